@@ -1,0 +1,39 @@
+# What each target does stands in README.md.
+GO      ?= go
+FUZZTIME ?= 20s
+LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
+
+.PHONY: build demo test lint bench fuzz generate clean
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/hdsd ./cmd/hdsd
+
+demo: build
+	bin/hdsd demo $(if $(ONCE),--once)
+
+test:
+	$(GO) test -race -timeout 20m ./...
+
+lint:
+	$(GO) vet ./...
+	$(LINT) run ./...
+	cd tools && $(GO) vet ./...
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# Each fuzz target for FUZZTIME, one after the other.
+fuzz:
+	@set -e; for package in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+	    echo "$$package $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
+	  done; \
+	done
+
+# The Go code of proto/, into gen/.
+generate:
+	cd tools && $(GO) run ./protogen ..
+
+clean:
+	rm -rf bin
