@@ -1,0 +1,68 @@
+package config
+
+import (
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// live lists the fields that a running coordinator takes over; any other
+// needs a restart.
+var live = []string{
+	"sources",
+	"default_health_checks",
+	"policies",
+	"assignment.redundancy",
+	"verdict.initial_health",
+	"history.retention",
+	"checkers",
+}
+
+// Changes names the fields in which two configurations differ: those that can
+// change while hdsd runs, and those that need a restart.
+func Changes(previous, next *Config) (reloadable, needRestart []string) {
+	d := &difference{}
+	d.message("", previous.ProtoReflect(), next.ProtoReflect())
+	return d.live, d.restart
+}
+
+type difference struct{ live, restart []string }
+
+func (d *difference) message(at string, a, b protoreflect.Message) {
+	fields := a.Descriptor().Fields()
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		name := at + field.TextName()
+		changes := slices.Contains(live, name)
+		if field.Message() != nil && !field.IsList() && !field.IsMap() && !changes && !isDuration(field) {
+			d.message(name+".", a.Get(field).Message(), b.Get(field).Message())
+			continue
+		}
+		if sameField(a, b, field) {
+			continue
+		}
+		if changes {
+			d.live = append(d.live, name)
+		} else {
+			d.restart = append(d.restart, name)
+		}
+	}
+}
+
+func isDuration(field protoreflect.FieldDescriptor) bool {
+	return field.Message().FullName() == "google.protobuf.Duration"
+}
+
+// sameField compares one field by messages that hold nothing else.
+func sameField(a, b protoreflect.Message, field protoreflect.FieldDescriptor) bool {
+	return proto.Equal(only(a, field), only(b, field))
+}
+
+func only(m protoreflect.Message, field protoreflect.FieldDescriptor) proto.Message {
+	alone := m.Type().New()
+	if m.Has(field) {
+		alone.Set(field, m.Get(field))
+	}
+	return alone.Interface()
+}

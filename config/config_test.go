@@ -1,0 +1,189 @@
+package config_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/testing/protocmp"
+
+	"hdsd/config"
+	configv1 "hdsd/gen/hdsd/config/v1"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestProblemsAreAllReported(t *testing.T) {
+	for _, file := range []string{"wrong.yaml", "insecure.yaml", "nosources.yaml", "nofiles.json", "contract.yaml", "none.yaml"} {
+		t.Run(file, func(t *testing.T) {
+			cfg, problems := config.Load(filepath.Join("testdata", file))
+			folder, err := filepath.Abs("testdata")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got strings.Builder
+			fatal := false
+			for _, problem := range problems {
+				if problem.Warning {
+					got.WriteString("warning: ")
+				}
+				fatal = fatal || !problem.Warning
+				got.WriteString(strings.ReplaceAll(problem.String(), folder, "FOLDER") + "\n")
+			}
+			if fatal != (cfg == nil) {
+				t.Errorf("got configuration %v with problems %v", cfg, problems)
+			}
+			golden := filepath.Join("testdata", file+".golden")
+			if *update {
+				if err := os.WriteFile(golden, []byte(got.String()), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got.String()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, folder, name, content string) string {
+	t.Helper()
+	file := filepath.Join(folder, name)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func load(t *testing.T, content string) *config.Config {
+	t.Helper()
+	cfg, problems := config.Load(write(t, t.TempDir(), "hdsd.yaml", content))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	return cfg
+}
+
+func TestDefaults(t *testing.T) {
+	folder := t.TempDir()
+	file := write(t, folder, "hdsd.yaml", "sources: [{name: local, config_source: {path: clusters.yaml}}]")
+	got, problems := config.Load(file)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &configv1.Config{}
+	text := strings.NewReplacer("HOST", host, "FOLDER", filepath.ToSlash(folder)).Replace(`{
+		"nodeId": "HOST", "grpc": {"address": "127.0.0.1:18000"}, "http": {"address": "127.0.0.1:18080"}, "dataDir": "FOLDER/data",
+		"sources": [{"name": "local", "configSource": {"path": "FOLDER/clusters.yaml"}}],
+		"assignment": {"redundancy": 3, "reconnectGrace": "5s", "settle": "3s"}, "reporting": {"interval": "1s"}, "verdict": {},
+		"history": {"retention": "7776000s"}, "checkers": {}, "limits": {"maxMessageBytes": 67108864}}`)
+	if err := protojson.Unmarshal([]byte(text), want); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPathsAreRelativeToTheFile(t *testing.T) {
+	cfg, problems := config.Load("testdata/contract.yaml")
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	folder, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, watched := config.PathOf(cfg.GetSources()[0])
+	if path != filepath.Join(folder, "clusters.yaml") || watched != folder || cfg.GetDataDir() != filepath.Join(folder, "data") {
+		t.Errorf("got %q, %q, %q", path, watched, cfg.GetDataDir())
+	}
+	if path, watched := config.PathOf(cfg.GetSources()[1]); path != "/etc/clusters" || watched != "" {
+		t.Errorf("got %q, %q", path, watched)
+	}
+}
+
+func TestExample(t *testing.T) {
+	cfg, problems := config.Load("../examples/hdsd.yaml")
+	if len(problems) > 0 || cfg == nil {
+		t.Error(problems)
+	}
+}
+
+func TestChanges(t *testing.T) {
+	const base = "sources: [{name: a, config_source: {path: /a}}]\nnode_id: n\ndata_dir: /d\n"
+	tests := map[string]struct {
+		next          string
+		live, restart []string
+	}{
+		"nothing":      {base + "mode: PUBLISH\nassignment: {redundancy: 3}", nil, nil},
+		"sources":      {"sources: [{name: a, config_source: {path: /b}}]\nnode_id: n\ndata_dir: /d", []string{"sources"}, nil},
+		"retention":    {base + "history: {retention: 60s}", []string{"history.retention"}, nil},
+		"node":         {strings.Replace(base, "node_id: n", "node_id: m", 1), nil, []string{"node_id"}},
+		"data":         {strings.Replace(base, "/d", "/e", 1), nil, []string{"data_dir"}},
+		"initial":      {base + "verdict: {initial_health: UNHEALTHY}", []string{"verdict.initial_health"}, nil},
+		"addresses":    {base + "grpc: {address: '127.0.0.1:1'}\nhttp: {address: '127.0.0.1:2', insecure: true}", nil, []string{"grpc.address", "http.address", "http.insecure"}},
+		"assignment":   {base + "assignment: {redundancy: 2, settle: 1s, reconnect_grace: 1s}", []string{"assignment.redundancy"}, []string{"assignment.reconnect_grace", "assignment.settle"}},
+		"reporting":    {base + "reporting: {interval: 2s}", nil, []string{"reporting.interval"}},
+		"limits":       {base + "limits: {max_message_bytes: 2000000}", nil, []string{"limits.max_message_bytes"}},
+		"checkers":     {base + "checkers: {files: [/x]}", []string{"checkers"}, nil},
+		"policies too": {base + "policies: [{cluster_name_glob: a, redundancy: 1}]\nreporting: {interval: 2s}", []string{"policies"}, []string{"reporting.interval"}},
+		"defaults":     {base + "default_health_checks: [{cluster_name_glob: a, health_checks: [{timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, tcp_health_check: {}}]}]", []string{"default_health_checks"}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			live, restart := config.Changes(load(t, base), load(t, test.next))
+			if diff := cmp.Diff(test.live, live); diff != "" {
+				t.Errorf("reloadable: %s", diff)
+			}
+			if diff := cmp.Diff(test.restart, restart); diff != "" {
+				t.Errorf("restart: %s", diff)
+			}
+		})
+	}
+}
+
+// A configuration without problems stays the same when written out and read
+// again, and no input makes loading panic.
+func FuzzLoad(f *testing.F) {
+	files, _ := filepath.Glob("testdata/*.[yj]*")
+	for _, file := range files {
+		if data, err := os.ReadFile(file); err == nil && !strings.HasSuffix(file, "golden") {
+			f.Add(data)
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		folder := t.TempDir()
+		cfg, problems := config.Load(write(t, folder, "hdsd.yaml", string(data)))
+		if cfg == nil {
+			if len(problems) == 0 {
+				t.Fatal("refused without a word")
+			}
+			return
+		}
+		if len(cfg.GetSources()) == 0 || cfg.GetNodeId() == "" || cfg.GetReporting().GetInterval() == nil {
+			t.Errorf("incomplete: %v", cfg)
+		}
+		written, err := protojson.Marshal(cfg)
+		if err != nil {
+			return // protojson is stricter about what is inside some messages
+		}
+		again, problems := config.Load(write(t, folder, "hdsd.json", string(written)))
+		if again == nil || !proto.Equal(cfg, again) {
+			t.Errorf("got %v and %v, %v", cfg, again, problems)
+		}
+	})
+}

@@ -1,0 +1,101 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	configv1 "hdsd/gen/hdsd/config/v1"
+)
+
+const (
+	defaultGRPCAddress     = "127.0.0.1:18000"
+	defaultHTTPAddress     = "127.0.0.1:18080"
+	defaultDataDir         = "data"
+	defaultRedundancy      = 3
+	defaultGrace           = 5 * time.Second
+	defaultSettle          = 3 * time.Second
+	defaultInterval        = time.Second
+	defaultRetention       = 90 * 24 * time.Hour
+	defaultMaxMessageBytes = 64 << 20
+)
+
+func fillDefaults(cfg *Config, folder string) error {
+	if cfg.GetNodeId() == "" {
+		name, err := os.Hostname()
+		if err != nil {
+			return err
+		}
+		cfg.NodeId = name
+	}
+	fill(&cfg.Grpc, &configv1.Listener{})
+	fill(&cfg.Http, &configv1.Listener{})
+	fill(&cfg.Assignment, &configv1.Assignment{})
+	fill(&cfg.Reporting, &configv1.Reporting{})
+	fill(&cfg.Verdict, &configv1.Verdict{})
+	fill(&cfg.History, &configv1.History{})
+	fill(&cfg.Checkers, &configv1.Checkers{})
+	fill(&cfg.Limits, &configv1.Limits{})
+	fill(&cfg.Grpc.Address, defaultGRPCAddress)
+	fill(&cfg.Http.Address, defaultHTTPAddress)
+	fill(&cfg.DataDir, filepath.Join(folder, defaultDataDir))
+	fill(&cfg.Assignment.Redundancy, defaultRedundancy)
+	fill(&cfg.Assignment.ReconnectGrace, durationpb.New(defaultGrace))
+	fill(&cfg.Assignment.Settle, durationpb.New(defaultSettle))
+	fill(&cfg.Reporting.Interval, durationpb.New(defaultInterval))
+	fill(&cfg.History.Retention, durationpb.New(defaultRetention))
+	fill(&cfg.Limits.MaxMessageBytes, defaultMaxMessageBytes)
+	return nil
+}
+
+func fill[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// resolvePaths makes paths absolute that are relative to the configuration
+// file's folder. (Those under checkers are of other machines.)
+func resolvePaths(cfg *Config, folder string) {
+	resolve := func(path *string) {
+		if *path != "" && !filepath.IsAbs(*path) {
+			*path = filepath.Join(folder, *path)
+		}
+	}
+	resolve(&cfg.DataDir)
+	for _, listener := range []*configv1.Listener{cfg.GetGrpc(), cfg.GetHttp()} {
+		if tls := listener.GetTls(); tls != nil {
+			resolve(&tls.CertificateChainFile)
+			resolve(&tls.PrivateKeyFile)
+			resolve(&tls.ClientCaFile)
+		}
+	}
+	for _, source := range cfg.GetSources() {
+		switch specifier := source.GetConfigSource().GetConfigSourceSpecifier().(type) {
+		case *corev3.ConfigSource_Path:
+			resolve(&specifier.Path)
+		case *corev3.ConfigSource_PathConfigSource:
+			resolve(&specifier.PathConfigSource.Path)
+			if watched := specifier.PathConfigSource.GetWatchedDirectory(); watched != nil {
+				resolve(&watched.Path)
+			}
+		}
+	}
+}
+
+// PathOf gives the path of a source that is one, and the folder whose moves
+// tell of changes, empty where the path's own do.
+func PathOf(source *configv1.Source) (path, watchedDirectory string) {
+	switch specifier := source.GetConfigSource().GetConfigSourceSpecifier().(type) {
+	case *corev3.ConfigSource_Path:
+		return specifier.Path, ""
+	case *corev3.ConfigSource_PathConfigSource:
+		return specifier.PathConfigSource.GetPath(), specifier.PathConfigSource.GetWatchedDirectory().GetPath()
+	default:
+		return "", ""
+	}
+}

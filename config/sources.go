@@ -1,0 +1,67 @@
+package config
+
+import (
+	"fmt"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	configv1 "hdsd/gen/hdsd/config/v1"
+)
+
+// notYet is said of what is part of the configuration, but whose turn comes
+// later.
+const notYet = "does not work yet in this version of hdsd"
+
+func (c *checks) sources(sources []*configv1.Source) {
+	if len(sources) == 0 {
+		c.add("sources", "at least one is needed, as {name: local, config_source: {path_config_source: {path: clusters.yaml}}}")
+	}
+	seen := make(map[string]int, len(sources))
+	for i, source := range sources {
+		field := fmt.Sprintf("sources[%d]", i)
+		first, double := seen[source.GetName()]
+		switch {
+		case source.GetName() == "":
+			c.add(field+".name", "is needed, and different from the other sources'")
+		case len(source.GetName()) > maxNameLength:
+			c.add(field+".name", "is longer than %d bytes", maxNameLength)
+		case double:
+			c.add(field+".name", "%q is the name of sources[%d] already: names must differ", source.GetName(), first)
+		default:
+			seen[source.GetName()] = i
+		}
+		if health := source.GetUpstreamHealth(); health != configv1.UpstreamHealth_WORST_OF {
+			c.add(field+".upstream_health", "%s comes with management servers as sources and %s: use WORST_OF", health, notYet)
+		}
+		c.configSource(field+".config_source", source.GetConfigSource())
+	}
+}
+
+func (c *checks) configSource(field string, source *corev3.ConfigSource) {
+	switch specifier := source.GetConfigSourceSpecifier().(type) {
+	case nil:
+		c.add(field, "is needed, as {path_config_source: {path: clusters.yaml}}")
+		return
+	case *corev3.ConfigSource_PathConfigSource:
+	case *corev3.ConfigSource_Path:
+		if specifier.Path == "" {
+			c.add(field+".path", "needs the path of a file or folder")
+		}
+	case *corev3.ConfigSource_ApiConfigSource:
+		c.add(field+".api_config_source", "a management server as a source %s: use path_config_source", notYet)
+		return
+	case *corev3.ConfigSource_Ads:
+		c.add(field+".ads", "a management server as a source %s: use path_config_source", notYet)
+		return
+	default:
+		c.add(field+".self", "hdsd has no other source that self could mean: use path_config_source")
+		return
+	}
+	c.valid(field, source)
+	if len(source.GetAuthorities()) > 0 {
+		c.add(field+".authorities", "means nothing for a file: remove it")
+	}
+	if source.GetResourceApiVersion() == corev3.ApiVersion_V2 { //nolint:staticcheck // to refuse it
+		c.add(field+".resource_api_version", "V2 has come to its end: use V3, and resources of v3")
+	}
+}

@@ -1,0 +1,149 @@
+package config
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"sync"
+	"time"
+
+	"hdsd/config/yamlpb"
+	configv1 "hdsd/gen/hdsd/config/v1"
+)
+
+const (
+	maxPEMBytes  = 4 << 20
+	lookInterval = time.Second
+)
+
+// ServerTLS makes a server's TLS configuration from its files, which are read
+// again as they change: at most once a second, when a client connects. New
+// files that are broken are reported and the last good ones stay in use. The
+// protocols are those of ALPN, by default h2 and http/1.1.
+func ServerTLS(files *configv1.ServerTls, report func(error), protocols ...string) (*tls.Config, error) {
+	return serverTLS(files, report, time.Now, protocols)
+}
+
+func serverTLS(files *configv1.ServerTls, report func(error), now func() time.Time, protocols []string) (*tls.Config, error) {
+	if len(protocols) == 0 {
+		protocols = []string{"h2", "http/1.1"}
+	}
+	if report == nil {
+		report = func(error) {}
+	}
+	f := &follower{files: files, report: report, now: now, protocols: protocols}
+	read, err := readIdentity(files)
+	if err != nil {
+		return nil, err
+	}
+	f.seen, f.good, f.looked = read.contents, f.configuration(read), now()
+	outer := f.good.Clone()
+	outer.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return f.current(), nil }
+	return outer, nil
+}
+
+// follower keeps a TLS configuration up to date with its files.
+type follower struct {
+	files     *configv1.ServerTls
+	report    func(error)
+	now       func() time.Time
+	protocols []string
+
+	mu      sync.Mutex // guards what follows
+	looked  time.Time
+	seen    [3][]byte   // contents when last read well
+	good    *tls.Config // made of seen; not changed once made
+	problem string      // last reported about the present files
+}
+
+func (f *follower) current() *tls.Config {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.now()
+	if since := now.Sub(f.looked); since >= 0 && since < lookInterval {
+		return f.good
+	}
+	f.looked = now
+	read, err := readIdentity(f.files)
+	switch {
+	case err != nil && err.Error() != f.problem:
+		f.problem = err.Error()
+		f.report(fmt.Errorf("TLS stays with the files read before: %w", err))
+	case err == nil:
+		f.problem = ""
+		if !read.sameAs(f.seen) {
+			f.seen, f.good = read.contents, f.configuration(read)
+		}
+	}
+	return f.good
+}
+
+func (f *follower) configuration(read *identity) *tls.Config {
+	config := &tls.Config{
+		Certificates: []tls.Certificate{read.certificate},
+		NextProtos:   f.protocols,
+		MinVersion:   tls.VersionTLS12,
+	}
+	if read.clientCAs != nil {
+		config.ClientCAs = read.clientCAs
+		config.ClientAuth = tls.RequireAndVerifyClientCert
+		// A resumed session would outlive the authority that vouched for it.
+		config.SessionTicketsDisabled = true
+	}
+	return config
+}
+
+// identity is what a server's files say.
+type identity struct {
+	contents    [3][]byte // certificate chain, key, client authorities
+	certificate tls.Certificate
+	clientCAs   *x509.CertPool // nil: clients show no certificate
+}
+
+func (i *identity) sameAs(contents [3][]byte) bool {
+	for n := range contents {
+		if !bytes.Equal(i.contents[n], contents[n]) {
+			return false
+		}
+	}
+	return true
+}
+
+// fileError is what is wrong with the file that a field names.
+type fileError struct {
+	field, file string
+	err         error
+}
+
+func (e *fileError) Error() string { return e.file + ": " + e.err.Error() }
+func (e *fileError) Unwrap() error { return e.err }
+
+func readIdentity(files *configv1.ServerTls) (*identity, *fileError) {
+	read := &identity{}
+	named := [3]fileError{
+		{field: "certificate_chain_file", file: files.GetCertificateChainFile()},
+		{field: "private_key_file", file: files.GetPrivateKeyFile()},
+		{field: "client_ca_file", file: files.GetClientCaFile()},
+	}
+	for i := range named {
+		if named[i].file == "" {
+			continue
+		}
+		if read.contents[i], named[i].err = yamlpb.ReadFile(named[i].file, maxPEMBytes); named[i].err != nil {
+			return nil, &named[i]
+		}
+	}
+	var err error
+	if read.certificate, err = tls.X509KeyPair(read.contents[0], read.contents[1]); err != nil {
+		return nil, pairError(named, read.contents, err)
+	}
+	if named[2].file != "" {
+		read.clientCAs = x509.NewCertPool()
+		if !read.clientCAs.AppendCertsFromPEM(read.contents[2]) {
+			named[2].err = fmt.Errorf("holds no certificate: it needs the authorities' certificates in PEM (-----BEGIN CERTIFICATE-----)")
+			return nil, &named[2]
+		}
+	}
+	return read, nil
+}

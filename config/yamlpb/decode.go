@@ -1,0 +1,252 @@
+package yamlpb
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// decoder walks the nodes along the descriptor of a message and collects
+// whatever is wrong.
+type decoder struct {
+	doc      *document
+	problems []Problem
+	depth    int
+	except   []string // fields of the next message that are not looked at
+}
+
+func (d *decoder) problem(n *yaml.Node, at *path, format string, args ...any) {
+	switch {
+	case d.full():
+		return
+	case len(d.problems) == maxProblems:
+		format, args = "there are more problems than the %d shown", []any{maxProblems}
+	}
+	d.problems = append(d.problems, Problem{
+		File: d.doc.file, Line: n.Line, Field: at.String(), Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// full tells whether further problems are not recorded.
+func (d *decoder) full() bool { return len(d.problems) > maxProblems }
+
+// enter resolves an alias and pays for the visit; false where the limits are
+// reached. Each enter that gave true is followed by a leave.
+func (d *decoder) enter(n *yaml.Node, at *path) (*yaml.Node, bool) {
+	n = resolve(n)
+	spent := d.doc.budget < 0
+	d.doc.budget -= 1 + len(n.Content) + len(n.Value)/64
+	switch {
+	case spent:
+	case d.doc.budget < 0:
+		d.problem(n, at, "the aliases of this file stand for too much: write out less by alias")
+	case d.depth >= maxDepth:
+		d.problem(n, at, "nested deeper than %d", maxDepth)
+	default:
+		d.depth++
+		return n, true
+	}
+	return nil, false
+}
+
+func (d *decoder) leave() { d.depth-- }
+
+// message decodes any message, well-known types included.
+func (d *decoder) message(n *yaml.Node, at *path, m protoreflect.Message) {
+	except := d.except
+	d.except = nil
+	n, ok := d.enter(n, at)
+	if !ok {
+		return
+	}
+	defer d.leave()
+	if d.wellKnown(n, at, m) {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		d.problem(n, at, "needs a mapping (fields of %s), not %s", m.Descriptor().Name(), describe(n))
+		return
+	}
+	d.fields(n, at, m, except)
+}
+
+func (d *decoder) fields(n *yaml.Node, at *path, m protoreflect.Message, except []string) {
+	var seen []given
+	skipped := make([]int, len(except))
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := resolve(n.Content[i]), n.Content[i+1]
+		if j := slices.Index(except, key.Value); j >= 0 {
+			if skipped[j]++; skipped[j] == 2 {
+				d.problem(key, at.unknown(key.Value), "is given a second time")
+			}
+			continue
+		}
+		field := d.lookup(key, at, m.Descriptor())
+		if field == nil || !d.first(&seen, key, at, field, isNull(resolve(value))) {
+			continue
+		}
+		d.field(value, at.field(field.TextName()), m, field)
+	}
+}
+
+// given is a field that a mapping has already named.
+type given struct {
+	field protoreflect.FieldDescriptor
+	line  int
+	null  bool
+}
+
+func (d *decoder) first(seen *[]given, key *yaml.Node, at *path, field protoreflect.FieldDescriptor, null bool) bool {
+	for _, g := range *seen {
+		if g.field == field {
+			d.problem(key, at.field(field.TextName()), "is given a second time (first on line %d)", g.line)
+			return false
+		}
+		if oneof := field.ContainingOneof(); oneof != nil && g.field.ContainingOneof() == oneof && !null && !g.null {
+			d.problem(key, at.field(field.TextName()), "cannot stand beside %s (line %d): only one of %s is possible",
+				g.field.TextName(), g.line, fieldNames(oneof.Fields()))
+			return false
+		}
+	}
+	*seen = append(*seen, given{field, key.Line, null})
+	return true
+}
+
+func (d *decoder) lookup(key *yaml.Node, at *path, m protoreflect.MessageDescriptor) protoreflect.FieldDescriptor {
+	if key.Kind != yaml.ScalarNode {
+		d.problem(key, at, "a field's name cannot be %s", describe(key))
+		return nil
+	}
+	if key.Tag == "!!merge" {
+		d.problem(key, at, "merge keys (<<) are not supported: write the fields out, or use an alias for a whole value")
+		return nil
+	}
+	fields := m.Fields()
+	if field := fields.ByJSONName(key.Value); field != nil {
+		return field
+	}
+	if field := fields.ByTextName(key.Value); field != nil {
+		return field
+	}
+	if !d.full() {
+		d.problem(key, at.unknown(key.Value), "is not a field of %s%s", m.FullName(), suggestField(key.Value, fields))
+	}
+	return nil
+}
+
+func (d *decoder) field(n *yaml.Node, at *path, m protoreflect.Message, field protoreflect.FieldDescriptor) {
+	if isNull(resolve(n)) && !takesNull(field) {
+		return
+	}
+	switch {
+	case field.IsMap():
+		d.mapping(n, at, m.Mutable(field).Map(), field)
+	case field.IsList():
+		d.list(n, at, m.Mutable(field).List(), field)
+	case field.Message() != nil:
+		d.message(n, at, m.Mutable(field).Message())
+	default:
+		if value, ok := d.scalar(n, at, field); ok {
+			m.Set(field, value)
+		}
+	}
+}
+
+// takesNull tells whether null is a value of the field rather than its
+// absence.
+func takesNull(field protoreflect.FieldDescriptor) bool {
+	if field.IsList() || field.IsMap() {
+		return false
+	}
+	return field.Message() != nil && field.Message().FullName() == "google.protobuf.Value" ||
+		field.Enum() != nil && field.Enum().FullName() == "google.protobuf.NullValue"
+}
+
+func (d *decoder) list(n *yaml.Node, at *path, list protoreflect.List, field protoreflect.FieldDescriptor) {
+	n, ok := d.enter(n, at)
+	if !ok {
+		return
+	}
+	defer d.leave()
+	if n.Kind != yaml.SequenceNode {
+		d.problem(n, at, "needs a list, not %s: put \"- \" before each element, or all in []", describe(n))
+		return
+	}
+	for i, element := range n.Content {
+		at := at.element(i)
+		if value, ok := d.element(element, at, field, list.NewElement); ok {
+			list.Append(value)
+		}
+	}
+}
+
+// element decodes an element of a list or a value of a map.
+func (d *decoder) element(n *yaml.Node, at *path, field protoreflect.FieldDescriptor, blank func() protoreflect.Value) (protoreflect.Value, bool) {
+	if isNull(resolve(n)) && !(field.Message() != nil && field.Message().FullName() == "google.protobuf.Value") {
+		d.problem(n, at, "cannot be null: remove it or give it a value")
+		return protoreflect.Value{}, false
+	}
+	if field.Message() == nil {
+		return d.scalar(n, at, field)
+	}
+	value := blank()
+	d.message(n, at, value.Message())
+	return value, true
+}
+
+func (d *decoder) mapping(n *yaml.Node, at *path, m protoreflect.Map, field protoreflect.FieldDescriptor) {
+	n, ok := d.enter(n, at)
+	if !ok {
+		return
+	}
+	defer d.leave()
+	if n.Kind != yaml.MappingNode {
+		d.problem(n, at, "needs a mapping, not %s", describe(n))
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := resolve(n.Content[i]), n.Content[i+1]
+		at := at.key(clip(key.Value))
+		parsed, ok := d.mapKey(key, at, field.MapKey())
+		if !ok {
+			continue
+		}
+		if m.Has(parsed) {
+			d.problem(key, at, "is given a second time")
+			continue
+		}
+		if decoded, ok := d.element(value, at, field.MapValue(), m.NewValue); ok {
+			m.Set(parsed, decoded)
+		}
+	}
+}
+
+func (d *decoder) mapKey(key *yaml.Node, at *path, field protoreflect.FieldDescriptor) (protoreflect.MapKey, bool) {
+	if key.Kind != yaml.ScalarNode || key.Tag == "!!merge" {
+		d.problem(key, at, "a key must be a plain text")
+		return protoreflect.MapKey{}, false
+	}
+	// In JSON every key is a text, whatever its type.
+	text := *key
+	if field.Kind() == protoreflect.BoolKind && (key.Value == "true" || key.Value == "false") {
+		text.Tag = "!!bool"
+	} else {
+		text.Tag = "!!str"
+	}
+	value, ok := d.scalar(&text, at, field)
+	if !ok {
+		return protoreflect.MapKey{}, false
+	}
+	return value.MapKey(), true
+}
+
+func fieldNames(fields protoreflect.FieldDescriptors) string {
+	names := make([]string, fields.Len())
+	for i := range names {
+		names[i] = fields.Get(i).TextName()
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,35 @@
+package yamlpb
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// ReadFile gives the bytes of a file of at most so many. Its error names no
+// path.
+func ReadFile(path string, most int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	if int64(len(data)) > most {
+		return nil, fmt.Errorf("is larger than %d bytes, the most that is read", most)
+	}
+	return data, nil
+}
+
+func unreadable(err error) error {
+	var cause *fs.PathError
+	if errors.As(err, &cause) {
+		return fmt.Errorf("cannot be read: %w", cause.Err)
+	}
+	return fmt.Errorf("cannot be read: %w", err)
+}

@@ -1,0 +1,82 @@
+package yamlpb
+
+import (
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// Violation is a value that its message's own rules forbid.
+type Violation struct {
+	Field  string // path in proto names
+	Reason string
+}
+
+// Validate applies the rules that come with Envoy's messages (those of
+// protoc-gen-validate), and gives whatever breaks them. What is inside an Any
+// is not looked at.
+func Validate(m proto.Message) []Violation {
+	validator, ok := m.(interface{ ValidateAll() error })
+	if !ok {
+		return nil
+	}
+	return violations(validator.ValidateAll(), "", m.ProtoReflect().Descriptor(), 0)
+}
+
+type violation interface {
+	Field() string
+	Reason() string
+	Cause() error
+}
+
+func violations(err error, at string, m protoreflect.MessageDescriptor, depth int) []Violation {
+	switch e := err.(type) { //nolint:errorlint // what is wrapped is walked here
+	case nil:
+		return nil
+	case interface{ AllErrors() []error }:
+		var all []Violation
+		for _, one := range e.AllErrors() {
+			all = append(all, violations(one, at, m, depth)...)
+		}
+		return all
+	case violation:
+		name, below := protoName(e.Field(), m)
+		if at != "" {
+			name = at + "." + name
+		}
+		if e.Cause() == nil || depth > maxDepth {
+			return []Violation{{name, e.Reason()}}
+		}
+		return violations(e.Cause(), name, below, depth+1)
+	default:
+		return []Violation{{at, err.Error()}}
+	}
+}
+
+// protoName turns the name of a Go field, with its index, into the proto's.
+func protoName(name string, m protoreflect.MessageDescriptor) (string, protoreflect.MessageDescriptor) {
+	name, index, indexed := strings.Cut(name, "[")
+	if indexed {
+		index = "[" + index
+	}
+	if m == nil {
+		return name + index, nil
+	}
+	for i := range m.Fields().Len() {
+		field := m.Fields().Get(i)
+		if !sameName(field.TextName(), name) {
+			continue
+		}
+		if field.IsMap() {
+			return field.TextName() + index, field.MapValue().Message()
+		}
+		return field.TextName() + index, field.Message()
+	}
+	for i := range m.Oneofs().Len() {
+		if oneof := m.Oneofs().Get(i); sameName(string(oneof.Name()), name) {
+			return string(oneof.Name()) + index, nil
+		}
+	}
+	return name + index, nil
+}

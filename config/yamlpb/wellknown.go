@@ -1,0 +1,178 @@
+package yamlpb
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// wellKnown decodes the messages that have a form of their own in JSON; false
+// where m is an ordinary one. n is resolved and paid for.
+func (d *decoder) wellKnown(n *yaml.Node, at *path, m protoreflect.Message) bool {
+	switch message := m.Interface().(type) {
+	case *anypb.Any:
+		d.any(n, at, message)
+	case *durationpb.Duration:
+		d.duration(n, at, message)
+	case *timestamppb.Timestamp:
+		d.viaJSON(n, at, message, `a time as "2006-01-02T15:04:05Z"`)
+	case *fieldmaskpb.FieldMask:
+		d.viaJSON(n, at, message, `field names in lowerCamelCase, separated by commas`)
+	case *structpb.Struct:
+		message.Fields = d.structFields(n, at)
+	case *structpb.ListValue:
+		message.Values = d.listValues(n, at)
+	case *structpb.Value:
+		d.value(n, at, message)
+	default:
+		return d.wrapper(n, at, m)
+	}
+	return true
+}
+
+func (d *decoder) wrapper(n *yaml.Node, at *path, m protoreflect.Message) bool {
+	name := m.Descriptor().FullName()
+	if name.Parent() != "google.protobuf" || !strings.HasSuffix(string(name), "Value") {
+		return false
+	}
+	field := m.Descriptor().Fields().ByName("value")
+	if field == nil || m.Descriptor().Fields().Len() != 1 {
+		return false
+	}
+	if value, ok := d.scalar(n, at, field); ok {
+		m.Set(field, value)
+	}
+	return true
+}
+
+var (
+	durationForm = regexp.MustCompile(`^(-?)([0-9]{1,12})(?:\.([0-9]{1,9}))?s$`)
+	maxSeconds   = int64(315_576_000_000)
+)
+
+func (d *decoder) duration(n *yaml.Node, at *path, m *durationpb.Duration) {
+	match := durationForm.FindStringSubmatch(n.Value)
+	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" || match == nil {
+		d.problem(n, at, `needs a duration in seconds as "0.5s", not %s%s`, describe(n), durationHint(n))
+		return
+	}
+	seconds, err := strconv.ParseInt(match[2], 10, 64)
+	if err != nil || seconds > maxSeconds {
+		d.problem(n, at, "%s is out of range: a duration has at most %d seconds", n.Value, maxSeconds)
+		return
+	}
+	nanos, _ := strconv.ParseInt((match[3] + "000000000")[:9], 10, 32)
+	if match[1] == "-" {
+		seconds, nanos = -seconds, -nanos
+	}
+	m.Seconds, m.Nanos = seconds, int32(nanos)
+}
+
+// durationHint translates what people write for a duration elsewhere.
+func durationHint(n *yaml.Node) string {
+	text := n.Value
+	if n.Tag == "!!int" || n.Tag == "!!float" {
+		text += "s"
+	}
+	if len(text) > 30 {
+		return ""
+	}
+	parsed, err := time.ParseDuration(text)
+	if err != nil {
+		return ""
+	}
+	digits := strings.TrimRight(fmt.Sprintf("%d.%09d", parsed/time.Second, (parsed%time.Second).Abs()), "0")
+	return fmt.Sprintf(": write %ss", strings.TrimSuffix(digits, "."))
+}
+
+// viaJSON decodes a message that is a text in JSON.
+func (d *decoder) viaJSON(n *yaml.Node, at *path, m proto.Message, form string) {
+	if n.Kind == yaml.ScalarNode && (n.Tag == "!!str" || n.Tag == "!!timestamp") {
+		if protojson.Unmarshal([]byte(strconv.Quote(n.Value)), m) == nil {
+			return
+		}
+	}
+	d.problem(n, at, "needs %s, not %s", form, describe(n))
+}
+
+func (d *decoder) structFields(n *yaml.Node, at *path) map[string]*structpb.Value {
+	if n.Kind != yaml.MappingNode {
+		d.problem(n, at, "needs a mapping, not %s", describe(n))
+		return nil
+	}
+	fields := make(map[string]*structpb.Value, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := resolve(n.Content[i])
+		at := at.key(clip(key.Value))
+		switch _, double := fields[key.Value]; {
+		case key.Kind != yaml.ScalarNode || key.Tag == "!!merge":
+			d.problem(key, at, "a key must be a plain text")
+		case double:
+			d.problem(key, at, "is given a second time")
+		default:
+			fields[key.Value] = d.newValue(n.Content[i+1], at)
+		}
+	}
+	return fields
+}
+
+func (d *decoder) listValues(n *yaml.Node, at *path) []*structpb.Value {
+	if n.Kind != yaml.SequenceNode {
+		d.problem(n, at, "needs a list, not %s", describe(n))
+		return nil
+	}
+	values := make([]*structpb.Value, len(n.Content))
+	for i, element := range n.Content {
+		values[i] = d.newValue(element, at.element(i))
+	}
+	return values
+}
+
+func (d *decoder) newValue(n *yaml.Node, at *path) *structpb.Value {
+	value := &structpb.Value{}
+	if n, ok := d.enter(n, at); ok {
+		d.value(n, at, value)
+		d.leave()
+	}
+	return value
+}
+
+func (d *decoder) value(n *yaml.Node, at *path, m *structpb.Value) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		m.Kind = &structpb.Value_StructValue{StructValue: &structpb.Struct{Fields: d.structFields(n, at)}}
+		return
+	case yaml.SequenceNode:
+		m.Kind = &structpb.Value_ListValue{ListValue: &structpb.ListValue{Values: d.listValues(n, at)}}
+		return
+	}
+	switch n.Tag {
+	case "!!null":
+		m.Kind = &structpb.Value_NullValue{}
+	case "!!bool":
+		m.Kind = &structpb.Value_BoolValue{BoolValue: strings.EqualFold(n.Value, "true")}
+	case "!!int", "!!float":
+		number, err := strconv.ParseFloat(n.Value, 64)
+		if err != nil || math.IsInf(number, 0) || !jsonNumber.MatchString(n.Value) {
+			d.problem(n, at, "%s is not a number that JSON has: write it in decimal digits, or put it in quotes", describe(n))
+		}
+		m.Kind = &structpb.Value_NumberValue{NumberValue: number}
+	case "!!str", "!!timestamp":
+		m.Kind = &structpb.Value_StringValue{StringValue: n.Value}
+	default:
+		d.problem(n, at, "cannot be %s", describe(n))
+	}
+}

@@ -1,0 +1,126 @@
+package yamlpb
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// describe says what a value is.
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	switch n.Tag {
+	case "!!null":
+		return "null"
+	case "!!int", "!!float":
+		return "the number " + clip(n.Value)
+	case "!!bool":
+		return n.Value
+	case "!!str", "!!timestamp", "!!binary":
+		return fmt.Sprintf("the text %q", clip(n.Value))
+	default:
+		return "a value tagged " + clip(n.Tag)
+	}
+}
+
+// clip keeps messages readable whatever the file holds.
+func clip(text string) string {
+	if len(text) <= 60 {
+		return text
+	}
+	return strings.ToValidUTF8(text[:60], "") + "…"
+}
+
+// kindName says what a field needs.
+func kindName(field protoreflect.FieldDescriptor) string {
+	switch field.Kind() {
+	case protoreflect.BoolKind:
+		return "true or false"
+	case protoreflect.StringKind:
+		return "a text"
+	case protoreflect.BytesKind:
+		return "bytes in base64"
+	case protoreflect.EnumKind:
+		return "one of " + enumNames(field.Enum().Values())
+	case protoreflect.FloatKind, protoreflect.DoubleKind:
+		return "a number"
+	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind, protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
+		return "a whole number, not negative"
+	default:
+		return "a whole number"
+	}
+}
+
+func enumNames(values protoreflect.EnumValueDescriptors) string {
+	const most = 12
+	names := make([]string, 0, most+1)
+	for i := range values.Len() {
+		if i == most {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, string(values.Get(i).Name()))
+	}
+	return strings.Join(names, ", ")
+}
+
+func suggestEnum(have string, values protoreflect.EnumValueDescriptors) string {
+	names := make([]string, values.Len())
+	for i := range names {
+		names[i] = string(values.Get(i).Name())
+	}
+	return didYouMean(have, names)
+}
+
+func suggestField(have string, fields protoreflect.FieldDescriptors) string {
+	names := make([]string, fields.Len())
+	for i := range names {
+		names[i] = fields.Get(i).TextName()
+	}
+	return didYouMean(have, names)
+}
+
+// didYouMean names the candidate that differs least from what was written,
+// where one is near enough.
+func didYouMean(have string, candidates []string) string {
+	if len(have) > 64 {
+		return ""
+	}
+	nearest, least := "", max(2, len(have)/3)+1
+	for _, candidate := range candidates {
+		if d := distance(plainName(have), plainName(candidate)); d < least {
+			nearest, least = candidate, d
+		}
+	}
+	if nearest == "" {
+		return ""
+	}
+	return fmt.Sprintf(": did you mean %s?", nearest)
+}
+
+// distance is the number of characters to change, add or take away.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}
