@@ -1,0 +1,108 @@
+package file
+
+import (
+	"fmt"
+	"strings"
+
+	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"hdsd/source"
+)
+
+// binary reads a file in protobuf's own form; fields that this program does
+// not know are kept. What it gives are problems with the file as a whole.
+func (c *contents) binary(file string, data []byte) []source.Problem {
+	if len(data) == 0 {
+		return unreadable(file, "is empty")
+	}
+	// The form does not say which message it is. A DiscoveryResponse has
+	// type URLs where a bootstrap has something else.
+	response := &discoveryv3.DiscoveryResponse{}
+	if err := proto.Unmarshal(data, response); err == nil && hasTypes(response) {
+		for i, packed := range response.GetResources() {
+			c.packed(file, i, packed)
+		}
+		return nil
+	}
+	bootstrap := &bootstrapv3.Bootstrap{}
+	if err := proto.Unmarshal(data, bootstrap); err == nil && len(bootstrap.GetStaticResources().GetClusters()) > 0 {
+		for i, cluster := range bootstrap.GetStaticResources().GetClusters() {
+			r := resource{file: file, name: cluster.GetName(), cluster: cluster}
+			c.binaryResource(r, fmt.Sprintf("static_resources.clusters[%d]", i), cluster)
+		}
+		return nil
+	}
+	return unreadable(file, "is neither a DiscoveryResponse with resources nor a bootstrap with clusters, in protobuf's binary form")
+}
+
+func hasTypes(response *discoveryv3.DiscoveryResponse) bool {
+	for _, packed := range response.GetResources() {
+		if !strings.Contains(packed.GetTypeUrl(), "/") {
+			return false
+		}
+	}
+	return len(response.ProtoReflect().GetUnknown()) == 0
+}
+
+func (c *contents) packed(file string, i int, packed *anypb.Any) {
+	at := fmt.Sprintf("resources[%d]", i)
+	r := resource{file: file, name: firstText(packed.GetValue())}
+	var message proto.Message
+	switch packed.GetTypeUrl() {
+	case clusterType:
+		r.cluster = &clusterv3.Cluster{}
+		message = r.cluster
+	case assignmentType:
+		r.lone = &endpointv3.ClusterLoadAssignment{}
+		message = r.lone
+	default:
+		c.problems = append(c.problems, source.Problem{File: file, Resource: r.name, Field: at, Message: wrongType(packed.GetTypeUrl())})
+		return
+	}
+	if err := proto.Unmarshal(packed.GetValue(), message); err != nil {
+		r.broken = true
+		c.add(r, []source.Problem{{File: file, Resource: r.name, Field: at, Message: fmt.Sprintf("cannot be decoded: %s", err)}})
+		return
+	}
+	c.binaryResource(r, at, message)
+}
+
+func (c *contents) binaryResource(r resource, at string, message proto.Message) {
+	var problems []source.Problem
+	for _, violation := range violations(message) {
+		problems = append(problems, source.Problem{
+			File: r.file, Resource: r.name, Field: at + "." + violation.Field, Message: violation.Reason,
+		})
+	}
+	c.add(r, problems)
+}
+
+// firstText reads field 1, which is the name in all that concerns us, out of
+// a message that may not be readable otherwise.
+func firstText(data []byte) string {
+	for len(data) > 0 {
+		number, kind, n := protowire.ConsumeTag(data)
+		if n < 0 {
+			return ""
+		}
+		data = data[n:]
+		if number == 1 && kind == protowire.BytesType {
+			text, n := protowire.ConsumeBytes(data)
+			if n < 0 {
+				return ""
+			}
+			return strings.ToValidUTF8(string(text), "")
+		}
+		if n = protowire.ConsumeFieldValue(number, kind, data); n < 0 {
+			return ""
+		}
+		data = data[n:]
+	}
+	return ""
+}

@@ -1,0 +1,99 @@
+package file
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"hdsd/source"
+)
+
+// Options say what to read.
+type Options struct {
+	Name string // of the source
+	Path string // of a file, or of a folder whose files are read
+
+	// WatchedDirectory is the folder in which a move of anything tells that
+	// the files have changed; empty: moves of the file itself do.
+	WatchedDirectory string
+
+	Log zerolog.Logger
+}
+
+// Source reads one path. Load and Run may be called from any goroutine.
+type Source struct {
+	options Options
+	settle  time.Duration // how long to wait for further events
+	retry   time.Duration // how long to wait for a folder that went away
+
+	mu   sync.Mutex
+	last *source.Set // last good one
+	sums map[string]sum
+}
+
+// New makes a source that has not read anything yet.
+func New(options Options) *Source {
+	return &Source{options: options, settle: 50 * time.Millisecond, retry: time.Second}
+}
+
+// Error says why files could not be read as a whole.
+type Error struct{ Problems []source.Problem }
+
+// Error gives the problems in lines.
+func (e *Error) Error() string {
+	lines := make([]string, len(e.Problems))
+	for i, problem := range e.Problems {
+		lines[i] = problem.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Load reads the files now. An error is an *Error; it changes nothing of what
+// was loaded before.
+func (s *Source) Load() (*source.Set, error) {
+	set, fatal := s.load()
+	if len(fatal) > 0 {
+		return nil, &Error{Problems: fatal}
+	}
+	return set, nil
+}
+
+// Check gives every problem of the files at a path.
+func Check(path string) []source.Problem {
+	set, fatal := New(Options{Path: path}).load()
+	if len(fatal) > 0 {
+		return fatal
+	}
+	return set.Problems
+}
+
+// load gives a set, or why there is none.
+func (s *Source) load() (*source.Set, []source.Problem) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found, fatal := read(s.options.Path)
+	if len(fatal) > 0 {
+		sortProblems(fatal)
+		return nil, fatal
+	}
+	clusters, problems := join(s.options.Name, found.resources)
+	problems = append(found.problems, problems...)
+	sortProblems(problems)
+	s.last = &source.Set{Source: s.options.Name, Clusters: s.keep(clusters), Problems: problems}
+	return s.last, nil
+}
+
+func sortProblems(problems []source.Problem) {
+	slices.SortFunc(problems, func(a, b source.Problem) int {
+		if c := strings.Compare(a.File, b.File); c != 0 {
+			return c
+		}
+		if a.Line != b.Line {
+			return a.Line - b.Line
+		}
+		return strings.Compare(a.String(), b.String())
+	})
+}

@@ -1,0 +1,68 @@
+package file
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/source"
+)
+
+// sum is of all that a cluster is, its place in the file left out.
+type sum [sha256.Size]byte
+
+// keep puts in the pointers of clusters that did not change, and the last good
+// content of those that can no longer be read.
+func (s *Source) keep(clusters []*source.Cluster) []*source.Cluster {
+	before := make(map[string]*source.Cluster)
+	if s.last != nil {
+		for _, c := range s.last.Clusters {
+			before[c.Name] = c
+		}
+	}
+	sums := make(map[string]sum, len(clusters))
+	for i, c := range clusters {
+		old := before[c.Name]
+		if old != nil && c.Quarantine != "" {
+			restore(c, old)
+		}
+		sums[c.Name] = sumOf(c)
+		if old != nil && s.sums[c.Name] == sums[c.Name] {
+			clusters[i] = old
+		}
+	}
+	s.sums = sums
+	return clusters
+}
+
+func restore(c, old *source.Cluster) {
+	unread := c.Config == nil
+	if unread {
+		c.Config, c.HealthChecks, c.ServiceName = old.Config, old.HealthChecks, old.ServiceName
+	}
+	if c.Assignment == nil && (unread || c.EDS()) {
+		c.Assignment = old.Assignment
+	}
+}
+
+func sumOf(c *source.Cluster) sum {
+	var all []byte
+	part := func(data []byte) {
+		all = binary.AppendUvarint(all, uint64(len(data)))
+		all = append(all, data...)
+	}
+	encode := func(m proto.Message, there bool) {
+		data, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+		if err != nil || !there {
+			part(nil)
+			return
+		}
+		part(append([]byte{1}, data...))
+	}
+	part([]byte(c.ServiceName))
+	part([]byte(c.Quarantine))
+	encode(c.Config, c.Config != nil)
+	encode(c.Assignment, c.Assignment != nil)
+	return sha256.Sum256(all)
+}

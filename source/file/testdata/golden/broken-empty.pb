@@ -1,0 +1,2 @@
+error:
+testdata/broken/empty.pb: is empty

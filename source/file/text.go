@@ -1,0 +1,172 @@
+package file
+
+import (
+	"fmt"
+	"strings"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/config/yamlpb"
+	"hdsd/source"
+)
+
+const (
+	typeField      = "@type"
+	typePrefix     = "type.googleapis.com/"
+	clusterType    = typePrefix + "envoy.config.cluster.v3.Cluster"
+	assignmentType = typePrefix + "envoy.config.endpoint.v3.ClusterLoadAssignment"
+)
+
+// text reads YAML and JSON. What it gives are problems with the file as a
+// whole.
+func (c *contents) text(file string, data []byte) []source.Problem {
+	root, problems := yamlpb.Parse(file, data)
+	if len(problems) > 0 {
+		return converted("", problems)
+	}
+	if !root.IsMapping() {
+		return converted("", []yamlpb.Problem{root.Problem("", "needs a mapping with resources (a DiscoveryResponse) or static_resources (a bootstrap)")})
+	}
+	_, bootstrap := root.Field("static_resources")
+	_, response := root.Field("resources")
+	switch {
+	case bootstrap && response:
+		return converted("", []yamlpb.Problem{root.Problem("resources", "cannot stand beside static_resources: use a file for each")})
+	case bootstrap:
+		return c.bootstrap(root)
+	case response || root.Has("version_info") || root.Has("type_url"):
+		return c.response(root)
+	case root.Has("node") || root.Has("admin") || root.Has("dynamic_resources"):
+		nothing := root.Problem("", "is a bootstrap without static_resources: it gives no cluster")
+		nothing.Warning = true
+		c.problems = append(c.problems, source.Problem(nothing))
+		return nil
+	default:
+		return converted("", []yamlpb.Problem{root.Problem("", "has neither resources (a DiscoveryResponse) nor static_resources (a bootstrap)")})
+	}
+}
+
+// converted makes problems of text those of a source.
+func converted(name string, problems []yamlpb.Problem) []source.Problem {
+	all := make([]source.Problem, len(problems))
+	for i, problem := range problems {
+		all[i] = source.Problem(problem)
+		all[i].Resource = name
+	}
+	return all
+}
+
+// elements gives those of a list; where it is none, that is a problem.
+func elements(parent yamlpb.Node, name string) ([]yamlpb.Node, []yamlpb.Problem) {
+	list, ok := parent.Field(name)
+	if ok && !list.IsList() {
+		return nil, []yamlpb.Problem{parent.Problem(name, "needs a list")}
+	}
+	return list.Elements(), nil
+}
+
+// bootstrap reads the clusters only, whatever else is in it.
+func (c *contents) bootstrap(root yamlpb.Node) []source.Problem {
+	static, _ := root.Field("static_resources")
+	if !static.IsMapping() {
+		return converted("", []yamlpb.Problem{root.Problem("static_resources", "needs a mapping")})
+	}
+	problems := append(root.Repeated(), static.Repeated()...)
+	clusters, wrong := elements(static, "clusters")
+	if problems = append(problems, wrong...); len(problems) > 0 {
+		return converted("", problems)
+	}
+	for _, node := range clusters {
+		c.textCluster(node)
+	}
+	return nil
+}
+
+func (c *contents) response(root yamlpb.Node) []source.Problem {
+	problems := root.Decode(&discoveryv3.DiscoveryResponse{}, "resources")
+	resources, wrong := elements(root, "resources")
+	if problems = append(problems, wrong...); len(problems) > 0 {
+		return converted("", problems)
+	}
+	for _, node := range resources {
+		c.typed(node)
+	}
+	return nil
+}
+
+// typed reads an element of resources.
+func (c *contents) typed(node yamlpb.Node) {
+	kind, _ := node.Field(typeField)
+	url, _ := kind.Text()
+	switch url {
+	case clusterType:
+		c.textCluster(node)
+	case assignmentType:
+		c.textAssignment(node)
+	default:
+		problem := node.Problem("", "%s", wrongType(url))
+		problem.Resource, _ = textOf(node, "name")
+		c.problems = append(c.problems, source.Problem(problem))
+	}
+}
+
+// wrongType says what is wrong with the type of a resource.
+func wrongType(url string) string {
+	const wanted = `"@type": ` + clusterType + ` or ` + assignmentType
+	switch {
+	case url == "":
+		return "needs " + wanted
+	case strings.HasPrefix(url, typePrefix+"envoy.api.v2."):
+		return fmt.Sprintf("is of type %s, which came to its end with v2: it needs %s", url, wanted)
+	default:
+		return fmt.Sprintf("is of type %s, which is no source of endpoints: it needs %s", url, wanted)
+	}
+}
+
+func textOf(node yamlpb.Node, field string) (string, bool) {
+	value, _ := node.Field(field)
+	return value.Text()
+}
+
+func (c *contents) textCluster(node yamlpb.Node) {
+	r := resource{cluster: &clusterv3.Cluster{}}
+	r.name, _ = textOf(node, "name")
+	c.textResource(node, r, r.cluster)
+}
+
+func (c *contents) textAssignment(node yamlpb.Node) {
+	r := resource{lone: &endpointv3.ClusterLoadAssignment{}}
+	r.name, _ = textOf(node, "cluster_name")
+	c.textResource(node, r, r.lone)
+}
+
+func (c *contents) textResource(node yamlpb.Node, r resource, message proto.Message) {
+	problems := node.Decode(message, typeField)
+	r.broken = len(problems) > 0
+	if !r.broken {
+		for _, violation := range violations(message) {
+			problems = append(problems, node.Problem(violation.Field, "%s", violation.Reason))
+		}
+	}
+	at := node.Problem("", "")
+	r.file, r.line = at.File, at.Line
+	c.add(r, converted(r.name, problems))
+}
+
+// add takes a resource with its problems. One without a name cannot be
+// listed: its problems are all there is of it.
+func (c *contents) add(r resource, problems []source.Problem) {
+	c.problems = append(c.problems, problems...)
+	if len(problems) > 0 {
+		r.reason = problems[0].String()
+		if len(problems) > 1 {
+			r.reason += fmt.Sprintf(" (and %d more)", len(problems)-1)
+		}
+	}
+	if r.name != "" {
+		c.resources = append(c.resources, r)
+	}
+}

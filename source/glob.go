@@ -1,0 +1,35 @@
+package source
+
+import "unicode/utf8"
+
+// Match tells whether a name is what a glob describes: * stands for any run of
+// characters, none included, and ? for one character.
+func Match(glob, name string) bool {
+	// Where the latest * was, and how much of name it stands for so far.
+	star, taken := -1, 0
+	g, n := 0, 0
+	for n < len(name) {
+		_, size := utf8.DecodeRuneInString(name[n:])
+		switch {
+		case g < len(glob) && glob[g] == '*':
+			star, taken = g, n
+			g++
+		case g < len(glob) && glob[g] == '?':
+			g++
+			n += size
+		case g < len(glob) && glob[g] == name[n]:
+			g++
+			n++
+		case star >= 0:
+			_, skip := utf8.DecodeRuneInString(name[taken:])
+			taken += skip
+			g, n = star+1, taken
+		default:
+			return false
+		}
+	}
+	for g < len(glob) && glob[g] == '*' {
+		g++
+	}
+	return g == len(glob)
+}

@@ -1,0 +1,84 @@
+package source
+
+import (
+	"fmt"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+)
+
+// Set is all that one source says at one moment. It is not changed once handed
+// on; a cluster that did not change since the Set before keeps its pointer.
+type Set struct {
+	Source   string
+	Clusters []*Cluster // by Name, which is unique
+	Problems []Problem
+}
+
+// Cluster is one cluster with its endpoints.
+type Cluster struct {
+	Source string // name of the source it comes from
+
+	// Name is what everything calls the cluster. ServiceName is the name that
+	// its endpoints are published under: an EDS cluster's service_name, else
+	// Name, whatever the Assignment calls itself.
+	Name, ServiceName string
+
+	// Config is the cluster as the source gave it: nil for a lone
+	// ClusterLoadAssignment, and for a cluster that could not be read.
+	Config *clusterv3.Cluster
+
+	// Assignment is the endpoints as the source gave them, unknown fields
+	// included; nil where there are none, as for an EDS cluster whose
+	// ClusterLoadAssignment is missing.
+	Assignment *endpointv3.ClusterLoadAssignment
+
+	// HealthChecks are the cluster's own, else the default ones, else nil:
+	// then it is not checked and passes through.
+	HealthChecks []*corev3.HealthCheck
+
+	// Quarantine says why the cluster as a whole is not checked; it is empty
+	// where it is. What could be read is there all the same.
+	Quarantine string
+
+	// File and Line are where it was when it last changed; Line is 0 where
+	// the file has no lines.
+	File string
+	Line int
+}
+
+// EDS tells whether the cluster's endpoints come apart from it.
+func (c *Cluster) EDS() bool {
+	kind, ok := c.Config.GetClusterDiscoveryType().(*clusterv3.Cluster_Type)
+	return ok && kind.Type == clusterv3.Cluster_EDS
+}
+
+// Problem is something wrong with what a source says, and how to put it right.
+type Problem struct {
+	File     string
+	Line     int    // 0 where there is none
+	Resource string // name of what is wrong, where it has one
+	Field    string // path in proto names
+	Message  string
+	Warning  bool // nothing is set aside because of it
+}
+
+// String gives "file:line: field: message", with the resource's name instead
+// where there is no line.
+func (p Problem) String() string {
+	message := p.Message
+	if p.Field != "" {
+		message = p.Field + ": " + message
+	}
+	switch {
+	case p.Line > 0:
+		return fmt.Sprintf("%s:%d: %s", p.File, p.Line, message)
+	case p.Resource != "":
+		return p.Resource + ": " + message
+	case p.File != "":
+		return p.File + ": " + message
+	default:
+		return message
+	}
+}
