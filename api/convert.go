@@ -1,0 +1,107 @@
+package api
+
+import (
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
+)
+
+func endpointMessage(e EndpointHealth) *hdsdv1.Endpoint {
+	return &hdsdv1.Endpoint{
+		Cluster:      e.Endpoint.Cluster,
+		Address:      e.Endpoint.Address,
+		Locality:     localityMessage(e.Endpoint.Locality),
+		Health:       statusMessage(e.Verdict.Status),
+		Since:        timeMessage(e.Verdict.Since),
+		Reason:       e.Verdict.Reason,
+		Observations: each(e.Verdict.Observations, observationMessage),
+	}
+}
+
+func transitionMessage(t health.Transition) *hdsdv1.Transition {
+	return &hdsdv1.Transition{
+		Time:         timeMessage(t.Time),
+		Cluster:      t.Endpoint.Cluster,
+		Address:      t.Endpoint.Address,
+		Locality:     localityMessage(t.Endpoint.Locality),
+		From:         statusMessage(t.From),
+		To:           statusMessage(t.To),
+		Reason:       t.Reason,
+		Observations: each(t.Observations, observationMessage),
+	}
+}
+
+func observationMessage(o health.Observation) *hdsdv1.Observation {
+	m := &hdsdv1.Observation{
+		Checker:     o.Checker,
+		Status:      statusMessage(o.Status),
+		Time:        timeMessage(o.Time),
+		Disbelieved: o.Disbelieved,
+	}
+	if o.HTTPStatusCode != 0 {
+		m.HttpStatusCode = proto.Uint32(uint32(o.HTTPStatusCode))
+	}
+	return m
+}
+
+func clusterMessage(c Cluster) *hdsdv1.Cluster {
+	return &hdsdv1.Cluster{
+		Name:      c.Name,
+		Source:    c.Source,
+		Checked:   c.Checked,
+		Endpoints: uint32(c.Endpoints),
+		Healthy:   uint32(c.Healthy),
+		Unhealthy: uint32(c.Unhealthy),
+		Unknown:   uint32(c.Unknown),
+		Quarantined: each(c.Quarantined, func(q Quarantined) *hdsdv1.Quarantine {
+			return &hdsdv1.Quarantine{Address: q.Address, Reason: q.Reason}
+		}),
+	}
+}
+
+func checkerMessage(c Checker) *hdsdv1.Checker {
+	m := &hdsdv1.Checker{
+		Id:                c.ID,
+		Locality:          localityMessage(c.Locality),
+		Version:           c.Version,
+		Connected:         c.Connected,
+		AssignedEndpoints: uint32(c.AssignedEndpoints),
+		Specifier:         c.Specifier,
+		LastReport:        timeMessage(c.LastReport),
+		Trusted:           c.Trusted,
+		DistrustReason:    c.DistrustReason,
+		StrangeReports:    c.StrangeReports,
+	}
+	for _, kind := range health.Kinds {
+		if c.Abilities.Has(kind) {
+			m.Abilities = append(m.Abilities, string(kind))
+		}
+	}
+	return m
+}
+
+func localityMessage(l health.Locality) *corev3.Locality {
+	return &corev3.Locality{Region: l.Region, Zone: l.Zone, SubZone: l.SubZone}
+}
+
+func statusMessage(s health.Status) corev3.HealthStatus { return corev3.HealthStatus(s) }
+
+func timeMessage(t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	return timestamppb.New(t)
+}
+
+func each[From, To any](list []From, convert func(From) To) []To {
+	out := make([]To, len(list))
+	for i := range list {
+		out[i] = convert(list[i])
+	}
+	return out
+}

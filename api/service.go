@@ -1,0 +1,170 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
+)
+
+// Sizes of a page, in items.
+const (
+	DefaultPageSize = 1000
+	MaxPageSize     = 10000
+)
+
+// Service is the hdsd.v1 service on top of a Backend.
+type Service struct {
+	hdsdv1.UnimplementedQueryServer
+	backend Backend
+}
+
+// NewService gives a service that asks backend.
+func NewService(backend Backend) *Service { return &Service{backend: backend} }
+
+// Register puts the service on a gRPC server.
+func (s *Service) Register(server grpc.ServiceRegistrar) { hdsdv1.RegisterQueryServer(server, s) }
+
+// ListEndpoints gives the present health of endpoints.
+func (s *Service) ListEndpoints(ctx context.Context, r *hdsdv1.ListEndpointsRequest) (*hdsdv1.ListEndpointsResponse, error) {
+	limit, err := pageSize(r.GetPageSize())
+	if err != nil {
+		return nil, err
+	}
+	query := EndpointQuery{Cluster: r.GetCluster(), Address: r.GetAddress(), Limit: limit}
+	if r.Health != nil {
+		wanted := health.Status(r.GetHealth())
+		if r.GetHealth() < 0 || !wanted.Valid() {
+			return nil, status.Errorf(codes.InvalidArgument, "health: %d is not a health status", r.GetHealth())
+		}
+		query.Health = &wanted
+	}
+	question := fmt.Sprintf("endpoints %q %q %t %d", query.Cluster, query.Address, r.Health != nil, r.GetHealth())
+	if r.GetPageToken() != "" {
+		query.After = new(health.Endpoint)
+		if err := decodeToken(question, r.GetPageToken(), query.After); err != nil {
+			return nil, grpcError(err)
+		}
+	}
+	endpoints, more, err := s.backend.Endpoints(ctx, query)
+	if err != nil {
+		return nil, grpcError(err)
+	}
+	answer := &hdsdv1.ListEndpointsResponse{Endpoints: each(endpoints, endpointMessage)}
+	if more {
+		answer.NextPageToken, err = encodeToken(question, endpoints[len(endpoints)-1].Endpoint)
+	}
+	return answer, grpcError(err)
+}
+
+// ListTransitions gives recorded changes of health.
+func (s *Service) ListTransitions(ctx context.Context, r *hdsdv1.ListTransitionsRequest) (*hdsdv1.ListTransitionsResponse, error) {
+	limit, err := pageSize(r.GetPageSize())
+	if err != nil {
+		return nil, err
+	}
+	query := TransitionQuery{
+		Cluster: r.GetCluster(), Address: r.GetAddress(),
+		NewestFirst: r.GetNewestFirst(), Limit: limit, Token: r.GetPageToken(),
+	}
+	if t := r.GetStartTime(); t != nil {
+		if err := t.CheckValid(); err != nil {
+			return nil, status.Errorf(codes.InvalidArgument, "start_time: %v", err)
+		}
+		query.Start = t.AsTime()
+	}
+	if t := r.GetEndTime(); t != nil {
+		if err := t.CheckValid(); err != nil {
+			return nil, status.Errorf(codes.InvalidArgument, "end_time: %v", err)
+		}
+		query.End = t.AsTime()
+	}
+	transitions, next, err := s.backend.Transitions(ctx, query)
+	if err != nil {
+		return nil, grpcError(err)
+	}
+	return &hdsdv1.ListTransitionsResponse{Transitions: each(transitions, transitionMessage), NextPageToken: next}, nil
+}
+
+// ListClusters gives the clusters of all sources.
+func (s *Service) ListClusters(ctx context.Context, r *hdsdv1.ListClustersRequest) (*hdsdv1.ListClustersResponse, error) {
+	limit, after, err := page(r.GetPageSize(), r.GetPageToken(), "clusters")
+	if err != nil {
+		return nil, err
+	}
+	clusters, more, err := s.backend.Clusters(ctx, after, limit)
+	if err != nil {
+		return nil, grpcError(err)
+	}
+	answer := &hdsdv1.ListClustersResponse{Clusters: each(clusters, clusterMessage)}
+	if more {
+		answer.NextPageToken, err = encodeToken("clusters", clusters[len(clusters)-1].Name)
+	}
+	return answer, grpcError(err)
+}
+
+// ListCheckers gives the checkers that are connected or whose seat is kept.
+func (s *Service) ListCheckers(ctx context.Context, r *hdsdv1.ListCheckersRequest) (*hdsdv1.ListCheckersResponse, error) {
+	limit, after, err := page(r.GetPageSize(), r.GetPageToken(), "checkers")
+	if err != nil {
+		return nil, err
+	}
+	checkers, err := s.backend.Checkers(ctx)
+	if err != nil {
+		return nil, grpcError(err)
+	}
+	first := 0
+	if r.GetPageToken() != "" {
+		first = sort.Search(len(checkers), func(i int) bool { return checkers[i].ID > after })
+	}
+	shown := checkers[first:min(first+limit, len(checkers))]
+	answer := &hdsdv1.ListCheckersResponse{Checkers: each(shown, checkerMessage)}
+	if first+limit < len(checkers) {
+		answer.NextPageToken, err = encodeToken("checkers", shown[len(shown)-1].ID)
+	}
+	return answer, grpcError(err)
+}
+
+// page reads the two paging fields of a list that goes by name.
+func page(size int32, token, question string) (limit int, after string, err error) {
+	if limit, err = pageSize(size); err != nil || token == "" {
+		return limit, "", err
+	}
+	err = decodeToken(question, token, &after)
+	return limit, after, grpcError(err)
+}
+
+func pageSize(asked int32) (int, error) {
+	switch {
+	case asked < 0 || asked > MaxPageSize:
+		return 0, status.Errorf(codes.InvalidArgument, "page_size: %d is not between 1 and %d (0 or absent: %d)", asked, MaxPageSize, DefaultPageSize)
+	case asked == 0:
+		return DefaultPageSize, nil
+	}
+	return int(asked), nil
+}
+
+// grpcError gives the error of a Backend its code.
+func grpcError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrUnknownCluster):
+		return status.Error(codes.NotFound, err.Error())
+	case errors.Is(err, ErrBadToken):
+		return status.Error(codes.InvalidArgument, err.Error())
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return status.FromContextError(err).Err()
+	}
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	return status.Error(codes.Internal, err.Error())
+}
