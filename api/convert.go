@@ -4,7 +4,6 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
@@ -44,7 +43,7 @@ func observationMessage(o health.Observation) *hdsdv1.Observation {
 		Disbelieved: o.Disbelieved,
 	}
 	if o.HTTPStatusCode != 0 {
-		m.HttpStatusCode = proto.Uint32(uint32(o.HTTPStatusCode))
+		m.HttpStatusCode = new(uint32(o.HTTPStatusCode))
 	}
 	return m
 }

@@ -27,8 +27,7 @@ func ReadFile(path string, most int64) ([]byte, error) {
 }
 
 func unreadable(err error) error {
-	var cause *fs.PathError
-	if errors.As(err, &cause) {
+	if cause, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("cannot be read: %w", cause.Err)
 	}
 	return fmt.Errorf("cannot be read: %w", err)

@@ -47,8 +47,7 @@ type contents struct {
 func read(path string) (*contents, []source.Problem) {
 	info, err := os.Stat(path)
 	if err != nil {
-		var cause *fs.PathError
-		if errors.As(err, &cause) {
+		if cause, ok := errors.AsType[*fs.PathError](err); ok {
 			err = cause.Err
 		}
 		return nil, unreadable(path, "cannot be read: %s", err)
