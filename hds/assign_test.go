@@ -1,0 +1,131 @@
+package hds_test
+
+import (
+	"testing"
+	"time"
+
+	"hdsd/hds"
+	"hdsd/health"
+)
+
+const (
+	webOne  = "web{a:10.0.0.1:80,}"
+	webBoth = "web{a:10.0.0.1:80,10.0.0.2:80,}"
+	dbOne   = "db{b:10.0.0.9:5432,}"
+)
+
+// specifiers collects what a client is sent.
+func (c *client) specifiers() func() []string {
+	var got recorder
+	go func() {
+		for {
+			m, err := c.stream.Recv()
+			if err != nil {
+				return
+			}
+			got.add(specifierText(m))
+		}
+	}()
+	return got.take
+}
+
+func TestSpecifierIsSentWhenItDiffers(t *testing.T) {
+	bubble(t, hds.Options{}, func(f *fixture) {
+		c := f.connect("a", "10.1.0.1", "z1")
+		sent := c.specifiers()
+		f.sink.take()
+		same(t, "before anything is assigned", sent())
+
+		f.server.Assign("a", assignment())
+		same(t, "an empty first one", sent(), "")
+		f.server.Assign("a", assignment())
+		same(t, "an empty one again", sent())
+		f.server.Assign("a", assignment(checked{1, web1}))
+		same(t, "one endpoint", sent(), webOne)
+		f.server.Assign("a", assignment(checked{1, web1}))
+		same(t, "the same again", sent())
+		f.server.Assign("a", assignment(checked{1, web1}, checked{2, web2}))
+		same(t, "two endpoints", sent(), webBoth)
+		f.server.Assign("b", assignment(checked{1, web1}))
+		same(t, "what is for somebody else", sent())
+		if n := f.counted("hdsd_hds_specifiers_sent_total"); n != 3 {
+			t.Errorf("%v specifiers are counted", n)
+		}
+	})
+}
+
+func TestNothingIsSentBeforeConnectedReturns(t *testing.T) {
+	bubble(t, hds.Options{}, func(f *fixture) {
+		hold := make(chan struct{})
+		f.sink.onConnected = func(health.Checker) { <-hold }
+		sent := f.connect("a", "10.1.0.1", "z1").specifiers()
+		f.sink.take()
+		f.server.Assign("a", assignment(checked{1, web1}))
+		same(t, "while Connected is held", sent())
+		f.server.Assign("a", assignment(checked{2, web2}))
+		close(hold)
+		same(t, "after it", sent(), "web{a:10.0.0.2:80,}")
+	})
+}
+
+func TestNewStreamStartsWithoutTheOldAssignment(t *testing.T) {
+	bubble(t, hds.Options{}, func(f *fixture) {
+		f.sink.onConnected = func(health.Checker) { f.server.Assign("a", assignment(checked{2, web2})) }
+		hold := make(chan struct{})
+		f.sink.onReported = func(string) { <-hold }
+		old := f.connect("a", "10.1.0.1", "z1")
+		if got := old.next(); got != "web{a:10.0.0.2:80,}" {
+			t.Errorf("sent %q", got)
+		}
+		f.sink.onConnected = nil
+		old.send(report())
+		sent := f.connect("a", "10.1.0.1", "z1").specifiers()
+		same(t, "on the new stream", sent())
+		f.server.Assign("a", assignment(checked{1, web1}))
+		f.server.Assign("a", nil)
+		close(hold)
+		same(t, "after it was taken back", sent())
+		if got := f.server.State("a").Specifier; got != hds.NotSent {
+			t.Errorf("the specifier is %s", got)
+		}
+		f.server.Assign("a", assignment(checked{2, web2}))
+		same(t, "when assigned again", sent(), "web{a:10.0.0.2:80,}")
+	})
+}
+
+func TestRemovedClusterIsEmptiedFirst(t *testing.T) {
+	bubble(t, hds.Options{Interval: time.Second}, func(f *fixture) {
+		sent := f.connect("a", "10.1.0.1", "z1").specifiers()
+		f.sink.take()
+		f.server.Assign("a", assignment(checked{3, db1}, checked{1, web1}))
+		same(t, "both", sent(), dbOne+webOne)
+		f.server.Assign("a", assignment(checked{1, web1}))
+		same(t, "db is emptied", sent(), webOne+"db{}")
+		time.Sleep(500 * time.Millisecond)
+		f.server.Assign("a", assignment())
+		same(t, "web is emptied as well", sent(), "db{}web{}")
+		time.Sleep(499 * time.Millisecond)
+		same(t, "just before its time", sent())
+		time.Sleep(time.Millisecond)
+		same(t, "db is dropped", sent(), "web{}")
+		time.Sleep(time.Hour / 2)
+		same(t, "web is dropped", sent(), "")
+	})
+}
+
+func TestClusterThatComesBackIsNotDropped(t *testing.T) {
+	bubble(t, hds.Options{Interval: time.Second}, func(f *fixture) {
+		sent := f.connect("a", "10.1.0.1", "z1").specifiers()
+		f.sink.take()
+		f.server.Assign("a", assignment(checked{1, web1}))
+		f.server.Assign("a", assignment(checked{1, web1}))
+		same(t, "first", sent(), webOne)
+		f.server.Assign("a", assignment())
+		same(t, "emptied", sent(), "web{}")
+		time.Sleep(500 * time.Millisecond)
+		f.server.Assign("a", assignment(checked{1, web1}))
+		same(t, "back", sent(), webOne)
+		time.Sleep(time.Minute)
+		same(t, "a minute later", sent())
+	})
+}

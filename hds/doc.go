@@ -1,0 +1,45 @@
+// Package hds is the server side of Envoy's health discovery service: it tells
+// checkers what to check and turns their reports into votes.
+//
+// It owns the streams of the checkers, from the first message of each to its
+// end: who a checker is and whether it may take the place of a stream of the
+// same id (join.go), which specifier it was sent and what has to be sent next
+// (outbox.go, sender.go), what its reports are expected to look like (plan.go),
+// and reading them (reader.go with walk.go, the fast way, and decode.go, the
+// general one). What is safe to send is decided in hds/specifier, not here.
+//
+// # Guarantees
+//
+// For each checker the Sink is called from one goroutine at a time, in the
+// order Connected, Reported and so on, Disconnected; where a new stream takes
+// the place of an old one, its Connected comes after the old one's last
+// Reported, and there is no Disconnected between.
+//
+// Nothing is sent on a stream before its Connected has returned, and what was
+// assigned to an earlier stream of that id is forgotten. A specifier built for
+// another binary is therefore never sent, provided that the Sink has taken note
+// of the checker when Connected returns.
+//
+// The latest specifier wins; it is sent when it differs from the last one sent
+// on that stream. A cluster that disappears is sent once more without
+// endpoints, and dropped a report interval later: some Envoys crash when a
+// cluster goes away while a probe of it is being connected.
+//
+// There is no acknowledgement in the protocol: a specifier is SYNCED when a
+// report lists exactly its endpoints in its order, by cluster, locality and
+// address. Until then a report may follow an earlier specifier; only endpoints
+// of the current one give votes. A report equal to the one before, byte for
+// byte, is not decoded.
+//
+// No input of a peer panics, and every wait on a peer has an end: the first
+// message, each write, and, by keepalive, its life.
+//
+// # Goroutines
+//
+// A stream has the handler's goroutine, which waits for the reason to end it,
+// one that receives and calls the Sink, and from Connected on one that sends.
+// All end with the stream; Server.Close ends the streams and waits for them.
+//
+// It may import health, hds/specifier, wire, protos, grpc, and the metrics and
+// log libraries. The grpc.Server must use wire's codec; ServerOptions has it.
+package hds

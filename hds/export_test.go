@@ -1,0 +1,87 @@
+package hds
+
+import (
+	"fmt"
+
+	"google.golang.org/grpc/mem"
+
+	"hdsd/hds/specifier"
+	"hdsd/health"
+)
+
+// Introduce reads a first message.
+func Introduce(message []byte) (health.Checker, error) {
+	who, err := introduce(message)
+	return who.checker, err
+}
+
+// Expected gives the entries' endpoints as reports are expected to have them.
+func Expected(spec *specifier.Specifier) [][]byte {
+	p := newPlan(1, spec)
+	var all [][]byte
+	for i := range p.order {
+		all = append(all, p.expected(i))
+	}
+	return all
+}
+
+// Walk reads a report the fast way; false where it leaves that to Decode.
+func Walk(message []byte, spec *specifier.Specifier) (text string, ok bool) {
+	p := newPlan(1, spec)
+	out := make([]observed, len(p.order))
+	if !walk(message, p, out) {
+		return "", false
+	}
+	return fmt.Sprint(out), true
+}
+
+// Decode reads a report the general way; false where it is not in the
+// specifier's order.
+func Decode(message []byte, spec *specifier.Specifier) (text string, ok bool, err error) {
+	d, err := decode(message)
+	if err != nil || d.request || !d.follows(newPlan(1, spec)) {
+		return "", false, err
+	}
+	out := make([]observed, len(d.entries))
+	for i := range out {
+		out[i] = d.entries[i].observed
+	}
+	return fmt.Sprint(out), true, nil
+}
+
+// Reader reads one stream's reports.
+type Reader struct {
+	// Generally makes it decode all that is not as the report before.
+	Generally bool
+
+	reader  reader
+	message message
+	plans   plans
+}
+
+// Assign puts a specifier in force.
+func (r *Reader) Assign(spec *specifier.Specifier) {
+	seq := uint64(1)
+	if current := r.plans.current(); current != nil {
+		seq = current.seq + 1
+	}
+	r.plans = r.plans.with(newPlan(seq, spec), r.reader.matched)
+}
+
+// Read gives what a report comes to; synced tells whether the checker is known
+// to follow the current specifier.
+func (r *Reader) Read(b []byte) (votes []health.Vote, strange uint64, synced bool, err error) {
+	if err := r.message.UnmarshalWire(mem.BufferSlice{mem.SliceBuffer(b)}); err != nil {
+		return nil, 0, false, err
+	}
+	var got reading
+	current := r.plans.current()
+	if r.Generally && !(r.message.same && current == r.reader.plan) {
+		r.reader.votes, r.reader.strange = nil, 0
+		r.reader.adopt(r.plans)
+		got, err = r.reader.general(r.message.bytes)
+	} else {
+		got, err = r.reader.read(&r.message, r.plans)
+	}
+	return got.votes, got.strange, current != nil && got.matched >= current.seq, err
+}

@@ -1,0 +1,137 @@
+package hds
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/hds/specifier"
+	"hdsd/health"
+)
+
+// maxNodeID bounds the names that checkers give themselves.
+const maxNodeID = 1024
+
+// origin is what two streams of the same checker have in common.
+type origin struct {
+	node [sha256.Size]byte // its cluster, locality and metadata
+	host string            // its peer address without the port
+}
+
+// introduction is a first message, understood.
+type introduction struct {
+	checker health.Checker
+	node    [sha256.Size]byte
+}
+
+// introduce reads a first message; its errors are for the peer.
+func introduce(message []byte) (introduction, error) {
+	var m healthv3.HealthCheckRequestOrEndpointHealthResponse
+	if err := proto.Unmarshal(message, &m); err != nil {
+		return introduction{}, fmt.Errorf("the first message is not a HealthCheckRequestOrEndpointHealthResponse: %w", err)
+	}
+	if m.GetEndpointHealthResponse() != nil {
+		return introduction{}, errors.New("a report came before the first message: send health_check_request with node and capability first, on every stream")
+	}
+	node := m.GetHealthCheckRequest().GetNode()
+	switch {
+	case m.GetHealthCheckRequest() == nil:
+		return introduction{}, errors.New("the first message is empty: send health_check_request with node and capability first")
+	case node == nil:
+		return introduction{}, errors.New("health_check_request has no node: set node.id in the bootstrap, or start Envoy with --service-node")
+	case node.GetId() == "":
+		return introduction{}, errors.New("the node has no id: set node.id in the bootstrap, or start Envoy with --service-node")
+	case len(node.GetId()) > maxNodeID:
+		return introduction{}, fmt.Errorf("the node's id has %d bytes: use one of at most %d", len(node.GetId()), maxNodeID)
+	}
+	checker, err := specifier.CheckerFromNode(node, m.GetHealthCheckRequest().GetCapability())
+	if err != nil {
+		return introduction{}, fmt.Errorf("node %q: %w", node.GetId(), err)
+	}
+	lasting := &corev3.Node{Cluster: node.GetCluster(), Locality: node.GetLocality(), Metadata: node.GetMetadata()}
+	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(lasting)
+	if err != nil {
+		return introduction{}, fmt.Errorf("node %q: %w", node.GetId(), err)
+	}
+	return introduction{checker, sha256.Sum256(encoded)}, nil
+}
+
+func hostOf(ctx context.Context) string {
+	p, ok := peer.FromContext(ctx)
+	if !ok {
+		return ""
+	}
+	if host, _, err := net.SplitHostPort(p.Addr.String()); err == nil {
+		return host
+	}
+	return p.Addr.String()
+}
+
+// join makes st the stream of its checker, or tells why not. What it replaces
+// is left in st.before.
+func (s *Server) join(st *stream) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errClosing()
+	}
+	id := st.checker.ID
+	if old := s.streams[id]; old != nil {
+		if !old.ending {
+			if silent := old.silence(); old.origin != st.origin && silent < 2*s.options.Interval {
+				return s.refuse(st, old, silent)
+			}
+			old.replaced = true
+			st.refusalLogged = old.refusalLogged
+			s.metrics.replaced.Inc()
+			old.stop(status.Errorf(codes.Aborted, "node id %q opened a new stream from %s, which takes the place of this one", id, st.origin.host))
+		}
+		st.before = old
+	}
+	s.streams[id] = st
+	s.metrics.streams.Set(float64(len(s.streams)))
+	return nil
+}
+
+// refuse gives the error for a second checker of one id, and logs the first.
+func (s *Server) refuse(st, old *stream, silent time.Duration) error {
+	s.metrics.refused.Inc()
+	id := st.checker.ID
+	if !old.refusalLogged {
+		old.refusalLogged = true
+		s.options.Log.Warn().Str("checker", id).Str("from", st.origin.host).Str("connected", old.origin.host).
+			Msg("a second checker with the node id of a connected one is refused: give each its own node.id")
+	}
+	return status.Errorf(codes.AlreadyExists,
+		"node id %q is taken: a checker at %s uses it and was heard %s ago; give each checker its own node.id",
+		id, old.origin.host, silent.Round(time.Millisecond))
+}
+
+// leave takes st out and tells the sink, unless another has taken its place.
+// The name stays taken until the sink knows, so that calls keep their order.
+func (s *Server) leave(st *stream) {
+	s.mu.Lock()
+	replaced := st.replaced
+	st.ending = !replaced
+	s.mu.Unlock()
+	if replaced {
+		return
+	}
+	s.sink.Disconnected(st.checker.ID)
+	s.mu.Lock()
+	if s.streams[st.checker.ID] == st {
+		delete(s.streams, st.checker.ID)
+	}
+	s.metrics.streams.Set(float64(len(s.streams)))
+	s.mu.Unlock()
+}

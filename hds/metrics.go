@@ -1,0 +1,69 @@
+package hds
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// reportKind says what had to be done to read a report.
+type reportKind int
+
+// The kinds of report.
+const (
+	unchangedReport  reportKind = iota // as the one before, byte for byte
+	changedReport                      // as expected, read in place
+	unexpectedReport                   // another order or form, decoded as a whole
+	heartbeat                          // no report inside
+	reportKinds
+)
+
+var reportKindNames = [reportKinds]string{"unchanged", "changed", "unexpected", "heartbeat"}
+
+// metrics are counted whether or not anybody collects them.
+type metrics struct {
+	streams    prometheus.Gauge
+	refused    prometheus.Counter
+	replaced   prometheus.Counter
+	reports    [reportKinds]prometheus.Counter
+	votes      prometheus.Counter
+	strange    prometheus.Counter
+	sent       prometheus.Counter
+	unaccepted prometheus.Counter
+	stuck      prometheus.Counter
+}
+
+func newMetrics() (*metrics, []prometheus.Collector) {
+	var all []prometheus.Collector
+	counter := func(name, help string) prometheus.Counter {
+		c := prometheus.NewCounter(prometheus.CounterOpts{Name: "hdsd_hds_" + name, Help: help})
+		all = append(all, c)
+		return c
+	}
+	m := &metrics{
+		streams:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "hdsd_hds_streams", Help: "Checkers connected now."}),
+		refused:    counter("refused_streams_total", "Streams refused because another checker of the same node id is connected."),
+		replaced:   counter("replaced_streams_total", "Streams ended because the same checker opened a new one."),
+		votes:      counter("votes_total", "Votes that changed and were handed on."),
+		strange:    counter("strange_entries_total", "Reported endpoints that the checker was not assigned, or of a status unknown here."),
+		sent:       counter("specifiers_sent_total", "Specifiers sent to checkers."),
+		unaccepted: counter("unaccepted_specifiers_total", "Specifiers that reports did not follow within three intervals."),
+		stuck:      counter("stuck_streams_total", "Streams ended because the checker did not read."),
+	}
+	reports := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "hdsd_hds_reports_total", Help: "Reports, by what had to be done to read them.",
+	}, []string{"kind"})
+	for kind := range m.reports {
+		m.reports[kind] = reports.WithLabelValues(reportKindNames[kind])
+	}
+	return m, append(all, m.streams, reports)
+}
+
+// count takes in one report.
+func (m *metrics) count(r *reading) {
+	m.reports[r.kind].Inc()
+	if len(r.votes) > 0 {
+		m.votes.Add(float64(len(r.votes)))
+	}
+	if r.strange > 0 {
+		m.strange.Add(float64(r.strange))
+	}
+}

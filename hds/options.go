@@ -1,0 +1,76 @@
+package hds
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
+
+	"hdsd/wire"
+)
+
+// Options are the settings of a Server. The zero value is ready to use.
+type Options struct {
+	// Interval is the time between two reports that checkers are told to keep.
+	// Default: 1 s.
+	Interval time.Duration
+
+	// FirstMessageTimeout bounds how long a stream may be open without saying
+	// who it is. Default: 10 s.
+	FirstMessageTimeout time.Duration
+
+	// WriteTimeout bounds how long one specifier may wait for a peer that does
+	// not read. Default: 10 s.
+	WriteTimeout time.Duration
+
+	// MaxMessageBytes is the largest message taken; a larger one ends its
+	// stream with RESOURCE_EXHAUSTED. Default: 64 MiB.
+	MaxMessageBytes int
+
+	// Log gets what operators should know. Default: nothing is logged.
+	Log zerolog.Logger
+
+	// Registerer gets the metrics, named hdsd_hds_…. Default: none does.
+	Registerer prometheus.Registerer
+}
+
+func (o Options) withDefaults() Options {
+	o.Interval = orDefault(o.Interval, time.Second)
+	o.FirstMessageTimeout = orDefault(o.FirstMessageTimeout, 10*time.Second)
+	o.WriteTimeout = orDefault(o.WriteTimeout, 10*time.Second)
+	o.MaxMessageBytes = orDefault(o.MaxMessageBytes, 64<<20)
+	return o
+}
+
+func orDefault[T cmp.Ordered](value, otherwise T) T {
+	var zero T
+	if value <= zero {
+		return otherwise
+	}
+	return value
+}
+
+// Dead peers are found within keepaliveTime + keepaliveTimeout. Peers may ping
+// as often as every keepaliveMinTime: Envoy's own keepalive can be set to less
+// than the five minutes that grpc would tolerate.
+const (
+	keepaliveTime    = 5 * time.Second
+	keepaliveTimeout = 3 * time.Second
+	keepaliveMinTime = 100 * time.Millisecond
+)
+
+// ServerOptions are what the grpc.Server that a Server is registered with must
+// be made with.
+func ServerOptions(o Options) []grpc.ServerOption {
+	o = o.withDefaults()
+	return []grpc.ServerOption{
+		wire.ServerOption(),
+		grpc.MaxRecvMsgSize(o.MaxMessageBytes),
+		grpc.ConnectionTimeout(o.FirstMessageTimeout),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinTime, PermitWithoutStream: true}),
+	}
+}

@@ -1,0 +1,94 @@
+package hds
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/hds/specifier"
+)
+
+// outbox decides what to send on one stream. It has no clock and does no I/O;
+// it belongs to the goroutine that sends.
+type outbox struct {
+	grace time.Duration // how long a cluster that goes away is kept without endpoints
+
+	target  *specifier.Specifier // what the checker is to end up with
+	digest  [sha256.Size]byte    // of the last message sent
+	sent    bool
+	leaving map[string]*leaving
+}
+
+// leaving is a cluster that was emptied and is not yet dropped.
+type leaving struct {
+	emptied *healthv3.ClusterHealthCheck
+	until   time.Time // zero: not sent yet
+}
+
+// aim sets what the checker is to end up with. Clusters that it had and is to
+// have no longer are emptied first.
+func (o *outbox) aim(target *specifier.Specifier) {
+	if o.leaving == nil {
+		o.leaving = make(map[string]*leaving)
+	}
+	if o.target != nil {
+		for _, had := range o.target.Message.GetClusterHealthChecks() {
+			o.leaving[had.GetClusterName()] = &leaving{emptied: emptied(had)}
+		}
+	}
+	for _, has := range target.Message.GetClusterHealthChecks() {
+		delete(o.leaving, has.GetClusterName())
+	}
+	o.target = target
+}
+
+// emptied gives a cluster without its localities, sharing all else.
+func emptied(c *healthv3.ClusterHealthCheck) *healthv3.ClusterHealthCheck {
+	return &healthv3.ClusterHealthCheck{
+		ClusterName: c.GetClusterName(), HealthChecks: c.GetHealthChecks(),
+		TransportSocketMatches: c.GetTransportSocketMatches(), UpstreamBindConfig: c.GetUpstreamBindConfig(),
+	}
+}
+
+// compose gives the encoded message that is due; nil where the checker has it
+// already.
+func (o *outbox) compose(now time.Time) ([]byte, error) {
+	maps.DeleteFunc(o.leaving, func(_ string, l *leaving) bool { return !l.until.IsZero() && !now.Before(l.until) })
+	m := o.target.Message
+	if len(o.leaving) > 0 {
+		m = &healthv3.HealthCheckSpecifier{Interval: m.GetInterval(), ClusterHealthChecks: slices.Clone(m.GetClusterHealthChecks())}
+		for _, name := range slices.Sorted(maps.Keys(o.leaving)) {
+			m.ClusterHealthChecks = append(m.ClusterHealthChecks, o.leaving[name].emptied)
+		}
+	}
+	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a specifier: %w", err)
+	}
+	digest := sha256.Sum256(encoded)
+	if o.sent && digest == o.digest {
+		return nil, nil
+	}
+	o.sent, o.digest = true, digest
+	return encoded, nil
+}
+
+// delivered starts the time that emptied clusters are kept, and gives the time
+// at which the next message is due; zero where none is.
+func (o *outbox) delivered(now time.Time) time.Time {
+	var due time.Time
+	for _, l := range o.leaving {
+		if l.until.IsZero() {
+			l.until = now.Add(o.grace)
+		}
+		if due.IsZero() || l.until.Before(due) {
+			due = l.until
+		}
+	}
+	return due
+}

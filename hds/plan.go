@@ -1,0 +1,188 @@
+package hds
+
+import (
+	"net/netip"
+	"strconv"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/hds/specifier"
+	"hdsd/health"
+)
+
+// plan is what reports on one sent specifier are expected to look like. It is
+// not changed once made, but for the indexes.
+type plan struct {
+	seq       uint64              // counts the specifiers of a stream, from 1
+	order     []health.EndpointID // entry by entry
+	addresses []string            // of each entry, canonical
+	encoded   []byte              // each entry's Endpoint as Envoy writes it, one after the other
+	ends      []uint32            // where each ends in encoded
+	groups    []group             // the entries by cluster and locality, in order; none is empty
+
+	// Made when first needed; used by the stream's receiving goroutine only.
+	byID      map[health.EndpointID]int
+	byKey     map[health.Endpoint]int
+	byAddress map[string]int // -1 where there are several
+}
+
+// group is a run of entries of one cluster and locality.
+type group struct {
+	cluster  string // as the specifier names it
+	locality health.Locality
+	encoded  []byte // the locality as Envoy writes it
+	end      int    // index after its last entry
+}
+
+// newPlan gives the plan of a specifier. Entries that its message lists beyond
+// its order, which a specifier of specifier.Build does not have, are left out.
+func newPlan(seq uint64, spec *specifier.Specifier) *plan {
+	entries := min(len(spec.Order), len(spec.Addresses))
+	p := &plan{
+		seq: seq, order: spec.Order[:entries],
+		addresses: make([]string, 0, entries),
+		encoded:   make([]byte, 0, 24*entries),
+		ends:      make([]uint32, 0, entries),
+	}
+	for _, cluster := range spec.Message.GetClusterHealthChecks() {
+		for _, l := range cluster.GetLocalityEndpoints() {
+			size := min(len(l.GetEndpoints()), entries-len(p.addresses))
+			if size == 0 {
+				continue
+			}
+			for range size {
+				p.add(spec.Addresses[len(p.addresses)])
+			}
+			p.groups = append(p.groups, newGroup(cluster.GetClusterName(), l.GetLocality(), len(p.addresses)))
+		}
+	}
+	p.order = p.order[:len(p.addresses)]
+	return p
+}
+
+func newGroup(cluster string, l *corev3.Locality, end int) group {
+	where := localityOf(l)
+	// Only the three names are kept of a locality; so does Envoy.
+	encoded, _ := proto.Marshal(&corev3.Locality{Region: where.Region, Zone: where.Zone, SubZone: where.SubZone})
+	return group{cluster: cluster, locality: where, encoded: encoded, end: end}
+}
+
+func (p *plan) add(address string) {
+	endpoint, canonical := expectedEndpoint(address)
+	p.addresses = append(p.addresses, canonical)
+	p.encoded, _ = proto.MarshalOptions{}.MarshalAppend(p.encoded, endpoint)
+	p.ends = append(p.ends, uint32(len(p.encoded)))
+}
+
+// expected gives the bytes of the i-th entry's Endpoint.
+func (p *plan) expected(i int) []byte {
+	if i == 0 {
+		return p.encoded[:p.ends[0]]
+	}
+	return p.encoded[p.ends[i-1]:p.ends[i]]
+}
+
+func (p *plan) ids() map[health.EndpointID]int {
+	if p.byID == nil {
+		p.byID = make(map[health.EndpointID]int, len(p.order))
+		for i, id := range p.order {
+			p.byID[id] = i
+		}
+	}
+	return p.byID
+}
+
+func (p *plan) keys() map[health.Endpoint]int {
+	if p.byKey == nil {
+		p.byKey = make(map[health.Endpoint]int, len(p.order))
+		i := 0
+		for _, g := range p.groups {
+			for ; i < g.end; i++ {
+				p.byKey[health.Endpoint{Cluster: g.cluster, Locality: g.locality, Address: p.addresses[i]}] = i
+			}
+		}
+	}
+	return p.byKey
+}
+
+func (p *plan) uniqueAddresses() map[string]int {
+	if p.byAddress == nil {
+		p.byAddress = make(map[string]int, len(p.order))
+		for i, address := range p.addresses {
+			if _, twice := p.byAddress[address]; twice {
+				i = -1
+			}
+			p.byAddress[address] = i
+		}
+	}
+	return p.byAddress
+}
+
+// expectedEndpoint gives an address as Envoy reports it, and in the form that
+// addressOf gives.
+func expectedEndpoint(address string) (*endpointv3.Endpoint, string) {
+	if at, err := netip.ParseAddrPort(address); err == nil {
+		return &endpointv3.Endpoint{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{
+			SocketAddress: &corev3.SocketAddress{
+				Address:       at.Addr().String(),
+				PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(at.Port())},
+			},
+		}}}, at.String()
+	}
+	return &endpointv3.Endpoint{Address: &corev3.Address{Address: &corev3.Address_Pipe{
+		Pipe: &corev3.Pipe{Path: address},
+	}}}, address
+}
+
+// addressOf gives a reported address as ip:port, [ip6]:port or a pipe's path;
+// empty for anything else.
+func addressOf(e *endpointv3.Endpoint) string {
+	switch a := e.GetAddress().GetAddress().(type) {
+	case *corev3.Address_SocketAddress:
+		port := a.SocketAddress.GetPortValue()
+		ip, err := netip.ParseAddr(a.SocketAddress.GetAddress())
+		if err != nil || port > 65535 {
+			return a.SocketAddress.GetAddress() + ":" + strconv.FormatUint(uint64(port), 10)
+		}
+		return netip.AddrPortFrom(ip, uint16(port)).String()
+	case *corev3.Address_Pipe:
+		return a.Pipe.GetPath()
+	}
+	return ""
+}
+
+func localityOf(l *corev3.Locality) health.Locality {
+	return health.Locality{Region: l.GetRegion(), Zone: l.GetZone(), SubZone: l.GetSubZone()}
+}
+
+// plans are the specifiers that reports may follow: the newest one that a
+// report has matched, and all sent since. Not changed once made.
+type plans []*plan
+
+// maxPlans bounds how many specifiers are remembered for a checker that
+// accepts none.
+const maxPlans = 8
+
+// current gives the last one; nil where nothing was sent yet.
+func (l plans) current() *plan {
+	if len(l) == 0 {
+		return nil
+	}
+	return l[len(l)-1]
+}
+
+// with gives the plans after p was sent and accepted was the newest one matched.
+func (l plans) with(p *plan, accepted uint64) plans {
+	next := make(plans, 0, len(l)+1)
+	for _, old := range l {
+		if old.seq >= accepted {
+			next = append(next, old)
+		}
+	}
+	if len(next) == maxPlans {
+		next = append(next[:1], next[2:]...) // the first may be the one that is reported still
+	}
+	return append(next, p)
+}

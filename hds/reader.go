@@ -1,0 +1,206 @@
+package hds
+
+import (
+	"bytes"
+	"slices"
+
+	"google.golang.org/grpc/mem"
+
+	"hdsd/health"
+)
+
+// message is a received one as it came. It is compared with the one before
+// while it is still in grpc's buffers.
+type message struct {
+	bytes []byte
+	same  bool // as the one before
+}
+
+// largeMessage is the size from which memory is given back when what comes
+// next needs far less.
+const largeMessage = 1 << 20
+
+// UnmarshalWire implements wire.Unmarshaler.
+func (m *message) UnmarshalWire(data mem.BufferSlice) error {
+	size := data.Len()
+	if m.same = size == len(m.bytes) && m.equal(data); m.same {
+		return nil
+	}
+	if cap(m.bytes) < size || cap(m.bytes) > max(largeMessage, 4*size) {
+		m.bytes = make([]byte, size)
+	}
+	m.bytes = m.bytes[:size]
+	data.CopyTo(m.bytes)
+	return nil
+}
+
+func (m *message) equal(data mem.BufferSlice) bool {
+	offset := 0
+	for _, buffer := range data {
+		part := buffer.ReadOnlyData()
+		if !bytes.Equal(part, m.bytes[offset:offset+len(part)]) {
+			return false
+		}
+		offset += len(part)
+	}
+	return true
+}
+
+// reading is what one report came to.
+type reading struct {
+	votes   []health.Vote // what changed; the receiver's to keep
+	kind    reportKind
+	strange uint64 // entries about what was never assigned, or with no status
+	matched uint64 // seq of the newest specifier that the checker is known to follow
+}
+
+// reader turns the reports of one stream into votes. It belongs to the
+// goroutine that receives.
+type reader struct {
+	plans   plans
+	plan    *plan      // the current one
+	last    []observed // by its entries: what was said last, also in reports on earlier plans
+	scratch []observed
+	reading
+}
+
+// read gives what a report that came in when plans were in force says. An
+// error means that the bytes are no report at all.
+func (r *reader) read(m *message, in plans) (reading, error) {
+	r.votes = nil
+	current := in.current()
+	if m.same && current == r.plan {
+		r.kind = unchangedReport
+		return r.reading, nil
+	}
+	r.adopt(in)
+	r.strange = 0
+	for _, p := range slices.Backward(r.plans) {
+		if out := r.room(p); walk(m.bytes, p, out) {
+			r.kind = changedReport
+			if len(m.bytes) == 0 {
+				r.kind = heartbeat
+			}
+			r.apply(p, out)
+			return r.reading, nil
+		}
+	}
+	return r.general(m.bytes)
+}
+
+// general reads a report that is not exactly as expected.
+func (r *reader) general(message []byte) (reading, error) {
+	d, err := decode(message)
+	if err != nil {
+		return reading{}, err
+	}
+	r.kind = unexpectedReport
+	if d.request {
+		return r.reading, nil
+	}
+	for _, p := range slices.Backward(r.plans) {
+		if d.follows(p) {
+			out := r.room(p)
+			for i := range d.entries {
+				out[i] = d.entries[i].observed
+			}
+			r.apply(p, out)
+			return r.reading, nil
+		}
+	}
+	if d.empty {
+		r.kind = heartbeat
+		return r.reading, nil
+	}
+	for i := range d.entries {
+		r.place(&d, &d.entries[i])
+	}
+	return r.reading, nil
+}
+
+// place takes one entry of a report that follows no plan.
+func (r *reader) place(d *decoded, e *entry) {
+	if r.plan != nil {
+		if index, known := d.find(e, r.plan); index >= 0 {
+			r.vote(index, e.observed)
+			return
+		} else if known {
+			return
+		}
+	}
+	for _, p := range r.plans {
+		if _, known := d.find(e, p); known {
+			return
+		}
+	}
+	r.strange++
+}
+
+// apply takes a report that follows p. The first one on the current plan gives
+// all votes, later ones and those on earlier plans what changed.
+func (r *reader) apply(p *plan, out []observed) {
+	if p == r.plan {
+		if r.matched != p.seq {
+			clear(r.last)
+			r.votes = make([]health.Vote, 0, len(out))
+		}
+		for i := range out {
+			if out[i] != r.last[i] {
+				r.vote(i, out[i])
+			}
+		}
+	} else {
+		index := r.plan.ids()
+		for i, id := range p.order {
+			if at, ok := index[id]; ok {
+				r.vote(at, out[i])
+			}
+		}
+	}
+	if len(r.votes) == 0 {
+		r.votes = nil // the sink is told that nothing changed
+	}
+	r.matched = max(r.matched, p.seq)
+}
+
+func (r *reader) vote(index int, o observed) {
+	if o.status == strangeStatus {
+		r.strange++
+		return
+	}
+	if r.last[index] != o {
+		r.last[index] = o
+		r.votes = append(r.votes, health.Vote{Endpoint: r.plan.order[index], Status: o.status, HTTPStatusCode: o.code})
+	}
+}
+
+// adopt puts plans in force, but for those that the checker is known to have
+// left behind. What was said of endpoints that stay is carried over.
+func (r *reader) adopt(in plans) {
+	for len(in) > 0 && in[0].seq < r.matched {
+		in = in[1:]
+	}
+	r.plans = in
+	current := in.current()
+	if current == r.plan {
+		return
+	}
+	last := make([]observed, len(current.order))
+	if r.plan != nil {
+		index := current.ids()
+		for i, id := range r.plan.order {
+			if at, ok := index[id]; ok {
+				last[at] = r.last[i]
+			}
+		}
+	}
+	r.plan, r.last = current, last
+}
+
+// room gives space for the entries of p, valid until the next call.
+func (r *reader) room(p *plan) []observed {
+	if cap(r.scratch) < len(p.order) {
+		r.scratch = make([]observed, len(p.order))
+	}
+	return r.scratch[:len(p.order)]
+}

@@ -1,0 +1,134 @@
+package hds
+
+import (
+	"slices"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"hdsd/hds/specifier"
+	"hdsd/wire"
+)
+
+// patience is how many intervals a checker has to follow a specifier before
+// that is logged.
+const patience = 3
+
+// sender sends specifiers on one stream; it belongs to one goroutine.
+type sender struct {
+	stream  *stream
+	box     outbox
+	next    *time.Timer // when emptied clusters are to be dropped
+	check   *time.Timer // when the specifier should have been accepted
+	reports uint64      // how many there were when it was sent
+}
+
+// send runs in a goroutine of its own from Connected to the end of the stream.
+func (st *stream) send() {
+	s := sender{stream: st, box: outbox{grace: st.server.options.Interval}}
+	s.next, s.check = stoppedTimer(), stoppedTimer()
+	defer s.next.Stop()
+	defer s.check.Stop()
+	for {
+		ok := true
+		select {
+		case <-st.grpc.Context().Done():
+			return
+		case <-st.wake:
+			if spec := st.take(); spec != nil {
+				ok = s.assigned(spec)
+			}
+		case <-s.next.C:
+			ok = s.deliver(nil)
+		case <-s.check.C:
+			s.complain()
+		}
+		if !ok {
+			return
+		}
+	}
+}
+
+func stoppedTimer() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+func (s *sender) assigned(spec *specifier.Specifier) bool {
+	s.box.aim(spec)
+	return s.deliver(spec)
+}
+
+// deliver sends what is due, if anything. The plan of a new specifier is in
+// force before its first byte is on the way: a report may follow it at once.
+func (s *sender) deliver(spec *specifier.Specifier) bool {
+	encoded, err := s.box.compose(time.Now())
+	if err != nil {
+		s.stream.stop(status.Error(codes.Internal, err.Error()))
+		return false
+	}
+	if spec != nil {
+		s.announce(spec, encoded != nil)
+	}
+	if encoded != nil && !s.write(encoded) {
+		return false
+	}
+	if due := s.box.delivered(time.Now()); !due.IsZero() {
+		s.next.Reset(time.Until(due))
+	}
+	return true
+}
+
+// announce puts the plan of a specifier in force unless nothing changed.
+func (s *sender) announce(spec *specifier.Specifier, sending bool) {
+	var now plans
+	if p := s.stream.plans.Load(); p != nil {
+		now = *p
+	}
+	seq := uint64(1)
+	if current := now.current(); current != nil {
+		if !sending && slices.Equal(current.order, spec.Order) {
+			return
+		}
+		seq = current.seq + 1
+	}
+	next := now.with(newPlan(seq, spec), s.stream.accepted.Load())
+	s.stream.plans.Store(&next)
+	s.reports = s.stream.reports.Load()
+	s.check.Reset(patience * s.stream.server.options.Interval)
+}
+
+// write hands a message to the transport. A peer that does not read holds it
+// up for so long only; then the stream ends.
+func (s *sender) write(encoded []byte) bool {
+	server := s.stream.server
+	deadline := time.AfterFunc(server.options.WriteTimeout, func() {
+		server.metrics.stuck.Inc()
+		s.stream.stop(status.Errorf(codes.DeadlineExceeded, "a specifier was not read within %s", server.options.WriteTimeout))
+	})
+	defer deadline.Stop()
+	message := wire.Bytes(encoded)
+	if s.stream.grpc.SendMsg(&message) != nil {
+		return false // the receiving goroutine learns why
+	}
+	server.metrics.sent.Inc()
+	return true
+}
+
+// complain says that a specifier was not accepted in time; called once for
+// each that was sent.
+func (s *sender) complain() {
+	st := s.stream
+	if st.accepted.Load() >= st.plans.Load().current().seq {
+		return
+	}
+	st.server.metrics.unaccepted.Inc()
+	log := st.server.options.Log.Warn().Str("checker", st.checker.ID).Str("version", st.checker.Version)
+	if st.reports.Load() == s.reports {
+		log.Msg("a checker says nothing since its specifier was sent: it may have rejected it (look at its hds_delegate.errors)")
+		return
+	}
+	log.Msg("the reports of a checker do not follow its specifier: it may have rejected it (look at its hds_delegate.errors)")
+}

@@ -1,0 +1,163 @@
+package hds
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"hdsd/hds/specifier"
+	"hdsd/health"
+)
+
+// Sink is told what checkers do. It is called from goroutines of the streams,
+// for each checker one call at a time; it may block for back-pressure, but has
+// to return for Server.Close to return.
+type Sink interface {
+	// Connected tells that a stream, the first or one that replaces another,
+	// is up. Nothing is sent on it before this returns and something was
+	// assigned; assignments from before the call may still be sent after it,
+	// so that it is to return only when c is taken note of.
+	Connected(c health.Checker)
+
+	// Disconnected tells that the checker has no stream any more.
+	Disconnected(id string)
+
+	// Reported tells that a checker was heard, and what it says that it did
+	// not say before: everything in the first report that follows a specifier,
+	// nil where nothing changed. The votes are the sink's to keep.
+	Reported(id string, votes []health.Vote)
+}
+
+// The values of State.Specifier.
+const (
+	NotSent = "NOT_SENT" // nothing was sent yet
+	Sent    = "SENT"     // reports do not follow it yet
+	Synced  = "SYNCED"   // a report has listed exactly what was assigned
+)
+
+// State is what is known of a checker's stream.
+type State struct {
+	Connected      bool
+	Specifier      string    // NotSent, Sent or Synced
+	LastReport     time.Time // zero where there was none on this stream
+	StrangeReports uint64    // reported endpoints that it was not assigned
+}
+
+// Server serves health discovery to checkers.
+type Server struct {
+	healthv3.UnimplementedHealthDiscoveryServiceServer
+
+	// Set once.
+	options Options
+	sink    Sink
+	metrics *metrics
+	start   time.Time     // stream times count from here, monotonic
+	closing chan struct{} // closed by Close
+
+	running sync.WaitGroup // handlers and goroutines of streams; added to under mu while not closed
+
+	mu      sync.Mutex
+	closed  bool
+	streams map[string]*stream // the one of each node id
+}
+
+// NewServer gives a server that is to be registered with a grpc.Server made
+// with ServerOptions.
+func NewServer(o Options, sink Sink) *Server {
+	o = o.withDefaults()
+	m, collectors := newMetrics()
+	if o.Registerer != nil {
+		for _, c := range collectors {
+			if err := o.Registerer.Register(c); err != nil {
+				o.Log.Error().Err(err).Msg("a metric of health discovery is not exported")
+			}
+		}
+	}
+	return &Server{
+		options: o, sink: sink, metrics: m, start: time.Now(),
+		closing: make(chan struct{}), streams: make(map[string]*stream),
+	}
+}
+
+// Register makes r serve health discovery.
+func (s *Server) Register(r grpc.ServiceRegistrar) {
+	healthv3.RegisterHealthDiscoveryServiceServer(r, s)
+}
+
+// FetchHealthCheck is not there yet: checkers need a stream.
+func (s *Server) FetchHealthCheck(context.Context, *healthv3.HealthCheckRequestOrEndpointHealthResponse) (*healthv3.HealthCheckSpecifier, error) {
+	return nil, status.Error(codes.Unimplemented, "FetchHealthCheck is not served; use StreamHealthCheck (api_type: GRPC in hds_config)")
+}
+
+// Assign sets what a checker is to check; the latest wins. It does not wait.
+// Without a stream of that id it does nothing: assign when Connected was
+// called. A nil specifier takes back one that was not sent yet. The specifier
+// must not be changed afterwards.
+func (s *Server) Assign(id string, spec *specifier.Specifier) {
+	s.mu.Lock()
+	st := s.streams[id]
+	s.mu.Unlock()
+	if st != nil {
+		st.assign(spec)
+	}
+}
+
+// Checkers gives the connected ones, by id.
+func (s *Server) Checkers() []health.Checker {
+	s.mu.Lock()
+	all := make([]health.Checker, 0, len(s.streams))
+	for _, st := range s.streams {
+		all = append(all, st.checker)
+	}
+	s.mu.Unlock()
+	slices.SortFunc(all, func(a, b health.Checker) int { return cmp.Compare(a.ID, b.ID) })
+	return all
+}
+
+// State tells how the stream of a checker fares.
+func (s *Server) State(id string) State {
+	s.mu.Lock()
+	st := s.streams[id]
+	s.mu.Unlock()
+	if st == nil {
+		return State{Specifier: NotSent}
+	}
+	return st.state()
+}
+
+// Close ends all streams with UNAVAILABLE, refuses new ones and waits until no
+// goroutine is left. The sink is called until it returns.
+func (s *Server) Close() {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		close(s.closing)
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+}
+
+// enter counts a handler in, unless the server is closing.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.running.Add(1)
+	return true
+}
+
+// now is the time since start, for the atomics of streams.
+func (s *Server) now() int64 { return int64(time.Since(s.start)) }
+
+func errClosing() error {
+	return status.Error(codes.Unavailable, "hdsd is shutting down; connect again")
+}

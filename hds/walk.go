@@ -1,0 +1,231 @@
+package hds
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"hdsd/health"
+)
+
+// Field numbers of the messages in a report.
+const (
+	messageReport                            = 2
+	reportFlat, reportClusters               = 1, 2
+	clusterName, clusterLocalities           = 1, 2
+	localityLocality, localityEntries        = 1, 2
+	entryEndpoint, entryStatus, entryDetails = 1, 2, 3
+)
+
+// statusCodeKey is where Envoy puts the code of the latest HTTP probe.
+// envoyDetails is all of a Struct that has just that number, up to its bits:
+// the entry of the map, its key, its value and the value's number_value.
+const (
+	statusCodeKey = "http_status_code"
+	envoyDetails  = "\x0a\x1d\x0a\x10" + statusCodeKey + "\x12\x09\x11"
+)
+
+// observed is what a report says of one endpoint.
+type observed struct {
+	status health.Status // strangeStatus where it is none that we know
+	seen   bool
+	code   uint16 // 0 where there was none
+}
+
+const strangeStatus health.Status = math.MaxUint8
+
+// walk reads a report that lists exactly the entries of p in their order into
+// out, without decoding the rest. It reports whether it could: whatever is out
+// of the ordinary is left to decode, so that walk has no say in it.
+func walk(message []byte, p *plan, out []observed) bool {
+	w := walker{plan: p, out: out}
+	report, found := []byte(nil), false
+	ok := eachField(message, func(number protowire.Number, value []byte) bool {
+		if number != messageReport || found {
+			return false
+		}
+		report, found = value, true
+		return true
+	})
+	return ok && w.report(report) && w.entry == len(p.order)
+}
+
+// walker is a place in a report and in the plan it is held against.
+type walker struct {
+	plan  *plan
+	out   []observed
+	entry int // next one expected
+	group int // the one it belongs to
+}
+
+func (w *walker) report(report []byte) bool {
+	nested := false
+	ok := eachField(report, func(number protowire.Number, value []byte) bool {
+		if number == reportClusters {
+			nested = true
+			return w.cluster(value)
+		}
+		return number == reportFlat
+	})
+	if !ok || nested {
+		return ok
+	}
+	return eachField(report, func(_ protowire.Number, value []byte) bool {
+		return w.next(value)
+	})
+}
+
+func (w *walker) cluster(cluster []byte) bool {
+	var name []byte
+	named := false
+	return eachField(cluster, func(number protowire.Number, value []byte) bool {
+		switch {
+		case number == clusterName && !named:
+			name, named = value, true
+			return true
+		case number == clusterLocalities && named:
+			return w.locality(name, value)
+		}
+		return false
+	})
+}
+
+func (w *walker) locality(cluster, content []byte) bool {
+	if w.group == len(w.plan.groups) {
+		return false
+	}
+	g := &w.plan.groups[w.group]
+	where := false
+	ok := string(cluster) == g.cluster && eachField(content, func(number protowire.Number, value []byte) bool {
+		switch {
+		case number == localityLocality && !where:
+			where = true
+			return g.is(value)
+		case number == localityEntries && where && w.entry < g.end:
+			return w.next(value)
+		}
+		return false
+	})
+	w.group++
+	return ok && w.entry == g.end
+}
+
+func (g *group) is(locality []byte) bool {
+	if bytes.Equal(locality, g.encoded) {
+		return true
+	}
+	var l corev3.Locality
+	return proto.Unmarshal(locality, &l) == nil && localityOf(&l) == g.locality
+}
+
+// next reads one entry, which has to be the next one of the plan.
+func (w *walker) next(entry []byte) bool {
+	if w.entry == len(w.plan.order) {
+		return false
+	}
+	out := observed{seen: true}
+	endpoint := false
+	last := protowire.Number(0)
+	for len(entry) > 0 {
+		number, kind, n := protowire.ConsumeTag(entry)
+		if n < 0 || number <= last { // each field once, in order
+			return false
+		}
+		last, entry = number, entry[n:]
+		switch {
+		case number == entryStatus && kind == protowire.VarintType:
+			status, n := protowire.ConsumeVarint(entry)
+			if n < 0 {
+				return false
+			}
+			out.status, entry = statusOf(int32(status)), entry[n:]
+		case kind == protowire.BytesType && number <= entryDetails:
+			value, n := protowire.ConsumeBytes(entry)
+			if n < 0 {
+				return false
+			}
+			entry = entry[n:]
+			ok := false
+			switch number {
+			case entryEndpoint:
+				ok, endpoint = w.isAt(value), true
+			case entryDetails:
+				out.code, ok = detailsCode(value)
+			}
+			if !ok {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	w.out[w.entry] = out
+	w.entry++
+	return endpoint
+}
+
+// isAt tells whether an Endpoint has the address of the next entry.
+func (w *walker) isAt(endpoint []byte) bool {
+	if bytes.Equal(endpoint, w.plan.expected(w.entry)) {
+		return true
+	}
+	var e endpointv3.Endpoint
+	return proto.Unmarshal(endpoint, &e) == nil && addressOf(&e) == w.plan.addresses[w.entry]
+}
+
+// statusOf gives the status of a value of Envoy's enum.
+func statusOf(value int32) health.Status {
+	if value < 0 || value >= int32(strangeStatus) || !health.Status(value).Valid() {
+		return strangeStatus
+	}
+	return health.Status(value)
+}
+
+// detailsCode reads the status code out of a google.protobuf.Struct, in the
+// one form that Envoy writes or, failing that, in any.
+func detailsCode(details []byte) (code uint16, ok bool) {
+	if n := len(envoyDetails); len(details) == n+8 && string(details[:n]) == envoyDetails {
+		return statusCode(math.Float64frombits(binary.LittleEndian.Uint64(details[n:]))), true
+	}
+	var s structpb.Struct
+	if proto.Unmarshal(details, &s) != nil {
+		return 0, false
+	}
+	return codeOf(&s), true
+}
+
+func codeOf(s *structpb.Struct) uint16 {
+	return statusCode(s.GetFields()[statusCodeKey].GetNumberValue())
+}
+
+// statusCode gives an HTTP status code, or 0 for what is none.
+func statusCode(number float64) uint16 {
+	if number >= 100 && number <= 999 && number == math.Trunc(number) {
+		return uint16(number)
+	}
+	return 0
+}
+
+// eachField calls visit for each field of a message until one is not to its
+// liking. All fields of the messages that it is used for are bytes; others end
+// it as well.
+func eachField(b []byte, visit func(protowire.Number, []byte) bool) bool {
+	for len(b) > 0 {
+		number, kind, n := protowire.ConsumeTag(b)
+		if n < 0 || kind != protowire.BytesType {
+			return false
+		}
+		value, m := protowire.ConsumeBytes(b[n:])
+		if m < 0 || !visit(number, value) {
+			return false
+		}
+		b = b[n+m:]
+	}
+	return true
+}
