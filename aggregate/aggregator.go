@@ -1,0 +1,295 @@
+package aggregate
+
+import (
+	"math"
+	"time"
+
+	"hdsd/health"
+)
+
+// Options are the parameters of judgement. A zero field means its default.
+type Options struct {
+	// Staleness is how long a checker may be silent before its votes no
+	// longer count. Default: DefaultStaleness of reports each second.
+	Staleness time.Duration
+
+	// Settle is how long a voter that has nothing to say yet is awaited: a
+	// checker after a start, after it connected, or after it fell silent.
+	// While it is awaited, nothing changes that its vote could prevent.
+	// It should cover a reconnection and two reports. Default: 5 s.
+	Settle time.Duration
+}
+
+// DefaultStaleness is the staleness that goes with reports every interval: two
+// intervals and a half, so that one late report is no silence, and at least
+// two seconds, so that a pause of either process is none.
+func DefaultStaleness(interval time.Duration) time.Duration {
+	return max(interval*5/2, 2*time.Second)
+}
+
+func (o Options) withDefaults() Options {
+	if o.Staleness <= 0 {
+		o.Staleness = DefaultStaleness(time.Second)
+	}
+	if o.Settle <= 0 {
+		o.Settle = 5 * time.Second
+	}
+	return o
+}
+
+// Timing says how an endpoint is checked, as far as judging needs it.
+type Timing struct {
+	Interval, Timeout, InitialJitter time.Duration
+	UnhealthyThreshold               uint32
+	ReportInterval                   time.Duration
+}
+
+// Endpoint is an endpoint to judge.
+type Endpoint struct {
+	ID     health.EndpointID // dense: memory goes with the highest
+	Timing Timing
+}
+
+// Change is a verdict that became another.
+type Change struct {
+	Endpoint     health.EndpointID
+	From, To     health.Status
+	Reason       string
+	Observations []health.Observation
+}
+
+// Aggregator holds the votes and the verdicts. See the package's comment for
+// who may call it.
+type Aggregator struct {
+	options   Options
+	clock     clock
+	endpoints []endpoint // by EndpointID
+	seats     seats
+	checkers  checkers
+	deadlines deadlines
+	dirty     []health.EndpointID // to decide anew at the next flush
+}
+
+// endpoint is what is kept of one endpoint.
+type endpoint struct {
+	since  int64  // wall clock, Unix nanoseconds; never where there was no verdict
+	start  uint32 // its first seat
+	warmUp uint32 // milliseconds from a pair's first vote to belief in its downs
+	stale  uint32 // milliseconds for which a re-created host may still be reported as it was before
+	until  uint32 // low bits of the tick that ends settling
+	count  uint16 // its seats
+	status health.Status
+	flags  uint8
+}
+
+const (
+	known    uint8 = 1 << iota // between Set and Remove
+	dirty                      // listed in Aggregator.dirty
+	dark                       // no vote counted when it was last decided
+	settling                   // seen again after dark: the absent are awaited once more
+)
+
+const never = math.MinInt64
+
+// New gives an aggregator without endpoints.
+func New(o Options) *Aggregator {
+	return &Aggregator{
+		options:   o.withDefaults(),
+		checkers:  checkers{ids: map[string]uint32{}},
+		deadlines: deadlines{due: map[tick][]pair{}},
+	}
+}
+
+// Configure changes the parameters. What is already running ends as it was
+// to end; what begins afterwards follows o.
+func (a *Aggregator) Configure(o Options) { a.options = o.withDefaults() }
+
+// Set makes an endpoint known, or changes how it is checked. An endpoint that
+// is new starts with its last known verdict, or UNKNOWN when last is zero; for
+// one that is known already, last is ignored and its votes stay as they are.
+func (a *Aggregator) Set(e Endpoint, last health.Verdict) {
+	for int(e.ID) >= len(a.endpoints) {
+		a.endpoints = append(a.endpoints, endpoint{})
+	}
+	x := &a.endpoints[e.ID]
+	if x.flags&known == 0 {
+		*x = endpoint{since: never, flags: x.flags | known | dark, status: last.Status}
+		if !last.Since.IsZero() {
+			x.since = last.Since.UnixNano()
+		}
+	}
+	x.warmUp, x.stale = e.Timing.warmUp(), milliseconds(2*min(e.Timing.ReportInterval, math.MaxInt64/4))
+}
+
+// Remove forgets an endpoint, its verdict and its votes.
+func (a *Aggregator) Remove(id health.EndpointID) {
+	e := a.known(id)
+	if e == nil {
+		return
+	}
+	for e.count > 0 {
+		a.vacate(e, int(e.count)-1)
+	}
+	*e = endpoint{flags: e.flags & dirty}
+}
+
+// Assign seats a checker at an endpoint, which begins to warm up. A checker
+// that sits there already begins anew: its host was re-created. An endpoint
+// that is not known is passed over.
+func (a *Aggregator) Assign(now time.Time, id health.EndpointID, checker string) {
+	a.clock.at(now)
+	e := a.known(id)
+	if e == nil || e.count == math.MaxUint16 {
+		return
+	}
+	c := a.checkers.intern(checker)
+	i := a.seats.find(e, c)
+	if i >= 0 {
+		a.recreate(id, e, i)
+		return
+	}
+	a.seats.add(e, seat{checker: c, place: a.checkers.list(c, id), status: noVote})
+	a.await(id, e, int(e.count)-1)
+	a.mark(id, e)
+}
+
+// Unassign takes the checker's seat at the endpoint away, and its vote.
+func (a *Aggregator) Unassign(now time.Time, id health.EndpointID, checker string) {
+	a.clock.at(now)
+	e := a.known(id)
+	c, ok := a.checkers.ids[checker]
+	if e == nil || !ok {
+		return
+	}
+	if i := a.seats.find(e, c); i >= 0 {
+		a.vacate(e, i)
+		a.mark(id, e)
+	}
+}
+
+// Connected says that the checker began a stream, the first or another: what
+// it said before is not believed any more, and its pairs warm up again.
+func (a *Aggregator) Connected(now time.Time, c health.Checker) {
+	a.clock.at(now)
+	if id, ok := a.checkers.ids[c.ID]; ok {
+		a.restart(id)
+	}
+}
+
+// Lost says that the checker's stream is gone. Its votes count until they are
+// stale; its next report is taken as the first of a new stream.
+func (a *Aggregator) Lost(checker string) {
+	if c, ok := a.checkers.ids[checker]; ok {
+		a.checkers.all[c].lost = true
+	}
+}
+
+// Report takes in what changed in a checker's report; no votes mean that it
+// was heard and said the same. Votes on endpoints where it has no seat are
+// passed over.
+func (a *Aggregator) Report(now time.Time, checker string, votes []health.Vote) []Change {
+	a.clock.at(now)
+	c, ok := a.checkers.ids[checker]
+	if !ok {
+		return a.Tick(now)
+	}
+	a.hear(c)
+	a.fire() // after hearing it, so that it does not fall silent just to come back
+	for _, v := range votes {
+		a.vote(c, v)
+	}
+	return a.flush()
+}
+
+// Tick does what has become due, and what follows from what was recorded
+// since the last Report or Tick.
+func (a *Aggregator) Tick(now time.Time) []Change {
+	a.clock.at(now)
+	a.fire()
+	return a.flush()
+}
+
+// NextDeadline says when Tick has something to do if nothing else happens; it
+// may turn out to be nothing.
+func (a *Aggregator) NextDeadline() (time.Time, bool) {
+	if len(a.dirty) > 0 {
+		return a.clock.now, true
+	}
+	at, ok := a.deadlines.next()
+	if !ok {
+		return time.Time{}, false
+	}
+	return a.clock.time(at), true
+}
+
+// Verdict tells what is held to be true of an endpoint, why, and by whose
+// votes; the zero verdict of an endpoint that is not known.
+func (a *Aggregator) Verdict(id health.EndpointID) health.Verdict {
+	e := a.known(id)
+	if e == nil {
+		return health.Verdict{}
+	}
+	v := health.Verdict{Status: e.status, Reason: a.explain(e), Observations: a.observations(e)}
+	if e.since != never {
+		v.Since = time.Unix(0, e.since).UTC()
+	}
+	return v
+}
+
+func (a *Aggregator) known(id health.EndpointID) *endpoint {
+	if int(id) >= len(a.endpoints) || a.endpoints[id].flags&known == 0 {
+		return nil
+	}
+	return &a.endpoints[id]
+}
+
+func (a *Aggregator) mark(id health.EndpointID, e *endpoint) {
+	if e.flags&dirty == 0 {
+		e.flags |= dirty
+		a.dirty = append(a.dirty, id)
+	}
+}
+
+// flush decides every marked endpoint anew.
+func (a *Aggregator) flush() []Change {
+	var changes []Change
+	for _, id := range a.dirty {
+		e := &a.endpoints[id]
+		e.flags &^= dirty
+		if e.flags&known == 0 {
+			continue
+		}
+		if status := a.decide(id, e); status != e.status {
+			changes = append(changes, a.change(id, e, status))
+		}
+	}
+	a.dirty = a.dirty[:0]
+	return changes
+}
+
+// decide gives the status that follows from the votes.
+func (a *Aggregator) decide(id health.EndpointID, e *endpoint) health.Status {
+	var t tally
+	a.tally(e, &t)
+	status, how := majority(&t, e.status)
+	if how == unobserved {
+		e.flags |= dark
+		return status
+	}
+	if e.flags&dark == 0 {
+		return status
+	}
+	e.flags &^= dark
+	if t.absent > 0 {
+		a.settle(id, e)
+		a.tally(e, &t)
+		status, _ = majority(&t, e.status)
+	}
+	return status
+}
+
+func (a *Aggregator) change(id health.EndpointID, e *endpoint, to health.Status) Change {
+	from := e.status
+	e.status, e.since = to, a.clock.now.UnixNano()
+	return Change{Endpoint: id, From: from, To: to, Reason: a.explain(e), Observations: a.observations(e)}
+}

@@ -1,0 +1,40 @@
+// Package aggregate turns votes and time into verdicts: it decides whether an
+// endpoint is up or down from what its checkers say, and says why.
+//
+// It owns, for every endpoint, the verdict in force and the latest vote of
+// each checker that is assigned to it. The way of a vote, one file each:
+//
+//	report -> phase.go   is this pair warming up, or has it settled?
+//	       -> believe.go does the vote count, is it awaited, or is it left out?
+//	       -> rule.go    what follows from the votes that count?
+//	       -> reason.go  the same in words
+//
+// What it guarantees:
+//   - A verdict goes up or down only by a majority of the votes that count,
+//     and only when the voters that are still awaited could not turn it
+//     round. Otherwise the last verdict holds, for as long as it takes.
+//   - A vote of down does not count while its pair warms up. A pair warms up
+//     when it is assigned, when its host is re-created (it is assigned
+//     again), and when its checker's stream begins anew, since that checker
+//     may have restarted and says UNHEALTHY of all that it has not yet probed.
+//   - A checker that is silent for longer than the staleness has no say, in
+//     either direction.
+//   - Who connects, falls silent, or was absent when an endpoint is seen again
+//     after nobody saw it, is awaited for Options.Settle, so that neither the
+//     first nor the last of them decides alone because of a disturbance that
+//     passes. Every wait has an end.
+//   - The same calls in the same order give the same changes.
+//
+// It is pure: no goroutine, lock, clock or log. All calls come from one
+// goroutine, its owner; time comes in as a value and never runs backwards.
+// Assign, Unassign, Connected and the like only record; what follows from
+// them comes out of the next Report or Tick, so that a batch of them takes
+// effect as one. An owner calls Tick after each batch and when NextDeadline
+// has come.
+//
+// A report without a changed vote costs O(1), a changed vote O(checkers of
+// the endpoint), a checker that falls silent or comes back O(its endpoints),
+// a Tick what is due. A vote takes 20 bytes, an endpoint 32.
+//
+// It imports health and the standard library only.
+package aggregate

@@ -1,0 +1,53 @@
+package aggregate_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"hdsd/aggregate"
+)
+
+// FuzzScenario plays whatever script and asks that nothing goes down, or up,
+// without a majority of the votes that count, and that every verdict that is
+// told has a reason.
+func FuzzScenario(f *testing.F) {
+	paths, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(paths) == 0 {
+		f.Fatalf("no seeds: %v", err)
+	}
+	for _, path := range paths {
+		script, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(script))
+	}
+	f.Fuzz(func(t *testing.T, script string) {
+		if len(script) > 10_000 {
+			t.Skip("too long")
+		}
+		p := newPlayer()
+		p.watch = func(c aggregate.Change) {
+			up, down := 0, 0
+			for _, o := range c.Observations {
+				switch {
+				case o.Disbelieved != "":
+				case o.Status.Up():
+					up++
+				case o.Status.Down():
+					down++
+				}
+			}
+			if c.To.Down() && down <= up || c.To.Up() && up <= down || c.From == c.To || c.Reason == "" {
+				t.Fatalf("%+v with %d up and %d down", c, up, down)
+			}
+		}
+		_ = p.play(script) // a script that is none ends early
+		for name, id := range p.ids {
+			if v := p.aggregator.Verdict(id); v.Reason == "" && (len(v.Observations) > 0 || !v.Since.IsZero()) {
+				t.Fatalf("%s has no reason: %+v", name, v)
+			}
+		}
+	})
+}

@@ -1,0 +1,165 @@
+package aggregate
+
+import (
+	"time"
+
+	"hdsd/health"
+)
+
+// phase says how far a pair of endpoint and checker has come.
+type phase uint8
+
+const (
+	waiting   phase = iota // no vote since it was assigned, or since its checker connected; awaited
+	overdue                // the same, but awaited no longer
+	recreated              // its host is being re-created: votes may still be about the old one
+	warming                // has voted, but not yet been up: a down may only mean that no probe has ended
+	settled                // every vote counts
+)
+
+// warmUp is how long after its first vote a pair's downs are not believed: its
+// first probe must have ended, been reported, and confirmed as often as the
+// threshold asks, with a round to spare. Milliseconds.
+func (t Timing) warmUp() uint32 {
+	const longest = 50 * 24 * time.Hour // more than milliseconds holds, so that sums cannot overflow
+	rounds := time.Duration(t.UnhealthyThreshold) + 1
+	return milliseconds(min(t.InitialJitter, longest) + min(t.Timeout, longest) + min(t.ReportInterval, longest) +
+		rounds*min(t.Interval, longest/rounds+1))
+}
+
+// enter puts seat i of an endpoint into a phase that ends after d.
+func (a *Aggregator) enter(id health.EndpointID, e *endpoint, i int, p phase, d time.Duration) {
+	s := &a.seats.of(e)[i]
+	at := a.clock.in(a.clock.elapsed, d)
+	s.phase, s.until = p, uint32(at)
+	a.deadlines.add(at, pair{id, s.checker})
+}
+
+func (a *Aggregator) await(id health.EndpointID, e *endpoint, i int) {
+	a.enter(id, e, i, waiting, a.options.Settle)
+}
+
+func (a *Aggregator) warm(id health.EndpointID, e *endpoint, i int) {
+	a.enter(id, e, i, warming, time.Duration(e.warmUp)*time.Millisecond)
+}
+
+func (a *Aggregator) recreate(id health.EndpointID, e *endpoint, i int) {
+	a.seats.of(e)[i].status = noVote
+	a.enter(id, e, i, recreated, time.Duration(e.stale)*time.Millisecond)
+	a.mark(id, e)
+}
+
+// restart begins anew with a checker whose stream began anew: an Envoy that
+// kept running says up of what is up at once, and is then believed at once.
+func (a *Aggregator) restart(c uint32) {
+	x := &a.checkers.all[c]
+	x.lost = false
+	for _, id := range x.endpoints {
+		e := &a.endpoints[id]
+		a.await(id, e, a.seats.find(e, c))
+		a.mark(id, e)
+	}
+}
+
+// vote takes in one vote.
+func (a *Aggregator) vote(c uint32, v health.Vote) {
+	e := a.known(v.Endpoint)
+	if e == nil {
+		return
+	}
+	i := a.seats.find(e, c)
+	if i < 0 {
+		return
+	}
+	s := &a.seats.of(e)[i]
+	s.code = v.HTTPStatusCode
+	if s.status == v.Status && s.phase >= recreated {
+		return
+	}
+	s.status = v.Status
+	switch {
+	case s.phase == recreated: // looked at when that ends
+	case v.Status.Up():
+		s.phase = settled
+	case s.phase < recreated:
+		a.warm(v.Endpoint, e, i)
+	}
+	a.mark(v.Endpoint, e)
+}
+
+// fire does all that is due.
+func (a *Aggregator) fire() {
+	for now := a.clock.tick(); ; {
+		at, list := a.deadlines.pop(now)
+		if list == nil {
+			return
+		}
+		for _, p := range list {
+			switch {
+			case p.endpoint == noEndpoint:
+				a.checkSilence(p.checker, at)
+			case p.checker == noChecker:
+				a.endSettling(p.endpoint, at)
+			default:
+				a.endPhase(p, at)
+			}
+		}
+		a.deadlines.done(list)
+	}
+}
+
+// endPhase ends a pair's phase, if this is the deadline that it waits for.
+func (a *Aggregator) endPhase(p pair, at tick) {
+	e := a.known(p.endpoint)
+	if e == nil {
+		return
+	}
+	i := a.seats.find(e, p.checker)
+	if i < 0 {
+		return
+	}
+	s := &a.seats.of(e)[i]
+	if s.until != uint32(at) {
+		return
+	}
+	switch s.phase {
+	case waiting:
+		s.phase = overdue
+	case warming:
+		s.phase = settled
+	case recreated:
+		a.endRecreated(p.endpoint, e, i)
+	default:
+		return
+	}
+	a.mark(p.endpoint, e)
+}
+
+// settle awaits those who are absent: after a time in which nobody was heard,
+// the first to come back must not decide alone.
+func (a *Aggregator) settle(id health.EndpointID, e *endpoint) {
+	at := a.clock.in(a.clock.elapsed, a.options.Settle)
+	e.flags |= settling
+	e.until = uint32(at)
+	a.deadlines.add(at, pair{id, noChecker})
+}
+
+func (a *Aggregator) endSettling(id health.EndpointID, at tick) {
+	if e := a.known(id); e != nil && e.flags&settling != 0 && e.until == uint32(at) {
+		e.flags &^= settling
+		a.mark(id, e)
+	}
+}
+
+// endRecreated goes on with a vote that by now is about the new host.
+func (a *Aggregator) endRecreated(id health.EndpointID, e *endpoint, i int) {
+	s := &a.seats.of(e)[i]
+	switch {
+	case s.status == noVote:
+		a.await(id, e, i)
+	case s.status.Up():
+		s.phase = settled
+	default:
+		a.warm(id, e, i)
+	}
+}

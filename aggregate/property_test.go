@@ -1,0 +1,270 @@
+package aggregate_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"hdsd/aggregate"
+	"hdsd/health"
+)
+
+// twins are an aggregator and its oracle, told the same.
+type twins struct {
+	t          *rapid.T
+	aggregator *aggregate.Aggregator
+	oracle     *oracle
+	now        time.Duration
+	status     map[health.EndpointID]health.Status // as the changes told
+}
+
+const (
+	endpoints = 5
+	pool      = 7 // checkers
+)
+
+var (
+	anyEndpoint = rapid.Map(rapid.IntRange(0, endpoints-1), func(i int) health.EndpointID { return health.EndpointID(i) })
+	anyChecker  = rapid.Map(rapid.IntRange(0, pool-1), func(i int) string { return fmt.Sprint("c", i) })
+	anyStatus   = rapid.SampledFrom([]health.Status{
+		health.Healthy, health.Healthy, health.Unhealthy, health.Unhealthy, health.Timeout, health.Degraded, health.Draining, health.Unknown,
+	})
+	anyTiming = rapid.Custom(func(t *rapid.T) aggregate.Timing {
+		ms := func(label string, most int) time.Duration {
+			return time.Duration(rapid.IntRange(0, most).Draw(t, label)) * time.Millisecond
+		}
+		return aggregate.Timing{
+			Interval: ms("interval", 2000), Timeout: ms("timeout", 900), InitialJitter: ms("jitter", 900),
+			ReportInterval: ms("report", 1500), UnhealthyThreshold: rapid.Uint32Range(0, 4).Draw(t, "threshold"),
+		}
+	})
+)
+
+func (w *twins) wall() time.Time { return epoch.Add(w.now) }
+
+// same compares what both say changed, and all that they hold.
+func (w *twins) same(got []aggregate.Change, want map[health.EndpointID]health.Status) {
+	changed := map[health.EndpointID]health.Status{}
+	for _, c := range got {
+		changed[c.Endpoint] = c.To
+		if c.From != w.status[c.Endpoint] || c.From == c.To {
+			w.t.Fatalf("%d went from %s to %s, but was %s", c.Endpoint, c.From, c.To, w.status[c.Endpoint])
+		}
+		w.status[c.Endpoint] = c.To
+		w.majority(c)
+	}
+	if diff := cmp.Diff(want, changed); diff != "" {
+		w.t.Fatalf("at %s other changes than the oracle's (-oracle +got):\n%s", w.now, diff)
+	}
+	for id, e := range w.oracle.endpoints {
+		w.sameEndpoint(id, e)
+	}
+	if want, ok := w.oracle.next(); ok {
+		if at, ok := w.aggregator.NextDeadline(); !ok || at.Sub(epoch) > want {
+			w.t.Fatalf("at %s the next deadline is %v (%v), but something is due at %s", w.now, at.Sub(epoch), ok, want)
+		}
+	}
+}
+
+func (w *twins) sameEndpoint(id health.EndpointID, e *oracleEndpoint) {
+	v := w.aggregator.Verdict(id)
+	if v.Status != e.status {
+		w.t.Fatalf("at %s endpoint %d is %s, the oracle says %s", w.now, id, v.Status, e.status)
+	}
+	if v.Reason == "" {
+		w.t.Fatalf("endpoint %d has no reason", id)
+	}
+	got, want := map[string]bool{}, map[string]bool{}
+	for _, o := range v.Observations {
+		got[o.Checker+" "+o.Status.String()] = o.Disbelieved == ""
+	}
+	for name, p := range e.pairs {
+		if p.voted {
+			worth := w.oracle.worth(name, p)
+			want[name+" "+p.status.String()] = worth == "up" || worth == "down"
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.t.Fatalf("at %s other votes of %d are believed than the oracle's (-oracle +got):\n%s", w.now, id, diff)
+	}
+}
+
+// majority checks that a change has more believed votes for it than against.
+func (w *twins) majority(c aggregate.Change) {
+	up, down := 0, 0
+	for _, o := range c.Observations {
+		switch {
+		case o.Disbelieved != "":
+		case o.Status.Up():
+			up++
+		case o.Status.Down():
+			down++
+		}
+	}
+	if c.To.Down() && down <= up || c.To.Up() && up <= down || !c.To.Up() && !c.To.Down() {
+		w.t.Fatalf("at %s endpoint %d became %s with %d up and %d down: %s", w.now, c.Endpoint, c.To, up, down, c.Reason)
+	}
+}
+
+func (w *twins) actions() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"time": func(t *rapid.T) {
+			w.now += time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond
+		},
+		"tick": func(*rapid.T) { w.same(w.aggregator.Tick(w.wall()), w.oracle.tick(w.now)) },
+		"set": func(t *rapid.T) {
+			id, timing := anyEndpoint.Draw(t, "endpoint"), anyTiming.Draw(t, "timing")
+			last := rapid.SampledFrom([]health.Status{health.Unknown, health.Healthy, health.Unhealthy, health.Timeout}).Draw(t, "last")
+			if w.oracle.endpoints[id] == nil {
+				w.status[id] = last
+			}
+			w.aggregator.Set(aggregate.Endpoint{ID: id, Timing: timing}, health.Verdict{Status: last, Since: epoch})
+			w.oracle.set(id, timing, last)
+		},
+		"remove": func(t *rapid.T) {
+			if id := anyEndpoint.Draw(t, "endpoint"); rapid.IntRange(0, 4).Draw(t, "really") == 0 {
+				w.aggregator.Remove(id)
+				w.oracle.remove(id)
+			}
+		},
+		"assign": func(t *rapid.T) {
+			id, checker := anyEndpoint.Draw(t, "endpoint"), anyChecker.Draw(t, "checker")
+			w.aggregator.Assign(w.wall(), id, checker)
+			w.oracle.assign(w.now, id, checker)
+		},
+		"unassign": func(t *rapid.T) {
+			id, checker := anyEndpoint.Draw(t, "endpoint"), anyChecker.Draw(t, "checker")
+			w.aggregator.Unassign(w.wall(), id, checker)
+			w.oracle.unassign(id, checker)
+		},
+		"connected": func(t *rapid.T) {
+			checker := anyChecker.Draw(t, "checker")
+			w.aggregator.Connected(w.wall(), health.Checker{ID: checker})
+			w.oracle.connected(w.now, checker)
+		},
+		"lost": func(t *rapid.T) {
+			checker := anyChecker.Draw(t, "checker")
+			w.aggregator.Lost(checker)
+			w.oracle.lost(checker)
+		},
+		"report":  w.report,
+		"report2": w.report,
+		"hear all": func(*rapid.T) {
+			for i := range pool {
+				name := fmt.Sprint("c", i)
+				w.same(w.aggregator.Report(w.wall(), name, nil), w.oracle.report(w.now, name, nil))
+			}
+		},
+	}
+}
+
+func (w *twins) report(t *rapid.T) {
+	checker := anyChecker.Draw(t, "checker")
+	var votes []health.Vote
+	for id := range health.EndpointID(endpoints) {
+		if rapid.Bool().Draw(t, "votes") {
+			votes = append(votes, health.Vote{Endpoint: id, Status: anyStatus.Draw(t, "status")})
+		}
+	}
+	w.same(w.aggregator.Report(w.wall(), checker, votes), w.oracle.report(w.now, checker, votes))
+}
+
+func newTwins(t *rapid.T) *twins {
+	w := &twins{t: t, aggregator: aggregate.New(aggregate.Options{}), oracle: newOracle(), status: map[health.EndpointID]health.Status{}}
+	w.aggregator.Tick(epoch)
+	for id := range health.EndpointID(endpoints) {
+		w.aggregator.Set(aggregate.Endpoint{ID: id, Timing: usual}, health.Verdict{})
+		w.oracle.set(id, usual, health.Unknown)
+		for i := range 3 {
+			name := fmt.Sprint("c", (int(id)+i)%pool)
+			w.aggregator.Assign(epoch, id, name)
+			w.oracle.assign(0, id, name)
+		}
+	}
+	return w
+}
+
+// TestSameAsOracle: all that is kept up to date step by step equals what
+// looking at everything gives, whatever happens; and nothing changes without
+// a majority of the votes that count.
+func TestSameAsOracle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newTwins(t)
+		t.Repeat(w.actions())
+	})
+}
+
+// TestSilenceHolds: once nobody is heard any more, nothing changes for ever.
+func TestSilenceHolds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newTwins(t)
+		t.Repeat(w.actions())
+		w.now += aggregate.DefaultStaleness(time.Second) + time.Millisecond
+		w.same(w.aggregator.Tick(w.wall()), w.oracle.tick(w.now))
+		for range 1000 {
+			at, ok := w.aggregator.NextDeadline()
+			if !ok {
+				break
+			}
+			if changes := w.aggregator.Tick(at); len(changes) > 0 {
+				t.Fatalf("%s after the last report: %+v", at.Sub(epoch), changes)
+			}
+		}
+		if at, ok := w.aggregator.NextDeadline(); ok {
+			t.Fatalf("there is no end of deadlines: %s", at.Sub(epoch))
+		}
+	})
+}
+
+// TestOrderOfReports: reports of one moment lead to the same verdicts in any
+// order, except where the end is a tie, which depends on what it was before.
+func TestOrderOfReports(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		first, second := newTwins(t), newTwins(t)
+		play := func(reports [][]health.Vote, at time.Duration, seed uint64) {
+			first.now, second.now = at, at
+			for c, votes := range reports {
+				first.aggregator.Report(first.wall(), fmt.Sprint("c", c), votes)
+			}
+			for _, c := range rand.New(rand.NewPCG(seed, 0)).Perm(len(reports)) {
+				second.aggregator.Report(second.wall(), fmt.Sprint("c", c), reports[c])
+			}
+		}
+		draw := func() [][]health.Vote {
+			reports := make([][]health.Vote, pool)
+			for c := range reports {
+				for id := range health.EndpointID(endpoints) {
+					reports[c] = append(reports[c], health.Vote{Endpoint: id, Status: rapid.SampledFrom([]health.Status{health.Healthy, health.Unhealthy}).Draw(t, "status")})
+				}
+			}
+			return reports
+		}
+		play(draw(), time.Second, rapid.Uint64().Draw(t, "order"))
+		play(draw(), 2*time.Second, rapid.Uint64().Draw(t, "order"))
+		first.now, second.now = 3*time.Second, 3*time.Second
+		for id := range health.EndpointID(endpoints) {
+			x, y := first.aggregator.Verdict(id), second.aggregator.Verdict(id)
+			if diff := cmp.Diff(x.Observations, y.Observations); diff != "" {
+				t.Fatalf("other votes:\n%s", diff)
+			}
+			up, down, awaited := 0, 0, 0
+			for _, o := range x.Observations {
+				switch {
+				case o.Disbelieved != "":
+					awaited++
+				case o.Status.Up():
+					up++
+				default:
+					down++
+				}
+			}
+			if max(up, down) > min(up, down)+awaited && x.Status != y.Status {
+				t.Fatalf("endpoint %d: %s (%s) or %s (%s)", id, x.Status, x.Reason, y.Status, y.Reason)
+			}
+		}
+	})
+}

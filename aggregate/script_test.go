@@ -1,0 +1,302 @@
+package aggregate_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"hdsd/aggregate"
+	"hdsd/health"
+)
+
+// epoch is t=0 of every test.
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// usual is how a script's endpoints are checked unless it says otherwise.
+var usual = aggregate.Timing{
+	Interval: time.Second, Timeout: 500 * time.Millisecond, UnhealthyThreshold: 2, ReportInterval: time.Second,
+}
+
+// player plays a script against an aggregator, as an owner would: it ticks
+// whenever a deadline has come. Its language, one line each, # for comments:
+//
+//	options staleness=2500ms settle=5s
+//	t=0 set e1 interval=1s timeout=500ms jitter=0s threshold=2 report=1s last=HEALTHY
+//	t=0 assign e1 a b c     (unassign likewise)
+//	t=0 connected a b c     (lost likewise)
+//	t=1s report a e1=UNHEALTHY/503 e2=HEALTHY
+//	t=1s hear a b c         reports without votes, from now on once a second
+//	t=1s silence a          ends that
+//	stall 30s               the owner stands still; then it goes on
+//	t=1s remove e1
+//	t=1s show e1
+//
+// A line without t= happens at the time of the line before.
+type player struct {
+	aggregator *aggregate.Aggregator
+	now        time.Duration
+	ids        map[string]health.EndpointID
+	names      []string
+	heard      map[string]time.Duration // when each checker that is heard by itself is next
+	out        strings.Builder
+	watch      func(aggregate.Change) // called for each change, where set
+}
+
+func newPlayer() *player {
+	return &player{
+		aggregator: aggregate.New(aggregate.Options{}),
+		ids:        map[string]health.EndpointID{}, heard: map[string]time.Duration{},
+	}
+}
+
+func (p *player) play(script string) error {
+	for n, line := range strings.Split(script, "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		if err := p.line(line); err != nil {
+			return fmt.Errorf("line %d: %q: %w", n+1, line, err)
+		}
+	}
+	return nil
+}
+
+func (p *player) line(line string) error {
+	words := strings.Fields(line)
+	if at, ok := strings.CutPrefix(words[0], "t="); ok {
+		t, err := time.ParseDuration(at)
+		if err != nil || t < p.now || t > 100*time.Hour {
+			return fmt.Errorf("bad time %s after %s", at, p.now)
+		}
+		p.runTo(t)
+		words = words[1:]
+	}
+	fmt.Fprintf(&p.out, "t=%s %s\n", p.now, strings.Join(words, " "))
+	if len(words) == 0 {
+		return nil
+	}
+	if words[0] == "options" {
+		return p.options(words[1:])
+	}
+	if len(words) < 2 {
+		return fmt.Errorf("%s what?", words[0])
+	}
+	return p.do(words[0], words[1], words[2:])
+}
+
+func (p *player) do(verb, subject string, rest []string) error {
+	a, now := p.aggregator, epoch.Add(p.now)
+	switch verb {
+	case "set":
+		return p.set(subject, rest)
+	case "assign":
+		for _, c := range rest {
+			a.Assign(now, p.id(subject), c)
+		}
+	case "unassign":
+		for _, c := range rest {
+			a.Unassign(now, p.id(subject), c)
+		}
+	case "remove":
+		a.Remove(p.id(subject))
+	case "show":
+		p.show(subject)
+	case "report":
+		votes, err := p.votes(rest)
+		if err != nil {
+			return err
+		}
+		p.changes(a.Report(now, subject, votes))
+	case "stall":
+		return p.stall(subject)
+	case "connected", "lost", "hear", "silence":
+		for _, c := range append([]string{subject}, rest...) {
+			p.checker(verb, c)
+		}
+	default:
+		return fmt.Errorf("no such verb")
+	}
+	p.changes(a.Tick(now))
+	return nil
+}
+
+func (p *player) stall(length string) error {
+	d, err := time.ParseDuration(length)
+	if err != nil || d < 0 || d > time.Hour {
+		return fmt.Errorf("bad duration %s", length)
+	}
+	p.now += d
+	for c := range p.heard {
+		p.heard[c] = max(p.heard[c], p.now)
+	}
+	return nil
+}
+
+func (p *player) checker(verb, c string) {
+	now := epoch.Add(p.now)
+	switch verb {
+	case "connected":
+		p.aggregator.Connected(now, health.Checker{ID: c})
+	case "lost":
+		p.aggregator.Lost(c)
+	case "hear":
+		p.heard[c] = p.now
+		p.runTo(p.now)
+	case "silence":
+		delete(p.heard, c)
+	}
+}
+
+// runTo lets time pass, with its deadlines and its unchanged reports.
+func (p *player) runTo(end time.Duration) {
+	for {
+		next, who := end+1, ""
+		if at, ok := p.aggregator.NextDeadline(); ok {
+			next = max(p.now, at.Sub(epoch))
+		}
+		for c, at := range p.heard {
+			if at < next || at == next && (who == "" || c < who) {
+				next, who = at, c
+			}
+		}
+		if next > end {
+			break
+		}
+		p.now = next
+		if who != "" {
+			p.heard[who] = next + time.Second
+			p.changes(p.aggregator.Report(epoch.Add(next), who, nil))
+		} else {
+			p.changes(p.aggregator.Tick(epoch.Add(next)))
+		}
+	}
+	p.now = end
+}
+
+func (p *player) id(name string) health.EndpointID {
+	id, ok := p.ids[name]
+	if !ok {
+		id = health.EndpointID(len(p.names))
+		p.ids[name] = id
+		p.names = append(p.names, name)
+	}
+	return id
+}
+
+func (p *player) options(words []string) error {
+	var o aggregate.Options
+	err := eachDuration(words, map[string]*time.Duration{"staleness": &o.Staleness, "settle": &o.Settle})
+	p.aggregator.Configure(o)
+	return err
+}
+
+func (p *player) set(name string, words []string) error {
+	e := aggregate.Endpoint{ID: p.id(name), Timing: usual}
+	var last health.Verdict
+	var durations []string
+	for _, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		var err error
+		switch key {
+		case "last":
+			last.Since = epoch.Add(-time.Hour)
+			last.Status, err = status(value)
+		case "threshold":
+			var n uint64
+			n, err = strconv.ParseUint(value, 10, 32)
+			e.Timing.UnhealthyThreshold = uint32(n)
+		default:
+			durations = append(durations, word)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	t := &e.Timing
+	err := eachDuration(durations, map[string]*time.Duration{
+		"interval": &t.Interval, "timeout": &t.Timeout, "jitter": &t.InitialJitter, "report": &t.ReportInterval,
+	})
+	if err == nil {
+		p.aggregator.Set(e, last)
+	}
+	return err
+}
+
+func eachDuration(words []string, into map[string]*time.Duration) error {
+	for _, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		d, err := time.ParseDuration(value)
+		if err != nil || into[key] == nil || d < 0 {
+			return fmt.Errorf("bad parameter %s", word)
+		}
+		*into[key] = d
+	}
+	return nil
+}
+
+func status(name string) (health.Status, error) {
+	for s := health.Unknown; s.Valid(); s++ {
+		if s.String() == name {
+			return s, nil
+		}
+	}
+	return 0, fmt.Errorf("no status %q", name)
+}
+
+func (p *player) votes(words []string) ([]health.Vote, error) {
+	var votes []health.Vote
+	for _, word := range words {
+		name, value, _ := strings.Cut(word, "=")
+		value, code, _ := strings.Cut(value, "/")
+		s, err := status(value)
+		if err != nil {
+			return nil, err
+		}
+		n, _ := strconv.ParseUint(code, 10, 16)
+		votes = append(votes, health.Vote{Endpoint: p.id(name), Status: s, HTTPStatusCode: uint16(n)})
+	}
+	return votes, nil
+}
+
+func (p *player) changes(changes []aggregate.Change) {
+	slices.SortStableFunc(changes, func(x, y aggregate.Change) int { return cmp.Compare(x.Endpoint, y.Endpoint) })
+	for _, c := range changes {
+		fmt.Fprintf(&p.out, "  t=%s %s %s -> %s: %s\n", p.now, p.names[c.Endpoint], c.From, c.To, c.Reason)
+		p.observations(c.Observations)
+		if p.watch != nil {
+			p.watch(c)
+		}
+	}
+}
+
+func (p *player) show(name string) {
+	v := p.aggregator.Verdict(p.id(name))
+	since := "never"
+	if !v.Since.IsZero() {
+		since = v.Since.Sub(epoch).String()
+	}
+	fmt.Fprintf(&p.out, "  %s since %s: %s\n", v.Status, since, v.Reason)
+	p.observations(v.Observations)
+}
+
+func (p *player) observations(list []health.Observation) {
+	for _, o := range list {
+		fmt.Fprintf(&p.out, "    %s %s", o.Checker, o.Status)
+		if o.HTTPStatusCode != 0 {
+			fmt.Fprintf(&p.out, " %d", o.HTTPStatusCode)
+		}
+		if o.Time.IsZero() {
+			p.out.WriteString(" never heard")
+		} else {
+			fmt.Fprintf(&p.out, " at %s", o.Time.Sub(epoch))
+		}
+		if o.Disbelieved != "" {
+			fmt.Fprintf(&p.out, " (not believed: %s)", o.Disbelieved)
+		}
+		p.out.WriteString("\n")
+	}
+}
