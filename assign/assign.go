@@ -1,0 +1,87 @@
+package assign
+
+import "hdsd/health"
+
+// ClassID stands for a Class inside one Planner.
+type ClassID uint32
+
+// Class says which checkers can check an endpoint.
+type Class struct {
+	Needs []health.Ability // all of them
+	Reach *health.Reach    // nil: every checker
+}
+
+// Endpoint is something to be checked.
+type Endpoint struct {
+	ID          health.EndpointID // dense; names this endpoint until it was removed
+	Hash        health.Hash       // of the endpoint, as in the stored plan
+	ClusterHash health.Hash       // endpoints of one cluster are kept together
+	Locality    health.Locality   // its own zone; none if region and zone are empty
+	Class       ClassID           // from Planner.Class
+	Redundancy  int               // how many checkers; less than one counts as one
+}
+
+// Change is what happened since the Apply before. Order inside a list is of no
+// importance; what concerns one checker in several lists is done in the order
+// Leave, Lost, Join, and Remove comes before Upsert.
+type Change struct {
+	Upsert []Endpoint // new, or with another class, locality or redundancy
+	Remove []health.EndpointID
+	Join   []health.Checker // new, returned or changed; their maps are kept and must not be written to
+	Lost   []string         // stream gone, seat kept
+	Leave  []string         // seat given up
+
+	// Settling holds back everything that would be placed or moved until the
+	// first Apply without it; see the package's comment.
+	Settling bool
+}
+
+// Move is what changes for one checker, live or not.
+type Move struct {
+	Checker     string
+	Add, Remove []health.EndpointID // to be checked from now on, and no longer
+}
+
+// Uncheckable is an endpoint that no checker with a seat can check.
+type Uncheckable struct {
+	Endpoint health.EndpointID
+	Class    ClassID
+}
+
+// Diff is what an Apply changed. A mirror that takes out what each Move removes
+// and then puts in what it adds has the plan.
+type Diff struct {
+	Moves       []Move              // at most one for each checker, by checker
+	Uncheckable []Uncheckable       // can no longer be checked, or never could
+	Checkable   []health.EndpointID // have a checker again
+}
+
+// Options are a Planner's parameters; the zero value has sensible ones.
+type Options struct {
+	// Slack is how many percent more than its fair share of checks a checker
+	// may be given as long as others have room. More makes plans that were made
+	// at different times more alike, less makes loads more even. Default: 10.
+	Slack int
+
+	// Unit is how many endpoints are moved as one at most. Default: 256.
+	Unit int
+}
+
+// New makes an empty Planner.
+func New(o Options) *Planner {
+	if o.Slack <= 0 {
+		o.Slack = 10
+	}
+	if o.Unit <= 0 {
+		o.Unit = 256
+	}
+	return &Planner{
+		options: o,
+		unit:    1,
+		index:   map[string]int32{},
+		zoneIDs: map[zone]int32{},
+		classID: map[uint64]ClassID{},
+		kindIDs: map[kindKey]int32{},
+		raced:   -1,
+	}
+}

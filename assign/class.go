@@ -1,0 +1,155 @@
+package assign
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"hdsd/health"
+)
+
+// zone is where checkers fail together.
+type zone struct{ region, zone string }
+
+// class is a Class with the checkers that can serve it. The slices are by zone.
+type class struct {
+	Class
+	hash  uint64
+	able  []uint64  // bit set of slots with a seat
+	total int       // how many those are
+	seats []int32   // how many of them in each zone
+	pools [][]entry // those that are live
+
+	// What a checker should have; may have when it gets more; may have before
+	// newcomers take from it first; may have before it must shed.
+	share, limit, bound, breach []int32
+}
+
+// entry is a checker in a pool.
+type entry struct {
+	hash uint64
+	slot int32
+}
+
+// Class gives the number of a class: the same for equal classes.
+func (p *Planner) Class(c Class) ClassID {
+	h := c.digest()
+	if id, ok := p.classID[h]; ok {
+		return id
+	}
+	id := ClassID(len(p.classes))
+	p.classID[h] = id
+	p.classes = append(p.classes, class{Class: c, hash: h})
+	added := &p.classes[id]
+	added.grow(len(p.zoneHash))
+	for s := range p.slots {
+		if p.slots[s].known {
+			p.admitTo(added, &p.slots[s].checker, int32(s))
+		}
+	}
+	return id
+}
+
+func (c *Class) digest() uint64 {
+	var parts []string
+	for _, need := range slices.Compact(slices.Sorted(slices.Values(c.Needs))) {
+		parts = append(parts, string(need))
+	}
+	if r := c.Reach; r != nil {
+		parts = append(parts, "localities", strconv.Itoa(len(r.Localities)))
+		for _, l := range slices.SortedFunc(slices.Values(r.Localities), health.Locality.Compare) {
+			parts = append(parts, l.Region, l.Zone, l.SubZone)
+		}
+		parts = append(parts, "metadata", strconv.Itoa(len(r.Metadata)))
+		for _, k := range slices.Sorted(maps.Keys(r.Metadata)) {
+			parts = append(parts, k, r.Metadata[k])
+		}
+	}
+	return hashOf(parts...)
+}
+
+// grow makes room for n zones.
+func (c *class) grow(n int) {
+	for len(c.seats) < n {
+		c.seats = append(c.seats, 0)
+		c.pools = append(c.pools, nil)
+		c.share, c.limit = append(c.share, 0), append(c.limit, 0)
+		c.bound, c.breach = append(c.bound, 0), append(c.breach, 0)
+	}
+}
+
+func (c *class) has(s int32) bool {
+	word := int(s / 64)
+	return word < len(c.able) && c.able[word]>>(s%64)&1 == 1
+}
+
+func (c *class) within(d *class) bool {
+	for i, word := range c.able {
+		if i >= len(d.able) {
+			if word != 0 {
+				return false
+			}
+		} else if word&^d.able[i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// admitTo counts a checker among those of a class, if it is able.
+func (p *Planner) admitTo(c *class, checker *health.Checker, s int32) {
+	if !checker.Abilities.Has(c.Needs...) || !c.Reach.Includes(checker) {
+		return
+	}
+	for len(c.able) <= int(s/64) {
+		c.able = append(c.able, 0)
+	}
+	c.able[s/64] |= 1 << (s % 64)
+	c.seats[p.home[s]]++
+	c.total++
+	if p.live[s] {
+		p.enlist(c, s)
+	}
+}
+
+func (p *Planner) expelFrom(c *class, s int32) {
+	if !c.has(s) {
+		return
+	}
+	if p.live[s] {
+		p.delist(c, s)
+	}
+	c.able[s/64] &^= 1 << (s % 64)
+	c.seats[p.home[s]]--
+	c.total--
+}
+
+func (p *Planner) enlist(c *class, s int32) {
+	z := p.home[s]
+	c.pools[z] = append(c.pools[z], entry{p.hash[s], s})
+}
+
+func (p *Planner) delist(c *class, s int32) {
+	z := p.home[s]
+	c.pools[z] = slices.DeleteFunc(c.pools[z], func(e entry) bool { return e.slot == s })
+}
+
+// zoneOf gives a zone's number.
+func (p *Planner) zoneOf(l health.Locality) int32 {
+	if p.haveLocality && p.lastLocality == l {
+		return p.lastZone
+	}
+	name := zone{l.Region, l.Zone}
+	id, ok := p.zoneIDs[name]
+	if !ok {
+		id = int32(len(p.zoneHash))
+		p.zoneIDs[name] = id
+		p.zoneHash = append(p.zoneHash, hashOf(l.Region, l.Zone))
+		p.used = append(p.used, 0)
+		for i := range p.classes {
+			p.classes[i].grow(len(p.zoneHash))
+		}
+	}
+	p.haveLocality, p.lastLocality, p.lastZone = true, l, id
+	return id
+}

@@ -1,0 +1,167 @@
+package assign
+
+import (
+	"cmp"
+	"slices"
+
+	"hdsd/health"
+)
+
+// scratch is memory that is used again and again.
+type scratch struct {
+	slots   []int32
+	members []health.EndpointID
+	out     []Move // by slot
+	moved   []int32
+}
+
+// diff tells what this Apply changed, in an order that depends on endpoints
+// and checkers only.
+func (p *Planner) diff() Diff {
+	if !p.settling {
+		for _, i := range p.visits {
+			if len(p.units[i].seats) == 0 {
+				p.touch(i)
+			}
+		}
+	}
+	var d Diff
+	slices.SortFunc(p.dirty, p.inOrder)
+	for _, i := range p.dirty {
+		p.tellUnit(&d, i)
+	}
+	slices.SortFunc(p.added, func(a, b health.EndpointID) int {
+		return cmp.Or(cmp.Compare(p.endpoints[a].hi, p.endpoints[b].hi), cmp.Compare(p.endpoints[a].lo, p.endpoints[b].lo), cmp.Compare(a, b))
+	})
+	for _, id := range p.added {
+		p.tell(&d, []health.EndpointID{id}, nil, p.units[p.endpoints[id].unit].all(), false)
+		p.flags[id] &^= isNew
+	}
+	slices.SortStableFunc(p.changed, func(a, b changed) int {
+		return cmp.Or(cmp.Compare(a.key.hi, b.key.hi), cmp.Compare(a.key.lo, b.key.lo), cmp.Compare(a.id, b.id))
+	})
+	for n := range p.changed {
+		p.tellChanged(&d, &p.changed[n])
+	}
+	d.Moves = p.moves()
+	return d
+}
+
+// moves gives what report collected, by checker.
+func (p *Planner) moves() []Move {
+	var all []Move
+	for _, s := range p.scratch.moved {
+		all = append(all, p.scratch.out[s])
+		p.scratch.out[s] = Move{}
+	}
+	p.scratch.moved = p.scratch.moved[:0]
+	slices.SortFunc(all, func(a, b Move) int { return cmp.Compare(a.Checker, b.Checker) })
+	one := all[:0] // one that left and joined at once had two slots
+	for _, m := range all {
+		if n := len(one); n > 0 && one[n-1].Checker == m.Checker {
+			one[n-1].Add, one[n-1].Remove = append(one[n-1].Add, m.Add...), append(one[n-1].Remove, m.Remove...)
+		} else {
+			one = append(one, m)
+		}
+	}
+	return one
+}
+
+// tellUnit tells of a unit's endpoints, but for those told of one by one.
+func (p *Planner) tellUnit(d *Diff, i int32) {
+	u := &p.units[i]
+	members := u.members
+	if u.born {
+		u.born = false
+		for _, id := range members {
+			p.flags[id] &^= isNew
+		}
+	} else {
+		p.scratch.members = p.scratch.members[:0]
+		for _, id := range members {
+			if p.flags[id]&(isNew|isMoved) == 0 {
+				p.scratch.members = append(p.scratch.members, id)
+			}
+		}
+		members = p.scratch.members
+	}
+	p.tell(d, members, u.before, u.all(), false)
+	u.before = nil
+}
+
+func (p *Planner) tellChanged(d *Diff, c *changed) {
+	ids := []health.EndpointID{c.id}
+	if c.removed {
+		p.report(c.before, nil, ids, c.key)
+		return
+	}
+	p.flags[c.id] &^= isMoved
+	p.tell(d, ids, c.before, p.units[p.endpoints[c.id].unit].all(), c.renewed)
+}
+
+// tell reports how endpoints went from some checkers to others.
+func (p *Planner) tell(d *Diff, ids []health.EndpointID, before, now []int32, renewed bool) {
+	p.report(before, now, ids, key{})
+	for _, id := range ids {
+		switch bare := p.flags[id]&isBare != 0; {
+		case len(now) > 0 && bare:
+			p.flags[id] &^= isBare
+			d.Checkable = append(d.Checkable, id)
+		case len(now) == 0 && (!bare && !p.settling || bare && renewed):
+			p.flags[id] |= isBare
+			d.Uncheckable = append(d.Uncheckable, Uncheckable{id, p.kinds[p.endpoints[id].kind].class})
+		}
+	}
+}
+
+// report puts endpoints into the Moves of the checkers that had or have them.
+// The key is of one that is gone already.
+func (p *Planner) report(before, now []int32, ids []health.EndpointID, gone key) {
+	if len(ids) == 0 {
+		return
+	}
+	for _, s := range before {
+		if !contains(now, s) {
+			m := p.out(s)
+			m.Remove = append(m.Remove, ids...)
+			p.digest -= p.sum(s, ids, gone)
+		}
+	}
+	for _, s := range now {
+		if !contains(before, s) {
+			m := p.out(s)
+			m.Add = append(m.Add, ids...)
+			p.digest += p.sum(s, ids, gone)
+		}
+	}
+}
+
+// sum is the part of the digest that a checker's seats at some endpoints make.
+func (p *Planner) sum(s int32, ids []health.EndpointID, gone key) uint64 {
+	if gone != (key{}) {
+		return mix(gone.lo, p.hash[s])
+	}
+	sum := uint64(0)
+	for _, id := range ids {
+		sum += mix(p.endpoints[id].lo, p.hash[s])
+	}
+	return sum
+}
+
+// out is the Move of a checker.
+func (p *Planner) out(s int32) *Move {
+	for len(p.scratch.out) <= int(s) {
+		p.scratch.out = append(p.scratch.out, Move{})
+	}
+	m := &p.scratch.out[s]
+	if m.Checker == "" {
+		m.Checker = p.slots[s].id
+		p.scratch.moved = append(p.scratch.moved, s)
+	}
+	return m
+}
+
+func contains(sorted []int32, s int32) bool {
+	_, found := slices.BinarySearch(sorted, s)
+	return found
+}

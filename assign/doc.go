@@ -1,0 +1,83 @@
+// Package assign decides which checkers check which endpoints.
+//
+// It owns the plan: for each endpoint the checkers that have a seat at it. A
+// Planner takes changes of the endpoints and of the fleet and answers with
+// what changes in the plan, and nothing else changes. It is pure: no clock, no
+// goroutine, no lock, no log; one goroutine at a time may call it. It imports
+// health and the standard library only.
+//
+// # What is promised
+//
+// In order of weight, for each endpoint:
+//
+//  1. only checkers that have the abilities it needs and reach it;
+//  2. as many checkers as its redundancy asks for, or as many as there are;
+//  3. in distinct zones (region and zone) as far as there are zones;
+//  4. one of them in the endpoint's own zone, where that has one;
+//  5. no checker with much more than its fair share (Options.Slack).
+//
+// A plan only changes where one of these asks for it: a checker that leaves
+// moves its own checks and no other, one that joins takes at most its fair
+// share, one that returns to its seat moves nothing. Only where a change would
+// leave a checker with 1.4 times the slack above its share, it sheds the excess. The same history of
+// changes gives the same plan and the same digest on every machine, and the
+// order inside a Change never matters.
+//
+// # Seats
+//
+// A checker that is Lost keeps its seat: its checks stay its own. Endpoints
+// that this leaves with fewer than two live checkers (one, where the
+// redundancy is one) get a substitute at once, which is taken away when the
+// lost one joins again. Leave gives a seat up: substitutes become permanent
+// and what is still missing is filled in.
+//
+// # After a start
+//
+// Restore gives the seats of the stored plan to checkers that are not live
+// yet. Then:
+//
+//	p.Restore(plan)
+//	p.Apply(Change{Settling: true, Upsert: endpoints})     // stored seats are taken up
+//	p.Apply(Change{Settling: true, Join: one that is back}) // as they come
+//	p.Apply(Change{Leave: those that never came})          // the end of settling
+//
+// While Settling nothing is placed, so that the first checker back does not
+// get everything, and an endpoint that no seat was stored for waits. The first
+// Apply without it places all that waited as one batch: a first start ends in
+// the same plan in whatever order the checkers came. Endpoints that are
+// upserted later still find their stored seats.
+//
+// # How it works
+//
+// Endpoints that want the same (class, redundancy, own zone) are of one kind.
+// A binary trie over (hash of cluster, hash of endpoint) cuts each kind into
+// units of at most about a twelfth of the mean load (and Options.Unit), so that
+// small clusters share a unit and large ones split; all endpoints of a unit
+// share one list of seats.
+// A split leaves both halves where they were, and so moves nothing; so does a
+// join of two that have the same seats.
+//
+// The zones of a unit are ranked by weighted rendezvous hashing (highest
+// random weight: Thaler and Ravishankar, "Using name-based mappings to
+// increase hit rates", 1998), the own zone first; in a zone the highest ranking
+// checker with room takes the seat. Room is bounded as in consistent hashing
+// with bounded loads (Mirrokni, Thorup and Zadimoghaddam, 2016): a share, found
+// by filling up the zones evenly as far as rules 3 and 4 allow, for each class
+// together with all classes whose checkers are among its own, and the slack on
+// top. Where no one has room the least loaded is taken. Scarce abilities are
+// placed first. Newcomers pull the units that they win by the same ranking, then
+// from those above their share, up to their own share. Where much joins at once
+// (a zone comes back) the plan made from scratch is taken instead if it moves
+// no more. A checker that has grown past its bound sheds what it ranks lowest
+// for.
+//
+// Node ids are hashed (SHA-256), never numbered, so a plan made from scratch
+// resembles the one that grew.
+//
+// # Costs
+//
+// With E endpoints, C checkers, Z zones, redundancy R and U units (some 10 to 40
+// times C/R): from scratch O(E log E + U*C*R/Z); a checker that leaves O(C + its
+// checks + its units*C/Z); one that is lost O(C + its units*R); one that joins
+// O(U*R + its checks); an endpoint O(C + its unit + units of its kind).
+package assign

@@ -1,0 +1,132 @@
+package assign
+
+import (
+	"maps"
+
+	"hdsd/health"
+)
+
+// slot is a checker's seat.
+type slot struct {
+	id      string
+	checker health.Checker // as it joined last
+	seated  bool           // false: free, or given up in this Apply
+	known   bool           // has joined; its abilities and zone are known
+	fresh   bool           // has not pulled its share yet
+	units   []int32        // where it sits, as a substitute too
+}
+
+// open makes a seat for a checker that has none.
+func (p *Planner) open(id string) int32 {
+	var s int32
+	if n := len(p.free); n > 0 {
+		s, p.free = p.free[n-1], p.free[:n-1]
+	} else {
+		s = int32(len(p.slots))
+		p.slots = append(p.slots, slot{})
+		p.hash, p.home = append(p.hash, 0), append(p.home, 0)
+		p.load, p.spare = append(p.load, 0), append(p.spare, 0)
+		p.live = append(p.live, false)
+	}
+	p.slots[s] = slot{id: id, seated: true}
+	p.hash[s], p.home[s] = hashOf(id), -1
+	p.index[id] = s
+	p.seated++
+	return s
+}
+
+// vacate makes the slot of one that left free for another. Slots are not used
+// again while a restored plan still speaks of them.
+func (p *Planner) vacate(s int32) {
+	p.slots[s] = slot{}
+	if len(p.restored.hashes) == 0 {
+		p.free = append(p.free, s)
+	}
+}
+
+func (p *Planner) join(c *health.Checker) {
+	s, ok := p.index[c.ID]
+	if !ok {
+		s = p.open(c.ID)
+		p.slots[s].fresh = true
+		p.unfair = true
+	}
+	if at := &p.slots[s]; !at.known || !alike(&at.checker, c) {
+		p.describe(s, c)
+	} else if p.live[s] {
+		return
+	}
+	if !p.live[s] {
+		p.live[s] = true
+		for i := range p.classes {
+			if p.classes[i].has(s) {
+				p.enlist(&p.classes[i], s)
+			}
+		}
+	}
+	p.came = append(p.came, s)
+}
+
+// describe takes a checker's new description in.
+func (p *Planner) describe(s int32, c *health.Checker) {
+	at, z := &p.slots[s], p.zoneOf(c.Locality)
+	was := make([]bool, len(p.classes))
+	for i := range p.classes {
+		was[i] = p.classes[i].has(s)
+		p.expelFrom(&p.classes[i], s)
+	}
+	moved := at.known && p.home[s] != z
+	p.home[s] = z
+	p.unfair = p.unfair || moved
+	for i := range p.classes {
+		p.admitTo(&p.classes[i], c, s)
+		p.unfair = p.unfair || at.known && was[i] != p.classes[i].has(s)
+	}
+	at.checker, at.known = *c, true
+}
+
+// alike tells whether two descriptions of a checker ask for the same plan.
+func alike(a, b *health.Checker) bool {
+	return a.Locality == b.Locality && maps.Equal(a.Abilities, b.Abilities) && maps.Equal(a.Metadata, b.Metadata)
+}
+
+func (p *Planner) lost(id string) {
+	s, ok := p.index[id]
+	if !ok || !p.live[s] {
+		return
+	}
+	for i := range p.classes {
+		if p.classes[i].has(s) {
+			p.delist(&p.classes[i], s)
+		}
+	}
+	p.live[s] = false
+	p.wentLost = append(p.wentLost, s)
+}
+
+func (p *Planner) leave(id string) {
+	s, ok := p.index[id]
+	if !ok {
+		return
+	}
+	for i := range p.classes {
+		p.expelFrom(&p.classes[i], s)
+	}
+	p.live[s] = false
+	p.slots[s].seated, p.slots[s].known, p.slots[s].fresh = false, false, false
+	delete(p.index, id)
+	p.seated--
+	p.unfair = true
+	p.left = append(p.left, s)
+}
+
+// newcomers are the live checkers that have not pulled their share yet.
+func (p *Planner) newcomers() []int32 {
+	var fresh []int32
+	for s := range p.slots {
+		if p.slots[s].fresh && p.live[s] {
+			fresh = append(fresh, int32(s))
+		}
+	}
+	return fresh
+}

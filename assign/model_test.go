@@ -1,0 +1,228 @@
+package assign_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+
+	"hdsd/assign"
+	"hdsd/health"
+
+	"pgregory.net/rapid"
+)
+
+// classes are what the model's endpoints can want.
+var classes = []assign.Class{
+	{},
+	{Needs: []health.Ability{health.HTTP}},
+	{Needs: []health.Ability{health.Redis, health.TCP}},
+	{Reach: &health.Reach{Localities: []health.Locality{zoneName(0), zoneName(1)}}},
+	{Needs: []health.Ability{health.HTTP}, Reach: &health.Reach{Metadata: map[string]string{"vpc": "blue"}}},
+}
+
+// member is the model's checker.
+type member struct {
+	health.Checker
+	live bool
+}
+
+// model is what a Planner is compared with: the inputs, and a mirror of the
+// plan that is kept by Diffs.
+type model struct {
+	random    *rand.Rand
+	planner   *assign.Planner
+	shuffled  *assign.Planner // gets the same in another order
+	renamed   *assign.Planner // numbers endpoints and classes otherwise
+	ids       []assign.ClassID
+	renamedID []assign.ClassID
+	endpoints map[health.EndpointID]assign.Endpoint
+	fleet     map[string]*member
+	mirror    mirror
+	bare      map[health.EndpointID]bool
+	settling  bool
+	next      int
+}
+
+func newModel(t *rapid.T) *model {
+	o := assign.Options{Unit: rapid.SampledFrom([]int{1, 8, 256}).Draw(t, "unit")}
+	m := &model{
+		random:    rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)),
+		planner:   assign.New(o),
+		shuffled:  assign.New(o),
+		renamed:   assign.New(o),
+		endpoints: map[health.EndpointID]assign.Endpoint{},
+		fleet:     map[string]*member{},
+		mirror:    mirror{},
+		bare:      map[health.EndpointID]bool{},
+		renamedID: make([]assign.ClassID, len(classes)),
+	}
+	for i := range classes {
+		m.ids = append(m.ids, m.planner.Class(classes[i]))
+		m.shuffled.Class(classes[i])
+	}
+	for i := len(classes) - 1; i >= 0; i-- {
+		m.renamedID[i] = m.renamed.Class(classes[i])
+	}
+	return m
+}
+
+const mostEndpoints = 4000
+
+// apply changes all three planners, and checks what can be checked at once.
+func (m *model) apply(t *rapid.T, ch assign.Change) assign.Diff {
+	ch.Settling = m.settling
+	diff := m.planner.Apply(ch)
+	if err := m.mirror.apply(diff); err != nil {
+		t.Fatal(err)
+	}
+	for _, u := range diff.Uncheckable {
+		m.bare[u.Endpoint] = true
+	}
+	for _, id := range diff.Checkable {
+		if !m.bare[id] {
+			t.Fatalf("%d is told to be checkable again, and was", id)
+		}
+		delete(m.bare, id)
+	}
+	other := ch
+	other.Upsert, other.Remove = m.shuffle(ch.Upsert), shuffle(m, ch.Remove)
+	other.Join, other.Lost, other.Leave = shuffle(m, ch.Join), shuffle(m, ch.Lost), shuffle(m, ch.Leave)
+	if d := m.shuffled.Apply(other); !reflect.DeepEqual(d, diff) {
+		t.Fatalf("another order gives another plan: %s", firstDifference(d, diff))
+	}
+	rename := func(id health.EndpointID) health.EndpointID { return mostEndpoints - id }
+	other.Upsert = m.shuffle(ch.Upsert)
+	for i := range other.Upsert {
+		e := &other.Upsert[i]
+		e.ID, e.Class = rename(e.ID), m.renamedID[e.Class]
+	}
+	other.Remove = nil
+	for _, id := range ch.Remove {
+		other.Remove = append(other.Remove, rename(id))
+	}
+	if m.renamed.Apply(other); m.renamed.Digest() != m.planner.Digest() {
+		t.Fatal("other numbers give another plan")
+	}
+	return diff
+}
+
+func shuffle[T any](m *model, list []T) []T {
+	list = slices.Clone(list)
+	m.random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	return list
+}
+
+func (m *model) shuffle(list []assign.Endpoint) []assign.Endpoint { return shuffle(m, list) }
+
+// able are the live checkers that can check an endpoint.
+func (m *model) able(e assign.Endpoint) []*member {
+	var able []*member
+	for _, id := range slices.Sorted(maps.Keys(m.fleet)) {
+		if c := m.fleet[id]; c.live && m.can(c, e) {
+			able = append(able, c)
+		}
+	}
+	return able
+}
+
+func (m *model) can(c *member, e assign.Endpoint) bool {
+	class := classes[e.Class]
+	return c.Abilities.Has(class.Needs...) && class.Reach.Includes(&c.Checker)
+}
+
+// check holds the plan against what is promised.
+func (m *model) check(t *rapid.T) {
+	m.checkQueries(t)
+	if m.settling {
+		return
+	}
+	cache := map[assign.ClassID][]*member{}
+	for id, e := range m.endpoints {
+		if _, ok := cache[e.Class]; !ok {
+			cache[e.Class] = m.able(e)
+		}
+		if err := m.checkEndpoint(e, m.planner.Checkers(id), cache[e.Class]); err != nil {
+			t.Fatalf("endpoint %d (class %d, zone %q, %d wanted): %v", id, e.Class, e.Locality.Zone, e.Redundancy, err)
+		}
+	}
+}
+
+func (m *model) checkQueries(t *rapid.T) {
+	count := 0
+	for id := range m.fleet {
+		n := 0
+		for e := range m.planner.Endpoints(id) {
+			if n++; !m.mirror[id][e] {
+				t.Fatalf("%s checks %d, but no Diff said so", id, e)
+			}
+		}
+		if n != len(m.mirror[id]) || n != m.planner.Load(id) {
+			t.Fatalf("%s checks %d endpoints, its load is %d, Diffs said %d", id, n, m.planner.Load(id), len(m.mirror[id]))
+		}
+		count += n
+	}
+	for id, has := range m.mirror {
+		if m.fleet[id] == nil && len(has) > 0 {
+			t.Fatalf("%s has left with %d endpoints", id, len(has))
+		}
+	}
+	for id := range m.endpoints {
+		count -= len(m.planner.Checkers(id))
+	}
+	if count != 0 {
+		t.Fatalf("checkers have %d endpoints more than endpoints have checkers", count)
+	}
+	if st := m.planner.Stats(); st.Endpoints != len(m.endpoints) || st.Checkers != len(m.fleet) {
+		t.Fatalf("%+v, of %d endpoints and %d checkers", st, len(m.endpoints), len(m.fleet))
+	}
+}
+
+func (m *model) checkEndpoint(e assign.Endpoint, checkers []string, able []*member) error {
+	zones, live, kept := map[string]int{}, 0, 0
+	for _, id := range checkers {
+		c := m.fleet[id]
+		if !m.can(c, e) {
+			return fmt.Errorf("%s cannot check it", id)
+		}
+		if c.live {
+			live++
+		} else {
+			kept++
+		}
+		zones[c.Locality.Zone]++
+	}
+	wanted := max(e.Redundancy, 1)
+	switch {
+	case len(checkers) != len(slices.Compact(slices.Clone(checkers))):
+		return fmt.Errorf("%v: one twice", checkers)
+	case len(checkers) < wanted && live < len(able):
+		return fmt.Errorf("%v: too few, %d are able", checkers, len(able))
+	case len(checkers) > wanted && (kept == 0 || live > 2 && live-2 > wanted-kept):
+		return fmt.Errorf("%v: too many, %d are live", checkers, live)
+	case live < min(2, wanted, len(able)):
+		return fmt.Errorf("%v: only %d are live", checkers, live)
+	case (len(checkers) == 0) != m.bare[e.ID]:
+		return fmt.Errorf("%v: told to be uncheckable: %v", checkers, m.bare[e.ID])
+	case kept > 0:
+		return nil // the seats that are kept have their own zones
+	}
+	twice := slices.Max(append(slices.Collect(maps.Values(zones)), 0)) > 1
+	for _, c := range able {
+		if z := c.Locality.Zone; zones[z] == 0 && (twice || z == e.Locality.Zone) {
+			return fmt.Errorf("%v are in %v, and %s would be in %q", checkers, zones, c.ID, z)
+		}
+	}
+	return nil
+}
+
+// firstDifference says where two Diffs part, as far as Moves go.
+func firstDifference(a, b assign.Diff) string {
+	for i := range min(len(a.Moves), len(b.Moves)) {
+		if !reflect.DeepEqual(a.Moves[i], b.Moves[i]) {
+			return fmt.Sprintf("%v instead of %v", a.Moves[i], b.Moves[i])
+		}
+	}
+	return fmt.Sprintf("%d instead of %d moves, or uncheckable endpoints", len(a.Moves), len(b.Moves))
+}

@@ -1,0 +1,206 @@
+package assign_test
+
+import (
+	"slices"
+	"testing"
+
+	"hdsd/assign"
+	"hdsd/health"
+)
+
+// one makes a Planner with a single endpoint in zone z0 and a fleet in zones of
+// its own each.
+func one(redundancy, fleet int) (*assign.Planner, assign.Endpoint) {
+	p := assign.New(assign.Options{})
+	e := endpoints(1, 1, p.Class(assign.Class{}), redundancy)[0]
+	p.Apply(assign.Change{Upsert: []assign.Endpoint{e}, Join: checkers(fleet, fleet)})
+	return p, e
+}
+
+// byID finds a checker of one's fleet.
+func byID(fleet int, id string) health.Checker {
+	all := checkers(fleet, fleet)
+	return all[slices.IndexFunc(all, func(c health.Checker) bool { return c.ID == id })]
+}
+
+// TestSubstitutes loses checkers one after the other: with two live ones left
+// nothing happens, with one a substitute comes, and goes when it can.
+func TestSubstitutes(t *testing.T) {
+	for _, tt := range []struct{ redundancy, lose, substitutes int }{
+		{1, 1, 1}, {2, 1, 1}, {2, 2, 2}, {3, 1, 0}, {3, 2, 1}, {3, 3, 2}, {5, 3, 0}, {5, 4, 1},
+	} {
+		const fleet = 8
+		p, e := one(tt.redundancy, fleet)
+		seats := p.Checkers(e.ID)
+		before := p.Digest()
+		p.Apply(assign.Change{Lost: seats[:tt.lose]})
+		if got := len(p.Checkers(e.ID)) - len(seats); got != tt.substitutes || p.Stats().Substitutes != got {
+			t.Errorf("%+v: %d substitutes (%+v)", tt, got, p.Stats())
+		}
+		var back []health.Checker
+		for _, id := range seats[:tt.lose] {
+			back = append(back, byID(fleet, id))
+		}
+		if p.Apply(assign.Change{Join: back}); p.Digest() != before || p.Stats().Substitutes != 0 {
+			t.Errorf("%+v: %v after they came back, %v before", tt, p.Checkers(e.ID), seats)
+		}
+	}
+}
+
+// TestSubstituteStays makes the substitute permanent when the seat is given up.
+func TestSubstituteStays(t *testing.T) {
+	p, e := one(2, 5)
+	seats := p.Checkers(e.ID)
+	p.Apply(assign.Change{Lost: seats[:1]})
+	with := p.Checkers(e.ID)
+	d := p.Apply(assign.Change{Leave: seats[:1]})
+	if added, removed := moved(d); added != 0 || removed != 1 {
+		t.Errorf("%+v, the substitute was there already", d)
+	}
+	want := slices.DeleteFunc(with, func(id string) bool { return id == seats[0] })
+	if got := p.Checkers(e.ID); !slices.Equal(got, want) || p.Stats().Substitutes != 0 {
+		t.Errorf("%v, not %v", got, want)
+	}
+}
+
+// TestUncheckable tells when nobody can check an endpoint, and when someone can.
+func TestUncheckable(t *testing.T) {
+	p := assign.New(assign.Options{})
+	redis := p.Class(assign.Class{Needs: []health.Ability{health.Redis}})
+	e := endpoints(1, 1, redis, 2)[0]
+	able := checker(1, 2)
+	able.Abilities = health.Abilities{health.Redis: {}}
+
+	d := p.Apply(assign.Change{Upsert: []assign.Endpoint{e}, Join: []health.Checker{checker(0, 2)}})
+	if !slices.Equal(d.Uncheckable, []assign.Uncheckable{{Endpoint: e.ID, Class: redis}}) || p.Stats().Uncheckable != 1 {
+		t.Fatalf("%+v", d)
+	}
+	e.Class = p.Class(assign.Class{Needs: []health.Ability{health.Thrift}})
+	d = p.Apply(assign.Change{Upsert: []assign.Endpoint{e}})
+	if !slices.Equal(d.Uncheckable, []assign.Uncheckable{{Endpoint: e.ID, Class: e.Class}}) {
+		t.Fatalf("another class, for another reason: %+v", d)
+	}
+	e.Class = redis
+	p.Apply(assign.Change{Upsert: []assign.Endpoint{e}})
+	d = p.Apply(assign.Change{Join: []health.Checker{able}})
+	if !slices.Equal(d.Checkable, []health.EndpointID{e.ID}) || p.Stats().UnderReplicated != 1 {
+		t.Fatalf("%+v", d)
+	}
+	if d = p.Apply(assign.Change{Lost: []string{able.ID}}); len(d.Uncheckable) != 0 {
+		t.Fatalf("the seat is kept: %+v", d)
+	}
+	if d = p.Apply(assign.Change{Leave: []string{able.ID}}); len(d.Uncheckable) != 1 {
+		t.Fatalf("%+v", d)
+	}
+}
+
+// TestSettling keeps the first checker back from getting everything.
+func TestSettling(t *testing.T) {
+	const n = 300
+	p := assign.New(assign.Options{})
+	fleet, all := checkers(9, 3), endpoints(n, 3, p.Class(assign.Class{}), 3)
+	p.Apply(assign.Change{Upsert: all[:200], Join: fleet})
+	plan := p.Plan()
+
+	again := assign.New(assign.Options{})
+	again.Class(assign.Class{})
+	again.Restore(plan)
+	again.Apply(assign.Change{Settling: true, Upsert: all[:100]})
+	for _, c := range fleet[:6] {
+		d := again.Apply(assign.Change{Settling: true, Join: []health.Checker{c}})
+		if len(d.Moves)+len(d.Uncheckable) != 0 {
+			t.Fatalf("%s is back and %+v", c.ID, d)
+		}
+	}
+	d := again.Apply(assign.Change{Settling: true, Upsert: all[200:]})
+	if len(d.Moves) != 0 || again.Stats().Uncheckable != 100 {
+		t.Fatalf("new endpoints do not wait: %+v", d)
+	}
+	for id := range 100 {
+		if got := again.Checkers(health.EndpointID(id)); !slices.Equal(got, p.Checkers(health.EndpointID(id))) {
+			t.Fatalf("endpoint %d was stored with %v and has %v", id, p.Checkers(health.EndpointID(id)), got)
+		}
+	}
+	again.Apply(assign.Change{Leave: names(fleet[6:])})
+	again.Apply(assign.Change{Upsert: all[100:200]}) // after settling, and still finds its seats
+	for id := 100; id < 200; id++ {
+		for _, c := range p.Checkers(health.EndpointID(id)) {
+			if c < "checker-6" && !slices.Contains(again.Checkers(health.EndpointID(id)), c) {
+				t.Fatalf("endpoint %d was stored with %s and has %v", id, c, again.Checkers(health.EndpointID(id)))
+			}
+		}
+	}
+	if st := again.Stats(); st.Checks != 3*n || st.Live != 6 || st.UnderReplicated+st.Uncheckable != 0 {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestFirstStart gives the same plan in whatever order the checkers come.
+func TestFirstStart(t *testing.T) {
+	fleet := checkers(12, 3)
+	var digests []uint64
+	for range 2 {
+		p := assign.New(assign.Options{})
+		all := endpoints(1000, 3, p.Class(assign.Class{}), 3)
+		p.Apply(assign.Change{Settling: true, Upsert: all})
+		for _, c := range fleet {
+			p.Apply(assign.Change{Settling: true, Join: []health.Checker{c}})
+		}
+		p.Apply(assign.Change{})
+		checkBalance(t, p, fleet, "first start")
+		digests = append(digests, p.Digest())
+		slices.Reverse(fleet)
+	}
+	if digests[0] != digests[1] || digests[0] == 0 {
+		t.Errorf("%x", digests)
+	}
+}
+
+// TestDigest pins the plan of a small fleet: it must be the same in every
+// process, on every machine and in every release.
+func TestDigest(t *testing.T) {
+	p := assign.New(assign.Options{})
+	p.Apply(assign.Change{Upsert: endpoints(5000, 4, p.Class(assign.Class{}), 3), Join: checkers(30, 4)})
+	if got, want := p.Digest(), uint64(0x4f355bfbf54f3169); got != want {
+		t.Errorf("%#x instead of %#x", got, want)
+	}
+}
+
+// TestRedundancyAlone adds and takes away seats, and moves hardly any.
+func TestRedundancyAlone(t *testing.T) {
+	p := assign.New(assign.Options{})
+	all := endpoints(500, 4, p.Class(assign.Class{}), 3)
+	p.Apply(assign.Change{Upsert: all, Join: checkers(20, 4)})
+	for _, redundancy := range []int{5, 2, 4} {
+		fewer := redundancy < all[0].Redundancy
+		for i := range all {
+			all[i].Redundancy = redundancy
+		}
+		added, removed := moved(p.Apply(assign.Change{Upsert: all}))
+		if fewer && added > 100 || !fewer && removed > 100 {
+			t.Errorf("to %d: %d added, %d removed", redundancy, added, removed)
+		}
+		if st := p.Stats(); st.Checks != redundancy*len(all) {
+			t.Errorf("%+v with %d each", st, redundancy)
+		}
+	}
+}
+
+// TestSubstituteZone keeps the live ones apart: a substitute is not in the zone
+// of the last live checker, but in one whose checker was lost.
+func TestSubstituteZone(t *testing.T) {
+	p := assign.New(assign.Options{})
+	fleet, all := checkers(12, 3), endpoints(50, 3, p.Class(assign.Class{}), 3)
+	p.Apply(assign.Change{Upsert: all, Join: fleet})
+	zone := map[string]health.Locality{}
+	for _, c := range fleet {
+		zone[c.ID] = c.Locality
+	}
+	seats := p.Checkers(0)
+	p.Apply(assign.Change{Lost: seats[:2]})
+	for _, id := range p.Checkers(0) {
+		if !slices.Contains(seats, id) && zone[id] == zone[seats[2]] {
+			t.Errorf("%s is in the zone of %s, the only one left", id, seats[2])
+		}
+	}
+}

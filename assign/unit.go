@@ -1,0 +1,136 @@
+package assign
+
+import (
+	"slices"
+
+	"hdsd/health"
+)
+
+// unit is endpoints of one kind whose hashes begin alike, and who checks them.
+type unit struct {
+	prefix  key
+	hash    uint64 // the left one of a split keeps its parent's
+	kind    int32
+	depth   uint8               // bits of prefix
+	born    bool                // all its endpoints are new in this Apply
+	members []health.EndpointID // by key
+	seats   []int32             // slots, sorted
+	extra   []int32             // substitutes, sorted
+	before  []int32             // both at the start of the Apply, if it is dirty
+	touched uint32              // the step in which it became dirty
+	visited uint32              // the step in which it was last listed in visits
+}
+
+// all gives seats and substitutes, sorted.
+func (u *unit) all() []int32 {
+	both := append(append(make([]int32, 0, len(u.seats)+len(u.extra)), u.seats...), u.extra...)
+	if len(u.extra) > 0 {
+		slices.Sort(both)
+	}
+	return both
+}
+
+func (u *unit) has(s int32) bool { return slices.Contains(u.seats, s) || slices.Contains(u.extra, s) }
+
+func (u *unit) size() int32 { return int32(len(u.members)) }
+
+// insert and without keep a list of slots sorted.
+func insert(list []int32, s int32) []int32 {
+	at, _ := slices.BinarySearch(list, s)
+	return slices.Insert(list, at, s)
+}
+
+func without(list []int32, s int32) []int32 {
+	if at, ok := slices.BinarySearch(list, s); ok {
+		return slices.Delete(list, at, at+1)
+	}
+	return list
+}
+
+// touch remembers what a unit had before its seats change.
+func (p *Planner) touch(i int32) *unit {
+	u := &p.units[i]
+	if u.touched != p.step {
+		u.touched, u.before = p.step, u.all()
+		p.dirty = append(p.dirty, i)
+	}
+	return u
+}
+
+// take gives a checker a seat in a unit.
+func (p *Planner) take(i, s int32) {
+	u := p.touch(i)
+	u.seats = insert(u.seats, s)
+	p.sit(i, s)
+}
+
+// stand takes a checker's seat in a unit away.
+func (p *Planner) stand(i, s int32) {
+	u := p.touch(i)
+	u.seats = without(u.seats, s)
+	p.rise(i, s)
+}
+
+// help makes a checker a substitute in a unit.
+func (p *Planner) help(i, s int32) {
+	u := p.touch(i)
+	u.extra = insert(u.extra, s)
+	p.spare[s] += u.size()
+	p.sit(i, s)
+}
+
+// dismiss sends a substitute away.
+func (p *Planner) dismiss(i, s int32) {
+	u := p.touch(i)
+	u.extra = without(u.extra, s)
+	p.spare[s] -= u.size()
+	p.rise(i, s)
+}
+
+// promote gives a substitute a seat.
+func (p *Planner) promote(i, s int32) {
+	u := p.touch(i)
+	u.extra = without(u.extra, s)
+	u.seats = insert(u.seats, s)
+	p.spare[s] -= u.size()
+}
+
+func (p *Planner) sit(i, s int32) {
+	p.load[s] += p.units[i].size()
+	p.slots[s].units = append(p.slots[s].units, i)
+}
+
+func (p *Planner) rise(i, s int32) {
+	p.load[s] -= p.units[i].size()
+	list := p.slots[s].units
+	if at := slices.Index(list, i); at >= 0 {
+		list[at] = list[len(list)-1]
+		p.slots[s].units = list[:len(list)-1]
+	}
+}
+
+// settle puts a new unit's endpoints on the books of those who check it.
+func (p *Planner) settle(i int32) {
+	u := &p.units[i]
+	for _, s := range u.seats {
+		p.sit(i, s)
+	}
+	for _, s := range u.extra {
+		p.spare[s] += u.size()
+		p.sit(i, s)
+	}
+}
+
+// dissolve takes a unit off the books. Its number is used again.
+func (p *Planner) dissolve(i int32) {
+	u := &p.units[i]
+	for _, s := range u.seats {
+		p.rise(i, s)
+	}
+	for _, s := range u.extra {
+		p.spare[s] -= u.size()
+		p.rise(i, s)
+	}
+	*u = unit{kind: none}
+	p.freeUnits = append(p.freeUnits, i)
+}
