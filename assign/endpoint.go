@@ -94,7 +94,7 @@ func (p *Planner) upsert(e *Endpoint) {
 	if at.kind == k && at.key == where {
 		return
 	}
-	seed := int32(none)
+	var seed int32
 	switch {
 	case at.kind == none:
 		p.flags[e.ID] = isNew
