@@ -1,0 +1,97 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	bolt "go.etcd.io/bbolt"
+
+	"hdsd/health"
+)
+
+// Backup writes a copy of the file as it is at this moment, while work goes
+// on. The copy can take the file's place. As long as it takes, space that
+// becomes free in the file is not used again.
+func (s *Store) Backup(w io.Writer) error {
+	return s.view(func(tx *bolt.Tx) error {
+		if _, err := tx.WriteTo(w); err != nil {
+			return fmt.Errorf("back up history: %w", err)
+		}
+		return nil
+	})
+}
+
+// Check reads the whole file and tells what is wrong with it, as ErrDamaged.
+func (s *Store) Check() error {
+	err := s.view(func(tx *bolt.Tx) error {
+		return errors.Join(s.checkPages(tx), checkRows(tx))
+	})
+	if err == nil || errors.Is(err, ErrClosed) || errors.Is(err, ErrDamaged) {
+		return err
+	}
+	return damaged(s.path, err)
+}
+
+// checkPages reads the pages of a transaction, which stay as they are until
+// it ends.
+func (s *Store) checkPages(tx *bolt.Tx) error {
+	found, err := readMetas(s.file)
+	if err != nil {
+		return err
+	}
+	info, err := s.file.Stat()
+	if err != nil {
+		return err
+	}
+	for _, m := range found {
+		if m.transaction == uint64(tx.ID()) {
+			return checkStructure(s.file, info.Size(), m, true)
+		}
+	}
+	return nil // the writer was so fast that the first pages are of later groups
+}
+
+// checkRows decodes every value, and looks up what the indices name.
+func checkRows(tx *bolt.Tx) error {
+	shared, rows := names{}, tx.Bucket(transitions)
+	var bad []error
+	check := func(bucket []byte, good func(k, v []byte) bool) {
+		count := 0
+		err := tx.Bucket(bucket).ForEach(func(k, v []byte) error {
+			if !good(k, v) {
+				count++
+			}
+			return nil
+		})
+		if count > 0 {
+			err = fmt.Errorf("%d rows of %s are damaged", count, bucket)
+		}
+		bad = append(bad, err)
+	}
+	check(transitions, func(k, v []byte) bool {
+		t, ok := openTransition(k, v, shared)
+		return ok && indexed(tx, &t, number(k))
+	})
+	check(byCluster, func(k, _ []byte) bool { return len(k) == 16 && rows.Get(k[8:]) != nil })
+	check(byEndpoint, func(k, v []byte) bool { return len(k) == 24 && len(v) == 2 && rows.Get(k[16:]) != nil })
+	check(current, func(k, v []byte) bool {
+		t, ok := openCurrent(k, v, shared)
+		return ok && tx.Bucket(addresses).Get(addressKey(t.Endpoint.Address, number(k), number(k[8:]))) != nil
+	})
+	check(plan, func(k, v []byte) bool {
+		row, ok := unseal(k, v)
+		if ok {
+			_, _, ok = decodePlan(row)
+		}
+		return ok
+	})
+	check(clusters, func(k, v []byte) bool { _, ok := unseal(k, v); return ok })
+	return errors.Join(bad...)
+}
+
+func indexed(tx *bolt.Tx, t *health.Transition, recorded uint64) bool {
+	cluster := uint64(health.ClusterHash(t.Endpoint.Cluster))
+	return tx.Bucket(byCluster).Get(key(cluster, recorded)) != nil &&
+		tx.Bucket(byEndpoint).Get(key(cluster, uint64(t.Endpoint.Hash()), recorded)) != nil
+}

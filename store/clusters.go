@@ -1,0 +1,66 @@
+package store
+
+import (
+	"sync"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// clusterSet is all names of clusters ever known.
+type clusterSet struct {
+	mu    sync.RWMutex
+	names map[string]struct{}
+}
+
+func (c *clusterSet) has(name string) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	_, ok := c.names[name]
+	return ok
+}
+
+// add tells whether name is new.
+func (c *clusterSet) add(name string) bool {
+	if c.has(name) {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.names == nil {
+		c.names = map[string]struct{}{}
+	}
+	before := len(c.names)
+	c.names[name] = struct{}{}
+	return len(c.names) > before
+}
+
+func (s *Store) loadClusters(tx *bolt.Tx) error {
+	return tx.Bucket(clusters).ForEach(func(k, v []byte) error {
+		name, ok := unseal(k, v)
+		if ok {
+			s.known.add(string(name))
+		}
+		s.skipUnless(ok, clusters, k)
+		return nil
+	})
+}
+
+// KnownCluster tells whether there ever was a cluster of this name: one that
+// RememberClusters was called with or that a transition was appended for.
+func (s *Store) KnownCluster(name string) bool { return s.known.has(name) }
+
+// RememberClusters makes clusters known, whether or not they ever get a
+// transition. It does not wait for the disk.
+func (s *Store) RememberClusters(all []string) { s.remember(all...) }
+
+func (s *Store) remember(all ...string) {
+	var fresh []string
+	for _, name := range all {
+		if s.known.add(name) {
+			fresh = append(fresh, name)
+		}
+	}
+	if len(fresh) > 0 {
+		s.intake.remember(fresh)
+	}
+}

@@ -1,0 +1,115 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+
+	bolt "go.etcd.io/bbolt"
+
+	"hdsd/health"
+)
+
+// present is the value of rows of which only the key matters.
+var present = []byte{1}
+
+// write gives the transaction that puts a group into the file. Doing it twice
+// is doing it once.
+func (g *group) write(c clock) func(*bolt.Tx) error {
+	return func(tx *bolt.Tx) error {
+		for _, step := range []func(*bolt.Tx) error{g.writeHistory, g.writeCurrent, g.writePlan, g.writeClusters} {
+			if err := step(tx); err != nil {
+				return err
+			}
+		}
+		if c == readClock(tx) {
+			return nil
+		}
+		return c.put(tx)
+	}
+}
+
+func (g *group) writeHistory(tx *bolt.Tx) error {
+	main, cluster, endpoint := tx.Bucket(transitions), tx.Bucket(byCluster), tx.Bucket(byEndpoint)
+	main.FillPercent = 0.95 // its keys only grow
+	for i, at := range g.places {
+		t, k := &g.transitions[i], key(at.recorded)
+		if err := main.Put(k, seal(k, appendRecord(nil, at.recorded, t))); err != nil {
+			return err
+		}
+		if err := cluster.Put(key(at.cluster, at.recorded), present); err != nil {
+			return err
+		}
+		statuses := []byte{byte(t.From), byte(t.To)}
+		if err := endpoint.Put(key(at.cluster, uint64(at.endpoint), at.recorded), statuses); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeCurrent writes where the endpoints are now. What was dropped from the
+// queue is older than what is still in it.
+func (g *group) writeCurrent(tx *bolt.Tx) error {
+	latest := make(map[health.Hash]*health.Transition, len(g.transitions))
+	for i, at := range g.places {
+		latest[at.endpoint] = &g.transitions[i]
+	}
+	for hash, t := range g.overflow {
+		if latest[hash] == nil {
+			latest[hash] = &t
+		}
+	}
+	for hash, t := range latest {
+		if err := putCurrent(tx, hash, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func putCurrent(tx *bolt.Tx, hash health.Hash, t *health.Transition) error {
+	rows, cluster := tx.Bucket(current), uint64(health.ClusterHash(t.Endpoint.Cluster))
+	k := key(cluster, uint64(hash))
+	if rows.Get(k) == nil {
+		if err := tx.Bucket(addresses).Put(addressKey(t.Endpoint.Address, cluster, uint64(hash)), present); err != nil {
+			return err
+		}
+	}
+	return rows.Put(k, seal(k, appendRecord(nil, 0, t)))
+}
+
+// addressKey is the row by which an endpoint is found from its address.
+func addressKey(address string, more ...uint64) []byte {
+	return append(key(uint64(hashOf(address))), key(more...)...)
+}
+
+// hashOf names addresses and checkers in keys, as clusters are named.
+func hashOf(name string) health.Hash { return health.ClusterHash(name) }
+
+func (g *group) writePlan(tx *bolt.Tx) error {
+	rows := tx.Bucket(plan)
+	for checker, endpoints := range g.plan {
+		k := key(uint64(hashOf(checker)))
+		var err error
+		if endpoints == nil {
+			err = rows.Delete(k)
+		} else if row := seal(k, encodePlan(checker, endpoints)); !bytes.Equal(row, rows.Get(k)) {
+			err = rows.Put(k, row)
+		}
+		if err != nil {
+			return fmt.Errorf("plan of %q: %w", checker, err)
+		}
+	}
+	return nil
+}
+
+func (g *group) writeClusters(tx *bolt.Tx) error {
+	rows := tx.Bucket(clusters)
+	for _, name := range g.clusters {
+		k := key(uint64(health.ClusterHash(name)))
+		if err := rows.Put(k, seal(k, []byte(name))); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+// Package store keeps the history in one bbolt file: every transition with the
+// votes behind it, the current health of each endpoint, the plan of who checks
+// what, and the names of all clusters that were ever known.
+//
+// # Guarantees
+//
+// Append, SavePlan and RememberClusters only put their work into a bounded
+// queue and never wait for the disk. One writer commits it in groups: after
+// 10 ms or 4,096 transitions, whichever is first. A group is committed whole or
+// not at all, a transition together with the current health that it leads to.
+// Queries read what is committed and on disk, nothing else; what a query has
+// shown is there after a crash.
+//
+// Transitions keep the order in which they were appended, whatever the wall
+// clock does. Each gets a recorded time, max(the last one + 1 ns, its own
+// time), that is its key; queries by time go by its own time.
+//
+// When the disk fails, the writer tries again with back-off and reports each
+// failure to Options.OnError. When the queue is full meanwhile, the oldest
+// transitions in it are dropped from the history, counted and reported, while
+// the health that they led to is still written when the disk is back.
+//
+// Open changes nothing in a file of a newer version or that is damaged or in
+// use; it says what to do. It reads the structure of the file first, since
+// bbolt itself believes every page that it meets. A value that is damaged is
+// skipped, counted and reported. A page that goes bad while the file is open
+// ends writing, not the process.
+//
+// # Retention
+//
+// Transitions whose recorded time is older than Options.Retention are deleted,
+// apart from the newest of all. The health that an endpoint had at the edge is
+// still known: it is From of its first transition kept, or its current health
+// where there is none. The current health stays until Forget finds that nobody
+// knows the endpoint any more; names of clusters stay for ever.
+//
+// # Keys
+//
+//	header        "hdsd": format, schema version; "clock": where recorded time ran ahead
+//	transitions   recorded time: transition
+//	by-cluster    cluster hash, recorded time
+//	by-endpoint   cluster hash, endpoint hash, recorded time: from, to
+//	addresses     address hash, cluster hash, endpoint hash
+//	current       cluster hash, endpoint hash: the endpoint's last transition
+//	plan          checker hash: checker, endpoint hashes
+//	clusters      cluster hash: name
+//
+// Numbers in keys are big-endian, so that bytes sort as numbers do. Values end
+// with a checksum over key and value.
+//
+// # Goroutines
+//
+// Open starts one, the writer; Close commits what is left, ends it and waits
+// for it. Options.OnError is called from it and from queries.
+//
+// The package imports the health vocabulary and bbolt, no other stage.
+package store

@@ -1,0 +1,266 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"hdsd/health"
+)
+
+// intake is what waits for the writer. It is bounded: transitions by their
+// number, the rest by the number of endpoints, checkers and clusters, of which
+// only the latest is kept.
+type intake struct {
+	limit int
+	wake  chan struct{} // there may be something to do
+
+	mu       sync.Mutex
+	closed   bool // nothing is taken in any more
+	ended    bool // the writer is gone
+	pending  []health.Transition
+	overflow map[health.Hash]health.Transition // last of each endpoint that was dropped
+	plan     map[string][]health.Hash
+	clusters []string
+	forgets  func(health.Hash) bool
+	prunes   uint64 // passes asked for
+	urgent   int    // callers of flush
+	asked    mark
+	saved    mark
+	pruned   uint64        // passes ended
+	changed  chan struct{} // closed and replaced when saved or pruned moves
+	stat     Stats
+}
+
+// mark is a place in the stream of what was handed over.
+type mark struct{ transitions, others uint64 }
+
+func (m mark) reached(target mark) bool {
+	return m.transitions >= target.transitions && m.others >= target.others
+}
+
+// group is what is committed in one transaction.
+type group struct {
+	transitions []health.Transition
+	places      []place // of transitions, once numbered
+	overflow    map[health.Hash]health.Transition
+	plan        map[string][]health.Hash
+	clusters    []string
+	upTo        mark
+}
+
+// place is what a transition's keys are made of.
+type place struct {
+	recorded, cluster uint64
+	endpoint          health.Hash
+}
+
+func newIntake(limit int) *intake {
+	return &intake{limit: limit, wake: make(chan struct{}, 1), changed: make(chan struct{})}
+}
+
+// work runs f under the lock and wakes the writer.
+func (in *intake) work(f func()) {
+	in.mu.Lock()
+	f()
+	in.mu.Unlock()
+	select {
+	case in.wake <- struct{}{}:
+	default: // it has been told already
+	}
+}
+
+func (in *intake) append(all []health.Transition, now func() time.Time) {
+	in.work(func() {
+		if in.closed {
+			in.stat.Dropped += uint64(len(all))
+			return
+		}
+		for _, t := range all {
+			in.pending = append(in.pending, dated(t, now))
+		}
+		in.asked.transitions += uint64(len(all))
+		in.drop(len(in.pending) - in.limit)
+	})
+}
+
+// drop takes the oldest transitions out, but keeps where they led to.
+func (in *intake) drop(count int) {
+	if count <= 0 {
+		return
+	}
+	// A sixteenth more, so that the rest is not moved at every call.
+	count = min(count+in.limit/16, len(in.pending))
+	if in.overflow == nil {
+		in.overflow = map[health.Hash]health.Transition{}
+	}
+	for _, t := range in.pending[:count] {
+		in.overflow[t.Endpoint.Hash()] = t
+	}
+	in.pending = append([]health.Transition(nil), in.pending[count:]...)
+	in.stat.Dropped += uint64(count)
+}
+
+func (in *intake) savePlan(changed map[string][]health.Hash) {
+	in.work(func() {
+		if in.plan == nil {
+			in.plan = map[string][]health.Hash{}
+		}
+		maps.Copy(in.plan, changed)
+		in.asked.others++
+	})
+}
+
+func (in *intake) remember(names []string) {
+	in.work(func() {
+		in.clusters = append(in.clusters, names...)
+		in.asked.others++
+	})
+}
+
+func (in *intake) forget(known func(health.Hash) bool) {
+	in.work(func() { in.forgets = known })
+}
+
+// end says that nothing will be saved any more.
+func (in *intake) end() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.ended = true
+	in.notify()
+}
+
+func (in *intake) close() { in.work(func() { in.closed = true }) }
+
+// due tells whether there is anything to commit, and whether to do it now.
+func (in *intake) due() (something, now bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	something = !in.saved.reached(in.asked)
+	return something, something && (in.urgent > 0 || len(in.pending) >= groupSize)
+}
+
+// idle tells whether neither pruning nor forgetting was asked for.
+func (in *intake) idle() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.pruned == in.prunes && in.forgets == nil
+}
+
+// take gives the next group; nil where there is nothing.
+func (in *intake) take() *group {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.saved.reached(in.asked) {
+		return nil
+	}
+	size := min(len(in.pending), groupSize)
+	g := &group{transitions: in.pending[:size:size], overflow: in.overflow, plan: in.plan, clusters: in.clusters, upTo: in.asked}
+	in.pending = in.pending[size:]
+	in.overflow, in.plan, in.clusters = nil, nil, nil
+	g.upTo.transitions -= uint64(len(in.pending))
+	in.stat.Pending = size
+	return g
+}
+
+// committed records that a group is on disk.
+func (in *intake) committed(g *group) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.saved = g.upTo
+	in.stat.Pending = 0
+	in.stat.Committed += uint64(len(g.transitions))
+	in.stat.LastError = nil
+	in.notify()
+}
+
+func (in *intake) failed(err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.stat.LastError = err
+}
+
+// notify wakes those who wait; the lock is held.
+func (in *intake) notify() {
+	close(in.changed)
+	in.changed = make(chan struct{})
+}
+
+func (in *intake) askPrune() { in.work(func() { in.prunes++ }) }
+
+// pruneAsked gives the number of the pass to do; false where there is none.
+func (in *intake) pruneAsked() (uint64, bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.prunes, in.prunes != in.pruned
+}
+
+func (in *intake) pruneDone(pass uint64) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.pruned = pass
+	in.notify()
+}
+
+// takeForget gives what Forget was called with, once.
+func (in *intake) takeForget() func(health.Hash) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	known := in.forgets
+	in.forgets = nil
+	return known
+}
+
+func (in *intake) flush(ctx context.Context) error {
+	in.mu.Lock()
+	target := in.asked
+	in.urgent++
+	in.mu.Unlock()
+	in.work(func() {})
+	defer in.work(func() { in.urgent-- })
+	return in.wait(ctx, func() bool { return in.saved.reached(target) })
+}
+
+// wait waits until reached, which is called under the lock.
+func (in *intake) wait(ctx context.Context, reached func() bool) error {
+	for {
+		in.mu.Lock()
+		ok, ended, changed := reached(), in.ended, in.changed
+		in.mu.Unlock()
+		switch {
+		case ok:
+			return nil
+		case ended:
+			return ErrClosed
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			if last := in.stats().LastError; last != nil {
+				return fmt.Errorf("history is not on disk yet: %w: %w", context.Cause(ctx), last)
+			}
+			return fmt.Errorf("history is not on disk yet: %w", context.Cause(ctx))
+		}
+	}
+}
+
+func (in *intake) stats() Stats {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	stats := in.stat
+	stats.Pending += len(in.pending)
+	return stats
+}
+
+// left tells what the writer has left undone.
+func (in *intake) left() error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.saved.reached(in.asked) {
+		return nil
+	}
+	return fmt.Errorf("history: %d transitions or plans are lost: %w",
+		in.asked.transitions-in.saved.transitions+in.asked.others-in.saved.others, in.stat.LastError)
+}

@@ -1,0 +1,229 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// fileName is the file in the data folder.
+const fileName = "hdsd.db"
+
+const (
+	defaultLockTimeout = 5 * time.Second
+	lockPoll           = 20 * time.Millisecond
+
+	// mapSize is how much of the file is mapped from the beginning. Queries
+	// hold up the writer only when the file outgrows the map.
+	mapSize = 1 << 30
+
+	// readAll is up to which size Open reads every page. Above, it reads the
+	// pages that lead to others; what stands in the rest is found when it is
+	// asked for.
+	readAll = 256 << 20
+)
+
+// advice ends the text of ErrDamaged.
+const advice = "restore a backup, or move the file away to begin a new history; hdsd leaves it as it is"
+
+func damaged(path string, err error) error {
+	return fmt.Errorf("%w: %s: %w: %s", ErrDamaged, path, err, advice)
+}
+
+// openFile opens the history of a folder, which is made where it is missing.
+func openFile(ctx context.Context, dir string, o *Options) (*bolt.DB, *os.File, error) {
+	path := filepath.Join(dir, fileName)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("data folder: %w: create it or choose another data_dir", err)
+	}
+	if err := create(ctx, path, o); err != nil {
+		return nil, nil, err
+	}
+	file, err := lockFile(ctx, path, os.O_RDWR, o.LockTimeout)
+	if err != nil {
+		return nil, nil, err
+	}
+	db, err := openBolt(path, file, o)
+	if err != nil {
+		unlock(file)
+		_ = file.Close()
+		return nil, nil, err
+	}
+	return db, file, nil
+}
+
+// create makes an empty history under another name and renames it when it is
+// whole, so that there is never a part of one.
+func create(ctx context.Context, path string, o *Options) error {
+	if found, err := exists(path); found || err != nil {
+		return err
+	}
+	unfinished := path + ".new"
+	file, err := lockFile(ctx, unfinished, os.O_RDWR|os.O_CREATE, o.LockTimeout)
+	if err != nil {
+		return err
+	}
+	defer file.Close() // after bbolt has, at the latest
+	if found, err := exists(path); found || err != nil {
+		return err // another process was faster
+	}
+	if err := file.Truncate(0); err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	db, err := bolt.Open(unfinished, 0o600, boltOptions(file, o))
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	err = db.Update(func(tx *bolt.Tx) error { return initialize(tx, o.version(), o.now()) })
+	if err == nil {
+		err = os.Rename(unfinished, path)
+	}
+	if err == nil {
+		err = syncFolder(filepath.Dir(path))
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	return nil
+}
+
+func exists(path string) (bool, error) {
+	_, err := os.Stat(path)
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	default:
+		return false, fmt.Errorf("history: %w", err)
+	}
+}
+
+func syncFolder(path string) error {
+	folder, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+// lockFile opens a file and waits a bounded time for its lock.
+func lockFile(ctx context.Context, path string, flag int, timeout time.Duration) (*os.File, error) {
+	file, err := os.OpenFile(path, flag, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("history: %w: hdsd needs to read and write it", err)
+	}
+	if err := waitLock(ctx, file, timeout); err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return file, nil
+}
+
+func waitLock(ctx context.Context, file *os.File, timeout time.Duration) error {
+	deadline := time.NewTimer(timeout)
+	defer deadline.Stop()
+	poll := time.NewTicker(lockPoll)
+	defer poll.Stop()
+	for {
+		locked, err := tryLock(file)
+		if locked {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("history: lock %s: %w", file.Name(), err)
+		}
+		select {
+		case <-poll.C:
+		case <-deadline.C:
+			return fmt.Errorf("%w: %s is held by another process, waited %v: stop the other hdsd or give this one its own data_dir",
+				ErrLocked, file.Name(), timeout)
+		case <-ctx.Done():
+			return fmt.Errorf("history: lock %s: %w", file.Name(), context.Cause(ctx))
+		}
+	}
+}
+
+// openBolt checks a locked file and hands it to bbolt.
+func openBolt(path string, file *os.File, o *Options) (db *bolt.DB, err error) {
+	if err := checkFile(path, file); err != nil {
+		return nil, err
+	}
+	panicked, err := guard(func() (err error) {
+		if db, err = bolt.Open(path, 0o600, boltOptions(file, o)); err != nil {
+			return err
+		}
+		return checkSchema(db, path, o)
+	})
+	switch {
+	case errors.Is(err, errFault), errors.Is(err, errNoHeader):
+		err = damaged(path, err)
+	case err != nil && !errors.Is(err, ErrVersion) && !errors.Is(err, ErrDamaged):
+		err = fmt.Errorf("history: %s: %w", path, err)
+	}
+	if err != nil && db != nil && !panicked { // after a panic, bbolt may keep its locks
+		_ = db.Close()
+	}
+	return db, err
+}
+
+// checkFile looks at the file itself, before bbolt does.
+func checkFile(path string, file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	found, err := readMetas(file)
+	if errors.Is(err, errBoltVersion) {
+		return fmt.Errorf("%w: %s: %w: use the hdsd that wrote it, or move it away to begin a new history", ErrVersion, path, err)
+	}
+	if err == nil {
+		err = checkStructure(file, info.Size(), found[0], info.Size() <= readAll)
+	}
+	if err != nil {
+		return damaged(path, err)
+	}
+	return nil
+}
+
+// checkSchema brings the file to the newest schema version.
+func checkSchema(db *bolt.DB, path string, o *Options) error {
+	var version uint32
+	var created uint64
+	err := db.View(func(tx *bolt.Tx) (err error) {
+		version, created, err = schema(tx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if version > o.version() || version == 0 {
+		return fmt.Errorf("%w: %s was written by a newer hdsd (schema %d, this one knows %d): upgrade hdsd, restore a backup of the older one, "+
+			"or move the file away to begin a new history", ErrVersion, path, version, o.version())
+	}
+	if version < o.version() {
+		err := db.Update(func(tx *bolt.Tx) error { return migrate(tx, version, created, o.migrations) })
+		if err != nil {
+			return fmt.Errorf("upgrade (the file is as it was): %w", err)
+		}
+	}
+	return db.View(func(tx *bolt.Tx) error {
+		if err := complete(tx); err != nil {
+			return damaged(path, err)
+		}
+		return nil
+	})
+}
+
+func boltOptions(file *os.File, o *Options) *bolt.Options {
+	return &bolt.Options{
+		Timeout: o.LockTimeout, FreelistType: bolt.FreelistMapType, InitialMmapSize: o.mapSize, MaxSize: o.maxSize,
+		OpenFile: func(string, int, os.FileMode) (*os.File, error) { return file, nil },
+	}
+}

@@ -1,0 +1,62 @@
+package store
+
+import (
+	"encoding/binary"
+	"slices"
+
+	bolt "go.etcd.io/bbolt"
+
+	"hdsd/health"
+)
+
+// planVersion is the first byte of an encoded plan of one checker.
+const planVersion = 1
+
+// encodePlan puts the hashes down in order, 8 bytes each: they are random, so
+// that distances between them would take as much.
+func encodePlan(checker string, endpoints []health.Hash) []byte {
+	b := make([]byte, 0, 16+len(checker)+8*len(endpoints))
+	b = appendString(append(b, planVersion), checker)
+	for _, hash := range slices.Sorted(slices.Values(endpoints)) {
+		b = binary.BigEndian.AppendUint64(b, uint64(hash))
+	}
+	return b
+}
+
+func decodePlan(b []byte) (checker string, endpoints []health.Hash, ok bool) {
+	r := reader{rest: b}
+	version := r.byte()
+	checker = r.string()
+	if version != planVersion || r.bad || len(r.rest)%8 != 0 {
+		return "", nil, false
+	}
+	endpoints = make([]health.Hash, 0, len(r.rest)/8)
+	for rest := r.rest; len(rest) > 0; rest = rest[8:] {
+		endpoints = append(endpoints, health.Hash(number(rest)))
+	}
+	return checker, endpoints, true
+}
+
+// Plan gives the stored plan: for each checker the endpoints that it is to
+// check, sorted.
+func (s *Store) Plan() (map[string][]health.Hash, error) {
+	all := map[string][]health.Hash{}
+	err := s.view(func(tx *bolt.Tx) error {
+		return tx.Bucket(plan).ForEach(func(k, v []byte) error {
+			row, ok := unseal(k, v)
+			if ok {
+				var checker string
+				var endpoints []health.Hash
+				if checker, endpoints, ok = decodePlan(row); ok {
+					all[checker] = endpoints
+				}
+			}
+			s.skipUnless(ok, plan, k)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}

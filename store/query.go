@@ -1,0 +1,126 @@
+package store
+
+import (
+	"bytes"
+	"math"
+
+	bolt "go.etcd.io/bbolt"
+
+	"hdsd/health"
+)
+
+const (
+	defaultLimit = 1000
+	largestLimit = 10_000
+)
+
+// Transitions gives a page of what was asked for and the token of the next
+// page, empty on the last one. The order is the one in which the transitions
+// were appended. The error is ErrBadToken where the token is not one that this
+// query was given.
+func (s *Store) Transitions(q Query) (found []health.Transition, next string, err error) {
+	last, err := q.position()
+	if err != nil {
+		return nil, "", err
+	}
+	if q.Limit <= 0 {
+		q.Limit = defaultLimit
+	}
+	q.Limit = min(q.Limit, largestLimit)
+	err = s.view(func(tx *bolt.Tx) error {
+		found, next = s.page(tx, &q, last)
+		return nil
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return found, next, nil
+}
+
+func (s *Store) page(tx *bolt.Tx, q *Query, last uint64) (found []health.Transition, next string) {
+	shared := names{}
+	rows := tx.Bucket(transitions)
+	merged := merge{spans: spans(tx, q, last), newest: q.NewestFirst}
+	for recorded, ok := merged.next(); ok; recorded, ok = merged.next() {
+		k := key(recorded)
+		t, ok := openTransition(k, rows.Get(k), shared)
+		s.skipUnless(ok, transitions, k)
+		if !ok || !q.matches(&t) {
+			continue
+		}
+		if len(found) == q.Limit {
+			return found, q.token(last)
+		}
+		found, last = append(found, t), recorded
+	}
+	return found, ""
+}
+
+// openTransition reads a row of the history; v is nil where only an index
+// knows it.
+func openTransition(k, v []byte, shared names) (health.Transition, bool) {
+	row, ok := unseal(k, v)
+	if !ok || len(k) != 8 {
+		return health.Transition{}, false
+	}
+	return decodeRecord(row, number(k), shared)
+}
+
+func (q *Query) matches(t *health.Transition) bool {
+	shown := nanos(t.Time)
+	return (q.Cluster == "" || q.Cluster == t.Endpoint.Cluster) &&
+		(q.Address == "" || q.Address == t.Endpoint.Address) &&
+		shown >= nanos(q.Start) && shown < q.end()
+}
+
+// end is End in nanoseconds.
+func (q *Query) end() uint64 {
+	if q.End.IsZero() {
+		return math.MaxUint64
+	}
+	return nanos(q.End)
+}
+
+// spans gives the rows of indices in which the answer stands: those of the
+// endpoints of an address, those of a cluster, or all transitions.
+func spans(tx *bolt.Tx, q *Query, last uint64) []*span {
+	ranges := readClock(tx).intervals(nanos(q.Start), q.end())
+	for i := range ranges {
+		switch {
+		case last == 0:
+		case q.NewestFirst:
+			ranges[i].to = min(ranges[i].to, last)
+		default:
+			ranges[i].from = max(ranges[i].from, last+1)
+		}
+	}
+	in := func(bucket, prefix []byte) *span {
+		return newSpan(tx.Bucket(bucket).Cursor(), prefix, ranges, q.NewestFirst)
+	}
+	switch {
+	case q.Address != "":
+		var all []*span
+		for _, endpoint := range endpointsOf(tx, q) {
+			all = append(all, in(byEndpoint, endpoint))
+		}
+		return all
+	case q.Cluster != "":
+		return []*span{in(byCluster, key(uint64(health.ClusterHash(q.Cluster))))}
+	default:
+		return []*span{in(transitions, nil)}
+	}
+}
+
+// endpointsOf gives cluster hash and endpoint hash of each endpoint that has
+// the address: several localities or clusters may.
+func endpointsOf(tx *bolt.Tx, q *Query) (all [][]byte) {
+	prefix := addressKey(q.Address)
+	if q.Cluster != "" {
+		prefix = addressKey(q.Address, uint64(health.ClusterHash(q.Cluster)))
+	}
+	rows := tx.Bucket(addresses).Cursor()
+	for k, _ := rows.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = rows.Next() {
+		all = append(all, append([]byte(nil), k[8:]...))
+	}
+	return all
+}

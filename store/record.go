@@ -1,0 +1,110 @@
+package store
+
+import (
+	"encoding/binary"
+	"time"
+
+	"hdsd/health"
+)
+
+// recordVersion is the first byte of an encoded transition. Another form gets
+// another number, so that files with both can be read.
+const recordVersion = 1
+
+// noTime marks an observation without a time, in the byte of its status.
+const noTime = 0x80
+
+// appendRecord encodes t. Its time is put down as the distance from base, so
+// that it costs a byte where base is the recorded time.
+func appendRecord(b []byte, base uint64, t *health.Transition) []byte {
+	shown := nanos(t.Time)
+	b = append(b, recordVersion, byte(t.From), byte(t.To))
+	b = binary.AppendVarint(b, int64(base-shown))
+	b = appendString(b, t.Endpoint.Cluster)
+	b = appendString(b, t.Endpoint.Locality.Region)
+	b = appendString(b, t.Endpoint.Locality.Zone)
+	b = appendString(b, t.Endpoint.Locality.SubZone)
+	b = appendString(b, t.Endpoint.Address)
+	b = appendString(b, t.Reason)
+	b = binary.AppendUvarint(b, uint64(len(t.Observations)))
+	for i := range t.Observations {
+		b = appendObservation(b, shown, &t.Observations[i])
+	}
+	return b
+}
+
+func appendObservation(b []byte, shown uint64, o *health.Observation) []byte {
+	b = appendString(b, o.Checker)
+	status := byte(o.Status) &^ noTime
+	if o.Time.IsZero() {
+		b = append(b, status|noTime)
+	} else {
+		b = binary.AppendVarint(append(b, status), int64(shown-nanos(o.Time)))
+	}
+	b = binary.AppendUvarint(b, uint64(o.HTTPStatusCode))
+	return appendString(b, o.Disbelieved)
+}
+
+// decodeRecord is the way back from appendRecord; false where b is not what it
+// makes.
+func decodeRecord(b []byte, base uint64, n names) (health.Transition, bool) {
+	r := reader{rest: b, names: n}
+	if r.byte() != recordVersion {
+		return health.Transition{}, false
+	}
+	var t health.Transition
+	t.From, t.To = health.Status(r.byte()), health.Status(r.byte())
+	shown := base - uint64(r.varint())
+	t.Time = timeOf(shown)
+	t.Endpoint.Cluster = r.name()
+	t.Endpoint.Locality = health.Locality{Region: r.name(), Zone: r.name(), SubZone: r.name()}
+	t.Endpoint.Address = r.string()
+	t.Reason = r.name()
+	t.Observations = decodeObservations(&r, shown)
+	return t, !r.bad && len(r.rest) == 0
+}
+
+func decodeObservations(r *reader, shown uint64) []health.Observation {
+	const least = 4 // bytes of the shortest observation
+	count := r.uvarint()
+	if count > uint64(len(r.rest))/least {
+		r.fail()
+	}
+	if r.bad || count == 0 {
+		return nil
+	}
+	all := make([]health.Observation, count)
+	for i := range all {
+		all[i] = decodeObservation(r, shown)
+	}
+	return all
+}
+
+func decodeObservation(r *reader, shown uint64) health.Observation {
+	o := health.Observation{Checker: r.name()}
+	status := r.byte()
+	o.Status = health.Status(status &^ noTime)
+	if status&noTime == 0 {
+		o.Time = timeOf(shown - uint64(r.varint()))
+	}
+	code := r.uvarint()
+	if code > 1<<16-1 {
+		r.fail()
+	}
+	o.HTTPStatusCode = uint16(code)
+	o.Disbelieved = r.name()
+	return o
+}
+
+// verdict is what a transition leads to.
+func verdict(t *health.Transition) health.Verdict {
+	return health.Verdict{Status: t.To, Since: t.Time, Reason: t.Reason, Observations: t.Observations}
+}
+
+// dated fills in the time of a transition that has none.
+func dated(t health.Transition, now func() time.Time) health.Transition {
+	if t.Time.IsZero() {
+		t.Time = now()
+	}
+	return t
+}

@@ -1,0 +1,89 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// The buckets; doc.go tells what is in them.
+var (
+	header      = []byte("header")
+	transitions = []byte("transitions")
+	byCluster   = []byte("by-cluster")
+	byEndpoint  = []byte("by-endpoint")
+	addresses   = []byte("addresses")
+	current     = []byte("current")
+	plan        = []byte("plan")
+	clusters    = []byte("clusters")
+
+	buckets = [][]byte{header, transitions, byCluster, byEndpoint, addresses, current, plan, clusters}
+)
+
+// formatKey is the row that says what the file is. The row keeps its form in
+// all versions to come: magic, schema version (4 bytes), time of creation (8).
+var formatKey = []byte("hdsd")
+
+const magic = "hdsd history"
+
+// migration turns a file of one schema version into one of the next.
+type migration func(*bolt.Tx) error
+
+// migrations[i] leads from version i+1 to i+2. All that a file needs are done
+// in one transaction.
+var migrations []migration
+
+var errNoHeader = errors.New("it is not a history of hdsd")
+
+// initialize makes an empty history of the newest version.
+func initialize(tx *bolt.Tx, version uint32, now time.Time) error {
+	for _, name := range buckets {
+		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+			return err
+		}
+	}
+	return putSchema(tx, version, nanos(now))
+}
+
+func putSchema(tx *bolt.Tx, version uint32, created uint64) error {
+	row := binary.BigEndian.AppendUint32([]byte(magic), version)
+	row = binary.BigEndian.AppendUint64(row, created)
+	return tx.Bucket(header).Put(formatKey, seal(formatKey, row))
+}
+
+// schema gives the schema version and time of creation of a file.
+func schema(tx *bolt.Tx) (version uint32, created uint64, err error) {
+	b := tx.Bucket(header)
+	if b == nil {
+		return 0, 0, errNoHeader
+	}
+	row, ok := unseal(formatKey, b.Get(formatKey))
+	if !ok || len(row) != len(magic)+12 || string(row[:len(magic)]) != magic {
+		return 0, 0, errNoHeader
+	}
+	row = row[len(magic):]
+	return binary.BigEndian.Uint32(row), binary.BigEndian.Uint64(row[4:]), nil
+}
+
+// complete tells whether all buckets are there.
+func complete(tx *bolt.Tx) error {
+	for _, name := range buckets {
+		if tx.Bucket(name) == nil {
+			return fmt.Errorf("its bucket %q is missing", name)
+		}
+	}
+	return nil
+}
+
+// migrate brings a file from version to the newest.
+func migrate(tx *bolt.Tx, version uint32, created uint64, steps []migration) error {
+	for i, step := range steps[version-1:] {
+		if err := step(tx); err != nil {
+			return fmt.Errorf("from schema %d: %w", int(version)+i, err)
+		}
+	}
+	return putSchema(tx, uint32(len(steps))+1, created)
+}

@@ -1,0 +1,120 @@
+package store
+
+import (
+	"bytes"
+	"slices"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// span goes through the keys of one index that are a prefix and a recorded
+// time, in some ranges of time.
+type span struct {
+	rows   *bolt.Cursor
+	prefix []byte
+	ranges []interval // still to do, in the order of going
+	newest bool
+	inside bool // the cursor is in ranges[0]
+}
+
+func newSpan(rows *bolt.Cursor, prefix []byte, ranges []interval, newest bool) *span {
+	ranges = slices.Clone(ranges)
+	if newest {
+		slices.Reverse(ranges)
+	}
+	return &span{rows: rows, prefix: prefix, ranges: ranges, newest: newest}
+}
+
+// next gives the next recorded time; false at the end.
+func (s *span) next() (uint64, bool) {
+	for len(s.ranges) > 0 {
+		k := s.step()
+		recorded, ok := s.read(k)
+		if ok && recorded >= s.ranges[0].from && recorded < s.ranges[0].to {
+			return recorded, true
+		}
+		s.ranges, s.inside = s.ranges[1:], false
+	}
+	return 0, false
+}
+
+// read gives the recorded time of a key of this span.
+func (s *span) read(k []byte) (uint64, bool) {
+	if len(k) != len(s.prefix)+8 || !bytes.HasPrefix(k, s.prefix) {
+		return 0, false
+	}
+	return number(k[len(s.prefix):]), true
+}
+
+// step moves the cursor to its next key.
+func (s *span) step() (k []byte) {
+	switch {
+	case s.inside && s.newest:
+		k, _ = s.rows.Prev()
+	case s.inside:
+		k, _ = s.rows.Next()
+	case s.newest:
+		k = s.seekBefore(s.ranges[0].to)
+	default:
+		k, _ = s.rows.Seek(s.at(s.ranges[0].from))
+	}
+	s.inside = true
+	return k
+}
+
+// seekBefore moves the cursor to the last key before a recorded time.
+func (s *span) seekBefore(recorded uint64) []byte {
+	k, _ := s.rows.Seek(s.at(recorded))
+	if k == nil {
+		k, _ = s.rows.Last()
+		return k
+	}
+	k, _ = s.rows.Prev()
+	return k
+}
+
+func (s *span) at(recorded uint64) []byte {
+	return append(slices.Clone(s.prefix), key(recorded)...)
+}
+
+// merge puts spans together in order of recorded time.
+type merge struct {
+	spans  []*span
+	heads  []uint64 // next of each span, once started
+	newest bool
+}
+
+// next gives the next recorded time; false at the end.
+func (m *merge) next() (uint64, bool) {
+	if m.heads == nil {
+		m.start()
+	}
+	if len(m.heads) == 0 {
+		return 0, false
+	}
+	first := 0
+	for i, head := range m.heads {
+		if (head < m.heads[first]) != m.newest && head != m.heads[first] {
+			first = i
+		}
+	}
+	recorded := m.heads[first]
+	m.advance(first)
+	return recorded, true
+}
+
+func (m *merge) start() {
+	m.heads = make([]uint64, len(m.spans))
+	for i := range slices.Backward(m.spans) {
+		m.advance(i)
+	}
+}
+
+// advance reads the next of a span, or takes the span out.
+func (m *merge) advance(i int) {
+	var ok bool
+	if m.heads[i], ok = m.spans[i].next(); !ok {
+		m.heads = slices.Delete(m.heads, i, i+1)
+		m.spans = slices.Delete(m.spans, i, i+1)
+	}
+}

@@ -1,0 +1,357 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	bolt "go.etcd.io/bbolt"
+
+	"hdsd/health"
+)
+
+// day is when the tests' transitions happen.
+var day = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// complaints collects what OnError gets.
+type complaints struct {
+	mu  sync.Mutex
+	all []error
+}
+
+func (c *complaints) add(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, err)
+}
+
+func (c *complaints) has(target error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return errors.Is(errors.Join(c.all...), target)
+}
+
+// open opens a small store whose clock stands still at day.
+func open(t testing.TB, dir string, change ...func(*Options)) *Store {
+	t.Helper()
+	o := Options{
+		OnError: func(err error) { t.Errorf("OnError: %v", err) },
+		now:     func() time.Time { return day },
+		mapSize: 1,
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	s, err := Open(t.Context(), dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// wall is a clock that tests set.
+type wall struct{ nanos atomic.Int64 }
+
+func (w *wall) set(to time.Time) { w.nanos.Store(to.UnixNano()) }
+
+// keep sets the retention to an hour by this clock.
+func (w *wall) keep(o *Options) {
+	o.Retention, o.now = time.Hour, func() time.Time { return time.Unix(0, w.nanos.Load()) }
+}
+
+func flush(t testing.TB, s *Store) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if err := s.Flush(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ask(t testing.TB, s *Store, q Query) []health.Transition {
+	t.Helper()
+	var all []health.Transition
+	for {
+		page, next, err := s.Transitions(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, page...)
+		if q.Token = next; next == "" {
+			return all
+		}
+	}
+}
+
+func endpoint(cluster, zone, address string) health.Endpoint {
+	return health.Endpoint{Cluster: cluster, Locality: health.Locality{Region: "eu", Zone: zone}, Address: address}
+}
+
+// flip makes the n-th transition of an endpoint, a second after the one before.
+func flip(e health.Endpoint, n int) health.Transition {
+	from, to := health.Healthy, health.Unhealthy
+	if n%2 == 0 {
+		from, to = to, from
+	}
+	at := day.Add(time.Duration(n) * time.Second)
+	return health.Transition{
+		Time: at, Endpoint: e, From: from, To: to, Reason: fmt.Sprintf("2 of 3 checkers say %v (%d)", to, n),
+		Observations: []health.Observation{
+			{Checker: "checker-1", Status: to, HTTPStatusCode: 503, Time: at.Add(-time.Millisecond)},
+			{Checker: "checker-2", Status: to, Time: at.Add(-time.Second)},
+			{Checker: "checker-3", Status: from, Disbelieved: "its zone is cut off"},
+		},
+	}
+}
+
+func flips(n int) []health.Transition {
+	var all []health.Transition
+	for i := range n {
+		all = append(all, flip(endpoint(fmt.Sprint("web-", i%3), "a", fmt.Sprintf("10.0.0.%d:80", i%5)), i))
+	}
+	return all
+}
+
+func TestTransitionsComeBack(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	want := flips(20)
+	s.Append(want[:7])
+	s.Append(want[7:])
+	flush(t, s)
+	if diff := cmp.Diff(want, ask(t, s, Query{})); diff != "" {
+		t.Error("before closing:", diff)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir)
+	if diff := cmp.Diff(want, ask(t, s, Query{Limit: 3})); diff != "" {
+		t.Error("after opening again:", diff)
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCloseCommitsTheLastGroup(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	s.Append(flips(3 * groupSize))
+	s.SavePlan(map[string][]health.Hash{"checker-1": {3, 1, 2}})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.Append(flips(5))
+	if got := s.Stats().Dropped; got != 5 {
+		t.Errorf("appended after Close: %d dropped", got)
+	}
+	if _, _, err := s.Transitions(Query{}); !errors.Is(err, ErrClosed) {
+		t.Error("query after Close:", err)
+	}
+	s = open(t, dir)
+	if got := len(ask(t, s, Query{})); got != 3*groupSize {
+		t.Errorf("%d transitions", got)
+	}
+	plan, err := s.Plan()
+	if diff := cmp.Diff(map[string][]health.Hash{"checker-1": {1, 2, 3}}, plan); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
+
+func TestCurrentIsTheLastTransition(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	all := flips(40)
+	all[39].Observations = nil
+	want := map[health.Hash]health.Verdict{}
+	for _, tr := range all {
+		want[tr.Endpoint.Hash()] = health.Verdict{Status: tr.To, Since: tr.Time, Reason: tr.Reason, Observations: tr.Observations}
+	}
+	s.Append(all)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir)
+	got, err := s.Current()
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
+
+func TestPlan(t *testing.T) {
+	s := open(t, t.TempDir())
+	s.SavePlan(map[string][]health.Hash{"a": {1 << 63, 5}, "b": {7}, "": {9}, "c": {}})
+	flush(t, s)
+	s.SavePlan(map[string][]health.Hash{"a": {1}, "d": {4}})
+	s.SavePlan(map[string][]health.Hash{"a": {2, 1}, "b": nil, "unknown": nil})
+	flush(t, s)
+	plan, err := s.Plan()
+	want := map[string][]health.Hash{"a": {1, 2}, "": {9}, "c": {}, "d": {4}}
+	if diff := cmp.Diff(want, plan); diff != "" || err != nil {
+		t.Error(diff, err)
+	}
+}
+
+func TestClustersAreRemembered(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	s.RememberClusters([]string{"seen", "seen too", "seen"})
+	s.Append([]health.Transition{flip(endpoint("flipped", "a", "x"), 1)})
+	for _, name := range []string{"seen", "seen too", "flipped"} {
+		if !s.KnownCluster(name) {
+			t.Errorf("%q is not known at once", name)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir)
+	for name, want := range map[string]bool{"seen": true, "seen too": true, "flipped": true, "other": false, "": false} {
+		if s.KnownCluster(name) != want {
+			t.Errorf("%q: known is %v after opening again", name, !want)
+		}
+	}
+}
+
+func TestFolderAndFileArePrivate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	open(t, dir)
+	for path, want := range map[string]os.FileMode{dir: 0o700, filepath.Join(dir, fileName): 0o600} {
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v", path, info.Mode(), err)
+		}
+	}
+	if found, _ := filepath.Glob(filepath.Join(dir, "*.new")); len(found) > 0 {
+		t.Errorf("%v is left over", found)
+	}
+}
+
+// TestGroups counts transactions in virtual time: a group is committed after
+// 10 ms, or at once when it is full.
+func TestGroups(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, dir)
+		synctest.Wait()
+		transactions := func() (n int) {
+			_ = s.view(func(tx *bolt.Tx) error { n = tx.ID(); return nil })
+			return n
+		}
+		begin := transactions()
+		for range 9 {
+			s.Append(flips(1))
+			time.Sleep(time.Millisecond)
+		}
+		synctest.Wait()
+		if got := transactions() - begin; got != 0 {
+			t.Errorf("after 9 ms: %d transactions", got)
+		}
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		if got := transactions() - begin; got != 1 {
+			t.Errorf("after 10 ms: %d transactions", got)
+		}
+		s.Append(flips(2 * groupSize))
+		synctest.Wait()
+		if got := transactions() - begin; got != 3 {
+			t.Errorf("two full groups: %d transactions", got-1)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestRetention(t *testing.T) {
+	dir := t.TempDir()
+	const count = 3*pruneSize + 10
+	var now wall
+	now.set(day)
+	s := open(t, dir, now.keep)
+	s.Append(flips(count))
+	flush(t, s)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	now.set(day.Add(time.Hour + (count-5)*time.Second))
+	s = open(t, dir, now.keep)
+	if err := s.intake.wait(t.Context(), func() bool { return s.intake.pruned > 0 }); err != nil { // at start, unasked
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(flips(count)[count-5:], ask(t, s, Query{})); diff != "" {
+		t.Error(diff)
+	}
+	for _, q := range []Query{{Cluster: "web-1"}, {Address: "10.0.0.1:80"}} {
+		if got := len(ask(t, s, q)); got > 2 {
+			t.Errorf("%+v: %d transitions", q, got)
+		}
+	}
+	if current, _ := s.Current(); len(current) != 15 {
+		t.Errorf("current health of %d endpoints, want all 15", len(current))
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	now.set(day.AddDate(1, 0, 0))
+	s = open(t, dir, now.keep)
+	prune(t, s)
+	if diff := cmp.Diff(flips(count)[count-1:], ask(t, s, Query{})); diff != "" {
+		t.Error("the newest stays:", diff)
+	}
+}
+
+// prune waits for a whole pass.
+func prune(t testing.TB, s *Store) {
+	t.Helper()
+	s.intake.askPrune()
+	pass, _ := s.intake.pruneAsked()
+	if err := s.intake.wait(t.Context(), func() bool { return s.intake.pruned >= pass }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestForget(t *testing.T) {
+	var now wall
+	now.set(day.Add(2 * time.Hour))
+	s := open(t, t.TempDir(), now.keep)
+	old, kept, fresh := endpoint("web", "a", "old"), endpoint("web", "a", "kept"), endpoint("web", "a", "fresh")
+	recent := flip(fresh, 1)
+	recent.Time = day.Add(2 * time.Hour)
+	s.Append([]health.Transition{flip(old, 1), flip(kept, 2), recent})
+	flush(t, s)
+	prune(t, s)
+	asked := make(chan health.Hash, 10)
+	s.Forget(func(h health.Hash) bool { asked <- h; return h == kept.Hash() })
+	for range 2 { // the fresh one is not asked for
+		if h := <-asked; h == fresh.Hash() {
+			t.Error("asked whether a fresh endpoint is known")
+		}
+	}
+	prune(t, s) // comes after it
+	got, err := s.Current()
+	if err != nil || len(got) != 2 {
+		t.Errorf("%d endpoints, %v", len(got), err)
+	}
+	if _, there := got[old.Hash()]; there {
+		t.Error("the old endpoint is still there")
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,55 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"time"
+)
+
+// Query asks for transitions. Empty fields do not narrow it.
+type Query struct {
+	Cluster string
+	Address string
+	Start   time.Time // included
+	End     time.Time // not included
+
+	NewestFirst bool
+	Limit       int    // 1,000 by default, at most 10,000
+	Token       string // of the page before; the other fields but Limit stay the same
+}
+
+// A page token is the recorded time of the last transition shown and a sum
+// over that and the query, so that it serves for no other query.
+const tokenSize = 16
+
+func (q *Query) token(last uint64) string {
+	return base64.RawURLEncoding.EncodeToString(append(key(last), q.sum(last)...))
+}
+
+func (q *Query) sum(last uint64) []byte {
+	b := append([]byte("transitions 1\x00"), key(last, nanos(q.Start), q.end())...)
+	if q.NewestFirst {
+		b = append(b, 1)
+	}
+	b = appendString(appendString(b, q.Cluster), q.Address)
+	sum := sha256.Sum256(b)
+	return sum[:8]
+}
+
+// position gives where the page before ended; 0 on the first page.
+func (q *Query) position() (uint64, error) {
+	if q.Token == "" {
+		return 0, nil
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(q.Token)
+	if err != nil || len(b) != tokenSize {
+		return 0, ErrBadToken
+	}
+	last := binary.BigEndian.Uint64(b)
+	if last == 0 || !bytes.Equal(b[8:], q.sum(last)) {
+		return 0, ErrBadToken
+	}
+	return last, nil
+}

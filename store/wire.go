@@ -1,0 +1,140 @@
+package store
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math"
+	"time"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// seal appends the checksum over key and value to value.
+func seal(key, value []byte) []byte {
+	return binary.BigEndian.AppendUint32(value, checksum(key, value))
+}
+
+// unseal gives the value without its checksum; false where it does not match.
+func unseal(key, sealed []byte) ([]byte, bool) {
+	if len(sealed) < 4 {
+		return nil, false
+	}
+	value := sealed[:len(sealed)-4]
+	return value, checksum(key, value) == binary.BigEndian.Uint32(sealed[len(value):])
+}
+
+func checksum(key, value []byte) uint32 {
+	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value)
+}
+
+// key puts numbers one behind the other.
+func key(numbers ...uint64) []byte {
+	k := make([]byte, 0, 24)
+	for _, n := range numbers {
+		k = binary.BigEndian.AppendUint64(k, n)
+	}
+	return k
+}
+
+// maxNanos is the last moment that can be stored.
+var maxNanos = time.Unix(0, math.MaxInt64)
+
+// nanos gives nanoseconds since 1970, bounded to what can be stored.
+func nanos(t time.Time) uint64 {
+	switch {
+	case t.Before(time.Unix(0, 0)):
+		return 0
+	case t.After(maxNanos):
+		return math.MaxInt64
+	default:
+		return uint64(t.UnixNano())
+	}
+}
+
+func timeOf(nanos uint64) time.Time {
+	return time.Unix(0, int64(min(nanos, math.MaxInt64))).UTC()
+}
+
+// add adds and stays at the largest number.
+func add(a, b uint64) uint64 {
+	if sum := a + b; sum >= a {
+		return sum
+	}
+	return math.MaxUint64
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// names gives equal strings one memory.
+type names map[string]string
+
+func (n names) of(b []byte) string {
+	if s, ok := n[string(b)]; ok {
+		return s
+	}
+	s := string(b)
+	if len(n) < 1<<16 {
+		n[s] = s
+	}
+	return s
+}
+
+// reader takes a value apart. Once it has found something impossible, bad is
+// set and all that it gives is empty.
+type reader struct {
+	rest  []byte
+	names names
+	bad   bool
+}
+
+func (r *reader) fail() {
+	r.bad, r.rest = true, nil
+}
+
+func (r *reader) byte() byte {
+	if len(r.rest) == 0 {
+		r.fail()
+		return 0
+	}
+	b := r.rest[0]
+	r.rest = r.rest[1:]
+	return b
+}
+
+func (r *reader) uvarint() uint64 {
+	n, size := binary.Uvarint(r.rest)
+	if size <= 0 {
+		r.fail()
+		return 0
+	}
+	r.rest = r.rest[size:]
+	return n
+}
+
+func (r *reader) varint() int64 {
+	n, size := binary.Varint(r.rest)
+	if size <= 0 {
+		r.fail()
+		return 0
+	}
+	r.rest = r.rest[size:]
+	return n
+}
+
+func (r *reader) bytes() []byte {
+	size := r.uvarint()
+	if size > uint64(len(r.rest)) {
+		r.fail()
+		return nil
+	}
+	b := r.rest[:size]
+	r.rest = r.rest[size:]
+	return b
+}
+
+// name gives a string that is likely to come again.
+func (r *reader) name() string { return r.names.of(r.bytes()) }
+
+func (r *reader) string() string { return string(r.bytes()) }

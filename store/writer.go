@@ -1,0 +1,128 @@
+package store
+
+import (
+	"fmt"
+	"time"
+
+	"hdsd/health"
+)
+
+const (
+	groupSize  = 4096
+	groupTime  = 10 * time.Millisecond
+	firstRetry = 100 * time.Millisecond
+	lastRetry  = 10 * time.Second
+)
+
+// write is the writer's goroutine: it commits group after group, and prunes
+// in between. When the store closes, it commits what is left and returns.
+func (s *Store) write() {
+	defer close(s.done)
+	defer s.intake.end()
+	pruning := time.NewTicker(s.options.pruneEvery)
+	defer pruning.Stop()
+	s.intake.askPrune()
+	for s.gather(pruning.C) {
+		if g := s.intake.take(); g != nil && !s.save(g) {
+			return
+		}
+		s.reportDropped()
+		s.pruneSome()
+		s.forgetSome()
+	}
+	for g := s.intake.take(); g != nil; g = s.intake.take() {
+		if !s.save(g) {
+			return
+		}
+	}
+}
+
+// gather waits until there is something to do; false when the store closes.
+func (s *Store) gather(pruning <-chan time.Time) bool {
+	var due <-chan time.Time
+	for {
+		something, now := s.intake.due()
+		if now || !s.intake.idle() {
+			break
+		}
+		if something && due == nil {
+			timer := time.NewTimer(groupTime)
+			defer timer.Stop()
+			due = timer.C
+		}
+		select {
+		case <-s.intake.wake:
+			continue
+		case <-pruning:
+			s.intake.askPrune()
+			continue
+		case <-s.closing:
+			return false
+		case <-due:
+		}
+		break
+	}
+	return !s.isClosing()
+}
+
+func (s *Store) isClosing() bool {
+	select {
+	case <-s.closing:
+		return true
+	default:
+		return false
+	}
+}
+
+// save commits a group, again and again if need be; false when the store
+// closes and the disk did not take the group at the last attempt.
+func (s *Store) save(g *group) bool {
+	s.number(g)
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		last := s.isClosing()
+		err := s.update(g.write(s.clock))
+		if err == nil {
+			s.intake.committed(g)
+			return true
+		}
+		err = fmt.Errorf("history: write %d transitions: %w", len(g.transitions), err)
+		s.intake.failed(err)
+		s.options.OnError(err)
+		s.reportDropped()
+		if last {
+			return false
+		}
+		s.pause(wait)
+	}
+}
+
+// pause waits; it ends early when the store closes.
+func (s *Store) pause(wait time.Duration) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.closing:
+	}
+}
+
+// number gives each transition its recorded time and its keys, once, so that
+// a group that is written again is the same.
+func (s *Store) number(g *group) {
+	g.places = make([]place, len(g.transitions))
+	for i := range g.transitions {
+		t := &g.transitions[i]
+		shown := nanos(t.Time)
+		s.last = max(s.last+1, shown)
+		s.clock.note(s.last, shown)
+		g.places[i] = place{s.last, uint64(health.ClusterHash(t.Endpoint.Cluster)), t.Endpoint.Hash()}
+	}
+}
+
+// reportDropped reports transitions dropped since the last report.
+func (s *Store) reportDropped() {
+	if dropped := s.Stats().Dropped; dropped > s.dropped {
+		s.options.OnError(fmt.Errorf("%w: %d, since more than %d waited for the disk", ErrDropped, dropped-s.dropped, s.options.MaxPending))
+		s.dropped = dropped
+	}
+}
