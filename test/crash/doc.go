@@ -1,0 +1,6 @@
+// Package crash kills processes with signal 9 at random moments and looks at
+// what is left.
+//
+// Its tests start the test binary again as the process to kill; each test
+// waits for the ones that it started. It may import anything.
+package crash

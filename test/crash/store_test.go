@@ -1,0 +1,226 @@
+package crash
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hdsd/health"
+	"hdsd/store"
+)
+
+// The child finds its folder and where it goes on in the environment.
+const (
+	folderVariable = "HDSD_CRASH_FOLDER"
+	firstVariable  = "HDSD_CRASH_FIRST"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(folderVariable); dir != "" {
+		first, _ := strconv.Atoi(os.Getenv(firstVariable))
+		if err := child(dir, first); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// shown is a line of the child: what a query has shown to it.
+type shown struct {
+	Transitions []health.Transition
+	Started     bool // before and after opening
+}
+
+// transition is the n-th of all; its reason is its number.
+func transition(n int) health.Transition {
+	e := health.Endpoint{
+		Cluster:  fmt.Sprint("cluster-", n%7),
+		Locality: health.Locality{Zone: fmt.Sprint("zone-", n%3)},
+		Address:  fmt.Sprintf("10.0.0.%d:80", n%97),
+	}
+	at := time.Unix(1_700_000_000, int64(n)*1000).UTC()
+	return health.Transition{
+		Time: at, Endpoint: e, From: health.Status(n % 2), To: health.Status(1 + n%2), Reason: strconv.Itoa(n),
+		Observations: []health.Observation{{Checker: "checker-1", Status: health.Status(1 + n%2), HTTPStatusCode: 503, Time: at}},
+	}
+}
+
+// child appends without end, and prints what a query shows to it.
+func child(dir string, first int) error {
+	out := json.NewEncoder(os.Stdout)
+	if err := out.Encode(shown{Started: true}); err != nil {
+		return err
+	}
+	s, err := store.Open(context.Background(), dir, store.Options{Retention: 24 * 365 * 100 * time.Hour})
+	if err != nil {
+		return err
+	}
+	if err := out.Encode(shown{Started: true}); err != nil {
+		return err
+	}
+	go func() {
+		random := rand.New(rand.NewPCG(uint64(first), 0))
+		for n := first; ; {
+			some := make([]health.Transition, 1+random.IntN(50))
+			for i := range some {
+				some[i] = transition(n)
+				n++
+			}
+			s.Append(some)
+			s.SavePlan(map[string][]health.Hash{"checker-1": {health.Hash(n)}})
+			if random.IntN(4) == 0 {
+				_ = s.Flush(context.Background())
+			}
+		}
+	}()
+	q := store.Query{Start: time.Unix(1_700_000_000, int64(first)*1000)}
+	for {
+		page, _, err := s.Transitions(q)
+		if err != nil {
+			return err
+		}
+		if len(page) == 0 {
+			continue
+		}
+		q.Start = page[len(page)-1].Time.Add(1)
+		if err := out.Encode(shown{Transitions: page}); err != nil {
+			return err
+		}
+	}
+}
+
+// TestKill9 kills the writer at random moments, the making of the file
+// included, twenty times over the same folder: what a query has shown is
+// there, what is there is a beginning of what was appended, and the current
+// health is where the last transitions led to.
+func TestKill9(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Log("seed", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	dir := filepath.Join(t.TempDir(), "data")
+	next := 0
+	for round := range 20 {
+		lines := 1 + random.IntN(8)
+		if round < 4 {
+			lines = 1 + round%2 // while the file is made or opened
+		}
+		delay := time.Duration(random.IntN(25_000)) * time.Microsecond // a group and its commit
+		seen := runAndKill(t, dir, next, lines, delay)
+		before := next
+		next = inspect(t, dir, seen)
+		if t.Failed() {
+			t.Fatalf("round %d, seed %d", round, seed)
+		}
+		t.Logf("round %d: killed %v after %d lines: %d shown, %d there", round, delay, lines, seen-before, next-before)
+	}
+	if next == 0 {
+		t.Error("nothing was ever written")
+	}
+}
+
+// runAndKill lets a child go on from a number until a moment after it has
+// printed some lines. It gives the number after the last transition shown.
+func runAndKill(t *testing.T, dir string, first, lines int, delay time.Duration) (seen int) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), os.Args[0])
+	command.Env = append(os.Environ(), folderVariable+"="+dir, firstVariable+"="+strconv.Itoa(first))
+	command.Stderr = os.Stderr
+	pipe, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	seen = first
+	in := bufio.NewReader(pipe)
+	for n := 0; ; n++ {
+		if n == lines {
+			timer := time.AfterFunc(delay, func() { _ = command.Process.Kill() })
+			defer timer.Stop()
+		}
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			break // what was cut off was not shown
+		}
+		var s shown
+		if err := json.Unmarshal(line, &s); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		for _, tr := range s.Transitions {
+			if want := transition(seen); !reflect.DeepEqual(want, tr) {
+				t.Fatalf("transition %d: %s", seen, cmp.Diff(want, tr))
+			}
+			seen++
+		}
+	}
+	if err := command.Wait(); err == nil || command.ProcessState.Exited() {
+		t.Fatalf("the child ended by itself: %v", err)
+	}
+	return seen
+}
+
+// inspect opens what is left and gives how many transitions there are.
+func inspect(t *testing.T, dir string, seen int) int {
+	t.Helper()
+	s, err := store.Open(t.Context(), dir, store.Options{OnError: func(err error) { t.Error(err) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	want := map[health.Hash]health.Verdict{}
+	count := 0
+	for q := (store.Query{Limit: 10_000}); ; {
+		page, token, err := s.Transitions(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tr := range page {
+			if expected := transition(count); tr.Reason != expected.Reason {
+				t.Fatalf("transition %d is %+v", count, tr)
+			}
+			want[tr.Endpoint.Hash()] = health.Verdict{Status: tr.To, Since: tr.Time, Reason: tr.Reason, Observations: tr.Observations}
+			count++
+		}
+		if q.Token = token; token == "" {
+			break
+		}
+	}
+	if count < seen {
+		t.Errorf("%d transitions were shown, %d are there", seen, count)
+	}
+	current, err := s.Current()
+	if diff := cmp.Diff(want, current); diff != "" || err != nil {
+		t.Error("current health:", diff, err)
+	}
+	plan, err := s.Plan()
+	if err != nil || (count > 0 && len(plan["checker-1"]) != 1) {
+		t.Errorf("plan: %v, %v", plan, err)
+	}
+	for i := range min(count, 7) {
+		if !s.KnownCluster(fmt.Sprint("cluster-", i)) {
+			t.Errorf("cluster-%d is not known", i)
+		}
+	}
+	return count
+}
