@@ -67,7 +67,7 @@ func (p *Planner) group() {
 		}
 	} else {
 		for _, k := range p.pending {
-			p.graft(int32(k))
+			p.graft(k)
 		}
 	}
 	p.pending = p.pending[:0]
