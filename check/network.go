@@ -1,0 +1,40 @@
+package check
+
+import (
+	"context"
+	"net"
+	"time"
+)
+
+// Dialer makes the connection of a probe; ctx has the probe's deadline.
+type Dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+// network is what probers share.
+type network struct {
+	dialer Dialer // nil for the real network
+	places chan struct{}
+	random Random
+}
+
+// enter waits for one of the places for those who dial.
+func (n *network) enter(ctx context.Context) error {
+	select {
+	case n.places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (n *network) leave() { <-n.places }
+
+func (n *network) dial(ctx context.Context, host *hostSpec, deadline time.Time) (net.Conn, error) {
+	if n.dialer != nil {
+		ctx, cancel := context.WithDeadline(ctx, deadline)
+		defer cancel()
+		return n.dialer(ctx, host.target.network, host.target.address)
+	}
+	// Keep-alive by the kernel is of no use to probes and costs system calls.
+	d := net.Dialer{Deadline: deadline, LocalAddr: host.source, KeepAlive: -1}
+	return d.DialContext(ctx, host.target.network, host.target.address)
+}

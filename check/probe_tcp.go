@@ -1,0 +1,52 @@
+package check
+
+import (
+	"context"
+	"time"
+)
+
+// maxTCPAnswer is how much of an answer is looked at: what Envoy buffers.
+const maxTCPAnswer = 32 << 10
+
+func (p *prober) probeTCP(ctx context.Context) Outcome {
+	deadline, err := p.connect(ctx)
+	if err != nil {
+		return p.failure(err)
+	}
+	t := p.check.tcp
+	if len(t.receive) == 0 {
+		p.drop()
+		return Passed
+	}
+	if request := t.request(p.conn); len(request) > 0 {
+		if _, err := p.conn.Write(request); err != nil {
+			return p.failure(err)
+		}
+	}
+	outcome := p.hear(ctx, t.receive, deadline)
+	if outcome == Passed && !p.check.reuse {
+		p.drop()
+	}
+	return outcome
+}
+
+// hear reads until the answer has come. Wrong bytes cannot be told from too
+// few: only the timeout ends the wait.
+func (p *prober) hear(ctx context.Context, want [][]byte, deadline time.Time) Outcome {
+	var got []byte
+	chunk := make([]byte, 512)
+	for len(got) < maxTCPAnswer {
+		n, err := p.conn.Read(chunk)
+		got = append(got, chunk[:n]...)
+		if contains(got, want) {
+			return Passed
+		}
+		if err != nil {
+			return p.failure(err)
+		}
+	}
+	p.drop()
+	p.timer.Reset(time.Until(deadline))
+	p.sleep(ctx)
+	return TimedOut
+}

@@ -1,0 +1,57 @@
+package check
+
+import (
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"hdsd/health"
+)
+
+// statusKey is where a report has the status code of the latest HTTP answer.
+const statusKey = "http_status_code"
+
+type request = healthv3.HealthCheckRequestOrEndpointHealthResponse
+
+// report gives the full report, in the specifier's order: equal bytes for
+// equal health. With no clusters it is empty, which is a heartbeat.
+func (p *pool) report() *request {
+	if len(p.clusters) == 0 {
+		return &request{}
+	}
+	r := &healthv3.EndpointHealthResponse{}
+	metadata := map[uint16]*structpb.Struct{}
+	for i := range p.clusters {
+		c := &p.clusters[i]
+		of := &healthv3.ClusterEndpointsHealth{ClusterName: c.name}
+		for _, l := range c.localities {
+			in := &healthv3.LocalityEndpointsHealth{Locality: l.locality}
+			for _, h := range l.hosts {
+				in.EndpointsHealth = append(in.EndpointsHealth, healthOf(h, metadata))
+			}
+			of.LocalityEndpointsHealth = append(of.LocalityEndpointsHealth, in)
+			r.EndpointsHealth = append(r.EndpointsHealth, in.GetEndpointsHealth()...)
+		}
+		r.ClusterEndpointsHealth = append(r.ClusterEndpointsHealth, of)
+	}
+	return &request{RequestType: &healthv3.HealthCheckRequestOrEndpointHealthResponse_EndpointHealthResponse{
+		EndpointHealthResponse: r,
+	}}
+}
+
+// healthOf gives one endpoint's part. Metadata that many share is made once.
+func healthOf(h *host, metadata map[uint16]*structpb.Struct) *healthv3.EndpointHealth {
+	health, code := h.view()
+	e := &healthv3.EndpointHealth{Endpoint: h.spec.reported, HealthStatus: wire(health)}
+	if code != 0 {
+		if metadata[code] == nil {
+			metadata[code] = &structpb.Struct{Fields: map[string]*structpb.Value{
+				statusKey: structpb.NewNumberValue(float64(code)),
+			}}
+		}
+		e.HealthMetadata = metadata[code]
+	}
+	return e
+}
+
+func wire(s health.Status) corev3.HealthStatus { return corev3.HealthStatus(s) }

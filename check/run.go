@@ -1,0 +1,96 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+const (
+	minBackoff = 200 * time.Millisecond
+	maxBackoff = 5 * time.Second
+	maxMessage = 64 << 20
+)
+
+// Run checks what the coordinator asks for until ctx ends, then gives nil when
+// everything has stopped. An error means that it could not start.
+func Run(ctx context.Context, options Options) error {
+	if err := options.complete(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	p := newPool(ctx, options.Dial, options.MaxDials)
+	defer p.close()
+	defer cancel()
+	r := &runner{options: &options, pool: p}
+	for attempt := 0; ctx.Err() == nil; attempt++ {
+		heard, err := r.connect(ctx)
+		if ctx.Err() != nil {
+			break
+		}
+		if heard {
+			attempt = 0
+		}
+		wait := backoff(attempt, rand.Int64N)
+		options.Log.Warn().Err(err).Str("server", options.Server).Dur("retry_in", wait).
+			Msg("no stream to the coordinator; checking goes on")
+		pause(ctx, wait)
+	}
+	return nil
+}
+
+// backoff gives the wait after a failed attempt, with jitter.
+func backoff(attempt int, random Random) time.Duration {
+	limit := min(maxBackoff, minBackoff*time.Duration(math.Pow(2, float64(min(attempt+1, 10)))))
+	return minBackoff + time.Duration(random(int64(limit-minBackoff)+1))
+}
+
+func pause(ctx context.Context, wait time.Duration) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// connect follows one stream until it ends. Heard tells whether the
+// coordinator sent anything.
+func (r *runner) connect(ctx context.Context) (heard bool, err error) {
+	dial := r.options.DialServer
+	if dial == nil {
+		dial = dialServer
+	}
+	transport := insecure.NewCredentials()
+	if r.options.TLS != nil {
+		transport = credentials.NewTLS(r.options.TLS)
+	}
+	// A connection for each attempt: the back-off is ours, and each failure
+	// gives its reason.
+	conn, err := grpc.NewClient("passthrough:///"+r.options.Server,
+		grpc.WithTransportCredentials(transport),
+		grpc.WithContextDialer(dial),
+		grpc.WithConnectParams(grpc.ConnectParams{MinConnectTimeout: maxBackoff}),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
+		grpc.WithDisableServiceConfig(),
+	)
+	if err != nil {
+		return false, fmt.Errorf("connect to %s: %w", r.options.Server, err)
+	}
+	defer conn.Close() //nolint:errcheck // nothing to do about it
+	defer r.work.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := healthv3.NewHealthDiscoveryServiceClient(conn).StreamHealthCheck(ctx)
+	if err != nil {
+		return false, fmt.Errorf("open a stream: %w", err)
+	}
+	return r.follow(ctx, stream)
+}

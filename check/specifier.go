@@ -1,0 +1,202 @@
+package check
+
+import (
+	"fmt"
+	"net"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/protobuf/proto"
+)
+
+// specifier is a HealthCheckSpecifier that was understood as a whole.
+type specifier struct {
+	interval time.Duration // between reports; 0 is never
+	clusters []clusterSpec
+}
+
+type clusterSpec struct {
+	name       string
+	sockets    string // what, when changed, makes all hosts new
+	checks     []*checkSpec
+	localities []localitySpec
+}
+
+type localitySpec struct {
+	locality *corev3.Locality
+	hosts    []hostSpec
+}
+
+// hostSpec is an endpoint to check.
+type hostSpec struct {
+	key      string // same key, same host
+	target   target
+	source   net.Addr
+	hostname string // overrides the check's host where not empty
+	reported *endpointv3.Endpoint
+}
+
+// checkSpec is a health check; one of http and tcp is set.
+type checkSpec struct {
+	key    string // same key, same check
+	policy Policy
+	reuse  bool
+	http   *httpCheck
+	tcp    *tcpCheck
+}
+
+// stable gives the same bytes for equal messages, for comparing.
+func stable(m proto.Message) (string, error) {
+	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	return string(b), err
+}
+
+// parseSpecifier understands a specifier as a whole, or tells what in it
+// cannot be followed.
+func parseSpecifier(m *healthv3.HealthCheckSpecifier) (*specifier, error) {
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	s := &specifier{interval: time.Second}
+	if i := m.GetInterval(); i != nil {
+		if err := i.CheckValid(); err != nil {
+			return nil, fmt.Errorf("interval: %w", err)
+		}
+		if s.interval = min(i.AsDuration(), longest); s.interval < 0 {
+			return nil, fmt.Errorf("interval %s is negative", s.interval)
+		}
+	}
+	seen := map[string]bool{}
+	for i, c := range m.GetClusterHealthChecks() {
+		name := c.GetClusterName()
+		if seen[name] {
+			continue // as Envoy: the first one counts
+		}
+		seen[name] = name != ""
+		cluster, err := parseCluster(c)
+		if err != nil {
+			return nil, fmt.Errorf("cluster_health_checks[%d] %q: %w", i, name, err)
+		}
+		s.clusters = append(s.clusters, cluster)
+	}
+	return s, nil
+}
+
+func parseCluster(c *healthv3.ClusterHealthCheck) (clusterSpec, error) {
+	s := clusterSpec{name: c.GetClusterName()}
+	source, err := sourceAddress(c.GetUpstreamBindConfig())
+	if err != nil {
+		return s, err
+	}
+	for _, m := range c.GetTransportSocketMatches() {
+		if t := m.GetTransportSocket().GetName(); t != "envoy.transport_sockets.raw_buffer" {
+			return s, fmt.Errorf("transport_socket_matches %q: transport socket %q is not supported", m.GetName(), t)
+		}
+	}
+	// Matches are all plain here; only the source address makes a difference.
+	if s.sockets, err = stable(c.GetUpstreamBindConfig()); err != nil {
+		return s, err
+	}
+	known := map[string]bool{}
+	for i, h := range c.GetHealthChecks() {
+		check, err := parseCheck(h, c.GetClusterName())
+		if err != nil {
+			return s, fmt.Errorf("health_checks[%d]: %w", i, err)
+		}
+		if !known[check.key] { // as Envoy: the same check twice is one
+			s.checks = append(s.checks, check)
+		}
+		known[check.key] = true
+	}
+	for i, l := range c.GetLocalityEndpoints() {
+		locality, err := parseLocality(l, source)
+		if err != nil {
+			return s, fmt.Errorf("locality_endpoints[%d]: %w", i, err)
+		}
+		s.localities = append(s.localities, locality)
+	}
+	return s, nil
+}
+
+func parseLocality(l *healthv3.LocalityEndpoints, source net.Addr) (localitySpec, error) {
+	s := localitySpec{locality: l.GetLocality()}
+	if s.locality == nil {
+		s.locality = &corev3.Locality{}
+	}
+	prefix, err := stable(s.locality)
+	if err != nil {
+		return s, err
+	}
+	s.hosts = make([]hostSpec, 0, len(l.GetEndpoints()))
+	for i, e := range l.GetEndpoints() {
+		if e.GetHealthCheckConfig().GetDisableActiveHealthCheck() {
+			continue // neither checked nor reported
+		}
+		host, err := parseHost(e, prefix, source)
+		if err != nil {
+			return s, fmt.Errorf("endpoints[%d]: %w", i, err)
+		}
+		s.hosts = append(s.hosts, host)
+	}
+	return s, nil
+}
+
+func parseHost(e *endpointv3.Endpoint, prefix string, source net.Addr) (hostSpec, error) {
+	key, err := stable(e)
+	if err != nil {
+		return hostSpec{}, err
+	}
+	at, err := parseAddress(e.GetAddress())
+	if err != nil {
+		return hostSpec{}, err
+	}
+	checked, err := checkedAt(at, e.GetHealthCheckConfig())
+	if err != nil {
+		return hostSpec{}, err
+	}
+	if checked.pipe != nil {
+		source = nil
+	}
+	return hostSpec{
+		// The length keeps the parts apart.
+		key:      fmt.Sprint(len(prefix), " ", prefix, key),
+		target:   checked.target(),
+		source:   source,
+		hostname: e.GetHealthCheckConfig().GetHostname(),
+		reported: at.reported(),
+	}, nil
+}
+
+func parseCheck(h *corev3.HealthCheck, cluster string) (*checkSpec, error) {
+	policy, err := newPolicy(h)
+	if err != nil {
+		return nil, err
+	}
+	s := &checkSpec{policy: policy, reuse: h.GetReuseConnection() == nil || h.GetReuseConnection().GetValue()}
+	if s.key, err = stable(h); err != nil {
+		return nil, err
+	}
+	switch c := h.GetHealthChecker().(type) {
+	case *corev3.HealthCheck_HttpHealthCheck_:
+		s.http, err = newHTTPCheck(c.HttpHealthCheck, cluster)
+		return s, prefixed("http_health_check", err)
+	case *corev3.HealthCheck_TcpHealthCheck_:
+		s.tcp, err = newTCPCheck(c.TcpHealthCheck)
+		return s, prefixed("tcp_health_check", err)
+	case *corev3.HealthCheck_GrpcHealthCheck_:
+		return nil, fmt.Errorf("grpc_health_check is not supported; this checker does http and tcp")
+	case *corev3.HealthCheck_CustomHealthCheck_:
+		return nil, fmt.Errorf("custom_health_check %q is not supported; this checker does http and tcp", c.CustomHealthCheck.GetName())
+	default:
+		return nil, fmt.Errorf("no health checker")
+	}
+}
+
+func prefixed(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}

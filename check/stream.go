@@ -1,0 +1,122 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+)
+
+// runner follows one stream after the other; one goroutine owns it.
+type runner struct {
+	options *Options
+	pool    *pool
+	work    sync.WaitGroup // the stream's reader
+	current string         // the specifier that is followed, for comparing
+	every   time.Duration  // between its reports
+}
+
+// stream is the client's side of StreamHealthCheck.
+type stream = healthv3.HealthDiscoveryService_StreamHealthCheckClient
+
+// incoming is what the reader of a stream hands on.
+type incoming struct {
+	specifiers chan *healthv3.HealthCheckSpecifier // unbuffered: flow control holds the coordinator
+	ended      chan error                          // one at the end, with room for it
+}
+
+// follow does what comes on a stream and reports, until the stream ends. Its
+// context must end after that, for the reader to end; the caller waits for it.
+func (r *runner) follow(ctx context.Context, s stream) (heard bool, err error) {
+	in := incoming{make(chan *healthv3.HealthCheckSpecifier), make(chan error, 1)}
+	r.work.Go(func() { receive(ctx, s, in) })
+	if err := s.Send(hello(r.options)); err != nil {
+		return false, in.reason(err)
+	}
+	every := time.Duration(-1) // not reporting yet
+	ticker := time.NewTicker(longest)
+	defer ticker.Stop()
+	var due <-chan time.Time // nil is never
+	for {
+		select {
+		case m := <-in.specifiers:
+			heard = true
+			if r.accept(m) && every != r.every {
+				every = r.every
+				due = restart(ticker, every)
+			}
+		case <-due:
+			if err := s.Send(r.pool.report()); err != nil {
+				return heard, in.reason(err)
+			}
+		case err := <-in.ended:
+			return heard, err
+		}
+	}
+}
+
+// restart makes the ticker tick at another interval; 0 is never.
+func restart(ticker *time.Ticker, every time.Duration) <-chan time.Time {
+	if every == 0 {
+		return nil
+	}
+	ticker.Reset(max(every, time.Millisecond))
+	return ticker.C
+}
+
+// receive hands on what comes until the stream or ctx ends.
+func receive(ctx context.Context, s stream, in incoming) {
+	for {
+		m, err := s.Recv()
+		if err != nil {
+			in.ended <- err
+			return
+		}
+		select {
+		case in.specifiers <- m:
+		case <-ctx.Done():
+			in.ended <- ctx.Err()
+			return
+		}
+	}
+}
+
+// reason gives what a stream ended with after Send failed, which only says
+// that it did.
+func (in incoming) reason(err error) error {
+	if !errors.Is(err, io.EOF) {
+		return fmt.Errorf("send: %w", err)
+	}
+	for {
+		select {
+		case <-in.specifiers: // too late
+		case err := <-in.ended:
+			return err
+		}
+	}
+}
+
+// accept follows a specifier, or tells that it cannot be followed; then the
+// one before stays.
+func (r *runner) accept(m *healthv3.HealthCheckSpecifier) bool {
+	text, err := stable(m)
+	if err == nil && text == r.current && text != "" {
+		return true
+	}
+	var s *specifier
+	if err == nil {
+		s, err = parseSpecifier(m)
+	}
+	if err != nil {
+		r.options.Log.Error().Err(err).Msg("the specifier is rejected; the one before stays")
+		return false
+	}
+	r.pool.apply(s)
+	r.current, r.every = text, s.interval
+	r.options.Log.Info().Int("clusters", len(s.clusters)).Dur("interval", s.interval).Msg("follows a new specifier")
+	return true
+}
