@@ -1,0 +1,245 @@
+package upstream
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+)
+
+// Protocol is what an upstream speaks.
+type Protocol uint8
+
+// The protocols. HTTPS is HTTP behind TLS.
+const (
+	HTTP Protocol = iota
+	TCP
+	HTTPS
+)
+
+// Options says what to start.
+type Options struct {
+	Protocol Protocol
+
+	// Address is host:port on loopback, or the path of a pipe; port 0 picks
+	// one; empty is 127.0.0.1:0. "0.0.0.0:0" serves all of 127.0.0.0/8, so that
+	// one Server stands for as many endpoints as wanted (see SetAt).
+	Address string
+
+	Behaviour Behaviour   // at the start; the zero value is Healthy
+	TLS       *tls.Config // for HTTPS; nil is a fresh self-signed certificate
+}
+
+// ErrNotLoopback is for an address that others could reach.
+var ErrNotLoopback = errors.New("an upstream listens on loopback only")
+
+// Server is a running upstream.
+type Server struct {
+	protocol Protocol
+	network  string // "tcp" or "unix"
+	address  string // as bound, the same after Refuse
+	tls      *tls.Config
+	ca       []byte
+	ctx      context.Context
+	stop     context.CancelFunc
+	stopped  func() bool // takes back the hook on the caller's context
+	work     sync.WaitGroup
+	counts   counter
+
+	mu          sync.Mutex
+	closed      bool
+	listener    net.Listener // nil while refusing
+	connections map[net.Conn]struct{}
+	behaviour   Behaviour
+	at          map[string]Behaviour // by local IP
+}
+
+// Start starts an upstream that runs until Close, or until ctx ends.
+func Start(ctx context.Context, options Options) (*Server, error) {
+	s := &Server{
+		protocol:    options.Protocol,
+		network:     "tcp",
+		address:     options.Address,
+		connections: map[net.Conn]struct{}{},
+		behaviour:   orHealthy(options.Behaviour),
+		at:          map[string]Behaviour{},
+	}
+	s.counts.init()
+	if s.address == "" {
+		s.address = "127.0.0.1:0"
+	}
+	if strings.HasPrefix(s.address, "/") || strings.HasPrefix(s.address, "@") {
+		s.network = "unix"
+	} else if err := loopbackOnly(s.address); err != nil {
+		return nil, err
+	}
+	if s.protocol == HTTPS {
+		if err := s.prepareTLS(options.TLS); err != nil {
+			return nil, err
+		}
+	}
+	s.ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.listen(); err != nil {
+		s.stop()
+		return nil, err
+	}
+	if s.behaviour.Kind == KindRefuse {
+		s.refuse()
+	}
+	s.stopped = context.AfterFunc(ctx, s.Close)
+	return s, nil
+}
+
+func loopbackOnly(address string) error {
+	a, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("upstream address %q: want ip:port or a pipe's path: %w", address, err)
+	}
+	if !a.Addr().IsLoopback() && a.Addr() != netip.IPv4Unspecified() {
+		return fmt.Errorf("upstream address %q: %w", address, ErrNotLoopback)
+	}
+	return nil
+}
+
+// Addr gives the address, ip:port or a pipe's path; it does not change.
+func (s *Server) Addr() string { return s.address }
+
+// Port gives the port, 0 for a pipe.
+func (s *Server) Port() uint32 {
+	a, err := netip.ParseAddrPort(s.address)
+	if err != nil {
+		return 0
+	}
+	return uint32(a.Port())
+}
+
+// Set switches the behaviour. An error means that it cannot listen again after
+// Refuse, because another program took the port.
+func (s *Server) Set(b Behaviour) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return net.ErrClosed
+	}
+	s.behaviour = orHealthy(b)
+	if s.behaviour.Kind == KindRefuse {
+		s.refuse()
+		return nil
+	}
+	if s.listener != nil {
+		return nil
+	}
+	return s.listen()
+}
+
+// SetAt switches the behaviour of one IP of a Server that serves many.
+// Refuse there resets connections as soon as they are made.
+func (s *Server) SetAt(ip string, b Behaviour) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.at[ip] = orHealthy(b)
+}
+
+// Close stops it and waits for its goroutines. It may be called again.
+func (s *Server) Close() {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		s.stop()
+		s.refuse()
+	}
+	s.mu.Unlock()
+	s.stopped()
+	s.work.Wait()
+}
+
+// CA gives the certificate to trust, in PEM; nil but for HTTPS with a
+// certificate of its own.
+func (s *Server) CA() []byte { return s.ca }
+
+func orHealthy(b Behaviour) Behaviour {
+	if b.Kind == KindAnswer && b.Status == 0 {
+		b.Status = 200
+	}
+	return b
+}
+
+// listen starts accepting. The caller holds mu.
+func (s *Server) listen() error {
+	listener, err := (&net.ListenConfig{}).Listen(s.ctx, s.network, s.address)
+	if err != nil {
+		return fmt.Errorf("upstream listens on %s: %w", s.address, err)
+	}
+	s.listener, s.address = listener, listener.Addr().String()
+	s.work.Go(func() { s.accept(listener) })
+	return nil
+}
+
+// refuse stops accepting and drops all connections. The caller holds mu.
+func (s *Server) refuse() {
+	if s.listener != nil {
+		s.listener.Close() //nolint:errcheck // nothing to do about it
+		s.listener = nil
+	}
+	for c := range s.connections {
+		c.Close() //nolint:errcheck // nothing to do about it
+	}
+}
+
+func (s *Server) accept(listener net.Listener) {
+	for {
+		c, err := listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue // a passing lack of file descriptors
+		}
+		if !s.admit(listener, c) {
+			c.Close() //nolint:errcheck // nothing to do about it
+		}
+	}
+}
+
+// admit starts serving a connection unless the listener is out of use.
+func (s *Server) admit(listener net.Listener, c net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listener != listener || !fromLoopback(c) {
+		return false
+	}
+	s.connections[c] = struct{}{}
+	s.counts.connected()
+	s.work.Go(func() {
+		s.serve(c)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.connections, c)
+	})
+	return true
+}
+
+func fromLoopback(c net.Conn) bool {
+	tcp, ok := c.RemoteAddr().(*net.TCPAddr)
+	return !ok || tcp.IP.IsLoopback()
+}
+
+// now gives the behaviour for a connection's local address.
+func (s *Server) now(c net.Conn) Behaviour {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.at) > 0 {
+		if tcp, ok := c.LocalAddr().(*net.TCPAddr); ok {
+			if b, ok := s.at[tcp.IP.String()]; ok {
+				return b
+			}
+		}
+	}
+	return s.behaviour
+}
