@@ -1,0 +1,280 @@
+package eds
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	clusterservice "github.com/envoyproxy/go-control-plane/envoy/service/cluster/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	endpointservice "github.com/envoyproxy/go-control-plane/envoy/service/endpoint/v3"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"hdsd/health"
+)
+
+// end gives how the stream ended.
+func (p *peer[Req, Res]) end() *status.Status {
+	p.b.t.Helper()
+	synctest.Wait()
+	select {
+	case err := <-p.ended:
+		return status.Convert(err)
+	default:
+		p.b.t.Fatal("the stream goes on")
+		return nil
+	}
+}
+
+func TestAggregatedParksUnknownTypes(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	inBubble(t, Options{Metrics: registry}, func(t *testing.T, b *bench) {
+		b.publish("a")
+		d, s := b.delta(), b.state()
+		for _, typeURL := range []string{
+			"type.googleapis.com/envoy.config.listener.v3.Listener",
+			"type.googleapis.com/envoy.api.v2.ClusterLoadAssignment", "nonsense",
+		} {
+			d.send(subscribe(typeURL, "a"))
+			s.send(want(typeURL, "a"))
+		}
+		d.nothing()
+		s.nothing()
+		d.send(subscribe(AssignmentType, "a"))
+		equal(t, "delta goes on", said(d.next()), "[a=HE]")
+		s.send(want(AssignmentType, "a"))
+		equal(t, "state goes on", saidState(s.next()), "[a=HE]")
+		equal(t, "parked", testutil.ToFloat64(b.server.metrics.parked), 6.0)
+		n, err := testutil.GatherAndCount(registry, "hdsd_xds_streams", "hdsd_xds_resources", "hdsd_xds_responses_total")
+		if err != nil || n != 4 {
+			t.Errorf("%d metrics, %v", n, err)
+		}
+		d.cancel()
+		s.cancel()
+	})
+}
+
+func TestAggregatedNeedsATypeAndTheOthersKnowTheirs(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a")
+		b.server.Update(Update{Clusters: clusters("a", "1")})
+		d := b.delta()
+		d.send(subscribe("", "a"))
+		equal(t, "aggregated", d.end().Code(), codes.InvalidArgument)
+
+		endpoints := endpointservice.NewEndpointDiscoveryServiceClient(b.conn)
+		d = newPeer(b, endpoints.DeltaEndpoints)
+		d.send(subscribe("", "a"))
+		equal(t, "delta endpoints", said(d.next()), "[a=HE]")
+		d.send(subscribe(ClusterType, "a"))
+		equal(t, "of another type", d.end().Code(), codes.InvalidArgument)
+		s := newPeer(b, endpoints.StreamEndpoints)
+		s.send(want("", "a"))
+		equal(t, "endpoints", saidState(s.next()), "[a=HE]")
+		s.cancel()
+
+		clusters := clusterservice.NewClusterDiscoveryServiceClient(b.conn)
+		d = newPeer(b, clusters.DeltaClusters)
+		d.send(subscribe("", "a"))
+		equal(t, "delta clusters", said(d.next()), "[a=1]")
+		d.cancel()
+		s = newPeer(b, clusters.StreamClusters)
+		s.send(want(ClusterType))
+		equal(t, "clusters", saidState(s.next()), "[a=1]")
+		s.cancel()
+	})
+}
+
+func TestAggregatedSendsClustersBeforeAssignments(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a")
+		b.server.Update(Update{Clusters: clusters("a", "1")})
+		p := b.delta()
+		p.send(subscribe(AssignmentType, "a"))
+		p.send(ack(p.next()))
+		p.send(subscribe(ClusterType))
+		p.send(ack(p.next()))
+		p.nothing()
+		var st *stream
+		for st = range b.server.streams {
+		}
+		st.mu.Lock() // so that the sender finds both, the assignment first
+		b.server.setHealth(0, health.Unhealthy)
+		b.server.Update(Update{Clusters: clusters("a", "2")})
+		st.mu.Unlock()
+		equal(t, "first", said(p.next()), "[a=2]")
+		equal(t, "second", said(p.next()), "[a=UN]")
+		p.cancel()
+	})
+}
+
+func TestAggregatedWarmsAChangedCluster(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a", "b")
+		b.server.Update(Update{Clusters: clusters("a", "1", "b", "1")})
+		d, s := b.delta(), b.state()
+		d.send(subscribe(ClusterType))
+		d.send(ack(d.next()))
+		d.send(subscribe(AssignmentType, "a", "b"))
+		d.send(ack(d.next()))
+		d.nothing()
+		s.send(want(ClusterType))
+		s.send(ackState(s.next()))
+		s.send(want(AssignmentType, "a", "b"))
+		s.send(ackState(s.next(), "a", "b"))
+		s.nothing()
+
+		b.server.Update(Update{Clusters: clusters("b", "2")})
+		r := d.next()
+		equal(t, "delta cluster", said(r), "[b=2]")
+		d.nothing()
+		d.send(ack(r))
+		equal(t, "delta assignment that it waits for", said(d.next()), "[b=HE]")
+		m := s.next()
+		equal(t, "clusters", saidState(m), "[a=1 b=2]")
+		s.send(ackState(m))
+		equal(t, "assignment that it waits for", saidState(s.next()), "[b=HE]")
+		d.cancel()
+		s.cancel()
+	})
+}
+
+func TestTooManyNamesEndTheStreamWithTheCap(t *testing.T) {
+	inBubble(t, Options{MaxNames: 3}, func(t *testing.T, b *bench) {
+		names := []string{"a", "b", "c", "d"}
+		d, s := b.delta(), b.state()
+		d.send(subscribe(AssignmentType, names[:2]...))
+		d.send(ack(d.next()))
+		d.send(subscribe(AssignmentType, names[2:]...))
+		s.send(want(AssignmentType, names...))
+		long := b.delta()
+		long.send(subscribe(AssignmentType, strings.Repeat("x", 1000)))
+		reconnecting := b.delta()
+		m := subscribe(AssignmentType)
+		m.InitialResourceVersions = map[string]string{"1": "", "2": "", "3": "", "4": ""}
+		reconnecting.send(m)
+		for _, got := range []*status.Status{d.end(), s.end(), long.end(), reconnecting.end()} {
+			equal(t, "code", got.Code(), codes.ResourceExhausted)
+			if !strings.Contains(got.Message(), "MaxNames") || !strings.Contains(got.Message(), "up to") {
+				t.Errorf("message %q", got.Message())
+			}
+		}
+		synctest.Wait()
+		equal(t, "slots left behind", len(b.server.assignments.slots), 0)
+		equal(t, "clients", len(b.server.Clients()), 0)
+	})
+}
+
+func TestComingAndGoingWithoutAnAckStaysBounded(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a")
+		for _, first := range [][]string{{"a"}, {"*"}} {
+			p := b.delta()
+			p.send(subscribe(AssignmentType, first...))
+			p.next()
+			for range 2000 {
+				m := subscribe(AssignmentType, "x", "y")
+				m.ResourceNamesUnsubscribe = []string{"x", "y"}
+				p.send(m)
+			}
+			p.nothing()
+			for st := range b.server.streams {
+				u := st.subs[1]
+				u.mu.Lock()
+				if len(u.dirty) > 200 || len(u.watches) > 1 {
+					t.Errorf("%v: %d in the queue, %d watched", first, len(u.dirty), len(u.watches))
+				}
+				u.mu.Unlock()
+			}
+			equal(t, "slots", len(b.server.assignments.slots), 1)
+			p.cancel()
+			synctest.Wait()
+		}
+	})
+}
+
+func TestStuckReaderIsCutOffAndHarmsNobody(t *testing.T) {
+	inBubble(t, Options{WriteTimeout: 5 * time.Second}, func(t *testing.T, b *bench) {
+		b.server.Update(Update{Assignments: []Assignment{assignment("large", 0, 20_000)}, Clusters: clusters("c", "1")})
+		good := b.delta()
+		good.send(subscribe(AssignmentType, "large"))
+		good.send(ack(good.next()))
+
+		// It does not read, and its first response takes more than the window and the server's quota for writing.
+		stuck, err := discoveryv3.NewAggregatedDiscoveryServiceClient(b.conn).DeltaAggregatedResources(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range []*discoveryv3.DeltaDiscoveryRequest{subscribe(AssignmentType, "large"), subscribe(ClusterType)} {
+			if err := stuck.Send(m); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		equal(t, "clients", len(b.server.Clients()), 3)
+		b.server.setHealth(7, health.Unhealthy)
+		r := good.next()
+		equal(t, "the other goes on", len(r.GetResources()), 1)
+		good.send(ack(r))
+
+		time.Sleep(6 * time.Second)
+		synctest.Wait()
+		equal(t, "stuck", testutil.ToFloat64(b.server.metrics.stuck), 1.0)
+		equal(t, "clients", len(b.server.Clients()), 1)
+		b.server.setHealth(7, health.Healthy)
+		equal(t, "the other still goes on", len(good.next().GetResources()), 1)
+		for {
+			if _, err = stuck.Recv(); err != nil {
+				break
+			}
+		}
+		equal(t, "how it ended", status.Code(err), codes.DeadlineExceeded)
+		good.cancel()
+	})
+}
+
+func TestCloseEndsStreamsAndTakesNoMore(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		p := b.delta()
+		p.send(subscribe(AssignmentType, "a"))
+		p.next()
+		b.server.Close()
+		equal(t, "open stream", p.end().Code(), codes.Unavailable)
+		equal(t, "late stream", b.state().end().Code(), codes.Unavailable)
+	})
+}
+
+func TestClientsTellsTheNodeOfTheFirstMessage(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a")
+		p := b.state()
+		p.send(want(AssignmentType, "a"))
+		r := p.next()
+		m := ackState(r, "a")
+		m.Node = node("someone else")
+		time.Sleep(time.Minute)
+		p.send(m)
+		p.send(&discoveryv3.DiscoveryRequest{TypeUrl: ClusterType})
+		p.next()
+		all := b.server.Clients()
+		equal(t, "clients", len(all), 2)
+		equal(t, "id", all[1].ID, "dp-1")
+		equal(t, "type", all[1].TypeURL, AssignmentType)
+		equal(t, "ack", all[1].LastAck.Sub(all[1].Connected), time.Minute)
+		equal(t, "cluster stream's id", all[0].ID, "dp-1")
+		p.cancel()
+	})
+}
+
+func TestFetchIsNotThereYet(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		_, err := endpointservice.NewEndpointDiscoveryServiceClient(b.conn).FetchEndpoints(t.Context(), want(""))
+		equal(t, "endpoints", status.Code(err), codes.Unimplemented)
+		_, err = clusterservice.NewClusterDiscoveryServiceClient(b.conn).FetchClusters(t.Context(), want(""))
+		equal(t, "clusters", status.Code(err), codes.Unimplemented)
+	})
+}

@@ -1,0 +1,276 @@
+package eds
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
+	gcpstream "github.com/envoyproxy/go-control-plane/pkg/server/stream/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/health"
+	"hdsd/wire"
+)
+
+func manyNames(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("cluster-%04d", i)
+	}
+	return names
+}
+
+func manyAssignments(names []string, endpoints int) []Assignment {
+	all := make([]Assignment, len(names))
+	for i, name := range names {
+		all[i] = assignment(name, health.EndpointID(i*endpoints), endpoints)
+	}
+	return all
+}
+
+// BenchmarkFlip flips one endpoint of 1,000 assignments of 100 and makes the
+// responses for every watcher, each watching all by name; writing them is not
+// in it. LinearCache has fewer watchers, for the time it takes.
+func BenchmarkFlip(b *testing.B) {
+	names := manyNames(1000)
+	b.Run("hdsd/watchers=500", func(b *testing.B) { benchmarkFlip(b, names, 500) })
+	b.Run("hdsd/watchers=20", func(b *testing.B) { benchmarkFlip(b, names, 20) })
+	b.Run("linear/watchers=20", func(b *testing.B) { benchmarkLinear(b, names, 20) })
+}
+
+func benchmarkFlip(b *testing.B, names []string, watchers int) {
+	s := NewServer(Options{Identifier: "hdsd-1"})
+	s.Update(Update{Assignments: manyAssignments(names, 100)})
+	subs := make([]*subscription, watchers)
+	for i := range subs {
+		st := &stream{server: s, id: uint64(i), delta: true, wake: make(chan struct{}, 1)}
+		subs[i] = newSubscription(st, s.assignments)
+		if err := subs[i].takeDelta(&request{names: names}); err != nil {
+			b.Fatal(err)
+		}
+		for respond(subs[i]) > 0 {
+		}
+	}
+	var update, responses time.Duration
+	n := 0
+	for b.Loop() {
+		n++
+		start := time.Now()
+		s.setHealth(health.EndpointID(n%100_000), health.Status(1+n/100_000%2))
+		flipped := time.Now()
+		for _, u := range subs {
+			if respond(u) == 0 {
+				b.Fatal("nothing was sent")
+			}
+		}
+		update += flipped.Sub(start)
+		responses += time.Since(flipped)
+	}
+	report(b, update, responses, n, watchers)
+}
+
+// respond makes and acknowledges one response.
+func respond(u *subscription) int {
+	r := u.next(u.stream.nonce, 1<<20)
+	if r == nil {
+		return 0
+	}
+	parts, _ := r.MarshalWire()
+	u.acknowledge(u.nonce, nil, time.Time{})
+	return len(parts)
+}
+
+func report(b *testing.B, update, responses time.Duration, n, watchers int) {
+	b.ReportMetric(float64(update.Nanoseconds())/float64(n), "ns/update")
+	b.ReportMetric(float64(responses.Nanoseconds())/float64(n*watchers), "ns/response")
+}
+
+func benchmarkLinear(b *testing.B, names []string, watchers int) {
+	target, _ := newTheirs(b.Context())
+	messages := manyAssignments(names, 100)
+	for _, a := range messages {
+		if err := target.cache.UpdateResource(a.Name, a.Message); err != nil {
+			b.Fatal(err)
+		}
+	}
+	subs := make([]gcpstream.Subscription, watchers)
+	channels := make([]chan cache.DeltaResponse, watchers)
+	request := &cache.DeltaRequest{TypeUrl: AssignmentType, ResourceNamesSubscribe: names}
+	open := func(i int) {
+		if _, err := target.cache.CreateDeltaWatch(request, subs[i], channels[i]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	take := func(i int) {
+		r := <-channels[i]
+		m, err := r.GetDeltaDiscoveryResponse()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := proto.Marshal(m); err != nil {
+			b.Fatal(err)
+		}
+		subs[i].SetReturnedResources(r.GetNextVersionMap())
+		open(i) // what the ACK does
+	}
+	for i := range subs {
+		subs[i] = gcpstream.NewDeltaSubscription(names, nil, nil, true)
+		channels[i] = make(chan cache.DeltaResponse, 2)
+		open(i)
+		take(i)
+	}
+	var update, responses time.Duration
+	n := 0
+	for b.Loop() {
+		n++
+		m := proto.CloneOf(messages[n%len(names)].Message)
+		m.GetEndpoints()[0].GetLbEndpoints()[0].HealthStatus = corev3.HealthStatus(1 + n%2)
+		start := time.Now()
+		if err := target.cache.UpdateResource(m.GetClusterName(), m); err != nil {
+			b.Fatal(err)
+		}
+		flipped := time.Now()
+		for i := range subs {
+			take(i)
+		}
+		update += flipped.Sub(start)
+		responses += time.Since(flipped)
+	}
+	report(b, update, responses, n, watchers)
+}
+
+// BenchmarkFlipOverGRPC flips one endpoint and waits until the last of 200
+// delta ADS clients, each on its own loopback connection and watching 1,000
+// assignments of 20 by name, has it.
+func BenchmarkFlipOverGRPC(b *testing.B) {
+	names := manyNames(1000)
+	messages := manyAssignments(names, 20)
+	b.Run("hdsd", func(b *testing.B) {
+		s := NewServer(Options{Identifier: "hdsd-1"})
+		defer s.Close()
+		s.Update(Update{Assignments: messages})
+		benchmarkClients(b, s.Register, names, func(n int) {
+			s.setHealth(health.EndpointID(n%len(names)*20), health.Status(1+n%2))
+		})
+	})
+	b.Run("linear", func(b *testing.B) {
+		ctx, cancel := context.WithCancel(b.Context())
+		defer cancel()
+		target, register := newTheirs(ctx)
+		for _, a := range messages {
+			if err := target.cache.UpdateResource(a.Name, a.Message); err != nil {
+				b.Fatal(err)
+			}
+		}
+		benchmarkClients(b, register, names, func(n int) {
+			m := proto.CloneOf(messages[n%len(names)].Message)
+			m.GetEndpoints()[0].GetLbEndpoints()[0].HealthStatus = corev3.HealthStatus(1 + n%2)
+			if err := target.cache.UpdateResource(m.GetClusterName(), m); err != nil {
+				b.Error(err)
+			}
+		})
+	})
+}
+
+func benchmarkClients(b *testing.B, register func(grpc.ServiceRegistrar), names []string, flip func(int)) {
+	const clients = 200
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		b.Fatal(err)
+	}
+	transport := grpc.NewServer(wire.ServerOption(), grpc.MaxConcurrentStreams(1000))
+	register(transport)
+	var running sync.WaitGroup
+	running.Go(func() { transport.Serve(listener) })
+	arrived := make(chan int, clients*len(names))
+	for range clients {
+		conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.Codec()), grpc.MaxCallRecvMsgSize(64<<20)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer conn.Close()
+		running.Go(func() { benchmarkClient(b, conn, names, arrived) })
+	}
+	for range clients * len(names) {
+		<-arrived
+	}
+	n := 0
+	for b.Loop() {
+		n++
+		flip(n)
+		for range clients {
+			<-arrived
+		}
+	}
+	b.StopTimer()
+	transport.Stop()
+	running.Wait()
+}
+
+// benchmarkClient acknowledges everything and tells of every resource that
+// arrives, without decoding it.
+func benchmarkClient(b *testing.B, conn *grpc.ClientConn, names []string, arrived chan<- int) {
+	s, err := conn.NewStream(context.Background(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
+		discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResources_FullMethodName)
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	request := subscribe(AssignmentType, names...)
+	var m wire.Bytes
+	for {
+		if s.SendMsg(request) != nil || s.RecvMsg(&m) != nil {
+			return // the server was stopped
+		}
+		nonce := ""
+		for rest := []byte(m); len(rest) > 0; {
+			f, err := nextField(rest)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			rest = rest[len(f.raw):]
+			switch {
+			case f.is(responseResources, protowire.BytesType):
+				arrived <- 1
+			case f.is(responseNonce, protowire.BytesType):
+				nonce = string(f.value)
+			}
+		}
+		request = &discoveryv3.DeltaDiscoveryRequest{TypeUrl: AssignmentType, ResponseNonce: nonce}
+	}
+}
+
+// BenchmarkEncodeFlip makes the next frame of an assignment of 5,762 endpoints.
+func BenchmarkEncodeFlip(b *testing.B) {
+	s := NewServer(Options{})
+	a := assignment("large", 0, 5762)
+	s.Update(Update{Assignments: []Assignment{a}})
+	slot := s.assignments.slots["large"]
+	b.Run("splice", func(b *testing.B) {
+		b.ReportAllocs()
+		for n := 0; b.Loop(); n++ {
+			s.setHealth(7, health.Status(1+n%2))
+			slot.current()
+		}
+	})
+	b.Run("marshal", func(b *testing.B) {
+		b.ReportAllocs()
+		for n := 0; b.Loop(); n++ {
+			a.Message.GetEndpoints()[0].GetLbEndpoints()[7].HealthStatus = corev3.HealthStatus(1 + n%2)
+			if _, err := deterministic.Marshal(a.Message); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

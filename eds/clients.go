@@ -1,0 +1,68 @@
+package eds
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Client is one connected client and one type it takes.
+type Client struct {
+	ID        string // its node id
+	Stream    uint64 // a number for its stream: a node may have several
+	TypeURL   string
+	Delta     bool
+	Connected time.Time
+	Resources int       // subscribed
+	Synced    int       // the client has what there is, or there is none
+	Stale     int       // changed since, or not acknowledged yet
+	Error     int       // the client refused what there is
+	LastAck   time.Time // zero where there was none
+	LastError string    // text of the latest refusal, kept after an ACK
+}
+
+// Clients gives every client and type, by id, stream and type.
+func (s *Server) Clients() []Client {
+	s.mu.Lock()
+	streams := make([]*stream, 0, len(s.streams))
+	for st := range s.streams {
+		streams = append(streams, st)
+	}
+	s.mu.Unlock()
+
+	var all []Client
+	for _, st := range streams {
+		st.mu.Lock()
+		subs, id := st.subs, st.nodeID
+		st.mu.Unlock()
+		for _, u := range subs {
+			if u != nil {
+				all = append(all, u.client(id))
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b Client) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.TypeURL, b.TypeURL))
+	})
+	return all
+}
+
+func (u *subscription) client(id string) Client {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	c := Client{
+		ID: id, Stream: u.stream.id, TypeURL: u.table.typeURL, Delta: u.delta, Connected: u.stream.since,
+		Resources: len(u.watches), LastAck: u.lastAck, LastError: u.lastError,
+	}
+	for _, w := range u.watches {
+		switch {
+		case w.queued || w.state == pending:
+			c.Stale++
+		case w.state == refused:
+			c.Error++
+		default:
+			c.Synced++
+		}
+	}
+	return c
+}

@@ -1,0 +1,62 @@
+package eds
+
+import (
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// Publishable tells whether the cluster's endpoints can be published by EDS:
+// it has them in itself (STATIC) or by EDS already. Of any other type (STRICT_DNS,
+// LOGICAL_DNS, ORIGINAL_DST or one of an extension) Envoy finds the endpoints
+// by itself, which EDS cannot take over: it does not resolve names.
+func Publishable(c *clusterv3.Cluster) bool {
+	if c.GetClusterType() != nil {
+		return false
+	}
+	return c.GetType() == clusterv3.Cluster_STATIC || c.GetType() == clusterv3.Cluster_EDS
+}
+
+// PublishCluster gives the form of a cluster that data planes get. A cluster
+// that hdsd checks goes without its health checks, so that the data plane does
+// not probe, and takes its endpoints by EDS over ADS, under the service name it
+// had; one that hdsd does not check, or that is not Publishable, goes out as it
+// came in. The cluster given is not changed; its parts are shared.
+func PublishCluster(c *clusterv3.Cluster, checked bool) *clusterv3.Cluster {
+	if !checked || !Publishable(c) {
+		return c
+	}
+	published := new(clusterv3.Cluster)
+	to, from := published.ProtoReflect(), c.ProtoReflect()
+	from.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		to.Set(field, value)
+		return true
+	})
+	to.SetUnknown(from.GetUnknown())
+
+	published.HealthChecks = nil
+	published.LoadAssignment = nil
+	published.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}
+	byEDS := new(clusterv3.Cluster_EdsClusterConfig)
+	if c.GetType() == clusterv3.Cluster_EDS && c.GetEdsClusterConfig() != nil {
+		byEDS = proto.CloneOf(c.GetEdsClusterConfig()) // with its service name
+	}
+	byEDS.EdsConfig = &corev3.ConfigSource{
+		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
+		ResourceApiVersion:    corev3.ApiVersion_V3,
+	}
+	published.EdsClusterConfig = byEDS
+	return published
+}
+
+// serviceName is the name of the assignment that an EDS cluster takes.
+func serviceName(c *clusterv3.Cluster) string {
+	if c.GetClusterType() != nil || c.GetType() != clusterv3.Cluster_EDS {
+		return ""
+	}
+	if name := c.GetEdsClusterConfig().GetServiceName(); name != "" {
+		return name
+	}
+	return c.GetName()
+}

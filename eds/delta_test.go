@@ -1,0 +1,307 @@
+package eds
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+
+	"hdsd/health"
+)
+
+func TestDeltaSendsWhatIsSubscribedAndThenWhatChanges(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a", "b", "c")
+		p := b.delta()
+		p.send(subscribe(AssignmentType, "a", "b"))
+		r := p.next()
+		equal(t, "first", said(r), "[a=HE b=HE]")
+		equal(t, "identifier", r.GetControlPlane().GetIdentifier(), "hdsd-test")
+		equal(t, "type", r.GetTypeUrl(), AssignmentType)
+		if r.GetSystemVersionInfo() == "" || r.GetNonce() == "" {
+			t.Errorf("no version or nonce: %v", r)
+		}
+		p.send(ack(r))
+		p.nothing()
+		b.server.setHealth(1, health.Timeout)
+		b.server.setHealth(2, health.Timeout)
+		equal(t, "change", said(p.next()), "[b=TI]")
+		p.cancel()
+	})
+}
+
+func TestDeltaAnswersMissingNamesAsRemovedAndSendsThemWhenTheyCome(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		p := b.delta()
+		p.send(subscribe(AssignmentType, "later"))
+		r := p.next()
+		equal(t, "missing", said(r), "[-later]")
+		p.send(ack(r))
+		b.publish("later")
+		r = p.next()
+		equal(t, "there", said(r), "[later=HE]")
+		p.send(ack(r))
+		p.nothing()
+		b.server.Update(Update{RemovedAssignments: []string{"later"}})
+		equal(t, "removed", said(p.next()), "[-later]")
+		p.cancel()
+	})
+}
+
+func TestDeltaRefusedIsParkedUntilThatResourceChanges(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a", "b")
+		p := b.delta()
+		p.send(subscribe(AssignmentType, "a", "b"))
+		p.send(nack(p.next(), "no such zone"))
+		p.nothing()
+		c := b.server.Clients()[0]
+		equal(t, "errors", c.Error, 2)
+		equal(t, "last error", c.LastError, "no such zone")
+
+		b.server.setHealth(0, health.Unhealthy)
+		r := p.next()
+		equal(t, "only what changed", said(r), "[a=UN]")
+		p.send(ack(r))
+		p.nothing()
+		c = b.server.Clients()[0]
+		equal(t, "errors", c.Error, 1)
+		equal(t, "synced", c.Synced, 1)
+		p.cancel()
+	})
+}
+
+func TestDeltaSendsTheLatestToASlowClient(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a", "b")
+		p := b.delta()
+		p.send(subscribe(AssignmentType, "a", "b"))
+		r := p.next()
+		for range 50 {
+			b.server.setHealth(0, health.Unhealthy)
+			b.server.setHealth(1, health.Unhealthy)
+			b.server.setHealth(1, health.Healthy)
+			b.server.setHealth(0, health.Degraded)
+		}
+		p.nothing()
+		equal(t, "stale", b.server.Clients()[0].Stale, 2)
+		p.send(ack(r))
+		r = p.next()
+		equal(t, "latest, and nothing of what went back", said(r), "[a=DE]")
+		p.send(ack(r))
+		p.nothing()
+		equal(t, "synced", b.server.Clients()[0].Synced, 2)
+		p.cancel()
+	})
+}
+
+func TestDeltaStaleNonceIsNoAckButItsSubscriptionsCount(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a", "b")
+		p := b.delta()
+		p.send(subscribe(AssignmentType, "a"))
+		first := p.next()
+		p.send(ack(first))
+		p.nothing()
+		b.server.setHealth(0, health.Unhealthy)
+		second := p.next()
+		stale := ack(first)
+		stale.ResourceNamesSubscribe = []string{"b"}
+		p.send(stale)
+		p.nothing() // the second is still outstanding
+		p.send(ack(second))
+		equal(t, "subscribed by the stale request", said(p.next()), "[b=HE]")
+		p.cancel()
+	})
+}
+
+func TestDeltaResubscribingSendsAgain(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a")
+		p := b.delta()
+		p.send(subscribe(AssignmentType, "a", "gone"))
+		p.send(ack(p.next()))
+		p.nothing()
+		p.send(subscribe(AssignmentType, "a", "gone"))
+		equal(t, "again", said(p.next()), "[-gone a=HE]")
+		p.cancel()
+	})
+}
+
+func TestDeltaUnsubscribedIsSilent(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a", "b")
+		p := b.delta()
+		p.send(subscribe(AssignmentType, "a", "b", "none"))
+		p.send(ack(p.next()))
+		p.send(unsubscribe(AssignmentType, "a", "none", "never"))
+		p.nothing()
+		b.server.setHealth(0, health.Unhealthy)
+		p.nothing()
+		equal(t, "resources", b.server.Clients()[0].Resources, 1)
+		b.server.setHealth(1, health.Unhealthy)
+		equal(t, "what stayed", said(p.next()), "[b=UN]")
+		equal(t, "slots", len(b.server.assignments.slots), 2)
+		p.cancel()
+	})
+}
+
+func TestDeltaReconnectSendsOnlyTheDifference(t *testing.T) {
+	for _, wildcard := range []bool{false, true} {
+		inBubble(t, Options{}, func(t *testing.T, b *bench) {
+			b.publish("a", "b", "c")
+			names := []string{"a", "b", "c", "gone", "foreign"}
+			p := b.delta()
+			p.send(subscribe(AssignmentType, "*"))
+			had := versions(p.next())
+			p.cancel()
+			b.server.setHealth(1, health.Unhealthy)
+			had["gone"] = "00000000000000ff"
+			had["foreign"] = "v17"
+
+			again := b.delta()
+			m := subscribe(AssignmentType, names...)
+			if wildcard {
+				m.ResourceNamesSubscribe = nil
+			}
+			m.InitialResourceVersions = had
+			again.send(m)
+			r := again.next()
+			equal(t, "difference", said(r), "[-foreign -gone b=UN]")
+			again.send(ack(r))
+			again.nothing()
+			c := b.server.Clients()[0]
+			want := 5
+			if wildcard {
+				want = 3
+			}
+			equal(t, "resources", c.Resources, want)
+			equal(t, "synced", c.Synced, want)
+			again.cancel()
+		})
+	}
+}
+
+func TestDeltaReconnectWithEverythingGetsNothing(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a", "b")
+		p := b.delta()
+		p.send(subscribe(AssignmentType))
+		had := versions(p.next())
+		p.cancel()
+		again := b.delta()
+		m := subscribe(AssignmentType, "a", "b")
+		m.InitialResourceVersions = had
+		again.send(m)
+		again.nothing()
+		again.cancel()
+	})
+}
+
+func TestDeltaWildcards(t *testing.T) {
+	for name, first := range map[string][]string{"legacy": nil, "explicit": {"*"}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, Options{}, func(t *testing.T, b *bench) {
+				p := b.delta()
+				p.send(subscribe(AssignmentType, first...))
+				r := p.next()
+				equal(t, "an answer though there is nothing", said(r), "[]")
+				p.send(ack(r))
+				b.publish("a", "b")
+				p.send(ack(nextAll(p, "[a=HE b=HE]")))
+				p.send(subscribe(AssignmentType, "a"))
+				r = p.next()
+				equal(t, "named too", said(r), "[a=HE]")
+				p.send(ack(r))
+				p.nothing()
+				b.server.setHealth(1, health.Unhealthy)
+				r = p.next()
+				equal(t, "still everything", said(r), "[b=UN]")
+				p.send(ack(r))
+				p.send(unsubscribe(AssignmentType, "*"))
+				p.nothing()
+				b.server.setHealth(1, health.Healthy)
+				p.nothing()
+				b.server.setHealth(0, health.Unhealthy)
+				r = p.next()
+				equal(t, "what is named", said(r), "[a=UN]")
+				p.send(ack(r))
+				p.send(unsubscribe(AssignmentType, "a"))
+				p.nothing()
+				b.server.setHealth(0, health.Healthy)
+				p.nothing()
+				equal(t, "resources", b.server.Clients()[0].Resources, 0)
+				p.cancel()
+			})
+		})
+	}
+}
+
+// nextAll takes responses, acknowledging all but the last, until they have said
+// together what is wanted.
+func nextAll(p *deltaPeer, want string) *discoveryv3.DeltaDiscoveryResponse {
+	p.b.t.Helper()
+	all := new(discoveryv3.DeltaDiscoveryResponse)
+	for {
+		r := p.next()
+		proto.Merge(all, proto.CloneOf(r))
+		if said(all) == want {
+			return r
+		}
+		if len(all.GetResources()) > 100 {
+			p.b.t.Fatalf("got %s, want %s", said(all), want)
+		}
+		p.send(ack(r))
+	}
+}
+
+func TestDeltaUnsubscribingANameUnderWildcardTellsHowItStands(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a")
+		p := b.delta()
+		p.send(subscribe(AssignmentType, "*", "a", "none"))
+		p.send(ack(p.next()))
+		p.send(unsubscribe(AssignmentType, "a", "none"))
+		r := p.next()
+		equal(t, "how it stands", said(r), "[a=HE]")
+		p.send(ack(r))
+		p.nothing()
+		equal(t, "slots", len(b.server.assignments.slots), 1)
+		p.cancel()
+	})
+}
+
+func TestDeltaLargeResponsesAreSplit(t *testing.T) {
+	inBubble(t, Options{MaxResponseBytes: 3000}, func(t *testing.T, b *bench) {
+		u := Update{}
+		for i := range 10 {
+			u.Assignments = append(u.Assignments, assignment(string(rune('a'+i)), health.EndpointID(100*i), 40))
+		}
+		b.server.Update(u)
+		p := b.delta()
+		p.send(subscribe(AssignmentType, "*"))
+		got := map[string]string{}
+		responses := 0
+		for len(got) < 10 {
+			r := p.next()
+			responses++
+			if size := proto.Size(r); size > 3200 {
+				t.Errorf("a response of %d bytes", size)
+			}
+			for name, version := range versions(r) {
+				if got[name] != "" {
+					t.Errorf("%s was sent twice", name)
+				}
+				got[name] = version
+			}
+			p.nothing() // before the ACK
+			p.send(ack(r))
+		}
+		p.nothing()
+		if responses < 4 {
+			t.Errorf("%d responses", responses)
+		}
+		p.cancel()
+	})
+}

@@ -1,0 +1,36 @@
+// Package eds serves Clusters and ClusterLoadAssignments to data planes, with
+// health in them: state of the world and delta, over the aggregated service
+// and over the services of the two types.
+//
+// It owns the xDS server and the encoding of what it serves. Each resource
+// lives in a slot: one encoded frame, shared by every stream that sends it, a
+// version that is a hash of its content, and the subscriptions that watch it.
+// A subscription (one type on one stream) keeps what each resource was last
+// sent as, and which of its resources changed since; nothing is queued but
+// that, so a slow client gets the latest and costs no more than a fast one.
+//
+// Guarantees:
+//   - Of an assignment only the health_status of endpoints that a verdict
+//     decides is hdsd's; everything else, unknown fields included, is as the
+//     source gave it.
+//   - The version depends on the content alone: the same after a restart and
+//     on every replica of the same release.
+//   - Update and SetHealth cost what changed and who watches that, and never
+//     wait for a client.
+//   - One response of a type is outstanding on a stream; a refused one is sent
+//     again only when one of its resources changes, and then only that one
+//     (a state-of-the-world Cluster response has to be whole).
+//   - On an aggregated stream, clusters go before assignments where both
+//     changed.
+//
+// Locks are taken in the order owner, table, slot, subscription; none is held
+// while a message is written.
+//
+// Goroutines: two for each stream, one that receives and one that sends, both
+// ended by the return of the stream's handler, which waits beside them for
+// either's error, for the write deadline, or for Close; Close waits for all.
+//
+// The grpc.Server has to use wire.Codec, which lets frames go out as they are.
+// The package imports health, wire, the protos, grpc, zerolog and the
+// Prometheus client.
+package eds

@@ -1,0 +1,118 @@
+package eds
+
+import (
+	"encoding/hex"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Field numbers of the discovery messages.
+const (
+	anyTypeURL, anyValue                            = 1, 2
+	resourceVersion, resourceBody, resourceName     = 1, 2, 3
+	responseVersion, responseResources              = 1, 2
+	responseTypeURL, responseNonce                  = 4, 5
+	sotwControlPlane                                = 6
+	deltaRemovedResources, deltaControlPlane        = 6, 7
+	controlPlaneIdentifier                          = 1
+	versionDigits                                   = 16
+	versionAt                                   int = 2 // in a Resource: after tag and length
+)
+
+// frame is one encoded resource, never changed once made. Its bytes are a
+// resources entry of a DeltaDiscoveryResponse; the last part of them, from
+// body on, is at the same time a resources entry of a DiscoveryResponse, since
+// Resource.resource and DiscoveryResponse.resources are an Any in field 2 both.
+type frame struct {
+	bytes    []byte
+	resource int // where the Resource begins, behind its tag and length
+	body     int // where its Any begins, with tag and length
+	value    int // where the message in the Any begins
+	version  uint64
+	service  string // of a Cluster by EDS, the assignment it needs; else empty
+}
+
+// newFrame encodes the message of a resource. The version is yet to be set.
+func newFrame(typeURL, name string, message []byte) *frame {
+	sizeOfAny := protowire.SizeTag(anyTypeURL) + protowire.SizeBytes(len(typeURL)) +
+		protowire.SizeTag(anyValue) + protowire.SizeBytes(len(message))
+	sizeOfResource := versionAt + versionDigits +
+		protowire.SizeTag(resourceName) + protowire.SizeBytes(len(name)) +
+		protowire.SizeTag(resourceBody) + protowire.SizeBytes(sizeOfAny)
+
+	b := make([]byte, 0, protowire.SizeTag(responseResources)+protowire.SizeBytes(sizeOfResource))
+	b = appendHead(b, responseResources, sizeOfResource)
+	f := &frame{resource: len(b)}
+	b = appendHead(b, resourceVersion, versionDigits)
+	b = append(b, "0000000000000000"...)
+	b = appendText(b, resourceName, name)
+	f.body = len(b)
+	b = appendHead(b, resourceBody, sizeOfAny)
+	b = appendText(b, anyTypeURL, typeURL)
+	b = appendHead(b, anyValue, len(message))
+	f.value = len(b)
+	f.bytes = append(b, message...)
+	return f
+}
+
+// setVersion is for the maker of the frame only.
+func (f *frame) setVersion(version uint64) {
+	f.version = max(version, 1) // 0 stands for no version
+	putVersion(f.bytes[f.resource+versionAt:], f.version)
+}
+
+// size is 0 where there is no frame.
+func (f *frame) size() int {
+	if f == nil {
+		return 0
+	}
+	return len(f.bytes)
+}
+
+// clone gives a copy to be changed by who makes the next frame of it.
+func (f *frame) clone() *frame {
+	c := *f
+	c.bytes = slices.Clone(f.bytes)
+	return &c
+}
+
+func putVersion(to []byte, version uint64) {
+	var raw [8]byte
+	for i := range raw {
+		raw[i] = byte(version >> (56 - 8*i))
+	}
+	hex.Encode(to[:versionDigits], raw[:])
+}
+
+func formatVersion(version uint64) string {
+	var text [versionDigits]byte
+	putVersion(text[:], version)
+	return string(text[:])
+}
+
+// parseVersion gives 0 for what is not one of our versions.
+func parseVersion(text string) uint64 {
+	var raw [8]byte
+	if len(text) != versionDigits {
+		return 0
+	}
+	if _, err := hex.Decode(raw[:], []byte(text)); err != nil {
+		return 0
+	}
+	version := uint64(0)
+	for _, b := range raw {
+		version = version<<8 | uint64(b)
+	}
+	return version
+}
+
+// appendHead begins a length-delimited field.
+func appendHead(b []byte, number protowire.Number, size int) []byte {
+	b = protowire.AppendTag(b, number, protowire.BytesType)
+	return protowire.AppendVarint(b, uint64(size))
+}
+
+func appendText(b []byte, number protowire.Number, text string) []byte {
+	return append(appendHead(b, number, len(text)), text...)
+}

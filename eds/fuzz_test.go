@@ -1,0 +1,130 @@
+package eds
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"testing"
+	"testing/synctest"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/health"
+)
+
+// rawStream is a server's stream that receives given bytes, as grpc would hand
+// them on, and reads whatever is sent.
+type rawStream struct {
+	grpc.ServerStream
+	ctx      context.Context
+	requests [][]byte
+	sent     []*discoveryv3.DeltaDiscoveryResponse
+}
+
+func (s *rawStream) Context() context.Context { return s.ctx }
+
+func (s *rawStream) RecvMsg(m any) error {
+	synctest.Wait() // for what the server does about the one before
+	if len(s.requests) == 0 {
+		return io.EOF
+	}
+	b := s.requests[0]
+	s.requests = s.requests[1:]
+	if err := proto.Unmarshal(b, m.(proto.Message)); err != nil {
+		return status.Error(codes.Internal, err.Error())
+	}
+	return nil
+}
+
+func (s *rawStream) SendMsg(m any) error {
+	parts, err := m.(*response).MarshalWire()
+	if err != nil {
+		return err
+	}
+	// Both kinds of response can be read as this, bodies apart.
+	r := new(discoveryv3.DeltaDiscoveryResponse)
+	if err := proto.Unmarshal(parts.Materialize(), r); err != nil {
+		panic(err)
+	}
+	s.sent = append(s.sent, r)
+	return nil
+}
+
+// fuzzStream plays requests, each behind its length in two bytes, and checks
+// that nothing is left of the stream in the end.
+func fuzzStream(t *testing.T, delta bool, data []byte) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(Options{MaxNames: 20, MaxResponseBytes: 300})
+		s.Update(Update{
+			Assignments: []Assignment{assignment("a", 0, 3), assignment("b", 3, 1)},
+			Clusters:    clusters("a", "1", "b", "1"),
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		raw := &rawStream{ctx: ctx}
+		for len(data) >= 2 {
+			size := min(int(binary.BigEndian.Uint16(data)), len(data)-2)
+			raw.requests = append(raw.requests, data[2:2+size])
+			data = data[2+size:]
+		}
+		go func() {
+			for i := range 5 {
+				s.setHealth(0, health.Status(1+i%2))
+			}
+		}()
+		err := s.serve(raw, delta, nil)
+		cancel() // as grpc does
+		switch status.Code(err) {
+		case codes.OK, codes.Internal, codes.InvalidArgument, codes.ResourceExhausted:
+		default:
+			t.Errorf("ended with %v", err)
+		}
+		s.Close()
+		for _, table := range s.tables() {
+			equal(t, "slots", len(table.slots), 2)
+			for _, slot := range table.slots {
+				equal(t, "watches left on "+slot.name, len(slot.watches), 0)
+			}
+		}
+	})
+}
+
+func addSeed(f *testing.F, messages ...proto.Message) {
+	var data []byte
+	for _, m := range messages {
+		b, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		data = binary.BigEndian.AppendUint16(data, uint16(len(b)))
+		data = append(data, b...)
+	}
+	f.Add(data)
+}
+
+func FuzzDiscoveryRequest(f *testing.F) {
+	f.Add([]byte("\x00\x01\xff"))
+	addSeed(f, want(AssignmentType, "a", "b", "none"), &discoveryv3.DiscoveryRequest{
+		TypeUrl: AssignmentType, ResponseNonce: "1.1", ResourceNames: []string{"*", "a"},
+	}, &discoveryv3.DiscoveryRequest{TypeUrl: AssignmentType, ResponseNonce: "1.0"})
+	addSeed(f, want(ClusterType), want(AssignmentType), &discoveryv3.DiscoveryRequest{
+		TypeUrl: ClusterType, ResponseNonce: "1.1", ErrorDetail: nack(new(discoveryv3.DeltaDiscoveryResponse), "no").GetErrorDetail(),
+	}, want("unknown", "x"), want("", "x"))
+	f.Fuzz(func(t *testing.T, data []byte) { fuzzStream(t, false, data) })
+}
+
+func FuzzDeltaRequest(f *testing.F) {
+	f.Add([]byte("\x00\x01\xff"))
+	reconnect := subscribe(AssignmentType)
+	reconnect.InitialResourceVersions = map[string]string{"a": "0000000000000001", "gone": "x"}
+	addSeed(f, reconnect, subscribe(AssignmentType, "a", "*", "none"), unsubscribe(AssignmentType, "*", "a"))
+	addSeed(f, subscribe(ClusterType), subscribe(AssignmentType, "a"), &discoveryv3.DeltaDiscoveryRequest{
+		TypeUrl: ClusterType, ResponseNonce: "1.1", ResourceNamesUnsubscribe: []string{"a"},
+	}, &discoveryv3.DeltaDiscoveryRequest{
+		TypeUrl: AssignmentType, ResponseNonce: "1.2", ErrorDetail: nack(new(discoveryv3.DeltaDiscoveryResponse), "no").GetErrorDetail(),
+	})
+	f.Fuzz(func(t *testing.T, data []byte) { fuzzStream(t, true, data) })
+}

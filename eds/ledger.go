@@ -1,0 +1,131 @@
+package eds
+
+import (
+	"slices"
+
+	"hdsd/health"
+)
+
+// ledger knows the health of every endpoint and which assignments have it.
+type ledger struct {
+	health      []health.Status // by endpoint id
+	assignments map[string]*entry
+	// where lists the places of each endpoint id. Nearly every id has one
+	// place, so the first is kept apart.
+	first []place
+	more  map[health.EndpointID][]place
+}
+
+// entry is a published assignment.
+type entry struct {
+	slot      *slot
+	endpoints []decided
+	touched   bool // during set: its slot is among those that changed
+}
+
+// place is an lb endpoint in an assignment; nowhere if entry is nil.
+type place struct {
+	entry *entry
+	index int
+}
+
+func newLedger() ledger {
+	return ledger{assignments: make(map[string]*entry), more: make(map[health.EndpointID][]place)}
+}
+
+func (l *ledger) status(id health.EndpointID) health.Status {
+	if int(id) >= len(l.health) {
+		return health.Unknown
+	}
+	return l.health[id]
+}
+
+// put notes an assignment in the place of the one that had its name.
+func (l *ledger) put(name string, s *slot, endpoints []decided) {
+	l.remove(name)
+	e := &entry{slot: s, endpoints: endpoints}
+	l.assignments[name] = e
+	for i := range endpoints {
+		for _, id := range endpoints[i].ids {
+			l.add(id, place{e, i})
+		}
+	}
+}
+
+func (l *ledger) remove(name string) {
+	e := l.assignments[name]
+	if e == nil {
+		return
+	}
+	delete(l.assignments, name)
+	for i := range e.endpoints {
+		for _, id := range e.endpoints[i].ids {
+			l.drop(id, e)
+		}
+	}
+}
+
+func (l *ledger) add(id health.EndpointID, p place) {
+	l.first = grow(l.first, id)
+	if l.first[id].entry == nil {
+		l.first[id] = p
+		return
+	}
+	l.more[id] = append(l.more[id], p)
+}
+
+func (l *ledger) drop(id health.EndpointID, e *entry) {
+	rest := slices.DeleteFunc(l.more[id], func(p place) bool { return p.entry == e })
+	if l.first[id].entry == e {
+		l.first[id] = place{}
+		if len(rest) > 0 {
+			l.first[id], rest = rest[0], rest[1:]
+		}
+	}
+	if len(rest) > 0 {
+		l.more[id] = rest
+	} else {
+		delete(l.more, id)
+	}
+}
+
+// set takes changes in and gives the slots whose content they change.
+func (l *ledger) set(changes []Health) []*slot {
+	var touched []*entry
+	for _, c := range changes {
+		if l.status(c.ID) == c.Status {
+			continue
+		}
+		l.health = grow(l.health, c.ID)
+		l.health[c.ID] = c.Status
+		if int(c.ID) >= len(l.first) || l.first[c.ID].entry == nil {
+			continue
+		}
+		touched = l.apply(touched, l.first[c.ID])
+		for _, p := range l.more[c.ID] {
+			touched = l.apply(touched, p)
+		}
+	}
+	slots := make([]*slot, len(touched))
+	for i, e := range touched {
+		e.touched = false
+		slots[i] = e.slot
+	}
+	return slots
+}
+
+func (l *ledger) apply(touched []*entry, p place) []*entry {
+	status := p.entry.endpoints[p.index].status(l.status)
+	if p.entry.slot.setHealth(p.index, byte(status)) && !p.entry.touched {
+		p.entry.touched = true
+		touched = append(touched, p.entry)
+	}
+	return touched
+}
+
+func grow[T any](s []T, id health.EndpointID) []T {
+	if int(id) < len(s) {
+		return s
+	}
+	return slices.Grow(s, int(id)+1-len(s))[:int(id)+1]
+}

@@ -1,0 +1,65 @@
+package eds
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// metrics have no label but the type, of which there are two.
+type metrics struct {
+	subscriptions *prometheus.GaugeVec
+	responses     *prometheus.CounterVec
+	bytes         *prometheus.CounterVec
+	acks          *prometheus.CounterVec
+	nacks         *prometheus.CounterVec
+	parked        prometheus.Counter
+	stuck         prometheus.Counter
+	unencodable   prometheus.Counter
+}
+
+func newMetrics(s *Server, registerer prometheus.Registerer) *metrics {
+	byType := []string{"type_url"}
+	counter := func(name, help string) prometheus.CounterOpts {
+		return prometheus.CounterOpts{Name: "hdsd_xds_" + name, Help: help}
+	}
+	m := &metrics{
+		subscriptions: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "hdsd_xds_subscriptions", Help: "Subscriptions, one for each stream and type.",
+		}, byType),
+		responses:   prometheus.NewCounterVec(counter("responses_total", "Responses sent."), byType),
+		bytes:       prometheus.NewCounterVec(counter("response_bytes_total", "Bytes of responses sent."), byType),
+		acks:        prometheus.NewCounterVec(counter("acks_total", "Responses that clients acknowledged."), byType),
+		nacks:       prometheus.NewCounterVec(counter("nacks_total", "Responses that clients refused."), byType),
+		parked:      prometheus.NewCounter(counter("parked_requests_total", "Requests for types that are not served.")),
+		stuck:       prometheus.NewCounter(counter("stuck_streams_total", "Streams ended because the client did not read.")),
+		unencodable: prometheus.NewCounter(counter("unencodable_resources_total", "Resources that could not be encoded.")),
+	}
+	if registerer == nil {
+		return m
+	}
+	registerer.MustRegister(m.subscriptions, m.responses, m.bytes, m.acks, m.nacks, m.parked, m.stuck, m.unencodable,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "hdsd_xds_streams", Help: "Streams of data planes.",
+		}, func() float64 {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return float64(len(s.streams))
+		}))
+	for _, t := range s.tables() {
+		registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "hdsd_xds_resources", Help: "Resources published.",
+			ConstLabels: prometheus.Labels{"type_url": t.typeURL},
+		}, func() float64 { return float64(t.size()) }))
+	}
+	return m
+}
+
+func (m *metrics) sent(typeURL string, size int) {
+	m.responses.WithLabelValues(typeURL).Inc()
+	m.bytes.WithLabelValues(typeURL).Add(float64(size))
+}
+
+func (m *metrics) answered(typeURL string, refused bool) {
+	if refused {
+		m.nacks.WithLabelValues(typeURL).Inc()
+	} else {
+		m.acks.WithLabelValues(typeURL).Inc()
+	}
+}

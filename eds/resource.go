@@ -1,0 +1,153 @@
+package eds
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/cespare/xxhash/v2"
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/health"
+)
+
+// The types that are served.
+const (
+	ClusterType    = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
+	AssignmentType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
+)
+
+var deterministic = proto.MarshalOptions{Deterministic: true}
+
+// resource is what a slot holds: the latest frame, and of an assignment the
+// health that the next frame will have.
+type resource struct {
+	frame  *frame
+	base   uint64   // hash of the message with every health that is ours UNKNOWN
+	at     []uint32 // where in the frame's bytes the health bytes are
+	health []byte   // what they shall be
+	stale  bool     // the frame does not have them yet
+}
+
+// current gives the frame with the latest health in it.
+func (r *resource) current() *frame {
+	if r.stale {
+		r.frame = r.frame.clone()
+		r.finish()
+	}
+	return r.frame
+}
+
+// finish puts health and version into a frame that nobody has yet.
+func (r *resource) finish() {
+	for i, at := range r.at {
+		r.frame.bytes[at] = r.health[i]
+	}
+	version := r.base
+	if len(r.health) > 0 {
+		var digest xxhash.Digest
+		digest.Reset()
+		var base [8]byte
+		for i := range base {
+			base[i] = byte(r.base >> (8 * i))
+		}
+		digest.Write(base[:])
+		digest.Write(r.health)
+		version = digest.Sum64()
+	}
+	r.frame.setVersion(version)
+	r.stale = false
+}
+
+// newCluster encodes a cluster.
+func newCluster(c *clusterv3.Cluster) (*resource, error) {
+	message, err := deterministic.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode cluster %q: %w", c.GetName(), err)
+	}
+	r := &resource{frame: newFrame(ClusterType, c.GetName(), message), base: xxhash.Sum64(message)}
+	r.frame.service = serviceName(c)
+	r.finish()
+	return r, nil
+}
+
+// decided is an lb endpoint whose health is ours.
+type decided struct {
+	ids    []health.EndpointID
+	source health.Status // what the source says of it; Unknown counts as nothing
+}
+
+// status is the health to publish, given that of each id: the worst of them
+// and of what the source says, where Unknown on either side counts as nothing.
+func (d *decided) status(of func(health.EndpointID) health.Status) health.Status {
+	ours := of(d.ids[0])
+	for _, id := range d.ids[1:] {
+		ours = health.Worse(ours, of(id))
+	}
+	switch {
+	case d.source == health.Unknown:
+		return ours
+	case ours == health.Unknown:
+		return d.source
+	default:
+		return health.Worse(ours, d.source)
+	}
+}
+
+// newAssignment encodes an assignment and tells which endpoints are ours, in
+// the order of the resource's health.
+func newAssignment(a *Assignment, of func(health.EndpointID) health.Status) (*resource, []decided, error) {
+	wire, err := deterministic.Marshal(a.Message)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode assignment %q: %w", a.Name, err)
+	}
+	endpoints := decidedOf(a)
+	s := splicer{ours: func(locality, endpoint int) bool { return len(idsOf(a.IDs, locality, endpoint)) > 0 }}
+	message, err := s.assignment(wire, a.Name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("encode assignment %q: %w", a.Name, err)
+	}
+	if len(message) > math.MaxInt32 || len(s.at) != len(endpoints) {
+		return nil, nil, fmt.Errorf("encode assignment %q: %d bytes with %d endpoints where %d were expected",
+			a.Name, len(message), len(s.at), len(endpoints))
+	}
+
+	r := &resource{frame: newFrame(AssignmentType, a.Name, message), base: xxhash.Sum64(message)}
+	r.at, r.health = make([]uint32, len(s.at)), make([]byte, len(s.at))
+	for i, at := range s.at {
+		r.at[i] = uint32(r.frame.value + at)
+		r.health[i] = byte(endpoints[i].status(of))
+	}
+	r.finish()
+	return r, endpoints, nil
+}
+
+func decidedOf(a *Assignment) []decided {
+	var all []decided
+	for l, locality := range a.Message.GetEndpoints() {
+		for e, endpoint := range locality.GetLbEndpoints() {
+			if ids := idsOf(a.IDs, l, e); len(ids) > 0 {
+				all = append(all, decided{ids: ids, source: sourceStatus(endpoint)})
+			}
+		}
+	}
+	return all
+}
+
+func idsOf(ids [][][]health.EndpointID, locality, endpoint int) []health.EndpointID {
+	if locality >= len(ids) || endpoint >= len(ids[locality]) {
+		return nil
+	}
+	return ids[locality][endpoint]
+}
+
+// sourceStatus takes a value that this release does not know for Unknown, as
+// Envoy does.
+func sourceStatus(e *endpointv3.LbEndpoint) health.Status {
+	value := e.GetHealthStatus()
+	if value < 0 || value > math.MaxUint8 || !health.Status(value).Valid() {
+		return health.Unknown
+	}
+	return health.Status(value)
+}

@@ -1,0 +1,135 @@
+package eds
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Field numbers of ClusterLoadAssignment, LocalityLbEndpoints and LbEndpoint.
+const (
+	assignmentName, assignmentLocalities = 1, 2
+	localityEndpoints                    = 2
+	endpointHealth                       = 2
+)
+
+// splicer rewrites an encoded ClusterLoadAssignment so that each lb endpoint
+// whose health is ours has exactly one health_status, one byte long whatever
+// it says: a flip is then one byte in a copy.
+type splicer struct {
+	// ours tells whether the health of an lb endpoint is ours.
+	ours func(locality, endpoint int) bool
+	// at says where the health bytes are, in the order of the endpoints that
+	// are ours.
+	at []int
+}
+
+// assignment gives the assignment under the given name, every health that is
+// ours UNKNOWN.
+func (s *splicer) assignment(wire []byte, name string) ([]byte, error) {
+	out := make([]byte, 0, len(wire)+len(wire)/16+len(name)+8)
+	out = appendText(out, assignmentName, name)
+	locality := 0
+	var inner []byte
+	for len(wire) > 0 {
+		f, err := nextField(wire)
+		if err != nil {
+			return nil, err
+		}
+		wire = wire[len(f.raw):]
+		switch {
+		case f.is(assignmentName, protowire.BytesType):
+		case f.is(assignmentLocalities, protowire.BytesType):
+			first := len(s.at)
+			if inner, err = s.locality(inner[:0], f.value, locality); err != nil {
+				return nil, err
+			}
+			locality++
+			out = appendHead(out, assignmentLocalities, len(inner))
+			for i := first; i < len(s.at); i++ {
+				s.at[i] += len(out)
+			}
+			out = append(out, inner...)
+		default:
+			out = append(out, f.raw...)
+		}
+	}
+	return out, nil
+}
+
+func (s *splicer) locality(out, wire []byte, locality int) ([]byte, error) {
+	for endpoint := 0; len(wire) > 0; {
+		f, err := nextField(wire)
+		if err != nil {
+			return nil, err
+		}
+		wire = wire[len(f.raw):]
+		if !f.is(localityEndpoints, protowire.BytesType) {
+			out = append(out, f.raw...)
+			continue
+		}
+		if s.ours(locality, endpoint) {
+			if out, err = s.endpoint(out, f.value); err != nil {
+				return nil, err
+			}
+		} else {
+			out = append(out, f.raw...)
+		}
+		endpoint++
+	}
+	return out, nil
+}
+
+func (s *splicer) endpoint(out, wire []byte) ([]byte, error) {
+	size, rest := 2, wire // the two bytes of health_status
+	for len(rest) > 0 {
+		f, err := nextField(rest)
+		if err != nil {
+			return nil, err
+		}
+		rest = rest[len(f.raw):]
+		if !f.is(endpointHealth, protowire.VarintType) {
+			size += len(f.raw)
+		}
+	}
+	out = appendHead(out, localityEndpoints, size)
+	out = protowire.AppendTag(out, endpointHealth, protowire.VarintType)
+	s.at = append(s.at, len(out))
+	out = append(out, 0)
+	for len(wire) > 0 {
+		f, _ := nextField(wire) // has been read above
+		wire = wire[len(f.raw):]
+		if !f.is(endpointHealth, protowire.VarintType) {
+			out = append(out, f.raw...)
+		}
+	}
+	return out, nil
+}
+
+// field is one field of an encoded message.
+type field struct {
+	number protowire.Number
+	kind   protowire.Type
+	raw    []byte // with its tag
+	value  []byte // of a length-delimited one
+}
+
+func (f *field) is(number protowire.Number, kind protowire.Type) bool {
+	return f.number == number && f.kind == kind
+}
+
+func nextField(wire []byte) (field, error) {
+	number, kind, head := protowire.ConsumeTag(wire)
+	if head < 0 {
+		return field{}, fmt.Errorf("read a tag: %w", protowire.ParseError(head))
+	}
+	size := protowire.ConsumeFieldValue(number, kind, wire[head:])
+	if size < 0 {
+		return field{}, fmt.Errorf("read field %d: %w", number, protowire.ParseError(size))
+	}
+	f := field{number: number, kind: kind, raw: wire[:head+size]}
+	if kind == protowire.BytesType {
+		f.value, _ = protowire.ConsumeBytes(wire[head:])
+	}
+	return f, nil
+}

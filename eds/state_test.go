@@ -1,0 +1,167 @@
+package eds
+
+import (
+	"testing"
+
+	"hdsd/health"
+)
+
+func TestStateSendsOnlyChangedAssignments(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a", "b")
+		p := b.state()
+		p.send(want(AssignmentType, "a", "b", "none"))
+		r := p.next()
+		equal(t, "first", saidState(r), "[a=HE b=HE]")
+		equal(t, "identifier", r.GetControlPlane().GetIdentifier(), "hdsd-test")
+		p.send(ackState(r, "a", "b", "none"))
+		p.nothing()
+		b.server.setHealth(1, health.Unhealthy)
+		r = p.next()
+		equal(t, "changed", saidState(r), "[b=UN]")
+		p.send(ackState(r, "a", "b", "none"))
+		p.nothing()
+		b.server.Update(Update{RemovedAssignments: []string{"a"}})
+		r = p.next()
+		equal(t, "removed is empty", saidState(r), "[a=]")
+		p.send(ackState(r, "a", "b", "none"))
+		p.nothing()
+		p.cancel()
+	})
+}
+
+func TestStateRefusedIsParkedUntilThatResourceChanges(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a", "b")
+		p := b.state()
+		p.send(want(AssignmentType, "a", "b"))
+		p.send(nackState(p.next(), "bad weight", "a", "b"))
+		p.nothing()
+		equal(t, "last error", b.server.Clients()[0].LastError, "bad weight")
+		equal(t, "errors", b.server.Clients()[0].Error, 2)
+		b.server.setHealth(0, health.Unhealthy)
+		equal(t, "changed", saidState(p.next()), "[a=UN]")
+		p.cancel()
+	})
+}
+
+func TestStateStaleNonceIsNoAckAndGetsNoResponse(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a", "b")
+		p := b.state()
+		p.send(want(AssignmentType, "a"))
+		first := p.next()
+		p.send(ackState(first, "a"))
+		p.nothing()
+		b.server.setHealth(0, health.Unhealthy)
+		second := p.next()
+		p.send(ackState(first, "b"))
+		p.send(ackState(first, "a", "b"))
+		p.nothing()
+		p.send(ackState(second, "a", "b"))
+		third := p.next()
+		equal(t, "dropped and taken up again", saidState(third), "[a=UN b=HE]")
+		p.send(ackState(third, "a", "b"))
+		p.nothing()
+		p.send(ackState(first, "a", "b", "c"))
+		p.nothing()
+		equal(t, "resources", b.server.Clients()[0].Resources, 2)
+		p.cancel()
+	})
+}
+
+func TestStateSubscriptionsFollowTheList(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a", "b")
+		p := b.state()
+		p.send(want(AssignmentType, "a", "b"))
+		r := p.next()
+		p.send(ackState(r, "a"))
+		p.nothing()
+		b.server.setHealth(1, health.Unhealthy)
+		p.nothing()
+		p.send(ackState(r, "a", "b"))
+		r = p.next()
+		equal(t, "subscribed again", saidState(r), "[b=UN]")
+		p.send(ackState(r)) // an empty list is nothing now, not everything
+		p.nothing()
+		b.server.setHealth(0, health.Unhealthy)
+		p.nothing()
+		equal(t, "resources", b.server.Clients()[0].Resources, 0)
+		p.cancel()
+	})
+}
+
+func TestStateClustersComeWhole(t *testing.T) {
+	for name, first := range map[string][]string{"legacy": nil, "explicit": {"*"}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, Options{}, func(t *testing.T, b *bench) {
+				p := b.state()
+				p.send(want(ClusterType, first...))
+				r := p.next()
+				equal(t, "an answer though there is nothing", saidState(r), "[]")
+				p.send(ackState(r, first...))
+				p.nothing()
+				b.server.Update(Update{Clusters: clusters("a", "1", "b", "1")})
+				for {
+					r = p.next()
+					p.send(ackState(r, first...))
+					if saidState(r) == "[a=1 b=1]" {
+						break
+					}
+				}
+				b.server.Update(Update{Clusters: clusters("b", "2")})
+				r = p.next()
+				equal(t, "changed", saidState(r), "[a=1 b=2]")
+				p.send(nackState(r, "no", first...))
+				p.nothing()
+				b.server.Update(Update{RemovedClusters: []string{"a"}})
+				r = p.next()
+				equal(t, "removed", saidState(r), "[b=2]")
+				p.send(ackState(r, first...))
+				p.nothing()
+				b.server.Update(Update{Clusters: clusters("b", "2")})
+				p.nothing() // the same as it was
+				equal(t, "synced", b.server.Clients()[0].Synced, 1)
+				p.cancel()
+			})
+		})
+	}
+}
+
+func TestStateNamedClusters(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.server.Update(Update{Clusters: clusters("a", "1", "b", "1")})
+		p := b.state()
+		p.send(want(ClusterType, "a"))
+		r := p.next()
+		equal(t, "first", saidState(r), "[a=1]")
+		p.send(ackState(r, "a", "none"))
+		r = p.next()
+		equal(t, "what is missing is seen by its absence", saidState(r), "[a=1]")
+		p.send(ackState(r, "a", "none"))
+		p.nothing()
+		b.server.Update(Update{Clusters: clusters("b", "2")})
+		p.nothing()
+		p.cancel()
+	})
+}
+
+func TestStateLegacyWildcardEndsWithAName(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a", "b")
+		p := b.state()
+		p.send(want(AssignmentType))
+		r := p.next()
+		equal(t, "everything", saidState(r), "[a=HE b=HE]")
+		p.send(ackState(r, "a"))
+		r = p.next()
+		equal(t, "newly named", saidState(r), "[a=HE]")
+		p.send(ackState(r, "a"))
+		p.nothing()
+		b.server.setHealth(1, health.Unhealthy)
+		p.nothing()
+		equal(t, "resources", b.server.Clients()[0].Resources, 1)
+		p.cancel()
+	})
+}

@@ -1,0 +1,259 @@
+package eds
+
+import (
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Most bytes kept of a text that a client sent.
+const maxText = 1024
+
+// stream is one client's stream, of one type or of all.
+type stream struct {
+	server *Server
+	grpc   grpc.ServerStream
+	id     uint64
+	delta  bool
+	only   *table // nil where the stream is aggregated
+	since  time.Time
+
+	wake chan struct{} // holds one: there may be something to send
+	end  chan error    // the first ends the stream; the rest is of no interest
+
+	nonces uint64 // owned by the sending goroutine
+
+	mu     sync.Mutex
+	nodeID string
+	subs   [2]*subscription // as the server's tables
+}
+
+// wakeUp makes the sending goroutine look what is to be sent.
+func (st *stream) wakeUp() {
+	select {
+	case st.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (st *stream) fail(err error) {
+	select {
+	case st.end <- err:
+	default:
+	}
+}
+
+// send writes responses until the stream ends. A write that takes longer than
+// the deadline ends it: the client does not read.
+func (st *stream) send() {
+	timeout := st.server.writeTimeout
+	stuck := time.AfterFunc(timeout, func() {
+		st.server.metrics.stuck.Inc()
+		st.fail(status.Errorf(codes.DeadlineExceeded, "the client has not read for %v", timeout))
+	})
+	stuck.Stop()
+	for {
+		select {
+		case <-st.wake:
+		case <-st.grpc.Context().Done():
+			return
+		}
+		for {
+			u, r := st.next()
+			if r == nil {
+				break
+			}
+			stuck.Reset(timeout)
+			err := st.grpc.SendMsg(r)
+			stuck.Stop()
+			if err != nil {
+				st.fail(err)
+				return
+			}
+			st.server.metrics.sent(u.table.typeURL, r.size)
+		}
+	}
+}
+
+// next gives the next response of the stream; clusters come before assignments.
+func (st *stream) next() (*subscription, *response) {
+	st.mu.Lock()
+	subs := st.subs
+	st.mu.Unlock()
+	for _, u := range subs {
+		if u == nil {
+			continue
+		}
+		if r := u.next(st.nonce, st.server.maxResponseBytes); r != nil {
+			return u, r
+		}
+	}
+	return nil, nil
+}
+
+func (st *stream) nonce() string {
+	st.nonces++
+	return strconv.FormatUint(st.id, 10) + "." + strconv.FormatUint(st.nonces, 10)
+}
+
+// receive takes requests in until the stream ends.
+func (st *stream) receive() {
+	defer st.leave()
+	for {
+		r, err := st.read()
+		if err == nil {
+			err = st.take(r)
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
+		} else if err == nil {
+			continue
+		}
+		st.fail(err)
+		return
+	}
+}
+
+// leave ends all subscriptions; nothing subscribes after it.
+func (st *stream) leave() {
+	st.mu.Lock()
+	subs := st.subs
+	st.subs = [2]*subscription{}
+	st.mu.Unlock()
+	for _, u := range subs {
+		if u != nil {
+			u.table.forget(u)
+			st.server.metrics.subscriptions.WithLabelValues(u.table.typeURL).Dec()
+		}
+	}
+}
+
+func (st *stream) read() (*request, error) {
+	if st.delta {
+		m := new(discoveryv3.DeltaDiscoveryRequest)
+		if err := st.grpc.RecvMsg(m); err != nil {
+			return nil, err
+		}
+		return deltaRequest(m), nil
+	}
+	m := new(discoveryv3.DiscoveryRequest)
+	if err := st.grpc.RecvMsg(m); err != nil {
+		return nil, err
+	}
+	return stateRequest(m), nil
+}
+
+func (st *stream) take(r *request) error {
+	u, err := st.subscription(r)
+	if err != nil || u == nil {
+		return err
+	}
+	if st.delta {
+		return u.takeDelta(r)
+	}
+	return u.takeState(r)
+}
+
+// subscription gives that of the request's type, nil where the type is not
+// served: such requests stay unanswered.
+func (st *stream) subscription(r *request) (*subscription, error) {
+	if st.only != nil && r.typeURL == "" {
+		r.typeURL = st.only.typeURL
+	}
+	if r.typeURL == "" {
+		return nil, status.Error(codes.InvalidArgument, "type_url is needed on an aggregated stream")
+	}
+	if st.only != nil && r.typeURL != st.only.typeURL {
+		return nil, status.Errorf(codes.InvalidArgument,
+			"this service is for %s; ask the aggregated service for other types", st.only.typeURL)
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.nodeID == "" { // it comes with the first message only
+		st.nodeID = brief(r.nodeID)
+	}
+	for i, t := range st.server.tables() {
+		if t.typeURL != r.typeURL {
+			continue
+		}
+		if st.subs[i] == nil {
+			st.subs[i] = newSubscription(st, t)
+			st.server.metrics.subscriptions.WithLabelValues(t.typeURL).Inc()
+		}
+		return st.subs[i], nil
+	}
+	st.server.metrics.parked.Inc()
+	st.server.log.Debug().Str("node", st.nodeID).Str("type_url", brief(r.typeURL)).
+		Msg("a client asks for a type that is not served; left unanswered")
+	return nil, nil
+}
+
+// acknowledge takes in what a request says about a response.
+func (st *stream) acknowledge(u *subscription, r *request) {
+	if r.nonce == "" {
+		return
+	}
+	current, warming := u.acknowledge(r.nonce, r.refusal, time.Now())
+	if !current {
+		return
+	}
+	st.server.metrics.answered(u.table.typeURL, r.refusal != nil)
+	st.mu.Lock()
+	node, assignments := st.nodeID, st.subs[1]
+	st.mu.Unlock()
+	if r.refusal != nil {
+		st.server.log.Warn().Str("node", node).Str("type_url", u.table.typeURL).
+			Str("error", *r.refusal).Msg("a client refused a response")
+	}
+	if len(warming) > 0 && assignments != nil {
+		assignments.warm(warming)
+	}
+}
+
+func stateRequest(m *discoveryv3.DiscoveryRequest) *request {
+	r := &request{
+		nodeID: m.GetNode().GetId(), typeURL: m.GetTypeUrl(), nonce: m.GetResponseNonce(),
+		names: withLocators(m.GetResourceNames(), m.GetResourceLocators()),
+	}
+	if m.GetErrorDetail() != nil {
+		r.refusal = new(brief(m.GetErrorDetail().GetMessage()))
+	}
+	return r
+}
+
+func deltaRequest(m *discoveryv3.DeltaDiscoveryRequest) *request {
+	r := &request{
+		nodeID: m.GetNode().GetId(), typeURL: m.GetTypeUrl(), nonce: m.GetResponseNonce(),
+		names:       withLocators(m.GetResourceNamesSubscribe(), m.GetResourceLocatorsSubscribe()),
+		unsubscribe: withLocators(m.GetResourceNamesUnsubscribe(), m.GetResourceLocatorsUnsubscribe()),
+		versions:    m.GetInitialResourceVersions(),
+	}
+	if m.GetErrorDetail() != nil {
+		r.refusal = new(brief(m.GetErrorDetail().GetMessage()))
+	}
+	return r
+}
+
+// withLocators adds the names of locators; there are no variants to choose from.
+func withLocators(names []string, locators []*discoveryv3.ResourceLocator) []string {
+	for _, l := range locators {
+		names = append(names, l.GetName())
+	}
+	return names
+}
+
+// brief bounds what is kept of a client's text.
+func brief(text string) string {
+	if len(text) > maxText {
+		text = text[:maxText]
+	}
+	return strings.Clone(strings.ToValidUTF8(text, "?"))
+}
