@@ -1,0 +1,138 @@
+package envoy
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Host is what a data plane thinks of one endpoint.
+type Host struct {
+	Address        string // ip:port, [ip6]:port or a pipe's path
+	EDSHealth      string // HEALTHY (UNKNOWN, too), UNHEALTHY (TIMEOUT, too), DRAINING or DEGRADED, as its cluster was told
+	FailedActive   bool   // it gets no traffic since this Envoy's own check says so
+	Priority       uint32
+	Region, Zone   string
+	Weight         uint32
+	PendingRemoval bool
+}
+
+// Failed tells whether the endpoint gets no traffic (but in panic).
+func (h Host) Failed() bool {
+	return h.FailedActive || h.EDSHealth == "UNHEALTHY" || h.EDSHealth == "DRAINING"
+}
+
+var client = http.Client{Timeout: 10 * time.Second}
+
+// Get asks the admin interface.
+func (p *Process) Get(path string) ([]byte, error) {
+	response, err := client.Get("http://" + p.admin + path)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s answers %s: %s", path, response.Status, body)
+	}
+	return body, err
+}
+
+func (p *Process) getJSON(path string, into any) error {
+	body, err := p.Get(path)
+	if err == nil {
+		err = json.Unmarshal(body, into)
+	}
+	if err != nil {
+		return fmt.Errorf("Envoy %s: %w", p.ID, err)
+	}
+	return nil
+}
+
+// Stats gives the counters and gauges whose names match a regular expression.
+func (p *Process) Stats(filter string) (map[string]uint64, error) {
+	var answer struct {
+		Stats []struct {
+			Name  string
+			Value json.RawMessage
+		}
+	}
+	if err := p.getJSON("/stats?format=json&filter="+url.QueryEscape(filter), &answer); err != nil {
+		return nil, err
+	}
+	stats := map[string]uint64{}
+	for _, s := range answer.Stats {
+		if value, err := strconv.ParseUint(string(s.Value), 10, 64); err == nil {
+			stats[s.Name] = value
+		}
+	}
+	return stats, nil
+}
+
+// ConfigDump gives /config_dump, endpoints included.
+func (p *Process) ConfigDump() ([]byte, error) { return p.Get("/config_dump?include_eds") }
+
+// Clusters gives what the Envoy thinks of each endpoint, by cluster and
+// address. (An address that a cluster holds twice is there once.)
+func (p *Process) Clusters() (map[string]map[string]Host, error) {
+	var answer struct {
+		ClusterStatuses []struct {
+			Name         string       `json:"name"`
+			HostStatuses []hostStatus `json:"host_statuses"`
+		} `json:"cluster_statuses"`
+	}
+	if err := p.getJSON("/clusters?format=json", &answer); err != nil {
+		return nil, err
+	}
+	clusters := map[string]map[string]Host{}
+	for _, c := range answer.ClusterStatuses {
+		hosts := map[string]Host{}
+		for i := range c.HostStatuses {
+			h := c.HostStatuses[i].host()
+			hosts[h.Address] = h
+		}
+		clusters[c.Name] = hosts
+	}
+	return clusters, nil
+}
+
+type hostStatus struct {
+	Address struct {
+		SocketAddress *struct {
+			Address string `json:"address"`
+			Port    uint32 `json:"port_value"`
+		} `json:"socket_address"`
+		Pipe struct {
+			Path string `json:"path"`
+		} `json:"pipe"`
+	} `json:"address"`
+	HealthStatus struct {
+		EDS            string `json:"eds_health_status"`
+		FailedActive   bool   `json:"failed_active_health_check"`
+		PendingRemoval bool   `json:"pending_dynamic_removal"`
+	} `json:"health_status"`
+	Weight   uint32 `json:"weight"`
+	Priority uint32 `json:"priority"`
+	Locality struct {
+		Region string `json:"region"`
+		Zone   string `json:"zone"`
+	} `json:"locality"`
+}
+
+func (s *hostStatus) host() Host {
+	h := Host{
+		Address: s.Address.Pipe.Path, EDSHealth: s.HealthStatus.EDS,
+		FailedActive:   s.HealthStatus.FailedActive,
+		PendingRemoval: s.HealthStatus.PendingRemoval, Priority: s.Priority, Weight: s.Weight,
+		Region: s.Locality.Region, Zone: s.Locality.Zone,
+	}
+	if a := s.Address.SocketAddress; a != nil {
+		h.Address = net.JoinHostPort(a.Address, strconv.Itoa(int(a.Port)))
+	}
+	return h
+}

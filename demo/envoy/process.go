@@ -1,0 +1,167 @@
+package envoy
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// patience is how long an Envoy may take to start on a busy machine.
+const patience = 30 * time.Second
+
+// Process is a running Envoy.
+type Process struct {
+	ID     string // its node id
+	Listen string // host:port of its listener, "" where it has none
+
+	dir     string // removed when it ends
+	admin   string // host:port
+	command *exec.Cmd
+	logs    logBuffer
+	exited  chan struct{} // closed once the process is gone
+	err     error         // how it ended, once exited is closed
+}
+
+// launch runs an Envoy with a bootstrap and waits until its admin interface
+// answers. The process ends with Kill or Stop, or with its parent.
+func launch(ctx context.Context, binary, id, bootstrap string, args ...string) (*Process, error) {
+	dir, err := os.MkdirTemp("", "envoy-")
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{ID: id, dir: dir, exited: make(chan struct{})}
+	config, admin := filepath.Join(dir, "bootstrap.yaml"), filepath.Join(dir, "admin")
+	if err := os.WriteFile(config, []byte(bootstrap), 0o600); err != nil {
+		return nil, err
+	}
+	p.command = exec.Command(binary, append([]string{
+		"-c", config, "--concurrency", "1", "-l", "warning",
+		"--disable-hot-restart", "--admin-address-path", admin,
+	}, args...)...)
+	p.command.Stdout, p.command.Stderr = &p.logs, &p.logs
+	p.command.SysProcAttr = EndWithParent()
+	if err := p.command.Start(); err != nil {
+		os.RemoveAll(dir)
+		return nil, err
+	}
+	go func() {
+		p.err = p.command.Wait()
+		os.RemoveAll(dir)
+		close(p.exited)
+	}()
+	if err := p.awaitAdmin(ctx, admin); err != nil {
+		p.Kill()
+		return nil, fmt.Errorf("Envoy %s: %w; it said:\n%s", id, err, p.Logs())
+	}
+	return p, nil
+}
+
+func (p *Process) awaitAdmin(ctx context.Context, file string) error {
+	if !Await(ctx, patience, func() bool {
+		address, err := os.ReadFile(file)
+		p.admin = strings.TrimSpace(string(address))
+		return err == nil && p.admin != "" || !p.Alive()
+	}) {
+		return fmt.Errorf("no admin interface after %v", patience)
+	}
+	if !p.Alive() {
+		return fmt.Errorf("ended while starting: %w", p.err)
+	}
+	return nil
+}
+
+// Alive tells whether the process is there.
+func (p *Process) Alive() bool {
+	select {
+	case <-p.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// Exited is closed once the process is gone, however it ended.
+func (p *Process) Exited() <-chan struct{} { return p.exited }
+
+// Kill ends the process as kill -9 does, and waits until it is gone.
+func (p *Process) Kill() {
+	_ = p.command.Process.Kill() // it may be gone already
+	<-p.exited
+}
+
+// Stop asks the process to end and waits until it is gone; one that does not
+// end in time is killed, which is an error.
+func (p *Process) Stop() error {
+	_ = p.command.Process.Signal(syscall.SIGTERM) // it may be gone already
+	select {
+	case <-p.exited:
+		return nil
+	case <-time.After(patience):
+		p.Kill()
+		return fmt.Errorf("Envoy %s did not end on SIGTERM within %v", p.ID, patience)
+	}
+}
+
+// Err tells how the process ended, once it has.
+func (p *Process) Err() error {
+	if p.Alive() {
+		return nil
+	}
+	return p.err
+}
+
+// Logs gives what the process has said so far.
+func (p *Process) Logs() string { return p.logs.String() }
+
+// Pause stops the process until Resume, as a machine that hangs.
+func (p *Process) Pause() error { return p.command.Process.Signal(syscall.SIGSTOP) }
+
+// Resume lets a paused process go on.
+func (p *Process) Resume() error { return p.command.Process.Signal(syscall.SIGCONT) }
+
+// Await looks at a condition every few milliseconds until it is true, or
+// until patience or ctx ends, which it tells by false.
+func Await(ctx context.Context, patience time.Duration, condition func() bool) bool {
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for !condition() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C:
+		}
+	}
+	return true
+}
+
+// logBuffer keeps the last part of what a process says.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer // guarded by mu
+}
+
+const maxLog = 1 << 20
+
+func (b *logBuffer) Write(text []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.text.Len() > maxLog {
+		b.text.Next(maxLog / 2)
+	}
+	return b.text.Write(text)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}

@@ -1,0 +1,62 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+// endpoint asks the coordinator about an endpoint; nil where it cannot tell.
+func (s *stage) endpoint(ctx context.Context, address string) *hdsdv1.Endpoint {
+	answer, err := s.query.ListEndpoints(ctx, &hdsdv1.ListEndpointsRequest{Cluster: clusterName, Address: address})
+	if err != nil || len(answer.GetEndpoints()) == 0 {
+		return nil
+	}
+	return answer.GetEndpoints()[0]
+}
+
+func isUp(e *hdsdv1.Endpoint) bool { return e.GetHealth() == corev3.HealthStatus_HEALTHY }
+
+func unknown(e *hdsdv1.Endpoint) bool { return e.GetHealth() == corev3.HealthStatus_UNKNOWN }
+
+// votes counts the checkers that say up (or not) of an endpoint.
+func (s *stage) votes(ctx context.Context, address string, up bool) int {
+	count := 0
+	for _, o := range s.endpoint(ctx, address).GetObservations() {
+		if (o.GetStatus() == corev3.HealthStatus_HEALTHY) == up {
+			count++
+		}
+	}
+	return count
+}
+
+func (s *stage) voteText(ctx context.Context, address string) string {
+	var votes []string
+	for _, o := range s.endpoint(ctx, address).GetObservations() {
+		vote := fmt.Sprintf("%s %s", o.GetChecker(), o.GetStatus())
+		if o.HttpStatusCode != nil {
+			vote += fmt.Sprintf(" (%d)", o.GetHttpStatusCode())
+		}
+		votes = append(votes, vote)
+	}
+	return strings.Join(votes, ", ")
+}
+
+// history gives the newest row about an endpoint since a time, "" before there
+// is one.
+func (s *stage) history(ctx context.Context, address string, since time.Time) string {
+	answer, err := s.query.ListTransitions(ctx, &hdsdv1.ListTransitionsRequest{
+		Cluster: clusterName, Address: address, StartTime: timestamppb.New(since), NewestFirst: true, PageSize: 1,
+	})
+	if err != nil || len(answer.GetTransitions()) == 0 {
+		return ""
+	}
+	t := answer.GetTransitions()[0]
+	return fmt.Sprintf("%s  %s → %s, with %d votes", t.GetTime().AsTime().Format("15:04:05.000"), t.GetFrom(), t.GetTo(), len(t.GetObservations()))
+}
