@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -126,7 +127,7 @@ type hostStatus struct {
 
 func (s *hostStatus) host() Host {
 	h := Host{
-		Address: s.Address.Pipe.Path, EDSHealth: s.HealthStatus.EDS,
+		Address: s.Address.Pipe.Path, EDSHealth: cmp.Or(s.HealthStatus.EDS, "UNKNOWN"),
 		FailedActive:   s.HealthStatus.FailedActive,
 		PendingRemoval: s.HealthStatus.PendingRemoval, Priority: s.Priority, Weight: s.Weight,
 		Region: s.Locality.Region, Zone: s.Locality.Zone,

@@ -20,6 +20,7 @@ type Checker struct {
 	Locality health.Locality
 	Metadata map[string]string
 	Args     []string // further arguments
+	Folder   string   // where it works; one of its own where empty
 }
 
 // DataPlane says how an Envoy that serves traffic is started.
@@ -43,7 +44,7 @@ func StartChecker(ctx context.Context, c Checker) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return launch(ctx, c.Binary, c.ID, bootstrap, c.Args...)
+	return launch(ctx, c.Binary, c.ID, c.Folder, bootstrap, c.Args...)
 }
 
 // StartDataPlane starts an Envoy that takes endpoints over ADS and routes
@@ -69,7 +70,7 @@ func StartDataPlane(ctx context.Context, d DataPlane) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := launch(ctx, d.Binary, d.ID, bootstrap, d.Args...)
+	p, err := launch(ctx, d.Binary, d.ID, "", bootstrap, d.Args...)
 	if err != nil {
 		return nil, err
 	}

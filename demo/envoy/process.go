@@ -2,6 +2,7 @@ package envoy
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -30,8 +31,9 @@ type Process struct {
 }
 
 // launch runs an Envoy with a bootstrap and waits until its admin interface
-// answers. The process ends with Kill or Stop, or with its parent.
-func launch(ctx context.Context, binary, id, bootstrap string, args ...string) (*Process, error) {
+// answers. It works in folder, or in one of its own where that is empty. The
+// process ends with Kill or Stop, or with its parent.
+func launch(ctx context.Context, binary, id, folder, bootstrap string, args ...string) (*Process, error) {
 	dir, err := os.MkdirTemp("", "envoy-")
 	if err != nil {
 		return nil, err
@@ -46,6 +48,7 @@ func launch(ctx context.Context, binary, id, bootstrap string, args ...string) (
 		"--disable-hot-restart", "--admin-address-path", admin,
 	}, args...)...)
 	p.command.Stdout, p.command.Stderr = &p.logs, &p.logs
+	p.command.Dir = cmp.Or(folder, dir)
 	p.command.SysProcAttr = EndWithParent()
 	if err := p.command.Start(); err != nil {
 		os.RemoveAll(dir)
