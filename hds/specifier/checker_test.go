@@ -1,0 +1,55 @@
+package specifier
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+
+	"hdsd/health"
+)
+
+const claims = `id: "c" extensions {name: "envoy.health_checkers.grpc"} extensions {name: "envoy.health_checkers.redis"} extensions {name: "envoy.health_checkers.thrift" disabled: true}
+	extensions {name: "envoy.transport_sockets.tls"} extensions {name: "envoy.filters.http.router"} extensions {name: "SEVERAL_CHECKS"} `
+
+func TestAbilitiesDependOnTheRelease(t *testing.T) {
+	capability := &healthv3.Capability{HealthCheckProtocols: []healthv3.Capability_Protocol{healthv3.Capability_HTTP, healthv3.Capability_TCP}}
+	always := []health.Ability{health.HTTP, health.TCP, "envoy.health_checkers.grpc", "envoy.health_checkers.redis", "envoy.transport_sockets.tls"}
+	for node, want := range map[string]struct {
+		version string
+		more    []health.Ability
+	}{
+		`user_agent_name: "envoy" user_agent_build_version {version {major_number: 1 minor_number: 40}}`:          {"envoy/1.40.0", []health.Ability{health.GRPC, health.Redis, health.SeveralChecks, secretDiscovery}},
+		`user_agent_name: "envoy" user_agent_build_version {version {major_number: 1 minor_number: 38 patch: 3}}`: {"envoy/1.38.3", []health.Ability{health.GRPC, secretDiscovery}},
+		`user_agent_name: "envoy" user_agent_build_version {version {major_number: 1 minor_number: 36 patch: 4}}`: {"envoy/1.36.4", nil},
+		`user_agent_name: "envoy" user_agent_version: "2.0.1"`:                                                    {"envoy/2.0.1", []health.Ability{health.GRPC, health.Redis, health.SeveralChecks, secretDiscovery}},
+		`user_agent_name: "envoy" user_agent_version: "custom"`:                                                   {"envoy/custom", nil},
+		`user_agent_name: "hdsd" user_agent_version: "0.1.0"`:                                                     {"hdsd/0.1.0", []health.Ability{health.GRPC, health.Redis, health.SeveralChecks}},
+	} {
+		c, err := CheckerFromNode(parse(t, claims+node, &corev3.Node{}), capability)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, all := slices.Sorted(maps.Keys(c.Abilities)), append(slices.Clone(always), want.more...)
+		slices.Sort(all)
+		if c.Version != want.version || !slices.Equal(got, all) {
+			t.Errorf("%s: version %q, abilities %v, want %v", node, c.Version, got, all)
+		}
+	}
+}
+
+func TestNodeSaysWhoAndWhere(t *testing.T) {
+	c, err := CheckerFromNode(parse(t, `id: "c" locality {region: "r" zone: "z" sub_zone: "s"}
+		metadata {fields {key: "vpc" value {string_value: "blue"}} fields {key: "n" value {number_value: 1}}}`, &corev3.Node{}), nil)
+	if err != nil || c.ID != "c" || c.Locality != (health.Locality{Region: "r", Zone: "z", SubZone: "s"}) || !maps.Equal(c.Metadata, map[string]string{"vpc": "blue"}) {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for _, id := range []string{"", "a\nb"} {
+		if _, err := CheckerFromNode(&corev3.Node{Id: id}, nil); !errors.Is(err, ErrNode) {
+			t.Errorf("a node called %q: %v", id, err)
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package specifier
+
+import "google.golang.org/protobuf/reflect/protoreflect"
+
+// endpointFields are those of an Endpoint and the messages in it, and of the
+// parts of a ClusterLoadAssignment that go with it. (What else is in a
+// ClusterLoadAssignment is about traffic and never sent.)
+var endpointFields = merge(
+	of("envoy.config.endpoint.v3.Endpoint", map[protoreflect.Name]treatment{
+		"address": sent, "health_check_config": sent,
+		"hostname":             leftOut, // what Envoy's health checks call an endpoint is in health_check_config
+		"additional_addresses": leftOut, // health checks go to the first address
+		"observability_name":   leftOut, // statistics
+	}),
+	of("envoy.config.endpoint.v3.Endpoint.HealthCheckConfig", map[protoreflect.Name]treatment{
+		"port_value": kept(atMost(65535, "a port")), "hostname": kept(shortText), "address": sent,
+		"disable_active_health_check": leftOut, // an endpoint with it set is not sent at all
+	}),
+	of("envoy.config.core.v3.Address", map[protoreflect.Name]treatment{
+		"socket_address": sent, "pipe": sent,
+		"envoy_internal_address": refused("an internal address means a listener of the Envoy itself, and a checker has another; give a socket address"),
+	}),
+	of("envoy.config.core.v3.SocketAddress", map[protoreflect.Name]treatment{
+		"protocol": sent, "address": kept(ip), "port_value": kept(atMost(65535, "a port")),
+		"named_port":                 refused("a named port ends the checker; give port_value"),
+		"resolver_name":              refused("a resolver ends a checker that lacks it; give an IP address"),
+		"ipv4_compat":                leftOut, // for listeners
+		"network_namespace_filepath": refused(namespaces),
+	}),
+	of("envoy.config.core.v3.Pipe", map[protoreflect.Name]treatment{
+		"path": kept(pipePath), "mode": leftOut, // for listeners
+	}),
+	of("envoy.config.core.v3.Locality", map[protoreflect.Name]treatment{
+		"region": sent, "zone": sent, "sub_zone": sent,
+	}),
+)
+
+// bindFields are those of a BindConfig that are not in other tables.
+var bindFields = merge(
+	of("envoy.config.core.v3.BindConfig", map[protoreflect.Name]treatment{
+		"source_address":              sent,
+		"freebind":                    sent,
+		"socket_options":              refused("hdsd does not know whether checkers may set socket options; take them out"),
+		"extra_source_addresses":      refused("hdsd binds to one address only; take it out"),
+		"additional_source_addresses": refused("hdsd binds to one address only; take it out"),
+		"local_address_selector":      refused(extension),
+		"validate_network_namespaces": leftOut,
+	}),
+)

@@ -1,0 +1,82 @@
+package specifier
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// wireForm is a cluster as a specifier names it. A source's cluster has more
+// than one where its endpoints are reached through different sockets.
+type wireForm struct {
+	name    string
+	checks  []*corev3.HealthCheck
+	sockets []*clusterv3.Cluster_TransportSocketMatch
+	bind    *corev3.BindConfig
+}
+
+func (f *wireForm) start() *healthv3.ClusterHealthCheck {
+	return &healthv3.ClusterHealthCheck{
+		ClusterName: f.name, HealthChecks: f.checks,
+		TransportSocketMatches: f.sockets, UpstreamBindConfig: f.bind,
+	}
+}
+
+// criterion is the key by which a check selects its socket.
+const criterion = "hdsd"
+
+// newForm makes the form of a cluster whose checks use these sockets, one for
+// each check.
+func newForm(name string, checks []*corev3.HealthCheck, chosen []*socket, bind *corev3.BindConfig) *wireForm {
+	f := &wireForm{bind: bind, checks: make([]*corev3.HealthCheck, len(checks))}
+	numbers := map[*socket]string{}
+	for _, s := range chosen {
+		if s.wire == nil || numbers[s] != "" {
+			continue
+		}
+		numbers[s] = strconv.Itoa(len(f.sockets))
+		f.sockets = append(f.sockets, &clusterv3.Cluster_TransportSocketMatch{
+			Name: criterion + "-" + numbers[s], Match: criteria(numbers[s]), TransportSocket: s.wire,
+		})
+	}
+	for i, check := range checks {
+		f.checks[i] = proto.CloneOf(check)
+		f.checks[i].TransportSocketMatchCriteria = nil
+		switch {
+		case chosen[i].wire != nil:
+			f.checks[i].TransportSocketMatchCriteria = criteria(numbers[chosen[i]])
+		case len(f.sockets) > 0: // matches none of them: without criteria Envoy would use those of another check
+			f.checks[i].TransportSocketMatchCriteria = criteria("plain")
+		}
+	}
+	f.name = f.wireName(name)
+	return f
+}
+
+func criteria(value string) *structpb.Struct {
+	return &structpb.Struct{Fields: map[string]*structpb.Value{criterion: structpb.NewStringValue(value)}}
+}
+
+// wireName is the cluster's own name but where Envoy cannot apply a change in
+// place: gRPC checks, sockets and a bound address make it different, so that a
+// change of these is another cluster to Envoy.
+func (f *wireForm) wireName(name string) string {
+	fixed := healthv3.ClusterHealthCheck{TransportSocketMatches: f.sockets, UpstreamBindConfig: f.bind}
+	for _, check := range f.checks {
+		if check.GetGrpcHealthCheck() != nil {
+			fixed.HealthChecks = append(fixed.HealthChecks, check)
+		}
+	}
+	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(&fixed)
+	if err != nil || len(text) == 0 {
+		return name // what cannot be encoded cannot be sent either
+	}
+	sum := sha256.Sum256(text)
+	return name + "#" + hex.EncodeToString(sum[:5])
+}

@@ -1,0 +1,141 @@
+package specifier
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"hdsd/health"
+)
+
+// action is what is done with a field that is set. A field without a
+// treatment is refused.
+type action uint8
+
+const (
+	refuse   action = iota // quarantine, saying why
+	leaveOut               // do not send: it makes no difference to checking
+	keep                   // send, once its value is tested
+)
+
+// treatment says what is done with one field.
+type treatment struct {
+	action action
+	test   func(protoreflect.Value) string // what is wrong with a value (of a list: with an element); "" where nothing is
+	advice string                          // why a field is refused, and what to do instead
+}
+
+func kept(test func(protoreflect.Value) string) treatment { return treatment{action: keep, test: test} }
+
+func refused(advice string) treatment { return treatment{advice: advice} }
+
+var (
+	sent    = treatment{action: keep} // any value is harmless
+	leftOut = treatment{action: leaveOut}
+)
+
+// review looks through messages for what may not be sent.
+type review struct {
+	options  Options
+	needs    map[health.Ability]bool
+	problems []string // each "path: what is wrong"
+	looking  bool     // change nothing, but note in dirty what would be cleared
+	dirty    bool
+}
+
+func (r *review) problem(path, format string, args ...any) {
+	what := fmt.Sprintf(format, args...)
+	if path != "" {
+		what = path + ": " + what
+	}
+	r.problems = append(r.problems, what)
+}
+
+func (r *review) need(a health.Ability) {
+	if r.needs == nil {
+		r.needs = map[health.Ability]bool{}
+	}
+	r.needs[a] = true
+}
+
+// reason gives the problems in one line, "" where there are none.
+func (r *review) reason() string {
+	const shown = 3
+	if len(r.problems) > shown {
+		return strings.Join(r.problems[:shown], "; ") + fmt.Sprintf("; and %d more problems", len(r.problems)-shown)
+	}
+	return strings.Join(r.problems, "; ")
+}
+
+// message looks at every field of m that is set, and those of the messages in
+// it. What is left out is cleared in m, which must then be the package's own;
+// a review that is only looking changes nothing.
+func (r *review) message(path string, m protoreflect.Message) {
+	if len(m.GetUnknown()) > 0 {
+		r.problem(path, "holds a field that this release of hdsd does not know; take it out or use a newer hdsd")
+	}
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		if fd := fields.Get(i); m.Has(fd) {
+			r.field(join(path, string(fd.Name())), m, fd)
+		}
+	}
+	if test, ok := messages[m.Descriptor().FullName()]; ok {
+		test(r, path, m.Interface())
+	}
+}
+
+func (r *review) field(path string, m protoreflect.Message, fd protoreflect.FieldDescriptor) {
+	t, ok := fields[fd.FullName()]
+	switch {
+	case !ok:
+		r.problem(path, "hdsd does not know what this field does to a checker; take it out")
+	case t.action == refuse:
+		r.problem(path, "%s", t.advice)
+	case t.action == leaveOut:
+		r.dirty = true
+		if !r.looking {
+			m.Clear(fd)
+		}
+	case fd.IsMap():
+		// Of those reviewed only a Struct has maps, and it is data.
+	case fd.IsList():
+		list := m.Get(fd).List()
+		for i := range list.Len() {
+			r.value(path+"["+strconv.Itoa(i)+"]", t, fd, list.Get(i))
+		}
+	default:
+		r.value(path, t, fd, m.Get(fd))
+	}
+}
+
+func (r *review) value(path string, t treatment, fd protoreflect.FieldDescriptor, v protoreflect.Value) {
+	if fd.Enum() != nil && fd.Enum().Values().ByNumber(v.Enum()) == nil {
+		r.problem(path, "%d is not a value of %s", v.Enum(), fd.Enum().Name())
+		return
+	}
+	if t.test != nil {
+		if wrong := t.test(v); wrong != "" {
+			r.problem(path, "%s", wrong)
+			return
+		}
+	}
+	if fd.Message() != nil && !leaves[fd.Message().FullName()] {
+		r.message(path, v.Message())
+	}
+}
+
+// leaves are messages that are tested as values, by the field that holds them.
+var leaves = map[protoreflect.FullName]bool{
+	"google.protobuf.Duration": true, "google.protobuf.BoolValue": true, "google.protobuf.UInt32Value": true,
+	"google.protobuf.UInt64Value": true, "google.protobuf.Struct": true, "google.protobuf.Any": true,
+}
+
+func join(path, field string) string {
+	if path == "" {
+		return field
+	}
+	return path + "." + field
+}

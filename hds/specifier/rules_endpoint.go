@@ -1,0 +1,117 @@
+package specifier
+
+import (
+	"net"
+	"net/netip"
+	"strconv"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+var endpointMessages = map[protoreflect.FullName]messageRule{
+	"envoy.config.endpoint.v3.Endpoint":                   rule(ruleEndpoint),
+	"envoy.config.endpoint.v3.Endpoint.HealthCheckConfig": rule(ruleHealthCheckConfig),
+	"envoy.config.core.v3.Address":                        rule(ruleAddress),
+	"envoy.config.core.v3.SocketAddress":                  rule(ruleSocketAddress),
+	"envoy.config.core.v3.Pipe":                           rule(rulePipe),
+}
+
+func ruleEndpoint(r *review, path string, e *endpointv3.Endpoint) {
+	switch a := e.GetAddress().GetAddress().(type) {
+	case *corev3.Address_SocketAddress:
+		if a.SocketAddress.GetPortValue() == 0 {
+			r.problem(join(path, "address.socket_address.port_value"), "is missing")
+		}
+	case nil:
+		if e.Address == nil {
+			r.problem(join(path, "address"), "is missing, which ends the checker")
+		}
+	}
+}
+
+func ruleHealthCheckConfig(r *review, path string, c *endpointv3.Endpoint_HealthCheckConfig) {
+	if c.GetAddress().GetPipe() != nil {
+		r.problem(join(path, "address"), "must be a socket address")
+	}
+}
+
+func ruleAddress(r *review, path string, a *corev3.Address) {
+	if a.Address == nil {
+		r.problem(path, "is empty, which ends the checker; give a socket address or a pipe")
+	}
+}
+
+func ruleSocketAddress(r *review, path string, s *corev3.SocketAddress) {
+	if s.GetProtocol() != corev3.SocketAddress_TCP {
+		r.problem(join(path, "protocol"), "%v cannot be checked; use TCP", s.GetProtocol())
+	}
+	if s.GetAddress() == "" {
+		r.problem(join(path, "address"), "is missing, which ends the checker; give the IP address")
+	}
+}
+
+func rulePipe(r *review, path string, p *corev3.Pipe) {
+	if p.GetPath() == "" {
+		r.problem(join(path, "path"), "is missing")
+	}
+}
+
+// addressText writes an endpoint's address as health.Endpoint has it, for
+// what is refused too: as far as it goes.
+func addressText(a *corev3.Address) string {
+	switch a := a.GetAddress().(type) {
+	case *corev3.Address_SocketAddress:
+		host := a.SocketAddress.GetAddress()
+		if parsed, err := netip.ParseAddr(host); err == nil {
+			host = ipText(parsed)
+		}
+		port := a.SocketAddress.GetNamedPort()
+		if port == "" {
+			port = strconv.FormatUint(uint64(a.SocketAddress.GetPortValue()), 10)
+		}
+		return net.JoinHostPort(host, port)
+	case *corev3.Address_Pipe:
+		return a.Pipe.GetPath()
+	case *corev3.Address_EnvoyInternalAddress:
+		return "internal:" + a.EnvoyInternalAddress.GetServerListenerName()
+	}
+	return ""
+}
+
+// ipText writes an IP address as Envoy's reports do: as Go does, but for IPv4
+// addresses in the first 96 bits of nothing ("::192.0.2.1").
+func ipText(a netip.Addr) string {
+	if b := a.As16(); a.Is6() && !a.Is4In6() && [12]byte(b[:12]) == [12]byte{} && (b[12] != 0 || b[13] != 0) {
+		return "::" + netip.AddrFrom4([4]byte(b[12:])).String()
+	}
+	return a.String()
+}
+
+// canonical tells whether an endpoint is sent as it stands.
+func canonical(e *endpointv3.Endpoint) bool {
+	if config := e.GetHealthCheckConfig(); config != nil && proto.Size(config) == 0 {
+		return false
+	}
+	s := e.GetAddress().GetSocketAddress()
+	if s == nil {
+		return true
+	}
+	a, err := netip.ParseAddr(s.GetAddress())
+	return err == nil && ipText(a) == s.GetAddress()
+}
+
+// normalize makes an endpoint canonical: Envoy takes one that is written
+// differently for another host.
+func normalize(e *endpointv3.Endpoint) {
+	if config := e.GetHealthCheckConfig(); config != nil && proto.Size(config) == 0 {
+		e.HealthCheckConfig = nil
+	}
+	if s := e.GetAddress().GetSocketAddress(); s != nil {
+		if a, err := netip.ParseAddr(s.GetAddress()); err == nil {
+			s.Address = ipText(a)
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package specifier
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"hdsd/health"
+)
+
+// Item is one endpoint that one checker is to check.
+type Item struct {
+	Cluster  *Cluster
+	Endpoint int // index in Cluster.Endpoints
+	ID       health.EndpointID
+}
+
+// Specifier is what one checker is told, and what its reports are then
+// expected to look like. Its parts are shared with others: do not change them.
+type Specifier struct {
+	Message   *healthv3.HealthCheckSpecifier
+	Order     []health.EndpointID // entry by entry as reports list them: clusters, localities, endpoints
+	Addresses []string            // of each entry, as health.Endpoint writes it
+}
+
+// Build makes the specifier that has a checker check items and report every
+// interval (each second when it is not above zero). The order of the items
+// does not matter; what is there twice is sent once.
+func Build(items []Item, interval time.Duration) *Specifier {
+	sorted := slices.Clone(items)
+	slices.SortFunc(sorted, compare)
+	sorted = slices.CompactFunc(sorted, func(a, b Item) bool { return compare(a, b) == 0 })
+	s := &Specifier{
+		Message:   &healthv3.HealthCheckSpecifier{Interval: durationpb.New(reportInterval(interval))},
+		Order:     make([]health.EndpointID, len(sorted)),
+		Addresses: make([]string, len(sorted)),
+	}
+	endpoints := make([]*endpointv3.Endpoint, len(sorted))
+	for i := range sorted {
+		e := endpoint(&sorted[i])
+		s.Order[i], s.Addresses[i], endpoints[i] = sorted[i].ID, e.Key.Address, e.message
+	}
+	for start, end := 0, 0; start < len(sorted); start = end {
+		first := &sorted[start]
+		for end = start + 1; end < len(sorted) && together(first, &sorted[end]); end++ {
+		}
+		s.add(first, endpoints[start:end:end])
+	}
+	return s
+}
+
+// add puts endpoints of one locality into the message.
+func (s *Specifier) add(first *Item, endpoints []*endpointv3.Endpoint) {
+	all := s.Message.ClusterHealthChecks
+	if len(all) == 0 || all[len(all)-1].ClusterName != formOf(first).name {
+		all = append(all, formOf(first).start())
+		s.Message.ClusterHealthChecks = all
+	}
+	last := all[len(all)-1]
+	last.LocalityEndpoints = append(last.LocalityEndpoints, &healthv3.LocalityEndpoints{Locality: locality(endpoint(first).Key.Locality), Endpoints: endpoints})
+}
+
+// together tells whether two items stand in one list of endpoints.
+func together(a, b *Item) bool {
+	return a.Cluster == b.Cluster && endpoint(a).form == endpoint(b).form && endpoint(a).Key.Locality == endpoint(b).Key.Locality
+}
+
+func reportInterval(interval time.Duration) time.Duration {
+	if interval <= 0 {
+		return time.Second // Envoy takes 0 to mean never
+	}
+	return interval
+}
+
+func endpoint(i *Item) *Endpoint { return &i.Cluster.Endpoints[i.Endpoint] }
+
+func formOf(i *Item) *wireForm { return i.Cluster.forms[endpoint(i).form] }
+
+// compare orders items by cluster, then as the cluster's endpoints are sent.
+func compare(a, b Item) int {
+	if a.Cluster == b.Cluster {
+		return cmp.Compare(endpoint(&a).rank, endpoint(&b).rank)
+	}
+	return cmp.Or(cmp.Compare(a.Cluster.Name, b.Cluster.Name), cmp.Compare(endpoint(&a).rank, endpoint(&b).rank))
+}
+
+func locality(l health.Locality) *corev3.Locality {
+	return &corev3.Locality{Region: l.Region, Zone: l.Zone, SubZone: l.SubZone}
+}

@@ -1,0 +1,214 @@
+package specifier
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"hdsd/health"
+)
+
+const checkText = `timeout {seconds: 1} interval {seconds: 5} unhealthy_threshold {value: 2} healthy_threshold {value: 1} `
+
+func parse[M proto.Message](t testing.TB, text string, into M) M {
+	t.Helper()
+	if err := prototext.Unmarshal([]byte(text), into); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return into
+}
+
+func check(t testing.TB, text string) *corev3.HealthCheck {
+	t.Helper()
+	return parse(t, checkText+text, &corev3.HealthCheck{})
+}
+
+func endpointText(address string) string {
+	return `lb_endpoints {endpoint {address {socket_address {address: "` + address + `" port_value: 80}}}}`
+}
+
+func assignment(t testing.TB, text string) *endpointv3.ClusterLoadAssignment {
+	t.Helper()
+	return parse(t, text, &endpointv3.ClusterLoadAssignment{})
+}
+
+func tlsSocket(t testing.TB, sni string) *corev3.TransportSocket {
+	t.Helper()
+	packed, err := anypb.New(&tlsv3.UpstreamTlsContext{Sni: sni})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &corev3.TransportSocket{Name: "tls", ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: packed}}
+}
+
+func specifierOf(c *Cluster) *Specifier {
+	var items []Item
+	for i := range c.Endpoints {
+		items = append(items, Item{Cluster: c, Endpoint: i, ID: health.EndpointID(i)})
+	}
+	return Build(items, time.Second)
+}
+
+func TestChecksAreFilledIn(t *testing.T) {
+	c := Translate("web", nil, assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`), []*corev3.HealthCheck{check(t, `http_health_check {path: "/"}`)}, Options{})
+	got := specifierOf(c).Message.GetClusterHealthChecks()[0]
+	want := check(t, `http_health_check {path: "/" host: "web"} no_traffic_interval {seconds: 5} no_traffic_healthy_interval {seconds: 5} initial_jitter {seconds: 2}`)
+	if !proto.Equal(got.HealthChecks[0], want) || got.ClusterName != "web" {
+		t.Errorf("cluster %q is checked by %v, want %v", got.ClusterName, got.HealthChecks[0], want)
+	}
+	timing := Timing{Interval: 5 * time.Second, Timeout: time.Second, InitialJitter: 2 * time.Second, UnhealthyThreshold: 2, HealthyThreshold: 1}
+	if c.Timing != timing || !slices.Equal(c.Needs, []health.Ability{health.HTTP}) {
+		t.Errorf("timing %+v, needs %v", c.Timing, c.Needs)
+	}
+}
+
+func TestBinaryPayloadsAreSpeltOut(t *testing.T) {
+	given := check(t, `tcp_health_check {send {binary: "\x01\xfe"} receive {binary: "ok"} receive {text: "00"}}`)
+	c := Translate("web", nil, assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`), []*corev3.HealthCheck{given}, Options{})
+	got := specifierOf(c).Message.GetClusterHealthChecks()[0].HealthChecks[0].GetTcpHealthCheck()
+	want := parse(t, `send {text: "01fe"} receive {text: "6f6b"} receive {text: "00"}`, &corev3.HealthCheck_TcpHealthCheck{})
+	if !proto.Equal(got, want) {
+		t.Errorf("sent %v, want %v", got, want)
+	}
+	if given.GetTcpHealthCheck().GetSend().GetBinary() == nil {
+		t.Error("the source's check was changed")
+	}
+}
+
+func TestWhatTheSourceSaysStays(t *testing.T) {
+	said := check(t, `http_health_check {path: "/" host: "h"} no_traffic_interval {seconds: 7} no_traffic_healthy_interval {seconds: 8} initial_jitter {}`)
+	c := Translate("web", nil, assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`), []*corev3.HealthCheck{said}, Options{})
+	if got := specifierOf(c).Message.GetClusterHealthChecks()[0].HealthChecks[0]; !proto.Equal(got, said) {
+		t.Errorf("sent %v, want %v", got, said)
+	}
+	if c.Timing.Interval != 8*time.Second {
+		t.Errorf("interval %v, want the slowest that the checker uses", c.Timing.Interval)
+	}
+}
+
+func TestEndpointsAreSetAsideAlone(t *testing.T) {
+	c := Translate("web", nil, assignment(t, `endpoints {`+
+		endpointText("10.0.0.1")+endpointText("db.internal")+endpointText("10.0.0.1")+endpointText("::1")+
+		`lb_endpoints {endpoint {health_check_config {disable_active_health_check: true} address {socket_address {address: "10.0.0.9" port_value: 80}}}}
+		lb_endpoints {endpoint {address {pipe {path: "/run/x.sock"}}}}
+		lb_endpoints {endpoint {address {socket_address {address: "10.0.0.3" named_port: "http"}}}}
+		lb_endpoints {endpoint_name: "x"}
+	} endpoints {} endpoints {locality {zone: "b"}`+endpointText("10.0.0.1")+`}`), []*corev3.HealthCheck{check(t, `tcp_health_check {}`)}, Options{})
+	var checked []string
+	for _, e := range c.Endpoints {
+		checked = append(checked, e.Key.Locality.Zone+" "+e.Key.Address)
+	}
+	if want := []string{" 10.0.0.1:80", " [::1]:80", " /run/x.sock", "b 10.0.0.1:80"}; !slices.Equal(checked, want) {
+		t.Errorf("checked: %q, want %q", checked, want)
+	}
+	var aside []string
+	for _, q := range c.Quarantined {
+		aside = append(aside, q.Address)
+	}
+	if want := []string{"db.internal:80", "10.0.0.3:http", "endpoints[0].lb_endpoints[7]"}; !slices.Equal(aside, want) {
+		t.Errorf("quarantined: %v, want %q", c.Quarantined, want)
+	}
+	if reason := c.Quarantined[0].Reason; !strings.Contains(reason, "endpoint.address.socket_address.address") || !strings.Contains(reason, "give the IP address") {
+		t.Errorf("the reason names no field or no cure: %s", reason)
+	}
+	if last := c.Endpoints[3]; last.Locality != 2 || last.Index != 0 {
+		t.Errorf("the last endpoint stands at %d, %d", last.Locality, last.Index)
+	}
+}
+
+func TestClustersAreSetAsideAsAWhole(t *testing.T) {
+	for name, c := range map[string]struct {
+		cluster, check, field string
+	}{
+		"no check":         {"", "", "health_checks"},
+		"no path":          {"", checkText + `http_health_check {}`, "http_health_check.path"},
+		"HTTP/3":           {"", checkText + `http_health_check {path: "/" codec_client_type: HTTP3}`, "codec_client_type"},
+		"body by GET":      {"", checkText + `http_health_check {path: "/" send {text: "00"}}`, "http_health_check.send"},
+		"buffer too small": {"", checkText + `http_health_check {path: "/" receive {text: "0000"} response_buffer_size {value: 1}}`, "receive"},
+		"no timeout":       {"", `interval {seconds: 1} unhealthy_threshold {value: 1} healthy_threshold {value: 1} tcp_health_check {}`, "timeout"},
+		"statuses":         {"", checkText + `http_health_check {path: "/" expected_statuses {start: 200 end: 601}}`, "expected_statuses[0]"},
+		"no kind":          {"", checkText, "health_checks[0]"},
+		"regex":            {"", checkText + `http_health_check {path: "/" service_name_matcher {safe_regex {regex: "a{1000}"}}}`, "regex"},
+		"header":           {"", checkText + `http_health_check {path: "/" request_headers_to_add {header {key: "host" value: "x"}}}`, "header.key"},
+		"Thrift":           {"", checkText + `custom_health_check {name: "envoy.health_checkers.thrift"}`, "custom_health_check.name"},
+		"bind to a name":   {`upstream_bind_config {source_address {address: "eth0" port_value: 0}}`, checkText + `tcp_health_check {}`, "upstream_bind_config.source_address.address"},
+		"unknown socket":   {`transport_socket {name: "x" typed_config {[type.googleapis.com/google.protobuf.Duration] {}}}`, checkText + `tcp_health_check {}`, "transport_socket"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var checks []*corev3.HealthCheck
+			if c.check != "" {
+				checks = append(checks, parse(t, c.check, &corev3.HealthCheck{}))
+			}
+			got := Translate("web", parse(t, c.cluster, &clusterv3.Cluster{}), assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`), checks, Options{})
+			if len(got.Endpoints) > 0 || len(got.Quarantined) != 1 || got.Quarantined[0].Address != "" || !strings.Contains(got.Quarantined[0].Reason, c.field) {
+				t.Errorf("endpoints %v, quarantined %v, want the cluster because of %s", got.Endpoints, got.Quarantined, c.field)
+			}
+		})
+	}
+}
+
+func TestUnknownFieldsAreRefused(t *testing.T) {
+	unknown := check(t, `http_health_check {path: "/"}`)
+	unknown.GetHttpHealthCheck().ProtoReflect().SetUnknown([]byte{0xf8, 0xff, 0x03, 0x01})
+	a := assignment(t, `endpoints {`+endpointText("10.0.0.1")+endpointText("10.0.0.2")+`}`)
+	if c := Translate("web", nil, a, []*corev3.HealthCheck{unknown}, Options{}); len(c.Endpoints) != 0 || !strings.Contains(c.Quarantined[0].Reason, "http_health_check: holds a field") {
+		t.Errorf("a check with an unknown field: %+v", c)
+	}
+	a.Endpoints[0].LbEndpoints[0].GetEndpoint().GetAddress().ProtoReflect().SetUnknown([]byte{0xf8, 0xff, 0x03, 0x01})
+	if c := Translate("web", nil, a, []*corev3.HealthCheck{check(t, `tcp_health_check {}`)}, Options{}); len(c.Endpoints) != 1 || len(c.Quarantined) != 1 || c.Quarantined[0].Address != "10.0.0.1:80" {
+		t.Errorf("an endpoint with an unknown field: %+v", c)
+	}
+}
+
+func TestNamesDifferWhereEnvoyCannotChangeInPlace(t *testing.T) {
+	a := assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`)
+	name := func(config *clusterv3.Cluster, checks ...*corev3.HealthCheck) string {
+		t.Helper()
+		c := Translate("web", config, a, checks, Options{})
+		if len(c.Endpoints) != 1 {
+			t.Fatalf("not checked: %v", c.Quarantined)
+		}
+		return specifierOf(c).Message.GetClusterHealthChecks()[0].GetClusterName()
+	}
+	http, other := check(t, `http_health_check {path: "/"}`), check(t, `http_health_check {path: "/b"}`)
+	if name(nil, http) != "web" || name(nil, other) != "web" {
+		t.Error("a plain cluster does not keep its name")
+	}
+	seen := map[string]bool{"web": true}
+	for _, different := range []string{
+		name(nil, check(t, `grpc_health_check {}`)), name(nil, check(t, `grpc_health_check {service_name: "s"}`)),
+		name(&clusterv3.Cluster{TransportSocket: tlsSocket(t, "a")}, http), name(&clusterv3.Cluster{TransportSocket: tlsSocket(t, "b")}, http),
+		name(parse(t, `upstream_bind_config {source_address {address: "10.0.0.9" port_value: 0}}`, &clusterv3.Cluster{}), http),
+	} {
+		if seen[different] || !strings.HasPrefix(different, "web#") {
+			t.Errorf("the name %q is not of its own", different)
+		}
+		seen[different] = true
+	}
+	if tls := (&clusterv3.Cluster{TransportSocket: tlsSocket(t, "a")}); name(tls, http) != name(tls, other) {
+		t.Error("what Envoy can change in place changes the name")
+	}
+}
+
+func TestSourcesAreNotChanged(t *testing.T) {
+	c := &clusterv3.Cluster{TransportSocket: tlsSocket(t, "a")}
+	a := assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`)
+	a.Endpoints[0].LbEndpoints[0].GetEndpoint().Hostname = "h"
+	k := check(t, `http_health_check {path: "/"} event_log_path: "/x"`)
+	before := []proto.Message{proto.Clone(c), proto.Clone(a), proto.Clone(k)}
+	Translate("web", c, a, []*corev3.HealthCheck{k}, Options{})
+	for i, after := range []proto.Message{c, a, k} {
+		if !proto.Equal(before[i], after) {
+			t.Errorf("%v became %v", before[i], after)
+		}
+	}
+}

@@ -1,0 +1,235 @@
+package specifier
+
+import (
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"hdsd/health"
+)
+
+// translation is a cluster on its way.
+type translation struct {
+	out     *Cluster
+	options Options
+	checks  []*corev3.HealthCheck // reviewed, with what is absent filled in; criteria as the source gave them
+	bind    *corev3.BindConfig
+	needs   map[health.Ability]bool
+	sockets *sockets
+	forms   map[choice]int // of those choices met so far: index in out.forms, or -1 where the choice cannot be used
+	wrong   map[choice]string
+	seen    map[health.Endpoint]bool
+}
+
+// cluster translates all but the endpoints. It says what is wrong.
+func (t *translation) cluster(config *clusterv3.Cluster, a *endpointv3.ClusterLoadAssignment, checks []*corev3.HealthCheck) string {
+	r := &review{options: t.options}
+	switch wrong := shortText(protoreflect.ValueOfString(t.out.Name)); {
+	case wrong != "":
+		r.problem("name", "%s", wrong)
+	case t.out.Name == "":
+		r.problem("name", "is missing")
+	}
+	if config.GetTransportSocketMatcher() != nil {
+		r.problem("transport_socket_matcher", "hdsd cannot tell which socket it selects; use transport_socket_matches alone")
+	}
+	if len(checks) == 0 {
+		r.problem("health_checks", "there is none, and a checker would call every endpoint unhealthy; give one")
+	}
+	for i, check := range checks {
+		check = proto.CloneOf(check)
+		r.message(fmt.Sprintf("health_checks[%d]", i), check.ProtoReflect())
+		t.checks = append(t.checks, check)
+	}
+	if bind := config.GetUpstreamBindConfig(); bind != nil {
+		t.bind = proto.CloneOf(bind)
+		r.message("upstream_bind_config", t.bind.ProtoReflect())
+	}
+	if own := t.sockets.all[len(t.sockets.matches)]; len(t.sockets.matches) == 0 && own.wrong != "" {
+		r.problem("", "%s", own.wrong)
+	}
+	for i, l := range a.GetEndpoints() {
+		if l.GetLedsClusterLocalityConfig() != nil || l.GetLoadBalancerEndpoints() != nil {
+			r.problem(fmt.Sprintf("endpoints[%d]", i), "hdsd knows no endpoints by LEDS; list them in lb_endpoints")
+		}
+	}
+	if len(r.problems) > 0 {
+		return r.reason()
+	}
+	t.needs = r.needs
+	t.fill()
+	return validate(&healthv3.ClusterHealthCheck{ClusterName: t.out.Name, HealthChecks: t.checks, UpstreamBindConfig: t.bind})
+}
+
+// maxInitialJitter bounds for how long the first probes are spread out, since
+// nothing is known of an endpoint until then.
+const maxInitialJitter = 2 * time.Second
+
+// fill sets what the source left to defaults that do not suit a checker, and
+// takes the timing.
+func (t *translation) fill() {
+	for i, check := range t.checks {
+		interval := check.Interval.AsDuration()
+		if check.NoTrafficInterval == nil {
+			check.NoTrafficInterval = durationpb.New(interval)
+		}
+		if check.NoTrafficHealthyInterval == nil {
+			check.NoTrafficHealthyInterval = durationpb.New(interval)
+		}
+		if check.InitialJitter == nil {
+			check.InitialJitter = durationpb.New(min(interval, maxInitialJitter))
+		}
+		if len(t.checks) > 1 {
+			check.Name = fmt.Sprintf("check-%d", i)
+			t.need(health.SeveralChecks)
+		}
+		fillHost(check, t.out.Name)
+		spellPayloads(check.GetTcpHealthCheck())
+		t.out.Timing.slowest(check)
+	}
+}
+
+// fillHost writes out the name that Envoy's checks send where nothing else is
+// given, since the cluster may have another name in the specifier.
+func fillHost(check *corev3.HealthCheck, name string) {
+	if h := check.GetHttpHealthCheck(); h != nil && h.Host == "" {
+		h.Host = name
+	}
+	if g := check.GetGrpcHealthCheck(); g != nil && g.Authority == "" {
+		g.Authority = name
+	}
+}
+
+// spellPayloads writes binary payloads of a TCP check in hexadecimal: Envoy
+// 1.40 sends nothing of one that is given as binary, and waits in vain.
+func spellPayloads(check *corev3.HealthCheck_TcpHealthCheck) {
+	for _, p := range append(check.GetReceive(), check.GetSend()) {
+		if binary := p.GetBinary(); len(binary) > 0 {
+			p.Payload = &corev3.HealthCheck_Payload_Text{Text: hex.EncodeToString(binary)}
+		}
+	}
+}
+
+func (t *Timing) slowest(check *corev3.HealthCheck) {
+	t.Interval = max(t.Interval, check.NoTrafficInterval.AsDuration(), check.NoTrafficHealthyInterval.AsDuration())
+	t.Timeout = max(t.Timeout, check.Timeout.AsDuration())
+	t.InitialJitter = max(t.InitialJitter, check.InitialJitter.AsDuration())
+	t.UnhealthyThreshold = max(t.UnhealthyThreshold, check.UnhealthyThreshold.GetValue())
+	t.HealthyThreshold = max(t.HealthyThreshold, check.HealthyThreshold.GetValue())
+}
+
+func (t *translation) need(a health.Ability) {
+	if t.needs == nil {
+		t.needs = map[health.Ability]bool{}
+	}
+	t.needs[a] = true
+}
+
+// endpoint translates one of them, to be checked or quarantined.
+func (t *translation) endpoint(i, j int, l *endpointv3.LocalityLbEndpoints, lb *endpointv3.LbEndpoint) {
+	source := lb.GetEndpoint()
+	if source.GetHealthCheckConfig().GetDisableActiveHealthCheck() {
+		return
+	}
+	key := health.Endpoint{Cluster: t.out.Name, Locality: keyLocality(l.GetLocality()), Address: addressText(source.GetAddress())}
+	if key.Address == "" {
+		key.Address = fmt.Sprintf("endpoints[%d].lb_endpoints[%d]", i, j)
+	}
+	if t.seen[key] {
+		return
+	}
+	t.seen[key] = true
+	r := &review{options: t.options}
+	wire := r.endpoint(source, l.GetLocality())
+	form := 0
+	if len(r.problems) == 0 {
+		form = t.form(r, t.sockets.choose(t.checks, lb, l))
+	}
+	if len(r.problems) > 0 {
+		t.out.Quarantined = append(t.out.Quarantined, Quarantined{Address: key.Address, Reason: r.reason()})
+		return
+	}
+	t.out.Endpoints = append(t.out.Endpoints, Endpoint{Key: key, Locality: i, Index: j, form: form, message: wire})
+}
+
+// endpoint reviews an endpoint, and gives what is sent of it.
+func (r *review) endpoint(e *endpointv3.Endpoint, l *corev3.Locality) *endpointv3.Endpoint {
+	if e == nil {
+		r.problem("endpoint", "is missing; endpoint_name is not supported")
+		return nil
+	}
+	if l != nil {
+		r.message("locality", l.ProtoReflect()) // nothing in it is left out
+	}
+	r.looking = true
+	r.message("endpoint", e.ProtoReflect())
+	if len(r.problems) > 0 {
+		return nil
+	}
+	wire := e // shared with the source where nothing needs to change, which saves memory
+	if r.dirty || !canonical(e) {
+		wire = proto.CloneOf(e)
+		(&review{}).message("endpoint", wire.ProtoReflect())
+		normalize(wire)
+	}
+	if wrong := validate(wire); wrong != "" {
+		r.problem("endpoint", "%s", wrong)
+	}
+	return wire
+}
+
+// form gives the form for endpoints that are reached by c.
+func (t *translation) form(r *review, c choice) int {
+	if wrong, ok := t.wrong[c]; ok {
+		r.problem("", "%s", wrong)
+		return 0
+	}
+	if i, ok := t.forms[c]; ok {
+		return i
+	}
+	wrong := ""
+	chosen := t.sockets.of(c)
+	for _, s := range chosen {
+		wrong = max(wrong, s.wrong)
+	}
+	var form *wireForm
+	if wrong == "" {
+		form = newForm(t.out.Name, t.checks, chosen, t.bind)
+		wrong = validate(form.start())
+	}
+	if wrong != "" {
+		if t.wrong == nil {
+			t.wrong = map[choice]string{}
+		}
+		t.wrong[c] = wrong
+		return t.form(r, c)
+	}
+	t.forms[c] = len(t.out.forms)
+	t.out.forms = append(t.out.forms, form)
+	for _, s := range chosen {
+		for need := range s.needs {
+			t.need(need)
+		}
+	}
+	return t.forms[c]
+}
+
+func keyLocality(l *corev3.Locality) health.Locality {
+	return health.Locality{Region: l.GetRegion(), Zone: l.GetZone(), SubZone: l.GetSubZone()}
+}
+
+// validate applies Envoy's own rules, as a last belt.
+func validate(m interface{ ValidateAll() error }) string {
+	if err := m.ValidateAll(); err != nil {
+		return "Envoy's own rules refuse it: " + err.Error()
+	}
+	return ""
+}
