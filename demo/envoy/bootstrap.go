@@ -159,7 +159,7 @@ static_resources:
         typed_config:
           "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
           stat_prefix: web
-          route_config: {virtual_hosts: [{name: web, domains: ["*"], routes: [{match: {prefix: /}, route: {cluster: {{json .Route}}}}]}]}
+          route_config: {validate_clusters: false, virtual_hosts: [{name: web, domains: ["*"], routes: [{match: {prefix: /}, route: {cluster: {{json .Route}}}}]}]}
           http_filters:
           - name: envoy.filters.http.router
             typed_config: {"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}

@@ -1,0 +1,130 @@
+package fleet
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"hdsd/demo/upstream"
+	"hdsd/test/envoy"
+)
+
+func TestADataPlaneTakesClustersToo(t *testing.T) {
+	ups := Upstreams(t, 3, upstream.Options{})
+	plain := Upstreams(t, 1, upstream.Options{})
+	c := Prepare(t, ClusterFile(
+		StaticCluster("web", CheckHTTP, Addresses(ups)),
+		StaticCluster("plain", "", Addresses(plain)),
+	), FastReports)
+	c.Start()
+	Checkers(t, c, 3)
+	for _, delta := range []bool{true, false} {
+		plane := envoy.StartDataPlane(t, envoy.DataPlane{ID: fmt.Sprintf("dp-delta-%t", delta), ADS: c.GRPC, Delta: delta, CDS: true, Route: "web"})
+		c.AwaitAllHealthy("web", Addresses(ups), []*envoy.Process{plane})
+		if hosts := plane.Clusters(t)["plain"]; len(hosts) != 1 || hosts[plain[0].Addr()].Failed() {
+			t.Errorf("%s: what is not checked came as %+v", plane.ID, hosts)
+		}
+		if probes := plane.Stats(t, `^cluster\.web\.health_check\.attempt`); len(probes) != 0 {
+			t.Errorf("%s probes for itself: %v", plane.ID, probes)
+		}
+		if failed := Traffic(t, plane, 10); failed > 0 {
+			t.Errorf("%d of 10 requests through %s failed", failed, plane.ID)
+		}
+	}
+}
+
+func TestClusterFilesAreReadAgain(t *testing.T) {
+	ups := Upstreams(t, 4, upstream.Options{})
+	addresses := Addresses(ups)
+	c := Prepare(t, ClusterFile(StaticCluster("web", CheckHTTP, addresses[:3])), FastReports)
+	c.Start()
+	Checkers(t, c, 3)
+	planes := DataPlanes(t, c, "web")
+	c.AwaitAllHealthy("web", addresses[:3], planes)
+
+	c.SetClusters(ClusterFile(StaticCluster("web", CheckHTTP, addresses[1:])))
+	c.AwaitAllHealthy("web", addresses[1:], planes)
+	for _, plane := range planes {
+		envoy.Eventually(t, Patience, "the endpoint that is gone to leave "+plane.ID, func() bool {
+			_, there := plane.Clusters(t)["web"][addresses[0]]
+			return !there
+		})
+	}
+	before := c.Endpoints("web")
+	c.SetClusters("resources: [{")
+	envoy.Eventually(t, Patience, "the bad file to be reported", func() bool { return strings.Contains(c.Logs(), `"event":"source_problem"`) })
+	if after := c.Endpoints("web"); len(after) != len(before) {
+		t.Errorf("a file that cannot be read changed the endpoints: %d, before %d", len(after), len(before))
+	}
+	for _, change := range c.Transitions("web") {
+		if change.From != "UNKNOWN" {
+			t.Errorf("a change that no upstream made: %+v", change)
+		}
+	}
+}
+
+func TestBuiltInCheckers(t *testing.T) {
+	ups := Upstreams(t, 3, upstream.Options{})
+	echo := Upstreams(t, 3, upstream.Options{Protocol: upstream.TCP})
+	c := Prepare(t, ClusterFile(
+		StaticCluster("web", CheckHTTP, Addresses(ups)), StaticCluster("echo", CheckTCP, Addresses(echo)),
+	), FastReports)
+	c.Start()
+	for i := range 3 {
+		c.startChecker(fmt.Sprintf("checker-%d", i+1), string(rune('a'+i)))
+	}
+	c.AwaitAllHealthy("web", Addresses(ups), nil)
+	c.AwaitAllHealthy("echo", Addresses(echo), nil)
+	set(t, ups[1], upstream.Hang())
+	set(t, echo[1], upstream.Refuse())
+	c.AwaitHealth("web", ups[1].Addr(), "TIMEOUT")
+	c.AwaitHealth("echo", echo[1].Addr(), "UNHEALTHY")
+	set(t, ups[1], upstream.Healthy())
+	c.AwaitHealth("web", ups[1].Addr(), "HEALTHY")
+	for id, k := range c.Checkers() {
+		if k.Specifier != "SYNCED" || !strings.HasPrefix(k.Version, "hdsd/") {
+			t.Errorf("checker %s: %+v", id, k)
+		}
+	}
+}
+
+// startChecker runs hdsd check until the test ends.
+func (c *Coordinator) startChecker(id, zone string) {
+	c.t.Helper()
+	command := exec.CommandContext(c.t.Context(), c.binary, "check", "--server", c.GRPC, "--id", id, "--region", "eu", "--zone", zone)
+	command.Stdout, command.Stderr = &c.logs, &c.logs
+	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
+	if err := command.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() {
+		if err := command.Wait(); err != nil && command.ProcessState.ExitCode() != 0 {
+			c.t.Errorf("hdsd check: %v", err)
+		}
+	})
+}
+
+// TestTCPPayloads has real Envoys send a payload that the source gave in
+// binary, which Envoy 1.40 does not take that way.
+func TestTCPPayloads(t *testing.T) {
+	echo := Upstreams(t, 2, upstream.Options{Protocol: upstream.TCP})
+	check := `{timeout: 0.25s, interval: 0.25s, unhealthy_threshold: 2, healthy_threshold: 1, tcp_health_check: {send: {binary: aGVsbG8=}, receive: [{text: 68656c6c6f}]}}`
+	c := Prepare(t, ClusterFile(StaticCluster("echo", check, Addresses(echo))), FastReports)
+	c.Start()
+	Checkers(t, c, 3)
+	c.AwaitAllHealthy("echo", Addresses(echo), nil)
+	set(t, echo[0], upstream.Raw([]byte("bye")))
+	c.AwaitHealth("echo", echo[0].Addr(), "UNHEALTHY")
+}
+
+func TestExampleBootstrapsAreGood(t *testing.T) {
+	for _, name := range []string{"checker.yaml", "data-plane.yaml"} {
+		out, err := exec.Command(envoy.Binary(t), "--mode", "validate", "-c", filepath.Join("..", "..", "examples", name)).CombinedOutput()
+		if err != nil {
+			t.Errorf("examples/%s: %v\n%s", name, err, out)
+		}
+	}
+}
