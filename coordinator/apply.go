@@ -1,0 +1,240 @@
+package coordinator
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/aggregate"
+	"hdsd/assign"
+	"hdsd/eds"
+	"hdsd/health"
+)
+
+// edit is what one change of the clusters comes to, stage by stage.
+type edit struct {
+	now        time.Time
+	plan       assign.Change
+	rebuild    map[string]bool // checkers whose specifier is to be made again
+	health     []eds.Health
+	services   map[string]bool // whose assignment is to be made again
+	update     eds.Update
+	came, went []string // names of clusters
+}
+
+// apply takes a change of the clusters through all stages.
+func (c *core) apply(d delivery, now time.Time) {
+	e := &edit{now: now, rebuild: map[string]bool{}, services: map[string]bool{}}
+	c.tellProblems(d.problems)
+	c.obey(d.rules, e)
+	for _, name := range d.removed {
+		c.exchange(c.clusters[name], nil, nil, e)
+	}
+	for _, changed := range d.changed {
+		c.exchange(c.clusters[changed.cluster.source.Name], changed.cluster, changed.renewed, e)
+	}
+	c.names = renamed(c.names, e.came, e.went)
+	c.history.RememberClusters(e.came)
+	c.assignments(e)
+	// What a released id was published as must not show on its successor.
+	c.eds.SetHealth(e.health)
+	c.eds.Update(e.update)
+	c.follow(now, e.plan, e.rebuild)
+	c.metrics.catalog(c)
+}
+
+// obey takes the rules over. Another initial health holds for what has no
+// verdict yet.
+func (c *core) obey(r *rules, e *edit) {
+	before := c.rules
+	c.rules = r
+	if before == nil || before.initial == r.initial {
+		return
+	}
+	for id := range c.table.rows {
+		if row := &c.table.rows[id]; row.cluster != nil && !row.judged {
+			e.health = append(e.health, eds.Health{ID: health.EndpointID(id), Status: r.initial})
+		}
+	}
+}
+
+// exchange puts a cluster in the place of the one before; either may be nil.
+func (c *core) exchange(before, after *cluster, renewed []bool, e *edit) {
+	if before != nil {
+		c.unlist(before, e)
+		c.quarantined -= len(before.quarantined())
+	}
+	if after != nil {
+		c.list(after, e)
+		c.quarantined += len(after.quarantined())
+		c.tellQuarantine(before, after)
+		c.enter(after, renewed, e)
+	}
+	if before != nil {
+		c.forget(before, e)
+	}
+	switch {
+	case after != nil && after.published != nil:
+		e.update.Clusters = append(e.update.Clusters, after.published)
+	case before != nil && before.published != nil:
+		e.update.RemovedClusters = append(e.update.RemovedClusters, before.source.Name)
+	}
+	switch {
+	case before == nil:
+		e.came = append(e.came, after.source.Name)
+	case after == nil:
+		e.went = append(e.went, before.source.Name)
+	}
+}
+
+// list and unlist keep what there is, and who shares a service name.
+func (c *core) list(k *cluster, e *edit) {
+	name, service := k.source.Name, k.source.ServiceName
+	c.clusters[name] = k
+	e.services[service] = true
+	if c.services[service] == nil {
+		c.services[service] = map[string]*cluster{}
+	}
+	c.services[service][name] = k
+}
+
+func (c *core) unlist(k *cluster, e *edit) {
+	name, service := k.source.Name, k.source.ServiceName
+	delete(c.clusters, name)
+	e.services[service] = true
+	delete(c.services[service], name)
+	if len(c.services[service]) == 0 {
+		delete(c.services, service)
+	}
+}
+
+// enter makes the endpoints of a cluster known to every stage.
+func (c *core) enter(k *cluster, renewed []bool, e *edit) {
+	if k.safe == nil {
+		return
+	}
+	class := c.planner.Class(assign.Class{Needs: k.safe.Needs, Reach: k.reach})
+	clusterHash, timing := health.ClusterHash(k.source.Name), c.timingOf(k)
+	for i := range k.safe.Endpoints {
+		id, isNew := c.table.place(k, i, e.now)
+		if isNew {
+			c.introduce(id, timing, e)
+		} else {
+			c.judge.Set(aggregate.Endpoint{ID: id, Timing: timing}, health.Verdict{})
+			if renewed != nil && renewed[i] {
+				c.renew(id, e)
+			}
+		}
+		e.plan.Upsert = append(e.plan.Upsert, assign.Endpoint{
+			ID: id, Hash: k.hashes[i], ClusterHash: clusterHash,
+			Locality: k.safe.Endpoints[i].Key.Locality, Class: class, Redundancy: k.redundancy,
+		})
+	}
+}
+
+// introduce begins with the last known health of an endpoint.
+func (c *core) introduce(id health.EndpointID, timing aggregate.Timing, e *edit) {
+	row := &c.table.rows[id]
+	last, known := c.last[row.hash]
+	row.status, row.judged = last.Status, known
+	published := last.Status
+	if !known {
+		published = c.rules.initial
+	}
+	c.judge.Set(aggregate.Endpoint{ID: id, Timing: timing}, last)
+	e.health = append(e.health, eds.Health{ID: id, Status: published})
+}
+
+// renew has an endpoint judged anew, since its checkers will start over.
+func (c *core) renew(id health.EndpointID, e *edit) {
+	for _, checker := range c.planner.Checkers(id) {
+		e.rebuild[checker] = true
+		c.judge.Assign(e.now, id, checker)
+	}
+}
+
+// forget lets go of the endpoints of a cluster that no cluster has taken over.
+func (c *core) forget(k *cluster, e *edit) {
+	for _, hash := range k.hashes {
+		id, ok := c.table.ids[hash]
+		if !ok || c.table.rows[id].cluster != k {
+			continue
+		}
+		for _, checker := range c.planner.Checkers(id) {
+			e.rebuild[checker] = true
+		}
+		e.plan.Remove = append(e.plan.Remove, id)
+		c.judge.Remove(id)
+		delete(c.stranded, id)
+		c.table.release(id, e.now)
+	}
+}
+
+func (c *core) timingOf(k *cluster) aggregate.Timing {
+	t := &k.safe.Timing
+	return aggregate.Timing{
+		Interval: t.Interval, Timeout: t.Timeout, InitialJitter: t.InitialJitter,
+		UnhealthyThreshold: t.UnhealthyThreshold, ReportInterval: c.timing.report,
+	}
+}
+
+// assignments makes the assignments of the services touched.
+func (c *core) assignments(e *edit) {
+	for service := range e.services {
+		if a, ok := c.assignment(service); ok {
+			e.update.Assignments = append(e.update.Assignments, a)
+		} else {
+			e.update.RemovedAssignments = append(e.update.RemovedAssignments, service)
+		}
+	}
+}
+
+// assignment makes what is published under a service name. Where clusters
+// share it, each endpoint follows the worst of their verdicts.
+func (c *core) assignment(service string) (eds.Assignment, bool) {
+	a := eds.Assignment{Name: service}
+	sharing := c.services[service]
+	for _, name := range slices.Sorted(maps.Keys(sharing)) {
+		k := sharing[name]
+		message := k.source.Assignment
+		switch {
+		case message == nil:
+			continue
+		case a.Message == nil:
+			a.Message = message
+			a.IDs = make([][][]health.EndpointID, len(message.GetEndpoints()))
+			for i, group := range message.GetEndpoints() {
+				a.IDs[i] = make([][]health.EndpointID, len(group.GetLbEndpoints()))
+			}
+		case message != a.Message && !proto.Equal(message, a.Message):
+			continue // the sources' catalogue has no such two
+		}
+		for i, decides := range k.decides {
+			for j, index := range decides {
+				if index < 0 {
+					continue
+				}
+				if id, ok := c.table.ids[k.hashes[index]]; ok {
+					a.IDs[i][j] = append(a.IDs[i][j], id)
+				}
+			}
+		}
+	}
+	return a, a.Message != nil
+}
+
+// renamed gives sorted names after some came and some went.
+func renamed(names, came, went []string) []string {
+	if len(came)+len(went) == 0 {
+		return names
+	}
+	gone := make(map[string]bool, len(went))
+	for _, name := range went {
+		gone[name] = true
+	}
+	names = append(slices.DeleteFunc(names, func(name string) bool { return gone[name] }), came...)
+	slices.Sort(names)
+	return names
+}

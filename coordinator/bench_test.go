@@ -1,0 +1,112 @@
+package coordinator
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/api"
+	"hdsd/eds"
+	"hdsd/health"
+)
+
+// large is a lab of 100,000 endpoints in 1,000 clusters and 100 checkers, with
+// a real EDS server.
+func large(b *testing.B) (*lab, []*sourceCluster) {
+	l := newLab(b)
+	var clusters []*sourceCluster
+	for n := range 1000 {
+		addresses := make([]string, 100)
+		for i := range addresses {
+			addresses[i] = fmt.Sprintf("10.%d.%d.%d:80", n/250, n%250, i)
+		}
+		clusters = append(clusters, web(fmt.Sprintf("cluster-%04d", n), addresses...))
+	}
+	l.core.eds = eds.NewServer(eds.Options{})
+	for i := range 100 {
+		l.join(fmt.Sprintf("c%02d%c", i, 'a'+i%3))
+	}
+	return l, clusters
+}
+
+func BenchmarkFirstApply(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		l, clusters := large(b)
+		var first delivery
+		apply := l.intake.post
+		l.intake.post = func(d delivery) { first = d }
+		l.serve(clusters...)
+		b.StartTimer()
+		apply(first)
+		l.now = l.now.Add(settle)
+		l.core.tick(l.now)
+	}
+}
+
+func BenchmarkOneEndpointChanges(b *testing.B) {
+	l, clusters := large(b)
+	l.serve(clusters...)
+	l.pass(settle + report)
+	port := uint32(0)
+	apply := l.intake.post
+	var own time.Duration // the core's
+	l.intake.post = func(d delivery) { began := time.Now(); apply(d); own += time.Since(began) }
+	for b.Loop() {
+		port++
+		clusters[500] = remade(clusters[500])
+		e := clusters[500].Assignment.Endpoints[0].LbEndpoints[50].GetEndpoint()
+		e.HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{PortValue: port%1000 + 1}
+		l.say(clusters...)
+	}
+	b.ReportMetric(float64(own.Microseconds())/float64(b.N), "core-µs/op")
+}
+
+func BenchmarkOneClusterComesAndGoes(b *testing.B) {
+	l, clusters := large(b)
+	l.serve(clusters...)
+	l.pass(settle + report)
+	for b.Loop() {
+		l.now = l.now.Add(time.Second)
+		l.say(clusters[1:]...)
+		l.say(clusters...)
+	}
+}
+
+func BenchmarkReloadWithoutChange(b *testing.B) {
+	l, clusters := large(b)
+	l.serve(clusters...)
+	l.pass(settle + report)
+	for b.Loop() {
+		l.intake.restart(l.sets, newRules(proto.CloneOf(l.rules)))
+	}
+}
+
+func BenchmarkReportWithoutChange(b *testing.B) {
+	l, clusters := large(b)
+	l.serve(clusters...)
+	l.pass(settle + report)
+	for b.Loop() {
+		l.now = l.now.Add(time.Millisecond)
+		l.core.hear("c00a", nil, l.now)
+		l.core.tick(l.now)
+	}
+}
+
+func BenchmarkFindTheUnhealthyAmongAll(b *testing.B) {
+	l, clusters := large(b)
+	l.serve(clusters...)
+	l.pass(settle + report)
+	down := health.Unhealthy
+	steps := 0
+	for b.Loop() {
+		s := scan{query: api.EndpointQuery{Limit: 1000, Health: &down}}
+		for ; !s.finished; steps++ {
+			l.core.look(&s)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(steps), "µs/step")
+}

@@ -1,0 +1,350 @@
+package coordinator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"hdsd/api"
+	"hdsd/hds/specifier"
+	"hdsd/health"
+)
+
+// believed tells how many votes on an address count.
+func (l *lab) believed(cluster, address string) int {
+	l.t.Helper()
+	id, ok := l.core.table.ids[keyOf(cluster, address).Hash()]
+	if !ok {
+		l.t.Fatalf("%s %s is not checked", cluster, address)
+	}
+	count := 0
+	for _, o := range l.core.judge.Verdict(id).Observations {
+		if o.Disbelieved == "" {
+			count++
+		}
+	}
+	return count
+}
+
+// remade is a cluster as a source gives it that has read its file again.
+func remade(c *sourceCluster) *sourceCluster {
+	again := *c
+	again.Config, again.Assignment = proto.CloneOf(c.Config), proto.CloneOf(c.Assignment)
+	again.HealthChecks = again.Config.GetHealthChecks()
+	return &again
+}
+
+func TestAReloadThatChangesNothingDoesNothing(t *testing.T) {
+	web, db := web("web", one, two), web("db", three)
+	l := settled(t, web, db)
+	sent, order := maps.Clone(l.sent), len(l.order)
+	posted := 0
+	post := l.intake.post
+	l.intake.post = func(d delivery) { posted += len(d.changed); post(d) }
+	l.intake.restart(l.sets, newRules(l.rules))
+	if posted > 0 {
+		t.Errorf("%d clusters were prepared again", posted)
+	}
+	l.say(remade(web), remade(db)) // the same with other pointers
+	if posted != 2 {
+		t.Errorf("%d clusters were prepared again, want 2", posted)
+	}
+	l.pass(report)
+	if !maps.Equal(sent, l.sent) {
+		t.Errorf("specifiers sent: %v, before %v", l.sent, sent)
+	}
+	if n := l.believed("web", one); n != 3 {
+		t.Errorf("%d votes count afterwards, want 3", n)
+	}
+	if slices.Contains(l.order[order:], "appended") {
+		t.Error("verdicts changed")
+	}
+}
+
+// TestVotesStayWhereNothingNewIsSent changes what checkers are not told of: as
+// they are sent nothing, they do not report their votes again, which must not
+// be forgotten.
+func TestVotesStayWhereNothingNewIsSent(t *testing.T) {
+	cases := map[string]func(*sourceCluster){
+		"metadata": func(c *sourceCluster) {
+			c.Assignment.Endpoints[0].LbEndpoints[0].Metadata = &corev3.Metadata{FilterMetadata: map[string]*structpb.Struct{
+				"envoy.lb": {Fields: map[string]*structpb.Value{"version": structpb.NewStringValue("2")}},
+			}}
+		},
+		"hidden parts of the check": func(c *sourceCluster) {
+			c.HealthChecks[0].EventLogPath = "/var/log/checks"
+			c.HealthChecks[0].AlwaysLogHealthCheckFailures = true
+		},
+		"what was the default": func(c *sourceCluster) {
+			c.HealthChecks[0].NoTrafficInterval = durationpb.New(time.Second)
+		},
+		"balancing": func(c *sourceCluster) { c.Config.ConnectTimeout = durationpb.New(time.Second) },
+		"priority":  func(c *sourceCluster) { c.Assignment.Endpoints[0].Priority = 1 },
+	}
+	for name, edit := range cases {
+		t.Run(name, func(t *testing.T) {
+			first := web("web", one, two)
+			l := settled(t, first)
+			sent := maps.Clone(l.sent)
+			second := remade(first)
+			edit(second)
+			l.say(second)
+			l.pass(10 * time.Second)
+			if !maps.Equal(sent, l.sent) {
+				t.Fatalf("specifiers sent: %v, before %v: the case does not test what it should", l.sent, sent)
+			}
+			if n := l.believed("web", one); n != 3 {
+				t.Errorf("%d votes count afterwards, want 3", n)
+			}
+			l.truth[one] = health.Unhealthy
+			l.pass(2 * report)
+			l.wantPublished("web", one, health.Unhealthy)
+		})
+	}
+}
+
+func TestVotesOnAnEndpointThatIsCheckedOtherwiseAreNotBelievedAtOnce(t *testing.T) {
+	cases := map[string]func(*sourceCluster){
+		"path": func(c *sourceCluster) { c.HealthChecks[0].GetHttpHealthCheck().Path = "/other" },
+		"port": func(c *sourceCluster) {
+			c.Assignment.Endpoints[0].LbEndpoints[0].GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{PortValue: 81}
+		},
+	}
+	for name, edit := range cases {
+		t.Run(name, func(t *testing.T) {
+			first := web("web", one, two)
+			l := settled(t, first)
+			second := remade(first)
+			edit(second)
+			l.truth[one] = health.Unhealthy // until its first probe
+			l.say(second)
+			l.pass(2 * report)
+			l.wantPublished("web", one, health.Healthy)
+			delete(l.truth, one)
+			l.pass(5 * report)
+			l.wantPublished("web", one, health.Healthy)
+			if n := l.believed("web", one); n != 3 {
+				t.Errorf("%d votes count in the end, want 3", n)
+			}
+			l.wantTransitions(2)
+		})
+	}
+}
+
+func TestAChangeSendsSpecifiersOnlyToThoseItConcerns(t *testing.T) {
+	l := newLab(t)
+	l.rules.Assignment.Redundancy = 1
+	addresses := make([]string, 60)
+	for i := range addresses {
+		addresses[i] = fmt.Sprintf("10.0.1.%d:80", i+1)
+	}
+	first := web("web", addresses...)
+	l.serve(first)
+	for i := range 6 {
+		l.join(fmt.Sprintf("c%d%c", i, 'a'+i%3))
+	}
+	l.pass(settle + 5*time.Second)
+	sent, built := maps.Clone(l.sent), 0
+	l.core.hds = counting{l, &built}
+	second := remade(first)
+	second.Assignment.Endpoints[0].LbEndpoints[7].GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{PortValue: 81}
+	l.say(second)
+	for id := range l.checkers {
+		if want := slices.Contains(l.checking(addresses[7]), id); (l.sent[id] > sent[id]) != want {
+			t.Errorf("%s was sent %d specifiers, checks the endpoint: %v", id, l.sent[id]-sent[id], want)
+		}
+	}
+	if built != 1 {
+		t.Errorf("%d specifiers were built, want 1", built)
+	}
+}
+
+func TestAnEndpointOfASharedServiceNameIsAsHealthyAsTheWorstVerdict(t *testing.T) {
+	first, second := withPath("alive", "/alive", one, two), withPath("ready", "/ready", one, two)
+	for _, c := range []*sourceCluster{first, second} { // equal, but not the same pointer
+		c.ServiceName, c.Assignment.ClusterName = "app", "app"
+	}
+	l := settled(t, first, second)
+	l.wantPublished("app", one, health.Healthy)
+	for _, cluster := range []string{"alive", "ready"} {
+		id := l.core.table.ids[keyOf(cluster, one).Hash()]
+		for _, k := range l.checkers {
+			l.core.hear(k.ID, []health.Vote{{Endpoint: id, Status: health.Timeout}}, l.now)
+		}
+		l.core.tick(l.now)
+		l.wantPublished("app", one, health.Timeout)
+		l.wantPublished("app", two, health.Healthy)
+		for _, k := range l.checkers {
+			l.core.hear(k.ID, []health.Vote{{Endpoint: id, Status: health.Healthy}}, l.now)
+		}
+		l.core.tick(l.now)
+		l.wantPublished("app", one, health.Healthy)
+	}
+	l.say(second)
+	l.wantPublished("app", one, health.Healthy)
+	if n := len(l.assignments["app"].IDs[0][0]); n != 1 {
+		t.Errorf("%d verdicts decide after one cluster is gone, want 1", n)
+	}
+	l.say()
+	if l.assignments["app"].Message != nil {
+		t.Error("the service is still published after both clusters are gone")
+	}
+}
+
+func TestWhatIsThereTwiceIsCheckedOnce(t *testing.T) {
+	// The address in two spellings, and once with checking disabled.
+	c := web("web", "[2001:db8::1]:80", "[2001:DB8:0::1]:80", one, one, two)
+	disabled := lbEndpoint(two)
+	disabled.GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{DisableActiveHealthCheck: true}
+	c.Assignment.Endpoints[0].LbEndpoints = slices.Insert(c.Assignment.Endpoints[0].LbEndpoints, 0, disabled)
+	c.Assignment.Endpoints = append(c.Assignment.Endpoints, &endpointv3.LocalityLbEndpoints{
+		Locality: &corev3.Locality{Zone: "b"}, LbEndpoints: []*endpointv3.LbEndpoint{lbEndpoint(one)},
+	})
+	l := settled(t, c)
+	k := l.core.clusters["web"]
+	if len(k.entries) != 4 {
+		t.Errorf("listed are %+v, want four", k.entries)
+	}
+	for _, e := range k.entries {
+		if e.checked < 0 {
+			t.Errorf("%v is listed as not checked", e.key)
+		}
+	}
+	ids := l.assignments["web"].IDs
+	if len(ids[0][0]) != 0 {
+		t.Error("the endpoint whose check is disabled does not pass through")
+	}
+	if !slices.Equal(ids[0][1], ids[0][2]) || !slices.Equal(ids[0][3], ids[0][4]) || len(ids[0][4]) != 1 || len(ids[0][5]) != 1 {
+		t.Errorf("twins are decided by %v", ids[0])
+	}
+	if slices.Equal(ids[1][0], ids[0][3]) {
+		t.Error("the same address in another locality is not another endpoint")
+	}
+}
+
+func TestAddressesAreWrittenAsTheSpecifierPackageDoes(t *testing.T) {
+	odd := []*endpointv3.Endpoint{
+		{},
+		{Address: &corev3.Address{}},
+		{Address: &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: "/run/app.sock"}}}},
+		{Address: &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{}}}},
+		{Address: &corev3.Address{Address: &corev3.Address_EnvoyInternalAddress{EnvoyInternalAddress: &corev3.EnvoyInternalAddress{
+			AddressNameSpecifier: &corev3.EnvoyInternalAddress_ServerListenerName{ServerListenerName: "inner"},
+		}}}},
+		{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+			Address: "db.internal", PortSpecifier: &corev3.SocketAddress_NamedPort{NamedPort: "pg"},
+		}}}},
+		{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{Address: "2001:DB8::1"}}}},
+	}
+	c := web("web")
+	for _, e := range odd {
+		c.Assignment.Endpoints[0].LbEndpoints = append(c.Assignment.Endpoints[0].LbEndpoints,
+			&endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: e}})
+	}
+	c.Assignment.Endpoints[0].LbEndpoints = append(c.Assignment.Endpoints[0].LbEndpoints,
+		&endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_EndpointName{EndpointName: "named"}})
+	k := prepare(c, newRules(newLab(t).rules))
+	var listed, known []string
+	for _, e := range k.entries {
+		listed = append(listed, e.key.Address)
+		if e.checked < 0 && e.reason == "not checked: its active health check is disabled" {
+			t.Errorf("%s: its reason was not found", e.key.Address)
+		}
+	}
+	for _, q := range k.safe.Quarantined {
+		known = append(known, q.Address)
+	}
+	for _, e := range k.safe.Endpoints {
+		known = append(known, e.Key.Address)
+	}
+	slices.Sort(known)
+	if !slices.Equal(listed, known) {
+		t.Errorf("listed are\n%q\nthe specifier package has\n%q", listed, known)
+	}
+}
+
+// counting counts the specifiers that are built.
+type counting struct {
+	*lab
+	built *int
+}
+
+func (c counting) Assign(id string, s *specifier.Specifier) {
+	*c.built++
+	c.lab.Assign(id, s)
+}
+
+func TestAListOfEndpointsIsWholeHoweverManyStepsItTakes(t *testing.T) {
+	l := newLab(t)
+	var clusters []*sourceCluster
+	var want []health.Endpoint
+	for n, size := range []int{3, 0, scanStep + 5, 5, scanStep / 2, 1} {
+		addresses := make([]string, size)
+		for i := range addresses {
+			addresses[i] = fmt.Sprintf("10.%d.%d.%d:80", n, i/250, i%250)
+		}
+		clusters = append(clusters, web(fmt.Sprintf("c%d", n), addresses...))
+	}
+	l.serve(clusters...)
+	for _, name := range l.core.names {
+		for _, e := range l.core.clusters[name].entries {
+			want = append(want, e.key)
+		}
+	}
+	healthy := health.Healthy
+	for limit, enough := range map[int]int{7: 500, 10_000: len(want), 2 * len(want): len(want)} {
+		got, steps := l.endpoints(api.EndpointQuery{Limit: limit}, enough)
+		if len(got) < enough || !slices.Equal(got, want[:len(got)]) {
+			t.Errorf("by %d: %d endpoints in %d steps, want %d in order", limit, len(got), steps, enough)
+		}
+	}
+	if got, steps := l.endpoints(api.EndpointQuery{Limit: 10, Health: &healthy}, 1); len(got) > 0 || steps < 2 {
+		t.Errorf("%d endpoints are healthy, after %d steps", len(got), steps)
+	}
+	if got, _ := l.endpoints(api.EndpointQuery{Limit: 10, Address: want[len(want)-1].Address}, 1); !slices.Equal(got, want[len(want)-1:]) {
+		t.Errorf("by address: %v", got)
+	}
+	if got, _ := l.endpoints(api.EndpointQuery{Limit: 10, Cluster: "c3"}, 9); len(got) != 5 {
+		t.Errorf("by cluster: %v", got)
+	}
+	s := clusterScan{limit: 100}
+	steps := 0
+	for ; !s.finished; steps++ {
+		l.core.listClusters(&s)
+	}
+	if len(s.found) != 6 || s.more || steps < 2 {
+		t.Errorf("%d clusters in %d steps, more: %v", len(s.found), steps, s.more)
+	}
+}
+
+// endpoints reads pages until there are enough.
+func (l *lab) endpoints(q api.EndpointQuery, enough int) (found []health.Endpoint, steps int) {
+	for {
+		s := scan{query: q, cluster: q.Cluster}
+		if q.After != nil {
+			s.cluster, s.after = q.After.Cluster, q.After
+		}
+		for ; !s.finished; steps++ {
+			l.core.look(&s)
+			if s.cost > 2*scanStep {
+				l.t.Fatalf("a step looks at %d", s.cost)
+			}
+		}
+		for _, e := range s.found {
+			found = append(found, e.Endpoint)
+		}
+		if !s.more || len(found) >= enough {
+			return found, steps
+		}
+		last := found[len(found)-1]
+		q.After = &last
+	}
+}

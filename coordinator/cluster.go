@@ -1,0 +1,162 @@
+package coordinator
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strconv"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+
+	"hdsd/eds"
+	"hdsd/hds/specifier"
+	"hdsd/health"
+	"hdsd/source"
+)
+
+// cluster is a source's cluster made ready for every stage. It is not changed
+// once made.
+type cluster struct {
+	source     *source.Cluster
+	rules      *rules             // that it was prepared by
+	safe       *specifier.Cluster // what is checked; nil where nothing is
+	hashes     []health.Hash      // of safe.Endpoints
+	redundancy int
+	reach      *health.Reach
+	published  *clusterv3.Cluster // for CDS; nil for a lone assignment
+	entries    []entry            // every endpoint, by locality and address
+	decides    [][]int            // per locality and endpoint of the assignment: index in safe.Endpoints, or -1
+}
+
+// entry is one endpoint of a cluster, checked or not.
+type entry struct {
+	key     health.Endpoint
+	checked int    // index in safe.Endpoints; -1 where it is not
+	reason  string // why it is not checked
+}
+
+const notChecked = "not checked: the cluster has no health checks; give it some, or default_health_checks"
+
+// prepare decides what of a cluster is checked and what is published.
+func prepare(from *source.Cluster, r *rules) *cluster {
+	c := &cluster{source: from, rules: r}
+	c.redundancy, c.reach = r.of(from.Name)
+	reason := notChecked
+	switch {
+	case from.Quarantine != "":
+		reason = from.Quarantine
+	case len(from.HealthChecks) > 0:
+		c.safe = specifier.Translate(from.Name, from.Config, from.Assignment, from.HealthChecks, r.machines)
+		c.hashes = make([]health.Hash, len(c.safe.Endpoints))
+		for i := range c.hashes {
+			c.hashes[i] = c.safe.Endpoints[i].Key.Hash()
+		}
+	}
+	if from.Config != nil {
+		c.published = eds.PublishCluster(from.Config, c.checked())
+	}
+	c.place(reason)
+	return c
+}
+
+// follows tells whether other rules would prepare the cluster just the same.
+func (c *cluster) follows(r *rules) bool {
+	if c.rules == r {
+		return true
+	}
+	redundancy, reach := r.of(c.source.Name)
+	return redundancy == c.redundancy && reflect.DeepEqual(reach, c.reach) && reflect.DeepEqual(r.machines, c.rules.machines)
+}
+
+// checked tells whether anything of the cluster is checked.
+func (c *cluster) checked() bool { return c.safe != nil && len(c.safe.Endpoints) > 0 }
+
+// quarantined lists what ought to be checked and is not.
+func (c *cluster) quarantined() []specifier.Quarantined {
+	if c.source.Quarantine != "" {
+		return []specifier.Quarantined{{Reason: c.source.Quarantine}}
+	}
+	if c.safe == nil {
+		return nil
+	}
+	return c.safe.Quarantined
+}
+
+// place says which verdict decides each endpoint of the assignment, and lists
+// the endpoints in order, each once. An address that a locality holds twice is
+// checked once.
+func (c *cluster) place(reason string) {
+	at := map[[2]int]int{}
+	checked := map[health.Endpoint]int{}
+	why := map[string]string{}
+	if c.safe != nil {
+		for i, e := range c.safe.Endpoints {
+			at[[2]int{e.Locality, e.Index}] = i
+			checked[e.Key] = i
+		}
+		for _, q := range c.safe.Quarantined {
+			why[q.Address] = q.Reason
+		}
+		reason = firstOf(why[""], "not checked: its active health check is disabled")
+	}
+	for i, group := range c.source.Assignment.GetEndpoints() {
+		decides := make([]int, len(group.GetLbEndpoints()))
+		for j, e := range group.GetLbEndpoints() {
+			index, ok := at[[2]int{i, j}]
+			if ok {
+				decides[j] = index
+				c.entries = append(c.entries, entry{key: c.safe.Endpoints[index].Key, checked: index})
+				continue
+			}
+			key := health.Endpoint{Cluster: c.source.Name, Locality: localityOf(group.GetLocality()), Address: addressOf(e, i, j)}
+			if index, ok = checked[key]; ok && !e.GetEndpoint().GetHealthCheckConfig().GetDisableActiveHealthCheck() {
+				decides[j] = index // a twin; it is listed already
+				continue
+			}
+			decides[j] = -1
+			if !ok {
+				c.entries = append(c.entries, entry{key: key, checked: -1, reason: firstOf(why[key.Address], reason)})
+			}
+		}
+		c.decides = append(c.decides, decides)
+	}
+	slices.SortFunc(c.entries, func(a, b entry) int { return a.key.Compare(b.key) })
+	c.entries = slices.CompactFunc(c.entries, func(a, b entry) bool { return a.key == b.key })
+}
+
+// addressOf writes the address of an endpoint as the specifier package does,
+// for what it does not check too.
+func addressOf(e *endpointv3.LbEndpoint, locality, index int) string {
+	switch address := e.GetEndpoint().GetAddress().GetAddress().(type) {
+	case *corev3.Address_SocketAddress:
+		host := address.SocketAddress.GetAddress()
+		if parsed, err := netip.ParseAddr(host); err == nil {
+			host = parsed.String()
+		}
+		port := address.SocketAddress.GetNamedPort()
+		if port == "" {
+			port = strconv.FormatUint(uint64(address.SocketAddress.GetPortValue()), 10)
+		}
+		return net.JoinHostPort(host, port)
+	case *corev3.Address_Pipe:
+		if path := address.Pipe.GetPath(); path != "" {
+			return path
+		}
+	case *corev3.Address_EnvoyInternalAddress:
+		return "internal:" + address.EnvoyInternalAddress.GetServerListenerName()
+	}
+	return fmt.Sprintf("endpoints[%d].lb_endpoints[%d]", locality, index)
+}
+
+func firstOf(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}

@@ -1,0 +1,243 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/rs/zerolog"
+	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"hdsd/config"
+	"hdsd/eds"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/hds"
+	"hdsd/store"
+)
+
+// Options are what a Coordinator needs besides its configuration.
+type Options struct {
+	Log zerolog.Logger
+}
+
+// Coordinator is a whole hdsd.
+type Coordinator struct {
+	// Set once.
+	log      zerolog.Logger
+	store    *store.Store
+	hds      *hds.Server
+	eds      *eds.Server
+	core     *core
+	intake   *intake
+	servers  *servers
+	registry *prometheus.Registry
+	ready    atomic.Bool
+
+	mu      sync.Mutex       // guards what follows
+	started *configv1.Config // in force as far as only a restart changes it
+	config  *configv1.Config // the latest
+	sources *sources
+	phase   phase
+	running context.Context // of Run; nil before it
+	cancel  context.CancelFunc
+	ended   chan struct{} // closed when all is released
+}
+
+// phase is how far the one life of a Coordinator has come.
+type phase uint8
+
+const (
+	made phase = iota
+	running
+	closed
+)
+
+// ErrUsed says that a Coordinator was run or closed before.
+var ErrUsed = errors.New("this coordinator was run or closed before: make another one")
+
+// New opens the database, reads the sources and binds the addresses; nothing
+// is served before Run. What it gives must be run or closed.
+func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, err error) {
+	built := &Coordinator{log: o.Log, started: c, config: c, registry: prometheus.NewRegistry(), ended: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			_ = built.release() // err says more
+		}
+	}()
+	built.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if built.servers, err = listen(c, o.Log); err != nil {
+		return nil, err
+	}
+	built.store, err = store.Open(ctx, c.GetDataDir(), store.Options{
+		Retention: c.GetHistory().GetRetention().AsDuration(),
+		OnError:   func(err error) { o.Log.Error().Str("event", "history_trouble").Err(err).Msg("history") },
+	})
+	if err != nil {
+		return nil, err
+	}
+	if built.sources, err = openSources(c, nil, o.Log); err != nil {
+		return nil, err
+	}
+	if err = built.wire(); err != nil {
+		return nil, err
+	}
+	return built, built.register()
+}
+
+// wire makes the stages and joins them. What was stored is in place before the
+// first event.
+func (c *Coordinator) wire() error {
+	current, err := c.store.Current()
+	if err != nil {
+		return fmt.Errorf("reading the last known health: %w", err)
+	}
+	plan, err := c.store.Plan()
+	if err != nil {
+		return fmt.Errorf("reading the stored plan: %w", err)
+	}
+	c.eds = eds.NewServer(eds.Options{Identifier: c.started.GetNodeId(), Log: c.log, Metrics: c.registry})
+	c.core = newCore(timing{
+		report: c.started.GetReporting().GetInterval().AsDuration(),
+		grace:  c.started.GetAssignment().GetReconnectGrace().AsDuration(),
+		settle: c.started.GetAssignment().GetSettle().AsDuration(),
+	}, c.log, newMetrics(c.registry))
+	c.hds = hds.NewServer(hds.Options{
+		Interval: c.core.timing.report, MaxMessageBytes: int(c.started.GetLimits().GetMaxMessageBytes()),
+		Log: c.log, Registerer: c.registry,
+	}, c.core)
+	watchStore(c.registry, c.store)
+	c.core.hds, c.core.eds, c.core.history = c.hds, c.eds, c.store
+	c.core.resume(current, plan)
+	c.intake = newIntake(func(d delivery) { c.core.post(func() { c.core.apply(d, time.Now()) }) })
+	return nil
+}
+
+// release gives up what New took, where nothing is served.
+func (c *Coordinator) release() error {
+	if c.servers != nil {
+		c.servers.close()
+	}
+	if c.store == nil {
+		return nil
+	}
+	return c.store.Close()
+}
+
+// Close ends Run, if it was called, and waits for it; else it gives up what New
+// took. It may be called more than once.
+func (c *Coordinator) Close() error {
+	c.mu.Lock()
+	was := c.phase
+	c.phase = closed
+	if was == running {
+		c.cancel()
+	}
+	c.mu.Unlock()
+	if was == made {
+		defer close(c.ended)
+		return c.release()
+	}
+	<-c.ended
+	return nil
+}
+
+// GRPCAddress is where HDS, xDS and gRPC queries are served.
+func (c *Coordinator) GRPCAddress() string { return c.servers.grpcListener.Addr().String() }
+
+// HTTPAddress is where REST and metrics are served.
+func (c *Coordinator) HTTPAddress() string { return c.servers.httpListener.Addr().String() }
+
+// Run serves until ctx ends or Close is called, then drains and closes
+// everything. It gives an error when a server failed or the last group could
+// not be committed, and ErrUsed when it is called again.
+func (c *Coordinator) Run(ctx context.Context) error {
+	stopCore, err := c.start(ctx)
+	if err != nil {
+		return err
+	}
+	defer close(c.ended)
+	defer c.cancel()
+	failures := make(chan error, 2) // of two servers
+	wait := c.servers.serve(func(err error) { failures <- err })
+	c.readiness(true)
+	c.log.Info().Str("event", "serving").Str("grpc", c.GRPCAddress()).Str("http", c.HTTPAddress()).Msg("serving")
+	var failure error
+	select {
+	case <-c.running.Done():
+	case failure = <-failures:
+	}
+	began := time.Now()
+	c.readiness(false)
+	stopCore()
+	c.mu.Lock()
+	c.phase = closed
+	c.sources.stop()
+	c.mu.Unlock()
+	c.hds.Close()
+	c.eds.Close()
+	c.servers.stop()
+	wait()
+	if err := c.store.Close(); err != nil {
+		failure = errors.Join(failure, fmt.Errorf("committing the last changes: %w", err))
+	}
+	c.log.Info().Str("event", "stopped").Dur("took", time.Since(began)).Msg("stopped")
+	return failure
+}
+
+// start has the core work, with what the sources say and the last known health
+// in place, before anyone can ask.
+func (c *Coordinator) start(ctx context.Context) (stopCore func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.phase != made {
+		return nil, ErrUsed
+	}
+	c.phase = running
+	c.running, c.cancel = context.WithCancel(ctx)
+	stop := make(chan struct{})
+	var owned sync.WaitGroup
+	owned.Go(func() { c.core.run(stop) })
+	c.intake.restart(c.sources.sets, newRules(c.config))
+	// With an error, it is time to stop already.
+	_ = c.core.ask(c.running, func() { c.core.begin(time.Now()) })
+	c.sources.run(c.running, c.intake.take)
+	return func() { close(stop); owned.Wait() }, nil
+}
+
+func (c *Coordinator) readiness(ready bool) {
+	c.ready.Store(ready)
+	status := grpc_health_v1.HealthCheckResponse_NOT_SERVING
+	if ready {
+		status = grpc_health_v1.HealthCheckResponse_SERVING
+	}
+	c.servers.health.SetServingStatus("", status)
+}
+
+// Reload takes another configuration. What can change does; the names of the
+// fields that need a restart to take effect are given back, also those that an
+// earlier Reload named. With an error nothing changes.
+func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.phase == closed {
+		return nil, ErrUsed
+	}
+	_, needRestart = config.Changes(c.started, next)
+	opened, err := openSources(next, c.sources, c.log)
+	if err != nil {
+		return needRestart, err
+	}
+	c.sources.stop()
+	c.config, c.sources = next, opened
+	c.store.SetRetention(next.GetHistory().GetRetention().AsDuration())
+	if c.phase == running {
+		c.intake.restart(opened.sets, newRules(next))
+		c.sources.run(c.running, c.intake.take)
+	}
+	return needRestart, nil
+}

@@ -1,0 +1,363 @@
+package coordinator
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	"hdsd/health"
+)
+
+const (
+	one   = "10.0.0.1:80"
+	two   = "10.0.0.2:80"
+	three = "10.0.0.3:80"
+)
+
+func TestAFirstStartWaitsForCheckersThenSpreadsTheChecks(t *testing.T) {
+	l := newLab(t)
+	l.rules.Verdict.InitialHealth = corev3.HealthStatus_UNHEALTHY
+	l.serve(web("web", one, two))
+	l.wantPublished("web", one, health.Unhealthy)
+	l.join("ca")
+	l.pass(settle - report)
+	if who := l.checking(one); who != nil {
+		t.Errorf("%v check before the time to settle has passed", who)
+	}
+	l.join("cb", "cc")
+	l.pass(settle)
+	if who := l.checking(one); len(who) != 3 {
+		t.Errorf("%v check after settling, want three", who)
+	}
+	l.pass(10 * time.Second)
+	l.wantPublished("web", one, health.Healthy)
+	l.wantTransitions(2)
+	if from := l.transitions[0].From; from != health.Unknown {
+		t.Errorf("the first transition is from %v, want UNKNOWN", from)
+	}
+}
+
+func TestVerdictsArePublishedBeforeTheyAreRecorded(t *testing.T) {
+	l := settled(t, web("web", one))
+	l.truth[one] = health.Unhealthy
+	l.order = nil
+	l.pass(10 * time.Second)
+	l.wantPublished("web", one, health.Unhealthy)
+	if want := []string{"published", "appended"}; !slices.Equal(l.order, want) {
+		t.Errorf("effects in the order %v, want %v", l.order, want)
+	}
+	if last := l.transitions[len(l.transitions)-1]; last.To != health.Unhealthy || len(last.Observations) != 3 || last.Endpoint.Address != one {
+		t.Errorf("recorded %+v", last)
+	}
+}
+
+// settled is a lab with three checkers in three zones that know everything.
+func settled(t testing.TB, clusters ...*sourceCluster) *lab {
+	l := newLab(t)
+	l.serve(clusters...)
+	l.join("ca", "cb", "cc")
+	l.pass(settle + 10*time.Second)
+	return l
+}
+
+func TestARestartMovesNothingAndFlapsNothing(t *testing.T) {
+	l := newLab(t)
+	l.truth[two] = health.Unhealthy
+	l.serve(web("web", one, two, three))
+	names := []string{"ca", "cb", "cc", "da", "db", "dc"}
+	l.join(names...)
+	l.pass(settle + 10*time.Second)
+	l.wantPublished("web", two, health.Unhealthy)
+	l.wantTransitions(3)
+	before := map[string][]string{}
+	for _, address := range []string{one, two, three} {
+		before[address] = l.checking(address)
+	}
+
+	l.restart()
+	l.serve(web("web", one, two, three))
+	l.wantPublished("web", one, health.Healthy)
+	l.wantPublished("web", two, health.Unhealthy)
+	slices.Reverse(names)
+	for _, name := range names { // one after the other, while some report already
+		l.join(name)
+		l.pass(report / 2)
+		l.wantPublished("web", two, health.Unhealthy)
+	}
+	l.pass(20 * time.Second)
+	for address, want := range before {
+		if who := l.checking(address); !slices.Equal(who, want) {
+			t.Errorf("%s is checked by %v after the restart, by %v before", address, who, want)
+		}
+	}
+	l.wantTransitions(3)
+}
+
+func TestAStoredPlanWhoseCheckersNeverReturn(t *testing.T) {
+	l := settled(t, web("web", one))
+	l.restart()
+	l.serve(web("web", one))
+	if found := l.core.connected(); found != 0 || len(l.core.checkers) != 3 {
+		t.Errorf("%d connected of %d known, want 0 of 3", found, len(l.core.checkers))
+	}
+	l.join("xa", "xb")
+	l.pass(settle - report)
+	if who := l.checking(one); who != nil {
+		t.Errorf("%v took over before the time to settle had passed", who)
+	}
+	l.pass(2 * report)
+	if who := l.checking(one); !slices.Equal(who, []string{"xa", "xb"}) {
+		t.Errorf("%v check, want xa and xb", who)
+	}
+	if len(l.core.checkers) != 2 || len(l.plan) != 2 || l.plan["ca"] != nil {
+		t.Errorf("known are %v, stored is %v", l.core.checkers, l.plan)
+	}
+	l.pass(20 * time.Second)
+	l.wantTransitions(1) // the one before the restart
+}
+
+func TestTheTimeToSettleBeginsWhenHdsdServes(t *testing.T) {
+	l := settled(t, web("web", one))
+	l.restart()
+	l.intake.restart(l.sets, newRules(l.rules)) // takes long
+	l.now = l.now.Add(time.Minute)
+	l.core.tick(l.now)
+	if len(l.core.checkers) != 3 {
+		t.Error("seats were given up before anyone could come back")
+	}
+	l.core.begin(l.now)
+	l.join("ca", "cb", "cc")
+	l.pass(settle + 10*time.Second)
+	l.wantTransitions(1)
+}
+
+func TestACheckerLostWhileSettlingKeepsItsSeatThatLong(t *testing.T) {
+	l := settled(t, web("web", one))
+	l.restart()
+	l.core.timing.grace = 0
+	l.serve(web("web", one))
+	l.join("ca", "cb", "cc")
+	l.lose("cb")
+	l.pass(settle - report)
+	if _, kept := l.core.checkers["cb"]; !kept || l.plan["cb"] == nil {
+		t.Error("the seat was given up before the time to settle had passed")
+	}
+	l.pass(2 * report)
+	if _, kept := l.core.checkers["cb"]; kept || l.plan["cb"] != nil {
+		t.Error("the seat is kept for ever")
+	}
+}
+
+func TestALostCheckerIsReplacedOnlyWhenItsSeatIsGivenUp(t *testing.T) {
+	l := settled(t, web("web", one))
+	l.join("da", "db", "dc")
+	l.pass(10 * time.Second)
+	gone := l.checking(one)[0]
+	l.lose(gone)
+	l.pass(grace - report)
+	if who := l.checking(one); len(who) != 2 {
+		t.Errorf("%v check while %s's seat is kept", who, gone)
+	}
+	sent := l.sent[l.checking(one)[0]]
+	l.join(gone)
+	l.pass(10 * time.Second)
+	if who := l.checking(one); len(who) != 3 || !slices.Contains(who, gone) {
+		t.Errorf("%v check after %s is back", who, gone)
+	}
+	if now := l.sent[l.checking(one)[1]]; now > sent+1 {
+		t.Errorf("others were sent %d specifiers", now-sent)
+	}
+	l.lose(gone)
+	l.pass(grace + report)
+	if who := l.checking(one); len(who) != 3 || slices.Contains(who, gone) {
+		t.Errorf("%v check after %s's seat is given up", who, gone)
+	}
+	l.pass(10 * time.Second)
+	l.wantTransitions(1)
+	if l.core.checkers[gone] != nil || l.plan[gone] != nil {
+		t.Errorf("%s is still known", gone)
+	}
+}
+
+func TestTwoCheckersLostGetASubstituteAtOnce(t *testing.T) {
+	l := settled(t, web("web", one))
+	l.join("da")
+	l.pass(2 * time.Second)
+	all := l.checking(one)
+	l.lose(all[0])
+	l.lose(all[1])
+	if who := l.checking(one); len(who) != 2 {
+		t.Errorf("%v check right after two of three were lost", who)
+	}
+	l.join(all[0])
+	l.join(all[1])
+	if who := l.checking(one); !slices.Equal(who, all) {
+		t.Errorf("%v check after the lost are back, want %v", who, all)
+	}
+}
+
+func TestACheckerThatReturnsWithOtherAbilities(t *testing.T) {
+	l := settled(t, web("web", one))
+	l.lose("cb")
+	l.connect(health.Checker{ID: "cb", Abilities: health.Abilities{health.TCP: {}}})
+	if who := l.checking(one); slices.Contains(who, "cb") {
+		t.Errorf("%v check by HTTP, though cb no longer can", who)
+	}
+	l.truth[one] = health.Unhealthy
+	l.pass(10 * time.Second)
+	l.wantPublished("web", one, health.Unhealthy)
+}
+
+func TestClustersComeChangeAndGo(t *testing.T) {
+	l := settled(t, web("web", one))
+	l.truth[two] = health.Unhealthy
+	l.say(web("web", one, two), web("db", three))
+	l.wantPublished("web", one, health.Healthy) // not for a moment otherwise
+	l.pass(10 * time.Second)
+	l.wantPublished("web", two, health.Unhealthy)
+	l.wantPublished("db", three, health.Healthy)
+	if !slices.Equal(l.core.names, []string{"db", "web"}) || !slices.Equal(l.remembered, []string{"web", "db"}) {
+		t.Errorf("known are %v, remembered %v", l.core.names, l.remembered)
+	}
+	l.say(web("db", three)) // web is gone
+	if l.assignments["web"].Message != nil || l.clusters["web"] != nil {
+		t.Error("web is still published")
+	}
+	if who := l.checking(one); who != nil {
+		t.Errorf("%v still check what is gone", who)
+	}
+	l.pass(report)
+	l.say(web("base", three)) // renamed
+	l.pass(10 * time.Second)
+	l.wantPublished("base", three, health.Healthy)
+	if l.assignments["db"].Message != nil || !slices.Equal(l.core.names, []string{"base"}) {
+		t.Errorf("after db became base, known are %v", l.core.names)
+	}
+}
+
+func TestTheIdOfAnEndpointThatIsGoneStartsCleanAgain(t *testing.T) {
+	l := settled(t, web("web", one))
+	l.truth[one] = health.Unhealthy
+	l.pass(10 * time.Second)
+	id := l.core.table.ids[keyOf("web", one).Hash()]
+	l.wantPublished("web", one, health.Unhealthy)
+	l.say()
+	l.pass(idRest / 2)
+	l.say(web("web", two))
+	if young := l.core.table.ids[keyOf("web", two).Hash()]; young == id {
+		t.Error("an id is used again before its rest is over")
+	}
+	l.pass(idRest)
+	l.say(web("web", two, three))
+	if got := l.core.table.ids[keyOf("web", three).Hash()]; got != id {
+		t.Fatalf("the id is %d, want %d again", got, id)
+	}
+	l.wantPublished("web", three, health.Unknown)
+	if verdict := l.core.judge.Verdict(id); verdict.Status != health.Unknown || len(verdict.Observations) > 0 {
+		t.Errorf("the successor begins with %+v", verdict)
+	}
+	l.pass(10 * time.Second)
+	l.wantPublished("web", three, health.Healthy)
+}
+
+func TestAnotherInitialHealthHoldsForWhatHasNoVerdict(t *testing.T) {
+	l := settled(t, web("web", one))
+	l.truth[two] = health.Unknown // nobody says anything of it
+	l.say(web("web", one, two))
+	l.pass(report)
+	l.wantPublished("web", two, health.Unknown)
+	l.rules.Verdict.InitialHealth = corev3.HealthStatus_UNHEALTHY
+	l.intake.restart([]*sourceSet{{Source: "local", Clusters: []*sourceCluster{web("web", one, two)}}}, newRules(l.rules))
+	l.wantPublished("web", one, health.Healthy)
+	l.wantPublished("web", two, health.Unhealthy)
+}
+
+func TestTheStoreMayForgetOnlyWhatIsNotThere(t *testing.T) {
+	l := newLab(t)
+	unchecked := web("plain", three)
+	unchecked.HealthChecks = nil
+	l.serve(web("web", one), unchecked)
+	l.pass(settle - report)
+	if l.forget != nil {
+		t.Error("forgetting before the start is over")
+	}
+	l.pass(2 * report)
+	if l.forget == nil {
+		t.Fatal("the store is never told to forget")
+	}
+	for key, want := range map[health.Endpoint]bool{
+		keyOf("web", one): true, keyOf("plain", three): true, keyOf("web", two): false,
+	} {
+		if l.forget(key.Hash()) != want {
+			t.Errorf("%v: known is %v", key, !want)
+		}
+	}
+	l.say(web("web", two))
+	l.pass(forgetEvery)
+	if !l.forget(keyOf("web", two).Hash()) || l.forget(keyOf("web", one).Hash()) {
+		t.Error("what is known is not brought up to date")
+	}
+}
+
+func TestPoliciesGiveRedundancyAndReach(t *testing.T) {
+	l := newLab(t)
+	l.rules.Policies = policiesOf("pay-*", 1, "b")
+	l.serve(web("web", one), web("pay-eu", two))
+	l.join("ca", "cb", "cc")
+	l.pass(settle + report)
+	if who := l.checking(two); !slices.Equal(who, []string{"cb"}) {
+		t.Errorf("pay-eu is checked by %v, want cb", who)
+	}
+	if who := l.checking(one); len(who) != 3 {
+		t.Errorf("web is checked by %v, want all", who)
+	}
+	before := l.core.clusters["web"]
+	l.rules.Policies = policiesOf("pay-*", 2, "")
+	l.intake.restart([]*sourceSet{{Source: "local", Clusters: l.sets[0].Clusters}}, newRules(l.rules))
+	if who := l.checking(two); len(who) != 2 || !slices.Contains(who, "cb") {
+		t.Errorf("pay-eu is checked by %v after its policy changed", who)
+	}
+	if l.core.clusters["web"] != before {
+		t.Error("web was looked at again, though nothing of it changed")
+	}
+}
+
+func TestWhatIsNotCheckedSaysWhy(t *testing.T) {
+	l := newLab(t)
+	hostname := web("mixed", one)
+	hostname.Assignment.Endpoints[0].LbEndpoints = append(hostname.Assignment.Endpoints[0].LbEndpoints, lbEndpoint("db.internal:5432"))
+	broken := web("broken", two)
+	broken.Quarantine = "cannot be read"
+	plain := web("plain", three)
+	plain.HealthChecks = nil
+	l.serve(hostname, broken, plain)
+	l.connect(health.Checker{ID: "tcp-only", Abilities: health.Abilities{health.TCP: {}}})
+	l.pass(settle + report)
+	describe := func(name string) string {
+		var out []string
+		found := l.core.describe(l.core.clusters[name])
+		for _, q := range found.Quarantined {
+			out = append(out, q.Address+": "+q.Reason)
+		}
+		return strings.Join(out, "\n")
+	}
+	if got := describe("mixed"); !strings.Contains(got, "db.internal:5432: ") || !strings.Contains(got, one+": not checked: of the checkers, 1 of them connected, none is able to: it takes HTTP") {
+		t.Errorf("mixed: %s", got)
+	}
+	if got := describe("broken"); got != ": cannot be read" {
+		t.Errorf("broken: %s", got)
+	}
+	if got := describe("plain"); got != "" || l.core.clusters["plain"].checked() {
+		t.Errorf("plain: %s", got)
+	}
+	l.join("ca")
+	l.pass(10 * time.Second)
+	if got := describe("mixed"); strings.Contains(got, one) {
+		t.Errorf("mixed, once a checker is able: %s", got)
+	}
+	l.wantPublished("mixed", one, health.Healthy)
+	l.wantPublished("mixed", "db.internal:5432", health.Unknown)
+}

@@ -1,0 +1,45 @@
+// Package coordinator joins the stages to one program: it wires sources,
+// assignment, HDS, verdicts, history, EDS and queries, and owns the life cycle
+// and the order of effects. It can be embedded: New opens the database and
+// reads the sources, Run serves until its context ends or Close is called,
+// Reload takes another configuration. A Coordinator runs once.
+//
+// # Who owns what
+//
+// One goroutine, the core, owns all judgement: the plan, the votes, the
+// verdicts and the tables of endpoints and checkers. Everyone else posts
+// events to its bounded mailbox: the sources hand over prepared clusters, HDS
+// streams hand over changed votes (and wait when the mailbox is full, which
+// stops their reading and so the checker's sending), queries ask for a copy of
+// what they show, a bounded step at a time. The expensive part of a change of
+// clusters (deciding what is safe to send, and what of it differs from what was
+// sent before) is done before it is posted, by the source's goroutine, under
+// the intake's lock.
+//
+// A change costs what changed: a cluster that is the same under the same rules
+// is not looked at, and a checker's specifier is built again only when
+// something in it changed. Pairs of endpoint and checker begin anew exactly
+// where what the checker is sent of the endpoint differs: only then does it
+// take the endpoint for another, and only then are all votes reported again.
+//
+// # Order of effects
+//
+// A verdict is published to EDS first and then handed to the store's writer;
+// publishing never waits for the disk. Queries of history read committed state
+// only, so what one has shown survives kill -9. At a start the last known
+// health is published before the servers listen, and the stored plan is
+// resumed: nothing changes because hdsd restarted. The time to settle begins
+// when the servers listen; until it ends no seat is given up.
+//
+// # Log and metrics
+//
+// The log has one line for each change of health, but at most 100 a second, and
+// then one that counts those left out: the history has them all. No metric is
+// labelled by what a peer can make up.
+//
+// # Stopping
+//
+// Readiness goes off, the core stops judging, streams end with UNAVAILABLE,
+// the store commits its last group. Run and Close return when every goroutine
+// is gone.
+package coordinator

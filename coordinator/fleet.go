@@ -1,0 +1,177 @@
+package coordinator
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"hdsd/assign"
+	"hdsd/hds/specifier"
+	"hdsd/health"
+)
+
+// The sink of the HDS server: what checkers do becomes events of the core.
+
+// Connected has a checker take (or resume) its seat. It waits until that is
+// done, so that nothing made for the checker's stream before is sent on the
+// new one.
+func (c *core) Connected(k health.Checker) {
+	// The only error is that hdsd stops.
+	_ = c.ask(context.Background(), func() { c.join(k, time.Now()) })
+}
+
+// Disconnected keeps a lost checker's seat for the grace period.
+func (c *core) Disconnected(id string) {
+	c.post(func() { c.lose(id, time.Now()) })
+}
+
+// Reported takes changed votes.
+func (c *core) Reported(id string, votes []health.Vote) {
+	c.post(func() { c.hear(id, votes, time.Now()) })
+}
+
+func (c *core) hear(id string, votes []health.Vote, now time.Time) {
+	c.publish(now, c.judge.Report(now, id, votes))
+}
+
+func (c *core) join(k health.Checker, now time.Time) {
+	known := c.checkers[k.ID]
+	if known == nil {
+		known = &checker{}
+		c.checkers[k.ID] = known
+	}
+	known.Checker, known.connected = k, true
+	delete(c.absent, k.ID)
+	c.log.Info().Str("event", "checker_connected").Str("checker", k.ID).Str("version", k.Version).
+		Str("zone", k.Locality.Zone).Msg("checker connected")
+	c.judge.Connected(now, k)
+	c.follow(now, assign.Change{Join: []health.Checker{k}}, map[string]bool{k.ID: true})
+	c.metrics.fleet(c)
+}
+
+func (c *core) lose(id string, now time.Time) {
+	known := c.checkers[id]
+	if known == nil || !known.connected {
+		return
+	}
+	known.connected = false
+	c.absent[id] = now.Add(c.timing.grace)
+	if c.settling && c.absent[id].Before(c.settleAt) {
+		c.absent[id] = c.settleAt
+	}
+	c.log.Warn().Str("event", "checker_lost").Str("checker", id).Dur("grace", c.timing.grace).
+		Msg("checker lost; its seat is kept for the grace period")
+	c.judge.Lost(id)
+	c.follow(now, assign.Change{Lost: []string{id}}, map[string]bool{})
+	c.metrics.fleet(c)
+}
+
+// begin lets the time to settle begin. Checkers of the stored plan have until
+// its end to come back.
+func (c *core) begin(now time.Time) {
+	c.settleAt = now.Add(c.timing.settle)
+	for id := range c.absent {
+		c.absent[id] = c.settleAt
+	}
+}
+
+// settle ends settling when its time has come, and tells whether it did.
+func (c *core) settle(now time.Time) bool {
+	if !c.settling || c.settleAt.IsZero() || now.Before(c.settleAt) {
+		return false
+	}
+	c.settling, c.last = false, nil
+	c.forgetAt = now
+	return true
+}
+
+// seatsNamed is how many checkers one line of the log names.
+const seatsNamed = 10
+
+// giveUpSeats moves what checkers had that did not come back in time. When the
+// time to settle after a start has just ended, the plan may move from now on
+// in any case.
+func (c *core) giveUpSeats(now time.Time, settled bool) {
+	var gone []string
+	for id, at := range c.absent {
+		if !at.IsZero() && !now.Before(at) {
+			gone = append(gone, id)
+			delete(c.absent, id)
+			delete(c.checkers, id)
+		}
+	}
+	if len(gone) == 0 && !settled {
+		return
+	}
+	if len(gone) > 0 {
+		slices.Sort(gone)
+		c.log.Warn().Str("event", "seats_given_up").Int("count", len(gone)).
+			Strs("checkers", gone[:min(len(gone), seatsNamed)]).
+			Msg("checkers did not come back in time; others take over")
+	}
+	c.follow(now, assign.Change{Leave: gone}, map[string]bool{})
+	c.metrics.fleet(c)
+}
+
+// follow changes the plan and has the change take effect. The specifiers of
+// the checkers in rebuild are made again in any case.
+func (c *core) follow(now time.Time, change assign.Change, rebuild map[string]bool) {
+	change.Settling = c.settling
+	diff := c.planner.Apply(change)
+	moved := 0
+	for _, move := range diff.Moves {
+		rebuild[move.Checker] = true
+		moved += len(move.Add) + len(move.Remove)
+		for _, id := range move.Remove {
+			c.judge.Unassign(now, id, move.Checker)
+		}
+		for _, id := range move.Add {
+			c.judge.Assign(now, id, move.Checker)
+		}
+	}
+	for _, u := range diff.Uncheckable {
+		c.stranded[u.Endpoint] = struct{}{}
+	}
+	for _, id := range diff.Checkable {
+		delete(c.stranded, id)
+	}
+	c.metrics.moves.Add(float64(moved))
+	for id := range rebuild {
+		c.instruct(id)
+	}
+	c.savePlan(rebuild, change.Leave)
+}
+
+// savePlan stores the rows of the checkers that changed.
+func (c *core) savePlan(changed map[string]bool, left []string) {
+	if len(changed) == 0 && len(left) == 0 {
+		return
+	}
+	plan := map[string][]health.Hash{}
+	if len(changed) > 0 { // of none, Plan would give all
+		plan = c.planner.Plan(slices.Collect(maps.Keys(changed))...)
+	}
+	for _, id := range left {
+		plan[id] = nil
+	}
+	c.history.SavePlan(plan)
+}
+
+// instruct gives a checker what it has to check now.
+func (c *core) instruct(id string) {
+	known := c.checkers[id]
+	if known == nil {
+		return
+	}
+	known.assigned = c.planner.Load(id)
+	if !known.connected {
+		return
+	}
+	items := make([]specifier.Item, 0, known.assigned)
+	for endpoint := range c.planner.Endpoints(id) {
+		row := &c.table.rows[endpoint]
+		items = append(items, specifier.Item{Cluster: row.cluster.safe, Endpoint: row.index, ID: endpoint})
+	}
+	c.hds.Assign(id, specifier.Build(items, c.timing.report))
+}

@@ -1,0 +1,338 @@
+package coordinator
+
+import (
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/zerolog"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"hdsd/eds"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/hds/specifier"
+	"hdsd/health"
+	"hdsd/source"
+)
+
+const (
+	report = time.Second
+	grace  = 5 * time.Second
+	settle = 3 * time.Second
+)
+
+// lab is a core that the test drives, with fakes of the stages around it and
+// a clock of its own.
+type lab struct {
+	t      testing.TB
+	now    time.Time
+	core   *core
+	intake *intake
+	sets   []*source.Set
+	rules  *configv1.Config
+
+	truth    map[string]health.Status // by address; what checkers find
+	checkers map[string]*fakeChecker
+	sent     map[string]int // specifiers that differ from the one before, by checker
+
+	health      map[health.EndpointID]health.Status
+	assignments map[string]eds.Assignment
+	clusters    map[string]*clusterv3.Cluster
+
+	transitions []health.Transition
+	plan        map[string][]health.Hash
+	remembered  []string
+	forget      func(health.Hash) bool
+	order       []string // of effects
+}
+
+// fakeChecker is a connected checker with its stream, as hds has it: votes are
+// told when they change, and all of them after a specifier that was sent.
+type fakeChecker struct {
+	health.Checker
+	spec  *specifier.Specifier
+	fresh bool // nothing was reported on spec
+	said  map[health.EndpointID]health.Status
+	blind map[string]health.Status // sees this instead of the truth
+}
+
+func newLab(t testing.TB) *lab {
+	l := &lab{
+		t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		rules:  &configv1.Config{Assignment: &configv1.Assignment{Redundancy: 3}, Verdict: &configv1.Verdict{}, Checkers: &configv1.Checkers{}},
+		truth:  map[string]health.Status{},
+		health: map[health.EndpointID]health.Status{}, assignments: map[string]eds.Assignment{}, clusters: map[string]*clusterv3.Cluster{},
+		plan: map[string][]health.Hash{},
+	}
+	l.start(nil)
+	return l
+}
+
+// start makes a new core that goes on with what was stored.
+func (l *lab) start(last map[health.Hash]health.Verdict) {
+	l.checkers, l.sent = map[string]*fakeChecker{}, map[string]int{}
+	l.health, l.assignments, l.clusters = map[health.EndpointID]health.Status{}, map[string]eds.Assignment{}, map[string]*clusterv3.Cluster{}
+	c := newCore(timing{report: report, grace: grace, settle: settle}, zerolog.Nop(), newMetrics(prometheus.NewRegistry()))
+	c.hds, c.eds, c.history = l, l, l
+	c.resume(last, maps.Clone(l.plan))
+	l.core = c
+	l.intake = newIntake(func(d delivery) { c.apply(d, l.now) })
+}
+
+// serve has the sources say these clusters, and the time to settle begin.
+func (l *lab) serve(clusters ...*source.Cluster) {
+	l.sets = []*source.Set{{Source: "local", Clusters: clusters}}
+	l.intake.restart(l.sets, newRules(l.rules))
+	l.core.begin(l.now)
+}
+
+// say has the source say other clusters.
+func (l *lab) say(clusters ...*source.Cluster) {
+	l.intake.take(&source.Set{Source: "local", Clusters: clusters})
+}
+
+// restart is what happens at a restart of the process. Clusters follow with
+// serve.
+func (l *lab) restart() {
+	last := map[health.Hash]health.Verdict{}
+	for _, t := range l.transitions {
+		last[t.Endpoint.Hash()] = health.Verdict{Status: t.To, Since: t.Time}
+	}
+	l.start(last)
+}
+
+// pass lets time go by: checkers report, the core ticks.
+func (l *lab) pass(d time.Duration) {
+	for end := l.now.Add(d); l.now.Before(end); {
+		l.now = l.now.Add(report / 2)
+		for _, id := range slices.Sorted(maps.Keys(l.checkers)) {
+			l.report(id)
+		}
+		l.core.tick(l.now)
+	}
+}
+
+// join connects checkers, each in the zone of its name's last letter.
+func (l *lab) join(ids ...string) {
+	for _, id := range ids {
+		l.connect(health.Checker{
+			ID: id, Version: "envoy/1.40.0", Locality: health.Locality{Region: "eu", Zone: id[len(id)-1:]},
+			Abilities: health.Abilities{health.HTTP: {}, health.TCP: {}},
+		})
+	}
+}
+
+func (l *lab) connect(c health.Checker) {
+	l.checkers[c.ID] = &fakeChecker{Checker: c, said: map[health.EndpointID]health.Status{}}
+	l.core.join(c, l.now)
+}
+
+func (l *lab) lose(id string) {
+	delete(l.checkers, id)
+	l.core.lose(id, l.now)
+}
+
+func (l *lab) report(id string) {
+	k := l.checkers[id]
+	if k.spec == nil {
+		return
+	}
+	var votes []health.Vote
+	for i, endpoint := range k.spec.Order {
+		status := health.Healthy
+		if found, ok := l.truth[k.spec.Addresses[i]]; ok {
+			status = found
+		}
+		if seen, ok := k.blind[k.spec.Addresses[i]]; ok {
+			status = seen
+		}
+		if before, ok := k.said[endpoint]; k.fresh || !ok || before != status {
+			votes = append(votes, health.Vote{Endpoint: endpoint, Status: status})
+		}
+		k.said[endpoint] = status
+	}
+	k.fresh = false
+	l.core.hear(id, votes, l.now)
+}
+
+// Assign implements checkerServer.
+func (l *lab) Assign(id string, s *specifier.Specifier) {
+	k := l.checkers[id]
+	if k == nil {
+		l.t.Errorf("a specifier for %s, which is not connected", id)
+		return
+	}
+	if k.spec != nil && proto.Equal(k.spec.Message, s.Message) && slices.Equal(k.spec.Order, s.Order) {
+		return
+	}
+	k.spec, k.fresh = s, true
+	l.sent[id]++
+}
+
+// Update implements resourceServer.
+func (l *lab) Update(u eds.Update) {
+	for _, a := range u.Assignments {
+		l.assignments[a.Name] = a
+	}
+	for _, name := range u.RemovedAssignments {
+		delete(l.assignments, name)
+	}
+	for _, c := range u.Clusters {
+		l.clusters[c.GetName()] = c
+	}
+	for _, name := range u.RemovedClusters {
+		delete(l.clusters, name)
+	}
+}
+
+// SetHealth implements resourceServer.
+func (l *lab) SetHealth(all []eds.Health) {
+	for _, h := range all {
+		l.health[h.ID] = h.Status
+	}
+	l.order = append(l.order, "published")
+}
+
+// Append implements historian.
+func (l *lab) Append(all []health.Transition) {
+	l.transitions = append(l.transitions, all...)
+	l.order = append(l.order, "appended")
+}
+
+// SavePlan implements historian.
+func (l *lab) SavePlan(changed map[string][]health.Hash) {
+	for id, hashes := range changed {
+		if hashes == nil {
+			delete(l.plan, id)
+		} else {
+			l.plan[id] = hashes
+		}
+	}
+}
+
+// RememberClusters implements historian.
+func (l *lab) RememberClusters(names []string) { l.remembered = append(l.remembered, names...) }
+
+// Forget implements historian.
+func (l *lab) Forget(known func(health.Hash) bool) { l.forget = known }
+
+// published is what an address of a service is published as.
+func (l *lab) published(service, address string) health.Status {
+	l.t.Helper()
+	a, ok := l.assignments[service]
+	if !ok {
+		l.t.Fatalf("no assignment %q is published", service)
+	}
+	for i, group := range a.Message.GetEndpoints() {
+		for j, e := range group.GetLbEndpoints() {
+			if addressOf(e, i, j) != address {
+				continue
+			}
+			if len(a.IDs[i][j]) == 0 {
+				return health.Status(e.GetHealthStatus())
+			}
+			worst := l.health[a.IDs[i][j][0]]
+			for _, id := range a.IDs[i][j] {
+				worst = health.Worse(worst, l.health[id])
+			}
+			return worst
+		}
+	}
+	l.t.Fatalf("%s has no %s", service, address)
+	return 0
+}
+
+func (l *lab) wantPublished(service, address string, want health.Status) {
+	l.t.Helper()
+	if got := l.published(service, address); got != want {
+		l.t.Errorf("%s %s is published as %v, want %v", service, address, got, want)
+	}
+}
+
+// checking is who has an address to check.
+func (l *lab) checking(address string) []string {
+	var who []string
+	for _, id := range slices.Sorted(maps.Keys(l.checkers)) {
+		if k := l.checkers[id]; k.spec != nil && slices.Contains(k.spec.Addresses, address) {
+			who = append(who, id)
+		}
+	}
+	return who
+}
+
+func (l *lab) wantTransitions(count int) {
+	l.t.Helper()
+	if len(l.transitions) != count {
+		l.t.Errorf("%d transitions, want %d: %+v", len(l.transitions), count, l.transitions)
+	}
+}
+
+type (
+	sourceCluster = source.Cluster
+	sourceSet     = source.Set
+)
+
+// keyOf is the key of an address in a cluster of web.
+func keyOf(cluster, address string) health.Endpoint {
+	return health.Endpoint{Cluster: cluster, Locality: health.Locality{Region: "eu", Zone: "a"}, Address: address}
+}
+
+// policiesOf is one policy.
+func policiesOf(glob string, redundancy uint32, zone string) []*configv1.Policy {
+	p := &configv1.Policy{ClusterNameGlob: glob, Redundancy: redundancy}
+	if zone != "" {
+		p.Checkers = &configv1.CheckerSelector{Localities: []*configv1.LocalitySelector{{Zone: zone}}}
+	}
+	return []*configv1.Policy{p}
+}
+
+// web gives a cluster of the addresses, checked by HTTP.
+func web(name string, addresses ...string) *source.Cluster {
+	return withPath(name, "/healthz", addresses...)
+}
+
+func withPath(name, path string, addresses ...string) *source.Cluster {
+	check := &corev3.HealthCheck{
+		Timeout: durationpb.New(time.Second), Interval: durationpb.New(time.Second),
+		UnhealthyThreshold: wrapperspb.UInt32(2), HealthyThreshold: wrapperspb.UInt32(1),
+		HealthChecker: &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{Path: path}},
+	}
+	assignment := &endpointv3.ClusterLoadAssignment{ClusterName: name, Endpoints: []*endpointv3.LocalityLbEndpoints{{
+		Locality: &corev3.Locality{Region: "eu", Zone: "a"},
+	}}}
+	for _, address := range addresses {
+		assignment.Endpoints[0].LbEndpoints = append(assignment.Endpoints[0].LbEndpoints, lbEndpoint(address))
+	}
+	config := &clusterv3.Cluster{
+		Name: name, ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
+		HealthChecks: []*corev3.HealthCheck{check}, LoadAssignment: assignment,
+	}
+	return &source.Cluster{
+		Source: "local", Name: name, ServiceName: name, Config: config, Assignment: assignment, HealthChecks: config.GetHealthChecks(),
+	}
+}
+
+func lbEndpoint(address string) *endpointv3.LbEndpoint {
+	host, portText, err := net.SplitHostPort(address)
+	if err != nil {
+		panic(err)
+	}
+	port, err := strconv.Atoi(portText)
+	if err != nil {
+		panic(err)
+	}
+	return &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
+		Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+			Address: host, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(port)},
+		}}},
+	}}}
+}

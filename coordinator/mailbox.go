@@ -1,0 +1,54 @@
+package coordinator
+
+import (
+	"context"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// mailboxSize is how many events may wait for the core; whoever posts one more
+// waits.
+const mailboxSize = 4096
+
+// ErrStopping is what whoever still asks hears while hdsd stops.
+var ErrStopping = status.Error(codes.Unavailable, "hdsd is stopping")
+
+// mailbox is the way to the core's goroutine.
+type mailbox struct {
+	events chan func()
+	done   chan struct{} // closed when the core takes no more events
+}
+
+func newMailbox() *mailbox {
+	return &mailbox{events: make(chan func(), mailboxSize), done: make(chan struct{})}
+}
+
+// post has the core run an event, unless it has stopped.
+func (m *mailbox) post(event func()) {
+	select {
+	case m.events <- event:
+	case <-m.done:
+	}
+}
+
+// ask has the core run a question and waits until it is answered. With an
+// error, the question may still be running: what it writes must not be read.
+func (m *mailbox) ask(ctx context.Context, question func()) error {
+	answered := make(chan struct{})
+	select {
+	case m.events <- func() { question(); close(answered) }:
+	case <-m.done:
+		return ErrStopping
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-answered:
+		return nil
+	case <-m.done:
+		return ErrStopping
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,283 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	"hdsd/api"
+	"hdsd/hds"
+	"hdsd/health"
+	"hdsd/store"
+)
+
+// What a query may cost before it lets the core go on with other events: to
+// look at an endpoint costs 1, to explain its verdict more.
+const (
+	scanStep    = 20_000
+	explainCost = 10
+)
+
+// backend answers the queries of the api package.
+type backend struct {
+	core  *core
+	store *store.Store
+	hds   *hds.Server
+}
+
+// Endpoints implements api.Backend.
+func (b *backend) Endpoints(ctx context.Context, q api.EndpointQuery) ([]api.EndpointHealth, bool, error) {
+	if q.Cluster != "" {
+		if err := b.known(ctx, q.Cluster); err != nil {
+			return nil, false, err
+		}
+	}
+	s := scan{query: q, cluster: q.Cluster}
+	if q.After != nil {
+		s.cluster, s.after = q.After.Cluster, q.After
+	}
+	for !s.finished {
+		if err := b.core.ask(ctx, func() { b.core.look(&s) }); err != nil {
+			return nil, false, err
+		}
+	}
+	return s.found, s.more, nil
+}
+
+// scan is how far a list of endpoints has come.
+type scan struct {
+	query    api.EndpointQuery
+	cluster  string           // go on with this cluster, or the next by name
+	after    *health.Endpoint // and in it after this endpoint
+	found    []api.EndpointHealth
+	more     bool
+	finished bool
+	cost     int // of the present step
+}
+
+// look goes on with a scan for a step.
+func (c *core) look(s *scan) {
+	s.cost = 0
+	at, exact := slices.BinarySearch(c.names, s.cluster)
+	if s.query.Cluster != "" && !exact {
+		s.finished = true
+		return
+	}
+	for ; at < len(c.names); at++ {
+		s.cluster = c.names[at]
+		if !c.lookInto(c.clusters[s.cluster], s) {
+			return
+		}
+		if s.query.Cluster != "" {
+			break
+		}
+		s.after = nil
+	}
+	s.finished = true
+}
+
+// lookInto takes what fits of one cluster, and tells whether it came to its
+// end.
+func (c *core) lookInto(k *cluster, s *scan) bool {
+	first := 0
+	if s.after != nil {
+		first = sort.Search(len(k.entries), func(i int) bool { return k.entries[i].key.Compare(*s.after) > 0 })
+	}
+	for i := first; i < len(k.entries); i++ {
+		e := &k.entries[i]
+		if s.cost >= scanStep {
+			s.after = &health.Endpoint{} // before all
+			if i > 0 {
+				s.after = &k.entries[i-1].key
+			}
+			return false
+		}
+		s.cost++
+		if s.query.Address != "" && e.key.Address != s.query.Address ||
+			s.query.Health != nil && c.statusOf(k, e) != *s.query.Health {
+			continue
+		}
+		if len(s.found) == s.query.Limit {
+			s.more, s.finished = true, true
+			return false
+		}
+		s.cost += explainCost
+		s.found = append(s.found, api.EndpointHealth{Endpoint: e.key, Verdict: c.verdictOf(k, e)})
+	}
+	return true
+}
+
+func (c *core) statusOf(k *cluster, e *entry) health.Status {
+	if id, ok := c.idOf(k, e); ok {
+		return c.table.rows[id].status
+	}
+	return health.Unknown
+}
+
+func (c *core) verdictOf(k *cluster, e *entry) health.Verdict {
+	id, ok := c.idOf(k, e)
+	if !ok {
+		return health.Verdict{Reason: e.reason}
+	}
+	verdict := c.judge.Verdict(id)
+	if _, stranded := c.stranded[id]; stranded && len(verdict.Observations) == 0 {
+		verdict.Reason = strings.TrimSuffix(c.strandedReason(k)+"; "+verdict.Reason, "; ")
+	}
+	return verdict
+}
+
+func (c *core) idOf(k *cluster, e *entry) (health.EndpointID, bool) {
+	if e.checked < 0 {
+		return 0, false
+	}
+	id, ok := c.table.ids[k.hashes[e.checked]]
+	return id, ok
+}
+
+// strandedReason says why nobody checks an endpoint of a cluster.
+func (c *core) strandedReason(k *cluster) string {
+	connected := c.connected()
+	if connected == 0 {
+		return "not checked: no checker is connected"
+	}
+	needs := make([]string, len(k.safe.Needs))
+	for i, need := range k.safe.Needs {
+		needs[i] = string(need)
+	}
+	reason := fmt.Sprintf("not checked: of the checkers, %d of them connected, none is able to: it takes %s", connected, strings.Join(needs, ", "))
+	if k.reach != nil {
+		reason += " within the reach that its policy names"
+	}
+	return reason
+}
+
+// Transitions implements api.Backend.
+func (b *backend) Transitions(ctx context.Context, q api.TransitionQuery) ([]health.Transition, string, error) {
+	if q.Cluster != "" {
+		if err := b.known(ctx, q.Cluster); err != nil {
+			return nil, "", err
+		}
+	}
+	found, next, err := b.store.Transitions(store.Query{
+		Cluster: q.Cluster, Address: q.Address, Start: q.Start, End: q.End,
+		NewestFirst: q.NewestFirst, Limit: q.Limit, Token: q.Token,
+	})
+	if errors.Is(err, store.ErrBadToken) {
+		return nil, "", api.ErrBadToken
+	}
+	return found, next, err
+}
+
+// known tells whether a cluster is or ever was.
+func (b *backend) known(ctx context.Context, name string) error {
+	var present bool
+	if err := b.core.ask(ctx, func() { present = b.core.clusters[name] != nil }); err != nil || present {
+		return err
+	}
+	if !b.store.KnownCluster(name) {
+		return fmt.Errorf("%w %q", api.ErrUnknownCluster, name)
+	}
+	return nil
+}
+
+// Clusters implements api.Backend.
+func (b *backend) Clusters(ctx context.Context, after string, limit int) (found []api.Cluster, more bool, err error) {
+	s := clusterScan{after: after, limit: limit}
+	for !s.finished {
+		if err := b.core.ask(ctx, func() { b.core.listClusters(&s) }); err != nil {
+			return nil, false, err
+		}
+	}
+	return s.found, s.more, nil
+}
+
+// clusterScan is how far a list of clusters has come.
+type clusterScan struct {
+	after    string
+	limit    int
+	found    []api.Cluster
+	more     bool
+	finished bool
+}
+
+// listClusters goes on with a list of clusters for a step.
+func (c *core) listClusters(s *clusterScan) {
+	at, exact := slices.BinarySearch(c.names, s.after)
+	if exact {
+		at++
+	}
+	for cost := 0; at < len(c.names); at++ {
+		if len(s.found) == s.limit {
+			s.more, s.finished = true, true
+			return
+		}
+		k := c.clusters[c.names[at]]
+		if cost += 1 + len(k.entries); cost > scanStep && cost > 1+len(k.entries) {
+			return
+		}
+		s.found, s.after = append(s.found, c.describe(k)), c.names[at]
+	}
+	s.finished = true
+}
+
+// describe counts a cluster's endpoints.
+func (c *core) describe(k *cluster) api.Cluster {
+	out := api.Cluster{Name: k.source.Name, Source: k.source.Source, Checked: k.checked(), Endpoints: len(k.entries)}
+	for _, q := range k.quarantined() {
+		out.Quarantined = append(out.Quarantined, api.Quarantined{Address: q.Address, Reason: q.Reason})
+	}
+	var stranded []api.Quarantined
+	for i := range k.entries {
+		e := &k.entries[i]
+		switch status := c.statusOf(k, e); {
+		case status.Up():
+			out.Healthy++
+		case status.Down():
+			out.Unhealthy++
+		case status == health.Unknown:
+			out.Unknown++
+		}
+		if id, ok := c.idOf(k, e); ok {
+			if _, alone := c.stranded[id]; alone {
+				stranded = append(stranded, api.Quarantined{Address: e.key.Address})
+			}
+		}
+	}
+	if len(stranded) == 0 {
+		return out
+	}
+	reason := c.strandedReason(k)
+	if len(stranded) == len(k.entries) {
+		stranded = stranded[:1]
+		stranded[0].Address = ""
+	}
+	for i := range stranded {
+		stranded[i].Reason = reason
+	}
+	out.Quarantined = append(out.Quarantined, stranded...)
+	return out
+}
+
+// Checkers implements api.Backend.
+func (b *backend) Checkers(ctx context.Context) ([]api.Checker, error) {
+	var found []api.Checker
+	err := b.core.ask(ctx, func() {
+		for _, known := range b.core.checkers {
+			found = append(found, api.Checker{
+				Checker: known.Checker, Connected: known.connected, AssignedEndpoints: known.assigned, Trusted: true,
+			})
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		state := b.hds.State(found[i].ID)
+		found[i].Specifier, found[i].LastReport, found[i].StrangeReports = state.Specifier, state.LastReport, state.StrangeReports
+	}
+	slices.SortFunc(found, func(x, y api.Checker) int { return strings.Compare(x.ID, y.ID) })
+	return found, nil
+}

@@ -1,0 +1,158 @@
+package coordinator
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	stdlog "log"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/rs/zerolog"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+
+	"hdsd/api"
+	"hdsd/config"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/hds"
+)
+
+const (
+	headerTimeout = 10 * time.Second // for a client's request headers
+	drainTimeout  = 3 * time.Second  // for calls under way when hdsd stops
+)
+
+// servers are the two listeners and what serves on them.
+type servers struct {
+	grpc         *grpc.Server
+	grpcListener net.Listener
+	health       *health.Server
+	http         *http.Server
+	httpListener net.Listener
+}
+
+// listen binds both addresses, so that one in use is found before anything
+// else happens. Nothing is served yet.
+func listen(c *configv1.Config, log zerolog.Logger) (*servers, error) {
+	s := &servers{health: health.NewServer()}
+	var err error
+	if s.grpcListener, err = net.Listen("tcp", c.GetGrpc().GetAddress()); err != nil {
+		return nil, fmt.Errorf("grpc.address: %w", err)
+	}
+	if s.httpListener, err = net.Listen("tcp", c.GetHttp().GetAddress()); err != nil {
+		s.grpcListener.Close()
+		return nil, fmt.Errorf("http.address: %w", err)
+	}
+	if err := s.secure(c, log); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// secure makes the servers, with TLS where the configuration has it.
+func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
+	report := func(err error) {
+		log.Error().Str("event", "certificate_refused").Err(err).Msg("the last good certificate stays in use")
+	}
+	options := hds.ServerOptions(hds.Options{MaxMessageBytes: int(c.GetLimits().GetMaxMessageBytes())})
+	if files := c.GetGrpc().GetTls(); files != nil {
+		secured, err := config.ServerTLS(files, report, "h2")
+		if err != nil {
+			return fmt.Errorf("grpc.tls: %w", err)
+		}
+		options = append(options, grpc.Creds(credentials.NewTLS(secured)))
+	}
+	s.grpc = grpc.NewServer(options...)
+	s.http = &http.Server{ReadHeaderTimeout: headerTimeout, ErrorLog: stdlog.New(log, "http: ", 0)}
+	if files := c.GetHttp().GetTls(); files != nil {
+		secured, err := config.ServerTLS(files, report)
+		if err != nil {
+			return fmt.Errorf("http.tls: %w", err)
+		}
+		s.httpListener = tls.NewListener(s.httpListener, secured)
+	}
+	return nil
+}
+
+// register puts the services on the servers.
+func (c *Coordinator) register() error {
+	c.hds.Register(c.servers.grpc)
+	c.eds.Register(c.servers.grpc)
+	queries := api.NewService(&backend{core: c.core, store: c.store, hds: c.hds})
+	queries.Register(c.servers.grpc)
+	grpc_health_v1.RegisterHealthServer(c.servers.grpc, c.servers.health)
+	reflection.Register(c.servers.grpc)
+	rest, err := queries.Handler()
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/v1/", rest)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(c.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if !c.ready.Load() {
+			http.Error(w, "not ready: starting or stopping", http.StatusServiceUnavailable)
+			return
+		}
+		fmt.Fprintln(w, "ready")
+	})
+	c.servers.http.Handler = mux
+	return nil
+}
+
+// serve runs both servers until they are stopped; a server that ends by itself
+// is an error.
+func (s *servers) serve(failed func(error)) (wait func()) {
+	done := make(chan struct{}, 2)
+	go func() {
+		defer func() { done <- struct{}{} }()
+		if err := s.grpc.Serve(s.grpcListener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			failed(fmt.Errorf("serving gRPC: %w", err))
+		}
+	}()
+	go func() {
+		defer func() { done <- struct{}{} }()
+		if err := s.http.Serve(s.httpListener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			failed(fmt.Errorf("serving HTTP: %w", err))
+		}
+	}()
+	return func() { <-done; <-done }
+}
+
+// stop lets calls under way end, for a bounded time.
+func (s *servers) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
+	defer cancel()
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		s.grpc.GracefulStop()
+	}()
+	if err := s.http.Shutdown(ctx); err != nil {
+		s.http.Close()
+	}
+	select {
+	case <-drained:
+	case <-ctx.Done():
+		s.grpc.Stop()
+		<-drained
+	}
+}
+
+// close gives up servers that never served.
+func (s *servers) close() {
+	if s.grpc != nil {
+		s.grpc.Stop()
+	}
+	s.grpcListener.Close()
+	s.httpListener.Close()
+}

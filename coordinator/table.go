@@ -1,0 +1,64 @@
+package coordinator
+
+import (
+	"time"
+
+	"hdsd/health"
+)
+
+// idRest is how long the id of an endpoint that is gone is kept out of use, so
+// that a vote still under way is not taken for one on its successor.
+const idRest = time.Minute
+
+// row is a checked endpoint.
+type row struct {
+	hash    health.Hash
+	cluster *cluster
+	index   int // in cluster.safe.Endpoints
+
+	// The verdict, kept here since the judge also explains it, which costs.
+	status health.Status
+	judged bool // there is or was a verdict
+}
+
+func (r *row) key() health.Endpoint { return r.cluster.safe.Endpoints[r.index].Key }
+
+// table gives checked endpoints their dense ids.
+type table struct {
+	ids   map[health.Hash]health.EndpointID
+	rows  []row // by id; the zero row where the id is not in use
+	freed []freed
+}
+
+type freed struct {
+	id health.EndpointID
+	at time.Time
+}
+
+func newTable() *table { return &table{ids: map[health.Hash]health.EndpointID{}} }
+
+// place gives an endpoint of a cluster its id, a new one where it had none.
+func (t *table) place(k *cluster, index int, now time.Time) (id health.EndpointID, isNew bool) {
+	hash := k.hashes[index]
+	if id, ok := t.ids[hash]; ok {
+		t.rows[id].cluster, t.rows[id].index = k, index
+		return id, false
+	}
+	if len(t.freed) > 0 && now.Sub(t.freed[0].at) >= idRest {
+		id = t.freed[0].id
+		t.freed = t.freed[1:]
+	} else {
+		id = health.EndpointID(len(t.rows))
+		t.rows = append(t.rows, row{})
+	}
+	t.rows[id] = row{hash: hash, cluster: k, index: index}
+	t.ids[hash] = id
+	return id, true
+}
+
+// release forgets an endpoint.
+func (t *table) release(id health.EndpointID, now time.Time) {
+	delete(t.ids, t.rows[id].hash)
+	t.rows[id] = row{}
+	t.freed = append(t.freed, freed{id, now})
+}

@@ -1,0 +1,101 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"hdsd/health"
+)
+
+func TestTheLogOfTransitionsIsBoundedAndSaysSo(t *testing.T) {
+	var out bytes.Buffer
+	l := newTransitionLog(zerolog.New(&out))
+	const all = 5 * transitionsLogged
+	for range all {
+		l.tell(&health.Transition{Endpoint: keyOf("web", one), To: health.Unhealthy})
+	}
+	now := time.Now()
+	l.count(now)
+	l.count(now)
+	lines := strings.Count(out.String(), `"event":"transition"`)
+	if lines < transitionsLogged || lines >= all { // two bursts where a second ends between
+		t.Errorf("%d of %d transitions are logged", lines, all)
+	}
+	if told := strings.Count(out.String(), `"event":"transitions_not_logged"`); told != 1 {
+		t.Errorf("it is told %d times that some were left out", told)
+	}
+	l.left.count = 3
+	l.count(now.Add(time.Second / 2))
+	if strings.Contains(out.String(), `"count":3`) {
+		t.Error("it is told more than once a second")
+	}
+	l.count(now.Add(time.Second))
+	if !strings.Contains(out.String(), `"count":3`) {
+		t.Error("what was left out later is not told")
+	}
+}
+
+func TestNobodyWaitsForACoreThatHasStopped(t *testing.T) {
+	l := newLab(t)
+	stop := make(chan struct{})
+	close(stop)
+	l.core.run(stop)
+	for range 2 * mailboxSize { // more than fits
+		l.core.post(func() { t.Error("an event runs after the core has stopped") })
+	}
+	err := l.core.ask(t.Context(), func() {})
+	if !errors.Is(err, ErrStopping) || status.Code(err) != codes.Unavailable {
+		t.Errorf("ask: %v", err)
+	}
+	b := &backend{core: l.core}
+	if _, _, err := b.Clusters(t.Context(), "", 1); !errors.Is(err, ErrStopping) {
+		t.Errorf("Clusters: %v", err)
+	}
+}
+
+func TestWhoAsksNeedNotWaitForTheAnswer(t *testing.T) {
+	l := newLab(t) // nobody runs its core
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	b := &backend{core: l.core}
+	if _, err := b.Checkers(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Checkers: %v", err)
+	}
+}
+
+// TestTicksAreNotPutOffForEver keeps the mailbox full.
+func TestTicksAreNotPutOffForEver(t *testing.T) {
+	l := newLab(t)
+	l.serve(web("web", one))
+	l.core.settleAt = time.Now()
+	stop, ended := make(chan struct{}), make(chan struct{})
+	var again func()
+	again = func() {
+		select {
+		case l.core.events <- again: // for each that is heard, another
+		default:
+		}
+		if !l.core.settling {
+			select {
+			case <-ended:
+			default:
+				close(ended)
+			}
+		}
+	}
+	for range 10 {
+		l.core.events <- again
+	}
+	go l.core.run(stop)
+	<-ended
+	close(stop)
+	<-l.core.done
+}
