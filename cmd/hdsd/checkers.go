@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+var checkersHeader = []string{"id", "locality", "version", "connected", "abilities", "endpoints", "specifier", "last_report", "trusted"}
+
+func newCheckers() *cobra.Command {
+	var c client
+	command := &cobra.Command{
+		Use:   "checkers",
+		Short: "Show the checkers, what each has to check, and whether it does",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			p, err := newPrinter(c.output, command.OutOrStdout(), checkersHeader)
+			if err != nil {
+				return err
+			}
+			return c.ask(command.Context(), func(ctx context.Context, query hdsdv1.QueryClient) error {
+				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Checker, string, error) {
+					answer, err := query.ListCheckers(ctx, &hdsdv1.ListCheckersRequest{PageToken: token, PageSize: size})
+					return answer.GetCheckers(), answer.GetNextPageToken(), err
+				}, checkerCells)
+			})
+		},
+	}
+	c.addFlags(command)
+	return command
+}
+
+func checkerCells(c *hdsdv1.Checker) []string {
+	trusted := strconv.FormatBool(c.GetTrusted())
+	if reason := c.GetDistrustReason(); reason != "" {
+		trusted += ": " + reason
+	}
+	return []string{
+		c.GetId(), localityCell(c.GetLocality()), c.GetVersion(), strconv.FormatBool(c.GetConnected()),
+		strings.Join(c.GetAbilities(), ","), number(c.GetAssignedEndpoints()), c.GetSpecifier(),
+		timeCell(c.GetLastReport()), trusted,
+	}
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+var clustersHeader = []string{"name", "source", "checked", "endpoints", "healthy", "unhealthy", "unknown", "quarantined"}
+
+func newClusters() *cobra.Command {
+	var c client
+	command := &cobra.Command{
+		Use:   "clusters",
+		Short: "Show the clusters, how many endpoints are healthy, and what is not being checked and why",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			p, err := newPrinter(c.output, command.OutOrStdout(), clustersHeader)
+			if err != nil {
+				return err
+			}
+			return c.ask(command.Context(), func(ctx context.Context, query hdsdv1.QueryClient) error {
+				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Cluster, string, error) {
+					answer, err := query.ListClusters(ctx, &hdsdv1.ListClustersRequest{PageToken: token, PageSize: size})
+					return answer.GetClusters(), answer.GetNextPageToken(), err
+				}, clusterCells)
+			})
+		},
+	}
+	c.addFlags(command)
+	return command
+}
+
+func clusterCells(c *hdsdv1.Cluster) []string {
+	return []string{
+		c.GetName(), c.GetSource(), strconv.FormatBool(c.GetChecked()), number(c.GetEndpoints()),
+		number(c.GetHealthy()), number(c.GetUnhealthy()), number(c.GetUnknown()), quarantineCell(c.GetQuarantined()),
+	}
+}
+
+func quarantineCell(quarantined []*hdsdv1.Quarantine) string {
+	var out []string
+	for _, q := range quarantined {
+		what := q.GetAddress()
+		if what == "" {
+			what = "whole cluster"
+		}
+		out = append(out, what+": "+q.GetReason())
+	}
+	return strings.Join(out, "\n")
+}
+
+func number(n uint32) string { return strconv.FormatUint(uint64(n), 10) }

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"hdsd/demo"
+)
+
+func newDemo() *cobra.Command {
+	var o demo.Options
+	command := &cobra.Command{
+		Use:   "demo",
+		Short: "Show all of hdsd on this machine: checkers, failing upstreams, a data plane",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			self, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			o.Out, o.HDSD = command.OutOrStdout(), self
+			if o.Cache == "" {
+				o.Cache = defaultCache()
+			}
+			return demo.Run(command.Context(), o)
+		},
+	}
+	command.Flags().BoolVar(&o.Once, "once", false, "one scripted round, then stop; exit status 1 when something did not happen as it should")
+	command.Flags().BoolVar(&o.NoEnvoy, "no-envoy", false, "use the built-in checker even where a real Envoy could be had")
+	command.Flags().StringVar(&o.Cache, "cache", "", "`folder` for the Envoy that is fetched (default: the user's cache folder)")
+	return command
+}
+
+// defaultCache is .cache beside a checkout's go.mod, else the user's.
+func defaultCache() string {
+	if _, err := os.Stat("go.mod"); err == nil {
+		return ".cache"
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	return filepath.Join(dir, "hdsd")
+}

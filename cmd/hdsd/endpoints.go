@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"github.com/spf13/cobra"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+var endpointsHeader = []string{"cluster", "address", "locality", "health", "since", "observations", "reason"}
+
+func newEndpoints() *cobra.Command {
+	var c client
+	var wanted string
+	command := &cobra.Command{
+		Use:     "endpoints [CLUSTER [ADDRESS]]",
+		Short:   "Show the present health of endpoints and the votes behind it",
+		Example: "  hdsd endpoints\n  hdsd endpoints web --health UNHEALTHY\n  hdsd endpoints web 10.0.0.7:8080 -o json",
+		Args:    cobra.MaximumNArgs(2),
+		RunE: func(command *cobra.Command, args []string) error {
+			request := &hdsdv1.ListEndpointsRequest{Cluster: argument(args, 0), Address: argument(args, 1)}
+			if wanted != "" {
+				value, ok := corev3.HealthStatus_value[strings.ToUpper(wanted)]
+				if !ok {
+					return usageError{fmt.Errorf("--health %q: want UNKNOWN, HEALTHY, UNHEALTHY, DRAINING, TIMEOUT or DEGRADED", wanted)}
+				}
+				request.Health = corev3.HealthStatus(value).Enum()
+			}
+			p, err := newPrinter(c.output, command.OutOrStdout(), endpointsHeader)
+			if err != nil {
+				return err
+			}
+			return c.ask(command.Context(), func(ctx context.Context, query hdsdv1.QueryClient) error {
+				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Endpoint, string, error) {
+					request.PageToken, request.PageSize = token, size
+					answer, err := query.ListEndpoints(ctx, request)
+					return answer.GetEndpoints(), answer.GetNextPageToken(), err
+				}, endpointCells)
+			})
+		},
+	}
+	c.addFlags(command)
+	command.Flags().StringVar(&wanted, "health", "", "only endpoints of exactly this `health`")
+	return command
+}
+
+func endpointCells(e *hdsdv1.Endpoint) []string {
+	return []string{
+		e.GetCluster(), e.GetAddress(), localityCell(e.GetLocality()), e.GetHealth().String(),
+		timeCell(e.GetSince()), observationsCell(e.GetObservations()), e.GetReason(),
+	}
+}
+
+// argument gives the i-th argument, empty where there is none.
+func argument(args []string, i int) string {
+	if i < len(args) {
+		return args[i]
+	}
+	return ""
+}

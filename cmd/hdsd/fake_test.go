@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"testing"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 345_000_000, time.UTC)
+
+// fake is a coordinator that knows a few things. It gives pages of at most two.
+type fake struct {
+	hdsdv1.UnimplementedQueryServer
+	endpoints   []*hdsdv1.Endpoint
+	failAfter   int // pages; 0: never
+	asked       []*hdsdv1.ListEndpointsRequest
+	transitions []*hdsdv1.ListTransitionsRequest
+}
+
+func newFake() *fake {
+	f := &fake{}
+	for i, health := range []corev3.HealthStatus{corev3.HealthStatus_HEALTHY, corev3.HealthStatus_UNHEALTHY, corev3.HealthStatus_UNKNOWN} {
+		e := &hdsdv1.Endpoint{Cluster: "web", Address: fmt.Sprintf("10.0.0.%d:8080", i+1), Locality: &corev3.Locality{Region: "eu", Zone: "a"}, Health: health}
+		switch health {
+		case corev3.HealthStatus_UNKNOWN:
+			e.Reason = "not checked: no checker is connected"
+		case corev3.HealthStatus_UNHEALTHY:
+			e.Since, e.Reason, e.Observations = timestamppb.New(noon), "2 of 2 believed checkers say UNHEALTHY; checker-3 not believed: warming up", votes()
+		default:
+			e.Since, e.Reason = timestamppb.New(noon), "3 of 3 checkers say HEALTHY"
+		}
+		f.endpoints = append(f.endpoints, e)
+	}
+	return f
+}
+
+func votes() []*hdsdv1.Observation {
+	code := uint32(503)
+	return []*hdsdv1.Observation{
+		{Checker: "checker-1", Status: corev3.HealthStatus_UNHEALTHY, HttpStatusCode: &code, Time: timestamppb.New(noon)},
+		{Checker: "checker-2", Status: corev3.HealthStatus_TIMEOUT, Time: timestamppb.New(noon)},
+		{Checker: "checker-3", Status: corev3.HealthStatus_UNHEALTHY, Time: timestamppb.New(noon), Disbelieved: "warming up"},
+	}
+}
+
+func (f *fake) ListEndpoints(_ context.Context, r *hdsdv1.ListEndpointsRequest) (*hdsdv1.ListEndpointsResponse, error) {
+	if r.GetCluster() != "" && r.GetCluster() != "web" {
+		return nil, status.Errorf(codes.NotFound, "unknown cluster %q", r.GetCluster())
+	}
+	f.asked = append(f.asked, r)
+	if f.failAfter > 0 && len(f.asked) > f.failAfter {
+		return nil, status.Error(codes.Unavailable, "hdsd is stopping")
+	}
+	at := 0
+	if r.GetPageToken() != "" {
+		at, _ = strconv.Atoi(r.GetPageToken())
+	}
+	end := min(at+2, at+int(r.GetPageSize()), len(f.endpoints))
+	answer := &hdsdv1.ListEndpointsResponse{Endpoints: f.endpoints[at:end]}
+	if end < len(f.endpoints) {
+		answer.NextPageToken = strconv.Itoa(end)
+	}
+	return answer, nil
+}
+
+func (f *fake) ListTransitions(_ context.Context, r *hdsdv1.ListTransitionsRequest) (*hdsdv1.ListTransitionsResponse, error) {
+	f.transitions = append(f.transitions, r)
+	return &hdsdv1.ListTransitionsResponse{Transitions: []*hdsdv1.Transition{
+		{
+			Time: timestamppb.New(noon.Add(-time.Hour)), Cluster: "web", Address: "10.0.0.2:8080", Locality: &corev3.Locality{},
+			From: corev3.HealthStatus_UNKNOWN, To: corev3.HealthStatus_HEALTHY, Reason: "3 of 3 checkers say HEALTHY",
+		},
+		{
+			Time: timestamppb.New(noon), Cluster: "web", Address: "10.0.0.2:8080", Locality: &corev3.Locality{},
+			From: corev3.HealthStatus_HEALTHY, To: corev3.HealthStatus_UNHEALTHY, Reason: "2 of 2 believed checkers say UNHEALTHY", Observations: votes(),
+		},
+	}}, nil
+}
+
+func (f *fake) ListClusters(context.Context, *hdsdv1.ListClustersRequest) (*hdsdv1.ListClustersResponse, error) {
+	return &hdsdv1.ListClustersResponse{Clusters: []*hdsdv1.Cluster{
+		{Name: "db", Source: "local", Checked: true, Endpoints: 12, Healthy: 9, Unhealthy: 1, Unknown: 2, Quarantined: []*hdsdv1.Quarantine{
+			{Address: "db.internal:5432", Reason: "endpoint.address: is a hostname, which ends the checker; give the IP address"},
+			{Address: "10.0.0.9:5432", Reason: "not checked: no checker is connected"},
+		}},
+		{Name: "plain", Source: "local", Endpoints: 3, Unknown: 3},
+		{Name: "web", Source: "a-longer-name", Endpoints: 1, Unknown: 1, Quarantined: []*hdsdv1.Quarantine{{Reason: "cannot be read"}}},
+	}}, nil
+}
+
+func (f *fake) ListCheckers(context.Context, *hdsdv1.ListCheckersRequest) (*hdsdv1.ListCheckersResponse, error) {
+	return &hdsdv1.ListCheckersResponse{Checkers: []*hdsdv1.Checker{
+		{
+			Id: "checker-1", Locality: &corev3.Locality{Region: "eu", Zone: "a"}, Version: "envoy/1.40.0", Connected: true,
+			Abilities: []string{"HTTP", "TCP", "GRPC"}, AssignedEndpoints: 120, Specifier: "SYNCED", LastReport: timestamppb.New(noon), Trusted: true,
+		},
+		{Id: "checker-2", Locality: &corev3.Locality{}, AssignedEndpoints: 4, Specifier: "NOT_SENT", Trusted: true},
+	}}, nil
+}
+
+// serveFake serves a fake until the test ends.
+func serveFake(t *testing.T, f *fake) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	hdsdv1.RegisterQueryServer(server, f)
+	done := make(chan struct{})
+	go func() { defer close(done); _ = server.Serve(listener) }()
+	t.Cleanup(func() { server.Stop(); <-done })
+	return listener.Addr().String()
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+var historyHeader = []string{"time", "cluster", "address", "locality", "from", "to", "observations", "reason"}
+
+func newHistory() *cobra.Command {
+	var c client
+	var since, until string
+	var newestFirst bool
+	command := &cobra.Command{
+		Use:     "history [CLUSTER [ADDRESS]]",
+		Short:   "Show recorded changes of health, why, and who said so",
+		Example: "  hdsd history --since 1h\n  hdsd history web 10.0.0.7:8080 --newest-first --limit 5",
+		Args:    cobra.MaximumNArgs(2),
+		RunE: func(command *cobra.Command, args []string) error {
+			request := &hdsdv1.ListTransitionsRequest{Cluster: argument(args, 0), Address: argument(args, 1), NewestFirst: newestFirst}
+			var err error
+			now := time.Now()
+			if request.StartTime, err = parseTime("since", since, now); err != nil {
+				return err
+			}
+			if request.EndTime, err = parseTime("until", until, now); err != nil {
+				return err
+			}
+			p, err := newPrinter(c.output, command.OutOrStdout(), historyHeader)
+			if err != nil {
+				return err
+			}
+			return c.ask(command.Context(), func(ctx context.Context, query hdsdv1.QueryClient) error {
+				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Transition, string, error) {
+					request.PageToken, request.PageSize = token, size
+					answer, err := query.ListTransitions(ctx, request)
+					return answer.GetTransitions(), answer.GetNextPageToken(), err
+				}, transitionCells)
+			})
+		},
+	}
+	c.addFlags(command)
+	command.Flags().StringVar(&since, "since", "", "from this `time` on (RFC 3339, or a duration ago: 90s, 1h, 7d)")
+	command.Flags().StringVar(&until, "until", "", "before this `time` (RFC 3339, or a duration ago)")
+	command.Flags().BoolVar(&newestFirst, "newest-first", false, "newest first instead of oldest first")
+	return command
+}
+
+func transitionCells(t *hdsdv1.Transition) []string {
+	return []string{
+		timeCell(t.GetTime()), t.GetCluster(), t.GetAddress(), localityCell(t.GetLocality()),
+		t.GetFrom().String(), t.GetTo().String(), observationsCell(t.GetObservations()), t.GetReason(),
+	}
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// Exit statuses.
+const (
+	exitDone = iota
+	exitFailed
+	exitUsage
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is main with its surroundings as parameters.
+func run(ctx context.Context, args []string, out, errors io.Writer) int {
+	root := newRoot(out, errors)
+	root.SetArgs(args)
+	command, err := root.ExecuteContextC(ctx)
+	return exitStatus(err, command.CommandPath(), errors)
+}
+
+// usageError is an error in how a command was called.
+type usageError struct{ error }
+
+// reported is an error that the user has been told of already.
+type reported struct{ error }
+
+func exitStatus(err error, command string, to io.Writer) int {
+	var usage usageError
+	var told reported
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &told):
+		return exitFailed
+	case errors.As(err, &usage):
+		fmt.Fprintf(to, "hdsd: %v; see '%s --help'\n", err, command)
+		return exitUsage
+	}
+	fmt.Fprintf(to, "hdsd: %v\n", err)
+	return exitFailed
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+// printer shows the rows of an answer one after the other.
+type printer interface {
+	row(message proto.Message, cells []string) error
+	close() error
+}
+
+// newPrinter gives the printer of a format: table, json or csv.
+func newPrinter(format string, to io.Writer, header []string) (printer, error) {
+	switch format {
+	case "table":
+		return newTable(to, header), nil
+	case "json":
+		return jsonPrinter{to}, nil
+	case "csv":
+		c := csvPrinter{csv.NewWriter(to)}
+		return c, c.to.Write(header)
+	}
+	return nil, usageError{fmt.Errorf("--output %q: want table, json or csv", format)}
+}
+
+type csvPrinter struct{ to *csv.Writer }
+
+// row keeps to one line, which is what scripts expect.
+func (c csvPrinter) row(_ proto.Message, cells []string) error {
+	for i, cell := range cells {
+		cells[i] = strings.ReplaceAll(cell, "\n", "; ")
+	}
+	return c.to.Write(cells)
+}
+
+func (c csvPrinter) close() error {
+	c.to.Flush()
+	return c.to.Error()
+}
+
+type jsonPrinter struct{ to io.Writer }
+
+func (j jsonPrinter) row(message proto.Message, _ []string) error {
+	text, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(message)
+	if err != nil {
+		return err
+	}
+	// protojson varies its white space on purpose; scripts want it stable.
+	var line bytes.Buffer
+	if err := json.Compact(&line, text); err != nil {
+		return err
+	}
+	line.WriteByte('\n')
+	_, err = j.to.Write(line.Bytes())
+	return err
+}
+
+func (j jsonPrinter) close() error { return nil }
+
+func timeCell(t *timestamppb.Timestamp) string {
+	if t == nil {
+		return ""
+	}
+	return t.AsTime().UTC().Format("2006-01-02T15:04:05.000Z07:00")
+}
+
+// localityCell writes region/zone/sub-zone without empty ends.
+func localityCell(l *corev3.Locality) string {
+	return strings.Trim(l.GetRegion()+"/"+l.GetZone()+"/"+l.GetSubZone(), "/")
+}
+
+// observationsCell writes the votes as "checker-1=UNHEALTHY(503)".
+func observationsCell(observations []*hdsdv1.Observation) string {
+	var votes []string
+	for _, o := range observations {
+		vote := o.GetChecker() + "=" + o.GetStatus().String()
+		if o.HttpStatusCode != nil {
+			vote += fmt.Sprintf("(%d)", o.GetHttpStatusCode())
+		}
+		if o.GetDisbelieved() != "" {
+			vote += "?"
+		}
+		votes = append(votes, vote)
+	}
+	return strings.Join(votes, " ")
+}
+
+// parseTime reads RFC 3339, or a duration as so long before now.
+func parseTime(flag, text string, now time.Time) (*timestamppb.Timestamp, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if ago, ok := parseAgo(text); ok {
+		return timestamppb.New(now.Add(-ago)), nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return nil, usageError{fmt.Errorf("--%s %q: want a time (2026-01-02T15:04:05Z) or a duration ago (90s, 1h30m, 7d)", flag, text)}
+	}
+	return timestamppb.New(at), nil
+}
+
+// parseAgo reads a duration; days, too, as there are many of them in a history.
+func parseAgo(text string) (time.Duration, bool) {
+	if number, ok := strings.CutSuffix(text, "d"); ok {
+		days, err := strconv.ParseUint(number, 10, 16)
+		return time.Duration(days) * 24 * time.Hour, err == nil
+	}
+	ago, err := time.ParseDuration(text)
+	return ago, err == nil && ago >= 0
+}

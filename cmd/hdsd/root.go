@@ -1,0 +1,86 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// newRoot makes the command tree afresh, so that a test can run it twice.
+func newRoot(out, errors io.Writer) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "hdsd",
+		Short: "Health Discovery Service coordinator for Envoy",
+		Long: `hdsd spreads the health checks of a fleet over a few checking Envoys, decides
+from their reports what is healthy, remembers why, and tells every data plane
+by EDS.`,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		SuggestionsMinimumDistance: 2,
+		Args:                       knownCommand,
+		RunE:                       func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddGroup(
+		&cobra.Group{ID: "run", Title: "Run:"},
+		&cobra.Group{ID: "ask", Title: "Ask a running coordinator:"},
+	)
+	add(root, "run", newServe(), newValidate(), newCheck(), newDemo())
+	add(root, "ask", newEndpoints(), newHistory(), newClusters(), newCheckers())
+	root.AddCommand(newVersion())
+	root.SetOut(out)
+	root.SetErr(errors)
+	nameShell(root)
+	usageArgs(root)
+	return root
+}
+
+// nameShell makes completion without a shell that it knows wrong usage.
+func nameShell(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	completion, _, err := root.Find([]string{"completion"})
+	if err != nil {
+		return
+	}
+	completion.Args = func(*cobra.Command, []string) error {
+		return errors.New("name a shell: bash, zsh, fish or powershell")
+	}
+	completion.RunE = func(*cobra.Command, []string) error { return nil }
+}
+
+// knownCommand refuses what is no command, and names what may have been meant.
+func knownCommand(command *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	meant := ""
+	if alike := command.SuggestionsFor(args[0]); len(alike) > 0 {
+		meant = fmt.Sprintf(" (did you mean %s?)", strings.Join(alike, " or "))
+	}
+	return fmt.Errorf("there is no command %q%s", args[0], meant)
+}
+
+func add(root *cobra.Command, group string, commands ...*cobra.Command) {
+	for _, command := range commands {
+		command.GroupID = group
+		root.AddCommand(command)
+	}
+}
+
+// usageArgs makes wrong arguments of every command wrong usage.
+func usageArgs(command *cobra.Command) {
+	if check := command.Args; check != nil {
+		command.Args = func(command *cobra.Command, args []string) error {
+			if err := check(command, args); err != nil {
+				return usageError{err}
+			}
+			return nil
+		}
+	}
+	for _, child := range command.Commands() {
+		usageArgs(child)
+	}
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"hdsd/config"
+	"hdsd/coordinator"
+	configv1 "hdsd/gen/hdsd/config/v1"
+)
+
+func newServe() *cobra.Command {
+	var path, level, format string
+	command := &cobra.Command{
+		Use:     "serve -c FILE",
+		Short:   "Run the coordinator until SIGTERM or SIGINT; SIGHUP reads the configuration again",
+		Example: "  hdsd serve -c hdsd.yaml",
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			log, err := newLog(command.ErrOrStderr(), level, format)
+			if err != nil {
+				return err
+			}
+			if err := needConfig(path); err != nil {
+				return err
+			}
+			return serve(command.Context(), path, log, command.ErrOrStderr())
+		},
+	}
+	addConfigFlag(command, &path)
+	command.Flags().StringVar(&level, "log-level", "info", "debug, info, warn or error")
+	command.Flags().StringVar(&format, "log-format", "json", "json or text")
+	return command
+}
+
+func addConfigFlag(command *cobra.Command, path *string) {
+	command.Flags().StringVarP(path, "config", "c", "", "configuration `file` (YAML or JSON)")
+	_ = command.MarkFlagFilename("config", "yaml", "yml", "json")
+}
+
+func needConfig(path string) error {
+	if path == "" {
+		return usageError{errors.New("--config FILE is missing: the configuration to use")}
+	}
+	return nil
+}
+
+// serve runs a coordinator and reloads it at each SIGHUP.
+func serve(ctx context.Context, path string, log zerolog.Logger, to io.Writer) error {
+	// First of all: a SIGHUP that nobody takes would end the process.
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	defer signal.Stop(hangup)
+	loaded, err := load(path, to)
+	if err != nil {
+		return err
+	}
+	built, err := coordinator.New(ctx, loaded, coordinator.Options{Log: log})
+	if err != nil {
+		return err
+	}
+	done := make(chan error, 1)
+	go func() { done <- built.Run(ctx) }()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-hangup:
+			reload(built, path, log)
+		}
+	}
+}
+
+// load reads the configuration, and tells of every problem.
+func load(path string, to io.Writer) (*configv1.Config, error) {
+	loaded, problems := config.Load(path)
+	bad := 0
+	for _, problem := range problems {
+		printProblem(to, problem, problem.Warning)
+		if !problem.Warning {
+			bad++
+		}
+	}
+	if bad > 0 {
+		return nil, reported{fmt.Errorf("%s has %d problems", path, bad)}
+	}
+	return loaded, nil
+}
+
+// printProblem prints one line, which tells apart what is only a warning.
+func printProblem(to io.Writer, problem fmt.Stringer, warning bool) {
+	mark := ""
+	if warning {
+		mark = " (warning)"
+	}
+	fmt.Fprintf(to, "%s%s\n", problem, mark)
+}
+
+// reload takes the configuration anew; a bad one changes nothing.
+func reload(built *coordinator.Coordinator, path string, log zerolog.Logger) {
+	loaded, problems := config.Load(path)
+	bad := false
+	for _, problem := range problems {
+		level := zerolog.WarnLevel
+		if !problem.Warning {
+			level, bad = zerolog.ErrorLevel, true
+		}
+		log.WithLevel(level).Str("event", "config_problem").Msg(problem.String())
+	}
+	if bad {
+		log.Error().Str("event", "reload_refused").Msg("the configuration has problems; nothing was changed")
+		return
+	}
+	needRestart, err := built.Reload(loaded)
+	if err != nil {
+		log.Error().Str("event", "reload_refused").Err(err).Msg("nothing was changed")
+		return
+	}
+	if len(needRestart) > 0 {
+		log.Warn().Str("event", "restart_needed").Strs("fields", needRestart).
+			Msg("these fields changed but take effect only after a restart")
+	}
+	log.Info().Str("event", "reloaded").Msg("configuration reloaded")
+}
+
+// newLog makes the logger that the flags ask for.
+func newLog(to io.Writer, level, format string) (zerolog.Logger, error) {
+	at, err := zerolog.ParseLevel(level)
+	if err != nil || level == "" {
+		return zerolog.Nop(), usageError{fmt.Errorf("--log-level %q: want debug, info, warn or error", level)}
+	}
+	zerolog.TimeFieldFormat = time.RFC3339Nano
+	switch format {
+	case "json":
+	case "text":
+		to = zerolog.ConsoleWriter{Out: to, TimeFormat: "15:04:05.000"}
+	default:
+		return zerolog.Nop(), usageError{fmt.Errorf("--log-format %q: want json or text", format)}
+	}
+	return zerolog.New(to).Level(at).With().Timestamp().Logger(), nil
+}
