@@ -1,0 +1,185 @@
+package architecture
+
+import (
+	"bufio"
+	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// Longest file, in lines.
+const (
+	maxLines     = 500
+	maxTestLines = 800
+)
+
+// mayImport is the import table: of each package, the packages of this module
+// that its code (tests apart) may import. What is not listed may not exist.
+var mayImport = map[string][]string{
+	"health":             {},
+	"wire":               {},
+	"config":             {"config/yamlpb", "gen/hdsd/config/v1", "health"},
+	"config/yamlpb":      {},
+	"source":             {"health"},
+	"source/file":        {"config/yamlpb", "health", "source"},
+	"assign":             {"health"},
+	"aggregate":          {"health"},
+	"hds":                {"health", "hds/specifier", "wire"},
+	"hds/specifier":      {"health"},
+	"store":              {"health"},
+	"eds":                {"health", "wire"},
+	"demo":               {"demo/envoy", "demo/upstream", "gen/hdsd/v1", "health"},
+	"demo/envoy":         {"health"},
+	"demo/upstream":      {},
+	"api":                {"gen/hdsd/v1", "health"},
+	"check":              {"health"},
+	"coordinator":        {"aggregate", "api", "assign", "config", "eds", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "source", "source/file", "store"},
+	"cmd/hdsd":           {"check", "config", "coordinator", "demo", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "source", "source/file"},
+	"gen/hdsd/config/v1": {},
+	"gen/hdsd/v1":        {},
+}
+
+// pure lists the packages that import nothing but the standard library and
+// each other.
+var pure = []string{"health", "assign", "aggregate"}
+
+type goPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+func TestImportsFollowTheTable(t *testing.T) {
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, "hdsd/")
+		if strings.HasPrefix(name, "test/") {
+			continue // tests may import anything
+		}
+		allowed, ok := mayImport[name]
+		if !ok {
+			t.Errorf("package %s is not in the import table", name)
+			continue
+		}
+		for _, imported := range p.Imports {
+			if inside, ok := strings.CutPrefix(imported, "hdsd/"); ok && !slices.Contains(allowed, inside) {
+				t.Errorf("%s imports %s, which the import table does not allow", name, inside)
+			}
+			if slices.Contains(pure, name) && strings.Contains(strings.Split(imported, "/")[0], ".") {
+				t.Errorf("%s is pure but imports %s", name, imported)
+			}
+		}
+	}
+}
+
+func TestTheTableHasNoGhosts(t *testing.T) {
+	var present []string
+	for _, p := range packages(t) {
+		present = append(present, strings.TrimPrefix(p.ImportPath, "hdsd/"))
+	}
+	for name := range mayImport {
+		if !slices.Contains(present, name) {
+			t.Errorf("the import table lists %s, which does not exist", name)
+		}
+	}
+}
+
+func packages(t *testing.T) []goPackage {
+	t.Helper()
+	command := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+	command.Dir = root
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var all []goPackage
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); decoder.More(); {
+		var p goPackage
+		if err := decoder.Decode(&p); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+	return all
+}
+
+func TestEachPackageHasOneDocGo(t *testing.T) {
+	comments := map[string][]string{} // folder -> files with a package comment
+	for _, path := range goFiles(t) {
+		folder := filepath.Dir(path)
+		if _, ok := comments[folder]; !ok {
+			comments[folder] = nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.PackageClauseOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hasPackageComment(file) {
+			comments[folder] = append(comments[folder], filepath.Base(path))
+		}
+	}
+	for folder, files := range comments {
+		if !slices.Equal(files, []string{"doc.go"}) {
+			t.Errorf("%s: package comments in %v, want one, in doc.go", folder, files)
+		}
+	}
+}
+
+func hasPackageComment(file *ast.File) bool { return file.Doc != nil }
+
+func TestFilesAreShort(t *testing.T) {
+	for _, path := range goFiles(t) {
+		limit := maxLines
+		if strings.HasSuffix(path, "_test.go") {
+			limit = maxTestLines
+		}
+		if lines := countLines(t, path); lines > limit {
+			t.Errorf("%s has %d lines; the limit is %d", path, lines, limit)
+		}
+	}
+}
+
+func countLines(t *testing.T, path string) int {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	lines := 0
+	for scanner := bufio.NewScanner(file); scanner.Scan(); {
+		lines++
+	}
+	return lines
+}
+
+// goFiles lists the Go files of this module that people wrote.
+func goFiles(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := entry.Name()
+		if entry.IsDir() && (name == "gen" || name == "tools" || name == "testdata" || strings.HasPrefix(name, ".") && path != root) {
+			return filepath.SkipDir
+		}
+		if strings.HasSuffix(name, ".go") {
+			files = append(files, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
