@@ -83,6 +83,12 @@ func started(t testing.TB) func(*real.Process, error) *Process {
 	}
 }
 
+// Binary gives the path of the Envoy that tests use.
+func Binary(t testing.TB) string {
+	t.Helper()
+	return install(t, Version)
+}
+
 // install gives the path of the Envoy of a release, fetched into the
 // repository's .cache where it is not there yet.
 func install(t testing.TB, version string) string {
