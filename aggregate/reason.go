@@ -115,7 +115,7 @@ func (a *Aggregator) leftOut(e *endpoint) string {
 			more = fmt.Sprintf(" and %d more", len(list)-named)
 			list = list[:named]
 		}
-		text.WriteString(fmt.Sprintf("; %s%s not believed: %s", strings.Join(list, ", "), more, b))
+		fmt.Fprintf(&text, "; %s%s not believed: %s", strings.Join(list, ", "), more, b)
 	}
 	return text.String()
 }
