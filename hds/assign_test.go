@@ -129,3 +129,19 @@ func TestClusterThatComesBackIsNotDropped(t *testing.T) {
 		same(t, "a minute later", sent())
 	})
 }
+
+// TestVotesAreToldAnewWhenASpecifierWasSkipped has another specifier and the
+// first again assigned before either can be sent: whoever took an endpoint away
+// and gave it back counts on hearing of it.
+func TestVotesAreToldAnewWhenASpecifierWasSkipped(t *testing.T) {
+	bubble(t, hds.Options{}, func(f *fixture) {
+		c := assigned(f, checked{1, web1})
+		said := report(said{web1, up, 0})
+		c.hears("first", said, "1=HEALTHY")
+		c.hears("the same again", said, "")
+		f.server.Assign("a", assignment())
+		f.server.Assign("a", assignment(checked{1, web1}))
+		c.hears("after one that was skipped", said, "1=HEALTHY")
+		c.hears("once more", said, "")
+	})
+}

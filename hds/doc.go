@@ -2,18 +2,20 @@
 // checkers what to check and turns their reports into votes.
 //
 // It owns the streams of the checkers, from the first message of each to its
-// end: who a checker is and whether it may take the place of a stream of the
-// same id (join.go), which specifier it was sent and what has to be sent next
-// (outbox.go, sender.go), what its reports are expected to look like (plan.go),
-// and reading them (reader.go with walk.go, the fast way, and decode.go, the
-// general one). What is safe to send is decided in hds/specifier, not here.
+// end, and the fetches of those without one (fetch.go, visits.go, rest.go): who
+// a checker is and whether it may take the place of a stream of the same id
+// (join.go, caller.go), which specifier it was sent and what has to be sent
+// next (outbox.go, sender.go), in v2 where that is what it speaks (v2.go,
+// form.go), what its reports are expected to look like (plan.go), and reading
+// them (reader.go with walk.go, the fast way, and decode.go, the general one).
+// What is safe to send is decided in hds/specifier, not here.
 //
 // # Guarantees
 //
-// For each checker the Sink is called from one goroutine at a time, in the
-// order Connected, Reported and so on, Disconnected; where a new stream takes
-// the place of an old one, its Connected comes after the old one's last
-// Reported, and there is no Disconnected between.
+// For each checker the Sink is called once at a time, in the order Connected,
+// Reported and so on, Disconnected; where a new stream takes the place of an
+// old one, its Connected comes after the old one's last Reported, and there is
+// no Disconnected between.
 //
 // Nothing is sent on a stream before its Connected has returned, and what was
 // assigned to an earlier stream of that id is forgotten. A specifier built for
@@ -25,21 +27,33 @@
 // endpoints, and dropped a report interval later: some Envoys crash when a
 // cluster goes away while a probe of it is being connected.
 //
+// A node that fetches is the same checker as on a stream. It is connected until
+// three intervals after its last fetch. A fetched report counts only where it
+// comes from the host of that node's fetches, with a client certificate of the
+// same names where there is one.
+//
+// A v2 checker is sent what v2 can say; a cluster that v2 would read otherwise,
+// or not whole, is left out, counted and logged.
+//
 // There is no acknowledgement in the protocol: a specifier is SYNCED when a
 // report lists exactly its endpoints in its order, by cluster, locality and
 // address. Until then a report may follow an earlier specifier; only endpoints
-// of the current one give votes. A report equal to the one before, byte for
-// byte, is not decoded.
+// of the current one give votes. A checker that reports nothing within three
+// intervals of its first specifier is called silent until it reports. A report
+// equal to the one before, byte for byte, is not decoded.
 //
 // No input of a peer panics, and every wait on a peer has an end: the first
-// message, each write, and, by keepalive, its life.
+// message, a fetch's body, each write, and, by keepalive, its life.
 //
 // # Goroutines
 //
 // A stream has the handler's goroutine, which waits for the reason to end it,
 // one that receives and calls the Sink, and from Connected on one that sends.
-// All end with the stream; Server.Close ends the streams and waits for them.
+// All end with the stream. Each node that fetches has one, which answers it,
+// calls the Sink and ends when the node is given up. Server.Close ends the
+// streams and the fetches, and waits for them.
 //
-// It may import health, hds/specifier, wire, protos, grpc, and the metrics and
-// log libraries. The grpc.Server must use wire's codec; ServerOptions has it.
+// It may import health, hds/specifier, wire, protos, grpc, net/http, and the
+// metrics and log libraries. The grpc.Server must use wire's codec;
+// ServerOptions has it.
 package hds

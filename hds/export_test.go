@@ -15,6 +15,13 @@ func Introduce(message []byte) (health.Checker, error) {
 	return who.checker, err
 }
 
+// FormV2 gives what of a specifier has a v2 form, and why the rest has none.
+func FormV2(spec *specifier.Specifier) (fit *specifier.Specifier, leftOut map[string]error) {
+	leftOut = map[string]error{}
+	fit = formV2(spec, func(cluster string, err error) { leftOut[cluster] = err })
+	return fit, leftOut
+}
+
 // Expected gives the entries' endpoints as reports are expected to have them.
 func Expected(spec *specifier.Specifier) [][]byte {
 	p := newPlan(1, spec)

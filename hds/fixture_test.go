@@ -117,15 +117,21 @@ type fixture struct {
 
 // bubble runs a test with a server, in virtual time.
 func bubble(t *testing.T, o hds.Options, run func(f *fixture)) {
+	r := &recorder{}
+	bubbleWith(t, o, r, r, run)
+}
+
+// bubbleWith is bubble with a sink that r is a part of.
+func bubbleWith(t *testing.T, o hds.Options, sink hds.Sink, r *recorder, run func(f *fixture)) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fixture{
-			T: t, sink: &recorder{}, log: &logged{},
+			T: t, sink: r, log: &logged{},
 			registry: prometheus.NewRegistry(), hosts: make(map[string]*bufconn.Listener),
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 		f.ctx = ctx
 		o.Log, o.Registerer = zerolog.New(f.log), f.registry
-		f.server = hds.NewServer(o, f.sink)
+		f.server = hds.NewServer(o, sink)
 		f.grpc = grpc.NewServer(hds.ServerOptions(o)...)
 		f.server.Register(f.grpc)
 		run(f)

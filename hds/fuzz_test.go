@@ -1,12 +1,18 @@
 package hds_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
@@ -140,4 +146,68 @@ func drawReport(t *rapid.T, endpoints []checked) *healthv3.HealthCheckRequestOrE
 		return m
 	}
 	return report(entries...)
+}
+
+// FuzzFetch gives both versions of the API anything, by REST and by gRPC, in
+// the place of a first fetch and of a report after a good one.
+func FuzzFetch(f *testing.F) {
+	f.Add([]byte(helloJSON), encode(f, hello(&corev3.Node{Id: "b"})))
+	f.Add([]byte(reportJSON), encode(f, report(said{web1, down, 503})))
+	f.Add([]byte(`{"endpointHealthResponse":{"endpointsHealth":[{}]}}`), encode(f, reportV2(saidV2{"10.0.0.1", 2})))
+	f.Add([]byte(`{}`), encode(f, helloV2(nodeV2("a"))))
+	f.Fuzz(func(t *testing.T, body, message []byte) {
+		sink := &recorder{}
+		server := hds.NewServer(hds.Options{AssignTimeout: time.Nanosecond}, sink)
+		defer server.Close()
+		sink.onConnected = func(c health.Checker) { server.Assign(c.ID, assignment(checked{1, web1})) }
+		for _, path := range []string{hds.FetchPath, hds.FetchPathV2} {
+			if code, said := postTo(server, path, helloJSON); code != http.StatusOK {
+				t.Fatalf("%s: a good fetch got %d %s", path, code, said)
+			}
+			if code, said := postTo(server, path, string(body)); !json.Valid(said) || code >= 500 {
+				t.Errorf("%s: got %d %s", path, code, said)
+			}
+		}
+		m := &healthv3.HealthCheckRequestOrEndpointHealthResponse{}
+		if proto.Unmarshal(message, m) == nil {
+			ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs(hds.NodeHeader, "a"))
+			if spec, err := server.FetchHealthCheck(ctx, m); (spec == nil) == (err == nil) {
+				t.Errorf("got %v, %v", spec, err)
+			}
+		}
+		server.Close()
+		balanced(t, sink.calls)
+	})
+}
+
+func postTo(server *hds.Server, path, body string) (int, []byte) {
+	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+	r.Header.Set(hds.NodeHeader, "a")
+	w := httptest.NewRecorder()
+	server.Handler().ServeHTTP(w, r)
+	return w.Code, w.Body.Bytes()
+}
+
+// balanced fails unless each checker was connected before anything else, and
+// all are disconnected in the end.
+func balanced(t *testing.T, calls []string) {
+	t.Helper()
+	connected := map[string]bool{}
+	for _, call := range calls {
+		what, rest, _ := strings.Cut(call, " ")
+		switch {
+		case what == "connected":
+			connected[rest] = true
+		case what == "disconnected":
+			if !connected[rest] {
+				t.Errorf("%q without being connected", call)
+			}
+			delete(connected, rest)
+		case !strings.HasPrefix(rest, "a") || !connected["a"]:
+			t.Errorf("%q, connected are %v", call, connected)
+		}
+	}
+	if len(connected) > 0 {
+		t.Errorf("connected in the end: %v", connected)
+	}
 }

@@ -1,17 +1,15 @@
 package hds
 
 import (
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"net"
+	"maps"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
@@ -25,13 +23,14 @@ const maxNodeID = 1024
 // origin is what two streams of the same checker have in common.
 type origin struct {
 	node [sha256.Size]byte // its cluster, locality and metadata
-	host string            // its peer address without the port
+	caller
 }
 
 // introduction is a first message, understood.
 type introduction struct {
 	checker health.Checker
 	node    [sha256.Size]byte
+	kept    *corev3.Node
 }
 
 // introduce reads a first message; its errors are for the peer.
@@ -40,6 +39,11 @@ func introduce(message []byte) (introduction, error) {
 	if err := proto.Unmarshal(message, &m); err != nil {
 		return introduction{}, fmt.Errorf("the first message is not a HealthCheckRequestOrEndpointHealthResponse: %w", err)
 	}
+	return introducedBy(&m)
+}
+
+// introducedBy is introduce for a decoded message, whose node is used up.
+func introducedBy(m *healthv3.HealthCheckRequestOrEndpointHealthResponse) (introduction, error) {
 	if m.GetEndpointHealthResponse() != nil {
 		return introduction{}, errors.New("a report came before the first message: send health_check_request with node and capability first, on every stream")
 	}
@@ -54,6 +58,7 @@ func introduce(message []byte) (introduction, error) {
 	case len(node.GetId()) > maxNodeID:
 		return introduction{}, fmt.Errorf("the node's id has %d bytes: use one of at most %d", len(node.GetId()), maxNodeID)
 	}
+	nameBuild(node)
 	checker, err := specifier.CheckerFromNode(node, m.GetHealthCheckRequest().GetCapability())
 	if err != nil {
 		return introduction{}, fmt.Errorf("node %q: %w", node.GetId(), err)
@@ -63,18 +68,13 @@ func introduce(message []byte) (introduction, error) {
 	if err != nil {
 		return introduction{}, fmt.Errorf("node %q: %w", node.GetId(), err)
 	}
-	return introduction{checker, sha256.Sum256(encoded)}, nil
+	return introduction{checker, sha256.Sum256(encoded), keptNode(node)}, nil
 }
 
-func hostOf(ctx context.Context) string {
-	p, ok := peer.FromContext(ctx)
-	if !ok {
-		return ""
-	}
-	if host, _, err := net.SplitHostPort(p.Addr.String()); err == nil {
-		return host
-	}
-	return p.Addr.String()
+// sameChecker tells whether nothing about a checker changed.
+func sameChecker(a, b *health.Checker) bool {
+	return a.ID == b.ID && a.Locality == b.Locality && a.Version == b.Version &&
+		maps.Equal(a.Abilities, b.Abilities) && maps.Equal(a.Metadata, b.Metadata)
 }
 
 // join makes st the stream of its checker, or tells why not. What it replaces
@@ -82,6 +82,11 @@ func hostOf(ctx context.Context) string {
 func (s *Server) join(st *stream) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.seat(st)
+}
+
+// seat is join with mu held.
+func (s *Server) seat(st *stream) error {
 	if s.closed {
 		return errClosing()
 	}
@@ -94,7 +99,7 @@ func (s *Server) join(st *stream) error {
 			old.replaced = true
 			st.refusalLogged = old.refusalLogged
 			s.metrics.replaced.Inc()
-			old.stop(status.Errorf(codes.Aborted, "node id %q opened a new stream from %s, which takes the place of this one", id, st.origin.host))
+			old.stop(status.Errorf(codes.Aborted, "node id %q came again from %s, by what takes the place of this one", id, st.origin.host))
 		}
 		st.before = old
 	}

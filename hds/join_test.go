@@ -1,7 +1,6 @@
 package hds_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -9,7 +8,6 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"hdsd/hds"
@@ -169,14 +167,5 @@ func TestCheckersAreListedByID(t *testing.T) {
 			ids = append(ids, c.ID)
 		}
 		same(t, "checkers", ids, "a", "b", "c")
-	})
-}
-
-func TestFetchIsNotServed(t *testing.T) {
-	bubble(t, hds.Options{}, func(f *fixture) {
-		_, err := healthv3.NewHealthDiscoveryServiceClient(f.dial("10.1.0.1")).FetchHealthCheck(context.Background(), hello(&corev3.Node{Id: "a"}))
-		if status.Code(err) != codes.Unimplemented {
-			t.Errorf("got %v", err)
-		}
 	})
 }

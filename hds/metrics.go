@@ -29,6 +29,10 @@ type metrics struct {
 	sent       prometheus.Counter
 	unaccepted prometheus.Counter
 	stuck      prometheus.Counter
+	silent     prometheus.Counter
+	fetches    prometheus.Counter
+	unbound    prometheus.Counter
+	noForm     prometheus.Counter
 }
 
 func newMetrics() (*metrics, []prometheus.Collector) {
@@ -40,13 +44,17 @@ func newMetrics() (*metrics, []prometheus.Collector) {
 	}
 	m := &metrics{
 		streams:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "hdsd_hds_streams", Help: "Checkers connected now."}),
-		refused:    counter("refused_streams_total", "Streams refused because another checker of the same node id is connected."),
-		replaced:   counter("replaced_streams_total", "Streams ended because the same checker opened a new one."),
+		refused:    counter("refused_streams_total", "Streams and fetches refused because another checker of the same node id is connected."),
+		replaced:   counter("replaced_streams_total", "Streams ended because the same checker opened a new one or fetched."),
 		votes:      counter("votes_total", "Votes that changed and were handed on."),
 		strange:    counter("strange_entries_total", "Reported endpoints that the checker was not assigned, or of a status unknown here."),
 		sent:       counter("specifiers_sent_total", "Specifiers sent to checkers."),
 		unaccepted: counter("unaccepted_specifiers_total", "Specifiers that reports did not follow within three intervals."),
 		stuck:      counter("stuck_streams_total", "Streams ended because the checker did not read."),
+		silent:     counter("silent_checkers_total", "Checkers that reported nothing within three intervals of their first specifier."),
+		fetches:    counter("fetches_total", "Fetches, by gRPC and REST."),
+		unbound:    counter("unbound_reports_total", "Fetched reports refused because they were not shown to be of a checker that fetches."),
+		noForm:     counter("v2_left_out_clusters_total", "Clusters left out of specifiers because they have no v2 form."),
 	}
 	reports := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "hdsd_hds_reports_total", Help: "Reports, by what had to be done to read them.",

@@ -26,6 +26,10 @@ type Options struct {
 	// not read. Default: 10 s.
 	WriteTimeout time.Duration
 
+	// AssignTimeout bounds how long the first fetch of a checker waits for
+	// something to be assigned; then it gets an empty specifier. Default: 1 s.
+	AssignTimeout time.Duration
+
 	// MaxMessageBytes is the largest message taken; a larger one ends its
 	// stream with RESOURCE_EXHAUSTED. Default: 64 MiB.
 	MaxMessageBytes int
@@ -41,6 +45,7 @@ func (o Options) withDefaults() Options {
 	o.Interval = orDefault(o.Interval, time.Second)
 	o.FirstMessageTimeout = orDefault(o.FirstMessageTimeout, 10*time.Second)
 	o.WriteTimeout = orDefault(o.WriteTimeout, 10*time.Second)
+	o.AssignTimeout = orDefault(o.AssignTimeout, time.Second)
 	o.MaxMessageBytes = orDefault(o.MaxMessageBytes, 64<<20)
 	return o
 }

@@ -18,9 +18,9 @@ import (
 type outbox struct {
 	grace time.Duration // how long a cluster that goes away is kept without endpoints
 
-	target  *specifier.Specifier // what the checker is to end up with
-	digest  [sha256.Size]byte    // of the last message sent
-	sent    bool
+	target  *specifier.Specifier           // what the checker is to end up with
+	message *healthv3.HealthCheckSpecifier // the last one sent; nil before
+	digest  [sha256.Size]byte              // of it
 	leaving map[string]*leaving
 }
 
@@ -71,10 +71,10 @@ func (o *outbox) compose(now time.Time) ([]byte, error) {
 		return nil, fmt.Errorf("encoding a specifier: %w", err)
 	}
 	digest := sha256.Sum256(encoded)
-	if o.sent && digest == o.digest {
+	if o.message != nil && digest == o.digest {
 		return nil, nil
 	}
-	o.sent, o.digest = true, digest
+	o.message, o.digest = m, digest
 	return encoded, nil
 }
 

@@ -1,7 +1,6 @@
 package hds
 
 import (
-	"slices"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -21,15 +20,18 @@ type sender struct {
 	box     outbox
 	next    *time.Timer // when emptied clusters are to be dropped
 	check   *time.Timer // when the specifier should have been accepted
+	silence *time.Timer // when there should have been a report
 	reports uint64      // how many there were when it was sent
+	form    form
 }
 
 // send runs in a goroutine of its own from Connected to the end of the stream.
 func (st *stream) send() {
-	s := sender{stream: st, box: outbox{grace: st.server.options.Interval}}
-	s.next, s.check = stoppedTimer(), stoppedTimer()
+	s := sender{stream: st, box: outbox{grace: st.server.options.Interval}, form: form{stream: st}}
+	s.next, s.check, s.silence = stoppedTimer(), stoppedTimer(), stoppedTimer()
 	defer s.next.Stop()
 	defer s.check.Stop()
+	defer s.silence.Stop()
 	for {
 		ok := true
 		select {
@@ -43,6 +45,8 @@ func (st *stream) send() {
 			ok = s.deliver(nil)
 		case <-s.check.C:
 			s.complain()
+		case <-s.silence.C:
+			st.falls()
 		}
 		if !ok {
 			return
@@ -57,6 +61,7 @@ func stoppedTimer() *time.Timer {
 }
 
 func (s *sender) assigned(spec *specifier.Specifier) bool {
+	spec = s.form.of(spec)
 	s.box.aim(spec)
 	return s.deliver(spec)
 }
@@ -72,8 +77,11 @@ func (s *sender) deliver(spec *specifier.Specifier) bool {
 	if spec != nil {
 		s.announce(spec, encoded != nil)
 	}
-	if encoded != nil && !s.write(encoded) {
-		return false
+	if encoded != nil {
+		s.stream.told.Store(&told{s.box.message, s.box.digest, time.Now()})
+		if !s.write(encoded) {
+			return false
+		}
 	}
 	if due := s.box.delivered(time.Now()); !due.IsZero() {
 		s.next.Reset(time.Until(due))
@@ -81,23 +89,17 @@ func (s *sender) deliver(spec *specifier.Specifier) bool {
 	return true
 }
 
-// announce puts the plan of a specifier in force unless nothing changed.
+// announce starts the clocks of a specifier that changed something.
 func (s *sender) announce(spec *specifier.Specifier, sending bool) {
-	var now plans
-	if p := s.stream.plans.Load(); p != nil {
-		now = *p
+	if !s.stream.announce(spec, sending) {
+		return
 	}
-	seq := uint64(1)
-	if current := now.current(); current != nil {
-		if !sending && slices.Equal(current.order, spec.Order) {
-			return
-		}
-		seq = current.seq + 1
+	due := patience * s.stream.server.options.Interval
+	if s.stream.plans.Load().current().seq == 1 {
+		s.silence.Reset(due)
 	}
-	next := now.with(newPlan(seq, spec), s.stream.accepted.Load())
-	s.stream.plans.Store(&next)
 	s.reports = s.stream.reports.Load()
-	s.check.Reset(patience * s.stream.server.options.Interval)
+	s.check.Reset(due)
 }
 
 // write hands a message to the transport. A peer that does not read holds it
@@ -125,6 +127,9 @@ func (s *sender) complain() {
 		return
 	}
 	st.server.metrics.unaccepted.Inc()
+	if st.reports.Load() == 0 {
+		return // falls says it
+	}
 	log := st.server.options.Log.Warn().Str("checker", st.checker.ID).Str("version", st.checker.Version)
 	if st.reports.Load() == s.reports {
 		log.Msg("a checker says nothing since its specifier was sent: it may have rejected it (look at its hds_delegate.errors)")

@@ -2,11 +2,11 @@ package hds
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"sync"
 	"time"
 
+	discoveryv2 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v2"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -16,17 +16,18 @@ import (
 	"hdsd/health"
 )
 
-// Sink is told what checkers do. It is called from goroutines of the streams,
-// for each checker one call at a time; it may block for back-pressure, but has
+// Sink is told what checkers do. It is called from goroutines of the streams
+// and of those that fetch, for each checker one call at a time; it may block for back-pressure, but has
 // to return for Server.Close to return.
 type Sink interface {
 	// Connected tells that a stream, the first or one that replaces another,
-	// is up. Nothing is sent on it before this returns and something was
+	// is up, or that a node has fetched that had no stream. Nothing is sent on it before this returns and something was
 	// assigned; assignments from before the call may still be sent after it,
 	// so that it is to return only when c is taken note of.
 	Connected(c health.Checker)
 
-	// Disconnected tells that the checker has no stream any more.
+	// Disconnected tells that the checker has no stream any more, or has not
+	// fetched for three intervals.
 	Disconnected(id string)
 
 	// Reported tells that a checker was heard, and what it says that it did
@@ -42,12 +43,14 @@ const (
 	Synced  = "SYNCED"   // a report has listed exactly what was assigned
 )
 
-// State is what is known of a checker's stream.
+// State is what is known of a checker's stream, or of its fetches.
 type State struct {
 	Connected      bool
 	Specifier      string    // NotSent, Sent or Synced
 	LastReport     time.Time // zero where there was none on this stream
 	StrangeReports uint64    // reported endpoints that it was not assigned
+	Silent         bool      // nothing was reported for three intervals since its first specifier was sent
+	Reason         string    // what that means; empty where it is not silent
 }
 
 // Server serves health discovery to checkers.
@@ -86,14 +89,10 @@ func NewServer(o Options, sink Sink) *Server {
 	}
 }
 
-// Register makes r serve health discovery.
+// Register makes r serve health discovery, v3 and v2.
 func (s *Server) Register(r grpc.ServiceRegistrar) {
 	healthv3.RegisterHealthDiscoveryServiceServer(r, s)
-}
-
-// FetchHealthCheck is not there yet: checkers need a stream.
-func (s *Server) FetchHealthCheck(context.Context, *healthv3.HealthCheckRequestOrEndpointHealthResponse) (*healthv3.HealthCheckSpecifier, error) {
-	return nil, status.Error(codes.Unimplemented, "FetchHealthCheck is not served; use StreamHealthCheck (api_type: GRPC in hds_config)")
+	discoveryv2.RegisterHealthDiscoveryServiceServer(r, &serviceV2{server: s})
 }
 
 // Assign sets what a checker is to check; the latest wins. It does not wait.

@@ -3,10 +3,12 @@ package hds
 import (
 	"errors"
 	"io"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -16,12 +18,16 @@ import (
 	"hdsd/health"
 )
 
-// stream is one stream of one checker.
+// stream is one stream of one checker, or its fetches for as long as they
+// follow each other.
 type stream struct {
 	// Set before others know of the stream.
 	server  *Server
-	grpc    grpc.ServerStream
+	grpc    grpc.ServerStream // nil where it fetches
+	calls   chan *call        // its fetches; nil where it has a stream
+	v2      bool              // it gets what has a v2 form
 	checker health.Checker
+	node    *corev3.Node // as kept
 	origin  origin
 	before  *stream       // whose place it took; its end is waited for
 	stopped chan struct{} // closed by stop
@@ -32,8 +38,11 @@ type stream struct {
 	introduced atomic.Bool
 	heard      atomic.Int64          // when anything came in last
 	reports    atomic.Uint64         // how many came in
+	reported   atomic.Int64          // when the last one did
+	silent     atomic.Bool           // it is known to have rejected its first specifier
 	strange    atomic.Uint64         // entries
 	plans      atomic.Pointer[plans] // written by the sending goroutine
+	told       atomic.Pointer[told]  // written by the sending goroutine
 	accepted   atomic.Uint64         // seq of the newest plan matched; written by the receiving goroutine
 
 	// Guarded by Server.mu.
@@ -42,20 +51,28 @@ type stream struct {
 	stopOnce sync.Once
 	cause    error // written before stopped is closed
 
-	mu     sync.Mutex
-	wanted *specifier.Specifier // to be sent; nil when taken
+	telling sync.Mutex // held for each call of the sink after Connected
+	over    bool       // the sink is called no more; guarded by telling
+
+	mu      sync.Mutex
+	wanted  *specifier.Specifier // to be sent; nil when taken
+	skipped bool                 // another was to be sent and never was
+
+	retell bool // the next specifier has every vote told anew; owned by the sending goroutine
 }
 
 // StreamHealthCheck serves one checker until either side ends it.
 func (s *Server) StreamHealthCheck(g grpc.BidiStreamingServer[healthv3.HealthCheckRequestOrEndpointHealthResponse, healthv3.HealthCheckSpecifier]) error {
+	return s.serve(g, false)
+}
+
+func (s *Server) serve(g grpc.ServerStream, v2 bool) error {
 	if !s.enter() {
 		return errClosing()
 	}
 	defer s.running.Done()
-	st := &stream{
-		server: s, grpc: g,
-		stopped: make(chan struct{}), done: make(chan struct{}), wake: make(chan struct{}, 1),
-	}
+	st := s.newStream()
+	st.grpc, st.v2 = g, v2
 	s.running.Go(st.receive)
 	first := time.NewTimer(s.options.FirstMessageTimeout)
 	defer first.Stop()
@@ -71,6 +88,10 @@ func (s *Server) StreamHealthCheck(g grpc.BidiStreamingServer[healthv3.HealthChe
 			}
 		}
 	}
+}
+
+func (s *Server) newStream() *stream {
+	return &stream{server: s, stopped: make(chan struct{}), done: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
 // stop ends the stream with err; the first call counts. It does not wait.
@@ -99,42 +120,69 @@ func (st *stream) converse() error {
 	if err != nil {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
-	st.checker, st.origin = who.checker, origin{who.node, hostOf(st.grpc.Context())}
+	st.checker, st.node = who.checker, who.kept
+	st.origin = origin{who.node, callerOf(st.grpc.Context())}
 	if err := st.server.join(st); err != nil {
 		return err
 	}
-	defer st.server.leave(st)
+	defer st.leave()
+	st.connected()
+	st.server.running.Go(st.send)
+	return st.listen()
+}
+
+// connected tells the sink, when it was told all about the stream before.
+func (st *stream) connected() {
 	if st.before != nil {
 		<-st.before.done
 		st.before = nil
 	}
 	st.server.sink.Connected(st.checker)
-	st.server.running.Go(st.send)
-	return st.listen()
+}
+
+// leave ends what began with connected.
+func (st *stream) leave() {
+	st.telling.Lock()
+	st.over = true
+	st.telling.Unlock()
+	st.server.leave(st)
 }
 
 func (st *stream) listen() error {
-	s := st.server
 	in, r := &message{}, &reader{}
 	for {
 		if err := st.grpc.RecvMsg(in); err != nil {
 			return ended(err)
 		}
-		st.heard.Store(s.now())
-		st.reports.Add(1)
-		var current plans
-		if p := st.plans.Load(); p != nil {
-			current = *p
+		if err := st.hear(in, r); err != nil {
+			return err
 		}
-		got, err := r.read(in, current)
-		if err != nil {
-			return status.Error(codes.InvalidArgument, err.Error())
-		}
-		st.accepted.Store(got.matched)
-		st.strange.Add(got.strange)
-		s.metrics.count(&got)
-		s.sink.Reported(st.checker.ID, got.votes)
 	}
+}
+
+// hear takes one report.
+func (st *stream) hear(in *message, r *reader) error {
+	s := st.server
+	now := s.now()
+	st.heard.Store(now)
+	st.reported.Store(now)
+	st.reports.Add(1)
+	var current plans
+	if p := st.plans.Load(); p != nil {
+		current = *p
+	}
+	got, err := r.read(in, current)
+	if err != nil {
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	st.accepted.Store(got.matched)
+	st.strange.Add(got.strange)
+	s.metrics.count(&got)
+	st.telling.Lock()
+	defer st.telling.Unlock()
+	st.speaks()
+	s.sink.Reported(st.checker.ID, got.votes)
+	return nil
 }
 
 // ended gives what a stream whose peer went away ends with.
@@ -152,6 +200,7 @@ func (st *stream) silence() time.Duration {
 
 func (st *stream) assign(spec *specifier.Specifier) {
 	st.mu.Lock()
+	st.skipped = st.skipped || st.wanted != nil
 	st.wanted = spec
 	st.mu.Unlock()
 	select {
@@ -165,19 +214,45 @@ func (st *stream) take() *specifier.Specifier {
 	defer st.mu.Unlock()
 	spec := st.wanted
 	st.wanted = nil
+	st.retell, st.skipped = st.retell || st.skipped, false
 	return spec
+}
+
+// announce puts the plan of a specifier in force, unless it changed nothing;
+// it tells whether it did. It is called by the goroutine that sends.
+func (st *stream) announce(spec *specifier.Specifier, sending bool) bool {
+	var now plans
+	if p := st.plans.Load(); p != nil {
+		now = *p
+	}
+	seq := uint64(1)
+	if current := now.current(); current != nil {
+		// Where one between was never sent, whoever assigned it counts on every
+		// vote being told anew.
+		if !st.retell && !sending && slices.Equal(current.order, spec.Order) {
+			return false
+		}
+		st.retell = false
+		seq = current.seq + 1
+	}
+	next := now.with(newPlan(seq, spec), st.accepted.Load())
+	st.plans.Store(&next)
+	return true
 }
 
 func (st *stream) state() State {
 	state := State{Connected: true, Specifier: NotSent, StrangeReports: st.strange.Load()}
 	if st.reports.Load() > 0 {
-		state.LastReport = time.Now().Add(-st.silence())
+		state.LastReport = time.Now().Add(time.Duration(st.reported.Load() - st.server.now()))
 	}
 	if p := st.plans.Load(); p != nil {
 		state.Specifier = Sent
 		if st.accepted.Load() >= p.current().seq {
 			state.Specifier = Synced
 		}
+	}
+	if state.Silent = st.silent.Load(); state.Silent {
+		state.Reason = st.server.silenceText()
 	}
 	return state
 }

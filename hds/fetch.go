@@ -1,0 +1,128 @@
+package hds
+
+import (
+	"context"
+	"errors"
+
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// NodeHeader is the gRPC metadata or HTTP header that says whose a fetched
+// report is.
+const NodeHeader = "x-hdsd-node-id"
+
+// query is one fetch.
+type query struct {
+	from    caller
+	nodes   []string // values of NodeHeader
+	v2      bool
+	message *healthv3.HealthCheckRequestOrEndpointHealthResponse
+}
+
+// FetchHealthCheck answers a checker that has no stream with its specifier. A
+// node that fetches is connected until three intervals after its last fetch.
+// A report says by NodeHeader whose it is; it has to come from where that node
+// fetches, and with a certificate of the same names where there is one.
+func (s *Server) FetchHealthCheck(ctx context.Context, m *healthv3.HealthCheckRequestOrEndpointHealthResponse) (*healthv3.HealthCheckSpecifier, error) {
+	return s.fetch(ctx, queryOf(ctx, m))
+}
+
+func queryOf(ctx context.Context, m *healthv3.HealthCheckRequestOrEndpointHealthResponse) *query {
+	return &query{from: callerOf(ctx), nodes: metadata.ValueFromIncomingContext(ctx, NodeHeader), message: m}
+}
+
+func (s *Server) fetch(ctx context.Context, q *query) (*healthv3.HealthCheckSpecifier, error) {
+	if !s.enter() {
+		return nil, errClosing()
+	}
+	defer s.running.Done()
+	s.metrics.fetches.Inc()
+	if q.message.GetHealthCheckRequest() == nil {
+		return s.fetchWithReport(ctx, q)
+	}
+	who, err := introducedBy(q.message)
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	for {
+		st, err := s.visited(&who, q)
+		if err != nil {
+			return nil, err
+		}
+		spec, err := st.visit(ctx, &call{ctx: ctx})
+		if !errors.Is(err, errLapsed) {
+			return spec, err
+		}
+	}
+}
+
+// visited gives what stands for the fetches of a checker, a new one where
+// there is none or the checker has changed.
+func (s *Server) visited(who *introduction, q *query) (*stream, error) {
+	from := origin{who.node, q.from}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.streams[who.checker.ID]
+	if old != nil && old.calls != nil && !old.ending && old.origin == from && old.v2 == q.v2 && sameChecker(&old.checker, &who.checker) {
+		return old, nil
+	}
+	st := s.newStream()
+	st.calls, st.v2 = make(chan *call), q.v2
+	st.checker, st.node, st.origin = who.checker, who.kept, from
+	st.heard.Store(s.now())
+	if err := s.seat(st); err != nil {
+		return nil, err
+	}
+	s.running.Go(st.beVisited)
+	return st, nil
+}
+
+// fetchWithReport takes a report for the node that it is bound to.
+func (s *Server) fetchWithReport(ctx context.Context, q *query) (*healthv3.HealthCheckSpecifier, error) {
+	st, err := s.reporter(q)
+	if err != nil {
+		s.metrics.unbound.Inc()
+		return nil, err
+	}
+	report, err := proto.MarshalOptions{Deterministic: true}.Marshal(q.message)
+	if err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "the report cannot be read: %v", err)
+	}
+	spec, err := st.visit(ctx, &call{ctx: ctx, isReport: true, report: report})
+	if errors.Is(err, errLapsed) {
+		return nil, notFetched(st.checker.ID)
+	}
+	return spec, err
+}
+
+// reporter gives the checker whose report q is.
+func (s *Server) reporter(q *query) (*stream, error) {
+	if len(q.nodes) != 1 || q.nodes[0] == "" {
+		return nil, status.Error(codes.Unauthenticated,
+			"nobody knows whose report this is: name the node that fetches in "+NodeHeader+" (gRPC metadata or HTTP header), once; or send health_check_request")
+	}
+	id := q.nodes[0]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.streams[id]
+	switch {
+	case st == nil || st.calls == nil || st.ending:
+		return nil, notFetched(id)
+	case st.origin.host != q.from.host:
+		return nil, status.Errorf(codes.Unauthenticated, "node %q fetches from %s, this report came from %s: send both from one address", id, st.origin.host, q.from.host)
+	case st.origin.names != q.from.names:
+		return nil, status.Errorf(codes.Unauthenticated, "node %q fetches with another client certificate: send its reports with one of the same subject and alternative names", id)
+	case st.v2 != q.v2:
+		return nil, status.Errorf(codes.FailedPrecondition, "node %q fetches by the other version of the API: report by the same", id)
+	}
+	return st, nil
+}
+
+func notFetched(id string) error {
+	return status.Errorf(codes.FailedPrecondition,
+		"node %q has not fetched within three intervals: fetch with health_check_request (node and capability) first, then report", id)
+}

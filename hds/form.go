@@ -1,0 +1,178 @@
+package hds
+
+import (
+	"errors"
+	"fmt"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	redisv2 "github.com/envoyproxy/go-control-plane/envoy/config/health_checker/redis/v2"
+	redisv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/health_checkers/redis/v3"
+	discoveryv2 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v2"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"hdsd/hds/specifier"
+)
+
+// form gives specifiers the form that one checker understands; it belongs to
+// the goroutine that sends.
+type form struct {
+	stream *stream
+	logged map[string]bool // clusters that were left out
+}
+
+func (f *form) of(spec *specifier.Specifier) *specifier.Specifier {
+	if !f.stream.v2 {
+		return spec
+	}
+	s := f.stream.server
+	return formV2(spec, func(cluster string, err error) {
+		s.metrics.noForm.Inc()
+		if f.logged[cluster] {
+			return
+		}
+		if f.logged == nil {
+			f.logged = map[string]bool{}
+		}
+		f.logged[cluster] = true
+		s.options.Log.Warn().Str("checker", f.stream.checker.ID).Str("cluster", cluster).Err(err).
+			Msg("a cluster is not sent to a checker that speaks v2, which cannot say how to check it")
+	})
+}
+
+// formV2 gives spec with nothing in it that v2 would read otherwise than v3.
+// Clusters for which that is impossible are left out.
+func formV2(spec *specifier.Specifier, leftOut func(cluster string, err error)) *specifier.Specifier {
+	out := &specifier.Specifier{Message: &healthv3.HealthCheckSpecifier{Interval: spec.Message.GetInterval()}}
+	entries, next := min(len(spec.Order), len(spec.Addresses)), 0
+	for _, cluster := range spec.Message.GetClusterHealthChecks() {
+		start := next
+		for _, l := range cluster.GetLocalityEndpoints() {
+			next = min(entries, next+len(l.GetEndpoints()))
+		}
+		fit, err := clusterV2(cluster)
+		if err != nil {
+			leftOut(cluster.GetClusterName(), err)
+			continue
+		}
+		out.Message.ClusterHealthChecks = append(out.Message.ClusterHealthChecks, fit)
+		out.Order = append(out.Order, spec.Order[start:next]...)
+		out.Addresses = append(out.Addresses, spec.Addresses[start:next]...)
+	}
+	return out
+}
+
+// clusterV2 gives a cluster whose wire form is its v2 form, tested by v2's own
+// rules.
+func clusterV2(c *healthv3.ClusterHealthCheck) (*healthv3.ClusterHealthCheck, error) {
+	out := emptied(c)
+	out.LocalityEndpoints = c.GetLocalityEndpoints()
+	out.HealthChecks = make([]*corev3.HealthCheck, len(c.GetHealthChecks()))
+	for i, check := range c.GetHealthChecks() {
+		out.HealthChecks[i] = proto.CloneOf(check)
+		if err := checkV2(out.HealthChecks[i]); err != nil {
+			return nil, err
+		}
+	}
+	var read discoveryv2.ClusterHealthCheck
+	if err := rewrite(out, &read); err != nil {
+		return nil, err
+	}
+	if err := known(read.ProtoReflect()); err != nil {
+		return nil, err
+	}
+	if err := read.ValidateAll(); err != nil {
+		return nil, fmt.Errorf("v2 does not allow it: %w", err)
+	}
+	return out, nil
+}
+
+var errNoBodies = errors.New("v2 has no bodies of HTTP requests and responses; take send and receive out of http_health_check")
+
+// checkV2 says in v2's words what these can express, where they differ.
+func checkV2(c *corev3.HealthCheck) error {
+	if proto.Equal(c.GetNoTrafficHealthyInterval(), c.GetNoTrafficInterval()) {
+		c.NoTrafficHealthyInterval = nil // the other one serves for both
+	}
+	if custom := c.GetCustomHealthCheck(); custom.GetTypedConfig() != nil {
+		return redisV2(custom)
+	}
+	if h := c.GetHttpHealthCheck(); h != nil {
+		if h.GetSend() != nil || len(h.GetReceive()) > 0 {
+			return errNoBodies // the fields are there, but were never read
+		}
+		if h.GetMethod() == corev3.RequestMethod_GET {
+			h.Method = corev3.RequestMethod_METHOD_UNSPECIFIED
+		}
+		if regex := h.GetServiceNameMatcher().GetSafeRegex(); regex != nil && regex.GetEngineType() == nil {
+			regex.EngineType = &matcherv3.RegexMatcher_GoogleRe2{GoogleRe2: &matcherv3.RegexMatcher_GoogleRE2{}}
+		}
+	}
+	return nil
+}
+
+// redisV2 gives a check of Redis the configuration of v2. No other check had
+// one.
+func redisV2(custom *corev3.HealthCheck_CustomHealthCheck) error {
+	var had redisv3.Redis
+	if err := custom.GetTypedConfig().UnmarshalTo(&had); err != nil {
+		return fmt.Errorf("v2 has no %q: %w", custom.GetName(), err)
+	}
+	var has redisv2.Redis
+	if err := rewrite(&had, &has); err != nil {
+		return err
+	}
+	if err := known(has.ProtoReflect()); err != nil {
+		return err
+	}
+	packed, err := anypb.New(&has)
+	if err != nil {
+		return fmt.Errorf("encoding a check of Redis: %w", err)
+	}
+	custom.ConfigType = &corev3.HealthCheck_CustomHealthCheck_TypedConfig{TypedConfig: packed}
+	return nil
+}
+
+// known tells what is in a message, at any depth, that its type does not have.
+func known(m protoreflect.Message) error {
+	name := m.Descriptor().FullName()
+	if unknown := m.GetUnknown(); len(unknown) > 0 {
+		number, _, _ := protowire.ConsumeTag(unknown)
+		return fmt.Errorf("%s has no field %d, which v3 has", name, number)
+	}
+	if packed, ok := m.Interface().(*anypb.Any); ok && !packed.MessageIs((*redisv2.Redis)(nil)) {
+		return fmt.Errorf("v2 does not know what %q is", packed.GetTypeUrl())
+	}
+	var err error
+	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		switch {
+		case field.IsList():
+			for i := range value.List().Len() {
+				err = errors.Join(err, knownValue(field, value.List().Get(i)))
+			}
+		case field.IsMap():
+			value.Map().Range(func(_ protoreflect.MapKey, v protoreflect.Value) bool {
+				err = errors.Join(err, knownValue(field.MapValue(), v))
+				return err == nil
+			})
+		default:
+			err = knownValue(field, value)
+		}
+		return err == nil
+	})
+	return err
+}
+
+func knownValue(field protoreflect.FieldDescriptor, value protoreflect.Value) error {
+	switch {
+	case field.Message() != nil:
+		return known(value.Message())
+	case field.Enum() != nil && field.Enum().Values().ByNumber(value.Enum()) == nil:
+		return fmt.Errorf("%s has no value %d in v2", field.FullName(), value.Enum())
+	}
+	return nil
+}

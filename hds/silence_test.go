@@ -1,0 +1,89 @@
+package hds_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"hdsd/hds"
+)
+
+// listener is a recorder that is told of silence, too.
+type listener struct{ recorder }
+
+func (l *listener) Silent(id string, silent bool) { l.add(fmt.Sprintf("silent %s %v", id, silent)) }
+
+func TestCheckerThatNeverReportsIsFoundOut(t *testing.T) {
+	l := &listener{}
+	bubbleWith(t, hds.Options{Interval: time.Second}, l, &l.recorder, func(f *fixture) {
+		c := f.connect("a", "10.1.0.1", "z1")
+		f.sink.take()
+		time.Sleep(time.Minute)
+		same(t, "before anything was sent", f.sink.take())
+		sent := c.specifiers()
+		for i, wait := range []time.Duration{1000, 1000, 999} { // changes do not give it more time
+			f.server.Assign("a", assignment([]checked{{1, web1}, {2, web2}}[:2-(i+1)%2]...))
+			if n := len(sent()); n != 1 {
+				t.Fatalf("sent %d specifiers", n)
+			}
+			time.Sleep(wait * time.Millisecond)
+		}
+		same(t, "just before its time", f.sink.take())
+		if s := f.server.State("a"); s.Silent || s.Reason != "" {
+			t.Errorf("state %+v", s)
+		}
+		time.Sleep(time.Millisecond)
+		same(t, "three intervals after the first specifier", f.sink.take(), "silent a true")
+		if s := f.server.State("a"); !s.Silent || s.Specifier != hds.Sent || !strings.Contains(s.Reason, "within 3s") {
+			t.Errorf("state %+v", s)
+		}
+		time.Sleep(time.Minute)
+		same(t, "a minute later", f.sink.take())
+
+		c.send(report(said{web1, up, 0}))
+		same(t, "calls", f.sink.take(), "silent a false", "reported a 1=HEALTHY")
+		if s := f.server.State("a"); s.Silent || s.Reason != "" || s.Specifier != hds.Synced {
+			t.Errorf("state %+v", s)
+		}
+		f.server.Assign("a", assignment(checked{2, web2}))
+		sent()
+		time.Sleep(time.Minute)
+		same(t, "one that has reported once is not silent", f.sink.take())
+		if n := f.counted("hdsd_hds_silent_checkers_total"); n != 1 {
+			t.Errorf("%v are counted", n)
+		}
+	})
+}
+
+func TestCheckerThatFetchesAndNeverReportsIsFoundOut(t *testing.T) {
+	l := &listener{}
+	bubbleWith(t, hds.Options{Interval: time.Second}, l, &l.recorder, func(f *fixture) {
+		f.assigning(checked{1, web1})
+		for range 4 {
+			f.gets("fetch", f.fetch("10.1.0.1", hello(nodeIn("a", "z1"))), webOne)
+			time.Sleep(time.Second)
+		}
+		same(t, "calls", f.sink.take(), "connected a", "silent a true")
+		f.gets("report", f.fetch("10.1.0.1", report(said{web1, up, 0}), "a"), webOne)
+		same(t, "calls", f.sink.take(), "silent a false", "reported a 1=HEALTHY")
+		time.Sleep(time.Minute)
+		same(t, "calls", f.sink.take(), "disconnected a")
+	})
+}
+
+func TestSilenceEndsWithItsStream(t *testing.T) {
+	l := &listener{}
+	bubbleWith(t, hds.Options{Interval: time.Second}, l, &l.recorder, func(f *fixture) {
+		f.assigning(checked{1, web1})
+		c := f.connect("a", "10.1.0.1", "z1")
+		c.next()
+		time.Sleep(3 * time.Second)
+		same(t, "calls", f.sink.take(), "connected a", "silent a true")
+		f.connect("a", "10.1.0.1", "z1").next()
+		same(t, "calls", f.sink.take(), "connected a")
+		if s := f.server.State("a"); s.Silent {
+			t.Errorf("state %+v", s)
+		}
+	})
+}
