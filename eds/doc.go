@@ -20,6 +20,8 @@
 //   - One response of a type is outstanding on a stream; a refused one is sent
 //     again only when one of its resources changes, and then only that one
 //     (a state-of-the-world Cluster response has to be whole).
+//   - Of a client's node everything but the extensions is kept (of one larger
+//     than 64 kB, the names), and of what it refused one response's worth.
 //   - On an aggregated stream, clusters go before assignments where both
 //     changed.
 //

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/cespare/xxhash/v2"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -31,7 +32,7 @@ func (l limits) check(names, bytes int) error {
 
 // request is what both kinds of request have in common.
 type request struct {
-	nodeID  string
+	node    *corev3.Node
 	typeURL string
 	nonce   string
 	refusal *string // why the response of that nonce was refused; nil for an ACK

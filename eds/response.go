@@ -3,6 +3,7 @@ package eds
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"google.golang.org/grpc/mem"
@@ -140,11 +141,12 @@ func (u *subscription) commit(batch []*watch, frames []*frame, nonce func() stri
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	r = newResponse()
-	var sent []*watch
+	at := time.Now().UnixNano()
+	var sent []sending
 	if u.whole() {
-		sent, gone = u.addAll(r, batch, frames)
+		sent, gone = u.addAll(r, batch, frames, at)
 	} else {
-		sent, gone = u.addChanges(r, batch, frames, limit)
+		sent, gone = u.addChanges(r, batch, frames, at, limit)
 	}
 	if sent == nil && !u.answer {
 		return nil, gone, len(u.dirty) > 0
@@ -162,7 +164,7 @@ func (u *subscription) commit(batch []*watch, frames []*frame, nonce func() stri
 
 // addAll adds every resource if one of them is news to the client; sent is nil
 // if none is.
-func (u *subscription) addAll(r *response, batch []*watch, frames []*frame) (sent, gone []*watch) {
+func (u *subscription) addAll(r *response, batch []*watch, frames []*frame, at int64) (sent []sending, gone []*watch) {
 	news := u.answer
 	for i, w := range batch {
 		news = news || !w.closed && (w.force && frames[i] != nil || versionOf(frames[i]) != w.sent)
@@ -170,7 +172,7 @@ func (u *subscription) addAll(r *response, batch []*watch, frames []*frame) (sen
 	if !news {
 		return nil, nil
 	}
-	sent = make([]*watch, 0, len(batch))
+	sent = make([]sending, 0, len(batch))
 	for i, w := range batch {
 		if w.closed {
 			continue
@@ -181,15 +183,15 @@ func (u *subscription) addAll(r *response, batch []*watch, frames []*frame) (sen
 		} else if !w.named {
 			gone = append(gone, w)
 		}
-		u.noteSent(w, f)
-		sent = append(sent, w)
+		u.noteSent(w, f, at)
+		sent = append(sent, sending{w, f})
 	}
 	return sent, gone
 }
 
 // addChanges adds what is news to the client, up to the limit; the rest goes
 // back to the front of the queue.
-func (u *subscription) addChanges(r *response, batch []*watch, frames []*frame, limit int) (sent, gone []*watch) {
+func (u *subscription) addChanges(r *response, batch []*watch, frames []*frame, at int64, limit int) (sent []sending, gone []*watch) {
 	for i, w := range batch {
 		f := frames[i]
 		if w.closed {
@@ -206,17 +208,17 @@ func (u *subscription) addChanges(r *response, batch []*watch, frames []*frame, 
 			} else {
 				r.add(w.slot.name, f.version, f.bytes[f.body:])
 			}
-			u.noteSent(w, f)
-			sent = append(sent, w)
+			u.noteSent(w, f, at)
+			sent = append(sent, sending{w, f})
 		case f == nil && u.delta && (w.force || w.sent != 0):
 			r.remove(w.slot.name)
-			u.noteSent(w, nil)
-			sent = append(sent, w)
+			u.noteSent(w, nil, at)
+			sent = append(sent, sending{watch: w})
 		case f == nil && w.sent != 0:
 			none := newFrame(u.table.typeURL, w.slot.name, appendText(nil, assignmentName, w.slot.name))
 			r.add(w.slot.name, 0, none.bytes[none.body:])
-			u.noteSent(w, nil)
-			sent = append(sent, w)
+			u.noteSent(w, nil, at)
+			sent = append(sent, sending{watch: w})
 		}
 		w.force = false
 		if f == nil && !w.named {
@@ -226,11 +228,11 @@ func (u *subscription) addChanges(r *response, batch []*watch, frames []*frame, 
 	return sent, gone
 }
 
-func (u *subscription) noteSent(w *watch, f *frame) {
+func (u *subscription) noteSent(w *watch, f *frame, at int64) {
 	if f != nil && f.service != "" && w.sent != 0 && w.sent != f.version {
 		u.warming = append(u.warming, f.service)
 	}
-	w.sent = versionOf(f)
+	w.sent, w.sentAt = versionOf(f), at
 	w.state = pending
 	w.force = false
 }

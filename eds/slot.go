@@ -57,6 +57,9 @@ type watch struct {
 	force  bool   // to be sent even if the client has it
 	closed bool   // no longer watched
 	sent   uint64 // the version that the client was last sent or said it had; 0: none
+	sentAt int64  // when it was sent, in Unix nanoseconds; 0: not on this stream
+	// failure is the client's latest refusal, until it accepts the resource.
+	failure *failure
 }
 
 // state says how the client took what it was last sent.
@@ -218,6 +221,7 @@ func (w *watch) detach(may func() bool) bool {
 	w.closed = true
 	delete(w.sub.watches, s.name)
 	w.setNamed(false)
+	w.setFailure(nil)
 	if w.queued {
 		w.sub.forgetQueued()
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -32,6 +33,7 @@ type stream struct {
 	nonces uint64 // owned by the sending goroutine
 
 	mu     sync.Mutex
+	node   *corev3.Node // as kept; nil as long as the client has not said
 	nodeID string
 	subs   [2]*subscription // as the server's tables
 }
@@ -177,8 +179,8 @@ func (st *stream) subscription(r *request) (*subscription, error) {
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.nodeID == "" { // it comes with the first message only
-		st.nodeID = brief(r.nodeID)
+	if st.node == nil && r.node != nil { // it comes with the first message only
+		st.node, st.nodeID = keptNode(r.node), brief(r.node.GetId())
 	}
 	for i, t := range st.server.tables() {
 		if t.typeURL != r.typeURL {
@@ -220,7 +222,7 @@ func (st *stream) acknowledge(u *subscription, r *request) {
 
 func stateRequest(m *discoveryv3.DiscoveryRequest) *request {
 	r := &request{
-		nodeID: m.GetNode().GetId(), typeURL: m.GetTypeUrl(), nonce: m.GetResponseNonce(),
+		node: m.GetNode(), typeURL: m.GetTypeUrl(), nonce: m.GetResponseNonce(),
 		names: withLocators(m.GetResourceNames(), m.GetResourceLocators()),
 	}
 	if m.GetErrorDetail() != nil {
@@ -231,7 +233,7 @@ func stateRequest(m *discoveryv3.DiscoveryRequest) *request {
 
 func deltaRequest(m *discoveryv3.DeltaDiscoveryRequest) *request {
 	r := &request{
-		nodeID: m.GetNode().GetId(), typeURL: m.GetTypeUrl(), nonce: m.GetResponseNonce(),
+		node: m.GetNode(), typeURL: m.GetTypeUrl(), nonce: m.GetResponseNonce(),
 		names:       withLocators(m.GetResourceNamesSubscribe(), m.GetResourceLocatorsSubscribe()),
 		unsubscribe: withLocators(m.GetResourceNamesUnsubscribe(), m.GetResourceLocatorsUnsubscribe()),
 		versions:    m.GetInitialResourceVersions(),

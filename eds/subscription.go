@@ -30,10 +30,11 @@ type subscription struct {
 	held      bool      // a request is being taken in: send nothing yet
 	waiting   bool      // a response is outstanding
 	nonce     string    // of the latest response
-	inFlight  []*watch  // what was in it
+	inFlight  []sending // what was in it
 	warming   []string  // assignments that clusters in it will wait for
 	lastAck   time.Time // zero where there was none
 	lastError string    // of the latest refusal
+	refused   int       // bytes of refused frames that are kept
 }
 
 func newSubscription(s *stream, t *table) *subscription {
@@ -189,8 +190,8 @@ func (u *subscription) droppedInFlight() map[string]uint64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var dropped map[string]uint64
-	for _, w := range u.inFlight {
-		if w.closed && w.sent != 0 {
+	for _, s := range u.inFlight {
+		if w := s.watch; w.closed && w.sent != 0 {
 			if dropped == nil {
 				dropped = make(map[string]uint64)
 			}
@@ -235,8 +236,13 @@ func (u *subscription) acknowledge(nonce string, refusal *string, now time.Time)
 	} else {
 		u.lastAck = now
 	}
-	for _, w := range u.inFlight {
-		w.state = outcome
+	for _, s := range u.inFlight {
+		s.watch.state = outcome
+		if refusal == nil {
+			s.watch.setFailure(nil)
+		} else {
+			s.watch.setFailure(&failure{frame: s.frame, version: versionOf(s.frame), text: *refusal, at: now})
+		}
 	}
 	u.inFlight = nil
 	warming, u.warming = u.warming, nil

@@ -1,0 +1,249 @@
+package eds
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+)
+
+// maxNode is the size up to which a client's node is kept as it is, extensions
+// apart.
+const maxNode = 64 << 10
+
+// keptNode gives what is kept of a client's node, which must not be used any
+// more: all but its extensions, of which Envoy lists hundreds; of one that is
+// large all the same, the names.
+func keptNode(n *corev3.Node) *corev3.Node {
+	n.Extensions = nil
+	if proto.Size(n) <= maxNode {
+		return n
+	}
+	return &corev3.Node{Id: brief(n.GetId()), Cluster: brief(n.GetCluster()), UserAgentName: brief(n.GetUserAgentName())}
+}
+
+// sending is a resource that is on its way to a client; the frame is nil where
+// it is told to be removed.
+type sending struct {
+	watch *watch
+	frame *frame
+}
+
+// failure is a client's refusal of one resource.
+type failure struct {
+	frame   *frame // nil of a removal, and where too much was refused to keep it
+	version uint64
+	text    string
+	at      time.Time
+}
+
+// setFailure is called under the subscription's lock. What is kept of refused
+// frames is bounded by the size of a response.
+func (w *watch) setFailure(f *failure) {
+	if w.failure != nil {
+		w.sub.refused -= w.failure.frame.size()
+	}
+	w.failure = f
+	if f == nil {
+		return
+	}
+	if w.sub.refused+f.frame.size() > w.sub.stream.server.maxResponseBytes {
+		f.frame = nil
+	}
+	w.sub.refused += f.frame.size()
+}
+
+// Subscriber is a client's stream.
+type Subscriber struct {
+	// Node is what the client said first, without its extensions; of a very
+	// large one only the names are kept; nil where it said nothing. It must
+	// not be changed.
+	Node      *corev3.Node
+	Stream    uint64 // a number: a node may have several streams
+	Service   string // ADS, EDS or CDS
+	Delta     bool
+	Connected time.Time
+
+	stream *stream
+}
+
+// Subscribers gives the clients' streams on which something was asked for, by
+// node id and stream.
+func (s *Server) Subscribers() iter.Seq[Subscriber] {
+	return func(yield func(Subscriber) bool) {
+		s.mu.Lock()
+		streams := make([]*stream, 0, len(s.streams))
+		for st := range s.streams {
+			streams = append(streams, st)
+		}
+		s.mu.Unlock()
+		all := make([]Subscriber, 0, len(streams))
+		for _, st := range streams {
+			if c, ok := st.subscriber(); ok {
+				all = append(all, c)
+			}
+		}
+		slices.SortFunc(all, func(a, b Subscriber) int {
+			return cmp.Or(cmp.Compare(a.Node.GetId(), b.Node.GetId()), cmp.Compare(a.Stream, b.Stream))
+		})
+		for _, c := range all {
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+func (st *stream) subscriber() (Subscriber, bool) {
+	service := "ADS"
+	if st.only != nil {
+		service = "EDS"
+		if st.only.typeURL == ClusterType {
+			service = "CDS"
+		}
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	asked := st.node != nil || st.subs != [2]*subscription{}
+	return Subscriber{
+		Node: st.node, Stream: st.id, Service: service, Delta: st.delta, Connected: st.since, stream: st,
+	}, asked
+}
+
+// State says how far a resource has come to a client.
+type State uint8
+
+// The states of a resource. What does not exist can be in any of them: that it
+// does not is told, too, except to a state-of-the-world client that was never
+// sent it.
+const (
+	NotSent     State = iota // nothing was sent, and the client has none
+	Outdated                 // the client accepted it, but it has changed since
+	Outstanding              // it was sent, and the client has not answered
+	Accepted                 // the client has what there is
+	Refused                  // the client refused what it was last sent
+)
+
+// Resource is one that a client subscribed to.
+type Resource struct {
+	TypeURL string
+	Name    string
+	State   State
+	Exists  bool      // whether there is such a resource now
+	Version string    // of what the client was last sent, or says to have; empty: none
+	Sent    time.Time // zero where nothing was sent on this stream
+	Refusal *Refusal  // the latest, until the client accepts the resource; else nil
+
+	frame *frame
+}
+
+// Refusal is what a client did not accept.
+type Refusal struct {
+	Text    string // what the client said
+	Time    time.Time
+	Version string // empty of a removal
+
+	frame *frame
+}
+
+// Body gives what the client was last sent; nil where that was nothing, or is
+// not kept any more: the resource has changed since the client accepted it.
+// It must not be changed.
+func (r *Resource) Body() *anypb.Any { return r.frame.message(r.TypeURL) }
+
+// Body gives what was refused; nil where that was a removal, or very much was
+// refused. It must not be changed.
+func (r *Refusal) Body(typeURL string) *anypb.Any { return r.frame.message(typeURL) }
+
+func (f *frame) message(typeURL string) *anypb.Any {
+	if f == nil {
+		return nil
+	}
+	return &anypb.Any{TypeUrl: typeURL, Value: f.bytes[f.value:len(f.bytes):len(f.bytes)]}
+}
+
+// Resources gives what the client subscribed to: clusters, then assignments,
+// by name.
+func (c *Subscriber) Resources() []Resource {
+	c.stream.mu.Lock()
+	subs := c.stream.subs
+	c.stream.mu.Unlock()
+	var all []Resource
+	for _, u := range subs {
+		if u != nil {
+			all = append(all, u.resources()...)
+		}
+	}
+	return all
+}
+
+func (u *subscription) resources() []Resource {
+	u.mu.Lock()
+	watches := u.allLocked()
+	copies := make([]watch, len(watches))
+	slices.SortFunc(watches, func(a, b *watch) int { return cmp.Compare(a.slot.name, b.slot.name) })
+	underWay := make(map[*watch]*frame, len(u.inFlight))
+	for _, s := range u.inFlight {
+		underWay[s.watch] = s.frame
+	}
+	for i, w := range watches {
+		copies[i] = watch{slot: w.slot, state: w.state, sent: w.sent, sentAt: w.sentAt, failure: w.failure}
+	}
+	u.mu.Unlock()
+
+	all := make([]Resource, len(watches))
+	for i := range copies {
+		all[i] = copies[i].resource(u.table.typeURL, copies[i].slot.current(), underWay[watches[i]])
+	}
+	return all
+}
+
+// resource describes a copy of a watch, given what there is now and what is on
+// its way.
+func (w *watch) resource(typeURL string, latest, underWay *frame) Resource {
+	r := Resource{TypeURL: typeURL, Name: w.slot.name, Exists: latest != nil, Version: showVersion(w.sent)}
+	if w.sentAt != 0 {
+		r.Sent = time.Unix(0, w.sentAt).UTC()
+	}
+	switch {
+	case w.state == pending:
+		r.State = Outstanding
+	case w.state == refused:
+		r.State = Refused
+	case w.sent == 0 && w.state == fresh:
+		r.State = NotSent
+	case w.sent != versionOf(latest):
+		r.State = Outdated
+	default:
+		r.State = Accepted
+	}
+	kept := []*frame{underWay, latest}
+	if w.failure != nil {
+		kept = append(kept, w.failure.frame)
+		r.Refusal = &Refusal{Text: w.failure.text, Time: w.failure.at.UTC(), Version: showVersion(w.failure.version)}
+		r.Refusal.frame = withVersion(kept, w.failure.version)
+	}
+	r.frame = withVersion(kept, w.sent)
+	return r
+}
+
+func withVersion(frames []*frame, version uint64) *frame {
+	for _, f := range frames {
+		if f != nil && f.version == version {
+			return f
+		}
+	}
+	return nil
+}
+
+// showVersion gives nothing for none, nor for one that is not ours.
+func showVersion(version uint64) string {
+	if version == 0 || version == foreign {
+		return ""
+	}
+	return formatVersion(version)
+}
