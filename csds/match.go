@@ -1,0 +1,125 @@
+package csds
+
+import (
+	"errors"
+	"fmt"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// What the matchers of one request may cost to evaluate.
+const (
+	maxMatchers      = 1024 // node, string and value matchers together
+	maxMatcherDepth  = 16   // of value matchers within each other
+	maxMatcherPath   = 64   // segments
+	maxRegexBytes    = 1024
+	maxRegexProgram  = 1000 // instructions of one expression
+	maxRegexPrograms = 4000 // of all of them
+)
+
+// compiler bounds the matchers of one request.
+type compiler struct {
+	matchers int
+	programs int // instructions
+}
+
+// count is called for each matcher.
+func (c *compiler) count() error {
+	if c.matchers++; c.matchers > maxMatchers {
+		return fmt.Errorf(": a request may have up to %d matchers", maxMatchers)
+	}
+	return nil
+}
+
+// nodes selects nodes: any of its matchers does, or there are none.
+type nodes []func(*corev3.Node) bool
+
+func (all nodes) matches(n *corev3.Node) bool {
+	for _, match := range all {
+		if match(n) {
+			return true
+		}
+	}
+	return len(all) == 0
+}
+
+// compile makes the matchers of a request ready; an error names the field.
+func compile(matchers []*matcherv3.NodeMatcher) (nodes, error) {
+	c := &compiler{}
+	all := make(nodes, 0, min(len(matchers), maxMatchers))
+	for i, m := range matchers {
+		match, err := c.node(m)
+		if err != nil {
+			return nil, fmt.Errorf("node_matchers[%d]%w", i, err)
+		}
+		all = append(all, match)
+	}
+	return all, nil
+}
+
+func (c *compiler) node(m *matcherv3.NodeMatcher) (func(*corev3.Node) bool, error) {
+	if err := c.count(); err != nil {
+		return nil, err
+	}
+	id := func(string) bool { return true }
+	if m.GetNodeId() != nil {
+		var err error
+		if id, err = c.text(m.GetNodeId()); err != nil {
+			return nil, fmt.Errorf(".node_id%w", err)
+		}
+	}
+	metadata := make([]func(*structpb.Struct) bool, 0, len(m.GetNodeMetadatas()))
+	for i, s := range m.GetNodeMetadatas() {
+		match, err := c.structure(s)
+		if err != nil {
+			return nil, fmt.Errorf(".node_metadatas[%d]%w", i, err)
+		}
+		metadata = append(metadata, match)
+	}
+	return func(n *corev3.Node) bool {
+		if !id(n.GetId()) {
+			return false
+		}
+		for _, match := range metadata {
+			if !match(n.GetMetadata()) {
+				return false
+			}
+		}
+		return true
+	}, nil
+}
+
+func (c *compiler) structure(m *matcherv3.StructMatcher) (func(*structpb.Struct) bool, error) {
+	path := make([]string, 0, min(len(m.GetPath()), maxMatcherPath))
+	for i, segment := range m.GetPath() {
+		if segment.GetKey() == "" {
+			return nil, fmt.Errorf(".path[%d]: needs a key", i)
+		}
+		path = append(path, segment.GetKey())
+	}
+	switch {
+	case len(path) == 0:
+		return nil, errors.New(".path: needs a segment")
+	case len(path) > maxMatcherPath:
+		return nil, fmt.Errorf(".path: may have up to %d segments", maxMatcherPath)
+	case m.GetValue() == nil:
+		return nil, errors.New(".value: is missing")
+	}
+	match, err := c.value(m.GetValue(), 1)
+	if err != nil {
+		return nil, fmt.Errorf(".value%w", err)
+	}
+	return func(s *structpb.Struct) bool { return match(at(s, path)) }, nil
+}
+
+// at gives the value at a path; nil where there is none.
+func at(s *structpb.Struct, path []string) *structpb.Value {
+	var v *structpb.Value
+	for _, key := range path {
+		v = s.GetFields()[key]
+		s = v.GetStructValue()
+	}
+	return v
+}

@@ -1,0 +1,168 @@
+package csds
+
+import (
+	"github.com/cncf/xds/go/udpa/annotations"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	// What configurations are made of. A message whose type is not linked in
+	// can neither be looked into nor be written as JSON.
+	_ "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/http_11_proxy/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/proxy_protocol/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/quic/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/raw_buffer/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/starttls/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+)
+
+// hidden stands for what is not shown.
+const hidden = "[redacted]"
+
+// maxNesting bounds messages within each other; what is deeper is not shown.
+const maxNesting = 100
+
+// redactor hides sensitive parts of configurations. What it is given must not
+// change as long as it is in use: clients share configurations, each of which
+// is looked through once.
+type redactor struct {
+	seen map[*byte]*anypb.Any // by the first byte of the value
+}
+
+// shown gives a configuration as it may be shown: itself where there is nothing
+// to hide, nil where it cannot be read.
+func (r *redactor) shown(a *anypb.Any) *anypb.Any {
+	if len(a.GetValue()) == 0 {
+		return a
+	}
+	key := &a.GetValue()[0]
+	if known, ok := r.seen[key]; ok {
+		return known
+	}
+	out := redacted(a)
+	if r.seen == nil {
+		r.seen = make(map[*byte]*anypb.Any)
+	}
+	r.seen[key] = out
+	return out
+}
+
+func redacted(a *anypb.Any) *anypb.Any {
+	m, err := a.UnmarshalNew()
+	if err != nil {
+		return nil
+	}
+	if !redact(m.ProtoReflect(), 0) {
+		return a
+	}
+	out := &anypb.Any{TypeUrl: a.GetTypeUrl()}
+	if out.Value, err = (proto.MarshalOptions{Deterministic: true}).Marshal(m); err != nil {
+		return nil
+	}
+	return out
+}
+
+// redact hides the sensitive parts of a message, and tells whether there were
+// any.
+func redact(m protoreflect.Message, depth int) (changed bool) {
+	if depth > maxNesting {
+		proto.Reset(m.Interface())
+		return true
+	}
+	if a, ok := m.Interface().(*anypb.Any); ok {
+		return redactAny(a, depth)
+	}
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		if sensitive(f) {
+			hide(m, f)
+			changed = true
+			return true
+		}
+		each(f, v, func(inner protoreflect.Message) { changed = redact(inner, depth+1) || changed })
+		return true
+	})
+	return changed
+}
+
+// redactAny goes on in the message inside. Where its type is unknown, or it is
+// one that hides another's type, only the type is left.
+func redactAny(a *anypb.Any, depth int) bool {
+	if len(a.GetValue()) == 0 {
+		return false
+	}
+	inner, err := a.UnmarshalNew()
+	if err == nil {
+		switch inner.ProtoReflect().Descriptor().FullName() {
+		case "udpa.type.v1.TypedStruct", "xds.type.v3.TypedStruct":
+		default:
+			if !redact(inner.ProtoReflect(), depth+1) {
+				return false
+			}
+			if a.Value, err = (proto.MarshalOptions{Deterministic: true}).Marshal(inner); err == nil {
+				return true
+			}
+		}
+	}
+	a.Value = nil
+	return true
+}
+
+func sensitive(f protoreflect.FieldDescriptor) bool {
+	options, ok := f.Options().(*descriptorpb.FieldOptions)
+	if !ok || options == nil {
+		return false
+	}
+	is, _ := proto.GetExtension(options, annotations.E_Sensitive).(bool)
+	return is
+}
+
+// each calls do with each message in a field.
+func each(f protoreflect.FieldDescriptor, v protoreflect.Value, do func(protoreflect.Message)) {
+	switch {
+	case f.IsMap():
+		if f.MapValue().Message() != nil {
+			v.Map().Range(func(_ protoreflect.MapKey, v protoreflect.Value) bool { do(v.Message()); return true })
+		}
+	case f.Message() == nil:
+	case f.IsList():
+		for i := range v.List().Len() {
+			do(v.List().Get(i).Message())
+		}
+	default:
+		do(v.Message())
+	}
+}
+
+// hide replaces a field's texts, in messages inside too, and clears what is no
+// text, so that it is still seen which way a secret was given.
+func hide(m protoreflect.Message, f protoreflect.FieldDescriptor) {
+	switch {
+	case f.IsMap() || f.IsList() && f.Message() == nil:
+		m.Clear(f)
+	case f.Message() != nil:
+		each(f, m.Get(f), hideAll)
+	case f.Kind() == protoreflect.StringKind:
+		m.Set(f, protoreflect.ValueOfString(hidden))
+	case f.Kind() == protoreflect.BytesKind:
+		m.Set(f, protoreflect.ValueOfBytes([]byte(hidden)))
+	default:
+		m.Clear(f)
+	}
+}
+
+func hideAll(m protoreflect.Message) {
+	m.SetUnknown(nil)
+	if a, ok := m.Interface().(*anypb.Any); ok {
+		a.Value = nil
+		return
+	}
+	m.Range(func(f protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
+		hide(m, f)
+		return true
+	})
+}

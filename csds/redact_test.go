@@ -1,0 +1,112 @@
+package csds
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	quicv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/quic/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+)
+
+const secret = "-----BEGIN PRIVATE KEY-----"
+
+func packed(t testing.TB, m proto.Message) *anypb.Any {
+	t.Helper()
+	return body(t, m)()
+}
+
+func inline(text string) *corev3.DataSource {
+	return &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: text}}
+}
+
+func tlsContext() *tlsv3.UpstreamTlsContext {
+	return &tlsv3.UpstreamTlsContext{Sni: "example.com", CommonTlsContext: &tlsv3.CommonTlsContext{
+		TlsCertificates: []*tlsv3.TlsCertificate{{
+			CertificateChain: inline("the chain"), PrivateKey: inline(secret),
+			Password: &corev3.DataSource{Specifier: &corev3.DataSource_InlineBytes{InlineBytes: []byte(secret)}},
+		}},
+	}}
+}
+
+func socket(t testing.TB, m proto.Message) *corev3.TransportSocket {
+	return &corev3.TransportSocket{Name: "tls", ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: packed(t, m)}}
+}
+
+func TestSecretsAreNotShown(t *testing.T) {
+	withSocket := func(m proto.Message) *clusterv3.Cluster {
+		return &clusterv3.Cluster{Name: "secret", TransportSocket: socket(t, m)}
+	}
+	for name, test := range map[string]struct {
+		config proto.Message
+		still  []string // what is shown
+	}{
+		"a cluster's key":   {withSocket(tlsContext()), []string{"the chain", "example.com", hidden}},
+		"a socket's socket": {withSocket(&quicv3.QuicUpstreamTransport{UpstreamTlsContext: tlsContext()}), []string{"the chain", hidden}},
+		"a specifier's key": {&healthv3.HealthCheckSpecifier{ClusterHealthChecks: []*healthv3.ClusterHealthCheck{{
+			ClusterName:            "web",
+			TransportSocketMatches: []*clusterv3.Cluster_TransportSocketMatch{{Name: "m", TransportSocket: socket(t, tlsContext())}},
+		}}}, []string{"web", "the chain", hidden}},
+		"an unknown message": {&clusterv3.Cluster{Name: "odd", TypedExtensionProtocolOptions: map[string]*anypb.Any{
+			"acme": {TypeUrl: "type.googleapis.com/acme.Secret", Value: []byte(secret)},
+		}}, []string{"odd", "acme.Secret"}},
+		"a broken message": {&clusterv3.Cluster{Name: "odd", TransportSocket: &corev3.TransportSocket{
+			ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: &anypb.Any{
+				TypeUrl: "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext", Value: []byte("\x0a" + secret),
+			}},
+		}}, []string{"odd", "UpstreamTlsContext"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			given := packed(t, test.config)
+			before := slices.Clone(given.GetValue())
+			got := (&redactor{}).shown(given)
+			if bytes.Contains(got.GetValue(), []byte(secret)) {
+				t.Error("the secret is shown")
+			}
+			m, err := got.UnmarshalNew()
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := prototext.Format(m) + fmt.Sprintf("%q", got.GetValue())
+			for _, want := range test.still {
+				if !strings.Contains(text, want) {
+					t.Errorf("%q is not shown: %s", want, text)
+				}
+			}
+			if !bytes.Equal(given.GetValue(), before) {
+				t.Error("what was given has been changed")
+			}
+		})
+	}
+}
+
+func TestWhatHasNoSecretIsShownAsItIs(t *testing.T) {
+	given := packed(t, &clusterv3.Cluster{Name: "a", TransportSocket: socket(t, &tlsv3.UpstreamTlsContext{Sni: "b"})})
+	given.Value = append(given.Value, 0xfa, 0xff, 0x7f, 0x01, 'x') // an unknown field
+	if got := (&redactor{}).shown(given); got != given {
+		t.Errorf("got %v", got)
+	}
+	if got := (&redactor{}).shown(nil); got != nil {
+		t.Errorf("of nothing: %v", got)
+	}
+	if got := (&redactor{}).shown(&anypb.Any{TypeUrl: clusterType, Value: []byte{0xff}}); got != nil {
+		t.Errorf("of what cannot be read: %v", got)
+	}
+}
+
+func TestASharedConfigurationIsLookedThroughOnce(t *testing.T) {
+	value := packed(t, &clusterv3.Cluster{Name: "a", TransportSocket: socket(t, tlsContext())}).GetValue()
+	r := &redactor{}
+	first := r.shown(&anypb.Any{TypeUrl: clusterType, Value: value})
+	if second := r.shown(&anypb.Any{TypeUrl: clusterType, Value: value}); first != second {
+		t.Error("looked through twice")
+	}
+}

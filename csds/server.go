@@ -1,0 +1,173 @@
+package csds
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// Options are the settings of a Server. The zero value is ready to use.
+type Options struct {
+	// MaxBytes is the size of the largest response; what would be larger is
+	// refused with RESOURCE_EXHAUSTED. Default: 64 MiB.
+	MaxBytes int
+	// Concurrent is how many answers are made at a time; others wait.
+	// Default: 2.
+	Concurrent int
+	// WriteTimeout bounds how long a stream's client may leave a response
+	// unread while there is no room to write it. Default: 30 s.
+	WriteTimeout time.Duration
+}
+
+// Server serves client status.
+type Server struct {
+	statusv3.UnimplementedClientStatusDiscoveryServiceServer
+
+	// Set once.
+	sources      []Source
+	maxBytes     int
+	writeTimeout time.Duration
+	turns        chan struct{} // holds one for each answer that is being made
+	closing      chan struct{}
+
+	running sync.WaitGroup // of streams; added to under mu while not closed
+
+	mu     sync.Mutex
+	closed bool
+}
+
+// NewServer makes a server that tells of the clients of all sources, one
+// source after the other.
+func NewServer(o Options, sources ...Source) *Server {
+	return &Server{
+		sources:      sources,
+		maxBytes:     cmp.Or(o.MaxBytes, 64<<20),
+		writeTimeout: cmp.Or(o.WriteTimeout, 30*time.Second),
+		turns:        make(chan struct{}, cmp.Or(o.Concurrent, 2)),
+		closing:      make(chan struct{}),
+	}
+}
+
+// Register makes r serve client status.
+func (s *Server) Register(r grpc.ServiceRegistrar) {
+	statusv3.RegisterClientStatusDiscoveryServiceServer(r, s)
+}
+
+// Close ends all streams with UNAVAILABLE and waits for them.
+func (s *Server) Close() {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		close(s.closing)
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+}
+
+var errClosing = status.Error(codes.Unavailable, "hdsd is shutting down; connect again")
+
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.running.Add(1)
+	return true
+}
+
+// FetchClientStatus answers one request.
+func (s *Server) FetchClientStatus(ctx context.Context, r *statusv3.ClientStatusRequest) (*statusv3.ClientStatusResponse, error) {
+	return s.answer(ctx, r)
+}
+
+// StreamClientStatus answers each request of a stream with one response.
+func (s *Server) StreamClientStatus(g grpc.BidiStreamingServer[statusv3.ClientStatusRequest, statusv3.ClientStatusResponse]) error {
+	if !s.enter() {
+		return errClosing
+	}
+	defer s.running.Done()
+	end := make(chan error, 2) // of the conversation, and of its write deadline
+	s.running.Go(func() { end <- s.converse(g, end) })
+	select {
+	case err := <-end:
+		return err
+	case <-s.closing:
+		return errClosing
+	}
+}
+
+func (s *Server) converse(g grpc.BidiStreamingServer[statusv3.ClientStatusRequest, statusv3.ClientStatusResponse], stuck chan<- error) error {
+	for {
+		r, err := g.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		response, err := s.answer(g.Context(), r)
+		if err != nil {
+			return err
+		}
+		deadline := time.AfterFunc(s.writeTimeout, func() {
+			select {
+			case stuck <- status.Errorf(codes.DeadlineExceeded, "the client has not read for %v", s.writeTimeout):
+			default:
+			}
+		})
+		err = g.Send(response)
+		deadline.Stop()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// answer makes the response to a request. Its errors are for the client.
+func (s *Server) answer(ctx context.Context, r *statusv3.ClientStatusRequest) (*statusv3.ClientStatusResponse, error) {
+	match, err := compile(r.GetNodeMatchers())
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	select {
+	case s.turns <- struct{}{}:
+		defer func() { <-s.turns }()
+	case <-ctx.Done():
+		return nil, status.FromContextError(ctx.Err()).Err()
+	case <-s.closing:
+		return nil, errClosing
+	}
+	response, size := &statusv3.ClientStatusResponse{}, 0
+	w := writer{exclude: r.GetExcludeResourceContents()}
+	for _, source := range s.sources {
+		for c := range source.Clients {
+			if ctx.Err() != nil {
+				return nil, status.FromContextError(ctx.Err()).Err()
+			}
+			if !match.matches(c.Node) {
+				continue
+			}
+			w.left = s.maxBytes - size
+			config := w.client(&c)
+			if size += proto.Size(config); w.left < 0 || size > s.maxBytes {
+				return nil, s.tooLarge()
+			}
+			response.Config = append(response.Config, config)
+		}
+	}
+	return response, nil
+}
+
+func (s *Server) tooLarge() error {
+	return status.Errorf(codes.ResourceExhausted,
+		"the response would be larger than %d bytes: ask for fewer clients with node_matchers, or set exclude_resource_contents", s.maxBytes)
+}
