@@ -1,6 +1,8 @@
 package store
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	bolt "go.etcd.io/bbolt"
@@ -32,6 +34,13 @@ func (c *clusterSet) add(name string) bool {
 	before := len(c.names)
 	c.names[name] = struct{}{}
 	return len(c.names) > before
+}
+
+// sorted gives the names in order.
+func (c *clusterSet) sorted() []string {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return slices.Sorted(maps.Keys(c.names))
 }
 
 func (s *Store) loadClusters(tx *bolt.Tx) error {

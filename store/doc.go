@@ -15,6 +15,10 @@
 // clock does. Each gets a recorded time, max(the last one + 1 ns, its own
 // time), that is its key; queries by time go by its own time.
 //
+// A Place is a recorded time that can be kept over restarts, as a token: After
+// gives what was recorded behind it without a gap, or says ErrTooOld. Committed
+// tells when to ask again.
+//
 // When the disk fails, the writer tries again with back-off and reports each
 // failure to Options.OnError. When the queue is full meanwhile, the oldest
 // transitions in it are dropped from the history, counted and reported, while

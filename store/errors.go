@@ -17,6 +17,9 @@ var (
 // ErrBadToken says that a page token was not given out for this query.
 var ErrBadToken = errors.New("page token is not valid for this query: start again without it")
 
+// ErrTooOld says that the history no longer reaches back to a place.
+var ErrTooOld = errors.New("the history does not reach back that far")
+
 // ErrClosed says that the store is closed.
 var ErrClosed = errors.New("history is closed")
 

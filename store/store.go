@@ -77,6 +77,7 @@ type Store struct {
 	closing chan struct{}
 	done    chan struct{} // the writer has ended
 	close   func() error
+	created uint64 // when the history was begun; tells it from others
 
 	// Owned by the writer.
 	last    uint64 // recorded time of the last transition
@@ -131,6 +132,10 @@ func (s *Store) load() error {
 			s.last = number(k)
 		}
 		s.clock = readClock(tx)
+		var err error
+		if _, s.created, err = schema(tx); err != nil {
+			return damaged(s.path, err)
+		}
 		return s.loadClusters(tx)
 	})
 	s.durable.Store(int64(id))

@@ -1,0 +1,178 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"hdsd/health"
+)
+
+// Began tells since when what endpoints were is known: since the history was
+// begun, or as far back as transitions are kept.
+func (s *Store) Began() (began time.Time, err error) {
+	err = s.view(func(tx *bolt.Tx) error {
+		began = s.began(tx)
+		return nil
+	})
+	return began, err
+}
+
+func (s *Store) began(tx *bolt.Tx) time.Time {
+	from := max(s.created, s.edge())
+	if k, _ := tx.Bucket(transitions).Cursor().First(); len(k) == 8 {
+		from = min(from, number(k))
+	}
+	return timeOf(from)
+}
+
+// Endpoints gives the endpoints that have or had a verdict, in the order of
+// Endpoint.Compare: up to limit after one of them, where that is not nil. Empty
+// names do not narrow the list.
+func (s *Store) Endpoints(cluster, address string, after *health.Endpoint, limit int) (found []health.Endpoint, err error) {
+	names := []string{cluster}
+	if cluster == "" {
+		names = s.known.sorted()
+	}
+	for _, name := range names {
+		if after != nil && name < after.Cluster {
+			continue
+		}
+		if found, err = s.endpoints(found, name, address, after); err != nil {
+			return nil, err
+		}
+		if len(found) >= limit {
+			return found[:limit], nil
+		}
+	}
+	return found, nil
+}
+
+// endpoints adds those of one cluster.
+func (s *Store) endpoints(found []health.Endpoint, cluster, address string, after *health.Endpoint) ([]health.Endpoint, error) {
+	before, shared := len(found), names{}
+	err := s.view(func(tx *bolt.Tx) error {
+		take := func(k, v []byte) {
+			t, ok := openCurrent(k, v, shared)
+			s.skipUnless(ok, current, k)
+			if ok && t.Endpoint.Cluster == cluster && (address == "" || t.Endpoint.Address == address) &&
+				(after == nil || t.Endpoint.Compare(*after) > 0) {
+				found = append(found, t.Endpoint)
+			}
+		}
+		rows := tx.Bucket(current)
+		if address != "" {
+			for _, k := range endpointsOf(tx, &Query{Cluster: cluster, Address: address}) {
+				take(k, rows.Get(k))
+			}
+			return nil
+		}
+		prefix, cursor := key(uint64(hashOf(cluster))), rows.Cursor()
+		for k, v := cursor.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = cursor.Next() {
+			take(k, v)
+		}
+		return nil
+	})
+	slices.SortFunc(found[before:], health.Endpoint.Compare)
+	return found, err
+}
+
+// AsOf tells what was held to be true of endpoints at a time: what the last
+// transition at or before it led to.
+func (s *Store) AsOf(endpoints []health.Endpoint, at time.Time) (held []health.Verdict, err error) {
+	held = make([]health.Verdict, len(endpoints))
+	err = s.view(func(tx *bolt.Tx) error {
+		began := s.began(tx)
+		past := newPast(s, tx)
+		for i := range endpoints {
+			held[i] = past.asOf(&endpoints[i], nanos(at), began)
+		}
+		return nil
+	})
+	return held, err
+}
+
+// past is the history of single endpoints, as one transaction shows it.
+type past struct {
+	store    *Store
+	rows     *bolt.Bucket
+	current  *bolt.Bucket
+	endpoint *bolt.Cursor
+	clock    clock
+	shared   names
+}
+
+func newPast(s *Store, tx *bolt.Tx) *past {
+	return &past{
+		store: s, rows: tx.Bucket(transitions), current: tx.Bucket(current), endpoint: tx.Bucket(byEndpoint).Cursor(),
+		clock: readClock(tx), shared: names{},
+	}
+}
+
+// rowOf is the key of an endpoint in the indices.
+func rowOf(e *health.Endpoint) []byte { return key(uint64(hashOf(e.Cluster)), uint64(e.Hash())) }
+
+// latest gives the last transition of an endpoint, also where it is no longer
+// kept; false where there never was one.
+func (p *past) latest(row []byte) (health.Transition, bool) {
+	v := p.current.Get(row)
+	if v == nil {
+		return health.Transition{}, false
+	}
+	t, ok := openCurrent(row, v, p.shared)
+	p.store.skipUnless(ok, current, row)
+	return t, ok
+}
+
+// each goes through an endpoint's transitions between two times, of which end
+// is not included, until f gives false.
+func (p *past) each(row []byte, start, end uint64, newest bool, f func(*health.Transition) bool) {
+	s := newSpan(p.endpoint, row, p.clock.intervals(start, end), newest)
+	for recorded, ok := s.next(); ok; recorded, ok = s.next() {
+		k := key(recorded)
+		t, ok := openTransition(k, p.rows.Get(k), p.shared)
+		p.store.skipUnless(ok, transitions, k)
+		if shown := nanos(t.Time); ok && shown >= start && shown < end && !f(&t) {
+			return
+		}
+	}
+}
+
+func (p *past) asOf(e *health.Endpoint, at uint64, began time.Time) (held health.Verdict) {
+	if at < nanos(began) {
+		return health.Verdict{Reason: fmt.Sprintf("the history began later, at %s", began.Format(time.RFC3339))}
+	}
+	row := rowOf(e)
+	last, ok := p.latest(row)
+	if !ok {
+		return health.Verdict{Reason: "there was no verdict yet"}
+	}
+	if nanos(last.Time) <= at {
+		return verdict(&last)
+	}
+	p.each(row, 0, add(at, 1), true, func(t *health.Transition) bool {
+		held, ok = verdict(t), false
+		return false
+	})
+	if !ok {
+		return held
+	}
+	return p.edge(row, &last)
+}
+
+// edge tells what was held before the first transition of an endpoint that is
+// kept.
+func (p *past) edge(row []byte, last *health.Transition) health.Verdict {
+	before := last.From
+	p.each(row, 0, 1<<63, false, func(t *health.Transition) bool {
+		before = t.From
+		return false
+	})
+	if before == health.Unknown {
+		return health.Verdict{Reason: "there was no verdict yet"}
+	}
+	return health.Verdict{Status: before, Reason: "the transition to it is older than what the history keeps"}
+}

@@ -1,0 +1,112 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"hdsd/health"
+)
+
+// Place is a place in the history: behind the transition of this recorded
+// time; 0 is before all of them.
+type Place uint64
+
+// Recorded is a transition and the place behind it.
+type Recorded struct {
+	Place      Place
+	Transition health.Transition
+}
+
+// Committed gives a channel that is closed when more is committed, or the
+// store closes; sometimes for less. Who asks for it first and reads then,
+// misses nothing.
+func (s *Store) Committed() <-chan struct{} {
+	s.intake.mu.Lock()
+	defer s.intake.mu.Unlock()
+	return s.intake.changed
+}
+
+// Latest gives the recorded health of endpoints, nil where there is none, and
+// the place in the history that it is of.
+func (s *Store) Latest(endpoints []health.Endpoint) (held []*health.Verdict, place Place, err error) {
+	held = make([]*health.Verdict, len(endpoints))
+	err = s.view(func(tx *bolt.Tx) error {
+		if k, _ := tx.Bucket(transitions).Cursor().Last(); len(k) == 8 {
+			place = Place(number(k))
+		}
+		past := newPast(s, tx)
+		for i := range endpoints {
+			if t, ok := past.latest(rowOf(&endpoints[i])); ok {
+				held[i] = new(verdict(&t))
+			}
+		}
+		return nil
+	})
+	return held, place, err
+}
+
+// After gives up to limit transitions behind a place, in recorded order. The
+// error is ErrTooOld where some of them may no longer be kept.
+func (s *Store) After(place Place, limit int) (found []Recorded, err error) {
+	shared := names{}
+	err = s.view(func(tx *bolt.Tx) error {
+		rows := tx.Bucket(transitions).Cursor()
+		if err := s.reaches(rows, place); err != nil {
+			return err
+		}
+		for k, v := rows.Seek(key(uint64(place) + 1)); k != nil && len(found) < limit; k, v = rows.Next() {
+			t, ok := openTransition(k, v, shared)
+			s.skipUnless(ok, transitions, k)
+			if ok {
+				found = append(found, Recorded{Place(number(k)), t})
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// reaches tells whether all that is behind a place is still kept.
+func (s *Store) reaches(rows *bolt.Cursor, place Place) error {
+	edge := s.edge()
+	if uint64(place) >= edge || s.created >= edge {
+		return nil // nothing behind it was old enough to be deleted
+	}
+	if k, _ := rows.First(); len(k) == 8 && number(k) > uint64(place) {
+		return fmt.Errorf("%w: it begins at %s", ErrTooOld, timeOf(number(k)).Format(time.RFC3339))
+	}
+	return nil
+}
+
+// Token writes a place down, for this history only.
+func (s *Store) Token(place Place) string {
+	return base64.RawURLEncoding.EncodeToString(append(key(uint64(place)), s.placeSum(place)...))
+}
+
+func (s *Store) placeSum(place Place) []byte {
+	sum := sha256.Sum256(append([]byte("place 1\x00"), key(uint64(place), s.created)...))
+	return sum[:8]
+}
+
+// Place reads a token. The error is ErrBadToken where this history did not give
+// it out.
+func (s *Store) Place(token string) (Place, error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
+	if err != nil || len(b) != tokenSize {
+		return 0, ErrBadToken
+	}
+	place := Place(number(b))
+	if !bytes.Equal(b[8:], s.placeSum(place)) {
+		return 0, ErrBadToken
+	}
+	_, latest, err := s.Latest(nil)
+	if err == nil && place > latest {
+		return 0, ErrBadToken // of what was undone by restoring a backup
+	}
+	return place, err
+}
