@@ -221,7 +221,10 @@ type ListEndpointsRequest struct {
 	// Largest number of endpoints to answer; 1,000 by default, at most 10,000.
 	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the answer before.
-	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// What was held to be true then instead of now: endpoints known then or now,
+	// with the votes of that time.
+	AsOf          *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -289,6 +292,13 @@ func (x *ListEndpointsRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListEndpointsRequest) GetAsOf() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AsOf
+	}
+	return nil
 }
 
 // ListEndpointsResponse is a page of endpoints, by cluster, locality, address.
@@ -1131,6 +1141,733 @@ func (x *ListCheckersResponse) GetNextPageToken() string {
 	return ""
 }
 
+// Availability is how long an endpoint was what.
+type Availability struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the cluster.
+	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// ip:port, [ip6]:port or a pipe's path.
+	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	// Where the endpoint is.
+	Locality *v3.Locality `protobuf:"bytes,3,opt,name=locality,proto3" json:"locality,omitempty"`
+	// HEALTHY.
+	HealthySeconds float64 `protobuf:"fixed64,4,opt,name=healthy_seconds,json=healthySeconds,proto3" json:"healthy_seconds,omitempty"`
+	// UNHEALTHY or TIMEOUT.
+	UnhealthySeconds float64 `protobuf:"fixed64,5,opt,name=unhealthy_seconds,json=unhealthySeconds,proto3" json:"unhealthy_seconds,omitempty"`
+	// UNKNOWN, or before the history began.
+	UnknownSeconds float64 `protobuf:"fixed64,6,opt,name=unknown_seconds,json=unknownSeconds,proto3" json:"unknown_seconds,omitempty"`
+	// DEGRADED.
+	DegradedSeconds float64 `protobuf:"fixed64,7,opt,name=degraded_seconds,json=degradedSeconds,proto3" json:"degraded_seconds,omitempty"`
+	// DRAINING.
+	DrainingSeconds float64 `protobuf:"fixed64,8,opt,name=draining_seconds,json=drainingSeconds,proto3" json:"draining_seconds,omitempty"`
+	// healthy_seconds / (healthy_seconds + unhealthy_seconds); absent where both
+	// are 0.
+	HealthyRatio *float64 `protobuf:"fixed64,9,opt,name=healthy_ratio,json=healthyRatio,proto3,oneof" json:"healthy_ratio,omitempty"`
+	// Number of changes in this time.
+	Transitions   uint32 `protobuf:"varint,10,opt,name=transitions,proto3" json:"transitions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Availability) Reset() {
+	*x = Availability{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Availability) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Availability) ProtoMessage() {}
+
+func (x *Availability) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Availability.ProtoReflect.Descriptor instead.
+func (*Availability) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Availability) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *Availability) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Availability) GetLocality() *v3.Locality {
+	if x != nil {
+		return x.Locality
+	}
+	return nil
+}
+
+func (x *Availability) GetHealthySeconds() float64 {
+	if x != nil {
+		return x.HealthySeconds
+	}
+	return 0
+}
+
+func (x *Availability) GetUnhealthySeconds() float64 {
+	if x != nil {
+		return x.UnhealthySeconds
+	}
+	return 0
+}
+
+func (x *Availability) GetUnknownSeconds() float64 {
+	if x != nil {
+		return x.UnknownSeconds
+	}
+	return 0
+}
+
+func (x *Availability) GetDegradedSeconds() float64 {
+	if x != nil {
+		return x.DegradedSeconds
+	}
+	return 0
+}
+
+func (x *Availability) GetDrainingSeconds() float64 {
+	if x != nil {
+		return x.DrainingSeconds
+	}
+	return 0
+}
+
+func (x *Availability) GetHealthyRatio() float64 {
+	if x != nil && x.HealthyRatio != nil {
+		return *x.HealthyRatio
+	}
+	return 0
+}
+
+func (x *Availability) GetTransitions() uint32 {
+	if x != nil {
+		return x.Transitions
+	}
+	return 0
+}
+
+// ListAvailabilityRequest narrows the list; empty fields do not.
+type ListAvailabilityRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of a cluster.
+	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// ip:port, [ip6]:port or a pipe's path.
+	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	// First time included; by default the beginning of the history.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// First time not included; by default, and at the latest, now.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// Largest number of endpoints to answer; 1,000 by default, at most 10,000.
+	PageSize int32 `protobuf:"varint,5,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// next_page_token of the answer before.
+	PageToken     string `protobuf:"bytes,6,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAvailabilityRequest) Reset() {
+	*x = ListAvailabilityRequest{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAvailabilityRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAvailabilityRequest) ProtoMessage() {}
+
+func (x *ListAvailabilityRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAvailabilityRequest.ProtoReflect.Descriptor instead.
+func (*ListAvailabilityRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ListAvailabilityRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *ListAvailabilityRequest) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *ListAvailabilityRequest) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *ListAvailabilityRequest) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+func (x *ListAvailabilityRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListAvailabilityRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListAvailabilityResponse is a page of endpoints, by cluster, locality,
+// address.
+type ListAvailabilityResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The endpoints.
+	Availability []*Availability `protobuf:"bytes,1,rep,name=availability,proto3" json:"availability,omitempty"`
+	// For the next page; empty on the last one.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAvailabilityResponse) Reset() {
+	*x = ListAvailabilityResponse{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAvailabilityResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAvailabilityResponse) ProtoMessage() {}
+
+func (x *ListAvailabilityResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAvailabilityResponse.ProtoReflect.Descriptor instead.
+func (*ListAvailabilityResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ListAvailabilityResponse) GetAvailability() []*Availability {
+	if x != nil {
+		return x.Availability
+	}
+	return nil
+}
+
+func (x *ListAvailabilityResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// Client is one type of resource that one connected client has.
+type Client struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its node id.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// subscriber, checker or upstream.
+	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	// Whether a stream is open.
+	Connected bool `protobuf:"varint,3,opt,name=connected,proto3" json:"connected,omitempty"`
+	// Type of the resources.
+	TypeUrl string `protobuf:"bytes,4,opt,name=type_url,json=typeUrl,proto3" json:"type_url,omitempty"`
+	// How many it is to have.
+	Resources uint32 `protobuf:"varint,5,opt,name=resources,proto3" json:"resources,omitempty"`
+	// How many it has as they are.
+	Synced uint32 `protobuf:"varint,6,opt,name=synced,proto3" json:"synced,omitempty"`
+	// How many have changed since, or are on their way.
+	Stale uint32 `protobuf:"varint,7,opt,name=stale,proto3" json:"stale,omitempty"`
+	// How many it refused.
+	Error uint32 `protobuf:"varint,8,opt,name=error,proto3" json:"error,omitempty"`
+	// When it last accepted something; of a checker, when it last reported.
+	LastAck *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=last_ack,json=lastAck,proto3" json:"last_ack,omitempty"`
+	// What it last refused something with.
+	LastError     string `protobuf:"bytes,10,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Client) Reset() {
+	*x = Client{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Client) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Client) ProtoMessage() {}
+
+func (x *Client) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Client.ProtoReflect.Descriptor instead.
+func (*Client) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Client) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Client) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Client) GetConnected() bool {
+	if x != nil {
+		return x.Connected
+	}
+	return false
+}
+
+func (x *Client) GetTypeUrl() string {
+	if x != nil {
+		return x.TypeUrl
+	}
+	return ""
+}
+
+func (x *Client) GetResources() uint32 {
+	if x != nil {
+		return x.Resources
+	}
+	return 0
+}
+
+func (x *Client) GetSynced() uint32 {
+	if x != nil {
+		return x.Synced
+	}
+	return 0
+}
+
+func (x *Client) GetStale() uint32 {
+	if x != nil {
+		return x.Stale
+	}
+	return 0
+}
+
+func (x *Client) GetError() uint32 {
+	if x != nil {
+		return x.Error
+	}
+	return 0
+}
+
+func (x *Client) GetLastAck() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastAck
+	}
+	return nil
+}
+
+func (x *Client) GetLastError() string {
+	if x != nil {
+		return x.LastError
+	}
+	return ""
+}
+
+// ListClientsRequest asks for clients.
+type ListClientsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Largest number of clients to answer; 1,000 by default, at most 10,000.
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// next_page_token of the answer before.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListClientsRequest) Reset() {
+	*x = ListClientsRequest{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListClientsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListClientsRequest) ProtoMessage() {}
+
+func (x *ListClientsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListClientsRequest.ProtoReflect.Descriptor instead.
+func (*ListClientsRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ListClientsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListClientsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListClientsResponse is a page of clients, by id, kind and type.
+type ListClientsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The clients.
+	Clients []*Client `protobuf:"bytes,1,rep,name=clients,proto3" json:"clients,omitempty"`
+	// For the next page; empty on the last one.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListClientsResponse) Reset() {
+	*x = ListClientsResponse{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListClientsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListClientsResponse) ProtoMessage() {}
+
+func (x *ListClientsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListClientsResponse.ProtoReflect.Descriptor instead.
+func (*ListClientsResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ListClientsResponse) GetClients() []*Client {
+	if x != nil {
+		return x.Clients
+	}
+	return nil
+}
+
+func (x *ListClientsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// WatchRequest says what to watch; empty fields do not narrow it.
+type WatchRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of a cluster.
+	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// ip:port, [ip6]:port or a pipe's path.
+	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	// Token of the last answer that was seen: goes on after it, without the
+	// present health.
+	ResumeToken   string `protobuf:"bytes,3,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchRequest) Reset() {
+	*x = WatchRequest{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchRequest) ProtoMessage() {}
+
+func (x *WatchRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
+func (*WatchRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *WatchRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *WatchRequest) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *WatchRequest) GetResumeToken() string {
+	if x != nil {
+		return x.ResumeToken
+	}
+	return ""
+}
+
+// WatchResponse is one thing seen.
+type WatchResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// To resume after this; empty before synced.
+	Token string `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
+	// What it is.
+	//
+	// Types that are valid to be assigned to Event:
+	//
+	//	*WatchResponse_Endpoint
+	//	*WatchResponse_Synced
+	//	*WatchResponse_Transition
+	Event         isWatchResponse_Event `protobuf_oneof:"event"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WatchResponse) Reset() {
+	*x = WatchResponse{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WatchResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WatchResponse) ProtoMessage() {}
+
+func (x *WatchResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
+func (*WatchResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *WatchResponse) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
+func (x *WatchResponse) GetEvent() isWatchResponse_Event {
+	if x != nil {
+		return x.Event
+	}
+	return nil
+}
+
+func (x *WatchResponse) GetEndpoint() *Endpoint {
+	if x != nil {
+		if x, ok := x.Event.(*WatchResponse_Endpoint); ok {
+			return x.Endpoint
+		}
+	}
+	return nil
+}
+
+func (x *WatchResponse) GetSynced() *Synced {
+	if x != nil {
+		if x, ok := x.Event.(*WatchResponse_Synced); ok {
+			return x.Synced
+		}
+	}
+	return nil
+}
+
+func (x *WatchResponse) GetTransition() *Transition {
+	if x != nil {
+		if x, ok := x.Event.(*WatchResponse_Transition); ok {
+			return x.Transition
+		}
+	}
+	return nil
+}
+
+type isWatchResponse_Event interface {
+	isWatchResponse_Event()
+}
+
+type WatchResponse_Endpoint struct {
+	// Present health of an endpoint.
+	Endpoint *Endpoint `protobuf:"bytes,2,opt,name=endpoint,proto3,oneof"`
+}
+
+type WatchResponse_Synced struct {
+	// The present health of all was given; changes follow.
+	Synced *Synced `protobuf:"bytes,3,opt,name=synced,proto3,oneof"`
+}
+
+type WatchResponse_Transition struct {
+	// A change.
+	Transition *Transition `protobuf:"bytes,4,opt,name=transition,proto3,oneof"`
+}
+
+func (*WatchResponse_Endpoint) isWatchResponse_Event() {}
+
+func (*WatchResponse_Synced) isWatchResponse_Event() {}
+
+func (*WatchResponse_Transition) isWatchResponse_Event() {}
+
+// Synced says that the present health of all endpoints was given.
+type Synced struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Synced) Reset() {
+	*x = Synced{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Synced) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Synced) ProtoMessage() {}
+
+func (x *Synced) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Synced.ProtoReflect.Descriptor instead.
+func (*Synced) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{22}
+}
+
 var File_hdsd_v1_query_proto protoreflect.FileDescriptor
 
 const file_hdsd_v1_query_proto_rawDesc = "" +
@@ -1150,14 +1887,15 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x06health\x18\x04 \x01(\x0e2\".envoy.config.core.v3.HealthStatusR\x06health\x120\n" +
 	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x16\n" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\x128\n" +
-	"\fobservations\x18\a \x03(\v2\x14.hdsd.v1.ObservationR\fobservations\"\xd2\x01\n" +
+	"\fobservations\x18\a \x03(\v2\x14.hdsd.v1.ObservationR\fobservations\"\x83\x02\n" +
 	"\x14ListEndpointsRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12?\n" +
 	"\x06health\x18\x03 \x01(\x0e2\".envoy.config.core.v3.HealthStatusH\x00R\x06health\x88\x01\x01\x12\x1b\n" +
 	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x05 \x01(\tR\tpageTokenB\t\n" +
+	"page_token\x18\x05 \x01(\tR\tpageToken\x12/\n" +
+	"\x05as_of\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x04asOfB\t\n" +
 	"\a_health\"p\n" +
 	"\x15ListEndpointsResponse\x12/\n" +
 	"\tendpoints\x18\x01 \x03(\v2\x11.hdsd.v1.EndpointR\tendpoints\x12&\n" +
@@ -1225,12 +1963,73 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\"l\n" +
 	"\x14ListCheckersResponse\x12,\n" +
 	"\bcheckers\x18\x01 \x03(\v2\x10.hdsd.v1.CheckerR\bcheckers\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken2\xa3\x03\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xb1\x03\n" +
+	"\fAvailability\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12:\n" +
+	"\blocality\x18\x03 \x01(\v2\x1e.envoy.config.core.v3.LocalityR\blocality\x12'\n" +
+	"\x0fhealthy_seconds\x18\x04 \x01(\x01R\x0ehealthySeconds\x12+\n" +
+	"\x11unhealthy_seconds\x18\x05 \x01(\x01R\x10unhealthySeconds\x12'\n" +
+	"\x0funknown_seconds\x18\x06 \x01(\x01R\x0eunknownSeconds\x12)\n" +
+	"\x10degraded_seconds\x18\a \x01(\x01R\x0fdegradedSeconds\x12)\n" +
+	"\x10draining_seconds\x18\b \x01(\x01R\x0fdrainingSeconds\x12(\n" +
+	"\rhealthy_ratio\x18\t \x01(\x01H\x00R\fhealthyRatio\x88\x01\x01\x12 \n" +
+	"\vtransitions\x18\n" +
+	" \x01(\rR\vtransitionsB\x10\n" +
+	"\x0e_healthy_ratio\"\xfb\x01\n" +
+	"\x17ListAvailabilityRequest\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x129\n" +
+	"\n" +
+	"start_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x1b\n" +
+	"\tpage_size\x18\x05 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x06 \x01(\tR\tpageToken\"}\n" +
+	"\x18ListAvailabilityResponse\x129\n" +
+	"\favailability\x18\x01 \x03(\v2\x15.hdsd.v1.AvailabilityR\favailability\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x9d\x02\n" +
+	"\x06Client\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1c\n" +
+	"\tconnected\x18\x03 \x01(\bR\tconnected\x12\x19\n" +
+	"\btype_url\x18\x04 \x01(\tR\atypeUrl\x12\x1c\n" +
+	"\tresources\x18\x05 \x01(\rR\tresources\x12\x16\n" +
+	"\x06synced\x18\x06 \x01(\rR\x06synced\x12\x14\n" +
+	"\x05stale\x18\a \x01(\rR\x05stale\x12\x14\n" +
+	"\x05error\x18\b \x01(\rR\x05error\x125\n" +
+	"\blast_ack\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\alastAck\x12\x1d\n" +
+	"\n" +
+	"last_error\x18\n" +
+	" \x01(\tR\tlastError\"P\n" +
+	"\x12ListClientsRequest\x12\x1b\n" +
+	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"h\n" +
+	"\x13ListClientsResponse\x12)\n" +
+	"\aclients\x18\x01 \x03(\v2\x0f.hdsd.v1.ClientR\aclients\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"e\n" +
+	"\fWatchRequest\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12!\n" +
+	"\fresume_token\x18\x03 \x01(\tR\vresumeToken\"\xc1\x01\n" +
+	"\rWatchResponse\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\tR\x05token\x12/\n" +
+	"\bendpoint\x18\x02 \x01(\v2\x11.hdsd.v1.EndpointH\x00R\bendpoint\x12)\n" +
+	"\x06synced\x18\x03 \x01(\v2\x0f.hdsd.v1.SyncedH\x00R\x06synced\x125\n" +
+	"\n" +
+	"transition\x18\x04 \x01(\v2\x13.hdsd.v1.TransitionH\x00R\n" +
+	"transitionB\a\n" +
+	"\x05event\"\b\n" +
+	"\x06Synced2\xaf\x05\n" +
 	"\x05Query\x12e\n" +
 	"\rListEndpoints\x12\x1d.hdsd.v1.ListEndpointsRequest\x1a\x1e.hdsd.v1.ListEndpointsResponse\"\x15\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/endpoints\x12m\n" +
-	"\x0fListTransitions\x12\x1f.hdsd.v1.ListTransitionsRequest\x1a .hdsd.v1.ListTransitionsResponse\"\x17\x82\xd3\xe4\x93\x02\x11\x12\x0f/v1/transitions\x12a\n" +
+	"\x0fListTransitions\x12\x1f.hdsd.v1.ListTransitionsRequest\x1a .hdsd.v1.ListTransitionsResponse\"\x17\x82\xd3\xe4\x93\x02\x11\x12\x0f/v1/transitions\x12q\n" +
+	"\x10ListAvailability\x12 .hdsd.v1.ListAvailabilityRequest\x1a!.hdsd.v1.ListAvailabilityResponse\"\x18\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/availability\x12a\n" +
 	"\fListClusters\x12\x1c.hdsd.v1.ListClustersRequest\x1a\x1d.hdsd.v1.ListClustersResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/clusters\x12a\n" +
-	"\fListCheckers\x12\x1c.hdsd.v1.ListCheckersRequest\x1a\x1d.hdsd.v1.ListCheckersResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/checkersB\x19Z\x17hdsd/gen/hdsd/v1;hdsdv1b\x06proto3"
+	"\fListCheckers\x12\x1c.hdsd.v1.ListCheckersRequest\x1a\x1d.hdsd.v1.ListCheckersResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/checkers\x12]\n" +
+	"\vListClients\x12\x1b.hdsd.v1.ListClientsRequest\x1a\x1c.hdsd.v1.ListClientsResponse\"\x13\x82\xd3\xe4\x93\x02\r\x12\v/v1/clients\x128\n" +
+	"\x05Watch\x12\x15.hdsd.v1.WatchRequest\x1a\x16.hdsd.v1.WatchResponse0\x01B\x19Z\x17hdsd/gen/hdsd/v1;hdsdv1b\x06proto3"
 
 var (
 	file_hdsd_v1_query_proto_rawDescOnce sync.Once
@@ -1244,61 +2043,86 @@ func file_hdsd_v1_query_proto_rawDescGZIP() []byte {
 	return file_hdsd_v1_query_proto_rawDescData
 }
 
-var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_hdsd_v1_query_proto_goTypes = []any{
-	(*Observation)(nil),             // 0: hdsd.v1.Observation
-	(*Endpoint)(nil),                // 1: hdsd.v1.Endpoint
-	(*ListEndpointsRequest)(nil),    // 2: hdsd.v1.ListEndpointsRequest
-	(*ListEndpointsResponse)(nil),   // 3: hdsd.v1.ListEndpointsResponse
-	(*Transition)(nil),              // 4: hdsd.v1.Transition
-	(*ListTransitionsRequest)(nil),  // 5: hdsd.v1.ListTransitionsRequest
-	(*ListTransitionsResponse)(nil), // 6: hdsd.v1.ListTransitionsResponse
-	(*Quarantine)(nil),              // 7: hdsd.v1.Quarantine
-	(*Cluster)(nil),                 // 8: hdsd.v1.Cluster
-	(*ListClustersRequest)(nil),     // 9: hdsd.v1.ListClustersRequest
-	(*ListClustersResponse)(nil),    // 10: hdsd.v1.ListClustersResponse
-	(*Checker)(nil),                 // 11: hdsd.v1.Checker
-	(*ListCheckersRequest)(nil),     // 12: hdsd.v1.ListCheckersRequest
-	(*ListCheckersResponse)(nil),    // 13: hdsd.v1.ListCheckersResponse
-	(v3.HealthStatus)(0),            // 14: envoy.config.core.v3.HealthStatus
-	(*timestamppb.Timestamp)(nil),   // 15: google.protobuf.Timestamp
-	(*v3.Locality)(nil),             // 16: envoy.config.core.v3.Locality
+	(*Observation)(nil),              // 0: hdsd.v1.Observation
+	(*Endpoint)(nil),                 // 1: hdsd.v1.Endpoint
+	(*ListEndpointsRequest)(nil),     // 2: hdsd.v1.ListEndpointsRequest
+	(*ListEndpointsResponse)(nil),    // 3: hdsd.v1.ListEndpointsResponse
+	(*Transition)(nil),               // 4: hdsd.v1.Transition
+	(*ListTransitionsRequest)(nil),   // 5: hdsd.v1.ListTransitionsRequest
+	(*ListTransitionsResponse)(nil),  // 6: hdsd.v1.ListTransitionsResponse
+	(*Quarantine)(nil),               // 7: hdsd.v1.Quarantine
+	(*Cluster)(nil),                  // 8: hdsd.v1.Cluster
+	(*ListClustersRequest)(nil),      // 9: hdsd.v1.ListClustersRequest
+	(*ListClustersResponse)(nil),     // 10: hdsd.v1.ListClustersResponse
+	(*Checker)(nil),                  // 11: hdsd.v1.Checker
+	(*ListCheckersRequest)(nil),      // 12: hdsd.v1.ListCheckersRequest
+	(*ListCheckersResponse)(nil),     // 13: hdsd.v1.ListCheckersResponse
+	(*Availability)(nil),             // 14: hdsd.v1.Availability
+	(*ListAvailabilityRequest)(nil),  // 15: hdsd.v1.ListAvailabilityRequest
+	(*ListAvailabilityResponse)(nil), // 16: hdsd.v1.ListAvailabilityResponse
+	(*Client)(nil),                   // 17: hdsd.v1.Client
+	(*ListClientsRequest)(nil),       // 18: hdsd.v1.ListClientsRequest
+	(*ListClientsResponse)(nil),      // 19: hdsd.v1.ListClientsResponse
+	(*WatchRequest)(nil),             // 20: hdsd.v1.WatchRequest
+	(*WatchResponse)(nil),            // 21: hdsd.v1.WatchResponse
+	(*Synced)(nil),                   // 22: hdsd.v1.Synced
+	(v3.HealthStatus)(0),             // 23: envoy.config.core.v3.HealthStatus
+	(*timestamppb.Timestamp)(nil),    // 24: google.protobuf.Timestamp
+	(*v3.Locality)(nil),              // 25: envoy.config.core.v3.Locality
 }
 var file_hdsd_v1_query_proto_depIdxs = []int32{
-	14, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
-	15, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
-	16, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
-	14, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
-	15, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
+	23, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
+	24, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
+	25, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
+	23, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
+	24, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
 	0,  // 5: hdsd.v1.Endpoint.observations:type_name -> hdsd.v1.Observation
-	14, // 6: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
-	1,  // 7: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
-	15, // 8: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	16, // 9: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
-	14, // 10: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
-	14, // 11: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
-	0,  // 12: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
-	15, // 13: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	15, // 14: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
-	4,  // 15: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
-	7,  // 16: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
-	8,  // 17: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
-	16, // 18: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
-	15, // 19: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
-	11, // 20: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
-	2,  // 21: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
-	5,  // 22: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
-	9,  // 23: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
-	12, // 24: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
-	3,  // 25: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
-	6,  // 26: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
-	10, // 27: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
-	13, // 28: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
-	25, // [25:29] is the sub-list for method output_type
-	21, // [21:25] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	23, // 6: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	24, // 7: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
+	1,  // 8: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
+	24, // 9: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	25, // 10: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
+	23, // 11: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
+	23, // 12: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
+	0,  // 13: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
+	24, // 14: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	24, // 15: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	4,  // 16: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
+	7,  // 17: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
+	8,  // 18: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
+	25, // 19: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
+	24, // 20: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
+	11, // 21: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
+	25, // 22: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
+	24, // 23: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
+	24, // 24: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
+	14, // 25: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
+	24, // 26: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
+	17, // 27: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
+	1,  // 28: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
+	22, // 29: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
+	4,  // 30: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
+	2,  // 31: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
+	5,  // 32: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
+	15, // 33: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
+	9,  // 34: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
+	12, // 35: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
+	18, // 36: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
+	20, // 37: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
+	3,  // 38: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
+	6,  // 39: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
+	16, // 40: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
+	10, // 41: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
+	13, // 42: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
+	19, // 43: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
+	21, // 44: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
+	38, // [38:45] is the sub-list for method output_type
+	31, // [31:38] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_query_proto_init() }
@@ -1308,13 +2132,19 @@ func file_hdsd_v1_query_proto_init() {
 	}
 	file_hdsd_v1_query_proto_msgTypes[0].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[2].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[14].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[21].OneofWrappers = []any{
+		(*WatchResponse_Endpoint)(nil),
+		(*WatchResponse_Synced)(nil),
+		(*WatchResponse_Transition)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_v1_query_proto_rawDesc), len(file_hdsd_v1_query_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,10 +22,13 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Query_ListEndpoints_FullMethodName   = "/hdsd.v1.Query/ListEndpoints"
-	Query_ListTransitions_FullMethodName = "/hdsd.v1.Query/ListTransitions"
-	Query_ListClusters_FullMethodName    = "/hdsd.v1.Query/ListClusters"
-	Query_ListCheckers_FullMethodName    = "/hdsd.v1.Query/ListCheckers"
+	Query_ListEndpoints_FullMethodName    = "/hdsd.v1.Query/ListEndpoints"
+	Query_ListTransitions_FullMethodName  = "/hdsd.v1.Query/ListTransitions"
+	Query_ListAvailability_FullMethodName = "/hdsd.v1.Query/ListAvailability"
+	Query_ListClusters_FullMethodName     = "/hdsd.v1.Query/ListClusters"
+	Query_ListCheckers_FullMethodName     = "/hdsd.v1.Query/ListCheckers"
+	Query_ListClients_FullMethodName      = "/hdsd.v1.Query/ListClients"
+	Query_Watch_FullMethodName            = "/hdsd.v1.Query/Watch"
 )
 
 // QueryClient is the client API for Query service.
@@ -34,16 +37,26 @@ const (
 //
 // Query answers what is healthy, what was, why, and who said so.
 type QueryClient interface {
-	// ListEndpoints gives the present health of endpoints, with the votes
-	// behind it. NOT_FOUND where the cluster was never known.
+	// ListEndpoints gives the health of endpoints, now or as of a time, with the
+	// votes behind it. NOT_FOUND where the cluster was never known.
 	ListEndpoints(ctx context.Context, in *ListEndpointsRequest, opts ...grpc.CallOption) (*ListEndpointsResponse, error)
 	// ListTransitions gives the recorded changes of health. NOT_FOUND where the
 	// cluster was never known.
 	ListTransitions(ctx context.Context, in *ListTransitionsRequest, opts ...grpc.CallOption) (*ListTransitionsResponse, error)
+	// ListAvailability gives how long endpoints were healthy, from the recorded
+	// changes. NOT_FOUND where the cluster was never known.
+	ListAvailability(ctx context.Context, in *ListAvailabilityRequest, opts ...grpc.CallOption) (*ListAvailabilityResponse, error)
 	// ListClusters gives the clusters of all sources.
 	ListClusters(ctx context.Context, in *ListClustersRequest, opts ...grpc.CallOption) (*ListClustersResponse, error)
 	// ListCheckers gives the checkers that are connected or whose seat is kept.
 	ListCheckers(ctx context.Context, in *ListCheckersRequest, opts ...grpc.CallOption) (*ListCheckersResponse, error)
+	// ListClients gives who is connected, and how far each has what it asked for.
+	ListClients(ctx context.Context, in *ListClientsRequest, opts ...grpc.CallOption) (*ListClientsResponse, error)
+	// Watch gives the present health of endpoints, then synced, then each
+	// recorded change without a gap. NOT_FOUND where the cluster was never known;
+	// OUT_OF_RANGE where the history does not reach back to the resume token.
+	// GET /v1/watch gives the same as server-sent events.
+	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
 }
 
 type queryClient struct {
@@ -74,6 +87,16 @@ func (c *queryClient) ListTransitions(ctx context.Context, in *ListTransitionsRe
 	return out, nil
 }
 
+func (c *queryClient) ListAvailability(ctx context.Context, in *ListAvailabilityRequest, opts ...grpc.CallOption) (*ListAvailabilityResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListAvailabilityResponse)
+	err := c.cc.Invoke(ctx, Query_ListAvailability_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *queryClient) ListClusters(ctx context.Context, in *ListClustersRequest, opts ...grpc.CallOption) (*ListClustersResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListClustersResponse)
@@ -94,22 +117,61 @@ func (c *queryClient) ListCheckers(ctx context.Context, in *ListCheckersRequest,
 	return out, nil
 }
 
+func (c *queryClient) ListClients(ctx context.Context, in *ListClientsRequest, opts ...grpc.CallOption) (*ListClientsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListClientsResponse)
+	err := c.cc.Invoke(ctx, Query_ListClients_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *queryClient) Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Query_ServiceDesc.Streams[0], Query_Watch_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[WatchRequest, WatchResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Query_WatchClient = grpc.ServerStreamingClient[WatchResponse]
+
 // QueryServer is the server API for Query service.
 // All implementations must embed UnimplementedQueryServer
 // for forward compatibility.
 //
 // Query answers what is healthy, what was, why, and who said so.
 type QueryServer interface {
-	// ListEndpoints gives the present health of endpoints, with the votes
-	// behind it. NOT_FOUND where the cluster was never known.
+	// ListEndpoints gives the health of endpoints, now or as of a time, with the
+	// votes behind it. NOT_FOUND where the cluster was never known.
 	ListEndpoints(context.Context, *ListEndpointsRequest) (*ListEndpointsResponse, error)
 	// ListTransitions gives the recorded changes of health. NOT_FOUND where the
 	// cluster was never known.
 	ListTransitions(context.Context, *ListTransitionsRequest) (*ListTransitionsResponse, error)
+	// ListAvailability gives how long endpoints were healthy, from the recorded
+	// changes. NOT_FOUND where the cluster was never known.
+	ListAvailability(context.Context, *ListAvailabilityRequest) (*ListAvailabilityResponse, error)
 	// ListClusters gives the clusters of all sources.
 	ListClusters(context.Context, *ListClustersRequest) (*ListClustersResponse, error)
 	// ListCheckers gives the checkers that are connected or whose seat is kept.
 	ListCheckers(context.Context, *ListCheckersRequest) (*ListCheckersResponse, error)
+	// ListClients gives who is connected, and how far each has what it asked for.
+	ListClients(context.Context, *ListClientsRequest) (*ListClientsResponse, error)
+	// Watch gives the present health of endpoints, then synced, then each
+	// recorded change without a gap. NOT_FOUND where the cluster was never known;
+	// OUT_OF_RANGE where the history does not reach back to the resume token.
+	// GET /v1/watch gives the same as server-sent events.
+	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
 	mustEmbedUnimplementedQueryServer()
 }
 
@@ -126,11 +188,20 @@ func (UnimplementedQueryServer) ListEndpoints(context.Context, *ListEndpointsReq
 func (UnimplementedQueryServer) ListTransitions(context.Context, *ListTransitionsRequest) (*ListTransitionsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListTransitions not implemented")
 }
+func (UnimplementedQueryServer) ListAvailability(context.Context, *ListAvailabilityRequest) (*ListAvailabilityResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListAvailability not implemented")
+}
 func (UnimplementedQueryServer) ListClusters(context.Context, *ListClustersRequest) (*ListClustersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListClusters not implemented")
 }
 func (UnimplementedQueryServer) ListCheckers(context.Context, *ListCheckersRequest) (*ListCheckersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListCheckers not implemented")
+}
+func (UnimplementedQueryServer) ListClients(context.Context, *ListClientsRequest) (*ListClientsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListClients not implemented")
+}
+func (UnimplementedQueryServer) Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error {
+	return status.Error(codes.Unimplemented, "method Watch not implemented")
 }
 func (UnimplementedQueryServer) mustEmbedUnimplementedQueryServer() {}
 func (UnimplementedQueryServer) testEmbeddedByValue()               {}
@@ -189,6 +260,24 @@ func _Query_ListTransitions_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Query_ListAvailability_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListAvailabilityRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).ListAvailability(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Query_ListAvailability_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).ListAvailability(ctx, req.(*ListAvailabilityRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Query_ListClusters_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListClustersRequest)
 	if err := dec(in); err != nil {
@@ -225,6 +314,35 @@ func _Query_ListCheckers_Handler(srv interface{}, ctx context.Context, dec func(
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Query_ListClients_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListClientsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).ListClients(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Query_ListClients_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).ListClients(ctx, req.(*ListClientsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Query_Watch_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(WatchRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(QueryServer).Watch(m, &grpc.GenericServerStream[WatchRequest, WatchResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Query_WatchServer = grpc.ServerStreamingServer[WatchResponse]
+
 // Query_ServiceDesc is the grpc.ServiceDesc for Query service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -241,6 +359,10 @@ var Query_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Query_ListTransitions_Handler,
 		},
 		{
+			MethodName: "ListAvailability",
+			Handler:    _Query_ListAvailability_Handler,
+		},
+		{
 			MethodName: "ListClusters",
 			Handler:    _Query_ListClusters_Handler,
 		},
@@ -248,7 +370,17 @@ var Query_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "ListCheckers",
 			Handler:    _Query_ListCheckers_Handler,
 		},
+		{
+			MethodName: "ListClients",
+			Handler:    _Query_ListClients_Handler,
+		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Watch",
+			Handler:       _Query_Watch_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "hdsd/v1/query.proto",
 }
