@@ -25,6 +25,11 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 345_000_000, time.UTC)
 type fleet struct {
 	n       int
 	queries []api.TransitionQuery
+	asked   []api.EndpointQuery
+	periods []api.AvailabilityQuery
+	watches []api.WatchQuery
+	end     error // of what is watched
+	closed  bool
 }
 
 func (f *fleet) endpoint(i int) api.EndpointHealth {
@@ -45,6 +50,7 @@ func (f *fleet) Endpoints(_ context.Context, q api.EndpointQuery) ([]api.Endpoin
 	if q.Cluster != "" && q.Cluster != "web" {
 		return nil, false, fmt.Errorf("cluster %q: %w", q.Cluster, api.ErrUnknownCluster)
 	}
+	f.asked = append(f.asked, q)
 	var found []api.EndpointHealth
 	for i := range f.n {
 		e := f.endpoint(i)
@@ -118,7 +124,7 @@ func TestEndpointsHaveThePromisedShape(t *testing.T) {
 }
 
 func TestPagesAddUpToTheWhole(t *testing.T) {
-	for _, path := range []string{"/v1/endpoints?pageSize=7", "/v1/clusters?pageSize=2", "/v1/checkers?pageSize=1"} {
+	for _, path := range []string{"/v1/endpoints?pageSize=7", "/v1/clusters?pageSize=2", "/v1/checkers?pageSize=1", "/v1/clients?pageSize=2", "/v1/availability?pageSize=5"} {
 		seen, token := 0, ""
 		for pages := 0; ; pages++ {
 			code, body, text := get(t, &fleet{n: 23}, path+"&pageToken="+token)
@@ -134,7 +140,7 @@ func TestPagesAddUpToTheWhole(t *testing.T) {
 				break
 			}
 		}
-		if want := map[bool]int{true: 23, false: 3}[strings.Contains(path, "endpoints")]; seen != want {
+		if want := map[bool]int{true: 23, false: 3}[strings.Contains(path, "endpoints") || strings.Contains(path, "availability")]; seen != want {
 			t.Errorf("%s: %d items over all pages, want %d", path, seen, want)
 		}
 	}
@@ -171,6 +177,14 @@ func TestBadQuestionsAreRefused(t *testing.T) {
 		"/v1/checkers?pageToken=x":                       http.StatusBadRequest,
 		"/v1/transitions?startTime=yesterday":            http.StatusBadRequest,
 		"/v1/transitions?pageToken=bad":                  http.StatusBadRequest,
+		"/v1/endpoints?asOf=noon":                        http.StatusBadRequest,
+		"/v1/availability?cluster=nowhere":               http.StatusNotFound,
+		"/v1/availability?startTime=noon":                http.StatusBadRequest,
+		"/v1/availability?endTime=1h":                    http.StatusBadRequest,
+		"/v1/availability?pageToken=" + foreign:          http.StatusBadRequest,
+		"/v1/availability?health=HEALTHY":                http.StatusBadRequest,
+		"/v1/clients?pageToken=" + foreign:               http.StatusBadRequest,
+		"/v1/clients?kind=checker":                       http.StatusBadRequest,
 		"/v1/nothing":                                    http.StatusNotFound,
 	}
 	for path, want := range cases {
@@ -197,7 +211,7 @@ func TestGRPCCodes(t *testing.T) {
 }
 
 func FuzzREST(f *testing.F) {
-	for _, seed := range []string{"/v1/endpoints?cluster=web", "/v1/transitions?startTime=2026-01-02T00:00:00Z", "/v1/checkers?pageToken=AAAA", "/v1/clusters?pageSize=%00"} {
+	for _, seed := range []string{"/v1/endpoints?cluster=web", "/v1/transitions?startTime=2026-01-02T00:00:00Z", "/v1/checkers?pageToken=AAAA", "/v1/clusters?pageSize=%00", "/v1/availability?endTime=2026-01-02T00:00:00Z", "/v1/clients?pageToken=e30", "/v1/endpoints?asOf=0001-01-01T00:00:00Z"} {
 		f.Add(seed)
 	}
 	handler, err := api.NewService(&fleet{n: 3}).Handler()
@@ -206,7 +220,7 @@ func FuzzREST(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, target string) {
 		request, err := http.NewRequest(http.MethodGet, target, nil)
-		if err != nil || !strings.HasPrefix(request.URL.Path, "/v1/") {
+		if err != nil || !strings.HasPrefix(request.URL.Path, "/v1/") || request.URL.Path == "/v1/watch" {
 			t.Skip()
 		}
 		answer := httptest.NewRecorder()

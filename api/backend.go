@@ -16,6 +16,9 @@ var (
 	// ErrBadToken says that a page token is not one that was given out for
 	// this question.
 	ErrBadToken = errors.New("page_token is not one given out for this question: repeat the first request without it")
+
+	// ErrTooOld says that the history does not reach back to a resume token.
+	ErrTooOld = errors.New("the history no longer reaches back to the resume token: watch again without it")
 )
 
 // Backend knows the answers.
@@ -27,12 +30,23 @@ type Backend interface {
 	// Transitions gives a page of committed history and the token of the next.
 	Transitions(ctx context.Context, query TransitionQuery) ([]health.Transition, string, error)
 
+	// Availability gives how long up to query.Limit endpoints after query.After
+	// were what, ordered as Endpoints, and whether there are more. Times that
+	// are zero are by default the beginning of the history and now.
+	Availability(ctx context.Context, query AvailabilityQuery) (AvailabilityPage, error)
+
 	// Clusters gives up to limit clusters after the name, by name, and whether
 	// there are more.
 	Clusters(ctx context.Context, after string, limit int) ([]Cluster, bool, error)
 
 	// Checkers gives all checkers, by id.
 	Checkers(ctx context.Context) ([]Checker, error)
+
+	// Clients gives all clients, each with one type once.
+	Clients(ctx context.Context) ([]Client, error)
+
+	// Watch begins to watch, or goes on behind a token.
+	Watch(ctx context.Context, query WatchQuery) (Watcher, error)
 }
 
 // EndpointQuery narrows a list of endpoints; zero fields do not.
@@ -40,6 +54,7 @@ type EndpointQuery struct {
 	Cluster string
 	Address string
 	Health  *health.Status
+	AsOf    time.Time // what was held then; zero: what is now
 	After   *health.Endpoint
 	Limit   int
 }
@@ -82,4 +97,42 @@ type Checker struct {
 	Trusted           bool
 	DistrustReason    string
 	StrangeReports    uint64
+}
+
+// AvailabilityQuery narrows a list of availability; zero fields do not.
+type AvailabilityQuery struct {
+	Cluster    string
+	Address    string
+	Start, End time.Time
+	After      *health.Endpoint
+	Limit      int
+}
+
+// AvailabilityPage is an answer, and the times that it is about.
+type AvailabilityPage struct {
+	Found      []Availability
+	More       bool
+	Start, End time.Time
+}
+
+// Availability is how long an endpoint was what.
+type Availability struct {
+	Endpoint    health.Endpoint
+	In          map[health.Status]time.Duration
+	Transitions int
+}
+
+// Kinds of client.
+const (
+	KindSubscriber = "subscriber"
+	KindChecker    = "checker"
+)
+
+// Client is one type of resource that one client has.
+type Client struct {
+	ID, Kind, TypeURL               string
+	Connected                       bool
+	Resources, Synced, Stale, Error int
+	LastAck                         time.Time
+	LastError                       string
 }

@@ -48,6 +48,39 @@ func observationMessage(o health.Observation) *hdsdv1.Observation {
 	return m
 }
 
+func availabilityMessage(a Availability) *hdsdv1.Availability {
+	m := &hdsdv1.Availability{
+		Cluster:          a.Endpoint.Cluster,
+		Address:          a.Endpoint.Address,
+		Locality:         localityMessage(a.Endpoint.Locality),
+		HealthySeconds:   a.In[health.Healthy].Seconds(),
+		UnhealthySeconds: (a.In[health.Unhealthy] + a.In[health.Timeout]).Seconds(),
+		UnknownSeconds:   a.In[health.Unknown].Seconds(),
+		DegradedSeconds:  a.In[health.Degraded].Seconds(),
+		DrainingSeconds:  a.In[health.Draining].Seconds(),
+		Transitions:      uint32(a.Transitions),
+	}
+	if observed := m.HealthySeconds + m.UnhealthySeconds; observed > 0 {
+		m.HealthyRatio = new(m.HealthySeconds / observed)
+	}
+	return m
+}
+
+func clientMessage(c Client) *hdsdv1.Client {
+	return &hdsdv1.Client{
+		Id:        c.ID,
+		Kind:      c.Kind,
+		Connected: c.Connected,
+		TypeUrl:   c.TypeURL,
+		Resources: uint32(c.Resources),
+		Synced:    uint32(c.Synced),
+		Stale:     uint32(c.Stale),
+		Error:     uint32(c.Error),
+		LastAck:   timeMessage(c.LastAck),
+		LastError: c.LastError,
+	}
+}
+
 func clusterMessage(c Cluster) *hdsdv1.Cluster {
 	return &hdsdv1.Cluster{
 		Name:      c.Name,

@@ -21,10 +21,13 @@ import (
 // questions are the paths and the messages whose fields they take as
 // parameters.
 var questions = map[string]proto.Message{
-	"/v1/endpoints":   &hdsdv1.ListEndpointsRequest{},
-	"/v1/transitions": &hdsdv1.ListTransitionsRequest{},
-	"/v1/clusters":    &hdsdv1.ListClustersRequest{},
-	"/v1/checkers":    &hdsdv1.ListCheckersRequest{},
+	"/v1/endpoints":    &hdsdv1.ListEndpointsRequest{},
+	"/v1/transitions":  &hdsdv1.ListTransitionsRequest{},
+	"/v1/availability": &hdsdv1.ListAvailabilityRequest{},
+	"/v1/clusters":     &hdsdv1.ListClustersRequest{},
+	"/v1/checkers":     &hdsdv1.ListCheckersRequest{},
+	"/v1/clients":      &hdsdv1.ListClientsRequest{},
+	watchPath:          &hdsdv1.WatchRequest{},
 }
 
 // Handler serves the service as REST below /v1/.
@@ -39,7 +42,7 @@ func (s *Service) Handler() (http.Handler, error) {
 	if err := hdsdv1.RegisterQueryHandlerServer(context.Background(), mux, s); err != nil {
 		return nil, fmt.Errorf("serving REST: %w", err)
 	}
-	return checkParameters(mux), nil
+	return checkParameters(s.withWatch(mux)), nil
 }
 
 // checkParameters drops empty parameters and refuses unknown ones, which the

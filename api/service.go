@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
@@ -32,7 +34,7 @@ func NewService(backend Backend) *Service { return &Service{backend: backend} }
 // Register puts the service on a gRPC server.
 func (s *Service) Register(server grpc.ServiceRegistrar) { hdsdv1.RegisterQueryServer(server, s) }
 
-// ListEndpoints gives the present health of endpoints.
+// ListEndpoints gives the health of endpoints, now or as of a time.
 func (s *Service) ListEndpoints(ctx context.Context, r *hdsdv1.ListEndpointsRequest) (*hdsdv1.ListEndpointsResponse, error) {
 	limit, err := pageSize(r.GetPageSize())
 	if err != nil {
@@ -46,7 +48,13 @@ func (s *Service) ListEndpoints(ctx context.Context, r *hdsdv1.ListEndpointsRequ
 		}
 		query.Health = &wanted
 	}
+	if query.AsOf, err = moment("as_of", r.GetAsOf()); err != nil {
+		return nil, err
+	}
 	question := fmt.Sprintf("endpoints %q %q %t %d", query.Cluster, query.Address, r.Health != nil, r.GetHealth())
+	if r.GetAsOf() != nil {
+		question += query.AsOf.String()
+	}
 	if r.GetPageToken() != "" {
 		query.After = new(health.Endpoint)
 		if err := decodeToken(question, r.GetPageToken(), query.After); err != nil {
@@ -74,17 +82,11 @@ func (s *Service) ListTransitions(ctx context.Context, r *hdsdv1.ListTransitions
 		Cluster: r.GetCluster(), Address: r.GetAddress(),
 		NewestFirst: r.GetNewestFirst(), Limit: limit, Token: r.GetPageToken(),
 	}
-	if t := r.GetStartTime(); t != nil {
-		if err := t.CheckValid(); err != nil {
-			return nil, status.Errorf(codes.InvalidArgument, "start_time: %v", err)
-		}
-		query.Start = t.AsTime()
+	if query.Start, err = moment("start_time", r.GetStartTime()); err != nil {
+		return nil, err
 	}
-	if t := r.GetEndTime(); t != nil {
-		if err := t.CheckValid(); err != nil {
-			return nil, status.Errorf(codes.InvalidArgument, "end_time: %v", err)
-		}
-		query.End = t.AsTime()
+	if query.End, err = moment("end_time", r.GetEndTime()); err != nil {
+		return nil, err
 	}
 	transitions, next, err := s.backend.Transitions(ctx, query)
 	if err != nil {
@@ -132,6 +134,20 @@ func (s *Service) ListCheckers(ctx context.Context, r *hdsdv1.ListCheckersReques
 	return answer, grpcError(err)
 }
 
+// moment reads a time, zero where it is absent.
+func moment(field string, t *timestamppb.Timestamp) (time.Time, error) {
+	if t == nil {
+		return time.Time{}, nil
+	}
+	if err := t.CheckValid(); err != nil {
+		return time.Time{}, status.Errorf(codes.InvalidArgument, "%s: %v", field, err)
+	}
+	if at := t.AsTime(); !at.IsZero() {
+		return at, nil
+	}
+	return time.Unix(0, 0).UTC(), nil // not absent, but as long ago as it gets
+}
+
 // page reads the two paging fields of a list that goes by name.
 func page(size int32, token, question string) (limit int, after string, err error) {
 	if limit, err = pageSize(size); err != nil || token == "" {
@@ -160,6 +176,8 @@ func grpcError(err error) error {
 		return status.Error(codes.NotFound, err.Error())
 	case errors.Is(err, ErrBadToken):
 		return status.Error(codes.InvalidArgument, err.Error())
+	case errors.Is(err, ErrTooOld):
+		return status.Error(codes.OutOfRange, err.Error())
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()
 	}

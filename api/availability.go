@@ -1,0 +1,50 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
+)
+
+// availabilityPosition is where a page of availability ended. All pages are
+// about the time that the first one was about, whenever they are asked for.
+type availabilityPosition struct {
+	After      health.Endpoint
+	Start, End time.Time
+}
+
+// ListAvailability gives how long endpoints were what.
+func (s *Service) ListAvailability(ctx context.Context, r *hdsdv1.ListAvailabilityRequest) (*hdsdv1.ListAvailabilityResponse, error) {
+	limit, err := pageSize(r.GetPageSize())
+	if err != nil {
+		return nil, err
+	}
+	query := AvailabilityQuery{Cluster: r.GetCluster(), Address: r.GetAddress(), Limit: limit}
+	if query.Start, err = moment("start_time", r.GetStartTime()); err != nil {
+		return nil, err
+	}
+	if query.End, err = moment("end_time", r.GetEndTime()); err != nil {
+		return nil, err
+	}
+	question := fmt.Sprintf("availability %q %q %v %v", query.Cluster, query.Address, query.Start, query.End)
+	if r.GetPageToken() != "" {
+		var position availabilityPosition
+		if err := decodeToken(question, r.GetPageToken(), &position); err != nil {
+			return nil, grpcError(err)
+		}
+		query.After, query.Start, query.End = &position.After, position.Start, position.End
+	}
+	page, err := s.backend.Availability(ctx, query)
+	if err != nil {
+		return nil, grpcError(err)
+	}
+	answer := &hdsdv1.ListAvailabilityResponse{Availability: each(page.Found, availabilityMessage)}
+	if page.More {
+		last := page.Found[len(page.Found)-1].Endpoint
+		answer.NextPageToken, err = encodeToken(question, availabilityPosition{last, page.Start, page.End})
+	}
+	return answer, grpcError(err)
+}

@@ -1,0 +1,45 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+// clientPosition is what clients are ordered by.
+type clientPosition struct{ ID, Kind, TypeURL string }
+
+func (p clientPosition) compare(q clientPosition) int {
+	return cmp.Or(cmp.Compare(p.ID, q.ID), cmp.Compare(p.Kind, q.Kind), cmp.Compare(p.TypeURL, q.TypeURL))
+}
+
+func (c *Client) position() clientPosition { return clientPosition{c.ID, c.Kind, c.TypeURL} }
+
+// ListClients gives who is connected, and how far each has what it asked for.
+func (s *Service) ListClients(ctx context.Context, r *hdsdv1.ListClientsRequest) (*hdsdv1.ListClientsResponse, error) {
+	limit, err := pageSize(r.GetPageSize())
+	if err != nil {
+		return nil, err
+	}
+	var after *clientPosition
+	if r.GetPageToken() != "" {
+		after = new(clientPosition)
+		if err := decodeToken("clients", r.GetPageToken(), after); err != nil {
+			return nil, grpcError(err)
+		}
+	}
+	clients, err := s.backend.Clients(ctx)
+	if err != nil {
+		return nil, grpcError(err)
+	}
+	clients = slices.DeleteFunc(clients, func(c Client) bool { return after != nil && c.position().compare(*after) <= 0 })
+	slices.SortFunc(clients, func(a, b Client) int { return a.position().compare(b.position()) })
+	shown := clients[:min(limit, len(clients))]
+	answer := &hdsdv1.ListClientsResponse{Clients: each(shown, clientMessage)}
+	if len(shown) < len(clients) {
+		answer.NextPageToken, err = encodeToken("clients", shown[len(shown)-1].position())
+	}
+	return answer, grpcError(err)
+}

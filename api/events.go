@@ -1,0 +1,161 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+)
+
+const (
+	watchPath = "/v1/watch"
+
+	// heartbeat is how long an event stream is silent at most.
+	heartbeat = 15 * time.Second
+
+	// writeTimeout is how long a client that takes nothing is waited for.
+	writeTimeout = 30 * time.Second
+)
+
+// withWatch serves server-sent events, and the rest by next.
+func (s *Service) withWatch(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path != watchPath:
+			next.ServeHTTP(w, r)
+		case r.Method != http.MethodGet:
+			writeRoutingError(r.Context(), nil, nil, w, r, http.StatusMethodNotAllowed)
+		default:
+			s.serveEvents(w, r)
+		}
+	})
+}
+
+// serveEvents is Watch as server-sent events. The token is the event's id, so
+// that a browser resumes by itself.
+func (s *Service) serveEvents(w http.ResponseWriter, r *http.Request) {
+	given := r.URL.Query()
+	query := WatchQuery{Cluster: given.Get("cluster"), Address: given.Get("address"), Token: given.Get("resumeToken")}
+	if query.Token == "" {
+		query.Token = given.Get("resume_token")
+	}
+	if last := r.Header.Get("Last-Event-ID"); last != "" {
+		query.Token = last
+	}
+	watcher, err := s.backend.Watch(r.Context(), query)
+	if err != nil {
+		writeStatus(w, status.Convert(grpcError(err)))
+		return
+	}
+	defer watcher.Close()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-cache")
+	w.Header().Set("X-Accel-Buffering", "no") // proxies are not to hold events back
+	events := &eventWriter{to: w, control: http.NewResponseController(w)}
+	defer func() { _ = events.control.SetWriteDeadline(time.Time{}) }() // the connection may serve more
+	for err = events.flush(); err == nil; {                             // the client sees at once that it is served
+		err = events.next(r.Context(), watcher)
+	}
+}
+
+// eventWriter writes server-sent events.
+type eventWriter struct {
+	to      http.ResponseWriter
+	control *http.ResponseController
+	buffer  bytes.Buffer
+}
+
+// next waits for what is to be seen and writes it.
+func (e *eventWriter) next(ctx context.Context, watcher Watcher) error {
+	waiting, cancel := context.WithTimeout(ctx, heartbeat)
+	defer cancel()
+	sights, err := watcher.Next(waiting)
+	switch {
+	case err == nil:
+		for i := range sights {
+			if err = e.put(&sights[i]); err != nil {
+				break
+			}
+		}
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		e.buffer.WriteString(": heartbeat\n\n")
+		err = nil
+	}
+	if err != nil {
+		e.fail(err)
+	}
+	return errors.Join(err, e.flush())
+}
+
+func (e *eventWriter) put(s *Sight) error {
+	switch {
+	case s.Endpoint != nil:
+		text, err := compactJSON(endpointMessage(*s.Endpoint))
+		e.event("endpoint", s.Token, text)
+		return err
+	case s.Change != nil:
+		_, event, err := s.Change.encoded()
+		e.buffer.Write(event)
+		return err
+	}
+	e.event("synced", s.Token, []byte("{}"))
+	return nil
+}
+
+func (e *eventWriter) event(name, token string, text []byte) {
+	e.buffer.Write(appendEvent(e.buffer.AvailableBuffer(), name, token, text))
+}
+
+// appendEvent frames an event.
+func appendEvent(to []byte, name, token string, text []byte) []byte {
+	to = fmt.Appendf(to, "event: %s\n", name)
+	if token != "" {
+		to = fmt.Appendf(to, "id: %s\n", token)
+	}
+	return fmt.Appendf(to, "data: %s\n\n", text)
+}
+
+// fail tells why the stream ends. The client has the token of the last event.
+func (e *eventWriter) fail(err error) {
+	why := status.Convert(grpcError(err))
+	text, err := json.Marshal(struct {
+		Code    codes.Code `json:"code"`
+		Message string     `json:"message"`
+	}{why.Code(), why.Message()})
+	if err == nil {
+		e.event("error", "", text)
+	}
+}
+
+// flush sends what was put together, for a bounded time.
+func (e *eventWriter) flush() error {
+	// Where a deadline is not supported, the server's own must do.
+	_ = e.control.SetWriteDeadline(time.Now().Add(writeTimeout))
+	if _, err := e.to.Write(e.buffer.Bytes()); err != nil {
+		return err
+	}
+	e.buffer.Reset()
+	return e.control.Flush()
+}
+
+// compactJSON is JSON on one line. protojson varies its white space on purpose;
+// programs want it stable.
+func compactJSON(m proto.Message) ([]byte, error) {
+	text, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
+	if err != nil {
+		return nil, err
+	}
+	var line bytes.Buffer
+	err = json.Compact(&line, text)
+	return line.Bytes(), err
+}

@@ -1,0 +1,100 @@
+package api
+
+import (
+	"context"
+	"sync"
+
+	"google.golang.org/grpc"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
+)
+
+// WatchQuery narrows what is watched; zero fields do not.
+type WatchQuery struct {
+	Cluster string
+	Address string
+	Token   string // to go on behind it; empty: from the present health on
+}
+
+// Watcher sees what happens. One goroutine uses it.
+type Watcher interface {
+	// Next waits until there is something to see. Where it gives ctx's error,
+	// nothing is lost: it can be called again.
+	Next(ctx context.Context) ([]Sight, error)
+
+	// Close ends watching.
+	Close()
+}
+
+// Sight is one thing seen: the health of an endpoint, then that all endpoints
+// were shown, then changes.
+type Sight struct {
+	Endpoint *EndpointHealth
+	Synced   bool
+	Change   *Change
+	Token    string // to resume behind this; empty before Synced
+}
+
+// Change is a transition that many watchers see. It is put into its outer forms
+// once.
+type Change struct {
+	Token      string
+	Transition health.Transition
+
+	once    sync.Once
+	message *hdsdv1.Transition
+	event   []byte // server-sent
+	err     error
+}
+
+func (c *Change) encoded() (message *hdsdv1.Transition, event []byte, err error) {
+	c.once.Do(func() {
+		c.message = transitionMessage(c.Transition)
+		var text []byte
+		text, c.err = compactJSON(c.message)
+		c.event = appendEvent(nil, "transition", c.Token, text)
+	})
+	return c.message, c.event, c.err
+}
+
+// Watch gives the present health of endpoints, then each change.
+func (s *Service) Watch(r *hdsdv1.WatchRequest, stream grpc.ServerStreamingServer[hdsdv1.WatchResponse]) error {
+	watcher, err := s.backend.Watch(stream.Context(), WatchQuery{Cluster: r.GetCluster(), Address: r.GetAddress(), Token: r.GetResumeToken()})
+	if err != nil {
+		return grpcError(err)
+	}
+	defer watcher.Close()
+	for {
+		sights, err := watcher.Next(stream.Context())
+		if err != nil {
+			return grpcError(err)
+		}
+		for i := range sights {
+			message, err := sights[i].message()
+			if err != nil {
+				return grpcError(err)
+			}
+			if err := stream.Send(message); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (s *Sight) message() (*hdsdv1.WatchResponse, error) {
+	m := &hdsdv1.WatchResponse{Token: s.Token}
+	switch {
+	case s.Endpoint != nil:
+		m.Event = &hdsdv1.WatchResponse_Endpoint{Endpoint: endpointMessage(*s.Endpoint)}
+	case s.Synced:
+		m.Event = &hdsdv1.WatchResponse_Synced{Synced: &hdsdv1.Synced{}}
+	default:
+		transition, _, err := s.Change.encoded()
+		if err != nil {
+			return nil, err
+		}
+		m.Event = &hdsdv1.WatchResponse_Transition{Transition: transition}
+	}
+	return m, nil
+}

@@ -1,0 +1,182 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"hdsd/api"
+	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
+)
+
+// script is a Watcher that shows what is in it, then waits.
+type script struct {
+	batches [][]api.Sight
+	end     error
+	closed  *bool
+}
+
+func (s *script) Next(ctx context.Context) ([]api.Sight, error) {
+	if len(s.batches) > 0 {
+		next := s.batches[0]
+		s.batches = s.batches[1:]
+		return next, nil
+	}
+	if s.end != nil {
+		return nil, s.end
+	}
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (s *script) Close() { *s.closed = true }
+
+func (f *fleet) Watch(_ context.Context, q api.WatchQuery) (api.Watcher, error) {
+	f.watches = append(f.watches, q)
+	switch {
+	case q.Cluster != "" && q.Cluster != "web":
+		return nil, api.ErrUnknownCluster
+	case q.Token == "bad":
+		return nil, api.ErrBadToken
+	case q.Token == "old":
+		return nil, api.ErrTooOld
+	}
+	e := f.endpoint(0)
+	return &script{end: f.end, closed: &f.closed, batches: [][]api.Sight{
+		{{Endpoint: &e}},
+		{{Synced: true, Token: "t1"}},
+		{{Token: "t2", Change: &api.Change{Token: "t2", Transition: health.Transition{
+			Time: noon, Endpoint: e.Endpoint, From: health.Healthy, To: health.Unhealthy, Reason: "two\nlines",
+		}}}},
+	}}, nil
+}
+
+const events = `event: endpoint
+data: {"cluster":"web","address":"10.0.0.000:80","locality":{"region":"","zone":"a","subZone":""},"health":"HEALTHY","since":"2026-01-02T12:00:00.345Z","reason":"3 of 3 checkers say HEALTHY","observations":[]}
+
+event: synced
+id: t1
+data: {}
+
+event: transition
+id: t2
+data: {"time":"2026-01-02T12:00:00.345Z","cluster":"web","address":"10.0.0.000:80","locality":{"region":"","zone":"a","subZone":""},"from":"HEALTHY","to":"UNHEALTHY","reason":"two\nlines","observations":[]}
+
+`
+
+// TestEventStream also looks at what it writes while nothing happens.
+func TestEventStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fleet{n: 1}
+		handler, err := api.NewService(f).Handler()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 40e9)
+		defer cancel()
+		request := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/watch?cluster=web&address=", nil)
+		request.Header.Set("Last-Event-ID", "t0")
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		if want := events + ": heartbeat\n\n: heartbeat\n\n"; answer.Body.String() != want {
+			t.Errorf("got\n%s\nwant\n%s", answer.Body, want)
+		}
+		if kind := answer.Header().Get("Content-Type"); kind != "text/event-stream" || !answer.Flushed {
+			t.Errorf("Content-Type %q, flushed %v", kind, answer.Flushed)
+		}
+		if len(f.watches) != 1 || f.watches[0] != (api.WatchQuery{Cluster: "web", Token: "t0"}) || !f.closed {
+			t.Errorf("asked %+v, closed %v", f.watches, f.closed)
+		}
+	})
+}
+
+func TestEventStreamSaysWhyItEnds(t *testing.T) {
+	for message, end := range map[string]error{
+		`{"code":14,"message":"hdsd is stopping"}`: status.Error(codes.Unavailable, "hdsd is stopping"),
+		`{"code":11,"message":"the history`:        api.ErrTooOld,
+		`{"code":13,"message":"disk"}`:             errors.New("disk"),
+	} {
+		f := &fleet{n: 1, end: end}
+		handler, err := api.NewService(f).Handler()
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/v1/watch", nil))
+		if rest, ok := strings.CutPrefix(answer.Body.String(), events); !ok || !strings.HasPrefix(rest, "event: error\ndata: "+message) || !strings.HasSuffix(rest, "}\n\n") {
+			t.Errorf("%v: %s", end, answer.Body)
+		}
+		if !f.closed {
+			t.Errorf("%v: the watcher is not closed", end)
+		}
+	}
+}
+
+func TestBadWatchesAreRefused(t *testing.T) {
+	for path, want := range map[string]int{
+		"/v1/watch?cluster=nowhere":                http.StatusNotFound,
+		"/v1/watch?resumeToken=bad":                http.StatusBadRequest,
+		"/v1/watch?resume_token=old":               http.StatusBadRequest,
+		"/v1/watch?clutser=web":                    http.StatusBadRequest,
+		"/v1/watch?cluster=web&cluster=web":        http.StatusBadRequest,
+		"/v1/watch?cluster=%zz":                    http.StatusBadRequest,
+		"/v1/watch/":                               http.StatusNotFound,
+		"/v1/watch?cluster=nowhere&resumeToken=t2": http.StatusNotFound,
+	} {
+		if code, body, text := get(t, &fleet{n: 1}, path); code != want || body["message"] == "" || len(body) != 2 {
+			t.Errorf("GET %s: %d, want %d: %s", path, code, want, text)
+		}
+	}
+	handler, err := api.NewService(&fleet{n: 1}).Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodPost, "/v1/watch", nil))
+	if answer.Code != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d %s", answer.Code, answer.Body)
+	}
+}
+
+// sent collects what a gRPC stream is sent.
+type sent struct {
+	grpc.ServerStreamingServer[hdsdv1.WatchResponse]
+	ctx context.Context
+	all []*hdsdv1.WatchResponse
+	err error
+}
+
+func (s *sent) Context() context.Context { return s.ctx }
+
+func (s *sent) Send(m *hdsdv1.WatchResponse) error {
+	s.all = append(s.all, m)
+	return s.err
+}
+
+func TestWatchOverGRPC(t *testing.T) {
+	f := &fleet{n: 1, end: api.ErrTooOld}
+	stream := &sent{ctx: t.Context()}
+	err := api.NewService(f).Watch(&hdsdv1.WatchRequest{Cluster: "web", Address: "a", ResumeToken: "t"}, stream)
+	if status.Code(err) != codes.OutOfRange || !f.closed || f.watches[0] != (api.WatchQuery{Cluster: "web", Address: "a", Token: "t"}) {
+		t.Errorf("%v, asked %+v, closed %v", err, f.watches, f.closed)
+	}
+	if len(stream.all) != 3 || stream.all[0].GetEndpoint().GetAddress() != "10.0.0.000:80" || stream.all[0].GetToken() != "" ||
+		stream.all[1].GetSynced() == nil || stream.all[1].GetToken() != "t1" ||
+		stream.all[2].GetTransition().GetReason() != "two\nlines" || stream.all[2].GetToken() != "t2" {
+		t.Errorf("sent %v", stream.all)
+	}
+	stream = &sent{ctx: t.Context(), err: io.ErrClosedPipe}
+	if err := api.NewService(&fleet{n: 1}).Watch(&hdsdv1.WatchRequest{}, stream); !errors.Is(err, io.ErrClosedPipe) || len(stream.all) != 1 {
+		t.Errorf("a client that is gone: %v after %d", err, len(stream.all))
+	}
+}
