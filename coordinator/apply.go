@@ -71,6 +71,7 @@ func (c *core) exchange(before, after *cluster, renewed []bool, e *edit) {
 		c.quarantined += len(after.quarantined())
 		c.tellQuarantine(before, after)
 		c.enter(after, renewed, e)
+		c.hold(after, e)
 	}
 	if before != nil {
 		c.forget(before, e)
@@ -134,6 +135,40 @@ func (c *core) enter(k *cluster, renewed []bool, e *edit) {
 	}
 }
 
+// hold keeps the last verdict of endpoints that were set aside: a mistake in a
+// file is no reason to send traffic to what is known to be down.
+func (c *core) hold(k *cluster, e *edit) {
+	for i := range k.aside {
+		aside := &k.aside[i]
+		id, ok := c.table.ids[aside.hash]
+		if !ok {
+			if last := c.last[aside.hash]; last.Status != health.Unknown {
+				id = c.table.add(row{hash: aside.hash, cluster: k, index: none, aside: aside}, e.now)
+				c.introduce(id, aggregate.Timing{}, e)
+			}
+			continue
+		}
+		row := &c.table.rows[id]
+		if !row.judged || row.cluster == k && row.index != none {
+			continue // nothing to hold, or its twin is checked
+		}
+		if row.index != none {
+			c.unplan(id, e)
+		}
+		row.cluster, row.index, row.aside = k, none, aside
+	}
+}
+
+// unplan has nobody check an endpoint any more.
+func (c *core) unplan(id health.EndpointID, e *edit) {
+	for _, checker := range c.planner.Checkers(id) {
+		e.rebuild[checker] = true
+		c.judge.Unassign(e.now, id, checker)
+	}
+	e.plan.Remove = append(e.plan.Remove, id)
+	delete(c.stranded, id)
+}
+
 // introduce begins with the last known health of an endpoint.
 func (c *core) introduce(id health.EndpointID, timing aggregate.Timing, e *edit) {
 	row := &c.table.rows[id]
@@ -158,17 +193,17 @@ func (c *core) renew(id health.EndpointID, e *edit) {
 // forget lets go of the endpoints of a cluster that no cluster has taken over.
 func (c *core) forget(k *cluster, e *edit) {
 	for _, hash := range k.hashes {
-		id, ok := c.table.ids[hash]
-		if !ok || c.table.rows[id].cluster != k {
-			continue
+		if id, ok := c.table.ids[hash]; ok && c.table.rows[id].cluster == k {
+			c.unplan(id, e)
+			c.judge.Remove(id)
+			c.table.release(id, e.now)
 		}
-		for _, checker := range c.planner.Checkers(id) {
-			e.rebuild[checker] = true
+	}
+	for i := range k.aside {
+		if id, ok := c.table.ids[k.aside[i].hash]; ok && c.table.rows[id].cluster == k {
+			c.judge.Remove(id)
+			c.table.release(id, e.now)
 		}
-		e.plan.Remove = append(e.plan.Remove, id)
-		c.judge.Remove(id)
-		delete(c.stranded, id)
-		c.table.release(id, e.now)
 	}
 }
 
@@ -198,7 +233,7 @@ func (c *core) assignment(service string) (eds.Assignment, bool) {
 	sharing := c.services[service]
 	for _, name := range slices.Sorted(maps.Keys(sharing)) {
 		k := sharing[name]
-		message := k.source.Assignment
+		message := k.message
 		switch {
 		case message == nil:
 			continue
@@ -213,12 +248,17 @@ func (c *core) assignment(service string) (eds.Assignment, bool) {
 		}
 		for i, decides := range k.decides {
 			for j, index := range decides {
-				if index < 0 {
+				if index == none {
 					continue
 				}
 				if id, ok := c.table.ids[k.hashes[index]]; ok {
 					a.IDs[i][j] = append(a.IDs[i][j], id)
 				}
+			}
+		}
+		for _, aside := range k.aside {
+			if id, ok := c.table.ids[aside.hash]; ok && aside.index != none {
+				a.IDs[aside.locality][aside.index] = append(a.IDs[aside.locality][aside.index], id)
 			}
 		}
 	}

@@ -22,20 +22,34 @@ import (
 // once made.
 type cluster struct {
 	source     *source.Cluster
+	seen       *source.Cluster    // what the source says: another than source where that is no good
+	trouble    string             // why it is no good
 	rules      *rules             // that it was prepared by
 	safe       *specifier.Cluster // what is checked; nil where nothing is
 	hashes     []health.Hash      // of safe.Endpoints
+	http       bool               // an HTTP check is among the checks
 	redundancy int
 	reach      *health.Reach
-	published  *clusterv3.Cluster // for CDS; nil for a lone assignment
-	entries    []entry            // every endpoint, by locality and address
-	decides    [][]int            // per locality and endpoint of the assignment: index in safe.Endpoints, or -1
+	published  *clusterv3.Cluster                // for CDS; nil for a lone assignment, and for what no Envoy takes
+	message    *endpointv3.ClusterLoadAssignment // for EDS; nil where there is none, or none that an Envoy takes
+	entries    []entry                           // every endpoint, by locality and address
+	decides    [][]int                           // per locality and endpoint of the message: index in safe.Endpoints, or none
+	leftOut    []specifier.Quarantined           // what is not checked since the source says so
+	aside      []setAside                        // endpoints in quarantine
+}
+
+// setAside is an endpoint in quarantine, alone or with its cluster. What was
+// known of it is held.
+type setAside struct {
+	locality, index int // in the message; none where it is not in there
+	key             health.Endpoint
+	hash            health.Hash
 }
 
 // entry is one endpoint of a cluster, checked or not.
 type entry struct {
 	key     health.Endpoint
-	checked int    // index in safe.Endpoints; -1 where it is not
+	checked int    // index in safe.Endpoints; none where it is not
 	reason  string // why it is not checked
 }
 
@@ -43,7 +57,7 @@ const notChecked = "not checked: the cluster has no health checks; give it some,
 
 // prepare decides what of a cluster is checked and what is published.
 func prepare(from *source.Cluster, r *rules) *cluster {
-	c := &cluster{source: from, rules: r}
+	c := &cluster{source: from, seen: from, rules: r}
 	c.redundancy, c.reach = r.of(from.Name)
 	reason := notChecked
 	switch {
@@ -56,11 +70,26 @@ func prepare(from *source.Cluster, r *rules) *cluster {
 			c.hashes[i] = c.safe.Endpoints[i].Key.Hash()
 		}
 	}
-	if from.Config != nil {
+	c.http = slices.ContainsFunc(from.HealthChecks, func(h *corev3.HealthCheck) bool { return h.GetHttpHealthCheck() != nil })
+	if from.Config != nil && from.Quarantine == "" {
 		c.published = eds.PublishCluster(from.Config, c.checked())
+	}
+	if from.Quarantine == "" {
+		c.message = publishable(from)
 	}
 	c.place(reason)
 	return c
+}
+
+// goOn gives what takes the place of a cluster when its source says something
+// that is no good: the last that was good, and why.
+func (c *cluster) goOn(bad *source.Cluster, r *rules) *cluster {
+	if c == nil || c.source.Quarantine != "" {
+		return prepare(bad, r)
+	}
+	last := prepare(c.source, r)
+	last.seen, last.trouble = bad, bad.Quarantine
+	return last
 }
 
 // follows tells whether other rules would prepare the cluster just the same.
@@ -80,10 +109,14 @@ func (c *cluster) quarantined() []specifier.Quarantined {
 	if c.source.Quarantine != "" {
 		return []specifier.Quarantined{{Reason: c.source.Quarantine}}
 	}
-	if c.safe == nil {
-		return nil
+	var all []specifier.Quarantined
+	if c.trouble != "" {
+		all = append(all, specifier.Quarantined{Reason: c.trouble + " (what it was before that stays in use)"})
 	}
-	return c.safe.Quarantined
+	if c.safe != nil {
+		all = append(all, c.safe.Quarantined...)
+	}
+	return all
 }
 
 // place says which verdict decides each endpoint of the assignment, and lists
@@ -104,22 +137,37 @@ func (c *cluster) place(reason string) {
 		reason = firstOf(why[""], "not checked: its active health check is disabled")
 	}
 	for i, group := range c.source.Assignment.GetEndpoints() {
-		decides := make([]int, len(group.GetLbEndpoints()))
+		decides := make([]int, 0, len(group.GetLbEndpoints()))
 		for j, e := range group.GetLbEndpoints() {
+			sent := c.message != nil && (c.message == c.source.Assignment || takable(c.source, e))
+			decide := func(index int) {
+				if sent {
+					decides = append(decides, index)
+				}
+			}
 			index, ok := at[[2]int{i, j}]
 			if ok {
-				decides[j] = index
+				decide(index)
 				c.entries = append(c.entries, entry{key: c.safe.Endpoints[index].Key, checked: index})
 				continue
 			}
 			key := health.Endpoint{Cluster: c.source.Name, Locality: localityOf(group.GetLocality()), Address: addressOf(e, i, j)}
 			if index, ok = checked[key]; ok && !e.GetEndpoint().GetHealthCheckConfig().GetDisableActiveHealthCheck() {
-				decides[j] = index // a twin; it is listed already
+				decide(index) // a twin; it is listed already
 				continue
 			}
-			decides[j] = -1
+			position := none
+			if sent {
+				position = len(decides)
+			}
+			decide(none)
 			if !ok {
-				c.entries = append(c.entries, entry{key: key, checked: -1, reason: firstOf(why[key.Address], reason)})
+				c.entries = append(c.entries, entry{key: key, checked: none, reason: firstOf(why[key.Address], reason)})
+			}
+			if c.source.Quarantine+why[""]+why[key.Address] != "" {
+				c.aside = append(c.aside, setAside{i, position, key, key.Hash()})
+			} else if c.safe != nil {
+				c.leftOut = append(c.leftOut, specifier.Quarantined{Address: key.Address, Reason: reason})
 			}
 		}
 		c.decides = append(c.decides, decides)

@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 
 	"hdsd/config"
+	"hdsd/csds"
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds"
@@ -32,6 +33,7 @@ type Coordinator struct {
 	store    *store.Store
 	hds      *hds.Server
 	eds      *eds.Server
+	csds     *csds.Server
 	core     *core
 	intake   *intake
 	servers  *servers
@@ -180,6 +182,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	c.mu.Unlock()
 	c.hds.Close()
 	c.eds.Close()
+	c.csds.Close()
 	c.servers.stop()
 	wait()
 	if err := c.store.Close(); err != nil {

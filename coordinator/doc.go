@@ -22,6 +22,11 @@
 // where what the checker is sent of the endpoint differs: only then does it
 // take the endpoint for another, and only then are all votes reported again.
 //
+// Who watches is not fed by the core but reads the committed history, each at
+// its own pace: nothing is queued for a slow watcher, which at worst learns that
+// the history no longer reaches back to where it is. The newest changes are
+// read and encoded once for all, while anyone watches.
+//
 // # Order of effects
 //
 // A verdict is published to EDS first and then handed to the store's writer;

@@ -26,6 +26,9 @@ func Examine(c *configv1.Config) Findings {
 	var sets []*source.Set
 	for _, from := range c.GetSources() {
 		path, watched := config.PathOf(from)
+		if err := watchable(watched); err != nil {
+			found.Problems = append(found.Problems, source.Problem{File: path, Resource: from.GetName(), Message: err.Error()})
+		}
 		set, err := file.New(file.Options{Name: from.GetName(), Path: path, WatchedDirectory: watched}).Load()
 		if err != nil {
 			if unreadable, ok := errors.AsType[*file.Error](err); ok {

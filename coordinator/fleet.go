@@ -32,6 +32,12 @@ func (c *core) Reported(id string, votes []health.Vote) {
 }
 
 func (c *core) hear(id string, votes []health.Vote, now time.Time) {
+	for i := range votes {
+		// An Envoy keeps the code of an HTTP check that has become another.
+		if k := c.table.rows[votes[i].Endpoint].cluster; k != nil && !k.http {
+			votes[i].HTTPStatusCode = 0
+		}
+	}
 	c.publish(now, c.judge.Report(now, id, votes))
 }
 

@@ -72,11 +72,16 @@ func (in *intake) deliver() {
 	present := make(map[string]*cluster, len(catalog.Clusters))
 	for _, c := range catalog.Clusters {
 		before := in.prepared[c.Name]
-		if before != nil && before.source == c && before.follows(in.rules) {
+		if before != nil && before.seen == c && before.follows(in.rules) {
 			present[c.Name] = before
 			continue
 		}
-		after := prepare(c, in.rules)
+		after := (*cluster)(nil)
+		if c.Quarantine != "" {
+			after = before.goOn(c, in.rules)
+		} else {
+			after = prepare(c, in.rules)
+		}
 		present[c.Name] = after
 		d.changed = append(d.changed, change{after, renewed(before, after)})
 	}

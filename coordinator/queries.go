@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hdsd/api"
+	"hdsd/eds"
 	"hdsd/hds"
 	"hdsd/health"
 	"hdsd/store"
@@ -26,6 +27,8 @@ type backend struct {
 	core  *core
 	store *store.Store
 	hds   *hds.Server
+	eds   *eds.Server
+	tail  *tail
 }
 
 // Endpoints implements api.Backend.
@@ -35,21 +38,35 @@ func (b *backend) Endpoints(ctx context.Context, q api.EndpointQuery) ([]api.End
 			return nil, false, err
 		}
 	}
-	s := scan{query: q, cluster: q.Cluster}
-	if q.After != nil {
-		s.cluster, s.after = q.After.Cluster, q.After
+	if !q.AsOf.IsZero() {
+		return b.endpointsAsOf(ctx, q)
 	}
-	for !s.finished {
-		if err := b.core.ask(ctx, func() { b.core.look(&s) }); err != nil {
-			return nil, false, err
-		}
+	s := scan{query: q}
+	if err := b.scan(ctx, &s); err != nil {
+		return nil, false, err
 	}
 	return s.found, s.more, nil
+}
+
+// scan goes through the present endpoints. With an error, s may still be
+// written: it must not be read.
+func (b *backend) scan(ctx context.Context, s *scan) error {
+	s.cluster = s.query.Cluster
+	if s.query.After != nil {
+		s.cluster, s.after = s.query.After.Cluster, s.query.After
+	}
+	for !s.finished {
+		if err := b.core.ask(ctx, func() { b.core.look(s) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // scan is how far a list of endpoints has come.
 type scan struct {
 	query    api.EndpointQuery
+	keys     bool             // without verdicts
 	cluster  string           // go on with this cluster, or the next by name
 	after    *health.Endpoint // and in it after this endpoint
 	found    []api.EndpointHealth
@@ -104,6 +121,10 @@ func (c *core) lookInto(k *cluster, s *scan) bool {
 			s.more, s.finished = true, true
 			return false
 		}
+		if s.keys {
+			s.found = append(s.found, api.EndpointHealth{Endpoint: e.key})
+			continue
+		}
 		s.cost += explainCost
 		s.found = append(s.found, api.EndpointHealth{Endpoint: e.key, Verdict: c.verdictOf(k, e)})
 	}
@@ -123,6 +144,10 @@ func (c *core) verdictOf(k *cluster, e *entry) health.Verdict {
 		return health.Verdict{Reason: e.reason}
 	}
 	verdict := c.judge.Verdict(id)
+	if e.checked == none {
+		verdict.Reason = "held: " + verdict.Status.String() + " was the last verdict; " + e.reason
+		return verdict
+	}
 	if _, stranded := c.stranded[id]; stranded && len(verdict.Observations) == 0 {
 		verdict.Reason = strings.TrimSuffix(c.strandedReason(k)+"; "+verdict.Reason, "; ")
 	}
@@ -130,10 +155,14 @@ func (c *core) verdictOf(k *cluster, e *entry) health.Verdict {
 }
 
 func (c *core) idOf(k *cluster, e *entry) (health.EndpointID, bool) {
-	if e.checked < 0 {
+	if e.checked != none {
+		id, ok := c.table.ids[k.hashes[e.checked]]
+		return id, ok
+	}
+	if len(k.aside) == 0 {
 		return 0, false
 	}
-	id, ok := c.table.ids[k.hashes[e.checked]]
+	id, ok := c.table.ids[e.key.Hash()]
 	return id, ok
 }
 
@@ -147,9 +176,9 @@ func (c *core) strandedReason(k *cluster) string {
 	for i, need := range k.safe.Needs {
 		needs[i] = string(need)
 	}
-	reason := fmt.Sprintf("not checked: of the checkers, %d of them connected, none is able to: it takes %s", connected, strings.Join(needs, ", "))
+	reason := fmt.Sprintf("not checked: none of the checkers (%d connected) is able to check it, which takes %s", connected, strings.Join(needs, ", "))
 	if k.reach != nil {
-		reason += " within the reach that its policy names"
+		reason += ", and is among those that its policy says can reach it"
 	}
 	return reason
 }
@@ -229,6 +258,9 @@ func (c *core) describe(k *cluster) api.Cluster {
 	for _, q := range k.quarantined() {
 		out.Quarantined = append(out.Quarantined, api.Quarantined{Address: q.Address, Reason: q.Reason})
 	}
+	for _, q := range k.leftOut {
+		out.Quarantined = append(out.Quarantined, api.Quarantined{Address: q.Address, Reason: q.Reason})
+	}
 	var stranded []api.Quarantined
 	for i := range k.entries {
 		e := &k.entries[i]
@@ -277,6 +309,7 @@ func (b *backend) Checkers(ctx context.Context) ([]api.Checker, error) {
 	for i := range found {
 		state := b.hds.State(found[i].ID)
 		found[i].Specifier, found[i].LastReport, found[i].StrangeReports = state.Specifier, state.LastReport, state.StrangeReports
+		found[i].Trusted, found[i].DistrustReason = !state.Silent, state.Reason
 	}
 	slices.SortFunc(found, func(x, y api.Checker) int { return strings.Compare(x.ID, y.ID) })
 	return found, nil

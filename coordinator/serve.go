@@ -20,6 +20,7 @@ import (
 
 	"hdsd/api"
 	"hdsd/config"
+	"hdsd/csds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds"
 )
@@ -86,7 +87,9 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 func (c *Coordinator) register() error {
 	c.hds.Register(c.servers.grpc)
 	c.eds.Register(c.servers.grpc)
-	queries := api.NewService(&backend{core: c.core, store: c.store, hds: c.hds})
+	c.csds = csds.NewServer(csds.Options{}, subscriberStatus{c.eds}, checkerStatus{c.hds})
+	c.csds.Register(c.servers.grpc)
+	queries := api.NewService(&backend{core: c.core, store: c.store, hds: c.hds, eds: c.eds, tail: newTail(c.store)})
 	queries.Register(c.servers.grpc)
 	grpc_health_v1.RegisterHealthServer(c.servers.grpc, c.servers.health)
 	reflection.Register(c.servers.grpc)
@@ -96,6 +99,10 @@ func (c *Coordinator) register() error {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/v1/", rest)
+	mux.Handle(csds.Path, c.csds.Handler())
+	checkers := c.hds.Handler()
+	mux.Handle(hds.FetchPath, checkers)
+	mux.Handle(hds.FetchPathV2, checkers)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(c.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"os"
 	"sync"
 
 	"github.com/rs/zerolog"
@@ -40,6 +41,9 @@ func openSources(c *configv1.Config, before *sources, log zerolog.Logger) (*sour
 		if one.Source == nil {
 			one.Source = file.New(file.Options{Name: one.name, Path: path, WatchedDirectory: watched, Log: log})
 		}
+		if err := watchable(watched); err != nil {
+			return nil, fmt.Errorf("source %s: %w", one.name, err)
+		}
 		set, err := one.Load()
 		if err != nil {
 			return nil, fmt.Errorf("source %s: %w", one.name, err)
@@ -48,6 +52,21 @@ func openSources(c *configv1.Config, before *sources, log zerolog.Logger) (*sour
 		s.sets = append(s.sets, set)
 	}
 	return s, nil
+}
+
+// watchable tells why the moves in a folder cannot be watched.
+func watchable(folder string) error {
+	if folder == "" {
+		return nil
+	}
+	about, err := os.Stat(folder)
+	if err == nil && !about.IsDir() {
+		err = fmt.Errorf("%s is no folder", folder)
+	}
+	if err != nil {
+		return fmt.Errorf("watched_directory: %w; name the folder that the file is moved into", err)
+	}
+	return nil
 }
 
 func (s *sources) find(name, path, watched string) *file.Source {

@@ -10,18 +10,27 @@ import (
 // that a vote still under way is not taken for one on its successor.
 const idRest = time.Minute
 
-// row is a checked endpoint.
+// row is an endpoint that is checked, or whose last verdict is held.
 type row struct {
 	hash    health.Hash
 	cluster *cluster
-	index   int // in cluster.safe.Endpoints
+	index   int // in cluster.safe.Endpoints; none where it is held
+	aside   *setAside
 
 	// The verdict, kept here since the judge also explains it, which costs.
 	status health.Status
 	judged bool // there is or was a verdict
 }
 
-func (r *row) key() health.Endpoint { return r.cluster.safe.Endpoints[r.index].Key }
+// none is the index of an endpoint that is not checked.
+const none = -1
+
+func (r *row) key() health.Endpoint {
+	if r.index == none {
+		return r.aside.key
+	}
+	return r.cluster.safe.Endpoints[r.index].Key
+}
 
 // table gives checked endpoints their dense ids.
 type table struct {
@@ -41,9 +50,14 @@ func newTable() *table { return &table{ids: map[health.Hash]health.EndpointID{}}
 func (t *table) place(k *cluster, index int, now time.Time) (id health.EndpointID, isNew bool) {
 	hash := k.hashes[index]
 	if id, ok := t.ids[hash]; ok {
-		t.rows[id].cluster, t.rows[id].index = k, index
+		t.rows[id].cluster, t.rows[id].index, t.rows[id].aside = k, index, nil
 		return id, false
 	}
+	return t.add(row{hash: hash, cluster: k, index: index}, now), true
+}
+
+// add gives a new row its id.
+func (t *table) add(r row, now time.Time) (id health.EndpointID) {
 	if len(t.freed) > 0 && now.Sub(t.freed[0].at) >= idRest {
 		id = t.freed[0].id
 		t.freed = t.freed[1:]
@@ -51,9 +65,9 @@ func (t *table) place(k *cluster, index int, now time.Time) (id health.EndpointI
 		id = health.EndpointID(len(t.rows))
 		t.rows = append(t.rows, row{})
 	}
-	t.rows[id] = row{hash: hash, cluster: k, index: index}
-	t.ids[hash] = id
-	return id, true
+	t.rows[id] = r
+	t.ids[r.hash] = id
+	return id
 }
 
 // release forgets an endpoint.

@@ -1,0 +1,110 @@
+package coordinator
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+
+	"hdsd/health"
+)
+
+// aside is a cluster with a check that checkers are not sent.
+func aside(c *sourceCluster) *sourceCluster {
+	again := remade(c)
+	again.HealthChecks[0].GetHttpHealthCheck().CodecClientType = typev3.CodecClientType_HTTP3
+	return again
+}
+
+// unreadable is a cluster as a source gives it when something in it is wrong:
+// with what could be read, in quarantine.
+func unreadable(c *sourceCluster) *sourceCluster {
+	again := remade(c)
+	again.Quarantine, again.HealthChecks = "health_checks[0]: no field intervall", nil
+	return again
+}
+
+func TestWhatWasGoodGoesOnWhenAFileHasAMistake(t *testing.T) {
+	good := web("web", one, two)
+	l := settled(t, good)
+	l.say(unreadable(good))
+	l.truth[one] = health.Unhealthy
+	l.pass(10 * time.Second)
+	l.wantPublished("web", one, health.Unhealthy)
+	described := l.core.describe(l.core.clusters["web"])
+	if q := described.Quarantined; !described.Checked || len(q) != 1 || q[0].Address != "" || !strings.Contains(q[0].Reason, "intervall") {
+		t.Errorf("described as %+v", described)
+	}
+	if l.clusters["web"] == nil {
+		t.Error("the cluster is published no more")
+	}
+	l.say(remade(good))
+	if q := l.core.describe(l.core.clusters["web"]).Quarantined; len(q) != 0 {
+		t.Errorf("still in quarantine: %+v", q)
+	}
+}
+
+func TestWhatNoEnvoyTakesIsNotPublished(t *testing.T) {
+	l := settled(t, web("web", one, "db.internal:80", two, "10.0.0.9:99999"), unreadable(web("bad", three)))
+	var sent []string
+	for _, group := range l.assignments["web"].Message.GetEndpoints() {
+		for _, e := range group.GetLbEndpoints() {
+			sent = append(sent, e.GetEndpoint().GetAddress().GetSocketAddress().GetAddress())
+		}
+	}
+	if len(sent) != 2 {
+		t.Errorf("web is published with %v", sent)
+	}
+	l.truth[two] = health.Unhealthy
+	l.pass(10 * time.Second)
+	l.wantPublished("web", one, health.Healthy)
+	l.wantPublished("web", two, health.Unhealthy)
+	if _, ok := l.assignments["bad"]; ok || l.clusters["bad"] != nil {
+		t.Error("bad is published")
+	}
+}
+
+func TestAMistakeInAFileHoldsTheLastVerdicts(t *testing.T) {
+	good := web("web", one, two)
+	l := settled(t, good)
+	l.truth[one] = health.Unhealthy
+	l.pass(10 * time.Second)
+	l.wantPublished("web", one, health.Unhealthy)
+	recorded := len(l.transitions)
+
+	l.say(aside(good))
+	l.pass(10 * time.Second)
+	l.wantPublished("web", one, health.Unhealthy)
+	l.wantPublished("web", two, health.Healthy)
+	if checking := l.checking(one); len(checking) > 0 {
+		t.Errorf("%v still check it", checking)
+	}
+	k := l.core.clusters["web"]
+	verdict := l.core.verdictOf(k, &k.entries[0])
+	if verdict.Status != health.Unhealthy || !strings.Contains(verdict.Reason, "codec_client_type") || !strings.Contains(verdict.Reason, "held") {
+		t.Errorf("verdict %+v", verdict)
+	}
+
+	// A restart in this state holds them, too.
+	l.restart()
+	l.serve(aside(good))
+	l.join("checker-a", "checker-b", "checker-c")
+	l.pass(10 * time.Second)
+	l.wantPublished("web", one, health.Unhealthy)
+
+	l.truth[one] = health.Healthy
+	l.say(remade(good))
+	l.wantPublished("web", one, health.Unhealthy)
+	l.pass(20 * time.Second)
+	l.wantPublished("web", one, health.Healthy)
+	if got := l.transitions[recorded:]; len(got) != 1 || got[0].From != health.Unhealthy || got[0].To != health.Healthy {
+		t.Errorf("transitions %+v", got)
+	}
+
+	l.say(aside(good))
+	l.say()
+	if n := len(l.core.table.ids); n != 0 {
+		t.Errorf("%d endpoints are known after the cluster is gone", n)
+	}
+}

@@ -1,0 +1,185 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"hdsd/api"
+	"hdsd/health"
+	"hdsd/store"
+)
+
+// watchPage is how many endpoints or changes a watcher sees at once, at most.
+const watchPage = 1000
+
+// watcher shows the recorded health of endpoints as of one place in the
+// history, then what is recorded behind it. It holds nothing back: a watcher
+// that is slow reads later.
+type watcher struct {
+	backend *backend
+	query   api.WatchQuery
+	place   store.Place // what is recorded up to here has been seen
+
+	// Until synced.
+	synced bool
+	listed bool
+	after  *health.Endpoint // listed up to this one
+	until  store.Place      // where the present health is of
+}
+
+// Watch implements api.Backend.
+func (b *backend) Watch(ctx context.Context, q api.WatchQuery) (api.Watcher, error) {
+	if q.Cluster != "" {
+		if err := b.known(ctx, q.Cluster); err != nil {
+			return nil, err
+		}
+	}
+	w := &watcher{backend: b, query: q}
+	if q.Token != "" {
+		var err error
+		if w.place, err = b.store.Place(q.Token); err == nil {
+			_, err = b.store.After(w.place, 1) // whether it reaches back so far
+		}
+		if err != nil {
+			return nil, watchError(err)
+		}
+		w.synced = true
+	}
+	b.tail.enter()
+	return w, nil
+}
+
+func watchError(err error) error {
+	switch {
+	case errors.Is(err, store.ErrBadToken):
+		return api.ErrBadToken
+	case errors.Is(err, store.ErrTooOld):
+		return api.ErrTooOld
+	}
+	return err
+}
+
+// Close implements api.Watcher.
+func (w *watcher) Close() { w.backend.tail.leave() }
+
+// Next implements api.Watcher.
+func (w *watcher) Next(ctx context.Context) (seen []api.Sight, err error) {
+	for len(seen) == 0 && err == nil {
+		switch {
+		case !w.synced && !w.listed:
+			seen, err = w.list(ctx)
+		case !w.synced:
+			seen, err = w.catchUp()
+		default:
+			seen, err = w.follow(ctx)
+		}
+	}
+	return seen, watchError(err)
+}
+
+// list shows a page of the present endpoints with their recorded health, which
+// later changes go on from. It may be of a later place than the page before.
+func (w *watcher) list(ctx context.Context) ([]api.Sight, error) {
+	asked := time.Now()
+	found, more, err := w.backend.Endpoints(ctx, api.EndpointQuery{
+		Cluster: w.query.Cluster, Address: w.query.Address, After: w.after, Limit: watchPage,
+	})
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]health.Endpoint, len(found))
+	for i := range found {
+		keys[i] = found[i].Endpoint
+	}
+	held, place, err := w.backend.store.Latest(keys)
+	if err != nil {
+		return nil, err
+	}
+	if w.after == nil {
+		w.place = place
+	}
+	w.until, w.listed = place, !more
+	seen := make([]api.Sight, len(found))
+	for i := range found {
+		w.after = &found[i].Endpoint
+		found[i].Verdict = recorded(found[i].Verdict, held[i], asked)
+		seen[i] = api.Sight{Endpoint: &found[i]}
+	}
+	return seen, nil
+}
+
+// recorded is the health of an endpoint as far as it is recorded: what it is
+// now, with the latest votes, unless a change is not recorded yet.
+func recorded(now health.Verdict, held *health.Verdict, asked time.Time) health.Verdict {
+	switch {
+	case held == nil && now.Since.IsZero():
+		return now
+	case held == nil:
+		return health.Verdict{Reason: "the first verdict is not recorded yet"}
+	case held.Status == now.Status && held.Since.Equal(now.Since):
+		return now
+	case now.Since.IsZero() && held.Since.Before(asked):
+		return now // recorded of an endpoint that was gone for a time
+	}
+	return *held
+}
+
+// catchUp shows what changed while the endpoints were listed, so that all of
+// them are as of one place.
+func (w *watcher) catchUp() (seen []api.Sight, err error) {
+	changes, err := w.backend.store.After(w.place, watchPage)
+	if err != nil {
+		return nil, err
+	}
+	for i := range changes {
+		if changes[i].Place > w.until {
+			break
+		}
+		w.place = changes[i].Place
+		if t := &changes[i].Transition; w.wants(t) {
+			seen = append(seen, api.Sight{Endpoint: &api.EndpointHealth{
+				Endpoint: t.Endpoint,
+				Verdict:  health.Verdict{Status: t.To, Since: t.Time, Reason: t.Reason, Observations: t.Observations},
+			}})
+		}
+	}
+	if len(changes) == 0 || changes[len(changes)-1].Place >= w.until {
+		w.place, w.synced = w.until, true
+		seen = append(seen, api.Sight{Synced: true, Token: w.backend.store.Token(w.place)})
+	}
+	return seen, nil
+}
+
+// follow waits for changes.
+func (w *watcher) follow(ctx context.Context) (seen []api.Sight, err error) {
+	changes, more, err := w.backend.tail.after(w.place, watchPage)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range changes {
+		w.place = c.place
+		if w.wants(&c.Transition) {
+			seen = append(seen, api.Sight{Change: c.Change, Token: c.Token})
+		}
+	}
+	if len(seen) > 0 {
+		return seen, nil
+	}
+	if len(changes) > 0 {
+		return nil, ctx.Err()
+	}
+	select {
+	case <-more:
+		return nil, nil
+	case <-w.backend.core.done:
+		return nil, ErrStopping
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (w *watcher) wants(t *health.Transition) bool {
+	return (w.query.Cluster == "" || w.query.Cluster == t.Endpoint.Cluster) &&
+		(w.query.Address == "" || w.query.Address == t.Endpoint.Address)
+}

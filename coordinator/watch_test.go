@@ -1,0 +1,237 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"hdsd/api"
+	"hdsd/health"
+	"hdsd/store"
+)
+
+// flapping is a lab whose endpoints change between the questions that its core
+// answers, with a real history.
+type flapping struct {
+	*lab
+	*backend
+	told int // transitions that the history was given
+	stop chan struct{}
+	done chan struct{}
+}
+
+func newFlapping(t *testing.T, endpoints int) *flapping {
+	l := newLab(t)
+	l.now = time.Now()
+	history, err := store.Open(t.Context(), t.TempDir(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = history.Close() })
+	var addresses []string
+	for i := range endpoints {
+		addresses = append(addresses, fmt.Sprintf("10.0.%d.%d:80", i/256, i%256))
+	}
+	half := len(addresses) / 2
+	l.serve(web("api", addresses[:half]...), web("web", addresses[half:]...))
+	l.join("c-a")
+	f := &flapping{lab: l, stop: make(chan struct{}), done: make(chan struct{})}
+	f.backend = &backend{core: l.core, store: history, tail: newTail(history)}
+	return f
+}
+
+// flip changes some endpoints and lets the core hear of it.
+func (f *flapping) flip(random *rand.Rand) {
+	for _, k := range f.lab.core.clusters {
+		for range 10 {
+			address := k.entries[random.IntN(len(k.entries))].key.Address
+			f.truth[address] = []health.Status{health.Healthy, health.Unhealthy, health.Timeout}[random.IntN(3)]
+		}
+	}
+	f.pass(4 * time.Second)
+	f.store.Append(f.transitions[f.told:len(f.transitions):len(f.transitions)])
+	f.told = len(f.transitions)
+}
+
+// run is the core's goroutine: it answers, and between answers things change.
+func (f *flapping) run(rounds int) {
+	defer close(f.done)
+	random := rand.New(rand.NewPCG(1, 2))
+	for {
+		select {
+		case question := <-f.lab.core.events:
+			question()
+			if rounds > 0 {
+				rounds--
+				f.flip(random)
+			}
+		case <-f.stop:
+			close(f.lab.core.done)
+			return
+		}
+	}
+}
+
+// witness watches and checks that what it sees is one story.
+type witness struct {
+	f       *flapping
+	query   api.WatchQuery
+	state   map[health.Endpoint]health.Status
+	changes []health.Transition
+}
+
+// see watches until it has seen so many changes, or all up to end.
+func (w *witness) see(ctx context.Context, atMost int, end store.Place) error {
+	watcher, err := w.f.Watch(ctx, w.query)
+	if err != nil {
+		return err
+	}
+	defer watcher.Close()
+	for len(w.changes) < atMost {
+		if at, err := w.f.store.Place(w.query.Token); err == nil && at >= end {
+			return nil
+		}
+		sights, err := watcher.Next(ctx)
+		if err != nil {
+			return err
+		}
+		for _, s := range sights {
+			switch {
+			case s.Endpoint != nil && w.query.Token == "":
+				w.state[s.Endpoint.Endpoint] = s.Endpoint.Verdict.Status
+				continue
+			case s.Synced && w.query.Token == "":
+			case s.Change != nil && w.query.Token != "" && s.Token == s.Change.Token:
+				w.changes = append(w.changes, s.Change.Transition)
+			default:
+				return fmt.Errorf("out of turn: %+v", s)
+			}
+			w.query.Token = s.Token
+			if len(w.changes) == atMost {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
+// verify compares with all that happened.
+func (w *witness) verify(all []health.Transition) error {
+	var wanted []health.Transition
+	for _, t := range all {
+		if w.query.Cluster == "" || w.query.Cluster == t.Endpoint.Cluster {
+			t.Time = t.Time.Round(0).UTC()
+			wanted = append(wanted, t)
+		}
+	}
+	before := len(wanted) - len(w.changes)
+	if before < 0 {
+		return fmt.Errorf("%d changes seen, %d happened", len(w.changes), len(wanted))
+	}
+	for i, t := range w.changes {
+		if want := wanted[before+i]; t.Endpoint != want.Endpoint || t.To != want.To || !t.Time.Equal(want.Time) {
+			return fmt.Errorf("change %d is %+v, want %+v", i, t, want)
+		}
+	}
+	state := map[health.Endpoint]health.Status{}
+	for _, k := range w.f.lab.core.clusters {
+		for _, e := range k.entries {
+			if w.query.Cluster == "" || w.query.Cluster == e.key.Cluster {
+				state[e.key] = health.Unknown
+			}
+		}
+	}
+	for _, t := range wanted[:before] {
+		state[t.Endpoint] = t.To
+	}
+	if diff := cmp.Diff(state, w.state); diff != "" {
+		return fmt.Errorf("the present state was not that before the first change: %s", diff)
+	}
+	return nil
+}
+
+// TestWatchersSeeOneStory: whenever a watcher comes, goes and comes back, the
+// state that it was shown and the changes add up to all that happened.
+func TestWatchersSeeOneStory(t *testing.T) {
+	const watchers, rounds = 9, 20
+	f := newFlapping(t, 1200) // two pages
+	go f.run(rounds)
+	seen := make([]*witness, watchers)
+	var group sync.WaitGroup
+	for i := range seen {
+		w := &witness{f: f, state: map[health.Endpoint]health.Status{}}
+		if i%3 == 2 {
+			w.query.Cluster = "web"
+		}
+		seen[i] = w
+		group.Go(func() {
+			random := rand.New(rand.NewPCG(3, uint64(i)))
+			for range random.IntN(8) { // so that they come at different times
+				if err := f.lab.core.ask(t.Context(), func() {}); err != nil {
+					t.Error(err)
+				}
+			}
+			for range random.IntN(4) { // is cut off
+				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+				err := w.see(ctx, len(w.changes)+random.IntN(300), math.MaxUint64)
+				cancel()
+				if w.query.Token == "" { // nothing to resume from
+					clear(w.state)
+				}
+				if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("watcher %d: %v", i, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	for range rounds { // what is left of them
+		if err := f.lab.core.ask(t.Context(), func() {}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.store.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ends := map[string]store.Place{} // of what each watches
+	all, err := f.store.After(0, 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all {
+		ends[""], ends[r.Transition.Endpoint.Cluster] = r.Place, r.Place
+	}
+	for i, w := range seen {
+		group.Go(func() {
+			if err := w.see(t.Context(), 1<<30, ends[w.query.Cluster]); err != nil {
+				t.Errorf("watcher %d: %v", i, err)
+			}
+		})
+	}
+	group.Wait()
+	watcher, err := f.Watch(t.Context(), api.WatchQuery{Token: seen[0].query.Token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(f.stop)
+	<-f.done
+	if _, err := watcher.Next(t.Context()); !errors.Is(err, ErrStopping) {
+		t.Errorf("when the core stops: %v", err)
+	}
+	watcher.Close()
+	for i, w := range seen {
+		if err := w.verify(f.transitions); err != nil {
+			t.Errorf("watcher %d: %v", i, err)
+		}
+	}
+	if f.tail.watchers != 0 || f.tail.changes != nil {
+		t.Errorf("%d watchers are left, %d changes kept", f.tail.watchers, len(f.tail.changes))
+	}
+}
