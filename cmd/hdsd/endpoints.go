@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/spf13/cobra"
@@ -15,11 +16,11 @@ var endpointsHeader = []string{"cluster", "address", "locality", "health", "sinc
 
 func newEndpoints() *cobra.Command {
 	var c client
-	var wanted string
+	var wanted, asOf string
 	command := &cobra.Command{
 		Use:     "endpoints [CLUSTER [ADDRESS]]",
-		Short:   "Show the present health of endpoints and the votes behind it",
-		Example: "  hdsd endpoints\n  hdsd endpoints web --health UNHEALTHY\n  hdsd endpoints web 10.0.0.7:8080 -o json",
+		Short:   "Show the health of endpoints, now or as of a time, and the votes behind it",
+		Example: "  hdsd endpoints\n  hdsd endpoints web --health UNHEALTHY\n  hdsd endpoints web 10.0.0.7:8080 -o json\n  hdsd endpoints --as-of 1h",
 		Args:    cobra.MaximumNArgs(2),
 		RunE: func(command *cobra.Command, args []string) error {
 			request := &hdsdv1.ListEndpointsRequest{Cluster: argument(args, 0), Address: argument(args, 1)}
@@ -29,6 +30,10 @@ func newEndpoints() *cobra.Command {
 					return usageError{fmt.Errorf("--health %q: want UNKNOWN, HEALTHY, UNHEALTHY, DRAINING, TIMEOUT or DEGRADED", wanted)}
 				}
 				request.Health = corev3.HealthStatus(value).Enum()
+			}
+			var err error
+			if request.AsOf, err = parseTime("as-of", asOf, time.Now()); err != nil {
+				return err
 			}
 			p, err := newPrinter(c.output, command.OutOrStdout(), endpointsHeader)
 			if err != nil {
@@ -45,6 +50,7 @@ func newEndpoints() *cobra.Command {
 	}
 	c.addFlags(command)
 	command.Flags().StringVar(&wanted, "health", "", "only endpoints of exactly this `health`")
+	command.Flags().StringVar(&asOf, "as-of", "", "what was held at this `time` instead of now (RFC 3339, or a duration ago: 90s, 1h, 7d)")
 	return command
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -26,6 +27,9 @@ type fake struct {
 	failAfter   int // pages; 0: never
 	asked       []*hdsdv1.ListEndpointsRequest
 	transitions []*hdsdv1.ListTransitionsRequest
+	periods     []*hdsdv1.ListAvailabilityRequest
+	watches     []*hdsdv1.WatchRequest
+	stay        bool // watches do not end by themselves
 }
 
 func newFake() *fake {
@@ -107,6 +111,54 @@ func (f *fake) ListCheckers(context.Context, *hdsdv1.ListCheckersRequest) (*hdsd
 		},
 		{Id: "checker-2", Locality: &corev3.Locality{}, AssignedEndpoints: 4, Specifier: "NOT_SENT", Trusted: true},
 	}}, nil
+}
+
+func (f *fake) ListAvailability(_ context.Context, r *hdsdv1.ListAvailabilityRequest) (*hdsdv1.ListAvailabilityResponse, error) {
+	f.periods = append(f.periods, r)
+	return &hdsdv1.ListAvailabilityResponse{Availability: []*hdsdv1.Availability{
+		{
+			Cluster: "web", Address: "10.0.0.1:8080", Locality: &corev3.Locality{Region: "eu", Zone: "a"},
+			HealthySeconds: 86000.5, UnhealthySeconds: 399.5, HealthyRatio: new(86000.5 / 86400), Transitions: 4,
+		},
+		{Cluster: "web", Address: "10.0.0.2:8080", Locality: &corev3.Locality{}, UnknownSeconds: 86400},
+	}}, nil
+}
+
+func (f *fake) ListClients(context.Context, *hdsdv1.ListClientsRequest) (*hdsdv1.ListClientsResponse, error) {
+	return &hdsdv1.ListClientsResponse{Clients: []*hdsdv1.Client{
+		{
+			Id: "checker-1", Kind: "checker", Connected: true, TypeUrl: "type.googleapis.com/envoy.service.health.v3.HealthCheckSpecifier",
+			Resources: 1, Synced: 1, LastAck: timestamppb.New(noon),
+		},
+		{
+			Id: "dp-1", Kind: "subscriber", Connected: true, TypeUrl: "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",
+			Resources: 12, Synced: 10, Stale: 1, Error: 1, LastAck: timestamppb.New(noon), LastError: "malformed",
+		},
+	}}, nil
+}
+
+// Watch shows what the other questions show, and ends.
+func (f *fake) Watch(r *hdsdv1.WatchRequest, stream grpc.ServerStreamingServer[hdsdv1.WatchResponse]) error {
+	f.watches = append(f.watches, r)
+	if r.GetCluster() == "ending" {
+		return status.Error(codes.Unavailable, "hdsd is stopping")
+	}
+	var all []*hdsdv1.WatchResponse
+	for _, e := range f.endpoints {
+		all = append(all, &hdsdv1.WatchResponse{Event: &hdsdv1.WatchResponse_Endpoint{Endpoint: e}})
+	}
+	all = append(all, &hdsdv1.WatchResponse{Token: "1", Event: &hdsdv1.WatchResponse_Synced{Synced: &hdsdv1.Synced{}}})
+	history, err := f.ListTransitions(stream.Context(), nil)
+	for _, t := range history.GetTransitions() {
+		all = append(all, &hdsdv1.WatchResponse{Token: "2", Event: &hdsdv1.WatchResponse_Transition{Transition: t}})
+	}
+	for _, event := range all {
+		err = errors.Join(err, stream.Send(event))
+	}
+	if f.stay {
+		<-stream.Context().Done()
+	}
+	return err
 }
 
 // serveFake serves a fake until the test ends.

@@ -76,7 +76,7 @@ func TestHelpOfEachCommand(t *testing.T) {
 
 func TestWhatCommandsShow(t *testing.T) {
 	address := serveFake(t, newFake())
-	for _, name := range []string{"endpoints", "history", "clusters", "checkers"} {
+	for _, name := range []string{"endpoints", "history", "availability", "watch", "clusters", "checkers", "clients"} {
 		for _, format := range []string{"table", "json", "csv"} {
 			status, out, errors := hdsd(t, name, "--server", address, "-o", format)
 			if status != exitDone || errors != "" {
@@ -106,6 +106,13 @@ func TestWrongUsage(t *testing.T) {
 		"clusters web":                  "web",
 		"history --since yesterday":     "--since",
 		"history --since -1h":           "--since",
+		"endpoints --as-of then":        "--as-of",
+		"watch a b c":                   "at most 2",
+		"watch -o xml":                  "want table, json or csv",
+		"availability a b c":            "at most 2",
+		"availability --since 1w":       "--since",
+		"availability --until then":     "--until",
+		"clients dp-1":                  "dp-1",
 		"history --until 25:00":         "--until",
 		"serve":                         "--config FILE is missing",
 		"validate":                      "--config FILE is missing",
@@ -174,10 +181,10 @@ func TestLimitHoldsOverPages(t *testing.T) {
 func TestFiltersAreAskedFor(t *testing.T) {
 	f := newFake()
 	address := serveFake(t, f)
-	if status, _, errors := hdsd(t, "endpoints", "web", "10.0.0.2:8080", "--health", "unhealthy", "--server", address); status != exitDone {
+	if status, _, errors := hdsd(t, "endpoints", "web", "10.0.0.2:8080", "--health", "unhealthy", "--as-of", "2026-01-02T12:00:00Z", "--server", address); status != exitDone {
 		t.Fatal(errors)
 	}
-	if r := f.asked[0]; r.GetCluster() != "web" || r.GetAddress() != "10.0.0.2:8080" || r.GetHealth().String() != "UNHEALTHY" {
+	if r := f.asked[0]; r.GetCluster() != "web" || r.GetAddress() != "10.0.0.2:8080" || r.GetHealth().String() != "UNHEALTHY" || !r.GetAsOf().AsTime().Equal(noon.Truncate(time.Second)) {
 		t.Errorf("asked for %v", r)
 	}
 	ask := func(args ...string) *hdsdv1.ListTransitionsRequest {
@@ -193,6 +200,17 @@ func TestFiltersAreAskedFor(t *testing.T) {
 	ago := time.Since(r.GetStartTime().AsTime())
 	if ago < 7*24*time.Hour || ago > 7*24*time.Hour+time.Minute || !r.GetNewestFirst() || r.GetCluster() != "web" ||
 		!r.GetEndTime().AsTime().Equal(time.Date(2026, 1, 2, 14, 4, 5, 500_000_000, time.UTC)) {
+		t.Errorf("asked for %v", r)
+	}
+}
+
+func TestAvailabilityOfATime(t *testing.T) {
+	f := newFake()
+	status, _, errors := hdsd(t, "availability", "web", "10.0.0.1:8080", "--since", "2026-01-01T00:00:00Z", "--until", "2026-01-02T00:00:00Z", "--server", serveFake(t, f))
+	if status != exitDone || len(f.periods) != 1 {
+		t.Fatal(errors)
+	}
+	if r := f.periods[0]; r.GetCluster() != "web" || r.GetAddress() != "10.0.0.1:8080" || r.GetEndTime().AsTime().Sub(r.GetStartTime().AsTime()) != 24*time.Hour {
 		t.Errorf("asked for %v", r)
 	}
 }

@@ -48,10 +48,12 @@ func (c csvPrinter) row(_ proto.Message, cells []string) error {
 	return c.to.Write(cells)
 }
 
-func (c csvPrinter) close() error {
+func (c csvPrinter) flush() error {
 	c.to.Flush()
 	return c.to.Error()
 }
+
+func (c csvPrinter) close() error { return c.flush() }
 
 type jsonPrinter struct{ to io.Writer }
 

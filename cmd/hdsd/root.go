@@ -29,7 +29,7 @@ by EDS.`,
 		&cobra.Group{ID: "ask", Title: "Ask a running coordinator:"},
 	)
 	add(root, "run", newServe(), newValidate(), newCheck(), newDemo())
-	add(root, "ask", newEndpoints(), newHistory(), newClusters(), newCheckers())
+	add(root, "ask", newEndpoints(), newHistory(), newAvailability(), newWatch(), newClusters(), newCheckers(), newClients())
 	root.AddCommand(newVersion())
 	root.SetOut(out)
 	root.SetErr(errors)

@@ -138,11 +138,11 @@ func newLog(to io.Writer, level, format string) (zerolog.Logger, error) {
 	if err != nil || level == "" {
 		return zerolog.Nop(), usageError{fmt.Errorf("--log-level %q: want debug, info, warn or error", level)}
 	}
-	zerolog.TimeFieldFormat = time.RFC3339Nano
+	zerolog.TimeFieldFormat, zerolog.DurationFieldFormat = time.RFC3339Nano, zerolog.DurationFormatString
 	switch format {
 	case "json":
 	case "text":
-		to = zerolog.ConsoleWriter{Out: to, TimeFormat: "15:04:05.000"}
+		to = zerolog.ConsoleWriter{Out: to, TimeFormat: "15:04:05.000", NoColor: !isTerminal(to)}
 	default:
 		return zerolog.Nop(), usageError{fmt.Errorf("--log-format %q: want json or text", format)}
 	}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+var availabilityHeader = []string{
+	"cluster", "address", "locality", "healthy_ratio", "healthy_seconds", "unhealthy_seconds", "unknown_seconds",
+	"degraded_seconds", "draining_seconds", "transitions",
+}
+
+func newAvailability() *cobra.Command {
+	var c client
+	var since, until string
+	command := &cobra.Command{
+		Use:   "availability [CLUSTER [ADDRESS]]",
+		Short: "Show how long endpoints were healthy, from the recorded changes",
+		Long: `availability adds up how long each endpoint was in which state. TIMEOUT counts
+as unhealthy; healthy_ratio is healthy / (healthy + unhealthy).`,
+		Example: "  hdsd availability --since 30d\n  hdsd availability web --since 2026-01-01T00:00:00Z --until 2026-02-01T00:00:00Z",
+		Args:    cobra.MaximumNArgs(2),
+		RunE: func(command *cobra.Command, args []string) error {
+			request := &hdsdv1.ListAvailabilityRequest{Cluster: argument(args, 0), Address: argument(args, 1)}
+			var err error
+			now := time.Now()
+			if request.StartTime, err = parseTime("since", since, now); err != nil {
+				return err
+			}
+			if request.EndTime, err = parseTime("until", until, now); err != nil {
+				return err
+			}
+			p, err := newPrinter(c.output, command.OutOrStdout(), availabilityHeader)
+			if err != nil {
+				return err
+			}
+			return c.ask(command.Context(), func(ctx context.Context, query hdsdv1.QueryClient) error {
+				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Availability, string, error) {
+					request.PageToken, request.PageSize = token, size
+					answer, err := query.ListAvailability(ctx, request)
+					return answer.GetAvailability(), answer.GetNextPageToken(), err
+				}, availabilityCells)
+			})
+		},
+	}
+	c.addFlags(command)
+	command.Flags().StringVar(&since, "since", "", "from this `time` on (RFC 3339, or a duration ago: 90s, 1h, 7d; default: all of the history)")
+	command.Flags().StringVar(&until, "until", "", "before this `time` (RFC 3339, or a duration ago; default: now)")
+	return command
+}
+
+func availabilityCells(a *hdsdv1.Availability) []string {
+	ratio := ""
+	if a.HealthyRatio != nil {
+		ratio = strconv.FormatFloat(a.GetHealthyRatio(), 'f', 6, 64)
+	}
+	return []string{
+		a.GetCluster(), a.GetAddress(), localityCell(a.GetLocality()), ratio,
+		secondsCell(a.GetHealthySeconds()), secondsCell(a.GetUnhealthySeconds()), secondsCell(a.GetUnknownSeconds()),
+		secondsCell(a.GetDegradedSeconds()), secondsCell(a.GetDrainingSeconds()), number(a.GetTransitions()),
+	}
+}
+
+// secondsCell writes milliseconds only where there are any.
+func secondsCell(seconds float64) string {
+	text := strconv.FormatFloat(seconds, 'f', 3, 64)
+	if whole := len(text) - len(".000"); text[whole:] == ".000" {
+		return text[:whole]
+	}
+	return text
+}

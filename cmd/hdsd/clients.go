@@ -1,0 +1,49 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+var clientsHeader = []string{"id", "kind", "connected", "type", "resources", "synced", "stale", "error", "last_ack", "last_error"}
+
+func newClients() *cobra.Command {
+	var c client
+	command := &cobra.Command{
+		Use:   "clients",
+		Short: "Show who is connected, and whether each has what it asked for",
+		Long: `clients shows data planes (subscriber) and checkers, a row for each type of
+resource: how many it is to have, has (synced), does not have yet (stale) and
+has refused (error).`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			p, err := newPrinter(c.output, command.OutOrStdout(), clientsHeader)
+			if err != nil {
+				return err
+			}
+			return c.ask(command.Context(), func(ctx context.Context, query hdsdv1.QueryClient) error {
+				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Client, string, error) {
+					answer, err := query.ListClients(ctx, &hdsdv1.ListClientsRequest{PageToken: token, PageSize: size})
+					return answer.GetClients(), answer.GetNextPageToken(), err
+				}, clientCells)
+			})
+		},
+	}
+	c.addFlags(command)
+	return command
+}
+
+func clientCells(c *hdsdv1.Client) []string {
+	return []string{
+		c.GetId(), c.GetKind(), strconv.FormatBool(c.GetConnected()), typeCell(c.GetTypeUrl()), number(c.GetResources()),
+		number(c.GetSynced()), number(c.GetStale()), number(c.GetError()), timeCell(c.GetLastAck()), c.GetLastError(),
+	}
+}
+
+// typeCell writes the last part of a type's name, which tells it apart.
+func typeCell(typeURL string) string { return typeURL[strings.LastIndexByte(typeURL, '.')+1:] }
