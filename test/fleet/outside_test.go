@@ -128,3 +128,51 @@ func TestExampleBootstrapsAreGood(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatEnvoysRefuseReachesNone has bad resources in a file with good ones:
+// an Envoy that is sent one of them refuses all that come along.
+func TestWhatEnvoysRefuseReachesNone(t *testing.T) {
+	ups := Upstreams(t, 3, upstream.Options{})
+	addresses := Addresses(ups)
+	noTimeout := strings.Replace(CheckHTTP, "timeout: 0.25s", "timeout: 0s", 1)
+	farAway := "- \"@type\": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment\n  cluster_name: far\n" +
+		"  endpoints: [{priority: 200, lb_endpoints: [" + endpointYAML(addresses[0]) + "]}]\n"
+	file := func(check string) string {
+		return ClusterFile(
+			StaticCluster("web", check, addresses),
+			StaticCluster("mixed", CheckHTTP, []string{addresses[0], "db.internal:5432", "127.0.0.1:99999"}),
+			StaticCluster("bad", noTimeout, addresses), farAway)
+	}
+	c := Prepare(t, file(CheckHTTP), FastReports)
+	c.Start()
+	Checkers(t, c, 3)
+	var planes []*envoy.Process
+	for _, delta := range []bool{true, false} {
+		planes = append(planes, envoy.StartDataPlane(t, envoy.DataPlane{ID: fmt.Sprintf("dp-delta-%t", delta), ADS: c.GRPC, Delta: delta, CDS: true, Route: "web"}))
+	}
+	c.AwaitAllHealthy("web", addresses, planes)
+	c.AwaitAllHealthy("mixed", addresses[:1], planes)
+	set(t, ups[1], upstream.Status(500))
+	for _, plane := range planes {
+		AwaitPlane(t, plane, "web", ups[1].Addr(), "UNHEALTHY")
+	}
+
+	// The same mistake in a file that is read again: what was good goes on.
+	c.SetClusters(file(noTimeout))
+	envoy.Eventually(t, Patience, "the mistake to be shown", func() bool { return len(c.Clusters()["web"].Quarantined) > 0 })
+	set(t, ups[2], upstream.Status(500))
+	for _, plane := range planes {
+		AwaitPlane(t, plane, "web", ups[2].Addr(), "UNHEALTHY")
+		if host := plane.Clusters(t)["web"][ups[1].Addr()]; !host.Failed() {
+			t.Errorf("%s sends traffic to what is down: %+v", plane.ID, host)
+		}
+		for name, value := range plane.Stats(t, `update_rejected`) {
+			if value > 0 {
+				t.Errorf("%s: %s is %d", plane.ID, name, value)
+			}
+		}
+	}
+	if q := c.Clusters()["bad"].Quarantined; len(q) != 1 {
+		t.Errorf("bad's quarantine: %+v", q)
+	}
+}
