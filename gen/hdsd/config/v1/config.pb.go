@@ -80,7 +80,7 @@ func (UpstreamHealth) EnumDescriptor() ([]byte, []int) {
 	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{0}
 }
 
-// Rule is how votes become a verdict.
+// Rule is how votes become a verdict. Only MAJORITY is taken so far.
 type Rule int32
 
 const (
@@ -150,6 +150,7 @@ func (Rule) EnumDescriptor() ([]byte, []int) {
 }
 
 // WhenUnobserved is what to publish of an endpoint that nobody knows about.
+// Only HOLD is taken so far.
 type WhenUnobserved int32
 
 const (
@@ -202,7 +203,8 @@ func (WhenUnobserved) EnumDescriptor() ([]byte, []int) {
 	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2}
 }
 
-// Mode says whether verdicts reach the subscribers.
+// Mode says whether verdicts reach the subscribers. Only PUBLISH is taken so
+// far.
 type Mode int32
 
 const (
@@ -551,9 +553,11 @@ type Source struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unique name, shown wherever a cluster of this source is.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Where it is.
+	// Where it is. Only path_config_source (and the deprecated path) is taken so
+	// far.
 	ConfigSource *v3.ConfigSource `protobuf:"bytes,2,opt,name=config_source,json=configSource,proto3" json:"config_source,omitempty"`
-	// What the source's own health_status counts for.
+	// What the source's own health_status counts for. Only WORST_OF is taken so
+	// far.
 	UpstreamHealth UpstreamHealth `protobuf:"varint,3,opt,name=upstream_health,json=upstreamHealth,proto3,enum=hdsd.config.v1.UpstreamHealth" json:"upstream_health,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -668,7 +672,7 @@ func (x *DefaultHealthChecks) GetHealthChecks() []*v3.HealthCheck {
 // Assignment says who checks what.
 type Assignment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Checkers for each endpoint. Default: 3.
+	// Checkers for each endpoint, 1 to 7. Default: 3.
 	Redundancy uint32 `protobuf:"varint,1,opt,name=redundancy,proto3" json:"redundancy,omitempty"`
 	// How long a lost checker's seat is kept. Default: 5s.
 	ReconnectGrace *durationpb.Duration `protobuf:"bytes,2,opt,name=reconnect_grace,json=reconnectGrace,proto3" json:"reconnect_grace,omitempty"`
@@ -866,7 +870,7 @@ type Policy struct {
 	ClusterNameGlob string `protobuf:"bytes,1,opt,name=cluster_name_glob,json=clusterNameGlob,proto3" json:"cluster_name_glob,omitempty"`
 	// Instead of assignment.redundancy.
 	Redundancy uint32 `protobuf:"varint,2,opt,name=redundancy,proto3" json:"redundancy,omitempty"`
-	// Instead of verdict.
+	// Instead of verdict. Not taken so far.
 	Verdict *Verdict `protobuf:"bytes,3,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	// Which checkers can reach these clusters. Absent: all.
 	Checkers *CheckerSelector `protobuf:"bytes,4,opt,name=checkers,proto3" json:"checkers,omitempty"`
