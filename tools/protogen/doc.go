@@ -1,0 +1,4 @@
+// Command protogen compiles hdsd's protos and writes the Go code they
+// generate. Envoy's and Google's protos are in no registry as text, so imports
+// are resolved from the descriptors that their Go packages carry.
+package main
