@@ -230,3 +230,17 @@ func FuzzREST(f *testing.F) {
 		}
 	})
 }
+
+func TestOnlyGetAsks(t *testing.T) {
+	handler, err := api.NewService(&fleet{n: 1}).Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := httptest.NewRequest(http.MethodPost, "/v1/endpoints", strings.NewReader("cluster=web"))
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, request)
+	if answer.Code != http.StatusMethodNotAllowed && answer.Code != http.StatusNotFound && answer.Code != http.StatusNotImplemented {
+		t.Errorf("a POST is answered %d: %s", answer.Code, answer.Body)
+	}
+}

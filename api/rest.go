@@ -33,6 +33,7 @@ var questions = map[string]proto.Message{
 // Handler serves the service as REST below /v1/.
 func (s *Service) Handler() (http.Handler, error) {
 	mux := runtime.NewServeMux(
+		runtime.WithDisablePathLengthFallback(), // a POST is no question
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, &runtime.JSONPb{
 			MarshalOptions: protojson.MarshalOptions{EmitDefaultValues: true},
 		}),
