@@ -78,8 +78,18 @@ func killRounds(t testing.TB, rounds int) {
 	plane := DataPlanes(t, c, "web")[0]
 	c.AwaitAllHealthy("web", addresses, []*envoy.Process{plane})
 
-	steady, flipping := addresses[:6], ups[6:]
-	watch := watchPlane(t, plane, steady)
+	steady, down, flipping := addresses[:5], ups[5], ups[6:]
+	set(t, down, upstream.Status(500))
+	c.AwaitHealth("web", down.Addr(), "UNHEALTHY")
+	AwaitPlane(t, plane, "web", down.Addr(), "UNHEALTHY")
+	envoy.Eventually(t, Patience, "its fall to be committed", func() bool {
+		return slices.ContainsFunc(c.Transitions("web"), func(n Transition) bool { return n.Address == down.Addr() && n.To == "UNHEALTHY" })
+	})
+	expected := map[string]string{down.Addr(): "UNHEALTHY"}
+	for _, address := range steady {
+		expected[address] = "HEALTHY"
+	}
+	watch := watchPlane(t, plane, expected)
 	var shown []Transition
 	for round := range rounds {
 		for _, s := range flipping {
@@ -91,8 +101,8 @@ func killRounds(t testing.TB, rounds int) {
 		shown = append(shown, c.Transitions("web")...)
 		c.Kill()
 		c.Start()
-		for _, address := range steady {
-			if e := c.Endpoints("web")[address]; e.Health != "HEALTHY" {
+		for address, want := range expected {
+			if e := c.Endpoints("web")[address]; e.Health != want {
 				t.Errorf("round %d: %s is %s right after the start: %s", round, address, e.Health, e.Reason)
 			}
 		}
@@ -119,7 +129,8 @@ func killRounds(t testing.TB, rounds int) {
 		t.Errorf("%d of %d transitions that a query has shown are missing", missing, len(shown))
 	}
 	for _, change := range now {
-		if slices.Contains(steady, change.Address) && change.From != "UNKNOWN" {
+		fell := change.Address == down.Addr() && change.To == "UNHEALTHY" && change.From == "HEALTHY"
+		if expected[change.Address] != "" && change.From != "UNKNOWN" && !fell {
 			t.Errorf("the history has a change that no upstream made: %+v", change)
 		}
 	}
@@ -129,9 +140,9 @@ func killRounds(t testing.TB, rounds int) {
 // waitFor lets some time pass: how long is part of what is tested.
 func waitFor(d time.Duration) { <-time.After(d) }
 
-// watchPlane looks at a data plane all the time and remembers every address
-// of those given that it did not hold to be healthy.
-func watchPlane(t testing.TB, plane *envoy.Process, addresses []string) (seen func() []string) {
+// watchPlane looks at a data plane all the time and remembers whatever it held
+// to be other than expected, by address.
+func watchPlane(t testing.TB, plane *envoy.Process, expected map[string]string) (seen func() []string) {
 	var mu sync.Mutex
 	var all []string
 	stop, done := make(chan struct{}), make(chan struct{})
@@ -143,11 +154,14 @@ func watchPlane(t testing.TB, plane *envoy.Process, addresses []string) (seen fu
 				return
 			case <-time.After(10 * time.Millisecond):
 			}
-			hosts := plane.Clusters(t)["web"]
+			clusters, err := plane.Process.Clusters()
 			mu.Lock()
-			for _, address := range addresses {
-				if h := hosts[address]; h.EDSHealth != "HEALTHY" {
-					all = append(all, fmt.Sprintf("%s %+v", address, h))
+			if err != nil {
+				all = append(all, err.Error())
+			}
+			for address, want := range expected {
+				if h := clusters["web"][address]; h.EDSHealth != want {
+					all = append(all, fmt.Sprintf("%s %+v, want %s", address, h, want))
 				}
 			}
 			mu.Unlock()
