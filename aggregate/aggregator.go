@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"hdsd/health"
@@ -48,6 +49,7 @@ type Timing struct {
 type Endpoint struct {
 	ID     health.EndpointID // dense: memory goes with the highest
 	Timing Timing
+	Rule   Rule
 }
 
 // Change is a verdict that became another.
@@ -63,6 +65,7 @@ type Change struct {
 type Aggregator struct {
 	options   Options
 	clock     clock
+	rules     []Rule     // those in use and those that were, which are few
 	endpoints []endpoint // by EndpointID
 	seats     seats
 	checkers  checkers
@@ -78,6 +81,7 @@ type endpoint struct {
 	stale  uint32 // milliseconds for which a re-created host may still be reported as it was before
 	until  uint32 // low bits of the tick that ends settling
 	count  uint16 // its seats
+	rule   uint16 // index in Aggregator.rules
 	status health.Status
 	flags  uint8
 }
@@ -95,6 +99,7 @@ const never = math.MinInt64
 func New(o Options) *Aggregator {
 	return &Aggregator{
 		options:   o.withDefaults(),
+		rules:     []Rule{{}},
 		checkers:  checkers{ids: map[string]uint32{}},
 		deadlines: deadlines{due: map[tick][]pair{}},
 	}
@@ -106,7 +111,8 @@ func (a *Aggregator) Configure(o Options) { a.options = o.withDefaults() }
 
 // Set makes an endpoint known, or changes how it is checked. An endpoint that
 // is new starts with its last known verdict, or UNKNOWN when last is zero; for
-// one that is known already, last is ignored and its votes stay as they are.
+// one that is known already, last is ignored and its votes stay as they are;
+// under another rule it is decided anew.
 func (a *Aggregator) Set(e Endpoint, last health.Verdict) {
 	for int(e.ID) >= len(a.endpoints) {
 		a.endpoints = append(a.endpoints, endpoint{})
@@ -117,8 +123,24 @@ func (a *Aggregator) Set(e Endpoint, last health.Verdict) {
 		if !last.Since.IsZero() {
 			x.since = last.Since.UnixNano()
 		}
+		if e.Rule.Unobserved != Hold {
+			a.settle(e.ID, x) // whoever is to check it has that long to say so
+		}
+	} else if a.rules[x.rule] != e.Rule {
+		a.mark(e.ID, x)
 	}
+	x.rule = a.intern(e.Rule)
 	x.warmUp, x.stale = e.Timing.warmUp(), milliseconds(2*min(e.Timing.ReportInterval, math.MaxInt64/4))
+}
+
+// intern gives the index of a rule.
+func (a *Aggregator) intern(r Rule) uint16 {
+	i := slices.Index(a.rules, r)
+	if i < 0 {
+		i = len(a.rules)
+		a.rules = append(a.rules, r)
+	}
+	return uint16(i)
 }
 
 // Remove forgets an endpoint, its verdict and its votes.
@@ -169,18 +191,24 @@ func (a *Aggregator) Unassign(now time.Time, id health.EndpointID, checker strin
 
 // Connected says that the checker began a stream, the first or another: what
 // it said before is not believed any more, and its pairs warm up again.
-func (a *Aggregator) Connected(now time.Time, c health.Checker) {
+func (a *Aggregator) Connected(now time.Time, k health.Checker) {
 	a.clock.at(now)
-	if id, ok := a.checkers.ids[c.ID]; ok {
-		a.restart(id)
+	c := a.checkers.intern(k.ID)
+	a.checkers.all[c].here = true
+	if zone := zoneOf(k.Locality); zone != a.checkers.all[c].zone {
+		a.checkers.all[c].zone = zone
+		a.markAll(c)
 	}
+	a.restart(c)
 }
 
 // Lost says that the checker's stream is gone. Its votes count until they are
 // stale; its next report is taken as the first of a new stream.
 func (a *Aggregator) Lost(checker string) {
 	if c, ok := a.checkers.ids[checker]; ok {
-		a.checkers.all[c].lost = true
+		x := &a.checkers.all[c]
+		x.lost, x.here = true, false
+		a.checkers.release(c)
 	}
 }
 
@@ -253,13 +281,14 @@ func (a *Aggregator) mark(id health.EndpointID, e *endpoint) {
 // flush decides every marked endpoint anew.
 func (a *Aggregator) flush() []Change {
 	var changes []Change
+	var t tally
 	for _, id := range a.dirty {
 		e := &a.endpoints[id]
 		e.flags &^= dirty
 		if e.flags&known == 0 {
 			continue
 		}
-		if status := a.decide(id, e); status != e.status {
+		if status := a.decide(id, e, &t); status != e.status {
 			changes = append(changes, a.change(id, e, status))
 		}
 	}
@@ -268,11 +297,11 @@ func (a *Aggregator) flush() []Change {
 }
 
 // decide gives the status that follows from the votes.
-func (a *Aggregator) decide(id health.EndpointID, e *endpoint) health.Status {
-	var t tally
-	a.tally(e, &t)
-	status, how := majority(&t, e.status)
-	if how == unobserved {
+func (a *Aggregator) decide(id health.EndpointID, e *endpoint, t *tally) health.Status {
+	rule := &a.rules[e.rule]
+	a.tally(e, t)
+	status, how := rule.decide(t, e.status)
+	if how == unobserved || how == lapsed {
 		e.flags |= dark
 		return status
 	}
@@ -282,8 +311,8 @@ func (a *Aggregator) decide(id health.EndpointID, e *endpoint) health.Status {
 	e.flags &^= dark
 	if t.absent > 0 {
 		a.settle(id, e)
-		a.tally(e, &t)
-		status, _ = majority(&t, e.status)
+		a.tally(e, t)
+		status, _ = rule.decide(t, e.status)
 	}
 	return status
 }

@@ -56,32 +56,101 @@ func (a *Aggregator) believe(s *seat) belief {
 	}
 }
 
+// count is how many votes are on each side, and how many are awaited.
+type count struct{ up, down, awaited uint16 }
+
+// with gives the count when those who are awaited are on a side.
+func (c count) with(awaited side) count {
+	switch awaited {
+	case up:
+		c.up += c.awaited
+	case down:
+		c.down += c.awaited
+	}
+	return c
+}
+
+func (c count) majority() side {
+	switch {
+	case c.up > c.down:
+		return up
+	case c.down > c.up:
+		return down
+	default:
+		return neither
+	}
+}
+
 // tally is what a rule decides from.
 type tally struct {
+	count                                // the absent of an endpoint that settles are awaited
 	votes    [health.Degraded + 1]uint16 // that count, by status
-	up, down uint16
-	awaited  uint16 // the absent of an endpoint that settles included
 	absent   uint16
 	assigned uint16
+	holds    bool        // the last verdict is to hold when no vote counts, whatever the rule
+	zones    []zoneCount // where the rule asks for them
+}
+
+type zoneCount struct {
+	zone uint32
+	count
 }
 
 func (a *Aggregator) tally(e *endpoint, t *tally) {
-	*t = tally{assigned: e.count}
+	*t = tally{assigned: e.count, holds: e.since == never || e.flags&settling != 0, zones: t.zones[:0]}
+	zoned := a.rules[e.rule].Kind == ZoneMajority
 	list := a.seats.of(e)
 	for i := range list {
 		s := &list[i]
+		var one count
 		switch b := a.believe(s); {
 		case b == believed:
 			t.votes[s.status]++
+			switch sideOf(s.status) {
+			case up:
+				one.up = 1
+			case down:
+				one.down = 1
+			}
 		case b.awaited():
-			t.awaited++
+			one.awaited = 1
 		case b.absent():
 			t.absent++
+			if e.flags&settling != 0 {
+				one.awaited = 1
+			}
+		}
+		t.add(one)
+		if zoned {
+			t.inZone(a.checkers.all[s.checker].zone, one)
 		}
 	}
-	t.up = t.votes[health.Healthy] + t.votes[health.Degraded]
-	t.down = t.votes[health.Unhealthy] + t.votes[health.Timeout]
-	if e.flags&settling != 0 {
-		t.awaited += t.absent
+}
+
+func (c *count) add(one count) {
+	c.up += one.up
+	c.down += one.down
+	c.awaited += one.awaited
+}
+
+func (t *tally) inZone(zone uint32, one count) {
+	for i := range t.zones {
+		if t.zones[i].zone == zone {
+			t.zones[i].add(one)
+			return
+		}
 	}
+	t.zones = append(t.zones, zoneCount{zone, one})
+}
+
+// name is the status with the most votes on a side; of equals the worse.
+func (t *tally) name(of side) health.Status {
+	worse, better := health.Degraded, health.Healthy
+	if of == down {
+		worse, better = health.Unhealthy, health.Timeout
+	}
+	if t.votes[worse] >= t.votes[better] {
+		return worse
+	}
+	return better
 }

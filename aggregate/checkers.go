@@ -15,22 +15,44 @@ const (
 	awaited                // has just fallen silent
 )
 
-// checker is what is kept of a checker while it has a seat.
+// checker is what is kept of a checker while it is connected or has a seat.
 type checker struct {
 	name      string
 	endpoints []health.EndpointID // where it has seats; seat.place points back
 	heard     time.Time           // its latest report; zero where there was none
 	heardAt   time.Duration       // the same on the aggregator's clock
 	due       tick                // the deadline it waits for while fresh or awaited; 0 where none
+	zone      uint32              // of zoneOf; 0 until it connects
 	hearing   hearing
+	here      bool // connected, as far as was told
 	lost      bool // its stream is gone
 }
 
-// checkers numbers them. A number is free again when its last seat is gone.
+// checkers numbers them. A number is free again when the checker is gone and
+// its last seat too.
 type checkers struct {
 	all  []checker
 	ids  map[string]uint32
 	free []uint32
+}
+
+// zoneOf gives a number that stands for a region and zone; 0 for none.
+func zoneOf(l health.Locality) uint32 {
+	if l.Region == "" && l.Zone == "" {
+		return 0
+	}
+	return uint32(health.Endpoint{Locality: health.Locality{Region: l.Region, Zone: l.Zone}}.Hash())
+}
+
+// release frees the number of a checker that is no longer known.
+func (k *checkers) release(c uint32) {
+	x := &k.all[c]
+	if x.here || len(x.endpoints) > 0 {
+		return
+	}
+	delete(k.ids, x.name)
+	*x = checker{}
+	k.free = append(k.free, c)
 }
 
 func (k *checkers) intern(name string) uint32 {
@@ -69,11 +91,7 @@ func (a *Aggregator) vacate(e *endpoint, i int) {
 		a.seats.of(m)[a.seats.find(m, s.checker)].place = s.place
 	}
 	c.endpoints = c.endpoints[:last]
-	if last == 0 {
-		delete(a.checkers.ids, c.name)
-		*c = checker{}
-		a.checkers.free = append(a.checkers.free, s.checker)
-	}
+	a.checkers.release(s.checker)
 }
 
 // hear notes that a checker spoke just now.

@@ -10,9 +10,11 @@
 //	       -> reason.go  the same in words
 //
 // What it guarantees:
-//   - A verdict goes up or down only by a majority of the votes that count,
-//     and only when the voters that are still awaited could not turn it
-//     round. Otherwise the last verdict holds, for as long as it takes.
+//   - A verdict goes up or down only by the endpoint's rule (the majority,
+//     unless set otherwise) over the votes that count, and only when the voters
+//     that are still awaited could not turn it round. Otherwise the last
+//     verdict holds, for as long as it takes. Only where the rule asks for it,
+//     a verdict lapses when no vote counts and nobody is awaited.
 //   - A vote of down does not count while its pair warms up. A pair warms up
 //     when it is assigned, when its host is re-created (it is assigned
 //     again), and when its checker's stream begins anew, since that checker

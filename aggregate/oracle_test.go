@@ -14,11 +14,13 @@ import (
 type oracle struct {
 	staleness, settle time.Duration
 	endpoints         map[health.EndpointID]*oracleEndpoint
-	checkers          map[string]*oracleChecker // those with a seat somewhere
+	checkers          map[string]*oracleChecker // those connected or with a seat somewhere
 }
 
 type oracleEndpoint struct {
 	timing      aggregate.Timing
+	rule        aggregate.Rule
+	judged      bool // it had a verdict
 	status      health.Status
 	dark        bool
 	settlingEnd time.Duration // 0: not settling
@@ -37,6 +39,8 @@ type oracleChecker struct {
 	state     string // "silent", "fresh", "awaited"
 	awaitedTo time.Duration
 	lost      bool
+	here      bool
+	zone      string
 }
 
 func newOracle() *oracle {
@@ -46,22 +50,29 @@ func newOracle() *oracle {
 	}
 }
 
-func (o *oracle) set(id health.EndpointID, t aggregate.Timing, last health.Status) {
+func (o *oracle) set(now time.Duration, id health.EndpointID, t aggregate.Timing, r aggregate.Rule, last health.Verdict) {
 	e := o.endpoints[id]
 	if e == nil {
-		e = &oracleEndpoint{status: last, dark: true, pairs: map[string]*oraclePair{}}
+		e = &oracleEndpoint{status: last.Status, judged: !last.Since.IsZero(), dark: true, pairs: map[string]*oraclePair{}}
+		if r.Unobserved != aggregate.Hold {
+			e.settlingEnd = now + o.settle
+		}
 		o.endpoints[id] = e
 	}
-	e.timing = t
+	e.timing, e.rule = t, r
 }
 
 func (o *oracle) remove(id health.EndpointID) {
 	delete(o.endpoints, id)
-	o.dropSeatless()
+	o.dropGone()
 }
 
-func (o *oracle) dropSeatless() {
-	maps.DeleteFunc(o.checkers, func(name string, _ *oracleChecker) bool {
+// dropGone forgets the checkers that are gone and have no seat.
+func (o *oracle) dropGone() {
+	maps.DeleteFunc(o.checkers, func(name string, c *oracleChecker) bool {
+		if c.here {
+			return false
+		}
 		for _, e := range o.endpoints {
 			if e.pairs[name] != nil {
 				return false
@@ -89,16 +100,21 @@ func (o *oracle) assign(now time.Duration, id health.EndpointID, checker string)
 func (o *oracle) unassign(id health.EndpointID, checker string) {
 	if e := o.endpoints[id]; e != nil {
 		delete(e.pairs, checker)
-		o.dropSeatless()
+		o.dropGone()
 	}
 }
 
-func (o *oracle) connected(now time.Duration, checker string) {
-	c := o.checkers[checker]
-	if c == nil {
-		return
+func (o *oracle) connected(now time.Duration, checker, zone string) {
+	if o.checkers[checker] == nil {
+		o.checkers[checker] = &oracleChecker{state: "silent"}
 	}
-	c.lost = false
+	c := o.checkers[checker]
+	c.here, c.zone = true, zone
+	o.restart(now, checker)
+}
+
+func (o *oracle) restart(now time.Duration, checker string) {
+	o.checkers[checker].lost = false
 	for _, e := range o.endpoints {
 		if p := e.pairs[checker]; p != nil {
 			p.phase, p.end = "waiting", now+o.settle
@@ -108,7 +124,8 @@ func (o *oracle) connected(now time.Duration, checker string) {
 
 func (o *oracle) lost(checker string) {
 	if c := o.checkers[checker]; c != nil {
-		c.lost = true
+		c.lost, c.here = true, false
+		o.dropGone()
 	}
 }
 
@@ -122,7 +139,7 @@ func (o *oracle) report(now time.Duration, checker string, votes []health.Vote) 
 		return o.tick(now)
 	}
 	if c.lost {
-		o.connected(now, checker)
+		o.restart(now, checker)
 	}
 	c.state, c.heard = "fresh", now
 	o.age(now)
@@ -236,49 +253,118 @@ func (o *oracle) worth(name string, p *oraclePair) string {
 func (o *oracle) decide(now time.Duration) map[health.EndpointID]health.Status {
 	changed := map[health.EndpointID]health.Status{}
 	for id, e := range o.endpoints {
-		worths := map[string]int{}
-		names := map[health.Status]int{}
-		for name, p := range e.pairs {
-			w := o.worth(name, p)
-			worths[w]++
-			if w == "up" || w == "down" {
-				names[p.status]++
-			}
-		}
-		up, down := worths["up"], worths["down"]
-		if up+down == 0 {
-			e.dark = true
-			continue
-		}
-		if e.dark {
-			e.dark = false
-			if worths["absent"] > 0 {
-				e.settlingEnd = now + o.settle
-			}
-		}
-		awaited := worths["awaited"]
-		if e.settlingEnd != 0 {
-			awaited += worths["absent"]
-		}
-		if to := follow(e.status, up, down, awaited, names); to != e.status {
-			e.status, changed[id] = to, to
+		if to := o.follow(now, e); to != e.status {
+			e.status, e.judged, changed[id] = to, true, to
 		}
 	}
 	return changed
 }
 
-func follow(last health.Status, up, down, awaited int, names map[health.Status]int) health.Status {
-	first, second := health.Degraded, health.Healthy // the worse first
+// oracleVote is one that counts, or that is awaited.
+type oracleVote struct{ zone, side string }
+
+func (o *oracle) follow(now time.Duration, e *oracleEndpoint) health.Status {
+	var counting, awaited, absent []oracleVote
+	names := map[health.Status]int{}
+	for name, p := range e.pairs {
+		v := oracleVote{o.checkers[name].zone, o.worth(name, p)}
+		switch v.side {
+		case "up", "down":
+			counting = append(counting, v)
+			names[p.status]++
+		case "awaited":
+			awaited = append(awaited, v)
+		case "absent":
+			absent = append(absent, v)
+		}
+	}
+	if len(counting) == 0 {
+		e.dark = true
+		switch {
+		case e.rule.Unobserved == aggregate.Hold, len(awaited) > 0, e.settlingEnd != 0, !e.judged:
+			return e.status
+		case e.rule.Unobserved == aggregate.TurnUnhealthy:
+			return health.Unhealthy
+		default:
+			return health.Unknown
+		}
+	}
+	if e.dark && len(absent) > 0 {
+		e.settlingEnd = now + o.settle
+	}
+	e.dark = false
+	if e.settlingEnd != 0 {
+		awaited = append(awaited, absent...)
+	}
+	side := verdict(e.rule, counting)
+	was := "neither"
 	switch {
-	case up == down, up > down && last.Up() && awaited > 0, down > up && last.Down() && awaited > 0:
-		return last
-	case up > down && !last.Up() && up <= down+awaited, down > up && !last.Down() && down <= up+awaited:
-		return last
-	case down > up:
+	case e.status.Up():
+		was = "up"
+	case e.status.Down():
+		was = "down"
+	}
+	if side == "neither" || side == was && len(awaited) > 0 || side != was && !certain(e.rule, counting, awaited, side) {
+		return e.status
+	}
+	first, second := health.Degraded, health.Healthy // the worse first
+	if side == "down" {
 		first, second = health.Unhealthy, health.Timeout
 	}
 	if names[first] >= names[second] {
 		return first
 	}
 	return second
+}
+
+// certain tells whether the votes come to a side whatever the awaited say.
+func certain(r aggregate.Rule, counting, awaited []oracleVote, side string) bool {
+	if len(awaited) == 0 {
+		return verdict(r, counting) == side
+	}
+	for _, says := range []string{"up", "down"} {
+		with := append(slices.Clone(counting), oracleVote{awaited[0].zone, says})
+		if !certain(r, with, awaited[1:], side) {
+			return false
+		}
+	}
+	return true
+}
+
+// verdict is what votes come to: "up", "down" or "neither".
+func verdict(r aggregate.Rule, votes []oracleVote) string {
+	sides := map[string]int{}
+	byZone := map[string][]oracleVote{}
+	for _, v := range votes {
+		sides[v.side]++
+		byZone[v.zone] = append(byZone[v.zone], v)
+	}
+	fails := false
+	switch r.Kind {
+	case aggregate.Any:
+		fails = sides["down"] > 0
+	case aggregate.All:
+		fails = sides["up"] == 0
+	case aggregate.AtLeast:
+		if fails = sides["down"] >= r.AtLeast; !fails && sides["up"] == 0 {
+			return "neither"
+		}
+	case aggregate.Share:
+		fails = float64(sides["up"])/float64(len(votes)) <= r.Share
+	case aggregate.ZoneMajority:
+		var zones []oracleVote
+		for _, of := range byZone {
+			zones = append(zones, oracleVote{side: verdict(aggregate.Rule{}, of)})
+		}
+		return verdict(aggregate.Rule{}, zones)
+	default:
+		if sides["up"] == sides["down"] {
+			return "neither"
+		}
+		fails = sides["down"] > sides["up"]
+	}
+	if fails {
+		return "down"
+	}
+	return "up"
 }

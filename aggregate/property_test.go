@@ -44,6 +44,15 @@ var (
 	})
 )
 
+var anyRule = rapid.Custom(func(t *rapid.T) aggregate.Rule {
+	return aggregate.Rule{
+		Kind:       aggregate.Kind(rapid.IntRange(0, int(aggregate.ZoneMajority)).Draw(t, "kind")),
+		AtLeast:    rapid.IntRange(1, 4).Draw(t, "at least"),
+		Share:      rapid.SampledFrom([]float64{0, 0.18, 0.5, 0.9}).Draw(t, "share"),
+		Unobserved: aggregate.Unobserved(rapid.IntRange(0, int(aggregate.TurnUnhealthy)).Draw(t, "unobserved")),
+	}
+})
+
 func (w *twins) wall() time.Time { return epoch.Add(w.now) }
 
 // same compares what both say changed, and all that they hold.
@@ -55,7 +64,7 @@ func (w *twins) same(got []aggregate.Change, want map[health.EndpointID]health.S
 			w.t.Fatalf("%d went from %s to %s, but was %s", c.Endpoint, c.From, c.To, w.status[c.Endpoint])
 		}
 		w.status[c.Endpoint] = c.To
-		w.majority(c)
+		w.carried(c)
 	}
 	if diff := cmp.Diff(want, changed); diff != "" {
 		w.t.Fatalf("at %s other changes than the oracle's (-oracle +got):\n%s", w.now, diff)
@@ -93,20 +102,27 @@ func (w *twins) sameEndpoint(id health.EndpointID, e *oracleEndpoint) {
 	}
 }
 
-// majority checks that a change has more believed votes for it than against.
-func (w *twins) majority(c aggregate.Change) {
-	up, down := 0, 0
+// carried checks that the votes which a change tells of carry it by the rule.
+func (w *twins) carried(c aggregate.Change) {
+	e := w.oracle.endpoints[c.Endpoint]
+	var votes []oracleVote
 	for _, o := range c.Observations {
 		switch {
 		case o.Disbelieved != "":
 		case o.Status.Up():
-			up++
+			votes = append(votes, oracleVote{w.oracle.checkers[o.Checker].zone, "up"})
 		case o.Status.Down():
-			down++
+			votes = append(votes, oracleVote{w.oracle.checkers[o.Checker].zone, "down"})
 		}
 	}
-	if c.To.Down() && down <= up || c.To.Up() && up <= down || !c.To.Up() && !c.To.Down() {
-		w.t.Fatalf("at %s endpoint %d became %s with %d up and %d down: %s", w.now, c.Endpoint, c.To, up, down, c.Reason)
+	if len(votes) == 0 {
+		if e.rule.Unobserved == aggregate.Hold {
+			w.t.Fatalf("at %s endpoint %d became %s without votes: %s", w.now, c.Endpoint, c.To, c.Reason)
+		}
+		return
+	}
+	if got := verdict(e.rule, votes); got != "up" && got != "down" || (got == "up") != c.To.Up() || (got == "down") != c.To.Down() {
+		w.t.Fatalf("at %s endpoint %d became %s by %+v with votes that come to %s: %s", w.now, c.Endpoint, c.To, e.rule, got, c.Reason)
 	}
 }
 
@@ -118,12 +134,17 @@ func (w *twins) actions() map[string]func(*rapid.T) {
 		"tick": func(*rapid.T) { w.same(w.aggregator.Tick(w.wall()), w.oracle.tick(w.now)) },
 		"set": func(t *rapid.T) {
 			id, timing := anyEndpoint.Draw(t, "endpoint"), anyTiming.Draw(t, "timing")
-			last := rapid.SampledFrom([]health.Status{health.Unknown, health.Healthy, health.Unhealthy, health.Timeout}).Draw(t, "last")
-			if w.oracle.endpoints[id] == nil {
-				w.status[id] = last
+			rule := anyRule.Draw(t, "rule")
+			last := health.Verdict{Status: rapid.SampledFrom([]health.Status{health.Unknown, health.Healthy, health.Unhealthy, health.Timeout}).Draw(t, "last")}
+			if last.Status != health.Unknown || rapid.Bool().Draw(t, "judged") {
+				last.Since = epoch
 			}
-			w.aggregator.Set(aggregate.Endpoint{ID: id, Timing: timing}, health.Verdict{Status: last, Since: epoch})
-			w.oracle.set(id, timing, last)
+			w.same(w.aggregator.Tick(w.wall()), w.oracle.tick(w.now)) // Set goes by the last moment told
+			if w.oracle.endpoints[id] == nil {
+				w.status[id] = last.Status
+			}
+			w.aggregator.Set(aggregate.Endpoint{ID: id, Timing: timing, Rule: rule}, last)
+			w.oracle.set(w.now, id, timing, rule, last)
 		},
 		"remove": func(t *rapid.T) {
 			if id := anyEndpoint.Draw(t, "endpoint"); rapid.IntRange(0, 4).Draw(t, "really") == 0 {
@@ -143,8 +164,9 @@ func (w *twins) actions() map[string]func(*rapid.T) {
 		},
 		"connected": func(t *rapid.T) {
 			checker := anyChecker.Draw(t, "checker")
-			w.aggregator.Connected(w.wall(), health.Checker{ID: checker})
-			w.oracle.connected(w.now, checker)
+			zone := rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "zone")
+			w.aggregator.Connected(w.wall(), health.Checker{ID: checker, Locality: health.Locality{Zone: zone}})
+			w.oracle.connected(w.now, checker, zone)
 		},
 		"lost": func(t *rapid.T) {
 			checker := anyChecker.Draw(t, "checker")
@@ -178,7 +200,7 @@ func newTwins(t *rapid.T) *twins {
 	w.aggregator.Tick(epoch)
 	for id := range health.EndpointID(endpoints) {
 		w.aggregator.Set(aggregate.Endpoint{ID: id, Timing: usual}, health.Verdict{})
-		w.oracle.set(id, usual, health.Unknown)
+		w.oracle.set(0, id, usual, aggregate.Rule{}, health.Verdict{})
 		for i := range 3 {
 			name := fmt.Sprint("c", (int(id)+i)%pool)
 			w.aggregator.Assign(epoch, id, name)
@@ -198,7 +220,8 @@ func TestSameAsOracle(t *testing.T) {
 	})
 }
 
-// TestSilenceHolds: once nobody is heard any more, nothing changes for ever.
+// TestSilenceHolds: once nobody is heard any more, nothing changes for ever
+// where the rule is to hold.
 func TestSilenceHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newTwins(t)
@@ -210,8 +233,10 @@ func TestSilenceHolds(t *testing.T) {
 			if !ok {
 				break
 			}
-			if changes := w.aggregator.Tick(at); len(changes) > 0 {
-				t.Fatalf("%s after the last report: %+v", at.Sub(epoch), changes)
+			for _, c := range w.aggregator.Tick(at) {
+				if w.oracle.endpoints[c.Endpoint].rule.Unobserved == aggregate.Hold {
+					t.Fatalf("%s after the last report: %+v", at.Sub(epoch), c)
+				}
 			}
 		}
 		if at, ok := w.aggregator.NextDeadline(); ok {

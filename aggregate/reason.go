@@ -30,16 +30,18 @@ func (a *Aggregator) observations(e *endpoint) []health.Observation {
 func (a *Aggregator) explain(e *endpoint) string {
 	var t tally
 	a.tally(e, &t)
-	_, how := majority(&t, e.status)
-	if how == decided {
-		return t.sides() + a.leftOut(e)
-	}
+	rule := &a.rules[e.rule]
+	_, how := rule.decide(&t, e.status)
 	why := ""
 	switch how {
+	case decided:
+		return t.sides(rule) + a.leftOut(e)
+	case lapsed:
+		return fmt.Sprintf("%s: by configuration %s then", a.nobody(e), e.status) + a.leftOut(e)
 	case tied:
-		why = fmt.Sprintf("a tie, %d up and %d down", t.up, t.down)
+		why = t.tie(rule)
 	case outwaited:
-		why = fmt.Sprintf("%s, %d awaited", t.sides(), t.awaited)
+		why = fmt.Sprintf("%s, %d awaited", t.sides(rule), t.awaited)
 	default:
 		why = a.nobody(e)
 	}
@@ -49,20 +51,31 @@ func (a *Aggregator) explain(e *endpoint) string {
 	return "held: " + why + "; last verdict " + e.status.String() + a.leftOut(e)
 }
 
+// tie says that the votes come to neither side.
+func (t *tally) tie(r *Rule) string {
+	if r.Kind == AtLeast {
+		return fmt.Sprintf("%d down, none up; %s", t.down, r)
+	}
+	text := fmt.Sprintf("a tie, %d up and %d down", t.up, t.down)
+	if r.Kind == ZoneMajority {
+		text += ", as many zones on each side"
+	}
+	return text
+}
+
 // sides says how many of those who count are on the side that won.
-func (t *tally) sides() string {
-	won, side := t.up, health.Status.Up
-	word := "up"
-	if t.down > t.up {
-		won, side, word = t.down, health.Status.Down, "down"
+func (t *tally) sides(r *Rule) string {
+	side, won, word := r.side(t, neither), t.up, "up"
+	if side == down {
+		won, word = t.down, "down"
 	}
 	var names []string
 	for i, n := range t.votes {
-		if s := health.Status(i); n > 0 && side(s) {
+		if s := health.Status(i); n > 0 && sideOf(s) == side {
 			names = append(names, fmt.Sprintf("%d %s", n, s))
 		}
 	}
-	what := t.name().String()
+	what := t.name(side).String()
 	if len(names) > 1 {
 		what = fmt.Sprintf("%s (%s)", word, strings.Join(names, ", "))
 	}
@@ -77,7 +90,11 @@ func (t *tally) sides() string {
 	if won == 1 {
 		verb = "says"
 	}
-	return fmt.Sprintf("%d of %d %s%s %s %s", won, of, adjective, noun, verb, what)
+	text := fmt.Sprintf("%d of %d %s%s %s %s", won, of, adjective, noun, verb, what)
+	if rule := r.String(); rule != "" {
+		text += "; " + rule
+	}
+	return text
 }
 
 // nobody says why no vote counts.

@@ -1,52 +1,165 @@
 package aggregate
 
-import "hdsd/health"
+import (
+	"fmt"
+
+	"hdsd/health"
+)
+
+// Kind is a way to come from votes to a verdict. Only votes that count are
+// counted.
+type Kind uint8
+
+// The kinds of rule.
+const (
+	Majority     Kind = iota // the side with more votes
+	Any                      // down when any vote is, else up
+	All                      // down when all votes are, else up
+	AtLeast                  // down when Rule.AtLeast votes are; else up when any vote is
+	Share                    // up when more than Rule.Share of the votes are, else down
+	ZoneMajority             // the side with more zones, each of which goes by the majority of its own votes
+)
+
+// Unobserved is what becomes of an endpoint when no vote counts any more.
+type Unobserved uint8
+
+// What can become of it.
+const (
+	Hold          Unobserved = iota // the last verdict stays
+	TurnUnknown                     // it is UNKNOWN
+	TurnUnhealthy                   // it is UNHEALTHY
+)
+
+// Rule says how the votes on an endpoint become its verdict. The zero Rule is
+// the majority, and holds.
+type Rule struct {
+	Kind       Kind
+	AtLeast    int     // of AtLeast
+	Share      float64 // of Share, at least 0 and less than 1
+	Unobserved Unobserved
+}
+
+// side is what votes come to.
+type side int8
+
+const (
+	neither side = iota
+	up
+	down
+)
+
+func sideOf(s health.Status) side {
+	switch {
+	case s.Up():
+		return up
+	case s.Down():
+		return down
+	default:
+		return neither
+	}
+}
 
 // outcome says how a rule came to its status.
 type outcome uint8
 
 const (
 	decided    outcome = iota
-	tied               // as many up as down: the last verdict holds
+	tied               // the votes come to neither side: the last verdict holds
 	outwaited          // those who are awaited could turn it round: the last verdict holds
 	unobserved         // no vote counts: the last verdict holds
+	lapsed             // no vote counts: the last verdict does not hold
 )
 
-// majority is the rule that more than half of the votes that count decide.
+// decide gives the status that follows from a tally.
 //
-// It takes those who are awaited for opponents, so that what the first to
-// report say after a start stands only when it will stand in the end: without
-// that, two of three checkers that see an endpoint down would lose to the
-// third for as long as they warm up. For the same reason a verdict does not
-// change its name (UNHEALTHY to TIMEOUT) while somebody is awaited.
-func majority(t *tally, last health.Status) (health.Status, outcome) {
-	won, lost, same := t.up, t.down, last.Up()
-	if t.down > t.up {
-		won, lost, same = t.down, t.up, last.Down()
+// It asks what would come of it if all who are awaited said up, and if all said
+// down: what the first to report say after a start stands only when it will
+// stand in the end. Without that, two of three checkers that see an endpoint
+// down would lose to the third for as long as they warm up. For the same reason
+// a verdict does not change its name (UNHEALTHY to TIMEOUT) while somebody is
+// awaited.
+func (r *Rule) decide(t *tally, last health.Status) (health.Status, outcome) {
+	if t.up+t.down == 0 {
+		if r.Unobserved == Hold || t.awaited > 0 || t.holds {
+			return last, unobserved
+		}
+		return r.Unobserved.status(), lapsed
 	}
+	now := r.side(t, neither)
 	switch {
-	case won == 0:
-		return last, unobserved
-	case won == lost:
+	case now == neither:
 		return last, tied
-	case same && t.awaited > 0:
+	case now == sideOf(last) && t.awaited > 0:
 		return last, decided
-	case !same && won <= lost+t.awaited:
+	case now != sideOf(last) && (r.side(t, up) != now || r.side(t, down) != now):
 		return last, outwaited
 	default:
-		return t.name(), decided
+		return t.name(now), decided
 	}
 }
 
-// name is the status with the most votes on the side that won; of equals the
-// worse.
-func (t *tally) name() health.Status {
-	worse, better := health.Degraded, health.Healthy
-	if t.down > t.up {
-		worse, better = health.Unhealthy, health.Timeout
+// side gives what the votes come to when those who are awaited are on a side.
+func (r *Rule) side(t *tally, awaited side) side {
+	if r.Kind == ZoneMajority {
+		var zones count
+		for i := range t.zones {
+			switch t.zones[i].with(awaited).majority() {
+			case up:
+				zones.up++
+			case down:
+				zones.down++
+			}
+		}
+		return zones.majority()
 	}
-	if t.votes[worse] >= t.votes[better] {
-		return worse
+	return r.of(t.with(awaited))
+}
+
+// of is side for the rules that need no zones; some vote counts.
+func (r *Rule) of(c count) side {
+	fails := false
+	switch r.Kind {
+	case Any:
+		fails = c.down > 0
+	case All:
+		fails = c.up == 0
+	case AtLeast:
+		if fails = int(c.down) >= r.AtLeast; !fails && c.up == 0 {
+			return neither
+		}
+	case Share:
+		fails = float64(c.up) <= r.Share*float64(c.up+c.down)
+	default:
+		return c.majority()
 	}
-	return better
+	if fails {
+		return down
+	}
+	return up
+}
+
+func (u Unobserved) status() health.Status {
+	if u == TurnUnhealthy {
+		return health.Unhealthy
+	}
+	return health.Unknown
+}
+
+// String says in words what the rule asks for; nothing of the majority, which
+// is what everybody expects.
+func (r *Rule) String() string {
+	switch r.Kind {
+	case Any:
+		return "one down is enough"
+	case All:
+		return "down only if all are"
+	case AtLeast:
+		return fmt.Sprintf("down takes %d", r.AtLeast)
+	case Share:
+		return fmt.Sprintf("up takes more than %g %%", 100*r.Share)
+	case ZoneMajority:
+		return "by the majority of zones"
+	default:
+		return ""
+	}
 }

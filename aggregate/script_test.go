@@ -25,8 +25,9 @@ var usual = aggregate.Timing{
 //
 //	options staleness=2500ms settle=5s
 //	t=0 set e1 interval=1s timeout=500ms jitter=0s threshold=2 report=1s last=HEALTHY
+//	t=0 set e1 rule=at_least/2 unobserved=unknown
 //	t=0 assign e1 a b c     (unassign likewise)
-//	t=0 connected a b c     (lost likewise)
+//	t=0 connected a b/zone1 (lost likewise)
 //	t=1s report a e1=UNHEALTHY/503 e2=HEALTHY
 //	t=1s hear a b c         reports without votes, from now on once a second
 //	t=1s silence a          ends that
@@ -140,7 +141,8 @@ func (p *player) checker(verb, c string) {
 	now := epoch.Add(p.now)
 	switch verb {
 	case "connected":
-		p.aggregator.Connected(now, health.Checker{ID: c})
+		name, zone, _ := strings.Cut(c, "/")
+		p.aggregator.Connected(now, health.Checker{ID: name, Locality: health.Locality{Zone: zone}})
 	case "lost":
 		p.aggregator.Lost(c)
 	case "hear":
@@ -205,6 +207,10 @@ func (p *player) set(name string, words []string) error {
 		case "last":
 			last.Since = epoch.Add(-time.Hour)
 			last.Status, err = status(value)
+		case "rule":
+			e.Rule, err = ruleOf(value, e.Rule.Unobserved)
+		case "unobserved":
+			e.Rule.Unobserved, err = named(value, "hold", "unknown", "unhealthy")
 		case "threshold":
 			var n uint64
 			n, err = strconv.ParseUint(value, 10, 32)
@@ -224,6 +230,22 @@ func (p *player) set(name string, words []string) error {
 		p.aggregator.Set(e, last)
 	}
 	return err
+}
+
+func ruleOf(text string, u aggregate.Unobserved) (aggregate.Rule, error) {
+	name, parameter, _ := strings.Cut(text, "/")
+	kind, err := named(name, "majority", "any", "all", "at_least", "share", "zone_majority")
+	n, _ := strconv.ParseFloat(parameter, 64)
+	return aggregate.Rule{Kind: aggregate.Kind(kind), AtLeast: int(n), Share: n, Unobserved: u}, err
+}
+
+// named gives the position of a name among those there are.
+func named(name string, names ...string) (aggregate.Unobserved, error) {
+	i := slices.Index(names, name)
+	if i < 0 {
+		return 0, fmt.Errorf("no %q among %v", name, names)
+	}
+	return aggregate.Unobserved(i), nil
 }
 
 func eachDuration(words []string, into map[string]*time.Duration) error {
