@@ -19,6 +19,9 @@ type Options struct {
 	// While it is awaited, nothing changes that its vote could prevent.
 	// It should cover a reconnection and two reports. Default: 5 s.
 	Settle time.Duration
+
+	// Doubt says when a checker or a path is not believed.
+	Doubt Doubt
 }
 
 // DefaultStaleness is the staleness that goes with reports every interval: two
@@ -35,6 +38,7 @@ func (o Options) withDefaults() Options {
 	if o.Settle <= 0 {
 		o.Settle = 5 * time.Second
 	}
+	o.Doubt = o.Doubt.withDefaults()
 	return o
 }
 
@@ -50,6 +54,7 @@ type Endpoint struct {
 	ID     health.EndpointID // dense: memory goes with the highest
 	Timing Timing
 	Rule   Rule
+	Zone   health.Locality // where it is; of no zone if region and zone are empty
 }
 
 // Change is a verdict that became another.
@@ -71,6 +76,13 @@ type Aggregator struct {
 	checkers  checkers
 	deadlines deadlines
 	dirty     []health.EndpointID // to decide anew at the next flush
+
+	zones           zones
+	paths           map[path]*record // those with votes
+	cuts            int              // paths that are doubted
+	touchedCheckers []uint32         // whose record changed
+	touchedPaths    []path
+	suspicions      []Suspicion // not yet given
 }
 
 // endpoint is what is kept of one endpoint.
@@ -80,6 +92,7 @@ type endpoint struct {
 	warmUp uint32 // milliseconds from a pair's first vote to belief in its downs
 	stale  uint32 // milliseconds for which a re-created host may still be reported as it was before
 	until  uint32 // low bits of the tick that ends settling
+	zone   uint16 // number of its zone
 	count  uint16 // its seats
 	rule   uint16 // index in Aggregator.rules
 	status health.Status
@@ -102,6 +115,8 @@ func New(o Options) *Aggregator {
 		rules:     []Rule{{}},
 		checkers:  checkers{ids: map[string]uint32{}},
 		deadlines: deadlines{due: map[tick][]pair{}},
+		zones:     zones{numbers: map[zone]uint16{{}: 0}, names: []zone{{}}},
+		paths:     map[path]*record{},
 	}
 }
 
@@ -130,6 +145,11 @@ func (a *Aggregator) Set(e Endpoint, last health.Verdict) {
 		a.mark(e.ID, x)
 	}
 	x.rule = a.intern(e.Rule)
+	if zone := a.zones.of(e.Zone); zone != x.zone {
+		a.leaveRecords(x)
+		x.zone = zone
+		a.mark(e.ID, x)
+	}
 	x.warmUp, x.stale = e.Timing.warmUp(), milliseconds(2*min(e.Timing.ReportInterval, math.MaxInt64/4))
 }
 
@@ -195,10 +215,7 @@ func (a *Aggregator) Connected(now time.Time, k health.Checker) {
 	a.clock.at(now)
 	c := a.checkers.intern(k.ID)
 	a.checkers.all[c].here = true
-	if zone := zoneOf(k.Locality); zone != a.checkers.all[c].zone {
-		a.checkers.all[c].zone = zone
-		a.markAll(c)
-	}
+	a.move(c, a.zones.of(k.Locality))
 	a.restart(c)
 }
 
@@ -280,6 +297,12 @@ func (a *Aggregator) mark(id health.EndpointID, e *endpoint) {
 
 // flush decides every marked endpoint anew.
 func (a *Aggregator) flush() []Change {
+	for i := 0; i < len(a.dirty); i++ {
+		if e := &a.endpoints[a.dirty[i]]; e.flags&known != 0 {
+			a.compare(e)
+		}
+	}
+	a.review()
 	var changes []Change
 	var t tally
 	for _, id := range a.dirty {

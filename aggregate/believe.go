@@ -13,6 +13,8 @@ const (
 	mute                     // no vote for too long
 	outdated                 // its checker has been silent for too long
 	undecided                // neither up nor down
+	doubted                  // a down of a checker that is doubted
+	cutOff                   // a down over a path that is doubted
 )
 
 // awaited tells whether a vote may soon count that does not count now.
@@ -22,18 +24,9 @@ func (b belief) awaited() bool { return b == unreported || b == warmingUp || b =
 // unless the endpoint settles.
 func (b belief) absent() bool { return b == mute || b == outdated }
 
-// String says why the vote does not count; empty where it does.
-func (b belief) String() string {
-	return [...]string{
-		believed: "", unreported: "first report awaited", warmingUp: "warming up", gone: "just fell silent",
-		mute: "does not report it", outdated: "not heard lately", undecided: "neither up nor down",
-	}[b]
-}
-
-// believe judges the vote of one seat. Doubts about a checker or about its
-// path to the endpoint belong here too.
-func (a *Aggregator) believe(s *seat) belief {
-	hearing := a.checkers.all[s.checker].hearing
+// believe judges the vote of one seat.
+func (a *Aggregator) believe(e *endpoint, s *seat) belief {
+	c := &a.checkers.all[s.checker]
 	switch {
 	case s.phase == waiting || s.phase == recreated && s.status == noVote:
 		return unreported
@@ -41,9 +34,9 @@ func (a *Aggregator) believe(s *seat) belief {
 		return mute
 	case s.phase == recreated:
 		return warmingUp
-	case hearing == awaited:
+	case c.hearing == awaited:
 		return gone
-	case hearing == silent:
+	case c.hearing == silent:
 		return outdated
 	case s.status.Up():
 		return believed
@@ -51,6 +44,10 @@ func (a *Aggregator) believe(s *seat) belief {
 		return undecided
 	case s.phase == warming:
 		return warmingUp
+	case c.record.doubted:
+		return doubted
+	case a.cut(e, s):
+		return cutOff
 	default:
 		return believed
 	}
@@ -92,7 +89,7 @@ type tally struct {
 }
 
 type zoneCount struct {
-	zone uint32
+	zone uint16
 	count
 }
 
@@ -103,7 +100,7 @@ func (a *Aggregator) tally(e *endpoint, t *tally) {
 	for i := range list {
 		s := &list[i]
 		var one count
-		switch b := a.believe(s); {
+		switch b := a.believe(e, s); {
 		case b == believed:
 			t.votes[s.status]++
 			switch sideOf(s.status) {
@@ -133,7 +130,7 @@ func (c *count) add(one count) {
 	c.awaited += one.awaited
 }
 
-func (t *tally) inZone(zone uint32, one count) {
+func (t *tally) inZone(zone uint16, one count) {
 	for i := range t.zones {
 		if t.zones[i].zone == zone {
 			t.zones[i].add(one)

@@ -22,7 +22,8 @@ type checker struct {
 	heard     time.Time           // its latest report; zero where there was none
 	heardAt   time.Duration       // the same on the aggregator's clock
 	due       tick                // the deadline it waits for while fresh or awaited; 0 where none
-	zone      uint32              // of zoneOf; 0 until it connects
+	zone      uint16              // number of its zone; 0 until it connects
+	record    record
 	hearing   hearing
 	here      bool // connected, as far as was told
 	lost      bool // its stream is gone
@@ -34,14 +35,6 @@ type checkers struct {
 	all  []checker
 	ids  map[string]uint32
 	free []uint32
-}
-
-// zoneOf gives a number that stands for a region and zone; 0 for none.
-func zoneOf(l health.Locality) uint32 {
-	if l.Region == "" && l.Zone == "" {
-		return 0
-	}
-	return uint32(health.Endpoint{Locality: health.Locality{Region: l.Region, Zone: l.Zone}}.Hash())
 }
 
 // release frees the number of a checker that is no longer known.
@@ -80,6 +73,7 @@ func (k *checkers) list(c uint32, id health.EndpointID) uint32 {
 
 // vacate takes seat i of an endpoint away, from both sides.
 func (a *Aggregator) vacate(e *endpoint, i int) {
+	a.enterRecords(e, &a.seats.of(e)[i], 0)
 	s := a.seats.of(e)[i]
 	a.seats.drop(e, i)
 	c := &a.checkers.all[s.checker]
@@ -117,8 +111,12 @@ func (a *Aggregator) watch(c uint32) {
 	a.deadlines.add(x.due, pair{noEndpoint, c})
 }
 
-// checkSilence does what is due for a checker as a whole.
+// checkSilence does what is due for a checker as a whole, or for the paths.
 func (a *Aggregator) checkSilence(c uint32, at tick) {
+	a.endDoubt(c, at)
+	if c == noChecker {
+		return
+	}
 	x := &a.checkers.all[c]
 	switch {
 	case x.due != at: // not any more
@@ -140,5 +138,27 @@ func (a *Aggregator) checkSilence(c uint32, at tick) {
 func (a *Aggregator) markAll(c uint32) {
 	for _, id := range a.checkers.all[c].endpoints {
 		a.mark(id, &a.endpoints[id])
+	}
+}
+
+// move puts a checker into a zone.
+func (a *Aggregator) move(c uint32, zone uint16) {
+	x := &a.checkers.all[c]
+	if zone == x.zone {
+		return
+	}
+	for _, id := range x.endpoints {
+		e := &a.endpoints[id]
+		a.enterRecords(e, &a.seats.of(e)[a.seats.find(e, c)], 0)
+	}
+	x.zone = zone
+	a.markAll(c)
+}
+
+// leaveRecords takes what the seats of an endpoint add out of all records.
+func (a *Aggregator) leaveRecords(e *endpoint) {
+	list := a.seats.of(e)
+	for i := range list {
+		a.enterRecords(e, &list[i], 0)
 	}
 }

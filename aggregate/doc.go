@@ -5,6 +5,7 @@
 // each checker that is assigned to it. The way of a vote, one file each:
 //
 //	report -> phase.go   is this pair warming up, or has it settled?
+//	       -> doubt.go   do the others contradict it, here and elsewhere?
 //	       -> believe.go does the vote count, is it awaited, or is it left out?
 //	       -> rule.go    what follows from the votes that count?
 //	       -> reason.go  the same in words
@@ -19,6 +20,9 @@
 //     when it is assigned, when its host is re-created (it is assigned
 //     again), and when its checker's stream begins anew, since that checker
 //     may have restarted and says UNHEALTHY of all that it has not yet probed.
+//   - A checker that says down of much that its peers see up is doubted, and so
+//     is a path between two zones: their downs do not count until that has
+//     passed. So one who is cut off takes nothing out. Ups always count.
 //   - A checker that is silent for longer than the staleness has no say, in
 //     either direction.
 //   - Who connects, falls silent, or was absent when an endpoint is seen again
@@ -36,7 +40,7 @@
 //
 // A report without a changed vote costs O(1), a changed vote O(checkers of
 // the endpoint), a checker that falls silent or comes back O(its endpoints),
-// a Tick what is due. A vote takes 20 bytes, an endpoint 32.
+// a Tick what is due. A vote takes 24 bytes, an endpoint 32.
 //
 // It imports health and the standard library only.
 package aggregate

@@ -13,6 +13,8 @@ import (
 // and every step looks at every pair and decides every endpoint anew.
 type oracle struct {
 	staleness, settle time.Duration
+	doubt             aggregate.Doubt
+	paths             map[[2]string]*oracleDoubt
 	endpoints         map[health.EndpointID]*oracleEndpoint
 	checkers          map[string]*oracleChecker // those connected or with a seat somewhere
 }
@@ -20,6 +22,7 @@ type oracle struct {
 type oracleEndpoint struct {
 	timing      aggregate.Timing
 	rule        aggregate.Rule
+	zone        string
 	judged      bool // it had a verdict
 	status      health.Status
 	dark        bool
@@ -41,16 +44,28 @@ type oracleChecker struct {
 	lost      bool
 	here      bool
 	zone      string
+	oracleDoubt
 }
 
-func newOracle() *oracle {
+type oracleDoubt struct {
+	doubted bool
+	release time.Duration // 0: not in sight
+}
+
+// testDoubt begins early, so that little suffices.
+var testDoubt = aggregate.Doubt{
+	Disagreements: 2, Share: 0.4, PathDisagreements: 1, PathShare: 0.3, Release: 0.2, ReleaseAfter: 700 * time.Millisecond,
+}
+
+func newOracle(doubt aggregate.Doubt) *oracle {
 	return &oracle{
 		staleness: aggregate.DefaultStaleness(time.Second), settle: 5 * time.Second,
+		doubt: doubt, paths: map[[2]string]*oracleDoubt{},
 		endpoints: map[health.EndpointID]*oracleEndpoint{}, checkers: map[string]*oracleChecker{},
 	}
 }
 
-func (o *oracle) set(now time.Duration, id health.EndpointID, t aggregate.Timing, r aggregate.Rule, last health.Verdict) {
+func (o *oracle) set(now time.Duration, id health.EndpointID, t aggregate.Timing, r aggregate.Rule, zone string, last health.Verdict) {
 	e := o.endpoints[id]
 	if e == nil {
 		e = &oracleEndpoint{status: last.Status, judged: !last.Since.IsZero(), dark: true, pairs: map[string]*oraclePair{}}
@@ -59,7 +74,7 @@ func (o *oracle) set(now time.Duration, id health.EndpointID, t aggregate.Timing
 		}
 		o.endpoints[id] = e
 	}
-	e.timing, e.rule = t, r
+	e.timing, e.rule, e.zone = t, r, zone
 }
 
 func (o *oracle) remove(id health.EndpointID) {
@@ -176,6 +191,11 @@ func (o *oracle) age(now time.Duration) {
 			c.state = "silent"
 		}
 	}
+	for _, d := range o.doubts() {
+		if d.release != 0 && now >= d.release {
+			*d = oracleDoubt{}
+		}
+	}
 	for _, e := range o.endpoints {
 		if e.settlingEnd != 0 && now >= e.settlingEnd {
 			e.settlingEnd = 0
@@ -213,6 +233,11 @@ func (o *oracle) next() (time.Duration, bool) {
 			all = append(all, c.awaitedTo)
 		}
 	}
+	for _, d := range o.doubts() {
+		if d.release != 0 {
+			all = append(all, d.release)
+		}
+	}
 	for _, e := range o.endpoints {
 		if e.settlingEnd != 0 {
 			all = append(all, e.settlingEnd)
@@ -230,7 +255,7 @@ func (o *oracle) next() (time.Duration, bool) {
 }
 
 // worth is what a pair's vote is worth: "up", "down", "awaited", "absent" or "".
-func (o *oracle) worth(name string, p *oraclePair) string {
+func (o *oracle) worth(e *oracleEndpoint, name string, p *oraclePair) string {
 	c := o.checkers[name]
 	switch {
 	case p.phase == "waiting" || p.phase == "recreated":
@@ -245,12 +270,125 @@ func (o *oracle) worth(name string, p *oraclePair) string {
 		return ""
 	case p.phase == "warming":
 		return "awaited"
-	default:
-		return "down"
+	}
+	if path := o.paths[[2]string{c.zone, e.zone}]; c.doubted || path != nil && path.doubted {
+		return ""
+	}
+	return "down"
+}
+
+func (o *oracle) doubts() []*oracleDoubt {
+	var all []*oracleDoubt
+	for _, c := range o.checkers {
+		all = append(all, &c.oracleDoubt)
+	}
+	for _, d := range o.paths {
+		all = append(all, d)
+	}
+	return all
+}
+
+// contradicted tells whether the others contradict a vote of down: all of
+// them, or those of the endpoint's zone.
+func (o *oracle) contradicted(e *oracleEndpoint, name string) (byPeers, byZone bool) {
+	ups, downs := 0, 0
+	for other, p := range e.pairs {
+		if other == name {
+			continue
+		}
+		switch o.worth(e, other, p) {
+		case "up":
+			ups++
+			byZone = byZone || e.zone != "" && o.checkers[other].zone == e.zone
+		case "down":
+			downs++
+		}
+	}
+	return ups > downs, byZone && o.checkers[name].zone != e.zone
+}
+
+type oracleRecord struct{ votes, odd int }
+
+func (r *oracleRecord) share() float64 { return float64(r.odd) / float64(max(1, r.votes)) }
+
+// records counts votes and contradicted ones, by checker and by path.
+func (o *oracle) records() (map[string]*oracleRecord, map[[2]string]*oracleRecord) {
+	checkers, paths := map[string]*oracleRecord{}, map[[2]string]*oracleRecord{}
+	for name := range o.checkers {
+		checkers[name] = &oracleRecord{}
+	}
+	for key := range o.paths {
+		paths[key] = &oracleRecord{}
+	}
+	for _, e := range o.endpoints {
+		for name, p := range e.pairs {
+			c := o.checkers[name]
+			if p.phase != "settled" || c.state != "fresh" || !p.status.Up() && !p.status.Down() {
+				continue
+			}
+			byPeers, byZone := false, false
+			if p.status.Down() {
+				byPeers, byZone = o.contradicted(e, name)
+			}
+			count(checkers[name], byPeers)
+			if key := [2]string{c.zone, e.zone}; c.zone != "" && e.zone != "" && c.zone != e.zone {
+				if paths[key] == nil {
+					paths[key], o.paths[key] = &oracleRecord{}, &oracleDoubt{}
+				}
+				count(paths[key], byPeers || byZone)
+			}
+		}
+	}
+	return checkers, paths
+}
+
+func count(r *oracleRecord, odd bool) {
+	r.votes++
+	if odd {
+		r.odd++
+	}
+}
+
+// review begins doubt until nothing follows any more, and foresees its end.
+func (o *oracle) review(now time.Duration) {
+	for {
+		checkers, paths := o.records()
+		more := false
+		begin := func(d *oracleDoubt, r *oracleRecord, least int, share float64) {
+			if !d.doubted && r.odd >= least && r.share() >= share {
+				d.doubted, more = true, true
+			}
+		}
+		for name, r := range checkers {
+			begin(&o.checkers[name].oracleDoubt, r, o.doubt.Disagreements, o.doubt.Share)
+		}
+		for key, r := range paths {
+			begin(o.paths[key], r, o.doubt.PathDisagreements, o.doubt.PathShare)
+		}
+		if more {
+			continue
+		}
+		for name, r := range checkers {
+			o.foresee(now, &o.checkers[name].oracleDoubt, r)
+		}
+		for key, r := range paths {
+			o.foresee(now, o.paths[key], r)
+		}
+		return
+	}
+}
+
+func (o *oracle) foresee(now time.Duration, d *oracleDoubt, r *oracleRecord) {
+	switch {
+	case !d.doubted || r.share() >= o.doubt.Release:
+		d.release = 0
+	case d.release == 0:
+		d.release = now + o.doubt.ReleaseAfter
 	}
 }
 
 func (o *oracle) decide(now time.Duration) map[health.EndpointID]health.Status {
+	o.review(now)
 	changed := map[health.EndpointID]health.Status{}
 	for id, e := range o.endpoints {
 		if to := o.follow(now, e); to != e.status {
@@ -267,7 +405,7 @@ func (o *oracle) follow(now time.Duration, e *oracleEndpoint) health.Status {
 	var counting, awaited, absent []oracleVote
 	names := map[health.Status]int{}
 	for name, p := range e.pairs {
-		v := oracleVote{o.checkers[name].zone, o.worth(name, p)}
+		v := oracleVote{o.checkers[name].zone, o.worth(e, name, p)}
 		switch v.side {
 		case "up", "down":
 			counting = append(counting, v)

@@ -93,7 +93,7 @@ func (w *twins) sameEndpoint(id health.EndpointID, e *oracleEndpoint) {
 	}
 	for name, p := range e.pairs {
 		if p.voted {
-			worth := w.oracle.worth(name, p)
+			worth := w.oracle.worth(e, name, p)
 			want[name+" "+p.status.String()] = worth == "up" || worth == "down"
 		}
 	}
@@ -143,8 +143,9 @@ func (w *twins) actions() map[string]func(*rapid.T) {
 			if w.oracle.endpoints[id] == nil {
 				w.status[id] = last.Status
 			}
-			w.aggregator.Set(aggregate.Endpoint{ID: id, Timing: timing, Rule: rule}, last)
-			w.oracle.set(w.now, id, timing, rule, last)
+			zone := rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "zone")
+			w.aggregator.Set(aggregate.Endpoint{ID: id, Timing: timing, Rule: rule, Zone: health.Locality{Zone: zone}}, last)
+			w.oracle.set(w.now, id, timing, rule, zone, last)
 		},
 		"remove": func(t *rapid.T) {
 			if id := anyEndpoint.Draw(t, "endpoint"); rapid.IntRange(0, 4).Draw(t, "really") == 0 {
@@ -195,12 +196,21 @@ func (w *twins) report(t *rapid.T) {
 	w.same(w.aggregator.Report(w.wall(), checker, votes), w.oracle.report(w.now, checker, votes))
 }
 
-func newTwins(t *rapid.T) *twins {
-	w := &twins{t: t, aggregator: aggregate.New(aggregate.Options{}), oracle: newOracle(), status: map[health.EndpointID]health.Status{}}
+func newTwins(t *rapid.T) *twins { return newTwinsThat(t, testDoubt) }
+
+func newTwinsThat(t *rapid.T, doubt aggregate.Doubt) *twins {
+	w := &twins{t: t, aggregator: aggregate.New(aggregate.Options{Doubt: doubt}), oracle: newOracle(doubt), status: map[health.EndpointID]health.Status{}}
 	w.aggregator.Tick(epoch)
+	zones := []string{"a", "b"}
+	for i := range pool {
+		name, zone := fmt.Sprint("c", i), zones[i%2]
+		w.aggregator.Connected(epoch, health.Checker{ID: name, Locality: health.Locality{Zone: zone}})
+		w.oracle.connected(0, name, zone)
+	}
 	for id := range health.EndpointID(endpoints) {
-		w.aggregator.Set(aggregate.Endpoint{ID: id, Timing: usual}, health.Verdict{})
-		w.oracle.set(0, id, usual, aggregate.Rule{}, health.Verdict{})
+		zone := zones[int(id)/3]
+		w.aggregator.Set(aggregate.Endpoint{ID: id, Timing: usual, Zone: health.Locality{Zone: zone}}, health.Verdict{})
+		w.oracle.set(0, id, usual, aggregate.Rule{}, zone, health.Verdict{})
 		for i := range 3 {
 			name := fmt.Sprint("c", (int(id)+i)%pool)
 			w.aggregator.Assign(epoch, id, name)
@@ -249,7 +259,8 @@ func TestSilenceHolds(t *testing.T) {
 // order, except where the end is a tie, which depends on what it was before.
 func TestOrderOfReports(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		first, second := newTwins(t), newTwins(t)
+		trusting := aggregate.Doubt{Disagreements: 1000}
+		first, second := newTwinsThat(t, trusting), newTwinsThat(t, trusting)
 		play := func(reports [][]health.Vote, at time.Duration, seed uint64) {
 			first.now, second.now = at, at
 			for c, votes := range reports {

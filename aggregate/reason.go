@@ -3,6 +3,7 @@ package aggregate
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,7 +20,7 @@ func (a *Aggregator) observations(e *endpoint) []health.Observation {
 		c := &a.checkers.all[s.checker]
 		list = append(list, health.Observation{
 			Checker: c.name, Status: s.status, HTTPStatusCode: s.code, Time: c.heard,
-			Disbelieved: a.believe(&s).String(),
+			Disbelieved: a.disbelief(e, &s),
 		})
 	}
 	slices.SortFunc(list, func(x, y health.Observation) int { return cmp.Compare(x.Checker, y.Checker) })
@@ -103,7 +104,7 @@ func (a *Aggregator) nobody(e *endpoint) string {
 		return "no checker is assigned"
 	}
 	for _, s := range a.seats.of(e) {
-		if b := a.believe(&s); b == warmingUp || b == undecided {
+		if b := a.believe(e, &s); b == warmingUp || b == undecided {
 			return "no vote is believed"
 		}
 	}
@@ -115,24 +116,54 @@ const named = 5
 
 // leftOut names those whose votes do not count, by cause.
 func (a *Aggregator) leftOut(e *endpoint) string {
-	var names [undecided + 1][]string
-	for _, s := range a.seats.of(e) {
-		b := a.believe(&s)
-		names[b] = append(names[b], a.checkers.all[s.checker].name)
+	type cause struct {
+		belief belief
+		text   string
 	}
-	var text strings.Builder
-	for b := believed + 1; b <= undecided; b++ {
-		list := names[b]
-		if len(list) == 0 {
-			continue
+	names := map[cause][]string{}
+	for _, s := range a.seats.of(e) {
+		if b := a.believe(e, &s); b != believed {
+			c := cause{b, a.disbelief(e, &s)}
+			names[c] = append(names[c], a.checkers.all[s.checker].name)
 		}
-		slices.Sort(list)
+	}
+	causes := slices.SortedFunc(maps.Keys(names), func(x, y cause) int {
+		return cmp.Or(cmp.Compare(x.belief, y.belief), cmp.Compare(x.text, y.text))
+	})
+	var text strings.Builder
+	for _, c := range causes {
+		list := slices.Sorted(slices.Values(names[c]))
 		more := ""
 		if len(list) > named {
 			more = fmt.Sprintf(" and %d more", len(list)-named)
 			list = list[:named]
 		}
-		fmt.Fprintf(&text, "; %s%s not believed: %s", strings.Join(list, ", "), more, b)
+		fmt.Fprintf(&text, "; %s%s not believed: %s", strings.Join(list, ", "), more, c.text)
 	}
 	return text.String()
+}
+
+// disbelief says why a vote does not count; empty where it does.
+func (a *Aggregator) disbelief(e *endpoint, s *seat) string {
+	c := &a.checkers.all[s.checker]
+	switch a.believe(e, s) {
+	case unreported:
+		return "first report awaited"
+	case warmingUp:
+		return "warming up"
+	case gone:
+		return "just fell silent"
+	case mute:
+		return "does not report it"
+	case outdated:
+		return "not heard lately"
+	case undecided:
+		return "neither up nor down"
+	case doubted:
+		return a.aboutChecker(&c.record)
+	case cutOff:
+		return a.aboutPath(path{c.zone, e.zone})
+	default:
+		return ""
+	}
 }

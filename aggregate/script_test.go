@@ -23,9 +23,10 @@ var usual = aggregate.Timing{
 // player plays a script against an aggregator, as an owner would: it ticks
 // whenever a deadline has come. Its language, one line each, # for comments:
 //
-//	options staleness=2500ms settle=5s
+//	options staleness=2500ms settle=5s disagreements=8 share=0.2 release=0.05 release_after=3s
+//	options path_disagreements=20 path_share=0.5
 //	t=0 set e1 interval=1s timeout=500ms jitter=0s threshold=2 report=1s last=HEALTHY
-//	t=0 set e1 rule=at_least/2 unobserved=unknown
+//	t=0 set e1 rule=at_least/2 unobserved=unknown zone=zone1
 //	t=0 assign e1 a b c     (unassign likewise)
 //	t=0 connected a b/zone1 (lost likewise)
 //	t=1s report a e1=UNHEALTHY/503 e2=HEALTHY
@@ -191,7 +192,28 @@ func (p *player) id(name string) health.EndpointID {
 
 func (p *player) options(words []string) error {
 	var o aggregate.Options
-	err := eachDuration(words, map[string]*time.Duration{"staleness": &o.Staleness, "settle": &o.Settle})
+	d := &o.Doubt
+	numbers := map[string]func(float64){
+		"disagreements":      func(n float64) { d.Disagreements = int(n) },
+		"share":              func(n float64) { d.Share = n },
+		"path_disagreements": func(n float64) { d.PathDisagreements = int(n) },
+		"path_share":         func(n float64) { d.PathShare = n },
+		"release":            func(n float64) { d.Release = n },
+	}
+	var durations []string
+	for _, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		if numbers[key] == nil {
+			durations = append(durations, word)
+			continue
+		}
+		n, err := strconv.ParseFloat(value, 32)
+		if err != nil || n > 1e6 {
+			return fmt.Errorf("bad number %s", word)
+		}
+		numbers[key](n)
+	}
+	err := eachDuration(durations, map[string]*time.Duration{"staleness": &o.Staleness, "settle": &o.Settle, "release_after": &d.ReleaseAfter})
 	p.aggregator.Configure(o)
 	return err
 }
@@ -207,6 +229,8 @@ func (p *player) set(name string, words []string) error {
 		case "last":
 			last.Since = epoch.Add(-time.Hour)
 			last.Status, err = status(value)
+		case "zone":
+			e.Zone.Zone = value
 		case "rule":
 			e.Rule, err = ruleOf(value, e.Rule.Unobserved)
 		case "unobserved":
@@ -285,6 +309,13 @@ func (p *player) votes(words []string) ([]health.Vote, error) {
 }
 
 func (p *player) changes(changes []aggregate.Change) {
+	for _, s := range p.aggregator.Suspicions() {
+		word := "believed again"
+		if s.Doubted {
+			word = "doubted"
+		}
+		fmt.Fprintf(&p.out, "  t=%s %s%s is %s: %s\n", p.now, s.Checker, strings.Trim(s.From+" to "+s.To, " to"), word, s.Reason)
+	}
 	slices.SortStableFunc(changes, func(x, y aggregate.Change) int { return cmp.Compare(x.Endpoint, y.Endpoint) })
 	for _, c := range changes {
 		fmt.Fprintf(&p.out, "  t=%s %s %s -> %s: %s\n", p.now, p.names[c.Endpoint], c.From, c.To, c.Reason)

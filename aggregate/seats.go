@@ -14,6 +14,7 @@ type seat struct {
 	code    uint16 // HTTP status code of the vote; 0 where there was none
 	status  health.Status
 	phase   phase
+	adds    uint8 // to the records of its checker and its path
 }
 
 // noVote is the status of a seat whose checker has not voted.
