@@ -100,10 +100,12 @@ type endpoint struct {
 }
 
 const (
-	known    uint8 = 1 << iota // between Set and Remove
-	dirty                      // listed in Aggregator.dirty
-	dark                       // no vote counted when it was last decided
-	settling                   // seen again after dark: the absent are awaited once more
+	known      uint8 = 1 << iota // between Set and Remove
+	dirty                        // listed in Aggregator.dirty
+	dark                         // no vote counted when it was last decided
+	settling                     // seen again after dark: the absent are awaited once more
+	hesitating                   // about to go down against the word of a checker in its own zone
+	hesitated                    // has been so for long enough
 )
 
 const never = math.MinInt64
@@ -225,6 +227,7 @@ func (a *Aggregator) Lost(checker string) {
 	if c, ok := a.checkers.ids[checker]; ok {
 		x := &a.checkers.all[c]
 		x.lost, x.here = true, false
+		a.markAll(c)
 		a.checkers.release(c)
 	}
 }
@@ -328,16 +331,28 @@ func (a *Aggregator) decide(id health.EndpointID, e *endpoint, t *tally) health.
 		e.flags |= dark
 		return status
 	}
-	if e.flags&dark == 0 {
-		return status
-	}
-	e.flags &^= dark
-	if t.absent > 0 {
+	if e.flags&dark != 0 && t.absent > 0 {
 		a.settle(id, e)
 		a.tally(e, t)
 		status, _ = rule.decide(t, e.status)
 	}
-	return status
+	e.flags &^= dark
+	return a.hesitate(id, e, t, status)
+}
+
+// hesitate keeps a majority of down that got no answer, for as long as votes may
+// be out of date, from outvoting a checker in the endpoint's own zone that says
+// up: if their way to that zone is cut, that shows meanwhile.
+func (a *Aggregator) hesitate(id health.EndpointID, e *endpoint, t *tally, to health.Status) health.Status {
+	against := to.Down() && !e.status.Down() && t.inside && !t.answered && a.rules[e.rule].Kind == Majority
+	if !against || e.flags&hesitated != 0 {
+		e.flags &^= hesitating | hesitated
+		return to
+	}
+	if e.flags&(hesitating|settling) == 0 {
+		a.wait(id, e, hesitating, a.options.Staleness)
+	}
+	return e.status
 }
 
 func (a *Aggregator) change(id health.EndpointID, e *endpoint, to health.Status) Change {

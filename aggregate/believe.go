@@ -85,8 +85,13 @@ type tally struct {
 	absent   uint16
 	assigned uint16
 	holds    bool        // the last verdict is to hold when no vote counts, whatever the rule
+	inside   bool        // a checker in the endpoint's own zone says up, and none there says down
+	answered bool        // a down that counts is an answer, so that its checker got through
 	zones    []zoneCount // where the rule asks for them
 }
+
+// leastError is the least HTTP status code that says that something is wrong.
+const leastError = 400
 
 type zoneCount struct {
 	zone uint16
@@ -95,7 +100,7 @@ type zoneCount struct {
 
 func (a *Aggregator) tally(e *endpoint, t *tally) {
 	*t = tally{assigned: e.count, holds: e.since == never || e.flags&settling != 0, zones: t.zones[:0]}
-	zoned := a.rules[e.rule].Kind == ZoneMajority
+	zoned, own := a.rules[e.rule].Kind == ZoneMajority, count{}
 	list := a.seats.of(e)
 	for i := range list {
 		s := &list[i]
@@ -108,6 +113,7 @@ func (a *Aggregator) tally(e *endpoint, t *tally) {
 				one.up = 1
 			case down:
 				one.down = 1
+				t.answered = t.answered || s.code >= leastError
 			}
 		case b.awaited():
 			one.awaited = 1
@@ -118,10 +124,15 @@ func (a *Aggregator) tally(e *endpoint, t *tally) {
 			}
 		}
 		t.add(one)
+		c := &a.checkers.all[s.checker]
+		if e.zone != 0 && c.zone == e.zone && !c.lost {
+			own.add(one)
+		}
 		if zoned {
-			t.inZone(a.checkers.all[s.checker].zone, one)
+			t.inZone(c.zone, one)
 		}
 	}
+	t.inside = own.up > 0 && own.down == 0
 }
 
 func (c *count) add(one count) {

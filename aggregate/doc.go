@@ -23,6 +23,8 @@
 //   - A checker that says down of much that its peers see up is doubted, and so
 //     is a path between two zones: their downs do not count until that has
 //     passed. So one who is cut off takes nothing out. Ups always count.
+//   - A majority elsewhere that gets no answer does not at once outvote a
+//     checker in the endpoint's own zone that says up.
 //   - A checker that is silent for longer than the staleness has no say, in
 //     either direction.
 //   - Who connects, falls silent, or was absent when an endpoint is seen again

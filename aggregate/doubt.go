@@ -84,12 +84,12 @@ func (a *Aggregator) compare(e *endpoint) {
 		if a.believe(e, s) != believed {
 			continue
 		}
-		switch sideOf(s.status) {
-		case up:
-			ups++
-			inside = inside || e.zone != 0 && a.checkers.all[s.checker].zone == e.zone
-		case down:
+		switch c := &a.checkers.all[s.checker]; {
+		case s.status.Down():
 			downs++
+		case !c.lost: // its up may be out of date
+			ups++
+			inside = inside || e.zone != 0 && c.zone == e.zone
 		}
 	}
 	for i := range list {

@@ -27,6 +27,8 @@ type oracleEndpoint struct {
 	status      health.Status
 	dark        bool
 	settlingEnd time.Duration // 0: not settling
+	hesitateEnd time.Duration // 0: does not hesitate
+	hesitated   bool
 	pairs       map[string]*oraclePair
 }
 
@@ -35,6 +37,7 @@ type oraclePair struct {
 	end    time.Duration
 	voted  bool
 	status health.Status
+	code   uint16
 }
 
 type oracleChecker struct {
@@ -164,7 +167,7 @@ func (o *oracle) report(now time.Duration, checker string, votes []health.Vote) 
 			continue
 		}
 		p := e.pairs[checker]
-		p.voted, p.status = true, v.Status
+		p.voted, p.status, p.code = true, v.Status, v.HTTPStatusCode
 		switch {
 		case p.phase == "recreated":
 		case v.Status.Up():
@@ -199,6 +202,9 @@ func (o *oracle) age(now time.Duration) {
 	for _, e := range o.endpoints {
 		if e.settlingEnd != 0 && now >= e.settlingEnd {
 			e.settlingEnd = 0
+		}
+		if e.hesitateEnd != 0 && now >= e.hesitateEnd {
+			e.hesitateEnd, e.hesitated = 0, true
 		}
 		for _, p := range e.pairs {
 			o.agePair(now, e, p)
@@ -241,6 +247,9 @@ func (o *oracle) next() (time.Duration, bool) {
 	for _, e := range o.endpoints {
 		if e.settlingEnd != 0 {
 			all = append(all, e.settlingEnd)
+		}
+		if e.hesitateEnd != 0 {
+			all = append(all, e.hesitateEnd)
 		}
 		for _, p := range e.pairs {
 			if p.phase != "settled" && p.phase != "overdue" {
@@ -296,11 +305,11 @@ func (o *oracle) contradicted(e *oracleEndpoint, name string) (byPeers, byZone b
 		if other == name {
 			continue
 		}
-		switch o.worth(e, other, p) {
-		case "up":
+		switch worth := o.worth(e, other, p); {
+		case worth == "up" && !o.checkers[other].lost:
 			ups++
 			byZone = byZone || e.zone != "" && o.checkers[other].zone == e.zone
-		case "down":
+		case worth == "down":
 			downs++
 		}
 	}
@@ -402,6 +411,31 @@ func (o *oracle) decide(now time.Duration) map[health.EndpointID]health.Status {
 type oracleVote struct{ zone, side string }
 
 func (o *oracle) follow(now time.Duration, e *oracleEndpoint) health.Status {
+	to, unobserved := o.judge(now, e)
+	if unobserved {
+		return to
+	}
+	ownUp, ownDown, answered := false, false, false
+	for name, p := range e.pairs {
+		answered = answered || o.worth(e, name, p) == "down" && p.code >= 400
+		if c := o.checkers[name]; e.zone != "" && c.zone == e.zone && !c.lost {
+			ownUp = ownUp || o.worth(e, name, p) == "up"
+			ownDown = ownDown || o.worth(e, name, p) == "down"
+		}
+	}
+	against := e.rule.Kind == aggregate.Majority && to.Down() && !e.status.Down() && ownUp && !ownDown && !answered
+	if !against || e.hesitated {
+		e.hesitateEnd, e.hesitated = 0, false
+		return to
+	}
+	if e.hesitateEnd == 0 && e.settlingEnd == 0 {
+		e.hesitateEnd = now + o.staleness
+	}
+	return e.status
+}
+
+// judge is follow without hesitation.
+func (o *oracle) judge(now time.Duration, e *oracleEndpoint) (to health.Status, unobserved bool) {
 	var counting, awaited, absent []oracleVote
 	names := map[health.Status]int{}
 	for name, p := range e.pairs {
@@ -420,15 +454,15 @@ func (o *oracle) follow(now time.Duration, e *oracleEndpoint) health.Status {
 		e.dark = true
 		switch {
 		case e.rule.Unobserved == aggregate.Hold, len(awaited) > 0, e.settlingEnd != 0, !e.judged:
-			return e.status
+			return e.status, true
 		case e.rule.Unobserved == aggregate.TurnUnhealthy:
-			return health.Unhealthy
+			return health.Unhealthy, true
 		default:
-			return health.Unknown
+			return health.Unknown, true
 		}
 	}
 	if e.dark && len(absent) > 0 {
-		e.settlingEnd = now + o.settle
+		e.settlingEnd, e.hesitateEnd = now+o.settle, 0
 	}
 	e.dark = false
 	if e.settlingEnd != 0 {
@@ -443,16 +477,16 @@ func (o *oracle) follow(now time.Duration, e *oracleEndpoint) health.Status {
 		was = "down"
 	}
 	if side == "neither" || side == was && len(awaited) > 0 || side != was && !certain(e.rule, counting, awaited, side) {
-		return e.status
+		return e.status, false
 	}
 	first, second := health.Degraded, health.Healthy // the worse first
 	if side == "down" {
 		first, second = health.Unhealthy, health.Timeout
 	}
 	if names[first] >= names[second] {
-		return first
+		return first, false
 	}
-	return second
+	return second, false
 }
 
 // certain tells whether the votes come to a side whatever the awaited say.

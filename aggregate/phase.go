@@ -72,7 +72,10 @@ func (a *Aggregator) vote(c uint32, v health.Vote) {
 		return
 	}
 	s := &a.seats.of(e)[i]
-	s.code = v.HTTPStatusCode
+	if s.code != v.HTTPStatusCode {
+		s.code = v.HTTPStatusCode
+		a.mark(v.Endpoint, e)
+	}
 	if s.status == v.Status && s.phase >= recreated {
 		return
 	}
@@ -99,7 +102,7 @@ func (a *Aggregator) fire() {
 			case p.endpoint == noEndpoint:
 				a.checkSilence(p.checker, at)
 			case p.checker == noChecker:
-				a.endSettling(p.endpoint, at)
+				a.endWait(p.endpoint, at)
 			default:
 				a.endPhase(p, at)
 			}
@@ -138,17 +141,28 @@ func (a *Aggregator) endPhase(p pair, at tick) {
 // settle awaits those who are absent: after a time in which nobody was heard,
 // the first to come back must not decide alone.
 func (a *Aggregator) settle(id health.EndpointID, e *endpoint) {
-	at := a.clock.in(a.clock.elapsed, a.options.Settle)
-	e.flags |= settling
+	a.wait(id, e, settling, a.options.Settle)
+}
+
+// wait has an endpoint settle or hesitate, one instead of the other.
+func (a *Aggregator) wait(id health.EndpointID, e *endpoint, what uint8, d time.Duration) {
+	at := a.clock.in(a.clock.elapsed, d)
+	e.flags = e.flags&^(settling|hesitating) | what
 	e.until = uint32(at)
 	a.deadlines.add(at, pair{id, noChecker})
 }
 
-func (a *Aggregator) endSettling(id health.EndpointID, at tick) {
-	if e := a.known(id); e != nil && e.flags&settling != 0 && e.until == uint32(at) {
-		e.flags &^= settling
-		a.mark(id, e)
+// endWait ends what wait began, if this is the deadline that it waits for.
+func (a *Aggregator) endWait(id health.EndpointID, at tick) {
+	e := a.known(id)
+	if e == nil || e.flags&(settling|hesitating) == 0 || e.until != uint32(at) {
+		return
 	}
+	if e.flags&hesitating != 0 {
+		e.flags |= hesitated
+	}
+	e.flags &^= settling | hesitating
+	a.mark(id, e)
 }
 
 // endRecreated goes on with a vote that by now is about the new host.

@@ -190,18 +190,18 @@ func (w *twins) report(t *rapid.T) {
 	var votes []health.Vote
 	for id := range health.EndpointID(endpoints) {
 		if rapid.Bool().Draw(t, "votes") {
-			votes = append(votes, health.Vote{Endpoint: id, Status: anyStatus.Draw(t, "status")})
+			code := rapid.SampledFrom([]uint16{0, 0, 200, 503}).Draw(t, "code")
+			votes = append(votes, health.Vote{Endpoint: id, Status: anyStatus.Draw(t, "status"), HTTPStatusCode: code})
 		}
 	}
 	w.same(w.aggregator.Report(w.wall(), checker, votes), w.oracle.report(w.now, checker, votes))
 }
 
-func newTwins(t *rapid.T) *twins { return newTwinsThat(t, testDoubt) }
+func newTwins(t *rapid.T) *twins { return newTwinsThat(t, testDoubt, "a", "b") }
 
-func newTwinsThat(t *rapid.T, doubt aggregate.Doubt) *twins {
+func newTwinsThat(t *rapid.T, doubt aggregate.Doubt, zones ...string) *twins {
 	w := &twins{t: t, aggregator: aggregate.New(aggregate.Options{Doubt: doubt}), oracle: newOracle(doubt), status: map[health.EndpointID]health.Status{}}
 	w.aggregator.Tick(epoch)
-	zones := []string{"a", "b"}
 	for i := range pool {
 		name, zone := fmt.Sprint("c", i), zones[i%2]
 		w.aggregator.Connected(epoch, health.Checker{ID: name, Locality: health.Locality{Zone: zone}})
@@ -260,7 +260,7 @@ func TestSilenceHolds(t *testing.T) {
 func TestOrderOfReports(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		trusting := aggregate.Doubt{Disagreements: 1000}
-		first, second := newTwinsThat(t, trusting), newTwinsThat(t, trusting)
+		first, second := newTwinsThat(t, trusting, "", ""), newTwinsThat(t, trusting, "", "")
 		play := func(reports [][]health.Vote, at time.Duration, seed uint64) {
 			first.now, second.now = at, at
 			for c, votes := range reports {

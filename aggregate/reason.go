@@ -34,14 +34,16 @@ func (a *Aggregator) explain(e *endpoint) string {
 	rule := &a.rules[e.rule]
 	_, how := rule.decide(&t, e.status)
 	why := ""
-	switch how {
-	case decided:
+	switch {
+	case e.flags&hesitating != 0:
+		why = t.sides(rule) + ", but a checker in its own zone says up; whether the way there is cut shows soon"
+	case how == decided:
 		return t.sides(rule) + a.leftOut(e)
-	case lapsed:
+	case how == lapsed:
 		return fmt.Sprintf("%s: by configuration %s then", a.nobody(e), e.status) + a.leftOut(e)
-	case tied:
+	case how == tied:
 		why = t.tie(rule)
-	case outwaited:
+	case how == outwaited:
 		why = fmt.Sprintf("%s, %d awaited", t.sides(rule), t.awaited)
 	default:
 		why = a.nobody(e)

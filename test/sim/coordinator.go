@@ -41,7 +41,7 @@ func (c *coordinator) endpoints(list []assign.Endpoint, last []health.Verdict) {
 	c.verdicts = make([]health.Verdict, len(list))
 	copy(c.verdicts, last)
 	for i, e := range list {
-		c.aggregator.Set(aggregate.Endpoint{ID: e.ID, Timing: timing}, c.verdicts[i])
+		c.aggregator.Set(aggregate.Endpoint{ID: e.ID, Timing: timing, Zone: e.Locality}, c.verdicts[i])
 	}
 }
 

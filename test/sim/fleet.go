@@ -54,6 +54,7 @@ func newFleet(seed uint64) *fleet {
 	for i := range observers {
 		f.observers = append(f.observers, newObserver(i, world, f.random))
 		change.Join = append(change.Join, checkerOf(i))
+		f.coordinator.aggregator.Connected(at(0), checkerOf(i))
 	}
 	f.coordinator.apply(0, change)
 	f.coordinator.moved = 0

@@ -76,16 +76,72 @@ func TestNothingWrong(t *testing.T) {
 	})
 }
 
-// TestCutOff: one in twenty checkers reaches nothing. Where two of them meet at
-// an endpoint the majority is wrong; doubting the observer comes later.
+// cutOff keeps some of the checkers from reaching anything.
+func (f *fleet) cutOff(count int) {
+	for _, i := range f.random.Perm(observers)[:count] {
+		f.world.Cut(i, truth.Span{From: 200, To: 500})
+	}
+}
+
+// TestCutOff: one in twenty checkers reaches nothing.
 func TestCutOff(t *testing.T) {
-	eachSeed(t, func(f *fleet) {
-		for _, i := range f.random.Perm(observers)[:observers/20] {
-			f.world.Cut(i, truth.Span{From: 200, To: 500})
-		}
-	}, func(t *testing.T, r result) {
+	eachSeed(t, func(f *fleet) { f.cutOff(observers / 20) }, func(t *testing.T, r result) {
+		noFalseDown(t, r)
+	})
+}
+
+// TestManyCutOff: so does one in five. Where all three checkers of an endpoint
+// are among them nobody is left who could contradict.
+func TestManyCutOff(t *testing.T) {
+	eachSeed(t, func(f *fleet) { f.cutOff(observers / 5) }, func(t *testing.T, r result) {
 		if r.rate > 1e-2 {
 			t.Errorf("false-down rate %.1e", r.rate)
+		}
+	})
+}
+
+// TestPartition: a zone and all others do not reach each other. Its own
+// checkers see what is in it, and are heard.
+func TestPartition(t *testing.T) {
+	eachSeed(t, func(f *fleet) {
+		for i := range endpoints {
+			for o := range observers {
+				if (zoneOf(i) == 2) != (zoneOf(o) == 2) {
+					f.world.CutPath(o, i, truth.Span{From: 200, To: 500})
+				}
+			}
+		}
+	}, func(t *testing.T, r result) {
+		noFalseDown(t, r)
+		noFlap(t, r)
+	})
+}
+
+// TestZoneDeadBeforeItsCheckers: a zone's endpoints are truly down, as its own
+// checkers see, too.
+func TestZoneDeadBeforeItsCheckers(t *testing.T) {
+	eachSeed(t, func(f *fleet) {
+		for i := range endpoints {
+			if zoneOf(i) == 2 {
+				f.world.Fail(i, truth.Span{From: 200, To: 400})
+			}
+		}
+	}, func(t *testing.T, r result) {
+		noFalseDown(t, r)
+		seen(t, r, 4, 7)
+	})
+}
+
+// TestStuckUp: one in twenty checkers takes every probe for a success.
+func TestStuckUp(t *testing.T) {
+	eachSeed(t, func(f *fleet) {
+		for _, i := range f.random.Perm(observers)[:observers/20] {
+			f.world.Stick(i)
+		}
+		someOutages(f, truth.Span{From: 200, To: 400})
+	}, func(t *testing.T, r result) {
+		if r.missed*50 > r.outages {
+			t.Errorf("%d of %d outages missed", r.missed, r.outages)
 		}
 	})
 }
@@ -119,9 +175,12 @@ func TestRestartOfAllAtOnce(t *testing.T) {
 	})
 }
 
-// cutPaths keeps some of an endpoint's checkers from reaching it.
+// cutPaths keeps some of an endpoint's checkers, chosen at random,
+// from reaching it.
 func (f *fleet) cutPaths(endpoint, count int) {
-	for _, id := range f.coordinator.planner.Checkers(f.list[endpoint].ID)[:count] {
+	checkers := f.coordinator.planner.Checkers(f.list[endpoint].ID)
+	f.random.Shuffle(len(checkers), func(i, j int) { checkers[i], checkers[j] = checkers[j], checkers[i] })
+	for _, id := range checkers[:count] {
 		for _, o := range f.observers {
 			if checkerName(o.number) == id {
 				f.world.CutPath(o.number, endpoint, truth.Span{From: 100, To: end})

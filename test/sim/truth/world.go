@@ -17,13 +17,14 @@ type World struct {
 	outages map[int]Span    // by endpoint: truly down
 	cuts    map[int]Span    // by observer: reaches nothing
 	paths   map[[2]int]Span // by observer and endpoint: does not reach that
+	stuck   map[int]bool    // observers that take every probe for a success
 }
 
 // New makes a world in which everything is well.
 func New(seed uint64) *World {
 	return &World{
 		random:  rand.New(rand.NewPCG(seed, 1)),
-		outages: map[int]Span{}, cuts: map[int]Span{}, paths: map[[2]int]Span{},
+		outages: map[int]Span{}, cuts: map[int]Span{}, paths: map[[2]int]Span{}, stuck: map[int]bool{},
 	}
 }
 
@@ -36,8 +37,14 @@ func (w *World) Cut(observer int, s Span) { w.cuts[observer] = s }
 // CutPath keeps an observer from reaching one endpoint.
 func (w *World) CutPath(observer, endpoint int, s Span) { w.paths[[2]int{observer, endpoint}] = s }
 
-// Probe tells whether a probe succeeds.
+// Stick has an observer take every probe for a success.
+func (w *World) Stick(observer int) { w.stuck[observer] = true }
+
+// Probe tells whether a probe succeeds, as far as the observer can tell.
 func (w *World) Probe(step, observer, endpoint int) bool {
+	if w.stuck[observer] {
+		return true
+	}
 	if w.outages[endpoint].holds(step) || w.cuts[observer].holds(step) || w.paths[[2]int{observer, endpoint}].holds(step) {
 		return false
 	}
