@@ -30,17 +30,24 @@ var plugins = []plugin{
 	{"protoc-gen-go", "module=hdsd/gen", "gen"},
 	{"protoc-gen-go-grpc", "module=hdsd/gen", "gen"},
 	{"protoc-gen-grpc-gateway", "module=hdsd/gen", "gen"},
+	{"protoc-gen-openapi", "base=../proto/hdsd/v1/openapi.yaml,dir=hdsd/v1", "gen"},
 }
 
 func main() {
-	if err := run(os.Args[1]); err != nil {
+	root := os.Args[1]
+	out := root
+	if len(os.Args) > 2 {
+		out = os.Args[2]
+	}
+	if err := run(root, out); err != nil {
 		fmt.Fprintln(os.Stderr, "protogen:", err)
 		os.Exit(1)
 	}
 }
 
-// run generates everything below root, the top of the repository.
-func run(root string) error {
+// run generates everything from what is below root, the top of the repository,
+// to what is below out.
+func run(root, out string) error {
 	protos := filepath.Join(root, "proto")
 	files, err := filepath.Glob(filepath.Join(protos, "hdsd", "*", "*.proto"))
 	if err != nil {
@@ -64,7 +71,7 @@ func run(root string) error {
 		return err
 	}
 	for _, p := range plugins {
-		if err := generate(root, p, request); err != nil {
+		if err := generate(out, p, request); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
@@ -111,7 +118,7 @@ func appendWithImports(to []*descriptorpb.FileDescriptorProto, file protoreflect
 }
 
 // generate runs one plugin and writes the files it answers.
-func generate(root string, p plugin, request *pluginpb.CodeGeneratorRequest) error {
+func generate(out string, p plugin, request *pluginpb.CodeGeneratorRequest) error {
 	request.Parameter = proto.String(p.options)
 	in, err := proto.Marshal(request)
 	if err != nil {
@@ -119,19 +126,19 @@ func generate(root string, p plugin, request *pluginpb.CodeGeneratorRequest) err
 	}
 	command := exec.Command("go", "tool", p.name)
 	command.Stdin, command.Stderr = bytes.NewReader(in), os.Stderr
-	out, err := command.Output()
+	answer, err := command.Output()
 	if err != nil {
 		return err
 	}
 	var response pluginpb.CodeGeneratorResponse
-	if err := proto.Unmarshal(out, &response); err != nil {
+	if err := proto.Unmarshal(answer, &response); err != nil {
 		return err
 	}
 	if response.Error != nil {
 		return fmt.Errorf("%s", strings.TrimSpace(response.GetError()))
 	}
 	for _, file := range response.File {
-		path := filepath.Join(root, p.folder, file.GetName())
+		path := filepath.Join(out, p.folder, file.GetName())
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
