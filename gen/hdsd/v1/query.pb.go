@@ -27,6 +27,59 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Mode is what becomes of the verdicts.
+type Cluster_Mode int32
+
+const (
+	// They reach the subscribers.
+	Cluster_PUBLISH Cluster_Mode = 0
+	// They do not, by the configuration.
+	Cluster_SHADOW Cluster_Mode = 1
+	// They do not, as hdsd is frozen.
+	Cluster_FROZEN Cluster_Mode = 2
+)
+
+// Enum value maps for Cluster_Mode.
+var (
+	Cluster_Mode_name = map[int32]string{
+		0: "PUBLISH",
+		1: "SHADOW",
+		2: "FROZEN",
+	}
+	Cluster_Mode_value = map[string]int32{
+		"PUBLISH": 0,
+		"SHADOW":  1,
+		"FROZEN":  2,
+	}
+)
+
+func (x Cluster_Mode) Enum() *Cluster_Mode {
+	p := new(Cluster_Mode)
+	*p = x
+	return p
+}
+
+func (x Cluster_Mode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Cluster_Mode) Descriptor() protoreflect.EnumDescriptor {
+	return file_hdsd_v1_query_proto_enumTypes[0].Descriptor()
+}
+
+func (Cluster_Mode) Type() protoreflect.EnumType {
+	return &file_hdsd_v1_query_proto_enumTypes[0]
+}
+
+func (x Cluster_Mode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Cluster_Mode.Descriptor instead.
+func (Cluster_Mode) EnumDescriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{8, 0}
+}
+
 // Observation is the latest vote of one checker.
 type Observation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -125,9 +178,14 @@ type Endpoint struct {
 	// What decided it, in words.
 	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The latest votes of the checkers assigned now.
-	Observations  []*Observation `protobuf:"bytes,7,rep,name=observations,proto3" json:"observations,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Observations []*Observation `protobuf:"bytes,7,rep,name=observations,proto3" json:"observations,omitempty"`
+	// What subscribers are told by EDS; absent where it is the verdict, and where
+	// they are told nothing of the endpoint.
+	Published *v3.HealthStatus `protobuf:"varint,8,opt,name=published,proto3,enum=envoy.config.core.v3.HealthStatus,oneof" json:"published,omitempty"`
+	// Why that differs from the verdict.
+	PublishedReason *string `protobuf:"bytes,9,opt,name=published_reason,json=publishedReason,proto3,oneof" json:"published_reason,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Endpoint) Reset() {
@@ -207,6 +265,20 @@ func (x *Endpoint) GetObservations() []*Observation {
 		return x.Observations
 	}
 	return nil
+}
+
+func (x *Endpoint) GetPublished() v3.HealthStatus {
+	if x != nil && x.Published != nil {
+		return *x.Published
+	}
+	return v3.HealthStatus(0)
+}
+
+func (x *Endpoint) GetPublishedReason() string {
+	if x != nil && x.PublishedReason != nil {
+		return *x.PublishedReason
+	}
+	return ""
 }
 
 // ListEndpointsRequest narrows the list; empty fields do not.
@@ -693,7 +765,9 @@ type Cluster struct {
 	// How many are unknown.
 	Unknown uint32 `protobuf:"varint,7,opt,name=unknown,proto3" json:"unknown,omitempty"`
 	// What is not being checked, and why.
-	Quarantined   []*Quarantine `protobuf:"bytes,8,rep,name=quarantined,proto3" json:"quarantined,omitempty"`
+	Quarantined []*Quarantine `protobuf:"bytes,8,rep,name=quarantined,proto3" json:"quarantined,omitempty"`
+	// Whether verdicts reach the subscribers.
+	Mode          Cluster_Mode `protobuf:"varint,9,opt,name=mode,proto3,enum=hdsd.v1.Cluster_Mode" json:"mode,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -782,6 +856,13 @@ func (x *Cluster) GetQuarantined() []*Quarantine {
 		return x.Quarantined
 	}
 	return nil
+}
+
+func (x *Cluster) GetMode() Cluster_Mode {
+	if x != nil {
+		return x.Mode
+	}
+	return Cluster_PUBLISH
 }
 
 // ListClustersRequest asks for clusters.
@@ -905,14 +986,15 @@ type Checker struct {
 	Version string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
 	// Whether its stream is open.
 	Connected bool `protobuf:"varint,4,opt,name=connected,proto3" json:"connected,omitempty"`
-	// Kinds of health check it is able to do.
+	// Kinds of health check that its binary is able to do, as it announces them.
+	// hdsd has it do any of them but THRIFT.
 	Abilities []string `protobuf:"bytes,5,rep,name=abilities,proto3" json:"abilities,omitempty"`
 	// How many endpoints it is to check.
 	AssignedEndpoints uint32 `protobuf:"varint,6,opt,name=assigned_endpoints,json=assignedEndpoints,proto3" json:"assigned_endpoints,omitempty"`
 	// SYNCED when it reports what it was assigned; SENT before that; NOT_SENT
 	// when nothing was sent yet.
 	Specifier string `protobuf:"bytes,7,opt,name=specifier,proto3" json:"specifier,omitempty"`
-	// When it last reported; absent where it never did.
+	// When it last reported; absent where it never did since hdsd started.
 	LastReport *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=last_report,json=lastReport,proto3" json:"last_report,omitempty"`
 	// Whether its votes are believed.
 	Trusted bool `protobuf:"varint,9,opt,name=trusted,proto3" json:"trusted,omitempty"`
@@ -1879,7 +1961,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x10http_status_code\x18\x03 \x01(\rH\x00R\x0ehttpStatusCode\x88\x01\x01\x12.\n" +
 	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12 \n" +
 	"\vdisbelieved\x18\x05 \x01(\tR\vdisbelievedB\x13\n" +
-	"\x11_http_status_code\"\xba\x02\n" +
+	"\x11_http_status_code\"\xd4\x03\n" +
 	"\bEndpoint\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12:\n" +
@@ -1887,7 +1969,12 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x06health\x18\x04 \x01(\x0e2\".envoy.config.core.v3.HealthStatusR\x06health\x120\n" +
 	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x16\n" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\x128\n" +
-	"\fobservations\x18\a \x03(\v2\x14.hdsd.v1.ObservationR\fobservations\"\x83\x02\n" +
+	"\fobservations\x18\a \x03(\v2\x14.hdsd.v1.ObservationR\fobservations\x12E\n" +
+	"\tpublished\x18\b \x01(\x0e2\".envoy.config.core.v3.HealthStatusH\x00R\tpublished\x88\x01\x01\x12.\n" +
+	"\x10published_reason\x18\t \x01(\tH\x01R\x0fpublishedReason\x88\x01\x01B\f\n" +
+	"\n" +
+	"_publishedB\x13\n" +
+	"\x11_published_reason\"\x83\x02\n" +
 	"\x14ListEndpointsRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12?\n" +
@@ -1926,7 +2013,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\n" +
 	"Quarantine\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xf6\x01\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xce\x02\n" +
 	"\aCluster\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x18\n" +
@@ -1935,7 +2022,14 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\ahealthy\x18\x05 \x01(\rR\ahealthy\x12\x1c\n" +
 	"\tunhealthy\x18\x06 \x01(\rR\tunhealthy\x12\x18\n" +
 	"\aunknown\x18\a \x01(\rR\aunknown\x125\n" +
-	"\vquarantined\x18\b \x03(\v2\x13.hdsd.v1.QuarantineR\vquarantined\"Q\n" +
+	"\vquarantined\x18\b \x03(\v2\x13.hdsd.v1.QuarantineR\vquarantined\x12)\n" +
+	"\x04mode\x18\t \x01(\x0e2\x15.hdsd.v1.Cluster.ModeR\x04mode\"+\n" +
+	"\x04Mode\x12\v\n" +
+	"\aPUBLISH\x10\x00\x12\n" +
+	"\n" +
+	"\x06SHADOW\x10\x01\x12\n" +
+	"\n" +
+	"\x06FROZEN\x10\x02\"Q\n" +
 	"\x13ListClustersRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
@@ -2021,15 +2115,15 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"transition\x18\x04 \x01(\v2\x13.hdsd.v1.TransitionH\x00R\n" +
 	"transitionB\a\n" +
 	"\x05event\"\b\n" +
-	"\x06Synced2\xaf\x05\n" +
+	"\x06Synced2\xc2\x05\n" +
 	"\x05Query\x12e\n" +
 	"\rListEndpoints\x12\x1d.hdsd.v1.ListEndpointsRequest\x1a\x1e.hdsd.v1.ListEndpointsResponse\"\x15\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/endpoints\x12m\n" +
 	"\x0fListTransitions\x12\x1f.hdsd.v1.ListTransitionsRequest\x1a .hdsd.v1.ListTransitionsResponse\"\x17\x82\xd3\xe4\x93\x02\x11\x12\x0f/v1/transitions\x12q\n" +
 	"\x10ListAvailability\x12 .hdsd.v1.ListAvailabilityRequest\x1a!.hdsd.v1.ListAvailabilityResponse\"\x18\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/availability\x12a\n" +
 	"\fListClusters\x12\x1c.hdsd.v1.ListClustersRequest\x1a\x1d.hdsd.v1.ListClustersResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/clusters\x12a\n" +
 	"\fListCheckers\x12\x1c.hdsd.v1.ListCheckersRequest\x1a\x1d.hdsd.v1.ListCheckersResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/checkers\x12]\n" +
-	"\vListClients\x12\x1b.hdsd.v1.ListClientsRequest\x1a\x1c.hdsd.v1.ListClientsResponse\"\x13\x82\xd3\xe4\x93\x02\r\x12\v/v1/clients\x128\n" +
-	"\x05Watch\x12\x15.hdsd.v1.WatchRequest\x1a\x16.hdsd.v1.WatchResponse0\x01B\x19Z\x17hdsd/gen/hdsd/v1;hdsdv1b\x06proto3"
+	"\vListClients\x12\x1b.hdsd.v1.ListClientsRequest\x1a\x1c.hdsd.v1.ListClientsResponse\"\x13\x82\xd3\xe4\x93\x02\r\x12\v/v1/clients\x12K\n" +
+	"\x05Watch\x12\x15.hdsd.v1.WatchRequest\x1a\x16.hdsd.v1.WatchResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/watch0\x01B\x19Z\x17hdsd/gen/hdsd/v1;hdsdv1b\x06proto3"
 
 var (
 	file_hdsd_v1_query_proto_rawDescOnce sync.Once
@@ -2043,86 +2137,90 @@ func file_hdsd_v1_query_proto_rawDescGZIP() []byte {
 	return file_hdsd_v1_query_proto_rawDescData
 }
 
+var file_hdsd_v1_query_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_hdsd_v1_query_proto_goTypes = []any{
-	(*Observation)(nil),              // 0: hdsd.v1.Observation
-	(*Endpoint)(nil),                 // 1: hdsd.v1.Endpoint
-	(*ListEndpointsRequest)(nil),     // 2: hdsd.v1.ListEndpointsRequest
-	(*ListEndpointsResponse)(nil),    // 3: hdsd.v1.ListEndpointsResponse
-	(*Transition)(nil),               // 4: hdsd.v1.Transition
-	(*ListTransitionsRequest)(nil),   // 5: hdsd.v1.ListTransitionsRequest
-	(*ListTransitionsResponse)(nil),  // 6: hdsd.v1.ListTransitionsResponse
-	(*Quarantine)(nil),               // 7: hdsd.v1.Quarantine
-	(*Cluster)(nil),                  // 8: hdsd.v1.Cluster
-	(*ListClustersRequest)(nil),      // 9: hdsd.v1.ListClustersRequest
-	(*ListClustersResponse)(nil),     // 10: hdsd.v1.ListClustersResponse
-	(*Checker)(nil),                  // 11: hdsd.v1.Checker
-	(*ListCheckersRequest)(nil),      // 12: hdsd.v1.ListCheckersRequest
-	(*ListCheckersResponse)(nil),     // 13: hdsd.v1.ListCheckersResponse
-	(*Availability)(nil),             // 14: hdsd.v1.Availability
-	(*ListAvailabilityRequest)(nil),  // 15: hdsd.v1.ListAvailabilityRequest
-	(*ListAvailabilityResponse)(nil), // 16: hdsd.v1.ListAvailabilityResponse
-	(*Client)(nil),                   // 17: hdsd.v1.Client
-	(*ListClientsRequest)(nil),       // 18: hdsd.v1.ListClientsRequest
-	(*ListClientsResponse)(nil),      // 19: hdsd.v1.ListClientsResponse
-	(*WatchRequest)(nil),             // 20: hdsd.v1.WatchRequest
-	(*WatchResponse)(nil),            // 21: hdsd.v1.WatchResponse
-	(*Synced)(nil),                   // 22: hdsd.v1.Synced
-	(v3.HealthStatus)(0),             // 23: envoy.config.core.v3.HealthStatus
-	(*timestamppb.Timestamp)(nil),    // 24: google.protobuf.Timestamp
-	(*v3.Locality)(nil),              // 25: envoy.config.core.v3.Locality
+	(Cluster_Mode)(0),                // 0: hdsd.v1.Cluster.Mode
+	(*Observation)(nil),              // 1: hdsd.v1.Observation
+	(*Endpoint)(nil),                 // 2: hdsd.v1.Endpoint
+	(*ListEndpointsRequest)(nil),     // 3: hdsd.v1.ListEndpointsRequest
+	(*ListEndpointsResponse)(nil),    // 4: hdsd.v1.ListEndpointsResponse
+	(*Transition)(nil),               // 5: hdsd.v1.Transition
+	(*ListTransitionsRequest)(nil),   // 6: hdsd.v1.ListTransitionsRequest
+	(*ListTransitionsResponse)(nil),  // 7: hdsd.v1.ListTransitionsResponse
+	(*Quarantine)(nil),               // 8: hdsd.v1.Quarantine
+	(*Cluster)(nil),                  // 9: hdsd.v1.Cluster
+	(*ListClustersRequest)(nil),      // 10: hdsd.v1.ListClustersRequest
+	(*ListClustersResponse)(nil),     // 11: hdsd.v1.ListClustersResponse
+	(*Checker)(nil),                  // 12: hdsd.v1.Checker
+	(*ListCheckersRequest)(nil),      // 13: hdsd.v1.ListCheckersRequest
+	(*ListCheckersResponse)(nil),     // 14: hdsd.v1.ListCheckersResponse
+	(*Availability)(nil),             // 15: hdsd.v1.Availability
+	(*ListAvailabilityRequest)(nil),  // 16: hdsd.v1.ListAvailabilityRequest
+	(*ListAvailabilityResponse)(nil), // 17: hdsd.v1.ListAvailabilityResponse
+	(*Client)(nil),                   // 18: hdsd.v1.Client
+	(*ListClientsRequest)(nil),       // 19: hdsd.v1.ListClientsRequest
+	(*ListClientsResponse)(nil),      // 20: hdsd.v1.ListClientsResponse
+	(*WatchRequest)(nil),             // 21: hdsd.v1.WatchRequest
+	(*WatchResponse)(nil),            // 22: hdsd.v1.WatchResponse
+	(*Synced)(nil),                   // 23: hdsd.v1.Synced
+	(v3.HealthStatus)(0),             // 24: envoy.config.core.v3.HealthStatus
+	(*timestamppb.Timestamp)(nil),    // 25: google.protobuf.Timestamp
+	(*v3.Locality)(nil),              // 26: envoy.config.core.v3.Locality
 }
 var file_hdsd_v1_query_proto_depIdxs = []int32{
-	23, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
-	24, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
-	25, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
-	23, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
-	24, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
-	0,  // 5: hdsd.v1.Endpoint.observations:type_name -> hdsd.v1.Observation
-	23, // 6: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
-	24, // 7: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
-	1,  // 8: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
-	24, // 9: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	25, // 10: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
-	23, // 11: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
-	23, // 12: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
-	0,  // 13: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
-	24, // 14: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	24, // 15: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
-	4,  // 16: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
-	7,  // 17: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
-	8,  // 18: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
-	25, // 19: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
-	24, // 20: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
-	11, // 21: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
-	25, // 22: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
-	24, // 23: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
-	24, // 24: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
-	14, // 25: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
-	24, // 26: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
-	17, // 27: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
-	1,  // 28: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
-	22, // 29: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
-	4,  // 30: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
-	2,  // 31: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
-	5,  // 32: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
-	15, // 33: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
-	9,  // 34: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
-	12, // 35: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
-	18, // 36: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
-	20, // 37: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
-	3,  // 38: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
-	6,  // 39: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
-	16, // 40: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
-	10, // 41: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
-	13, // 42: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
-	19, // 43: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
-	21, // 44: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
-	38, // [38:45] is the sub-list for method output_type
-	31, // [31:38] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	24, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
+	25, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
+	26, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
+	24, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
+	25, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
+	1,  // 5: hdsd.v1.Endpoint.observations:type_name -> hdsd.v1.Observation
+	24, // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
+	24, // 7: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	25, // 8: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
+	2,  // 9: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
+	25, // 10: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	26, // 11: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
+	24, // 12: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
+	24, // 13: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
+	1,  // 14: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
+	25, // 15: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	25, // 16: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	5,  // 17: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
+	8,  // 18: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
+	0,  // 19: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
+	9,  // 20: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
+	26, // 21: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
+	25, // 22: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
+	12, // 23: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
+	26, // 24: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
+	25, // 25: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
+	25, // 26: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
+	15, // 27: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
+	25, // 28: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
+	18, // 29: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
+	2,  // 30: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
+	23, // 31: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
+	5,  // 32: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
+	3,  // 33: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
+	6,  // 34: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
+	16, // 35: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
+	10, // 36: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
+	13, // 37: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
+	19, // 38: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
+	21, // 39: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
+	4,  // 40: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
+	7,  // 41: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
+	17, // 42: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
+	11, // 43: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
+	14, // 44: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
+	20, // 45: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
+	22, // 46: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
+	40, // [40:47] is the sub-list for method output_type
+	33, // [33:40] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_query_proto_init() }
@@ -2131,6 +2229,7 @@ func file_hdsd_v1_query_proto_init() {
 		return
 	}
 	file_hdsd_v1_query_proto_msgTypes[0].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[1].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[2].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[14].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[21].OneofWrappers = []any{
@@ -2143,13 +2242,14 @@ func file_hdsd_v1_query_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_v1_query_proto_rawDesc), len(file_hdsd_v1_query_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_hdsd_v1_query_proto_goTypes,
 		DependencyIndexes: file_hdsd_v1_query_proto_depIdxs,
+		EnumInfos:         file_hdsd_v1_query_proto_enumTypes,
 		MessageInfos:      file_hdsd_v1_query_proto_msgTypes,
 	}.Build()
 	File_hdsd_v1_query_proto = out.File

@@ -80,7 +80,7 @@ func (UpstreamHealth) EnumDescriptor() ([]byte, []int) {
 	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{0}
 }
 
-// Rule is how votes become a verdict. Only MAJORITY is taken so far.
+// Rule is how votes become a verdict. SCORE is not taken so far.
 type Rule int32
 
 const (
@@ -150,7 +150,6 @@ func (Rule) EnumDescriptor() ([]byte, []int) {
 }
 
 // WhenUnobserved is what to publish of an endpoint that nobody knows about.
-// Only HOLD is taken so far.
 type WhenUnobserved int32
 
 const (
@@ -203,8 +202,7 @@ func (WhenUnobserved) EnumDescriptor() ([]byte, []int) {
 	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2}
 }
 
-// Mode says whether verdicts reach the subscribers. Only PUBLISH is taken so
-// far.
+// Mode says whether verdicts reach the subscribers.
 type Mode int32
 
 const (
@@ -870,7 +868,7 @@ type Policy struct {
 	ClusterNameGlob string `protobuf:"bytes,1,opt,name=cluster_name_glob,json=clusterNameGlob,proto3" json:"cluster_name_glob,omitempty"`
 	// Instead of assignment.redundancy.
 	Redundancy uint32 `protobuf:"varint,2,opt,name=redundancy,proto3" json:"redundancy,omitempty"`
-	// Instead of verdict. Not taken so far.
+	// Instead of verdict, but for initial_health, which is the same for all.
 	Verdict *Verdict `protobuf:"bytes,3,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	// Which checkers can reach these clusters. Absent: all.
 	Checkers *CheckerSelector `protobuf:"bytes,4,opt,name=checkers,proto3" json:"checkers,omitempty"`
@@ -1174,8 +1172,14 @@ type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Largest gRPC message taken, in bytes. Default: 67108864 (64 MiB).
 	MaxMessageBytes uint32 `protobuf:"varint,1,opt,name=max_message_bytes,json=maxMessageBytes,proto3" json:"max_message_bytes,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Most connections on each of the two addresses; one more is closed at once.
+	// Default: 20000.
+	MaxConnections uint32 `protobuf:"varint,2,opt,name=max_connections,json=maxConnections,proto3" json:"max_connections,omitempty"`
+	// Most streams and calls under way on one gRPC connection; one more waits.
+	// Default: 1000.
+	MaxStreamsPerConnection uint32 `protobuf:"varint,3,opt,name=max_streams_per_connection,json=maxStreamsPerConnection,proto3" json:"max_streams_per_connection,omitempty"`
+	unknownFields           protoimpl.UnknownFields
+	sizeCache               protoimpl.SizeCache
 }
 
 func (x *Limits) Reset() {
@@ -1211,6 +1215,20 @@ func (*Limits) Descriptor() ([]byte, []int) {
 func (x *Limits) GetMaxMessageBytes() uint32 {
 	if x != nil {
 		return x.MaxMessageBytes
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxConnections() uint32 {
+	if x != nil {
+		return x.MaxConnections
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxStreamsPerConnection() uint32 {
+	if x != nil {
+		return x.MaxStreamsPerConnection
 	}
 	return 0
 }
@@ -1294,9 +1312,11 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\bCheckers\x12\x14\n" +
 	"\x05files\x18\x01 \x03(\tR\x05files\x12\x1f\n" +
 	"\vsds_secrets\x18\x02 \x03(\tR\n" +
-	"sdsSecrets\"4\n" +
+	"sdsSecrets\"\x9a\x01\n" +
 	"\x06Limits\x12*\n" +
-	"\x11max_message_bytes\x18\x01 \x01(\rR\x0fmaxMessageBytes*4\n" +
+	"\x11max_message_bytes\x18\x01 \x01(\rR\x0fmaxMessageBytes\x12'\n" +
+	"\x0fmax_connections\x18\x02 \x01(\rR\x0emaxConnections\x12;\n" +
+	"\x1amax_streams_per_connection\x18\x03 \x01(\rR\x17maxStreamsPerConnection*4\n" +
 	"\x0eUpstreamHealth\x12\f\n" +
 	"\bWORST_OF\x10\x00\x12\b\n" +
 	"\x04OURS\x10\x01\x12\n" +
