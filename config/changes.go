@@ -12,9 +12,10 @@ import (
 var live = []string{
 	"sources",
 	"default_health_checks",
+	"mode",
 	"policies",
 	"assignment.redundancy",
-	"verdict.initial_health",
+	"verdict",
 	"history.retention",
 	"checkers",
 }

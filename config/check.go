@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 	"time"
@@ -25,6 +27,8 @@ const (
 	maxRetention    = 100 * 365 * 24 * time.Hour
 	minMessageBytes = 1 << 20
 	maxMessageBytes = 1 << 30
+	minConnections  = 10
+	minStreams      = 10
 	maxNameLength   = 256
 )
 
@@ -41,12 +45,12 @@ func (c *checks) config(cfg *Config) {
 	c.duration("assignment.reconnect_grace", cfg.GetAssignment().GetReconnectGrace(), 0, maxWait)
 	c.duration("assignment.settle", cfg.GetAssignment().GetSettle(), 0, maxWait)
 	c.duration("reporting.interval", cfg.GetReporting().GetInterval(), minInterval, maxInterval)
-	c.verdict(cfg.GetVerdict())
-	c.mode("mode", cfg.GetMode())
-	c.policies(cfg.GetPolicies())
+	redundancy := cmp.Or(cfg.GetAssignment().GetRedundancy(), defaultRedundancy)
+	c.verdict("verdict", cfg.GetVerdict(), redundancy)
+	c.policies(cfg.GetPolicies(), redundancy)
 	c.duration("history.retention", cfg.GetHistory().GetRetention(), minRetention, maxRetention)
 	c.checkers(cfg.GetCheckers())
-	c.maxMessageBytes(cfg.GetLimits().GetMaxMessageBytes())
+	c.limits(cfg.GetLimits())
 }
 
 func (c *checks) duration(field string, d *durationpb.Duration, low, high time.Duration) {
@@ -73,51 +77,57 @@ func (c *checks) redundancy(field string, value uint32) {
 	}
 }
 
-func (c *checks) maxMessageBytes(value uint32) {
-	const field = "limits.max_message_bytes"
-	if c.root.Has(field) && (value < minMessageBytes || value > maxMessageBytes) {
-		c.add(field, "is %d: from %d to %d is possible", value, minMessageBytes, maxMessageBytes)
+func (c *checks) limits(l *configv1.Limits) {
+	c.limit("limits.max_message_bytes", l.GetMaxMessageBytes(), minMessageBytes, maxMessageBytes)
+	c.limit("limits.max_connections", l.GetMaxConnections(), minConnections, math.MaxUint32)
+	c.limit("limits.max_streams_per_connection", l.GetMaxStreamsPerConnection(), minStreams, math.MaxUint32)
+}
+
+func (c *checks) limit(field string, value, least, most uint32) {
+	if c.root.Has(field) && (value < least || value > most) {
+		c.add(field, "is %d: from %d to %d is possible", value, least, most)
 	}
 }
 
-func (c *checks) verdict(verdict *configv1.Verdict) {
-	if rule := verdict.GetRule(); rule != configv1.Rule_MAJORITY {
-		c.add("verdict.rule", "%s %s: use MAJORITY", rule, notYet)
+// verdict checks the verdict of endpoints that have so many checkers each.
+func (c *checks) verdict(field string, verdict *configv1.Verdict, redundancy uint32) {
+	switch verdict.GetRule() {
+	case configv1.Rule_SCORE:
+		c.add(field+".rule", "SCORE %s: use MAJORITY", notYet)
+	case configv1.Rule_AT_LEAST:
+		if least := verdict.GetAtLeast(); least == 0 || least > redundancy {
+			c.add(field+".at_least", "is %d: say how many checkers it takes, from 1 to the %d that each endpoint has", least, redundancy)
+		}
+	case configv1.Rule_SHARE:
+		if share := verdict.GetShare(); !(share > 0 && share < 1) { // so that NaN is refused, too
+			c.add(field+".share", "is %g: it takes more than 0 and less than 1, as 0.18", share)
+		}
 	}
-	if verdict.GetAtLeast() != 0 {
-		c.add("verdict.at_least", "is the parameter of AT_LEAST, which %s: remove it", notYet)
+	if verdict.GetAtLeast() != 0 && verdict.GetRule() != configv1.Rule_AT_LEAST {
+		c.add(field+".at_least", "is the parameter of AT_LEAST, and the rule is %s: remove it", verdict.GetRule())
 	}
-	if verdict.GetShare() != 0 {
-		c.add("verdict.share", "is the parameter of SHARE, which %s: remove it", notYet)
-	}
-	if when := verdict.GetWhenUnobserved(); when != configv1.WhenUnobserved_HOLD {
-		c.add("verdict.when_unobserved", "%s %s: use HOLD", when, notYet)
+	if verdict.GetShare() != 0 && verdict.GetRule() != configv1.Rule_SHARE {
+		c.add(field+".share", "is the parameter of SHARE, and the rule is %s: remove it", verdict.GetRule())
 	}
 	switch initial := verdict.GetInitialHealth(); initial {
 	case corev3.HealthStatus_UNKNOWN, corev3.HealthStatus_UNHEALTHY:
 	default:
-		c.add("verdict.initial_health", "cannot be %s: use UNKNOWN (Envoy sends traffic) or UNHEALTHY", initial)
+		c.add(field+".initial_health", "cannot be %s: use UNKNOWN (Envoy sends traffic) or UNHEALTHY", initial)
 	}
 }
 
-func (c *checks) mode(field string, mode configv1.Mode) {
-	if mode != configv1.Mode_PUBLISH {
-		c.add(field, "%s %s: use PUBLISH", mode, notYet)
-	}
-}
-
-func (c *checks) policies(policies []*configv1.Policy) {
+func (c *checks) policies(policies []*configv1.Policy, redundancy uint32) {
 	for i, policy := range policies {
 		field := fmt.Sprintf("policies[%d]", i)
 		c.glob(field+".cluster_name_glob", policy.GetClusterNameGlob())
 		c.redundancy(field+".redundancy", policy.GetRedundancy())
-		c.mode(field+".mode", policy.GetMode())
-		if policy.Verdict != nil {
-			c.add(field+".verdict", "a verdict of some clusters' own %s: remove it", notYet)
+		c.verdict(field+".verdict", policy.GetVerdict(), cmp.Or(policy.GetRedundancy(), redundancy))
+		if policy.GetVerdict().GetInitialHealth() != corev3.HealthStatus_UNKNOWN {
+			c.add(field+".verdict.initial_health", "is set for all clusters together: put it into the verdict outside policies")
 		}
 		alone := &configv1.Policy{ClusterNameGlob: policy.GetClusterNameGlob()}
 		if proto.Equal(policy, alone) {
-			c.warn(field, "changes nothing, but keeps later policies from its clusters: give it redundancy or checkers")
+			c.warn(field, "changes nothing, but keeps later policies from its clusters: give it redundancy, verdict, checkers or mode")
 		}
 	}
 }

@@ -89,7 +89,7 @@ func TestDefaults(t *testing.T) {
 		"nodeId": "HOST", "grpc": {"address": "127.0.0.1:18000"}, "http": {"address": "127.0.0.1:18080"}, "dataDir": "FOLDER/data",
 		"sources": [{"name": "local", "configSource": {"path": "FOLDER/clusters.yaml"}}],
 		"assignment": {"redundancy": 3, "reconnectGrace": "5s", "settle": "3s"}, "reporting": {"interval": "1s"}, "verdict": {},
-		"history": {"retention": "7776000s"}, "checkers": {}, "limits": {"maxMessageBytes": 67108864}}`)
+		"history": {"retention": "7776000s"}, "checkers": {}, "limits": {"maxMessageBytes": 67108864, "maxConnections": 20000, "maxStreamsPerConnection": 1000}}`)
 	if err := protojson.Unmarshal([]byte(text), want); err != nil {
 		t.Fatal(err)
 	}
@@ -134,9 +134,10 @@ func TestChanges(t *testing.T) {
 		"retention":    {base + "history: {retention: 60s}", []string{"history.retention"}, nil},
 		"node":         {strings.Replace(base, "node_id: n", "node_id: m", 1), nil, []string{"node_id"}},
 		"data":         {strings.Replace(base, "/d", "/e", 1), nil, []string{"data_dir"}},
-		"initial":      {base + "verdict: {initial_health: UNHEALTHY}", []string{"verdict.initial_health"}, nil},
+		"initial":      {base + "verdict: {initial_health: UNHEALTHY}", []string{"verdict"}, nil},
 		"addresses":    {base + "grpc: {address: '127.0.0.1:1'}\nhttp: {address: '127.0.0.1:2', insecure: true}", nil, []string{"grpc.address", "http.address", "http.insecure"}},
 		"assignment":   {base + "assignment: {redundancy: 2, settle: 1s, reconnect_grace: 1s}", []string{"assignment.redundancy"}, []string{"assignment.reconnect_grace", "assignment.settle"}},
+		"mode":         {base + "mode: SHADOW", []string{"mode"}, nil},
 		"reporting":    {base + "reporting: {interval: 2s}", nil, []string{"reporting.interval"}},
 		"limits":       {base + "limits: {max_message_bytes: 2000000}", nil, []string{"limits.max_message_bytes"}},
 		"checkers":     {base + "checkers: {files: [/x]}", []string{"checkers"}, nil},

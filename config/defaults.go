@@ -21,6 +21,8 @@ const (
 	defaultInterval        = time.Second
 	defaultRetention       = 90 * 24 * time.Hour
 	defaultMaxMessageBytes = 64 << 20
+	defaultMaxConnections  = 20_000
+	defaultMaxStreams      = 1000
 )
 
 func fillDefaults(cfg *Config, folder string) error {
@@ -48,6 +50,8 @@ func fillDefaults(cfg *Config, folder string) error {
 	fill(&cfg.Reporting.Interval, durationpb.New(defaultInterval))
 	fill(&cfg.History.Retention, durationpb.New(defaultRetention))
 	fill(&cfg.Limits.MaxMessageBytes, defaultMaxMessageBytes)
+	fill(&cfg.Limits.MaxConnections, defaultMaxConnections)
+	fill(&cfg.Limits.MaxStreamsPerConnection, defaultMaxStreams)
 	return nil
 }
 
