@@ -127,21 +127,35 @@ func (p *past) latest(row []byte) (health.Transition, bool) {
 	return t, ok
 }
 
-// each goes through an endpoint's transitions between two times, of which end
-// is not included, until f gives false.
-func (p *past) each(row []byte, start, end uint64, newest bool, f func(*health.Transition) bool) {
-	s := newSpan(p.endpoint, row, p.clock.intervals(start, end), newest)
+// before gives an endpoint's last transition before a time.
+func (p *past) before(row []byte, end uint64) (health.Transition, bool) {
+	s := newSpan(p.endpoint, row, p.clock.intervals(0, end), true)
 	for recorded, ok := s.next(); ok; recorded, ok = s.next() {
 		k := key(recorded)
 		t, ok := openTransition(k, p.rows.Get(k), p.shared)
 		p.store.skipUnless(ok, transitions, k)
-		if shown := nanos(t.Time); ok && shown >= start && shown < end && !f(&t) {
+		if ok && nanos(t.Time) < end {
+			return t, true
+		}
+	}
+	return health.Transition{}, false
+}
+
+// steps goes through what an endpoint's transitions between two times, of which
+// end is not included, led to, oldest first, until f gives false.
+func (p *past) steps(row []byte, start, end uint64, f func(step) bool) {
+	s := newSpan(p.endpoint, row, p.clock.intervals(start, end), false)
+	for recorded, ok := s.next(); ok; recorded, ok = s.next() {
+		k := key(recorded)
+		taken, ok := openStep(k, p.rows.Get(k))
+		p.store.skipUnless(ok, transitions, k)
+		if ok && taken.at >= start && taken.at < end && !f(taken) {
 			return
 		}
 	}
 }
 
-func (p *past) asOf(e *health.Endpoint, at uint64, began time.Time) (held health.Verdict) {
+func (p *past) asOf(e *health.Endpoint, at uint64, began time.Time) health.Verdict {
 	if at < nanos(began) {
 		return health.Verdict{Reason: fmt.Sprintf("the history began later, at %s", began.Format(time.RFC3339))}
 	}
@@ -153,12 +167,8 @@ func (p *past) asOf(e *health.Endpoint, at uint64, began time.Time) (held health
 	if nanos(last.Time) <= at {
 		return verdict(&last)
 	}
-	p.each(row, 0, add(at, 1), true, func(t *health.Transition) bool {
-		held, ok = verdict(t), false
-		return false
-	})
-	if !ok {
-		return held
+	if t, ok := p.before(row, add(at, 1)); ok {
+		return verdict(&t)
 	}
 	return p.edge(row, &last)
 }
@@ -167,8 +177,8 @@ func (p *past) asOf(e *health.Endpoint, at uint64, began time.Time) (held health
 // kept.
 func (p *past) edge(row []byte, last *health.Transition) health.Verdict {
 	before := last.From
-	p.each(row, 0, 1<<63, false, func(t *health.Transition) bool {
-		before = t.From
+	p.steps(row, 0, 1<<63, func(s step) bool {
+		before = s.from
 		return false
 	})
 	if before == health.Unknown {

@@ -50,9 +50,9 @@ func (p *past) spent(e *health.Endpoint, start, end, began time.Time) (out Spent
 		return out
 	}
 	status = p.asOf(e, at, began).Status
-	p.each(rowOf(e), at, to, false, func(t *health.Transition) bool {
-		until(nanos(t.Time))
-		status = t.To
+	p.steps(rowOf(e), at, to, func(s step) bool {
+		until(s.at)
+		status = s.to
 		out.Transitions++
 		return true
 	})

@@ -86,6 +86,12 @@ func checkRows(tx *bolt.Tx) error {
 		}
 		return ok
 	})
+	if tx.Bucket(trials) != nil {
+		check(trials, goodTrials)
+	}
+	if tx.Bucket(freeze) != nil {
+		check(freeze, goodFreeze)
+	}
 	check(clusters, func(k, v []byte) bool { _, ok := unseal(k, v); return ok })
 	return errors.Join(bad...)
 }

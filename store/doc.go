@@ -4,7 +4,7 @@
 //
 // # Guarantees
 //
-// Append, SavePlan and RememberClusters only put their work into a bounded
+// Append, SavePlan, SaveTrials, SaveFreeze and RememberClusters only put their work into a bounded
 // queue and never wait for the disk. One writer commits it in groups: after
 // 10 ms or 4,096 transitions, whichever is first. A group is committed whole or
 // not at all, a transition together with the current health that it leads to.
@@ -48,6 +48,10 @@
 //	current       cluster hash, endpoint hash: the endpoint's last transition
 //	plan          checker hash: checker, endpoint hashes
 //	clusters      cluster hash: name
+//	trials        cluster hash: cluster, what is proven of it, who was lost while trying it;
+//	              the bucket comes with its first row
+//	freeze        "freeze": reason, author, time; "held": endpoint hash, health of each;
+//	              the bucket is there only while publishing is frozen
 //
 // Numbers in keys are big-endian, so that bytes sort as numbers do. Values end
 // with a checksum over key and value.

@@ -26,6 +26,7 @@ func smallFile(t testing.TB) []byte {
 		s.Append(some)
 		s.SavePlan(map[string][]health.Hash{"checker-1": make([]health.Hash, len(some)), "checker-2": {1, 2}})
 		s.RememberClusters([]string{"seen"})
+		s.SaveFreeze(&Freeze{Reason: "why", Author: "alice", Held: map[health.Hash]health.Status{1: health.Healthy}})
 		flush(t, s)
 	}
 	if err := s.Close(); err != nil {
@@ -64,9 +65,10 @@ func survive(t testing.TB, dir string) bool {
 func use(s *Store) []error {
 	_, current := s.Current()
 	_, plan := s.Plan()
+	_, frozen := s.Freeze()
 	_, _, all := s.Transitions(Query{})
 	_, _, some := s.Transitions(Query{Address: "10.0.0.1:80", NewestFirst: true})
-	return []error{current, plan, all, some, s.Check(), s.Backup(&bytes.Buffer{})}
+	return []error{current, plan, frozen, all, some, s.Check(), s.Backup(&bytes.Buffer{})}
 }
 
 func folderWith(t testing.TB, file []byte) (dir string) {

@@ -24,6 +24,8 @@ type intake struct {
 	overflow map[health.Hash]health.Transition // last of each endpoint that was dropped
 	plan     map[string][]health.Hash
 	clusters []string
+	freeze   **Freeze // to be stored; nil: as it is
+	trials   map[string]*Trials
 	forgets  func(health.Hash) bool
 	prunes   uint64 // passes asked for
 	urgent   int    // callers of flush
@@ -48,6 +50,8 @@ type group struct {
 	overflow    map[health.Hash]health.Transition
 	plan        map[string][]health.Hash
 	clusters    []string
+	freeze      **Freeze
+	trials      map[string]*Trials
 	upTo        mark
 }
 
@@ -157,9 +161,9 @@ func (in *intake) take() *group {
 		return nil
 	}
 	size := min(len(in.pending), groupSize)
-	g := &group{transitions: in.pending[:size:size], overflow: in.overflow, plan: in.plan, clusters: in.clusters, upTo: in.asked}
+	g := &group{transitions: in.pending[:size:size], overflow: in.overflow, plan: in.plan, clusters: in.clusters, freeze: in.freeze, trials: in.trials, upTo: in.asked}
 	in.pending = in.pending[size:]
-	in.overflow, in.plan, in.clusters = nil, nil, nil
+	in.overflow, in.plan, in.clusters, in.freeze, in.trials = nil, nil, nil, nil, nil
 	g.upTo.transitions -= uint64(len(in.pending))
 	in.stat.Pending = size
 	return g

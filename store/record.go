@@ -64,6 +64,28 @@ func decodeRecord(b []byte, base uint64, n names) (health.Transition, bool) {
 	return t, !r.bad && len(r.rest) == 0
 }
 
+// step is the part of a transition that adds up to availability: reading a
+// whole one takes several times as long.
+type step struct {
+	at       uint64
+	from, to health.Status
+}
+
+// openStep reads the beginning of a row of the history.
+func openStep(k, v []byte) (step, bool) {
+	row, ok := unseal(k, v)
+	if !ok || len(k) != 8 {
+		return step{}, false
+	}
+	r := reader{rest: row}
+	if r.byte() != recordVersion {
+		return step{}, false
+	}
+	s := step{from: health.Status(r.byte()), to: health.Status(r.byte())}
+	s.at = number(k) - uint64(r.varint())
+	return s, !r.bad
+}
+
 func decodeObservations(r *reader, shown uint64) []health.Observation {
 	const least = 4 // bytes of the shortest observation
 	count := r.uvarint()

@@ -168,12 +168,16 @@ type Stats struct {
 	Dropped   uint64 // transitions that are missing from the history
 	Skipped   uint64 // damaged values met
 	LastError error  // of the disk; nil once it has taken a group again
+	Bytes     int64  // size of the file
 }
 
 // Stats gives the present figures.
 func (s *Store) Stats() Stats {
 	stats := s.intake.stats()
 	stats.Skipped = s.skipped.count()
+	if about, err := s.file.Stat(); err == nil { // it fails once closed
+		stats.Bytes = about.Size()
+	}
 	return stats
 }
 

@@ -1,0 +1,163 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"hdsd/health"
+)
+
+// Freeze keeps verdicts from being published. It must not be changed once it
+// was handed over.
+type Freeze struct {
+	Reason, Author string
+	Since          time.Time
+
+	// Held is the health that goes on being published; nil where it is what the
+	// sources say.
+	Held map[health.Hash]health.Status
+}
+
+// freeze is a bucket that is there only while there is a freeze, so that files
+// from before it need no change.
+var (
+	freeze    = []byte("freeze")
+	freezeKey = []byte("freeze")
+	heldKey   = []byte("held")
+)
+
+// freezeVersion is the first byte of an encoded freeze, and of what it holds.
+const freezeVersion = 1
+
+const heldSize = 9 // bytes of a hash and a status
+
+func encodeFreeze(f *Freeze) []byte {
+	holds := byte(0)
+	if f.Held != nil {
+		holds = 1
+	}
+	b := binary.BigEndian.AppendUint64([]byte{freezeVersion, holds}, nanos(f.Since))
+	return appendString(appendString(b, f.Author), f.Reason)
+}
+
+func decodeFreeze(b []byte) (f Freeze, holds, ok bool) {
+	r := reader{rest: b}
+	version, flag := r.byte(), r.byte()
+	if version != freezeVersion || flag > 1 || len(r.rest) < 8 {
+		return Freeze{}, false, false
+	}
+	f.Since = timeOf(number(r.rest))
+	r.rest = r.rest[8:]
+	f.Author, f.Reason = r.string(), r.string()
+	return f, flag == 1, !r.bad && len(r.rest) == 0
+}
+
+// encodeHeld puts them down in order, so that the same is the same.
+func encodeHeld(held map[health.Hash]health.Status) []byte {
+	b := make([]byte, 0, 1+heldSize*len(held)+4)
+	b = append(b, freezeVersion)
+	for _, hash := range slices.Sorted(maps.Keys(held)) {
+		b = append(binary.BigEndian.AppendUint64(b, uint64(hash)), byte(held[hash]))
+	}
+	return b
+}
+
+func decodeHeld(b []byte) (map[health.Hash]health.Status, bool) {
+	if len(b)%heldSize != 1 || b[0] != freezeVersion {
+		return nil, false
+	}
+	held := make(map[health.Hash]health.Status, len(b)/heldSize)
+	for rest := b[1:]; len(rest) > 0; rest = rest[heldSize:] {
+		status := health.Status(rest[8])
+		if !status.Valid() {
+			return nil, false
+		}
+		held[health.Hash(number(rest))] = status
+	}
+	return held, true
+}
+
+// Freeze gives the stored freeze, nil where there is none. One that is damaged
+// is still a freeze: nothing gets published because of a bad page.
+func (s *Store) Freeze() (*Freeze, error) {
+	var found *Freeze
+	err := s.view(func(tx *bolt.Tx) error {
+		rows := tx.Bucket(freeze)
+		if rows == nil {
+			return nil
+		}
+		row, ok := unseal(freezeKey, rows.Get(freezeKey))
+		f, holds, good := decodeFreeze(row)
+		if s.skipUnless(ok && good, freeze, freezeKey); !ok || !good {
+			found = &Freeze{Reason: "hdsd was frozen, but what was stored of it is damaged", Author: "unknown", Since: s.options.now()}
+			return nil
+		}
+		if holds {
+			row, ok = unseal(heldKey, rows.Get(heldKey))
+			f.Held, good = decodeHeld(row)
+			if s.skipUnless(ok && good, freeze, heldKey); !ok || !good {
+				f.Held = nil
+			}
+		}
+		found = &f
+		return nil
+	})
+	return found, err
+}
+
+// SaveFreeze stores a freeze, in the place of one before; nil ends it. It does
+// not wait for the disk; Flush does.
+func (s *Store) SaveFreeze(f *Freeze) {
+	s.intake.work(func() {
+		s.intake.freeze = &f
+		s.intake.asked.others++
+	})
+}
+
+func (g *group) writeFreeze(tx *bolt.Tx) error {
+	if g.freeze == nil {
+		return nil
+	}
+	f := *g.freeze
+	if f == nil {
+		if err := tx.DeleteBucket(freeze); !errors.Is(err, bolterrors.ErrBucketNotFound) {
+			return err
+		}
+		return nil
+	}
+	rows, err := tx.CreateBucketIfNotExists(freeze)
+	if err != nil {
+		return err
+	}
+	if err := rows.Put(freezeKey, seal(freezeKey, encodeFreeze(f))); err != nil {
+		return err
+	}
+	if f.Held == nil {
+		return rows.Delete(heldKey)
+	}
+	if row := seal(heldKey, encodeHeld(f.Held)); !bytes.Equal(row, rows.Get(heldKey)) {
+		return rows.Put(heldKey, row)
+	}
+	return nil
+}
+
+// goodFreeze tells whether the rows of a freeze, if there is one, are whole.
+func goodFreeze(k, v []byte) bool {
+	row, ok := unseal(k, v)
+	switch {
+	case !ok:
+		return false
+	case bytes.Equal(k, freezeKey):
+		_, _, ok = decodeFreeze(row)
+	case bytes.Equal(k, heldKey):
+		_, ok = decodeHeld(row)
+	}
+	return ok
+}

@@ -1,0 +1,134 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	bolt "go.etcd.io/bbolt"
+
+	"hdsd/health"
+)
+
+// reopened closes a store and gives what the next one finds frozen.
+func reopened(t *testing.T, dir string, s *Store) (*Store, *Freeze) {
+	t.Helper()
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir)
+	found, err := s.Freeze()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, found
+}
+
+func TestFreezeIsKept(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	steps := map[string]*Freeze{
+		"sources":      {Reason: "why", Author: "alice", Since: day},
+		"held":         {Reason: "überall", Author: "bob", Since: day.Add(1), Held: map[health.Hash]health.Status{1: health.Healthy, 1 << 63: health.Timeout}},
+		"held nothing": {Reason: "why", Since: day, Held: map[health.Hash]health.Status{}},
+		"none":         nil,
+	}
+	for _, name := range []string{"none", "sources", "held", "held", "held nothing", "sources", "none"} {
+		s.SaveFreeze(steps[name])
+		var found *Freeze
+		s, found = reopened(t, dir, s)
+		if diff := cmp.Diff(steps[name], found); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// TestFreezeInAnOlderFile has neither a new version of the file nor a bucket
+// that older releases miss.
+func TestFreezeInAnOlderFile(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	has := func() (there bool) {
+		if err := s.view(func(tx *bolt.Tx) error { there = tx.Bucket(freeze) != nil; return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return there
+	}
+	before := has()
+	s.SaveFreeze(&Freeze{Reason: "why"})
+	s.SaveFreeze(nil) // in one group
+	flush(t, s)
+	same := has()
+	s.SaveFreeze(&Freeze{Reason: "why"})
+	flush(t, s)
+	if frozen := has(); before || same || !frozen {
+		t.Errorf("the bucket is there: before %t, after a group that ends it %t, while frozen %t", before, same, frozen)
+	}
+}
+
+// TestDamagedFreezeStaysOne: what cannot be read must not let verdicts out.
+func TestDamagedFreezeStaysOne(t *testing.T) {
+	for name, bad := range map[string][]byte{"freeze": freezeKey, "held": heldKey} {
+		dir := t.TempDir()
+		s := open(t, dir)
+		s.SaveFreeze(&Freeze{Reason: "why", Author: "alice", Since: day.Add(-time.Hour), Held: map[health.Hash]health.Status{1: health.Healthy}})
+		flush(t, s)
+		err := s.db.Update(func(tx *bolt.Tx) error {
+			v := bytes.Clone(tx.Bucket(freeze).Get(bad))
+			v[len(v)/2]++
+			return tx.Bucket(freeze).Put(bad, v)
+		})
+		if err := errors.Join(err, s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		var reported complaints
+		s = open(t, dir, func(o *Options) { o.OnError = reported.add })
+		found, err := s.Freeze()
+		if err != nil || found == nil || found.Held != nil || found.Reason == "" || !reported.has(ErrSkipped) {
+			t.Errorf("%s: %+v, %v; reported: %v", name, found, err, reported.all)
+		}
+		if err := s.Check(); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: Check: %v", name, err)
+		}
+	}
+}
+
+// FuzzDecodeFreeze is FuzzDecodeRecord for freezes.
+func FuzzDecodeFreeze(f *testing.F) {
+	f.Add(encodeFreeze(&Freeze{Reason: "why", Author: "alice", Since: day}))
+	f.Add(encodeFreeze(&Freeze{Held: map[health.Hash]health.Status{}}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		first, holds, ok := decodeFreeze(b)
+		if !ok {
+			return
+		}
+		if holds {
+			first.Held = map[health.Hash]health.Status{}
+		}
+		second, again, ok := decodeFreeze(encodeFreeze(&first))
+		first.Held = nil
+		if diff := cmp.Diff(first, second); !ok || again != holds || diff != "" {
+			t.Fatal(ok, again, diff)
+		}
+	})
+}
+
+// FuzzDecodeHeld is FuzzDecodeRecord for what a freeze holds.
+func FuzzDecodeHeld(f *testing.F) {
+	f.Add(encodeHeld(map[health.Hash]health.Status{1: health.Healthy, 1 << 63: health.Timeout}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		first, ok := decodeHeld(b)
+		if !ok {
+			return
+		}
+		second, ok := decodeHeld(encodeHeld(first))
+		if diff := cmp.Diff(first, second); !ok || diff != "" {
+			t.Fatal(ok, diff)
+		}
+	})
+}

@@ -1,0 +1,109 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	bolt "go.etcd.io/bbolt"
+)
+
+var someTrials = map[string]*Trials{
+	"proven":     {Proven: []Proof{{1, 1 << 63}, {2, 3}}},
+	"suspect":    {Proven: []Proof{{1, 1}}, Blamed: []uint64{7}, Losses: []Loss{{"checker-1", day}}},
+	"quarantine": {Blamed: []uint64{7, 8}, Losses: []Loss{{"checker-1", day}, {"prüfer", day.Add(time.Second)}}},
+}
+
+func trialsOf(t *testing.T, s *Store) map[string]*Trials {
+	t.Helper()
+	found, err := s.Trials()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestTrialsAreKept(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	s.SaveTrials(someTrials)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir)
+	if diff := cmp.Diff(someTrials, trialsOf(t, s)); diff != "" {
+		t.Error(diff)
+	}
+	s.SaveTrials(map[string]*Trials{"proven": nil, "never": nil, "suspect": someTrials["proven"]})
+	flush(t, s)
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	want := map[string]*Trials{"suspect": someTrials["proven"], "quarantine": someTrials["quarantine"]}
+	if diff := cmp.Diff(want, trialsOf(t, s)); diff != "" {
+		t.Error("after changes:", diff)
+	}
+}
+
+// TestTrialsInAnOlderFile: a file from before there were trials has none.
+func TestTrialsInAnOlderFile(t *testing.T) {
+	s := open(t, t.TempDir())
+	if err := s.view(func(tx *bolt.Tx) error {
+		if tx.Bucket(trials) != nil {
+			t.Error("the bucket is there before its first row: is an older file without it still opened?")
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if found := trialsOf(t, s); len(found) > 0 {
+		t.Errorf("found %v", found)
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDamagedTrialsAreSkipped(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	s.SaveTrials(someTrials)
+	flush(t, s)
+	k := key(uint64(hashOf("suspect")))
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		row := bytes.Clone(tx.Bucket(trials).Get(k))
+		row[3] ^= 1
+		return tx.Bucket(trials).Put(k, row)
+	})
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var reported complaints
+	s = open(t, dir, func(o *Options) { o.OnError = reported.add })
+	found := trialsOf(t, s)
+	if found["suspect"] != nil || len(found) != 2 || !reported.has(ErrSkipped) {
+		t.Errorf("found %v, reported %v; want the other two", found, reported.all)
+	}
+	if err := s.Check(); !errors.Is(err, ErrDamaged) {
+		t.Errorf("Check: %v", err)
+	}
+}
+
+// FuzzDecodeTrials is FuzzDecodeRecord for trials.
+func FuzzDecodeTrials(f *testing.F) {
+	for name, t := range someTrials {
+		f.Add(encodeTrials(name, t))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		name, first, ok := decodeTrials(b)
+		if !ok {
+			return
+		}
+		again, second, ok := decodeTrials(encodeTrials(name, first))
+		if diff := cmp.Diff(first, second); !ok || again != name || diff != "" {
+			t.Fatal(ok, name, again, diff)
+		}
+	})
+}
