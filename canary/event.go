@@ -1,0 +1,32 @@
+package canary
+
+// Kind says what became of a trial.
+type Kind uint8
+
+// The kinds of event.
+const (
+	Started     Kind = iota // a checker became a cluster's canary
+	Proven                  // others of its build may have the cluster
+	NotTaken                // the canary does not follow what it was sent
+	Lost                    // the canary was lost; the cluster is suspect
+	Quarantined             // the canary was lost again; nobody tries the cluster any more
+	Withdrawn               // it ended without a result
+)
+
+// Event is something that happened to a trial.
+type Event struct {
+	Kind    Kind
+	Cluster string
+	Checker string
+}
+
+// Events gives what happened since the call before, in order.
+func (l *Ledger) Events() []Event {
+	all := l.events
+	l.events = nil
+	return all
+}
+
+func (l *Ledger) tell(kind Kind, t *trial) {
+	l.events = append(l.events, Event{kind, t.cluster.name, t.checker.id})
+}
