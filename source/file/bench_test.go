@@ -25,10 +25,9 @@ func BenchmarkLoad(b *testing.B) {
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	s := file.New(file.Options{Path: path})
 	b.SetBytes(int64(text.Len()))
 	for b.Loop() {
-		if set, err := s.Load(); err != nil || len(set.Clusters) != 100 {
+		if set, err := file.New(file.Options{Path: path}).Load(); err != nil || len(set.Clusters) != 100 {
 			b.Fatal(err)
 		}
 	}

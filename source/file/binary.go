@@ -25,6 +25,7 @@ func (c *contents) binary(file string, data []byte) []source.Problem {
 	// type URLs where a bootstrap has something else.
 	response := &discoveryv3.DiscoveryResponse{}
 	if err := proto.Unmarshal(data, response); err == nil && hasTypes(response) {
+		c.listed = len(response.GetResources())
 		for i, packed := range response.GetResources() {
 			c.packed(file, i, packed)
 		}
@@ -32,6 +33,7 @@ func (c *contents) binary(file string, data []byte) []source.Problem {
 	}
 	bootstrap := &bootstrapv3.Bootstrap{}
 	if err := proto.Unmarshal(data, bootstrap); err == nil && len(bootstrap.GetStaticResources().GetClusters()) > 0 {
+		c.listed = len(bootstrap.GetStaticResources().GetClusters())
 		for i, cluster := range bootstrap.GetStaticResources().GetClusters() {
 			r := resource{file: file, name: cluster.GetName(), cluster: cluster}
 			c.binaryResource(r, fmt.Sprintf("static_resources.clusters[%d]", i), cluster)

@@ -8,7 +8,11 @@
 //     slip of the keyboard;
 //   - files that cannot be read as a whole change nothing: Load fails, and Run
 //     hands on the last good clusters with the problem beside them. Empty
-//     files and folders count as such, since they are what a mishap leaves;
+//     files and folders count as such, since they are what a mishap leaves,
+//     and so do files with resources of which none can be read: of another
+//     type, without a name, or with fields that there are not. In a folder,
+//     one such file among good ones is enough: without it, its clusters would
+//     seem to be gone. "resources: []" is how to have no clusters;
 //   - the order of files and of resources in them does not matter;
 //   - a cluster that did not change keeps its pointer;
 //   - files are read again on an atomic move only, as Envoy does, not when

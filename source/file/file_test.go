@@ -220,7 +220,7 @@ func TestLastGoodContentStays(t *testing.T) {
 	s := file.New(file.Options{Path: path})
 	write(t, path, "resources: ["+eds+", "+members+", "+other+"]")
 	good := mustLoad(t, s)
-	wrong := "resources: [" + strings.ReplaceAll(eds+", "+members+", "+other, "}", ", x: 1}") + "]"
+	wrong := "resources: [" + strings.ReplaceAll(eds+", "+members+", "+other, "}", ", x: 1}") + ", " + sound + "]"
 	write(t, path, wrong)
 	bad := mustLoad(t, s)
 	for name, c := range good {

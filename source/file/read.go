@@ -1,6 +1,7 @@
 package file
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -40,11 +41,19 @@ func (r *resource) place() string {
 type contents struct {
 	resources []resource
 	problems  []source.Problem
+	listed    int // elements, whatever they are
+	read      int // of these: resources that could be read in full
 }
 
-// read reads a file or a folder. Problems of the second kind are those of
-// files that cannot be read as a whole.
-func read(path string) (*contents, []source.Problem) {
+// rawFile is a file as it was read.
+type rawFile struct {
+	path string
+	data []byte
+}
+
+// read reads a file or the files of a folder. The problems are those of files
+// that cannot be read as a whole.
+func read(path string) (all []rawFile, fatal []source.Problem) {
 	info, err := os.Stat(path)
 	if err != nil {
 		if cause, ok := errors.AsType[*fs.PathError](err); ok {
@@ -52,21 +61,59 @@ func read(path string) (*contents, []source.Problem) {
 		}
 		return nil, unreadable(path, "cannot be read: %s", err)
 	}
-	files := []string{path}
+	paths := []string{path}
 	if info.IsDir() {
-		if files, err = list(path); err != nil {
+		if paths, err = list(path); err != nil {
 			return nil, unreadable(path, "cannot be read: %s", err)
 		}
-		if len(files) == 0 {
+		if len(paths) == 0 {
 			return nil, unreadable(path, "holds no .yaml, .yml, .json or .pb file: to have no clusters, put in one with \"resources: []\"")
 		}
 	}
-	all := &contents{}
-	var fatal []source.Problem
-	for _, file := range files {
-		fatal = append(fatal, all.readFile(file)...)
+	for _, path := range paths {
+		data, problems := readFile(path)
+		fatal = append(fatal, problems...)
+		if len(problems) == 0 {
+			all = append(all, rawFile{path, data})
+		}
 	}
 	return all, fatal
+}
+
+// digest tells files from others.
+func digest(files []rawFile) (d sum) {
+	h := sha256.New()
+	for _, f := range files {
+		fmt.Fprintf(h, "%q %d\n", f.path, len(f.data))
+		h.Write(f.data)
+	}
+	h.Sum(d[:0])
+	return d
+}
+
+// parse gives what files hold. The problems are those of files that make no
+// sense as a whole.
+func parse(files []rawFile) (all *contents, fatal []source.Problem) {
+	all = &contents{}
+	for _, f := range files {
+		one := &contents{}
+		problems := one.parse(f)
+		if len(problems) == 0 && one.listed > 0 && one.read == 0 {
+			problems = append(unreadable(f.path, "none of its resources (%d) can be read, so nothing of it is used: "+
+				"put them right, or write \"resources: []\" to have no clusters", one.listed), one.problems...)
+		}
+		fatal = append(fatal, problems...)
+		all.resources = append(all.resources, one.resources...)
+		all.problems = append(all.problems, one.problems...)
+	}
+	return all, fatal
+}
+
+func (c *contents) parse(f rawFile) []source.Problem {
+	if filepath.Ext(f.path) == ".pb" {
+		return c.binary(f.path, f.data)
+	}
+	return c.text(f.path, f.data)
 }
 
 func unreadable(file, format string, args ...any) []source.Problem {
@@ -107,24 +154,21 @@ func list(folder string) ([]string, error) {
 	return files, nil
 }
 
-func (c *contents) readFile(file string) []source.Problem {
+func readFile(file string) ([]byte, []source.Problem) {
 	most := int64(yamlpb.MaxBytes)
 	switch filepath.Ext(file) {
 	case ".yaml", ".yml", ".json":
 	case ".pb":
 		most = maxBinaryBytes
 	default:
-		return unreadable(file, "its name must end in .yaml, .yml, .json or .pb")
+		return nil, unreadable(file, "its name must end in .yaml, .yml, .json or .pb")
 	}
 	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() {
-		return unreadable(file, "is not a regular file")
+		return nil, unreadable(file, "is not a regular file")
 	}
 	data, err := yamlpb.ReadFile(file, most)
 	if err != nil {
-		return unreadable(file, "%s", err)
+		return nil, unreadable(file, "%s", err)
 	}
-	if filepath.Ext(file) == ".pb" {
-		return c.binary(file, data)
-	}
-	return c.text(file, data)
+	return data, nil
 }

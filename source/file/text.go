@@ -79,6 +79,7 @@ func (c *contents) bootstrap(root yamlpb.Node) []source.Problem {
 	if problems = append(problems, wrong...); len(problems) > 0 {
 		return converted("", problems)
 	}
+	c.listed = len(clusters)
 	for _, node := range clusters {
 		c.textCluster(node)
 	}
@@ -91,6 +92,7 @@ func (c *contents) response(root yamlpb.Node) []source.Problem {
 	if problems = append(problems, wrong...); len(problems) > 0 {
 		return converted("", problems)
 	}
+	c.listed = len(resources)
 	for _, node := range resources {
 		c.typed(node)
 	}
@@ -166,7 +168,11 @@ func (c *contents) add(r resource, problems []source.Problem) {
 			r.reason += fmt.Sprintf(" (and %d more)", len(problems)-1)
 		}
 	}
-	if r.name != "" {
-		c.resources = append(c.resources, r)
+	if r.name == "" {
+		return
+	}
+	c.resources = append(c.resources, r)
+	if !r.broken {
+		c.read++
 	}
 }

@@ -94,7 +94,8 @@ func (r *runner) loop(ctx context.Context) {
 			r.event(event)
 		case err := <-r.watcher.Errors:
 			// Events may be lost, so the files may have changed.
-			r.options.Log.Warn().Err(err).Str("source", r.options.Name).Msg("watching files")
+			r.options.Log.Warn().Str("event", "source_watch_trouble").Str("source", r.options.Name).Err(err).
+				Msg("changes of files may have been missed; they are read again")
 			r.soon()
 		case <-r.pending.C:
 			r.since = time.Time{}
@@ -145,17 +146,23 @@ func (r *runner) reload() error {
 		if r.delivered == nil {
 			return failure
 		}
-		r.options.Log.Error().Err(failure).Str("source", r.options.Name).Msg("files cannot be read, the last good ones stay")
+		r.options.Log.Error().Str("event", "source_unreadable").Str("source", r.options.Name).
+			Int("problems", len(fatal)).Err(&Error{Problems: fatal[:min(len(fatal), problemsLogged)]}).
+			Msg("files cannot be read, the last good ones stay")
 		set = r.lastGood(fatal)
 	}
 	if r.delivered != nil && slices.Equal(set.Clusters, r.delivered.Clusters) && slices.Equal(set.Problems, r.delivered.Problems) {
 		return nil
 	}
-	r.options.Log.Info().Str("source", r.options.Name).Int("clusters", len(set.Clusters)).Int("problems", len(set.Problems)).Msg("files read")
+	r.options.Log.Info().Str("event", "source_read").Str("source", r.options.Name).
+		Int("clusters", len(set.Clusters)).Int("problems", len(set.Problems)).Msg("files read")
 	r.delivered = set
 	r.deliver(set)
 	return nil
 }
+
+// problemsLogged is how many problems one line of the log has.
+const problemsLogged = 10
 
 // lastGood is the last set that could be read, with what is wrong now.
 func (r *runner) lastGood(problems []source.Problem) *source.Set {
