@@ -1,0 +1,120 @@
+package bootstrap
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strconv"
+
+	"hdsd/health"
+)
+
+// Node says who an Envoy is.
+type Node struct {
+	ID       string // unique in the fleet
+	Cluster  string // the group of Envoys it belongs to
+	Locality health.Locality
+	Metadata map[string]string
+	Admin    string // ip:port of its admin interface; port 0 picks one
+}
+
+// Server says where hdsd is and how to speak to it.
+type Server struct {
+	Address string // host:port of its gRPC address
+	TLS     *TLS   // nil is plaintext
+}
+
+// TLS names PEM files on the Envoy's machine.
+type TLS struct {
+	CA               string // authorities to trust
+	Certificate, Key string // to show; both or none
+	Name             string // in the server's certificate; the host of its address where empty
+}
+
+// Checker is an Envoy that checks endpoints for hdsd.
+type Checker struct {
+	Node
+	Server
+}
+
+// Client is an Envoy that takes clusters and endpoints from hdsd over ADS.
+type Client struct {
+	Node
+	Server
+	Delta    bool     // delta xDS, else state of the world
+	Clusters []string // take the endpoints of these clusters only; empty: CDS brings all clusters
+	Listen   string   // ip:port of a listener that routes HTTP to the cluster Route
+	Route    string   // no listener where empty
+}
+
+// YAML gives the bootstrap with comments.
+func (c Checker) YAML() ([]byte, error) {
+	if err := errors.Join(c.Node.check(), c.Server.check()); err != nil {
+		return nil, err
+	}
+	c.Cluster = cmp.Or(c.Cluster, "checkers")
+	return render("checker.yaml", c)
+}
+
+// YAML gives the bootstrap with comments.
+func (c Client) YAML() ([]byte, error) {
+	err := errors.Join(c.Node.check(), c.Server.check())
+	if c.Route != "" {
+		err = errors.Join(err, checkIP("listener", c.Listen))
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.Cluster = cmp.Or(c.Cluster, "data-planes")
+	return render("client.yaml", c)
+}
+
+func (n Node) check() error {
+	if n.ID == "" {
+		return errors.New("the node id is missing: give each Envoy one of its own")
+	}
+	return checkIP("admin address", n.Admin)
+}
+
+// checkIP holds what Envoy binds to be an address, which it takes no name for.
+func checkIP(what, hostPort string) error {
+	if _, err := netip.ParseAddrPort(hostPort); err != nil {
+		return fmt.Errorf("%s %q: want IP:PORT, as 127.0.0.1:9901 or [::1]:9901", what, hostPort)
+	}
+	return nil
+}
+
+func (s Server) check() error {
+	host, port, err := net.SplitHostPort(s.Address)
+	if number, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" || number == 0 {
+		return fmt.Errorf("server %q: want HOST:PORT of hdsd's gRPC address, as 10.0.0.5:18000", s.Address)
+	}
+	if s.TLS != nil && s.TLS.CA == "" {
+		return errors.New("the authorities to trust are missing: without them TLS proves nothing")
+	}
+	if s.TLS != nil && (s.TLS.Certificate == "") != (s.TLS.Key == "") {
+		return errors.New("a certificate needs its private key, and the other way round")
+	}
+	return nil
+}
+
+// Named tells whether hdsd is known by a name, which has to be resolved.
+func (s Server) Named() bool {
+	host, _, _ := net.SplitHostPort(s.Address) // checked before
+	_, err := netip.ParseAddr(host)
+	return err != nil
+}
+
+// CertificateName is the name that hdsd's certificate must hold.
+func (s Server) CertificateName() string {
+	host, _, _ := net.SplitHostPort(s.Address) // checked before
+	return cmp.Or(s.TLS.Name, host)
+}
+
+// ByIP tells whether the name in the certificate is an IP address.
+func (s Server) ByIP() bool {
+	_, err := netip.ParseAddr(s.CertificateName())
+	return err == nil
+}

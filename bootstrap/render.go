@@ -1,0 +1,88 @@
+package bootstrap
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+
+	"go.yaml.in/yaml/v3"
+
+	"hdsd/health"
+)
+
+//go:embed templates
+var files embed.FS
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{
+	"text": text, "address": address, "locality": locality, "mapping": mapping,
+}).ParseFS(files, "templates/*.yaml"))
+
+func render(name string, values any) ([]byte, error) {
+	var out bytes.Buffer
+	if err := templates.ExecuteTemplate(&out, name, values); err != nil {
+		return nil, fmt.Errorf("writing a bootstrap: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+// JSON turns a bootstrap into JSON, which has no comments.
+func JSON(bootstrap []byte) ([]byte, error) {
+	var value any
+	if err := yaml.Unmarshal(bootstrap, &value); err != nil {
+		return nil, err
+	}
+	out, err := json.MarshalIndent(value, "", "  ")
+	return append(out, '\n'), err
+}
+
+// plain is what YAML takes for a string without quotes.
+var plain = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9_./-]*$`)
+
+// notStrings are plain words that one version of YAML or another takes for
+// something else.
+var notStrings = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
+
+// text writes a string, quoted where it has to be.
+func text(value string) string {
+	if plain.MatchString(value) && !slices.Contains(notStrings, strings.ToLower(value)) {
+		return value
+	}
+	return strconv.Quote(value) // YAML knows all of Go's escapes
+}
+
+// address writes an address; host:port has been checked before.
+func address(hostPort string) string {
+	host, port, _ := net.SplitHostPort(hostPort)
+	if _, err := netip.ParseAddr(host); err != nil || strings.Contains(host, ":") {
+		host = text(host)
+	}
+	return fmt.Sprintf("{socket_address: {address: %s, port_value: %s}}", host, port)
+}
+
+func locality(l health.Locality) string {
+	var parts []string
+	for _, part := range [][2]string{{"region", l.Region}, {"zone", l.Zone}, {"sub_zone", l.SubZone}} {
+		if part[1] != "" {
+			parts = append(parts, part[0]+": "+text(part[1]))
+		}
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// mapping writes metadata, ordered by key.
+func mapping(metadata map[string]string) string {
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		parts = append(parts, text(key)+": "+text(metadata[key]))
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
