@@ -2,6 +2,7 @@ package hds_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"hdsd/hds"
@@ -141,6 +142,7 @@ func TestVotesAreToldAnewWhenASpecifierWasSkipped(t *testing.T) {
 		c.hears("the same again", said, "")
 		f.server.Assign("a", assignment())
 		f.server.Assign("a", assignment(checked{1, web1}))
+		synctest.Wait() // else the report may be taken before either
 		c.hears("after one that was skipped", said, "1=HEALTHY")
 		c.hears("once more", said, "")
 	})

@@ -38,9 +38,10 @@
 // There is no acknowledgement in the protocol: a specifier is SYNCED when a
 // report lists exactly its endpoints in its order, by cluster, locality and
 // address. Until then a report may follow an earlier specifier; only endpoints
-// of the current one give votes. A checker that reports nothing within three
-// intervals of its first specifier is called silent until it reports. A report
-// equal to the one before, byte for byte, is not decoded.
+// of the current one give votes. A checker that within three intervals of its
+// first specifier with something in it reports nothing of that is called silent
+// until it does; heartbeats do not count. A report equal to the one before, byte
+// for byte, is not decoded.
 //
 // No input of a peer panics, and every wait on a peer has an end: the first
 // message, a fetch's body, each write, and, by keepalive, its life.

@@ -22,6 +22,9 @@ func FormV2(spec *specifier.Specifier) (fit *specifier.Specifier, leftOut map[st
 	return fit, leftOut
 }
 
+// AppendEndpoint encodes the Endpoint of an address.
+func AppendEndpoint(to []byte, address string) ([]byte, string) { return appendEndpoint(to, address) }
+
 // Expected gives the entries' endpoints as reports are expected to have them.
 func Expected(spec *specifier.Specifier) [][]byte {
 	p := newPlan(1, spec)

@@ -39,7 +39,7 @@ func (f *form) of(spec *specifier.Specifier) *specifier.Specifier {
 			f.logged = map[string]bool{}
 		}
 		f.logged[cluster] = true
-		s.options.Log.Warn().Str("checker", f.stream.checker.ID).Str("cluster", cluster).Err(err).
+		s.options.Log.Warn().Str("event", "cluster_not_sent_v2").Str("checker", f.stream.checker.ID).Str("cluster", cluster).Err(err).
 			Msg("a cluster is not sent to a checker that speaks v2, which cannot say how to check it")
 	})
 }
@@ -47,7 +47,10 @@ func (f *form) of(spec *specifier.Specifier) *specifier.Specifier {
 // formV2 gives spec with nothing in it that v2 would read otherwise than v3.
 // Clusters for which that is impossible are left out.
 func formV2(spec *specifier.Specifier, leftOut func(cluster string, err error)) *specifier.Specifier {
-	out := &specifier.Specifier{Message: &healthv3.HealthCheckSpecifier{Interval: spec.Message.GetInterval()}}
+	out := &specifier.Specifier{
+		Message: &healthv3.HealthCheckSpecifier{Interval: spec.Message.GetInterval()},
+		Serial:  spec.Serial, Retell: spec.Retell,
+	}
 	entries, next := min(len(spec.Order), len(spec.Addresses)), 0
 	for _, cluster := range spec.Message.GetClusterHealthChecks() {
 		start := next

@@ -17,8 +17,12 @@ import (
 	"hdsd/health"
 )
 
-// maxNodeID bounds the names that checkers give themselves.
-const maxNodeID = 1024
+// What a checker may say of itself: the size of its id, and of its node. An
+// Envoy's node has some 50 kB, and its metadata are kept.
+const (
+	maxNodeID    = 1024
+	maxNodeTaken = 1 << 20
+)
 
 // origin is what two streams of the same checker have in common.
 type origin struct {
@@ -58,10 +62,16 @@ func introducedBy(m *healthv3.HealthCheckRequestOrEndpointHealthResponse) (intro
 	case len(node.GetId()) > maxNodeID:
 		return introduction{}, fmt.Errorf("the node's id has %d bytes: use one of at most %d", len(node.GetId()), maxNodeID)
 	}
+	if size := proto.Size(node); size > maxNodeTaken {
+		return introduction{}, fmt.Errorf("node %q has %d bytes: make its metadata smaller; at most %d are taken", node.GetId(), size, maxNodeTaken)
+	}
 	nameBuild(node)
 	checker, err := specifier.CheckerFromNode(node, m.GetHealthCheckRequest().GetCapability())
 	if err != nil {
 		return introduction{}, fmt.Errorf("node %q: %w", node.GetId(), err)
+	}
+	if n := len(checker.Version) + len(checker.Locality.Region) + len(checker.Locality.Zone) + len(checker.Locality.SubZone); n > maxNodeID {
+		return introduction{}, fmt.Errorf("node %q: its locality and version have %d bytes: use at most %d", node.GetId(), n, maxNodeID)
 	}
 	lasting := &corev3.Node{Cluster: node.GetCluster(), Locality: node.GetLocality(), Metadata: node.GetMetadata()}
 	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(lasting)
@@ -114,7 +124,7 @@ func (s *Server) refuse(st, old *stream, silent time.Duration) error {
 	id := st.checker.ID
 	if !old.refusalLogged {
 		old.refusalLogged = true
-		s.options.Log.Warn().Str("checker", id).Str("from", st.origin.host).Str("connected", old.origin.host).
+		s.options.Log.Warn().Str("event", "checker_refused").Str("checker", id).Str("from", st.origin.host).Str("connected", old.origin.host).
 			Msg("a second checker with the node id of a connected one is refused: give each its own node.id")
 	}
 	return status.Errorf(codes.AlreadyExists,

@@ -23,7 +23,9 @@ func TestFirstMessageMustSayWho(t *testing.T) {
 		"empty":           {&healthv3.HealthCheckRequestOrEndpointHealthResponse{}, "send health_check_request"},
 		"no node":         {hello(nil), "no node"},
 		"no id":           {hello(&corev3.Node{Cluster: "checkers"}), "no id"},
+		"endless node":    {hello(&corev3.Node{Id: "a", Cluster: strings.Repeat("x", 1<<20)}), "make its metadata smaller"},
 		"endless id":      {hello(&corev3.Node{Id: strings.Repeat("x", 4096)}), "at most 1024"},
+		"endless zone":    {hello(&corev3.Node{Id: "a", Locality: &corev3.Locality{Zone: strings.Repeat("x", 4096)}}), "4096 bytes: use at most 1024"},
 		"a report before": {report(said{name: web1}), "a report came before the first message"},
 	}
 	for name, test := range tests {

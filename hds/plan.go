@@ -15,7 +15,8 @@ import (
 // plan is what reports on one sent specifier are expected to look like. It is
 // not changed once made, but for the indexes.
 type plan struct {
-	seq       uint64              // counts the specifiers of a stream, from 1
+	seq       uint64 // counts the specifiers of a stream, from 1
+	spec      *specifier.Specifier
 	order     []health.EndpointID // entry by entry
 	addresses []string            // of each entry, canonical
 	encoded   []byte              // each entry's Endpoint as Envoy writes it, one after the other
@@ -41,7 +42,7 @@ type group struct {
 func newPlan(seq uint64, spec *specifier.Specifier) *plan {
 	entries := min(len(spec.Order), len(spec.Addresses))
 	p := &plan{
-		seq: seq, order: spec.Order[:entries],
+		seq: seq, spec: spec, order: spec.Order[:entries],
 		addresses: make([]string, 0, entries),
 		encoded:   make([]byte, 0, 24*entries),
 		ends:      make([]uint32, 0, entries),
@@ -70,9 +71,8 @@ func newGroup(cluster string, l *corev3.Locality, end int) group {
 }
 
 func (p *plan) add(address string) {
-	endpoint, canonical := expectedEndpoint(address)
-	p.addresses = append(p.addresses, canonical)
-	p.encoded, _ = proto.MarshalOptions{}.MarshalAppend(p.encoded, endpoint)
+	encoded, canonical := appendEndpoint(p.encoded, address)
+	p.encoded, p.addresses = encoded, append(p.addresses, canonical)
 	p.ends = append(p.ends, uint32(len(p.encoded)))
 }
 
@@ -120,22 +120,6 @@ func (p *plan) uniqueAddresses() map[string]int {
 	return p.byAddress
 }
 
-// expectedEndpoint gives an address as Envoy reports it, and in the form that
-// addressOf gives.
-func expectedEndpoint(address string) (*endpointv3.Endpoint, string) {
-	if at, err := netip.ParseAddrPort(address); err == nil {
-		return &endpointv3.Endpoint{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{
-			SocketAddress: &corev3.SocketAddress{
-				Address:       at.Addr().String(),
-				PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(at.Port())},
-			},
-		}}}, at.String()
-	}
-	return &endpointv3.Endpoint{Address: &corev3.Address{Address: &corev3.Address_Pipe{
-		Pipe: &corev3.Pipe{Path: address},
-	}}}, address
-}
-
 // addressOf gives a reported address as ip:port, [ip6]:port or a pipe's path;
 // empty for anything else.
 func addressOf(e *endpointv3.Endpoint) string {
@@ -171,6 +155,16 @@ func (l plans) current() *plan {
 		return nil
 	}
 	return l[len(l)-1]
+}
+
+// numbered gives the one with this seq, which is among them.
+func (l plans) numbered(seq uint64) *plan {
+	for _, p := range l {
+		if p.seq == seq {
+			return p
+		}
+	}
+	return nil
 }
 
 // with gives the plans after p was sent and accepted was the newest one matched.

@@ -52,6 +52,7 @@ type reading struct {
 	kind    reportKind
 	strange uint64 // entries about what was never assigned, or with no status
 	matched uint64 // seq of the newest specifier that the checker is known to follow
+	follows bool   // a report has listed all of a specifier that lists something
 }
 
 // reader turns the reports of one stream into votes. It belongs to the
@@ -137,7 +138,8 @@ func (r *reader) place(d *decoded, e *entry) {
 }
 
 // apply takes a report that follows p. The first one on the current plan gives
-// all votes, later ones and those on earlier plans what changed.
+// all votes, later ones and those on earlier plans what changed. An id in an old
+// plan may stand for another endpoint by now, hence the look at the address.
 func (r *reader) apply(p *plan, out []observed) {
 	if p == r.plan {
 		if r.matched != p.seq {
@@ -152,7 +154,7 @@ func (r *reader) apply(p *plan, out []observed) {
 	} else {
 		index := r.plan.ids()
 		for i, id := range p.order {
-			if at, ok := index[id]; ok {
+			if at, ok := index[id]; ok && p.addresses[i] == r.plan.addresses[at] {
 				r.vote(at, out[i])
 			}
 		}
@@ -161,6 +163,7 @@ func (r *reader) apply(p *plan, out []observed) {
 		r.votes = nil // the sink is told that nothing changed
 	}
 	r.matched = max(r.matched, p.seq)
+	r.follows = r.follows || len(p.order) > 0
 }
 
 func (r *reader) vote(index int, o observed) {
@@ -189,7 +192,7 @@ func (r *reader) adopt(in plans) {
 	if r.plan != nil {
 		index := current.ids()
 		for i, id := range r.plan.order {
-			if at, ok := index[id]; ok {
+			if at, ok := index[id]; ok && r.plan.addresses[i] == current.addresses[at] {
 				last[at] = r.last[i]
 			}
 		}

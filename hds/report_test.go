@@ -1,6 +1,7 @@
 package hds_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -237,9 +238,9 @@ func TestSpecifierThatIsNotFollowedIsLoggedOnce(t *testing.T) {
 		report *healthv3.HealthCheckRequestOrEndpointHealthResponse
 		text   string
 	}{
-		"not followed": {report(said{web2, up, 0}), "do not follow its specifier"},
-		"silent":       {nil, "says nothing since its specifier was sent"},
-		"followed":     {report(said{web1, up, 0}), ""},
+		"something else": {report(said{web2, up, 0}), "reports nothing of what it was sent"},
+		"silent":         {nil, "reports nothing of what it was sent"},
+		"followed":       {report(said{web1, up, 0}), ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -265,6 +266,38 @@ func TestSpecifierThatIsNotFollowedIsLoggedOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestLaterSpecifierThatIsNotFollowedIsLoggedOnce(t *testing.T) {
+	for _, keepsOn := range []bool{true, false} {
+		bubble(t, hds.Options{Interval: time.Second}, func(f *fixture) {
+			c := assigned(f, checked{1, web1})
+			c.hears("the first", report(said{web1, up, 0}), "1=HEALTHY")
+			f.server.Assign("a", assignment(checked{2, web2}))
+			c.next()
+			for range 10 {
+				time.Sleep(time.Second)
+				if keepsOn {
+					c.send(report(said{web1, up, 0}))
+				}
+			}
+			text := fmt.Sprintf(`"reporting":%v,"message":"the reports of a checker do not follow its specifier`, keepsOn)
+			if log := f.log.String(); strings.Count(log, "\n") != 1 || !strings.Contains(log, text) {
+				t.Errorf("logged, not %q: %s", text, log)
+			}
+		})
+	}
+}
+
+func TestAnIdThatWasGivenToAnotherIsNotTakenForItsPredecessor(t *testing.T) {
+	bubble(t, hds.Options{}, func(f *fixture) {
+		c := assigned(f, checked{1, web1}, checked{2, web2})
+		c.hears("the first", report(said{web1, up, 0}, said{web2, up, 0}), "1=HEALTHY 2=HEALTHY")
+		f.server.Assign("a", assignment(checked{1, db1}, checked{2, web2}))
+		c.next()
+		c.hears("a report on the first", report(said{web1, down, 0}, said{web2, down, 0}), "2=UNHEALTHY")
+		c.hears("one on the second", report(said{db1, up, 0}, said{web2, down, 0}), "1=HEALTHY 2=UNHEALTHY")
+	})
 }
 
 func TestLargerMessageThanAllowedEndsTheStream(t *testing.T) {

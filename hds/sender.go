@@ -20,7 +20,7 @@ type sender struct {
 	box     outbox
 	next    *time.Timer // when emptied clusters are to be dropped
 	check   *time.Timer // when the specifier should have been accepted
-	silence *time.Timer // when there should have been a report
+	silence vigil       // for a report
 	reports uint64      // how many there were when it was sent
 	form    form
 }
@@ -28,7 +28,7 @@ type sender struct {
 // send runs in a goroutine of its own from Connected to the end of the stream.
 func (st *stream) send() {
 	s := sender{stream: st, box: outbox{grace: st.server.options.Interval}, form: form{stream: st}}
-	s.next, s.check, s.silence = stoppedTimer(), stoppedTimer(), stoppedTimer()
+	s.next, s.check, s.silence = stoppedTimer(), stoppedTimer(), vigil{Timer: stoppedTimer()}
 	defer s.next.Stop()
 	defer s.check.Stop()
 	defer s.silence.Stop()
@@ -74,9 +74,7 @@ func (s *sender) deliver(spec *specifier.Specifier) bool {
 		s.stream.stop(status.Error(codes.Internal, err.Error()))
 		return false
 	}
-	if spec != nil {
-		s.announce(spec, encoded != nil)
-	}
+	changed := spec != nil && s.stream.announce(spec, encoded != nil)
 	if encoded != nil {
 		s.stream.told.Store(&told{s.box.message, s.box.digest, time.Now()})
 		if !s.write(encoded) {
@@ -86,18 +84,17 @@ func (s *sender) deliver(spec *specifier.Specifier) bool {
 	if due := s.box.delivered(time.Now()); !due.IsZero() {
 		s.next.Reset(time.Until(due))
 	}
+	if changed {
+		s.wait()
+	}
 	return true
 }
 
-// announce starts the clocks of a specifier that changed something.
-func (s *sender) announce(spec *specifier.Specifier, sending bool) {
-	if !s.stream.announce(spec, sending) {
-		return
-	}
+// wait starts the clocks of a specifier that changed something, once it is
+// written: a peer that is slow to read is not silent yet.
+func (s *sender) wait() {
 	due := patience * s.stream.server.options.Interval
-	if s.stream.plans.Load().current().seq == 1 {
-		s.silence.Reset(due)
-	}
+	s.silence.keep(s.stream.plans.Load().current(), due)
 	s.reports = s.stream.reports.Load()
 	s.check.Reset(due)
 }
@@ -127,13 +124,10 @@ func (s *sender) complain() {
 		return
 	}
 	st.server.metrics.unaccepted.Inc()
-	if st.reports.Load() == 0 {
+	if !st.follows.Load() {
 		return // falls says it
 	}
-	log := st.server.options.Log.Warn().Str("checker", st.checker.ID).Str("version", st.checker.Version)
-	if st.reports.Load() == s.reports {
-		log.Msg("a checker says nothing since its specifier was sent: it may have rejected it (look at its hds_delegate.errors)")
-		return
-	}
-	log.Msg("the reports of a checker do not follow its specifier: it may have rejected it (look at its hds_delegate.errors)")
+	st.server.options.Log.Warn().Str("event", "specifier_not_followed").Str("checker", st.checker.ID).
+		Str("version", st.checker.Version).Bool("reporting", st.reports.Load() > s.reports).
+		Msg("the reports of a checker do not follow its specifier: it may have rejected it (look at its hds_delegate.errors)")
 }

@@ -49,7 +49,7 @@ type State struct {
 	Specifier      string    // NotSent, Sent or Synced
 	LastReport     time.Time // zero where there was none on this stream
 	StrangeReports uint64    // reported endpoints that it was not assigned
-	Silent         bool      // nothing was reported for three intervals since its first specifier was sent
+	Silent         bool      // for three intervals it reported nothing of what it was sent first
 	Reason         string    // what that means; empty where it is not silent
 }
 
@@ -77,11 +77,7 @@ func NewServer(o Options, sink Sink) *Server {
 	o = o.withDefaults()
 	m, collectors := newMetrics()
 	if o.Registerer != nil {
-		for _, c := range collectors {
-			if err := o.Registerer.Register(c); err != nil {
-				o.Log.Error().Err(err).Msg("a metric of health discovery is not exported")
-			}
-		}
+		o.Registerer.MustRegister(collectors...)
 	}
 	return &Server{
 		options: o, sink: sink, metrics: m, start: time.Now(),

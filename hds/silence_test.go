@@ -56,6 +56,39 @@ func TestCheckerThatNeverReportsIsFoundOut(t *testing.T) {
 	})
 }
 
+func TestCheckerThatOnlyBeatsIsFoundOut(t *testing.T) {
+	l := &listener{}
+	bubbleWith(t, hds.Options{Interval: time.Second}, l, &l.recorder, func(f *fixture) {
+		f.assigning() // nothing, which an Envoy takes
+		c := f.connect("a", "10.1.0.1", "z1")
+		c.next()
+		beat := func(seconds int) {
+			for range seconds {
+				c.send(report())
+				time.Sleep(time.Second)
+			}
+		}
+		beat(60)
+		f.server.Assign("a", assignment(checked{1, web1}))
+		c.next()
+		beat(2)
+		f.server.Assign("a", assignment()) // taken back before its time was up
+		c.next()
+		beat(60)
+		if f.server.State("a").Silent {
+			t.Error("it is called silent without anything to report")
+		}
+		f.server.Assign("a", assignment(checked{1, web1}))
+		c.next()
+		beat(2)
+		f.sink.take()
+		beat(2)
+		same(t, "calls", f.sink.take(), "reported a", "silent a true", "reported a")
+		c.send(report(said{web1, up, 0}))
+		same(t, "calls", f.sink.take(), "silent a false", "reported a 1=HEALTHY")
+	})
+}
+
 func TestCheckerThatFetchesAndNeverReportsIsFoundOut(t *testing.T) {
 	l := &listener{}
 	bubbleWith(t, hds.Options{Interval: time.Second}, l, &l.recorder, func(f *fixture) {

@@ -39,7 +39,8 @@ type stream struct {
 	heard      atomic.Int64          // when anything came in last
 	reports    atomic.Uint64         // how many came in
 	reported   atomic.Int64          // when the last one did
-	silent     atomic.Bool           // it is known to have rejected its first specifier
+	follows    atomic.Bool           // it has reported something that it was sent
+	silent     atomic.Bool           // it is thought to have rejected what it was sent first
 	strange    atomic.Uint64         // entries
 	plans      atomic.Pointer[plans] // written by the sending goroutine
 	told       atomic.Pointer[told]  // written by the sending goroutine
@@ -175,12 +176,21 @@ func (st *stream) hear(in *message, r *reader) error {
 	if err != nil {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
+	newly := got.matched > st.accepted.Load()
 	st.accepted.Store(got.matched)
 	st.strange.Add(got.strange)
 	s.metrics.count(&got)
+	if got.follows || len(got.votes) > 0 {
+		st.follows.Store(true)
+	}
 	st.telling.Lock()
 	defer st.telling.Unlock()
-	st.speaks()
+	if st.follows.Load() {
+		st.speaks()
+	}
+	if newly {
+		s.tellFollows(st.checker.ID, current.numbered(got.matched))
+	}
 	s.sink.Reported(st.checker.ID, got.votes)
 	return nil
 }
@@ -229,7 +239,7 @@ func (st *stream) announce(spec *specifier.Specifier, sending bool) bool {
 	if current := now.current(); current != nil {
 		// Where one between was never sent, whoever assigned it counts on every
 		// vote being told anew.
-		if !st.retell && !sending && slices.Equal(current.order, spec.Order) {
+		if !st.retell && !spec.Retell && !sending && slices.Equal(current.order, spec.Order) {
 			return false
 		}
 		st.retell = false

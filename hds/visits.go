@@ -71,7 +71,7 @@ type visits struct {
 	reader  reader
 	waited  bool        // for the first assignment
 	expiry  *time.Timer // when the checker is given up
-	silence *time.Timer // when there should have been a report
+	silence vigil       // for a report
 }
 
 // beVisited runs in a goroutine of its own from the first fetch until there is
@@ -81,7 +81,7 @@ func (st *stream) beVisited() {
 	defer st.leave()
 	interval := st.server.options.Interval
 	v := visits{stream: st, box: outbox{grace: interval}, form: form{stream: st}}
-	v.expiry, v.silence = stoppedTimer(), stoppedTimer()
+	v.expiry, v.silence = stoppedTimer(), vigil{Timer: stoppedTimer()}
 	defer v.expiry.Stop()
 	defer v.silence.Stop()
 	st.connected()
@@ -170,8 +170,8 @@ func (v *visits) compose(spec *specifier.Specifier) (*healthv3.HealthCheckSpecif
 	if err != nil {
 		return nil, status.Error(codes.Internal, err.Error())
 	}
-	if spec != nil && st.announce(spec, encoded != nil) && st.plans.Load().current().seq == 1 {
-		v.silence.Reset(patience * st.server.options.Interval)
+	if spec != nil && st.announce(spec, encoded != nil) {
+		v.silence.keep(st.plans.Load().current(), patience*st.server.options.Interval)
 	}
 	if encoded != nil {
 		st.told.Store(&told{v.box.message, v.box.digest, time.Now()})

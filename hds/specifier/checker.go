@@ -24,6 +24,9 @@ const envoyName = "envoy"
 // secretDiscovery is to get the secrets of a socket by SDS.
 const secretDiscovery health.Ability = "SECRET_DISCOVERY"
 
+// signatureAlgorithms is to limit a socket to some: Go's TLS offers no choice.
+const signatureAlgorithms health.Ability = "SIGNATURE_ALGORITHMS"
+
 // release is a release of Envoy, patches aside.
 type release struct{ major, minor uint32 }
 
@@ -98,6 +101,7 @@ func abilitiesOf(node *corev3.Node, c *healthv3.Capability) health.Abilities {
 	if isEnvoy {
 		abilities[health.SeveralChecks] = struct{}{}
 		abilities[secretDiscovery] = struct{}{}
+		abilities[signatureAlgorithms] = struct{}{}
 		byRelease(abilities, releaseOf(node))
 	}
 	return abilities

@@ -18,6 +18,10 @@ import (
 type Options struct {
 	Files      map[string]bool // paths that every checker can read
 	SDSSecrets map[string]bool // names of secrets that every checker can get
+
+	// Forge changes how a cluster is checked after everything was reviewed, so
+	// that tests can show what becomes of a mistake in the review. Nil: nothing.
+	Forge func(cluster string, checks []*corev3.HealthCheck)
 }
 
 // Cluster is a source's cluster turned into what may be sent. It is not

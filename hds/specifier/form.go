@@ -3,6 +3,8 @@ package specifier
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"slices"
 	"strconv"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -41,9 +43,13 @@ func newForm(name string, checks []*corev3.HealthCheck, chosen []*socket, bind *
 			continue
 		}
 		numbers[s] = strconv.Itoa(len(f.sockets))
-		f.sockets = append(f.sockets, &clusterv3.Cluster_TransportSocketMatch{
+		match := &clusterv3.Cluster_TransportSocketMatch{
 			Name: criterion + "-" + numbers[s], Match: criteria(numbers[s]), TransportSocket: s.wire,
-		})
+		}
+		if slices.ContainsFunc(checks, isRedis) && alike(chosen) {
+			match.Match = nil // for Redis, which has no criteria
+		}
+		f.sockets = append(f.sockets, match)
 	}
 	for i, check := range checks {
 		f.checks[i] = proto.CloneOf(check)
@@ -57,6 +63,23 @@ func newForm(name string, checks []*corev3.HealthCheck, chosen []*socket, bind *
 	}
 	f.name = f.wireName(name)
 	return f
+}
+
+func isRedis(check *corev3.HealthCheck) bool { return check.GetCustomHealthCheck() != nil }
+
+func alike(chosen []*socket) bool {
+	return !slices.ContainsFunc(chosen, func(s *socket) bool { return s != chosen[0] })
+}
+
+// unreachable tells which check cannot use the socket that was chosen for it.
+// Envoy makes the connection of a Redis check without any criteria.
+func unreachable(checks []*corev3.HealthCheck, chosen []*socket) string {
+	for i, check := range checks {
+		if isRedis(check) && chosen[i].wire != nil && !alike(chosen) {
+			return fmt.Sprintf("health_checks[%d]: a Redis check through TLS would go out in plaintext beside checks that use other sockets; give all of the cluster's checks the same transport_socket_match_criteria", i)
+		}
+	}
+	return ""
 }
 
 func criteria(value string) *structpb.Struct {

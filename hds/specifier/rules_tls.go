@@ -38,6 +38,9 @@ func ruleTLSParameters(r *review, path string, p *tlsv3.TlsParameters) {
 	ruleUnique(r, join(path, "cipher_suites"), p.GetCipherSuites())
 	ruleUnique(r, join(path, "ecdh_curves"), p.GetEcdhCurves())
 	ruleUnique(r, join(path, "signature_algorithms"), p.GetSignatureAlgorithms())
+	if len(p.GetSignatureAlgorithms()) > 0 {
+		r.need(signatureAlgorithms)
+	}
 }
 
 func ruleUnique(r *review, path string, names []string) {

@@ -26,6 +26,10 @@ type Specifier struct {
 	Message   *healthv3.HealthCheckSpecifier
 	Order     []health.EndpointID // entry by entry as reports list them: clusters, localities, endpoints
 	Addresses []string            // of each entry, as health.Endpoint writes it
+
+	// For whoever assigns it to a checker.
+	Serial uint64 // tells it from others
+	Retell bool   // every vote is to be told anew, even if it differs in nothing from the one before
 }
 
 // Build makes the specifier that has a checker check items and report every

@@ -95,6 +95,42 @@ func TestWhatTheSourceSaysStays(t *testing.T) {
 	}
 }
 
+const redisText = `custom_health_check {name: "envoy.health_checkers.redis" typed_config {[type.googleapis.com/envoy.extensions.health_checkers.redis.v3.Redis] {}}}`
+
+// Envoy's Redis check follows no criteria: its socket is for all, or nobody's.
+func TestRedisBehindTLS(t *testing.T) {
+	a := assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`)
+	secure := &clusterv3.Cluster{TransportSocket: tlsSocket(t, "a")}
+	c := Translate("web", secure, a, []*corev3.HealthCheck{check(t, redisText), check(t, `tcp_health_check {}`)}, Options{})
+	sent := specifierOf(c).Message.GetClusterHealthChecks()
+	if len(sent) != 1 || len(sent[0].GetTransportSocketMatches()) != 1 || len(sent[0].GetTransportSocketMatches()[0].GetMatch().GetFields()) != 0 {
+		t.Errorf("sent %v, quarantined %v", sent, c.Quarantined)
+	}
+	for name, test := range map[string]struct {
+		redis, tcp string
+		reached    bool
+	}{"Redis by TLS": {"tls", "plain", false}, "Redis in plaintext": {"plain", "tls", true}} {
+		criteria := func(value string) string {
+			return ` transport_socket_match_criteria {fields {key: "use" value {string_value: "` + value + `"}}}`
+		}
+		mixed := &clusterv3.Cluster{TransportSocketMatches: []*clusterv3.Cluster_TransportSocketMatch{{
+			Name: "tls", Match: check(t, criteria("tls")+`tcp_health_check {}`).GetTransportSocketMatchCriteria(), TransportSocket: tlsSocket(t, "a"),
+		}}}
+		c := Translate("web", mixed, a, []*corev3.HealthCheck{check(t, redisText+criteria(test.redis)), check(t, `tcp_health_check {}`+criteria(test.tcp))}, Options{})
+		if (len(c.Endpoints) == 1) != test.reached || !test.reached && !strings.Contains(c.Quarantined[0].Reason, "in plaintext") {
+			t.Errorf("%s: %d endpoints, quarantined %v", name, len(c.Endpoints), c.Quarantined)
+		}
+	}
+}
+
+// Connections of Redis checks are traffic to Envoy.
+func TestTimingOfRedis(t *testing.T) {
+	c := Translate("web", nil, assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`), []*corev3.HealthCheck{check(t, redisText+`no_traffic_interval {seconds: 1} unhealthy_interval {seconds: 9}`)}, Options{})
+	if c.Timing.Interval != 9*time.Second {
+		t.Errorf("interval %v; quarantined %v", c.Timing.Interval, c.Quarantined)
+	}
+}
+
 func TestEndpointsAreSetAsideAlone(t *testing.T) {
 	c := Translate("web", nil, assignment(t, `endpoints {`+
 		endpointText("10.0.0.1")+endpointText("db.internal")+endpointText("10.0.0.1")+endpointText("::1")+

@@ -3,6 +3,7 @@ package specifier
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -93,7 +94,7 @@ func (t *translation) fill() {
 		}
 		fillHost(check, t.out.Name)
 		spellPayloads(check.GetTcpHealthCheck())
-		t.out.Timing.slowest(check)
+		t.out.Timing.slowest(check, slices.ContainsFunc(t.checks, isRedis))
 	}
 }
 
@@ -118,8 +119,14 @@ func spellPayloads(check *corev3.HealthCheck_TcpHealthCheck) {
 	}
 }
 
-func (t *Timing) slowest(check *corev3.HealthCheck) {
+// slowest takes the timing of a check where it is slower. To Envoy, the
+// connections of Redis checks are traffic, and make it use other intervals.
+func (t *Timing) slowest(check *corev3.HealthCheck, traffic bool) {
 	t.Interval = max(t.Interval, check.NoTrafficInterval.AsDuration(), check.NoTrafficHealthyInterval.AsDuration())
+	if traffic {
+		t.Interval = max(t.Interval, check.Interval.AsDuration(), check.UnhealthyInterval.AsDuration(),
+			check.UnhealthyEdgeInterval.AsDuration(), check.HealthyEdgeInterval.AsDuration())
+	}
 	t.Timeout = max(t.Timeout, check.Timeout.AsDuration())
 	t.InitialJitter = max(t.InitialJitter, check.InitialJitter.AsDuration())
 	t.UnhealthyThreshold = max(t.UnhealthyThreshold, check.UnhealthyThreshold.GetValue())
@@ -195,8 +202,8 @@ func (t *translation) form(r *review, c choice) int {
 	if i, ok := t.forms[c]; ok {
 		return i
 	}
-	wrong := ""
 	chosen := t.sockets.of(c)
+	wrong := unreachable(t.checks, chosen)
 	for _, s := range chosen {
 		wrong = max(wrong, s.wrong)
 	}
@@ -204,6 +211,9 @@ func (t *translation) form(r *review, c choice) int {
 	if wrong == "" {
 		form = newForm(t.out.Name, t.checks, chosen, t.bind)
 		wrong = validate(form.start())
+		if t.options.Forge != nil {
+			t.options.Forge(t.out.Name, form.checks)
+		}
 	}
 	if wrong != "" {
 		if t.wrong == nil {

@@ -1,0 +1,57 @@
+package hds_test
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/hds"
+)
+
+// endpointOf is the Endpoint that Envoy reports for an address.
+func endpointOf(address string) *endpointv3.Endpoint {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return &endpointv3.Endpoint{Address: &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: address}}}}
+	}
+	return &endpointv3.Endpoint{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+		Address: at.Addr().String(), PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(at.Port())},
+	}}}}
+}
+
+func FuzzExpectedEndpoint(f *testing.F) {
+	for _, address := range []string{
+		"10.0.0.1:80", "10.0.0.1:0", "255.255.255.255:65535", "[2001:db8::1]:443", "[2001:DB8:0::1]:443", "[::ffff:1.2.3.4]:80",
+		"[fe80::1%a-zone-with-a-name-that-is-longer-than-most-are-and-then-some-more]:80", "/run/some.sock", "@abstract", "10.0.0.1:99999",
+	} {
+		f.Add(address)
+	}
+	f.Fuzz(func(t *testing.T, address string) {
+		want, err := proto.Marshal(endpointOf(address))
+		if err != nil || address == "" {
+			t.Skip("not UTF-8, or nothing at all: in no specifier")
+		}
+		got, canonical := hds.AppendEndpoint([]byte("before"), address)
+		if !bytes.Equal(got, append([]byte("before"), want...)) {
+			t.Errorf("%q is encoded %x, want %x", address, got, want)
+		}
+		if at, err := netip.ParseAddrPort(address); err == nil && canonical != at.String() || err != nil && canonical != address {
+			t.Errorf("%q in the form %q", address, canonical)
+		}
+	})
+}
+
+// BenchmarkPlan makes ready for the reports on a specifier of 3,000 endpoints.
+func BenchmarkPlan(b *testing.B) {
+	endpoints, _, _ := benchReports(b)
+	spec := assignment(endpoints...)
+	b.ReportAllocs()
+	for b.Loop() {
+		r := hds.Reader{}
+		r.Assign(spec)
+	}
+}

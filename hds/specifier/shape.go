@@ -1,0 +1,118 @@
+package specifier
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"net/netip"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/proto"
+)
+
+// Shapes gives, endpoint by endpoint, a hash of what a checker is sent of it
+// apart from what only tells endpoints apart: of IP addresses just the kind
+// counts, of port numbers and of plain host names that there is one.
+func (c *Cluster) Shapes() []uint64 {
+	if len(c.Endpoints) == 0 {
+		return nil
+	}
+	forms := make([][]byte, len(c.forms))
+	for i, f := range c.forms {
+		forms[i], _ = proto.MarshalOptions{Deterministic: true}.Marshal(f.start()) // what fails is never sent
+	}
+	type kind struct {
+		form int
+		text string
+	}
+	known := map[kind]uint64{}
+	shapes := make([]uint64, len(c.Endpoints))
+	for i := range c.Endpoints {
+		e := &c.Endpoints[i]
+		k := kind{e.form, outline(e.message)}
+		shape, ok := known[k]
+		if !ok {
+			h := sha256.New()
+			h.Write(binary.BigEndian.AppendUint64(nil, uint64(len(forms[e.form]))))
+			h.Write(forms[e.form])
+			h.Write([]byte(k.text))
+			shape = binary.BigEndian.Uint64(h.Sum(nil))
+			known[k] = shape
+		}
+		shapes[i] = shape
+	}
+	return shapes
+}
+
+// outline gives an endpoint without what only tells it from others.
+func outline(e *endpointv3.Endpoint) string {
+	if plain := plainKind(e); plain != "" {
+		return plain
+	}
+	e = proto.CloneOf(e)
+	e.Hostname = outlineName(e.GetHostname())
+	outlineAddress(e.GetAddress())
+	for _, more := range e.GetAdditionalAddresses() {
+		outlineAddress(more.GetAddress())
+	}
+	if h := e.GetHealthCheckConfig(); h != nil {
+		h.Hostname = outlineName(h.GetHostname())
+		h.PortValue = min(h.GetPortValue(), 1)
+		outlineAddress(h.GetAddress())
+	}
+	text, _ := proto.MarshalOptions{Deterministic: true}.Marshal(e)
+	return "m" + string(text)
+}
+
+// plainKind is the outline of an endpoint that has an IP address and a port and
+// nothing else, as almost all; empty of others.
+func plainKind(e *endpointv3.Endpoint) string {
+	at := e.GetAddress().GetSocketAddress()
+	rest := e.GetHostname() != "" || e.GetHealthCheckConfig() != nil || len(e.GetAdditionalAddresses()) > 0
+	if at == nil || rest || at.GetProtocol() != corev3.SocketAddress_TCP || at.GetResolverName() != "" || at.GetIpv4Compat() ||
+		at.GetNetworkNamespaceFilepath() != "" || at.GetNamedPort() != "" || at.GetPortValue() == 0 {
+		return ""
+	}
+	return outlineHost(at.GetAddress())
+}
+
+func outlineAddress(a *corev3.Address) {
+	switch a := a.GetAddress().(type) {
+	case *corev3.Address_SocketAddress:
+		a.SocketAddress.Address = outlineHost(a.SocketAddress.GetAddress())
+		if port, ok := a.SocketAddress.GetPortSpecifier().(*corev3.SocketAddress_PortValue); ok {
+			port.PortValue = min(port.PortValue, 1)
+		}
+	case *corev3.Address_Pipe:
+		a.Pipe.Path = "path"
+	}
+}
+
+// outlineHost gives the kind of an IP address, and anything else as it is.
+func outlineHost(host string) string {
+	at, err := netip.ParseAddr(host)
+	switch {
+	case err != nil:
+		return host
+	case at.Is4():
+		return "4"
+	case at.Zone() != "":
+		return "6%"
+	case at.Is4In6():
+		return "4in6"
+	}
+	return "6"
+}
+
+// outlineName gives "name" for a plain host name, and anything else as it is.
+func outlineName(name string) string {
+	if name == "" || len(name) > 253 {
+		return name
+	}
+	for _, c := range []byte(name) {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' && c != '-' && c != '_' {
+			return name
+		}
+	}
+	return "name"
+}
