@@ -50,7 +50,7 @@ func TestAggregatedParksUnknownTypes(t *testing.T) {
 		equal(t, "state goes on", saidState(s.next()), "[a=HE]")
 		equal(t, "parked", testutil.ToFloat64(b.server.metrics.parked), 6.0)
 		n, err := testutil.GatherAndCount(registry, "hdsd_xds_streams", "hdsd_xds_resources", "hdsd_xds_responses_total")
-		if err != nil || n != 4 {
+		if err != nil || n != 5 {
 			t.Errorf("%d metrics, %v", n, err)
 		}
 		d.cancel()
@@ -197,6 +197,31 @@ func TestComingAndGoingWithoutAnAckStaysBounded(t *testing.T) {
 	})
 }
 
+func TestStreamWithoutARequestEnds(t *testing.T) {
+	inBubble(t, Options{FirstRequestTimeout: 5 * time.Second}, func(t *testing.T, b *bench) {
+		good := b.delta()
+		good.send(subscribe(ClusterType))
+		good.next()
+		mute, err := discoveryv3.NewAggregatedDiscoveryServiceClient(b.conn).StreamAggregatedResources(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		open := func() int {
+			synctest.Wait()
+			b.server.mu.Lock()
+			defer b.server.mu.Unlock()
+			return len(b.server.streams)
+		}
+		time.Sleep(5*time.Second - 1)
+		equal(t, "open streams", open(), 2)
+		if _, err := mute.Recv(); status.Code(err) != codes.DeadlineExceeded {
+			t.Errorf("it ends with %v", err)
+		}
+		time.Sleep(time.Minute)
+		equal(t, "open streams", open(), 1)
+	})
+}
+
 func TestStuckReaderIsCutOffAndHarmsNobody(t *testing.T) {
 	inBubble(t, Options{WriteTimeout: 5 * time.Second}, func(t *testing.T, b *bench) {
 		b.server.Update(Update{Assignments: []Assignment{assignment("large", 0, 20_000)}, Clusters: clusters("c", "1")})
@@ -223,7 +248,7 @@ func TestStuckReaderIsCutOffAndHarmsNobody(t *testing.T) {
 
 		time.Sleep(6 * time.Second)
 		synctest.Wait()
-		equal(t, "stuck", testutil.ToFloat64(b.server.metrics.stuck), 1.0)
+		equal(t, "hdsd_xds_stuck_streams_total", testutil.ToFloat64(b.server.metrics.stuck), 1.0)
 		equal(t, "clients", len(b.server.Clients()), 1)
 		b.server.setHealth(7, health.Healthy)
 		equal(t, "the other still goes on", len(good.next().GetResources()), 1)
@@ -267,14 +292,5 @@ func TestClientsTellsTheNodeOfTheFirstMessage(t *testing.T) {
 		equal(t, "ack", all[1].LastAck.Sub(all[1].Connected), time.Minute)
 		equal(t, "cluster stream's id", all[0].ID, "dp-1")
 		p.cancel()
-	})
-}
-
-func TestFetchIsNotThereYet(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, b *bench) {
-		_, err := endpointservice.NewEndpointDiscoveryServiceClient(b.conn).FetchEndpoints(t.Context(), want(""))
-		equal(t, "endpoints", status.Code(err), codes.Unimplemented)
-		_, err = clusterservice.NewClusterDiscoveryServiceClient(b.conn).FetchClusters(t.Context(), want(""))
-		equal(t, "clusters", status.Code(err), codes.Unimplemented)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"slices"
 
+	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -31,6 +32,9 @@ type frame struct {
 	value    int // where the message in the Any begins
 	version  uint64
 	service  string // of a Cluster by EDS, the assignment it needs; else empty
+
+	// The bytes, and those from body on, as grpc takes them, for all who send them.
+	delta, state mem.Buffer
 }
 
 // newFrame encodes the message of a resource. The version is yet to be set.
@@ -53,7 +57,14 @@ func newFrame(typeURL, name string, message []byte) *frame {
 	b = appendHead(b, anyValue, len(message))
 	f.value = len(b)
 	f.bytes = append(b, message...)
+	f.share()
 	return f
+}
+
+// share is called whenever bytes is another slice. The buffers are never
+// freed, so that grpc does not count references to them.
+func (f *frame) share() {
+	f.delta, f.state = mem.SliceBuffer(f.bytes), mem.SliceBuffer(f.bytes[f.body:])
 }
 
 // setVersion is for the maker of the frame only.
@@ -74,6 +85,7 @@ func (f *frame) size() int {
 func (f *frame) clone() *frame {
 	c := *f
 	c.bytes = slices.Clone(f.bytes)
+	c.share()
 	return &c
 }
 
@@ -85,10 +97,12 @@ func putVersion(to []byte, version uint64) {
 	hex.Encode(to[:versionDigits], raw[:])
 }
 
-func formatVersion(version uint64) string {
-	var text [versionDigits]byte
-	putVersion(text[:], version)
-	return string(text[:])
+func formatVersion(version uint64) string { return string(appendVersion(nil, version)) }
+
+func appendVersion(to []byte, version uint64) []byte {
+	to = append(to, "0000000000000000"...)
+	putVersion(to[len(to)-versionDigits:], version)
+	return to
 }
 
 // parseVersion gives 0 for what is not one of our versions.

@@ -9,6 +9,9 @@ type metrics struct {
 	bytes         *prometheus.CounterVec
 	acks          *prometheus.CounterVec
 	nacks         *prometheus.CounterVec
+	fetches       *prometheus.CounterVec
+	unchanged     *prometheus.CounterVec
+	delay         prometheus.Histogram
 	parked        prometheus.Counter
 	stuck         prometheus.Counter
 	unencodable   prometheus.Counter
@@ -23,10 +26,16 @@ func newMetrics(s *Server, registerer prometheus.Registerer) *metrics {
 		subscriptions: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "hdsd_xds_subscriptions", Help: "Subscriptions, one for each stream and type.",
 		}, byType),
-		responses:   prometheus.NewCounterVec(counter("responses_total", "Responses sent."), byType),
-		bytes:       prometheus.NewCounterVec(counter("response_bytes_total", "Bytes of responses sent."), byType),
-		acks:        prometheus.NewCounterVec(counter("acks_total", "Responses that clients acknowledged."), byType),
-		nacks:       prometheus.NewCounterVec(counter("nacks_total", "Responses that clients refused."), byType),
+		responses: prometheus.NewCounterVec(counter("responses_total", "Responses sent."), byType),
+		bytes:     prometheus.NewCounterVec(counter("response_bytes_total", "Bytes of responses sent."), byType),
+		acks:      prometheus.NewCounterVec(counter("acks_total", "Responses that clients acknowledged."), byType),
+		nacks:     prometheus.NewCounterVec(counter("nacks_total", "Responses that clients refused."), byType),
+		fetches:   prometheus.NewCounterVec(counter("fetches_total", "Fetches, by gRPC and REST."), byType),
+		unchanged: prometheus.NewCounterVec(counter("fetches_unchanged_total", "Fetches by REST of what the client had already."), byType),
+		delay: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "hdsd_xds_push_delay_seconds", Help: "From a change being published to it being handed to a client's transport.",
+			Buckets: []float64{0.0001, 0.001, 0.01, 0.1, 1, 10},
+		}),
 		parked:      prometheus.NewCounter(counter("parked_requests_total", "Requests for types that are not served.")),
 		stuck:       prometheus.NewCounter(counter("stuck_streams_total", "Streams ended because the client did not read.")),
 		unencodable: prometheus.NewCounter(counter("unencodable_resources_total", "Resources that could not be encoded.")),
@@ -34,7 +43,7 @@ func newMetrics(s *Server, registerer prometheus.Registerer) *metrics {
 	if registerer == nil {
 		return m
 	}
-	registerer.MustRegister(m.subscriptions, m.responses, m.bytes, m.acks, m.nacks, m.parked, m.stuck, m.unencodable,
+	registerer.MustRegister(m.subscriptions, m.responses, m.bytes, m.acks, m.nacks, m.fetches, m.unchanged, m.delay, m.parked, m.stuck, m.unencodable,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "hdsd_xds_streams", Help: "Streams of data planes.",
 		}, func() float64 {
@@ -43,6 +52,10 @@ func newMetrics(s *Server, registerer prometheus.Registerer) *metrics {
 			return float64(len(s.streams))
 		}))
 	for _, t := range s.tables() {
+		m.subscriptions.WithLabelValues(t.typeURL)
+		for _, counter := range []*prometheus.CounterVec{m.responses, m.bytes, m.acks, m.nacks, m.fetches, m.unchanged} {
+			counter.WithLabelValues(t.typeURL) // shown from the start
+		}
 		registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "hdsd_xds_resources", Help: "Resources published.",
 			ConstLabels: prometheus.Labels{"type_url": t.typeURL},
@@ -54,12 +67,4 @@ func newMetrics(s *Server, registerer prometheus.Registerer) *metrics {
 func (m *metrics) sent(typeURL string, size int) {
 	m.responses.WithLabelValues(typeURL).Inc()
 	m.bytes.WithLabelValues(typeURL).Add(float64(size))
-}
-
-func (m *metrics) answered(typeURL string, refused bool) {
-	if refused {
-		m.nacks.WithLabelValues(typeURL).Inc()
-	} else {
-		m.acks.WithLabelValues(typeURL).Inc()
-	}
 }

@@ -78,20 +78,27 @@ type decided struct {
 	source health.Status // what the source says of it; Unknown counts as nothing
 }
 
-// status is the health to publish, given that of each id: the worst of them
-// and of what the source says, where Unknown on either side counts as nothing.
+// status is the health to publish, given that of each id: the worst of them,
+// combined with what the source says.
 func (d *decided) status(of func(health.EndpointID) health.Status) health.Status {
 	ours := of(d.ids[0])
 	for _, id := range d.ids[1:] {
 		ours = health.Worse(ours, of(id))
 	}
+	return Combine(ours, d.source)
+}
+
+// Combine gives the health to publish where verdicts are ours and the source
+// says another: the worse of both, where Unknown on either side counts as
+// nothing.
+func Combine(ours, source health.Status) health.Status {
 	switch {
-	case d.source == health.Unknown:
+	case source == health.Unknown:
 		return ours
 	case ours == health.Unknown:
-		return d.source
+		return source
 	default:
-		return health.Worse(ours, d.source)
+		return health.Worse(ours, source)
 	}
 }
 
@@ -128,7 +135,7 @@ func decidedOf(a *Assignment) []decided {
 	for l, locality := range a.Message.GetEndpoints() {
 		for e, endpoint := range locality.GetLbEndpoints() {
 			if ids := idsOf(a.IDs, l, e); len(ids) > 0 {
-				all = append(all, decided{ids: ids, source: sourceStatus(endpoint)})
+				all = append(all, decided{ids: ids, source: SourceStatus(endpoint)})
 			}
 		}
 	}
@@ -142,9 +149,9 @@ func idsOf(ids [][][]health.EndpointID, locality, endpoint int) []health.Endpoin
 	return ids[locality][endpoint]
 }
 
-// sourceStatus takes a value that this release does not know for Unknown, as
-// Envoy does.
-func sourceStatus(e *endpointv3.LbEndpoint) health.Status {
+// SourceStatus is what a source says of an endpoint. A value that this release
+// does not know is Unknown, as it is to Envoy.
+func SourceStatus(e *endpointv3.LbEndpoint) health.Status {
 	value := e.GetHealthStatus()
 	if value < 0 || value > math.MaxUint8 || !health.Status(value).Valid() {
 		return health.Unknown

@@ -258,7 +258,7 @@ func FuzzSplice(f *testing.F) {
 				status := health.Status(c & 0xf % 6)
 				later = append(later, Health{id, status})
 				ids = append(ids, []health.EndpointID{id})
-				d := decided{ids: ids[len(ids)-1], source: sourceStatus(e)}
+				d := decided{ids: ids[len(ids)-1], source: SourceStatus(e)}
 				e.HealthStatus = corev3.HealthStatus(d.status(func(health.EndpointID) health.Status { return status }))
 			}
 			a.IDs = append(a.IDs, ids)

@@ -21,21 +21,27 @@ type response struct {
 	// removed are names to be told in removed_resources.
 	removed []string
 	digest  xxhash.Digest // of names and versions
+	since   int64         // of the oldest change in it, by Server.now; 0: it is no change
+
+	// Room for what most responses are: one resource, and the tail.
+	partsRoom [2]mem.Buffer
+	sentRoom  [1]sending
+	tailRoom  [128]byte
 }
 
-// MarshalWire implements wire.Marshaler. The frames are never freed, so that
-// grpc does not count references to them.
+// MarshalWire implements wire.Marshaler.
 func (r *response) MarshalWire() (mem.BufferSlice, error) { return r.parts, nil }
 
 func newResponse() *response {
 	r := new(response)
 	r.digest.Reset()
+	r.parts = r.partsRoom[:0]
 	return r
 }
 
-func (r *response) add(name string, version uint64, part []byte) {
-	r.parts = append(r.parts, mem.SliceBuffer(part))
-	r.size += len(part)
+func (r *response) add(name string, version uint64, part mem.Buffer) {
+	r.parts = append(r.parts, part)
+	r.size += part.Len()
 	r.count(name, version)
 }
 
@@ -54,26 +60,30 @@ func (r *response) count(name string, version uint64) {
 
 func (r *response) empty() bool { return len(r.parts) == 0 && len(r.removed) == 0 }
 
-// finish adds what is this stream's own.
-func (r *response) finish(u *subscription, nonce, identifier string) {
-	tail := make([]byte, 0, 128+len(identifier))
-	tail = appendText(tail, responseVersion, formatVersion(r.digest.Sum64()))
-	tail = appendText(tail, responseTypeURL, u.table.typeURL)
+// finish adds what is the receiver's own.
+func (r *response) finish(typeURL string, controlPlane protowire.Number, nonce, identifier string) {
+	tail := appendHead(r.tailRoom[:0], responseVersion, versionDigits)
+	tail = appendVersion(tail, r.digest.Sum64())
+	tail = appendText(tail, responseTypeURL, typeURL)
 	tail = appendText(tail, responseNonce, nonce)
 	for _, name := range r.removed {
 		tail = appendText(tail, deltaRemovedResources, name)
 	}
 	if identifier != "" {
-		controlPlane := protowire.Number(sotwControlPlane)
-		if u.delta {
-			controlPlane = deltaControlPlane
-		}
 		size := protowire.SizeTag(controlPlaneIdentifier) + protowire.SizeBytes(len(identifier))
 		tail = appendHead(tail, controlPlane, size)
 		tail = appendText(tail, controlPlaneIdentifier, identifier)
 	}
 	r.parts = append(r.parts, mem.SliceBuffer(tail))
 	r.size += len(tail)
+}
+
+// controlPlane is the number of the field control_plane.
+func (u *subscription) controlPlane() protowire.Number {
+	if u.delta {
+		return deltaControlPlane
+	}
+	return sotwControlPlane
 }
 
 // next makes the subscription's next response, nil where nothing is to be said
@@ -84,9 +94,10 @@ func (u *subscription) next(nonce func() string, limit int) *response {
 		if !ok {
 			return nil
 		}
-		frames := make([]*frame, len(batch))
-		for i, w := range batch {
-			frames[i] = w.slot.current()
+		var room [8]*frame
+		frames := room[:0]
+		for _, w := range batch {
+			frames = append(frames, w.slot.current())
 		}
 		r, gone, more := u.commit(batch, frames, nonce, limit)
 		for _, w := range gone {
@@ -141,6 +152,9 @@ func (u *subscription) commit(batch []*watch, frames []*frame, nonce func() stri
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	r = newResponse()
+	if r.since = u.since; len(u.dirty) == 0 {
+		u.since = 0
+	}
 	at := time.Now().UnixNano()
 	var sent []sending
 	if u.whole() {
@@ -158,7 +172,7 @@ func (u *subscription) commit(batch []*watch, frames []*frame, nonce func() stri
 	u.waiting = true
 	u.inFlight = sent
 	u.nonce = nonce()
-	r.finish(u, u.nonce, u.stream.server.identifier)
+	r.finish(u.table.typeURL, u.controlPlane(), u.nonce, u.stream.server.identifier)
 	return r, gone, false
 }
 
@@ -179,7 +193,7 @@ func (u *subscription) addAll(r *response, batch []*watch, frames []*frame, at i
 		}
 		f := frames[i]
 		if f != nil {
-			r.add(w.slot.name, f.version, f.bytes[f.body:])
+			r.add(w.slot.name, f.version, f.state)
 		} else if !w.named {
 			gone = append(gone, w)
 		}
@@ -192,6 +206,7 @@ func (u *subscription) addAll(r *response, batch []*watch, frames []*frame, at i
 // addChanges adds what is news to the client, up to the limit; the rest goes
 // back to the front of the queue.
 func (u *subscription) addChanges(r *response, batch []*watch, frames []*frame, at int64, limit int) (sent []sending, gone []*watch) {
+	sent = r.sentRoom[:0]
 	for i, w := range batch {
 		f := frames[i]
 		if w.closed {
@@ -204,9 +219,9 @@ func (u *subscription) addChanges(r *response, batch []*watch, frames []*frame, 
 		switch {
 		case f != nil && (w.force || f.version != w.sent):
 			if u.delta {
-				r.add(w.slot.name, f.version, f.bytes)
+				r.add(w.slot.name, f.version, f.delta)
 			} else {
-				r.add(w.slot.name, f.version, f.bytes[f.body:])
+				r.add(w.slot.name, f.version, f.state)
 			}
 			u.noteSent(w, f, at)
 			sent = append(sent, sending{w, f})
@@ -216,7 +231,7 @@ func (u *subscription) addChanges(r *response, batch []*watch, frames []*frame, 
 			sent = append(sent, sending{watch: w})
 		case f == nil && w.sent != 0:
 			none := newFrame(u.table.typeURL, w.slot.name, appendText(nil, assignmentName, w.slot.name))
-			r.add(w.slot.name, 0, none.bytes[none.body:])
+			r.add(w.slot.name, 0, none.state)
 			u.noteSent(w, nil, at)
 			sent = append(sent, sending{watch: w})
 		}
@@ -224,6 +239,9 @@ func (u *subscription) addChanges(r *response, batch []*watch, frames []*frame, 
 		if f == nil && !w.named {
 			gone = append(gone, w)
 		}
+	}
+	if len(sent) == 0 {
+		return nil, gone
 	}
 	return sent, gone
 }

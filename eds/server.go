@@ -3,6 +3,7 @@ package eds
 import (
 	"cmp"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -30,6 +31,9 @@ type Options struct {
 	// MaxResponseBytes is the size past which a response of changes is split,
 	// 1 MiB by default; one resource is never split.
 	MaxResponseBytes int
+	// FirstRequestTimeout is how long a stream may be open without a request;
+	// 30 s by default. It ends then.
+	FirstRequestTimeout time.Duration
 	// WriteTimeout is how long a client may leave a response unread while
 	// there is no room to write it; 30 s by default. The stream ends then.
 	WriteTimeout time.Duration
@@ -68,6 +72,7 @@ type Server struct {
 	log              zerolog.Logger
 	limits           limits
 	maxResponseBytes int
+	firstTimeout     time.Duration
 	writeTimeout     time.Duration
 	metrics          *metrics
 	clusters         *table
@@ -76,6 +81,10 @@ type Server struct {
 	owner  sync.Mutex // of what is published
 	ledger ledger     // guarded by owner
 
+	start   time.Time    // Server.now counts from here
+	changed atomic.Int64 // when what is published was changed last, by now
+
+	turns   chan struct{} // holds one for each fetch that is worked on
 	closing chan struct{}
 	running sync.WaitGroup
 	mu      sync.Mutex // guards what follows
@@ -93,10 +102,13 @@ func NewServer(o Options) *Server {
 		log:              o.Log,
 		limits:           limits{names: names, bytes: 256 * names},
 		maxResponseBytes: cmp.Or(o.MaxResponseBytes, 1<<20),
+		firstTimeout:     cmp.Or(o.FirstRequestTimeout, 30*time.Second),
 		writeTimeout:     cmp.Or(o.WriteTimeout, 30*time.Second),
 		clusters:         newTable(ClusterType, true),
 		assignments:      newTable(AssignmentType, false),
 		ledger:           newLedger(),
+		start:            time.Now(),
+		turns:            make(chan struct{}, atOnce),
 		closing:          make(chan struct{}),
 		streams:          make(map[*stream]struct{}),
 	}
@@ -113,6 +125,7 @@ func (s *Server) tables() [2]*table { return [2]*table{s.clusters, s.assignments
 func (s *Server) Update(u Update) {
 	s.owner.Lock()
 	defer s.owner.Unlock()
+	s.changed.Store(s.now())
 
 	var changed []*slot
 	for i := range u.Assignments {
@@ -159,7 +172,7 @@ func remove(t *table, name string) {
 
 func (s *Server) complain(err error) {
 	s.metrics.unencodable.Inc()
-	s.log.Error().Err(err).Msg("a resource cannot be published; what was published before stays")
+	s.log.Error().Str("event", "resource_not_published").Err(err).Msg("a resource cannot be published; what was published before stays")
 }
 
 // SetHealth changes the health of endpoints, whether an assignment has them yet
@@ -167,10 +180,14 @@ func (s *Server) complain(err error) {
 func (s *Server) SetHealth(changes []Health) {
 	s.owner.Lock()
 	defer s.owner.Unlock()
+	s.changed.Store(s.now())
 	for _, slot := range s.ledger.set(changes) {
 		slot.notify()
 	}
 }
+
+// now is the time since the start, never 0.
+func (s *Server) now() int64 { return int64(time.Since(s.start)) + 1 }
 
 // Close ends all streams with UNAVAILABLE and waits for them.
 func (s *Server) Close() {
@@ -195,7 +212,11 @@ func (s *Server) serve(gs grpc.ServerStream, delta bool, only *table) error {
 		return errClosing
 	}
 	defer s.exit(st)
-	s.running.Go(st.receive)
+	first := time.AfterFunc(s.firstTimeout, func() {
+		st.fail(status.Errorf(codes.DeadlineExceeded, "no request within %v: send one", s.firstTimeout))
+	})
+	defer first.Stop()
+	s.running.Go(func() { st.receive(first) })
 	s.running.Go(st.send)
 	select {
 	case err := <-st.end:

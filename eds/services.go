@@ -11,8 +11,9 @@ import (
 // to a gRPC server, which has to use wire.Codec.
 func (s *Server) Register(r grpc.ServiceRegistrar) {
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(r, aggregatedService{s})
-	endpointservice.RegisterEndpointDiscoveryServiceServer(r, endpointService{server: s})
-	clusterservice.RegisterClusterDiscoveryServiceServer(r, clusterService{server: s})
+	endpoints, clusters := endpointservice.EndpointDiscoveryService_ServiceDesc, clusterservice.ClusterDiscoveryService_ServiceDesc
+	r.RegisterService(s.fetchable(endpoints, "FetchEndpoints", s.assignments), endpointService{server: s})
+	r.RegisterService(s.fetchable(clusters, "FetchClusters", s.clusters), clusterService{server: s})
 }
 
 type aggregatedService struct{ server *Server }
@@ -27,8 +28,8 @@ func (a aggregatedService) DeltaAggregatedResources(s discoveryv3.AggregatedDisc
 	return a.server.serve(s, true, nil)
 }
 
-// endpointService leaves fetching to the embedded server, which is
-// UNIMPLEMENTED.
+// endpointService serves streams; fetches go to Server.answer, never to the
+// embedded server.
 type endpointService struct {
 	endpointservice.UnimplementedEndpointDiscoveryServiceServer
 	server *Server
@@ -44,8 +45,8 @@ func (e endpointService) DeltaEndpoints(s endpointservice.EndpointDiscoveryServi
 	return e.server.serve(s, true, e.server.assignments)
 }
 
-// clusterService leaves fetching to the embedded server, which is
-// UNIMPLEMENTED.
+// clusterService serves streams; fetches go to Server.answer, never to the
+// embedded server.
 type clusterService struct {
 	clusterservice.UnimplementedClusterDiscoveryServiceServer
 	server *Server

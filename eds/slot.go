@@ -8,8 +8,9 @@ type slot struct {
 	name string
 
 	mu       sync.Mutex
-	resource *resource // nil where there is none
-	watches  []*watch  // in no order; each knows its index
+	resource *resource  // nil where there is none
+	watches  []*watch   // in no order; each knows its index
+	rendered *rendering // of the latest frame, where someone asked for it; else nil
 }
 
 // current gives the latest frame, nil where there is no resource.
@@ -32,6 +33,7 @@ func (s *slot) setHealth(index int, status byte) bool {
 	}
 	s.resource.health[index] = status
 	s.resource.stale = true
+	s.rendered = nil
 	return true
 }
 
@@ -79,6 +81,7 @@ type table struct {
 
 	mu        sync.Mutex // also guards who watches what
 	slots     map[string]*slot
+	sorted    []*slot // all slots by name, never changed once made; nil: to be made when needed
 	wildcards map[*subscription]struct{}
 	present   int // slots with a resource
 }
@@ -107,7 +110,7 @@ func (t *table) set(name string, r *resource) *slot {
 	}
 	s.mu.Lock()
 	was := s.resource != nil
-	s.resource = r
+	s.resource, s.rendered = r, nil
 	s.mu.Unlock()
 
 	switch {
@@ -131,7 +134,7 @@ func (t *table) size() int {
 
 func (t *table) add(name string) *slot {
 	s := &slot{name: name}
-	t.slots[name] = s
+	t.slots[name], t.sorted = s, nil
 	return s
 }
 
@@ -240,5 +243,6 @@ func (t *table) collect(s *slot) {
 	defer s.mu.Unlock()
 	if s.resource == nil && len(s.watches) == 0 && t.slots[s.name] == s {
 		delete(t.slots, s.name)
+		t.sorted = nil
 	}
 }

@@ -80,6 +80,9 @@ func (st *stream) send() {
 				st.fail(err)
 				return
 			}
+			if r.since != 0 {
+				st.server.metrics.delay.Observe(time.Duration(st.server.now() - r.since).Seconds())
+			}
 			st.server.metrics.sent(u.table.typeURL, r.size)
 		}
 	}
@@ -103,14 +106,18 @@ func (st *stream) next() (*subscription, *response) {
 
 func (st *stream) nonce() string {
 	st.nonces++
-	return strconv.FormatUint(st.id, 10) + "." + strconv.FormatUint(st.nonces, 10)
+	var room [41]byte
+	text := append(strconv.AppendUint(room[:0], st.id, 10), '.')
+	return string(strconv.AppendUint(text, st.nonces, 10))
 }
 
-// receive takes requests in until the stream ends.
-func (st *stream) receive() {
+// receive takes requests in until the stream ends; the first stops the wait for
+// it.
+func (st *stream) receive(first *time.Timer) {
 	defer st.leave()
 	for {
 		r, err := st.read()
+		first.Stop()
 		if err == nil {
 			err = st.take(r)
 		}
@@ -174,8 +181,7 @@ func (st *stream) subscription(r *request) (*subscription, error) {
 		return nil, status.Error(codes.InvalidArgument, "type_url is needed on an aggregated stream")
 	}
 	if st.only != nil && r.typeURL != st.only.typeURL {
-		return nil, status.Errorf(codes.InvalidArgument,
-			"this service is for %s; ask the aggregated service for other types", st.only.typeURL)
+		return nil, errOtherType(st.only)
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -193,7 +199,7 @@ func (st *stream) subscription(r *request) (*subscription, error) {
 		return st.subs[i], nil
 	}
 	st.server.metrics.parked.Inc()
-	st.server.log.Debug().Str("node", st.nodeID).Str("type_url", brief(r.typeURL)).
+	st.server.log.Debug().Str("event", "xds_type_not_served").Str("node", st.nodeID).Str("type_url", brief(r.typeURL)).
 		Msg("a client asks for a type that is not served; left unanswered")
 	return nil, nil
 }
@@ -207,17 +213,24 @@ func (st *stream) acknowledge(u *subscription, r *request) {
 	if !current {
 		return
 	}
-	st.server.metrics.answered(u.table.typeURL, r.refusal != nil)
 	st.mu.Lock()
 	node, assignments := st.nodeID, st.subs[1]
 	st.mu.Unlock()
 	if r.refusal != nil {
-		st.server.log.Warn().Str("node", node).Str("type_url", u.table.typeURL).
-			Str("error", *r.refusal).Msg("a client refused a response")
+		st.server.refused(u.table, node, *r.refusal)
+	} else {
+		st.server.metrics.acks.WithLabelValues(u.table.typeURL).Inc()
 	}
 	if len(warming) > 0 && assignments != nil {
 		assignments.warm(warming)
 	}
+}
+
+// refused tells of a client that did not take a response.
+func (s *Server) refused(t *table, node, text string) {
+	s.metrics.nacks.WithLabelValues(t.typeURL).Inc()
+	s.log.Warn().Str("event", "xds_refused").Str("node", node).Str("type_url", t.typeURL).
+		Str("error", text).Msg("a client refused a response")
 }
 
 func stateRequest(m *discoveryv3.DiscoveryRequest) *request {

@@ -26,6 +26,7 @@ type subscription struct {
 	nameBytes int       // the length of these names
 	dirty     []*watch  // what may have to be sent, oldest change first
 	closed    int       // how many of them are watched no longer
+	since     int64     // when the oldest change among them was made, by Server.now; 0: none was
 	answer    bool      // a response is due even if there is nothing in it
 	held      bool      // a request is being taken in: send nothing yet
 	waiting   bool      // a response is outstanding
@@ -47,6 +48,9 @@ func newSubscription(s *stream, t *table) *subscription {
 // changed marks a watch's resource as one that may have to be sent.
 func (u *subscription) changed(w *watch) {
 	u.mu.Lock()
+	if u.since == 0 {
+		u.since = u.stream.server.changed.Load()
+	}
 	ready := u.enqueue(w)
 	u.mu.Unlock()
 	if ready {

@@ -1,0 +1,159 @@
+package eds
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// atOnce is how many fetches are worked on at a time; others wait.
+const atOnce = 2
+
+// fetched is the answer to a fetch: what there is of what was asked for, by
+// name. Its version is that of the content, and its nonce too: nothing is
+// remembered of who fetches.
+type fetched struct {
+	table    *table
+	version  string
+	slots    []*slot
+	frames   []*frame // of the slots
+	response *response
+}
+
+// fetch takes each request for itself: where it names nothing, or "*", it means
+// everything.
+func (s *Server) fetch(t *table, m *discoveryv3.DiscoveryRequest) (*fetched, error) {
+	if asked := m.GetTypeUrl(); asked != "" && asked != t.typeURL {
+		return nil, errOtherType(t)
+	}
+	names := withLocators(m.GetResourceNames(), m.GetResourceLocators())
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if err := s.limits.check(len(names), lengthOf(names)); err != nil {
+		return nil, err
+	}
+	s.metrics.fetches.WithLabelValues(t.typeURL).Inc()
+	if e := m.GetErrorDetail(); e != nil {
+		s.refused(t, brief(m.GetNode().GetId()), brief(e.GetMessage()))
+	}
+	f := &fetched{table: t, response: newResponse()}
+	for _, slot := range t.find(names) {
+		if frame := slot.current(); frame != nil {
+			f.slots, f.frames = append(f.slots, slot), append(f.frames, frame)
+			f.response.add(slot.name, frame.version, frame.state)
+		}
+	}
+	f.version = formatVersion(f.response.digest.Sum64())
+	return f, nil
+}
+
+// known tells whether whoever sent the request has the answer already, or has
+// refused it.
+func (f *fetched) known(m *discoveryv3.DiscoveryRequest) bool {
+	return m.GetVersionInfo() == f.version || m.GetErrorDetail() != nil && m.GetResponseNonce() == f.version
+}
+
+// find gives the slots of the names, in the order of names; those of everything
+// where there is no name, or "*" is among them.
+func (t *table) find(names []string) []*slot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(names) == 0 || slices.Contains(names, everything) {
+		return t.sortedLocked()
+	}
+	var found []*slot
+	for _, name := range names {
+		if s := t.slots[name]; s != nil {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// sortedLocked gives all slots by name, to be read only.
+func (t *table) sortedLocked() []*slot {
+	if t.sorted == nil {
+		t.sorted = make([]*slot, 0, len(t.slots))
+		for _, s := range t.slots {
+			t.sorted = append(t.sorted, s)
+		}
+		slices.SortFunc(t.sorted, func(a, b *slot) int { return strings.Compare(a.name, b.name) })
+	}
+	return t.sorted
+}
+
+// turn waits until a fetch may be worked on.
+func (s *Server) turn(ctx context.Context) (done func(), err error) {
+	select {
+	case <-s.closing: // even if there is a turn
+		return nil, errClosing
+	default:
+	}
+	select {
+	case s.turns <- struct{}{}:
+		return func() { <-s.turns }, nil
+	case <-ctx.Done():
+		return nil, status.FromContextError(ctx.Err()).Err()
+	case <-s.closing:
+		return nil, errClosing
+	}
+}
+
+// fetchable gives the description of a service whose fetch answers with shared
+// frames, which the generated one has no type for.
+func (s *Server) fetchable(service grpc.ServiceDesc, method string, t *table) *grpc.ServiceDesc {
+	info := grpc.UnaryServerInfo{FullMethod: "/" + service.ServiceName + "/" + method}
+	answer := func(ctx context.Context, m any) (any, error) {
+		return s.answer(ctx, t, m.(*discoveryv3.DiscoveryRequest))
+	}
+	service.Methods = []grpc.MethodDesc{{
+		MethodName: method,
+		Handler: func(server any, ctx context.Context, decode func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) {
+			m := new(discoveryv3.DiscoveryRequest)
+			if err := decode(m); err != nil {
+				return nil, err
+			}
+			if intercept == nil {
+				return answer(ctx, m)
+			}
+			called := info
+			called.Server = server
+			return intercept(ctx, m, &called, answer)
+		},
+	}}
+	return &service
+}
+
+// answer is that to a fetch over gRPC: always the whole, since gRPC has no way
+// to say that nothing has changed.
+func (s *Server) answer(ctx context.Context, t *table, m *discoveryv3.DiscoveryRequest) (any, error) {
+	done, err := s.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	f, err := s.fetch(t, m)
+	if err != nil {
+		return nil, err
+	}
+	f.response.finish(t.typeURL, sotwControlPlane, f.version, s.identifier)
+	s.metrics.sent(t.typeURL, f.response.size)
+	return f.response, nil
+}
+
+func errOtherType(t *table) error {
+	return status.Errorf(codes.InvalidArgument,
+		"this service is for %s; ask the aggregated service for other types", t.typeURL)
+}
+
+func lengthOf(names []string) (bytes int) {
+	for _, name := range names {
+		bytes += len(name)
+	}
+	return bytes
+}

@@ -1,0 +1,66 @@
+package eds
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"google.golang.org/protobuf/encoding/protojson"
+)
+
+// rendering is a frame in proto3 JSON, made once for all who ask for it.
+type rendering struct {
+	frame *frame
+	once  sync.Once
+	text  []byte // nil where JSON has no place for something in it
+}
+
+// rendering gives that of a frame which the slot had a moment ago.
+func (s *slot) rendering(f *frame) *rendering {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rendered == nil || s.rendered.frame != f {
+		s.rendered = &rendering{frame: f}
+	}
+	return s.rendered
+}
+
+// text gives the parts of an answer in JSON.
+func (s *Server) text(f *fetched) [][]byte {
+	identifier, _ := json.Marshal(s.identifier) // of a string, there is no error
+	parts := make([][]byte, 1, 2*len(f.slots)+2)
+	parts[0] = fmt.Appendf(nil, `{"versionInfo":%q,"typeUrl":%q,"nonce":%q,"controlPlane":{"identifier":%s},"resources":[`,
+		f.version, f.table.typeURL, f.version, identifier)
+	size := 0
+	for i, slot := range f.slots {
+		text := s.render(slot, f.frames[i], f.table)
+		if text == nil {
+			continue
+		}
+		if len(parts) > 1 {
+			parts = append(parts, comma)
+		}
+		parts = append(parts, text)
+		size += len(text)
+	}
+	s.metrics.sent(f.table.typeURL, size)
+	return append(parts, end)
+}
+
+var comma, end = []byte(","), []byte("]}\n")
+
+// render gives a resource in JSON. One that JSON has no place for (a value of a
+// type that this release does not know, a NaN) is left out, alone.
+func (s *Server) render(slot *slot, f *frame, t *table) []byte {
+	r := slot.rendering(f)
+	r.once.Do(func() {
+		text, err := protojson.Marshal(f.message(t.typeURL))
+		if err != nil {
+			s.log.Warn().Str("event", "resource_not_in_json").Str("type_url", t.typeURL).Str("name", brief(slot.name)).Err(err).
+				Msg("a resource cannot be written as JSON: who polls by REST does not get it")
+			return
+		}
+		r.text = text
+	})
+	return r.text
+}
