@@ -3,18 +3,22 @@ package check
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -26,8 +30,25 @@ import (
 const upstreamOnly = "HDSD_CHECK_TEST_UPSTREAM"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(upstreamOnly) == "" {
+	kind := os.Getenv(upstreamOnly)
+	if kind == "" {
 		os.Exit(m.Run())
+	}
+	if s := benchScripts[kind]; s != nil {
+		l, err := net.Listen("tcp", "0.0.0.0:0")
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(l.Addr().(*net.TCPAddr).AddrPort())
+		go func() {
+			for {
+				if c, err := l.Accept(); err == nil {
+					go s(c)
+				}
+			}
+		}()
+		bufio.NewReader(os.Stdin).ReadString('\n')
+		return
 	}
 	u, err := upstream.Start(context.Background(), upstream.Options{Address: "0.0.0.0:0"})
 	if err != nil {
@@ -38,11 +59,38 @@ func TestMain(m *testing.M) {
 	u.Close()
 }
 
+// benchScripts are upstreams of protocols that package upstream does not speak.
+var benchScripts = map[string]script{
+	"http2": over2(ok2), "grpc": over2(sayServing), "redis": replies("+PONG\r\n"), "https": serveTLS(over1),
+}
+
+// serveTLS follows a script behind TLS, with a certificate that nobody signed.
+func serveTLS(inner script) script {
+	return func(c net.Conn) {
+		once.Do(func() { anyCertificate = (&authority{t: &testing.T{}}).issue() })
+		behind(with(anyCertificate), inner)(c)
+	}
+}
+
+var (
+	once           sync.Once
+	anyCertificate tls.Certificate
+)
+
+// benchChecks are the checks that go with the upstreams.
+func benchChecks() map[string]*healthv3.HealthCheckSpecifier {
+	https := secureSpecifier(&tlsv3.UpstreamTlsContext{})
+	return map[string]*healthv3.HealthCheckSpecifier{
+		"http": one(httpHealthCheck()), "tcp-connect": one(tcpHealthCheck()), "http2": one(checkOf(over2Check)),
+		"grpc": one(checkOf(grpcCheckOf)), "redis": one(checkOf(redisCheckOf(""))), "https": https,
+	}
+}
+
 // startElsewhere starts an upstream in a process of its own and gives its port.
-func startElsewhere(b *testing.B) uint16 {
+func startElsewhere(b *testing.B, kind string) uint16 {
 	b.Helper()
 	command := exec.Command(os.Args[0])
-	command.Env = append(os.Environ(), upstreamOnly+"=1")
+	command.Env = append(os.Environ(), upstreamOnly+"="+kind)
 	stdin, err1 := command.StdinPipe()
 	stdout, err2 := command.StdoutPipe()
 	if err1 != nil || err2 != nil {
@@ -69,10 +117,10 @@ func many(port uint16, n int) (list []*endpointv3.Endpoint) {
 
 // One probe after the other on a kept connection, or on one each.
 func BenchmarkProbe(b *testing.B) {
-	port := startElsewhere(b)
-	for name, check := range map[string]*corev3.HealthCheck{"http": httpHealthCheck(), "tcp-connect": tcpHealthCheck()} {
+	for name, m := range benchChecks() {
 		b.Run(name, func(b *testing.B) {
-			s, err := parseSpecifier(one(check, many(port, 1)...))
+			m.ClusterHealthChecks[0].LocalityEndpoints = []*healthv3.LocalityEndpoints{group("a", many(startElsewhere(b, name), 1)...)}
+			s, err := parseSpecifier(m)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -91,15 +139,22 @@ func BenchmarkProbe(b *testing.B) {
 	}
 }
 
-// What 10,000 endpoints at an interval of a second cost, by HTTP on kept
-// connections, with a report each second; the upstreams in another process.
+// What 10,000 endpoints at an interval of a second cost, on kept connections,
+// with a report each second; the upstreams in another process.
 func BenchmarkTenThousand(b *testing.B) {
+	for name, m := range benchChecks() {
+		b.Run(name, func(b *testing.B) { tenThousand(b, name, m) })
+	}
+}
+
+func tenThousand(b *testing.B, name string, m *healthv3.HealthCheckSpecifier) {
 	const endpoints = 10_000
-	port := startElsewhere(b)
+	c := m.GetClusterHealthChecks()[0]
+	c.LocalityEndpoints = []*healthv3.LocalityEndpoints{group("a", many(startElsewhere(b, name), endpoints)...)}
+	second := durationpb.New(time.Second)
+	c.GetHealthChecks()[0].NoTrafficInterval, c.GetHealthChecks()[0].InitialJitter = second, second
 	p := startPool(b)
-	apply(b, p, one(httpHealthCheck(func(c *base, _ *httpProbe) {
-		c.NoTrafficInterval, c.InitialJitter = durationpb.New(time.Second), durationpb.New(time.Second)
-	}), many(port, endpoints)...))
+	apply(b, p, m)
 	allUp := func() (any, bool) {
 		n := 0
 		for _, s := range p.all() {

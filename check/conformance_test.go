@@ -101,7 +101,7 @@ func subjects(t *testing.T) []subject {
 			want: "H200 H503 H0 H0 H0 H0 H200 H0 U200 H200 H0 H200 H200 H200 U304 H200",
 		},
 		{
-			name: "receive", checks: one(overHTTP(receiving(binary("one"), binary("three")))),
+			name: "receive", checks: one(overHTTP(receiving(payload("one"), payload("three")))),
 			want: "U200 U503 T0 U0 T0 U0 U200 U0 U200 H200 U0 U200 U200 U200 U304 U200",
 		},
 		{name: "post", checks: one(overHTTP(post)), want: asPlain},
@@ -249,7 +249,10 @@ func differences(list []subject, r *request, phase int) (wrong []string) {
 
 // brief is the status's first letter and the HTTP status, 0 for none.
 func brief(c *healthv3.ClusterEndpointsHealth) string {
-	e := c.GetLocalityEndpointsHealth()[0].GetEndpointsHealth()[0]
+	return briefOf(c.GetLocalityEndpointsHealth()[0].GetEndpointsHealth()[0])
+}
+
+func briefOf(e *healthv3.EndpointHealth) string {
 	code := e.GetHealthMetadata().GetFields()[statusKey].GetNumberValue()
 	return fmt.Sprintf("%s%v", e.GetHealthStatus().String()[:1], code)
 }
@@ -268,22 +271,34 @@ func startPair(t *testing.T, m *healthv3.HealthCheckSpecifier) (theirs, ours *re
 	t.Cleanup(func() { cancel(); work.Wait() })
 	envoy.StartChecker(t, envoy.Checker{ID: "theirs", HDS: l.Addr().String()})
 	theirs, ours = &reports{}, &reports{}
-	for range 2 {
-		s := <-c.streams
-		to := ours
-		if s.receive(t).GetHealthCheckRequest().GetNode().GetId() == "theirs" {
-			to = theirs
-		}
-		s.send(t, m)
-		work.Go(func() {
-			for {
-				r, err := s.Recv()
-				if err != nil {
-					return
-				}
-				to.put(r)
+	work.Go(func() {
+		for {
+			select {
+			case s := <-c.streams: // another one where the machine is too busy for the first
+				work.Go(func() { collect(s, m, theirs, ours) })
+			case <-ctx.Done():
+				return
 			}
-		})
-	}
+		}
+	})
 	return theirs, ours
+}
+
+// collect keeps what one of the two reports on a stream.
+func collect(s *serverStream, m *healthv3.HealthCheckSpecifier, theirs, ours *reports) {
+	first, err := s.Recv()
+	if err != nil || s.Send(m) != nil {
+		return
+	}
+	to := ours
+	if first.GetHealthCheckRequest().GetNode().GetId() == "theirs" {
+		to = theirs
+	}
+	for {
+		r, err := s.Recv()
+		if err != nil {
+			return
+		}
+		to.put(r)
+	}
 }

@@ -24,6 +24,7 @@ type httpCheck struct {
 	method  string
 	path    string
 	host    string
+	v2      bool    // HTTP/2
 	fields  []field // in lower case, without the host
 	payload []byte
 
@@ -37,10 +38,10 @@ func newHTTPCheck(c *corev3.HealthCheck_HttpHealthCheck, cluster string) (*httpC
 	if c.GetPath() == "" || strings.ContainsAny(c.GetPath()+c.GetHost(), "\r\n\x00") {
 		return nil, fmt.Errorf("path must be set; path and host may not have line breaks")
 	}
-	if c.GetCodecClientType() != typev3.CodecClientType_HTTP1 {
-		return nil, fmt.Errorf("codec_client_type %s is not supported; this checker speaks HTTP1", c.GetCodecClientType())
+	if t := c.GetCodecClientType(); t != typev3.CodecClientType_HTTP1 && t != typev3.CodecClientType_HTTP2 || c.GetUseAlpnProtocol() {
+		return nil, fmt.Errorf("codec_client_type %s with use_alpn_protocol %t is not supported; this checker speaks HTTP1 and HTTP2 as told", t, c.GetUseAlpnProtocol())
 	}
-	h := &httpCheck{path: c.GetPath(), host: cmp.Or(c.GetHost(), cluster)}
+	h := &httpCheck{path: c.GetPath(), host: cmp.Or(c.GetHost(), cluster), v2: c.GetCodecClientType() == typev3.CodecClientType_HTTP2}
 	var err error
 	if h.method, err = method(c.GetMethod()); err != nil {
 		return nil, err

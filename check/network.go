@@ -28,13 +28,16 @@ func (n *network) enter(ctx context.Context) error {
 
 func (n *network) leave() { <-n.places }
 
-func (n *network) dial(ctx context.Context, host *hostSpec, deadline time.Time) (net.Conn, error) {
+func (n *network) dial(ctx context.Context, to target, source net.Addr, deadline time.Time) (net.Conn, error) {
 	if n.dialer != nil {
 		ctx, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()
-		return n.dialer(ctx, host.target.network, host.target.address)
+		return n.dialer(ctx, to.network, to.address)
 	}
 	// Keep-alive by the kernel is of no use to probes and costs system calls.
-	d := net.Dialer{Deadline: deadline, LocalAddr: host.source, KeepAlive: -1}
-	return d.DialContext(ctx, host.target.network, host.target.address)
+	d := net.Dialer{Deadline: deadline, KeepAlive: -1}
+	if to.network == "tcp" {
+		d.LocalAddr = source
+	}
+	return d.DialContext(ctx, to.network, to.address)
 }

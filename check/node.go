@@ -20,7 +20,10 @@ var extensions = [][2]string{
 	{"hdsd.abilities", string(health.SeveralChecks)},
 	{"envoy.health_checkers", "envoy.health_checkers.http"},
 	{"envoy.health_checkers", "envoy.health_checkers.tcp"},
-	{"envoy.transport_sockets.upstream", "envoy.transport_sockets.raw_buffer"},
+	{"envoy.health_checkers", "envoy.health_checkers.grpc"},
+	{"envoy.health_checkers", redisName},
+	{"envoy.transport_sockets.upstream", rawName},
+	{"envoy.transport_sockets.upstream", tlsName},
 }
 
 // hello is the first message of a stream.
@@ -29,7 +32,7 @@ func hello(o *Options) *request {
 		HealthCheckRequest: &healthv3.HealthCheckRequest{
 			Node: node(o),
 			Capability: &healthv3.Capability{HealthCheckProtocols: []healthv3.Capability_Protocol{
-				healthv3.Capability_HTTP, healthv3.Capability_TCP,
+				healthv3.Capability_HTTP, healthv3.Capability_TCP, healthv3.Capability_REDIS,
 			}},
 		},
 	}}

@@ -22,6 +22,9 @@ type Options struct {
 	TLS      *tls.Config       // to the coordinator; nil is plaintext
 	Log      zerolog.Logger
 
+	// Reports leaves out of reports what others leave out.
+	Reports Reports
+
 	// MaxDials is how many connections to endpoints may be in the making at
 	// once; more wait, and their timeout with them. 0 is 1,024.
 	MaxDials int
@@ -29,6 +32,13 @@ type Options struct {
 	Dial Dialer
 	// DialServer connects to the coordinator; nil is the real network.
 	DialServer func(ctx context.Context, address string) (net.Conn, error)
+}
+
+// Reports says what is left out of reports, for fleets that mix with old or
+// odd checkers and for testing what a coordinator makes of them.
+type Reports struct {
+	Flat         bool // endpoints_health only, without cluster_endpoints_health
+	WithoutCodes bool // no HTTP status codes, as Envoy before 1.38
 }
 
 const defaultMaxDials = 1024

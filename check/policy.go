@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,8 +15,10 @@ const defaultInterval = time.Minute
 // Policy says when to probe and how many outcomes change the health.
 type Policy struct {
 	Timeout            time.Duration
-	Interval           time.Duration // after a probe that did not pass or with a change pending
-	HealthyInterval    time.Duration // after any other
+	Interval           time.Duration // after a probe that did not pass
+	HealthyInterval    time.Duration // after one that did
+	EdgeInterval       time.Duration // after one that did not, with a change pending
+	HealthyEdge        time.Duration // after one that did, with a change pending
 	InitialJitter      time.Duration
 	Jitter             time.Duration
 	JitterPercent      uint32
@@ -37,8 +40,13 @@ func (p *Policy) First(random Random) time.Duration {
 // Next is the delay from the end of a probe to the next.
 func (p *Policy) Next(o Outcome, pending bool, random Random) time.Duration {
 	base := p.Interval
-	if (o == Passed || o == Degraded) && !pending {
+	switch passed := o == Passed || o == Degraded; {
+	case passed && pending:
+		base = p.HealthyEdge
+	case passed:
 		base = p.HealthyInterval
+	case pending:
+		base = p.EdgeInterval
 	}
 	delay := base
 	// Computed on the float, as the product may be too large.
@@ -57,7 +65,9 @@ func (p *Policy) Next(o Outcome, pending bool, random Random) time.Duration {
 // longest keeps sums with the time of day in range.
 const longest = 10 * 365 * 24 * time.Hour
 
-func newPolicy(c *corev3.HealthCheck) (Policy, error) {
+// newPolicy takes the timing from a check. Traffic tells that Envoy takes the
+// cluster to carry some.
+func newPolicy(c *corev3.HealthCheck, traffic bool) (Policy, error) {
 	p := Policy{
 		UnhealthyThreshold: c.GetUnhealthyThreshold().GetValue(),
 		HealthyThreshold:   c.GetHealthyThreshold().GetValue(),
@@ -69,32 +79,32 @@ func newPolicy(c *corev3.HealthCheck) (Policy, error) {
 	if c.GetInterval() == nil || c.GetTimeout() == nil {
 		return p, fmt.Errorf("interval and timeout must be set")
 	}
-	for _, d := range []struct {
-		name     string
-		from     *durationpb.Duration
-		to       *time.Duration
-		byOthers time.Duration
-	}{
-		{"timeout", c.GetTimeout(), &p.Timeout, 0},
-		{"no_traffic_interval", c.GetNoTrafficInterval(), &p.Interval, defaultInterval},
-		{"no_traffic_healthy_interval", c.GetNoTrafficHealthyInterval(), &p.HealthyInterval, -1},
-		{"initial_jitter", c.GetInitialJitter(), &p.InitialJitter, 0},
-		{"interval_jitter", c.GetIntervalJitter(), &p.Jitter, 0},
-	} {
-		*d.to = d.byOthers
-		if d.from == nil {
-			continue
+	read := func(name string, from *durationpb.Duration, to *time.Duration, byOthers time.Duration) error {
+		if *to = byOthers; from == nil {
+			return nil
 		}
-		if err := d.from.CheckValid(); err != nil {
-			return p, fmt.Errorf("%s: %w", d.name, err)
+		if err := from.CheckValid(); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
-		if *d.to = min(d.from.AsDuration(), longest); *d.to < 0 {
-			return p, fmt.Errorf("%s: %s is negative", d.name, *d.to)
+		if *to = min(from.AsDuration(), longest); *to < 0 {
+			return fmt.Errorf("%s: %s is negative", name, *to)
 		}
+		return nil
 	}
-	if p.HealthyInterval < 0 {
-		p.HealthyInterval = p.Interval
-	}
+	err := errors.Join(
+		read("timeout", c.GetTimeout(), &p.Timeout, 0),
+		read("initial_jitter", c.GetInitialJitter(), &p.InitialJitter, 0),
+		read("interval_jitter", c.GetIntervalJitter(), &p.Jitter, 0),
+	)
 	p.Timeout = max(p.Timeout, time.Millisecond)
-	return p, nil
+	if traffic {
+		return p, errors.Join(err,
+			read("interval", c.GetInterval(), &p.HealthyInterval, 0),
+			read("unhealthy_interval", c.GetUnhealthyInterval(), &p.Interval, p.HealthyInterval),
+			read("unhealthy_edge_interval", c.GetUnhealthyEdgeInterval(), &p.EdgeInterval, p.Interval),
+			read("healthy_edge_interval", c.GetHealthyEdgeInterval(), &p.HealthyEdge, p.HealthyInterval))
+	}
+	err = errors.Join(err, read("no_traffic_interval", c.GetNoTrafficInterval(), &p.Interval, defaultInterval))
+	p.EdgeInterval, p.HealthyEdge = p.Interval, p.Interval
+	return p, errors.Join(err, read("no_traffic_healthy_interval", c.GetNoTrafficHealthyInterval(), &p.HealthyInterval, p.Interval))
 }

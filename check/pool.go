@@ -13,6 +13,7 @@ type pool struct {
 	ctx      context.Context
 	work     sync.WaitGroup
 	net      network
+	reports  Reports
 	clusters []cluster
 }
 

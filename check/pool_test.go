@@ -184,6 +184,22 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// What is left out of reports as told is all that is missing.
+func TestReportsLeaveOut(t *testing.T) {
+	u := startUpstream(t, upstream.Options{})
+	p := startPool(t)
+	apply(t, p, one(httpHealthCheck(rarely), endpoint(u.Addr())))
+	waitFor(t, p, seen{up, 200})
+	for _, left := range []Reports{{}, {Flat: true}, {WithoutCodes: true}, {Flat: true, WithoutCodes: true}} {
+		p.reports = left
+		r := p.report().GetEndpointHealthResponse()
+		e := r.GetEndpointsHealth()
+		if len(e) != 1 || e[0].GetHealthStatus() != corev3.HealthStatus_HEALTHY || (len(r.GetClusterEndpointsHealth()) == 0) != left.Flat || (e[0].GetHealthMetadata() == nil) != left.WithoutCodes {
+			t.Errorf("%+v: %v", left, r)
+		}
+	}
+}
+
 func TestHeartbeat(t *testing.T) {
 	p := startPool(t)
 	if r := p.report(); r.GetRequestType() != nil {

@@ -44,13 +44,13 @@ func TestProbeTCP(t *testing.T) {
 		{"connects to what hangs", upstream.Hang(), exchange(""), seen{up, 0}},
 		{"refused", upstream.Refuse(), exchange(""), seen{down, 0}},
 		{"echoed", upstream.Healthy(), exchange(ping, text(ping)), seen{up, 0}},
-		{"in order, with others between", says("one and two"), exchange(ping, binary("one"), binary("two")), seen{up, 0}},
-		{"in another order", says("two and one"), exchange(ping, binary("one"), binary("two")), seen{timeout, 0}},
-		{"something else", says("nothing"), exchange(ping, binary("one")), seen{timeout, 0}},
-		{"far too much of something else", says(strings.Repeat("x", 2*maxTCPAnswer)), exchange(ping, binary("one")), seen{timeout, 0}},
-		{"hangs", upstream.Hang(), exchange(ping, binary("one")), seen{timeout, 0}},
-		{"closes", upstream.Raw(nil), exchange(ping, binary("one")), seen{down, 0}},
-		{"resets", upstream.Reset(), exchange(ping, binary("one")), seen{down, 0}},
+		{"in order, with others between", says("one and two"), exchange(ping, payload("one"), payload("two")), seen{up, 0}},
+		{"in another order", says("two and one"), exchange(ping, payload("one"), payload("two")), seen{timeout, 0}},
+		{"something else", says("nothing"), exchange(ping, payload("one")), seen{timeout, 0}},
+		{"far too much of something else", says(strings.Repeat("x", 2*maxTCPAnswer)), exchange(ping, payload("one")), seen{timeout, 0}},
+		{"hangs", upstream.Hang(), exchange(ping, payload("one")), seen{timeout, 0}},
+		{"closes", upstream.Raw(nil), exchange(ping, payload("one")), seen{down, 0}},
+		{"resets", upstream.Reset(), exchange(ping, payload("one")), seen{down, 0}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -77,7 +77,7 @@ func TestProbeTCP(t *testing.T) {
 func TestReusesTCPConnection(t *testing.T) {
 	u := startUpstream(t, upstream.Options{Protocol: upstream.TCP})
 	p := startPool(t)
-	apply(t, p, one(tcpHealthCheck(exchange("70", binary("p"))), endpoint(u.Addr())))
+	apply(t, p, one(tcpHealthCheck(exchange("70", payload("p"))), endpoint(u.Addr())))
 	waitFor(t, p, seen{up, 0})
 	u.Set(says("p, but later")) // the connection goes on
 	waitProbes(t, u, 5)
@@ -90,7 +90,7 @@ func TestReusesTCPConnection(t *testing.T) {
 func TestClosedTCPFails(t *testing.T) {
 	u := startUpstream(t, upstream.Options{Protocol: upstream.TCP})
 	p := startPool(t)
-	apply(t, p, one(tcpHealthCheck(exchange("70", binary("p")), func(c *base, _ *tcpProbe) {
+	apply(t, p, one(tcpHealthCheck(exchange("70", payload("p")), func(c *base, _ *tcpProbe) {
 		c.NoTrafficInterval = durationpb.New(time.Hour)
 	}), endpoint(u.Addr())))
 	waitFor(t, p, seen{up, 0})
@@ -101,7 +101,7 @@ func TestClosedTCPFails(t *testing.T) {
 func TestNewTCPConnectionEachProbe(t *testing.T) {
 	u := startUpstream(t, upstream.Options{Protocol: upstream.TCP})
 	p := startPool(t)
-	apply(t, p, one(tcpHealthCheck(exchange("70", binary("p")), func(c *base, _ *tcpProbe) {
+	apply(t, p, one(tcpHealthCheck(exchange("70", payload("p")), func(c *base, _ *tcpProbe) {
 		c.ReuseConnection = wrapperspb.Bool(false)
 	}), endpoint(u.Addr())))
 	waitProbes(t, u, 5)
@@ -148,7 +148,7 @@ func TestRestOfTCPAnswer(t *testing.T) {
 		dialed++
 		return here, nil
 	}
-	apply(t, p, one(tcpHealthCheck(exchange("70", binary("p"))), endpoint("127.0.0.1:1")))
+	apply(t, p, one(tcpHealthCheck(exchange("70", payload("p"))), endpoint("127.0.0.1:1")))
 	for probe := range 3 {
 		if _, err := io.ReadFull(there, make([]byte, 1)); err != nil {
 			t.Fatalf("probe %d: %v", probe, err)

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"os"
@@ -21,9 +22,12 @@ type prober struct {
 
 	// Owned by run.
 	conn    net.Conn // kept between probes; nil for none
+	raw     net.Conn // the same, under TLS
+	http2   *http2Conn
+	replies replyReader
 	unhook  func() bool
 	timer   *time.Timer
-	request []byte // of HTTP, made once
+	request []byte // of HTTP and gRPC, made once
 	small   [64]byte
 }
 
@@ -55,25 +59,33 @@ func (p *prober) run(ctx context.Context) {
 }
 
 func (p *prober) probe(ctx context.Context) (Outcome, int) {
-	if p.check.http != nil {
+	switch c := p.check; {
+	case c.http != nil && c.http.v2:
+		return p.probeHTTP2(ctx)
+	case c.http != nil:
 		return p.probeHTTP(ctx)
+	case c.grpc != nil:
+		return p.probeGRPC(ctx), 0
+	case c.redis != nil:
+		return p.probeRedis(ctx), 0
+	default:
+		return p.probeTCP(ctx), 0
 	}
-	return p.probeTCP(ctx), 0
 }
 
 // rest waits for the next probe and watches the kept connection meanwhile. An
-// HTTP upstream may close it between probes; with TCP that is a failure
+// upstream may close it between probes; with TCP alone that is a failure
 // (broke), as in Envoy. Not ok is the end of run.
 func (p *prober) rest(ctx context.Context, wait time.Duration) (broke, ok bool) {
 	p.timer.Reset(wait)
 	if p.conn == nil {
 		return false, p.sleep(ctx)
 	}
-	err := p.conn.SetReadDeadline(time.Now().Add(wait))
+	err := p.conn.SetDeadline(time.Now().Add(wait))
 	if err == nil {
 		err = p.listen()
 	}
-	if isTimeout(err) {
+	if isTimeout(err) && !errors.Is(err, errBroken) {
 		return false, true
 	}
 	p.drop()
@@ -84,8 +96,14 @@ func (p *prober) rest(ctx context.Context, wait time.Duration) (broke, ok bool) 
 }
 
 // listen reads what nobody asked for until the deadline or the connection's
-// end. On HTTP none is allowed; on TCP it may be the rest of an answer.
+// end. On HTTP/1 none is allowed; on TCP it may be the rest of an answer.
 func (p *prober) listen() error {
+	switch {
+	case p.http2 != nil:
+		return p.http2.idle()
+	case p.check.redis != nil:
+		return p.idleRedis()
+	}
 	for total := 0; ; {
 		n, err := p.conn.Read(p.small[:])
 		total += n
@@ -108,30 +126,66 @@ func (p *prober) sleep(ctx context.Context) bool {
 	}
 }
 
+// errTooSlow is a connection that Envoy would have given up before the check
+// times out.
+var errTooSlow = errors.New("the connection took too long")
+
 // connect makes the connection unless one was kept, and gives it until now
 // plus the timeout.
 func (p *prober) connect(ctx context.Context) (deadline time.Time, err error) {
+	timeout := p.check.policy.Timeout
 	if p.conn != nil {
-		deadline = time.Now().Add(p.check.policy.Timeout)
+		deadline = time.Now().Add(timeout)
 		return deadline, p.conn.SetDeadline(deadline)
 	}
 	if err := p.net.enter(ctx); err != nil {
 		return deadline, err
 	}
+	defer p.net.leave()
 	// The wait for a free place is not the upstream's fault: the time starts
 	// here.
-	deadline = time.Now().Add(p.check.policy.Timeout)
-	p.conn, err = p.net.dial(ctx, &p.host.spec, deadline)
-	p.net.leave()
-	if err != nil {
-		p.conn = nil
+	deadline = time.Now().Add(timeout)
+	by := deadline
+	if p.check.redis != nil && timeout > redisConnect {
+		by = time.Now().Add(redisConnect)
+	}
+	if err := p.dial(ctx, by); err != nil {
+		if isTimeout(err) && by != deadline {
+			err = errTooSlow
+		}
 		return deadline, err
 	}
-	conn := p.conn
+	return deadline, p.conn.SetDeadline(deadline)
+}
+
+// dial makes a connection, and TLS on it where the check wants that.
+func (p *prober) dial(ctx context.Context, by time.Time) error {
+	to := p.host.spec.target
+	if p.check.redis != nil {
+		to = p.host.spec.traffic
+	}
+	conn, err := p.net.dial(ctx, to, p.host.spec.source, by)
+	if err != nil {
+		return err
+	}
+	p.conn, p.raw = conn, conn
 	p.unhook = context.AfterFunc(ctx, func() {
 		conn.Close() //nolint:errcheck // nothing to do about it
 	})
-	return deadline, conn.SetDeadline(deadline)
+	if err := conn.SetDeadline(by); err != nil {
+		return err
+	}
+	if p.check.tls != nil {
+		secure := tls.Client(conn, p.check.tls)
+		p.conn = secure
+		if err := secure.HandshakeContext(ctx); err != nil {
+			return err
+		}
+	}
+	if p.check.grpc != nil || p.check.http != nil && p.check.http.v2 {
+		p.http2 = newHTTP2Conn(p.conn)
+	}
+	return nil
 }
 
 // drop closes the connection if there is one.
@@ -140,9 +194,9 @@ func (p *prober) drop() {
 		return
 	}
 	if p.unhook() {
-		p.conn.Close() //nolint:errcheck // nothing to do about it
+		p.raw.Close() //nolint:errcheck // nothing to do about it; without a farewell, as in Envoy
 	}
-	p.conn = nil
+	p.conn, p.raw, p.http2, p.replies = nil, nil, nil, replyReader{}
 }
 
 // failure gives the outcome that an error of the network stands for.

@@ -27,12 +27,14 @@ func (p *pool) report() *request {
 		for _, l := range c.localities {
 			in := &healthv3.LocalityEndpointsHealth{Locality: l.locality}
 			for _, h := range l.hosts {
-				in.EndpointsHealth = append(in.EndpointsHealth, healthOf(h, metadata))
+				in.EndpointsHealth = append(in.EndpointsHealth, p.healthOf(h, metadata))
 			}
 			of.LocalityEndpointsHealth = append(of.LocalityEndpointsHealth, in)
 			r.EndpointsHealth = append(r.EndpointsHealth, in.GetEndpointsHealth()...)
 		}
-		r.ClusterEndpointsHealth = append(r.ClusterEndpointsHealth, of)
+		if !p.reports.Flat {
+			r.ClusterEndpointsHealth = append(r.ClusterEndpointsHealth, of)
+		}
 	}
 	return &request{RequestType: &healthv3.HealthCheckRequestOrEndpointHealthResponse_EndpointHealthResponse{
 		EndpointHealthResponse: r,
@@ -40,10 +42,10 @@ func (p *pool) report() *request {
 }
 
 // healthOf gives one endpoint's part. Metadata that many share is made once.
-func healthOf(h *host, metadata map[uint16]*structpb.Struct) *healthv3.EndpointHealth {
+func (p *pool) healthOf(h *host, metadata map[uint16]*structpb.Struct) *healthv3.EndpointHealth {
 	health, code := h.view()
 	e := &healthv3.EndpointHealth{Endpoint: h.spec.reported, HealthStatus: wire(health)}
-	if code != 0 {
+	if code != 0 && !p.reports.WithoutCodes {
 		if metadata[code] == nil {
 			metadata[code] = &structpb.Struct{Fields: map[string]*structpb.Value{
 				statusKey: structpb.NewNumberValue(float64(code)),

@@ -27,6 +27,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	p := newPool(ctx, options.Dial, options.MaxDials)
+	p.reports = options.Reports
 	defer p.close()
 	defer cancel()
 	r := &runner{options: &options, pool: p}
@@ -39,7 +40,7 @@ func Run(ctx context.Context, options Options) error {
 			attempt = 0
 		}
 		wait := backoff(attempt, rand.Int64N)
-		options.Log.Warn().Err(err).Str("server", options.Server).Dur("retry_in", wait).
+		options.Log.Warn().Str("event", "coordinator_lost").Err(err).Str("server", options.Server).Dur("retry_in", wait).
 			Msg("no stream to the coordinator; checking goes on")
 		pause(ctx, wait)
 	}

@@ -53,7 +53,7 @@ func text(hexadecimal string) *corev3.HealthCheck_Payload {
 	return &corev3.HealthCheck_Payload{Payload: &corev3.HealthCheck_Payload_Text{Text: hexadecimal}}
 }
 
-func binary(s string) *corev3.HealthCheck_Payload {
+func payload(s string) *corev3.HealthCheck_Payload {
 	return &corev3.HealthCheck_Payload{Payload: &corev3.HealthCheck_Payload_Binary{Binary: []byte(s)}}
 }
 
@@ -145,7 +145,7 @@ func waitFor(t testing.TB, p *pool, want seen) {
 // eventually waits for a condition that nothing signals.
 func eventually(t testing.TB, condition func() (any, bool)) {
 	t.Helper()
-	deadline := time.NewTimer(10 * time.Second)
+	deadline := time.NewTimer(time.Minute)
 	defer deadline.Stop()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()

@@ -1,8 +1,10 @@
 package check
 
 import (
+	"crypto/tls"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -32,19 +34,24 @@ type localitySpec struct {
 // hostSpec is an endpoint to check.
 type hostSpec struct {
 	key      string // same key, same host
-	target   target
+	target   target // of probes
+	traffic  target // of Redis probes, which Envoy sends where traffic goes
 	source   net.Addr
 	hostname string // overrides the check's host where not empty
 	reported *endpointv3.Endpoint
 }
 
-// checkSpec is a health check; one of http and tcp is set.
+// checkSpec is a health check; one of http, tcp, grpc and redis is set.
 type checkSpec struct {
 	key    string // same key, same check
 	policy Policy
 	reuse  bool
+	tls    *tls.Config // nil is plaintext
+	https  bool        // what requests say of it
 	http   *httpCheck
 	tcp    *tcpCheck
+	grpc   *grpcCheck
+	redis  *redisCheck
 }
 
 // stable gives the same bytes for equal messages, for comparing.
@@ -90,25 +97,13 @@ func parseCluster(c *healthv3.ClusterHealthCheck) (clusterSpec, error) {
 	if err != nil {
 		return s, err
 	}
-	for _, m := range c.GetTransportSocketMatches() {
-		if t := m.GetTransportSocket().GetName(); t != "envoy.transport_sockets.raw_buffer" {
-			return s, fmt.Errorf("transport_socket_matches %q: transport socket %q is not supported", m.GetName(), t)
-		}
-	}
-	// Matches are all plain here; only the source address makes a difference.
-	if s.sockets, err = stable(c.GetUpstreamBindConfig()); err != nil {
+	if s.sockets, err = stable(&healthv3.ClusterHealthCheck{
+		UpstreamBindConfig: c.GetUpstreamBindConfig(), TransportSocketMatches: c.GetTransportSocketMatches(),
+	}); err != nil {
 		return s, err
 	}
-	known := map[string]bool{}
-	for i, h := range c.GetHealthChecks() {
-		check, err := parseCheck(h, c.GetClusterName())
-		if err != nil {
-			return s, fmt.Errorf("health_checks[%d]: %w", i, err)
-		}
-		if !known[check.key] { // as Envoy: the same check twice is one
-			s.checks = append(s.checks, check)
-		}
-		known[check.key] = true
+	if s.checks, err = parseChecks(c); err != nil {
+		return s, err
 	}
 	for i, l := range c.GetLocalityEndpoints() {
 		locality, err := parseLocality(l, source)
@@ -156,21 +151,42 @@ func parseHost(e *endpointv3.Endpoint, prefix string, source net.Addr) (hostSpec
 	if err != nil {
 		return hostSpec{}, err
 	}
-	if checked.pipe != nil {
-		source = nil
-	}
 	return hostSpec{
 		// The length keeps the parts apart.
 		key:      fmt.Sprint(len(prefix), " ", prefix, key),
 		target:   checked.target(),
+		traffic:  at.target(),
 		source:   source,
 		hostname: e.GetHealthCheckConfig().GetHostname(),
 		reported: at.reported(),
 	}, nil
 }
 
-func parseCheck(h *corev3.HealthCheck, cluster string) (*checkSpec, error) {
-	policy, err := newPolicy(h)
+// parseChecks understands the checks of a cluster, the same one twice as one,
+// as Envoy does.
+func parseChecks(c *healthv3.ClusterHealthCheck) ([]*checkSpec, error) {
+	sockets, err := parseSockets(c.GetTransportSocketMatches())
+	if err != nil {
+		return nil, err
+	}
+	// Envoy counts the connections of Redis checks as traffic.
+	traffic := slices.ContainsFunc(c.GetHealthChecks(), func(h *corev3.HealthCheck) bool { return h.GetCustomHealthCheck() != nil })
+	var checks []*checkSpec
+	for i, h := range c.GetHealthChecks() {
+		check, err := parseCheck(h, c.GetClusterName(), traffic)
+		if err != nil {
+			return nil, fmt.Errorf("health_checks[%d]: %w", i, err)
+		}
+		check.secure(h, sockets)
+		if !slices.ContainsFunc(checks, func(other *checkSpec) bool { return other.key == check.key }) {
+			checks = append(checks, check)
+		}
+	}
+	return checks, nil
+}
+
+func parseCheck(h *corev3.HealthCheck, cluster string, traffic bool) (*checkSpec, error) {
+	policy, err := newPolicy(h, traffic)
 	if err != nil {
 		return nil, err
 	}
@@ -178,6 +194,7 @@ func parseCheck(h *corev3.HealthCheck, cluster string) (*checkSpec, error) {
 	if s.key, err = stable(h); err != nil {
 		return nil, err
 	}
+	s.key += fmt.Sprint(traffic)
 	switch c := h.GetHealthChecker().(type) {
 	case *corev3.HealthCheck_HttpHealthCheck_:
 		s.http, err = newHTTPCheck(c.HttpHealthCheck, cluster)
@@ -186,9 +203,11 @@ func parseCheck(h *corev3.HealthCheck, cluster string) (*checkSpec, error) {
 		s.tcp, err = newTCPCheck(c.TcpHealthCheck)
 		return s, prefixed("tcp_health_check", err)
 	case *corev3.HealthCheck_GrpcHealthCheck_:
-		return nil, fmt.Errorf("grpc_health_check is not supported; this checker does http and tcp")
+		s.grpc, err = newGRPCCheck(c.GrpcHealthCheck, cluster, policy.Timeout)
+		return s, prefixed("grpc_health_check", err)
 	case *corev3.HealthCheck_CustomHealthCheck_:
-		return nil, fmt.Errorf("custom_health_check %q is not supported; this checker does http and tcp", c.CustomHealthCheck.GetName())
+		s.redis, err = newRedisCheck(c.CustomHealthCheck)
+		return s, prefixed("custom_health_check", err)
 	default:
 		return nil, fmt.Errorf("no health checker")
 	}

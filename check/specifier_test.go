@@ -9,9 +9,12 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	redisproxyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/redis_proxy/v3"
+	redisv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/health_checkers/redis/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
@@ -30,13 +33,23 @@ func TestRejects(t *testing.T) {
 		specifier *healthv3.HealthCheckSpecifier
 		want      string // in the reason
 	}{
-		"gRPC": {one(&corev3.HealthCheck{
-			Timeout: durationpb.New(1), Interval: durationpb.New(1), UnhealthyThreshold: wrapperspb.UInt32(1), HealthyThreshold: wrapperspb.UInt32(1),
-			HealthChecker: &corev3.HealthCheck_GrpcHealthCheck_{GrpcHealthCheck: &corev3.HealthCheck_GrpcHealthCheck{}},
-		}, good()), "grpc_health_check is not supported"},
 		"custom": {withHTTP(func(c *base, _ *httpProbe) {
-			c.HealthChecker = &corev3.HealthCheck_CustomHealthCheck_{CustomHealthCheck: &corev3.HealthCheck_CustomHealthCheck{Name: "envoy.health_checkers.redis"}}
-		}), "envoy.health_checkers.redis"},
+			c.HealthChecker = &corev3.HealthCheck_CustomHealthCheck_{CustomHealthCheck: &corev3.HealthCheck_CustomHealthCheck{Name: "envoy.health_checkers.thrift"}}
+		}), "envoy.health_checkers.thrift"},
+		"Redis without its configuration": {withHTTP(func(c *base, _ *httpProbe) {
+			c.HealthChecker = &corev3.HealthCheck_CustomHealthCheck_{CustomHealthCheck: &corev3.HealthCheck_CustomHealthCheck{Name: redisName}}
+		}), "type \"\" is not supported"},
+		"Redis with AWS": {withHTTP(func(c *base, _ *httpProbe) {
+			packed, _ := anypb.New(&redisv3.Redis{AwsIam: &redisproxyv3.AwsIam{}})
+			c.HealthChecker = &corev3.HealthCheck_CustomHealthCheck_{CustomHealthCheck: &corev3.HealthCheck_CustomHealthCheck{
+				Name: redisName, ConfigType: &corev3.HealthCheck_CustomHealthCheck_TypedConfig{TypedConfig: packed},
+			}}
+		}), "aws_iam"},
+		"gRPC's metadata": {withHTTP(func(c *base, _ *httpProbe) {
+			c.HealthChecker = &corev3.HealthCheck_GrpcHealthCheck_{GrpcHealthCheck: &corev3.HealthCheck_GrpcHealthCheck{
+				InitialMetadata: []*corev3.HeaderValueOption{{Header: &corev3.HeaderValue{Key: "x", Value: "%HOSTNAME%"}}},
+			}}
+		}), "initial_metadata"},
 		"no checker":          {withHTTP(func(c *base, _ *httpProbe) { c.HealthChecker = nil }), "HealthChecker"},
 		"no timeout":          {withHTTP(func(c *base, _ *httpProbe) { c.Timeout = nil }), "Timeout"},
 		"no interval":         {withHTTP(func(c *base, _ *httpProbe) { c.Interval = nil }), "Interval"},
@@ -44,14 +57,15 @@ func TestRejects(t *testing.T) {
 		"threshold 0":         {withHTTP(func(c *base, _ *httpProbe) { c.UnhealthyThreshold = wrapperspb.UInt32(0) }), "unhealthy_threshold"},
 		"no path":             {withHTTP(func(_ *base, h *httpProbe) { h.Path = "" }), "Path"},
 		"line break in path":  {withHTTP(func(_ *base, h *httpProbe) { h.Path = "/\r\nx: y" }), "Path"},
-		"HTTP/2":              {withHTTP(func(_ *base, h *httpProbe) { h.CodecClientType = typev3.CodecClientType_HTTP2 }), "codec_client_type"},
+		"HTTP/3":              {withHTTP(func(_ *base, h *httpProbe) { h.CodecClientType = typev3.CodecClientType_HTTP3 }), "codec_client_type"},
+		"HTTP by ALPN":        {withHTTP(func(_ *base, h *httpProbe) { h.UseAlpnProtocol = true }), "use_alpn_protocol"},
 		"CONNECT":             {withHTTP(func(_ *base, h *httpProbe) { h.Method = corev3.RequestMethod_CONNECT }), "Method"},
 		"payload with GET":    {withHTTP(func(_ *base, h *httpProbe) { h.Send = text("00") }), "GET takes no payload"},
 		"status 99":           {withHTTP(expecting(99, 200)), "expected_statuses"},
 		"status 600":          {withHTTP(expecting(200, 601)), "expected_statuses"},
 		"empty range":         {withHTTP(expecting(200, 200)), "expected_statuses"},
 		"receives not hex":    {withHTTP(receiving(text("xyz"))), "xyz"},
-		"receives too much":   {withHTTP(receiving(binary(strings.Repeat("x", 1025)))), "response_buffer_size"},
+		"receives too much":   {withHTTP(receiving(payload(strings.Repeat("x", 1025)))), "response_buffer_size"},
 		"changes the host":    {withHTTP(adding("Host", "x")), "host"},
 		"command in a header": {withHTTP(adding("x", "%HOSTNAME%")), "%HOSTNAME%"},
 		"hostname":            {at(func(s *corev3.SocketAddress) { s.Address = "localhost" }), "not an IP address"},
@@ -121,9 +135,13 @@ func TestHeaders(t *testing.T) {
 func FuzzSpecifier(f *testing.F) {
 	for _, m := range []*healthv3.HealthCheckSpecifier{
 		{},
-		one(httpHealthCheck(receiving(binary("x"), text("00"))), endpoint("127.0.0.1:80"), endpoint("[::1]:80"), endpoint("/x")),
+		one(httpHealthCheck(receiving(payload("x"), text("00"))), endpoint("127.0.0.1:80"), endpoint("[::1]:80"), endpoint("/x")),
 		one(tcpHealthCheck(exchange("00", text("00"))), endpoint("127.0.0.1:80")),
 		one(httpHealthCheck(adding("x", "100%%")), endpoint("127.0.0.1:80")),
+		one(httpHealthCheck(func(c *base, _ *httpProbe) { namedGRPCCheck(c) }), endpoint("127.0.0.1:80")),
+		one(httpHealthCheck(func(c *base, _ *httpProbe) { redisCheckOf("key")(c) }), endpoint("127.0.0.1:80")),
+		one(httpHealthCheck(func(c *base, _ *httpProbe) { posting(c) }), endpoint("127.0.0.1:80")),
+		secureSpecifier(newTLSLab(f).context()),
 	} {
 		b, err := proto.Marshal(m)
 		if err != nil {
@@ -150,10 +168,14 @@ func FuzzSpecifier(f *testing.F) {
 func tryCluster(t *testing.T, c clusterSpec) {
 	for _, check := range c.checks {
 		if check.http != nil {
+			check.http.request2("", false)
 			request := check.http.request("")
 			if head, _, _ := bytes.Cut(request, []byte("\r\n\r\n")); bytes.ContainsAny(head, "\x00") {
 				t.Errorf("request %q", request)
 			}
+		}
+		if check.grpc != nil {
+			check.grpc.request("", true)
 		}
 		for o := Passed; o <= TimedOut; o++ {
 			next, pending := NewState(down).Apply(&check.policy, o)
@@ -177,7 +199,7 @@ func FuzzHTTPResponse(f *testing.F) {
 	} {
 		f.Add([]byte(answer))
 	}
-	h, err := newHTTPCheck(&httpProbe{Path: "/", Receive: []*corev3.HealthCheck_Payload{binary("hi")}}, "web")
+	h, err := newHTTPCheck(&httpProbe{Path: "/", Receive: []*corev3.HealthCheck_Payload{payload("hi")}}, "web")
 	if err != nil {
 		f.Fatal(err)
 	}

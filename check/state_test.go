@@ -132,8 +132,8 @@ func TestNext(t *testing.T) {
 	}{
 		"healthy":                  {Policy{Interval: time.Minute, HealthyInterval: time.Second}, Passed, false, time.Second},
 		"degraded":                 {Policy{Interval: time.Minute, HealthyInterval: time.Second}, Degraded, false, time.Second},
-		"on the way up":            {Policy{Interval: time.Minute, HealthyInterval: time.Second}, Passed, true, time.Minute},
-		"on the way down":          {Policy{Interval: time.Minute, HealthyInterval: time.Second}, TimedOut, true, time.Minute},
+		"on the way up":            {Policy{HealthyEdge: time.Minute, HealthyInterval: time.Second}, Passed, true, time.Minute},
+		"on the way down":          {Policy{EdgeInterval: time.Minute, Interval: time.Second}, TimedOut, true, time.Minute},
 		"down":                     {Policy{Interval: time.Minute, HealthyInterval: time.Second}, Failed, false, time.Minute},
 		"jitter":                   {Policy{HealthyInterval: time.Second, Jitter: time.Second}, Passed, false, 1500 * time.Millisecond},
 		"jitter by percent":        {Policy{HealthyInterval: time.Second, JitterPercent: 20}, Passed, false, 1100 * time.Millisecond},
@@ -158,29 +158,32 @@ func TestFirst(t *testing.T) {
 }
 
 func TestPolicyDefaults(t *testing.T) {
-	check := func() *corev3.HealthCheck {
-		return &corev3.HealthCheck{
-			Timeout: durationpb.New(time.Second), Interval: durationpb.New(2 * time.Second),
-			UnhealthyThreshold: wrapperspb.UInt32(2), HealthyThreshold: wrapperspb.UInt32(1),
+	seconds := func(n int64) *durationpb.Duration { return &durationpb.Duration{Seconds: n} }
+	for name, test := range map[string]struct {
+		traffic bool
+		edit    func(*corev3.HealthCheck)
+		want    [4]time.Duration // healthy, healthy with a change pending, unhealthy, unhealthy with a change pending; in seconds
+	}{
+		"interval alone":              {false, func(*corev3.HealthCheck) {}, [4]time.Duration{60, 60, 60, 60}},
+		"no_traffic_interval":         {false, func(c *corev3.HealthCheck) { c.NoTrafficInterval = seconds(3) }, [4]time.Duration{3, 3, 3, 3}},
+		"no_traffic_healthy_interval": {false, func(c *corev3.HealthCheck) { c.NoTrafficInterval, c.NoTrafficHealthyInterval = seconds(3), seconds(4) }, [4]time.Duration{4, 3, 3, 3}},
+		"traffic":                     {true, func(c *corev3.HealthCheck) { c.NoTrafficInterval = seconds(3) }, [4]time.Duration{2, 2, 2, 2}},
+		"unhealthy_interval":          {true, func(c *corev3.HealthCheck) { c.UnhealthyInterval = seconds(5) }, [4]time.Duration{2, 2, 5, 5}},
+		"unhealthy_edge_interval":     {true, func(c *corev3.HealthCheck) { c.UnhealthyInterval, c.UnhealthyEdgeInterval = seconds(5), seconds(6) }, [4]time.Duration{2, 2, 5, 6}},
+		"healthy_edge_interval":       {true, func(c *corev3.HealthCheck) { c.HealthyEdgeInterval = seconds(7) }, [4]time.Duration{2, 7, 2, 2}},
+	} {
+		c := &corev3.HealthCheck{
+			Timeout: seconds(1), Interval: seconds(2), UnhealthyThreshold: wrapperspb.UInt32(2), HealthyThreshold: wrapperspb.UInt32(1),
 		}
-	}
-	p, err := newPolicy(check())
-	if err != nil || p.Interval != time.Minute || p.HealthyInterval != time.Minute {
-		t.Errorf("interval alone: %+v, %v", p, err)
-	}
-	c := check()
-	c.NoTrafficInterval = durationpb.New(3 * time.Second)
-	p, err = newPolicy(c)
-	if err != nil || p.Interval != 3*time.Second || p.HealthyInterval != 3*time.Second {
-		t.Errorf("no_traffic_interval: %+v, %v", p, err)
-	}
-	c.NoTrafficHealthyInterval = durationpb.New(4 * time.Second)
-	p, err = newPolicy(c)
-	if err != nil || p.Interval != 3*time.Second || p.HealthyInterval != 4*time.Second {
-		t.Errorf("no_traffic_healthy_interval: %+v, %v", p, err)
-	}
-	c.IntervalJitter = durationpb.New(-1)
-	if _, err := newPolicy(c); err == nil {
-		t.Error("a negative jitter passes")
+		test.edit(c)
+		p, err := newPolicy(c, test.traffic)
+		got := [4]time.Duration{p.HealthyInterval / time.Second, p.HealthyEdge / time.Second, p.Interval / time.Second, p.EdgeInterval / time.Second}
+		if err != nil || got != test.want {
+			t.Errorf("%s: %v, %v; want %v", name, got, err, test.want)
+		}
+		c.IntervalJitter = durationpb.New(-1)
+		if _, err := newPolicy(c, test.traffic); err == nil {
+			t.Errorf("%s: a negative jitter passes", name)
+		}
 	}
 }

@@ -112,11 +112,11 @@ func (r *runner) accept(m *healthv3.HealthCheckSpecifier) bool {
 		s, err = parseSpecifier(m)
 	}
 	if err != nil {
-		r.options.Log.Error().Err(err).Msg("the specifier is rejected; the one before stays")
+		r.options.Log.Error().Str("event", "specifier_rejected").Err(err).Msg("the specifier is rejected; the one before stays")
 		return false
 	}
 	r.pool.apply(s)
 	r.current, r.every = text, s.interval
-	r.options.Log.Info().Int("clusters", len(s.clusters)).Dur("interval", s.interval).Msg("follows a new specifier")
+	r.options.Log.Info().Str("event", "specifier_followed").Int("clusters", len(s.clusters)).Dur("interval", s.interval).Msg("follows a new specifier")
 	return true
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -14,12 +16,14 @@ import (
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"hdsd/demo/upstream"
+	coordinated "hdsd/hds/specifier"
 	"hdsd/health"
 )
 
@@ -84,7 +88,7 @@ func (s *serverStream) waitStatus(t testing.TB, want corev3.HealthStatus) {
 // serve runs a coordinator on a listener.
 func serve(t testing.TB, l net.Listener) *coordinator {
 	c := &coordinator{streams: make(chan *serverStream)}
-	server := grpc.NewServer()
+	server := grpc.NewServer(grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second}))
 	healthv3.RegisterHealthDiscoveryServiceServer(server, c)
 	var work sync.WaitGroup
 	work.Go(func() { server.Serve(l) })
@@ -131,8 +135,14 @@ func TestFirstMessage(t *testing.T) {
 		t.Errorf("node %v", n)
 	}
 	protocols := r.GetCapability().GetHealthCheckProtocols()
-	if len(protocols) != 2 || protocols[0] != healthv3.Capability_HTTP || protocols[1] != healthv3.Capability_TCP {
+	if !slices.Equal(protocols, []healthv3.Capability_Protocol{healthv3.Capability_HTTP, healthv3.Capability_TCP, healthv3.Capability_REDIS}) {
 		t.Errorf("capability %v", protocols)
+	}
+	c, err := coordinated.CheckerFromNode(n, r.GetCapability())
+	// What is not here is not sent to it: SDS and signature algorithms among others.
+	want := []health.Ability{health.GRPC, health.HTTP, health.Redis, health.SeveralChecks, health.TCP, "envoy.health_checkers.grpc", redisName, tlsName}
+	if got := slices.Sorted(maps.Keys(c.Abilities)); err != nil || !slices.Equal(got, want) {
+		t.Errorf("a coordinator takes it to be able to do %v, %v; want %v", got, err, want)
 	}
 }
 

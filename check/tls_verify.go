@@ -1,0 +1,204 @@
+package check
+
+import (
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+)
+
+var errCertificate = errors.New("the endpoint's certificate is refused")
+
+// verifier decides whether an endpoint's certificate will do, as Envoy's
+// default validator does.
+type verifier struct {
+	roots   *x509.CertPool // nil: the chain is not verified
+	revoked *revocation    // nil: not asked for
+	offers  []tls.CurveID
+	anyTime bool
+	any     bool // whatever is wrong
+	names   []nameMatcher
+	digests [][]byte // of the certificate
+	keys    [][]byte // digests of the public key
+}
+
+func newVerifier(common *tlsv3.CommonTlsContext) (*verifier, error) {
+	context, where := common.GetValidationContext(), "validation_context"
+	if combined := common.GetCombinedValidationContext(); combined != nil {
+		if err := only(combined, "default_validation_context"); err != nil {
+			return nil, fmt.Errorf("combined_validation_context: %w", err)
+		}
+		context, where = combined.GetDefaultValidationContext(), "combined_validation_context"
+	}
+	v := &verifier{}
+	if err := v.read(context); err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	return v, nil
+}
+
+func (v *verifier) read(c *tlsv3.CertificateValidationContext) error {
+	// max_verify_depth and suppress_client_ca_list are for servers.
+	err := only(c, "trusted_ca", "crl", "verify_certificate_spki", "verify_certificate_hash", "match_typed_subject_alt_names",
+		"match_subject_alt_names", "allow_expired_certificate", "trust_chain_verification", "only_verify_leaf_cert_crl",
+		"max_verify_depth", "suppress_client_ca_list")
+	if err != nil {
+		return err
+	}
+	v.anyTime = c.GetAllowExpiredCertificate()
+	v.any = c.GetTrustChainVerification() == tlsv3.CertificateValidationContext_ACCEPT_UNTRUSTED
+	if err := v.readAuthorities(c); err != nil {
+		return err
+	}
+	if v.names, err = nameMatchers(c); err != nil {
+		return err
+	}
+	for _, text := range c.GetVerifyCertificateHash() {
+		digest, err := hex.DecodeString(strings.ReplaceAll(text, ":", ""))
+		if err != nil || len(digest) != sha256.Size {
+			return fmt.Errorf("verify_certificate_hash: %q is not a SHA-256 in hexadecimal", text)
+		}
+		v.digests = append(v.digests, digest)
+	}
+	for _, text := range c.GetVerifyCertificateSpki() {
+		digest, err := base64.StdEncoding.DecodeString(text)
+		if err != nil || len(digest) != sha256.Size {
+			return fmt.Errorf("verify_certificate_spki: %q is not a SHA-256 in base64", text)
+		}
+		v.keys = append(v.keys, digest)
+	}
+	return nil
+}
+
+func (v *verifier) readAuthorities(c *tlsv3.CertificateValidationContext) error {
+	text, err := material(c.GetTrustedCa())
+	if err != nil {
+		return fmt.Errorf("trusted_ca: %w", err)
+	}
+	if c.GetTrustedCa() == nil {
+		return nil
+	}
+	lists, err := material(c.GetCrl())
+	if err != nil {
+		return fmt.Errorf("crl: %w", err)
+	}
+	v.roots = x509.NewCertPool()
+	found := false
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		authority, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return fmt.Errorf("trusted_ca: %w", err)
+		}
+		v.roots.AddCert(v.timed(authority))
+		found = true
+	}
+	if !found {
+		return errors.New("trusted_ca: it holds no certificate in PEM")
+	}
+	// Lists may be among the authorities, too.
+	if v.revoked, err = newRevocation(append(slices.Clip(text), lists...), c.GetOnlyVerifyLeafCertCrl()); err != nil {
+		return fmt.Errorf("crl: %w", err)
+	}
+	return nil
+}
+
+// verify is for tls.Config.VerifyConnection.
+func (v *verifier) verify(s tls.ConnectionState) error {
+	leaf := s.PeerCertificates[0] // a server always has one
+	if !usable(leaf, &s) || !v.offersCurve(leaf, &s) {
+		return fmt.Errorf("%w: its key does not go with this handshake", errCertificate)
+	}
+	if v.any {
+		return nil
+	}
+	if v.roots != nil {
+		if err := v.verifyChain(s.PeerCertificates); err != nil {
+			return err
+		}
+	}
+	if len(v.names) > 0 && !matchesName(v.names, leaf) {
+		return fmt.Errorf("%w: none of its names matches", errCertificate)
+	}
+	if len(v.digests)+len(v.keys) == 0 {
+		return nil
+	}
+	digest, key := sha256.Sum256(leaf.Raw), sha256.Sum256(leaf.RawSubjectPublicKeyInfo)
+	if !among(v.digests, digest[:]) && !among(v.keys, key[:]) {
+		return fmt.Errorf("%w: it is none of those that are pinned", errCertificate)
+	}
+	return nil
+}
+
+func among(list [][]byte, digest []byte) bool {
+	return slices.ContainsFunc(list, func(d []byte) bool { return string(d) == string(digest) })
+}
+
+// usable tells whether the key may do what the handshake made it do.
+func usable(leaf *x509.Certificate, s *tls.ConnectionState) bool {
+	if leaf.KeyUsage == 0 {
+		return true
+	}
+	switch leaf.PublicKey.(type) {
+	case *ecdsa.PublicKey, ed25519.PublicKey:
+		return leaf.KeyUsage&x509.KeyUsageDigitalSignature != 0
+	}
+	name := tls.CipherSuiteName(s.CipherSuite)
+	if strings.HasPrefix(name, "TLS_RSA_") {
+		return leaf.KeyUsage&x509.KeyUsageKeyEncipherment != 0
+	}
+	return leaf.KeyUsage&x509.KeyUsageDigitalSignature != 0
+}
+
+// offersCurve tells whether the key is on a curve that was offered, which
+// TLS 1.2 demands.
+func (v *verifier) offersCurve(leaf *x509.Certificate, s *tls.ConnectionState) bool {
+	key, ok := leaf.PublicKey.(*ecdsa.PublicKey)
+	return !ok || s.Version > tls.VersionTLS12 || slices.Contains(v.offers, curves[key.Params().Name])
+}
+
+// verifyChain demands a chain to an authority, for servers; every authority
+// ends one, be it signed by others.
+func (v *verifier) verifyChain(sent []*x509.Certificate) error {
+	o := x509.VerifyOptions{Roots: v.roots, Intermediates: x509.NewCertPool()}
+	for _, c := range sent[1:] {
+		o.Intermediates.AddCert(v.timed(c))
+	}
+	chains, err := v.timed(sent[0]).Verify(o)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errCertificate, err)
+	}
+	if v.revoked == nil {
+		return nil
+	}
+	for _, chain := range chains {
+		if err = v.revoked.check(chain, v.anyTime); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: %w", errCertificate, err)
+}
+
+// timed gives a certificate with the time in which it counts as valid. (Its
+// signature is over its bytes, which stay.)
+func (v *verifier) timed(c *x509.Certificate) *x509.Certificate {
+	if !v.anyTime {
+		return c
+	}
+	always := *c
+	always.NotBefore, always.NotAfter = time.Unix(0, 0), time.Now().Add(longest)
+	return &always
+}
