@@ -119,12 +119,12 @@ func (s *stage) rest(ctx context.Context) error {
 }
 
 // follow goes along the way of a change, before which so many votes said the
-// same: votes, verdict, EDS, history.
+// same: the first vote, verdict, EDS, history.
 func (s *stage) follow(ctx context.Context, address string, since time.Time, votes int, up bool) error {
 	if !await(ctx, func() bool { return s.votes(ctx, address, up) > votes }) {
 		return s.failed(ctx, "no checker reported a change of %s", address)
 	}
-	s.event("votes", "%s", s.voteText(ctx, address))
+	s.event("votes", "so far %s", s.firstVotes(ctx, address, up))
 	if !await(ctx, func() bool { return isUp(s.endpoint(ctx, address)) == up && !unknown(s.endpoint(ctx, address)) }) {
 		return s.failed(ctx, "no verdict on %s", address)
 	}

@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,9 +37,16 @@ func (s *stage) votes(ctx context.Context, address string, up bool) int {
 	return count
 }
 
-func (s *stage) voteText(ctx context.Context, address string) string {
+// firstVotes tells who says up (or not) of an endpoint so far.
+func (s *stage) firstVotes(ctx context.Context, address string, up bool) string {
+	return voteText(slices.DeleteFunc(s.endpoint(ctx, address).GetObservations(), func(o *hdsdv1.Observation) bool {
+		return (o.GetStatus() == corev3.HealthStatus_HEALTHY) != up
+	}))
+}
+
+func voteText(observations []*hdsdv1.Observation) string {
 	var votes []string
-	for _, o := range s.endpoint(ctx, address).GetObservations() {
+	for _, o := range observations {
 		vote := fmt.Sprintf("%s %s", o.GetChecker(), o.GetStatus())
 		if o.HttpStatusCode != nil {
 			vote += fmt.Sprintf(" (%d)", o.GetHttpStatusCode())
@@ -48,8 +56,8 @@ func (s *stage) voteText(ctx context.Context, address string) string {
 	return strings.Join(votes, ", ")
 }
 
-// history gives the newest row about an endpoint since a time, "" before there
-// is one.
+// history gives the newest row about an endpoint since a time, with the votes
+// that decided it; "" before there is one.
 func (s *stage) history(ctx context.Context, address string, since time.Time) string {
 	answer, err := s.query.ListTransitions(ctx, &hdsdv1.ListTransitionsRequest{
 		Cluster: clusterName, Address: address, StartTime: timestamppb.New(since), NewestFirst: true, PageSize: 1,
@@ -58,5 +66,5 @@ func (s *stage) history(ctx context.Context, address string, since time.Time) st
 		return ""
 	}
 	t := answer.GetTransitions()[0]
-	return fmt.Sprintf("%s  %s → %s, with %d votes", t.GetTime().AsTime().Format("15:04:05.000"), t.GetFrom(), t.GetTo(), len(t.GetObservations()))
+	return fmt.Sprintf("%s → %s at %s, as %s", t.GetFrom(), t.GetTo(), t.GetTime().AsTime().Local().Format("15:04:05.000"), voteText(t.GetObservations()))
 }

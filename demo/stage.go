@@ -3,11 +3,11 @@ package demo
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -24,6 +24,7 @@ type stage struct {
 	narrator
 	options Options
 
+	first       bool // demonstration on this machine
 	dir         string
 	grpc, http  string // addresses of the coordinator
 	upstreams   []*upstream.Server
@@ -43,6 +44,7 @@ func (s *stage) prepare(ctx context.Context) error {
 	s.say("Preparing:")
 	binary := s.findEnvoy(ctx)
 	s.started = time.Now()
+	s.claimPorts()
 	for _, start := range []func(context.Context) error{s.makeFolder, s.startUpstreams, s.startCoordinator} {
 		if err := start(ctx); err != nil {
 			return err
@@ -79,25 +81,30 @@ func (s *stage) makeFolder(context.Context) (err error) {
 
 func (s *stage) startUpstreams(ctx context.Context) error {
 	for port := 8801; port <= 8804; port++ {
-		server, err := upstream.Start(ctx, upstream.Options{Address: fmt.Sprintf("127.0.0.1:%d", port)})
+		address, err := s.address(fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
-			server, err = upstream.Start(ctx, upstream.Options{}) // the port is taken
+			return err
 		}
+		server, err := upstream.Start(ctx, upstream.Options{Address: address})
 		if err != nil {
 			return err
 		}
 		s.upstreams = append(s.upstreams, server)
 		s.ends = append(s.ends, server.Close)
 	}
-	s.step("four upstreams: %s to %s", s.upstreams[0].Addr(), s.upstreams[3].Addr())
+	var addresses []string
+	for _, server := range s.upstreams {
+		addresses = append(addresses, server.Addr())
+	}
+	s.step("four upstreams: %s", strings.Join(addresses, ", "))
 	return nil
 }
 
 func (s *stage) startCoordinator(ctx context.Context) (err error) {
-	if s.grpc, err = preferred("127.0.0.1:18000"); err != nil {
+	if s.grpc, err = s.address("127.0.0.1:18000"); err != nil {
 		return err
 	}
-	if s.http, err = preferred("127.0.0.1:18080"); err != nil {
+	if s.http, err = s.address("127.0.0.1:18080"); err != nil {
 		return err
 	}
 	config := filepath.Join(s.dir, "hdsd.yaml")
@@ -201,15 +208,6 @@ func (s *stage) clear() {
 	for _, end := range slices.Backward(s.ends) {
 		end()
 	}
-}
-
-// preferred gives an address if it is free, else a free one.
-func preferred(address string) (string, error) {
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return envoy.FreeAddress()
-	}
-	return address, l.Close()
 }
 
 func ready(ctx context.Context, address string) bool {

@@ -5,7 +5,8 @@
 // environment in a cache folder, once for all processes that ask at the same
 // time) and the processes: StartChecker starts an Envoy that takes its health
 // checks from an HDS server, StartDataPlane one that takes endpoints (and
-// clusters) over ADS and routes a listener to a cluster. Each gets its own
+// clusters) over ADS and routes a listener to a cluster, both with what package
+// bootstrap writes; Start takes any bootstrap. Each gets its own
 // folder, admin port and node id, one worker thread and no shared memory, so
 // that any number run side by side. Each has one goroutine that waits for its
 // end; Kill and Stop wait for that goroutine.

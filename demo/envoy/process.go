@@ -33,14 +33,14 @@ type Process struct {
 // launch runs an Envoy with a bootstrap and waits until its admin interface
 // answers. It works in folder, or in one of its own where that is empty. The
 // process ends with Kill or Stop, or with its parent.
-func launch(ctx context.Context, binary, id, folder, bootstrap string, args ...string) (*Process, error) {
+func launch(ctx context.Context, binary, id, folder string, bootstrap []byte, args ...string) (*Process, error) {
 	dir, err := os.MkdirTemp("", "envoy-")
 	if err != nil {
 		return nil, err
 	}
 	p := &Process{ID: id, dir: dir, exited: make(chan struct{})}
 	config, admin := filepath.Join(dir, "bootstrap.yaml"), filepath.Join(dir, "admin")
-	if err := os.WriteFile(config, []byte(bootstrap), 0o600); err != nil {
+	if err := os.WriteFile(config, bootstrap, 0o600); err != nil {
 		return nil, err
 	}
 	p.command = exec.Command(binary, append([]string{

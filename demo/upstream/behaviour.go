@@ -14,7 +14,7 @@ const (
 	KindHang               // take the connection and the request, never answer
 	KindReset              // reset the connection instead of answering
 	KindRaw                // write Raw instead of an answer, then close
-	KindRefuse             // listen no more and drop what is connected
+	KindRefuse             // listen no more, drop what is connected and keep the address
 )
 
 // Behaviour is what an upstream does with a probe. Make one with the functions
@@ -56,5 +56,6 @@ func Garbage() Behaviour { return Raw([]byte("\x00\x01garbage\r\n\xff\xfe\r\n\r\
 // Raw answers with exactly these bytes, then closes.
 func Raw(bytes []byte) Behaviour { return Behaviour{Kind: KindRaw, Raw: bytes} }
 
-// Refuse makes the kernel refuse connections: nobody listens any more.
+// Refuse makes the kernel refuse connections: nobody listens any more, and
+// nobody else can meanwhile.
 func Refuse() Behaviour { return Behaviour{Kind: KindRefuse} }

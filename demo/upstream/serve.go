@@ -54,7 +54,7 @@ func (s *Server) serveHTTP(raw, c net.Conn) {
 func (s *Server) answerHTTP(raw, c net.Conn, method string, b Behaviour) bool {
 	switch b.Kind {
 	case KindHang:
-		hold(c)
+		linger(c)
 		return false
 	case KindReset, KindRefuse:
 		reset(raw)
@@ -106,7 +106,7 @@ func (s *Server) serveTCP(c net.Conn) {
 		answer := b.Raw
 		switch b.Kind {
 		case KindHang:
-			hold(c)
+			linger(c)
 			return
 		case KindReset, KindRefuse:
 			reset(c)
@@ -125,8 +125,8 @@ func (s *Server) serveTCP(c net.Conn) {
 	}
 }
 
-// hold keeps the connection until the peer gives up.
-func hold(c net.Conn) {
+// linger keeps the connection until the peer gives up.
+func linger(c net.Conn) {
 	io.Copy(io.Discard, c) //nolint:errcheck // its end is what is waited for
 }
 

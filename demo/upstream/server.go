@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"sync"
 )
@@ -53,6 +54,7 @@ type Server struct {
 	mu          sync.Mutex
 	closed      bool
 	listener    net.Listener // nil while refusing
+	held        *os.File     // keeps the address while refusing; nil for a pipe
 	connections map[net.Conn]struct{}
 	behaviour   Behaviour
 	at          map[string]Behaviour // by local IP
@@ -90,7 +92,10 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 		return nil, err
 	}
 	if s.behaviour.Kind == KindRefuse {
-		s.refuse()
+		if err := s.refuse(); err != nil {
+			s.stop()
+			return nil, err
+		}
 	}
 	s.stopped = context.AfterFunc(ctx, s.Close)
 	return s, nil
@@ -119,8 +124,8 @@ func (s *Server) Port() uint32 {
 	return uint32(a.Port())
 }
 
-// Set switches the behaviour. An error means that it cannot listen again after
-// Refuse, because another program took the port.
+// Set switches the behaviour. An error means that it cannot keep its address
+// while refusing, or listen there again.
 func (s *Server) Set(b Behaviour) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,8 +134,7 @@ func (s *Server) Set(b Behaviour) error {
 	}
 	s.behaviour = orHealthy(b)
 	if s.behaviour.Kind == KindRefuse {
-		s.refuse()
-		return nil
+		return s.refuse()
 	}
 	if s.listener != nil {
 		return nil
@@ -152,7 +156,10 @@ func (s *Server) Close() {
 	if !s.closed {
 		s.closed = true
 		s.stop()
-		s.refuse()
+		s.drop()
+		if s.held != nil {
+			s.held.Close()
+		}
 	}
 	s.mu.Unlock()
 	s.stopped()
@@ -171,8 +178,14 @@ func orHealthy(b Behaviour) Behaviour {
 }
 
 // listen starts accepting. The caller holds mu.
-func (s *Server) listen() error {
-	listener, err := (&net.ListenConfig{}).Listen(s.ctx, s.network, s.address)
+func (s *Server) listen() (err error) {
+	var listener net.Listener
+	if s.held != nil {
+		listener, err = listenHeld(s.held)
+		s.held = nil
+	} else {
+		listener, err = (&net.ListenConfig{}).Listen(s.ctx, s.network, s.address)
+	}
 	if err != nil {
 		return fmt.Errorf("upstream listens on %s: %w", s.address, err)
 	}
@@ -181,13 +194,24 @@ func (s *Server) listen() error {
 	return nil
 }
 
-// refuse stops accepting and drops all connections. The caller holds mu.
-func (s *Server) refuse() {
+// refuse stops accepting and drops all connections, but keeps the address. The
+// caller holds mu.
+func (s *Server) refuse() (err error) {
+	s.drop()
+	if address, bad := netip.ParseAddrPort(s.address); bad == nil && s.held == nil {
+		s.held, err = hold(address)
+	}
+	return err
+}
+
+// drop stops accepting and drops all connections. The caller holds mu.
+func (s *Server) drop() {
 	if s.listener != nil {
 		s.listener.Close() //nolint:errcheck // nothing to do about it
 		s.listener = nil
 	}
 	for c := range s.connections {
+		reset(c)  // so that nothing lingers
 		c.Close() //nolint:errcheck // nothing to do about it
 	}
 }

@@ -103,6 +103,31 @@ func TestRefusesAndComesBackOnTheSamePort(t *testing.T) {
 	}
 }
 
+func TestNobodyElseGetsThePortOfWhatRefuses(t *testing.T) {
+	for _, address := range []string{"127.0.0.1:0", "[::1]:0", "0.0.0.0:0"} {
+		s := start(t, upstream.Options{Address: address})
+		for range 3 {
+			if err := s.Set(upstream.Refuse()); err != nil {
+				t.Fatal(err)
+			}
+			if other, err := net.Listen("tcp", s.Addr()); err == nil {
+				other.Close()
+				t.Errorf("%s was there to take", s.Addr())
+			}
+			if err := s.Set(upstream.Healthy()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.Set(upstream.Refuse())
+		s.Close()
+		free, err := net.Listen("tcp", s.Addr())
+		if err != nil {
+			t.Fatalf("kept after the end: %v", err)
+		}
+		free.Close()
+	}
+}
+
 func TestHangsUntilThePeerGivesUp(t *testing.T) {
 	s := start(t, upstream.Options{Behaviour: upstream.Hang()})
 	ctx, cancel := context.WithCancel(t.Context())
