@@ -17,6 +17,7 @@ import (
 	"hdsd/api"
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
+	"hdsd/test/rest"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 345_000_000, time.UTC)
@@ -101,6 +102,9 @@ func get(t *testing.T, f *fleet, path string) (int, map[string]any, string) {
 	}
 	answer := httptest.NewRecorder()
 	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+	if err := rest.Load(t).Check(&rest.Answer{Method: http.MethodGet, Target: path, Status: answer.Code, Header: answer.Header(), Body: answer.Body.Bytes()}); err != nil {
+		t.Errorf("GET %s differs from the OpenAPI document: %v", path, err)
+	}
 	var body map[string]any
 	if err := json.Unmarshal(answer.Body.Bytes(), &body); err != nil {
 		t.Fatalf("GET %s: %v in %q", path, err, answer.Body)

@@ -61,8 +61,16 @@ type EndpointQuery struct {
 
 // EndpointHealth is an endpoint and what is held to be true of it.
 type EndpointHealth struct {
-	Endpoint health.Endpoint
-	Verdict  health.Verdict
+	Endpoint  health.Endpoint
+	Verdict   health.Verdict
+	Published *Published // nil where subscribers are told the verdict, or nothing
+}
+
+// Published is what subscribers are told of an endpoint in place of its
+// verdict, and why.
+type Published struct {
+	Status health.Status
+	Reason string
 }
 
 // TransitionQuery narrows a list of transitions; zero fields do not.
@@ -79,9 +87,20 @@ type TransitionQuery struct {
 type Cluster struct {
 	Name, Source                           string
 	Checked                                bool
+	Mode                                   Mode
 	Endpoints, Healthy, Unhealthy, Unknown int
 	Quarantined                            []Quarantined
 }
+
+// Mode is what becomes of a cluster's verdicts.
+type Mode uint8
+
+// Modes.
+const (
+	Publish Mode = iota
+	Shadow
+	Frozen
+)
 
 // Quarantined is something that is not checked; the whole cluster where the
 // address is empty.

@@ -11,7 +11,7 @@ import (
 )
 
 func endpointMessage(e EndpointHealth) *hdsdv1.Endpoint {
-	return &hdsdv1.Endpoint{
+	m := &hdsdv1.Endpoint{
 		Cluster:      e.Endpoint.Cluster,
 		Address:      e.Endpoint.Address,
 		Locality:     localityMessage(e.Endpoint.Locality),
@@ -20,6 +20,10 @@ func endpointMessage(e EndpointHealth) *hdsdv1.Endpoint {
 		Reason:       e.Verdict.Reason,
 		Observations: each(e.Verdict.Observations, observationMessage),
 	}
+	if e.Published != nil {
+		m.Published, m.PublishedReason = statusMessage(e.Published.Status).Enum(), &e.Published.Reason
+	}
+	return m
 }
 
 func transitionMessage(t health.Transition) *hdsdv1.Transition {
@@ -86,6 +90,7 @@ func clusterMessage(c Cluster) *hdsdv1.Cluster {
 		Name:      c.Name,
 		Source:    c.Source,
 		Checked:   c.Checked,
+		Mode:      hdsdv1.Cluster_Mode(c.Mode),
 		Endpoints: uint32(c.Endpoints),
 		Healthy:   uint32(c.Healthy),
 		Unhealthy: uint32(c.Unhealthy),

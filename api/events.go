@@ -23,19 +23,20 @@ const (
 
 	// writeTimeout is how long a client that takes nothing is waited for.
 	writeTimeout = 30 * time.Second
+
+	// chunk is from how many bytes on what is put together is written, so that
+	// many clients that are far behind do not cost much memory.
+	chunk = 32 << 10
 )
 
 // withWatch serves server-sent events, and the rest by next.
 func (s *Service) withWatch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.URL.Path != watchPath:
-			next.ServeHTTP(w, r)
-		case r.Method != http.MethodGet:
-			writeRoutingError(r.Context(), nil, nil, w, r, http.StatusMethodNotAllowed)
-		default:
+		if r.URL.Path == watchPath {
 			s.serveEvents(w, r)
+			return
 		}
+		next.ServeHTTP(w, r)
 	})
 }
 
@@ -80,9 +81,9 @@ func (e *eventWriter) next(ctx context.Context, watcher Watcher) error {
 	sights, err := watcher.Next(waiting)
 	switch {
 	case err == nil:
-		for i := range sights {
-			if err = e.put(&sights[i]); err != nil {
-				break
+		for i := 0; i < len(sights) && err == nil; i++ {
+			if err = e.put(&sights[i]); err == nil && e.buffer.Len() >= chunk {
+				err = e.flush()
 			}
 		}
 	case ctx.Err() != nil:

@@ -5,34 +5,27 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-// questions are the paths and the messages whose fields they take as
-// parameters.
-var questions = map[string]proto.Message{
-	"/v1/endpoints":    &hdsdv1.ListEndpointsRequest{},
-	"/v1/transitions":  &hdsdv1.ListTransitionsRequest{},
-	"/v1/availability": &hdsdv1.ListAvailabilityRequest{},
-	"/v1/clusters":     &hdsdv1.ListClustersRequest{},
-	"/v1/checkers":     &hdsdv1.ListCheckersRequest{},
-	"/v1/clients":      &hdsdv1.ListClientsRequest{},
-	watchPath:          &hdsdv1.WatchRequest{},
-}
-
 // Handler serves the service as REST below /v1/.
 func (s *Service) Handler() (http.Handler, error) {
-	mux := runtime.NewServeMux(
+	mux := newGateway()
+	if err := hdsdv1.RegisterQueryHandlerServer(context.Background(), mux, s); err != nil {
+		return nil, fmt.Errorf("serving REST: %w", err)
+	}
+	return checkParameters(withDocument(s.withWatch(mux))), nil
+}
+
+func newGateway() *runtime.ServeMux {
+	return runtime.NewServeMux(
 		runtime.WithDisablePathLengthFallback(), // a POST is no question
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, &runtime.JSONPb{
 			MarshalOptions: protojson.MarshalOptions{EmitDefaultValues: true},
@@ -40,58 +33,6 @@ func (s *Service) Handler() (http.Handler, error) {
 		runtime.WithErrorHandler(writeError),
 		runtime.WithRoutingErrorHandler(writeRoutingError),
 	)
-	if err := hdsdv1.RegisterQueryHandlerServer(context.Background(), mux, s); err != nil {
-		return nil, fmt.Errorf("serving REST: %w", err)
-	}
-	return checkParameters(s.withWatch(mux)), nil
-}
-
-// checkParameters drops empty parameters and refuses unknown ones, which the
-// gateway would ignore: a misspelt filter must not answer everything.
-func checkParameters(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		question, ok := questions[r.URL.Path]
-		if !ok {
-			next.ServeHTTP(w, r)
-			return
-		}
-		given, err := url.ParseQuery(r.URL.RawQuery)
-		if err != nil {
-			writeStatus(w, status.Newf(codes.InvalidArgument, "query: %v", err))
-			return
-		}
-		known := parameters(question)
-		for name, values := range given {
-			if !slices.Contains(known, name) {
-				writeStatus(w, status.Newf(codes.InvalidArgument, "unknown parameter %q: %s takes %s", name, r.URL.Path, strings.Join(known, ", ")))
-				return
-			}
-			if len(values) > 1 {
-				writeStatus(w, status.Newf(codes.InvalidArgument, "parameter %q is given %d times", name, len(values)))
-				return
-			}
-			if values[0] == "" {
-				given.Del(name)
-			}
-		}
-		asked := r.Clone(r.Context())
-		asked.URL.RawQuery = given.Encode()
-		next.ServeHTTP(w, asked)
-	})
-}
-
-// parameters are the names a question's fields go by in a URL.
-func parameters(question proto.Message) []string {
-	var names []string
-	fields := question.ProtoReflect().Descriptor().Fields()
-	for i := range fields.Len() {
-		field := fields.Get(i)
-		names = append(names, field.JSONName())
-		if plain := string(field.Name()); plain != field.JSONName() {
-			names = append(names, plain)
-		}
-	}
-	return names
 }
 
 func writeError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, _ *http.Request, err error) {
@@ -99,25 +40,47 @@ func writeError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w h
 }
 
 func writeRoutingError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, r *http.Request, code int) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
 	grpcCode := codes.NotFound
-	if code == http.StatusMethodNotAllowed {
+	switch code {
+	case http.StatusMethodNotAllowed:
 		grpcCode = codes.Unimplemented
+	case http.StatusBadRequest:
+		grpcCode = codes.InvalidArgument
 	}
-	writeBody(w, grpcCode, fmt.Sprintf("%s %s: %s", r.Method, r.URL.Path, strings.ToLower(http.StatusText(code))))
+	refuse(w, code, grpcCode, fmt.Sprintf("%s %s: %s", r.Method, r.URL.Path, strings.ToLower(http.StatusText(code))))
+}
+
+// refuseMethod says which methods a path is served by.
+func refuseMethod(w http.ResponseWriter, r *http.Request, served ...string) {
+	allowed := strings.Join(served, ", ")
+	w.Header().Set("Allow", allowed)
+	refuse(w, http.StatusMethodNotAllowed, codes.Unimplemented, fmt.Sprintf("%s is not served at %s: use %s", r.Method, r.URL.Path, allowed))
 }
 
 func writeStatus(w http.ResponseWriter, s *status.Status) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(runtime.HTTPStatusFromCode(s.Code()))
-	writeBody(w, s.Code(), s.Message())
+	refuse(w, runtime.HTTPStatusFromCode(s.Code()), s.Code(), s.Message())
 }
 
-func writeBody(w http.ResponseWriter, code codes.Code, message string) {
+// refuse writes an error as every error here looks.
+func refuse(w http.ResponseWriter, status int, code codes.Code, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
 	// An error here means that the client is gone.
 	_ = json.NewEncoder(w).Encode(struct {
 		Code    codes.Code `json:"code"`
 		Message string     `json:"message"`
-	}{code, message})
+	}{code, brief(message)})
+}
+
+// longMessage is the length in bytes from which on a message is cut.
+const longMessage = 1000
+
+// brief leaves out the middle of a message that has become long by what it
+// quotes from the request.
+func brief(message string) string {
+	if len(message) <= longMessage {
+		return message
+	}
+	const half = longMessage / 2
+	return strings.ToValidUTF8(message[:half], "") + " … " + strings.ToValidUTF8(message[len(message)-half:], "")
 }

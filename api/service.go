@@ -173,7 +173,7 @@ func grpcError(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrUnknownCluster):
-		return status.Error(codes.NotFound, err.Error())
+		return status.Error(codes.NotFound, brief(err.Error()))
 	case errors.Is(err, ErrBadToken):
 		return status.Error(codes.InvalidArgument, err.Error())
 	case errors.Is(err, ErrTooOld):

@@ -1,0 +1,85 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+
+	"google.golang.org/grpc/codes"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+const (
+	// FreezePath is where hdsd is frozen and unfrozen over REST.
+	FreezePath = "/v1/freeze"
+
+	// frozenHeader is in each answer below /v1/ while hdsd is frozen.
+	frozenHeader = "X-Hdsd-Frozen"
+
+	// maxBody is the size of a request that changes something, in bytes.
+	maxBody = 64 << 10
+)
+
+// Handler serves the service as REST.
+func (c *Control) Handler() (http.Handler, error) {
+	mux := newGateway()
+	if err := hdsdv1.RegisterControlHandlerServer(context.Background(), mux, c); err != nil {
+		return nil, fmt.Errorf("serving REST: %w", err)
+	}
+	return guardChanges(checkParameters(mux)), nil
+}
+
+// Mark has answers say that hdsd is frozen, while it is.
+func (c *Control) Mark(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if frozen := c.controller.Frozen(); frozen != nil {
+			w.Header().Set(frozenHeader, mime.QEncoding.Encode("utf-8", frozen.String()))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// guardChanges keeps web pages from changing anything by the browser of
+// someone who can reach hdsd: a form cannot send JSON, a script of another site
+// is told by its origin, and a site whose name was made to lead here by its name.
+func guardChanges(next http.Handler) http.Handler {
+	origins := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		changing := r.Method != http.MethodGet && r.Method != http.MethodHead
+		switch {
+		case !changing:
+		case origins.Check(r) != nil || fromBrowser(r) && !ownName(r):
+			refuse(w, http.StatusForbidden, codes.PermissionDenied, "a web page of another site cannot change anything here")
+			return
+		case r.Method == http.MethodPost && !isJSON(r):
+			refuse(w, http.StatusUnsupportedMediaType, codes.InvalidArgument, "a change is asked for with Content-Type: application/json")
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		next.ServeHTTP(w, r)
+	})
+}
+
+func fromBrowser(r *http.Request) bool {
+	return r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
+}
+
+// ownName tells whether the name that a browser asked for can only be ours:
+// there is a certificate for it, or it is none that a stranger could own.
+func ownName(r *http.Request) bool {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	_, err := netip.ParseAddr(host)
+	return r.TLS != nil || host == "localhost" || err == nil
+}
+
+func isJSON(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && kind == "application/json"
+}

@@ -1,0 +1,199 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+// switchboard is a Controller that only remembers.
+type switchboard struct {
+	frozen *Freeze
+	ended  string // who unfroze
+	err    error
+}
+
+func (s *switchboard) Freeze(_ context.Context, f Freeze) (Freeze, *Freeze, error) {
+	before := s.frozen
+	f.Since = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	s.frozen = &f
+	return f, before, s.err
+}
+
+func (s *switchboard) Unfreeze(_ context.Context, author string) (*Freeze, error) {
+	before := s.frozen
+	s.frozen, s.ended = nil, author
+	return before, s.err
+}
+
+func (s *switchboard) Frozen() *Freeze { return s.frozen }
+
+// call asks a handler; headers are "Name: value".
+func call(t *testing.T, s *switchboard, method, path, body string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	control := NewControl(s)
+	handler, err := control.Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := httptest.NewRequest(method, "http://127.0.0.1:18080"+path, strings.NewReader(body))
+	for _, header := range headers {
+		name, value, _ := strings.Cut(header, ": ")
+		if request.Header.Set(name, value); name == "Host" {
+			request.Host = value
+		}
+	}
+	recorder := httptest.NewRecorder()
+	control.Mark(handler).ServeHTTP(recorder, request)
+	answer := recorder.Result()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var compact any
+	if err := json.Unmarshal(text, &compact); err != nil {
+		t.Fatalf("%s %s answers %q", method, path, text)
+	}
+	line, err := json.Marshal(compact)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer, string(line)
+}
+
+const asJSON = "Content-Type: application/json"
+
+func TestFreezeOverREST(t *testing.T) {
+	s := &switchboard{}
+	steps := []struct{ method, path, body, want string }{
+		{"GET", "/v1/freeze", "", `{"author":"","frozen":false,"publish":"SOURCES","reason":""}`},
+		{"DELETE", "/v1/freeze?author=bob", "", `{}`},
+		{"POST", "/v1/freeze", `{"reason": " moving ", "author": "alice"}`, `{"freeze":{"author":"alice","frozen":true,"publish":"SOURCES","reason":"moving","since":"2026-01-02T03:04:05Z"}}`},
+		{"POST", "/v1/freeze", `{"reason": "still", "publish": "HELD"}`, `{"freeze":{"author":"unknown","frozen":true,"publish":"HELD","reason":"still","since":"2026-01-02T03:04:05Z"},` +
+			`"replaced":{"author":"alice","frozen":true,"publish":"SOURCES","reason":"moving","since":"2026-01-02T03:04:05Z"}}`},
+		{"GET", "/v1/freeze", "", `{"author":"unknown","frozen":true,"publish":"HELD","reason":"still","since":"2026-01-02T03:04:05Z"}`},
+		{"DELETE", "/v1/freeze?author=bob", "", `{"ended":{"author":"unknown","frozen":true,"publish":"HELD","reason":"still","since":"2026-01-02T03:04:05Z"}}`},
+	}
+	for _, step := range steps {
+		answer, text := call(t, s, step.method, step.path, step.body, asJSON)
+		if answer.StatusCode != http.StatusOK || strings.ReplaceAll(text, `,"since":null`, "") != step.want {
+			t.Errorf("%s %s %s: %d %s, want %s", step.method, step.path, step.body, answer.StatusCode, text, step.want)
+		}
+	}
+	if s.ended != "bob" {
+		t.Errorf("%q unfroze", s.ended)
+	}
+}
+
+func TestWrongFreezes(t *testing.T) {
+	for body, says := range map[string]string{
+		`{}`:                                  "reason: is needed",
+		`{"reason": "  "}`:                    "reason: is needed",
+		`{"reason": "a\nb"}`:                  "reason: has a character at byte 1",
+		`{"reason": "a\u001b[31m"}`:           "reason: has a character",
+		`{"reason": "a\u202eb"}`:              "reason: has a character",
+		`{"reason": "x", "author": "\u0000"}`: "author: has a character",
+		`{"reason": "x", "publish": 7}`:       "publish: 7",
+		`{"reason": "x", "publish": "Y"}`:     "Y",
+		`{"reason": "x", "why": "y"}`:         "why",
+		`{"reason"`:                           "EOF",
+		``:                                    "reason",
+		`{"reason": "` + strings.Repeat("x", 1001) + `"}`:               "longer than 1000 bytes",
+		`{"reason": "x", "author": "` + strings.Repeat("x", 201) + `"}`: "longer than 200 bytes",
+		`{"reason": "` + strings.Repeat("x", maxBody) + `"}`:            "too large",
+	} {
+		s := &switchboard{}
+		answer, text := call(t, s, "POST", "/v1/freeze", body, asJSON)
+		if answer.StatusCode != http.StatusBadRequest || !strings.Contains(text, says) || s.frozen != nil {
+			t.Errorf("%.80s: %d %s, want 400 with %q", body, answer.StatusCode, text, says)
+		}
+	}
+	for _, path := range []string{"/v1/freeze?reason=x", "/v1/freeze?author=x"} {
+		s := &switchboard{}
+		if answer, text := call(t, s, "POST", path, `{"reason": "x"}`, asJSON); answer.StatusCode != http.StatusBadRequest || s.frozen != nil {
+			t.Errorf("POST %s: %d %s", path, answer.StatusCode, text)
+		}
+	}
+	if answer, text := call(t, &switchboard{}, "PUT", "/v1/freeze", "{}", asJSON); answer.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("PUT: %d %s", answer.StatusCode, text)
+	}
+}
+
+// TestNoWebPageChangesAnything is what browsers send for the pages that one
+// might come across, beside what programs and hdsd's own page send.
+func TestNoWebPageChangesAnything(t *testing.T) {
+	const origin, site = "Origin: ", "Sec-Fetch-Site: "
+	cases := []struct {
+		name    string
+		headers []string
+		want    int // of a POST
+		deletes int
+	}{
+		{"a program", []string{asJSON}, 200, 200},
+		{"a program that names hdsd", []string{asJSON, "Host: hdsd.internal:18080"}, 200, 200},
+		{"a program without a type", nil, 415, 200},
+		{"a form", []string{"Content-Type: application/x-www-form-urlencoded", origin + "http://evil.example", site + "cross-site"}, 403, 403},
+		{"a form of an old browser", []string{"Content-Type: text/plain"}, 415, 200}, // which has no DELETE
+		{"a script of another site", []string{asJSON, origin + "http://evil.example", site + "cross-site"}, 403, 403},
+		{"a script of another port", []string{asJSON, origin + "http://127.0.0.1:3000", site + "same-site"}, 403, 403},
+		{"a script in an old browser", []string{asJSON, origin + "http://evil.example"}, 403, 403},
+		{"a file or a sandbox", []string{asJSON, origin + "null"}, 403, 403},
+		{"a name made to lead here", []string{asJSON, "Host: evil.example:18080", origin + "http://evil.example:18080", site + "same-origin"}, 403, 403},
+		{"such a name in an old browser", []string{asJSON, "Host: evil.example:18080", origin + "http://evil.example:18080"}, 403, 403},
+		{"the own page", []string{asJSON, origin + "http://127.0.0.1:18080", site + "same-origin"}, 200, 200},
+		{"the own page by name", []string{asJSON, "Host: localhost:18080", origin + "http://localhost:18080", site + "same-origin"}, 200, 200},
+		{"the own page over IPv6", []string{asJSON, "Host: [::1]:18080", origin + "http://[::1]:18080", site + "same-origin"}, 200, 200},
+	}
+	for _, c := range cases {
+		s := &switchboard{}
+		answer, text := call(t, s, "POST", "/v1/freeze", `{"reason": "x"}`, c.headers...)
+		if answer.StatusCode != c.want || (s.frozen != nil) != (c.want == 200) {
+			t.Errorf("%s: POST gives %d %s, want %d; frozen: %t", c.name, answer.StatusCode, text, c.want, s.frozen != nil)
+		}
+		s.frozen = &Freeze{}
+		answer, text = call(t, s, "DELETE", "/v1/freeze", "", c.headers...)
+		if answer.StatusCode != c.deletes || (s.frozen == nil) != (c.deletes == 200) {
+			t.Errorf("%s: DELETE gives %d %s, want %d; unfrozen: %t", c.name, answer.StatusCode, text, c.deletes, s.frozen == nil)
+		}
+	}
+}
+
+func TestAnswersAreMarkedWhileFrozen(t *testing.T) {
+	s := &switchboard{}
+	if answer, _ := call(t, s, "GET", "/v1/freeze", ""); answer.Header.Get("x-hdsd-frozen") != "" {
+		t.Error("marked as frozen")
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)
+	for reason, want := range map[string]string{
+		"moving": "frozen since 2026-01-02T03:04:05Z by alice: moving",
+		"Umzüge": "=?utf-8?q?frozen_since_2026-01-02T03:04:05Z_by_alice:_Umz=C3=BCge?=",
+	} {
+		s.frozen = &Freeze{Reason: reason, Author: "alice", Since: at}
+		if answer, _ := call(t, s, "GET", "/v1/freeze", ""); answer.Header.Get("x-hdsd-frozen") != want {
+			t.Errorf("the mark is %q, want %q", answer.Header.Get("x-hdsd-frozen"), want)
+		}
+	}
+}
+
+func TestErrorsOfTheControllerKeepTheirCodes(t *testing.T) {
+	for want, err := range map[codes.Code]error{
+		codes.DeadlineExceeded: context.DeadlineExceeded, codes.Unavailable: status.Error(codes.Unavailable, "stopping"),
+	} {
+		control := NewControl(&switchboard{err: err})
+		_, freezing := control.Freeze(t.Context(), &hdsdv1.FreezeRequest{Reason: "x"})
+		_, unfreezing := control.Unfreeze(t.Context(), &hdsdv1.UnfreezeRequest{})
+		if status.Code(freezing) != want || status.Code(unfreezing) != want {
+			t.Errorf("%v becomes %v and %v", err, freezing, unfreezing)
+		}
+	}
+}

@@ -1,0 +1,169 @@
+package api
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/genproto/googleapis/api/annotations"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+// parameters are what a request may have in its URL, by name.
+type parameters map[string]protoreflect.FieldDescriptor
+
+// routes gives the parameters of each method of each path of hdsd.v1.
+var routes = sync.OnceValue(func() map[string]map[string]parameters {
+	all := map[string]map[string]parameters{}
+	protoregistry.GlobalFiles.RangeFilesByPackage(hdsdv1.File_hdsd_v1_query_proto.Package(), func(file protoreflect.FileDescriptor) bool {
+		for i := range file.Services().Len() {
+			methods := file.Services().Get(i).Methods()
+			for j := range methods.Len() {
+				addRoute(all, methods.Get(j))
+			}
+		}
+		return true
+	})
+	return all
+})
+
+func addRoute(all map[string]map[string]parameters, m protoreflect.MethodDescriptor) {
+	rule, _ := proto.GetExtension(m.Options(), annotations.E_Http).(*annotations.HttpRule)
+	verb, path := http.MethodGet, rule.GetGet()
+	switch {
+	case rule.GetPost() != "":
+		verb, path = http.MethodPost, rule.GetPost()
+	case rule.GetDelete() != "":
+		verb, path = http.MethodDelete, rule.GetDelete()
+	}
+	known := parameters{}
+	for i := range m.Input().Fields().Len() {
+		if field := m.Input().Fields().Get(i); rule.GetBody() == "" {
+			known[field.JSONName()], known[string(field.Name())] = field, field
+		}
+	}
+	if all[path] == nil {
+		all[path] = map[string]parameters{}
+	}
+	all[path][verb] = known
+}
+
+// checkParameters drops empty parameters and refuses unknown ones, which the
+// gateway would ignore: a misspelt filter must not answer everything.
+func checkParameters(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		methods, ok := routes()[r.URL.Path]
+		if !ok {
+			next.ServeHTTP(w, r)
+			return
+		}
+		known, ok := methods[r.Method]
+		if !ok {
+			refuseMethod(w, r, slices.Sorted(maps.Keys(methods))...)
+			return
+		}
+		given, err := url.ParseQuery(r.URL.RawQuery)
+		if err == nil {
+			err = known.check(given, r.URL.Path)
+		}
+		if err != nil {
+			writeStatus(w, status.Newf(codes.InvalidArgument, "query: %v", err))
+			return
+		}
+		asked := r.Clone(r.Context())
+		asked.URL.RawQuery = given.Encode()
+		next.ServeHTTP(w, asked)
+	})
+}
+
+// check tells what is wrong with what was given, and drops what is empty.
+func (p parameters) check(given url.Values, path string) error {
+	once := map[protoreflect.FieldDescriptor]string{}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		field, ok := p[name]
+		switch values := given[name]; {
+		case !ok:
+			return fmt.Errorf("unknown parameter %q: %s takes %s", name, path, p)
+		case len(values) > 1:
+			return fmt.Errorf("parameter %s is given %d times", name, len(values))
+		case values[0] == "":
+			given.Del(name)
+			continue
+		case once[field] != "":
+			return fmt.Errorf("parameter %s is given as %s, too", name, once[field])
+		}
+		once[field] = name
+		if err := checkValue(field, given.Get(name)); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// String lists the names that JSON has.
+func (p parameters) String() string {
+	var names []string
+	for name, field := range p {
+		if name == field.JSONName() {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+// checkValue says how to put right what the gateway would refuse in terms of
+// Go, or take for something else.
+func checkValue(field protoreflect.FieldDescriptor, value string) error {
+	switch field.Kind() {
+	case protoreflect.BoolKind:
+		if _, err := strconv.ParseBool(value); err != nil {
+			return fmt.Errorf("%q is neither true nor false", value)
+		}
+	case protoreflect.Int32Kind:
+		if _, err := strconv.ParseInt(value, 10, 32); err != nil {
+			return fmt.Errorf("%q is not a number, or too large", value)
+		}
+	case protoreflect.EnumKind:
+		return checkEnum(field.Enum().Values(), value)
+	case protoreflect.MessageKind:
+		if _, err := time.Parse(time.RFC3339Nano, value); err != nil {
+			return fmt.Errorf("%q is not a time in RFC 3339, as 2026-01-02T15:04:05Z (a + before hours is %%2B in a URL)", value)
+		}
+	default:
+		if !utf8.ValidString(value) {
+			return fmt.Errorf("%q is not UTF-8", value)
+		}
+	}
+	return nil
+}
+
+func checkEnum(all protoreflect.EnumValueDescriptors, value string) error {
+	if all.ByName(protoreflect.Name(value)) != nil {
+		return nil
+	}
+	var names []string
+	for i := range all.Len() {
+		if value == strconv.Itoa(int(all.Get(i).Number())) {
+			return nil
+		}
+		names = append(names, string(all.Get(i).Name()))
+	}
+	return fmt.Errorf("%q is none of %s", value, strings.Join(names, ", "))
+}
