@@ -55,7 +55,7 @@ func (c *core) obey(r *rules, e *edit) {
 	}
 	for id := range c.table.rows {
 		if row := &c.table.rows[id]; row.cluster != nil && !row.judged {
-			e.health = append(e.health, eds.Health{ID: health.EndpointID(id), Status: r.initial})
+			e.health = append(e.health, eds.Health{ID: health.EndpointID(id), Status: c.told(row)})
 		}
 	}
 }
@@ -70,15 +70,19 @@ func (c *core) exchange(before, after *cluster, renewed []bool, e *edit) {
 		c.list(after, e)
 		c.quarantined += len(after.quarantined())
 		c.tellQuarantine(before, after)
+		c.succeed(after, renewed, e)
 		c.enter(after, renewed, e)
 		c.hold(after, e)
 	}
 	if before != nil {
 		c.forget(before, e)
 	}
+	if after == nil {
+		c.dropTrials(before.source.Name)
+	}
 	switch {
 	case after != nil && after.published != nil:
-		e.update.Clusters = append(e.update.Clusters, after.published)
+		e.update.Clusters = append(e.update.Clusters, c.outward(after))
 	case before != nil && before.published != nil:
 		e.update.RemovedClusters = append(e.update.RemovedClusters, before.source.Name)
 	}
@@ -99,6 +103,9 @@ func (c *core) list(k *cluster, e *edit) {
 		c.services[service] = map[string]*cluster{}
 	}
 	c.services[service][name] = k
+	if k.shadow {
+		c.shadowed++
+	}
 }
 
 func (c *core) unlist(k *cluster, e *edit) {
@@ -109,6 +116,9 @@ func (c *core) unlist(k *cluster, e *edit) {
 	if len(c.services[service]) == 0 {
 		delete(c.services, service)
 	}
+	if k.shadow {
+		c.shadowed--
+	}
 }
 
 // enter makes the endpoints of a cluster known to every stage.
@@ -117,15 +127,19 @@ func (c *core) enter(k *cluster, renewed []bool, e *edit) {
 		return
 	}
 	class := c.planner.Class(assign.Class{Needs: k.safe.Needs, Reach: k.reach})
-	clusterHash, timing := health.ClusterHash(k.source.Name), c.timingOf(k)
+	clusterHash := health.ClusterHash(k.source.Name)
+	judged := aggregate.Endpoint{Timing: c.timingOf(k), Rule: k.rule}
 	for i := range k.safe.Endpoints {
 		id, isNew := c.table.place(k, i, e.now)
+		judged.ID, judged.Zone = id, k.safe.Endpoints[i].Key.Locality
 		if isNew {
-			c.introduce(id, timing, e)
+			c.introduce(judged, e)
 		} else {
-			c.judge.Set(aggregate.Endpoint{ID: id, Timing: timing}, health.Verdict{})
+			c.judge.Set(judged, health.Verdict{})
 			if renewed != nil && renewed[i] {
-				c.renew(id, e)
+				for _, checker := range c.planner.Checkers(id) {
+					e.rebuild[checker] = true // it will start over
+				}
 			}
 		}
 		e.plan.Upsert = append(e.plan.Upsert, assign.Endpoint{
@@ -144,7 +158,7 @@ func (c *core) hold(k *cluster, e *edit) {
 		if !ok {
 			if last := c.last[aside.hash]; last.Status != health.Unknown {
 				id = c.table.add(row{hash: aside.hash, cluster: k, index: none, aside: aside}, e.now)
-				c.introduce(id, aggregate.Timing{}, e)
+				c.introduce(aggregate.Endpoint{ID: id}, e)
 			}
 			continue
 		}
@@ -154,6 +168,7 @@ func (c *core) hold(k *cluster, e *edit) {
 		}
 		if row.index != none {
 			c.unplan(id, e)
+			c.judge.Set(aggregate.Endpoint{ID: id}, health.Verdict{}) // whatever the rule, it holds
 		}
 		row.cluster, row.index, row.aside = k, none, aside
 	}
@@ -170,24 +185,12 @@ func (c *core) unplan(id health.EndpointID, e *edit) {
 }
 
 // introduce begins with the last known health of an endpoint.
-func (c *core) introduce(id health.EndpointID, timing aggregate.Timing, e *edit) {
-	row := &c.table.rows[id]
+func (c *core) introduce(judged aggregate.Endpoint, e *edit) {
+	row := &c.table.rows[judged.ID]
 	last, known := c.last[row.hash]
-	row.status, row.judged = last.Status, known
-	published := last.Status
-	if !known {
-		published = c.rules.initial
-	}
-	c.judge.Set(aggregate.Endpoint{ID: id, Timing: timing}, last)
-	e.health = append(e.health, eds.Health{ID: id, Status: published})
-}
-
-// renew has an endpoint judged anew, since its checkers will start over.
-func (c *core) renew(id health.EndpointID, e *edit) {
-	for _, checker := range c.planner.Checkers(id) {
-		e.rebuild[checker] = true
-		c.judge.Assign(e.now, id, checker)
-	}
+	c.table.judge(judged.ID, last.Status, known)
+	c.judge.Set(judged, last)
+	e.health = append(e.health, eds.Health{ID: judged.ID, Status: c.told(row)})
 }
 
 // forget lets go of the endpoints of a cluster that no cluster has taken over.
@@ -227,7 +230,8 @@ func (c *core) assignments(e *edit) {
 }
 
 // assignment makes what is published under a service name. Where clusters
-// share it, each endpoint follows the worst of their verdicts.
+// share it, each endpoint follows the worst of their verdicts; where hdsd decides
+// nothing, it is as the source gave it.
 func (c *core) assignment(service string) (eds.Assignment, bool) {
 	a := eds.Assignment{Name: service}
 	sharing := c.services[service]
@@ -251,13 +255,13 @@ func (c *core) assignment(service string) (eds.Assignment, bool) {
 				if index == none {
 					continue
 				}
-				if id, ok := c.table.ids[k.hashes[index]]; ok {
+				if id, ok := c.table.ids[k.hashes[index]]; ok && c.decides(k, k.hashes[index]) {
 					a.IDs[i][j] = append(a.IDs[i][j], id)
 				}
 			}
 		}
 		for _, aside := range k.aside {
-			if id, ok := c.table.ids[aside.hash]; ok && aside.index != none {
+			if id, ok := c.table.ids[aside.hash]; ok && aside.index != none && c.decides(k, aside.hash) {
 				a.IDs[aside.locality][aside.index] = append(a.IDs[aside.locality][aside.index], id)
 			}
 		}

@@ -50,7 +50,7 @@ func BenchmarkFirstApply(b *testing.B) {
 func BenchmarkOneEndpointChanges(b *testing.B) {
 	l, clusters := large(b)
 	l.serve(clusters...)
-	l.pass(settle + report)
+	l.pass(settle + 15*report) // until every cluster is tried
 	port := uint32(0)
 	apply := l.intake.post
 	var own time.Duration // the core's
@@ -68,7 +68,7 @@ func BenchmarkOneEndpointChanges(b *testing.B) {
 func BenchmarkOneClusterComesAndGoes(b *testing.B) {
 	l, clusters := large(b)
 	l.serve(clusters...)
-	l.pass(settle + report)
+	l.pass(settle + 15*report) // until every cluster is tried
 	for b.Loop() {
 		l.now = l.now.Add(time.Second)
 		l.say(clusters[1:]...)
@@ -79,7 +79,7 @@ func BenchmarkOneClusterComesAndGoes(b *testing.B) {
 func BenchmarkReloadWithoutChange(b *testing.B) {
 	l, clusters := large(b)
 	l.serve(clusters...)
-	l.pass(settle + report)
+	l.pass(settle + 15*report) // until every cluster is tried
 	for b.Loop() {
 		l.intake.restart(l.sets, newRules(proto.CloneOf(l.rules)))
 	}
@@ -88,7 +88,7 @@ func BenchmarkReloadWithoutChange(b *testing.B) {
 func BenchmarkReportWithoutChange(b *testing.B) {
 	l, clusters := large(b)
 	l.serve(clusters...)
-	l.pass(settle + report)
+	l.pass(settle + 15*report) // until every cluster is tried
 	for b.Loop() {
 		l.now = l.now.Add(time.Millisecond)
 		l.core.hear("c00a", nil, l.now)
@@ -99,7 +99,7 @@ func BenchmarkReportWithoutChange(b *testing.B) {
 func BenchmarkFindTheUnhealthyAmongAll(b *testing.B) {
 	l, clusters := large(b)
 	l.serve(clusters...)
-	l.pass(settle + report)
+	l.pass(settle + 15*report) // until every cluster is tried
 	down := health.Unhealthy
 	steps := 0
 	for b.Loop() {

@@ -12,6 +12,8 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
+	"hdsd/aggregate"
+	"hdsd/canary"
 	"hdsd/eds"
 	"hdsd/hds/specifier"
 	"hdsd/health"
@@ -27,9 +29,13 @@ type cluster struct {
 	rules      *rules             // that it was prepared by
 	safe       *specifier.Cluster // what is checked; nil where nothing is
 	hashes     []health.Hash      // of safe.Endpoints
+	shapes     []canary.Shape     // of safe.Endpoints
 	http       bool               // an HTTP check is among the checks
 	redundancy int
 	reach      *health.Reach
+	rule       aggregate.Rule
+	shadow     bool                              // verdicts on it are kept from the subscribers
+	given      *clusterv3.Cluster                // for CDS where hdsd decides nothing: as it came in
 	published  *clusterv3.Cluster                // for CDS; nil for a lone assignment, and for what no Envoy takes
 	message    *endpointv3.ClusterLoadAssignment // for EDS; nil where there is none, or none that an Envoy takes
 	entries    []entry                           // every endpoint, by locality and address
@@ -49,8 +55,10 @@ type setAside struct {
 // entry is one endpoint of a cluster, checked or not.
 type entry struct {
 	key     health.Endpoint
-	checked int    // index in safe.Endpoints; none where it is not
-	reason  string // why it is not checked
+	checked int           // index in safe.Endpoints; none where it is not
+	reason  string        // why it is not checked
+	says    health.Status // what the source says of it
+	sent    bool          // it is in the message
 }
 
 const notChecked = "not checked: the cluster has no health checks; give it some, or default_health_checks"
@@ -59,6 +67,8 @@ const notChecked = "not checked: the cluster has no health checks; give it some,
 func prepare(from *source.Cluster, r *rules) *cluster {
 	c := &cluster{source: from, seen: from, rules: r}
 	c.redundancy, c.reach = r.of(from.Name)
+	c.rule = r.judging(from.Name)
+	c.shadow = r.shadows(from.Name)
 	reason := notChecked
 	switch {
 	case from.Quarantine != "":
@@ -69,13 +79,19 @@ func prepare(from *source.Cluster, r *rules) *cluster {
 		for i := range c.hashes {
 			c.hashes[i] = c.safe.Endpoints[i].Key.Hash()
 		}
+		for _, shape := range c.safe.Shapes() {
+			c.shapes = append(c.shapes, canary.Shape(shape))
+		}
 	}
 	c.http = slices.ContainsFunc(from.HealthChecks, func(h *corev3.HealthCheck) bool { return h.GetHttpHealthCheck() != nil })
-	if from.Config != nil && from.Quarantine == "" {
-		c.published = eds.PublishCluster(from.Config, c.checked())
-	}
 	if from.Quarantine == "" {
 		c.message = publishable(from)
+	}
+	if from.Config != nil && from.Quarantine == "" {
+		c.given = asItCame(from, c.message)
+		if c.published = eds.PublishCluster(from.Config, c.checked()); c.published == from.Config {
+			c.published = c.given
+		}
 	}
 	c.place(reason)
 	return c
@@ -98,7 +114,8 @@ func (c *cluster) follows(r *rules) bool {
 		return true
 	}
 	redundancy, reach := r.of(c.source.Name)
-	return redundancy == c.redundancy && reflect.DeepEqual(reach, c.reach) && reflect.DeepEqual(r.machines, c.rules.machines)
+	return redundancy == c.redundancy && r.shadows(c.source.Name) == c.shadow && r.judging(c.source.Name) == c.rule &&
+		reflect.DeepEqual(reach, c.reach) && reflect.DeepEqual(r.machines, c.rules.machines)
 }
 
 // checked tells whether anything of the cluster is checked.
@@ -148,7 +165,7 @@ func (c *cluster) place(reason string) {
 			index, ok := at[[2]int{i, j}]
 			if ok {
 				decide(index)
-				c.entries = append(c.entries, entry{key: c.safe.Endpoints[index].Key, checked: index})
+				c.entries = append(c.entries, entry{key: c.safe.Endpoints[index].Key, checked: index, says: eds.SourceStatus(e), sent: sent})
 				continue
 			}
 			key := health.Endpoint{Cluster: c.source.Name, Locality: localityOf(group.GetLocality()), Address: addressOf(e, i, j)}
@@ -162,7 +179,9 @@ func (c *cluster) place(reason string) {
 			}
 			decide(none)
 			if !ok {
-				c.entries = append(c.entries, entry{key: key, checked: none, reason: firstOf(why[key.Address], reason)})
+				c.entries = append(c.entries, entry{
+					key: key, checked: none, reason: firstOf(why[key.Address], reason), says: eds.SourceStatus(e), sent: sent,
+				})
 			}
 			if c.source.Quarantine+why[""]+why[key.Address] != "" {
 				c.aside = append(c.aside, setAside{i, position, key, key.Hash()})

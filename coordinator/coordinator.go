@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/rs/zerolog"
@@ -23,13 +24,20 @@ import (
 
 // Options are what a Coordinator needs besides its configuration.
 type Options struct {
-	Log zerolog.Logger
+	Log     zerolog.Logger
+	Version string // of the program, for its metrics
+
+	// Forge changes how a cluster is checked, behind the back of the rules that
+	// keep checkers alive. Only tests need it: to show what becomes of a
+	// mistake that no rule foresaw.
+	Forge func(cluster string, checks []*corev3.HealthCheck)
 }
 
 // Coordinator is a whole hdsd.
 type Coordinator struct {
 	// Set once.
 	log      zerolog.Logger
+	forge    func(string, []*corev3.HealthCheck)
 	store    *store.Store
 	hds      *hds.Server
 	eds      *eds.Server
@@ -37,6 +45,7 @@ type Coordinator struct {
 	core     *core
 	intake   *intake
 	servers  *servers
+	tail     *tail
 	registry *prometheus.Registry
 	ready    atomic.Bool
 
@@ -65,14 +74,14 @@ var ErrUsed = errors.New("this coordinator was run or closed before: make anothe
 // New opens the database, reads the sources and binds the addresses; nothing
 // is served before Run. What it gives must be run or closed.
 func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, err error) {
-	built := &Coordinator{log: o.Log, started: c, config: c, registry: prometheus.NewRegistry(), ended: make(chan struct{})}
+	built := &Coordinator{log: o.Log, forge: o.Forge, started: c, config: c, registry: prometheus.NewRegistry(), ended: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			_ = built.release() // err says more
 		}
 	}()
 	built.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if built.servers, err = listen(c, o.Log); err != nil {
+	if built.servers, err = listen(c, o.Log, newCalls(built.registry, o.Log)); err != nil {
 		return nil, err
 	}
 	built.store, err = store.Open(ctx, c.GetDataDir(), store.Options{
@@ -88,6 +97,7 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 	if err = built.wire(); err != nil {
 		return nil, err
 	}
+	built.watchLife(o.Version)
 	return built, built.register()
 }
 
@@ -102,6 +112,14 @@ func (c *Coordinator) wire() error {
 	if err != nil {
 		return fmt.Errorf("reading the stored plan: %w", err)
 	}
+	trials, err := c.store.Trials()
+	if err != nil {
+		return fmt.Errorf("reading what was tried: %w", err)
+	}
+	frozen, err := c.store.Freeze()
+	if err != nil {
+		return fmt.Errorf("reading whether hdsd is frozen: %w", err)
+	}
 	c.eds = eds.NewServer(eds.Options{Identifier: c.started.GetNodeId(), Log: c.log, Metrics: c.registry})
 	c.core = newCore(timing{
 		report: c.started.GetReporting().GetInterval().AsDuration(),
@@ -113,8 +131,11 @@ func (c *Coordinator) wire() error {
 		Log: c.log, Registerer: c.registry,
 	}, c.core)
 	watchStore(c.registry, c.store)
+	c.tail = newTail(c.store)
 	c.core.hds, c.core.eds, c.core.history = c.hds, c.eds, c.store
 	c.core.resume(current, plan)
+	c.core.restoreTrials(trials)
+	c.core.stayFrozen(frozen)
 	c.intake = newIntake(func(d delivery) { c.core.post(func() { c.core.apply(d, time.Now()) }) })
 	return nil
 }
@@ -205,11 +226,17 @@ func (c *Coordinator) start(ctx context.Context) (stopCore func(), err error) {
 	stop := make(chan struct{})
 	var owned sync.WaitGroup
 	owned.Go(func() { c.core.run(stop) })
-	c.intake.restart(c.sources.sets, newRules(c.config))
+	c.intake.restart(c.sources.sets, c.rules(c.config))
 	// With an error, it is time to stop already.
 	_ = c.core.ask(c.running, func() { c.core.begin(time.Now()) })
 	c.sources.run(c.running, c.intake.take)
 	return func() { close(stop); owned.Wait() }, nil
+}
+
+func (c *Coordinator) rules(from *configv1.Config) *rules {
+	r := newRules(from)
+	r.machines.Forge = c.forge
+	return r
 }
 
 func (c *Coordinator) readiness(ready bool) {
@@ -239,7 +266,7 @@ func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err e
 	c.config, c.sources = next, opened
 	c.store.SetRetention(next.GetHistory().GetRetention().AsDuration())
 	if c.phase == running {
-		c.intake.restart(opened.sets, newRules(next))
+		c.intake.restart(opened.sets, c.rules(next))
 		c.sources.run(c.running, c.intake.take)
 	}
 	return needRestart, nil

@@ -4,15 +4,19 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"hdsd/aggregate"
 	"hdsd/assign"
+	"hdsd/canary"
 	"hdsd/eds"
 	"hdsd/hds/specifier"
 	"hdsd/health"
+	"hdsd/source"
+	"hdsd/store"
 )
 
 // Stages that the core tells what to do, as small as it needs them.
@@ -28,6 +32,8 @@ type (
 		Append([]health.Transition)
 		SavePlan(map[string][]health.Hash)
 		RememberClusters([]string)
+		SaveFreeze(*store.Freeze)
+		SaveTrials(map[string]*store.Trials)
 		Forget(known func(health.Hash) bool)
 	}
 )
@@ -49,6 +55,9 @@ type core struct {
 	history historian
 	metrics *metrics
 
+	// Written by the goroutine of run only.
+	frozen atomic.Pointer[store.Freeze] // nil: verdicts are published
+
 	// Owned by the goroutine of run.
 	planner     *assign.Planner
 	judge       *aggregate.Aggregator
@@ -58,22 +67,40 @@ type core struct {
 	names       []string                       // of the clusters, sorted
 	services    map[string]map[string]*cluster // by the name their assignment is published under
 	quarantined int                            // clusters and endpoints
+	shadowed    int                            // clusters
 	checkers    map[string]*checker            // connected, or with a seat
 	absent      map[string]time.Time           // when the seats of those not connected are given up; zero: not yet known
+	silent      map[string]*mute               // of those connected
+	replacing   time.Time                      // since when replaced counts
+	replaced    int                            // silent checkers, in a grace period
 	stranded    map[health.EndpointID]struct{}
-	problems    map[string]bool                // of the sources, that were logged
+	problems    map[source.Problem]bool        // of the sources, that were logged; without their lines
 	settling    bool                           // after a start; nothing moves
 	settleAt    time.Time                      // when that ends; zero until the servers listen
 	last        map[health.Hash]health.Verdict // known at the start; nil once settled
 	forgetAt    time.Time                      // when the store may next forget what is gone
 	transitions *transitionLog
+
+	canary   *canary.Ledger
+	lineages map[string]*lineage // by cluster
+	serial   uint64              // of the last specifier made
+	stirAt   time.Time           // when what checkers were denied is looked at again; zero: nothing has changed
+	unsaved  map[string]bool     // clusters whose trials are to be stored
+	restored []string            // clusters that something was stored of; nil once settled
 }
 
 // checker is one that is connected or whose seat is kept.
 type checker struct {
 	health.Checker
 	connected bool
+	spoken    bool      // has voted since it connected
+	heard     time.Time // when it last reported, on whatever stream
 	assigned  int
+
+	build  canary.Build
+	given  map[string]*given              // what it has of each cluster of which it has endpoints
+	denied []string                       // clusters that are to be tried before it may have them
+	extra  map[health.EndpointID]struct{} // what it was sent beyond its share, as a canary
 }
 
 // connected is how many checkers are.
@@ -81,13 +108,23 @@ func (c *core) connected() int { return len(c.checkers) - len(c.absent) }
 
 func newCore(t timing, log zerolog.Logger, m *metrics) *core {
 	return &core{
-		mailbox: newMailbox(), log: log, timing: t, metrics: m, transitions: newTransitionLog(log),
+		mailbox: newMailbox(m.waiting), log: log, timing: t, metrics: m, transitions: newTransitionLog(log),
 		planner: assign.New(assign.Options{}),
-		judge:   aggregate.New(aggregate.Options{Staleness: aggregate.DefaultStaleness(t.report), Settle: t.settle + 2*t.report}),
-		table:   newTable(), clusters: map[string]*cluster{}, services: map[string]map[string]*cluster{},
-		checkers: map[string]*checker{}, absent: map[string]time.Time{}, stranded: map[health.EndpointID]struct{}{},
+		judge: aggregate.New(aggregate.Options{
+			Staleness: aggregate.DefaultStaleness(t.report), Settle: t.settle + 2*t.report,
+			Doubt: aggregate.Doubt{ReleaseAfter: 3 * t.report},
+		}),
+		table: newTable(), clusters: map[string]*cluster{}, services: map[string]map[string]*cluster{},
+		checkers: map[string]*checker{}, absent: map[string]time.Time{}, silent: map[string]*mute{}, stranded: map[health.EndpointID]struct{}{},
+		canary:   canary.New(canary.Options{Report: t.report, Calm: max(leastCalm, 2*t.grace)}),
+		lineages: map[string]*lineage{}, unsaved: map[string]bool{},
 	}
 }
+
+// leastCalm is for how long no checker must come or go, at least, before a
+// cluster is tried whose first checker was lost: longer than the restarts of
+// two checkers one after the other are apart.
+const leastCalm = 10 * time.Second
 
 // resume takes up what was stored, before anything else. Nothing moves until
 // the time to settle has passed, which begins with begin.
@@ -128,6 +165,8 @@ const longestSleep = time.Second
 // tick does what is due and tells how long until the next.
 func (c *core) tick(now time.Time) time.Duration {
 	c.giveUpSeats(now, c.settle(now))
+	c.replaceSilent(now)
+	c.weigh(now)
 	c.publish(now, c.judge.Tick(now))
 	c.transitions.count(now)
 	c.letForget(now)
@@ -135,12 +174,23 @@ func (c *core) tick(now time.Time) time.Duration {
 	if at, ok := c.judge.NextDeadline(); ok && at.Before(next) {
 		next = at
 	}
+	if at, ok := c.canary.NextDeadline(); ok && at.Before(next) {
+		next = at
+	}
+	if !c.stirAt.IsZero() && c.stirAt.Before(next) {
+		next = c.stirAt
+	}
 	if c.settling && !c.settleAt.IsZero() && c.settleAt.Before(next) {
 		next = c.settleAt
 	}
 	for _, at := range c.absent {
 		if !at.IsZero() && at.Before(next) {
 			next = at
+		}
+	}
+	for _, m := range c.silent {
+		if m.until.After(now) && m.until.Before(next) {
+			next = m.until
 		}
 	}
 	return max(next.Sub(now), time.Millisecond)
@@ -177,6 +227,7 @@ func hashesOf(clusters []*cluster) map[health.Hash]struct{} {
 
 // publish has verdicts take effect: subscribers first, then the history.
 func (c *core) publish(now time.Time, changes []aggregate.Change) {
+	c.tellSuspicions()
 	if len(changes) == 0 {
 		return
 	}
@@ -184,13 +235,14 @@ func (c *core) publish(now time.Time, changes []aggregate.Change) {
 	transitions := make([]health.Transition, len(changes))
 	for i, change := range changes {
 		row := &c.table.rows[change.Endpoint]
-		row.status, row.judged = change.To, true
-		healths[i] = eds.Health{ID: change.Endpoint, Status: change.To}
+		c.table.judge(change.Endpoint, change.To, true)
+		healths[i] = eds.Health{ID: change.Endpoint, Status: c.told(row)}
 		transitions[i] = health.Transition{
 			Time: now, Endpoint: row.key(), From: change.From, To: change.To,
 			Reason: change.Reason, Observations: change.Observations,
 		}
 	}
+	c.metrics.judged(c.table)
 	c.eds.SetHealth(healths)
 	c.history.Append(transitions)
 	for i := range transitions {

@@ -22,6 +22,11 @@
 // where what the checker is sent of the endpoint differs: only then does it
 // take the endpoint for another, and only then are all votes reported again.
 //
+// A new or changed cluster is sent to one checker first (trials.go, with package
+// canary); what each of the others has of it meanwhile is kept in lineage.go.
+// Since checkers may have different versions of a cluster, what differs is found
+// where a specifier is made (brief.go), checker by checker.
+//
 // Who watches is not fed by the core but reads the committed history, each at
 // its own pace: nothing is queued for a slow watcher, which at worst learns that
 // the history no longer reaches back to where it is. The newest changes are
@@ -35,6 +40,15 @@
 // health is published before the servers listen, and the stored plan is
 // resumed: nothing changes because hdsd restarted. The time to settle begins
 // when the servers listen; until it ends no seat is given up.
+//
+// # Shadow and freeze
+//
+// Verdicts are reached and recorded the same whether they are published or not.
+// Where they are not, the assignment that EDS gets refers to no verdict on the
+// endpoint, so that it goes out as the source gave it, and the cluster in the
+// form that it came in. A freeze that holds health keeps a copy of it, by the
+// endpoints' hashes, in memory and in the store. It takes effect before it is on
+// disk, and is acknowledged after.
 //
 // # Log and metrics
 //

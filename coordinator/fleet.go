@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"hdsd/assign"
-	"hdsd/hds/specifier"
+	"hdsd/canary"
 	"hdsd/health"
 )
 
@@ -28,16 +28,33 @@ func (c *core) Disconnected(id string) {
 
 // Reported takes changed votes.
 func (c *core) Reported(id string, votes []health.Vote) {
-	c.post(func() { c.hear(id, votes, time.Now()) })
+	read := time.Now()
+	c.post(func() {
+		c.hear(id, votes, time.Now())
+		if len(votes) > 0 {
+			c.metrics.judging.Observe(time.Since(read).Seconds())
+		}
+	})
 }
 
 func (c *core) hear(id string, votes []health.Vote, now time.Time) {
+	known := c.checkers[id]
+	if known != nil {
+		known.heard = now
+	}
+	if c.silent[id] != nil {
+		return // a heartbeat, which would make it look as if it may vote soon
+	}
+	if known != nil && len(votes) > 0 {
+		known.spoken = true
+	}
 	for i := range votes {
 		// An Envoy keeps the code of an HTTP check that has become another.
 		if k := c.table.rows[votes[i].Endpoint].cluster; k != nil && !k.http {
 			votes[i].HTTPStatusCode = 0
 		}
 	}
+	c.witness(id, votes, now)
 	c.publish(now, c.judge.Report(now, id, votes))
 }
 
@@ -47,8 +64,11 @@ func (c *core) join(k health.Checker, now time.Time) {
 		known = &checker{}
 		c.checkers[k.ID] = known
 	}
-	known.Checker, known.connected = k, true
+	known.Checker, known.connected, known.spoken = k, true, false
+	known.build = canary.BuildOf(&k)
+	c.canary.Connected(now, &k)
 	delete(c.absent, k.ID)
+	delete(c.silent, k.ID)
 	c.log.Info().Str("event", "checker_connected").Str("checker", k.ID).Str("version", k.Version).
 		Str("zone", k.Locality.Zone).Msg("checker connected")
 	c.judge.Connected(now, k)
@@ -62,12 +82,14 @@ func (c *core) lose(id string, now time.Time) {
 		return
 	}
 	known.connected = false
+	delete(c.silent, id)
 	c.absent[id] = now.Add(c.timing.grace)
 	if c.settling && c.absent[id].Before(c.settleAt) {
 		c.absent[id] = c.settleAt
 	}
 	c.log.Warn().Str("event", "checker_lost").Str("checker", id).Dur("grace", c.timing.grace).
 		Msg("checker lost; its seat is kept for the grace period")
+	c.canary.Lost(now, id)
 	c.judge.Lost(id)
 	c.follow(now, assign.Change{Lost: []string{id}}, map[string]bool{})
 	c.metrics.fleet(c)
@@ -89,6 +111,8 @@ func (c *core) settle(now time.Time) bool {
 	}
 	c.settling, c.last = false, nil
 	c.forgetAt = now
+	c.forgetTrials()
+	c.stirAt = now
 	return true
 }
 
@@ -105,6 +129,7 @@ func (c *core) giveUpSeats(now time.Time, settled bool) {
 			gone = append(gone, id)
 			delete(c.absent, id)
 			delete(c.checkers, id)
+			c.canary.Leave(id)
 		}
 	}
 	if len(gone) == 0 && !settled {
@@ -124,7 +149,9 @@ func (c *core) giveUpSeats(now time.Time, settled bool) {
 // the checkers in rebuild are made again in any case.
 func (c *core) follow(now time.Time, change assign.Change, rebuild map[string]bool) {
 	change.Settling = c.settling
+	began := time.Now()
 	diff := c.planner.Apply(change)
+	c.metrics.planning.Observe(time.Since(began).Seconds())
 	moved := 0
 	for _, move := range diff.Moves {
 		rebuild[move.Checker] = true
@@ -143,8 +170,8 @@ func (c *core) follow(now time.Time, change assign.Change, rebuild map[string]bo
 		delete(c.stranded, id)
 	}
 	c.metrics.moves.Add(float64(moved))
-	for id := range rebuild {
-		c.instruct(id)
+	for _, id := range slices.Sorted(maps.Keys(rebuild)) { // the first becomes the canary
+		c.instruct(now, id)
 	}
 	c.savePlan(rebuild, change.Leave)
 }
@@ -162,22 +189,4 @@ func (c *core) savePlan(changed map[string]bool, left []string) {
 		plan[id] = nil
 	}
 	c.history.SavePlan(plan)
-}
-
-// instruct gives a checker what it has to check now.
-func (c *core) instruct(id string) {
-	known := c.checkers[id]
-	if known == nil {
-		return
-	}
-	known.assigned = c.planner.Load(id)
-	if !known.connected {
-		return
-	}
-	items := make([]specifier.Item, 0, known.assigned)
-	for endpoint := range c.planner.Endpoints(id) {
-		row := &c.table.rows[endpoint]
-		items = append(items, specifier.Item{Cluster: row.cluster.safe, Endpoint: row.index, ID: endpoint})
-	}
-	c.hds.Assign(id, specifier.Build(items, c.timing.report))
 }

@@ -22,6 +22,7 @@ import (
 	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/source"
+	"hdsd/store"
 )
 
 const (
@@ -41,6 +42,7 @@ type lab struct {
 	rules  *configv1.Config
 
 	truth    map[string]health.Status // by address; what checkers find
+	unprobed string                   // an address that checkers find down for a while when they are sent something
 	checkers map[string]*fakeChecker
 	sent     map[string]int // specifiers that differ from the one before, by checker
 
@@ -51,6 +53,8 @@ type lab struct {
 	transitions []health.Transition
 	plan        map[string][]health.Hash
 	remembered  []string
+	frozen      *store.Freeze
+	trials      map[string]*store.Trials
 	forget      func(health.Hash) bool
 	order       []string // of effects
 }
@@ -63,6 +67,8 @@ type fakeChecker struct {
 	fresh bool // nothing was reported on spec
 	said  map[health.EndpointID]health.Status
 	blind map[string]health.Status // sees this instead of the truth
+	until time.Time                // when it sees again; zero: never
+	mute  bool                     // rejects what it is sent
 }
 
 func newLab(t testing.TB) *lab {
@@ -71,7 +77,7 @@ func newLab(t testing.TB) *lab {
 		rules:  &configv1.Config{Assignment: &configv1.Assignment{Redundancy: 3}, Verdict: &configv1.Verdict{}, Checkers: &configv1.Checkers{}},
 		truth:  map[string]health.Status{},
 		health: map[health.EndpointID]health.Status{}, assignments: map[string]eds.Assignment{}, clusters: map[string]*clusterv3.Cluster{},
-		plan: map[string][]health.Hash{},
+		plan: map[string][]health.Hash{}, trials: map[string]*store.Trials{},
 	}
 	l.start(nil)
 	return l
@@ -84,6 +90,8 @@ func (l *lab) start(last map[health.Hash]health.Verdict) {
 	c := newCore(timing{report: report, grace: grace, settle: settle}, zerolog.Nop(), newMetrics(prometheus.NewRegistry()))
 	c.hds, c.eds, c.history = l, l, l
 	c.resume(last, maps.Clone(l.plan))
+	c.restoreTrials(l.trials)
+	c.stayFrozen(l.frozen)
 	l.core = c
 	l.intake = newIntake(func(d delivery) { c.apply(d, l.now) })
 }
@@ -143,8 +151,11 @@ func (l *lab) lose(id string) {
 
 func (l *lab) report(id string) {
 	k := l.checkers[id]
-	if k.spec == nil {
+	if k.spec == nil || k.mute {
 		return
+	}
+	if !k.until.IsZero() && !l.now.Before(k.until) {
+		k.blind, k.until = nil, time.Time{}
 	}
 	var votes []health.Vote
 	for i, endpoint := range k.spec.Order {
@@ -160,6 +171,9 @@ func (l *lab) report(id string) {
 		}
 		k.said[endpoint] = status
 	}
+	if k.fresh {
+		l.core.followed(id, k.spec, l.now)
+	}
 	k.fresh = false
 	l.core.hear(id, votes, l.now)
 }
@@ -171,10 +185,13 @@ func (l *lab) Assign(id string, s *specifier.Specifier) {
 		l.t.Errorf("a specifier for %s, which is not connected", id)
 		return
 	}
-	if k.spec != nil && proto.Equal(k.spec.Message, s.Message) && slices.Equal(k.spec.Order, s.Order) {
+	if k.spec != nil && !s.Retell && proto.Equal(k.spec.Message, s.Message) && slices.Equal(k.spec.Order, s.Order) {
 		return
 	}
 	k.spec, k.fresh = s, true
+	if l.unprobed != "" {
+		k.blind, k.until = map[string]health.Status{l.unprobed: health.Unhealthy}, l.now.Add(2*report)
+	}
 	l.sent[id]++
 }
 
@@ -219,6 +236,20 @@ func (l *lab) SavePlan(changed map[string][]health.Hash) {
 	}
 }
 
+// SaveTrials implements historian.
+func (l *lab) SaveTrials(changed map[string]*store.Trials) {
+	for name, t := range changed {
+		if t == nil {
+			delete(l.trials, name)
+		} else {
+			l.trials[name] = t
+		}
+	}
+}
+
+// SaveFreeze implements historian.
+func (l *lab) SaveFreeze(f *store.Freeze) { l.frozen = f }
+
 // RememberClusters implements historian.
 func (l *lab) RememberClusters(names []string) { l.remembered = append(l.remembered, names...) }
 
@@ -244,7 +275,7 @@ func (l *lab) published(service, address string) health.Status {
 			for _, id := range a.IDs[i][j] {
 				worst = health.Worse(worst, l.health[id])
 			}
-			return worst
+			return eds.Combine(worst, eds.SourceStatus(e))
 		}
 	}
 	l.t.Fatalf("%s has no %s", service, address)

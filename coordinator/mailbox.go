@@ -2,7 +2,9 @@ package coordinator
 
 import (
 	"context"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -17,17 +19,27 @@ var ErrStopping = status.Error(codes.Unavailable, "hdsd is stopping")
 // mailbox is the way to the core's goroutine.
 type mailbox struct {
 	events chan func()
-	done   chan struct{} // closed when the core takes no more events
+	waited prometheus.Observer // seconds, by each event
+	done   chan struct{}       // closed when the core takes no more events
 }
 
-func newMailbox() *mailbox {
-	return &mailbox{events: make(chan func(), mailboxSize), done: make(chan struct{})}
+func newMailbox(waited prometheus.Observer) *mailbox {
+	return &mailbox{events: make(chan func(), mailboxSize), waited: waited, done: make(chan struct{})}
+}
+
+// timed is an event that notes how long it waited.
+func (m *mailbox) timed(event func()) func() {
+	posted := time.Now()
+	return func() {
+		m.waited.Observe(time.Since(posted).Seconds())
+		event()
+	}
 }
 
 // post has the core run an event, unless it has stopped.
 func (m *mailbox) post(event func()) {
 	select {
-	case m.events <- event:
+	case m.events <- m.timed(event):
 	case <-m.done:
 	}
 }
@@ -37,7 +49,7 @@ func (m *mailbox) post(event func()) {
 func (m *mailbox) ask(ctx context.Context, question func()) error {
 	answered := make(chan struct{})
 	select {
-	case m.events <- func() { question(); close(answered) }:
+	case m.events <- m.timed(func() { question(); close(answered) }):
 	case <-m.done:
 		return ErrStopping
 	case <-ctx.Done():

@@ -1,6 +1,9 @@
 package coordinator
 
 import (
+	"cmp"
+	"runtime"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
@@ -18,12 +21,31 @@ type metrics struct {
 	stranded      prometheus.Gauge
 	connected     prometheus.Gauge
 	seats         prometheus.Gauge
+	problems      prometheus.Gauge
+	verdicts      [healths]prometheus.Gauge
+	rebuilds      prometheus.Counter
+	planning      prometheus.Observer
+	judging       prometheus.Observer
+	waiting       prometheus.Observer
+	silent        prometheus.Gauge
+	frozen        prometheus.Gauge
+	shadowed      prometheus.Gauge
+
+	doubtedCheckers, doubtedPaths   prometheus.Gauge
+	canaryTrials, canaryQuarantined prometheus.Gauge
+	canaryProven, canaryLost        prometheus.Counter
 }
+
+// healths is how many statuses there are.
+const healths = len(counts{})
 
 func newMetrics(to prometheus.Registerer) *metrics {
 	factory := promauto.With(to)
 	gauge := func(name, help string) prometheus.Gauge {
 		return factory.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	}
+	histogram := func(name, help string) prometheus.Observer {
+		return factory.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds})
 	}
 	m := &metrics{
 		transitions: factory.NewCounterVec(prometheus.CounterOpts{
@@ -38,15 +60,39 @@ func newMetrics(to prometheus.Registerer) *metrics {
 		stranded:      gauge("hdsd_endpoints_stranded", "Endpoints that no connected checker is able to check."),
 		connected:     gauge("hdsd_checkers_connected", "Checkers with an open stream."),
 		seats:         gauge("hdsd_checkers", "Checkers that are connected or whose seat is kept."),
+		frozen:        gauge("hdsd_frozen", "1 while verdicts are kept from the subscribers by a freeze, else 0."),
+		shadowed:      gauge("hdsd_clusters_shadowed", "Clusters whose verdicts are kept from the subscribers by the configuration."),
+		problems:      gauge("hdsd_source_problems", "What is wrong with the sources as they were last read."),
+		rebuilds: factory.NewCounter(prometheus.CounterOpts{
+			Name: "hdsd_specifiers_built_total", Help: "Specifiers made for checkers, sent or not.",
+		}),
+		planning:          histogram("hdsd_plan_seconds", "How long a change of the plan took to work out."),
+		judging:           histogram("hdsd_verdict_delay_seconds", "From a report with changed votes to what follows from it being published."),
+		waiting:           histogram("hdsd_mailbox_wait_seconds", "How long events waited for the core."),
+		doubtedCheckers:   gauge("hdsd_checkers_doubted", "Checkers whose downs are not believed, since their peers contradict too many of them."),
+		doubtedPaths:      gauge("hdsd_paths_doubted", "Pairs of zones where the checkers of one are not believed about the endpoints of the other."),
+		canaryTrials:      gauge("hdsd_canary_trials", "Clusters that are tried at one checker before others get them."),
+		canaryQuarantined: gauge("hdsd_canary_quarantined", "Clusters whose present version nobody tries, since two checkers were lost while they did."),
+		canaryProven: factory.NewCounter(prometheus.CounterOpts{
+			Name: "hdsd_canary_proven_total", Help: "Trials of a cluster that ended well.",
+		}),
+		canaryLost: factory.NewCounter(prometheus.CounterOpts{
+			Name: "hdsd_canary_lost_total", Help: "Trials of a cluster that ended with the loss of their checker.",
+		}),
+		silent: gauge("hdsd_checkers_silent", "Connected checkers that report nothing of what they were sent."),
 	}
+	byHealth := factory.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "hdsd_endpoints_by_health", Help: "Endpoints with a verdict or the wait for one, by their health.",
+	}, []string{"health"})
 	for to := health.Unknown; to.Valid(); to++ {
+		m.verdicts[to] = byHealth.WithLabelValues(to.String())
 		m.transitions.WithLabelValues(to.String()) // shown from the start
 	}
 	return m
 }
 
 // watchStore exports how the history is doing.
-func watchStore(to prometheus.Registerer, s *store.Store) {
+func watchStore(to prometheus.Registerer, s interface{ Stats() store.Stats }) {
 	factory := promauto.With(to)
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hdsd_history_pending", Help: "Transitions that wait for the disk.",
@@ -57,6 +103,40 @@ func watchStore(to prometheus.Registerer, s *store.Store) {
 	factory.NewCounterFunc(prometheus.CounterOpts{
 		Name: "hdsd_history_dropped_total", Help: "Transitions missing from the history, as the disk did not take them.",
 	}, func() float64 { return float64(s.Stats().Dropped) })
+	factory.NewCounterFunc(prometheus.CounterOpts{
+		Name: "hdsd_history_skipped_total", Help: "Damaged values that were met in the database and passed over.",
+	}, func() float64 { return float64(s.Stats().Skipped) })
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hdsd_history_failing", Help: "1 while the disk takes nothing, else 0.",
+	}, func() float64 { return flag(s.Stats().LastError != nil) })
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hdsd_history_bytes", Help: "Size of the database's file.",
+	}, func() float64 { return float64(s.Stats().Bytes) })
+}
+
+// watchLife exports what this process is and whether it is ready.
+func (c *Coordinator) watchLife(version string) {
+	factory := promauto.With(c.registry)
+	factory.NewGauge(prometheus.GaugeOpts{
+		Name: "hdsd_build_info", Help: "1, labelled with what runs.",
+		ConstLabels: prometheus.Labels{"version": cmp.Or(version, "unknown"), "goversion": runtime.Version()},
+	}).Set(1)
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hdsd_ready", Help: "1 while ready to serve, as /readyz says, else 0.",
+	}, func() float64 { return flag(c.ready.Load()) })
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hdsd_mailbox_events", Help: "Events that wait for the core.",
+	}, func() float64 { return float64(len(c.core.events)) })
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hdsd_watch_subscribers", Help: "Watches of health under way, over gRPC and HTTP.",
+	}, func() float64 { return float64(c.tail.size()) })
+}
+
+func flag(up bool) float64 {
+	if up {
+		return 1
+	}
+	return 0
 }
 
 func (m *metrics) transition(t *health.Transition) {
@@ -66,12 +146,29 @@ func (m *metrics) transition(t *health.Transition) {
 func (m *metrics) fleet(c *core) {
 	m.connected.Set(float64(c.connected()))
 	m.seats.Set(float64(len(c.checkers)))
+	m.silent.Set(float64(len(c.silent)))
 	m.stranded.Set(float64(len(c.stranded)))
+}
+
+// canaries exports how trials are doing.
+func (m *metrics) canaries(c *core) {
+	m.canaryTrials.Set(float64(c.canary.UnderWay()))
+	m.canaryQuarantined.Set(float64(c.canary.QuarantinedClusters()))
 }
 
 func (m *metrics) catalog(c *core) {
 	m.clusterCount.Set(float64(len(c.clusters)))
 	m.endpointCount.Set(float64(len(c.table.ids)))
 	m.quarantine.Set(float64(c.quarantined))
+	m.canaries(c)
+	m.shadowed.Set(float64(c.shadowed))
+	m.problems.Set(float64(len(c.problems)))
+	m.judged(c.table)
 	m.stranded.Set(float64(len(c.stranded)))
+}
+
+func (m *metrics) judged(t *table) {
+	for to := range m.verdicts {
+		m.verdicts[to].Set(float64(t.counts[to]))
+	}
 }

@@ -38,6 +38,21 @@ func publishable(from *source.Cluster) *endpointv3.ClusterLoadAssignment {
 	return message
 }
 
+// asItCame gives a cluster as the source gave it, but for endpoints within that
+// make an Envoy refuse it. Nil where the rest is no good either.
+func asItCame(from *source.Cluster, message *endpointv3.ClusterLoadAssignment) *clusterv3.Cluster {
+	inside := from.Config.GetLoadAssignment()
+	switch {
+	case inside == nil || inside != from.Assignment || inside == message:
+		return from.Config
+	case message == nil:
+		return nil
+	}
+	given := proto.CloneOf(from.Config)
+	given.LoadAssignment = message
+	return given
+}
+
 // takable tells whether an Envoy takes an endpoint by EDS. A name in place of
 // an IP address in a STATIC cluster is nothing that any program could take;
 // where endpoints came by EDS already, clients other than Envoy may, and it

@@ -126,7 +126,8 @@ func (c *core) lookInto(k *cluster, s *scan) bool {
 			continue
 		}
 		s.cost += explainCost
-		s.found = append(s.found, api.EndpointHealth{Endpoint: e.key, Verdict: c.verdictOf(k, e)})
+		verdict := c.verdictOf(k, e)
+		s.found = append(s.found, api.EndpointHealth{Endpoint: e.key, Verdict: verdict, Published: c.publishedOf(k, e, verdict.Status)})
 	}
 	return true
 }
@@ -150,6 +151,8 @@ func (c *core) verdictOf(k *cluster, e *entry) health.Verdict {
 	}
 	if _, stranded := c.stranded[id]; stranded && len(verdict.Observations) == 0 {
 		verdict.Reason = strings.TrimSuffix(c.strandedReason(k)+"; "+verdict.Reason, "; ")
+	} else if untried := c.untried(k, e.checked, &verdict); untried != "" && !stranded {
+		verdict.Reason = strings.TrimSuffix(untried+"; "+verdict.Reason, "; ")
 	}
 	return verdict
 }
@@ -176,7 +179,11 @@ func (c *core) strandedReason(k *cluster) string {
 	for i, need := range k.safe.Needs {
 		needs[i] = string(need)
 	}
-	reason := fmt.Sprintf("not checked: none of the checkers (%d connected) is able to check it, which takes %s", connected, strings.Join(needs, ", "))
+	state := fmt.Sprintf("%d connected", connected)
+	if silent := len(c.silent); silent > 0 {
+		state += fmt.Sprintf(", %d of them silent", silent)
+	}
+	reason := fmt.Sprintf("not checked: none of the checkers (%s) is able to check it, which takes %s", state, strings.Join(needs, ", "))
 	if k.reach != nil {
 		reason += ", and is among those that its policy says can reach it"
 	}
@@ -254,9 +261,12 @@ func (c *core) listClusters(s *clusterScan) {
 
 // describe counts a cluster's endpoints.
 func (c *core) describe(k *cluster) api.Cluster {
-	out := api.Cluster{Name: k.source.Name, Source: k.source.Source, Checked: k.checked(), Endpoints: len(k.entries)}
+	out := api.Cluster{Name: k.source.Name, Source: k.source.Source, Checked: k.checked(), Mode: c.mode(k), Endpoints: len(k.entries)}
 	for _, q := range k.quarantined() {
 		out.Quarantined = append(out.Quarantined, api.Quarantined{Address: q.Address, Reason: q.Reason})
+	}
+	if c.canary.Quarantined(k.source.Name) {
+		out.Quarantined = append(out.Quarantined, api.Quarantined{Reason: c.trialReason(k.source.Name)})
 	}
 	for _, q := range k.leftOut {
 		out.Quarantined = append(out.Quarantined, api.Quarantined{Address: q.Address, Reason: q.Reason})
@@ -296,10 +306,13 @@ func (c *core) describe(k *cluster) api.Cluster {
 // Checkers implements api.Backend.
 func (b *backend) Checkers(ctx context.Context) ([]api.Checker, error) {
 	var found []api.Checker
+	var doubts []string // as found
 	err := b.core.ask(ctx, func() {
 		for _, known := range b.core.checkers {
+			doubts = append(doubts, b.core.judge.Doubted(known.ID))
 			found = append(found, api.Checker{
-				Checker: known.Checker, Connected: known.connected, AssignedEndpoints: known.assigned, Trusted: true,
+				Checker: known.Checker, Connected: known.connected, AssignedEndpoints: known.assigned,
+				DistrustReason: b.core.silenceReason(known.ID), LastReport: known.heard,
 			})
 		}
 	})
@@ -308,8 +321,16 @@ func (b *backend) Checkers(ctx context.Context) ([]api.Checker, error) {
 	}
 	for i := range found {
 		state := b.hds.State(found[i].ID)
-		found[i].Specifier, found[i].LastReport, found[i].StrangeReports = state.Specifier, state.LastReport, state.StrangeReports
-		found[i].Trusted, found[i].DistrustReason = !state.Silent, state.Reason
+		found[i].Specifier, found[i].StrangeReports = state.Specifier, state.StrangeReports
+		if !state.LastReport.IsZero() { // else there was none on its present stream, if it has one
+			found[i].LastReport = state.LastReport
+		}
+		if state.Silent {
+			found[i].DistrustReason = strings.TrimSuffix(state.Reason+"; "+found[i].DistrustReason, "; ")
+		} else {
+			found[i].DistrustReason = doubts[i]
+		}
+		found[i].Trusted = found[i].DistrustReason == ""
 	}
 	slices.SortFunc(found, func(x, y api.Checker) int { return strings.Compare(x.ID, y.ID) })
 	return found, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc"
+	channelz "google.golang.org/grpc/channelz/service"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -21,13 +22,17 @@ import (
 	"hdsd/api"
 	"hdsd/config"
 	"hdsd/csds"
+	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds"
 )
 
 const (
-	headerTimeout = 10 * time.Second // for a client's request headers
-	drainTimeout  = 3 * time.Second  // for calls under way when hdsd stops
+	headerTimeout  = 10 * time.Second // for a client's request headers, and for its body
+	answerTimeout  = 2 * time.Minute  // for a client to take an answer in
+	idleTimeout    = 2 * time.Minute  // between two requests on a connection
+	drainTimeout   = 3 * time.Second  // for calls under way when hdsd stops
+	maxHeaderBytes = 64 << 10
 )
 
 // servers are the two listeners and what serves on them.
@@ -37,12 +42,13 @@ type servers struct {
 	health       *health.Server
 	http         *http.Server
 	httpListener net.Listener
+	calls        *calls
 }
 
 // listen binds both addresses, so that one in use is found before anything
 // else happens. Nothing is served yet.
-func listen(c *configv1.Config, log zerolog.Logger) (*servers, error) {
-	s := &servers{health: health.NewServer()}
+func listen(c *configv1.Config, log zerolog.Logger, asked *calls) (*servers, error) {
+	s := &servers{health: health.NewServer(), calls: asked}
 	var err error
 	if s.grpcListener, err = net.Listen("tcp", c.GetGrpc().GetAddress()); err != nil {
 		return nil, fmt.Errorf("grpc.address: %w", err)
@@ -51,6 +57,8 @@ func listen(c *configv1.Config, log zerolog.Logger) (*servers, error) {
 		s.grpcListener.Close()
 		return nil, fmt.Errorf("http.address: %w", err)
 	}
+	s.grpcListener = asked.limited(s.grpcListener, c.GetLimits())
+	s.httpListener = asked.limited(s.httpListener, c.GetLimits())
 	if err := s.secure(c, log); err != nil {
 		s.close()
 		return nil, err
@@ -63,7 +71,8 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 	report := func(err error) {
 		log.Error().Str("event", "certificate_refused").Err(err).Msg("the last good certificate stays in use")
 	}
-	options := hds.ServerOptions(hds.Options{MaxMessageBytes: int(c.GetLimits().GetMaxMessageBytes())})
+	options := append(hds.ServerOptions(hds.Options{MaxMessageBytes: int(c.GetLimits().GetMaxMessageBytes())}),
+		grpc.MaxConcurrentStreams(c.GetLimits().GetMaxStreamsPerConnection()), grpc.MaxHeaderListSize(maxHeaderBytes))
 	if files := c.GetGrpc().GetTls(); files != nil {
 		secured, err := config.ServerTLS(files, report, "h2")
 		if err != nil {
@@ -71,8 +80,8 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 		}
 		options = append(options, grpc.Creds(credentials.NewTLS(secured)))
 	}
-	s.grpc = grpc.NewServer(options...)
-	s.http = &http.Server{ReadHeaderTimeout: headerTimeout, ErrorLog: stdlog.New(log, "http: ", 0)}
+	s.grpc = grpc.NewServer(append(options, s.calls.options()...)...)
+	s.http = &http.Server{ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: stdlog.New(complaints{log}, "", 0)}
 	if files := c.GetHttp().GetTls(); files != nil {
 		secured, err := config.ServerTLS(files, report)
 		if err != nil {
@@ -89,21 +98,32 @@ func (c *Coordinator) register() error {
 	c.eds.Register(c.servers.grpc)
 	c.csds = csds.NewServer(csds.Options{}, subscriberStatus{c.eds}, checkerStatus{c.hds})
 	c.csds.Register(c.servers.grpc)
-	queries := api.NewService(&backend{core: c.core, store: c.store, hds: c.hds, eds: c.eds, tail: newTail(c.store)})
+	queries := api.NewService(&backend{core: c.core, store: c.store, hds: c.hds, eds: c.eds, tail: c.tail})
 	queries.Register(c.servers.grpc)
+	operators := api.NewControl(&control{core: c.core, store: c.store})
+	operators.Register(c.servers.grpc)
 	grpc_health_v1.RegisterHealthServer(c.servers.grpc, c.servers.health)
 	reflection.Register(c.servers.grpc)
+	channelz.RegisterChannelzServiceToServer(c.servers.grpc)
 	rest, err := queries.Handler()
 	if err != nil {
 		return err
 	}
-	mux := http.NewServeMux()
-	mux.Handle("/v1/", rest)
-	mux.Handle(csds.Path, c.csds.Handler())
+	changes, err := operators.Handler()
+	if err != nil {
+		return err
+	}
+	mux, counted := http.NewServeMux(), c.servers.calls.counted
+	mux.Handle("/v1/", counted("/v1/", operators.Mark(rest)))
+	mux.Handle(api.FreezePath, counted("/v1/", operators.Mark(changes)))
+	mux.Handle(csds.Path, counted(csds.Path, c.csds.Handler()))
+	dataPlanes := c.eds.Handler()
+	mux.Handle(eds.EndpointsPath, counted(eds.EndpointsPath, dataPlanes))
+	mux.Handle(eds.ClustersPath, counted(eds.ClustersPath, dataPlanes))
 	checkers := c.hds.Handler()
-	mux.Handle(hds.FetchPath, checkers)
-	mux.Handle(hds.FetchPathV2, checkers)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(c.registry, promhttp.HandlerOpts{}))
+	mux.Handle(hds.FetchPath, counted(hds.FetchPath, checkers))
+	mux.Handle(hds.FetchPathV2, counted(hds.FetchPathV2, checkers))
+	mux.Handle("GET /metrics", counted("/metrics", promhttp.HandlerFor(c.registry, promhttp.HandlerOpts{})))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !c.ready.Load() {
@@ -111,8 +131,11 @@ func (c *Coordinator) register() error {
 			return
 		}
 		fmt.Fprintln(w, "ready")
+		if frozen := shownFreeze(c.core.frozen.Load()); frozen != nil {
+			fmt.Fprintln(w, frozen)
+		}
 	})
-	c.servers.http.Handler = mux
+	c.servers.http.Handler = timed(mux)
 	return nil
 }
 

@@ -34,10 +34,14 @@ func (r *row) key() health.Endpoint {
 
 // table gives checked endpoints their dense ids.
 type table struct {
-	ids   map[health.Hash]health.EndpointID
-	rows  []row // by id; the zero row where the id is not in use
-	freed []freed
+	ids    map[health.Hash]health.EndpointID
+	rows   []row  // by id; the zero row where the id is not in use
+	counts counts // of rows in use, by status
+	freed  []freed
 }
+
+// counts are by status.
+type counts [health.Degraded + 1]int
 
 type freed struct {
 	id health.EndpointID
@@ -67,12 +71,22 @@ func (t *table) add(r row, now time.Time) (id health.EndpointID) {
 	}
 	t.rows[id] = r
 	t.ids[r.hash] = id
+	t.counts[r.status]++
 	return id
+}
+
+// judge notes the status of an endpoint, and whether it is a verdict's.
+func (t *table) judge(id health.EndpointID, to health.Status, judged bool) {
+	row := &t.rows[id]
+	t.counts[row.status]--
+	t.counts[to]++
+	row.status, row.judged = to, judged
 }
 
 // release forgets an endpoint.
 func (t *table) release(id health.EndpointID, now time.Time) {
 	delete(t.ids, t.rows[id].hash)
+	t.counts[t.rows[id].status]--
 	t.rows[id] = row{}
 	t.freed = append(t.freed, freed{id, now})
 }

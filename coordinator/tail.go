@@ -54,6 +54,13 @@ func (t *tail) leave() {
 	}
 }
 
+// size is how many watchers there are.
+func (t *tail) size() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.watchers
+}
+
 // after gives up to limit changes behind a place, and where there are none a
 // channel that is closed when there may be more.
 func (t *tail) after(place store.Place, limit int) ([]sharedChange, <-chan struct{}, error) {

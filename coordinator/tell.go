@@ -12,10 +12,11 @@ import (
 
 // tellProblems logs the problems of the sources that are new.
 func (c *core) tellProblems(problems []source.Problem) {
-	now := make(map[string]bool, len(problems))
+	now := make(map[source.Problem]bool, len(problems))
 	for _, problem := range problems {
 		text := problem.String()
-		if now[text] = true; !c.problems[text] {
+		problem.Line = 0 // which shifts when something above it changes
+		if now[problem] = true; !c.problems[problem] {
 			c.log.Warn().Str("event", "source_problem").Msg(text)
 		}
 	}

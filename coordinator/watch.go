@@ -10,8 +10,14 @@ import (
 	"hdsd/store"
 )
 
-// watchPage is how many endpoints or changes a watcher sees at once, at most.
-const watchPage = 1000
+const (
+	// watchPage is how many changes a watcher sees at once, at most.
+	watchPage = 1000
+
+	// listPage is how many endpoints it sees at once. Each watcher has its own
+	// copies of them, and many may come at the same time.
+	listPage = 200
+)
 
 // watcher shows the recorded health of endpoints as of one place in the
 // history, then what is recorded behind it. It holds nothing back: a watcher
@@ -83,7 +89,7 @@ func (w *watcher) Next(ctx context.Context) (seen []api.Sight, err error) {
 func (w *watcher) list(ctx context.Context) ([]api.Sight, error) {
 	asked := time.Now()
 	found, more, err := w.backend.Endpoints(ctx, api.EndpointQuery{
-		Cluster: w.query.Cluster, Address: w.query.Address, After: w.after, Limit: watchPage,
+		Cluster: w.query.Cluster, Address: w.query.Address, After: w.after, Limit: listPage,
 	})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,29 @@
+package coordinator
+
+// tellSuspicions tells whom the judge began, or ceased, to doubt.
+func (c *core) tellSuspicions() {
+	for _, s := range c.judge.Suspicions() {
+		count := c.metrics.doubtedCheckers
+		if s.Checker == "" {
+			count = c.metrics.doubtedPaths
+		}
+		if s.Doubted {
+			count.Inc()
+		} else {
+			count.Dec()
+		}
+		switch {
+		case s.Checker != "" && s.Doubted:
+			c.log.Warn().Str("event", "checker_doubted").Str("checker", s.Checker).
+				Msg("a checker is not believed when it says down: " + s.Reason)
+		case s.Checker != "":
+			c.log.Info().Str("event", "checker_believed").Str("checker", s.Checker).Msg("a checker is believed again")
+		case s.Doubted:
+			c.log.Warn().Str("event", "path_doubted").Str("from", s.From).Str("to", s.To).
+				Msg("checkers of one zone are not believed when they say down of another: " + s.Reason)
+		default:
+			c.log.Info().Str("event", "path_believed").Str("from", s.From).Str("to", s.To).
+				Msg("checkers of one zone are believed again about another")
+		}
+	}
+}

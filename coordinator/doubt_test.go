@@ -1,0 +1,145 @@
+package coordinator
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/health"
+)
+
+// cutOff has checkers that a test picks reach nothing any more.
+func (l *lab) cutOff(addresses []string, who func(id string) bool) {
+	for id, k := range l.checkers {
+		if !who(id) {
+			continue
+		}
+		k.blind = map[string]health.Status{}
+		for _, address := range addresses {
+			k.blind[address] = health.Timeout
+		}
+	}
+}
+
+func (l *lab) reconnectAll() {
+	for _, k := range l.checkers {
+		k.blind = nil
+	}
+}
+
+func (l *lab) wantDoubted(checkers, paths float64) {
+	l.t.Helper()
+	m := l.core.metrics
+	if got := testutil.ToFloat64(m.doubtedCheckers); got != checkers {
+		l.t.Errorf("hdsd_checkers_doubted is %g, want %g", got, checkers)
+	}
+	if got := testutil.ToFloat64(m.doubtedPaths); got != paths {
+		l.t.Errorf("hdsd_paths_doubted is %g, want %g", got, paths)
+	}
+}
+
+// TestCutOffCheckersTakeNothingOut: two of five checkers reach nothing, and so
+// outvote the third at many endpoints.
+func TestCutOffCheckersTakeNothingOut(t *testing.T) {
+	l, addresses := fleetOf(t, 5, 60)
+	before := len(l.transitions)
+	cut := []string{"c0a", "c1b"}
+	outvoted := 0
+	for _, address := range addresses {
+		if who := l.checking(address); slices.Contains(who, cut[0]) && slices.Contains(who, cut[1]) {
+			outvoted++
+		}
+	}
+	if outvoted == 0 {
+		t.Fatal("nobody is outvoted")
+	}
+	l.cutOff(addresses, func(id string) bool { return slices.Contains(cut, id) })
+	l.pass(30 * time.Second)
+	l.wantTransitions(before)
+	if l.core.judge.Doubted(cut[0]) == "" || l.core.judge.Doubted(cut[1]) == "" {
+		t.Error("they are believed")
+	}
+	if got := testutil.ToFloat64(l.core.metrics.doubtedCheckers); got != 2 {
+		t.Errorf("hdsd_checkers_doubted is %g, want 2", got)
+	}
+	l.reconnectAll()
+	l.pass(10 * time.Second)
+	l.wantTransitions(before)
+	l.wantDoubted(0, 0)
+}
+
+// TestACutPathTakesNothingOut: nobody in other zones reaches zone a, whose own
+// checkers see that all is well there.
+func TestACutPathTakesNothingOut(t *testing.T) {
+	l, addresses := fleetOf(t, 6, 60)
+	before := len(l.transitions)
+	l.cutOff(addresses, func(id string) bool { return !strings.HasSuffix(id, "a") })
+	l.pass(30 * time.Second)
+	l.wantTransitions(before)
+	if testutil.ToFloat64(l.core.metrics.doubtedPaths) == 0 {
+		t.Error("no path is doubted")
+	}
+	l.reconnectAll()
+	l.pass(10 * time.Second)
+	l.wantTransitions(before)
+	l.wantDoubted(0, 0)
+}
+
+// TestRulesByCluster: of two clusters with the same trouble, one has a rule of
+// its own, which a reload takes away.
+func TestRulesByCluster(t *testing.T) {
+	l := newLab(t)
+	l.rules.Policies = []*configv1.Policy{{ClusterNameGlob: "pay-*", Verdict: &configv1.Verdict{Rule: configv1.Rule_ANY}}}
+	const pay, other = "10.0.0.1:80", "10.0.0.2:80"
+	l.serve(web("pay-in", pay), web("web", other))
+	l.join("1a", "2b", "3c")
+	l.pass(settle + 10*time.Second)
+	l.checkers["2b"].blind = map[string]health.Status{pay: health.Unhealthy, other: health.Unhealthy}
+	l.pass(10 * time.Second)
+	l.wantPublished("pay-in", pay, health.Unhealthy)
+	l.wantPublished("web", other, health.Healthy)
+	if reason := l.verdict("pay-in", pay).Reason; !strings.Contains(reason, "1 of 3 checkers says UNHEALTHY; one down is enough") {
+		t.Errorf("the reason is %q", reason)
+	}
+	l.reload(func(c *configv1.Config) { c.Policies = nil })
+	l.pass(2 * time.Second)
+	l.wantPublished("pay-in", pay, health.Healthy)
+}
+
+// TestHealthLapsesWhereItIsToldTo: what nobody sees any more.
+func TestHealthLapsesWhereItIsToldTo(t *testing.T) {
+	l := newLab(t)
+	l.rules.Policies = []*configv1.Policy{
+		{ClusterNameGlob: "down", Verdict: &configv1.Verdict{WhenUnobserved: configv1.WhenUnobserved_UNHEALTHY}},
+		{ClusterNameGlob: "unknown", Verdict: &configv1.Verdict{WhenUnobserved: configv1.WhenUnobserved_UNKNOWN}},
+	}
+	const held, down, unknown = "10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"
+	clusters := []*sourceCluster{web("held", held), web("down", down), web("unknown", unknown)}
+	l.serve(clusters...)
+	l.join("1a", "2b", "3c")
+	l.pass(settle + 10*time.Second)
+	for _, each := range []struct{ cluster, address string }{{"held", held}, {"down", down}, {"unknown", unknown}} {
+		l.wantPublished(each.cluster, each.address, health.Healthy)
+	}
+
+	// hdsd restarts: nothing lapses before those who check it had time to come back.
+	l.restart()
+	l.serve(clusters...)
+	l.pass(settle - time.Second)
+	l.wantPublished("down", down, health.Healthy)
+	l.join("1a", "2b", "3c")
+	l.pass(10 * time.Second)
+	l.wantPublished("down", down, health.Healthy)
+
+	for _, id := range []string{"1a", "2b", "3c"} {
+		l.lose(id)
+	}
+	l.pass(time.Minute)
+	l.wantPublished("held", held, health.Healthy)
+	l.wantPublished("down", down, health.Unhealthy)
+	l.wantPublished("unknown", unknown, health.Unknown)
+}

@@ -1,0 +1,209 @@
+package coordinator
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	"hdsd/api"
+	"hdsd/eds"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/health"
+)
+
+// a3 comes while hdsd is frozen.
+const a3 = "10.0.0.3:80"
+
+var held = api.Freeze{Reason: "moving", Author: "alice", Hold: true}
+
+// halfUp is a lab with two endpoints, of which the first is down.
+func halfUp(t *testing.T) *lab {
+	l := newLab(t)
+	l.truth[a1] = down
+	l.serve(web("web", a1, a2))
+	l.join("checker-a", "checker-b", "checker-c")
+	l.pass(settle + 10*report)
+	l.wantTold("web", a1, down, down, "")
+	l.wantTold("web", a2, up, up, "")
+	return l
+}
+
+// restarted goes on after a restart with these clusters.
+func (l *lab) restarted(clusters ...*sourceCluster) {
+	l.restart()
+	l.serve(clusters...)
+	l.join("checker-a", "checker-b", "checker-c")
+	l.pass(settle + 10*report)
+}
+
+func TestFrozenToWhatTheSourcesSay(t *testing.T) {
+	l := halfUp(t)
+	l.core.freeze(api.Freeze{Reason: "moving", Author: "alice"}, l.now)
+	l.wantOwnChecks("web", true)
+	l.truth[a1], l.truth[a2] = up, down
+	l.pass(3 * report)
+	l.wantTransitions(4)
+	why := "frozen by alice: moving; the source says "
+	l.wantTold("web", a1, up, never, why+"UNKNOWN")
+	l.say(saying(web("web", a1, a2), corev3.HealthStatus_DRAINING))
+	l.wantTold("web", a1, up, health.Draining, why+"DRAINING")
+	if l.core.mode(l.core.clusters["web"]) != api.Frozen {
+		t.Error("the mode is another")
+	}
+
+	l.restarted(web("web", a1, a2))
+	l.wantOwnChecks("web", true)
+	l.wantTold("web", a2, down, never, why+"UNKNOWN")
+	l.core.unfreeze("bob")
+	l.wantOwnChecks("web", false)
+	l.wantTold("web", a1, up, up, "")
+	l.wantTold("web", a2, down, down, "")
+}
+
+func TestFrozenToTheHealthAsItStood(t *testing.T) {
+	l := halfUp(t)
+	l.core.freeze(held, l.now)
+	l.wantOwnChecks("web", false)
+	stood := func() {
+		t.Helper()
+		l.wantTold("web", a1, up, down, "frozen by alice: moving; it was UNHEALTHY when that began")
+		l.wantTold("web", a2, down, up, "frozen by alice: moving; it was HEALTHY when that began")
+	}
+	l.truth[a1], l.truth[a2], l.truth[a3] = up, down, down
+	l.pass(3 * report)
+	stood()
+	l.say(web("web", a1, a2, a3))
+	l.pass(10 * report)
+	stood()
+	l.wantTold("web", a3, down, never, "frozen by alice: moving; the source says UNKNOWN")
+	l.wantOwnChecks("web", false)
+
+	l.restarted(web("web", a1, a2, a3), web("new", a3))
+	stood()
+	l.wantTold("web", a3, down, never, "frozen by alice: moving; the source says UNKNOWN")
+	l.wantOwnChecks("new", true) // nobody else would check it
+	l.reload(func(c *configv1.Config) { c.Verdict = &configv1.Verdict{InitialHealth: corev3.HealthStatus_UNHEALTHY} })
+	stood()
+	l.say(web("web", a2)) // gone and back
+	l.say(web("web", a1, a2))
+	l.pass(10 * report)
+	stood()
+
+	l.core.unfreeze("bob")
+	l.wantTold("web", a1, up, up, "")
+	l.wantTold("web", a2, down, down, "")
+}
+
+func TestWhatIsShadowedStaysSoUnderAFreeze(t *testing.T) {
+	l := newLab(t)
+	l.rules.Policies = []*configv1.Policy{shadowing("pay", configv1.Mode_SHADOW)}
+	l.serve(web("web", a1), web("pay", a2))
+	l.join("checker-a", "checker-b", "checker-c")
+	l.pass(settle + 10*report)
+	l.core.freeze(held, l.now)
+	l.wantTold("pay", a2, up, never, "shadow: the source says UNKNOWN")
+	l.reload(func(c *configv1.Config) { c.Policies = nil }) // was not published when it was frozen
+	l.wantTold("pay", a2, up, never, "frozen by alice: moving; the source says UNKNOWN")
+	l.wantOwnChecks("pay", true)
+	l.reload(func(c *configv1.Config) { c.Mode = configv1.Mode_SHADOW })
+	l.wantTold("web", a1, up, never, "shadow: the source says UNKNOWN")
+	l.core.unfreeze("bob")
+	l.wantTold("web", a1, up, never, "shadow: the source says UNKNOWN")
+	l.reload(func(c *configv1.Config) { c.Mode = configv1.Mode_PUBLISH })
+	l.wantTold("web", a1, up, up, "")
+	l.wantTold("pay", a2, up, up, "")
+}
+
+func TestFreezingAgain(t *testing.T) {
+	l := halfUp(t)
+	_, first := l.core.freeze(held, l.now)
+	l.truth[a2] = down
+	l.pass(3 * report)
+	before, second := l.core.freeze(api.Freeze{Reason: "still moving", Author: "bob", Hold: true}, l.now)
+	if before != first || second.Reason != "still moving" || second.Author != "bob" || !second.Since.Equal(first.Since) || l.frozen != second {
+		t.Errorf("%+v is replaced by %+v; %+v is stored", before, second, l.frozen)
+	}
+	l.wantTold("web", a2, down, up, "frozen by bob: still moving; it was HEALTHY when that began")
+	l.core.freeze(api.Freeze{Reason: "sources", Author: "bob"}, l.now)
+	l.wantTold("web", a2, down, never, "frozen by bob: sources; the source says UNKNOWN")
+	l.core.freeze(held, l.now) // as it stands now
+	l.truth[a2] = up
+	l.pass(3 * report)
+	l.wantTold("web", a2, up, down, "frozen by alice: moving; it was UNHEALTHY when that began")
+	if l.core.unfreeze("bob") == nil || l.core.unfreeze("bob") != nil || l.frozen != nil {
+		t.Errorf("unfreezing twice; %+v is stored", l.frozen)
+	}
+	l.wantTold("web", a2, up, up, "")
+}
+
+// seeing is a resource server that looks at what is published after each step.
+type seeing struct {
+	*lab
+	look func()
+}
+
+func (s seeing) Update(u eds.Update) {
+	s.lab.Update(u)
+	s.look()
+}
+
+func (s seeing) SetHealth(all []eds.Health) {
+	s.lab.SetHealth(all)
+	s.look()
+}
+
+// TestNothingShowsInBetween has an endpoint whose verdict is another than what
+// was held: on the way to what the source says it must not show.
+func TestNothingShowsInBetween(t *testing.T) {
+	l := halfUp(t)
+	l.core.freeze(held, l.now)
+	l.truth[a2] = down
+	l.pass(3 * report)
+	var seen []string
+	l.core.eds = seeing{l, func() { seen = append(seen, l.published("web", a2).String()) }}
+	steps := []struct {
+		name string
+		take func()
+		want string
+	}{
+		{"held to sources", func() { l.core.freeze(api.Freeze{Reason: "x"}, l.now) }, "UNKNOWN UNKNOWN"},
+		{"a verdict meanwhile", func() { l.truth[a2] = up; l.pass(3 * report) }, "UNKNOWN"},
+		{"sources to held", func() { l.core.freeze(held, l.now) }, "UNKNOWN HEALTHY"},
+		{"another reason", func() { l.core.freeze(held, l.now) }, ""},
+		{"a verdict meanwhile", func() { l.truth[a2] = down; l.pass(3 * report) }, "HEALTHY"},
+		{"held to verdicts", func() { l.core.unfreeze("x") }, "UNHEALTHY UNHEALTHY"},
+		{"verdicts to sources", func() { l.core.freeze(api.Freeze{Reason: "x"}, l.now) }, "UNKNOWN UNKNOWN"},
+		{"sources to verdicts", func() { l.core.unfreeze("x") }, "UNKNOWN UNHEALTHY"},
+	}
+	for _, step := range steps {
+		seen = nil
+		if step.take(); strings.Join(seen, " ") != step.want {
+			t.Errorf("%s: subscribers see %v, want %s", step.name, seen, step.want)
+		}
+	}
+}
+
+// BenchmarkFreeze freezes and unfreezes 100,000 endpoints in 10,000 clusters.
+func BenchmarkFreeze(b *testing.B) {
+	l := newLab(b)
+	l.core.eds = eds.NewServer(eds.Options{})
+	var clusters []*sourceCluster
+	for i := range 10_000 {
+		var addresses []string
+		for j := range 10 {
+			addresses = append(addresses, fmt.Sprintf("10.%d.%d.%d:80", i>>8, i&255, j))
+		}
+		clusters = append(clusters, web(fmt.Sprintf("cluster-%d", i), addresses...))
+	}
+	l.serve(clusters...)
+	for _, hold := range []bool{false, true} {
+		b.Run(fmt.Sprintf("hold=%t", hold), func(b *testing.B) {
+			for b.Loop() {
+				l.core.freeze(api.Freeze{Reason: "x", Hold: hold}, l.now)
+				l.core.unfreeze("x")
+			}
+		})
+	}
+}

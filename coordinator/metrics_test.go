@@ -1,0 +1,165 @@
+package coordinator_test
+
+import (
+	"bufio"
+	"cmp"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+// scrape is one answer of /metrics.
+type scrape struct {
+	types   map[string]string  // by metric
+	samples map[string]float64 // by name and labels; of histograms, how many were observed
+}
+
+func (s *site) scrape() scrape {
+	_, text := s.get("/metrics")
+	return parseMetrics(strings.NewReader(text))
+}
+
+func parseMetrics(from io.Reader) scrape {
+	found := scrape{map[string]string{}, map[string]float64{}}
+	for lines := bufio.NewScanner(from); lines.Scan(); {
+		words := strings.Fields(lines.Text())
+		if len(words) == 4 && words[1] == "TYPE" {
+			found.types[words[2]] = words[3]
+		}
+		if len(words) > 0 && words[0] != "#" {
+			end := strings.LastIndexByte(lines.Text(), ' ')
+			found.samples[lines.Text()[:end]], _ = strconv.ParseFloat(lines.Text()[end+1:], 64)
+		}
+	}
+	return found
+}
+
+// sum adds up the samples of a metric whose labels have a text.
+func (s scrape) sum(metric string) (sum float64) {
+	name, label, _ := strings.Cut(metric, "{")
+	if s.types[name] == "histogram" {
+		name += "_count"
+	}
+	for sample, value := range s.samples {
+		labels, ok := strings.CutPrefix(sample, name)
+		if ok && (labels == "" || labels[0] == '{') && strings.Contains(labels, strings.TrimSuffix(label, "}")) {
+			sum += value
+		}
+	}
+	return sum
+}
+
+// Ways for a metric to change.
+func rises(before, after float64) bool { return after > before }
+func falls(before, after float64) bool { return after < before }
+
+// elsewhere are the metrics that are moved by another test, in that file.
+var elsewhere = map[string]string{
+	"hdsd_history_pending":                 "figures_test.go",
+	"hdsd_history_dropped_total":           "figures_test.go",
+	"hdsd_history_skipped_total":           "figures_test.go",
+	"hdsd_history_failing":                 "figures_test.go",
+	"hdsd_mailbox_events":                  "figures_test.go",
+	"hdsd_panics_total":                    "figures_test.go",
+	"hdsd_checkers_doubted":                "doubt_test.go",
+	"hdsd_paths_doubted":                   "doubt_test.go",
+	"hdsd_canary_trials":                   "trials_test.go",
+	"hdsd_canary_proven_total":             "trials_test.go",
+	"hdsd_canary_lost_total":               "trials_test.go",
+	"hdsd_canary_quarantined":              "trials_test.go",
+	"hdsd_hds_stuck_streams_total":         "../hds/lifecycle_test.go",
+	"hdsd_hds_v2_left_out_clusters_total":  "../hds/v2_test.go",
+	"hdsd_xds_stuck_streams_total":         "../eds/ads_test.go",
+	"hdsd_xds_unencodable_resources_total": "../eds/metrics_test.go",
+}
+
+// TestEveryMetricMovesAndIsDocumented does one thing after the other to a
+// running coordinator and sees which metrics change. It holds that these, what
+// it exports and docs/metrics.md are the same.
+func TestEveryMetricMovesAndIsDocumented(t *testing.T) {
+	t.Parallel()
+	p := newPlayground(t)
+	moved := map[string]bool{}
+	for _, step := range p.steps() {
+		before := p.before()
+		step.act()
+		for metric, changes := range step.moves {
+			name, _, _ := strings.Cut(metric, "{")
+			moved[name] = true
+			p.eventually(step.name+": "+metric+" to change", func() bool { return changes(before.sum(metric), p.scrape().sum(metric)) })
+		}
+	}
+	for metric, file := range elsewhere {
+		moved[metric] = true
+		if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), metric) {
+			t.Errorf("%s is not in %s: %v", metric, file, err)
+		}
+	}
+	exported := p.scrape().types
+	maps.DeleteFunc(exported, func(name, _ string) bool {
+		return strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_")
+	})
+	if diff := gocmp.Diff(documented(t), exported); diff != "" {
+		t.Errorf("docs/metrics.md (-) and /metrics (+) differ:\n%s", diff)
+	}
+	for _, name := range slices.Sorted(maps.Keys(exported)) {
+		if !strings.HasPrefix(name, "hdsd_") {
+			t.Errorf("%s has no name of hdsd's", name)
+		}
+		if !moved[name] {
+			t.Errorf("no step moves %s", name)
+		}
+	}
+}
+
+// documented reads the rows "| `metric` | type | labels | meaning | use |".
+func documented(t *testing.T) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "docs", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(strings.TrimSuffix(strings.TrimSpace(line), " |"), " | ")
+		name, isRow := strings.CutPrefix(cells[0], "| `hdsd_")
+		if !isRow {
+			continue
+		}
+		if len(cells) != 5 || slices.Contains(cells, "") {
+			t.Errorf("the row of hdsd_%s is not metric, type, labels, meaning and use", cmp.Or(name, "?"))
+			continue
+		}
+		types["hdsd_"+strings.TrimSuffix(name, "`")] = cells[1]
+	}
+	return types
+}
+
+// TestTheAlertsAreAboutMetrics holds that docs/alerts.yaml names nothing but
+// documented metrics.
+func TestTheAlertsAreAboutMetrics(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "docs", "alerts.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, named := documented(t), 0
+	for _, word := range strings.FieldsFunc(string(text), func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') && (r < '0' || r > '9') }) {
+		if !strings.HasPrefix(word, "hdsd_") {
+			continue
+		}
+		named++
+		if known[word] == "" && known[strings.TrimSuffix(word, "_bucket")] != "histogram" {
+			t.Errorf("docs/alerts.yaml names %s, which is no metric", word)
+		}
+	}
+	if named == 0 {
+		t.Error("docs/alerts.yaml names no metric")
+	}
+}

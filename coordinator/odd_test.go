@@ -1,0 +1,240 @@
+package coordinator_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// scripted is a checker that says what a script makes of its latest specifier,
+// again and again.
+type scripted struct {
+	mu   sync.Mutex
+	have *healthv3.HealthCheckSpecifier // guarded by mu
+}
+
+// says makes a report of a specifier; nil: none.
+type says func(*healthv3.HealthCheckSpecifier) *healthv3.EndpointHealthResponse
+
+type (
+	request = healthv3.HealthCheckRequestOrEndpointHealthResponse
+	opening = healthv3.HealthCheckRequestOrEndpointHealthResponse_HealthCheckRequest
+	telling = healthv3.HealthCheckRequestOrEndpointHealthResponse_EndpointHealthResponse
+)
+
+// scripted connects a checker that reports each 20 ms until the test ends.
+func (s *site) scripted(id string, script says) *scripted {
+	s.t.Helper()
+	connection, err := grpc.NewClient(s.GRPCAddress(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	stream, err := healthv3.NewHealthDiscoveryServiceClient(connection).StreamHealthCheck(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := stream.Send(&request{RequestType: &opening{HealthCheckRequest: &healthv3.HealthCheckRequest{
+		Node:       &corev3.Node{Id: id, Locality: &corev3.Locality{Zone: id}},
+		Capability: &healthv3.Capability{HealthCheckProtocols: []healthv3.Capability_Protocol{healthv3.Capability_HTTP}},
+	}}}); err != nil {
+		s.t.Fatal(err)
+	}
+	k := &scripted{}
+	done := make(chan struct{})
+	var both sync.WaitGroup
+	both.Go(func() { k.listen(stream) })
+	both.Go(func() { k.talk(stream, script, done) })
+	s.t.Cleanup(func() { close(done); connection.Close(); both.Wait() })
+	return k
+}
+
+func (k *scripted) listen(stream healthv3.HealthDiscoveryService_StreamHealthCheckClient) {
+	for {
+		got, err := stream.Recv()
+		if err != nil {
+			return
+		}
+		k.mu.Lock()
+		k.have = got
+		k.mu.Unlock()
+	}
+}
+
+func (k *scripted) talk(stream healthv3.HealthDiscoveryService_StreamHealthCheckClient, script says, done chan struct{}) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-tick.C:
+		}
+		k.mu.Lock()
+		have := k.have
+		k.mu.Unlock()
+		if have == nil {
+			continue
+		}
+		said := script(have)
+		if said == nil {
+			continue
+		}
+		if stream.Send(&request{RequestType: &telling{EndpointHealthResponse: said}}) != nil {
+			return
+		}
+	}
+}
+
+// flat reports without clusters and without codes, in the specifier's order;
+// port gives the status.
+func flat(status func(cluster string, port uint32) corev3.HealthStatus) says {
+	return func(spec *healthv3.HealthCheckSpecifier) *healthv3.EndpointHealthResponse {
+		said := &healthv3.EndpointHealthResponse{}
+		for _, c := range spec.GetClusterHealthChecks() {
+			for _, l := range c.GetLocalityEndpoints() {
+				for _, e := range l.GetEndpoints() {
+					//nolint:staticcheck // what old checkers send
+					said.EndpointsHealth = append(said.EndpointsHealth, &healthv3.EndpointHealth{
+						Endpoint: e, HealthStatus: status(c.GetClusterName(), e.GetAddress().GetSocketAddress().GetPortValue()),
+					})
+				}
+			}
+		}
+		return said
+	}
+}
+
+// upBelow1000 is what the checkers of these tests find.
+func upBelow1000(_ string, port uint32) corev3.HealthStatus {
+	if port < 1000 {
+		return corev3.HealthStatus_HEALTHY
+	}
+	return corev3.HealthStatus_UNHEALTHY
+}
+
+const brisk = `
+grpc: {address: "127.0.0.1:0"}
+http: {address: "127.0.0.1:0"}
+assignment: {settle: 0.05s, reconnect_grace: 0.3s}
+reporting: {interval: 0.2s}
+sources: [{name: local, config_source: {path_config_source: {path: clusters.yaml}}}]
+`
+
+func TestFlatReportsWithoutCodesGiveVerdicts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, t.TempDir(), brisk, static("web", "192.0.2.1:80", "192.0.2.2:8080")+static("db", "192.0.2.3:80"))
+	s.ready()
+	s.scripted("old", flat(upBelow1000))
+	s.eventually("a verdict on each", func() bool {
+		return s.healthOf("web", "192.0.2.1:80") == "HEALTHY" && s.healthOf("web", "192.0.2.2:8080") == "UNHEALTHY" && s.healthOf("db", "192.0.2.3:80") == "HEALTHY"
+	})
+	if _, text := s.get("/v1/endpoints"); strings.Contains(text, "httpStatusCode") {
+		t.Errorf("a code that nobody reported: %s", text)
+	}
+	if k := s.checkerState("old"); !k.Trusted || k.Specifier != "SYNCED" || k.StrangeReports != "0" {
+		t.Errorf("the checker is %+v", k)
+	}
+}
+
+// The same address in two clusters: in a flat report only the order tells which
+// is which.
+func TestAnAddressOfTwoClustersReportedFlat(t *testing.T) {
+	t.Parallel()
+	const shared = "192.0.2.1:80"
+	clusters := static("down", shared, "192.0.2.2:80") + static("up", shared, "192.0.2.3:80")
+	byCluster := func(cluster string, _ uint32) corev3.HealthStatus {
+		if strings.HasPrefix(cluster, "down") {
+			return corev3.HealthStatus_UNHEALTHY
+		}
+		return corev3.HealthStatus_HEALTHY
+	}
+	t.Run("in order", func(t *testing.T) {
+		t.Parallel()
+		s := newSite(t, t.TempDir(), brisk, clusters)
+		s.ready()
+		s.scripted("old", flat(byCluster))
+		s.eventually("each its own verdict", func() bool {
+			return s.healthOf("down", shared) == "UNHEALTHY" && s.healthOf("up", shared) == "HEALTHY"
+		})
+	})
+	t.Run("out of order", func(t *testing.T) {
+		t.Parallel()
+		s := newSite(t, t.TempDir(), brisk, clusters)
+		s.ready()
+		s.scripted("odd", func(spec *healthv3.HealthCheckSpecifier) *healthv3.EndpointHealthResponse {
+			said := flat(byCluster)(spec)
+			all := said.EndpointsHealth //nolint:staticcheck // what old checkers send
+			for i, j := 0, len(all)-1; i < j; i, j = i+1, j-1 {
+				all[i], all[j] = all[j], all[i]
+			}
+			return said
+		})
+		s.eventually("verdicts on what is unique", func() bool {
+			return s.healthOf("down", "192.0.2.2:80") == "UNHEALTHY" && s.healthOf("up", "192.0.2.3:80") == "HEALTHY"
+		})
+		for _, cluster := range []string{"up", "down"} {
+			if got := s.healthOf(cluster, shared); got != "UNKNOWN" {
+				t.Errorf("%s %s is %s by a report that can mean either", cluster, shared, got)
+			}
+		}
+		if k := s.checkerState("odd"); k.StrangeReports != "0" || k.Specifier != "SENT" {
+			t.Errorf("the checker is %+v", k)
+		}
+	})
+}
+
+// checkerJSON is what REST says of a checker.
+type checkerJSON struct {
+	ID, Version, Specifier, DistrustReason, StrangeReports string
+	Trusted                                                bool
+	AssignedEndpoints                                      int
+}
+
+func (s *site) checkerState(id string) checkerJSON {
+	code, text := s.get("/v1/checkers")
+	var answer struct{ Checkers []checkerJSON }
+	if code == http.StatusOK && json.Unmarshal([]byte(text), &answer) == nil {
+		for _, k := range answer.Checkers {
+			if k.ID == id {
+				return k
+			}
+		}
+	}
+	return checkerJSON{}
+}
+
+func TestASilentCheckerIsShownAndItsEndpointsMove(t *testing.T) {
+	t.Parallel()
+	var addresses []string
+	for _, host := range []string{"1", "2", "3", "4", "5", "6"} {
+		addresses = append(addresses, "192.0.2."+host+":80")
+	}
+	s := newSite(t, t.TempDir(), brisk+"policies: [{cluster_name_glob: \"*\", redundancy: 1}]\n", static("web", addresses...))
+	s.ready()
+	s.scripted("good", flat(upBelow1000))
+	s.eventually("a verdict", func() bool { return s.healthOf("web", addresses[0]) == "HEALTHY" })
+	mute := s.scripted("mute", func(*healthv3.HealthCheckSpecifier) *healthv3.EndpointHealthResponse { return nil })
+	s.eventually("it to get work", func() bool { return s.checkerState("mute").AssignedEndpoints > 0 })
+	s.eventually("it to be found out", func() bool { return !s.checkerState("mute").Trusted })
+	s.eventually("its endpoints to move", func() bool {
+		return s.checkerState("mute").AssignedEndpoints == 0 && s.checkerState("good").AssignedEndpoints == len(addresses)
+	})
+	for _, want := range []string{"within 600ms", "others check its endpoints"} {
+		if k := s.checkerState("mute"); !strings.Contains(k.DistrustReason, want) {
+			t.Errorf("it is distrusted because %q, want %q", k.DistrustReason, want)
+		}
+	}
+	mute.mu.Lock()
+	defer mute.mu.Unlock()
+	if len(mute.have.GetClusterHealthChecks()) == 0 {
+		t.Error("it was sent an empty specifier, which would wake it")
+	}
+}

@@ -1,0 +1,210 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"hdsd/api"
+	"hdsd/eds"
+	"hdsd/hds"
+	"hdsd/health"
+	"hdsd/store"
+)
+
+const (
+	askedClusters    = 100
+	askedEndpoints   = 100 // of each
+	askedTransitions = 1_000_000
+	askedPeriod      = 30 * 24 * time.Hour
+)
+
+// archive is a history of a million transitions, and the present beside it,
+// over REST.
+type archive struct {
+	history *store.Store
+	begun   time.Time
+	url     string
+	random  *rand.Rand
+}
+
+func askedEndpoint(n int) health.Endpoint {
+	cluster, i := n/askedEndpoints, n%askedEndpoints
+	return health.Endpoint{Cluster: fmt.Sprintf("cluster-%02d", cluster), Address: fmt.Sprintf("10.0.%d.%d:80", cluster, i)}
+}
+
+func newArchive(b *testing.B) *archive {
+	b.Helper()
+	history, err := store.Open(b.Context(), b.TempDir(), store.Options{MaxPending: askedTransitions})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { history.Close() })
+	a := &archive{history: history, begun: time.Now().Add(-askedPeriod), random: rand.New(rand.NewPCG(1, 1))}
+	for n := 0; n < askedTransitions; {
+		var some []health.Transition
+		for range 10_000 {
+			some = append(some, a.transition(n, a.begun.Add(askedPeriod/askedTransitions*time.Duration(n))))
+			n++
+		}
+		history.Append(some)
+		if err := history.Flush(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	l := newLab(b)
+	var clusters []*sourceCluster
+	for n := range askedClusters {
+		addresses := make([]string, askedEndpoints)
+		for i := range addresses {
+			addresses[i] = askedEndpoint(n*askedEndpoints + i).Address
+		}
+		clusters = append(clusters, web(askedEndpoint(n*askedEndpoints).Cluster, addresses...))
+	}
+	for i := range 10 {
+		l.join(fmt.Sprintf("c%02d%c", i, 'a'+i%3))
+	}
+	l.serve(clusters...)
+	l.pass(settle + 2*report)
+	stop := make(chan struct{})
+	go l.core.run(stop)
+	b.Cleanup(func() { close(stop); <-l.core.done })
+	handler, err := api.NewService(&backend{
+		core: l.core, store: history, hds: hds.NewServer(hds.Options{}, l.core), eds: eds.NewServer(eds.Options{}), tail: newTail(history),
+	}).Handler()
+	if err != nil {
+		b.Fatal(err)
+	}
+	server := httptest.NewServer(handler)
+	b.Cleanup(server.Close)
+	a.url = server.URL
+	return a
+}
+
+// transition is one of a random endpoint, with the votes behind it.
+func (a *archive) transition(n int, at time.Time) health.Transition {
+	e := askedEndpoint(a.random.IntN(askedClusters * askedEndpoints))
+	from, to := health.Healthy, health.Unhealthy
+	if n%2 == 0 {
+		from, to = to, from
+	}
+	t := health.Transition{Time: at, Endpoint: e, From: from, To: to, Reason: "3 of 3 checkers say " + to.String()}
+	for i := range 3 {
+		t.Observations = append(t.Observations, health.Observation{Checker: fmt.Sprintf("checker-%d", i), Status: to, HTTPStatusCode: 503, Time: at})
+	}
+	return t
+}
+
+// write appends 1,000 transitions each second until it is stopped.
+func (a *archive) write() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		ticker := time.NewTicker(10 * time.Millisecond)
+		defer ticker.Stop()
+		writer := &archive{random: rand.New(rand.NewPCG(2, 2))}
+		for n := 0; ; {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-ticker.C:
+				var some []health.Transition
+				for range 10 {
+					some = append(some, writer.transition(n, now))
+					n++
+				}
+				a.history.Append(some)
+			}
+		}
+	}()
+	return func() { cancel(); <-done }
+}
+
+// BenchmarkQueries asks each question over REST, with other parameters each
+// time; -benchtime 200x is 200 calls.
+func BenchmarkQueries(b *testing.B) {
+	a := newArchive(b)
+	moment := func() string {
+		return url.QueryEscape(a.begun.Add(time.Duration(a.random.Int64N(int64(askedPeriod)))).UTC().Format(time.RFC3339Nano))
+	}
+	endpoint := func() health.Endpoint { return askedEndpoint(a.random.IntN(askedClusters * askedEndpoints)) }
+	queries := []struct {
+		name string
+		path func() string
+	}{
+		{"endpoints", func() string { return "/v1/endpoints" }},
+		{"endpoints-10000", func() string { return "/v1/endpoints?pageSize=10000" }},
+		{"endpoints-cluster", func() string { return "/v1/endpoints?cluster=" + endpoint().Cluster }},
+		{"endpoints-address", func() string { return "/v1/endpoints?address=" + endpoint().Address }},
+		{"endpoints-health", func() string { return "/v1/endpoints?health=UNHEALTHY" }},
+		{"endpoints-asOf", func() string { return "/v1/endpoints?asOf=" + moment() }},
+		{"endpoints-asOf-10000", func() string { return "/v1/endpoints?pageSize=10000&asOf=" + moment() }},
+		{"endpoints-asOf-cluster", func() string { return "/v1/endpoints?cluster=" + endpoint().Cluster + "&asOf=" + moment() }},
+		{"endpoints-asOf-address", func() string { return "/v1/endpoints?address=" + endpoint().Address + "&asOf=" + moment() }},
+		{"endpoints-asOf-health", func() string { return "/v1/endpoints?health=DRAINING&asOf=" + moment() }},
+		{"transitions", func() string { return "/v1/transitions?startTime=" + moment() }},
+		{"transitions-10000", func() string { return "/v1/transitions?pageSize=10000&startTime=" + moment() }},
+		{"transitions-newest", func() string { return "/v1/transitions?newestFirst=true&endTime=" + moment() }},
+		{"transitions-cluster", func() string { return "/v1/transitions?cluster=" + endpoint().Cluster + "&startTime=" + moment() }},
+		{"transitions-address", func() string { return "/v1/transitions?address=" + endpoint().Address }},
+		{"transitions-unknown-address", func() string { return "/v1/transitions?address=10.9.9.9:1" }},
+		{"availability", func() string { return "/v1/availability" }},
+		{"availability-10000", func() string { return "/v1/availability?pageSize=10000" }},
+		{"availability-since", func() string { return "/v1/availability?startTime=" + moment() }},
+		{"availability-cluster", func() string { return "/v1/availability?cluster=" + endpoint().Cluster }},
+		{"availability-address", func() string { return "/v1/availability?address=" + endpoint().Address }},
+		{"clusters", func() string { return "/v1/clusters" }},
+		{"checkers", func() string { return "/v1/checkers" }},
+		{"clients", func() string { return "/v1/clients" }},
+	}
+	for _, busy := range []bool{false, true} {
+		name := "quiet"
+		if busy {
+			name = "written"
+		}
+		for _, q := range queries {
+			b.Run(name+"/"+q.name, func(b *testing.B) {
+				if busy {
+					defer a.write()()
+				}
+				a.measure(b, q.path)
+			})
+		}
+	}
+}
+
+func (a *archive) measure(b *testing.B, path func() string) {
+	var took []time.Duration
+	size := int64(0)
+	for b.Loop() {
+		target := a.url + path()
+		began := time.Now()
+		answer, err := http.Get(target)
+		if err != nil {
+			b.Fatal(err)
+		}
+		size, err = io.Copy(io.Discard, answer.Body)
+		answer.Body.Close()
+		if err != nil || answer.StatusCode != http.StatusOK {
+			b.Fatalf("%s: %v %d", target, err, answer.StatusCode)
+		}
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	at := func(share float64) float64 {
+		return float64(took[min(int(share*float64(len(took))), len(took)-1)].Microseconds()) / 1000
+	}
+	b.ReportMetric(at(0.5), "median-ms")
+	b.ReportMetric(at(0.99), "p99-ms")
+	b.ReportMetric(at(1), "longest-ms")
+	b.ReportMetric(float64(size)/1024, "KiB")
+	b.ReportMetric(0, "ns/op")
+}

@@ -1,0 +1,191 @@
+package coordinator
+
+import (
+	"strings"
+	"testing"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/api"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/health"
+)
+
+// reload takes other rules over.
+func (l *lab) reload(change func(*configv1.Config)) {
+	change(l.rules)
+	l.intake.restart(l.sets, newRules(l.rules))
+}
+
+// shadowing is a policy for what its glob matches.
+func shadowing(glob string, mode configv1.Mode) *configv1.Policy {
+	return &configv1.Policy{ClusterNameGlob: glob, Mode: &mode}
+}
+
+// saying has the source say a health of the first endpoint.
+func saying(k *sourceCluster, status corev3.HealthStatus) *sourceCluster {
+	k.Assignment.Endpoints[0].LbEndpoints[0].HealthStatus = status
+	return k
+}
+
+// asked is what /v1/endpoints shows of an address.
+func (l *lab) asked(cluster, address string) api.EndpointHealth {
+	l.t.Helper()
+	s := scan{query: api.EndpointQuery{Cluster: cluster, Address: address, Limit: 1}, cluster: cluster}
+	for !s.finished {
+		l.core.look(&s)
+	}
+	if len(s.found) != 1 {
+		l.t.Fatalf("%s %s is not there", cluster, address)
+	}
+	return s.found[0]
+}
+
+// wantTold asks for what is published of an address in place of its verdict;
+// an empty reason stands for nothing.
+func (l *lab) wantTold(cluster, address string, verdict, told health.Status, reason string) {
+	l.t.Helper()
+	shown := l.asked(cluster, address)
+	if shown.Verdict.Status != verdict {
+		l.t.Errorf("%s %s: the verdict is %v, want %v", cluster, address, shown.Verdict.Status, verdict)
+	}
+	l.wantPublished(l.core.clusters[cluster].source.ServiceName, address, told)
+	switch {
+	case shown.Published == nil && reason != "":
+		l.t.Errorf("%s %s: nothing is said to be published, want %v: %s", cluster, address, told, reason)
+	case shown.Published != nil && (shown.Published.Status != told || shown.Published.Reason != reason):
+		l.t.Errorf("%s %s: %+v is said to be published, want %v: %s", cluster, address, *shown.Published, told, reason)
+	}
+}
+
+// wantOwnChecks tells whether data planes get a cluster with its own checks.
+func (l *lab) wantOwnChecks(cluster string, want bool) {
+	l.t.Helper()
+	got, given := l.clusters[cluster], l.core.clusters[cluster].source.Config
+	if want && !proto.Equal(got, given) {
+		l.t.Errorf("%s goes out as %v, want it as it came", cluster, got)
+	}
+	if !want && len(got.GetHealthChecks()) > 0 {
+		l.t.Errorf("%s goes out with its own health checks", cluster)
+	}
+}
+
+const (
+	a1, a2 = "10.0.0.1:80", "10.0.0.2:80"
+	up     = health.Healthy
+	down   = health.Unhealthy
+	never  = health.Unknown
+)
+
+func TestAShadowedClusterIsCheckedAndRecordedButNotPublished(t *testing.T) {
+	l := newLab(t)
+	l.rules.Policies = []*configv1.Policy{shadowing("pay", configv1.Mode_SHADOW)}
+	l.serve(web("web", a1), saying(web("pay", a2), corev3.HealthStatus_DRAINING))
+	l.join("checker-a", "checker-b", "checker-c")
+	l.pass(settle + 10*report)
+	l.truth[a1], l.truth[a2] = down, down
+	l.pass(3 * report)
+	l.wantTransitions(4)
+	l.wantTold("web", a1, down, down, "")
+	l.wantTold("pay", a2, down, health.Draining, "shadow: the source says DRAINING")
+	l.wantOwnChecks("web", false)
+	l.wantOwnChecks("pay", true)
+	if l.core.mode(l.core.clusters["pay"]) != api.Shadow || l.core.mode(l.core.clusters["web"]) != api.Publish {
+		t.Error("the modes are others")
+	}
+
+	// Back again: nobody has to check anew.
+	sent := l.sent["checker-a"]
+	l.reload(func(c *configv1.Config) { c.Policies = nil })
+	l.wantTold("pay", a2, down, down, "")
+	l.wantOwnChecks("pay", false)
+	l.reload(func(c *configv1.Config) {
+		c.Mode, c.Policies = configv1.Mode_SHADOW, []*configv1.Policy{shadowing("web", configv1.Mode_PUBLISH)}
+	})
+	l.wantTold("pay", a2, down, health.Draining, "shadow: the source says DRAINING")
+	l.wantTold("web", a1, down, down, "")
+	l.pass(10 * report)
+	l.wantTransitions(4)
+	if l.sent["checker-a"] != sent {
+		t.Errorf("a change of mode sent %d specifiers", l.sent["checker-a"]-sent)
+	}
+}
+
+func TestTheFirstPolicyDecidesOnTheMode(t *testing.T) {
+	r := newRules(&configv1.Config{Mode: configv1.Mode_SHADOW, Policies: []*configv1.Policy{
+		{ClusterNameGlob: "a*", Redundancy: 5}, shadowing("*b", configv1.Mode_PUBLISH), shadowing("cb", configv1.Mode_SHADOW),
+	}})
+	for name, want := range map[string]bool{"x": true, "ab": true, "cb": false, "b": false} {
+		if got := r.shadows(name); got != want {
+			t.Errorf("%s is shadowed: %t", name, got)
+		}
+	}
+}
+
+func TestOfASharedServiceNameOnlyWhatIsPublishedCounts(t *testing.T) {
+	shared := func(name string) *sourceCluster {
+		k := withPath(name, "/"+name, a1)
+		k.ServiceName = "shared"
+		k.Assignment.ClusterName = "shared"
+		return k
+	}
+	l := newLab(t)
+	l.serve(shared("one"), shared("two"))
+	l.join("checker-a", "checker-b", "checker-c")
+	l.pass(settle + 10*report)
+	l.judged("one", a1, down)
+	l.wantTold("one", a1, down, down, "")
+	l.wantTold("two", a1, up, down, "cluster one, which has the same service name, has it UNHEALTHY")
+	l.reload(func(c *configv1.Config) { c.Policies = []*configv1.Policy{shadowing("one", configv1.Mode_SHADOW)} })
+	l.wantTold("two", a1, up, up, "")
+	l.wantTold("one", a1, down, up, "shadow: cluster two, which has the same service name, has it HEALTHY")
+	l.reload(func(c *configv1.Config) { c.Policies = []*configv1.Policy{shadowing("*", configv1.Mode_SHADOW)} })
+	l.wantTold("one", a1, down, never, "shadow: the source says UNKNOWN")
+	l.reload(func(c *configv1.Config) { c.Policies = []*configv1.Policy{shadowing("two", configv1.Mode_SHADOW)} })
+	l.wantTold("two", a1, up, down, "shadow: cluster one, which has the same service name, has it UNHEALTHY")
+}
+
+// TestWhatEnvoysRefuseDoesNotComeBackInTheSourcesForm: a cluster that goes out
+// as it came in leaves out what goes out in no form.
+func TestWhatEnvoysRefuseDoesNotComeBackInTheSourcesForm(t *testing.T) {
+	for _, checked := range []bool{true, false} {
+		l := newLab(t)
+		l.rules.Mode = configv1.Mode_SHADOW
+		k := web("web", a1, "db.internal:80")
+		if !checked {
+			k.Config.HealthChecks, k.HealthChecks = nil, nil
+		}
+		l.serve(k)
+		endpoints := l.clusters["web"].GetLoadAssignment().GetEndpoints()
+		if len(endpoints) != 1 || len(endpoints[0].GetLbEndpoints()) != 1 || len(l.clusters["web"].GetHealthChecks()) != len(k.HealthChecks) {
+			t.Errorf("checked %t: the cluster goes out as %v", checked, l.clusters["web"])
+		}
+	}
+}
+
+// judged has all checkers say the same of one cluster's endpoint.
+func (l *lab) judged(cluster, address string, status health.Status) {
+	id := l.core.table.ids[keyOf(cluster, address).Hash()]
+	for _, k := range l.checkers {
+		l.core.hear(k.ID, []health.Vote{{Endpoint: id, Status: status}}, l.now)
+	}
+	l.core.tick(l.now)
+}
+
+func TestPublishedSaysWhatTheSourceAdds(t *testing.T) {
+	l := newLab(t)
+	l.rules.Verdict.InitialHealth = corev3.HealthStatus_UNHEALTHY
+	plain := saying(web("plain", a2), corev3.HealthStatus_DRAINING)
+	plain.HealthChecks, plain.Config.HealthChecks = nil, nil
+	l.serve(saying(web("web", a1, a2), corev3.HealthStatus_DRAINING), plain)
+	l.wantTold("web", a2, never, down, "there is no verdict yet, and initial_health is UNHEALTHY")
+	l.join("checker-a", "checker-b", "checker-c")
+	l.pass(settle + 10*report)
+	l.wantTold("web", a1, up, health.Draining, "the source says DRAINING")
+	l.wantTold("web", a2, up, up, "")
+	l.wantTold("plain", a2, never, health.Draining, "the source says DRAINING")
+	if got := l.asked("plain", a2).Verdict.Reason; !strings.HasPrefix(got, "not checked") {
+		t.Error(got)
+	}
+}

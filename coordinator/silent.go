@@ -1,0 +1,166 @@
+package coordinator
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"hdsd/assign"
+	"hdsd/health"
+)
+
+// mute is what became of the seat of a checker that is connected and reports
+// nothing of what it was sent, as an Envoy does that has rejected it.
+//
+// Its endpoints move as those of a lost checker do: substitutes at once, and
+// after the grace period its seat is given up. Then it has no work until its
+// stream or its fetches begin anew, or it reports after all. Nothing is sent to
+// it meanwhile: an empty specifier would be taken, and the next load rejected
+// again.
+//
+// All this only as long as few are silent, against those who have shown that
+// they can report, and for a few of them at a time. Where many are silent the
+// cause is common to them (a load that they all reject, or one that is too much
+// for them or their machine), and to give it to those who are left would silence
+// them, too. Then every seat is kept, and endpoints that nobody reports keep
+// their last verdict.
+type mute struct {
+	replaced bool      // substitutes stand in for it
+	until    time.Time // when its seat is given up; zero before it is replaced
+	idle     bool      // it was given up
+	told     bool      // that it is kept, to the log
+}
+
+// Silent implements hds.SilenceSink.
+func (c *core) Silent(id string, silent bool) {
+	c.post(func() {
+		if silent {
+			c.fallSilent(id)
+		} else {
+			c.speakUp(id, time.Now())
+		}
+	})
+}
+
+func (c *core) fallSilent(id string) {
+	if known := c.checkers[id]; known != nil && known.connected && c.silent[id] == nil {
+		c.silent[id] = &mute{}
+		c.metrics.fleet(c)
+	}
+}
+
+// speakUp has a checker that was silent join again.
+func (c *core) speakUp(id string, now time.Time) {
+	m := c.silent[id]
+	if m == nil {
+		return
+	}
+	delete(c.silent, id)
+	if m.replaced {
+		k := c.checkers[id].Checker
+		c.judge.Connected(now, k)
+		c.follow(now, assign.Change{Join: []health.Checker{k}}, map[string]bool{id: true})
+	}
+	c.metrics.fleet(c)
+}
+
+// idle tells whether a checker is without work for its silence.
+func (c *core) idle(id string) bool {
+	m := c.silent[id]
+	return m != nil && m.idle
+}
+
+// replaceSilent moves what silent checkers have, while there are others to take
+// it.
+func (c *core) replaceSilent(now time.Time) {
+	if len(c.silent) == 0 || c.settling {
+		return
+	}
+	if c.holdsSilent() {
+		c.tellHeld()
+		return
+	}
+	var lost, leave []string
+	for _, id := range slices.Sorted(maps.Keys(c.silent)) {
+		m := c.silent[id]
+		switch {
+		case !m.replaced && c.mayReplace(now):
+			m.replaced, m.until = true, now.Add(c.timing.grace)
+			lost = append(lost, id)
+			c.judge.Lost(id)
+		case m.replaced && !m.idle && !now.Before(m.until):
+			m.idle = true
+			leave = append(leave, id)
+		}
+	}
+	if len(lost)+len(leave) == 0 {
+		return
+	}
+	c.tellSilent("silent_replaced", "checkers report nothing of what they were sent: substitutes check it", lost)
+	c.tellSilent("silent_given_up", "checkers stay without work until they connect anew or report: others have taken over", leave)
+	c.follow(now, assign.Change{Lost: lost, Leave: leave}, map[string]bool{})
+	c.metrics.fleet(c)
+}
+
+func (c *core) tellSilent(event, text string, ids []string) {
+	if len(ids) == 0 {
+		return
+	}
+	slices.Sort(ids)
+	c.log.Warn().Str("event", event).Int("count", len(ids)).Strs("checkers", ids[:min(len(ids), seatsNamed)]).Msg(text)
+}
+
+func (c *core) tellHeld() {
+	var held []string
+	for id, m := range c.silent {
+		if !m.idle && !m.told {
+			m.told = true
+			held = append(held, id)
+		}
+	}
+	c.tellSilent("silent_held", "checkers report nothing of what they were sent: they keep it, since not enough others report to take it over", held)
+}
+
+// mayReplace counts silent checkers that are replaced: in a grace period two,
+// or one in twenty.
+func (c *core) mayReplace(now time.Time) bool {
+	if now.Sub(c.replacing) >= c.timing.grace {
+		c.replacing, c.replaced = now, 0
+	}
+	if c.replaced >= max(2, c.connected()/20) {
+		return false
+	}
+	c.replaced++
+	return true
+}
+
+// holdsSilent tells whether silent checkers keep their seats, as too few others
+// are known to report: less than two for each, or none where one is silent.
+func (c *core) holdsSilent() bool {
+	reporting := 0
+	for id, known := range c.checkers {
+		if known.connected && c.silent[id] == nil && (known.spoken || known.assigned == 0) {
+			reporting++
+		}
+	}
+	if len(c.silent) == 1 {
+		return reporting == 0
+	}
+	return 2*len(c.silent) > reporting
+}
+
+// silenceReason says what became of a silent checker's endpoints.
+func (c *core) silenceReason(id string) string {
+	switch m := c.silent[id]; {
+	case m == nil:
+		return ""
+	case m.idle:
+		return "others check its endpoints now: when the cause is gone, restart the checker"
+	case m.replaced:
+		return "substitutes check its endpoints, and soon others will"
+	case c.settling:
+		return "its endpoints stay with it until hdsd has settled after its start"
+	default:
+		return "its endpoints stay with it, since not enough others report to take them over"
+	}
+}

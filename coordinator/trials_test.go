@@ -1,0 +1,358 @@
+package coordinator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"hdsd/api"
+	"hdsd/health"
+)
+
+// restless is longer than no checker must come or go before a suspect is tried.
+const restless = leastCalm + 2*report
+
+// having are the connected checkers that were sent a text within a specifier.
+func (l *lab) having(text string) []string {
+	var who []string
+	for _, id := range slices.Sorted(maps.Keys(l.checkers)) {
+		if k := l.checkers[id]; k.spec != nil && strings.Contains(k.spec.Message.String(), text) {
+			who = append(who, id)
+		}
+	}
+	return who
+}
+
+// die has a checker be lost, and another process of that id come soon.
+func (l *lab) die(id string) {
+	l.t.Helper()
+	l.lose(id)
+	l.pass(report)
+	l.join(id)
+}
+
+// oneOf wants exactly one checker.
+func (l *lab) oneOf(who []string) string {
+	l.t.Helper()
+	if len(who) != 1 {
+		l.t.Fatalf("%v have it, want one", who)
+	}
+	return who[0]
+}
+
+func (l *lab) describe(name string) api.Cluster { return l.core.describe(l.core.clusters[name]) }
+
+func (l *lab) verdict(cluster, address string) health.Verdict {
+	l.t.Helper()
+	k := l.core.clusters[cluster]
+	for i := range k.entries {
+		if k.entries[i].key.Address == address {
+			return l.core.verdictOf(k, &k.entries[i])
+		}
+	}
+	l.t.Fatalf("%s has no %s", cluster, address)
+	return health.Verdict{}
+}
+
+func TestANewClusterGoesToOneCheckerFirst(t *testing.T) {
+	l := settled(t, web("web", one))
+	l.say(web("web", one), web("db", two))
+	canary := l.oneOf(l.checking(two))
+	if reason := l.verdict("db", two).Reason; !strings.Contains(reason, "tried at one checker first, now at "+canary) {
+		t.Errorf("meanwhile the reason is %q", reason)
+	}
+	l.pass(10 * report)
+	if who := l.checking(two); len(who) != 3 {
+		t.Errorf("%v check it in the end, want three", who)
+	}
+	l.wantPublished("db", two, health.Healthy)
+	l.wantTransitions(2)
+	if n := l.believed("db", two); n != 3 {
+		t.Errorf("%d votes count in the end, want 3", n)
+	}
+}
+
+// TestAChangeGoesToOneCheckerFirst: the others keep what they had, and their
+// votes go on counting.
+func TestAChangeGoesToOneCheckerFirst(t *testing.T) {
+	l := settled(t, web("web", one, two))
+	l.say(withPath("web", "/other", one, two))
+	l.oneOf(l.having("/other"))
+	if who := l.having("/healthz"); len(who) != 2 {
+		t.Errorf("%v have what it was before, want two", who)
+	}
+	if n := l.believed("web", one); n != 2 {
+		t.Errorf("%d votes count meanwhile, want 2", n)
+	}
+	l.pass(10 * report)
+	if who := l.having("/other"); len(who) != 3 {
+		t.Errorf("%v have the change in the end", who)
+	}
+	if n := l.believed("web", one); n != 3 {
+		t.Errorf("%d votes count in the end, want 3", n)
+	}
+	l.wantTransitions(2)
+}
+
+func TestPlainEndpointsNeedNoTrial(t *testing.T) {
+	l := settled(t, web("web", one))
+	l.say(web("web", one, two, "[2001:db8::1]:80"))
+	if who := l.checking(two); len(who) != 3 {
+		t.Errorf("%v check another address at once, want three", who)
+	}
+	l.oneOf(l.checking("[2001:db8::1]:80")) // the first of its kind
+}
+
+// TestACanaryIsSentEachNewShape has a cluster of which each checker checks a
+// part, and endpoints of several kinds all over it.
+func TestACanaryIsSentEachNewShape(t *testing.T) {
+	l := newLab(t)
+	l.rules.Assignment.Redundancy = 1
+	addresses := make([]string, 1500)
+	for i := range addresses {
+		addresses[i] = fmt.Sprintf("10.0.%d.%d:80", i/250, i%250+1)
+	}
+	first := web("web", addresses...)
+	odd := []string{addresses[10], addresses[1400]}
+	l.serve(first)
+	l.join("xa", "ya", "za") // all in the zone of the endpoints
+	l.pass(settle + 20*report)
+	second := remade(first)
+	second.HealthChecks[0].GetHttpHealthCheck().Path = "/other"
+	endpoints := second.Assignment.Endpoints[0].LbEndpoints
+	endpoints[10].GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{Hostname: "www"}
+	endpoints[1400].GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{PortValue: 81}
+	l.say(second)
+	canary := l.oneOf(l.having("/other"))
+	for _, address := range odd {
+		if who := l.checking(address); !slices.Contains(who, canary) {
+			t.Errorf("%s is checked by %v, and not tried at %s", address, who, canary)
+		}
+	}
+	l.pass(20 * report)
+	for _, address := range odd {
+		l.oneOf(l.checking(address))
+		if n := l.believed("web", address); n != 1 {
+			t.Errorf("%d votes on %s count in the end, want 1", n, address)
+		}
+	}
+	if who := l.having("/other"); len(who) != 3 {
+		t.Errorf("%v have the change in the end", who)
+	}
+	l.wantTransitions(len(addresses))
+}
+
+// TestASampleThatBecomesTheCanarysOwn: its votes were told while they did not
+// count, and have to be told again.
+func TestASampleThatBecomesTheCanarysOwn(t *testing.T) {
+	l := settled(t, web("web", one))
+	id := l.core.table.ids[keyOf("web", one).Hash()]
+	for name, extra := range map[string]bool{"sample": true, "endpoint as before": false} {
+		l.core.checkers["ca"].extra = nil
+		if extra {
+			l.core.checkers["ca"].extra = map[health.EndpointID]struct{}{id: {}}
+		}
+		sent := l.sent["ca"]
+		l.core.instruct(l.now, "ca")
+		if again := l.sent["ca"] > sent; again != extra {
+			t.Errorf("%s: told anew is %t", name, again)
+		}
+	}
+}
+
+func TestACheckerLostTwiceQuarantinesTheChange(t *testing.T) {
+	l := settled(t, web("web", one))
+	l.join("da", "db")
+	l.pass(10 * report)
+	good := []*sourceCluster{withPath("good-1", "/good", "10.0.1.1:80"), withPath("good-2", "/good", "10.0.1.2:80")}
+	start := l.now
+	all := append(good, withPath("web", "/killer", one), withPath("new", "/killer", two))
+	l.say(all...)
+	deaths := map[string]int{}
+	for down := []string{}; l.now.Before(start.Add(200 * report)); {
+		l.join(down...)
+		l.pass(report / 2)
+		down = l.having("/killer")
+		for _, id := range down {
+			for _, name := range l.core.canary.Trials(id) {
+				deaths[name]++
+			}
+			l.lose(id)
+		}
+	}
+	l.pass(10 * report)
+	if deaths["web"] > 2 || deaths["new"] > 2 {
+		t.Errorf("checkers lost: %v", deaths)
+	}
+	if who := l.having("/killer"); who != nil {
+		t.Errorf("%v still have it", who)
+	}
+	for _, name := range []string{"good-1", "good-2"} {
+		l.wantPublished(name, l.clusterAddress(name), health.Healthy)
+		if n := l.believed(name, l.clusterAddress(name)); n != 3 {
+			t.Errorf("%s: %d votes count, want 3", name, n)
+		}
+		if q := l.describe(name).Quarantined; len(q) > 0 {
+			t.Errorf("%s is in quarantine: %v", name, q)
+		}
+	}
+	for _, name := range []string{"web", "new"} {
+		q := l.describe(name).Quarantined
+		if len(q) != 1 || !strings.Contains(q[0].Reason, "in quarantine") {
+			t.Errorf("%s's quarantine: %v", name, q)
+		}
+	}
+	if who := l.having("/healthz"); len(who) != 3 || l.believed("web", one) != 3 {
+		t.Errorf("%v go on with what it was before, and %d votes count", who, l.believed("web", one))
+	}
+	if reason := l.verdict("new", two).Reason; !strings.Contains(reason, "not checked yet: in quarantine") {
+		t.Errorf("what was never sent to anyone says %q", reason)
+	}
+	m := l.core.metrics
+	if got := testutil.ToFloat64(m.canaryQuarantined); got != 2 {
+		t.Errorf("hdsd_canary_quarantined is %g, want 2", got)
+	}
+	if got := testutil.ToFloat64(m.canaryLost); got < 4 {
+		t.Errorf("hdsd_canary_lost_total is %g, want 4 at least", got)
+	}
+
+	// A restart neither forgets it nor tries the rest again.
+	l.restart()
+	l.serve(all...)
+	l.join("ca", "cb", "cc", "da", "db")
+	if who := l.having("/good"); len(who) == 0 {
+		t.Error("what was proven waits after a restart")
+	}
+	l.pass(settle + restless + 20*report)
+	if who := l.having("/killer"); who != nil || len(l.describe("web").Quarantined) != 1 {
+		t.Errorf("after a restart %v have it; quarantine: %v", who, l.describe("web").Quarantined)
+	}
+
+	// Removing it and adding it again does.
+	l.say(good...)
+	l.pass(report)
+	l.say(append(good, withPath("new", "/killer", two))...)
+	l.oneOf(l.having("/killer"))
+}
+
+// clusterAddress is the only address of a cluster.
+func (l *lab) clusterAddress(name string) string { return l.core.clusters[name].entries[0].key.Address }
+
+func TestARollingRestartDuringAChangeQuarantinesNothing(t *testing.T) {
+	l := settled(t, web("web", one))
+	l.say(withPath("web", "/other", one), web("db", two))
+	for _, id := range []string{"ca", "cb", "cc"} {
+		l.die(id)
+		l.pass(3 * report)
+	}
+	l.pass(restless + 20*report)
+	if who := l.having("/other"); len(who) != 3 {
+		t.Errorf("%v have the change in the end, want three", who)
+	}
+	if who := l.checking(two); len(who) != 3 {
+		t.Errorf("%v check the new cluster, want three", who)
+	}
+	if got := testutil.ToFloat64(l.core.metrics.canaryQuarantined); got != 0 {
+		t.Errorf("%g are in quarantine", got)
+	}
+	l.wantTransitions(2)
+}
+
+func TestAChangeThatACheckerDoesNotTake(t *testing.T) {
+	l := settled(t, web("web", one))
+	l.say(withPath("web", "/rejected", one))
+	first := l.oneOf(l.having("/rejected"))
+	l.checkers[first].mute = true
+	l.pass(notTakenWithin)
+	if k := l.checkers[first]; strings.Contains(k.spec.Message.String(), "/rejected") {
+		t.Errorf("%s still has it", first)
+	}
+	l.checkers[first].mute = false
+	second := l.oneOf(l.having("/rejected"))
+	if second == first {
+		t.Errorf("%s tries it again at once", first)
+	}
+	l.pass(10 * report)
+	if who := l.having("/rejected"); len(who) != 3 {
+		t.Errorf("%v have it once a checker has taken it, want three", who)
+	}
+	l.wantTransitions(1)
+}
+
+// notTakenWithin is when a trial that is not followed ends.
+const notTakenWithin = 6 * report
+
+func TestNothingIsTriedWhileHdsdSettles(t *testing.T) {
+	l := settled(t, web("web", one))
+	l.restart()
+	l.serve(web("web", one), web("db", two))
+	l.join("ca", "cb", "cc")
+	if who := l.checking(one); len(who) != 3 {
+		t.Errorf("%v check what was proven before the restart, want three", who)
+	}
+	l.pass(settle - report)
+	if who := l.checking(two); who != nil {
+		t.Errorf("%v try what is new before hdsd has settled", who)
+	}
+	l.pass(10 * report)
+	if who := l.checking(two); len(who) != 3 {
+		t.Errorf("%v check the new one in the end, want three", who)
+	}
+}
+
+// TestManyClustersCostFewSpecifiers starts with many clusters: their release is
+// not one specifier for each.
+func TestManyClustersCostFewSpecifiers(t *testing.T) {
+	l := newLab(t)
+	var clusters []*sourceCluster
+	for i := range 1000 {
+		clusters = append(clusters, web(fmt.Sprintf("cluster-%03d", i), fmt.Sprintf("10.1.%d.%d:80", i/250, i%250+1)))
+	}
+	l.serve(clusters...)
+	l.join("ca", "cb", "cc")
+	l.pass(settle + 30*report)
+	for id, k := range l.checkers {
+		if len(k.spec.Order) != 1000 {
+			t.Errorf("%s checks %d clusters, want all", id, len(k.spec.Order))
+		}
+		if l.sent[id] > 12 {
+			t.Errorf("%s was sent %d specifiers", id, l.sent[id])
+		}
+	}
+	if got := testutil.ToFloat64(l.core.metrics.canaryProven); got != 1000 {
+		t.Errorf("hdsd_canary_proven_total is %g, want 1000", got)
+	}
+	if got := testutil.ToFloat64(l.core.metrics.canaryTrials); got != 0 {
+		t.Errorf("hdsd_canary_trials is %g in the end", got)
+	}
+}
+
+// TestBuildsAreTriedApart: what one build lives with may end another.
+func TestBuildsAreTriedApart(t *testing.T) {
+	l := newLab(t)
+	l.serve(web("web", one))
+	for i, version := range []string{"envoy/1.40.0", "envoy/1.40.0", "envoy/1.36.4"} {
+		l.connect(health.Checker{
+			ID: string(rune('a' + i)), Version: version, Locality: health.Locality{Zone: string(rune('a' + i))},
+			Abilities: health.Abilities{health.HTTP: {}, health.TCP: {}},
+		})
+	}
+	l.pass(settle + 20*report)
+	l.say(withPath("web", "/other", one))
+	first := l.oneOf(l.having("/other"))
+	l.pass(20 * report)
+	if who := l.having("/other"); len(who) != 3 {
+		t.Errorf("%v have it in the end, want three", who)
+	}
+	if proofs := len(l.trials["web"].Proven); proofs != 4 {
+		t.Errorf("%d proofs, want one for each of two builds and versions", proofs)
+	}
+	if got := testutil.ToFloat64(l.core.metrics.canaryProven); got != 4 {
+		t.Errorf("%g trials, %s first: want one for each of two builds and versions", got, first)
+	}
+}
