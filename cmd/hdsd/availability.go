@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,22 +23,22 @@ func newAvailability() *cobra.Command {
 		Long: `availability adds up how long each endpoint was in which state. TIMEOUT counts
 as unhealthy; healthy_ratio is healthy / (healthy + unhealthy).`,
 		Example: "  hdsd availability --since 30d\n  hdsd availability web --since 2026-01-01T00:00:00Z --until 2026-02-01T00:00:00Z",
-		Args:    cobra.MaximumNArgs(2),
+		Args:    endpointArgs,
 		RunE: func(command *cobra.Command, args []string) error {
-			request := &hdsdv1.ListAvailabilityRequest{Cluster: argument(args, 0), Address: argument(args, 1)}
+			cluster, address := c.about(args)
+			request := &hdsdv1.ListAvailabilityRequest{Cluster: cluster, Address: address}
 			var err error
-			now := time.Now()
-			if request.StartTime, err = parseTime("since", since, now); err != nil {
+			if request.StartTime, err = parseTime("since", since, now()); err != nil {
 				return err
 			}
-			if request.EndTime, err = parseTime("until", until, now); err != nil {
+			if request.EndTime, err = parseTime("until", until, now()); err != nil {
 				return err
 			}
-			p, err := newPrinter(c.output, command.OutOrStdout(), availabilityHeader)
+			p, err := c.printer(command, availabilityHeader)
 			if err != nil {
 				return err
 			}
-			return c.ask(command.Context(), func(ctx context.Context, query hdsdv1.QueryClient) error {
+			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Availability, string, error) {
 					request.PageToken, request.PageSize = token, size
 					answer, err := query.ListAvailability(ctx, request)
@@ -49,8 +48,11 @@ as unhealthy; healthy_ratio is healthy / (healthy + unhealthy).`,
 		},
 	}
 	c.addFlags(command)
+	command.ValidArgsFunction = c.completeEndpoint
 	command.Flags().StringVar(&since, "since", "", "from this `time` on (RFC 3339, or a duration ago: 90s, 1h, 7d; default: all of the history)")
 	command.Flags().StringVar(&until, "until", "", "before this `time` (RFC 3339, or a duration ago; default: now)")
+	completeWords(command, "since")
+	completeWords(command, "until")
 	return command
 }
 

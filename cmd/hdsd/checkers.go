@@ -17,13 +17,13 @@ func newCheckers() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "checkers",
 		Short: "Show the checkers, what each has to check, and whether it does",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			p, err := newPrinter(c.output, command.OutOrStdout(), checkersHeader)
+			p, err := c.printer(command, checkersHeader)
 			if err != nil {
 				return err
 			}
-			return c.ask(command.Context(), func(ctx context.Context, query hdsdv1.QueryClient) error {
+			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Checker, string, error) {
 					answer, err := query.ListCheckers(ctx, &hdsdv1.ListCheckersRequest{PageToken: token, PageSize: size})
 					return answer.GetCheckers(), answer.GetNextPageToken(), err

@@ -5,16 +5,17 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
@@ -30,25 +31,32 @@ type client struct {
 	server string
 	tls    tlsFlags
 	output string
+	color  string
 	limit  int
+
+	cluster, address string // what it is about; empty is everything
+	shown            atomic.Int64
+	told             bool // that there is no such endpoint
 }
 
 // tlsFlags are the certificates a client shows and trusts.
 type tlsFlags struct {
-	ca, certificate, key string
+	ca, certificate, key, name string
 }
 
 func (f *tlsFlags) addTo(command *cobra.Command) {
 	command.Flags().StringVar(&f.ca, "tls-ca", "", "PEM `file` of the authorities to trust; turns TLS on")
 	command.Flags().StringVar(&f.certificate, "tls-cert", "", "PEM `file` of the certificate to show")
 	command.Flags().StringVar(&f.key, "tls-key", "", "PEM `file` of its private key")
+	command.Flags().StringVar(&f.name, "tls-server-name", "", "`name` that the server's certificate must hold (default: the host of --server)")
+	completeWords(command, "tls-server-name")
 }
 
 // config gives the TLS configuration, nil without TLS.
 func (f *tlsFlags) config() (*tls.Config, error) {
 	if f.ca == "" {
-		if f.certificate != "" || f.key != "" {
-			return nil, usageError{fmt.Errorf("--tls-cert and --tls-key need --tls-ca, the authorities to trust")}
+		if *f != (tlsFlags{}) {
+			return nil, usageError{errors.New("--tls-cert, --tls-key and --tls-server-name need --tls-ca, the authorities to trust")}
 		}
 		return nil, nil
 	}
@@ -56,7 +64,7 @@ func (f *tlsFlags) config() (*tls.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--tls-ca: %w", err)
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool()}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: x509.NewCertPool(), ServerName: f.name}
 	if !config.RootCAs.AppendCertsFromPEM(pem) {
 		return nil, fmt.Errorf("--tls-ca: %s holds no PEM certificate", f.ca)
 	}
@@ -74,24 +82,54 @@ func (f *tlsFlags) config() (*tls.Config, error) {
 func addServerFlag(command *cobra.Command, server *string) {
 	byDefault := cmp.Or(os.Getenv("HDSD_SERVER"), defaultServer)
 	command.Flags().StringVar(server, "server", byDefault, "`HOST:PORT` of the coordinator's gRPC address (HDSD_SERVER)")
+	command.Flags().Lookup("server").DefValue = defaultServer // help and man pages say the same everywhere
+	completeWords(command, "server")
+}
+
+// completeWords has a shell offer the values of a flag, and no files.
+func completeWords(command *cobra.Command, flag string, values ...string) {
+	_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func (c *client) addFlags(command *cobra.Command) {
 	addServerFlag(command, &c.server)
 	command.Flags().StringVarP(&c.output, "output", "o", "table", "table, json (an object a line) or csv")
 	command.Flags().IntVar(&c.limit, "limit", 0, "show at most so many (0: all)")
+	command.Flags().StringVar(&c.color, "color", "auto", "`when` tables have colour: auto (on a terminal, unless NO_COLOR is set), always or never")
 	c.tls.addTo(command)
-	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"table", "json", "csv"}, cobra.ShellCompDirectiveNoFileComp))
+	completeWords(command, "output", "table", "json", "csv")
+	completeWords(command, "color", "auto", "always", "never")
+	completeWords(command, "limit")
 }
 
-// ask connects and calls do, and turns what went wrong into advice.
-func (c *client) ask(ctx context.Context, do func(context.Context, hdsdv1.QueryClient) error) error {
+// about takes the arguments CLUSTER and ADDRESS.
+func (c *client) about(args []string) (cluster, address string) {
+	if len(args) > 0 {
+		c.cluster = args[0]
+	}
+	if len(args) > 1 {
+		c.address = args[1]
+	}
+	return c.cluster, c.address
+}
+
+// printer gives what shows the rows of an answer, and counts them.
+func (c *client) printer(command *cobra.Command, header []string) (printer, error) {
 	if c.limit < 0 {
-		return usageError{fmt.Errorf("--limit %d: want a number of at least 1, or 0 for all", c.limit)}
+		return nil, usageError{fmt.Errorf("--limit %d: want a number of at least 1, or 0 for all", c.limit)}
+	}
+	p, err := newPrinter(c.output, c.color, command.OutOrStdout(), header)
+	return counting{p, &c.shown}, err
+}
+
+// connect gives a connection to the coordinator, which is made when it is used.
+func (c *client) connect() (*grpc.ClientConn, error) {
+	if _, _, err := net.SplitHostPort(c.server); err != nil {
+		return nil, usageError{fmt.Errorf("--server %q: want HOST:PORT, as 10.0.0.5:18000", c.server)}
 	}
 	config, err := c.tls.config()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	transport := insecure.NewCredentials()
 	if config != nil {
@@ -100,10 +138,35 @@ func (c *client) ask(ctx context.Context, do func(context.Context, hdsdv1.QueryC
 	connection, err := grpc.NewClient(c.server, grpc.WithTransportCredentials(transport),
 		grpc.WithUnaryInterceptor(impatient), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)))
 	if err != nil {
-		return usageError{fmt.Errorf("--server %q: %w", c.server, err)}
+		return nil, usageError{fmt.Errorf("--server %q: %w", c.server, err)}
+	}
+	return connection, nil
+}
+
+// ask connects and calls do, and turns what went wrong into advice.
+func (c *client) ask(command *cobra.Command, do func(context.Context, hdsdv1.QueryClient) error) error {
+	connection, err := c.connect()
+	if err != nil {
+		return err
 	}
 	defer connection.Close()
-	return c.advise(do(ctx, hdsdv1.NewQueryClient(connection)))
+	ctx, query := command.Context(), hdsdv1.NewQueryClient(connection)
+	tellFrozen(ctx, connection, command.ErrOrStderr())
+	defer c.startProgress(command)()
+	if err := do(ctx, query); err != nil {
+		return c.advise(ctx, query, err)
+	}
+	c.tellAbsence(ctx, query, command.ErrOrStderr())
+	return nil
+}
+
+// startProgress counts rows at the terminal while they go elsewhere: where they
+// come to it, they are their own progress.
+func (c *client) startProgress(command *cobra.Command) (stop func()) {
+	if isTerminal(command.OutOrStdout()) {
+		return func() {}
+	}
+	return startProgress(command.ErrOrStderr(), func() string { return fmt.Sprintf("%d rows", c.shown.Load()) })
 }
 
 // impatient bounds each call, not all the pages of an answer together.
@@ -111,20 +174,4 @@ func impatient(ctx context.Context, method string, request, answer any, connecti
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	return call(ctx, method, request, answer, connection, options...)
-}
-
-func (c *client) advise(err error) error {
-	answer, ok := status.FromError(err)
-	if err == nil || !ok {
-		return err
-	}
-	switch answer.Code() {
-	case codes.Unavailable:
-		return fmt.Errorf("no coordinator answers at %s (%s): is 'hdsd serve' running there? --server or HDSD_SERVER name another", c.server, answer.Message())
-	case codes.NotFound:
-		return fmt.Errorf("%s; 'hdsd clusters' lists the clusters", answer.Message())
-	case codes.DeadlineExceeded:
-		return fmt.Errorf("%s did not answer within %s", c.server, askTimeout)
-	}
-	return fmt.Errorf("%s", answer.Message())
 }

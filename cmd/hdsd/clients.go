@@ -20,13 +20,13 @@ func newClients() *cobra.Command {
 		Long: `clients shows data planes (subscriber) and checkers, a row for each type of
 resource: how many it is to have, has (synced), does not have yet (stale) and
 has refused (error).`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			p, err := newPrinter(c.output, command.OutOrStdout(), clientsHeader)
+			p, err := c.printer(command, clientsHeader)
 			if err != nil {
 				return err
 			}
-			return c.ask(command.Context(), func(ctx context.Context, query hdsdv1.QueryClient) error {
+			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Client, string, error) {
 					answer, err := query.ListClients(ctx, &hdsdv1.ListClientsRequest{PageToken: token, PageSize: size})
 					return answer.GetClients(), answer.GetNextPageToken(), err

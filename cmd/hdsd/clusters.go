@@ -10,20 +10,20 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var clustersHeader = []string{"name", "source", "checked", "endpoints", "healthy", "unhealthy", "unknown", "quarantined"}
+var clustersHeader = []string{"name", "source", "checked", "endpoints", "healthy", "unhealthy", "unknown", "mode", "quarantined"}
 
 func newClusters() *cobra.Command {
 	var c client
 	command := &cobra.Command{
 		Use:   "clusters",
 		Short: "Show the clusters, how many endpoints are healthy, and what is not being checked and why",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			p, err := newPrinter(c.output, command.OutOrStdout(), clustersHeader)
+			p, err := c.printer(command, clustersHeader)
 			if err != nil {
 				return err
 			}
-			return c.ask(command.Context(), func(ctx context.Context, query hdsdv1.QueryClient) error {
+			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Cluster, string, error) {
 					answer, err := query.ListClusters(ctx, &hdsdv1.ListClustersRequest{PageToken: token, PageSize: size})
 					return answer.GetClusters(), answer.GetNextPageToken(), err
@@ -38,7 +38,7 @@ func newClusters() *cobra.Command {
 func clusterCells(c *hdsdv1.Cluster) []string {
 	return []string{
 		c.GetName(), c.GetSource(), strconv.FormatBool(c.GetChecked()), number(c.GetEndpoints()),
-		number(c.GetHealthy()), number(c.GetUnhealthy()), number(c.GetUnknown()), quarantineCell(c.GetQuarantined()),
+		number(c.GetHealthy()), number(c.GetUnhealthy()), number(c.GetUnknown()), c.GetMode().String(), quarantineCell(c.GetQuarantined()),
 	}
 }
 

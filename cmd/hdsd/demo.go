@@ -14,7 +14,7 @@ func newDemo() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "demo",
 		Short: "Show all of hdsd on this machine: checkers, failing upstreams, a data plane",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			self, err := os.Executable()
 			if err != nil {

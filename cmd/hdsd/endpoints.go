@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/spf13/cobra"
@@ -12,7 +11,7 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var endpointsHeader = []string{"cluster", "address", "locality", "health", "since", "observations", "reason"}
+var endpointsHeader = []string{"cluster", "address", "locality", "health", "since", "observations", "reason", "published", "published_reason"}
 
 func newEndpoints() *cobra.Command {
 	var c client
@@ -21,9 +20,10 @@ func newEndpoints() *cobra.Command {
 		Use:     "endpoints [CLUSTER [ADDRESS]]",
 		Short:   "Show the health of endpoints, now or as of a time, and the votes behind it",
 		Example: "  hdsd endpoints\n  hdsd endpoints web --health UNHEALTHY\n  hdsd endpoints web 10.0.0.7:8080 -o json\n  hdsd endpoints --as-of 1h",
-		Args:    cobra.MaximumNArgs(2),
+		Args:    endpointArgs,
 		RunE: func(command *cobra.Command, args []string) error {
-			request := &hdsdv1.ListEndpointsRequest{Cluster: argument(args, 0), Address: argument(args, 1)}
+			cluster, address := c.about(args)
+			request := &hdsdv1.ListEndpointsRequest{Cluster: cluster, Address: address}
 			if wanted != "" {
 				value, ok := corev3.HealthStatus_value[strings.ToUpper(wanted)]
 				if !ok {
@@ -32,14 +32,14 @@ func newEndpoints() *cobra.Command {
 				request.Health = corev3.HealthStatus(value).Enum()
 			}
 			var err error
-			if request.AsOf, err = parseTime("as-of", asOf, time.Now()); err != nil {
+			if request.AsOf, err = parseTime("as-of", asOf, now()); err != nil {
 				return err
 			}
-			p, err := newPrinter(c.output, command.OutOrStdout(), endpointsHeader)
+			p, err := c.printer(command, endpointsHeader)
 			if err != nil {
 				return err
 			}
-			return c.ask(command.Context(), func(ctx context.Context, query hdsdv1.QueryClient) error {
+			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Endpoint, string, error) {
 					request.PageToken, request.PageSize = token, size
 					answer, err := query.ListEndpoints(ctx, request)
@@ -49,22 +49,21 @@ func newEndpoints() *cobra.Command {
 		},
 	}
 	c.addFlags(command)
+	command.ValidArgsFunction = c.completeEndpoint
 	command.Flags().StringVar(&wanted, "health", "", "only endpoints of exactly this `health`")
+	completeWords(command, "health", "HEALTHY", "UNHEALTHY", "TIMEOUT", "UNKNOWN", "DEGRADED", "DRAINING")
 	command.Flags().StringVar(&asOf, "as-of", "", "what was held at this `time` instead of now (RFC 3339, or a duration ago: 90s, 1h, 7d)")
+	completeWords(command, "as-of")
 	return command
 }
 
 func endpointCells(e *hdsdv1.Endpoint) []string {
+	published := ""
+	if e.Published != nil {
+		published = e.GetPublished().String()
+	}
 	return []string{
 		e.GetCluster(), e.GetAddress(), localityCell(e.GetLocality()), e.GetHealth().String(),
-		timeCell(e.GetSince()), observationsCell(e.GetObservations()), e.GetReason(),
+		timeCell(e.GetSince()), observationsCell(e.GetObservations()), e.GetReason(), published, e.GetPublishedReason(),
 	}
-}
-
-// argument gives the i-th argument, empty where there is none.
-func argument(args []string, i int) string {
-	if i < len(args) {
-		return args[i]
-	}
-	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,7 @@ func newFake() *fake {
 		switch health {
 		case corev3.HealthStatus_UNKNOWN:
 			e.Reason = "not checked: no checker is connected"
+			e.Published, e.PublishedReason = corev3.HealthStatus_DRAINING.Enum(), new("hdsd is frozen: release")
 		case corev3.HealthStatus_UNHEALTHY:
 			e.Since, e.Reason, e.Observations = timestamppb.New(noon), "2 of 2 believed checkers say UNHEALTHY; checker-3 not believed: warming up", votes()
 		default:
@@ -48,6 +50,9 @@ func newFake() *fake {
 	}
 	return f
 }
+
+// known tells whether an address is that of an endpoint, or none in particular.
+func known(address string) bool { return address == "" || strings.HasSuffix(address, ":8080") }
 
 func votes() []*hdsdv1.Observation {
 	code := uint32(503)
@@ -63,6 +68,9 @@ func (f *fake) ListEndpoints(_ context.Context, r *hdsdv1.ListEndpointsRequest) 
 		return nil, status.Errorf(codes.NotFound, "unknown cluster %q", r.GetCluster())
 	}
 	f.asked = append(f.asked, r)
+	if !known(r.GetAddress()) {
+		return &hdsdv1.ListEndpointsResponse{}, nil
+	}
 	if f.failAfter > 0 && len(f.asked) > f.failAfter {
 		return nil, status.Error(codes.Unavailable, "hdsd is stopping")
 	}
@@ -80,6 +88,9 @@ func (f *fake) ListEndpoints(_ context.Context, r *hdsdv1.ListEndpointsRequest) 
 
 func (f *fake) ListTransitions(_ context.Context, r *hdsdv1.ListTransitionsRequest) (*hdsdv1.ListTransitionsResponse, error) {
 	f.transitions = append(f.transitions, r)
+	if !known(r.GetAddress()) {
+		return &hdsdv1.ListTransitionsResponse{}, nil
+	}
 	return &hdsdv1.ListTransitionsResponse{Transitions: []*hdsdv1.Transition{
 		{
 			Time: timestamppb.New(noon.Add(-time.Hour)), Cluster: "web", Address: "10.0.0.2:8080", Locality: &corev3.Locality{},
@@ -98,7 +109,7 @@ func (f *fake) ListClusters(context.Context, *hdsdv1.ListClustersRequest) (*hdsd
 			{Address: "db.internal:5432", Reason: "endpoint.address: is a hostname, which ends the checker; give the IP address"},
 			{Address: "10.0.0.9:5432", Reason: "not checked: no checker is connected"},
 		}},
-		{Name: "plain", Source: "local", Endpoints: 3, Unknown: 3},
+		{Name: "plain", Source: "local", Endpoints: 3, Unknown: 3, Mode: hdsdv1.Cluster_FROZEN},
 		{Name: "web", Source: "a-longer-name", Endpoints: 1, Unknown: 1, Quarantined: []*hdsdv1.Quarantine{{Reason: "cannot be read"}}},
 	}}, nil
 }
@@ -115,6 +126,9 @@ func (f *fake) ListCheckers(context.Context, *hdsdv1.ListCheckersRequest) (*hdsd
 
 func (f *fake) ListAvailability(_ context.Context, r *hdsdv1.ListAvailabilityRequest) (*hdsdv1.ListAvailabilityResponse, error) {
 	f.periods = append(f.periods, r)
+	if !known(r.GetAddress()) {
+		return &hdsdv1.ListAvailabilityResponse{}, nil
+	}
 	return &hdsdv1.ListAvailabilityResponse{Availability: []*hdsdv1.Availability{
 		{
 			Cluster: "web", Address: "10.0.0.1:8080", Locality: &corev3.Locality{Region: "eu", Zone: "a"},
@@ -145,10 +159,13 @@ func (f *fake) Watch(r *hdsdv1.WatchRequest, stream grpc.ServerStreamingServer[h
 	}
 	var all []*hdsdv1.WatchResponse
 	for _, e := range f.endpoints {
+		if !known(r.GetAddress()) {
+			break
+		}
 		all = append(all, &hdsdv1.WatchResponse{Event: &hdsdv1.WatchResponse_Endpoint{Endpoint: e}})
 	}
 	all = append(all, &hdsdv1.WatchResponse{Token: "1", Event: &hdsdv1.WatchResponse_Synced{Synced: &hdsdv1.Synced{}}})
-	history, err := f.ListTransitions(stream.Context(), nil)
+	history, err := f.ListTransitions(stream.Context(), &hdsdv1.ListTransitionsRequest{Address: r.GetAddress()})
 	for _, t := range history.GetTransitions() {
 		all = append(all, &hdsdv1.WatchResponse{Token: "2", Event: &hdsdv1.WatchResponse_Transition{Transition: t}})
 	}
@@ -162,13 +179,13 @@ func (f *fake) Watch(r *hdsdv1.WatchRequest, stream grpc.ServerStreamingServer[h
 }
 
 // serveFake serves a fake until the test ends.
-func serveFake(t *testing.T, f *fake) (address string) {
+func serveFake(t *testing.T, f *fake, options ...grpc.ServerOption) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := grpc.NewServer()
+	server := grpc.NewServer(options...)
 	hdsdv1.RegisterQueryServer(server, f)
 	done := make(chan struct{})
 	go func() { defer close(done); _ = server.Serve(listener) }()

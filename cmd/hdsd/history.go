@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,22 +18,22 @@ func newHistory() *cobra.Command {
 		Use:     "history [CLUSTER [ADDRESS]]",
 		Short:   "Show recorded changes of health, why, and who said so",
 		Example: "  hdsd history --since 1h\n  hdsd history web 10.0.0.7:8080 --newest-first --limit 5",
-		Args:    cobra.MaximumNArgs(2),
+		Args:    endpointArgs,
 		RunE: func(command *cobra.Command, args []string) error {
-			request := &hdsdv1.ListTransitionsRequest{Cluster: argument(args, 0), Address: argument(args, 1), NewestFirst: newestFirst}
+			cluster, address := c.about(args)
+			request := &hdsdv1.ListTransitionsRequest{Cluster: cluster, Address: address, NewestFirst: newestFirst}
 			var err error
-			now := time.Now()
-			if request.StartTime, err = parseTime("since", since, now); err != nil {
+			if request.StartTime, err = parseTime("since", since, now()); err != nil {
 				return err
 			}
-			if request.EndTime, err = parseTime("until", until, now); err != nil {
+			if request.EndTime, err = parseTime("until", until, now()); err != nil {
 				return err
 			}
-			p, err := newPrinter(c.output, command.OutOrStdout(), historyHeader)
+			p, err := c.printer(command, historyHeader)
 			if err != nil {
 				return err
 			}
-			return c.ask(command.Context(), func(ctx context.Context, query hdsdv1.QueryClient) error {
+			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Transition, string, error) {
 					request.PageToken, request.PageSize = token, size
 					answer, err := query.ListTransitions(ctx, request)
@@ -44,9 +43,12 @@ func newHistory() *cobra.Command {
 		},
 	}
 	c.addFlags(command)
+	command.ValidArgsFunction = c.completeEndpoint
 	command.Flags().StringVar(&since, "since", "", "from this `time` on (RFC 3339, or a duration ago: 90s, 1h, 7d)")
 	command.Flags().StringVar(&until, "until", "", "before this `time` (RFC 3339, or a duration ago)")
 	command.Flags().BoolVar(&newestFirst, "newest-first", false, "newest first instead of oldest first")
+	completeWords(command, "since")
+	completeWords(command, "until")
 	return command
 }
 

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/spf13/cobra"
 )
 
 // Exit statuses.
@@ -28,7 +30,7 @@ func run(ctx context.Context, args []string, out, errors io.Writer) int {
 	root := newRoot(out, errors)
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
-	return exitStatus(err, command.CommandPath(), errors)
+	return exitStatus(err, command, errors)
 }
 
 // usageError is an error in how a command was called.
@@ -37,7 +39,7 @@ type usageError struct{ error }
 // reported is an error that the user has been told of already.
 type reported struct{ error }
 
-func exitStatus(err error, command string, to io.Writer) int {
+func exitStatus(err error, command *cobra.Command, to io.Writer) int {
 	var usage usageError
 	var told reported
 	switch {
@@ -46,7 +48,7 @@ func exitStatus(err error, command string, to io.Writer) int {
 	case errors.As(err, &told):
 		return exitFailed
 	case errors.As(err, &usage):
-		fmt.Fprintf(to, "hdsd: %v; see '%s --help'\n", err, command)
+		fmt.Fprintf(to, "hdsd: %v\nUsage: %s ('%s --help' says more)\n", err, command.UseLine(), command.CommandPath())
 		return exitUsage
 	}
 	fmt.Fprintf(to, "hdsd: %v\n", err)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -18,17 +19,34 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-// printer shows the rows of an answer one after the other.
+// printer shows the rows of an answer one after the other. It may hold them
+// back until flush or close.
 type printer interface {
 	row(message proto.Message, cells []string) error
+	flush() error
 	close() error
 }
 
+// counting counts the rows that go through a printer.
+type counting struct {
+	printer
+	rows *atomic.Int64
+}
+
+func (c counting) row(message proto.Message, cells []string) error {
+	c.rows.Add(1)
+	return c.printer.row(message, cells)
+}
+
 // newPrinter gives the printer of a format: table, json or csv.
-func newPrinter(format string, to io.Writer, header []string) (printer, error) {
+func newPrinter(format, colour string, to io.Writer, header []string) (printer, error) {
+	on, err := screenOf(to, colour)
+	if err != nil {
+		return nil, err
+	}
 	switch format {
 	case "table":
-		return newTable(to, header), nil
+		return newTable(to, on, header), nil
 	case "json":
 		return jsonPrinter{to}, nil
 	case "csv":
@@ -71,6 +89,8 @@ func (j jsonPrinter) row(message proto.Message, _ []string) error {
 	_, err = j.to.Write(line.Bytes())
 	return err
 }
+
+func (j jsonPrinter) flush() error { return nil }
 
 func (j jsonPrinter) close() error { return nil }
 

@@ -27,10 +27,12 @@ by EDS.`,
 	root.AddGroup(
 		&cobra.Group{ID: "run", Title: "Run:"},
 		&cobra.Group{ID: "ask", Title: "Ask a running coordinator:"},
+		&cobra.Group{ID: "change", Title: "Change what a running coordinator does:"},
 	)
-	add(root, "run", newServe(), newValidate(), newCheck(), newDemo())
+	add(root, "run", newServe(), newValidate(), newCheck(), newBootstrap(), newDemo())
 	add(root, "ask", newEndpoints(), newHistory(), newAvailability(), newWatch(), newClusters(), newCheckers(), newClients())
-	root.AddCommand(newVersion())
+	add(root, "change", newFreeze(), newUnfreeze())
+	root.AddCommand(newVersion(), newMan())
 	root.SetOut(out)
 	root.SetErr(errors)
 	nameShell(root)
@@ -68,6 +70,22 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 		command.GroupID = group
 		root.AddCommand(command)
 	}
+}
+
+// noArgs is for commands without arguments.
+func noArgs(command *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes no arguments, but was given %q", command.Name(), strings.Join(args, " "))
+	}
+	return nil
+}
+
+// endpointArgs is for commands that take [CLUSTER [ADDRESS]].
+func endpointArgs(command *cobra.Command, args []string) error {
+	if len(args) > 2 {
+		return fmt.Errorf("%s takes at most 2 arguments, CLUSTER and ADDRESS, but was given %q", command.Name(), strings.Join(args, " "))
+	}
+	return nil
 }
 
 // usageArgs makes wrong arguments of every command wrong usage.

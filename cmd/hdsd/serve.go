@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -19,14 +18,15 @@ import (
 )
 
 func newServe() *cobra.Command {
-	var path, level, format string
+	var path string
+	var logs logFlags
 	command := &cobra.Command{
 		Use:     "serve -c FILE",
 		Short:   "Run the coordinator until SIGTERM or SIGINT; SIGHUP reads the configuration again",
 		Example: "  hdsd serve -c hdsd.yaml",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			log, err := newLog(command.ErrOrStderr(), level, format)
+			log, err := logs.logger(command.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -37,8 +37,7 @@ func newServe() *cobra.Command {
 		},
 	}
 	addConfigFlag(command, &path)
-	command.Flags().StringVar(&level, "log-level", "info", "debug, info, warn or error")
-	command.Flags().StringVar(&format, "log-format", "json", "json or text")
+	logs.addTo(command)
 	return command
 }
 
@@ -64,7 +63,7 @@ func serve(ctx context.Context, path string, log zerolog.Logger, to io.Writer) e
 	if err != nil {
 		return err
 	}
-	built, err := coordinator.New(ctx, loaded, coordinator.Options{Log: log})
+	built, err := coordinator.New(ctx, loaded, coordinator.Options{Log: log, Version: versionText()})
 	if err != nil {
 		return err
 	}
@@ -130,21 +129,4 @@ func reload(built *coordinator.Coordinator, path string, log zerolog.Logger) {
 			Msg("these fields changed but take effect only after a restart")
 	}
 	log.Info().Str("event", "reloaded").Msg("configuration reloaded")
-}
-
-// newLog makes the logger that the flags ask for.
-func newLog(to io.Writer, level, format string) (zerolog.Logger, error) {
-	at, err := zerolog.ParseLevel(level)
-	if err != nil || level == "" {
-		return zerolog.Nop(), usageError{fmt.Errorf("--log-level %q: want debug, info, warn or error", level)}
-	}
-	zerolog.TimeFieldFormat, zerolog.DurationFieldFormat = time.RFC3339Nano, zerolog.DurationFormatString
-	switch format {
-	case "json":
-	case "text":
-		to = zerolog.ConsoleWriter{Out: to, TimeFormat: "15:04:05.000", NoColor: !isTerminal(to)}
-	default:
-		return zerolog.Nop(), usageError{fmt.Errorf("--log-format %q: want json or text", format)}
-	}
-	return zerolog.New(to).Level(at).With().Timestamp().Logger(), nil
 }

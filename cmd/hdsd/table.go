@@ -3,9 +3,7 @@ package main
 import (
 	"bufio"
 	"io"
-	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -16,26 +14,56 @@ const tableBlock = 1000
 // table prints aligned columns. It lays out a block of rows at a time, so that
 // it needs little memory however many there are. A column that is empty in all
 // rows of the blocks so far is left out; the header is printed again once it
-// no longer is.
+// no longer is. What is wider than the screen is wrapped; on one too narrow
+// even for that, each row is shown as a list of its cells.
 type table struct {
-	to     io.Writer
-	header []string
-	rows   [][]string
-	shown  []bool
-	widths []int
-	begun  bool
+	to      io.Writer
+	screen  screen
+	columns []column
+	rows    [][]string
+	begun   bool
 }
 
-func newTable(to io.Writer, header []string) *table {
-	t := &table{to: to, shown: make([]bool, len(header)), widths: make([]int, len(header))}
+// column is a column and how wide it has been so far.
+type column struct {
+	look
+	shown        bool
+	widest       int // of its lines
+	word, finely int // its longest word, broken at spaces or finely
+}
+
+func newTable(to io.Writer, on screen, header []string) *table {
+	t := &table{to: to, screen: on, columns: make([]column, len(header))}
 	for i, name := range header {
-		t.header = append(t.header, strings.ToUpper(strings.ReplaceAll(name, "_", " ")))
-		t.widths[i] = utf8.RuneCountInString(name)
+		c := &t.columns[i]
+		if c.look = looks[name]; c.title == "" {
+			c.title = strings.ReplaceAll(name, "_", " ")
+		}
+		c.title = strings.ToUpper(c.title)
+		c.measure(c.title)
 	}
 	return t
 }
 
+// measure makes a column wide enough for a text.
+func (c *column) measure(text string) {
+	if len(text) <= c.finely {
+		return // no character is wider than it has bytes
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		c.widest = max(c.widest, textWidth(line))
+	}
+	c.word, c.finely = max(c.word, wordWidth(text, false)), max(c.finely, wordWidth(text, true))
+}
+
 func (t *table) row(_ proto.Message, cells []string) error {
+	at := now()
+	for i, cell := range cells {
+		if c := &t.columns[i]; c.text != nil {
+			cell = c.text(cell, at)
+		}
+		cells[i] = printable(cell)
+	}
 	t.rows = append(t.rows, cells)
 	if len(t.rows) < tableBlock {
 		return nil
@@ -45,66 +73,62 @@ func (t *table) row(_ proto.Message, cells []string) error {
 
 func (t *table) close() error {
 	if !t.begun && len(t.rows) == 0 {
-		for i := range t.shown {
-			t.shown[i] = true
+		for i := range t.columns {
+			t.columns[i].shown = true
 		}
-		return t.print([][]string{t.header})
+		t.begun = true
+		out := bufio.NewWriter(t.to)
+		t.printHeader(out, t.widths())
+		return out.Flush()
 	}
 	return t.flush()
 }
 
 func (t *table) flush() error {
-	before := slices.Clone(t.shown)
+	header := !t.begun
 	for _, cells := range t.rows {
 		for i, cell := range cells {
-			t.shown[i] = t.shown[i] || cell != ""
-			for line := range strings.SplitSeq(cell, "\n") {
-				t.widths[i] = max(t.widths[i], utf8.RuneCountInString(line))
+			if c := &t.columns[i]; cell != "" {
+				header = header || !c.shown
+				c.shown = true
+				c.measure(cell)
 			}
 		}
 	}
 	rows := t.rows
-	if !t.begun || !slices.Equal(before, t.shown) {
-		rows = slices.Insert(rows, 0, t.header)
-	}
 	t.begun, t.rows = true, nil
-	return t.print(rows)
-}
-
-func (t *table) print(rows [][]string) error {
 	out := bufio.NewWriter(t.to)
+	widths := t.widths()
+	if header {
+		t.printHeader(out, widths)
+	}
 	for _, cells := range rows {
-		t.printRow(out, cells)
+		if widths == nil {
+			t.printList(out, cells)
+			continue
+		}
+		t.printRow(out, widths, cells, true)
 	}
 	return out.Flush()
 }
 
-// printRow prints a row, in several lines where a cell has several.
-func (t *table) printRow(out *bufio.Writer, cells []string) {
-	split, height := make([][]string, len(cells)), 1
-	for i, cell := range cells {
-		if cell == "" {
-			cell = "-"
+// widths gives how wide the columns that are shown are on the screen, nil
+// where they do not fit on it.
+func (t *table) widths() []int {
+	widest, word, finely := make([]int, 0, len(t.columns)), []int{}, []int{}
+	for _, c := range t.columns {
+		if c.shown {
+			widest, word, finely = append(widest, c.widest), append(word, c.word), append(finely, c.finely)
 		}
-		split[i] = strings.Split(cell, "\n")
-		height = max(height, len(split[i]))
 	}
-	for line := range height {
-		gap := 0 // spaces owed to the columns before
-		for i := range cells {
-			if !t.shown[i] {
-				continue
-			}
-			text := ""
-			if line < len(split[i]) {
-				text = split[i][line]
-			}
-			if text != "" { // errors show when out is flushed
-				_, _ = out.WriteString(strings.Repeat(" ", gap) + text)
-				gap = 0
-			}
-			gap += t.widths[i] - utf8.RuneCountInString(text) + 2
+	room := t.screen.width()
+	if room <= 0 {
+		return widest
+	}
+	for _, least := range [][]int{word, finely} {
+		if widths, ok := fit(widest, least, room); ok {
+			return widths
 		}
-		_ = out.WriteByte('\n')
 	}
+	return nil
 }

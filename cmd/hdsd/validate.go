@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,24 +19,31 @@ func newValidate() *cobra.Command {
 right" and exits with 1 if there is one. What depends on the checkers' binaries
 is a warning.`,
 		Example: "  hdsd validate -c hdsd.yaml",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := needConfig(path); err != nil {
 				return err
 			}
-			return validate(path, command.OutOrStdout())
+			started := time.Now()
+			stop := startProgress(command.ErrOrStderr(), func() string {
+				return fmt.Sprintf("reading %s and its clusters for %s", path, shortly(time.Since(started).Truncate(time.Second)))
+			})
+			defer stop()
+			return validate(path, command.OutOrStdout(), stop)
 		},
 	}
 	addConfigFlag(command, &path)
 	return command
 }
 
-func validate(path string, to io.Writer) error {
+// validate examines everything, then calls examined, then tells.
+func validate(path string, to io.Writer, examined func()) error {
 	loaded, err := load(path, to)
 	if err != nil {
 		return err
 	}
 	findings := coordinator.Examine(loaded)
+	examined()
 	bad := 0
 	for _, finding := range findings.Problems {
 		printProblem(to, finding, finding.Warning)

@@ -23,21 +23,22 @@ func newWatch() *cobra.Command {
 until it is interrupted or --limit lines were shown. As json, lines are shaped
 as those of endpoints (with "health") and history (with "from" and "to").`,
 		Example: "  hdsd watch\n  hdsd watch web -o json",
-		Args:    cobra.MaximumNArgs(2),
+		Args:    endpointArgs,
 		RunE: func(command *cobra.Command, args []string) error {
-			p, err := newPrinter(c.output, command.OutOrStdout(), watchHeader)
+			p, err := c.printer(command, watchHeader)
 			if err != nil {
 				return err
 			}
-			request := &hdsdv1.WatchRequest{Cluster: argument(args, 0), Address: argument(args, 1)}
-			return c.ask(command.Context(), func(ctx context.Context, query hdsdv1.QueryClient) error {
+			cluster, address := c.about(args)
+			request := &hdsdv1.WatchRequest{Cluster: cluster, Address: address}
+			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 				ctx, cancel := context.WithCancel(ctx)
 				defer cancel()
 				stream, err := query.Watch(ctx, request)
 				if err != nil {
 					return err
 				}
-				err = follow(stream, p, c.limit)
+				err = follow(stream, p, c.limit, func() { c.tellAbsence(ctx, query, command.ErrOrStderr()) })
 				if command.Context().Err() != nil {
 					return nil // interrupted, as it is meant to end
 				}
@@ -46,15 +47,13 @@ as those of endpoints (with "health") and history (with "from" and "to").`,
 		},
 	}
 	c.addFlags(command)
+	command.ValidArgsFunction = c.completeEndpoint
 	return command
 }
 
-// flusher is a printer that may hold rows back.
-type flusher interface{ flush() error }
-
 // follow shows what a stream brings until it ends. The present health is laid
-// out together, changes are shown at once.
-func follow(stream grpc.ServerStreamingClient[hdsdv1.WatchResponse], p printer, limit int) error {
+// out together, then onSynced is called; changes are shown at once.
+func follow(stream grpc.ServerStreamingClient[hdsdv1.WatchResponse], p printer, limit int, onSynced func()) error {
 	synced := false
 	for shown := 0; limit == 0 || shown < limit; {
 		event, err := stream.Recv()
@@ -70,9 +69,12 @@ func follow(stream grpc.ServerStreamingClient[hdsdv1.WatchResponse], p printer, 
 			}
 			shown++
 		}
-		synced = synced || event.GetSynced() != nil
-		if f, ok := p.(flusher); ok && synced {
-			if err := f.flush(); err != nil {
+		if event.GetSynced() != nil {
+			synced = true
+			onSynced()
+		}
+		if synced {
+			if err := p.flush(); err != nil {
 				return err
 			}
 		}

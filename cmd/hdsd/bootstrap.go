@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"hdsd/bootstrap"
+)
+
+func newBootstrap() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "bootstrap checker|client",
+		Short: "Print the bootstrap of an Envoy that works with hdsd",
+		Long: `bootstrap prints what an Envoy needs to be started with: envoy -c FILE. It asks
+nobody; it only writes down what the flags say.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("there is no bootstrap of a %q: want checker or client", args[0])
+			}
+			return errors.New("say of what: checker or client")
+		},
+		RunE: func(*cobra.Command, []string) error { return nil },
+	}
+	command.AddCommand(newBootstrapChecker(), newBootstrapClient())
+	return command
+}
+
+// envoyFlags are what the bootstraps of all Envoys have in common.
+type envoyFlags struct {
+	server       string
+	tls          tlsFlags
+	node         nodeFlags
+	group, admin string
+	output       string
+}
+
+func (f *envoyFlags) addTo(command *cobra.Command, group, admin string) {
+	addServerFlag(command, &f.server)
+	f.node.addTo(command)
+	flags := command.Flags()
+	flags.StringVar(&f.group, "node-cluster", group, "the `group` of Envoys it belongs to")
+	flags.StringVar(&f.admin, "admin", admin, "`IP:PORT` of the Envoy's admin interface")
+	flags.StringVarP(&f.output, "output", "o", "yaml", "yaml (with comments) or json")
+	f.tls.addTo(command)
+	completeWords(command, "output", "yaml", "json")
+	completeWords(command, "node-cluster")
+	completeWords(command, "admin")
+}
+
+// parts gives what the flags say.
+func (f *envoyFlags) parts() (node bootstrap.Node, server bootstrap.Server, err error) {
+	id, err := f.node.name()
+	node = bootstrap.Node{ID: id, Cluster: f.group, Locality: f.node.locality, Metadata: f.node.metadata, Admin: f.admin}
+	server = bootstrap.Server{Address: f.server}
+	if f.tls != (tlsFlags{}) {
+		server.TLS = &bootstrap.TLS{CA: f.tls.ca, Certificate: f.tls.certificate, Key: f.tls.key, Name: f.tls.name}
+	}
+	return node, server, err
+}
+
+// print writes a bootstrap. All that can be wrong with it are the flags.
+func (f *envoyFlags) print(to io.Writer, of interface{ YAML() ([]byte, error) }) error {
+	if f.output != "yaml" && f.output != "json" {
+		return usageError{fmt.Errorf("--output %q: want yaml or json", f.output)}
+	}
+	text, err := of.YAML()
+	if err != nil {
+		return usageError{err}
+	}
+	if f.output == "json" {
+		if text, err = bootstrap.JSON(text); err != nil {
+			return err
+		}
+	}
+	_, err = to.Write(text)
+	return err
+}
+
+func newBootstrapChecker() *cobra.Command {
+	var f envoyFlags
+	command := &cobra.Command{
+		Use:   "checker",
+		Short: "Print the bootstrap of an Envoy that checks endpoints for hdsd",
+		Long: `checker prints the bootstrap of an Envoy that takes health checks from hdsd and
+reports what it finds. File names are those on the Envoy's machine.`,
+		Example: "  hdsd bootstrap checker --server 10.0.0.5:18000 --id checker-7 --region eu --zone b > checker.yaml",
+		Args:    noArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			node, server, err := f.parts()
+			if err != nil {
+				return err
+			}
+			return f.print(command.OutOrStdout(), bootstrap.Checker{Node: node, Server: server})
+		},
+	}
+	f.addTo(command, "checkers", "127.0.0.1:9901")
+	return command
+}
+
+func newBootstrapClient() *cobra.Command {
+	var f envoyFlags
+	var of bootstrap.Client
+	command := &cobra.Command{
+		Use:   "client",
+		Short: "Print the bootstrap of a data plane: an Envoy that takes clusters and health from hdsd",
+		Long: `client prints the bootstrap of an Envoy that takes clusters by CDS, and their
+endpoints with their health by EDS, over ADS. With --eds it takes the endpoints
+of the named clusters only. File names are those on the Envoy's machine.`,
+		Example: "  hdsd bootstrap client --server 10.0.0.5:18000 --id edge-1 > data-plane.yaml\n" +
+			"  hdsd bootstrap client --eds web,pay --listen 127.0.0.1:10000 --route web",
+		Args: noArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			var err error
+			if of.Node, of.Server, err = f.parts(); err != nil {
+				return err
+			}
+			return f.print(command.OutOrStdout(), of)
+		},
+	}
+	f.addTo(command, "data-planes", "127.0.0.1:9902")
+	flags := command.Flags()
+	flags.BoolVar(&of.Delta, "delta", true, "delta xDS; --delta=false is state of the world")
+	flags.StringSliceVar(&of.Clusters, "eds", nil, "take the endpoints of these `clusters` only, instead of all clusters by CDS")
+	flags.StringVar(&of.Route, "route", "", "add a listener that routes all HTTP to this `cluster`")
+	flags.StringVar(&of.Listen, "listen", "127.0.0.1:10000", "`IP:PORT` of that listener")
+	completeWords(command, "listen")
+	return command
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// diagnose finds out why nobody answers at an address that was spoken to with
+// a TLS configuration (nil: in plaintext), and says what to do about it. What
+// grpc said of it is shown where nothing better is known.
+func diagnose(ctx context.Context, server string, config *tls.Config, said string) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", server)
+	var name *net.DNSError
+	switch {
+	case errors.As(err, &name):
+		return fmt.Errorf("--server %s: nobody knows the host %s", server, name.Name)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("nothing listens at %s: is 'hdsd serve' running there? --server or HDSD_SERVER name another address", server)
+	case err != nil:
+		return fmt.Errorf("%s cannot be reached: %w; --server or HDSD_SERVER name another address", server, err)
+	}
+	defer connection.Close()
+	if err := connection.SetDeadline(time.Now().Add(lookTimeout)); err != nil {
+		return err
+	}
+	if advice := shakeHands(connection, server, config); advice != "" {
+		return fmt.Errorf("%s %s", server, advice)
+	}
+	return fmt.Errorf("%s answers, but not as an hdsd does: %s", server, said)
+}
+
+// shakeHands tries TLS, and says what the server makes of it: how it differs
+// from what was expected.
+func shakeHands(connection net.Conn, server string, config *tls.Config) (advice string) {
+	host, _, _ := net.SplitHostPort(server)                                    // it was dialled
+	try := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} // nothing is asked or told over it
+	if config != nil {
+		try = config.Clone()
+	}
+	try.NextProtos = []string{"h2"}
+	if try.ServerName == "" {
+		try.ServerName = host
+	}
+	secure := tls.Client(connection, try)
+	err := secure.Handshake()
+	if err == nil && config != nil {
+		_, err = secure.Read(make([]byte, 1)) // TLS 1.3 tells only now what it thinks of the client's certificate
+	}
+	var record tls.RecordHeaderError
+	var authority x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var peer *net.OpError
+	alert := errors.As(err, &peer) && peer.Op == "remote error" // of TLS, that is
+	switch {
+	case errors.As(err, &record) && strings.HasPrefix(string(record.RecordHeader[:]), "HTTP"):
+		return "speaks HTTP: it may be hdsd's HTTP address, and the gRPC address (port 18000 by default) is needed"
+	case errors.As(err, &record) && config != nil:
+		return "speaks no TLS: leave out --tls-ca and its like"
+	case errors.As(err, &authority):
+		return "shows a certificate that the authorities of --tls-ca did not sign"
+	case errors.As(err, &name):
+		return fmt.Sprintf("shows a certificate for other names (%v): name it so in --server, or by --tls-server-name", err)
+	case errors.As(err, &invalid):
+		return fmt.Sprintf("shows a certificate that is not valid: %v", err)
+	case alert && config != nil && len(config.Certificates) == 0:
+		return fmt.Sprintf("takes only clients with a certificate (%v): give --tls-cert and --tls-key", err)
+	case alert && config != nil:
+		return fmt.Sprintf("refuses the certificate of --tls-cert: %v", err)
+	case config == nil && (err == nil || alert):
+		return "speaks TLS: give --tls-ca FILE, the authorities to trust"
+	}
+	return ""
+}

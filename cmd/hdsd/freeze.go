@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/user"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+func newFreeze() *cobra.Command {
+	var c client
+	var reason, author, publish string
+	var show bool
+	command := &cobra.Command{
+		Use:   "freeze --reason TEXT",
+		Short: "Keep verdicts from the data planes until unfreeze",
+		Long: `freeze has hdsd go on checking, deciding and recording, but tell data planes
+nothing of it: by default they get what the sources say, and clusters with
+their own health checks. With --publish held, they keep the health as it stood
+at the moment of the freeze. It holds over restarts, until 'hdsd unfreeze'.
+Freezing again replaces the reason.`,
+		Example: "  hdsd freeze --reason \"moving the checkers\"\n  hdsd freeze --reason \"is it us?\" --publish held\n  hdsd freeze --show",
+		Args:    noArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if show {
+				return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
+					state, err := control.GetFreeze(ctx, &hdsdv1.GetFreezeRequest{})
+					if err == nil {
+						fmt.Fprintln(command.OutOrStdout(), freezeText(state))
+					}
+					return err
+				})
+			}
+			if reason == "" {
+				return usageError{errors.New("--reason TEXT is missing: why, for everyone who wonders")}
+			}
+			publishes, err := parsePublish(publish)
+			if err != nil {
+				return err
+			}
+			request := &hdsdv1.FreezeRequest{Reason: reason, Author: authorOr(author), Publish: publishes}
+			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
+				answer, err := control.Freeze(ctx, request)
+				if err == nil {
+					tellFreeze(command.OutOrStdout(), answer)
+				}
+				return err
+			})
+		},
+	}
+	command.Flags().StringVar(&reason, "reason", "", "why, on one `line`")
+	command.Flags().StringVar(&publish, "publish", "sources", "what data planes get: sources (what these say) or held (the health as it stood)")
+	command.Flags().BoolVar(&show, "show", false, "change nothing, show whether hdsd is frozen")
+	addAuthorFlag(command, &author)
+	c.addOperatorFlags(command)
+	completeWords(command, "publish", "sources", "held")
+	completeWords(command, "reason")
+	return command
+}
+
+func newUnfreeze() *cobra.Command {
+	var c client
+	var author string
+	command := &cobra.Command{
+		Use:   "unfreeze",
+		Short: "Publish verdicts again after freeze",
+		Long: `unfreeze tells data planes the present verdicts at once, and again each one
+from now on.`,
+		Args: noArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
+				answer, err := control.Unfreeze(ctx, &hdsdv1.UnfreezeRequest{Author: authorOr(author)})
+				switch {
+				case err != nil:
+					return err
+				case answer.GetEnded() == nil:
+					fmt.Fprintln(command.OutOrStdout(), "was not frozen: nothing has changed")
+				default:
+					fmt.Fprintf(command.OutOrStdout(), "verdicts are published again; was %s\n", freezeLine(answer.GetEnded()))
+				}
+				return nil
+			})
+		},
+	}
+	addAuthorFlag(command, &author)
+	c.addOperatorFlags(command)
+	return command
+}
+
+func (c *client) addOperatorFlags(command *cobra.Command) {
+	addServerFlag(command, &c.server)
+	c.tls.addTo(command)
+}
+
+func addAuthorFlag(command *cobra.Command, author *string) {
+	command.Flags().StringVar(author, "author", "", "`name` of who does it (default: the user of the operating system)")
+	completeWords(command, "author")
+}
+
+// operate connects and has do change something, and turns what went wrong into
+// advice.
+func (c *client) operate(ctx context.Context, do func(context.Context, hdsdv1.ControlClient) error) error {
+	connection, err := c.connect()
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	if err := do(ctx, hdsdv1.NewControlClient(connection)); err != nil {
+		return c.advise(ctx, hdsdv1.NewQueryClient(connection), err)
+	}
+	return nil
+}
+
+func authorOr(given string) string {
+	if given != "" {
+		return given
+	}
+	if who, err := user.Current(); err == nil {
+		return who.Username
+	}
+	return "" // the coordinator says that it is unknown
+}
+
+func parsePublish(text string) (hdsdv1.FreezeState_Publish, error) {
+	switch text {
+	case "sources":
+		return hdsdv1.FreezeState_SOURCES, nil
+	case "held":
+		return hdsdv1.FreezeState_HELD, nil
+	}
+	return 0, usageError{fmt.Errorf("--publish %q: want sources or held", text)}
+}
+
+func tellFreeze(to io.Writer, answer *hdsdv1.FreezeResponse) {
+	fmt.Fprintln(to, freezeText(answer.GetFreeze()))
+	if replaced := answer.GetReplaced(); replaced != nil {
+		fmt.Fprintf(to, "it was frozen already, by %s: %s\n", replaced.GetAuthor(), replaced.GetReason())
+	}
+}
+
+// freezeText tells all of a freeze.
+func freezeText(f *hdsdv1.FreezeState) string {
+	if !f.GetFrozen() {
+		return "not frozen"
+	}
+	told := "what the sources say"
+	if f.GetPublish() == hdsdv1.FreezeState_HELD {
+		told = "the health as it stood then"
+	}
+	return freezeLine(f) + "\ndata planes get " + told
+}
+
+func freezeLine(f *hdsdv1.FreezeState) string {
+	return fmt.Sprintf("frozen since %s by %s: %s", timeCell(f.GetSince()), f.GetAuthor(), f.GetReason())
+}
+
+// tellFrozen warns who asks that data planes are told something else.
+func tellFrozen(ctx context.Context, connection *grpc.ClientConn, to io.Writer) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	// Where nobody answers, the question itself says so.
+	if state, err := hdsdv1.NewControlClient(connection).GetFreeze(ctx, &hdsdv1.GetFreezeRequest{}); err == nil && state.GetFrozen() {
+		fmt.Fprintf(to, "hdsd: %s\n", freezeLine(state))
+	}
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"net"
+	"os/user"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+// fakeControl is a coordinator that can be frozen.
+type fakeControl struct {
+	hdsdv1.UnimplementedControlServer
+	frozen *hdsdv1.FreezeState
+	ended  string // who unfroze
+}
+
+func (f *fakeControl) Freeze(_ context.Context, r *hdsdv1.FreezeRequest) (*hdsdv1.FreezeResponse, error) {
+	answer := &hdsdv1.FreezeResponse{Replaced: f.frozen}
+	f.frozen = &hdsdv1.FreezeState{Frozen: true, Reason: r.GetReason(), Author: r.GetAuthor(), Publish: r.GetPublish(), Since: timestamppb.New(noon)}
+	answer.Freeze = f.frozen
+	return answer, nil
+}
+
+func (f *fakeControl) Unfreeze(_ context.Context, r *hdsdv1.UnfreezeRequest) (*hdsdv1.UnfreezeResponse, error) {
+	answer := &hdsdv1.UnfreezeResponse{Ended: f.frozen}
+	f.frozen, f.ended = nil, r.GetAuthor()
+	return answer, nil
+}
+
+func (f *fakeControl) GetFreeze(context.Context, *hdsdv1.GetFreezeRequest) (*hdsdv1.FreezeState, error) {
+	if f.frozen == nil {
+		return &hdsdv1.FreezeState{}, nil
+	}
+	return proto.CloneOf(f.frozen), nil
+}
+
+// serveFreezable serves a fake that can be frozen until the test ends.
+func serveFreezable(t *testing.T) (*fakeControl, string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, control := grpc.NewServer(), &fakeControl{}
+	hdsdv1.RegisterQueryServer(server, newFake())
+	hdsdv1.RegisterControlServer(server, control)
+	done := make(chan struct{})
+	go func() { defer close(done); _ = server.Serve(listener) }()
+	t.Cleanup(func() { server.Stop(); <-done })
+	return control, listener.Addr().String()
+}
+
+func TestFreezeAndUnfreeze(t *testing.T) {
+	control, address := serveFreezable(t)
+	const line = "frozen since 2026-01-02T12:00:00.345Z by "
+	steps := []struct {
+		args []string
+		want string
+	}{
+		{[]string{"freeze", "--show"}, "not frozen\n"},
+		{[]string{"unfreeze"}, "was not frozen: nothing has changed\n"},
+		{[]string{"freeze", "--reason", "moving", "--author", "alice"}, line + "alice: moving\ndata planes get what the sources say\n"},
+		{
+			[]string{"freeze", "--reason", "is it us?", "--author", "bob", "--publish", "held"},
+			line + "bob: is it us?\ndata planes get the health as it stood then\nit was frozen already, by alice: moving\n",
+		},
+		{[]string{"freeze", "--show"}, line + "bob: is it us?\ndata planes get the health as it stood then\n"},
+		{[]string{"unfreeze", "--author", "carol"}, "verdicts are published again; was " + line + "bob: is it us?\n"},
+	}
+	for _, step := range steps {
+		status, out, errors := hdsd(t, append(step.args, "--server", address)...)
+		if status != exitDone || out != step.want || errors != "" {
+			t.Errorf("hdsd %q: exit status %d, %q, %s; want %q", step.args, status, out, errors, step.want)
+		}
+	}
+	if control.ended != "carol" {
+		t.Errorf("%q unfroze", control.ended)
+	}
+	who, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, errors := hdsd(t, "freeze", "--reason", "x", "--server", address); control.frozen.GetAuthor() != who.Username {
+		t.Errorf("frozen by %q, want the user: %s", control.frozen.GetAuthor(), errors)
+	}
+}
+
+func TestQueriesWarnOfAFreeze(t *testing.T) {
+	control, address := serveFreezable(t)
+	for _, frozen := range []bool{false, true} {
+		want := ""
+		if frozen {
+			control.frozen = &hdsdv1.FreezeState{Frozen: true, Reason: "moving", Author: "alice", Since: timestamppb.New(noon)}
+			want = "hdsd: frozen since 2026-01-02T12:00:00.345Z by alice: moving\n"
+		}
+		for _, name := range []string{"endpoints", "history", "availability", "watch", "clusters", "checkers", "clients"} {
+			status, out, errors := hdsd(t, name, "--server", address, "-o", "json")
+			if status != exitDone || errors != want || strings.Contains(out, "frozen since") {
+				t.Errorf("%s: exit status %d, %q on stderr, want %q", name, status, errors, want)
+			}
+		}
+	}
+}
+
+func TestWrongFreezes(t *testing.T) {
+	for line, want := range map[string]string{
+		"freeze":                        "--reason TEXT is missing",
+		"freeze now":                    "now",
+		"freeze --reason x --publish y": "want sources or held",
+		"freeze --reason x --tls-key y": "--tls-ca",
+		"unfreeze now":                  "now",
+	} {
+		status, out, errors := hdsd(t, strings.Fields(line)...)
+		if status != exitUsage || out != "" || !strings.Contains(errors, want) || strings.Count(errors, "\n") != 2 {
+			t.Errorf("hdsd %s: exit status %d, %q, %q", line, status, out, errors)
+		}
+	}
+	if status, _, errors := hdsd(t, "freeze", "--reason", "x", "--server", "127.0.0.1:1"); status != exitFailed || !strings.Contains(errors, "127.0.0.1:1") {
+		t.Errorf("where nobody answers: exit status %d, %q", status, errors)
+	}
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/width"
+)
+
+// gap is what stands between two columns.
+const gap = 2
+
+// runeWidth gives how many columns of a terminal a character takes.
+func runeWidth(r rune) int {
+	if r < 0x300 { // nothing before is wide, nor combines
+		return 1
+	}
+	if unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf) {
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+// textWidth gives how many columns of a terminal a line takes.
+func textWidth(line string) int {
+	total := 0
+	for _, r := range line {
+		total += runeWidth(r)
+	}
+	return total
+}
+
+// mayBreakAfter are the characters after which a word that is too long is
+// broken; addresses and times have none of them.
+const mayBreakAfter = "=,;/-"
+
+// wordWidth gives the width of the longest word of a text: of what stands
+// between spaces or, where finely is set, between all points where it may be
+// broken.
+func wordWidth(text string, finely bool) int {
+	longest, word := 0, 0
+	for _, r := range text {
+		if r == ' ' || r == '\n' {
+			word = 0
+			continue
+		}
+		word += runeWidth(r)
+		longest = max(longest, word)
+		if finely && strings.ContainsRune(mayBreakAfter, r) {
+			word = 0
+		}
+	}
+	return longest
+}
+
+// fit narrows columns, the widest first and none below its least width, until
+// all of them fit into room; it tells whether they do.
+func fit(widths, least []int, room int) ([]int, bool) {
+	widths = slices.Clone(widths)
+	total := gap * (len(widths) - 1)
+	for _, w := range widths {
+		total += w
+	}
+	for ; total > room; total-- {
+		widest := -1
+		for i, w := range widths {
+			if w > least[i] && (widest < 0 || w > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return nil, false
+		}
+		widths[widest]--
+	}
+	return widths, true
+}
+
+// wrap breaks a text into lines no wider than room, at spaces where it can.
+func wrap(text string, room int) []string {
+	if len(text) <= room && !strings.Contains(text, "\n") { // no character is wider than it has bytes
+		return []string{text}
+	}
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		for textWidth(line) > room {
+			at := breakPoint(line, room)
+			lines = append(lines, strings.TrimRight(line[:at], " "))
+			line = strings.TrimLeft(line[at:], " ")
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// breakPoint gives the length of the part of a line to show first: up to the
+// last space that fits, else up to the last character after which a word may
+// be broken, else as much as fits.
+func breakPoint(line string, room int) int {
+	space, soft, all, used := 0, 0, 0, 0
+	for i, r := range line {
+		if r == ' ' && i > 0 {
+			space = i
+		}
+		if used += runeWidth(r); used > room {
+			break
+		}
+		all = i + utf8.RuneLen(r)
+		if strings.ContainsRune(mayBreakAfter, r) {
+			soft = all
+		}
+	}
+	for _, at := range []int{space, soft, all} {
+		if at > 0 {
+			return at
+		}
+	}
+	_, first := utf8.DecodeRuneInString(line) // wider than room, but it has to be shown
+	return first
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+)
+
+// logFlags say what is logged, and how.
+type logFlags struct{ level, format string }
+
+func (f *logFlags) addTo(command *cobra.Command) {
+	command.Flags().StringVar(&f.level, "log-level", "info", "debug, info, warn or error")
+	command.Flags().StringVar(&f.format, "log-format", "json", "json or text")
+	_ = command.RegisterFlagCompletionFunc("log-level", cobra.FixedCompletions([]string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = command.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "text"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// logger makes the logger of the process. Whatever others can cause again and
+// again, it writes a bounded number of lines.
+func (f *logFlags) logger(to io.Writer) (zerolog.Logger, error) {
+	at, known := map[string]zerolog.Level{
+		"debug": zerolog.DebugLevel, "info": zerolog.InfoLevel, "warn": zerolog.WarnLevel, "error": zerolog.ErrorLevel,
+	}[f.level]
+	if !known {
+		return zerolog.Nop(), usageError{fmt.Errorf("--log-level %q: want debug, info, warn or error", f.level)}
+	}
+	zerolog.TimeFieldFormat, zerolog.DurationFieldFormat = time.RFC3339Nano, zerolog.DurationFormatString
+	switch f.format {
+	case "json":
+	case "text":
+		to = zerolog.ConsoleWriter{Out: to, TimeFormat: "15:04:05.000", NoColor: !isTerminal(to)}
+	default:
+		return zerolog.Nop(), usageError{fmt.Errorf("--log-format %q: want json or text", f.format)}
+	}
+	return zerolog.New(newLimiter(to, time.Now)).Level(at).With().Timestamp().Logger(), nil
+}

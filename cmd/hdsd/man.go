@@ -1,0 +1,35 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+// manDate is what man pages show as their date: constant, so that they change
+// only when the commands do.
+var manDate = time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC)
+
+func newMan() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man DIR",
+		Short:  "Write the man pages into a folder",
+		Args:   cobra.ExactArgs(1),
+		Hidden: true, // of use to those who make packages
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return err
+			}
+			root := command.Root()
+			root.DisableAutoGenTag = true
+			header := &doc.GenManHeader{Section: "1", Date: &manDate, Source: "hdsd", Manual: "hdsd"}
+			if err := doc.GenManTree(root, header, args[0]); err != nil {
+				return fmt.Errorf("writing man pages: %w", err)
+			}
+			return nil
+		},
+	}
+}

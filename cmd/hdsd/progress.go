@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// Progress is told of what takes longer than progressDelay, and again at each
+// progressStep.
+const (
+	progressDelay = time.Second
+	progressStep  = 200 * time.Millisecond
+)
+
+// progress keeps one line of a terminal up to date until stop. Its goroutine
+// ends with stop, which takes the line away.
+type progress struct {
+	to   io.Writer
+	text func() string
+	once sync.Once
+	ends chan struct{}
+	work sync.WaitGroup
+}
+
+// startProgress tells people at a terminal what goes on, and nobody else.
+func startProgress(to io.Writer, text func() string) (stop func()) {
+	if !isTerminal(to) {
+		return func() {}
+	}
+	p := &progress{to: to, text: text, ends: make(chan struct{})}
+	p.work.Go(p.run)
+	return p.stop
+}
+
+// stop may be called again.
+func (p *progress) stop() {
+	p.once.Do(func() { close(p.ends) })
+	p.work.Wait()
+}
+
+func (p *progress) run() {
+	timer := time.NewTimer(progressDelay)
+	defer timer.Stop()
+	for shown := false; ; shown = true {
+		select {
+		case <-p.ends:
+			if shown {
+				fmt.Fprint(p.to, "\r\x1b[K")
+			}
+			return
+		case <-timer.C:
+			fmt.Fprintf(p.to, "\r\x1b[K%s", p.text())
+			timer.Reset(progressStep)
+		}
+	}
+}
