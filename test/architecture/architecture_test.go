@@ -33,26 +33,28 @@ var mayImport = map[string][]string{
 	"source":             {"health"},
 	"source/file":        {"config/yamlpb", "health", "source"},
 	"assign":             {"health"},
+	"canary":             {"health"},
 	"aggregate":          {"health"},
 	"hds":                {"health", "hds/specifier", "wire"},
 	"hds/specifier":      {"health"},
 	"store":              {"health"},
 	"eds":                {"health", "wire"},
 	"demo":               {"demo/envoy", "demo/upstream", "gen/hdsd/v1", "health"},
-	"demo/envoy":         {"health"},
+	"demo/envoy":         {"bootstrap", "health"},
 	"demo/upstream":      {},
 	"api":                {"gen/hdsd/v1", "health"},
 	"csds":               {},
+	"bootstrap":          {"health"},
 	"check":              {"health"},
-	"coordinator":        {"aggregate", "api", "assign", "config", "csds", "eds", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "source", "source/file", "store"},
-	"cmd/hdsd":           {"check", "config", "coordinator", "demo", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "source", "source/file"},
+	"coordinator":        {"aggregate", "api", "assign", "canary", "config", "csds", "eds", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "source", "source/file", "store"},
+	"cmd/hdsd":           {"bootstrap", "check", "config", "coordinator", "demo", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "source", "source/file"},
 	"gen/hdsd/config/v1": {},
 	"gen/hdsd/v1":        {},
 }
 
 // pure lists the packages that import nothing but the standard library and
 // each other.
-var pure = []string{"health", "assign", "aggregate"}
+var pure = []string{"health", "assign", "aggregate", "canary"}
 
 type goPackage struct {
 	ImportPath string

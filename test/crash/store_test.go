@@ -35,6 +35,11 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if dir := os.Getenv(freezerVariable); dir != "" {
+		first, _ := strconv.Atoi(os.Getenv(firstVariable))
+		fmt.Fprintln(os.Stderr, freezer(dir, first))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 
@@ -55,6 +60,18 @@ func transition(n int) health.Transition {
 	return health.Transition{
 		Time: at, Endpoint: e, From: health.Status(n % 2), To: health.Status(1 + n%2), Reason: strconv.Itoa(n),
 		Observations: []health.Observation{{Checker: "checker-1", Status: health.Status(1 + n%2), HTTPStatusCode: 503, Time: at}},
+	}
+}
+
+// trialsAt is what is known of one cluster from trying it, at a number, and
+// that another is gone.
+func trialsAt(n int) map[string]*store.Trials {
+	return map[string]*store.Trials{
+		fmt.Sprint("cluster-", n%7): {
+			Proven: []store.Proof{{Build: 1, Shape: uint64(n)}}, Blamed: []uint64{uint64(n)},
+			Losses: []store.Loss{{Checker: "checker-1", Time: time.Unix(1_700_000_000, int64(n)).UTC()}},
+		},
+		fmt.Sprint("cluster-", (n+1)%7): nil,
 	}
 }
 
@@ -81,6 +98,7 @@ func child(dir string, first int) error {
 			}
 			s.Append(some)
 			s.SavePlan(map[string][]health.Hash{"checker-1": {health.Hash(n)}})
+			s.SaveTrials(trialsAt(n))
 			if random.IntN(4) == 0 {
 				_ = s.Flush(context.Background())
 			}
@@ -216,6 +234,16 @@ func inspect(t *testing.T, dir string, seen int) int {
 	plan, err := s.Plan()
 	if err != nil || (count > 0 && len(plan["checker-1"]) != 1) {
 		t.Errorf("plan: %v, %v", plan, err)
+	}
+	trials, err := s.Trials()
+	if err != nil || (count > 0 && len(trials) == 0) {
+		t.Errorf("trials: %v, %v", trials, err)
+	}
+	for name, found := range trials {
+		n := int(found.Blamed[0])
+		if diff := cmp.Diff(trialsAt(n)[name], found); diff != "" {
+			t.Errorf("trials of %s: %s", name, diff)
+		}
 	}
 	for i := range min(count, 7) {
 		if !s.KnownCluster(fmt.Sprint("cluster-", i)) {

@@ -233,8 +233,8 @@ func (c *composer) secrets() {
 	}
 	known := specifier.Options{SDSSecrets: map[string]bool{"secret": true}}
 	const sds = "common_tls_context.validation_context_sds_secret_config"
-	add(sds, "from a cluster that checkers have, as configured", known, secret("secret", sdsFrom("xds")))
-	add(sds, "from a cluster that checkers have, not configured", specifier.Options{}, secret("secret", sdsFrom("xds")))
+	add(sds, "from a cluster that checkers have, as configured", known, secret("secret", sdsFrom("hdsd")))
+	add(sds, "from a cluster that checkers have, not configured", specifier.Options{}, secret("secret", sdsFrom("hdsd")))
 	add(sds, "over ADS", known, secret("secret", &corev3.ConfigSource{ResourceApiVersion: corev3.ApiVersion_V3, ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}}}))
 }
 

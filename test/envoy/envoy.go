@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -87,6 +88,26 @@ func started(t testing.TB) func(*real.Process, error) *Process {
 func Binary(t testing.TB) string {
 	t.Helper()
 	return install(t, Version)
+}
+
+// Validate has the Envoy of a release say what it thinks of a bootstrap.
+func Validate(t testing.TB, version string, bootstrap []byte) error {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "bootstrap.yaml") // YAML holds JSON, too
+	if err := os.WriteFile(path, bootstrap, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), install(t, version), "--mode", "validate", "-l", "warning", "-c", path).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("Envoy %s: %w\n%s", version, err, out)
+	}
+	return nil
+}
+
+// Start starts an Envoy with a bootstrap, which has it choose its admin port.
+func Start(t testing.TB, id string, bootstrap []byte) *Process {
+	t.Helper()
+	return started(t)(real.Start(t.Context(), install(t, Version), id, bootstrap))
 }
 
 // install gives the path of the Envoy of a release, fetched into the

@@ -20,6 +20,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
@@ -58,7 +59,7 @@ func newLab(t testing.TB) *lab {
 		t.Fatal(err)
 	}
 	l.address = listener.Addr().String()
-	server := grpc.NewServer(grpc.MaxRecvMsgSize(64 << 20))
+	server := grpc.NewServer(grpc.MaxRecvMsgSize(64<<20), grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second}))
 	healthv3.RegisterHealthDiscoveryServiceServer(server, l)
 	l.file = filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(l.file, []byte(certificate), 0o600); err != nil {

@@ -188,6 +188,9 @@ func (c *Coordinator) Signal(s os.Signal) {
 	}
 }
 
+// PID is hdsd's process.
+func (c *Coordinator) PID() int { return c.command.Process.Pid }
+
 // Logs gives what hdsd has said so far.
 func (c *Coordinator) Logs() string { return c.logs.String() }
 

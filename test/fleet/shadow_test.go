@@ -1,0 +1,93 @@
+package fleet
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"hdsd/demo/upstream"
+	"hdsd/test/envoy"
+)
+
+// operate runs an operator's command and gives what it prints.
+func (c *Coordinator) operate(args ...string) string {
+	c.t.Helper()
+	out, err := exec.CommandContext(c.t.Context(), c.binary, append(args, "--server", c.GRPC)...).CombinedOutput()
+	if err != nil {
+		c.t.Fatalf("hdsd %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// reload puts other settings in the place of some, and has hdsd read them.
+func (c *Coordinator) reload(from, to string) {
+	c.t.Helper()
+	text, err := os.ReadFile(filepath.Join(c.Dir, "hdsd.yaml"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.write("hdsd.yaml", strings.Replace(string(text), from, to, 1))
+	c.Signal(syscall.SIGHUP)
+}
+
+// TestShadowThenPublishThenFreeze is how hdsd is introduced beside what there
+// is: an upstream fails, and only where verdicts are published does the data
+// plane leave it alone.
+func TestShadowThenPublishThenFreeze(t *testing.T) {
+	ups := Upstreams(t, 3, upstream.Options{})
+	own := Upstreams(t, 1, upstream.Options{})
+	addresses := Addresses(ups)
+	c := Prepare(t, ClusterFile(StaticCluster("web", "", addresses), StaticCluster("own", CheckHTTP, Addresses(own))),
+		FastReports+"default_health_checks: [{cluster_name_glob: web, health_checks: ["+CheckHTTP+"]}]\nmode: SHADOW\n")
+	c.Start()
+	Checkers(t, c, 3)
+	plane := envoy.StartDataPlane(t, envoy.DataPlane{ID: "dp", ADS: c.GRPC, Delta: true, CDS: true, Route: "web"})
+	c.AwaitAllHealthy("web", addresses, []*envoy.Process{plane})
+	envoy.Eventually(t, Patience, "the data plane to check for itself", func() bool {
+		return plane.Stats(t, `^cluster\.own\.health_check\.success$`)["cluster.own.health_check.success"] > 0
+	})
+
+	// shares tells whether the failing upstream still gets its share.
+	shares := func(want bool, when string) {
+		t.Helper()
+		envoy.Eventually(t, Patience, "traffic "+when, func() bool { return (Traffic(t, plane, 6) > 0) == want })
+	}
+	set(t, ups[0], upstream.Status(http.StatusServiceUnavailable))
+	c.AwaitHealth("web", addresses[0], "UNHEALTHY")
+	shares(true, "to go on in the shadow")
+	envoy.Eventually(t, Patience, "the verdict in the history", func() bool {
+		history := c.Transitions("web")
+		last := history[len(history)-1]
+		return last.Address == addresses[0] && last.To == "UNHEALTHY"
+	})
+	if _, failed := plane.Clusters(t)["web"][addresses[0]]; !failed || plane.Clusters(t)["web"][addresses[0]].Failed() {
+		t.Errorf("the data plane was told: %+v", plane.Clusters(t)["web"])
+	}
+
+	c.reload("mode: SHADOW", "mode: PUBLISH")
+	AwaitPlane(t, plane, "web", addresses[0], "UNHEALTHY")
+	shares(false, "to leave the upstream out")
+
+	c.operate("freeze", "--reason", "is it us?")
+	shares(true, "to go on while frozen")
+	if out := c.operate("clusters", "-o", "json"); !strings.Contains(out, ": is it us?\n") || strings.Count(out, `"mode":"FROZEN"`) != 2 {
+		t.Errorf("a query says %s", out)
+	}
+	c.Kill()
+	c.Start()
+	shares(true, "to go on after kill -9")
+	c.operate("unfreeze")
+	AwaitPlane(t, plane, "web", addresses[0], "UNHEALTHY")
+	shares(false, "to leave the upstream out again")
+
+	c.operate("freeze", "--reason", "moving", "--publish", "held")
+	set(t, ups[0], upstream.Healthy())
+	c.AwaitHealth("web", addresses[0], "HEALTHY")
+	AwaitPlane(t, plane, "web", addresses[0], "UNHEALTHY")
+	c.operate("unfreeze")
+	AwaitPlane(t, plane, "web", addresses[0], "HEALTHY")
+}
