@@ -31,9 +31,11 @@ fuzz:
 	  done; \
 	done
 
-# The Go code of proto/, into gen/.
+# The Go code and the OpenAPI document of proto/, into gen/, and the man pages.
 generate:
 	cd tools && $(GO) run ./protogen ..
+	rm -rf docs/man
+	$(GO) run ./cmd/hdsd man docs/man
 
 clean:
 	rm -rf bin
