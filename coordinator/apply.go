@@ -17,7 +17,6 @@ import (
 type edit struct {
 	now        time.Time
 	plan       assign.Change
-	rebuild    map[string]bool // checkers whose specifier is to be made again
 	health     []eds.Health
 	services   map[string]bool // whose assignment is to be made again
 	update     eds.Update
@@ -26,7 +25,7 @@ type edit struct {
 
 // apply takes a change of the clusters through all stages.
 func (c *core) apply(d delivery, now time.Time) {
-	e := &edit{now: now, rebuild: map[string]bool{}, services: map[string]bool{}}
+	e := &edit{now: now, services: map[string]bool{}}
 	c.tellProblems(d.problems)
 	c.obey(d.rules, e)
 	for _, name := range d.removed {
@@ -41,7 +40,7 @@ func (c *core) apply(d delivery, now time.Time) {
 	// What a released id was published as must not show on its successor.
 	c.eds.SetHealth(e.health)
 	c.eds.Update(e.update)
-	c.follow(now, e.plan, e.rebuild)
+	c.follow(now, e.plan)
 	c.metrics.catalog(c)
 }
 
@@ -138,7 +137,7 @@ func (c *core) enter(k *cluster, renewed []bool, e *edit) {
 			c.judge.Set(judged, health.Verdict{})
 			if renewed != nil && renewed[i] {
 				for _, checker := range c.planner.Checkers(id) {
-					e.rebuild[checker] = true // it will start over
+					c.dispatch.move(checker) // it will start over
 				}
 			}
 		}
@@ -177,7 +176,7 @@ func (c *core) hold(k *cluster, e *edit) {
 // unplan has nobody check an endpoint any more.
 func (c *core) unplan(id health.EndpointID, e *edit) {
 	for _, checker := range c.planner.Checkers(id) {
-		e.rebuild[checker] = true
+		c.dispatch.move(checker)
 		c.judge.Unassign(e.now, id, checker)
 	}
 	e.plan.Remove = append(e.plan.Remove, id)

@@ -32,6 +32,7 @@ func (c *core) instruct(now time.Time, id string) {
 	if known == nil {
 		return
 	}
+	c.dispatch.told(id)
 	known.assigned = c.planner.Load(id)
 	if !known.connected || c.idle(id) {
 		return

@@ -74,8 +74,9 @@ type core struct {
 	replacing   time.Time                      // since when replaced counts
 	replaced    int                            // silent checkers, in a grace period
 	stranded    map[health.EndpointID]struct{}
-	problems    map[source.Problem]bool        // of the sources, that were logged; without their lines
-	settling    bool                           // after a start; nothing moves
+	problems    map[source.Problem]bool // of the sources, that were logged; without their lines
+	settling    bool                    // after a start; nothing moves
+	dispatch    dispatch
 	settleAt    time.Time                      // when that ends; zero until the servers listen
 	last        map[health.Hash]health.Verdict // known at the start; nil once settled
 	forgetAt    time.Time                      // when the store may next forget what is gone
@@ -117,6 +118,7 @@ func newCore(t timing, log zerolog.Logger, m *metrics) *core {
 		table: newTable(), clusters: map[string]*cluster{}, services: map[string]map[string]*cluster{},
 		checkers: map[string]*checker{}, absent: map[string]time.Time{}, silent: map[string]*mute{}, stranded: map[health.EndpointID]struct{}{},
 		canary:   canary.New(canary.Options{Report: t.report, Calm: max(leastCalm, 2*t.grace)}),
+		dispatch: dispatch{moved: map[string]bool{}},
 		lineages: map[string]*lineage{}, unsaved: map[string]bool{},
 	}
 }
@@ -145,6 +147,7 @@ func (c *core) run(stop <-chan struct{}) {
 	for heard := 0; ; {
 		select {
 		case <-stop:
+			c.storePlan()
 			return
 		case event := <-c.events:
 			event()
@@ -167,6 +170,7 @@ func (c *core) tick(now time.Time) time.Duration {
 	c.giveUpSeats(now, c.settle(now))
 	c.replaceSilent(now)
 	c.weigh(now)
+	c.send(now)
 	c.publish(now, c.judge.Tick(now))
 	c.transitions.count(now)
 	c.letForget(now)
@@ -176,6 +180,9 @@ func (c *core) tick(now time.Time) time.Duration {
 	}
 	if at, ok := c.canary.NextDeadline(); ok && at.Before(next) {
 		next = at
+	}
+	if c.dispatch.pending && c.dispatch.next.Before(next) {
+		next = c.dispatch.next
 	}
 	if !c.stirAt.IsZero() && c.stirAt.Before(next) {
 		next = c.stirAt

@@ -194,6 +194,7 @@ func TestTwoCheckersLostGetASubstituteAtOnce(t *testing.T) {
 	}
 	l.join(all[0])
 	l.join(all[1])
+	l.pass(report)
 	if who := l.checking(one); !slices.Equal(who, all) {
 		t.Errorf("%v check after the lost are back, want %v", who, all)
 	}
@@ -317,6 +318,7 @@ func TestPoliciesGiveRedundancyAndReach(t *testing.T) {
 	before := l.core.clusters["web"]
 	l.rules.Policies = policiesOf("pay-*", 2, "")
 	l.intake.restart([]*sourceSet{{Source: "local", Clusters: l.sets[0].Clusters}}, newRules(l.rules))
+	l.core.tick(l.now)
 	if who := l.checking(two); len(who) != 2 || !slices.Contains(who, "cb") {
 		t.Errorf("pay-eu is checked by %v after its policy changed", who)
 	}

@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -72,7 +71,8 @@ func (c *core) join(k health.Checker, now time.Time) {
 	c.log.Info().Str("event", "checker_connected").Str("checker", k.ID).Str("version", k.Version).
 		Str("zone", k.Locality.Zone).Msg("checker connected")
 	c.judge.Connected(now, k)
-	c.follow(now, assign.Change{Join: []health.Checker{k}}, map[string]bool{k.ID: true})
+	c.follow(now, assign.Change{Join: []health.Checker{k}})
+	c.instruct(now, k.ID) // at once: it waits
 	c.metrics.fleet(c)
 }
 
@@ -91,7 +91,7 @@ func (c *core) lose(id string, now time.Time) {
 		Msg("checker lost; its seat is kept for the grace period")
 	c.canary.Lost(now, id)
 	c.judge.Lost(id)
-	c.follow(now, assign.Change{Lost: []string{id}}, map[string]bool{})
+	c.follow(now, assign.Change{Lost: []string{id}})
 	c.metrics.fleet(c)
 }
 
@@ -141,20 +141,19 @@ func (c *core) giveUpSeats(now time.Time, settled bool) {
 			Strs("checkers", gone[:min(len(gone), seatsNamed)]).
 			Msg("checkers did not come back in time; others take over")
 	}
-	c.follow(now, assign.Change{Leave: gone}, map[string]bool{})
+	c.follow(now, assign.Change{Leave: gone})
 	c.metrics.fleet(c)
 }
 
-// follow changes the plan and has the change take effect. The specifiers of
-// the checkers in rebuild are made again in any case.
-func (c *core) follow(now time.Time, change assign.Change, rebuild map[string]bool) {
+// follow changes the plan. Those whose plan moves are sent their specifiers soon.
+func (c *core) follow(now time.Time, change assign.Change) {
 	change.Settling = c.settling
 	began := time.Now()
 	diff := c.planner.Apply(change)
 	c.metrics.planning.Observe(time.Since(began).Seconds())
 	moved := 0
 	for _, move := range diff.Moves {
-		rebuild[move.Checker] = true
+		c.dispatch.move(move.Checker)
 		moved += len(move.Add) + len(move.Remove)
 		for _, id := range move.Remove {
 			c.judge.Unassign(now, id, move.Checker)
@@ -170,23 +169,5 @@ func (c *core) follow(now time.Time, change assign.Change, rebuild map[string]bo
 		delete(c.stranded, id)
 	}
 	c.metrics.moves.Add(float64(moved))
-	for _, id := range slices.Sorted(maps.Keys(rebuild)) { // the first becomes the canary
-		c.instruct(now, id)
-	}
-	c.savePlan(rebuild, change.Leave)
-}
-
-// savePlan stores the rows of the checkers that changed.
-func (c *core) savePlan(changed map[string]bool, left []string) {
-	if len(changed) == 0 && len(left) == 0 {
-		return
-	}
-	plan := map[string][]health.Hash{}
-	if len(changed) > 0 { // of none, Plan would give all
-		plan = c.planner.Plan(slices.Collect(maps.Keys(changed))...)
-	}
-	for _, id := range left {
-		plan[id] = nil
-	}
-	c.history.SavePlan(plan)
+	c.unstorePlan(change.Leave)
 }

@@ -106,6 +106,7 @@ func (l *lab) serve(clusters ...*source.Cluster) {
 // say has the source say other clusters.
 func (l *lab) say(clusters ...*source.Cluster) {
 	l.intake.take(&source.Set{Source: "local", Clusters: clusters})
+	l.core.tick(l.now)
 }
 
 // restart is what happens at a restart of the process. Clusters follow with
@@ -147,6 +148,7 @@ func (l *lab) connect(c health.Checker) {
 func (l *lab) lose(id string) {
 	delete(l.checkers, id)
 	l.core.lose(id, l.now)
+	l.core.tick(l.now)
 }
 
 func (l *lab) report(id string) {

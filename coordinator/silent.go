@@ -59,7 +59,8 @@ func (c *core) speakUp(id string, now time.Time) {
 	if m.replaced {
 		k := c.checkers[id].Checker
 		c.judge.Connected(now, k)
-		c.follow(now, assign.Change{Join: []health.Checker{k}}, map[string]bool{id: true})
+		c.follow(now, assign.Change{Join: []health.Checker{k}})
+		c.dispatch.move(id)
 	}
 	c.metrics.fleet(c)
 }
@@ -98,7 +99,7 @@ func (c *core) replaceSilent(now time.Time) {
 	}
 	c.tellSilent("silent_replaced", "checkers report nothing of what they were sent: substitutes check it", lost)
 	c.tellSilent("silent_given_up", "checkers stay without work until they connect anew or report: others have taken over", leave)
-	c.follow(now, assign.Change{Lost: lost, Leave: leave}, map[string]bool{})
+	c.follow(now, assign.Change{Lost: lost, Leave: leave})
 	c.metrics.fleet(c)
 }
 

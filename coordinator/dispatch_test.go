@@ -1,0 +1,58 @@
+package coordinator
+
+import (
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+)
+
+// TestAZoneThatComesBackIsToldOfTogether: each checker that joins pulls work
+// from many. What came within a quarter of a report interval is told at once.
+func TestAZoneThatComesBackIsToldOfTogether(t *testing.T) {
+	l := newLab(t)
+	var addresses []string
+	for i := range 400 {
+		addresses = append(addresses, fmt.Sprintf("10.0.%d.%d:80", i/250, 1+i%250))
+	}
+	l.serve(web("web", addresses...))
+	var zone []string
+	for i := range 10 {
+		for _, z := range []string{"a", "b", "c"} {
+			l.join(fmt.Sprintf("checker-%d%s", i, z))
+		}
+		zone = append(zone, fmt.Sprintf("checker-%dd", i))
+	}
+	l.join(zone...)
+	l.pass(settle + report)
+	for _, id := range zone {
+		l.lose(id)
+	}
+	l.pass(grace + 2*report)
+	before := maps.Clone(l.sent)
+	moved := 0
+	for _, id := range zone {
+		l.join(id)
+		l.now = l.now.Add(time.Millisecond)
+		l.core.tick(l.now)
+	}
+	l.pass(report)
+	for id, sent := range l.sent {
+		if l.checkers[id].Locality.Zone == "d" {
+			continue
+		}
+		if n := sent - before[id]; n > 2 {
+			t.Errorf("%s was sent %d specifiers", id, n)
+		} else if n > 0 {
+			moved++
+		}
+	}
+	if moved < 20 {
+		t.Errorf("only %d of 30 checkers gave up work", moved)
+	}
+	for id := range l.checkers {
+		if stored := l.plan[id]; len(stored) == 0 || len(stored) != l.core.planner.Load(id) {
+			t.Errorf("of %s, %d endpoints are stored and %d planned", id, len(stored), l.core.planner.Load(id))
+		}
+	}
+}
