@@ -284,6 +284,17 @@ func (a *Aggregator) Verdict(id health.EndpointID) health.Verdict {
 	return v
 }
 
+// Believes tells whether the checker's latest vote on the endpoint counts.
+func (a *Aggregator) Believes(id health.EndpointID, checker string) bool {
+	e := a.known(id)
+	c, ok := a.checkers.ids[checker]
+	if e == nil || !ok {
+		return false
+	}
+	i := a.seats.find(e, c)
+	return i >= 0 && a.believe(e, &a.seats.of(e)[i]) == believed
+}
+
 func (a *Aggregator) known(id health.EndpointID) *endpoint {
 	if int(id) >= len(a.endpoints) || a.endpoints[id].flags&known == 0 {
 		return nil

@@ -179,6 +179,12 @@ func (c *core) unplan(id health.EndpointID, e *edit) {
 		c.dispatch.move(checker)
 		c.judge.Unassign(e.now, id, checker)
 	}
+	for checker := range c.handovers {
+		if c.handovers.end(id, checker) {
+			c.dispatch.move(checker)
+			c.judge.Unassign(e.now, id, checker)
+		}
+	}
 	e.plan.Remove = append(e.plan.Remove, id)
 	delete(c.stranded, id)
 }

@@ -45,6 +45,9 @@ func (c *core) instruct(now time.Time, id string) {
 	for endpoint := range c.planner.Endpoints(id) {
 		b.add(endpoint)
 	}
+	for _, endpoint := range c.kept(now, known) {
+		b.add(endpoint)
+	}
 	extra := b.samples()
 	spec := specifier.Build(b.items, c.timing.report)
 	c.serial++

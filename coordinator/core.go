@@ -77,6 +77,7 @@ type core struct {
 	problems    map[source.Problem]bool // of the sources, that were logged; without their lines
 	settling    bool                    // after a start; nothing moves
 	dispatch    dispatch
+	handovers   handovers
 	settleAt    time.Time                      // when that ends; zero until the servers listen
 	last        map[health.Hash]health.Verdict // known at the start; nil once settled
 	forgetAt    time.Time                      // when the store may next forget what is gone
@@ -118,7 +119,7 @@ func newCore(t timing, log zerolog.Logger, m *metrics) *core {
 		table: newTable(), clusters: map[string]*cluster{}, services: map[string]map[string]*cluster{},
 		checkers: map[string]*checker{}, absent: map[string]time.Time{}, silent: map[string]*mute{}, stranded: map[health.EndpointID]struct{}{},
 		canary:   canary.New(canary.Options{Report: t.report, Calm: max(leastCalm, 2*t.grace)}),
-		dispatch: dispatch{moved: map[string]bool{}},
+		dispatch: dispatch{moved: map[string]bool{}}, handovers: handovers{},
 		lineages: map[string]*lineage{}, unsaved: map[string]bool{},
 	}
 }
@@ -170,6 +171,7 @@ func (c *core) tick(now time.Time) time.Duration {
 	c.giveUpSeats(now, c.settle(now))
 	c.replaceSilent(now)
 	c.weigh(now)
+	c.handOver(now)
 	c.send(now)
 	c.publish(now, c.judge.Tick(now))
 	c.transitions.count(now)

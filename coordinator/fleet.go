@@ -63,6 +63,7 @@ func (c *core) join(k health.Checker, now time.Time) {
 		known = &checker{}
 		c.checkers[k.ID] = known
 	}
+	c.letGo(now, k.ID)
 	known.Checker, known.connected, known.spoken = k, true, false
 	known.build = canary.BuildOf(&k)
 	c.canary.Connected(now, &k)
@@ -82,6 +83,7 @@ func (c *core) lose(id string, now time.Time) {
 		return
 	}
 	known.connected = false
+	c.letGo(now, id)
 	delete(c.silent, id)
 	c.absent[id] = now.Add(c.timing.grace)
 	if c.settling && c.absent[id].Before(c.settleAt) {
@@ -156,10 +158,14 @@ func (c *core) follow(now time.Time, change assign.Change) {
 		c.dispatch.move(move.Checker)
 		moved += len(move.Add) + len(move.Remove)
 		for _, id := range move.Remove {
-			c.judge.Unassign(now, id, move.Checker)
+			if !c.keep(now, id, move.Checker) {
+				c.judge.Unassign(now, id, move.Checker)
+			}
 		}
 		for _, id := range move.Add {
-			c.judge.Assign(now, id, move.Checker)
+			if !c.handovers.end(id, move.Checker) {
+				c.judge.Assign(now, id, move.Checker)
+			}
 		}
 	}
 	for _, u := range diff.Uncheckable {

@@ -1,0 +1,109 @@
+package coordinator
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"hdsd/health"
+)
+
+// handing gives a lab in which one checker had all, and another that has just
+// joined takes over some, with the addresses of these.
+func handing(t *testing.T) (l *lab, moved []string) {
+	l = newLab(t)
+	l.rules.Assignment.Redundancy = 1
+	var addresses []string
+	for i := range 600 {
+		addresses = append(addresses, fmt.Sprintf("10.0.%d.%d:80", i/250, 1+i%250))
+	}
+	l.serve(web("web", addresses...))
+	l.join("ca")
+	l.pass(settle + 3*report)
+	l.join("da")
+	l.core.tick(l.now)
+	for _, address := range addresses {
+		if slices.Contains(l.checking(address), "da") {
+			moved = append(moved, address)
+		}
+	}
+	if len(moved) < 100 {
+		t.Fatalf("only %d endpoints moved", len(moved))
+	}
+	return l, moved
+}
+
+func TestWhoeverHadAnEndpointChecksItUntilTheNextIsBelieved(t *testing.T) {
+	l, moved := handing(t)
+	both, next := []string{"ca", "da"}, []string{"da"}
+	for _, address := range moved {
+		if who := l.checking(address); !slices.Equal(who, both) {
+			t.Fatalf("%s is checked by %v as it moves, want both", address, who)
+		}
+	}
+	if n := l.believed("web", moved[0]); n != 1 {
+		t.Errorf("%d are believed as it moves, want the one before", n)
+	}
+	l.pass(2 * report)
+	for _, address := range moved[1:] {
+		if who := l.checking(address); !slices.Equal(who, next) {
+			t.Fatalf("%s is checked by %v after it has moved, want the next", address, who)
+		}
+	}
+	if stored := len(l.plan["ca"]) + len(l.plan["da"]); stored != 600 {
+		t.Errorf("%d endpoints are in the stored plan, want 600", stored)
+	}
+}
+
+func TestAHandoverEndsWithWhoeverHadTheEndpoint(t *testing.T) {
+	l, moved := handing(t)
+	l.lose("ca")
+	if len(l.core.handovers) > 0 {
+		t.Error("a checker that is lost still hands over")
+	}
+	l.join("ca")
+	l.core.tick(l.now)
+	if who := l.checking(moved[0]); !slices.Equal(who, []string{"da"}) {
+		t.Errorf("%s is checked by %v after the one before came back", moved[0], who)
+	}
+}
+
+func TestAHandoverEndsWithTheEndpoint(t *testing.T) {
+	l, _ := handing(t)
+	l.say()
+	if len(l.core.handovers) > 0 {
+		t.Error("what is gone is still handed over")
+	}
+	l.pass(report)
+	if n := len(l.checkers["ca"].spec.Order); n > 0 {
+		t.Errorf("ca still checks %d endpoints", n)
+	}
+}
+
+func TestAHandoverEndsWhenTheNextSaysNothing(t *testing.T) {
+	l, moved := handing(t)
+	l.checkers["da"].mute = true
+	l.pass(longestHandover - report)
+	if who := l.checking(moved[0]); !slices.Contains(who, "ca") {
+		t.Errorf("%s is checked by %v before the time is over", moved[0], who)
+	}
+	l.pass(2 * report)
+	if len(l.core.handovers) > 0 {
+		t.Error("a handover does not end")
+	}
+}
+
+// TestWhatTheOneBeforeMayNotCheckIsLetGo: a cluster that changes meanwhile so that the
+// one before is not able to check it any more is not sent there.
+func TestWhatTheOneBeforeMayNotCheckIsLetGo(t *testing.T) {
+	l, moved := handing(t)
+	id := l.core.table.ids[keyOf("web", moved[0]).Hash()]
+	l.core.checkers["ca"].Abilities = health.Abilities{}
+	l.core.instruct(l.now, "ca")
+	if slices.Contains(l.checkers["ca"].spec.Order, id) {
+		t.Error("ca is sent what it is not able to check")
+	}
+	if len(l.core.handovers) > 0 {
+		t.Error("and goes on handing it over")
+	}
+}
