@@ -69,20 +69,28 @@ func (c *core) letGo(now time.Time, checker string) {
 }
 
 // handOver ends the handovers of what others are believed about, shortly before
-// specifiers are made.
+// specifiers are made: of a checker all at once, if that does not take long.
 func (c *core) handOver(now time.Time) {
 	if now.Before(c.dispatch.next) {
 		return
 	}
 	for checker, endpoints := range c.handovers {
+		var over []health.EndpointID
+		late := false
 		for id, until := range endpoints {
-			if now.Before(until) && !c.takenOver(id) {
-				continue
+			if !now.Before(until) || c.takenOver(id) {
+				over = append(over, id)
 			}
+			late = late || until.Sub(now) < longestHandover-c.timing.grace
+		}
+		if len(over) == 0 || len(over) < len(endpoints) && !late {
+			continue
+		}
+		for _, id := range over {
 			c.handovers.end(id, checker)
 			c.judge.Unassign(now, id, checker)
-			c.dispatch.move(checker)
 		}
+		c.dispatch.move(checker)
 	}
 }
 
