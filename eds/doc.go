@@ -1,13 +1,15 @@
 // Package eds serves Clusters and ClusterLoadAssignments to data planes, with
 // health in them: state of the world and delta, over the aggregated service
-// and over the services of the two types.
+// and over the services of the two types, and by fetches, over gRPC and REST.
 //
 // It owns the xDS server and the encoding of what it serves. Each resource
 // lives in a slot: one encoded frame, shared by every stream that sends it, a
 // version that is a hash of its content, and the subscriptions that watch it.
 // A subscription (one type on one stream) keeps what each resource was last
 // sent as, and which of its resources changed since; nothing is queued but
-// that, so a slow client gets the latest and costs no more than a fast one.
+// that, so a slow client gets the latest and costs no more than a fast one. A
+// fetch subscribes to nothing: it is answered with what there is, and nothing is
+// remembered of who asked.
 //
 // Guarantees:
 //   - Of an assignment only the health_status of endpoints that a verdict
@@ -24,6 +26,9 @@
 //     than 64 kB, the names), and of what it refused one response's worth.
 //   - On an aggregated stream, clusters go before assignments where both
 //     changed.
+//   - A fetch that shows by its version to have what there is gets 304 by REST.
+//     A resource is written as JSON once for all who poll, when the first of
+//     them asks, and kept until it changes. Two fetches are worked on at a time.
 //
 // Locks are taken in the order owner, table, slot, subscription; none is held
 // while a message is written.
@@ -31,6 +36,8 @@
 // Goroutines: two for each stream, one that receives and one that sends, both
 // ended by the return of the stream's handler, which waits beside them for
 // either's error, for the write deadline, or for Close; Close waits for all.
+// Fetches run on their callers' goroutines; Close ends the wait of those whose
+// turn has not come, and refuses new ones.
 //
 // The grpc.Server has to use wire.Codec, which lets frames go out as they are.
 // The package imports health, wire, the protos, grpc, zerolog and the

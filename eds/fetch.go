@@ -41,8 +41,10 @@ func (s *Server) fetch(t *table, m *discoveryv3.DiscoveryRequest) (*fetched, err
 	if e := m.GetErrorDetail(); e != nil {
 		s.refused(t, brief(m.GetNode().GetId()), brief(e.GetMessage()))
 	}
-	f := &fetched{table: t, response: newResponse()}
-	for _, slot := range t.find(names) {
+	slots := t.find(names)
+	f := &fetched{table: t, slots: make([]*slot, 0, len(slots)), frames: make([]*frame, 0, len(slots)), response: newResponse()}
+	f.response.parts = slices.Grow(f.response.parts, len(slots)+1) // and the tail
+	for _, slot := range slots {
 		if frame := slot.current(); frame != nil {
 			f.slots, f.frames = append(f.slots, slot), append(f.frames, frame)
 			f.response.add(slot.name, frame.version, frame.state)
@@ -142,7 +144,7 @@ func (s *Server) answer(ctx context.Context, t *table, m *discoveryv3.DiscoveryR
 		return nil, err
 	}
 	f.response.finish(t.typeURL, sotwControlPlane, f.version, s.identifier)
-	s.metrics.sent(t.typeURL, f.response.size)
+	s.metrics.bytes.WithLabelValues(t.typeURL).Add(float64(f.response.size))
 	return f.response, nil
 }
 

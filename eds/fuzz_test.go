@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/binary"
 	"io"
+	"net/http"
 	"testing"
 	"testing/synctest"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -127,4 +129,53 @@ func FuzzDeltaRequest(f *testing.F) {
 		TypeUrl: AssignmentType, ResponseNonce: "1.2", ErrorDetail: nack(new(discoveryv3.DeltaDiscoveryResponse), "no").GetErrorDetail(),
 	})
 	f.Fuzz(func(t *testing.T, data []byte) { fuzzStream(t, true, data) })
+}
+
+// FuzzPoll posts anything; what is answered with 200 has to be known to whoever
+// says the version.
+func FuzzPoll(f *testing.F) {
+	for _, body := range []string{
+		``, `{}`, `null`, `[]`, `{"resource_names":["a","*",""],"node":{"id":"dp"}}`, `{"resourceNames":["a","a"],"resource_locators":[{"name":"b"},null]}`,
+		`{"version_info":"0000000000000001","error_detail":{"code":3,"details":[{"@type":"x/y"}]},"response_nonce":"ef46db3751d8e999"}`,
+		`{"type_url":"` + ClusterType + `","resource_names":["\ud800"]}`, `{"resource_names":["` + "\xff" + `"],"unknown":{"x":[1e999]}}`,
+	} {
+		f.Add(false, []byte(body))
+		f.Add(true, []byte(body))
+	}
+	s := NewServer(Options{MaxNames: 20})
+	s.Update(Update{
+		Assignments: []Assignment{assignment("a", 0, 3), assignment("b", 3, 1)},
+		Clusters:    clusters("a", "1", "b", "1"),
+	})
+	f.Fuzz(func(t *testing.T, ofClusters bool, body []byte) {
+		path := EndpointsPath
+		if ofClusters {
+			path = ClustersPath
+		}
+		answer := post(s, path, string(body))
+		r := answered(t, answer)
+		switch answer.StatusCode {
+		case http.StatusNotModified, http.StatusBadRequest, http.StatusRequestEntityTooLarge:
+			return
+		case http.StatusOK:
+		default:
+			t.Fatalf("status %d", answer.StatusCode)
+		}
+		m := &discoveryv3.DiscoveryRequest{VersionInfo: r.GetVersionInfo()}
+		for _, resource := range r.GetResources() {
+			if ofClusters {
+				c := new(clusterv3.Cluster)
+				mustUnmarshal(resource.GetValue(), c)
+				m.ResourceNames = append(m.ResourceNames, c.GetName())
+			} else {
+				m.ResourceNames = append(m.ResourceNames, assignmentNameOf(resource.GetValue()))
+			}
+		}
+		if len(m.ResourceNames) == 0 {
+			m.ResourceNames = []string{"none"}
+		}
+		if code, _ := poll(t, s, path, m); code != http.StatusNotModified {
+			t.Fatalf("asked again for %v, status %d", m, code)
+		}
+	})
 }

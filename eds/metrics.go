@@ -26,8 +26,8 @@ func newMetrics(s *Server, registerer prometheus.Registerer) *metrics {
 		subscriptions: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "hdsd_xds_subscriptions", Help: "Subscriptions, one for each stream and type.",
 		}, byType),
-		responses: prometheus.NewCounterVec(counter("responses_total", "Responses sent."), byType),
-		bytes:     prometheus.NewCounterVec(counter("response_bytes_total", "Bytes of responses sent."), byType),
+		responses: prometheus.NewCounterVec(counter("responses_total", "Responses sent on streams."), byType),
+		bytes:     prometheus.NewCounterVec(counter("response_bytes_total", "Bytes of responses sent, on streams and to fetches."), byType),
 		acks:      prometheus.NewCounterVec(counter("acks_total", "Responses that clients acknowledged."), byType),
 		nacks:     prometheus.NewCounterVec(counter("nacks_total", "Responses that clients refused."), byType),
 		fetches:   prometheus.NewCounterVec(counter("fetches_total", "Fetches, by gRPC and REST."), byType),

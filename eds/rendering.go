@@ -43,7 +43,7 @@ func (s *Server) text(f *fetched) [][]byte {
 		parts = append(parts, text)
 		size += len(text)
 	}
-	s.metrics.sent(f.table.typeURL, size)
+	s.metrics.bytes.WithLabelValues(f.table.typeURL).Add(float64(size))
 	return append(parts, end)
 }
 

@@ -25,8 +25,10 @@ const maxBody = 16 << 20
 
 // Handler serves fetches by REST: a DiscoveryRequest in proto3 JSON by POST, the
 // DiscoveryResponse or 304 back, which is the answer where version_info is what
-// there is, or error_detail is about it. What is unknown in a request is left
-// unread; what JSON has no place for is left out of the response.
+// there is, or error_detail is about it. What does not exist is not in it: an
+// Envoy that polls keeps the endpoints of an assignment that is gone. What is
+// unknown in a request is left unread; what JSON has no place for is left out of
+// the response.
 func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, err := s.rest(w, r)

@@ -1,0 +1,346 @@
+package eds
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/rs/zerolog"
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"hdsd/health"
+)
+
+// post polls with a request in JSON.
+func post(s *Server, path, body string) *http.Response {
+	recorder := httptest.NewRecorder()
+	s.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, path, strings.NewReader(body)))
+	return recorder.Result()
+}
+
+// poll posts a request and gives the status, and what was said with 200.
+func poll(t *testing.T, s *Server, path string, m *discoveryv3.DiscoveryRequest) (int, *discoveryv3.DiscoveryResponse) {
+	t.Helper()
+	body, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m) // as Envoy does
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := post(s, path, string(body))
+	return answer.StatusCode, answered(t, answer)
+}
+
+// answered reads an answer, which has to be JSON or, with 304, nothing.
+func answered(t *testing.T, answer *http.Response) *discoveryv3.DiscoveryResponse {
+	t.Helper()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := new(discoveryv3.DiscoveryResponse)
+	switch answer.StatusCode {
+	case http.StatusNotModified:
+		equal(t, "304 with", string(text), "")
+		return r
+	case http.StatusOK:
+		if err := protojson.Unmarshal(text, r); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		equal(t, "length", answer.ContentLength, int64(len(text)))
+	default:
+		var said struct {
+			Code    int
+			Message string
+		}
+		if err := json.Unmarshal(text, &said); err != nil || said.Code == 0 || said.Message == "" {
+			t.Fatalf("%d with %q, %v", answer.StatusCode, text, err)
+		}
+	}
+	equal(t, "type", answer.Header.Get("Content-Type"), "application/json")
+	return r
+}
+
+func TestPoll(t *testing.T) {
+	s := NewServer(Options{Identifier: "hdsd \"1\"\n<é>", MaxNames: 20})
+	s.Update(Update{
+		Assignments: []Assignment{assignment("a", 0, 2), assignment("b\"\n", 2, 1)},
+		Clusters:    clusters("a", "1", "b\"\n", "2"),
+	})
+	s.setHealth(1, health.Healthy)
+	for name, c := range map[string]struct {
+		path, body string
+		code       int
+		want       string
+	}{
+		"as Envoy asks":     {EndpointsPath, `{"node":{"id":"dp"},"resource_names":["a"],"type_url":"` + AssignmentType + `"}`, 200, "[a=UNHE]"},
+		"in camel case":     {EndpointsPath, `{"resourceNames":["a"]}`, 200, "[a=UNHE]"},
+		"everything":        {EndpointsPath, `{}`, 200, "[a=UNHE b\"\n=UN]"},
+		"by the star":       {EndpointsPath, `{"resource_names":["*"]}`, 200, "[a=UNHE b\"\n=UN]"},
+		"an odd name":       {EndpointsPath, `{"resource_names":["b\"\n"]}`, 200, "[b\"\n=UN]"},
+		"unknown names":     {EndpointsPath, `{"resource_names":["none",""]}`, 200, "[]"},
+		"clusters":          {ClustersPath, `{"type_url":"` + ClusterType + `"}`, 200, "[a=1 b\"\n=2]"},
+		"unknown fields":    {ClustersPath, `{"resource_names":["a"],"yet_to_come":{"x":[1]}}`, 200, "[a=1]"},
+		"another version":   {EndpointsPath, `{"resource_names":["a"],"version_info":"0000000000000001"}`, 200, "[a=UNHE]"},
+		"another type":      {EndpointsPath, `{"type_url":"` + ClusterType + `"}`, 400, ""},
+		"no body":           {EndpointsPath, ``, 400, ""},
+		"no JSON":           {EndpointsPath, `resource_names: [a]`, 400, ""},
+		"two requests":      {EndpointsPath, `{}{}`, 400, ""},
+		"no request":        {EndpointsPath, `{"resource_names":{"a":1}}`, 400, ""},
+		"too many names":    {EndpointsPath, `{"resource_names":["` + strings.Join(many(21), `","`) + `"]}`, 413, ""},
+		"too large":         {EndpointsPath, `{"node":{"id":"` + strings.Repeat("x", maxBody) + `"}}`, 413, ""},
+		"nothing to see at": {"/v3/discovery:listeners", `{}`, 404, ""},
+	} {
+		answer := post(s, c.path, c.body)
+		r := answered(t, answer)
+		if answer.StatusCode != c.code {
+			t.Errorf("%s: status %d, want %d", name, answer.StatusCode, c.code)
+		}
+		if c.code != http.StatusOK {
+			continue
+		}
+		if saidState(r) != c.want {
+			t.Errorf("%s: got %s, want %s", name, saidState(r), c.want)
+		}
+		equal(t, "identifier", r.GetControlPlane().GetIdentifier(), s.identifier)
+		equal(t, "nonce", r.GetNonce(), r.GetVersionInfo())
+	}
+	equal(t, "turns taken", len(s.turns), 0)
+}
+
+func TestPollByPOSTOnly(t *testing.T) {
+	s := NewServer(Options{})
+	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete, http.MethodOptions} {
+		recorder := httptest.NewRecorder()
+		s.Handler().ServeHTTP(recorder, httptest.NewRequest(method, EndpointsPath, nil))
+		equal(t, method, recorder.Code, http.StatusMethodNotAllowed)
+		equal(t, method+": Allow", recorder.Result().Header.Get("Allow"), http.MethodPost)
+	}
+}
+
+func TestPollThatBreaksOff(t *testing.T) {
+	s := NewServer(Options{})
+	recorder := httptest.NewRecorder()
+	s.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, EndpointsPath, iotest.ErrReader(errors.New("cut off"))))
+	answer := recorder.Result()
+	answered(t, answer)
+	equal(t, "status", answer.StatusCode, http.StatusBadRequest)
+	equal(t, "connection", answer.Header.Get("Connection"), "close")
+}
+
+// TestPollOfWhatTheClientHas polls as Envoy does: with the version that it
+// took last.
+func TestPollOfWhatTheClientHas(t *testing.T) {
+	for path, change := range map[string]func(s *Server, text string){
+		EndpointsPath: func(s *Server, text string) { s.setHealth(0, map[string]health.Status{"1": 1, "2": 2}[text]) },
+		ClustersPath:  func(s *Server, text string) { s.Update(Update{Clusters: clusters("a", text)}) },
+	} {
+		s := NewServer(Options{})
+		s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1), assignment("b", 1, 1)}, Clusters: clusters("b", "0")})
+		change(s, "1")
+		code, first := poll(t, s, path, want("", "a"))
+		equal(t, "first", code, 200)
+		again := func(m *discoveryv3.DiscoveryRequest, want int) *discoveryv3.DiscoveryResponse {
+			t.Helper()
+			code, r := poll(t, s, path, m)
+			equal(t, path, code, want)
+			return r
+		}
+		has := want("", "a")
+		has.VersionInfo = first.GetVersionInfo()
+		again(has, 304)
+		s.setHealth(1, health.Unhealthy)
+		again(has, 304) // of b it did not ask
+		change(s, "2")
+		second := again(has, 200)
+		if second.GetVersionInfo() == first.GetVersionInfo() {
+			t.Error("changed content has the same version")
+		}
+
+		// It refuses that: what it has is the first, still.
+		has.ErrorDetail, has.ResponseNonce = &statuspb.Status{Code: 3, Message: "no"}, second.GetNonce()
+		again(has, 304)
+		has.VersionInfo = "" // it has none
+		again(has, 304)
+		has.ResponseNonce = "" // polls may go without
+		again(has, 200)
+		has.ResponseNonce = second.GetNonce()
+		change(s, "1")
+		equal(t, "changed back", again(has, 200).GetVersionInfo(), first.GetVersionInfo())
+
+		counted := s.assignments.typeURL
+		if path == ClustersPath {
+			counted = s.clusters.typeURL
+		}
+		equal(t, "fetches", testutil.ToFloat64(s.metrics.fetches.WithLabelValues(counted)), 8)
+		equal(t, "unchanged", testutil.ToFloat64(s.metrics.unchanged.WithLabelValues(counted)), 4)
+		equal(t, "refused", testutil.ToFloat64(s.metrics.nacks.WithLabelValues(counted)), 4)
+		if bytes := testutil.ToFloat64(s.metrics.bytes.WithLabelValues(counted)); bytes < 4*100 {
+			t.Errorf("%v bytes in 4 answers", bytes)
+		}
+		equal(t, "on streams", testutil.ToFloat64(s.metrics.responses.WithLabelValues(counted)), 0)
+	}
+}
+
+func TestPollOfWhatIsGone(t *testing.T) {
+	s := NewServer(Options{})
+	code, nothing := poll(t, s, EndpointsPath, want("", "a"))
+	equal(t, "before", code, 200)
+	has := want("", "a")
+	has.VersionInfo = nothing.GetVersionInfo()
+	code, _ = poll(t, s, EndpointsPath, has)
+	equal(t, "known to be nothing", code, 304)
+	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1)}})
+	code, r := poll(t, s, EndpointsPath, has)
+	equal(t, "there", fmt.Sprint(code, saidState(r)), "200[a=UN]")
+	s.Update(Update{RemovedAssignments: []string{"a"}})
+	has.VersionInfo = r.GetVersionInfo()
+	code, r = poll(t, s, EndpointsPath, has)
+	equal(t, "gone", fmt.Sprint(code, saidState(r)), "200[]")
+	equal(t, "version", r.GetVersionInfo(), nothing.GetVersionInfo())
+}
+
+// TestWhatJSONHasNoPlaceForIsLeftOutAlone and said once for each version of it.
+func TestWhatJSONHasNoPlaceForIsLeftOutAlone(t *testing.T) {
+	for name, metadata := range map[string]*corev3.Metadata{
+		"an unknown type": {TypedFilterMetadata: map[string]*anypb.Any{"x": {TypeUrl: "type.googleapis.com/yet.to.Come", Value: []byte("\x0a\x01x")}}},
+		"a broken value":  {TypedFilterMetadata: map[string]*anypb.Any{"x": {TypeUrl: ClusterType, Value: []byte("\x0a\xff")}}},
+		"not a number":    {FilterMetadata: map[string]*structpb.Struct{"x": {Fields: map[string]*structpb.Value{"x": structpb.NewNumberValue(math.NaN())}}}},
+	} {
+		var log bytes.Buffer
+		s := NewServer(Options{Log: zerolog.New(&log)})
+		publish := func(text string) {
+			bad := cluster("bad", text)
+			bad.Metadata = metadata
+			s.Update(Update{Clusters: append(clusters("a", "1", "z", "2"), bad)})
+		}
+		for i, text := range []string{"3", "4"} {
+			publish(text)
+			for range 3 {
+				code, r := poll(t, s, ClustersPath, want(""))
+				equal(t, name, fmt.Sprint(code, saidState(r)), "200[a=1 z=2]")
+				f, err := s.fetch(s.clusters, want(""))
+				if err != nil {
+					t.Fatal(err)
+				}
+				equal(t, "version", r.GetVersionInfo(), f.version)
+				equal(t, "over gRPC", len(f.frames), 3)
+			}
+			equal(t, "lines", strings.Count(log.String(), `"event":"resource_not_in_json"`), i+1)
+		}
+		code, r := poll(t, s, ClustersPath, want("", "bad"))
+		equal(t, name+" alone", fmt.Sprint(code, saidState(r)), "200[]")
+	}
+}
+
+// TestJSONIsMadeOnce compares the very bytes that several polls share.
+func TestJSONIsMadeOnce(t *testing.T) {
+	s := NewServer(Options{})
+	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1), assignment("b", 1, 1)}})
+	texts := func() (all [2]*byte) {
+		f, err := s.fetch(s.assignments, want(""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := s.text(f) // head, a, comma, b, end
+		return [2]*byte{&parts[1][0], &parts[3][0]}
+	}
+	first := texts()
+	equal(t, "again", texts(), first)
+	s.setHealth(1, health.Unhealthy)
+	if s.assignments.slots["b"].rendered != nil {
+		t.Error("the text of what was published before is kept")
+	}
+	second := texts()
+	if second[0] != first[0] || second[1] == first[1] {
+		t.Errorf("a flip of b: of a another text %t, of b the same %t", second[0] != first[0], second[1] == first[1])
+	}
+	equal(t, "again", texts(), second)
+	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 2)}})
+	if s.assignments.slots["a"].rendered != nil {
+		t.Error("the text of what was published before is kept")
+	}
+}
+
+// TestJSONOfAFrameThatWasReplaced has a flip come between the two halves of a
+// poll.
+func TestJSONOfAFrameThatWasReplaced(t *testing.T) {
+	s := NewServer(Options{})
+	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1)}})
+	s.setHealth(0, health.Healthy)
+	f, err := s.fetch(s.assignments, want(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.setHealth(0, health.Unhealthy)
+	_, late := poll(t, s, EndpointsPath, want(""))
+	r := new(discoveryv3.DiscoveryResponse)
+	if err := protojson.Unmarshal(bytes.Join(s.text(f), nil), r); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "before", saidState(r), "[a=HE]")
+	equal(t, "its version", r.GetVersionInfo(), f.version)
+	equal(t, "after", saidState(late), "[a=UN]")
+	_, late = poll(t, s, EndpointsPath, want(""))
+	equal(t, "and later", saidState(late), "[a=UN]")
+}
+
+func TestPollOverAConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(Options{})
+		s.Update(Update{Clusters: []*clusterv3.Cluster{cluster("a", "1")}})
+		listener := bufconn.Listen(1 << 20)
+		server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: time.Minute}
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(listener) }()
+		transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return listener.DialContext(ctx) }}
+		defer func() {
+			transport.CloseIdleConnections()
+			server.Close()
+			<-served
+		}()
+		gets := func(code int, want string) {
+			t.Helper()
+			answer, err := (&http.Client{Transport: transport}).Post("http://hdsd"+ClustersPath, "application/json", strings.NewReader(`{}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answer.Body.Close()
+			equal(t, "status", answer.StatusCode, code)
+			equal(t, "answer", saidState(answered(t, answer)), want)
+		}
+		var working []func()
+		for range atOnce {
+			done, err := s.turn(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			working = append(working, done)
+		}
+		began := time.Now()
+		time.AfterFunc(time.Minute, working[0])
+		gets(http.StatusOK, "[a=1]")
+		equal(t, "waited", time.Since(began), time.Minute)
+		gets(http.StatusOK, "[a=1]")
+		s.Close()
+		gets(http.StatusServiceUnavailable, "[]")
+	})
+}
