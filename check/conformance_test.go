@@ -215,7 +215,7 @@ func (r *reports) get() *request {
 // not when that does not happen.
 func (r *reports) settle(list []subject, phase int) (wrong []string) {
 	from, last := -1, -1
-	envoy.Await(20*time.Second, func() bool {
+	envoy.Await(40*time.Second, func() bool {
 		r.mu.Lock()
 		latest, count := r.latest, r.count
 		r.mu.Unlock()

@@ -29,7 +29,7 @@ const stopLimit = 10 * time.Second
 
 func TestStopsInTimeThoughClientsDoNotRead(t *testing.T) {
 	t.Parallel()
-	many := make([]string, 20_000)
+	many := make([]string, 5_000) // far more than the clients' windows hold
 	for i := range many {
 		many[i] = fmt.Sprintf("192.0.2.%d:%d", i%250, 1+i/250)
 	}
@@ -70,7 +70,7 @@ func TestStopsInTimeThoughClientsDoNotRead(t *testing.T) {
 	s.eventually("a specifier and an assignment on their way", func() bool {
 		_, checkers := s.get("/v1/checkers")
 		_, metrics := s.get("/metrics")
-		return strings.Contains(checkers, `"assignedEndpoints":20000`) && strings.Contains(metrics, "hdsd_xds_subscriptions{")
+		return strings.Contains(checkers, `"assignedEndpoints":5000`) && strings.Contains(metrics, "hdsd_xds_subscriptions{")
 	})
 
 	began := time.Now()

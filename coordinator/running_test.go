@@ -3,6 +3,7 @@ package coordinator_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -28,8 +29,14 @@ import (
 	"hdsd/health"
 )
 
-// No test leaves a goroutine behind.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// No test leaves a goroutine behind. Four run side by side, unless the command
+// line says otherwise: some do nothing but wait for what hdsd allows a client.
+func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // patience is how long anything may take on a busy machine.
 const patience = 20 * time.Second

@@ -114,7 +114,7 @@ func Start(t testing.TB, id string, bootstrap []byte) *Process {
 // repository's .cache where it is not there yet.
 func install(t testing.TB, version string) string {
 	t.Helper()
-	root, err := repository()
+	root, err := Repository()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,8 +125,8 @@ func install(t testing.TB, version string) string {
 	return binary
 }
 
-// repository gives the folder that holds go.mod, from the working folder up.
-func repository() (string, error) {
+// Repository gives the folder that holds go.mod, from the working folder up.
+func Repository() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err

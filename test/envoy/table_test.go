@@ -152,7 +152,7 @@ func TestTable(t *testing.T) {
 	trials := l.trials(t)
 	checkNames(t, trials)
 	effects := readEffects(t)
-	root, err := repository()
+	root, err := Repository()
 	if err != nil {
 		t.Fatal(err)
 	}

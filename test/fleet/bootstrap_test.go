@@ -22,6 +22,7 @@ import (
 // TestBootstrapsThatTheCommandPrints starts every Envoy with nothing but what
 // hdsd bootstrap prints, over mutual TLS.
 func TestBootstrapsThatTheCommandPrints(t *testing.T) {
+	t.Parallel()
 	ups := Upstreams(t, 3, upstream.Options{})
 	c := Prepare(t, ClusterFile(StaticCluster("web", CheckHTTP, Addresses(ups))), "")
 	certificate, key := c.certify()
@@ -59,7 +60,7 @@ func TestBootstrapsThatTheCommandPrints(t *testing.T) {
 // output runs one command of hdsd and gives what it prints.
 func (c *Coordinator) output(args ...string) []byte {
 	c.t.Helper()
-	command := exec.CommandContext(c.t.Context(), c.binary, args...)
+	command := exec.CommandContext(c.t.Context(), c.Binary, args...)
 	var errors strings.Builder
 	command.Stderr = &errors
 	out, err := command.Output()

@@ -143,6 +143,7 @@ func (s *supervised) dead() []string {
 // TestAKillerThatNoRuleForesawCostsTwoEnvoys has a change that ends whoever
 // gets it, among good ones, in one edit of a file.
 func TestAKillerThatNoRuleForesawCostsTwoEnvoys(t *testing.T) {
+	t.Parallel()
 	ups := Upstreams(t, 5, upstream.Options{})
 	addresses := Addresses(ups)
 	file := func(edgePath, goodPath string, good int) string {

@@ -9,11 +9,12 @@ import (
 // ClusterFile writes a cluster file of the clusters given.
 func ClusterFile(clusters ...string) string { return "resources:\n" + strings.Join(clusters, "") }
 
-// CheckHTTP is an HTTP health check that finds out fast.
-const CheckHTTP = `{timeout: 0.25s, interval: 0.25s, unhealthy_threshold: 2, healthy_threshold: 1, http_health_check: {path: /healthz}}`
+// CheckHTTP is an HTTP health check that finds out fast, and leaves upstreams on
+// a busy machine the time to answer.
+const CheckHTTP = `{timeout: 1s, interval: 0.25s, unhealthy_threshold: 2, healthy_threshold: 1, http_health_check: {path: /healthz}}`
 
 // CheckTCP is a TCP health check that finds out fast.
-const CheckTCP = `{timeout: 0.25s, interval: 0.25s, unhealthy_threshold: 2, healthy_threshold: 1, tcp_health_check: {}}`
+const CheckTCP = `{timeout: 1s, interval: 0.25s, unhealthy_threshold: 2, healthy_threshold: 1, tcp_health_check: {}}`
 
 // StaticCluster writes a cluster whose endpoints are spread over the zones a,
 // b and c. More (YAML of Cluster's fields, one a line) is added as it is.

@@ -27,9 +27,9 @@ const Patience = 60 * time.Second
 type Coordinator struct {
 	Dir        string // holds hdsd.yaml, clusters.yaml and data
 	GRPC, HTTP string // addresses
+	Binary     string // path of the hdsd that runs
 
 	t       testing.TB
-	binary  string
 	command *exec.Cmd
 	exited  chan struct{}
 	logs    lockedBuffer
@@ -53,39 +53,11 @@ func (b *lockedBuffer) String() string {
 	return b.text.String()
 }
 
-// binaries are hdsd with the race detector, for tests, and without, for
-// benchmarks.
-var (
-	raceBinary  = sync.OnceValues(func() (string, error) { return build("-race") })
-	plainBinary = sync.OnceValues(func() (string, error) { return build() })
-)
-
-func build(flags ...string) (string, error) {
-	dir, err := os.MkdirTemp("", "hdsd-fleet-")
-	if err != nil {
-		return "", err
-	}
-	binary := filepath.Join(dir, "hdsd")
-	arguments := append(append([]string{"build"}, flags...), "-o", binary, "hdsd/cmd/hdsd")
-	if out, err := exec.Command("go", arguments...).CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building hdsd: %w\n%s", err, out)
-	}
-	return binary, nil
-}
-
 // Prepare chooses addresses and writes the configuration: defaults, but for
 // what extra (YAML) says. Nothing runs yet.
 func Prepare(t testing.TB, clusters, extra string) *Coordinator {
 	t.Helper()
-	built := raceBinary
-	if _, ok := t.(*testing.B); ok {
-		built = plainBinary
-	}
-	binary, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &Coordinator{t: t, binary: binary, Dir: t.TempDir(), GRPC: freeAddress(t), HTTP: freeAddress(t)}
+	c := &Coordinator{t: t, Binary: binary(t), Dir: t.TempDir(), GRPC: freeAddress(t), HTTP: freeAddress(t)}
 	config := fmt.Sprintf("node_id: hdsd-test\ngrpc: {address: %q}\nhttp: {address: %q}\ndata_dir: data\n"+
 		"sources: [{name: local, config_source: {path_config_source: {path: clusters.yaml}}}]\n%s\n", c.GRPC, c.HTTP, extra)
 	c.write("hdsd.yaml", config)
@@ -130,7 +102,7 @@ func (c *Coordinator) SetClusters(text string) {
 // Start runs hdsd and waits until it is ready.
 func (c *Coordinator) Start() {
 	c.t.Helper()
-	c.command = exec.Command(c.binary, "serve", "-c", filepath.Join(c.Dir, "hdsd.yaml"))
+	c.command = exec.Command(c.Binary, "serve", "-c", filepath.Join(c.Dir, "hdsd.yaml"))
 	c.command.Stdout, c.command.Stderr = &c.logs, &c.logs
 	c.command.Env = append(os.Environ(), "GORACE=halt_on_error=1")
 	c.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -226,6 +198,8 @@ type (
 		Abilities              []string
 		AssignedEndpoints      int
 		StrangeReports         string
+		Trusted                bool
+		DistrustReason         string
 	}
 )
 

@@ -13,6 +13,7 @@ import (
 )
 
 func TestADataPlaneTakesClustersToo(t *testing.T) {
+	t.Parallel()
 	ups := Upstreams(t, 3, upstream.Options{})
 	plain := Upstreams(t, 1, upstream.Options{})
 	c := Prepare(t, ClusterFile(
@@ -37,6 +38,7 @@ func TestADataPlaneTakesClustersToo(t *testing.T) {
 }
 
 func TestClusterFilesAreReadAgain(t *testing.T) {
+	t.Parallel()
 	ups := Upstreams(t, 4, upstream.Options{})
 	addresses := Addresses(ups)
 	c := Prepare(t, ClusterFile(StaticCluster("web", CheckHTTP, addresses[:3])), FastReports)
@@ -67,6 +69,7 @@ func TestClusterFilesAreReadAgain(t *testing.T) {
 }
 
 func TestBuiltInCheckers(t *testing.T) {
+	t.Parallel()
 	ups := Upstreams(t, 3, upstream.Options{})
 	echo := Upstreams(t, 3, upstream.Options{Protocol: upstream.TCP})
 	c := Prepare(t, ClusterFile(
@@ -94,7 +97,7 @@ func TestBuiltInCheckers(t *testing.T) {
 // startChecker runs hdsd check until the test ends.
 func (c *Coordinator) startChecker(id, zone string) {
 	c.t.Helper()
-	command := exec.CommandContext(c.t.Context(), c.binary, "check", "--server", c.GRPC, "--id", id, "--region", "eu", "--zone", zone)
+	command := exec.CommandContext(c.t.Context(), c.Binary, "check", "--server", c.GRPC, "--id", id, "--region", "eu", "--zone", zone)
 	command.Stdout, command.Stderr = &c.logs, &c.logs
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	if err := command.Start(); err != nil {
@@ -110,8 +113,9 @@ func (c *Coordinator) startChecker(id, zone string) {
 // TestTCPPayloads has real Envoys send a payload that the source gave in
 // binary, which Envoy 1.40 does not take that way.
 func TestTCPPayloads(t *testing.T) {
+	t.Parallel()
 	echo := Upstreams(t, 2, upstream.Options{Protocol: upstream.TCP})
-	check := `{timeout: 0.25s, interval: 0.25s, unhealthy_threshold: 2, healthy_threshold: 1, tcp_health_check: {send: {binary: aGVsbG8=}, receive: [{text: 68656c6c6f}]}}`
+	check := `{timeout: 1s, interval: 0.25s, unhealthy_threshold: 2, healthy_threshold: 1, tcp_health_check: {send: {binary: aGVsbG8=}, receive: [{text: 68656c6c6f}]}}`
 	c := Prepare(t, ClusterFile(StaticCluster("echo", check, Addresses(echo))), FastReports)
 	c.Start()
 	Checkers(t, c, 3)
@@ -121,6 +125,7 @@ func TestTCPPayloads(t *testing.T) {
 }
 
 func TestExampleBootstrapsAreGood(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"checker.yaml", "data-plane.yaml"} {
 		out, err := exec.Command(envoy.Binary(t), "--mode", "validate", "-c", filepath.Join("..", "..", "examples", name)).CombinedOutput()
 		if err != nil {
@@ -132,9 +137,10 @@ func TestExampleBootstrapsAreGood(t *testing.T) {
 // TestWhatEnvoysRefuseReachesNone has bad resources in a file with good ones:
 // an Envoy that is sent one of them refuses all that come along.
 func TestWhatEnvoysRefuseReachesNone(t *testing.T) {
+	t.Parallel()
 	ups := Upstreams(t, 3, upstream.Options{})
 	addresses := Addresses(ups)
-	noTimeout := strings.Replace(CheckHTTP, "timeout: 0.25s", "timeout: 0s", 1)
+	noTimeout := strings.Replace(CheckHTTP, "timeout: 1s", "timeout: 0s", 1)
 	farAway := "- \"@type\": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment\n  cluster_name: far\n" +
 		"  endpoints: [{priority: 200, lb_endpoints: [" + endpointYAML(addresses[0]) + "]}]\n"
 	file := func(check string) string {

@@ -13,6 +13,7 @@ import (
 )
 
 func TestACheckerThatDiesTakesNothingOut(t *testing.T) {
+	t.Parallel()
 	ups := Upstreams(t, 6, upstream.Options{})
 	addresses := Addresses(ups)
 	c := Prepare(t, ClusterFile(StaticCluster("web", CheckHTTP, addresses)), FastReports)
@@ -41,6 +42,7 @@ func TestACheckerThatDiesTakesNothingOut(t *testing.T) {
 }
 
 func TestTerminateDrains(t *testing.T) {
+	t.Parallel()
 	ups := Upstreams(t, 3, upstream.Options{})
 	c := Prepare(t, ClusterFile(StaticCluster("web", CheckHTTP, Addresses(ups))), FastReports)
 	c.Start()
@@ -61,6 +63,7 @@ func TestTerminateDrains(t *testing.T) {
 // TestKill9WithFlipsInFlight restarts hdsd by kill -9 while upstreams fail and
 // recover, and looks at what a data plane and the history make of it.
 func TestKill9WithFlipsInFlight(t *testing.T) {
+	t.Parallel()
 	const rounds = 4
 	killRounds(t, rounds)
 }

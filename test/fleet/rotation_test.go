@@ -11,6 +11,7 @@ import (
 )
 
 func TestAFailingEndpointLeavesRotationAndComesBack(t *testing.T) {
+	t.Parallel()
 	ups := Upstreams(t, 6, upstream.Options{})
 	addresses := Addresses(ups)
 	c := Prepare(t, ClusterFile(StaticCluster("web", CheckHTTP, addresses)), FastReports)
@@ -86,6 +87,7 @@ func checkHistory(t *testing.T, c *Coordinator, address, failure string) {
 }
 
 func TestTLSAndTCPUpstreams(t *testing.T) {
+	t.Parallel()
 	// One server with one certificate stands for both endpoints.
 	secure := Upstreams(t, 1, upstream.Options{Protocol: upstream.HTTPS, Address: "0.0.0.0:0"})[0]
 	good, bad := fmt.Sprintf("127.0.0.1:%d", secure.Port()), fmt.Sprintf("127.0.0.2:%d", secure.Port())
@@ -111,6 +113,7 @@ func TestTLSAndTCPUpstreams(t *testing.T) {
 }
 
 func TestWhatWouldKillIsSetAsideAlone(t *testing.T) {
+	t.Parallel()
 	ups := Upstreams(t, 2, upstream.Options{})
 	bad := StaticCluster("bad", `{timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, http_health_check: {path: /, codec_client_type: HTTP3}}`, []string{"127.0.0.1:9"})
 	c := Prepare(t, ClusterFile(

@@ -16,7 +16,7 @@ import (
 // operate runs an operator's command and gives what it prints.
 func (c *Coordinator) operate(args ...string) string {
 	c.t.Helper()
-	out, err := exec.CommandContext(c.t.Context(), c.binary, append(args, "--server", c.GRPC)...).CombinedOutput()
+	out, err := exec.CommandContext(c.t.Context(), c.Binary, append(args, "--server", c.GRPC)...).CombinedOutput()
 	if err != nil {
 		c.t.Fatalf("hdsd %v: %v\n%s", args, err, out)
 	}
@@ -38,6 +38,7 @@ func (c *Coordinator) reload(from, to string) {
 // is: an upstream fails, and only where verdicts are published does the data
 // plane leave it alone.
 func TestShadowThenPublishThenFreeze(t *testing.T) {
+	t.Parallel()
 	ups := Upstreams(t, 3, upstream.Options{})
 	own := Upstreams(t, 1, upstream.Options{})
 	addresses := Addresses(ups)

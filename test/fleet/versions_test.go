@@ -27,10 +27,11 @@ type pair struct {
 func (p *pair) yaml() string { return StaticCluster(p.name, p.check, p.addresses, p.more...) }
 
 func checkYAML(checker string) string {
-	return "{timeout: 0.25s, interval: 0.25s, unhealthy_threshold: 2, healthy_threshold: 1, " + checker + "}"
+	return "{timeout: 1s, interval: 0.25s, unhealthy_threshold: 2, healthy_threshold: 1, " + checker + "}"
 }
 
 func TestEnvoysOfThreeReleasesInOneFleet(t *testing.T) {
+	t.Parallel()
 	const oldest, older, newest = "envoy-1.36.4", "envoy-1.38.3", "envoy-1.40.0"
 	everyone := []string{oldest, older, newest}
 	pairs := []pair{httpPair(t, "http", everyone), tcpPair(t, everyone), tlsPair(t, everyone), grpcPair(t, []string{older, newest}), redisPair(t, []string{newest})}

@@ -39,6 +39,7 @@ func traps(good string) map[string]string {
 }
 
 func TestTrapsInClusterFiles(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	for name, text := range traps(s.clusters) {
 		t.Run(name, func(t *testing.T) {
@@ -72,6 +73,7 @@ func TestTrapsInClusterFiles(t *testing.T) {
 }
 
 func TestWhatIsNoDatabase(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	for name, plant := range map[string]func(dir string){
 		"garbage":  func(dir string) { write(t, filepath.Join(dir, "hdsd.db"), garbage(2, 100_000)) },
@@ -107,11 +109,7 @@ func (s *site) run(t *testing.T, what string, prepare func(dir string)) (said st
 		"sources: [{name: local, config_source: {path_config_source: {path: clusters.yaml}}}]\n"))
 	write(t, filepath.Join(dir, "clusters.yaml"), []byte("resources: []\n"))
 	prepare(dir)
-	executable, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", s.PID()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	command := exec.CommandContext(t.Context(), executable, what, "-c", filepath.Join(dir, "hdsd.yaml"))
+	command := exec.CommandContext(t.Context(), s.Binary, what, "-c", filepath.Join(dir, "hdsd.yaml"))
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out
 	stop := time.AfterFunc(fleet.Patience, func() { _ = command.Process.Kill() }) // it may be gone already

@@ -5,6 +5,7 @@ import (
 )
 
 func TestBadInputHarmsNothing(t *testing.T) {
+	t.Parallel()
 	s := newSite(t)
 	for _, attack := range []struct {
 		name string
@@ -16,7 +17,7 @@ func TestBadInputHarmsNothing(t *testing.T) {
 		{"strangers", s.strangers},
 		{"large messages", s.largeMessages},
 		{"invalid text", s.invalidText},
-		{"a million names", s.millionNames},
+		{"too many names", s.tooManyNames},
 		{"enormous metadata", s.enormousMetadata},
 		{"bad queries", s.badQueries},
 		{"half-open and garbage", s.halfOpen},

@@ -11,9 +11,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	// What the binary is built of: or go test would call an old result good.
-	_ "hdsd/coordinator"
 )
 
 // audience is many followers of what few checkers see.

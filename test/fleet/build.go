@@ -1,0 +1,85 @@
+package fleet
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"hdsd/test/envoy"
+)
+
+// binary gives the path of an hdsd made of this code: with the race detector
+// for tests, and without for benchmarks.
+func binary(t testing.TB) string {
+	t.Helper()
+	built := raceBinary
+	if _, ok := t.(*testing.B); ok {
+		built = plainBinary
+	}
+	path, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var (
+	raceBinary  = sync.OnceValues(func() (string, error) { return build("hdsd-race", "-race") })
+	plainBinary = sync.OnceValues(func() (string, error) { return build("hdsd") })
+)
+
+// build makes hdsd and moves it into the repository's .cache, where packages
+// that are tested at the same time find the same.
+func build(name string, flags ...string) (string, error) {
+	root, err := envoy.Repository()
+	if err != nil {
+		return "", err
+	}
+	if err := notice(root); err != nil {
+		return "", err
+	}
+	cache := filepath.Join(root, ".cache")
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp(cache, "build-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	made, binary := filepath.Join(dir, name), filepath.Join(cache, name)
+	arguments := append(append([]string{"build"}, flags...), "-o", made, "hdsd/cmd/hdsd")
+	if out, err := exec.Command("go", arguments...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building hdsd: %w\n%s", err, out)
+	}
+	return binary, os.Rename(made, binary)
+}
+
+// notice opens all that hdsd is made of. go test shows an earlier result again
+// until a file changes that the test has opened, and does not see what the
+// compiler opens for it.
+func notice(root string) error {
+	const paths = `{{with .Module}}{{if .Main}}{{println $.Dir}}{{range $.EmbedFiles}}{{printf "%s/%s\n" $.Dir .}}{{end}}{{end}}{{end}}`
+	out, err := exec.Command("go", "list", "-deps", "-f", paths, "hdsd/cmd/hdsd").Output()
+	if err != nil {
+		return fmt.Errorf("listing the packages of hdsd: %w", err)
+	}
+	sources := []string{filepath.Join(root, "go.mod"), filepath.Join(root, "go.sum")}
+	for line := range strings.Lines(string(out)) {
+		if path := strings.TrimSuffix(line, "\n"); path != "" {
+			sources = append(sources, path)
+		}
+	}
+	for _, path := range sources {
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		f.Close()
+	}
+	return nil
+}
