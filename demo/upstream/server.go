@@ -58,6 +58,7 @@ type Server struct {
 	connections map[net.Conn]struct{}
 	behaviour   Behaviour
 	at          map[string]Behaviour // by local IP
+	cuts        map[string]Behaviour // by the peer's IP
 }
 
 // Start starts an upstream that runs until Close, or until ctx ends.
@@ -69,6 +70,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 		connections: map[net.Conn]struct{}{},
 		behaviour:   orHealthy(options.Behaviour),
 		at:          map[string]Behaviour{},
+		cuts:        map[string]Behaviour{},
 	}
 	s.counts.init()
 	if s.address == "" {
@@ -148,6 +150,22 @@ func (s *Server) SetAt(ip string, b Behaviour) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.at[ip] = orHealthy(b)
+}
+
+// Cut switches the behaviour towards one peer's IP, as a broken network between
+// the two would: it stands above all others. Refuse resets connections as soon
+// as they are made.
+func (s *Server) Cut(peer string, b Behaviour) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cuts[peer] = orHealthy(b)
+}
+
+// Mend ends what Cut began.
+func (s *Server) Mend(peer string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.cuts, peer)
 }
 
 // Close stops it and waits for its goroutines. It may be called again.
@@ -254,16 +272,23 @@ func fromLoopback(c net.Conn) bool {
 	return !ok || tcp.IP.IsLoopback()
 }
 
-// now gives the behaviour for a connection's local address.
+// now gives the behaviour for a connection's peer and local address.
 func (s *Server) now(c net.Conn) Behaviour {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.at) > 0 {
-		if tcp, ok := c.LocalAddr().(*net.TCPAddr); ok {
-			if b, ok := s.at[tcp.IP.String()]; ok {
-				return b
-			}
-		}
+	if b, ok := s.cuts[ip(c.RemoteAddr())]; ok {
+		return b
+	}
+	if b, ok := s.at[ip(c.LocalAddr())]; ok {
+		return b
 	}
 	return s.behaviour
+}
+
+// ip gives the IP of a TCP address, nothing of a pipe's.
+func ip(a net.Addr) string {
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		return tcp.IP.String()
+	}
+	return ""
 }

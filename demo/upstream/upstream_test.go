@@ -178,6 +178,30 @@ func TestManyAddresses(t *testing.T) {
 	}
 }
 
+func TestACutHoldsForOnePeer(t *testing.T) {
+	s := start(t, upstream.Options{})
+	get := func(from string) error {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+		transport := &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}
+		response, err := (&http.Client{Transport: transport}).Get("http://" + s.Addr())
+		if err == nil {
+			response.Body.Close()
+		}
+		return err
+	}
+	s.Cut("127.0.7.3", upstream.Refuse())
+	if get("127.0.7.3") == nil {
+		t.Error("the peer that is cut off got an answer")
+	}
+	if err := get("127.0.7.4"); err != nil {
+		t.Errorf("another peer: %v", err)
+	}
+	s.Mend("127.0.7.3")
+	if err := get("127.0.7.3"); err != nil {
+		t.Errorf("the peer once the cut has ended: %v", err)
+	}
+}
+
 func TestLoopbackOnly(t *testing.T) {
 	if _, err := upstream.Start(t.Context(), upstream.Options{Address: "192.0.2.1:0"}); !errors.Is(err, upstream.ErrNotLoopback) {
 		t.Errorf("got %v", err)

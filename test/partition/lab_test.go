@@ -1,0 +1,146 @@
+package partition
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"hdsd/demo/upstream"
+	"hdsd/health"
+	"hdsd/test/envoy"
+	"hdsd/test/fleet"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// endpoints is so many that a path between two zones can be doubted, which
+// takes 20 votes on each.
+const endpoints = 72
+
+var zones = []string{"a", "b", "c"}
+
+// checker is an Envoy that probes from an address of its own.
+type checker struct{ id, zone, ip string }
+
+// lab is a whole fleet whose network can be cut.
+type lab struct {
+	*fleet.Coordinator
+	checkers  map[string]checker
+	upstreams []*upstream.Server // in zones a, b and c in turn
+	plane     *envoy.Process
+	down      int            // upstreams that fail, cuts apart
+	failed    map[string]int // addresses that have failed, cuts apart, and how often each may go for it
+}
+
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	l := &lab{upstreams: fleet.Upstreams(t, endpoints, upstream.Options{}), checkers: map[string]checker{}, failed: map[string]int{}}
+	check := `{timeout: 0.5s, interval: 0.5s, unhealthy_threshold: 2, healthy_threshold: 1, http_health_check: {path: /healthz}}`
+	l.Coordinator = fleet.Prepare(t, fleet.ClusterFile(fleet.StaticCluster("web", check, fleet.Addresses(l.upstreams))), fleet.FastReports)
+	l.Start()
+	for i := range 2 * len(zones) {
+		k := checker{id: fmt.Sprintf("checker-%d", i+1), zone: zones[i%len(zones)], ip: fmt.Sprintf("127.0.9.%d", i+1)}
+		l.checkers[k.id] = k
+		envoy.StartChecker(t, envoy.Checker{ID: k.id, HDS: startRelay(t, l.GRPC, k.ip), Locality: health.Locality{Region: "eu", Zone: k.zone}})
+	}
+	l.plane = envoy.StartDataPlane(t, envoy.DataPlane{ID: "dp", ADS: l.GRPC, Delta: true, Clusters: []string{"web"}})
+	envoy.Eventually(t, fleet.Patience, "all to be well", func() bool { return l.well(t) })
+	return l
+}
+
+// well tells whether everybody holds all endpoints to be healthy.
+func (l *lab) well(t *testing.T) bool {
+	t.Helper()
+	for _, e := range l.Endpoints("web") {
+		for _, o := range e.Observations {
+			if o.Status != "HEALTHY" || o.Disbelieved != "" {
+				return false
+			}
+		}
+		if e.Health != "HEALTHY" || len(e.Observations) != 3 {
+			return false
+		}
+	}
+	return l.rotation(t) == endpoints
+}
+
+// zone is where the i-th upstream is.
+func zone(i int) string { return zones[i%len(zones)] }
+
+// rotation is how many endpoints the data plane sends traffic to.
+func (l *lab) rotation(t *testing.T) int {
+	t.Helper()
+	const gauge = "cluster.web.membership_healthy"
+	return int(l.plane.Stats(t, "^"+gauge+"$")[gauge])
+}
+
+// await waits for a condition, and meanwhile wants everything in rotation but
+// what fails.
+func (l *lab) await(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	envoy.Eventually(t, fleet.Patience, what, func() bool {
+		if n := l.rotation(t); n < endpoints-l.down {
+			t.Fatalf("%d of %d endpoints are in rotation while %d are down", n, endpoints, l.down)
+		}
+		return condition()
+	})
+}
+
+// sever breaks the network wherever a cut says so.
+func (l *lab) sever(c *cut) {
+	l.each(c, func(s *upstream.Server, k checker) { s.Cut(k.ip, c.how) })
+}
+
+func (l *lab) mend(c *cut) {
+	l.each(c, func(s *upstream.Server, k checker) { s.Mend(k.ip) })
+}
+
+func (l *lab) each(c *cut, do func(*upstream.Server, checker)) {
+	for i, s := range l.upstreams {
+		for _, k := range l.checkers {
+			if c.severs(k, zone(i)) {
+				do(s, k)
+			}
+		}
+	}
+}
+
+// victims are two endpoints that a cut keeps some of their checkers from, and
+// that have not failed before.
+func (l *lab) victims(t *testing.T, c *cut) (two []*upstream.Server) {
+	t.Helper()
+	observed := l.Endpoints("web")
+	for i, s := range l.upstreams {
+		for _, o := range observed[s.Addr()].Observations {
+			if len(two) < 2 && l.failed[s.Addr()] == 0 && c.severs(l.checkers[o.Checker], zone(i)) {
+				l.failed[s.Addr()] = 1
+				two = append(two, s)
+			}
+		}
+	}
+	if len(two) < 2 {
+		t.Fatal("there are no two endpoints left that could fail")
+	}
+	return two
+}
+
+// metric gives a metric without labels.
+func (l *lab) metric(t *testing.T, name string) string {
+	t.Helper()
+	response, err := http.Get("http://" + l.HTTP + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "\n"+name+" ")
+	value, _, _ := strings.Cut(rest, "\n")
+	return value
+}
