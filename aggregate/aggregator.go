@@ -2,7 +2,6 @@ package aggregate
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"hdsd/health"
@@ -38,7 +37,7 @@ func (o Options) withDefaults() Options {
 	if o.Settle <= 0 {
 		o.Settle = 5 * time.Second
 	}
-	o.Doubt = o.Doubt.withDefaults()
+	o.Doubt = o.Doubt.WithDefaults()
 	return o
 }
 
@@ -51,10 +50,11 @@ type Timing struct {
 
 // Endpoint is an endpoint to judge.
 type Endpoint struct {
-	ID     health.EndpointID // dense: memory goes with the highest
-	Timing Timing
-	Rule   Rule
-	Zone   health.Locality // where it is; of no zone if region and zone are empty
+	ID      health.EndpointID // dense: memory goes with the highest
+	Timing  Timing
+	Rule    Rule
+	Zone    health.Locality // where it is; of no zone if region and zone are empty
+	Cluster string
 }
 
 // Change is a verdict that became another.
@@ -70,7 +70,9 @@ type Change struct {
 type Aggregator struct {
 	options   Options
 	clock     clock
-	rules     []Rule     // those in use and those that were, which are few
+	policies  pool[terms, policy]
+	classes   []Trust // numbered
+	clusters  pool[string, cluster]
 	endpoints []endpoint // by EndpointID
 	seats     seats
 	checkers  checkers
@@ -80,32 +82,39 @@ type Aggregator struct {
 	zones           zones
 	paths           map[path]*record // those with votes
 	cuts            int              // paths that are doubted
-	touchedCheckers []uint32         // whose record changed
+	touchedCheckers []station        // whose record changed
 	touchedPaths    []path
 	suspicions      []Suspicion // not yet given
+	words           map[string]word
+
+	flaps  map[health.EndpointID]*flap // of those that went down lately, where that is damped
+	damped int                         // held down
+	asking []uint32                    // clusters with contested downs in this flush
+	alarms []Alarm                     // not yet given
 }
 
 // endpoint is what is kept of one endpoint.
 type endpoint struct {
-	since  int64  // wall clock, Unix nanoseconds; never where there was no verdict
-	start  uint32 // its first seat
-	warmUp uint32 // milliseconds from a pair's first vote to belief in its downs
-	stale  uint32 // milliseconds for which a re-created host may still be reported as it was before
-	until  uint32 // low bits of the tick that ends settling
-	zone   uint16 // number of its zone
-	count  uint16 // its seats
-	rule   uint16 // index in Aggregator.rules
-	status health.Status
-	flags  uint8
+	since   int64  // wall clock, Unix nanoseconds; never where there was no verdict
+	start   uint32 // its first seat
+	until   uint32 // low bits of the tick that ends settling
+	policy  uint32 // number of it
+	cluster uint32 // number of it
+	zone    uint16 // number of its zone
+	count   uint16 // its seats
+	status  health.Status
+	flags   uint16
 }
 
 const (
-	known      uint8 = 1 << iota // between Set and Remove
-	dirty                        // listed in Aggregator.dirty
-	dark                         // no vote counted when it was last decided
-	settling                     // seen again after dark: the absent are awaited once more
-	hesitating                   // about to go down against the word of a checker in its own zone
-	hesitated                    // has been so for long enough
+	known      uint16 = 1 << iota // between Set and Remove
+	dirty                         // listed in Aggregator.dirty
+	dark                          // no vote counted when it was last decided
+	settling                      // seen again after dark: the absent are awaited once more
+	hesitating                    // about to go down against the word of a checker in its own zone, or by one voter alone
+	hesitated                     // has been so for long enough
+	flapping                      // went down lately, where that is damped
+	restrained                    // its down waits in a mass failure
 )
 
 const never = math.MinInt64
@@ -114,7 +123,7 @@ const never = math.MinInt64
 func New(o Options) *Aggregator {
 	return &Aggregator{
 		options:   o.withDefaults(),
-		rules:     []Rule{{}},
+		classes:   []Trust{{}},
 		checkers:  checkers{ids: map[string]uint32{}},
 		deadlines: deadlines{due: map[tick][]pair{}},
 		zones:     zones{numbers: map[zone]uint16{{}: 0}, names: []zone{{}}},
@@ -124,7 +133,12 @@ func New(o Options) *Aggregator {
 
 // Configure changes the parameters. What is already running ends as it was
 // to end; what begins afterwards follows o.
-func (a *Aggregator) Configure(o Options) { a.options = o.withDefaults() }
+func (a *Aggregator) Configure(o Options) {
+	before := a.options.Doubt
+	if a.options = o.withDefaults(); a.options.Doubt != before {
+		a.touchAll()
+	}
+}
 
 // Set makes an endpoint known, or changes how it is checked. An endpoint that
 // is new starts with its last known verdict, or UNKNOWN when last is zero; for
@@ -134,35 +148,30 @@ func (a *Aggregator) Set(e Endpoint, last health.Verdict) {
 	for int(e.ID) >= len(a.endpoints) {
 		a.endpoints = append(a.endpoints, endpoint{})
 	}
-	x := &a.endpoints[e.ID]
+	x, t := &a.endpoints[e.ID], termsOf(&e)
 	if x.flags&known == 0 {
 		*x = endpoint{since: never, flags: x.flags | known | dark, status: last.Status}
+		a.enlist(x, &e, &t)
 		if !last.Since.IsZero() {
 			x.since = last.Since.UnixNano()
 		}
 		if e.Rule.Unobserved != Hold {
 			a.settle(e.ID, x) // whoever is to check it has that long to say so
 		}
-	} else if a.rules[x.rule] != e.Rule {
-		a.mark(e.ID, x)
+	} else {
+		if a.clusters.all[x.cluster].key != e.Cluster {
+			a.quit(e.ID, x)
+			a.join(x, e.Cluster)
+		}
+		if a.policyOf(x).terms != t {
+			a.adopt(e.ID, x, &t)
+		}
 	}
-	x.rule = a.intern(e.Rule)
 	if zone := a.zones.of(e.Zone); zone != x.zone {
 		a.leaveRecords(x)
 		x.zone = zone
 		a.mark(e.ID, x)
 	}
-	x.warmUp, x.stale = e.Timing.warmUp(), milliseconds(2*min(e.Timing.ReportInterval, math.MaxInt64/4))
-}
-
-// intern gives the index of a rule.
-func (a *Aggregator) intern(r Rule) uint16 {
-	i := slices.Index(a.rules, r)
-	if i < 0 {
-		i = len(a.rules)
-		a.rules = append(a.rules, r)
-	}
-	return uint16(i)
 }
 
 // Remove forgets an endpoint, its verdict and its votes.
@@ -174,6 +183,7 @@ func (a *Aggregator) Remove(id health.EndpointID) {
 	for e.count > 0 {
 		a.vacate(e, int(e.count)-1)
 	}
+	a.delist(id, e)
 	*e = endpoint{flags: e.flags & dirty}
 }
 
@@ -186,13 +196,14 @@ func (a *Aggregator) Assign(now time.Time, id health.EndpointID, checker string)
 	if e == nil || e.count == math.MaxUint16 {
 		return
 	}
-	c := a.checkers.intern(checker)
+	c := a.internChecker(checker)
 	i := a.seats.find(e, c)
 	if i >= 0 {
 		a.recreate(id, e, i)
 		return
 	}
-	a.seats.add(e, seat{checker: c, place: a.checkers.list(c, id), status: noVote})
+	a.stand(c, a.policyOf(e).class)
+	a.seats.add(e, seat{checker: c, place: a.checkers.list(c, id), said: noVote, status: noVote})
 	a.await(id, e, int(e.count)-1)
 	a.mark(id, e)
 }
@@ -215,7 +226,7 @@ func (a *Aggregator) Unassign(now time.Time, id health.EndpointID, checker strin
 // it said before is not believed any more, and its pairs warm up again.
 func (a *Aggregator) Connected(now time.Time, k health.Checker) {
 	a.clock.at(now)
-	c := a.checkers.intern(k.ID)
+	c := a.internChecker(k.ID)
 	a.checkers.all[c].here = true
 	a.move(c, a.zones.of(k.Locality))
 	a.restart(c)
@@ -228,7 +239,7 @@ func (a *Aggregator) Lost(checker string) {
 		x := &a.checkers.all[c]
 		x.lost, x.here = true, false
 		a.markAll(c)
-		a.checkers.release(c)
+		a.release(c)
 	}
 }
 
@@ -243,6 +254,7 @@ func (a *Aggregator) Report(now time.Time, checker string, votes []health.Vote) 
 	}
 	a.hear(c)
 	a.fire() // after hearing it, so that it does not fall silent just to come back
+	a.climb(c)
 	for _, v := range votes {
 		a.vote(c, v)
 	}
@@ -277,7 +289,7 @@ func (a *Aggregator) Verdict(id health.EndpointID) health.Verdict {
 	if e == nil {
 		return health.Verdict{}
 	}
-	v := health.Verdict{Status: e.status, Reason: a.explain(e), Observations: a.observations(e)}
+	v := health.Verdict{Status: e.status, Reason: a.explain(id, e), Observations: a.observations(e), Zones: a.views(e)}
 	if e.since != never {
 		v.Since = time.Unix(0, e.since).UTC()
 	}
@@ -307,67 +319,4 @@ func (a *Aggregator) mark(id health.EndpointID, e *endpoint) {
 		e.flags |= dirty
 		a.dirty = append(a.dirty, id)
 	}
-}
-
-// flush decides every marked endpoint anew.
-func (a *Aggregator) flush() []Change {
-	for i := 0; i < len(a.dirty); i++ {
-		if e := &a.endpoints[a.dirty[i]]; e.flags&known != 0 {
-			a.compare(e)
-		}
-	}
-	a.review()
-	var changes []Change
-	var t tally
-	for _, id := range a.dirty {
-		e := &a.endpoints[id]
-		e.flags &^= dirty
-		if e.flags&known == 0 {
-			continue
-		}
-		if status := a.decide(id, e, &t); status != e.status {
-			changes = append(changes, a.change(id, e, status))
-		}
-	}
-	a.dirty = a.dirty[:0]
-	return changes
-}
-
-// decide gives the status that follows from the votes.
-func (a *Aggregator) decide(id health.EndpointID, e *endpoint, t *tally) health.Status {
-	rule := &a.rules[e.rule]
-	a.tally(e, t)
-	status, how := rule.decide(t, e.status)
-	if how == unobserved || how == lapsed {
-		e.flags |= dark
-		return status
-	}
-	if e.flags&dark != 0 && t.absent > 0 {
-		a.settle(id, e)
-		a.tally(e, t)
-		status, _ = rule.decide(t, e.status)
-	}
-	e.flags &^= dark
-	return a.hesitate(id, e, t, status)
-}
-
-// hesitate keeps a majority of down that got no answer, for as long as votes may
-// be out of date, from outvoting a checker in the endpoint's own zone that says
-// up: if their way to that zone is cut, that shows meanwhile.
-func (a *Aggregator) hesitate(id health.EndpointID, e *endpoint, t *tally, to health.Status) health.Status {
-	against := to.Down() && !e.status.Down() && t.inside && !t.answered && a.rules[e.rule].Kind == Majority
-	if !against || e.flags&hesitated != 0 {
-		e.flags &^= hesitating | hesitated
-		return to
-	}
-	if e.flags&(hesitating|settling) == 0 {
-		a.wait(id, e, hesitating, a.options.Staleness)
-	}
-	return e.status
-}
-
-func (a *Aggregator) change(id health.EndpointID, e *endpoint, to health.Status) Change {
-	from := e.status
-	e.status, e.since = to, a.clock.now.UnixNano()
-	return Change{Endpoint: id, From: from, To: to, Reason: a.explain(e), Observations: a.observations(e)}
 }

@@ -15,6 +15,7 @@ const (
 	undecided                // neither up nor down
 	doubted                  // a down of a checker that is doubted
 	cutOff                   // a down over a path that is doubted
+	refused                  // an operator distrusts its checker
 )
 
 // awaited tells whether a vote may soon count that does not count now.
@@ -26,17 +27,25 @@ func (b belief) absent() bool { return b == mute || b == outdated }
 
 // believe judges the vote of one seat.
 func (a *Aggregator) believe(e *endpoint, s *seat) belief {
+	return a.judge(a.policyOf(e), e, s)
+}
+
+// judge is believe where the endpoint's policy is at hand.
+func (a *Aggregator) judge(p *policy, e *endpoint, s *seat) belief {
 	c := &a.checkers.all[s.checker]
+	k := &c.standings[p.class]
 	switch {
+	case c.word == Distrusted:
+		return refused
 	case s.phase == waiting || s.phase == recreated && s.status == noVote:
 		return unreported
 	case s.phase == overdue:
 		return mute
 	case s.phase == recreated:
 		return warmingUp
-	case c.hearing == awaited:
+	case k.hearing == awaited:
 		return gone
-	case c.hearing == silent:
+	case k.hearing == silent:
 		return outdated
 	case s.status.Up():
 		return believed
@@ -44,7 +53,7 @@ func (a *Aggregator) believe(e *endpoint, s *seat) belief {
 		return undecided
 	case s.phase == warming:
 		return warmingUp
-	case c.record.doubted:
+	case k.record.doubted:
 		return doubted
 	case a.cut(e, s):
 		return cutOff
@@ -83,10 +92,13 @@ type tally struct {
 	count                                // the absent of an endpoint that settles are awaited
 	votes    [health.Degraded + 1]uint16 // that count, by status
 	absent   uint16
+	doubted  uint16 // downs that do not count since their checker or path is doubted
 	assigned uint16
 	holds    bool        // the last verdict is to hold when no vote counts, whatever the rule
-	inside   bool        // a checker in the endpoint's own zone says up, and none there says down
+	inside   bool        // a checker in the endpoint's own zone says up, or did until it fell silent, and none there says down
 	answered bool        // a down that counts is an answer, so that its checker got through
+	score    int         // the runs of the downs that count, where the rule asks for them
+	longest  int         // of these runs
 	zones    []zoneCount // where the rule asks for them
 }
 
@@ -100,12 +112,13 @@ type zoneCount struct {
 
 func (a *Aggregator) tally(e *endpoint, t *tally) {
 	*t = tally{assigned: e.count, holds: e.since == never || e.flags&settling != 0, zones: t.zones[:0]}
-	zoned, own := a.rules[e.rule].Kind == ZoneMajority, count{}
+	p, own := a.policyOf(e), count{}
 	list := a.seats.of(e)
 	for i := range list {
 		s := &list[i]
 		var one count
-		switch b := a.believe(e, s); {
+		b := a.judge(p, e, s)
+		switch {
 		case b == believed:
 			t.votes[s.status]++
 			switch sideOf(s.status) {
@@ -114,6 +127,9 @@ func (a *Aggregator) tally(e *endpoint, t *tally) {
 			case down:
 				one.down = 1
 				t.answered = t.answered || s.code >= leastError
+				if p.Kind == Score {
+					t.runs(p.run(s, &a.checkers.all[s.checker]))
+				}
 			}
 		case b.awaited():
 			one.awaited = 1
@@ -122,13 +138,18 @@ func (a *Aggregator) tally(e *endpoint, t *tally) {
 			if e.flags&settling != 0 {
 				one.awaited = 1
 			}
+		case b == doubted || b == cutOff:
+			t.doubted++
 		}
 		t.add(one)
 		c := &a.checkers.all[s.checker]
 		if e.zone != 0 && c.zone == e.zone && !c.lost {
 			own.add(one)
+			if b == gone && s.status.Up() {
+				own.up++
+			}
 		}
-		if zoned {
+		if p.Kind == ZoneMajority {
 			t.inZone(c.zone, one)
 		}
 	}

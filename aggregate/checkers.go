@@ -21,12 +21,38 @@ type checker struct {
 	endpoints []health.EndpointID // where it has seats; seat.place points back
 	heard     time.Time           // its latest report; zero where there was none
 	heardAt   time.Duration       // the same on the aggregator's clock
-	due       tick                // the deadline it waits for while fresh or awaited; 0 where none
+	climbing  []health.EndpointID // where the run of its reports of down still grows
+	standings []standing          // by class
 	zone      uint16              // number of its zone; 0 until it connects
-	record    record
-	hearing   hearing
-	here      bool // connected, as far as was told
-	lost      bool // its stream is gone
+	here      bool                // connected, as far as was told
+	lost      bool                // its stream is gone
+	word      Word                // an operator's
+}
+
+// standing is what a checker's votes are worth on the endpoints of one class.
+type standing struct {
+	record  record
+	due     tick // the deadline it waits for while fresh or awaited; 0 where none
+	hearing hearing
+}
+
+// station is a checker's standing in a class.
+type station struct{ checker, class uint32 }
+
+func (a *Aggregator) standing(at station) *standing {
+	return &a.checkers.all[at.checker].standings[at.class]
+}
+
+// stand sees to it that a checker has a standing in a class.
+func (a *Aggregator) stand(c, class uint32) {
+	x := &a.checkers.all[c]
+	for next := uint32(len(x.standings)); next <= class; next++ {
+		x.standings = append(x.standings, standing{})
+		if !x.heard.IsZero() && a.clock.elapsed-x.heardAt <= a.staleness(next) {
+			x.standings[next].hearing = fresh
+			a.watch(station{c, next})
+		}
+	}
 }
 
 // checkers numbers them. A number is free again when the checker is gone and
@@ -37,14 +63,10 @@ type checkers struct {
 	free []uint32
 }
 
-// release frees the number of a checker that is no longer known.
+// release frees a number.
 func (k *checkers) release(c uint32) {
-	x := &k.all[c]
-	if x.here || len(x.endpoints) > 0 {
-		return
-	}
-	delete(k.ids, x.name)
-	*x = checker{}
+	delete(k.ids, k.all[c].name)
+	k.all[c] = checker{}
 	k.free = append(k.free, c)
 }
 
@@ -85,7 +107,7 @@ func (a *Aggregator) vacate(e *endpoint, i int) {
 		a.seats.of(m)[a.seats.find(m, s.checker)].place = s.place
 	}
 	c.endpoints = c.endpoints[:last]
-	a.checkers.release(s.checker)
+	a.release(s.checker)
 }
 
 // hear notes that a checker spoke just now.
@@ -95,43 +117,52 @@ func (a *Aggregator) hear(c uint32) {
 		a.restart(c)
 	}
 	x.heard, x.heardAt = a.clock.now, a.clock.elapsed
-	if x.hearing == fresh {
-		return
+	a.stand(c, 0)
+	back := false
+	for class := range x.standings {
+		if k := &x.standings[class]; k.hearing != fresh {
+			k.hearing, back = fresh, true
+			a.watch(station{c, uint32(class)})
+		}
 	}
-	x.hearing = fresh
-	a.watch(c)
-	a.markAll(c)
+	if back {
+		a.startRuns(c)
+		a.markAll(c)
+	}
 }
 
 // watch waits for a checker that is fresh to fall silent.
-func (a *Aggregator) watch(c uint32) {
-	x := &a.checkers.all[c]
+func (a *Aggregator) watch(at station) {
+	k := a.standing(at)
 	// A tick later, since the staleness itself is not too old yet.
-	x.due = a.clock.in(x.heardAt, a.options.Staleness) + 1
-	a.deadlines.add(x.due, pair{noEndpoint, c})
+	k.due = a.clock.in(a.checkers.all[at.checker].heardAt, a.staleness(at.class)) + 1
+	a.deadlines.add(k.due, pair{noEndpoint, at.checker})
 }
 
 // checkSilence does what is due for a checker as a whole, or for the paths.
-func (a *Aggregator) checkSilence(c uint32, at tick) {
-	a.endDoubt(c, at)
+func (a *Aggregator) checkSilence(c uint32, now tick) {
+	a.endDoubt(c, now)
 	if c == noChecker {
 		return
 	}
-	x := &a.checkers.all[c]
-	switch {
-	case x.due != at: // not any more
-	case x.hearing == fresh && a.clock.elapsed-x.heardAt <= a.options.Staleness:
-		a.watch(c)
-	case x.hearing == fresh:
-		// Awaited from now, not from when it fell silent: if this process
-		// itself stood still, all come back together, and the first of them
-		// must not decide alone.
-		x.hearing, x.due = awaited, a.clock.in(a.clock.elapsed, a.options.Settle)
-		a.deadlines.add(x.due, pair{noEndpoint, c})
-		a.markAll(c)
-	default:
-		x.hearing, x.due = silent, 0
-		a.markAll(c)
+	for class := range a.checkers.all[c].standings {
+		at := station{c, uint32(class)}
+		k, silence := a.standing(at), a.clock.elapsed-a.checkers.all[c].heardAt
+		switch {
+		case k.due != now: // not any more
+		case k.hearing == fresh && silence <= a.staleness(at.class):
+			a.watch(at)
+		case k.hearing == fresh:
+			// Awaited from now, not from when it fell silent: if this process
+			// itself stood still, all come back together, and the first of them
+			// must not decide alone.
+			k.hearing, k.due = awaited, a.clock.in(a.clock.elapsed, a.options.Settle)
+			a.deadlines.add(k.due, pair{noEndpoint, c})
+			a.markAll(c)
+		default:
+			k.hearing, k.due = silent, 0
+			a.markAll(c)
+		}
 	}
 }
 

@@ -25,7 +25,9 @@ func (c *clock) at(now time.Time) {
 }
 
 // tick is the last tick that has come.
-func (c *clock) tick() tick { return tick(c.elapsed / time.Millisecond) }
+func (c *clock) tick() tick { return tickOf(c.elapsed) }
+
+func tickOf(elapsed time.Duration) tick { return tick(elapsed / time.Millisecond) }
 
 // in is the first tick that comes no sooner than d after the moment from.
 func (c *clock) in(from, d time.Duration) tick {

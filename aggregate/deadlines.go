@@ -16,6 +16,9 @@ type pair struct {
 const (
 	noEndpoint = ^health.EndpointID(0)
 	noChecker  = ^uint32(0)
+
+	ofFlap    = ^uint32(1) // the endpoint flapped
+	ofCluster = ^uint32(2) // in place of the endpoint's id is a cluster's number
 )
 
 // deadlines lists what is due when. There is no way to take one back: an

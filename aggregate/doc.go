@@ -7,7 +7,9 @@
 //	report -> phase.go   is this pair warming up, or has it settled?
 //	       -> doubt.go   do the others contradict it, here and elsewhere?
 //	       -> believe.go does the vote count, is it awaited, or is it left out?
-//	       -> rule.go    what follows from the votes that count?
+//	       -> rule.go    what follows from the votes that count? (and score.go)
+//	       -> damping.go does it flap, so that it stays down for a while?
+//	       -> mass.go    does too much of its cluster go down at once?
 //	       -> reason.go  the same in words
 //
 // What it guarantees:
@@ -23,8 +25,13 @@
 //   - A checker that says down of much that its peers see up is doubted, and so
 //     is a path between two zones: their downs do not count until that has
 //     passed. So one who is cut off takes nothing out. Ups always count.
+//   - An operator's word about a checker (word.go) stands above what its peers
+//     say. None of the votes of one that is distrusted counts.
+//   - Damping takes nothing down, and holds nothing down while more than half of
+//     its cluster is. In a mass failure no down waits that all votes agree on.
 //   - A majority elsewhere that gets no answer does not at once outvote a
-//     checker in the endpoint's own zone that says up.
+//     checker in the endpoint's own zone that says up; nor does a single voter
+//     at once decide where the others are doubted.
 //   - A checker that is silent for longer than the staleness has no say, in
 //     either direction.
 //   - Who connects, falls silent, or was absent when an endpoint is seen again
@@ -42,7 +49,9 @@
 //
 // A report without a changed vote costs O(1), a changed vote O(checkers of
 // the endpoint), a checker that falls silent or comes back O(its endpoints),
-// a Tick what is due. A vote takes 24 bytes, an endpoint 32.
+// a Tick what is due. By score, an endpoint is also looked at in the reports in
+// which its downs still add up. A vote takes 24 bytes, an endpoint 32; one that
+// went down lately, where that is damped, some 100 more until it is forgotten.
 //
 // It imports health and the standard library only.
 package aggregate

@@ -3,6 +3,7 @@ package aggregate
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -31,7 +32,8 @@ type Doubt struct {
 	ReleaseAfter time.Duration
 }
 
-func (d Doubt) withDefaults() Doubt {
+// WithDefaults gives the limits with defaults in place of zeros.
+func (d Doubt) WithDefaults() Doubt {
 	or(&d.Disagreements, 8)
 	or(&d.Share, 0.2)
 	or(&d.PathDisagreements, 20)
@@ -59,29 +61,36 @@ type Suspicion struct {
 // record is how far someone disagrees with the others.
 type record struct {
 	votes   int  // settled ones
-	odd     int  // of them, downs that others contradict
+	downs   int  // of them
+	odd     int  // of the downs, those that others contradict
 	doubted bool // downs are not believed
 	touched bool // listed to be looked at
 	release tick // when it is believed again; 0 where that is not in sight
 }
 
-// path is from the checkers of one zone to the endpoints of another.
-type path struct{ from, to uint16 }
+// path is from the checkers of one zone to the endpoints of another, those of
+// one class.
+type path struct {
+	from, to uint16
+	class    uint32
+}
 
 // What a seat adds to the records.
 const (
 	voting  uint8 = 1 << iota // it has a settled vote
+	saying                    // which is down
 	oddOne                    // a down that the majority of the peers contradicts
 	oddPath                   // a down from elsewhere that the endpoint's own zone, or the majority, contradicts
+	excused                   // the path is doubted, so that the checker is not to blame
 )
 
 // compare finds out which votes on an endpoint the others contradict.
 func (a *Aggregator) compare(e *endpoint) {
-	list := a.seats.of(e)
+	list, p := a.seats.of(e), a.policyOf(e)
 	ups, downs, inside := 0, 0, false
 	for i := range list {
 		s := &list[i]
-		if a.believe(e, s) != believed {
+		if a.judge(p, e, s) != believed {
 			continue
 		}
 		switch c := &a.checkers.all[s.checker]; {
@@ -95,14 +104,14 @@ func (a *Aggregator) compare(e *endpoint) {
 	for i := range list {
 		s := &list[i]
 		var adds uint8
-		switch side, settled := sideOf(s.status), s.phase == settled && a.checkers.all[s.checker].hearing == fresh; {
+		switch side, settled := sideOf(s.status), a.settled(p, s); {
 		case !settled || side == neither:
 		case side == up:
 			adds = voting
 		default:
-			adds = voting
+			adds = voting | saying
 			others := downs
-			if a.believe(e, s) == believed {
+			if a.judge(p, e, s) == believed {
 				others--
 			}
 			if ups > others {
@@ -112,38 +121,51 @@ func (a *Aggregator) compare(e *endpoint) {
 				adds |= oddPath
 			}
 		}
+		if adds != 0 && a.cut(e, s) {
+			adds |= excused
+		}
 		if adds != s.adds {
 			a.enterRecords(e, s, adds)
 		}
 	}
 }
 
+// settled tells whether a vote is one that can be held against its checker.
+func (a *Aggregator) settled(p *policy, s *seat) bool {
+	c := &a.checkers.all[s.checker]
+	return s.phase == settled && c.standings[p.class].hearing == fresh && c.word != Distrusted
+}
+
 // enterRecords changes what a seat adds.
 func (a *Aggregator) enterRecords(e *endpoint, s *seat, adds uint8) {
-	x := &a.checkers.all[s.checker]
-	x.record.change(s.adds, adds, oddOne)
-	if !x.record.touched {
-		x.record.touched = true
-		a.touchedCheckers = append(a.touchedCheckers, s.checker)
-	}
+	x, at := &a.checkers.all[s.checker], station{s.checker, a.policyOf(e).class}
+	k := a.standing(at)
+	k.record.change(ofChecker(s.adds), ofChecker(adds), oddOne)
+	a.touch(at)
 	if x.zone != 0 && e.zone != 0 && x.zone != e.zone {
-		p := path{x.zone, e.zone}
+		p := path{x.zone, e.zone, at.class}
 		r := a.paths[p]
 		if r == nil {
 			r = &record{}
 			a.paths[p] = r
 		}
 		r.change(s.adds, adds, oddPath)
-		if !r.touched {
-			r.touched = true
-			a.touchedPaths = append(a.touchedPaths, p)
-		}
+		a.touchPath(p, r)
 	}
 	s.adds = adds
 }
 
+// ofChecker is what a seat adds to the record of its checker.
+func ofChecker(adds uint8) uint8 {
+	if adds&excused != 0 {
+		return 0
+	}
+	return adds
+}
+
 func (r *record) change(from, to, odd uint8) {
 	r.votes += int(to&voting) - int(from&voting)
+	r.downs += int(to&saying)/int(saying) - int(from&saying)/int(saying)
 	if to&odd != 0 {
 		r.odd++
 	}
@@ -161,36 +183,76 @@ func (r *record) share() float64 {
 }
 
 // review begins and ends doubt where records changed. Doubt of one makes others
-// look odd who agreed with it, so it goes on until nothing follows any more.
+// look odd who agreed with it, so it goes on until nothing follows any more;
+// first among checkers, then among paths, since a path excuses its checkers.
 func (a *Aggregator) review() {
 	for len(a.touchedCheckers)+len(a.touchedPaths) > 0 {
-		checkers, paths := a.touchedCheckers, a.touchedPaths
-		a.touchedCheckers, a.touchedPaths = nil, nil
-		for _, c := range checkers {
-			a.reviewChecker(c)
+		for len(a.touchedCheckers) > 0 {
+			list := a.touchedCheckers
+			a.touchedCheckers = nil
+			for _, c := range list {
+				a.reviewChecker(c)
+			}
 		}
-		for _, p := range paths {
-			a.reviewPath(p)
+		for len(a.touchedPaths) > 0 {
+			list := a.touchedPaths
+			a.touchedPaths = nil
+			for _, p := range list {
+				a.reviewPath(p)
+			}
 		}
 	}
 }
 
-func (a *Aggregator) reviewChecker(c uint32) {
-	r, d := &a.checkers.all[c].record, &a.options.Doubt
+// touchAll has everybody looked at anew.
+func (a *Aggregator) touchAll() {
+	for c := range a.checkers.all {
+		for class := range a.checkers.all[c].standings {
+			a.touch(station{uint32(c), uint32(class)})
+		}
+	}
+	for _, p := range slices.SortedFunc(maps.Keys(a.paths), path.compare) {
+		a.touchPath(p, a.paths[p])
+	}
+}
+
+func (a *Aggregator) touch(at station) {
+	if r := &a.standing(at).record; !r.touched {
+		r.touched = true
+		a.touchedCheckers = append(a.touchedCheckers, at)
+	}
+}
+
+func (a *Aggregator) touchPath(p path, r *record) {
+	if !r.touched {
+		r.touched = true
+		a.touchedPaths = append(a.touchedPaths, p)
+	}
+}
+
+func (p path) compare(q path) int {
+	return cmp.Or(cmp.Compare(p.from, q.from), cmp.Compare(p.to, q.to), cmp.Compare(p.class, q.class))
+}
+
+func (a *Aggregator) reviewChecker(at station) {
+	if int(at.class) >= len(a.checkers.all[at.checker].standings) {
+		return // it is gone
+	}
+	r, d := &a.standing(at).record, a.doubt(at.class)
 	r.touched = false
 	if r.doubted {
-		a.foresee(r, pair{noEndpoint, c})
-	} else if r.odd >= d.Disagreements && r.share() >= d.Share {
-		a.doubtChecker(c, true)
+		a.foresee(r, &d, pair{noEndpoint, at.checker})
+	} else if r.odd >= d.Disagreements && r.share() >= d.Share && a.checkers.all[at.checker].word != Trusted {
+		a.doubtChecker(at, true)
 	}
 }
 
 func (a *Aggregator) reviewPath(p path) {
-	r, d := a.paths[p], &a.options.Doubt
+	r, d := a.paths[p], a.doubt(p.class)
 	r.touched = false
 	switch {
 	case r.doubted:
-		a.foresee(r, pair{noEndpoint, noChecker})
+		a.foresee(r, &d, pair{noEndpoint, noChecker})
 	case r.odd >= d.PathDisagreements && r.share() >= d.PathShare:
 		a.doubtPath(p, r, true)
 	case r.votes == 0:
@@ -198,28 +260,46 @@ func (a *Aggregator) reviewPath(p path) {
 	}
 }
 
-// foresee sets or takes back the time at which doubt ends.
-func (a *Aggregator) foresee(r *record, who pair) {
-	calm := r.share() < a.options.Doubt.Release
+// foresee sets or takes back the time at which doubt ends: at once where as
+// much is still said to be down, and now the others agree. Who said so was early.
+func (a *Aggregator) foresee(r *record, d *Doubt, who pair) {
+	after := d.ReleaseAfter
+	if r.downs > 0 && float64(r.downs) >= d.Share*float64(r.votes) {
+		after = time.Millisecond
+	}
+	end := a.clock.in(a.clock.elapsed, after)
 	switch {
-	case !calm:
+	case r.share() >= d.Release:
 		r.release = 0
-	case r.release == 0:
-		r.release = a.clock.in(a.clock.elapsed, a.options.Doubt.ReleaseAfter)
-		a.deadlines.add(r.release, who)
+	case r.release == 0 || end < r.release:
+		r.release = end
+		a.deadlines.add(end, who)
 	}
 }
 
-func (a *Aggregator) doubtChecker(c uint32, doubted bool) {
-	x := &a.checkers.all[c]
-	x.record.doubted, x.record.release = doubted, 0
-	a.suspicions = append(a.suspicions, Suspicion{Checker: x.name, Doubted: doubted, Reason: a.aboutChecker(&x.record)})
+func (a *Aggregator) doubtChecker(at station, doubted bool) {
+	x, r, d := &a.checkers.all[at.checker], &a.standing(at).record, a.doubt(at.class)
+	r.doubted, r.release = doubted, 0
+	if x.doubts() == 0 || doubted && x.doubts() == 1 { // else it is doubted in another class, too
+		a.suspicions = append(a.suspicions, Suspicion{Checker: x.name, Doubted: doubted, Reason: r.aboutChecker(&d)})
+	}
 	if doubted {
-		a.foresee(&x.record, pair{noEndpoint, c})
+		a.foresee(r, &d, pair{noEndpoint, at.checker})
 	}
 	for _, id := range x.endpoints {
 		a.compareAnew(id)
 	}
+}
+
+// doubts is in how many classes a checker is doubted.
+func (c *checker) doubts() int {
+	n := 0
+	for i := range c.standings {
+		if c.standings[i].record.doubted {
+			n++
+		}
+	}
+	return n
 }
 
 func (a *Aggregator) doubtPath(p path, r *record, doubted bool) {
@@ -237,7 +317,7 @@ func (a *Aggregator) doubtPath(p path, r *record, doubted bool) {
 			continue
 		}
 		for _, id := range a.checkers.all[c].endpoints {
-			if a.endpoints[id].zone == p.to {
+			if e := &a.endpoints[id]; e.zone == p.to && a.policyOf(e).class == p.class {
 				a.compareAnew(id)
 			}
 		}
@@ -253,8 +333,10 @@ func (a *Aggregator) compareAnew(id health.EndpointID) {
 // endDoubt ends what is due.
 func (a *Aggregator) endDoubt(c uint32, at tick) {
 	if c != noChecker {
-		if r := &a.checkers.all[c].record; r.doubted && r.release == at {
-			a.doubtChecker(c, false)
+		for class := range a.checkers.all[c].standings {
+			if r := &a.checkers.all[c].standings[class].record; r.doubted && r.release == at {
+				a.doubtChecker(station{c, uint32(class)}, false)
+			}
 		}
 		return
 	}
@@ -264,7 +346,7 @@ func (a *Aggregator) endDoubt(c uint32, at tick) {
 			due = append(due, p)
 		}
 	}
-	slices.SortFunc(due, func(p, q path) int { return cmp.Or(cmp.Compare(p.from, q.from), cmp.Compare(p.to, q.to)) })
+	slices.SortFunc(due, path.compare)
 	for _, p := range due {
 		a.doubtPath(p, a.paths[p], false)
 	}
@@ -275,12 +357,12 @@ func (a *Aggregator) cut(e *endpoint, s *seat) bool {
 	if a.cuts == 0 {
 		return false
 	}
-	r := a.paths[path{a.checkers.all[s.checker].zone, e.zone}]
+	r := a.paths[path{a.checkers.all[s.checker].zone, e.zone, a.policyOf(e).class}]
 	return r != nil && r.doubted
 }
 
-func (a *Aggregator) aboutChecker(r *record) string {
-	if r.share() < a.options.Doubt.Release {
+func (r *record) aboutChecker(d *Doubt) string {
+	if r.share() < d.Release {
 		return "it disagreed with its peers until lately"
 	}
 	return fmt.Sprintf("it disagrees with its peers on %.0f %% of its endpoints", 100*r.share())
@@ -288,7 +370,7 @@ func (a *Aggregator) aboutChecker(r *record) string {
 
 func (a *Aggregator) aboutPath(p path) string {
 	text := fmt.Sprintf("the path from zone %s to zone %s is doubted: ", a.zones.names[p.from], a.zones.names[p.to])
-	if share := a.paths[p].share(); share >= a.options.Doubt.Release {
+	if share := a.paths[p].share(); share >= a.doubt(p.class).Release {
 		return text + fmt.Sprintf("others contradict %.0f %% of what is said over it", 100*share)
 	}
 	return text + "others contradicted what was said over it until lately"
@@ -301,11 +383,36 @@ func (a *Aggregator) Suspicions() []Suspicion {
 	return news
 }
 
-// Doubted tells why a checker is not believed; empty where it is.
+// Doubted tells why a checker is not believed by what its peers say; empty
+// where it is.
 func (a *Aggregator) Doubted(checker string) string {
 	c, ok := a.checkers.ids[checker]
-	if !ok || !a.checkers.all[c].record.doubted {
+	if !ok {
 		return ""
 	}
-	return a.aboutChecker(&a.checkers.all[c].record)
+	for class := range a.checkers.all[c].standings {
+		if r := &a.checkers.all[c].standings[class].record; r.doubted {
+			d := a.doubt(uint32(class))
+			return r.aboutChecker(&d)
+		}
+	}
+	return ""
+}
+
+// Cuts gives the paths from a zone of checkers that are doubted, by where they
+// lead.
+func (a *Aggregator) Cuts(from health.Locality) []Suspicion {
+	number := a.zones.numbers[zone{from.Region, from.Zone}]
+	if a.cuts == 0 || number == 0 {
+		return nil
+	}
+	var found []Suspicion
+	for _, p := range slices.SortedFunc(maps.Keys(a.paths), path.compare) {
+		if p.from == number && a.paths[p].doubted {
+			found = append(found, Suspicion{
+				From: a.zones.names[p.from].String(), To: a.zones.names[p.to].String(), Doubted: true, Reason: a.aboutPath(p),
+			})
+		}
+	}
+	return found
 }

@@ -15,6 +15,7 @@ type oracle struct {
 	staleness, settle time.Duration
 	doubt             aggregate.Doubt
 	paths             map[[2]string]*oracleDoubt
+	words             map[string]aggregate.Word
 	endpoints         map[health.EndpointID]*oracleEndpoint
 	checkers          map[string]*oracleChecker // those connected or with a seat somewhere
 }
@@ -36,8 +37,17 @@ type oraclePair struct {
 	phase  string // "waiting", "overdue", "recreated", "warming", "settled"
 	end    time.Duration
 	voted  bool
-	status health.Status
+	said   health.Status
+	status health.Status // what that counts as
 	code   uint16
+	fell   time.Duration // the report with which it began to say down
+}
+
+// settle ends a phase in that every vote counts.
+func (p *oraclePair) settle(heard time.Duration) {
+	if p.phase = "settled"; p.status.Down() {
+		p.fell = heard
+	}
 }
 
 type oracleChecker struct {
@@ -46,6 +56,7 @@ type oracleChecker struct {
 	awaitedTo time.Duration
 	lost      bool
 	here      bool
+	word      aggregate.Word
 	zone      string
 	oracleDoubt
 }
@@ -63,7 +74,7 @@ var testDoubt = aggregate.Doubt{
 func newOracle(doubt aggregate.Doubt) *oracle {
 	return &oracle{
 		staleness: aggregate.DefaultStaleness(time.Second), settle: 5 * time.Second,
-		doubt: doubt, paths: map[[2]string]*oracleDoubt{},
+		doubt: doubt, paths: map[[2]string]*oracleDoubt{}, words: map[string]aggregate.Word{},
 		endpoints: map[health.EndpointID]*oracleEndpoint{}, checkers: map[string]*oracleChecker{},
 	}
 }
@@ -77,7 +88,50 @@ func (o *oracle) set(now time.Duration, id health.EndpointID, t aggregate.Timing
 		}
 		o.endpoints[id] = e
 	}
+	before := e.rule
 	e.timing, e.rule, e.zone = t, r, zone
+	for name, p := range e.pairs {
+		if before == r || !p.voted || p.phase == "waiting" || p.phase == "overdue" {
+			continue
+		}
+		o.take(now, e, o.checkers[name], p, p.said)
+	}
+}
+
+// take has a vote count as what the rule makes of it.
+func (o *oracle) take(now time.Duration, e *oracleEndpoint, c *oracleChecker, p *oraclePair, said health.Status) {
+	was := p.status
+	p.said, p.status = said, said
+	if said == health.Unhealthy && p.code != 0 && e.rule.DegradedWhen.Has(p.code) {
+		p.status = health.Degraded
+	}
+	switch {
+	case p.phase == "recreated":
+	case p.status.Up():
+		p.phase = "settled"
+	case p.phase == "waiting" || p.phase == "overdue":
+		p.phase, p.end = "warming", now+warmUp(e)
+	case p.phase == "settled" && p.status.Down() && !was.Down():
+		p.fell = c.heard
+	}
+}
+
+func (o *oracle) instruct(checker string, w aggregate.Word) {
+	o.words[checker] = w
+	if c := o.checkers[checker]; c != nil {
+		c.word = w
+		if w == aggregate.Trusted {
+			c.oracleDoubt = oracleDoubt{}
+		}
+	}
+}
+
+// meet gives a checker, a new one where there is none.
+func (o *oracle) meet(name string) *oracleChecker {
+	if o.checkers[name] == nil {
+		o.checkers[name] = &oracleChecker{state: "silent", word: o.words[name]}
+	}
+	return o.checkers[name]
 }
 
 func (o *oracle) remove(id health.EndpointID) {
@@ -105,9 +159,7 @@ func (o *oracle) assign(now time.Duration, id health.EndpointID, checker string)
 	if e == nil {
 		return
 	}
-	if o.checkers[checker] == nil {
-		o.checkers[checker] = &oracleChecker{state: "silent"}
-	}
+	o.meet(checker)
 	if e.pairs[checker] != nil {
 		e.pairs[checker] = &oraclePair{phase: "recreated", end: now + 2*e.timing.ReportInterval}
 	} else {
@@ -123,10 +175,7 @@ func (o *oracle) unassign(id health.EndpointID, checker string) {
 }
 
 func (o *oracle) connected(now time.Duration, checker, zone string) {
-	if o.checkers[checker] == nil {
-		o.checkers[checker] = &oracleChecker{state: "silent"}
-	}
-	c := o.checkers[checker]
+	c := o.meet(checker)
 	c.here, c.zone = true, zone
 	o.restart(now, checker)
 }
@@ -147,7 +196,11 @@ func (o *oracle) lost(checker string) {
 	}
 }
 
-func warmUp(t aggregate.Timing) time.Duration {
+func warmUp(e *oracleEndpoint) time.Duration {
+	t := e.timing
+	if e.rule.WarmUp > 0 {
+		return e.rule.WarmUp
+	}
 	return t.InitialJitter + t.Timeout + t.ReportInterval + time.Duration(t.UnhealthyThreshold+1)*t.Interval
 }
 
@@ -159,6 +212,13 @@ func (o *oracle) report(now time.Duration, checker string, votes []health.Vote) 
 	if c.lost {
 		o.restart(now, checker)
 	}
+	if c.state != "fresh" {
+		for _, e := range o.endpoints {
+			if p := e.pairs[checker]; p != nil && p.phase == "settled" {
+				p.fell = now
+			}
+		}
+	}
 	c.state, c.heard = "fresh", now
 	o.age(now)
 	for _, v := range votes {
@@ -167,14 +227,8 @@ func (o *oracle) report(now time.Duration, checker string, votes []health.Vote) 
 			continue
 		}
 		p := e.pairs[checker]
-		p.voted, p.status, p.code = true, v.Status, v.HTTPStatusCode
-		switch {
-		case p.phase == "recreated":
-		case v.Status.Up():
-			p.phase = "settled"
-		case p.phase == "waiting" || p.phase == "overdue":
-			p.phase, p.end = "warming", now+warmUp(e.timing)
-		}
+		p.voted, p.code = true, v.HTTPStatusCode
+		o.take(now, e, c, p, v.Status)
 	}
 	return o.decide(now)
 }
@@ -206,13 +260,13 @@ func (o *oracle) age(now time.Duration) {
 		if e.hesitateEnd != 0 && now >= e.hesitateEnd {
 			e.hesitateEnd, e.hesitated = 0, true
 		}
-		for _, p := range e.pairs {
-			o.agePair(now, e, p)
+		for name, p := range e.pairs {
+			o.agePair(now, e, p, o.checkers[name].heard)
 		}
 	}
 }
 
-func (o *oracle) agePair(now time.Duration, e *oracleEndpoint, p *oraclePair) {
+func (o *oracle) agePair(now time.Duration, e *oracleEndpoint, p *oraclePair, heard time.Duration) {
 	if p.phase == "settled" || p.phase == "overdue" || now < p.end {
 		return
 	}
@@ -220,9 +274,9 @@ func (o *oracle) agePair(now time.Duration, e *oracleEndpoint, p *oraclePair) {
 	case p.phase == "waiting":
 		p.phase = "overdue"
 	case p.phase == "warming" || p.voted && p.status.Up():
-		p.phase = "settled"
+		p.settle(heard)
 	case p.voted:
-		p.phase, p.end = "warming", now+warmUp(e.timing)
+		p.phase, p.end = "warming", now+warmUp(e)
 	default:
 		p.phase, p.end = "waiting", now+o.settle
 	}
@@ -267,6 +321,8 @@ func (o *oracle) next() (time.Duration, bool) {
 func (o *oracle) worth(e *oracleEndpoint, name string, p *oraclePair) string {
 	c := o.checkers[name]
 	switch {
+	case c.word == aggregate.Distrusted:
+		return ""
 	case p.phase == "waiting" || p.phase == "recreated":
 		return "awaited"
 	case p.phase == "overdue" || c.state == "silent":
@@ -280,10 +336,24 @@ func (o *oracle) worth(e *oracleEndpoint, name string, p *oraclePair) string {
 	case p.phase == "warming":
 		return "awaited"
 	}
-	if path := o.paths[[2]string{c.zone, e.zone}]; c.doubted || path != nil && path.doubted {
+	if o.disbelieved(e, name, p) {
 		return ""
 	}
 	return "down"
+}
+
+// disbelieved tells whether a settled down does not count since its checker or
+// its path is doubted.
+func (o *oracle) disbelieved(e *oracleEndpoint, name string, p *oraclePair) bool {
+	c := o.checkers[name]
+	path := o.paths[[2]string{c.zone, e.zone}]
+	return c.word != aggregate.Distrusted && p.phase == "settled" && c.state == "fresh" && p.status.Down() &&
+		(c.doubted || path != nil && path.doubted)
+}
+
+// gone tells whether a vote is awaited since its checker has just fallen silent.
+func (p *oraclePair) gone(c *oracleChecker) bool {
+	return c.word != aggregate.Distrusted && c.state == "awaited" && (p.phase == "warming" || p.phase == "settled")
 }
 
 func (o *oracle) doubts() []*oracleDoubt {
@@ -316,7 +386,7 @@ func (o *oracle) contradicted(e *oracleEndpoint, name string) (byPeers, byZone b
 	return ups > downs, byZone && o.checkers[name].zone != e.zone
 }
 
-type oracleRecord struct{ votes, odd int }
+type oracleRecord struct{ votes, downs, odd int }
 
 func (r *oracleRecord) share() float64 { return float64(r.odd) / float64(max(1, r.votes)) }
 
@@ -332,67 +402,87 @@ func (o *oracle) records() (map[string]*oracleRecord, map[[2]string]*oracleRecor
 	for _, e := range o.endpoints {
 		for name, p := range e.pairs {
 			c := o.checkers[name]
-			if p.phase != "settled" || c.state != "fresh" || !p.status.Up() && !p.status.Down() {
+			if p.phase != "settled" || c.state != "fresh" || c.word == aggregate.Distrusted || !p.status.Up() && !p.status.Down() {
 				continue
 			}
 			byPeers, byZone := false, false
 			if p.status.Down() {
 				byPeers, byZone = o.contradicted(e, name)
 			}
-			count(checkers[name], byPeers)
-			if key := [2]string{c.zone, e.zone}; c.zone != "" && e.zone != "" && c.zone != e.zone {
+			key := [2]string{c.zone, e.zone}
+			if path := o.paths[key]; path == nil || !path.doubted {
+				count(checkers[name], p, byPeers)
+			}
+			if c.zone != "" && e.zone != "" && c.zone != e.zone {
 				if paths[key] == nil {
 					paths[key], o.paths[key] = &oracleRecord{}, &oracleDoubt{}
 				}
-				count(paths[key], byPeers || byZone)
+				count(paths[key], p, byPeers || byZone)
 			}
 		}
 	}
 	return checkers, paths
 }
 
-func count(r *oracleRecord, odd bool) {
+func count(r *oracleRecord, p *oraclePair, odd bool) {
 	r.votes++
+	if p.status.Down() {
+		r.downs++
+	}
 	if odd {
 		r.odd++
 	}
 }
 
-// review begins doubt until nothing follows any more, and foresees its end.
+// review begins doubt until nothing follows any more, among checkers, then among
+// paths, and foresees its end.
 func (o *oracle) review(now time.Duration) {
-	for {
-		checkers, paths := o.records()
-		more := false
-		begin := func(d *oracleDoubt, r *oracleRecord, least int, share float64) {
-			if !d.doubted && r.odd >= least && r.share() >= share {
-				d.doubted, more = true, true
-			}
-		}
-		for name, r := range checkers {
-			begin(&o.checkers[name].oracleDoubt, r, o.doubt.Disagreements, o.doubt.Share)
-		}
-		for key, r := range paths {
-			begin(o.paths[key], r, o.doubt.PathDisagreements, o.doubt.PathShare)
-		}
-		if more {
-			continue
-		}
-		for name, r := range checkers {
-			o.foresee(now, &o.checkers[name].oracleDoubt, r)
-		}
-		for key, r := range paths {
-			o.foresee(now, o.paths[key], r)
-		}
-		return
+	for o.doubtCheckers() || o.doubtPaths() {
+	}
+	checkers, paths := o.records()
+	for name, r := range checkers {
+		o.foresee(now, &o.checkers[name].oracleDoubt, r)
+	}
+	for key, r := range paths {
+		o.foresee(now, o.paths[key], r)
 	}
 }
 
+func (o *oracle) doubtCheckers() (more bool) {
+	checkers, _ := o.records()
+	for name, r := range checkers {
+		c := o.checkers[name]
+		if c.word != aggregate.Trusted && !c.doubted && r.odd >= o.doubt.Disagreements && r.share() >= o.doubt.Share {
+			c.doubted, more = true, true
+		}
+	}
+	return more
+}
+
+// doubtPaths goes on among paths before anything follows for checkers.
+func (o *oracle) doubtPaths() (any bool) {
+	for more := true; more; {
+		more = false
+		_, paths := o.records()
+		for key, r := range paths {
+			if d := o.paths[key]; !d.doubted && r.odd >= o.doubt.PathDisagreements && r.share() >= o.doubt.PathShare {
+				d.doubted, more, any = true, true, true
+			}
+		}
+	}
+	return any
+}
+
 func (o *oracle) foresee(now time.Duration, d *oracleDoubt, r *oracleRecord) {
+	end := now + o.doubt.ReleaseAfter
+	if r.downs > 0 && float64(r.downs) >= o.doubt.Share*float64(r.votes) {
+		end = now + time.Millisecond
+	}
 	switch {
 	case !d.doubted || r.share() >= o.doubt.Release:
 		d.release = 0
-	case d.release == 0:
-		d.release = now + o.doubt.ReleaseAfter
+	case d.release == 0 || end < d.release:
+		d.release = end
 	}
 }
 
@@ -408,22 +498,39 @@ func (o *oracle) decide(now time.Duration) map[health.EndpointID]health.Status {
 }
 
 // oracleVote is one that counts, or that is awaited.
-type oracleVote struct{ zone, side string }
+type oracleVote struct {
+	zone, side string
+	run        int // rounds in which it said down
+}
+
+// run is how many rounds a pair has said down.
+func (o *oracle) run(e *oracleEndpoint, name string) int {
+	round := max(e.timing.Interval, e.timing.ReportInterval, time.Millisecond)
+	return 1 + int((o.checkers[name].heard-e.pairs[name].fell+e.timing.ReportInterval/2)/round)
+}
 
 func (o *oracle) follow(now time.Duration, e *oracleEndpoint) health.Status {
 	to, unobserved := o.judge(now, e)
 	if unobserved {
 		return to
 	}
-	ownUp, ownDown, answered := false, false, false
+	ownUp, ownDown, answered, counting, doubted := false, false, false, 0, 0
 	for name, p := range e.pairs {
+		switch worth := o.worth(e, name, p); {
+		case worth == "up" || worth == "down":
+			counting++
+		case o.disbelieved(e, name, p):
+			doubted++
+		}
 		answered = answered || o.worth(e, name, p) == "down" && p.code >= 400
 		if c := o.checkers[name]; e.zone != "" && c.zone == e.zone && !c.lost {
-			ownUp = ownUp || o.worth(e, name, p) == "up"
+			ownUp = ownUp || o.worth(e, name, p) == "up" || p.gone(c) && p.status.Up()
 			ownDown = ownDown || o.worth(e, name, p) == "down"
 		}
 	}
-	against := e.rule.Kind == aggregate.Majority && to.Down() && !e.status.Down() && ownUp && !ownDown && !answered
+	majority := e.rule.Kind == aggregate.Majority
+	cut := (majority || e.rule.Kind == aggregate.Score) && ownUp && !ownDown && !answered
+	against := to.Down() && !e.status.Down() && (cut || majority && counting == 1 && doubted > 0)
 	if !against || e.hesitated {
 		e.hesitateEnd, e.hesitated = 0, false
 		return to
@@ -439,7 +546,7 @@ func (o *oracle) judge(now time.Duration, e *oracleEndpoint) (to health.Status, 
 	var counting, awaited, absent []oracleVote
 	names := map[health.Status]int{}
 	for name, p := range e.pairs {
-		v := oracleVote{o.checkers[name].zone, o.worth(e, name, p)}
+		v := oracleVote{o.checkers[name].zone, o.worth(e, name, p), o.run(e, name)}
 		switch v.side {
 		case "up", "down":
 			counting = append(counting, v)
@@ -495,12 +602,26 @@ func certain(r aggregate.Rule, counting, awaited []oracleVote, side string) bool
 		return verdict(r, counting) == side
 	}
 	for _, says := range []string{"up", "down"} {
-		with := append(slices.Clone(counting), oracleVote{awaited[0].zone, says})
+		with := append(slices.Clone(counting), oracleVote{awaited[0].zone, says, 3})
 		if !certain(r, with, awaited[1:], side) {
 			return false
 		}
 	}
 	return true
+}
+
+// enough tells whether what the downs say one time after the other is enough.
+func enough(votes []oracleVote) bool {
+	if len(votes) == 1 {
+		return votes[0].run >= 4
+	}
+	score := 0
+	for _, v := range votes {
+		if v.side == "down" {
+			score += min(v.run, 3)
+		}
+	}
+	return score >= len(votes)+2
 }
 
 // verdict is what votes come to: "up", "down" or "neither".
@@ -523,6 +644,11 @@ func verdict(r aggregate.Rule, votes []oracleVote) string {
 		}
 	case aggregate.Share:
 		fails = float64(sides["up"])/float64(len(votes)) <= r.Share
+	case aggregate.Score:
+		if sides["down"] > sides["up"] && !enough(votes) {
+			return "neither"
+		}
+		return verdict(aggregate.Rule{}, votes)
 	case aggregate.ZoneMajority:
 		var zones []oracleVote
 		for _, of := range byZone {

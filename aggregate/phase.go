@@ -40,12 +40,13 @@ func (a *Aggregator) await(id health.EndpointID, e *endpoint, i int) {
 }
 
 func (a *Aggregator) warm(id health.EndpointID, e *endpoint, i int) {
-	a.enter(id, e, i, warming, time.Duration(e.warmUp)*time.Millisecond)
+	a.enter(id, e, i, warming, time.Duration(a.policyOf(e).warmUp)*time.Millisecond)
 }
 
 func (a *Aggregator) recreate(id health.EndpointID, e *endpoint, i int) {
-	a.seats.of(e)[i].status = noVote
-	a.enter(id, e, i, recreated, time.Duration(e.stale)*time.Millisecond)
+	s := &a.seats.of(e)[i]
+	s.said, s.status = noVote, noVote
+	a.enter(id, e, i, recreated, time.Duration(a.policyOf(e).stale)*time.Millisecond)
 	a.mark(id, e)
 }
 
@@ -72,22 +73,34 @@ func (a *Aggregator) vote(c uint32, v health.Vote) {
 		return
 	}
 	s := &a.seats.of(e)[i]
-	if s.code != v.HTTPStatusCode {
-		s.code = v.HTTPStatusCode
-		a.mark(v.Endpoint, e)
-	}
-	if s.status == v.Status && s.phase >= recreated {
+	if s.said == v.Status && s.code == v.HTTPStatusCode && s.phase >= recreated {
 		return
 	}
-	s.status = v.Status
+	if s.code != v.HTTPStatusCode {
+		s.code = v.HTTPStatusCode // early evidence, where the status is to follow
+		a.mark(v.Endpoint, e)
+	}
+	s.said = v.Status
+	if status := a.policyOf(e).counts(v.Status, v.HTTPStatusCode); s.status != status || s.phase < recreated {
+		a.take(v.Endpoint, e, i, status)
+	}
+}
+
+// take has a vote count as something else than before.
+func (a *Aggregator) take(id health.EndpointID, e *endpoint, i int, status health.Status) {
+	s := &a.seats.of(e)[i]
+	fell := status.Down() && !s.status.Down()
+	s.status, s.began = status, s.code
 	switch {
 	case s.phase == recreated: // looked at when that ends
-	case v.Status.Up():
+	case status.Up():
 		s.phase = settled
 	case s.phase < recreated:
-		a.warm(v.Endpoint, e, i)
+		a.warm(id, e, i)
+	case s.phase == settled && fell:
+		a.fall(id, e, s)
 	}
-	a.mark(v.Endpoint, e)
+	a.mark(id, e)
 }
 
 // fire does all that is due.
@@ -99,6 +112,10 @@ func (a *Aggregator) fire() {
 		}
 		for _, p := range list {
 			switch {
+			case p.checker == ofCluster:
+				a.endMass(uint32(p.endpoint), at)
+			case p.checker == ofFlap:
+				a.endFlap(p.endpoint, at)
 			case p.endpoint == noEndpoint:
 				a.checkSilence(p.checker, at)
 			case p.checker == noChecker:
@@ -130,6 +147,9 @@ func (a *Aggregator) endPhase(p pair, at tick) {
 		s.phase = overdue
 	case warming:
 		s.phase = settled
+		if s.status.Down() {
+			a.fall(p.endpoint, e, s)
+		}
 	case recreated:
 		a.endRecreated(p.endpoint, e, i)
 	default:
@@ -145,7 +165,7 @@ func (a *Aggregator) settle(id health.EndpointID, e *endpoint) {
 }
 
 // wait has an endpoint settle or hesitate, one instead of the other.
-func (a *Aggregator) wait(id health.EndpointID, e *endpoint, what uint8, d time.Duration) {
+func (a *Aggregator) wait(id health.EndpointID, e *endpoint, what uint16, d time.Duration) {
 	at := a.clock.in(a.clock.elapsed, d)
 	e.flags = e.flags&^(settling|hesitating) | what
 	e.until = uint32(at)

@@ -46,12 +46,23 @@ var (
 
 var anyRule = rapid.Custom(func(t *rapid.T) aggregate.Rule {
 	return aggregate.Rule{
-		Kind:       aggregate.Kind(rapid.IntRange(0, int(aggregate.ZoneMajority)).Draw(t, "kind")),
+		Kind:       aggregate.Kind(rapid.IntRange(0, int(aggregate.Score)).Draw(t, "kind")),
 		AtLeast:    rapid.IntRange(1, 4).Draw(t, "at least"),
 		Share:      rapid.SampledFrom([]float64{0, 0.18, 0.5, 0.9}).Draw(t, "share"),
 		Unobserved: aggregate.Unobserved(rapid.IntRange(0, int(aggregate.TurnUnhealthy)).Draw(t, "unobserved")),
+
+		DegradedWhen: rapid.SampledFrom([]aggregate.Codes{{}, codes(503), codes(200, 503)}).Draw(t, "degraded when"),
+		WarmUp:       rapid.SampledFrom([]time.Duration{0, 300 * time.Millisecond}).Draw(t, "warm-up"),
 	}
 })
+
+func codes(list ...int) aggregate.Codes {
+	var c aggregate.Codes
+	for _, code := range list {
+		c.Add(code, code)
+	}
+	return c
+}
 
 func (w *twins) wall() time.Time { return epoch.Add(w.now) }
 
@@ -110,9 +121,9 @@ func (w *twins) carried(c aggregate.Change) {
 		switch {
 		case o.Disbelieved != "":
 		case o.Status.Up():
-			votes = append(votes, oracleVote{w.oracle.checkers[o.Checker].zone, "up"})
+			votes = append(votes, oracleVote{w.oracle.checkers[o.Checker].zone, "up", 0})
 		case o.Status.Down():
-			votes = append(votes, oracleVote{w.oracle.checkers[o.Checker].zone, "down"})
+			votes = append(votes, oracleVote{w.oracle.checkers[o.Checker].zone, "down", w.oracle.run(e, o.Checker)})
 		}
 	}
 	if len(votes) == 0 {
@@ -174,14 +185,29 @@ func (w *twins) actions() map[string]func(*rapid.T) {
 			w.aggregator.Lost(checker)
 			w.oracle.lost(checker)
 		},
+		"instruct": func(t *rapid.T) {
+			checker, word := anyChecker.Draw(t, "checker"), aggregate.Word(rapid.IntRange(0, int(aggregate.Trusted)).Draw(t, "word"))
+			w.aggregator.Instruct(checker, word, "because")
+			w.oracle.instruct(checker, word)
+		},
 		"report":  w.report,
 		"report2": w.report,
 		"hear all": func(*rapid.T) {
-			for i := range pool {
-				name := fmt.Sprint("c", i)
-				w.same(w.aggregator.Report(w.wall(), name, nil), w.oracle.report(w.now, name, nil))
+			w.hearAll()
+		},
+		"rounds": func(t *rapid.T) {
+			for range rapid.IntRange(1, 4).Draw(t, "rounds") {
+				w.now += time.Second
+				w.hearAll()
 			}
 		},
+	}
+}
+
+func (w *twins) hearAll() {
+	for i := range pool {
+		name := fmt.Sprint("c", i)
+		w.same(w.aggregator.Report(w.wall(), name, nil), w.oracle.report(w.now, name, nil))
 	}
 }
 
@@ -220,12 +246,22 @@ func newTwinsThat(t *rapid.T, doubt aggregate.Doubt, zones ...string) *twins {
 	return w
 }
 
+// rule puts all endpoints under a rule.
+func (w *twins) rule(r aggregate.Rule) {
+	for id := range health.EndpointID(endpoints) {
+		zone := w.oracle.endpoints[id].zone
+		w.aggregator.Set(aggregate.Endpoint{ID: id, Timing: usual, Rule: r, Zone: health.Locality{Zone: zone}}, health.Verdict{})
+		w.oracle.set(w.now, id, usual, r, zone, health.Verdict{})
+	}
+}
+
 // TestSameAsOracle: all that is kept up to date step by step equals what
 // looking at everything gives, whatever happens; and nothing changes without
 // a majority of the votes that count.
 func TestSameAsOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newTwins(t)
+		w.rule(anyRule.Draw(t, "rule"))
 		t.Repeat(w.actions())
 	})
 }

@@ -28,19 +28,25 @@ func (a *Aggregator) observations(e *endpoint) []health.Observation {
 }
 
 // explain says in words why the endpoint's verdict is what it is.
-func (a *Aggregator) explain(e *endpoint) string {
+func (a *Aggregator) explain(id health.EndpointID, e *endpoint) string {
 	var t tally
 	a.tally(e, &t)
-	rule := &a.rules[e.rule]
+	rule := &a.policyOf(e).Rule
 	_, how := rule.decide(&t, e.status)
 	why := ""
 	switch {
+	case e.flags&hesitating != 0 && !t.inside:
+		why = t.sides(rule) + ", alone; whether it goes on saying so shows soon"
 	case e.flags&hesitating != 0:
 		why = t.sides(rule) + ", but a checker in its own zone says up; whether the way there is cut shows soon"
+	case e.flags&restrained != 0 && !e.status.Down():
+		why = t.sides(rule) + ", but so they do of more than half of the cluster at once, and zones do not agree; it waits until " + a.waitsUntil(e)
+	case e.flags&flapping != 0 && a.flaps[id].held:
+		why = t.sides(rule) + ", but " + a.steadyAt(id)
 	case how == decided:
-		return t.sides(rule) + a.leftOut(e)
+		return t.sides(rule) + a.besides(e)
 	case how == lapsed:
-		return fmt.Sprintf("%s: by configuration %s then", a.nobody(e), e.status) + a.leftOut(e)
+		return fmt.Sprintf("%s: by configuration %s then", a.nobody(e), e.status) + a.besides(e)
 	case how == tied:
 		why = t.tie(rule)
 	case how == outwaited:
@@ -49,15 +55,18 @@ func (a *Aggregator) explain(e *endpoint) string {
 		why = a.nobody(e)
 	}
 	if e.since == never && e.status == health.Unknown {
-		return "no verdict yet: " + why + a.leftOut(e)
+		return "no verdict yet: " + why + a.besides(e)
 	}
-	return "held: " + why + "; last verdict " + e.status.String() + a.leftOut(e)
+	return "held: " + why + "; last verdict " + e.status.String() + a.besides(e)
 }
 
 // tie says that the votes come to neither side.
 func (t *tally) tie(r *Rule) string {
-	if r.Kind == AtLeast {
+	switch {
+	case r.Kind == AtLeast:
 		return fmt.Sprintf("%d down, none up; %s", t.down, r)
+	case r.Kind == Score && t.down > t.up:
+		return fmt.Sprintf("%d down, %d up; %s", t.down, t.up, t.scored())
 	}
 	text := fmt.Sprintf("a tie, %d up and %d down", t.up, t.down)
 	if r.Kind == ZoneMajority {
@@ -97,6 +106,9 @@ func (t *tally) sides(r *Rule) string {
 	if rule := r.String(); rule != "" {
 		text += "; " + rule
 	}
+	if r.Kind == Score && side == down {
+		text += "; " + t.scored()
+	}
 	return text
 }
 
@@ -106,7 +118,7 @@ func (a *Aggregator) nobody(e *endpoint) string {
 		return "no checker is assigned"
 	}
 	for _, s := range a.seats.of(e) {
-		if b := a.believe(e, &s); b == warmingUp || b == undecided {
+		if b := a.believe(e, &s); !b.absent() && b != unreported && b != gone {
 			return "no vote is believed"
 		}
 	}
@@ -115,6 +127,38 @@ func (a *Aggregator) nobody(e *endpoint) string {
 
 // named is how many checkers a reason names for one cause.
 const named = 5
+
+// besides tells what else is to be known of the votes.
+func (a *Aggregator) besides(e *endpoint) string { return a.evidence(e) + a.leftOut(e) }
+
+// evidence names those who get another HTTP status code than when they began
+// to say what they say: their word may follow.
+func (a *Aggregator) evidence(e *endpoint) string {
+	var list []string
+	for _, s := range a.seats.of(e) {
+		if s.status == noVote || s.code == s.began {
+			continue
+		}
+		now, before := "no status code", "none"
+		if s.code != 0 {
+			now = fmt.Sprint(s.code)
+		}
+		if s.began != 0 {
+			before = fmt.Sprint(s.began)
+		}
+		list = append(list, fmt.Sprintf("%s gets %s by now (%s before)", a.checkers.all[s.checker].name, now, before))
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	slices.Sort(list)
+	more := ""
+	if len(list) > named {
+		more = fmt.Sprintf(" and %d more get another by now", len(list)-named)
+		list = list[:named]
+	}
+	return "; " + strings.Join(list, ", ") + more
+}
 
 // leftOut names those whose votes do not count, by cause.
 func (a *Aggregator) leftOut(e *endpoint) string {
@@ -162,9 +206,13 @@ func (a *Aggregator) disbelief(e *endpoint, s *seat) string {
 	case undecided:
 		return "neither up nor down"
 	case doubted:
-		return a.aboutChecker(&c.record)
+		class := a.policyOf(e).class
+		d := a.doubt(class)
+		return c.standings[class].record.aboutChecker(&d)
 	case cutOff:
-		return a.aboutPath(path{c.zone, e.zone})
+		return a.aboutPath(path{c.zone, e.zone, a.policyOf(e).class})
+	case refused:
+		return a.words[c.name].text()
 	default:
 		return ""
 	}

@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"fmt"
+	"time"
 
 	"hdsd/health"
 )
@@ -18,6 +19,7 @@ const (
 	AtLeast                  // down when Rule.AtLeast votes are; else up when any vote is
 	Share                    // up when more than Rule.Share of the votes are, else down
 	ZoneMajority             // the side with more zones, each of which goes by the majority of its own votes
+	Score                    // up by majority; down by majority when their reports of it in a row are enough: 5 of 3 voters
 )
 
 // Unobserved is what becomes of an endpoint when no vote counts any more.
@@ -37,6 +39,25 @@ type Rule struct {
 	AtLeast    int     // of AtLeast
 	Share      float64 // of Share, at least 0 and less than 1
 	Unobserved Unobserved
+
+	// DegradedWhen holds the HTTP status codes with which a vote of UNHEALTHY
+	// counts as DEGRADED.
+	DegradedWhen Codes
+
+	// WarmUp is how long after its first vote a pair's downs are not believed.
+	// Default: what follows from how the endpoint is checked.
+	WarmUp time.Duration
+
+	// Trust says whose votes are believed.
+	Trust Trust
+
+	// Damping holds endpoints down that flap.
+	Damping Damping
+
+	// MassHold is how long downs wait when one round takes more than half of a
+	// cluster down, and neither all votes nor all zones agree that they are.
+	// They do not wait where it is 0.
+	MassHold time.Duration
 }
 
 // side is what votes come to.
@@ -111,6 +132,13 @@ func (r *Rule) side(t *tally, awaited side) side {
 			}
 		}
 		return zones.majority()
+	}
+	if r.Kind == Score {
+		s := t.with(awaited).majority()
+		if s == down && !t.fails(awaited) {
+			return neither
+		}
+		return s
 	}
 	return r.of(t.with(awaited))
 }

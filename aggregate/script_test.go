@@ -26,12 +26,14 @@ var usual = aggregate.Timing{
 //	options staleness=2500ms settle=5s disagreements=8 share=0.2 release=0.05 release_after=3s
 //	options path_disagreements=20 path_share=0.5
 //	t=0 set e1 interval=1s timeout=500ms jitter=0s threshold=2 report=1s last=HEALTHY
-//	t=0 set e1 rule=at_least/2 unobserved=unknown zone=zone1
+//	t=0 set e1 rule=at_least/2 unobserved=unknown zone=zone1 degraded=200,503
+//	t=0 set e1 warm_up=1s staleness=9s disagreements=3 cluster=web half_life=30 mass_hold=10s
 //	t=0 assign e1 a b c     (unassign likewise)
 //	t=0 connected a b/zone1 (lost likewise)
 //	t=1s report a e1=UNHEALTHY/503 e2=HEALTHY
 //	t=1s hear a b c         reports without votes, from now on once a second
 //	t=1s silence a          ends that
+//	t=1s distrust a why     an operator's word; likewise trust, and judge to take it back
 //	stall 30s               the owner stands still; then it goes on
 //	t=1s remove e1
 //	t=1s show e1
@@ -115,6 +117,9 @@ func (p *player) do(verb, subject string, rest []string) error {
 		p.changes(a.Report(now, subject, votes))
 	case "stall":
 		return p.stall(subject)
+	case "distrust", "trust", "judge":
+		words := map[string]aggregate.Word{"distrust": aggregate.Distrusted, "trust": aggregate.Trusted}
+		a.Instruct(subject, words[verb], strings.Join(rest, " "))
 	case "connected", "lost", "hear", "silence":
 		for _, c := range append([]string{subject}, rest...) {
 			p.checker(verb, c)
@@ -233,6 +238,21 @@ func (p *player) set(name string, words []string) error {
 			e.Zone.Zone = value
 		case "rule":
 			e.Rule, err = ruleOf(value, e.Rule.Unobserved)
+		case "degraded":
+			e.Rule.DegradedWhen, err = codesOf(value)
+		case "warm_up":
+			e.Rule.WarmUp, err = time.ParseDuration(value)
+		case "staleness":
+			e.Rule.Trust.Staleness, err = time.ParseDuration(value)
+		case "disagreements":
+			e.Rule.Trust.Doubt.Disagreements, err = strconv.Atoi(value)
+		case "cluster":
+			e.Cluster = value
+		case "mass_hold":
+			e.Rule.MassHold, err = time.ParseDuration(value)
+		case "half_life":
+			e.Rule.Damping = aggregate.UsualDamping
+			e.Rule.Damping.HalfLife, err = strconv.Atoi(value)
 		case "unobserved":
 			e.Rule.Unobserved, err = named(value, "hold", "unknown", "unhealthy")
 		case "threshold":
@@ -258,9 +278,20 @@ func (p *player) set(name string, words []string) error {
 
 func ruleOf(text string, u aggregate.Unobserved) (aggregate.Rule, error) {
 	name, parameter, _ := strings.Cut(text, "/")
-	kind, err := named(name, "majority", "any", "all", "at_least", "share", "zone_majority")
+	kind, err := named(name, "majority", "any", "all", "at_least", "share", "zone_majority", "score")
 	n, _ := strconv.ParseFloat(parameter, 64)
 	return aggregate.Rule{Kind: aggregate.Kind(kind), AtLeast: int(n), Share: n, Unobserved: u}, err
+}
+
+func codesOf(text string) (c aggregate.Codes, err error) {
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			return c, err
+		}
+		c.Add(n, n)
+	}
+	return c, nil
 }
 
 // named gives the position of a name among those there are.
@@ -316,6 +347,13 @@ func (p *player) changes(changes []aggregate.Change) {
 		}
 		fmt.Fprintf(&p.out, "  t=%s %s%s is %s: %s\n", p.now, s.Checker, strings.Trim(s.From+" to "+s.To, " to"), word, s.Reason)
 	}
+	for _, alarm := range p.aggregator.Alarms() {
+		word := "over"
+		if alarm.Raised {
+			word = "raised"
+		}
+		fmt.Fprintf(&p.out, "  t=%s alarm of %q %s: %s\n", p.now, alarm.Cluster, word, alarm.Reason)
+	}
 	slices.SortStableFunc(changes, func(x, y aggregate.Change) int { return cmp.Compare(x.Endpoint, y.Endpoint) })
 	for _, c := range changes {
 		fmt.Fprintf(&p.out, "  t=%s %s %s -> %s: %s\n", p.now, p.names[c.Endpoint], c.From, c.To, c.Reason)
@@ -333,6 +371,11 @@ func (p *player) show(name string) {
 		since = v.Since.Sub(epoch).String()
 	}
 	fmt.Fprintf(&p.out, "  %s since %s: %s\n", v.Status, since, v.Reason)
+	if len(v.Zones) > 1 {
+		for _, z := range v.Zones {
+			fmt.Fprintf(&p.out, "    zone %q sees %s, %d up, %d down\n", z.Zone, z.Status, z.Up, z.Down)
+		}
+	}
 	p.observations(v.Observations)
 }
 

@@ -10,14 +10,16 @@ import (
 type seat struct {
 	checker uint32
 	place   uint32 // in the checker's list of endpoints
-	until   uint32 // low bits of the tick that ends the phase
-	code    uint16 // HTTP status code of the vote; 0 where there was none
-	status  health.Status
+	until   uint32 // low bits of the tick that ends the phase; of a settled down, of the report it began with
+	code    uint16 // latest HTTP status code; 0 where there was none
+	began   uint16 // the code when it began to say what it says
+	said    health.Status
+	status  health.Status // what that counts as
 	phase   phase
 	adds    uint8 // to the records of its checker and its path
 }
 
-// noVote is the status of a seat whose checker has not voted.
+// noVote is what a seat says whose checker has not voted.
 const noVote = ^health.Status(0)
 
 // seats holds the seats of all endpoints in one array, those of one endpoint

@@ -1,0 +1,89 @@
+package aggregate
+
+import "hdsd/health"
+
+// flush decides every marked endpoint anew.
+func (a *Aggregator) flush() []Change {
+	for i := 0; i < len(a.dirty); i++ {
+		if e := &a.endpoints[a.dirty[i]]; e.flags&known != 0 {
+			a.compare(e)
+		}
+	}
+	a.review()
+	var changes []Change
+	var t tally
+	for i := 0; i < len(a.dirty); i++ { // which may become more
+		changes = a.follow(a.dirty[i], &t, changes)
+		if i == len(a.dirty)-1 {
+			changes = a.answer(changes)
+		}
+	}
+	a.dirty = a.dirty[:0]
+	return changes
+}
+
+// follow has happen what follows from the votes on an endpoint.
+func (a *Aggregator) follow(id health.EndpointID, t *tally, changes []Change) []Change {
+	e := &a.endpoints[id]
+	e.flags &^= dirty
+	if e.flags&known == 0 {
+		return changes
+	}
+	to := a.damp(id, e, a.decide(id, e, t))
+	if to.Down() && !e.status.Down() && a.policyOf(e).MassHold > 0 && a.contests(e, t) {
+		a.ask(id, e, to)
+		return changes
+	}
+	if to != e.status {
+		changes = append(changes, a.change(id, e, to))
+	}
+	a.unrestrain(e)
+	return changes
+}
+
+// decide gives the status that follows from the votes.
+func (a *Aggregator) decide(id health.EndpointID, e *endpoint, t *tally) health.Status {
+	rule := &a.policyOf(e).Rule
+	a.tally(e, t)
+	status, how := rule.decide(t, e.status)
+	if how == unobserved || how == lapsed {
+		e.flags |= dark
+		return status
+	}
+	if e.flags&dark != 0 && t.absent > 0 {
+		a.settle(id, e)
+		a.tally(e, t)
+		status, _ = rule.decide(t, e.status)
+	}
+	e.flags &^= dark
+	return a.hesitate(id, e, t, status)
+}
+
+// hesitate keeps a majority of down that got no answer, for as long as votes may
+// be out of date, from outvoting a checker in the endpoint's own zone that says
+// up: if their way to that zone is cut, that shows meanwhile. It does the same
+// where only one voter is left to believe: if that was noise, that shows, too.
+func (a *Aggregator) hesitate(id health.EndpointID, e *endpoint, t *tally, to health.Status) health.Status {
+	p := a.policyOf(e)
+	cut := t.inside && !t.answered && (p.Kind == Majority || p.Kind == Score)
+	alone := t.up+t.down == 1 && t.doubted > 0 && p.Kind == Majority
+	against := to.Down() && !e.status.Down() && (cut || alone)
+	if !against || e.flags&hesitated != 0 {
+		e.flags &^= hesitating | hesitated
+		return to
+	}
+	if e.flags&(hesitating|settling) == 0 {
+		a.wait(id, e, hesitating, a.staleness(p.class))
+	}
+	return e.status
+}
+
+func (a *Aggregator) change(id health.EndpointID, e *endpoint, to health.Status) Change {
+	from := e.status
+	if from.Up() && to.Down() {
+		a.fell(id, e)
+	}
+	a.turn(e, to)
+	e.since = a.clock.now.UnixNano()
+	return Change{Endpoint: id, From: from, To: to, Reason: a.explain(id, e), Observations: a.observations(e)}
+}

@@ -1,0 +1,91 @@
+package aggregate_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"hdsd/aggregate"
+	"hdsd/health"
+)
+
+// TestMassFailure: what all votes agree on is never held back; what they do not
+// agree on is down after the wait, if they stay; and no more than half of the
+// cluster goes down in a round by contested votes before a wait is over.
+func TestMassFailure(t *testing.T) {
+	const hold = 5 * time.Second
+	checkers := []string{"a", "b", "c"}
+	rapid.Check(t, func(t *rapid.T) {
+		size := rapid.IntRange(2, 6).Draw(t, "size")
+		b := newBench(size, rapid.Bool().Draw(t, "zoned"), aggregate.Rule{MassHold: hold}, checkers...)
+		votes := map[string]health.Status{}
+		since := map[health.EndpointID]time.Duration{} // when the majority became down
+		raised, raisedAt := false, time.Duration(0)
+		look := func(changes []aggregate.Change) {
+			contested := 0
+			for _, c := range changes {
+				ups := 0
+				for _, o := range c.Observations {
+					if o.Disbelieved == "" && o.Status.Up() {
+						ups++
+					}
+				}
+				if c.To.Down() && ups > 0 {
+					contested++
+				}
+			}
+			for _, alarm := range b.Alarms() {
+				if raised == alarm.Raised {
+					t.Fatalf("twice the same: %+v", alarm)
+				}
+				raised, raisedAt = alarm.Raised, b.now
+			}
+			if contested > 0 && raised && b.now < raisedAt+hold {
+				t.Fatalf("%d contested downs at %s, but the alarm was raised at %s", contested, b.now, raisedAt)
+			}
+			if 2*contested > size && contested > 1 && !raised {
+				t.Fatalf("%d of %d down at once without an alarm", contested, size)
+			}
+		}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			for pause := time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond; pause > 0; pause -= 500 * time.Millisecond {
+				b.now += min(pause, 500*time.Millisecond)
+				for _, c := range checkers {
+					look(b.Report(epoch.Add(b.now), c, nil))
+				}
+			}
+			checker := rapid.SampledFrom(checkers).Draw(t, "checker")
+			var report []health.Vote
+			for id := range health.EndpointID(size) {
+				if rapid.IntRange(0, 2).Draw(t, "votes") > 0 {
+					s := rapid.SampledFrom([]health.Status{health.Healthy, health.Unhealthy}).Draw(t, "status")
+					votes[fmt.Sprint(checker, id)] = s
+					report = append(report, health.Vote{Endpoint: id, Status: s, HTTPStatusCode: 503})
+				}
+			}
+			look(b.Report(epoch.Add(b.now), checker, report))
+			for id := range health.EndpointID(size) {
+				downs := 0
+				for _, c := range checkers {
+					if votes[fmt.Sprint(c, id)] == health.Unhealthy {
+						downs++
+					}
+				}
+				v := b.Verdict(id)
+				if downs < 2 {
+					delete(since, id)
+				} else if _, ok := since[id]; !ok {
+					since[id] = b.now
+				}
+				if downs == 3 && !v.Status.Down() || downs < 2 && v.Status.Down() {
+					t.Fatalf("%d of 3 votes say down, but %d is %s: %s", downs, id, v.Status, v.Reason)
+				}
+				if at, ok := since[id]; ok && b.now-at > 2*hold && !v.Status.Down() {
+					t.Fatalf("%d has had a majority of down since %s, it is %s now: %s", id, at, b.now, v.Reason)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,49 @@
+package aggregate
+
+// pool numbers the keys that are in use and keeps a value for each. A number is
+// free again when nobody uses its key any more.
+type pool[K comparable, V any] struct {
+	numbers map[K]uint32
+	all     []pooled[K, V]
+	free    []uint32
+}
+
+type pooled[K comparable, V any] struct {
+	key   K
+	value V
+	uses  int
+}
+
+// use counts one more user of a key, and tells whether it is the first.
+func (p *pool[K, V]) use(key K) (number uint32, first bool) {
+	number, ok := p.numbers[key]
+	switch {
+	case ok:
+	case len(p.free) > 0:
+		number, p.free = p.free[len(p.free)-1], p.free[:len(p.free)-1]
+	default:
+		number = uint32(len(p.all))
+		p.all = append(p.all, pooled[K, V]{})
+	}
+	if !ok {
+		if p.numbers == nil {
+			p.numbers = map[K]uint32{}
+		}
+		p.numbers[key], p.all[number].key = number, key
+	}
+	p.all[number].uses++
+	return number, !ok
+}
+
+// drop counts one user less.
+func (p *pool[K, V]) drop(number uint32) {
+	x := &p.all[number]
+	if x.uses--; x.uses > 0 {
+		return
+	}
+	delete(p.numbers, x.key)
+	*x = pooled[K, V]{}
+	p.free = append(p.free, number)
+}
+
+func (p *pool[K, V]) at(number uint32) *V { return &p.all[number].value }

@@ -1,0 +1,69 @@
+package aggregate
+
+// Word is what an operator says of a checker.
+type Word uint8
+
+// Words.
+const (
+	Unspoken   Word = iota // it is believed unless its peers contradict it
+	Distrusted             // none of its votes counts
+	Trusted                // it is not doubted, whatever its peers say; paths from its zone may be
+)
+
+// word is one with what is said about it.
+type word struct {
+	Word
+	reason string
+}
+
+func (w word) text() string { return "distrusted by an operator: " + w.reason }
+
+// Instruct has an operator's word hold for a checker from now on, whether it is
+// there or not. The reason is shown where its votes do not count.
+func (a *Aggregator) Instruct(checker string, w Word, reason string) {
+	if w == Unspoken {
+		delete(a.words, checker)
+	} else {
+		if a.words == nil {
+			a.words = map[string]word{}
+		}
+		a.words[checker] = word{w, reason}
+	}
+	c, ok := a.checkers.ids[checker]
+	if !ok {
+		return
+	}
+	x := &a.checkers.all[c]
+	x.word = w
+	for class := range x.standings {
+		at := station{c, uint32(class)}
+		if x.standings[class].record.doubted && w == Trusted {
+			a.doubtChecker(at, false)
+		}
+		a.touch(at)
+	}
+	for _, id := range x.endpoints {
+		a.compareAnew(id)
+	}
+}
+
+// internChecker gives a checker's number; an operator's word holds for it also
+// when it comes anew.
+func (a *Aggregator) internChecker(name string) uint32 {
+	c := a.checkers.intern(name)
+	a.checkers.all[c].word = a.words[name].Word
+	return c
+}
+
+// release forgets a checker that is gone and has no seat, and with it the doubt
+// of it.
+func (a *Aggregator) release(c uint32) {
+	x := &a.checkers.all[c]
+	if x.here || len(x.endpoints) > 0 {
+		return
+	}
+	if x.doubts() > 0 {
+		a.suspicions = append(a.suspicions, Suspicion{Checker: x.name, Reason: "it is gone"})
+	}
+	a.checkers.release(c)
+}
