@@ -42,6 +42,10 @@ type Checker struct {
 	Version   string // as "envoy/1.40.0"
 	Abilities Abilities
 	Metadata  map[string]string // string values of its node's metadata
+
+	// What it can take: how many endpoints in comparison to others, 0 counting
+	// as 1, and how many checks a second at most, 0 for any number.
+	Weight, MaxChecksPerSecond float64
 }
 
 // Reach says which checkers can reach an endpoint; the zero Reach is all.

@@ -26,6 +26,14 @@ type Verdict struct {
 	Since        time.Time // zero where there was no verdict yet
 	Reason       string
 	Observations []Observation
+	Zones        []ZoneVerdict // what the checkers of each zone see
+}
+
+// ZoneVerdict is what the checkers of one zone see of an endpoint.
+type ZoneVerdict struct {
+	Region, Zone string // of the checkers; empty of those in none
+	Status       Status // UNKNOWN where there is no vote, or they are even
+	Up, Down     int    // votes
 }
 
 // Transition is a change of an endpoint's verdict.

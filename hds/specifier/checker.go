@@ -3,6 +3,7 @@ package specifier
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -63,6 +64,7 @@ func CheckerFromNode(node *corev3.Node, c *healthv3.Capability) (health.Checker,
 		ID: id, Locality: keyLocality(node.GetLocality()), Version: versionOf(node),
 		Abilities: abilitiesOf(node, c),
 	}
+	out.Weight = weightOf(node)
 	for key, value := range node.GetMetadata().GetFields() {
 		if s, ok := value.GetKind().(*structpb.Value_StringValue); ok {
 			if out.Metadata == nil {
@@ -72,6 +74,24 @@ func CheckerFromNode(node *corev3.Node, c *healthv3.Capability) (health.Checker,
 		}
 	}
 	return out, nil
+}
+
+// weightKey is where a node's metadata says how much it is to check in
+// comparison to others.
+const weightKey = "hdsd.weight"
+
+// weightOf is the weight that a node says it has, as a number or its text; 0 if
+// it says none that is above 0.
+func weightOf(node *corev3.Node) float64 {
+	value := node.GetMetadata().GetFields()[weightKey]
+	weight := value.GetNumberValue()
+	if text, err := strconv.ParseFloat(value.GetStringValue(), 64); err == nil {
+		weight = text
+	}
+	if !(weight > 0) || math.IsInf(weight, 1) { // so that NaN is none, too
+		return 0
+	}
+	return weight
 }
 
 func abilitiesOf(node *corev3.Node, c *healthv3.Capability) health.Abilities {
