@@ -53,7 +53,9 @@ func (p *past) spent(e *health.Endpoint, start, end, began time.Time) (out Spent
 	p.steps(rowOf(e), at, to, func(s step) bool {
 		until(s.at)
 		status = s.to
-		out.Transitions++
+		if s.from != s.to { // else an override began or ended over the same health
+			out.Transitions++
+		}
 		return true
 	})
 	until(to)

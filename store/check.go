@@ -3,24 +3,11 @@ package store
 import (
 	"errors"
 	"fmt"
-	"io"
 
 	bolt "go.etcd.io/bbolt"
 
 	"hdsd/health"
 )
-
-// Backup writes a copy of the file as it is at this moment, while work goes
-// on. The copy can take the file's place. As long as it takes, space that
-// becomes free in the file is not used again.
-func (s *Store) Backup(w io.Writer) error {
-	return s.view(func(tx *bolt.Tx) error {
-		if _, err := tx.WriteTo(w); err != nil {
-			return fmt.Errorf("back up history: %w", err)
-		}
-		return nil
-	})
-}
 
 // Check reads the whole file and tells what is wrong with it, as ErrDamaged.
 func (s *Store) Check() error {
@@ -91,6 +78,15 @@ func checkRows(tx *bolt.Tx) error {
 	}
 	if tx.Bucket(freeze) != nil {
 		check(freeze, goodFreeze)
+	}
+	if tx.Bucket(overrides) != nil {
+		check(overrides, goodRow(decodeOverride))
+	}
+	if tx.Bucket(voted) != nil {
+		check(voted, goodRow(decodeVoted))
+	}
+	if tx.Bucket(trust) != nil {
+		check(trust, goodRow(decodeTrust))
 	}
 	check(clusters, func(k, v []byte) bool { _, ok := unseal(k, v); return ok })
 	return errors.Join(bad...)

@@ -16,7 +16,7 @@ var present = []byte{1}
 // is doing it once.
 func (g *group) write(c clock) func(*bolt.Tx) error {
 	return func(tx *bolt.Tx) error {
-		for _, step := range []func(*bolt.Tx) error{g.writeHistory, g.writeCurrent, g.writePlan, g.writeClusters, g.writeFreeze, g.writeTrials} {
+		for _, step := range []func(*bolt.Tx) error{g.writeHistory, g.writeCurrent, g.writePlan, g.writeClusters, g.writeFreeze, g.writeTrials, g.writeOverrides, g.writeVoted, g.writeTrust} {
 			if err := step(tx); err != nil {
 				return err
 			}

@@ -4,8 +4,8 @@
 //
 // # Guarantees
 //
-// Append, SavePlan, SaveTrials, SaveFreeze and RememberClusters only put their work into a bounded
-// queue and never wait for the disk. One writer commits it in groups: after
+// Append, RememberClusters and what begins with Save only put their work into a
+// bounded queue and never wait for the disk. One writer commits it in groups: after
 // 10 ms or 4,096 transitions, whichever is first. A group is committed whole or
 // not at all, a transition together with the current health that it leads to.
 // Queries read what is committed and on disk, nothing else; what a query has
@@ -38,6 +38,16 @@
 // where there is none. The current health stays until Forget finds that nobody
 // knows the endpoint any more; names of clusters stay for ever.
 //
+// # Copies
+//
+// Backup and Copy give the file as it is at one moment; Copy is done with the
+// database before the first byte is read from it, so that a slow reader costs
+// room on the disk for a while and never makes the database grow. Restore
+// makes the new file under the name of one that is not finished, holds the
+// locks of both, reads it through, gives the old one a second name and has the
+// new one take its place in one step. Open follows the name: whoever waited
+// for the lock of a file that was replaced meanwhile opens the other.
+//
 // # Keys
 //
 //	header        "hdsd": format, schema version; "clock": where recorded time ran ahead
@@ -52,6 +62,10 @@
 //	              the bucket comes with its first row
 //	freeze        "freeze": reason, author, time; "held": endpoint hash, health of each;
 //	              the bucket is there only while publishing is frozen
+//	overrides     hash of its scope: an operator's override
+//	voted         endpoint hash: what the votes came to under an override; both buckets come
+//	              with their first row
+//	trust         checker: what an operator says of it; the bucket comes with its first row
 //
 // Numbers in keys are big-endian, so that bytes sort as numbers do. Values end
 // with a checksum over key and value.

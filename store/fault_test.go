@@ -27,6 +27,8 @@ func smallFile(t testing.TB) []byte {
 		s.SavePlan(map[string][]health.Hash{"checker-1": make([]health.Hash, len(some)), "checker-2": {1, 2}})
 		s.RememberClusters([]string{"seen"})
 		s.SaveFreeze(&Freeze{Reason: "why", Author: "alice", Held: map[health.Hash]health.Status{1: health.Healthy}})
+		s.SaveOverrides(map[health.Endpoint]*Override{{Cluster: "seen"}: {Scope: health.Endpoint{Cluster: "seen"}, Reason: "why"}})
+		s.SaveVoted(map[health.Hash]*health.Verdict{1: {Status: health.Healthy}, 2: {}})
 		flush(t, s)
 	}
 	if err := s.Close(); err != nil {
@@ -66,9 +68,11 @@ func use(s *Store) []error {
 	_, current := s.Current()
 	_, plan := s.Plan()
 	_, frozen := s.Freeze()
+	_, overridden := s.Overrides()
+	_, below := s.Voted()
 	_, _, all := s.Transitions(Query{})
 	_, _, some := s.Transitions(Query{Address: "10.0.0.1:80", NewestFirst: true})
-	return []error{current, plan, frozen, all, some, s.Check(), s.Backup(&bytes.Buffer{})}
+	return []error{current, plan, frozen, overridden, below, all, some, s.Check(), s.Backup(&bytes.Buffer{})}
 }
 
 func folderWith(t testing.TB, file []byte) (dir string) {

@@ -17,23 +17,26 @@ type intake struct {
 	limit int
 	wake  chan struct{} // there may be something to do
 
-	mu       sync.Mutex
-	closed   bool // nothing is taken in any more
-	ended    bool // the writer is gone
-	pending  []health.Transition
-	overflow map[health.Hash]health.Transition // last of each endpoint that was dropped
-	plan     map[string][]health.Hash
-	clusters []string
-	freeze   **Freeze // to be stored; nil: as it is
-	trials   map[string]*Trials
-	forgets  func(health.Hash) bool
-	prunes   uint64 // passes asked for
-	urgent   int    // callers of flush
-	asked    mark
-	saved    mark
-	pruned   uint64        // passes ended
-	changed  chan struct{} // closed and replaced when saved or pruned moves
-	stat     Stats
+	mu        sync.Mutex
+	closed    bool // nothing is taken in any more
+	ended     bool // the writer is gone
+	pending   []health.Transition
+	overflow  map[health.Hash]health.Transition // last of each endpoint that was dropped
+	plan      map[string][]health.Hash
+	clusters  []string
+	freeze    **Freeze // to be stored; nil: as it is
+	trials    map[string]*Trials
+	overrides map[health.Endpoint]*Override
+	voted     map[health.Hash]*health.Verdict
+	trust     map[string]*Trust
+	forgets   func(health.Hash) bool
+	prunes    uint64 // passes asked for
+	urgent    int    // callers of flush
+	asked     mark
+	saved     mark
+	pruned    uint64        // passes ended
+	changed   chan struct{} // closed and replaced when saved or pruned moves
+	stat      Stats
 }
 
 // mark is a place in the stream of what was handed over.
@@ -52,6 +55,9 @@ type group struct {
 	clusters    []string
 	freeze      **Freeze
 	trials      map[string]*Trials
+	overrides   map[health.Endpoint]*Override
+	voted       map[health.Hash]*health.Verdict
+	trust       map[string]*Trust
 	upTo        mark
 }
 
@@ -161,9 +167,10 @@ func (in *intake) take() *group {
 		return nil
 	}
 	size := min(len(in.pending), groupSize)
-	g := &group{transitions: in.pending[:size:size], overflow: in.overflow, plan: in.plan, clusters: in.clusters, freeze: in.freeze, trials: in.trials, upTo: in.asked}
+	g := &group{transitions: in.pending[:size:size], overflow: in.overflow, plan: in.plan, clusters: in.clusters, freeze: in.freeze, trials: in.trials, overrides: in.overrides, trust: in.trust, upTo: in.asked}
+	g.voted = in.takeVoted(size == len(in.pending))
 	in.pending = in.pending[size:]
-	in.overflow, in.plan, in.clusters, in.freeze, in.trials = nil, nil, nil, nil, nil
+	in.overflow, in.plan, in.clusters, in.freeze, in.trials, in.overrides, in.trust = nil, nil, nil, nil, nil, nil, nil
 	g.upTo.transitions -= uint64(len(in.pending))
 	in.stat.Pending = size
 	return g

@@ -9,3 +9,6 @@ func tryLock(*os.File) (bool, error) { return true, nil }
 
 // unlock leaves the lock to bbolt.
 func unlock(*os.File) {}
+
+// giveTo leaves the owner to the system.
+func giveTo(*os.File, string) error { return nil }

@@ -21,3 +21,16 @@ func tryLock(file *os.File) (bool, error) {
 func unlock(file *os.File) {
 	_ = syscall.Flock(int(file.Fd()), syscall.LOCK_UN)
 }
+
+// giveTo gives a file the owner of a folder: root restores for the user that
+// hdsd runs as.
+func giveTo(file *os.File, folder string) error {
+	info, err := os.Stat(folder)
+	if err != nil {
+		return err
+	}
+	if owner, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
+		return file.Chown(int(owner.Uid), int(owner.Gid))
+	}
+	return nil
+}

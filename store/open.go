@@ -45,7 +45,7 @@ func openFile(ctx context.Context, dir string, o *Options) (*bolt.DB, *os.File, 
 	if err := create(ctx, path, o); err != nil {
 		return nil, nil, err
 	}
-	file, err := lockFile(ctx, path, os.O_RDWR, o.LockTimeout)
+	file, err := lockPlace(ctx, path, os.O_RDWR, o.LockTimeout)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -58,13 +58,16 @@ func openFile(ctx context.Context, dir string, o *Options) (*bolt.DB, *os.File, 
 	return db, file, nil
 }
 
+// unfinished is what the file is called until it is whole.
+func unfinished(path string) string { return path + ".new" }
+
 // create makes an empty history under another name and renames it when it is
 // whole, so that there is never a part of one.
 func create(ctx context.Context, path string, o *Options) error {
 	if found, err := exists(path); found || err != nil {
 		return err
 	}
-	unfinished := path + ".new"
+	unfinished := unfinished(path)
 	file, err := lockFile(ctx, unfinished, os.O_RDWR|os.O_CREATE, o.LockTimeout)
 	if err != nil {
 		return err
@@ -85,7 +88,7 @@ func create(ctx context.Context, path string, o *Options) error {
 		err = os.Rename(unfinished, path)
 	}
 	if err == nil {
-		err = syncFolder(filepath.Dir(path))
+		err = SyncFolder(filepath.Dir(path))
 	}
 	if err := errors.Join(err, db.Close()); err != nil {
 		return fmt.Errorf("history: %w", err)
@@ -105,7 +108,8 @@ func exists(path string) (bool, error) {
 	}
 }
 
-func syncFolder(path string) error {
+// SyncFolder has the names in a folder on disk.
+func SyncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
 		return err
@@ -124,6 +128,26 @@ func lockFile(ctx context.Context, path string, flag int, timeout time.Duration)
 		return nil, err
 	}
 	return file, nil
+}
+
+// lockPlace locks the file that a path names. While it waits, another may take
+// that one's place.
+func lockPlace(ctx context.Context, path string, flag int, timeout time.Duration) (*os.File, error) {
+	for {
+		file, err := lockFile(ctx, path, flag, timeout)
+		if err != nil {
+			return nil, err
+		}
+		if named, err := os.Stat(path); err == nil && sameFile(file, named) {
+			return file, nil
+		}
+		_ = file.Close()
+	}
+}
+
+func sameFile(file *os.File, other os.FileInfo) bool {
+	info, err := file.Stat()
+	return err == nil && os.SameFile(info, other)
 }
 
 func waitLock(ctx context.Context, file *os.File, timeout time.Duration) error {

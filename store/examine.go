@@ -1,0 +1,117 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// About tells what is in a copy of a history.
+type About struct {
+	Bytes       int64
+	Transitions int
+	Clusters    int
+	First, Last time.Time // recorded times of its transitions; zero without any
+	Frozen      bool      // publishing was frozen
+	Rows        error     // ErrDamaged where single rows are, which hdsd would pass over
+}
+
+// Examine reads a whole copy of a history that nobody has open, and tells what
+// is in it. The errors are ErrDamaged and ErrVersion where it could not take a
+// history's place.
+func Examine(ctx context.Context, path string) (About, error) {
+	o := Options{}.withDefaults()
+	file, err := lockPlace(ctx, path, os.O_RDWR, o.LockTimeout)
+	if err != nil {
+		return About{}, err
+	}
+	about, db, err := examine(path, file, &o)
+	return about, errors.Join(err, closeCopy(file, db))
+}
+
+// closeCopy closes what examine has read.
+func closeCopy(file *os.File, db *bolt.DB) error {
+	if db != nil {
+		return db.Close()
+	}
+	_ = file.Close() // bbolt may have closed it already
+	return nil
+}
+
+// examine reads a whole copy. The database that it gives is open, and closes
+// the file; it is nil where bbolt could not be trusted to.
+func examine(path string, file *os.File, o *Options) (about About, db *bolt.DB, err error) {
+	info, err := file.Stat()
+	if err != nil {
+		return About{}, nil, fmt.Errorf("copy: %w", err)
+	}
+	about.Bytes = info.Size()
+	metas, err := readMetas(file)
+	if errors.Is(err, errBoltVersion) {
+		return about, nil, newer(path, err.Error())
+	}
+	if err == nil {
+		err = checkStructure(file, info.Size(), metas[0], true)
+	}
+	if err != nil {
+		return about, nil, damagedCopy(path, err)
+	}
+	panicked, err := guard(func() (err error) {
+		if db, err = bolt.Open(path, 0o600, boltOptions(file, o)); err != nil {
+			return err
+		}
+		return db.View(func(tx *bolt.Tx) error { return about.read(tx, path, o) })
+	})
+	if panicked { // bbolt may have kept its locks
+		db = nil
+	}
+	if err != nil && !errors.Is(err, ErrVersion) {
+		err = damagedCopy(path, err)
+	}
+	return about, db, err
+}
+
+// read takes in what is in a copy. Rows of an older version are read when they
+// are upgraded.
+func (a *About) read(tx *bolt.Tx, path string, o *Options) error {
+	version, _, err := schema(tx)
+	switch {
+	case err != nil:
+		return err
+	case version > o.version() || version == 0:
+		return newer(path, fmt.Sprintf("schema %d, this one knows %d", version, o.version()))
+	case version < o.version():
+		return nil
+	}
+	if err := complete(tx); err != nil {
+		return err
+	}
+	rows := tx.Bucket(transitions)
+	if first, _ := rows.Cursor().First(); len(first) == 8 {
+		last, _ := rows.Cursor().Last()
+		a.First, a.Last = timeOf(number(first)), timeOf(number(last))
+	}
+	a.Transitions, a.Clusters = rows.Stats().KeyN, tx.Bucket(clusters).Stats().KeyN
+	a.Frozen = tx.Bucket(freeze) != nil
+	if err := checkRows(tx); err != nil {
+		a.Rows = fmt.Errorf("%w: %s: %w", ErrDamaged, path, err)
+	}
+	return nil
+}
+
+// IsHistory tells whether a path has the name of a history that hdsd works
+// with, rather than of a copy.
+func IsHistory(path string) bool { return filepath.Base(path) == fileName }
+
+func damagedCopy(path string, err error) error {
+	return fmt.Errorf("%w: %s: %w: it cannot be put in place, take another copy", ErrDamaged, path, err)
+}
+
+func newer(path, what string) error {
+	return fmt.Errorf("%w: %s was written by a newer hdsd (%s): use the hdsd that wrote it, or a newer one", ErrVersion, path, what)
+}

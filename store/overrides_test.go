@@ -1,0 +1,175 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	bolt "go.etcd.io/bbolt"
+
+	"hdsd/health"
+)
+
+// overridden gives what is stored of overrides, by scope, and of the votes.
+func overridden(t *testing.T, s *Store) (map[health.Endpoint]Override, map[health.Hash]health.Verdict) {
+	t.Helper()
+	all, err := s.Overrides()
+	if err != nil {
+		t.Fatal(err)
+	}
+	below, err := s.Voted()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[health.Endpoint]Override{}
+	for _, o := range all {
+		found[o.Scope] = o
+	}
+	return found, below
+}
+
+func TestOverridesAreKept(t *testing.T) {
+	web, zone := health.Endpoint{Cluster: "web"}, health.Endpoint{Locality: health.Locality{Region: "eu", Zone: "a", SubZone: "rack-1"}}
+	one := Override{Scope: endpoint("web", "a", "10.0.0.1:80"), Status: health.Draining, Reason: "überall", Author: "ann@here", Since: day, Until: day.Add(time.Hour)}
+	another := one
+	another.Status, another.Until = health.Healthy, time.Time{}
+	all := Override{Scope: web, Status: health.Unhealthy, Reason: "why", Since: day}
+	drained := Override{Scope: zone, Status: health.Draining, Since: day}
+	type overrides = map[health.Endpoint]*Override
+	type voted = map[health.Hash]*health.Verdict
+	up, none := health.Verdict{Status: health.Healthy, Since: day}, health.Verdict{}
+	steps := []struct {
+		name      string
+		overrides overrides
+		voted     voted
+		want      map[health.Endpoint]Override
+		below     map[health.Hash]health.Verdict
+	}{
+		{"nothing", nil, nil, map[health.Endpoint]Override{}, map[health.Hash]health.Verdict{}},
+		{"three", overrides{one.Scope: &one, web: &all, zone: &drained}, voted{1: &up, 1 << 63: &none},
+			map[health.Endpoint]Override{one.Scope: one, web: all, zone: drained}, map[health.Hash]health.Verdict{1: up, 1 << 63: none}},
+		{"one is replaced, one ends", overrides{one.Scope: &another, web: nil}, voted{1: &none, 1 << 63: nil, 7: nil},
+			map[health.Endpoint]Override{one.Scope: another, zone: drained}, map[health.Hash]health.Verdict{1: none}},
+		{"all end", overrides{one.Scope: nil, zone: nil}, voted{1: nil}, map[health.Endpoint]Override{}, map[health.Hash]health.Verdict{}},
+	}
+	dir := t.TempDir()
+	s := open(t, dir)
+	for _, step := range steps {
+		s.SaveOverrides(step.overrides)
+		s.SaveVoted(step.voted)
+		s, _ = reopened(t, dir, s)
+		found, below := overridden(t, s)
+		if diff := cmp.Diff(step.want, found) + cmp.Diff(step.below, below); diff != "" {
+			t.Errorf("%s: %s", step.name, diff)
+		}
+	}
+}
+
+// TestWhatIsBelowAnOverrideGoesLast: as long as the history may end with an
+// override, what the votes came to is on disk.
+func TestWhatIsBelowAnOverrideGoesLast(t *testing.T) {
+	in := newIntake(1 << 20)
+	in.append(flips(groupSize+1), time.Now)
+	in.voted = map[health.Hash]*health.Verdict{1: {Status: health.Healthy}, 2: nil}
+	first, second := in.take(), in.take()
+	if len(first.voted) != 1 || first.voted[1] == nil {
+		t.Errorf("with the first group goes %v", first.voted)
+	}
+	if below, ok := second.voted[2]; len(second.voted) != 1 || !ok || below != nil {
+		t.Errorf("with the last group goes %v", second.voted)
+	}
+}
+
+func TestDamagedOverridesArePassedOver(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	kept, lost := endpoint("web", "a", "10.0.0.1:80"), endpoint("web", "a", "10.0.0.2:80")
+	s.SaveOverrides(map[health.Endpoint]*Override{kept: {Scope: kept, Since: day}, lost: {Scope: lost, Since: day}})
+	s.SaveVoted(map[health.Hash]*health.Verdict{1: {}, 2: {}})
+	flush(t, s)
+	err := s.db.Update(func(tx *bolt.Tx) error {
+		return errors.Join(tx.Bucket(overrides).Put(key(uint64(lost.Hash())), []byte("nonsense")), tx.Bucket(voted).Put(key(2), nil))
+	})
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var reported complaints
+	s = open(t, dir, func(o *Options) { o.OnError = reported.add })
+	found, below := overridden(t, s)
+	if len(found) != 1 || found[kept].Scope != kept || len(below) != 1 || !reported.has(ErrSkipped) {
+		t.Errorf("%v, %v; reported: %v", found, below, reported.all)
+	}
+	if err := s.Check(); !errors.Is(err, ErrDamaged) {
+		t.Errorf("Check: %v", err)
+	}
+}
+
+// TestAnOverrideOverTheSameHealthIsNoChange: it is recorded, but availability
+// does not count it.
+func TestAnOverrideOverTheSameHealthIsNoChange(t *testing.T) {
+	s := open(t, t.TempDir())
+	e := endpoint("web", "a", "10.0.0.1:80")
+	s.Append([]health.Transition{
+		{Time: day, Endpoint: e, To: health.Healthy},
+		{Time: day.Add(time.Minute), Endpoint: e, From: health.Healthy, To: health.Healthy, Reason: "forced healthy"},
+	})
+	flush(t, s)
+	spent, err := s.Spent([]health.Endpoint{e}, day, day.Add(time.Hour))
+	if err != nil || spent[0].Transitions != 1 || spent[0].In[health.Healthy] != time.Hour {
+		t.Errorf("%+v, %v", spent, err)
+	}
+}
+
+// FuzzDecodeOverride is FuzzDecodeRecord for overrides.
+func FuzzDecodeOverride(f *testing.F) {
+	f.Add(encodeOverride(&Override{Scope: health.Endpoint{Cluster: "web", Address: "x"}, Status: health.Draining, Reason: "why", Author: "ann", Since: day, Until: day}))
+	f.Add(encodeOverride(&Override{}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		first, ok := decodeOverride(b)
+		if !ok {
+			return
+		}
+		second, ok := decodeOverride(encodeOverride(&first))
+		if diff := cmp.Diff(first, second); !ok || diff != "" {
+			t.Fatal(ok, diff)
+		}
+	})
+}
+
+// FuzzDecodeVoted is FuzzDecodeRecord for what the votes came to.
+func FuzzDecodeVoted(f *testing.F) {
+	f.Add(encodeVoted(&health.Verdict{Status: health.Timeout, Since: day}))
+	f.Add(encodeVoted(&health.Verdict{}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		first, ok := decodeVoted(b)
+		if !ok {
+			return
+		}
+		second, ok := decodeVoted(encodeVoted(&first))
+		if diff := cmp.Diff(first, second); !ok || diff != "" {
+			t.Fatal(ok, diff)
+		}
+	})
+}
+
+// BenchmarkSaveVoted stores what is below an override of 10,000 endpoints.
+func BenchmarkSaveVoted(b *testing.B) {
+	s := open(b, b.TempDir())
+	all := map[health.Hash]*health.Verdict{}
+	for i := range 10_000 {
+		all[endpoint("web", "a", fmt.Sprintf("10.0.0.1:%d", i)).Hash()] = &health.Verdict{Status: health.Healthy, Since: day}
+	}
+	ended := maps.Clone(all)
+	for hash := range ended {
+		ended[hash] = nil
+	}
+	for b.Loop() {
+		s.SaveVoted(all)
+		flush(b, s)
+		s.SaveVoted(ended)
+		flush(b, s)
+	}
+}

@@ -1,0 +1,94 @@
+package store
+
+import (
+	"encoding/binary"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+)
+
+// Word is what an operator says of a checker.
+type Word uint8
+
+// The words.
+const (
+	Unspoken Word = iota
+	Distrusted
+	Trusted
+)
+
+// Trust is what an operator says of a checker, and why.
+type Trust struct {
+	Word           Word
+	Reason, Author string
+	Since          time.Time
+}
+
+// trust is a bucket that is made with its first row, so that files from before
+// it need no change.
+var trust = []byte("trust")
+
+// trustVersion is the first byte of an encoded Trust.
+const trustVersion = 1
+
+func encodeTrust(t *Trust) []byte {
+	b := binary.BigEndian.AppendUint64([]byte{trustVersion, byte(t.Word)}, nanos(t.Since))
+	return appendString(appendString(b, t.Author), t.Reason)
+}
+
+func decodeTrust(b []byte) (t Trust, ok bool) {
+	r := reader{rest: b}
+	if r.byte() != trustVersion {
+		return Trust{}, false
+	}
+	t.Word, t.Since = Word(r.byte()), timeOf(r.fixed())
+	t.Author, t.Reason = r.string(), r.string()
+	return t, !r.bad && len(r.rest) == 0 && (t.Word == Distrusted || t.Word == Trusted)
+}
+
+// Trust gives what operators say of checkers, by id.
+func (s *Store) Trust() (map[string]Trust, error) {
+	all := map[string]Trust{}
+	err := s.openRows(trust, func(k, row []byte) bool {
+		t, ok := decodeTrust(row)
+		if ok {
+			all[string(k)] = t
+		}
+		return ok
+	})
+	return all, err
+}
+
+// SaveTrust stores what is said of a checker; nil when nothing is any more. It
+// does not wait for the disk; Flush does.
+func (s *Store) SaveTrust(checker string, t *Trust) {
+	s.intake.work(func() {
+		if s.intake.trust == nil {
+			s.intake.trust = map[string]*Trust{}
+		}
+		s.intake.trust[checker] = t
+		s.intake.asked.others++
+	})
+}
+
+func (g *group) writeTrust(tx *bolt.Tx) error {
+	if len(g.trust) == 0 {
+		return nil
+	}
+	rows, err := tx.CreateBucketIfNotExists(trust)
+	if err != nil {
+		return err
+	}
+	for checker, t := range g.trust {
+		k := []byte(checker)
+		if t == nil {
+			err = rows.Delete(k)
+		} else {
+			err = rows.Put(k, seal(k, encodeTrust(t)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
