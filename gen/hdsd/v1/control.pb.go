@@ -10,9 +10,11 @@
 package hdsdv1
 
 import (
+	v3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	_ "google.golang.org/genproto/googleapis/api/annotations"
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -368,6 +370,318 @@ func (x *UnfreezeResponse) GetEnded() *FreezeState {
 	return nil
 }
 
+// SetTrustRequest says what to believe of a checker.
+type SetTrustRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its node id.
+	Checker string `protobuf:"bytes,1,opt,name=checker,proto3" json:"checker,omitempty"`
+	// DISTRUSTED or TRUSTED.
+	Word Trust_Word `protobuf:"varint,2,opt,name=word,proto3,enum=hdsd.v1.Trust_Word" json:"word,omitempty"`
+	// Why, for everyone who wonders: one line, 1,000 bytes at most. Required.
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who: one line, 200 bytes at most.
+	Author        string `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetTrustRequest) Reset() {
+	*x = SetTrustRequest{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetTrustRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetTrustRequest) ProtoMessage() {}
+
+func (x *SetTrustRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetTrustRequest.ProtoReflect.Descriptor instead.
+func (*SetTrustRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *SetTrustRequest) GetChecker() string {
+	if x != nil {
+		return x.Checker
+	}
+	return ""
+}
+
+func (x *SetTrustRequest) GetWord() Trust_Word {
+	if x != nil {
+		return x.Word
+	}
+	return Trust_WORD_UNSPECIFIED
+}
+
+func (x *SetTrustRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *SetTrustRequest) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+// SetTrustResponse says what is so now.
+type SetTrustResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is in force.
+	Trust *Trust `protobuf:"bytes,1,opt,name=trust,proto3" json:"trust,omitempty"`
+	// What it replaces; absent where nothing was said.
+	Replaced      *Trust `protobuf:"bytes,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetTrustResponse) Reset() {
+	*x = SetTrustResponse{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetTrustResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetTrustResponse) ProtoMessage() {}
+
+func (x *SetTrustResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetTrustResponse.ProtoReflect.Descriptor instead.
+func (*SetTrustResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *SetTrustResponse) GetTrust() *Trust {
+	if x != nil {
+		return x.Trust
+	}
+	return nil
+}
+
+func (x *SetTrustResponse) GetReplaced() *Trust {
+	if x != nil {
+		return x.Replaced
+	}
+	return nil
+}
+
+// ClearTrustRequest says about which checker nothing is said any more.
+type ClearTrustRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its node id.
+	Checker string `protobuf:"bytes,1,opt,name=checker,proto3" json:"checker,omitempty"`
+	// Who: one line, 200 bytes at most.
+	Author        string `protobuf:"bytes,2,opt,name=author,proto3" json:"author,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClearTrustRequest) Reset() {
+	*x = ClearTrustRequest{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClearTrustRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClearTrustRequest) ProtoMessage() {}
+
+func (x *ClearTrustRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClearTrustRequest.ProtoReflect.Descriptor instead.
+func (*ClearTrustRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ClearTrustRequest) GetChecker() string {
+	if x != nil {
+		return x.Checker
+	}
+	return ""
+}
+
+func (x *ClearTrustRequest) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+// ClearTrustResponse says what is over.
+type ClearTrustResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What was said; absent where nothing was.
+	Ended         *Trust `protobuf:"bytes,1,opt,name=ended,proto3" json:"ended,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClearTrustResponse) Reset() {
+	*x = ClearTrustResponse{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClearTrustResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClearTrustResponse) ProtoMessage() {}
+
+func (x *ClearTrustResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClearTrustResponse.ProtoReflect.Descriptor instead.
+func (*ClearTrustResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ClearTrustResponse) GetEnded() *Trust {
+	if x != nil {
+		return x.Ended
+	}
+	return nil
+}
+
+// ListTrustRequest has no parameters.
+type ListTrustRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTrustRequest) Reset() {
+	*x = ListTrustRequest{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTrustRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTrustRequest) ProtoMessage() {}
+
+func (x *ListTrustRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTrustRequest.ProtoReflect.Descriptor instead.
+func (*ListTrustRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{9}
+}
+
+// ListTrustResponse has all that is said.
+type ListTrustResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By checker.
+	Trust         []*Trust `protobuf:"bytes,1,rep,name=trust,proto3" json:"trust,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTrustResponse) Reset() {
+	*x = ListTrustResponse{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTrustResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTrustResponse) ProtoMessage() {}
+
+func (x *ListTrustResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTrustResponse.ProtoReflect.Descriptor instead.
+func (*ListTrustResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ListTrustResponse) GetTrust() []*Trust {
+	if x != nil {
+		return x.Trust
+	}
+	return nil
+}
+
 // GetFreezeRequest has no parameters.
 type GetFreezeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -377,7 +691,7 @@ type GetFreezeRequest struct {
 
 func (x *GetFreezeRequest) Reset() {
 	*x = GetFreezeRequest{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[5]
+	mi := &file_hdsd_v1_control_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -389,7 +703,7 @@ func (x *GetFreezeRequest) String() string {
 func (*GetFreezeRequest) ProtoMessage() {}
 
 func (x *GetFreezeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[5]
+	mi := &file_hdsd_v1_control_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -402,14 +716,518 @@ func (x *GetFreezeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFreezeRequest.ProtoReflect.Descriptor instead.
 func (*GetFreezeRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{5}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{11}
+}
+
+// SetOverrideRequest says what an override is for. A cluster or a locality is
+// required; an address takes its cluster.
+type SetOverrideRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the cluster; empty for all.
+	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// ip:port, [ip6]:port or a pipe's path; empty for all of the cluster.
+	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	// Where the endpoints are; a part that is empty may be anything.
+	Locality *v3.Locality `protobuf:"bytes,3,opt,name=locality,proto3" json:"locality,omitempty"`
+	// The health: DRAINING, HEALTHY or UNHEALTHY.
+	Health v3.HealthStatus `protobuf:"varint,4,opt,name=health,proto3,enum=envoy.config.core.v3.HealthStatus" json:"health,omitempty"`
+	// Why, for everyone who wonders: one line, 1,000 bytes at most. Required.
+	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who: one line, 200 bytes at most.
+	Author string `protobuf:"bytes,6,opt,name=author,proto3" json:"author,omitempty"`
+	// How long it lasts, 10 years at most; absent until it is cleared.
+	Duration      *durationpb.Duration `protobuf:"bytes,7,opt,name=duration,proto3" json:"duration,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetOverrideRequest) Reset() {
+	*x = SetOverrideRequest{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetOverrideRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetOverrideRequest) ProtoMessage() {}
+
+func (x *SetOverrideRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetOverrideRequest.ProtoReflect.Descriptor instead.
+func (*SetOverrideRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *SetOverrideRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *SetOverrideRequest) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *SetOverrideRequest) GetLocality() *v3.Locality {
+	if x != nil {
+		return x.Locality
+	}
+	return nil
+}
+
+func (x *SetOverrideRequest) GetHealth() v3.HealthStatus {
+	if x != nil {
+		return x.Health
+	}
+	return v3.HealthStatus(0)
+}
+
+func (x *SetOverrideRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *SetOverrideRequest) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+func (x *SetOverrideRequest) GetDuration() *durationpb.Duration {
+	if x != nil {
+		return x.Duration
+	}
+	return nil
+}
+
+// SetOverrideResponse says what is so now.
+type SetOverrideResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The override in force.
+	Override *Override `protobuf:"bytes,1,opt,name=override,proto3" json:"override,omitempty"`
+	// The one that it replaces; absent where there was none.
+	Replaced      *Override `protobuf:"bytes,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetOverrideResponse) Reset() {
+	*x = SetOverrideResponse{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetOverrideResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetOverrideResponse) ProtoMessage() {}
+
+func (x *SetOverrideResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetOverrideResponse.ProtoReflect.Descriptor instead.
+func (*SetOverrideResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *SetOverrideResponse) GetOverride() *Override {
+	if x != nil {
+		return x.Override
+	}
+	return nil
+}
+
+func (x *SetOverrideResponse) GetReplaced() *Override {
+	if x != nil {
+		return x.Replaced
+	}
+	return nil
+}
+
+// ClearOverridesRequest says what the override is for, as when it was set.
+type ClearOverridesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the cluster.
+	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// ip:port, [ip6]:port or a pipe's path.
+	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	// The region of its locality.
+	Region string `protobuf:"bytes,3,opt,name=region,proto3" json:"region,omitempty"`
+	// The zone of its locality.
+	Zone string `protobuf:"bytes,4,opt,name=zone,proto3" json:"zone,omitempty"`
+	// The sub-zone of its locality.
+	SubZone string `protobuf:"bytes,5,opt,name=sub_zone,json=subZone,proto3" json:"sub_zone,omitempty"`
+	// Those for part of it, too: with nothing else, all that there are.
+	All bool `protobuf:"varint,6,opt,name=all,proto3" json:"all,omitempty"`
+	// Who: one line, 200 bytes at most.
+	Author        string `protobuf:"bytes,7,opt,name=author,proto3" json:"author,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClearOverridesRequest) Reset() {
+	*x = ClearOverridesRequest{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClearOverridesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClearOverridesRequest) ProtoMessage() {}
+
+func (x *ClearOverridesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClearOverridesRequest.ProtoReflect.Descriptor instead.
+func (*ClearOverridesRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *ClearOverridesRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *ClearOverridesRequest) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *ClearOverridesRequest) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+func (x *ClearOverridesRequest) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
+func (x *ClearOverridesRequest) GetSubZone() string {
+	if x != nil {
+		return x.SubZone
+	}
+	return ""
+}
+
+func (x *ClearOverridesRequest) GetAll() bool {
+	if x != nil {
+		return x.All
+	}
+	return false
+}
+
+func (x *ClearOverridesRequest) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+// ClearOverridesResponse says what is over.
+type ClearOverridesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The overrides that ended.
+	Ended         []*Override `protobuf:"bytes,1,rep,name=ended,proto3" json:"ended,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClearOverridesResponse) Reset() {
+	*x = ClearOverridesResponse{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClearOverridesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClearOverridesResponse) ProtoMessage() {}
+
+func (x *ClearOverridesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClearOverridesResponse.ProtoReflect.Descriptor instead.
+func (*ClearOverridesResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *ClearOverridesResponse) GetEnded() []*Override {
+	if x != nil {
+		return x.Ended
+	}
+	return nil
+}
+
+// ListOverridesRequest asks for overrides.
+type ListOverridesRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Largest number of overrides to answer; 1,000 by default, at most 10,000.
+	PageSize int32 `protobuf:"varint,1,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// next_page_token of the answer before.
+	PageToken     string `protobuf:"bytes,2,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListOverridesRequest) Reset() {
+	*x = ListOverridesRequest{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListOverridesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListOverridesRequest) ProtoMessage() {}
+
+func (x *ListOverridesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListOverridesRequest.ProtoReflect.Descriptor instead.
+func (*ListOverridesRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ListOverridesRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListOverridesRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListOverridesResponse is a page of overrides, by cluster, locality, address.
+type ListOverridesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The overrides.
+	Overrides []*Override `protobuf:"bytes,1,rep,name=overrides,proto3" json:"overrides,omitempty"`
+	// For the next page; empty on the last one.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListOverridesResponse) Reset() {
+	*x = ListOverridesResponse{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListOverridesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListOverridesResponse) ProtoMessage() {}
+
+func (x *ListOverridesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListOverridesResponse.ProtoReflect.Descriptor instead.
+func (*ListOverridesResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ListOverridesResponse) GetOverrides() []*Override {
+	if x != nil {
+		return x.Overrides
+	}
+	return nil
+}
+
+func (x *ListOverridesResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// BackupRequest has no parameters.
+type BackupRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupRequest) Reset() {
+	*x = BackupRequest{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupRequest) ProtoMessage() {}
+
+func (x *BackupRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
+func (*BackupRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{18}
+}
+
+// BackupResponse is a part of the copy; the parts in their order are the file.
+type BackupResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Size of the whole copy in bytes.
+	Size int64 `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`
+	// The next bytes of it.
+	Data          []byte `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupResponse) Reset() {
+	*x = BackupResponse{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupResponse) ProtoMessage() {}
+
+func (x *BackupResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
+func (*BackupResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *BackupResponse) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *BackupResponse) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
 }
 
 var File_hdsd_v1_control_proto protoreflect.FileDescriptor
 
 const file_hdsd_v1_control_proto_rawDesc = "" +
 	"\n" +
-	"\x15hdsd/v1/control.proto\x12\ahdsd.v1\x1a\x1cgoogle/api/annotations.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe1\x01\n" +
+	"\x15hdsd/v1/control.proto\x12\ahdsd.v1\x1a\x1fenvoy/config/core/v3/base.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x13hdsd/v1/query.proto\"\xe1\x01\n" +
 	"\vFreezeState\x12\x16\n" +
 	"\x06frozen\x18\x01 \x01(\bR\x06frozen\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x16\n" +
@@ -429,15 +1247,71 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"\x0fUnfreezeRequest\x12\x16\n" +
 	"\x06author\x18\x01 \x01(\tR\x06author\">\n" +
 	"\x10UnfreezeResponse\x12*\n" +
-	"\x05ended\x18\x01 \x01(\v2\x14.hdsd.v1.FreezeStateR\x05ended\"\x12\n" +
-	"\x10GetFreezeRequest2\x82\x02\n" +
+	"\x05ended\x18\x01 \x01(\v2\x14.hdsd.v1.FreezeStateR\x05ended\"\x84\x01\n" +
+	"\x0fSetTrustRequest\x12\x18\n" +
+	"\achecker\x18\x01 \x01(\tR\achecker\x12'\n" +
+	"\x04word\x18\x02 \x01(\x0e2\x13.hdsd.v1.Trust.WordR\x04word\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06author\x18\x04 \x01(\tR\x06author\"d\n" +
+	"\x10SetTrustResponse\x12$\n" +
+	"\x05trust\x18\x01 \x01(\v2\x0e.hdsd.v1.TrustR\x05trust\x12*\n" +
+	"\breplaced\x18\x02 \x01(\v2\x0e.hdsd.v1.TrustR\breplaced\"E\n" +
+	"\x11ClearTrustRequest\x12\x18\n" +
+	"\achecker\x18\x01 \x01(\tR\achecker\x12\x16\n" +
+	"\x06author\x18\x02 \x01(\tR\x06author\":\n" +
+	"\x12ClearTrustResponse\x12$\n" +
+	"\x05ended\x18\x01 \x01(\v2\x0e.hdsd.v1.TrustR\x05ended\"\x12\n" +
+	"\x10ListTrustRequest\"9\n" +
+	"\x11ListTrustResponse\x12$\n" +
+	"\x05trust\x18\x01 \x03(\v2\x0e.hdsd.v1.TrustR\x05trust\"\x12\n" +
+	"\x10GetFreezeRequest\"\xa7\x02\n" +
+	"\x12SetOverrideRequest\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12:\n" +
+	"\blocality\x18\x03 \x01(\v2\x1e.envoy.config.core.v3.LocalityR\blocality\x12:\n" +
+	"\x06health\x18\x04 \x01(\x0e2\".envoy.config.core.v3.HealthStatusR\x06health\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06author\x18\x06 \x01(\tR\x06author\x125\n" +
+	"\bduration\x18\a \x01(\v2\x19.google.protobuf.DurationR\bduration\"s\n" +
+	"\x13SetOverrideResponse\x12-\n" +
+	"\boverride\x18\x01 \x01(\v2\x11.hdsd.v1.OverrideR\boverride\x12-\n" +
+	"\breplaced\x18\x02 \x01(\v2\x11.hdsd.v1.OverrideR\breplaced\"\xbc\x01\n" +
+	"\x15ClearOverridesRequest\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x16\n" +
+	"\x06region\x18\x03 \x01(\tR\x06region\x12\x12\n" +
+	"\x04zone\x18\x04 \x01(\tR\x04zone\x12\x19\n" +
+	"\bsub_zone\x18\x05 \x01(\tR\asubZone\x12\x10\n" +
+	"\x03all\x18\x06 \x01(\bR\x03all\x12\x16\n" +
+	"\x06author\x18\a \x01(\tR\x06author\"A\n" +
+	"\x16ClearOverridesResponse\x12'\n" +
+	"\x05ended\x18\x01 \x03(\v2\x11.hdsd.v1.OverrideR\x05ended\"R\n" +
+	"\x14ListOverridesRequest\x12\x1b\n" +
+	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"p\n" +
+	"\x15ListOverridesResponse\x12/\n" +
+	"\toverrides\x18\x01 \x03(\v2\x11.hdsd.v1.OverrideR\toverrides\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x0f\n" +
+	"\rBackupRequest\"8\n" +
+	"\x0eBackupResponse\x12\x12\n" +
+	"\x04size\x18\x01 \x01(\x03R\x04size\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data2\xfc\x06\n" +
 	"\aControl\x12P\n" +
 	"\x06Freeze\x12\x16.hdsd.v1.FreezeRequest\x1a\x17.hdsd.v1.FreezeResponse\"\x15\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
 	"/v1/freeze\x12S\n" +
 	"\bUnfreeze\x12\x18.hdsd.v1.UnfreezeRequest\x1a\x19.hdsd.v1.UnfreezeResponse\"\x12\x82\xd3\xe4\x93\x02\f*\n" +
 	"/v1/freeze\x12P\n" +
 	"\tGetFreeze\x12\x19.hdsd.v1.GetFreezeRequest\x1a\x14.hdsd.v1.FreezeState\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
-	"/v1/freezeB\x19Z\x17hdsd/gen/hdsd/v1;hdsdv1b\x06proto3"
+	"/v1/freeze\x12b\n" +
+	"\vSetOverride\x12\x1b.hdsd.v1.SetOverrideRequest\x1a\x1c.hdsd.v1.SetOverrideResponse\"\x18\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/v1/overrides\x12h\n" +
+	"\x0eClearOverrides\x12\x1e.hdsd.v1.ClearOverridesRequest\x1a\x1f.hdsd.v1.ClearOverridesResponse\"\x15\x82\xd3\xe4\x93\x02\x0f*\r/v1/overrides\x12e\n" +
+	"\rListOverrides\x12\x1d.hdsd.v1.ListOverridesRequest\x1a\x1e.hdsd.v1.ListOverridesResponse\"\x15\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/overrides\x12U\n" +
+	"\bSetTrust\x12\x18.hdsd.v1.SetTrustRequest\x1a\x19.hdsd.v1.SetTrustResponse\"\x14\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/v1/trust\x12X\n" +
+	"\n" +
+	"ClearTrust\x12\x1a.hdsd.v1.ClearTrustRequest\x1a\x1b.hdsd.v1.ClearTrustResponse\"\x11\x82\xd3\xe4\x93\x02\v*\t/v1/trust\x12U\n" +
+	"\tListTrust\x12\x19.hdsd.v1.ListTrustRequest\x1a\x1a.hdsd.v1.ListTrustResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/trust\x12;\n" +
+	"\x06Backup\x12\x16.hdsd.v1.BackupRequest\x1a\x17.hdsd.v1.BackupResponse0\x01B\x19Z\x17hdsd/gen/hdsd/v1;hdsdv1b\x06proto3"
 
 var (
 	file_hdsd_v1_control_proto_rawDescOnce sync.Once
@@ -452,35 +1326,81 @@ func file_hdsd_v1_control_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_v1_control_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hdsd_v1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_hdsd_v1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_hdsd_v1_control_proto_goTypes = []any{
-	(FreezeState_Publish)(0),      // 0: hdsd.v1.FreezeState.Publish
-	(*FreezeState)(nil),           // 1: hdsd.v1.FreezeState
-	(*FreezeRequest)(nil),         // 2: hdsd.v1.FreezeRequest
-	(*FreezeResponse)(nil),        // 3: hdsd.v1.FreezeResponse
-	(*UnfreezeRequest)(nil),       // 4: hdsd.v1.UnfreezeRequest
-	(*UnfreezeResponse)(nil),      // 5: hdsd.v1.UnfreezeResponse
-	(*GetFreezeRequest)(nil),      // 6: hdsd.v1.GetFreezeRequest
-	(*timestamppb.Timestamp)(nil), // 7: google.protobuf.Timestamp
+	(FreezeState_Publish)(0),       // 0: hdsd.v1.FreezeState.Publish
+	(*FreezeState)(nil),            // 1: hdsd.v1.FreezeState
+	(*FreezeRequest)(nil),          // 2: hdsd.v1.FreezeRequest
+	(*FreezeResponse)(nil),         // 3: hdsd.v1.FreezeResponse
+	(*UnfreezeRequest)(nil),        // 4: hdsd.v1.UnfreezeRequest
+	(*UnfreezeResponse)(nil),       // 5: hdsd.v1.UnfreezeResponse
+	(*SetTrustRequest)(nil),        // 6: hdsd.v1.SetTrustRequest
+	(*SetTrustResponse)(nil),       // 7: hdsd.v1.SetTrustResponse
+	(*ClearTrustRequest)(nil),      // 8: hdsd.v1.ClearTrustRequest
+	(*ClearTrustResponse)(nil),     // 9: hdsd.v1.ClearTrustResponse
+	(*ListTrustRequest)(nil),       // 10: hdsd.v1.ListTrustRequest
+	(*ListTrustResponse)(nil),      // 11: hdsd.v1.ListTrustResponse
+	(*GetFreezeRequest)(nil),       // 12: hdsd.v1.GetFreezeRequest
+	(*SetOverrideRequest)(nil),     // 13: hdsd.v1.SetOverrideRequest
+	(*SetOverrideResponse)(nil),    // 14: hdsd.v1.SetOverrideResponse
+	(*ClearOverridesRequest)(nil),  // 15: hdsd.v1.ClearOverridesRequest
+	(*ClearOverridesResponse)(nil), // 16: hdsd.v1.ClearOverridesResponse
+	(*ListOverridesRequest)(nil),   // 17: hdsd.v1.ListOverridesRequest
+	(*ListOverridesResponse)(nil),  // 18: hdsd.v1.ListOverridesResponse
+	(*BackupRequest)(nil),          // 19: hdsd.v1.BackupRequest
+	(*BackupResponse)(nil),         // 20: hdsd.v1.BackupResponse
+	(*timestamppb.Timestamp)(nil),  // 21: google.protobuf.Timestamp
+	(Trust_Word)(0),                // 22: hdsd.v1.Trust.Word
+	(*Trust)(nil),                  // 23: hdsd.v1.Trust
+	(*v3.Locality)(nil),            // 24: envoy.config.core.v3.Locality
+	(v3.HealthStatus)(0),           // 25: envoy.config.core.v3.HealthStatus
+	(*durationpb.Duration)(nil),    // 26: google.protobuf.Duration
+	(*Override)(nil),               // 27: hdsd.v1.Override
 }
 var file_hdsd_v1_control_proto_depIdxs = []int32{
-	7, // 0: hdsd.v1.FreezeState.since:type_name -> google.protobuf.Timestamp
-	0, // 1: hdsd.v1.FreezeState.publish:type_name -> hdsd.v1.FreezeState.Publish
-	0, // 2: hdsd.v1.FreezeRequest.publish:type_name -> hdsd.v1.FreezeState.Publish
-	1, // 3: hdsd.v1.FreezeResponse.freeze:type_name -> hdsd.v1.FreezeState
-	1, // 4: hdsd.v1.FreezeResponse.replaced:type_name -> hdsd.v1.FreezeState
-	1, // 5: hdsd.v1.UnfreezeResponse.ended:type_name -> hdsd.v1.FreezeState
-	2, // 6: hdsd.v1.Control.Freeze:input_type -> hdsd.v1.FreezeRequest
-	4, // 7: hdsd.v1.Control.Unfreeze:input_type -> hdsd.v1.UnfreezeRequest
-	6, // 8: hdsd.v1.Control.GetFreeze:input_type -> hdsd.v1.GetFreezeRequest
-	3, // 9: hdsd.v1.Control.Freeze:output_type -> hdsd.v1.FreezeResponse
-	5, // 10: hdsd.v1.Control.Unfreeze:output_type -> hdsd.v1.UnfreezeResponse
-	1, // 11: hdsd.v1.Control.GetFreeze:output_type -> hdsd.v1.FreezeState
-	9, // [9:12] is the sub-list for method output_type
-	6, // [6:9] is the sub-list for method input_type
-	6, // [6:6] is the sub-list for extension type_name
-	6, // [6:6] is the sub-list for extension extendee
-	0, // [0:6] is the sub-list for field type_name
+	21, // 0: hdsd.v1.FreezeState.since:type_name -> google.protobuf.Timestamp
+	0,  // 1: hdsd.v1.FreezeState.publish:type_name -> hdsd.v1.FreezeState.Publish
+	0,  // 2: hdsd.v1.FreezeRequest.publish:type_name -> hdsd.v1.FreezeState.Publish
+	1,  // 3: hdsd.v1.FreezeResponse.freeze:type_name -> hdsd.v1.FreezeState
+	1,  // 4: hdsd.v1.FreezeResponse.replaced:type_name -> hdsd.v1.FreezeState
+	1,  // 5: hdsd.v1.UnfreezeResponse.ended:type_name -> hdsd.v1.FreezeState
+	22, // 6: hdsd.v1.SetTrustRequest.word:type_name -> hdsd.v1.Trust.Word
+	23, // 7: hdsd.v1.SetTrustResponse.trust:type_name -> hdsd.v1.Trust
+	23, // 8: hdsd.v1.SetTrustResponse.replaced:type_name -> hdsd.v1.Trust
+	23, // 9: hdsd.v1.ClearTrustResponse.ended:type_name -> hdsd.v1.Trust
+	23, // 10: hdsd.v1.ListTrustResponse.trust:type_name -> hdsd.v1.Trust
+	24, // 11: hdsd.v1.SetOverrideRequest.locality:type_name -> envoy.config.core.v3.Locality
+	25, // 12: hdsd.v1.SetOverrideRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	26, // 13: hdsd.v1.SetOverrideRequest.duration:type_name -> google.protobuf.Duration
+	27, // 14: hdsd.v1.SetOverrideResponse.override:type_name -> hdsd.v1.Override
+	27, // 15: hdsd.v1.SetOverrideResponse.replaced:type_name -> hdsd.v1.Override
+	27, // 16: hdsd.v1.ClearOverridesResponse.ended:type_name -> hdsd.v1.Override
+	27, // 17: hdsd.v1.ListOverridesResponse.overrides:type_name -> hdsd.v1.Override
+	2,  // 18: hdsd.v1.Control.Freeze:input_type -> hdsd.v1.FreezeRequest
+	4,  // 19: hdsd.v1.Control.Unfreeze:input_type -> hdsd.v1.UnfreezeRequest
+	12, // 20: hdsd.v1.Control.GetFreeze:input_type -> hdsd.v1.GetFreezeRequest
+	13, // 21: hdsd.v1.Control.SetOverride:input_type -> hdsd.v1.SetOverrideRequest
+	15, // 22: hdsd.v1.Control.ClearOverrides:input_type -> hdsd.v1.ClearOverridesRequest
+	17, // 23: hdsd.v1.Control.ListOverrides:input_type -> hdsd.v1.ListOverridesRequest
+	6,  // 24: hdsd.v1.Control.SetTrust:input_type -> hdsd.v1.SetTrustRequest
+	8,  // 25: hdsd.v1.Control.ClearTrust:input_type -> hdsd.v1.ClearTrustRequest
+	10, // 26: hdsd.v1.Control.ListTrust:input_type -> hdsd.v1.ListTrustRequest
+	19, // 27: hdsd.v1.Control.Backup:input_type -> hdsd.v1.BackupRequest
+	3,  // 28: hdsd.v1.Control.Freeze:output_type -> hdsd.v1.FreezeResponse
+	5,  // 29: hdsd.v1.Control.Unfreeze:output_type -> hdsd.v1.UnfreezeResponse
+	1,  // 30: hdsd.v1.Control.GetFreeze:output_type -> hdsd.v1.FreezeState
+	14, // 31: hdsd.v1.Control.SetOverride:output_type -> hdsd.v1.SetOverrideResponse
+	16, // 32: hdsd.v1.Control.ClearOverrides:output_type -> hdsd.v1.ClearOverridesResponse
+	18, // 33: hdsd.v1.Control.ListOverrides:output_type -> hdsd.v1.ListOverridesResponse
+	7,  // 34: hdsd.v1.Control.SetTrust:output_type -> hdsd.v1.SetTrustResponse
+	9,  // 35: hdsd.v1.Control.ClearTrust:output_type -> hdsd.v1.ClearTrustResponse
+	11, // 36: hdsd.v1.Control.ListTrust:output_type -> hdsd.v1.ListTrustResponse
+	20, // 37: hdsd.v1.Control.Backup:output_type -> hdsd.v1.BackupResponse
+	28, // [28:38] is the sub-list for method output_type
+	18, // [18:28] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_control_proto_init() }
@@ -488,13 +1408,14 @@ func file_hdsd_v1_control_proto_init() {
 	if File_hdsd_v1_control_proto != nil {
 		return
 	}
+	file_hdsd_v1_query_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_v1_control_proto_rawDesc), len(file_hdsd_v1_control_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   6,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

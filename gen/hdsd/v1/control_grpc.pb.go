@@ -22,9 +22,16 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Control_Freeze_FullMethodName    = "/hdsd.v1.Control/Freeze"
-	Control_Unfreeze_FullMethodName  = "/hdsd.v1.Control/Unfreeze"
-	Control_GetFreeze_FullMethodName = "/hdsd.v1.Control/GetFreeze"
+	Control_Freeze_FullMethodName         = "/hdsd.v1.Control/Freeze"
+	Control_Unfreeze_FullMethodName       = "/hdsd.v1.Control/Unfreeze"
+	Control_GetFreeze_FullMethodName      = "/hdsd.v1.Control/GetFreeze"
+	Control_SetOverride_FullMethodName    = "/hdsd.v1.Control/SetOverride"
+	Control_ClearOverrides_FullMethodName = "/hdsd.v1.Control/ClearOverrides"
+	Control_ListOverrides_FullMethodName  = "/hdsd.v1.Control/ListOverrides"
+	Control_SetTrust_FullMethodName       = "/hdsd.v1.Control/SetTrust"
+	Control_ClearTrust_FullMethodName     = "/hdsd.v1.Control/ClearTrust"
+	Control_ListTrust_FullMethodName      = "/hdsd.v1.Control/ListTrust"
+	Control_Backup_FullMethodName         = "/hdsd.v1.Control/Backup"
 )
 
 // ControlClient is the client API for Control service.
@@ -42,6 +49,31 @@ type ControlClient interface {
 	Unfreeze(ctx context.Context, in *UnfreezeRequest, opts ...grpc.CallOption) (*UnfreezeResponse, error)
 	// GetFreeze tells whether hdsd is frozen, and why.
 	GetFreeze(ctx context.Context, in *GetFreezeRequest, opts ...grpc.CallOption) (*FreezeState, error)
+	// SetOverride puts a health above the votes, over restarts, too. It takes
+	// effect at once and is answered when it is on disk. It replaces an override
+	// for exactly the same; where several are for an endpoint, the one for less
+	// decides. NOT_FOUND where there is nothing that it would be for.
+	SetOverride(ctx context.Context, in *SetOverrideRequest, opts ...grpc.CallOption) (*SetOverrideResponse, error)
+	// ClearOverrides ends an override, so that the verdict of the votes, or the
+	// next override, is published at once. It is answered when that is on disk.
+	// NOT_FOUND where there is no such override.
+	ClearOverrides(ctx context.Context, in *ClearOverridesRequest, opts ...grpc.CallOption) (*ClearOverridesResponse, error)
+	// ListOverrides gives the overrides in force.
+	ListOverrides(ctx context.Context, in *ListOverridesRequest, opts ...grpc.CallOption) (*ListOverridesResponse, error)
+	// SetTrust says that a checker is not to be believed, or that it is whatever
+	// its peers say, over restarts, too. It takes effect at once, whether the
+	// checker is there or not, and is answered when it is on disk. It replaces
+	// what was said of the checker before.
+	SetTrust(ctx context.Context, in *SetTrustRequest, opts ...grpc.CallOption) (*SetTrustResponse, error)
+	// ClearTrust leaves it to hdsd again whether a checker is believed. Where
+	// nothing was said of it, it changes nothing.
+	ClearTrust(ctx context.Context, in *ClearTrustRequest, opts ...grpc.CallOption) (*ClearTrustResponse, error)
+	// ListTrust gives what is said of checkers, by id.
+	ListTrust(ctx context.Context, in *ListTrustRequest, opts ...grpc.CallOption) (*ListTrustResponse, error)
+	// Backup gives a copy of the database as it is at one moment, part by part.
+	// It is whole when the call ends without an error. One copy is made at a
+	// time; who asks meanwhile is refused with RESOURCE_EXHAUSTED. Over gRPC only.
+	Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupResponse], error)
 }
 
 type controlClient struct {
@@ -82,6 +114,85 @@ func (c *controlClient) GetFreeze(ctx context.Context, in *GetFreezeRequest, opt
 	return out, nil
 }
 
+func (c *controlClient) SetOverride(ctx context.Context, in *SetOverrideRequest, opts ...grpc.CallOption) (*SetOverrideResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetOverrideResponse)
+	err := c.cc.Invoke(ctx, Control_SetOverride_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) ClearOverrides(ctx context.Context, in *ClearOverridesRequest, opts ...grpc.CallOption) (*ClearOverridesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ClearOverridesResponse)
+	err := c.cc.Invoke(ctx, Control_ClearOverrides_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) ListOverrides(ctx context.Context, in *ListOverridesRequest, opts ...grpc.CallOption) (*ListOverridesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListOverridesResponse)
+	err := c.cc.Invoke(ctx, Control_ListOverrides_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) SetTrust(ctx context.Context, in *SetTrustRequest, opts ...grpc.CallOption) (*SetTrustResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetTrustResponse)
+	err := c.cc.Invoke(ctx, Control_SetTrust_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) ClearTrust(ctx context.Context, in *ClearTrustRequest, opts ...grpc.CallOption) (*ClearTrustResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ClearTrustResponse)
+	err := c.cc.Invoke(ctx, Control_ClearTrust_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) ListTrust(ctx context.Context, in *ListTrustRequest, opts ...grpc.CallOption) (*ListTrustResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListTrustResponse)
+	err := c.cc.Invoke(ctx, Control_ListTrust_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[0], Control_Backup_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[BackupRequest, BackupResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Control_BackupClient = grpc.ServerStreamingClient[BackupResponse]
+
 // ControlServer is the server API for Control service.
 // All implementations must embed UnimplementedControlServer
 // for forward compatibility.
@@ -97,6 +208,31 @@ type ControlServer interface {
 	Unfreeze(context.Context, *UnfreezeRequest) (*UnfreezeResponse, error)
 	// GetFreeze tells whether hdsd is frozen, and why.
 	GetFreeze(context.Context, *GetFreezeRequest) (*FreezeState, error)
+	// SetOverride puts a health above the votes, over restarts, too. It takes
+	// effect at once and is answered when it is on disk. It replaces an override
+	// for exactly the same; where several are for an endpoint, the one for less
+	// decides. NOT_FOUND where there is nothing that it would be for.
+	SetOverride(context.Context, *SetOverrideRequest) (*SetOverrideResponse, error)
+	// ClearOverrides ends an override, so that the verdict of the votes, or the
+	// next override, is published at once. It is answered when that is on disk.
+	// NOT_FOUND where there is no such override.
+	ClearOverrides(context.Context, *ClearOverridesRequest) (*ClearOverridesResponse, error)
+	// ListOverrides gives the overrides in force.
+	ListOverrides(context.Context, *ListOverridesRequest) (*ListOverridesResponse, error)
+	// SetTrust says that a checker is not to be believed, or that it is whatever
+	// its peers say, over restarts, too. It takes effect at once, whether the
+	// checker is there or not, and is answered when it is on disk. It replaces
+	// what was said of the checker before.
+	SetTrust(context.Context, *SetTrustRequest) (*SetTrustResponse, error)
+	// ClearTrust leaves it to hdsd again whether a checker is believed. Where
+	// nothing was said of it, it changes nothing.
+	ClearTrust(context.Context, *ClearTrustRequest) (*ClearTrustResponse, error)
+	// ListTrust gives what is said of checkers, by id.
+	ListTrust(context.Context, *ListTrustRequest) (*ListTrustResponse, error)
+	// Backup gives a copy of the database as it is at one moment, part by part.
+	// It is whole when the call ends without an error. One copy is made at a
+	// time; who asks meanwhile is refused with RESOURCE_EXHAUSTED. Over gRPC only.
+	Backup(*BackupRequest, grpc.ServerStreamingServer[BackupResponse]) error
 	mustEmbedUnimplementedControlServer()
 }
 
@@ -115,6 +251,27 @@ func (UnimplementedControlServer) Unfreeze(context.Context, *UnfreezeRequest) (*
 }
 func (UnimplementedControlServer) GetFreeze(context.Context, *GetFreezeRequest) (*FreezeState, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetFreeze not implemented")
+}
+func (UnimplementedControlServer) SetOverride(context.Context, *SetOverrideRequest) (*SetOverrideResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetOverride not implemented")
+}
+func (UnimplementedControlServer) ClearOverrides(context.Context, *ClearOverridesRequest) (*ClearOverridesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ClearOverrides not implemented")
+}
+func (UnimplementedControlServer) ListOverrides(context.Context, *ListOverridesRequest) (*ListOverridesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListOverrides not implemented")
+}
+func (UnimplementedControlServer) SetTrust(context.Context, *SetTrustRequest) (*SetTrustResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetTrust not implemented")
+}
+func (UnimplementedControlServer) ClearTrust(context.Context, *ClearTrustRequest) (*ClearTrustResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ClearTrust not implemented")
+}
+func (UnimplementedControlServer) ListTrust(context.Context, *ListTrustRequest) (*ListTrustResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListTrust not implemented")
+}
+func (UnimplementedControlServer) Backup(*BackupRequest, grpc.ServerStreamingServer[BackupResponse]) error {
+	return status.Error(codes.Unimplemented, "method Backup not implemented")
 }
 func (UnimplementedControlServer) mustEmbedUnimplementedControlServer() {}
 func (UnimplementedControlServer) testEmbeddedByValue()                 {}
@@ -191,6 +348,125 @@ func _Control_GetFreeze_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Control_SetOverride_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetOverrideRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).SetOverride(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_SetOverride_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).SetOverride(ctx, req.(*SetOverrideRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_ClearOverrides_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ClearOverridesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).ClearOverrides(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_ClearOverrides_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).ClearOverrides(ctx, req.(*ClearOverridesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_ListOverrides_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListOverridesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).ListOverrides(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_ListOverrides_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).ListOverrides(ctx, req.(*ListOverridesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_SetTrust_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetTrustRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).SetTrust(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_SetTrust_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).SetTrust(ctx, req.(*SetTrustRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_ClearTrust_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ClearTrustRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).ClearTrust(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_ClearTrust_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).ClearTrust(ctx, req.(*ClearTrustRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_ListTrust_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListTrustRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).ListTrust(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_ListTrust_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).ListTrust(ctx, req.(*ListTrustRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_Backup_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(BackupRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ControlServer).Backup(m, &grpc.GenericServerStream[BackupRequest, BackupResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Control_BackupServer = grpc.ServerStreamingServer[BackupResponse]
+
 // Control_ServiceDesc is the grpc.ServiceDesc for Control service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -210,7 +486,37 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 			MethodName: "GetFreeze",
 			Handler:    _Control_GetFreeze_Handler,
 		},
+		{
+			MethodName: "SetOverride",
+			Handler:    _Control_SetOverride_Handler,
+		},
+		{
+			MethodName: "ClearOverrides",
+			Handler:    _Control_ClearOverrides_Handler,
+		},
+		{
+			MethodName: "ListOverrides",
+			Handler:    _Control_ListOverrides_Handler,
+		},
+		{
+			MethodName: "SetTrust",
+			Handler:    _Control_SetTrust_Handler,
+		},
+		{
+			MethodName: "ClearTrust",
+			Handler:    _Control_ClearTrust_Handler,
+		},
+		{
+			MethodName: "ListTrust",
+			Handler:    _Control_ListTrust_Handler,
+		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Backup",
+			Handler:       _Control_Backup_Handler,
+			ServerStreams: true,
+		},
+	},
 	Metadata: "hdsd/v1/control.proto",
 }

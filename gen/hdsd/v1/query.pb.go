@@ -77,7 +77,60 @@ func (x Cluster_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Cluster_Mode.Descriptor instead.
 func (Cluster_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{8, 0}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{10, 0}
+}
+
+// What is said.
+type Trust_Word int32
+
+const (
+	// Nothing.
+	Trust_WORD_UNSPECIFIED Trust_Word = 0
+	// None of its votes counts.
+	Trust_DISTRUSTED Trust_Word = 1
+	// It is not doubted, whatever its peers say.
+	Trust_TRUSTED Trust_Word = 2
+)
+
+// Enum value maps for Trust_Word.
+var (
+	Trust_Word_name = map[int32]string{
+		0: "WORD_UNSPECIFIED",
+		1: "DISTRUSTED",
+		2: "TRUSTED",
+	}
+	Trust_Word_value = map[string]int32{
+		"WORD_UNSPECIFIED": 0,
+		"DISTRUSTED":       1,
+		"TRUSTED":          2,
+	}
+)
+
+func (x Trust_Word) Enum() *Trust_Word {
+	p := new(Trust_Word)
+	*p = x
+	return p
+}
+
+func (x Trust_Word) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Trust_Word) Descriptor() protoreflect.EnumDescriptor {
+	return file_hdsd_v1_query_proto_enumTypes[1].Descriptor()
+}
+
+func (Trust_Word) Type() protoreflect.EnumType {
+	return &file_hdsd_v1_query_proto_enumTypes[1]
+}
+
+func (x Trust_Word) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Trust_Word.Descriptor instead.
+func (Trust_Word) EnumDescriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{15, 0}
 }
 
 // Observation is the latest vote of one checker.
@@ -184,8 +237,17 @@ type Endpoint struct {
 	Published *v3.HealthStatus `protobuf:"varint,8,opt,name=published,proto3,enum=envoy.config.core.v3.HealthStatus,oneof" json:"published,omitempty"`
 	// Why that differs from the verdict.
 	PublishedReason *string `protobuf:"bytes,9,opt,name=published_reason,json=publishedReason,proto3,oneof" json:"published_reason,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The override that is the verdict; absent where the votes decide.
+	Override *Override `protobuf:"bytes,10,opt,name=override,proto3" json:"override,omitempty"`
+	// What the votes say under an override; absent where they decide.
+	Voted *v3.HealthStatus `protobuf:"varint,11,opt,name=voted,proto3,enum=envoy.config.core.v3.HealthStatus,oneof" json:"voted,omitempty"`
+	// What decided that, in words.
+	VotedReason *string `protobuf:"bytes,12,opt,name=voted_reason,json=votedReason,proto3,oneof" json:"voted_reason,omitempty"`
+	// What the checkers of each zone see, by region and zone; empty where no
+	// checker has a zone.
+	Zones         []*ZoneHealth `protobuf:"bytes,13,rep,name=zones,proto3" json:"zones,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Endpoint) Reset() {
@@ -281,6 +343,236 @@ func (x *Endpoint) GetPublishedReason() string {
 	return ""
 }
 
+func (x *Endpoint) GetOverride() *Override {
+	if x != nil {
+		return x.Override
+	}
+	return nil
+}
+
+func (x *Endpoint) GetVoted() v3.HealthStatus {
+	if x != nil && x.Voted != nil {
+		return *x.Voted
+	}
+	return v3.HealthStatus(0)
+}
+
+func (x *Endpoint) GetVotedReason() string {
+	if x != nil && x.VotedReason != nil {
+		return *x.VotedReason
+	}
+	return ""
+}
+
+func (x *Endpoint) GetZones() []*ZoneHealth {
+	if x != nil {
+		return x.Zones
+	}
+	return nil
+}
+
+// ZoneHealth is what the checkers of one zone see of an endpoint, without
+// regard to whom hdsd doubts.
+type ZoneHealth struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Region of the checkers.
+	Region string `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
+	// Zone of the checkers.
+	Zone string `protobuf:"bytes,2,opt,name=zone,proto3" json:"zone,omitempty"`
+	// The majority of their votes; UNKNOWN where there are none or they are even.
+	Health v3.HealthStatus `protobuf:"varint,3,opt,name=health,proto3,enum=envoy.config.core.v3.HealthStatus" json:"health,omitempty"`
+	// How many say up.
+	Up uint32 `protobuf:"varint,4,opt,name=up,proto3" json:"up,omitempty"`
+	// How many say down.
+	Down          uint32 `protobuf:"varint,5,opt,name=down,proto3" json:"down,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ZoneHealth) Reset() {
+	*x = ZoneHealth{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ZoneHealth) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ZoneHealth) ProtoMessage() {}
+
+func (x *ZoneHealth) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ZoneHealth.ProtoReflect.Descriptor instead.
+func (*ZoneHealth) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ZoneHealth) GetRegion() string {
+	if x != nil {
+		return x.Region
+	}
+	return ""
+}
+
+func (x *ZoneHealth) GetZone() string {
+	if x != nil {
+		return x.Zone
+	}
+	return ""
+}
+
+func (x *ZoneHealth) GetHealth() v3.HealthStatus {
+	if x != nil {
+		return x.Health
+	}
+	return v3.HealthStatus(0)
+}
+
+func (x *ZoneHealth) GetUp() uint32 {
+	if x != nil {
+		return x.Up
+	}
+	return 0
+}
+
+func (x *ZoneHealth) GetDown() uint32 {
+	if x != nil {
+		return x.Down
+	}
+	return 0
+}
+
+// Override is a health that an operator has put above the votes.
+type Override struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The cluster that it is for; empty for all.
+	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// The endpoint that it is for: ip:port, [ip6]:port or a pipe's path; empty
+	// for all.
+	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
+	// Where endpoints are that it is for; a part that is empty may be anything.
+	Locality *v3.Locality `protobuf:"bytes,3,opt,name=locality,proto3" json:"locality,omitempty"`
+	// The health: DRAINING, HEALTHY or UNHEALTHY.
+	Health v3.HealthStatus `protobuf:"varint,4,opt,name=health,proto3,enum=envoy.config.core.v3.HealthStatus" json:"health,omitempty"`
+	// Why.
+	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who did it.
+	Author string `protobuf:"bytes,6,opt,name=author,proto3" json:"author,omitempty"`
+	// Since when.
+	Since *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=since,proto3" json:"since,omitempty"`
+	// Until when; absent where it lasts until it is cleared.
+	Until *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=until,proto3" json:"until,omitempty"`
+	// How many endpoints it decides now.
+	Endpoints     uint32 `protobuf:"varint,9,opt,name=endpoints,proto3" json:"endpoints,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Override) Reset() {
+	*x = Override{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Override) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Override) ProtoMessage() {}
+
+func (x *Override) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Override.ProtoReflect.Descriptor instead.
+func (*Override) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Override) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *Override) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Override) GetLocality() *v3.Locality {
+	if x != nil {
+		return x.Locality
+	}
+	return nil
+}
+
+func (x *Override) GetHealth() v3.HealthStatus {
+	if x != nil {
+		return x.Health
+	}
+	return v3.HealthStatus(0)
+}
+
+func (x *Override) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Override) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+func (x *Override) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Override) GetUntil() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Until
+	}
+	return nil
+}
+
+func (x *Override) GetEndpoints() uint32 {
+	if x != nil {
+		return x.Endpoints
+	}
+	return 0
+}
+
 // ListEndpointsRequest narrows the list; empty fields do not.
 type ListEndpointsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -303,7 +595,7 @@ type ListEndpointsRequest struct {
 
 func (x *ListEndpointsRequest) Reset() {
 	*x = ListEndpointsRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[2]
+	mi := &file_hdsd_v1_query_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -315,7 +607,7 @@ func (x *ListEndpointsRequest) String() string {
 func (*ListEndpointsRequest) ProtoMessage() {}
 
 func (x *ListEndpointsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[2]
+	mi := &file_hdsd_v1_query_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -328,7 +620,7 @@ func (x *ListEndpointsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEndpointsRequest.ProtoReflect.Descriptor instead.
 func (*ListEndpointsRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{2}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ListEndpointsRequest) GetCluster() string {
@@ -386,7 +678,7 @@ type ListEndpointsResponse struct {
 
 func (x *ListEndpointsResponse) Reset() {
 	*x = ListEndpointsResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[3]
+	mi := &file_hdsd_v1_query_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -398,7 +690,7 @@ func (x *ListEndpointsResponse) String() string {
 func (*ListEndpointsResponse) ProtoMessage() {}
 
 func (x *ListEndpointsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[3]
+	mi := &file_hdsd_v1_query_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -411,7 +703,7 @@ func (x *ListEndpointsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEndpointsResponse.ProtoReflect.Descriptor instead.
 func (*ListEndpointsResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{3}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ListEndpointsResponse) GetEndpoints() []*Endpoint {
@@ -453,7 +745,7 @@ type Transition struct {
 
 func (x *Transition) Reset() {
 	*x = Transition{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[4]
+	mi := &file_hdsd_v1_query_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -465,7 +757,7 @@ func (x *Transition) String() string {
 func (*Transition) ProtoMessage() {}
 
 func (x *Transition) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[4]
+	mi := &file_hdsd_v1_query_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -478,7 +770,7 @@ func (x *Transition) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Transition.ProtoReflect.Descriptor instead.
 func (*Transition) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{4}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Transition) GetTime() *timestamppb.Timestamp {
@@ -560,7 +852,7 @@ type ListTransitionsRequest struct {
 
 func (x *ListTransitionsRequest) Reset() {
 	*x = ListTransitionsRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[5]
+	mi := &file_hdsd_v1_query_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -572,7 +864,7 @@ func (x *ListTransitionsRequest) String() string {
 func (*ListTransitionsRequest) ProtoMessage() {}
 
 func (x *ListTransitionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[5]
+	mi := &file_hdsd_v1_query_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -585,7 +877,7 @@ func (x *ListTransitionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTransitionsRequest.ProtoReflect.Descriptor instead.
 func (*ListTransitionsRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{5}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListTransitionsRequest) GetCluster() string {
@@ -650,7 +942,7 @@ type ListTransitionsResponse struct {
 
 func (x *ListTransitionsResponse) Reset() {
 	*x = ListTransitionsResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[6]
+	mi := &file_hdsd_v1_query_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -662,7 +954,7 @@ func (x *ListTransitionsResponse) String() string {
 func (*ListTransitionsResponse) ProtoMessage() {}
 
 func (x *ListTransitionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[6]
+	mi := &file_hdsd_v1_query_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -675,7 +967,7 @@ func (x *ListTransitionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTransitionsResponse.ProtoReflect.Descriptor instead.
 func (*ListTransitionsResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{6}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListTransitionsResponse) GetTransitions() []*Transition {
@@ -705,7 +997,7 @@ type Quarantine struct {
 
 func (x *Quarantine) Reset() {
 	*x = Quarantine{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[7]
+	mi := &file_hdsd_v1_query_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -717,7 +1009,7 @@ func (x *Quarantine) String() string {
 func (*Quarantine) ProtoMessage() {}
 
 func (x *Quarantine) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[7]
+	mi := &file_hdsd_v1_query_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -730,7 +1022,7 @@ func (x *Quarantine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quarantine.ProtoReflect.Descriptor instead.
 func (*Quarantine) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{7}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Quarantine) GetAddress() string {
@@ -767,14 +1059,16 @@ type Cluster struct {
 	// What is not being checked, and why.
 	Quarantined []*Quarantine `protobuf:"bytes,8,rep,name=quarantined,proto3" json:"quarantined,omitempty"`
 	// Whether verdicts reach the subscribers.
-	Mode          Cluster_Mode `protobuf:"varint,9,opt,name=mode,proto3,enum=hdsd.v1.Cluster_Mode" json:"mode,omitempty"`
+	Mode Cluster_Mode `protobuf:"varint,9,opt,name=mode,proto3,enum=hdsd.v1.Cluster_Mode" json:"mode,omitempty"`
+	// How many endpoints are under an override.
+	Overridden    uint32 `protobuf:"varint,10,opt,name=overridden,proto3" json:"overridden,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Cluster) Reset() {
 	*x = Cluster{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[8]
+	mi := &file_hdsd_v1_query_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -786,7 +1080,7 @@ func (x *Cluster) String() string {
 func (*Cluster) ProtoMessage() {}
 
 func (x *Cluster) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[8]
+	mi := &file_hdsd_v1_query_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -799,7 +1093,7 @@ func (x *Cluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cluster.ProtoReflect.Descriptor instead.
 func (*Cluster) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{8}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Cluster) GetName() string {
@@ -865,6 +1159,13 @@ func (x *Cluster) GetMode() Cluster_Mode {
 	return Cluster_PUBLISH
 }
 
+func (x *Cluster) GetOverridden() uint32 {
+	if x != nil {
+		return x.Overridden
+	}
+	return 0
+}
+
 // ListClustersRequest asks for clusters.
 type ListClustersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -878,7 +1179,7 @@ type ListClustersRequest struct {
 
 func (x *ListClustersRequest) Reset() {
 	*x = ListClustersRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[9]
+	mi := &file_hdsd_v1_query_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -890,7 +1191,7 @@ func (x *ListClustersRequest) String() string {
 func (*ListClustersRequest) ProtoMessage() {}
 
 func (x *ListClustersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[9]
+	mi := &file_hdsd_v1_query_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -903,7 +1204,7 @@ func (x *ListClustersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClustersRequest.ProtoReflect.Descriptor instead.
 func (*ListClustersRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{9}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ListClustersRequest) GetPageSize() int32 {
@@ -933,7 +1234,7 @@ type ListClustersResponse struct {
 
 func (x *ListClustersResponse) Reset() {
 	*x = ListClustersResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[10]
+	mi := &file_hdsd_v1_query_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -945,7 +1246,7 @@ func (x *ListClustersResponse) String() string {
 func (*ListClustersResponse) ProtoMessage() {}
 
 func (x *ListClustersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[10]
+	mi := &file_hdsd_v1_query_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -958,7 +1259,7 @@ func (x *ListClustersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClustersResponse.ProtoReflect.Descriptor instead.
 func (*ListClustersResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{10}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ListClustersResponse) GetClusters() []*Cluster {
@@ -1002,13 +1303,28 @@ type Checker struct {
 	DistrustReason string `protobuf:"bytes,10,opt,name=distrust_reason,json=distrustReason,proto3" json:"distrust_reason,omitempty"`
 	// How many endpoint reports were about what it was never assigned.
 	StrangeReports uint64 `protobuf:"varint,11,opt,name=strange_reports,json=strangeReports,proto3" json:"strange_reports,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// What an operator says of it; absent where nothing.
+	Operator *Trust `protobuf:"bytes,12,opt,name=operator,proto3" json:"operator,omitempty"`
+	// Zones about whose endpoints no checker of its zone is believed.
+	CutPaths []*CutPath `protobuf:"bytes,18,rep,name=cut_paths,json=cutPaths,proto3" json:"cut_paths,omitempty"`
+	// How much it is to check in comparison to others.
+	Weight float64 `protobuf:"fixed64,13,opt,name=weight,proto3" json:"weight,omitempty"`
+	// How many endpoints it should check by its weight.
+	Share uint32 `protobuf:"varint,14,opt,name=share,proto3" json:"share,omitempty"`
+	// How many checks a second the endpoints assigned to it take.
+	ChecksPerSecond float64 `protobuf:"fixed64,15,opt,name=checks_per_second,json=checksPerSecond,proto3" json:"checks_per_second,omitempty"`
+	// Most checks a second that it may do; absent where there is no ceiling.
+	MaxChecksPerSecond *float64 `protobuf:"fixed64,16,opt,name=max_checks_per_second,json=maxChecksPerSecond,proto3,oneof" json:"max_checks_per_second,omitempty"`
+	// Digest of its part of the plan, in hexadecimal digits: equal where it has
+	// the same endpoints.
+	PlanDigest    string `protobuf:"bytes,17,opt,name=plan_digest,json=planDigest,proto3" json:"plan_digest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Checker) Reset() {
 	*x = Checker{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[11]
+	mi := &file_hdsd_v1_query_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1020,7 +1336,7 @@ func (x *Checker) String() string {
 func (*Checker) ProtoMessage() {}
 
 func (x *Checker) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[11]
+	mi := &file_hdsd_v1_query_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1033,7 +1349,7 @@ func (x *Checker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checker.ProtoReflect.Descriptor instead.
 func (*Checker) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{11}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Checker) GetId() string {
@@ -1113,6 +1429,193 @@ func (x *Checker) GetStrangeReports() uint64 {
 	return 0
 }
 
+func (x *Checker) GetOperator() *Trust {
+	if x != nil {
+		return x.Operator
+	}
+	return nil
+}
+
+func (x *Checker) GetCutPaths() []*CutPath {
+	if x != nil {
+		return x.CutPaths
+	}
+	return nil
+}
+
+func (x *Checker) GetWeight() float64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *Checker) GetShare() uint32 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+func (x *Checker) GetChecksPerSecond() float64 {
+	if x != nil {
+		return x.ChecksPerSecond
+	}
+	return 0
+}
+
+func (x *Checker) GetMaxChecksPerSecond() float64 {
+	if x != nil && x.MaxChecksPerSecond != nil {
+		return *x.MaxChecksPerSecond
+	}
+	return 0
+}
+
+func (x *Checker) GetPlanDigest() string {
+	if x != nil {
+		return x.PlanDigest
+	}
+	return ""
+}
+
+// CutPath is a way from the zone of a checker to that of endpoints over which a
+// down is not believed.
+type CutPath struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The endpoints' region and zone, as "eu/a".
+	To string `protobuf:"bytes,1,opt,name=to,proto3" json:"to,omitempty"`
+	// Why.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CutPath) Reset() {
+	*x = CutPath{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CutPath) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CutPath) ProtoMessage() {}
+
+func (x *CutPath) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CutPath.ProtoReflect.Descriptor instead.
+func (*CutPath) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *CutPath) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *CutPath) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// Trust is what an operator says of a checker.
+type Trust struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its node id.
+	Checker string `protobuf:"bytes,1,opt,name=checker,proto3" json:"checker,omitempty"`
+	// The word.
+	Word Trust_Word `protobuf:"varint,2,opt,name=word,proto3,enum=hdsd.v1.Trust_Word" json:"word,omitempty"`
+	// Why.
+	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who said so.
+	Author string `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
+	// Since when.
+	Since         *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Trust) Reset() {
+	*x = Trust{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Trust) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Trust) ProtoMessage() {}
+
+func (x *Trust) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Trust.ProtoReflect.Descriptor instead.
+func (*Trust) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Trust) GetChecker() string {
+	if x != nil {
+		return x.Checker
+	}
+	return ""
+}
+
+func (x *Trust) GetWord() Trust_Word {
+	if x != nil {
+		return x.Word
+	}
+	return Trust_WORD_UNSPECIFIED
+}
+
+func (x *Trust) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Trust) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+func (x *Trust) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
 // ListCheckersRequest asks for checkers.
 type ListCheckersRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1126,7 +1629,7 @@ type ListCheckersRequest struct {
 
 func (x *ListCheckersRequest) Reset() {
 	*x = ListCheckersRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[12]
+	mi := &file_hdsd_v1_query_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1138,7 +1641,7 @@ func (x *ListCheckersRequest) String() string {
 func (*ListCheckersRequest) ProtoMessage() {}
 
 func (x *ListCheckersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[12]
+	mi := &file_hdsd_v1_query_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1151,7 +1654,7 @@ func (x *ListCheckersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckersRequest.ProtoReflect.Descriptor instead.
 func (*ListCheckersRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{12}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListCheckersRequest) GetPageSize() int32 {
@@ -1175,13 +1678,16 @@ type ListCheckersResponse struct {
 	Checkers []*Checker `protobuf:"bytes,1,rep,name=checkers,proto3" json:"checkers,omitempty"`
 	// For the next page; empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// Digest of the whole plan, in hexadecimal digits: the sum of those of all
+	// checkers.
+	PlanDigest    string `protobuf:"bytes,3,opt,name=plan_digest,json=planDigest,proto3" json:"plan_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListCheckersResponse) Reset() {
 	*x = ListCheckersResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[13]
+	mi := &file_hdsd_v1_query_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1193,7 +1699,7 @@ func (x *ListCheckersResponse) String() string {
 func (*ListCheckersResponse) ProtoMessage() {}
 
 func (x *ListCheckersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[13]
+	mi := &file_hdsd_v1_query_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1206,7 +1712,7 @@ func (x *ListCheckersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckersResponse.ProtoReflect.Descriptor instead.
 func (*ListCheckersResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{13}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListCheckersResponse) GetCheckers() []*Checker {
@@ -1219,6 +1725,13 @@ func (x *ListCheckersResponse) GetCheckers() []*Checker {
 func (x *ListCheckersResponse) GetNextPageToken() string {
 	if x != nil {
 		return x.NextPageToken
+	}
+	return ""
+}
+
+func (x *ListCheckersResponse) GetPlanDigest() string {
+	if x != nil {
+		return x.PlanDigest
 	}
 	return ""
 }
@@ -1253,7 +1766,7 @@ type Availability struct {
 
 func (x *Availability) Reset() {
 	*x = Availability{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[14]
+	mi := &file_hdsd_v1_query_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1265,7 +1778,7 @@ func (x *Availability) String() string {
 func (*Availability) ProtoMessage() {}
 
 func (x *Availability) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[14]
+	mi := &file_hdsd_v1_query_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1278,7 +1791,7 @@ func (x *Availability) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Availability.ProtoReflect.Descriptor instead.
 func (*Availability) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{14}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Availability) GetCluster() string {
@@ -1372,7 +1885,7 @@ type ListAvailabilityRequest struct {
 
 func (x *ListAvailabilityRequest) Reset() {
 	*x = ListAvailabilityRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[15]
+	mi := &file_hdsd_v1_query_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1384,7 +1897,7 @@ func (x *ListAvailabilityRequest) String() string {
 func (*ListAvailabilityRequest) ProtoMessage() {}
 
 func (x *ListAvailabilityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[15]
+	mi := &file_hdsd_v1_query_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1397,7 +1910,7 @@ func (x *ListAvailabilityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAvailabilityRequest.ProtoReflect.Descriptor instead.
 func (*ListAvailabilityRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{15}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListAvailabilityRequest) GetCluster() string {
@@ -1456,7 +1969,7 @@ type ListAvailabilityResponse struct {
 
 func (x *ListAvailabilityResponse) Reset() {
 	*x = ListAvailabilityResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[16]
+	mi := &file_hdsd_v1_query_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1468,7 +1981,7 @@ func (x *ListAvailabilityResponse) String() string {
 func (*ListAvailabilityResponse) ProtoMessage() {}
 
 func (x *ListAvailabilityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[16]
+	mi := &file_hdsd_v1_query_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1481,7 +1994,7 @@ func (x *ListAvailabilityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAvailabilityResponse.ProtoReflect.Descriptor instead.
 func (*ListAvailabilityResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{16}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListAvailabilityResponse) GetAvailability() []*Availability {
@@ -1527,7 +2040,7 @@ type Client struct {
 
 func (x *Client) Reset() {
 	*x = Client{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[17]
+	mi := &file_hdsd_v1_query_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1539,7 +2052,7 @@ func (x *Client) String() string {
 func (*Client) ProtoMessage() {}
 
 func (x *Client) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[17]
+	mi := &file_hdsd_v1_query_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1552,7 +2065,7 @@ func (x *Client) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Client.ProtoReflect.Descriptor instead.
 func (*Client) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{17}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Client) GetId() string {
@@ -1638,7 +2151,7 @@ type ListClientsRequest struct {
 
 func (x *ListClientsRequest) Reset() {
 	*x = ListClientsRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[18]
+	mi := &file_hdsd_v1_query_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1650,7 +2163,7 @@ func (x *ListClientsRequest) String() string {
 func (*ListClientsRequest) ProtoMessage() {}
 
 func (x *ListClientsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[18]
+	mi := &file_hdsd_v1_query_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1663,7 +2176,7 @@ func (x *ListClientsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClientsRequest.ProtoReflect.Descriptor instead.
 func (*ListClientsRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListClientsRequest) GetPageSize() int32 {
@@ -1693,7 +2206,7 @@ type ListClientsResponse struct {
 
 func (x *ListClientsResponse) Reset() {
 	*x = ListClientsResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[19]
+	mi := &file_hdsd_v1_query_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1705,7 +2218,7 @@ func (x *ListClientsResponse) String() string {
 func (*ListClientsResponse) ProtoMessage() {}
 
 func (x *ListClientsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[19]
+	mi := &file_hdsd_v1_query_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1718,7 +2231,7 @@ func (x *ListClientsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClientsResponse.ProtoReflect.Descriptor instead.
 func (*ListClientsResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListClientsResponse) GetClients() []*Client {
@@ -1751,7 +2264,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[20]
+	mi := &file_hdsd_v1_query_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1763,7 +2276,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[20]
+	mi := &file_hdsd_v1_query_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1776,7 +2289,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *WatchRequest) GetCluster() string {
@@ -1819,7 +2332,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[21]
+	mi := &file_hdsd_v1_query_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1831,7 +2344,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[21]
+	mi := &file_hdsd_v1_query_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1844,7 +2357,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{21}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *WatchResponse) GetToken() string {
@@ -1922,7 +2435,7 @@ type Synced struct {
 
 func (x *Synced) Reset() {
 	*x = Synced{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[22]
+	mi := &file_hdsd_v1_query_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1934,7 +2447,7 @@ func (x *Synced) String() string {
 func (*Synced) ProtoMessage() {}
 
 func (x *Synced) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[22]
+	mi := &file_hdsd_v1_query_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1947,7 +2460,7 @@ func (x *Synced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Synced.ProtoReflect.Descriptor instead.
 func (*Synced) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{22}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{26}
 }
 
 var File_hdsd_v1_query_proto protoreflect.FileDescriptor
@@ -1961,7 +2474,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x10http_status_code\x18\x03 \x01(\rH\x00R\x0ehttpStatusCode\x88\x01\x01\x12.\n" +
 	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12 \n" +
 	"\vdisbelieved\x18\x05 \x01(\tR\vdisbelievedB\x13\n" +
-	"\x11_http_status_code\"\xd4\x03\n" +
+	"\x11_http_status_code\"\xb0\x05\n" +
 	"\bEndpoint\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12:\n" +
@@ -1971,10 +2484,34 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\x128\n" +
 	"\fobservations\x18\a \x03(\v2\x14.hdsd.v1.ObservationR\fobservations\x12E\n" +
 	"\tpublished\x18\b \x01(\x0e2\".envoy.config.core.v3.HealthStatusH\x00R\tpublished\x88\x01\x01\x12.\n" +
-	"\x10published_reason\x18\t \x01(\tH\x01R\x0fpublishedReason\x88\x01\x01B\f\n" +
+	"\x10published_reason\x18\t \x01(\tH\x01R\x0fpublishedReason\x88\x01\x01\x12-\n" +
+	"\boverride\x18\n" +
+	" \x01(\v2\x11.hdsd.v1.OverrideR\boverride\x12=\n" +
+	"\x05voted\x18\v \x01(\x0e2\".envoy.config.core.v3.HealthStatusH\x02R\x05voted\x88\x01\x01\x12&\n" +
+	"\fvoted_reason\x18\f \x01(\tH\x03R\vvotedReason\x88\x01\x01\x12)\n" +
+	"\x05zones\x18\r \x03(\v2\x13.hdsd.v1.ZoneHealthR\x05zonesB\f\n" +
 	"\n" +
 	"_publishedB\x13\n" +
-	"\x11_published_reason\"\x83\x02\n" +
+	"\x11_published_reasonB\b\n" +
+	"\x06_votedB\x0f\n" +
+	"\r_voted_reason\"\x98\x01\n" +
+	"\n" +
+	"ZoneHealth\x12\x16\n" +
+	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
+	"\x04zone\x18\x02 \x01(\tR\x04zone\x12:\n" +
+	"\x06health\x18\x03 \x01(\x0e2\".envoy.config.core.v3.HealthStatusR\x06health\x12\x0e\n" +
+	"\x02up\x18\x04 \x01(\rR\x02up\x12\x12\n" +
+	"\x04down\x18\x05 \x01(\rR\x04down\"\xe8\x02\n" +
+	"\bOverride\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12:\n" +
+	"\blocality\x18\x03 \x01(\v2\x1e.envoy.config.core.v3.LocalityR\blocality\x12:\n" +
+	"\x06health\x18\x04 \x01(\x0e2\".envoy.config.core.v3.HealthStatusR\x06health\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06author\x18\x06 \x01(\tR\x06author\x120\n" +
+	"\x05since\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x120\n" +
+	"\x05until\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x05until\x12\x1c\n" +
+	"\tendpoints\x18\t \x01(\rR\tendpoints\"\x83\x02\n" +
 	"\x14ListEndpointsRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12?\n" +
@@ -2013,7 +2550,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\n" +
 	"Quarantine\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xce\x02\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xee\x02\n" +
 	"\aCluster\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x18\n" +
@@ -2023,7 +2560,11 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\tunhealthy\x18\x06 \x01(\rR\tunhealthy\x12\x18\n" +
 	"\aunknown\x18\a \x01(\rR\aunknown\x125\n" +
 	"\vquarantined\x18\b \x03(\v2\x13.hdsd.v1.QuarantineR\vquarantined\x12)\n" +
-	"\x04mode\x18\t \x01(\x0e2\x15.hdsd.v1.Cluster.ModeR\x04mode\"+\n" +
+	"\x04mode\x18\t \x01(\x0e2\x15.hdsd.v1.Cluster.ModeR\x04mode\x12\x1e\n" +
+	"\n" +
+	"overridden\x18\n" +
+	" \x01(\rR\n" +
+	"overridden\"+\n" +
 	"\x04Mode\x12\v\n" +
 	"\aPUBLISH\x10\x00\x12\n" +
 	"\n" +
@@ -2036,7 +2577,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\"l\n" +
 	"\x14ListClustersResponse\x12,\n" +
 	"\bclusters\x18\x01 \x03(\v2\x10.hdsd.v1.ClusterR\bclusters\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xa1\x03\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc9\x05\n" +
 	"\aChecker\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12:\n" +
 	"\blocality\x18\x02 \x01(\v2\x1e.envoy.config.core.v3.LocalityR\blocality\x12\x18\n" +
@@ -2050,14 +2591,39 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\atrusted\x18\t \x01(\bR\atrusted\x12'\n" +
 	"\x0fdistrust_reason\x18\n" +
 	" \x01(\tR\x0edistrustReason\x12'\n" +
-	"\x0fstrange_reports\x18\v \x01(\x04R\x0estrangeReports\"Q\n" +
+	"\x0fstrange_reports\x18\v \x01(\x04R\x0estrangeReports\x12*\n" +
+	"\boperator\x18\f \x01(\v2\x0e.hdsd.v1.TrustR\boperator\x12-\n" +
+	"\tcut_paths\x18\x12 \x03(\v2\x10.hdsd.v1.CutPathR\bcutPaths\x12\x16\n" +
+	"\x06weight\x18\r \x01(\x01R\x06weight\x12\x14\n" +
+	"\x05share\x18\x0e \x01(\rR\x05share\x12*\n" +
+	"\x11checks_per_second\x18\x0f \x01(\x01R\x0fchecksPerSecond\x126\n" +
+	"\x15max_checks_per_second\x18\x10 \x01(\x01H\x00R\x12maxChecksPerSecond\x88\x01\x01\x12\x1f\n" +
+	"\vplan_digest\x18\x11 \x01(\tR\n" +
+	"planDigestB\x18\n" +
+	"\x16_max_checks_per_second\"1\n" +
+	"\aCutPath\x12\x0e\n" +
+	"\x02to\x18\x01 \x01(\tR\x02to\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xe7\x01\n" +
+	"\x05Trust\x12\x18\n" +
+	"\achecker\x18\x01 \x01(\tR\achecker\x12'\n" +
+	"\x04word\x18\x02 \x01(\x0e2\x13.hdsd.v1.Trust.WordR\x04word\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06author\x18\x04 \x01(\tR\x06author\x120\n" +
+	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"9\n" +
+	"\x04Word\x12\x14\n" +
+	"\x10WORD_UNSPECIFIED\x10\x00\x12\x0e\n" +
+	"\n" +
+	"DISTRUSTED\x10\x01\x12\v\n" +
+	"\aTRUSTED\x10\x02\"Q\n" +
 	"\x13ListCheckersRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x02 \x01(\tR\tpageToken\"l\n" +
+	"page_token\x18\x02 \x01(\tR\tpageToken\"\x8d\x01\n" +
 	"\x14ListCheckersResponse\x12,\n" +
 	"\bcheckers\x18\x01 \x03(\v2\x10.hdsd.v1.CheckerR\bcheckers\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xb1\x03\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12\x1f\n" +
+	"\vplan_digest\x18\x03 \x01(\tR\n" +
+	"planDigest\"\xb1\x03\n" +
 	"\fAvailability\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12:\n" +
@@ -2137,90 +2703,107 @@ func file_hdsd_v1_query_proto_rawDescGZIP() []byte {
 	return file_hdsd_v1_query_proto_rawDescData
 }
 
-var file_hdsd_v1_query_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_hdsd_v1_query_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
+var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_hdsd_v1_query_proto_goTypes = []any{
 	(Cluster_Mode)(0),                // 0: hdsd.v1.Cluster.Mode
-	(*Observation)(nil),              // 1: hdsd.v1.Observation
-	(*Endpoint)(nil),                 // 2: hdsd.v1.Endpoint
-	(*ListEndpointsRequest)(nil),     // 3: hdsd.v1.ListEndpointsRequest
-	(*ListEndpointsResponse)(nil),    // 4: hdsd.v1.ListEndpointsResponse
-	(*Transition)(nil),               // 5: hdsd.v1.Transition
-	(*ListTransitionsRequest)(nil),   // 6: hdsd.v1.ListTransitionsRequest
-	(*ListTransitionsResponse)(nil),  // 7: hdsd.v1.ListTransitionsResponse
-	(*Quarantine)(nil),               // 8: hdsd.v1.Quarantine
-	(*Cluster)(nil),                  // 9: hdsd.v1.Cluster
-	(*ListClustersRequest)(nil),      // 10: hdsd.v1.ListClustersRequest
-	(*ListClustersResponse)(nil),     // 11: hdsd.v1.ListClustersResponse
-	(*Checker)(nil),                  // 12: hdsd.v1.Checker
-	(*ListCheckersRequest)(nil),      // 13: hdsd.v1.ListCheckersRequest
-	(*ListCheckersResponse)(nil),     // 14: hdsd.v1.ListCheckersResponse
-	(*Availability)(nil),             // 15: hdsd.v1.Availability
-	(*ListAvailabilityRequest)(nil),  // 16: hdsd.v1.ListAvailabilityRequest
-	(*ListAvailabilityResponse)(nil), // 17: hdsd.v1.ListAvailabilityResponse
-	(*Client)(nil),                   // 18: hdsd.v1.Client
-	(*ListClientsRequest)(nil),       // 19: hdsd.v1.ListClientsRequest
-	(*ListClientsResponse)(nil),      // 20: hdsd.v1.ListClientsResponse
-	(*WatchRequest)(nil),             // 21: hdsd.v1.WatchRequest
-	(*WatchResponse)(nil),            // 22: hdsd.v1.WatchResponse
-	(*Synced)(nil),                   // 23: hdsd.v1.Synced
-	(v3.HealthStatus)(0),             // 24: envoy.config.core.v3.HealthStatus
-	(*timestamppb.Timestamp)(nil),    // 25: google.protobuf.Timestamp
-	(*v3.Locality)(nil),              // 26: envoy.config.core.v3.Locality
+	(Trust_Word)(0),                  // 1: hdsd.v1.Trust.Word
+	(*Observation)(nil),              // 2: hdsd.v1.Observation
+	(*Endpoint)(nil),                 // 3: hdsd.v1.Endpoint
+	(*ZoneHealth)(nil),               // 4: hdsd.v1.ZoneHealth
+	(*Override)(nil),                 // 5: hdsd.v1.Override
+	(*ListEndpointsRequest)(nil),     // 6: hdsd.v1.ListEndpointsRequest
+	(*ListEndpointsResponse)(nil),    // 7: hdsd.v1.ListEndpointsResponse
+	(*Transition)(nil),               // 8: hdsd.v1.Transition
+	(*ListTransitionsRequest)(nil),   // 9: hdsd.v1.ListTransitionsRequest
+	(*ListTransitionsResponse)(nil),  // 10: hdsd.v1.ListTransitionsResponse
+	(*Quarantine)(nil),               // 11: hdsd.v1.Quarantine
+	(*Cluster)(nil),                  // 12: hdsd.v1.Cluster
+	(*ListClustersRequest)(nil),      // 13: hdsd.v1.ListClustersRequest
+	(*ListClustersResponse)(nil),     // 14: hdsd.v1.ListClustersResponse
+	(*Checker)(nil),                  // 15: hdsd.v1.Checker
+	(*CutPath)(nil),                  // 16: hdsd.v1.CutPath
+	(*Trust)(nil),                    // 17: hdsd.v1.Trust
+	(*ListCheckersRequest)(nil),      // 18: hdsd.v1.ListCheckersRequest
+	(*ListCheckersResponse)(nil),     // 19: hdsd.v1.ListCheckersResponse
+	(*Availability)(nil),             // 20: hdsd.v1.Availability
+	(*ListAvailabilityRequest)(nil),  // 21: hdsd.v1.ListAvailabilityRequest
+	(*ListAvailabilityResponse)(nil), // 22: hdsd.v1.ListAvailabilityResponse
+	(*Client)(nil),                   // 23: hdsd.v1.Client
+	(*ListClientsRequest)(nil),       // 24: hdsd.v1.ListClientsRequest
+	(*ListClientsResponse)(nil),      // 25: hdsd.v1.ListClientsResponse
+	(*WatchRequest)(nil),             // 26: hdsd.v1.WatchRequest
+	(*WatchResponse)(nil),            // 27: hdsd.v1.WatchResponse
+	(*Synced)(nil),                   // 28: hdsd.v1.Synced
+	(v3.HealthStatus)(0),             // 29: envoy.config.core.v3.HealthStatus
+	(*timestamppb.Timestamp)(nil),    // 30: google.protobuf.Timestamp
+	(*v3.Locality)(nil),              // 31: envoy.config.core.v3.Locality
 }
 var file_hdsd_v1_query_proto_depIdxs = []int32{
-	24, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
-	25, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
-	26, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
-	24, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
-	25, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
-	1,  // 5: hdsd.v1.Endpoint.observations:type_name -> hdsd.v1.Observation
-	24, // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
-	24, // 7: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
-	25, // 8: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
-	2,  // 9: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
-	25, // 10: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	26, // 11: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
-	24, // 12: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
-	24, // 13: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
-	1,  // 14: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
-	25, // 15: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	25, // 16: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
-	5,  // 17: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
-	8,  // 18: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
-	0,  // 19: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
-	9,  // 20: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
-	26, // 21: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
-	25, // 22: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
-	12, // 23: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
-	26, // 24: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
-	25, // 25: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
-	25, // 26: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
-	15, // 27: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
-	25, // 28: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
-	18, // 29: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
-	2,  // 30: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
-	23, // 31: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
-	5,  // 32: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
-	3,  // 33: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
-	6,  // 34: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
-	16, // 35: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
-	10, // 36: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
-	13, // 37: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
-	19, // 38: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
-	21, // 39: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
-	4,  // 40: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
-	7,  // 41: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
-	17, // 42: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
-	11, // 43: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
-	14, // 44: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
-	20, // 45: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
-	22, // 46: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
-	40, // [40:47] is the sub-list for method output_type
-	33, // [33:40] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	29, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
+	30, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
+	31, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
+	29, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
+	30, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
+	2,  // 5: hdsd.v1.Endpoint.observations:type_name -> hdsd.v1.Observation
+	29, // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
+	5,  // 7: hdsd.v1.Endpoint.override:type_name -> hdsd.v1.Override
+	29, // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
+	4,  // 9: hdsd.v1.Endpoint.zones:type_name -> hdsd.v1.ZoneHealth
+	29, // 10: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
+	31, // 11: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
+	29, // 12: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
+	30, // 13: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
+	30, // 14: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
+	29, // 15: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	30, // 16: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
+	3,  // 17: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
+	30, // 18: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	31, // 19: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
+	29, // 20: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
+	29, // 21: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
+	2,  // 22: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
+	30, // 23: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	30, // 24: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	8,  // 25: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
+	11, // 26: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
+	0,  // 27: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
+	12, // 28: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
+	31, // 29: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
+	30, // 30: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
+	17, // 31: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
+	16, // 32: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
+	1,  // 33: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
+	30, // 34: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	15, // 35: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
+	31, // 36: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
+	30, // 37: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
+	30, // 38: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
+	20, // 39: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
+	30, // 40: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
+	23, // 41: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
+	3,  // 42: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
+	28, // 43: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
+	8,  // 44: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
+	6,  // 45: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
+	9,  // 46: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
+	21, // 47: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
+	13, // 48: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
+	18, // 49: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
+	24, // 50: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
+	26, // 51: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
+	7,  // 52: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
+	10, // 53: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
+	22, // 54: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
+	14, // 55: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
+	19, // 56: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
+	25, // 57: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
+	27, // 58: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
+	52, // [52:59] is the sub-list for method output_type
+	45, // [45:52] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_query_proto_init() }
@@ -2230,9 +2813,10 @@ func file_hdsd_v1_query_proto_init() {
 	}
 	file_hdsd_v1_query_proto_msgTypes[0].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[1].OneofWrappers = []any{}
-	file_hdsd_v1_query_proto_msgTypes[2].OneofWrappers = []any{}
-	file_hdsd_v1_query_proto_msgTypes[14].OneofWrappers = []any{}
-	file_hdsd_v1_query_proto_msgTypes[21].OneofWrappers = []any{
+	file_hdsd_v1_query_proto_msgTypes[4].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[13].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[18].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[25].OneofWrappers = []any{
 		(*WatchResponse_Endpoint)(nil),
 		(*WatchResponse_Synced)(nil),
 		(*WatchResponse_Transition)(nil),
@@ -2242,8 +2826,8 @@ func file_hdsd_v1_query_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_v1_query_proto_rawDesc), len(file_hdsd_v1_query_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   23,
+			NumEnums:      2,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

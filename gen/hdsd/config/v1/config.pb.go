@@ -14,6 +14,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	structpb "google.golang.org/protobuf/types/known/structpb"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
@@ -80,13 +81,75 @@ func (UpstreamHealth) EnumDescriptor() ([]byte, []int) {
 	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{0}
 }
 
-// Rule is how votes become a verdict. SCORE is not taken so far.
+// Placement says where an endpoint's checkers are to be. An endpoint whose
+// locality is empty has no zone of its own: OWN_ONLY and OWN_FIRST are SPREAD
+// for it.
+type Placement int32
+
+const (
+	// In distinct places as far as there are, one of them its own.
+	Placement_SPREAD Placement = 0
+	// In its own place and nowhere else.
+	Placement_OWN_ONLY Placement = 1
+	// In its own place as far as there are checkers, the others spread.
+	Placement_OWN_FIRST Placement = 2
+	// All places are the same.
+	Placement_ANYWHERE Placement = 3
+)
+
+// Enum value maps for Placement.
+var (
+	Placement_name = map[int32]string{
+		0: "SPREAD",
+		1: "OWN_ONLY",
+		2: "OWN_FIRST",
+		3: "ANYWHERE",
+	}
+	Placement_value = map[string]int32{
+		"SPREAD":    0,
+		"OWN_ONLY":  1,
+		"OWN_FIRST": 2,
+		"ANYWHERE":  3,
+	}
+)
+
+func (x Placement) Enum() *Placement {
+	p := new(Placement)
+	*p = x
+	return p
+}
+
+func (x Placement) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Placement) Descriptor() protoreflect.EnumDescriptor {
+	return file_hdsd_config_v1_config_proto_enumTypes[1].Descriptor()
+}
+
+func (Placement) Type() protoreflect.EnumType {
+	return &file_hdsd_config_v1_config_proto_enumTypes[1]
+}
+
+func (x Placement) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Placement.Descriptor instead.
+func (Placement) EnumDescriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1}
+}
+
+// Rule is how votes become a verdict.
 type Rule int32
 
 const (
 	// More than half of the believed votes; a tie holds the last verdict.
 	Rule_MAJORITY Rule = 0
-	// Enough consecutive reports of failure over all checkers.
+	// Down when more than half of the believed votes are, and their reports of it
+	// in a row come to two more than there are votes, three of each at most: 5 of
+	// three checkers, 7 of five. One vote alone takes four rounds. It wants
+	// checks with an unhealthy_threshold of 1.
 	Rule_SCORE Rule = 1
 	// Down when any checker says so.
 	Rule_ANY Rule = 2
@@ -133,11 +196,11 @@ func (x Rule) String() string {
 }
 
 func (Rule) Descriptor() protoreflect.EnumDescriptor {
-	return file_hdsd_config_v1_config_proto_enumTypes[1].Descriptor()
+	return file_hdsd_config_v1_config_proto_enumTypes[2].Descriptor()
 }
 
 func (Rule) Type() protoreflect.EnumType {
-	return &file_hdsd_config_v1_config_proto_enumTypes[1]
+	return &file_hdsd_config_v1_config_proto_enumTypes[2]
 }
 
 func (x Rule) Number() protoreflect.EnumNumber {
@@ -146,7 +209,7 @@ func (x Rule) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Rule.Descriptor instead.
 func (Rule) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2}
 }
 
 // WhenUnobserved is what to publish of an endpoint that nobody knows about.
@@ -186,11 +249,11 @@ func (x WhenUnobserved) String() string {
 }
 
 func (WhenUnobserved) Descriptor() protoreflect.EnumDescriptor {
-	return file_hdsd_config_v1_config_proto_enumTypes[2].Descriptor()
+	return file_hdsd_config_v1_config_proto_enumTypes[3].Descriptor()
 }
 
 func (WhenUnobserved) Type() protoreflect.EnumType {
-	return &file_hdsd_config_v1_config_proto_enumTypes[2]
+	return &file_hdsd_config_v1_config_proto_enumTypes[3]
 }
 
 func (x WhenUnobserved) Number() protoreflect.EnumNumber {
@@ -199,7 +262,7 @@ func (x WhenUnobserved) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WhenUnobserved.Descriptor instead.
 func (WhenUnobserved) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
 }
 
 // Mode says whether verdicts reach the subscribers.
@@ -235,11 +298,11 @@ func (x Mode) String() string {
 }
 
 func (Mode) Descriptor() protoreflect.EnumDescriptor {
-	return file_hdsd_config_v1_config_proto_enumTypes[3].Descriptor()
+	return file_hdsd_config_v1_config_proto_enumTypes[4].Descriptor()
 }
 
 func (Mode) Type() protoreflect.EnumType {
-	return &file_hdsd_config_v1_config_proto_enumTypes[3]
+	return &file_hdsd_config_v1_config_proto_enumTypes[4]
 }
 
 func (x Mode) Number() protoreflect.EnumNumber {
@@ -248,7 +311,7 @@ func (x Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Mode.Descriptor instead.
 func (Mode) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
 }
 
 // Config is the whole configuration file.
@@ -676,7 +739,16 @@ type Assignment struct {
 	ReconnectGrace *durationpb.Duration `protobuf:"bytes,2,opt,name=reconnect_grace,json=reconnectGrace,proto3" json:"reconnect_grace,omitempty"`
 	// How long to wait after a start for checkers to come back before anything
 	// moves. Default: 3s.
-	Settle        *durationpb.Duration `protobuf:"bytes,3,opt,name=settle,proto3" json:"settle,omitempty"`
+	Settle *durationpb.Duration `protobuf:"bytes,3,opt,name=settle,proto3" json:"settle,omitempty"`
+	// In which zones (region and zone) an endpoint's checkers are to be.
+	// Default: SPREAD.
+	Zones Placement `protobuf:"varint,4,opt,name=zones,proto3,enum=hdsd.config.v1.Placement" json:"zones,omitempty"`
+	// In which regions they are to be. It comes before zones. Default: ANYWHERE.
+	Regions *Placement `protobuf:"varint,5,opt,name=regions,proto3,enum=hdsd.config.v1.Placement,oneof" json:"regions,omitempty"`
+	// What checkers can take; the first match wins. A checker that nothing
+	// matches has the weight that its node.metadata says under hdsd.weight, else 1,
+	// and no ceiling.
+	Checkers      []*CheckerCapacity `protobuf:"bytes,6,rep,name=checkers,proto3" json:"checkers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -732,6 +804,93 @@ func (x *Assignment) GetSettle() *durationpb.Duration {
 	return nil
 }
 
+func (x *Assignment) GetZones() Placement {
+	if x != nil {
+		return x.Zones
+	}
+	return Placement_SPREAD
+}
+
+func (x *Assignment) GetRegions() Placement {
+	if x != nil && x.Regions != nil {
+		return *x.Regions
+	}
+	return Placement_SPREAD
+}
+
+func (x *Assignment) GetCheckers() []*CheckerCapacity {
+	if x != nil {
+		return x.Checkers
+	}
+	return nil
+}
+
+// CheckerCapacity is what some checkers can take.
+type CheckerCapacity struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Glob over node ids: * any run of characters, ? one character.
+	NodeIdGlob string `protobuf:"bytes,1,opt,name=node_id_glob,json=nodeIdGlob,proto3" json:"node_id_glob,omitempty"`
+	// How much of the endpoints it is to check in comparison to others, 0.01 to
+	// 100. Default: 1.
+	Weight float64 `protobuf:"fixed64,2,opt,name=weight,proto3" json:"weight,omitempty"`
+	// Most checks a second. Endpoints that do not fit at any checker are not
+	// checked, and say so. Default: no ceiling.
+	MaxChecksPerSecond float64 `protobuf:"fixed64,3,opt,name=max_checks_per_second,json=maxChecksPerSecond,proto3" json:"max_checks_per_second,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
+}
+
+func (x *CheckerCapacity) Reset() {
+	*x = CheckerCapacity{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckerCapacity) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckerCapacity) ProtoMessage() {}
+
+func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckerCapacity.ProtoReflect.Descriptor instead.
+func (*CheckerCapacity) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *CheckerCapacity) GetNodeIdGlob() string {
+	if x != nil {
+		return x.NodeIdGlob
+	}
+	return ""
+}
+
+func (x *CheckerCapacity) GetWeight() float64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *CheckerCapacity) GetMaxChecksPerSecond() float64 {
+	if x != nil {
+		return x.MaxChecksPerSecond
+	}
+	return 0
+}
+
 // Reporting says how checkers report.
 type Reporting struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -743,7 +902,7 @@ type Reporting struct {
 
 func (x *Reporting) Reset() {
 	*x = Reporting{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -755,7 +914,7 @@ func (x *Reporting) String() string {
 func (*Reporting) ProtoMessage() {}
 
 func (x *Reporting) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -768,7 +927,7 @@ func (x *Reporting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reporting.ProtoReflect.Descriptor instead.
 func (*Reporting) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Reporting) GetInterval() *durationpb.Duration {
@@ -792,13 +951,32 @@ type Verdict struct {
 	// Health before the first verdict: UNKNOWN (Envoy sends traffic) or
 	// UNHEALTHY. Default: UNKNOWN.
 	InitialHealth v3.HealthStatus `protobuf:"varint,5,opt,name=initial_health,json=initialHealth,proto3,enum=envoy.config.core.v3.HealthStatus" json:"initial_health,omitempty"`
+	// What counts as DEGRADED. Default: nothing that Envoy reports.
+	DegradedWhen *DegradedWhen `protobuf:"bytes,6,opt,name=degraded_when,json=degradedWhen,proto3" json:"degraded_when,omitempty"`
+	// Silence of a checker after which its votes do not count any more, at least
+	// twice reporting.interval. Default: 2.5 times reporting.interval, at least
+	// 2s.
+	Staleness *durationpb.Duration `protobuf:"bytes,7,opt,name=staleness,proto3" json:"staleness,omitempty"`
+	// How long after its first report of an endpoint a checker is not believed
+	// that it is down. Default: by how it is checked, initial_jitter + timeout +
+	// reporting.interval + (unhealthy_threshold + 1) * interval.
+	WarmUp *durationpb.Duration `protobuf:"bytes,8,opt,name=warm_up,json=warmUp,proto3" json:"warm_up,omitempty"`
+	// When a checker is not believed any more that says down.
+	Quarantine *Quarantine `protobuf:"bytes,9,opt,name=quarantine,proto3" json:"quarantine,omitempty"`
+	// When the checkers of one zone are not believed any more that say down of
+	// endpoints in another.
+	PathCut *PathCut `protobuf:"bytes,10,opt,name=path_cut,json=pathCut,proto3" json:"path_cut,omitempty"`
+	// Endpoints that go up and down are held down. Absent: they are not.
+	Damping *Damping `protobuf:"bytes,11,opt,name=damping,proto3" json:"damping,omitempty"`
+	// Many endpoints that seem to go down at once wait. Absent: they do not.
+	MassFailure   *MassFailure `protobuf:"bytes,12,opt,name=mass_failure,json=massFailure,proto3" json:"mass_failure,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -810,7 +988,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -823,7 +1001,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Verdict) GetRule() Rule {
@@ -861,6 +1039,357 @@ func (x *Verdict) GetInitialHealth() v3.HealthStatus {
 	return v3.HealthStatus(0)
 }
 
+func (x *Verdict) GetDegradedWhen() *DegradedWhen {
+	if x != nil {
+		return x.DegradedWhen
+	}
+	return nil
+}
+
+func (x *Verdict) GetStaleness() *durationpb.Duration {
+	if x != nil {
+		return x.Staleness
+	}
+	return nil
+}
+
+func (x *Verdict) GetWarmUp() *durationpb.Duration {
+	if x != nil {
+		return x.WarmUp
+	}
+	return nil
+}
+
+func (x *Verdict) GetQuarantine() *Quarantine {
+	if x != nil {
+		return x.Quarantine
+	}
+	return nil
+}
+
+func (x *Verdict) GetPathCut() *PathCut {
+	if x != nil {
+		return x.PathCut
+	}
+	return nil
+}
+
+func (x *Verdict) GetDamping() *Damping {
+	if x != nil {
+		return x.Damping
+	}
+	return nil
+}
+
+func (x *Verdict) GetMassFailure() *MassFailure {
+	if x != nil {
+		return x.MassFailure
+	}
+	return nil
+}
+
+// DegradedWhen says with what a vote of UNHEALTHY counts as DEGRADED. Envoy
+// reports what answers that it is degraded as UNHEALTHY with its status code.
+type DegradedWhen struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// HTTP status codes, and ranges of them as Envoy's Int64Range (the end is not
+	// in it): [200, 429, {start: 500, end: 504}].
+	HttpStatusCode []*structpb.Value `protobuf:"bytes,1,rep,name=http_status_code,json=httpStatusCode,proto3" json:"http_status_code,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *DegradedWhen) Reset() {
+	*x = DegradedWhen{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DegradedWhen) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DegradedWhen) ProtoMessage() {}
+
+func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DegradedWhen.ProtoReflect.Descriptor instead.
+func (*DegradedWhen) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *DegradedWhen) GetHttpStatusCode() []*structpb.Value {
+	if x != nil {
+		return x.HttpStatusCode
+	}
+	return nil
+}
+
+// Quarantine says when a checker is not believed that says down of what most
+// of its peers see up. Clusters with limits of their own are counted apart.
+type Quarantine struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of so many endpoints. Default: 8.
+	Disagreements uint32 `protobuf:"varint,1,opt,name=disagreements,proto3" json:"disagreements,omitempty"`
+	// And of this share of its endpoints. Default: 0.2.
+	Share float64 `protobuf:"fixed64,2,opt,name=share,proto3" json:"share,omitempty"`
+	// It is believed again when it is below this share. Default: 0.05.
+	Release float64 `protobuf:"fixed64,3,opt,name=release,proto3" json:"release,omitempty"`
+	// For so long. Default: 3 times reporting.interval.
+	ReleaseAfter  *durationpb.Duration `protobuf:"bytes,4,opt,name=release_after,json=releaseAfter,proto3" json:"release_after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Quarantine) Reset() {
+	*x = Quarantine{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Quarantine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Quarantine) ProtoMessage() {}
+
+func (x *Quarantine) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Quarantine.ProtoReflect.Descriptor instead.
+func (*Quarantine) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Quarantine) GetDisagreements() uint32 {
+	if x != nil {
+		return x.Disagreements
+	}
+	return 0
+}
+
+func (x *Quarantine) GetShare() float64 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+func (x *Quarantine) GetRelease() float64 {
+	if x != nil {
+		return x.Release
+	}
+	return 0
+}
+
+func (x *Quarantine) GetReleaseAfter() *durationpb.Duration {
+	if x != nil {
+		return x.ReleaseAfter
+	}
+	return nil
+}
+
+// PathCut says when the checkers of one zone are not believed that say down of
+// endpoints in another, where the others, or one in that zone, see them up. It
+// is over as quarantine is.
+type PathCut struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of so many votes. Default: 20.
+	Disagreements uint32 `protobuf:"varint,1,opt,name=disagreements,proto3" json:"disagreements,omitempty"`
+	// And of this share of them. Default: 0.5.
+	Share         float64 `protobuf:"fixed64,2,opt,name=share,proto3" json:"share,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PathCut) Reset() {
+	*x = PathCut{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PathCut) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PathCut) ProtoMessage() {}
+
+func (x *PathCut) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PathCut.ProtoReflect.Descriptor instead.
+func (*PathCut) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *PathCut) GetDisagreements() uint32 {
+	if x != nil {
+		return x.Disagreements
+	}
+	return 0
+}
+
+func (x *PathCut) GetShare() float64 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+// Damping holds an endpoint down that goes down again and again, as RFC 2439
+// does with routes: each time costs 1000, which halve in half_life_rounds.
+// Never where more than half of the cluster is down.
+type Damping struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// No damping after all: for policies, where verdict has it for all.
+	Disabled bool `protobuf:"varint,1,opt,name=disabled,proto3" json:"disabled,omitempty"`
+	// It is held from this on. Default: 2000.
+	Suppress float64 `protobuf:"fixed64,2,opt,name=suppress,proto3" json:"suppress,omitempty"`
+	// Until it is below this. Default: 750.
+	Reuse float64 `protobuf:"fixed64,3,opt,name=reuse,proto3" json:"reuse,omitempty"`
+	// In rounds of checks, or of reports where these are slower. Default: 30.
+	HalfLifeRounds uint32 `protobuf:"varint,4,opt,name=half_life_rounds,json=halfLifeRounds,proto3" json:"half_life_rounds,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *Damping) Reset() {
+	*x = Damping{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Damping) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Damping) ProtoMessage() {}
+
+func (x *Damping) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Damping.ProtoReflect.Descriptor instead.
+func (*Damping) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Damping) GetDisabled() bool {
+	if x != nil {
+		return x.Disabled
+	}
+	return false
+}
+
+func (x *Damping) GetSuppress() float64 {
+	if x != nil {
+		return x.Suppress
+	}
+	return 0
+}
+
+func (x *Damping) GetReuse() float64 {
+	if x != nil {
+		return x.Reuse
+	}
+	return 0
+}
+
+func (x *Damping) GetHalfLifeRounds() uint32 {
+	if x != nil {
+		return x.HalfLifeRounds
+	}
+	return 0
+}
+
+// MassFailure has endpoints wait that go down when one round takes more than
+// half of their cluster down, while some checkers see them up and not several
+// zones agree. An alarm is raised. What all checkers say is down at once.
+type MassFailure struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// For so long; 0s is not at all. Default: 10s.
+	Hold          *durationpb.Duration `protobuf:"bytes,1,opt,name=hold,proto3" json:"hold,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MassFailure) Reset() {
+	*x = MassFailure{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MassFailure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MassFailure) ProtoMessage() {}
+
+func (x *MassFailure) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MassFailure.ProtoReflect.Descriptor instead.
+func (*MassFailure) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *MassFailure) GetHold() *durationpb.Duration {
+	if x != nil {
+		return x.Hold
+	}
+	return nil
+}
+
 // Policy gives some clusters other rules.
 type Policy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -869,18 +1398,24 @@ type Policy struct {
 	// Instead of assignment.redundancy.
 	Redundancy uint32 `protobuf:"varint,2,opt,name=redundancy,proto3" json:"redundancy,omitempty"`
 	// Instead of verdict, but for initial_health, which is the same for all.
+	// Durations and messages (degraded_when and what follows it) that are absent
+	// are those of verdict.
 	Verdict *Verdict `protobuf:"bytes,3,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	// Which checkers can reach these clusters. Absent: all.
 	Checkers *CheckerSelector `protobuf:"bytes,4,opt,name=checkers,proto3" json:"checkers,omitempty"`
 	// Instead of mode.
-	Mode          *Mode `protobuf:"varint,5,opt,name=mode,proto3,enum=hdsd.config.v1.Mode,oneof" json:"mode,omitempty"`
+	Mode *Mode `protobuf:"varint,5,opt,name=mode,proto3,enum=hdsd.config.v1.Mode,oneof" json:"mode,omitempty"`
+	// Instead of assignment.zones.
+	Zones *Placement `protobuf:"varint,6,opt,name=zones,proto3,enum=hdsd.config.v1.Placement,oneof" json:"zones,omitempty"`
+	// Instead of assignment.regions.
+	Regions       *Placement `protobuf:"varint,7,opt,name=regions,proto3,enum=hdsd.config.v1.Placement,oneof" json:"regions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -892,7 +1427,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -905,7 +1440,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Policy) GetClusterNameGlob() string {
@@ -943,6 +1478,20 @@ func (x *Policy) GetMode() Mode {
 	return Mode_PUBLISH
 }
 
+func (x *Policy) GetZones() Placement {
+	if x != nil && x.Zones != nil {
+		return *x.Zones
+	}
+	return Placement_SPREAD
+}
+
+func (x *Policy) GetRegions() Placement {
+	if x != nil && x.Regions != nil {
+		return *x.Regions
+	}
+	return Placement_SPREAD
+}
+
 // CheckerSelector picks checkers: one of the localities (if any are given)
 // and all of the metadata.
 type CheckerSelector struct {
@@ -957,7 +1506,7 @@ type CheckerSelector struct {
 
 func (x *CheckerSelector) Reset() {
 	*x = CheckerSelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -969,7 +1518,7 @@ func (x *CheckerSelector) String() string {
 func (*CheckerSelector) ProtoMessage() {}
 
 func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -982,7 +1531,7 @@ func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerSelector.ProtoReflect.Descriptor instead.
 func (*CheckerSelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CheckerSelector) GetLocalities() []*LocalitySelector {
@@ -1014,7 +1563,7 @@ type LocalitySelector struct {
 
 func (x *LocalitySelector) Reset() {
 	*x = LocalitySelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1026,7 +1575,7 @@ func (x *LocalitySelector) String() string {
 func (*LocalitySelector) ProtoMessage() {}
 
 func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1039,7 +1588,7 @@ func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalitySelector.ProtoReflect.Descriptor instead.
 func (*LocalitySelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LocalitySelector) GetRegion() string {
@@ -1074,7 +1623,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1086,7 +1635,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1099,7 +1648,7 @@ func (x *History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use History.ProtoReflect.Descriptor instead.
 func (*History) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *History) GetRetention() *durationpb.Duration {
@@ -1125,7 +1674,7 @@ type Checkers struct {
 
 func (x *Checkers) Reset() {
 	*x = Checkers{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1137,7 +1686,7 @@ func (x *Checkers) String() string {
 func (*Checkers) ProtoMessage() {}
 
 func (x *Checkers) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1150,7 +1699,7 @@ func (x *Checkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkers.ProtoReflect.Descriptor instead.
 func (*Checkers) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Checkers) GetFiles() []string {
@@ -1184,7 +1733,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1745,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1758,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Limits) GetMaxMessageBytes() uint32 {
@@ -1237,7 +1786,7 @@ var File_hdsd_config_v1_config_proto protoreflect.FileDescriptor
 
 const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\n" +
-	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\"\xc2\x05\n" +
+	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xc2\x05\n" +
 	"\x06Config\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12,\n" +
 	"\x04grpc\x18\x02 \x01(\v2\x18.hdsd.config.v1.ListenerR\x04grpc\x12,\n" +
@@ -1270,22 +1819,60 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x0fupstream_health\x18\x03 \x01(\x0e2\x1e.hdsd.config.v1.UpstreamHealthR\x0eupstreamHealth\"\x89\x01\n" +
 	"\x13DefaultHealthChecks\x12*\n" +
 	"\x11cluster_name_glob\x18\x01 \x01(\tR\x0fclusterNameGlob\x12F\n" +
-	"\rhealth_checks\x18\x02 \x03(\v2!.envoy.config.core.v3.HealthCheckR\fhealthChecks\"\xa3\x01\n" +
+	"\rhealth_checks\x18\x02 \x03(\v2!.envoy.config.core.v3.HealthCheckR\fhealthChecks\"\xd7\x02\n" +
 	"\n" +
 	"Assignment\x12\x1e\n" +
 	"\n" +
 	"redundancy\x18\x01 \x01(\rR\n" +
 	"redundancy\x12B\n" +
 	"\x0freconnect_grace\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x0ereconnectGrace\x121\n" +
-	"\x06settle\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06settle\"B\n" +
+	"\x06settle\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06settle\x12/\n" +
+	"\x05zones\x18\x04 \x01(\x0e2\x19.hdsd.config.v1.PlacementR\x05zones\x128\n" +
+	"\aregions\x18\x05 \x01(\x0e2\x19.hdsd.config.v1.PlacementH\x00R\aregions\x88\x01\x01\x12;\n" +
+	"\bcheckers\x18\x06 \x03(\v2\x1f.hdsd.config.v1.CheckerCapacityR\bcheckersB\n" +
+	"\n" +
+	"\b_regions\"~\n" +
+	"\x0fCheckerCapacity\x12 \n" +
+	"\fnode_id_glob\x18\x01 \x01(\tR\n" +
+	"nodeIdGlob\x12\x16\n" +
+	"\x06weight\x18\x02 \x01(\x01R\x06weight\x121\n" +
+	"\x15max_checks_per_second\x18\x03 \x01(\x01R\x12maxChecksPerSecond\"B\n" +
 	"\tReporting\x125\n" +
-	"\binterval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\binterval\"\xf8\x01\n" +
+	"\binterval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\binterval\"\x8b\x05\n" +
 	"\aVerdict\x12(\n" +
 	"\x04rule\x18\x01 \x01(\x0e2\x14.hdsd.config.v1.RuleR\x04rule\x12\x19\n" +
 	"\bat_least\x18\x02 \x01(\rR\aatLeast\x12\x14\n" +
 	"\x05share\x18\x03 \x01(\x01R\x05share\x12G\n" +
 	"\x0fwhen_unobserved\x18\x04 \x01(\x0e2\x1e.hdsd.config.v1.WhenUnobservedR\x0ewhenUnobserved\x12I\n" +
-	"\x0einitial_health\x18\x05 \x01(\x0e2\".envoy.config.core.v3.HealthStatusR\rinitialHealth\"\xfc\x01\n" +
+	"\x0einitial_health\x18\x05 \x01(\x0e2\".envoy.config.core.v3.HealthStatusR\rinitialHealth\x12A\n" +
+	"\rdegraded_when\x18\x06 \x01(\v2\x1c.hdsd.config.v1.DegradedWhenR\fdegradedWhen\x127\n" +
+	"\tstaleness\x18\a \x01(\v2\x19.google.protobuf.DurationR\tstaleness\x122\n" +
+	"\awarm_up\x18\b \x01(\v2\x19.google.protobuf.DurationR\x06warmUp\x12:\n" +
+	"\n" +
+	"quarantine\x18\t \x01(\v2\x1a.hdsd.config.v1.QuarantineR\n" +
+	"quarantine\x122\n" +
+	"\bpath_cut\x18\n" +
+	" \x01(\v2\x17.hdsd.config.v1.PathCutR\apathCut\x121\n" +
+	"\adamping\x18\v \x01(\v2\x17.hdsd.config.v1.DampingR\adamping\x12>\n" +
+	"\fmass_failure\x18\f \x01(\v2\x1b.hdsd.config.v1.MassFailureR\vmassFailure\"P\n" +
+	"\fDegradedWhen\x12@\n" +
+	"\x10http_status_code\x18\x01 \x03(\v2\x16.google.protobuf.ValueR\x0ehttpStatusCode\"\xa2\x01\n" +
+	"\n" +
+	"Quarantine\x12$\n" +
+	"\rdisagreements\x18\x01 \x01(\rR\rdisagreements\x12\x14\n" +
+	"\x05share\x18\x02 \x01(\x01R\x05share\x12\x18\n" +
+	"\arelease\x18\x03 \x01(\x01R\arelease\x12>\n" +
+	"\rrelease_after\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\freleaseAfter\"E\n" +
+	"\aPathCut\x12$\n" +
+	"\rdisagreements\x18\x01 \x01(\rR\rdisagreements\x12\x14\n" +
+	"\x05share\x18\x02 \x01(\x01R\x05share\"\x81\x01\n" +
+	"\aDamping\x12\x1a\n" +
+	"\bdisabled\x18\x01 \x01(\bR\bdisabled\x12\x1a\n" +
+	"\bsuppress\x18\x02 \x01(\x01R\bsuppress\x12\x14\n" +
+	"\x05reuse\x18\x03 \x01(\x01R\x05reuse\x12(\n" +
+	"\x10half_life_rounds\x18\x04 \x01(\rR\x0ehalfLifeRounds\"<\n" +
+	"\vMassFailure\x12-\n" +
+	"\x04hold\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x04hold\"\x82\x03\n" +
 	"\x06Policy\x12*\n" +
 	"\x11cluster_name_glob\x18\x01 \x01(\tR\x0fclusterNameGlob\x12\x1e\n" +
 	"\n" +
@@ -1293,8 +1880,13 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"redundancy\x121\n" +
 	"\averdict\x18\x03 \x01(\v2\x17.hdsd.config.v1.VerdictR\averdict\x12;\n" +
 	"\bcheckers\x18\x04 \x01(\v2\x1f.hdsd.config.v1.CheckerSelectorR\bcheckers\x12-\n" +
-	"\x04mode\x18\x05 \x01(\x0e2\x14.hdsd.config.v1.ModeH\x00R\x04mode\x88\x01\x01B\a\n" +
-	"\x05_mode\"\xdb\x01\n" +
+	"\x04mode\x18\x05 \x01(\x0e2\x14.hdsd.config.v1.ModeH\x00R\x04mode\x88\x01\x01\x124\n" +
+	"\x05zones\x18\x06 \x01(\x0e2\x19.hdsd.config.v1.PlacementH\x01R\x05zones\x88\x01\x01\x128\n" +
+	"\aregions\x18\a \x01(\x0e2\x19.hdsd.config.v1.PlacementH\x02R\aregions\x88\x01\x01B\a\n" +
+	"\x05_modeB\b\n" +
+	"\x06_zonesB\n" +
+	"\n" +
+	"\b_regions\"\xdb\x01\n" +
 	"\x0fCheckerSelector\x12@\n" +
 	"\n" +
 	"localities\x18\x01 \x03(\v2 .hdsd.config.v1.LocalitySelectorR\n" +
@@ -1321,7 +1913,13 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\bWORST_OF\x10\x00\x12\b\n" +
 	"\x04OURS\x10\x01\x12\n" +
 	"\n" +
-	"\x06THEIRS\x10\x02*]\n" +
+	"\x06THEIRS\x10\x02*B\n" +
+	"\tPlacement\x12\n" +
+	"\n" +
+	"\x06SPREAD\x10\x00\x12\f\n" +
+	"\bOWN_ONLY\x10\x01\x12\r\n" +
+	"\tOWN_FIRST\x10\x02\x12\f\n" +
+	"\bANYWHERE\x10\x03*]\n" +
 	"\x04Rule\x12\f\n" +
 	"\bMAJORITY\x10\x00\x12\t\n" +
 	"\x05SCORE\x10\x01\x12\a\n" +
@@ -1351,67 +1949,90 @@ func file_hdsd_config_v1_config_proto_rawDescGZIP() []byte {
 	return file_hdsd_config_v1_config_proto_rawDescData
 }
 
-var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(UpstreamHealth)(0),         // 0: hdsd.config.v1.UpstreamHealth
-	(Rule)(0),                   // 1: hdsd.config.v1.Rule
-	(WhenUnobserved)(0),         // 2: hdsd.config.v1.WhenUnobserved
-	(Mode)(0),                   // 3: hdsd.config.v1.Mode
-	(*Config)(nil),              // 4: hdsd.config.v1.Config
-	(*Listener)(nil),            // 5: hdsd.config.v1.Listener
-	(*ServerTls)(nil),           // 6: hdsd.config.v1.ServerTls
-	(*Source)(nil),              // 7: hdsd.config.v1.Source
-	(*DefaultHealthChecks)(nil), // 8: hdsd.config.v1.DefaultHealthChecks
-	(*Assignment)(nil),          // 9: hdsd.config.v1.Assignment
-	(*Reporting)(nil),           // 10: hdsd.config.v1.Reporting
-	(*Verdict)(nil),             // 11: hdsd.config.v1.Verdict
-	(*Policy)(nil),              // 12: hdsd.config.v1.Policy
-	(*CheckerSelector)(nil),     // 13: hdsd.config.v1.CheckerSelector
-	(*LocalitySelector)(nil),    // 14: hdsd.config.v1.LocalitySelector
-	(*History)(nil),             // 15: hdsd.config.v1.History
-	(*Checkers)(nil),            // 16: hdsd.config.v1.Checkers
-	(*Limits)(nil),              // 17: hdsd.config.v1.Limits
-	nil,                         // 18: hdsd.config.v1.CheckerSelector.MetadataEntry
-	(*v3.ConfigSource)(nil),     // 19: envoy.config.core.v3.ConfigSource
-	(*v3.HealthCheck)(nil),      // 20: envoy.config.core.v3.HealthCheck
-	(*durationpb.Duration)(nil), // 21: google.protobuf.Duration
-	(v3.HealthStatus)(0),        // 22: envoy.config.core.v3.HealthStatus
+	(Placement)(0),              // 1: hdsd.config.v1.Placement
+	(Rule)(0),                   // 2: hdsd.config.v1.Rule
+	(WhenUnobserved)(0),         // 3: hdsd.config.v1.WhenUnobserved
+	(Mode)(0),                   // 4: hdsd.config.v1.Mode
+	(*Config)(nil),              // 5: hdsd.config.v1.Config
+	(*Listener)(nil),            // 6: hdsd.config.v1.Listener
+	(*ServerTls)(nil),           // 7: hdsd.config.v1.ServerTls
+	(*Source)(nil),              // 8: hdsd.config.v1.Source
+	(*DefaultHealthChecks)(nil), // 9: hdsd.config.v1.DefaultHealthChecks
+	(*Assignment)(nil),          // 10: hdsd.config.v1.Assignment
+	(*CheckerCapacity)(nil),     // 11: hdsd.config.v1.CheckerCapacity
+	(*Reporting)(nil),           // 12: hdsd.config.v1.Reporting
+	(*Verdict)(nil),             // 13: hdsd.config.v1.Verdict
+	(*DegradedWhen)(nil),        // 14: hdsd.config.v1.DegradedWhen
+	(*Quarantine)(nil),          // 15: hdsd.config.v1.Quarantine
+	(*PathCut)(nil),             // 16: hdsd.config.v1.PathCut
+	(*Damping)(nil),             // 17: hdsd.config.v1.Damping
+	(*MassFailure)(nil),         // 18: hdsd.config.v1.MassFailure
+	(*Policy)(nil),              // 19: hdsd.config.v1.Policy
+	(*CheckerSelector)(nil),     // 20: hdsd.config.v1.CheckerSelector
+	(*LocalitySelector)(nil),    // 21: hdsd.config.v1.LocalitySelector
+	(*History)(nil),             // 22: hdsd.config.v1.History
+	(*Checkers)(nil),            // 23: hdsd.config.v1.Checkers
+	(*Limits)(nil),              // 24: hdsd.config.v1.Limits
+	nil,                         // 25: hdsd.config.v1.CheckerSelector.MetadataEntry
+	(*v3.ConfigSource)(nil),     // 26: envoy.config.core.v3.ConfigSource
+	(*v3.HealthCheck)(nil),      // 27: envoy.config.core.v3.HealthCheck
+	(*durationpb.Duration)(nil), // 28: google.protobuf.Duration
+	(v3.HealthStatus)(0),        // 29: envoy.config.core.v3.HealthStatus
+	(*structpb.Value)(nil),      // 30: google.protobuf.Value
 }
 var file_hdsd_config_v1_config_proto_depIdxs = []int32{
-	5,  // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
-	5,  // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
-	7,  // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
-	8,  // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
-	9,  // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
-	10, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
-	11, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
-	3,  // 7: hdsd.config.v1.Config.mode:type_name -> hdsd.config.v1.Mode
-	12, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
-	15, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
-	16, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
-	17, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
-	6,  // 12: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
-	19, // 13: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
+	6,  // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
+	6,  // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
+	8,  // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
+	9,  // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
+	10, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
+	12, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
+	13, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
+	4,  // 7: hdsd.config.v1.Config.mode:type_name -> hdsd.config.v1.Mode
+	19, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
+	22, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
+	23, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
+	24, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
+	7,  // 12: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
+	26, // 13: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
 	0,  // 14: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
-	20, // 15: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
-	21, // 16: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
-	21, // 17: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
-	21, // 18: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
-	1,  // 19: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
-	2,  // 20: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
-	22, // 21: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
-	11, // 22: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
-	13, // 23: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
-	3,  // 24: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
-	14, // 25: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	18, // 26: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	21, // 27: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	28, // [28:28] is the sub-list for method output_type
-	28, // [28:28] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	27, // 15: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	28, // 16: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
+	28, // 17: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
+	1,  // 18: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
+	1,  // 19: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
+	11, // 20: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
+	28, // 21: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
+	2,  // 22: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
+	3,  // 23: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
+	29, // 24: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
+	14, // 25: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
+	28, // 26: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
+	28, // 27: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
+	15, // 28: hdsd.config.v1.Verdict.quarantine:type_name -> hdsd.config.v1.Quarantine
+	16, // 29: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
+	17, // 30: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
+	18, // 31: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
+	30, // 32: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	28, // 33: hdsd.config.v1.Quarantine.release_after:type_name -> google.protobuf.Duration
+	28, // 34: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	13, // 35: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
+	20, // 36: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
+	4,  // 37: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
+	1,  // 38: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
+	1,  // 39: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
+	21, // 40: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
+	25, // 41: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	28, // 42: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
@@ -1419,14 +2040,15 @@ func file_hdsd_config_v1_config_proto_init() {
 	if File_hdsd_config_v1_config_proto != nil {
 		return
 	}
-	file_hdsd_config_v1_config_proto_msgTypes[8].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[5].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[14].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_config_v1_config_proto_rawDesc), len(file_hdsd_config_v1_config_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   15,
+			NumEnums:      5,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
