@@ -42,12 +42,15 @@ func (c *checks) config(cfg *Config) {
 	c.sources(cfg.GetSources())
 	c.defaultHealthChecks(cfg.GetDefaultHealthChecks())
 	c.redundancy("assignment.redundancy", cfg.GetAssignment().GetRedundancy())
+	c.capacities("assignment.checkers", cfg.GetAssignment().GetCheckers())
 	c.duration("assignment.reconnect_grace", cfg.GetAssignment().GetReconnectGrace(), 0, maxWait)
 	c.duration("assignment.settle", cfg.GetAssignment().GetSettle(), 0, maxWait)
 	c.duration("reporting.interval", cfg.GetReporting().GetInterval(), minInterval, maxInterval)
 	redundancy := cmp.Or(cfg.GetAssignment().GetRedundancy(), defaultRedundancy)
-	c.verdict("verdict", cfg.GetVerdict(), redundancy)
-	c.policies(cfg.GetPolicies(), redundancy)
+	interval := cmp.Or(cfg.GetReporting().GetInterval().AsDuration(), defaultInterval)
+	c.verdict("verdict", cfg.GetVerdict(), redundancy, interval)
+	c.release("verdict", cfg.GetVerdict())
+	c.policies(cfg.GetPolicies(), cfg.GetVerdict(), redundancy, interval)
 	c.duration("history.retention", cfg.GetHistory().GetRetention(), minRetention, maxRetention)
 	c.checkers(cfg.GetCheckers())
 	c.limits(cfg.GetLimits())
@@ -89,39 +92,13 @@ func (c *checks) limit(field string, value, least, most uint32) {
 	}
 }
 
-// verdict checks the verdict of endpoints that have so many checkers each.
-func (c *checks) verdict(field string, verdict *configv1.Verdict, redundancy uint32) {
-	switch verdict.GetRule() {
-	case configv1.Rule_SCORE:
-		c.add(field+".rule", "SCORE %s: use MAJORITY", notYet)
-	case configv1.Rule_AT_LEAST:
-		if least := verdict.GetAtLeast(); least == 0 || least > redundancy {
-			c.add(field+".at_least", "is %d: say how many checkers it takes, from 1 to the %d that each endpoint has", least, redundancy)
-		}
-	case configv1.Rule_SHARE:
-		if share := verdict.GetShare(); !(share > 0 && share < 1) { // so that NaN is refused, too
-			c.add(field+".share", "is %g: it takes more than 0 and less than 1, as 0.18", share)
-		}
-	}
-	if verdict.GetAtLeast() != 0 && verdict.GetRule() != configv1.Rule_AT_LEAST {
-		c.add(field+".at_least", "is the parameter of AT_LEAST, and the rule is %s: remove it", verdict.GetRule())
-	}
-	if verdict.GetShare() != 0 && verdict.GetRule() != configv1.Rule_SHARE {
-		c.add(field+".share", "is the parameter of SHARE, and the rule is %s: remove it", verdict.GetRule())
-	}
-	switch initial := verdict.GetInitialHealth(); initial {
-	case corev3.HealthStatus_UNKNOWN, corev3.HealthStatus_UNHEALTHY:
-	default:
-		c.add(field+".initial_health", "cannot be %s: use UNKNOWN (Envoy sends traffic) or UNHEALTHY", initial)
-	}
-}
-
-func (c *checks) policies(policies []*configv1.Policy, redundancy uint32) {
+func (c *checks) policies(policies []*configv1.Policy, common *configv1.Verdict, redundancy uint32, interval time.Duration) {
 	for i, policy := range policies {
 		field := fmt.Sprintf("policies[%d]", i)
 		c.glob(field+".cluster_name_glob", policy.GetClusterNameGlob())
 		c.redundancy(field+".redundancy", policy.GetRedundancy())
-		c.verdict(field+".verdict", policy.GetVerdict(), cmp.Or(policy.GetRedundancy(), redundancy))
+		c.verdict(field+".verdict", policy.GetVerdict(), cmp.Or(policy.GetRedundancy(), redundancy), interval)
+		c.release(field+".verdict", InheritVerdict(policy.GetVerdict(), common))
 		if policy.GetVerdict().GetInitialHealth() != corev3.HealthStatus_UNKNOWN {
 			c.add(field+".verdict.initial_health", "is set for all clusters together: put it into the verdict outside policies")
 		}

@@ -23,6 +23,11 @@ const (
 	defaultMaxMessageBytes = 64 << 20
 	defaultMaxConnections  = 20_000
 	defaultMaxStreams      = 1000
+	defaultQuarantineShare = 0.2
+	defaultPathShare       = 0.5
+	defaultRelease         = 0.05
+	defaultSuppress        = 2000
+	defaultReuse           = 750
 )
 
 func fillDefaults(cfg *Config, folder string) error {

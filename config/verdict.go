@@ -1,0 +1,178 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	configv1 "hdsd/gen/hdsd/config/v1"
+)
+
+// Bounds of HTTP status codes.
+const (
+	minCode = 100
+	maxCode = 599
+)
+
+// verdict checks the verdict of endpoints that have so many checkers each.
+func (c *checks) verdict(field string, verdict *configv1.Verdict, redundancy uint32, interval time.Duration) {
+	c.duration(field+".staleness", verdict.GetStaleness(), 2*interval, maxWait)
+	c.duration(field+".warm_up", verdict.GetWarmUp(), time.Millisecond, maxWait)
+	c.degradedWhen(field+".degraded_when", verdict.GetDegradedWhen())
+	c.doubt(field, verdict)
+	c.damping(field+".damping", verdict.GetDamping())
+	c.duration(field+".mass_failure.hold", verdict.GetMassFailure().GetHold(), 0, maxWait)
+
+	switch verdict.GetRule() {
+	case configv1.Rule_AT_LEAST:
+		if least := verdict.GetAtLeast(); least == 0 || least > redundancy {
+			c.add(field+".at_least", "is %d: say how many checkers it takes, from 1 to the %d that each endpoint has", least, redundancy)
+		}
+	case configv1.Rule_SHARE:
+		if share := verdict.GetShare(); !(share > 0 && share < 1) { // so that NaN is refused, too
+			c.add(field+".share", "is %g: it takes more than 0 and less than 1, as 0.18", share)
+		}
+	}
+	if verdict.GetAtLeast() != 0 && verdict.GetRule() != configv1.Rule_AT_LEAST {
+		c.add(field+".at_least", "is the parameter of AT_LEAST, and the rule is %s: remove it", verdict.GetRule())
+	}
+	if verdict.GetShare() != 0 && verdict.GetRule() != configv1.Rule_SHARE {
+		c.add(field+".share", "is the parameter of SHARE, and the rule is %s: remove it", verdict.GetRule())
+	}
+	switch initial := verdict.GetInitialHealth(); initial {
+	case corev3.HealthStatus_UNKNOWN, corev3.HealthStatus_UNHEALTHY:
+	default:
+		c.add(field+".initial_health", "cannot be %s: use UNKNOWN (Envoy sends traffic) or UNHEALTHY", initial)
+	}
+}
+
+// doubt checks whom not to believe.
+func (c *checks) doubt(field string, verdict *configv1.Verdict) {
+	q, p := verdict.GetQuarantine(), verdict.GetPathCut()
+	c.share(field+".quarantine.share", q.GetShare())
+	c.share(field+".quarantine.release", q.GetRelease())
+	c.duration(field+".quarantine.release_after", q.GetReleaseAfter(), time.Millisecond, maxWait)
+	c.share(field+".path_cut.share", p.GetShare())
+	c.atLeastOne(field+".quarantine.disagreements", q.GetDisagreements())
+	c.atLeastOne(field+".path_cut.disagreements", p.GetDisagreements())
+	c.atLeastOne(field+".damping.half_life_rounds", verdict.GetDamping().GetHalfLifeRounds())
+}
+
+// share checks a part of all that is given.
+func (c *checks) share(field string, share float64) {
+	if c.root.Has(field) && !(share > 0 && share <= 1) { // so that NaN is refused, too
+		c.add(field, "is %g: it takes more than 0 and at most 1, as 0.2 for a fifth", share)
+	}
+}
+
+func (c *checks) atLeastOne(field string, n uint32) {
+	if c.root.Has(field) && n == 0 {
+		c.add(field, "cannot be 0: leave it out for the default")
+	}
+}
+
+// release checks that who is believed again is not doubted at once.
+func (c *checks) release(field string, verdict *configv1.Verdict) {
+	q, p := verdict.GetQuarantine(), verdict.GetPathCut()
+	release := or(q.GetRelease(), defaultRelease)
+	if share := or(q.GetShare(), defaultQuarantineShare); c.root.Has(field+".quarantine") && release > share {
+		c.add(field+".quarantine", "releases at %g, which is not below the share of %g: who is released would be doubted at once", release, share)
+	}
+	if share := or(p.GetShare(), defaultPathShare); c.root.Has(field+".path_cut") && release > share {
+		c.add(field+".path_cut", "has a share of %g, and quarantine.release is %g, which is not below: what is released would be cut at once", share, release)
+	}
+}
+
+func (c *checks) damping(field string, d *configv1.Damping) {
+	if d == nil {
+		return
+	}
+	suppress, reuse := or(d.GetSuppress(), defaultSuppress), or(d.GetReuse(), defaultReuse)
+	switch {
+	case !(reuse >= 1 && suppress <= 1e6): // so that NaN is refused, too
+		c.add(field, "goes from %g down to %g: both must be from 1 to 1000000, where each time that an endpoint goes down counts 1000", suppress, reuse)
+	case !(reuse < suppress):
+		c.add(field, "has a reuse of %g, which is not below suppress, %g: an endpoint could never be held", reuse, suppress)
+	case suppress >= 16*reuse:
+		c.add(field, "has a suppress of %g, but no penalty grows above 16 times reuse, %g: an endpoint could never be held", suppress, 16*reuse)
+	}
+	if rounds := d.GetHalfLifeRounds(); rounds > 100_000 {
+		c.add(field+".half_life_rounds", "is %d: up to 100000 is possible", rounds)
+	}
+	if d.GetDisabled() && !proto.Equal(d, &configv1.Damping{Disabled: true}) {
+		c.add(field, "is disabled, and says how: remove one of the two")
+	}
+}
+
+func or(value, otherwise float64) float64 {
+	if value == 0 {
+		return otherwise
+	}
+	return value
+}
+
+func (c *checks) degradedWhen(field string, d *configv1.DegradedWhen) {
+	if d != nil && len(d.GetHttpStatusCode()) == 0 {
+		c.add(field, "names no http_status_code: add one, or remove it")
+	}
+	for i, value := range d.GetHttpStatusCode() {
+		if _, _, err := StatusCodes(value); err != nil {
+			c.add(fmt.Sprintf("%s.http_status_code[%d]", field, i), "%s", err)
+		}
+	}
+}
+
+// StatusCodes reads one of degraded_when's: a status code, or a range of them
+// with a start and an end that is not in it.
+func StatusCodes(value *structpb.Value) (first, last int, err error) {
+	switch v := value.GetKind().(type) {
+	case *structpb.Value_NumberValue:
+		first, last = whole(v.NumberValue), whole(v.NumberValue)
+	case *structpb.Value_StructValue:
+		fields := v.StructValue.GetFields()
+		start, hasStart := fields["start"].GetKind().(*structpb.Value_NumberValue)
+		end, hasEnd := fields["end"].GetKind().(*structpb.Value_NumberValue)
+		if !hasStart || !hasEnd || len(fields) != 2 {
+			return 0, 0, fmt.Errorf("is no range: a range has a start and an end, both numbers, as {start: 500, end: 504}")
+		}
+		first, last = whole(start.NumberValue), whole(end.NumberValue)-1
+	default:
+		return 0, 0, fmt.Errorf("is neither a status code, as 429, nor a range of them, as {start: 500, end: 504}")
+	}
+	switch {
+	case first < minCode || last < minCode-1 || last > maxCode:
+		return 0, 0, fmt.Errorf("is not within %d to %d, where HTTP status codes are", minCode, maxCode)
+	case last < first:
+		return 0, 0, fmt.Errorf("is an empty range: its end is not in it, so write one more than the last code")
+	}
+	return first, last, nil
+}
+
+// whole gives a whole number, and -1 in place of any other.
+func whole(n float64) int {
+	if n != math.Trunc(n) || math.Abs(n) > 1e6 {
+		return -1
+	}
+	return int(n)
+}
+
+// InheritVerdict gives the verdict of a policy: what it says, and of the
+// durations and messages that it does not name those that hold for all.
+func InheritVerdict(own, common *configv1.Verdict) *configv1.Verdict {
+	if own == nil {
+		return common
+	}
+	out := proto.CloneOf(own)
+	from, to := common.ProtoReflect(), out.ProtoReflect()
+	fields := to.Descriptor().Fields()
+	for i := range fields.Len() {
+		if f := fields.Get(i); f.Message() != nil && !to.Has(f) && from.Has(f) {
+			to.Set(f, from.Get(f))
+		}
+	}
+	return out
+}
