@@ -120,7 +120,7 @@ func TestEndpointsHaveThePromisedShape(t *testing.T) {
 	want := `{"endpoints":[{"address":"10.0.0.001:80","cluster":"web","health":"UNHEALTHY","locality":{"region":"","subZone":"","zone":"a"},` +
 		`"observations":[{"checker":"checker-1","disbelieved":"","httpStatusCode":503,"status":"UNHEALTHY","time":"2026-01-02T12:00:00.345Z"},` +
 		`{"checker":"checker-2","disbelieved":"warming up","status":"TIMEOUT","time":"2026-01-02T12:00:00.345Z"}],` +
-		`"reason":"2 of 3 checkers say UNHEALTHY","since":"2026-01-02T12:00:00.345Z"}],"nextPageToken":""}`
+		`"reason":"2 of 3 checkers say UNHEALTHY","since":"2026-01-02T12:00:00.345Z","zones":[]}],"nextPageToken":""}`
 	got, _ := json.Marshal(body)
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)

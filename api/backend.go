@@ -63,7 +63,9 @@ type EndpointQuery struct {
 type EndpointHealth struct {
 	Endpoint  health.Endpoint
 	Verdict   health.Verdict
-	Published *Published // nil where subscribers are told the verdict, or nothing
+	Published *Published      // nil where subscribers are told the verdict, or nothing
+	Override  *Override       // that is the verdict; nil where the votes decide
+	Voted     *health.Verdict // what these come to under it; nil without one
 }
 
 // Published is what subscribers are told of an endpoint in place of its
@@ -89,6 +91,7 @@ type Cluster struct {
 	Checked                                bool
 	Mode                                   Mode
 	Endpoints, Healthy, Unhealthy, Unknown int
+	Overridden                             int // endpoints under an override
 	Quarantined                            []Quarantined
 }
 
@@ -116,7 +119,17 @@ type Checker struct {
 	Trusted           bool
 	DistrustReason    string
 	StrangeReports    uint64
+	Operator          *Trust // nil where nothing is said
+	CutPaths          []CutPath
+
+	// Of the plan.
+	Share           int // endpoints that it should check
+	ChecksPerSecond float64
+	PlanDigest      uint64
 }
+
+// CutPath is a zone about whose endpoints a checker is not believed.
+type CutPath struct{ To, Reason string }
 
 // AvailabilityQuery narrows a list of availability; zero fields do not.
 type AvailabilityQuery struct {

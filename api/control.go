@@ -13,9 +13,10 @@ import (
 	"google.golang.org/grpc/status"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
 )
 
-// Bounds of what is said of a freeze, in bytes.
+// Bounds of what operators say, in bytes.
 const (
 	maxReason = 1000
 	maxAuthor = 200
@@ -34,6 +35,33 @@ type Controller interface {
 
 	// Frozen gives the freeze in force, nil where there is none, at once.
 	Frozen() *Freeze
+
+	// SetOverride puts a health above the votes. It gives the override in force,
+	// and the one that it replaces, nil where there was none. It has taken
+	// effect even where the error is that it is not on disk yet.
+	SetOverride(ctx context.Context, o Override) (now Override, replaced *Override, err error)
+
+	// ClearOverrides ends the override for exactly a scope, or all within it, and
+	// gives those that ended.
+	ClearOverrides(ctx context.Context, scope health.Endpoint, all bool, author string) ([]Override, error)
+
+	// Overrides gives those in force, by scope.
+	Overrides(ctx context.Context) ([]Override, error)
+
+	// SetTrust says whether to believe a checker. It gives what is in force, and
+	// what that replaces, nil where nothing was said. It has taken effect even
+	// where the error is that it is not on disk yet.
+	SetTrust(ctx context.Context, t Trust) (now Trust, replaced *Trust, err error)
+
+	// ClearTrust leaves a checker to be judged again, and gives what ended, nil
+	// where nothing was said.
+	ClearTrust(ctx context.Context, checker, author string) (*Trust, error)
+
+	// Trust gives what is said of checkers, by id.
+	Trust(ctx context.Context) ([]Trust, error)
+
+	// Backup makes a copy of the database as it is, one at a time.
+	Backup(ctx context.Context) (Copy, error)
 }
 
 // Freeze is why and how verdicts are kept from the subscribers.
@@ -62,12 +90,9 @@ func (c *Control) Register(server grpc.ServiceRegistrar) { hdsdv1.RegisterContro
 
 // Freeze keeps verdicts from the subscribers.
 func (c *Control) Freeze(ctx context.Context, r *hdsdv1.FreezeRequest) (*hdsdv1.FreezeResponse, error) {
-	reason, err := oneLine("reason", r.GetReason(), maxReason)
+	reason, err := reasonOf(r.GetReason())
 	if err != nil {
 		return nil, err
-	}
-	if reason == "" {
-		return nil, status.Error(codes.InvalidArgument, "reason: is needed: say why, for everyone who wonders")
 	}
 	author, err := authorOf(r.GetAuthor())
 	if err != nil {
@@ -118,6 +143,14 @@ func freezeMessage(f *Freeze) *hdsdv1.FreezeState {
 		m.Publish = hdsdv1.FreezeState_HELD
 	}
 	return m
+}
+
+func reasonOf(text string) (string, error) {
+	reason, err := oneLine("reason", text, maxReason)
+	if err == nil && reason == "" {
+		err = status.Error(codes.InvalidArgument, "reason: is needed: say why, for everyone who wonders")
+	}
+	return reason, err
 }
 
 func authorOf(text string) (string, error) {

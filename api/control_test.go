@@ -3,9 +3,11 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
 )
 
 // switchboard is a Controller that only remembers.
@@ -21,6 +24,11 @@ type switchboard struct {
 	frozen *Freeze
 	ended  string // who unfroze
 	err    error
+
+	overrides []Override
+	cleared   []string // what was asked for
+
+	trust []Trust
 }
 
 func (s *switchboard) Freeze(_ context.Context, f Freeze) (Freeze, *Freeze, error) {
@@ -37,6 +45,31 @@ func (s *switchboard) Unfreeze(_ context.Context, author string) (*Freeze, error
 }
 
 func (s *switchboard) Frozen() *Freeze { return s.frozen }
+
+func (s *switchboard) SetOverride(_ context.Context, o Override) (Override, *Override, error) {
+	o.Since, o.Endpoints = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), 1
+	for i, before := range s.overrides {
+		if before.Scope == o.Scope {
+			s.overrides[i] = o
+			return o, &before, s.err
+		}
+	}
+	s.overrides = append(s.overrides, o)
+	return o, nil, s.err
+}
+
+func (s *switchboard) ClearOverrides(_ context.Context, scope health.Endpoint, all bool, author string) ([]Override, error) {
+	s.cleared = append(s.cleared, fmt.Sprintf("%v all=%t %s", scope, all, author))
+	before := s.overrides
+	s.overrides = nil
+	return before, s.err
+}
+
+func (s *switchboard) Overrides(context.Context) ([]Override, error) {
+	return slices.Clone(s.overrides), s.err
+}
+
+func (s *switchboard) Backup(context.Context) (Copy, error) { return nil, s.err }
 
 // call asks a handler; headers are "Name: value".
 func call(t *testing.T, s *switchboard, method, path, body string, headers ...string) (*http.Response, string) {

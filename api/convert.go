@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -19,9 +20,14 @@ func endpointMessage(e EndpointHealth) *hdsdv1.Endpoint {
 		Since:        timeMessage(e.Verdict.Since),
 		Reason:       e.Verdict.Reason,
 		Observations: each(e.Verdict.Observations, observationMessage),
+		Zones:        zoneMessages(e.Verdict.Zones),
 	}
 	if e.Published != nil {
 		m.Published, m.PublishedReason = statusMessage(e.Published.Status).Enum(), &e.Published.Reason
+	}
+	if e.Override != nil {
+		m.Override = overrideMessage(*e.Override)
+		m.Voted, m.VotedReason = statusMessage(e.Voted.Status).Enum(), &e.Voted.Reason
 	}
 	return m
 }
@@ -87,14 +93,15 @@ func clientMessage(c Client) *hdsdv1.Client {
 
 func clusterMessage(c Cluster) *hdsdv1.Cluster {
 	return &hdsdv1.Cluster{
-		Name:      c.Name,
-		Source:    c.Source,
-		Checked:   c.Checked,
-		Mode:      hdsdv1.Cluster_Mode(c.Mode),
-		Endpoints: uint32(c.Endpoints),
-		Healthy:   uint32(c.Healthy),
-		Unhealthy: uint32(c.Unhealthy),
-		Unknown:   uint32(c.Unknown),
+		Name:       c.Name,
+		Source:     c.Source,
+		Checked:    c.Checked,
+		Overridden: uint32(c.Overridden),
+		Mode:       hdsdv1.Cluster_Mode(c.Mode),
+		Endpoints:  uint32(c.Endpoints),
+		Healthy:    uint32(c.Healthy),
+		Unhealthy:  uint32(c.Unhealthy),
+		Unknown:    uint32(c.Unknown),
 		Quarantined: each(c.Quarantined, func(q Quarantined) *hdsdv1.Quarantine {
 			return &hdsdv1.Quarantine{Address: q.Address, Reason: q.Reason}
 		}),
@@ -113,6 +120,19 @@ func checkerMessage(c Checker) *hdsdv1.Checker {
 		Trusted:           c.Trusted,
 		DistrustReason:    c.DistrustReason,
 		StrangeReports:    c.StrangeReports,
+		Weight:            c.Weight,
+		Share:             uint32(c.Share),
+		ChecksPerSecond:   c.ChecksPerSecond,
+		PlanDigest:        DigestText(c.PlanDigest),
+	}
+	if c.MaxChecksPerSecond > 0 {
+		m.MaxChecksPerSecond = &c.MaxChecksPerSecond
+	}
+	for _, p := range c.CutPaths {
+		m.CutPaths = append(m.CutPaths, &hdsdv1.CutPath{To: p.To, Reason: p.Reason})
+	}
+	if c.Operator != nil {
+		m.Operator = trustMessage(*c.Operator)
 	}
 	for _, kind := range health.Kinds {
 		if c.Abilities.Has(kind) {
@@ -121,6 +141,9 @@ func checkerMessage(c Checker) *hdsdv1.Checker {
 	}
 	return m
 }
+
+// DigestText is how a digest is shown.
+func DigestText(digest uint64) string { return fmt.Sprintf("%016x", digest) }
 
 func localityMessage(l health.Locality) *corev3.Locality {
 	return &corev3.Locality{Region: l.Region, Zone: l.Zone, SubZone: l.SubZone}

@@ -42,6 +42,9 @@ var routes = sync.OnceValue(func() map[string]map[string]parameters {
 
 func addRoute(all map[string]map[string]parameters, m protoreflect.MethodDescriptor) {
 	rule, _ := proto.GetExtension(m.Options(), annotations.E_Http).(*annotations.HttpRule)
+	if rule == nil {
+		return // over gRPC only
+	}
 	verb, path := http.MethodGet, rule.GetGet()
 	switch {
 	case rule.GetPost() != "":

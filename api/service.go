@@ -127,7 +127,11 @@ func (s *Service) ListCheckers(ctx context.Context, r *hdsdv1.ListCheckersReques
 		first = sort.Search(len(checkers), func(i int) bool { return checkers[i].ID > after })
 	}
 	shown := checkers[first:min(first+limit, len(checkers))]
-	answer := &hdsdv1.ListCheckersResponse{Checkers: each(shown, checkerMessage)}
+	digest := uint64(0) // of the whole plan
+	for i := range checkers {
+		digest += checkers[i].PlanDigest
+	}
+	answer := &hdsdv1.ListCheckersResponse{Checkers: each(shown, checkerMessage), PlanDigest: DigestText(digest)}
 	if first+limit < len(checkers) {
 		answer.NextPageToken, err = encodeToken("checkers", shown[len(shown)-1].ID)
 	}

@@ -1,0 +1,83 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+const (
+	// partSize is how much of a copy is in one message.
+	partSize = 256 << 10
+
+	// partPatience is how long a client may take no part: others wait for it.
+	partPatience = time.Minute
+)
+
+// Copy is a copy of the database on its way to a client.
+type Copy interface {
+	io.Reader
+
+	// Context ends when the client goes, or hdsd stops.
+	Context() context.Context
+
+	// Size is that of the whole copy.
+	Size() int64
+
+	// Close lets go of it. The error is why it was not delivered, nil where it
+	// was.
+	Close(failure error)
+}
+
+// Backup gives a copy of the database, part by part.
+func (c *Control) Backup(_ *hdsdv1.BackupRequest, stream grpc.ServerStreamingServer[hdsdv1.BackupResponse]) error {
+	copied, err := c.controller.Backup(stream.Context())
+	if err != nil {
+		return grpcError(err)
+	}
+	err = deliver(copied, stream)
+	copied.Close(err)
+	return grpcError(err)
+}
+
+func deliver(copied Copy, stream grpc.ServerStreamingServer[hdsdv1.BackupResponse]) error {
+	part := make([]byte, partSize)
+	for {
+		n, err := io.ReadFull(copied, part)
+		if n > 0 {
+			if err := sendInTime(copied.Context(), stream, &hdsdv1.BackupResponse{Size: copied.Size(), Data: part[:n]}); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// sendInTime sends a message that the client must take within partPatience.
+// With an error the caller has to return, which ends a Send that still waits.
+func sendInTime(ctx context.Context, stream grpc.ServerStreamingServer[hdsdv1.BackupResponse], m *hdsdv1.BackupResponse) error {
+	sent := make(chan error, 1)
+	go func() { sent <- stream.Send(m) }()
+	late := time.NewTimer(partPatience)
+	defer late.Stop()
+	select {
+	case err := <-sent:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-late.C:
+		return status.Errorf(codes.DeadlineExceeded, "the client has taken nothing for %v: write the copy to a file, or to a program that keeps reading", partPatience)
+	}
+}

@@ -1,0 +1,174 @@
+package api
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
+)
+
+const (
+	// OverridesPath is where overrides are set, cleared and listed over REST.
+	OverridesPath = "/v1/overrides"
+
+	// maxName is the size of a name in a scope, in bytes.
+	maxName = 1000
+
+	// longest is for how long an override can be set.
+	longest = 10 * 365 * 24 * time.Hour
+)
+
+// Override is a health that an operator has put above the votes.
+type Override struct {
+	Scope          health.Endpoint // whom it is for: a part that is empty may be anything
+	Status         health.Status   // DRAINING, HEALTHY or UNHEALTHY
+	Reason, Author string
+	Since          time.Time
+	Until          time.Time // zero: until it is cleared
+	Endpoints      int       // that it decides now
+}
+
+// SetOverride puts a health above the votes.
+func (c *Control) SetOverride(ctx context.Context, r *hdsdv1.SetOverrideRequest) (*hdsdv1.SetOverrideResponse, error) {
+	asked, err := askedOverride(r)
+	if err != nil {
+		return nil, err
+	}
+	now, replaced, err := c.controller.SetOverride(ctx, asked)
+	if err != nil {
+		return nil, grpcError(err)
+	}
+	answer := &hdsdv1.SetOverrideResponse{Override: overrideMessage(now)}
+	if replaced != nil {
+		answer.Replaced = overrideMessage(*replaced)
+	}
+	return answer, nil
+}
+
+func askedOverride(r *hdsdv1.SetOverrideRequest) (o Override, err error) {
+	l := r.GetLocality()
+	if o.Scope, err = scopeOf(r.GetCluster(), r.GetAddress(), l.GetRegion(), l.GetZone(), l.GetSubZone()); err != nil {
+		return o, err
+	}
+	if o.Scope == (health.Endpoint{}) {
+		return o, status.Error(codes.InvalidArgument, "name what it is for: a cluster, an address in it, a locality")
+	}
+	switch r.GetHealth() {
+	case corev3.HealthStatus_DRAINING, corev3.HealthStatus_HEALTHY, corev3.HealthStatus_UNHEALTHY:
+		o.Status = health.Status(r.GetHealth())
+	default:
+		return o, status.Errorf(codes.InvalidArgument, "health: %s is none of DRAINING, HEALTHY, UNHEALTHY", r.GetHealth())
+	}
+	if o.Reason, err = reasonOf(r.GetReason()); err != nil {
+		return o, err
+	}
+	if o.Author, err = authorOf(r.GetAuthor()); err != nil {
+		return o, err
+	}
+	lasts, err := durationOf(r.GetDuration())
+	if lasts > 0 {
+		o.Until = time.Now().Add(lasts)
+	}
+	return o, err
+}
+
+// durationOf reads how long an override lasts, 0 where it has no end.
+func durationOf(d *durationpb.Duration) (time.Duration, error) {
+	if d == nil {
+		return 0, nil
+	}
+	if lasts := d.AsDuration(); d.IsValid() && lasts > 0 && lasts <= longest {
+		return lasts, nil
+	}
+	return 0, status.Errorf(codes.InvalidArgument, "duration: is not between 1 ns and %.0f h: leave it out to have no end", longest.Hours())
+}
+
+// scopeOf reads whom an override is for. Names are shown in logs and on
+// terminals.
+func scopeOf(cluster, address, region, zone, subZone string) (scope health.Endpoint, err error) {
+	for _, part := range []struct {
+		field, text string
+		to          *string
+	}{
+		{"cluster", cluster, &scope.Cluster},
+		{"address", address, &scope.Address},
+		{"locality.region", region, &scope.Locality.Region},
+		{"locality.zone", zone, &scope.Locality.Zone},
+		{"locality.sub_zone", subZone, &scope.Locality.SubZone},
+	} {
+		if _, err := oneLine(part.field, part.text, maxName); err != nil {
+			return scope, err
+		}
+		*part.to = part.text
+	}
+	if address != "" && cluster == "" {
+		return scope, status.Error(codes.InvalidArgument, "address: needs its cluster")
+	}
+	return scope, nil
+}
+
+// ClearOverrides ends overrides.
+func (c *Control) ClearOverrides(ctx context.Context, r *hdsdv1.ClearOverridesRequest) (*hdsdv1.ClearOverridesResponse, error) {
+	scope, err := scopeOf(r.GetCluster(), r.GetAddress(), r.GetRegion(), r.GetZone(), r.GetSubZone())
+	if err != nil {
+		return nil, err
+	}
+	if scope == (health.Endpoint{}) && !r.GetAll() {
+		return nil, status.Error(codes.InvalidArgument, "name what the override is for, as when it was set, or ask for all")
+	}
+	author, err := authorOf(r.GetAuthor())
+	if err != nil {
+		return nil, err
+	}
+	ended, err := c.controller.ClearOverrides(ctx, scope, r.GetAll(), author)
+	if err != nil {
+		return nil, grpcError(err)
+	}
+	return &hdsdv1.ClearOverridesResponse{Ended: each(ended, overrideMessage)}, nil
+}
+
+// ListOverrides gives the overrides in force.
+func (c *Control) ListOverrides(ctx context.Context, r *hdsdv1.ListOverridesRequest) (*hdsdv1.ListOverridesResponse, error) {
+	limit, err := pageSize(r.GetPageSize())
+	if err != nil {
+		return nil, err
+	}
+	var after health.Endpoint
+	if r.GetPageToken() != "" {
+		if err := decodeToken("overrides", r.GetPageToken(), &after); err != nil {
+			return nil, grpcError(err)
+		}
+	}
+	all, err := c.controller.Overrides(ctx)
+	if err != nil {
+		return nil, grpcError(err)
+	}
+	all = slices.DeleteFunc(all, func(o Override) bool { return o.Scope.Compare(after) <= 0 })
+	shown := all[:min(limit, len(all))]
+	answer := &hdsdv1.ListOverridesResponse{Overrides: each(shown, overrideMessage)}
+	if len(shown) < len(all) {
+		answer.NextPageToken, err = encodeToken("overrides", shown[len(shown)-1].Scope)
+	}
+	return answer, grpcError(err)
+}
+
+func overrideMessage(o Override) *hdsdv1.Override {
+	return &hdsdv1.Override{
+		Cluster:   o.Scope.Cluster,
+		Address:   o.Scope.Address,
+		Locality:  localityMessage(o.Scope.Locality),
+		Health:    statusMessage(o.Status),
+		Reason:    o.Reason,
+		Author:    o.Author,
+		Since:     timeMessage(o.Since),
+		Until:     timeMessage(o.Until),
+		Endpoints: uint32(o.Endpoints),
+	}
+}
