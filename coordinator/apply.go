@@ -21,6 +21,7 @@ type edit struct {
 	services   map[string]bool // whose assignment is to be made again
 	update     eds.Update
 	came, went []string // names of clusters
+	effects    []effect
 }
 
 // apply takes a change of the clusters through all stages.
@@ -41,6 +42,7 @@ func (c *core) apply(d delivery, now time.Time) {
 	c.eds.SetHealth(e.health)
 	c.eds.Update(e.update)
 	c.follow(now, e.plan)
+	c.proclaim(now, e.effects, "")
 	c.metrics.catalog(c)
 }
 
@@ -49,6 +51,10 @@ func (c *core) apply(d delivery, now time.Time) {
 func (c *core) obey(r *rules, e *edit) {
 	before := c.rules
 	c.rules = r
+	c.judge.Configure(c.timing.judging(r.trust))
+	if before != r {
+		c.endowAll(e)
+	}
 	if before == nil || before.initial == r.initial {
 		return
 	}
@@ -127,7 +133,7 @@ func (c *core) enter(k *cluster, renewed []bool, e *edit) {
 	}
 	class := c.planner.Class(assign.Class{Needs: k.safe.Needs, Reach: k.reach})
 	clusterHash := health.ClusterHash(k.source.Name)
-	judged := aggregate.Endpoint{Timing: c.timingOf(k), Rule: k.rule}
+	judged := aggregate.Endpoint{Timing: c.timingOf(k), Rule: k.rule, Cluster: k.source.Name}
 	for i := range k.safe.Endpoints {
 		id, isNew := c.table.place(k, i, e.now)
 		judged.ID, judged.Zone = id, k.safe.Endpoints[i].Key.Locality
@@ -144,6 +150,7 @@ func (c *core) enter(k *cluster, renewed []bool, e *edit) {
 		e.plan.Upsert = append(e.plan.Upsert, assign.Endpoint{
 			ID: id, Hash: k.hashes[i], ClusterHash: clusterHash,
 			Locality: k.safe.Endpoints[i].Key.Locality, Class: class, Redundancy: k.redundancy,
+			Rate: k.rate, Zones: k.placement.zones, Regions: k.placement.regions,
 		})
 	}
 }
@@ -153,21 +160,25 @@ func (c *core) enter(k *cluster, renewed []bool, e *edit) {
 func (c *core) hold(k *cluster, e *edit) {
 	for i := range k.aside {
 		aside := &k.aside[i]
+		overridden := aside.index != none && k.checked() && c.overrides.of(aside.key) != nil
+		if aside.spared && !overridden {
+			continue
+		}
 		id, ok := c.table.ids[aside.hash]
 		if !ok {
-			if last := c.last[aside.hash]; last.Status != health.Unknown {
+			if overridden || c.last[aside.hash].Status != health.Unknown {
 				id = c.table.add(row{hash: aside.hash, cluster: k, index: none, aside: aside}, e.now)
-				c.introduce(aggregate.Endpoint{ID: id}, e)
+				c.introduce(aggregate.Endpoint{ID: id, Cluster: k.source.Name}, e)
 			}
 			continue
 		}
 		row := &c.table.rows[id]
-		if !row.judged || row.cluster == k && row.index != none {
+		if !row.judged && row.overridden() == nil || row.cluster == k && row.index != none {
 			continue // nothing to hold, or its twin is checked
 		}
 		if row.index != none {
 			c.unplan(id, e)
-			c.judge.Set(aggregate.Endpoint{ID: id}, health.Verdict{}) // whatever the rule, it holds
+			c.judge.Set(aggregate.Endpoint{ID: id, Cluster: k.source.Name}, health.Verdict{}) // whatever the rule, it holds
 		}
 		row.cluster, row.index, row.aside = k, none, aside
 	}
@@ -192,9 +203,10 @@ func (c *core) unplan(id health.EndpointID, e *edit) {
 // introduce begins with the last known health of an endpoint.
 func (c *core) introduce(judged aggregate.Endpoint, e *edit) {
 	row := &c.table.rows[judged.ID]
-	last, known := c.last[row.hash]
+	last, known, overridden := c.votesBefore(row.hash)
 	c.table.judge(judged.ID, last.Status, known)
 	c.judge.Set(judged, last)
+	c.resumeRuling(judged.ID, overridden, e)
 	e.health = append(e.health, eds.Health{ID: judged.ID, Status: c.told(row)})
 }
 

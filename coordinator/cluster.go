@@ -33,6 +33,8 @@ type cluster struct {
 	http       bool               // an HTTP check is among the checks
 	redundancy int
 	reach      *health.Reach
+	placement  placement
+	rate       int64 // checks in 1,000 seconds that an endpoint takes
 	rule       aggregate.Rule
 	shadow     bool                              // verdicts on it are kept from the subscribers
 	given      *clusterv3.Cluster                // for CDS where hdsd decides nothing: as it came in
@@ -41,15 +43,16 @@ type cluster struct {
 	entries    []entry                           // every endpoint, by locality and address
 	decides    [][]int                           // per locality and endpoint of the message: index in safe.Endpoints, or none
 	leftOut    []specifier.Quarantined           // what is not checked since the source says so
-	aside      []setAside                        // endpoints in quarantine
+	aside      []setAside                        // endpoints that are not checked, where others are
 }
 
-// setAside is an endpoint in quarantine, alone or with its cluster. What was
-// known of it is held.
+// setAside is an endpoint in quarantine, alone or with its cluster, or one that
+// its source wants spared. What was known of it is held, unless it is spared.
 type setAside struct {
 	locality, index int // in the message; none where it is not in there
 	key             health.Endpoint
 	hash            health.Hash
+	spared          bool
 }
 
 // entry is one endpoint of a cluster, checked or not.
@@ -67,6 +70,7 @@ const notChecked = "not checked: the cluster has no health checks; give it some,
 func prepare(from *source.Cluster, r *rules) *cluster {
 	c := &cluster{source: from, seen: from, rules: r}
 	c.redundancy, c.reach = r.of(from.Name)
+	c.placement, c.rate = r.placing(from.Name), rateOf(from.HealthChecks)
 	c.rule = r.judging(from.Name)
 	c.shadow = r.shadows(from.Name)
 	reason := notChecked
@@ -115,7 +119,7 @@ func (c *cluster) follows(r *rules) bool {
 	}
 	redundancy, reach := r.of(c.source.Name)
 	return redundancy == c.redundancy && r.shadows(c.source.Name) == c.shadow && r.judging(c.source.Name) == c.rule &&
-		reflect.DeepEqual(reach, c.reach) && reflect.DeepEqual(r.machines, c.rules.machines)
+		r.placing(c.source.Name) == c.placement && reflect.DeepEqual(reach, c.reach) && reflect.DeepEqual(r.machines, c.rules.machines)
 }
 
 // checked tells whether anything of the cluster is checked.
@@ -184,9 +188,12 @@ func (c *cluster) place(reason string) {
 				})
 			}
 			if c.source.Quarantine+why[""]+why[key.Address] != "" {
-				c.aside = append(c.aside, setAside{i, position, key, key.Hash()})
+				c.aside = append(c.aside, setAside{i, position, key, key.Hash(), false})
 			} else if c.safe != nil {
 				c.leftOut = append(c.leftOut, specifier.Quarantined{Address: key.Address, Reason: reason})
+				if !ok { // its twin is checked
+					c.aside = append(c.aside, setAside{i, position, key, key.Hash(), true})
+				}
 			}
 		}
 		c.decides = append(c.decides, decides)

@@ -120,6 +120,18 @@ func (c *Coordinator) wire() error {
 	if err != nil {
 		return fmt.Errorf("reading whether hdsd is frozen: %w", err)
 	}
+	trust, err := c.store.Trust()
+	if err != nil {
+		return fmt.Errorf("reading what operators say of checkers: %w", err)
+	}
+	overrides, err := c.store.Overrides()
+	if err != nil {
+		return fmt.Errorf("reading the overrides: %w", err)
+	}
+	voted, err := c.store.Voted()
+	if err != nil {
+		return fmt.Errorf("reading what the votes came to under overrides: %w", err)
+	}
 	c.eds = eds.NewServer(eds.Options{Identifier: c.started.GetNodeId(), Log: c.log, Metrics: c.registry})
 	c.core = newCore(timing{
 		report: c.started.GetReporting().GetInterval().AsDuration(),
@@ -136,6 +148,8 @@ func (c *Coordinator) wire() error {
 	c.core.resume(current, plan)
 	c.core.restoreTrials(trials)
 	c.core.stayFrozen(frozen)
+	c.core.stayOverridden(overrides, voted)
+	c.core.stayTrusting(trust)
 	c.intake = newIntake(func(d delivery) { c.core.post(func() { c.core.apply(d, time.Now()) }) })
 	return nil
 }

@@ -33,6 +33,9 @@ type (
 		SavePlan(map[string][]health.Hash)
 		RememberClusters([]string)
 		SaveFreeze(*store.Freeze)
+		SaveOverrides(map[health.Endpoint]*store.Override)
+		SaveTrust(checker string, t *store.Trust)
+		SaveVoted(map[health.Hash]*health.Verdict)
 		SaveTrials(map[string]*store.Trials)
 		Forget(known func(health.Hash) bool)
 	}
@@ -78,10 +81,15 @@ type core struct {
 	settling    bool                    // after a start; nothing moves
 	dispatch    dispatch
 	handovers   handovers
+	overrides   overrides
+	trust       map[string]store.Trust         // what operators say of checkers
 	settleAt    time.Time                      // when that ends; zero until the servers listen
 	last        map[health.Hash]health.Verdict // known at the start; nil once settled
+	voted       map[health.Hash]health.Verdict // under overrides, known at the start; nil once settled
 	forgetAt    time.Time                      // when the store may next forget what is gone
 	transitions *transitionLog
+
+	doubtStirred bool // who is doubted, or there, is not as it was
 
 	canary   *canary.Ledger
 	lineages map[string]*lineage // by cluster
@@ -98,6 +106,8 @@ type checker struct {
 	spoken    bool      // has voted since it connected
 	heard     time.Time // when it last reported, on whatever stream
 	assigned  int
+	says      float64 // its weight, according to its node
+	replaced  bool    // as it is doubted: in the plan it is as if it was lost
 
 	build  canary.Build
 	given  map[string]*given              // what it has of each cluster of which it has endpoints
@@ -112,15 +122,13 @@ func newCore(t timing, log zerolog.Logger, m *metrics) *core {
 	return &core{
 		mailbox: newMailbox(m.waiting), log: log, timing: t, metrics: m, transitions: newTransitionLog(log),
 		planner: assign.New(assign.Options{}),
-		judge: aggregate.New(aggregate.Options{
-			Staleness: aggregate.DefaultStaleness(t.report), Settle: t.settle + 2*t.report,
-			Doubt: aggregate.Doubt{ReleaseAfter: 3 * t.report},
-		}),
-		table: newTable(), clusters: map[string]*cluster{}, services: map[string]map[string]*cluster{},
+		judge:   aggregate.New(t.judging(aggregate.Trust{})),
+		table:   newTable(), clusters: map[string]*cluster{}, services: map[string]map[string]*cluster{},
 		checkers: map[string]*checker{}, absent: map[string]time.Time{}, silent: map[string]*mute{}, stranded: map[health.EndpointID]struct{}{},
 		canary:   canary.New(canary.Options{Report: t.report, Calm: max(leastCalm, 2*t.grace)}),
 		dispatch: dispatch{moved: map[string]bool{}}, handovers: handovers{},
 		lineages: map[string]*lineage{}, unsaved: map[string]bool{},
+		trust: map[string]store.Trust{},
 	}
 }
 
@@ -170,10 +178,12 @@ const longestSleep = time.Second
 func (c *core) tick(now time.Time) time.Duration {
 	c.giveUpSeats(now, c.settle(now))
 	c.replaceSilent(now)
+	c.replaceDoubted(now)
 	c.weigh(now)
 	c.handOver(now)
 	c.send(now)
 	c.publish(now, c.judge.Tick(now))
+	c.expire(now)
 	c.transitions.count(now)
 	c.letForget(now)
 	next := now.Add(longestSleep)
@@ -181,6 +191,9 @@ func (c *core) tick(now time.Time) time.Duration {
 		next = at
 	}
 	if at, ok := c.canary.NextDeadline(); ok && at.Before(next) {
+		next = at
+	}
+	if at := c.overrides.expireAt; !at.IsZero() && !c.settleAt.IsZero() && at.Before(next) {
 		next = at
 	}
 	if c.dispatch.pending && c.dispatch.next.Before(next) {
@@ -234,22 +247,39 @@ func hashesOf(clusters []*cluster) map[health.Hash]struct{} {
 	return all
 }
 
-// publish has verdicts take effect: subscribers first, then the history.
+// publish has verdicts of the votes take effect, but for those under an
+// override.
 func (c *core) publish(now time.Time, changes []aggregate.Change) {
 	c.tellSuspicions()
+	c.tellAlarms()
 	if len(changes) == 0 {
 		return
 	}
-	healths := make([]eds.Health, len(changes))
-	transitions := make([]health.Transition, len(changes))
-	for i, change := range changes {
+	healths := make([]eds.Health, 0, len(changes))
+	transitions := make([]health.Transition, 0, len(changes))
+	voted := map[health.Hash]*health.Verdict{}
+	for _, change := range changes {
 		row := &c.table.rows[change.Endpoint]
 		c.table.judge(change.Endpoint, change.To, true)
-		healths[i] = eds.Health{ID: change.Endpoint, Status: c.told(row)}
-		transitions[i] = health.Transition{
+		if row.overridden() != nil {
+			voted[row.hash] = &health.Verdict{Status: change.To, Since: now}
+			continue
+		}
+		row.ruling = nil
+		healths = append(healths, eds.Health{ID: change.Endpoint, Status: c.told(row)})
+		transitions = append(transitions, health.Transition{
 			Time: now, Endpoint: row.key(), From: change.From, To: change.To,
 			Reason: change.Reason, Observations: change.Observations,
-		}
+		})
+	}
+	c.history.SaveVoted(voted)
+	c.enact(healths, transitions)
+}
+
+// enact has changes take effect: subscribers first, then the history.
+func (c *core) enact(healths []eds.Health, transitions []health.Transition) {
+	if len(transitions) == 0 {
+		return
 	}
 	c.metrics.judged(c.table)
 	c.eds.SetHealth(healths)

@@ -55,6 +55,14 @@
 // endpoints' hashes, in memory and in the store. It takes effect before it is on
 // disk, and is acknowledged after.
 //
+// # Overrides
+//
+// An operator's override is above the verdict of the votes: the core goes by
+// the table's row, which has both, and the judge knows nothing of it. A change of
+// overrides is one batch, to EDS and to the history, whatever it is for. What
+// the votes come to meanwhile is stored, since the history then has the
+// override: when it ends, also while hdsd is down, that is what is so again.
+//
 // # Log and metrics
 //
 // The log has one line for each change of health, but at most 100 a second, and

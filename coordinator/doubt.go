@@ -7,6 +7,7 @@ func (c *core) tellSuspicions() {
 		if s.Checker == "" {
 			count = c.metrics.doubtedPaths
 		}
+		c.doubtStirred = true
 		if s.Doubted {
 			count.Inc()
 		} else {

@@ -66,6 +66,12 @@ func TestCutOffCheckersTakeNothingOut(t *testing.T) {
 	if got := testutil.ToFloat64(l.core.metrics.doubtedCheckers); got != 2 {
 		t.Errorf("hdsd_checkers_doubted is %g, want 2", got)
 	}
+	for _, address := range addresses {
+		who := slices.DeleteFunc(l.checking(address), func(id string) bool { return slices.Contains(cut, id) })
+		if len(who) < 2 {
+			t.Errorf("%s is checked by none but %v who are believed", address, who)
+		}
+	}
 	l.reconnectAll()
 	l.pass(10 * time.Second)
 	l.wantTransitions(before)
@@ -82,6 +88,11 @@ func TestACutPathTakesNothingOut(t *testing.T) {
 	l.wantTransitions(before)
 	if testutil.ToFloat64(l.core.metrics.doubtedPaths) == 0 {
 		t.Error("no path is doubted")
+	}
+	for _, k := range l.checkers {
+		if cuts := l.core.judge.Cuts(k.Locality); (len(cuts) > 0) == (k.Locality.Zone == "a") || len(cuts) > 0 && cuts[0].To != "eu/a" {
+			t.Errorf("of %s these are cut: %+v", k.ID, cuts)
+		}
 	}
 	l.reconnectAll()
 	l.pass(10 * time.Second)

@@ -64,7 +64,10 @@ func (c *core) join(k health.Checker, now time.Time) {
 		c.checkers[k.ID] = known
 	}
 	c.letGo(now, k.ID)
+	known.says = k.Weight
+	c.rules.endow(&k, known.says)
 	known.Checker, known.connected, known.spoken = k, true, false
+	known.replaced, c.doubtStirred = false, true
 	known.build = canary.BuildOf(&k)
 	c.canary.Connected(now, &k)
 	delete(c.absent, k.ID)
@@ -82,7 +85,7 @@ func (c *core) lose(id string, now time.Time) {
 	if known == nil || !known.connected {
 		return
 	}
-	known.connected = false
+	known.connected, known.replaced, c.doubtStirred = false, false, true
 	c.letGo(now, id)
 	delete(c.silent, id)
 	c.absent[id] = now.Add(c.timing.grace)
@@ -104,6 +107,7 @@ func (c *core) begin(now time.Time) {
 	for id := range c.absent {
 		c.absent[id] = c.settleAt
 	}
+	c.expire(now)
 }
 
 // settle ends settling when its time has come, and tells whether it did.
@@ -111,9 +115,10 @@ func (c *core) settle(now time.Time) bool {
 	if !c.settling || c.settleAt.IsZero() || now.Before(c.settleAt) {
 		return false
 	}
-	c.settling, c.last = false, nil
+	c.settling, c.last, c.doubtStirred = false, nil, true
 	c.forgetAt = now
 	c.forgetTrials()
+	c.forgetVoted()
 	c.stirAt = now
 	return true
 }
@@ -174,6 +179,6 @@ func (c *core) follow(now time.Time, change assign.Change) {
 	for _, id := range diff.Checkable {
 		delete(c.stranded, id)
 	}
-	c.metrics.moves.Add(float64(moved))
+	c.metrics.plan(c, moved)
 	c.unstorePlan(change.Leave)
 }

@@ -21,6 +21,7 @@ const diskPatience = 10 * time.Second
 type control struct {
 	core  *core
 	store *store.Store
+	*copies
 }
 
 // Freeze implements api.Controller.

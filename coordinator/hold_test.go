@@ -81,7 +81,7 @@ func TestAMistakeInAFileHoldsTheLastVerdicts(t *testing.T) {
 		t.Errorf("%v still check it", checking)
 	}
 	k := l.core.clusters["web"]
-	verdict := l.core.verdictOf(k, &k.entries[0])
+	verdict := l.core.healthOf(k, &k.entries[0]).Verdict
 	if verdict.Status != health.Unhealthy || !strings.Contains(verdict.Reason, "codec_client_type") || !strings.Contains(verdict.Reason, "held") {
 		t.Errorf("verdict %+v", verdict)
 	}

@@ -54,6 +54,9 @@ type lab struct {
 	plan        map[string][]health.Hash
 	remembered  []string
 	frozen      *store.Freeze
+	overrides   map[health.Endpoint]store.Override
+	trust       map[string]store.Trust
+	voted       map[health.Hash]health.Verdict
 	trials      map[string]*store.Trials
 	forget      func(health.Hash) bool
 	order       []string // of effects
@@ -78,6 +81,7 @@ func newLab(t testing.TB) *lab {
 		truth:  map[string]health.Status{},
 		health: map[health.EndpointID]health.Status{}, assignments: map[string]eds.Assignment{}, clusters: map[string]*clusterv3.Cluster{},
 		plan: map[string][]health.Hash{}, trials: map[string]*store.Trials{},
+		overrides: map[health.Endpoint]store.Override{}, voted: map[health.Hash]health.Verdict{}, trust: map[string]store.Trust{},
 	}
 	l.start(nil)
 	return l
@@ -92,6 +96,8 @@ func (l *lab) start(last map[health.Hash]health.Verdict) {
 	c.resume(last, maps.Clone(l.plan))
 	c.restoreTrials(l.trials)
 	c.stayFrozen(l.frozen)
+	c.stayTrusting(maps.Clone(l.trust))
+	c.stayOverridden(slices.Collect(maps.Values(l.overrides)), maps.Clone(l.voted))
 	l.core = c
 	l.intake = newIntake(func(d delivery) { c.apply(d, l.now) })
 }
@@ -246,6 +252,31 @@ func (l *lab) SaveTrials(changed map[string]*store.Trials) {
 		} else {
 			l.trials[name] = t
 		}
+	}
+}
+
+// SaveOverrides implements historian.
+func (l *lab) SaveOverrides(changed map[health.Endpoint]*store.Override) {
+	for scope, o := range changed {
+		if delete(l.overrides, scope); o != nil {
+			l.overrides[scope] = *o
+		}
+	}
+}
+
+// SaveVoted implements historian.
+func (l *lab) SaveVoted(changed map[health.Hash]*health.Verdict) {
+	for hash, v := range changed {
+		if delete(l.voted, hash); v != nil {
+			l.voted[hash] = *v
+		}
+	}
+}
+
+// SaveTrust implements historian.
+func (l *lab) SaveTrust(checker string, t *store.Trust) {
+	if delete(l.trust, checker); t != nil {
+		l.trust[checker] = *t
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"hdsd/api"
 	"hdsd/health"
 	"hdsd/store"
 )
@@ -19,6 +20,8 @@ type metrics struct {
 	endpointCount prometheus.Gauge
 	quarantine    prometheus.Gauge
 	stranded      prometheus.Gauge
+	short         prometheus.Gauge
+	digest        *prometheus.GaugeVec
 	connected     prometheus.Gauge
 	seats         prometheus.Gauge
 	problems      prometheus.Gauge
@@ -30,11 +33,19 @@ type metrics struct {
 	silent        prometheus.Gauge
 	frozen        prometheus.Gauge
 	shadowed      prometheus.Gauge
+	overrides     *prometheus.GaugeVec
+	overruled     prometheus.Gauge
 
 	doubtedCheckers, doubtedPaths   prometheus.Gauge
+	damped, massFailures            prometheus.Gauge
+	distrusted                      prometheus.Gauge
+	massFailuresSeen                prometheus.Counter
 	canaryTrials, canaryQuarantined prometheus.Gauge
 	canaryProven, canaryLost        prometheus.Counter
 }
+
+// overrideKinds are what overrides can do.
+var overrideKinds = map[health.Status]string{health.Draining: "drain", health.Healthy: "healthy", health.Unhealthy: "unhealthy"}
 
 // healths is how many statuses there are.
 const healths = len(counts{})
@@ -58,19 +69,30 @@ func newMetrics(to prometheus.Registerer) *metrics {
 		endpointCount: gauge("hdsd_endpoints", "Endpoints that are checked."),
 		quarantine:    gauge("hdsd_quarantined", "Clusters and endpoints that are not checked because that is not safe or not possible."),
 		stranded:      gauge("hdsd_endpoints_stranded", "Endpoints that no connected checker is able to check."),
-		connected:     gauge("hdsd_checkers_connected", "Checkers with an open stream."),
-		seats:         gauge("hdsd_checkers", "Checkers that are connected or whose seat is kept."),
-		frozen:        gauge("hdsd_frozen", "1 while verdicts are kept from the subscribers by a freeze, else 0."),
-		shadowed:      gauge("hdsd_clusters_shadowed", "Clusters whose verdicts are kept from the subscribers by the configuration."),
-		problems:      gauge("hdsd_source_problems", "What is wrong with the sources as they were last read."),
+		short:         gauge("hdsd_endpoints_short", "Endpoints with fewer checkers than they should have, or none, since those that are able are at their ceilings."),
+		digest: factory.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "hdsd_plan_info", Help: "1, labelled with the digest of who checks what.",
+		}, []string{"digest"}),
+		connected: gauge("hdsd_checkers_connected", "Checkers with an open stream."),
+		seats:     gauge("hdsd_checkers", "Checkers that are connected or whose seat is kept."),
+		frozen:    gauge("hdsd_frozen", "1 while verdicts are kept from the subscribers by a freeze, else 0."),
+		overruled: gauge("hdsd_endpoints_overridden", "Endpoints whose health an operator's override decides."),
+		shadowed:  gauge("hdsd_clusters_shadowed", "Clusters whose verdicts are kept from the subscribers by the configuration."),
+		problems:  gauge("hdsd_source_problems", "What is wrong with the sources as they were last read."),
 		rebuilds: factory.NewCounter(prometheus.CounterOpts{
 			Name: "hdsd_specifiers_built_total", Help: "Specifiers made for checkers, sent or not.",
 		}),
-		planning:          histogram("hdsd_plan_seconds", "How long a change of the plan took to work out."),
-		judging:           histogram("hdsd_verdict_delay_seconds", "From a report with changed votes to what follows from it being published."),
-		waiting:           histogram("hdsd_mailbox_wait_seconds", "How long events waited for the core."),
-		doubtedCheckers:   gauge("hdsd_checkers_doubted", "Checkers whose downs are not believed, since their peers contradict too many of them."),
-		doubtedPaths:      gauge("hdsd_paths_doubted", "Pairs of zones where the checkers of one are not believed about the endpoints of the other."),
+		planning:        histogram("hdsd_plan_seconds", "How long a change of the plan took to work out."),
+		judging:         histogram("hdsd_verdict_delay_seconds", "From a report with changed votes to what follows from it being published."),
+		waiting:         histogram("hdsd_mailbox_wait_seconds", "How long events waited for the core."),
+		doubtedCheckers: gauge("hdsd_checkers_doubted", "Checkers whose downs are not believed, since their peers contradict too many of them."),
+		doubtedPaths:    gauge("hdsd_paths_doubted", "Pairs of zones where the checkers of one are not believed about the endpoints of the other."),
+		distrusted:      gauge("hdsd_checkers_distrusted", "Checkers that an operator distrusts, whether they are there or not."),
+		damped:          gauge("hdsd_endpoints_damped", "Endpoints that are held down only because they flap."),
+		massFailures:    gauge("hdsd_mass_failures", "Clusters of which more than half seemed to go down in one round, until that is over."),
+		massFailuresSeen: factory.NewCounter(prometheus.CounterOpts{
+			Name: "hdsd_mass_failures_total", Help: "How often more than half of a cluster seemed to go down in one round.",
+		}),
 		canaryTrials:      gauge("hdsd_canary_trials", "Clusters that are tried at one checker before others get them."),
 		canaryQuarantined: gauge("hdsd_canary_quarantined", "Clusters whose present version nobody tries, since two checkers were lost while they did."),
 		canaryProven: factory.NewCounter(prometheus.CounterOpts{
@@ -80,6 +102,12 @@ func newMetrics(to prometheus.Registerer) *metrics {
 			Name: "hdsd_canary_lost_total", Help: "Trials of a cluster that ended with the loss of their checker.",
 		}),
 		silent: gauge("hdsd_checkers_silent", "Connected checkers that report nothing of what they were sent."),
+	}
+	m.overrides = factory.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "hdsd_overrides", Help: "Overrides of operators that are in force, by what they do.",
+	}, []string{"kind"})
+	for _, kind := range overrideKinds {
+		m.overrides.WithLabelValues(kind)
 	}
 	byHealth := factory.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "hdsd_endpoints_by_health", Help: "Endpoints with a verdict or the wait for one, by their health.",
@@ -140,7 +168,17 @@ func flag(up bool) float64 {
 }
 
 func (m *metrics) transition(t *health.Transition) {
-	m.transitions.WithLabelValues(t.To.String()).Inc()
+	if t.From != t.To { // else an override began or ended over the same health
+		m.transitions.WithLabelValues(t.To.String()).Inc()
+	}
+}
+
+// plan exports a change of the plan.
+func (m *metrics) plan(c *core, moved int) {
+	m.moves.Add(float64(moved))
+	m.short.Set(float64(c.planner.Short()))
+	m.digest.Reset()
+	m.digest.WithLabelValues(api.DigestText(c.planner.Digest())).Set(1)
 }
 
 func (m *metrics) fleet(c *core) {
@@ -164,7 +202,20 @@ func (m *metrics) catalog(c *core) {
 	m.shadowed.Set(float64(c.shadowed))
 	m.problems.Set(float64(len(c.problems)))
 	m.judged(c.table)
+	m.overridden(c)
 	m.stranded.Set(float64(len(c.stranded)))
+}
+
+func (m *metrics) overridden(c *core) {
+	byKind, endpoints := map[health.Status]int{}, 0
+	for _, o := range c.overrides.all {
+		byKind[o.Status]++
+		endpoints += o.endpoints
+	}
+	for status, kind := range overrideKinds {
+		m.overrides.WithLabelValues(kind).Set(float64(byKind[status]))
+	}
+	m.overruled.Set(float64(endpoints))
 }
 
 func (m *metrics) judged(t *table) {

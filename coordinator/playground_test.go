@@ -2,6 +2,7 @@ package coordinator_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -90,8 +91,12 @@ func (p *playground) steps() []step {
 		{"it asks for what is not served", p.askForListeners, moves{"hdsd_xds_parked_requests_total": rises}},
 		{"another polls, twice", p.poll, moves{"hdsd_xds_fetches_total": rises, "hdsd_xds_fetches_unchanged_total": rises}},
 		{"somebody asks", p.query, moves{"hdsd_grpc_server_handled_total{grpc_code=\"OK\"": rises, "hdsd_grpc_server_handling_seconds": rises}},
+		{"somebody takes a backup", p.backup, moves{"hdsd_last_backup_timestamp_seconds": rises}},
 		{"somebody watches", p.watch, moves{"hdsd_watch_subscribers": rises}},
 		{"and stops", func() { p.watching() }, moves{"hdsd_watch_subscribers": falls}},
+		{"operators drain an endpoint", p.drain, moves{
+			"hdsd_overrides{kind=\"drain\"}": rises, "hdsd_endpoints_overridden": rises, "hdsd_endpoints_by_health{health=\"DRAINING\"}": rises,
+		}},
 		{"operators freeze", p.freeze, moves{"hdsd_frozen": rises}},
 		{"a file is wrong", p.mistake, moves{"hdsd_quarantined": rises, "hdsd_source_problems": rises}},
 		{"a checker comes that says nothing", func() { p.x = p.introduce("x", "a") }, moves{
@@ -185,6 +190,16 @@ func (p *playground) query() {
 	}
 }
 
+func (p *playground) backup() {
+	parts, err := hdsdv1.NewControlClient(p.dial()).Backup(p.ctx, &hdsdv1.BackupRequest{})
+	for err == nil {
+		_, err = parts.Recv()
+	}
+	if !errors.Is(err, io.EOF) {
+		p.t.Fatal(err)
+	}
+}
+
 func (p *playground) watch() {
 	var ctx context.Context
 	ctx, p.watching = context.WithCancel(p.ctx)
@@ -193,6 +208,14 @@ func (p *playground) watch() {
 		_, err = stream.Recv()
 	}
 	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *playground) drain() {
+	if _, err := hdsdv1.NewControlClient(p.dial()).SetOverride(p.ctx, &hdsdv1.SetOverrideRequest{
+		Cluster: "dark", Address: p.address, Health: corev3.HealthStatus_DRAINING, Reason: "a test",
+	}); err != nil {
 		p.t.Fatal(err)
 	}
 }

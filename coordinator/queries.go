@@ -126,33 +126,54 @@ func (c *core) lookInto(k *cluster, s *scan) bool {
 			continue
 		}
 		s.cost += explainCost
-		verdict := c.verdictOf(k, e)
-		s.found = append(s.found, api.EndpointHealth{Endpoint: e.key, Verdict: verdict, Published: c.publishedOf(k, e, verdict.Status)})
+		s.found = append(s.found, c.healthOf(k, e))
 	}
 	return true
 }
 
 func (c *core) statusOf(k *cluster, e *entry) health.Status {
 	if id, ok := c.idOf(k, e); ok {
-		return c.table.rows[id].status
+		return c.table.rows[id].health()
 	}
 	return health.Unknown
 }
 
-func (c *core) verdictOf(k *cluster, e *entry) health.Verdict {
+// healthOf tells all of an endpoint.
+func (c *core) healthOf(k *cluster, e *entry) api.EndpointHealth {
+	out := api.EndpointHealth{Endpoint: e.key, Verdict: c.votedOf(k, e)}
+	if id, ok := c.idOf(k, e); ok && c.table.rows[id].ruling != nil {
+		ruling := c.table.rows[id].ruling
+		if o := ruling.by; o != nil {
+			out.Override, out.Voted = shownOverride(o), &health.Verdict{Status: out.Verdict.Status, Reason: out.Verdict.Reason}
+			out.Verdict.Status, out.Verdict.Reason = o.Status, o.reason()
+		}
+		out.Verdict.Since = ruling.since
+	}
+	out.Published = c.publishedOf(k, e, out.Verdict.Status)
+	return out
+}
+
+// votedOf gives what the votes on an endpoint come to.
+func (c *core) votedOf(k *cluster, e *entry) health.Verdict {
 	id, ok := c.idOf(k, e)
 	if !ok {
 		return health.Verdict{Reason: e.reason}
 	}
 	verdict := c.judge.Verdict(id)
+	if e.checked == none && !c.table.rows[id].judged {
+		verdict.Reason = e.reason
+		return verdict
+	}
 	if e.checked == none {
 		verdict.Reason = "held: " + verdict.Status.String() + " was the last verdict; " + e.reason
 		return verdict
 	}
 	if _, stranded := c.stranded[id]; stranded && len(verdict.Observations) == 0 {
-		verdict.Reason = strings.TrimSuffix(c.strandedReason(k)+"; "+verdict.Reason, "; ")
+		verdict.Reason = strings.TrimSuffix(c.strandedReason(k, id)+"; "+verdict.Reason, "; ")
 	} else if untried := c.untried(k, e.checked, &verdict); untried != "" && !stranded {
 		verdict.Reason = strings.TrimSuffix(untried+"; "+verdict.Reason, "; ")
+	} else if short := c.shortReason(id); short != "" && !stranded {
+		verdict.Reason = strings.TrimPrefix(verdict.Reason+"; "+short, "; ")
 	}
 	return verdict
 }
@@ -167,27 +188,6 @@ func (c *core) idOf(k *cluster, e *entry) (health.EndpointID, bool) {
 	}
 	id, ok := c.table.ids[e.key.Hash()]
 	return id, ok
-}
-
-// strandedReason says why nobody checks an endpoint of a cluster.
-func (c *core) strandedReason(k *cluster) string {
-	connected := c.connected()
-	if connected == 0 {
-		return "not checked: no checker is connected"
-	}
-	needs := make([]string, len(k.safe.Needs))
-	for i, need := range k.safe.Needs {
-		needs[i] = string(need)
-	}
-	state := fmt.Sprintf("%d connected", connected)
-	if silent := len(c.silent); silent > 0 {
-		state += fmt.Sprintf(", %d of them silent", silent)
-	}
-	reason := fmt.Sprintf("not checked: none of the checkers (%s) is able to check it, which takes %s", state, strings.Join(needs, ", "))
-	if k.reach != nil {
-		reason += ", and is among those that its policy says can reach it"
-	}
-	return reason
 }
 
 // Transitions implements api.Backend.
@@ -283,21 +283,18 @@ func (c *core) describe(k *cluster) api.Cluster {
 			out.Unknown++
 		}
 		if id, ok := c.idOf(k, e); ok {
+			if c.table.rows[id].overridden() != nil {
+				out.Overridden++
+			}
 			if _, alone := c.stranded[id]; alone {
-				stranded = append(stranded, api.Quarantined{Address: e.key.Address})
+				stranded = append(stranded, api.Quarantined{Address: e.key.Address, Reason: c.strandedReason(k, id)})
 			}
 		}
 	}
-	if len(stranded) == 0 {
-		return out
-	}
-	reason := c.strandedReason(k)
-	if len(stranded) == len(k.entries) {
+	sameReason := func(q api.Quarantined) bool { return q.Reason == stranded[0].Reason }
+	if len(stranded) > 0 && len(stranded) == len(k.entries) && !slices.ContainsFunc(stranded, func(q api.Quarantined) bool { return !sameReason(q) }) {
 		stranded = stranded[:1]
 		stranded[0].Address = ""
-	}
-	for i := range stranded {
-		stranded[i].Reason = reason
 	}
 	out.Quarantined = append(out.Quarantined, stranded...)
 	return out
@@ -310,10 +307,18 @@ func (b *backend) Checkers(ctx context.Context) ([]api.Checker, error) {
 	err := b.core.ask(ctx, func() {
 		for _, known := range b.core.checkers {
 			doubts = append(doubts, b.core.judge.Doubted(known.ID))
+			plan := b.core.planner.Checker(known.ID)
 			found = append(found, api.Checker{
-				Checker: known.Checker, Connected: known.connected, AssignedEndpoints: known.assigned,
+				Checker: known.Checker, Share: plan.Share, ChecksPerSecond: float64(plan.Rate) / 1000, PlanDigest: plan.Digest, Connected: known.connected, AssignedEndpoints: known.assigned,
 				DistrustReason: b.core.silenceReason(known.ID), LastReport: known.heard,
 			})
+			for _, cut := range b.core.judge.Cuts(known.Locality) {
+				found[len(found)-1].CutPaths = append(found[len(found)-1].CutPaths, api.CutPath{To: cut.To, Reason: cut.Reason})
+			}
+			if said, ok := b.core.trust[known.ID]; ok {
+				shown := shownTrust(known.ID, said)
+				found[len(found)-1].Operator = &shown
+			}
 		}
 	})
 	if err != nil {
@@ -329,6 +334,9 @@ func (b *backend) Checkers(ctx context.Context) ([]api.Checker, error) {
 			found[i].DistrustReason = strings.TrimSuffix(state.Reason+"; "+found[i].DistrustReason, "; ")
 		} else {
 			found[i].DistrustReason = doubts[i]
+		}
+		if said := found[i].Operator; said != nil && !said.Trusted {
+			found[i].DistrustReason = strings.TrimSuffix(said.String()+"; "+found[i].DistrustReason, "; ")
 		}
 		found[i].Trusted = found[i].DistrustReason == ""
 	}

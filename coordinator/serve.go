@@ -100,7 +100,9 @@ func (c *Coordinator) register() error {
 	c.csds.Register(c.servers.grpc)
 	queries := api.NewService(&backend{core: c.core, store: c.store, hds: c.hds, eds: c.eds, tail: c.tail})
 	queries.Register(c.servers.grpc)
-	operators := api.NewControl(&control{core: c.core, store: c.store})
+	operators := api.NewControl(&control{
+		core: c.core, store: c.store, copies: newCopies(c.store, c.core.done, c.registry, c.log),
+	})
 	operators.Register(c.servers.grpc)
 	grpc_health_v1.RegisterHealthServer(c.servers.grpc, c.servers.health)
 	reflection.Register(c.servers.grpc)
@@ -116,6 +118,8 @@ func (c *Coordinator) register() error {
 	mux, counted := http.NewServeMux(), c.servers.calls.counted
 	mux.Handle("/v1/", counted("/v1/", operators.Mark(rest)))
 	mux.Handle(api.FreezePath, counted("/v1/", operators.Mark(changes)))
+	mux.Handle(api.OverridesPath, counted("/v1/", operators.Mark(changes)))
+	mux.Handle(api.TrustPath, counted("/v1/", operators.Mark(changes)))
 	mux.Handle(csds.Path, counted(csds.Path, c.csds.Handler()))
 	dataPlanes := c.eds.Handler()
 	mux.Handle(eds.EndpointsPath, counted(eds.EndpointsPath, dataPlanes))

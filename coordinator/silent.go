@@ -56,8 +56,10 @@ func (c *core) speakUp(id string, now time.Time) {
 		return
 	}
 	delete(c.silent, id)
+	c.doubtStirred = true
 	if m.replaced {
 		k := c.checkers[id].Checker
+		c.checkers[id].replaced = false
 		c.judge.Connected(now, k)
 		c.follow(now, assign.Change{Join: []health.Checker{k}})
 		c.dispatch.move(id)

@@ -17,9 +17,11 @@ type row struct {
 	index   int // in cluster.safe.Endpoints; none where it is held
 	aside   *setAside
 
-	// The verdict, kept here since the judge also explains it, which costs.
+	// The verdict of the votes, kept here since the judge also explains it, which costs.
 	status health.Status
 	judged bool // there is or was a verdict
+
+	ruling *ruling // nil: the votes have always decided
 }
 
 // none is the index of an endpoint that is not checked.
@@ -30,6 +32,22 @@ func (r *row) key() health.Endpoint {
 		return r.aside.key
 	}
 	return r.cluster.safe.Endpoints[r.index].Key
+}
+
+// overridden gives the override that decides, nil where the votes do.
+func (r *row) overridden() *override {
+	if r.ruling == nil {
+		return nil
+	}
+	return r.ruling.by
+}
+
+// health is what is held to be true, if anything is.
+func (r *row) health() health.Status {
+	if o := r.overridden(); o != nil {
+		return o.Status
+	}
+	return r.status
 }
 
 // table gives checked endpoints their dense ids.
@@ -71,21 +89,36 @@ func (t *table) add(r row, now time.Time) (id health.EndpointID) {
 	}
 	t.rows[id] = r
 	t.ids[r.hash] = id
-	t.counts[r.status]++
+	t.counts[r.health()]++
 	return id
 }
 
-// judge notes the status of an endpoint, and whether it is a verdict's.
+// judge notes what the votes on an endpoint come to, and whether it is a verdict.
 func (t *table) judge(id health.EndpointID, to health.Status, judged bool) {
 	row := &t.rows[id]
-	t.counts[row.status]--
-	t.counts[to]++
+	t.counts[row.health()]--
 	row.status, row.judged = to, judged
+	t.counts[row.health()]++
+}
+
+// rule puts something, or nothing any more, above the votes on an endpoint.
+func (t *table) rule(id health.EndpointID, by *ruling) {
+	row := &t.rows[id]
+	t.counts[row.health()]--
+	if o := row.overridden(); o != nil {
+		o.endpoints--
+	}
+	row.ruling = by
+	if o := row.overridden(); o != nil {
+		o.endpoints++
+	}
+	t.counts[row.health()]++
 }
 
 // release forgets an endpoint.
 func (t *table) release(id health.EndpointID, now time.Time) {
 	delete(t.ids, t.rows[id].hash)
+	t.rule(id, nil)
 	t.counts[t.rows[id].status]--
 	t.rows[id] = row{}
 	t.freed = append(t.freed, freed{id, now})

@@ -12,8 +12,8 @@ import (
 
 // verdict is the health that hdsd decided on, or holds to be true until it has.
 func (c *core) verdict(r *row) health.Status {
-	if r.judged {
-		return r.status
+	if r.judged || r.overridden() != nil {
+		return r.health()
 	}
 	return c.rules.initial
 }

@@ -52,7 +52,7 @@ func (l *lab) verdict(cluster, address string) health.Verdict {
 	k := l.core.clusters[cluster]
 	for i := range k.entries {
 		if k.entries[i].key.Address == address {
-			return l.core.verdictOf(k, &k.entries[i])
+			return l.core.healthOf(k, &k.entries[i]).Verdict
 		}
 	}
 	l.t.Fatalf("%s has no %s", cluster, address)

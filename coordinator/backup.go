@@ -1,0 +1,114 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"github.com/rs/zerolog"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"hdsd/api"
+	"hdsd/store"
+)
+
+// copies makes copies of the database, one at a time.
+type copies struct {
+	store    *store.Store
+	stopping <-chan struct{}
+	log      zerolog.Logger
+	last     prometheus.Gauge
+	busy     atomic.Bool
+}
+
+func newCopies(from *store.Store, stopping <-chan struct{}, to prometheus.Registerer, log zerolog.Logger) *copies {
+	return &copies{store: from, stopping: stopping, log: log, last: promauto.With(to).NewGauge(prometheus.GaugeOpts{
+		Name: "hdsd_last_backup_timestamp_seconds", Help: "When a client last took a whole copy of the database; 0 if none did since the start.",
+	})}
+}
+
+// Backup implements api.Controller.
+func (c *copies) Backup(ctx context.Context) (api.Copy, error) {
+	if !c.busy.CompareAndSwap(false, true) {
+		return nil, status.Error(codes.ResourceExhausted, "another backup is under way: try again when it is done")
+	}
+	d := &handout{from: c, began: time.Now()}
+	if p, ok := peer.FromContext(ctx); ok {
+		d.client = p.Addr.String()
+	}
+	d.ctx, d.cancel = context.WithCancelCause(ctx)
+	go d.watch()
+	file, err := c.store.Copy(d.ctx)
+	if err == nil {
+		d.file = file
+		var about os.FileInfo
+		if about, err = file.Stat(); err == nil {
+			d.size = about.Size()
+			return d, nil
+		}
+	}
+	if cause := context.Cause(d.ctx); cause != nil {
+		err = cause
+	}
+	d.Close(err)
+	if errors.Is(err, store.ErrNoRoom) {
+		err = status.Error(codes.FailedPrecondition, err.Error())
+	}
+	return nil, err
+}
+
+// handout is a copy on its way to a client.
+type handout struct {
+	from   *copies
+	client string
+	began  time.Time
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	file   *os.File // nil where it could not be made
+	size   int64
+}
+
+// watch ends the handout when hdsd stops. It returns when that is closed.
+func (d *handout) watch() {
+	select {
+	case <-d.from.stopping:
+		d.cancel(ErrStopping)
+	case <-d.ctx.Done():
+	}
+}
+
+// Context implements api.Copy.
+func (d *handout) Context() context.Context { return d.ctx }
+
+// Size implements api.Copy.
+func (d *handout) Size() int64 { return d.size }
+
+// Read implements api.Copy.
+func (d *handout) Read(p []byte) (int, error) {
+	if d.ctx.Err() != nil {
+		return 0, context.Cause(d.ctx)
+	}
+	return d.file.Read(p)
+}
+
+// Close implements api.Copy.
+func (d *handout) Close(failure error) {
+	d.cancel(nil)
+	if d.file != nil {
+		_ = d.file.Close() // it was only read
+	}
+	if failure != nil {
+		d.from.log.Warn().Str("event", "backup_failed").Str("client", d.client).Err(failure).Msg("a client did not get its copy of the database")
+	} else {
+		d.from.log.Info().Str("event", "backup").Str("client", d.client).Int64("bytes", d.size).Dur("took", time.Since(d.began)).
+			Msg("a client took a copy of the database")
+		d.from.last.SetToCurrentTime()
+	}
+	d.from.busy.Store(false)
+}

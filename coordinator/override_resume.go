@@ -1,0 +1,60 @@
+package coordinator
+
+import (
+	"hdsd/health"
+	"hdsd/store"
+)
+
+// stayOverridden takes up what was stored, before anything is published.
+func (c *core) stayOverridden(stored []store.Override, voted map[health.Hash]health.Verdict) {
+	for _, o := range stored {
+		c.overrides.put(&override{Override: o})
+	}
+	c.voted = voted
+	if len(stored) > 0 {
+		c.log.Warn().Str("event", "still_overridden").Int("count", len(stored)).Msg("overrides are in force, as before the start: hdsd override list shows them")
+	}
+}
+
+// votesBefore gives what the votes had come to on an endpoint when hdsd stopped,
+// and whether that was under an override.
+func (c *core) votesBefore(hash health.Hash) (last health.Verdict, known, overridden bool) {
+	if voted, ok := c.voted[hash]; ok {
+		delete(c.voted, hash)
+		return voted, voted.Status != health.Unknown || !voted.Since.IsZero(), true
+	}
+	last, known = c.last[hash]
+	if last.Status == health.Draining { // which no votes come to
+		return health.Verdict{}, false, true
+	}
+	return last, known, false
+}
+
+// resumeRuling sees who decides a new endpoint, and what that changes since hdsd
+// stopped.
+func (c *core) resumeRuling(id health.EndpointID, was bool, e *edit) {
+	row := &c.table.rows[id]
+	o, shown := c.overrides.of(row.key()), c.last[row.hash]
+	switch {
+	case o == nil && !was:
+		return
+	case o != nil && was && o.Status == shown.Status:
+		c.table.rule(id, &ruling{o, shown.Since})
+		return
+	}
+	c.table.rule(id, &ruling{o, e.now})
+	e.effects = append(e.effects, effect{id: id, from: shown.Status})
+}
+
+// forgetVoted lets go of what the votes came to on endpoints that are gone.
+func (c *core) forgetVoted() {
+	if len(c.voted) == 0 {
+		return
+	}
+	gone := make(map[health.Hash]*health.Verdict, len(c.voted))
+	for hash := range c.voted {
+		gone[hash] = nil
+	}
+	c.voted = nil
+	c.history.SaveVoted(gone)
+}

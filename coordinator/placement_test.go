@@ -1,0 +1,141 @@
+package coordinator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/health"
+	"hdsd/source"
+)
+
+// many gives n addresses.
+func many(n int) []string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("10.0.%d.%d:80", i/250, 1+i%250)
+	}
+	return all
+}
+
+// reconfigure has the configuration read again.
+func (l *lab) reconfigure() {
+	l.intake.restart([]*sourceSet{{Source: "local", Clusters: l.sets[0].Clusters}}, newRules(l.rules))
+	l.core.tick(l.now)
+}
+
+func TestCheckersHaveTheWeightOfTheFirstMatch(t *testing.T) {
+	l := newLab(t)
+	l.rules.Assignment.Redundancy = 1
+	l.rules.Assignment.Checkers = []*configv1.CheckerCapacity{{NodeIdGlob: "big-*", Weight: 3}, {NodeIdGlob: "*g-?", Weight: 9}}
+	l.serve(web("web", many(800)...))
+	for _, k := range []health.Checker{{ID: "big-1", Weight: 7}, {ID: "node-says", Weight: 2}, {ID: "plain-1"}, {ID: "plain-2"}, {ID: "plain-3"}} {
+		k.Abilities = health.Abilities{health.HTTP: {}}
+		l.connect(k)
+	}
+	l.pass(settle + report)
+	want := func(loads map[string]int) {
+		t.Helper()
+		for id, n := range loads {
+			if got := l.core.planner.Load(id); got > n*112/100+1 {
+				t.Errorf("%s has %d endpoints, its share is %d", id, got, n)
+			}
+			if got := l.core.planner.Checker(id).Share; got != n {
+				t.Errorf("%s is told that %d are its share, not %d", id, got, n)
+			}
+		}
+	}
+	want(map[string]int{"big-1": 300, "node-says": 200, "plain-1": 100, "plain-2": 100, "plain-3": 100})
+	l.rules.Assignment.Checkers = []*configv1.CheckerCapacity{{NodeIdGlob: "plain-2", Weight: 2}}
+	l.reconfigure() // big-1 is as big as its node says
+	want(map[string]int{"big-1": 431, "node-says": 124, "plain-1": 62, "plain-2": 124, "plain-3": 62})
+}
+
+// TestWhatDoesNotFitSaysSo holds back what checkers may not do in a second.
+func TestWhatDoesNotFitSaysSo(t *testing.T) {
+	l := newLab(t)
+	l.rules.Assignment.Redundancy = 1
+	l.serve(web("web", many(100)...))
+	rate := float64(l.core.clusters["web"].rate) / 1000
+	l.rules.Assignment.Checkers = []*configv1.CheckerCapacity{{NodeIdGlob: "*", MaxChecksPerSecond: 40 * rate}}
+	l.reconfigure()
+	l.join("ca", "cb")
+	l.pass(settle + report)
+	if a, b := l.core.planner.Load("ca"), l.core.planner.Load("cb"); a != 40 || b != 40 {
+		t.Errorf("%d and %d are checked, 40 are possible at each", a, b)
+	}
+	short := l.core.describe(l.core.clusters["web"]).Quarantined
+	if len(short) != 20 || !strings.Contains(short[0].Reason, "max_checks_per_second") {
+		t.Errorf("%d endpoints are not checked: %v", len(short), short)
+	}
+	if got := testutil.ToFloat64(l.core.metrics.short); got != 20 {
+		t.Errorf("hdsd_endpoints_short is %g", got)
+	}
+	id := l.core.table.ids[keyOf("web", short[0].Address).Hash()]
+	if reason := l.core.strandedReason(l.core.clusters["web"], id); reason != short[0].Reason {
+		t.Errorf("the endpoint says %q", reason)
+	}
+	digest := l.core.planner.Digest()
+	l.join("cc")
+	l.pass(report)
+	if n := len(l.core.describe(l.core.clusters["web"]).Quarantined); n != 0 || l.core.planner.Digest() == digest {
+		t.Errorf("%d endpoints are not checked with room for all", n)
+	}
+	if n := testutil.CollectAndCount(l.core.metrics.digest, "hdsd_plan_info"); n != 1 {
+		t.Errorf("there are %d of hdsd_plan_info", n)
+	}
+}
+
+// TestAnEndpointSaysThatItLacksCheckers has fewer checkers than it should.
+func TestAnEndpointSaysThatItLacksCheckers(t *testing.T) {
+	l := newLab(t)
+	l.rules.Assignment.Redundancy = 2
+	l.rules.Assignment.Checkers = []*configv1.CheckerCapacity{{NodeIdGlob: "cb", MaxChecksPerSecond: 0.001}}
+	l.serve(web("web", one))
+	l.join("ca", "cb")
+	l.pass(settle + 10*report)
+	k := l.core.clusters["web"]
+	if reason := l.core.votedOf(k, &k.entries[0]).Reason; !strings.Contains(reason, "lacks 1 checkers") {
+		t.Errorf("%q", reason)
+	}
+}
+
+// inZone puts a cluster's endpoints into zone a of region r.
+func inZone(c *source.Cluster) *source.Cluster {
+	c.Assignment.Endpoints[0].Locality = &corev3.Locality{Region: "r", Zone: "a"}
+	return c
+}
+
+func TestZonesByPolicy(t *testing.T) {
+	l := newLab(t)
+	l.rules.Assignment.Redundancy = 2
+	own := configv1.Placement_OWN_ONLY
+	l.rules.Policies = []*configv1.Policy{{ClusterNameGlob: "near", Zones: &own}, {ClusterNameGlob: "region", Regions: &own}}
+	l.serve(inZone(web("near", one)), inZone(web("region", two)), inZone(web("web", three)))
+	for i, zone := range []string{"a", "a", "b"} {
+		l.connect(health.Checker{
+			ID: fmt.Sprint("c", i), Locality: health.Locality{Region: "r", Zone: zone}, Abilities: health.Abilities{health.HTTP: {}},
+		})
+	}
+	l.pass(settle + report)
+	if who := l.checking(one); !slices.Equal(who, []string{"c0", "c1"}) {
+		t.Errorf("near is checked by %v", who)
+	}
+	if who := l.checking(three); !slices.Contains(who, "c2") || len(who) != 2 {
+		t.Errorf("web is checked by %v", who)
+	}
+	l.lose("c0")
+	l.lose("c1")
+	l.pass(grace + 2*report)
+	if got := l.core.describe(l.core.clusters["near"]).Quarantined; len(got) != 1 || !strings.Contains(got[0].Reason, "zone or region") {
+		t.Errorf("%v", got)
+	}
+	if who := l.checking(two); !slices.Equal(who, []string{"c2"}) {
+		t.Errorf("region is checked by %v", who)
+	}
+}

@@ -1,0 +1,224 @@
+package coordinator
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"hdsd/aggregate"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/health"
+	"hdsd/store"
+)
+
+func verdictOf(t *testing.T, text string) *configv1.Verdict {
+	t.Helper()
+	v := &configv1.Verdict{}
+	if err := protojson.Unmarshal([]byte(text), v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestRulesOfVerdicts: what the configuration says becomes, for all and by
+// policy, what the aggregator is told.
+func TestRulesOfVerdicts(t *testing.T) {
+	c := &configv1.Config{
+		Verdict: verdictOf(t, `{"rule":"SCORE","degradedWhen":{"httpStatusCode":[429,{"start":500,"end":502}]},"staleness":"9s","warmUp":"3s",
+			"quarantine":{"disagreements":20},"damping":{"reuse":900},"massFailure":{}}`),
+		Policies: []*configv1.Policy{
+			{ClusterNameGlob: "none"},
+			{ClusterNameGlob: "own", Verdict: verdictOf(t, `{"rule":"ANY","quarantine":{"share":0.4},"damping":{"disabled":true},"massFailure":{"hold":"0s"}}`)},
+			{ClusterNameGlob: "same", Verdict: verdictOf(t, `{"rule":"ALL"}`)},
+		},
+	}
+	r := newRules(c)
+	var codes aggregate.Codes
+	codes.Add(429, 429)
+	codes.Add(500, 501)
+	common := aggregate.Rule{
+		Kind: aggregate.Score, DegradedWhen: codes, WarmUp: 3 * time.Second,
+		Damping: aggregate.Damping{Suppress: 2000, Reuse: 900, HalfLife: 30}, MassHold: 10 * time.Second,
+	}
+	same, own := common, common
+	same.Kind = aggregate.All
+	own.Kind, own.Damping, own.MassHold = aggregate.Any, aggregate.Damping{}, 0
+	own.Trust = aggregate.Trust{Staleness: 9 * time.Second, Doubt: aggregate.Doubt{Share: 0.4}.WithDefaults()}
+	for name, want := range map[string]aggregate.Rule{"none": common, "other": common, "same": same, "own": own} {
+		if got := r.judging(name); got != want {
+			if name == "own" {
+				got.Trust.Doubt.ReleaseAfter, want.Trust.Doubt.ReleaseAfter = 0, 0 // by the interval of reports
+			}
+			if got != want {
+				t.Errorf("%s: %+v, want %+v", name, got, want)
+			}
+		}
+	}
+	options := timing{report: time.Second}.judging(r.trust)
+	if options.Staleness != 9*time.Second || options.Doubt.Disagreements != 20 || options.Doubt.ReleaseAfter != 3*time.Second {
+		t.Errorf("for all: %+v", options)
+	}
+}
+
+// TestScoreByConfiguration: two of three see an endpoint down, which is down
+// some rounds later than by majority.
+func TestScoreByConfiguration(t *testing.T) {
+	l := newLab(t)
+	l.rules.Verdict = &configv1.Verdict{Rule: configv1.Rule_SCORE}
+	const address = "10.0.0.1:80"
+	l.serve(web("web", address))
+	l.join("1a", "2b", "3c")
+	l.pass(settle + 10*time.Second)
+	l.checkers["1a"].blind = map[string]health.Status{address: health.Unhealthy}
+	l.checkers["2b"].blind = map[string]health.Status{address: health.Unhealthy}
+	l.pass(report)
+	l.wantPublished("web", address, health.Healthy)
+	l.pass(3 * report)
+	l.wantPublished("web", address, health.Unhealthy)
+	if reason := l.verdict("web", address).Reason; !strings.Contains(reason, "and down takes 5") {
+		t.Errorf("the reason is %q", reason)
+	}
+}
+
+// TestFlappersAreHeldDown, and let go when a reload says that nothing is damped.
+func TestFlappersAreHeldDown(t *testing.T) {
+	l := newLab(t)
+	l.rules.Verdict = &configv1.Verdict{Damping: &configv1.Damping{}}
+	const flapper, other = "10.0.0.1:80", "10.0.0.2:80"
+	l.serve(web("web", flapper, other))
+	l.join("1a", "2b", "3c")
+	l.pass(settle + 10*time.Second)
+	for range 3 {
+		l.truth[flapper] = health.Unhealthy
+		l.pass(5 * time.Second)
+		l.wantPublished("web", flapper, health.Unhealthy)
+		l.truth[flapper] = health.Healthy
+		l.pass(5 * time.Second)
+	}
+	l.wantPublished("web", flapper, health.Unhealthy)
+	if reason := l.verdict("web", flapper).Reason; !strings.Contains(reason, "it flaps, and is held down until") {
+		t.Errorf("the reason is %q", reason)
+	}
+	if got := testutil.ToFloat64(l.core.metrics.damped); got != 1 {
+		t.Errorf("hdsd_endpoints_damped is %g, want 1", got)
+	}
+	l.reload(func(c *configv1.Config) { c.Verdict = &configv1.Verdict{} })
+	l.pass(time.Second)
+	l.wantPublished("web", flapper, health.Healthy)
+	if got := testutil.ToFloat64(l.core.metrics.damped); got != 0 {
+		t.Errorf("hdsd_endpoints_damped is %g, want 0", got)
+	}
+}
+
+// TestAMassFailureWaits: two of three zones see a whole cluster down.
+func TestAMassFailureWaits(t *testing.T) {
+	l := newLab(t)
+	l.rules.Verdict = &configv1.Verdict{
+		MassFailure: &configv1.MassFailure{}, Quarantine: &configv1.Quarantine{Disagreements: 1000}, PathCut: &configv1.PathCut{Disagreements: 1000},
+	}
+	addresses := []string{"10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"}
+	l.serve(web("web", addresses...))
+	l.join("1a", "2b", "3c")
+	l.pass(settle + 10*time.Second)
+	l.cutOff(addresses, func(id string) bool { return id != "3c" })
+	l.pass(7 * time.Second)
+	for _, address := range addresses {
+		l.wantPublished("web", address, health.Healthy)
+	}
+	if got := testutil.ToFloat64(l.core.metrics.massFailures); got != 1 {
+		t.Errorf("hdsd_mass_failures is %g, want 1", got)
+	}
+	l.pass(10 * time.Second)
+	l.wantPublished("web", addresses[0], health.Timeout)
+	l.reconnectAll()
+	l.pass(5 * time.Second)
+	l.wantPublished("web", addresses[0], health.Healthy)
+	if now, seen := testutil.ToFloat64(l.core.metrics.massFailures), testutil.ToFloat64(l.core.metrics.massFailuresSeen); now != 0 || seen != 1 {
+		t.Errorf("hdsd_mass_failures is %g, want 0; hdsd_mass_failures_total %g, want 1", now, seen)
+	}
+}
+
+// TestDoubtedCheckersGetSubstitutes: with two checkers for each endpoint, and
+// one of them doubted or distrusted, there is a third for as long as that lasts.
+func TestDoubtedCheckersGetSubstitutes(t *testing.T) {
+	l := newLab(t)
+	l.rules.Assignment.Redundancy = 2
+	const address = "10.0.0.1:80"
+	l.serve(web("web", address))
+	l.join("1a", "2b", "3c")
+	l.pass(settle + 10*time.Second)
+	who := l.checking(address)
+	if len(who) != 2 {
+		t.Fatalf("checked by %v", who)
+	}
+	say := func(word bool) {
+		said := store.Trust{Word: storedWord(word), Reason: "stuck", Author: "ann", Since: l.now}
+		l.core.say(who[0], &said)
+		l.pass(5 * time.Second)
+	}
+	say(false)
+	if now := l.checking(address); len(now) != 3 {
+		t.Errorf("with %s distrusted it is checked by %v", who[0], now)
+	}
+	if got := testutil.ToFloat64(l.core.metrics.distrusted); got != 1 {
+		t.Errorf("hdsd_checkers_distrusted is %g, want 1", got)
+	}
+	if reason := l.verdict("web", address).Reason; !strings.Contains(reason, who[0]+" not believed: distrusted by an operator: stuck (ann)") {
+		t.Errorf("the reason is %q", reason)
+	}
+
+	// It stays so over a restart.
+	l.restart()
+	l.serve(web("web", address))
+	l.join("1a", "2b", "3c")
+	l.pass(settle + 10*time.Second)
+	if reason := l.verdict("web", address).Reason; !strings.Contains(reason, who[0]+" not believed: distrusted by an operator: stuck (ann)") {
+		t.Errorf("after the restart the reason is %q", reason)
+	}
+	if now := l.checking(address); len(now) != 3 {
+		t.Errorf("after the restart it is checked by %v", now)
+	}
+	say(true)
+	if now := l.checking(address); len(now) != 2 {
+		t.Errorf("with %s trusted it is checked by %v", who[0], now)
+	}
+	say(false)
+	l.core.unsay(who[0], "bob")
+	l.pass(5 * time.Second)
+	if now := l.checking(address); len(now) != 2 || len(l.trust) != 0 {
+		t.Errorf("with nothing said it is checked by %v; %v is stored", now, l.trust)
+	}
+}
+
+// TestDegradedByStatusCode: Envoy reports an answer of degraded as UNHEALTHY.
+func TestDegradedByStatusCode(t *testing.T) {
+	l := newLab(t)
+	l.rules.Policies = []*configv1.Policy{{ClusterNameGlob: "web", Verdict: verdictOf(t, `{"degradedWhen":{"httpStatusCode":[429]}}`)}}
+	const address = "10.0.0.1:80"
+	l.serve(web("web", address))
+	l.join("1a", "2b", "3c")
+	l.pass(settle + 10*time.Second)
+	say := func(code uint16) {
+		for _, id := range []string{"1a", "2b", "3c"} {
+			k := l.checkers[id]
+			l.core.hear(id, []health.Vote{{Endpoint: k.spec.Order[0], Status: health.Unhealthy, HTTPStatusCode: code}}, l.now)
+			k.said[k.spec.Order[0]] = health.Healthy // keeps it as it is
+		}
+	}
+	say(429)
+	l.wantPublished("web", address, health.Degraded)
+	v := l.verdict("web", address)
+	if v.Reason != "3 of 3 checkers say DEGRADED" || len(v.Zones) != 3 || v.Zones[0].Status != health.Degraded {
+		t.Errorf("the reason is %q, zones see %v", v.Reason, v.Zones)
+	}
+	say(503)
+	l.wantPublished("web", address, health.Unhealthy)
+	l.reload(func(c *configv1.Config) {
+		c.Policies[0].Verdict = verdictOf(t, `{"degradedWhen":{"httpStatusCode":[{"start":500,"end":600}]}}`)
+	})
+	l.core.tick(l.now)
+	l.wantPublished("web", address, health.Degraded)
+}
