@@ -34,6 +34,9 @@ func (c *client) advise(ctx context.Context, query hdsdv1.QueryClient, err error
 		}
 		return diagnose(ctx, c.server, config, answer.Message())
 	case codes.NotFound:
+		if !strings.HasPrefix(answer.Message(), "unknown cluster") {
+			return errors.New(answer.Message())
+		}
 		return fmt.Errorf("%s%s ('hdsd clusters' lists all)", answer.Message(), meant(ctx, query, c.cluster))
 	case codes.DeadlineExceeded:
 		return fmt.Errorf("%s did not answer within %s: it is busy, or something between drops what is sent", c.server, askTimeout)

@@ -10,7 +10,7 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var checkersHeader = []string{"id", "locality", "version", "connected", "abilities", "endpoints", "specifier", "last_report", "trusted"}
+var checkersHeader = []string{"id", "locality", "version", "connected", "abilities", "endpoints", "specifier", "last_report", "trusted", "share", "checks_per_second", "plan_digest"}
 
 func newCheckers() *cobra.Command {
 	var c client
@@ -32,6 +32,11 @@ func newCheckers() *cobra.Command {
 		},
 	}
 	c.addFlags(command)
+	command.AddCommand(
+		newTrust("distrust", "Have no vote of a checker count", hdsdv1.Trust_DISTRUSTED),
+		newTrust("trust", "Have a checker not be doubted, whatever its peers say", hdsdv1.Trust_TRUSTED),
+		newJudge(),
+	)
 	return command
 }
 
@@ -43,6 +48,15 @@ func checkerCells(c *hdsdv1.Checker) []string {
 	return []string{
 		c.GetId(), localityCell(c.GetLocality()), c.GetVersion(), strconv.FormatBool(c.GetConnected()),
 		strings.Join(c.GetAbilities(), ","), number(c.GetAssignedEndpoints()), c.GetSpecifier(),
-		timeCell(c.GetLastReport()), trusted,
+		timeCell(c.GetLastReport()), trusted, number(c.GetShare()), rateCell(c), c.GetPlanDigest(),
 	}
+}
+
+// rateCell is how many checks a second a checker does, of how many at most.
+func rateCell(c *hdsdv1.Checker) string {
+	rate := strconv.FormatFloat(c.GetChecksPerSecond(), 'f', 1, 64)
+	if c.MaxChecksPerSecond != nil {
+		rate += " of " + strconv.FormatFloat(c.GetMaxChecksPerSecond(), 'f', -1, 64)
+	}
+	return rate
 }

@@ -151,7 +151,7 @@ func (c *client) ask(command *cobra.Command, do func(context.Context, hdsdv1.Que
 	}
 	defer connection.Close()
 	ctx, query := command.Context(), hdsdv1.NewQueryClient(connection)
-	tellFrozen(ctx, connection, command.ErrOrStderr())
+	tellFrozen(ctx, hdsdv1.NewControlClient(connection), command.ErrOrStderr())
 	defer c.startProgress(command)()
 	if err := do(ctx, query); err != nil {
 		return c.advise(ctx, query, err)

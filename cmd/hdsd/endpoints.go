@@ -11,7 +11,7 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var endpointsHeader = []string{"cluster", "address", "locality", "health", "since", "observations", "reason", "published", "published_reason"}
+var endpointsHeader = []string{"cluster", "address", "locality", "health", "since", "observations", "reason", "published", "published_reason", "voted"}
 
 func newEndpoints() *cobra.Command {
 	var c client
@@ -58,12 +58,15 @@ func newEndpoints() *cobra.Command {
 }
 
 func endpointCells(e *hdsdv1.Endpoint) []string {
-	published := ""
+	published, voted := "", ""
 	if e.Published != nil {
 		published = e.GetPublished().String()
 	}
+	if e.Voted != nil {
+		voted = e.GetVoted().String()
+	}
 	return []string{
 		e.GetCluster(), e.GetAddress(), localityCell(e.GetLocality()), e.GetHealth().String(),
-		timeCell(e.GetSince()), observationsCell(e.GetObservations()), e.GetReason(), published, e.GetPublishedReason(),
+		timeCell(e.GetSince()), observationsCell(e.GetObservations()), e.GetReason(), published, e.GetPublishedReason(), voted,
 	}
 }

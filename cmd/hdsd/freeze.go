@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/user"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
@@ -99,7 +99,7 @@ func (c *client) addOperatorFlags(command *cobra.Command) {
 }
 
 func addAuthorFlag(command *cobra.Command, author *string) {
-	command.Flags().StringVar(author, "author", "", "`name` of who does it (default: the user of the operating system)")
+	command.Flags().StringVar(author, "author", "", "`name` of who does it (default: you, as USER@HOST)")
 	completeWords(command, "author")
 }
 
@@ -122,6 +122,9 @@ func authorOr(given string) string {
 		return given
 	}
 	if who, err := user.Current(); err == nil {
+		if host, err := os.Hostname(); err == nil {
+			return who.Username + "@" + host
+		}
 		return who.Username
 	}
 	return "" // the coordinator says that it is unknown
@@ -160,12 +163,12 @@ func freezeLine(f *hdsdv1.FreezeState) string {
 	return fmt.Sprintf("frozen since %s by %s: %s", timeCell(f.GetSince()), f.GetAuthor(), f.GetReason())
 }
 
-// tellFrozen warns who asks that data planes are told something else.
-func tellFrozen(ctx context.Context, connection *grpc.ClientConn, to io.Writer) {
+// tellFrozen warns who asks, or overrides, that data planes are told something else.
+func tellFrozen(ctx context.Context, control hdsdv1.ControlClient, to io.Writer) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	// Where nobody answers, the question itself says so.
-	if state, err := hdsdv1.NewControlClient(connection).GetFreeze(ctx, &hdsdv1.GetFreezeRequest{}); err == nil && state.GetFrozen() {
+	if state, err := control.GetFreeze(ctx, &hdsdv1.GetFreezeRequest{}); err == nil && state.GetFrozen() {
 		fmt.Fprintf(to, "hdsd: %s\n", freezeLine(state))
 	}
 }

@@ -19,6 +19,9 @@ type fakeControl struct {
 	hdsdv1.UnimplementedControlServer
 	frozen *hdsdv1.FreezeState
 	ended  string // who unfroze
+
+	set     *hdsdv1.SetOverrideRequest
+	cleared *hdsdv1.ClearOverridesRequest
 }
 
 func (f *fakeControl) Freeze(_ context.Context, r *hdsdv1.FreezeRequest) (*hdsdv1.FreezeResponse, error) {
@@ -87,7 +90,7 @@ func TestFreezeAndUnfreeze(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, errors := hdsd(t, "freeze", "--reason", "x", "--server", address); control.frozen.GetAuthor() != who.Username {
+	if _, _, errors := hdsd(t, "freeze", "--reason", "x", "--server", address); !strings.HasPrefix(control.frozen.GetAuthor(), who.Username+"@") {
 		t.Errorf("frozen by %q, want the user: %s", control.frozen.GetAuthor(), errors)
 	}
 }

@@ -28,10 +28,12 @@ by EDS.`,
 		&cobra.Group{ID: "run", Title: "Run:"},
 		&cobra.Group{ID: "ask", Title: "Ask a running coordinator:"},
 		&cobra.Group{ID: "change", Title: "Change what a running coordinator does:"},
+		&cobra.Group{ID: "keep", Title: "Keep its history safe:"},
 	)
 	add(root, "run", newServe(), newValidate(), newCheck(), newBootstrap(), newDemo())
 	add(root, "ask", newEndpoints(), newHistory(), newAvailability(), newWatch(), newClusters(), newCheckers(), newClients())
-	add(root, "change", newFreeze(), newUnfreeze())
+	add(root, "change", newOverride(), newFreeze(), newUnfreeze())
+	add(root, "keep", newBackup(), newRestore())
 	root.AddCommand(newVersion(), newMan())
 	root.SetOut(out)
 	root.SetErr(errors)

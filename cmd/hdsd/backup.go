@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/store"
+)
+
+func newBackup() *cobra.Command {
+	var c client
+	command := &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Copy the history of a running coordinator into a file",
+		Long: `backup copies the database of a coordinator as it is at one moment, while it
+goes on working. The copy is read through from end to end before it gets its
+name, FILE, and takes the place of an older one only then. '-' writes it to
+standard output, unread. 'hdsd restore' puts a copy in place.`,
+		Example: "  hdsd backup /backup/hdsd-$(date +%F).db\n  hdsd backup - | zstd > hdsd.db.zst",
+		Args:    oneFile,
+		RunE: func(command *cobra.Command, args []string) error {
+			b := &backup{client: &c}
+			defer startProgress(command.ErrOrStderr(), b.progress)()
+			if args[0] == "-" {
+				return b.toOutput(command)
+			}
+			return b.toFile(command, args[0])
+		},
+	}
+	c.addOperatorFlags(command)
+	return command
+}
+
+// oneFile is for commands that take FILE.
+func oneFile(command *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s takes one argument, FILE, but was given %d", command.Name(), len(args))
+	}
+	return nil
+}
+
+// backup is a copy under way.
+type backup struct {
+	client     *client
+	done, size atomic.Int64
+}
+
+func (b *backup) progress() string {
+	done, size := b.done.Load(), b.size.Load()
+	switch {
+	case size == 0:
+		return "hdsd makes a copy"
+	case done == size:
+		return "checking the copy"
+	}
+	return fmt.Sprintf("%s of %s", bytesText(done), bytesText(size))
+}
+
+// fetch writes a copy; a whole one where it gives no error.
+func (b *backup) fetch(ctx context.Context, to io.Writer) error {
+	return b.client.operate(ctx, func(ctx context.Context, control hdsdv1.ControlClient) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		parts, err := control.Backup(ctx, &hdsdv1.BackupRequest{})
+		if err != nil {
+			return err
+		}
+		for {
+			part, err := parts.Recv()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			if _, err := to.Write(part.GetData()); err != nil {
+				return err
+			}
+			b.size.Store(part.GetSize())
+			b.done.Add(int64(len(part.GetData())))
+		}
+		if done, size := b.done.Load(), b.size.Load(); done != size || size == 0 {
+			return fmt.Errorf("of %d bytes of the copy, %d have come: try again", size, done)
+		}
+		return nil
+	})
+}
+
+func (b *backup) toOutput(command *cobra.Command) error {
+	if isTerminal(command.OutOrStdout()) {
+		return usageError{errors.New("a database is nothing for a terminal: name a file, or send it to another program")}
+	}
+	return b.fetch(command.Context(), command.OutOrStdout())
+}
+
+func (b *backup) toFile(command *cobra.Command, path string) error {
+	path, err := target(path)
+	if err != nil {
+		return err
+	}
+	folder := filepath.Dir(path)
+	file, err := os.CreateTemp(folder, filepath.Base(path)+".unfinished-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(file.Name()) }() // where it still has this name
+	if err := b.fill(command.Context(), file); err != nil {
+		return err
+	}
+	about, err := store.Examine(command.Context(), file.Name())
+	if err != nil {
+		return fmt.Errorf("the copy has come, but is of no use: %w", err)
+	}
+	if err := command.Context().Err(); err != nil {
+		return err // whoever gave up while it was checked has no copy
+	}
+	if about.Rows != nil { // no reason to have no copy, nor to give up a good one
+		path += ".damaged"
+	}
+	if err := os.Rename(file.Name(), path); err != nil {
+		return err
+	}
+	if err := store.SyncFolder(folder); err != nil {
+		return err
+	}
+	fmt.Fprintf(command.OutOrStdout(), "%s: %s\n", path, aboutText(&about))
+	if about.Rows != nil {
+		return fmt.Errorf("the history of %s is damaged, and so is its copy: %w", b.client.server, about.Rows)
+	}
+	return nil
+}
+
+// fill has a copy on disk and closes the file.
+func (b *backup) fill(ctx context.Context, file *os.File) error {
+	to := bufio.NewWriterSize(file, 1<<20)
+	err := b.fetch(ctx, to)
+	if err == nil {
+		err = to.Flush()
+	}
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
+
+// target gives where a copy is to be, links followed. It must not take the
+// place of what is no copy.
+func target(path string) (string, error) {
+	followed, err := filepath.EvalSymlinks(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return path, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(followed)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is no file: name one, or - for standard output", path)
+	}
+	if store.IsHistory(followed) {
+		return "", fmt.Errorf("%s is what a coordinator works with: choose another name ('hdsd restore' puts a copy in place)", path)
+	}
+	return followed, nil
+}
+
+// aboutText tells what is in a copy.
+func aboutText(a *store.About) string {
+	period := ""
+	if a.Transitions > 0 {
+		period = fmt.Sprintf(" from %s to %s", a.First.UTC().Format(time.RFC3339), a.Last.UTC().Format(time.RFC3339))
+	}
+	return fmt.Sprintf("%d transitions%s, %d clusters, %s", a.Transitions, period, a.Clusters, bytesText(a.Bytes))
+}
+
+// bytesText is a size for people.
+func bytesText(n int64) string {
+	if n < 10<<20 {
+		return fmt.Sprintf("%d KiB", (n+1<<10-1)>>10)
+	}
+	return fmt.Sprintf("%d MiB", n>>20)
+}

@@ -1,0 +1,228 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+var overridesHeader = []string{"cluster", "address", "locality", "health", "endpoints", "since", "until", "author", "reason"}
+
+func newOverride() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "override",
+		Short: "Drain endpoints, or force their health, above what the checkers say",
+		Long: `override puts a health above the votes of the checkers: for an endpoint, a
+cluster, or a locality in one cluster or everywhere. Checking goes on
+underneath; when the override ends, the verdict of the votes is back at once. It
+holds over restarts, until it is cleared or its time is over. Of several, the
+one for less decides: an endpoint's before a locality's in the cluster, that
+before the cluster's, that before a locality's everywhere.`,
+		RunE: func(command *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("there is no override %q: drain, healthy, unhealthy, clear or list", args[0])}
+			}
+			return command.Help()
+		},
+	}
+	command.AddCommand(
+		newOverrideSet("drain", "Have data planes send no new traffic (DRAINING)", corev3.HealthStatus_DRAINING),
+		newOverrideSet("healthy", "Have data planes send traffic whatever the checkers say", corev3.HealthStatus_HEALTHY),
+		newOverrideSet("unhealthy", "Have data planes take endpoints for unhealthy", corev3.HealthStatus_UNHEALTHY),
+		newOverrideClear(), newOverrideList(),
+	)
+	return command
+}
+
+// scope is what an override is for.
+type scope struct{ locality string }
+
+func (s *scope) addTo(command *cobra.Command) {
+	command.Flags().StringVar(&s.locality, "locality", "", "only in this `REGION[/ZONE[/SUB-ZONE]]`; parts may be empty: /b is zone b of any region")
+	completeWords(command, "locality")
+}
+
+func (s *scope) parse() (*corev3.Locality, error) {
+	parts := append(strings.Split(s.locality, "/"), "", "")
+	if strings.Count(s.locality, "/") > 2 {
+		return nil, usageError{fmt.Errorf("--locality %q: want REGION, REGION/ZONE or REGION/ZONE/SUB-ZONE", s.locality)}
+	}
+	return &corev3.Locality{Region: parts[0], Zone: parts[1], SubZone: parts[2]}, nil
+}
+
+var errNoScope = usageError{errors.New("name what it is for: CLUSTER, CLUSTER ADDRESS, or --locality")}
+
+func newOverrideSet(name, short string, to corev3.HealthStatus) *cobra.Command {
+	var c client
+	var of scope
+	var reason, author, lasts string
+	command := &cobra.Command{
+		Use:     name + " [CLUSTER [ADDRESS]] --reason TEXT",
+		Short:   short,
+		Example: fmt.Sprintf("  hdsd override %[1]s web 10.0.0.7:8080 --reason \"kernel upgrade\" --for 2h\n  hdsd override %[1]s web --reason \"moving\"\n  hdsd override %[1]s --locality eu/b --reason \"power works\"", name),
+		Args:    endpointArgs,
+		RunE: func(command *cobra.Command, args []string) error {
+			cluster, address := c.about(args)
+			locality, err := of.parse()
+			switch {
+			case err != nil:
+				return err
+			case cluster == "" && strings.Trim(of.locality, "/") == "":
+				return errNoScope
+			case reason == "":
+				return usageError{errors.New("--reason TEXT is missing: why, for everyone who wonders")}
+			}
+			request := &hdsdv1.SetOverrideRequest{
+				Cluster: cluster, Address: address, Locality: locality, Health: to, Reason: reason, Author: authorOr(author),
+			}
+			if request.Duration, err = parseLasts(lasts); err != nil {
+				return err
+			}
+			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
+				tellFrozen(ctx, control, command.ErrOrStderr())
+				answer, err := control.SetOverride(ctx, request)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(command.OutOrStdout(), "%s\nendpoints that it decides: %d\n", overrideLine(answer.GetOverride()), answer.GetOverride().GetEndpoints())
+				if replaced := answer.GetReplaced(); replaced != nil {
+					fmt.Fprintf(command.OutOrStdout(), "it replaces: %s\n", overrideLine(replaced))
+				}
+				return nil
+			})
+		},
+	}
+	of.addTo(command)
+	command.Flags().StringVar(&reason, "reason", "", "why, on one `line`")
+	command.Flags().StringVar(&lasts, "for", "", "end after this `duration` (90s, 1h30m, 7d; default: when it is cleared)")
+	completeWords(command, "reason")
+	completeWords(command, "for")
+	addAuthorFlag(command, &author)
+	c.addOperatorFlags(command)
+	command.ValidArgsFunction = c.completeEndpoint
+	return command
+}
+
+func parseLasts(text string) (*durationpb.Duration, error) {
+	if text == "" {
+		return nil, nil
+	}
+	lasts, ok := parseAgo(text)
+	if !ok || lasts <= 0 {
+		return nil, usageError{fmt.Errorf("--for %q: want a duration (90s, 1h30m, 7d)", text)}
+	}
+	return durationpb.New(lasts), nil
+}
+
+func newOverrideClear() *cobra.Command {
+	var c client
+	var of scope
+	var author string
+	var all bool
+	command := &cobra.Command{
+		Use:   "clear [CLUSTER [ADDRESS]]",
+		Short: "Have the checkers decide again",
+		Long: `clear ends the override for exactly what is named. With --all it ends all
+overrides within that: those for the cluster, its localities and its endpoints;
+without a name, all that there are.`,
+		Example: "  hdsd override clear web 10.0.0.7:8080\n  hdsd override clear web --all",
+		Args:    endpointArgs,
+		RunE: func(command *cobra.Command, args []string) error {
+			cluster, address := c.about(args)
+			l, err := of.parse()
+			switch {
+			case err != nil:
+				return err
+			case cluster == "" && strings.Trim(of.locality, "/") == "" && !all:
+				return usageError{errors.New("name what the override is for, as 'hdsd override list' shows it, or give --all")}
+			}
+			request := &hdsdv1.ClearOverridesRequest{
+				Cluster: cluster, Address: address, Region: l.GetRegion(), Zone: l.GetZone(), SubZone: l.GetSubZone(), All: all, Author: authorOr(author),
+			}
+			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
+				tellFrozen(ctx, control, command.ErrOrStderr())
+				answer, err := control.ClearOverrides(ctx, request)
+				if err != nil {
+					return err
+				}
+				for _, o := range answer.GetEnded() {
+					fmt.Fprintf(command.OutOrStdout(), "has ended: %s\n", overrideLine(o))
+				}
+				if len(answer.GetEnded()) == 0 {
+					fmt.Fprintln(command.OutOrStdout(), "there was none: nothing has changed")
+				}
+				return nil
+			})
+		},
+	}
+	of.addTo(command)
+	command.Flags().BoolVar(&all, "all", false, "all overrides within what is named")
+	addAuthorFlag(command, &author)
+	c.addOperatorFlags(command)
+	command.ValidArgsFunction = c.completeEndpoint
+	return command
+}
+
+func newOverrideList() *cobra.Command {
+	var c client
+	command := &cobra.Command{
+		Use:   "list",
+		Short: "Show the overrides in force",
+		Args:  noArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			p, err := c.printer(command, overridesHeader)
+			if err != nil {
+				return err
+			}
+			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
+				tellFrozen(ctx, control, command.ErrOrStderr())
+				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Override, string, error) {
+					answer, err := control.ListOverrides(ctx, &hdsdv1.ListOverridesRequest{PageToken: token, PageSize: size})
+					return answer.GetOverrides(), answer.GetNextPageToken(), err
+				}, overrideCells)
+			})
+		},
+	}
+	c.addFlags(command)
+	return command
+}
+
+func overrideCells(o *hdsdv1.Override) []string {
+	return []string{
+		o.GetCluster(), o.GetAddress(), partialLocality(o.GetLocality()), o.GetHealth().String(), number(o.GetEndpoints()),
+		timeCell(o.GetSince()), timeCell(o.GetUntil()), o.GetAuthor(), o.GetReason(),
+	}
+}
+
+// partialLocality writes a locality of which any part may be missing, as
+// --locality takes it.
+func partialLocality(l *corev3.Locality) string {
+	return strings.TrimRight(l.GetRegion()+"/"+l.GetZone()+"/"+l.GetSubZone(), "/")
+}
+
+// overrideLine tells of an override on one line.
+func overrideLine(o *hdsdv1.Override) string {
+	what := strings.TrimSpace(o.GetCluster() + " " + o.GetAddress())
+	if what == "" {
+		what = "everything"
+	}
+	if in := partialLocality(o.GetLocality()); in != "" {
+		what += " in " + in
+	}
+	done := map[corev3.HealthStatus]string{
+		corev3.HealthStatus_DRAINING: "drained", corev3.HealthStatus_HEALTHY: "forced healthy", corev3.HealthStatus_UNHEALTHY: "forced unhealthy",
+	}[o.GetHealth()]
+	until := ""
+	if o.GetUntil() != nil {
+		until = " until " + o.GetUntil().AsTime().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("%s: %s since %s%s by %s: %s", what, done, timeCell(o.GetSince()), until, o.GetAuthor(), o.GetReason())
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/spf13/cobra"
+
+	"hdsd/store"
+)
+
+func newRestore() *cobra.Command {
+	var config, folder string
+	var damaged bool
+	command := &cobra.Command{
+		Use:   "restore FILE -c CONFIG",
+		Short: "Put a copy of the history in place, while no coordinator runs on it",
+		Long: `restore puts what 'hdsd backup' has written where the coordinator of a
+configuration has its database. FILE is read through from end to end first;
+the database that was there is kept beside it under a name with the date. Stop
+the coordinator before. With an error, everything is as it was.`,
+		Example: "  hdsd restore /backup/hdsd-2026-01-02.db -c hdsd.yaml\n  hdsd restore hdsd.db --data-dir /var/lib/hdsd",
+		Args:    oneFile,
+		RunE: func(command *cobra.Command, args []string) error {
+			if (config == "") == (folder == "") {
+				return usageError{errors.New("name either --config FILE or --data-dir DIR: where to put it")}
+			}
+			if config != "" {
+				loaded, err := load(config, command.ErrOrStderr())
+				if err != nil {
+					return err
+				}
+				folder = loaded.GetDataDir()
+			}
+			return restore(command.Context(), command.OutOrStdout(), command.ErrOrStderr(), folder, args[0], damaged)
+		},
+	}
+	addConfigFlag(command, &config)
+	command.Flags().StringVar(&folder, "data-dir", "", "`folder` of the database, in place of a configuration")
+	_ = command.MarkFlagDirname("data-dir")
+	command.Flags().BoolVar(&damaged, "damaged", false, "take a copy in which single values are damaged, which are left out of answers")
+	return command
+}
+
+func restore(ctx context.Context, out, progress io.Writer, folder, from string, damaged bool) error {
+	var done, size atomic.Int64
+	stop := startProgress(progress, func() string {
+		if done.Load() == size.Load() {
+			return "checking " + from
+		}
+		return fmt.Sprintf("%s of %s", bytesText(done.Load()), bytesText(size.Load()))
+	})
+	restored, err := store.Restore(ctx, folder, from, store.Restoring{
+		Damaged: damaged,
+		Read:    func(d, s int64) { done.Store(d); size.Store(s) },
+	})
+	stop()
+	if restored.Rows != nil && !damaged && err != nil {
+		return fmt.Errorf("%w; --damaged takes it all the same", err)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s: %s\n", restored.Path, aboutText(&restored.About))
+	if restored.Rows != nil {
+		fmt.Fprintf(out, "damaged, and left out of answers: %v\n", restored.Rows)
+	}
+	if restored.Kept != "" {
+		fmt.Fprintf(out, "what was there is kept: %s\n", restored.Kept)
+	}
+	if restored.Frozen {
+		fmt.Fprintln(out, "hdsd was frozen when the copy was made, and will be: 'hdsd unfreeze' ends that")
+	}
+	fmt.Fprintln(out, "now start hdsd: until the checkers report, it publishes the health that is in the copy")
+	return nil
+}
