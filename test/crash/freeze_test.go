@@ -41,21 +41,7 @@ func frozenAt(n int) (frozen, holds bool) { return n%3 != 0, n%3 == 2 }
 // freezer runs a coordinator and changes its freeze without end; it prints the
 // number of each change that was acknowledged.
 func freezer(dir string, first int) error {
-	c, problems := config.Load(filepath.Join(dir, "hdsd.yaml"))
-	if len(problems) > 0 {
-		return fmt.Errorf("%v", problems)
-	}
-	built, err := coordinator.New(context.Background(), c, coordinator.Options{Log: zerolog.Nop()})
-	if err != nil {
-		return err
-	}
-	go func() { _ = built.Run(context.Background()) }() // until the kill
-	connection, err := grpc.NewClient(built.GRPCAddress(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		return err
-	}
-	control, out := hdsdv1.NewControlClient(connection), json.NewEncoder(os.Stdout)
-	for n := first; ; n++ {
+	return operate(dir, first, func(control hdsdv1.ControlClient, n int) (err error) {
 		frozen, holds := frozenAt(n)
 		request := &hdsdv1.FreezeRequest{Reason: strconv.Itoa(n), Author: "test"}
 		if holds {
@@ -66,13 +52,49 @@ func freezer(dir string, first int) error {
 		} else {
 			_, err = control.Unfreeze(context.Background(), &hdsdv1.UnfreezeRequest{Author: "test"}, grpc.WaitForReady(true))
 		}
-		if err == nil {
-			err = out.Encode(n)
+		return err
+	})
+}
+
+// operate runs a coordinator and makes one change after the other, until the
+// kill.
+func operate(dir string, first int, change func(control hdsdv1.ControlClient, n int) error) error {
+	c, problems := config.Load(filepath.Join(dir, "hdsd.yaml"))
+	if len(problems) > 0 {
+		return fmt.Errorf("%v", problems)
+	}
+	built, err := coordinator.New(context.Background(), c, coordinator.Options{Log: zerolog.Nop()})
+	if err != nil {
+		return err
+	}
+	go func() { _ = built.Run(context.Background()) }()
+	connection, err := grpc.NewClient(built.GRPCAddress(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	control, out := hdsdv1.NewControlClient(connection), json.NewEncoder(os.Stdout)
+	for n := first; ; n++ {
+		if err := change(control, n); err != nil {
+			return err
 		}
-		if err != nil {
+		if err := out.Encode(n); err != nil {
 			return err
 		}
 	}
+}
+
+// operatedSite is a folder with the configuration of such a coordinator.
+func operatedSite(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	clusters := "resources:\n- \"@type\": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment\n  cluster_name: web\n" +
+		"  endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: 9}}}}]}]\n"
+	for name, text := range map[string]string{"hdsd.yaml": frozenSite, "clusters.yaml": clusters} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // TestKill9WhileFreezing kills a coordinator that is frozen and unfrozen all
@@ -82,17 +104,10 @@ func TestKill9WhileFreezing(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	dir := t.TempDir()
-	clusters := "resources:\n- \"@type\": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment\n  cluster_name: web\n" +
-		"  endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: 9}}}}]}]\n"
-	for name, text := range map[string]string{"hdsd.yaml": frozenSite, "clusters.yaml": clusters} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := operatedSite(t)
 	last := 0
 	for round := range 8 {
-		last = freezeAndKill(t, dir, last+1, 1+random.IntN(8), time.Duration(random.IntN(25_000))*time.Microsecond)
+		last = operateAndKill(t, freezerVariable, dir, last+1, 1+random.IntN(8), time.Duration(random.IntN(25_000))*time.Microsecond)
 		s, err := store.Open(t.Context(), filepath.Join(dir, "data"), store.Options{OnError: func(err error) { t.Error(err) }})
 		if err != nil {
 			t.Fatal(err)
@@ -121,12 +136,12 @@ func is(f *store.Freeze, n int) bool {
 	return f.Reason == strconv.Itoa(n) && holds == (f.Held != nil) && (!holds || len(f.Held) == 1)
 }
 
-// freezeAndKill lets a child go on from a number until a moment after some
+// operateAndKill lets a child go on from a number until a moment after some
 // changes were acknowledged. It gives the last of these.
-func freezeAndKill(t *testing.T, dir string, first, changes int, delay time.Duration) (last int) {
+func operateAndKill(t *testing.T, variable, dir string, first, changes int, delay time.Duration) (last int) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), os.Args[0])
-	command.Env = append(os.Environ(), freezerVariable+"="+dir, firstVariable+"="+strconv.Itoa(first))
+	command.Env = append(os.Environ(), variable+"="+dir, firstVariable+"="+strconv.Itoa(first))
 	command.Stderr = os.Stderr
 	pipe, err := command.StdoutPipe()
 	if err != nil {

@@ -40,6 +40,15 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, freezer(dir, first))
 		os.Exit(1)
 	}
+	if dir := os.Getenv(overriderVariable); dir != "" {
+		first, _ := strconv.Atoi(os.Getenv(firstVariable))
+		fmt.Fprintln(os.Stderr, overrider(dir, first))
+		os.Exit(1)
+	}
+	if dir := os.Getenv(restorerVariable); dir != "" {
+		fmt.Fprintln(os.Stderr, restorer(dir))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 

@@ -16,21 +16,21 @@ import (
 func FuzzQueries(f *testing.F) {
 	s := newSite(f, static("web", httpCheck, "127.0.0.1:1", "127.0.0.2:1"), unchecked)
 	s.eventually("the clusters", func() bool { return len(items(s.get("/v1/clusters"))) == 2 })
-	paths := append([]string{"watch", "freeze"}, lists...)
+	paths := append([]string{"watch", "freeze", "trust", "overrides"}, lists...)
 	for i, list := range lists {
 		answer := s.get("/v1/" + list + "?pageSize=1")
 		token, _ := answer["nextPageToken"].(string)
-		f.Add(uint8(i+2), "pageSize=1&pageToken="+token)
+		f.Add(uint8(i+3), "pageSize=1&pageToken="+token)
 		if raw, err := base64.RawURLEncoding.DecodeString(token); err == nil && len(raw) > 8 {
 			for _, forged := range []string{"null", "[]", "{}", `""`, `{"After":{"Cluster":"zzz"},"Start":"9999-12-31T23:59:59Z","End":"0001-01-01T00:00:00Z"}`} {
-				f.Add(uint8(i+2), "pageToken="+base64.RawURLEncoding.EncodeToString(append(raw[:8:8], forged...)))
+				f.Add(uint8(i+3), "pageToken="+base64.RawURLEncoding.EncodeToString(append(raw[:8:8], forged...)))
 			}
 		}
 	}
 	for _, query := range []string{
 		"", "cluster=web&address=&health=&asOf=", "asOf=9999-12-31T23:59:59.999999999Z", "asOf=0001-01-01T00:00:00Z", "startTime=9999-12-31T23:59:59Z&endTime=0001-01-01T00:00:00Z",
 		"startTime=1677-01-01T00:00:00Z&newestFirst=1", "endTime=2263-01-01T00:00:00Z", "health=3&pageSize=0", "pageSize=-0", "cluster=%00", "address=[::]:1", "a;b=c", "%", "=&=",
-		"resumeToken=AAAA", "resume_token=" + strings.Repeat("A", 500), "author=x",
+		"resumeToken=AAAA", "resume_token=" + strings.Repeat("A", 500), "author=x", "cluster=web&all=true",
 	} {
 		for i := range paths {
 			f.Add(uint8(i), query)

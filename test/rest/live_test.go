@@ -87,7 +87,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 		"/v1/transitions?cluster=web&address=" + up + "&startTime=2001-01-01T00:00:00Z&endTime=" + now + "&newestFirst=true&pageSize=1&pageToken=",
 		"/v1/availability?cluster=web&address=" + up + "&startTime=2001-01-01T00:00:00Z&endTime=" + now + "&pageSize=1&pageToken=",
 		"/v1/availability", "/v1/clusters?pageSize=2&pageToken=", "/v1/clusters", "/v1/checkers?pageSize=0&pageToken=", "/v1/clients?pageSize=2&pageToken=", "/v1/clients",
-		"/v1/openapi.json", "/v1/freeze", "/v3/discovery:client_status?node_id=dp-1&exclude_resource_contents=true",
+		"/v1/openapi.json", "/v1/freeze", "/v1/trust", "/v1/overrides", "/v1/overrides?pageSize=1&pageToken=", "/v3/discovery:client_status?node_id=dp-1&exclude_resource_contents=true",
 	} {
 		s.get(path)
 	}
@@ -99,24 +99,28 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	for _, path := range []string{"endpoints", "transitions", "availability", "watch"} {
 		s.refused("/v1/"+path+"?cluster=nowhere", http.StatusNotFound)
 	}
-	for _, path := range []string{"endpoints", "transitions", "availability", "watch", "clusters", "checkers", "clients", "freeze"} {
+	for _, path := range []string{"endpoints", "transitions", "availability", "watch", "clusters", "checkers", "clients", "freeze", "trust", "overrides"} {
 		s.refused("/v1/"+path+"?nonsense=1", http.StatusBadRequest)
 	}
 	s.refused("/v1/nothing", http.StatusNotFound)
 	s.refused("/v1/", http.StatusNotFound)
 	s.refused("/v3/discovery:client_status?nonsense=1", http.StatusBadRequest)
-	for _, path := range []string{"/v1/endpoints", "/v1/watch", "/v1/openapi.json", "/v1/freeze", "/v3/discovery:client_status", "/v3/discovery:health_check", eds.EndpointsPath, eds.ClustersPath} {
+	for _, path := range []string{"/v1/endpoints", "/v1/watch", "/v1/openapi.json", "/v1/freeze", "/v1/trust", "/v1/overrides", "/v1/overrides?pageSize=1&pageToken=", "/v3/discovery:client_status", "/v3/discovery:health_check", eds.EndpointsPath, eds.ClustersPath} {
 		if a := s.do(http.MethodPut, path, "{}"); a.Status != http.StatusMethodNotAllowed || a.Header.Get("Allow") == "" {
 			t.Errorf("PUT %s: %d, allowed %q", path, a.Status, a.Header.Get("Allow"))
 		}
 	}
 	s.changes()
+	s.overrides(up)
+	s.trust()
 	s.fetches()
 	s.polls()
 	s.watches()
 	for _, what := range s.document.Unseen(http.StatusOK, http.StatusNotModified, http.StatusBadRequest, http.StatusNotFound, http.StatusForbidden, http.StatusUnsupportedMediaType) {
 		switch what {
-		case "DELETE /v1/freeze 403", "POST /v1/freeze 403", "POST /v1/freeze 415", "event error": // the tests of api see these
+		case "DELETE /v1/freeze 403", "POST /v1/freeze 403", "POST /v1/freeze 415", "event error",
+			"DELETE /v1/overrides 403", "POST /v1/overrides 403", "POST /v1/overrides 415",
+			"DELETE /v1/trust 403", "POST /v1/trust 403", "POST /v1/trust 415": // the tests of api see these
 		default:
 			t.Errorf("nothing was seen of %s", what)
 		}
@@ -144,6 +148,58 @@ func (s *site) changes() {
 			s.t.Errorf("%s /v1/freeze%s %s: %d, want %d: %s", want.method, want.query, want.body, a.Status, want.status, a.Body)
 		}
 		s.get("/v1/endpoints") // with what is published, and the header
+	}
+}
+
+// trust says which checkers to believe, well and badly.
+func (s *site) trust() {
+	s.t.Helper()
+	for _, want := range []struct {
+		method, query, body string
+		status              int
+	}{
+		{http.MethodPost, "", `{}`, http.StatusBadRequest},
+		{http.MethodPost, "", `{"checker":"c","word":"TRUSTED","reason":"x","nonsense":1}`, http.StatusBadRequest},
+		{http.MethodPost, "", `{"checker":"checker-1","word":"DISTRUSTED","reason":"a test"}`, http.StatusOK},
+		{http.MethodPost, "", `{"checker":"checker-1","word":"TRUSTED","reason":"a test","author":"me"}`, http.StatusOK},
+		{http.MethodGet, "", "", http.StatusOK},
+		{http.MethodDelete, "?nonsense=1", "", http.StatusBadRequest},
+		{http.MethodDelete, "?checker=checker-1&author=me", "", http.StatusOK},
+		{http.MethodDelete, "?checker=checker-1", "", http.StatusOK},
+	} {
+		if a := s.do(want.method, "/v1/trust"+want.query, want.body); a.Status != want.status {
+			s.t.Errorf("%s /v1/trust%s %s: %d, want %d: %s", want.method, want.query, want.body, a.Status, want.status, a.Body)
+		}
+		s.get("/v1/checkers") // with what is said
+	}
+}
+
+// overrides drains an endpoint, well and badly.
+func (s *site) overrides(up string) {
+	s.t.Helper()
+	drain := func(scope string) string { return `{` + scope + `,"health":"DRAINING","reason":"a test"}` }
+	for _, want := range []struct {
+		method, query, body string
+		status              int
+	}{
+		{http.MethodPost, "", `{}`, http.StatusBadRequest},
+		{http.MethodPost, "", `{"cluster":"web","nonsense":1}`, http.StatusBadRequest},
+		{http.MethodPost, "", drain(`"cluster":"nowhere"`), http.StatusNotFound},
+		{http.MethodPost, "", drain(`"cluster":"web","address":"10.9.9.9:1"`), http.StatusNotFound},
+		{http.MethodPost, "", drain(`"cluster":"web"`), http.StatusOK},
+		{http.MethodPost, "", drain(`"cluster":"web","address":"` + up + `","duration":"3600s"`), http.StatusOK},
+		{http.MethodPost, "", drain(`"cluster":"web","address":"` + up + `","author":"me"`), http.StatusOK},
+		{http.MethodGet, "", "", http.StatusOK},
+		{http.MethodDelete, "?nonsense=1", "", http.StatusBadRequest},
+		{http.MethodDelete, "?cluster=nowhere&address=", "", http.StatusNotFound},
+		{http.MethodDelete, "?cluster=web&author=me&address=" + up, "", http.StatusOK},
+		{http.MethodDelete, "?all=true&region=&zone=&subZone=", "", http.StatusOK},
+	} {
+		if a := s.do(want.method, "/v1/overrides"+want.query, want.body); a.Status != want.status {
+			s.t.Errorf("%s /v1/overrides%s %s: %d, want %d: %s", want.method, want.query, want.body, a.Status, want.status, a.Body)
+		}
+		s.get("/v1/endpoints") // with the override, and the clusters with their count
+		s.get("/v1/clusters")
 	}
 }
 
