@@ -85,6 +85,7 @@ type Aggregator struct {
 	touchedCheckers []station        // whose record changed
 	touchedPaths    []path
 	suspicions      []Suspicion // not yet given
+	beliefs         []belief    // of compare, for one endpoint
 	words           map[string]word
 
 	flaps  map[health.EndpointID]*flap // of those that went down lately, where that is damped

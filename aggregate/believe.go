@@ -21,6 +21,12 @@ const (
 // awaited tells whether a vote may soon count that does not count now.
 func (b belief) awaited() bool { return b == unreported || b == warmingUp || b == gone }
 
+// weighed tells whether a vote is that of a checker that is heard, and so can be
+// held against it, whatever it is worth.
+func (b belief) weighed() bool {
+	return b == believed || b == undecided || b == doubted || b == cutOff
+}
+
 // absent tells whether a checker has been silent for too long to be awaited,
 // unless the endpoint settles.
 func (b belief) absent() bool { return b == mute || b == outdated }
@@ -33,7 +39,7 @@ func (a *Aggregator) believe(e *endpoint, s *seat) belief {
 // judge is believe where the endpoint's policy is at hand.
 func (a *Aggregator) judge(p *policy, e *endpoint, s *seat) belief {
 	c := &a.checkers.all[s.checker]
-	k := &c.standings[p.class]
+	k := c.in(p.class)
 	switch {
 	case c.word == Distrusted:
 		return refused

@@ -22,7 +22,8 @@ type checker struct {
 	heard     time.Time           // its latest report; zero where there was none
 	heardAt   time.Duration       // the same on the aggregator's clock
 	climbing  []health.EndpointID // where the run of its reports of down still grows
-	standings []standing          // by class
+	common    standing            // in the class 0
+	others    []standing          // in the others, by class
 	zone      uint16              // number of its zone; 0 until it connects
 	here      bool                // connected, as far as was told
 	lost      bool                // its stream is gone
@@ -39,17 +40,28 @@ type standing struct {
 // station is a checker's standing in a class.
 type station struct{ checker, class uint32 }
 
+// in gives its standing in a class. Most are in no other than the first.
+func (c *checker) in(class uint32) *standing {
+	if class == 0 {
+		return &c.common
+	}
+	return &c.others[class-1]
+}
+
+// classes is in how many it has a standing.
+func (c *checker) classes() int { return 1 + len(c.others) }
+
 func (a *Aggregator) standing(at station) *standing {
-	return &a.checkers.all[at.checker].standings[at.class]
+	return a.checkers.all[at.checker].in(at.class)
 }
 
 // stand sees to it that a checker has a standing in a class.
 func (a *Aggregator) stand(c, class uint32) {
 	x := &a.checkers.all[c]
-	for next := uint32(len(x.standings)); next <= class; next++ {
-		x.standings = append(x.standings, standing{})
+	for next := uint32(x.classes()); next <= class; next++ {
+		x.others = append(x.others, standing{})
 		if !x.heard.IsZero() && a.clock.elapsed-x.heardAt <= a.staleness(next) {
-			x.standings[next].hearing = fresh
+			x.in(next).hearing = fresh
 			a.watch(station{c, next})
 		}
 	}
@@ -117,10 +129,9 @@ func (a *Aggregator) hear(c uint32) {
 		a.restart(c)
 	}
 	x.heard, x.heardAt = a.clock.now, a.clock.elapsed
-	a.stand(c, 0)
 	back := false
-	for class := range x.standings {
-		if k := &x.standings[class]; k.hearing != fresh {
+	for class := range x.classes() {
+		if k := x.in(uint32(class)); k.hearing != fresh {
 			k.hearing, back = fresh, true
 			a.watch(station{c, uint32(class)})
 		}
@@ -145,7 +156,7 @@ func (a *Aggregator) checkSilence(c uint32, now tick) {
 	if c == noChecker {
 		return
 	}
-	for class := range a.checkers.all[c].standings {
+	for class := range a.checkers.all[c].classes() {
 		at := station{c, uint32(class)}
 		k, silence := a.standing(at), a.clock.elapsed-a.checkers.all[c].heardAt
 		switch {

@@ -1,6 +1,10 @@
 package aggregate
 
-import "hdsd/health"
+import (
+	"time"
+
+	"hdsd/health"
+)
 
 // flush decides every marked endpoint anew.
 func (a *Aggregator) flush() []Change {
@@ -59,21 +63,25 @@ func (a *Aggregator) decide(id health.EndpointID, e *endpoint, t *tally) health.
 	return a.hesitate(id, e, t, status)
 }
 
-// hesitate keeps a majority of down that got no answer, for as long as votes may
-// be out of date, from outvoting a checker in the endpoint's own zone that says
-// up: if their way to that zone is cut, that shows meanwhile. It does the same
-// where only one voter is left to believe: if that was noise, that shows, too.
+// hesitate keeps a majority of down that got no answer from outvoting a checker
+// in the endpoint's own zone that says up: if their way to that zone is cut, that
+// shows by the time that everybody has had a round, and that votes may be out of
+// date. It does the same where only one voter is left to believe: if that was
+// noise, that shows, too. And where a verdict of down would end only since others
+// are doubted: if it is their way that is cut, they are believed about the rest.
 func (a *Aggregator) hesitate(id health.EndpointID, e *endpoint, t *tally, to health.Status) health.Status {
 	p := a.policyOf(e)
-	cut := t.inside && !t.answered && (p.Kind == Majority || p.Kind == Score)
+	weighs := p.Kind == Majority || p.Kind == Score
+	cut := weighs && t.inside && !t.answered
 	alone := t.up+t.down == 1 && t.doubted > 0 && p.Kind == Majority
-	against := to.Down() && !e.status.Down() && (cut || alone)
+	raised := weighs && to.Up() && e.status.Down() && t.doubted > 0 && t.up <= t.down+t.doubted
+	against := to.Down() && !e.status.Down() && (cut || alone) || raised
 	if !against || e.flags&hesitated != 0 {
 		e.flags &^= hesitating | hesitated
 		return to
 	}
 	if e.flags&(hesitating|settling) == 0 {
-		a.wait(id, e, hesitating, a.staleness(p.class))
+		a.wait(id, e, hesitating, max(a.staleness(p.class), time.Duration(p.round)*time.Millisecond))
 	}
 	return e.status
 }

@@ -53,7 +53,7 @@ func or[T int | float64 | time.Duration](value *T, otherwise T) {
 // believed again.
 type Suspicion struct {
 	Checker  string // empty where a path is meant
-	From, To string // zones of the path's checkers and endpoints, as "region/zone"
+	From, To string // zones of the path's checkers and endpoints, as "region/zone"; from "elsewhere" are all others
 	Doubted  bool
 	Reason   string // as "it disagrees with its peers on 41 % of its endpoints"
 }
@@ -71,16 +71,25 @@ type record struct {
 // path is from the checkers of one zone to the endpoints of another, those of
 // one class.
 type path struct {
-	from, to uint16
+	from, to uint16 // from may be elsewhere
 	class    uint32
 }
+
+// elsewhere is all zones but the one that a path leads to. What is said from
+// there shows that a zone is cut off which has too few endpoints for each path
+// to show it.
+const elsewhere uint16 = 0
+
+// elsewhereShare is the part of what is said from elsewhere that has to be
+// contradicted; of as many endpoints as for a checker.
+const elsewhereShare = 0.8
 
 // What a seat adds to the records.
 const (
 	voting  uint8 = 1 << iota // it has a settled vote
 	saying                    // which is down
 	oddOne                    // a down that the majority of the peers contradicts
-	oddPath                   // a down from elsewhere that the endpoint's own zone, or the majority, contradicts
+	oddPath                   // a down from another zone, without an answer, that the endpoint's own zone or the majority contradicts
 	excused                   // the path is doubted, so that the checker is not to blame
 )
 
@@ -88,9 +97,11 @@ const (
 func (a *Aggregator) compare(e *endpoint) {
 	list, p := a.seats.of(e), a.policyOf(e)
 	ups, downs, inside := 0, 0, false
+	a.beliefs = a.beliefs[:0]
 	for i := range list {
 		s := &list[i]
-		if a.judge(p, e, s) != believed {
+		b := a.judge(p, e, s)
+		if a.beliefs = append(a.beliefs, b); b != believed {
 			continue
 		}
 		switch c := &a.checkers.all[s.checker]; {
@@ -104,20 +115,20 @@ func (a *Aggregator) compare(e *endpoint) {
 	for i := range list {
 		s := &list[i]
 		var adds uint8
-		switch side, settled := sideOf(s.status), a.settled(p, s); {
-		case !settled || side == neither:
+		switch side := sideOf(s.status); {
+		case s.phase != settled || !a.beliefs[i].weighed() || side == neither:
 		case side == up:
 			adds = voting
 		default:
 			adds = voting | saying
 			others := downs
-			if a.judge(p, e, s) == believed {
+			if a.beliefs[i] == believed {
 				others--
 			}
 			if ups > others {
-				adds |= oddOne | oddPath
+				adds |= oddOne
 			}
-			if inside && a.checkers.all[s.checker].zone != e.zone {
+			if (ups > others || inside && a.checkers.all[s.checker].zone != e.zone) && s.code < leastError {
 				adds |= oddPath
 			}
 		}
@@ -130,12 +141,6 @@ func (a *Aggregator) compare(e *endpoint) {
 	}
 }
 
-// settled tells whether a vote is one that can be held against its checker.
-func (a *Aggregator) settled(p *policy, s *seat) bool {
-	c := &a.checkers.all[s.checker]
-	return s.phase == settled && c.standings[p.class].hearing == fresh && c.word != Distrusted
-}
-
 // enterRecords changes what a seat adds.
 func (a *Aggregator) enterRecords(e *endpoint, s *seat, adds uint8) {
 	x, at := &a.checkers.all[s.checker], station{s.checker, a.policyOf(e).class}
@@ -143,16 +148,20 @@ func (a *Aggregator) enterRecords(e *endpoint, s *seat, adds uint8) {
 	k.record.change(ofChecker(s.adds), ofChecker(adds), oddOne)
 	a.touch(at)
 	if x.zone != 0 && e.zone != 0 && x.zone != e.zone {
-		p := path{x.zone, e.zone, at.class}
-		r := a.paths[p]
-		if r == nil {
-			r = &record{}
-			a.paths[p] = r
-		}
-		r.change(s.adds, adds, oddPath)
-		a.touchPath(p, r)
+		a.enterPath(path{x.zone, e.zone, at.class}, s.adds, adds)
+		a.enterPath(path{elsewhere, e.zone, at.class}, s.adds, adds)
 	}
 	s.adds = adds
+}
+
+func (a *Aggregator) enterPath(p path, from, to uint8) {
+	r := a.paths[p]
+	if r == nil {
+		r = &record{}
+		a.paths[p] = r
+	}
+	r.change(from, to, oddPath)
+	a.touchPath(p, r)
 }
 
 // ofChecker is what a seat adds to the record of its checker.
@@ -207,7 +216,7 @@ func (a *Aggregator) review() {
 // touchAll has everybody looked at anew.
 func (a *Aggregator) touchAll() {
 	for c := range a.checkers.all {
-		for class := range a.checkers.all[c].standings {
+		for class := range a.checkers.all[c].classes() {
 			a.touch(station{uint32(c), uint32(class)})
 		}
 	}
@@ -235,7 +244,7 @@ func (p path) compare(q path) int {
 }
 
 func (a *Aggregator) reviewChecker(at station) {
-	if int(at.class) >= len(a.checkers.all[at.checker].standings) {
+	if int(at.class) >= a.checkers.all[at.checker].classes() {
 		return // it is gone
 	}
 	r, d := &a.standing(at).record, a.doubt(at.class)
@@ -249,11 +258,15 @@ func (a *Aggregator) reviewChecker(at station) {
 
 func (a *Aggregator) reviewPath(p path) {
 	r, d := a.paths[p], a.doubt(p.class)
+	odd, share := d.PathDisagreements, d.PathShare
+	if p.from == elsewhere {
+		odd, share = d.Disagreements, elsewhereShare
+	}
 	r.touched = false
 	switch {
 	case r.doubted:
 		a.foresee(r, &d, pair{noEndpoint, noChecker})
-	case r.odd >= d.PathDisagreements && r.share() >= d.PathShare:
+	case r.odd >= odd && r.share() >= share:
 		a.doubtPath(p, r, true)
 	case r.votes == 0:
 		delete(a.paths, p)
@@ -294,8 +307,8 @@ func (a *Aggregator) doubtChecker(at station, doubted bool) {
 // doubts is in how many classes a checker is doubted.
 func (c *checker) doubts() int {
 	n := 0
-	for i := range c.standings {
-		if c.standings[i].record.doubted {
+	for class := range c.classes() {
+		if c.in(uint32(class)).record.doubted {
 			n++
 		}
 	}
@@ -309,11 +322,9 @@ func (a *Aggregator) doubtPath(p path, r *record, doubted bool) {
 	} else {
 		a.cuts--
 	}
-	a.suspicions = append(a.suspicions, Suspicion{
-		From: a.zones.names[p.from].String(), To: a.zones.names[p.to].String(), Doubted: doubted, Reason: a.aboutPath(p),
-	})
+	a.suspicions = append(a.suspicions, a.suspicion(p, doubted))
 	for c := range a.checkers.all {
-		if a.checkers.all[c].zone != p.from {
+		if !p.includes(a.checkers.all[c].zone) {
 			continue
 		}
 		for _, id := range a.checkers.all[c].endpoints {
@@ -333,8 +344,8 @@ func (a *Aggregator) compareAnew(id health.EndpointID) {
 // endDoubt ends what is due.
 func (a *Aggregator) endDoubt(c uint32, at tick) {
 	if c != noChecker {
-		for class := range a.checkers.all[c].standings {
-			if r := &a.checkers.all[c].standings[class].record; r.doubted && r.release == at {
+		for class := range a.checkers.all[c].classes() {
+			if r := &a.checkers.all[c].in(uint32(class)).record; r.doubted && r.release == at {
 				a.doubtChecker(station{c, uint32(class)}, false)
 			}
 		}
@@ -357,8 +368,35 @@ func (a *Aggregator) cut(e *endpoint, s *seat) bool {
 	if a.cuts == 0 {
 		return false
 	}
-	r := a.paths[path{a.checkers.all[s.checker].zone, e.zone, a.policyOf(e).class}]
-	return r != nil && r.doubted
+	_, cut := a.cutBy(e, s)
+	return cut
+}
+
+// cutBy gives the path of a seat that is doubted.
+func (a *Aggregator) cutBy(e *endpoint, s *seat) (path, bool) {
+	from, class := a.checkers.all[s.checker].zone, a.policyOf(e).class
+	for _, p := range [...]path{{from, e.zone, class}, {elsewhere, e.zone, class}} {
+		if r := a.paths[p]; r != nil && r.doubted && p.includes(from) {
+			return p, true
+		}
+	}
+	return path{}, false
+}
+
+// includes tells whether the way from a zone is meant.
+func (p path) includes(zone uint16) bool {
+	return zone != 0 && p.to != 0 && zone != p.to && (p.from == zone || p.from == elsewhere)
+}
+
+func (a *Aggregator) suspicion(p path, doubted bool) Suspicion {
+	return Suspicion{From: a.nameOf(p), To: a.zones.names[p.to].String(), Doubted: doubted, Reason: a.aboutPath(p)}
+}
+
+func (a *Aggregator) nameOf(p path) string {
+	if p.from == elsewhere {
+		return "elsewhere"
+	}
+	return a.zones.names[p.from].String()
 }
 
 func (r *record) aboutChecker(d *Doubt) string {
@@ -369,7 +407,10 @@ func (r *record) aboutChecker(d *Doubt) string {
 }
 
 func (a *Aggregator) aboutPath(p path) string {
-	text := fmt.Sprintf("the path from zone %s to zone %s is doubted: ", a.zones.names[p.from], a.zones.names[p.to])
+	text := fmt.Sprintf("the path from zone %s to zone %s is doubted: ", a.nameOf(p), a.zones.names[p.to])
+	if p.from == elsewhere {
+		text = fmt.Sprintf("the way from elsewhere to zone %s is doubted: ", a.zones.names[p.to])
+	}
 	if share := a.paths[p].share(); share >= a.doubt(p.class).Release {
 		return text + fmt.Sprintf("others contradict %.0f %% of what is said over it", 100*share)
 	}
@@ -390,8 +431,8 @@ func (a *Aggregator) Doubted(checker string) string {
 	if !ok {
 		return ""
 	}
-	for class := range a.checkers.all[c].standings {
-		if r := &a.checkers.all[c].standings[class].record; r.doubted {
+	for class := range a.checkers.all[c].classes() {
+		if r := &a.checkers.all[c].in(uint32(class)).record; r.doubted {
 			d := a.doubt(uint32(class))
 			return r.aboutChecker(&d)
 		}
@@ -408,10 +449,8 @@ func (a *Aggregator) Cuts(from health.Locality) []Suspicion {
 	}
 	var found []Suspicion
 	for _, p := range slices.SortedFunc(maps.Keys(a.paths), path.compare) {
-		if p.from == number && a.paths[p].doubted {
-			found = append(found, Suspicion{
-				From: a.zones.names[p.from].String(), To: a.zones.names[p.to].String(), Doubted: true, Reason: a.aboutPath(p),
-			})
+		if p.includes(number) && a.paths[p].doubted {
+			found = append(found, a.suspicion(p, true))
 		}
 	}
 	return found

@@ -346,9 +346,27 @@ func (o *oracle) worth(e *oracleEndpoint, name string, p *oraclePair) string {
 // its path is doubted.
 func (o *oracle) disbelieved(e *oracleEndpoint, name string, p *oraclePair) bool {
 	c := o.checkers[name]
-	path := o.paths[[2]string{c.zone, e.zone}]
 	return c.word != aggregate.Distrusted && p.phase == "settled" && c.state == "fresh" && p.status.Down() &&
-		(c.doubted || path != nil && path.doubted)
+		(c.doubted || o.cut(e, c))
+}
+
+// cut tells whether a path from the checker to the endpoint is doubted.
+func (o *oracle) cut(e *oracleEndpoint, c *oracleChecker) bool {
+	for _, from := range waysFrom(e, c) {
+		if path := o.paths[[2]string{from, e.zone}]; path != nil && path.doubted {
+			return true
+		}
+	}
+	return false
+}
+
+// waysFrom are where a vote comes from: its checker's zone, and all but the
+// endpoint's.
+func waysFrom(e *oracleEndpoint, c *oracleChecker) []string {
+	if c.zone == "" || e.zone == "" || c.zone == e.zone {
+		return nil
+	}
+	return []string{c.zone, "elsewhere"}
 }
 
 // gone tells whether a vote is awaited since its checker has just fallen silent.
@@ -409,15 +427,15 @@ func (o *oracle) records() (map[string]*oracleRecord, map[[2]string]*oracleRecor
 			if p.status.Down() {
 				byPeers, byZone = o.contradicted(e, name)
 			}
-			key := [2]string{c.zone, e.zone}
-			if path := o.paths[key]; path == nil || !path.doubted {
+			if !o.cut(e, c) {
 				count(checkers[name], p, byPeers)
 			}
-			if c.zone != "" && e.zone != "" && c.zone != e.zone {
+			for _, from := range waysFrom(e, c) {
+				key := [2]string{from, e.zone}
 				if paths[key] == nil {
 					paths[key], o.paths[key] = &oracleRecord{}, &oracleDoubt{}
 				}
-				count(paths[key], p, byPeers || byZone)
+				count(paths[key], p, (byPeers || byZone) && p.code < 400)
 			}
 		}
 	}
@@ -465,7 +483,11 @@ func (o *oracle) doubtPaths() (any bool) {
 		more = false
 		_, paths := o.records()
 		for key, r := range paths {
-			if d := o.paths[key]; !d.doubted && r.odd >= o.doubt.PathDisagreements && r.share() >= o.doubt.PathShare {
+			odd, share := o.doubt.PathDisagreements, o.doubt.PathShare
+			if key[0] == "elsewhere" {
+				odd, share = o.doubt.Disagreements, 0.8
+			}
+			if d := o.paths[key]; !d.doubted && r.odd >= odd && r.share() >= share {
 				d.doubted, more, any = true, true, true
 			}
 		}
@@ -514,11 +536,14 @@ func (o *oracle) follow(now time.Duration, e *oracleEndpoint) health.Status {
 	if unobserved {
 		return to
 	}
-	ownUp, ownDown, answered, counting, doubted := false, false, false, 0, 0
+	ownUp, ownDown, answered, counting, ups, doubted := false, false, false, 0, 0, 0
 	for name, p := range e.pairs {
 		switch worth := o.worth(e, name, p); {
 		case worth == "up" || worth == "down":
 			counting++
+			if worth == "up" {
+				ups++
+			}
 		case o.disbelieved(e, name, p):
 			doubted++
 		}
@@ -529,14 +554,16 @@ func (o *oracle) follow(now time.Duration, e *oracleEndpoint) health.Status {
 		}
 	}
 	majority := e.rule.Kind == aggregate.Majority
-	cut := (majority || e.rule.Kind == aggregate.Score) && ownUp && !ownDown && !answered
-	against := to.Down() && !e.status.Down() && (cut || majority && counting == 1 && doubted > 0)
+	weighs := majority || e.rule.Kind == aggregate.Score
+	cut := weighs && ownUp && !ownDown && !answered
+	raised := weighs && to.Up() && e.status.Down() && doubted > 0 && ups <= counting-ups+doubted
+	against := to.Down() && !e.status.Down() && (cut || majority && counting == 1 && doubted > 0) || raised
 	if !against || e.hesitated {
 		e.hesitateEnd, e.hesitated = 0, false
 		return to
 	}
 	if e.hesitateEnd == 0 && e.settlingEnd == 0 {
-		e.hesitateEnd = now + o.staleness
+		e.hesitateEnd = now + max(o.staleness, e.timing.Interval, e.timing.ReportInterval, time.Millisecond)
 	}
 	return e.status
 }

@@ -6,6 +6,7 @@ type pool[K comparable, V any] struct {
 	numbers map[K]uint32
 	all     []pooled[K, V]
 	free    []uint32
+	last    uint32 // which is often the next, too
 }
 
 type pooled[K comparable, V any] struct {
@@ -16,6 +17,10 @@ type pooled[K comparable, V any] struct {
 
 // use counts one more user of a key, and tells whether it is the first.
 func (p *pool[K, V]) use(key K) (number uint32, first bool) {
+	if int(p.last) < len(p.all) && p.all[p.last].uses > 0 && p.all[p.last].key == key {
+		p.all[p.last].uses++
+		return p.last, false
+	}
 	number, ok := p.numbers[key]
 	switch {
 	case ok:
@@ -32,6 +37,7 @@ func (p *pool[K, V]) use(key K) (number uint32, first bool) {
 		p.numbers[key], p.all[number].key = number, key
 	}
 	p.all[number].uses++
+	p.last = number
 	return number, !ok
 }
 

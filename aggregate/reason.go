@@ -208,9 +208,10 @@ func (a *Aggregator) disbelief(e *endpoint, s *seat) string {
 	case doubted:
 		class := a.policyOf(e).class
 		d := a.doubt(class)
-		return c.standings[class].record.aboutChecker(&d)
+		return c.in(class).record.aboutChecker(&d)
 	case cutOff:
-		return a.aboutPath(path{c.zone, e.zone, a.policyOf(e).class})
+		p, _ := a.cutBy(e, s)
+		return a.aboutPath(p)
 	case refused:
 		return a.words[c.name].text()
 	default:

@@ -35,9 +35,9 @@ func (a *Aggregator) Instruct(checker string, w Word, reason string) {
 	}
 	x := &a.checkers.all[c]
 	x.word = w
-	for class := range x.standings {
+	for class := range x.classes() {
 		at := station{c, uint32(class)}
-		if x.standings[class].record.doubted && w == Trusted {
+		if x.in(uint32(class)).record.doubted && w == Trusted {
 			a.doubtChecker(at, false)
 		}
 		a.touch(at)
