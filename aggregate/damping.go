@@ -106,12 +106,9 @@ func (a *Aggregator) forgetFlap(id health.EndpointID, e *endpoint) {
 	e.flags &^= flapping
 }
 
-// damp keeps an endpoint down that flaps, unless more than half of its cluster
+// damp keeps an endpoint down that went down lately and flaps, unless more than half of its cluster
 // is down.
 func (a *Aggregator) damp(id health.EndpointID, e *endpoint, to health.Status) health.Status {
-	if e.flags&flapping == 0 {
-		return to
-	}
 	f, p := a.flaps[id], a.policyOf(e)
 	if p.Damping.HalfLife <= 0 {
 		a.forgetFlap(id, e)

@@ -33,7 +33,10 @@ func (a *Aggregator) follow(id health.EndpointID, t *tally, changes []Change) []
 	if e.flags&known == 0 {
 		return changes
 	}
-	to := a.damp(id, e, a.decide(id, e, t))
+	to := a.decide(id, e, t)
+	if e.flags&flapping != 0 {
+		to = a.damp(id, e, to)
+	}
 	if to.Down() && !e.status.Down() && a.policyOf(e).MassHold > 0 && a.contests(e, t) {
 		a.ask(id, e, to)
 		return changes
@@ -41,7 +44,9 @@ func (a *Aggregator) follow(id health.EndpointID, t *tally, changes []Change) []
 	if to != e.status {
 		changes = append(changes, a.change(id, e, to))
 	}
-	a.unrestrain(e)
+	if e.flags&restrained != 0 {
+		a.unrestrain(e)
+	}
 	return changes
 }
 

@@ -2,7 +2,6 @@ package aggregate
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -47,15 +46,6 @@ func or[T int | float64 | time.Duration](value *T, otherwise T) {
 	if *value <= 0 {
 		*value = otherwise
 	}
-}
-
-// Suspicion tells that a checker or a path is doubted from now on, or is
-// believed again.
-type Suspicion struct {
-	Checker  string // empty where a path is meant
-	From, To string // zones of the path's checkers and endpoints, as "region/zone"; from "elsewhere" are all others
-	Doubted  bool
-	Reason   string // as "it disagrees with its peers on 41 % of its endpoints"
 }
 
 // record is how far someone disagrees with the others.
@@ -397,61 +387,4 @@ func (a *Aggregator) nameOf(p path) string {
 		return "elsewhere"
 	}
 	return a.zones.names[p.from].String()
-}
-
-func (r *record) aboutChecker(d *Doubt) string {
-	if r.share() < d.Release {
-		return "it disagreed with its peers until lately"
-	}
-	return fmt.Sprintf("it disagrees with its peers on %.0f %% of its endpoints", 100*r.share())
-}
-
-func (a *Aggregator) aboutPath(p path) string {
-	text := fmt.Sprintf("the path from zone %s to zone %s is doubted: ", a.nameOf(p), a.zones.names[p.to])
-	if p.from == elsewhere {
-		text = fmt.Sprintf("the way from elsewhere to zone %s is doubted: ", a.zones.names[p.to])
-	}
-	if share := a.paths[p].share(); share >= a.doubt(p.class).Release {
-		return text + fmt.Sprintf("others contradict %.0f %% of what is said over it", 100*share)
-	}
-	return text + "others contradicted what was said over it until lately"
-}
-
-// Suspicions gives what began and ended of doubt since the last call, in order.
-func (a *Aggregator) Suspicions() []Suspicion {
-	news := a.suspicions
-	a.suspicions = nil
-	return news
-}
-
-// Doubted tells why a checker is not believed by what its peers say; empty
-// where it is.
-func (a *Aggregator) Doubted(checker string) string {
-	c, ok := a.checkers.ids[checker]
-	if !ok {
-		return ""
-	}
-	for class := range a.checkers.all[c].classes() {
-		if r := &a.checkers.all[c].in(uint32(class)).record; r.doubted {
-			d := a.doubt(uint32(class))
-			return r.aboutChecker(&d)
-		}
-	}
-	return ""
-}
-
-// Cuts gives the paths from a zone of checkers that are doubted, by where they
-// lead.
-func (a *Aggregator) Cuts(from health.Locality) []Suspicion {
-	number := a.zones.numbers[zone{from.Region, from.Zone}]
-	if a.cuts == 0 || number == 0 {
-		return nil
-	}
-	var found []Suspicion
-	for _, p := range slices.SortedFunc(maps.Keys(a.paths), path.compare) {
-		if p.includes(number) && a.paths[p].doubted {
-			found = append(found, a.suspicion(p, true))
-		}
-	}
-	return found
 }
