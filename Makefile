@@ -3,10 +3,10 @@ GO      ?= go
 FUZZTIME ?= 20s
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
-.PHONY: build demo test lint bench fuzz generate clean
+.PHONY: build demo test lint bench fuzz sim generate clean
 
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -o bin/hdsd ./cmd/hdsd
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -o bin/hdsd ./cmd/hdsd
 
 demo: build
 	bin/hdsd demo $(if $(ONCE),--once)
@@ -30,6 +30,10 @@ fuzz:
 	    $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
 	  done; \
 	done
+
+# How good the verdicts are: prints tables, writes docs/judgement.md and its plots.
+sim:
+	$(GO) run ./test/sim/judgement
 
 # The Go code and the OpenAPI document of proto/, into gen/, and the man pages.
 generate:

@@ -19,6 +19,9 @@ type Endpoint struct {
 	Locality    health.Locality   // its own zone; none if region and zone are empty
 	Class       ClassID           // from Planner.Class
 	Redundancy  int               // how many checkers; less than one counts as one
+	Rate        int64             // what it costs each of them: checks in 1,000 seconds
+	Zones       Placement         // in which zones they are to be
+	Regions     Placement         // in which regions
 }
 
 // Change is what happened since the Apply before. Order inside a list is of no
@@ -42,11 +45,24 @@ type Move struct {
 	Add, Remove []health.EndpointID // to be checked from now on, and no longer
 }
 
-// Uncheckable is an endpoint that no checker with a seat can check.
+// Uncheckable is an endpoint that no checker has.
 type Uncheckable struct {
 	Endpoint health.EndpointID
 	Class    ClassID
+	Reason   Reason
 }
+
+// Reason is why an endpoint has fewer checkers than it should.
+type Reason uint8
+
+// The reasons.
+const (
+	Enough  Reason = iota // it has as many as it should
+	Waiting               // it waits for the end of settling
+	TooFew                // no other checker is able and reaches it
+	TooFar                // those that are able are not in its zone or region, and others may not
+	NoRoom                // those that are able are at their ceilings
+)
 
 // Diff is what an Apply changed. A mirror that takes out what each Move removes
 // and then puts in what it adds has the plan.
@@ -76,12 +92,14 @@ func New(o Options) *Planner {
 		o.Unit = 256
 	}
 	return &Planner{
-		options: o,
-		unit:    1,
-		index:   map[string]int32{},
-		zoneIDs: map[zone]int32{},
-		classID: map[uint64]ClassID{},
-		kindIDs: map[kindKey]int32{},
-		raced:   -1,
+		options:   o,
+		unit:      1,
+		index:     map[string]int32{},
+		zoneIDs:   map[zone]int32{},
+		regionIDs: map[string]int32{},
+		classID:   map[uint64]ClassID{},
+		kindIDs:   map[kindKey]int32{},
+		current:   none,
+		groups:    make([]group, 1),
 	}
 }

@@ -3,7 +3,6 @@ package assign_test
 import (
 	"fmt"
 	"maps"
-	"math/bits"
 	"slices"
 	"testing"
 
@@ -45,61 +44,6 @@ func BenchmarkCold(b *testing.B) {
 			b.ReportMetric(float64(p.Stats().Units), "units")
 		})
 	}
-}
-
-// BenchmarkRendezvous is what Cold is compared with: each endpoint's highest
-// ranking checkers in distinct zones, its own zone first, nothing bounded.
-func BenchmarkRendezvous(b *testing.B) {
-	for _, s := range sizes[:2] {
-		all, fleet := endpoints(s.endpoints, s.zones, 0, 3), checkers(s.checkers, s.zones)
-		b.Run(s.String(), func(b *testing.B) {
-			var load []int
-			for b.Loop() {
-				load = rendezvous(all, fleet)
-			}
-			b.ReportMetric(float64(slices.Max(load)*len(fleet))/float64(3*len(all)), "max/mean")
-		})
-	}
-}
-
-func rendezvous(all []assign.Endpoint, fleet []health.Checker) []int {
-	load, zones := make([]int, len(fleet)), make([][]int, 0)
-	zone, name := map[health.Locality]int{}, make([]uint64, len(fleet))
-	for i, c := range fleet {
-		name[i] = uint64(health.ClusterHash(c.ID))
-		if _, ok := zone[c.Locality]; !ok {
-			zone[c.Locality] = len(zones)
-			zones = append(zones, nil)
-		}
-		zones[zone[c.Locality]] = append(zones[zone[c.Locality]], i)
-	}
-	type best struct {
-		score   uint64
-		checker int
-	}
-	top := make([]best, len(zones))
-	for _, e := range all {
-		own := zone[e.Locality]
-		for z := range zones {
-			top[z] = best{}
-			for _, i := range zones[z] {
-				hi, lo := bits.Mul64(uint64(e.Hash)^0x9e3779b97f4a7c15, name[i])
-				if score := hi ^ lo; score > top[z].score {
-					top[z] = best{score, i}
-				}
-			}
-		}
-		load[top[own].checker]++
-		top[own] = best{}
-		for range 2 {
-			z := slices.IndexFunc(top, func(t best) bool {
-				return t.score == slices.MaxFunc(top, func(a, b best) int { return int(a.score>>1) - int(b.score>>1) }).score
-			})
-			load[top[z].checker]++
-			top[z] = best{}
-		}
-	}
-	return load
 }
 
 // events are changes of a fleet, each with what takes it back.

@@ -18,17 +18,19 @@ type class struct {
 	able  []uint64  // bit set of slots with a seat
 	total int       // how many those are
 	seats []int32   // how many of them in each zone
+	mass  []int64   // what they weigh
+	odd   []int32   // live ones that do not have the full weight
 	pools [][]entry // those that are live
 
 	// What a checker should have; may have when it gets more; may have before
 	// newcomers take from it first; may have before it must shed.
-	share, limit, bound, breach []int32
+	share, limit, bound, breach []quota
 }
 
 // entry is a checker in a pool.
 type entry struct {
-	hash uint64
-	slot int32
+	right uint64 // its hash, for mixed
+	slot  int32
 }
 
 // Class gives the number of a class: the same for equal classes.
@@ -73,6 +75,7 @@ func (c *class) grow(n int) {
 	for len(c.seats) < n {
 		c.seats = append(c.seats, 0)
 		c.pools = append(c.pools, nil)
+		c.mass, c.odd = append(c.mass, 0), append(c.odd, 0)
 		c.share, c.limit = append(c.share, 0), append(c.limit, 0)
 		c.bound, c.breach = append(c.bound, 0), append(c.breach, 0)
 	}
@@ -106,6 +109,7 @@ func (p *Planner) admitTo(c *class, checker *health.Checker, s int32) {
 	}
 	c.able[s/64] |= 1 << (s % 64)
 	c.seats[p.home[s]]++
+	c.mass[p.home[s]] += p.can[s].weight
 	c.total++
 	if p.live[s] {
 		p.enlist(c, s)
@@ -121,23 +125,31 @@ func (p *Planner) expelFrom(c *class, s int32) {
 	}
 	c.able[s/64] &^= 1 << (s % 64)
 	c.seats[p.home[s]]--
+	c.mass[p.home[s]] -= p.can[s].weight
 	c.total--
 }
 
 func (p *Planner) enlist(c *class, s int32) {
 	z := p.home[s]
-	c.pools[z] = append(c.pools[z], entry{p.hash[s], s})
+	c.pools[z] = append(c.pools[z], entry{p.hash[s] ^ mixRight, s})
+	if p.can[s].weight != fullWeight {
+		c.odd[z]++
+	}
 }
 
 func (p *Planner) delist(c *class, s int32) {
 	z := p.home[s]
 	c.pools[z] = slices.DeleteFunc(c.pools[z], func(e entry) bool { return e.slot == s })
+	if p.can[s].weight != fullWeight {
+		c.odd[z]--
+	}
 }
 
 // zoneOf gives a zone's number.
 func (p *Planner) zoneOf(l health.Locality) int32 {
-	if p.haveLocality && p.lastLocality == l {
-		return p.lastZone
+	recent := &p.recent[recentOf(l)]
+	if recent.known && recent.name.region == l.Region && recent.name.zone == l.Zone {
+		return recent.id
 	}
 	name := zone{l.Region, l.Zone}
 	id, ok := p.zoneIDs[name]
@@ -146,10 +158,43 @@ func (p *Planner) zoneOf(l health.Locality) int32 {
 		p.zoneIDs[name] = id
 		p.zoneHash = append(p.zoneHash, hashOf(l.Region, l.Zone))
 		p.used = append(p.used, 0)
+		p.groups = append(p.groups, group{})
+		p.region = append(p.region, p.regionOf(l.Region))
 		for i := range p.classes {
 			p.classes[i].grow(len(p.zoneHash))
 		}
 	}
-	p.haveLocality, p.lastLocality, p.lastZone = true, l, id
+	*recent = zoneNumber{name, id, true}
+	return id
+}
+
+// zoneNumber is a zone that was asked for lately.
+type zoneNumber struct {
+	name  zone
+	id    int32
+	known bool
+}
+
+// recentOf is where a zone is remembered: names differ at the end mostly.
+func recentOf(l health.Locality) int {
+	n := len(l.Region)
+	if n > 0 {
+		n += int(l.Region[n-1])
+	}
+	if z := l.Zone; z != "" {
+		n = n*31 + int(z[len(z)-1])
+	}
+	return n % recentZones
+}
+
+const recentZones = 64
+
+func (p *Planner) regionOf(name string) int32 {
+	id, ok := p.regionIDs[name]
+	if !ok {
+		id = int32(len(p.usedRegions))
+		p.regionIDs[name] = id
+		p.usedRegions = append(p.usedRegions, 0)
+	}
 	return id
 }

@@ -10,6 +10,7 @@ import (
 // scratch is memory that is used again and again.
 type scratch struct {
 	slots   []int32
+	zones   []int32
 	members []health.EndpointID
 	out     []Move // by slot
 	moved   []int32
@@ -109,7 +110,8 @@ func (p *Planner) tell(d *Diff, ids []health.EndpointID, before, now []int32, re
 			d.Checkable = append(d.Checkable, id)
 		case len(now) == 0 && (!bare && !p.settling || bare && renewed):
 			p.flags[id] |= isBare
-			d.Uncheckable = append(d.Uncheckable, Uncheckable{id, p.kinds[p.endpoints[id].kind].class})
+			_, why := p.Shortage(id)
+			d.Uncheckable = append(d.Uncheckable, Uncheckable{id, p.kinds[p.endpoints[id].kind].class, why})
 		}
 	}
 }
@@ -120,30 +122,37 @@ func (p *Planner) report(before, now []int32, ids []health.EndpointID, gone key)
 	if len(ids) == 0 {
 		return
 	}
+	sum := p.sum(ids, gone)
 	for _, s := range before {
 		if !contains(now, s) {
 			m := p.out(s)
 			m.Remove = append(m.Remove, ids...)
-			p.digest -= p.sum(s, ids, gone)
+			p.digest -= sum * p.hash[s]
+			p.part[s] -= sum * p.hash[s]
 		}
 	}
 	for _, s := range now {
 		if !contains(before, s) {
 			m := p.out(s)
+			if m.Add == nil && p.cold {
+				m.Add = make([]health.EndpointID, 0, p.load[s])
+			}
 			m.Add = append(m.Add, ids...)
-			p.digest += p.sum(s, ids, gone)
+			p.digest += sum * p.hash[s]
+			p.part[s] += sum * p.hash[s]
 		}
 	}
 }
 
-// sum is the part of the digest that a checker's seats at some endpoints make.
-func (p *Planner) sum(s int32, ids []health.EndpointID, gone key) uint64 {
+// sum is what endpoints are in the digest, which is the sum over all seats of
+// the product of the endpoint's hash and the checker's.
+func (p *Planner) sum(ids []health.EndpointID, gone key) uint64 {
 	if gone != (key{}) {
-		return mix(gone.lo, p.hash[s])
+		return gone.lo
 	}
 	sum := uint64(0)
 	for _, id := range ids {
-		sum += mix(p.endpoints[id].lo, p.hash[s])
+		sum += p.endpoints[id].lo
 	}
 	return sum
 }

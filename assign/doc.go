@@ -10,18 +10,27 @@
 //
 // In order of weight, for each endpoint:
 //
-//  1. only checkers that have the abilities it needs and reach it;
+//  1. only checkers that have the abilities it needs and reach it, are where its
+//     placement allows, and are below their ceilings;
 //  2. as many checkers as its redundancy asks for, or as many as there are;
-//  3. in distinct zones (region and zone) as far as there are zones;
-//  4. one of them in the endpoint's own zone, where that has one;
-//  5. no checker with much more than its fair share (Options.Slack).
+//  3. placed as its Zones and Regions say: by default in distinct zones (region
+//     and zone) as far as there are zones;
+//  4. and one of them in the endpoint's own zone, where that has one;
+//  5. no checker with much more than its fair share, which is its weight's part
+//     (Options.Slack).
 //
 // A plan only changes where one of these asks for it: a checker that leaves
 // moves its own checks and no other, one that joins takes at most its fair
-// share, one that returns to its seat moves nothing. Only where a change would
-// leave a checker with 1.4 times the slack above its share, it sheds the excess. The same history of
-// changes gives the same plan and the same digest on every machine, and the
-// order inside a Change never matters.
+// share, one that returns to its seat moves nothing (at ceilings, what was parted
+// for a substitute may find a better place). Only where a change would
+// leave a checker with 1.15 times the slack above its share, it sheds the excess.
+// The same history of changes gives the same plan and the same digest on every
+// machine, and the order inside a Change never matters.
+//
+// What does not fit is never dropped in silence: a Diff tells of endpoints that
+// nobody checks, Shortage of any endpoint how many checkers it lacks, and why.
+// Where ceilings leave too little room, second and third checkers are what is
+// missing first, and all is made up for as soon as there is room.
 //
 // # Seats
 //
@@ -49,11 +58,13 @@
 //
 // # How it works
 //
-// Endpoints that want the same (class, redundancy, own zone) are of one kind.
-// A binary trie over (hash of cluster, hash of endpoint) cuts each kind into
-// units of at most about a twelfth of the mean load (and Options.Unit), so that
-// small clusters share a unit and large ones split; all endpoints of a unit
-// share one list of seats.
+// Endpoints that want the same (class, redundancy, rate, placement) are of one
+// kind. A binary trie over (hash of cluster, hash of endpoint) cuts each kind into
+// leaves, so that small clusters share a leaf and large ones split. The endpoints
+// of a leaf that are in one zone are a unit, at most about a twelfth of the mean
+// load (and Options.Unit); all endpoints of a unit share one list of seats. The
+// units of a leaf rank zones and checkers alike: so a cluster whose endpoints are
+// in all zones has one checker in each, and few more.
 // A split leaves both halves where they were, and so moves nothing; so does a
 // join of two that have the same seats.
 //
@@ -65,19 +76,25 @@
 // by filling up the zones evenly as far as rules 3 and 4 allow, for each class
 // together with all classes whose checkers are among its own, and the slack on
 // top. Where no one has room the least loaded is taken. Scarce abilities are
-// placed first. Newcomers pull the units that they win by the same ranking, then
-// from those above their share, up to their own share. Where much joins at once
+// placed first. Newcomers pull the units that they win by the same ranking, among
+// the leaves that rank them high, then from those above their share, up to their
+// own share. Where much joins at once
 // (a zone comes back) the plan made from scratch is taken instead if it moves
-// no more. A checker that has grown past its bound sheds what it ranks lowest
+// hardly more than their share. A checker that has grown past its bound sheds what it ranks lowest
 // for.
+//
+// A checker's ceiling bounds what its units cost, the sum of their endpoints'
+// checks a second; shares take it into account. A unit that fits nowhere has
+// others leave for it, those that more checkers are able to serve; then it is
+// cut in two, and its parts are placed.
 //
 // Node ids are hashed (SHA-256), never numbered, so a plan made from scratch
 // resembles the one that grew.
 //
 // # Costs
 //
-// With E endpoints, C checkers, Z zones, redundancy R and U units (some 10 to 40
-// times C/R): from scratch O(E log E + U*C*R/Z); a checker that leaves O(C + its
-// checks + its units*C/Z); one that is lost O(C + its units*R); one that joins
-// O(U*R + its checks); an endpoint O(C + its unit + units of its kind).
+// With E endpoints, C checkers, Z zones, redundancy R and L leaves (some 5 to 20
+// times C/R): from scratch O(E log E + L*C); a checker that leaves O(C + its
+// checks + its leaves*C/Z); one that is lost O(C + its units*R); one that joins
+// O(L + C + its checks); an endpoint O(C + its leaf + leaves of its kind).
 package assign

@@ -36,25 +36,40 @@ type changed struct {
 
 // kindKey is what endpoints of a kind have in common.
 type kindKey struct {
-	class      ClassID
-	zone       int32 // the endpoints' own; none where they have none
-	redundancy int32
+	class          ClassID
+	redundancy     int32
+	zones, regions Placement
+	rate           int64
 }
 
-// kind is the endpoints that want the same.
+// kind is the endpoints that want the same, each in or near its own zone.
 type kind struct {
 	kindKey
-	hash    uint64
-	count   int     // endpoints
-	leaves  []int32 // units, by prefix
-	pending []item
-	hollow  bool // listed in Planner.hollow
+	hash   uint64
+	count  int     // endpoints
+	counts []int32 // those without a zone, and those of each zone
+	leaves []leaf  // by prefix
+	hollow bool    // listed in Planner.hollow
+}
+
+func (k *kind) add(zone, n int32) {
+	for len(k.counts) <= int(zone)+1 {
+		k.counts = append(k.counts, 0)
+	}
+	k.counts[zone+1] += n
+	k.count += int(n)
 }
 
 func (p *Planner) kindOf(e *Endpoint) int32 {
-	k := kindKey{class: e.Class, zone: none, redundancy: int32(min(max(e.Redundancy, 1), maxRedundancy))}
-	if e.Locality.Region != "" || e.Locality.Zone != "" {
-		k.zone = p.zoneOf(e.Locality)
+	k := kindKey{
+		class: e.Class, redundancy: int32(min(max(e.Redundancy, 1), maxRedundancy)),
+		zones: e.Zones, regions: e.Regions, rate: max(e.Rate, 0),
+	}
+	if k.zones == Default {
+		k.zones = Spread
+	}
+	if k.regions == Default {
+		k.regions = Anywhere
 	}
 	if p.haveKey && p.lastKind == k {
 		return p.lastKindID
@@ -64,9 +79,7 @@ func (p *Planner) kindOf(e *Endpoint) int32 {
 		id = int32(len(p.kinds))
 		p.kindIDs[k] = id
 		h := mix(p.classes[k.class].hash, uint64(k.redundancy))
-		if k.zone != none {
-			h = mix(h, p.zoneHash[k.zone])
-		}
+		h = mix(mix(h, uint64(k.zones)<<8|uint64(k.regions)), uint64(k.rate))
 		p.kinds = append(p.kinds, kind{kindKey: k, hash: h})
 		at, _ := slices.BinarySearchFunc(p.kindOrder, h, func(o int32, h uint64) int {
 			return cmp.Compare(p.kinds[o].hash, h)
@@ -90,8 +103,8 @@ func (p *Planner) upsert(e *Endpoint) {
 		p.flags = append(p.flags, 0)
 	}
 	at := &p.endpoints[e.ID]
-	k, where := p.kindOf(e), key{uint64(e.ClusterHash), uint64(e.Hash)}
-	if at.kind == k && at.key == where {
+	k, zone, where := p.kindOf(e), p.ownZone(e), key{uint64(e.ClusterHash), uint64(e.Hash)}
+	if at.kind == k && at.key == where && at.unit != none && p.units[at.unit].zone == zone {
 		return
 	}
 	var seed int32
@@ -110,27 +123,25 @@ func (p *Planner) upsert(e *Endpoint) {
 		p.detach(e.ID)
 	}
 	at.key, at.kind, at.unit = where, k, none
-	p.await(k, item{key: where, id: e.ID, seed: seed})
+	p.pending = append(p.pending, item{key: where, id: e.ID, seed: seed, kind: k, zone: zone})
+	p.kinds[k].add(zone, 1)
 }
 
-// await queues an endpoint to be grouped.
-func (p *Planner) await(k int32, i item) {
-	at := &p.kinds[k]
-	if len(at.pending) == 0 {
-		p.pending = append(p.pending, k)
+// ownZone is the zone that an endpoint is in, none if it is in none.
+func (p *Planner) ownZone(e *Endpoint) int32 {
+	if e.Locality.Region == "" && e.Locality.Zone == "" {
+		return none
 	}
-	at.pending = append(at.pending, i)
-	at.count++
+	return p.zoneOf(e.Locality)
 }
 
-// withdraw takes an endpoint out of the queue again.
+// withdraw takes an endpoint out of those that wait to be grouped.
 func (p *Planner) withdraw(id health.EndpointID) int32 {
-	k := &p.kinds[p.endpoints[id].kind]
-	i := slices.IndexFunc(k.pending, func(i item) bool { return i.id == id })
-	seed := k.pending[i].seed
-	k.pending = slices.Delete(k.pending, i, i+1)
-	k.count--
-	return seed
+	i := slices.IndexFunc(p.pending, func(i item) bool { return i.id == id })
+	was := p.pending[i]
+	p.pending = slices.Delete(p.pending, i, i+1)
+	p.kinds[was.kind].add(was.zone, -1)
+	return was.seed
 }
 
 // note keeps the seats that an endpoint has now for the Diff.
@@ -159,13 +170,13 @@ func (p *Planner) detach(id health.EndpointID) {
 	i := slices.Index(u.members, id)
 	u.members = slices.Delete(u.members, i, i+1)
 	for _, s := range u.seats {
-		p.load[s]--
+		p.book(s, -1, u.kind)
 	}
 	for _, s := range u.extra {
-		p.load[s]--
+		p.book(s, -1, u.kind)
 		p.spare[s]--
 	}
-	k.count--
+	k.add(u.zone, -1)
 	if len(u.members) == 0 && !k.hollow {
 		k.hollow = true
 		p.hollow = append(p.hollow, at.kind)

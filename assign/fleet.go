@@ -1,7 +1,9 @@
 package assign
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 
 	"hdsd/health"
 )
@@ -13,6 +15,7 @@ type slot struct {
 	seated  bool           // false: free, or given up in this Apply
 	known   bool           // has joined; its abilities and zone are known
 	fresh   bool           // has not pulled its share yet
+	stuck   uint32         // the step in which it could not make room any more
 	units   []int32        // where it sits, as a substitute too
 }
 
@@ -26,10 +29,13 @@ func (p *Planner) open(id string) int32 {
 		p.slots = append(p.slots, slot{})
 		p.hash, p.home = append(p.hash, 0), append(p.home, 0)
 		p.load, p.spare = append(p.load, 0), append(p.spare, 0)
+		p.rate, p.part = append(p.rate, 0), append(p.part, 0)
+		p.can = append(p.can, capacity{fullWeight, unlimited})
 		p.live = append(p.live, false)
 	}
 	p.slots[s] = slot{id: id, seated: true}
-	p.hash[s], p.home[s] = hashOf(id), -1
+	p.hash[s], p.home[s] = hashOf(id), none
+	p.endow(s, capacity{fullWeight, unlimited})
 	p.index[id] = s
 	p.seated++
 	return s
@@ -48,7 +54,7 @@ func (p *Planner) join(c *health.Checker) {
 	s, ok := p.index[c.ID]
 	if !ok {
 		s = p.open(c.ID)
-		p.slots[s].fresh = true
+		p.refresh(s)
 		p.unfair = true
 	}
 	if at := &p.slots[s]; !at.known || !alike(&at.checker, c) {
@@ -75,9 +81,14 @@ func (p *Planner) describe(s int32, c *health.Checker) {
 		was[i] = p.classes[i].has(s)
 		p.expelFrom(&p.classes[i], s)
 	}
+	before, now := p.can[s], capacityOf(c)
 	moved := at.known && p.home[s] != z
 	p.home[s] = z
-	p.unfair = p.unfair || moved
+	p.endow(s, now)
+	p.unfair = p.unfair || moved || at.known && before.weight != now.weight
+	if at.known && (now.weight > before.weight || now.ceiling > before.ceiling) {
+		p.refresh(s)
+	}
 	for i := range p.classes {
 		p.admitTo(&p.classes[i], c, s)
 		p.unfair = p.unfair || at.known && was[i] != p.classes[i].has(s)
@@ -87,7 +98,7 @@ func (p *Planner) describe(s int32, c *health.Checker) {
 
 // alike tells whether two descriptions of a checker ask for the same plan.
 func alike(a, b *health.Checker) bool {
-	return a.Locality == b.Locality && maps.Equal(a.Abilities, b.Abilities) && maps.Equal(a.Metadata, b.Metadata)
+	return a.Locality == b.Locality && capacityOf(a) == capacityOf(b) && maps.Equal(a.Abilities, b.Abilities) && maps.Equal(a.Metadata, b.Metadata)
 }
 
 func (p *Planner) lost(id string) {
@@ -114,19 +125,36 @@ func (p *Planner) leave(id string) {
 	}
 	p.live[s] = false
 	p.slots[s].seated, p.slots[s].known, p.slots[s].fresh = false, false, false
+	p.endow(s, capacity{fullWeight, unlimited})
 	delete(p.index, id)
 	p.seated--
 	p.unfair = true
 	p.left = append(p.left, s)
 }
 
-// newcomers are the live checkers that have not pulled their share yet.
+// refresh has a checker pull its share.
+func (p *Planner) refresh(s int32) {
+	if !p.slots[s].fresh {
+		p.slots[s].fresh = true
+		p.fresh = append(p.fresh, s)
+	}
+}
+
+// newcomers are the live checkers that have not pulled their share yet, in an
+// order that does not depend on how they are numbered.
 func (p *Planner) newcomers() []int32 {
-	var fresh []int32
-	for s := range p.slots {
-		if p.slots[s].fresh && p.live[s] {
-			fresh = append(fresh, int32(s))
+	var now, later []int32
+	for _, s := range p.fresh {
+		switch {
+		case !p.slots[s].fresh:
+		case p.live[s]:
+			p.slots[s].fresh = false
+			now = append(now, s)
+		default:
+			later = append(later, s)
 		}
 	}
-	return fresh
+	p.fresh = later
+	slices.SortFunc(now, func(a, b int32) int { return cmp.Compare(p.hash[a], p.hash[b]) })
+	return now
 }

@@ -7,8 +7,16 @@ import (
 )
 
 // mix gives a pseudo-random number for two numbers that are hashes already.
-func mix(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a^0x9e3779b97f4a7c15, b^0xe7037ed1a0b428db)
+func mix(a, b uint64) uint64 { return mixed(a^mixLeft, b^mixRight) }
+
+const (
+	mixLeft  = 0x9e3779b97f4a7c15
+	mixRight = 0xe7037ed1a0b428db
+)
+
+// mixed is mix without its first step, which can be done once for many.
+func mixed(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
 	return hi ^ lo
 }
 

@@ -39,6 +39,8 @@ func (m *model) newEndpoints(t *rapid.T) []assign.Endpoint {
 	class := m.ids[rapid.IntRange(0, len(classes)-1).Draw(t, "class")]
 	redundancy := rapid.IntRange(0, 5).Draw(t, "redundancy")
 	zones := rapid.IntRange(1, 5).Draw(t, "zones")
+	rate := rapid.SampledFrom([]int64{0, 200, 1000}).Draw(t, "rate")
+	place := rapid.SampledFrom([]assign.Placement{assign.Default, assign.Spread, assign.OwnOnly, assign.OwnFirst, assign.Anywhere}).Draw(t, "place")
 	var list []assign.Endpoint
 	for range rapid.SampledFrom([]int{1, 2, 30, 300}).Draw(t, "endpoints") {
 		if m.next == mostEndpoints {
@@ -47,7 +49,7 @@ func (m *model) newEndpoints(t *rapid.T) []assign.Endpoint {
 		e := health.Endpoint{Cluster: name, Locality: zoneName(m.next % zones), Address: fmt.Sprint(m.next)}
 		list = append(list, assign.Endpoint{
 			ID: health.EndpointID(m.next), Hash: e.Hash(), ClusterHash: health.ClusterHash(name),
-			Locality: e.Locality, Class: class, Redundancy: redundancy,
+			Locality: e.Locality, Class: class, Redundancy: redundancy, Rate: rate, Zones: place,
 		})
 		m.next++
 	}
@@ -68,7 +70,7 @@ func (m *model) some(t *rapid.T) []health.EndpointID {
 
 func (m *model) update(t *rapid.T) {
 	var list []assign.Endpoint
-	what := rapid.IntRange(0, 2).Draw(t, "what")
+	what := rapid.IntRange(0, 4).Draw(t, "what")
 	for _, id := range m.some(t) {
 		e := m.endpoints[id]
 		switch what {
@@ -78,6 +80,10 @@ func (m *model) update(t *rapid.T) {
 			e.Class = m.ids[m.random.IntN(len(m.ids))]
 		case 2:
 			e.Locality = zoneName(m.random.IntN(5))
+		case 3:
+			e.Rate = int64(m.random.IntN(3)) * 500
+		case 4:
+			e.Zones = assign.Placement(m.random.IntN(int(assign.Anywhere) + 1))
 		}
 		m.endpoints[id] = e
 		list = append(list, e)
@@ -103,6 +109,8 @@ func (m *model) draw(t *rapid.T, n int) health.Checker {
 			c.Abilities[a] = struct{}{}
 		}
 	}
+	c.Weight = rapid.SampledFrom([]float64{0, 0, 0, 0.5, 3}).Draw(t, "weight")
+	c.MaxChecksPerSecond = rapid.SampledFrom([]float64{0, 0, 0, 20, 300}).Draw(t, "ceiling")
 	c.Metadata = map[string]string{"vpc": rapid.SampledFrom([]string{"blue", "green"}).Draw(t, "vpc")}
 	return c
 }
@@ -153,10 +161,12 @@ func (m *model) change(t *rapid.T) {
 	m.apply(t, assign.Change{Join: []health.Checker{c.Checker}})
 }
 
-// whole tells whether all checkers are live and nobody is a substitute.
+// whole tells whether all checkers are live and nobody is a substitute or has a
+// ceiling: at ceilings, what is parted for a substitute may fit better after.
 func (m *model) whole() bool {
 	st := m.planner.Stats()
-	return st.Live == st.Checkers && st.Substitutes == 0
+	ceiling := func(c *member) bool { return c.MaxChecksPerSecond > 0 }
+	return st.Live == st.Checkers && st.Substitutes == 0 && !slices.ContainsFunc(slices.Collect(maps.Values(m.fleet)), ceiling)
 }
 
 func (m *model) leave(t *rapid.T) {

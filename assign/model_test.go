@@ -129,6 +129,9 @@ func (m *model) able(e assign.Endpoint) []*member {
 
 func (m *model) can(c *member, e assign.Endpoint) bool {
 	class := classes[e.Class]
+	if e.Zones == assign.OwnOnly && c.Locality.Zone != e.Locality.Zone {
+		return false
+	}
 	return c.Abilities.Has(class.Needs...) && class.Reach.Includes(&c.Checker)
 }
 
@@ -138,12 +141,21 @@ func (m *model) check(t *rapid.T) {
 	if m.settling {
 		return
 	}
-	cache := map[assign.ClassID][]*member{}
+	type want struct {
+		class assign.ClassID
+		only  string
+		rate  int64
+	}
+	cache := map[want][]*member{}
 	for id, e := range m.endpoints {
-		if _, ok := cache[e.Class]; !ok {
-			cache[e.Class] = m.able(e)
+		w := want{class: e.Class, rate: e.Rate}
+		if e.Zones == assign.OwnOnly {
+			w.only = e.Locality.Zone
 		}
-		if err := m.checkEndpoint(e, m.planner.Checkers(id), cache[e.Class]); err != nil {
+		if _, ok := cache[w]; !ok {
+			cache[w] = m.able(e)
+		}
+		if err := m.checkEndpoint(e, m.planner.Checkers(id), cache[w]); err != nil {
 			t.Fatalf("endpoint %d (class %d, zone %q, %d wanted): %v", id, e.Class, e.Locality.Zone, e.Redundancy, err)
 		}
 	}
@@ -151,7 +163,10 @@ func (m *model) check(t *rapid.T) {
 
 func (m *model) checkQueries(t *rapid.T) {
 	count := 0
-	for id := range m.fleet {
+	for id, c := range m.fleet {
+		if rate := m.planner.Checker(id).Rate; !m.settling && c.MaxChecksPerSecond > 0 && rate > int64(c.MaxChecksPerSecond*1000) {
+			t.Fatalf("%s does %d checks in 1,000 seconds, its ceiling is %g a second", id, rate, c.MaxChecksPerSecond)
+		}
 		n := 0
 		for e := range m.planner.Endpoints(id) {
 			if n++; !m.mirror[id][e] {
@@ -194,6 +209,10 @@ func (m *model) checkEndpoint(e assign.Endpoint, checkers []string, able []*memb
 		zones[c.Locality.Zone]++
 	}
 	wanted := max(e.Redundancy, 1)
+	able = slices.DeleteFunc(slices.Clone(able), func(c *member) bool { return !slices.Contains(checkers, c.ID) && !m.room(c, e.Rate) })
+	if missing, why := m.planner.Shortage(e.ID); missing > 0 == (why == assign.Enough) || missing != max(wanted-len(checkers)+m.extra(e, checkers), 0) {
+		return fmt.Errorf("%v: %d missing for reason %d", checkers, missing, why)
+	}
 	switch {
 	case len(checkers) != len(slices.Compact(slices.Clone(checkers))):
 		return fmt.Errorf("%v: one twice", checkers)
@@ -207,14 +226,41 @@ func (m *model) checkEndpoint(e assign.Endpoint, checkers []string, able []*memb
 		return fmt.Errorf("%v: told to be uncheckable: %v", checkers, m.bare[e.ID])
 	case kept > 0:
 		return nil // the seats that are kept have their own zones
+	case e.Zones == assign.Anywhere:
+		return nil
+	}
+	if e.Zones == assign.OwnFirst && slices.ContainsFunc(checkers, func(id string) bool { return m.fleet[id].Locality.Zone != e.Locality.Zone }) {
+		for _, c := range able {
+			if c.Locality.Zone == e.Locality.Zone && !slices.Contains(checkers, c.ID) && c.MaxChecksPerSecond == 0 {
+				return fmt.Errorf("%v are in %v, and %s would be in its own zone", checkers, zones, c.ID)
+			}
+		}
+	}
+	if e.Zones == assign.OwnFirst || e.Zones == assign.OwnOnly {
+		return nil
 	}
 	twice := slices.Max(append(slices.Collect(maps.Values(zones)), 0)) > 1
 	for _, c := range able {
-		if z := c.Locality.Zone; zones[z] == 0 && (twice || z == e.Locality.Zone) {
+		if z := c.Locality.Zone; c.MaxChecksPerSecond == 0 && zones[z] == 0 && (twice || z == e.Locality.Zone) {
 			return fmt.Errorf("%v are in %v, and %s would be in %q", checkers, zones, c.ID, z)
 		}
 	}
 	return nil
+}
+
+// room tells whether a checker is able to do so much more.
+func (m *model) room(c *member, rate int64) bool {
+	return c.MaxChecksPerSecond == 0 || rate == 0 || m.planner.Checker(c.ID).Rate+rate <= int64(c.MaxChecksPerSecond*1000)
+}
+
+// extra is how many of an endpoint's checkers are substitutes, if that can be
+// told: none where all of them are live.
+func (m *model) extra(e assign.Endpoint, checkers []string) int {
+	missing, _ := m.planner.Shortage(e.ID)
+	if slices.ContainsFunc(checkers, func(id string) bool { return !m.fleet[id].live }) {
+		return missing - max(e.Redundancy, 1) + len(checkers)
+	}
+	return 0
 }
 
 // firstDifference says where two Diffs part, as far as Moves go.

@@ -1,6 +1,10 @@
 package assign
 
-import "hdsd/health"
+import (
+	"slices"
+
+	"hdsd/health"
+)
 
 // Planner holds a plan. Make one with New.
 type Planner struct {
@@ -9,19 +13,27 @@ type Planner struct {
 	// The fleet. A slot is a checker's number while it has a seat; no decision
 	// depends on it. The slices beside slots are indexed alike.
 	slots  []slot
-	hash   []uint64         // of the node id
-	home   []int32          // zone, -1 while not known
-	load   []int32          // endpoints it checks, as a substitute too
-	spare  []int32          // those as a substitute
+	hash   []uint64 // of the node id
+	home   []int32  // zone, -1 while not known
+	load   []int32  // endpoints it checks, as a substitute too
+	spare  []int32  // those as a substitute
+	rate   []int64  // what they cost: checks in 1,000 seconds
+	can    []capacity
+	part   []uint64         // of the digest
 	live   []bool           // its stream is up
 	index  map[string]int32 // by node id
 	free   []int32          // slots
 	seated int              // slots in use
 
-	zoneIDs  map[zone]int32
-	zoneHash []uint64
-	classes  []class
-	classID  map[uint64]ClassID
+	ceilings int     // checkers that have one
+	fresh    []int32 // slots that have not pulled their share yet
+
+	zoneIDs   map[zone]int32
+	zoneHash  []uint64
+	region    []int32 // of each zone
+	regionIDs map[string]int32
+	classes   []class
+	classID   map[uint64]ClassID
 
 	// The endpoints, by EndpointID, and how they are grouped.
 	endpoints []endpoint
@@ -33,31 +45,37 @@ type Planner struct {
 	freeUnits []int32
 	unit      int // most endpoints in a unit
 
+	wanted []int32 // units that could use a checker that comes
+
 	restored restored
 	digest   uint64
 	held     bool // was settling: everything is to be looked at
 	unfair   bool // something happened that calls for balancing
 
 	// Of one Apply.
-	step                  uint32
-	settling              bool
-	left, wentLost, came  []int32 // slots
-	pending               []int32 // kinds with endpoints to be grouped
-	hollow                []int32 // kinds with empty units
-	seeds                 seeds
-	visits                []int32 // units to look at
-	dirty                 []int32 // units whose seats changed
-	added                 []health.EndpointID
-	changed               []changed
-	scratch               scratch
-	raced                 int32 // the unit that ranking is of, -1 none
-	ranking               []rank
-	used                  []int32 // seats of the unit at hand by zone
-	lastLocality          health.Locality
-	lastZone              int32
-	lastKind              kindKey
-	lastKindID            int32
-	haveLocality, haveKey bool
+	step                 uint32
+	settling             bool
+	left, wentLost, came []int32 // slots
+	pending              []item  // endpoints to be grouped
+	freed                bool    // a checker with a ceiling has room again
+	hollow               []int32 // kinds with empty units
+	seeds                seeds
+	visits               []int32 // units to look at
+	dirty                []int32 // units whose seats changed
+	severed              []int32 // units that were parted from others and not looked at since
+	added                []health.EndpointID
+	changed              []changed
+	scratch              scratch
+	cold                 bool   // nothing was assigned before
+	current              int32  // the class that ranking is of, none if of none
+	currentHash          uint64 // and the leaf's hash
+	ranking              []rank
+	used, usedRegions    []int32 // seats of the unit at hand
+	groups               []group // of the leaf at hand, by own zone
+	recent               [recentZones]zoneNumber
+	lastKind             kindKey
+	lastKindID           int32
+	haveKey              bool
 }
 
 // Apply changes the plan and tells how.
@@ -74,6 +92,10 @@ func (p *Planner) Apply(ch Change) Diff {
 	}
 	for _, id := range ch.Remove {
 		p.remove(id)
+	}
+	p.pending = make([]item, 0, len(ch.Upsert))
+	if len(p.endpoints) == 0 {
+		p.endpoints, p.flags = make([]endpoint, 0, len(ch.Upsert)), make([]flag, 0, len(ch.Upsert))
 	}
 	for i := range ch.Upsert {
 		p.upsert(&ch.Upsert[i])
@@ -94,29 +116,33 @@ func (p *Planner) Apply(ch Change) Diff {
 func (p *Planner) begin(settling bool) {
 	p.step++
 	p.settling = settling
-	p.raced = -1
-	p.haveLocality, p.haveKey = false, false
+	p.current = none
+	p.haveKey, p.cold = false, false
 }
 
 // plan puts everything right that collect found.
 func (p *Planner) plan() {
 	p.level()
-	cold := p.assigned() == 0
+	p.cold = p.assigned() == 0
+	p.enforce()
 	p.fill(p.visits)
-	if newcomers := p.newcomers(); len(newcomers) > 0 {
-		if !cold {
-			p.pull(newcomers)
-			p.reconsider(len(newcomers))
-		}
-		for _, s := range newcomers {
-			p.slots[s].fresh = false
-		}
+	p.refill()
+	if newcomers := p.newcomers(); len(newcomers) > 0 && !p.cold && !p.reconsider(newcomers) {
+		p.pull(newcomers)
 	}
-	if p.unfair && !cold {
+	if p.unfair {
 		p.shed()
 	}
-	p.unfair = false
-	p.held = false
+	p.refill()
+	p.unfair, p.held = false, false
+}
+
+// refill uses the room below ceilings that moves have left.
+func (p *Planner) refill() {
+	for n := 0; p.freed && n < 8; n++ {
+		p.freed = false
+		p.fill(slices.Clone(p.review()))
+	}
 }
 
 // end forgets what only concerned this Apply.
@@ -127,7 +153,7 @@ func (p *Planner) end() {
 	}
 	p.left, p.wentLost, p.came = p.left[:0], p.wentLost[:0], p.came[:0]
 	p.visits, p.dirty = p.visits[:0], p.dirty[:0]
-	p.added, p.changed = nil, nil
+	p.added, p.changed, p.pending = nil, nil, nil
 	p.seeds = seeds{}
 	p.restored.compact()
 }

@@ -1,125 +1,113 @@
 package assign
 
-import (
-	"cmp"
-	"iter"
-	"slices"
-)
-
-// recruits are the newcomers in a zone that can serve a class.
-type recruits struct {
-	zone int32
-	pool []entry
-}
+import "slices"
 
 // pull lets newcomers take over seats, up to their fair share: first from
 // checkers that have far more than their share, then those that they would
 // have had, had they been there from the start, then from any above its share.
 func (p *Planner) pull(newcomers []int32) {
-	byClass := make([][]recruits, len(p.classes))
-	for c := range p.classes {
-		byClass[c] = p.recruit(&p.classes[c], newcomers)
+	for _, donor := range p.above(func(c *class) []quota { return c.bound }) {
+		p.hand(donor, newcomers, func(c *class) []quota { return c.bound }, true)
 	}
-	if len(p.above(func(b bounds) int32 { return b.bound })) > 0 {
-		p.unburdenAll(newcomers, byClass, func(c *class, z, load, _ int32) int32 { return load - c.bound[z] - 1 })
-	}
-	for i, zones := range p.reachable(byClass) {
-		for _, r := range zones {
-			p.win(i, r.zone, r.pool)
-		}
-	}
-	p.unburdenAll(newcomers, byClass, func(c *class, z, load, size int32) int32 { return load - size - c.share[z] })
-}
-
-// excess is how much too much a checker in a zone has, counted so that nothing
-// is taken from it below zero.
-type excess func(c *class, z, load, size int32) int32
-
-func (p *Planner) unburdenAll(newcomers []int32, byClass [][]recruits, e excess) {
-	if !slices.ContainsFunc(newcomers, p.hungry) {
-		return
-	}
-	for i, zones := range p.reachable(byClass) {
-		for _, r := range zones {
-			if p.unburden(i, r.zone, r.pool, e) && !slices.ContainsFunc(newcomers, p.hungry) {
-				return
+	var left []int32
+	for _, s := range newcomers {
+		best := p.candidates(s)
+		for _, l := range best {
+			for i := l.first; i != none; i = p.units[i].next {
+				p.win(i, s)
 			}
 		}
+		for _, l := range best {
+			for i := l.first; i != none && p.hungry(s); i = p.units[i].next {
+				p.unburden(i, s)
+			}
+		}
+		if p.hungry(s) {
+			left = append(left, s)
+		}
+	}
+	if len(left) > 0 {
+		for _, donor := range p.above(func(c *class) []quota { return c.share }) {
+			p.hand(donor, left, func(c *class) []quota { return c.share }, false)
+		}
 	}
 }
 
-// recruit sorts newcomers into zones, in an order that does not depend on how
-// these are numbered.
-func (p *Planner) recruit(c *class, newcomers []int32) []recruits {
-	var zones []recruits
-	for _, s := range newcomers {
-		if !c.has(s) {
+// hand gives what a donor has above a quota to hungry newcomers; all of it, or
+// no more than that.
+func (p *Planner) hand(donor int32, newcomers []int32, of quotas, all bool) {
+	newcomers = slices.DeleteFunc(slices.Clone(newcomers), func(s int32) bool { return !p.hungry(s) })
+	enough := p.allowance(donor, of)
+	for _, i := range p.sheddable(donor) {
+		u := &p.units[i]
+		if p.load[donor] <= enough || len(newcomers) == 0 {
+			return
+		}
+		if !all && p.load[donor]-u.size() < enough {
 			continue
 		}
-		at := slices.IndexFunc(zones, func(r recruits) bool { return r.zone == p.home[s] })
-		if at < 0 {
-			at = len(zones)
-			zones = append(zones, recruits{zone: p.home[s]})
-		}
-		zones[at].pool = append(zones[at].pool, entry{p.hash[s], s})
-	}
-	slices.SortFunc(zones, func(a, b recruits) int { return cmp.Compare(p.zoneHash[a.zone], p.zoneHash[b.zone]) })
-	return zones
-}
-
-// reachable are all units that a newcomer could check, in an order that
-// depends on nothing but the endpoints.
-func (p *Planner) reachable(byClass [][]recruits) iter.Seq2[int32, []recruits] {
-	return func(yield func(int32, []recruits) bool) {
-		for _, k := range p.kindOrder {
-			r := byClass[p.kinds[k].class]
-			if r == nil {
-				continue
+		to := int32(none)
+		for _, s := range newcomers {
+			if (to == none || p.outranks(u, s, to)) && p.mayReplace(u, donor, s) {
+				to = s
 			}
-			for _, i := range p.kinds[k].leaves {
-				if !yield(i, r) {
-					return
-				}
+		}
+		if to != none {
+			p.stand(i, donor)
+			p.take(i, to)
+			if !p.hungry(to) {
+				newcomers = slices.DeleteFunc(newcomers, func(s int32) bool { return s == to })
 			}
 		}
 	}
 }
 
-// hungry tells whether a newcomer has clearly less than its share.
+// hungry tells whether a newcomer has clearly less than its share, and could do
+// more.
 func (p *Planner) hungry(s int32) bool {
-	share := int32(0)
-	for c := range p.classes {
-		if p.classes[c].has(s) {
-			share = max(share, p.classes[c].share[p.home[s]])
-		}
-	}
-	return int64(p.load[s])*100 < int64(share)*92
+	share := p.allowance(s, func(c *class) []quota { return c.share })
+	return int64(p.load[s])*100 < int64(share)*92 && p.rate[s] < p.can[s].ceiling
 }
 
-// win gives a newcomer in a zone the seat of a neighbour that it outranks, or
-// of another zone that the unit likes less than this one by now.
-func (p *Planner) win(i, z int32, pool []entry) {
+// mayReplace tells whether a newcomer is able and has room for a unit in the
+// place of another, and is as well placed.
+func (p *Planner) mayReplace(u *unit, o, s int32) bool {
+	c, z := p.classOf(u), p.home[s]
+	if !c.has(s) || u.has(s) || !p.roomy(u, s, c.share[z]) {
+		return false
+	}
+	if p.home[o] == z {
+		return true
+	}
+	p.tally(u, false)
+	standing := p.standing(u, o)
+	p.discount(o, 1)
+	return p.tier(u, z) <= standing
+}
+
+// win gives a newcomer the seat of a neighbour that it outranks, or of another
+// zone that the unit likes less than this one by now.
+func (p *Planner) win(i, s int32) {
 	u := &p.units[i]
-	c := p.classOf(u)
-	s := p.best(u, pool, c.share[z])
-	if s == none {
+	c, z := p.classOf(u), p.home[s]
+	if u.has(s) || !p.roomy(u, s, c.share[z]) {
 		return
 	}
 	there, rival := false, int32(none)
 	for _, o := range u.seats {
 		if p.home[o] == z {
 			there = true
-			if p.live[o] && (rival == none || p.score(u, o) < p.score(u, rival)) {
+			if p.live[o] && (rival == none || p.outranks(u, rival, o)) {
 				rival = o
 			}
 		}
 	}
 	switch {
-	case rival != none && p.score(u, rival) < p.score(u, s):
+	case rival != none && p.outranks(u, s, rival):
 	case there:
 		return
 	default:
-		if rival = p.disliked(u, c, z); rival == none || p.best(u, c.pools[z], 1<<30) != s {
+		if rival = p.disliked(u, c, s); rival == none || p.best(u, c, z, 1<<40) != s {
 			return
 		}
 	}
@@ -127,43 +115,41 @@ func (p *Planner) win(i, z int32, pool []entry) {
 	p.take(i, s)
 }
 
-// disliked is the seat in the zone that a unit likes least, if it likes z more.
-func (p *Planner) disliked(u *unit, c *class, z int32) int32 {
-	worst, seat := p.draw(u, c, z), int32(none)
+// disliked is the seat in the zone that a unit likes least, if it likes that of
+// a newcomer more.
+func (p *Planner) disliked(u *unit, c *class, s int32) int32 {
+	worst, seat := p.draw(u, c, p.home[s]), int32(none)
 	for _, o := range u.seats {
-		if !p.live[o] || p.home[o] == p.kinds[u.kind].zone {
+		if !p.live[o] {
 			continue
 		}
-		if r := p.draw(u, c, p.home[o]); p.likes(worst, r) {
+		r := p.draw(u, c, p.home[o])
+		same := seat != none && p.home[seat] == p.home[o] && p.outranks(u, seat, o)
+		if (same || p.likes(worst, r)) && p.mayReplace(u, o, s) {
 			worst, seat = r, o
 		}
 	}
 	return seat
 }
 
-// unburden gives a hungry newcomer in a zone the seat of the checker that has
-// most too much.
-func (p *Planner) unburden(i, z int32, pool []entry, e excess) bool {
+// unburden gives a hungry newcomer the seat of the checker that has most above
+// its share.
+func (p *Planner) unburden(i, s int32) {
 	u := &p.units[i]
 	c := p.classOf(u)
-	s := p.best(u, pool, c.share[z])
-	if s == none || !p.hungry(s) {
-		return false
-	}
-	own, donor, most := p.kinds[u.kind].zone, int32(none), int32(-1)
-	there := slices.ContainsFunc(u.seats, func(o int32) bool { return p.home[o] == z })
+	donor, most := int32(none), int32(-1)
 	for _, o := range u.seats {
-		if h := p.home[o]; p.live[o] && (h == z || !there && h != own) {
-			much := e(c, h, p.load[o], u.size())
-			if much > most || much == most && donor != none && p.score(u, o) < p.score(u, donor) {
-				donor, most = o, much
-			}
+		if !p.live[o] {
+			continue
+		}
+		much := p.load[o] - u.size() - p.of(c.share[p.home[o]], o)
+		better := much > most || much == most && donor != none && p.outranks(u, donor, o)
+		if better && p.mayReplace(u, o, s) {
+			donor, most = o, much
 		}
 	}
-	if donor == none {
-		return false
+	if donor != none {
+		p.stand(i, donor)
+		p.take(i, s)
 	}
-	p.stand(i, donor)
-	p.take(i, s)
-	return true
 }

@@ -48,6 +48,82 @@ func (p *Planner) Load(checker string) int {
 	return 0
 }
 
+// Checker is what the plan has of a checker.
+type Checker struct {
+	Endpoints int    // that it checks
+	Share     int    // that it should check, by its weight
+	Rate      int64  // what they cost: checks in 1,000 seconds
+	Digest    uint64 // its part of the plan's digest
+}
+
+// Checker gives a checker's figures; all zero if it has no seat.
+func (p *Planner) Checker(id string) Checker {
+	s, ok := p.index[id]
+	if !ok {
+		return Checker{}
+	}
+	share := int32(0)
+	if p.slots[s].known {
+		share = p.allowance(s, func(c *class) []quota { return c.share })
+	}
+	return Checker{int(p.load[s]), int(share), p.rate[s], p.part[s]}
+}
+
+// Short is how many endpoints have fewer checkers than they should, or none,
+// only since those that are able have no room.
+func (p *Planner) Short() int {
+	sum := 0
+	if p.ceilings == 0 {
+		return 0
+	}
+	for _, i := range p.review() {
+		if u := &p.units[i]; len(u.seats) < int(p.kinds[u.kind].redundancy) && p.reason(u) == NoRoom {
+			sum += len(u.members)
+		}
+	}
+	return sum
+}
+
+// Shortage tells how many checkers an endpoint lacks, and why.
+func (p *Planner) Shortage(id health.EndpointID) (missing int, why Reason) {
+	if !p.known(id) {
+		return 0, Enough
+	}
+	u := &p.units[p.endpoints[id].unit]
+	missing = int(p.kinds[u.kind].redundancy) - len(u.seats)
+	if missing <= 0 {
+		return 0, Enough
+	}
+	return missing, p.reason(u)
+}
+
+// reason is why a unit has too few seats.
+func (p *Planner) reason(u *unit) Reason {
+	if p.held || p.settling {
+		return Waiting
+	}
+	c, able, near := p.classOf(u), 0, 0
+	for z := range c.pools {
+		able += len(c.pools[z])
+		if p.tier(u, int32(z)) != never {
+			near += len(c.pools[z])
+		}
+	}
+	for _, s := range u.all() {
+		if p.live[s] {
+			able--
+			near--
+		}
+	}
+	switch {
+	case near > 0:
+		return NoRoom
+	case able > 0:
+		return TooFar
+	}
+	return TooFew
+}
+
 // Digest is a sum over the plan: equal plans have equal digests, on every
 // machine and however they came about.
 func (p *Planner) Digest() uint64 { return p.digest }
@@ -87,6 +163,7 @@ type Stats struct {
 	Substitutes     int // of these, those in place of a lost one
 	Uncheckable     int // endpoints without any checker
 	UnderReplicated int // endpoints with some, but fewer than asked for
+	NoRoom          int // of these two, those that only lack a checker below its ceiling
 	Units           int
 	MaxLoad         int // of one checker
 }
@@ -105,13 +182,19 @@ func (p *Planner) Stats() Stats {
 	for k := range p.kinds {
 		at := &p.kinds[k]
 		st.Endpoints += at.count
-		st.Units += len(at.leaves)
-		for _, i := range at.leaves {
-			switch u := &p.units[i]; {
+		for i := range p.unitsOf(int32(k)) {
+			u := &p.units[i]
+			st.Units++
+			switch {
 			case len(u.seats) == 0:
 				st.Uncheckable += len(u.members)
 			case len(u.seats) < int(at.redundancy):
 				st.UnderReplicated += len(u.members)
+			default:
+				continue
+			}
+			if p.reason(u) == NoRoom {
+				st.NoRoom += len(u.members)
 			}
 		}
 	}

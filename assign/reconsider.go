@@ -1,24 +1,31 @@
 package assign
 
+import "slices"
+
 // reconsider takes the plan made from scratch instead of the one at hand after
-// much joined at once, if that moves no more. It so undoes what a lost zone
-// had moved when the zone is back.
-func (p *Planner) reconsider(newcomers int) {
-	if newcomers < 2 || newcomers*20 < p.seated || !p.quiet() {
-		return
+// much joined at once, if that moves hardly more than what the newcomers are to
+// have, and tells whether it did. It so undoes what a lost zone had moved when
+// the zone is back.
+func (p *Planner) reconsider(newcomers []int32) bool {
+	if len(newcomers) < 2 || len(newcomers)*20 < p.seated || !p.quiet() {
+		return false
 	}
-	seats := make([][]int32, len(p.units))
+	fair := 0
+	for _, s := range newcomers {
+		fair += int(p.allowance(s, func(c *class) []quota { return c.share }))
+	}
 	for i := range p.units {
 		if u := &p.units[i]; u.kind != none {
 			p.touch(int32(i))
-			seats[i] = u.seats
+			u.aside = u.seats
 		}
 	}
-	moved := p.moved()
-	p.refill(nil)
-	if p.moved()*100 > moved*105 {
-		p.refill(seats)
+	p.replan(true)
+	if p.moved()*100 <= fair*105 {
+		return true
 	}
+	p.replan(false)
+	return false
 }
 
 // quiet tells whether all checkers are live and all endpoints have a seat, so
@@ -32,24 +39,25 @@ func (p *Planner) quiet() bool {
 	return true
 }
 
-// refill gives all units the given seats, or makes the plan from scratch.
-func (p *Planner) refill(seats [][]int32) {
+// replan makes the plan from scratch, or gives all units the seats that were set
+// aside.
+func (p *Planner) replan(scratch bool) {
 	for s := range p.slots {
-		p.load[s] = 0
+		p.load[s], p.rate[s] = 0, 0
 		p.slots[s].units = p.slots[s].units[:0]
 	}
 	var units []int32
 	for _, k := range p.kindOrder {
-		units = append(units, p.kinds[k].leaves...)
+		units = slices.AppendSeq(units, p.unitsOf(k))
 	}
 	for _, i := range units {
 		u := &p.units[i]
-		if u.seats = nil; seats != nil {
-			u.seats = seats[i]
+		if u.seats = nil; !scratch {
+			u.seats, u.aside = u.aside, nil
 			p.settle(i)
 		}
 	}
-	if seats == nil {
+	if scratch {
 		p.fill(units)
 	}
 }

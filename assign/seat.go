@@ -5,6 +5,8 @@ type rank struct {
 	zone   int32
 	weight uint64
 	draw   uint64 // divided by weight: the smallest is liked best
+	tier   int    // how good it is for the next seat
+	top    int32  // the checker in it that was the best with room when last looked for; none if not looked for
 }
 
 func (r rank) before(o rank) bool {
@@ -16,16 +18,17 @@ func (r rank) before(o rank) bool {
 
 // draw is how much a unit likes a zone.
 func (p *Planner) draw(u *unit, c *class, z int32) rank {
-	return rank{z, uint64(c.seats[z]), exponential(mix(u.hash, p.zoneHash[z]))}
+	return rank{zone: z, weight: uint64(c.mass[z]), draw: exponential(mix(u.hash, p.zoneHash[z])), top: none}
 }
 
-// rank orders the zones where a unit can find a live checker.
-func (p *Planner) rank(i int32) []rank {
-	if p.raced == i {
+// rank orders the zones where a unit can find a live checker. All units of a
+// leaf have the same order.
+func (p *Planner) rank(u *unit) []rank {
+	id := p.kinds[u.kind].class
+	if p.current == int32(id) && p.currentHash == u.hash {
 		return p.ranking
 	}
-	u := &p.units[i]
-	c := p.classOf(u)
+	c := &p.classes[id]
 	p.ranking = p.ranking[:0]
 	for z := range c.pools {
 		if len(c.pools[z]) == 0 {
@@ -39,7 +42,7 @@ func (p *Planner) rank(i int32) []rank {
 		}
 		p.ranking[at] = r
 	}
-	p.raced = i
+	p.current, p.currentHash = int32(id), u.hash
 	return p.ranking
 }
 
@@ -50,75 +53,79 @@ func (p *Planner) likes(a, b rank) bool {
 
 func (p *Planner) classOf(u *unit) *class { return &p.classes[p.kinds[u.kind].class] }
 
-// tally counts a unit's seats by zone in p.used, those of live checkers only
+// tally counts a unit's seats by zone and region, those of live checkers only
 // or all. It is told whether a seat is in a zone that is not known yet.
 func (p *Planner) tally(u *unit, liveOnly bool) (unknown bool) {
 	clear(p.used)
+	clear(p.usedRegions)
 	for _, s := range u.seats {
-		switch z := p.home[s]; {
-		case liveOnly && !p.live[s]:
-		case z == none:
-			unknown = true
-		default:
-			p.used[z]++
+		if liveOnly && !p.live[s] {
+			continue
 		}
+		p.discount(s, -1)
+		unknown = unknown || p.home[s] == none
 	}
-	for _, s := range u.extra {
-		if liveOnly {
-			p.used[p.home[s]]++
+	if liveOnly {
+		for _, s := range u.extra {
+			p.discount(s, -1)
 		}
 	}
 	return unknown
 }
 
-// pick finds the checker that is to have a unit's next seat, or none. It goes
-// by the zones that tally counted: first the unit's own, then others that it
-// does not have, then any.
-func (p *Planner) pick(i int32) int32 {
-	if s := p.pickOwn(i); s != none {
-		return s
+// graded is the order of zones with their tiers for a unit that is tallied.
+func (p *Planner) graded(u *unit) []rank {
+	ranking := p.rank(u)
+	for i := range ranking {
+		ranking[i].tier = p.tier(u, ranking[i].zone)
 	}
-	if s := p.pickNew(i); s != none {
-		return s
-	}
-	return p.pickFrom(i, func(int32) bool { return true })
+	return ranking
 }
 
-// pickOwn looks in the unit's own zone, if that is not used yet.
-func (p *Planner) pickOwn(i int32) int32 {
-	own := p.kinds[p.units[i].kind].zone
-	if own == none || p.used[own] > 0 {
-		return none
+// pick finds the checker that is to have a unit's next seat, or none: in the
+// best tier of zones, below a given one, where there is a checker. It goes by
+// what tally counted.
+func (p *Planner) pick(u *unit, below int) int32 {
+	ranking := p.graded(u)
+	at := below
+	for i := range ranking {
+		at = min(at, ranking[i].tier)
 	}
-	return p.pickFrom(i, func(z int32) bool { return z == own })
+	for at < below {
+		if s := p.pickFrom(u, at); s != none {
+			return s
+		}
+		next := below
+		for i := range ranking {
+			if t := ranking[i].tier; t > at {
+				next = min(next, t)
+			}
+		}
+		at = next
+	}
+	return none
 }
 
-// pickNew looks in all zones that are not used yet.
-func (p *Planner) pickNew(i int32) int32 {
-	return p.pickFrom(i, func(z int32) bool { return p.used[z] == 0 })
-}
-
-// pickFrom takes the best of the first zone where someone has room, else the
-// least loaded of all.
-func (p *Planner) pickFrom(i int32, eligible func(z int32) bool) int32 {
-	if s := p.pickRoom(i, eligible); s != none {
+// pickFrom takes the best of the first zone of a tier where someone has room,
+// else the least loaded of all in these zones.
+func (p *Planner) pickFrom(u *unit, tier int) int32 {
+	if s := p.pickRoom(u, tier, tier); s != none {
 		return s
 	}
-	u := &p.units[i]
-	c := p.classOf(u)
+	c, cost := p.classOf(u), p.cost(u)
 	best, limit := int32(none), int64(0)
-	for _, r := range p.rank(i) {
-		if !eligible(r.zone) {
+	for _, r := range p.ranking {
+		if r.tier != tier {
 			continue
 		}
-		there := int64(max(c.limit[r.zone], 1))
 		for _, e := range c.pools[r.zone] {
-			if u.has(e.slot) {
+			if u.has(e.slot) || !p.fits(e.slot, cost) {
 				continue
 			}
+			there := int64(max(p.of(c.limit[r.zone], e.slot), 1))
 			if best != none {
 				mine, its := int64(p.load[e.slot])*limit, int64(p.load[best])*there
-				if mine > its || mine == its && mix(u.hash, e.hash) < mix(u.hash, p.hash[best]) {
+				if mine > its || mine == its && p.score(u, e.slot) < p.score(u, best) {
 					continue
 				}
 			}
@@ -128,34 +135,77 @@ func (p *Planner) pickFrom(i int32, eligible func(z int32) bool) int32 {
 	return best
 }
 
-// pickRoom looks for someone with room only.
-func (p *Planner) pickRoom(i int32, eligible func(z int32) bool) int32 {
-	u := &p.units[i]
+// pickRoom looks for someone with room only, in the zones of some tiers.
+func (p *Planner) pickRoom(u *unit, from, to int) int32 {
 	c := p.classOf(u)
-	for _, r := range p.rank(i) {
-		if eligible(r.zone) {
-			if s := p.best(u, c.pools[r.zone], c.limit[r.zone]); s != none {
-				return s
-			}
+	for i := range p.ranking {
+		r := &p.ranking[i]
+		if r.tier < from || r.tier > to {
+			continue
+		}
+		if r.top != none && p.roomy(u, r.top, c.limit[r.zone]) && !u.has(r.top) {
+			return r.top
+		}
+		if s := p.best(u, c, r.zone, c.limit[r.zone]); s != none {
+			r.top = s
+			return s
 		}
 	}
 	return none
 }
 
-// best is the one that ranks highest among those with room below a limit.
-func (p *Planner) best(u *unit, pool []entry, limit int32) int32 {
-	room, hash := limit-u.size(), u.hash
+// roomy tells whether a checker has room for a unit below a quota and its
+// ceiling.
+func (p *Planner) roomy(u *unit, s int32, q quota) bool {
+	return p.load[s]+u.size() <= p.of(q, s) && p.fits(s, p.cost(u))
+}
+
+// best is the one in a zone that ranks highest among those with room.
+func (p *Planner) best(u *unit, c *class, z int32, q quota) int32 {
+	if c.odd[z] > 0 {
+		return p.bestWeighted(u, c, z, q)
+	}
+	room, left := p.full(q)-u.size(), u.hash^mixLeft
 	slot, top := int32(none), uint64(0)
-	for _, e := range pool {
-		if p.load[e.slot] > room {
-			continue
-		}
-		if score := mix(hash, e.hash); (score > top || slot == none) && !u.has(e.slot) {
+	for _, e := range c.pools[z] {
+		if score := mixed(left, e.right); score >= top && p.load[e.slot] <= room && !u.has(e.slot) && p.fits(e.slot, p.cost(u)) {
 			slot, top = e.slot, score
 		}
 	}
 	return slot
 }
 
-// score is how high a checker ranks for a unit.
+// bestWeighted is best where not all checkers weigh the same.
+func (p *Planner) bestWeighted(u *unit, c *class, z int32, q quota) int32 {
+	slot := int32(none)
+	for _, e := range c.pools[z] {
+		if (slot == none || p.outranks(u, e.slot, slot)) && p.roomy(u, e.slot, q) && !u.has(e.slot) {
+			slot = e.slot
+		}
+	}
+	return slot
+}
+
+// score is how high a checker ranks for a unit among others of its weight.
 func (p *Planner) score(u *unit, s int32) uint64 { return mix(u.hash, p.hash[s]) }
+
+// outranks tells whether a unit ranks one checker above another: by weighted
+// rendezvous hashing.
+func (p *Planner) outranks(u *unit, a, b int32) bool { return p.compare(u, a, b) > 0 }
+
+func (p *Planner) compare(u *unit, a, b int32) int {
+	x, y := p.score(u, a), p.score(u, b)
+	if v, w := p.can[a].weight, p.can[b].weight; v != w {
+		const precise = 1 << 24
+		if s, t := exponential(x)*precise/uint64(v), exponential(y)*precise/uint64(w); s != t {
+			x, y = t, s
+		}
+	}
+	switch {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return 0
+}

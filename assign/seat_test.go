@@ -72,12 +72,12 @@ func TestUncheckable(t *testing.T) {
 	able.Abilities = health.Abilities{health.Redis: {}}
 
 	d := p.Apply(assign.Change{Upsert: []assign.Endpoint{e}, Join: []health.Checker{checker(0, 2)}})
-	if !slices.Equal(d.Uncheckable, []assign.Uncheckable{{Endpoint: e.ID, Class: redis}}) || p.Stats().Uncheckable != 1 {
+	if !slices.Equal(d.Uncheckable, []assign.Uncheckable{{Endpoint: e.ID, Class: redis, Reason: assign.TooFew}}) || p.Stats().Uncheckable != 1 {
 		t.Fatalf("%+v", d)
 	}
 	e.Class = p.Class(assign.Class{Needs: []health.Ability{health.Thrift}})
 	d = p.Apply(assign.Change{Upsert: []assign.Endpoint{e}})
-	if !slices.Equal(d.Uncheckable, []assign.Uncheckable{{Endpoint: e.ID, Class: e.Class}}) {
+	if !slices.Equal(d.Uncheckable, []assign.Uncheckable{{Endpoint: e.ID, Class: e.Class, Reason: assign.TooFew}}) {
 		t.Fatalf("another class, for another reason: %+v", d)
 	}
 	e.Class = redis
@@ -161,7 +161,7 @@ func TestFirstStart(t *testing.T) {
 func TestDigest(t *testing.T) {
 	p := assign.New(assign.Options{})
 	p.Apply(assign.Change{Upsert: endpoints(5000, 4, p.Class(assign.Class{}), 3), Join: checkers(30, 4)})
-	if got, want := p.Digest(), uint64(0x4f355bfbf54f3169); got != want {
+	if got, want := p.Digest(), uint64(0xf3a3ca98e2a38f3e); got != want {
 		t.Errorf("%#x instead of %#x", got, want)
 	}
 }

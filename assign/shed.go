@@ -2,15 +2,15 @@ package assign
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
 // shed moves seats away from live checkers that have clearly more than their
 // share, to others that have room.
 func (p *Planner) shed() {
-	full := p.above(func(b bounds) int32 { return b.breach })
-	for _, s := range full {
-		enough := p.boundsOf(s).bound
+	for _, s := range p.above(func(c *class) []quota { return c.breach }) {
+		enough := p.allowance(s, func(c *class) []quota { return c.bound })
 		for _, i := range p.sheddable(s) {
 			if p.load[s]-p.spare[s] <= enough {
 				break
@@ -20,11 +20,23 @@ func (p *Planner) shed() {
 	}
 }
 
-// above are the live checkers with more than a bound, substitutes' work aside.
-func (p *Planner) above(bound func(bounds) int32) []int32 {
+// quotas are one of a class's, by zone.
+type quotas func(c *class) []quota
+
+// above are the live checkers with more than a quota, substitutes' work aside.
+func (p *Planner) above(of quotas) []int32 {
+	least := quota(math.MaxInt64) // with no more than that nobody is above any
+	for k := range p.classes {
+		for z, n := range p.classes[k].seats {
+			if n > 0 {
+				least = min(least, of(&p.classes[k])[z])
+			}
+		}
+	}
 	var full []int32
-	for s := range p.slots {
-		if p.live[s] && p.load[s]-p.spare[s] > bound(p.boundsOf(int32(s))) {
+	for s, live := range p.live {
+		if live && quota(p.load[s])*fullWeight<<quotaBits > least*quota(p.can[s].weight) &&
+			p.load[s]-p.spare[s] > p.allowance(int32(s), of) {
 			full = append(full, int32(s))
 		}
 	}
@@ -32,26 +44,28 @@ func (p *Planner) above(bound func(bounds) int32) []int32 {
 	return full
 }
 
-// bounds are a checker's, by the class that allows it most.
-type bounds struct{ bound, breach int32 }
-
-func (p *Planner) boundsOf(s int32) bounds {
-	var b bounds
+// allowance is what a checker may have by the class that allows it most.
+func (p *Planner) allowance(s int32, of quotas) int32 {
+	most := quota(0)
 	for k := range p.classes {
 		if c := &p.classes[k]; c.has(s) {
-			z := p.home[s]
-			b = bounds{max(b.bound, c.bound[z]), max(b.breach, c.breach[z])}
+			most = max(most, of(c)[p.home[s]])
 		}
 	}
-	return b
+	return p.of(most, s)
 }
 
 // sheddable are a checker's units, those first that others can take most
 // easily and that rank it lowest.
 func (p *Planner) sheddable(s int32) []int32 {
+	return p.ordered(s, func(u *unit) bool { return contains(u.seats, s) })
+}
+
+// ordered are some of a checker's units, in that order.
+func (p *Planner) ordered(s int32, which func(*unit) bool) []int32 {
 	var list []int32
 	for _, i := range p.slots[s].units {
-		if _, seat := slices.BinarySearch(p.units[i].seats, s); seat {
+		if which(&p.units[i]) {
 			list = append(list, i)
 		}
 	}
@@ -65,25 +79,21 @@ func (p *Planner) sheddable(s int32) []int32 {
 	return list
 }
 
-// shift moves one seat to someone with room, if that costs no zone.
-func (p *Planner) shift(i, s int32) {
+// shift moves one seat to someone with room in a place that is as good, and
+// tells whether there is one.
+func (p *Planner) shift(i, s int32) bool {
 	u := &p.units[i]
 	if p.tally(u, false) {
-		return
+		return false
 	}
-	z, own := p.home[s], p.kinds[u.kind].zone
-	p.used[z]--
-	to := p.pickRoom(i, func(other int32) bool {
-		switch {
-		case z == own && p.used[z] == 0:
-			return other == z
-		case p.used[z] == 0:
-			return p.used[other] == 0
-		}
-		return true
-	})
-	if to != none {
-		p.stand(i, s)
-		p.take(i, to)
+	standing := p.standing(u, s)
+	p.discount(s, 1)
+	p.graded(u)
+	to := p.pickRoom(u, 0, standing)
+	if to == none {
+		return false
 	}
+	p.stand(i, s)
+	p.take(i, to)
+	return true
 }

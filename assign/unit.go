@@ -6,19 +6,33 @@ import (
 	"hdsd/health"
 )
 
-// unit is endpoints of one kind whose hashes begin alike, and who checks them.
+// leaf is the endpoints of one kind whose hashes begin alike.
+type leaf struct {
+	prefix key
+	hash   uint64 // the left one of a split keeps its parent's
+	depth  uint8  // bits of prefix
+	first  int32  // of its units, one for each zone; the others follow by unit.next
+}
+
+// unit is the endpoints of a leaf that have the same own zone, and who checks
+// them. Units of one leaf rank zones and checkers alike, so that the checkers
+// of a cluster are few.
 type unit struct {
 	prefix  key
-	hash    uint64 // the left one of a split keeps its parent's
+	hash    uint64 // its leaf's
 	kind    int32
+	zone    int32               // none where they have none
+	next    int32               // in the leaf, by hash of zone; none after the last
 	depth   uint8               // bits of prefix
 	born    bool                // all its endpoints are new in this Apply
 	members []health.EndpointID // by key
 	seats   []int32             // slots, sorted
 	extra   []int32             // substitutes, sorted
 	before  []int32             // both at the start of the Apply, if it is dirty
+	aside   []int32             // seats, while another plan is tried
 	touched uint32              // the step in which it became dirty
 	visited uint32              // the step in which it was last listed in visits
+	wanted  bool                // listed in Planner.wanted
 }
 
 // all gives seats and substitutes, sorted.
@@ -60,6 +74,9 @@ func (p *Planner) touch(i int32) *unit {
 // take gives a checker a seat in a unit.
 func (p *Planner) take(i, s int32) {
 	u := p.touch(i)
+	if u.seats == nil {
+		u.seats = make([]int32, 0, min(p.kinds[u.kind].redundancy, 8))
+	}
 	u.seats = insert(u.seats, s)
 	p.sit(i, s)
 }
@@ -96,12 +113,12 @@ func (p *Planner) promote(i, s int32) {
 }
 
 func (p *Planner) sit(i, s int32) {
-	p.load[s] += p.units[i].size()
+	p.book(s, p.units[i].size(), p.units[i].kind)
 	p.slots[s].units = append(p.slots[s].units, i)
 }
 
 func (p *Planner) rise(i, s int32) {
-	p.load[s] -= p.units[i].size()
+	p.book(s, -p.units[i].size(), p.units[i].kind)
 	list := p.slots[s].units
 	if at := slices.Index(list, i); at >= 0 {
 		list[at] = list[len(list)-1]

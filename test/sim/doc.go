@@ -7,6 +7,11 @@
 // the outcome of their own probes in a truth.World; all that the coordinator
 // knows is their reports. The judge alone compares verdicts with the truth.
 //
+// A Scenario is something that goes wrong, a Rule a way to come from votes to a
+// verdict; another one of either is a line in Scenarios or Rules. All rules
+// judge the same run. The tests hold a small fleet to bounds; the command
+// judgement plays everything at large.
+//
 // A run is repeated by its seed, which every failure prints. The package
 // starts no goroutine; it may import anything.
 package sim

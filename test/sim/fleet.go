@@ -9,80 +9,114 @@ import (
 	"hdsd/test/sim/truth"
 )
 
-// Size of the fleet.
-const (
-	zones      = 6
-	endpoints  = 1200
-	observers  = 60
-	clusters   = 30
-	late       = 0.05 // of the reports come a round late
-	redundancy = 3
-)
+// Size says how large a fleet is, and how its reports fare.
+type Size struct {
+	truth.Layout
+	Clusters, Redundancy int
+	Late                 float64 // of the reports come up to a round late
+	Lost                 float64 // of the reports do not come; the next one says the same
+	Failing              float64 // of the endpoints are truly down for a while
+}
+
+// settled is the step from which on verdicts are judged: by then, every
+// observer has probed and reported.
+const settled = 10 * round
 
 // fleet is one run.
 type fleet struct {
+	Size
 	world       *truth.World
 	random      *rand.Rand
-	judge       *judge
 	list        []assign.Endpoint
 	observers   []*observer
-	coordinator *coordinator
+	byID        map[string]*observer
+	coordinator *coordinator // nil while it is down
+	contenders  []*contender
 	step        int
 	events      map[int][]func() // by step
+
+	moved      int // assignments that were added
+	specifiers int // that were sent
 }
 
-func zoneOf(number int) int { return number % zones }
-
-func locality(number int) health.Locality {
-	return health.Locality{Region: "r", Zone: fmt.Sprint("z", zoneOf(number))}
+func (f *fleet) locality(number int) health.Locality {
+	return health.Locality{Region: "r", Zone: fmt.Sprint("z", f.Zone(number))}
 }
 
-func checkerOf(number int) health.Checker {
-	return health.Checker{ID: checkerName(number), Locality: locality(number), Abilities: health.Abilities{health.HTTP: {}}}
+func (f *fleet) checker(number int) health.Checker {
+	return health.Checker{ID: checkerName(number), Locality: f.locality(number), Abilities: health.Abilities{health.HTTP: {}}}
 }
 
-// newFleet starts a fleet in which everybody is connected.
-func newFleet(seed uint64) *fleet {
-	world := truth.New(seed)
-	world.Noise = 0.01
-	f := &fleet{
-		world: world, random: rand.New(rand.NewPCG(seed, 2)), events: map[int][]func(){},
-		judge: &judge{world: world, detected: map[int]int{}, latest: map[int]int{}}, coordinator: newCoordinator(),
+// Of gives the size of a fleet with so many endpoints: a checker for a hundred
+// of them, and clusters of about forty.
+func Of(endpoints int) Size {
+	return Size{
+		Layout:   truth.Layout{Endpoints: endpoints, Observers: endpoints / 100, Zones: 6, Noise: 0.01},
+		Clusters: endpoints / 42, Redundancy: 3, Late: 0.05, Lost: 0.05, Failing: 0.01,
 	}
-	f.start(nil, nil)
+}
+
+// newFleet starts a fleet in which everybody is connected. Its rules have the
+// same threshold.
+func newFleet(size Size, seed uint64, rules ...Rule) *fleet {
+	f := &fleet{
+		Size: size, world: truth.New(seed, size.Layout), random: rand.New(rand.NewPCG(seed, 2)),
+		byID: map[string]*observer{}, events: map[int][]func(){},
+	}
+	for _, r := range rules {
+		f.contenders = append(f.contenders, newContender(r, f.world))
+	}
+	for i := range size.Endpoints {
+		cluster := fmt.Sprint("cluster-", clusterOf(i/size.Zones, size.Clusters))
+		e := health.Endpoint{Cluster: cluster, Locality: f.locality(i), Address: fmt.Sprint("10.0.0.1:", i)}
+		f.list = append(f.list, assign.Endpoint{
+			ID: health.EndpointID(i), Hash: e.Hash(), ClusterHash: health.ClusterHash(cluster),
+			Locality: e.Locality, Redundancy: size.Redundancy,
+		})
+	}
+	f.start(nil)
 	change := assign.Change{Upsert: f.list}
-	for i := range observers {
-		f.observers = append(f.observers, newObserver(i, world, f.random))
-		change.Join = append(change.Join, checkerOf(i))
-		f.coordinator.aggregator.Connected(at(0), checkerOf(i))
+	for i := range size.Observers {
+		o := newObserver(i, f.world, f.random, rules[0].threshold())
+		f.observers, f.byID[o.id] = append(f.observers, o), o
+		change.Join = append(change.Join, f.checker(i))
+		for _, c := range f.contenders {
+			c.aggregator.Connected(at(0), f.checker(i))
+		}
 	}
 	f.coordinator.apply(0, change)
-	f.coordinator.moved = 0
+	f.moved, f.specifiers = 0, 0
 	return f
 }
 
-// start starts a coordinator, with what an earlier one stored.
-func (f *fleet) start(last []health.Verdict, plan map[string][]health.Hash) {
-	c := f.coordinator
-	class := c.planner.Class(assign.Class{Needs: []health.Ability{health.HTTP}})
-	f.list = f.list[:0]
-	for i := range endpoints {
-		cluster := fmt.Sprint("cluster-", i%clusters)
-		e := health.Endpoint{Cluster: cluster, Locality: locality(i), Address: fmt.Sprint("10.0.0.1:", i)}
-		f.list = append(f.list, assign.Endpoint{
-			ID: health.EndpointID(i), Hash: e.Hash(), ClusterHash: health.ClusterHash(cluster),
-			Locality: e.Locality, Class: class, Redundancy: redundancy,
-		})
+// clusterOf has one endpoint in fifty in the first cluster, which is the largest.
+func clusterOf(number, clusters int) int {
+	if number%50 == 0 {
+		return 0
 	}
-	c.endpoints(f.list, last)
+	return number % clusters
+}
+
+// start starts a coordinator, with the plan and the verdicts that an earlier one stored.
+func (f *fleet) start(plan map[string][]health.Hash) {
+	c := &coordinator{planner: assign.New(assign.Options{}), contenders: f.contenders, specify: f.specify}
+	class := c.planner.Class(assign.Class{Needs: []health.Ability{health.HTTP}})
+	for i := range f.list {
+		f.list[i].Class = class
+	}
 	c.planner.Restore(plan)
-	c.changed = f.judge.changed
-	c.specify = func(checker string, add, remove []health.EndpointID) {
-		for _, o := range f.observers {
-			if checkerName(o.number) == checker && o.running {
-				o.assign(add, remove)
-			}
-		}
+	for _, x := range f.contenders {
+		x.start(f.list)
+	}
+	f.coordinator = c
+}
+
+// specify sends a specifier to a checker that is there to take it.
+func (f *fleet) specify(m *assign.Move) {
+	f.moved += len(m.Add)
+	if o := f.byID[m.Checker]; o.running && o.connected {
+		f.specifiers++
+		o.assign(m.Add, m.Remove)
 	}
 }
 
@@ -90,92 +124,42 @@ func (f *fleet) start(last []health.Verdict, plan map[string][]health.Hash) {
 func (f *fleet) when(step int, event func()) { f.events[step] = append(f.events[step], event) }
 
 // run lets time pass up to a step.
-func (f *fleet) run(end int) result {
+func (f *fleet) run(end int) {
 	for ; f.step < end; f.step++ {
-		for _, event := range f.events[f.step] {
-			event()
+		for i := 0; i < len(f.events[f.step]); i++ { // an event may add another
+			f.events[f.step][i]()
 		}
 		for _, o := range f.observers {
 			o.probe(f.step)
 		}
+		f.report()
 		if f.coordinator != nil {
-			f.report()
 			f.coordinator.tick(f.step)
-			if f.step%round == 0 {
-				f.judge.look(f.step, f.coordinator.verdicts)
+		}
+		if f.step%round == 0 && f.step >= settled {
+			for _, c := range f.contenders {
+				c.judge.look(f.step, c.verdicts)
 			}
 		}
 	}
-	r := f.judge.result()
-	r.moved = f.coordinator.moved
-	return r
 }
 
 func (f *fleet) report() {
 	for _, o := range f.observers {
-		if o.running && o.connected && f.step%round == o.turn && f.random.Float64() >= late {
-			f.coordinator.reported(f.step, checkerName(o.number), o.report())
+		if f.coordinator == nil || !o.running || !o.connected || f.step%round != o.turn {
+			continue
+		}
+		switch luck := f.random.Float64(); {
+		case luck < f.Lost:
+		case luck < f.Lost+f.Late:
+			votes, stream := o.report(), o.streams
+			f.when(f.step+1+f.random.IntN(round-1), func() {
+				if f.coordinator != nil && o.connected && o.streams == stream {
+					f.coordinator.reported(f.step, o.id, votes)
+				}
+			})
+		default:
+			f.coordinator.reported(f.step, o.id, o.report())
 		}
 	}
-}
-
-// connect has an observer begin a stream.
-func (f *fleet) connect(o *observer) {
-	if f.coordinator == nil {
-		return // it will try again
-	}
-	o.connected = true
-	f.coordinator.connected(f.step, checkerOf(o.number))
-	id := checkerName(o.number)
-	have := f.coordinator.plan(id)
-	var gone []health.EndpointID
-	wanted := map[health.EndpointID]bool{}
-	for _, id := range have {
-		wanted[id] = true
-	}
-	for _, list := range o.order {
-		for _, h := range list {
-			if !h.gone && !wanted[h.endpoint] {
-				gone = append(gone, h.endpoint)
-			}
-		}
-	}
-	o.assign(have, gone)
-}
-
-// restart has an observer lose its stream and its state, and return.
-func (f *fleet) restart(o *observer, steps int) {
-	o.running, o.connected = false, false
-	o.restart()
-	f.coordinator.lost(f.step, checkerName(o.number))
-	f.when(f.step+steps, func() {
-		o.running = true
-		f.connect(o)
-	})
-}
-
-// kill ends the coordinator; the observers go on probing.
-func (f *fleet) kill() (last []health.Verdict, plan map[string][]health.Hash) {
-	last, plan = f.coordinator.verdicts, f.coordinator.planner.Plan()
-	for _, o := range f.observers {
-		o.connected = false
-	}
-	f.coordinator = nil
-	return last, plan
-}
-
-// revive starts a coordinator with what was stored; the observers come back one by one.
-func (f *fleet) revive(last []health.Verdict, plan map[string][]health.Hash, within int) {
-	f.coordinator = newCoordinator()
-	f.start(last, plan)
-	f.coordinator.settling = true
-	f.coordinator.apply(f.step, assign.Change{Upsert: f.list})
-	for _, o := range f.observers {
-		f.when(f.step+1+f.random.IntN(within), func() { f.connect(o) })
-	}
-	f.when(f.step+within+1, func() {
-		f.coordinator.settling = false
-		f.coordinator.apply(f.step, assign.Change{})
-	})
-	f.coordinator.moved = 0
 }

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"fmt"
+	"math"
+	"slices"
 
 	"hdsd/aggregate"
 	"hdsd/health"
@@ -10,84 +12,126 @@ import (
 
 // patience is how many steps after a true change a verdict may lag behind
 // before it counts as wrong.
-const patience = 3 * round
+const patience = Patience * round
+
+// Patience is the same in rounds.
+const Patience = 3
+
+// examples is how many wrong changes a judge keeps in words.
+const examples = 5
 
 // judge compares verdicts with the truth.
 type judge struct {
 	world *truth.World
 
-	looked, wrong int         // endpoint-rounds; wrong: down though truly up
-	falseDowns    []string    // changes to down of what is truly up
-	flaps         []string    // changes other than the first that the truth did not make
-	detected      map[int]int // by outage: steps until it was seen
-	latest        map[int]int // by endpoint: the step of its latest change
+	looked, wrong     int         // endpoint-rounds; wrong: down though truly up
+	falseDowns, flaps int         // changes to down of what is truly up; changes other than the first that the truth did not make
+	seen              []bool      // by outage
+	delays            []int       // steps from the beginning of an outage to the change that saw it
+	latest            map[int]int // by endpoint: the step of its latest change
+	lines             []string    // the first of them that were wrong
 }
 
-func (j *judge) changed(step int, c aggregate.Change) {
+func newJudge(world *truth.World) *judge { return &judge{world: world, latest: map[int]int{}} }
+
+// see notes that an outage is seen, and tells whether it was not before.
+func (j *judge) see(outage int) bool {
+	for len(j.seen) < len(j.world.Outages()) {
+		j.seen = append(j.seen, false)
+	}
+	first := !j.seen[outage]
+	j.seen[outage] = true
+	return first
+}
+
+func (j *judge) changed(step int, c *aggregate.Change) {
 	endpoint := int(c.Endpoint)
 	up, since := j.world.Up(step, endpoint)
 	late := step-since <= patience && since > 0
 	before := j.latest[endpoint]
 	j.latest[endpoint] = step
-	line := fmt.Sprintf("step %d: endpoint %d %s -> %s: %s", step, endpoint, c.From, c.To, c.Reason)
 	switch {
 	case c.To.Down() && !up:
-		if _, ok := j.detected[endpoint]; !ok {
-			j.detected[endpoint] = step - since
+		if outage, _ := j.world.Down(step, endpoint); j.see(outage) {
+			j.delays = append(j.delays, step-since)
 		}
-		if c.From.Down() {
-			j.flaps = append(j.flaps, line)
+		if !c.From.Down() {
+			return
 		}
-		return
 	case c.To.Down() && !late:
-		j.falseDowns = append(j.falseDowns, line)
+		j.falseDowns++
 	case c.To.Up() && up && since > before: // however late
 		return
 	}
-	if c.From != health.Unknown {
-		j.flaps = append(j.flaps, line)
+	if c.From == health.Unknown {
+		return
+	}
+	j.flaps++
+	if len(j.lines) < examples {
+		j.lines = append(j.lines, fmt.Sprintf("step %d: endpoint %d %s -> %s: %s", step, endpoint, c.From, c.To, c.Reason))
 	}
 }
 
 // look judges every verdict once a round.
 func (j *judge) look(step int, verdicts []health.Verdict) {
-	for i, v := range verdicts {
-		j.looked++
-		up, since := j.world.Up(step, i)
-		if v.Status.Down() && up && (since == 0 || step-since > patience) {
+	j.looked += len(verdicts)
+	for i := range verdicts {
+		if !verdicts[i].Status.Down() {
+			continue
+		}
+		if outage, down := j.world.Down(step, i); down {
+			j.see(outage) // the verdict may have been down before
+		} else if _, since := j.world.Up(step, i); since == 0 || step-since > patience {
 			j.wrong++
 		}
 	}
 }
 
-// result is what a run comes to.
-type result struct {
-	rate             float64 // of endpoint-rounds that were falsely down
-	falseDowns       []string
-	flaps            []string
-	outages, missed  int
-	meanDelay, worst float64 // rounds until an outage was seen
-	moved            int
+// Result is what a run comes to by one rule.
+type Result struct {
+	Looked, Wrong int // endpoint-rounds; those that were falsely down
+	FalseDowns    int // changes to down of what was truly up
+	Flaps         int // changes that the truth did not make
+	Outages       int
+	Missed        int      // outages that were never seen
+	Delays        []int    // in steps, of those that a change showed
+	Examples      []string // of false downs and flaps
 }
 
-func (j *judge) result() result {
-	r := result{rate: float64(j.wrong) / float64(max(1, j.looked)), falseDowns: j.falseDowns, flaps: j.flaps}
-	sum := 0
-	for endpoint := range j.world.Outages() {
-		r.outages++
-		delay, ok := j.detected[endpoint]
-		if !ok {
-			r.missed++
-			continue
-		}
-		sum += delay
-		r.worst = max(r.worst, float64(delay)/round)
+func (j *judge) result() Result {
+	r := Result{
+		Looked: j.looked, Wrong: j.wrong, FalseDowns: j.falseDowns, Flaps: j.flaps,
+		Outages: len(j.world.Outages()), Delays: j.delays, Examples: j.lines,
 	}
-	r.meanDelay = float64(sum) / round / float64(max(1, r.outages-r.missed))
+	r.Missed = r.Outages
+	for _, seen := range j.seen {
+		if seen {
+			r.Missed--
+		}
+	}
 	return r
 }
 
-func (r result) String() string {
-	return fmt.Sprintf("false-down rate %.1e, false downs %d, flaps %d, outages %d, missed %d, delay mean %.2f worst %.1f rounds, moved %d",
-		r.rate, len(r.falseDowns), len(r.flaps), r.outages, r.missed, r.meanDelay, r.worst, r.moved)
+// Rate is the part of all endpoint-rounds that was falsely down.
+func (r Result) Rate() float64 { return float64(r.Wrong) / float64(max(1, r.Looked)) }
+
+// Delay gives the mean delay, and the one that a share of all delays is not
+// above, in rounds. It sorts them.
+func (r Result) Delay(share float64) (mean, most float64) {
+	if len(r.Delays) == 0 {
+		return 0, 0
+	}
+	slices.Sort(r.Delays)
+	sum := 0
+	for _, d := range r.Delays {
+		sum += d
+	}
+	last := int(math.Ceil(share*float64(len(r.Delays)))) - 1
+	return float64(sum) / round / float64(len(r.Delays)), float64(r.Delays[max(0, last)]) / round
+}
+
+func (r Result) String() string {
+	mean, worst := r.Delay(1)
+	return fmt.Sprintf("false-down rate %.1e, false downs %d, flaps %d, outages %d, missed %d, delay mean %.2f worst %.1f rounds",
+		r.Rate(), r.FalseDowns, r.Flaps, r.Outages, r.Missed, mean, worst)
 }

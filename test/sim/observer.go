@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"math/rand/v2"
 
 	"hdsd/health"
@@ -11,39 +12,43 @@ import (
 // of reports, is ten.
 const round = 10
 
-const (
-	unhealthyThreshold = 2
-	outage             = 2 // rounds from an observer's restart to its return
-)
+// absence is for how many rounds an observer that restarts is gone.
+const absence = 2
 
 // observer is one checking Envoy.
 type observer struct {
-	number int
-	world  *truth.World
-	random *rand.Rand
+	number    int
+	id        string
+	world     *truth.World
+	random    *rand.Rand
+	threshold int32 // unhealthy_threshold
 
 	running   bool
 	connected bool
+	streams   int // how many it began
 	hosts     map[health.EndpointID]*host
 	order     [round][]*host // by the step of the round in which they are probed
 	turn      int            // step of the round in which it reports
-	sent      map[health.EndpointID]health.Status
+	news      bool           // some host is not as it was last reported
 }
 
 type host struct {
 	endpoint health.EndpointID
+	failures int32
 	status   health.Status
-	failures int
+	reported health.Status
+	told     bool // reported is what the coordinator was told
 	gone     bool
 }
 
-func newObserver(number int, world *truth.World, random *rand.Rand) *observer {
+func newObserver(number int, world *truth.World, random *rand.Rand, threshold int) *observer {
 	return &observer{
-		number: number, world: world, random: random, running: true, connected: true,
-		hosts: map[health.EndpointID]*host{}, turn: random.IntN(round),
-		sent: map[health.EndpointID]health.Status{},
+		number: number, id: checkerName(number), world: world, random: random, running: true, connected: true,
+		hosts: map[health.EndpointID]*host{}, turn: random.IntN(round), threshold: int32(threshold),
 	}
 }
+
+func checkerName(number int) string { return fmt.Sprintf("checker-%03d", number) }
 
 // assign takes a specifier: hosts that stay keep their state.
 func (o *observer) assign(add, remove []health.EndpointID) {
@@ -62,14 +67,16 @@ func (o *observer) assign(add, remove []health.EndpointID) {
 		slot := o.random.IntN(round) // the initial jitter
 		o.order[slot] = append(o.order[slot], h)
 	}
-	clear(o.sent) // a new specifier is answered in full
+	for _, h := range o.hosts { // a new specifier is answered in full
+		h.told = false
+	}
+	o.news = true
 }
 
 // restart forgets everything.
 func (o *observer) restart() {
 	o.hosts = map[health.EndpointID]*host{}
 	o.order = [round][]*host{}
-	clear(o.sent)
 }
 
 // probe probes what is due, as Envoy does: the first success makes healthy, as
@@ -86,23 +93,32 @@ func (o *observer) probe(step int) {
 		}
 		kept = append(kept, h)
 		if o.world.Probe(step, o.number, int(h.endpoint)) {
-			h.status, h.failures = health.Healthy, 0
-			continue
-		}
-		if h.failures++; h.failures >= unhealthyThreshold {
-			h.status = health.Timeout
+			h.failures = 0
+			o.set(h, health.Healthy)
+		} else if h.failures++; h.failures >= o.threshold {
+			o.set(h, health.Timeout)
 		}
 	}
 	o.order[slot] = kept
 }
 
+func (o *observer) set(h *host, s health.Status) {
+	if h.status != s {
+		h.status, o.news = s, true
+	}
+}
+
 // report gives what changed since the report before.
 func (o *observer) report() []health.Vote {
+	if !o.news {
+		return nil
+	}
+	o.news = false
 	var votes []health.Vote
 	for _, list := range o.order {
 		for _, h := range list {
-			if !h.gone && o.sent[h.endpoint] != h.status {
-				o.sent[h.endpoint] = h.status
+			if !h.gone && (!h.told || h.reported != h.status) {
+				h.reported, h.told = h.status, true
 				votes = append(votes, health.Vote{Endpoint: h.endpoint, Status: h.status})
 			}
 		}

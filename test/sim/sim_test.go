@@ -5,174 +5,106 @@ import (
 	"reflect"
 	"testing"
 
-	"hdsd/assign"
 	"hdsd/test/sim/truth"
 )
 
 var seed = flag.Uint64("sim.seed", 0, "run with this seed only, instead of 1 to 3")
 
-// end is how long a run takes, in steps: a minute.
-const end = 60 * round
+// small is a fleet for tests.
+var small = func() Size {
+	s := Of(1200)
+	s.Observers, s.Failing = 60, 0.05
+	return s
+}()
 
-// eachSeed runs a scenario with every seed and checks its results.
-func eachSeed(t *testing.T, scenario func(*fleet), check func(*testing.T, result)) {
+// bound is what the default rule must not exceed in any run of a scenario.
+type bound struct {
+	falseDowns  int     // changes to down of what is up
+	rate        float64 // of endpoint-rounds that are falsely down
+	missed      float64 // of outages
+	mean, worst float64 // rounds until an outage is seen
+}
+
+// bounds leave room for chance: a run has some sixty outages.
+var bounds = map[string]bound{
+	"nothing wrong":           {0, 0, 0, 2.4, 6},
+	"reports in time":         {0, 0, 0, 2.3, 4},
+	"1 % cut off":             {0, 0, 0, 2.5, 8},
+	"5 % cut off":             {1, 1e-4, 0, 2.6, 8},
+	"20 % cut off":            {4, 1e-3, 0.1, 3.5, 20},
+	"zone partition":          {0, 0, 0, 3.2, 10},
+	"zone dead":               {0, 0, 0, 2.5, 8},
+	"zone dead, checkers not": {0, 0, 0, 2.4, 6},
+	"5 % stuck up":            {0, 0, 0.05, 2.7, 8},
+	"flapping":                {0, 0, 0.01, 2.4, 6},
+	"mass failure":            {0, 0, 0, 2.4, 6},
+	"brown-out":               {200, 3e-3, 0, 2.4, 6},
+	"10 % just moved":         {0, 0, 0, 3, 12},
+	"rolling restart":         {0, 0, 0, 3, 12},
+	"all restart at once":     {0, 0, 0, 6, 14},
+	"hdsd restart":            {0, 0, 0, 10, 18},
+	"reassignment storm":      {0, 0, 0, 2.6, 12},
+}
+
+// seeds calls run with every seed.
+func seeds(t *testing.T, run func(seed uint64) Result, check func(*testing.T, Result)) {
 	t.Helper()
-	seeds := []uint64{1, 2, 3}
+	list := []uint64{1, 2, 3}
 	if *seed != 0 {
-		seeds = []uint64{*seed}
+		list = []uint64{*seed}
 	}
-	for _, s := range seeds {
-		f := newFleet(s)
-		scenario(f)
-		r := f.run(end)
+	for _, s := range list {
+		r := run(s)
 		t.Logf("seed %d: %s", s, r)
 		before := t.Failed()
 		check(t, r)
 		if t.Failed() && !before {
 			t.Logf("failed with -sim.seed=%d", s)
-			for _, line := range append(r.falseDowns[:min(5, len(r.falseDowns))], r.flaps[:min(5, len(r.flaps))]...) {
+			for _, line := range r.Examples {
 				t.Log(line)
 			}
 		}
 	}
 }
 
-// someOutages takes every fiftieth endpoint truly down for a while.
-func someOutages(f *fleet, s truth.Span) {
-	for i := 7; i < endpoints; i += 50 {
-		f.world.Fail(i, s)
-	}
-}
-
-// seen asks that every outage was seen, and soon.
-func seen(t *testing.T, r result, mean, worst float64) {
-	t.Helper()
-	if r.outages == 0 || r.missed > 0 || r.meanDelay > mean || r.worst > worst {
-		t.Errorf("outages %d, missed %d, delay mean %.2f (at most %.2f), worst %.1f (at most %.1f) rounds",
-			r.outages, r.missed, r.meanDelay, mean, r.worst, worst)
-	}
-}
-
-func noFalseDown(t *testing.T, r result) {
-	t.Helper()
-	if len(r.falseDowns) > 0 || r.rate > 0 {
-		t.Errorf("%d false downs, rate %.1e", len(r.falseDowns), r.rate)
-	}
-}
-
-func noFlap(t *testing.T, r result) {
-	t.Helper()
-	if len(r.flaps) > 0 {
-		t.Errorf("%d flaps", len(r.flaps))
-	}
-}
-
-func TestNothingWrong(t *testing.T) {
-	eachSeed(t, func(f *fleet) { someOutages(f, truth.Span{From: 200, To: 400}) }, func(t *testing.T, r result) {
-		if r.rate > 1e-5 {
-			t.Errorf("false-down rate %.1e", r.rate)
-		}
-		seen(t, r, 3.5, 7)
-	})
-}
-
-// cutOff keeps some of the checkers from reaching anything.
-func (f *fleet) cutOff(count int) {
-	for _, i := range f.random.Perm(observers)[:count] {
-		f.world.Cut(i, truth.Span{From: 200, To: 500})
-	}
-}
-
-// TestCutOff: one in twenty checkers reaches nothing.
-func TestCutOff(t *testing.T) {
-	eachSeed(t, func(f *fleet) { f.cutOff(observers / 20) }, func(t *testing.T, r result) {
-		noFalseDown(t, r)
-	})
-}
-
-// TestManyCutOff: so does one in five. Where all three checkers of an endpoint
-// are among them nobody is left who could contradict.
-func TestManyCutOff(t *testing.T) {
-	eachSeed(t, func(f *fleet) { f.cutOff(observers / 5) }, func(t *testing.T, r result) {
-		if r.rate > 1e-2 {
-			t.Errorf("false-down rate %.1e", r.rate)
-		}
-	})
-}
-
-// TestPartition: a zone and all others do not reach each other. Its own
-// checkers see what is in it, and are heard.
-func TestPartition(t *testing.T) {
-	eachSeed(t, func(f *fleet) {
-		for i := range endpoints {
-			for o := range observers {
-				if (zoneOf(i) == 2) != (zoneOf(o) == 2) {
-					f.world.CutPath(o, i, truth.Span{From: 200, To: 500})
-				}
+func TestScenarios(t *testing.T) {
+	for _, s := range Scenarios() {
+		t.Run(s.Name, func(t *testing.T) {
+			b, ok := bounds[s.Name]
+			if !ok {
+				t.Fatal("no bound is set for this scenario")
 			}
-		}
-	}, func(t *testing.T, r result) {
-		noFalseDown(t, r)
-		noFlap(t, r)
-	})
+			run := func(seed uint64) Result { return s.Run(small, seed, Rules()[:1]).Results[0] }
+			seeds(t, run, func(t *testing.T, r Result) { b.check(t, r) })
+		})
+	}
 }
 
-// TestZoneDeadBeforeItsCheckers: a zone's endpoints are truly down, as its own
-// checkers see, too.
-func TestZoneDeadBeforeItsCheckers(t *testing.T) {
-	eachSeed(t, func(f *fleet) {
-		for i := range endpoints {
-			if zoneOf(i) == 2 {
-				f.world.Fail(i, truth.Span{From: 200, To: 400})
-			}
-		}
-	}, func(t *testing.T, r result) {
-		noFalseDown(t, r)
-		seen(t, r, 4, 7)
-	})
+func (b bound) check(t *testing.T, r Result) {
+	t.Helper()
+	if r.FalseDowns > b.falseDowns || r.Rate() > b.rate {
+		t.Errorf("%d false downs (at most %d), rate %.1e (at most %.1e)", r.FalseDowns, b.falseDowns, r.Rate(), b.rate)
+	}
+	mean, worst := r.Delay(1)
+	if missed := float64(r.Missed) / float64(r.Outages); missed > b.missed || mean > b.mean || worst > b.worst {
+		t.Errorf("%.2f of %d outages missed (at most %.2f), delay mean %.2f (at most %.2f), worst %.1f (at most %.1f) rounds",
+			missed, r.Outages, b.missed, mean, b.mean, worst, b.worst)
+	}
 }
 
-// TestStuckUp: one in twenty checkers takes every probe for a success.
-func TestStuckUp(t *testing.T) {
-	eachSeed(t, func(f *fleet) {
-		for _, i := range f.random.Perm(observers)[:observers/20] {
-			f.world.Stick(i)
+// TestEveryRule: no rule calls anything down where nothing is wrong, but for
+// the one to which any voice is enough, and each sees what is down.
+func TestEveryRule(t *testing.T) {
+	for i, r := range Scenarios()[0].Run(small, 1, Rules()).Results {
+		name := Rules()[i].Name
+		t.Logf("%s: %s", name, r)
+		if r.Missed > 0 || r.Outages == 0 {
+			t.Errorf("%s: %d of %d outages missed", name, r.Missed, r.Outages)
 		}
-		someOutages(f, truth.Span{From: 200, To: 400})
-	}, func(t *testing.T, r result) {
-		if r.missed*50 > r.outages {
-			t.Errorf("%d of %d outages missed", r.missed, r.outages)
+		if (r.Rate() > 1e-5) != (name == "any") {
+			t.Errorf("%s: false-down rate %.1e", name, r.Rate())
 		}
-	})
-}
-
-// TestRollingRestart restarts all checkers, three at a time; each is back after
-// two seconds and says UNHEALTHY of all until it has probed.
-func TestRollingRestart(t *testing.T) {
-	eachSeed(t, func(f *fleet) {
-		someOutages(f, truth.Span{From: 300, To: end})
-		for i, n := range f.random.Perm(observers) {
-			f.when(100+i/3*2*round, func() { f.restart(f.observers[n], outage*round) })
-		}
-	}, func(t *testing.T, r result) {
-		noFalseDown(t, r)
-		noFlap(t, r)
-		seen(t, r, 3.5, 9)
-	})
-}
-
-// TestRestartOfAllAtOnce is the same in one moment.
-func TestRestartOfAllAtOnce(t *testing.T) {
-	eachSeed(t, func(f *fleet) {
-		someOutages(f, truth.Span{From: 100, To: end})
-		for i := range observers {
-			f.when(200, func() { f.restart(f.observers[i], outage*round+f.random.IntN(2*round)) })
-		}
-	}, func(t *testing.T, r result) {
-		noFalseDown(t, r)
-		noFlap(t, r)
-		seen(t, r, 3.5, 9)
-	})
+	}
 }
 
 // cutPaths keeps some of an endpoint's checkers, chosen at random,
@@ -193,87 +125,47 @@ func (f *fleet) cutPaths(endpoint, count int) {
 // it stored. Some endpoints are down all the while, some fail and some recover
 // meanwhile, and of some one or two of three checkers say that they are down.
 func TestCoordinatorRestart(t *testing.T) {
-	eachSeed(t, func(f *fleet) {
-		f.world.Noise = 0 // so that any change that the truth did not make is the restart's
-		for i := 3; i+4 < endpoints; i += 30 {
+	calm := small
+	calm.Noise = 0 // so that any change that the truth did not make is the restart's
+	var f *fleet
+	run := func(seed uint64) Result {
+		f = newFleet(calm, seed, Rules()[0])
+		for i := 3; i+4 < f.Endpoints; i += 30 {
 			f.world.Fail(i, truth.Span{From: 100, To: end})   // down before and after
 			f.world.Fail(i+1, truth.Span{From: 320, To: end}) // fails meanwhile
 			f.world.Fail(i+2, truth.Span{From: 100, To: 330}) // recovers meanwhile
 			f.cutPaths(i+3, 1)
 			f.cutPaths(i+4, 2)
 		}
-		f.when(299, func() { f.judge.flaps = nil }) // what the cut paths did
+		f.when(299, func() { f.contenders[0].judge.flaps = 0 }) // what the cut paths did
 		f.when(300, func() {
-			last, plan := f.kill()
-			f.when(340, func() { f.revive(last, plan, 2*round) })
+			plan := f.kill()
+			f.when(340, func() { f.revive(plan, 2*round) })
 		})
-	}, func(t *testing.T, r result) {
-		noFlap(t, r)
-		if want := endpoints / 30; len(r.falseDowns) != want {
-			t.Errorf("%d false downs, want the %d that two of three cannot reach, before the restart", len(r.falseDowns), want)
+		f.run(end)
+		return f.contenders[0].judge.result()
+	}
+	seeds(t, run, func(t *testing.T, r Result) {
+		if r.Flaps > 0 || f.moved > 0 {
+			t.Errorf("%d flaps, %d assignments moved", r.Flaps, f.moved)
 		}
-		if r.moved > 0 {
-			t.Errorf("%d assignments moved", r.moved)
+		if want := f.Endpoints / 30; r.FalseDowns != want {
+			t.Errorf("%d false downs, want the %d that two of three cannot reach, before the restart", r.FalseDowns, want)
 		}
-		seen(t, r, 9, 16)
-	})
-}
-
-// TestZoneDead takes a whole zone down, its checkers too.
-func TestZoneDead(t *testing.T) {
-	eachSeed(t, func(f *fleet) {
-		for i := range endpoints {
-			if zoneOf(i) == 2 {
-				f.world.Fail(i, truth.Span{From: 200, To: 400})
-			}
+		if mean, worst := r.Delay(1); r.Missed > 0 || mean > 9 || worst > 18 {
+			t.Errorf("%d outages missed, delay mean %.2f, worst %.1f rounds", r.Missed, mean, worst)
 		}
-		for _, o := range f.observers {
-			if zoneOf(o.number) == 2 {
-				f.when(200, func() { f.restart(o, 200) })
-			}
-		}
-	}, func(t *testing.T, r result) {
-		noFalseDown(t, r)
-		seen(t, r, 3.5, 14)
-	})
-}
-
-// TestJustMoved gives up one in ten checkers, whose endpoints go to others.
-func TestJustMoved(t *testing.T) {
-	eachSeed(t, func(f *fleet) {
-		someOutages(f, truth.Span{From: 215, To: end})
-		f.when(200, func() {
-			var change assign.Change
-			for _, i := range f.random.Perm(observers)[:observers/10] {
-				f.observers[i].running = false
-				change.Leave = append(change.Leave, checkerName(i))
-			}
-			f.coordinator.apply(f.step, change)
-		})
-	}, func(t *testing.T, r result) {
-		noFalseDown(t, r)
-		if r.moved < endpoints*redundancy/12 {
-			t.Errorf("only %d assignments moved", r.moved)
-		}
-		seen(t, r, 4.5, 12)
 	})
 }
 
 // TestRepeats: a seed gives the same run again, another a different one.
 func TestRepeats(t *testing.T) {
-	run := func(seed uint64) result {
-		f := newFleet(seed)
-		for i := range observers / 10 {
-			f.world.Cut(i, truth.Span{From: 50, To: 90})
-		}
-		someOutages(f, truth.Span{From: 60, To: 150})
-		return f.run(100)
-	}
+	run := func(seed uint64) Outcome { return Scenarios()[0].Run(small, seed, Rules()) }
 	first := run(7)
 	if second := run(7); !reflect.DeepEqual(first, second) {
-		t.Errorf("seed 7 gave %s, then %s", first, second)
+		t.Errorf("seed 7 gave %v, then %v", first, second)
 	}
 	if other := run(8); reflect.DeepEqual(first, other) {
-		t.Errorf("seed 8 gave the same as 7: %s", first)
+		t.Errorf("seed 8 gave the same as 7: %v", first)
 	}
 }

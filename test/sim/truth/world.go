@@ -1,35 +1,65 @@
 package truth
 
-import "math/rand/v2"
+import (
+	"math"
+	"math/rand/v2"
+)
 
 // Span is a span of time in steps, From included and To not.
 type Span struct{ From, To int }
 
 func (s Span) holds(step int) bool { return s.From <= step && step < s.To }
 
+// Layout says how large a world is, and how its probes fail by chance.
+type Layout struct {
+	Endpoints, Observers int // each named by its number
+	Zones                int
+	Noise                float64 // of the probes of something healthy fail for no reason
+}
+
+// Zone is where an endpoint or an observer is.
+func (l Layout) Zone(number int) int { return number % l.Zones }
+
+// Outage is an endpoint that is truly down for a while.
+type Outage struct {
+	Endpoint int
+	Span
+}
+
 // World says what is true. Probes draw from one seeded source, so that a run
 // can be repeated.
 type World struct {
-	// Noise is how many of the probes of something healthy fail for no reason.
-	Noise float64
+	Layout
+	random *rand.Rand
+	lucky  int // probes until the next one that fails for no reason
 
-	random  *rand.Rand
-	outages map[int]Span    // by endpoint: truly down
-	cuts    map[int]Span    // by observer: reaches nothing
-	paths   map[[2]int]Span // by observer and endpoint: does not reach that
-	stuck   map[int]bool    // observers that take every probe for a success
+	outages []Outage
+	down    [][]int         // by endpoint: its outages, in order of time
+	cuts    []Span          // by observer: reaches nothing
+	stuck   []bool          // by observer: takes every probe for a success
+	walls   []Span          // by zone of the observer and of the endpoint: no way there
+	paths   map[[2]int]Span // by observer and endpoint: no way there
+
+	brown Span // a share of all probes fails
+	share float64
 }
 
 // New makes a world in which everything is well.
-func New(seed uint64) *World {
-	return &World{
-		random:  rand.New(rand.NewPCG(seed, 1)),
-		outages: map[int]Span{}, cuts: map[int]Span{}, paths: map[[2]int]Span{}, stuck: map[int]bool{},
+func New(seed uint64, l Layout) *World {
+	w := &World{
+		Layout: l, random: rand.New(rand.NewPCG(seed, 1)),
+		down: make([][]int, l.Endpoints), cuts: make([]Span, l.Observers), stuck: make([]bool, l.Observers),
+		walls: make([]Span, l.Zones*l.Zones), paths: map[[2]int]Span{},
 	}
+	w.draw()
+	return w
 }
 
-// Fail takes an endpoint down for a while, once in a run.
-func (w *World) Fail(endpoint int, s Span) { w.outages[endpoint] = s }
+// Fail takes an endpoint down for a while, which is after any other outage of it.
+func (w *World) Fail(endpoint int, s Span) {
+	w.down[endpoint] = append(w.down[endpoint], len(w.outages))
+	w.outages = append(w.outages, Outage{endpoint, s})
+}
 
 // Cut keeps an observer from reaching any endpoint, once in a run.
 func (w *World) Cut(observer int, s Span) { w.cuts[observer] = s }
@@ -37,33 +67,83 @@ func (w *World) Cut(observer int, s Span) { w.cuts[observer] = s }
 // CutPath keeps an observer from reaching one endpoint.
 func (w *World) CutPath(observer, endpoint int, s Span) { w.paths[[2]int{observer, endpoint}] = s }
 
+// Wall keeps the observers of a zone from reaching the endpoints of another, once in a run.
+func (w *World) Wall(from, to int, s Span) { w.walls[from*w.Zones+to] = s }
+
 // Stick has an observer take every probe for a success.
 func (w *World) Stick(observer int) { w.stuck[observer] = true }
+
+// Brown has a share of all probes fail for a while, once in a run.
+func (w *World) Brown(share float64, s Span) { w.share, w.brown = share, s }
 
 // Probe tells whether a probe succeeds, as far as the observer can tell.
 func (w *World) Probe(step, observer, endpoint int) bool {
 	if w.stuck[observer] {
 		return true
 	}
-	if w.outages[endpoint].holds(step) || w.cuts[observer].holds(step) || w.paths[[2]int{observer, endpoint}].holds(step) {
+	if len(w.down[endpoint]) > 0 {
+		if _, down := w.Down(step, endpoint); down {
+			return false
+		}
+	}
+	if w.cuts[observer].holds(step) || w.walls[w.Zone(observer)*w.Zones+w.Zone(endpoint)].holds(step) {
 		return false
 	}
-	return w.Noise == 0 || w.random.Float64() >= w.Noise
+	if len(w.paths) > 0 && w.paths[[2]int{observer, endpoint}].holds(step) {
+		return false
+	}
+	return !w.unlucky(step)
+}
+
+// unlucky tells whether a probe fails by chance. The next one that does is drawn
+// when the one before has: the same as drawing for each, and faster.
+func (w *World) unlucky(step int) bool {
+	if w.brown.holds(step) && w.random.Float64() < w.share {
+		return true
+	}
+	if w.Noise == 0 {
+		return false
+	}
+	if w.lucky > 0 {
+		w.lucky--
+		return false
+	}
+	w.draw()
+	return true
+}
+
+func (w *World) draw() {
+	if w.Noise > 0 {
+		w.lucky = int(math.Log1p(-w.random.Float64()) / math.Log1p(-w.Noise))
+	}
+}
+
+// Down gives the outage that an endpoint is in.
+func (w *World) Down(step, endpoint int) (outage int, down bool) {
+	for _, i := range w.down[endpoint] {
+		if w.outages[i].holds(step) {
+			return i, true
+		}
+	}
+	return 0, false
 }
 
 // Up tells whether an endpoint is truly up, and since when: the step of its
 // latest change.
 func (w *World) Up(step, endpoint int) (up bool, since int) {
-	s, ok := w.outages[endpoint]
-	switch {
-	case !ok || step < s.From:
-		return true, 0
-	case step < s.To:
-		return false, s.From
-	default:
-		return true, s.To
+	for _, i := range w.down[endpoint] {
+		switch s := w.outages[i]; {
+		case s.holds(step):
+			return false, s.From
+		case s.To <= step:
+			since = s.To
+		}
 	}
+	return true, since
 }
 
-// Outages lists the endpoints that are down at some time in a run, and when.
-func (w *World) Outages() map[int]Span { return w.outages }
+// Sound tells whether an endpoint is up in the whole of a run.
+func (w *World) Sound(endpoint int) bool { return len(w.down[endpoint]) == 0 }
+
+// Outages lists what is down at some time in a run.
+func (w *World) Outages() []Outage { return w.outages }

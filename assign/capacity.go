@@ -1,0 +1,80 @@
+package assign
+
+import (
+	"math"
+
+	"hdsd/health"
+)
+
+// Weights are counted in thousandths, so that all is done in whole numbers and
+// so the same on every machine.
+const (
+	fullWeight  = 1000
+	leastWeight = 10
+	mostWeight  = 100 * fullWeight
+)
+
+// unlimited is the ceiling of a checker that has none.
+const unlimited = math.MaxInt64
+
+// capacity is what a checker can take.
+type capacity struct {
+	weight  int64 // in thousandths
+	ceiling int64 // checks in 1,000 seconds
+}
+
+func capacityOf(c *health.Checker) capacity {
+	is := capacity{fullWeight, unlimited}
+	if c.Weight > 0 {
+		is.weight = int64(math.Round(min(max(c.Weight*fullWeight, leastWeight), mostWeight)))
+	}
+	if c.MaxChecksPerSecond > 0 && c.MaxChecksPerSecond < 1e12 {
+		is.ceiling = int64(math.Round(c.MaxChecksPerSecond * 1000))
+	}
+	return is
+}
+
+// endow gives a checker its capacity.
+func (p *Planner) endow(s int32, to capacity) {
+	if p.can[s].ceiling != unlimited {
+		p.ceilings--
+	}
+	if to.ceiling != unlimited {
+		p.ceilings++
+	}
+	p.can[s] = to
+}
+
+// cost is what all of a unit's endpoints cost each of its checkers, in checks
+// in 1,000 seconds.
+func (p *Planner) cost(u *unit) int64 { return int64(u.size()) * p.kinds[u.kind].rate }
+
+// fits tells whether a checker has room for a cost below its ceiling.
+func (p *Planner) fits(s int32, cost int64) bool {
+	return p.can[s].ceiling == unlimited || cost == 0 || p.rate[s]+cost <= p.can[s].ceiling
+}
+
+// over tells whether a checker does more than its ceiling allows.
+func (p *Planner) over(s int32) bool { return p.rate[s] > p.can[s].ceiling }
+
+// quota is how many checks a checker of full weight is to have, in 256ths.
+type quota int64
+
+const quotaBits = 8
+
+// of is what a quota comes to for a checker, rounded up.
+func (p *Planner) of(q quota, s int32) int32 {
+	return int32((int64(q)*p.can[s].weight/fullWeight + 1<<quotaBits - 1) >> quotaBits)
+}
+
+// full is what a quota comes to for a checker of full weight.
+func (p *Planner) full(q quota) int32 { return int32((q + 1<<quotaBits - 1) >> quotaBits) }
+
+// book puts endpoints of a kind on a checker's books, or takes them off.
+func (p *Planner) book(s int32, endpoints int32, k int32) {
+	p.load[s] += endpoints
+	if rate := p.kinds[k].rate; rate != 0 {
+		p.rate[s] += int64(endpoints) * rate
+		p.freed = p.freed || endpoints < 0 && p.can[s].ceiling != unlimited
+	}
+}

@@ -1,0 +1,109 @@
+package assign
+
+import (
+	"cmp"
+	"slices"
+
+	"hdsd/health"
+)
+
+// halve cuts the leaf of a unit in two, and so each of its units. All keep
+// what they had. It gives the unit's halves; one, if it has no two different
+// endpoints.
+func (p *Planner) halve(i int32) []int32 {
+	u := &p.units[i]
+	leaves := p.kinds[u.kind].leaves
+	at, _ := slices.BinarySearchFunc(leaves, u.prefix, func(l leaf, k key) int {
+		return cmp.Or(cmp.Compare(l.prefix.hi, k.hi), cmp.Compare(l.prefix.lo, k.lo))
+	})
+	l := leaves[at]
+	var members []int32
+	var low, high key
+	for o := l.first; o != none; o = p.units[o].next {
+		list := p.units[o].members
+		first, last := p.endpoints[list[0]].key, p.endpoints[list[len(list)-1]].key
+		if len(members) == 0 || first.less(low) {
+			low = first
+		}
+		if len(members) == 0 || high.less(last) {
+			high = last
+		}
+		members = append(members, o)
+	}
+	depth := low.common(high)
+	if depth >= 128 {
+		return []int32{i}
+	}
+	left, right := p.half(l, low.prefix(depth+1), depth+1), p.half(l, high.prefix(depth+1), depth+1)
+	halves := []int32{i}
+	last := [2]int32{none, none}
+	for _, o := range members {
+		both := [2]*leaf{&left, &right}
+		for side, n := range p.sever(o, depth, both) {
+			if n != none {
+				p.link(both[side], last[side], n)
+				last[side] = n
+				if o == i && n != i {
+					halves = append(halves, n)
+				}
+			}
+		}
+	}
+	p.kinds[u.kind].leaves = slices.Replace(leaves, at, at+1, left, right)
+	p.current = none
+	return halves
+}
+
+func (p *Planner) half(l leaf, prefix key, depth int) leaf {
+	return leaf{prefix: prefix, hash: p.leafHash(p.units[l.first].kind, prefix), depth: uint8(depth), first: none}
+}
+
+// leafHash is what a leaf ranks zones and checkers by. Another redundancy, rate
+// or placement does not change it, and so does not move what can stay.
+func (p *Planner) leafHash(k int32, prefix key) uint64 {
+	return mix(mix(p.classes[p.kinds[k].class].hash, prefix.hi), prefix.lo)
+}
+
+// sever parts a unit at a bit: the number of what is left of it, and right.
+func (p *Planner) sever(i int32, bit int, halves [2]*leaf) [2]int32 {
+	at, _ := slices.BinarySearchFunc(p.units[i].members, true, func(id health.EndpointID, _ bool) int {
+		if p.endpoints[id].bit(bit) {
+			return 0
+		}
+		return -1
+	})
+	parts := [2]int32{i, none}
+	switch at {
+	case 0:
+		parts = [2]int32{none, i}
+	case len(p.units[i].members):
+	default:
+		parts[1] = p.newUnit()
+		u, n := &p.units[i], &p.units[parts[1]]
+		*n = *u
+		n.members, n.seats, n.extra = slices.Clone(u.members[at:]), slices.Clone(u.seats), slices.Clone(u.extra)
+		n.before, n.aside, n.wanted = slices.Clone(u.before), slices.Clone(u.aside), false
+		u.members = u.members[:at:at]
+		for _, id := range n.members {
+			p.endpoints[id].unit = parts[1]
+		}
+		for _, s := range n.all() {
+			p.slots[s].units = append(p.slots[s].units, parts[1])
+		}
+		if n.touched == p.step {
+			p.dirty = append(p.dirty, parts[1])
+		}
+		if n.visited == p.step {
+			p.visits = append(p.visits, parts[1])
+		}
+		p.want(parts[1])
+		p.severed = append(p.severed, parts[1])
+	}
+	for side, n := range parts {
+		if n != none {
+			u := &p.units[n]
+			u.prefix, u.hash, u.depth, u.next = halves[side].prefix, halves[side].hash, halves[side].depth, none
+		}
+	}
+	return parts
+}
