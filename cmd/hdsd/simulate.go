@@ -1,0 +1,132 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"hdsd/config"
+	"hdsd/coordinator"
+	"hdsd/simulate"
+)
+
+// mostLosses is how many checkers' losses are tried, and how many zones'.
+const mostLosses = 1000
+
+// simulation is what 'hdsd simulate' is told.
+type simulation struct{ config, fleet, output, color string }
+
+func newSimulate() *cobra.Command {
+	var s simulation
+	command := &cobra.Command{
+		Use:   "simulate -c FILE --fleet FLEET",
+		Short: "Tell what a fleet of checkers would have to do, without running it",
+		Long: `simulate makes the plan that hdsd would make for the clusters of a configuration
+and the checkers that FLEET describes, and tells how even it is, what the loss of
+a checker or of a zone would move, what nobody could check, and how many checks a
+second data planes would make if each checked for itself. FLEET can have clusters
+that do not exist yet.`,
+		Example: "  hdsd simulate -c hdsd.yaml --fleet fleet.yaml",
+		Args:    noArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if err := s.check(); err != nil {
+				return err
+			}
+			on, err := screenOf(command.OutOrStdout(), s.color)
+			if err != nil {
+				return err
+			}
+			started := time.Now()
+			stop := startProgress(command.ErrOrStderr(), func() string {
+				return fmt.Sprintf("simulating for %s", shortly(time.Since(started).Truncate(time.Second)))
+			})
+			defer stop()
+			result, err := s.run(command.ErrOrStderr(), stop)
+			stop()
+			if err != nil {
+				return err
+			}
+			if s.output == "json" {
+				return json.NewEncoder(command.OutOrStdout()).Encode(result)
+			}
+			return printSimulation(command.OutOrStdout(), on, result)
+		},
+	}
+	addConfigFlag(command, &s.config)
+	flags := command.Flags()
+	flags.StringVar(&s.fleet, "fleet", "", "`file` that describes the fleet (YAML or JSON)")
+	flags.StringVarP(&s.output, "output", "o", "table", "table or json (one object)")
+	flags.StringVar(&s.color, "color", "auto", "`when` tables have colour: auto (on a terminal, unless NO_COLOR is set), always or never")
+	_ = command.MarkFlagFilename("fleet", "yaml", "yml", "json")
+	completeWords(command, "output", "table", "json")
+	completeWords(command, "color", "auto", "always", "never")
+	return command
+}
+
+func (s *simulation) check() error {
+	if err := needConfig(s.config); err != nil {
+		return err
+	}
+	if s.fleet == "" {
+		return usageError{errors.New("--fleet FILE is missing: the checkers to plan for")}
+	}
+	if s.output != "table" && s.output != "json" {
+		return usageError{fmt.Errorf("--output %q: want table or json", s.output)}
+	}
+	return nil
+}
+
+// run reads the files and asks the plan. Before it tells of problems it calls
+// telling.
+func (s *simulation) run(to io.Writer, telling func()) (*simulate.Result, error) {
+	imagined, err := s.imagine(to, telling)
+	if err != nil {
+		return nil, err
+	}
+	fleet := simulate.New(imagined.Input)
+	began := time.Now()
+	fleet.Plan()
+	took := time.Since(began)
+	result := fleet.Result(mostLosses)
+	result.Plan.Seconds = took.Seconds()
+	if imagined.Overlooked > 0 {
+		telling()
+		fmt.Fprintf(to, "hdsd: the sources have %d problems, and what is bad in them is not planned for: 'hdsd validate -c %s' shows them\n", imagined.Overlooked, s.config)
+	}
+	return result, nil
+}
+
+// imagine reads the files, and tells what is wrong with them.
+func (s *simulation) imagine(to io.Writer, telling func()) (coordinator.Imagined, error) {
+	var none coordinator.Imagined
+	loaded, err := load(s.config, to)
+	if err != nil {
+		return none, err
+	}
+	fleet, problems := config.LoadFleet(s.fleet)
+	if len(problems) > 0 {
+		return none, tell(to, telling, s.fleet, problems)
+	}
+	checkers, problems := checkersOf(fleet)
+	if len(problems) > 0 {
+		return none, tell(to, telling, s.fleet, problems)
+	}
+	imagined := coordinator.Imagine(loaded, fleet, checkers)
+	if len(imagined.Problems) > 0 {
+		return none, tell(to, telling, "what is to be simulated", imagined.Problems)
+	}
+	return imagined, nil
+}
+
+// tell prints problems, none of which is a warning.
+func tell[P fmt.Stringer](to io.Writer, telling func(), of string, problems []P) error {
+	telling()
+	for _, problem := range problems {
+		printProblem(to, problem, false)
+	}
+	return reported{fmt.Errorf("%s has %d problems", of, len(problems))}
+}

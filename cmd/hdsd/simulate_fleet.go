@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"hdsd/check"
+	"hdsd/config"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/hds/specifier"
+	"hdsd/health"
+)
+
+// extensionNames are what Envoys call what a fleet can have them be without.
+var extensionNames = map[configv1.CheckerGroup_Extension]string{
+	configv1.CheckerGroup_GRPC:   "envoy.health_checkers.grpc",
+	configv1.CheckerGroup_REDIS:  "envoy.health_checkers.redis",
+	configv1.CheckerGroup_THRIFT: "envoy.health_checkers.thrift",
+	configv1.CheckerGroup_TLS:    "envoy.transport_sockets.tls",
+}
+
+// checkersOf gives the checkers of a fleet as a coordinator would see them.
+func checkersOf(fleet *config.Fleet) (all []health.Checker, problems []config.Problem) {
+	for i, group := range fleet.GetCheckers() {
+		says := introduction(group)
+		for id := range config.Numbered(group.GetId(), group.GetCount()) {
+			says.Node.Id = id
+			k, err := specifier.CheckerFromNode(says.GetNode(), says.GetCapability())
+			if err != nil {
+				problems = append(problems, fleet.Problem(fmt.Sprintf("checkers[%d].id", i), "%s", err))
+				break
+			}
+			all = append(all, k)
+		}
+	}
+	return all, problems
+}
+
+// introduction is what the checkers of a group would say of themselves.
+func introduction(group *configv1.CheckerGroup) *healthv3.HealthCheckRequest {
+	says := check.Introduction(&check.Options{Version: version})
+	if release, ok := strings.CutPrefix(group.GetVersion(), "envoy/"); ok {
+		says = envoyIntroduction(release, group.GetWithout())
+	}
+	says.Node.Locality = group.GetLocality()
+	says.Node.Metadata = &structpb.Struct{Fields: map[string]*structpb.Value{}}
+	for key, value := range group.GetMetadata() {
+		says.Node.Metadata.Fields[key] = structpb.NewStringValue(value)
+	}
+	if group.GetWeight() != 0 {
+		says.Node.Metadata.Fields["hdsd.weight"] = structpb.NewNumberValue(group.GetWeight())
+	}
+	return says
+}
+
+func envoyIntroduction(release string, without []configv1.CheckerGroup_Extension) *healthv3.HealthCheckRequest {
+	node := &corev3.Node{UserAgentName: "envoy", UserAgentVersionType: &corev3.Node_UserAgentVersion{UserAgentVersion: release}}
+	for extension, name := range extensionNames {
+		if !slices.Contains(without, extension) {
+			node.Extensions = append(node.Extensions, &corev3.Extension{Name: name})
+		}
+	}
+	return &healthv3.HealthCheckRequest{Node: node, Capability: &healthv3.Capability{
+		HealthCheckProtocols: []healthv3.Capability_Protocol{healthv3.Capability_HTTP, healthv3.Capability_TCP},
+	}}
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"hdsd/simulate"
+)
+
+// printSimulation prints a result for people.
+func printSimulation(to io.Writer, on screen, r *simulate.Result) error {
+	took := time.Duration(r.Plan.Seconds * float64(time.Second))
+	pages := simulationTables{to: to, on: on}
+	pages.text("%d checkers in %d zones, %d endpoints in %d clusters: %d checks, planned in %s (digest %s)",
+		r.Checkers, r.Zones, r.Endpoints, r.Clusters, r.Plan.Checks, took.Round(time.Millisecond/10), r.Plan.Digest)
+	pages.table([]string{"each_checker", "min", "median", "max", "mean", "max/mean"}, [][]string{
+		spreadRow("endpoints", r.Plan.Endpoints),
+		spreadRow("checks a second", r.Plan.ChecksPerSecond),
+		spreadRow("clusters", r.Plan.Clusters),
+	})
+	pages.text("The fullest checker has %s times its share by weight.", strconv.FormatFloat(r.Plan.MaxOfShare, 'f', 3, 64))
+	pages.losses(r)
+	pages.shortfalls("not_checked", r.NotChecked)
+	pages.shortfalls("too_few_checkers", r.TooFew)
+	pages.probing(r)
+	return pages.err
+}
+
+// simulationTables prints tables one below the other, until there is an error.
+type simulationTables struct {
+	to  io.Writer
+	on  screen
+	err error
+}
+
+func (p *simulationTables) text(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.to, format+"\n", args...)
+	}
+}
+
+func (p *simulationTables) table(header []string, rows [][]string) {
+	p.text("")
+	t := newTable(p.to, p.on, header)
+	for _, row := range rows {
+		if p.err == nil {
+			p.err = t.row(nil, row)
+		}
+	}
+	if p.err == nil {
+		p.err = t.close()
+	}
+}
+
+func (p *simulationTables) losses(r *simulate.Result) {
+	lost := r.LostCheckers
+	rows := [][]string{
+		lossRow(fmt.Sprintf("median of %d", lost.Tried), 1, lost.Median),
+		lossRow("worst of them", 1, lost.Worst),
+	}
+	for _, z := range r.LostZones {
+		name := strings.Trim(z.Region+"/"+z.Zone, "/")
+		if name == "" {
+			name = "(none)"
+		}
+		rows = append(rows, lossRow("zone "+name, z.Checkers, z.Loss))
+	}
+	p.table([]string{"lost", "checkers", "checks_moved", "dropped", "not_checked", "checkers_told", "max_endpoints", "max_checks/s"}, rows)
+	if unfit := lost.Tried - lost.Fit; unfit > 0 {
+		p.text("The loss of %d of %d checkers drops checks that nobody can take over, that of %s most.", unfit, lost.Tried, lost.Missed)
+	}
+	if zones := len(r.LostZones); zones < r.Zones {
+		p.text("%d of %d zones were tried.", zones, r.Zones)
+	}
+}
+
+func (p *simulationTables) shortfalls(title string, list []simulate.Shortfall) {
+	if len(list) == 0 {
+		return
+	}
+	var rows [][]string
+	for _, s := range list {
+		rows = append(rows, []string{strconv.Itoa(s.Endpoints), strconv.Itoa(s.Clusters), s.Example, s.Reason})
+	}
+	p.table([]string{title, "clusters", "such_as", "reason"}, rows)
+}
+
+func (p *simulationTables) probing(r *simulate.Result) {
+	if r.DataPlanes == 0 {
+		return
+	}
+	with := r.Probing
+	rows := [][]string{
+		{"in all", figure(with.Checks), figure(with.OwnChecks)},
+		{"on an endpoint, median", figure(with.PerEndpoint.Median), figure(with.OwnPerEndpoint.Median)},
+		{"on an endpoint, max", figure(with.PerEndpoint.Max), figure(with.OwnPerEndpoint.Max)},
+		{"by a checker, max", figure(r.Plan.ChecksPerSecond.Max), ""},
+		{"by a data plane, max", "", figure(with.PerDataPlane.Max)},
+	}
+	p.table([]string{"checks_a_second", "hdsd", fmt.Sprintf("%d_data_planes_alone", r.DataPlanes)}, rows)
+	if with.Times > 0 {
+		p.text("Data planes that check for themselves make %s times as many checks.", figure(with.Times))
+	}
+}
+
+func spreadRow(name string, s simulate.Spread) []string {
+	return []string{name, figure(s.Min), figure(s.Median), figure(s.Max), figure(s.Mean), strconv.FormatFloat(s.MaxToMean, 'f', 3, 64)}
+}
+
+func lossRow(name string, checkers int, l simulate.Loss) []string {
+	return []string{
+		name, strconv.Itoa(checkers), strconv.Itoa(l.Moved), strconv.Itoa(l.Dropped), strconv.Itoa(l.NotChecked),
+		strconv.Itoa(l.Told), strconv.Itoa(l.Busiest), figure(l.ChecksPerSecond),
+	}
+}
+
+// figure shows three significant digits, and all before the point.
+func figure(v float64) string {
+	digits := 0
+	for limit := 100.0; digits < 3 && v < limit && v != 0; limit /= 10 {
+		digits++
+	}
+	text := strconv.FormatFloat(v, 'f', digits, 64)
+	if strings.Contains(text, ".") {
+		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
+	}
+	return text
+}

@@ -1,0 +1,190 @@
+package config
+
+import (
+	"fmt"
+	"iter"
+	"regexp"
+	"strconv"
+
+	"hdsd/config/yamlpb"
+	configv1 "hdsd/gen/hdsd/config/v1"
+)
+
+// Bounds of what a fleet may have, so that a slip of the finger does not take
+// all memory.
+const (
+	maxFleetCheckers  = 100_000
+	maxFleetClusters  = 1_000_000
+	maxFleetEndpoints = 20_000_000
+)
+
+// aVersion is what a checker of a fleet can be.
+var aVersion = regexp.MustCompile(`^(hdsd|envoy/\d{1,9}\.\d{1,9}(\.\d{1,9})?)$`)
+
+// Fleet is a fleet as a file describes it.
+type Fleet struct {
+	*configv1.Fleet
+	root yamlpb.Node
+}
+
+// Problem is a problem with a field that only shows beside something else.
+func (f *Fleet) Problem(field, format string, args ...any) Problem {
+	return f.root.Problem(field, format, args...)
+}
+
+// LoadFleet reads and checks the description of a fleet. Where there is a
+// problem there is no Fleet.
+func LoadFleet(path string) (*Fleet, []Problem) {
+	data, err := yamlpb.ReadFile(path, maxBytes)
+	if err != nil {
+		return nil, []Problem{{File: path, Message: err.Error()}}
+	}
+	return parseFleet(path, data)
+}
+
+func parseFleet(path string, data []byte) (*Fleet, []Problem) {
+	root, problems := yamlpb.Parse(path, data)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	fleet := &configv1.Fleet{}
+	c := &checks{root: root, problems: root.Decode(fleet)}
+	for _, problem := range c.problems {
+		c.spoiled = append(c.spoiled, problem.Field)
+	}
+	c.fleet(fleet)
+	if len(c.problems) > 0 {
+		yamlpb.SortProblems(c.problems)
+		return nil, c.problems
+	}
+	return &Fleet{fleet, root}, nil
+}
+
+// Numbered gives the names in a group of so many: the name itself of one,
+// name-1, name-2 and so on of several.
+func Numbered(name string, count uint32) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if count <= 1 {
+			yield(name)
+			return
+		}
+		for i := range count {
+			if !yield(name + "-" + strconv.FormatUint(uint64(i)+1, 10)) {
+				return
+			}
+		}
+	}
+}
+
+func (c *checks) fleet(f *configv1.Fleet) {
+	c.checkerGroups(f.GetCheckers())
+	c.clusterGroups(f.GetClusters())
+	for i, group := range f.GetDataPlanes() {
+		if group.GetCount() == 0 {
+			c.add(fmt.Sprintf("data_planes[%d].count", i), "is needed: how many Envoys")
+		}
+	}
+}
+
+func (c *checks) checkerGroups(groups []*configv1.CheckerGroup) {
+	if len(groups) == 0 {
+		c.add("checkers", "at least one group is needed, as checkers: [{id: checker, count: 3, version: hdsd}]")
+	}
+	var sum tally
+	for i, group := range groups {
+		at := fmt.Sprintf("checkers[%d]", i)
+		sum.add(c.counted(at, group.GetCount()), 1)
+		c.checkerGroup(at, group)
+	}
+	if !c.few("checkers", sum, maxFleetCheckers, "checkers") {
+		return
+	}
+	ids := names{}
+	for i, group := range groups {
+		c.unique(fmt.Sprintf("checkers[%d].id", i), group.GetId(), group.GetCount(), ids)
+	}
+}
+
+func (c *checks) clusterGroups(groups []*configv1.ClusterGroup) {
+	var sum, endpoints tally
+	for i, group := range groups {
+		at := fmt.Sprintf("clusters[%d]", i)
+		count := c.counted(at, group.GetCount())
+		sum.add(count, 1)
+		endpoints.add(count, uint64(group.GetEndpoints()))
+		if group.GetEndpoints() == 0 {
+			c.add(at+".endpoints", "is needed: how many endpoints each has")
+		}
+		for j, check := range group.GetHealthChecks() {
+			c.valid(fmt.Sprintf("%s.health_checks[%d]", at, j), check)
+		}
+	}
+	few := c.few("clusters", sum, maxFleetClusters, "clusters")
+	if !c.few("clusters", endpoints, maxFleetEndpoints, "endpoints") || !few {
+		return
+	}
+	all := names{}
+	for i, group := range groups {
+		c.unique(fmt.Sprintf("clusters[%d].name", i), group.GetName(), group.GetCount(), all)
+	}
+}
+
+func (c *checks) checkerGroup(at string, group *configv1.CheckerGroup) {
+	version := group.GetVersion()
+	if !aVersion.MatchString(version) {
+		c.add(at+".version", `is %q: write envoy/ and a release, as envoy/1.40.0, or hdsd for the built-in checker`, version)
+	}
+	if version == "hdsd" && len(group.GetWithout()) > 0 {
+		c.add(at+".without", "is for Envoys: the built-in checker is built in one way only")
+	}
+	if weight := group.GetWeight(); (weight != 0 || c.root.Has(at+".weight")) && !(weight >= minWeight && weight <= maxWeight) {
+		c.add(at+".weight", "is %g: from %g to %d is possible, 1 is usual", weight, minWeight, maxWeight)
+	}
+	if group.GetWeight() != 0 && group.GetMetadata()["hdsd.weight"] != "" {
+		c.add(at+".weight", "is hdsd.weight of the metadata, which is there too: remove one of them")
+	}
+	if len(group.GetId()) > maxNameLength {
+		c.add(at+".id", "is longer than %d bytes", maxNameLength)
+	}
+}
+
+// counted gives the size of a group.
+func (c *checks) counted(at string, count uint32) uint64 {
+	if count == 0 && c.root.Has(at+".count") {
+		c.add(at+".count", "is 0: remove the group, or say how many")
+	}
+	return uint64(max(count, 1))
+}
+
+// tally is a sum that stays at something far too large.
+type tally uint64
+
+const tooMany = 1 << 40
+
+func (t *tally) add(groups, each uint64) { *t = min(*t+tally(min(groups*each, tooMany)), tooMany) }
+
+// few tells whether there are few enough of something.
+func (c *checks) few(field string, sum tally, most int, what string) bool {
+	if sum <= tally(most) {
+		return true
+	}
+	c.add(field, "more than %d %s are too many for a simulation", most, what)
+	return false
+}
+
+// names are those that there are already, and of which group.
+type names map[string]string
+
+func (c *checks) unique(field, name string, count uint32, seen names) {
+	if name == "" {
+		c.add(field, "is needed: what the names of the group begin with")
+		return
+	}
+	for each := range Numbered(name, count) {
+		if first := seen[each]; first != "" {
+			c.add(field, "gives %q, which %s gives too: choose another", each, first)
+			return
+		}
+		seen[each] = field
+	}
+}

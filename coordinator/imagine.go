@@ -1,0 +1,155 @@
+package coordinator
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+
+	"hdsd/config"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/health"
+	"hdsd/simulate"
+	"hdsd/source"
+)
+
+// Imagined is what a fleet would have to do.
+type Imagined struct {
+	Input      simulate.Input
+	Problems   []source.Problem // why Input is not what the files say
+	Overlooked int              // other problems of the sources, which leave out what is bad
+}
+
+// Imagine gives the clusters of the configuration's file sources and those of
+// the fleet, made ready as a running coordinator does, and the checkers, each
+// with the capacity that the configuration gives it. What a coordinator would
+// not check is set aside with its reason.
+func Imagine(c *configv1.Config, fleet *config.Fleet, checkers []health.Checker) Imagined {
+	r := newRules(c)
+	catalog, unreadable := read(c, r)
+	im := Imagined{Problems: unreadable}
+	for _, problem := range catalog.Problems {
+		if !problem.Warning {
+			im.Overlooked++
+		}
+	}
+	taken := map[string]bool{}
+	for _, from := range catalog.Clusters {
+		taken[from.Name], taken[from.ServiceName] = true, true
+		im.Input.Clusters = append(im.Input.Clusters, asInput(prepare(from, r)))
+	}
+	for i, group := range fleet.GetClusters() {
+		for name := range config.Numbered(group.GetName(), group.GetCount()) {
+			if taken[name] {
+				field := fmt.Sprintf("clusters[%d].name", i)
+				im.Problems = append(im.Problems, source.Problem(fleet.Problem(field, "gives %q, which a source of the configuration has: choose another", name)))
+				break
+			}
+			im.Input.Clusters = append(im.Input.Clusters, invent(name, group, r))
+		}
+	}
+	for _, k := range checkers {
+		r.endow(&k, k.Weight)
+		im.Input.Checkers = append(im.Input.Checkers, k)
+	}
+	for _, group := range fleet.GetDataPlanes() {
+		im.Input.DataPlanes = append(im.Input.DataPlanes, simulate.DataPlanes{Count: int(group.GetCount()), Has: func(cluster string) bool {
+			globs := group.GetClusterNameGlobs()
+			return len(globs) == 0 || slices.ContainsFunc(globs, func(glob string) bool { return source.Match(glob, cluster) })
+		}})
+	}
+	return im
+}
+
+// asInput gives what a plan needs of a cluster.
+func asInput(k *cluster) simulate.Cluster {
+	to := simulate.Cluster{
+		Name: k.source.Name, Reach: k.reach, Redundancy: k.redundancy, Rate: k.rate,
+		Zones: k.placement.zones, Regions: k.placement.regions,
+	}
+	if k.safe != nil {
+		to.Needs = k.safe.Needs
+		place := map[health.Locality]int{}
+		for i, hash := range k.hashes {
+			locality := k.safe.Endpoints[i].Key.Locality
+			at, ok := place[locality]
+			if !ok {
+				at = len(to.Places)
+				place[locality] = at
+				to.Places = append(to.Places, simulate.Place{Locality: locality})
+			}
+			to.Places[at].Hashes = append(to.Places[at].Hashes, hash)
+		}
+	}
+	aside := map[string]int{}
+	for _, e := range k.entries {
+		if e.checked != none {
+			continue
+		}
+		if _, ok := aside[e.reason]; !ok {
+			aside[e.reason] = len(to.Aside)
+			to.Aside = append(to.Aside, simulate.Aside{Reason: e.reason})
+		}
+		to.Aside[aside[e.reason]].Endpoints++
+	}
+	if len(k.entries) == 0 && k.source.Quarantine != "" {
+		to.Aside = append(to.Aside, simulate.Aside{Reason: k.source.Quarantine})
+	}
+	return to
+}
+
+// invent makes a cluster that does not exist. One endpoint in each locality is
+// prepared as that of a source would be; the others are like it.
+func invent(name string, group *configv1.ClusterGroup, r *rules) simulate.Cluster {
+	localities := group.GetLocalities()
+	if len(localities) == 0 {
+		localities = []*corev3.Locality{nil}
+	}
+	size := int(group.GetEndpoints())
+	localities = localities[:min(len(localities), size)]
+	a := &endpointv3.ClusterLoadAssignment{ClusterName: name}
+	first := map[string]int{} // of each locality, by address
+	for i, locality := range localities {
+		at := addressNo(i)
+		first[at.String()] = i
+		a.Endpoints = append(a.Endpoints, &endpointv3.LocalityLbEndpoints{Locality: locality, LbEndpoints: []*endpointv3.LbEndpoint{endpointAt(at)}})
+	}
+	set := &source.Set{Clusters: []*source.Cluster{{Name: name, ServiceName: name, HealthChecks: group.GetHealthChecks(), Assignment: a}}}
+	k := prepare(source.Merge(nil, []*source.Set{set}, r.defaults).Clusters[0], r)
+	to := asInput(k)
+	to.Places, to.Aside = nil, nil
+	for _, e := range k.entries {
+		place, count := simulate.Place{Locality: e.key.Locality}, 0
+		for i := first[e.key.Address]; i < size; i += len(localities) {
+			count++
+			if e.checked != none {
+				e.key.Address = addressNo(i).String()
+				place.Hashes = append(place.Hashes, e.key.Hash())
+			}
+		}
+		if e.checked != none {
+			to.Places = append(to.Places, place)
+		} else {
+			to.Aside = append(to.Aside, simulate.Aside{Reason: e.reason, Endpoints: count})
+		}
+	}
+	return to
+}
+
+// addressNo gives one of many addresses, each different.
+func addressNo(i int) netip.AddrPort {
+	var ip [4]byte
+	binary.BigEndian.PutUint32(ip[:], uint32(i)&0xffffff|10<<24)     //nolint:gosec // what is cut off is in the port
+	return netip.AddrPortFrom(netip.AddrFrom4(ip), uint16(80+i>>24)) //nolint:gosec // a fleet has no more
+}
+
+func endpointAt(at netip.AddrPort) *endpointv3.LbEndpoint {
+	return &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
+		Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+			Address: at.Addr().String(), PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(at.Port())},
+		}}},
+	}}}
+}

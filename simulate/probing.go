@@ -1,0 +1,54 @@
+package simulate
+
+import "hdsd/health"
+
+// probing compares the checks that hdsd's checkers make with those that data
+// planes would.
+func (s *Simulation) probing() Probing {
+	var p Probing
+	byRate := map[int64]int{} // endpoints by what all their checkers do
+	own := make([]weighed, 0, len(s.groups))
+	for _, g := range s.groups {
+		for i := range g.size {
+			missing, _ := s.planner.Shortage(g.first + health.EndpointID(i))
+			byRate[int64(max(g.cluster.Redundancy, 1)-missing)*g.cluster.Rate]++
+		}
+		readers := 0
+		for _, d := range s.in.DataPlanes {
+			if d.Has(g.cluster.Name) {
+				readers += d.Count
+			}
+		}
+		own = append(own, weighed{float64(readers) * perSecond(g.cluster.Rate), g.size})
+	}
+	var endpoints []weighed
+	checks := int64(0)
+	for rate, times := range byRate {
+		endpoints = append(endpoints, weighed{perSecond(rate), times})
+		checks += rate * int64(times)
+	}
+	p.Checks = perSecond(checks)
+	for _, w := range own {
+		p.OwnChecks += w.value * float64(w.times)
+	}
+	p.PerEndpoint, p.OwnPerEndpoint, p.PerDataPlane = spreadOf(endpoints), spreadOf(own), spreadOf(s.perDataPlane())
+	if p.Checks > 0 {
+		p.Times = p.OwnChecks / p.Checks
+	}
+	return p
+}
+
+// perDataPlane is how many checks a second data planes would make.
+func (s *Simulation) perDataPlane() []weighed {
+	var all []weighed
+	for _, d := range s.in.DataPlanes {
+		rate := int64(0)
+		for _, g := range s.groups {
+			if d.Has(g.cluster.Name) {
+				rate += int64(g.size) * g.cluster.Rate
+			}
+		}
+		all = append(all, weighed{perSecond(rate), d.Count})
+	}
+	return all
+}
