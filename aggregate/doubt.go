@@ -312,7 +312,9 @@ func (a *Aggregator) doubtPath(p path, r *record, doubted bool) {
 	} else {
 		a.cuts--
 	}
-	a.suspicions = append(a.suspicions, a.suspicion(p, doubted))
+	if n := a.doubts(p); n == 0 || doubted && n == 1 { // else it is doubted in another class, too
+		a.suspicions = append(a.suspicions, a.suspicion(p, doubted))
+	}
 	for c := range a.checkers.all {
 		if !p.includes(a.checkers.all[c].zone) {
 			continue
@@ -323,6 +325,18 @@ func (a *Aggregator) doubtPath(p path, r *record, doubted bool) {
 			}
 		}
 	}
+}
+
+// doubts is in how many classes a path is doubted.
+func (a *Aggregator) doubts(p path) int {
+	n := 0
+	for class := range a.classes {
+		p.class = uint32(class)
+		if r := a.paths[p]; r != nil && r.doubted {
+			n++
+		}
+	}
+	return n
 }
 
 func (a *Aggregator) compareAnew(id health.EndpointID) {

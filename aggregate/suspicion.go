@@ -59,17 +59,25 @@ func (a *Aggregator) Doubted(checker string) string {
 }
 
 // Cuts gives the paths from a zone of checkers that are doubted, by where they
-// lead.
+// lead: to each zone one, which is from elsewhere only where the zone's own is
+// not doubted.
 func (a *Aggregator) Cuts(from health.Locality) []Suspicion {
 	number := a.zones.numbers[zone{from.Region, from.Zone}]
 	if a.cuts == 0 || number == 0 {
 		return nil
 	}
-	var found []Suspicion
+	cut := map[uint16]path{} // by where it leads
 	for _, p := range slices.SortedFunc(maps.Keys(a.paths), path.compare) {
-		if p.includes(number) && a.paths[p].doubted {
-			found = append(found, a.suspicion(p, true))
+		if !p.includes(number) || !a.paths[p].doubted {
+			continue
 		}
+		if before, ok := cut[p.to]; !ok || before.from == elsewhere && p.from != elsewhere {
+			cut[p.to] = p
+		}
+	}
+	var found []Suspicion
+	for _, to := range slices.Sorted(maps.Keys(cut)) {
+		found = append(found, a.suspicion(cut[to], true))
 	}
 	return found
 }
