@@ -6,17 +6,23 @@ import (
 	"hdsd/health"
 )
 
+// Held is the last known health of an endpoint.
+type Held struct {
+	Endpoint health.Endpoint
+	health.Verdict
+}
+
 // Current gives the last known health of all endpoints, by their hashes.
-func (s *Store) Current() (map[health.Hash]health.Verdict, error) {
-	var all map[health.Hash]health.Verdict
+func (s *Store) Current() (map[health.Hash]Held, error) {
+	var all map[health.Hash]Held
 	err := s.view(func(tx *bolt.Tx) error {
 		rows := tx.Bucket(current)
-		all = map[health.Hash]health.Verdict{}
+		all = map[health.Hash]Held{}
 		shared := names{}
 		return rows.ForEach(func(k, v []byte) error {
 			t, ok := openCurrent(k, v, shared)
 			if ok {
-				all[health.Hash(number(k[8:]))] = verdict(&t)
+				all[health.Hash(number(k[8:]))] = Held{t.Endpoint, verdict(&t)}
 			}
 			s.skipUnless(ok, current, k)
 			return nil

@@ -16,7 +16,7 @@ import (
 type model struct {
 	rows    []recordedTransition
 	last    uint64
-	current map[health.Hash]health.Verdict
+	current map[health.Hash]Held
 	plan    map[string][]health.Hash
 }
 
@@ -29,7 +29,7 @@ func (m *model) append(all []health.Transition) {
 	for _, tr := range all {
 		m.last = max(m.last+1, uint64(tr.Time.UnixNano()))
 		m.rows = append(m.rows, recordedTransition{m.last, tr})
-		m.current[tr.Endpoint.Hash()] = verdict(&tr)
+		m.current[tr.Endpoint.Hash()] = Held{tr.Endpoint, verdict(&tr)}
 	}
 }
 
@@ -65,7 +65,7 @@ func TestModel(t *testing.T) {
 		s := open(t, dir, clock.keep)
 		defer func() { _ = s.Close() }()
 		now := day
-		m := model{current: map[health.Hash]health.Verdict{}, plan: map[string][]health.Hash{}}
+		m := model{current: map[health.Hash]Held{}, plan: map[string][]health.Hash{}}
 
 		name := func(prefix string, most int) string {
 			return prefix + string(rune('0'+rapid.IntRange(0, most).Draw(rt, prefix)))

@@ -173,9 +173,9 @@ func TestCurrentIsTheLastTransition(t *testing.T) {
 	s := open(t, dir)
 	all := flips(40)
 	all[39].Observations = nil
-	want := map[health.Hash]health.Verdict{}
+	want := map[health.Hash]Held{}
 	for _, tr := range all {
-		want[tr.Endpoint.Hash()] = health.Verdict{Status: tr.To, Since: tr.Time, Reason: tr.Reason, Observations: tr.Observations}
+		want[tr.Endpoint.Hash()] = Held{tr.Endpoint, health.Verdict{Status: tr.To, Since: tr.Time, Reason: tr.Reason, Observations: tr.Observations}}
 	}
 	s.Append(all)
 	if err := s.Close(); err != nil {
