@@ -104,7 +104,7 @@ func (c *checks) policies(policies []*configv1.Policy, common *configv1.Verdict,
 		}
 		alone := &configv1.Policy{ClusterNameGlob: policy.GetClusterNameGlob()}
 		if proto.Equal(policy, alone) {
-			c.warn(field, "changes nothing, but keeps later policies from its clusters: give it redundancy, verdict, checkers or mode")
+			c.warn(field, "changes nothing, but keeps later policies from its clusters: give it redundancy, verdict, checkers, zones, regions or mode")
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -187,4 +188,30 @@ func FuzzLoad(f *testing.F) {
 			t.Errorf("got %v and %v, %v", cfg, again, problems)
 		}
 	})
+}
+
+// TestExamineGivesWhatIsLeft: sources stand, whatever else is wrong.
+func TestExamineGivesWhatIsLeft(t *testing.T) {
+	path := write(t, t.TempDir(), "hdsd.yaml", `
+sources: [{name: "", config_source: {path_config_source: {path: /a.yaml}}}]
+reporting: {interval: -1s}
+sorces: []
+checkers: {files: [relative, /b]}
+default_health_checks:
+- {cluster_name_glob: a, health_checks: [{timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, tcp_health_check: {}}]}
+- {cluster_name_glob: b, health_checks: [{timeout: 1s}]}
+`)
+	cfg, problems := config.Examine(path)
+	if len(problems) != 8 || cfg == nil {
+		t.Fatalf("got %v, %v", cfg, problems)
+	}
+	where, _ := config.PathOf(cfg.GetSources()[0])
+	checks := cfg.GetDefaultHealthChecks()
+	if where != "/a.yaml" || cfg.GetReporting().GetInterval().AsDuration() != time.Second || len(cfg.GetCheckers().GetFiles()) != 2 ||
+		len(checks) != 2 || len(checks[0].GetHealthChecks()) != 1 || len(checks[1].GetHealthChecks()) != 0 {
+		t.Errorf("left is %v", cfg)
+	}
+	if loaded, again := config.Load(path); loaded != nil || len(again) != len(problems) {
+		t.Errorf("loaded as %v, %v", loaded, again)
+	}
 }

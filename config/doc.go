@@ -2,10 +2,11 @@
 //
 // It owns the meaning of hdsd.config.v1.Config: its defaults, its bounds, what
 // of it works in this version, and what a running coordinator can take over
-// without a restart. It promises that every problem of a file is reported at
-// once, with line and field, and that a configuration without problems is
-// complete: every default filled in and every path absolute. It also makes the
-// servers' TLS configurations, which follow their files.
+// without a restart; and that of hdsd.config.v1.Fleet, which is simulated. It
+// promises that every problem of a file is reported at once, with line and
+// field, and that a configuration without problems is complete: every default
+// filled in and every path absolute. It also makes the servers' TLS
+// configurations, which follow their files.
 //
 // It starts no goroutine: certificates are looked at during handshakes. Of
 // this module it may import config/yamlpb, health and the generated messages.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"hdsd/config/yamlpb"
@@ -20,6 +21,18 @@ const maxBytes = 16 << 20
 // Load reads and checks a configuration file. Where a problem is more than a
 // warning there is no Config.
 func Load(path string) (*Config, []Problem) {
+	cfg, problems := Examine(path)
+	for _, problem := range problems {
+		if !problem.Warning {
+			return nil, problems
+		}
+	}
+	return cfg, problems
+}
+
+// Examine is Load for those who look for further problems: where there are
+// some, it gives what is left of the configuration, nil where that is nothing.
+func Examine(path string) (*Config, []Problem) {
 	data, err := yamlpb.ReadFile(path, maxBytes)
 	if err != nil {
 		return nil, []Problem{{File: path, Message: err.Error()}}
@@ -46,13 +59,34 @@ func parse(path string, data []byte, folder string) (*Config, []Problem) {
 	yamlpb.SortProblems(c.problems)
 	for _, problem := range c.problems {
 		if !problem.Warning {
-			return nil, c.problems
+			leaveOut(cfg, problem.Field)
 		}
 	}
 	if err := fillDefaults(cfg, folder); err != nil {
 		return nil, append(c.problems, root.Problem("node_id", "is needed, since this machine's name cannot be read: %s", err))
 	}
 	return cfg, c.problems
+}
+
+// leaveOut takes out of a configuration what has a problem: its part of the
+// whole, the checks of default health checks, and nothing where sources and
+// checkers can be read all the same.
+func leaveOut(cfg *Config, field string) {
+	part, rest, _ := strings.Cut(field, "[")
+	part, _, _ = strings.Cut(part, ".")
+	switch part {
+	case "sources", "checkers":
+	case "default_health_checks":
+		index, err := strconv.Atoi(rest[:max(0, strings.IndexByte(rest, ']'))])
+		if err == nil && index < len(cfg.GetDefaultHealthChecks()) {
+			cfg.DefaultHealthChecks[index].HealthChecks = nil
+		}
+	default:
+		m := cfg.ProtoReflect()
+		if fd := m.Descriptor().Fields().ByTextName(part); fd != nil {
+			m.Clear(fd)
+		}
+	}
 }
 
 // checks collects what is wrong with a decoded configuration.

@@ -64,14 +64,16 @@ type Problem struct {
 	Warning  bool // nothing is set aside because of it
 }
 
-// String gives "file:line: field: message", with the resource's name instead
-// where there is no line.
+// String gives "file:line: resource: field: message", what is not known left
+// out, and the file where there is no line but a resource.
 func (p Problem) String() string {
 	message := p.Message
 	if p.Field != "" {
 		message = p.Field + ": " + message
 	}
 	switch {
+	case p.Line > 0 && p.Resource != "":
+		return fmt.Sprintf("%s:%d: %s: %s", p.File, p.Line, p.Resource, message)
 	case p.Line > 0:
 		return fmt.Sprintf("%s:%d: %s", p.File, p.Line, message)
 	case p.Resource != "":

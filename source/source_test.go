@@ -114,7 +114,7 @@ func TestMerge(t *testing.T) {
 	}{
 		"the first source wins": {
 			sets: []*source.Set{set("a", inline("a", "web", "1")), nil, set("b", inline("b", "db", "2"), inline("b", "web", "3"))},
-			want: []string{"b db 2", "a web 1", `b.yaml:1: source "a", which comes first, has a cluster of this name too (a.yaml:1): the one of source "b" is left out`},
+			want: []string{"b db 2", "a web 1", `b.yaml:1: web: source "a", which comes first, has a cluster of this name too (a.yaml:1): the one of source "b" is left out`},
 		},
 		"defaults": {
 			sets: []*source.Set{set("a", inline("a", "db", "1"), inline("a", "web", "2"), inline("a", "web2", "3"))},
@@ -129,7 +129,7 @@ func TestMerge(t *testing.T) {
 		},
 		"no endpoints anywhere": {
 			sets: []*source.Set{set("a", eds("a", "web", "svc", nil))},
-			want: []string{"a web ", "a.yaml:1: no source has endpoints for it: it needs a ClusterLoadAssignment with cluster_name: svc"},
+			want: []string{"a web ", "a.yaml:1: web: no source has endpoints for it: it needs a ClusterLoadAssignment with cluster_name: svc"},
 		},
 		"one assignment for two clusters": {
 			sets: []*source.Set{set("a", eds("a", "x", "svc", shared), eds("a", "y", "svc", assignment("s")))},
@@ -137,7 +137,7 @@ func TestMerge(t *testing.T) {
 		},
 		"two assignments of one service name": {
 			sets: []*source.Set{set("a", inline("a", "svc", "1"), eds("a", "x", "svc", shared))},
-			want: []string{"a svc  !", "a x s", `a.yaml:1: cluster "x" (a.yaml:1) has other endpoints under the service name "svc" already: give one of them another name`},
+			want: []string{"a svc  !", "a x s", `a.yaml:1: svc: cluster "x" (a.yaml:1) has other endpoints under the service name "svc" already: give one of them another name`},
 		},
 	}
 	for name, test := range tests {

@@ -10,7 +10,7 @@ import (
 // Violation is a value that its message's own rules forbid.
 type Violation struct {
 	Field  string // path in proto names
-	Reason string
+	Reason string // what is wrong, and how to put it right
 }
 
 // Validate applies the rules that come with Envoy's messages (those of
@@ -45,8 +45,11 @@ func violations(err error, at string, m protoreflect.MessageDescriptor, depth in
 		if at != "" {
 			name = at + "." + name
 		}
+		if oneof := oneofOf(e.Field(), m); oneof != nil && e.Cause() == nil {
+			return []Violation{{name, noneOf(oneof)}}
+		}
 		if e.Cause() == nil || depth > maxDepth {
-			return []Violation{{name, e.Reason()}}
+			return []Violation{{name, plainly(e.Reason())}}
 		}
 		return violations(e.Cause(), name, below, depth+1)
 	default:
@@ -73,10 +76,21 @@ func protoName(name string, m protoreflect.MessageDescriptor) (string, protorefl
 		}
 		return field.TextName() + index, field.Message()
 	}
-	for i := range m.Oneofs().Len() {
-		if oneof := m.Oneofs().Get(i); sameName(string(oneof.Name()), name) {
-			return string(oneof.Name()) + index, nil
-		}
+	if oneof := oneofOf(name, m); oneof != nil {
+		return string(oneof.Name()) + index, nil
 	}
 	return name + index, nil
+}
+
+// oneofOf gives the oneof of a Go field, nil where it is none.
+func oneofOf(name string, m protoreflect.MessageDescriptor) protoreflect.OneofDescriptor {
+	if m == nil {
+		return nil
+	}
+	for i := range m.Oneofs().Len() {
+		if oneof := m.Oneofs().Get(i); !oneof.IsSynthetic() && sameName(string(oneof.Name()), name) {
+			return oneof
+		}
+	}
+	return nil
 }

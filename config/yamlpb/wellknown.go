@@ -84,7 +84,7 @@ func (d *decoder) duration(n *yaml.Node, at *path, m *durationpb.Duration) {
 // durationHint translates what people write for a duration elsewhere.
 func durationHint(n *yaml.Node) string {
 	text := n.Value
-	if n.Tag == "!!int" || n.Tag == "!!float" {
+	if jsonNumber.MatchString(text) { // in quotes or not
 		text += "s"
 	}
 	if len(text) > 30 {

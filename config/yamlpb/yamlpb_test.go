@@ -226,13 +226,13 @@ load_assignment: {cluster_name: a, endpoints: [{lb_endpoints: [{endpoint: {addre
 		got = append(got, violation.Field+": "+violation.Reason)
 	}
 	want := []string{
-		"load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address.address: value length must be at least 1 runes",
-		"load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address.port_value: value must be less than or equal to 65535",
-		"health_checks[0].timeout: value is required",
-		"health_checks[0].unhealthy_threshold: value is required",
-		"health_checks[0].healthy_threshold: value is required",
-		"health_checks[0].http_health_check.path: value length must be at least 1 runes",
-		"health_checks[1].health_checker: value is required",
+		"load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address.address: is empty or missing: give it a value",
+		"load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address.port_value: is too large: write 65535 or less",
+		"health_checks[0].timeout: is missing: give it a value",
+		"health_checks[0].unhealthy_threshold: is missing: give it a value",
+		"health_checks[0].healthy_threshold: is missing: give it a value",
+		"health_checks[0].http_health_check.path: is empty or missing: give it a value",
+		"health_checks[1].health_checker: is missing: give one of http_health_check, tcp_health_check, grpc_health_check, custom_health_check",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -53,3 +53,22 @@ func TestNodeSaysWhoAndWhere(t *testing.T) {
 		}
 	}
 }
+
+func TestWeightFromMetadata(t *testing.T) {
+	for metadata, want := range map[string]float64{
+		``: 0,
+		`fields {key: "hdsd.weight" value {number_value: 2.5}}`:     2.5,
+		`fields {key: "hdsd.weight" value {string_value: "0.5"}}`:   0.5,
+		`fields {key: "hdsd.weight" value {string_value: "heavy"}}`: 0,
+		`fields {key: "hdsd.weight" value {number_value: -1}}`:      0,
+		`fields {key: "hdsd.weight" value {string_value: "NaN"}}`:   0,
+		`fields {key: "hdsd.weight" value {string_value: "+Inf"}}`:  0,
+		`fields {key: "hdsd.weight" value {bool_value: true}}`:      0,
+		`fields {key: "hdsd.weights" value {number_value: 3}}`:      0,
+	} {
+		c, err := CheckerFromNode(parse(t, `id: "c" metadata {`+metadata+`}`, &corev3.Node{}), nil)
+		if err != nil || c.Weight != want {
+			t.Errorf("%s: weight %g, %v", metadata, c.Weight, err)
+		}
+	}
+}

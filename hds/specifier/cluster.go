@@ -19,6 +19,9 @@ type Options struct {
 	Files      map[string]bool // paths that every checker can read
 	SDSSecrets map[string]bool // names of secrets that every checker can get
 
+	// Verbose has reasons name every problem, however many there are.
+	Verbose bool
+
 	// Forge changes how a cluster is checked after everything was reviewed, so
 	// that tests can show what becomes of a mistake in the review. Nil: nothing.
 	Forge func(cluster string, checks []*corev3.HealthCheck)
@@ -45,7 +48,10 @@ type Endpoint struct {
 
 // Quarantined says what is not checked, and why. An empty Address stands for
 // the whole cluster, whose Endpoints are then empty.
-type Quarantined struct{ Address, Reason string }
+type Quarantined struct {
+	Address, Reason string
+	Locality, Index int // where it stands in the ClusterLoadAssignment
+}
 
 // Timing is what is needed to judge reports: of several health checks the
 // slowest.
@@ -74,6 +80,27 @@ func Translate(name string, config *clusterv3.Cluster, a *endpointv3.ClusterLoad
 	t.out.Needs = slices.Sorted(maps.Keys(t.needs))
 	t.out.rank()
 	return t.out
+}
+
+// ReviewCluster says what is wrong with a cluster, its endpoints apart: each
+// "field: what is wrong", or without a field.
+func ReviewCluster(name string, config *clusterv3.Cluster, a *endpointv3.ClusterLoadAssignment, checks []*corev3.HealthCheck, o Options) []string {
+	t := &translation{out: &Cluster{Name: name}, options: o, sockets: reviewSockets(config, o)}
+	return t.look(config, a, checks).problems
+}
+
+// ReviewEndpoints says what is wrong with endpoints by themselves, whatever may
+// be wrong with their cluster.
+func ReviewEndpoints(name string, a *endpointv3.ClusterLoadAssignment, o Options) []Quarantined {
+	t := &translation{out: &Cluster{Name: name}, options: o, seen: map[health.Endpoint]bool{}}
+	for i, l := range a.GetEndpoints() {
+		for j, e := range l.GetLbEndpoints() {
+			if of := t.review(i, j, l, e); of != nil {
+				t.setAside(of)
+			}
+		}
+	}
+	return t.out.Quarantined
 }
 
 // rank numbers the endpoints in the order in which they are sent: by form,

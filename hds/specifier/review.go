@@ -63,7 +63,7 @@ func (r *review) need(a health.Ability) {
 // reason gives the problems in one line, "" where there are none.
 func (r *review) reason() string {
 	const shown = 3
-	if len(r.problems) > shown {
+	if len(r.problems) > shown && !r.options.Verbose {
 		return strings.Join(r.problems[:shown], "; ") + fmt.Sprintf("; and %d more problems", len(r.problems)-shown)
 	}
 	return strings.Join(r.problems, "; ")

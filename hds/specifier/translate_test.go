@@ -248,3 +248,18 @@ func TestSourcesAreNotChanged(t *testing.T) {
 		}
 	}
 }
+
+// TestReviewGoesOn: what is wrong with a cluster hides nothing of its
+// endpoints, nor the other way round.
+func TestReviewGoesOn(t *testing.T) {
+	a := assignment(t, `endpoints {`+endpointText("10.0.0.1")+endpointText("foo")+`} endpoints {`+endpointText("bar")+`}`)
+	checks := []*corev3.HealthCheck{check(t, `http_health_check {path: "/" host: "\n"}`), check(t, `tcp_health_check {send {text: "x"}}`)}
+	wrong := ReviewCluster("web", nil, a, checks, Options{})
+	if len(wrong) != 2 || !strings.HasPrefix(wrong[0], "health_checks[0].http_health_check.host: ") || !strings.HasPrefix(wrong[1], "health_checks[1].tcp_health_check.send.text: ") {
+		t.Errorf("the cluster: %q", wrong)
+	}
+	found := ReviewEndpoints("web", a, Options{})
+	if len(found) != 2 || found[0].Locality != 0 || found[0].Index != 1 || found[1].Locality != 1 || found[1].Index != 0 || !strings.Contains(found[0].Reason, `"foo"`) {
+		t.Errorf("the endpoints: %+v", found)
+	}
+}

@@ -32,6 +32,17 @@ type translation struct {
 
 // cluster translates all but the endpoints. It says what is wrong.
 func (t *translation) cluster(config *clusterv3.Cluster, a *endpointv3.ClusterLoadAssignment, checks []*corev3.HealthCheck) string {
+	r := t.look(config, a, checks)
+	if len(r.problems) > 0 {
+		return r.reason()
+	}
+	t.needs = r.needs
+	t.fill()
+	return validate(&healthv3.ClusterHealthCheck{ClusterName: t.out.Name, HealthChecks: t.checks, UpstreamBindConfig: t.bind})
+}
+
+// look reviews all of a cluster but the endpoints.
+func (t *translation) look(config *clusterv3.Cluster, a *endpointv3.ClusterLoadAssignment, checks []*corev3.HealthCheck) *review {
 	r := &review{options: t.options}
 	switch wrong := shortText(protoreflect.ValueOfString(t.out.Name)); {
 	case wrong != "":
@@ -62,12 +73,7 @@ func (t *translation) cluster(config *clusterv3.Cluster, a *endpointv3.ClusterLo
 			r.problem(fmt.Sprintf("endpoints[%d]", i), "hdsd knows no endpoints by LEDS; list them in lb_endpoints")
 		}
 	}
-	if len(r.problems) > 0 {
-		return r.reason()
-	}
-	t.needs = r.needs
-	t.fill()
-	return validate(&healthv3.ClusterHealthCheck{ClusterName: t.out.Name, HealthChecks: t.checks, UpstreamBindConfig: t.bind})
+	return r
 }
 
 // maxInitialJitter bounds for how long the first probes are spread out, since
@@ -140,31 +146,54 @@ func (t *translation) need(a health.Ability) {
 	t.needs[a] = true
 }
 
+// candidate is an endpoint that was looked at by itself.
+type candidate struct {
+	review   review
+	endpoint Endpoint
+}
+
 // endpoint translates one of them, to be checked or quarantined.
 func (t *translation) endpoint(i, j int, l *endpointv3.LocalityLbEndpoints, lb *endpointv3.LbEndpoint) {
+	of := t.review(i, j, l, lb)
+	if of == nil {
+		return
+	}
+	if len(of.review.problems) == 0 {
+		of.endpoint.form = t.form(&of.review, t.sockets.choose(t.checks, lb, l))
+	}
+	if !t.setAside(of) {
+		t.out.Endpoints = append(t.out.Endpoints, of.endpoint)
+	}
+}
+
+// review looks at an endpoint by itself; nil where it is not to be checked, or
+// was met before.
+func (t *translation) review(i, j int, l *endpointv3.LocalityLbEndpoints, lb *endpointv3.LbEndpoint) *candidate {
 	source := lb.GetEndpoint()
 	if source.GetHealthCheckConfig().GetDisableActiveHealthCheck() {
-		return
+		return nil
 	}
 	key := health.Endpoint{Cluster: t.out.Name, Locality: keyLocality(l.GetLocality()), Address: addressText(source.GetAddress())}
 	if key.Address == "" {
 		key.Address = fmt.Sprintf("endpoints[%d].lb_endpoints[%d]", i, j)
 	}
 	if t.seen[key] {
-		return
+		return nil
 	}
 	t.seen[key] = true
-	r := &review{options: t.options}
-	wire := r.endpoint(source, l.GetLocality())
-	form := 0
-	if len(r.problems) == 0 {
-		form = t.form(r, t.sockets.choose(t.checks, lb, l))
+	of := &candidate{review{options: t.options}, Endpoint{Key: key, Locality: i, Index: j}}
+	of.endpoint.message = of.review.endpoint(source, l.GetLocality())
+	return of
+}
+
+// setAside quarantines an endpoint with problems; false where it has none.
+func (t *translation) setAside(of *candidate) bool {
+	if len(of.review.problems) == 0 {
+		return false
 	}
-	if len(r.problems) > 0 {
-		t.out.Quarantined = append(t.out.Quarantined, Quarantined{Address: key.Address, Reason: r.reason()})
-		return
-	}
-	t.out.Endpoints = append(t.out.Endpoints, Endpoint{Key: key, Locality: i, Index: j, form: form, message: wire})
+	e := &of.endpoint
+	t.out.Quarantined = append(t.out.Quarantined, Quarantined{Address: e.Key.Address, Reason: of.review.reason(), Locality: e.Locality, Index: e.Index})
+	return true
 }
 
 // endpoint reviews an endpoint, and gives what is sent of it.

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"hdsd/config/yamlpb"
 	"hdsd/source"
 )
 
@@ -82,6 +83,7 @@ func (c *contents) binaryResource(r resource, at string, message proto.Message) 
 			File: r.file, Resource: r.name, Field: at + "." + violation.Field, Message: violation.Reason,
 		})
 	}
+	c.places.add(&r, yamlpb.Node{})
 	c.add(r, problems)
 }
 

@@ -62,15 +62,6 @@ func (s *Source) Load() (*source.Set, error) {
 	return set, nil
 }
 
-// Check gives every problem of the files at a path.
-func Check(path string) []source.Problem {
-	set, fatal := New(Options{Path: path}).load()
-	if len(fatal) > 0 {
-		return fatal
-	}
-	return set.Problems
-}
-
 // load gives a set, or why there is none.
 func (s *Source) load() (*source.Set, []source.Problem) {
 	s.mu.Lock()
@@ -80,12 +71,12 @@ func (s *Source) load() (*source.Set, []source.Problem) {
 	if len(fatal) == 0 && s.last != nil && now == s.read {
 		return s.last, nil // as at a start, where Run reads what Load has just read
 	}
-	found, senseless := parse(files)
+	found, senseless := parse(files, nil)
 	if fatal = append(fatal, senseless...); len(fatal) > 0 {
 		sortProblems(fatal)
 		return nil, fatal
 	}
-	clusters, problems := join(s.options.Name, found.resources)
+	clusters, problems := join(s.options.Name, found.resources, false)
 	problems = append(found.problems, problems...)
 	sortProblems(problems)
 	s.read = now

@@ -172,8 +172,8 @@ func TestFolderWithALinkToNowhere(t *testing.T) {
 	if err := os.Symlink("nowhere", filepath.Join(folder, "a.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	problems := file.Check(folder)
-	if len(problems) != 1 || problems[0].Message != "cannot be read: no such file or directory" {
+	examined, _ := file.Examine(file.Options{Path: folder})
+	if problems := examined.Problems; len(problems) != 1 || problems[0].Message != "cannot be read: no such file or directory" {
 		t.Errorf("got %v", problems)
 	}
 }

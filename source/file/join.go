@@ -12,9 +12,10 @@ import (
 	"hdsd/source"
 )
 
-// join makes clusters of resources, by name, whatever their order.
-func join(name string, resources []resource) ([]*source.Cluster, []source.Problem) {
-	j := &joiner{source: name, clusters: make(map[string]*resource), assignments: make(map[string]*resource)}
+// join makes clusters of resources, by name, whatever their order. Of those
+// that could not be read in full it takes nothing, unless parts are asked for.
+func join(name string, resources []resource, parts bool) ([]*source.Cluster, []source.Problem) {
+	j := &joiner{source: name, parts: parts, clusters: make(map[string]*resource), assignments: make(map[string]*resource)}
 	j.unique(resources)
 	result := make([]*source.Cluster, 0, len(j.clusters))
 	used := make(map[string]bool)
@@ -39,6 +40,7 @@ func join(name string, resources []resource) ([]*source.Cluster, []source.Proble
 
 type joiner struct {
 	source                string
+	parts                 bool
 	clusters, assignments map[string]*resource // by name
 	problems              []source.Problem
 }
@@ -125,7 +127,7 @@ func (j *joiner) cluster(r *resource) *source.Cluster {
 	c := &source.Cluster{
 		Source: j.source, Name: r.name, ServiceName: r.name, File: r.file, Line: r.line, Quarantine: r.reason,
 	}
-	if !r.broken {
+	if !r.broken || j.parts {
 		c.Config = r.cluster
 		c.HealthChecks = r.cluster.GetHealthChecks()
 	}
@@ -137,7 +139,7 @@ func (j *joiner) cluster(r *resource) *source.Cluster {
 		c.ServiceName = name
 	}
 	if a := j.assignments[c.ServiceName]; a != nil {
-		if !a.broken {
+		if !a.broken || j.parts {
 			c.Assignment = a.lone
 		}
 		if c.Quarantine == "" && a.reason != "" {
@@ -151,7 +153,7 @@ func (j *joiner) lone(a *resource) *source.Cluster {
 	c := &source.Cluster{
 		Source: j.source, Name: a.name, ServiceName: a.name, File: a.file, Line: a.line, Quarantine: a.reason,
 	}
-	if !a.broken {
+	if !a.broken || j.parts {
 		c.Assignment = a.lone
 	}
 	return c

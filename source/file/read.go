@@ -41,8 +41,9 @@ func (r *resource) place() string {
 type contents struct {
 	resources []resource
 	problems  []source.Problem
-	listed    int // elements, whatever they are
-	read      int // of these: resources that could be read in full
+	listed    int    // elements, whatever they are
+	read      int    // of these: resources that could be read in full
+	places    Places // to add to; nil where nobody asks
 }
 
 // rawFile is a file as it was read.
@@ -92,11 +93,11 @@ func digest(files []rawFile) (d sum) {
 }
 
 // parse gives what files hold. The problems are those of files that make no
-// sense as a whole.
-func parse(files []rawFile) (all *contents, fatal []source.Problem) {
+// sense as a whole. Where the assignments are is added to places.
+func parse(files []rawFile, places Places) (all *contents, fatal []source.Problem) {
 	all = &contents{}
 	for _, f := range files {
-		one := &contents{}
+		one := &contents{places: places}
 		problems := one.parse(f)
 		if len(problems) == 0 && one.listed > 0 && one.read == 0 {
 			problems = append(unreadable(f.path, "none of its resources (%d) can be read, so nothing of it is used: "+

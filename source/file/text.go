@@ -2,6 +2,7 @@ package file
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -147,15 +148,28 @@ func (c *contents) textAssignment(node yamlpb.Node) {
 
 func (c *contents) textResource(node yamlpb.Node, r resource, message proto.Message) {
 	problems := node.Decode(message, typeField)
-	r.broken = len(problems) > 0
-	if !r.broken {
+	unread := len(problems)
+	r.broken = unread > 0
+	if !r.broken || c.places != nil {
 		for _, violation := range violations(message) {
-			problems = append(problems, node.Problem(violation.Field, "%s", violation.Reason))
+			if p := node.Problem(violation.Field, "%s", violation.Reason); !concerns(problems[:unread], p.Field) {
+				problems = append(problems, p)
+			}
 		}
 	}
 	at := node.Problem("", "")
 	r.file, r.line = at.File, at.Line
+	c.places.add(&r, node)
 	c.add(r, converted(r.name, problems))
+}
+
+// concerns tells whether one of the problems is with a field, with what it is
+// in, or with what is in it.
+func concerns(problems []yamlpb.Problem, field string) bool {
+	return slices.ContainsFunc(problems, func(p yamlpb.Problem) bool {
+		return strings.HasPrefix(p.Field+".", field+".") || strings.HasPrefix(p.Field, field+"[") ||
+			strings.HasPrefix(field, p.Field+".") || strings.HasPrefix(field, p.Field+"[")
+	})
 }
 
 // add takes a resource with its problems. One without a name cannot be
@@ -163,7 +177,11 @@ func (c *contents) textResource(node yamlpb.Node, r resource, message proto.Mess
 func (c *contents) add(r resource, problems []source.Problem) {
 	c.problems = append(c.problems, problems...)
 	if len(problems) > 0 {
-		r.reason = problems[0].String()
+		first := problems[0]
+		if first.Line > 0 {
+			first.Resource = "" // whoever reads why a cluster is set aside knows which
+		}
+		r.reason = first.String()
 		if len(problems) > 1 {
 			r.reason += fmt.Sprintf(" (and %d more)", len(problems)-1)
 		}

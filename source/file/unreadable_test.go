@@ -91,8 +91,8 @@ func TestUnreadableFileInAFolder(t *testing.T) {
 	write(t, filepath.Join(folder, "good.yaml"), clusters("a"))
 	bad := filepath.Join(folder, "bad.yaml")
 	write(t, bad, "resources:\n- {name: b}\n- {name: c}\n")
-	problems := file.Check(folder)
-	if len(problems) != 3 || problems[0].File != bad || problems[0].Line != 0 || problems[1].Line != 2 || problems[2].Line != 3 {
+	examined, _ := file.Examine(file.Options{Path: folder})
+	if problems := examined.Problems; len(problems) != 3 || problems[0].File != bad || problems[0].Line != 0 || problems[1].Line != 2 || problems[2].Line != 3 {
 		t.Errorf("got %v", problems)
 	}
 	if err := os.Remove(bad); err != nil {
