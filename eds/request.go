@@ -213,7 +213,7 @@ func (u *subscription) believe(versions map[string]string) error {
 		if w.sent == 0 {
 			w.sent = foreign
 		}
-		w.force = false
+		w.force, w.holds = false, true
 		u.enqueue(w)
 		u.mu.Unlock()
 	}

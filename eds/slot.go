@@ -58,6 +58,7 @@ type watch struct {
 	queued bool   // is in sub.dirty
 	force  bool   // to be sent even if the client has it
 	closed bool   // no longer watched
+	holds  bool   // the client has a version of it: it accepted one, or says so
 	sent   uint64 // the version that the client was last sent or said it had; 0: none
 	sentAt int64  // when it was sent, in Unix nanoseconds; 0: not on this stream
 	// failure is the client's latest refusal, until it accepts the resource.

@@ -134,6 +134,7 @@ type Resource struct {
 	Name    string
 	State   State
 	Exists  bool      // whether there is such a resource now
+	Holds   bool      // whether the client has a version of it, the last one that it accepted or says to have
 	Version string    // of what the client was last sent, or says to have; empty: none
 	Sent    time.Time // zero where nothing was sent on this stream
 	Refusal *Refusal  // the latest, until the client accepts the resource; else nil
@@ -191,7 +192,7 @@ func (u *subscription) resources() []Resource {
 		underWay[s.watch] = s.frame
 	}
 	for i, w := range watches {
-		copies[i] = watch{slot: w.slot, state: w.state, sent: w.sent, sentAt: w.sentAt, failure: w.failure}
+		copies[i] = watch{slot: w.slot, state: w.state, sent: w.sent, sentAt: w.sentAt, holds: w.holds, failure: w.failure}
 	}
 	u.mu.Unlock()
 
@@ -205,7 +206,7 @@ func (u *subscription) resources() []Resource {
 // resource describes a copy of a watch, given what there is now and what is on
 // its way.
 func (w *watch) resource(typeURL string, latest, underWay *frame) Resource {
-	r := Resource{TypeURL: typeURL, Name: w.slot.name, Exists: latest != nil, Version: showVersion(w.sent)}
+	r := Resource{TypeURL: typeURL, Name: w.slot.name, Exists: latest != nil, Holds: w.holds, Version: showVersion(w.sent)}
 	if w.sentAt != 0 {
 		r.Sent = time.Unix(0, w.sentAt).UTC()
 	}

@@ -243,6 +243,7 @@ func (u *subscription) acknowledge(nonce string, refusal *string, now time.Time)
 	for _, s := range u.inFlight {
 		s.watch.state = outcome
 		if refusal == nil {
+			s.watch.holds = s.frame != nil
 			s.watch.setFailure(nil)
 		} else {
 			s.watch.setFailure(&failure{frame: s.frame, version: versionOf(s.frame), text: *refusal, at: now})

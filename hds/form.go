@@ -30,7 +30,7 @@ func (f *form) of(spec *specifier.Specifier) *specifier.Specifier {
 		return spec
 	}
 	s := f.stream.server
-	return formV2(spec, func(cluster string, err error) {
+	out := formV2(spec, func(cluster string, err error) {
 		s.metrics.noForm.Inc()
 		if f.logged[cluster] {
 			return
@@ -42,6 +42,8 @@ func (f *form) of(spec *specifier.Specifier) *specifier.Specifier {
 		s.options.Log.Warn().Str("event", "cluster_not_sent_v2").Str("checker", f.stream.checker.ID).Str("cluster", cluster).Err(err).
 			Msg("a cluster is not sent to a checker that speaks v2, which cannot say how to check it")
 	})
+	f.stream.partial.Store(len(out.Message.GetClusterHealthChecks()) < len(spec.Message.GetClusterHealthChecks()))
+	return out
 }
 
 // formV2 gives spec with nothing in it that v2 would read otherwise than v3.

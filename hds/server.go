@@ -38,7 +38,7 @@ type Sink interface {
 
 // The values of State.Specifier.
 const (
-	NotSent = "NOT_SENT" // nothing was sent yet
+	NotSent = "NOT_SENT" // what was assigned was not sent yet, or not all of it
 	Sent    = "SENT"     // reports do not follow it yet
 	Synced  = "SYNCED"   // a report has listed exactly what was assigned
 )
@@ -47,6 +47,7 @@ const (
 type State struct {
 	Connected      bool
 	Specifier      string    // NotSent, Sent or Synced
+	Followed       bool      // a report has listed exactly what was sent, now or before
 	LastReport     time.Time // zero where there was none on this stream
 	StrangeReports uint64    // reported endpoints that it was not assigned
 	Silent         bool      // for three intervals it reported nothing of what it was sent first

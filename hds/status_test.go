@@ -24,7 +24,7 @@ func TestClientsTellWhatCheckersHave(t *testing.T) {
 		if got.Node.GetId() != "checker-1" || got.Node.GetMetadata().GetFields()["vpc"].GetStringValue() != "blue" || len(got.Node.GetExtensions()) > 0 {
 			t.Errorf("node: %v", got.Node)
 		}
-		if got.State.Specifier != hds.NotSent || got.Specifier != nil || got.Version != "" || !got.Sent.IsZero() {
+		if got.State.Followed || got.State.Specifier != hds.NotSent || got.Specifier != nil || got.Version != "" || !got.Sent.IsZero() {
 			t.Errorf("before anything was sent: %+v", got)
 		}
 
@@ -56,6 +56,31 @@ func TestClientsTellWhatCheckersHave(t *testing.T) {
 		if got := f.server.Clients(); len(got) > 0 {
 			t.Errorf("disconnected: %+v", got)
 		}
+	})
+}
+
+// TestWhatIsNotSentYetIsNotSynced: a checker that fetches is sent nothing before
+// it fetches again, and says of an empty specifier just that.
+func TestWhatIsNotSentYetIsNotSynced(t *testing.T) {
+	bubble(t, hds.Options{Interval: time.Second}, func(f *fixture) {
+		f.assigning()
+		r := f.rest()
+		r.gets("", helloJSON, "")
+		r.gets("a", `{}`, "")
+		f.is(hds.Synced, 0)
+		f.server.Assign("a", assignment(checked{1, web1}))
+		f.is(hds.NotSent, 0)
+		r.gets("a", `{}`, webOne)
+		f.is(hds.Sent, 0)
+		for range 5 {
+			r.gets("a", `{}`, webOne)
+			f.is(hds.Sent, 0)
+		}
+		if !f.only().State.Followed {
+			t.Error("it followed what it was sent first")
+		}
+		r.gets("a", reportJSON, webOne)
+		f.is(hds.Synced, 0)
 	})
 }
 

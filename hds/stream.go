@@ -39,6 +39,7 @@ type stream struct {
 	heard      atomic.Int64          // when anything came in last
 	reports    atomic.Uint64         // how many came in
 	reported   atomic.Int64          // when the last one did
+	partial    atomic.Bool           // what it is sent leaves out clusters that have no form for it
 	follows    atomic.Bool           // it has reported something that it was sent
 	silent     atomic.Bool           // it is thought to have rejected what it was sent first
 	strange    atomic.Uint64         // entries
@@ -58,6 +59,7 @@ type stream struct {
 	mu      sync.Mutex
 	wanted  *specifier.Specifier // to be sent; nil when taken
 	skipped bool                 // another was to be sent and never was
+	behind  bool                 // what was assigned last is not in force yet
 
 	retell bool // the next specifier has every vote told anew; owned by the sending goroutine
 }
@@ -211,7 +213,7 @@ func (st *stream) silence() time.Duration {
 func (st *stream) assign(spec *specifier.Specifier) {
 	st.mu.Lock()
 	st.skipped = st.skipped || st.wanted != nil
-	st.wanted = spec
+	st.wanted, st.behind = spec, spec != nil
 	st.mu.Unlock()
 	select {
 	case st.wake <- struct{}{}:
@@ -231,6 +233,7 @@ func (st *stream) take() *specifier.Specifier {
 // announce puts the plan of a specifier in force, unless it changed nothing;
 // it tells whether it did. It is called by the goroutine that sends.
 func (st *stream) announce(spec *specifier.Specifier, sending bool) bool {
+	defer st.catchUp()
 	var now plans
 	if p := st.plans.Load(); p != nil {
 		now = *p
@@ -250,12 +253,26 @@ func (st *stream) announce(spec *specifier.Specifier, sending bool) bool {
 	return true
 }
 
+// catchUp notes that what was taken to be sent is in force.
+func (st *stream) catchUp() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.behind = st.wanted != nil
+}
+
+func (st *stream) isBehind() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.behind
+}
+
 func (st *stream) state() State {
-	state := State{Connected: true, Specifier: NotSent, StrangeReports: st.strange.Load()}
+	state := State{Connected: true, Specifier: NotSent, StrangeReports: st.strange.Load(), Followed: st.accepted.Load() > 0}
 	if st.reports.Load() > 0 {
 		state.LastReport = time.Now().Add(time.Duration(st.reported.Load() - st.server.now()))
 	}
-	if p := st.plans.Load(); p != nil {
+	behind := st.isBehind() // first: else one that comes in force meanwhile goes unseen
+	if p := st.plans.Load(); p != nil && !behind && !st.partial.Load() {
 		state.Specifier = Sent
 		if st.accepted.Load() >= p.current().seq {
 			state.Specifier = Synced

@@ -108,11 +108,18 @@ func TestStreamOfV2(t *testing.T) {
 		}
 		say(reportV2(saidV2{"10.0.0.1", corev2.HealthStatus_HEALTHY}, saidV2{"10.0.0.2", corev2.HealthStatus_TIMEOUT}))
 		same(t, "calls", f.sink.take(), "reported a 1=HEALTHY 2=TIMEOUT")
-		f.is(hds.Synced, 0)
+		f.is(hds.NotSent, 0) // not all of it
 		say(reportV2(saidV2{"10.0.0.1", corev2.HealthStatus_HEALTHY}, saidV2{"10.0.0.2", corev2.HealthStatus_TIMEOUT}))
 		same(t, "calls", f.sink.take(), "reported a")
 		say(reportV2(saidV2{"10.0.0.2", corev2.HealthStatus_HEALTHY}))
 		same(t, "calls of one that says less", f.sink.take(), "reported a 2=HEALTHY")
+		f.server.Assign("a", assignment(checked{1, web1}, checked{2, web2}))
+		if _, err := stream.Recv(); err != nil {
+			t.Fatal(err)
+		}
+		say(reportV2(saidV2{"10.0.0.1", corev2.HealthStatus_HEALTHY}, saidV2{"10.0.0.2", corev2.HealthStatus_HEALTHY}))
+		same(t, "calls", f.sink.take(), "reported a 1=HEALTHY 2=HEALTHY")
+		f.is(hds.Synced, 0)
 	})
 }
 
