@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -124,6 +125,17 @@ func TestEndpointsHaveThePromisedShape(t *testing.T) {
 	got, _ := json.Marshal(body)
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// TestAnswersAreCompact: the bytes of an answer do not hang on the build.
+func TestAnswersAreCompact(t *testing.T) {
+	for _, path := range []string{"/v1/endpoints", "/v1/transitions", "/v1/clusters", "/v1/checkers"} {
+		_, _, body := get(t, &fleet{n: 2}, path)
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, []byte(body)); err != nil || compact.String() != body {
+			t.Errorf("GET %s: %v in %s", path, err, body)
+		}
 	}
 }
 

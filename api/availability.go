@@ -23,10 +23,7 @@ func (s *Service) ListAvailability(ctx context.Context, r *hdsdv1.ListAvailabili
 		return nil, err
 	}
 	query := AvailabilityQuery{Cluster: r.GetCluster(), Address: r.GetAddress(), Limit: limit}
-	if query.Start, err = moment("start_time", r.GetStartTime()); err != nil {
-		return nil, err
-	}
-	if query.End, err = moment("end_time", r.GetEndTime()); err != nil {
+	if query.Start, query.End, err = period(r); err != nil {
 		return nil, err
 	}
 	question := fmt.Sprintf("availability %q %q %v %v", query.Cluster, query.Address, query.Start, query.End)

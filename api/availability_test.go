@@ -97,20 +97,39 @@ func TestClientsHaveThePromisedShape(t *testing.T) {
 	}
 }
 
+func TestTimesThatCannotBeMeant(t *testing.T) {
+	at := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
+	for path, want := range map[string]string{
+		"/v1/transitions?startTime=2024-01-02T00:00:00Z&endTime=2024-01-01T00:00:00Z":  "start_time: 2024-01-02T00:00:00Z is after end_time, 2024-01-01T00:00:00Z: exchange the two",
+		"/v1/availability?startTime=2024-01-02T00:00:00Z&endTime=2024-01-01T00:00:00Z": "start_time: 2024-01-02T00:00:00Z is after end_time, 2024-01-01T00:00:00Z: exchange the two",
+		"/v1/endpoints?asOf=" + at(2*time.Minute):                                      "leave it out to see what is now",
+		"/v1/endpoints?asOf=" + at(30*time.Second):                                     "",
+		"/v1/transitions?startTime=2024-01-02T00:00:00Z&endTime=2024-01-02T00:00:00Z":  "",
+		"/v1/availability?startTime=2024-01-02T00:00:00Z":                              "",
+		"/v1/transitions?endTime=2024-01-02T00:00:00Z":                                 "",
+	} {
+		code, body, text := get(t, &fleet{n: 1}, path)
+		message, _ := body["message"].(string)
+		if (code == http.StatusBadRequest) != (want != "") || !strings.Contains(message, want) {
+			t.Errorf("%s: %d %s", path, code, text)
+		}
+	}
+}
+
 func TestAsOfIsPassedOn(t *testing.T) {
 	f := &fleet{n: 3}
-	_, body, _ := get(t, f, "/v1/endpoints?pageSize=2&asOf=2026-01-02T03:04:05.5Z")
-	if want := time.Date(2026, 1, 2, 3, 4, 5, 500_000_000, time.UTC); len(f.asked) != 1 || !f.asked[0].AsOf.Equal(want) {
+	_, body, _ := get(t, f, "/v1/endpoints?pageSize=2&asOf=2024-01-02T03:04:05.5Z")
+	if want := time.Date(2024, 1, 2, 3, 4, 5, 500_000_000, time.UTC); len(f.asked) != 1 || !f.asked[0].AsOf.Equal(want) {
 		t.Errorf("asked %+v", f.asked)
 	}
 	if _, _, text := get(t, f, "/v1/endpoints?asOf=0001-01-01T00:00:00Z"); f.asked[1].AsOf.IsZero() {
 		t.Errorf("the first of all times is taken for none: %s", text)
 	}
 	token := body["nextPageToken"].(string)
-	if code, _, text := get(t, f, "/v1/endpoints?asOf=2026-01-02T03:04:05.500Z&pageToken="+token); code != http.StatusOK {
+	if code, _, text := get(t, f, "/v1/endpoints?asOf=2024-01-02T03:04:05.500Z&pageToken="+token); code != http.StatusOK {
 		t.Errorf("the next page: %s", text)
 	}
-	for _, other := range []string{"", "&asOf=2026-01-02T03:04:06Z"} {
+	for _, other := range []string{"", "&asOf=2024-01-02T03:04:06Z"} {
 		if code, _, _ := get(t, f, "/v1/endpoints?pageToken="+token+other); code != http.StatusBadRequest {
 			t.Errorf("the token serves for %q", other)
 		}

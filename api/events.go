@@ -18,6 +18,9 @@ import (
 const (
 	watchPath = "/v1/watch"
 
+	// lastEvent is the header by which a browser resumes by itself.
+	lastEvent = "Last-Event-ID"
+
 	// heartbeat is how long an event stream is silent at most.
 	heartbeat = 15 * time.Second
 
@@ -40,20 +43,22 @@ func (s *Service) withWatch(next http.Handler) http.Handler {
 	})
 }
 
-// serveEvents is Watch as server-sent events. The token is the event's id, so
-// that a browser resumes by itself.
+// serveEvents is Watch as server-sent events. The token is the event's id.
 func (s *Service) serveEvents(w http.ResponseWriter, r *http.Request) {
 	given := r.URL.Query()
-	query := WatchQuery{Cluster: given.Get("cluster"), Address: given.Get("address"), Token: given.Get("resumeToken")}
-	if query.Token == "" {
-		query.Token = given.Get("resume_token")
+	query := WatchQuery{Cluster: given.Get("cluster"), Address: given.Get("address")}
+	from := ""
+	for _, name := range []string{"resumeToken", "resume_token"} {
+		if token := given.Get(name); token != "" {
+			query.Token, from = token, name
+		}
 	}
-	if last := r.Header.Get("Last-Event-ID"); last != "" {
-		query.Token = last
+	if last := r.Header.Get(lastEvent); last != "" {
+		query.Token, from = last, lastEvent
 	}
 	watcher, err := s.backend.Watch(r.Context(), query)
 	if err != nil {
-		writeStatus(w, status.Convert(grpcError(err)))
+		writeStatus(w, status.Convert(watchError(err, from)))
 		return
 	}
 	defer watcher.Close()

@@ -10,7 +10,7 @@ import (
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
@@ -27,12 +27,21 @@ func (s *Service) Handler() (http.Handler, error) {
 func newGateway() *runtime.ServeMux {
 	return runtime.NewServeMux(
 		runtime.WithDisablePathLengthFallback(), // a POST is no question
-		runtime.WithMarshalerOption(runtime.MIMEWildcard, &runtime.JSONPb{
-			MarshalOptions: protojson.MarshalOptions{EmitDefaultValues: true},
-		}),
+		runtime.WithMarshalerOption(runtime.MIMEWildcard, &answers{}),
 		runtime.WithErrorHandler(writeError),
 		runtime.WithRoutingErrorHandler(writeRoutingError),
 	)
+}
+
+// answers puts answers into compact JSON.
+type answers struct{ runtime.JSONPb }
+
+func (answers) Marshal(answer any) ([]byte, error) {
+	message, ok := answer.(proto.Message)
+	if !ok {
+		return nil, fmt.Errorf("%T is no answer", answer)
+	}
+	return compactJSON(message)
 }
 
 func writeError(_ context.Context, _ *runtime.ServeMux, _ runtime.Marshaler, w http.ResponseWriter, _ *http.Request, err error) {

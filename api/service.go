@@ -51,6 +51,9 @@ func (s *Service) ListEndpoints(ctx context.Context, r *hdsdv1.ListEndpointsRequ
 	if query.AsOf, err = moment("as_of", r.GetAsOf()); err != nil {
 		return nil, err
 	}
+	if now := time.Now(); query.AsOf.After(now.Add(clockSkew)) {
+		return nil, status.Errorf(codes.InvalidArgument, "as_of: %s is in the future, it is %s here: leave it out to see what is now", written(query.AsOf), written(now))
+	}
 	question := fmt.Sprintf("endpoints %q %q %t %d", query.Cluster, query.Address, r.Health != nil, r.GetHealth())
 	if r.GetAsOf() != nil {
 		question += query.AsOf.String()
@@ -82,10 +85,7 @@ func (s *Service) ListTransitions(ctx context.Context, r *hdsdv1.ListTransitions
 		Cluster: r.GetCluster(), Address: r.GetAddress(),
 		NewestFirst: r.GetNewestFirst(), Limit: limit, Token: r.GetPageToken(),
 	}
-	if query.Start, err = moment("start_time", r.GetStartTime()); err != nil {
-		return nil, err
-	}
-	if query.End, err = moment("end_time", r.GetEndTime()); err != nil {
+	if query.Start, query.End, err = period(r); err != nil {
 		return nil, err
 	}
 	transitions, next, err := s.backend.Transitions(ctx, query)
@@ -151,6 +151,26 @@ func moment(field string, t *timestamppb.Timestamp) (time.Time, error) {
 	}
 	return time.Unix(0, 0).UTC(), nil // not absent, but as long ago as it gets
 }
+
+// clockSkew is how far ahead of ours the clock of who asks may be.
+const clockSkew = time.Minute
+
+// period reads the two times of a question, of which the second is not to come
+// first.
+func period(r interface {
+	GetStartTime() *timestamppb.Timestamp
+	GetEndTime() *timestamppb.Timestamp
+}) (start, end time.Time, err error) {
+	if start, err = moment("start_time", r.GetStartTime()); err != nil {
+		return start, end, err
+	}
+	if end, err = moment("end_time", r.GetEndTime()); err == nil && !end.IsZero() && start.After(end) {
+		err = status.Errorf(codes.InvalidArgument, "start_time: %s is after end_time, %s: exchange the two", written(start), written(end))
+	}
+	return start, end, err
+}
+
+func written(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // page reads the two paging fields of a list that goes by name.
 func page(size int32, token, question string) (limit int, after string, err error) {

@@ -2,9 +2,12 @@ package api
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
@@ -62,9 +65,12 @@ func (c *Change) encoded() (message *hdsdv1.Transition, event []byte, err error)
 func (s *Service) Watch(r *hdsdv1.WatchRequest, stream grpc.ServerStreamingServer[hdsdv1.WatchResponse]) error {
 	watcher, err := s.backend.Watch(stream.Context(), WatchQuery{Cluster: r.GetCluster(), Address: r.GetAddress(), Token: r.GetResumeToken()})
 	if err != nil {
-		return grpcError(err)
+		return watchError(err, "resume_token")
 	}
 	defer watcher.Close()
+	if err := stream.SendHeader(nil); err != nil { // the client sees at once that it is served
+		return err
+	}
 	for {
 		sights, err := watcher.Next(stream.Context())
 		if err != nil {
@@ -80,6 +86,14 @@ func (s *Service) Watch(r *hdsdv1.WatchRequest, stream grpc.ServerStreamingServe
 			}
 		}
 	}
+}
+
+// watchError is grpcError; where a token is bad, it names what had it.
+func watchError(err error, parameter string) error {
+	if errors.Is(err, ErrBadToken) {
+		return status.Errorf(codes.InvalidArgument, "%s is not a token that this history gave out: watch again without it", parameter)
+	}
+	return grpcError(err)
 }
 
 func (s *Sight) message() (*hdsdv1.WatchResponse, error) {

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"hdsd/api"
@@ -148,15 +149,44 @@ func TestBadWatchesAreRefused(t *testing.T) {
 	}
 }
 
+func TestABadTokenIsCalledAsItWasGiven(t *testing.T) {
+	handler, err := api.NewService(&fleet{n: 1}).Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, header := range map[string]string{"?resumeToken=bad": "resumeToken", "?resume_token=bad": "resume_token", "?resumeToken=t2": "Last-Event-ID"} {
+		request := httptest.NewRequest(http.MethodGet, "/v1/watch"+path, nil)
+		if strings.HasPrefix(header, "Last") {
+			request.Header.Set(header, "bad")
+		}
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		if want := `"message":"` + header + ` is not a token that this history gave out: watch again without it"`; answer.Code != http.StatusBadRequest || !strings.Contains(answer.Body.String(), want) {
+			t.Errorf("%s by %s: %d %s", path, header, answer.Code, answer.Body)
+		}
+	}
+	err = api.NewService(&fleet{n: 1}).Watch(&hdsdv1.WatchRequest{ResumeToken: "bad"}, &sent{ctx: t.Context()})
+	if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "resume_token is not") {
+		t.Error(err)
+	}
+}
+
 // sent collects what a gRPC stream is sent.
 type sent struct {
 	grpc.ServerStreamingServer[hdsdv1.WatchResponse]
 	ctx context.Context
 	all []*hdsdv1.WatchResponse
 	err error
+
+	served bool // was told so before anything was sent
 }
 
 func (s *sent) Context() context.Context { return s.ctx }
+
+func (s *sent) SendHeader(metadata.MD) error {
+	s.served = len(s.all) == 0
+	return nil
+}
 
 func (s *sent) Send(m *hdsdv1.WatchResponse) error {
 	s.all = append(s.all, m)
@@ -170,7 +200,7 @@ func TestWatchOverGRPC(t *testing.T) {
 	if status.Code(err) != codes.OutOfRange || !f.closed || f.watches[0] != (api.WatchQuery{Cluster: "web", Address: "a", Token: "t"}) {
 		t.Errorf("%v, asked %+v, closed %v", err, f.watches, f.closed)
 	}
-	if len(stream.all) != 3 || stream.all[0].GetEndpoint().GetAddress() != "10.0.0.000:80" || stream.all[0].GetToken() != "" ||
+	if !stream.served || len(stream.all) != 3 || stream.all[0].GetEndpoint().GetAddress() != "10.0.0.000:80" || stream.all[0].GetToken() != "" ||
 		stream.all[1].GetSynced() == nil || stream.all[1].GetToken() != "t1" ||
 		stream.all[2].GetTransition().GetReason() != "two\nlines" || stream.all[2].GetToken() != "t2" {
 		t.Errorf("sent %v", stream.all)

@@ -587,7 +587,8 @@ type ListEndpointsRequest struct {
 	// next_page_token of the answer before.
 	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// What was held to be true then instead of now: endpoints known then or now,
-	// with the votes of that time.
+	// with the votes of that time. Not in the future, but for a minute in which
+	// clocks may differ.
 	AsOf          *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -720,7 +721,10 @@ func (x *ListEndpointsResponse) GetNextPageToken() string {
 	return ""
 }
 
-// Transition is one recorded change of health.
+// Transition is one recorded change of health. from is what the endpoint's
+// transition before led to, UNKNOWN for the first. An endpoint that is in no
+// source any more, or not checked any more, becomes UNKNOWN, without votes; it
+// begins anew when it is back.
 type Transition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// When it was decided.
@@ -836,7 +840,7 @@ type ListTransitionsRequest struct {
 	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	// ip:port, [ip6]:port or a pipe's path.
 	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	// First time included.
+	// First time included; not after end_time.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// First time not included.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
@@ -1292,8 +1296,10 @@ type Checker struct {
 	Abilities []string `protobuf:"bytes,5,rep,name=abilities,proto3" json:"abilities,omitempty"`
 	// How many endpoints it is to check.
 	AssignedEndpoints uint32 `protobuf:"varint,6,opt,name=assigned_endpoints,json=assignedEndpoints,proto3" json:"assigned_endpoints,omitempty"`
-	// SYNCED when it reports what it was assigned; SENT before that; NOT_SENT
-	// when nothing was sent yet.
+	// SYNCED when it was sent all that it is to check and reports it; SENT while
+	// its reports do not follow that yet; NOT_SENT while some of it is held back:
+	// a new or changed cluster that another checker tries first, a change that is
+	// just being gathered, or a cluster that a checker of v2 cannot be told of.
 	Specifier string `protobuf:"bytes,7,opt,name=specifier,proto3" json:"specifier,omitempty"`
 	// When it last reported; absent where it never did since hdsd started.
 	LastReport *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=last_report,json=lastReport,proto3" json:"last_report,omitempty"`
@@ -1871,7 +1877,8 @@ type ListAvailabilityRequest struct {
 	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	// ip:port, [ip6]:port or a pipe's path.
 	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	// First time included; by default the beginning of the history.
+	// First time included; by default the beginning of the history. Not after
+	// end_time.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
 	// First time not included; by default, and at the latest, now.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
@@ -2026,7 +2033,7 @@ type Client struct {
 	Resources uint32 `protobuf:"varint,5,opt,name=resources,proto3" json:"resources,omitempty"`
 	// How many it has as they are.
 	Synced uint32 `protobuf:"varint,6,opt,name=synced,proto3" json:"synced,omitempty"`
-	// How many have changed since, or are on their way.
+	// How many have changed since, are held back, or are on their way.
 	Stale uint32 `protobuf:"varint,7,opt,name=stale,proto3" json:"stale,omitempty"`
 	// How many it refused.
 	Error uint32 `protobuf:"varint,8,opt,name=error,proto3" json:"error,omitempty"`
