@@ -22,11 +22,13 @@ type edit struct {
 	update     eds.Update
 	came, went []string // names of clusters
 	effects    []effect
+	gone       []health.Transition             // of endpoints
+	unvoted    map[health.Hash]*health.Verdict // under overrides, which were gone
 }
 
 // apply takes a change of the clusters through all stages.
 func (c *core) apply(d delivery, now time.Time) {
-	e := &edit{now: now, services: map[string]bool{}}
+	e := &edit{now: now, services: map[string]bool{}, unvoted: map[health.Hash]*health.Verdict{}}
 	c.tellProblems(d.problems)
 	c.obey(d.rules, e)
 	for _, name := range d.removed {
@@ -43,6 +45,9 @@ func (c *core) apply(d delivery, now time.Time) {
 	c.eds.Update(e.update)
 	c.follow(now, e.plan)
 	c.proclaim(now, e.effects, "")
+	c.enact(nil, e.gone)
+	c.history.SaveVoted(e.unvoted)
+	c.part(now)
 	c.metrics.catalog(c)
 }
 
@@ -108,7 +113,7 @@ func (c *core) list(k *cluster, e *edit) {
 		c.services[service] = map[string]*cluster{}
 	}
 	c.services[service][name] = k
-	if k.shadow {
+	if k.shadow && k.checked() {
 		c.shadowed++
 	}
 }
@@ -121,7 +126,7 @@ func (c *core) unlist(k *cluster, e *edit) {
 	if len(c.services[service]) == 0 {
 		delete(c.services, service)
 	}
-	if k.shadow {
+	if k.shadow && k.checked() {
 		c.shadowed--
 	}
 }
@@ -215,14 +220,12 @@ func (c *core) forget(k *cluster, e *edit) {
 	for _, hash := range k.hashes {
 		if id, ok := c.table.ids[hash]; ok && c.table.rows[id].cluster == k {
 			c.unplan(id, e)
-			c.judge.Remove(id)
-			c.table.release(id, e.now)
+			c.drop(id, e)
 		}
 	}
 	for i := range k.aside {
 		if id, ok := c.table.ids[k.aside[i].hash]; ok && c.table.rows[id].cluster == k {
-			c.judge.Remove(id)
-			c.table.release(id, e.now)
+			c.drop(id, e)
 		}
 	}
 }

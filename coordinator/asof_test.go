@@ -45,12 +45,12 @@ func TestAskingAboutThePast(t *testing.T) {
 		}
 		return answer.GetEndpoints()[0]
 	}
-	ask := func() {
+	ask := func(last *hdsdv1.Transition) {
 		t.Helper()
 		if e := held("", up.Add(-time.Hour)); e.GetHealth() != corev3.HealthStatus_UNKNOWN || !strings.Contains(e.GetReason(), "history began later") {
 			t.Errorf("before all: %v", e)
 		}
-		for at, want := range map[time.Time]*hdsdv1.Transition{up: seen[0], down.Add(-1): seen[0], down: seen[1], time.Now(): seen[1]} {
+		for at, want := range map[time.Time]*hdsdv1.Transition{up: seen[0], down.Add(-1): seen[0], down: seen[1], time.Now(): last} {
 			e := held("web", at)
 			if e.GetHealth() != want.GetTo() || e.GetReason() != want.GetReason() || !e.GetSince().AsTime().Equal(want.GetTime().AsTime()) ||
 				len(e.GetObservations()) != len(want.GetObservations()) {
@@ -82,15 +82,27 @@ func TestAskingAboutThePast(t *testing.T) {
 			t.Errorf("since it went down: %v", a)
 		}
 	}
-	ask()
+	ask(seen[1])
 
-	// A cluster that is gone is still known, and so is what it was.
+	// A cluster that is gone is still known, and so is what it was. It is
+	// nothing any more.
+	watched := s.events(t.Context(), "/v1/watch?cluster=web", "")
+	s.expect(watched, "endpoint")
+	s.expect(watched, "synced")
 	move(t, s.dir, "clusters.yaml", "resources:\n"+static("other"))
-	s.eventually("the cluster to go", func() bool {
-		_, text := s.get("/v1/clusters")
-		return strings.Contains(text, `"other"`) && !strings.Contains(text, `"web"`)
-	})
-	ask()
+	if e := s.expect(watched, "transition"); e.data.Address != address || e.data.From != "UNHEALTHY" || e.data.To != "UNKNOWN" {
+		t.Errorf("watched %+v", e)
+	}
+	answer, err := query.ListTransitions(t.Context(), &hdsdv1.ListTransitionsRequest{Cluster: "web", NewestFirst: true})
+	if err != nil || len(answer.GetTransitions()) != 3 || answer.GetTransitions()[0].GetReason() != "in no source any more" {
+		t.Fatal(answer, err)
+	}
+	gone := answer.GetTransitions()[0]
+	ask(gone)
+	spent, err := query.ListAvailability(t.Context(), &hdsdv1.ListAvailabilityRequest{StartTime: timestamppb.New(down)})
+	if err != nil || len(spent.GetAvailability()) != 1 || spent.GetAvailability()[0].GetUnhealthySeconds() != gone.GetTime().AsTime().Sub(down).Seconds() {
+		t.Errorf("it is still said to be down: %v, %v", spent, err)
+	}
 	for _, path := range []string{"/v1/availability?cluster=nowhere", "/v1/endpoints?cluster=nowhere&asOf=" + url.QueryEscape(up.Format(time.RFC3339))} {
 		if code, text := s.get(path); code != http.StatusNotFound {
 			t.Errorf("%s: %d %s", path, code, text)

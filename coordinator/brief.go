@@ -33,7 +33,7 @@ func (c *core) instruct(now time.Time, id string) {
 		return
 	}
 	c.dispatch.told(id)
-	known.assigned = c.planner.Load(id)
+	known.assigned, known.withheld = c.planner.Load(id), false
 	if !known.connected || c.idle(id) {
 		return
 	}
@@ -43,7 +43,9 @@ func (c *core) instruct(now time.Time, id string) {
 		tried: map[string]map[canary.Shape]bool{},
 	}
 	for endpoint := range c.planner.Endpoints(id) {
-		b.add(endpoint)
+		if !b.add(endpoint) {
+			known.withheld = true
+		}
 	}
 	for _, endpoint := range c.kept(now, known) {
 		b.add(endpoint)
@@ -58,9 +60,10 @@ func (c *core) instruct(now time.Time, id string) {
 	c.hds.Assign(id, spec)
 }
 
-// add takes an endpoint of the plan, as far as the checker may have it. The
-// judge begins anew with a pair exactly where what is sent of it differs.
-func (b *brief) add(id health.EndpointID) {
+// add takes an endpoint of the plan, as far as the checker may have it, and tells
+// whether that is as it is now. The judge begins anew with a pair exactly where
+// what is sent of it differs.
+func (b *brief) add(id health.EndpointID) bool {
 	row := &b.core.table.rows[id]
 	if row.cluster != b.cluster {
 		b.turn(row.cluster)
@@ -73,7 +76,7 @@ func (b *brief) add(id health.EndpointID) {
 		b.compare(id, row.hash, index, sent)
 	}
 	if !sent {
-		return
+		return false
 	}
 	b.items = append(b.items, specifier.Item{Cluster: b.after.cluster.safe, Endpoint: index, ID: id})
 	if b.shapes != nil {
@@ -82,6 +85,7 @@ func (b *brief) add(id health.EndpointID) {
 	if _, was := b.checker.extra[id]; was {
 		b.retell = true // its votes were told already, and counted for nothing
 	}
+	return b.after.cluster == row.cluster
 }
 
 // compare has the judge forget what the checker said of an endpoint where it is

@@ -84,8 +84,8 @@ type core struct {
 	overrides   overrides
 	trust       map[string]store.Trust         // what operators say of checkers
 	settleAt    time.Time                      // when that ends; zero until the servers listen
-	last        map[health.Hash]health.Verdict // known at the start; nil once settled
-	voted       map[health.Hash]health.Verdict // under overrides, known at the start; nil once settled
+	last        map[health.Hash]store.Held     // known at the start; once settled, only of what a mistake hides
+	voted       map[health.Hash]health.Verdict // of them under overrides
 	forgetAt    time.Time                      // when the store may next forget what is gone
 	transitions *transitionLog
 
@@ -106,6 +106,7 @@ type checker struct {
 	spoken    bool      // has voted since it connected
 	heard     time.Time // when it last reported, on whatever stream
 	assigned  int
+	withheld  bool    // of what is assigned, it was not sent all, or not as it is now
 	says      float64 // its weight, according to its node
 	replaced  bool    // as it is doubted: in the plan it is as if it was lost
 
@@ -129,6 +130,7 @@ func newCore(t timing, log zerolog.Logger, m *metrics) *core {
 		dispatch: dispatch{moved: map[string]bool{}}, handovers: handovers{},
 		lineages: map[string]*lineage{}, unsaved: map[string]bool{},
 		trust: map[string]store.Trust{},
+		voted: map[health.Hash]health.Verdict{},
 	}
 }
 
@@ -139,7 +141,8 @@ const leastCalm = 10 * time.Second
 
 // resume takes up what was stored, before anything else. Nothing moves until
 // the time to settle has passed, which begins with begin.
-func (c *core) resume(last map[health.Hash]health.Verdict, plan map[string][]health.Hash) {
+func (c *core) resume(last map[health.Hash]store.Held, plan map[string][]health.Hash) {
+	maps.DeleteFunc(last, func(_ health.Hash, held store.Held) bool { return parted(&held.Verdict) })
 	c.last, c.settling = last, true
 	c.planner.Restore(plan)
 	for id := range plan {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"hdsd/hds"
 	"hdsd/health"
 )
 
@@ -31,6 +32,26 @@ func (d *dispatch) told(id string) {
 	if d.moved[id] {
 		d.moved[id] = false
 	}
+}
+
+// behind are the checkers that were not sent all of their plan as it is now: it
+// is gathered still, or others try it first.
+func (c *core) behind() map[string]bool {
+	found := map[string]bool{}
+	for id, known := range c.checkers {
+		if known.withheld || c.dispatch.moved[id] {
+			found[id] = true
+		}
+	}
+	return found
+}
+
+// specifierState says how a checker fares with what it is to check.
+func specifierState(s *hds.State, behind bool) string {
+	if behind {
+		return hds.NotSent
+	}
+	return s.Specifier
 }
 
 // send makes the specifiers that are to be made: at once after some calm,

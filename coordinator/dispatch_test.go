@@ -36,7 +36,13 @@ func TestAZoneThatComesBackIsToldOfTogether(t *testing.T) {
 		l.now = l.now.Add(time.Millisecond)
 		l.core.tick(l.now)
 	}
+	if len(l.core.behind()) == 0 {
+		t.Error("nobody waits for what is gathered")
+	}
 	l.pass(report)
+	if who := l.core.behind(); len(who) > 0 {
+		t.Errorf("%v still wait", who)
+	}
 	for id, sent := range l.sent {
 		if l.checkers[id].Locality.Zone == "d" {
 			continue

@@ -1,12 +1,15 @@
 package coordinator
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/rs/zerolog"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
@@ -98,6 +101,45 @@ func TestACutPathTakesNothingOut(t *testing.T) {
 	l.pass(10 * time.Second)
 	l.wantTransitions(before)
 	l.wantDoubted(0, 0)
+}
+
+// TestACutPathIsToldOnce: of clusters that are judged apart, and beside the way
+// from elsewhere, each way is in the log once, and each checker has a zone once.
+func TestACutPathIsToldOnce(t *testing.T) {
+	l := newLab(t)
+	l.rules.Policies = []*configv1.Policy{{ClusterNameGlob: "other", Verdict: &configv1.Verdict{Staleness: durationpb.New(20 * time.Second)}}}
+	var log strings.Builder
+	l.core.log = zerolog.New(&log)
+	var addresses [2][]string
+	for i := range 160 {
+		addresses[i%2] = append(addresses[i%2], fmt.Sprintf("10.0.0.%d:80", 1+i))
+	}
+	l.serve(web("web", addresses[0]...), web("other", addresses[1]...))
+	l.join("c0a", "c1b", "c2c", "c3a", "c4b", "c5c")
+	l.pass(settle + 10*time.Second)
+	l.cutOff(slices.Concat(addresses[:]...), func(id string) bool { return !strings.HasSuffix(id, "a") })
+	l.pass(30 * time.Second)
+	l.wantDoubted(0, 3)
+	for _, k := range l.checkers {
+		cuts := l.core.judge.Cuts(k.Locality)
+		if k.Locality.Zone == "a" {
+			if len(cuts) > 0 {
+				t.Errorf("of %s these are cut: %+v", k.ID, cuts)
+			}
+		} else if len(cuts) != 1 || cuts[0].To != "eu/a" || cuts[0].From != "eu/"+k.Locality.Zone {
+			t.Errorf("of %s these are cut: %+v, want one, its own to eu/a", k.ID, cuts)
+		}
+	}
+	l.reconnectAll()
+	l.pass(10 * time.Second)
+	l.wantDoubted(0, 0)
+	for _, event := range []string{"path_doubted", "path_believed"} {
+		for _, from := range []string{"eu/b", "eu/c", "elsewhere"} {
+			if got := strings.Count(log.String(), `"event":"`+event+`","from":"`+from+`","to":"eu/a"`); got != 1 {
+				t.Errorf("%s from %s was told %d times", event, from, got)
+			}
+		}
+	}
 }
 
 // TestRulesByCluster: of two clusters with the same trouble, one has a rule of

@@ -4,10 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
+	"strings"
 
 	"hdsd/config"
 	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/source"
 	"hdsd/source/file"
@@ -20,52 +24,139 @@ type Findings struct {
 }
 
 // Examine reads the file sources as a start would and finds what would not be
-// checked, and why, by file and line. It changes nothing.
+// checked, and why, by file and line. It changes nothing. Of a configuration
+// with problems it reads what there is.
 func Examine(c *configv1.Config) Findings {
-	var found Findings
+	e := examiner{rules: newRules(c), places: file.Places{}, known: map[[2]string]bool{}, fields: map[string][]string{}}
+	e.rules.machines.Verbose = true
+	var sets []*source.Set
+	for _, from := range c.GetSources() {
+		sets = append(sets, e.read(from))
+	}
+	catalog := source.Merge(nil, sets, e.rules.defaults)
+	e.found.Problems = append(e.found.Problems, catalog.Problems...)
+	for _, from := range catalog.Clusters {
+		e.cluster(from)
+	}
+	slices.SortStableFunc(e.found.Problems, func(a, b source.Problem) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	return e.found
+}
+
+// examiner collects what is found.
+type examiner struct {
+	rules  *rules
+	places file.Places
+	known  map[[2]string]bool  // by cluster and place: endpoints that could not be read, in which more may be wrong for that
+	fields map[string][]string // by cluster: what its source found something wrong with
+	found  Findings
+}
+
+// inResources is the path of a resource.
+var inResources = regexp.MustCompile(`^(resources|static_resources\.clusters)\[\d+\]\.`)
+
+var inEndpoint = regexp.MustCompile(`endpoints\[\d+\]\.lb_endpoints\[\d+\]`)
+
+func (e *examiner) problem(p source.Problem) { e.found.Problems = append(e.found.Problems, p) }
+
+// read reads a source as far as that is possible.
+func (e *examiner) read(from *configv1.Source) *source.Set {
+	path, watched := config.PathOf(from)
+	if path == "" {
+		return nil // a problem of the configuration
+	}
+	if err := watchable(watched); err != nil {
+		e.problem(source.Problem{File: path, Resource: from.GetName(), Message: err.Error()})
+	}
+	set, places := file.Examine(file.Options{Name: from.GetName(), Path: path})
+	maps.Copy(e.places, places)
+	for _, p := range set.Problems {
+		e.known[[2]string{p.Resource, inEndpoint.FindString(p.Field)}] = true
+		e.fields[p.Resource] = append(e.fields[p.Resource], inResources.ReplaceAllString(p.Field, ""))
+	}
+	return set
+}
+
+func (e *examiner) cluster(from *source.Cluster) {
+	k := prepare(from, e.rules)
+	e.found.Clusters++
+	e.found.Endpoints += len(k.entries)
+	whole := from.Quarantine != "" // which is among the source's problems already
+	if !whole {
+		for _, q := range k.quarantined() {
+			e.quarantined(from, q)
+			whole = whole || q.Address == ""
+		}
+		e.found.Problems = append(e.found.Problems, needs(k)...)
+	}
+	if !e.checks(from) || !whole && k.safe != nil {
+		return
+	}
+	if from.Quarantine != "" && len(from.HealthChecks) > 0 {
+		e.more(from)
+	}
+	for _, q := range specifier.ReviewEndpoints(from.Name, from.Assignment, e.rules.machines) {
+		if !e.known[[2]string{from.Name, fmt.Sprintf("endpoints[%d].lb_endpoints[%d]", q.Locality, q.Index)}] {
+			e.quarantined(from, q)
+		}
+	}
+}
+
+// more says what its source did not find wrong with a cluster: nothing about
+// fields that it did find something wrong with.
+func (e *examiner) more(from *source.Cluster) {
+	for _, wrong := range specifier.ReviewCluster(from.Name, from.Config, from.Assignment, from.HealthChecks, e.rules.machines) {
+		field, _, _ := strings.Cut(wrong, ": ")
+		if !slices.ContainsFunc(e.fields[from.Name], func(known string) bool {
+			return strings.HasPrefix(known+".", field+".") || strings.HasPrefix(field+".", known+".")
+		}) {
+			e.quarantined(from, specifier.Quarantined{Reason: wrong})
+		}
+	}
+}
+
+// checks tells whether a cluster is meant to be checked, if only by health
+// checks of which nothing could be read.
+func (e *examiner) checks(from *source.Cluster) bool {
+	return len(from.HealthChecks) > 0 ||
+		slices.ContainsFunc(e.fields[from.Name], func(field string) bool { return strings.HasPrefix(field, "health_checks") }) ||
+		slices.ContainsFunc(e.rules.defaults, func(d source.DefaultHealthChecks) bool { return source.Match(d.Glob, from.Name) })
+}
+
+// quarantined says what is wrong with a cluster or one of its endpoints.
+func (e *examiner) quarantined(from *source.Cluster, q specifier.Quarantined) {
+	p := source.Problem{File: from.File, Line: from.Line, Resource: from.Name, Message: q.Reason}
+	if q.Address != "" {
+		p.Message = fmt.Sprintf("endpoint %s: %s", q.Address, q.Reason)
+		if place := e.places[from.Assignment]; place.File != "" {
+			p.File, p.Line = place.File, cmp.Or(place.Line(q.Locality, q.Index), p.Line)
+		}
+	}
+	e.problem(p)
+}
+
+// read reads the file sources as a start would, and says what would have kept
+// hdsd from it.
+func read(c *configv1.Config, r *rules) (catalog *source.Catalog, unreadable []source.Problem) {
 	var sets []*source.Set
 	for _, from := range c.GetSources() {
 		path, watched := config.PathOf(from)
 		if err := watchable(watched); err != nil {
-			found.Problems = append(found.Problems, source.Problem{File: path, Resource: from.GetName(), Message: err.Error()})
+			unreadable = append(unreadable, source.Problem{File: path, Resource: from.GetName(), Message: err.Error()})
 		}
 		set, err := file.New(file.Options{Name: from.GetName(), Path: path, WatchedDirectory: watched}).Load()
 		if err != nil {
-			if unreadable, ok := errors.AsType[*file.Error](err); ok {
-				found.Problems = append(found.Problems, unreadable.Problems...)
+			if why, ok := errors.AsType[*file.Error](err); ok {
+				unreadable = append(unreadable, why.Problems...)
 			} else {
-				found.Problems = append(found.Problems, source.Problem{File: path, Message: err.Error()})
+				unreadable = append(unreadable, source.Problem{File: path, Message: err.Error()})
 			}
 			continue
 		}
 		sets = append(sets, set)
 	}
-	r := newRules(c)
-	catalog := source.Merge(nil, sets, r.defaults)
-	found.Problems = append(found.Problems, catalog.Problems...)
-	for _, from := range catalog.Clusters {
-		k := prepare(from, r)
-		found.Clusters++
-		found.Endpoints += len(k.entries)
-		if from.Quarantine != "" {
-			continue // among the source's problems already
-		}
-		for _, q := range k.quarantined() {
-			found.Problems = append(found.Problems, source.Problem{File: from.File, Line: from.Line, Resource: from.Name, Message: placed(q.Address, q.Reason)})
-		}
-		found.Problems = append(found.Problems, needs(k)...)
-	}
-	slices.SortStableFunc(found.Problems, func(a, b source.Problem) int {
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
-	})
-	return found
-}
-
-func placed(address, reason string) string {
-	if address == "" {
-		return reason
-	}
-	return fmt.Sprintf("endpoint %s: %s", address, reason)
+	return source.Merge(nil, sets, r.defaults), unreadable
 }
 
 // needs warns of what a plain Envoy may not be able to do.

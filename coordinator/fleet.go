@@ -115,10 +115,10 @@ func (c *core) settle(now time.Time) bool {
 	if !c.settling || c.settleAt.IsZero() || now.Before(c.settleAt) {
 		return false
 	}
-	c.settling, c.last, c.doubtStirred = false, nil, true
+	c.settling, c.doubtStirred = false, true
+	c.part(now)
 	c.forgetAt = now
 	c.forgetTrials()
-	c.forgetVoted()
 	c.stirAt = now
 	return true
 }

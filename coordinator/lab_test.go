@@ -83,12 +83,12 @@ func newLab(t testing.TB) *lab {
 		plan: map[string][]health.Hash{}, trials: map[string]*store.Trials{},
 		overrides: map[health.Endpoint]store.Override{}, voted: map[health.Hash]health.Verdict{}, trust: map[string]store.Trust{},
 	}
-	l.start(nil)
+	l.start(map[health.Hash]store.Held{})
 	return l
 }
 
 // start makes a new core that goes on with what was stored.
-func (l *lab) start(last map[health.Hash]health.Verdict) {
+func (l *lab) start(last map[health.Hash]store.Held) {
 	l.checkers, l.sent = map[string]*fakeChecker{}, map[string]int{}
 	l.health, l.assignments, l.clusters = map[health.EndpointID]health.Status{}, map[string]eds.Assignment{}, map[string]*clusterv3.Cluster{}
 	c := newCore(timing{report: report, grace: grace, settle: settle}, zerolog.Nop(), newMetrics(prometheus.NewRegistry()))
@@ -118,9 +118,9 @@ func (l *lab) say(clusters ...*source.Cluster) {
 // restart is what happens at a restart of the process. Clusters follow with
 // serve.
 func (l *lab) restart() {
-	last := map[health.Hash]health.Verdict{}
+	last := map[health.Hash]store.Held{}
 	for _, t := range l.transitions {
-		last[t.Endpoint.Hash()] = health.Verdict{Status: t.To, Since: t.Time}
+		last[t.Endpoint.Hash()] = store.Held{Endpoint: t.Endpoint, Verdict: health.Verdict{Status: t.To, Since: t.Time, Reason: t.Reason}}
 	}
 	l.start(last)
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,8 +17,8 @@ func TestConnectionsAreLimited(t *testing.T) {
 	s.ready()
 	for _, address := range []string{s.GRPCAddress(), s.HTTPAddress()} {
 		var open []net.Conn
-		closed := func(c net.Conn) bool {
-			_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond)) // a TCP connection has deadlines
+		closed := func(c net.Conn, within time.Duration) bool {
+			_ = c.SetReadDeadline(time.Now().Add(within)) // a TCP connection has deadlines
 			for {
 				if _, err := c.Read(make([]byte, 1024)); err != nil {
 					timeout, ok := err.(net.Error) //nolint:errorlint // as it came
@@ -34,17 +35,14 @@ func TestConnectionsAreLimited(t *testing.T) {
 			return c
 		}
 		s.eventually("as many connections as are allowed", func() bool { // others may be closing yet
-			c := dial()
-			if !closed(c) {
-				open = append(open, c)
-			}
+			open = slices.DeleteFunc(append(open, dial()), func(c net.Conn) bool { return closed(c, 10*time.Millisecond) })
 			return len(open) == 10
 		})
-		if !closed(dial()) {
+		if !closed(dial(), patience) {
 			t.Errorf("%s takes an eleventh connection", address)
 		}
 		open[0].Close()
-		s.eventually("room for another", func() bool { c := dial(); defer c.Close(); return !closed(c) })
+		s.eventually("room for another", func() bool { c := dial(); defer c.Close(); return !closed(c, 50*time.Millisecond) })
 		for _, c := range open {
 			c.Close()
 		}

@@ -67,7 +67,7 @@ func newMetrics(to prometheus.Registerer) *metrics {
 		}),
 		clusterCount:  gauge("hdsd_clusters", "Clusters of all sources."),
 		endpointCount: gauge("hdsd_endpoints", "Endpoints that are checked."),
-		quarantine:    gauge("hdsd_quarantined", "Clusters and endpoints that are not checked because that is not safe or not possible."),
+		quarantine:    gauge("hdsd_quarantined", "Clusters and endpoints that are not checked because what their source says cannot be checked, or not safely. Those for which only a checker is missing are not among them: see hdsd_endpoints_stranded."),
 		stranded:      gauge("hdsd_endpoints_stranded", "Endpoints that no connected checker is able to check."),
 		short:         gauge("hdsd_endpoints_short", "Endpoints with fewer checkers than they should have, or none, since those that are able are at their ceilings."),
 		digest: factory.NewGaugeVec(prometheus.GaugeOpts{
@@ -77,7 +77,7 @@ func newMetrics(to prometheus.Registerer) *metrics {
 		seats:     gauge("hdsd_checkers", "Checkers that are connected or whose seat is kept."),
 		frozen:    gauge("hdsd_frozen", "1 while verdicts are kept from the subscribers by a freeze, else 0."),
 		overruled: gauge("hdsd_endpoints_overridden", "Endpoints whose health an operator's override decides."),
-		shadowed:  gauge("hdsd_clusters_shadowed", "Clusters whose verdicts are kept from the subscribers by the configuration."),
+		shadowed:  gauge("hdsd_clusters_shadowed", "Clusters with checked endpoints whose verdicts are kept from the subscribers by the configuration."),
 		problems:  gauge("hdsd_source_problems", "What is wrong with the sources as they were last read."),
 		rebuilds: factory.NewCounter(prometheus.CounterOpts{
 			Name: "hdsd_specifiers_built_total", Help: "Specifiers made for checkers, sent or not.",
@@ -86,7 +86,7 @@ func newMetrics(to prometheus.Registerer) *metrics {
 		judging:         histogram("hdsd_verdict_delay_seconds", "From a report with changed votes to what follows from it being published."),
 		waiting:         histogram("hdsd_mailbox_wait_seconds", "How long events waited for the core."),
 		doubtedCheckers: gauge("hdsd_checkers_doubted", "Checkers whose downs are not believed, since their peers contradict too many of them."),
-		doubtedPaths:    gauge("hdsd_paths_doubted", "Pairs of zones where the checkers of one are not believed about the endpoints of the other."),
+		doubtedPaths:    gauge("hdsd_paths_doubted", "Pairs of zones where the checkers of one are not believed about the endpoints of the other; all others of a zone together are one more."),
 		distrusted:      gauge("hdsd_checkers_distrusted", "Checkers that an operator distrusts, whether they are there or not."),
 		damped:          gauge("hdsd_endpoints_damped", "Endpoints that are held down only because they flap."),
 		massFailures:    gauge("hdsd_mass_failures", "Clusters of which more than half seemed to go down in one round, until that is over."),

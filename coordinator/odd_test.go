@@ -211,6 +211,44 @@ func (s *site) checkerState(id string) checkerJSON {
 	return checkerJSON{}
 }
 
+// TestACheckerThatIsKeptFromItsPlanIsNotSynced: what it is sent is empty while
+// another tries the only cluster, and so are its reports, which follow that.
+func TestACheckerThatIsKeptFromItsPlanIsNotSynced(t *testing.T) {
+	t.Parallel()
+	slow := strings.ReplaceAll(brisk, "interval: 0.2s", "interval: 60s")
+	s := newSite(t, t.TempDir(), slow, static("web", "192.0.2.1:80", "192.0.2.2:80"))
+	s.ready()
+	mute := func(*healthv3.HealthCheckSpecifier) *healthv3.EndpointHealthResponse { return nil }
+	s.scripted("canary", mute)
+	s.eventually("it to try the cluster", func() bool {
+		k := s.checkerState("canary")
+		return k.AssignedEndpoints == 2 && k.Specifier == "SENT"
+	})
+	kept := s.scripted("kept", flat(upBelow1000))
+	s.eventually("the other to report what it was sent", func() bool {
+		_, text := s.get("/v1/checkers")
+		return strings.Contains(text, `"lastReport"`)
+	})
+	kept.mu.Lock()
+	if len(kept.have.GetClusterHealthChecks()) > 0 {
+		t.Errorf("it was sent %v", kept.have)
+	}
+	kept.mu.Unlock()
+	if got := s.checkerState("kept"); got.Specifier != "NOT_SENT" || got.AssignedEndpoints != 2 {
+		t.Errorf("it is %+v", got)
+	}
+	for path, want := range map[string]string{
+		"/v1/clients": `"id":"kept","kind":"checker","connected":true,"typeUrl":"` + specifierURL + `","resources":1,"synced":0,"stale":1`,
+		"/v3/discovery:client_status?node_id=kept": `"configStatus":"NOT_SENT","clientStatus":"ACKED"`,
+	} {
+		if _, text := s.get(path); !strings.Contains(strings.Join(strings.Fields(text), ""), want) {
+			t.Errorf("%s says %s", path, text)
+		}
+	}
+}
+
+const specifierURL = "type.googleapis.com/envoy.service.health.v3.HealthCheckSpecifier"
+
 func TestASilentCheckerIsShownAndItsEndpointsMove(t *testing.T) {
 	t.Parallel()
 	var addresses []string

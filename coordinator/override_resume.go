@@ -1,6 +1,8 @@
 package coordinator
 
 import (
+	"maps"
+
 	"hdsd/health"
 	"hdsd/store"
 )
@@ -10,7 +12,7 @@ func (c *core) stayOverridden(stored []store.Override, voted map[health.Hash]hea
 	for _, o := range stored {
 		c.overrides.put(&override{Override: o})
 	}
-	c.voted = voted
+	maps.Copy(c.voted, voted)
 	if len(stored) > 0 {
 		c.log.Warn().Str("event", "still_overridden").Int("count", len(stored)).Msg("overrides are in force, as before the start: hdsd override list shows them")
 	}
@@ -23,11 +25,11 @@ func (c *core) votesBefore(hash health.Hash) (last health.Verdict, known, overri
 		delete(c.voted, hash)
 		return voted, voted.Status != health.Unknown || !voted.Since.IsZero(), true
 	}
-	last, known = c.last[hash]
-	if last.Status == health.Draining { // which no votes come to
+	held, known := c.last[hash]
+	if held.Status == health.Draining { // which no votes come to
 		return health.Verdict{}, false, true
 	}
-	return last, known, false
+	return held.Verdict, known, false
 }
 
 // resumeRuling sees who decides a new endpoint, and what that changes since hdsd
@@ -53,8 +55,10 @@ func (c *core) forgetVoted() {
 	}
 	gone := make(map[health.Hash]*health.Verdict, len(c.voted))
 	for hash := range c.voted {
-		gone[hash] = nil
+		if _, hidden := c.last[hash]; !hidden {
+			delete(c.voted, hash)
+			gone[hash] = nil
+		}
 	}
-	c.voted = nil
 	c.history.SaveVoted(gone)
 }

@@ -153,6 +153,31 @@ func (c *core) healthOf(k *cluster, e *entry) api.EndpointHealth {
 	return out
 }
 
+// healthsOf tells all of endpoints, of those that no source has any more, too.
+func (c *core) healthsOf(keys []health.Endpoint) []api.EndpointHealth {
+	all := make([]api.EndpointHealth, len(keys))
+	for i := range keys {
+		all[i] = api.EndpointHealth{Endpoint: keys[i], Verdict: health.Verdict{Reason: inNoSource}}
+		if k, e := c.entryOf(&keys[i]); e != nil {
+			all[i] = c.healthOf(k, e)
+		}
+	}
+	return all
+}
+
+// entryOf finds an endpoint; nil where no source has it.
+func (c *core) entryOf(key *health.Endpoint) (*cluster, *entry) {
+	k := c.clusters[key.Cluster]
+	if k == nil {
+		return nil, nil
+	}
+	at, found := slices.BinarySearchFunc(k.entries, *key, func(e entry, key health.Endpoint) int { return e.key.Compare(key) })
+	if !found {
+		return k, nil
+	}
+	return k, &k.entries[at]
+}
+
 // votedOf gives what the votes on an endpoint come to.
 func (c *core) votedOf(k *cluster, e *entry) health.Verdict {
 	id, ok := c.idOf(k, e)
@@ -304,12 +329,14 @@ func (c *core) describe(k *cluster) api.Cluster {
 func (b *backend) Checkers(ctx context.Context) ([]api.Checker, error) {
 	var found []api.Checker
 	var doubts []string // as found
+	var behind map[string]bool
 	err := b.core.ask(ctx, func() {
+		behind = b.core.behind()
 		for _, known := range b.core.checkers {
 			doubts = append(doubts, b.core.judge.Doubted(known.ID))
 			plan := b.core.planner.Checker(known.ID)
 			found = append(found, api.Checker{
-				Checker: known.Checker, Share: plan.Share, ChecksPerSecond: float64(plan.Rate) / 1000, PlanDigest: plan.Digest, Connected: known.connected, AssignedEndpoints: known.assigned,
+				Checker: known.Checker, Share: plan.Share, ChecksPerSecond: float64(plan.Rate) / 1000, PlanDigest: plan.Digest, Connected: known.connected, AssignedEndpoints: plan.Endpoints,
 				DistrustReason: b.core.silenceReason(known.ID), LastReport: known.heard,
 			})
 			for _, cut := range b.core.judge.Cuts(known.Locality) {
@@ -326,7 +353,7 @@ func (b *backend) Checkers(ctx context.Context) ([]api.Checker, error) {
 	}
 	for i := range found {
 		state := b.hds.State(found[i].ID)
-		found[i].Specifier, found[i].StrangeReports = state.Specifier, state.StrangeReports
+		found[i].Specifier, found[i].StrangeReports = specifierState(&state, behind[found[i].ID]), state.StrangeReports
 		if !state.LastReport.IsZero() { // else there was none on its present stream, if it has one
 			found[i].LastReport = state.LastReport
 		}

@@ -61,8 +61,7 @@ func (c *core) uncover(now time.Time, effects []effect) {
 	for _, each := range effects {
 		if row := &c.table.rows[each.id]; row.passes() {
 			e.services[row.cluster.source.ServiceName] = true
-			c.judge.Remove(each.id)
-			c.table.release(each.id, now)
+			c.drop(each.id, e)
 		}
 	}
 	c.publishEdit(e)

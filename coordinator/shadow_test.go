@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/api"
@@ -109,6 +110,25 @@ func TestAShadowedClusterIsCheckedAndRecordedButNotPublished(t *testing.T) {
 	l.wantTransitions(4)
 	if l.sent["checker-a"] != sent {
 		t.Errorf("a change of mode sent %d specifiers", l.sent["checker-a"]-sent)
+	}
+}
+
+// TestOnlyWhatIsCheckedIsCountedAsShadowed: of a cluster without checks there is
+// no verdict to keep from anyone.
+func TestOnlyWhatIsCheckedIsCountedAsShadowed(t *testing.T) {
+	l := newLab(t)
+	l.rules.Mode = configv1.Mode_SHADOW
+	plain := web("plain", a2)
+	plain.HealthChecks = nil
+	l.serve(web("web", a1), plain)
+	for _, step := range []struct {
+		clusters []*sourceCluster
+		want     float64
+	}{{[]*sourceCluster{web("web", a1), plain}, 1}, {[]*sourceCluster{plain}, 0}, {[]*sourceCluster{web("web", a1), web("plain", a2)}, 2}, {nil, 0}} {
+		l.say(step.clusters...)
+		if got := testutil.ToFloat64(l.core.metrics.shadowed); got != step.want {
+			t.Errorf("of %d clusters %g count, want %g", len(step.clusters), got, step.want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -19,11 +20,11 @@ import (
 // again.
 //
 // All this only as long as few are silent, against those who have shown that
-// they can report, and for a few of them at a time. Where many are silent the
-// cause is common to them (a load that they all reject, or one that is too much
-// for them or their machine), and to give it to those who are left would silence
-// them, too. Then every seat is kept, and endpoints that nobody reports keep
-// their last verdict.
+// they can report, and for a few of them at a time; who has no seat any more
+// does not count. Where many are silent the cause is common to them (a load
+// that they all reject, or one that is too much for them or their machine), and
+// to give it to those who are left would silence them, too. Then every seat is
+// kept, and endpoints that nobody reports keep their last verdict.
 type mute struct {
 	replaced bool      // substitutes stand in for it
 	until    time.Time // when its seat is given up; zero before it is replaced
@@ -121,7 +122,7 @@ func (c *core) tellHeld() {
 			held = append(held, id)
 		}
 	}
-	c.tellSilent("silent_held", "checkers report nothing of what they were sent: they keep it, since not enough others report to take it over", held)
+	c.tellSilent("silent_held", "checkers report nothing of what they were sent: they keep it, since fewer than two others report for each of them, or none for a single one", held)
 }
 
 // mayReplace counts silent checkers that are replaced: in a grace period two,
@@ -140,16 +141,25 @@ func (c *core) mayReplace(now time.Time) bool {
 // holdsSilent tells whether silent checkers keep their seats, as too few others
 // are known to report: less than two for each, or none where one is silent.
 func (c *core) holdsSilent() bool {
-	reporting := 0
+	silent, reporting := c.heardOf()
+	if silent == 1 {
+		return reporting == 0
+	}
+	return 2*silent > reporting
+}
+
+// heardOf counts the silent checkers that have a seat and those that are known
+// to report.
+func (c *core) heardOf() (silent, reporting int) {
 	for id, known := range c.checkers {
-		if known.connected && c.silent[id] == nil && (known.spoken || known.assigned == 0) {
+		switch m := c.silent[id]; {
+		case m != nil && !m.idle:
+			silent++
+		case m == nil && known.connected && (known.spoken || known.assigned == 0):
 			reporting++
 		}
 	}
-	if len(c.silent) == 1 {
-		return reporting == 0
-	}
-	return 2*len(c.silent) > reporting
+	return silent, reporting
 }
 
 // silenceReason says what became of a silent checker's endpoints.
@@ -163,7 +173,12 @@ func (c *core) silenceReason(id string) string {
 		return "substitutes check its endpoints, and soon others will"
 	case c.settling:
 		return "its endpoints stay with it until hdsd has settled after its start"
-	default:
-		return "its endpoints stay with it, since not enough others report to take them over"
+	case !c.holdsSilent():
+		return "its endpoints stay with it until its turn comes: silent checkers are replaced a few at a time"
 	}
+	silent, reporting := c.heardOf()
+	if silent == 1 {
+		return "its endpoints stay with it, since no other checker is known to report"
+	}
+	return fmt.Sprintf("its endpoints stay with it: two others have to report for each silent one, and %d report where %d are silent", reporting, silent)
 }

@@ -165,7 +165,7 @@ func TestWhereMostAreSilentEverySeatIsKept(t *testing.T) {
 	if l.core.planner.Digest() != plan || l.sent["c5c"] != sent {
 		t.Errorf("the plan changed, and the one that reports was sent %d specifiers", l.sent["c5c"]-sent)
 	}
-	if reason := l.core.silenceReason("c0a"); !strings.Contains(reason, "not enough others report") {
+	if reason := l.core.silenceReason("c0a"); !strings.Contains(reason, "two others have to report for each silent one, and 1 report where 5 are silent") {
 		t.Errorf("the reason is %q", reason)
 	}
 	l.hush("c5c")
@@ -245,8 +245,51 @@ func TestManyAreReplacedAFewAtATime(t *testing.T) {
 	if got := replaced(); got != 10 {
 		t.Errorf("%d were replaced at once, want 10", got)
 	}
+	if reason := l.core.silenceReason(names[39]); !strings.Contains(reason, "a few at a time") {
+		t.Errorf("of one whose turn has not come the reason is %q", reason)
+	}
 	l.pass(grace + report)
 	if got := replaced(); got != 20 {
 		t.Errorf("%d were replaced after a grace period, want 20", got)
+	}
+}
+
+// TestTheIdleDoNotHoldTheNextSilentOne: who has nothing any more is no reason to
+// leave another's endpoints unreported.
+func TestTheIdleDoNotHoldTheNextSilentOne(t *testing.T) {
+	l, addresses := fleetOf(t, 5, 30)
+	for _, id := range []string{"c0a", "c1b"} {
+		l.lose(id)
+		l.newcomer(id)
+		l.pass(grace + 2*report)
+		if !l.core.idle(id) {
+			t.Errorf("%s still has its seat: %s", id, l.core.silenceReason(id))
+		}
+	}
+	l.wantReportedBy(3, addresses)
+}
+
+// TestHowManyReportDecidesWhetherSeatsAreKept: two others have to report for
+// each of several that are silent, and one for one.
+func TestHowManyReportDecidesWhetherSeatsAreKept(t *testing.T) {
+	for _, test := range []struct {
+		silent, idle, reporting int
+		held                    bool
+	}{
+		{silent: 1, reporting: 0, held: true}, {silent: 1, reporting: 1}, {silent: 1, idle: 4, reporting: 1},
+		{silent: 2, reporting: 3, held: true}, {silent: 2, reporting: 4}, {silent: 2, idle: 9, reporting: 4},
+		{silent: 3, idle: 1, reporting: 5, held: true}, {silent: 3, idle: 1, reporting: 6}, {idle: 3},
+	} {
+		c := newLab(t).core
+		for i := range test.silent + test.idle + test.reporting {
+			id := fmt.Sprint(i)
+			c.checkers[id] = &checker{connected: true, spoken: true}
+			if i < test.silent+test.idle {
+				c.silent[id] = &mute{idle: i < test.idle}
+			}
+		}
+		if held := c.holdsSilent(); held != test.held {
+			t.Errorf("%+v: held is %t", test, held)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package coordinator
 
 import (
+	"context"
+
 	adminv3 "github.com/envoyproxy/go-control-plane/envoy/admin/v3"
 	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
 	"google.golang.org/protobuf/proto"
@@ -36,23 +38,31 @@ func (s subscriberStatus) Clients(yield func(csds.Client) bool) {
 	}
 }
 
+// configStatus is what became of what a data plane was sent last.
+var configStatus = map[eds.State]statusv3.ConfigStatus{
+	eds.NotSent: statusv3.ConfigStatus_NOT_SENT, eds.Outdated: statusv3.ConfigStatus_STALE, eds.Outstanding: statusv3.ConfigStatus_STALE,
+	eds.Accepted: statusv3.ConfigStatus_SYNCED, eds.Refused: statusv3.ConfigStatus_ERROR,
+}
+
+// clientStatus is how a data plane stands by itself: by what it answered last,
+// whatever is on its way to it.
+func clientStatus(r *eds.Resource) adminv3.ClientResourceStatus {
+	switch {
+	case !r.Exists && r.State != eds.Refused:
+		return adminv3.ClientResourceStatus_DOES_NOT_EXIST
+	case r.Refusal != nil:
+		return adminv3.ClientResourceStatus_NACKED
+	case r.Holds:
+		return adminv3.ClientResourceStatus_ACKED
+	}
+	return adminv3.ClientResourceStatus_REQUESTED
+}
+
 // subscribed gives the status of what a data plane subscribed to.
 func subscribed(r *eds.Resource) csds.Resource {
-	out := csds.Resource{TypeURL: r.TypeURL, Name: r.Name, Version: r.Version, Updated: r.Sent, Body: r.Body}
-	switch r.State {
-	case eds.NotSent:
-		out.Config, out.Client = statusv3.ConfigStatus_NOT_SENT, adminv3.ClientResourceStatus_REQUESTED
-	case eds.Outdated:
-		out.Config, out.Client = statusv3.ConfigStatus_STALE, adminv3.ClientResourceStatus_ACKED
-	case eds.Outstanding:
-		out.Config, out.Client = statusv3.ConfigStatus_STALE, adminv3.ClientResourceStatus_REQUESTED
-	case eds.Accepted:
-		out.Config, out.Client = statusv3.ConfigStatus_SYNCED, adminv3.ClientResourceStatus_ACKED
-	case eds.Refused:
-		out.Config, out.Client = statusv3.ConfigStatus_ERROR, adminv3.ClientResourceStatus_NACKED
-	}
-	if !r.Exists && r.State != eds.Refused {
-		out.Client = adminv3.ClientResourceStatus_DOES_NOT_EXIST
+	out := csds.Resource{
+		TypeURL: r.TypeURL, Name: r.Name, Version: r.Version, Updated: r.Sent, Body: r.Body,
+		Config: configStatus[r.State], Client: clientStatus(r),
 	}
 	if refusal := r.Refusal; refusal != nil {
 		out.Error = &csds.Error{
@@ -64,11 +74,25 @@ func subscribed(r *eds.Resource) csds.Resource {
 }
 
 // checkerStatus tells client status of the checkers.
-type checkerStatus struct{ hds *hds.Server }
+type checkerStatus struct {
+	hds    *hds.Server
+	behind func() map[string]bool // those that were not sent all that they are to check
+}
+
+// askBehind is behind, for others; where the core has stopped nobody is.
+func (c *core) askBehind() map[string]bool {
+	var found map[string]bool
+	if c.ask(context.Background(), func() { found = c.behind() }) != nil {
+		return nil
+	}
+	return found
+}
 
 // Clients implements csds.Source.
 func (s checkerStatus) Clients(yield func(csds.Client) bool) {
+	behind := s.behind() // first: a state that is ahead of it claims nothing
 	for _, checker := range s.hds.Clients() {
+		checker.State.Specifier = specifierState(&checker.State, behind[checker.Node.GetId()])
 		c := csds.Client{
 			Node: checker.Node, Scope: checker.Node.GetId() + "/HDS",
 			Resources: func(yield func(csds.Resource) bool) { yield(specified(&checker)) },
@@ -89,9 +113,14 @@ func specified(c *hds.Client) csds.Resource {
 	if c.Specifier == nil {
 		return out
 	}
-	out.Config = statusv3.ConfigStatus_STALE
-	if c.State.Specifier == hds.Synced {
-		out.Config, out.Client = statusv3.ConfigStatus_SYNCED, adminv3.ClientResourceStatus_ACKED
+	switch c.State.Specifier {
+	case hds.Sent:
+		out.Config = statusv3.ConfigStatus_STALE
+	case hds.Synced:
+		out.Config = statusv3.ConfigStatus_SYNCED
+	}
+	if c.State.Followed {
+		out.Client = adminv3.ClientResourceStatus_ACKED
 	}
 	out.Body = func() *anypb.Any {
 		value, err := proto.MarshalOptions{Deterministic: true}.Marshal(c.Specifier)

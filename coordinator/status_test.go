@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"hdsd/csds"
 	"hdsd/eds"
@@ -38,6 +39,8 @@ type watched struct {
 	eds  *eds.Server
 	hds  *hds.Server
 	conn *grpc.ClientConn
+
+	behind map[string]bool // checkers
 }
 
 // deaf is a sink that needs no votes.
@@ -51,7 +54,7 @@ func (deaf) Reported(string, []health.Vote) {}
 func watching(t *testing.T, run func(t *testing.T, w *watched)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &watched{T: t, eds: eds.NewServer(eds.Options{Identifier: "hdsd"}), hds: hds.NewServer(hds.Options{}, deaf{})}
-		status := csds.NewServer(csds.Options{}, subscriberStatus{w.eds}, checkerStatus{w.hds})
+		status := csds.NewServer(csds.Options{}, subscriberStatus{w.eds}, checkerStatus{w.hds, func() map[string]bool { return w.behind }})
 		transport, listener := grpc.NewServer(hds.ServerOptions(hds.Options{})...), bufconn.Listen(1<<20)
 		w.eds.Register(transport)
 		w.hds.Register(transport)
@@ -257,6 +260,109 @@ checker-1 checker-1/HDS
 	})
 }
 
+// TestClientStatusIsTheClientsView has the client status be what the client
+// answered last, whatever is on its way to it, and the configuration status what
+// became of what it was sent last.
+func TestClientStatusIsTheClientsView(t *testing.T) {
+	for name, test := range map[string]struct{ steps, want string }{
+		"never answered":                 {"subscribe", "STALE REQUESTED body"},
+		"accepted":                       {"subscribe ack", "SYNCED ACKED body"},
+		"accepted, outstanding":          {"subscribe ack change", "STALE ACKED body"},
+		"accepted, outstanding, changed": {"subscribe ack change change", "STALE ACKED body"},
+		"refused":                        {"subscribe nack", "ERROR NACKED body refused: no (this)"},
+		"refused, outstanding":           {"subscribe nack change", "STALE NACKED body refused: no"},
+		"refused, accepted":              {"subscribe nack change ack", "SYNCED ACKED body"},
+		"refused, accepted, outstanding": {"subscribe nack change ack change", "STALE ACKED body"},
+		"accepted, refused":              {"subscribe ack change nack", "ERROR NACKED body refused: no (this)"},
+		"accepted, refused, outstanding": {"subscribe ack change nack change", "STALE NACKED body refused: no"},
+		"had before, accepted":           {"resume", "STALE ACKED body"},
+		"gone, outstanding":              {"subscribe ack remove", "STALE DOES_NOT_EXIST"},
+		"gone":                           {"subscribe ack remove ack", "SYNCED DOES_NOT_EXIST"},
+		"gone, refused":                  {"subscribe ack remove nack", "ERROR NACKED refused: no"},
+		"back":                           {"subscribe ack remove ack change", "STALE REQUESTED body"},
+		"back, accepted":                 {"subscribe ack remove ack change ack", "SYNCED ACKED body"},
+		"never was":                      {"remove subscribe", "STALE DOES_NOT_EXIST"},
+		"never was, accepted":            {"remove subscribe ack", "SYNCED DOES_NOT_EXIST"},
+		"unsubscribed":                   {"subscribe ack unsubscribe", ""},
+		"asked for again":                {"subscribe ack unsubscribe subscribe", "STALE REQUESTED body"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			watching(t, func(t *testing.T, w *watched) {
+				stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(w.conn).DeltaAggregatedResources(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, step := range strings.Fields(test.steps) {
+					w.step(stream, step, uint32(i+1))
+				}
+				want := ""
+				if test.want != "" {
+					want = "  ClusterLoadAssignment web " + test.want
+				}
+				got := slices.DeleteFunc(strings.Split(lines(w.fetch()), "\n"), func(line string) bool {
+					return !strings.HasPrefix(line, "  ClusterLoadAssignment")
+				})
+				if strings.Join(got, "\n") != want {
+					t.Errorf("got %q, want %q", got, want)
+				}
+			})
+		})
+	}
+}
+
+// step has a data plane do something about the assignment of web, or the
+// assignment become another.
+func (w *watched) step(stream dataPlane, what string, number uint32) {
+	w.Helper()
+	m := &discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "dp"}, TypeUrl: eds.AssignmentType}
+	switch what {
+	case "subscribe":
+		m.ResourceNamesSubscribe = []string{"web"}
+		w.ask(stream, m)
+	case "resume":
+		m.ResourceNamesSubscribe = []string{"web"}
+		m.InitialResourceVersions = map[string]string{"web": "0123456789abcdef"}
+		w.ask(stream, m)
+	case "unsubscribe":
+		m.ResourceNamesUnsubscribe = []string{"web"}
+		w.ask(stream, m)
+	case "ack":
+		w.answer(stream, "")
+	case "nack":
+		w.answer(stream, "no")
+	case "change":
+		w.eds.Update(eds.Update{Assignments: []eds.Assignment{{Name: "web", Message: &endpointv3.ClusterLoadAssignment{
+			Policy: &endpointv3.ClusterLoadAssignment_Policy{OverprovisioningFactor: wrapperspb.UInt32(100 + number)},
+		}}}})
+	case "remove":
+		w.eds.Update(eds.Update{RemovedAssignments: []string{"web"}})
+	default:
+		w.Fatalf("unknown step %q", what)
+	}
+	synctest.Wait()
+}
+
+// TestACheckersStatusIsItsView: it goes on with what it followed until it follows
+// what is sent next.
+func TestACheckersStatusIsItsView(t *testing.T) {
+	watching(t, func(t *testing.T, w *watched) {
+		stream := w.check(t.Context(), "checker")
+		w.hds.Assign("checker", oneEndpoint())
+		if _, err := stream.Recv(); err != nil {
+			t.Fatal(err)
+		}
+		w.report(stream)
+		next := oneEndpoint()
+		next.Message.ClusterHealthChecks[0].ClusterName = "other"
+		w.hds.Assign("checker", next)
+		w.wants("another was sent", `checker checker/HDS
+  HealthCheckSpecifier checker STALE ACKED body`)
+		w.behind = map[string]bool{"checker": true}
+		w.wants("something is held back", `checker checker/HDS
+  HealthCheckSpecifier checker NOT_SENT ACKED body`)
+	})
+}
+
 func TestClientStatusSelectsByNode(t *testing.T) {
 	watching(t, func(t *testing.T, w *watched) {
 		for _, id := range []string{"dp-1", "dp-2"} {
@@ -276,10 +382,13 @@ func TestClientStatusSelectsByNode(t *testing.T) {
 	})
 }
 
-// What grpcdebug 1.x reads: `xds status` prints these five of each generic
-// config under its scope, `xds config` the JSON of everything, without any
+// TestClientStatusHasWhatGrpcdebugReads does not run grpcdebug, whose module
+// cannot be fetched where these tests were written. It reads the answer in the
+// same way: of each generic config, `xds status` of grpcdebug 1.x prints these
+// five under its scope; `xds config` prints the JSON of everything, without any
 // type but those that are linked in, taking no more than gRPC does by default.
-func TestGrpcdebugReadsClientStatus(t *testing.T) {
+// That grpcdebug still does so, nothing here can tell.
+func TestClientStatusHasWhatGrpcdebugReads(t *testing.T) {
 	watching(t, func(t *testing.T, w *watched) {
 		dp := w.subscribe(t.Context(), "dp-1")
 		w.answer(dp, "")

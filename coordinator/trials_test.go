@@ -77,6 +77,30 @@ func TestANewClusterGoesToOneCheckerFirst(t *testing.T) {
 	}
 }
 
+// TestWhoIsBehindThePlanIsKnown: who has an earlier version of a cluster, part
+// of it or nothing, but not a canary, nor who has more than its share.
+func TestWhoIsBehindThePlanIsKnown(t *testing.T) {
+	changes := map[string][]*sourceCluster{
+		"new":     {web("web", one), web("db", two)},
+		"changed": {withPath("web", "/other", one)},
+		"grown":   {web("web", one, "[2001:db8::1]:80")},
+	}
+	for name, clusters := range changes {
+		l := settled(t, web("web", one))
+		if who := l.core.behind(); len(who) > 0 {
+			t.Errorf("%s: %v are behind a plan that all have", name, who)
+		}
+		l.say(clusters...)
+		if who := l.core.behind(); len(who) != 2 || who[l.core.canary.Standing(clusters[len(clusters)-1].Name).Canary] {
+			t.Errorf("%s: %v are behind, want all but the canary", name, who)
+		}
+		l.pass(10 * report)
+		if who := l.core.behind(); len(who) > 0 {
+			t.Errorf("%s: %v are behind in the end", name, who)
+		}
+	}
+}
+
 // TestAChangeGoesToOneCheckerFirst: the others keep what they had, and their
 // votes go on counting.
 func TestAChangeGoesToOneCheckerFirst(t *testing.T) {

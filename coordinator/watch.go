@@ -3,7 +3,6 @@ package coordinator
 import (
 	"context"
 	"errors"
-	"time"
 
 	"hdsd/api"
 	"hdsd/health"
@@ -76,7 +75,7 @@ func (w *watcher) Next(ctx context.Context) (seen []api.Sight, err error) {
 		case !w.synced && !w.listed:
 			seen, err = w.list(ctx)
 		case !w.synced:
-			seen, err = w.catchUp()
+			seen, err = w.catchUp(ctx)
 		default:
 			seen, err = w.follow(ctx)
 		}
@@ -87,7 +86,6 @@ func (w *watcher) Next(ctx context.Context) (seen []api.Sight, err error) {
 // list shows a page of the present endpoints with their recorded health, which
 // later changes go on from. It may be of a later place than the page before.
 func (w *watcher) list(ctx context.Context) ([]api.Sight, error) {
-	asked := time.Now()
 	found, more, err := w.backend.Endpoints(ctx, api.EndpointQuery{
 		Cluster: w.query.Cluster, Address: w.query.Address, After: w.after, Limit: listPage,
 	})
@@ -109,46 +107,57 @@ func (w *watcher) list(ctx context.Context) ([]api.Sight, error) {
 	seen := make([]api.Sight, len(found))
 	for i := range found {
 		w.after = &found[i].Endpoint
-		found[i].Verdict = recorded(found[i].Verdict, held[i], asked)
+		asRecorded(&found[i], held[i])
 		seen[i] = api.Sight{Endpoint: &found[i]}
 	}
 	return seen, nil
 }
 
-// recorded is the health of an endpoint as far as it is recorded: what it is
-// now, with the latest votes, unless a change is not recorded yet.
-func recorded(now health.Verdict, held *health.Verdict, asked time.Time) health.Verdict {
-	switch {
+// asRecorded has an endpoint show its health as far as it is recorded: what it
+// is now, with the latest votes, unless a change is not recorded yet.
+func asRecorded(e *api.EndpointHealth, held *health.Verdict) {
+	switch now := &e.Verdict; {
 	case held == nil && now.Since.IsZero():
-		return now
+		return
 	case held == nil:
-		return health.Verdict{Reason: "the first verdict is not recorded yet"}
-	case held.Status == now.Status && held.Since.Equal(now.Since):
-		return now
-	case now.Since.IsZero() && held.Since.Before(asked):
-		return now // recorded of an endpoint that was gone for a time
+		held = &health.Verdict{Reason: "the first verdict is not recorded yet"}
+	case held.Status == now.Status && (now.Since.IsZero() || held.Since.Equal(now.Since)):
+		return
 	}
-	return *held
+	e.Verdict, e.Override, e.Voted = *held, nil, nil
+	if e.Published != nil && e.Published.Status == held.Status {
+		e.Published = nil
+	}
 }
 
 // catchUp shows what changed while the endpoints were listed, so that all of
 // them are as of one place.
-func (w *watcher) catchUp() (seen []api.Sight, err error) {
+func (w *watcher) catchUp(ctx context.Context) (seen []api.Sight, err error) {
 	changes, err := w.backend.store.After(w.place, watchPage)
 	if err != nil {
 		return nil, err
 	}
+	var keys []health.Endpoint
+	var held []health.Verdict
+	place := w.place
 	for i := range changes {
 		if changes[i].Place > w.until {
 			break
 		}
-		w.place = changes[i].Place
+		place = changes[i].Place
 		if t := &changes[i].Transition; w.wants(t) {
-			seen = append(seen, api.Sight{Endpoint: &api.EndpointHealth{
-				Endpoint: t.Endpoint,
-				Verdict:  health.Verdict{Status: t.To, Since: t.Time, Reason: t.Reason, Observations: t.Observations},
-			}})
+			keys = append(keys, t.Endpoint)
+			held = append(held, health.Verdict{Status: t.To, Since: t.Time, Reason: t.Reason, Observations: t.Observations})
 		}
+	}
+	var found []api.EndpointHealth
+	if err := w.backend.core.ask(ctx, func() { found = w.backend.core.healthsOf(keys) }); err != nil {
+		return nil, err
+	}
+	w.place = place
+	for i := range found {
+		asRecorded(&found[i], &held[i])
+		seen = append(seen, api.Sight{Endpoint: &found[i]})
 	}
 	if len(changes) == 0 || changes[len(changes)-1].Place >= w.until {
 		w.place, w.synced = w.until, true

@@ -235,3 +235,46 @@ func TestWatchersSeeOneStory(t *testing.T) {
 		t.Errorf("%d watchers are left, %d changes kept", f.tail.watchers, len(f.tail.changes))
 	}
 }
+
+// TestWhatChangesWhileAWatchBeginsIsToldInFull: as the endpoints before it.
+func TestWhatChangesWhileAWatchBeginsIsToldInFull(t *testing.T) {
+	f := newFlapping(t, 4)
+	f.pass(settle + 10*time.Second)
+	f.lab.core.freeze(api.Freeze{Reason: "moving", Author: "ann"}, f.now)
+	f.drain(health.Endpoint{Cluster: "web"})
+	f.say(web("api", "10.0.0.0:80"), f.sets[0].Clusters[1])
+	f.store.Append(f.transitions)
+	if err := f.store.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	go f.run(0)
+	_, until, err := f.store.Latest(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.tail.enter()
+	w := &watcher{backend: f.backend, listed: true, until: until}
+	seen, err := w.Next(t.Context())
+	close(f.stop)
+	<-f.done
+	w.Close()
+	if err != nil || len(seen) != 4+2+1+1 {
+		t.Fatalf("%d seen, %v", len(seen), err)
+	}
+	for i, want := range []string{"HEALTHY UNKNOWN", "", "HEALTHY UNKNOWN", "HEALTHY UNKNOWN", "DRAINING UNKNOWN under HEALTHY", "DRAINING UNKNOWN under HEALTHY", "UNKNOWN in no source any more"} {
+		e := seen[i].Endpoint
+		got := e.Verdict.Status.String()
+		switch {
+		case e.Published != nil:
+			got += " " + e.Published.Status.String()
+		case i == 6:
+			got += " " + e.Verdict.Reason
+		}
+		if e.Voted != nil {
+			got += " under " + e.Voted.Status.String()
+		}
+		if want != "" && got != want {
+			t.Errorf("%d: %v is seen as %s, want %s", i, e.Endpoint, got, want)
+		}
+	}
+}

@@ -1,0 +1,314 @@
+package coordinator
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+
+	"hdsd/api"
+	"hdsd/health"
+)
+
+// unprobed is a cluster that nothing checks.
+func unprobed(c *sourceCluster) *sourceCluster {
+	again := remade(c)
+	again.HealthChecks, again.Config.HealthChecks = nil, nil
+	return again
+}
+
+// sparing is a cluster whose first endpoint is not to be checked.
+func sparing(c *sourceCluster) *sourceCluster {
+	again := remade(c)
+	again.Assignment.GetEndpoints()[0].GetLbEndpoints()[0].GetEndpoint().HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{DisableActiveHealthCheck: true}
+	return again
+}
+
+// hiding is a cluster of which a mistake leaves no endpoint to be read.
+func hiding(c *sourceCluster) *sourceCluster {
+	again := unreadable(c)
+	again.Assignment = nil
+	return again
+}
+
+// wantLast is for the last transition of an endpoint of web.
+func (l *lab) wantLast(address string, from, to health.Status, reason string) {
+	l.t.Helper()
+	var last health.Transition
+	for _, t := range l.transitions {
+		if t.Endpoint == keyOf("web", address) {
+			last = t
+		}
+	}
+	if last.From != from || last.To != to || !strings.HasPrefix(last.Reason, reason) {
+		l.t.Errorf("recorded last of %s is %+v, want %v to %v: %s", address, last, from, to, reason)
+	}
+}
+
+// half is a lab with one endpoint that is down and another that is up.
+func half(t *testing.T) *lab {
+	l := newLab(t)
+	l.truth[one] = health.Unhealthy
+	l.serve(web("web", one, two))
+	l.joinAll()
+	l.pass(settle + 10*time.Second)
+	l.wantLast(one, health.Unknown, health.Unhealthy, "")
+	return l
+}
+
+func (l *lab) joinAll() { l.join("ca", "cb", "cc") }
+
+func TestWhatIsGoneHasNoHealthAnyMore(t *testing.T) {
+	both := web("web", one, two)
+	for name, c := range map[string]struct {
+		before func(*lab)
+		say    []*sourceCluster
+		from   health.Status
+		reason string
+	}{
+		"an endpoint":               {nil, []*sourceCluster{web("web", two)}, health.Unhealthy, inNoSource},
+		"a cluster":                 {nil, nil, health.Unhealthy, inNoSource},
+		"its check":                 {nil, []*sourceCluster{sparing(both)}, health.Unhealthy, uncheckedNow},
+		"the checks of its cluster": {nil, []*sourceCluster{unprobed(both)}, health.Unhealthy, uncheckedNow},
+		"held":                      {func(l *lab) { l.say(aside(both)) }, []*sourceCluster{web("web", two)}, health.Unhealthy, inNoSource},
+		"frozen":                    {func(l *lab) { l.core.freeze(api.Freeze{Hold: true}, l.now) }, []*sourceCluster{web("web", two)}, health.Unhealthy, inNoSource},
+		"drained":                   {func(l *lab) { l.drain(keyOf("web", one)) }, []*sourceCluster{web("web", two)}, drained, inNoSource},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := half(t)
+			if c.before != nil {
+				c.before(l)
+			}
+			l.say(c.say...)
+			l.wantLast(one, c.from, health.Unknown, c.reason)
+			if len(l.voted) > 0 {
+				t.Errorf("of the votes is still stored %v", l.voted)
+			}
+			recorded := len(l.transitions)
+			l.pass(10 * time.Second)
+			l.wantTransitions(recorded)
+
+			// It begins anew, also after a restart.
+			l.restart()
+			l.serve(c.say...)
+			l.joinAll()
+			l.pass(settle + 10*time.Second)
+			l.wantTransitions(recorded)
+			l.say(both)
+			if k := l.core.clusters["web"]; len(l.overrides) == 0 && l.core.statusOf(k, &k.entries[0]) != health.Unknown {
+				t.Error("it comes back with the health that it had")
+			}
+			l.pass(10 * time.Second)
+			to := health.Unhealthy
+			if len(l.overrides) > 0 {
+				to = drained
+			}
+			l.wantLast(one, health.Unknown, to, "")
+		})
+	}
+}
+
+// TestWhatIsBackAfterARestartBeginsAnew: with the initial health, too.
+func TestWhatIsBackAfterARestartBeginsAnew(t *testing.T) {
+	l := half(t)
+	l.say(web("web", two))
+	l.restart()
+	l.rules.Verdict.InitialHealth = 2 // UNHEALTHY
+	l.truth[one] = health.Healthy
+	l.serve(web("web", one, two))
+	l.wantTold("web", one, health.Unknown, health.Unhealthy, "there is no verdict yet, and initial_health is UNHEALTHY")
+	l.joinAll()
+	l.pass(settle + 10*time.Second)
+	l.wantLast(one, health.Unknown, health.Healthy, "")
+}
+
+func TestWhatWentWhileHdsdWasDown(t *testing.T) {
+	both := web("web", one, two)
+	for name, c := range map[string]struct {
+		say    []*sourceCluster
+		reason string // empty: it stays
+	}{
+		"nothing":                   {[]*sourceCluster{both}, ""},
+		"an endpoint":               {[]*sourceCluster{web("web", two)}, inNoSource},
+		"a cluster":                 {nil, inNoSource},
+		"the checks of its cluster": {[]*sourceCluster{unprobed(both)}, uncheckedNow},
+		"the sight of it":           {[]*sourceCluster{unreadable(both)}, ""},
+		"the sight of its cluster":  {[]*sourceCluster{hiding(both)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := half(t)
+			recorded := len(l.transitions)
+			l.restart()
+			l.serve(c.say...)
+			l.joinAll()
+			l.pass(settle - report)
+			l.wantTransitions(recorded) // not before it has settled
+			l.pass(2 * report)
+			if c.reason != "" {
+				l.wantLast(one, health.Unhealthy, health.Unknown, c.reason)
+				recorded = len(l.transitions)
+			}
+			l.pass(10 * time.Second)
+			l.wantTransitions(recorded)
+		})
+	}
+}
+
+// TestWhatGoesWhileHdsdSettlesMayComeBack: a source that is read again is no
+// reason for a flap.
+func TestWhatGoesWhileHdsdSettlesMayComeBack(t *testing.T) {
+	l := half(t)
+	l.drain(keyOf("web", two))
+	recorded := len(l.transitions)
+	l.restart()
+	l.serve(web("web", one, two))
+	l.joinAll()
+	l.say()
+	l.pass(report)
+	l.say(web("web", one, two))
+	l.wantTold("web", one, health.Unhealthy, health.Unhealthy, "")
+	l.wantTold("web", two, drained, drained, "")
+	l.say(web("web", two))
+	l.pass(settle)
+	l.wantLast(one, health.Unhealthy, health.Unknown, inNoSource)
+	l.cleared(keyOf("web", two))
+	l.wantLast(two, drained, health.Healthy, "no longer drained")
+	l.wantTransitions(recorded + 2)
+}
+
+// TestAMistakeThatHidesAClusterEnds: what it had has kept its health until then.
+func TestAMistakeThatHidesAClusterEnds(t *testing.T) {
+	l := half(t)
+	l.drain(keyOf("web", two))
+	recorded := len(l.transitions)
+	l.restart()
+	l.serve(hiding(web("web", one, two)))
+	l.joinAll()
+	l.pass(settle + 10*time.Second)
+	l.wantTransitions(recorded)
+	l.say(web("web", two))
+	l.wantLast(one, health.Unhealthy, health.Unknown, inNoSource)
+	if voted := l.asked("web", two).Voted; voted == nil || voted.Status != health.Healthy {
+		t.Errorf("of the votes under the override is known %+v", voted)
+	}
+	l.pass(10 * time.Second)
+	l.cleared(keyOf("web", two))
+	l.wantLast(two, drained, health.Healthy, "no longer drained")
+	l.wantTransitions(recorded + 2)
+	if len(l.core.last)+len(l.voted) > 0 {
+		t.Errorf("kept are %v, stored %v", l.core.last, l.voted)
+	}
+}
+
+// TestTheHistoryIsOneChain: whatever happens, each transition goes on from the
+// one before, and what the last one led to is what is held to be true.
+func TestTheHistoryIsOneChain(t *testing.T) {
+	for seed := range uint64(50) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			l := newLab(t)
+			l.serve(web("web", one, two, three), web("db", two))
+			l.joinAll()
+			random := rand.New(rand.NewPCG(seed, 0))
+			for range 50 {
+				did := l.doSomething(random)
+				if l.wantOneChain(); t.Failed() {
+					t.Fatal(did)
+				}
+			}
+		})
+	}
+}
+
+// doSomething has anything happen, and names it.
+func (l *lab) doSomething(random *rand.Rand) string {
+	pick := func(all ...string) string { return all[random.IntN(len(all))] }
+	switch n := random.IntN(12); n {
+	case 0, 1, 2, 3:
+		l.say(someClusters(random)...)
+		return "the sources change"
+	case 4:
+		l.transitions = l.transitions[:max(0, len(l.transitions)-random.IntN(3))] // a kill may cost the last
+		l.restart()
+		l.serve(someClusters(random)...)
+		l.joinAll()
+		return "restart"
+	case 5:
+		scope := keyOf(pick("web", "db"), pick(one, two, three))
+		if random.IntN(3) == 0 {
+			scope = health.Endpoint{Cluster: scope.Cluster}
+		}
+		if l.core.overridable(&scope) == nil {
+			l.force(scope, []health.Status{drained, health.Healthy, health.Unhealthy}[random.IntN(3)], time.Duration(random.IntN(2))*5*time.Second)
+		}
+		return "override"
+	case 6:
+		_, _ = l.core.clear(health.Endpoint{}, true, "bob", l.now) // there may be none
+		return "clear"
+	case 7:
+		l.core.freeze(api.Freeze{Reason: "moving", Author: "ann", Hold: random.IntN(2) == 0}, l.now)
+		return "freeze"
+	case 8:
+		l.truth[pick(one, two, three)] = []health.Status{health.Healthy, health.Unhealthy, health.Timeout}[random.IntN(3)]
+		return "the truth changes"
+	default:
+		l.pass(time.Duration(1+random.IntN(8)) * report)
+		return "time passes"
+	}
+}
+
+// someClusters are those of the property test, some of them gone or with
+// mistakes.
+func someClusters(random *rand.Rand) (all []*sourceCluster) {
+	for _, name := range []string{"web", "db"} {
+		var addresses []string
+		for _, address := range []string{one, two, three} {
+			if random.IntN(3) > 0 {
+				addresses = append(addresses, address)
+			}
+		}
+		c := web(name, addresses...)
+		switch random.IntN(8) {
+		case 0:
+			continue
+		case 1:
+			c = aside(c)
+		case 2:
+			c = unreadable(c)
+		case 3:
+			c = unprobed(c)
+		case 4:
+			c = hiding(c)
+		case 5:
+			if len(addresses) > 0 {
+				c = sparing(c)
+			}
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+func (l *lab) wantOneChain() {
+	l.t.Helper()
+	last := map[health.Endpoint]health.Transition{}
+	for _, t := range l.transitions {
+		if before := last[t.Endpoint]; t.From != before.To {
+			l.t.Errorf("%+v follows on %+v", t, before)
+		}
+		last[t.Endpoint] = t
+	}
+	for id := range l.core.table.rows {
+		if row := &l.core.table.rows[id]; row.cluster != nil && row.health() != last[row.key()].To {
+			l.t.Errorf("%v is %v, recorded was %+v", row.key(), row.health(), last[row.key()])
+		}
+	}
+	for key, t := range last {
+		_, there := l.core.table.ids[key.Hash()]
+		if !there && t.To != health.Unknown && !l.core.settling && !l.core.hidden(key.Cluster) {
+			l.t.Errorf("%v is gone, recorded was %+v", key, t)
+		}
+	}
+}
