@@ -34,6 +34,7 @@ var mayImport = map[string][]string{
 	"source/file":        {"config/yamlpb", "health", "source"},
 	"assign":             {"health"},
 	"canary":             {"health"},
+	"simulate":           {"assign", "health"},
 	"aggregate":          {"health"},
 	"hds":                {"health", "hds/specifier", "wire"},
 	"hds/specifier":      {"health"},
@@ -46,15 +47,15 @@ var mayImport = map[string][]string{
 	"csds":               {},
 	"bootstrap":          {"health"},
 	"check":              {"health"},
-	"coordinator":        {"aggregate", "api", "assign", "canary", "config", "csds", "eds", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "source", "source/file", "store"},
-	"cmd/hdsd":           {"bootstrap", "check", "config", "coordinator", "demo", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "source", "source/file", "store"},
+	"coordinator":        {"aggregate", "api", "assign", "canary", "config", "csds", "eds", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "simulate", "source", "source/file", "store"},
+	"cmd/hdsd":           {"bootstrap", "check", "config", "coordinator", "demo", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "simulate", "source", "source/file", "store"},
 	"gen/hdsd/config/v1": {},
 	"gen/hdsd/v1":        {},
 }
 
 // pure lists the packages that import nothing but the standard library and
 // each other.
-var pure = []string{"health", "assign", "aggregate", "canary"}
+var pure = []string{"health", "assign", "aggregate", "canary", "simulate"}
 
 type goPackage struct {
 	ImportPath string

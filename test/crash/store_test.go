@@ -215,7 +215,7 @@ func inspect(t *testing.T, dir string, seen int) int {
 	if err := s.Check(); err != nil {
 		t.Error(err)
 	}
-	want := map[health.Hash]health.Verdict{}
+	want := map[health.Hash]store.Held{}
 	count := 0
 	for q := (store.Query{Limit: 10_000}); ; {
 		page, token, err := s.Transitions(q)
@@ -226,7 +226,7 @@ func inspect(t *testing.T, dir string, seen int) int {
 			if expected := transition(count); tr.Reason != expected.Reason {
 				t.Fatalf("transition %d is %+v", count, tr)
 			}
-			want[tr.Endpoint.Hash()] = health.Verdict{Status: tr.To, Since: tr.Time, Reason: tr.Reason, Observations: tr.Observations}
+			want[tr.Endpoint.Hash()] = store.Held{Endpoint: tr.Endpoint, Verdict: health.Verdict{Status: tr.To, Since: tr.Time, Reason: tr.Reason, Observations: tr.Observations}}
 			count++
 		}
 		if q.Token = token; token == "" {

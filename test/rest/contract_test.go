@@ -143,10 +143,11 @@ func TestPages(t *testing.T) {
 	if want := []string{"aside", "tcp", "web", "z-new"}; !slices.Equal(seen, want) {
 		t.Errorf("while clusters came and went: %v, want %v", seen, want)
 	}
-	// What was known once is.
-	if gone := items(s.get("/v1/transitions?cluster=tcp")); len(gone) != 2 {
-		t.Errorf("the history of a cluster that is gone is %v", gone)
-	}
+	// What was known once is, and that it is gone.
+	s.eventually("the history of a cluster that is gone to end", func() bool {
+		gone := items(s.get("/v1/transitions?cluster=tcp"))
+		return len(gone) == 4 && gone[3].(map[string]any)["to"] == "UNKNOWN"
+	})
 	if gone := items(s.get("/v1/endpoints?cluster=tcp")); len(gone) != 0 {
 		t.Errorf("a cluster that is gone has %v", gone)
 	}
