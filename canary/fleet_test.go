@@ -61,7 +61,6 @@ type world struct {
 	serial    uint64
 	numbers   int
 	deaths    map[int]int // by version
-	lastEvent time.Duration
 	events    map[time.Duration][]func()
 	dirty     bool
 	told      *[]Event // where events are written down; nil: nowhere
