@@ -51,20 +51,20 @@ type process struct {
 
 // world is a fleet, its operators and a coordinator as far as trials go.
 type world struct {
-	t         *testing.T
-	random    *rand.Rand
-	ledger    *Ledger
-	clock     time.Duration
-	checkers  []*process
-	present   map[string]version
-	stable    map[string]version
-	serial    uint64
-	numbers   int
-	deaths    map[int]int // by version
-	events    map[time.Duration][]func()
-	dirty     bool
-	told      *[]Event // where events are written down; nil: nowhere
-	confused  bool     // kills and restarts may be taken for each other
+	t        *testing.T
+	random   *rand.Rand
+	ledger   *Ledger
+	clock    time.Duration
+	checkers []*process
+	present  map[string]version
+	stable   map[string]version
+	serial   uint64
+	numbers  int
+	deaths   map[int]int // by version
+	events   map[time.Duration][]func()
+	dirty    bool
+	told     *[]Event // where events are written down; nil: nowhere
+	confused bool     // kills and restarts may be taken for each other
 }
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
