@@ -1,11 +1,8 @@
 package check
 
 import (
-	"fmt"
-
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
-	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"hdsd/health"
@@ -29,13 +26,18 @@ var extensions = [][2]string{
 // hello is the first message of a stream.
 func hello(o *Options) *request {
 	return &request{RequestType: &healthv3.HealthCheckRequestOrEndpointHealthResponse_HealthCheckRequest{
-		HealthCheckRequest: &healthv3.HealthCheckRequest{
-			Node: node(o),
-			Capability: &healthv3.Capability{HealthCheckProtocols: []healthv3.Capability_Protocol{
-				healthv3.Capability_HTTP, healthv3.Capability_TCP, healthv3.Capability_REDIS,
-			}},
-		},
+		HealthCheckRequest: Introduction(o),
 	}}
+}
+
+// Introduction is what a checker says of itself first.
+func Introduction(o *Options) *healthv3.HealthCheckRequest {
+	return &healthv3.HealthCheckRequest{
+		Node: node(o),
+		Capability: &healthv3.Capability{HealthCheckProtocols: []healthv3.Capability_Protocol{
+			healthv3.Capability_HTTP, healthv3.Capability_TCP, healthv3.Capability_REDIS,
+		}},
+	}
 }
 
 func node(o *Options) *corev3.Node {
@@ -45,9 +47,7 @@ func node(o *Options) *corev3.Node {
 		Locality: &corev3.Locality{
 			Region: o.Locality.Region, Zone: o.Locality.Zone, SubZone: o.Locality.SubZone,
 		},
-		UserAgentVersionType: &corev3.Node_UserAgentBuildVersion{
-			UserAgentBuildVersion: &corev3.BuildVersion{Version: version(o.Version)},
-		},
+		UserAgentVersionType: &corev3.Node_UserAgentVersion{UserAgentVersion: o.Version},
 	}
 	if len(o.Metadata) > 0 {
 		n.Metadata = &structpb.Struct{Fields: map[string]*structpb.Value{}}
@@ -59,14 +59,4 @@ func node(o *Options) *corev3.Node {
 		n.Extensions = append(n.Extensions, &corev3.Extension{Category: e[0], Name: e[1]})
 	}
 	return n
-}
-
-// version reads as much of "1.2.3" or "v1.2.3-rc1" as there is.
-func version(s string) *typev3.SemanticVersion {
-	v := &typev3.SemanticVersion{}
-	if s != "" && s[0] == 'v' {
-		s = s[1:]
-	}
-	fmt.Sscanf(s, "%d.%d.%d", &v.MajorNumber, &v.MinorNumber, &v.Patch) //nolint:errcheck // what is not there stays 0
-	return v
 }

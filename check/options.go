@@ -18,7 +18,7 @@ type Options struct {
 	NodeID   string            // unique among checkers
 	Locality health.Locality   // where this checker is
 	Metadata map[string]string // what endpoints' reach is matched with
-	Version  string            // of the program, as "1.2.3"
+	Version  string            // of the program
 	TLS      *tls.Config       // to the coordinator; nil is plaintext
 	Log      zerolog.Logger
 

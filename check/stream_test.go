@@ -127,9 +127,8 @@ func TestFirstMessage(t *testing.T) {
 	_, _, first := startChecker(t, nil)
 	r := first.GetHealthCheckRequest()
 	n := r.GetNode()
-	v := n.GetUserAgentBuildVersion().GetVersion()
 	if n.GetId() != "checker-1" || n.GetUserAgentName() != "hdsd" ||
-		v.GetMajorNumber() != 1 || v.GetMinorNumber() != 2 || v.GetPatch() != 3 ||
+		n.GetUserAgentVersion() != "v1.2.3-rc1" ||
 		!proto.Equal(n.GetLocality(), &corev3.Locality{Region: "r", Zone: "z", SubZone: "s"}) ||
 		n.GetMetadata().GetFields()["vpc"].GetStringValue() != "blue" {
 		t.Errorf("node %v", n)
