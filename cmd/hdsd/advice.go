@@ -10,9 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"hdsd/coordinator"
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
@@ -32,7 +34,11 @@ func (c *client) advise(ctx context.Context, query hdsdv1.QueryClient, err error
 		if bad != nil {
 			return bad
 		}
-		return diagnose(ctx, c.server, config, answer.Message())
+		err := diagnose(ctx, c.server, config, answer.Message())
+		if errors.As(err, &unexplained{}) && (answer.Message() == status.Convert(coordinator.ErrStopping).Message() || answers(ctx, query)) {
+			return fmt.Errorf("%s is stopping, or was restarted while it answered (%s): ask again in a moment", c.server, answer.Message())
+		}
+		return err
 	case codes.NotFound:
 		if !strings.HasPrefix(answer.Message(), "unknown cluster") {
 			return errors.New(answer.Message())
@@ -44,6 +50,14 @@ func (c *client) advise(ctx context.Context, query hdsdv1.QueryClient, err error
 		return fmt.Errorf("%s is no hdsd, or one of another version: %s", c.server, answer.Message())
 	}
 	return errors.New(answer.Message())
+}
+
+// answers tells whether there is an hdsd after all.
+func answers(ctx context.Context, query hdsdv1.QueryClient) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	_, err := query.ListClusters(ctx, &hdsdv1.ListClustersRequest{PageSize: 1}, grpc.WaitForReady(true))
+	return err == nil
 }
 
 // meant says which clusters an unknown name may have been meant for.

@@ -28,10 +28,7 @@ as unhealthy; healthy_ratio is healthy / (healthy + unhealthy).`,
 			cluster, address := c.about(args)
 			request := &hdsdv1.ListAvailabilityRequest{Cluster: cluster, Address: address}
 			var err error
-			if request.StartTime, err = parseTime("since", since, now()); err != nil {
-				return err
-			}
-			if request.EndTime, err = parseTime("until", until, now()); err != nil {
+			if request.StartTime, request.EndTime, err = parsePeriod(since, until, now()); err != nil {
 				return err
 			}
 			p, err := c.printer(command, availabilityHeader)

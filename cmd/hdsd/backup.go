@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/store"
@@ -80,6 +82,10 @@ func (b *backup) fetch(ctx context.Context, to io.Writer) error {
 			part, err := parts.Recv()
 			if errors.Is(err, io.EOF) {
 				break
+			}
+			if done := b.done.Load(); status.Code(err) == codes.Unavailable && done > 0 {
+				return fmt.Errorf("%s stopped or was restarted when %s of %s had come: the copy is not whole, start again",
+					b.client.server, bytesText(done), bytesText(b.size.Load()))
 			}
 			if err != nil {
 				return err

@@ -70,12 +70,14 @@ func record(t *testing.T, dir string, count int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n := range count {
-		s.Append([]health.Transition{{
+	all := make([]health.Transition, count)
+	for n := range all {
+		all[n] = health.Transition{
 			Time: recorded.Add(time.Duration(n) * time.Minute), Endpoint: health.Endpoint{Cluster: "plain", Address: "10.0.0.1:80"},
 			From: health.Status(1 + n%2), To: health.Status(1 + (n+1)%2), Reason: "test",
-		}})
+		}
 	}
+	s.Append(all) // in one commit, so that no page of an earlier one is left in the file
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -171,6 +173,7 @@ func TestBackupOfNoUse(t *testing.T) {
 		"nothing":   {tape{}, "of 0 bytes of the copy, 0 have come"},
 		"cut off":   {tape{size: 7, parts: []string{"ab", "cd"}}, "of 7 bytes of the copy, 4 have come"},
 		"stopped":   {tape{size: 7, parts: []string{"ab"}, ends: status.Error(codes.Aborted, "hdsd is stopping")}, "hdsd is stopping"},
+		"killed":    {tape{size: 7 << 20, parts: []string{"ab"}, ends: status.Error(codes.Unavailable, "EOF")}, "stopped or was restarted when 1 KiB of 7168 KiB had come: the copy is not whole, start again"},
 		"another's": {tape{ends: status.Error(codes.ResourceExhausted, "another backup is under way")}, "another backup is under way"},
 		"nonsense":  {tape{size: 4, parts: []string{"ab", "cd"}}, "is of no use: history is damaged"},
 	} {

@@ -24,6 +24,9 @@ told to, as Envoy does. For fleets without Envoys.`,
 			if err != nil {
 				return err
 			}
+			if err = checkServer(o.Server); err != nil {
+				return err
+			}
 			if o.TLS, err = tls.config(); err != nil {
 				return err
 			}

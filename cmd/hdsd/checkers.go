@@ -10,7 +10,7 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var checkersHeader = []string{"id", "locality", "version", "connected", "abilities", "endpoints", "specifier", "last_report", "trusted", "share", "checks_per_second", "plan_digest"}
+var checkersHeader = []string{"id", "locality", "version", "connected", "abilities", "endpoints", "specifier", "last_report", "trusted", "distrust_reason", "share", "checks_per_second", "plan_digest"}
 
 func newCheckers() *cobra.Command {
 	var c client
@@ -41,14 +41,10 @@ func newCheckers() *cobra.Command {
 }
 
 func checkerCells(c *hdsdv1.Checker) []string {
-	trusted := strconv.FormatBool(c.GetTrusted())
-	if reason := c.GetDistrustReason(); reason != "" {
-		trusted += ": " + reason
-	}
 	return []string{
 		c.GetId(), localityCell(c.GetLocality()), c.GetVersion(), strconv.FormatBool(c.GetConnected()),
 		strings.Join(c.GetAbilities(), ","), number(c.GetAssignedEndpoints()), c.GetSpecifier(),
-		timeCell(c.GetLastReport()), trusted, number(c.GetShare()), rateCell(c), c.GetPlanDigest(),
+		timeCell(c.GetLastReport()), strconv.FormatBool(c.GetTrusted()), c.GetDistrustReason(), number(c.GetShare()), rateCell(c), c.GetPlanDigest(),
 	}
 }
 

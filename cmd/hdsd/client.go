@@ -14,8 +14,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
@@ -24,6 +26,16 @@ const (
 	defaultServer = "127.0.0.1:18000"
 	askTimeout    = 30 * time.Second
 	maxAnswer     = 64 << 20 // bytes
+)
+
+// What watches for long looks whether the coordinator is still there, and for
+// one that is there again.
+var (
+	alive        = keepalive.ClientParameters{Time: 15 * time.Second, Timeout: 10 * time.Second}
+	reconnecting = grpc.ConnectParams{
+		Backoff:           backoff.Config{BaseDelay: shortestPause, Multiplier: 2, Jitter: 0.5, MaxDelay: longestPause},
+		MinConnectTimeout: 5 * time.Second,
+	}
 )
 
 // client is how a query command reaches the coordinator and shows its answer.
@@ -86,6 +98,14 @@ func addServerFlag(command *cobra.Command, server *string) {
 	completeWords(command, "server")
 }
 
+// checkServer refuses what names no server.
+func checkServer(server string) error {
+	if _, port, err := net.SplitHostPort(server); err != nil || port == "" {
+		return usageError{fmt.Errorf("--server %q: want HOST:PORT, as 10.0.0.5:18000", server)}
+	}
+	return nil
+}
+
 // completeWords has a shell offer the values of a flag, and no files.
 func completeWords(command *cobra.Command, flag string, values ...string) {
 	_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
@@ -124,8 +144,8 @@ func (c *client) printer(command *cobra.Command, header []string) (printer, erro
 
 // connect gives a connection to the coordinator, which is made when it is used.
 func (c *client) connect() (*grpc.ClientConn, error) {
-	if _, _, err := net.SplitHostPort(c.server); err != nil {
-		return nil, usageError{fmt.Errorf("--server %q: want HOST:PORT, as 10.0.0.5:18000", c.server)}
+	if err := checkServer(c.server); err != nil {
+		return nil, err
 	}
 	config, err := c.tls.config()
 	if err != nil {
@@ -136,6 +156,7 @@ func (c *client) connect() (*grpc.ClientConn, error) {
 		transport = credentials.NewTLS(config)
 	}
 	connection, err := grpc.NewClient(c.server, grpc.WithTransportCredentials(transport),
+		grpc.WithConnectParams(reconnecting), grpc.WithKeepaliveParams(alive),
 		grpc.WithUnaryInterceptor(impatient), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)))
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--server %q: %w", c.server, err)}

@@ -20,6 +20,7 @@ func TestCompletionKnowsWhatTheCoordinatorKnows(t *testing.T) {
 		"endpoints --health|":                  "HEALTHY\nUNHEALTHY\nTIMEOUT\nUNKNOWN\nDEGRADED\nDRAINING\n",
 		"endpoints -o|":                        "table\njson\ncsv\n",
 		"clusters --color|":                    "auto\nalways\nnever\n",
+		"simulate -o|":                         "table\njson\n",
 		"bootstrap checker -o|":                "yaml\njson\n",
 		"bootstrap|":                           "checker\tPrint the bootstrap of an Envoy that checks endpoints for hdsd\nclient\tPrint the bootstrap of a data plane: an Envoy that takes clusters and health from hdsd\n",
 	} {

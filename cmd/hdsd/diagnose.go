@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// unexplained is what diagnose knows nothing better of.
+type unexplained struct{ error }
+
 // diagnose finds out why nobody answers at an address that was spoken to with
 // a TLS configuration (nil: in plaintext), and says what to do about it. What
 // grpc said of it is shown where nothing better is known.
@@ -35,7 +38,7 @@ func diagnose(ctx context.Context, server string, config *tls.Config, said strin
 	if advice := shakeHands(connection, server, config); advice != "" {
 		return fmt.Errorf("%s %s", server, advice)
 	}
-	return fmt.Errorf("%s answers, but not as an hdsd does: %s", server, said)
+	return unexplained{fmt.Errorf("%s answers, but not as an hdsd does: %s", server, said)}
 }
 
 // shakeHands tries TLS, and says what the server makes of it: how it differs

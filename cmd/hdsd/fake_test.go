@@ -121,7 +121,7 @@ func (f *fake) ListCheckers(context.Context, *hdsdv1.ListCheckersRequest) (*hdsd
 			Abilities: []string{"HTTP", "TCP", "GRPC"}, AssignedEndpoints: 120, Specifier: "SYNCED", LastReport: timestamppb.New(noon), Trusted: true,
 			Weight: 1, Share: 118, ChecksPerSecond: 24, MaxChecksPerSecond: new(40.0), PlanDigest: "00c0ffee00c0ffee",
 		},
-		{Id: "checker-2", Locality: &corev3.Locality{}, AssignedEndpoints: 4, Specifier: "NOT_SENT", Trusted: true},
+		{Id: "checker-2", Locality: &corev3.Locality{}, AssignedEndpoints: 4, Specifier: "NOT_SENT", DistrustReason: "by ann@here: stuck"},
 	}}, nil
 }
 

@@ -64,7 +64,7 @@ func TestValidateFindsEveryProblemOfTheClusters(t *testing.T) {
 		place, _, _ := strings.Cut(line, ": ")
 		places = append(places, place)
 	}
-	if want := []string{"clusters.yaml:2", "clusters.yaml:12", "clusters.yaml:13"}; !slices.Equal(places, want) {
+	if want := []string{"clusters.yaml:9", "clusters.yaml:12", "clusters.yaml:13"}; !slices.Equal(places, want) {
 		t.Errorf("says in this order, want %v:\n%s", want, out)
 	}
 	for _, want := range []string{"endpoint db.internal:80: ", "conect_timeout: ", "able to: GRPC (warning)\n"} {

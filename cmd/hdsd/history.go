@@ -23,10 +23,7 @@ func newHistory() *cobra.Command {
 			cluster, address := c.about(args)
 			request := &hdsdv1.ListTransitionsRequest{Cluster: cluster, Address: address, NewestFirst: newestFirst}
 			var err error
-			if request.StartTime, err = parseTime("since", since, now()); err != nil {
-				return err
-			}
-			if request.EndTime, err = parseTime("until", until, now()); err != nil {
+			if request.StartTime, request.EndTime, err = parsePeriod(since, until, now()); err != nil {
 				return err
 			}
 			p, err := c.printer(command, historyHeader)

@@ -67,7 +67,7 @@ func healthStyle(health string) style {
 }
 
 func badIfNot(cell string) style {
-	if strings.HasPrefix(cell, "false") {
+	if cell == "false" {
 		return red
 	}
 	return plain

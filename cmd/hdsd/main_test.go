@@ -113,6 +113,8 @@ func TestWrongUsage(t *testing.T) {
 		"clusters web":                               "web",
 		"history --since yesterday":                  "--since",
 		"history --since -1h":                        "--since",
+		"history --since 1h --until 2h":              "--since 1h is after --until 2h: exchange the two",
+		"availability --since 1h --until 2h":         "--since 1h is after --until 2h: exchange the two",
 		"endpoints --as-of then":                     "--as-of",
 		"watch a b c":                                "at most 2",
 		"watch -o xml":                               "want table, json or csv",
@@ -123,6 +125,11 @@ func TestWrongUsage(t *testing.T) {
 		"history --until 25:00":                      "--until",
 		"serve":                                      "--config FILE is missing",
 		"validate":                                   "--config FILE is missing",
+		"simulate":                                   "--config FILE is missing",
+		"simulate -c x":                              "--fleet FILE is missing",
+		"simulate -c x --fleet y -o csv":             "want table or json",
+		"simulate -c x --fleet y --color blue":       "want auto, always or never",
+		"simulate fleet.yaml":                        "takes no arguments",
 		"serve -c x --log-level loud":                "--log-level",
 		"serve -c x --log-format loud":               "--log-format",
 		"check --log-level loud":                     "--log-level",
@@ -143,6 +150,8 @@ func TestWrongUsage(t *testing.T) {
 		"man":                           "1 arg",
 		"endpoints --server 10.0.0.5":   "want HOST:PORT",
 		"endpoints --server bad://x:%y": "--server",
+		"check --server bad":            "want HOST:PORT",
+		"check --server bad:":           "want HOST:PORT",
 	}
 	for line, want := range cases {
 		status, out, errors := hdsd(t, strings.Fields(line)...)

@@ -137,6 +137,21 @@ func parseTime(flag, text string, now time.Time) (*timestamppb.Timestamp, error)
 	return timestamppb.New(at), nil
 }
 
+// parsePeriod reads --since and --until, of which the second is not to come
+// first.
+func parsePeriod(since, until string, now time.Time) (start, end *timestamppb.Timestamp, err error) {
+	if start, err = parseTime("since", since, now); err != nil {
+		return nil, nil, err
+	}
+	if end, err = parseTime("until", until, now); err != nil {
+		return nil, nil, err
+	}
+	if start != nil && end != nil && start.AsTime().After(end.AsTime()) {
+		return nil, nil, usageError{fmt.Errorf("--since %s is after --until %s: exchange the two", since, until)}
+	}
+	return start, end, nil
+}
+
 // parseAgo reads a duration; days, too, as there are many of them in a history.
 func parseAgo(text string) (time.Duration, bool) {
 	if number, ok := strings.CutSuffix(text, "d"); ok {

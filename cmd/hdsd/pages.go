@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"cmp"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -25,7 +25,7 @@ func printAll[Item proto.Message](p printer, limit int, list lister[Item], cells
 			if shown == 0 {
 				return err
 			}
-			return errors.Join(p.close(), err) // what has come is shown
+			return cmp.Or(p.close(), err) // what has come is shown
 		}
 		for _, item := range items {
 			if err := p.row(item, cells(item)); err != nil {

@@ -30,7 +30,7 @@ by EDS.`,
 		&cobra.Group{ID: "change", Title: "Change what a running coordinator does:"},
 		&cobra.Group{ID: "keep", Title: "Keep its history safe:"},
 	)
-	add(root, "run", newServe(), newValidate(), newCheck(), newBootstrap(), newDemo())
+	add(root, "run", newServe(), newValidate(), newSimulate(), newCheck(), newBootstrap(), newDemo())
 	add(root, "ask", newEndpoints(), newHistory(), newAvailability(), newWatch(), newClusters(), newCheckers(), newClients())
 	add(root, "change", newOverride(), newFreeze(), newUnfreeze())
 	add(root, "keep", newBackup(), newRestore())

@@ -63,7 +63,7 @@ func serve(ctx context.Context, path string, log zerolog.Logger, to io.Writer) e
 	if err != nil {
 		return err
 	}
-	built, err := coordinator.New(ctx, loaded, coordinator.Options{Log: log, Version: versionText()})
+	built, err := coordinator.New(ctx, loaded, coordinator.Options{Log: log, Version: version})
 	if err != nil {
 		return err
 	}
@@ -82,17 +82,21 @@ func serve(ctx context.Context, path string, log zerolog.Logger, to io.Writer) e
 // load reads the configuration, and tells of every problem.
 func load(path string, to io.Writer) (*configv1.Config, error) {
 	loaded, problems := config.Load(path)
-	bad := 0
-	for _, problem := range problems {
-		printProblem(to, problem, problem.Warning)
-		if !problem.Warning {
-			bad++
-		}
-	}
-	if bad > 0 {
+	if bad := printProblems(to, problems, func(p config.Problem) bool { return p.Warning }); bad > 0 {
 		return nil, reported{fmt.Errorf("%s has %d problems", path, bad)}
 	}
 	return loaded, nil
+}
+
+// printProblems prints a line each, and counts those that are no warnings.
+func printProblems[Problem fmt.Stringer](to io.Writer, problems []Problem, warning func(Problem) bool) (bad int) {
+	for _, problem := range problems {
+		printProblem(to, problem, warning(problem))
+		if !warning(problem) {
+			bad++
+		}
+	}
+	return bad
 }
 
 // printProblem prints one line, which tells apart what is only a warning.

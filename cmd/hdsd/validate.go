@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"hdsd/config"
 	"hdsd/coordinator"
+	"hdsd/source"
 )
 
 func newValidate() *cobra.Command {
@@ -38,22 +41,23 @@ is a warning.`,
 
 // validate examines everything, then calls examined, then tells.
 func validate(path string, to io.Writer, examined func()) error {
-	loaded, err := load(path, to)
-	if err != nil {
-		return err
+	loaded, problems := config.Examine(path)
+	var findings coordinator.Findings
+	if loaded != nil {
+		findings = coordinator.Examine(loaded)
 	}
-	findings := coordinator.Examine(loaded)
 	examined()
-	bad := 0
-	for _, finding := range findings.Problems {
-		printProblem(to, finding, finding.Warning)
-		if !finding.Warning {
-			bad++
-		}
+	out := bufio.NewWriter(to)
+	bad := printProblems(out, problems, func(p config.Problem) bool { return p.Warning })
+	bad += printProblems(out, findings.Problems, func(p source.Problem) bool { return p.Warning })
+	if bad == 0 {
+		fmt.Fprintf(out, "%s: %d clusters with %d endpoints, all good\n", path, findings.Clusters, findings.Endpoints)
+	}
+	if err := out.Flush(); err != nil {
+		return err
 	}
 	if bad > 0 {
 		return reported{fmt.Errorf("%d problems", bad)}
 	}
-	fmt.Fprintf(to, "%s: %d clusters with %d endpoints, all good\n", path, findings.Clusters, findings.Endpoints)
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker in releases.
-var version = "dev"
+// version is that of this binary, wherever it is told.
+var version = versionOf(debug.ReadBuildInfo())
 
 func newVersion() *cobra.Command {
 	return &cobra.Command{
@@ -17,22 +17,18 @@ func newVersion() *cobra.Command {
 		Short: "Print the version of this binary",
 		Args:  noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(command.OutOrStdout(), "hdsd %s (%s, %s/%s)\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(command.OutOrStdout(), "hdsd %s (%s, %s/%s)\n", version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}
 }
 
-// versionText is the version with the revision it was built from, if known.
-func versionText() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return version
+// versionOf gives the version of the module that a binary was built from,
+// which has the revision in it where that is no release; "dev" where the build
+// knew of neither.
+func versionOf(info *debug.BuildInfo, known bool) string {
+	if !known || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "dev"
 	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" && len(setting.Value) >= 12 {
-			return version + "+" + setting.Value[:12]
-		}
-	}
-	return version
+	return info.Main.Version
 }

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
@@ -20,7 +17,8 @@ func newWatch() *cobra.Command {
 		Use:   "watch [CLUSTER [ADDRESS]]",
 		Short: "Show the present health of endpoints, then each change as it happens",
 		Long: `watch shows the present health of endpoints, then each change without a gap,
-until it is interrupted or --limit lines were shown. As json, lines are shaped
+until it is interrupted or --limit lines were shown. When hdsd is restarted, it
+goes on where it was, and says so on standard error. As json, lines are shaped
 as those of endpoints (with "health") and history (with "from" and "to").`,
 		Example: "  hdsd watch\n  hdsd watch web -o json",
 		Args:    endpointArgs,
@@ -30,56 +28,18 @@ as those of endpoints (with "health") and history (with "from" and "to").`,
 				return err
 			}
 			cluster, address := c.about(args)
-			request := &hdsdv1.WatchRequest{Cluster: cluster, Address: address}
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
-				ctx, cancel := context.WithCancel(ctx)
-				defer cancel()
-				stream, err := query.Watch(ctx, request)
-				if err != nil {
-					return err
+				f := &follower{
+					client: &c, query: query, printer: p, tell: command.ErrOrStderr(),
+					request: &hdsdv1.WatchRequest{Cluster: cluster, Address: address},
 				}
-				err = follow(stream, p, c.limit, func() { c.tellAbsence(ctx, query, command.ErrOrStderr()) })
-				if command.Context().Err() != nil {
-					return nil // interrupted, as it is meant to end
-				}
-				return err
+				return f.run(ctx)
 			})
 		},
 	}
 	c.addFlags(command)
 	command.ValidArgsFunction = c.completeEndpoint
 	return command
-}
-
-// follow shows what a stream brings until it ends. The present health is laid
-// out together, then onSynced is called; changes are shown at once.
-func follow(stream grpc.ServerStreamingClient[hdsdv1.WatchResponse], p printer, limit int, onSynced func()) error {
-	synced := false
-	for shown := 0; limit == 0 || shown < limit; {
-		event, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return errors.Join(p.close(), err)
-		}
-		if message, cells := watchCells(event); message != nil {
-			if err := p.row(message, cells); err != nil {
-				return err
-			}
-			shown++
-		}
-		if event.GetSynced() != nil {
-			synced = true
-			onSynced()
-		}
-		if synced {
-			if err := p.flush(); err != nil {
-				return err
-			}
-		}
-	}
-	return p.close()
 }
 
 // watchCells gives the row of an event, nil where it has none.

@@ -47,7 +47,7 @@ func TestWatchEnds(t *testing.T) {
 	if status, out, errors := hdsd(t, "watch", "--limit", "4", "-o", "json", "--server", address); status != exitDone || strings.Count(out, "\n") != 4 {
 		t.Errorf("--limit 4: exit status %d, %s%s", status, out, errors)
 	}
-	if status, _, errors := hdsd(t, "watch", "ending", "--server", address); status != exitFailed || !strings.Contains(errors, "hdsd is stopping") {
+	if status, _, errors := hdsd(t, "watch", "ending", "--server", address); status != exitFailed || !strings.Contains(errors, "(hdsd is stopping): ask again") {
 		t.Errorf("a coordinator that stops: exit status %d, %s", status, errors)
 	}
 }

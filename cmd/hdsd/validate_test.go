@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// validated gives what validate says of two files, without where they are.
+func validated(t *testing.T, config, name, clusters string) (status int, out string) {
+	t.Helper()
+	dir := folder(t, map[string]string{"hdsd.yaml": config, name: clusters})
+	status, out, errors := hdsd(t, "validate", "-c", filepath.Join(dir, "hdsd.yaml"))
+	if errors != "" {
+		t.Error(errors)
+	}
+	return status, strings.ReplaceAll(out, dir+string(filepath.Separator), "")
+}
+
+// spoiled are clusters in which one thing might hide another.
+const spoiled = `resources:
+- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: web
+  health_checks: [{timeout: 0s, interval: "0.5", unhealthy_threshold: 1, healthy_threshold: 1, http_health_check: {path: /, request_headers_to_add: [{header: {key: upgrade, value: x}}]}}]
+  load_assignment:
+    cluster_name: web
+    endpoints:
+    - lb_endpoints:
+      - endpoint: {address: {socket_address: {address: foo, port_value: 80}}}
+      - endpoint: {address: {socket_address: {address: 10.0.0.1, port_value: 99999}}}
+      - endpoint: {address: {socket_address: {address: 10.0.0.2, port_value: eighty}}}
+- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: pay
+  type: EDS
+  health_checks: [{timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1}]
+- "@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment
+  cluster_name: pay
+  endpoints:
+  - lb_endpoints:
+    - endpoint: {address: {socket_address: {address: 10.0.0.3, port_value: 80}}}
+    - endpoint: {address: {socket_address: {address: bar, port_value: 80}}}
+- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: unchecked
+  load_assignment:
+    cluster_name: unchecked
+    endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: unchecked.internal, port_value: 80}}}}]}]
+`
+
+// TestValidateGoesOn: one problem hides no other, and each has its own line and
+// the name of its cluster.
+func TestValidateGoesOn(t *testing.T) {
+	wants := []string{
+		`clusters.yaml:2: web: health_checks[0].http_health_check.request_headers_to_add[0].header.key: "upgrade" would break the request`,
+		`clusters.yaml:4: web: resources[0].health_checks[0].interval: needs a duration in seconds as "0.5s", not the text "0.5": write 0.5s`,
+		`clusters.yaml:4: web: resources[0].health_checks[0].timeout: is too small: write more than 0s`,
+		`clusters.yaml:9: web: endpoint foo:80: `,
+		`clusters.yaml:10: web: endpoint 10.0.0.1:99999: `,
+		`clusters.yaml:11: web: resources[0].load_assignment.endpoints[0].lb_endpoints[2].endpoint.address.socket_address.port_value: needs a whole number`,
+		`clusters.yaml:15: pay: resources[1].health_checks[0].health_checker: is missing: give one of http_health_check, tcp_health_check, `,
+		`clusters.yaml:21: pay: endpoint bar:80: `,
+	}
+	for name, config := range map[string]struct {
+		text  string
+		wants []string
+	}{
+		"a good configuration": {goodConfig, wants},
+		"a bad one": {
+			goodConfig + "grpc: {address: \"10.0.0.1:18000\"}\nreporting: {interval: -1s}\nsorces: []\n",
+			append([]string{"hdsd.yaml:2: grpc", "hdsd.yaml:3: reporting.interval: ", "hdsd.yaml:4: sorces: "}, wants...),
+		},
+	} {
+		status, out := validated(t, config.text, "clusters.yaml", spoiled)
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		if status != exitFailed || len(lines) != len(config.wants) {
+			t.Errorf("%s: exit status %d, %d lines, want %d:\n%s", name, status, len(lines), len(config.wants), out)
+			continue
+		}
+		for i, want := range config.wants {
+			if !strings.HasPrefix(lines[i], want) {
+				t.Errorf("%s: says %q, want %q", name, lines[i], want)
+			}
+		}
+	}
+}
+
+// TestValidateWithBadDefaults: endpoints are examined, whatever is wrong with
+// the checks that they are to have.
+func TestValidateWithBadDefaults(t *testing.T) {
+	const clusters = `{"resources": [{"@type": "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment", "cluster_name": "a", "endpoints": [{"lb_endpoints": [{"endpoint": {"address": {"socket_address": {"address": "foo", "port_value": 80}}}}]}]}]}`
+	config := strings.Replace(goodConfig, "clusters.yaml", "min.json", 1) + "default_health_checks: [{cluster_name_glob: \"*\", health_checks: [{timeout: 1s}]}]\n"
+	status, out := validated(t, config, "min.json", clusters)
+	if status != exitFailed || !strings.Contains(out, "hdsd.yaml:2: default_health_checks[0].health_checks[0].interval: is missing") ||
+		!strings.Contains(out, "min.json:1: a: endpoint foo:80: ") || strings.Count(out, "min.json") != 1 {
+		t.Errorf("exit status %d\n%s", status, out)
+	}
+}
+
+// TestValidateNamesEveryProblem of an endpoint.
+func TestValidateNamesEveryProblem(t *testing.T) {
+	const clusters = `{"resources": [{"@type": "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment", "cluster_name": "a", "endpoints": [{"lb_endpoints": [
+{"endpoint": {"address": {"socket_address": {"address": "foo", "port_value": 99999, "resolver_name": "x", "network_namespace_filepath": "/x"}}}}]}]}]}`
+	config := strings.Replace(goodConfig, "clusters.yaml", "min.json", 1) +
+		"default_health_checks: [{cluster_name_glob: \"*\", health_checks: [{timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, tcp_health_check: {}}]}]\n"
+	_, out := validated(t, config, "min.json", clusters)
+	for _, want := range []string{"min.json:2: a: endpoint foo:99999: ", "address: \"foo\"", "port_value: is 99999", "resolver_name: ", "network_namespace_filepath: "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("nothing of %q in:\n%s", want, out)
+		}
+	}
+}
+
+// full is a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+func TestValidateThatCannotBeRead(t *testing.T) {
+	for _, clusters := range []string{"resources: []", spoiled} {
+		dir := folder(t, map[string]string{"hdsd.yaml": goodConfig, "clusters.yaml": clusters})
+		var told bytes.Buffer
+		status := run(t.Context(), []string{"validate", "-c", filepath.Join(dir, "hdsd.yaml")}, full{}, &told)
+		if status != exitFailed || !strings.Contains(told.String(), "no space left") {
+			t.Errorf("exit status %d, %q", status, told.String())
+		}
+	}
+}
