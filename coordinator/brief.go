@@ -33,7 +33,7 @@ func (c *core) instruct(now time.Time, id string) {
 		return
 	}
 	c.dispatch.told(id)
-	known.assigned, known.withheld = c.planner.Load(id), false
+	known.assigned, known.withheld = c.planner.Load(id), nil
 	if !known.connected || c.idle(id) {
 		return
 	}
@@ -44,7 +44,7 @@ func (c *core) instruct(now time.Time, id string) {
 	}
 	for endpoint := range c.planner.Endpoints(id) {
 		if !b.add(endpoint) {
-			known.withheld = true
+			known.hold(b.cluster.source.Name)
 		}
 	}
 	for _, endpoint := range c.kept(now, known) {

@@ -106,9 +106,9 @@ type checker struct {
 	spoken    bool      // has voted since it connected
 	heard     time.Time // when it last reported, on whatever stream
 	assigned  int
-	withheld  bool    // of what is assigned, it was not sent all, or not as it is now
-	says      float64 // its weight, according to its node
-	replaced  bool    // as it is doubted: in the plan it is as if it was lost
+	withheld  []string // clusters of which it was not sent all that is assigned, or not as it is now
+	says      float64  // its weight, according to its node
+	replaced  bool     // as it is doubted: in the plan it is as if it was lost
 
 	build  canary.Build
 	given  map[string]*given              // what it has of each cluster of which it has endpoints

@@ -35,15 +35,24 @@ func (d *dispatch) told(id string) {
 }
 
 // behind are the checkers that were not sent all of their plan as it is now: it
-// is gathered still, or others try it first.
+// is gathered still, or others try it first. What is in quarantine is no part of
+// the plan.
 func (c *core) behind() map[string]bool {
 	found := map[string]bool{}
 	for id, known := range c.checkers {
-		if known.withheld || c.dispatch.moved[id] {
+		if c.dispatch.moved[id] || slices.ContainsFunc(known.withheld, func(name string) bool { return !c.canary.Quarantined(name) }) {
 			found[id] = true
 		}
 	}
 	return found
+}
+
+// hold notes that a cluster, or some of it, is held back; those of one cluster
+// come mostly together.
+func (k *checker) hold(name string) {
+	if n := len(k.withheld); n == 0 || k.withheld[n-1] != name {
+		k.withheld = append(k.withheld, name)
+	}
 }
 
 // specifierState says how a checker fares with what it is to check.

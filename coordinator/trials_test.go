@@ -237,6 +237,9 @@ func TestACheckerLostTwiceQuarantinesTheChange(t *testing.T) {
 	if reason := l.verdict("new", two).Reason; !strings.Contains(reason, "not checked yet: in quarantine") {
 		t.Errorf("what was never sent to anyone says %q", reason)
 	}
+	if who := l.core.behind(); len(who) > 0 {
+		t.Errorf("%v are behind for what is in quarantine", who)
+	}
 	m := l.core.metrics
 	if got := testutil.ToFloat64(m.canaryQuarantined); got != 2 {
 		t.Errorf("hdsd_canary_quarantined is %g, want 2", got)

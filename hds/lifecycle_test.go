@@ -26,7 +26,7 @@ func TestCloseEndsAllStreams(t *testing.T) {
 		same(t, "calls", f.sink.calls, "disconnected a")
 		named.fails(codes.Unavailable, "shutting down")
 		nameless.fails(codes.Unavailable, "shutting down")
-		f.connect("b", "10.1.0.1", "z1").fails(codes.Unavailable, "shutting down")
+		f.open(f.dial("10.1.0.1")).fails(codes.Unavailable, "shutting down")
 		f.server.Close()
 	})
 }
