@@ -139,14 +139,7 @@ func (a *Aggregator) evidence(e *endpoint) string {
 		if s.status == noVote || s.code == s.began {
 			continue
 		}
-		now, before := "no status code", "none"
-		if s.code != 0 {
-			now = fmt.Sprint(s.code)
-		}
-		if s.began != 0 {
-			before = fmt.Sprint(s.began)
-		}
-		list = append(list, fmt.Sprintf("%s gets %s by now (%s before)", a.checkers.all[s.checker].name, now, before))
+		list = append(list, fmt.Sprintf("%s gets %s now, %s before", a.checkers.all[s.checker].name, answer(s.code), answer(s.began)))
 	}
 	if len(list) == 0 {
 		return ""
@@ -154,10 +147,17 @@ func (a *Aggregator) evidence(e *endpoint) string {
 	slices.Sort(list)
 	more := ""
 	if len(list) > named {
-		more = fmt.Sprintf(" and %d more get another by now", len(list)-named)
+		more = fmt.Sprintf(" and %d more get another now", len(list)-named)
 		list = list[:named]
 	}
 	return "; " + strings.Join(list, ", ") + more
+}
+
+func answer(code uint16) string {
+	if code == 0 {
+		return "no answer"
+	}
+	return fmt.Sprint(code)
 }
 
 // leftOut names those whose votes do not count, by cause.
