@@ -101,7 +101,7 @@ type tally struct {
 	doubted  uint16 // downs that do not count since their checker or path is doubted
 	assigned uint16
 	holds    bool        // the last verdict is to hold when no vote counts, whatever the rule
-	inside   bool        // a checker in the endpoint's own zone says up, or did until it fell silent, and none there says down
+	inside   bool        // a checker in the endpoint's own zone says up or is awaited, and none there says down
 	answered bool        // a down that counts is an answer, so that its checker got through
 	score    int         // the runs of the downs that count, where the rule asks for them
 	longest  int         // of these runs
@@ -151,15 +151,12 @@ func (a *Aggregator) tally(e *endpoint, t *tally) {
 		c := &a.checkers.all[s.checker]
 		if e.zone != 0 && c.zone == e.zone && !c.lost {
 			own.add(one)
-			if b == gone && s.status.Up() {
-				own.up++
-			}
 		}
 		if p.Kind == ZoneMajority {
 			t.inZone(c.zone, one)
 		}
 	}
-	t.inside = own.up > 0 && own.down == 0
+	t.inside = own.up+own.awaited > 0 && own.down == 0
 }
 
 func (c *count) add(one count) {

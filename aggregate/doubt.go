@@ -80,7 +80,7 @@ const (
 	saying                    // which is down
 	oddOne                    // a down that the majority of the peers contradicts
 	oddPath                   // a down from another zone, without an answer, that the endpoint's own zone or the majority contradicts
-	excused                   // the path is doubted, so that the checker is not to blame
+	excused                   // a path is doubted, so that the checker is not to blame
 )
 
 // compare finds out which votes on an endpoint the others contradict.
@@ -122,7 +122,7 @@ func (a *Aggregator) compare(e *endpoint) {
 				adds |= oddPath
 			}
 		}
-		if adds != 0 && a.cut(e, s) {
+		if adds != 0 && (a.cut(e, s) || a.island(e, s)) {
 			adds |= excused
 		}
 		if adds != s.adds {
@@ -325,6 +325,23 @@ func (a *Aggregator) doubtPath(p path, r *record, doubted bool) {
 			}
 		}
 	}
+	if p.from == elsewhere {
+		a.compareFrom(p)
+	}
+}
+
+// compareFrom compares all that the checkers of the zone say to which a path leads.
+func (a *Aggregator) compareFrom(p path) {
+	for c := range a.checkers.all {
+		if a.checkers.all[c].zone != p.to {
+			continue
+		}
+		for _, id := range a.checkers.all[c].endpoints {
+			if a.policyOf(&a.endpoints[id]).class == p.class {
+				a.compareAnew(id)
+			}
+		}
+	}
 }
 
 // doubts is in how many classes a path is doubted.
@@ -374,6 +391,17 @@ func (a *Aggregator) cut(e *endpoint, s *seat) bool {
 	}
 	_, cut := a.cutBy(e, s)
 	return cut
+}
+
+// island tells whether the way to the zone of a checker is doubted that says
+// something of another zone: then its own way out is cut, too.
+func (a *Aggregator) island(e *endpoint, s *seat) bool {
+	zone := a.checkers.all[s.checker].zone
+	if a.cuts == 0 || zone == 0 || zone == e.zone {
+		return false
+	}
+	r := a.paths[path{elsewhere, zone, a.policyOf(e).class}]
+	return r != nil && r.doubted
 }
 
 // cutBy gives the path of a seat that is doubted.

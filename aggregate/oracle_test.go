@@ -427,7 +427,8 @@ func (o *oracle) records() (map[string]*oracleRecord, map[[2]string]*oracleRecor
 			if p.status.Down() {
 				byPeers, byZone = o.contradicted(e, name)
 			}
-			if !o.cut(e, c) {
+			island := o.paths[[2]string{"elsewhere", c.zone}]
+			if !o.cut(e, c) && (island == nil || !island.doubted || c.zone == "" || c.zone == e.zone) {
 				count(checkers[name], p, byPeers)
 			}
 			for _, from := range waysFrom(e, c) {
@@ -549,7 +550,7 @@ func (o *oracle) follow(now time.Duration, e *oracleEndpoint) health.Status {
 		}
 		answered = answered || o.worth(e, name, p) == "down" && p.code >= 400
 		if c := o.checkers[name]; e.zone != "" && c.zone == e.zone && !c.lost {
-			ownUp = ownUp || o.worth(e, name, p) == "up" || p.gone(c) && p.status.Up()
+			ownUp = ownUp || o.worth(e, name, p) == "up" || o.worth(e, name, p) == "awaited"
 			ownDown = ownDown || o.worth(e, name, p) == "down"
 		}
 	}

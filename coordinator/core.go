@@ -74,6 +74,7 @@ type core struct {
 	checkers    map[string]*checker            // connected, or with a seat
 	absent      map[string]time.Time           // when the seats of those not connected are given up; zero: not yet known
 	silent      map[string]*mute               // of those connected
+	quietAt     time.Time                      // when those who stopped reporting are looked for again
 	replacing   time.Time                      // since when replaced counts
 	replaced    int                            // silent checkers, in a grace period
 	stranded    map[health.EndpointID]struct{}
@@ -180,6 +181,7 @@ const longestSleep = time.Second
 // tick does what is due and tells how long until the next.
 func (c *core) tick(now time.Time) time.Duration {
 	c.giveUpSeats(now, c.settle(now))
+	c.findQuiet(now)
 	c.replaceSilent(now)
 	c.replaceDoubted(now)
 	c.weigh(now)

@@ -41,7 +41,9 @@ func (c *core) hear(id string, votes []health.Vote, now time.Time) {
 	if known != nil {
 		known.heard = now
 	}
-	if c.silent[id] != nil {
+	if m := c.silent[id]; m != nil && m.quiet {
+		c.speakUp(id, now)
+	} else if m != nil {
 		return // a heartbeat, which would make it look as if it may vote soon
 	}
 	if known != nil && len(votes) > 0 {

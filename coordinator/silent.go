@@ -26,6 +26,7 @@ import (
 // to give it to those who are left would silence them, too. Then every seat is
 // kept, and endpoints that nobody reports keep their last verdict.
 type mute struct {
+	quiet    bool      // it did report, on this stream
 	replaced bool      // substitutes stand in for it
 	until    time.Time // when its seat is given up; zero before it is replaced
 	idle     bool      // it was given up
@@ -41,6 +42,25 @@ func (c *core) Silent(id string, silent bool) {
 			c.speakUp(id, time.Now())
 		}
 	})
+}
+
+// findQuiet finds checkers that are connected and have stopped reporting.
+func (c *core) findQuiet(now time.Time) {
+	if now.Before(c.quietAt) {
+		return
+	}
+	c.quietAt = now.Add(c.timing.report)
+	var quiet []string
+	for id, known := range c.checkers {
+		if known.connected && known.spoken && known.assigned > 0 && c.silent[id] == nil && now.Sub(known.heard) > c.timing.grace+3*c.timing.report {
+			c.silent[id] = &mute{quiet: true}
+			quiet = append(quiet, id)
+		}
+	}
+	if len(quiet) > 0 {
+		c.tellSilent("checkers_quiet", "checkers are connected and have stopped reporting", quiet)
+		c.metrics.fleet(c)
+	}
 }
 
 func (c *core) fallSilent(id string) {

@@ -13,7 +13,8 @@ import (
 // check. A doubted checker keeps its seats and goes on, or nobody could tell
 // when it is right again; to the plan it is as if it was lost.
 //
-// Where half of the checkers are doubted there is nothing to put in their place.
+// Where more than half of the checkers are doubted there is nothing to put in the
+// place of more; those who were replaced stay so.
 func (c *core) replaceDoubted(now time.Time) {
 	if !c.doubtStirred || c.settling {
 		return
@@ -25,15 +26,13 @@ func (c *core) replaceDoubted(now time.Time) {
 			doubted[id] = true
 		}
 	}
-	if 2*len(doubted) > c.connected() {
-		clear(doubted)
-	}
+	full := 2*len(doubted) > c.connected()
 	change := assign.Change{}
 	for _, id := range slices.Sorted(maps.Keys(c.checkers)) {
 		known := c.checkers[id]
 		switch {
 		case !known.connected || c.silent[id] != nil:
-		case doubted[id] && !known.replaced:
+		case doubted[id] && !known.replaced && !full:
 			known.replaced = true
 			change.Lost = append(change.Lost, id)
 		case !doubted[id] && known.replaced:
