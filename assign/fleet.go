@@ -16,6 +16,7 @@ type slot struct {
 	known   bool           // has joined; its abilities and zone are known
 	fresh   bool           // has not pulled its share yet
 	stuck   uint32         // the step in which it could not make room any more
+	jammed  jam            // for whom nobody would go elsewhere
 	units   []int32        // where it sits, as a substitute too
 }
 

@@ -78,9 +78,39 @@ func (p *Planner) makeRoom(i int32) bool {
 	return false
 }
 
+// jam is a unit that a checker's others did not make room for, in a step. Those
+// that ask for more, or as much for a class that more are able to serve, are not
+// tried then: at the ceilings of a whole fleet that would take most of the time.
+type jam struct {
+	step  uint32
+	total int // checkers that are able to serve the unit's class
+	cost  int64
+}
+
+func (j *jam) holds(step uint32, total int, cost int64) bool {
+	return j.step == step && total >= j.total && cost >= j.cost
+}
+
 // displace has a checker's other units go elsewhere until a cost fits.
 func (p *Planner) displace(i, s int32, cost int64) bool {
-	total := p.classOf(&p.units[i]).total
+	total, j := p.classOf(&p.units[i]).total, &p.slots[s].jammed
+	if p.fits(s, cost) {
+		return true
+	}
+	if j.holds(p.step, total, cost) {
+		return false
+	}
+	if p.clear(s, total, cost) {
+		return true
+	}
+	if j.step != p.step || total <= j.total && cost <= j.cost {
+		*j = jam{p.step, total, cost}
+	}
+	return false
+}
+
+// clear has those units go elsewhere that more checkers are able to serve.
+func (p *Planner) clear(s int32, total int, cost int64) bool {
 	for _, o := range p.costly(s) {
 		if p.fits(s, cost) {
 			return true
