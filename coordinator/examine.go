@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"hdsd/config"
+	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds/specifier"
 	"hdsd/health"
@@ -20,7 +21,8 @@ import (
 // Findings is what Examine found in the sources of a configuration.
 type Findings struct {
 	Clusters, Endpoints int
-	Problems            []source.Problem
+	Checked             int              // of the endpoints
+	Problems            []source.Problem // one without a file is with the configuration
 }
 
 // Examine reads the file sources as a start would and finds what would not be
@@ -38,6 +40,8 @@ func Examine(c *configv1.Config) Findings {
 	for _, from := range catalog.Clusters {
 		e.cluster(from)
 	}
+	e.strays(catalog.Clusters)
+	e.policies(c.GetPolicies(), catalog.Clusters)
 	slices.SortStableFunc(e.found.Problems, func(a, b source.Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
@@ -82,6 +86,14 @@ func (e *examiner) cluster(from *source.Cluster) {
 	k := prepare(from, e.rules)
 	e.found.Clusters++
 	e.found.Endpoints += len(k.entries)
+	e.twins(from)
+	if from.Config != nil && !eds.Publishable(from.Config) && k.checked() {
+		e.warn(from, "has Envoys find its endpoints themselves, so it goes to them as it came in, with its own health checks; "+
+			"make it STATIC or EDS, with IP addresses, to have them take the verdicts")
+	}
+	if k.safe != nil {
+		e.found.Checked += len(k.safe.Endpoints)
+	}
 	whole := from.Quarantine != "" // which is among the source's problems already
 	if !whole {
 		for _, q := range k.quarantined() {

@@ -76,7 +76,7 @@ func suggestEnum(have string, values protoreflect.EnumValueDescriptors) string {
 	for i := range names {
 		names[i] = string(values.Get(i).Name())
 	}
-	return didYouMean(have, names)
+	return DidYouMean(have, names)
 }
 
 func suggestField(have string, fields protoreflect.FieldDescriptors) string {
@@ -84,12 +84,12 @@ func suggestField(have string, fields protoreflect.FieldDescriptors) string {
 	for i := range names {
 		names[i] = fields.Get(i).TextName()
 	}
-	return didYouMean(have, names)
+	return DidYouMean(have, names)
 }
 
-// didYouMean names the candidate that differs least from what was written,
+// DidYouMean names the candidate that differs least from what was written,
 // where one is near enough.
-func didYouMean(have string, candidates []string) string {
+func DidYouMean(have string, candidates []string) string {
 	if len(have) > 64 {
 		return ""
 	}

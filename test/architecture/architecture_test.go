@@ -47,7 +47,7 @@ var mayImport = map[string][]string{
 	"csds":               {},
 	"bootstrap":          {"health"},
 	"check":              {"health"},
-	"coordinator":        {"aggregate", "api", "assign", "canary", "config", "csds", "eds", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "simulate", "source", "source/file", "store"},
+	"coordinator":        {"aggregate", "api", "assign", "canary", "config", "config/yamlpb", "csds", "eds", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "simulate", "source", "source/file", "store"},
 	"cmd/hdsd":           {"bootstrap", "check", "config", "coordinator", "demo", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "simulate", "source", "source/file", "store"},
 	"gen/hdsd/config/v1": {},
 	"gen/hdsd/v1":        {},
