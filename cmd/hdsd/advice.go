@@ -1,12 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -122,50 +119,4 @@ func distance(a, b string) int {
 		}
 	}
 	return rows[len(a)][len(b)]
-}
-
-// shownAddresses is how many addresses are named where another was asked for.
-const shownAddresses = 5
-
-// tellAbsence says why nothing was shown, where an endpoint was asked for that
-// is not there.
-func (c *client) tellAbsence(ctx context.Context, query hdsdv1.QueryClient, to io.Writer) {
-	if c.shown.Load() > 0 || c.address == "" || c.told {
-		return
-	}
-	c.told = true
-	if what := absence(ctx, query, c.cluster, c.address); what != "" {
-		fmt.Fprintf(to, "hdsd: %s\n", what)
-	}
-}
-
-// absence says that a cluster has no endpoint of an address, and which it
-// has; it says nothing where there is one, or nobody knows.
-func absence(ctx context.Context, query hdsdv1.QueryClient, cluster, address string) string {
-	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
-	all, err := query.ListEndpoints(ctx, &hdsdv1.ListEndpointsRequest{Cluster: cluster, PageSize: pageSize})
-	if err != nil {
-		return ""
-	}
-	var has []string
-	for _, e := range all.GetEndpoints() {
-		if e.GetAddress() == address {
-			return ""
-		}
-		if !slices.Contains(has, e.GetAddress()) {
-			has = append(has, e.GetAddress())
-		}
-	}
-	if len(has) == 0 {
-		return fmt.Sprintf("no such endpoint in %s; it has none at all", cluster)
-	}
-	more := ""
-	if all.GetNextPageToken() != "" {
-		more = " and more"
-	} else if len(has) > shownAddresses {
-		more = fmt.Sprintf(" and %d more", len(has)-shownAddresses)
-	}
-	slices.SortStableFunc(has, func(a, b string) int { return cmp.Compare(distance(a, address), distance(b, address)) })
-	return fmt.Sprintf("no such endpoint in %s; it has %s%s", cluster, strings.Join(has[:min(shownAddresses, len(has))], ", "), more)
 }

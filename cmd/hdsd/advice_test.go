@@ -52,14 +52,27 @@ func TestAnEndpointThatIsNotThereIsTold(t *testing.T) {
 	f := newFake()
 	address := serveFake(t, f)
 	want := "hdsd: no such endpoint in web; it has 10.0.0.1:8080, 10.0.0.2:8080 and more\n"
-	for _, command := range []string{"endpoints", "history", "availability", "watch"} {
-		status, out, errors := hdsd(t, command, "web", "10.0.0.3:808", "-o", "json", "--server", address)
-		if status != exitDone || out != "" || errors != want {
-			t.Errorf("%s: exit status %d, %s%q", command, status, out, errors)
+	for command, exits := range map[string]int{"endpoints": exitFailed, "history": exitFailed, "availability": exitFailed, "watch": exitDone} {
+		for _, format := range []string{"json", "csv", "table"} {
+			status, out, errors := hdsd(t, command, "web", "10.0.0.3:808", "-o", format, "--server", address)
+			if status != exits || exits == exitFailed && out != "" || errors != want {
+				t.Errorf("%s -o %s: exit status %d, %s%q", command, format, status, out, errors)
+			}
+		}
+	}
+	f.gone = "10.0.0.9:8080"
+	for command, exits := range map[string]int{"endpoints": exitFailed, "history": exitDone, "availability": exitDone} {
+		args := []string{command, "web", f.gone, "--server", address}
+		if command != "endpoints" {
+			args = append(args, "--since", "1h")
+		}
+		status, out, errors := hdsd(t, args...)
+		if status != exits || strings.Count(out, "\n") != 1-exits || !strings.Contains(errors, "no such endpoint in web; it has 10.0.0.1:8080") {
+			t.Errorf("%s of one that was: exit status %d, %s%q", command, status, out, errors)
 		}
 	}
 	f.endpoints = nil
-	if status, _, errors := hdsd(t, "endpoints", "web", "x", "--server", address); status != exitDone || !strings.Contains(errors, "none at all") {
+	if status, _, errors := hdsd(t, "endpoints", "web", "x", "--server", address); status != exitFailed || !strings.Contains(errors, "none at all") {
 		t.Errorf("without endpoints: exit status %d, %q", status, errors)
 	}
 }

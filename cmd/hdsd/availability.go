@@ -39,6 +39,9 @@ as unhealthy; healthy_ratio is healthy / (healthy + unhealthy).`,
 				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Availability, string, error) {
 					request.PageToken, request.PageSize = token, size
 					answer, err := query.ListAvailability(ctx, request)
+					if err == nil && len(answer.GetAvailability()) == 0 {
+						err = c.neverThere(ctx, query)
+					}
 					return answer.GetAvailability(), answer.GetNextPageToken(), err
 				}, availabilityCells)
 			})
@@ -46,8 +49,8 @@ as unhealthy; healthy_ratio is healthy / (healthy + unhealthy).`,
 	}
 	c.addFlags(command)
 	command.ValidArgsFunction = c.completeEndpoint
-	command.Flags().StringVar(&since, "since", "", "from this `time` on (RFC 3339, or a duration ago: 90s, 1h, 7d; default: all of the history)")
-	command.Flags().StringVar(&until, "until", "", "before this `time` (RFC 3339, or a duration ago; default: now)")
+	command.Flags().StringVar(&since, "since", "", "from this `time` on ("+timeForms+"; default: all of the history)")
+	command.Flags().StringVar(&until, "until", "", "before this `time` (as --since; default: now)")
 	completeWords(command, "since")
 	completeWords(command, "until")
 	return command

@@ -117,6 +117,9 @@ func (b *backup) toFile(command *cobra.Command, path string) error {
 	}
 	folder := filepath.Dir(path)
 	file, err := os.CreateTemp(folder, filepath.Base(path)+".unfinished-*")
+	if bad, ok := errors.AsType[*fs.PathError](err); ok { // of a name that nobody chose
+		return fmt.Errorf("%s cannot be written: %w", path, bad.Err)
+	}
 	if err != nil {
 		return err
 	}
@@ -134,11 +137,15 @@ func (b *backup) toFile(command *cobra.Command, path string) error {
 	if about.Rows != nil { // no reason to have no copy, nor to give up a good one
 		path += ".damaged"
 	}
+	_, none := os.Lstat(path)
 	if err := os.Rename(file.Name(), path); err != nil {
 		return err
 	}
 	if err := store.SyncFolder(folder); err != nil {
 		return err
+	}
+	if none == nil {
+		fmt.Fprintf(command.ErrOrStderr(), "hdsd: %s was there: the copy has taken its place\n", path)
 	}
 	fmt.Fprintf(command.OutOrStdout(), "%s: %s\n", path, aboutText(&about))
 	if about.Rows != nil {
@@ -189,13 +196,5 @@ func aboutText(a *store.About) string {
 	if a.Transitions > 0 {
 		period = fmt.Sprintf(" from %s to %s", a.First.UTC().Format(time.RFC3339), a.Last.UTC().Format(time.RFC3339))
 	}
-	return fmt.Sprintf("%d transitions%s, %d clusters, %s", a.Transitions, period, a.Clusters, bytesText(a.Bytes))
-}
-
-// bytesText is a size for people.
-func bytesText(n int64) string {
-	if n < 10<<20 {
-		return fmt.Sprintf("%d KiB", (n+1<<10-1)>>10)
-	}
-	return fmt.Sprintf("%d MiB", n>>20)
+	return fmt.Sprintf("%s%s, %s, %s", plural(a.Transitions, "transition"), period, plural(a.Clusters, "cluster"), bytesText(a.Bytes))
 }

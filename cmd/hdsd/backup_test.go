@@ -108,10 +108,10 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	copies := t.TempDir()
 	path := filepath.Join(copies, "copy.db")
-	for range 2 { // the second takes the place of the first
+	for _, says := range []string{"", "hdsd: " + path + " was there: the copy has taken its place\n"} {
 		code, out, errors := hdsd(t, "backup", path, "--server", site.grpc)
-		want := fmt.Sprintf("copy.db: 300 transitions from %s to %s, 1 clusters, ", recorded.Format(time.RFC3339), recorded.Add(299*time.Minute).Format(time.RFC3339))
-		if code != exitDone || errors != "" || !strings.HasPrefix(out, filepath.Join(copies, want)) {
+		want := fmt.Sprintf("copy.db: 300 transitions from %s to %s, 1 cluster, ", recorded.Format(time.RFC3339), recorded.Add(299*time.Minute).Format(time.RFC3339))
+		if code != exitDone || errors != says || !strings.HasPrefix(out, filepath.Join(copies, want)) {
 			t.Fatalf("exit status %d, %q, %s", code, out, errors)
 		}
 	}
@@ -256,7 +256,7 @@ func TestWrongBackups(t *testing.T) {
 	for line, want := range map[string]string{
 		"backup " + dir + "/x.db --server 127.0.0.1:1":         "127.0.0.1:1",
 		"backup " + dir + " --server 127.0.0.1:1":              "is no file: name one, or -",
-		"backup " + dir + "/no/x.db --server 127.0.0.1:1":      "no such file or directory",
+		"backup " + dir + "/no/x.db --server 127.0.0.1:1":      dir + "/no/x.db cannot be written: no such file or directory\n",
 		"restore " + dir + "/none.db --data-dir " + dir:        "none.db",
 		"restore " + dir + "/none.db -c " + dir + "/none.yaml": "none.yaml",
 	} {

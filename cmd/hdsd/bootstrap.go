@@ -113,6 +113,9 @@ of the named clusters only. File names are those on the Envoy's machine.`,
 			"  hdsd bootstrap client --eds web,pay --listen 127.0.0.1:10000 --route web",
 		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
+			if command.Flags().Changed("listen") && of.Route == "" {
+				return usageError{errors.New("--listen does nothing without --route: name the cluster that the listener routes to")}
+			}
 			var err error
 			if of.Node, of.Server, err = f.parts(); err != nil {
 				return err
@@ -125,7 +128,7 @@ of the named clusters only. File names are those on the Envoy's machine.`,
 	flags.BoolVar(&of.Delta, "delta", true, "delta xDS; --delta=false is state of the world")
 	flags.StringSliceVar(&of.Clusters, "eds", nil, "take the endpoints of these `clusters` only, instead of all clusters by CDS")
 	flags.StringVar(&of.Route, "route", "", "add a listener that routes all HTTP to this `cluster`")
-	flags.StringVar(&of.Listen, "listen", "127.0.0.1:10000", "`IP:PORT` of that listener")
+	flags.StringVar(&of.Listen, "listen", "127.0.0.1:10000", "`IP:PORT` of that listener; only with --route")
 	completeWords(command, "listen")
 	return command
 }

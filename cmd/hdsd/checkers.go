@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -10,7 +11,7 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var checkersHeader = []string{"id", "locality", "version", "connected", "abilities", "endpoints", "specifier", "last_report", "trusted", "distrust_reason", "share", "checks_per_second", "plan_digest"}
+var checkersHeader = []string{"id", "locality", "version", "connected", "abilities", "endpoints", "specifier", "last_report", "trusted", "distrust_reason", "share", "checks_per_second", "plan_digest", "operator"}
 
 func newCheckers() *cobra.Command {
 	var c client
@@ -23,12 +24,20 @@ func newCheckers() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
+			known := map[string]bool{}
+			err = c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Checker, string, error) {
 					answer, err := query.ListCheckers(ctx, &hdsdv1.ListCheckersRequest{PageToken: token, PageSize: size})
+					for _, checker := range answer.GetCheckers() {
+						known[checker.GetId()] = true
+					}
 					return answer.GetCheckers(), answer.GetNextPageToken(), err
 				}, checkerCells)
 			})
+			if err == nil && c.limit == 0 {
+				c.tellAwaited(command, known)
+			}
+			return err
 		},
 	}
 	c.addFlags(command)
@@ -44,8 +53,16 @@ func checkerCells(c *hdsdv1.Checker) []string {
 	return []string{
 		c.GetId(), localityCell(c.GetLocality()), c.GetVersion(), strconv.FormatBool(c.GetConnected()),
 		strings.Join(c.GetAbilities(), ","), number(c.GetAssignedEndpoints()), c.GetSpecifier(),
-		timeCell(c.GetLastReport()), strconv.FormatBool(c.GetTrusted()), c.GetDistrustReason(), number(c.GetShare()), rateCell(c), c.GetPlanDigest(),
+		timeCell(c.GetLastReport()), strconv.FormatBool(c.GetTrusted()), c.GetDistrustReason(), number(c.GetShare()), rateCell(c), c.GetPlanDigest(), wordCell(c.GetOperator()),
 	}
+}
+
+// wordCell is what an operator says of a checker.
+func wordCell(t *hdsdv1.Trust) string {
+	if t == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s by %s: %s", strings.ToLower(t.GetWord().String()), t.GetAuthor(), t.GetReason())
 }
 
 // rateCell is how many checks a second a checker does, of how many at most.

@@ -10,7 +10,7 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var clustersHeader = []string{"name", "source", "checked", "endpoints", "healthy", "unhealthy", "unknown", "mode", "quarantined"}
+var clustersHeader = []string{"name", "source", "checked", "endpoints", "healthy", "unhealthy", "unknown", "mode", "overridden", "quarantined"}
 
 func newClusters() *cobra.Command {
 	var c client
@@ -38,7 +38,7 @@ func newClusters() *cobra.Command {
 func clusterCells(c *hdsdv1.Cluster) []string {
 	return []string{
 		c.GetName(), c.GetSource(), strconv.FormatBool(c.GetChecked()), number(c.GetEndpoints()),
-		number(c.GetHealthy()), number(c.GetUnhealthy()), number(c.GetUnknown()), c.GetMode().String(), quarantineCell(c.GetQuarantined()),
+		number(c.GetHealthy()), number(c.GetUnhealthy()), number(c.GetUnknown()), c.GetMode().String(), number(c.GetOverridden()), quarantineCell(c.GetQuarantined()),
 	}
 }
 

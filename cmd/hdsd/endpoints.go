@@ -43,6 +43,9 @@ func newEndpoints() *cobra.Command {
 				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Endpoint, string, error) {
 					request.PageToken, request.PageSize = token, size
 					answer, err := query.ListEndpoints(ctx, request)
+					if err == nil && len(answer.GetEndpoints()) == 0 {
+						err = c.absent(ctx, query)
+					}
 					return answer.GetEndpoints(), answer.GetNextPageToken(), err
 				}, endpointCells)
 			})
@@ -52,7 +55,7 @@ func newEndpoints() *cobra.Command {
 	command.ValidArgsFunction = c.completeEndpoint
 	command.Flags().StringVar(&wanted, "health", "", "only endpoints of exactly this `health`")
 	completeWords(command, "health", "HEALTHY", "UNHEALTHY", "TIMEOUT", "UNKNOWN", "DEGRADED", "DRAINING")
-	command.Flags().StringVar(&asOf, "as-of", "", "what was held at this `time` instead of now (RFC 3339, or a duration ago: 90s, 1h, 7d)")
+	command.Flags().StringVar(&asOf, "as-of", "", "what was held at this `time` instead of now ("+timeForms+")")
 	completeWords(command, "as-of")
 	return command
 }

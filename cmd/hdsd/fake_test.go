@@ -30,7 +30,8 @@ type fake struct {
 	transitions []*hdsdv1.ListTransitionsRequest
 	periods     []*hdsdv1.ListAvailabilityRequest
 	watches     []*hdsdv1.WatchRequest
-	stay        bool // watches do not end by themselves
+	stay        bool   // watches do not end by themselves
+	gone        string // address of an endpoint that only the history before today knows
 }
 
 func newFake() *fake {
@@ -54,6 +55,11 @@ func newFake() *fake {
 // known tells whether an address is that of an endpoint, or none in particular.
 func known(address string) bool { return address == "" || strings.HasSuffix(address, ":8080") }
 
+// has tells the same of today.
+func (f *fake) has(address string) bool {
+	return known(address) && (address == "" || address != f.gone)
+}
+
 func votes() []*hdsdv1.Observation {
 	code := uint32(503)
 	return []*hdsdv1.Observation{
@@ -68,7 +74,7 @@ func (f *fake) ListEndpoints(_ context.Context, r *hdsdv1.ListEndpointsRequest) 
 		return nil, status.Errorf(codes.NotFound, "unknown cluster %q", r.GetCluster())
 	}
 	f.asked = append(f.asked, r)
-	if !known(r.GetAddress()) {
+	if !f.has(r.GetAddress()) {
 		return &hdsdv1.ListEndpointsResponse{}, nil
 	}
 	if f.failAfter > 0 && len(f.asked) > f.failAfter {
@@ -88,7 +94,7 @@ func (f *fake) ListEndpoints(_ context.Context, r *hdsdv1.ListEndpointsRequest) 
 
 func (f *fake) ListTransitions(_ context.Context, r *hdsdv1.ListTransitionsRequest) (*hdsdv1.ListTransitionsResponse, error) {
 	f.transitions = append(f.transitions, r)
-	if !known(r.GetAddress()) {
+	if !known(r.GetAddress()) || !f.has(r.GetAddress()) && r.GetStartTime() != nil {
 		return &hdsdv1.ListTransitionsResponse{}, nil
 	}
 	return &hdsdv1.ListTransitionsResponse{Transitions: []*hdsdv1.Transition{
@@ -105,7 +111,7 @@ func (f *fake) ListTransitions(_ context.Context, r *hdsdv1.ListTransitionsReque
 
 func (f *fake) ListClusters(context.Context, *hdsdv1.ListClustersRequest) (*hdsdv1.ListClustersResponse, error) {
 	return &hdsdv1.ListClustersResponse{Clusters: []*hdsdv1.Cluster{
-		{Name: "db", Source: "local", Checked: true, Endpoints: 12, Healthy: 9, Unhealthy: 1, Unknown: 2, Quarantined: []*hdsdv1.Quarantine{
+		{Name: "db", Source: "local", Checked: true, Endpoints: 12, Healthy: 9, Unhealthy: 1, Unknown: 2, Overridden: 2, Quarantined: []*hdsdv1.Quarantine{
 			{Address: "db.internal:5432", Reason: "endpoint.address: is a hostname, which ends the checker; give the IP address"},
 			{Address: "10.0.0.9:5432", Reason: "not checked: no checker is connected"},
 		}},
@@ -120,14 +126,17 @@ func (f *fake) ListCheckers(context.Context, *hdsdv1.ListCheckersRequest) (*hdsd
 			Id: "checker-1", Locality: &corev3.Locality{Region: "eu", Zone: "a"}, Version: "envoy/1.40.0", Connected: true,
 			Abilities: []string{"HTTP", "TCP", "GRPC"}, AssignedEndpoints: 120, Specifier: "SYNCED", LastReport: timestamppb.New(noon), Trusted: true,
 			Weight: 1, Share: 118, ChecksPerSecond: 24, MaxChecksPerSecond: new(40.0), PlanDigest: "00c0ffee00c0ffee",
+			Operator: &hdsdv1.Trust{Checker: "checker-1", Word: hdsdv1.Trust_TRUSTED, Reason: "its peers are stuck", Author: "ann@here", Since: timestamppb.New(noon)},
 		},
-		{Id: "checker-2", Locality: &corev3.Locality{}, AssignedEndpoints: 4, Specifier: "NOT_SENT", DistrustReason: "by ann@here: stuck"},
+		{Id: "checker-2", Locality: &corev3.Locality{}, AssignedEndpoints: 4, Specifier: "NOT_SENT", DistrustReason: "distrusted since 2026-01-02T12:00:00Z by ann@here: stuck", Operator: &hdsdv1.Trust{
+			Checker: "checker-2", Word: hdsdv1.Trust_DISTRUSTED, Reason: "stuck", Author: "ann@here", Since: timestamppb.New(noon),
+		}},
 	}}, nil
 }
 
 func (f *fake) ListAvailability(_ context.Context, r *hdsdv1.ListAvailabilityRequest) (*hdsdv1.ListAvailabilityResponse, error) {
 	f.periods = append(f.periods, r)
-	if !known(r.GetAddress()) {
+	if !f.has(r.GetAddress()) {
 		return &hdsdv1.ListAvailabilityResponse{}, nil
 	}
 	return &hdsdv1.ListAvailabilityResponse{Availability: []*hdsdv1.Availability{
@@ -155,6 +164,9 @@ func (f *fake) ListClients(context.Context, *hdsdv1.ListClientsRequest) (*hdsdv1
 // Watch shows what the other questions show, and ends.
 func (f *fake) Watch(r *hdsdv1.WatchRequest, stream grpc.ServerStreamingServer[hdsdv1.WatchResponse]) error {
 	f.watches = append(f.watches, r)
+	if r.GetCluster() == "wbe" {
+		return status.Errorf(codes.NotFound, "unknown cluster %q", r.GetCluster())
+	}
 	if r.GetCluster() == "ending" {
 		return status.Error(codes.Unavailable, "hdsd is stopping")
 	}

@@ -61,6 +61,9 @@ func (f *follower) run(ctx context.Context) error {
 	if ctx.Err() != nil || errors.Is(err, errEnough) {
 		return f.printer.close() // as it is meant to end
 	}
+	if f.shown == 0 {
+		return err // not even a header
+	}
 	return cmp.Or(f.printer.close(), err)
 }
 
@@ -121,6 +124,9 @@ func (f *follower) follow(ctx context.Context, options ...grpc.CallOption) error
 		event, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
 			return errEnough
+		}
+		if err != nil && f.shown == 0 {
+			return err
 		}
 		if err != nil {
 			return cmp.Or(f.printer.flush(), err)

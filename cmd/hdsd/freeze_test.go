@@ -20,6 +20,7 @@ type fakeControl struct {
 	frozen *hdsdv1.FreezeState
 	ended  string // who unfroze
 
+	trust   []*hdsdv1.Trust
 	set     *hdsdv1.SetOverrideRequest
 	cleared *hdsdv1.ClearOverridesRequest
 }

@@ -34,6 +34,9 @@ func newHistory() *cobra.Command {
 				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Transition, string, error) {
 					request.PageToken, request.PageSize = token, size
 					answer, err := query.ListTransitions(ctx, request)
+					if err == nil && len(answer.GetTransitions()) == 0 {
+						err = c.neverThere(ctx, query)
+					}
 					return answer.GetTransitions(), answer.GetNextPageToken(), err
 				}, transitionCells)
 			})
@@ -41,8 +44,8 @@ func newHistory() *cobra.Command {
 	}
 	c.addFlags(command)
 	command.ValidArgsFunction = c.completeEndpoint
-	command.Flags().StringVar(&since, "since", "", "from this `time` on (RFC 3339, or a duration ago: 90s, 1h, 7d)")
-	command.Flags().StringVar(&until, "until", "", "before this `time` (RFC 3339, or a duration ago)")
+	command.Flags().StringVar(&since, "since", "", "from this `time` on ("+timeForms+")")
+	command.Flags().StringVar(&until, "until", "", "before this `time` (as --since)")
 	command.Flags().BoolVar(&newestFirst, "newest-first", false, "newest first instead of oldest first")
 	completeWords(command, "since")
 	completeWords(command, "until")

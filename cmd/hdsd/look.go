@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +13,10 @@ type look struct {
 	title string                                  // the column's name where empty
 	text  func(cell string, now time.Time) string // the cell as it is where nil
 	style func(cell string) style                 // plain where nil
+
+	reserve  string // a text that it is always wide enough for
+	optional bool   // not shown where there are no rows at all
+	never    bool   // for programs, and too wide for people
 }
 
 // looks are the columns that tables show in a way of their own, by name.
@@ -23,16 +26,23 @@ var looks = map[string]look{
 	"until":             {text: clock},
 	"last_report":       {text: ago},
 	"last_ack":          {text: ago},
-	"health":            {style: healthStyle},
-	"from":              {style: healthStyle},
-	"to":                {style: healthStyle},
-	"published":         {style: healthStyle},
-	"voted":             {style: healthStyle},
-	"mode":              {text: unlessPublished, style: func(string) style { return yellow }},
-	"quarantined":       {style: func(string) style { return yellow }},
+	"event":             {reserve: "transition"},
+	"health":            {style: healthStyle, reserve: longestHealth},
+	"from":              {style: healthStyle, reserve: longestHealth},
+	"to":                {style: healthStyle, reserve: longestHealth},
+	"published":         {style: healthStyle, optional: true},
+	"published_reason":  {optional: true},
+	"voted":             {style: healthStyle, optional: true},
+	"mode":              {text: unlessPublished, style: always(yellow), optional: true},
+	"overridden":        {text: unlessNone, style: always(yellow), optional: true},
+	"quarantined":       {style: always(yellow), optional: true},
 	"connected":         {style: badIfNot},
 	"trusted":           {style: badIfNot},
-	"last_error":        {style: func(string) style { return red }},
+	"distrust_reason":   {optional: true},
+	"operator":          {text: unlessDistrusted, style: always(yellow), optional: true},
+	"share":             {never: true},
+	"plan_digest":       {never: true},
+	"last_error":        {style: always(red), optional: true},
 	"type":              {text: service},
 	"transitions":       {title: "changes"},
 	"healthy_ratio":     {title: "available", text: percent},
@@ -42,6 +52,9 @@ var looks = map[string]look{
 	"degraded_seconds":  {title: "degraded", text: lasting},
 	"draining_seconds":  {title: "draining", text: lasting},
 }
+
+// longestHealth takes the most room of all states of health.
+const longestHealth = "UNHEALTHY"
 
 // style is a colour, as terminals are told of it.
 type style string
@@ -53,6 +66,8 @@ const (
 	yellow style = "\x1b[33m"
 	reset        = "\x1b[0m"
 )
+
+func always(s style) func(string) style { return func(string) style { return s } }
 
 func healthStyle(health string) style {
 	switch health {
@@ -81,6 +96,23 @@ func unlessPublished(mode string, _ time.Time) string {
 	return mode
 }
 
+// unlessDistrusted shows what an operator says of a checker where it is not
+// shown as the reason for distrust.
+func unlessDistrusted(word string, _ time.Time) string {
+	if strings.HasPrefix(word, "distrusted ") {
+		return ""
+	}
+	return word
+}
+
+// unlessNone shows a number that is not 0.
+func unlessNone(number string, _ time.Time) string {
+	if number == "0" {
+		return ""
+	}
+	return number
+}
+
 // service shows a type of resource as the service that brings it.
 func service(resource string, _ time.Time) string {
 	switch resource {
@@ -92,61 +124,6 @@ func service(resource string, _ time.Time) string {
 		return "HDS"
 	}
 	return resource
-}
-
-// clock shows a time as clocks on the wall do, with as much of the date as it
-// needs.
-func clock(cell string, now time.Time) string {
-	at, err := time.Parse(time.RFC3339Nano, cell)
-	if err != nil {
-		return cell
-	}
-	at, now = at.Local(), now.Local()
-	switch {
-	case at.Format(time.DateOnly) == now.Format(time.DateOnly):
-		return at.Format("15:04:05.000")
-	case at.Year() == now.Year():
-		return at.Format("Jan 02 15:04:05.000")
-	}
-	return at.Format("2006-01-02 15:04:05.000")
-}
-
-// ago shows how long ago a time was.
-func ago(cell string, now time.Time) string {
-	at, err := time.Parse(time.RFC3339Nano, cell)
-	if err != nil {
-		return cell
-	}
-	if past := now.Sub(at).Truncate(time.Second); past > 0 {
-		return shortly(past) + " ago"
-	}
-	return "now"
-}
-
-// lasting shows seconds as a duration, and none at all where there are none.
-func lasting(cell string, _ time.Time) string {
-	seconds, err := strconv.ParseFloat(cell, 64)
-	if err != nil {
-		return cell
-	}
-	if seconds == 0 {
-		return ""
-	}
-	return shortly(time.Duration(seconds * float64(time.Second)))
-}
-
-// shortly shows the two largest units of a duration.
-func shortly(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d < time.Minute:
-		return strconv.FormatFloat(d.Truncate(100*time.Millisecond).Seconds(), 'f', -1, 64) + "s"
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
-	case d < day:
-		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
-	}
-	return fmt.Sprintf("%dd%02dh", d/day, d%day/time.Hour)
 }
 
 // percent shows a ratio, never better than it is.

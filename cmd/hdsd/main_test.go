@@ -147,11 +147,12 @@ func TestWrongUsage(t *testing.T) {
 		"bootstrap checker --admin x":                "admin address",
 		"bootstrap client --tls-cert x":              "authorities to trust",
 		"bootstrap client --route web --listen here": "listener",
-		"man":                           "1 arg",
-		"endpoints --server 10.0.0.5":   "want HOST:PORT",
-		"endpoints --server bad://x:%y": "--server",
-		"check --server bad":            "want HOST:PORT",
-		"check --server bad:":           "want HOST:PORT",
+		"bootstrap client --listen 10.0.0.1:80":      "--listen does nothing without --route",
+		"man":                                        "1 arg",
+		"endpoints --server 10.0.0.5":                "want HOST:PORT",
+		"endpoints --server bad://x:%y":              "--server",
+		"check --server bad":                         "want HOST:PORT",
+		"check --server bad:":                        "want HOST:PORT",
 	}
 	for line, want := range cases {
 		status, out, errors := hdsd(t, strings.Fields(line)...)
@@ -222,15 +223,21 @@ func TestAvailabilityOfATime(t *testing.T) {
 }
 
 func TestParseTime(t *testing.T) {
+	noon := noon.In(time.FixedZone("elsewhere", 5*3600+1800))
 	for text, want := range map[string]time.Time{
 		"1h": noon.Add(-time.Hour), "90s": noon.Add(-90 * time.Second), "0s": noon, "2d": noon.Add(-48 * time.Hour),
 		"2026-01-02T03:04:05Z": time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		"2026-01-02":           time.Date(2026, 1, 1, 18, 30, 0, 0, time.UTC),
+		"00:01":                time.Date(2026, 1, 1, 18, 31, 0, 0, time.UTC),
+		"18:03:25.486":         time.Date(2026, 1, 2, 12, 33, 25, 486_000_000, time.UTC),
+		"Jan 01 18:03:25.486":  time.Date(2026, 1, 1, 12, 33, 25, 486_000_000, time.UTC),
+		"2025-12-31 18:03":     time.Date(2025, 12, 31, 12, 33, 0, 0, time.UTC),
 	} {
 		if got, err := parseTime("since", text, noon); err != nil || !got.AsTime().Equal(want) {
 			t.Errorf("%s: %v, %v", text, got.AsTime(), err)
 		}
 	}
-	for _, text := range []string{"-1h", "1w", "d", "-2d", "1.5d", "2026-01-02", "99999d", "noon"} {
+	for _, text := range []string{"-1h", "1w", "d", "-2d", "1.5d", "2026-13-02", "99999d", "noon", "24:01", "Feb 30"} {
 		if _, err := parseTime("since", text, noon); err == nil {
 			t.Errorf("%q is taken for a time", text)
 		}

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,11 +27,28 @@ func newMan() *cobra.Command {
 			}
 			root := command.Root()
 			root.DisableAutoGenTag = true
+			listCommands(root)
 			header := &doc.GenManHeader{Section: "1", Date: &manDate, Source: "hdsd", Manual: "hdsd"}
 			if err := doc.GenManTree(root, header, args[0]); err != nil {
 				return fmt.Errorf("writing man pages: %w", err)
 			}
 			return nil
 		},
+	}
+}
+
+// listCommands has each page say what the commands below its own do.
+func listCommands(command *cobra.Command) {
+	var list strings.Builder
+	for _, child := range command.Commands() {
+		if child.IsAvailableCommand() {
+			fmt.Fprintf(&list, "**%s**\n: %s\n\n", child.CommandPath(), child.Short)
+		}
+		if child.Name() != "completion" { // cobra's own words
+			listCommands(child)
+		}
+	}
+	if list.Len() > 0 {
+		command.Long = cmp.Or(command.Long, command.Short) + "\n\n# COMMANDS\n" + list.String()
 	}
 }

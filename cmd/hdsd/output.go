@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -120,44 +118,4 @@ func observationsCell(observations []*hdsdv1.Observation) string {
 		votes = append(votes, vote)
 	}
 	return strings.Join(votes, " ")
-}
-
-// parseTime reads RFC 3339, or a duration as so long before now.
-func parseTime(flag, text string, now time.Time) (*timestamppb.Timestamp, error) {
-	if text == "" {
-		return nil, nil
-	}
-	if ago, ok := parseAgo(text); ok {
-		return timestamppb.New(now.Add(-ago)), nil
-	}
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return nil, usageError{fmt.Errorf("--%s %q: want a time (2026-01-02T15:04:05Z) or a duration ago (90s, 1h30m, 7d)", flag, text)}
-	}
-	return timestamppb.New(at), nil
-}
-
-// parsePeriod reads --since and --until, of which the second is not to come
-// first.
-func parsePeriod(since, until string, now time.Time) (start, end *timestamppb.Timestamp, err error) {
-	if start, err = parseTime("since", since, now); err != nil {
-		return nil, nil, err
-	}
-	if end, err = parseTime("until", until, now); err != nil {
-		return nil, nil, err
-	}
-	if start != nil && end != nil && start.AsTime().After(end.AsTime()) {
-		return nil, nil, usageError{fmt.Errorf("--since %s is after --until %s: exchange the two", since, until)}
-	}
-	return start, end, nil
-}
-
-// parseAgo reads a duration; days, too, as there are many of them in a history.
-func parseAgo(text string) (time.Duration, bool) {
-	if number, ok := strings.CutSuffix(text, "d"); ok {
-		days, err := strconv.ParseUint(number, 10, 16)
-		return time.Duration(days) * 24 * time.Hour, err == nil
-	}
-	ago, err := time.ParseDuration(text)
-	return ago, err == nil && ago >= 0
 }

@@ -14,8 +14,9 @@ import (
 func printSimulation(to io.Writer, on screen, r *simulate.Result) error {
 	took := time.Duration(r.Plan.Seconds * float64(time.Second))
 	pages := simulationTables{to: to, on: on}
-	pages.text("%d checkers in %d zones, %d endpoints in %d clusters: %d checks, planned in %s (digest %s)",
-		r.Checkers, r.Zones, r.Endpoints, r.Clusters, r.Plan.Checks, took.Round(time.Millisecond/10), r.Plan.Digest)
+	pages.text("%s in %s, %s in %s: %s, planned in %s (digest %s)",
+		plural(r.Checkers, "checker"), plural(r.Zones, "zone"), plural(r.Endpoints, "endpoint"), plural(r.Clusters, "cluster"),
+		plural(r.Plan.Checks, "check"), took.Round(time.Millisecond/10), r.Plan.Digest)
 	pages.table([]string{"each_checker", "min", "median", "max", "mean", "max/mean"}, [][]string{
 		spreadRow("endpoints", r.Plan.Endpoints),
 		spreadRow("checks a second", r.Plan.ChecksPerSecond),

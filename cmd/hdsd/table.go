@@ -41,6 +41,7 @@ func newTable(to io.Writer, on screen, header []string) *table {
 		}
 		c.title = strings.ToUpper(c.title)
 		c.measure(c.title)
+		c.measure(c.reserve)
 	}
 	return t
 }
@@ -74,7 +75,8 @@ func (t *table) row(_ proto.Message, cells []string) error {
 func (t *table) close() error {
 	if !t.begun && len(t.rows) == 0 {
 		for i := range t.columns {
-			t.columns[i].shown = true
+			c := &t.columns[i]
+			c.shown = !c.optional && !c.never
 		}
 		t.begun = true
 		out := bufio.NewWriter(t.to)
@@ -85,10 +87,13 @@ func (t *table) close() error {
 }
 
 func (t *table) flush() error {
+	if len(t.rows) == 0 {
+		return nil
+	}
 	header := !t.begun
 	for _, cells := range t.rows {
 		for i, cell := range cells {
-			if c := &t.columns[i]; cell != "" {
+			if c := &t.columns[i]; cell != "" && !c.never {
 				header = header || !c.shown
 				c.shown = true
 				c.measure(cell)

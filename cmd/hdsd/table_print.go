@@ -59,7 +59,7 @@ func (t *table) printList(out *bufio.Writer, cells []string) {
 	}
 	for i, cell := range cells {
 		c := &t.columns[i]
-		if cell == "" {
+		if cell == "" || c.never {
 			continue
 		}
 		for line, text := range wrap(cell, max(1, t.screen.width()-label-gap)) {

@@ -2,11 +2,17 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
 func TestATableOfManyRowsShowsWhatCameLate(t *testing.T) {
@@ -35,7 +41,7 @@ func TestATableOfManyRowsShowsWhatCameLate(t *testing.T) {
 		t.Errorf("%d lines", len(lines))
 	}
 	out.Reset()
-	if err := newTable(&out, piped(), []string{"name", "note"}).close(); err != nil || out.String() != "NAME  NOTE\n" {
+	if err := newTable(&out, piped(), []string{"name", "voted", "share", "note"}).close(); err != nil || out.String() != "NAME  NOTE\n" {
 		t.Errorf("without rows: %q, %v", out.String(), err)
 	}
 }
@@ -168,4 +174,43 @@ func FuzzWrapLosesNothing(f *testing.F) {
 			t.Errorf("%q became %q", want, got)
 		}
 	})
+}
+
+// TestCheckersFitAnOrdinaryTerminal: a fleet in working order is a table, as
+// narrow as terminals commonly are.
+func TestCheckersFitAnOrdinaryTerminal(t *testing.T) {
+	for _, columns := range []int{100, 120} {
+		var out bytes.Buffer
+		p := newTable(&out, wide(columns), checkersHeader)
+		for i := range 3 {
+			cells := checkerCells(&hdsdv1.Checker{
+				Id: fmt.Sprintf("checker-%d", i), Locality: &corev3.Locality{Region: "eu", Zone: "a"}, Connected: true, Trusted: true,
+				Version: "hdsd/v0.0.0-20260102030405-0123456789ab", Abilities: []string{"HTTP", "TCP", "GRPC", "REDIS", "THRIFT"},
+				AssignedEndpoints: 1200, Specifier: "SYNCED", LastReport: timestamppb.New(now()), ChecksPerSecond: 240, Share: 1190, PlanDigest: "00c0ffee00c0ffee",
+			})
+			if err := p.row(nil, cells); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := p.close(); err != nil || !strings.HasPrefix(out.String(), "ID ") || strings.Contains(out.String(), "c0ffee") {
+			t.Errorf("on %d columns: %v\n%s", columns, err, &out)
+		}
+	}
+}
+
+// TestColumnsOfAWatchStay however long the names of states in later rows are.
+func TestColumnsOfAWatchStay(t *testing.T) {
+	var out bytes.Buffer
+	p := newTable(&out, piped(), []string{"from", "health", "reason"})
+	for _, cells := range [][]string{{"UNKNOWN", "HEALTHY", "why"}, {"UNHEALTHY", "UNHEALTHY", "why"}} {
+		if err := p.flush(); err != nil { // as where nothing has come
+			t.Fatal(err)
+		}
+		if err := cmp.Or(p.row(nil, cells), p.flush()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "FROM       HEALTH     REASON\nUNKNOWN    HEALTHY    why\nUNHEALTHY  UNHEALTHY  why\n"; out.String() != want {
+		t.Errorf("shows\n%s", &out)
+	}
 }

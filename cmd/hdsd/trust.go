@@ -32,6 +32,7 @@ that is not there yet.`,
 				if err != nil {
 					return err
 				}
+				c.tellUnknown(ctx, args[0], command.ErrOrStderr())
 				fmt.Fprintln(command.OutOrStdout(), trustLine(answer.GetTrust()))
 				if replaced := answer.GetReplaced(); replaced != nil {
 					fmt.Fprintf(command.OutOrStdout(), "it replaces: %s\n", trustLine(replaced))
@@ -42,6 +43,7 @@ that is not there yet.`,
 	}
 	command.Flags().StringVar(&reason, "reason", "", "why, on one `line`")
 	completeWords(command, "reason")
+	command.ValidArgsFunction = c.completeChecker
 	addAuthorFlag(command, &author)
 	c.addOperatorFlags(command)
 	return command
@@ -69,6 +71,7 @@ func newJudge() *cobra.Command {
 			})
 		},
 	}
+	command.ValidArgsFunction = c.completeChecker
 	addAuthorFlag(command, &author)
 	c.addOperatorFlags(command)
 	return command

@@ -31,6 +31,34 @@ func (f *fakeControl) ClearTrust(_ context.Context, r *hdsdv1.ClearTrustRequest)
 	return &hdsdv1.ClearTrustResponse{Ended: aTrust(hdsdv1.Trust_TRUSTED)}, nil
 }
 
+func (f *fakeControl) ListTrust(context.Context, *hdsdv1.ListTrustRequest) (*hdsdv1.ListTrustResponse, error) {
+	return &hdsdv1.ListTrustResponse{Trust: f.trust}, nil
+}
+
+// TestTrustOfAnUnknownChecker: it is taken, and everyone is told.
+func TestTrustOfAnUnknownChecker(t *testing.T) {
+	control, address := serveFreezable(t)
+	there := aTrust(hdsdv1.Trust_DISTRUSTED)
+	there.Checker = "checker-2"
+	control.trust = []*hdsdv1.Trust{there, aTrust(hdsdv1.Trust_DISTRUSTED)}
+	for id, want := range map[string]string{
+		"checker-1": "",
+		"cheker-1":  "hdsd: no checker \"cheker-1\" is known now: did you mean checker-1? ('hdsd checkers judge cheker-1' takes it back)\n",
+		"a-7":       "hdsd: no checker \"a-7\" is known now ('hdsd checkers judge a-7' takes it back)\n",
+	} {
+		exit, out, errors := hdsd(t, "checkers", "distrust", id, "--reason", "typo", "--server", address)
+		if exit != exitDone || !strings.HasPrefix(out, id+" is distrusted since ") || errors != want {
+			t.Errorf("%s: %d, %q, %q; want %q", id, exit, out, errors, want)
+		}
+	}
+	const note = "hdsd: not known now: checker-7 is distrusted since 2026-01-02T12:00:00.345Z by ann@here: stuck\n"
+	for limit, want := range map[string]string{"0": note, "1": ""} { // who is not shown may be known
+		if exit, out, errors := hdsd(t, "checkers", "--limit", limit, "--server", address); exit != exitDone || out == "" || errors != want {
+			t.Errorf("--limit %s: %d, %q, %q; want %q", limit, exit, out, errors, want)
+		}
+	}
+}
+
 func TestTrust(t *testing.T) {
 	_, address := serveFreezable(t)
 	const since = " since 2026-01-02T12:00:00.345Z by "

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -19,8 +20,8 @@ func newValidate() *cobra.Command {
 		Use:   "validate -c FILE",
 		Short: "Check the configuration and every cluster of its file sources",
 		Long: `validate prints every problem as "file:line: what is wrong and how to put it
-right" and exits with 1 if there is one. What depends on the checkers' binaries
-is a warning.`,
+right" and exits with 1 if there is one. What depends on the checkers' binaries,
+or works but may not be meant so, is a warning.`,
 		Example: "  hdsd validate -c hdsd.yaml",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -49,9 +50,18 @@ func validate(path string, to io.Writer, examined func()) error {
 	examined()
 	out := bufio.NewWriter(to)
 	bad := printProblems(out, problems, func(p config.Problem) bool { return p.Warning })
+	for i := range findings.Problems {
+		findings.Problems[i].File = cmp.Or(findings.Problems[i].File, path)
+	}
+	warnings := len(problems) + len(findings.Problems)
 	bad += printProblems(out, findings.Problems, func(p source.Problem) bool { return p.Warning })
 	if bad == 0 {
-		fmt.Fprintf(out, "%s: %d clusters with %d endpoints, all good\n", path, findings.Clusters, findings.Endpoints)
+		if findings.Checked == 0 {
+			printProblem(out, source.Problem{File: path, Message: "no endpoint is checked: clusters need health_checks of their own, or default_health_checks"}, true)
+			warnings++
+		}
+		fmt.Fprintf(out, "%s: %s with %s, %d checked, %s\n", path,
+			plural(findings.Clusters, "cluster"), plural(findings.Endpoints, "endpoint"), findings.Checked, outcome(warnings))
 	}
 	if err := out.Flush(); err != nil {
 		return err
@@ -60,4 +70,12 @@ func validate(path string, to io.Writer, examined func()) error {
 		return reported{fmt.Errorf("%d problems", bad)}
 	}
 	return nil
+}
+
+// outcome is how an examination without problems ended.
+func outcome(warnings int) string {
+	if warnings == 0 {
+		return "all good"
+	}
+	return plural(warnings, "warning")
 }

@@ -126,3 +126,76 @@ func TestValidateThatCannotBeRead(t *testing.T) {
 		}
 	}
 }
+
+// taken is a cluster file that a start takes as it is.
+func taken(name, more string) string {
+	return `- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: ` + name + `
+` + more
+}
+
+const (
+	tcpChecks = `  health_checks: [{timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, tcp_health_check: {}}]
+`
+	atOnce = `  load_assignment:
+    cluster_name: x
+    endpoints:
+    - lb_endpoints:
+      - endpoint: {address: {socket_address: {address: 10.0.0.1, port_value: 80}}}
+`
+	payy = `- "@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment
+  cluster_name: payy
+  endpoints: [{lb_endpoints: [{endpoint: {address: {socket_address: {address: 10.0.0.3, port_value: 80}}}}]}]
+`
+)
+
+// TestValidateWarns of what a start takes, though it may not be meant so.
+func TestValidateWarns(t *testing.T) {
+	web := taken("web", tcpChecks+atOnce)
+	for name, c := range map[string]struct {
+		config, clusters string
+		wants            []string
+	}{
+		"nothing": {"", web, []string{"hdsd.yaml: 1 cluster with 1 endpoint, 1 checked, all good"}},
+		"an assignment under another name": {"", web + taken("pay", "  type: EDS\n"+tcpChecks) + payy, []string{
+			"clusters.yaml:10: pay: no source has endpoints for it",
+			"clusters.yaml:14: payy: is a ClusterLoadAssignment that no Cluster takes, and so a cluster of its own: did you mean pay?",
+			"hdsd.yaml: 3 clusters with 2 endpoints, 1 checked, 2 warnings",
+		}},
+		"an assignment for itself": {"", web + payy, []string{"hdsd.yaml: 2 clusters with 2 endpoints, 1 checked, all good"}},
+		"no health checks": {"", taken("web", atOnce), []string{
+			"hdsd.yaml: no endpoint is checked: ",
+			"hdsd.yaml: 1 cluster with 1 endpoint, 0 checked, 1 warning",
+		}},
+		"an endpoint twice": {"", web + "      - endpoint: {address: {socket_address: {address: 10.0.0.1, port_value: 80}}}\n", []string{
+			"clusters.yaml:10: web: endpoint 10.0.0.1:80: is in its locality more than once, first at line 9: ",
+			"hdsd.yaml: 1 cluster with 1 endpoint, 1 checked, 1 warning",
+		}},
+		"an endpoint in two localities": {"", web + "    - locality: {zone: a}\n      lb_endpoints:\n      - endpoint: {address: {socket_address: {address: 10.0.0.1, port_value: 80}}}\n", []string{
+			"hdsd.yaml: 1 cluster with 2 endpoints, 2 checked, all good",
+		}},
+		"a policy for nothing": {"policies: [{cluster_name_glob: \"w*\", redundancy: 2}, {cluster_name_glob: \"pay-*\", redundancy: 5}]\n", web, []string{
+			`hdsd.yaml: policies[1].cluster_name_glob: "pay-*" matches no cluster`,
+			"hdsd.yaml: 1 cluster with 1 endpoint, 1 checked, 1 warning",
+		}},
+		"a type that finds its endpoints": {"", web + taken("db", "  type: STRICT_DNS\n"+tcpChecks+atOnce), []string{
+			"clusters.yaml:10: db: has Envoys find its endpoints themselves",
+			"hdsd.yaml: 2 clusters with 2 endpoints, 2 checked, 1 warning",
+		}},
+		"names that Envoys resolve and check as they like": {"", web + strings.ReplaceAll(taken("db", "  type: STRICT_DNS\n"+atOnce), "10.0.0.1", "db.internal"), []string{
+			"hdsd.yaml: 2 clusters with 2 endpoints, 1 checked, all good",
+		}},
+	} {
+		status, out := validated(t, goodConfig+c.config, "clusters.yaml", "resources:\n"+c.clusters)
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		if status != exitDone || len(lines) != len(c.wants) {
+			t.Errorf("%s: exit status %d, want %d lines:\n%s", name, status, len(c.wants), out)
+			continue
+		}
+		for i, want := range c.wants {
+			if warning := strings.HasSuffix(lines[i], " (warning)"); !strings.HasPrefix(lines[i], want) || warning != (i < len(lines)-1) {
+				t.Errorf("%s: says %q, want %q", name, lines[i], want)
+			}
+		}
+	}
+}

@@ -47,6 +47,11 @@ func TestWatchEnds(t *testing.T) {
 	if status, out, errors := hdsd(t, "watch", "--limit", "4", "-o", "json", "--server", address); status != exitDone || strings.Count(out, "\n") != 4 {
 		t.Errorf("--limit 4: exit status %d, %s%s", status, out, errors)
 	}
+	for _, format := range []string{"table", "json", "csv"} {
+		if status, out, errors := hdsd(t, "watch", "wbe", "-o", format, "--server", address); status != exitFailed || out != "" || !strings.Contains(errors, "did you mean web?") {
+			t.Errorf("an unknown cluster: exit status %d, %q, %s", status, out, errors)
+		}
+	}
 	if status, _, errors := hdsd(t, "watch", "ending", "--server", address); status != exitFailed || !strings.Contains(errors, "(hdsd is stopping): ask again") {
 		t.Errorf("a coordinator that stops: exit status %d, %s", status, errors)
 	}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+// shownAddresses is how many addresses are named where another was asked for.
+const shownAddresses = 5
+
+// tellAbsence says why nothing was shown, where an endpoint was asked for that
+// is not there.
+func (c *client) tellAbsence(ctx context.Context, query hdsdv1.QueryClient, to io.Writer) {
+	if c.shown.Load() > 0 || c.address == "" || c.told {
+		return
+	}
+	c.told = true
+	if what := absence(ctx, query, c.cluster, c.address); what != "" {
+		fmt.Fprintf(to, "hdsd: %s\n", what)
+	}
+}
+
+// absent is the error that there is no endpoint as was asked for, nil where
+// there is, or rows were shown.
+func (c *client) absent(ctx context.Context, query hdsdv1.QueryClient) error {
+	if c.shown.Load() > 0 || c.address == "" {
+		return nil
+	}
+	if what := absence(ctx, query, c.cluster, c.address); what != "" {
+		return errors.New(what)
+	}
+	return nil
+}
+
+// neverThere is absent, unless the history knows of the endpoint: nothing is
+// wrong then with a question about the past.
+func (c *client) neverThere(ctx context.Context, query hdsdv1.QueryClient) error {
+	absent := c.absent(ctx, query)
+	if absent == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	past, err := query.ListTransitions(ctx, &hdsdv1.ListTransitionsRequest{Cluster: c.cluster, Address: c.address, PageSize: 1})
+	if err != nil || len(past.GetTransitions()) > 0 {
+		return nil
+	}
+	return absent
+}
+
+// absence says that a cluster has no endpoint of an address, and which it
+// has; it says nothing where there is one, or nobody knows.
+func absence(ctx context.Context, query hdsdv1.QueryClient, cluster, address string) string {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	all, err := query.ListEndpoints(ctx, &hdsdv1.ListEndpointsRequest{Cluster: cluster, PageSize: pageSize})
+	if err != nil {
+		return ""
+	}
+	var has []string
+	for _, e := range all.GetEndpoints() {
+		if e.GetAddress() == address {
+			return ""
+		}
+		if !slices.Contains(has, e.GetAddress()) {
+			has = append(has, e.GetAddress())
+		}
+	}
+	if len(has) == 0 {
+		return fmt.Sprintf("no such endpoint in %s; it has none at all", cluster)
+	}
+	more := ""
+	if all.GetNextPageToken() != "" {
+		more = " and more"
+	} else if len(has) > shownAddresses {
+		more = fmt.Sprintf(" and %d more", len(has)-shownAddresses)
+	}
+	slices.SortStableFunc(has, func(a, b string) int { return cmp.Compare(distance(a, address), distance(b, address)) })
+	return fmt.Sprintf("no such endpoint in %s; it has %s%s", cluster, strings.Join(has[:min(shownAddresses, len(has))], ", "), more)
+}

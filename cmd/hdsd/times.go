@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// timeForms is what parseTime reads.
+const timeForms = "RFC 3339, a time of today: 15:04, a day: 2026-01-02, or a duration ago: 90s, 1h, 7d"
+
+// localTimes are times as tables show them, or shorter.
+var localTimes = []string{
+	time.TimeOnly, "15:04", "Jan 02 15:04:05", "Jan 02 15:04", time.DateTime, "2006-01-02 15:04", time.DateOnly,
+}
+
+// parseTime reads RFC 3339, a time in the zone of now, or a duration as so
+// long before it.
+func parseTime(flag, text string, now time.Time) (*timestamppb.Timestamp, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if ago, ok := parseAgo(text); ok {
+		return timestamppb.New(now.Add(-ago)), nil
+	}
+	if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return timestamppb.New(at), nil
+	}
+	if at, ok := parseLocal(text, now); ok {
+		return timestamppb.New(at), nil
+	}
+	return nil, usageError{fmt.Errorf("--%s %q: want a time (2026-01-02T15:04:05Z, 15:04 of today, 2026-01-02) or a duration ago (90s, 1h30m, 7d)", flag, text)}
+}
+
+// parseLocal reads a time in the zone of now; what it does not say of the date
+// is that of now.
+func parseLocal(text string, now time.Time) (time.Time, bool) {
+	for _, layout := range localTimes {
+		at, err := time.ParseInLocation(layout, text, now.Location())
+		if err != nil {
+			continue
+		}
+		if strings.HasPrefix(layout, "2006") {
+			return at, true
+		}
+		month, day := at.Month(), at.Day()
+		if strings.HasPrefix(layout, "15") {
+			month, day = now.Month(), now.Day()
+		}
+		return time.Date(now.Year(), month, day, at.Hour(), at.Minute(), at.Second(), at.Nanosecond(), now.Location()), true
+	}
+	return time.Time{}, false
+}
+
+// parsePeriod reads --since and --until, of which the second is not to come
+// first.
+func parsePeriod(since, until string, now time.Time) (start, end *timestamppb.Timestamp, err error) {
+	if start, err = parseTime("since", since, now); err != nil {
+		return nil, nil, err
+	}
+	if end, err = parseTime("until", until, now); err != nil {
+		return nil, nil, err
+	}
+	if start != nil && end != nil && start.AsTime().After(end.AsTime()) {
+		return nil, nil, usageError{fmt.Errorf("--since %s is after --until %s: exchange the two", since, until)}
+	}
+	return start, end, nil
+}
+
+// parseAgo reads a duration; days, too, as there are many of them in a history.
+func parseAgo(text string) (time.Duration, bool) {
+	if number, ok := strings.CutSuffix(text, "d"); ok {
+		days, err := strconv.ParseUint(number, 10, 16)
+		return time.Duration(days) * 24 * time.Hour, err == nil
+	}
+	ago, err := time.ParseDuration(text)
+	return ago, err == nil && ago >= 0
+}
+
+// clock shows a time as clocks on the wall do, with as much of the date as it
+// needs.
+func clock(cell string, now time.Time) string {
+	at, err := time.Parse(time.RFC3339Nano, cell)
+	if err != nil {
+		return cell
+	}
+	at, now = at.Local(), now.Local()
+	switch {
+	case at.Format(time.DateOnly) == now.Format(time.DateOnly):
+		return at.Format("15:04:05.000")
+	case at.Year() == now.Year():
+		return at.Format("Jan 02 15:04:05.000")
+	}
+	return at.Format("2006-01-02 15:04:05.000")
+}
+
+// ago shows how long ago a time was.
+func ago(cell string, now time.Time) string {
+	at, err := time.Parse(time.RFC3339Nano, cell)
+	if err != nil {
+		return cell
+	}
+	if past := now.Sub(at).Truncate(time.Second); past > 0 {
+		return shortly(past) + " ago"
+	}
+	return "now"
+}
+
+// lasting shows seconds as a duration, and none at all where there are none.
+func lasting(cell string, _ time.Time) string {
+	seconds, err := strconv.ParseFloat(cell, 64)
+	if err != nil {
+		return cell
+	}
+	if seconds == 0 {
+		return ""
+	}
+	return shortly(time.Duration(seconds * float64(time.Second)))
+}
+
+// shortly shows the two largest units of a duration.
+func shortly(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < time.Minute:
+		return strconv.FormatFloat(d.Truncate(100*time.Millisecond).Seconds(), 'f', -1, 64) + "s"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	case d < day:
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%dd%02dh", d/day, d%day/time.Hour)
+}

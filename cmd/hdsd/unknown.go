@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+// knownCheckers gives the ids of all checkers that the coordinator knows.
+func (c *client) knownCheckers(ctx context.Context) ([]string, error) {
+	connection, err := c.connect()
+	if err != nil {
+		return nil, err
+	}
+	defer connection.Close()
+	query := hdsdv1.NewQueryClient(connection)
+	var ids []string
+	for token := ""; ; {
+		answer, err := query.ListCheckers(ctx, &hdsdv1.ListCheckersRequest{PageToken: token, PageSize: pageSize})
+		if err != nil {
+			return nil, err
+		}
+		for _, checker := range answer.GetCheckers() {
+			ids = append(ids, checker.GetId())
+		}
+		if token = answer.GetNextPageToken(); token == "" {
+			return ids, nil
+		}
+	}
+}
+
+// tellUnknown warns that something was said of a checker that is not known,
+// which may be to come, or misspelt.
+func (c *client) tellUnknown(ctx context.Context, id string, to io.Writer) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	ids, err := c.knownCheckers(ctx)
+	if err != nil || slices.Contains(ids, id) {
+		return
+	}
+	hint := ""
+	if near := nearest(id, ids); len(near) > 0 {
+		hint = ": did you mean " + strings.Join(near, " or ") + "?"
+	}
+	fmt.Fprintf(to, "hdsd: no checker %q is known now%s ('hdsd checkers judge %s' takes it back)\n", id, hint, id)
+}
+
+// tellAwaited lists what is said of checkers that are not among the known ones.
+func (c *client) tellAwaited(command *cobra.Command, known map[string]bool) {
+	ctx, cancel := context.WithTimeout(command.Context(), lookTimeout)
+	defer cancel()
+	connection, err := c.connect()
+	if err != nil {
+		return
+	}
+	defer connection.Close()
+	// Who may not ask for it, is shown the checkers all the same.
+	answer, _ := hdsdv1.NewControlClient(connection).ListTrust(ctx, &hdsdv1.ListTrustRequest{})
+	for _, t := range answer.GetTrust() {
+		if !known[t.GetChecker()] {
+			fmt.Fprintf(command.ErrOrStderr(), "hdsd: not known now: %s\n", printable(trustLine(t)))
+		}
+	}
+}
+
+// completeChecker offers the ids of checkers, nothing where the coordinator
+// does not answer soon.
+func (c *client) completeChecker(command *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(command.Context(), completionTimeout)
+	defer cancel()
+	ids, _ := c.knownCheckers(ctx) // errors leave nothing to offer
+	return slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, begun) }), cobra.ShellCompDirectiveNoFileComp
+}
