@@ -369,11 +369,6 @@ func waysFrom(e *oracleEndpoint, c *oracleChecker) []string {
 	return []string{c.zone, "elsewhere"}
 }
 
-// gone tells whether a vote is awaited since its checker has just fallen silent.
-func (p *oraclePair) gone(c *oracleChecker) bool {
-	return c.word != aggregate.Distrusted && c.state == "awaited" && (p.phase == "warming" || p.phase == "settled")
-}
-
 func (o *oracle) doubts() []*oracleDoubt {
 	var all []*oracleDoubt
 	for _, c := range o.checkers {
