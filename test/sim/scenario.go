@@ -41,6 +41,7 @@ func Scenarios() []Scenario {
 		{"rolling restart", "all checkers restart, one in forty a round; each is back after two rounds and says UNHEALTHY until it has probed", (*fleet).roll},
 		{"all restart at once", "the same in one moment, back after two to four rounds", (*fleet).restartAll},
 		{"hdsd restart", "hdsd is gone for four rounds, in the midst of the outages; its checkers come back within two", (*fleet).restartCoordinator},
+		{"partition and restarts", "a zone partition, while all checkers restart one after the other", func(f *fleet) { f.partition(); f.roll() }},
 		{"reassignment storm", "every other round, one in fifty checkers gives its seat up, and returns eight rounds later", (*fleet).storm},
 	}
 }
