@@ -8,7 +8,7 @@
 // probed. Its reports are encoded when a specifier comes and patched from then
 // on, so that it costs far less than what it measures.
 //
-//	go test ./test/scale -run XXX -bench . -benchtime 1x -timeout 20m
+//	go test ./test/scale -run "^$" -bench . -benchtime 1x -timeout 20m
 //
 // prints the figures; the machine's load average stands beside them, since the
 // simulation shares its processors. The processor's share is read from /proc,

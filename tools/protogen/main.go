@@ -75,7 +75,7 @@ func run(root, out string) error {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
-	return nil
+	return document(out, request)
 }
 
 // compile reads the named protos and gives the request that plugins take.
