@@ -66,29 +66,15 @@ func checkRows(tx *bolt.Tx) error {
 		t, ok := openCurrent(k, v, shared)
 		return ok && tx.Bucket(addresses).Get(addressKey(t.Endpoint.Address, number(k), number(k[8:]))) != nil
 	})
-	check(plan, func(k, v []byte) bool {
-		row, ok := unseal(k, v)
-		if ok {
-			_, _, ok = decodePlan(row)
+	for _, sealed := range sealedBuckets {
+		if tx.Bucket(sealed.name) == nil {
+			continue
 		}
-		return ok
-	})
-	if tx.Bucket(trials) != nil {
-		check(trials, goodTrials)
+		check(sealed.name, func(k, v []byte) bool {
+			row, ok := unseal(k, v)
+			return ok && sealed.good(k, row)
+		})
 	}
-	if tx.Bucket(freeze) != nil {
-		check(freeze, goodFreeze)
-	}
-	if tx.Bucket(overrides) != nil {
-		check(overrides, goodRow(decodeOverride))
-	}
-	if tx.Bucket(voted) != nil {
-		check(voted, goodRow(decodeVoted))
-	}
-	if tx.Bucket(trust) != nil {
-		check(trust, goodRow(decodeTrust))
-	}
-	check(clusters, func(k, v []byte) bool { _, ok := unseal(k, v); return ok })
 	return errors.Join(bad...)
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	bolt "go.etcd.io/bbolt"
+	"hdsd/health"
 )
 
 // clusterSet is all names of clusters ever known.
@@ -43,14 +43,10 @@ func (c *clusterSet) sorted() []string {
 	return slices.Sorted(maps.Keys(c.names))
 }
 
-func (s *Store) loadClusters(tx *bolt.Tx) error {
-	return tx.Bucket(clusters).ForEach(func(k, v []byte) error {
-		name, ok := unseal(k, v)
-		if ok {
-			s.known.add(string(name))
-		}
-		s.skipUnless(ok, clusters, k)
-		return nil
+func (s *Store) loadClusters() error {
+	return s.openRows(clusters, func(_, name []byte) bool {
+		s.known.add(string(name))
+		return true
 	})
 }
 
@@ -63,13 +59,11 @@ func (s *Store) KnownCluster(name string) bool { return s.known.has(name) }
 func (s *Store) RememberClusters(all []string) { s.remember(all...) }
 
 func (s *Store) remember(all ...string) {
-	var fresh []string
+	fresh := map[string][]byte{}
 	for _, name := range all {
 		if s.known.add(name) {
-			fresh = append(fresh, name)
+			fresh[rowKey(health.ClusterHash(name))] = []byte(name)
 		}
 	}
-	if len(fresh) > 0 {
-		s.intake.remember(fresh)
-	}
+	s.intake.put(clusters, fresh)
 }

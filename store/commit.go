@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"fmt"
 
 	bolt "go.etcd.io/bbolt"
@@ -16,7 +15,7 @@ var present = []byte{1}
 // is doing it once.
 func (g *group) write(c clock) func(*bolt.Tx) error {
 	return func(tx *bolt.Tx) error {
-		for _, step := range []func(*bolt.Tx) error{g.writeHistory, g.writeCurrent, g.writePlan, g.writeClusters, g.writeFreeze, g.writeTrials, g.writeOverrides, g.writeVoted, g.writeTrust} {
+		for _, step := range []func(*bolt.Tx) error{g.writeHistory, g.writeCurrent, g.writePlan, g.writeRows} {
 			if err := step(tx); err != nil {
 				return err
 			}
@@ -89,26 +88,12 @@ func hashOf(name string) health.Hash { return health.ClusterHash(name) }
 func (g *group) writePlan(tx *bolt.Tx) error {
 	rows := tx.Bucket(plan)
 	for checker, endpoints := range g.plan {
-		k := key(uint64(hashOf(checker)))
-		var err error
-		if endpoints == nil {
-			err = rows.Delete(k)
-		} else if row := seal(k, encodePlan(checker, endpoints)); !bytes.Equal(row, rows.Get(k)) {
-			err = rows.Put(k, row)
+		var row []byte
+		if endpoints != nil {
+			row = encodePlan(checker, endpoints)
 		}
-		if err != nil {
+		if err := putRow(rows, key(uint64(hashOf(checker))), row); err != nil {
 			return fmt.Errorf("plan of %q: %w", checker, err)
-		}
-	}
-	return nil
-}
-
-func (g *group) writeClusters(tx *bolt.Tx) error {
-	rows := tx.Bucket(clusters)
-	for _, name := range g.clusters {
-		k := key(uint64(health.ClusterHash(name)))
-		if err := rows.Put(k, seal(k, []byte(name))); err != nil {
-			return err
 		}
 	}
 	return nil

@@ -1,21 +1,17 @@
 package store
 
 import (
-	"bytes"
 	"encoding/binary"
-	"errors"
 	"maps"
 	"slices"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"hdsd/health"
 )
 
-// Freeze keeps verdicts from being published. It must not be changed once it
-// was handed over.
+// Freeze keeps verdicts from being published.
 type Freeze struct {
 	Reason, Author string
 	Since          time.Time
@@ -25,8 +21,7 @@ type Freeze struct {
 	Held map[health.Hash]health.Status
 }
 
-// freeze is a bucket that is there only while there is a freeze, so that files
-// from before it need no change.
+// freeze is a bucket that is there only while there is a freeze.
 var (
 	freeze    = []byte("freeze")
 	freezeKey = []byte("freeze")
@@ -115,49 +110,26 @@ func (s *Store) Freeze() (*Freeze, error) {
 // SaveFreeze stores a freeze, in the place of one before; nil ends it. It does
 // not wait for the disk; Flush does.
 func (s *Store) SaveFreeze(f *Freeze) {
-	s.intake.work(func() {
-		s.intake.freeze = &f
-		s.intake.asked.others++
-	})
-}
-
-func (g *group) writeFreeze(tx *bolt.Tx) error {
-	if g.freeze == nil {
-		return nil
-	}
-	f := *g.freeze
 	if f == nil {
-		if err := tx.DeleteBucket(freeze); !errors.Is(err, bolterrors.ErrBucketNotFound) {
-			return err
-		}
-		return nil
+		s.intake.put(freeze, nil)
+		return
 	}
-	rows, err := tx.CreateBucketIfNotExists(freeze)
-	if err != nil {
-		return err
+	rows := map[string][]byte{string(freezeKey): encodeFreeze(f), string(heldKey): nil}
+	if f.Held != nil {
+		rows[string(heldKey)] = encodeHeld(f.Held)
 	}
-	if err := rows.Put(freezeKey, seal(freezeKey, encodeFreeze(f))); err != nil {
-		return err
-	}
-	if f.Held == nil {
-		return rows.Delete(heldKey)
-	}
-	if row := seal(heldKey, encodeHeld(f.Held)); !bytes.Equal(row, rows.Get(heldKey)) {
-		return rows.Put(heldKey, row)
-	}
-	return nil
+	s.intake.put(freeze, rows)
 }
 
-// goodFreeze tells whether the rows of a freeze, if there is one, are whole.
-func goodFreeze(k, v []byte) bool {
-	row, ok := unseal(k, v)
-	switch {
-	case !ok:
-		return false
-	case bytes.Equal(k, freezeKey):
+// goodFreeze tells whether a row of a freeze can be read.
+func goodFreeze(k, row []byte) (ok bool) {
+	switch string(k) {
+	case string(freezeKey):
 		_, _, ok = decodeFreeze(row)
-	case bytes.Equal(k, heldKey):
+	case string(heldKey):
 		_, ok = decodeHeld(row)
+	default:
+		ok = true
 	}
 	return ok
 }

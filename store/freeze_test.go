@@ -98,6 +98,23 @@ func TestDamagedFreezeStaysOne(t *testing.T) {
 	}
 }
 
+// TestFreezeUnderADamagedKeyCanBeEnded: it stays one until then, and leaves
+// nothing behind that would be one at the next start.
+func TestFreezeUnderADamagedKeyCanBeEnded(t *testing.T) {
+	var reported complaints
+	dir := t.TempDir()
+	s := open(t, dir, func(o *Options) { o.OnError = reported.add })
+	s.intake.put(freeze, map[string][]byte{"greeze": encodeFreeze(&Freeze{})})
+	flush(t, s)
+	if found, err := s.Freeze(); err != nil || found == nil || !reported.has(ErrSkipped) {
+		t.Errorf("%v, %v; reported: %v", found, err, reported.all)
+	}
+	s.SaveFreeze(nil)
+	if _, found := reopened(t, dir, s); found != nil {
+		t.Errorf("still there: %+v", found)
+	}
+}
+
 // FuzzDecodeFreeze is FuzzDecodeRecord for freezes.
 func FuzzDecodeFreeze(f *testing.F) {
 	f.Add(encodeFreeze(&Freeze{Reason: "why", Author: "alice", Since: day}))

@@ -17,26 +17,21 @@ type intake struct {
 	limit int
 	wake  chan struct{} // there may be something to do
 
-	mu        sync.Mutex
-	closed    bool // nothing is taken in any more
-	ended     bool // the writer is gone
-	pending   []health.Transition
-	overflow  map[health.Hash]health.Transition // last of each endpoint that was dropped
-	plan      map[string][]health.Hash
-	clusters  []string
-	freeze    **Freeze // to be stored; nil: as it is
-	trials    map[string]*Trials
-	overrides map[health.Endpoint]*Override
-	voted     map[health.Hash]*health.Verdict
-	trust     map[string]*Trust
-	forgets   func(health.Hash) bool
-	prunes    uint64 // passes asked for
-	urgent    int    // callers of flush
-	asked     mark
-	saved     mark
-	pruned    uint64        // passes ended
-	changed   chan struct{} // closed and replaced when saved or pruned moves
-	stat      Stats
+	mu       sync.Mutex
+	closed   bool // nothing is taken in any more
+	ended    bool // the writer is gone
+	pending  []health.Transition
+	overflow map[health.Hash]health.Transition // last of each endpoint that was dropped
+	plan     map[string][]health.Hash
+	rows     changes
+	forgets  func(health.Hash) bool
+	prunes   uint64 // passes asked for
+	urgent   int    // callers of flush
+	asked    mark
+	saved    mark
+	pruned   uint64        // passes ended
+	changed  chan struct{} // closed and replaced when saved or pruned moves
+	stat     Stats
 }
 
 // mark is a place in the stream of what was handed over.
@@ -52,12 +47,7 @@ type group struct {
 	places      []place // of transitions, once numbered
 	overflow    map[health.Hash]health.Transition
 	plan        map[string][]health.Hash
-	clusters    []string
-	freeze      **Freeze
-	trials      map[string]*Trials
-	overrides   map[health.Endpoint]*Override
-	voted       map[health.Hash]*health.Verdict
-	trust       map[string]*Trust
+	rows        changes
 	upTo        mark
 }
 
@@ -123,13 +113,6 @@ func (in *intake) savePlan(changed map[string][]health.Hash) {
 	})
 }
 
-func (in *intake) remember(names []string) {
-	in.work(func() {
-		in.clusters = append(in.clusters, names...)
-		in.asked.others++
-	})
-}
-
 func (in *intake) forget(known func(health.Hash) bool) {
 	in.work(func() { in.forgets = known })
 }
@@ -167,10 +150,8 @@ func (in *intake) take() *group {
 		return nil
 	}
 	size := min(len(in.pending), groupSize)
-	g := &group{transitions: in.pending[:size:size], overflow: in.overflow, plan: in.plan, clusters: in.clusters, freeze: in.freeze, trials: in.trials, overrides: in.overrides, trust: in.trust, upTo: in.asked}
-	g.voted = in.takeVoted(size == len(in.pending))
-	in.pending = in.pending[size:]
-	in.overflow, in.plan, in.clusters, in.freeze, in.trials, in.overrides, in.trust = nil, nil, nil, nil, nil, nil, nil
+	g := &group{transitions: in.pending[:size:size], overflow: in.overflow, plan: in.plan, rows: in.takeRows(size == len(in.pending)), upTo: in.asked}
+	in.pending, in.overflow, in.plan = in.pending[size:], nil, nil
 	g.upTo.transitions -= uint64(len(in.pending))
 	in.stat.Pending = size
 	return g

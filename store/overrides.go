@@ -2,11 +2,7 @@ package store
 
 import (
 	"encoding/binary"
-	"maps"
-	"slices"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 
 	"hdsd/health"
 )
@@ -20,8 +16,7 @@ type Override struct {
 	Until          time.Time // zero: until it is cleared
 }
 
-// Both buckets are made with their first row, so that files from before them
-// need no change. In voted is what the votes came to under an override.
+// In voted is what the votes came to under an override.
 var (
 	overrides = []byte("overrides")
 	voted     = []byte("voted")
@@ -111,117 +106,23 @@ func (s *Store) Voted() (map[health.Hash]health.Verdict, error) {
 	return all, err
 }
 
-// openRows goes through a bucket that may not be there. Rows that are damaged
-// are passed over.
-func (s *Store) openRows(bucket []byte, take func(k, row []byte) bool) error {
-	return s.view(func(tx *bolt.Tx) error {
-		rows := tx.Bucket(bucket)
-		if rows == nil {
-			return nil
-		}
-		return rows.ForEach(func(k, v []byte) error {
-			row, ok := unseal(k, v)
-			s.skipUnless(ok && take(k, row), bucket, k)
-			return nil
-		})
-	})
-}
-
 // SaveOverrides stores overrides by their scopes; nil takes one out. Others
 // stay as they are. It does not wait for the disk; Flush does.
 func (s *Store) SaveOverrides(changed map[health.Endpoint]*Override) {
-	if len(changed) == 0 {
-		return
+	rows := make(map[string][]byte, len(changed))
+	for scope, o := range changed {
+		rows[rowKey(scope.Hash())] = encoded(o, encodeOverride)
 	}
-	s.intake.work(func() {
-		if s.intake.overrides == nil {
-			s.intake.overrides = map[health.Endpoint]*Override{}
-		}
-		maps.Copy(s.intake.overrides, changed)
-		s.intake.asked.others++
-	})
+	s.intake.put(overrides, rows)
 }
 
 // SaveVoted stores what the votes come to under an override: not after the
 // transitions that were appended before. Nil takes one out, and not before
 // these: while the history ends with an override, it is known what was below.
 func (s *Store) SaveVoted(changed map[health.Hash]*health.Verdict) {
-	if len(changed) == 0 {
-		return
+	rows := make(map[string][]byte, len(changed))
+	for hash, v := range changed {
+		rows[rowKey(hash)] = encoded(v, encodeVoted)
 	}
-	s.intake.work(func() {
-		if s.intake.voted == nil {
-			s.intake.voted = map[health.Hash]*health.Verdict{}
-		}
-		maps.Copy(s.intake.voted, changed)
-		s.intake.asked.others++
-	})
-}
-
-// takeVoted gives what of it belongs to a group, which may be the last one that
-// has transitions, or not; the lock is held.
-func (in *intake) takeVoted(last bool) map[health.Hash]*health.Verdict {
-	if last {
-		all := in.voted
-		in.voted = nil
-		return all
-	}
-	kept := map[health.Hash]*health.Verdict{}
-	maps.Copy(kept, in.voted)
-	maps.DeleteFunc(kept, func(_ health.Hash, v *health.Verdict) bool { return v == nil })
-	maps.DeleteFunc(in.voted, func(_ health.Hash, v *health.Verdict) bool { return v != nil })
-	return kept
-}
-
-func (g *group) writeOverrides(tx *bolt.Tx) error {
-	rows := make(map[uint64][]byte, len(g.overrides))
-	for scope, o := range g.overrides {
-		rows[uint64(scope.Hash())] = nil
-		if o != nil {
-			rows[uint64(scope.Hash())] = encodeOverride(o)
-		}
-	}
-	return putRows(tx, overrides, rows)
-}
-
-func (g *group) writeVoted(tx *bolt.Tx) error {
-	rows := make(map[uint64][]byte, len(g.voted))
-	for hash, v := range g.voted {
-		rows[uint64(hash)] = nil
-		if v != nil {
-			rows[uint64(hash)] = encodeVoted(v)
-		}
-	}
-	return putRows(tx, voted, rows)
-}
-
-// putRows puts rows into a bucket, which is made when it is first needed; nil
-// takes one out.
-func putRows(tx *bolt.Tx, bucket []byte, changed map[uint64][]byte) error {
-	if len(changed) == 0 {
-		return nil
-	}
-	rows, err := tx.CreateBucketIfNotExists(bucket)
-	for _, n := range slices.Sorted(maps.Keys(changed)) { // in order it is many times as fast
-		switch k, row := key(n), changed[n]; {
-		case err != nil:
-			return err
-		case row == nil:
-			err = rows.Delete(k)
-		default:
-			err = rows.Put(k, seal(k, row))
-		}
-	}
-	return err
-}
-
-// goodRow tells whether a sealed row is what a decoder takes.
-func goodRow[T any](decode func([]byte) (T, bool)) func(k, v []byte) bool {
-	return func(k, v []byte) bool {
-		row, ok := unseal(k, v)
-		if ok {
-			_, ok = decode(row)
-		}
-		return ok
-	}
+	s.intake.put(voted, rows)
 }

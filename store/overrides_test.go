@@ -73,13 +73,13 @@ func TestOverridesAreKept(t *testing.T) {
 func TestWhatIsBelowAnOverrideGoesLast(t *testing.T) {
 	in := newIntake(1 << 20)
 	in.append(flips(groupSize+1), time.Now)
-	in.voted = map[health.Hash]*health.Verdict{1: {Status: health.Healthy}, 2: nil}
+	in.put(voted, map[string][]byte{"1": {}, "2": nil})
 	first, second := in.take(), in.take()
-	if len(first.voted) != 1 || first.voted[1] == nil {
-		t.Errorf("with the first group goes %v", first.voted)
+	if diff := cmp.Diff(changes{"voted": {"1": {}}}, first.rows); diff != "" {
+		t.Error("with the first group goes:", diff)
 	}
-	if below, ok := second.voted[2]; len(second.voted) != 1 || !ok || below != nil {
-		t.Errorf("with the last group goes %v", second.voted)
+	if diff := cmp.Diff(changes{"voted": {"2": nil}}, second.rows); diff != "" {
+		t.Error("with the last group goes:", diff)
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"slices"
 
-	bolt "go.etcd.io/bbolt"
-
 	"hdsd/health"
 )
 
@@ -41,22 +39,12 @@ func decodePlan(b []byte) (checker string, endpoints []health.Hash, ok bool) {
 // check, sorted.
 func (s *Store) Plan() (map[string][]health.Hash, error) {
 	all := map[string][]health.Hash{}
-	err := s.view(func(tx *bolt.Tx) error {
-		return tx.Bucket(plan).ForEach(func(k, v []byte) error {
-			row, ok := unseal(k, v)
-			if ok {
-				var checker string
-				var endpoints []health.Hash
-				if checker, endpoints, ok = decodePlan(row); ok {
-					all[checker] = endpoints
-				}
-			}
-			s.skipUnless(ok, plan, k)
-			return nil
-		})
+	err := s.openRows(plan, func(_, row []byte) bool {
+		checker, endpoints, ok := decodePlan(row)
+		if ok {
+			all[checker] = endpoints
+		}
+		return ok
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+	return all, err
 }

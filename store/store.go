@@ -136,10 +136,13 @@ func (s *Store) load() error {
 		if _, s.created, err = schema(tx); err != nil {
 			return damaged(s.path, err)
 		}
-		return s.loadClusters(tx)
+		return nil
 	})
 	s.durable.Store(int64(id))
-	return err
+	if err != nil {
+		return err
+	}
+	return s.loadClusters()
 }
 
 // Close commits what is left and closes the file. What the disk does not take

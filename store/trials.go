@@ -1,19 +1,14 @@
 package store
 
 import (
-	"bytes"
 	"encoding/binary"
-	"fmt"
-	"maps"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 
 	"hdsd/health"
 )
 
 // Trials is what is known of a cluster from its being tried at one checker
-// first. It must not be changed once it was handed over.
+// first.
 type Trials struct {
 	Proven []Proof
 	Blamed []uint64 // shapes that were on trial when a checker was lost
@@ -29,8 +24,6 @@ type Loss struct {
 	Time    time.Time
 }
 
-// trials is a bucket that is made with its first row, so that files from
-// before it need no change.
 var trials = []byte("trials")
 
 // trialsVersion is the first byte of an encoded row.
@@ -96,69 +89,22 @@ func (r *reader) fixed() uint64 {
 // Trials gives what is stored of trials, by cluster.
 func (s *Store) Trials() (map[string]*Trials, error) {
 	all := map[string]*Trials{}
-	err := s.view(func(tx *bolt.Tx) error {
-		rows := tx.Bucket(trials)
-		if rows == nil {
-			return nil
+	err := s.openRows(trials, func(_, row []byte) bool {
+		cluster, t, ok := decodeTrials(row)
+		if ok {
+			all[cluster] = t
 		}
-		return rows.ForEach(func(k, v []byte) error {
-			row, ok := unseal(k, v)
-			if ok {
-				var name string
-				var t *Trials
-				if name, t, ok = decodeTrials(row); ok {
-					all[name] = t
-				}
-			}
-			s.skipUnless(ok, trials, k)
-			return nil
-		})
+		return ok
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+	return all, err
 }
 
 // SaveTrials stores what is known of these clusters; nil takes one out. Others
 // stay as they are. It does not wait for the disk.
 func (s *Store) SaveTrials(changed map[string]*Trials) {
-	s.intake.work(func() {
-		if s.intake.trials == nil {
-			s.intake.trials = map[string]*Trials{}
-		}
-		maps.Copy(s.intake.trials, changed)
-		s.intake.asked.others++
-	})
-}
-
-func (g *group) writeTrials(tx *bolt.Tx) error {
-	if len(g.trials) == 0 {
-		return nil
+	rows := make(map[string][]byte, len(changed))
+	for cluster, t := range changed {
+		rows[rowKey(health.ClusterHash(cluster))] = encoded(t, func(t *Trials) []byte { return encodeTrials(cluster, t) })
 	}
-	rows, err := tx.CreateBucketIfNotExists(trials)
-	if err != nil {
-		return err
-	}
-	for cluster, t := range g.trials {
-		k := key(uint64(health.ClusterHash(cluster)))
-		if t == nil {
-			err = rows.Delete(k)
-		} else if row := seal(k, encodeTrials(cluster, t)); !bytes.Equal(row, rows.Get(k)) {
-			err = rows.Put(k, row)
-		}
-		if err != nil {
-			return fmt.Errorf("trials of %q: %w", cluster, err)
-		}
-	}
-	return nil
-}
-
-// goodTrials tells whether a row is whole.
-func goodTrials(k, v []byte) bool {
-	row, ok := unseal(k, v)
-	if ok {
-		_, _, ok = decodeTrials(row)
-	}
-	return ok
+	s.intake.put(trials, rows)
 }

@@ -3,8 +3,6 @@ package store
 import (
 	"encoding/binary"
 	"time"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // Word is what an operator says of a checker.
@@ -24,8 +22,6 @@ type Trust struct {
 	Since          time.Time
 }
 
-// trust is a bucket that is made with its first row, so that files from before
-// it need no change.
 var trust = []byte("trust")
 
 // trustVersion is the first byte of an encoded Trust.
@@ -62,33 +58,5 @@ func (s *Store) Trust() (map[string]Trust, error) {
 // SaveTrust stores what is said of a checker; nil when nothing is any more. It
 // does not wait for the disk; Flush does.
 func (s *Store) SaveTrust(checker string, t *Trust) {
-	s.intake.work(func() {
-		if s.intake.trust == nil {
-			s.intake.trust = map[string]*Trust{}
-		}
-		s.intake.trust[checker] = t
-		s.intake.asked.others++
-	})
-}
-
-func (g *group) writeTrust(tx *bolt.Tx) error {
-	if len(g.trust) == 0 {
-		return nil
-	}
-	rows, err := tx.CreateBucketIfNotExists(trust)
-	if err != nil {
-		return err
-	}
-	for checker, t := range g.trust {
-		k := []byte(checker)
-		if t == nil {
-			err = rows.Delete(k)
-		} else {
-			err = rows.Put(k, seal(k, encodeTrust(t)))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	s.intake.put(trust, map[string][]byte{checker: encoded(t, encodeTrust)})
 }

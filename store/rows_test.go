@@ -1,0 +1,144 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	bolt "go.etcd.io/bbolt"
+
+	"hdsd/health"
+)
+
+// stored gives the rows of some buckets as they are in the file.
+func stored(t *testing.T, s *Store, buckets ...[]byte) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := s.view(func(tx *bolt.Tx) error {
+		for _, bucket := range buckets {
+			rows := tx.Bucket(bucket)
+			if rows == nil {
+				continue
+			}
+			if err := rows.ForEach(func(k, v []byte) error {
+				all[fmt.Sprintf("%s %+q", bucket, k)] = fmt.Sprintf("%+q", v)
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestRowsKeepTheirForm: this is how they stand in files that exist.
+func TestRowsKeepTheirForm(t *testing.T) {
+	s := open(t, t.TempDir())
+	at := time.Unix(0, 0x0102030405060708)
+	rack := health.Endpoint{Cluster: "web", Locality: health.Locality{Region: "eu", Zone: "a", SubZone: "rack"}, Address: "x:1"}
+	s.SavePlan(map[string][]health.Hash{"c": {2, 1}})
+	s.RememberClusters([]string{"web"})
+	s.SaveTrials(map[string]*Trials{"web": {Proven: []Proof{{1, 2}}, Blamed: []uint64{3}, Losses: []Loss{{"c", at}}}})
+	s.SaveFreeze(&Freeze{Reason: "why", Author: "ann", Since: at, Held: map[health.Hash]health.Status{2: health.Timeout, 1: health.Healthy}})
+	s.SaveOverrides(map[health.Endpoint]*Override{rack: {Scope: rack, Status: health.Draining, Reason: "why", Author: "ann", Since: at, Until: at.Add(1)}})
+	s.SaveVoted(map[health.Hash]*health.Verdict{1: {Status: health.Healthy, Since: at}, 2: {}})
+	s.SaveTrust("c", &Trust{Word: Trusted, Reason: "why", Author: "ann", Since: at})
+	flush(t, s)
+	want := map[string]string{
+		`clusters "\xe2\x16?\u0548\xf7\x99<"`:      `"web\v\xd8nA"`,
+		`freeze "freeze"`:                          `"\x01\x01\x01\x02\x03\x04\x05\x06\a\b\x03ann\x03why+\x1f\xd73"`,
+		`freeze "held"`:                            `"\x01\x00\x00\x00\x00\x00\x00\x00\x01\x01\x00\x00\x00\x00\x00\x00\x00\x02\x04\xc4\u03ba_"`,
+		`overrides "'c\xd7\u01eb\xb47?"`:           `"\x01\x03\x01\x02\x03\x04\x05\x06\a\b\x01\x02\x03\x04\x05\x06\a\t\x03web\x02eu\x01a\x04rack\x03x:1\x03ann\x03why\xc2{\xed\x93"`,
+		`plan "\xecI\xf1\x7f, VD"`:                 `"\x01\x01c\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02\xb2\x0f\xb9O"`,
+		`trials "\xe2\x16?\u0548\xf7\x99<"`:        `"\x01\x03web\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x02\x01\x00\x00\x00\x00\x00\x00\x00\x03\x01\x01c\x01\x02\x03\x04\x05\x06\a\b\xee\xe4@\x91"`,
+		`trust "c"`:                                `"\x01\x02\x01\x02\x03\x04\x05\x06\a\b\x03ann\x03whyx>\xc2\xf3"`,
+		`voted "\x00\x00\x00\x00\x00\x00\x00\x01"`: `"\x01\x01\x01\x02\x03\x04\x05\x06\a\b\xab\x9d:\x03"`,
+		`voted "\x00\x00\x00\x00\x00\x00\x00\x02"`: `"\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00)|/\xf2"`,
+	}
+	if diff := cmp.Diff(want, stored(t, s, plan, clusters, trials, freeze, overrides, voted, trust)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestOnlyTheLatestOfARowWaits: what the writer has not taken yet stays
+// bounded, however often a row changes.
+func TestOnlyTheLatestOfARowWaits(t *testing.T) {
+	in := newIntake(1)
+	for _, changed := range []map[string][]byte{{"a": {1}, "b": {1}}, {"a": {2}, "c": {1}}, {"b": nil}, {}} {
+		in.put(trust, changed)
+	}
+	in.put(freeze, map[string][]byte{"held": {1}})
+	in.put(freeze, nil)
+	want := changes{"trust": {"a": {2}, "b": nil, "c": {1}}, "freeze": nil}
+	if diff := cmp.Diff(want, in.take().rows); diff != "" {
+		t.Error(diff)
+	}
+	if g := in.take(); len(g.rows) > 0 {
+		t.Errorf("again: %v", g.rows)
+	}
+}
+
+// TestUnchangedRowsAreLeftAlone: what is stored already costs no page.
+func TestUnchangedRowsAreLeftAlone(t *testing.T) {
+	s := open(t, t.TempDir())
+	for _, want := range []bool{true, false} {
+		err := s.db.Update(func(tx *bolt.Tx) error {
+			err := putRows(tx, clusters, map[string][]byte{"a": {1}, "b": nil})
+			if stats := tx.Stats(); stats.GetNodeCount() > 0 != want {
+				t.Errorf("%d nodes are changed; want some: %t", stats.GetNodeCount(), want)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRowsThatAreWholeButMakeNoSense: their checksum is right, as a faulty
+// release would leave them.
+func TestRowsThatAreWholeButMakeNoSense(t *testing.T) {
+	read := func(s *Store) error {
+		_, plan := s.Plan()
+		_, trials := s.Trials()
+		_, frozen := s.Freeze()
+		_, overridden := s.Overrides()
+		_, below := s.Voted()
+		_, trusted := s.Trust()
+		return errors.Join(plan, trials, frozen, overridden, below, trusted)
+	}
+	for _, c := range []struct {
+		bucket, k, row []byte
+	}{
+		{plan, key(1), []byte("nonsense")},
+		{trials, key(1), []byte("nonsense")},
+		{freeze, freezeKey, []byte("nonsense")},
+		{freeze, heldKey, []byte("nonsense")},
+		{overrides, key(1), []byte("nonsense")},
+		{voted, key(1), []byte("nonsense")},
+		{voted, []byte("short"), encodeVoted(&health.Verdict{})},
+		{trust, []byte("c"), []byte("nonsense")},
+	} {
+		var reported complaints
+		s := open(t, t.TempDir(), func(o *Options) { o.OnError = reported.add })
+		s.SaveFreeze(&Freeze{Held: map[health.Hash]health.Status{}})
+		flush(t, s)
+		if err := errors.Join(s.Check(), read(s)); err != nil || len(reported.all) > 0 {
+			t.Fatal(err, reported.all)
+		}
+		s.intake.put(c.bucket, map[string][]byte{string(c.k): c.row})
+		flush(t, s)
+		if err := read(s); err != nil || len(reported.all) != 1 || !reported.has(ErrSkipped) {
+			t.Errorf("%s %q: %v; reported: %v", c.bucket, c.k, err, reported.all)
+		}
+		if err := s.Check(); !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s %q: Check: %v", c.bucket, c.k, err)
+		}
+	}
+}
