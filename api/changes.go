@@ -9,8 +9,10 @@ import (
 	"net/netip"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/rest"
 )
 
 const (
@@ -53,10 +55,10 @@ func guardChanges(next http.Handler) http.Handler {
 		switch {
 		case !changing:
 		case origins.Check(r) != nil || fromBrowser(r) && !ownName(r):
-			refuse(w, http.StatusForbidden, codes.PermissionDenied, "a web page of another site cannot change anything here")
+			rest.WriteError(w, status.Error(codes.PermissionDenied, "a web page of another site cannot change anything here"))
 			return
 		case r.Method == http.MethodPost && !isJSON(r):
-			refuse(w, http.StatusUnsupportedMediaType, codes.InvalidArgument, "a change is asked for with Content-Type: application/json")
+			rest.WriteError(w, rest.Errorf(http.StatusUnsupportedMediaType, codes.InvalidArgument, "a change is asked for with Content-Type: application/json"))
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/rest"
 )
 
 // withDocument serves the OpenAPI document, and the rest by next.
@@ -20,7 +21,7 @@ func withDocument(next http.Handler) http.Handler {
 			return
 		}
 		if r.Method != http.MethodGet {
-			refuseMethod(w, r, http.MethodGet)
+			rest.WriteError(w, rest.MethodError(w, r, http.MethodGet))
 			return
 		}
 		w.Header().Set("Content-Type", kind)

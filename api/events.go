@@ -9,10 +9,10 @@ import (
 	"net/http"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"hdsd/rest"
 )
 
 const (
@@ -58,7 +58,7 @@ func (s *Service) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 	watcher, err := s.backend.Watch(r.Context(), query)
 	if err != nil {
-		writeStatus(w, status.Convert(watchError(err, from)))
+		rest.WriteError(w, watchError(err, from))
 		return
 	}
 	defer watcher.Close()
@@ -133,14 +133,7 @@ func appendEvent(to []byte, name, token string, text []byte) []byte {
 
 // fail tells why the stream ends. The client has the token of the last event.
 func (e *eventWriter) fail(err error) {
-	why := status.Convert(grpcError(err))
-	text, err := json.Marshal(struct {
-		Code    codes.Code `json:"code"`
-		Message string     `json:"message"`
-	}{why.Code(), why.Message()})
-	if err == nil {
-		e.event("error", "", text)
-	}
+	e.event("error", "", rest.ErrorText(grpcError(err)))
 }
 
 // flush sends what was put together, for a bounded time.

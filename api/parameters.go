@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/rest"
 )
 
 // parameters are what a request may have in its URL, by name.
@@ -75,7 +76,7 @@ func checkParameters(next http.Handler) http.Handler {
 		}
 		known, ok := methods[r.Method]
 		if !ok {
-			refuseMethod(w, r, slices.Sorted(maps.Keys(methods))...)
+			rest.WriteError(w, rest.MethodError(w, r, slices.Sorted(maps.Keys(methods))...))
 			return
 		}
 		given, err := url.ParseQuery(r.URL.RawQuery)
@@ -83,7 +84,7 @@ func checkParameters(next http.Handler) http.Handler {
 			err = known.check(given, r.URL.Path)
 		}
 		if err != nil {
-			writeStatus(w, status.Newf(codes.InvalidArgument, "query: %v", err))
+			rest.WriteError(w, status.Errorf(codes.InvalidArgument, "query: %v", err))
 			return
 		}
 		asked := r.Clone(r.Context())

@@ -14,6 +14,7 @@ import (
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
+	"hdsd/rest"
 )
 
 // Sizes of a page, in items.
@@ -197,7 +198,7 @@ func grpcError(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrUnknownCluster):
-		return status.Error(codes.NotFound, brief(err.Error()))
+		return status.Error(codes.NotFound, rest.Brief(err.Error()))
 	case errors.Is(err, ErrBadToken):
 		return status.Error(codes.InvalidArgument, err.Error())
 	case errors.Is(err, ErrTooOld):

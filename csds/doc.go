@@ -48,5 +48,5 @@
 // ends when the handler returns; Close ends the handlers and waits for all. The
 // REST handler has none of its own.
 //
-// It may import the protos and grpc. Sources are adapted by who wires them.
+// It may import rest, the protos and grpc. Sources are adapted by who wires them.
 package csds

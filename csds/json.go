@@ -1,7 +1,6 @@
 package csds
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -69,12 +68,6 @@ func encode(c *statusv3.ClientConfig) []byte {
 		return []byte("{}") // all parts have been tried
 	}
 	return text
-}
-
-// quoted gives a text as a JSON string.
-func quoted(text string) []byte {
-	b, _ := json.Marshal(text) // of a string, there is no error
-	return b
 }
 
 // resolver finds the types of messages in Any; one that is not known is taken

@@ -1,9 +1,6 @@
 package csds
 
 import (
-	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 
@@ -12,6 +9,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
+
+	"hdsd/rest"
 )
 
 // Path is where the handler of REST belongs.
@@ -24,49 +23,37 @@ const maxRequest = 1 << 20
 // none by GET, where node_id (exact) and exclude_resource_contents may be given
 // as query parameters.
 func (s *Server) Handler() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		request, err := readRequest(w, r)
-		if err != nil {
-			writeError(w, err)
-			return
-		}
-		response, err := s.answer(r.Context(), request)
-		if err != nil {
-			writeError(w, err)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		writeResponse(w, response)
-	})
-}
-
-func readRequest(w http.ResponseWriter, r *http.Request) (*statusv3.ClientStatusRequest, error) {
-	switch r.Method {
-	case http.MethodPost:
-		return readBody(http.MaxBytesReader(w, r.Body, maxRequest))
-	case http.MethodGet, http.MethodHead:
-		return readQuery(r)
+	return &rest.Server{
+		Paths:    map[string]func(*http.Request, []byte) (rest.Answer, error){Path: s.rest},
+		Methods:  []string{http.MethodGet, http.MethodHead, http.MethodPost},
+		MaxBytes: maxRequest,
 	}
-	w.Header().Set("Allow", "GET, HEAD, POST")
-	return nil, status.Errorf(codes.Unimplemented, "the method %s is not served; use POST with a ClientStatusRequest, or GET", r.Method)
 }
 
-func readBody(body io.Reader) (*statusv3.ClientStatusRequest, error) {
-	text, err := io.ReadAll(body)
+func (s *Server) rest(r *http.Request, body []byte) (rest.Answer, error) {
+	var request *statusv3.ClientStatusRequest
+	var err error
+	if r.Method == http.MethodPost {
+		request, err = readBody(body)
+	} else {
+		request, err = readQuery(r)
+	}
 	if err != nil {
-		if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-			return nil, status.Errorf(codes.InvalidArgument, "a request may have up to %d bytes", maxRequest)
-		}
-		return nil, status.Errorf(codes.InvalidArgument, "reading the request: %v", err)
+		return nil, err
 	}
+	response, err := s.answer(r.Context(), request)
+	if err != nil {
+		return nil, err
+	}
+	return func(w http.ResponseWriter) { writeResponse(w, response) }, nil
+}
+
+func readBody(body []byte) (*statusv3.ClientStatusRequest, error) {
 	request := &statusv3.ClientStatusRequest{}
-	if len(text) == 0 {
+	if len(body) == 0 {
 		return request, nil
 	}
-	if err := protojson.Unmarshal(text, request); err != nil {
-		return nil, status.Errorf(codes.InvalidArgument, "the request is not a ClientStatusRequest in proto3 JSON: %v", err)
-	}
-	return request, nil
+	return request, rest.Unmarshal(protojson.UnmarshalOptions{}, body, request)
 }
 
 func readQuery(r *http.Request) (*statusv3.ClientStatusRequest, error) {
@@ -90,28 +77,4 @@ func readQuery(r *http.Request) (*statusv3.ClientStatusRequest, error) {
 		}
 	}
 	return request, nil
-}
-
-func writeError(w http.ResponseWriter, err error) {
-	s := status.Convert(err)
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(statusOf(s.Code()))
-	fmt.Fprintf(w, "{\"code\":%d,\"message\":%s}\n", s.Code(), quoted(s.Message()))
-}
-
-func statusOf(code codes.Code) int {
-	switch code {
-	case codes.InvalidArgument:
-		return http.StatusBadRequest
-	case codes.Unimplemented:
-		return http.StatusMethodNotAllowed
-	case codes.ResourceExhausted:
-		return http.StatusTooManyRequests
-	case codes.Unavailable:
-		return http.StatusServiceUnavailable
-	case codes.DeadlineExceeded:
-		return http.StatusGatewayTimeout
-	default:
-		return http.StatusInternalServerError
-	}
 }

@@ -12,6 +12,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -20,6 +22,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"hdsd/test/stall"
 )
 
 var update = flag.Bool("update", false, "write what comes out to testdata")
@@ -106,11 +110,11 @@ func TestRESTRequests(t *testing.T) {
 		{"GET", "?exclude_resource_contents=maybe", "", 400, `{"code":3,"message":"exclude_resource_contents: is \"maybe\", use true or false"}`},
 		{"GET", "?node=quiet", "", 400, `the query parameter \"node\" is not known`},
 		{"POST", "", `{"nodeMatchers":[{"nodeId":{"prefix":"qui"}}]}`, 200, `"clientScope":"quiet/EDS"`},
-		{"POST", "", `{"node_matcher":[]}`, 400, `not a ClientStatusRequest in proto3 JSON`},
+		{"POST", "", `{"node_matcher":[]}`, 400, `no envoy.service.status.v3.ClientStatusRequest in proto3 JSON`},
 		{"POST", "", `{`, 400, `"code":3`},
 		{"POST", "", "{\"node\":{\"id\":\"\xff\"}}", 400, `"code":3`},
 		{"POST", "", `{"node_matchers":[{"node_id":{"safe_regex":{"regex":"["}}}]}`, 400, `node_matchers[0].node_id.safe_regex.regex: is not one of RE2`},
-		{"POST", "", long, 400, `up to 1048576 bytes`},
+		{"POST", "", long, 413, `up to 1048576 bytes`},
 		{"PUT", "", ``, 405, `"code":12`},
 	} {
 		code, text := ask(t, Options{}, fleet(t), test.method, test.query, test.body)
@@ -179,6 +183,19 @@ func (g *gone) Write(b []byte) (int, error) {
 		return 0, io.ErrClosedPipe
 	}
 	return len(b), nil
+}
+
+func TestSlowClientsOfRESTAreGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := NewServer(Options{}, fleet(t)).Handler()
+		borne, answer := stall.SlowBody(t, h, Path)
+		if borne > 11*time.Second || !strings.HasPrefix(answer, "HTTP/1.1 400") {
+			t.Errorf("a body a byte a second: borne for %v, told %q", borne, answer)
+		}
+		if borne := stall.UnreadAnswer(t, h, Path, "{}"); borne > 2*time.Minute {
+			t.Errorf("an answer that is not read: borne for %v", borne)
+		}
+	})
 }
 
 // FuzzClientStatusRequest takes bytes of a request: whatever they are, there is

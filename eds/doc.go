@@ -40,6 +40,6 @@
 // turn has not come, and refuses new ones.
 //
 // The grpc.Server has to use wire.Codec, which lets frames go out as they are.
-// The package imports health, wire, the protos, grpc, zerolog and the
+// The package imports health, rest, wire, the protos, grpc, zerolog and the
 // Prometheus client.
 package eds

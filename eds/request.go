@@ -5,8 +5,8 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
+
+	"hdsd/rest"
 )
 
 // everything is the name that stands for all resources of a type.
@@ -20,12 +20,10 @@ type limits struct{ names, bytes int }
 
 func (l limits) check(names, bytes int) error {
 	if names > l.names {
-		return status.Errorf(codes.ResourceExhausted,
-			"a subscription may have up to %d names; use \"*\", or raise MaxNames", l.names)
+		return rest.TooLarge("a subscription may have up to %d names; use \"*\", or raise MaxNames", l.names)
 	}
 	if bytes > l.bytes {
-		return status.Errorf(codes.ResourceExhausted,
-			"the names of a subscription may have up to %d bytes together; use \"*\", or raise MaxNames", l.bytes)
+		return rest.TooLarge("the names of a subscription may have up to %d bytes together; use \"*\", or raise MaxNames", l.bytes)
 	}
 	return nil
 }

@@ -1,16 +1,12 @@
 package eds
 
 import (
-	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
-	"strconv"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
+
+	"hdsd/rest"
 )
 
 // The paths that Handler serves.
@@ -30,105 +26,35 @@ const maxBody = 16 << 20
 // unknown in a request is left unread; what JSON has no place for is left out of
 // the response.
 func (s *Server) Handler() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		text, err := s.rest(w, r)
+	return &rest.Server{
+		Paths: map[string]func(*http.Request, []byte) (rest.Answer, error){
+			EndpointsPath: s.poll(s.assignments),
+			ClustersPath:  s.poll(s.clusters),
+		},
+		MaxBytes: maxBody,
+	}
+}
+
+// poll serves the fetches of what is in t.
+func (s *Server) poll(t *table) func(*http.Request, []byte) (rest.Answer, error) {
+	return func(r *http.Request, body []byte) (rest.Answer, error) {
+		done, err := s.turn(r.Context())
 		if err != nil {
-			writeError(w, err)
-			return
+			return nil, err
 		}
-		if text == nil {
-			w.WriteHeader(http.StatusNotModified)
-			return
+		defer done()
+		m := new(discoveryv3.DiscoveryRequest)
+		if err := rest.Unmarshal(protojson.UnmarshalOptions{DiscardUnknown: true}, body, m); err != nil {
+			return nil, err
 		}
-		size := 0
-		for _, part := range text {
-			size += len(part)
+		f, err := s.fetch(t, m)
+		if err != nil {
+			return nil, err
 		}
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Content-Length", strconv.Itoa(size))
-		for _, part := range text {
-			if _, err := w.Write(part); err != nil {
-				return // the client has gone
-			}
+		if f.known(m) {
+			s.metrics.unchanged.WithLabelValues(t.typeURL).Inc()
+			return nil, nil
 		}
-	})
-}
-
-// rest gives the parts of the response; none where the client has it.
-func (s *Server) rest(w http.ResponseWriter, r *http.Request) ([][]byte, error) {
-	var t *table
-	switch r.URL.Path {
-	case EndpointsPath:
-		t = s.assignments
-	case ClustersPath:
-		t = s.clusters
-	default:
-		return nil, status.Errorf(codes.NotFound, "nothing is served at %s: POST to %s or %s", r.URL.Path, EndpointsPath, ClustersPath)
-	}
-	if r.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		return nil, status.Errorf(codes.Unimplemented, "the method %s is not served; use POST with a DiscoveryRequest", r.Method)
-	}
-	body, err := readBody(w, r)
-	if err != nil {
-		return nil, err
-	}
-	done, err := s.turn(r.Context())
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	m := new(discoveryv3.DiscoveryRequest)
-	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(body, m); err != nil {
-		return nil, status.Errorf(codes.InvalidArgument, "the request is not a DiscoveryRequest in proto3 JSON: %v", err)
-	}
-	f, err := s.fetch(t, m)
-	if err != nil {
-		return nil, err
-	}
-	if f.known(m) {
-		s.metrics.unchanged.WithLabelValues(t.typeURL).Inc()
-		return nil, nil
-	}
-	return s.text(f), nil
-}
-
-// readBody reads a request that is not endless.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return nil, status.Errorf(codes.ResourceExhausted, "a request may have up to %d bytes", maxBody)
-	} else if err != nil {
-		w.Header().Set("Connection", "close") // the request was not read to its end
-		return nil, status.Errorf(codes.InvalidArgument, "reading the request: %v", err)
-	}
-	return body, nil
-}
-
-func writeError(w http.ResponseWriter, err error) {
-	said := status.Convert(err)
-	text, _ := json.Marshal(map[string]any{"code": said.Code(), "message": said.Message()}) // cannot fail
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(statusOf(said.Code()))
-	_, _ = w.Write(text)
-}
-
-// statusOf gives the HTTP status of the codes that fetches end with.
-func statusOf(code codes.Code) int {
-	switch code {
-	case codes.InvalidArgument:
-		return http.StatusBadRequest
-	case codes.NotFound:
-		return http.StatusNotFound
-	case codes.Unimplemented:
-		return http.StatusMethodNotAllowed
-	case codes.ResourceExhausted:
-		return http.StatusRequestEntityTooLarge
-	case codes.Unavailable:
-		return http.StatusServiceUnavailable
-	case codes.DeadlineExceeded:
-		return http.StatusGatewayTimeout
-	default:
-		return http.StatusInternalServerError
+		return rest.Text(s.text(f)...), nil
 	}
 }

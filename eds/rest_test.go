@@ -29,6 +29,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"hdsd/health"
+	"hdsd/test/stall"
 )
 
 // post polls with a request in JSON.
@@ -342,5 +343,20 @@ func TestPollOverAConnection(t *testing.T) {
 		gets(http.StatusOK, "[a=1]")
 		s.Close()
 		gets(http.StatusServiceUnavailable, "[]")
+	})
+}
+
+func TestSlowPollsAreGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(Options{})
+		s.Update(Update{Clusters: clusters("a", "1")})
+		borne, answer := stall.SlowBody(t, s.Handler(), ClustersPath)
+		if borne > 11*time.Second || !strings.HasPrefix(answer, "HTTP/1.1 400") {
+			t.Errorf("a body a byte a second: borne for %v, told %q", borne, answer)
+		}
+		if borne := stall.UnreadAnswer(t, s.Handler(), ClustersPath, "{}"); borne > 2*time.Minute {
+			t.Errorf("an answer that is not read: borne for %v", borne)
+		}
+		equal(t, "turns taken", len(s.turns), 0)
 	})
 }

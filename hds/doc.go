@@ -54,7 +54,7 @@
 // calls the Sink and ends when the node is given up. Server.Close ends the
 // streams and the fetches, and waits for them.
 //
-// It may import health, hds/specifier, wire, protos, grpc, net/http, and the
+// It may import health, hds/specifier, rest, wire, protos, grpc, net/http, and the
 // metrics and log libraries. The grpc.Server must use wire's codec;
 // ServerOptions has it.
 package hds

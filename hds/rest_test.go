@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"hdsd/hds"
+	"hdsd/test/stall"
 )
 
 // rest is a client of an HTTP server that serves f.server.
@@ -115,13 +116,13 @@ func TestRESTSaysWhatIsWrong(t *testing.T) {
 			code                     codes.Code
 			text                     string
 		}{
-			"another path":  {"POST", "/v3/discovery:endpoints", "", helloJSON, 404, codes.NotFound, "POST to /v3/discovery:health_check"},
-			"another verb":  {"PUT", path, "", helloJSON, 405, codes.Unimplemented, "POST the request"},
-			"no JSON":       {"POST", path, "", `{"health_check_request":`, 400, codes.InvalidArgument, "not the JSON of a envoy.service.health.v3"},
-			"a wrong type":  {"POST", path, "", `{"health_check_request":7}`, 400, codes.InvalidArgument, "not the JSON"},
-			"nothing":       {"POST", path, "a", ``, 400, codes.InvalidArgument, "not the JSON"},
+			"another path":  {"POST", "/v3/discovery:endpoints", "", helloJSON, 404, codes.NotFound, "use /v2/discovery:health_check or /v3/discovery:health_check"},
+			"another verb":  {"PUT", path, "", helloJSON, 405, codes.Unimplemented, "use POST"},
+			"no JSON":       {"POST", path, "", `{"health_check_request":`, 400, codes.InvalidArgument, "no envoy.service.health.v3.HealthCheckRequestOrEndpointHealthResponse in proto3 JSON"},
+			"a wrong type":  {"POST", path, "", `{"health_check_request":7}`, 400, codes.InvalidArgument, "in proto3 JSON"},
+			"nothing":       {"POST", path, "a", ``, 400, codes.InvalidArgument, "in proto3 JSON"},
 			"no node":       {"POST", path, "", `{"health_check_request":{}}`, 400, codes.InvalidArgument, "no node"},
-			"a long one":    {"POST", path, "", strings.Repeat(" ", 4096) + `{}`, 413, codes.ResourceExhausted, "larger than 4096 bytes"},
+			"a long one":    {"POST", path, "", strings.Repeat(" ", 4096) + `{}`, 413, codes.ResourceExhausted, "up to 4096 bytes"},
 			"nobody's":      {"POST", path, "", reportJSON, 401, codes.Unauthenticated, "x-hdsd-node-id"},
 			"an unknown's":  {"POST", path, "c", reportJSON, 400, codes.FailedPrecondition, "has not fetched"},
 			"a taken id":    {"POST", path, "", strings.ReplaceAll(helloJSON, `"a"`, `"b"`), 409, codes.AlreadyExists, "is taken"},
@@ -173,4 +174,18 @@ func TestBodyThatNeverEndsIsGivenUp(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestSlowFetchesAreGivenUp(t *testing.T) {
+	bubble(t, hds.Options{FirstMessageTimeout: 7 * time.Second, WriteTimeout: 5 * time.Second}, func(f *fixture) {
+		f.assigning(checked{1, web1})
+		borne, answer := stall.SlowBody(f.T, f.server.Handler(), hds.FetchPath)
+		if borne < 7*time.Second || borne > 8*time.Second || !strings.HasPrefix(answer, "HTTP/1.1 400") {
+			t.Errorf("a body a byte a second: borne for %v, told %q", borne, answer)
+		}
+		if borne := stall.UnreadAnswer(f.T, f.server.Handler(), hds.FetchPath, helloJSON); borne < 5*time.Second || borne > 6*time.Second {
+			t.Errorf("an answer that is not read: borne for %v", borne)
+		}
+		same(t, "calls", f.sink.take(), "connected a", "disconnected a")
+	})
 }

@@ -1,0 +1,79 @@
+package rest
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// refusal is an error whose HTTP status does not follow from its code.
+type refusal struct {
+	said       *status.Status
+	httpStatus int
+}
+
+// Error implements error.
+func (r *refusal) Error() string { return r.said.Message() }
+
+// GRPCStatus gives what grpc makes of the error.
+func (r *refusal) GRPCStatus() *status.Status { return r.said }
+
+// Errorf makes an error with an HTTP status of its own.
+func Errorf(httpStatus int, code codes.Code, format string, values ...any) error {
+	return &refusal{status.Newf(code, format, values...), httpStatus}
+}
+
+// TooLarge is the error of a request with too much in it.
+func TooLarge(format string, values ...any) error {
+	return Errorf(http.StatusRequestEntityTooLarge, codes.ResourceExhausted, format, values...)
+}
+
+// MethodError says which methods a path is served by, in the error and in a
+// header of the answer to be written.
+func MethodError(w http.ResponseWriter, r *http.Request, served ...string) error {
+	allowed := strings.Join(served, ", ")
+	w.Header().Set("Allow", allowed)
+	return Errorf(http.StatusMethodNotAllowed, codes.Unimplemented, "%s is not served at %s: use %s", r.Method, r.URL.Path, allowed)
+}
+
+// WriteError answers with an error.
+func WriteError(w http.ResponseWriter, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(statusOf(err))
+	_, _ = w.Write(append(ErrorText(err), '\n')) // an error means that the client has gone
+}
+
+// ErrorText gives an error in JSON, on one line.
+func ErrorText(err error) []byte {
+	said := status.Convert(err)
+	text, _ := json.Marshal(struct { // of a number and a string, there is no error
+		Code    codes.Code `json:"code"`
+		Message string     `json:"message"`
+	}{said.Code(), Brief(said.Message())})
+	return text
+}
+
+func statusOf(err error) int {
+	if own := (*refusal)(nil); errors.As(err, &own) {
+		return own.httpStatus
+	}
+	return runtime.HTTPStatusFromCode(status.Code(err))
+}
+
+// longMessage is the length in bytes from which on a message is cut.
+const longMessage = 1000
+
+// Brief leaves out the middle of a message that has become long by what it
+// quotes from the request.
+func Brief(message string) string {
+	if len(message) <= longMessage {
+		return message
+	}
+	const half = longMessage / 2
+	return strings.ToValidUTF8(message[:half], "") + " … " + strings.ToValidUTF8(message[len(message)-half:], "")
+}

@@ -1,0 +1,116 @@
+package rest
+
+import (
+	"cmp"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+)
+
+// Server serves requests that are read whole before they are answered.
+type Server struct {
+	// Paths gives what serves each path, from a request and its body.
+	Paths map[string]func(*http.Request, []byte) (Answer, error)
+
+	// Methods are those that are served. Default: POST.
+	Methods []string
+
+	// MaxBytes is the size of the largest body.
+	MaxBytes int
+
+	// ReadTimeout bounds how long a client may take to send a body.
+	// Default: 10 s.
+	ReadTimeout time.Duration
+
+	// WriteTimeout bounds how long a client may take to read an answer, from
+	// when there is one. Default: 2 min.
+	WriteTimeout time.Duration
+}
+
+// Answer writes an answer in JSON. None says that the client has it already.
+type Answer func(http.ResponseWriter)
+
+// Text is an answer that is there in parts.
+func Text(parts ...[]byte) Answer {
+	return func(w http.ResponseWriter) {
+		size := 0
+		for _, part := range parts {
+			size += len(part)
+		}
+		w.Header().Set("Content-Length", strconv.Itoa(size))
+		for _, part := range parts {
+			if _, err := w.Write(part); err != nil {
+				return // the client has gone
+			}
+		}
+	}
+}
+
+// Unmarshal reads the message that a body has to be.
+func Unmarshal(o protojson.UnmarshalOptions, body []byte, m proto.Message) error {
+	if err := o.Unmarshal(body, m); err != nil {
+		return status.Errorf(codes.InvalidArgument, "the request is no %s in proto3 JSON: %v", m.ProtoReflect().Descriptor().FullName(), err)
+	}
+	return nil
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	answer, err := s.answer(w, r)
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(cmp.Or(s.WriteTimeout, 2*time.Minute))) // as in answer
+	switch {
+	case err != nil:
+		WriteError(w, err)
+	case answer == nil:
+		w.WriteHeader(http.StatusNotModified)
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		answer(w)
+	}
+}
+
+func (s *Server) answer(w http.ResponseWriter, r *http.Request) (Answer, error) {
+	control := http.NewResponseController(w)
+	// A writer that knows no deadlines is not one of a server on a network.
+	_ = control.SetReadDeadline(time.Now().Add(cmp.Or(s.ReadTimeout, 10*time.Second)))
+	w.Header().Set("Connection", "close") // where the request is not read to its end
+	serve := s.Paths[r.URL.Path]
+	if serve == nil {
+		return nil, status.Errorf(codes.NotFound, "nothing is served at %s: use %s", r.URL.Path, strings.Join(slices.Sorted(maps.Keys(s.Paths)), " or "))
+	}
+	methods := s.Methods
+	if methods == nil {
+		methods = []string{http.MethodPost}
+	}
+	if !slices.Contains(methods, r.Method) {
+		return nil, MethodError(w, r, methods...)
+	}
+	body, err := s.body(w, r)
+	if err != nil {
+		return nil, err
+	}
+	w.Header().Del("Connection")
+	_ = control.SetReadDeadline(time.Time{}) // it would end the request's context, too
+	return serve(r, body)
+}
+
+// body reads a request that is not endless.
+func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.MaxBytes)))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return nil, TooLarge("a request may have up to %d bytes", s.MaxBytes)
+	} else if err != nil {
+		return nil, status.Errorf(codes.InvalidArgument, "reading the request: %v", err)
+	}
+	return body, nil
+}
