@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -107,7 +106,7 @@ func TestKill9WhileFreezing(t *testing.T) {
 	dir := operatedSite(t)
 	last := 0
 	for round := range 8 {
-		last = operateAndKill(t, freezerVariable, dir, last+1, 1+random.IntN(8), time.Duration(random.IntN(25_000))*time.Microsecond)
+		last = killCounting(t, freezerVariable, dir, last+1, 1+random.IntN(8), time.Duration(random.IntN(25_000))*time.Microsecond)
 		s, err := store.Open(t.Context(), filepath.Join(dir, "data"), store.Options{OnError: func(err error) { t.Error(err) }})
 		if err != nil {
 			t.Fatal(err)
@@ -134,34 +133,4 @@ func is(f *store.Freeze, n int) bool {
 		return f == nil && !frozen
 	}
 	return f.Reason == strconv.Itoa(n) && holds == (f.Held != nil) && (!holds || len(f.Held) == 1)
-}
-
-// operateAndKill lets a child go on from a number until a moment after some
-// changes were acknowledged. It gives the last of these.
-func operateAndKill(t *testing.T, variable, dir string, first, changes int, delay time.Duration) (last int) {
-	t.Helper()
-	command := exec.CommandContext(t.Context(), os.Args[0])
-	command.Env = append(os.Environ(), variable+"="+dir, firstVariable+"="+strconv.Itoa(first))
-	command.Stderr = os.Stderr
-	pipe, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	in := json.NewDecoder(pipe)
-	for n := 0; ; n++ {
-		if n == changes {
-			timer := time.AfterFunc(delay, func() { _ = command.Process.Kill() })
-			defer timer.Stop()
-		}
-		if in.Decode(&last) != nil {
-			break // what was cut off was not acknowledged
-		}
-	}
-	if err := command.Wait(); err == nil || command.ProcessState.Exited() {
-		t.Fatalf("the child ended by itself: %v", err)
-	}
-	return last
 }

@@ -45,7 +45,7 @@ func TestKill9WhileOverriding(t *testing.T) {
 	dir, last := operatedSite(t), 0
 	endpoint := health.Endpoint{Cluster: "web", Address: "127.0.0.1:9"}
 	for round := range 8 {
-		last = operateAndKill(t, overriderVariable, dir, last+1, 1+random.IntN(8), time.Duration(random.IntN(25_000))*time.Microsecond)
+		last = killCounting(t, overriderVariable, dir, last+1, 1+random.IntN(8), time.Duration(random.IntN(25_000))*time.Microsecond)
 		s, err := store.Open(t.Context(), filepath.Join(dir, "data"), store.Options{OnError: func(err error) { t.Error(err) }})
 		if err != nil {
 			t.Fatal(err)

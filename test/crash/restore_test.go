@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -55,7 +54,7 @@ func TestKill9WhileRestoring(t *testing.T) {
 	}
 	between := 0
 	for round := range 12 {
-		last := restoreAndKill(t, dir, 1+random.IntN(3), time.Duration(random.IntN(25_000))*time.Microsecond)
+		last := killCounting(t, restorerVariable, dir, 0, 1+random.IntN(3), time.Duration(random.IntN(25_000))*time.Microsecond)
 		s, err := store.Open(t.Context(), data, store.Options{OnError: func(err error) { t.Error(err) }})
 		if err != nil {
 			t.Fatal(err)
@@ -130,34 +129,4 @@ func all(t *testing.T, s *store.Store) []health.Transition {
 		t.Fatal(err)
 	}
 	return found
-}
-
-// restoreAndKill lets a child restore until a moment after some were. It gives
-// the last that was.
-func restoreAndKill(t *testing.T, dir string, count int, delay time.Duration) (last int) {
-	t.Helper()
-	command := exec.CommandContext(t.Context(), os.Args[0])
-	command.Env = append(os.Environ(), restorerVariable+"="+dir)
-	command.Stderr = os.Stderr
-	pipe, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	in := json.NewDecoder(pipe)
-	for n := 0; ; n++ {
-		if n == count {
-			timer := time.AfterFunc(delay, func() { _ = command.Process.Kill() })
-			defer timer.Stop()
-		}
-		if in.Decode(&last) != nil {
-			break // what was cut off was not said
-		}
-	}
-	if err := command.Wait(); err == nil || command.ProcessState.Exited() {
-		t.Fatalf("the child ended by itself: %v", err)
-	}
-	return last
 }

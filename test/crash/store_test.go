@@ -1,13 +1,11 @@
 package crash
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strconv"
@@ -162,41 +160,15 @@ func TestKill9(t *testing.T) {
 // printed some lines. It gives the number after the last transition shown.
 func runAndKill(t *testing.T, dir string, first, lines int, delay time.Duration) (seen int) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), os.Args[0])
-	command.Env = append(os.Environ(), folderVariable+"="+dir, firstVariable+"="+strconv.Itoa(first))
-	command.Stderr = os.Stderr
-	pipe, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
 	seen = first
-	in := bufio.NewReader(pipe)
-	for n := 0; ; n++ {
-		if n == lines {
-			timer := time.AfterFunc(delay, func() { _ = command.Process.Kill() })
-			defer timer.Stop()
-		}
-		line, err := in.ReadBytes('\n')
-		if err != nil {
-			break // what was cut off was not shown
-		}
-		var s shown
-		if err := json.Unmarshal(line, &s); err != nil {
-			t.Fatalf("%s: %v", line, err)
-		}
-		for _, tr := range s.Transitions {
+	kill(t, folderVariable, dir, first, lines, delay, func(line []byte) {
+		for _, tr := range decoded[shown](t, line).Transitions {
 			if want := transition(seen); !reflect.DeepEqual(want, tr) {
 				t.Fatalf("transition %d: %s", seen, cmp.Diff(want, tr))
 			}
 			seen++
 		}
-	}
-	if err := command.Wait(); err == nil || command.ProcessState.Exited() {
-		t.Fatalf("the child ended by itself: %v", err)
-	}
+	})
 	return seen
 }
 
