@@ -8,7 +8,7 @@ import (
 
 // candidate is a leaf that a newcomer ranks high for.
 type candidate struct {
-	place int // of its class, scarcest first
+	place int32 // of its class, scarcest first
 	score uint64
 	first int32
 }
@@ -17,18 +17,14 @@ type candidate struct {
 // first in its zone, best first. Of those, it has about one in spread.
 func (p *Planner) candidates(s int32) []candidate {
 	const spread = 12
-	order := make([]int32, len(p.classes))
-	for c := range order {
-		order[c] = int32(c)
-	}
-	slices.SortFunc(order, p.scarcer)
+	places := p.places()
 	var list []candidate
 	for k := range p.kinds {
 		c := &p.classes[p.kinds[k].class]
 		if !c.has(s) {
 			continue
 		}
-		place, least := slices.Index(order, int32(p.kinds[k].class)), uint64(0)
+		place, least := places[p.kinds[k].class], uint64(0)
 		if mass, part := uint64(c.mass[p.home[s]]), uint64(p.can[s].weight)*spread; part < mass {
 			least, _ = bits.Div64(mass-part, 0, mass)
 		}

@@ -69,15 +69,7 @@ type turn struct {
 }
 
 func (p *Planner) sorted(units []int32) []turn {
-	classes := make([]int32, len(p.classes))
-	for c := range classes {
-		classes[c] = int32(c)
-	}
-	slices.SortFunc(classes, p.scarcer)
-	place := make([]int32, len(classes))
-	for n, c := range classes {
-		place[c] = int32(n)
-	}
+	place := p.places()
 	order := make([]turn, len(units))
 	for n, i := range units {
 		u := &p.units[i]
@@ -95,6 +87,20 @@ func (p *Planner) sorted(units []int32) []turn {
 		return p.inOrder(a.unit, b.unit)
 	})
 	return order
+}
+
+// places ranks the classes, scarcest first.
+func (p *Planner) places() []int32 {
+	classes := make([]int32, len(p.classes))
+	for c := range classes {
+		classes[c] = int32(c)
+	}
+	slices.SortFunc(classes, p.scarcer)
+	place := make([]int32, len(classes))
+	for n, c := range classes {
+		place[c] = int32(n)
+	}
+	return place
 }
 
 // scarcer compares classes by how few checkers are able to serve them.
