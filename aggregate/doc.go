@@ -6,6 +6,7 @@
 //
 //	report -> phase.go   is this pair warming up, or has it settled?
 //	       -> doubt.go   do the others contradict it, here and elsewhere?
+//	                     (and path.go, review.go)
 //	       -> believe.go does the vote count, is it awaited, or is it left out?
 //	       -> rule.go    what follows from the votes that count? (and score.go)
 //	       -> damping.go does it flap, so that it stays down for a while?

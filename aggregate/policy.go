@@ -59,14 +59,7 @@ func (a *Aggregator) classOf(t Trust) uint32 {
 
 // doubt gives the limits of a class.
 func (a *Aggregator) doubt(class uint32) Doubt {
-	d, common := a.classes[class].Doubt, &a.options.Doubt
-	or(&d.Disagreements, common.Disagreements)
-	or(&d.Share, common.Share)
-	or(&d.PathDisagreements, common.PathDisagreements)
-	or(&d.PathShare, common.PathShare)
-	or(&d.Release, common.Release)
-	or(&d.ReleaseAfter, common.ReleaseAfter)
-	return d
+	return a.classes[class].Doubt.or(&a.options.Doubt)
 }
 
 // staleness is how long a checker may be silent before its votes on endpoints

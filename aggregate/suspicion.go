@@ -81,3 +81,14 @@ func (a *Aggregator) Cuts(from health.Locality) []Suspicion {
 	}
 	return found
 }
+
+func (a *Aggregator) suspicion(p path, doubted bool) Suspicion {
+	return Suspicion{From: a.nameOf(p), To: a.zones.names[p.to].String(), Doubted: doubted, Reason: a.aboutPath(p)}
+}
+
+func (a *Aggregator) nameOf(p path) string {
+	if p.from == elsewhere {
+		return "elsewhere"
+	}
+	return a.zones.names[p.from].String()
+}
