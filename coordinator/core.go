@@ -61,43 +61,49 @@ type core struct {
 	// Written by the goroutine of run only.
 	frozen atomic.Pointer[store.Freeze] // nil: verdicts are published
 
-	// Owned by the goroutine of run.
-	planner     *assign.Planner
-	judge       *aggregate.Aggregator
-	table       *table
+	// Owned by the goroutine of run. First what there is to check:
 	rules       *rules
 	clusters    map[string]*cluster
 	names       []string                       // of the clusters, sorted
 	services    map[string]map[string]*cluster // by the name their assignment is published under
-	quarantined int                            // clusters and endpoints
-	shadowed    int                            // clusters
-	checkers    map[string]*checker            // connected, or with a seat
-	absent      map[string]time.Time           // when the seats of those not connected are given up; zero: not yet known
-	silent      map[string]*mute               // of those connected
-	quietAt     time.Time                      // when those who stopped reporting are looked for again
-	replacing   time.Time                      // since when replaced counts
-	replaced    int                            // silent checkers, in a grace period
-	stranded    map[health.EndpointID]struct{}
+	table       *table
+	quarantined int                     // clusters and endpoints
+	shadowed    int                     // clusters
 	problems    map[source.Problem]bool // of the sources, that were logged; without their lines
-	settling    bool                    // after a start; nothing moves
-	dispatch    dispatch
-	handovers   handovers
-	overrides   overrides
-	trust       map[string]store.Trust         // what operators say of checkers
-	settleAt    time.Time                      // when that ends; zero until the servers listen
-	last        map[health.Hash]store.Held     // known at the start; once settled, only of what a mistake hides
-	voted       map[health.Hash]health.Verdict // of them under overrides
-	forgetAt    time.Time                      // when the store may next forget what is gone
-	transitions *transitionLog
 
-	doubtStirred bool // who is doubted, or there, is not as it was
+	// Who checks it:
+	planner      *assign.Planner
+	checkers     map[string]*checker  // connected, or with a seat
+	absent       map[string]time.Time // when the seats of those not connected are given up; zero: not yet known
+	silent       map[string]*mute     // of those connected
+	quietAt      time.Time            // when those who stopped reporting are looked for again
+	replacing    time.Time            // since when replaced counts
+	replaced     int                  // silent checkers, in a grace period
+	doubtStirred bool                 // who is doubted, or there, is not as it was
+	stranded     map[health.EndpointID]struct{}
+	handovers    handovers
+	dispatch     dispatch
+	serial       uint64 // of the last specifier made
 
+	// What may be sent of it:
 	canary   *canary.Ledger
 	lineages map[string]*lineage // by cluster
-	serial   uint64              // of the last specifier made
 	stirAt   time.Time           // when what checkers were denied is looked at again; zero: nothing has changed
 	unsaved  map[string]bool     // clusters whose trials are to be stored
 	restored []string            // clusters that something was stored of; nil once settled
+
+	// What comes of it:
+	judge       *aggregate.Aggregator
+	trust       map[string]store.Trust // what operators say of checkers
+	overrides   overrides
+	transitions *transitionLog
+
+	// After a start:
+	settling bool                           // nothing moves
+	settleAt time.Time                      // when that ends; zero until the servers listen
+	last     map[health.Hash]store.Held     // known at the start; once settled, only of what a mistake hides
+	voted    map[health.Hash]health.Verdict // of them under overrides
+	forgetAt time.Time                      // when the store may next forget what is gone
 }
 
 // checker is one that is connected or whose seat is kept.
@@ -192,32 +198,31 @@ func (c *core) tick(now time.Time) time.Duration {
 	c.transitions.count(now)
 	c.letForget(now)
 	next := now.Add(longestSleep)
-	if at, ok := c.judge.NextDeadline(); ok && at.Before(next) {
-		next = at
-	}
-	if at, ok := c.canary.NextDeadline(); ok && at.Before(next) {
-		next = at
-	}
-	if at := c.overrides.expireAt; !at.IsZero() && !c.settleAt.IsZero() && at.Before(next) {
-		next = at
-	}
-	if c.dispatch.pending && c.dispatch.next.Before(next) {
-		next = c.dispatch.next
-	}
-	if !c.stirAt.IsZero() && c.stirAt.Before(next) {
-		next = c.stirAt
-	}
-	if c.settling && !c.settleAt.IsZero() && c.settleAt.Before(next) {
-		next = c.settleAt
-	}
-	for _, at := range c.absent {
+	wake := func(at time.Time) {
 		if !at.IsZero() && at.Before(next) {
 			next = at
 		}
 	}
+	judge, _ := c.judge.NextDeadline()
+	wake(judge)
+	trials, _ := c.canary.NextDeadline()
+	wake(trials)
+	wake(c.stirAt)
+	if c.dispatch.pending {
+		wake(c.dispatch.next)
+	}
+	if c.settling {
+		wake(c.settleAt)
+	}
+	if !c.settleAt.IsZero() {
+		wake(c.overrides.expireAt)
+	}
+	for _, at := range c.absent {
+		wake(at)
+	}
 	for _, m := range c.silent {
-		if m.until.After(now) && m.until.Before(next) {
-			next = m.until
+		if m.until.After(now) {
+			wake(m.until)
 		}
 	}
 	return max(next.Sub(now), time.Millisecond)

@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -146,29 +145,6 @@ func (e *examiner) quarantined(from *source.Cluster, q specifier.Quarantined) {
 		}
 	}
 	e.problem(p)
-}
-
-// read reads the file sources as a start would, and says what would have kept
-// hdsd from it.
-func read(c *configv1.Config, r *rules) (catalog *source.Catalog, unreadable []source.Problem) {
-	var sets []*source.Set
-	for _, from := range c.GetSources() {
-		path, watched := config.PathOf(from)
-		if err := watchable(watched); err != nil {
-			unreadable = append(unreadable, source.Problem{File: path, Resource: from.GetName(), Message: err.Error()})
-		}
-		set, err := file.New(file.Options{Name: from.GetName(), Path: path, WatchedDirectory: watched}).Load()
-		if err != nil {
-			if why, ok := errors.AsType[*file.Error](err); ok {
-				unreadable = append(unreadable, why.Problems...)
-			} else {
-				unreadable = append(unreadable, source.Problem{File: path, Message: err.Error()})
-			}
-			continue
-		}
-		sets = append(sets, set)
-	}
-	return source.Merge(nil, sets, r.defaults), unreadable
 }
 
 // needs warns of what a plain Envoy may not be able to do.

@@ -4,34 +4,20 @@ import (
 	"context"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
 	"hdsd/api"
 	"hdsd/eds"
 	"hdsd/health"
 	"hdsd/store"
 )
 
-// diskPatience is how long whoever freezes or unfreezes waits for the disk.
-const diskPatience = 10 * time.Second
-
-// control does what operators ask for. It takes effect before it is on disk:
-// a disk that fails is no reason to go on publishing.
-type control struct {
-	core  *core
-	store *store.Store
-	*copies
-}
-
 // Freeze implements api.Controller.
-func (c *control) Freeze(ctx context.Context, asked api.Freeze) (now api.Freeze, replaced *api.Freeze, err error) {
+func (c *control) Freeze(ctx context.Context, asked api.Freeze) (api.Freeze, *api.Freeze, error) {
 	var before, after *store.Freeze
-	if err := c.core.ask(ctx, func() { before, after = c.core.freeze(asked, time.Now()) }); err != nil {
-		return now, nil, err
-	}
-	if err := c.onDisk(ctx); err != nil {
-		return now, nil, status.Errorf(codes.Internal, "hdsd is frozen, but a restart may forget it: %v", err)
+	if err := c.carryOut(ctx, "hdsd is frozen, but a restart may forget it", func() error {
+		before, after = c.core.freeze(asked, time.Now())
+		return nil
+	}); err != nil {
+		return api.Freeze{}, nil, err
 	}
 	return *shownFreeze(after), shownFreeze(before), nil
 }
@@ -39,23 +25,17 @@ func (c *control) Freeze(ctx context.Context, asked api.Freeze) (now api.Freeze,
 // Unfreeze implements api.Controller.
 func (c *control) Unfreeze(ctx context.Context, author string) (*api.Freeze, error) {
 	var before *store.Freeze
-	if err := c.core.ask(ctx, func() { before = c.core.unfreeze(author) }); err != nil {
+	if err := c.carryOut(ctx, "hdsd is not frozen any more, but may be after a restart", func() error {
+		before = c.core.unfreeze(author)
+		return nil
+	}); err != nil {
 		return nil, err
-	}
-	if err := c.onDisk(ctx); err != nil {
-		return nil, status.Errorf(codes.Internal, "hdsd is not frozen any more, but may be after a restart: %v", err)
 	}
 	return shownFreeze(before), nil
 }
 
 // Frozen implements api.Controller.
 func (c *control) Frozen() *api.Freeze { return shownFreeze(c.core.frozen.Load()) }
-
-func (c *control) onDisk(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, diskPatience)
-	defer cancel()
-	return c.store.Flush(ctx)
-}
 
 func shownFreeze(f *store.Freeze) *api.Freeze {
 	if f == nil {

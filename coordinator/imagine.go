@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"hdsd/health"
 	"hdsd/simulate"
 	"hdsd/source"
+	"hdsd/source/file"
 )
 
 // Imagined is what a fleet would have to do.
@@ -62,6 +64,29 @@ func Imagine(c *configv1.Config, fleet *config.Fleet, checkers []health.Checker)
 		}})
 	}
 	return im
+}
+
+// read reads the file sources as a start would, and says what would have kept
+// hdsd from it.
+func read(c *configv1.Config, r *rules) (catalog *source.Catalog, unreadable []source.Problem) {
+	var sets []*source.Set
+	for _, from := range c.GetSources() {
+		path, watched := config.PathOf(from)
+		if err := watchable(watched); err != nil {
+			unreadable = append(unreadable, source.Problem{File: path, Resource: from.GetName(), Message: err.Error()})
+		}
+		set, err := file.New(file.Options{Name: from.GetName(), Path: path, WatchedDirectory: watched}).Load()
+		if err != nil {
+			if why, ok := errors.AsType[*file.Error](err); ok {
+				unreadable = append(unreadable, why.Problems...)
+			} else {
+				unreadable = append(unreadable, source.Problem{File: path, Message: err.Error()})
+			}
+			continue
+		}
+		sets = append(sets, set)
+	}
+	return source.Merge(nil, sets, r.defaults), unreadable
 }
 
 // asInput gives what a plan needs of a cluster.

@@ -2,11 +2,9 @@ package coordinator
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
-
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"hdsd/api"
 	"hdsd/health"
@@ -14,54 +12,35 @@ import (
 )
 
 // SetOverride implements api.Controller.
-func (c *control) SetOverride(ctx context.Context, asked api.Override) (now api.Override, replaced *api.Override, err error) {
-	var refused error
-	if err := c.core.ask(ctx, func() {
-		var set, before *override
-		if set, before, refused = c.core.override(stored(&asked), time.Now()); refused == nil {
-			now, replaced = *shownOverride(set), shownOverride(before)
-		}
+func (c *control) SetOverride(ctx context.Context, asked api.Override) (api.Override, *api.Override, error) {
+	var now, replaced *api.Override
+	if err := c.carryOut(ctx, "the override is in force, but a restart may forget it", func() error {
+		set, before, err := c.core.override(stored(&asked), time.Now())
+		now, replaced = shownOverride(set), shownOverride(before)
+		return err
 	}); err != nil {
-		return now, nil, err
+		return api.Override{}, nil, err
 	}
-	if refused != nil {
-		return now, nil, refused
-	}
-	if err := c.onDisk(ctx); err != nil {
-		return now, nil, status.Errorf(codes.Internal, "the override is in force, but a restart may forget it: %v", err)
-	}
-	return now, replaced, nil
+	return *now, replaced, nil
 }
 
 // ClearOverrides implements api.Controller.
-func (c *control) ClearOverrides(ctx context.Context, scope health.Endpoint, all bool, author string) (ended []api.Override, err error) {
-	var refused error
-	if err := c.core.ask(ctx, func() {
-		var gone []*override
-		gone, refused = c.core.clear(scope, all, author, time.Now())
+func (c *control) ClearOverrides(ctx context.Context, scope health.Endpoint, all bool, author string) ([]api.Override, error) {
+	var ended []api.Override
+	if err := c.carryOut(ctx, "the override has ended, but may be in force after a restart", func() error {
+		gone, err := c.core.clear(scope, all, author, time.Now())
 		ended = shownOverrides(gone)
+		return err
 	}); err != nil {
 		return nil, err
-	}
-	if refused != nil {
-		return nil, refused
-	}
-	if err := c.onDisk(ctx); err != nil {
-		return nil, status.Errorf(codes.Internal, "the override has ended, but may be in force after a restart: %v", err)
 	}
 	return ended, nil
 }
 
 // Overrides implements api.Controller.
-func (c *control) Overrides(ctx context.Context) (found []api.Override, err error) {
-	err = c.core.ask(ctx, func() {
-		all := make([]*override, 0, len(c.core.overrides.all))
-		for _, o := range c.core.overrides.all {
-			all = append(all, o)
-		}
-		found = shownOverrides(all)
-	})
-	if err != nil {
+func (c *control) Overrides(ctx context.Context) ([]api.Override, error) {
+	var found []api.Override
+	if err := c.core.ask(ctx, func() { found = shownOverrides(slices.Collect(maps.Values(c.core.overrides.all))) }); err != nil {
 		return nil, err
 	}
 	return found, nil

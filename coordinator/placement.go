@@ -43,15 +43,10 @@ func (p placement) or(zones, regions *configv1.Placement) placement {
 	return p
 }
 
-// placing gives the placement of a cluster; the first policy whose glob
-// matches decides.
+// placing gives the placement of a cluster.
 func (r *rules) placing(name string) placement {
-	for _, p := range r.policies {
-		if source.Match(p.glob, name) {
-			return r.placement.or(p.zones, p.regions)
-		}
-	}
-	return r.placement
+	p := r.policyOf(name)
+	return r.placement.or(p.zones, p.regions)
 }
 
 // capacity is what the configuration says that some checkers can take.
@@ -93,7 +88,7 @@ func (c *core) endowAll(e *edit) {
 		before := known.Checker
 		c.rules.endow(&known.Checker, known.says)
 		changed := before.Weight != known.Weight || before.MaxChecksPerSecond != known.MaxChecksPerSecond
-		if m := c.silent[id]; changed && known.connected && !known.replaced && (m == nil || !m.replaced) {
+		if changed && known.connected && !known.replaced && !c.silent[id].replaced() {
 			e.plan.Join = append(e.plan.Join, known.Checker)
 		}
 	}

@@ -337,14 +337,10 @@ func (b *backend) Checkers(ctx context.Context) ([]api.Checker, error) {
 			plan := b.core.planner.Checker(known.ID)
 			found = append(found, api.Checker{
 				Checker: known.Checker, Share: plan.Share, ChecksPerSecond: float64(plan.Rate) / 1000, PlanDigest: plan.Digest, Connected: known.connected, AssignedEndpoints: plan.Endpoints,
-				DistrustReason: b.core.silenceReason(known.ID), LastReport: known.heard,
+				DistrustReason: b.core.silenceReason(known.ID), LastReport: known.heard, Operator: shownTrust(known.ID, b.core.said(known.ID)),
 			})
 			for _, cut := range b.core.judge.Cuts(known.Locality) {
 				found[len(found)-1].CutPaths = append(found[len(found)-1].CutPaths, api.CutPath{To: cut.To, Reason: cut.Reason})
-			}
-			if said, ok := b.core.trust[known.ID]; ok {
-				shown := shownTrust(known.ID, said)
-				found[len(found)-1].Operator = &shown
 			}
 		}
 	})

@@ -73,30 +73,27 @@ func newRules(c *configv1.Config) *rules {
 	return r
 }
 
-// of gives redundancy and reach of a cluster; the first policy whose glob
-// matches decides.
-func (r *rules) of(name string) (int, *health.Reach) {
-	for _, p := range r.policies {
-		if source.Match(p.glob, name) {
-			if p.redundancy != 0 {
-				return p.redundancy, p.reach
-			}
-			return r.redundancy, p.reach
+// policyOf gives the policy of a cluster: the first whose glob matches, else one
+// that changes nothing.
+func (r *rules) policyOf(name string) *policy {
+	for i := range r.policies {
+		if p := &r.policies[i]; source.Match(p.glob, name) {
+			return p
 		}
 	}
-	return r.redundancy, nil
+	return &policy{}
 }
 
-// judging gives the rule of a cluster; the first policy whose glob matches
-// decides.
+// of gives redundancy and reach of a cluster.
+func (r *rules) of(name string) (int, *health.Reach) {
+	p := r.policyOf(name)
+	return cmp.Or(p.redundancy, r.redundancy), p.reach
+}
+
+// judging gives the rule of a cluster.
 func (r *rules) judging(name string) aggregate.Rule {
-	for _, p := range r.policies {
-		if source.Match(p.glob, name) {
-			if p.rule != nil {
-				return *p.rule
-			}
-			break
-		}
+	if own := r.policyOf(name).rule; own != nil {
+		return *own
 	}
 	return r.rule
 }

@@ -8,20 +8,13 @@ import (
 	"hdsd/api"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
-	"hdsd/source"
 )
 
 // shadows tells whether the verdicts on a cluster are kept from the
-// subscribers by the configuration: the first policy whose glob matches
-// decides, if it says anything of it.
+// subscribers by the configuration.
 func (r *rules) shadows(name string) bool {
-	for _, p := range r.policies {
-		if source.Match(p.glob, name) {
-			if p.mode != nil {
-				return *p.mode == configv1.Mode_SHADOW
-			}
-			break
-		}
+	if mode := r.policyOf(name).mode; mode != nil {
+		return *mode == configv1.Mode_SHADOW
 	}
 	return r.shadow
 }

@@ -26,12 +26,14 @@ import (
 // to give it to those who are left would silence them, too. Then every seat is
 // kept, and endpoints that nobody reports keep their last verdict.
 type mute struct {
-	quiet    bool      // it did report, on this stream
-	replaced bool      // substitutes stand in for it
-	until    time.Time // when its seat is given up; zero before it is replaced
-	idle     bool      // it was given up
-	told     bool      // that it is kept, to the log
+	quiet bool      // it did report, on this stream
+	until time.Time // when its seat is given up; zero before it is replaced
+	idle  bool      // it was given up
+	told  bool      // that it is kept, to the log
 }
+
+// replaced tells whether substitutes stand in for it.
+func (m *mute) replaced() bool { return m != nil && !m.until.IsZero() }
 
 // Silent implements hds.SilenceSink.
 func (c *core) Silent(id string, silent bool) {
@@ -78,7 +80,7 @@ func (c *core) speakUp(id string, now time.Time) {
 	}
 	delete(c.silent, id)
 	c.doubtStirred = true
-	if m.replaced {
+	if m.replaced() {
 		k := c.checkers[id].Checker
 		c.checkers[id].replaced = false
 		c.judge.Connected(now, k)
@@ -108,11 +110,11 @@ func (c *core) replaceSilent(now time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(c.silent)) {
 		m := c.silent[id]
 		switch {
-		case !m.replaced && c.mayReplace(now):
-			m.replaced, m.until = true, now.Add(c.timing.grace)
+		case !m.replaced() && c.mayReplace(now):
+			m.until = now.Add(c.timing.grace)
 			lost = append(lost, id)
 			c.judge.Lost(id)
-		case m.replaced && !m.idle && !now.Before(m.until):
+		case m.replaced() && !m.idle && !now.Before(m.until):
 			m.idle = true
 			leave = append(leave, id)
 		}
@@ -189,7 +191,7 @@ func (c *core) silenceReason(id string) string {
 		return ""
 	case m.idle:
 		return "others check its endpoints now: when the cause is gone, restart the checker"
-	case m.replaced:
+	case m.replaced():
 		return "substitutes check its endpoints, and soon others will"
 	case c.settling:
 		return "its endpoints stay with it until hdsd has settled after its start"

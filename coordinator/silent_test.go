@@ -235,7 +235,7 @@ func TestManyAreReplacedAFewAtATime(t *testing.T) {
 	l.hush(names...)
 	replaced := func() (count int) {
 		for _, m := range l.core.silent {
-			if m.replaced {
+			if m.replaced() {
 				count++
 			}
 		}

@@ -19,57 +19,39 @@ import (
 const mostTrust = 10_000
 
 // SetTrust implements api.Controller.
-func (c *control) SetTrust(ctx context.Context, asked api.Trust) (now api.Trust, replaced *api.Trust, err error) {
-	said, full := store.Trust{Word: storedWord(asked.Trusted), Reason: asked.Reason, Author: asked.Author}, false
-	if err := c.core.ask(ctx, func() {
-		before, was := c.core.trust[asked.Checker]
-		if full = len(c.core.trust) >= mostTrust && !was; full {
-			return
-		}
+func (c *control) SetTrust(ctx context.Context, asked api.Trust) (api.Trust, *api.Trust, error) {
+	said := store.Trust{Word: storedWord(asked.Trusted), Reason: asked.Reason, Author: asked.Author}
+	var replaced *store.Trust
+	if err := c.carryOut(ctx, "it is in force, but a restart may forget it", func() (err error) {
 		said.Since = time.Now().UTC().Round(0)
-		c.core.say(asked.Checker, &said)
-		now, replaced = shownTrust(asked.Checker, said), nil
-		if was {
-			shown := shownTrust(asked.Checker, before)
-			replaced = &shown
-		}
+		replaced, err = c.core.say(asked.Checker, &said)
+		return err
 	}); err != nil {
-		return now, nil, err
+		return api.Trust{}, nil, err
 	}
-	if full {
-		return now, nil, status.Errorf(codes.FailedPrecondition, "something is said of %d checkers already, which is the most: 'hdsd checkers judge' takes some back", mostTrust)
-	}
-	if err := c.onDisk(ctx); err != nil {
-		return now, nil, status.Errorf(codes.Internal, "it is in force, but a restart may forget it: %v", err)
-	}
-	return now, replaced, nil
+	return *shownTrust(asked.Checker, &said), shownTrust(asked.Checker, replaced), nil
 }
 
 // ClearTrust implements api.Controller.
-func (c *control) ClearTrust(ctx context.Context, checker, author string) (ended *api.Trust, err error) {
-	if err := c.core.ask(ctx, func() {
-		if before, was := c.core.trust[checker]; was {
-			shown := shownTrust(checker, before)
-			ended = &shown
-			c.core.unsay(checker, author)
-		}
+func (c *control) ClearTrust(ctx context.Context, checker, author string) (*api.Trust, error) {
+	var ended *store.Trust
+	if err := c.carryOut(ctx, "it has ended, but may be in force after a restart", func() error {
+		ended = c.core.unsay(checker, author)
+		return nil
 	}); err != nil {
 		return nil, err
 	}
-	if err := c.onDisk(ctx); err != nil {
-		return nil, status.Errorf(codes.Internal, "it has ended, but may be in force after a restart: %v", err)
-	}
-	return ended, nil
+	return shownTrust(checker, ended), nil
 }
 
 // Trust implements api.Controller.
-func (c *control) Trust(ctx context.Context) (found []api.Trust, err error) {
-	err = c.core.ask(ctx, func() {
+func (c *control) Trust(ctx context.Context) ([]api.Trust, error) {
+	var found []api.Trust
+	if err := c.core.ask(ctx, func() {
 		for _, id := range slices.Sorted(maps.Keys(c.core.trust)) {
-			found = append(found, shownTrust(id, c.core.trust[id]))
+			found = append(found, *shownTrust(id, c.core.said(id)))
 		}
-	})
-	if err != nil {
+	}); err != nil {
 		return nil, err
 	}
 	return found, nil
@@ -82,35 +64,54 @@ func storedWord(trusted bool) store.Word {
 	return store.Distrusted
 }
 
-func shownTrust(checker string, t store.Trust) api.Trust {
-	return api.Trust{Checker: checker, Trusted: t.Word == store.Trusted, Reason: t.Reason, Author: t.Author, Since: t.Since}
+func shownTrust(checker string, t *store.Trust) *api.Trust {
+	if t == nil {
+		return nil
+	}
+	return &api.Trust{Checker: checker, Trusted: t.Word == store.Trusted, Reason: t.Reason, Author: t.Author, Since: t.Since}
 }
 
-// say has what an operator says of a checker hold.
-func (c *core) say(checker string, t *store.Trust) {
-	before := c.trust[checker]
+// said is what an operator says of a checker, nil for nothing.
+func (c *core) said(checker string) *store.Trust {
+	if t, ok := c.trust[checker]; ok {
+		return &t
+	}
+	return nil
+}
+
+// say has what an operator says of a checker hold, and gives what that replaces.
+func (c *core) say(checker string, t *store.Trust) (before *store.Trust, err error) {
+	if before = c.said(checker); before == nil && len(c.trust) >= mostTrust {
+		return nil, status.Errorf(codes.FailedPrecondition, "something is said of %d checkers already, which is the most: 'hdsd checkers judge' takes some back", mostTrust)
+	}
+	replaced := c.trust[checker]
+	if t.Word == store.Trusted {
+		c.log.Warn().Str("event", "checker_trusted").Str("checker", checker).Str("author", t.Author).Str("reason", t.Reason).
+			Str("replaced_author", replaced.Author).Str("replaced_reason", replaced.Reason).Msg("a checker is not doubted any more, by an operator")
+	} else {
+		c.log.Warn().Str("event", "checker_distrusted").Str("checker", checker).Str("author", t.Author).Str("reason", t.Reason).
+			Str("replaced_author", replaced.Author).Str("replaced_reason", replaced.Reason).Msg("no vote of a checker counts any more, by an operator")
+	}
 	c.trust[checker] = *t
 	c.history.SaveTrust(checker, t)
 	c.judgeBy(checker)
 	c.countDistrusted()
-	if t.Word == store.Trusted {
-		c.log.Warn().Str("event", "checker_trusted").Str("checker", checker).Str("author", t.Author).Str("reason", t.Reason).
-			Str("replaced_author", before.Author).Str("replaced_reason", before.Reason).Msg("a checker is not doubted any more, by an operator")
-		return
-	}
-	c.log.Warn().Str("event", "checker_distrusted").Str("checker", checker).Str("author", t.Author).Str("reason", t.Reason).
-		Str("replaced_author", before.Author).Str("replaced_reason", before.Reason).Msg("no vote of a checker counts any more, by an operator")
+	return before, nil
 }
 
-// unsay leaves it to the judge again whether a checker is believed.
-func (c *core) unsay(checker, author string) {
-	before := c.trust[checker]
+// unsay leaves it to the judge again whether a checker is believed, and gives what
+// was said of it; nil for nothing.
+func (c *core) unsay(checker, author string) (before *store.Trust) {
+	if before = c.said(checker); before == nil {
+		return nil
+	}
 	delete(c.trust, checker)
 	c.history.SaveTrust(checker, nil)
 	c.log.Warn().Str("event", "checker_judged").Str("checker", checker).Str("author", author).
 		Str("said_by", before.Author).Str("reason", before.Reason).Msg("whether this checker is believed is up to hdsd again")
 	c.judgeBy(checker)
 	c.countDistrusted()
+	return before
 }
 
 // judgeBy has the judge follow what is said of a checker.

@@ -156,7 +156,9 @@ func TestDoubtedCheckersGetSubstitutes(t *testing.T) {
 	}
 	say := func(word bool) {
 		said := store.Trust{Word: storedWord(word), Reason: "stuck", Author: "ann", Since: l.now}
-		l.core.say(who[0], &said)
+		if _, err := l.core.say(who[0], &said); err != nil {
+			t.Fatal(err)
+		}
 		l.pass(5 * time.Second)
 	}
 	say(false)

@@ -1,0 +1,41 @@
+package coordinator
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"hdsd/store"
+)
+
+// control does what operators ask for. It takes effect before it is on disk:
+// a disk that fails is no reason to go on publishing.
+type control struct {
+	core  *core
+	store *store.Store
+	*copies
+}
+
+// diskPatience is how long operators wait for the disk.
+const diskPatience = 10 * time.Second
+
+// carryOut has the core do what was asked for, unless it refuses, and waits until
+// that is on disk. Where it may not be, the error begins with what that means.
+// With any error, what act writes must not be read.
+func (c *control) carryOut(ctx context.Context, unstored string, act func() error) error {
+	var refused error
+	if err := c.core.ask(ctx, func() { refused = act() }); err != nil {
+		return err
+	}
+	if refused != nil {
+		return refused
+	}
+	ctx, cancel := context.WithTimeout(ctx, diskPatience)
+	defer cancel()
+	if err := c.store.Flush(ctx); err != nil {
+		return status.Errorf(codes.Internal, "%s: %v", unstored, err)
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package coordinator
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"hdsd/api"
+	"hdsd/health"
+	"hdsd/store"
+)
+
+// Who waits no longer for an answer leaves alone what the core may still write
+// of it: else the race detector tells.
+func TestWhoGivesUpReadsNothing(t *testing.T) {
+	l := newLab(t)
+	l.serve(web("web", one))
+	stored, err := store.Open(t.Context(), t.TempDir(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stored.Close()
+	c := &control{core: l.core, store: stored}
+	drain := store.Override{Scope: health.Endpoint{Cluster: "web"}, Status: health.Draining}
+	for name, ask := range map[string]func(context.Context) error{
+		"SetTrust": func(ctx context.Context) error {
+			_, _, err := c.SetTrust(ctx, api.Trust{Checker: "a"})
+			return err
+		},
+		"ClearTrust": func(ctx context.Context) error {
+			_, err := c.ClearTrust(ctx, "a", "ann")
+			return err
+		},
+		"Trust": func(ctx context.Context) error {
+			_, err := c.Trust(ctx)
+			return err
+		},
+		"SetOverride": func(ctx context.Context) error {
+			_, _, err := c.SetOverride(ctx, api.Override{Scope: drain.Scope, Status: drain.Status})
+			return err
+		},
+		"ClearOverrides": func(ctx context.Context) error {
+			_, err := c.ClearOverrides(ctx, drain.Scope, false, "ann")
+			return err
+		},
+		"Overrides": func(ctx context.Context) error {
+			_, err := c.Overrides(ctx)
+			return err
+		},
+		"Freeze": func(ctx context.Context) error {
+			_, _, err := c.Freeze(ctx, api.Freeze{Reason: "moving"})
+			return err
+		},
+		"Unfreeze": func(ctx context.Context) error {
+			_, err := c.Unfreeze(ctx, "ann")
+			return err
+		},
+	} {
+		if _, err := l.core.say("a", &store.Trust{Word: store.Trusted}); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := l.core.override(drain, l.now); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var core sync.WaitGroup
+		core.Go(func() {
+			event := <-l.core.events
+			cancel()
+			event()
+		})
+		if err := ask(ctx); err != nil && ctx.Err() == nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		core.Wait()
+	}
+}
