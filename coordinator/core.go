@@ -76,6 +76,8 @@ type core struct {
 	checkers     map[string]*checker  // connected, or with a seat
 	absent       map[string]time.Time // when the seats of those not connected are given up; zero: not yet known
 	silent       map[string]*mute     // of those connected
+	awake        time.Time            // the latest tick
+	listens      time.Time            // until when nobody is called late
 	quietAt      time.Time            // when those who stopped reporting are looked for again
 	replacing    time.Time            // since when replaced counts
 	replaced     int                  // silent checkers, in a grace period
@@ -186,6 +188,9 @@ const longestSleep = time.Second
 
 // tick does what is due and tells how long until the next.
 func (c *core) tick(now time.Time) time.Duration {
+	if until := c.listening(now); now.Before(until) {
+		return until.Sub(now)
+	}
 	c.giveUpSeats(now, c.settle(now))
 	c.findQuiet(now)
 	c.replaceSilent(now)

@@ -1,0 +1,42 @@
+package coordinator
+
+import (
+	"testing"
+	"time"
+)
+
+// TestTimeThatHdsdSleptIsNobodysSilence: after a pause of the process or of its
+// machine, what arrived meanwhile is heard before anybody is called late.
+func TestTimeThatHdsdSleptIsNobodysSilence(t *testing.T) {
+	l, _ := fleetOf(t, 5, 30)
+	l.lose("c0a")
+	l.now = l.now.Add(time.Hour)
+	for range 10 {
+		l.core.tick(l.now)
+		l.now = l.now.Add(50 * time.Millisecond)
+	}
+	if len(l.core.silent) > 0 {
+		t.Error("checkers are called silent that nobody has listened to")
+	}
+	l.join("c0a")
+	l.pass(30 * time.Second)
+	if len(l.core.silent) > 0 || len(l.core.absent) > 0 || l.core.planner.Load("c0a") == 0 {
+		t.Errorf("%d are silent, %d absent, and c0a has %d endpoints", len(l.core.silent), len(l.core.absent), l.core.planner.Load("c0a"))
+	}
+}
+
+// TestABusyHdsdStillFindsWhoIsLate, though it is long before it looks again, time
+// after time.
+func TestABusyHdsdStillFindsWhoIsLate(t *testing.T) {
+	l, _ := fleetOf(t, 5, 30)
+	l.lose("c0a")
+	for range 10 {
+		l.now = l.now.Add(3 * time.Second)
+		l.core.tick(l.now)
+		l.now = l.now.Add(report)
+		l.core.tick(l.now)
+	}
+	if len(l.core.absent) > 0 {
+		t.Error("a seat is kept for ever")
+	}
+}
