@@ -18,9 +18,7 @@ const (
 func (c *checks) capacities(field string, list []*configv1.CheckerCapacity) {
 	for i, each := range list {
 		at := fmt.Sprintf("%s[%d]", field, i)
-		if each.GetNodeIdGlob() == "" {
-			c.add(at+".node_id_glob", `is needed: write "*" for all checkers`)
-		}
+		c.glob(at+".node_id_glob", each.GetNodeIdGlob(), "checkers")
 		if weight := each.GetWeight(); (weight != 0 || c.root.Has(at+".weight")) && !(weight >= minWeight && weight <= maxWeight) {
 			c.add(at+".weight", "is %g: from %g to %d is possible, 1 is usual", weight, minWeight, maxWeight)
 		}

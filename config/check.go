@@ -95,7 +95,7 @@ func (c *checks) limit(field string, value, least, most uint32) {
 func (c *checks) policies(policies []*configv1.Policy, common *configv1.Verdict, redundancy uint32, interval time.Duration) {
 	for i, policy := range policies {
 		field := fmt.Sprintf("policies[%d]", i)
-		c.glob(field+".cluster_name_glob", policy.GetClusterNameGlob())
+		c.glob(field+".cluster_name_glob", policy.GetClusterNameGlob(), "clusters")
 		c.redundancy(field+".redundancy", policy.GetRedundancy())
 		c.verdict(field+".verdict", policy.GetVerdict(), cmp.Or(policy.GetRedundancy(), redundancy), interval)
 		c.release(field+".verdict", InheritVerdict(policy.GetVerdict(), common))
@@ -109,16 +109,19 @@ func (c *checks) policies(policies []*configv1.Policy, common *configv1.Verdict,
 	}
 }
 
-func (c *checks) glob(field, glob string) {
+func (c *checks) glob(field, glob, all string) {
 	if glob == "" {
-		c.add(field, `is needed: write "*" for all clusters`)
+		c.add(field, `is needed: write "*" for all %s`, all)
+	}
+	if strings.ContainsAny(glob, "[]{}") {
+		c.warn(field, "has brackets, which stand for themselves: only * and ? stand for others")
 	}
 }
 
 func (c *checks) defaultHealthChecks(defaults []*configv1.DefaultHealthChecks) {
 	for i, each := range defaults {
 		field := fmt.Sprintf("default_health_checks[%d]", i)
-		c.glob(field+".cluster_name_glob", each.GetClusterNameGlob())
+		c.glob(field+".cluster_name_glob", each.GetClusterNameGlob(), "clusters")
 		if len(each.GetHealthChecks()) == 0 {
 			c.add(field+".health_checks", "at least one is needed")
 		}

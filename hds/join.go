@@ -113,6 +113,10 @@ func (s *Server) seat(st *stream) error {
 		}
 		st.before = old
 	}
+	if specifier.IgnoresWeight(st.node) {
+		s.options.Log.Warn().Str("event", "weight_ignored").Str("checker", id).
+			Msg("the hdsd.weight in node.metadata is no number above 0: the checker has the weight 1, unless the configuration gives it another")
+	}
 	s.streams[id] = st
 	s.metrics.streams.Set(float64(len(s.streams)))
 	return nil

@@ -122,6 +122,26 @@ func TestMetadataTellsCheckersApart(t *testing.T) {
 	})
 }
 
+func TestAWeightThatIsIgnoredIsTold(t *testing.T) {
+	for _, weight := range []any{"heavy", -1.0, 2.0, nil} {
+		bubble(t, hds.Options{}, func(f *fixture) {
+			node := &corev3.Node{Id: "a"}
+			if weight != nil {
+				m, err := structpb.NewStruct(map[string]any{"hdsd.weight": weight})
+				if err != nil {
+					t.Fatal(err)
+				}
+				node.Metadata = m
+			}
+			f.open(f.dial("10.1.0.1")).send(hello(node))
+			same(t, "calls", f.sink.take(), "connected a")
+			if told, want := strings.Contains(f.log.String(), "weight_ignored"), weight == "heavy" || weight == -1.0; told != want {
+				t.Errorf("%v: told: %t", weight, told)
+			}
+		})
+	}
+}
+
 func TestDisconnectedCheckerMayComeBackFromAnywhere(t *testing.T) {
 	bubble(t, hds.Options{}, func(f *fixture) {
 		c := f.connect("a", "10.1.0.1", "z1")

@@ -94,6 +94,11 @@ func weightOf(node *corev3.Node) float64 {
 	return weight
 }
 
+// IgnoresWeight tells whether a node says a weight that makes no sense.
+func IgnoresWeight(node *corev3.Node) bool {
+	return node.GetMetadata().GetFields()[weightKey] != nil && weightOf(node) == 0
+}
+
 func abilitiesOf(node *corev3.Node, c *healthv3.Capability) health.Abilities {
 	abilities := health.Abilities{}
 	for _, protocol := range c.GetHealthCheckProtocols() {

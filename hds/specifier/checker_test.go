@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -66,9 +67,13 @@ func TestWeightFromMetadata(t *testing.T) {
 		`fields {key: "hdsd.weight" value {bool_value: true}}`:      0,
 		`fields {key: "hdsd.weights" value {number_value: 3}}`:      0,
 	} {
-		c, err := CheckerFromNode(parse(t, `id: "c" metadata {`+metadata+`}`, &corev3.Node{}), nil)
+		node := parse(t, `id: "c" metadata {`+metadata+`}`, &corev3.Node{})
+		c, err := CheckerFromNode(node, nil)
 		if err != nil || c.Weight != want {
 			t.Errorf("%s: weight %g, %v", metadata, c.Weight, err)
+		}
+		if ignores := strings.Contains(metadata, `"hdsd.weight"`) && want == 0; IgnoresWeight(node) != ignores {
+			t.Errorf("%s: it is said to be ignored: %t", metadata, !ignores)
 		}
 	}
 }
