@@ -39,6 +39,7 @@ func Run(ctx context.Context, options Options) error {
 		if heard {
 			attempt = 0
 		}
+		r.lost = true
 		wait := backoff(attempt, rand.Int64N)
 		options.Log.Warn().Str("event", "coordinator_lost").Err(err).Str("server", options.Server).Dur("retry_in", wait).
 			Msg("no stream to the coordinator; checking goes on")

@@ -18,6 +18,7 @@ type runner struct {
 	work    sync.WaitGroup // the stream's reader
 	current string         // the specifier that is followed, for comparing
 	every   time.Duration  // between its reports
+	lost    bool           // the coordinator, and that was logged
 }
 
 // stream is the client's side of StreamHealthCheck.
@@ -45,6 +46,7 @@ func (r *runner) follow(ctx context.Context, s stream) (heard bool, err error) {
 		select {
 		case m := <-in.specifiers:
 			heard = true
+			r.found()
 			if r.accept(m) && every != r.every {
 				every = r.every
 				due = restart(ticker, every)
@@ -56,6 +58,14 @@ func (r *runner) follow(ctx context.Context, s stream) (heard bool, err error) {
 		case err := <-in.ended:
 			return heard, err
 		}
+	}
+}
+
+// found tells of a coordinator that was lost before.
+func (r *runner) found() {
+	if r.lost {
+		r.lost = false
+		r.options.Log.Info().Str("event", "coordinator_found").Str("server", r.options.Server).Msg("the coordinator is there again")
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -179,7 +180,8 @@ func TestRejectedSpecifierChangesNothing(t *testing.T) {
 
 func TestResultsSurviveReconnect(t *testing.T) {
 	u := startUpstream(t, upstream.Options{})
-	c, s, _ := startChecker(t, nil)
+	var log bytes.Buffer
+	c, s, _ := startChecker(t, &log)
 	m := one(httpHealthCheck(rarely), endpoint(u.Addr()))
 	s.send(t, m)
 	s.waitStatus(t, corev3.HealthStatus_HEALTHY)
@@ -193,6 +195,9 @@ func TestResultsSurviveReconnect(t *testing.T) {
 	got := again.receive(t).GetEndpointHealthResponse().GetEndpointsHealth()
 	if len(got) != 1 || got[0].GetHealthStatus() != corev3.HealthStatus_HEALTHY {
 		t.Errorf("got %v", got)
+	}
+	if told := log.String(); strings.Count(told, "coordinator_lost") != 1 || strings.Count(told, "coordinator_found") != 1 { // no line since it reported
+		t.Errorf("the log:\n%s", told)
 	}
 }
 
