@@ -29,6 +29,7 @@ type edit struct {
 // apply takes a change of the clusters through all stages.
 func (c *core) apply(d delivery, now time.Time) {
 	e := &edit{now: now, services: map[string]bool{}, unvoted: map[health.Hash]*health.Verdict{}}
+	before := len(c.table.ids)
 	c.tellProblems(d.problems)
 	c.obey(d.rules, e)
 	for _, name := range d.removed {
@@ -49,6 +50,10 @@ func (c *core) apply(d delivery, now time.Time) {
 	c.history.SaveVoted(e.unvoted)
 	c.part(now)
 	c.metrics.catalog(c)
+	if before > 0 && len(c.table.ids) == 0 {
+		c.log.Warn().Str("event", "nothing_checked").Int("before", before).Int("clusters", len(c.clusters)).
+			Msg("no endpoint is checked any more")
+	}
 }
 
 // obey takes the rules over. Another initial health holds for what has no

@@ -126,3 +126,17 @@ func TestAProblemIsToldOnce(t *testing.T) {
 		t.Error("what was put right and came back is not told")
 	}
 }
+
+// TestThatNothingIsCheckedIsTold, once, where something was.
+func TestThatNothingIsCheckedIsTold(t *testing.T) {
+	var log bytes.Buffer
+	l := newLab(t)
+	l.core.log = zerolog.New(&log)
+	l.serve(web("web", one))
+	for range 2 {
+		l.say()
+	}
+	if n := strings.Count(log.String(), "nothing_checked"); n != 1 {
+		t.Errorf("told %d times: %s", n, &log)
+	}
+}
