@@ -76,6 +76,9 @@ func resolvePaths(cfg *Config, folder string) {
 		}
 	}
 	resolve(&cfg.DataDir)
+	if planes := cfg.GetDataPlanes(); planes != nil {
+		resolve(&planes.EdsDirectory)
+	}
 	for _, listener := range []*configv1.Listener{cfg.GetGrpc(), cfg.GetHttp()} {
 		if tls := listener.GetTls(); tls != nil {
 			resolve(&tls.CertificateChainFile)

@@ -46,6 +46,7 @@ type Coordinator struct {
 	intake   *intake
 	servers  *servers
 	tail     *tail
+	files    *fileOut // nil: none are kept
 	registry *prometheus.Registry
 	ready    atomic.Bool
 
@@ -95,6 +96,9 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 		return nil, err
 	}
 	if err = built.wire(); err != nil {
+		return nil, err
+	}
+	if built.files, err = built.openFiles(); err != nil {
 		return nil, err
 	}
 	built.watchLife(o.Version)
@@ -159,6 +163,7 @@ func (c *Coordinator) release() error {
 	if c.servers != nil {
 		c.servers.close()
 	}
+	c.files.stop()
 	if c.store == nil {
 		return nil
 	}
@@ -201,6 +206,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	defer c.cancel()
 	failures := make(chan error, 2) // of two servers
 	wait := c.servers.serve(func(err error) { failures <- err })
+	c.files.run(c.running)
 	c.readiness(true)
 	c.log.Info().Str("event", "serving").Str("grpc", c.GRPCAddress()).Str("http", c.HTTPAddress()).Msg("serving")
 	var failure error
@@ -216,6 +222,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	c.sources.stop()
 	c.mu.Unlock()
 	c.hds.Close()
+	c.files.stop()
 	c.eds.Close()
 	c.csds.Close()
 	c.servers.stop()

@@ -168,6 +168,9 @@ func TestWhatCannotStartSaysWhy(t *testing.T) {
 	if err := refuse(t.TempDir(), quick+"data_dir: "+taken.dir+"/data\n"); !errors.Is(err, store.ErrLocked) {
 		t.Errorf("data_dir in use: %v", err)
 	}
+	if err := refuse(t.TempDir(), quick+"data_planes: {eds_directory: clusters.yaml}\n"); !strings.Contains(err.Error(), "data_planes.eds_directory") {
+		t.Errorf("a file as folder of files: %v", err)
+	}
 	dir := t.TempDir()
 	c := configuration(t, dir, quick, static("web", "127.0.0.1:1"))
 	move(t, dir, "clusters.yaml", "resources: [")

@@ -82,6 +82,7 @@ var elsewhere = map[string]string{
 	"hdsd_canary_quarantined":              "trials_test.go",
 	"hdsd_hds_stuck_streams_total":         "../hds/lifecycle_test.go",
 	"hdsd_hds_v2_left_out_clusters_total":  "../hds/v2_test.go",
+	"hdsd_files_behind":                    "../eds/files/files_test.go",
 	"hdsd_xds_stuck_streams_total":         "../eds/ads_test.go",
 	"hdsd_xds_unencodable_resources_total": "../eds/metrics_test.go",
 }

@@ -71,7 +71,7 @@ func (p *playground) steps() []step {
 			"hdsd_build_info": rises, "hdsd_ready": rises, "hdsd_clusters": rises, "hdsd_endpoints": rises,
 			"hdsd_endpoints_by_health{health=\"UNKNOWN\"}": rises, "hdsd_mailbox_wait_seconds": rises, "hdsd_plan_seconds": rises,
 			"hdsd_history_bytes": rises, "hdsd_xds_resources": rises, "hdsd_http_requests_total{handler=\"/metrics\"}": rises,
-			"hdsd_endpoints_stranded": rises, "hdsd_clusters_shadowed": rises,
+			"hdsd_endpoints_stranded": rises, "hdsd_clusters_shadowed": rises, "hdsd_files": rises, "hdsd_files_written_total": rises,
 		}},
 		{"checkers come", p.check, moves{
 			"hdsd_checkers": rises, "hdsd_checkers_connected": rises, "hdsd_hds_streams": rises, "hdsd_endpoints_stranded": falls,
@@ -118,6 +118,7 @@ func (p *playground) start() {
 	text := quick + `
 policies: [{cluster_name_glob: dark, mode: SHADOW, redundancy: 7}, {cluster_name_glob: "*", redundancy: 7}]  # every checker has work
 limits: {max_connections: 50}
+data_planes: {eds_directory: eds}
 `
 	p.site = newSite(p.t, p.dir, text, static("web", p.address)+static("dark", p.address))
 	p.ready()

@@ -104,10 +104,11 @@ func Validate(t testing.TB, version string, bootstrap []byte) error {
 	return nil
 }
 
-// Start starts an Envoy with a bootstrap, which has it choose its admin port.
-func Start(t testing.TB, id string, bootstrap []byte) *Process {
+// Start starts the Envoy of a release (Version where empty) with a bootstrap,
+// which has it choose its admin port.
+func Start(t testing.TB, version, id string, bootstrap []byte) *Process {
 	t.Helper()
-	return started(t)(real.Start(t.Context(), install(t, Version), id, bootstrap))
+	return started(t)(real.Start(t.Context(), install(t, version), id, bootstrap))
 }
 
 // install gives the path of the Envoy of a release, fetched into the

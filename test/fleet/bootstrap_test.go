@@ -32,7 +32,7 @@ func TestBootstrapsThatTheCommandPrints(t *testing.T) {
 	connect := []string{"--server", c.GRPC, "--tls-ca", certificate, "--tls-cert", certificate, "--tls-key", key}
 	start := func(id string, args ...string) *envoy.Process {
 		args = append(append([]string{"bootstrap"}, args...), "--id", id, "--admin", "127.0.0.1:0")
-		return envoy.Start(t, id, c.output(append(args, connect...)...))
+		return envoy.Start(t, "", id, c.output(append(args, connect...)...))
 	}
 	for i := range 3 {
 		start(fmt.Sprintf("checker-%d", i+1), "checker", "--region", "eu", "--zone", string(rune('a'+i)))

@@ -77,7 +77,7 @@ func TestEnvoysThatPoll(t *testing.T) {
 	var planes []*envoy.Process
 	for _, clusters := range []bool{false, true} {
 		id, listen := fmt.Sprintf("polls-clusters-%t", clusters), freeAddress(t)
-		plane := envoy.Start(t, id, c.polling(id, listen, clusters))
+		plane := envoy.Start(t, "", id, c.polling(id, listen, clusters))
 		plane.Listen = listen
 		planes = append(planes, plane)
 	}

@@ -347,7 +347,9 @@ type Config struct {
 	// What is known of the checkers' machines.
 	Checkers *Checkers `protobuf:"bytes,13,opt,name=checkers,proto3" json:"checkers,omitempty"`
 	// Bounds on what peers may send.
-	Limits        *Limits `protobuf:"bytes,14,opt,name=limits,proto3" json:"limits,omitempty"`
+	Limits *Limits `protobuf:"bytes,14,opt,name=limits,proto3" json:"limits,omitempty"`
+	// How data planes get health, besides asking for it.
+	DataPlanes    *DataPlanes `protobuf:"bytes,15,opt,name=data_planes,json=dataPlanes,proto3" json:"data_planes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -476,6 +478,13 @@ func (x *Config) GetCheckers() *Checkers {
 func (x *Config) GetLimits() *Limits {
 	if x != nil {
 		return x.Limits
+	}
+	return nil
+}
+
+func (x *Config) GetDataPlanes() *DataPlanes {
+	if x != nil {
+		return x.DataPlanes
 	}
 	return nil
 }
@@ -1716,6 +1725,54 @@ func (x *Checkers) GetSdsSecrets() []string {
 	return nil
 }
 
+// DataPlanes says how data planes get health.
+type DataPlanes struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Folder of files for Envoys that take endpoints by path_config_source: each
+	// ClusterLoadAssignment is one, NAME.pb. It is made if need be, and hdsd's
+	// own. Absent: none.
+	EdsDirectory  string `protobuf:"bytes,1,opt,name=eds_directory,json=edsDirectory,proto3" json:"eds_directory,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DataPlanes) Reset() {
+	*x = DataPlanes{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DataPlanes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DataPlanes) ProtoMessage() {}
+
+func (x *DataPlanes) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DataPlanes.ProtoReflect.Descriptor instead.
+func (*DataPlanes) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *DataPlanes) GetEdsDirectory() string {
+	if x != nil {
+		return x.EdsDirectory
+	}
+	return ""
+}
+
 // Limits are bounds on what peers may send.
 type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1733,7 +1790,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1745,7 +1802,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1758,7 +1815,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Limits) GetMaxMessageBytes() uint32 {
@@ -1786,7 +1843,7 @@ var File_hdsd_config_v1_config_proto protoreflect.FileDescriptor
 
 const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\n" +
-	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xc2\x05\n" +
+	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xff\x05\n" +
 	"\x06Config\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12,\n" +
 	"\x04grpc\x18\x02 \x01(\v2\x18.hdsd.config.v1.ListenerR\x04grpc\x12,\n" +
@@ -1804,7 +1861,9 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\bpolicies\x18\v \x03(\v2\x16.hdsd.config.v1.PolicyR\bpolicies\x121\n" +
 	"\ahistory\x18\f \x01(\v2\x17.hdsd.config.v1.HistoryR\ahistory\x124\n" +
 	"\bcheckers\x18\r \x01(\v2\x18.hdsd.config.v1.CheckersR\bcheckers\x12.\n" +
-	"\x06limits\x18\x0e \x01(\v2\x16.hdsd.config.v1.LimitsR\x06limits\"m\n" +
+	"\x06limits\x18\x0e \x01(\v2\x16.hdsd.config.v1.LimitsR\x06limits\x12;\n" +
+	"\vdata_planes\x18\x0f \x01(\v2\x1a.hdsd.config.v1.DataPlanesR\n" +
+	"dataPlanes\"m\n" +
 	"\bListener\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12+\n" +
 	"\x03tls\x18\x02 \x01(\v2\x19.hdsd.config.v1.ServerTlsR\x03tls\x12\x1a\n" +
@@ -1904,7 +1963,10 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\bCheckers\x12\x14\n" +
 	"\x05files\x18\x01 \x03(\tR\x05files\x12\x1f\n" +
 	"\vsds_secrets\x18\x02 \x03(\tR\n" +
-	"sdsSecrets\"\x9a\x01\n" +
+	"sdsSecrets\"1\n" +
+	"\n" +
+	"DataPlanes\x12#\n" +
+	"\reds_directory\x18\x01 \x01(\tR\fedsDirectory\"\x9a\x01\n" +
 	"\x06Limits\x12*\n" +
 	"\x11max_message_bytes\x18\x01 \x01(\rR\x0fmaxMessageBytes\x12'\n" +
 	"\x0fmax_connections\x18\x02 \x01(\rR\x0emaxConnections\x12;\n" +
@@ -1950,7 +2012,7 @@ func file_hdsd_config_v1_config_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(UpstreamHealth)(0),         // 0: hdsd.config.v1.UpstreamHealth
 	(Placement)(0),              // 1: hdsd.config.v1.Placement
@@ -1976,13 +2038,14 @@ var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(*LocalitySelector)(nil),    // 21: hdsd.config.v1.LocalitySelector
 	(*History)(nil),             // 22: hdsd.config.v1.History
 	(*Checkers)(nil),            // 23: hdsd.config.v1.Checkers
-	(*Limits)(nil),              // 24: hdsd.config.v1.Limits
-	nil,                         // 25: hdsd.config.v1.CheckerSelector.MetadataEntry
-	(*v3.ConfigSource)(nil),     // 26: envoy.config.core.v3.ConfigSource
-	(*v3.HealthCheck)(nil),      // 27: envoy.config.core.v3.HealthCheck
-	(*durationpb.Duration)(nil), // 28: google.protobuf.Duration
-	(v3.HealthStatus)(0),        // 29: envoy.config.core.v3.HealthStatus
-	(*structpb.Value)(nil),      // 30: google.protobuf.Value
+	(*DataPlanes)(nil),          // 24: hdsd.config.v1.DataPlanes
+	(*Limits)(nil),              // 25: hdsd.config.v1.Limits
+	nil,                         // 26: hdsd.config.v1.CheckerSelector.MetadataEntry
+	(*v3.ConfigSource)(nil),     // 27: envoy.config.core.v3.ConfigSource
+	(*v3.HealthCheck)(nil),      // 28: envoy.config.core.v3.HealthCheck
+	(*durationpb.Duration)(nil), // 29: google.protobuf.Duration
+	(v3.HealthStatus)(0),        // 30: envoy.config.core.v3.HealthStatus
+	(*structpb.Value)(nil),      // 31: google.protobuf.Value
 }
 var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	6,  // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
@@ -1996,43 +2059,44 @@ var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	19, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
 	22, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
 	23, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
-	24, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
-	7,  // 12: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
-	26, // 13: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
-	0,  // 14: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
-	27, // 15: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
-	28, // 16: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
-	28, // 17: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
-	1,  // 18: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
-	1,  // 19: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
-	11, // 20: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
-	28, // 21: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
-	2,  // 22: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
-	3,  // 23: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
-	29, // 24: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
-	14, // 25: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
-	28, // 26: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
-	28, // 27: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
-	15, // 28: hdsd.config.v1.Verdict.quarantine:type_name -> hdsd.config.v1.Quarantine
-	16, // 29: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
-	17, // 30: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
-	18, // 31: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
-	30, // 32: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	28, // 33: hdsd.config.v1.Quarantine.release_after:type_name -> google.protobuf.Duration
-	28, // 34: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
-	13, // 35: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
-	20, // 36: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
-	4,  // 37: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
-	1,  // 38: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
-	1,  // 39: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
-	21, // 40: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	25, // 41: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	28, // 42: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	43, // [43:43] is the sub-list for method output_type
-	43, // [43:43] is the sub-list for method input_type
-	43, // [43:43] is the sub-list for extension type_name
-	43, // [43:43] is the sub-list for extension extendee
-	0,  // [0:43] is the sub-list for field type_name
+	25, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
+	24, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
+	7,  // 13: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
+	27, // 14: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
+	0,  // 15: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
+	28, // 16: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	29, // 17: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
+	29, // 18: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
+	1,  // 19: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
+	1,  // 20: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
+	11, // 21: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
+	29, // 22: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
+	2,  // 23: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
+	3,  // 24: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
+	30, // 25: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
+	14, // 26: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
+	29, // 27: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
+	29, // 28: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
+	15, // 29: hdsd.config.v1.Verdict.quarantine:type_name -> hdsd.config.v1.Quarantine
+	16, // 30: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
+	17, // 31: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
+	18, // 32: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
+	31, // 33: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	29, // 34: hdsd.config.v1.Quarantine.release_after:type_name -> google.protobuf.Duration
+	29, // 35: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	13, // 36: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
+	20, // 37: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
+	4,  // 38: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
+	1,  // 39: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
+	1,  // 40: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
+	21, // 41: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
+	26, // 42: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	29, // 43: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	44, // [44:44] is the sub-list for method output_type
+	44, // [44:44] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
@@ -2048,7 +2112,7 @@ func file_hdsd_config_v1_config_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_config_v1_config_proto_rawDesc), len(file_hdsd_config_v1_config_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,81 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	"hdsd/eds/files"
+	"hdsd/wire"
+)
+
+// filesBuffer is how much of the assignments is under way to the files.
+const filesBuffer = 1 << 20
+
+// fileOut keeps assignments as files. It is a subscriber like any other, but
+// over memory, so that neither addresses nor their limits matter to it.
+type fileOut struct {
+	keeper   *files.Keeper
+	listener *bufconn.Listener
+	server   *grpc.Server
+	conn     *grpc.ClientConn
+
+	cancel  context.CancelFunc
+	serving sync.WaitGroup
+	keeping sync.WaitGroup
+}
+
+// openFiles takes stock of the folder, if the configuration has one; nil if not.
+func (c *Coordinator) openFiles() (*fileOut, error) {
+	folder := c.started.GetDataPlanes().GetEdsDirectory()
+	if folder == "" {
+		return nil, nil //nolint:nilnil // there is none to be had
+	}
+	f := &fileOut{listener: bufconn.Listen(filesBuffer), server: grpc.NewServer(wire.ServerOption())}
+	c.eds.Register(f.server)
+	var err error
+	if f.conn, err = grpc.NewClient("passthrough:///files",
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return f.listener.DialContext(ctx) }),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)),
+	); err != nil {
+		return nil, fmt.Errorf("data_planes.eds_directory: %w", err)
+	}
+	if f.keeper, err = files.Open(files.Options{
+		Folder: folder, Identifier: c.started.GetNodeId(), Server: f.conn, Log: c.log, Metrics: c.registry,
+	}); err != nil {
+		f.conn.Close()
+		return nil, fmt.Errorf("data_planes.eds_directory: %w", err)
+	}
+	return f, nil
+}
+
+// run keeps the files until stop.
+func (f *fileOut) run(ctx context.Context) {
+	if f == nil {
+		return
+	}
+	ctx, f.cancel = context.WithCancel(ctx)
+	f.serving.Go(func() { _ = f.server.Serve(f.listener) }) // it ends with stop
+	f.keeping.Go(func() { f.keeper.Run(ctx) })
+}
+
+// stop ends run, if it was called.
+func (f *fileOut) stop() {
+	if f == nil {
+		return
+	}
+	if f.cancel != nil {
+		f.cancel()
+		f.keeping.Wait()
+	}
+	f.conn.Close()
+	f.server.Stop()
+	f.serving.Wait()
+}

@@ -1,0 +1,57 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+)
+
+const assignmentType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
+
+// encode gives the content of a file.
+func encode(identifier string, r *discoveryv3.Resource) ([]byte, error) {
+	return proto.MarshalOptions{Deterministic: true}.Marshal(&discoveryv3.DiscoveryResponse{
+		VersionInfo: r.GetVersion(), TypeUrl: assignmentType, Resources: []*anypb.Any{r.GetResource()},
+		ControlPlane: &corev3.ControlPlane{Identifier: identifier},
+	})
+}
+
+// errForeign says that a file is not one of ours.
+var errForeign = errors.New("not written by this coordinator")
+
+// decode tells which assignment a file has, and in which version.
+func decode(identifier string, content []byte) (name, version string, err error) {
+	var m discoveryv3.DiscoveryResponse
+	if err := proto.Unmarshal(content, &m); err != nil {
+		return "", "", fmt.Errorf("%w: %w", errForeign, err)
+	}
+	if m.GetControlPlane().GetIdentifier() != identifier || m.GetTypeUrl() != assignmentType || len(m.GetResources()) != 1 {
+		return "", "", errForeign
+	}
+	name, err = nameOf(m.GetResources()[0].GetValue())
+	return name, m.GetVersionInfo(), err
+}
+
+// nameOf gives the cluster_name of an encoded assignment, without the cost of
+// decoding its endpoints.
+func nameOf(assignment []byte) (name string, err error) {
+	const clusterName = 1
+	for len(assignment) > 0 {
+		number, kind, n := protowire.ConsumeField(assignment)
+		if n < 0 {
+			return "", fmt.Errorf("%w: %w", errForeign, protowire.ParseError(n))
+		}
+		if number == clusterName && kind == protowire.BytesType {
+			_, _, tag := protowire.ConsumeTag(assignment)
+			value, _ := protowire.ConsumeBytes(assignment[tag:n])
+			name = string(value)
+		}
+		assignment = assignment[n:]
+	}
+	return name, nil
+}

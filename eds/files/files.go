@@ -1,0 +1,137 @@
+package files
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	endpointservice "github.com/envoyproxy/go-control-plane/envoy/service/endpoint/v3"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"github.com/rs/zerolog"
+	"google.golang.org/grpc"
+)
+
+// Options say what to keep where.
+type Options struct {
+	// Folder is where the files are; it is made if need be.
+	Folder string
+	// Identifier is the coordinator's: what it writes into its files, so that
+	// it knows them again, and the node id it subscribes with.
+	Identifier string
+	// Server gives the assignments, by the delta endpoint discovery service.
+	Server  grpc.ClientConnInterface
+	Log     zerolog.Logger
+	Metrics prometheus.Registerer // nil: none are kept for anyone
+}
+
+// Keeper keeps the files up to date.
+type Keeper struct {
+	Options
+	folder  *folder
+	client  endpointservice.EndpointDiscoveryServiceClient
+	written prometheus.Counter
+	count   prometheus.Gauge
+	behind  prometheus.Gauge
+	failing bool
+}
+
+// retry is how long to wait after a failure.
+const retry = time.Second
+
+// Open takes stock of a folder. An error says why files cannot be kept in it.
+func Open(o Options) (*Keeper, error) {
+	found, err := openFolder(o.Folder, o.Identifier)
+	if err != nil {
+		return nil, err
+	}
+	factory := promauto.With(o.Metrics)
+	k := &Keeper{
+		Options: o, folder: found, client: endpointservice.NewEndpointDiscoveryServiceClient(o.Server),
+		written: factory.NewCounter(prometheus.CounterOpts{Name: "hdsd_files_written_total", Help: "Files of assignments written since the start."}),
+		count:   factory.NewGauge(prometheus.GaugeOpts{Name: "hdsd_files", Help: "Files of assignments on disk."}),
+		behind:  factory.NewGauge(prometheus.GaugeOpts{Name: "hdsd_files_behind", Help: "1 while files cannot be written, so that they are not up to date."}),
+	}
+	k.count.Set(float64(len(found.versions)))
+	return k, nil
+}
+
+// Run keeps the files up to date until ctx ends.
+func (k *Keeper) Run(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := k.follow(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		k.fail(err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(retry):
+		}
+	}
+}
+
+// follow subscribes to all assignments until something fails. What is on disk
+// is not sent again.
+func (k *Keeper) follow(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := k.client.DeltaEndpoints(ctx, grpc.WaitForReady(true))
+	if err != nil {
+		return fmt.Errorf("subscribe: %w", err)
+	}
+	request := &discoveryv3.DeltaDiscoveryRequest{
+		Node: &corev3.Node{Id: k.Identifier, UserAgentName: "hdsd files"}, TypeUrl: assignmentType,
+		ResourceNamesSubscribe: []string{"*"}, InitialResourceVersions: k.folder.versions,
+	}
+	for {
+		if err := stream.Send(request); err != nil {
+			_, err = stream.Recv() // which gives the reason
+			return fmt.Errorf("subscribe: %w", err)
+		}
+		response, err := stream.Recv()
+		if err != nil {
+			return fmt.Errorf("subscribe: %w", err)
+		}
+		if err := k.take(response); err != nil {
+			return err
+		}
+		k.recover()
+		request = &discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignmentType, ResponseNonce: response.GetNonce()}
+	}
+}
+
+func (k *Keeper) take(m *discoveryv3.DeltaDiscoveryResponse) error {
+	defer func() { k.count.Set(float64(len(k.folder.versions))) }()
+	for _, r := range m.GetResources() {
+		if err := k.folder.put(r); err != nil {
+			return err
+		}
+		k.written.Inc()
+	}
+	for _, name := range m.GetRemovedResources() {
+		if err := k.folder.remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fail tells once that the files are behind.
+func (k *Keeper) fail(err error) {
+	k.behind.Set(1)
+	if !k.failing {
+		k.failing = true
+		k.Log.Error().Str("event", "files_behind").Str("folder", k.Folder).Err(err).Msg("the files of assignments are not up to date; it is tried again every second")
+	}
+}
+
+func (k *Keeper) recover() {
+	k.behind.Set(0)
+	if k.failing {
+		k.failing = false
+		k.Log.Info().Str("event", "files_current").Str("folder", k.Folder).Msg("the files of assignments are up to date again")
+	}
+}

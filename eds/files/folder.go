@@ -1,0 +1,100 @@
+package files
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/google/renameio/v2"
+)
+
+// folder is what is on disk.
+type folder struct {
+	path       string
+	identifier string
+	versions   map[string]string // by name of the assignment
+}
+
+// openFolder makes the folder if need be, and takes stock of the coordinator's
+// files in it. What was being written when the process was killed is removed.
+func openFolder(path, identifier string) (*folder, error) {
+	if err := os.MkdirAll(path, 0o755); err != nil { //nolint:gosec // Envoys of other users read it
+		return nil, fmt.Errorf("folder of the files: %w", err)
+	}
+	f := &folder{path: path, identifier: identifier, versions: map[string]string{}}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, fmt.Errorf("folder of the files: %w", err)
+	}
+	for _, entry := range entries {
+		if !entry.Type().IsRegular() {
+			continue
+		}
+		if err := f.stock(entry.Name()); err != nil {
+			return nil, err
+		}
+	}
+	return f, f.writable()
+}
+
+func (f *folder) stock(file string) error {
+	if unfinished(file) {
+		return os.Remove(filepath.Join(f.path, file))
+	}
+	if !strings.HasSuffix(file, suffix) {
+		return nil
+	}
+	content, err := os.ReadFile(filepath.Join(f.path, file))
+	if err != nil {
+		return nil //nolint:nilerr // it is somebody else's, or is written again
+	}
+	if name, version, err := decode(f.identifier, content); err == nil && Name(name) == file {
+		f.versions[name] = version
+	}
+	return nil
+}
+
+// unfinished tells whether a file is one that renameio had not moved yet.
+func unfinished(file string) bool {
+	rest, hidden := strings.CutPrefix(file, ".")
+	_, number, found := strings.Cut(rest, suffix)
+	return hidden && found && number != "" && strings.Trim(number, "0123456789") == ""
+}
+
+// writable tells at once what would show only with the first change.
+func (f *folder) writable() error {
+	file, err := os.CreateTemp(f.path, ".probe-*"+suffix+"0")
+	if err != nil {
+		return fmt.Errorf("folder of the files: %w", err)
+	}
+	return errors.Join(file.Close(), os.Remove(file.Name()))
+}
+
+// put writes an assignment.
+func (f *folder) put(r *discoveryv3.Resource) error {
+	name := r.GetName()
+	content, err := encode(f.identifier, r)
+	if err != nil {
+		return fmt.Errorf("assignment %q: %w", name, err)
+	}
+	if err := renameio.WriteFile(f.file(name), content, 0o644, renameio.WithTempDir(f.path)); err != nil {
+		return fmt.Errorf("assignment %q: %w", name, err)
+	}
+	f.versions[name] = r.GetVersion()
+	return nil
+}
+
+// remove takes the file of an assignment away that is gone.
+func (f *folder) remove(name string) error {
+	if err := os.Remove(f.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("assignment %q: %w", name, err)
+	}
+	delete(f.versions, name)
+	return nil
+}
+
+func (f *folder) file(name string) string { return filepath.Join(f.path, Name(name)) }
