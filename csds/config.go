@@ -10,12 +10,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// The types that have a place in the deprecated form.
-const (
-	clusterType    = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
-	assignmentType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
-)
-
 // writer makes ClientConfigs.
 type writer struct {
 	exclude bool // configurations are left out
@@ -85,80 +79,4 @@ func timestamp(t time.Time) *timestamppb.Timestamp {
 		return nil
 	}
 	return timestamppb.New(t)
-}
-
-// perXds gives the deprecated form of all resources of one type; nil where
-// there are none.
-func (w *writer) perXds(all []*statusv3.ClientConfig_GenericXdsConfig, d dump) *statusv3.PerXdsConfig {
-	out, any := &statusv3.PerXdsConfig{}, false
-	for _, g := range all {
-		if g.GetTypeUrl() != d.typeURL() {
-			continue
-		}
-		any = true
-		if !absent(g) && gravity[g.GetConfigStatus()] > gravity[out.GetStatus()] {
-			out.Status = g.GetConfigStatus()
-		}
-		if g.GetXdsConfig() != nil || w.exclude {
-			d.add(g)
-		}
-	}
-	if !any {
-		return nil
-	}
-	if out.GetStatus() == statusv3.ConfigStatus_UNKNOWN {
-		out.Status = statusv3.ConfigStatus_SYNCED // the client has what there is: nothing
-	}
-	d.put(out)
-	return out
-}
-
-// absent tells whether a resource does not exist and there is nothing to be
-// said of that, which is how it shall be.
-func absent(g *statusv3.ClientConfig_GenericXdsConfig) bool {
-	return g.GetClientStatus() == adminv3.ClientResourceStatus_DOES_NOT_EXIST &&
-		g.GetConfigStatus() == statusv3.ConfigStatus_NOT_SENT
-}
-
-// gravity says which status decides that of a type.
-var gravity = map[statusv3.ConfigStatus]int{
-	statusv3.ConfigStatus_SYNCED: 1, statusv3.ConfigStatus_NOT_SENT: 2,
-	statusv3.ConfigStatus_STALE: 3, statusv3.ConfigStatus_ERROR: 4,
-}
-
-// dump is the deprecated form of one type.
-type dump interface {
-	typeURL() string
-	add(g *statusv3.ClientConfig_GenericXdsConfig)
-	put(to *statusv3.PerXdsConfig)
-}
-
-type clusterDump struct{ *adminv3.ClustersConfigDump }
-
-func (clusterDump) typeURL() string { return clusterType }
-
-func (d clusterDump) add(g *statusv3.ClientConfig_GenericXdsConfig) {
-	d.DynamicActiveClusters = append(d.DynamicActiveClusters, &adminv3.ClustersConfigDump_DynamicCluster{
-		VersionInfo: g.GetVersionInfo(), Cluster: g.GetXdsConfig(), LastUpdated: g.GetLastUpdated(),
-		ErrorState: g.GetErrorState(), ClientStatus: g.GetClientStatus(),
-	})
-}
-
-func (d clusterDump) put(to *statusv3.PerXdsConfig) {
-	to.PerXdsConfig = &statusv3.PerXdsConfig_ClusterConfig{ClusterConfig: d.ClustersConfigDump}
-}
-
-type endpointDump struct{ *adminv3.EndpointsConfigDump }
-
-func (endpointDump) typeURL() string { return assignmentType }
-
-func (d endpointDump) add(g *statusv3.ClientConfig_GenericXdsConfig) {
-	d.DynamicEndpointConfigs = append(d.DynamicEndpointConfigs, &adminv3.EndpointsConfigDump_DynamicEndpointConfig{
-		VersionInfo: g.GetVersionInfo(), EndpointConfig: g.GetXdsConfig(), LastUpdated: g.GetLastUpdated(),
-		ErrorState: g.GetErrorState(), ClientStatus: g.GetClientStatus(),
-	})
-}
-
-func (d endpointDump) put(to *statusv3.PerXdsConfig) {
-	to.PerXdsConfig = &statusv3.PerXdsConfig_EndpointConfig{EndpointConfig: d.EndpointsConfigDump}
 }

@@ -15,11 +15,17 @@
 // each type; its status is that of the resource which is worst off, and its
 // client_status stays unset, which is for xDS clients. An entry there has no
 // name but that in the configuration, so one without configuration is left out.
+// version_info of a whole dump stays empty: versions are those of resources.
 //
 // version_info and xds_config are what the client was sent last, also when it
 // refused that (ERROR, with error_state) or has not answered yet (STALE).
 // STALE and ACKED together mean that it accepted what is shown, but there is
 // something newer. xds_config is left out where it is not kept any more.
+//
+// Where hdsd itself is the client, of the servers it takes clusters from, the
+// rules are those for clients: no config_status, but in the deprecated form a
+// client_status for each type; version_info and xds_config are what hdsd accepted
+// last, whatever it refused since.
 //
 // exclude_resource_contents leaves out every configuration, refused ones
 // included; it is never made then.
@@ -36,8 +42,9 @@
 // they are told otherwise: about 5,000 assignments of ten endpoints, each being
 // there in both forms. Only Options.Concurrent answers are made at a time,
 // others wait. The matchers of a request are bounded in number, depth and, for
-// regular expressions, program size (see match.go); what cannot be evaluated is
-// INVALID_ARGUMENT and never a wider match.
+// regular expressions, program size (see match.go); what cannot be evaluated, a
+// field that is not known here included, is INVALID_ARGUMENT and never a wider
+// match.
 //
 // In REST, a message whose type this binary does not have is shown with its
 // @type alone; a configuration that cannot be written as JSON is left out.

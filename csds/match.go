@@ -6,6 +6,8 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
@@ -51,12 +53,34 @@ func compile(matchers []*matcherv3.NodeMatcher) (nodes, error) {
 	all := make(nodes, 0, min(len(matchers), maxMatchers))
 	for i, m := range matchers {
 		match, err := c.node(m)
+		if err == nil {
+			err = known(m.ProtoReflect())
+		}
 		if err != nil {
 			return nil, fmt.Errorf("node_matchers[%d]%w", i, err)
 		}
 		all = append(all, match)
 	}
 	return all, nil
+}
+
+// known tells what is in a matcher, at any depth, that is not known here: what
+// is left unread could only make the match wider.
+func known(m protoreflect.Message) error {
+	if unknown := m.GetUnknown(); len(unknown) > 0 {
+		number, _, _ := protowire.ConsumeTag(unknown)
+		return fmt.Errorf(": %s has a field %d, which is not known here; leave it out", m.Descriptor().FullName(), number)
+	}
+	var err error
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		each(f, v, func(inner protoreflect.Message) {
+			if err == nil {
+				err = known(inner)
+			}
+		})
+		return err == nil
+	})
+	return err
 }
 
 func (c *compiler) node(m *matcherv3.NodeMatcher) (func(*corev3.Node) bool, error) {

@@ -28,16 +28,17 @@ type Client struct {
 	Resources iter.Seq[Resource]
 }
 
-// Resource is one resource of a client.
+// Resource is one resource of a client. Where that is hdsd itself, Version,
+// Updated and Body are of what it accepted last.
 type Resource struct {
 	TypeURL string
 	Name    string
-	Version string    // of what the client was last sent; empty: none
-	Updated time.Time // when that was; zero: never
-	Config  statusv3.ConfigStatus
-	Client  adminv3.ClientResourceStatus
-	Body    Body   // what the client was last sent
-	Error   *Error // what the client refused last; nil once it accepted
+	Version string                       // of what the client was last sent; empty: none
+	Updated time.Time                    // when that was; zero: never
+	Config  statusv3.ConfigStatus        // UNKNOWN where the client is hdsd itself
+	Client  adminv3.ClientResourceStatus // what the client would say
+	Body    Body                         // what the client was last sent
+	Error   *Error                       // what the client refused last; nil once it accepted
 }
 
 // Error is a refusal.

@@ -1,0 +1,154 @@
+package csds
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	adminv3 "github.com/envoyproxy/go-control-plane/envoy/admin/v3"
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// grpcdebug itself is not run here: its module cannot be fetched where these
+// tests were written. What it reads of an answer is done here as in its source:
+// its releases, of which 1.0.5 was the last, and a change since that has it show
+// several clients. Each asks by FetchClientStatus, without any matcher, and takes
+// what gRPC takes by default. That it still does so, nothing here can tell.
+
+// row is a line of `grpcdebug xds status`.
+func row(name string, client adminv3.ClientResourceStatus, version, typeURL string, updated *timestamppb.Timestamp) string {
+	when := "-"
+	if updated != nil {
+		when = updated.AsTime().Format(time.TimeOnly)
+	}
+	return fmt.Sprintf("%s %s %s %s %s\n", name, client, version, typeURL[strings.LastIndex(typeURL, ".")+1:], when)
+}
+
+// releasesUntil102 is what is shown up to release 1.0.2: the deprecated form, in
+// which each entry needs a configuration and a time.
+func releasesUntil102(c *statusv3.ClientConfig) string {
+	var text strings.Builder
+	line := func(client adminv3.ClientResourceStatus, version string, body *anypb.Any, updated *timestamppb.Timestamp) {
+		m, err := body.UnmarshalNew()
+		if err != nil || updated == nil {
+			text.WriteString("it would crash\n")
+			return
+		}
+		name := ""
+		switch m := m.(type) {
+		case *clusterv3.Cluster:
+			name = m.GetName()
+		case *endpointv3.ClusterLoadAssignment:
+			name = m.GetClusterName()
+		}
+		text.WriteString(row(name, client, version, body.GetTypeUrl(), updated))
+	}
+	for _, x := range c.GetXdsConfig() {
+		for _, d := range x.GetClusterConfig().GetDynamicActiveClusters() {
+			line(d.GetClientStatus(), d.GetVersionInfo(), d.GetCluster(), d.GetLastUpdated())
+		}
+		for _, d := range x.GetEndpointConfig().GetDynamicEndpointConfigs() {
+			line(d.GetClientStatus(), d.GetVersionInfo(), d.GetEndpointConfig(), d.GetLastUpdated())
+		}
+	}
+	return text.String()
+}
+
+// releasesFrom103 is what is shown from release 1.0.3 on: the generic form, or
+// else the deprecated one.
+func releasesFrom103(c *statusv3.ClientConfig) string {
+	if len(c.GetGenericXdsConfigs()) == 0 {
+		return releasesUntil102(c)
+	}
+	var text strings.Builder
+	for _, g := range c.GetGenericXdsConfigs() {
+		text.WriteString(row(g.GetName(), g.GetClientStatus(), g.GetVersionInfo(), g.GetTypeUrl(), g.GetLastUpdated()))
+	}
+	return text.String()
+}
+
+// severalClients is what is shown since the change: each under its scope. The
+// releases give up on any number of clients but one.
+func severalClients(all []*statusv3.ClientConfig) string {
+	var text strings.Builder
+	for _, c := range all {
+		for line := range strings.Lines(releasesFrom103(c)) {
+			text.WriteString(c.GetClientScope() + " " + line)
+		}
+	}
+	return text.String()
+}
+
+func TestGrpcdebugShowsClients(t *testing.T) {
+	all := answered(t, &statusv3.ClientStatusRequest{}, fleet(t)...)
+	if got, want := severalClients(all), `sidecar/ADS web ACKED 01 Cluster 03:04:05
+sidecar/ADS bad NACKED 02 Cluster 03:04:05
+sidecar/ADS web ACKED 03 ClusterLoadAssignment 03:04:05
+sidecar/ADS api REQUESTED 04 ClusterLoadAssignment 03:04:05
+sidecar/ADS gone DOES_NOT_EXIST  ClusterLoadAssignment -
+quiet/EDS gone DOES_NOT_EXIST  ClusterLoadAssignment -
+checker-1/HDS checker-1 ACKED 05 HealthCheckSpecifier 03:04:05
+`; got != want {
+		t.Errorf("shown\n%s\nwant\n%s", got, want)
+	}
+	if got, want := releasesUntil102(all[0]), `web ACKED 01 Cluster 03:04:05
+bad NACKED 02 Cluster 03:04:05
+web ACKED 03 ClusterLoadAssignment 03:04:05
+api REQUESTED 04 ClusterLoadAssignment 03:04:05
+`; got != want {
+		t.Errorf("up to 1.0.2, a single client:\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestGrpcdebugPrintsConfigurations has `xds config` print all as JSON, in which
+// the type of each configuration has to be known; and, for --type=cds,eds, each
+// configuration by itself.
+func TestGrpcdebugPrintsConfigurations(t *testing.T) {
+	got, err := NewServer(Options{}, fleet(t)).FetchClientStatus(t.Context(), &statusv3.ClientStatusRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := protojson.Marshal(got); err != nil || !strings.Contains(string(text), "UNHEALTHY") {
+		t.Errorf("%v: %s", err, text)
+	}
+	// What its main package links in, of what hdsd shows.
+	linked := []string{clusterType, assignmentType, "type.googleapis.com/envoy.service.health.v3.HealthCheckSpecifier"}
+	seen := map[string]bool{}
+	for _, c := range got.GetConfig() {
+		for _, g := range c.GetGenericXdsConfigs() {
+			if _, err := protojson.Marshal(g.GetXdsConfig()); err != nil {
+				t.Errorf("%s alone: %v", g.GetName(), err)
+			}
+			seen[g.GetXdsConfig().GetTypeUrl()] = true
+		}
+	}
+	for _, typeURL := range linked {
+		if !seen[typeURL] {
+			t.Errorf("no %s is shown", typeURL)
+		}
+		delete(seen, typeURL)
+	}
+	if delete(seen, ""); len(seen) > 0 {
+		t.Errorf("it does not know %v", seen)
+	}
+}
+
+// TestGrpcdebugOfASingleClient is the one case that its releases take.
+func TestGrpcdebugOfASingleClient(t *testing.T) {
+	all := answered(t, request(t, `{"node_id":{"exact":"checker-1"}}`), fleet(t)...)
+	if len(all) != 1 {
+		t.Fatalf("%d clients", len(all))
+	}
+	if got, want := releasesFrom103(all[0]), "checker-1 ACKED 05 HealthCheckSpecifier 03:04:05\n"; got != want {
+		t.Errorf("shown %q, want %q", got, want)
+	}
+	if got := releasesUntil102(all[0]); got != "" {
+		t.Errorf("in the deprecated form, which has no place for a specifier: %q", got)
+	}
+}

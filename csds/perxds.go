@@ -1,0 +1,129 @@
+package csds
+
+import (
+	adminv3 "github.com/envoyproxy/go-control-plane/envoy/admin/v3"
+	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
+)
+
+// The types that have a place in the deprecated form.
+const (
+	clusterType    = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
+	assignmentType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
+)
+
+// perXds gives the deprecated form of all resources of one type; nil where
+// there are none.
+func (w *writer) perXds(all []*statusv3.ClientConfig_GenericXdsConfig, d dump) *statusv3.PerXdsConfig {
+	var of []*statusv3.ClientConfig_GenericXdsConfig
+	for _, g := range all {
+		if g.GetTypeUrl() != d.typeURL() {
+			continue
+		}
+		of = append(of, g)
+		if g.GetXdsConfig() != nil || w.exclude {
+			d.add(g)
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	out := &statusv3.PerXdsConfig{Status: sent(of)}
+	if out.GetStatus() == statusv3.ConfigStatus_UNKNOWN {
+		out.ClientStatus = taken(of) //nolint:staticcheck // what this form has
+	}
+	d.put(out)
+	return out
+}
+
+// sent gives the config_status of a type: that of the resource which is worst
+// off, UNKNOWN where none has one, since the client is hdsd itself.
+func sent(of []*statusv3.ClientConfig_GenericXdsConfig) statusv3.ConfigStatus {
+	worst := statusv3.ConfigStatus_UNKNOWN
+	for _, g := range of {
+		status := g.GetConfigStatus()
+		if absent(g) {
+			status = statusv3.ConfigStatus_SYNCED // the client has what there is: nothing
+		}
+		if gravity[status] > gravity[worst] {
+			worst = status
+		}
+	}
+	return worst
+}
+
+// absent tells whether a resource does not exist and there is nothing to be
+// said of that, which is how it shall be.
+func absent(g *statusv3.ClientConfig_GenericXdsConfig) bool {
+	return g.GetClientStatus() == adminv3.ClientResourceStatus_DOES_NOT_EXIST &&
+		g.GetConfigStatus() == statusv3.ConfigStatus_NOT_SENT
+}
+
+// gravity says which status decides that of a type.
+var gravity = map[statusv3.ConfigStatus]int{
+	statusv3.ConfigStatus_SYNCED: 1, statusv3.ConfigStatus_NOT_SENT: 2,
+	statusv3.ConfigStatus_STALE: 3, statusv3.ConfigStatus_ERROR: 4,
+}
+
+// taken gives the client_status of a type: that of the resource which is worst
+// off.
+func taken(of []*statusv3.ClientConfig_GenericXdsConfig) statusv3.ClientConfigStatus {
+	worst := view{}
+	for _, g := range of {
+		if v := views[g.GetClientStatus()]; v.gravity > worst.gravity {
+			worst = v
+		}
+	}
+	return worst.status
+}
+
+// view is a resource's client_status in the words of the deprecated form.
+type view struct {
+	status  statusv3.ClientConfigStatus
+	gravity int
+}
+
+var views = map[adminv3.ClientResourceStatus]view{
+	adminv3.ClientResourceStatus_ACKED:          {statusv3.ClientConfigStatus_CLIENT_ACKED, 1},
+	adminv3.ClientResourceStatus_DOES_NOT_EXIST: {statusv3.ClientConfigStatus_CLIENT_ACKED, 1},
+	adminv3.ClientResourceStatus_REQUESTED:      {statusv3.ClientConfigStatus_CLIENT_REQUESTED, 2},
+	adminv3.ClientResourceStatus_TIMEOUT:        {statusv3.ClientConfigStatus_CLIENT_REQUESTED, 2},
+	adminv3.ClientResourceStatus_RECEIVED_ERROR: {statusv3.ClientConfigStatus_CLIENT_RECEIVED_ERROR, 3},
+	adminv3.ClientResourceStatus_NACKED:         {statusv3.ClientConfigStatus_CLIENT_NACKED, 4},
+}
+
+// dump is the deprecated form of one type.
+type dump interface {
+	typeURL() string
+	add(g *statusv3.ClientConfig_GenericXdsConfig)
+	put(to *statusv3.PerXdsConfig)
+}
+
+type clusterDump struct{ *adminv3.ClustersConfigDump }
+
+func (clusterDump) typeURL() string { return clusterType }
+
+func (d clusterDump) add(g *statusv3.ClientConfig_GenericXdsConfig) {
+	d.DynamicActiveClusters = append(d.DynamicActiveClusters, &adminv3.ClustersConfigDump_DynamicCluster{
+		VersionInfo: g.GetVersionInfo(), Cluster: g.GetXdsConfig(), LastUpdated: g.GetLastUpdated(),
+		ErrorState: g.GetErrorState(), ClientStatus: g.GetClientStatus(),
+	})
+}
+
+func (d clusterDump) put(to *statusv3.PerXdsConfig) {
+	to.PerXdsConfig = &statusv3.PerXdsConfig_ClusterConfig{ClusterConfig: d.ClustersConfigDump}
+}
+
+type endpointDump struct{ *adminv3.EndpointsConfigDump }
+
+func (endpointDump) typeURL() string { return assignmentType }
+
+func (d endpointDump) add(g *statusv3.ClientConfig_GenericXdsConfig) {
+	d.DynamicEndpointConfigs = append(d.DynamicEndpointConfigs, &adminv3.EndpointsConfigDump_DynamicEndpointConfig{
+		VersionInfo: g.GetVersionInfo(), EndpointConfig: g.GetXdsConfig(), LastUpdated: g.GetLastUpdated(),
+		ErrorState: g.GetErrorState(), ClientStatus: g.GetClientStatus(),
+	})
+}
+
+func (d endpointDump) put(to *statusv3.PerXdsConfig) {
+	to.PerXdsConfig = &statusv3.PerXdsConfig_EndpointConfig{EndpointConfig: d.EndpointsConfigDump}
+}
