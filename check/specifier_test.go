@@ -6,6 +6,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -18,6 +19,18 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
+
+// TestIntervalOfReports: a second where there is none, and zero, which means
+// never, as it stands.
+func TestIntervalOfReports(t *testing.T) {
+	for said, want := range map[*durationpb.Duration]time.Duration{
+		nil: time.Second, durationpb.New(0): 0, durationpb.New(250 * time.Millisecond): 250 * time.Millisecond,
+	} {
+		if s, err := parseSpecifier(&healthv3.HealthCheckSpecifier{Interval: said}); err != nil || s.interval != want {
+			t.Errorf("%v: got %+v, %v; want %s", said, s, err, want)
+		}
+	}
+}
 
 func TestRejects(t *testing.T) {
 	good := func() *endpointv3.Endpoint { return endpoint("127.0.0.1:80") }

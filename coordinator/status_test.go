@@ -198,8 +198,12 @@ func lines(r *statusv3.ClientStatusResponse) string {
 			}
 			if e := g.GetErrorState(); e != nil {
 				line += " refused: " + e.GetDetails()
-				if e.GetFailedConfiguration() != nil && e.GetVersionInfo() == g.GetVersionInfo() {
+				switch {
+				case e.GetFailedConfiguration() == nil:
+				case e.GetVersionInfo() == g.GetVersionInfo():
 					line += " (this)"
+				default:
+					line += " (before)"
 				}
 			}
 			all = append(all, line)
@@ -270,11 +274,11 @@ func TestClientStatusIsTheClientsView(t *testing.T) {
 		"accepted, outstanding":          {"subscribe ack change", "STALE ACKED body"},
 		"accepted, outstanding, changed": {"subscribe ack change change", "STALE ACKED body"},
 		"refused":                        {"subscribe nack", "ERROR NACKED body refused: no (this)"},
-		"refused, outstanding":           {"subscribe nack change", "STALE NACKED body refused: no"},
+		"refused, outstanding":           {"subscribe nack change", "STALE NACKED body refused: no (before)"},
 		"refused, accepted":              {"subscribe nack change ack", "SYNCED ACKED body"},
 		"refused, accepted, outstanding": {"subscribe nack change ack change", "STALE ACKED body"},
 		"accepted, refused":              {"subscribe ack change nack", "ERROR NACKED body refused: no (this)"},
-		"accepted, refused, outstanding": {"subscribe ack change nack change", "STALE NACKED body refused: no"},
+		"accepted, refused, outstanding": {"subscribe ack change nack change", "STALE NACKED body refused: no (before)"},
 		"had before, accepted":           {"resume", "STALE ACKED body"},
 		"gone, outstanding":              {"subscribe ack remove", "STALE DOES_NOT_EXIST"},
 		"gone":                           {"subscribe ack remove ack", "SYNCED DOES_NOT_EXIST"},
@@ -308,6 +312,50 @@ func TestClientStatusIsTheClientsView(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestClientStatusOfWhatWasNeverSent: a client of the state of the world is not
+// told that something does not exist.
+func TestClientStatusOfWhatWasNeverSent(t *testing.T) {
+	watching(t, func(t *testing.T, w *watched) {
+		stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(w.conn).StreamAggregatedResources(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stream.Send(&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "dp"}, TypeUrl: eds.AssignmentType, ResourceNames: []string{"gone"}}); err != nil {
+			t.Fatal(err)
+		}
+		w.wants("subscribed to nothing", `dp dp/ADS
+  ClusterLoadAssignment gone NOT_SENT DOES_NOT_EXIST
+  0 clusters, 0 assignments: SYNCED`)
+	})
+}
+
+// TestClientStatusOfWhatWaits has a change wait until the client answers what it
+// was sent before: it is behind, though nothing is on its way to it. What it has
+// of that is not kept.
+func TestClientStatusOfWhatWaits(t *testing.T) {
+	watching(t, func(t *testing.T, w *watched) {
+		change := func(name string, factor uint32) {
+			w.eds.Update(eds.Update{Assignments: []eds.Assignment{{Name: name, Message: &endpointv3.ClusterLoadAssignment{
+				Policy: &endpointv3.ClusterLoadAssignment_Policy{OverprovisioningFactor: wrapperspb.UInt32(factor)},
+			}}}})
+			synctest.Wait()
+		}
+		change("api", 101)
+		stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(w.conn).DeltaAggregatedResources(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.ask(stream, &discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "dp"}, TypeUrl: eds.AssignmentType, ResourceNamesSubscribe: []string{"api", "web"}})
+		w.answer(stream, "")
+		change("api", 102)
+		change("web", 103)
+		w.wants("both changed", `dp dp/ADS
+  ClusterLoadAssignment api STALE ACKED body
+  ClusterLoadAssignment web STALE ACKED
+  0 clusters, 1 assignments: STALE`)
+	})
 }
 
 // step has a data plane do something about the assignment of web, or the
@@ -382,12 +430,10 @@ func TestClientStatusSelectsByNode(t *testing.T) {
 	})
 }
 
-// TestClientStatusHasWhatGrpcdebugReads does not run grpcdebug, whose module
-// cannot be fetched where these tests were written. It reads the answer in the
-// same way: of each generic config, `xds status` of grpcdebug 1.x prints these
-// five under its scope; `xds config` prints the JSON of everything, without any
-// type but those that are linked in, taking no more than gRPC does by default.
-// That grpcdebug still does so, nothing here can tell.
+// TestClientStatusHasWhatGrpcdebugReads reads of the answer about real clients
+// what grpcdebug does where it shows several, each under its scope: of each
+// generic config, `xds status` prints these five, and `xds config` all as JSON.
+// What its releases make of an answer is in package csds.
 func TestClientStatusHasWhatGrpcdebugReads(t *testing.T) {
 	watching(t, func(t *testing.T, w *watched) {
 		dp := w.subscribe(t.Context(), "dp-1")

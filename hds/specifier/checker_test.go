@@ -42,6 +42,40 @@ func TestAbilitiesDependOnTheRelease(t *testing.T) {
 	}
 }
 
+// TestCapabilitiesAreTakenAtTheirWord, unless it is an Envoy that is known to
+// end by them; what has no name here is of no interest.
+func TestCapabilitiesAreTakenAtTheirWord(t *testing.T) {
+	const http, tcp, redis, tomorrow = healthv3.Capability_HTTP, healthv3.Capability_TCP, healthv3.Capability_REDIS, 77
+	for _, test := range []struct {
+		node  string
+		says  []healthv3.Capability_Protocol
+		kinds []health.Ability
+	}{
+		{``, nil, nil},
+		{``, []healthv3.Capability_Protocol{http}, []health.Ability{health.HTTP}},
+		{``, []healthv3.Capability_Protocol{tomorrow}, nil},
+		{``, []healthv3.Capability_Protocol{http, tomorrow}, []health.Ability{health.HTTP}},
+		{``, []healthv3.Capability_Protocol{redis, http, redis}, []health.Ability{health.HTTP, health.Redis}},
+		{`user_agent_name: "envoy" user_agent_version: "1.40.1"`, []healthv3.Capability_Protocol{redis}, []health.Ability{health.Redis}},
+		{`user_agent_name: "envoy" user_agent_version: "1.39.0"`, []healthv3.Capability_Protocol{redis, tcp}, []health.Ability{health.TCP}},
+		{`extensions {name: "envoy.health_checkers.thrift"}`, []healthv3.Capability_Protocol{tcp}, []health.Ability{health.TCP, health.Thrift}},
+	} {
+		c, err := CheckerFromNode(parse(t, `id: "c" `+test.node, &corev3.Node{}), &healthv3.Capability{HealthCheckProtocols: test.says})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kinds []health.Ability
+		for _, kind := range health.Kinds {
+			if c.Abilities.Has(kind) {
+				kinds = append(kinds, kind)
+			}
+		}
+		if !slices.Equal(kinds, test.kinds) {
+			t.Errorf("%q that says %v is able to do %v, want %v", test.node, test.says, kinds, test.kinds)
+		}
+	}
+}
+
 func TestNodeSaysWhoAndWhere(t *testing.T) {
 	c, err := CheckerFromNode(parse(t, `id: "c" locality {region: "r" zone: "z" sub_zone: "s"}
 		metadata {fields {key: "vpc" value {string_value: "blue"}} fields {key: "n" value {number_value: 1}}}`, &corev3.Node{}), nil)

@@ -10,6 +10,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -177,6 +178,7 @@ func TestClustersAreSetAsideAsAWhole(t *testing.T) {
 		"header":           {"", checkText + `http_health_check {path: "/" request_headers_to_add {header {key: "host" value: "x"}}}`, "header.key"},
 		"Thrift":           {"", checkText + `custom_health_check {name: "envoy.health_checkers.thrift"}`, "custom_health_check.name"},
 		"bind to a name":   {`upstream_bind_config {source_address {address: "eth0" port_value: 0}}`, checkText + `tcp_health_check {}`, "upstream_bind_config.source_address.address"},
+		"bind to a port":   {`upstream_bind_config {source_address {address: "10.0.0.9" port_value: 80}}`, checkText + `tcp_health_check {}`, "upstream_bind_config.source_address.port_value"},
 		"unknown socket":   {`transport_socket {name: "x" typed_config {[type.googleapis.com/google.protobuf.Duration] {}}}`, checkText + `tcp_health_check {}`, "transport_socket"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,6 +234,59 @@ func TestNamesDifferWhereEnvoyCannotChangeInPlace(t *testing.T) {
 	}
 	if tls := (&clusterv3.Cluster{TransportSocket: tlsSocket(t, "a")}); name(tls, http) != name(tls, other) {
 		t.Error("what Envoy can change in place changes the name")
+	}
+}
+
+// TestEndpointsStandInTheirLocalities, as EDS has them, with the check's own
+// address and port beside those of traffic.
+func TestEndpointsStandInTheirLocalities(t *testing.T) {
+	a := assignment(t, `endpoints {locality {region: "r" zone: "b" sub_zone: "s"}`+endpointText("10.0.0.1")+endpointText("10.0.0.2")+`}
+		endpoints {locality {zone: "a"} lb_endpoints {endpoint {address {socket_address {address: "10.0.0.1" port_value: 80}} health_check_config {port_value: 8081 hostname: "h"}}}}`)
+	got := specifierOf(Translate("web", nil, a, []*corev3.HealthCheck{check(t, `tcp_health_check {}`)}, Options{})).Message.GetClusterHealthChecks()
+	want := parse(t, `
+		locality_endpoints {locality {zone: "a"} endpoints {address {socket_address {address: "10.0.0.1" port_value: 80}} health_check_config {port_value: 8081 hostname: "h"}}}
+		locality_endpoints {locality {region: "r" zone: "b" sub_zone: "s"}
+			endpoints {address {socket_address {address: "10.0.0.1" port_value: 80}}} endpoints {address {socket_address {address: "10.0.0.2" port_value: 80}}}}`, &healthv3.ClusterHealthCheck{})
+	if len(got) != 1 || got[0].GetClusterName() != "web" || !proto.Equal(&healthv3.ClusterHealthCheck{LocalityEndpoints: got[0].GetLocalityEndpoints()}, want) {
+		t.Errorf("sent %v\nwant %v", got, want)
+	}
+}
+
+// TestSocketsAndBindingAreSent: a cluster's one socket becomes a match, too,
+// since a specifier has no other place for it.
+func TestSocketsAndBindingAreSent(t *testing.T) {
+	a := assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`)
+	checks := []*corev3.HealthCheck{check(t, `tcp_health_check {}`)}
+	sent := func(c *clusterv3.Cluster, checks []*corev3.HealthCheck) *healthv3.ClusterHealthCheck {
+		t.Helper()
+		out := Translate("web", c, a, checks, Options{})
+		if len(out.Endpoints) != 1 {
+			t.Fatalf("not checked: %v", out.Quarantined)
+		}
+		return specifierOf(out).Message.GetClusterHealthChecks()[0]
+	}
+	bound := parse(t, `upstream_bind_config {source_address {address: "10.0.0.9" port_value: 0}}`, &clusterv3.Cluster{})
+	if got := sent(bound, checks); !proto.Equal(got.GetUpstreamBindConfig(), bound.GetUpstreamBindConfig()) || len(got.GetTransportSocketMatches()) != 0 {
+		t.Errorf("bound: %v", got)
+	}
+	criteria := parse(t, `transport_socket_match_criteria {fields {key: "use" value {string_value: "tls"}}}`, &corev3.HealthCheck{}).GetTransportSocketMatchCriteria()
+	matched := check(t, `tcp_health_check {}`)
+	matched.TransportSocketMatchCriteria = criteria
+	for name, test := range map[string]struct {
+		cluster *clusterv3.Cluster
+		checks  []*corev3.HealthCheck
+	}{
+		"one socket": {&clusterv3.Cluster{TransportSocket: tlsSocket(t, "a")}, checks},
+		"a match": {&clusterv3.Cluster{TransportSocketMatches: []*clusterv3.Cluster_TransportSocketMatch{
+			{Name: "tls", Match: criteria, TransportSocket: tlsSocket(t, "a")},
+		}}, []*corev3.HealthCheck{matched}},
+	} {
+		got := sent(test.cluster, test.checks)
+		asked, matches := got.GetHealthChecks()[0].GetTransportSocketMatchCriteria(), got.GetTransportSocketMatches()
+		if len(matches) != 1 || !proto.Equal(matches[0].GetTransportSocket().GetTypedConfig(), tlsSocket(t, "a").GetTypedConfig()) ||
+			len(asked.GetFields()) == 0 || !proto.Equal(matches[0].GetMatch(), asked) {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 
