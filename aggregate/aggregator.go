@@ -78,8 +78,10 @@ type Aggregator struct {
 	checkers  checkers
 	deadlines deadlines
 	dirty     []health.EndpointID // to decide anew at the next flush
+	changes   []Change            // room for those of a flush
 
 	zones           zones
+	stirred         bool             // a checker lost its stream, came back, moved or went
 	paths           map[path]*record // those with votes
 	cuts            int              // paths that are doubted
 	touchedCheckers []station        // whose record changed
@@ -90,6 +92,7 @@ type Aggregator struct {
 
 	flaps  map[health.EndpointID]*flap // of those that went down lately, where that is damped
 	damped int                         // held down
+	unseen int                         // endpoints that are dark
 	asking []uint32                    // clusters with contested downs in this flush
 	alarms []Alarm                     // not yet given
 }
@@ -127,7 +130,7 @@ func New(o Options) *Aggregator {
 		classes:   []Trust{{}},
 		checkers:  checkers{ids: map[string]uint32{}},
 		deadlines: deadlines{due: map[tick][]pair{}},
-		zones:     zones{numbers: map[zone]uint16{{}: 0}, names: []zone{{}}},
+		zones:     zones{numbers: map[zone]uint16{{}: 0}, names: []zone{{}}, deserted: []bool{false}},
 		paths:     map[path]*record{},
 	}
 }
@@ -151,7 +154,8 @@ func (a *Aggregator) Set(e Endpoint, last health.Verdict) {
 	}
 	x, t := &a.endpoints[e.ID], termsOf(&e)
 	if x.flags&known == 0 {
-		*x = endpoint{since: never, flags: x.flags | known | dark, status: last.Status}
+		*x = endpoint{since: never, flags: x.flags | known, status: last.Status}
+		a.darken(x, true)
 		a.enlist(x, &e, &t)
 		if !last.Since.IsZero() {
 			x.since = last.Since.UnixNano()
@@ -185,6 +189,7 @@ func (a *Aggregator) Remove(id health.EndpointID) {
 		a.vacate(e, int(e.count)-1)
 	}
 	a.delist(id, e)
+	a.darken(e, false)
 	*e = endpoint{flags: e.flags & dirty}
 }
 
@@ -204,7 +209,7 @@ func (a *Aggregator) Assign(now time.Time, id health.EndpointID, checker string)
 		return
 	}
 	a.stand(c, a.policyOf(e).class)
-	a.seats.add(e, seat{checker: c, place: a.checkers.list(c, id), said: noVote, status: noVote})
+	a.seats.add(e, seat{checker: c, place: a.checkers.list(c, id), status: noVote})
 	a.await(id, e, int(e.count)-1)
 	a.mark(id, e)
 }
@@ -238,7 +243,7 @@ func (a *Aggregator) Connected(now time.Time, k health.Checker) {
 func (a *Aggregator) Lost(checker string) {
 	if c, ok := a.checkers.ids[checker]; ok {
 		x := &a.checkers.all[c]
-		x.lost, x.here = true, false
+		x.lost, x.here, a.stirred = true, false, true
 		a.markAll(c)
 		a.release(c)
 	}
@@ -256,9 +261,7 @@ func (a *Aggregator) Report(now time.Time, checker string, votes []health.Vote) 
 	a.hear(c)
 	a.fire() // after hearing it, so that it does not fall silent just to come back
 	a.climb(c)
-	for _, v := range votes {
-		a.vote(c, v)
-	}
+	a.listen(c, votes)
 	return a.flush()
 }
 
@@ -273,7 +276,7 @@ func (a *Aggregator) Tick(now time.Time) []Change {
 // NextDeadline says when Tick has something to do if nothing else happens; it
 // may turn out to be nothing.
 func (a *Aggregator) NextDeadline() (time.Time, bool) {
-	if len(a.dirty) > 0 {
+	if len(a.dirty) > 0 || a.stirred {
 		return a.clock.now, true
 	}
 	at, ok := a.deadlines.next()
@@ -290,7 +293,9 @@ func (a *Aggregator) Verdict(id health.EndpointID) health.Verdict {
 	if e == nil {
 		return health.Verdict{}
 	}
-	v := health.Verdict{Status: e.status, Reason: a.explain(id, e), Observations: a.observations(e), Zones: a.views(e)}
+	var t tally
+	a.tally(e, &t)
+	v := health.Verdict{Status: e.status, Reason: a.explain(id, e, &t), Observations: a.observations(e), Zones: a.views(e)}
 	if e.since != never {
 		v.Since = time.Unix(0, e.since).UTC()
 	}

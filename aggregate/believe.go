@@ -101,7 +101,7 @@ type tally struct {
 	doubted  uint16 // downs that do not count since their checker or path is doubted
 	assigned uint16
 	holds    bool        // the last verdict is to hold when no vote counts, whatever the rule
-	inside   bool        // a checker in the endpoint's own zone says up or is awaited, and none there says down
+	inside   bool        // in the endpoint's own zone, unless it is deserted, a checker says up or is awaited, and none says down
 	answered bool        // a down that counts is an answer, so that its checker got through
 	score    int         // the runs of the downs that count, where the rule asks for them
 	longest  int         // of these runs
@@ -149,7 +149,7 @@ func (a *Aggregator) tally(e *endpoint, t *tally) {
 		}
 		t.add(one)
 		c := &a.checkers.all[s.checker]
-		if e.zone != 0 && c.zone == e.zone && !c.lost {
+		if e.zone != 0 && c.zone == e.zone && !(c.lost && a.zones.deserted[e.zone]) {
 			own.add(one)
 		}
 		if p.Kind == ZoneMajority {

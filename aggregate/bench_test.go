@@ -1,8 +1,11 @@
 package aggregate_test
 
 import (
+	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,8 +13,9 @@ import (
 	"hdsd/health"
 )
 
-// fleet is an aggregator with redundancy 3, as a plan by units gives it: each
-// checker has runs of neighbouring endpoints.
+// fleet is an aggregator with redundancy 3, as a plan by units gives it: a
+// checker gets unit after unit, each in an order of its own, and reports by
+// endpoint, as its specifier lists them.
 type fleet struct {
 	aggregator *aggregate.Aggregator
 	names      []string
@@ -26,16 +30,23 @@ func newFleet(endpoints, checkers int) *fleet {
 		f.names = append(f.names, fmt.Sprint("checker-", c))
 	}
 	for i := range endpoints {
-		id := health.EndpointID(i)
-		f.aggregator.Set(aggregate.Endpoint{ID: id, Timing: usual}, health.Verdict{Status: health.Healthy, Since: epoch})
-		for r := range 3 {
-			c := (i/unit*3 + r) % checkers
-			f.aggregator.Assign(f.now, id, f.names[c])
-			f.votes[c] = append(f.votes[c], health.Vote{Endpoint: id, Status: health.Healthy})
+		f.aggregator.Set(aggregate.Endpoint{ID: health.EndpointID(i), Timing: usual}, health.Verdict{Status: health.Healthy, Since: epoch})
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, u := range random.Perm((endpoints + unit - 1) / unit) {
+		size := min(unit, endpoints-u*unit)
+		for _, i := range random.Perm(size) {
+			for r := range 3 {
+				c := (u*3 + r) % checkers
+				id := health.EndpointID(u*unit + i)
+				f.aggregator.Assign(f.now, id, f.names[c])
+				f.votes[c] = append(f.votes[c], health.Vote{Endpoint: id, Status: health.Healthy})
+			}
 		}
 	}
 	f.now = f.now.Add(time.Second)
 	for c, votes := range f.votes {
+		slices.SortFunc(votes, func(v, w health.Vote) int { return cmp.Compare(v.Endpoint, w.Endpoint) })
 		f.aggregator.Report(f.now, f.names[c], votes)
 	}
 	return f
@@ -76,7 +87,7 @@ func BenchmarkSameVote(b *testing.B) {
 
 // BenchmarkRound is one round of 3 million statuses: 1,000,000 endpoints with
 // 3 checkers each out of 1,000. Steady: no checker has anything new. In full:
-// each repeats all. Flips: 1 % of the endpoints go down and come back.
+// each repeats all. Flips: 1 % of the endpoints, anywhere, go down and come back.
 func BenchmarkRound(b *testing.B) {
 	f := newFleet(1_000_000, 1000)
 	b.Run("steady", func(b *testing.B) {
@@ -96,9 +107,10 @@ func BenchmarkRound(b *testing.B) {
 	})
 	b.Run("flips", func(b *testing.B) {
 		changes, turn := 0, health.Unhealthy
+		flips := f.some(100)
 		for b.Loop() {
 			for c, name := range f.names {
-				some := f.votes[c][:len(f.votes[c])/100]
+				some := flips[c]
 				for i := range some {
 					some[i].Status = turn
 				}
@@ -108,6 +120,19 @@ func BenchmarkRound(b *testing.B) {
 		}
 		b.ReportMetric(float64(changes)/float64(b.N), "changes/op")
 	})
+}
+
+// some gives the votes on one in so many endpoints, by checker.
+func (f *fleet) some(in int) [][]health.Vote {
+	some := make([][]health.Vote, len(f.votes))
+	for c, votes := range f.votes {
+		for _, v := range votes {
+			if rand.New(rand.NewPCG(uint64(v.Endpoint), 0)).IntN(in) == 0 {
+				some[c] = append(some[c], v)
+			}
+		}
+	}
+	return some
 }
 
 // BenchmarkSilence is a checker with 3,000 endpoints that falls silent, is

@@ -17,17 +17,18 @@ const (
 
 // checker is what is kept of a checker while it is connected or has a seat.
 type checker struct {
-	name      string
-	endpoints []health.EndpointID // where it has seats; seat.place points back
-	heard     time.Time           // its latest report; zero where there was none
-	heardAt   time.Duration       // the same on the aggregator's clock
-	climbing  []health.EndpointID // where the run of its reports of down still grows
-	common    standing            // in the class 0
-	others    []standing          // in the others, by class
-	zone      uint16              // number of its zone; 0 until it connects
-	here      bool                // connected, as far as was told
-	lost      bool                // its stream is gone
-	word      Word                // an operator's
+	common standing // in the class 0; first what every judgement asks for
+	zone   uint16   // number of its zone; 0 until it connects
+	here   bool     // connected, as far as was told
+	lost   bool     // its stream is gone
+	word   Word     // an operator's
+
+	name     string
+	votes    []health.Vote       // where it has seats, with what it said there; seat.place points back
+	heard    time.Time           // its latest report; zero where there was none
+	heardAt  time.Duration       // the same on the aggregator's clock
+	climbing []health.EndpointID // where the run of its reports of down still grows
+	others   []standing          // in the other classes, by number
 }
 
 // standing is what a checker's votes are worth on the endpoints of one class.
@@ -101,8 +102,24 @@ func (k *checkers) intern(name string) uint32 {
 // list adds an endpoint to a checker's and gives its place there.
 func (k *checkers) list(c uint32, id health.EndpointID) uint32 {
 	x := &k.all[c]
-	x.endpoints = append(x.endpoints, id)
-	return uint32(len(x.endpoints) - 1)
+	x.votes = append(x.votes, health.Vote{Endpoint: id, Status: noVote})
+	return uint32(len(x.votes) - 1)
+}
+
+// seat gives a checker's seat at an endpoint where it has one.
+func (a *Aggregator) seat(id health.EndpointID, c uint32) *seat {
+	e := &a.endpoints[id]
+	return &a.seats.of(e)[a.seats.find(e, c)]
+}
+
+// swap changes the places of two of a checker's votes.
+func (a *Aggregator) swap(c, i, j uint32) {
+	if i == j {
+		return
+	}
+	votes := a.checkers.all[c].votes
+	votes[i], votes[j] = votes[j], votes[i]
+	a.seat(votes[i].Endpoint, c).place, a.seat(votes[j].Endpoint, c).place = i, j
 }
 
 // vacate takes seat i of an endpoint away, from both sides.
@@ -111,14 +128,12 @@ func (a *Aggregator) vacate(e *endpoint, i int) {
 	s := a.seats.of(e)[i]
 	a.seats.drop(e, i)
 	c := &a.checkers.all[s.checker]
-	last := len(c.endpoints) - 1
+	last := len(c.votes) - 1
 	if int(s.place) != last {
-		moved := c.endpoints[last]
-		c.endpoints[s.place] = moved
-		m := &a.endpoints[moved]
-		a.seats.of(m)[a.seats.find(m, s.checker)].place = s.place
+		c.votes[s.place] = c.votes[last]
+		a.seat(c.votes[last].Endpoint, s.checker).place = s.place
 	}
-	c.endpoints = c.endpoints[:last]
+	c.votes = c.votes[:last]
 	a.release(s.checker)
 }
 
@@ -178,8 +193,8 @@ func (a *Aggregator) checkSilence(c uint32, now tick) {
 }
 
 func (a *Aggregator) markAll(c uint32) {
-	for _, id := range a.checkers.all[c].endpoints {
-		a.mark(id, &a.endpoints[id])
+	for _, v := range a.checkers.all[c].votes {
+		a.mark(v.Endpoint, &a.endpoints[v.Endpoint])
 	}
 }
 
@@ -189,11 +204,11 @@ func (a *Aggregator) move(c uint32, zone uint16) {
 	if zone == x.zone {
 		return
 	}
-	for _, id := range x.endpoints {
-		e := &a.endpoints[id]
+	for _, v := range x.votes {
+		e := &a.endpoints[v.Endpoint]
 		a.enterRecords(e, &a.seats.of(e)[a.seats.find(e, c)], 0)
 	}
-	x.zone = zone
+	x.zone, a.stirred = zone, true
 	a.markAll(c)
 }
 

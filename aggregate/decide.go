@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"slices"
 	"time"
 
 	"hdsd/health"
@@ -8,13 +9,14 @@ import (
 
 // flush decides every marked endpoint anew.
 func (a *Aggregator) flush() []Change {
+	a.muster()
 	for i := 0; i < len(a.dirty); i++ {
 		if e := &a.endpoints[a.dirty[i]]; e.flags&known != 0 {
 			a.compare(e)
 		}
 	}
 	a.review()
-	var changes []Change
+	changes := a.changes[:0]
 	var t tally
 	for i := 0; i < len(a.dirty); i++ { // which may become more
 		changes = a.follow(a.dirty[i], &t, changes)
@@ -23,7 +25,12 @@ func (a *Aggregator) flush() []Change {
 		}
 	}
 	a.dirty = a.dirty[:0]
-	return changes
+	a.changes = changes[:0]
+	if len(changes) == 0 {
+		return nil
+	}
+	defer clear(changes)
+	return slices.Clone(changes)
 }
 
 // follow has happen what follows from the votes on an endpoint.
@@ -42,7 +49,7 @@ func (a *Aggregator) follow(id health.EndpointID, t *tally, changes []Change) []
 		return changes
 	}
 	if to != e.status {
-		changes = append(changes, a.change(id, e, to))
+		changes = append(changes, a.change(id, e, to, t))
 	}
 	if e.flags&restrained != 0 {
 		a.unrestrain(e)
@@ -56,7 +63,7 @@ func (a *Aggregator) decide(id health.EndpointID, e *endpoint, t *tally) health.
 	a.tally(e, t)
 	status, how := rule.decide(t, e.status)
 	if how == unobserved || how == lapsed {
-		e.flags |= dark
+		a.darken(e, true)
 		return status
 	}
 	if e.flags&dark != 0 && t.absent > 0 {
@@ -64,39 +71,76 @@ func (a *Aggregator) decide(id health.EndpointID, e *endpoint, t *tally) health.
 		a.tally(e, t)
 		status, _ = rule.decide(t, e.status)
 	}
-	e.flags &^= dark
+	a.darken(e, false)
 	return a.hesitate(id, e, t, status)
 }
+
+// darken notes whether any vote on an endpoint counts.
+func (a *Aggregator) darken(e *endpoint, is bool) {
+	switch was := e.flags&dark != 0; {
+	case is && !was:
+		e.flags |= dark
+		a.unseen++
+	case was && !is:
+		e.flags &^= dark
+		a.unseen--
+	}
+}
+
+// Unobserved is on how many endpoints no vote counts.
+func (a *Aggregator) Unobserved() int { return a.unseen }
 
 // hesitate keeps a majority of down that got no answer from outvoting a checker
 // in the endpoint's own zone that says up: if their way to that zone is cut, that
 // shows by the time that everybody has had a round, and that votes may be out of
-// date. It does the same where only one voter is left to believe: if that was
-// noise, that shows, too. And where a verdict of down would end only since others
-// are doubted: if it is their way that is cut, they are believed about the rest.
+// date. Where nothing else looks as if it were, the checker's next report is time
+// enough, whether it comes or is lost. It does the same where only one voter of
+// several is left to believe: if that was noise, that shows, too. And where a
+// verdict of down would end only since others are doubted: if it is their way that
+// is cut, they are believed about the rest.
 func (a *Aggregator) hesitate(id health.EndpointID, e *endpoint, t *tally, to health.Status) health.Status {
 	p := a.policyOf(e)
 	weighs := p.Kind == Majority || p.Kind == Score
-	cut := weighs && t.inside && !t.answered
-	alone := t.up+t.down == 1 && t.doubted > 0 && p.Kind == Majority
+	cut := weighs && t.inside && !t.answered && to.Down() && !e.status.Down()
+	alone := t.up+t.down == 1 && t.assigned > 1 && p.Kind == Majority
 	raised := weighs && to.Up() && e.status.Down() && t.doubted > 0 && t.up <= t.down+t.doubted
-	against := to.Down() && !e.status.Down() && (cut || alone) || raised
+	against := cut || alone && to.Down() && !e.status.Down() || raised
 	if !against || e.flags&hesitated != 0 {
 		e.flags &^= hesitating | hesitated
 		return to
 	}
 	if e.flags&(hesitating|settling) == 0 {
-		a.wait(id, e, hesitating, max(a.staleness(p.class), time.Duration(p.round)*time.Millisecond))
+		d := max(a.staleness(p.class), time.Duration(p.round)*time.Millisecond)
+		if cut && !alone && a.stray(e) {
+			d = min(d, a.untilHeard(e, p))
+		}
+		if d <= 0 {
+			return to
+		}
+		a.wait(id, e, hesitating, d)
 	}
 	return e.status
 }
 
-func (a *Aggregator) change(id health.EndpointID, e *endpoint, to health.Status) Change {
+// untilHeard is how long it takes until the checkers in the endpoint's own zone
+// must have reported once more.
+func (a *Aggregator) untilHeard(e *endpoint, p *policy) time.Duration {
+	var last time.Duration
+	for _, s := range a.seats.of(e) {
+		if c := &a.checkers.all[s.checker]; c.zone == e.zone {
+			last = max(last, c.heardAt)
+		}
+	}
+	return last + time.Duration(p.round+p.slack)*time.Millisecond - a.clock.elapsed
+}
+
+// change has a verdict become another that follows from a tally.
+func (a *Aggregator) change(id health.EndpointID, e *endpoint, to health.Status, t *tally) Change {
 	from := e.status
 	if from.Up() && to.Down() {
 		a.fell(id, e)
 	}
 	a.turn(e, to)
 	e.since = a.clock.now.UnixNano()
-	return Change{Endpoint: id, From: from, To: to, Reason: a.explain(id, e), Observations: a.observations(e)}
+	return Change{Endpoint: id, From: from, To: to, Reason: a.explain(id, e, t), Observations: a.observations(e)}
 }

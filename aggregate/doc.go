@@ -31,8 +31,9 @@
 //   - Damping takes nothing down, and holds nothing down while more than half of
 //     its cluster is. In a mass failure no down waits that all votes agree on.
 //   - A majority elsewhere that gets no answer does not at once outvote a
-//     checker in the endpoint's own zone that says up; nor does a single voter
-//     at once decide where the others are doubted.
+//     checker in the endpoint's own zone that says up, even one that has just
+//     lost its stream, unless most of its zone has; nor does a single voter of
+//     several at once decide when the others do not count.
 //   - A checker that is silent for longer than the staleness has no say, in
 //     either direction.
 //   - Who connects, falls silent, or was absent when an endpoint is seen again
@@ -51,7 +52,7 @@
 // A report without a changed vote costs O(1), a changed vote O(checkers of
 // the endpoint), a checker that falls silent or comes back O(its endpoints),
 // a Tick what is due. By score, an endpoint is also looked at in the reports in
-// which its downs still add up. A vote takes 24 bytes, an endpoint 32; one that
+// which its downs still add up. A vote takes 28 bytes, an endpoint 32; one that
 // went down lately, where that is damped, some 100 more until it is forgotten.
 //
 // It imports health and the standard library only.

@@ -18,6 +18,11 @@ type Doubt struct {
 	PathDisagreements int
 	PathShare         float64
 
+	// Stray is the part of what is said of a zone from elsewhere that may be
+	// contradicted without a sign that the way there is cut.
+	// Default: 0.002.
+	Stray float64
+
 	// Release is the share that it has to be below for ReleaseAfter to be
 	// believed again. Defaults: 0.05 and 3 s.
 	Release      float64
@@ -27,7 +32,8 @@ type Doubt struct {
 // WithDefaults gives the limits with defaults in place of zeros.
 func (d Doubt) WithDefaults() Doubt {
 	return d.or(&Doubt{
-		Disagreements: 8, Share: 0.2, PathDisagreements: 20, PathShare: 0.5, Release: 0.05, ReleaseAfter: 3 * time.Second,
+		Disagreements: 8, Share: 0.2, PathDisagreements: 20, PathShare: 0.5, Stray: 0.002,
+		Release: 0.05, ReleaseAfter: 3 * time.Second,
 	})
 }
 
@@ -37,6 +43,7 @@ func (d Doubt) or(others *Doubt) Doubt {
 	or(&d.Share, others.Share)
 	or(&d.PathDisagreements, others.PathDisagreements)
 	or(&d.PathShare, others.PathShare)
+	or(&d.Stray, others.Stray)
 	or(&d.Release, others.Release)
 	or(&d.ReleaseAfter, others.ReleaseAfter)
 	return d
@@ -106,7 +113,7 @@ func (a *Aggregator) compare(e *endpoint) {
 				adds |= oddPath
 			}
 		}
-		if adds != 0 && (a.cut(e, s) || a.island(e, s)) {
+		if adds != 0 && a.cuts > 0 && (a.cut(e, s) || a.island(e, s)) {
 			adds |= excused
 		}
 		if adds != s.adds {

@@ -95,7 +95,9 @@ func (a *Aggregator) answer(changes []Change) []Change {
 				continue
 			}
 			k.mass.recent++
-			changes = append(changes, a.change(c.id, e, c.to))
+			var t tally
+			a.tally(e, &t)
+			changes = append(changes, a.change(c.id, e, c.to, &t))
 			a.unrestrain(e)
 		}
 	}

@@ -68,7 +68,7 @@ type oracleDoubt struct {
 
 // testDoubt begins early, so that little suffices.
 var testDoubt = aggregate.Doubt{
-	Disagreements: 2, Share: 0.4, PathDisagreements: 1, PathShare: 0.3, Release: 0.2, ReleaseAfter: 700 * time.Millisecond,
+	Disagreements: 2, Share: 0.4, PathDisagreements: 1, PathShare: 0.3, Stray: 0.3, Release: 0.2, ReleaseAfter: 700 * time.Millisecond,
 }
 
 func newOracle(doubt aggregate.Doubt) *oracle {
@@ -544,8 +544,9 @@ func (o *oracle) follow(now time.Duration, e *oracleEndpoint) health.Status {
 			doubted++
 		}
 		answered = answered || o.worth(e, name, p) == "down" && p.code >= 400
-		if c := o.checkers[name]; e.zone != "" && c.zone == e.zone && !c.lost {
-			ownUp = ownUp || o.worth(e, name, p) == "up" || o.worth(e, name, p) == "awaited"
+		if c := o.checkers[name]; e.zone != "" && c.zone == e.zone && !(c.lost && o.deserted(c.zone)) {
+			worth := o.worth(e, name, p)
+			ownUp = ownUp || worth == "up" || worth == "awaited" || worth == "absent" && e.settlingEnd != 0
 			ownDown = ownDown || o.worth(e, name, p) == "down"
 		}
 	}
@@ -553,15 +554,69 @@ func (o *oracle) follow(now time.Duration, e *oracleEndpoint) health.Status {
 	weighs := majority || e.rule.Kind == aggregate.Score
 	cut := weighs && ownUp && !ownDown && !answered
 	raised := weighs && to.Up() && e.status.Down() && doubted > 0 && ups <= counting-ups+doubted
-	against := to.Down() && !e.status.Down() && (cut || majority && counting == 1 && doubted > 0) || raised
+	against := to.Down() && !e.status.Down() && (cut || majority && counting == 1 && len(e.pairs) > 1) || raised
 	if !against || e.hesitated {
 		e.hesitateEnd, e.hesitated = 0, false
 		return to
 	}
 	if e.hesitateEnd == 0 && e.settlingEnd == 0 {
-		e.hesitateEnd = now + max(o.staleness, e.timing.Interval, e.timing.ReportInterval, time.Millisecond)
+		end := now + max(o.staleness, e.timing.Interval, e.timing.ReportInterval, time.Millisecond)
+		if cut && !(majority && counting == 1 && len(e.pairs) > 1) && to.Down() && !e.status.Down() && o.stray(e) {
+			end = min(end, o.nextReport(e))
+		}
+		if end <= now {
+			return to
+		}
+		e.hesitateEnd = end
 	}
 	return e.status
+}
+
+// deserted tells whether most checkers of a zone are lost.
+func (o *oracle) deserted(zone string) bool {
+	lost, all := 0, 0
+	for _, c := range o.checkers {
+		if c.zone != zone {
+			continue
+		}
+		all++
+		if c.lost {
+			lost++
+		}
+	}
+	return 2*lost > all
+}
+
+// stray tells whether too little else is contradicted from elsewhere.
+func (o *oracle) stray(e *oracleEndpoint) bool {
+	_, paths := o.records()
+	r := paths[[2]string{"elsewhere", e.zone}]
+	if r == nil {
+		return false
+	}
+	others := r.odd
+	for name, p := range e.pairs {
+		c := o.checkers[name]
+		if p.phase != "settled" || c.state != "fresh" || c.word == aggregate.Distrusted || !p.status.Down() || len(waysFrom(e, c)) == 0 {
+			continue
+		}
+		if byPeers, byZone := o.contradicted(e, name); (byPeers || byZone) && p.code < 400 {
+			others--
+		}
+	}
+	return float64(others+1) <= o.doubt.Stray*float64(r.votes)
+}
+
+// nextReport is when the checkers in the endpoint's own zone are to have reported
+// once more.
+func (o *oracle) nextReport(e *oracleEndpoint) time.Duration {
+	var last time.Duration
+	for name := range e.pairs {
+		if c := o.checkers[name]; c.zone == e.zone {
+			last = max(last, c.heard)
+		}
+	}
+	return last + max(e.timing.Interval, e.timing.ReportInterval, time.Millisecond) + e.timing.ReportInterval/2
 }
 
 // judge is follow without hesitation.

@@ -90,9 +90,9 @@ func (a *Aggregator) doubtPath(p path, r *record, doubted bool) {
 		if p.from != elsewhere && p.from != x.zone {
 			continue // none of its endpoints is worth a look
 		}
-		for _, id := range x.endpoints {
-			if e := &a.endpoints[id]; p.concerns(x.zone, e.zone) && a.policyOf(e).class == p.class {
-				a.compareAnew(id)
+		for _, v := range x.votes {
+			if e := &a.endpoints[v.Endpoint]; p.concerns(x.zone, e.zone) && a.policyOf(e).class == p.class {
+				a.compareAnew(v.Endpoint)
 			}
 		}
 	}
@@ -149,9 +149,29 @@ func (a *Aggregator) cutBy(e *endpoint, s *seat) (path, bool) {
 	return path{}, false
 }
 
+// stray tells whether hardly anything but what is said of one endpoint is
+// contradicted of all that is said of its zone from elsewhere, so that nothing
+// looks as if the way there were cut. If it were, others would be contradicted
+// long before two votes on the same endpoint are.
+func (a *Aggregator) stray(e *endpoint) bool {
+	class := a.policyOf(e).class
+	r := a.paths[path{elsewhere, e.zone, class}]
+	if r == nil {
+		return false
+	}
+	others := r.odd
+	list := a.seats.of(e)
+	for i := range list {
+		if zone := a.checkers.all[list[i].checker].zone; zone != 0 && zone != e.zone && list[i].adds&oddPath != 0 {
+			others--
+		}
+	}
+	return float64(others+1) <= a.doubt(class).Stray*float64(r.votes)
+}
+
 // island tells whether the way to the zone of a checker is doubted that says
 // something of another zone: then its own way out is cut, too.
 func (a *Aggregator) island(e *endpoint, s *seat) bool {
 	zone := a.checkers.all[s.checker].zone
-	return a.cuts > 0 && zone != 0 && zone != e.zone && a.isCut(path{elsewhere, zone, a.policyOf(e).class})
+	return zone != 0 && zone != e.zone && a.isCut(path{elsewhere, zone, a.policyOf(e).class})
 }

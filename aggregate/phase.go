@@ -45,7 +45,8 @@ func (a *Aggregator) warm(id health.EndpointID, e *endpoint, i int) {
 
 func (a *Aggregator) recreate(id health.EndpointID, e *endpoint, i int) {
 	s := &a.seats.of(e)[i]
-	s.said, s.status = noVote, noVote
+	s.status = noVote
+	a.checkers.all[s.checker].votes[s.place].Status = noVote
 	a.enter(id, e, i, recreated, time.Duration(a.policyOf(e).stale)*time.Millisecond)
 	a.mark(id, e)
 }
@@ -54,33 +55,51 @@ func (a *Aggregator) recreate(id health.EndpointID, e *endpoint, i int) {
 // kept running says up of what is up at once, and is then believed at once.
 func (a *Aggregator) restart(c uint32) {
 	x := &a.checkers.all[c]
-	x.lost = false
-	for _, id := range x.endpoints {
+	x.lost, a.stirred = false, a.stirred || x.lost
+	for i := range x.votes {
+		x.votes[i].Status = noVote
+		id := x.votes[i].Endpoint
 		e := &a.endpoints[id]
 		a.await(id, e, a.seats.find(e, c))
 		a.mark(id, e)
 	}
 }
 
-// vote takes in one vote.
-func (a *Aggregator) vote(c uint32, v health.Vote) {
-	e := a.known(v.Endpoint)
-	if e == nil {
-		return
+// listen takes in votes. Those of a checker are kept in the order in which it
+// last reported them all, so that when it does so again, what says the same as
+// before is passed over without a look at the endpoint.
+func (a *Aggregator) listen(c uint32, votes []health.Vote) {
+	before := a.checkers.all[c].votes
+	inFull, next := len(votes) >= len(before), 0
+	for _, v := range votes {
+		if inFull && next < len(before) && before[next] == v {
+			next++
+			continue
+		}
+		e := a.known(v.Endpoint)
+		if e == nil {
+			continue
+		}
+		i := a.seats.find(e, c)
+		if i < 0 {
+			continue
+		}
+		s := &a.seats.of(e)[i]
+		if inFull && next < len(before) {
+			a.swap(c, uint32(next), s.place)
+		}
+		before[s.place], next = v, int(s.place)+1
+		a.vote(v, e, i)
 	}
-	i := a.seats.find(e, c)
-	if i < 0 {
-		return
-	}
+}
+
+// vote takes in a vote at seat i of an endpoint.
+func (a *Aggregator) vote(v health.Vote, e *endpoint, i int) {
 	s := &a.seats.of(e)[i]
-	if s.said == v.Status && s.code == v.HTTPStatusCode && s.phase >= recreated {
-		return
-	}
 	if s.code != v.HTTPStatusCode {
 		s.code = v.HTTPStatusCode // early evidence, where the status is to follow
 		a.mark(v.Endpoint, e)
 	}
-	s.said = v.Status
 	if status := a.policyOf(e).counts(v.Status, v.HTTPStatusCode); s.status != status || s.phase < recreated {
 		a.take(v.Endpoint, e, i, status)
 	}

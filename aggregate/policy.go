@@ -104,7 +104,8 @@ func (a *Aggregator) reconsider(id health.EndpointID, e *endpoint) {
 	list := a.seats.of(e)
 	for i := range list {
 		s := &list[i]
-		if status := p.counts(s.said, s.code); s.phase >= recreated && status != s.status {
+		said := a.checkers.all[s.checker].votes[s.place].Status
+		if status := p.counts(said, s.code); s.phase >= recreated && status != s.status {
 			a.take(id, e, i, status)
 		} else {
 			a.climbs(id, s, p)

@@ -80,8 +80,15 @@ func (w *twins) same(got []aggregate.Change, want map[health.EndpointID]health.S
 	if diff := cmp.Diff(want, changed); diff != "" {
 		w.t.Fatalf("at %s other changes than the oracle's (-oracle +got):\n%s", w.now, diff)
 	}
+	unobserved := 0
 	for id, e := range w.oracle.endpoints {
 		w.sameEndpoint(id, e)
+		if e.dark {
+			unobserved++
+		}
+	}
+	if got := w.aggregator.Unobserved(); got != unobserved {
+		w.t.Fatalf("at %s %d endpoints are unobserved, the oracle says %d", w.now, got, unobserved)
 	}
 	if want, ok := w.oracle.next(); ok {
 		if at, ok := w.aggregator.NextDeadline(); !ok || at.Sub(epoch) > want {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hdsd/health"
@@ -13,14 +14,16 @@ import (
 // observations lists the latest votes, by checker.
 func (a *Aggregator) observations(e *endpoint) []health.Observation {
 	list := make([]health.Observation, 0, e.count)
-	for _, s := range a.seats.of(e) {
+	seats := a.seats.of(e)
+	for i := range seats {
+		s := &seats[i]
 		if s.status == noVote {
 			continue
 		}
 		c := &a.checkers.all[s.checker]
 		list = append(list, health.Observation{
 			Checker: c.name, Status: s.status, HTTPStatusCode: s.code, Time: c.heard,
-			Disbelieved: a.disbelief(e, &s),
+			Disbelieved: a.disbelief(e, s),
 		})
 	}
 	slices.SortFunc(list, func(x, y health.Observation) int { return cmp.Compare(x.Checker, y.Checker) })
@@ -28,11 +31,9 @@ func (a *Aggregator) observations(e *endpoint) []health.Observation {
 }
 
 // explain says in words why the endpoint's verdict is what it is.
-func (a *Aggregator) explain(id health.EndpointID, e *endpoint) string {
-	var t tally
-	a.tally(e, &t)
+func (a *Aggregator) explain(id health.EndpointID, e *endpoint, t *tally) string {
 	rule := &a.policyOf(e).Rule
-	_, how := rule.decide(&t, e.status)
+	status, how := rule.decide(t, e.status)
 	why := ""
 	switch {
 	case e.flags&hesitating != 0 && !t.inside:
@@ -43,10 +44,12 @@ func (a *Aggregator) explain(id health.EndpointID, e *endpoint) string {
 		why = t.sides(rule) + ", but so they do of more than half of the cluster at once, and zones do not agree; it waits until " + a.waitsUntil(e)
 	case e.flags&flapping != 0 && a.flaps[id].held:
 		why = t.sides(rule) + ", but " + a.steadyAt(id)
+	case e.flags&settling != 0 && how == decided && sideOf(status) != sideOf(e.status):
+		why = t.sides(rule) + ", but a checker in its own zone is awaited"
 	case how == decided:
-		return t.sides(rule) + a.besides(e)
+		return t.sides(rule) + a.besides(e, t)
 	case how == lapsed:
-		return fmt.Sprintf("%s: by configuration %s then", a.nobody(e), e.status) + a.besides(e)
+		return fmt.Sprintf("%s: by configuration %s then", a.nobody(e), e.status) + a.besides(e, t)
 	case how == tied:
 		why = t.tie(rule)
 	case how == outwaited:
@@ -55,9 +58,9 @@ func (a *Aggregator) explain(id health.EndpointID, e *endpoint) string {
 		why = a.nobody(e)
 	}
 	if e.since == never && e.status == health.Unknown {
-		return "no verdict yet: " + why + a.besides(e)
+		return "no verdict yet: " + why + a.besides(e, t)
 	}
-	return "held: " + why + "; last verdict " + e.status.String() + a.besides(e)
+	return "held: " + why + "; last verdict " + e.status.String() + a.besides(e, t)
 }
 
 // tie says that the votes come to neither side.
@@ -81,15 +84,9 @@ func (t *tally) sides(r *Rule) string {
 	if side == down {
 		won, word = t.down, "down"
 	}
-	var names []string
-	for i, n := range t.votes {
-		if s := health.Status(i); n > 0 && sideOf(s) == side {
-			names = append(names, fmt.Sprintf("%d %s", n, s))
-		}
-	}
 	what := t.name(side).String()
-	if len(names) > 1 {
-		what = fmt.Sprintf("%s (%s)", word, strings.Join(names, ", "))
+	if t.votes[t.name(side)] != won {
+		what = fmt.Sprintf("%s (%s)", word, t.names(side))
 	}
 	of := t.up + t.down
 	adjective, noun, verb := "", "checkers", "say"
@@ -102,7 +99,7 @@ func (t *tally) sides(r *Rule) string {
 	if won == 1 {
 		verb = "says"
 	}
-	text := fmt.Sprintf("%d of %d %s%s %s %s", won, of, adjective, noun, verb, what)
+	text := strconv.Itoa(int(won)) + " of " + strconv.Itoa(int(of)) + " " + adjective + noun + " " + verb + " " + what
 	if rule := r.String(); rule != "" {
 		text += "; " + rule
 	}
@@ -110,6 +107,17 @@ func (t *tally) sides(r *Rule) string {
 		text += "; " + t.scored()
 	}
 	return text
+}
+
+// names says how many votes of a side there are by each of its names.
+func (t *tally) names(of side) string {
+	var names []string
+	for i, n := range t.votes {
+		if s := health.Status(i); n > 0 && sideOf(s) == of {
+			names = append(names, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // nobody says why no vote counts.
@@ -129,13 +137,20 @@ func (a *Aggregator) nobody(e *endpoint) string {
 const named = 5
 
 // besides tells what else is to be known of the votes.
-func (a *Aggregator) besides(e *endpoint) string { return a.evidence(e) + a.leftOut(e) }
+func (a *Aggregator) besides(e *endpoint, t *tally) string {
+	if t.up+t.down == t.assigned {
+		return a.evidence(e) // nobody is left out
+	}
+	return a.evidence(e) + a.leftOut(e)
+}
 
 // evidence names those who get another HTTP status code than when they began
 // to say what they say: their word may follow.
 func (a *Aggregator) evidence(e *endpoint) string {
 	var list []string
-	for _, s := range a.seats.of(e) {
+	seats := a.seats.of(e)
+	for i := range seats {
+		s := &seats[i]
 		if s.status == noVote || s.code == s.began {
 			continue
 		}

@@ -88,8 +88,8 @@ func (a *Aggregator) doubtChecker(at station, doubted bool) {
 	if doubted {
 		a.foresee(r, &d, pair{noEndpoint, at.checker})
 	}
-	for _, id := range x.endpoints {
-		a.compareAnew(id)
+	for _, v := range x.votes {
+		a.compareAnew(v.Endpoint)
 	}
 }
 

@@ -97,10 +97,9 @@ func (a *Aggregator) climb(c uint32) {
 
 // startRuns begins the runs of a checker anew that was not heard for a while.
 func (a *Aggregator) startRuns(c uint32) {
-	for _, id := range a.checkers.all[c].endpoints {
-		e := &a.endpoints[id]
-		if s := &a.seats.of(e)[a.seats.find(e, c)]; s.phase == settled && s.status.Down() {
-			a.fall(id, e, s)
+	for _, v := range a.checkers.all[c].votes {
+		if s := a.seat(v.Endpoint, c); s.phase == settled && s.status.Down() {
+			a.fall(v.Endpoint, &a.endpoints[v.Endpoint], s)
 		}
 	}
 }

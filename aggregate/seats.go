@@ -9,17 +9,17 @@ import (
 // seat is one checker's place at one endpoint, with its latest vote.
 type seat struct {
 	checker uint32
-	place   uint32 // in the checker's list of endpoints
-	until   uint32 // low bits of the tick that ends the phase; of a settled down, of the report it began with
-	code    uint16 // latest HTTP status code; 0 where there was none
-	began   uint16 // the code when it began to say what it says
-	said    health.Status
-	status  health.Status // what that counts as
+	place   uint32        // in the checker's list of votes
+	until   uint32        // low bits of the tick that ends the phase; of a settled down, of the report it began with
+	code    uint16        // latest HTTP status code; 0 where there was none
+	began   uint16        // the code when it began to say what it says
+	status  health.Status // what its vote counts as
 	phase   phase
 	adds    uint8 // to the records of its checker and its path
 }
 
-// noVote is what a seat says whose checker has not voted.
+// noVote is the status of a seat whose checker has not voted, and of a vote that
+// is news even when it is repeated.
 const noVote = ^health.Status(0)
 
 // seats holds the seats of all endpoints in one array, those of one endpoint

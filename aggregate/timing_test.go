@@ -43,7 +43,7 @@ func TestDefaultStaleness(t *testing.T) {
 // TestSizes: what the package's comment promises.
 func TestSizes(t *testing.T) {
 	if got := unsafe.Sizeof(seat{}); got != 20 {
-		t.Errorf("a seat takes %d bytes, want 20 (and 4 in its checker's list)", got)
+		t.Errorf("a seat takes %d bytes, want 20 (and 8 in its checker's list)", got)
 	}
 	if got := unsafe.Sizeof(endpoint{}); got > 32 {
 		t.Errorf("an endpoint takes %d bytes, want 32", got)

@@ -42,8 +42,8 @@ func (a *Aggregator) Instruct(checker string, w Word, reason string) {
 		}
 		a.touch(at)
 	}
-	for _, id := range x.endpoints {
-		a.compareAnew(id)
+	for _, v := range x.votes {
+		a.compareAnew(v.Endpoint)
 	}
 }
 
@@ -59,11 +59,12 @@ func (a *Aggregator) internChecker(name string) uint32 {
 // of it.
 func (a *Aggregator) release(c uint32) {
 	x := &a.checkers.all[c]
-	if x.here || len(x.endpoints) > 0 {
+	if x.here || len(x.votes) > 0 {
 		return
 	}
 	if x.doubts() > 0 {
 		a.suspicions = append(a.suspicions, Suspicion{Checker: x.name, Reason: "it is gone"})
 	}
 	a.checkers.release(c)
+	a.stirred = true
 }

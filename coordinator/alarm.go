@@ -4,6 +4,7 @@ package coordinator
 // are held down as they flap.
 func (c *core) tellAlarms() {
 	c.metrics.damped.Set(float64(c.judge.Damped()))
+	c.metrics.unobserved.Set(float64(c.judge.Unobserved()))
 	for _, a := range c.judge.Alarms() {
 		if a.Raised {
 			c.metrics.massFailures.Inc()

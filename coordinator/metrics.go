@@ -38,6 +38,7 @@ type metrics struct {
 
 	doubtedCheckers, doubtedPaths   prometheus.Gauge
 	damped, massFailures            prometheus.Gauge
+	unobserved                      prometheus.Gauge
 	distrusted                      prometheus.Gauge
 	massFailuresSeen                prometheus.Counter
 	canaryTrials, canaryQuarantined prometheus.Gauge
@@ -89,6 +90,7 @@ func newMetrics(to prometheus.Registerer) *metrics {
 		doubtedPaths:    gauge("hdsd_paths_doubted", "Pairs of zones where the checkers of one are not believed about the endpoints of the other; all others of a zone together are one more."),
 		distrusted:      gauge("hdsd_checkers_distrusted", "Checkers that an operator distrusts, whether they are there or not."),
 		damped:          gauge("hdsd_endpoints_damped", "Endpoints that are held down only because they flap."),
+		unobserved:      gauge("hdsd_endpoints_unobserved", "Endpoints of which no checker that is believed says anything now."),
 		massFailures:    gauge("hdsd_mass_failures", "Clusters of which more than half seemed to go down in one round, until that is over."),
 		massFailuresSeen: factory.NewCounter(prometheus.CounterOpts{
 			Name: "hdsd_mass_failures_total", Help: "How often more than half of a cluster seemed to go down in one round.",

@@ -70,6 +70,7 @@ var elsewhere = map[string]string{
 	"hdsd_panics_total":                    "figures_test.go",
 	"hdsd_endpoints_short":                 "placement_test.go",
 	"hdsd_plan_info":                       "placement_test.go",
+	"hdsd_endpoints_unobserved":            "quiet_test.go",
 	"hdsd_checkers_doubted":                "doubt_test.go",
 	"hdsd_paths_doubted":                   "doubt_test.go",
 	"hdsd_checkers_distrusted":             "verdict_test.go",

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"hdsd/store"
 )
 
@@ -48,6 +50,29 @@ func TestManyThatStopReportingKeepTheirSeats(t *testing.T) {
 	}
 }
 
+// TestUnobservedEndpointsAreCounted while nobody reports, and no longer.
+func TestUnobservedEndpointsAreCounted(t *testing.T) {
+	l, _ := fleetOf(t, 5, 30)
+	want := func(count float64) {
+		t.Helper()
+		if got := testutil.ToFloat64(l.core.metrics.unobserved); got != count {
+			t.Errorf("hdsd_endpoints_unobserved is %g, want %g", got, count)
+		}
+	}
+	want(0)
+	l.hushLater("c0a", "c1b", "c2c", "c3a", "c4b")
+	l.pass(time.Minute)
+	want(30)
+	for _, k := range l.checkers {
+		k.mute = false
+	}
+	l.pass(10 * report)
+	want(0)
+	l.serve() // which drops them
+	l.pass(report)
+	want(0)
+}
+
 // hushLater has checkers stop reporting that have reported until now.
 func (l *lab) hushLater(ids ...string) {
 	for _, id := range ids {
@@ -58,18 +83,36 @@ func (l *lab) hushLater(ids ...string) {
 // TestSubstitutesStayWhereMoreAreDoubted: when half of the fleet is passed, what
 // was replaced before is left as it is.
 func TestSubstitutesStayWhereMoreAreDoubted(t *testing.T) {
-	l, _ := fleetOf(t, 5, 30)
-	distrust := func(id string) {
-		l.core.trust[id] = store.Trust{Word: store.Distrusted, Reason: "test", Author: "ann", Since: l.now}
-		l.core.doubtStirred = true
-		l.core.replaceDoubted(l.now)
+	l, addresses := fleetOf(t, 5, 120)
+	for i, who := range []string{"c0a", "c1b", "c2c"} {
+		l.cutOff(addresses[30*i:30*i+30], func(id string) bool { return id == who })
+		l.pass(30 * time.Second)
 	}
-	distrust("c0a")
-	distrust("c1b")
-	distrust("c2c")
-	for id, want := range map[string]bool{"c0a": true, "c1b": true, "c2c": false} {
+	l.wantDoubted(3, 0)
+	l.wantReplaced(map[string]bool{"c0a": true, "c1b": true, "c2c": false})
+}
+
+// TestDistrustDoubtsNobodyElse: however many an operator distrusts, he knows why;
+// they get substitutes as long as anybody is left, and so does one who is doubted.
+func TestDistrustDoubtsNobodyElse(t *testing.T) {
+	l, addresses := fleetOf(t, 5, 120)
+	for _, id := range []string{"c0a", "c1b"} {
+		said := store.Trust{Word: store.Distrusted, Reason: "test", Author: "ann", Since: l.now}
+		if _, err := l.core.say(id, &said); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.cutOff(addresses[:30], func(id string) bool { return id == "c2c" })
+	l.pass(30 * time.Second)
+	l.wantDoubted(1, 0)
+	l.wantReplaced(map[string]bool{"c0a": true, "c1b": true, "c2c": true, "c3a": false})
+}
+
+func (l *lab) wantReplaced(all map[string]bool) {
+	l.t.Helper()
+	for id, want := range all {
 		if l.core.checkers[id].replaced != want {
-			t.Errorf("%s is replaced: %t, want %t", id, !want, want)
+			l.t.Errorf("%s is replaced: %t, want %t", id, !want, want)
 		}
 	}
 }

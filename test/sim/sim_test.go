@@ -43,7 +43,7 @@ var bounds = map[string]bound{
 	"rolling restart":         {0, 0, 0, 3, 12},
 	"all restart at once":     {0, 0, 0, 6, 14},
 	"hdsd restart":            {0, 0, 0, 10, 18},
-	"partition and restarts":  {8, 3e-3, 0.05, 6, 22},
+	"partition and restarts":  {0, 0, 0.05, 6, 22},
 	"reassignment storm":      {0, 0, 0, 2.6, 12},
 }
 
