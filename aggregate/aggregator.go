@@ -21,6 +21,9 @@ type Options struct {
 
 	// Doubt says when a checker or a path is not believed.
 	Doubt Doubt
+
+	// ZoneViews asks for Aggregator.ZoneViews.
+	ZoneViews bool
 }
 
 // DefaultStaleness is the staleness that goes with reports every interval: two
@@ -95,6 +98,9 @@ type Aggregator struct {
 	unseen int                         // endpoints that are dark
 	asking []uint32                    // clusters with contested downs in this flush
 	alarms []Alarm                     // not yet given
+
+	dissents  map[health.EndpointID][]dissent // of zones, where they are asked for
+	zoneViews []ZoneView                      // not yet given
 }
 
 // endpoint is what is kept of one endpoint.
@@ -191,6 +197,9 @@ func (a *Aggregator) Remove(id health.EndpointID) {
 	a.delist(id, e)
 	a.darken(e, false)
 	*e = endpoint{flags: e.flags & dirty}
+	if a.dissents[id] != nil {
+		a.compareZones(id)
+	}
 }
 
 // Assign seats a checker at an endpoint, which begins to warm up. A checker

@@ -19,6 +19,7 @@ const (
 
 	ofFlap    = ^uint32(1) // the endpoint flapped
 	ofCluster = ^uint32(2) // in place of the endpoint's id is a cluster's number
+	ofZones   = ^uint32(3) // a zone sees the endpoint otherwise than the verdict is
 )
 
 // deadlines lists what is due when. There is no way to take one back: an

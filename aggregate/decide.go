@@ -24,6 +24,11 @@ func (a *Aggregator) flush() []Change {
 			changes = a.answer(changes)
 		}
 	}
+	if a.options.ZoneViews {
+		for _, id := range a.dirty {
+			a.compareZones(id)
+		}
+	}
 	a.dirty = a.dirty[:0]
 	a.changes = changes[:0]
 	if len(changes) == 0 {

@@ -40,6 +40,8 @@
 //     after nobody saw it, is awaited for Options.Settle, so that neither the
 //     first nor the last of them decides alone because of a disturbance that
 //     passes. Every wait has an end.
+//   - What the checkers of a zone see otherwise than the verdict is, if it lasts,
+//     is a view of that zone (zoneviews.go), and changes no verdict.
 //   - The same calls in the same order give the same changes.
 //
 // It is pure: no goroutine, lock, clock or log. All calls come from one

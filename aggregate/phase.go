@@ -133,6 +133,10 @@ func (a *Aggregator) fire() {
 			switch {
 			case p.checker == ofCluster:
 				a.endMass(uint32(p.endpoint), at)
+			case p.checker == ofZones:
+				if e := a.known(p.endpoint); e != nil {
+					a.mark(p.endpoint, e)
+				}
 			case p.checker == ofFlap:
 				a.endFlap(p.endpoint, at)
 			case p.endpoint == noEndpoint:

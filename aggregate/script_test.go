@@ -24,7 +24,7 @@ var usual = aggregate.Timing{
 // whenever a deadline has come. Its language, one line each, # for comments:
 //
 //	options staleness=2500ms settle=5s disagreements=8 share=0.2 release=0.05 release_after=3s
-//	options path_disagreements=20 path_share=0.5
+//	options path_disagreements=20 path_share=0.5 zone_views
 //	t=0 set e1 interval=1s timeout=500ms jitter=0s threshold=2 report=1s last=HEALTHY
 //	t=0 set e1 rule=at_least/2 unobserved=unknown zone=zone1 degraded=200,503
 //	t=0 set e1 warm_up=1s staleness=9s disagreements=3 cluster=web half_life=30 mass_hold=10s
@@ -208,6 +208,10 @@ func (p *player) options(words []string) error {
 	var durations []string
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
+		if key == "zone_views" {
+			o.ZoneViews = true
+			continue
+		}
 		if numbers[key] == nil {
 			durations = append(durations, word)
 			continue
@@ -353,6 +357,13 @@ func (p *player) changes(changes []aggregate.Change) {
 			word = "raised"
 		}
 		fmt.Fprintf(&p.out, "  t=%s alarm of %q %s: %s\n", p.now, alarm.Cluster, word, alarm.Reason)
+	}
+	for _, v := range p.aggregator.ZoneViews() {
+		word := "is " + v.Status.String()
+		if v.Over {
+			word = "is as the verdict"
+		}
+		fmt.Fprintf(&p.out, "  t=%s in zone %s, %s %s\n", p.now, v.Zone, p.names[v.Endpoint], word)
 	}
 	slices.SortStableFunc(changes, func(x, y aggregate.Change) int { return cmp.Compare(x.Endpoint, y.Endpoint) })
 	for _, c := range changes {

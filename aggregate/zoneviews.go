@@ -1,0 +1,108 @@
+package aggregate
+
+import (
+	"slices"
+
+	"hdsd/health"
+)
+
+// ZoneView is what the checkers of a zone see an endpoint to be, for some time,
+// where the verdict is on the other side.
+type ZoneView struct {
+	Endpoint health.EndpointID
+	Zone     string        // its name alone, whatever the region
+	Status   health.Status // of no meaning where it is over
+	Over     bool          // the verdict is what they see, too
+}
+
+// dissent is a ZoneView that was told, or is to be if it lasts.
+type dissent struct {
+	zone   string
+	status health.Status
+	due    tick // when it has lasted
+	told   bool
+}
+
+// ZoneViews gives what changed of them since it was asked the last time. There
+// are none unless Options.ZoneViews asks for them.
+//
+// A zone's view is the majority of its checkers that are believed, or would be
+// but for a cut path: they do not get there, and nor do those beside them. It
+// has to last for the staleness, so that nobody matters who is the first to see
+// something, or who is about to be doubted.
+func (a *Aggregator) ZoneViews() []ZoneView {
+	given := a.zoneViews
+	a.zoneViews = nil
+	return given
+}
+
+// compareZones follows what the zones see of an endpoint, once it is decided.
+func (a *Aggregator) compareZones(id health.EndpointID) {
+	e, before := &a.endpoints[id], a.dissents[id]
+	var now []dissent
+	if e.flags&known != 0 && e.since != never {
+		now = a.dissenting(id, e, before)
+	}
+	for _, d := range before {
+		if d.told && !slices.ContainsFunc(now, func(n dissent) bool { return n.zone == d.zone }) {
+			a.zoneViews = append(a.zoneViews, ZoneView{Endpoint: id, Zone: d.zone, Over: true})
+		}
+	}
+	if len(now) == 0 {
+		delete(a.dissents, id)
+		return
+	}
+	if a.dissents == nil {
+		a.dissents = map[health.EndpointID][]dissent{}
+	}
+	a.dissents[id] = now
+}
+
+// dissenting gives the zones that are on the other side than the verdict, and
+// tells of those that have been for long enough.
+func (a *Aggregator) dissenting(id health.EndpointID, e *endpoint, before []dissent) (now []dissent) {
+	for _, z := range a.byName(e) {
+		side := z.majority()
+		if z.name == "" || side == neither || side == sideOf(e.status) {
+			continue
+		}
+		d := dissent{zone: z.name}
+		if i := slices.IndexFunc(before, func(b dissent) bool { return b.zone == z.name }); i >= 0 {
+			d = before[i]
+		} else {
+			d.due = a.clock.in(a.clock.elapsed, a.staleness(a.policyOf(e).class))
+			a.deadlines.add(d.due, pair{id, ofZones})
+		}
+		status := z.tally.name(side)
+		if lasted := d.due <= a.clock.tick(); lasted && (!d.told || d.status != status) {
+			d.told = true
+			a.zoneViews = append(a.zoneViews, ZoneView{Endpoint: id, Zone: d.zone, Status: status})
+		}
+		d.status = status
+		now = append(now, d)
+	}
+	return now
+}
+
+// nameView is what the checkers say that are in zones of one name.
+type nameView struct {
+	name string
+	tally
+}
+
+// byName is byZone for the names of zones.
+func (a *Aggregator) byName(e *endpoint) (all []nameView) {
+	for _, v := range a.byZone(e, believed, cutOff) {
+		name := a.zones.names[v.zone][1]
+		i := slices.IndexFunc(all, func(n nameView) bool { return n.name == name })
+		if i < 0 {
+			all = append(all, nameView{name: name, tally: v.tally})
+			continue
+		}
+		all[i].up, all[i].down = all[i].up+v.up, all[i].down+v.down
+		for s := range v.votes {
+			all[i].votes[s] += v.votes[s]
+		}
+	}
+	return all
+}
