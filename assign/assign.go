@@ -57,11 +57,12 @@ type Reason uint8
 
 // The reasons.
 const (
-	Enough  Reason = iota // it has as many as it should
-	Waiting               // it waits for the end of settling
-	TooFew                // no other checker is able and reaches it
-	TooFar                // those that are able are not in its zone or region, and others may not
-	NoRoom                // those that are able are at their ceilings
+	Enough   Reason = iota // it has as many as it should
+	Waiting                // it waits for the end of settling
+	NoOthers               // all checkers that are live have it
+	TooFew                 // no other checker is able and reaches it
+	TooFar                 // those that are able are not in its zone or region, and others may not
+	NoRoom                 // those that are able are at their ceilings
 )
 
 // Diff is what an Apply changed. A mirror that takes out what each Move removes
@@ -81,6 +82,12 @@ type Options struct {
 
 	// Unit is how many endpoints are moved as one at most. Default: 256.
 	Unit int
+
+	// Looks bounds how many checkers and units are looked at in one Apply to have
+	// others make room below ceilings for endpoints that have a checker, but too
+	// few. They stay short, and are looked at with the next change that leaves
+	// room. A first plan is not bounded. Default: 2,097,152, some ten milliseconds.
+	Looks int
 }
 
 // New makes an empty Planner.
@@ -91,6 +98,9 @@ func New(o Options) *Planner {
 	if o.Unit <= 0 {
 		o.Unit = 256
 	}
+	if o.Looks <= 0 {
+		o.Looks = 1 << 21
+	}
 	return &Planner{
 		options:   o,
 		unit:      1,
@@ -99,7 +109,6 @@ func New(o Options) *Planner {
 		regionIDs: map[string]int32{},
 		classID:   map[uint64]ClassID{},
 		kindIDs:   map[kindKey]int32{},
-		current:   none,
 		groups:    make([]group, 1),
 	}
 }

@@ -46,6 +46,26 @@ func BenchmarkCold(b *testing.B) {
 	}
 }
 
+// BenchmarkSettled plans from scratch where endpoints and checkers are known, as
+// at the end of a first start.
+func BenchmarkSettled(b *testing.B) {
+	for _, s := range sizes {
+		all, fleet := endpoints(s.endpoints, s.zones, 0, 3), checkers(s.checkers, s.zones)
+		b.Run(s.String(), func(b *testing.B) {
+			var p *assign.Planner
+			for b.Loop() {
+				b.StopTimer()
+				p = assign.New(assign.Options{})
+				p.Class(assign.Class{})
+				p.Apply(assign.Change{Settling: true, Upsert: all, Join: fleet})
+				b.StartTimer()
+				p.Apply(assign.Change{})
+			}
+			reportLoad(b, p)
+		})
+	}
+}
+
 // events are changes of a fleet, each with what takes it back.
 func events(s size, fleet []health.Checker) map[string][2]assign.Change {
 	zone := func() (in []health.Checker) {

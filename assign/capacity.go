@@ -64,17 +64,60 @@ const quotaBits = 8
 
 // of is what a quota comes to for a checker, rounded up.
 func (p *Planner) of(q quota, s int32) int32 {
-	return int32((int64(q)*p.can[s].weight/fullWeight + 1<<quotaBits - 1) >> quotaBits)
+	return int32(min((int64(q)*p.can[s].weight/fullWeight+1<<quotaBits-1)>>quotaBits, math.MaxInt32))
 }
 
 // full is what a quota comes to for a checker of full weight.
-func (p *Planner) full(q quota) int32 { return int32((q + 1<<quotaBits - 1) >> quotaBits) }
+func (p *Planner) full(q quota) int32 {
+	return int32(min((q+1<<quotaBits-1)>>quotaBits, math.MaxInt32))
+}
+
+// leeway is the room that a checker has below its ceiling.
+func (p *Planner) leeway(s int32) int64 {
+	if p.can[s].ceiling == unlimited {
+		return unlimited
+	}
+	return p.can[s].ceiling - p.rate[s]
+}
 
 // book puts endpoints of a kind on a checker's books, or takes them off.
 func (p *Planner) book(s int32, endpoints int32, k int32) {
 	p.load[s] += endpoints
 	if rate := p.kinds[k].rate; rate != 0 {
 		p.rate[s] += int64(endpoints) * rate
-		p.freed = p.freed || endpoints < 0 && p.can[s].ceiling != unlimited
+		if endpoints < 0 && p.can[s].ceiling != unlimited {
+			p.freed = true
+			p.widen(s)
+		}
 	}
+}
+
+// widen notes that a checker has more room below its ceiling.
+func (p *Planner) widen(s int32) {
+	for i := range p.classes {
+		if c := &p.classes[i]; c.has(s) {
+			z := p.home[s]
+			c.gaps[z] = max(c.gaps[z], p.leeway(s))
+		}
+	}
+}
+
+// narrow finds how much room someone in a zone has at most.
+func (p *Planner) narrow(c *class, z int32) {
+	c.gaps[z] = 0
+	for _, e := range c.pools[z] {
+		c.gaps[z] = max(c.gaps[z], p.leeway(e.slot))
+	}
+}
+
+// promising tells whether someone may have room for so many of a unit's
+// endpoints.
+func (p *Planner) promising(u *unit, endpoints int32) bool {
+	c, cost := p.classOf(u), int64(endpoints)*p.kinds[u.kind].rate
+	for z, gap := range c.gaps {
+		if gap >= cost && len(c.pools[z]) > 0 {
+			return true
+		}
+	}
+	return false
 }

@@ -124,6 +124,24 @@ func TestCeilings(t *testing.T) {
 	}
 }
 
+// TestShareAtCeilings has one of two zones asked for more than it is able to do:
+// nobody's share is more than fits.
+func TestShareAtCeilings(t *testing.T) {
+	p := assign.New(assign.Options{})
+	fleet := checkers(8, 2)
+	for i := range fleet {
+		fleet[i].MaxChecksPerSecond = 10
+		if i%2 == 1 {
+			fleet[i].Abilities = health.Abilities{health.Redis: {}}
+		}
+	}
+	all := cost(endpoints(100, 2, p.Class(assign.Class{Needs: []health.Ability{health.Redis}}), 2), 1)
+	p.Apply(assign.Change{Upsert: all, Join: fleet})
+	if is := p.Checker(fleet[1].ID); is.Share != 10 || is.Endpoints != 10 {
+		t.Errorf("%+v, 10 are possible", is)
+	}
+}
+
 // TestCeilingFalls has a checker give up what it may no longer do, and nothing
 // else moves.
 func TestCeilingFalls(t *testing.T) {
@@ -203,5 +221,62 @@ func TestScarceAtCeilings(t *testing.T) {
 		if n := p.Load(c.ID); n > 80 {
 			t.Errorf("%s has %d", c.ID, n)
 		}
+	}
+}
+
+// TestZonesAtCeilings has a zone's checkers at their ceilings with what any zone
+// could check when endpoints come that may only be checked there.
+func TestZonesAtCeilings(t *testing.T) {
+	p := assign.New(assign.Options{})
+	fleet := checkers(16, 4)
+	for i := range fleet {
+		fleet[i].MaxChecksPerSecond = 100
+		if i%4 == 0 {
+			fleet[i].MaxChecksPerSecond = 60
+		}
+	}
+	all := cost(endpoints(460, 4, p.Class(assign.Class{}), 3), 1)
+	for i := range all {
+		all[i].Zones = assign.Anywhere
+	}
+	p.Apply(assign.Change{Upsert: all[:420], Join: fleet})
+	late := all[420:]
+	for i := range late {
+		late[i].Locality, late[i].Zones = zoneName(0), assign.OwnOnly
+	}
+	p.Apply(assign.Change{Upsert: late})
+	if st := p.Stats(); st.NoRoom != 0 || st.Checks != 3*len(all) {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestLooks looks for little room at a time: what does not fit yet says so, those
+// without any checker come first, and the rest follows with later changes.
+func TestLooks(t *testing.T) {
+	p := assign.New(assign.Options{Looks: 1, Unit: 8})
+	fleet := checkers(24, 4)
+	for i := range fleet {
+		fleet[i].MaxChecksPerSecond = 80
+		if i < 3 {
+			fleet[i].Abilities = health.Abilities{health.Redis: {}}
+		}
+	}
+	common, scarce := p.Class(assign.Class{}), p.Class(assign.Class{Needs: []health.Ability{health.Redis}})
+	all := cost(endpoints(600, 4, common, 3), 1)
+	late := all[:60]
+	p.Apply(assign.Change{Upsert: all[60:], Join: fleet})
+	for i := range late {
+		late[i].Class = scarce
+	}
+	p.Apply(assign.Change{Upsert: late})
+	short := p.Short()
+	if st := p.Stats(); short == 0 || st.Uncheckable != 0 {
+		t.Errorf("%d have too few checkers at first: %+v", short, st)
+	}
+	for n := 0; p.Short() > 0; n++ {
+		if n == 60 {
+			t.Fatalf("%d still have too few", p.Short())
+		}
+		p.Apply(assign.Change{Remove: []health.EndpointID{all[100+n].ID}})
 	}
 }

@@ -22,6 +22,10 @@ type class struct {
 	odd   []int32   // live ones that do not have the full weight
 	pools [][]entry // those that are live
 
+	version  uint32   // of mass and pools; never 0
+	arrivals []uint32 // how often someone came into a pool
+	gaps     []int64  // no one in a pool has more room below its ceiling
+
 	// What a checker should have; may have when it gets more; may have before
 	// newcomers take from it first; may have before it must shed.
 	share, limit, bound, breach []quota
@@ -41,7 +45,7 @@ func (p *Planner) Class(c Class) ClassID {
 	}
 	id := ClassID(len(p.classes))
 	p.classID[h] = id
-	p.classes = append(p.classes, class{Class: c, hash: h})
+	p.classes = append(p.classes, class{Class: c, hash: h, version: 1})
 	added := &p.classes[id]
 	added.grow(len(p.zoneHash))
 	for s := range p.slots {
@@ -74,7 +78,7 @@ func (c *Class) digest() uint64 {
 func (c *class) grow(n int) {
 	for len(c.seats) < n {
 		c.seats = append(c.seats, 0)
-		c.pools = append(c.pools, nil)
+		c.pools, c.arrivals, c.gaps = append(c.pools, nil), append(c.arrivals, 0), append(c.gaps, 0)
 		c.mass, c.odd = append(c.mass, 0), append(c.odd, 0)
 		c.share, c.limit = append(c.share, 0), append(c.limit, 0)
 		c.bound, c.breach = append(c.bound, 0), append(c.breach, 0)
@@ -111,6 +115,7 @@ func (p *Planner) admitTo(c *class, checker *health.Checker, s int32) {
 	c.seats[p.home[s]]++
 	c.mass[p.home[s]] += p.can[s].weight
 	c.total++
+	c.version++
 	if p.live[s] {
 		p.enlist(c, s)
 	}
@@ -127,11 +132,15 @@ func (p *Planner) expelFrom(c *class, s int32) {
 	c.seats[p.home[s]]--
 	c.mass[p.home[s]] -= p.can[s].weight
 	c.total--
+	c.version++
 }
 
 func (p *Planner) enlist(c *class, s int32) {
 	z := p.home[s]
 	c.pools[z] = append(c.pools[z], entry{p.hash[s] ^ mixRight, s})
+	c.version++
+	c.arrivals[z]++
+	c.gaps[z] = max(c.gaps[z], p.leeway(s))
 	if p.can[s].weight != fullWeight {
 		c.odd[z]++
 	}
@@ -140,6 +149,7 @@ func (p *Planner) enlist(c *class, s int32) {
 func (p *Planner) delist(c *class, s int32) {
 	z := p.home[s]
 	c.pools[z] = slices.DeleteFunc(c.pools[z], func(e entry) bool { return e.slot == s })
+	c.version++
 	if p.can[s].weight != fullWeight {
 		c.odd[z]--
 	}

@@ -12,7 +12,8 @@ type scratch struct {
 	slots   []int32
 	zones   []int32
 	members []health.EndpointID
-	out     []Move // by slot
+	kept    []int32 // what units had
+	out     []Move  // by slot
 	moved   []int32
 }
 
@@ -27,7 +28,7 @@ func (p *Planner) diff() Diff {
 		}
 	}
 	var d Diff
-	slices.SortFunc(p.dirty, p.inOrder)
+	p.dirty = p.arrange(p.dirty)
 	for _, i := range p.dirty {
 		p.tellUnit(&d, i)
 	}
@@ -35,7 +36,7 @@ func (p *Planner) diff() Diff {
 		return cmp.Or(cmp.Compare(p.endpoints[a].hi, p.endpoints[b].hi), cmp.Compare(p.endpoints[a].lo, p.endpoints[b].lo), cmp.Compare(a, b))
 	})
 	for _, id := range p.added {
-		p.tell(&d, []health.EndpointID{id}, nil, p.units[p.endpoints[id].unit].all(), false)
+		p.tell(&d, []health.EndpointID{id}, p.endpoints[id].lo, nil, p.units[p.endpoints[id].unit].now(), false)
 		p.flags[id] &^= isNew
 	}
 	slices.SortStableFunc(p.changed, func(a, b changed) int {
@@ -71,13 +72,12 @@ func (p *Planner) moves() []Move {
 // tellUnit tells of a unit's endpoints, but for those told of one by one.
 func (p *Planner) tellUnit(d *Diff, i int32) {
 	u := &p.units[i]
-	members := u.members
+	members, sum := u.members, u.sum
 	if u.born {
-		u.born = false
 		for _, id := range members {
 			p.flags[id] &^= isNew
 		}
-	} else {
+	} else if u.mixed {
 		p.scratch.members = p.scratch.members[:0]
 		for _, id := range members {
 			if p.flags[id]&(isNew|isMoved) == 0 {
@@ -85,31 +85,39 @@ func (p *Planner) tellUnit(d *Diff, i int32) {
 			}
 		}
 		members = p.scratch.members
+		sum = p.sum(members)
 	}
-	p.tell(d, members, u.before, u.all(), false)
-	u.before = nil
+	p.tell(d, members, sum, p.kept(u.before), u.now(), false)
+	u.before, u.born, u.mixed = span{}, false, false
 }
 
 func (p *Planner) tellChanged(d *Diff, c *changed) {
 	ids := []health.EndpointID{c.id}
 	if c.removed {
-		p.report(c.before, nil, ids, c.key)
+		p.report(c.before, nil, ids, c.key.lo)
 		return
 	}
 	p.flags[c.id] &^= isMoved
-	p.tell(d, ids, c.before, p.units[p.endpoints[c.id].unit].all(), c.renewed)
+	p.tell(d, ids, p.endpoints[c.id].lo, c.before, p.units[p.endpoints[c.id].unit].now(), c.renewed)
 }
 
 // tell reports how endpoints went from some checkers to others.
-func (p *Planner) tell(d *Diff, ids []health.EndpointID, before, now []int32, renewed bool) {
-	p.report(before, now, ids, key{})
+func (p *Planner) tell(d *Diff, ids []health.EndpointID, sum uint64, before, now []int32, renewed bool) {
+	p.report(before, now, ids, sum)
+	if len(now) > 0 && p.bare == 0 {
+		return
+	}
 	for _, id := range ids {
 		switch bare := p.flags[id]&isBare != 0; {
 		case len(now) > 0 && bare:
 			p.flags[id] &^= isBare
+			p.bare--
 			d.Checkable = append(d.Checkable, id)
 		case len(now) == 0 && (!bare && !p.settling || bare && renewed):
-			p.flags[id] |= isBare
+			if !bare {
+				p.flags[id] |= isBare
+				p.bare++
+			}
 			_, why := p.Shortage(id)
 			d.Uncheckable = append(d.Uncheckable, Uncheckable{id, p.kinds[p.endpoints[id].kind].class, why})
 		}
@@ -117,12 +125,10 @@ func (p *Planner) tell(d *Diff, ids []health.EndpointID, before, now []int32, re
 }
 
 // report puts endpoints into the Moves of the checkers that had or have them.
-// The key is of one that is gone already.
-func (p *Planner) report(before, now []int32, ids []health.EndpointID, gone key) {
+func (p *Planner) report(before, now []int32, ids []health.EndpointID, sum uint64) {
 	if len(ids) == 0 {
 		return
 	}
-	sum := p.sum(ids, gone)
 	for _, s := range before {
 		if !contains(now, s) {
 			m := p.out(s)
@@ -146,10 +152,7 @@ func (p *Planner) report(before, now []int32, ids []health.EndpointID, gone key)
 
 // sum is what endpoints are in the digest, which is the sum over all seats of
 // the product of the endpoint's hash and the checker's.
-func (p *Planner) sum(ids []health.EndpointID, gone key) uint64 {
-	if gone != (key{}) {
-		return gone.lo
-	}
+func (p *Planner) sum(ids []health.EndpointID) uint64 {
 	sum := uint64(0)
 	for _, id := range ids {
 		sum += p.endpoints[id].lo

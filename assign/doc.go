@@ -85,8 +85,13 @@
 //
 // A checker's ceiling bounds what its units cost, the sum of their endpoints'
 // checks a second; shares take it into account. A unit that fits nowhere has
-// others leave for it, those that more checkers are able to serve; then it is
-// cut in two, and its parts are placed.
+// others leave for it, those that more checkers may serve; then it is
+// cut in two, and its parts are placed. How much room the roomiest checker of a
+// zone has is remembered, so that what fits nowhere costs little; and how long is
+// looked for others to leave is bounded (Options.Looks).
+//
+// Each leaf remembers in what order it likes zones, and who ranks highest in each:
+// mostly one of these few has room, and nobody else needs to be asked.
 //
 // Node ids are hashed (SHA-256), never numbered, so a plan made from scratch
 // resembles the one that grew.

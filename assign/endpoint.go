@@ -52,6 +52,9 @@ type kind struct {
 	hollow bool    // listed in Planner.hollow
 }
 
+// plain tells whether a kind's checkers are to be in distinct zones, wherever.
+func (k *kind) plain() bool { return k.zones == Spread && k.regions == Anywhere }
+
 func (k *kind) add(zone, n int32) {
 	for len(k.counts) <= int(zone)+1 {
 		k.counts = append(k.counts, 0)
@@ -160,6 +163,9 @@ func (p *Planner) remove(id health.EndpointID) {
 	p.changed[len(p.changed)-1].removed = true
 	p.detach(id)
 	p.endpoints[id] = endpoint{kind: none, unit: none}
+	if p.flags[id]&isBare != 0 {
+		p.bare--
+	}
 	p.flags[id] = 0
 }
 
@@ -169,6 +175,7 @@ func (p *Planner) detach(id health.EndpointID) {
 	u, k := &p.units[at.unit], &p.kinds[at.kind]
 	i := slices.Index(u.members, id)
 	u.members = slices.Delete(u.members, i, i+1)
+	u.sum -= at.lo
 	for _, s := range u.seats {
 		p.book(s, -1, u.kind)
 	}

@@ -66,9 +66,10 @@ func part(level, weight int64) int64 {
 	return int64(checks)
 }
 
-// lowest is the lowest level at which a number of checks is reached, or the
-// highest if none is.
+// lowest is the lowest level at which a number of checks is reached, or as many
+// of them as ceilings allow.
 func (f *filling) lowest(checks int64, reached func(level int64) int64) int64 {
+	checks = min(checks, reached(f.most))
 	low, high := int64(0), f.most
 	for low < high {
 		if middle := low + (high-low)/2; reached(middle) >= checks {

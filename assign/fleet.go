@@ -10,14 +10,14 @@ import (
 
 // slot is a checker's seat.
 type slot struct {
+	units   []int32 // where it sits, as a substitute too
+	seated  bool    // false: free, or given up in this Apply
+	known   bool    // has joined; its abilities and zone are known
+	fresh   bool    // has not pulled its share yet
+	stuck   uint32  // the step in which it could not make room any more
+	jammed  jam     // for whom nobody would go elsewhere
 	id      string
 	checker health.Checker // as it joined last
-	seated  bool           // false: free, or given up in this Apply
-	known   bool           // has joined; its abilities and zone are known
-	fresh   bool           // has not pulled its share yet
-	stuck   uint32         // the step in which it could not make room any more
-	jammed  jam            // for whom nobody would go elsewhere
-	units   []int32        // where it sits, as a substitute too
 }
 
 // open makes a seat for a checker that has none.
@@ -65,6 +65,7 @@ func (p *Planner) join(c *health.Checker) {
 	}
 	if !p.live[s] {
 		p.live[s] = true
+		p.alive++
 		for i := range p.classes {
 			if p.classes[i].has(s) {
 				p.enlist(&p.classes[i], s)
@@ -113,6 +114,7 @@ func (p *Planner) lost(id string) {
 		}
 	}
 	p.live[s] = false
+	p.alive--
 	p.wentLost = append(p.wentLost, s)
 }
 
@@ -124,7 +126,10 @@ func (p *Planner) leave(id string) {
 	for i := range p.classes {
 		p.expelFrom(&p.classes[i], s)
 	}
-	p.live[s] = false
+	if p.live[s] {
+		p.live[s] = false
+		p.alive--
+	}
 	p.slots[s].seated, p.slots[s].known, p.slots[s].fresh = false, false, false
 	p.endow(s, capacity{fullWeight, unlimited})
 	delete(p.index, id)

@@ -50,12 +50,12 @@ func (p *Planner) halve(i int32) []int32 {
 		}
 	}
 	p.kinds[u.kind].leaves = slices.Replace(leaves, at, at+1, left, right)
-	p.current = none
+	p.current = nil
 	return halves
 }
 
 func (p *Planner) half(l leaf, prefix key, depth int) leaf {
-	return leaf{prefix: prefix, hash: p.leafHash(p.units[l.first].kind, prefix), depth: uint8(depth), first: none}
+	return leaf{prefix: prefix, hash: p.leafHash(p.units[l.first].kind, prefix), depth: uint8(depth), first: none, ranking: &ranking{}}
 }
 
 // leafHash is what a leaf ranks zones and checkers by. Another redundancy, rate
@@ -82,8 +82,14 @@ func (p *Planner) sever(i int32, bit int, halves [2]*leaf) [2]int32 {
 		u, n := &p.units[i], &p.units[parts[1]]
 		*n = *u
 		n.members, n.seats, n.extra = slices.Clone(u.members[at:]), slices.Clone(u.seats), slices.Clone(u.extra)
-		n.before, n.aside, n.wanted = slices.Clone(u.before), slices.Clone(u.aside), false
+		n.wanted = false
+		if p.aside != nil {
+			p.aside = append(p.aside, make([][]int32, len(p.units)-len(p.aside))...)
+			p.aside[parts[1]] = slices.Clone(p.aside[i])
+		}
 		u.members = u.members[:at:at]
+		n.sum = p.sum(n.members)
+		u.sum -= n.sum
 		for _, id := range n.members {
 			p.endpoints[id].unit = parts[1]
 		}
@@ -103,6 +109,7 @@ func (p *Planner) sever(i int32, bit int, halves [2]*leaf) [2]int32 {
 		if n != none {
 			u := &p.units[n]
 			u.prefix, u.hash, u.depth, u.next = halves[side].prefix, halves[side].hash, halves[side].depth, none
+			u.ranking = halves[side].ranking
 		}
 	}
 	return parts

@@ -86,7 +86,7 @@ func (p *Planner) emit(k int32, prefix key, depth int, items []item) {
 	}
 	slices.SortFunc(zones, p.byZone)
 	p.scratch.zones = zones
-	l := leaf{prefix: prefix, hash: h, depth: uint8(depth), first: none}
+	l := leaf{prefix: prefix, hash: h, depth: uint8(depth), first: none, ranking: &ranking{}}
 	last := int32(none)
 	members := make([]health.EndpointID, len(items))
 	for _, z := range zones {
@@ -94,7 +94,7 @@ func (p *Planner) emit(k int32, prefix key, depth int, items []item) {
 		g.unit = p.newUnit()
 		p.link(&l, last, g.unit)
 		last = g.unit
-		p.units[g.unit] = unit{prefix: prefix, hash: h, kind: k, zone: z, next: none, depth: uint8(depth), members: members[:0:g.size]}
+		p.units[g.unit] = unit{prefix: prefix, hash: h, ranking: l.ranking, kind: k, zone: z, next: none, depth: uint8(depth), members: members[:0:g.size]}
 		members = members[g.size:]
 		g.size = 0
 	}
@@ -102,6 +102,7 @@ func (p *Planner) emit(k int32, prefix key, depth int, items []item) {
 		at := p.groupOf(items[i].zone).unit
 		u := &p.units[at]
 		u.members = append(u.members, items[i].id)
+		u.sum += items[i].lo
 		p.endpoints[items[i].id].unit = at
 	}
 	for _, z := range zones {
@@ -157,6 +158,7 @@ func (p *Planner) start(g *group) {
 	if news > 0 || moved {
 		p.visit(g.unit)
 	}
+	u.mixed = moved || news > 0 && news < len(u.members)
 	switch {
 	case news == len(u.members):
 		u.born, u.touched = true, p.step

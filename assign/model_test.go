@@ -46,7 +46,10 @@ type model struct {
 }
 
 func newModel(t *rapid.T) *model {
-	o := assign.Options{Unit: rapid.SampledFrom([]int{1, 8, 256}).Draw(t, "unit")}
+	o := assign.Options{
+		Unit:  rapid.SampledFrom([]int{1, 8, 256}).Draw(t, "unit"),
+		Looks: rapid.SampledFrom([]int{0, 1}).Draw(t, "looks"),
+	}
 	m := &model{
 		random:    rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)),
 		planner:   assign.New(o),
@@ -210,7 +213,7 @@ func (m *model) checkEndpoint(e assign.Endpoint, checkers []string, able []*memb
 	}
 	wanted := max(e.Redundancy, 1)
 	able = slices.DeleteFunc(slices.Clone(able), func(c *member) bool { return !slices.Contains(checkers, c.ID) && !m.room(c, e.Rate) })
-	if missing, why := m.planner.Shortage(e.ID); missing > 0 == (why == assign.Enough) || missing != max(wanted-len(checkers)+m.extra(e, checkers), 0) {
+	if missing, why := m.planner.Shortage(e.ID); missing > 0 && why != m.reason(e, checkers) || missing == 0 && why != assign.Enough || missing != max(wanted-len(checkers)+m.extra(e, checkers), 0) {
 		return fmt.Errorf("%v: %d missing for reason %d", checkers, missing, why)
 	}
 	switch {
@@ -246,6 +249,27 @@ func (m *model) checkEndpoint(e assign.Endpoint, checkers []string, able []*memb
 		}
 	}
 	return nil
+}
+
+// reason is why an endpoint has no more checkers.
+func (m *model) reason(e assign.Endpoint, checkers []string) assign.Reason {
+	why := assign.NoOthers
+	for id, c := range m.fleet {
+		if !c.live || slices.Contains(checkers, id) {
+			continue
+		}
+		anywhere := e
+		anywhere.Zones = assign.Anywhere
+		switch {
+		case m.can(c, e):
+			return assign.NoRoom
+		case m.can(c, anywhere):
+			why = assign.TooFar
+		case why == assign.NoOthers:
+			why = assign.TooFew
+		}
+	}
+	return why
 }
 
 // room tells whether a checker is able to do so much more.

@@ -21,6 +21,7 @@ type Planner struct {
 	can    []capacity
 	part   []uint64         // of the digest
 	live   []bool           // its stream is up
+	alive  int              // how many of them are
 	index  map[string]int32 // by node id
 	free   []int32          // slots
 	seated int              // slots in use
@@ -42,6 +43,8 @@ type Planner struct {
 	kindIDs   map[kindKey]int32
 	kindOrder []int32 // kinds by hash
 	units     []unit
+	chairs    []int32 // what units' seats are cut from
+	bare      int     // endpoints that are told to be uncheckable
 	freeUnits []int32
 	unit      int // most endpoints in a unit
 
@@ -57,21 +60,22 @@ type Planner struct {
 	settling             bool
 	left, wentLost, came []int32 // slots
 	pending              []item  // endpoints to be grouped
+	looks                int     // at others that could make room
 	freed                bool    // a checker with a ceiling has room again
 	hollow               []int32 // kinds with empty units
 	seeds                seeds
-	visits               []int32 // units to look at
-	dirty                []int32 // units whose seats changed
-	severed              []int32 // units that were parted from others and not looked at since
+	visits               []int32   // units to look at
+	dirty                []int32   // units whose seats changed
+	aside                [][]int32 // units' seats, while another plan is tried
+	severed              []int32   // units that were parted from others and not looked at since
 	added                []health.EndpointID
 	changed              []changed
 	scratch              scratch
-	cold                 bool   // nothing was assigned before
-	current              int32  // the class that ranking is of, none if of none
-	currentHash          uint64 // and the leaf's hash
-	ranking              []rank
-	used, usedRegions    []int32 // seats of the unit at hand
-	groups               []group // of the leaf at hand, by own zone
+	cold                 bool     // nothing was assigned before
+	current              *ranking // of the unit at hand
+	common               ranking  // of the leaf at hand, where there are many zones
+	used, usedRegions    []int32  // seats of the unit at hand
+	groups               []group  // of the leaf at hand, by own zone
 	recent               [recentZones]zoneNumber
 	lastKind             kindKey
 	lastKindID           int32
@@ -116,8 +120,9 @@ func (p *Planner) Apply(ch Change) Diff {
 func (p *Planner) begin(settling bool) {
 	p.step++
 	p.settling = settling
-	p.current = none
+	p.current = nil
 	p.haveKey, p.cold = false, false
+	p.looks = 0
 }
 
 // plan puts everything right that collect found.
@@ -154,6 +159,7 @@ func (p *Planner) end() {
 	p.left, p.wentLost, p.came = p.left[:0], p.wentLost[:0], p.came[:0]
 	p.visits, p.dirty = p.visits[:0], p.dirty[:0]
 	p.added, p.changed, p.pending = nil, nil, nil
+	p.scratch.kept = p.scratch.kept[:0]
 	p.seeds = seeds{}
 	p.restored.compact()
 }

@@ -107,7 +107,7 @@ func (p *Planner) win(i, s int32) {
 	case there:
 		return
 	default:
-		if rival = p.disliked(u, c, s); rival == none || p.best(u, c, z, 1<<40) != s {
+		if rival = p.disliked(u, c, s); rival == none || p.best(u, c, p.rankOf(u, z), 1<<40) != s {
 			return
 		}
 	}
@@ -125,7 +125,7 @@ func (p *Planner) disliked(u *unit, c *class, s int32) int32 {
 		}
 		r := p.draw(u, c, p.home[o])
 		same := seat != none && p.home[seat] == p.home[o] && p.outranks(u, seat, o)
-		if (same || p.likes(worst, r)) && p.mayReplace(u, o, s) {
+		if (same || p.likes(&worst, &r)) && p.mayReplace(u, o, s) {
 			worst, seat = r, o
 		}
 	}
@@ -152,4 +152,10 @@ func (p *Planner) unburden(i, s int32) {
 		p.stand(i, donor)
 		p.take(i, s)
 	}
+}
+
+// rankOf is the place of a zone with a live checker in a unit's order.
+func (p *Planner) rankOf(u *unit, z int32) *rank {
+	zones := p.rank(u)
+	return &zones[slices.IndexFunc(zones, func(r rank) bool { return r.zone == z })]
 }

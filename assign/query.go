@@ -109,13 +109,17 @@ func (p *Planner) reason(u *unit) Reason {
 			near += len(c.pools[z])
 		}
 	}
-	for _, s := range u.all() {
+	others := p.alive
+	for _, s := range u.now() {
 		if p.live[s] {
 			able--
 			near--
+			others--
 		}
 	}
 	switch {
+	case others == 0:
+		return NoOthers
 	case near > 0:
 		return NoRoom
 	case able > 0:
@@ -170,14 +174,11 @@ type Stats struct {
 
 // Stats counts; it looks at every unit.
 func (p *Planner) Stats() Stats {
-	st := Stats{Checkers: p.seated}
+	st := Stats{Checkers: p.seated, Live: p.alive}
 	for s := range p.slots {
 		st.Checks += int(p.load[s])
 		st.Substitutes += int(p.spare[s])
 		st.MaxLoad = max(st.MaxLoad, int(p.load[s]))
-		if p.live[s] {
-			st.Live++
-		}
 	}
 	for k := range p.kinds {
 		at := &p.kinds[k]

@@ -14,18 +14,20 @@ func (p *Planner) reconsider(newcomers []int32) bool {
 	for _, s := range newcomers {
 		fair += int(p.allowance(s, func(c *class) []quota { return c.share }))
 	}
+	p.aside = make([][]int32, len(p.units))
 	for i := range p.units {
 		if u := &p.units[i]; u.kind != none {
 			p.touch(int32(i))
-			u.aside = u.seats
+			p.aside[i] = u.seats
 		}
 	}
 	p.replan(true)
-	if p.moved()*100 <= fair*105 {
-		return true
+	better := p.moved()*100 <= fair*105
+	if !better {
+		p.replan(false)
 	}
-	p.replan(false)
-	return false
+	p.aside = nil
+	return better
 }
 
 // quiet tells whether all checkers are live and all endpoints have a seat, so
@@ -45,6 +47,7 @@ func (p *Planner) replan(scratch bool) {
 	for s := range p.slots {
 		p.load[s], p.rate[s] = 0, 0
 		p.slots[s].units = p.slots[s].units[:0]
+		p.widen(int32(s))
 	}
 	var units []int32
 	for _, k := range p.kindOrder {
@@ -53,7 +56,7 @@ func (p *Planner) replan(scratch bool) {
 	for _, i := range units {
 		u := &p.units[i]
 		if u.seats = nil; !scratch {
-			u.seats, u.aside = u.aside, nil
+			u.seats = p.aside[i]
 			p.settle(i)
 		}
 	}
@@ -68,7 +71,7 @@ func (p *Planner) moved() int {
 	for _, i := range p.dirty {
 		u := &p.units[i]
 		for _, s := range u.seats {
-			if !contains(u.before, s) {
+			if !contains(p.kept(u.before), s) {
 				sum += len(u.members)
 			}
 		}

@@ -32,6 +32,9 @@ func (p *Planner) collect() {
 			}
 		}
 	}
+	for _, s := range p.left {
+		p.slots[s].units = nil // all of them will lose it
+	}
 	if (len(p.came) == 0 && !freed) || p.settling {
 		return
 	}
@@ -41,41 +44,6 @@ func (p *Planner) collect() {
 			p.visit(i)
 		}
 	}
-}
-
-// want lists a unit that could use a checker that comes.
-func (p *Planner) want(i int32) {
-	if u := &p.units[i]; !u.wanted && p.wanting(u) {
-		u.wanted = true
-		p.wanted = append(p.wanted, i)
-	}
-}
-
-// review gives the units that were listed and still are in want.
-func (p *Planner) review() []int32 {
-	list := p.wanted
-	p.wanted = p.wanted[:0]
-	for _, i := range list {
-		p.units[i].wanted = false
-	}
-	for _, i := range list {
-		if p.units[i].kind != none {
-			p.want(i)
-		}
-	}
-	return p.wanted
-}
-
-// wanting tells whether a unit could use a checker that comes.
-func (p *Planner) wanting(u *unit) bool {
-	if len(u.seats) < int(p.kinds[u.kind].redundancy) || p.lacking(u) > 0 {
-		return true
-	}
-	p.tally(u, false)
-	worst := p.worst(u)
-	standing := p.standing(u, worst)
-	p.discount(worst, 1)
-	return standing > p.ideal(u)
 }
 
 // prune takes away the seats of those that left or are no longer able or
@@ -105,6 +73,9 @@ func (p *Planner) repair(i int32) {
 		p.stand(i, p.worst(u))
 	}
 	for len(u.seats) < redundancy && p.add(i) {
+	}
+	if len(u.extra) == 0 && !p.wanting(u) {
+		return
 	}
 	p.relieve(i)
 	for range redundancy {

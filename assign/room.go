@@ -34,13 +34,25 @@ func (p *Planner) gaps(i int32) bool {
 	if p.endpoints[first].key == p.endpoints[last].key {
 		return false
 	}
-	rate := p.kinds[u.kind].rate
-	return slices.ContainsFunc(p.eligible(u), func(s int32) bool { return p.fits(s, rate) })
+	c, rate := p.classOf(u), p.kinds[u.kind].rate
+	p.tally(u, false)
+	for z := range c.pools {
+		if c.gaps[z] < rate || p.tier(u, int32(z)) == never {
+			continue
+		}
+		for _, e := range c.pools[z] {
+			if p.fits(e.slot, rate) && !u.has(e.slot) {
+				return true
+			}
+		}
+		p.narrow(c, int32(z))
+	}
+	return false
 }
 
 // eligible are the live checkers that may have a unit and do not, best placed
-// first.
-func (p *Planner) eligible(u *unit) []int32 {
+// first, of those that are to be considered.
+func (p *Planner) eligible(u *unit, consider func(s int32) bool) []int32 {
 	p.tally(u, false)
 	c := p.classOf(u)
 	var list []int32
@@ -48,8 +60,9 @@ func (p *Planner) eligible(u *unit) []int32 {
 		if p.tier(u, int32(z)) == never {
 			continue
 		}
+		p.looks += len(c.pools[z])
 		for _, e := range c.pools[z] {
-			if !u.has(e.slot) {
+			if consider(e.slot) && !u.has(e.slot) {
 				list = append(list, e.slot)
 			}
 		}
@@ -65,9 +78,15 @@ func (p *Planner) eligible(u *unit) []int32 {
 // no checker at all, those that have others go in any case.
 func (p *Planner) makeRoom(i int32) bool {
 	u := &p.units[i]
-	cost := p.cost(u)
-	for _, s := range p.eligible(u) {
-		if cost > p.can[s].ceiling || p.slots[s].stuck == p.step {
+	if p.looks > p.options.Looks && !p.cold && len(u.seats) > 0 {
+		return false
+	}
+	cost, choice := p.cost(u), p.choice(u)
+	for _, s := range p.eligible(u, func(s int32) bool {
+		at := &p.slots[s]
+		return cost <= p.can[s].ceiling && at.stuck != p.step && (len(u.seats) == 0 || !at.jammed.holds(p.step, choice, cost))
+	}) {
+		if p.slots[s].stuck == p.step {
 			continue
 		}
 		if p.displace(i, s, cost) || len(u.seats) == 0 && p.deprive(s, cost) {
@@ -75,68 +94,6 @@ func (p *Planner) makeRoom(i int32) bool {
 			return true
 		}
 	}
-	return false
-}
-
-// jam is a unit that a checker's others did not make room for, in a step. Those
-// that ask for more, or as much for a class that more are able to serve, are not
-// tried then: at the ceilings of a whole fleet that would take most of the time.
-type jam struct {
-	step  uint32
-	total int // checkers that are able to serve the unit's class
-	cost  int64
-}
-
-func (j *jam) holds(step uint32, total int, cost int64) bool {
-	return j.step == step && total >= j.total && cost >= j.cost
-}
-
-// displace has a checker's other units go elsewhere until a cost fits.
-func (p *Planner) displace(i, s int32, cost int64) bool {
-	total, j := p.classOf(&p.units[i]).total, &p.slots[s].jammed
-	if p.fits(s, cost) {
-		return true
-	}
-	if j.holds(p.step, total, cost) {
-		return false
-	}
-	if p.clear(s, total, cost) {
-		return true
-	}
-	if j.step != p.step || total <= j.total && cost <= j.cost {
-		*j = jam{p.step, total, cost}
-	}
-	return false
-}
-
-// clear has those units go elsewhere that more checkers are able to serve.
-func (p *Planner) clear(s int32, total int, cost int64) bool {
-	for _, o := range p.costly(s) {
-		if p.fits(s, cost) {
-			return true
-		}
-		if p.classOf(&p.units[o]).total > total {
-			p.shift(o, s)
-		}
-	}
-	return p.fits(s, cost)
-}
-
-// deprive takes a checker away from units that have others, until a cost fits.
-func (p *Planner) deprive(s int32, cost int64) bool {
-	for _, o := range p.costly(s) {
-		if p.fits(s, cost) {
-			return true
-		}
-		if u := &p.units[o]; len(u.seats) > 1 {
-			p.stand(o, s)
-			p.want(o)
-		}
-	}
-	if p.fits(s, cost) {
-		return true
-	}
-	p.slots[s].stuck = p.step // there is nothing to take
 	return false
 }
 

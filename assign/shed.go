@@ -72,7 +72,7 @@ func (p *Planner) ordered(s int32, which func(*unit) bool) []int32 {
 	slices.SortFunc(list, func(a, b int32) int {
 		u, v := &p.units[a], &p.units[b]
 		return cmp.Or(
-			-cmp.Compare(p.classOf(u).total, p.classOf(v).total),
+			-cmp.Compare(p.choice(u), p.choice(v)),
 			cmp.Compare(p.score(u, s), p.score(v, s)),
 			p.inOrder(a, b))
 	})

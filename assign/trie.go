@@ -1,9 +1,8 @@
 package assign
 
 import (
-	"encoding/binary"
-	"math/bits"
 	"slices"
+	"sort"
 
 	"hdsd/health"
 )
@@ -15,37 +14,6 @@ type item struct {
 	seed int32 // the seats that it brings, none if none
 	kind int32
 	zone int32
-}
-
-// seeds numbers the lists of seats that endpoints bring: equal lists have one
-// number.
-type seeds struct {
-	lists  [][2][]int32
-	number map[string]int32
-	buffer []byte
-}
-
-func (s *seeds) intern(seats, extra []int32) int32 {
-	if len(seats)+len(extra) == 0 {
-		return none
-	}
-	s.buffer = s.buffer[:0]
-	for _, list := range [2][]int32{seats, extra} {
-		s.buffer = binary.LittleEndian.AppendUint32(s.buffer, uint32(len(list)))
-		for _, slot := range list {
-			s.buffer = binary.LittleEndian.AppendUint32(s.buffer, uint32(slot))
-		}
-	}
-	if n, ok := s.number[string(s.buffer)]; ok {
-		return n
-	}
-	if s.number == nil {
-		s.number = map[string]int32{}
-	}
-	n := int32(len(s.lists))
-	s.lists = append(s.lists, [2][]int32{slices.Clone(seats), slices.Clone(extra)})
-	s.number[string(s.buffer)] = n
-	return n
 }
 
 // group puts endpoints that wait for it into units, and takes empty units out.
@@ -115,66 +83,12 @@ func (p *Planner) byKind() [][]item {
 	return parts
 }
 
-// resize sets the most endpoints in a leaf to about a twelfth of the mean load,
-// a power of two and at most a ninth. It shrinks at once, and grows late, since
-// leaves are only joined for speed's sake.
-func (p *Planner) resize() bool {
-	checks := 0
-	for i := range p.kinds {
-		checks += p.kinds[i].count * min(int(p.kinds[i].redundancy), p.seated)
-	}
-	twelfth := checks / max(p.seated, 1) / 12
-	if p.seated == 0 {
-		twelfth = p.options.Unit
-	}
-	want := 1 << max(bits.Len(uint(min(twelfth*4/3, p.options.Unit)))-1, 0)
-	late := want > p.unit && twelfth < 3*p.unit && p.assigned() > 0
-	if want == p.unit || late {
-		return false
-	}
-	p.unit = want
-	return true
-}
-
-// regroup makes all units of a kind anew.
-func (p *Planner) regroup(k int32, items []item) {
-	at := &p.kinds[k]
-	items = slices.Grow(items, at.count-len(items))
-	for _, l := range at.leaves {
-		items = p.gather(items, l)
-	}
-	at.leaves = at.leaves[:0]
-	if len(items) > 0 {
-		p.cut(k, key{}, 0, p.sortItems(items))
-	}
-}
-
-// gather appends a leaf's endpoints, and takes its units off the books. Those
-// without seats may get some from others in their next unit, and so are told of
-// as if they were new.
-func (p *Planner) gather(items []item, l leaf) []item {
-	for i := l.first; i != none; {
-		u := &p.units[i]
-		seed := p.seeds.intern(u.seats, u.extra)
-		for _, id := range u.members {
-			if seed == none {
-				p.flags[id] |= isNew
-			}
-			items = append(items, item{key: p.endpoints[id].key, id: id, seed: seed, kind: u.kind, zone: u.zone})
-		}
-		next := u.next
-		p.dissolve(i)
-		i = next
-	}
-	return items
-}
-
 // graft brings a kind's waiting endpoints into the trie as it is.
 func (p *Planner) graft(k int32, pending []item) {
 	at := &p.kinds[k]
 	old := at.leaves
 	at.leaves = make([]leaf, 0, len(old)+1)
-	pending = p.sortItems(pending)
+	pending = sortItems(pending)
 	i := 0
 	for len(pending) > 0 {
 		first := pending[0].key
@@ -189,7 +103,7 @@ func (p *Planner) graft(k int32, pending []item) {
 		}
 		items := pending[:n:n]
 		if taken {
-			items = p.sortItems(p.gather(slices.Clone(items), old[i]))
+			items = sortItems(p.gather(slices.Clone(items), old[i]))
 			i++
 		}
 		p.cut(k, prefix, depth, items)
@@ -227,12 +141,7 @@ func (p *Planner) cut(k int32, prefix key, depth int, items []item) {
 			p.emit(k, prefix, depth, items)
 			return
 		}
-		at, _ := slices.BinarySearchFunc(items, true, func(i item, _ bool) int {
-			if i.bit(depth) {
-				return 0
-			}
-			return -1
-		})
+		at := sort.Search(len(items), func(i int) bool { return items[i].bit(depth) })
 		right := prefix.with(depth)
 		depth++
 		switch at {

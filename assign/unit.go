@@ -12,28 +12,35 @@ type leaf struct {
 	hash   uint64 // the left one of a split keeps its parent's
 	depth  uint8  // bits of prefix
 	first  int32  // of its units, one for each zone; the others follow by unit.next
+
+	ranking *ranking
 }
 
 // unit is the endpoints of a leaf that have the same own zone, and who checks
 // them. Units of one leaf rank zones and checkers alike, so that the checkers
 // of a cluster are few.
 type unit struct {
-	prefix  key
-	hash    uint64 // its leaf's
+	seats   []int32  // slots, sorted
+	ranking *ranking // its leaf's
+	hash    uint64   // its leaf's
 	kind    int32
 	zone    int32               // none where they have none
+	touched uint32              // the step in which it became dirty
+	visited uint32              // the step in which it was last listed in visits
 	next    int32               // in the leaf, by hash of zone; none after the last
 	depth   uint8               // bits of prefix
 	born    bool                // all its endpoints are new in this Apply
-	members []health.EndpointID // by key
-	seats   []int32             // slots, sorted
-	extra   []int32             // substitutes, sorted
-	before  []int32             // both at the start of the Apply, if it is dirty
-	aside   []int32             // seats, while another plan is tried
-	touched uint32              // the step in which it became dirty
-	visited uint32              // the step in which it was last listed in visits
+	mixed   bool                // some of them are told of one by one in this Apply
 	wanted  bool                // listed in Planner.wanted
+	members []health.EndpointID // by key
+	extra   []int32             // substitutes, sorted
+	sum     uint64              // of its endpoints' hashes, for the digest
+	before  span                // seats and substitutes at the start of the Apply, if it is dirty
+	prefix  key
 }
+
+// span is a part of what was kept.
+type span struct{ from, to int32 }
 
 // all gives seats and substitutes, sorted.
 func (u *unit) all() []int32 {
@@ -42,6 +49,14 @@ func (u *unit) all() []int32 {
 		slices.Sort(both)
 	}
 	return both
+}
+
+// now gives both; they change with the unit.
+func (u *unit) now() []int32 {
+	if len(u.extra) == 0 {
+		return u.seats
+	}
+	return u.all()
 }
 
 func (u *unit) has(s int32) bool { return slices.Contains(u.seats, s) || slices.Contains(u.extra, s) }
@@ -61,11 +76,35 @@ func without(list []int32, s int32) []int32 {
 	return list
 }
 
+// seats makes room for a few seats, together with those of other units.
+func (p *Planner) seats(n int) []int32 {
+	const many = 1 << 12
+	if cap(p.chairs)-len(p.chairs) < n {
+		p.chairs = make([]int32, 0, many)
+	}
+	at := len(p.chairs)
+	p.chairs = p.chairs[:at+n]
+	return p.chairs[at : at : at+n]
+}
+
+// keep copies what a unit has until the end of the Apply.
+func (p *Planner) keep(u *unit) span {
+	at := len(p.scratch.kept)
+	p.scratch.kept = append(append(p.scratch.kept, u.seats...), u.extra...)
+	if len(u.extra) > 0 {
+		slices.Sort(p.scratch.kept[at:])
+	}
+	return span{int32(at), int32(len(p.scratch.kept))}
+}
+
+// kept gives what was kept.
+func (p *Planner) kept(s span) []int32 { return p.scratch.kept[s.from:s.to] }
+
 // touch remembers what a unit had before its seats change.
 func (p *Planner) touch(i int32) *unit {
 	u := &p.units[i]
 	if u.touched != p.step {
-		u.touched, u.before = p.step, u.all()
+		u.touched, u.before = p.step, p.keep(u)
 		p.dirty = append(p.dirty, i)
 	}
 	return u
@@ -75,7 +114,7 @@ func (p *Planner) touch(i int32) *unit {
 func (p *Planner) take(i, s int32) {
 	u := p.touch(i)
 	if u.seats == nil {
-		u.seats = make([]int32, 0, min(p.kinds[u.kind].redundancy, 8))
+		u.seats = p.seats(int(min(p.kinds[u.kind].redundancy, 8)))
 	}
 	u.seats = insert(u.seats, s)
 	p.sit(i, s)

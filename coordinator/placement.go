@@ -112,33 +112,47 @@ func (c *core) strandedReason(k *cluster, id health.EndpointID) string {
 	if connected == 0 {
 		return "not checked: no checker is connected"
 	}
-	needs := make([]string, len(k.safe.Needs))
-	for i, need := range k.safe.Needs {
-		needs[i] = string(need)
-	}
 	state := fmt.Sprintf("%d connected", connected)
 	if silent := len(c.silent); silent > 0 {
 		state += fmt.Sprintf(", %d of them silent", silent)
+	}
+	switch _, why := c.planner.Shortage(id); why {
+	case assign.TooFar:
+		return fmt.Sprintf("not checked: none of the checkers (%s) that are able to check it, %s, is in its zone or region, and others may not: see zones and regions under assignment or its policy", state, k.takes())
+	case assign.NoRoom:
+		return fmt.Sprintf("not checked: all checkers (%s) that are able to check it, %s, are at their max_checks_per_second", state, k.takes())
+	}
+	return fmt.Sprintf("not checked: none of the checkers (%s) is able to check it, %s", state, k.takes())
+}
+
+// takes says what it takes to check a cluster's endpoints.
+func (k *cluster) takes() string {
+	needs := make([]string, len(k.safe.Needs))
+	for i, need := range k.safe.Needs {
+		needs[i] = string(need)
 	}
 	takes := "which takes " + strings.Join(needs, ", ")
 	if k.reach != nil {
 		takes += ", and is among those that its policy says can reach it"
 	}
-	switch _, why := c.planner.Shortage(id); why {
-	case assign.TooFar:
-		return fmt.Sprintf("not checked: none of the checkers (%s) that are able to check it, %s, is in its zone or region, and others may not: see zones and regions under assignment or its policy", state, takes)
-	case assign.NoRoom:
-		return fmt.Sprintf("not checked: all checkers (%s) that are able to check it, %s, are at their max_checks_per_second", state, takes)
-	}
-	return fmt.Sprintf("not checked: none of the checkers (%s) is able to check it, %s", state, takes)
+	return takes
 }
 
-// shortReason says that an endpoint has fewer checkers than it should, as those
-// that are able have no room; empty where that is not so.
-func (c *core) shortReason(id health.EndpointID) string {
+// shortReason says that an endpoint has fewer checkers than it should although
+// there are others; empty where that is not so.
+func (c *core) shortReason(k *cluster, id health.EndpointID) string {
 	missing, why := c.planner.Shortage(id)
-	if why != assign.NoRoom {
+	if missing == 0 {
 		return ""
 	}
-	return fmt.Sprintf("it lacks %d checkers: all others that are able are at their max_checks_per_second", missing)
+	lacks := fmt.Sprintf("it lacks %d of %d checkers", missing, max(k.redundancy, 1))
+	switch why {
+	case assign.NoRoom:
+		return lacks + ": all others that are able are at their max_checks_per_second"
+	case assign.TooFar:
+		return lacks + ": no other that is able is in its zone or region, and others may not: see zones and regions under assignment or its policy"
+	case assign.TooFew:
+		return lacks + ": no other is able to check it, " + k.takes()
+	}
+	return ""
 }

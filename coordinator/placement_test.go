@@ -91,17 +91,37 @@ func TestWhatDoesNotFitSaysSo(t *testing.T) {
 	}
 }
 
-// TestAnEndpointSaysThatItLacksCheckers has fewer checkers than it should.
+// TestAnEndpointSaysThatItLacksCheckers has fewer checkers than it should, where
+// there are others.
 func TestAnEndpointSaysThatItLacksCheckers(t *testing.T) {
-	l := newLab(t)
-	l.rules.Assignment.Redundancy = 2
-	l.rules.Assignment.Checkers = []*configv1.CheckerCapacity{{NodeIdGlob: "cb", MaxChecksPerSecond: 0.001}}
-	l.serve(web("web", one))
-	l.join("ca", "cb")
-	l.pass(settle + 10*report)
-	k := l.core.clusters["web"]
-	if reason := l.core.votedOf(k, &k.entries[0]).Reason; !strings.Contains(reason, "lacks 1 checkers") {
-		t.Errorf("%q", reason)
+	own := configv1.Placement_OWN_ONLY
+	inA := &configv1.CheckerSelector{Localities: []*configv1.LocalitySelector{{Region: "r", Zone: "a"}}}
+	for why, rules := range map[string]func(c *configv1.Config){
+		"it lacks 1 of 2 checkers: all others that are able are at their max_checks_per_second": func(c *configv1.Config) {
+			c.Assignment.Checkers = []*configv1.CheckerCapacity{{NodeIdGlob: "cb", MaxChecksPerSecond: 0.001}}
+		},
+		"it lacks 1 of 2 checkers: no other that is able is in its zone or region, and others may not": func(c *configv1.Config) {
+			c.Assignment.Zones = own
+		},
+		"it lacks 1 of 2 checkers: no other is able to check it, which takes HTTP, and is among those that its policy says can reach it": func(c *configv1.Config) {
+			c.Policies = []*configv1.Policy{{ClusterNameGlob: "web", Checkers: inA}}
+		},
+		"": func(c *configv1.Config) { c.Assignment.Redundancy = 3 }, // both check it
+	} {
+		l := newLab(t)
+		l.rules.Assignment.Redundancy = 2
+		rules(l.rules)
+		l.serve(inZone(web("web", one)))
+		l.reconfigure()
+		for id, zone := range map[string]string{"ca": "a", "cb": "b"} {
+			l.connect(health.Checker{ID: id, Locality: health.Locality{Region: "r", Zone: zone}, Abilities: health.Abilities{health.HTTP: {}}})
+		}
+		l.pass(settle + 10*report)
+		k := l.core.clusters["web"]
+		reason := l.core.votedOf(k, &k.entries[0]).Reason
+		if !strings.Contains(reason, why) || why == "" && strings.Contains(reason, "lacks") {
+			t.Errorf("%q instead of %q", reason, why)
+		}
 	}
 }
 

@@ -197,7 +197,7 @@ func (c *core) votedOf(k *cluster, e *entry) health.Verdict {
 		verdict.Reason = strings.TrimSuffix(c.strandedReason(k, id)+"; "+verdict.Reason, "; ")
 	} else if untried := c.untried(k, e.checked, &verdict); untried != "" && !stranded {
 		verdict.Reason = strings.TrimSuffix(untried+"; "+verdict.Reason, "; ")
-	} else if short := c.shortReason(id); short != "" && !stranded {
+	} else if short := c.shortReason(k, id); short != "" && !stranded {
 		verdict.Reason = strings.TrimPrefix(verdict.Reason+"; "+short, "; ")
 	}
 	return verdict
