@@ -29,6 +29,7 @@ type Catalog struct {
 type made struct {
 	base       *Cluster
 	assignment *endpointv3.ClusterLoadAssignment
+	from       string // the assignment's source, where that is another than the base's
 	checks     []*corev3.HealthCheck
 	quarantine string
 	result     *Cluster
@@ -53,7 +54,7 @@ func Merge(previous *Catalog, sets []*Set, defaults []DefaultHealthChecks) *Cata
 		m.chosen[i].checks = defaultsFor(m.chosen[i], defaults)
 	}
 	m.shareServiceNames()
-	catalog := &Catalog{made: m.made}
+	catalog := &Catalog{made: m.made, Clusters: make([]*Cluster, 0, len(m.chosen))}
 	for _, c := range m.chosen {
 		catalog.Clusters = append(catalog.Clusters, m.build(c))
 	}
@@ -68,9 +69,9 @@ func Merge(previous *Catalog, sets []*Set, defaults []DefaultHealthChecks) *Cata
 
 type merger struct {
 	previous, made map[string]made
-	lone           map[*Cluster]bool                              // lone assignments that a cluster uses
-	joined         map[*Cluster]*endpointv3.ClusterLoadAssignment // what EDS clusters got from other sources
-	chosen         []made                                         // by name
+	lone           map[*Cluster]bool     // lone assignments that a cluster uses
+	joined         map[*Cluster]*Cluster // whose assignment EDS clusters got from other sources
+	chosen         []made                // by name
 	problems       []Problem
 }
 
@@ -96,20 +97,21 @@ func each(sets []*Set, visit func(*Cluster)) {
 func (m *merger) join(sets []*Set) {
 	assignments := make(map[string]*Cluster)
 	each(sets, func(c *Cluster) {
-		if c.Config == nil && c.Quarantine == "" && assignments[c.Name] == nil {
-			assignments[c.Name] = c
+		if (c.Config == nil || c.EDS() && c.Assignment != nil) && c.Quarantine == "" && assignments[c.ServiceName] == nil {
+			assignments[c.ServiceName] = c
 		}
 	})
+	unread := slices.ContainsFunc(sets, func(s *Set) bool { return !s.Answered() }) // which may have them
 	m.lone = make(map[*Cluster]bool)
-	m.joined = make(map[*Cluster]*endpointv3.ClusterLoadAssignment)
+	m.joined = make(map[*Cluster]*Cluster)
 	each(sets, func(c *Cluster) {
 		if !c.EDS() || c.Assignment != nil {
 			return
 		}
-		if lone := assignments[c.ServiceName]; lone != nil {
-			m.lone[lone] = true
-			m.joined[c] = lone.Assignment
-		} else if c.Quarantine == "" {
+		if from := assignments[c.ServiceName]; from != nil {
+			m.lone[from] = from.Config == nil
+			m.joined[c] = from
+		} else if c.Quarantine == "" && !unread {
 			m.problem(c, true, "no source has endpoints for it: it needs a ClusterLoadAssignment with cluster_name: %s", c.ServiceName)
 		}
 	})
@@ -117,7 +119,10 @@ func (m *merger) join(sets []*Set) {
 
 // choose picks the first cluster of each name.
 func (m *merger) choose(sets []*Set) {
-	first := make(map[string]*Cluster)
+	count := 0
+	each(sets, func(*Cluster) { count++ })
+	first := make(map[string]*Cluster, count)
+	m.chosen = make([]made, 0, count)
 	each(sets, func(c *Cluster) {
 		if m.lone[c] {
 			return
@@ -128,12 +133,20 @@ func (m *merger) choose(sets []*Set) {
 			return
 		}
 		first[c.Name] = c
-		assignment := c.Assignment
+		chosen := made{base: c, assignment: c.Assignment, quarantine: c.Quarantine}
 		if joined := m.joined[c]; joined != nil {
-			assignment = joined
+			chosen.assignment = joined.Assignment
+			chosen.comesFrom(joined.Source)
 		}
-		m.chosen = append(m.chosen, made{base: c, assignment: assignment, quarantine: c.Quarantine})
+		m.chosen = append(m.chosen, chosen)
 	})
+}
+
+// comesFrom notes the source of the assignment.
+func (c *made) comesFrom(source string) {
+	if c.from = source; source == c.base.Source {
+		c.from = ""
+	}
 }
 
 func place(c *Cluster) string {
@@ -160,7 +173,7 @@ func defaultsFor(c made, defaults []DefaultHealthChecks) []*corev3.HealthCheck {
 // precedence until here, and are sorted by name in the end. What is published
 // under the name of its ClusterLoadAssignment goes before what is not.
 func (m *merger) shareServiceNames() {
-	owner := make(map[string]*made)
+	owner := make(map[string]*made, len(m.chosen))
 	for _, inline := range []bool{false, true} {
 		for i := range m.chosen {
 			c := &m.chosen[i]
@@ -177,6 +190,8 @@ func (m *merger) shareServiceNames() {
 				c.quarantine = fmt.Sprintf("cluster %q (%s) has other endpoints under the service name %q already: give one of them another name",
 					first.base.Name, place(first.base), name)
 				m.problem(c.base, false, "%s", c.quarantine)
+			default: // one assignment, which is that of the first
+				c.comesFrom(cmp.Or(first.from, first.base.Source))
 			}
 		}
 	}
@@ -186,16 +201,17 @@ func (m *merger) shareServiceNames() {
 // build gives the source's own cluster where nothing was added, and else the
 // one made before of the same parts, if any.
 func (m *merger) build(c made) *Cluster {
-	if c.assignment == c.base.Assignment && c.quarantine == c.base.Quarantine && len(c.checks) == len(c.base.HealthChecks) {
+	if c.assignment == c.base.Assignment && c.from == c.base.AssignmentSource && c.quarantine == c.base.Quarantine && len(c.checks) == len(c.base.HealthChecks) {
 		return c.base
 	}
 	before, ok := m.previous[c.base.Name]
-	if ok && before.base == c.base && before.assignment == c.assignment && before.quarantine == c.quarantine && sameChecks(before.checks, c.checks) {
+	if ok && before.base == c.base && before.assignment == c.assignment && before.from == c.from && before.quarantine == c.quarantine && sameChecks(before.checks, c.checks) {
 		m.made[c.base.Name] = before
 		return before.result
 	}
 	result := *c.base
-	result.Assignment, result.HealthChecks, result.Quarantine = c.assignment, c.checks, c.quarantine
+	result.Assignment, result.AssignmentSource = c.assignment, c.from
+	result.HealthChecks, result.Quarantine = c.checks, c.quarantine
 	c.result = &result
 	m.made[c.base.Name] = c
 	return c.result

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"fmt"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -14,7 +15,16 @@ type Set struct {
 	Source   string
 	Clusters []*Cluster // by Name, which is unique
 	Problems []Problem
+
+	// Awaited tells that the source has not answered since hdsd's start and
+	// is waited for, Unread that it is no longer waited for. The clusters here
+	// are then what it said before the start, if that is known: that one is
+	// not here does not mean that there is none.
+	Awaited, Unread bool
 }
+
+// Answered tells whether a source has said what there is.
+func (s *Set) Answered() bool { return s != nil && !s.Awaited && !s.Unread }
 
 // Cluster is one cluster with its endpoints.
 type Cluster struct {
@@ -31,8 +41,10 @@ type Cluster struct {
 
 	// Assignment is the endpoints as the source gave them, unknown fields
 	// included; nil where there are none, as for an EDS cluster whose
-	// ClusterLoadAssignment is missing.
-	Assignment *endpointv3.ClusterLoadAssignment
+	// ClusterLoadAssignment is missing. AssignmentSource is the name of the
+	// source that they come from, where that is another than Source.
+	Assignment       *endpointv3.ClusterLoadAssignment
+	AssignmentSource string
 
 	// HealthChecks are the cluster's own, else the default ones, else nil:
 	// then it is not checked and passes through.
@@ -53,6 +65,9 @@ func (c *Cluster) EDS() bool {
 	kind, ok := c.Config.GetClusterDiscoveryType().(*clusterv3.Cluster_Type)
 	return ok && kind.Type == clusterv3.Cluster_EDS
 }
+
+// EndpointSource is the name of the source that the endpoints come from.
+func (c *Cluster) EndpointSource() string { return cmp.Or(c.AssignmentSource, c.Source) }
 
 // Problem is something wrong with what a source says, and how to put it right.
 type Problem struct {

@@ -94,6 +94,9 @@ func describe(c *source.Catalog) []string {
 		for _, check := range each.HealthChecks {
 			line += " " + check.GetInterval().AsDuration().String()
 		}
+		if each.EndpointSource() != each.Source {
+			line += " from " + each.EndpointSource()
+		}
 		if each.Quarantine != "" {
 			line += " !"
 		}
@@ -125,7 +128,23 @@ func TestMerge(t *testing.T) {
 		},
 		"endpoints from another source": {
 			sets: []*source.Set{set("a", eds("a", "web", "svc", nil)), set("b", lone("b", "other", "2"), lone("b", "svc", "1"))},
-			want: []string{"b other 2", "a web 1"},
+			want: []string{"b other 2", "a web 1 from b"},
+		},
+		"endpoints from another source's cluster": {
+			sets: []*source.Set{set("a", eds("a", "web", "svc", nil)), set("b", eds("b", "theirs", "svc", shared)), set("c", lone("c", "svc", "3"))},
+			want: []string{"c svc  !", "b theirs s", "a web s from b", `c.yaml:1: svc: cluster "web" (a.yaml:1) has other endpoints under the service name "svc" already: give one of them another name`},
+		},
+		"the same cluster in another source, with endpoints": {
+			sets: []*source.Set{set("a", eds("a", "web", "web", nil)), set("b", eds("b", "web", "web", shared))},
+			want: []string{"a web s from b", `b.yaml:1: web: source "a", which comes first, has a cluster of this name too (a.yaml:1): the one of source "b" is left out`},
+		},
+		"one assignment in two sources": {
+			sets: []*source.Set{set("a", eds("a", "x", "svc", shared)), set("b", eds("b", "y", "svc", assignment("s")))},
+			want: []string{"a x s", "b y s from a"},
+		},
+		"endpoints that a source may have that was not read": {
+			sets: []*source.Set{set("a", eds("a", "web", "svc", nil)), {Source: "b", Awaited: true}},
+			want: []string{"a web "},
 		},
 		"no endpoints anywhere": {
 			sets: []*source.Set{set("a", eds("a", "web", "svc", nil))},

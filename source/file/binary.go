@@ -8,12 +8,12 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"hdsd/config/yamlpb"
 	"hdsd/source"
+	"hdsd/source/kind"
 )
 
 // binary reads a file in protobuf's own form; fields that this program does
@@ -55,17 +55,17 @@ func hasTypes(response *discoveryv3.DiscoveryResponse) bool {
 
 func (c *contents) packed(file string, i int, packed *anypb.Any) {
 	at := fmt.Sprintf("resources[%d]", i)
-	r := resource{file: file, name: firstText(packed.GetValue())}
+	r := resource{file: file, name: kind.Name(packed.GetValue())}
 	var message proto.Message
 	switch packed.GetTypeUrl() {
-	case clusterType:
+	case kind.Cluster:
 		r.cluster = &clusterv3.Cluster{}
 		message = r.cluster
-	case assignmentType:
+	case kind.Assignment:
 		r.lone = &endpointv3.ClusterLoadAssignment{}
 		message = r.lone
 	default:
-		c.problems = append(c.problems, source.Problem{File: file, Resource: r.name, Field: at, Message: wrongType(packed.GetTypeUrl())})
+		c.problems = append(c.problems, source.Problem{File: file, Resource: r.name, Field: at, Message: kind.Wrong(packed.GetTypeUrl())})
 		return
 	}
 	if err := proto.Unmarshal(packed.GetValue(), message); err != nil {
@@ -78,35 +78,11 @@ func (c *contents) packed(file string, i int, packed *anypb.Any) {
 
 func (c *contents) binaryResource(r resource, at string, message proto.Message) {
 	var problems []source.Problem
-	for _, violation := range violations(message) {
+	for _, violation := range kind.Violations(message) {
 		problems = append(problems, source.Problem{
 			File: r.file, Resource: r.name, Field: at + "." + violation.Field, Message: violation.Reason,
 		})
 	}
 	c.places.add(&r, yamlpb.Node{})
 	c.add(r, problems)
-}
-
-// firstText reads field 1, which is the name in all that concerns us, out of
-// a message that may not be readable otherwise.
-func firstText(data []byte) string {
-	for len(data) > 0 {
-		number, kind, n := protowire.ConsumeTag(data)
-		if n < 0 {
-			return ""
-		}
-		data = data[n:]
-		if number == 1 && kind == protowire.BytesType {
-			text, n := protowire.ConsumeBytes(data)
-			if n < 0 {
-				return ""
-			}
-			return strings.ToValidUTF8(string(text), "")
-		}
-		if n = protowire.ConsumeFieldValue(number, kind, data); n < 0 {
-			return ""
-		}
-		data = data[n:]
-	}
-	return ""
 }

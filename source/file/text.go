@@ -12,14 +12,10 @@ import (
 
 	"hdsd/config/yamlpb"
 	"hdsd/source"
+	"hdsd/source/kind"
 )
 
-const (
-	typeField      = "@type"
-	typePrefix     = "type.googleapis.com/"
-	clusterType    = typePrefix + "envoy.config.cluster.v3.Cluster"
-	assignmentType = typePrefix + "envoy.config.endpoint.v3.ClusterLoadAssignment"
-)
+const typeField = "@type"
 
 // text reads YAML and JSON. What it gives are problems with the file as a
 // whole.
@@ -102,30 +98,16 @@ func (c *contents) response(root yamlpb.Node) []source.Problem {
 
 // typed reads an element of resources.
 func (c *contents) typed(node yamlpb.Node) {
-	kind, _ := node.Field(typeField)
-	url, _ := kind.Text()
+	url, _ := textOf(node, typeField)
 	switch url {
-	case clusterType:
+	case kind.Cluster:
 		c.textCluster(node)
-	case assignmentType:
+	case kind.Assignment:
 		c.textAssignment(node)
 	default:
-		problem := node.Problem("", "%s", wrongType(url))
+		problem := node.Problem("", "%s", kind.Wrong(url))
 		problem.Resource, _ = textOf(node, "name")
 		c.problems = append(c.problems, source.Problem(problem))
-	}
-}
-
-// wrongType says what is wrong with the type of a resource.
-func wrongType(url string) string {
-	const wanted = `"@type": ` + clusterType + ` or ` + assignmentType
-	switch {
-	case url == "":
-		return "needs " + wanted
-	case strings.HasPrefix(url, typePrefix+"envoy.api.v2."):
-		return fmt.Sprintf("is of type %s, which came to its end with v2: it needs %s", url, wanted)
-	default:
-		return fmt.Sprintf("is of type %s, which is no source of endpoints: it needs %s", url, wanted)
 	}
 }
 
@@ -151,7 +133,7 @@ func (c *contents) textResource(node yamlpb.Node, r resource, message proto.Mess
 	unread := len(problems)
 	r.broken = unread > 0
 	if !r.broken || c.places != nil {
-		for _, violation := range violations(message) {
+		for _, violation := range kind.Violations(message) {
 			if p := node.Problem(violation.Field, "%s", violation.Reason); !concerns(problems[:unread], p.Field) {
 				problems = append(problems, p)
 			}

@@ -1,0 +1,130 @@
+package xds
+
+import (
+	"context"
+	"time"
+
+	"hdsd/source"
+	"hdsd/source/kind"
+)
+
+// pace is the least time between two sets that are handed on. One that comes
+// alone is handed on at once.
+const pace = 5 * time.Millisecond
+
+// delivery hands sets on; it is owned by the goroutine of Run.
+type delivery struct {
+	*Source
+	take  func(*source.Set)
+	start time.Time
+	begun bool // a set was handed on that is not Unread, or could have been
+	heard bool // the server has answered about clusters and their endpoints
+	last  *source.Set
+}
+
+func newDelivery(s *Source, take func(*source.Set)) *delivery {
+	return &delivery{Source: s, take: take, start: time.Now()}
+}
+
+func (d *delivery) run(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.changed:
+		case <-timer.C:
+		}
+		set, next := d.next(time.Now())
+		timer.Stop()
+		if !next.IsZero() {
+			timer.Reset(max(0, time.Until(next)))
+		}
+		if set != nil && !same(set, d.last) {
+			d.last = set
+			d.take(set)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pace):
+		}
+	}
+}
+
+// next gives the set of now, nil while the first is waited for, and when to
+// look again though nothing was said; zero: never.
+func (d *delivery) next(now time.Time) (*source.Set, time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.expire(now)
+	waits, next := d.waits(now)
+	due := d.start.Add(d.settings.fetchTimeout)
+	late := d.settings.fetchTimeout > 0 && !now.Before(due)
+	// A server may have nothing but assignments.
+	said := d.clusters.talk.heard || late && d.assignments.talk.heard
+	d.heard = d.heard || said && !waits
+	switch {
+	case d.begun, late && d.unread():
+	case d.unread() || waits: // endpoints have their own time
+		if d.settings.fetchTimeout > 0 && !late {
+			next = sooner(next, due)
+		}
+		return nil, next
+	default:
+		d.begun = true
+	}
+	set := d.build(now)
+	set.Unread = !d.heard && late && !said
+	set.Awaited = !d.heard && !set.Unread
+	if d.restored.IsZero() || d.clusters.talk.heard || d.settings.fetchTimeout == 0 {
+		return set, next
+	}
+	if !late {
+		return set, sooner(next, due)
+	}
+	d.problem(set, "", true, "the management server has not answered since the start: its clusters are those of %s", d.restored.UTC().Format(time.RFC3339))
+	return set, next
+}
+
+// expire forgets what has outlived its ttl.
+func (d *delivery) expire(now time.Time) {
+	for _, t := range []*table{d.clusters, d.assignments} {
+		if expired := t.expire(now); len(expired) > 0 {
+			d.updates++
+			d.options.Log.Warn().Str("event", "upstream_resources_expired").Str("source", d.options.Name).Str("type_url", t.typeURL).
+				Int("count", len(expired)).Strs("names", expired[:min(len(expired), 10)]).
+				Msg("the management server gave these resources a time to live, and it is over")
+			poke(d.wake[kind.Assignment])
+		}
+	}
+}
+
+// waits tells whether endpoints are waited for, and when something ends: such
+// a wait, or a time to live.
+func (d *delivery) waits(now time.Time) (waits bool, next time.Time) {
+	for _, t := range []*table{d.clusters, d.assignments} {
+		for _, e := range t.entries {
+			if !e.expires.IsZero() {
+				next = sooner(next, e.expires)
+			}
+			if t == d.clusters || !e.waiting(now, d.settings.fetchTimeout) {
+				continue
+			}
+			waits = true
+			if d.settings.fetchTimeout > 0 {
+				next = sooner(next, e.asked.Add(d.settings.fetchTimeout))
+			}
+		}
+	}
+	return waits, next
+}
+
+// sooner gives the earlier time; zero is never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,156 @@
+package xds
+
+import (
+	"slices"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
+)
+
+// deltaStream speaks delta on one stream. Guarded by Source.mu.
+type deltaStream struct {
+	channel *channel
+	types   []*deltaType
+	first   bool // nothing was sent yet
+}
+
+// deltaType is what one stream has said about one type.
+type deltaType struct {
+	*table
+	begun   bool
+	change  int            // of the table, when it was asked for last
+	sent    map[string]int // serial numbers of names that were asked for
+	answers []answer       // to responses, the oldest first
+}
+
+type answer struct {
+	nonce   string
+	refusal *statuspb.Status
+}
+
+func newDeltaStream(c *channel) *deltaStream {
+	s := &deltaStream{channel: c, first: true}
+	for _, t := range c.tables {
+		s.types = append(s.types, &deltaType{table: t, sent: make(map[string]int)})
+	}
+	return s
+}
+
+func (t *deltaType) due() bool {
+	if !t.begun {
+		return t.asks()
+	}
+	return len(t.answers) > 0 || t.change != t.table.change && !t.wildcard()
+}
+
+func (s *deltaStream) due() bool {
+	return slices.ContainsFunc(s.types, (*deltaType).due)
+}
+
+// next gives the request that is due: an answer, what is asked for, or both.
+func (s *deltaStream) next() *discoveryv3.DeltaDiscoveryRequest {
+	for _, t := range s.types {
+		if !t.due() {
+			continue
+		}
+		request := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: t.typeURL}
+		if !t.begun {
+			t.purge()
+			request.InitialResourceVersions = t.versions()
+		}
+		if !t.wildcard() {
+			t.ask(request)
+		}
+		if len(t.answers) > 0 {
+			request.ResponseNonce, request.ErrorDetail = t.answers[0].nonce, t.answers[0].refusal
+			t.answers = t.answers[1:]
+		}
+		if s.first || !s.channel.nodeOnce {
+			request.Node = s.channel.node
+		}
+		t.begun, t.change, s.first = true, t.table.change, false
+		return request
+	}
+	return nil
+}
+
+// versions are those of all that is known.
+func (t *table) versions() map[string]string {
+	all := make(map[string]string)
+	for name, e := range t.entries {
+		if e.good != nil {
+			all[name] = e.good.version
+		}
+	}
+	return all
+}
+
+// ask adds what has to be asked for and what no longer.
+func (t *deltaType) ask(request *discoveryv3.DeltaDiscoveryRequest) {
+	if t.begun && t.change == t.table.change {
+		return
+	}
+	t.purge()
+	for name := range t.sent {
+		if t.entries[name] == nil {
+			request.ResourceNamesUnsubscribe = append(request.ResourceNamesUnsubscribe, name)
+			delete(t.sent, name)
+		}
+	}
+	for name, e := range t.entries {
+		if t.sent[name] != e.serial {
+			request.ResourceNamesSubscribe = append(request.ResourceNamesSubscribe, name)
+			t.sent[name] = e.serial
+		}
+	}
+	slices.Sort(request.ResourceNamesSubscribe)
+	slices.Sort(request.ResourceNamesUnsubscribe)
+}
+
+// backlog is how many answers wait to be sent.
+func (s *deltaStream) backlog() int {
+	count := 0
+	for _, t := range s.types {
+		count += len(t.answers)
+	}
+	return count
+}
+
+// take takes a response in.
+func (s *deltaStream) take(response *discoveryv3.DeltaDiscoveryResponse) error {
+	i := slices.IndexFunc(s.types, func(t *deltaType) bool {
+		return t.typeURL == response.GetTypeUrl() || response.GetTypeUrl() == "" && len(s.types) == 1
+	})
+	switch {
+	case i >= 0:
+		t := s.types[i]
+		refused := s.channel.source.accept(t.table, deltaUpdate(response))
+		t.answers = append(t.answers, answer{response.GetNonce(), refused.status()})
+	case len(s.types) == 1:
+		t, wrong := s.types[0], wrongStream(response.GetTypeUrl(), s.types[0].typeURL)
+		s.channel.source.reject(t.table, response.GetSystemVersionInfo(), wrong)
+		t.answers = append(t.answers, answer{response.GetNonce(), wrong.status()})
+	default:
+		return unasked(response.GetTypeUrl())
+	}
+	return nil
+}
+
+func deltaUpdate(response *discoveryv3.DeltaDiscoveryResponse) *update {
+	u := &update{
+		version: response.GetSystemVersionInfo(),
+		removed: make(map[string]bool, len(response.GetRemovedResources())),
+		errors:  response.GetResourceErrors(),
+	}
+	for _, name := range response.GetRemovedResources() {
+		u.removed[name] = true
+	}
+	for _, removed := range response.GetRemovedResourceNames() {
+		u.removed[removed.GetName()] = true
+	}
+	u.items = make([]item, len(response.GetResources()))
+	for i, r := range response.GetResources() {
+		u.items[i] = itemOf(r)
+	}
+	return u
+}

@@ -1,0 +1,67 @@
+package xds
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/source/kind"
+)
+
+// examine decodes what has changed, and finds what is wrong with it.
+func (t *table) examine(c *candidate, now time.Time) {
+	var before *content
+	if c.entry != nil {
+		before = c.entry.good
+	}
+	switch {
+	case c.wrong != "":
+	case c.body == nil && before != nil && before.version == c.version:
+		c.heartbeat = true
+	case c.body == nil:
+		c.wrong = fmt.Sprintf("it has no body, and its version %q is not known here", c.version)
+	case c.body.GetTypeUrl() != t.typeURL:
+		c.wrong = fmt.Sprintf("its type is %q, and that of the response %q", c.body.GetTypeUrl(), t.typeURL)
+	case before != nil && bytes.Equal(before.packed.GetValue(), c.body.GetValue()):
+		c.content = &content{version: c.version, packed: before.packed, message: before.message, updated: now}
+	default:
+		var message proto.Message
+		if message, c.wrong = t.decode(c.name, c.body.GetValue()); c.wrong == "" {
+			c.content = &content{version: c.version, packed: c.body, message: message, updated: now}
+		}
+	}
+}
+
+// decode reads a resource, or tells what is wrong with it.
+func (t *table) decode(name string, data []byte) (proto.Message, string) {
+	var message proto.Message
+	var own string
+	if t.typeURL == kind.Cluster {
+		cluster := &clusterv3.Cluster{}
+		if err := proto.Unmarshal(data, cluster); err != nil {
+			return nil, fmt.Sprintf("it cannot be decoded: %s", err)
+		}
+		message, own = cluster, cluster.GetName()
+	} else {
+		assignment := &endpointv3.ClusterLoadAssignment{}
+		if err := proto.Unmarshal(data, assignment); err != nil {
+			return nil, fmt.Sprintf("it cannot be decoded: %s", err)
+		}
+		message, own = assignment, assignment.GetClusterName()
+	}
+	if own != name {
+		return nil, fmt.Sprintf("it calls itself %q", own)
+	}
+	if violations := kind.Violations(message); len(violations) > 0 {
+		reason := violations[0].Field + ": " + violations[0].Reason
+		if len(violations) > 1 {
+			reason += fmt.Sprintf(" (and %d more)", len(violations)-1)
+		}
+		return nil, reason
+	}
+	return message, ""
+}

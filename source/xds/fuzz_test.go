@@ -1,0 +1,147 @@
+package xds
+
+import (
+	"testing"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/source/kind"
+)
+
+// primed is a source that knows one cluster of each sort.
+func primed(t testing.TB, from *corev3.ConfigSource) *Source {
+	t.Helper()
+	s, err := New(Options{Name: "upstream", ConfigSource: from})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.accept(s.clusters, &update{version: "1", items: []item{{version: "1", body: pack(eds("web", ""))}, {version: "1", body: pack(inline("db", "10.0.0.9"))}}})
+	s.accept(s.assignments, &update{version: "1", items: []item{{version: "1", body: pack(endpoints("web", "10.0.0.1"))}}})
+	return s
+}
+
+// consistent checks what holds after each response.
+func consistent(t *testing.T, s *Source, take func()) {
+	t.Helper()
+	before := s.build(time.Now())
+	contents := make(map[string]string)
+	for name, e := range s.clusters.entries {
+		if e.good != nil {
+			contents[name] = string(e.good.packed.GetValue())
+		}
+	}
+	asked := make(map[string]string)
+	for name, e := range s.assignments.entries {
+		if e.good != nil {
+			asked[name] = string(e.good.packed.GetValue())
+		}
+	}
+	take()
+	after := s.build(time.Now())
+	for _, c := range after.Clusters {
+		for _, old := range before.Clusters {
+			e, a := s.clusters.entries[c.Name], s.assignments.entries[c.ServiceName]
+			if c.Name != old.Name || c == old || e.good == nil || contents[c.Name] != string(e.good.packed.GetValue()) {
+				continue
+			}
+			if !c.EDS() || a != nil && a.good != nil && asked[c.ServiceName] == string(a.good.packed.GetValue()) {
+				t.Errorf("%s did not change, but its pointer did", c.Name)
+			}
+		}
+		if c.Config == nil && c.Quarantine == "" {
+			t.Errorf("%s has neither content nor a reason for that", c.Name)
+		}
+	}
+	if again := s.build(time.Now()); !same(again, after) {
+		t.Error("the same again gives another set")
+	}
+	s.Status()
+}
+
+func FuzzDiscoveryResponse(f *testing.F) {
+	add := func(m *discoveryv3.DiscoveryResponse) {
+		data, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	add(state(kind.Cluster, "2", "n", eds("web", ""), inline("db", "10.0.0.8")))
+	add(state(kind.Cluster, "2", "n", eds("web", "svc"), inline("db", "10.0.0.9"), inline("db")))
+	add(state(kind.Assignment, "2", "n", endpoints("web", "10.0.0.2"), endpoints("other")))
+	add(state(kind.Cluster, "2", "n", wrap("web", "1", eds("web", "")), &discoveryv3.Resource{Name: "db", Version: "1"}))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		response := &discoveryv3.DiscoveryResponse{}
+		if proto.Unmarshal(data, response) != nil {
+			return
+		}
+		s := primed(t, ways["AGGREGATED_GRPC"])
+		stream := newStateStream(&channel{source: s, tables: []*table{s.clusters, s.assignments}})
+		consistent(t, s, func() { _ = stream.take(response) })
+		for range 4 {
+			if request := stream.next(); request != nil {
+				if _, err := proto.Marshal(request); err != nil {
+					t.Errorf("a request that cannot be sent: %v", err)
+				}
+			}
+		}
+		if stream.due() {
+			t.Error("requests without end")
+		}
+	})
+}
+
+func FuzzDeltaDiscoveryResponse(f *testing.F) {
+	add := func(m *discoveryv3.DeltaDiscoveryResponse) {
+		data, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	add(change(kind.Cluster, "n", wrap("web", "2", eds("web", "")), wrap("db", "2", inline("db", "10.0.0.8"))))
+	add(change(kind.Cluster, "n", wrap("web", "2", inline("db")), &discoveryv3.Resource{Name: "db", Version: "1"}))
+	add(change(kind.Assignment, "n", wrap("web", "2", endpoints("web", "10.0.0.2"))))
+	add(removal(kind.Cluster, "n", "web", "nobody"))
+	add(removal(kind.Assignment, "n", "web"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		response := &discoveryv3.DeltaDiscoveryResponse{}
+		if proto.Unmarshal(data, response) != nil {
+			return
+		}
+		s := primed(t, ways["AGGREGATED_DELTA_GRPC"])
+		stream := newDeltaStream(&channel{source: s, tables: []*table{s.clusters, s.assignments}})
+		consistent(t, s, func() { _ = stream.take(response) })
+		for range 4 {
+			if request := stream.next(); request != nil {
+				if _, err := proto.Marshal(request); err != nil {
+					t.Errorf("a request that cannot be sent: %v", err)
+				}
+			}
+		}
+		if stream.due() {
+			t.Error("requests without end")
+		}
+	})
+}
+
+func FuzzRESTAnswer(f *testing.F) {
+	f.Add(true, []byte(`{"version_info":"2","resources":[`+jsonEDS+`,`+jsonCluster("db", "10.0.0.8")+`]}`))
+	f.Add(false, []byte(`{"versionInfo":"2","resources":[`+jsonEndpoints("10.0.0.2")+`]}`))
+	f.Add(true, []byte(`{"resources":[{"name":1},{},null,[]]}`))
+	f.Fuzz(func(t *testing.T, clusters bool, body []byte) {
+		s := primed(t, ways["REST"])
+		table := s.assignments
+		if clusters {
+			table = s.clusters
+		}
+		p := &poller{channel: &channel{source: s, node: &corev3.Node{Id: "hdsd-test"}}, table: table}
+		consistent(t, s, func() { _ = p.take(body, 0) })
+		if _, _, err := p.question(); err != nil {
+			t.Errorf("a request that cannot be sent: %v", err)
+		}
+	})
+}

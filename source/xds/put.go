@@ -1,0 +1,81 @@
+package xds
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// put takes a candidate in.
+func (t *table) put(c *candidate, version string, now time.Time) {
+	e := c.entry
+	if e == nil {
+		e = &entry{name: c.name}
+		t.entries[c.name] = e
+		t.change++
+	}
+	e.gone, e.lapsed, e.report = false, false, ""
+	if c.wrong != "" {
+		e.refused = &refusal{version: reasonOr(c.version, version), reason: c.wrong, packed: c.body, at: now}
+		return
+	}
+	e.refused, e.expires = nil, time.Time{}
+	if c.content != nil {
+		e.good = c.content
+		t.follow(e, now)
+	}
+	if c.ttl > 0 {
+		e.expires = now.Add(c.ttl)
+	}
+}
+
+func (t *table) remove(name string) {
+	if e := t.entries[name]; e != nil {
+		e.gone, e.refused, e.report = true, nil, ""
+		t.forget(e)
+	}
+}
+
+// fault notes what the server says is wrong with a resource. One that is not
+// found is as one that was removed.
+func (t *table) fault(e *discoveryv3.ResourceError) {
+	name, code := e.GetResourceName().GetName(), status.FromProto(e.GetErrorDetail()).Code()
+	if code == codes.NotFound {
+		t.remove(name)
+	} else if known := t.entries[name]; known != nil {
+		known.report = clip(fmt.Sprintf("%s: %s", code, e.GetErrorDetail().GetMessage()), maxOneReason)
+	}
+}
+
+// forget takes a resource out of use.
+func (t *table) forget(e *entry) {
+	e.good, e.expires = nil, time.Time{}
+	t.follow(e, time.Time{})
+	if t.wildcard() && e.refused == nil {
+		delete(t.entries, e.name)
+		t.change++
+	}
+}
+
+// expire forgets what has lived too long.
+func (t *table) expire(now time.Time) (expired []string) {
+	for _, e := range t.entries {
+		if e.expires.IsZero() || e.expires.After(now) {
+			continue
+		}
+		expired = append(expired, e.name)
+		t.forget(e)
+		if !t.wildcard() {
+			// Whoever goes on without a body has to be asked for the whole.
+			t.asked++
+			t.change++
+			e.serial, e.asked, e.lapsed = t.asked, now, true
+		}
+	}
+	slices.Sort(expired)
+	return expired
+}

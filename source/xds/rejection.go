@@ -1,0 +1,74 @@
+package xds
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
+)
+
+// How long the message of a NACK may be: so much with reasons, and so much
+// more with names alone.
+const (
+	maxReasonBytes = 4 << 10
+	maxNameBytes   = 8 << 10
+	maxOneReason   = 512
+)
+
+// rejection is what is refused of a response.
+type rejection struct {
+	whole    string // why nothing of it is taken; empty: some is
+	total    int    // resources in the response
+	refused  []refused
+	nameless bool // one of them has no name that can be read
+}
+
+type refused struct{ name, reason string }
+
+func (r *rejection) add(name, reason string) {
+	r.refused = append(r.refused, refused{name, reason})
+}
+
+func (r *rejection) empty() bool { return r.whole == "" && len(r.refused) == 0 }
+
+// String names each resource that is refused, as far as there is room.
+func (r *rejection) String() string {
+	if r.whole != "" {
+		return "refused as a whole: " + r.whole
+	}
+	slices.SortFunc(r.refused, func(a, b refused) int { return cmp.Compare(a.name, b.name) })
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d of %d resources refused", len(r.refused), r.total)
+	between := ": "
+	for i, one := range r.refused {
+		text := one.name
+		if b.Len() < maxReasonBytes {
+			text += " (" + clip(one.reason, maxOneReason) + ")"
+		}
+		if b.Len()+len(text) > maxReasonBytes+maxNameBytes {
+			fmt.Fprintf(&b, " and %d more", len(r.refused)-i)
+			break
+		}
+		b.WriteString(between + text)
+		between = ", "
+	}
+	return b.String()
+}
+
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// status is what a NACK carries.
+func (r *rejection) status() *statuspb.Status {
+	if r == nil {
+		return nil
+	}
+	return &statuspb.Status{Code: int32(codes.InvalidArgument), Message: strings.ToValidUTF8(r.String(), "")}
+}

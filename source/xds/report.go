@@ -1,0 +1,57 @@
+package xds
+
+import (
+	"time"
+
+	adminv3 "github.com/envoyproxy/go-control-plane/envoy/admin/v3"
+	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
+	"google.golang.org/protobuf/types/known/timestamppb"
+)
+
+// Status tells what is known and how the talks with the server go.
+func (s *Source) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	return Status{Types: []TypeStatus{s.statusOf(s.clusters, now), s.statusOf(s.assignments, now)}}
+}
+
+func (s *Source) statusOf(t *table, now time.Time) TypeStatus {
+	status := TypeStatus{
+		TypeURL: t.typeURL, Server: t.talk.server, Connected: t.talk.connected, Since: t.talk.since,
+		Version: t.talk.version, LastUpdate: t.talk.updated, LastAck: t.talk.acked,
+		LastError: t.talk.failure, LastErrorTime: t.talk.failed,
+		Rejected: t.talk.rejected, RejectedVersion: t.talk.rejectedAs,
+		Resources: make([]Resource, 0, len(t.entries)),
+	}
+	for _, name := range t.names() {
+		status.Resources = append(status.Resources, s.resource(t.entries[name], now))
+	}
+	return status
+}
+
+func (s *Source) resource(e *entry, now time.Time) Resource {
+	r := Resource{Name: e.name, ClientStatus: adminv3.ClientResourceStatus_ACKED, ConfigStatus: statusv3.ConfigStatus_SYNCED}
+	if e.good != nil {
+		r.Version, r.Config, r.LastUpdated = e.good.version, e.good.packed, e.good.updated
+	}
+	switch {
+	case e.refused != nil:
+		r.ClientStatus, r.ConfigStatus = adminv3.ClientResourceStatus_NACKED, statusv3.ConfigStatus_ERROR
+		r.Error = &adminv3.UpdateFailureState{
+			FailedConfiguration: e.refused.packed, LastUpdateAttempt: timestamppb.New(e.refused.at),
+			Details: e.refused.reason, VersionInfo: e.refused.version,
+		}
+	case e.report != "":
+		r.ClientStatus, r.ConfigStatus = adminv3.ClientResourceStatus_RECEIVED_ERROR, statusv3.ConfigStatus_ERROR
+		r.Error = &adminv3.UpdateFailureState{Details: e.report}
+	case e.good != nil:
+	case e.gone, e.lapsed:
+		r.ClientStatus, r.ConfigStatus = adminv3.ClientResourceStatus_DOES_NOT_EXIST, statusv3.ConfigStatus_NOT_SENT
+	case e.waiting(now, s.settings.fetchTimeout):
+		r.ClientStatus, r.ConfigStatus = adminv3.ClientResourceStatus_REQUESTED, statusv3.ConfigStatus_NOT_SENT
+	default:
+		r.ClientStatus, r.ConfigStatus = adminv3.ClientResourceStatus_TIMEOUT, statusv3.ConfigStatus_NOT_SENT
+	}
+	return r
+}

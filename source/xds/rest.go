@@ -1,0 +1,210 @@
+package xds
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	_ "hdsd/config/yamlpb" // links the types that an Any of a cluster may hold
+	"hdsd/source/kind"
+)
+
+// paths of types, under a base URL.
+var paths = map[string]string{
+	kind.Cluster:    "/v3/discovery:clusters",
+	kind.Assignment: "/v3/discovery:endpoints",
+}
+
+// poller asks about one type again and again over REST.
+type poller struct {
+	channel *channel
+	table   *table
+	client  *http.Client
+	refusal *statuspb.Status  // of the last response
+	taken   [sha256.Size]byte // of the body that was taken last
+	change  int               // of the table, when that was asked for
+}
+
+func newPoller(c *channel) *poller {
+	transport := &http.Transport{
+		ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) { return c.source.dialer(ctx, address) },
+	}
+	return &poller{channel: c, table: c.tables[0], client: &http.Client{Transport: transport}}
+}
+
+// run polls one server until that fails.
+func (p *poller) run(ctx context.Context, server int) (good bool, err error) {
+	defer p.client.CloseIdleConnections()
+	s := p.channel.source
+	base := s.settings.servers()[server]
+	for {
+		if err := p.poll(ctx, base); err != nil {
+			return good, err
+		}
+		good = true
+		s.connect(p.channel.tables, base)
+		delay := s.settings.api.GetRefreshDelay().AsDuration()
+		p.channel.sleep(ctx, delay+rand.N(delay/10+1), true) //nolint:gosec // so that clients do not come all at once
+		for ctx.Err() == nil && !p.channel.asks() {
+			p.channel.sleep(ctx, time.Hour, true)
+		}
+		if ctx.Err() != nil {
+			return good, ctx.Err()
+		}
+	}
+}
+
+// poll asks once.
+func (p *poller) poll(ctx context.Context, base string) error {
+	timeout := defaultRequestTimeout
+	if t := p.channel.source.settings.api.GetRequestTimeout(); t != nil {
+		timeout = t.AsDuration()
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %s (request_timeout)", timeout))
+	defer cancel()
+	question, change, err := p.question()
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, base+paths[p.table.typeURL], bytes.NewReader(question))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	body, err := p.do(request)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
+	if err != nil || body == nil {
+		return err
+	}
+	return p.take(body, change)
+}
+
+// question is the next request, and the change of the table that it is of.
+func (p *poller) question() ([]byte, int, error) {
+	p.channel.source.mu.Lock()
+	defer p.channel.source.mu.Unlock()
+	request := &discoveryv3.DiscoveryRequest{
+		Node: p.channel.node, TypeUrl: p.table.typeURL, VersionInfo: p.table.talk.version, ErrorDetail: p.refusal,
+	}
+	if !p.table.wildcard() {
+		p.table.purge()
+		request.ResourceNames = p.table.names()
+		if !p.table.complete() {
+			request.VersionInfo = "" // else the server might have nothing to add to it
+		}
+	}
+	data, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(request)
+	return data, p.table.change, err
+}
+
+// do gives the body of the answer; nil where it says that nothing is new.
+func (p *poller) do(request *http.Request) ([]byte, error) {
+	response, err := p.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close() //nolint:errcheck // it was read
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxMessageBytes+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case response.StatusCode == http.StatusNotModified, response.StatusCode == http.StatusNoContent:
+		return nil, nil
+	case response.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("the answer is %s: %s", response.Status, clip(string(body), maxOneReason))
+	case len(body) > maxMessageBytes:
+		return nil, fmt.Errorf("the answer has more than %d bytes", maxMessageBytes)
+	case len(body) == 0:
+		return nil, nil
+	default:
+		return body, nil
+	}
+}
+
+// take takes an answer in.
+func (p *poller) take(body []byte, change int) error {
+	sum := sha256.Sum256(body)
+	s := p.channel.source
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sum == p.taken && change == p.change {
+		return nil
+	}
+	version, u, err := parseJSON(body, p.table.typeURL)
+	if err != nil {
+		return err
+	}
+	u.version, u.full = version, p.table.wildcard()
+	refused := s.accept(p.table, u)
+	p.refusal = refused.status()
+	p.taken, p.change = sum, change
+	if refused != nil {
+		p.taken = [sha256.Size]byte{}
+	}
+	return nil
+}
+
+// parseJSON reads an answer, each of its resources apart, so that one that
+// makes no sense does not spoil the others.
+func parseJSON(body []byte, typeURL string) (version string, u *update, err error) {
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(body, &fields); err != nil {
+		return "", nil, fmt.Errorf("the answer is no DiscoveryResponse in JSON: %w", err)
+	}
+	resources := fields["resources"]
+	delete(fields, "resources")
+	rest, err := json.Marshal(fields)
+	if err != nil {
+		return "", nil, err
+	}
+	head := &discoveryv3.DiscoveryResponse{}
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(rest, head); err != nil {
+		return "", nil, fmt.Errorf("the answer is no DiscoveryResponse in JSON: %w", err)
+	}
+	if head.GetTypeUrl() != "" && head.GetTypeUrl() != typeURL {
+		return "", nil, errors.New(wrongStream(head.GetTypeUrl(), typeURL).whole)
+	}
+	var texts []json.RawMessage
+	if len(resources) > 0 {
+		if err := json.Unmarshal(resources, &texts); err != nil {
+			return "", nil, fmt.Errorf("the answer's resources are no list: %w", err)
+		}
+	}
+	u = &update{items: make([]item, len(texts)), errors: head.GetResourceErrors()}
+	for i, text := range texts {
+		u.items[i] = itemOfJSON(text, head.GetVersionInfo())
+	}
+	return head.GetVersionInfo(), u, nil
+}
+
+// itemOfJSON reads a resource. Fields that this program does not know are left
+// out, as in JSON nothing can be made of them.
+func itemOfJSON(text []byte, version string) item {
+	packed := &anypb.Any{}
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(text, packed); err != nil {
+		names := struct {
+			Name         string `json:"name"`
+			ClusterName  string `json:"cluster_name"` //nolint:tagliatelle // as protobuf writes it
+			ClusterName2 string `json:"clusterName"`
+		}{}
+		_ = json.Unmarshal(text, &names) // what cannot be read has no name
+		return item{name: names.Name + names.ClusterName + names.ClusterName2, version: version, wrong: "it cannot be decoded: " + err.Error()}
+	}
+	return unwrap(packed, version)
+}

@@ -1,0 +1,138 @@
+package xds
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+
+	"hdsd/source"
+)
+
+// parts are what a cluster is made of: the same ones give the same pointer.
+type parts struct {
+	config     *clusterv3.Cluster
+	assignment *endpointv3.ClusterLoadAssignment
+	quarantine string
+}
+
+type built struct {
+	parts
+	result *source.Cluster
+}
+
+// build makes the set of what is known. A cluster that waits for its endpoints
+// stays what it was in the set before, and out if it was not there.
+// Guarded by Source.mu.
+func (s *Source) build(now time.Time) *source.Set {
+	set := &source.Set{Source: s.options.Name}
+	if s.order == nil || s.orderOf != s.clusters.change {
+		byName := func(a, b *entry) int { return cmp.Compare(a.name, b.name) }
+		s.order, s.orderOf = slices.SortedFunc(maps.Values(s.clusters.entries), byName), s.clusters.change
+	}
+	set.Clusters = make([]*source.Cluster, 0, len(s.order))
+	for _, e := range s.order {
+		p, ok := s.parts(e, set, now)
+		if ok && (e.built.result == nil || e.built.parts != p) {
+			e.built = built{p, s.cluster(e.name, p)}
+		}
+		if e.built.result != nil {
+			set.Clusters = append(set.Clusters, e.built.result)
+		}
+	}
+	s.addWanted(set)
+	for _, t := range []*table{s.clusters, s.assignments} {
+		if t.talk.unnamed != "" {
+			s.problem(set, "", false, "a response of the management server about %s: %s", t.typeURL, t.talk.unnamed)
+		}
+	}
+	if s.unread() && !s.assignments.talk.heard {
+		s.problem(set, "", false, "the management server has not said within %s which clusters there are: see that it can be reached",
+			s.settings.fetchTimeout)
+	}
+	return set
+}
+
+// unread tells whether nothing was ever said of clusters.
+func (s *Source) unread() bool { return !s.clusters.talk.heard && len(s.clusters.entries) == 0 }
+
+// parts are those of a cluster, unless it has to wait for its endpoints.
+func (s *Source) parts(e *entry, set *source.Set, now time.Time) (p parts, ok bool) {
+	if e.refused != nil {
+		s.problem(set, e.name, e.good != nil, "what the management server says of it is refused: %s", e.refused.reason)
+	}
+	if e.report != "" {
+		s.problem(set, e.name, true, "the management server says: %s", e.report)
+	}
+	if e.good == nil {
+		if e.refused != nil {
+			p.quarantine = e.refused.reason
+		}
+		return p, e.refused != nil
+	}
+	p.config = e.good.cluster()
+	if !(&source.Cluster{Config: p.config}).EDS() {
+		p.assignment = p.config.GetLoadAssignment()
+		return p, true
+	}
+	name, ours := asksFor(e.good)
+	if !ours {
+		return p, true
+	}
+	a := s.assignments.entries[name]
+	if a.waiting(now, s.settings.fetchTimeout) {
+		return p, false
+	}
+	p.assignment, p.quarantine = s.endpoints(e.name, a, set)
+	return p, true
+}
+
+// endpoints are those that an assignment gives to a cluster; where there are
+// none, a problem says why.
+func (s *Source) endpoints(cluster string, a *entry, set *source.Set) (assignment *endpointv3.ClusterLoadAssignment, quarantine string) {
+	if a.refused != nil {
+		s.problem(set, cluster, a.good != nil, "the ClusterLoadAssignment %q that the management server sent is refused: %s", a.name, a.refused.reason)
+	}
+	if a.report != "" {
+		s.problem(set, cluster, true, "the management server says of the ClusterLoadAssignment %q: %s", a.name, a.report)
+	}
+	switch {
+	case a.good != nil:
+		return a.good.assignment(), ""
+	case a.refused != nil:
+		return nil, "its ClusterLoadAssignment: " + a.refused.reason
+	case a.gone:
+		s.problem(set, cluster, true, "it has no endpoints, as the management server has no ClusterLoadAssignment %q", a.name)
+	case a.lapsed:
+		s.problem(set, cluster, true, "it has no endpoints, as the time to live that the management server gave the ClusterLoadAssignment %q is over", a.name)
+	case a.report == "":
+		s.problem(set, cluster, true, "it has no endpoints, as the management server has not sent the ClusterLoadAssignment %q within %s",
+			a.name, s.settings.fetchTimeout)
+	}
+	return nil, ""
+}
+
+// cluster makes one of its parts.
+func (s *Source) cluster(name string, p parts) *source.Cluster {
+	c := &source.Cluster{
+		Source: s.options.Name, Name: name, ServiceName: name, File: s.where,
+		Config: p.config, Assignment: p.assignment, HealthChecks: p.config.GetHealthChecks(), Quarantine: p.quarantine,
+	}
+	if service := p.config.GetEdsClusterConfig().GetServiceName(); service != "" && c.EDS() {
+		c.ServiceName = service
+	}
+	return c
+}
+
+func (s *Source) problem(set *source.Set, name string, warning bool, format string, args ...any) {
+	set.Problems = append(set.Problems, source.Problem{File: s.where, Resource: name, Message: fmt.Sprintf(format, args...), Warning: warning})
+}
+
+// same tells whether a set says nothing new.
+func same(a, b *source.Set) bool {
+	return b != nil && a.Awaited == b.Awaited && a.Unread == b.Unread && slices.Equal(a.Clusters, b.Clusters) && slices.Equal(a.Problems, b.Problems)
+}

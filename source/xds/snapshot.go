@@ -1,0 +1,155 @@
+package xds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/google/renameio/v2"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"hdsd/config/yamlpb"
+	"hdsd/source/kind"
+)
+
+const (
+	// A change is on disk after the first of these; or later, so that of the time
+	// no more than one part in snapshotShare goes into writing.
+	snapshotEvery = time.Second
+	snapshotShare = 20
+
+	maxSnapshotBytes = 1 << 30
+)
+
+// keepSnapshot writes what is known to the file whenever it has changed, and in
+// the end.
+func (s *Source) keepSnapshot(ctx context.Context) {
+	timer := time.NewTimer(snapshotEvery)
+	defer timer.Stop()
+	written := 0
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		began := time.Now()
+		if updates, err := s.writeSnapshot(written); err != nil {
+			s.options.Log.Error().Str("event", "upstream_snapshot_trouble").Str("source", s.options.Name).Err(err).
+				Msg("what the management server said could not be kept for a restart")
+		} else {
+			written = updates
+		}
+		timer.Reset(max(snapshotEvery, snapshotShare*time.Since(began)))
+	}
+}
+
+// writeSnapshot writes what is known, unless there were no updates since so many,
+// and tells how many there were.
+func (s *Source) writeSnapshot(written int) (updates int, err error) {
+	s.mu.Lock()
+	updates = s.updates
+	var all []*discoveryv3.Resource
+	if updates != written {
+		all = s.known(time.Now())
+	}
+	s.mu.Unlock()
+	if updates == written {
+		return written, nil
+	}
+	data, err := encodeSnapshot(s.servers(), all)
+	if err != nil {
+		return 0, err
+	}
+	return updates, renameio.WriteFile(s.options.Snapshot, data, 0o600, renameio.WithTempDir(filepath.Dir(s.options.Snapshot)))
+}
+
+// known are all resources in use, clusters first.
+func (s *Source) known(now time.Time) []*discoveryv3.Resource {
+	var all []*discoveryv3.Resource
+	for _, t := range []*table{s.clusters, s.assignments} {
+		for _, name := range t.names() {
+			e := t.entries[name]
+			if e.good == nil {
+				continue
+			}
+			r := &discoveryv3.Resource{Name: name, Version: e.good.version, Resource: e.good.packed}
+			if !e.expires.IsZero() {
+				r.Ttl = durationpb.New(max(time.Nanosecond, e.expires.Sub(now)))
+			}
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// servers tells the servers of one source from those of another, whose versions
+// mean something else.
+func (s *Source) servers() string { return strings.Join(s.settings.servers(), " ") }
+
+func encodeSnapshot(servers string, all []*discoveryv3.Resource) ([]byte, error) {
+	response := &discoveryv3.DiscoveryResponse{VersionInfo: servers, Resources: make([]*anypb.Any, len(all))}
+	for i, r := range all {
+		packed, err := anypb.New(r)
+		if err != nil {
+			return nil, err
+		}
+		response.Resources[i] = packed
+	}
+	return proto.Marshal(response)
+}
+
+// restore takes in what was known when the file was written, if it is of the
+// same servers.
+func (s *Source) restore() error {
+	about, err := os.Stat(s.options.Snapshot)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	data, err := yamlpb.ReadFile(s.options.Snapshot, maxSnapshotBytes)
+	if err != nil {
+		return err
+	}
+	response := &discoveryv3.DiscoveryResponse{}
+	if err := proto.Unmarshal(data, response); err != nil {
+		return fmt.Errorf("%s is no snapshot: %w", s.options.Snapshot, err)
+	}
+	if response.GetVersionInfo() != s.servers() {
+		return nil
+	}
+	updates := map[string]*update{kind.Cluster: {}, kind.Assignment: {}}
+	for _, packed := range response.GetResources() {
+		one := unwrap(packed, "")
+		if u := updates[one.body.GetTypeUrl()]; u != nil {
+			u.items = append(u.items, one)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.restored = about.ModTime()
+	for _, t := range []*table{s.clusters, s.assignments} {
+		t.apply(updates[t.typeURL], s.restored)
+		for _, e := range t.entries {
+			if e.refused != nil {
+				t.remove(e.name)
+				e.gone = false
+			}
+		}
+		for _, e := range s.assignments.entries {
+			e.asked = time.Now()
+		}
+	}
+	s.options.Log.Info().Str("event", "upstream_restored").Str("source", s.options.Name).
+		Int("clusters", len(s.clusters.entries)).Time("of", s.restored).Msg("until the management server answers, what it said last is used")
+	return nil
+}

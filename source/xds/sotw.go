@@ -1,0 +1,163 @@
+package xds
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"hdsd/source/kind"
+)
+
+// stateStream speaks the state of the world on one stream. Guarded by
+// Source.mu.
+type stateStream struct {
+	channel *channel
+	types   []*stateType
+	first   bool // nothing was sent yet
+}
+
+// stateType is what one stream has said about one type.
+type stateType struct {
+	*table
+	begun   bool // something was asked
+	change  int  // of the table, when it was asked for last
+	list    []string
+	nonce   string
+	answer  bool // the last response needs an answer
+	refusal *statuspb.Status
+}
+
+func newStateStream(c *channel) *stateStream {
+	s := &stateStream{channel: c, first: true}
+	for _, t := range c.tables {
+		s.types = append(s.types, &stateType{table: t})
+	}
+	return s
+}
+
+func (t *stateType) due() bool {
+	if !t.begun {
+		return t.asks()
+	}
+	return t.answer || t.change != t.table.change && !t.wildcard() && t.asks()
+}
+
+// ask gives the names to ask for. An empty list would ask for everything, so
+// what was asked for last is asked for until there is something else.
+func (t *stateType) ask() []string {
+	if t.wildcard() {
+		return nil
+	}
+	if !t.begun || t.asks() {
+		t.purge()
+		t.list, t.change = t.names(), t.table.change
+	}
+	return t.list
+}
+
+func (s *stateStream) due() bool {
+	return slices.ContainsFunc(s.types, (*stateType).due)
+}
+
+// next gives the request that is due: an answer, what is asked for, or both.
+func (s *stateStream) next() *discoveryv3.DiscoveryRequest {
+	for _, t := range s.types {
+		if !t.due() {
+			continue
+		}
+		request := &discoveryv3.DiscoveryRequest{
+			TypeUrl: t.typeURL, ResourceNames: t.ask(), ResponseNonce: t.nonce, VersionInfo: t.talk.version, ErrorDetail: t.refusal,
+		}
+		if !t.begun && !t.complete() {
+			request.VersionInfo = "" // else the server might have nothing to add to it
+		}
+		if s.first || !s.channel.nodeOnce {
+			request.Node = s.channel.node
+		}
+		t.begun, t.answer, t.refusal, s.first = true, false, nil, false
+		return request
+	}
+	return nil
+}
+
+func (s *stateStream) backlog() int { return 0 }
+
+// take takes a response in.
+func (s *stateStream) take(response *discoveryv3.DiscoveryResponse) error {
+	i := slices.IndexFunc(s.types, func(t *stateType) bool {
+		return t.typeURL == response.GetTypeUrl() || response.GetTypeUrl() == "" && len(s.types) == 1
+	})
+	var refused *rejection
+	switch {
+	case i >= 0:
+		refused = s.channel.source.accept(s.types[i].table, stateUpdate(s.types[i].table, response))
+	case len(s.types) == 1:
+		i, refused = 0, wrongStream(response.GetTypeUrl(), s.types[0].typeURL)
+		s.channel.source.reject(s.types[0].table, response.GetVersionInfo(), refused)
+	default:
+		return unasked(response.GetTypeUrl())
+	}
+	t := s.types[i]
+	t.nonce, t.answer, t.refusal = response.GetNonce(), true, refused.status()
+	return nil
+}
+
+func wrongStream(have, want string) *rejection {
+	return &rejection{whole: fmt.Sprintf("its type_url is %q, and this stream is for %q", have, want)}
+}
+
+// unasked is an error that ends nothing.
+type unasked string
+
+func (u unasked) Error() string {
+	return fmt.Sprintf("the type_url %q of a response was not asked for: it is ignored", string(u))
+}
+
+// wrapperType is that of resources with a name and a time to live of their own.
+var wrapperType = "type.googleapis.com/" + string((&discoveryv3.Resource{}).ProtoReflect().Descriptor().FullName())
+
+func stateUpdate(t *table, response *discoveryv3.DiscoveryResponse) *update {
+	u := &update{version: response.GetVersionInfo(), full: t.typeURL == kind.Cluster, errors: response.GetResourceErrors()}
+	u.items = make([]item, len(response.GetResources()))
+	for i, packed := range response.GetResources() {
+		u.items[i] = unwrap(packed, u.version)
+	}
+	return u
+}
+
+// unwrap makes an item of what may be wrapped.
+func unwrap(packed *anypb.Any, version string) item {
+	if packed.GetTypeUrl() != wrapperType {
+		return item{version: version, body: packed}
+	}
+	wrapped := &discoveryv3.Resource{}
+	if err := proto.Unmarshal(packed.GetValue(), wrapped); err != nil {
+		return item{version: version, wrong: fmt.Sprintf("it cannot be decoded: %s", err)}
+	}
+	one := itemOf(wrapped)
+	if one.version == "" {
+		one.version = version
+	}
+	return one
+}
+
+// itemOf makes an item of a resource with a name of its own.
+func itemOf(r *discoveryv3.Resource) item {
+	one := item{name: r.GetName(), version: r.GetVersion(), body: r.GetResource(), ttl: max(0, r.GetTtl().AsDuration())}
+	if long := r.GetResourceName().GetName(); long != "" {
+		if one.name != "" {
+			one.wrong = "it has a name and a resource_name: only one of them may be set"
+		}
+		one.name = long
+	}
+	if r.GetTtl() != nil && r.GetTtl().CheckValid() != nil {
+		one.wrong = "its ttl is not a duration"
+	}
+	one.ttl = min(one.ttl, 100*365*24*time.Hour)
+	return one
+}

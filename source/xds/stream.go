@@ -1,0 +1,169 @@
+package xds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	clusterservice "github.com/envoyproxy/go-control-plane/envoy/service/cluster/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	endpointservice "github.com/envoyproxy/go-control-plane/envoy/service/endpoint/v3"
+	"google.golang.org/grpc"
+
+	"hdsd/source/kind"
+)
+
+// Bounds of one stream: how many answers may wait to be sent before nothing
+// more is received, and how long one message may take to be sent.
+const (
+	maxBacklog  = 64
+	sendTimeout = 30 * time.Second
+)
+
+// dialect is what is said on a stream. All of it is called with Source.mu.
+type dialect[Req, Res any] interface {
+	due() bool // there is something to send
+	next() *Req
+	take(*Res) error // an error ends nothing
+	backlog() int    // how many answers wait to be sent
+}
+
+// stream asks a server on a stream for as long as it lasts.
+func (c *channel) stream(ctx context.Context, server int) (good bool, err error) {
+	service := c.source.settings.api.GetGrpcServices()[server]
+	conn, err := c.source.dial(server)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close() //nolint:errcheck // nothing is left to be done
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if ctx, err = withMetadata(ctx, service); err != nil {
+		return false, err
+	}
+	timeout := defaultOpenTimeout
+	if service.GetTimeout().AsDuration() > 0 {
+		timeout = service.GetTimeout().AsDuration()
+	}
+	late := time.AfterFunc(timeout, func() { cancel(fmt.Errorf("no connection within %s", timeout)) })
+	talk, err := c.open(ctx, conn)
+	if late.Stop(); err == nil {
+		c.source.connect(c.tables, service.GetGoogleGrpc().GetTargetUri())
+		good, err = talk(ctx, cancel)
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		err = cause
+	}
+	return good, err
+}
+
+// open opens the stream that this channel's types are asked for on, and gives
+// the talk on it.
+func (c *channel) open(ctx context.Context, conn *grpc.ClientConn) (func(context.Context, context.CancelCauseFunc) (bool, error), error) {
+	ads := discoveryv3.NewAggregatedDiscoveryServiceClient(conn)
+	cds := clusterservice.NewClusterDiscoveryServiceClient(conn)
+	eds := endpointservice.NewEndpointDiscoveryServiceClient(conn)
+	var state func(context.Context, ...grpc.CallOption) (grpc.BidiStreamingClient[discoveryv3.DiscoveryRequest, discoveryv3.DiscoveryResponse], error)
+	var delta func(context.Context, ...grpc.CallOption) (grpc.BidiStreamingClient[discoveryv3.DeltaDiscoveryRequest, discoveryv3.DeltaDiscoveryResponse], error)
+	switch {
+	case len(c.tables) > 1:
+		state, delta = ads.StreamAggregatedResources, ads.DeltaAggregatedResources
+	case c.tables[0].typeURL == kind.Cluster:
+		state, delta = cds.StreamClusters, cds.DeltaClusters
+	default:
+		state, delta = eds.StreamEndpoints, eds.DeltaEndpoints
+	}
+	if c.source.settings.delta {
+		s, err := delta(ctx)
+		return func(ctx context.Context, cancel context.CancelCauseFunc) (bool, error) {
+			return converse(ctx, cancel, c, s, newDeltaStream(c))
+		}, err
+	}
+	s, err := state(ctx)
+	return func(ctx context.Context, cancel context.CancelCauseFunc) (bool, error) {
+		return converse(ctx, cancel, c, s, newStateStream(c))
+	}, err
+}
+
+// converse receives and answers until the stream ends. It is good when a
+// response came.
+func converse[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc, c *channel,
+	stream grpc.BidiStreamingClient[Req, Res], d dialect[Req, Res],
+) (good bool, err error) {
+	sent := make(chan struct{}, 1) // something was
+	spoken := make(chan struct{})
+	go func() {
+		defer close(spoken)
+		speak(ctx, cancel, c, stream, d, sent)
+	}()
+	defer func() {
+		cancel(nil)
+		<-spoken
+	}()
+	for {
+		response, err := stream.Recv()
+		if err != nil {
+			return good, err
+		}
+		good = true
+		hear(ctx, c, d, response, sent)
+	}
+}
+
+// hear takes a response in, and waits while too many answers are not sent yet.
+func hear[Req, Res any](ctx context.Context, c *channel, d dialect[Req, Res], response *Res, sent chan struct{}) {
+	c.source.mu.Lock()
+	err := d.take(response)
+	waiting := d.backlog()
+	c.source.mu.Unlock()
+	if err != nil {
+		c.source.options.Log.Warn().Str("event", "upstream_ignored").Str("source", c.source.options.Name).Err(err).
+			Msg("a response of the management server is ignored")
+	}
+	poke(c.wake)
+	for waiting > maxBacklog && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-sent:
+		}
+		c.source.mu.Lock()
+		waiting = d.backlog()
+		c.source.mu.Unlock()
+	}
+}
+
+// speak sends what is due, as fast as the rate limit lets it. What is said is
+// made up only when it can be sent, so that it is the latest.
+func speak[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc, c *channel,
+	stream grpc.BidiStreamingClient[Req, Res], d dialect[Req, Res], sent chan struct{},
+) {
+	for ctx.Err() == nil {
+		c.source.mu.Lock()
+		due := d.due()
+		c.source.mu.Unlock()
+		if !due {
+			c.sleep(ctx, time.Hour, true)
+			continue
+		}
+		if wait := c.limit.take(time.Now()); wait > 0 {
+			c.sleep(ctx, wait, false)
+			continue
+		}
+		c.source.mu.Lock()
+		request := d.next()
+		c.source.mu.Unlock()
+		if request == nil {
+			continue
+		}
+		stuck := time.AfterFunc(sendTimeout, func() { cancel(errStuck) })
+		err := stream.Send(request)
+		stuck.Stop()
+		if err != nil {
+			return // and Recv tells why
+		}
+		poke(sent)
+	}
+}
+
+var errStuck = fmt.Errorf("a request could not be sent within %s, as the server takes none", sendTimeout)

@@ -1,0 +1,119 @@
+package xds
+
+import (
+	"time"
+
+	"hdsd/source"
+	"hdsd/source/kind"
+)
+
+// talk is how the talks with a server about one type go. Guarded by Source.mu.
+type talk struct {
+	server     string
+	connected  bool
+	since      time.Time
+	version    string // of the last response that was accepted
+	heard      bool   // something of a response was taken
+	updated    time.Time
+	acked      time.Time
+	failure    string
+	failed     time.Time
+	rejected   string
+	rejectedAs string // its version
+	unnamed    string // the part of it that no resource is known for
+}
+
+// connect notes that a server answers.
+func (s *Source) connect(tables []*table, server string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range tables {
+		t.talk.server = server
+		if !t.talk.connected {
+			t.talk.connected, t.talk.since = true, time.Now()
+			s.options.Log.Info().Str("event", "upstream_connected").Str("source", s.options.Name).
+				Str("type_url", t.typeURL).Str("upstream", server).Msg("the management server answers")
+		}
+		if t.talk.rejected == "" {
+			t.talk.failure = ""
+		}
+	}
+}
+
+// lose notes that a server does not answer, and which is next.
+func (s *Source) lose(tables []*table, server, next string, why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, text := time.Now(), clip(why.Error(), maxReasonBytes)
+	for _, t := range tables {
+		if t.talk.connected || t.talk.failure != text {
+			s.options.Log.Warn().Str("event", "upstream_lost").Str("source", s.options.Name).Str("type_url", t.typeURL).
+				Str("upstream", server).Err(why).Msg("the management server cannot be asked; what it said before stays")
+		}
+		if t.talk.connected || t.talk.since.IsZero() {
+			t.talk.connected, t.talk.since = false, now
+		}
+		t.talk.server, t.talk.failure, t.talk.failed = next, text, now
+	}
+}
+
+// accept takes a response about one type in, and tells what is refused of it.
+func (s *Source) accept(t *table, u *update) *rejection {
+	now, before := time.Now(), s.assignments.change
+	refused := t.apply(u, now)
+	s.updates++
+	if refused == nil {
+		t.talk.heard, t.talk.updated = true, now
+		t.talk.acked, t.talk.version = now, u.version
+		t.talk.failure, t.talk.rejected, t.talk.rejectedAs, t.talk.unnamed = "", "", "", ""
+	} else {
+		s.reject(t, u.version, refused)
+	}
+	if s.assignments.change != before {
+		poke(s.wake[kind.Assignment])
+	}
+	poke(s.changed)
+	return refused
+}
+
+// reject notes that a response is refused, in part or as a whole.
+func (s *Source) reject(t *table, version string, refused *rejection) {
+	now, text := time.Now(), refused.String()
+	if t.talk.rejected != text {
+		s.options.Log.Warn().Str("event", "upstream_refused").Str("source", s.options.Name).Str("type_url", t.typeURL).
+			Str("version", version).Str("error", text).
+			Msg("this is refused of a response of the management server; what was there before stays")
+	}
+	t.talk.heard = t.talk.heard || refused.whole == ""
+	t.talk.updated, t.talk.failure, t.talk.failed = now, text, now
+	t.talk.rejected, t.talk.rejectedAs, t.talk.unnamed = text, version, ""
+	if refused.whole != "" || refused.nameless {
+		t.talk.unnamed = text
+	}
+	poke(s.changed)
+}
+
+// asksFor gives the name of the assignment that a cluster's endpoints come
+// from, if they come from this server.
+func asksFor(c *content) (string, bool) {
+	if c == nil {
+		return "", false
+	}
+	cluster := c.cluster()
+	from := cluster.GetEdsClusterConfig()
+	if !(&source.Cluster{Config: cluster}).EDS() || from.GetEdsConfig().GetPathConfigSource() != nil || from.GetEdsConfig().GetPath() != "" { //nolint:staticcheck // to leave it alone
+		return "", false
+	}
+	if name := from.GetServiceName(); name != "" {
+		return name, true
+	}
+	return cluster.GetName(), true
+}
+
+// poke wakes whoever waits for a channel of room for one.
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

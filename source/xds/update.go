@@ -1,0 +1,136 @@
+package xds
+
+import (
+	"fmt"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"hdsd/source/kind"
+)
+
+// update is a response of any form.
+type update struct {
+	version string // of the response
+	items   []item
+	full    bool // what is not in it is no more
+	removed map[string]bool
+	errors  []*discoveryv3.ResourceError
+}
+
+// item is a resource in a response.
+type item struct {
+	name    string // empty: not known
+	version string
+	body    *anypb.Any    // nil: a heartbeat, or a mistake
+	ttl     time.Duration // 0: none
+	wrong   string        // what is wrong with it already
+}
+
+// candidate is an item that was looked at.
+type candidate struct {
+	item
+	entry     *entry   // nil: a new one
+	content   *content // nil: refused, or a heartbeat
+	heartbeat bool
+}
+
+// apply takes an update as far as it is right, and gives what is refused of it.
+// A resource that is refused stays what it was.
+func (t *table) apply(u *update, now time.Time) *rejection {
+	r := &rejection{total: len(u.items)}
+	candidates, beats := t.look(u, r, now)
+	full := u.full && (len(u.items) == 0 || beats < len(u.items)) && !r.nameless
+	if left := t.left(candidates, u.removed, full); left < t.minimum {
+		return &rejection{whole: fmt.Sprintf("it would leave %d clusters, and envoy.config.validators.minimum_clusters_validator asks for %d", left, t.minimum)}
+	}
+	for _, c := range candidates {
+		t.put(c, u.version, now)
+	}
+	for name := range u.removed {
+		if candidates[name] == nil {
+			t.remove(name)
+		}
+	}
+	for _, e := range u.errors {
+		t.fault(e)
+	}
+	if full {
+		for name, e := range t.entries {
+			if candidates[name] == nil {
+				e.refused = nil
+				t.forget(e)
+			}
+		}
+	}
+	if r.empty() {
+		return nil
+	}
+	return r
+}
+
+// look makes candidates of the items that were asked for, and counts the
+// heartbeats among them.
+func (t *table) look(u *update, r *rejection, now time.Time) (candidates map[string]*candidate, beats int) {
+	candidates = make(map[string]*candidate, len(u.items))
+	for i := range u.items {
+		c := &candidate{item: u.items[i]}
+		if c.name == "" {
+			c.name = kind.Name(c.body.GetValue())
+		}
+		c.entry = t.entries[c.name]
+		switch {
+		case c.name == "":
+			r.add(fmt.Sprintf("resources[%d]", i), reasonOr(c.wrong, "it has no name"))
+			r.nameless = true
+			continue
+		case c.entry == nil && !t.wildcard():
+			continue // it may come without being asked for, and is of no use
+		case candidates[c.name] != nil:
+			c.wrong = "its name is there more than once"
+		case u.removed[c.name]:
+			c.wrong = "it is there and removed at once"
+		}
+		candidates[c.name] = c
+		t.examine(c, now)
+		if c.heartbeat {
+			beats++
+		}
+	}
+	for name, c := range candidates {
+		if c.wrong != "" {
+			r.add(name, c.wrong)
+		}
+	}
+	return candidates, beats
+}
+
+func reasonOr(reason, other string) string {
+	if reason != "" {
+		return reason
+	}
+	return other
+}
+
+// left is how many resources an update would leave.
+func (t *table) left(candidates map[string]*candidate, removed map[string]bool, full bool) int {
+	if t.minimum == 0 {
+		return 0
+	}
+	after := make(map[string]bool)
+	for name, e := range t.entries {
+		if e.good != nil && (!full || candidates[name] != nil) {
+			after[name] = true
+		}
+	}
+	for name, c := range candidates {
+		if c.content != nil {
+			after[name] = true
+		}
+	}
+	for name := range removed {
+		delete(after, name)
+	}
+	return len(after)
+}
