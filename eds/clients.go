@@ -56,7 +56,7 @@ func (u *subscription) client(id string) Client {
 	}
 	for _, w := range u.watches {
 		switch {
-		case w.queued || w.state == pending:
+		case w.queued || w.withheld || w.state == pending:
 			c.Stale++
 		case w.state == refused:
 			c.Error++

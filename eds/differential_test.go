@@ -69,6 +69,9 @@ func newTheirs(ctx context.Context) (theirs, func(grpc.ServiceRegistrar)) {
 //   - A refused response: ours is parked, and so is LinearCache's; it is the
 //     last change that brings the resource to the client.
 //   - One response outstanding and the size cap split what theirs sends at once.
+//   - LinearCache has neither ttl nor variants nor resource_errors, and does not
+//     bound first syncs: the clients here ask for none, and are fewer. What holds
+//     of them is in tests of their own (TestZoneClientsConverge).
 func TestClientsEndUpAsWithGoControlPlane(t *testing.T) {
 	for seed := range uint64(60) {
 		steps := randomSteps(rand.New(rand.NewPCG(seed, 3)), 80)

@@ -26,16 +26,40 @@
 //     than 64 kB, the names), and of what it refused one response's worth.
 //   - On an aggregated stream, clusters go before assignments where both
 //     changed.
+//   - With Options.Incomplete nobody is told before Complete that something does
+//     not exist: names that are not known are not answered, and no response goes
+//     out that would remove what is missing in it (one of clusters by state of
+//     the world, an empty one of everything). Fetches that cannot be answered
+//     without it get UNAVAILABLE (503) at once: who polls comes again.
+//   - Where a type has a ttl, clients that heed it get each resource with it, and
+//     heartbeats three times as often for what they have: what they refused, the
+//     version before it; of what is on its way, nothing. By delta a heartbeat has
+//     no body; by state of the world the resources are sent again, wrapped, since
+//     Envoy takes clusters without bodies for removed and does not prolong
+//     assignments by them. Envoy dies when an assignment expires that it has by
+//     state of the world: it is sent none with a ttl. Fetches have no ttl.
+//   - With Options.ZoneVariants, who subscribes by a locator gets the variant of
+//     the zone in it, or the one that most clients get, under constraints that
+//     the locator meets, and those of no other variant: the zone is the one asked
+//     for, or none is given. Variants share the base's frame where a zone has
+//     nothing of its own; they cost only what someone watches.
+//   - What clients named and is not there is told in resource_errors, too, to
+//     those that heed them.
+//   - A bounded number of clients is sent first resources of a type at once, each
+//     for 5 s at most; the others wait in line, so that one sync is fast. Who has
+//     its first resources never waits.
 //   - A fetch that shows by its version to have what there is gets 304 by REST.
 //     A resource is written as JSON once for all who poll, when the first of
 //     them asks, and kept until it changes. Two fetches are worked on at a time.
 //
-// Locks are taken in the order owner, table, slot, subscription; none is held
-// while a message is written.
+// Locks are taken in the order owner, table, slot (a variant's before its base's),
+// subscription; the admission's before a subscription's. None is held while a
+// message is written.
 //
 // Goroutines: two for each stream, one that receives and one that sends, both
 // ended by the return of the stream's handler, which waits beside them for
-// either's error, for the write deadline, or for Close; Close waits for all.
+// either's error, for the write deadline, or for Close; Close waits for all. A
+// subscription that heeds ttl has one timer, which ends with its stream.
 // Fetches run on their callers' goroutines; Close ends the wait of those whose
 // turn has not come, and refuses new ones.
 //

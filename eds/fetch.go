@@ -18,9 +18,9 @@ const atOnce = 2
 // name. Its version is that of the content, and its nonce too: nothing is
 // remembered of who fetches.
 type fetched struct {
+	selection
 	table    *table
 	version  string
-	slots    []*slot
 	frames   []*frame // of the slots
 	response *response
 }
@@ -31,7 +31,7 @@ func (s *Server) fetch(t *table, m *discoveryv3.DiscoveryRequest) (*fetched, err
 	if asked := m.GetTypeUrl(); asked != "" && asked != t.typeURL {
 		return nil, errOtherType(t)
 	}
-	names := withLocators(m.GetResourceNames(), m.GetResourceLocators())
+	names := s.withLocators(t.typeURL, m.GetResourceNames(), m.GetResourceLocators())
 	slices.Sort(names)
 	names = slices.Compact(names)
 	if err := s.limits.check(len(names), lengthOf(names)); err != nil {
@@ -41,14 +41,27 @@ func (s *Server) fetch(t *table, m *discoveryv3.DiscoveryRequest) (*fetched, err
 	if e := m.GetErrorDetail(); e != nil {
 		s.refused(t, brief(m.GetNode().GetId()), brief(e.GetMessage()))
 	}
-	slots := t.find(names)
-	f := &fetched{table: t, slots: make([]*slot, 0, len(slots)), frames: make([]*frame, 0, len(slots)), response: newResponse()}
-	f.response.parts = slices.Grow(f.response.parts, len(slots)+1) // and the tail
-	for _, slot := range slots {
-		if frame := slot.current(); frame != nil {
-			f.slots, f.frames = append(f.slots, slot), append(f.frames, frame)
-			f.response.add(slot.name, frame.version, frame.state)
+	incomplete := s.incomplete.Load() // before it is seen what there is
+	all := s.find(t, names, m.GetNode().GetLocality().GetZone())
+	if all.variants {
+		s.chooseFor(all.slots)
+	}
+	f := &fetched{table: t, response: newResponse()}
+	f.slots, f.frames = make([]*slot, 0, len(all.slots)), make([]*frame, 0, len(all.slots))
+	f.response.parts = slices.Grow(f.response.parts, len(all.slots)+1) // and the tail
+	for i, slot := range all.slots {
+		frame := slot.current()
+		if frame == nil {
+			continue
 		}
+		f.slots, f.frames = append(f.slots, slot), append(f.frames, frame)
+		if all.located != nil {
+			f.located = append(f.located, all.located[i])
+		}
+		f.response.pick(slot, all.byLocator(i), frame)
+	}
+	if incomplete && !t.knows(names, len(f.frames)) {
+		return nil, errIncomplete
 	}
 	f.version = formatVersion(f.response.digest.Sum64())
 	return f, nil
@@ -60,18 +73,41 @@ func (f *fetched) known(m *discoveryv3.DiscoveryRequest) bool {
 	return m.GetVersionInfo() == f.version || m.GetErrorDetail() != nil && m.GetResponseNonce() == f.version
 }
 
-// find gives the slots of the names, in the order of names; those of everything
-// where there is no name, or "*" is among them.
-func (t *table) find(names []string) []*slot {
+// selection is what a fetch asks for.
+type selection struct {
+	slots    []*slot // to be read only
+	located  []bool  // which of them by a locator; nil: none
+	variants bool    // some are made for this fetch, and have no health of their own yet
+}
+
+func (s *selection) byLocator(i int) bool { return s.located != nil && s.located[i] }
+
+// find gives what the keys stand for, in their order; everything where there is
+// no key, or "*" is among them.
+func (s *Server) find(t *table, keys []string, zone string) selection {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(names) == 0 || slices.Contains(names, everything) {
-		return t.sortedLocked()
+	if len(keys) == 0 || slices.Contains(keys, everything) {
+		return selection{slots: t.sortedLocked()}
 	}
-	var found []*slot
-	for _, name := range names {
-		if s := t.slots[name]; s != nil {
-			found = append(found, s)
+	var found selection
+	for i, key := range keys {
+		name, choice, located := strings.Cut(key, separator)
+		slot := t.slots[name]
+		if slot == nil {
+			continue
+		}
+		if !located && !t.whole && s.zoneByLocality && zone != "" {
+			choice = choiceOf(zone)
+		}
+		if choice != "" {
+			slot, found.variants = newVariant(slot, choice), true
+		}
+		if located && found.located == nil {
+			found.located = make([]bool, len(found.slots), len(keys)-i+len(found.slots))
+		}
+		if found.slots = append(found.slots, slot); found.located != nil {
+			found.located = append(found.located, located)
 		}
 	}
 	return found
@@ -143,7 +179,7 @@ func (s *Server) answer(ctx context.Context, t *table, m *discoveryv3.DiscoveryR
 	if err != nil {
 		return nil, err
 	}
-	f.response.finish(t.typeURL, sotwControlPlane, f.version, s.identifier)
+	f.response.finish(t.typeURL, false, f.version, s.identifier)
 	s.metrics.bytes.WithLabelValues(t.typeURL).Add(float64(f.response.size))
 	return f.response, nil
 }

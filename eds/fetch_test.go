@@ -211,7 +211,7 @@ func TestFetchOfEverythingFollowsChanges(t *testing.T) {
 		gets("[a=HE b=HE]")
 		b.server.Update(Update{RemovedAssignments: []string{"b"}})
 		gets("[a=HE]")
-		equal(t, "places", len(b.server.assignments.find(nil)), 2)
+		equal(t, "places", len(b.server.find(b.server.assignments, nil, "").slots), 2)
 	})
 }
 

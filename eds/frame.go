@@ -12,10 +12,13 @@ import (
 const (
 	anyTypeURL, anyValue                            = 1, 2
 	resourceVersion, resourceBody, resourceName     = 1, 2, 3
+	resourceTTL, resourceLocated                    = 6, 8
 	responseVersion, responseResources              = 1, 2
 	responseTypeURL, responseNonce                  = 4, 5
 	sotwControlPlane                                = 6
 	deltaRemovedResources, deltaControlPlane        = 6, 7
+	deltaRemovedLocated                             = 8
+	sotwErrors, deltaErrors                         = 7, 9
 	controlPlaneIdentifier                          = 1
 	versionDigits                                   = 16
 	versionAt                                   int = 2 // in a Resource: after tag and length

@@ -7,12 +7,14 @@ import (
 	"net/http"
 	"testing"
 	"testing/synctest"
+	"time"
 
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/health"
@@ -60,7 +62,10 @@ func (s *rawStream) SendMsg(m any) error {
 // that nothing is left of the stream in the end.
 func fuzzStream(t *testing.T, delta bool, data []byte) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewServer(Options{MaxNames: 20, MaxResponseBytes: 300})
+		s := NewServer(Options{
+			MaxNames: 20, MaxResponseBytes: 300, ZoneVariants: true, ZoneByLocality: true,
+			TTL: map[string]time.Duration{AssignmentType: time.Minute, ClusterType: time.Second},
+		})
 		s.Update(Update{
 			Assignments: []Assignment{assignment("a", 0, 3), assignment("b", 3, 1)},
 			Clusters:    clusters("a", "1", "b", "1"),
@@ -75,6 +80,7 @@ func fuzzStream(t *testing.T, delta bool, data []byte) {
 		go func() {
 			for i := range 5 {
 				s.setHealth(0, health.Status(1+i%2))
+				s.SetZoneHealth("x", []Health{{1, health.Status(1 + i%2)}}, []health.EndpointID{2})
 			}
 		}()
 		err := s.serve(raw, delta, nil)
@@ -87,6 +93,7 @@ func fuzzStream(t *testing.T, delta bool, data []byte) {
 		s.Close()
 		for _, table := range s.tables() {
 			equal(t, "slots", len(table.slots), 2)
+			equal(t, "variants", table.chosen.Load(), int64(0))
 			for _, slot := range table.slots {
 				equal(t, "watches left on "+slot.name, len(slot.watches), 0)
 			}
@@ -112,6 +119,13 @@ func FuzzDiscoveryRequest(f *testing.F) {
 	addSeed(f, want(AssignmentType, "a", "b", "none"), &discoveryv3.DiscoveryRequest{
 		TypeUrl: AssignmentType, ResponseNonce: "1.1", ResourceNames: []string{"*", "a"},
 	}, &discoveryv3.DiscoveryRequest{TypeUrl: AssignmentType, ResponseNonce: "1.0"})
+	located := want(AssignmentType, "a")
+	located.Node.Locality = &corev3.Locality{Zone: "x"}
+	located.Node.UserAgentName = "envoy"
+	located.ResourceLocators = []*discoveryv3.ResourceLocator{locator("a", "zone", "x"), locator("a"), locator("none", "zone", ""), locator("*")}
+	addSeed(f, located, &discoveryv3.DiscoveryRequest{
+		TypeUrl: AssignmentType, ResponseNonce: "1.1", ResourceLocators: located.GetResourceLocators()[1:],
+	})
 	addSeed(f, want(ClusterType), want(AssignmentType), &discoveryv3.DiscoveryRequest{
 		TypeUrl: ClusterType, ResponseNonce: "1.1", ErrorDetail: nack(new(discoveryv3.DeltaDiscoveryResponse), "no").GetErrorDetail(),
 	}, want("unknown", "x"), want("", "x"))
@@ -123,6 +137,15 @@ func FuzzDeltaRequest(f *testing.F) {
 	reconnect := subscribe(AssignmentType)
 	reconnect.InitialResourceVersions = map[string]string{"a": "0000000000000001", "gone": "x"}
 	addSeed(f, reconnect, subscribe(AssignmentType, "a", "*", "none"), unsubscribe(AssignmentType, "*", "a"))
+	located := heeding(AssignmentType, "a", "*")
+	located.Node.UserAgentName = "gRPC Go"
+	located.Node.Locality = &corev3.Locality{Zone: "x"}
+	located.ResourceLocatorsSubscribe = []*discoveryv3.ResourceLocator{locator("a", "zone", "x"), locator("a", "x", "y"), locator("none"), locator("")}
+	located.InitialResourceVersions = map[string]string{"a": "1", "none": "x"}
+	addSeed(f, located, &discoveryv3.DeltaDiscoveryRequest{
+		TypeUrl: AssignmentType, ResponseNonce: "1.1", ResourceNamesUnsubscribe: []string{"a"},
+		ResourceLocatorsUnsubscribe: located.GetResourceLocatorsSubscribe()[:2],
+	})
 	addSeed(f, subscribe(ClusterType), subscribe(AssignmentType, "a"), &discoveryv3.DeltaDiscoveryRequest{
 		TypeUrl: ClusterType, ResponseNonce: "1.1", ResourceNamesUnsubscribe: []string{"a"},
 	}, &discoveryv3.DeltaDiscoveryRequest{
@@ -136,17 +159,19 @@ func FuzzDeltaRequest(f *testing.F) {
 func FuzzPoll(f *testing.F) {
 	for _, body := range []string{
 		``, `{}`, `null`, `[]`, `{"resource_names":["a","*",""],"node":{"id":"dp"}}`, `{"resourceNames":["a","a"],"resource_locators":[{"name":"b"},null]}`,
+		`{"resource_locators":[{"name":"a","dynamic_parameters":{"zone":"x"}},{"name":"b"},{"name":"*"}],"node":{"locality":{"zone":"x"}}}`,
 		`{"version_info":"0000000000000001","error_detail":{"code":3,"details":[{"@type":"x/y"}]},"response_nonce":"ef46db3751d8e999"}`,
 		`{"type_url":"` + ClusterType + `","resource_names":["\ud800"]}`, `{"resource_names":["` + "\xff" + `"],"unknown":{"x":[1e999]}}`,
 	} {
 		f.Add(false, []byte(body))
 		f.Add(true, []byte(body))
 	}
-	s := NewServer(Options{MaxNames: 20})
+	s := NewServer(Options{MaxNames: 20, ZoneVariants: true, ZoneByLocality: true})
 	s.Update(Update{
 		Assignments: []Assignment{assignment("a", 0, 3), assignment("b", 3, 1)},
 		Clusters:    clusters("a", "1", "b", "1"),
 	})
+	s.SetZoneHealth("x", []Health{{0, health.Unhealthy}}, nil)
 	f.Fuzz(func(t *testing.T, ofClusters bool, body []byte) {
 		path := EndpointsPath
 		if ofClusters {
@@ -161,19 +186,12 @@ func FuzzPoll(f *testing.F) {
 		default:
 			t.Fatalf("status %d", answer.StatusCode)
 		}
-		m := &discoveryv3.DiscoveryRequest{VersionInfo: r.GetVersionInfo()}
-		for _, resource := range r.GetResources() {
-			if ofClusters {
-				c := new(clusterv3.Cluster)
-				mustUnmarshal(resource.GetValue(), c)
-				m.ResourceNames = append(m.ResourceNames, c.GetName())
-			} else {
-				m.ResourceNames = append(m.ResourceNames, assignmentNameOf(resource.GetValue()))
-			}
+		m := new(discoveryv3.DiscoveryRequest)
+		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(body, m); err != nil {
+			t.Fatal(err)
 		}
-		if len(m.ResourceNames) == 0 {
-			m.ResourceNames = []string{"none"}
-		}
+		m.VersionInfo, m.ErrorDetail = r.GetVersionInfo(), nil
+		m.Node = &corev3.Node{Locality: m.GetNode().GetLocality()}
 		if code, _ := poll(t, s, path, m); code != http.StatusNotModified {
 			t.Fatalf("asked again for %v, status %d", m, code)
 		}

@@ -14,6 +14,8 @@ type ledger struct {
 	// place, so the first is kept apart.
 	first []place
 	more  map[health.EndpointID][]place
+	// zones has what zones see that is their own.
+	zones map[string]map[health.EndpointID]health.Status
 }
 
 // entry is a published assignment.
@@ -89,8 +91,9 @@ func (l *ledger) drop(id health.EndpointID, e *entry) {
 	}
 }
 
-// set takes changes in and gives the slots whose content they change.
-func (l *ledger) set(changes []Health) []*slot {
+// set takes changes in and gives the slots whose content they change; each is
+// called with every place of the endpoints, and whether its health is another.
+func (l *ledger) set(changes []Health, each func(p place, changed bool)) []*slot {
 	var touched []*entry
 	for _, c := range changes {
 		if l.status(c.ID) == c.Status {
@@ -101,9 +104,9 @@ func (l *ledger) set(changes []Health) []*slot {
 		if int(c.ID) >= len(l.first) || l.first[c.ID].entry == nil {
 			continue
 		}
-		touched = l.apply(touched, l.first[c.ID])
+		touched = l.apply(touched, l.first[c.ID], each)
 		for _, p := range l.more[c.ID] {
-			touched = l.apply(touched, p)
+			touched = l.apply(touched, p, each)
 		}
 	}
 	slots := make([]*slot, len(touched))
@@ -114,9 +117,11 @@ func (l *ledger) set(changes []Health) []*slot {
 	return slots
 }
 
-func (l *ledger) apply(touched []*entry, p place) []*entry {
+func (l *ledger) apply(touched []*entry, p place, each func(p place, changed bool)) []*entry {
 	status := p.entry.endpoints[p.index].status(l.status)
-	if p.entry.slot.setHealth(p.index, byte(status)) && !p.entry.touched {
+	changed := p.entry.slot.setHealth(p.index, byte(status))
+	each(p, changed)
+	if changed && !p.entry.touched {
 		p.entry.touched = true
 		touched = append(touched, p.entry)
 	}

@@ -50,7 +50,10 @@ func newMetrics(s *Server, registerer prometheus.Registerer) *metrics {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return float64(len(s.streams))
-		}))
+		}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "hdsd_xds_first_syncs_waiting", Help: "Subscriptions that wait to be sent their first resources.",
+		}, func() float64 { return float64(s.admission.inLine()) }))
 	for _, t := range s.tables() {
 		m.subscriptions.WithLabelValues(t.typeURL)
 		for _, counter := range []*prometheus.CounterVec{m.responses, m.bytes, m.acks, m.nacks, m.fetches, m.unchanged} {

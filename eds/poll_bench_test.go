@@ -41,7 +41,7 @@ func BenchmarkPoll(b *testing.B) {
 	})
 	b.Run("assignments=10000x10/first", func(b *testing.B) {
 		benchmarkPoll(b, 10_000, 10, EndpointsPath, false, func(s *Server, _ int) {
-			for _, slot := range s.assignments.find(nil) {
+			for _, slot := range s.find(s.assignments, nil, "").slots {
 				slot.rendered = nil
 			}
 		})

@@ -40,14 +40,24 @@ func (s *Server) text(f *fetched) [][]byte {
 		if len(parts) > 1 {
 			parts = append(parts, comma)
 		}
-		parts = append(parts, text)
+		if f.byLocator(i) {
+			parts = append(parts, wrapping(slot, f.frames[i]), text, brace)
+		} else {
+			parts = append(parts, text)
+		}
 		size += len(text)
 	}
 	s.metrics.bytes.WithLabelValues(f.table.typeURL).Add(float64(size))
 	return append(parts, end)
 }
 
-var comma, end = []byte(","), []byte("]}\n")
+var comma, brace, end = []byte(","), []byte("}"), []byte("]}\n")
+
+// wrapping begins a Resource in JSON, which a locator is answered with.
+func wrapping(slot *slot, f *frame) []byte {
+	text, _ := protojson.Marshal(slot.resourceName()) // of valid text, there is no error
+	return fmt.Appendf(nil, `{"@type":%q,"resourceName":%s,"version":%q,"resource":`, wrapperType, text, formatVersion(f.version))
+}
 
 // render gives a resource in JSON. One that JSON has no place for (a value of a
 // type that this release does not know, a NaN) is left out, alone.

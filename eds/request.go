@@ -1,6 +1,7 @@
 package eds
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/cespare/xxhash/v2"
@@ -160,6 +161,9 @@ func (u *subscription) takeDelta(r *request) error {
 	if u.wildcard && len(r.versions) == 0 {
 		u.owe()
 	}
+	if len(r.versions) > 0 {
+		u.beatSoon() // what the client has may expire any moment
+	}
 	return u.believe(r.versions)
 }
 
@@ -192,9 +196,10 @@ func (u *subscription) changeNames(names, unsubscribe []string, first bool) erro
 // ones are not sent, those that are no more are told to be removed.
 func (u *subscription) believe(versions map[string]string) error {
 	strangers := 0
+	located := u.locatedByName()
 	for name, text := range versions {
 		u.mu.Lock()
-		w := u.watches[name]
+		w := cmp.Or(u.watches[name], located[name])
 		u.mu.Unlock()
 		if w == nil && !u.wildcard {
 			continue
@@ -204,10 +209,10 @@ func (u *subscription) believe(versions map[string]string) error {
 			if err := u.stream.server.limits.check(strangers, 0); err != nil {
 				return err
 			}
-			w = u.table.watch(name, u)
+			w = u.watch(name)
 		}
 		u.mu.Lock()
-		w.sent = parseVersion(text)
+		w.sent = u.shown(parseVersion(text))
 		if w.sent == 0 {
 			w.sent = foreign
 		}
@@ -216,6 +221,28 @@ func (u *subscription) believe(versions map[string]string) error {
 		u.mu.Unlock()
 	}
 	return nil
+}
+
+// locatedByName gives what is watched by a locator, but of names with several
+// variants: which of them a client has it has no way to say.
+func (u *subscription) locatedByName() map[string]*watch {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.located == 0 {
+		return nil
+	}
+	found := make(map[string]*watch)
+	for _, w := range u.watches {
+		if !w.located {
+			continue
+		}
+		if _, several := found[w.slot.name]; several {
+			found[w.slot.name] = nil
+		} else {
+			found[w.slot.name] = w
+		}
+	}
+	return found
 }
 
 func hashOf(names []string) uint64 {

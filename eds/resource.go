@@ -3,6 +3,7 @@ package eds
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -41,11 +42,16 @@ func (r *resource) current() *frame {
 
 // finish puts health and version into a frame that nobody has yet.
 func (r *resource) finish() {
+	r.fill(r.frame, r.health)
+	r.stale = false
+}
+
+func (r *resource) fill(f *frame, health []byte) {
 	for i, at := range r.at {
-		r.frame.bytes[at] = r.health[i]
+		f.bytes[at] = health[i]
 	}
 	version := r.base
-	if len(r.health) > 0 {
+	if len(health) > 0 {
 		var digest xxhash.Digest
 		digest.Reset()
 		var base [8]byte
@@ -53,11 +59,21 @@ func (r *resource) finish() {
 			base[i] = byte(r.base >> (8 * i))
 		}
 		digest.Write(base[:])
-		digest.Write(r.health)
+		digest.Write(health)
 		version = digest.Sum64()
 	}
-	r.frame.setVersion(version)
-	r.stale = false
+	f.setVersion(version)
+}
+
+// with gives a frame of its own with some health another.
+func (r *resource) with(own map[int]byte) *frame {
+	health := slices.Clone(r.health)
+	for i, status := range own {
+		health[i] = status
+	}
+	f := r.frame.clone()
+	r.fill(f, health)
+	return f
 }
 
 // newCluster encodes a cluster.
@@ -135,7 +151,11 @@ func decidedOf(a *Assignment) []decided {
 	for l, locality := range a.Message.GetEndpoints() {
 		for e, endpoint := range locality.GetLbEndpoints() {
 			if ids := idsOf(a.IDs, l, e); len(ids) > 0 {
-				all = append(all, decided{ids: ids, source: SourceStatus(endpoint)})
+				d := decided{ids: ids}
+				if !a.Overruled {
+					d.source = SourceStatus(endpoint)
+				}
+				all = append(all, d)
 			}
 		}
 	}

@@ -125,6 +125,24 @@ func TestHealthIsTheWorstOfVerdictsAndSource(t *testing.T) {
 	}
 }
 
+// TestAnOverruledSourceStillHasItsSayWhereThereIsNoVerdict: unknown fields stay,
+// too.
+func TestAnOverruledSourceStillHasItsSayWhereThereIsNoVerdict(t *testing.T) {
+	a := rich() // of which the first three endpoints have verdicts
+	a.Overruled = true
+	r, _, err := newAssignment(&a, unknownHealth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := proto.CloneOf(a.Message)
+	for _, e := range want.GetEndpoints()[0].GetLbEndpoints() {
+		e.HealthStatus = corev3.HealthStatus_UNKNOWN
+	}
+	if got := published(t, r.current()); !proto.Equal(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+}
+
 func TestVersionDependsOnTheContentAlone(t *testing.T) {
 	version := func(s *Server) uint64 { return s.assignments.slots["rich"].current().version }
 	a, b := NewServer(Options{}), NewServer(Options{})
@@ -193,9 +211,9 @@ func TestWildcardKeepsWhatComesBackWhileItsRemovalIsTold(t *testing.T) {
 	u.acknowledge(u.nonce, nil, time.Time{})
 	s.Update(Update{RemovedAssignments: []string{"a"}})
 
-	batch, _ := u.take()
-	r, gone, _ := u.commit(batch, []*frame{nil}, u.stream.nonce, 1000)
-	equal(t, "told", len(r.removed), 1)
+	batch, _ := u.take(false)
+	r, gone, _ := u.commit(batch, []*frame{nil}, u.stream.nonce, 1000, false)
+	equal(t, "told", len(r.rare.removed), 1)
 	back, _, err := newAssignment(&a.Assignments[0], unknownHealth)
 	if err != nil {
 		t.Fatal(err)

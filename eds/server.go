@@ -6,65 +6,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
-	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"hdsd/health"
 )
-
-// Options say how a Server works. Every field but Identifier has a default.
-type Options struct {
-	// Identifier is what clients are told in control_plane.identifier.
-	Identifier string
-	Log        zerolog.Logger
-	// Metrics takes the server's metrics; nil: none are kept for anyone.
-	Metrics prometheus.Registerer
-	// MaxNames is how many names one subscription may have, 50,000 by default;
-	// they may have 256 bytes each on the average. Beyond it, a stream ends
-	// with RESOURCE_EXHAUSTED.
-	MaxNames int
-	// MaxResponseBytes is the size past which a response of changes is split,
-	// 1 MiB by default; one resource is never split.
-	MaxResponseBytes int
-	// FirstRequestTimeout is how long a stream may be open without a request;
-	// 30 s by default. It ends then.
-	FirstRequestTimeout time.Duration
-	// WriteTimeout is how long a client may leave a response unread while
-	// there is no room to write it; 30 s by default. The stream ends then.
-	WriteTimeout time.Duration
-}
-
-// Assignment is one ClusterLoadAssignment to be published.
-type Assignment struct {
-	// Name is what it is published as, whatever the message says.
-	Name string
-	// Message is as the source gave it. It must not change any more.
-	Message *endpointv3.ClusterLoadAssignment
-	// IDs says, per locality and lb endpoint, which verdicts decide its
-	// health: the worst of them. Where there are none, the endpoint passes
-	// through as it is. They must not change any more.
-	IDs [][][]health.EndpointID
-}
-
-// Update is a change of what is published. Clusters are as they shall go out
-// (see PublishCluster).
-type Update struct {
-	Assignments        []Assignment
-	RemovedAssignments []string
-	Clusters           []*clusterv3.Cluster
-	RemovedClusters    []string
-}
-
-// Health is what to publish of one endpoint.
-type Health struct {
-	ID     health.EndpointID
-	Status health.Status
-}
 
 // Server is the xDS server for data planes.
 type Server struct {
@@ -74,6 +20,8 @@ type Server struct {
 	maxResponseBytes int
 	firstTimeout     time.Duration
 	writeTimeout     time.Duration
+	zoneVariants     bool
+	zoneByLocality   bool
 	metrics          *metrics
 	clusters         *table
 	assignments      *table
@@ -81,8 +29,12 @@ type Server struct {
 	owner  sync.Mutex // of what is published
 	ledger ledger     // guarded by owner
 
+	incomplete atomic.Bool // what is not published may exist all the same
+
 	start   time.Time    // Server.now counts from here
 	changed atomic.Int64 // when what is published was changed last, by now
+
+	admission admission
 
 	turns   chan struct{} // holds one for each fetch that is worked on
 	closing chan struct{}
@@ -91,10 +43,13 @@ type Server struct {
 	closed  bool
 	streams map[*stream]struct{}
 	lastID  uint64
+
+	refusals refusals
 }
 
-// NewServer makes a server that publishes nothing yet. Register it when the
-// first Update is in: clients take what is not there for removed.
+// NewServer makes a server that publishes nothing yet. Clients take what is not
+// there for removed: register it when the first Update is in, or begin with
+// Options.Incomplete.
 func NewServer(o Options) *Server {
 	names := cmp.Or(o.MaxNames, 50_000)
 	s := &Server{
@@ -104,14 +59,18 @@ func NewServer(o Options) *Server {
 		maxResponseBytes: cmp.Or(o.MaxResponseBytes, 1<<20),
 		firstTimeout:     cmp.Or(o.FirstRequestTimeout, 30*time.Second),
 		writeTimeout:     cmp.Or(o.WriteTimeout, 30*time.Second),
-		clusters:         newTable(ClusterType, true),
-		assignments:      newTable(AssignmentType, false),
+		zoneVariants:     o.ZoneVariants,
+		zoneByLocality:   o.ZoneByLocality,
+		clusters:         newTable(ClusterType, true, o.TTL[ClusterType]),
+		assignments:      newTable(AssignmentType, false, o.TTL[AssignmentType]),
+		admission:        admission{free: cmp.Or(o.FirstSyncs, 64)},
 		ledger:           newLedger(),
 		start:            time.Now(),
 		turns:            make(chan struct{}, atOnce),
 		closing:          make(chan struct{}),
 		streams:          make(map[*stream]struct{}),
 	}
+	s.incomplete.Store(o.Incomplete)
 	s.metrics = newMetrics(s, o.Metrics)
 	return s
 }
@@ -143,13 +102,16 @@ func (s *Server) Update(u Update) {
 	}
 	for _, slot := range changed {
 		slot.notify()
+		s.renew(slot)
 	}
 	for _, name := range u.RemovedClusters {
 		remove(s.clusters, name)
 	}
 	for _, name := range u.RemovedAssignments {
 		s.ledger.remove(name)
-		remove(s.assignments, name)
+		if slot := remove(s.assignments, name); slot != nil {
+			s.renew(slot)
+		}
 	}
 }
 
@@ -159,15 +121,20 @@ func (s *Server) putAssignment(a *Assignment) *slot {
 		s.complain(err)
 		return nil
 	}
+	for _, v := range s.assignments.variants(a.Name) {
+		v.forgetOwn()
+	}
 	slot := s.assignments.set(a.Name, r)
 	s.ledger.put(a.Name, slot, endpoints)
 	return slot
 }
 
-func remove(t *table, name string) {
-	if slot := t.set(name, nil); slot != nil {
+func remove(t *table, name string) *slot {
+	slot := t.set(name, nil)
+	if slot != nil {
 		slot.notify()
 	}
+	return slot
 }
 
 func (s *Server) complain(err error) {
@@ -181,9 +148,11 @@ func (s *Server) SetHealth(changes []Health) {
 	s.owner.Lock()
 	defer s.owner.Unlock()
 	s.changed.Store(s.now())
-	for _, slot := range s.ledger.set(changes) {
+	var variants []*slot
+	for _, slot := range s.ledger.set(changes, func(p place, changed bool) { variants = s.follow(variants, p, changed) }) {
 		slot.notify()
 	}
+	notifyOnce(variants)
 }
 
 // now is the time since the start, never 0.

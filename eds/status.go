@@ -31,6 +31,7 @@ func keptNode(n *corev3.Node) *corev3.Node {
 type sending struct {
 	watch *watch
 	frame *frame
+	had   uint64 // the version that the client had before; 0: none
 }
 
 // failure is a client's refusal of one resource.
@@ -39,6 +40,7 @@ type failure struct {
 	version uint64
 	text    string
 	at      time.Time
+	had     uint64 // what the client has instead; 0: nothing
 }
 
 // setFailure is called under the subscription's lock. What is kept of refused
@@ -132,6 +134,7 @@ const (
 type Resource struct {
 	TypeURL string
 	Name    string
+	Zone    string // whose health is in it; empty: that of most clients
 	State   State
 	Exists  bool      // whether there is such a resource now
 	Holds   bool      // whether the client has a version of it, the last one that it accepted or says to have
@@ -186,13 +189,13 @@ func (u *subscription) resources() []Resource {
 	u.mu.Lock()
 	watches := u.allLocked()
 	copies := make([]watch, len(watches))
-	slices.SortFunc(watches, func(a, b *watch) int { return cmp.Compare(a.slot.name, b.slot.name) })
+	slices.SortFunc(watches, byKey)
 	underWay := make(map[*watch]*frame, len(u.inFlight))
 	for _, s := range u.inFlight {
 		underWay[s.watch] = s.frame
 	}
 	for i, w := range watches {
-		copies[i] = watch{slot: w.slot, state: w.state, sent: w.sent, sentAt: w.sentAt, holds: w.holds, failure: w.failure}
+		copies[i] = watch{slot: w.slot, sub: u, located: w.located, state: w.state, sent: w.sent, sentAt: w.sentAt, holds: w.holds, failure: w.failure}
 	}
 	u.mu.Unlock()
 
@@ -206,7 +209,7 @@ func (u *subscription) resources() []Resource {
 // resource describes a copy of a watch, given what there is now and what is on
 // its way.
 func (w *watch) resource(typeURL string, latest, underWay *frame) Resource {
-	r := Resource{TypeURL: typeURL, Name: w.slot.name, Exists: latest != nil, Holds: w.holds, Version: showVersion(w.sent)}
+	r := Resource{TypeURL: typeURL, Name: w.slot.name, Zone: zoneOf(w.slot.choice()), Exists: latest != nil, Holds: w.holds, Version: showVersion(w.sub.shown(w.sent))}
 	if w.sentAt != 0 {
 		r.Sent = time.Unix(0, w.sentAt).UTC()
 	}
@@ -225,7 +228,7 @@ func (w *watch) resource(typeURL string, latest, underWay *frame) Resource {
 	kept := []*frame{underWay, latest}
 	if w.failure != nil {
 		kept = append(kept, w.failure.frame)
-		r.Refusal = &Refusal{Text: w.failure.text, Time: w.failure.at.UTC(), Version: showVersion(w.failure.version)}
+		r.Refusal = &Refusal{Text: w.failure.text, Time: w.failure.at.UTC(), Version: showVersion(w.sub.shown(w.failure.version))}
 		r.Refusal.frame = withVersion(kept, w.failure.version)
 	}
 	r.frame = withVersion(kept, w.sent)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,9 +13,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
-
-// Most bytes kept of a text that a client sent.
-const maxText = 1024
 
 // stream is one client's stream, of one type or of all.
 type stream struct {
@@ -35,6 +31,7 @@ type stream struct {
 	mu     sync.Mutex
 	node   *corev3.Node // as kept; nil as long as the client has not said
 	nodeID string
+	says   features
 	subs   [2]*subscription // as the server's tables
 }
 
@@ -97,9 +94,13 @@ func (st *stream) next() (*subscription, *response) {
 		if u == nil {
 			continue
 		}
+		if !st.server.admission.admit(u) {
+			continue
+		}
 		if r := u.next(st.nonce, st.server.maxResponseBytes); r != nil {
 			return u, r
 		}
+		st.server.admission.settle(u)
 	}
 	return nil, nil
 }
@@ -139,6 +140,7 @@ func (st *stream) leave() {
 	st.mu.Unlock()
 	for _, u := range subs {
 		if u != nil {
+			u.end()
 			u.table.forget(u)
 			st.server.metrics.subscriptions.WithLabelValues(u.table.typeURL).Dec()
 		}
@@ -151,13 +153,13 @@ func (st *stream) read() (*request, error) {
 		if err := st.grpc.RecvMsg(m); err != nil {
 			return nil, err
 		}
-		return deltaRequest(m), nil
+		return st.deltaRequest(m), nil
 	}
 	m := new(discoveryv3.DiscoveryRequest)
 	if err := st.grpc.RecvMsg(m); err != nil {
 		return nil, err
 	}
-	return stateRequest(m), nil
+	return st.stateRequest(m), nil
 }
 
 func (st *stream) take(r *request) error {
@@ -174,9 +176,6 @@ func (st *stream) take(r *request) error {
 // subscription gives that of the request's type, nil where the type is not
 // served: such requests stay unanswered.
 func (st *stream) subscription(r *request) (*subscription, error) {
-	if st.only != nil && r.typeURL == "" {
-		r.typeURL = st.only.typeURL
-	}
 	if r.typeURL == "" {
 		return nil, status.Error(codes.InvalidArgument, "type_url is needed on an aggregated stream")
 	}
@@ -186,7 +185,8 @@ func (st *stream) subscription(r *request) (*subscription, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.node == nil && r.node != nil { // it comes with the first message only
-		st.node, st.nodeID = keptNode(r.node), brief(r.node.GetId())
+		st.says, st.nodeID = featuresOf(r.node), brief(r.node.GetId())
+		st.node = keptNode(r.node)
 	}
 	for i, t := range st.server.tables() {
 		if t.typeURL != r.typeURL {
@@ -224,51 +224,4 @@ func (st *stream) acknowledge(u *subscription, r *request) {
 	if len(warming) > 0 && assignments != nil {
 		assignments.warm(warming)
 	}
-}
-
-// refused tells of a client that did not take a response.
-func (s *Server) refused(t *table, node, text string) {
-	s.metrics.nacks.WithLabelValues(t.typeURL).Inc()
-	s.log.Warn().Str("event", "xds_refused").Str("node", node).Str("type_url", t.typeURL).
-		Str("error", text).Msg("a client refused a response")
-}
-
-func stateRequest(m *discoveryv3.DiscoveryRequest) *request {
-	r := &request{
-		node: m.GetNode(), typeURL: m.GetTypeUrl(), nonce: m.GetResponseNonce(),
-		names: withLocators(m.GetResourceNames(), m.GetResourceLocators()),
-	}
-	if m.GetErrorDetail() != nil {
-		r.refusal = new(brief(m.GetErrorDetail().GetMessage()))
-	}
-	return r
-}
-
-func deltaRequest(m *discoveryv3.DeltaDiscoveryRequest) *request {
-	r := &request{
-		node: m.GetNode(), typeURL: m.GetTypeUrl(), nonce: m.GetResponseNonce(),
-		names:       withLocators(m.GetResourceNamesSubscribe(), m.GetResourceLocatorsSubscribe()),
-		unsubscribe: withLocators(m.GetResourceNamesUnsubscribe(), m.GetResourceLocatorsUnsubscribe()),
-		versions:    m.GetInitialResourceVersions(),
-	}
-	if m.GetErrorDetail() != nil {
-		r.refusal = new(brief(m.GetErrorDetail().GetMessage()))
-	}
-	return r
-}
-
-// withLocators adds the names of locators; there are no variants to choose from.
-func withLocators(names []string, locators []*discoveryv3.ResourceLocator) []string {
-	for _, l := range locators {
-		names = append(names, l.GetName())
-	}
-	return names
-}
-
-// brief bounds what is kept of a client's text.
-func brief(text string) string {
-	if len(text) > maxText {
-		text = text[:maxText]
-	}
-	return strings.Clone(strings.ToValidUTF8(text, "?"))
 }

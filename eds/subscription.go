@@ -1,7 +1,6 @@
 package eds
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -13,6 +12,9 @@ type subscription struct {
 	stream *stream
 	table  *table
 	delta  bool
+	ttl    time.Duration // what is sent is to be kept so long; 0: for ever
+	errors bool          // the client heeds resource_errors
+	choice string        // of the variant where the client gives no parameter
 
 	// Owned by the receiving goroutine.
 	begun  bool   // a request was seen
@@ -23,6 +25,7 @@ type subscription struct {
 	wildcard  bool
 	watches   map[string]*watch
 	named     int       // watches with a name of the client's own
+	located   int       // those by a locator
 	nameBytes int       // the length of these names
 	dirty     []*watch  // what may have to be sent, oldest change first
 	closed    int       // how many of them are watched no longer
@@ -36,13 +39,30 @@ type subscription struct {
 	lastAck   time.Time // zero where there was none
 	lastError string    // of the latest refusal
 	refused   int       // bytes of refused frames that are kept
+
+	sync  firstSync // guarded by the server's admission
+	pulse pulse
 }
 
 func newSubscription(s *stream, t *table) *subscription {
-	return &subscription{
-		stream: s, table: t, delta: s.delta,
+	says := s.says
+	u := &subscription{
+		stream: s, table: t, delta: s.delta, errors: says.errors,
 		legacy: true, watches: make(map[string]*watch),
 	}
+	if !t.whole && s.server.zoneByLocality && says.zone != "" {
+		u.choice = choiceOf(says.zone)
+	}
+	if u.ttl = t.lifetime(says, s.delta); u.ttl > 0 {
+		u.startPulse()
+	}
+	return u
+}
+
+// end is for a stream that ends.
+func (u *subscription) end() {
+	u.stopPulse()
+	u.stream.server.admission.leave(u)
 }
 
 // changed marks a watch's resource as one that may have to be sent.
@@ -88,35 +108,6 @@ func (u *subscription) resend(w *watch) {
 	u.enqueue(w)
 }
 
-// all gives the watches of this moment.
-func (u *subscription) all() []*watch {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.allLocked()
-}
-
-func (u *subscription) allLocked() []*watch {
-	all := make([]*watch, 0, len(u.watches))
-	for _, w := range u.watches {
-		all = append(all, w)
-	}
-	return all
-}
-
-func (w *watch) setNamed(named bool) {
-	if w.named == named {
-		return
-	}
-	w.named = named
-	if named {
-		w.sub.named++
-		w.sub.nameBytes += len(w.slot.name)
-	} else {
-		w.sub.named--
-		w.sub.nameBytes -= len(w.slot.name)
-	}
-}
-
 // hold keeps the sender from answering half a request.
 func (u *subscription) hold() {
 	u.mu.Lock()
@@ -129,99 +120,6 @@ func (u *subscription) release() {
 	u.held = false
 	u.mu.Unlock()
 	u.stream.wakeUp()
-}
-
-// subscribe watches one name. It gives the watch, and whether the name is new
-// among those the client gave.
-func (u *subscription) subscribe(name string) (w *watch, added bool, err error) {
-	u.mu.Lock()
-	w = u.watches[name]
-	if w != nil && w.named {
-		u.mu.Unlock()
-		return w, false, nil
-	}
-	err = u.stream.server.limits.check(u.named+1, u.nameBytes+len(name))
-	u.mu.Unlock()
-	if err != nil {
-		return nil, false, err
-	}
-	w = u.table.watch(name, u)
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	w.setNamed(true)
-	return w, true, nil
-}
-
-// unsubscribe takes the client's interest in one name back. Where everything
-// is watched, the client is told once more how the resource stands.
-func (u *subscription) unsubscribe(name string) {
-	u.mu.Lock()
-	w := u.watches[name]
-	if w == nil || !w.named {
-		u.mu.Unlock()
-		return
-	}
-	all := u.wildcard
-	if all {
-		w.setNamed(false)
-		w.force = u.delta
-		u.enqueue(w)
-	}
-	u.mu.Unlock()
-	u.table.unwatch(w, func() bool { return !all || w.sent == 0 && w.slot.resource == nil })
-}
-
-// subscribeAll watches everything; again means that what the client has is to
-// be sent once more.
-func (u *subscription) subscribeAll(again bool) {
-	u.mu.Lock()
-	u.wildcard = true
-	u.mu.Unlock()
-	u.table.watchAll(u, func(w *watch) {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		w.force = w.force || again
-		u.enqueue(w)
-	})
-	for name, version := range u.droppedInFlight() {
-		u.remember(u.table.watch(name, u), version)
-	}
-}
-
-// droppedInFlight gives the versions of what is under way to the client though
-// it gave the names up meanwhile.
-func (u *subscription) droppedInFlight() map[string]uint64 {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	var dropped map[string]uint64
-	for _, s := range u.inFlight {
-		if w := s.watch; w.closed && w.sent != 0 {
-			if dropped == nil {
-				dropped = make(map[string]uint64)
-			}
-			dropped[w.slot.name] = w.sent
-		}
-	}
-	return dropped
-}
-
-// remember notes a version that the client has, or will have when it reads
-// what is under way: it may have to be told of its end.
-func (u *subscription) remember(w *watch, version uint64) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	w.sent = cmp.Or(w.sent, version)
-	u.enqueue(w)
-}
-
-func (u *subscription) unsubscribeAll() {
-	u.mu.Lock()
-	was := u.wildcard
-	u.wildcard = false
-	u.mu.Unlock()
-	if was {
-		u.table.unwatchAll(u)
-	}
 }
 
 // acknowledge takes a nonce in; refusal is nil for an ACK. Only the nonce of the
@@ -246,7 +144,7 @@ func (u *subscription) acknowledge(nonce string, refusal *string, now time.Time)
 			s.watch.holds = s.frame != nil
 			s.watch.setFailure(nil)
 		} else {
-			s.watch.setFailure(&failure{frame: s.frame, version: versionOf(s.frame), text: *refusal, at: now})
+			s.watch.setFailure(&failure{frame: s.frame, version: versionOf(s.frame), text: *refusal, at: now, had: s.had})
 		}
 	}
 	u.inFlight = nil
@@ -264,6 +162,18 @@ func (u *subscription) warm(names []string) {
 			u.enqueue(w)
 		}
 	}
+	if u.located > 0 {
+		u.warmLocated(names)
+	}
 	u.mu.Unlock()
 	u.stream.wakeUp()
+}
+
+func (u *subscription) warmLocated(names []string) {
+	for _, w := range u.watches {
+		if w.located && w.sent != 0 && slices.Contains(names, w.slot.name) {
+			w.force = true
+			u.enqueue(w)
+		}
+	}
 }

@@ -1,0 +1,141 @@
+package eds
+
+import (
+	"net/http"
+	"testing"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+func TestWhileIncompleteNothingIsToldToBeAbsent(t *testing.T) {
+	inBubble(t, Options{Incomplete: true}, func(t *testing.T, b *bench) {
+		b.publish("a", "b")
+		b.server.Update(Update{Clusters: clusters("a", "1")})
+		named, all, again := b.delta(), b.delta(), b.delta()
+		named.send(subscribe(AssignmentType, "a", "late", "none"))
+		all.send(subscribe(ClusterType))
+		reconnect := subscribe(AssignmentType, "a", "late", "none")
+		reconnect.InitialResourceVersions = map[string]string{"late": "0000000000000001", "none": "x"}
+		again.send(reconnect)
+		state, clusterState, stateAll := b.state(), b.state(), b.state()
+		state.send(want(AssignmentType, "a", "late", "none"))
+		clusterState.send(want(ClusterType))
+		stateAll.send(want(AssignmentType))
+
+		for _, p := range []*deltaPeer{named, again} {
+			r := p.next()
+			equal(t, "known", said(r), "[a=HE]")
+			p.send(ack(r))
+			p.nothing()
+		}
+		r := all.next()
+		equal(t, "known clusters", said(r), "[a=1]")
+		all.send(ack(r))
+		s := state.next()
+		equal(t, "known, state of the world", saidState(s), "[a=HE]")
+		state.send(ackState(s, "a", "late", "none"))
+		s = stateAll.next()
+		equal(t, "everything known", saidState(s), "[a=HE b=HE]")
+		stateAll.send(ackState(s))
+		stateAll.nothing()
+		clusterState.nothing()
+		stale := 0
+		for _, c := range b.server.Clients() {
+			stale += c.Stale
+		}
+		equal(t, "nobody knows yet", stale, 3*2+1)
+
+		b.server.Update(Update{Assignments: []Assignment{assignment("late", 7, 1)}, RemovedAssignments: []string{"b"}})
+		for _, p := range []*deltaPeer{named, again} {
+			r := p.next()
+			equal(t, "late", said(r), "[late=UN]")
+			p.send(ack(r))
+			p.nothing()
+		}
+		s = state.next()
+		equal(t, "late, state of the world", saidState(s), "[late=UN]")
+		state.send(ackState(s, "a", "late", "none"))
+		s = stateAll.next()
+		equal(t, "late, everything", saidState(s), "[late=UN]")
+		stateAll.send(ackState(s))
+		stateAll.nothing()
+		b.server.Update(Update{Clusters: clusters("b", "2")})
+		clusterState.nothing()
+
+		b.server.Complete()
+		equal(t, "absent", said(named.next()), "[-none]")
+		equal(t, "absent, reconnected", said(again.next()), "[-none]")
+		equal(t, "clusters", saidState(clusterState.next()), "[a=1 b=2]")
+		equal(t, "removed meanwhile", saidState(stateAll.next()), "[b=]")
+		equal(t, "added", said(all.next()), "[b=2]")
+		state.nothing()
+		for _, p := range []*deltaPeer{named, all, again} {
+			p.cancel()
+		}
+		for _, p := range []*statePeer{state, clusterState, stateAll} {
+			p.cancel()
+		}
+	})
+}
+
+func TestCompleteAnswersWhoAskedForEverythingThoughThereIsNothing(t *testing.T) {
+	inBubble(t, Options{Incomplete: true}, func(t *testing.T, b *bench) {
+		d, s := b.delta(), b.state()
+		for _, typeURL := range []string{ClusterType, AssignmentType} {
+			d.send(subscribe(typeURL))
+			s.send(want(typeURL))
+		}
+		and := b.delta()
+		and.send(subscribe(AssignmentType, "*", "none"))
+		for _, p := range []*deltaPeer{d, and} {
+			p.nothing()
+		}
+		s.nothing()
+		b.server.Complete()
+		equal(t, "everything and a name", said(and.next()), "[-none]")
+		and.cancel()
+		for range 2 {
+			equal(t, "delta", said(d.next()), "[]")
+			equal(t, "state of the world", saidState(s.next()), "[]")
+		}
+		b.server.Complete() // once more says nothing
+		d.nothing()
+		d.cancel()
+		s.cancel()
+	})
+}
+
+func TestFetchWhileIncomplete(t *testing.T) {
+	inBubble(t, Options{Incomplete: true}, func(t *testing.T, b *bench) {
+		b.publish("a")
+		b.server.Update(Update{Clusters: clusters("a", "1")})
+		type fetch = func(*discoveryv3.DiscoveryRequest) (*discoveryv3.DiscoveryResponse, error)
+		for name, c := range map[string]struct {
+			fetch fetch
+			path  string
+			m     *discoveryv3.DiscoveryRequest
+			code  codes.Code
+			http  int
+		}{
+			"known":      {b.fetchEndpoints, EndpointsPath, want("", "a"), codes.OK, http.StatusOK},
+			"unknown":    {b.fetchEndpoints, EndpointsPath, want("", "a", "b"), codes.Unavailable, http.StatusServiceUnavailable},
+			"everything": {b.fetchEndpoints, EndpointsPath, want(""), codes.Unavailable, http.StatusServiceUnavailable},
+			"the star":   {b.fetchEndpoints, EndpointsPath, want("", "*"), codes.Unavailable, http.StatusServiceUnavailable},
+			"a cluster":  {b.fetchClusters, ClustersPath, want("", "a"), codes.Unavailable, http.StatusServiceUnavailable},
+		} {
+			asks := func(when string, wantCode codes.Code, wantHTTP int) {
+				t.Helper()
+				_, err := c.fetch(c.m)
+				equal(t, name+" "+when, status.Code(err), wantCode)
+				code, _ := poll(t, b.server, c.path, c.m)
+				equal(t, name+" "+when+" by REST", code, wantHTTP)
+			}
+			b.server.incomplete.Store(true)
+			asks("before", c.code, c.http)
+			b.server.Complete()
+			asks("after", codes.OK, http.StatusOK)
+		}
+	})
+}

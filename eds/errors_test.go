@@ -1,0 +1,81 @@
+package eds
+
+import (
+	"fmt"
+	"testing"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc/codes"
+)
+
+// faults tells what resource_errors say.
+func faults(all []*discoveryv3.ResourceError) string {
+	var said []string
+	for _, e := range all {
+		if e.GetErrorDetail().GetMessage() == "" {
+			said = append(said, "without a message:")
+		}
+		said = append(said, fmt.Sprint(e.GetResourceName().GetName(), " ", codes.Code(e.GetErrorDetail().GetCode())))
+	}
+	return fmt.Sprint(said)
+}
+
+func TestClientsThatHeedResourceErrorsAreToldWhatIsMissing(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a")
+		b.server.Update(Update{Clusters: clusters("a", "1")})
+		d, s := b.delta(), b.state()
+		m := subscribe(AssignmentType, "a", "none")
+		m.Node.UserAgentName = "gRPC Go"
+		d.send(m)
+		r := d.next()
+		equal(t, "delta", said(r)+faults(r.GetResourceErrors()), "[-none a=HE][none NotFound]")
+		d.send(ack(r))
+		b.server.Update(Update{RemovedAssignments: []string{"a"}})
+		r = d.next()
+		equal(t, "removed", said(r)+faults(r.GetResourceErrors()), "[-a][a NotFound]")
+		d.send(ack(r))
+		d.send(subscribe(ClusterType, "*"))
+		d.send(ack(d.next()))
+		b.server.Update(Update{RemovedClusters: []string{"a"}})
+		r = d.next()
+		equal(t, "who asks for everything has named nothing", said(r)+faults(r.GetResourceErrors()), "[-a][]")
+
+		n := want(AssignmentType, "none")
+		n.Node.UserAgentName = "gRPC C-core"
+		s.send(n)
+		sr := s.next()
+		equal(t, "state of the world", saidState(sr)+faults(sr.GetResourceErrors()), "[][none NotFound]")
+		s.send(ackState(sr, "none"))
+		s.nothing()
+		b.publish("none")
+		sr = s.next()
+		equal(t, "there", saidState(sr)+faults(sr.GetResourceErrors()), "[none=HE][]")
+		s.send(ackState(sr, "none"))
+		b.server.Update(Update{RemovedAssignments: []string{"none"}})
+		sr = s.next()
+		equal(t, "gone", saidState(sr)+faults(sr.GetResourceErrors()), "[none=][none NotFound]")
+		s.send(ackState(sr, "none"))
+		s.send(want(ClusterType, "b"))
+		sr = s.next()
+		equal(t, "clusters", saidState(sr)+faults(sr.GetResourceErrors()), "[][b NotFound]")
+		d.cancel()
+		s.cancel()
+	})
+}
+
+func TestOthersAreNotSentResourceErrors(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		d, s := b.delta(), b.state()
+		m := subscribe(AssignmentType, "none")
+		m.Node.UserAgentName = "envoy"
+		d.send(m)
+		equal(t, "errors", len(d.next().GetResourceErrors()), 0)
+		n := want(AssignmentType, "none")
+		n.Node.UserAgentName = "envoy"
+		s.send(n)
+		s.nothing()
+		d.cancel()
+		s.cancel()
+	})
+}

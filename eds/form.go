@@ -1,0 +1,141 @@
+package eds
+
+import (
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+const wrapperType = "type.googleapis.com/envoy.service.discovery.v3.Resource"
+
+// form says what goes before a frame's body where a client does not get the
+// frame as it is.
+type form struct {
+	slot    *slot
+	version uint64
+	ttl     time.Duration
+	located bool // by resource_name, with constraints
+	wrapped bool // into an Any, for a state-of-the-world response
+	body    int  // the size of what follows; 0: a heartbeat
+}
+
+// put adds a resource in the form that the subscription takes.
+func (u *subscription) put(r *response, w *watch, f *frame) {
+	switch {
+	case u.ttl > 0 || w.located:
+		r.addFormed(form{
+			slot: w.slot, version: u.shown(f.version), ttl: u.ttl, located: w.located, wrapped: !u.delta, body: f.state.Len(),
+		}, f.state)
+		r.count(w.key(), f.version)
+	case u.delta:
+		r.add(w.slot.name, f.version, f.delta)
+	default:
+		r.add(w.slot.name, f.version, f.state)
+	}
+}
+
+// pick adds a resource to the answer to a fetch.
+func (r *response) pick(s *slot, located bool, f *frame) {
+	if !located {
+		r.add(s.name, f.version, f.state)
+		return
+	}
+	r.addFormed(form{slot: s, version: f.version, located: true, wrapped: true, body: f.state.Len()}, f.state)
+	r.count(s.key(true), f.version)
+}
+
+// addFormed adds a head, and the body that belongs to it.
+func (r *response) addFormed(f form, body mem.Buffer) {
+	more := r.more()
+	start := len(more.heads)
+	more.heads = f.append(more.heads)
+	head := more.heads[start:len(more.heads):len(more.heads)]
+	r.parts = append(r.parts, mem.SliceBuffer(head))
+	r.size += len(head)
+	if f.body > 0 {
+		r.parts = append(r.parts, body)
+		r.size += f.body
+	}
+}
+
+// append adds a resources entry up to the body, which is the last of it.
+func (f *form) append(b []byte) []byte {
+	var room [256]byte
+	head := appendVersion(appendHead(room[:0], resourceVersion, versionDigits), f.version)
+	if f.located {
+		head = appendResourceName(head, resourceLocated, f.slot)
+	} else {
+		head = appendText(head, resourceName, f.slot.name)
+	}
+	if f.ttl > 0 {
+		head = appendDuration(head, resourceTTL, f.ttl)
+	}
+	size := len(head) + f.body
+	if !f.wrapped {
+		return append(appendHead(b, responseResources, size), head...)
+	}
+	b = appendHead(b, responseResources, protowire.SizeTag(anyTypeURL)+protowire.SizeBytes(len(wrapperType))+
+		protowire.SizeTag(anyValue)+protowire.SizeBytes(size))
+	b = appendText(b, anyTypeURL, wrapperType)
+	return append(appendHead(b, anyValue, size), head...)
+}
+
+func appendDuration(b []byte, number protowire.Number, d time.Duration) []byte {
+	var room [24]byte
+	value := protowire.AppendVarint(protowire.AppendTag(room[:0], 1, protowire.VarintType), uint64(d/time.Second))
+	if nanos := d % time.Second; nanos > 0 {
+		value = protowire.AppendVarint(protowire.AppendTag(value, 2, protowire.VarintType), uint64(nanos))
+	}
+	return append(appendHead(b, number, len(value)), value...)
+}
+
+// resourceName names a variant by the constraints that a locator meets which asks
+// for it: the zone is the one asked for, or none is named. So it meets those of
+// one variant, whichever zones there are.
+func (s *slot) resourceName() *discoveryv3.ResourceName {
+	single := &discoveryv3.DynamicParameterConstraints_SingleConstraint{Key: ZoneParameter}
+	constraints := &discoveryv3.DynamicParameterConstraints{
+		Type: &discoveryv3.DynamicParameterConstraints_Constraint{Constraint: single},
+	}
+	if s.variant != nil {
+		single.ConstraintType = &discoveryv3.DynamicParameterConstraints_SingleConstraint_Value{Value: zoneOf(s.choice())}
+	} else {
+		single.ConstraintType = &discoveryv3.DynamicParameterConstraints_SingleConstraint_Exists_{
+			Exists: new(discoveryv3.DynamicParameterConstraints_SingleConstraint_Exists),
+		}
+		constraints = &discoveryv3.DynamicParameterConstraints{
+			Type: &discoveryv3.DynamicParameterConstraints_NotConstraints{NotConstraints: constraints},
+		}
+	}
+	return &discoveryv3.ResourceName{Name: s.name, DynamicParameterConstraints: constraints}
+}
+
+func appendResourceName(b []byte, number protowire.Number, s *slot) []byte {
+	encoded, _ := proto.Marshal(s.resourceName()) // of valid text, which clients' is, there is no error
+	return append(appendHead(b, number, len(encoded)), encoded...)
+}
+
+// miss tells a client that heeds it of a name that is not there.
+func (u *subscription) miss(r *response, w *watch) {
+	if u.errors && w.named {
+		more := r.more()
+		more.missing = append(more.missing, w.slot.name)
+		r.size += 2*len(w.slot.name) + len(notThere)
+	}
+}
+
+const notThere = "no source has this resource, or hdsd does not publish it"
+
+// appendMissing adds a ResourceError with NOT_FOUND.
+func appendMissing(b []byte, number protowire.Number, name string) []byte {
+	const errorName, errorDetail, plainName, code, message, notFound = 1, 2, 1, 1, 2, 5
+	named := appendText(nil, plainName, name)
+	detail := protowire.AppendVarint(protowire.AppendTag(nil, code, protowire.VarintType), notFound)
+	detail = appendText(detail, message, notThere)
+	inner := append(appendHead(nil, errorName, len(named)), named...)
+	inner = append(appendHead(inner, errorDetail, len(detail)), detail...)
+	return append(appendHead(b, number, len(inner)), inner...)
+}

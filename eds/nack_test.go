@@ -1,0 +1,78 @@
+package eds
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/rs/zerolog"
+
+	"hdsd/health"
+)
+
+// TestRefusingEverythingCostsOneResponseAChange also where there are heartbeats.
+func TestRefusingEverythingCostsOneResponseAChange(t *testing.T) {
+	for name, o := range map[string]Options{"plain": {}, "with ttl": kept} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, o, func(t *testing.T, b *bench) {
+				b.publish("a", "b", "c")
+				d, s := b.delta(), b.state()
+				d.send(heeding(AssignmentType, "a", "b", "c"))
+				m := want(AssignmentType, "a", "b", "c")
+				m.Node.ClientFeatures = []string{"xds.config.supports-resource-ttl", "xds.config.resource-in-sotw"}
+				s.send(m)
+				const changes = 20
+				for i := range changes {
+					d.send(nack(d.next(), "no"))
+					s.send(nackState(s.next(), "no", "a", "b", "c"))
+					time.Sleep(time.Minute)
+					d.nothing()
+					s.nothing()
+					b.server.setHealth(health.EndpointID(i%3), health.Status(1+i%2))
+					b.server.setHealth(health.EndpointID(i%3), health.Status(2+i%2))
+					synctest.Wait()
+				}
+				d.cancel()
+				s.cancel()
+			})
+		})
+	}
+}
+
+func TestARefusalIsLoggedOnce(t *testing.T) {
+	var log bytes.Buffer
+	inBubble(t, Options{Log: zerolog.New(&log)}, func(t *testing.T, b *bench) {
+		b.publish("a")
+		p := b.delta()
+		p.send(subscribe(AssignmentType, "a"))
+		says := func(text string, lines int) {
+			t.Helper()
+			p.send(nack(p.next(), text))
+			p.nothing()
+			equal(t, "lines after "+text, strings.Count(log.String(), `{"level":"warn","event":"xds_refused","node":"dp-1"`), lines)
+			equal(t, "with the text", strings.Contains(log.String(), text), true)
+		}
+		says("no such zone", 1)
+		b.server.setHealth(0, health.Unhealthy)
+		says("no such zone", 1)
+		b.server.setHealth(0, health.Healthy)
+		says("too heavy", 2)
+		m := want("", "a")
+		m.ErrorDetail = nackState(new(discoveryv3.DiscoveryResponse), "too heavy").GetErrorDetail()
+		for range 3 {
+			if _, err := b.fetchEndpoints(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		equal(t, "lines after polls", strings.Count(log.String(), "xds_refused"), 2)
+		for i := range maxRefusals + 10 {
+			b.server.refused(b.server.clusters, fmt.Sprint(i), "no")
+		}
+		equal(t, "remembered", len(b.server.refusals.last) <= maxRefusals, true)
+		p.cancel()
+	})
+}

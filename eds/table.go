@@ -1,0 +1,180 @@
+package eds
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// table holds the slots of one type, and who subscribed to all of them.
+type table struct {
+	typeURL string
+	whole   bool          // a state-of-the-world response has to hold every resource
+	ttl     time.Duration // what clients are told to keep a resource for; 0: for ever
+
+	chosen atomic.Int64 // variants
+
+	mu        sync.Mutex // also guards who watches what
+	slots     map[string]*slot
+	sorted    []*slot // all slots by name, never changed once made; nil: to be made when needed
+	wildcards map[*subscription]struct{}
+	present   int // slots with a resource
+}
+
+func newTable(typeURL string, whole bool, ttl time.Duration) *table {
+	return &table{
+		typeURL:   typeURL,
+		whole:     whole,
+		ttl:       ttl,
+		slots:     make(map[string]*slot),
+		wildcards: make(map[*subscription]struct{}),
+	}
+}
+
+// set puts a resource into the slot of that name, or takes it out (nil). Nobody
+// is told before the slot's notify. It gives nil where there was no such slot
+// to take anything out of.
+func (t *table) set(name string, r *resource) *slot {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.slots[name]
+	if s == nil {
+		if r == nil {
+			return nil
+		}
+		s = t.add(name)
+	}
+	s.mu.Lock()
+	was := s.resource != nil
+	s.resource, s.rendered = r, nil
+	s.mu.Unlock()
+
+	switch {
+	case r != nil && !was:
+		t.present++
+		for sub := range t.wildcards {
+			t.watchLocked(s, sub, false)
+		}
+	case r == nil && was:
+		t.present--
+		t.collect(s)
+	}
+	return s
+}
+
+func (t *table) size() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.present
+}
+
+func (t *table) add(name string) *slot {
+	s := &slot{name: name}
+	t.slots[name], t.sorted = s, nil
+	return s
+}
+
+// watch makes sub watch the slot of that name, or a variant of it, which comes
+// to be if need be.
+func (t *table) watch(name, choice string, located bool, sub *subscription) (w *watch, made bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.slots[name]
+	if s == nil {
+		s = t.add(name)
+	}
+	if choice != "" {
+		s, made = t.variantLocked(s, choice)
+	}
+	if w = t.watchLocked(s, sub, located); w.slot != s { // it is watched already, as it is for most
+		t.collect(s)
+		made = false
+	}
+	return w, made
+}
+
+// watchAll makes sub watch every resource there is and will be, and calls each
+// with every watch that there is now.
+func (t *table) watchAll(sub *subscription, each func(*watch)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.wildcards[sub] = struct{}{}
+	for _, s := range t.slots {
+		s.mu.Lock()
+		present := s.resource != nil
+		s.mu.Unlock()
+		if present {
+			each(t.watchLocked(s, sub, false))
+		}
+	}
+}
+
+// unwatchAll ends watchAll; what is watched by name stays.
+func (t *table) unwatchAll(sub *subscription) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.wildcards, sub)
+	for _, w := range sub.all() {
+		t.drop(w, func() bool { return !w.named })
+	}
+}
+
+// forget ends all of sub's watches.
+func (t *table) forget(sub *subscription) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.wildcards, sub)
+	for _, w := range sub.all() {
+		t.drop(w, func() bool { return true })
+	}
+}
+
+// unwatch ends one watch if, under the subscription's lock, it still may.
+func (t *table) unwatch(w *watch, may func() bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.drop(w, may)
+}
+
+func (t *table) watchLocked(s *slot, sub *subscription, located bool) *watch {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	w := &watch{slot: s, sub: sub, index: int32(len(s.watches)), located: located}
+	key := w.key()
+	if known := sub.watches[key]; known != nil {
+		return known
+	}
+	s.watches = append(s.watches, w)
+	sub.watches[key] = w
+	return w
+}
+
+func (t *table) drop(w *watch, may func() bool) {
+	if w.detach(may) {
+		t.collect(w.slot)
+	}
+}
+
+// collect takes out a slot that has neither a resource nor a watch nor variants.
+func (t *table) collect(s *slot) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.watches) > 0 {
+		return
+	}
+	if v := s.variant; v != nil {
+		if i := slices.Index(v.base.variants, s); i >= 0 {
+			v.base.variants = slices.Delete(v.base.variants, i, i+1)
+			t.chosen.Add(-1)
+			t.collect(v.base)
+		}
+		return
+	}
+	if s.resource == nil && len(s.variants) == 0 && t.slots[s.name] == s {
+		delete(t.slots, s.name)
+		t.sorted = nil
+	}
+}

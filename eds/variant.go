@@ -1,0 +1,141 @@
+package eds
+
+import (
+	"slices"
+	"strings"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+)
+
+// ZoneParameter is the dynamic parameter that chooses among the variants of an
+// assignment: the health that the checkers of one zone see.
+const ZoneParameter = "zone"
+
+// separator stands between a name and what chooses the variant, in the key of
+// a watch by a locator. It is in no valid UTF-8, which names are.
+const separator = "\xff"
+
+// locatorKey tells apart what locators ask for: the name, and the zone if one is
+// given. Other parameters choose nothing.
+func locatorKey(l *discoveryv3.ResourceLocator) string {
+	if l.GetName() == everything {
+		return everything
+	}
+	zone, given := l.GetDynamicParameters()[ZoneParameter]
+	if !given {
+		return l.GetName() + separator
+	}
+	return l.GetName() + separator + choiceOf(zone)
+}
+
+// choiceOf tells a zone, the empty one too, from none, which is the empty choice.
+func choiceOf(zone string) string { return "=" + zone }
+
+func zoneOf(choice string) string { return strings.TrimPrefix(choice, "=") }
+
+// variant makes a slot one of a zone: the base's resource, with the health that
+// is the zone's own.
+type variant struct {
+	base   *slot
+	choice string // never empty
+
+	// Guarded by the lock of the variant's slot, which is taken before that of
+	// the base.
+	own   map[int]byte // by index into the base's health; the rest is the base's
+	frame *frame       // with own in it; nil: to be made
+	of    *frame       // the base's frame that it was made of
+}
+
+func newVariant(base *slot, choice string) *slot {
+	return &slot{name: base.name, variant: &variant{base: base, choice: choice}}
+}
+
+// current is called under the lock of the variant's slot.
+func (v *variant) current() *frame {
+	v.base.mu.Lock()
+	defer v.base.mu.Unlock()
+	r := v.base.resource
+	if r == nil {
+		return nil
+	}
+	f := r.current()
+	if len(v.own) == 0 {
+		return f
+	}
+	if v.frame == nil || v.of != f {
+		v.frame, v.of = r.with(v.own), f
+	}
+	return v.frame
+}
+
+// setOwn notes a health of the zone's own and tells whether it differs.
+func (s *slot) setOwn(index int, status byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.variant
+	if was, ok := v.own[index]; ok && was == status {
+		return false
+	}
+	if v.own == nil {
+		v.own = make(map[int]byte)
+	}
+	v.own[index], v.frame = status, nil
+	return true
+}
+
+// dropOwn makes the base's health count again and tells whether it did not.
+func (s *slot) dropOwn(index int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.variant
+	if _, ok := v.own[index]; !ok {
+		return false
+	}
+	delete(v.own, index)
+	v.frame = nil
+	return true
+}
+
+// forgetOwn is for a base whose endpoints become others.
+func (s *slot) forgetOwn() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.variant.own, s.variant.frame = nil, nil
+}
+
+// variantsOf gives the variants of a slot that anyone watches.
+func (t *table) variantsOf(s *slot) []*slot {
+	if t.chosen.Load() == 0 {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(s.variants)
+}
+
+// variants gives those of a name.
+func (t *table) variants(name string) []*slot {
+	if t.chosen.Load() == 0 {
+		return nil
+	}
+	t.mu.Lock()
+	s := t.slots[name]
+	t.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	return t.variantsOf(s)
+}
+
+// variantLocked gives the variant of a slot, which comes to be if need be.
+func (t *table) variantLocked(base *slot, choice string) (s *slot, made bool) {
+	for _, s := range base.variants {
+		if s.variant.choice == choice {
+			return s, false
+		}
+	}
+	s = newVariant(base, choice)
+	base.variants = append(base.variants, s)
+	t.chosen.Add(1)
+	return s, true
+}

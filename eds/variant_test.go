@@ -1,0 +1,389 @@
+package eds
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	clusterservice "github.com/envoyproxy/go-control-plane/envoy/service/cluster/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"hdsd/health"
+)
+
+var zoned = Options{ZoneVariants: true}
+
+// locator asks for a variant by parameters, given in pairs.
+func locator(name string, pairs ...string) *discoveryv3.ResourceLocator {
+	l := &discoveryv3.ResourceLocator{Name: name, DynamicParameters: map[string]string{}}
+	for i := 0; i < len(pairs); i += 2 {
+		l.DynamicParameters[pairs[i]] = pairs[i+1]
+	}
+	return l
+}
+
+func locate(locators ...*discoveryv3.ResourceLocator) *discoveryv3.DeltaDiscoveryRequest {
+	m := subscribe(AssignmentType)
+	m.ResourceLocatorsSubscribe = locators
+	return m
+}
+
+// meets tells whether parameters meet constraints, as clients and caches do.
+func meets(c *discoveryv3.DynamicParameterConstraints, parameters map[string]string) bool {
+	switch c := c.GetType().(type) {
+	case *discoveryv3.DynamicParameterConstraints_Constraint:
+		value, given := parameters[c.Constraint.GetKey()]
+		if _, exists := c.Constraint.GetConstraintType().(*discoveryv3.DynamicParameterConstraints_SingleConstraint_Exists_); exists {
+			return given
+		}
+		return given && value == c.Constraint.GetValue()
+	case *discoveryv3.DynamicParameterConstraints_NotConstraints:
+		return !meets(c.NotConstraints, parameters)
+	default:
+		return c == nil
+	}
+}
+
+// variantsIn tells what a response holds, as "a{zone=x}=HE", and checks that each
+// variant's constraints are met by the one locator that asks for it.
+func variantsIn(t *testing.T, r *discoveryv3.DeltaDiscoveryResponse, asked ...*discoveryv3.ResourceLocator) string {
+	t.Helper()
+	named := func(n *discoveryv3.ResourceName) string {
+		met := ""
+		for _, l := range asked {
+			if l.GetName() == n.GetName() && meets(n.GetDynamicParameterConstraints(), l.GetDynamicParameters()) {
+				met += "{" + l.GetDynamicParameters()[ZoneParameter] + "}"
+			}
+		}
+		return n.GetName() + met
+	}
+	var all []string
+	for _, resource := range r.GetResources() {
+		if resource.GetName() != "" && resource.GetResourceName() != nil {
+			t.Errorf("both names: %v", resource)
+		}
+		name := resource.GetName()
+		if name == "" {
+			name = named(resource.GetResourceName())
+		}
+		all = append(all, name+"="+summary(AssignmentType, resource.GetResource().GetValue()))
+	}
+	for _, n := range r.GetRemovedResourceNames() {
+		all = append(all, "-"+named(n))
+	}
+	for _, name := range r.GetRemovedResources() {
+		all = append(all, "-"+name)
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+// publishPairs publishes assignments of two endpoints, ids 0 and 1, 2 and 3, ...,
+// all HEALTHY.
+func (b *bench) publishPairs(names ...string) {
+	u := Update{}
+	for i, name := range names {
+		for id := range 2 {
+			b.server.setHealth(health.EndpointID(2*i+id), health.Healthy)
+		}
+		u.Assignments = append(u.Assignments, assignment(name, health.EndpointID(2*i), 2))
+	}
+	b.server.Update(u)
+}
+
+func down(ids ...health.EndpointID) (all []Health) {
+	for _, id := range ids {
+		all = append(all, Health{id, health.Unhealthy})
+	}
+	return all
+}
+
+func TestLocatorsChooseTheHealthOfAZone(t *testing.T) {
+	inBubble(t, zoned, func(t *testing.T, b *bench) {
+		b.publishPairs("a", "b")
+		b.server.SetZoneHealth("x", down(0), nil)
+		asked := []*discoveryv3.ResourceLocator{
+			locator("a", "zone", "x"), locator("a", "zone", "y"), locator("a"), locator("b", "zone", "x", "other", "1"), locator("none", "zone", "x"),
+		}
+		p := b.delta()
+		p.send(locate(asked...))
+		says := func(what, want string) {
+			t.Helper()
+			r := p.next()
+			equal(t, what, variantsIn(t, r, asked...), want)
+			p.send(ack(r))
+			p.nothing()
+		}
+		says("first", "-none{x} a{x}=UNHE a{y}=HEHE a{}=HEHE b{x}=HEHE")
+
+		b.server.setHealth(1, health.Timeout)
+		says("what no zone has of its own changes for all", "a{x}=UNTI a{y}=HETI a{}=HETI")
+		b.server.setHealth(0, health.Timeout)
+		says("what a zone has of its own stays", "a{y}=TITI a{}=TITI")
+		b.server.SetZoneHealth("y", down(1), nil)
+		says("of one zone", "a{y}=TIUN")
+		b.server.SetZoneHealth("y", down(1), nil)
+		b.server.SetZoneHealth("z", down(1), nil)
+		p.nothing() // nobody asks for that
+		b.server.SetZoneHealth("x", nil, []health.EndpointID{0, 1})
+		says("unset", "a{x}=TITI")
+
+		b.server.SetZoneHealth("x", down(0), nil)
+		says("set again", "a{x}=UNTI")
+		b.server.Update(Update{Assignments: []Assignment{assignment("a", 1, 3), assignment("none", 0, 1)}})
+		says("other endpoints", "a{x}=TIHEHE a{y}=UNHEHE a{}=TIHEHE none{x}=UN")
+		b.server.Update(Update{RemovedAssignments: []string{"a"}})
+		says("removed", "-a{x} -a{y} -a{}")
+		p.cancel()
+		synctest.Wait()
+		equal(t, "slots", len(b.server.assignments.slots), 2)
+		equal(t, "variants", b.server.assignments.chosen.Load(), int64(0))
+	})
+}
+
+func TestVariantsAreUnsubscribedOneByOne(t *testing.T) {
+	inBubble(t, zoned, func(t *testing.T, b *bench) {
+		b.publishPairs("a")
+		x, y := locator("a", "zone", "x"), locator("a", "zone", "y")
+		p := b.delta()
+		m := locate(x, y)
+		m.ResourceNamesSubscribe = []string{"a"}
+		p.send(m)
+		r := p.next()
+		equal(t, "first", variantsIn(t, r, x, y), "a=HEHE a{x}=HEHE a{y}=HEHE")
+		p.send(ack(r))
+		p.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: AssignmentType, ResourceLocatorsUnsubscribe: []*discoveryv3.ResourceLocator{x}})
+		p.nothing()
+		b.server.setHealth(0, health.Unhealthy)
+		r = p.next()
+		equal(t, "without x", variantsIn(t, r, x, y), "a=UNHE a{y}=UNHE")
+		p.send(ack(r))
+		p.send(unsubscribe(AssignmentType, "a"))
+		b.server.setHealth(0, health.Healthy)
+		r = p.next()
+		equal(t, "without the plain one", variantsIn(t, r, x, y), "a{y}=HEHE")
+		p.cancel()
+	})
+}
+
+func TestStateLocators(t *testing.T) {
+	inBubble(t, zoned, func(t *testing.T, b *bench) {
+		b.publishPairs("a", "b")
+		b.server.SetZoneHealth("x", down(0), nil)
+		asked := []*discoveryv3.ResourceLocator{locator("a", "zone", "x"), locator("a")}
+		p := b.state()
+		m := want(AssignmentType, "b")
+		m.ResourceLocators = asked
+		p.send(m)
+		says := func(what, want string, locators ...*discoveryv3.ResourceLocator) {
+			t.Helper()
+			r := p.next()
+			wrapped, plain := new(discoveryv3.DiscoveryResponse), new(discoveryv3.DiscoveryResponse)
+			for _, resource := range r.GetResources() {
+				if resource.GetTypeUrl() == wrapperType {
+					wrapped.Resources = append(wrapped.Resources, resource)
+				} else {
+					plain.Resources = append(plain.Resources, resource)
+				}
+			}
+			equal(t, what, variantsIn(t, unwrapped(t, wrapped), asked...)+" "+saidState(plain), want)
+			m := ackState(r, "b")
+			m.ResourceLocators = locators
+			p.send(m)
+		}
+		says("first", "a{x}=UNHE a{}=HEHE [b=HEHE]", asked...)
+		p.nothing()
+		b.server.setHealth(1, health.Timeout)
+		says("changed", "a{x}=UNTI a{}=HETI []", asked[1])
+		p.nothing()
+		b.server.SetZoneHealth("x", nil, []health.EndpointID{0})
+		p.nothing()
+		b.server.Update(Update{RemovedAssignments: []string{"a"}})
+		says("removed", "a{}= []", asked[1])
+		p.cancel()
+	})
+}
+
+func TestReconnectWithLocators(t *testing.T) {
+	inBubble(t, zoned, func(t *testing.T, b *bench) {
+		b.publishPairs("a", "b")
+		b.server.SetZoneHealth("x", down(0), nil)
+		asked := []*discoveryv3.ResourceLocator{locator("a", "zone", "x"), locator("b", "zone", "x"), locator("b", "zone", "y")}
+		p := b.delta()
+		p.send(locate(asked...))
+		had := map[string]string{}
+		for _, resource := range p.next().GetResources() {
+			had[resource.GetResourceName().GetName()] = resource.GetVersion()
+		}
+		p.cancel()
+		again := b.delta()
+		m := locate(asked...)
+		m.InitialResourceVersions = had
+		again.send(m)
+		equal(t, "only what it cannot say which of it has", variantsIn(t, again.next(), asked...), "b{x}=HEHE b{y}=HEHE")
+		again.cancel()
+	})
+}
+
+func TestLocatorsAreNamesWhereThereAreNoVariants(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publishPairs("a")
+		b.server.SetZoneHealth("x", down(0), nil)
+		p := b.delta()
+		p.send(locate(locator("a", "zone", "x")))
+		equal(t, "by its name", said(p.next()), "[a=HEHE]")
+		p.cancel()
+	})
+}
+
+func TestNodesGetTheHealthOfTheirZone(t *testing.T) {
+	for name, o := range map[string]Options{"on": {ZoneByLocality: true}, "off": {ZoneVariants: true}} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, o, func(t *testing.T, b *bench) {
+				b.publishPairs("a", "b")
+				b.server.SetZoneHealth("zone-of-dp", down(0), nil)
+				p := b.delta()
+				m := subscribe(AssignmentType, "a", "b")
+				m.Node.Locality = assignment("", 0, 1).Message.GetEndpoints()[0].GetLocality()
+				m.Node.Locality.Zone = "zone-of-dp"
+				p.send(m)
+				r := p.next()
+				first, fetched := "[a=UNHE b=HEHE]", "[a=UNHE]"
+				if !o.ZoneByLocality {
+					first, fetched = "[a=HEHE b=HEHE]", "[a=HEHE]"
+				}
+				equal(t, "by name", said(r), first)
+				p.send(ack(r))
+				s, err := b.fetchEndpoints(&discoveryv3.DiscoveryRequest{Node: m.GetNode(), ResourceNames: []string{"a"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				equal(t, "fetched", saidState(s), fetched)
+				b.server.Update(Update{RemovedAssignments: []string{"a"}})
+				equal(t, "removed", said(p.next()), "[-a]")
+				p.cancel()
+			})
+		})
+	}
+}
+
+func TestZonesUnderAWildcard(t *testing.T) {
+	inBubble(t, Options{ZoneVariants: true, ZoneByLocality: true}, func(t *testing.T, b *bench) {
+		b.publishPairs("a", "b")
+		b.server.SetZoneHealth("x", down(0), nil)
+		p := b.delta()
+		m := subscribe(AssignmentType, "*")
+		m.Node.Locality = assignment("", 0, 1).Message.GetEndpoints()[0].GetLocality()
+		m.Node.Locality.Zone = "x"
+		m.ResourceLocatorsSubscribe = []*discoveryv3.ResourceLocator{locator("a", "zone", "x")}
+		p.send(m)
+		r := p.next()
+		x := locator("a", "zone", "x")
+		equal(t, "everything", variantsIn(t, r, x), "a=HEHE a{x}=UNHE b=HEHE")
+		p.send(ack(r))
+		p.send(subscribe(AssignmentType, "b"))
+		p.send(ack(p.next()))
+		p.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: AssignmentType, ResourceLocatorsUnsubscribe: []*discoveryv3.ResourceLocator{x}})
+		p.send(unsubscribe(AssignmentType, "b"))
+		r = p.next()
+		equal(t, "how it stands", variantsIn(t, r), "b=HEHE")
+		p.send(ack(r))
+		b.server.Update(Update{RemovedAssignments: []string{"a", "b"}})
+		nextAll(p, "[-a -b]")
+		p.cancel()
+		synctest.Wait()
+		equal(t, "variants", b.server.assignments.chosen.Load(), int64(0))
+	})
+}
+
+func TestFetchOfVariants(t *testing.T) {
+	inBubble(t, zoned, func(t *testing.T, b *bench) {
+		b.publishPairs("a", "b")
+		b.server.SetZoneHealth("x", down(0), nil)
+		x, none := locator("a", "zone", "x"), locator("none", "zone", "x")
+		m := want("", "b")
+		m.ResourceLocators = []*discoveryv3.ResourceLocator{x, none}
+		byGRPC, err := b.fetchEndpoints(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, byREST := poll(t, b.server, EndpointsPath, m)
+		equal(t, "status", code, http.StatusOK)
+		for how, r := range map[string]*discoveryv3.DiscoveryResponse{"gRPC": byGRPC, "REST": byREST} {
+			var located, plain []*anypb.Any
+			for _, resource := range r.GetResources() {
+				if resource.GetTypeUrl() == wrapperType {
+					located = append(located, resource)
+				} else {
+					plain = append(plain, resource)
+				}
+			}
+			got := variantsIn(t, unwrapped(t, &discoveryv3.DiscoveryResponse{Resources: located}), x)
+			equal(t, how, fmt.Sprint(got, saidState(&discoveryv3.DiscoveryResponse{Resources: plain})), "a{x}=UNHE[b=HEHE]")
+			m.VersionInfo = r.GetVersionInfo()
+		}
+		code, _ = poll(t, b.server, EndpointsPath, m)
+		equal(t, "known", code, http.StatusNotModified)
+		b.server.SetZoneHealth("x", nil, []health.EndpointID{0})
+		code, _ = poll(t, b.server, EndpointsPath, m)
+		equal(t, "changed", code, http.StatusOK)
+		equal(t, "nothing is kept", b.server.assignments.chosen.Load(), int64(0))
+	})
+}
+
+func TestSubscribersShowTheZone(t *testing.T) {
+	inBubble(t, zoned, func(t *testing.T, b *bench) {
+		b.publishPairs("a")
+		p := b.delta()
+		p.send(locate(locator("a", "zone", "x"), locator("a")))
+		p.next()
+		for c := range b.server.Subscribers() {
+			all := c.Resources()
+			equal(t, "resources", fmt.Sprint(all[0].Name, all[0].Zone, all[1].Name, all[1].Zone), "aax")
+		}
+		p.cancel()
+	})
+}
+
+func TestClustersHaveNoVariants(t *testing.T) {
+	inBubble(t, Options{ZoneVariants: true, ZoneByLocality: true}, func(t *testing.T, b *bench) {
+		b.server.Update(Update{Clusters: clusters("a", "1")})
+		m := want("")
+		m.ResourceLocators = []*discoveryv3.ResourceLocator{locator("a", "zone", "x")}
+		r, err := b.fetchClusters(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "fetched", saidState(r), "[a=1]")
+		p := newPeer(b, clusterservice.NewClusterDiscoveryServiceClient(b.conn).DeltaClusters)
+		d := locate(m.GetResourceLocators()...)
+		d.TypeUrl = ""
+		p.send(d)
+		equal(t, "delta", said(p.next()), "[a=1]")
+		p.cancel()
+	})
+}
+
+func TestAChangedClusterGetsItsVariantsAgain(t *testing.T) {
+	inBubble(t, zoned, func(t *testing.T, b *bench) {
+		b.publishPairs("a", "b")
+		b.server.Update(Update{Clusters: clusters("a", "1", "b", "1")})
+		x := locator("a", "zone", "x")
+		p := b.delta()
+		p.send(subscribe(ClusterType, "*"))
+		p.send(ack(p.next()))
+		p.send(locate(x, locator("b")))
+		p.send(ack(p.next()))
+		p.nothing()
+		b.server.Update(Update{Clusters: clusters("a", "2")})
+		r := p.next()
+		equal(t, "cluster", said(r), "[a=2]")
+		p.send(ack(r))
+		equal(t, "what it waits for", variantsIn(t, p.next(), x), "a{x}=HEHE")
+		p.cancel()
+	})
+}
