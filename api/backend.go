@@ -158,6 +158,7 @@ type Availability struct {
 const (
 	KindSubscriber = "subscriber"
 	KindChecker    = "checker"
+	KindUpstream   = "upstream"
 )
 
 // Client is one type of resource that one client has.

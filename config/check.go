@@ -23,6 +23,8 @@ const (
 	minInterval     = 10 * time.Millisecond
 	maxInterval     = time.Hour
 	maxWait         = time.Hour
+	minTTL          = time.Second
+	maxTTL          = 24 * time.Hour
 	minRetention    = time.Second
 	maxRetention    = 100 * 365 * 24 * time.Hour
 	minMessageBytes = 1 << 20
@@ -51,6 +53,8 @@ func (c *checks) config(cfg *Config) {
 	c.verdict("verdict", cfg.GetVerdict(), redundancy, interval)
 	c.release("verdict", cfg.GetVerdict())
 	c.policies(cfg.GetPolicies(), cfg.GetVerdict(), redundancy, interval)
+	c.duration("data_planes.assignment_ttl", cfg.GetDataPlanes().GetAssignmentTtl(), minTTL, maxTTL)
+	c.duration("data_planes.cluster_ttl", cfg.GetDataPlanes().GetClusterTtl(), minTTL, maxTTL)
 	c.duration("history.retention", cfg.GetHistory().GetRetention(), minRetention, maxRetention)
 	c.checkers(cfg.GetCheckers())
 	c.limits(cfg.GetLimits())

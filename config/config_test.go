@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	credentialv3 "github.com/envoyproxy/go-control-plane/envoy/config/grpc_credential/v3"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -20,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestProblemsAreAllReported(t *testing.T) {
-	for _, file := range []string{"wrong.yaml", "insecure.yaml", "nosources.yaml", "nofiles.json", "contract.yaml", "none.yaml", "verdict.yaml", "assignment.yaml"} {
+	for _, file := range []string{"wrong.yaml", "insecure.yaml", "nosources.yaml", "nofiles.json", "contract.yaml", "none.yaml", "verdict.yaml", "assignment.yaml", "upstreams.yaml"} {
 		t.Run(file, func(t *testing.T) {
 			cfg, problems := config.Load(filepath.Join("testdata", file))
 			folder, err := filepath.Abs("testdata")
@@ -114,6 +115,43 @@ func TestPathsAreRelativeToTheFile(t *testing.T) {
 	}
 	if path, watched := config.PathOf(cfg.GetSources()[1]); path != "/etc/clusters" || watched != "" {
 		t.Errorf("got %q, %q", path, watched)
+	}
+}
+
+// TestPathsOfCredentialsAreRelativeToTheFile: also in what an Any holds.
+func TestPathsOfCredentialsAreRelativeToTheFile(t *testing.T) {
+	folder := t.TempDir()
+	write(t, folder, "the.token", "abc")
+	file := write(t, folder, "hdsd.yaml", `
+sources:
+- name: upstream
+  config_source:
+    api_config_source:
+      api_type: AGGREGATED_GRPC
+      grpc_services:
+      - google_grpc:
+          target_uri: "10.0.0.5:18000"
+          stat_prefix: x
+          channel_credentials: {ssl_credentials: {}}
+          call_credentials:
+          - from_plugin:
+              name: envoy.grpc_credentials.file_based_metadata
+              typed_config:
+                "@type": type.googleapis.com/envoy.config.grpc_credential.v3.FileBasedMetadataConfig
+                secret_data: {filename: the.token, watched_directory: {path: .}}
+`)
+	cfg, problems := config.Load(file)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	google := cfg.GetSources()[0].GetConfigSource().GetApiConfigSource().GetGrpcServices()[0].GetGoogleGrpc()
+	secret := &credentialv3.FileBasedMetadataConfig{}
+	if err := google.GetCallCredentials()[0].GetFromPlugin().GetTypedConfig().UnmarshalTo(secret); err != nil {
+		t.Fatal(err)
+	}
+	from := secret.GetSecretData()
+	if from.GetFilename() != filepath.Join(folder, "the.token") || from.GetWatchedDirectory().GetPath() != folder {
+		t.Errorf("resolved as %v", from)
 	}
 }
 

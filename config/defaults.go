@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	configv1 "hdsd/gen/hdsd/config/v1"
@@ -64,50 +63,5 @@ func fill[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
 		*field = value
-	}
-}
-
-// resolvePaths makes paths absolute that are relative to the configuration
-// file's folder. (Those under checkers are of other machines.)
-func resolvePaths(cfg *Config, folder string) {
-	resolve := func(path *string) {
-		if *path != "" && !filepath.IsAbs(*path) {
-			*path = filepath.Join(folder, *path)
-		}
-	}
-	resolve(&cfg.DataDir)
-	if planes := cfg.GetDataPlanes(); planes != nil {
-		resolve(&planes.EdsDirectory)
-	}
-	for _, listener := range []*configv1.Listener{cfg.GetGrpc(), cfg.GetHttp()} {
-		if tls := listener.GetTls(); tls != nil {
-			resolve(&tls.CertificateChainFile)
-			resolve(&tls.PrivateKeyFile)
-			resolve(&tls.ClientCaFile)
-		}
-	}
-	for _, source := range cfg.GetSources() {
-		switch specifier := source.GetConfigSource().GetConfigSourceSpecifier().(type) {
-		case *corev3.ConfigSource_Path:
-			resolve(&specifier.Path)
-		case *corev3.ConfigSource_PathConfigSource:
-			resolve(&specifier.PathConfigSource.Path)
-			if watched := specifier.PathConfigSource.GetWatchedDirectory(); watched != nil {
-				resolve(&watched.Path)
-			}
-		}
-	}
-}
-
-// PathOf gives the path of a source that is one, and the folder whose moves
-// tell of changes, empty where the path's own do.
-func PathOf(source *configv1.Source) (path, watchedDirectory string) {
-	switch specifier := source.GetConfigSource().GetConfigSourceSpecifier().(type) {
-	case *corev3.ConfigSource_Path:
-		return specifier.Path, ""
-	case *corev3.ConfigSource_PathConfigSource:
-		return specifier.PathConfigSource.GetPath(), specifier.PathConfigSource.GetWatchedDirectory().GetPath()
-	default:
-		return "", ""
 	}
 }

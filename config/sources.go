@@ -6,11 +6,8 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
 	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/source/xds"
 )
-
-// notYet is said of what is part of the configuration, but whose turn comes
-// later.
-const notYet = "does not work yet in this version of hdsd"
 
 func (c *checks) sources(sources []*configv1.Source) {
 	if len(sources) == 0 {
@@ -30,9 +27,6 @@ func (c *checks) sources(sources []*configv1.Source) {
 		default:
 			seen[source.GetName()] = i
 		}
-		if health := source.GetUpstreamHealth(); health != configv1.UpstreamHealth_WORST_OF {
-			c.add(field+".upstream_health", "%s comes with management servers as sources and %s: use WORST_OF", health, notYet)
-		}
 		c.configSource(field+".config_source", source.GetConfigSource())
 	}
 }
@@ -47,14 +41,10 @@ func (c *checks) configSource(field string, source *corev3.ConfigSource) {
 		if specifier.Path == "" {
 			c.add(field+".path", "needs the path of a file or folder")
 		}
-	case *corev3.ConfigSource_ApiConfigSource:
-		c.add(field+".api_config_source", "a management server as a source %s: use path_config_source", notYet)
-		return
-	case *corev3.ConfigSource_Ads:
-		c.add(field+".ads", "a management server as a source %s: use path_config_source", notYet)
-		return
 	default:
-		c.add(field+".self", "hdsd has no other source that self could mean: use path_config_source")
+		for _, problem := range xds.Validate(field, source) {
+			c.add(problem.Field, "%s", problem.Message)
+		}
 		return
 	}
 	c.valid(field, source)

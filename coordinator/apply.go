@@ -10,6 +10,7 @@ import (
 	"hdsd/aggregate"
 	"hdsd/assign"
 	"hdsd/eds"
+	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
 )
 
@@ -18,7 +19,9 @@ type edit struct {
 	now        time.Time
 	plan       assign.Change
 	health     []eds.Health
-	services   map[string]bool // whose assignment is to be made again
+	withdrawn  []eds.Health        // what does not count any more once the assignments are made again
+	reweighed  []health.EndpointID // whose source's word counts for more, or less
+	services   map[string]bool     // whose assignment is to be made again
 	update     eds.Update
 	came, went []string // names of clusters
 	effects    []effect
@@ -31,6 +34,7 @@ func (c *core) apply(d delivery, now time.Time) {
 	e := &edit{now: now, services: map[string]bool{}, unvoted: map[health.Hash]*health.Verdict{}}
 	before := len(c.table.ids)
 	c.tellProblems(d.problems)
+	c.unread = d.unread
 	c.obey(d.rules, e)
 	for _, name := range d.removed {
 		c.exchange(c.clusters[name], nil, nil, e)
@@ -44,6 +48,8 @@ func (c *core) apply(d delivery, now time.Time) {
 	// What a released id was published as must not show on its successor.
 	c.eds.SetHealth(e.health)
 	c.eds.Update(e.update)
+	c.eds.SetHealth(e.withdrawn)
+	c.retellZones(e.reweighed)
 	c.follow(now, e.plan)
 	c.proclaim(now, e.effects, "")
 	c.enact(nil, e.gone)
@@ -88,6 +94,7 @@ func (c *core) exchange(before, after *cluster, renewed []bool, e *edit) {
 		c.succeed(after, renewed, e)
 		c.enter(after, renewed, e)
 		c.hold(after, e)
+		c.reweigh(before, after, e)
 	}
 	if before != nil {
 		c.forget(before, e)
@@ -267,7 +274,7 @@ func (c *core) assignment(service string) (eds.Assignment, bool) {
 		case message == nil:
 			continue
 		case a.Message == nil:
-			a.Message = message
+			a.Message, a.Overruled = message, k.upstream == configv1.UpstreamHealth_OURS
 			a.IDs = make([][][]health.EndpointID, len(message.GetEndpoints()))
 			for i, group := range message.GetEndpoints() {
 				a.IDs[i] = make([][]health.EndpointID, len(group.GetLbEndpoints()))

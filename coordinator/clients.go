@@ -9,9 +9,9 @@ import (
 )
 
 // Clients implements api.Backend: subscribers and checkers, each with one type
-// once, however many streams it has.
+// once, however many streams it has, and upstreams, of which hdsd is the client.
 func (b *backend) Clients(ctx context.Context) ([]api.Client, error) {
-	all := subscribers(b.eds.Clients())
+	all := append(subscribers(b.eds.Clients()), b.upstreams.clients()...)
 	checkers, err := b.Checkers(ctx)
 	if err != nil {
 		return nil, err

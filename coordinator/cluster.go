@@ -15,6 +15,7 @@ import (
 	"hdsd/aggregate"
 	"hdsd/canary"
 	"hdsd/eds"
+	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/source"
@@ -37,6 +38,7 @@ type cluster struct {
 	rate       int64 // checks in 1,000 seconds that an endpoint takes
 	rule       aggregate.Rule
 	shadow     bool                              // verdicts on it are kept from the subscribers
+	upstream   configv1.UpstreamHealth           // what the source's word on its endpoints counts for
 	given      *clusterv3.Cluster                // for CDS where hdsd decides nothing: as it came in
 	published  *clusterv3.Cluster                // for CDS; nil for a lone assignment, and for what no Envoy takes
 	message    *endpointv3.ClusterLoadAssignment // for EDS; nil where there is none, or none that an Envoy takes
@@ -73,6 +75,7 @@ func prepare(from *source.Cluster, r *rules) *cluster {
 	c.placement, c.rate = r.placing(from.Name), rateOf(from.HealthChecks)
 	c.rule = r.judging(from.Name)
 	c.shadow = r.shadows(from.Name)
+	c.upstream = r.upstream[from.EndpointSource()]
 	reason := notChecked
 	switch {
 	case from.Quarantine != "":
@@ -118,7 +121,7 @@ func (c *cluster) follows(r *rules) bool {
 		return true
 	}
 	redundancy, reach := r.of(c.source.Name)
-	return redundancy == c.redundancy && r.shadows(c.source.Name) == c.shadow && r.judging(c.source.Name) == c.rule &&
+	return redundancy == c.redundancy && r.shadows(c.source.Name) == c.shadow && r.upstream[c.source.EndpointSource()] == c.upstream && r.judging(c.source.Name) == c.rule &&
 		r.placing(c.source.Name) == c.placement && reflect.DeepEqual(reach, c.reach) && reflect.DeepEqual(r.machines, c.rules.machines)
 }
 

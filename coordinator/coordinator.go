@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"hdsd/config"
 	"hdsd/csds"
@@ -48,12 +49,16 @@ type Coordinator struct {
 	tail     *tail
 	files    *fileOut // nil: none are kept
 	registry *prometheus.Registry
+	openings openings
+	awaited  *awaited
 	ready    atomic.Bool
+
+	upstreams upstreams
 
 	mu      sync.Mutex       // guards what follows
 	started *configv1.Config // in force as far as only a restart changes it
 	config  *configv1.Config // the latest
-	sources *sources
+	sources sources
 	phase   phase
 	running context.Context // of Run; nil before it
 	cancel  context.CancelFunc
@@ -75,7 +80,10 @@ var ErrUsed = errors.New("this coordinator was run or closed before: make anothe
 // New opens the database, reads the sources and binds the addresses; nothing
 // is served before Run. What it gives must be run or closed.
 func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, err error) {
-	built := &Coordinator{log: o.Log, forge: o.Forge, started: c, config: c, registry: prometheus.NewRegistry(), ended: make(chan struct{})}
+	built := &Coordinator{
+		log: o.Log, forge: o.Forge, started: c, config: c, registry: prometheus.NewRegistry(), awaited: newAwaited(), ended: make(chan struct{}),
+		openings: openings{node: selfNode(c.GetNodeId(), o.Version), folder: c.GetDataDir(), log: o.Log},
+	}
 	defer func() {
 		if err != nil {
 			_ = built.release() // err says more
@@ -92,9 +100,14 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 	if err != nil {
 		return nil, err
 	}
-	if built.sources, err = openSources(c, nil, o.Log); err != nil {
+	if built.sources, err = built.openings.open(c, nil); err != nil {
 		return nil, err
 	}
+	built.openings.forget(built.sources)
+	first := built.sources
+	built.upstreams.node = built.openings.node
+	built.upstreams.sources.Store(&first)
+	built.registry.MustRegister(&built.upstreams)
 	if err = built.wire(); err != nil {
 		return nil, err
 	}
@@ -136,11 +149,13 @@ func (c *Coordinator) wire() error {
 	if err != nil {
 		return fmt.Errorf("reading what the votes came to under overrides: %w", err)
 	}
-	c.eds = eds.NewServer(eds.Options{Identifier: c.started.GetNodeId(), Log: c.log, Metrics: c.registry})
+	c.eds = eds.NewServer(c.subscriberOptions())
 	c.core = newCore(timing{
 		report: c.started.GetReporting().GetInterval().AsDuration(),
 		grace:  c.started.GetAssignment().GetReconnectGrace().AsDuration(),
 		settle: c.started.GetAssignment().GetSettle().AsDuration(),
+
+		zoneViews: c.started.GetDataPlanes().GetZoneHealth() != configv1.ZoneHealth_GLOBAL,
 	}, c.log, newMetrics(c.registry))
 	c.hds = hds.NewServer(hds.Options{
 		Interval: c.core.timing.report, MaxMessageBytes: int(c.started.GetLimits().GetMaxMessageBytes()),
@@ -155,7 +170,24 @@ func (c *Coordinator) wire() error {
 	c.core.stayOverridden(overrides, voted)
 	c.core.stayTrusting(trust)
 	c.intake = newIntake(func(d delivery) { c.core.post(func() { c.core.apply(d, time.Now()) }) })
+	c.intake.want = c.upstreams.want
 	return nil
+}
+
+// subscriberOptions say how data planes are served.
+func (c *Coordinator) subscriberOptions() eds.Options {
+	planes := c.started.GetDataPlanes()
+	o := eds.Options{
+		Identifier: c.started.GetNodeId(), Log: c.log, Metrics: c.registry, Incomplete: true, TTL: map[string]time.Duration{},
+		ZoneVariants:   planes.GetZoneHealth() != configv1.ZoneHealth_GLOBAL,
+		ZoneByLocality: planes.GetZoneHealth() == configv1.ZoneHealth_BY_LOCALITY,
+	}
+	for typeURL, ttl := range map[string]*durationpb.Duration{eds.AssignmentType: planes.GetAssignmentTtl(), eds.ClusterType: planes.GetClusterTtl()} {
+		if ttl != nil {
+			o.TTL[typeURL] = ttl.AsDuration()
+		}
+	}
+	return o
 }
 
 // release gives up what New took, where nothing is served.
@@ -207,19 +239,14 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	failures := make(chan error, 2) // of two servers
 	wait := c.servers.serve(func(err error) { failures <- err })
 	c.files.run(c.running)
-	c.readiness(true)
 	c.log.Info().Str("event", "serving").Str("grpc", c.GRPCAddress()).Str("http", c.HTTPAddress()).Msg("serving")
-	var failure error
-	select {
-	case <-c.running.Done():
-	case failure = <-failures:
-	}
+	failure := c.untilEnd(failures)
 	began := time.Now()
 	c.readiness(false)
 	stopCore()
 	c.mu.Lock()
 	c.phase = closed
-	c.sources.stop()
+	c.sources.stop(nil)
 	c.mu.Unlock()
 	c.hds.Close()
 	c.files.stop()
@@ -247,10 +274,15 @@ func (c *Coordinator) start(ctx context.Context) (stopCore func(), err error) {
 	stop := make(chan struct{})
 	var owned sync.WaitGroup
 	owned.Go(func() { c.core.run(stop) })
-	c.intake.restart(c.sources.sets, c.rules(c.config))
+	c.intake.restart(c.sources.sets(), c.rules(c.config))
 	// With an error, it is time to stop already.
 	_ = c.core.ask(c.running, func() { c.core.begin(time.Now()) })
-	c.sources.run(c.running, c.intake.take)
+	c.follow()
+	select {
+	case <-c.awaited.over:
+		c.eds.Complete()
+	default:
+	}
 	return func() { close(stop); owned.Wait() }, nil
 }
 
@@ -279,16 +311,17 @@ func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err e
 		return nil, ErrUsed
 	}
 	_, needRestart = config.Changes(c.started, next)
-	opened, err := openSources(next, c.sources, c.log)
+	opened, err := c.openings.open(next, c.sources)
 	if err != nil {
 		return needRestart, err
 	}
-	c.sources.stop()
+	c.sources.stop(opened)
 	c.config, c.sources = next, opened
+	c.upstreams.sources.Store(&opened)
 	c.store.SetRetention(next.GetHistory().GetRetention().AsDuration())
 	if c.phase == running {
-		c.intake.restart(opened.sets, c.rules(next))
-		c.sources.run(c.running, c.intake.take)
+		c.intake.restart(opened.sets(), c.rules(next))
+		c.follow()
 	}
 	return needRestart, nil
 }

@@ -27,6 +27,7 @@ type (
 	resourceServer interface {
 		Update(eds.Update)
 		SetHealth([]eds.Health)
+		SetZoneHealth(zone string, set []eds.Health, unset []health.EndpointID)
 	}
 	historian interface {
 		Append([]health.Transition)
@@ -44,6 +45,7 @@ type (
 // timing is what the core takes from the configuration once.
 type timing struct {
 	report, grace, settle time.Duration
+	zoneViews             bool // what zones see is asked for
 }
 
 // core is the judge: all of its methods but run and post run on one goroutine.
@@ -98,10 +100,12 @@ type core struct {
 	judge       *aggregate.Aggregator
 	trust       map[string]store.Trust // what operators say of checkers
 	overrides   overrides
+	zoneViews   zoneViews
 	transitions *transitionLog
 
 	// After a start:
 	settling bool                           // nothing moves
+	unread   bool                           // a source has not said anything yet
 	settleAt time.Time                      // when that ends; zero until the servers listen
 	last     map[health.Hash]store.Held     // known at the start; once settled, only of what a mistake hides
 	voted    map[health.Hash]health.Verdict // of them under overrides
@@ -138,7 +142,7 @@ func newCore(t timing, log zerolog.Logger, m *metrics) *core {
 		canary:   canary.New(canary.Options{Report: t.report, Calm: max(leastCalm, 2*t.grace)}),
 		dispatch: dispatch{moved: map[string]bool{}}, handovers: handovers{},
 		lineages: map[string]*lineage{}, unsaved: map[string]bool{},
-		trust: map[string]store.Trust{},
+		trust: map[string]store.Trust{}, zoneViews: zoneViews{},
 		voted: map[health.Hash]health.Verdict{},
 	}
 }
@@ -238,7 +242,7 @@ func (c *core) tick(now time.Time) time.Duration {
 const forgetEvery = 6 * time.Hour
 
 func (c *core) letForget(now time.Time) {
-	if c.settling || now.Before(c.forgetAt) {
+	if c.settling || c.unread || now.Before(c.forgetAt) {
 		return
 	}
 	c.forgetAt = now.Add(forgetEvery)
@@ -267,6 +271,7 @@ func hashesOf(clusters []*cluster) map[health.Hash]struct{} {
 func (c *core) publish(now time.Time, changes []aggregate.Change) {
 	c.tellSuspicions()
 	c.tellAlarms()
+	defer c.followZones() // the verdicts come first
 	if len(changes) == 0 {
 		return
 	}

@@ -5,6 +5,10 @@ import (
 	"maps"
 	"testing"
 	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	"hdsd/health"
 )
 
 // TestAZoneThatComesBackIsToldOfTogether: each checker that joins pulls work
@@ -60,5 +64,18 @@ func TestAZoneThatComesBackIsToldOfTogether(t *testing.T) {
 		if stored := l.plan[id]; len(stored) == 0 || len(stored) != l.core.planner.Load(id) {
 			t.Errorf("of %s, %d endpoints are stored and %d planned", id, len(stored), l.core.planner.Load(id))
 		}
+	}
+}
+
+// TestSubscribersDoNotWaitForCheckers: a change of the sources is published at
+// once, while what checkers are sent of it is gathered.
+func TestSubscribersDoNotWaitForCheckers(t *testing.T) {
+	l := settled(t, web("web", one))
+	sent := l.sent["ca"]
+	l.intake.take(&sourceSet{Source: "local", Clusters: []*sourceCluster{saying(web("web", two, one), corev3.HealthStatus_DRAINING)}})
+	l.wantPublished("web", two, health.Draining)
+	l.wantPublished("web", one, health.Healthy)
+	if l.sent["ca"] != sent {
+		t.Error("a checker was sent a specifier before it was gathered")
 	}
 }

@@ -37,6 +37,15 @@
 // the history no longer reaches back to where it is. The newest changes are
 // read and encoded once for all, while anyone watches.
 //
+// # Sources
+//
+// Files are read when hdsd starts; management servers are asked from then on,
+// and waited for (awaited.go). Until each has answered or is given up, hdsd is
+// not ready, and the EDS server tells nobody that something is not there. Until
+// each has answered, however long that takes, nothing that was known before the
+// start is taken for gone (gone.go). A reload leaves those that are the same
+// alone.
+//
 // # Order of effects
 //
 // A verdict is published to EDS first and then handed to the store's writer;

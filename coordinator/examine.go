@@ -22,11 +22,12 @@ type Findings struct {
 	Clusters, Endpoints int
 	Checked             int              // of the endpoints
 	Problems            []source.Problem // one without a file is with the configuration
+	Unread              []string         // names of sources that are management servers
 }
 
 // Examine reads the file sources as a start would and finds what would not be
-// checked, and why, by file and line. It changes nothing. Of a configuration
-// with problems it reads what there is.
+// checked, and why, by file and line. It changes nothing, and asks no
+// management server. Of a configuration with problems it reads what there is.
 func Examine(c *configv1.Config) Findings {
 	e := examiner{rules: newRules(c), places: file.Places{}, known: map[[2]string]bool{}, fields: map[string][]string{}}
 	e.rules.machines.Verbose = true
@@ -39,8 +40,10 @@ func Examine(c *configv1.Config) Findings {
 	for _, from := range catalog.Clusters {
 		e.cluster(from)
 	}
-	e.strays(catalog.Clusters)
-	e.policies(c.GetPolicies(), catalog.Clusters)
+	if len(e.found.Unread) == 0 { // else who knows
+		e.strays(catalog.Clusters)
+		e.policies(c.GetPolicies(), catalog.Clusters)
+	}
 	slices.SortStableFunc(e.found.Problems, func(a, b source.Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
 	})
@@ -67,7 +70,10 @@ func (e *examiner) problem(p source.Problem) { e.found.Problems = append(e.found
 func (e *examiner) read(from *configv1.Source) *source.Set {
 	path, watched := config.PathOf(from)
 	if path == "" {
-		return nil // a problem of the configuration
+		if from.GetConfigSource().GetApiConfigSource() != nil {
+			e.found.Unread = append(e.found.Unread, from.GetName())
+		}
+		return nil // else a problem of the configuration
 	}
 	if err := watchable(watched); err != nil {
 		e.problem(source.Problem{File: path, Resource: from.GetName(), Message: err.Error()})

@@ -120,7 +120,6 @@ func (c *core) settle(now time.Time) bool {
 	c.settling, c.doubtStirred = false, true
 	c.part(now)
 	c.forgetAt = now
-	c.forgetTrials()
 	c.stirAt = now
 	return true
 }

@@ -2,6 +2,8 @@ package coordinator
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"hdsd/api"
@@ -97,6 +99,7 @@ func (c *core) impose(f *store.Freeze) {
 	before := c.frozen.Swap(f)
 	c.history.SaveFreeze(f)
 	c.metrics.frozen.Set(flag(f != nil))
+	defer func() { c.retellZones(slices.Collect(maps.Keys(c.zoneViews))) }()
 	from, to := publishing(before), publishing(f)
 	if from == to || from == verdictsTold && to == heldTold {
 		return // what is published stays
@@ -136,7 +139,7 @@ func (c *core) verdicts() map[health.Hash]health.Status {
 	all := make(map[health.Hash]health.Status, len(c.table.ids))
 	for id := range c.table.rows {
 		if row := &c.table.rows[id]; row.cluster != nil && !row.cluster.shadow {
-			all[row.hash] = c.verdict(row)
+			all[row.hash] = c.ours(row)
 		}
 	}
 	return all

@@ -48,13 +48,14 @@ func (c *core) suspend(id health.EndpointID) {
 }
 
 // part records that endpoints are gone which had health when hdsd last
-// stopped, or while it settled. It is not done before the sources were read
-// and hdsd has settled. What a cluster had whose endpoints a mistake hides is
-// waited for.
+// stopped, or while it settled. It is not done before each source was read,
+// however long that takes, and hdsd has settled. What a cluster had whose
+// endpoints are hidden is waited for.
 func (c *core) part(now time.Time) {
-	if c.settling {
+	if c.settling || c.unread {
 		return
 	}
+	c.forgetTrials()
 	var gone []health.Transition
 	for hash, last := range c.last {
 		_, stays := c.table.ids[hash]
@@ -83,10 +84,11 @@ func (c *core) parting(key health.Endpoint, from health.Status, now time.Time) h
 	return health.Transition{Time: now, Endpoint: key, From: from, To: health.Unknown, Reason: reason}
 }
 
-// hidden tells whether a mistake keeps hdsd from knowing a cluster's endpoints.
+// hidden tells whether something keeps hdsd from knowing a cluster's endpoints:
+// a mistake, or that its source has not said yet which there are.
 func (c *core) hidden(name string) bool {
 	k := c.clusters[name]
-	return k != nil && k.source.Quarantine != "" && k.source.Assignment == nil
+	return k != nil && k.source.Assignment == nil && (k.source.Quarantine != "" || k.source.EDS())
 }
 
 // parted tells whether the last that is known of an endpoint is that it was

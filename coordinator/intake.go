@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"slices"
 	"sync"
 
 	"hdsd/source"
@@ -10,6 +11,7 @@ import (
 // changed to the core.
 type intake struct {
 	post func(delivery)
+	want func(source string, names []string) // says which assignments others' clusters take; nil: nobody is told
 
 	mu       sync.Mutex // the order of posts is the order of changes
 	rules    *rules
@@ -17,11 +19,13 @@ type intake struct {
 	sets     map[string]*source.Set // by source
 	catalog  *source.Catalog        // the latest
 	prepared map[string]*cluster    // by name
+	wanted   map[string][]string    // by source: what want was told last
 }
 
 // delivery is one change of the clusters.
 type delivery struct {
 	rules    *rules
+	unread   bool     // a source has not said anything yet
 	changed  []change // new or other than before
 	removed  []string
 	problems []source.Problem
@@ -34,25 +38,35 @@ type change struct {
 }
 
 func newIntake(post func(delivery)) *intake {
-	return &intake{post: post, prepared: map[string]*cluster{}}
+	return &intake{post: post, prepared: map[string]*cluster{}, wanted: map[string][]string{}}
 }
 
 // take accepts what a source says now.
 func (in *intake) take(set *source.Set) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.sets[set.Source] = set
+	in.sets[set.Source] = later(in.sets[set.Source], set)
 	in.deliver()
 }
 
-// restart replaces the rules, and the sources by what others say.
+// later gives what holds of a source: what was said last, if anything was.
+func later(before, now *source.Set) *source.Set {
+	if before.Answered() && !now.Answered() {
+		return before
+	}
+	return now
+}
+
+// restart replaces the rules, and the sources by others. Of one that says
+// nothing yet, what another of its name said stays.
 func (in *intake) restart(sets []*source.Set, r *rules) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.rules, in.names, in.sets = r, nil, map[string]*source.Set{}
+	before := in.sets
+	in.rules, in.names, in.sets, in.wanted = r, nil, map[string]*source.Set{}, map[string][]string{}
 	for _, set := range sets {
 		in.names = append(in.names, set.Source)
-		in.sets[set.Source] = set
+		in.sets[set.Source] = later(before[set.Source], set)
 	}
 	in.deliver()
 }
@@ -60,20 +74,16 @@ func (in *intake) restart(sets []*source.Set, r *rules) {
 // deliver prepares what changed, or what the rules have changed for, and posts
 // it.
 func (in *intake) deliver() {
-	var sets []*source.Set
-	for _, name := range in.names {
-		if set := in.sets[name]; set != nil {
-			sets = append(sets, set)
-		}
+	sets := make([]*source.Set, len(in.names))
+	for i, name := range in.names {
+		sets[i] = in.sets[name]
 	}
 	catalog := source.Merge(in.catalog, sets, in.rules.defaults)
 	in.catalog = catalog
-	d := delivery{rules: in.rules, problems: catalog.Problems}
-	present := make(map[string]*cluster, len(catalog.Clusters))
+	d := delivery{rules: in.rules, unread: slices.ContainsFunc(sets, func(s *source.Set) bool { return !s.Answered() }), problems: catalog.Problems}
 	for _, c := range catalog.Clusters {
 		before := in.prepared[c.Name]
 		if before != nil && before.seen == c && before.follows(in.rules) {
-			present[c.Name] = before
 			continue
 		}
 		after := (*cluster)(nil)
@@ -82,14 +92,62 @@ func (in *intake) deliver() {
 		} else {
 			after = prepare(c, in.rules)
 		}
-		present[c.Name] = after
+		in.prepared[c.Name] = after
 		d.changed = append(d.changed, change{after, renewed(before, after)})
 	}
-	for name := range in.prepared {
-		if present[name] == nil {
-			d.removed = append(d.removed, name)
+	d.removed = in.forget(catalog.Clusters)
+	in.post(d)
+	if in.want != nil {
+		in.ask(catalog.Clusters)
+	}
+}
+
+// ask has each source asked for the assignments that clusters of the others
+// take their endpoints from.
+func (in *intake) ask(clusters []*source.Cluster) {
+	wanted := map[string][]string{}
+	for _, c := range clusters {
+		if !lacking(c) {
+			continue
+		}
+		for _, name := range in.names {
+			if name != c.Source {
+				wanted[name] = append(wanted[name], c.ServiceName)
+			}
 		}
 	}
-	in.prepared = present
-	in.post(d)
+	for _, name := range in.names {
+		slices.Sort(wanted[name])
+		names := slices.Compact(wanted[name])
+		if !slices.Equal(names, in.wanted[name]) {
+			in.want(name, names)
+			in.wanted[name] = names
+		}
+	}
+}
+
+// lacking tells whether a cluster takes its endpoints from another source than
+// its own, or would. Files that it names are those of data planes' machines.
+func lacking(c *source.Cluster) bool {
+	from := c.Config.GetEdsClusterConfig().GetEdsConfig()
+	return c.EDS() && (c.Assignment == nil || c.AssignmentSource != "") &&
+		from.GetPathConfigSource() == nil && from.GetPath() == "" //nolint:staticcheck // to leave it alone
+}
+
+// forget lets go of what is not among the clusters any more, and names it.
+func (in *intake) forget(clusters []*source.Cluster) (removed []string) {
+	if len(in.prepared) == len(clusters) {
+		return nil // as all of them are prepared
+	}
+	present := make(map[string]bool, len(clusters))
+	for _, c := range clusters {
+		present[c.Name] = true
+	}
+	for name := range in.prepared {
+		if !present[name] {
+			delete(in.prepared, name)
+			removed = append(removed, name)
+		}
+	}
+	return removed
 }

@@ -47,6 +47,7 @@ type lab struct {
 	sent     map[string]int // specifiers that differ from the one before, by checker
 
 	health      map[health.EndpointID]health.Status
+	zoneHealth  map[string]map[health.EndpointID]health.Status // by zone
 	assignments map[string]eds.Assignment
 	clusters    map[string]*clusterv3.Cluster
 
@@ -98,7 +99,7 @@ func (l *lab) start(last map[health.Hash]store.Held) {
 	c.stayFrozen(l.frozen)
 	c.stayTrusting(maps.Clone(l.trust))
 	c.stayOverridden(slices.Collect(maps.Values(l.overrides)), maps.Clone(l.voted))
-	l.core = c
+	l.core, l.zoneHealth = c, map[string]map[health.EndpointID]health.Status{}
 	l.intake = newIntake(func(d delivery) { c.apply(d, l.now) })
 }
 
@@ -227,6 +228,19 @@ func (l *lab) SetHealth(all []eds.Health) {
 	l.order = append(l.order, "published")
 }
 
+// SetZoneHealth implements resourceServer.
+func (l *lab) SetZoneHealth(zone string, set []eds.Health, unset []health.EndpointID) {
+	if l.zoneHealth[zone] == nil {
+		l.zoneHealth[zone] = map[health.EndpointID]health.Status{}
+	}
+	for _, h := range set {
+		l.zoneHealth[zone][h.ID] = h.Status
+	}
+	for _, id := range unset {
+		delete(l.zoneHealth[zone], id)
+	}
+}
+
 // Append implements historian.
 func (l *lab) Append(all []health.Transition) {
 	l.transitions = append(l.transitions, all...)
@@ -307,6 +321,9 @@ func (l *lab) published(service, address string) health.Status {
 			worst := l.health[a.IDs[i][j][0]]
 			for _, id := range a.IDs[i][j] {
 				worst = health.Worse(worst, l.health[id])
+			}
+			if a.Overruled {
+				return worst
 			}
 			return eds.Combine(worst, eds.SourceStatus(e))
 		}

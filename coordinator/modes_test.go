@@ -26,10 +26,16 @@ type plane struct {
 	clusters    map[string]*clusterv3.Cluster
 	assignments map[string]*endpointv3.ClusterLoadAssignment
 	sent        map[string]int // resources, by name
+	removed     int
 }
 
-func (s *site) plane() *plane {
+// Of what it knows already, it says so.
+func (s *site) plane(knows ...string) *plane {
 	s.t.Helper()
+	versions := map[string]string{}
+	for _, name := range knows {
+		versions[name] = "before"
+	}
 	p := &plane{s: s, clusters: map[string]*clusterv3.Cluster{}, assignments: map[string]*endpointv3.ClusterLoadAssignment{}, sent: map[string]int{}}
 	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(s.dial()).DeltaAggregatedResources(s.t.Context())
 	if err != nil {
@@ -37,7 +43,7 @@ func (s *site) plane() *plane {
 	}
 	for _, typeURL := range []string{eds.ClusterType, eds.AssignmentType} {
 		if err := stream.Send(&discoveryv3.DeltaDiscoveryRequest{
-			Node: &corev3.Node{Id: "plane"}, TypeUrl: typeURL, ResourceNamesSubscribe: []string{"*"},
+			Node: &corev3.Node{Id: "plane"}, TypeUrl: typeURL, ResourceNamesSubscribe: []string{"*"}, InitialResourceVersions: versions,
 		}); err != nil {
 			s.t.Fatal(err)
 		}
@@ -63,6 +69,7 @@ func (s *site) plane() *plane {
 func (p *plane) take(answer *discoveryv3.DeltaDiscoveryResponse) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.removed += len(answer.GetRemovedResources())
 	for _, r := range answer.GetResources() {
 		p.sent[r.GetName()]++
 		message, err := r.GetResource().UnmarshalNew()
@@ -97,6 +104,12 @@ func (p *plane) told(cluster string) (text string) {
 func (p *plane) wait(cluster, want string) {
 	p.s.t.Helper()
 	p.s.eventually(cluster+" to be told as "+want, func() bool { return p.told(cluster) == want })
+}
+
+func (p *plane) removals() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.removed
 }
 
 func (p *plane) times(name string) int {

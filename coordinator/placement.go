@@ -126,13 +126,13 @@ func (c *core) strandedReason(k *cluster, id health.EndpointID) string {
 }
 
 // takes says what it takes to check a cluster's endpoints.
-func (k *cluster) takes() string {
-	needs := make([]string, len(k.safe.Needs))
-	for i, need := range k.safe.Needs {
+func (c *cluster) takes() string {
+	needs := make([]string, len(c.safe.Needs))
+	for i, need := range c.safe.Needs {
 		needs[i] = string(need)
 	}
 	takes := "which takes " + strings.Join(needs, ", ")
-	if k.reach != nil {
+	if c.reach != nil {
 		takes += ", and is among those that its policy says can reach it"
 	}
 	return takes

@@ -29,6 +29,8 @@ type backend struct {
 	hds   *hds.Server
 	eds   *eds.Server
 	tail  *tail
+
+	upstreams *upstreams
 }
 
 // Endpoints implements api.Backend.

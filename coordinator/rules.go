@@ -21,9 +21,10 @@ type rules struct {
 	policies   []policy
 	redundancy int
 	rule       aggregate.Rule
-	trust      aggregate.Trust // of votes; a zero field is the default
-	initial    health.Status   // published before the first verdict
-	shadow     bool            // verdicts are kept from the subscribers
+	trust      aggregate.Trust                    // of votes; a zero field is the default
+	initial    health.Status                      // published before the first verdict
+	shadow     bool                               // verdicts are kept from the subscribers
+	upstream   map[string]configv1.UpstreamHealth // by source: what its word counts for
 	machines   specifier.Options
 	placement  placement
 	capacities []capacity
@@ -48,6 +49,7 @@ func newRules(c *configv1.Config) *rules {
 		trust:      trustOf(c.GetVerdict()),
 		initial:    health.Status(c.GetVerdict().GetInitialHealth()),
 		shadow:     c.GetMode() == configv1.Mode_SHADOW,
+		upstream:   map[string]configv1.UpstreamHealth{},
 		machines: specifier.Options{
 			Files:      set(c.GetCheckers().GetFiles()),
 			SDSSecrets: set(c.GetCheckers().GetSdsSecrets()),
@@ -57,6 +59,9 @@ func newRules(c *configv1.Config) *rules {
 	}
 	for _, d := range c.GetDefaultHealthChecks() {
 		r.defaults = append(r.defaults, source.DefaultHealthChecks{Glob: d.GetClusterNameGlob(), HealthChecks: d.GetHealthChecks()})
+	}
+	for _, s := range c.GetSources() {
+		r.upstream[s.GetName()] = s.GetUpstreamHealth()
 	}
 	for _, p := range c.GetPolicies() {
 		each := policy{glob: p.GetClusterNameGlob(), redundancy: int(p.GetRedundancy()), reach: reachOf(p.GetCheckers()), mode: p.Mode, zones: p.Zones, regions: p.Regions}
@@ -165,7 +170,7 @@ func (t timing) explicit(trust aggregate.Trust) aggregate.Trust {
 // judging gives the aggregator's options.
 func (t timing) judging(trust aggregate.Trust) aggregate.Options {
 	trust = t.explicit(trust)
-	return aggregate.Options{Staleness: trust.Staleness, Doubt: trust.Doubt, Settle: t.settle + 2*t.report}
+	return aggregate.Options{Staleness: trust.Staleness, Doubt: trust.Doubt, Settle: t.settle + 2*t.report, ZoneViews: t.zoneViews}
 }
 
 func reachOf(s *configv1.CheckerSelector) *health.Reach {

@@ -76,7 +76,9 @@ func (c *core) proclaim(now time.Time, effects []effect, how string) {
 	}
 	healths, transitions := make([]eds.Health, len(effects)), make([]health.Transition, len(effects))
 	voted, over := map[health.Hash]*health.Verdict{}, map[health.Hash]*health.Verdict{}
+	affected := make([]health.EndpointID, len(effects))
 	for i, each := range effects {
+		affected[i] = each.id
 		row, verdict := &c.table.rows[each.id], c.judge.Verdict(each.id)
 		if row.index == none {
 			verdict.Reason = "it is not checked"
@@ -93,6 +95,7 @@ func (c *core) proclaim(now time.Time, effects []effect, how string) {
 	}
 	c.history.SaveVoted(voted)
 	c.enact(healths, transitions)
+	c.retellZones(affected)
 	c.history.SaveVoted(over)
 }
 

@@ -55,7 +55,8 @@ grpc: {address: "127.0.0.1:0"}
 http: {address: "127.0.0.1:0"}
 assignment: {settle: 0.05s, reconnect_grace: 0.2s}
 reporting: {interval: 0.05s}
-sources: [{name: local, config_source: {path_config_source: {path: clusters.yaml}}}]
+sources:
+- {name: local, config_source: {path_config_source: {path: clusters.yaml}}}
 `
 
 // configuration writes a configuration with its clusters and reads it.
@@ -263,7 +264,7 @@ func TestReloadTakesWhatItCan(t *testing.T) {
 	s.checker("c1")
 	s.eventually("a healthy endpoint", func() bool { return s.healthOf("web", address) == "HEALTHY" })
 
-	more := strings.Replace(quick, "}}}]", "}}}, {name: more, config_source: {path_config_source: {path: more.yaml}}}]", 1)
+	more := quick + "- {name: more, config_source: {path_config_source: {path: more.yaml}}}\n"
 	move(t, dir, "more.yaml", "resources:\n"+static("api", address))
 	restart, err := s.Reload(configuration(t, dir, more, static("web", address)))
 	if err != nil || len(restart) > 0 {

@@ -96,9 +96,9 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 func (c *Coordinator) register() error {
 	c.hds.Register(c.servers.grpc)
 	c.eds.Register(c.servers.grpc)
-	c.csds = csds.NewServer(csds.Options{}, subscriberStatus{c.eds}, checkerStatus{c.hds, c.core.askBehind})
+	c.csds = csds.NewServer(csds.Options{}, subscriberStatus{c.eds}, checkerStatus{c.hds, c.core.askBehind}, &c.upstreams)
 	c.csds.Register(c.servers.grpc)
-	queries := api.NewService(&backend{core: c.core, store: c.store, hds: c.hds, eds: c.eds, tail: c.tail})
+	queries := api.NewService(&backend{core: c.core, store: c.store, hds: c.hds, eds: c.eds, upstreams: &c.upstreams, tail: c.tail})
 	queries.Register(c.servers.grpc)
 	operators := api.NewControl(&control{
 		core: c.core, store: c.store, copies: newCopies(c.store, c.core.done, c.registry, c.log),
@@ -131,7 +131,7 @@ func (c *Coordinator) register() error {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !c.ready.Load() {
-			http.Error(w, "not ready: starting or stopping", http.StatusServiceUnavailable)
+			http.Error(w, "not ready: "+firstOf(c.awaited.String(), "starting or stopping"), http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ready")

@@ -2,56 +2,107 @@ package coordinator
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"os"
-	"sync"
+	"path/filepath"
+	"slices"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/rs/zerolog"
+	"google.golang.org/protobuf/proto"
 
 	"hdsd/config"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/source"
 	"hdsd/source/file"
+	"hdsd/source/xds"
 )
 
+// openings are what every source is opened with.
+type openings struct {
+	node   *corev3.Node // hdsd, as upstreams know it
+	folder string       // for what is to outlive a restart
+	log    zerolog.Logger
+}
+
 // sources are the open sources of a configuration, in order of precedence.
-type sources struct {
-	log   zerolog.Logger
-	files []opened
-	sets  []*source.Set // what each said first
+type sources []*opened
 
-	cancel context.CancelFunc // nil before run
-	owned  sync.WaitGroup
-}
-
-// opened is a source and what it was opened as.
+// opened is a source and what it was opened as. It is of one of two kinds.
 type opened struct {
-	name, path, watched string
-	*file.Source
+	name     string
+	from     *corev3.ConfigSource
+	file     *file.Source
+	upstream *xds.Source
+	set      *source.Set // what it said first
+
+	cancel context.CancelFunc // nil before it runs
+	ended  chan struct{}
 }
 
-// openSources reads every source once. One that cannot be read as a whole is
-// an error. A source that is among those before (nil: none) goes on as it is,
-// so that clusters that did not change keep their pointers.
-func openSources(c *configv1.Config, before *sources, log zerolog.Logger) (*sources, error) {
-	s := &sources{log: log}
+// open opens every source of a configuration, and reads each once that can be
+// read at once. One that cannot be read as a whole is an error. A source that is
+// among those before goes on as it is, so that clusters that did not change
+// keep their pointers and a connection stays.
+func (o *openings) open(c *configv1.Config, before sources) (sources, error) {
+	all := make(sources, 0, len(c.GetSources()))
 	for _, from := range c.GetSources() {
-		path, watched := config.PathOf(from)
-		one := opened{from.GetName(), path, watched, before.find(from.GetName(), path, watched)}
-		if one.Source == nil {
-			one.Source = file.New(file.Options{Name: one.name, Path: path, WatchedDirectory: watched, Log: log})
+		known := before.find(from)
+		if known != nil && known.upstream != nil {
+			all = append(all, known)
+			continue
 		}
-		if err := watchable(watched); err != nil {
-			return nil, fmt.Errorf("source %s: %w", one.name, err)
-		}
-		set, err := one.Load()
+		one, err := o.openOne(from, known)
 		if err != nil {
-			return nil, fmt.Errorf("source %s: %w", one.name, err)
+			return nil, fmt.Errorf("source %s: %w", from.GetName(), err)
 		}
-		s.files = append(s.files, one)
-		s.sets = append(s.sets, set)
+		all = append(all, one)
 	}
-	return s, nil
+	return all, nil
+}
+
+// openOne opens a source, or a file anew that was open before.
+func (o *openings) openOne(from *configv1.Source, before *opened) (one *opened, err error) {
+	one = &opened{name: from.GetName(), from: from.GetConfigSource()}
+	path, watched := config.PathOf(from)
+	if path == "" {
+		one.set = &source.Set{Source: one.name, Awaited: true}
+		one.upstream, err = xds.New(xds.Options{
+			Name: one.name, Node: o.node, ConfigSource: one.from, Snapshot: o.snapshot(one.name), Log: o.log,
+		})
+		return one, err
+	}
+	if before != nil {
+		one.file = before.file
+	} else {
+		one.file = file.New(file.Options{Name: one.name, Path: path, WatchedDirectory: watched, Log: o.log})
+	}
+	if err := watchable(watched); err != nil {
+		return nil, err
+	}
+	one.set, err = one.file.Load()
+	return one, err
+}
+
+// snapshot is where the resources of an upstream are kept over a restart. The
+// name may be anything, so the file has a hash of it.
+func (o *openings) snapshot(name string) string {
+	hash := sha256.Sum256([]byte(name))
+	return filepath.Join(o.folder, fmt.Sprintf("source-%x.pb", hash[:8]))
+}
+
+// forget removes the snapshots of upstreams that are no more, and what a crash
+// left of others.
+func (o *openings) forget(all sources) {
+	found, _ := filepath.Glob(filepath.Join(o.folder, "*source-*.pb*")) // the pattern is good
+	for _, path := range found {
+		if !slices.ContainsFunc(all, func(one *opened) bool { return one.upstream != nil && o.snapshot(one.name) == path }) {
+			if err := os.Remove(path); err != nil {
+				o.log.Error().Str("event", "upstream_snapshot_trouble").Err(err).Msg("what a source that is no more said could not be removed")
+			}
+		}
+	}
 }
 
 // watchable tells why the moves in a folder cannot be watched.
@@ -69,33 +120,67 @@ func watchable(folder string) error {
 	return nil
 }
 
-func (s *sources) find(name, path, watched string) *file.Source {
-	if s == nil {
-		return nil
-	}
-	for _, f := range s.files {
-		if f.name == name && f.path == path && f.watched == watched {
-			return f.Source
+func (s sources) find(from *configv1.Source) *opened {
+	for _, one := range s {
+		if one.name == from.GetName() && proto.Equal(one.from, from.GetConfigSource()) {
+			return one
 		}
 	}
 	return nil
 }
 
-// run watches every source until stop.
-func (s *sources) run(ctx context.Context, take func(*source.Set)) {
-	ctx, s.cancel = context.WithCancel(ctx)
-	for _, f := range s.files {
-		s.owned.Go(func() {
-			if err := f.Run(ctx, take); err != nil {
-				s.log.Error().Str("event", "source_not_watched").Err(err).Msg("changes of this source are not seen until the next reload (SIGHUP)")
+// sets are what each said first.
+func (s sources) sets() []*source.Set {
+	all := make([]*source.Set, len(s))
+	for i, one := range s {
+		all[i] = one.set
+	}
+	return all
+}
+
+// run follows every source that is not followed yet, until it is stopped.
+func (s sources) run(ctx context.Context, take func(*source.Set), log zerolog.Logger) {
+	for _, one := range s {
+		if one.cancel != nil {
+			continue
+		}
+		running, cancel := context.WithCancel(ctx)
+		one.cancel, one.ended = cancel, make(chan struct{})
+		go func() {
+			defer close(one.ended)
+			if err := one.follow(running, take); err != nil {
+				log.Error().Str("event", "source_not_watched").Err(err).Msg("changes of this source are not seen until the next reload (SIGHUP)")
 			}
-		})
+		}()
 	}
 }
 
-func (s *sources) stop() {
-	if s.cancel != nil {
-		s.cancel()
+func (o *opened) follow(ctx context.Context, take func(*source.Set)) error {
+	if o.upstream != nil {
+		return o.upstream.Run(ctx, take)
 	}
-	s.owned.Wait()
+	return o.file.Run(ctx, take)
+}
+
+// stop ends those that do not go on in next, and waits for them.
+func (s sources) stop(next sources) {
+	for _, one := range s {
+		if one.cancel != nil && !slices.Contains(next, one) {
+			one.cancel()
+		}
+	}
+	for _, one := range s {
+		if one.cancel != nil && !slices.Contains(next, one) {
+			<-one.ended
+		}
+	}
+}
+
+// follow takes what the sources say from now on.
+func (c *Coordinator) follow() {
+	c.sources.run(c.running, func(set *source.Set) {
+		c.intake.take(set)
+		c.awaited.hear(set)
+	}, c.log)
+	c.awaited.expect(c.sources)
 }

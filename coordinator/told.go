@@ -7,12 +7,19 @@ import (
 
 	"hdsd/api"
 	"hdsd/eds"
+	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
 )
 
-// verdict is the health that hdsd decided on, or holds to be true until it has.
-func (c *core) verdict(r *row) health.Status {
-	if r.judged || r.overridden() != nil {
+// ours is the health that hdsd decided on, or holds to be true until it has.
+// Where only the source's word counts, it is nothing but what an operator says.
+func (c *core) ours(r *row) health.Status {
+	switch {
+	case r.overridden() != nil:
+		return r.health()
+	case r.cluster.upstream == configv1.UpstreamHealth_THEIRS:
+		return health.Unknown
+	case r.judged:
 		return r.health()
 	}
 	return c.rules.initial
@@ -24,7 +31,25 @@ func (c *core) told(r *row) health.Status {
 	if frozen := c.frozen.Load(); publishing(frozen) == heldTold {
 		return frozen.Held[r.hash]
 	}
-	return c.verdict(r)
+	return c.ours(r)
+}
+
+// reweigh tells subscribers of a cluster whose source's word counts for more or
+// less than before. In between, the worse of both is told.
+func (c *core) reweigh(before, after *cluster, e *edit) {
+	if before == nil || before.upstream == after.upstream {
+		return
+	}
+	healths := &e.health
+	if after.upstream == configv1.UpstreamHealth_THEIRS {
+		healths = &e.withdrawn
+	}
+	for i := range after.entries {
+		if id, ok := c.idOf(after, &after.entries[i]); ok {
+			*healths = append(*healths, eds.Health{ID: id, Status: c.told(&c.table.rows[id])})
+			e.reweighed = append(e.reweighed, id)
+		}
+	}
 }
 
 // publishedOf gives what subscribers are told of an endpoint, nil where that is
@@ -34,7 +59,11 @@ func (c *core) publishedOf(k *cluster, e *entry, verdict health.Status) *api.Pub
 		return nil
 	}
 	ours, decider := c.decided(k, e)
-	status := eds.Combine(ours, e.says)
+	says := e.says
+	if decider != nil && k.upstream == configv1.UpstreamHealth_OURS {
+		says = health.Unknown
+	}
+	status := eds.Combine(ours, says)
 	if status == verdict {
 		return nil
 	}
@@ -76,6 +105,8 @@ func (c *core) withheld(k *cluster) string {
 // origin says where the health comes from that subscribers are told.
 func (c *core) origin(k *cluster, e *entry, status, ours health.Status, decider *cluster) string {
 	switch {
+	case decider != nil && k.upstream == configv1.UpstreamHealth_THEIRS && ours == health.Unknown:
+		return fmt.Sprintf("the source says %s, and by upstream_health only its word counts", e.says)
 	case decider == nil || status != ours:
 		return fmt.Sprintf("the source says %s", e.says)
 	case decider != k:

@@ -19,7 +19,8 @@ func newClients() *cobra.Command {
 		Short: "Show who is connected, and whether each has what it asked for",
 		Long: `clients shows data planes (subscriber) and checkers, a row for each type of
 resource: how many it is to have, has (synced), does not have yet (stale) and
-has refused (error).`,
+has refused (error). An upstream is a management server among the sources, by the
+source's name; there, it is hdsd that has and refuses.`,
 		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			p, err := c.printer(command, clientsHeader)

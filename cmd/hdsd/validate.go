@@ -21,7 +21,8 @@ func newValidate() *cobra.Command {
 		Short: "Check the configuration and every cluster of its file sources",
 		Long: `validate prints every problem as "file:line: what is wrong and how to put it
 right" and exits with 1 if there is one. What depends on the checkers' binaries,
-or works but may not be meant so, is a warning.`,
+or works but may not be meant so, is a warning. Management servers are not asked:
+what they have is not looked into.`,
 		Example: "  hdsd validate -c hdsd.yaml",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -56,12 +57,15 @@ func validate(path string, to io.Writer, examined func()) error {
 	warnings := len(problems) + len(findings.Problems)
 	bad += printProblems(out, findings.Problems, func(p source.Problem) bool { return p.Warning })
 	if bad == 0 {
-		if findings.Checked == 0 {
+		if findings.Checked == 0 && len(findings.Unread) == 0 {
 			printProblem(out, source.Problem{File: path, Message: "no endpoint is checked: clusters need health_checks of their own, or default_health_checks"}, true)
 			warnings++
 		}
 		fmt.Fprintf(out, "%s: %s with %s, %d checked, %s\n", path,
 			plural(findings.Clusters, "cluster"), plural(findings.Endpoints, "endpoint"), findings.Checked, outcome(warnings))
+		for _, name := range findings.Unread {
+			fmt.Fprintf(out, "%s: what the source %s has was not looked into: its management server is not asked\n", path, name)
+		}
 	}
 	if err := out.Flush(); err != nil {
 		return err

@@ -199,3 +199,26 @@ func TestValidateWarns(t *testing.T) {
 		}
 	}
 }
+
+// TestValidateAsksNoManagementServer, but checks what is written of one, and
+// finds nothing missing that it may have.
+func TestValidateAsksNoManagementServer(t *testing.T) {
+	const upstream = `sources:
+- {name: local, config_source: {path_config_source: {path: clusters.yaml}}}
+- {name: mesh, config_source: {api_config_source: {api_type: GRPC, grpc_services: [{google_grpc: {target_uri: "192.0.2.1:18000", stat_prefix: x}}]}}}
+policies: [{cluster_name_glob: "mesh-*", redundancy: 2}]
+`
+	const waits = `resources:
+- {"@type": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: web, type: EDS, eds_cluster_config: {eds_config: {ads: {}}}}
+`
+	status, out := validated(t, upstream, "clusters.yaml", waits)
+	const want = "hdsd.yaml: 1 cluster with 0 endpoints, 0 checked, all good\n" +
+		"hdsd.yaml: what the source mesh has was not looked into: its management server is not asked\n"
+	if status != exitDone || out != want {
+		t.Errorf("exit status %d:\n%s", status, out)
+	}
+	status, out = validated(t, strings.Replace(upstream, "google_grpc", "envoy_grpc", 1), "clusters.yaml", waits)
+	if status != exitFailed || !strings.HasPrefix(out, "hdsd.yaml:3: sources[1].config_source.api_config_source.grpc_services[0].envoy_grpc.") {
+		t.Errorf("exit status %d:\n%s", status, out)
+	}
+}

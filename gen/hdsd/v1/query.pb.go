@@ -2018,14 +2018,15 @@ func (x *ListAvailabilityResponse) GetNextPageToken() string {
 	return ""
 }
 
-// Client is one type of resource that one connected client has.
+// Client is one type of resource that one client has. An upstream is a
+// management server among the sources: there, hdsd itself is the client.
 type Client struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its node id.
+	// Its node id; of an upstream, the name of the source.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// subscriber, checker or upstream.
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Whether a stream is open.
+	// Whether a stream is open; of an upstream, whether it answers.
 	Connected bool `protobuf:"varint,3,opt,name=connected,proto3" json:"connected,omitempty"`
 	// Type of the resources.
 	TypeUrl string `protobuf:"bytes,4,opt,name=type_url,json=typeUrl,proto3" json:"type_url,omitempty"`
@@ -2033,7 +2034,8 @@ type Client struct {
 	Resources uint32 `protobuf:"varint,5,opt,name=resources,proto3" json:"resources,omitempty"`
 	// How many it has as they are.
 	Synced uint32 `protobuf:"varint,6,opt,name=synced,proto3" json:"synced,omitempty"`
-	// How many have changed since, are held back, or are on their way.
+	// How many have changed since, are held back, or are on their way. While an
+	// upstream does not answer, all that it gave are.
 	Stale uint32 `protobuf:"varint,7,opt,name=stale,proto3" json:"stale,omitempty"`
 	// How many it refused.
 	Error uint32 `protobuf:"varint,8,opt,name=error,proto3" json:"error,omitempty"`

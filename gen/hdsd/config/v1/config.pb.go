@@ -28,15 +28,16 @@ const (
 )
 
 // UpstreamHealth says how a source's own health_status and hdsd's verdict
-// become one.
+// become one. The source is the one that gave the endpoints.
 type UpstreamHealth int32
 
 const (
 	// The worse of both; DRAINING stays.
 	UpstreamHealth_WORST_OF UpstreamHealth = 0
-	// hdsd's verdict alone.
+	// hdsd's verdict alone; initial_health before there is one.
 	UpstreamHealth_OURS UpstreamHealth = 1
-	// The source's word alone.
+	// The source's word alone, unless an operator overrides it: then the worse of
+	// both.
 	UpstreamHealth_THEIRS UpstreamHealth = 2
 )
 
@@ -312,6 +313,62 @@ func (x Mode) Number() protoreflect.EnumNumber {
 // Deprecated: Use Mode.Descriptor instead.
 func (Mode) EnumDescriptor() ([]byte, []int) {
 	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
+}
+
+// ZoneHealth says whose view of health subscribers get. A zone's is the verdict,
+// but for endpoints that the majority of its own checkers has seen otherwise for
+// verdict.staleness; zones are told apart by name, whatever their region.
+type ZoneHealth int32
+
+const (
+	// The verdict, all of them.
+	ZoneHealth_GLOBAL ZoneHealth = 0
+	// A zone's, where they ask for it by the dynamic parameter "zone".
+	ZoneHealth_ON_REQUEST ZoneHealth = 1
+	// The same; and who gives no parameter gets that of the zone of its
+	// node.locality.
+	ZoneHealth_BY_LOCALITY ZoneHealth = 2
+)
+
+// Enum value maps for ZoneHealth.
+var (
+	ZoneHealth_name = map[int32]string{
+		0: "GLOBAL",
+		1: "ON_REQUEST",
+		2: "BY_LOCALITY",
+	}
+	ZoneHealth_value = map[string]int32{
+		"GLOBAL":      0,
+		"ON_REQUEST":  1,
+		"BY_LOCALITY": 2,
+	}
+)
+
+func (x ZoneHealth) Enum() *ZoneHealth {
+	p := new(ZoneHealth)
+	*p = x
+	return p
+}
+
+func (x ZoneHealth) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ZoneHealth) Descriptor() protoreflect.EnumDescriptor {
+	return file_hdsd_config_v1_config_proto_enumTypes[5].Descriptor()
+}
+
+func (ZoneHealth) Type() protoreflect.EnumType {
+	return &file_hdsd_config_v1_config_proto_enumTypes[5]
+}
+
+func (x ZoneHealth) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ZoneHealth.Descriptor instead.
+func (ZoneHealth) EnumDescriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
 }
 
 // Config is the whole configuration file.
@@ -623,11 +680,11 @@ type Source struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Unique name, shown wherever a cluster of this source is.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Where it is. Only path_config_source (and the deprecated path) is taken so
-	// far.
+	// Where it is: path_config_source (or the deprecated path), or
+	// api_config_source in any form but that of Envoy's own clusters.
 	ConfigSource *v3.ConfigSource `protobuf:"bytes,2,opt,name=config_source,json=configSource,proto3" json:"config_source,omitempty"`
-	// What the source's own health_status counts for. Only WORST_OF is taken so
-	// far.
+	// What the source's own health_status counts for, where hdsd checks.
+	// Default: WORST_OF.
 	UpstreamHealth UpstreamHealth `protobuf:"varint,3,opt,name=upstream_health,json=upstreamHealth,proto3,enum=hdsd.config.v1.UpstreamHealth" json:"upstream_health,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -1731,7 +1788,14 @@ type DataPlanes struct {
 	// Folder of files for Envoys that take endpoints by path_config_source: each
 	// ClusterLoadAssignment is one, NAME.pb. It is made if need be, and hdsd's
 	// own. Absent: none.
-	EdsDirectory  string `protobuf:"bytes,1,opt,name=eds_directory,json=edsDirectory,proto3" json:"eds_directory,omitempty"`
+	EdsDirectory string `protobuf:"bytes,1,opt,name=eds_directory,json=edsDirectory,proto3" json:"eds_directory,omitempty"`
+	// How long subscribers keep assignments without hearing of them, at least 1s;
+	// heartbeats tell that they go on. Absent: for ever.
+	AssignmentTtl *durationpb.Duration `protobuf:"bytes,2,opt,name=assignment_ttl,json=assignmentTtl,proto3" json:"assignment_ttl,omitempty"`
+	// The same for clusters.
+	ClusterTtl *durationpb.Duration `protobuf:"bytes,3,opt,name=cluster_ttl,json=clusterTtl,proto3" json:"cluster_ttl,omitempty"`
+	// Whose view of health they get. Default: GLOBAL.
+	ZoneHealth    ZoneHealth `protobuf:"varint,4,opt,name=zone_health,json=zoneHealth,proto3,enum=hdsd.config.v1.ZoneHealth" json:"zone_health,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1771,6 +1835,27 @@ func (x *DataPlanes) GetEdsDirectory() string {
 		return x.EdsDirectory
 	}
 	return ""
+}
+
+func (x *DataPlanes) GetAssignmentTtl() *durationpb.Duration {
+	if x != nil {
+		return x.AssignmentTtl
+	}
+	return nil
+}
+
+func (x *DataPlanes) GetClusterTtl() *durationpb.Duration {
+	if x != nil {
+		return x.ClusterTtl
+	}
+	return nil
+}
+
+func (x *DataPlanes) GetZoneHealth() ZoneHealth {
+	if x != nil {
+		return x.ZoneHealth
+	}
+	return ZoneHealth_GLOBAL
 }
 
 // Limits are bounds on what peers may send.
@@ -1963,10 +2048,15 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\bCheckers\x12\x14\n" +
 	"\x05files\x18\x01 \x03(\tR\x05files\x12\x1f\n" +
 	"\vsds_secrets\x18\x02 \x03(\tR\n" +
-	"sdsSecrets\"1\n" +
+	"sdsSecrets\"\xec\x01\n" +
 	"\n" +
 	"DataPlanes\x12#\n" +
-	"\reds_directory\x18\x01 \x01(\tR\fedsDirectory\"\x9a\x01\n" +
+	"\reds_directory\x18\x01 \x01(\tR\fedsDirectory\x12@\n" +
+	"\x0eassignment_ttl\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\rassignmentTtl\x12:\n" +
+	"\vcluster_ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"clusterTtl\x12;\n" +
+	"\vzone_health\x18\x04 \x01(\x0e2\x1a.hdsd.config.v1.ZoneHealthR\n" +
+	"zoneHealth\"\x9a\x01\n" +
 	"\x06Limits\x12*\n" +
 	"\x11max_message_bytes\x18\x01 \x01(\rR\x0fmaxMessageBytes\x12'\n" +
 	"\x0fmax_connections\x18\x02 \x01(\rR\x0emaxConnections\x12;\n" +
@@ -1997,7 +2087,14 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x04Mode\x12\v\n" +
 	"\aPUBLISH\x10\x00\x12\n" +
 	"\n" +
-	"\x06SHADOW\x10\x01B\"Z hdsd/gen/hdsd/config/v1;configv1b\x06proto3"
+	"\x06SHADOW\x10\x01*9\n" +
+	"\n" +
+	"ZoneHealth\x12\n" +
+	"\n" +
+	"\x06GLOBAL\x10\x00\x12\x0e\n" +
+	"\n" +
+	"ON_REQUEST\x10\x01\x12\x0f\n" +
+	"\vBY_LOCALITY\x10\x02B\"Z hdsd/gen/hdsd/config/v1;configv1b\x06proto3"
 
 var (
 	file_hdsd_config_v1_config_proto_rawDescOnce sync.Once
@@ -2011,7 +2108,7 @@ func file_hdsd_config_v1_config_proto_rawDescGZIP() []byte {
 	return file_hdsd_config_v1_config_proto_rawDescData
 }
 
-var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
 var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(UpstreamHealth)(0),         // 0: hdsd.config.v1.UpstreamHealth
@@ -2019,84 +2116,88 @@ var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(Rule)(0),                   // 2: hdsd.config.v1.Rule
 	(WhenUnobserved)(0),         // 3: hdsd.config.v1.WhenUnobserved
 	(Mode)(0),                   // 4: hdsd.config.v1.Mode
-	(*Config)(nil),              // 5: hdsd.config.v1.Config
-	(*Listener)(nil),            // 6: hdsd.config.v1.Listener
-	(*ServerTls)(nil),           // 7: hdsd.config.v1.ServerTls
-	(*Source)(nil),              // 8: hdsd.config.v1.Source
-	(*DefaultHealthChecks)(nil), // 9: hdsd.config.v1.DefaultHealthChecks
-	(*Assignment)(nil),          // 10: hdsd.config.v1.Assignment
-	(*CheckerCapacity)(nil),     // 11: hdsd.config.v1.CheckerCapacity
-	(*Reporting)(nil),           // 12: hdsd.config.v1.Reporting
-	(*Verdict)(nil),             // 13: hdsd.config.v1.Verdict
-	(*DegradedWhen)(nil),        // 14: hdsd.config.v1.DegradedWhen
-	(*Quarantine)(nil),          // 15: hdsd.config.v1.Quarantine
-	(*PathCut)(nil),             // 16: hdsd.config.v1.PathCut
-	(*Damping)(nil),             // 17: hdsd.config.v1.Damping
-	(*MassFailure)(nil),         // 18: hdsd.config.v1.MassFailure
-	(*Policy)(nil),              // 19: hdsd.config.v1.Policy
-	(*CheckerSelector)(nil),     // 20: hdsd.config.v1.CheckerSelector
-	(*LocalitySelector)(nil),    // 21: hdsd.config.v1.LocalitySelector
-	(*History)(nil),             // 22: hdsd.config.v1.History
-	(*Checkers)(nil),            // 23: hdsd.config.v1.Checkers
-	(*DataPlanes)(nil),          // 24: hdsd.config.v1.DataPlanes
-	(*Limits)(nil),              // 25: hdsd.config.v1.Limits
-	nil,                         // 26: hdsd.config.v1.CheckerSelector.MetadataEntry
-	(*v3.ConfigSource)(nil),     // 27: envoy.config.core.v3.ConfigSource
-	(*v3.HealthCheck)(nil),      // 28: envoy.config.core.v3.HealthCheck
-	(*durationpb.Duration)(nil), // 29: google.protobuf.Duration
-	(v3.HealthStatus)(0),        // 30: envoy.config.core.v3.HealthStatus
-	(*structpb.Value)(nil),      // 31: google.protobuf.Value
+	(ZoneHealth)(0),             // 5: hdsd.config.v1.ZoneHealth
+	(*Config)(nil),              // 6: hdsd.config.v1.Config
+	(*Listener)(nil),            // 7: hdsd.config.v1.Listener
+	(*ServerTls)(nil),           // 8: hdsd.config.v1.ServerTls
+	(*Source)(nil),              // 9: hdsd.config.v1.Source
+	(*DefaultHealthChecks)(nil), // 10: hdsd.config.v1.DefaultHealthChecks
+	(*Assignment)(nil),          // 11: hdsd.config.v1.Assignment
+	(*CheckerCapacity)(nil),     // 12: hdsd.config.v1.CheckerCapacity
+	(*Reporting)(nil),           // 13: hdsd.config.v1.Reporting
+	(*Verdict)(nil),             // 14: hdsd.config.v1.Verdict
+	(*DegradedWhen)(nil),        // 15: hdsd.config.v1.DegradedWhen
+	(*Quarantine)(nil),          // 16: hdsd.config.v1.Quarantine
+	(*PathCut)(nil),             // 17: hdsd.config.v1.PathCut
+	(*Damping)(nil),             // 18: hdsd.config.v1.Damping
+	(*MassFailure)(nil),         // 19: hdsd.config.v1.MassFailure
+	(*Policy)(nil),              // 20: hdsd.config.v1.Policy
+	(*CheckerSelector)(nil),     // 21: hdsd.config.v1.CheckerSelector
+	(*LocalitySelector)(nil),    // 22: hdsd.config.v1.LocalitySelector
+	(*History)(nil),             // 23: hdsd.config.v1.History
+	(*Checkers)(nil),            // 24: hdsd.config.v1.Checkers
+	(*DataPlanes)(nil),          // 25: hdsd.config.v1.DataPlanes
+	(*Limits)(nil),              // 26: hdsd.config.v1.Limits
+	nil,                         // 27: hdsd.config.v1.CheckerSelector.MetadataEntry
+	(*v3.ConfigSource)(nil),     // 28: envoy.config.core.v3.ConfigSource
+	(*v3.HealthCheck)(nil),      // 29: envoy.config.core.v3.HealthCheck
+	(*durationpb.Duration)(nil), // 30: google.protobuf.Duration
+	(v3.HealthStatus)(0),        // 31: envoy.config.core.v3.HealthStatus
+	(*structpb.Value)(nil),      // 32: google.protobuf.Value
 }
 var file_hdsd_config_v1_config_proto_depIdxs = []int32{
-	6,  // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
-	6,  // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
-	8,  // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
-	9,  // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
-	10, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
-	12, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
-	13, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
+	7,  // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
+	7,  // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
+	9,  // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
+	10, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
+	11, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
+	13, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
+	14, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
 	4,  // 7: hdsd.config.v1.Config.mode:type_name -> hdsd.config.v1.Mode
-	19, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
-	22, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
-	23, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
-	25, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
-	24, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
-	7,  // 13: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
-	27, // 14: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
+	20, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
+	23, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
+	24, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
+	26, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
+	25, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
+	8,  // 13: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
+	28, // 14: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
 	0,  // 15: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
-	28, // 16: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
-	29, // 17: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
-	29, // 18: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
+	29, // 16: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	30, // 17: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
+	30, // 18: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
 	1,  // 19: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
 	1,  // 20: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
-	11, // 21: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
-	29, // 22: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
+	12, // 21: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
+	30, // 22: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
 	2,  // 23: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
 	3,  // 24: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
-	30, // 25: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
-	14, // 26: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
-	29, // 27: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
-	29, // 28: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
-	15, // 29: hdsd.config.v1.Verdict.quarantine:type_name -> hdsd.config.v1.Quarantine
-	16, // 30: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
-	17, // 31: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
-	18, // 32: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
-	31, // 33: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	29, // 34: hdsd.config.v1.Quarantine.release_after:type_name -> google.protobuf.Duration
-	29, // 35: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
-	13, // 36: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
-	20, // 37: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
+	31, // 25: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
+	15, // 26: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
+	30, // 27: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
+	30, // 28: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
+	16, // 29: hdsd.config.v1.Verdict.quarantine:type_name -> hdsd.config.v1.Quarantine
+	17, // 30: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
+	18, // 31: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
+	19, // 32: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
+	32, // 33: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	30, // 34: hdsd.config.v1.Quarantine.release_after:type_name -> google.protobuf.Duration
+	30, // 35: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	14, // 36: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
+	21, // 37: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
 	4,  // 38: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
 	1,  // 39: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
 	1,  // 40: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
-	21, // 41: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	26, // 42: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	29, // 43: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	44, // [44:44] is the sub-list for method output_type
-	44, // [44:44] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	22, // 41: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
+	27, // 42: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	30, // 43: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	30, // 44: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	30, // 45: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	5,  // 46: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	47, // [47:47] is the sub-list for method output_type
+	47, // [47:47] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
@@ -2111,7 +2212,7 @@ func file_hdsd_config_v1_config_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_config_v1_config_proto_rawDesc), len(file_hdsd_config_v1_config_proto_rawDesc)),
-			NumEnums:      5,
+			NumEnums:      6,
 			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,

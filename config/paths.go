@@ -1,0 +1,98 @@
+package config
+
+import (
+	"path/filepath"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	configv1 "hdsd/gen/hdsd/config/v1"
+)
+
+// resolvePaths makes paths absolute that are relative to the configuration
+// file's folder. (Those under checkers are of other machines.)
+func resolvePaths(cfg *Config, folder string) {
+	resolve := func(path *string) {
+		if *path != "" && !filepath.IsAbs(*path) {
+			*path = filepath.Join(folder, *path)
+		}
+	}
+	resolve(&cfg.DataDir)
+	if planes := cfg.GetDataPlanes(); planes != nil {
+		resolve(&planes.EdsDirectory)
+	}
+	for _, listener := range []*configv1.Listener{cfg.GetGrpc(), cfg.GetHttp()} {
+		if tls := listener.GetTls(); tls != nil {
+			resolve(&tls.CertificateChainFile)
+			resolve(&tls.PrivateKeyFile)
+			resolve(&tls.ClientCaFile)
+		}
+	}
+	for _, source := range cfg.GetSources() {
+		switch specifier := source.GetConfigSource().GetConfigSourceSpecifier().(type) {
+		case *corev3.ConfigSource_Path:
+			resolve(&specifier.Path)
+		case *corev3.ConfigSource_PathConfigSource:
+			resolve(&specifier.PathConfigSource.Path)
+			if watched := specifier.PathConfigSource.GetWatchedDirectory(); watched != nil {
+				resolve(&watched.Path)
+			}
+		case *corev3.ConfigSource_ApiConfigSource:
+			resolveIn(specifier.ApiConfigSource.ProtoReflect(), resolve)
+		}
+	}
+}
+
+// pathFields are the fields of Envoy's messages that name a file or a folder, in
+// what an api_config_source may hold.
+var pathFields = map[protoreflect.FullName]bool{
+	"envoy.config.core.v3.DataSource.filename":   true,
+	"envoy.config.core.v3.WatchedDirectory.path": true,
+}
+
+// resolveIn resolves the paths in a message, also in those within that are of a
+// known type.
+func resolveIn(m protoreflect.Message, resolve func(*string)) {
+	if packed, ok := m.Interface().(*anypb.Any); ok {
+		inner, err := packed.UnmarshalNew()
+		if err != nil {
+			return // said elsewhere
+		}
+		before := proto.Clone(inner)
+		if resolveIn(inner.ProtoReflect(), resolve); !proto.Equal(before, inner) {
+			_ = packed.MarshalFrom(inner) // it has been unmarshalled
+		}
+		return
+	}
+	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		switch {
+		case pathFields[field.FullName()]:
+			path := value.String()
+			resolve(&path)
+			m.Set(field, protoreflect.ValueOfString(path))
+		case field.IsMap() || field.Message() == nil:
+		case field.IsList():
+			for i := range value.List().Len() {
+				resolveIn(value.List().Get(i).Message(), resolve)
+			}
+		default:
+			resolveIn(value.Message(), resolve)
+		}
+		return true
+	})
+}
+
+// PathOf gives the path of a source that is one, and the folder whose moves
+// tell of changes, empty where the path's own do.
+func PathOf(source *configv1.Source) (path, watchedDirectory string) {
+	switch specifier := source.GetConfigSource().GetConfigSourceSpecifier().(type) {
+	case *corev3.ConfigSource_Path:
+		return specifier.Path, ""
+	case *corev3.ConfigSource_PathConfigSource:
+		return specifier.PathConfigSource.GetPath(), specifier.PathConfigSource.GetWatchedDirectory().GetPath()
+	default:
+		return "", ""
+	}
+}

@@ -1,0 +1,145 @@
+package coordinator
+
+import (
+	"testing"
+	"time"
+
+	"hdsd/eds"
+	"hdsd/health"
+	"hdsd/source"
+)
+
+// from gives sets of two sources; one without clusters was not read.
+func from(local, upstream *source.Set) []*source.Set {
+	local.Source, upstream.Source = "local", "upstream"
+	return []*source.Set{local, upstream}
+}
+
+func notRead() *source.Set { return &source.Set{Awaited: true} }
+
+func said(clusters ...*sourceCluster) *source.Set {
+	for _, c := range clusters {
+		c.Source = "upstream"
+	}
+	return &source.Set{Source: "upstream", Clusters: clusters}
+}
+
+// upstreamAway is a lab that was started again while an upstream is away, which
+// had web before, with an endpoint that is down and another that is up.
+func upstreamAway(t *testing.T) *lab {
+	t.Helper()
+	l := newLab(t)
+	l.truth[one] = health.Unhealthy
+	l.serveAll(from(&source.Set{Clusters: []*sourceCluster{web("db", three)}}, said(web("web", one, two))))
+	l.joinAll()
+	l.pass(settle + 10*time.Second)
+	l.wantTransitions(3)
+	l.restart()
+	l.forget = nil
+	l.serveAll(from(&source.Set{Clusters: []*sourceCluster{web("db", three)}}, notRead()))
+	l.joinAll()
+	return l
+}
+
+// serveAll is serve with several sources.
+func (l *lab) serveAll(sets []*source.Set) {
+	l.intake.restart(sets, newRules(l.rules))
+	l.core.begin(l.now)
+}
+
+// TestASourceThatWasNotReadIsNotEmpty: nothing of it is recorded as gone or
+// forgotten, however long it is away.
+func TestASourceThatWasNotReadIsNotEmpty(t *testing.T) {
+	l := upstreamAway(t)
+	l.drain(keyOf("db", three))
+	recorded := len(l.transitions)
+	l.pass(settle + 10*time.Second)
+	l.now = l.now.Add(2 * forgetEvery)
+	l.pass(10 * time.Second)
+	l.intake.take(&source.Set{Source: "local", Clusters: []*sourceCluster{web("db", three, "10.0.0.4:80")}})
+	l.pass(10 * time.Second)
+	l.wantTransitions(recorded + 1) // of the new one
+	if l.forget != nil || l.trials["web"] == nil {
+		t.Errorf("the store was told to forget: %t, trials %v", l.forget != nil, l.trials)
+	}
+
+	// It is back: one endpoint is as it was, another is gone.
+	l.intake.take(said(web("web", one)))
+	l.core.tick(l.now)
+	l.wantTold("web", one, health.Unhealthy, health.Unhealthy, "")
+	l.wantLast(two, health.Healthy, health.Unknown, inNoSource)
+	l.pass(10 * time.Second)
+	l.wantTransitions(recorded + 2)
+	if l.forget == nil || !l.forget(keyOf("web", one).Hash()) || l.forget(keyOf("web", two).Hash()) {
+		t.Error("what is gone is not forgotten, or what is there is")
+	}
+	if sent := l.checking(one); len(sent) != 3 {
+		t.Errorf("%v check what was proven before", sent)
+	}
+}
+
+// TestWhatASourceSaidBeforeTheStartIsPublishedAndMayBeMore: a snapshot may be
+// older than what was known last.
+func TestWhatASourceSaidBeforeTheStartIsPublishedAndMayBeMore(t *testing.T) {
+	l := upstreamAway(t)
+	recorded := len(l.transitions)
+	for _, set := range []*source.Set{{Awaited: true}, {Unread: true}} {
+		set.Source, set.Clusters = "upstream", []*sourceCluster{web("web", one)}
+		l.intake.take(set)
+		l.pass(settle + 10*time.Second)
+		l.wantTold("web", one, health.Unhealthy, health.Unhealthy, "")
+		l.wantTransitions(recorded)
+	}
+	l.intake.take(said(web("web", one, two)))
+	l.pass(10 * time.Second)
+	l.wantTold("web", two, health.Healthy, health.Healthy, "")
+	l.wantTransitions(recorded)
+}
+
+// TestEndpointsThatWereNotSaidYetAreNotGone: a source may tell of a cluster
+// before it tells of its endpoints.
+func TestEndpointsThatWereNotSaidYetAreNotGone(t *testing.T) {
+	byEDS := func(addresses ...string) *sourceCluster {
+		k := web("web", addresses...)
+		k.Config = eds.PublishCluster(k.Config, true)
+		return k
+	}
+	l := upstreamAway(t)
+	recorded := len(l.transitions)
+	l.pass(settle + 10*time.Second)
+	waits := byEDS()
+	waits.Assignment = nil
+	l.intake.take(said(waits))
+	l.pass(10 * time.Second)
+	l.wantTransitions(recorded)
+	l.intake.take(said(byEDS(one, two)))
+	l.wantTold("web", one, health.Unhealthy, health.Unhealthy, "")
+	l.pass(10 * time.Second)
+	l.wantTransitions(recorded)
+	if len(l.core.last) > 0 {
+		t.Errorf("kept are %v", l.core.last)
+	}
+}
+
+// TestWhatWasKnownStaysUntilASourceSaysSomethingElse: after a reload with
+// another address of an upstream, or as a file in place of one.
+func TestWhatWasKnownStaysUntilASourceSaysSomethingElse(t *testing.T) {
+	l := newLab(t)
+	l.serveAll(from(&source.Set{}, said(web("web", one, two))))
+	l.joinAll()
+	l.pass(settle + 10*time.Second)
+	l.intake.restart(from(&source.Set{}, notRead()), newRules(l.rules))
+	l.intake.take(&source.Set{Source: "upstream", Unread: true}) // it is given up
+	l.pass(10 * time.Second)
+	l.wantTransitions(2)
+	if l.core.unread || l.core.clusters["web"] == nil {
+		t.Error("what was known is known no more")
+	}
+	l.intake.take(said())
+	l.wantTransitions(4)
+	l.intake.restart([]*source.Set{{Source: "local"}}, newRules(l.rules))
+	l.intake.restart(from(&source.Set{}, notRead()), newRules(l.rules))
+	if !l.core.unread {
+		t.Error("what a source said that was removed meanwhile counts again")
+	}
+}

@@ -1,0 +1,75 @@
+package coordinator
+
+import (
+	"testing"
+	"time"
+
+	"hdsd/api"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/health"
+)
+
+// wantInZone tells what subscribers of a zone have to be told of an address:
+// UNKNOWN for the same as all.
+func (l *lab) wantInZone(zone, address string, want health.Status) {
+	l.t.Helper()
+	key := health.Endpoint{Cluster: "web", Locality: health.Locality{Region: "eu", Zone: "a"}, Address: address}
+	id, ok := l.core.table.ids[key.Hash()]
+	if !ok {
+		l.t.Fatalf("%s is not known", address)
+	}
+	if got := l.zoneHealth[zone][id]; got != want {
+		l.t.Errorf("in zone %s, %s is told to be %v, want %v", zone, address, got, want)
+	}
+}
+
+// cutZone is a fleet whose checkers in zone b do not reach two endpoints.
+func cutZone(t *testing.T) (l *lab, address string) {
+	l, addresses := fleetOf(t, 6, 30)
+	l.core.timing.zoneViews = true
+	l.core.judge.Configure(l.core.timing.judging(l.core.rules.trust))
+	l.cutOff(addresses[:2], func(id string) bool { return id[len(id)-1] == 'b' })
+	l.pass(10 * time.Second)
+	l.wantPublished("web", addresses[0], health.Healthy)
+	l.wantInZone("b", addresses[0], health.Timeout)
+	l.wantInZone("c", addresses[0], health.Unknown)
+	l.wantInZone("b", addresses[5], health.Unknown)
+	return l, addresses[0]
+}
+
+func TestAZoneIsToldWhatItSees(t *testing.T) {
+	l, address := cutZone(t)
+	l.reconnectAll()
+	l.pass(5 * time.Second)
+	l.wantInZone("b", address, health.Unknown)
+}
+
+func TestOperatorsRuleInAllZones(t *testing.T) {
+	l, address := cutZone(t)
+	key := health.Endpoint{Cluster: "web", Locality: health.Locality{Region: "eu", Zone: "a"}, Address: address}
+	l.drain(key)
+	l.wantInZone("b", address, health.Unknown)
+	l.cleared(key)
+	l.wantInZone("b", address, health.Timeout)
+	l.core.freeze(api.Freeze{Reason: "why", Author: "ann"}, l.now)
+	l.wantInZone("b", address, health.Unknown)
+	l.core.unfreeze("ann")
+	l.wantInZone("b", address, health.Timeout)
+}
+
+func TestTheSourcesWordAloneCountsInAllZones(t *testing.T) {
+	l, address := cutZone(t)
+	l.reload(weighing(map[string]configv1.UpstreamHealth{"local": configv1.UpstreamHealth_THEIRS}))
+	l.wantInZone("b", address, health.Unknown)
+	l.reload(weighing(map[string]configv1.UpstreamHealth{"local": configv1.UpstreamHealth_OURS}))
+	l.wantInZone("b", address, health.Timeout)
+}
+
+func TestWhatIsGoneIsSeenByNoZone(t *testing.T) {
+	l, _ := cutZone(t)
+	l.say()
+	l.pass(time.Second)
+	if len(l.core.zoneViews) > 0 || len(l.zoneHealth["b"]) > 0 {
+		t.Errorf("still seen: %v, told: %v", l.core.zoneViews, l.zoneHealth)
+	}
+}
