@@ -60,6 +60,7 @@ func (l *lab) endure(t *testing.T, c *cut) {
 	l.await(t, "doubt to be shown", func() bool { return l.doubts(t, c, l.Logs()[said:]) })
 	t.Logf("doubt is shown after %v", time.Since(started).Round(time.Millisecond))
 	l.awaitFailed(t, victims[0])
+	l.await(t, "each zone to be told what it sees", func() bool { return l.zonesSee(t, c, victims[:1]) })
 	t.Logf("what fails with the cut is out %v after it", time.Since(started).Round(time.Millisecond))
 	if c.restart {
 		said = len(l.Logs())
@@ -69,6 +70,7 @@ func (l *lab) endure(t *testing.T, c *cut) {
 	}
 	l.fail(t, victims[1])
 	l.awaitFailed(t, victims[1])
+	l.await(t, "each zone to be told what it sees, again", func() bool { return l.zonesSee(t, c, victims) })
 	l.await(t, "the votes of who is cut off to be left out", func() bool { return l.leftOut(c, victims[1].Addr()) })
 
 	said, started = len(l.Logs()), time.Now()

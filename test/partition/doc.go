@@ -2,7 +2,8 @@
 // a checker loses all its upstreams, or the others lose a zone, or it and they
 // each other, by resets and by silence, while everybody still reaches hdsd.
 // Nothing that is well may go out of rotation, not for a moment; who is cut off
-// has to be shown, and what is down to be found all the same.
+// has to be shown, what is down to be found all the same, and the data planes of a
+// zone to be told what that zone cannot reach.
 //
 // There are no network namespaces, which not every machine allows: each
 // checker probes from a loopback address of its own, and upstreams treat the

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,15 +33,18 @@ type lab struct {
 	checkers  map[string]checker
 	upstreams []*upstream.Server // in zones a, b and c in turn
 	plane     *envoy.Process
-	down      int            // upstreams that fail, cuts apart
-	failed    map[string]int // addresses that have failed, cuts apart, and how often each may go for it
+	zonal     map[string]*envoy.Process // data planes by their zone, which are told what it sees
+	down      int                       // upstreams that fail, cuts apart
+	failed    map[string]int            // addresses that have failed, cuts apart, and how often each may go for it
 }
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	l := &lab{upstreams: fleet.Upstreams(t, endpoints, upstream.Options{}), checkers: map[string]checker{}, failed: map[string]int{}}
+	l := &lab{
+		upstreams: fleet.Upstreams(t, endpoints, upstream.Options{}), checkers: map[string]checker{}, failed: map[string]int{}, zonal: map[string]*envoy.Process{},
+	}
 	check := `{timeout: 0.5s, interval: 0.5s, unhealthy_threshold: 2, healthy_threshold: 1, http_health_check: {path: /healthz}}`
-	l.Coordinator = fleet.Prepare(t, fleet.ClusterFile(fleet.StaticCluster("web", check, fleet.Addresses(l.upstreams))), fleet.FastReports)
+	l.Coordinator = fleet.Prepare(t, fleet.ClusterFile(fleet.StaticCluster("web", check, fleet.Addresses(l.upstreams))), fleet.FastReports+"data_planes: {zone_health: BY_LOCALITY}")
 	l.Start()
 	for i := range 2 * len(zones) {
 		k := checker{id: fmt.Sprintf("checker-%d", i+1), zone: zones[i%len(zones)], ip: fmt.Sprintf("127.0.9.%d", i+1)}
@@ -48,6 +52,11 @@ func newLab(t *testing.T) *lab {
 		envoy.StartChecker(t, envoy.Checker{ID: k.id, HDS: startRelay(t, l.GRPC, k.ip), Locality: health.Locality{Region: "eu", Zone: k.zone}})
 	}
 	l.plane = envoy.StartDataPlane(t, envoy.DataPlane{ID: "dp", ADS: l.GRPC, Delta: true, Clusters: []string{"web"}})
+	for _, z := range zones {
+		l.zonal[z] = envoy.StartDataPlane(t, envoy.DataPlane{
+			ID: "dp-" + z, ADS: l.GRPC, Delta: z == "a", Clusters: []string{"web"}, Locality: health.Locality{Region: "eu", Zone: z},
+		})
+	}
 	envoy.Eventually(t, fleet.Patience, "all to be well", func() bool { return l.well(t) })
 	return l
 }
@@ -65,7 +74,23 @@ func (l *lab) well(t *testing.T) bool {
 			return false
 		}
 	}
-	return l.rotation(t) == endpoints
+	return l.rotation(t) == endpoints && l.zonesSee(t, nil, nil)
+}
+
+// zonesSee tells whether the data planes of each zone are told to leave out what
+// is down and what a cut (nil: none) keeps all the checkers of their zone from.
+func (l *lab) zonesSee(t *testing.T, c *cut, down []*upstream.Server) bool {
+	t.Helper()
+	for z, plane := range l.zonal {
+		told := plane.Clusters(t)["web"]
+		for i, s := range l.upstreams {
+			beyond := c != nil && len(c.paths) > 0 && c.severs(checker{zone: z}, zone(i))
+			if told[s.Addr()].Failed() != (beyond || slices.Contains(down, s)) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // zone is where the i-th upstream is.
