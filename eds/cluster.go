@@ -1,21 +1,55 @@
 package eds
 
 import (
+	"net/netip"
+
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Publishable tells whether the cluster's endpoints can be published by EDS:
-// it has them in itself (STATIC) or by EDS already. Of any other type (STRICT_DNS,
-// LOGICAL_DNS, ORIGINAL_DST or one of an extension) Envoy finds the endpoints
+// Publishable tells whether the cluster's endpoints can be published by EDS: it
+// has them in itself (STATIC) or by EDS already, or it would have Envoy resolve
+// names (STRICT_DNS, LOGICAL_DNS) and has none but IP addresses. Of any other
+// (one with names, ORIGINAL_DST, one of an extension) Envoy finds the endpoints
 // by itself, which EDS cannot take over: it does not resolve names.
 func Publishable(c *clusterv3.Cluster) bool {
 	if c.GetClusterType() != nil {
 		return false
 	}
-	return c.GetType() == clusterv3.Cluster_STATIC || c.GetType() == clusterv3.Cluster_EDS
+	switch c.GetType() {
+	case clusterv3.Cluster_STATIC, clusterv3.Cluster_EDS:
+		return true
+	case clusterv3.Cluster_STRICT_DNS, clusterv3.Cluster_LOGICAL_DNS:
+		return !hasNames(c.GetLoadAssignment())
+	default:
+		return false
+	}
+}
+
+// hasNames tells whether an address of an assignment has to be resolved.
+func hasNames(a *endpointv3.ClusterLoadAssignment) bool {
+	for _, group := range a.GetEndpoints() {
+		for _, e := range group.GetLbEndpoints() {
+			if isName(e.GetEndpoint().GetAddress()) {
+				return true
+			}
+			for _, more := range e.GetEndpoint().GetAdditionalAddresses() {
+				if isName(more.GetAddress()) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func isName(a *corev3.Address) bool {
+	at := a.GetSocketAddress()
+	_, err := netip.ParseAddr(at.GetAddress())
+	return at != nil && (err != nil || at.GetResolverName() != "")
 }
 
 // PublishCluster gives the form of a cluster that data planes get. A cluster

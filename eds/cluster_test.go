@@ -22,6 +22,21 @@ func ofType(t clusterv3.Cluster_DiscoveryType) *clusterv3.Cluster {
 	return c
 }
 
+// withAddress has one endpoint.
+func withAddress(t clusterv3.Cluster_DiscoveryType, address, resolver string) *clusterv3.Cluster {
+	c := ofType(t)
+	c.LoadAssignment.Endpoints = []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{
+		HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: socket(address, resolver)}},
+	}}}}
+	return c
+}
+
+func socket(address, resolver string) *corev3.Address {
+	return &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+		Address: address, ResolverName: resolver, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: 80},
+	}}}
+}
+
 func TestPublishClusterTakesEndpointsByEDS(t *testing.T) {
 	byADS := &corev3.ConfigSource{
 		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
@@ -34,7 +49,10 @@ func TestPublishClusterTakesEndpointsByEDS(t *testing.T) {
 	for _, c := range []struct {
 		in      *clusterv3.Cluster
 		service string
-	}{{static, ""}, {eds, "svc"}} {
+	}{
+		{static, ""}, {eds, "svc"},
+		{withAddress(clusterv3.Cluster_STRICT_DNS, "10.0.0.1", ""), ""}, {withAddress(clusterv3.Cluster_LOGICAL_DNS, "::1", ""), ""},
+	} {
 		before := proto.CloneOf(c.in)
 		want := proto.CloneOf(c.in)
 		want.HealthChecks, want.LoadAssignment = nil, nil
@@ -59,8 +77,11 @@ func TestPublishClusterTakesEndpointsByEDS(t *testing.T) {
 func TestClustersThatFindEndpointsThemselvesGoOutAsTheyCame(t *testing.T) {
 	custom := ofType(0)
 	custom.ClusterDiscoveryType = &clusterv3.Cluster_ClusterType{ClusterType: &clusterv3.Cluster_CustomClusterType{Name: "x"}}
+	second := withAddress(clusterv3.Cluster_STRICT_DNS, "10.0.0.1", "")
+	second.LoadAssignment.Endpoints[0].LbEndpoints[0].GetEndpoint().AdditionalAddresses = []*endpointv3.Endpoint_AdditionalAddress{{Address: socket("db.internal", "")}}
 	for _, c := range []*clusterv3.Cluster{
-		ofType(clusterv3.Cluster_STRICT_DNS), ofType(clusterv3.Cluster_LOGICAL_DNS), ofType(clusterv3.Cluster_ORIGINAL_DST), custom,
+		withAddress(clusterv3.Cluster_STRICT_DNS, "db.internal", ""), withAddress(clusterv3.Cluster_LOGICAL_DNS, "db.internal", ""),
+		withAddress(clusterv3.Cluster_STRICT_DNS, "10.0.0.1", "srv"), second, ofType(clusterv3.Cluster_ORIGINAL_DST), custom,
 	} {
 		if Publishable(c) || PublishCluster(c, true) != c {
 			t.Errorf("changed: %v", c)

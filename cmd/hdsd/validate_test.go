@@ -178,9 +178,12 @@ func TestValidateWarns(t *testing.T) {
 			`hdsd.yaml: policies[1].cluster_name_glob: "pay-*" matches no cluster`,
 			"hdsd.yaml: 1 cluster with 1 endpoint, 1 checked, 1 warning",
 		}},
-		"a type that finds its endpoints": {"", web + taken("db", "  type: STRICT_DNS\n"+tcpChecks+atOnce), []string{
+		"a type that finds its endpoints": {"", web + taken("db", "  cluster_type: {name: envoy.clusters.static}\n"+tcpChecks+atOnce), []string{
 			"clusters.yaml:10: db: has Envoys find its endpoints themselves",
 			"hdsd.yaml: 2 clusters with 2 endpoints, 2 checked, 1 warning",
+		}},
+		"a type that would resolve names, and has none": {"", web + taken("db", "  type: STRICT_DNS\n"+tcpChecks+atOnce), []string{
+			"hdsd.yaml: 2 clusters with 2 endpoints, 2 checked, all good",
 		}},
 		"names that Envoys resolve and check as they like": {"", web + strings.ReplaceAll(taken("db", "  type: STRICT_DNS\n"+atOnce), "10.0.0.1", "db.internal"), []string{
 			"hdsd.yaml: 2 clusters with 2 endpoints, 1 checked, all good",

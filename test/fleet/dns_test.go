@@ -1,0 +1,42 @@
+package fleet
+
+import (
+	"strings"
+	"testing"
+
+	"hdsd/demo/upstream"
+	"hdsd/test/envoy"
+)
+
+// TestClustersThatNeedNoDNSTakeVerdicts: an Envoy that takes them by CDS would
+// check their addresses for itself, and take what it found for their health.
+func TestClustersThatNeedNoDNSTakeVerdicts(t *testing.T) {
+	t.Parallel()
+	strict, logical := Upstreams(t, 3, upstream.Options{}), Upstreams(t, 1, upstream.Options{})
+	c := Prepare(t, ClusterFile(
+		strings.Replace(StaticCluster("strict", CheckHTTP, Addresses(strict), "dns_refresh_rate: 5s"), "STATIC", "STRICT_DNS", 1),
+		strings.Replace(StaticCluster("logical", CheckHTTP, Addresses(logical), "dns_lookup_family: V4_ONLY"), "STATIC", "LOGICAL_DNS", 1),
+	), FastReports)
+	c.Start()
+	Checkers(t, c, 3)
+	var planes []*envoy.Process
+	for _, version := range []string{"1.36.4", "1.40.0"} {
+		planes = append(planes, envoy.StartDataPlane(t, envoy.DataPlane{ID: "dp-" + version, Version: version, ADS: c.GRPC, CDS: true, Route: "strict"}))
+	}
+	c.AwaitAllHealthy("strict", Addresses(strict), planes)
+	c.AwaitAllHealthy("logical", Addresses(logical), planes)
+	set(t, strict[1], upstream.Status(503))
+	set(t, logical[0], upstream.Status(503))
+	for _, plane := range planes {
+		AwaitPlane(t, plane, "strict", strict[1].Addr(), "UNHEALTHY")
+		AwaitPlane(t, plane, "logical", logical[0].Addr(), "UNHEALTHY")
+		if failed := Traffic(t, plane, 10); failed > 0 {
+			t.Errorf("%d of 10 requests through %s failed", failed, plane.ID)
+		}
+		for name, count := range plane.Stats(t, `^cluster\..*\.health_check\.attempt$|^cluster_manager\.cds\.update_rejected$`) {
+			if count > 0 {
+				t.Errorf("%s: %s is %d", plane.ID, name, count)
+			}
+		}
+	}
+}
