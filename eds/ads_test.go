@@ -98,6 +98,7 @@ func TestAggregatedSendsClustersBeforeAssignments(t *testing.T) {
 		p.send(ack(p.next()))
 		p.send(subscribe(ClusterType))
 		p.send(ack(p.next()))
+		p.send(ack(p.next()))
 		p.nothing()
 		var st *stream
 		for st = range b.server.streams {
@@ -129,17 +130,71 @@ func TestAggregatedWarmsAChangedCluster(t *testing.T) {
 		s.nothing()
 
 		b.server.Update(Update{Clusters: clusters("b", "2")})
-		r := d.next()
-		equal(t, "delta cluster", said(r), "[b=2]")
-		d.nothing()
-		d.send(ack(r))
-		equal(t, "delta assignment that it waits for", said(d.next()), "[b=HE]")
-		m := s.next()
-		equal(t, "clusters", saidState(m), "[a=1 b=2]")
-		s.send(ackState(m))
-		equal(t, "assignment that it waits for", saidState(s.next()), "[b=HE]")
+		equal(t, "delta cluster", said(d.next()), "[b=2]")
+		equal(t, "delta assignment that its ACK waits for", said(d.next()), "[b=HE]")
+		equal(t, "clusters", saidState(s.next()), "[a=1 b=2]")
+		equal(t, "assignment that their ACK waits for", saidState(s.next()), "[b=HE]")
 		d.cancel()
 		s.cancel()
+	})
+}
+
+// As long as not everything is known, assignments go out before clusters.
+func TestAggregatedWarmsAClusterThatComesAfterItsAssignment(t *testing.T) {
+	inBubble(t, Options{Incomplete: true}, func(t *testing.T, b *bench) {
+		b.publish("a", "b")
+		b.server.Update(Update{Clusters: clusters("a", "1", "b", "1")})
+		s := b.state()
+		s.send(want(ClusterType))
+		s.send(want(AssignmentType, "a"))
+		r := s.next()
+		equal(t, "known", saidState(r), "[a=HE]")
+		s.send(ackState(r, "a"))
+		s.nothing()
+		b.server.Complete()
+		equal(t, "clusters", saidState(s.next()), "[a=1 b=1]")
+		r = s.next()
+		equal(t, "assignment that their ACK waits for", saidState(r), "[a=HE]")
+		s.send(ackState(r, "a", "b"))
+		equal(t, "the other", saidState(s.next()), "[b=HE]")
+		s.nothing()
+		s.cancel()
+	})
+}
+
+// Whoever comes back asks for both at once: the cluster may go out before it is
+// read which assignments the client has.
+func TestAggregatedWarmsAClusterThatChangedWhileTheClientWasAway(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a", "b")
+		b.server.Update(Update{Clusters: clusters("a", "1", "b", "1")})
+		d := b.delta()
+		had := func(r *discoveryv3.DeltaDiscoveryResponse) map[string]string {
+			versions := map[string]string{}
+			for _, one := range r.GetResources() {
+				versions[one.GetName()] = one.GetVersion()
+			}
+			d.send(ack(r))
+			return versions
+		}
+		d.send(subscribe(ClusterType))
+		clustersHad := had(d.next())
+		d.send(subscribe(AssignmentType, "a", "b"))
+		assignmentsHad := had(d.next())
+		d.cancel()
+
+		b.server.Update(Update{Clusters: clusters("b", "2")})
+		d = b.delta()
+		again := subscribe(ClusterType)
+		again.InitialResourceVersions = clustersHad
+		d.send(again)
+		equal(t, "cluster", said(d.next()), "[b=2]")
+		again = subscribe(AssignmentType, "a", "b")
+		again.InitialResourceVersions = assignmentsHad
+		d.send(again)
+		equal(t, "assignment that its ACK waits for", said(d.next()), "[b=HE]")
+		d.nothing()
+		d.cancel()
 	})
 }
 

@@ -242,6 +242,7 @@ func TestStateResourcesAreWrappedAndSentAgainBeforeTheyExpire(t *testing.T) {
 				first = p.next()
 				equal(t, "clusters", lives(unwrapped(t, first)), "[a 1.5s body b 1.5s body]")
 				p.send(ackState(first))
+				p.send(ackState(p.next(), "a", "b")) // the assignments, which new clusters wait for
 				time.Sleep(500 * time.Millisecond)
 				again = p.next()
 				equal(t, "whole", said(unwrapped(t, again)), "[a=1 b=1]")

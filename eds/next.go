@@ -179,7 +179,7 @@ func (u *subscription) addChanges(r *response, batch []*watch, frames []*frame, 
 
 func (u *subscription) noteSent(w *watch, f *frame, at int64) sending {
 	s := sending{watch: w, frame: f, had: w.has()}
-	if f != nil && f.service != "" && w.sent != 0 && w.sent != f.version {
+	if f != nil && f.service != "" && w.sent != f.version {
 		u.warming = append(u.warming, f.service)
 	}
 	w.sent, w.sentAt = versionOf(f), at

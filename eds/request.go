@@ -161,10 +161,17 @@ func (u *subscription) takeDelta(r *request) error {
 	if u.wildcard && len(r.versions) == 0 {
 		u.owe()
 	}
-	if len(r.versions) > 0 {
-		u.beatSoon() // what the client has may expire any moment
+	if len(r.versions) == 0 {
+		return nil
 	}
-	return u.believe(r.versions)
+	u.beatSoon() // what the client has may expire any moment
+	if err := u.believe(r.versions); err != nil {
+		return err
+	}
+	if !u.table.whole {
+		u.warm(u.stream.awaited())
+	}
+	return nil
 }
 
 // changeNames subscribes, which always makes the resource be sent, then

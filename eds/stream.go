@@ -98,6 +98,7 @@ func (st *stream) next() (*subscription, *response) {
 			continue
 		}
 		if r := u.next(st.nonce, st.server.maxResponseBytes); r != nil {
+			st.warm(u)
 			return u, r
 		}
 		st.server.admission.settle(u)
@@ -209,19 +210,15 @@ func (st *stream) acknowledge(u *subscription, r *request) {
 	if r.nonce == "" {
 		return
 	}
-	current, warming := u.acknowledge(r.nonce, r.refusal, time.Now())
-	if !current {
+	if !u.acknowledge(r.nonce, r.refusal, time.Now()) {
 		return
 	}
 	st.mu.Lock()
-	node, assignments := st.nodeID, st.subs[1]
+	node := st.nodeID
 	st.mu.Unlock()
 	if r.refusal != nil {
 		st.server.refused(u.table, node, *r.refusal)
 	} else {
 		st.server.metrics.acks.WithLabelValues(u.table.typeURL).Inc()
-	}
-	if len(warming) > 0 && assignments != nil {
-		assignments.warm(warming)
 	}
 }

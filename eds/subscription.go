@@ -35,7 +35,7 @@ type subscription struct {
 	waiting   bool      // a response is outstanding
 	nonce     string    // of the latest response
 	inFlight  []sending // what was in it
-	warming   []string  // assignments that clusters in it will wait for
+	warming   []string  // assignments that new or changed clusters in it will wait for
 	lastAck   time.Time // zero where there was none
 	lastError string    // of the latest refusal
 	refused   int       // bytes of refused frames that are kept
@@ -124,11 +124,11 @@ func (u *subscription) release() {
 
 // acknowledge takes a nonce in; refusal is nil for an ACK. Only the nonce of the
 // outstanding response says anything; current tells whether it was that.
-func (u *subscription) acknowledge(nonce string, refusal *string, now time.Time) (current bool, warming []string) {
+func (u *subscription) acknowledge(nonce string, refusal *string, now time.Time) (current bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if nonce != u.nonce || !u.waiting {
-		return false, nil
+		return false
 	}
 	u.waiting = false
 	outcome := accepted
@@ -148,32 +148,5 @@ func (u *subscription) acknowledge(nonce string, refusal *string, now time.Time)
 		}
 	}
 	u.inFlight = nil
-	warming, u.warming = u.warming, nil
-	return true, warming
-}
-
-// warm sends assignments again for clusters that changed: the data plane waits
-// for one before it uses such a cluster, even if it is the one it has.
-func (u *subscription) warm(names []string) {
-	u.mu.Lock()
-	for _, name := range names {
-		if w := u.watches[name]; w != nil && w.sent != 0 {
-			w.force = true
-			u.enqueue(w)
-		}
-	}
-	if u.located > 0 {
-		u.warmLocated(names)
-	}
-	u.mu.Unlock()
-	u.stream.wakeUp()
-}
-
-func (u *subscription) warmLocated(names []string) {
-	for _, w := range u.watches {
-		if w.located && w.sent != 0 && slices.Contains(names, w.slot.name) {
-			w.force = true
-			u.enqueue(w)
-		}
-	}
+	return true
 }

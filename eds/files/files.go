@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -70,6 +71,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		case <-ctx.Done():
 		case <-time.After(retry):
 		}
+		k.folder.revise()
 	}
 }
 
@@ -103,20 +105,22 @@ func (k *Keeper) follow(ctx context.Context) error {
 	}
 }
 
+// take does all that can be done, so that one file that cannot be written keeps
+// no other from being so. It gives the first failure.
 func (k *Keeper) take(m *discoveryv3.DeltaDiscoveryResponse) error {
 	defer func() { k.count.Set(float64(len(k.folder.versions))) }()
+	var first error
 	for _, r := range m.GetResources() {
 		if err := k.folder.put(r); err != nil {
-			return err
+			first = cmp.Or(first, err)
+			continue
 		}
 		k.written.Inc()
 	}
 	for _, name := range m.GetRemovedResources() {
-		if err := k.folder.remove(name); err != nil {
-			return err
-		}
+		first = cmp.Or(first, k.folder.remove(name))
 	}
-	return nil
+	return first
 }
 
 // fail tells once that the files are behind.

@@ -197,11 +197,11 @@ func TestOnlyWhatDiffersIsWrittenAfterARestart(t *testing.T) {
 	})
 }
 
-// TestAFolderThatCannotBeWritten is written as soon as it can be, and told of
-// once; meanwhile hdsd_files_behind is 1.
+// TestAFolderThatCannotBeWritten is written as soon as it can be, all of it, and
+// told of once; meanwhile hdsd_files_behind is 1.
 func TestAFolderThatCannotBeWritten(t *testing.T) {
 	onSite(t, func(s *site) {
-		s.update(eds.Update{Assignments: []eds.Assignment{assignment("web", 1)}})
+		s.update(eds.Update{Assignments: []eds.Assignment{assignment("web", 1), assignment("db", 2)}})
 		s.start()
 		if err := os.RemoveAll(s.folder); err != nil {
 			s.Fatal(err)
@@ -218,10 +218,32 @@ func TestAFolderThatCannotBeWritten(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		s.want("web", corev3.HealthStatus_DRAINING, "web.pb")
+		s.want("web", corev3.HealthStatus_DRAINING, "db.pb", "web.pb")
 		if n := strings.Count(s.log.String(), "files_current"); n != 1 || testutil.ToFloat64(s.keeper.behind) != 0 {
 			s.Errorf("told %d times: %s", n, &s.log)
 		}
+	})
+}
+
+// TestAFileThatCannotBeWritten keeps no other from being written.
+func TestAFileThatCannotBeWritten(t *testing.T) {
+	onSite(t, func(s *site) {
+		s.start()
+		if err := os.Mkdir(filepath.Join(s.folder, "b.pb"), 0o700); err != nil {
+			s.Fatal(err)
+		}
+		s.update(eds.Update{Assignments: []eds.Assignment{assignment("a", 1), assignment("b", 2), assignment("c", 3), assignment("d", 4)}})
+		s.want("a", corev3.HealthStatus_UNKNOWN, "a.pb", "b.pb", "c.pb", "d.pb")
+		if testutil.ToFloat64(s.keeper.behind) != 1 || testutil.ToFloat64(s.keeper.written) != 3 {
+			s.Errorf("%v files are written: %s", testutil.ToFloat64(s.keeper.written), &s.log)
+		}
+		if err := os.Remove(filepath.Join(s.folder, "b.pb")); err != nil {
+			s.Fatal(err)
+		}
+		time.Sleep(2 * retry)
+		synctest.Wait()
+		s.want("b", corev3.HealthStatus_UNKNOWN, "a.pb", "b.pb", "c.pb", "d.pb")
+		s.wantWritten(4)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,6 +57,20 @@ func (f *folder) stock(file string) error {
 		f.versions[name] = version
 	}
 	return nil
+}
+
+// revise forgets the files that are gone, as of a folder that was removed, so
+// that they are written again.
+func (f *folder) revise() {
+	entries, err := os.ReadDir(f.path)
+	if err != nil {
+		return // and nothing can be written either
+	}
+	there := make(map[string]bool, len(entries))
+	for _, entry := range entries {
+		there[entry.Name()] = true
+	}
+	maps.DeleteFunc(f.versions, func(name, _ string) bool { return !there[Name(name)] })
 }
 
 // unfinished tells whether a file is one that renameio had not moved yet.
