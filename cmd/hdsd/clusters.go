@@ -51,7 +51,7 @@ func quarantineCell(quarantined []*hdsdv1.Quarantine) string {
 		}
 		out = append(out, what+": "+q.GetReason())
 	}
-	return strings.Join(out, "\n")
+	return strings.Join(out, lineBreak)
 }
 
 func number(n uint32) string { return strconv.FormatUint(uint64(n), 10) }

@@ -135,11 +135,27 @@ func percent(cell string, _ time.Time) string {
 	return strconv.FormatFloat(float64(int64(ratio*100_000))/1000, 'f', 3, 64) + "%"
 }
 
+// lineBreak stands between the lines of a cell. It is in no text that comes from
+// a coordinator, which is UTF-8.
+const lineBreak = "\xff"
+
+// lines gives the lines of a cell, each printable.
+func lines(cell string) string {
+	if !strings.Contains(cell, lineBreak) {
+		return printable(cell)
+	}
+	all := strings.Split(cell, lineBreak)
+	for i, line := range all {
+		all[i] = printable(line)
+	}
+	return strings.Join(all, "\n")
+}
+
 // printable shows what would move the cursor, turn the direction of writing, or
 // more, as an escape.
 func printable(cell string) string {
 	const joiner = '\u200d' // of emoji
-	control := func(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != joiner }
+	control := func(r rune) bool { return !unicode.IsPrint(r) && r != joiner }
 	if strings.IndexFunc(cell, control) < 0 {
 		return cell
 	}

@@ -59,7 +59,7 @@ type csvPrinter struct{ to *csv.Writer }
 // row keeps to one line, which is what scripts expect.
 func (c csvPrinter) row(_ proto.Message, cells []string) error {
 	for i, cell := range cells {
-		cells[i] = strings.ReplaceAll(cell, "\n", "; ")
+		cells[i] = strings.NewReplacer(lineBreak, "; ", "\n", "; ").Replace(cell)
 	}
 	return c.to.Write(cells)
 }

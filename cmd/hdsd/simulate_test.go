@@ -2,10 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"hdsd/config"
 	"hdsd/health"
@@ -58,10 +61,33 @@ func TestSimulateShows(t *testing.T) {
 	}
 }
 
+// TestSimulateTheExample: docs/simulate.md shows what comes out of the example,
+// but for how long it took.
 func TestSimulateTheExample(t *testing.T) {
-	status, out, errors := hdsd(t, "simulate", "-c", "../../examples/hdsd.yaml", "--fleet", "../../examples/fleet.yaml")
-	if status != exitDone || errors != "" || !strings.Contains(out, "32 checkers in 4 zones, 10124 endpoints in 223 clusters") || !strings.Contains(out, "zone us/a") {
-		t.Errorf("exit status %d\n%s%s", status, out, errors)
+	const path, args = "../../docs/simulate.md", "simulate -c examples/hdsd.yaml --fleet examples/fleet.yaml"
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, found := strings.Cut(string(text), "$ hdsd "+args+"\n")
+	shown, tail, ended := strings.Cut(rest, "```")
+	if !found || !ended {
+		t.Fatalf("%s does not show what 'hdsd %s' prints", path, args)
+	}
+	status, out, errors := hdsd(t, strings.Fields(strings.ReplaceAll(args, "examples/", "../../examples/"))...)
+	if status != exitDone || errors != "" {
+		t.Fatalf("exit status %d\n%s%s", status, out, errors)
+	}
+	took := regexp.MustCompile(`planned in [0-9.]+[µnm]?s`)
+	out = took.ReplaceAllLiteralString(out, took.FindString(shown))
+	if *update {
+		if err := os.WriteFile(path, []byte(head+"$ hdsd "+args+"\n"+out+"```"+tail), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(shown, out); diff != "" {
+		t.Errorf("%s shows something else (-shown +got); -update takes it over:\n%s", path, diff)
 	}
 }
 

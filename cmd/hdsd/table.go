@@ -63,7 +63,7 @@ func (t *table) row(_ proto.Message, cells []string) error {
 		if c := &t.columns[i]; c.text != nil {
 			cell = c.text(cell, at)
 		}
-		cells[i] = printable(cell)
+		cells[i] = lines(cell)
 	}
 	t.rows = append(t.rows, cells)
 	if len(t.rows) < tableBlock {

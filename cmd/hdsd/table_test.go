@@ -104,9 +104,9 @@ func TestColours(t *testing.T) {
 func TestWhatWouldMoveTheCursorIsEscaped(t *testing.T) {
 	f := newFake()
 	f.endpoints = f.endpoints[:1]
-	f.endpoints[0].Reason = "\x1b[2Jgone\tand\rback\u0301\u202e"
+	f.endpoints[0].Reason = "\x1b[2Jgone\tand\rback\u0301\u202e\nweb"
 	_, out, _ := hdsd(t, "endpoints", "--server", serveFake(t, f))
-	if !strings.Contains(out, `\x1b[2Jgone\tand\rback`+"\u0301"+`\u202e`) {
+	if !strings.Contains(out, `\x1b[2Jgone\tand\rback`+"\u0301"+`\u202e\nweb`) {
 		t.Errorf("shows %q", out)
 	}
 }
