@@ -26,13 +26,17 @@ type Endpoint struct {
 
 // Change is what happened since the Apply before. Order inside a list is of no
 // importance; what concerns one checker in several lists is done in the order
-// Leave, Lost, Join, and Remove comes before Upsert.
+// Leave, Lost, Doubted, Join, and Remove comes before Upsert.
 type Change struct {
 	Upsert []Endpoint // new, or with another class, locality or redundancy
 	Remove []health.EndpointID
 	Join   []health.Checker // new, returned or changed; their maps are kept and must not be written to
 	Lost   []string         // stream gone, seat kept
 	Leave  []string         // seat given up
+
+	// Doubted keep their seats, and each of their endpoints gets a substitute until
+	// they join again, even if they are lost meanwhile.
+	Doubted []string
 
 	// Settling holds back everything that would be placed or moved until the
 	// first Apply without it; see the package's comment.

@@ -76,14 +76,16 @@ func events(s size, fleet []health.Checker) map[string][2]assign.Change {
 		}
 		return in
 	}()
-	one := fleet[:1]
+	one, twentieth := fleet[:1], fleet[:len(fleet)/20]
 	fresh := []health.Checker{checker(s.checkers, s.zones)}
 	return map[string][2]assign.Change{
-		"leave":     {{Leave: names(one)}, {Join: one}},
-		"lost":      {{Lost: names(one)}, {Join: one}},
-		"join":      {{Join: fresh}, {Leave: names(fresh)}},
-		"zone-lost": {{Leave: names(zone)}, {Join: zone}},
-		"zone-back": {{Join: zone}, {Leave: names(zone)}},
+		"leave":             {{Leave: names(one)}, {Join: one}},
+		"lost":              {{Lost: names(one)}, {Join: one}},
+		"doubted":           {{Doubted: names(one)}, {Join: one}},
+		"doubted-twentieth": {{Doubted: names(twentieth)}, {Join: twentieth}},
+		"join":              {{Join: fresh}, {Leave: names(fresh)}},
+		"zone-lost":         {{Leave: names(zone)}, {Join: zone}},
+		"zone-back":         {{Join: zone}, {Leave: names(zone)}},
 	}
 }
 

@@ -45,6 +45,21 @@ func (p *Planner) clear(s int32, choice int, cost int64) bool {
 	return p.fits(s, cost)
 }
 
+// excuse has a substitute leave units that have live checkers enough without it,
+// until a cost fits.
+func (p *Planner) excuse(s int32, cost int64) bool {
+	for _, o := range p.ordered(s, func(o *unit) bool {
+		return p.kinds[o.kind].rate > 0 && contains(o.extra, s) && p.living(o) > p.fewest(o)
+	}) {
+		if p.fits(s, cost) {
+			return true
+		}
+		p.dismiss(o, s)
+		p.want(o)
+	}
+	return p.fits(s, cost)
+}
+
 // choice is how many checkers are able to serve a unit, and are where they may.
 func (p *Planner) choice(u *unit) int {
 	k := &p.kinds[u.kind]

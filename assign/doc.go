@@ -40,6 +40,12 @@
 // lost one joins again. Leave gives a seat up: substitutes become permanent
 // and what is still missing is filled in.
 //
+// A checker that is Doubted keeps its seat as well, and each of its endpoints
+// gets a substitute, as if the redundancy was one more there. A substitute is in
+// a zone of which no live checker is, the endpoint's own only where there is
+// room; it makes room for seats where ceilings leave none, and it is what a
+// checker sheds first. Substitutes are no part of the stored plan.
+//
 // # After a start
 //
 // Restore gives the seats of the stored plan to checkers that are not live
@@ -100,6 +106,7 @@
 //
 // With E endpoints, C checkers, Z zones, redundancy R and L leaves (some 5 to 20
 // times C/R): from scratch O(E log E + L*C); a checker that leaves O(C + its
-// checks + its leaves*C/Z); one that is lost O(C + its units*R); one that joins
+// checks + its leaves*C/Z); one that is lost O(C + its units*R), one that is
+// doubted as much as one that leaves; one that joins
 // O(L + C + its checks); an endpoint O(C + its leaf + leaves of its kind).
 package assign

@@ -32,7 +32,7 @@ func (p *Planner) open(id string) int32 {
 		p.load, p.spare = append(p.load, 0), append(p.spare, 0)
 		p.rate, p.part = append(p.rate, 0), append(p.part, 0)
 		p.can = append(p.can, capacity{fullWeight, unlimited})
-		p.live = append(p.live, false)
+		p.live, p.doubt = append(p.live, false), append(p.doubt, false)
 	}
 	p.slots[s] = slot{id: id, seated: true}
 	p.hash[s], p.home[s] = hashOf(id), none
@@ -64,7 +64,7 @@ func (p *Planner) join(c *health.Checker) {
 		return
 	}
 	if !p.live[s] {
-		p.live[s] = true
+		p.live[s], p.doubt[s] = true, false
 		p.alive++
 		for i := range p.classes {
 			if p.classes[i].has(s) {
@@ -103,19 +103,24 @@ func alike(a, b *health.Checker) bool {
 	return a.Locality == b.Locality && capacityOf(a) == capacityOf(b) && maps.Equal(a.Abilities, b.Abilities) && maps.Equal(a.Metadata, b.Metadata)
 }
 
-func (p *Planner) lost(id string) {
+// suspend has substitutes stand in for a checker that was lost or is doubted; of
+// one that is lost while it is doubted they stay.
+func (p *Planner) suspend(id string, doubted bool) {
 	s, ok := p.index[id]
-	if !ok || !p.live[s] {
+	if !ok || !p.live[s] && (p.doubt[s] || !doubted) {
 		return
 	}
-	for i := range p.classes {
-		if p.classes[i].has(s) {
-			p.delist(&p.classes[i], s)
+	if p.live[s] {
+		for i := range p.classes {
+			if p.classes[i].has(s) {
+				p.delist(&p.classes[i], s)
+			}
 		}
+		p.live[s] = false
+		p.alive--
 	}
-	p.live[s] = false
-	p.alive--
-	p.wentLost = append(p.wentLost, s)
+	p.doubt[s] = doubted
+	p.suspended = append(p.suspended, s)
 }
 
 func (p *Planner) leave(id string) {
@@ -130,6 +135,7 @@ func (p *Planner) leave(id string) {
 		p.live[s] = false
 		p.alive--
 	}
+	p.doubt[s] = false
 	p.slots[s].seated, p.slots[s].known, p.slots[s].fresh = false, false, false
 	p.endow(s, capacity{fullWeight, unlimited})
 	delete(p.index, id)

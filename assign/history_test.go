@@ -23,6 +23,7 @@ func TestHistories(t *testing.T) {
 			"remove":  m.remove,
 			"join":    m.join,
 			"lose":    m.lose,
+			"doubt":   m.doubt,
 			"return":  m.comeBack,
 			"change":  m.change,
 			"leave":   m.leave,
@@ -120,7 +121,7 @@ func (m *model) join(t *rapid.T) {
 	for range rapid.IntRange(1, 6).Draw(t, "checkers") {
 		c := m.draw(t, rapid.IntRange(0, 30).Draw(t, "name"))
 		if m.fleet[c.ID] == nil {
-			m.fleet[c.ID] = &member{c, true}
+			m.fleet[c.ID] = &member{Checker: c, live: true}
 			list = append(list, c)
 		}
 	}
@@ -147,9 +148,16 @@ func (m *model) lose(t *rapid.T) {
 	m.apply(t, assign.Change{Lost: []string{c.ID}})
 }
 
+// doubt is of one that is live or lost.
+func (m *model) doubt(t *rapid.T) {
+	c := m.pick(t, rapid.Bool().Draw(t, "live"))
+	c.live, c.doubted = false, true
+	m.apply(t, assign.Change{Doubted: []string{c.ID}})
+}
+
 func (m *model) comeBack(t *rapid.T) {
 	c := m.pick(t, false)
-	c.live = true
+	c.live, c.doubted = true, false
 	m.apply(t, assign.Change{Join: []health.Checker{c.Checker}})
 }
 
@@ -157,7 +165,7 @@ func (m *model) change(t *rapid.T) {
 	c := m.pick(t, rapid.Bool().Draw(t, "live"))
 	id := c.ID
 	c.Checker = m.draw(t, 0)
-	c.ID, c.live = id, true
+	c.ID, c.live, c.doubted = id, true, false
 	m.apply(t, assign.Change{Join: []health.Checker{c.Checker}})
 }
 
@@ -187,20 +195,23 @@ func (m *model) several(t *rapid.T) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(m.fleet)) {
 		c := m.fleet[id]
-		switch m.random.IntN(6) {
+		switch m.random.IntN(7) {
 		case 0:
 			delete(m.fleet, id)
 			ch.Leave = append(ch.Leave, id)
 		case 1:
-			c.live = false
+			c.live = false // one that is doubted stays so
 			ch.Lost = append(ch.Lost, id)
 		case 2:
-			c.live = true
+			c.live, c.doubted = true, false
 			ch.Join = append(ch.Join, c.Checker)
 		case 3: // leaves and joins at once
 			ch.Leave = append(ch.Leave, id)
-			c.live = true
+			c.live, c.doubted = true, false
 			ch.Join = append(ch.Join, c.Checker)
+		case 4:
+			c.live, c.doubted = false, true
+			ch.Doubted = append(ch.Doubted, id)
 		}
 	}
 	m.apply(t, ch)
@@ -209,7 +220,11 @@ func (m *model) several(t *rapid.T) {
 func (m *model) bounce(t *rapid.T) {
 	c := m.pick(t, true)
 	whole, before := m.whole(), m.planner.Digest()
-	m.apply(t, assign.Change{Lost: []string{c.ID}})
+	if rapid.Bool().Draw(t, "doubted") {
+		m.apply(t, assign.Change{Doubted: []string{c.ID}})
+	} else {
+		m.apply(t, assign.Change{Lost: []string{c.ID}})
+	}
 	m.apply(t, assign.Change{Join: []health.Checker{c.Checker}})
 	if whole && m.planner.Digest() != before {
 		t.Fatalf("%s came back to another plan", c.ID)

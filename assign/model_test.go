@@ -25,7 +25,8 @@ var classes = []assign.Class{
 // member is the model's checker.
 type member struct {
 	health.Checker
-	live bool
+	live    bool
+	doubted bool // and so not live
 }
 
 // model is what a Planner is compared with: the inputs, and a mirror of the
@@ -92,6 +93,7 @@ func (m *model) apply(t *rapid.T, ch assign.Change) assign.Diff {
 	other := ch
 	other.Upsert, other.Remove = m.shuffle(ch.Upsert), shuffle(m, ch.Remove)
 	other.Join, other.Lost, other.Leave = shuffle(m, ch.Join), shuffle(m, ch.Lost), shuffle(m, ch.Leave)
+	other.Doubted = shuffle(m, ch.Doubted)
 	if d := m.shuffled.Apply(other); !reflect.DeepEqual(d, diff) {
 		t.Fatalf("another order gives another plan: %s", firstDifference(d, diff))
 	}
@@ -198,7 +200,7 @@ func (m *model) checkQueries(t *rapid.T) {
 }
 
 func (m *model) checkEndpoint(e assign.Endpoint, checkers []string, able []*member) error {
-	zones, live, kept := map[string]int{}, 0, 0
+	zones, live, kept, lost := map[string]int{}, 0, 0, 0
 	for _, id := range checkers {
 		c := m.fleet[id]
 		if !m.can(c, e) {
@@ -208,6 +210,9 @@ func (m *model) checkEndpoint(e assign.Endpoint, checkers []string, able []*memb
 			live++
 		} else {
 			kept++
+		}
+		if !c.live && !c.doubted {
+			lost++
 		}
 		zones[c.Locality.Zone]++
 	}
@@ -221,9 +226,9 @@ func (m *model) checkEndpoint(e assign.Endpoint, checkers []string, able []*memb
 		return fmt.Errorf("%v: one twice", checkers)
 	case len(checkers) < wanted && live < len(able):
 		return fmt.Errorf("%v: too few, %d are able", checkers, len(able))
-	case len(checkers) > wanted && (kept == 0 || live > 2 && live-2 > wanted-kept):
+	case live > max(min(2, wanted), wanted-lost):
 		return fmt.Errorf("%v: too many, %d are live", checkers, live)
-	case live < min(2, wanted, len(able)):
+	case live < min(max(min(2, wanted), wanted-lost), len(able)):
 		return fmt.Errorf("%v: only %d are live", checkers, live)
 	case (len(checkers) == 0) != m.bare[e.ID]:
 		return fmt.Errorf("%v: told to be uncheckable: %v", checkers, m.bare[e.ID])

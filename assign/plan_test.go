@@ -68,12 +68,16 @@ func TestThousandEvents(t *testing.T) {
 	p := assign.New(assign.Options{})
 	all := endpoints(12_000, 6, p.Class(assign.Class{}), 3)
 	p.Apply(assign.Change{Upsert: all[:9_000], Join: checkers(most, 6)})
-	worst, away := 0.0, map[int]bool{}
+	worst, away, doubted := 0.0, map[int]bool{}, map[int]bool{}
 	for range 1000 {
 		switch n := random.IntN(most); {
-		case away[n]:
+		case away[n] || doubted[n]:
 			p.Apply(assign.Change{Join: []health.Checker{checker(n, 6)}})
 			delete(away, n)
+			delete(doubted, n)
+		case len(doubted) < most/20:
+			p.Apply(assign.Change{Doubted: []string{checker(n, 6).ID}})
+			doubted[n] = true
 		case len(away) < most/3:
 			p.Apply(assign.Change{Leave: []string{checker(n, 6).ID}})
 			away[n] = true

@@ -20,8 +20,9 @@ type Planner struct {
 	rate   []int64  // what they cost: checks in 1,000 seconds
 	can    []capacity
 	part   []uint64         // of the digest
-	live   []bool           // its stream is up
+	live   []bool           // its stream is up, and nobody stands in for it
 	alive  int              // how many of them are
+	doubt  []bool           // it is not live as it is doubted
 	index  map[string]int32 // by node id
 	free   []int32          // slots
 	seated int              // slots in use
@@ -56,30 +57,30 @@ type Planner struct {
 	unfair   bool // something happened that calls for balancing
 
 	// Of one Apply.
-	step                 uint32
-	settling             bool
-	left, wentLost, came []int32 // slots
-	pending              []item  // endpoints to be grouped
-	looks                int     // at others that could make room
-	freed                bool    // a checker with a ceiling has room again
-	hollow               []int32 // kinds with empty units
-	seeds                seeds
-	visits               []int32   // units to look at
-	dirty                []int32   // units whose seats changed
-	aside                [][]int32 // units' seats, while another plan is tried
-	severed              []int32   // units that were parted from others and not looked at since
-	added                []health.EndpointID
-	changed              []changed
-	scratch              scratch
-	cold                 bool     // nothing was assigned before
-	current              *ranking // of the unit at hand
-	common               ranking  // of the leaf at hand, where there are many zones
-	used, usedRegions    []int32  // seats of the unit at hand
-	groups               []group  // of the leaf at hand, by own zone
-	recent               [recentZones]zoneNumber
-	lastKind             kindKey
-	lastKindID           int32
-	haveKey              bool
+	step                  uint32
+	settling              bool
+	left, suspended, came []int32 // slots
+	pending               []item  // endpoints to be grouped
+	looks                 int     // at others that could make room
+	freed                 bool    // a checker with a ceiling has room again
+	hollow                []int32 // kinds with empty units
+	seeds                 seeds
+	visits                []int32   // units to look at
+	dirty                 []int32   // units whose seats changed
+	aside                 [][]int32 // units' seats, while another plan is tried
+	severed               []int32   // units that were parted from others and not looked at since
+	added                 []health.EndpointID
+	changed               []changed
+	scratch               scratch
+	cold                  bool     // nothing was assigned before
+	current               *ranking // of the unit at hand
+	common                ranking  // of the leaf at hand, where there are many zones
+	used, usedRegions     []int32  // seats of the unit at hand
+	groups                []group  // of the leaf at hand, by own zone
+	recent                [recentZones]zoneNumber
+	lastKind              kindKey
+	lastKindID            int32
+	haveKey               bool
 }
 
 // Apply changes the plan and tells how.
@@ -89,7 +90,10 @@ func (p *Planner) Apply(ch Change) Diff {
 		p.leave(id)
 	}
 	for _, id := range ch.Lost {
-		p.lost(id)
+		p.suspend(id, false)
+	}
+	for _, id := range ch.Doubted {
+		p.suspend(id, true)
 	}
 	for i := range ch.Join {
 		p.join(&ch.Join[i])
@@ -156,7 +160,7 @@ func (p *Planner) end() {
 	for _, s := range p.left {
 		p.vacate(s)
 	}
-	p.left, p.wentLost, p.came = p.left[:0], p.wentLost[:0], p.came[:0]
+	p.left, p.suspended, p.came = p.left[:0], p.suspended[:0], p.came[:0]
 	p.visits, p.dirty = p.visits[:0], p.dirty[:0]
 	p.added, p.changed, p.pending = nil, nil, nil
 	p.scratch.kept = p.scratch.kept[:0]

@@ -36,14 +36,17 @@ func (p *Planner) pull(newcomers []int32) {
 // hand gives what a donor has above a quota to hungry newcomers; all of it, or
 // no more than that.
 func (p *Planner) hand(donor int32, newcomers []int32, of quotas, all bool) {
+	if !p.live[donor] {
+		return // substitutes take what it sheds
+	}
 	newcomers = slices.DeleteFunc(slices.Clone(newcomers), func(s int32) bool { return !p.hungry(s) })
 	enough := p.allowance(donor, of)
 	for _, i := range p.sheddable(donor) {
 		u := &p.units[i]
-		if p.load[donor] <= enough || len(newcomers) == 0 {
+		if p.own(donor) <= enough || len(newcomers) == 0 {
 			return
 		}
-		if !all && p.load[donor]-u.size() < enough {
+		if !all && p.own(donor)-u.size() < enough {
 			continue
 		}
 		to := int32(none)

@@ -25,7 +25,7 @@ func (p *Planner) collect() {
 		}
 		return
 	}
-	for _, list := range [][]int32{p.left, p.wentLost, p.came} {
+	for _, list := range [][]int32{p.left, p.suspended, p.came} {
 		for _, s := range list {
 			for _, i := range p.slots[s].units {
 				p.visit(i)
@@ -91,11 +91,12 @@ func (p *Planner) repair(i int32) {
 	p.want(i)
 }
 
-// substitute finds substitutes for lost checkers where too few are left.
+// substitute finds substitutes for lost checkers where too few are left, and for
+// those that are doubted.
 func (p *Planner) substitute(i int32) {
 	for u := &p.units[i]; p.lacking(u) > 0; {
 		p.tally(u, true)
-		if s := p.pick(u, never); s != none {
+		if s := p.pickSubstitute(u); s != none {
 			p.help(i, s)
 			continue
 		}
@@ -108,17 +109,31 @@ func (p *Planner) substitute(i int32) {
 	}
 }
 
-// lacking is how many live checkers a unit is short of; negative if it has
-// more than it must have.
+// lacking is how many substitutes a unit is short of; negative if it has more
+// than it must have.
 func (p *Planner) lacking(u *unit) int {
-	live := len(u.extra)
+	doubted := 0
 	for _, s := range u.seats {
-		if p.live[s] {
-			live++
+		if p.doubt[s] {
+			doubted++
 		}
 	}
-	return min(2, int(p.kinds[u.kind].redundancy)) - live
+	return max(p.fewest(u)-p.living(u), doubted-len(u.extra))
 }
+
+// living is how many live checkers a unit has, substitutes included.
+func (p *Planner) living(u *unit) int {
+	n := len(u.extra)
+	for _, s := range u.seats {
+		if p.live[s] {
+			n++
+		}
+	}
+	return n
+}
+
+// fewest is how many live checkers a unit must have whoever is lost.
+func (p *Planner) fewest(u *unit) int { return min(2, int(p.kinds[u.kind].redundancy)) }
 
 // relieve sends away the substitutes that are not needed any more.
 func (p *Planner) relieve(i int32) {

@@ -73,19 +73,27 @@ func (p *Planner) eligible(u *unit, consider func(s int32) bool) []int32 {
 	return list
 }
 
-// makeRoom gives a unit a seat at a checker that others leave for it: those
-// that more checkers are able to serve go elsewhere if they can. If the unit has
-// no checker at all, those that have others go in any case.
+// makeRoom gives a unit a seat at a checker that others leave for it: those it
+// is a substitute for without need, then those that more checkers are able to
+// serve, if they can go elsewhere. If the unit has no checker at all, those that
+// have others go in any case.
 func (p *Planner) makeRoom(i int32) bool {
 	u := &p.units[i]
 	if p.looks > p.options.Looks && !p.cold && len(u.seats) > 0 {
 		return false
 	}
 	cost, choice := p.cost(u), p.choice(u)
-	for _, s := range p.eligible(u, func(s int32) bool {
+	list := p.eligible(u, func(s int32) bool {
 		at := &p.slots[s]
 		return cost <= p.can[s].ceiling && at.stuck != p.step && (len(u.seats) == 0 || !at.jammed.holds(p.step, choice, cost))
-	}) {
+	})
+	for _, s := range list {
+		if p.spare[s] > 0 && p.excuse(s, cost) {
+			p.take(i, s)
+			return true
+		}
+	}
+	for _, s := range list {
 		if p.slots[s].stuck == p.step {
 			continue
 		}

@@ -49,7 +49,25 @@ func (p *Planner) graded(u *unit) []rank {
 // best tier of zones, below a given one, where there is a checker. It goes by
 // what tally counted.
 func (p *Planner) pick(u *unit, below int) int32 {
+	return p.first(u, p.graded(u), below)
+}
+
+// pickSubstitute finds a substitute for a tallied unit, or none. Where there is no
+// room in its own zone, others that are unused are as good, or those who stand in
+// for many of one zone would be the few that are left there.
+func (p *Planner) pickSubstitute(u *unit) int32 {
 	ranking := p.graded(u)
+	if s := p.pickRoom(u, 0, 0); s != none {
+		return s
+	}
+	for i := range ranking {
+		ranking[i].tier = max(ranking[i].tier, 1)
+	}
+	return p.first(u, ranking, never)
+}
+
+// first goes through the tiers of a ranking, best first.
+func (p *Planner) first(u *unit, ranking []rank, below int) int32 {
 	at := below
 	for i := range ranking {
 		at = min(at, int(ranking[i].tier))

@@ -1,6 +1,7 @@
 package assign_test
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -43,6 +44,89 @@ func TestSubstitutes(t *testing.T) {
 		}
 		if p.Apply(assign.Change{Join: back}); p.Digest() != before || p.Stats().Substitutes != 0 {
 			t.Errorf("%+v: %v after they came back, %v before", tt, p.Checkers(e.ID), seats)
+		}
+	}
+}
+
+// TestDoubted has each of an endpoint's doubted checkers replaced, those that were
+// lost before only as far as they must be; it ends where it began.
+func TestDoubted(t *testing.T) {
+	for _, tt := range []struct{ redundancy, doubt, lose, substitutes int }{
+		{1, 1, 0, 1}, {2, 1, 0, 1}, {3, 1, 0, 1}, {3, 2, 0, 2}, {3, 3, 0, 3}, {3, 1, 1, 1}, {3, 1, 2, 2}, {5, 2, 2, 2}, {5, 4, 0, 3}, // nobody else is left
+
+	} {
+		const fleet = 8
+		p, e := one(tt.redundancy, fleet)
+		seats, before, stored := p.Checkers(e.ID), p.Digest(), p.Plan()
+		doubted, lost := seats[:tt.doubt], seats[tt.doubt:tt.doubt+tt.lose]
+		p.Apply(assign.Change{Doubted: doubted, Lost: lost})
+		if got := len(p.Checkers(e.ID)) - len(seats); got != tt.substitutes || p.Stats().Substitutes != got {
+			t.Errorf("%+v: %d substitutes (%+v)", tt, got, p.Stats())
+		}
+		if !reflect.DeepEqual(p.Plan(), stored) {
+			t.Errorf("%+v: substitutes are stored: %v", tt, p.Plan())
+		}
+		if d := p.Apply(assign.Change{Doubted: doubted, Lost: lost}); len(d.Moves) > 0 {
+			t.Errorf("%+v: said again, it moves %+v", tt, d.Moves)
+		}
+		var back []health.Checker
+		for _, id := range seats[:tt.doubt+tt.lose] {
+			back = append(back, byID(fleet, id))
+		}
+		if p.Apply(assign.Change{Join: back}); p.Digest() != before || p.Stats().Substitutes != 0 {
+			t.Errorf("%+v: %v after they came back, %v before", tt, p.Checkers(e.ID), seats)
+		}
+	}
+}
+
+// TestDoubtedThenLost keeps the substitutes, who have the seat when it is given up;
+// one that was lost before it is doubted has them, too.
+func TestDoubtedThenLost(t *testing.T) {
+	for _, first := range []assign.Change{{}, {Lost: []string{"checker-0"}}} {
+		p, e := one(8, 9)
+		p.Apply(first)
+		p.Apply(assign.Change{Doubted: []string{"checker-0"}})
+		with := p.Checkers(e.ID)
+		if len(with) != 9 {
+			t.Fatalf("%v", with)
+		}
+		if p.Apply(assign.Change{Lost: []string{"checker-0"}}); !slices.Equal(p.Checkers(e.ID), with) {
+			t.Errorf("%v after it was lost, %v before", p.Checkers(e.ID), with)
+		}
+		if added, removed := moved(p.Apply(assign.Change{Leave: []string{"checker-0"}})); added != 0 || removed != 1 || p.Stats().Substitutes != 0 {
+			t.Errorf("%d added and %d removed as it leaves: %v", added, removed, p.Checkers(e.ID))
+		}
+	}
+}
+
+// TestSubstitutesYieldToSeats where ceilings leave no room for both, but for those
+// without which fewer than two live checkers would be left.
+func TestSubstitutesYieldToSeats(t *testing.T) {
+	for _, tt := range []struct{ seats, doubt, more, substitutes, short int }{
+		{3, 1, 1, 0, 0}, {3, 2, 1, 1, 0}, {3, 1, 2, 0, 0}, {3, 2, 2, 1, 0}, {2, 2, 2, 2, 1},
+	} {
+		p := assign.New(assign.Options{})
+		all := endpoints(2, 1, p.Class(assign.Class{}), tt.seats)
+		for i := range all {
+			all[i].Rate = 1000
+		}
+		all[1].Redundancy = tt.more
+		fleet := checkers(tt.seats+tt.doubt+tt.more-1, 6)
+		for i := range fleet {
+			fleet[i].MaxChecksPerSecond = 1
+		}
+		p.Apply(assign.Change{Upsert: all[:1], Join: fleet})
+		seats := p.Checkers(all[0].ID)
+		p.Apply(assign.Change{Doubted: seats[:tt.doubt]})
+		if st := p.Stats(); st.Substitutes != tt.doubt {
+			t.Fatalf("%+v: %+v", tt, st)
+		}
+		p.Apply(assign.Change{Upsert: all[1:]})
+		if st := p.Stats(); st.Substitutes != tt.substitutes || st.Uncheckable+st.UnderReplicated != tt.short {
+			t.Errorf("%+v: %+v", tt, st)
+		}
+		if got := p.Checkers(all[0].ID); len(got) != tt.seats+tt.substitutes {
+			t.Errorf("%+v: %v, of whom %v had seats", tt, got, seats)
 		}
 	}
 }

@@ -6,24 +6,44 @@ import (
 	"slices"
 )
 
-// shed moves seats away from live checkers that have clearly more than their
-// share, to others that have room.
+// shed moves work away from checkers that have clearly more than their share, to
+// others that have room: what they do as substitutes, and seats only where without
+// that they still have too much. Of those that are doubted, substitutes take them.
 func (p *Planner) shed() {
-	for _, s := range p.above(func(c *class) []quota { return c.breach }) {
+	breach := func(c *class) []quota { return c.breach }
+	var vacated []int32
+	for _, s := range p.above(breach) {
 		enough := p.allowance(s, func(c *class) []quota { return c.bound })
-		for _, i := range p.sheddable(s) {
-			if p.load[s]-p.spare[s] <= enough {
+		for _, i := range p.ordered(s, func(u *unit) bool { return contains(u.extra, s) }) {
+			if p.load[s] <= enough {
 				break
 			}
 			p.shift(i, s)
 		}
+		if p.own(s) <= p.allowance(s, breach) {
+			continue
+		}
+		for _, i := range p.sheddable(s) {
+			switch {
+			case p.own(s) <= enough:
+			case p.live[s]:
+				p.shift(i, s)
+			case len(p.units[i].extra) > 0:
+				p.stand(i, s)
+				vacated = append(vacated, i)
+			}
+		}
 	}
+	p.fill(vacated)
 }
+
+// own is what a checker does, substitutes' work aside.
+func (p *Planner) own(s int32) int32 { return p.load[s] - p.spare[s] }
 
 // quotas are one of a class's, by zone.
 type quotas func(c *class) []quota
 
-// above are the live checkers with more than a quota, substitutes' work aside.
+// above are the checkers at work with more than a quota.
 func (p *Planner) above(of quotas) []int32 {
 	least := quota(math.MaxInt64) // with no more than that nobody is above any
 	for k := range p.classes {
@@ -35,8 +55,8 @@ func (p *Planner) above(of quotas) []int32 {
 	}
 	var full []int32
 	for s, live := range p.live {
-		if live && quota(p.load[s])*fullWeight<<quotaBits > least*quota(p.can[s].weight) &&
-			p.load[s]-p.spare[s] > p.allowance(int32(s), of) {
+		if (live || p.doubt[s]) && quota(p.load[s])*fullWeight<<quotaBits > least*quota(p.can[s].weight) &&
+			p.load[s] > p.allowance(int32(s), of) {
 			full = append(full, int32(s))
 		}
 	}
@@ -79,19 +99,28 @@ func (p *Planner) ordered(s int32, which func(*unit) bool) []int32 {
 	return list
 }
 
-// shift moves one seat to someone with room in a place that is as good, and
-// tells whether there is one.
+// shift moves one seat, or the work of a substitute, to someone with room in a
+// place that is as good, and tells whether there is one.
 func (p *Planner) shift(i, s int32) bool {
 	u := &p.units[i]
-	if p.tally(u, false) {
+	helps := contains(u.extra, s)
+	if p.tally(u, helps) {
 		return false
 	}
 	standing := p.standing(u, s)
 	p.discount(s, 1)
 	p.graded(u)
+	if helps {
+		standing = max(standing, 1) // as pickSubstitute has it
+	}
 	to := p.pickRoom(u, 0, standing)
 	if to == none {
 		return false
+	}
+	if helps {
+		p.dismiss(i, s)
+		p.help(i, to)
+		return true
 	}
 	p.stand(i, s)
 	p.take(i, to)

@@ -72,6 +72,7 @@ type core struct {
 	quarantined int                     // clusters and endpoints
 	shadowed    int                     // clusters
 	problems    map[source.Problem]bool // of the sources, that were logged; without their lines
+	asTheyCame  []source.Problem        // problems, with their lines
 
 	// Who checks it:
 	planner      *assign.Planner
@@ -81,9 +82,10 @@ type core struct {
 	awake        time.Time            // the latest tick
 	listens      time.Time            // until when nobody is called late
 	quietAt      time.Time            // when those who stopped reporting are looked for again
-	replacing    time.Time            // since when replaced counts
-	replaced     int                  // silent checkers, in a grace period
+	silentPace   pace                 // of replacing silent checkers
+	doubtPace    pace                 // of replacing doubted ones
 	doubtStirred bool                 // who is doubted, or there, is not as it was
+	doubtAt      time.Time            // when that is looked at again in any case
 	stranded     map[health.EndpointID]struct{}
 	handovers    handovers
 	dispatch     dispatch
@@ -121,7 +123,7 @@ type checker struct {
 	assigned  int
 	withheld  []string // clusters of which it was not sent all that is assigned, or not as it is now
 	says      float64  // its weight, according to its node
-	replaced  bool     // as it is doubted: in the plan it is as if it was lost
+	cover     cover    // how far it is replaced while it is doubted
 
 	build  canary.Build
 	given  map[string]*given              // what it has of each cluster of which it has endpoints

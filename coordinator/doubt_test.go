@@ -92,6 +92,9 @@ func TestACutPathTakesNothingOut(t *testing.T) {
 	if testutil.ToFloat64(l.core.metrics.doubtedPaths) == 0 {
 		t.Error("no path is doubted")
 	}
+	if n := l.core.planner.Stats().Substitutes; n > 0 {
+		t.Errorf("%d substitutes for what a cut path leads to", n)
+	}
 	for _, k := range l.checkers {
 		if cuts := l.core.judge.Cuts(k.Locality); (len(cuts) > 0) == (k.Locality.Zone == "a") || len(cuts) > 0 && cuts[0].To != "eu/a" {
 			t.Errorf("of %s these are cut: %+v", k.ID, cuts)

@@ -69,7 +69,7 @@ func (c *core) join(k health.Checker, now time.Time) {
 	known.says = k.Weight
 	c.rules.endow(&k, known.says)
 	known.Checker, known.connected, known.spoken = k, true, false
-	known.replaced, c.doubtStirred = false, true
+	known.cover, c.doubtStirred = uncovered, true
 	known.build = canary.BuildOf(&k)
 	c.canary.Connected(now, &k)
 	delete(c.absent, k.ID)
@@ -87,7 +87,7 @@ func (c *core) lose(id string, now time.Time) {
 	if known == nil || !known.connected {
 		return
 	}
-	known.connected, known.replaced, c.doubtStirred = false, false, true
+	known.connected, known.cover, c.doubtStirred = false, uncovered, true
 	c.letGo(now, id)
 	delete(c.silent, id)
 	c.absent[id] = now.Add(c.timing.grace)

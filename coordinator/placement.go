@@ -88,7 +88,7 @@ func (c *core) endowAll(e *edit) {
 		before := known.Checker
 		c.rules.endow(&known.Checker, known.says)
 		changed := before.Weight != known.Weight || before.MaxChecksPerSecond != known.MaxChecksPerSecond
-		if changed && known.connected && !known.replaced && !c.silent[id].replaced() {
+		if changed && known.connected && known.cover == uncovered && !c.silent[id].replaced() {
 			e.plan.Join = append(e.plan.Join, known.Checker)
 		}
 	}

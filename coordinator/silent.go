@@ -82,7 +82,7 @@ func (c *core) speakUp(id string, now time.Time) {
 	c.doubtStirred = true
 	if m.replaced() {
 		k := c.checkers[id].Checker
-		c.checkers[id].replaced = false
+		c.checkers[id].cover = uncovered
 		c.judge.Connected(now, k)
 		c.follow(now, assign.Change{Join: []health.Checker{k}})
 		c.dispatch.move(id)
@@ -110,7 +110,7 @@ func (c *core) replaceSilent(now time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(c.silent)) {
 		m := c.silent[id]
 		switch {
-		case !m.replaced() && c.mayReplace(now):
+		case !m.replaced() && c.mayReplace(now, &c.silentPace):
 			m.until = now.Add(c.timing.grace)
 			lost = append(lost, id)
 			c.judge.Lost(id)
@@ -147,16 +147,22 @@ func (c *core) tellHeld() {
 	c.tellSilent("silent_held", "checkers report nothing of what they were sent: they keep it, since fewer than two others report for each of them, or none for a single one", held)
 }
 
-// mayReplace counts silent checkers that are replaced: in a grace period two,
-// or one in twenty.
-func (c *core) mayReplace(now time.Time) bool {
-	if now.Sub(c.replacing) >= c.timing.grace {
-		c.replacing, c.replaced = now, 0
+// pace is at which checkers are replaced.
+type pace struct {
+	since time.Time
+	count int // since then
+}
+
+// mayReplace counts checkers that are replaced: in a grace period two, or one in
+// twenty.
+func (c *core) mayReplace(now time.Time, p *pace) bool {
+	if now.Sub(p.since) >= c.timing.grace {
+		*p = pace{since: now}
 	}
-	if c.replaced >= max(2, c.connected()/20) {
+	if p.count >= max(2, c.connected()/20) {
 		return false
 	}
-	c.replaced++
+	p.count++
 	return true
 }
 

@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -9,46 +8,92 @@ import (
 	"hdsd/store"
 )
 
-// replaceDoubted has substitutes check what only doubted checkers and one other
-// check. A doubted checker keeps its seats and goes on, or nobody could tell
-// when it is right again; to the plan it is as if it was lost.
+// cover is how far substitutes stand in for a checker that is doubted. It keeps its
+// seat and goes on, or nobody could tell when it is right again.
+type cover uint8
+
+const (
+	uncovered  cover = iota
+	leastCover       // where less than two believed checkers are left, as if it was lost
+	fullCover        // at each of its endpoints
+)
+
+// replaceDoubted gives doubted checkers substitutes: at once where too few others
+// are believed, and everywhere as many checkers at a time as silent ones are
+// replaced. They leave when the checker is believed again. Those who were replaced
+// stay so, however many more are doubted.
 //
-// Where more than half of the checkers are doubted, of those that no operator
-// distrusts, there is nothing to put in the place of more, nor where nobody else
-// is left; those who were replaced stay so.
+// A cut path is no reason: what is hard to reach is the endpoints' zone, and much of
+// the fleet would be given what checkers of another zone have there.
 func (c *core) replaceDoubted(now time.Time) {
-	if !c.doubtStirred || c.settling {
+	if c.settling || !c.doubtStirred && now.Before(c.doubtAt) {
 		return
 	}
-	c.doubtStirred = false
-	doubted := map[string]bool{}
-	distrusted := 0
-	for id, known := range c.checkers {
-		if known.connected && c.silent[id] == nil && c.disbelieved(id) {
-			doubted[id] = true
-			if c.trust[id].Word == store.Distrusted {
-				distrusted++
-			}
-		}
-	}
-	others := c.connected() - distrusted
-	full := 2*(len(doubted)-distrusted) > others || others == 0
+	c.doubtStirred, c.doubtAt = false, now.Add(c.timing.report)
 	change := assign.Change{}
-	for _, id := range slices.Sorted(maps.Keys(c.checkers)) {
+	b := c.belief()
+	for _, id := range b.stirred {
 		known := c.checkers[id]
 		switch {
-		case !known.connected || c.silent[id] != nil:
-		case doubted[id] && !known.replaced && !full:
-			known.replaced = true
-			change.Lost = append(change.Lost, id)
-		case !doubted[id] && known.replaced:
-			known.replaced = false
+		case !c.disbelieved(id):
+			known.cover = uncovered
 			change.Join = append(change.Join, known.Checker)
+		case known.cover < fullCover && !b.shaken() && c.mayReplace(now, &c.doubtPace):
+			known.cover = fullCover
+			change.Doubted = append(change.Doubted, id)
+		case known.cover == uncovered && !b.lost():
+			known.cover = leastCover
+			change.Lost = append(change.Lost, id)
 		}
 	}
-	if len(change.Lost)+len(change.Join) > 0 {
+	if n := len(change.Doubted); n > 0 {
+		c.log.Warn().Str("event", "doubted_replaced").Int("count", n).Strs("checkers", change.Doubted[:min(n, seatsNamed)]).
+			Msg("checkers are doubted: substitutes check their endpoints beside them")
+	}
+	if len(change.Join)+len(change.Doubted)+len(change.Lost) > 0 {
 		c.follow(now, change)
 	}
+}
+
+// belief is how many of the checkers with a seat are believed.
+type belief struct {
+	believed, doubted int
+	distrusted        int      // by operators, who know why
+	away              int      // lost or silent
+	stirred           []string // checkers that are not believed, or were replaced for that, sorted
+}
+
+// lost tells whether most are doubted, or nobody is left to put in their place.
+func (b *belief) lost() bool { return b.believed == 0 || b.doubted > b.believed }
+
+// shaken tells whether half of the fleet cannot be relied on: that is likely to have
+// one cause, and would be too much for the other half.
+func (b *belief) shaken() bool { return b.doubted+b.distrusted+b.away >= b.believed }
+
+func (c *core) belief() belief {
+	b := belief{}
+	for id, known := range c.checkers {
+		disbelieved := true
+		switch {
+		case c.idle(id):
+			continue
+		case !known.connected || c.silent[id] != nil:
+			b.away++
+			continue
+		case c.trust[id].Word == store.Distrusted:
+			b.distrusted++
+		case c.judge.Doubted(id) != "":
+			b.doubted++
+		default:
+			b.believed++
+			disbelieved = false
+		}
+		if disbelieved || known.cover > uncovered {
+			b.stirred = append(b.stirred, id)
+		}
+	}
+	slices.Sort(b.stirred)
+	return b
 }
 
 // disbelieved tells whether a checker is doubted, or an operator distrusts it.
