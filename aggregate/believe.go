@@ -98,7 +98,6 @@ type tally struct {
 	count                                // the absent of an endpoint that settles are awaited
 	votes    [health.Degraded + 1]uint16 // that count, by status
 	absent   uint16
-	doubted  uint16 // downs that do not count since their checker or path is doubted
 	assigned uint16
 	holds    bool        // the last verdict is to hold when no vote counts, whatever the rule
 	inside   bool        // in the endpoint's own zone, unless it is deserted, a checker says up or is awaited, and none says down
@@ -144,8 +143,6 @@ func (a *Aggregator) tally(e *endpoint, t *tally) {
 			if e.flags&settling != 0 {
 				one.awaited = 1
 			}
-		case b == doubted || b == cutOff:
-			t.doubted++
 		}
 		t.add(one)
 		c := &a.checkers.all[s.checker]

@@ -100,23 +100,20 @@ func (a *Aggregator) Unobserved() int { return a.unseen }
 // shows by the time that everybody has had a round, and that votes may be out of
 // date. Where nothing else looks as if it were, the checker's next report is time
 // enough, whether it comes or is lost. It does the same where only one voter of
-// several is left to believe: if that was noise, that shows, too. And where a
-// verdict of down would end only since others are doubted: if it is their way that
-// is cut, they are believed about the rest.
+// several is left to believe: if that was noise, that shows, too.
 func (a *Aggregator) hesitate(id health.EndpointID, e *endpoint, t *tally, to health.Status) health.Status {
 	p := a.policyOf(e)
 	weighs := p.Kind == Majority || p.Kind == Score
-	cut := weighs && t.inside && !t.answered && to.Down() && !e.status.Down()
+	cut := weighs && t.inside && !t.answered
 	alone := t.up+t.down == 1 && t.assigned > 1 && p.Kind == Majority
-	raised := weighs && to.Up() && e.status.Down() && t.doubted > 0 && t.up <= t.down+t.doubted
-	against := cut || alone && to.Down() && !e.status.Down() || raised
+	against := to.Down() && !e.status.Down() && (cut || alone)
 	if !against || e.flags&hesitated != 0 {
 		e.flags &^= hesitating | hesitated
 		return to
 	}
 	if e.flags&(hesitating|settling) == 0 {
 		d := max(a.staleness(p.class), time.Duration(p.round)*time.Millisecond)
-		if cut && !alone && a.stray(e) {
+		if cut && a.stray(e) {
 			d = min(d, a.untilHeard(e, p))
 		}
 		if d <= 0 {

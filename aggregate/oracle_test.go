@@ -335,19 +335,11 @@ func (o *oracle) worth(e *oracleEndpoint, name string, p *oraclePair) string {
 		return ""
 	case p.phase == "warming":
 		return "awaited"
-	}
-	if o.disbelieved(e, name, p) {
+	case c.doubted || o.cut(e, c):
 		return ""
+	default:
+		return "down"
 	}
-	return "down"
-}
-
-// disbelieved tells whether a settled down does not count since its checker or
-// its path is doubted.
-func (o *oracle) disbelieved(e *oracleEndpoint, name string, p *oraclePair) bool {
-	c := o.checkers[name]
-	return c.word != aggregate.Distrusted && p.phase == "settled" && c.state == "fresh" && p.status.Down() &&
-		(c.doubted || o.cut(e, c))
 }
 
 // cut tells whether a path from the checker to the endpoint is doubted.
@@ -532,16 +524,10 @@ func (o *oracle) follow(now time.Duration, e *oracleEndpoint) health.Status {
 	if unobserved {
 		return to
 	}
-	ownUp, ownDown, answered, counting, ups, doubted := false, false, false, 0, 0, 0
+	ownUp, ownDown, answered, counting := false, false, false, 0
 	for name, p := range e.pairs {
-		switch worth := o.worth(e, name, p); {
-		case worth == "up" || worth == "down":
+		if worth := o.worth(e, name, p); worth == "up" || worth == "down" {
 			counting++
-			if worth == "up" {
-				ups++
-			}
-		case o.disbelieved(e, name, p):
-			doubted++
 		}
 		answered = answered || o.worth(e, name, p) == "down" && p.code >= 400
 		if c := o.checkers[name]; e.zone != "" && c.zone == e.zone && !(c.lost && o.deserted(c.zone)) {
@@ -553,15 +539,15 @@ func (o *oracle) follow(now time.Duration, e *oracleEndpoint) health.Status {
 	majority := e.rule.Kind == aggregate.Majority
 	weighs := majority || e.rule.Kind == aggregate.Score
 	cut := weighs && ownUp && !ownDown && !answered
-	raised := weighs && to.Up() && e.status.Down() && doubted > 0 && ups <= counting-ups+doubted
-	against := to.Down() && !e.status.Down() && (cut || majority && counting == 1 && len(e.pairs) > 1) || raised
+	alone := majority && counting == 1 && len(e.pairs) > 1
+	against := to.Down() && !e.status.Down() && (cut || alone)
 	if !against || e.hesitated {
 		e.hesitateEnd, e.hesitated = 0, false
 		return to
 	}
 	if e.hesitateEnd == 0 && e.settlingEnd == 0 {
 		end := now + max(o.staleness, e.timing.Interval, e.timing.ReportInterval, time.Millisecond)
-		if cut && !(majority && counting == 1 && len(e.pairs) > 1) && to.Down() && !e.status.Down() && o.stray(e) {
+		if cut && o.stray(e) {
 			end = min(end, o.nextReport(e))
 		}
 		if end <= now {

@@ -213,7 +213,7 @@ func (a *Aggregator) disbelief(e *endpoint, s *seat) string {
 	case warmingUp:
 		return "warming up"
 	case gone:
-		return "just fell silent"
+		return "next report awaited"
 	case mute:
 		return "does not report it"
 	case outdated:

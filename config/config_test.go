@@ -196,6 +196,26 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// TestInheritVerdict: a policy's verdict takes over the durations and messages
+// that it does not name; degraded_when without codes is none.
+func TestInheritVerdict(t *testing.T) {
+	const common = `{"rule": "ANY", "staleness": "9s", "degradedWhen": {"httpStatusCode": [429]}, "massFailure": {}}`
+	for name, test := range map[string]struct{ own, want string }{
+		"nothing":  {`{}`, `{"staleness": "9s", "degradedWhen": {"httpStatusCode": [429]}, "massFailure": {}}`},
+		"its own":  {`{"degradedWhen": {"httpStatusCode": [503]}, "staleness": "5s"}`, `{"staleness": "5s", "degradedWhen": {"httpStatusCode": [503]}, "massFailure": {}}`},
+		"no codes": {`{"degradedWhen": {}}`, `{"staleness": "9s", "degradedWhen": {}, "massFailure": {}}`},
+	} {
+		cfg := load(t, `{"sources": [{"name": "a", "configSource": {"path": "/a"}}], "verdict": `+common+`, "policies": [{"clusterNameGlob": "a", "verdict": `+test.own+`}]}`)
+		want := &configv1.Verdict{}
+		if err := protojson.Unmarshal([]byte(test.want), want); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, config.InheritVerdict(cfg.GetPolicies()[0].GetVerdict(), cfg.GetVerdict()), protocmp.Transform()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 // A configuration without problems stays the same when written out and read
 // again, and no input makes loading panic.
 func FuzzLoad(f *testing.F) {

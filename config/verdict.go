@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -115,8 +116,10 @@ func or(value, otherwise float64) float64 {
 	return value
 }
 
+// degradedWhen checks the status codes. A policy that names none has none,
+// whatever holds for all.
 func (c *checks) degradedWhen(field string, d *configv1.DegradedWhen) {
-	if d != nil && len(d.GetHttpStatusCode()) == 0 {
+	if d != nil && len(d.GetHttpStatusCode()) == 0 && !strings.HasPrefix(field, "policies[") {
 		c.add(field, "names no http_status_code: add one, or remove it")
 	}
 	for i, value := range d.GetHttpStatusCode() {

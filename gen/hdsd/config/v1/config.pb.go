@@ -1155,7 +1155,8 @@ func (x *Verdict) GetMassFailure() *MassFailure {
 }
 
 // DegradedWhen says with what a vote of UNHEALTHY counts as DEGRADED. Envoy
-// reports what answers that it is degraded as UNHEALTHY with its status code.
+// reports what answers that it is degraded as UNHEALTHY with its status code. In a
+// policy, one without codes is for nothing to count as DEGRADED.
 type DegradedWhen struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// HTTP status codes, and ranges of them as Envoy's Int64Range (the end is not
