@@ -19,6 +19,7 @@ type intake struct {
 	sets     map[string]*source.Set // by source
 	catalog  *source.Catalog        // the latest
 	prepared map[string]*cluster    // by name
+	lacking  map[string]lack        // by name: clusters that take endpoints from other sources, or would
 	wanted   map[string][]string    // by source: what want was told last
 }
 
@@ -38,7 +39,9 @@ type change struct {
 }
 
 func newIntake(post func(delivery)) *intake {
-	return &intake{post: post, prepared: map[string]*cluster{}, wanted: map[string][]string{}}
+	return &intake{
+		post: post, catalog: &source.Catalog{}, prepared: map[string]*cluster{}, lacking: map[string]lack{}, wanted: map[string][]string{},
+	}
 }
 
 // take accepts what a source says now.
@@ -46,7 +49,7 @@ func (in *intake) take(set *source.Set) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.sets[set.Source] = later(in.sets[set.Source], set)
-	in.deliver()
+	in.deliver(false)
 }
 
 // later gives what holds of a source: what was said last, if anything was.
@@ -68,20 +71,25 @@ func (in *intake) restart(sets []*source.Set, r *rules) {
 		in.names = append(in.names, set.Source)
 		in.sets[set.Source] = later(before[set.Source], set)
 	}
-	in.deliver()
+	in.deliver(true)
 }
 
 // deliver prepares what changed, or what the rules have changed for, and posts
 // it.
-func (in *intake) deliver() {
+func (in *intake) deliver(restarted bool) {
 	sets := make([]*source.Set, len(in.names))
 	for i, name := range in.names {
 		sets[i] = in.sets[name]
 	}
 	catalog := source.Merge(in.catalog, sets, in.rules.defaults)
+	changed, removed := source.Changes(in.catalog.Clusters, catalog.Clusters)
 	in.catalog = catalog
+	stirred := in.follow(changed, removed) || restarted
+	if restarted {
+		changed = catalog.Clusters
+	}
 	d := delivery{rules: in.rules, unread: slices.ContainsFunc(sets, func(s *source.Set) bool { return !s.Answered() }), problems: catalog.Problems}
-	for _, c := range catalog.Clusters {
+	for _, c := range changed {
 		before := in.prepared[c.Name]
 		if before != nil && before.seen == c && before.follows(in.rules) {
 			continue
@@ -95,31 +103,56 @@ func (in *intake) deliver() {
 		in.prepared[c.Name] = after
 		d.changed = append(d.changed, change{after, renewed(before, after)})
 	}
-	d.removed = in.forget(catalog.Clusters)
-	in.post(d)
-	if in.want != nil {
-		in.ask(catalog.Clusters)
+	for _, c := range removed {
+		delete(in.prepared, c.Name)
+		d.removed = append(d.removed, c.Name)
 	}
+	in.post(d)
+	if in.want != nil && stirred {
+		in.ask()
+	}
+}
+
+// lack is a cluster that takes endpoints from other sources than its own.
+type lack struct{ source, service string }
+
+// follow keeps which clusters do, and tells whether others do now.
+func (in *intake) follow(changed, removed []*source.Cluster) (stirred bool) {
+	for _, c := range removed {
+		stirred = in.lacking[c.Name] != (lack{}) || stirred
+		delete(in.lacking, c.Name)
+	}
+	for _, c := range changed {
+		now := lack{}
+		if lacking(c) {
+			now = lack{c.Source, c.ServiceName}
+		}
+		if in.lacking[c.Name] == now {
+			continue
+		}
+		stirred = true
+		if in.lacking[c.Name] = now; now == (lack{}) {
+			delete(in.lacking, c.Name)
+		}
+	}
+	return stirred
 }
 
 // ask has each source asked for the assignments that clusters of the others
 // take their endpoints from.
-func (in *intake) ask(clusters []*source.Cluster) {
+func (in *intake) ask() {
 	wanted := map[string][]string{}
-	for _, c := range clusters {
-		if !lacking(c) {
-			continue
-		}
+	for _, c := range in.lacking {
 		for _, name := range in.names {
-			if name != c.Source {
-				wanted[name] = append(wanted[name], c.ServiceName)
+			if name != c.source {
+				wanted[name] = append(wanted[name], c.service)
 			}
 		}
 	}
 	for _, name := range in.names {
 		slices.Sort(wanted[name])
 		names := slices.Compact(wanted[name])
-		if !slices.Equal(names, in.wanted[name]) {
+		if told, ok := in.wanted[name]; !ok || !slices.Equal(names, told) {
 			in.want(name, names)
 			in.wanted[name] = names
 		}
@@ -132,22 +165,4 @@ func lacking(c *source.Cluster) bool {
 	from := c.Config.GetEdsClusterConfig().GetEdsConfig()
 	return c.EDS() && (c.Assignment == nil || c.AssignmentSource != "") &&
 		from.GetPathConfigSource() == nil && from.GetPath() == "" //nolint:staticcheck // to leave it alone
-}
-
-// forget lets go of what is not among the clusters any more, and names it.
-func (in *intake) forget(clusters []*source.Cluster) (removed []string) {
-	if len(in.prepared) == len(clusters) {
-		return nil // as all of them are prepared
-	}
-	present := make(map[string]bool, len(clusters))
-	for _, c := range clusters {
-		present[c.Name] = true
-	}
-	for name := range in.prepared {
-		if !present[name] {
-			delete(in.prepared, name)
-			removed = append(removed, name)
-		}
-	}
-	return removed
 }

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"maps"
 	"net"
 	"slices"
@@ -105,16 +106,23 @@ func (l *lab) start(last map[health.Hash]store.Held) {
 
 // serve has the sources say these clusters, and the time to settle begin.
 func (l *lab) serve(clusters ...*source.Cluster) {
-	l.sets = []*source.Set{{Source: "local", Clusters: clusters}}
+	l.sets = []*source.Set{localSet(clusters)}
 	l.intake.restart(l.sets, newRules(l.rules))
 	l.core.begin(l.now)
 }
 
 // say has the source say other clusters.
 func (l *lab) say(clusters ...*source.Cluster) {
-	l.intake.take(&source.Set{Source: "local", Clusters: clusters})
+	l.intake.take(localSet(clusters))
 	l.core.tick(l.now)
 }
+
+// localSet is a set of clusters in any order.
+func localSet(clusters []*source.Cluster) *source.Set {
+	return &source.Set{Source: "local", Clusters: slices.SortedFunc(slices.Values(clusters), byName)}
+}
+
+func byName(a, b *source.Cluster) int { return cmp.Compare(a.Name, b.Name) }
 
 // restart is what happens at a restart of the process. Clusters follow with
 // serve.

@@ -314,20 +314,32 @@ func TestClientStatusIsTheClientsView(t *testing.T) {
 	}
 }
 
-// TestClientStatusOfWhatWasNeverSent: a client of the state of the world is not
-// told that something does not exist.
+// TestClientStatusOfWhatWasNeverSent: nothing more is sent before the client
+// answers; that something does not exist is sent, too.
 func TestClientStatusOfWhatWasNeverSent(t *testing.T) {
 	watching(t, func(t *testing.T, w *watched) {
 		stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(w.conn).StreamAggregatedResources(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := stream.Send(&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "dp"}, TypeUrl: eds.AssignmentType, ResourceNames: []string{"gone"}}); err != nil {
-			t.Fatal(err)
+		for _, step := range []struct {
+			what, want string
+			names      []string
+		}{
+			{"nothing there", `dp dp/ADS
+  ClusterLoadAssignment gone STALE DOES_NOT_EXIST
+  0 clusters, 0 assignments: STALE`, []string{"gone"}},
+			{"unanswered", `dp dp/ADS
+  ClusterLoadAssignment gone STALE DOES_NOT_EXIST
+  ClusterLoadAssignment late NOT_SENT DOES_NOT_EXIST
+  0 clusters, 0 assignments: STALE`, []string{"gone", "late"}},
+		} {
+			m := &discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "dp"}, TypeUrl: eds.AssignmentType, ResourceNames: step.names}
+			if err := stream.Send(m); err != nil {
+				t.Fatal(err)
+			}
+			w.wants(step.what, step.want)
 		}
-		w.wants("subscribed to nothing", `dp dp/ADS
-  ClusterLoadAssignment gone NOT_SENT DOES_NOT_EXIST
-  0 clusters, 0 assignments: SYNCED`)
 	})
 }
 

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -12,15 +13,18 @@ import (
 
 // tellProblems logs the problems of the sources that are new.
 func (c *core) tellProblems(problems []source.Problem) {
+	if slices.Equal(problems, c.asTheyCame) {
+		return
+	}
 	now := make(map[source.Problem]bool, len(problems))
 	for _, problem := range problems {
-		text := problem.String()
-		problem.Line = 0 // which shifts when something above it changes
-		if now[problem] = true; !c.problems[problem] {
-			c.log.Warn().Str("event", "source_problem").Msg(text)
+		about := problem
+		about.Line = 0 // which shifts when something above it changes
+		if now[about] = true; !c.problems[about] {
+			c.log.Warn().Str("event", "source_problem").Msg(problem.String())
 		}
 	}
-	c.problems = now
+	c.problems, c.asTheyCame = now, problems
 }
 
 // tellQuarantine logs what is newly set aside, once.

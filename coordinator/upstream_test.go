@@ -3,9 +3,11 @@ package coordinator_test
 import (
 	"encoding/json"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -84,7 +86,8 @@ func TestClustersFromAManagementServer(t *testing.T) {
 	m.leave()
 	s.eventually("the loss to show", func() bool {
 		rows := s.upstreamRows("upstream")
-		return !rows[0].Connected && !rows[1].Connected && rows[1].Stale == 2 && rows[1].LastError != ""
+		return !rows[0].Connected && !rows[1].Connected && rows[1].Stale == 2 && rows[1].LastError != "" &&
+			rows[0].Error == 1 && rows[0].LastError == rows[1].LastError // though a refusal stands
 	})
 	s.counted(1, 0, 1, true)
 	status.Store(http.StatusServiceUnavailable)
@@ -190,6 +193,7 @@ func TestARestartWhileAnUpstreamIsAway(t *testing.T) {
 	s.recorded("web", address, "HEALTHY")
 	s.stopped()
 	m.leave()
+	aged(t, filepath.Join(dir, "data", "source-*"), time.Hour)
 
 	s = newSite(t, dir, text, static("local", address))
 	s.ready()
@@ -200,6 +204,10 @@ func TestARestartWhileAnUpstreamIsAway(t *testing.T) {
 	s.recorded("fresh", address, "HEALTHY")
 	p := s.plane()
 	p.wait("web", "HEALTHY trusts") // as it said before
+	s.eventually("when that was to be known", func() bool {
+		rows := s.upstreamRows("upstream")
+		return rows[0].LastAck != "" && rows[1].LastAck != "" && s.scrape().sum("hdsd_upstream_age_seconds") >= time.Hour.Seconds()
+	})
 	other, _ := upstream(t)
 	m.says(byEDS("web"), endpoints("web", noWord, address, other))
 	m.come()
@@ -216,6 +224,21 @@ func TestARestartWhileAnUpstreamIsAway(t *testing.T) {
 		t.Errorf("left are %v, %v", left, err)
 	}
 	s.ready()
+}
+
+// aged has files be older than they are.
+func aged(t *testing.T, pattern string, by time.Duration) {
+	t.Helper()
+	files, _ := filepath.Glob(pattern)
+	if len(files) == 0 {
+		t.Fatalf("there is no %s", pattern)
+	}
+	at := time.Now().Add(-by)
+	for _, file := range files {
+		if err := os.Chtimes(file, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestAReloadKeepsAnUpstreamThatIsTheSame: its stream stays. What another said

@@ -61,7 +61,7 @@ func (u *upstreams) clients() (all []api.Client) {
 			t := &known.Types[i]
 			c := api.Client{
 				ID: name, Kind: api.KindUpstream, TypeURL: t.TypeURL, Connected: t.Connected,
-				Resources: len(t.Resources), LastAck: t.LastAck, LastError: cmp.Or(t.Rejected, t.LastError),
+				Resources: len(t.Resources), LastAck: t.LastAck, LastError: lastError(t),
 			}
 			for j := range t.Resources {
 				switch state := t.Resources[j].ClientStatus; {
@@ -77,6 +77,15 @@ func (u *upstreams) clients() (all []api.Client) {
 		}
 	})
 	return all
+}
+
+// lastError is what is wrong with an upstream now: it is away, or it says
+// something that is refused.
+func lastError(t *xds.TypeStatus) string {
+	if t.Connected {
+		return cmp.Or(t.Rejected, t.LastError)
+	}
+	return cmp.Or(t.LastError, t.Rejected)
 }
 
 // Clients implements csds.Source: hdsd itself, once for each upstream.
@@ -115,7 +124,7 @@ func taken(typeURL string, r *xds.Resource) csds.Resource {
 var (
 	upstreamCount     = prometheus.NewDesc("hdsd_upstreams", "Management servers among the sources.", nil, nil)
 	upstreamConnected = prometheus.NewDesc("hdsd_upstreams_connected", "Management servers among the sources that answer.", nil, nil)
-	upstreamAge       = prometheus.NewDesc("hdsd_upstream_age_seconds", "How long ago the management server was lost that has been gone for the longest, while what it said stays in use; 0 while all answer.", nil, nil)
+	upstreamAge       = prometheus.NewDesc("hdsd_upstream_age_seconds", "How long ago the management server was lost that has been gone for the longest, while what it said stays in use (after a restart without it, since what it said was kept); 0 while all answer.", nil, nil)
 	upstreamRefused   = prometheus.NewDesc("hdsd_upstream_resources_refused", "Resources of management servers of which the latest update is refused, so that what they were before stays in use.", nil, nil)
 )
 

@@ -58,6 +58,8 @@ type Cluster struct {
 	// the file has no lines.
 	File string
 	Line int
+
+	base *Cluster // as its source gave it; nil where that is this
 }
 
 // EDS tells whether the cluster's endpoints come apart from it.

@@ -75,13 +75,16 @@ func TestBackoff(t *testing.T) {
 		defer r.stop()
 		time.Sleep(3 * time.Minute)
 		mu.Lock()
-		least := leastBackoff
+		least, jittered := leastBackoff, false
 		for i := 1; i < len(attempts); i++ {
-			if wait := attempts[i].Sub(attempts[i-1]); wait < least/2 || wait > least {
+			wait := attempts[i].Sub(attempts[i-1])
+			if wait < least/2 || wait > least {
 				t.Errorf("attempt %d came after %s, want %s to %s", i, wait, least/2, least)
 			}
+			jittered = jittered || wait < least
 			least = min(2*least, mostBackoff)
 		}
+		equal(t, "jittered", jittered, true)
 		mu.Unlock()
 		status := r.Status().Types[0]
 		equal(t, "connected", status.Connected, false)

@@ -105,7 +105,7 @@ func (d *delivery) expire(now time.Time) {
 // a wait, or a time to live.
 func (d *delivery) waits(now time.Time) (waits bool, next time.Time) {
 	for _, t := range []*table{d.clusters, d.assignments} {
-		for _, e := range t.entries {
+		for _, e := range t.open {
 			if !e.expires.IsZero() {
 				next = sooner(next, e.expires)
 			}

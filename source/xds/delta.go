@@ -116,19 +116,25 @@ func (s *deltaStream) backlog() int {
 	return count
 }
 
-// take takes a response in.
-func (s *deltaStream) take(response *discoveryv3.DeltaDiscoveryResponse) error {
+// take takes a response in, or refuses one that holds too much.
+func (s *deltaStream) take(response *discoveryv3.DeltaDiscoveryResponse, excess string) error {
+	source := s.channel.source
 	i := slices.IndexFunc(s.types, func(t *deltaType) bool {
 		return t.typeURL == response.GetTypeUrl() || response.GetTypeUrl() == "" && len(s.types) == 1
 	})
 	switch {
 	case i >= 0:
-		t := s.types[i]
-		refused := s.channel.source.accept(t.table, deltaUpdate(response))
-		t.answers = append(t.answers, answer{response.GetNonce(), refused.status()})
+		t, u := s.types[i], deltaUpdate(response)
+		u.excess = excess
+		source.read(t.table, u)
+		source.mu.Lock()
+		defer source.mu.Unlock()
+		t.answers = append(t.answers, answer{response.GetNonce(), source.accept(t.table, u).status()})
 	case len(s.types) == 1:
 		t, wrong := s.types[0], wrongStream(response.GetTypeUrl(), s.types[0].typeURL)
-		s.channel.source.reject(t.table, response.GetSystemVersionInfo(), wrong)
+		source.mu.Lock()
+		defer source.mu.Unlock()
+		source.reject(t.table, response.GetSystemVersionInfo(), wrong)
 		t.answers = append(t.answers, answer{response.GetNonce(), wrong.status()})
 	default:
 		return unasked(response.GetTypeUrl())

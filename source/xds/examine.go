@@ -29,17 +29,57 @@ func (t *table) examine(c *candidate, now time.Time) {
 	case before != nil && bytes.Equal(before.packed.GetValue(), c.body.GetValue()):
 		c.content = &content{version: c.version, packed: before.packed, message: before.message, updated: now}
 	default:
-		var message proto.Message
-		if message, c.wrong = t.decode(c.name, c.body.GetValue()); c.wrong == "" {
-			c.content = &content{version: c.version, packed: c.body, message: message, updated: now}
+		if c.message == nil { // it was not asked for when the response came
+			c.message, c.wrong = t.decode(c.name, c.body.GetValue())
+		}
+		if c.wrong == "" {
+			c.content = &content{version: c.version, packed: c.body, message: c.message, updated: now}
 		}
 	}
+}
+
+// read decodes what is new in a response, so that nobody has to wait for that.
+// It is called without Source.mu, examine then with it.
+func (s *Source) read(t *table, u *update) {
+	for i, known := range s.knownOf(t, u) {
+		one := &u.items[i]
+		if known == nil || one.wrong != "" || one.body.GetTypeUrl() != t.typeURL || bytes.Equal(known.packed.GetValue(), one.body.GetValue()) {
+			continue
+		}
+		one.message, one.wrong = t.decode(one.name, one.body.GetValue())
+	}
+}
+
+// knownOf names the items of a response, and gives what is known of each: nil
+// where it was not asked for, and an empty content where it is new.
+func (s *Source) knownOf(t *table, u *update) []*content {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all, none := make([]*content, len(u.items)), &content{}
+	for i := range u.items {
+		one := &u.items[i]
+		if one.name == "" {
+			one.name = kind.Name(one.body.GetValue())
+		}
+		switch e := t.entries[one.name]; {
+		case one.name == "" || e == nil && !t.wildcard():
+		case e == nil || e.good == nil:
+			all[i] = none
+		default:
+			all[i] = e.good
+		}
+	}
+	return all
 }
 
 // decode reads a resource, or tells what is wrong with it.
 func (t *table) decode(name string, data []byte) (proto.Message, string) {
 	var message proto.Message
 	var own string
+	w := weigh(resources[t.typeURL], data)
+	if excess := w.excess(); excess != "" {
+		return nil, excess
+	}
 	if t.typeURL == kind.Cluster {
 		cluster := &clusterv3.Cluster{}
 		if err := proto.Unmarshal(data, cluster); err != nil {

@@ -108,11 +108,7 @@ func limited(from *corev3.ConfigSource) *corev3.ConfigSource {
 func last(r *running) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	set := &source.Set{}
-	for _, e := range r.order {
-		set.Clusters = append(set.Clusters, e.built.result)
-	}
-	return said(set)
+	return said(&source.Set{Clusters: r.Source.latest.clusters})
 }
 
 // TestLargeResponse: one of more than gRPC takes by itself.

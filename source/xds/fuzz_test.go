@@ -73,14 +73,16 @@ func FuzzDiscoveryResponse(f *testing.F) {
 	add(state(kind.Cluster, "2", "n", eds("web", "svc"), inline("db", "10.0.0.9"), inline("db")))
 	add(state(kind.Assignment, "2", "n", endpoints("web", "10.0.0.2"), endpoints("other")))
 	add(state(kind.Cluster, "2", "n", wrap("web", "1", eds("web", "")), &discoveryv3.Resource{Name: "db", Version: "1"}))
+	f.Add(wire(2, 100, nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		response := &discoveryv3.DiscoveryResponse{}
-		if proto.Unmarshal(data, response) != nil {
+		in := &incoming{message: response}
+		if in.decode(data) != nil {
 			return
 		}
 		s := primed(t, ways["AGGREGATED_GRPC"])
 		stream := newStateStream(&channel{source: s, tables: []*table{s.clusters, s.assignments}})
-		consistent(t, s, func() { _ = stream.take(response) })
+		consistent(t, s, func() { _ = stream.take(response, in.excess) })
 		for range 4 {
 			if request := stream.next(); request != nil {
 				if _, err := proto.Marshal(request); err != nil {
@@ -107,14 +109,16 @@ func FuzzDeltaDiscoveryResponse(f *testing.F) {
 	add(change(kind.Assignment, "n", wrap("web", "2", endpoints("web", "10.0.0.2"))))
 	add(removal(kind.Cluster, "n", "web", "nobody"))
 	add(removal(kind.Assignment, "n", "web"))
+	f.Add(wire(2, 100, nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		response := &discoveryv3.DeltaDiscoveryResponse{}
-		if proto.Unmarshal(data, response) != nil {
+		in := &incoming{message: response}
+		if in.decode(data) != nil {
 			return
 		}
 		s := primed(t, ways["AGGREGATED_DELTA_GRPC"])
 		stream := newDeltaStream(&channel{source: s, tables: []*table{s.clusters, s.assignments}})
-		consistent(t, s, func() { _ = stream.take(response) })
+		consistent(t, s, func() { _ = stream.take(response, in.excess) })
 		for range 4 {
 			if request := stream.next(); request != nil {
 				if _, err := proto.Marshal(request); err != nil {

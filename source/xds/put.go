@@ -18,6 +18,12 @@ func (t *table) put(c *candidate, version string, now time.Time) {
 		t.entries[c.name] = e
 		t.change++
 	}
+	before := e.gist()
+	defer func() {
+		if e.gist() != before { // in the state of the world, most are what they were
+			t.touch(e)
+		}
+	}()
 	e.gone, e.lapsed, e.report = false, false, ""
 	if c.wrong != "" {
 		e.refused = &refusal{version: reasonOr(c.version, version), reason: c.wrong, packed: c.body, at: now}
@@ -48,6 +54,7 @@ func (t *table) fault(e *discoveryv3.ResourceError) {
 		t.remove(name)
 	} else if known := t.entries[name]; known != nil {
 		known.report = clip(fmt.Sprintf("%s: %s", code, e.GetErrorDetail().GetMessage()), maxOneReason)
+		t.touch(known)
 	}
 }
 
@@ -59,11 +66,12 @@ func (t *table) forget(e *entry) {
 		delete(t.entries, e.name)
 		t.change++
 	}
+	t.touch(e)
 }
 
 // expire forgets what has lived too long.
 func (t *table) expire(now time.Time) (expired []string) {
-	for _, e := range t.entries {
+	for _, e := range t.open {
 		if e.expires.IsZero() || e.expires.After(now) {
 			continue
 		}

@@ -16,20 +16,24 @@ const (
 	maxReasonBytes = 4 << 10
 	maxNameBytes   = 8 << 10
 	maxOneReason   = 512
+	maxRefused     = 1000 // resources that are named
 )
 
 // rejection is what is refused of a response.
 type rejection struct {
-	whole    string // why nothing of it is taken; empty: some is
-	total    int    // resources in the response
-	refused  []refused
-	nameless bool // one of them has no name that can be read
+	whole    string    // why nothing of it is taken; empty: some is
+	total    int       // resources in the response
+	refused  []refused // the first of them
+	count    int       // of all that are refused
+	nameless bool      // one of them has no name that can be read
 }
 
 type refused struct{ name, reason string }
 
 func (r *rejection) add(name, reason string) {
-	r.refused = append(r.refused, refused{name, reason})
+	if r.count++; len(r.refused) < maxRefused {
+		r.refused = append(r.refused, refused{name, reason})
+	}
 }
 
 func (r *rejection) empty() bool { return r.whole == "" && len(r.refused) == 0 }
@@ -41,7 +45,7 @@ func (r *rejection) String() string {
 	}
 	slices.SortFunc(r.refused, func(a, b refused) int { return cmp.Compare(a.name, b.name) })
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d of %d resources refused", len(r.refused), r.total)
+	fmt.Fprintf(&b, "%d of %d resources refused", r.count, r.total)
 	between := ": "
 	for i, one := range r.refused {
 		text := one.name
@@ -49,11 +53,13 @@ func (r *rejection) String() string {
 			text += " (" + clip(one.reason, maxOneReason) + ")"
 		}
 		if b.Len()+len(text) > maxReasonBytes+maxNameBytes {
-			fmt.Fprintf(&b, " and %d more", len(r.refused)-i)
-			break
+			return fmt.Sprintf("%s and %d more", b.String(), r.count-i)
 		}
 		b.WriteString(between + text)
 		between = ", "
+	}
+	if more := r.count - len(r.refused); more > 0 {
+		fmt.Fprintf(&b, " and %d more", more)
 	}
 	return b.String()
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -16,9 +14,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/types/known/anypb"
 
-	_ "hdsd/config/yamlpb" // links the types that an Any of a cluster may hold
 	"hdsd/source/kind"
 )
 
@@ -43,7 +39,11 @@ func newPoller(c *channel) *poller {
 		ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10,
 		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) { return c.source.dialer(ctx, address) },
 	}
-	return &poller{channel: c, table: c.tables[0], client: &http.Client{Transport: transport}}
+	return &poller{channel: c, table: c.tables[0], client: &http.Client{
+		Transport: transport,
+		// An answer is from the server that was asked, or it is none.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 }
 
 // run polls one server until that fails.
@@ -140,9 +140,6 @@ func (p *poller) do(request *http.Request) ([]byte, error) {
 // take takes an answer in.
 func (p *poller) take(body []byte, change int) error {
 	sum := sha256.Sum256(body)
-	s := p.channel.source
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if sum == p.taken && change == p.change {
 		return nil
 	}
@@ -150,7 +147,11 @@ func (p *poller) take(body []byte, change int) error {
 	if err != nil {
 		return err
 	}
+	p.channel.source.read(p.table, u)
 	u.version, u.full = version, p.table.wildcard()
+	s := p.channel.source
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	refused := s.accept(p.table, u)
 	p.refusal = refused.status()
 	p.taken, p.change = sum, change
@@ -158,53 +159,4 @@ func (p *poller) take(body []byte, change int) error {
 		p.taken = [sha256.Size]byte{}
 	}
 	return nil
-}
-
-// parseJSON reads an answer, each of its resources apart, so that one that
-// makes no sense does not spoil the others.
-func parseJSON(body []byte, typeURL string) (version string, u *update, err error) {
-	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(body, &fields); err != nil {
-		return "", nil, fmt.Errorf("the answer is no DiscoveryResponse in JSON: %w", err)
-	}
-	resources := fields["resources"]
-	delete(fields, "resources")
-	rest, err := json.Marshal(fields)
-	if err != nil {
-		return "", nil, err
-	}
-	head := &discoveryv3.DiscoveryResponse{}
-	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(rest, head); err != nil {
-		return "", nil, fmt.Errorf("the answer is no DiscoveryResponse in JSON: %w", err)
-	}
-	if head.GetTypeUrl() != "" && head.GetTypeUrl() != typeURL {
-		return "", nil, errors.New(wrongStream(head.GetTypeUrl(), typeURL).whole)
-	}
-	var texts []json.RawMessage
-	if len(resources) > 0 {
-		if err := json.Unmarshal(resources, &texts); err != nil {
-			return "", nil, fmt.Errorf("the answer's resources are no list: %w", err)
-		}
-	}
-	u = &update{items: make([]item, len(texts)), errors: head.GetResourceErrors()}
-	for i, text := range texts {
-		u.items[i] = itemOfJSON(text, head.GetVersionInfo())
-	}
-	return head.GetVersionInfo(), u, nil
-}
-
-// itemOfJSON reads a resource. Fields that this program does not know are left
-// out, as in JSON nothing can be made of them.
-func itemOfJSON(text []byte, version string) item {
-	packed := &anypb.Any{}
-	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(text, packed); err != nil {
-		names := struct {
-			Name         string `json:"name"`
-			ClusterName  string `json:"cluster_name"` //nolint:tagliatelle // as protobuf writes it
-			ClusterName2 string `json:"clusterName"`
-		}{}
-		_ = json.Unmarshal(text, &names) // what cannot be read has no name
-		return item{name: names.Name + names.ClusterName + names.ClusterName2, version: version, wrong: "it cannot be decoded: " + err.Error()}
-	}
-	return unwrap(packed, version)
 }

@@ -16,7 +16,7 @@ import (
 // web answers polls as a test says.
 type web struct {
 	mu       sync.Mutex
-	answers  map[string]string // by path: "304", "500", "" or a body
+	answers  map[string]string // by path: "304", "307", "500", "" or a body
 	asked    map[string]string // the last request by path
 	count    map[string]int
 	received http.Header
@@ -40,6 +40,8 @@ func (w *web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		out.WriteHeader(http.StatusNotModified)
 	case "500":
 		http.Error(out, "out of order", http.StatusInternalServerError)
+	case "307":
+		http.Redirect(out, r, "/elsewhere", http.StatusTemporaryRedirect)
 	default:
 		_, _ = io.WriteString(out, answer)
 	}
@@ -144,6 +146,7 @@ func TestPollRejection(t *testing.T) {
 
 		for what, answer := range map[string]string{
 			"the answer is 500 Internal Server Error: out of order": "500",
+			"the answer is 307 Temporary Redirect":                  "307",
 			"the answer is no DiscoveryResponse in JSON":            `{"version_info":1}`,
 			"its type_url is":                    `{"type_url":"type.googleapis.com/other"}`,
 			"the answer's resources are no list": `{"resources":{}}`,

@@ -1,9 +1,7 @@
 package xds
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -20,31 +18,16 @@ type parts struct {
 	quarantine string
 }
 
-type built struct {
-	parts
-	result *source.Cluster
-}
+// cluster tells the parts of a cluster from those of an assignment alone, and
+// from none.
+func (p parts) cluster() bool { return p.config != nil || p.quarantine != "" }
 
 // build makes the set of what is known. A cluster that waits for its endpoints
 // stays what it was in the set before, and out if it was not there.
 // Guarded by Source.mu.
 func (s *Source) build(now time.Time) *source.Set {
-	set := &source.Set{Source: s.options.Name}
-	if s.order == nil || s.orderOf != s.clusters.change {
-		byName := func(a, b *entry) int { return cmp.Compare(a.name, b.name) }
-		s.order, s.orderOf = slices.SortedFunc(maps.Values(s.clusters.entries), byName), s.clusters.change
-	}
-	set.Clusters = make([]*source.Cluster, 0, len(s.order))
-	for _, e := range s.order {
-		p, ok := s.parts(e, set, now)
-		if ok && (e.built.result == nil || e.built.parts != p) {
-			e.built = built{p, s.cluster(e.name, p)}
-		}
-		if e.built.result != nil {
-			set.Clusters = append(set.Clusters, e.built.result)
-		}
-	}
-	s.addWanted(set)
+	s.refresh(now)
+	set := &source.Set{Source: s.options.Name, Clusters: s.latest.clusters, Problems: slices.Clip(s.latest.problems)}
 	for _, t := range []*table{s.clusters, s.assignments} {
 		if t.talk.unnamed != "" {
 			s.problem(set, "", false, "a response of the management server about %s: %s", t.typeURL, t.talk.unnamed)

@@ -1,9 +1,11 @@
 package xds
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -64,20 +66,24 @@ func (s *Source) writeSnapshot(written int) (updates int, err error) {
 	if updates == written {
 		return written, nil
 	}
-	data, err := encodeSnapshot(s.servers(), all)
+	file, err := renameio.NewPendingFile(s.options.Snapshot, renameio.WithTempDir(filepath.Dir(s.options.Snapshot)),
+		renameio.WithPermissions(0o600), renameio.WithExistingPermissions())
 	if err != nil {
 		return 0, err
 	}
-	return updates, renameio.WriteFile(s.options.Snapshot, data, 0o600, renameio.WithTempDir(filepath.Dir(s.options.Snapshot)))
+	defer file.Cleanup() //nolint:errcheck // what is left is removed at the next start
+	if err := writeTo(file, s.servers(), all); err != nil {
+		return 0, err
+	}
+	return updates, file.CloseAtomicallyReplace()
 }
 
-// known are all resources in use, clusters first.
+// known are all resources in use, in any order.
 func (s *Source) known(now time.Time) []*discoveryv3.Resource {
 	var all []*discoveryv3.Resource
 	for _, t := range []*table{s.clusters, s.assignments} {
-		for _, name := range t.names() {
-			e := t.entries[name]
-			if e.good == nil {
+		for name, e := range t.entries {
+			if e.good == nil || !t.wants(e) {
 				continue
 			}
 			r := &discoveryv3.Resource{Name: name, Version: e.good.version, Resource: e.good.packed}
@@ -94,16 +100,27 @@ func (s *Source) known(now time.Time) []*discoveryv3.Resource {
 // mean something else.
 func (s *Source) servers() string { return strings.Join(s.settings.servers(), " ") }
 
-func encodeSnapshot(servers string, all []*discoveryv3.Resource) ([]byte, error) {
-	response := &discoveryv3.DiscoveryResponse{VersionInfo: servers, Resources: make([]*anypb.Any, len(all))}
-	for i, r := range all {
-		packed, err := anypb.New(r)
-		if err != nil {
-			return nil, err
-		}
-		response.Resources[i] = packed
+// writeTo writes a DiscoveryResponse with the resources, one after the other.
+func writeTo(to io.Writer, servers string, all []*discoveryv3.Resource) error {
+	first, err := proto.Marshal(&discoveryv3.DiscoveryResponse{VersionInfo: servers})
+	if err != nil {
+		return err
 	}
-	return proto.Marshal(response)
+	w := bufio.NewWriterSize(to, 64<<10)
+	_, _ = w.Write(first) // Flush tells
+	packed := &anypb.Any{TypeUrl: "type.googleapis.com/" + string((&discoveryv3.Resource{}).ProtoReflect().Descriptor().FullName())}
+	one := &discoveryv3.DiscoveryResponse{Resources: []*anypb.Any{packed}}
+	var buffer []byte
+	for _, r := range all {
+		if packed.Value, err = (proto.MarshalOptions{}).MarshalAppend(packed.Value[:0], r); err != nil {
+			return err
+		}
+		if buffer, err = (proto.MarshalOptions{}).MarshalAppend(buffer[:0], one); err != nil {
+			return err
+		}
+		_, _ = w.Write(buffer)
+	}
+	return w.Flush()
 }
 
 // restore takes in what was known when the file was written, if it is of the
@@ -139,6 +156,9 @@ func (s *Source) restore() error {
 	s.restored = about.ModTime()
 	for _, t := range []*table{s.clusters, s.assignments} {
 		t.apply(updates[t.typeURL], s.restored)
+		if len(updates[t.typeURL].items) > 0 {
+			t.talk.updated, t.talk.acked = s.restored, s.restored
+		}
 		for _, e := range t.entries {
 			if e.refused != nil {
 				t.remove(e.name)

@@ -52,6 +52,11 @@ func TestSnapshot(t *testing.T) {
 		equal(t, "problems", len(set.Problems), 0)
 		equal(t, "there may be more", set.Awaited && !set.Unread, true)
 		equal(t, "age", r.Status().Types[0].Resources[0].LastUpdated.Equal(written), true)
+		for _, status := range r.Status().Types {
+			equal(t, "last answer", status.LastUpdate.Equal(written) && status.LastAck.Equal(written), true)
+			equal(t, "connected", status.Connected, false)
+			equal(t, "away since", status.Since.Equal(written), true)
+		}
 		time.Sleep(15 * time.Second)
 		set = r.latest()
 		equal(t, "given up", !set.Awaited && set.Unread, true)

@@ -87,18 +87,26 @@ func (s *stateStream) next() *discoveryv3.DiscoveryRequest {
 
 func (s *stateStream) backlog() int { return 0 }
 
-// take takes a response in.
-func (s *stateStream) take(response *discoveryv3.DiscoveryResponse) error {
+// take takes a response in, or refuses one that holds too much.
+func (s *stateStream) take(response *discoveryv3.DiscoveryResponse, excess string) error {
+	source := s.channel.source
 	i := slices.IndexFunc(s.types, func(t *stateType) bool {
 		return t.typeURL == response.GetTypeUrl() || response.GetTypeUrl() == "" && len(s.types) == 1
 	})
 	var refused *rejection
 	switch {
 	case i >= 0:
-		refused = s.channel.source.accept(s.types[i].table, stateUpdate(s.types[i].table, response))
+		u := stateUpdate(s.types[i].table, response)
+		u.excess = excess
+		source.read(s.types[i].table, u)
+		source.mu.Lock()
+		defer source.mu.Unlock()
+		refused = source.accept(s.types[i].table, u)
 	case len(s.types) == 1:
 		i, refused = 0, wrongStream(response.GetTypeUrl(), s.types[0].typeURL)
-		s.channel.source.reject(s.types[0].table, response.GetVersionInfo(), refused)
+		source.mu.Lock()
+		defer source.mu.Unlock()
+		source.reject(s.types[0].table, response.GetVersionInfo(), refused)
 	default:
 		return unasked(response.GetTypeUrl())
 	}
@@ -136,6 +144,10 @@ func unwrap(packed *anypb.Any, version string) item {
 		return item{version: version, body: packed}
 	}
 	wrapped := &discoveryv3.Resource{}
+	w := weigh(wrapped.ProtoReflect().Descriptor(), packed.GetValue())
+	if excess := w.excess(); excess != "" {
+		return item{version: version, wrong: excess}
+	}
 	if err := proto.Unmarshal(packed.GetValue(), wrapped); err != nil {
 		return item{version: version, wrong: fmt.Sprintf("it cannot be decoded: %s", err)}
 	}

@@ -20,7 +20,8 @@ type TypeStatus struct {
 
 	// Server is the target or base URL that is talked to, or tried next.
 	// Connected tells whether it answers, and Since when that last changed
-	// (zero: not yet). For REST, it is what became of the last poll.
+	// (zero: not yet; where it never did since a restart, since it last said
+	// something before that). For REST, it is what became of the last poll.
 	Server    string
 	Connected bool
 	Since     time.Time

@@ -10,6 +10,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	endpointservice "github.com/envoyproxy/go-control-plane/envoy/service/endpoint/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
 
 	"hdsd/source/kind"
 )
@@ -21,12 +22,13 @@ const (
 	sendTimeout = 30 * time.Second
 )
 
-// dialect is what is said on a stream. All of it is called with Source.mu.
+// dialect is what is said on a stream. All of it but take is called with
+// Source.mu.
 type dialect[Req, Res any] interface {
 	due() bool // there is something to send
 	next() *Req
-	take(*Res) error // an error ends nothing
-	backlog() int    // how many answers wait to be sent
+	take(response *Res, excess string) error // an error ends nothing
+	backlog() int                            // how many answers wait to be sent
 }
 
 // stream asks a server on a stream for as long as it lasts.
@@ -102,19 +104,20 @@ func converse[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc,
 		<-spoken
 	}()
 	for {
-		response, err := stream.Recv()
-		if err != nil {
+		response := new(Res)
+		in := &incoming{message: any(response).(proto.Message)} //nolint:forcetypeassert // all are
+		if err := stream.RecvMsg(in); err != nil {
 			return good, err
 		}
 		good = true
-		hear(ctx, c, d, response, sent)
+		hear(ctx, c, d, response, in.excess, sent)
 	}
 }
 
 // hear takes a response in, and waits while too many answers are not sent yet.
-func hear[Req, Res any](ctx context.Context, c *channel, d dialect[Req, Res], response *Res, sent chan struct{}) {
+func hear[Req, Res any](ctx context.Context, c *channel, d dialect[Req, Res], response *Res, excess string, sent chan struct{}) {
+	err := d.take(response, excess)
 	c.source.mu.Lock()
-	err := d.take(response)
 	waiting := d.backlog()
 	c.source.mu.Unlock()
 	if err != nil {

@@ -24,6 +24,11 @@ type table struct {
 	change  int
 	asked   int // serial number of the last name asked for
 
+	// What need not be looked for among all entries: names of those that have
+	// changed since the last set, and those that time alone may change.
+	touched map[string]bool
+	open    map[string]*entry
+
 	talk      talk
 	endpoints *table // of clusters: where theirs are asked for; else nil
 }
@@ -42,13 +47,34 @@ type entry struct {
 	lapsed  bool      // it had a time to live, and that is over
 	refused *refusal  // of its last update; nil: that was taken
 	report  string    // what the server said is wrong with it; empty: nothing
-	users   int       // clusters that ask for it, of an assignment
 
-	// Of a cluster: what it was in the last set, and the name of the
-	// assignment that it asks for, if it does.
-	built   built
+	// Of an assignment: the clusters that ask for it, others stands for those
+	// of other sources; and whether it was waited for when the last set was made.
+	askers map[string]bool
+	waited bool
+
+	// Of a cluster: the name of the assignment that it asks for, if it does.
 	asks    bool
 	service string
+}
+
+// others is a name that no cluster has.
+const others = ""
+
+// gist is what sets depend on of an entry.
+type gist struct {
+	message proto.Message // none where it is gone or has lapsed
+	refused *refusal
+	report  string
+	expires bool
+}
+
+func (e *entry) gist() gist {
+	g := gist{refused: e.refused, report: e.report, expires: !e.expires.IsZero()}
+	if e.good != nil {
+		g.message = e.good.message
+	}
+	return g
 }
 
 // content is what a resource says. It is not changed once made.
@@ -78,7 +104,17 @@ type refusal struct {
 }
 
 func newTable(typeURL string) *table {
-	return &table{typeURL: typeURL, entries: make(map[string]*entry)}
+	return &table{typeURL: typeURL, entries: make(map[string]*entry), touched: make(map[string]bool), open: make(map[string]*entry)}
+}
+
+// touch notes that an entry is not what it was.
+func (t *table) touch(e *entry) {
+	t.touched[e.name] = true
+	if t.entries[e.name] == e && (e.good == nil || !e.expires.IsZero()) {
+		t.open[e.name] = e
+	} else {
+		delete(t.open, e.name)
+	}
 }
 
 // names are those of what was not given up.
@@ -104,34 +140,37 @@ func (t *table) follow(e *entry, now time.Time) {
 		return
 	}
 	if asks {
-		t.endpoints.subscribe(name, now)
+		t.endpoints.subscribe(name, e.name, now)
 	}
 	if e.asks {
-		t.endpoints.unsubscribe(e.service)
+		t.endpoints.unsubscribe(e.service, e.name)
 	}
 	e.asks, e.service = asks, name
 }
 
-// subscribe asks for a name on behalf of one cluster more.
-func (t *table) subscribe(name string, now time.Time) {
+// subscribe asks for a name on behalf of a cluster.
+func (t *table) subscribe(name, asker string, now time.Time) {
 	e := t.entries[name]
 	if e == nil {
 		t.asked++
-		e = &entry{name: name, serial: t.asked, asked: now}
+		e = &entry{name: name, serial: t.asked, asked: now, askers: make(map[string]bool, 1)}
 		t.entries[name] = e
 	}
-	if e.users++; e.users == 1 {
+	if len(e.askers) == 0 {
 		t.change++
 	}
+	e.askers[asker] = true
+	t.touch(e)
 }
 
 // unsubscribe gives up a name that no cluster asks for any more. It stays until
 // the server was told, since until then that sends nothing that it has sent.
-func (t *table) unsubscribe(name string) {
+func (t *table) unsubscribe(name, asker string) {
 	e := t.entries[name]
-	if e.users--; e.users == 0 {
+	if delete(e.askers, asker); len(e.askers) == 0 {
 		t.change++
 	}
+	t.touch(e)
 }
 
 // purge forgets what was given up.
@@ -139,12 +178,13 @@ func (t *table) purge() {
 	for name, e := range t.entries {
 		if !t.wants(e) {
 			delete(t.entries, name)
+			delete(t.open, name)
 		}
 	}
 }
 
 // wants tells whether a resource was not given up.
-func (t *table) wants(e *entry) bool { return t.wildcard() || e.users > 0 }
+func (t *table) wants(e *entry) bool { return t.wildcard() || len(e.askers) > 0 }
 
 // asks tells whether there is anything to ask for.
 func (t *table) asks() bool {
@@ -162,7 +202,7 @@ func (t *table) asks() bool {
 // waiting tells whether nothing is known of a resource that was asked for, and
 // it is not too late for it; a timeout of 0 is none.
 func (e *entry) waiting(now time.Time, timeout time.Duration) bool {
-	return e.users > 0 && e.good == nil && !e.gone && !e.lapsed && e.refused == nil && e.report == "" &&
+	return len(e.askers) > 0 && e.good == nil && !e.gone && !e.lapsed && e.refused == nil && e.report == "" &&
 		(timeout == 0 || now.Before(e.asked.Add(timeout)))
 }
 

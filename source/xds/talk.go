@@ -50,8 +50,14 @@ func (s *Source) lose(tables []*table, server, next string, why error) {
 			s.options.Log.Warn().Str("event", "upstream_lost").Str("source", s.options.Name).Str("type_url", t.typeURL).
 				Str("upstream", server).Err(why).Msg("the management server cannot be asked; what it said before stays")
 		}
-		if t.talk.connected || t.talk.since.IsZero() {
+		switch {
+		case t.talk.connected:
 			t.talk.connected, t.talk.since = false, now
+		case t.talk.since.IsZero(): // after a restart, it may have been gone for long
+			t.talk.since = now
+			if known := t.talk.updated; !known.IsZero() && known.Before(now) {
+				t.talk.since = known
+			}
 		}
 		t.talk.server, t.talk.failure, t.talk.failed = next, text, now
 	}

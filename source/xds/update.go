@@ -2,9 +2,11 @@ package xds
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"hdsd/source/kind"
@@ -14,7 +16,8 @@ import (
 type update struct {
 	version string // of the response
 	items   []item
-	full    bool // what is not in it is no more
+	full    bool   // what is not in it is no more
+	excess  string // why nothing of it is there; empty: it is
 	removed map[string]bool
 	errors  []*discoveryv3.ResourceError
 }
@@ -26,6 +29,8 @@ type item struct {
 	body    *anypb.Any    // nil: a heartbeat, or a mistake
 	ttl     time.Duration // 0: none
 	wrong   string        // what is wrong with it already
+
+	message proto.Message // of the body, if that was read
 }
 
 // candidate is an item that was looked at.
@@ -39,6 +44,9 @@ type candidate struct {
 // apply takes an update as far as it is right, and gives what is refused of it.
 // A resource that is refused stays what it was.
 func (t *table) apply(u *update, now time.Time) *rejection {
+	if u.excess != "" {
+		return &rejection{whole: u.excess}
+	}
 	r := &rejection{total: len(u.items)}
 	candidates, beats := t.look(u, r, now)
 	full := u.full && (len(u.items) == 0 || beats < len(u.items)) && !r.nameless
@@ -98,10 +106,15 @@ func (t *table) look(u *update, r *rejection, now time.Time) (candidates map[str
 			beats++
 		}
 	}
+	var wrong []string
 	for name, c := range candidates {
 		if c.wrong != "" {
-			r.add(name, c.wrong)
+			wrong = append(wrong, name)
 		}
+	}
+	slices.Sort(wrong)
+	for _, name := range wrong {
+		r.add(name, candidates[name].wrong)
 	}
 	return candidates, beats
 }

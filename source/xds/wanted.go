@@ -1,11 +1,8 @@
 package xds
 
 import (
-	"cmp"
 	"slices"
 	"time"
-
-	"hdsd/source"
 )
 
 // Want names the assignments that clusters of other sources take their
@@ -14,37 +11,27 @@ import (
 func (s *Source) Want(names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	wanted := make(map[string]bool, len(names))
 	for _, name := range names {
-		s.assignments.subscribe(name, time.Now())
+		wanted[name] = true
+		s.assignments.subscribe(name, others, time.Now())
 	}
 	for _, name := range s.wanted {
-		s.assignments.unsubscribe(name)
+		if !wanted[name] {
+			s.assignments.unsubscribe(name, others)
+		}
 	}
 	s.wanted = slices.Clone(names)
 	poke(s.wake[s.assignments.typeURL])
 	poke(s.changed)
 }
 
-// addWanted adds what others want to a set, but for assignments that clusters
-// of this source have.
-func (s *Source) addWanted(set *source.Set) {
-	if len(s.wanted) == 0 {
-		return
+// wantedParts are those of an assignment that others want, and that no cluster
+// of this source has.
+func (s *Source) wantedParts(name string) (p parts) {
+	a := s.assignments.entries[name]
+	if a != nil && a.askers[others] && a.good != nil && s.latest.services[name] == 0 {
+		p.assignment = a.good.assignment() // else another source may have it
 	}
-	taken := make(map[string]bool, len(set.Clusters))
-	for _, c := range set.Clusters {
-		taken[c.Name] = true
-		taken[c.ServiceName] = taken[c.ServiceName] || c.EDS()
-	}
-	for _, name := range s.wanted {
-		e := s.assignments.entries[name]
-		if e.good == nil || taken[name] {
-			continue // another source may have it
-		}
-		if p := (parts{assignment: e.good.assignment()}); e.built.parts != p {
-			e.built = built{p, &source.Cluster{Source: s.options.Name, Name: name, ServiceName: name, File: s.where, Assignment: p.assignment}}
-		}
-		set.Clusters = append(set.Clusters, e.built.result)
-	}
-	slices.SortFunc(set.Clusters, func(a, b *source.Cluster) int { return cmp.Compare(a.Name, b.Name) })
+	return p
 }

@@ -49,11 +49,10 @@ type Source struct {
 	mu                    sync.Mutex // guards what follows
 	clusters, assignments *table
 	secure                map[int]credentials.TransportCredentials // last good ones, by server
-	order                 []*entry                                 // clusters by name
-	orderOf               int                                      // change of clusters that order is of
-	wanted                []string                                 // assignments that clusters of other sources take
-	updates               int                                      // counts what may have changed what is known
-	restored              time.Time                                // of when the snapshot is that was read; zero: none was
+	latest                latest
+	wanted                []string  // assignments that clusters of other sources take
+	updates               int       // counts what may have changed what is known
+	restored              time.Time // of when the snapshot is that was read; zero: none was
 }
 
 // New makes a source that has not asked anything yet. It fails where Validate
@@ -70,7 +69,7 @@ func New(options Options) (*Source, error) {
 		options: options, settings: settingsOf(options.ConfigSource), dialer: dial,
 		changed: make(chan struct{}, 1), wake: make(map[string]chan struct{}),
 		clusters: newTable(kind.Cluster), assignments: newTable(kind.Assignment),
-		secure: make(map[int]credentials.TransportCredentials),
+		secure: make(map[int]credentials.TransportCredentials), latest: newLatest(),
 	}
 	s.where = s.settings.servers()[0]
 	s.clusters.endpoints = s.assignments

@@ -1,0 +1,192 @@
+package source
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/proto"
+)
+
+// merger merges all clusters, or some that have nothing to do with the others.
+type merger struct {
+	previous []*Cluster // by name
+	defaults []DefaultHealthChecks
+	unread   bool // a source may have more than it has said
+
+	lone     map[*Cluster]bool     // lone assignments that a cluster uses
+	joined   map[*Cluster]*Cluster // whose assignment EDS clusters got from other sources
+	chosen   []chosen
+	problems []between
+}
+
+// chosen is the cluster that stands for its name, and what it is to have.
+type chosen struct {
+	base       *Cluster
+	set        int // index of the set that it is of
+	assignment *endpointv3.ClusterLoadAssignment
+	from       string // the assignment's source, where that is another than the base's
+	checks     []*corev3.HealthCheck
+	quarantine string
+}
+
+// merge gives the clusters of all sets, by name.
+func (m *merger) merge(sets []*Set) []*Cluster {
+	m.join(sets)
+	m.choose(sets)
+	for i := range m.chosen {
+		m.chosen[i].checks = defaultsFor(m.chosen[i], m.defaults)
+	}
+	m.shareServiceNames()
+	clusters := make([]*Cluster, len(m.chosen))
+	for i := range m.chosen {
+		clusters[i] = m.build(&m.chosen[i])
+	}
+	return clusters
+}
+
+func (m *merger) problem(r rule, set int, c *Cluster, warning bool, format string, args ...any) {
+	m.problems = append(m.problems, between{rule: r, set: set, Problem: Problem{
+		File: c.File, Line: c.Line, Resource: c.Name, Message: fmt.Sprintf(format, args...), Warning: warning,
+	}})
+}
+
+// each goes over all clusters in the order of precedence.
+func each(sets []*Set, visit func(set int, c *Cluster)) {
+	for i, set := range sets {
+		if set == nil {
+			continue
+		}
+		for _, c := range set.Clusters {
+			visit(i, c)
+		}
+	}
+}
+
+// join gives EDS clusters the endpoints that other sources have for them.
+func (m *merger) join(sets []*Set) {
+	assignments := make(map[string]*Cluster)
+	each(sets, func(_ int, c *Cluster) {
+		if (c.Config == nil || c.EDS() && c.Assignment != nil) && c.Quarantine == "" && assignments[c.ServiceName] == nil {
+			assignments[c.ServiceName] = c
+		}
+	})
+	m.lone = make(map[*Cluster]bool)
+	m.joined = make(map[*Cluster]*Cluster)
+	each(sets, func(set int, c *Cluster) {
+		if !c.EDS() || c.Assignment != nil {
+			return
+		}
+		if from := assignments[c.ServiceName]; from != nil {
+			m.lone[from] = from.Config == nil
+			m.joined[c] = from
+		} else if c.Quarantine == "" && !m.unread {
+			m.problem(joining, set, c, true, "no source has endpoints for it: it needs a ClusterLoadAssignment with cluster_name: %s", c.ServiceName)
+		}
+	})
+}
+
+// choose picks the first cluster of each name.
+func (m *merger) choose(sets []*Set) {
+	count := 0
+	each(sets, func(int, *Cluster) { count++ })
+	first := make(map[string]*Cluster, count)
+	m.chosen = make([]chosen, 0, count)
+	each(sets, func(set int, c *Cluster) {
+		if m.lone[c] {
+			return
+		}
+		if other := first[c.Name]; other != nil {
+			m.problem(choosing, set, c, false, "source %q, which comes first, has a cluster of this name too (%s): the one of source %q is left out",
+				other.Source, place(other), c.Source)
+			return
+		}
+		first[c.Name] = c
+		one := chosen{base: c, set: set, assignment: c.Assignment, quarantine: c.Quarantine}
+		if joined := m.joined[c]; joined != nil {
+			one.assignment = joined.Assignment
+			one.comesFrom(joined.Source)
+		}
+		m.chosen = append(m.chosen, one)
+	})
+}
+
+// comesFrom notes the source of the assignment.
+func (c *chosen) comesFrom(source string) {
+	if c.from = source; source == c.base.Source {
+		c.from = ""
+	}
+}
+
+func place(c *Cluster) string {
+	if c.Line == 0 {
+		return c.File
+	}
+	return fmt.Sprintf("%s:%d", c.File, c.Line)
+}
+
+func defaultsFor(c chosen, defaults []DefaultHealthChecks) []*corev3.HealthCheck {
+	if len(c.base.HealthChecks) > 0 || c.quarantine != "" {
+		return c.base.HealthChecks
+	}
+	for _, each := range defaults {
+		if Match(each.Glob, c.base.Name) {
+			return each.HealthChecks
+		}
+	}
+	return nil
+}
+
+// shareServiceNames sets aside whatever would be published under a service
+// name that other endpoints have already. The clusters stay in the order of
+// precedence until here, and are sorted by name in the end. What is published
+// under the name of its ClusterLoadAssignment goes before what is not.
+func (m *merger) shareServiceNames() {
+	owner := make(map[string]*chosen, len(m.chosen))
+	for _, rule := range []rule{sharing, sharingInline} {
+		for i := range m.chosen {
+			c := &m.chosen[i]
+			if c.assignment == nil || rule == sharingInline != (c.base.Config != nil && !c.base.EDS()) {
+				continue
+			}
+			name := c.base.ServiceName
+			first := owner[name]
+			switch {
+			case first == nil:
+				owner[name] = c
+			case first.assignment != c.assignment && !proto.Equal(first.assignment, c.assignment):
+				c.assignment = nil
+				c.quarantine = fmt.Sprintf("cluster %q (%s) has other endpoints under the service name %q already: give one of them another name",
+					first.base.Name, place(first.base), name)
+				m.problem(rule, c.set, c.base, false, "%s", c.quarantine)
+			default: // one assignment, which is that of the first
+				c.comesFrom(cmp.Or(first.from, first.base.Source))
+			}
+		}
+	}
+	slices.SortFunc(m.chosen, func(a, b chosen) int { return cmp.Compare(a.base.Name, b.base.Name) })
+}
+
+// build gives the source's own cluster where nothing was added, and else the
+// one made before of the same parts, if any.
+func (m *merger) build(c *chosen) *Cluster {
+	if c.assignment == c.base.Assignment && c.from == c.base.AssignmentSource && c.quarantine == c.base.Quarantine && len(c.checks) == len(c.base.HealthChecks) {
+		return c.base
+	}
+	before := find(m.previous, c.base.Name)
+	if before != nil && before.base == c.base && before.Assignment == c.assignment && before.AssignmentSource == c.from &&
+		before.Quarantine == c.quarantine && sameChecks(before.HealthChecks, c.checks) {
+		return before
+	}
+	result := *c.base
+	result.base = c.base
+	result.Assignment, result.AssignmentSource = c.assignment, c.from
+	result.HealthChecks, result.Quarantine = c.checks, c.quarantine
+	return &result
+}
+
+func sameChecks(a, b []*corev3.HealthCheck) bool {
+	return slices.EqualFunc(a, b, func(a, b *corev3.HealthCheck) bool { return proto.Equal(a, b) })
+}

@@ -1,0 +1,76 @@
+package xds
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	_ "hdsd/config/yamlpb" // links the types that an Any of a cluster may hold
+)
+
+// parseJSON reads an answer, each of its resources apart, so that one that
+// makes no sense does not spoil the others.
+func parseJSON(body []byte, typeURL string) (version string, u *update, err error) {
+	w := weighJSON(body)
+	if w.elements > maxElements {
+		return "", &update{excess: w.excess()}, nil
+	}
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(body, &fields); err != nil {
+		return "", nil, fmt.Errorf("the answer is no DiscoveryResponse in JSON: %w", err)
+	}
+	resources := fields["resources"]
+	delete(fields, "resources")
+	rest, err := json.Marshal(fields)
+	if err != nil {
+		return "", nil, err
+	}
+	w = weighJSON(rest)
+	if excess := w.excess(); excess != "" {
+		return "", &update{excess: excess}, nil
+	}
+	head := &discoveryv3.DiscoveryResponse{}
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(rest, head); err != nil {
+		return "", nil, fmt.Errorf("the answer is no DiscoveryResponse in JSON: %w", err)
+	}
+	if head.GetTypeUrl() != "" && head.GetTypeUrl() != typeURL {
+		return "", nil, errors.New(wrongStream(head.GetTypeUrl(), typeURL).whole)
+	}
+	var texts []json.RawMessage
+	if len(resources) > 0 {
+		if err := json.Unmarshal(resources, &texts); err != nil {
+			return "", nil, fmt.Errorf("the answer's resources are no list: %w", err)
+		}
+	}
+	u = &update{items: make([]item, len(texts)), errors: head.GetResourceErrors()}
+	for i, text := range texts {
+		u.items[i] = itemOfJSON(text, head.GetVersionInfo())
+	}
+	return head.GetVersionInfo(), u, nil
+}
+
+// itemOfJSON reads a resource. Fields that this program does not know are left
+// out, as in JSON nothing can be made of them.
+func itemOfJSON(text []byte, version string) item {
+	w, packed := weighJSON(text), &anypb.Any{}
+	wrong := w.excess()
+	if wrong == "" {
+		if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(text, packed); err != nil {
+			wrong = "it cannot be decoded: " + err.Error()
+		}
+	}
+	if wrong != "" {
+		names := struct {
+			Name         string `json:"name"`
+			ClusterName  string `json:"cluster_name"` //nolint:tagliatelle // as protobuf writes it
+			ClusterName2 string `json:"clusterName"`
+		}{}
+		_ = json.Unmarshal(text, &names) // what cannot be read has no name
+		return item{name: names.Name + names.ClusterName + names.ClusterName2, version: version, wrong: wrong}
+	}
+	return unwrap(packed, version)
+}

@@ -1,0 +1,125 @@
+package xds
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"hdsd/source"
+)
+
+// latest is what the last set was made of. The next one is made of it and of
+// what was touched since. Guarded by Source.mu.
+type latest struct {
+	built    map[string]built            // by name
+	services map[string]int              // how many EDS clusters there are of each service name
+	troubles map[string][]source.Problem // by name
+	clusters []*source.Cluster
+	problems []source.Problem
+}
+
+// built is what a set has under a name. It is never empty.
+type built struct {
+	parts
+	result *source.Cluster
+}
+
+func newLatest() latest {
+	return latest{built: make(map[string]built), services: make(map[string]int), troubles: make(map[string][]source.Problem)}
+}
+
+// refresh looks at what was touched.
+func (s *Source) refresh(now time.Time) {
+	amended, troubled := make(map[string]*source.Cluster), false
+	look := func(name string) {
+		found := &source.Set{}
+		amended[name] = s.look(name, found, now)
+		troubled = s.latest.trouble(name, found.Problems) || troubled
+	}
+	for name := range s.stale(now) {
+		look(name)
+	}
+	for name := range s.assignments.touched { // which of these clusters have is known by now
+		look(name)
+	}
+	s.clusters.touched, s.assignments.touched = make(map[string]bool), make(map[string]bool)
+	if len(amended) > 0 {
+		s.latest.clusters = source.Amend(s.latest.clusters, amended)
+	}
+	if troubled {
+		s.latest.problems = nil
+		for _, name := range slices.Sorted(maps.Keys(s.latest.troubles)) {
+			s.latest.problems = append(s.latest.problems, s.latest.troubles[name]...)
+		}
+	}
+}
+
+// stale names the clusters that may not be what they were.
+func (s *Source) stale(now time.Time) map[string]bool {
+	for name, a := range s.assignments.open {
+		if waits := a.waiting(now, s.settings.fetchTimeout); waits != a.waited {
+			a.waited = waits
+			s.assignments.touched[name] = true
+		}
+	}
+	names := maps.Clone(s.clusters.touched)
+	for name := range s.assignments.touched {
+		if a := s.assignments.entries[name]; a != nil {
+			maps.Copy(names, a.askers)
+		}
+	}
+	delete(names, others)
+	return names
+}
+
+// look gives what a name stands for now; nil: nothing.
+func (s *Source) look(name string, set *source.Set, now time.Time) *source.Cluster {
+	before := s.latest.built[name]
+	var p parts
+	e, ok := s.clusters.entries[name]
+	if ok {
+		if p, ok = s.parts(e, set, now); !ok && before.cluster() {
+			return before.result // until its endpoints are there
+		}
+	}
+	if !ok {
+		p = s.wantedParts(name)
+	}
+	if before.parts == p {
+		return before.result
+	}
+	after := built{parts: p}
+	if p == (parts{}) {
+		delete(s.latest.built, name)
+	} else {
+		after.result = s.cluster(name, p)
+		s.latest.built[name] = after
+	}
+	s.count(before.result, -1)
+	s.count(after.result, 1)
+	return after.result
+}
+
+// count keeps how many clusters have an assignment, on which it depends whether
+// it is handed on by itself.
+func (s *Source) count(c *source.Cluster, by int) {
+	if c == nil || !c.EDS() {
+		return
+	}
+	s.latest.services[c.ServiceName] += by
+	if s.latest.services[c.ServiceName] == 0 {
+		delete(s.latest.services, c.ServiceName)
+	}
+	s.assignments.touched[c.ServiceName] = true
+}
+
+// trouble notes what is wrong with a name, and tells whether that is new.
+func (l *latest) trouble(name string, problems []source.Problem) bool {
+	if slices.Equal(problems, l.troubles[name]) {
+		return false
+	}
+	if l.troubles[name] = problems; problems == nil {
+		delete(l.troubles, name)
+	}
+	return true
+}

@@ -1,0 +1,134 @@
+package xds
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
+
+	"hdsd/source"
+)
+
+// changeAny changes something that a source knows or is asked for.
+func changeAny(s *Source, r *rand.Rand, step int) {
+	name, service := string(rune('a'+r.IntN(4))), string(rune('a'+r.IntN(6)))
+	errorOf := func(name string) []*discoveryv3.ResourceError {
+		code := []codes.Code{codes.NotFound, codes.Internal}[r.IntN(2)]
+		return []*discoveryv3.ResourceError{{ResourceName: &discoveryv3.ResourceName{Name: name}, ErrorDetail: &statuspb.Status{Code: int32(code), Message: "no"}}}
+	}
+	one := item{version: fmt.Sprint(step), ttl: []time.Duration{0, 0, 5 * time.Second}[r.IntN(3)], wrong: []string{"", "", "", "bad"}[r.IntN(4)]}
+	switch r.IntN(10) {
+	case 0, 1:
+		one.name, one.body = name, pack(eds(name, service))
+		s.accept(s.clusters, &update{items: []item{one}})
+	case 2:
+		one.name, one.body = name, pack(inline(name, fmt.Sprint(step)))
+		s.accept(s.clusters, &update{items: []item{one}, full: r.IntN(3) == 0})
+	case 3:
+		s.accept(s.clusters, &update{removed: map[string]bool{name: true}})
+	case 4, 5:
+		one.name, one.body = service, pack(endpoints(service, fmt.Sprint(r.IntN(3))))
+		s.accept(s.assignments, &update{items: []item{one}})
+	case 6:
+		s.accept(s.assignments, &update{removed: map[string]bool{service: true}})
+	case 7:
+		t, of := s.clusters, name
+		if r.IntN(2) > 0 {
+			t, of = s.assignments, service
+		}
+		s.accept(t, &update{errors: errorOf(of)})
+	case 8:
+		s.Want([]string{"a", "d", "e", "f"}[r.IntN(3):3])
+	default:
+		s.assignments.purge() // as before a request
+	}
+}
+
+// wholeSet makes the set of all that is known, as if all had changed.
+func wholeSet(s *Source, before []*source.Cluster, now time.Time) *source.Set {
+	set := &source.Set{}
+	was, taken := map[string]*source.Cluster{}, map[string]bool{}
+	for _, c := range before {
+		if c.Config != nil || c.Quarantine != "" {
+			was[c.Name] = c
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.clusters.entries)) {
+		c := was[name]
+		if p, ok := s.parts(s.clusters.entries[name], set, now); ok {
+			c = s.cluster(name, p)
+		}
+		if c != nil {
+			set.Clusters = append(set.Clusters, c)
+			taken[c.Name] = true
+			taken[c.ServiceName] = taken[c.ServiceName] || c.EDS()
+		}
+	}
+	for _, name := range s.wanted {
+		if e := s.assignments.entries[name]; e.good != nil && !taken[name] {
+			set.Clusters = append(set.Clusters, s.cluster(name, parts{assignment: e.good.assignment()}))
+		}
+	}
+	slices.SortFunc(set.Clusters, func(a, b *source.Cluster) int { return cmp.Compare(a.Name, b.Name) })
+	return set
+}
+
+// lines are what a set has: two of the same line have the same parts.
+func lines(set *source.Set) (all []string) {
+	for _, c := range set.Clusters {
+		all = append(all, fmt.Sprintf("%s %s %p %p %s", c.Name, c.ServiceName, c.Config, c.Assignment, c.Quarantine))
+	}
+	return all
+}
+
+// TestChangesAlone: what was not touched since the last set is in the next one
+// as it would be if that was made of all that is known, and keeps its pointer.
+func TestChangesAlone(t *testing.T) {
+	for seed := range uint64(200) {
+		synctest.Test(t, func(t *testing.T) {
+			s, err := New(Options{Name: "upstream", ConfigSource: deltaSource})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, r, before := newDelivery(s, nil), rand.New(rand.NewPCG(seed, 2)), &source.Set{}
+			for step := range 60 {
+				changeAny(s, r, step)
+				if r.IntN(3) == 0 {
+					continue
+				}
+				time.Sleep(time.Duration(r.IntN(3)) * 4 * time.Second)
+				d.expire(time.Now())
+				for _, e := range s.assignments.entries {
+					if !e.expires.IsZero() && !e.expires.After(time.Now()) {
+						t.Fatalf("seed %d, step %d: %s has outlived its time", seed, step, e.name)
+					}
+				}
+				for name, e := range s.assignments.open {
+					if s.assignments.entries[name] != e {
+						t.Fatalf("seed %d, step %d: %s is still looked at, and was given up", seed, step, name)
+					}
+				}
+				want := wholeSet(s, before.Clusters, time.Now())
+				got := s.build(time.Now())
+				problems := slices.DeleteFunc(slices.Clone(got.Problems), func(p source.Problem) bool { return p.Resource == "" })
+				if !slices.Equal(lines(got), lines(want)) || !slices.Equal(problems, want.Problems) {
+					t.Fatalf("seed %d, step %d: got\n%v %v, want\n%v %v", seed, step, lines(got), problems, lines(want), want.Problems)
+				}
+				for i, line := range lines(got) {
+					if at := slices.Index(lines(before), line); at >= 0 && before.Clusters[at] != got.Clusters[i] {
+						t.Fatalf("seed %d, step %d: %s did not change, but its pointer did", seed, step, line)
+					}
+				}
+				before = got
+			}
+		})
+	}
+}
