@@ -139,6 +139,31 @@ func TestAggregatedWarmsAChangedCluster(t *testing.T) {
 	})
 }
 
+func TestAggregatedWarmsAChangedClusterWithoutAssignment(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.server.Update(Update{Clusters: clusters("ghost", "1")})
+		d, s := b.delta(), b.state()
+		d.send(subscribe(ClusterType))
+		d.send(ack(d.next()))
+		d.send(subscribe(AssignmentType, "ghost"))
+		d.send(ack(d.next()))
+		s.send(want(ClusterType))
+		s.send(ackState(s.next()))
+		s.send(want(AssignmentType, "ghost"))
+		s.send(ackState(s.next(), "ghost"))
+		d.nothing()
+		s.nothing()
+
+		b.server.Update(Update{Clusters: clusters("ghost", "2")})
+		equal(t, "delta cluster", said(d.next()), "[ghost=2]")
+		equal(t, "delta: that it has no assignment", said(d.next()), "[-ghost]")
+		equal(t, "clusters", saidState(s.next()), "[ghost=2]")
+		equal(t, "that it has no assignment", saidState(s.next()), "[ghost=]")
+		d.cancel()
+		s.cancel()
+	})
+}
+
 // As long as not everything is known, assignments go out before clusters.
 func TestAggregatedWarmsAClusterThatComesAfterItsAssignment(t *testing.T) {
 	inBubble(t, Options{Incomplete: true}, func(t *testing.T, b *bench) {

@@ -70,7 +70,7 @@ func TestWhileIncompleteNothingIsToldToBeAbsent(t *testing.T) {
 		equal(t, "clusters", saidState(clusterState.next()), "[a=1 b=2]")
 		equal(t, "removed meanwhile", saidState(stateAll.next()), "[b=]")
 		equal(t, "added", said(all.next()), "[b=2]")
-		state.nothing()
+		equal(t, "absent, state of the world", saidState(state.next()), "[none=]")
 		for _, p := range []*deltaPeer{named, all, again} {
 			p.cancel()
 		}

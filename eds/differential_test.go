@@ -54,7 +54,9 @@ func newTheirs(ctx context.Context) (theirs, func(grpc.ServiceRegistrar)) {
 //
 // Only the end is compared, for these known differences on the way:
 //   - A name that does not exist: we answer removed_resources (delta), as the
-//     protocol asks; theirs is silent.
+//     protocol asks, or an empty assignment (state of the world), which it allows:
+//     Envoy waits 15 s for one, and so long acknowledges no clusters. Theirs is
+//     silent, so that a client that comes back keeps what was removed meanwhile.
 //   - A repeated delta subscription: we send again, as the protocol demands;
 //     theirs does not.
 //   - A removed assignment, state of the world: we send it empty; theirs says

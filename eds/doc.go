@@ -22,10 +22,13 @@
 //   - One response of a type is outstanding on a stream; a refused one is sent
 //     again only when one of its resources changes, and then only that one
 //     (a state-of-the-world Cluster response has to be whole).
+//   - A request with more names or parts than may be is refused before it is decoded.
 //   - Of a client's node everything but the extensions is kept (of one larger
 //     than 64 kB, the names), and of what it refused one response's worth.
 //   - On an aggregated stream, clusters go before assignments where both
 //     changed.
+//   - A name that does not exist is answered at once, by state of the world with
+//     an empty assignment: Envoy acknowledges no clusters while it waits for one.
 //   - With Options.Incomplete nobody is told before Complete that something does
 //     not exist: names that are not known are not answered, and no response goes
 //     out that would remove what is missing in it (one of clusters by state of

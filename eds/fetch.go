@@ -153,7 +153,7 @@ func (s *Server) fetchable(service grpc.ServiceDesc, method string, t *table) *g
 		MethodName: method,
 		Handler: func(server any, ctx context.Context, decode func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) {
 			m := new(discoveryv3.DiscoveryRequest)
-			if err := decode(m); err != nil {
+			if err := s.decode(decode, m); err != nil {
 				return nil, err
 			}
 			if intercept == nil {

@@ -13,9 +13,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"hdsd/health"
+	"hdsd/wire"
 )
 
 func (b *bench) fetchEndpoints(m *discoveryv3.DiscoveryRequest) (*discoveryv3.DiscoveryResponse, error) {
@@ -205,7 +205,7 @@ func TestFetchOfEverythingFollowsChanges(t *testing.T) {
 		gets("[b=HE]")
 		p := b.state()
 		p.send(want(AssignmentType, "none")) // a place without a resource
-		p.nothing()
+		equal(t, "none", saidState(p.next()), "[none=]")
 		gets("[b=HE]")
 		b.publish("a")
 		gets("[a=HE b=HE]")
@@ -226,8 +226,11 @@ func TestFetchesAreIntercepted(t *testing.T) {
 		return next(ctx, m)
 	}
 	decode := func(m any) error {
-		proto.Merge(m.(*discoveryv3.DiscoveryRequest), want("", "a"))
-		return nil
+		in, err := wire.Codec().Marshal(want("", "a"))
+		if err != nil {
+			return err
+		}
+		return wire.Codec().Unmarshal(in, m)
 	}
 	for _, interceptor := range []grpc.UnaryServerInterceptor{nil, intercept} {
 		answer, err := method.Handler(nil, t.Context(), decode, interceptor)

@@ -13,11 +13,13 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/health"
+	"hdsd/wire"
 )
 
 // rawStream is a server's stream that receives given bytes, as grpc would hand
@@ -38,7 +40,7 @@ func (s *rawStream) RecvMsg(m any) error {
 	}
 	b := s.requests[0]
 	s.requests = s.requests[1:]
-	if err := proto.Unmarshal(b, m.(proto.Message)); err != nil {
+	if err := wire.Codec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(b)}, m); err != nil {
 		return status.Error(codes.Internal, err.Error())
 	}
 	return nil

@@ -316,7 +316,8 @@ func (m *stateModel) reconnect() {
 	m.p.cancel()
 	synctest.Wait()
 	m.p, m.begun, m.latest = m.b.state(), false, nil
-	clear(m.values) // the protocol has no way to tell what was removed meanwhile
+	// What was removed meanwhile is told of names only.
+	maps.DeleteFunc(m.values, func(name, _ string) bool { return !m.names[name] })
 	m.ask()
 }
 

@@ -157,7 +157,7 @@ func (u *subscription) addChanges(r *response, batch []*watch, frames []*frame, 
 			r.remove(w)
 			u.miss(r, w)
 			sent = append(sent, u.noteSent(w, nil, at))
-		case f == nil && w.sent != 0:
+		case f == nil && (w.sent != 0 || w.force && w.named && !u.errors):
 			none := newFrame(u.table.typeURL, w.slot.name, appendText(nil, assignmentName, w.slot.name))
 			u.put(r, w, none)
 			u.miss(r, w)

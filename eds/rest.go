@@ -43,6 +43,9 @@ func (s *Server) poll(t *table) func(*http.Request, []byte) (rest.Answer, error)
 			return nil, err
 		}
 		defer done()
+		if err := s.countText(body); err != nil {
+			return nil, err
+		}
 		m := new(discoveryv3.DiscoveryRequest)
 		if err := rest.Unmarshal(protojson.UnmarshalOptions{DiscardUnknown: true}, body, m); err != nil {
 			return nil, err

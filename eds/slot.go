@@ -13,7 +13,7 @@ type slot struct {
 	watches  []*watch   // in no order; each knows its index
 	rendered *rendering // of the latest frame, where someone asked for it; else nil
 
-	variants []*slot // of it, guarded by the table's lock
+	variants map[string]*slot // of it, by choice, guarded by the table's lock
 }
 
 // current gives the latest frame, nil where there is no resource.

@@ -12,7 +12,7 @@ func TestStateSendsOnlyChangedAssignments(t *testing.T) {
 		p := b.state()
 		p.send(want(AssignmentType, "a", "b", "none"))
 		r := p.next()
-		equal(t, "first", saidState(r), "[a=HE b=HE]")
+		equal(t, "first", saidState(r), "[a=HE b=HE none=]")
 		equal(t, "identifier", r.GetControlPlane().GetIdentifier(), "hdsd-test")
 		p.send(ackState(r, "a", "b", "none"))
 		p.nothing()
@@ -26,6 +26,44 @@ func TestStateSendsOnlyChangedAssignments(t *testing.T) {
 		equal(t, "removed is empty", saidState(r), "[a=]")
 		p.send(ackState(r, "a", "b", "none"))
 		p.nothing()
+		p.cancel()
+	})
+}
+
+// Envoy waits 15 s for the assignment of each cluster, and for their sake does
+// not acknowledge the clusters.
+func TestStateTellsThatAnAssignmentIsNotThere(t *testing.T) {
+	inBubble(t, Options{Incomplete: true}, func(t *testing.T, b *bench) {
+		b.publish("web")
+		b.server.Update(Update{Clusters: clusters("ghost", "1", "web", "1")})
+		p := b.state()
+		p.send(want(AssignmentType, "ghost", "web"))
+		r := p.next()
+		equal(t, "while incomplete", saidState(r), "[web=HE]")
+		p.send(ackState(r, "ghost", "web"))
+		p.nothing()
+		b.server.Complete()
+		r = p.next()
+		equal(t, "complete", saidState(r), "[ghost=]")
+		equal(t, "on its way", b.statusText(), "ghost: outstanding absent, web: accepted HE")
+		p.send(ackState(r, "ghost", "web"))
+		p.nothing()
+		equal(t, "taken", b.statusText(), "ghost: accepted absent, web: accepted HE")
+		equal(t, "synced", b.server.Clients()[0].Synced, 2)
+
+		b.server.setHealth(7, health.Healthy)
+		b.server.Update(Update{Assignments: []Assignment{assignment("ghost", 7, 1)}})
+		r = p.next()
+		equal(t, "when it comes", saidState(r), "[ghost=HE]")
+		p.send(ackState(r, "ghost", "web"))
+		p.nothing()
+		p.cancel()
+		p.ends()
+
+		b.server.Update(Update{RemovedAssignments: []string{"ghost"}})
+		p = b.state()
+		p.send(want(AssignmentType, "ghost", "web"))
+		equal(t, "gone while the client was away", saidState(p.next()), "[ghost= web=HE]")
 		p.cancel()
 	})
 }

@@ -120,8 +120,7 @@ func (st *stream) subscriber() (Subscriber, bool) {
 type State uint8
 
 // The states of a resource. What does not exist can be in any of them: that it
-// does not is told, too, except to a state-of-the-world client that was never
-// sent it.
+// does not is told, too.
 const (
 	NotSent     State = iota // nothing was sent, and the client has none
 	Outdated                 // the client accepted it, but it has changed since

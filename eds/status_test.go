@@ -139,10 +139,10 @@ func TestStatusOfState(t *testing.T) {
 		p.nothing()
 		p.send(want(ClusterType))
 		r := p.next()
-		equal(t, "both types", b.statusText(), "x: outstanding 1, a: accepted HE, none: not sent absent")
+		equal(t, "both types", b.statusText(), "x: outstanding 1, a: accepted HE, none: accepted absent")
 		p.send(nackState(r, "no"))
 		p.nothing()
-		equal(t, "refused", b.statusText(), "x: refused 1 (no 1), a: accepted HE, none: not sent absent")
+		equal(t, "refused", b.statusText(), "x: refused 1 (no 1), a: accepted HE, none: accepted absent")
 		p.cancel()
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 // stream is one client's stream, of one type or of all.
@@ -151,16 +152,20 @@ func (st *stream) leave() {
 func (st *stream) read() (*request, error) {
 	if st.delta {
 		m := new(discoveryv3.DeltaDiscoveryRequest)
-		if err := st.grpc.RecvMsg(m); err != nil {
+		if err := st.receiveInto(m); err != nil {
 			return nil, err
 		}
 		return st.deltaRequest(m), nil
 	}
 	m := new(discoveryv3.DiscoveryRequest)
-	if err := st.grpc.RecvMsg(m); err != nil {
+	if err := st.receiveInto(m); err != nil {
 		return nil, err
 	}
 	return st.stateRequest(m), nil
+}
+
+func (st *stream) receiveInto(m proto.Message) error {
+	return st.server.decode(st.grpc.RecvMsg, m)
 }
 
 func (st *stream) take(r *request) error {

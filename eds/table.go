@@ -1,7 +1,6 @@
 package eds
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -166,8 +165,8 @@ func (t *table) collect(s *slot) {
 		return
 	}
 	if v := s.variant; v != nil {
-		if i := slices.Index(v.base.variants, s); i >= 0 {
-			v.base.variants = slices.Delete(v.base.variants, i, i+1)
+		if v.base.variants[v.choice] == s {
+			delete(v.base.variants, v.choice)
 			t.chosen.Add(-1)
 			t.collect(v.base)
 		}

@@ -1,6 +1,7 @@
 package eds
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -110,7 +111,7 @@ func (t *table) variantsOf(s *slot) []*slot {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Clone(s.variants)
+	return slices.Collect(maps.Values(s.variants))
 }
 
 // variants gives those of a name.
@@ -129,13 +130,14 @@ func (t *table) variants(name string) []*slot {
 
 // variantLocked gives the variant of a slot, which comes to be if need be.
 func (t *table) variantLocked(base *slot, choice string) (s *slot, made bool) {
-	for _, s := range base.variants {
-		if s.variant.choice == choice {
-			return s, false
-		}
+	if s = base.variants[choice]; s != nil {
+		return s, false
+	}
+	if base.variants == nil {
+		base.variants = make(map[string]*slot)
 	}
 	s = newVariant(base, choice)
-	base.variants = append(base.variants, s)
+	base.variants[choice] = s
 	t.chosen.Add(1)
 	return s, true
 }

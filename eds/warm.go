@@ -52,7 +52,7 @@ func (u *subscription) sentHere(w *watch) bool {
 func (u *subscription) warm(names []string) {
 	u.mu.Lock()
 	for _, name := range names {
-		if w := u.watches[name]; w != nil && w.sent != 0 {
+		if w := u.watches[name]; w != nil && w.told() {
 			w.force = true
 			u.enqueue(w)
 		}
@@ -64,13 +64,16 @@ func (u *subscription) warm(names []string) {
 	u.stream.wakeUp()
 }
 
+// told tells whether the client was answered, be it that there is none.
+func (w *watch) told() bool { return w.sent != 0 || w.sentAt != 0 }
+
 func (u *subscription) warmLocated(names []string) {
 	awaited := make(map[string]bool, len(names))
 	for _, name := range names {
 		awaited[name] = true
 	}
 	for _, w := range u.watches {
-		if w.located && w.sent != 0 && awaited[w.slot.name] {
+		if w.located && w.told() && awaited[w.slot.name] {
 			w.force = true
 			u.enqueue(w)
 		}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -9,11 +10,15 @@ import (
 
 // TestAChangedClusterIsUsedAtOnce: an Envoy waits for endpoints before it uses a
 // cluster that changed, even if it has them, and withholds its ACK until then.
-// If they are not sent again, its own timeout has to end that.
+// If they are not sent again, its own timeout has to end that. So it is with a
+// cluster that no source has endpoints for: that there are none has to be said.
 func TestAChangedClusterIsUsedAtOnce(t *testing.T) {
 	t.Parallel()
+	const ghost = "- {\"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: ghost, type: EDS, " +
+		"eds_cluster_config: {eds_config: {ads: {}, resource_api_version: V3}}, per_connection_buffer_limit_bytes: %s}\n"
 	clusters := func(limit string) string {
-		return ClusterFile(StaticCluster("web", CheckHTTP, []string{"127.0.0.1:9"}, "per_connection_buffer_limit_bytes: "+limit))
+		web := StaticCluster("web", CheckHTTP, []string{"127.0.0.1:9"}, "per_connection_buffer_limit_bytes: "+limit)
+		return ClusterFile(web, fmt.Sprintf(ghost, limit))
 	}
 	c := Prepare(t, clusters("10001"), "")
 	c.Start()
@@ -30,14 +35,16 @@ func TestAChangedClusterIsUsedAtOnce(t *testing.T) {
 		for _, plane := range planes {
 			envoy.Eventually(t, Patience, plane.ID+": the cluster to be in use", func() bool {
 				active, err := plane.Get("/config_dump?resource=dynamic_active_clusters")
-				return err == nil && strings.Contains(string(active), `"per_connection_buffer_limit_bytes": `+limit)
+				return err == nil && strings.Count(string(active), `"per_connection_buffer_limit_bytes": `+limit) == 2
 			})
 		}
 	}
-	const timeouts = "cluster.web.init_fetch_timeout"
-	for _, plane := range planes {
-		if count, ok := plane.Stats(t, "^"+timeouts+"$")[timeouts]; !ok || count != 0 {
-			t.Errorf("%s: %s is %d (there: %t)", plane.ID, timeouts, count, ok)
+	for _, name := range []string{"web", "ghost"} {
+		timeouts := "cluster." + name + ".init_fetch_timeout"
+		for _, plane := range planes {
+			if count, ok := plane.Stats(t, "^"+timeouts+"$")[timeouts]; !ok || count != 0 {
+				t.Errorf("%s: %s is %d (there: %t)", plane.ID, timeouts, count, ok)
+			}
 		}
 	}
 }

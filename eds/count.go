@@ -1,0 +1,119 @@
+package eds
+
+import (
+	"bytes"
+
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"hdsd/rest"
+)
+
+// counted is a request to be received. What is in it is counted before it is
+// decoded: an empty name takes two bytes on the wire, a decoded locator dozens.
+type counted struct {
+	server  *Server
+	message proto.Message
+	refusal error // why it was not decoded; grpc would hide the code of an error
+}
+
+// decode has grpc receive a request, which is counted before.
+func (s *Server) decode(receive func(any) error, m proto.Message) error {
+	c := counted{server: s, message: m}
+	if err := receive(&c); err != nil {
+		return err
+	}
+	return c.refusal
+}
+
+// UnmarshalWire implements wire.Unmarshaler.
+func (c *counted) UnmarshalWire(data mem.BufferSlice) error {
+	whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
+	defer whole.Free()
+	if whole.Len() > fewBytes {
+		if c.refusal = c.server.count(whole.ReadOnlyData(), c.message); c.refusal != nil {
+			return nil
+		}
+	}
+	return proto.Unmarshal(whole.ReadOnlyData(), c.message)
+}
+
+// fewBytes is the size of a request that is not worth counting.
+const fewBytes = 64 << 10
+
+// parts is how many fields the messages in a request may have together: each
+// locator its own, and a node hundreds of extensions.
+func (l limits) parts() int { return 8*l.names + fewBytes }
+
+// versions is how many versions a client may say it has: of what there is, and
+// of as much as it may have named, or brings, that is not there.
+func (s *Server) versions() int {
+	return max(s.clusters.size(), s.assignments.size()) + 2*s.limits.names
+}
+
+// count refuses an encoded request with too much in it. What is no message is
+// left to the decoder.
+func (s *Server) count(encoded []byte, m proto.Message) error {
+	known := m.ProtoReflect().Descriptor().Fields()
+	of := make([]int, known.Len()) // the parts of each list
+	parts, versions := s.limits.parts(), s.versions()
+	var field protoreflect.FieldDescriptor // of the part before; mostly of the next, too
+	for len(encoded) > 0 && parts >= 0 {
+		part, err := nextField(encoded)
+		if err != nil {
+			return nil
+		}
+		encoded = encoded[len(part.raw):]
+		if field == nil || field.Number() != part.number {
+			field = known.ByNumber(part.number)
+		}
+		if field == nil || !field.IsList() && !field.IsMap() {
+			parts = countParts(parts, field, part.value, 0)
+			continue
+		}
+		n := &of[field.Index()]
+		*n++
+		switch {
+		case !field.IsMap() && *n > s.limits.names+1: // "*" beside the names
+			return s.limits.check(*n, 0)
+		case !field.IsMap():
+			parts = countParts(parts, field, part.value, 0)
+		case *n > versions:
+			return rest.TooLarge("a client may say that it has up to %d resources; raise MaxNames", versions)
+		}
+	}
+	return s.limits.checkParts(parts)
+}
+
+func (l limits) checkParts(left int) error {
+	if left >= 0 {
+		return nil
+	}
+	return rest.TooLarge("a request may have up to %d fields in its messages", l.parts())
+}
+
+// countParts takes the fields of a message from those that are left. None is
+// left where it gives less than 0.
+func countParts(left int, field protoreflect.FieldDescriptor, encoded []byte, depth int) int {
+	if field == nil || field.Message() == nil || depth > protowire.DefaultRecursionLimit {
+		return left
+	}
+	known := field.Message().Fields()
+	for len(encoded) > 0 && left >= 0 {
+		part, err := nextField(encoded)
+		if err != nil {
+			return left
+		}
+		encoded = encoded[len(part.raw):]
+		left = countParts(left-1, known.ByNumber(part.number), part.value, depth+1)
+	}
+	return left
+}
+
+// countText refuses a request in JSON with too much in it, before it is decoded:
+// between two of anything is a comma.
+func (s *Server) countText(body []byte) error {
+	return s.limits.checkParts(s.limits.parts() - bytes.Count(body, comma))
+}
