@@ -61,18 +61,40 @@ func consistent(t *testing.T, s *Source, take func()) {
 	s.Status()
 }
 
-func FuzzDiscoveryResponse(f *testing.F) {
-	add := func(m *discoveryv3.DiscoveryResponse) {
-		data, err := proto.Marshal(m)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
+// seed adds a message to what fuzzing begins with.
+func seed(f *testing.F, m proto.Message) {
+	f.Helper()
+	data, err := proto.Marshal(m)
+	if err != nil {
+		f.Fatal(err)
 	}
-	add(state(kind.Cluster, "2", "n", eds("web", ""), inline("db", "10.0.0.8")))
-	add(state(kind.Cluster, "2", "n", eds("web", "svc"), inline("db", "10.0.0.9"), inline("db")))
-	add(state(kind.Assignment, "2", "n", endpoints("web", "10.0.0.2"), endpoints("other")))
-	add(state(kind.Cluster, "2", "n", wrap("web", "1", eds("web", "")), &discoveryv3.Resource{Name: "db", Version: "1"}))
+	f.Add(data)
+}
+
+// answered wants what follows from a response to be requests that can be sent,
+// and few of them.
+func answered[M any, P interface {
+	*M
+	proto.Message
+}](t *testing.T, next func() P, due func() bool) {
+	t.Helper()
+	for range 4 {
+		if request := next(); request != nil {
+			if _, err := proto.Marshal(request); err != nil {
+				t.Errorf("a request that cannot be sent: %v", err)
+			}
+		}
+	}
+	if due() {
+		t.Error("requests without end")
+	}
+}
+
+func FuzzDiscoveryResponse(f *testing.F) {
+	seed(f, state(kind.Cluster, "2", "n", eds("web", ""), inline("db", "10.0.0.8")))
+	seed(f, state(kind.Cluster, "2", "n", eds("web", "svc"), inline("db", "10.0.0.9"), inline("db")))
+	seed(f, state(kind.Assignment, "2", "n", endpoints("web", "10.0.0.2"), endpoints("other")))
+	seed(f, state(kind.Cluster, "2", "n", wrap("web", "1", eds("web", "")), &discoveryv3.Resource{Name: "db", Version: "1"}))
 	f.Add(wire(2, 100, nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		response := &discoveryv3.DiscoveryResponse{}
@@ -83,32 +105,16 @@ func FuzzDiscoveryResponse(f *testing.F) {
 		s := primed(t, ways["AGGREGATED_GRPC"])
 		stream := newStateStream(&channel{source: s, tables: []*table{s.clusters, s.assignments}})
 		consistent(t, s, func() { _ = stream.take(response, in.excess) })
-		for range 4 {
-			if request := stream.next(); request != nil {
-				if _, err := proto.Marshal(request); err != nil {
-					t.Errorf("a request that cannot be sent: %v", err)
-				}
-			}
-		}
-		if stream.due() {
-			t.Error("requests without end")
-		}
+		answered(t, stream.next, stream.due)
 	})
 }
 
 func FuzzDeltaDiscoveryResponse(f *testing.F) {
-	add := func(m *discoveryv3.DeltaDiscoveryResponse) {
-		data, err := proto.Marshal(m)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(data)
-	}
-	add(change(kind.Cluster, "n", wrap("web", "2", eds("web", "")), wrap("db", "2", inline("db", "10.0.0.8"))))
-	add(change(kind.Cluster, "n", wrap("web", "2", inline("db")), &discoveryv3.Resource{Name: "db", Version: "1"}))
-	add(change(kind.Assignment, "n", wrap("web", "2", endpoints("web", "10.0.0.2"))))
-	add(removal(kind.Cluster, "n", "web", "nobody"))
-	add(removal(kind.Assignment, "n", "web"))
+	seed(f, change(kind.Cluster, "n", wrap("web", "2", eds("web", "")), wrap("db", "2", inline("db", "10.0.0.8"))))
+	seed(f, change(kind.Cluster, "n", wrap("web", "2", inline("db")), &discoveryv3.Resource{Name: "db", Version: "1"}))
+	seed(f, change(kind.Assignment, "n", wrap("web", "2", endpoints("web", "10.0.0.2"))))
+	seed(f, removal(kind.Cluster, "n", "web", "nobody"))
+	seed(f, removal(kind.Assignment, "n", "web"))
 	f.Add(wire(2, 100, nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		response := &discoveryv3.DeltaDiscoveryResponse{}
@@ -119,16 +125,7 @@ func FuzzDeltaDiscoveryResponse(f *testing.F) {
 		s := primed(t, ways["AGGREGATED_DELTA_GRPC"])
 		stream := newDeltaStream(&channel{source: s, tables: []*table{s.clusters, s.assignments}})
 		consistent(t, s, func() { _ = stream.take(response, in.excess) })
-		for range 4 {
-			if request := stream.next(); request != nil {
-				if _, err := proto.Marshal(request); err != nil {
-					t.Errorf("a request that cannot be sent: %v", err)
-				}
-			}
-		}
-		if stream.due() {
-			t.Error("requests without end")
-		}
+		answered(t, stream.next, stream.due)
 	})
 }
 
