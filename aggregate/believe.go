@@ -102,6 +102,7 @@ type tally struct {
 	holds    bool        // the last verdict is to hold when no vote counts, whatever the rule
 	inside   bool        // in the endpoint's own zone, unless it is deserted, a checker says up or is awaited, and none says down
 	answered bool        // a down that counts is an answer, so that its checker got through
+	firm     bool        // an up that counts is not on its way down
 	score    int         // the runs of the downs that count, where the rule asks for them
 	longest  int         // of these runs
 	zones    []zoneCount // where the rule asks for them
@@ -129,6 +130,7 @@ func (a *Aggregator) tally(e *endpoint, t *tally) {
 			switch sideOf(s.status) {
 			case up:
 				one.up = 1
+				t.firm = t.firm || !s.wavers()
 			case down:
 				one.down = 1
 				t.answered = t.answered || s.code >= leastError

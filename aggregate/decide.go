@@ -100,13 +100,16 @@ func (a *Aggregator) Unobserved() int { return a.unseen }
 // shows by the time that everybody has had a round, and that votes may be out of
 // date. Where nothing else looks as if it were, the checker's next report is time
 // enough, whether it comes or is lost. It does the same where only one voter of
-// several is left to believe: if that was noise, that shows, too.
+// several is left to believe: if that was noise, that shows, too. And it keeps what
+// is down from coming back by the word of those alone whose probes have begun to
+// fail: that may be all who are believed, while others are doubted.
 func (a *Aggregator) hesitate(id health.EndpointID, e *endpoint, t *tally, to health.Status) health.Status {
 	p := a.policyOf(e)
 	weighs := p.Kind == Majority || p.Kind == Score
 	cut := weighs && t.inside && !t.answered
 	alone := t.up+t.down == 1 && t.assigned > 1 && p.Kind == Majority
-	against := to.Down() && !e.status.Down() && (cut || alone)
+	wavering := weighs && to.Up() && e.status.Down() && !t.firm
+	against := to.Down() && !e.status.Down() && (cut || alone) || wavering
 	if !against || e.flags&hesitated != 0 {
 		e.flags &^= hesitating | hesitated
 		return to

@@ -40,7 +40,13 @@ type oraclePair struct {
 	said   health.Status
 	status health.Status // what that counts as
 	code   uint16
+	began  uint16        // the code with which it began to say what it says
 	fell   time.Duration // the report with which it began to say down
+}
+
+// wavers tells whether the latest probe behind a vote of HEALTHY failed.
+func (p *oraclePair) wavers() bool {
+	return p.status == health.Healthy && p.code != p.began && (p.code == 0 || p.code >= 400)
 }
 
 // settle ends a phase in that every vote counts.
@@ -100,10 +106,13 @@ func (o *oracle) set(now time.Duration, id health.EndpointID, t aggregate.Timing
 
 // take has a vote count as what the rule makes of it.
 func (o *oracle) take(now time.Duration, e *oracleEndpoint, c *oracleChecker, p *oraclePair, said health.Status) {
-	was := p.status
+	was, fresh := p.status, p.phase == "waiting" || p.phase == "overdue"
 	p.said, p.status = said, said
 	if said == health.Unhealthy && p.code != 0 && e.rule.DegradedWhen.Has(p.code) {
 		p.status = health.Degraded
+	}
+	if fresh || p.status != was {
+		p.began = p.code
 	}
 	switch {
 	case p.phase == "recreated":
@@ -524,11 +533,12 @@ func (o *oracle) follow(now time.Duration, e *oracleEndpoint) health.Status {
 	if unobserved {
 		return to
 	}
-	ownUp, ownDown, answered, counting := false, false, false, 0
+	ownUp, ownDown, answered, firm, counting := false, false, false, false, 0
 	for name, p := range e.pairs {
 		if worth := o.worth(e, name, p); worth == "up" || worth == "down" {
 			counting++
 		}
+		firm = firm || o.worth(e, name, p) == "up" && !p.wavers()
 		answered = answered || o.worth(e, name, p) == "down" && p.code >= 400
 		if c := o.checkers[name]; e.zone != "" && c.zone == e.zone && !(c.lost && o.deserted(c.zone)) {
 			worth := o.worth(e, name, p)
@@ -540,7 +550,8 @@ func (o *oracle) follow(now time.Duration, e *oracleEndpoint) health.Status {
 	weighs := majority || e.rule.Kind == aggregate.Score
 	cut := weighs && ownUp && !ownDown && !answered
 	alone := majority && counting == 1 && len(e.pairs) > 1
-	against := to.Down() && !e.status.Down() && (cut || alone)
+	wavering := weighs && to.Up() && e.status.Down() && !firm
+	against := to.Down() && !e.status.Down() && (cut || alone) || wavering
 	if !against || e.hesitated {
 		e.hesitateEnd, e.hesitated = 0, false
 		return to

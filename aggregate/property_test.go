@@ -2,7 +2,9 @@ package aggregate_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -197,8 +199,9 @@ func (w *twins) actions() map[string]func(*rapid.T) {
 			w.aggregator.Instruct(checker, word, "because")
 			w.oracle.instruct(checker, word)
 		},
-		"report":  w.report,
-		"report2": w.report,
+		"undermine": w.undermine,
+		"report":    w.report,
+		"report2":   w.report,
 		"hear all": func(*rapid.T) {
 			w.hearAll()
 		},
@@ -228,6 +231,35 @@ func (w *twins) report(t *rapid.T) {
 		}
 	}
 	w.same(w.aggregator.Report(w.wall(), checker, votes), w.oracle.report(w.now, checker, votes))
+}
+
+// undermine has all checkers but one say down of an endpoint, whereupon they are
+// distrusted: whether it comes back depends on how firmly the last says up.
+func (w *twins) undermine(t *rapid.T) {
+	id, code := anyEndpoint.Draw(t, "endpoint"), rapid.SampledFrom([]uint16{0, 200, 404, 503}).Draw(t, "code")
+	if w.oracle.endpoints[id] == nil {
+		return
+	}
+	vote := func(checker string, status health.Status, code uint16) {
+		votes := []health.Vote{{Endpoint: id, Status: status, HTTPStatusCode: code}}
+		w.same(w.aggregator.Report(w.wall(), checker, votes), w.oracle.report(w.now, checker, votes))
+	}
+	names := slices.Sorted(maps.Keys(w.oracle.endpoints[id].pairs))
+	for _, name := range names {
+		vote(name, health.Healthy, 200)
+	}
+	for i, name := range names {
+		if i == 0 {
+			vote(name, health.Healthy, code)
+		} else {
+			vote(name, health.Unhealthy, 500)
+		}
+	}
+	for _, name := range names[min(1, len(names)):] {
+		w.aggregator.Instruct(name, aggregate.Distrusted, "because")
+		w.oracle.instruct(name, aggregate.Distrusted)
+	}
+	w.same(w.aggregator.Tick(w.wall()), w.oracle.tick(w.now))
 }
 
 func newTwins(t *rapid.T) *twins { return newTwinsThat(t, testDoubt, "a", "b") }

@@ -36,6 +36,8 @@ func (a *Aggregator) explain(id health.EndpointID, e *endpoint, t *tally) string
 	status, how := rule.decide(t, e.status)
 	why := ""
 	switch {
+	case e.flags&(hesitating|settling) != 0 && how == decided && status.Up() && e.status.Down():
+		why = t.sides(rule) + ", though the latest probes failed; whether more do shows soon"
 	case e.flags&hesitating != 0 && !t.inside:
 		why = t.sides(rule) + ", alone; whether it goes on saying so shows soon"
 	case e.flags&hesitating != 0:

@@ -22,6 +22,12 @@ type seat struct {
 // is news even when it is repeated.
 const noVote = ^health.Status(0)
 
+// wavers tells whether the checker's latest probe failed, unlike those that made
+// it say up: most likely it says down soon.
+func (s *seat) wavers() bool {
+	return s.status == health.Healthy && s.code != s.began && (s.code == 0 || s.code >= leastError)
+}
+
 // seats holds the seats of all endpoints in one array, those of one endpoint
 // in one block. A block has room for 3, 6, 12 … seats, the least that is
 // enough, so the usual three checkers an endpoint waste nothing.
