@@ -2,6 +2,7 @@ package partition
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -160,7 +161,7 @@ func (l *lab) believes(t *testing.T, c *cut, logs string) bool {
 }
 
 // checkHistory wants each endpoint to have become known once and, where it
-// failed, to have gone and come back once, however short a time it was.
+// failed, to have gone and come back as often as it may, however short a time it was.
 func (l *lab) checkHistory(t *testing.T) {
 	t.Helper()
 	falls, rises := map[string]int{}, map[string]int{}
@@ -175,12 +176,13 @@ func (l *lab) checkHistory(t *testing.T) {
 				rises[change.Address]++
 			}
 		}
-		return len(rises) == endpoints && len(falls) == len(l.failed)
+		return !slices.ContainsFunc(l.upstreams, func(s *upstream.Server) bool {
+			return rises[s.Addr()] != falls[s.Addr()]+1 || falls[s.Addr()] < min(l.failed[s.Addr()], 1)
+		})
 	})
 	for _, s := range l.upstreams {
-		went, came, most := falls[s.Addr()], rises[s.Addr()], l.failed[s.Addr()]
-		if went < min(most, 1) || went > most || came != went+1 {
-			t.Errorf("%s went %d times and came %d times, want it to go %d times", s.Addr(), went, came, most)
+		if went, most := falls[s.Addr()], l.failed[s.Addr()]; went > most {
+			t.Errorf("%s went %d times, want at most %d", s.Addr(), went, most)
 		}
 	}
 }
