@@ -21,6 +21,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"hdsd/test/envoy"
 )
 
 // management is a management server with one snapshot for all who ask.
@@ -41,20 +43,9 @@ func (everyone) ID(*corev3.Node) string { return "" }
 
 func newManagement(t testing.TB) *management {
 	t.Helper()
-	m := &management{t: t, cache: cache.NewSnapshotCache(true, everyone{}, nil), address: free(t)}
+	m := &management{t: t, cache: cache.NewSnapshotCache(true, everyone{}, nil), address: envoy.FreeAddress(t)}
 	t.Cleanup(m.leave)
 	return m
-}
-
-// free is an address that nobody listens on.
-func free(t testing.TB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
 }
 
 // come has it serve what it has.

@@ -2,7 +2,6 @@ package envoy
 
 import (
 	"context"
-	"net"
 
 	"hdsd/bootstrap"
 	"hdsd/health"
@@ -85,14 +84,4 @@ func StartDataPlane(ctx context.Context, d DataPlane) (*Process, error) {
 // port. It returns when the Envoy runs, connected or not.
 func Start(ctx context.Context, binary, id string, bootstrap []byte) (*Process, error) {
 	return launch(ctx, binary, id, "", bootstrap)
-}
-
-// FreeAddress gives a loopback address that nobody listened on a moment ago.
-func FreeAddress() (string, error) {
-	l, err := net.Listen("tcp", anyPort)
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }

@@ -84,6 +84,17 @@ func started(t testing.TB) func(*real.Process, error) *Process {
 	}
 }
 
+// FreeAddress gives a loopback address that nobody listened on a moment ago, and
+// that nobody takes who does not ask for it.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	address, err := real.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
 // Binary gives the path of the Envoy that tests use.
 func Binary(t testing.TB) string {
 	t.Helper()

@@ -39,7 +39,7 @@ func TestBootstrapsThatTheCommandPrints(t *testing.T) {
 	}
 	var planes []*envoy.Process
 	for _, flags := range [][]string{{"--delta"}, {"--delta=false"}, {"--eds", "web"}} {
-		listen := freeAddress(t)
+		listen := envoy.FreeAddress(t)
 		plane := start(fmt.Sprintf("dp-%d", len(planes)), append([]string{"client", "--route", "web", "--listen", listen}, flags...)...)
 		plane.Listen = listen
 		planes = append(planes, plane)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -57,7 +56,7 @@ func (b *lockedBuffer) String() string {
 // what extra (YAML) says. Nothing runs yet.
 func Prepare(t testing.TB, clusters, extra string) *Coordinator {
 	t.Helper()
-	c := &Coordinator{t: t, Binary: binary(t), Dir: t.TempDir(), GRPC: freeAddress(t), HTTP: freeAddress(t)}
+	c := &Coordinator{t: t, Binary: binary(t), Dir: t.TempDir(), GRPC: envoy.FreeAddress(t), HTTP: envoy.FreeAddress(t)}
 	config := fmt.Sprintf("node_id: hdsd-test\ngrpc: {address: %q}\nhttp: {address: %q}\ndata_dir: data\n"+
 		"sources: [{name: local, config_source: {path_config_source: {path: clusters.yaml}}}]\n%s\n", c.GRPC, c.HTTP, extra)
 	c.write("hdsd.yaml", config)
@@ -69,17 +68,6 @@ func Prepare(t testing.TB, clusters, extra string) *Coordinator {
 		}
 	})
 	return c
-}
-
-// freeAddress gives an address that nobody listened on a moment ago.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func (c *Coordinator) write(name, text string) {

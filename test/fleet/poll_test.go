@@ -76,7 +76,7 @@ func TestEnvoysThatPoll(t *testing.T) {
 	Checkers(t, c, 3)
 	var planes []*envoy.Process
 	for _, clusters := range []bool{false, true} {
-		id, listen := fmt.Sprintf("polls-clusters-%t", clusters), freeAddress(t)
+		id, listen := fmt.Sprintf("polls-clusters-%t", clusters), envoy.FreeAddress(t)
 		plane := envoy.Start(t, "", id, c.polling(id, listen, clusters))
 		plane.Listen = listen
 		planes = append(planes, plane)
