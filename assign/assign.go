@@ -26,7 +26,7 @@ type Endpoint struct {
 
 // Change is what happened since the Apply before. Order inside a list is of no
 // importance; what concerns one checker in several lists is done in the order
-// Leave, Lost, Doubted, Join, and Remove comes before Upsert.
+// Leave, Lost, Doubted, Join, Blind, and Remove comes before Upsert.
 type Change struct {
 	Upsert []Endpoint // new, or with another class, locality or redundancy
 	Remove []health.EndpointID
@@ -37,6 +37,10 @@ type Change struct {
 	// Doubted keep their seats, and each of their endpoints gets a substitute until
 	// they join again, even if they are lost meanwhile.
 	Doubted []string
+
+	// Blind keep their seats as well, and where they are not outnumbered, substitutes
+	// come until they are, or until they join again.
+	Blind []string
 
 	// Settling holds back everything that would be placed or moved until the
 	// first Apply without it; see the package's comment.
@@ -112,6 +116,7 @@ func New(o Options) *Planner {
 		zoneIDs:   map[zone]int32{},
 		regionIDs: map[string]int32{},
 		classID:   map[uint64]ClassID{},
+		cohortIDs: map[cohortKey]int32{},
 		kindIDs:   map[kindKey]int32{},
 		groups:    make([]group, 1),
 	}

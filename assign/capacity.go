@@ -28,7 +28,7 @@ func capacityOf(c *health.Checker) capacity {
 	if c.Weight > 0 {
 		is.weight = int64(math.Round(min(max(c.Weight*fullWeight, leastWeight), mostWeight)))
 	}
-	if c.MaxChecksPerSecond > 0 && c.MaxChecksPerSecond < 1e12 {
+	if c.MaxChecksPerSecond > 0 && c.MaxChecksPerSecond < 1e9 { // more than any can do
 		is.ceiling = int64(math.Round(c.MaxChecksPerSecond * 1000))
 	}
 	return is
@@ -62,14 +62,16 @@ type quota int64
 
 const quotaBits = 8
 
-// of is what a quota comes to for a checker, rounded up.
-func (p *Planner) of(q quota, s int32) int32 {
-	return int32(min((int64(q)*p.can[s].weight/fullWeight+1<<quotaBits-1)>>quotaBits, math.MaxInt32))
-}
+// quotas are how much a checker of full weight is to have, by cohort.
+type quotas []quota
 
-// full is what a quota comes to for a checker of full weight.
-func (p *Planner) full(q quota) int32 {
-	return int32(min((q+1<<quotaBits-1)>>quotaBits, math.MaxInt32))
+// of is what a quota comes to for a checker, rounded up; without quotas, any
+// number.
+func (p *Planner) of(q quotas, s int32) int32 {
+	if q == nil {
+		return math.MaxInt32
+	}
+	return int32(min((int64(q[p.cohort[s]])*p.can[s].weight/fullWeight+1<<quotaBits-1)>>quotaBits, math.MaxInt32))
 }
 
 // leeway is the room that a checker has below its ceiling.
@@ -105,8 +107,8 @@ func (p *Planner) widen(s int32) {
 // narrow finds how much room someone in a zone has at most.
 func (p *Planner) narrow(c *class, z int32) {
 	c.gaps[z] = 0
-	for _, e := range c.pools[z] {
-		c.gaps[z] = max(c.gaps[z], p.leeway(e.slot))
+	for _, s := range c.pools[z] {
+		c.gaps[z] = max(c.gaps[z], p.leeway(s))
 	}
 }
 

@@ -142,8 +142,8 @@ func TestShareAtCeilings(t *testing.T) {
 	}
 }
 
-// TestCeilingFalls has a checker give up what it may no longer do, and nothing
-// else moves.
+// TestCeilingFalls has a checker give up what it may no longer do, and hardly
+// anything else moves: only what keeps those who get it within their bounds.
 func TestCeilingFalls(t *testing.T) {
 	p := assign.New(assign.Options{})
 	fleet := checkers(20, 4)
@@ -152,7 +152,7 @@ func TestCeilingFalls(t *testing.T) {
 	before := p.Load(fleet[3].ID)
 	fleet[3].MaxChecksPerSecond = 500
 	added, removed := moved(p.Apply(assign.Change{Join: fleet[3:4]}))
-	if n := p.Load(fleet[3].ID); n > 500 || n < 450 || added != before-n || removed != added {
+	if n := p.Load(fleet[3].ID); n > 500 || n < 450 || added < before-n || added > (before-n)*11/10 || removed != added {
 		t.Errorf("%d of %d left, %d added, %d removed", n, before, added, removed)
 	}
 	if st := p.Stats(); st.NoRoom != 0 || st.Checks != 18_000 {

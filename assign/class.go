@@ -20,21 +20,13 @@ type class struct {
 	seats []int32   // how many of them in each zone
 	mass  []int64   // what they weigh
 	odd   []int32   // live ones that do not have the full weight
-	pools [][]entry // those that are live
+	pools [][]int32 // those that are live
+
+	rights [][]uint64 // their hashes, for mixed
 
 	version  uint32   // of mass and pools; never 0
 	arrivals []uint32 // how often someone came into a pool
 	gaps     []int64  // no one in a pool has more room below its ceiling
-
-	// What a checker should have; may have when it gets more; may have before
-	// newcomers take from it first; may have before it must shed.
-	share, limit, bound, breach []quota
-}
-
-// entry is a checker in a pool.
-type entry struct {
-	right uint64 // its hash, for mixed
-	slot  int32
 }
 
 // Class gives the number of a class: the same for equal classes.
@@ -46,6 +38,7 @@ func (p *Planner) Class(c Class) ClassID {
 	id := ClassID(len(p.classes))
 	p.classID[h] = id
 	p.classes = append(p.classes, class{Class: c, hash: h, version: 1})
+	p.outdated = true
 	added := &p.classes[id]
 	added.grow(len(p.zoneHash))
 	for s := range p.slots {
@@ -78,29 +71,15 @@ func (c *Class) digest() uint64 {
 func (c *class) grow(n int) {
 	for len(c.seats) < n {
 		c.seats = append(c.seats, 0)
-		c.pools, c.arrivals, c.gaps = append(c.pools, nil), append(c.arrivals, 0), append(c.gaps, 0)
+		c.pools, c.rights = append(c.pools, nil), append(c.rights, nil)
+		c.arrivals, c.gaps = append(c.arrivals, 0), append(c.gaps, 0)
 		c.mass, c.odd = append(c.mass, 0), append(c.odd, 0)
-		c.share, c.limit = append(c.share, 0), append(c.limit, 0)
-		c.bound, c.breach = append(c.bound, 0), append(c.breach, 0)
 	}
 }
 
 func (c *class) has(s int32) bool {
 	word := int(s / 64)
 	return word < len(c.able) && c.able[word]>>(s%64)&1 == 1
-}
-
-func (c *class) within(d *class) bool {
-	for i, word := range c.able {
-		if i >= len(d.able) {
-			if word != 0 {
-				return false
-			}
-		} else if word&^d.able[i] != 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // admitTo counts a checker among those of a class, if it is able.
@@ -137,7 +116,7 @@ func (p *Planner) expelFrom(c *class, s int32) {
 
 func (p *Planner) enlist(c *class, s int32) {
 	z := p.home[s]
-	c.pools[z] = append(c.pools[z], entry{p.hash[s] ^ mixRight, s})
+	c.pools[z], c.rights[z] = append(c.pools[z], s), append(c.rights[z], p.hash[s]^mixRight)
 	c.version++
 	c.arrivals[z]++
 	c.gaps[z] = max(c.gaps[z], p.leeway(s))
@@ -148,7 +127,8 @@ func (p *Planner) enlist(c *class, s int32) {
 
 func (p *Planner) delist(c *class, s int32) {
 	z := p.home[s]
-	c.pools[z] = slices.DeleteFunc(c.pools[z], func(e entry) bool { return e.slot == s })
+	at := slices.Index(c.pools[z], s)
+	c.pools[z], c.rights[z] = slices.Delete(c.pools[z], at, at+1), slices.Delete(c.rights[z], at, at+1)
 	c.version++
 	if p.can[s].weight != fullWeight {
 		c.odd[z]--

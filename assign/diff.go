@@ -51,7 +51,7 @@ func (p *Planner) diff() Diff {
 
 // moves gives what report collected, by checker.
 func (p *Planner) moves() []Move {
-	var all []Move
+	all := make([]Move, 0, len(p.scratch.moved))
 	for _, s := range p.scratch.moved {
 		all = append(all, p.scratch.out[s])
 		p.scratch.out[s] = Move{}
@@ -173,7 +173,4 @@ func (p *Planner) out(s int32) *Move {
 	return m
 }
 
-func contains(sorted []int32, s int32) bool {
-	_, found := slices.BinarySearch(sorted, s)
-	return found
-}
+func contains(list []int32, s int32) bool { return slices.Contains(list, s) }

@@ -16,8 +16,8 @@
 //  3. placed as its Zones and Regions say: by default in distinct zones (region
 //     and zone) as far as there are zones;
 //  4. and one of them in the endpoint's own zone, where that has one;
-//  5. no checker with much more than its fair share, which is its weight's part
-//     (Options.Slack).
+//  5. no checker with much more than its fair share (Options.Slack), which is what it
+//     has where loads are as even for their weights as 1 to 4 allow.
 //
 // A plan only changes where one of these asks for it: a checker that leaves
 // moves its own checks and no other, one that joins takes at most its fair
@@ -44,7 +44,9 @@
 // gets a substitute, as if the redundancy was one more there. A substitute is in
 // a zone of which no live checker is, the endpoint's own only where there is
 // room; it makes room for seats where ceilings leave none, and it is what a
-// checker sheds first. Substitutes are no part of the stored plan.
+// checker sheds first. Substitutes are no part of the stored plan. One that is Blind
+// keeps its seat, too, and gets no other; an endpoint at which others that are live are
+// no more than the blind gets as many substitutes as it takes.
 //
 // # After a start
 //
@@ -78,19 +80,25 @@
 // random weight: Thaler and Ravishankar, "Using name-based mappings to
 // increase hit rates", 1998), the own zone first; in a zone the highest ranking
 // checker with room takes the seat. Room is bounded as in consistent hashing
-// with bounded loads (Mirrokni, Thorup and Zadimoghaddam, 2016): a share, found
-// by filling up the zones evenly as far as rules 3 and 4 allow, for each class
-// together with all classes whose checkers are among its own, and the slack on
-// top. Where no one has room the least loaded is taken. Scarce abilities are
+// with bounded loads (Mirrokni, Thorup and Zadimoghaddam, 2016): a share, and the
+// slack on top. Where no one has room the least loaded is taken. Scarce abilities are
 // placed first. Newcomers pull the units that they win by the same ranking, among
 // the leaves that rank them high, then from those above their share, up to their
 // own share. Where much joins at once
 // (a zone comes back) the plan made from scratch is taken instead if it moves
-// hardly more than their share. A checker that has grown past its bound sheds what it ranks lowest
-// for.
+// hardly more than their share. A checker that has grown past its bound sheds what
+// it ranks lowest for, to those with room; if all who could take it are full, along a
+// shortest chain of checkers to one that is not, each handing on something of its
+// own. Units that are too large for that are cut in two.
+//
+// Shares are found for cohorts, the checkers of a zone that are alike in what they can
+// do and take. What is asked of a class fills its cohorts up to one level, as far as rules 3
+// and 4 allow, over what is asked of other classes; class by class, and again, until
+// nothing changes. A cohort that has more than its ceilings allow counts as one that weighs
+// less.
 //
 // A checker's ceiling bounds what its units cost, the sum of their endpoints'
-// checks a second; shares take it into account. A unit that fits nowhere has
+// checks a second. A unit that fits nowhere has
 // others leave for it, those that more checkers may serve; then it is
 // cut in two, and its parts are placed. How much room the roomiest checker of a
 // zone has is remembered, so that what fits nowhere costs little; and how long is
@@ -108,5 +116,7 @@
 // times C/R): from scratch O(E log E + L*C); a checker that leaves O(C + its
 // checks + its leaves*C/Z); one that is lost O(C + its units*R), one that is
 // doubted as much as one that leaves; one that joins
-// O(L + C + its checks); an endpoint O(C + its leaf + leaves of its kind).
+// O(L + C + its checks); an endpoint O(C + its leaf + leaves of its kind). Shares
+// are found anew each time: some 20 steps for each pair of kind and cohort, and where
+// there are several kinds or ceilings, for each of some 3 to 24 rounds.
 package assign

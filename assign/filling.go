@@ -1,76 +1,156 @@
 package assign
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
-// filling tells what the zones of a class hold when their checkers are filled
-// up to a level: each has its weight's part of it, up to its ceiling.
+// filling is how checks fill up the cohorts, as evenly as it can be.
 type filling struct {
-	class *class
-	most  int64 // no level needs to be higher
-	caps  [][]capped
+	cohorts      []cohort
+	checks, cost []int64 // what is poured into each cohort
+	has          []int64 // what of it is below its ceilings, when last looked
+	heft         []int64 // what it weighs
+	sum          int64   // of all demands
+	calm         int     // how often little has moved
 }
 
-// capped is a checker with a ceiling.
-type capped struct {
-	weight int64
-	checks int64 // that it can do, if they cost what all cost on average
-}
+// weightBits are how much finer weights are counted here than in full ones.
+const weightBits = 20
 
-func (p *Planner) filling(c *class, d *demand) filling {
-	f := filling{class: c}
-	least := int64(0)
-	for _, mass := range c.mass {
-		if mass > 0 && (least == 0 || mass < least) {
-			least = mass
-		}
+// heft is what the checkers of a cohort weigh together.
+func (g *cohort) heft() int64 { return g.mass() << weightBits / fullWeight }
+
+func (p *Planner) filling(demands []demand) filling {
+	n := len(p.cohorts)
+	f := filling{cohorts: p.cohorts, checks: make([]int64, n), cost: make([]int64, n), has: make([]int64, n), heft: make([]int64, n)}
+	for i := range demands {
+		f.sum += demands[i].seats
 	}
-	if p.ceilings > 0 && d.cost > 0 {
-		f.caps, least = p.caps(c, d), min(least, leastWeight)
+	for g := range p.cohorts {
+		f.heft[g] = p.cohorts[g].heft()
 	}
-	f.most = d.seats<<quotaBits*fullWeight/max(least, 1) + 1
 	return f
 }
 
-// caps lists the ceilings of a class's checkers by zone.
-func (p *Planner) caps(c *class, d *demand) [][]capped {
-	caps := make([][]capped, len(c.seats))
-	for i, word := range c.able {
-		for ; word != 0; word &= word - 1 {
-			s := i*64 + bits.TrailingZeros64(word)
-			if can := p.can[s]; can.ceiling != unlimited {
-				hi, lo := bits.Mul64(uint64(can.ceiling), uint64(d.seats))
-				checks, _ := bits.Div64(hi%uint64(d.cost), lo, uint64(d.cost))
-				caps[p.home[s]] = append(caps[p.home[s]], capped{can.weight, int64(min(checks, uint64(d.seats)))})
-			}
-		}
+// settled tells whether cohorts have about as much as when it was asked before.
+// As long as some have too much, those that are to take it may be about to.
+func (f *filling) settled() bool {
+	const even, patience = 10000, 3
+	moved, above := int64(0), int64(0)
+	for g, n := range f.checks {
+		has := min(n, f.most(g))
+		moved += max(has-f.has[g], f.has[g]-has)
+		above += n - has
+		f.has[g] = has
 	}
-	return caps
+	if moved*even > f.sum {
+		f.calm = 0
+		return false
+	}
+	f.calm++
+	return above*even <= f.sum || f.calm > patience
 }
 
-// holds is how many checks a zone takes at a level.
-func (f *filling) holds(z int, level int64) int64 {
-	mass, sum := f.class.mass[z], int64(0)
-	if f.caps != nil {
-		for _, c := range f.caps[z] {
-			mass -= c.weight
-			sum += min(part(level, c.weight), c.checks)
-		}
+// most is how much a cohort can have below its ceilings of what is poured into it.
+func (f *filling) most(g int) int64 {
+	at := &f.cohorts[g]
+	if at.ceiling == unlimited || f.cost[g] == 0 {
+		return math.MaxInt64
 	}
-	return sum + part(level, mass)
+	return scale(f.checks[g], at.seats*at.ceiling, f.cost[g])
 }
 
-// part is what a weight holds at a level.
-func part(level, weight int64) int64 {
-	hi, lo := bits.Mul64(uint64(level), uint64(weight))
-	checks, _ := bits.Div64(hi, lo, fullWeight<<quotaBits)
-	return int64(checks)
+// pour lets a demand fill up its cohorts over what others have poured.
+func (f *filling) pour(d *demand) {
+	f.put(d, -1)
+	d.level = lowest(d.level, d.seats, func(level int64) (sum int64) {
+		for z := range d.cohorts {
+			sum += f.share(d, z, level)
+		}
+		return sum
+	})
+	for z := range d.cohorts {
+		f.divide(d, z)
+	}
+	f.put(d, 1)
+}
+
+// put adds what a demand's cohorts have of it, or takes it away.
+func (f *filling) put(d *demand, sign int64) {
+	for _, cohorts := range d.cohorts {
+		for _, g := range cohorts {
+			f.checks[g] += sign * d.took[g]
+			f.cost[g] += sign * scale(d.took[g], d.cost, d.seats)
+		}
+	}
+}
+
+// divide parts what a zone takes among its cohorts.
+func (f *filling) divide(d *demand, z int) {
+	level, sum := d.level, f.share(d, z, d.level)
+	if f.holds(d, z, level) != sum {
+		level = lowest(level, sum, func(level int64) int64 { return f.holds(d, z, level) })
+	}
+	holds := f.holds(d, z, level)
+	for _, g := range d.cohorts[z] {
+		if d.took[g] = f.takes(d, g, level); holds > sum {
+			d.took[g] = scale(d.took[g], sum, holds)
+		}
+	}
+}
+
+// share is how much of a demand a zone takes at a level, within what it must
+// and can.
+func (f *filling) share(d *demand, z int, level int64) int64 {
+	return min(max(f.holds(d, z, level), d.lo[z]), d.hi[z])
+}
+
+// holds is that as if it had no bounds.
+func (f *filling) holds(d *demand, z int, level int64) (sum int64) {
+	for _, g := range d.cohorts[z] {
+		sum += f.takes(d, g, level)
+	}
+	return sum
+}
+
+// takes is how much of a demand a cohort takes until it is filled up to a level:
+// no checker has an endpoint twice.
+func (f *filling) takes(d *demand, g int32, level int64) int64 {
+	at := &f.cohorts[g]
+	hi, lo := bits.Mul64(uint64(level), uint64(f.heft[g]))
+	if hi>>weightBits > 0 {
+		return at.seats * d.each[at.zone]
+	}
+	n := int64(hi<<(64-weightBits)|lo>>weightBits) - f.checks[g]
+	return max(min(n, at.seats*d.each[at.zone]), 0)
+}
+
+// lighten has cohorts weigh as much less as they have above their ceilings, so that
+// others take it.
+func (f *filling) lighten() {
+	for g := range f.cohorts {
+		full, most := f.cohorts[g].heft(), f.most(g)
+		if n := f.checks[g]; n > most || f.heft[g] < full {
+			f.heft[g] = max(min(scale(f.heft[g], most, max(n, 1)), full), 1)
+		}
+	}
 }
 
 // lowest is the lowest level at which a number of checks is reached, or as many
-// of them as ceilings allow.
-func (f *filling) lowest(checks int64, reached func(level int64) int64) int64 {
-	checks = min(checks, reached(f.most))
-	low, high := int64(0), f.most
+// of them as can be. It is looked for around one.
+func lowest(around, checks int64, reached func(level int64) int64) int64 {
+	const highest = math.MaxInt64 / 4
+	low, high := around, around
+	for step := int64(1); low > 0 && reached(low) >= checks; step *= 4 {
+		high, low = low, max(low-step, 0)
+	}
+	for step := int64(1); reached(high) < checks; step *= 4 {
+		if high >= highest/4 {
+			return lowest(0, reached(high), reached)
+		}
+		low, high = high, high+step
+	}
 	for low < high {
 		if middle := low + (high-low)/2; reached(middle) >= checks {
 			high = middle
@@ -81,10 +161,13 @@ func (f *filling) lowest(checks int64, reached func(level int64) int64) int64 {
 	return low
 }
 
-// quota is the level at which a zone holds so many checks.
-func (f *filling) quota(z int, checks int64) int64 {
-	if f.caps == nil || len(f.caps[z]) == 0 {
-		return (checks<<quotaBits*fullWeight + f.class.mass[z] - 1) / f.class.mass[z]
+// scale is n*by/of, or a number that is more than any.
+func scale(n, by, of int64) int64 {
+	const most = math.MaxInt64 / 2
+	hi, lo := bits.Mul64(uint64(n), uint64(by))
+	if hi >= uint64(of) {
+		return most
 	}
-	return f.lowest(checks, func(level int64) int64 { return f.holds(z, level) })
+	q, _ := bits.Div64(hi, lo, uint64(of))
+	return int64(min(q, most))
 }

@@ -31,8 +31,8 @@ func (p *Planner) open(id string) int32 {
 		p.hash, p.home = append(p.hash, 0), append(p.home, 0)
 		p.load, p.spare = append(p.load, 0), append(p.spare, 0)
 		p.rate, p.part = append(p.rate, 0), append(p.part, 0)
-		p.can = append(p.can, capacity{fullWeight, unlimited})
-		p.live, p.doubt = append(p.live, false), append(p.doubt, false)
+		p.can, p.cohort = append(p.can, capacity{fullWeight, unlimited}), append(p.cohort, none)
+		p.live, p.doubt, p.blind = append(p.live, false), append(p.doubt, false), append(p.blind, false)
 	}
 	p.slots[s] = slot{id: id, seated: true}
 	p.hash[s], p.home[s] = hashOf(id), none
@@ -64,7 +64,7 @@ func (p *Planner) join(c *health.Checker) {
 		return
 	}
 	if !p.live[s] {
-		p.live[s], p.doubt[s] = true, false
+		p.live[s], p.doubt[s], p.blind[s] = true, false, false
 		p.alive++
 		for i := range p.classes {
 			if p.classes[i].has(s) {
@@ -87,7 +87,7 @@ func (p *Planner) describe(s int32, c *health.Checker) {
 	moved := at.known && p.home[s] != z
 	p.home[s] = z
 	p.endow(s, now)
-	p.unfair = p.unfair || moved || at.known && before.weight != now.weight
+	p.unfair = p.unfair || moved || at.known && before != now
 	if at.known && (now.weight > before.weight || now.ceiling > before.ceiling) {
 		p.refresh(s)
 	}
@@ -96,6 +96,7 @@ func (p *Planner) describe(s int32, c *health.Checker) {
 		p.unfair = p.unfair || at.known && was[i] != p.classes[i].has(s)
 	}
 	at.checker, at.known = *c, true
+	p.muster(s)
 }
 
 // alike tells whether two descriptions of a checker ask for the same plan.
@@ -123,6 +124,15 @@ func (p *Planner) suspend(id string, doubted bool) {
 	p.suspended = append(p.suspended, s)
 }
 
+// outnumber has substitutes come where those who are blind are not outnumbered.
+func (p *Planner) outnumber(id string) {
+	p.suspend(id, false)
+	if s, ok := p.index[id]; ok && !p.blind[s] {
+		p.blind[s] = true
+		p.suspended = append(p.suspended, s)
+	}
+}
+
 func (p *Planner) leave(id string) {
 	s, ok := p.index[id]
 	if !ok {
@@ -135,7 +145,8 @@ func (p *Planner) leave(id string) {
 		p.live[s] = false
 		p.alive--
 	}
-	p.doubt[s] = false
+	p.doubt[s], p.blind[s] = false, false
+	p.discharge(s)
 	p.slots[s].seated, p.slots[s].known, p.slots[s].fresh = false, false, false
 	p.endow(s, capacity{fullWeight, unlimited})
 	delete(p.index, id)

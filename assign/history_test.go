@@ -24,6 +24,7 @@ func TestHistories(t *testing.T) {
 			"join":    m.join,
 			"lose":    m.lose,
 			"doubt":   m.doubt,
+			"blind":   m.overlook,
 			"return":  m.comeBack,
 			"change":  m.change,
 			"leave":   m.leave,
@@ -155,9 +156,16 @@ func (m *model) doubt(t *rapid.T) {
 	m.apply(t, assign.Change{Doubted: []string{c.ID}})
 }
 
+// overlook is of one that is live, lost or doubted.
+func (m *model) overlook(t *rapid.T) {
+	c := m.pick(t, rapid.Bool().Draw(t, "live"))
+	c.live, c.blind = false, true
+	m.apply(t, assign.Change{Blind: []string{c.ID}})
+}
+
 func (m *model) comeBack(t *rapid.T) {
 	c := m.pick(t, false)
-	c.live, c.doubted = true, false
+	c.live, c.doubted, c.blind = true, false, false
 	m.apply(t, assign.Change{Join: []health.Checker{c.Checker}})
 }
 
@@ -165,7 +173,7 @@ func (m *model) change(t *rapid.T) {
 	c := m.pick(t, rapid.Bool().Draw(t, "live"))
 	id := c.ID
 	c.Checker = m.draw(t, 0)
-	c.ID, c.live, c.doubted = id, true, false
+	c.ID, c.live, c.doubted, c.blind = id, true, false, false
 	m.apply(t, assign.Change{Join: []health.Checker{c.Checker}})
 }
 
@@ -195,7 +203,7 @@ func (m *model) several(t *rapid.T) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(m.fleet)) {
 		c := m.fleet[id]
-		switch m.random.IntN(7) {
+		switch m.random.IntN(8) {
 		case 0:
 			delete(m.fleet, id)
 			ch.Leave = append(ch.Leave, id)
@@ -203,15 +211,18 @@ func (m *model) several(t *rapid.T) {
 			c.live = false // one that is doubted stays so
 			ch.Lost = append(ch.Lost, id)
 		case 2:
-			c.live, c.doubted = true, false
+			c.live, c.doubted, c.blind = true, false, false
 			ch.Join = append(ch.Join, c.Checker)
 		case 3: // leaves and joins at once
 			ch.Leave = append(ch.Leave, id)
-			c.live, c.doubted = true, false
+			c.live, c.doubted, c.blind = true, false, false
 			ch.Join = append(ch.Join, c.Checker)
 		case 4:
 			c.live, c.doubted = false, true
 			ch.Doubted = append(ch.Doubted, id)
+		case 5: // comes back, and is blind as before
+			c.live, c.doubted, c.blind = false, false, true
+			ch.Join, ch.Blind = append(ch.Join, c.Checker), append(ch.Blind, id)
 		}
 	}
 	m.apply(t, ch)
@@ -220,11 +231,7 @@ func (m *model) several(t *rapid.T) {
 func (m *model) bounce(t *rapid.T) {
 	c := m.pick(t, true)
 	whole, before := m.whole(), m.planner.Digest()
-	if rapid.Bool().Draw(t, "doubted") {
-		m.apply(t, assign.Change{Doubted: []string{c.ID}})
-	} else {
-		m.apply(t, assign.Change{Lost: []string{c.ID}})
-	}
+	m.apply(t, rapid.SampledFrom([]assign.Change{{Doubted: []string{c.ID}}, {Lost: []string{c.ID}}, {Blind: []string{c.ID}}}).Draw(t, "how"))
 	m.apply(t, assign.Change{Join: []health.Checker{c.Checker}})
 	if whole && m.planner.Digest() != before {
 		t.Fatalf("%s came back to another plan", c.ID)

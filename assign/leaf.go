@@ -156,7 +156,9 @@ func (p *Planner) start(g *group) {
 		moved = moved || p.flags[id]&isMoved != 0
 	}
 	if news > 0 || moved {
-		p.visit(g.unit)
+		p.visit(g.unit) // which lists it as wanting, if it still is then
+	} else {
+		p.want(g.unit)
 	}
 	u.mixed = moved || news > 0 && news < len(u.members)
 	switch {
@@ -170,7 +172,6 @@ func (p *Planner) start(g *group) {
 			}
 		}
 	}
-	p.want(g.unit)
 }
 
 // unitsOf gives the units of a kind, in order.

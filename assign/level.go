@@ -1,65 +1,110 @@
 package assign
 
-// demand is what endpoints ask of the checkers of a class, by zone.
+import (
+	"cmp"
+	"slices"
+)
+
+// demand is what endpoints ask of the checkers of a class. Checks are counted in
+// parts, as in quotas, so that what is rounded here and there does not add up.
 type demand struct {
-	seats  int64
-	cost   int64   // checks in 1,000 seconds
-	lo, hi []int64 // checks that must, and that can, go to each zone
+	class   ClassID
+	hash    uint64 // of its first kind
+	own     int32  // the endpoints' zone, none if of all
+	seats   int64
+	cost    int64     // checks in 1,000 seconds
+	lo, hi  []int64   // checks that must, and that can, go to each zone
+	each    []int64   // no checker of a zone can have more
+	cohorts [][]int32 // that can have them, by zone
+	took    []int64   // what each cohort has of them
+	level   int64     // up to which they fill their cohorts
 }
 
-// level sets what a checker's fair share is. For each class, the zones of its
-// checkers are filled up evenly with what the class and the classes within it
-// ask for, as far as the placement of these allows. The share of a checker is
-// its weight's part of that of the zone.
-//
-// A class within others so has the larger share if it asks for much, and its
-// checkers are left out by the others when they are full.
+// level sets what a checker's fair share is. The demand for each class fills up
+// its checkers evenly, as far as placement allows, over what the demand for
+// others has put there: scarce ones first, and again until all are even.
 func (p *Planner) level() {
-	for c := range p.classes {
-		clear(p.classes[c].share)
-		clear(p.classes[c].limit)
-		clear(p.classes[c].bound)
-		clear(p.classes[c].breach)
+	if p.outdated {
+		p.musterAll()
+		p.outdated = false
 	}
-	var asking []int32 // classes that endpoints have
-	asks := make([][]int32, len(p.classes))
-	for k := range p.kinds {
-		if c := p.kinds[k].class; p.kinds[k].count > 0 {
-			if len(asks[c]) == 0 {
-				asking = append(asking, int32(c))
-			}
-			asks[c] = append(asks[c], int32(k))
+	demands := p.demands()
+	f := p.filling(demands)
+	const rounds = 24 // more are of no use
+	for range rounds {
+		for i := range demands {
+			f.pour(&demands[i])
 		}
+		if f.settled() {
+			break
+		}
+		f.lighten()
 	}
-	zones := len(p.zoneHash)
-	d := demand{lo: make([]int64, zones), hi: make([]int64, zones)}
-	for _, c := range asking {
-		at := &p.classes[c]
-		d.seats, d.cost = 0, 0
-		clear(d.lo)
-		clear(d.hi)
-		for _, inner := range asking {
-			if inner == c || p.classes[inner].within(at) {
-				for _, k := range asks[inner] {
-					p.ask(&d, &p.kinds[k], &p.classes[inner])
-				}
-			}
+	slack := quota(p.options.Slack)
+	for g := range p.cohorts {
+		q, mass := quota(0), p.cohorts[g].mass()
+		if mass > 0 {
+			q = quota((f.has[g]*fullWeight + mass - 1) / mass)
 		}
-		p.share(at, &d)
+		p.share[g] = q
+		p.limit[g] = q * (100 + slack) / 100
+		p.bound[g] = q * (1000 + 11*slack) / 1000
+		p.breach[g] = q * (2000 + 23*slack) / 2000
 	}
 }
 
-// ask counts a kind's endpoints in, by their own zones.
-func (p *Planner) ask(d *demand, k *kind, c *class) {
-	for i, n := range k.counts {
-		if n == 0 {
-			continue
+// demands are those of all kinds, scarcest first. Kinds that only differ in what
+// they cost are as one, and so are all zones' endpoints where these matter little.
+func (p *Planner) demands() []demand {
+	place := p.places()
+	var list []demand
+	index := map[demandKey]int{}
+	for _, i := range p.kindOrder {
+		k := &p.kinds[i]
+		for z, n := range k.counts {
+			if n == 0 {
+				continue
+			}
+			key := demandKey{kindKey: k.kindKey, own: none}
+			if key.rate = 0; !k.plain() {
+				key.own = int32(z) - 1
+			}
+			at, ok := index[key]
+			if !ok {
+				at = len(list)
+				index[key] = at
+				list = append(list, p.demand(k, key.own))
+			}
+			p.ask(&list[at], k, int32(z)-1, int64(n))
 		}
-		a := request{class: c, own: int32(i) - 1, count: int64(n)}
-		seats := a.place(p, d, k, int(k.redundancy))
-		d.seats += int64(n) * int64(seats)
-		d.cost += int64(n) * int64(seats) * k.rate
 	}
+	list = slices.DeleteFunc(list, func(d demand) bool { return d.seats == 0 })
+	slices.SortStableFunc(list, func(a, b demand) int {
+		return cmp.Or(int(place[a.class]-place[b.class]), cmp.Compare(a.hash, b.hash), p.byZone(a.own, b.own))
+	})
+	return list
+}
+
+// demandKey is what endpoints of one demand have in common.
+type demandKey struct {
+	kindKey
+	own int32
+}
+
+func (p *Planner) demand(k *kind, own int32) demand {
+	zones := len(p.zoneHash)
+	return demand{
+		class: k.class, hash: k.hash, own: own, cohorts: p.cohortsOf(k.class),
+		lo: make([]int64, zones), hi: make([]int64, zones), each: make([]int64, zones), took: make([]int64, len(p.cohorts)),
+	}
+}
+
+// ask counts a kind's endpoints of one zone in.
+func (p *Planner) ask(d *demand, k *kind, zone int32, count int64) {
+	a := request{class: &p.classes[k.class], own: zone, count: count << quotaBits}
+	seats := int64(a.place(p, d, k, int(k.redundancy)))
+	d.seats += a.count * seats
+	d.cost += count * seats * k.rate
 }
 
 // request is endpoints of one kind and zone that ask for checkers of a class.
@@ -103,6 +148,7 @@ func (a *request) among(d *demand, zones Placement, seats int, in func(z int32) 
 		first = min(seats, int(a.seats[own]))
 		d.lo[own] += a.count * int64(first)
 		d.hi[own] += a.count * int64(first)
+		d.each[own] += a.count
 		if zones == OwnOnly || first == seats {
 			return first
 		}
@@ -128,36 +174,14 @@ func (a *request) spread(d *demand, placement Placement, seats int, own int32, i
 		case n == 0 || !in(int32(z)):
 		case placement == Anywhere:
 			d.hi[z] += a.count * int64(min(int(n), seats))
+			d.each[z] += a.count
 		default:
 			if zones <= seats || int32(z) == own && seats > 0 {
 				d.lo[z] += a.count
 			}
 			d.hi[z] += a.count * int64(min(int(n), max(1, seats-zones+1), seats))
+			d.each[z] += a.count
 		}
 	}
 	return seats
-}
-
-// share divides a demand among a class's checkers.
-func (p *Planner) share(c *class, d *demand) {
-	f := p.filling(c, d)
-	load := func(z int, level int64) int64 { return min(max(f.holds(z, level), d.lo[z]), d.hi[z]) }
-	low := f.lowest(d.seats, func(level int64) (sum int64) {
-		for z := range c.seats {
-			if c.seats[z] > 0 {
-				sum += load(z, level)
-			}
-		}
-		return sum
-	})
-	slack := int64(p.options.Slack)
-	for z, n := range c.seats {
-		if n > 0 {
-			q := f.quota(z, load(z, low))
-			c.share[z] = quota(q)
-			c.limit[z] = quota(q * (100 + slack) / 100)
-			c.bound[z] = quota(q * (1000 + 11*slack) / 1000)
-			c.breach[z] = quota(q * (2000 + 23*slack) / 2000)
-		}
-	}
 }

@@ -27,6 +27,7 @@ type member struct {
 	health.Checker
 	live    bool
 	doubted bool // and so not live
+	blind   bool // the same
 }
 
 // model is what a Planner is compared with: the inputs, and a mirror of the
@@ -93,7 +94,7 @@ func (m *model) apply(t *rapid.T, ch assign.Change) assign.Diff {
 	other := ch
 	other.Upsert, other.Remove = m.shuffle(ch.Upsert), shuffle(m, ch.Remove)
 	other.Join, other.Lost, other.Leave = shuffle(m, ch.Join), shuffle(m, ch.Lost), shuffle(m, ch.Leave)
-	other.Doubted = shuffle(m, ch.Doubted)
+	other.Doubted, other.Blind = shuffle(m, ch.Doubted), shuffle(m, ch.Blind)
 	if d := m.shuffled.Apply(other); !reflect.DeepEqual(d, diff) {
 		t.Fatalf("another order gives another plan: %s", firstDifference(d, diff))
 	}
@@ -200,7 +201,7 @@ func (m *model) checkQueries(t *rapid.T) {
 }
 
 func (m *model) checkEndpoint(e assign.Endpoint, checkers []string, able []*member) error {
-	zones, live, kept, lost := map[string]int{}, 0, 0, 0
+	zones, live, kept, lost, blind := map[string]int{}, 0, 0, 0, 0
 	for _, id := range checkers {
 		c := m.fleet[id]
 		if !m.can(c, e) {
@@ -214,9 +215,13 @@ func (m *model) checkEndpoint(e assign.Endpoint, checkers []string, able []*memb
 		if !c.live && !c.doubted {
 			lost++
 		}
+		if c.blind {
+			blind++
+		}
 		zones[c.Locality.Zone]++
 	}
 	wanted := max(e.Redundancy, 1)
+	fewest := max(min(2, wanted), wanted-lost, blind+1)
 	able = slices.DeleteFunc(slices.Clone(able), func(c *member) bool { return !slices.Contains(checkers, c.ID) && !m.room(c, e.Rate) })
 	if missing, why := m.planner.Shortage(e.ID); missing > 0 && why != m.reason(e, checkers) || missing == 0 && why != assign.Enough || missing != max(wanted-len(checkers)+m.extra(e, checkers), 0) {
 		return fmt.Errorf("%v: %d missing for reason %d", checkers, missing, why)
@@ -226,9 +231,9 @@ func (m *model) checkEndpoint(e assign.Endpoint, checkers []string, able []*memb
 		return fmt.Errorf("%v: one twice", checkers)
 	case len(checkers) < wanted && live < len(able):
 		return fmt.Errorf("%v: too few, %d are able", checkers, len(able))
-	case live > max(min(2, wanted), wanted-lost):
+	case live > fewest:
 		return fmt.Errorf("%v: too many, %d are live", checkers, live)
-	case live < min(max(min(2, wanted), wanted-lost), len(able)):
+	case live < min(fewest, len(able)):
 		return fmt.Errorf("%v: only %d are live", checkers, live)
 	case (len(checkers) == 0) != m.bare[e.ID]:
 		return fmt.Errorf("%v: told to be uncheckable: %v", checkers, m.bare[e.ID])

@@ -19,10 +19,12 @@ type Planner struct {
 	spare  []int32  // those as a substitute
 	rate   []int64  // what they cost: checks in 1,000 seconds
 	can    []capacity
+	cohort []int32          // none while it is not known
 	part   []uint64         // of the digest
 	live   []bool           // its stream is up, and nobody stands in for it
 	alive  int              // how many of them are
 	doubt  []bool           // it is not live as it is doubted
+	blind  []bool           // it is not live as it is blind
 	index  map[string]int32 // by node id
 	free   []int32          // slots
 	seated int              // slots in use
@@ -36,6 +38,14 @@ type Planner struct {
 	regionIDs map[string]int32
 	classes   []class
 	classID   map[uint64]ClassID
+	outdated  bool // classes came since cohorts were told apart
+
+	// The checkers that are alike, and what each of them should have; may have when
+	// it gets more; may have before newcomers take from it first; may have before
+	// it must shed.
+	cohorts                     []cohort
+	cohortIDs                   map[cohortKey]int32
+	share, limit, bound, breach quotas
 
 	// The endpoints, by EndpointID, and how they are grouped.
 	endpoints []endpoint
@@ -98,6 +108,9 @@ func (p *Planner) Apply(ch Change) Diff {
 	for i := range ch.Join {
 		p.join(&ch.Join[i])
 	}
+	for _, id := range ch.Blind {
+		p.outnumber(id)
+	}
 	for _, id := range ch.Remove {
 		p.remove(id)
 	}
@@ -139,8 +152,11 @@ func (p *Planner) plan() {
 	if newcomers := p.newcomers(); len(newcomers) > 0 && !p.cold && !p.reconsider(newcomers) {
 		p.pull(newcomers)
 	}
-	if p.unfair {
+	const rounds = 4 // room that is left is used, and may be used too much
+	for n := 0; p.unfair && n < rounds; n++ {
 		p.shed()
+		p.unfair = p.freed
+		p.refill()
 	}
 	p.refill()
 	p.unfair, p.held = false, false

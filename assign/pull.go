@@ -6,8 +6,8 @@ import "slices"
 // checkers that have far more than their share, then those that they would
 // have had, had they been there from the start, then from any above its share.
 func (p *Planner) pull(newcomers []int32) {
-	for _, donor := range p.above(func(c *class) []quota { return c.bound }) {
-		p.hand(donor, newcomers, func(c *class) []quota { return c.bound }, true)
+	for _, donor := range p.above(p.bound) {
+		p.hand(donor, newcomers, p.bound, true)
 	}
 	var left []int32
 	for _, s := range newcomers {
@@ -27,8 +27,8 @@ func (p *Planner) pull(newcomers []int32) {
 		}
 	}
 	if len(left) > 0 {
-		for _, donor := range p.above(func(c *class) []quota { return c.share }) {
-			p.hand(donor, left, func(c *class) []quota { return c.share }, false)
+		for _, donor := range p.above(p.share) {
+			p.hand(donor, left, p.share, false)
 		}
 	}
 }
@@ -40,8 +40,12 @@ func (p *Planner) hand(donor int32, newcomers []int32, of quotas, all bool) {
 		return // substitutes take what it sheds
 	}
 	newcomers = slices.DeleteFunc(slices.Clone(newcomers), func(s int32) bool { return !p.hungry(s) })
-	enough := p.allowance(donor, of)
-	for _, i := range p.sheddable(donor) {
+	enough := p.of(of, donor)
+	const few = 4 // of whom it costs little to ask who could have what
+	for _, i := range p.ordered(donor, func(u *unit) bool {
+		may := func(s int32) bool { return p.mayReplace(u, donor, s) }
+		return contains(u.seats, donor) && (len(newcomers) > few || slices.ContainsFunc(newcomers, may))
+	}) {
 		u := &p.units[i]
 		if p.own(donor) <= enough || len(newcomers) == 0 {
 			return
@@ -68,15 +72,21 @@ func (p *Planner) hand(donor int32, newcomers []int32, of quotas, all bool) {
 // hungry tells whether a newcomer has clearly less than its share, and could do
 // more.
 func (p *Planner) hungry(s int32) bool {
-	share := p.allowance(s, func(c *class) []quota { return c.share })
+	share := p.of(p.share, s)
 	return int64(p.load[s])*100 < int64(share)*92 && p.rate[s] < p.can[s].ceiling
 }
 
 // mayReplace tells whether a newcomer is able and has room for a unit in the
 // place of another, and is as well placed.
 func (p *Planner) mayReplace(u *unit, o, s int32) bool {
-	c, z := p.classOf(u), p.home[s]
-	if !c.has(s) || u.has(s) || !p.roomy(u, s, c.share[z]) {
+	return p.roomy(u, s, p.share) && p.suits(u, o, s)
+}
+
+// suits tells whether a checker is able to have a unit in the place of another,
+// and as well placed.
+func (p *Planner) suits(u *unit, o, s int32) bool {
+	z := p.home[s]
+	if !p.classOf(u).has(s) || u.has(s) {
 		return false
 	}
 	if p.home[o] == z {
@@ -93,7 +103,7 @@ func (p *Planner) mayReplace(u *unit, o, s int32) bool {
 func (p *Planner) win(i, s int32) {
 	u := &p.units[i]
 	c, z := p.classOf(u), p.home[s]
-	if u.has(s) || !p.roomy(u, s, c.share[z]) {
+	if u.has(s) || !p.roomy(u, s, p.share) {
 		return
 	}
 	there, rival := false, int32(none)
@@ -110,7 +120,7 @@ func (p *Planner) win(i, s int32) {
 	case there:
 		return
 	default:
-		if rival = p.disliked(u, c, s); rival == none || p.best(u, c, p.rankOf(u, z), 1<<40) != s {
+		if rival = p.disliked(u, c, s); rival == none || p.best(u, c, p.rankOf(u, z), nil) != s {
 			return
 		}
 	}
@@ -139,13 +149,12 @@ func (p *Planner) disliked(u *unit, c *class, s int32) int32 {
 // its share.
 func (p *Planner) unburden(i, s int32) {
 	u := &p.units[i]
-	c := p.classOf(u)
 	donor, most := int32(none), int32(-1)
 	for _, o := range u.seats {
 		if !p.live[o] {
 			continue
 		}
-		much := p.load[o] - u.size() - p.of(c.share[p.home[o]], o)
+		much := p.load[o] - u.size() - p.of(p.share, o)
 		better := much > most || much == most && donor != none && p.outranks(u, donor, o)
 		if better && p.mayReplace(u, o, s) {
 			donor, most = o, much

@@ -64,7 +64,7 @@ func (p *Planner) Checker(id string) Checker {
 	}
 	share := int32(0)
 	if p.slots[s].known {
-		share = p.allowance(s, func(c *class) []quota { return c.share })
+		share = p.of(p.share, s)
 	}
 	return Checker{int(p.load[s]), int(share), p.rate[s], p.part[s]}
 }

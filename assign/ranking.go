@@ -93,7 +93,7 @@ func (p *Planner) likes(a, b *rank) bool {
 }
 
 // best is the one in a zone that ranks highest among those with room.
-func (p *Planner) best(u *unit, c *class, r *rank, q quota) int32 {
+func (p *Planner) best(u *unit, c *class, r *rank, q quotas) int32 {
 	if p.cost(u) > c.gaps[r.zone] {
 		return none
 	}
@@ -117,15 +117,15 @@ func (p *Planner) leaders(u *unit, c *class, r *rank) {
 	r.seen, r.lead = c.arrivals[r.zone], [4]int32{none, none, none, none}
 	const last = len(r.lead) - 1
 	if c.odd[r.zone] > 0 {
-		for _, e := range c.pools[r.zone] {
+		for _, s := range c.pools[r.zone] {
 			n := last
-			if r.lead[n] != none && !p.outranks(u, e.slot, r.lead[n]) {
+			if r.lead[n] != none && !p.outranks(u, s, r.lead[n]) {
 				continue
 			}
-			for ; n > 0 && (r.lead[n-1] == none || p.outranks(u, e.slot, r.lead[n-1])); n-- {
+			for ; n > 0 && (r.lead[n-1] == none || p.outranks(u, s, r.lead[n-1])); n-- {
 				r.lead[n] = r.lead[n-1]
 			}
-			r.lead[n] = e.slot
+			r.lead[n] = s
 		}
 		return
 	}
@@ -136,8 +136,8 @@ func (p *Planner) leaders(u *unit, c *class, r *rank) {
 		bar -= math.MaxUint64 / uint64(len(pool)) * uint64(wanted)
 	}
 	left, least := u.hash^mixLeft, bar
-	for i := range pool {
-		score := mixed(left, pool[i].right)
+	for i, right := range c.rights[r.zone] {
+		score := mixed(left, right)
 		if score <= least {
 			continue
 		}
@@ -145,32 +145,34 @@ func (p *Planner) leaders(u *unit, c *class, r *rank) {
 		for ; n > 0 && score > scores[n-1]; n-- {
 			scores[n], r.lead[n] = scores[n-1], r.lead[n-1]
 		}
-		scores[n], r.lead[n] = score, pool[i].slot
+		scores[n], r.lead[n] = score, pool[i]
 		least = max(scores[last], bar)
 	}
 }
 
 // bestOfAll is best if those that rank highest have no room.
-func (p *Planner) bestOfAll(u *unit, c *class, z int32, q quota) int32 {
+func (p *Planner) bestOfAll(u *unit, c *class, z int32, q quotas) int32 {
 	if c.odd[z] > 0 {
 		return p.bestWeighted(u, c, z, q)
 	}
-	room, left := p.full(q)-u.size(), u.hash^mixLeft
+	left := u.hash ^ mixLeft
 	slot, top := int32(none), uint64(0)
-	for _, e := range c.pools[z] {
-		if score := mixed(left, e.right); score >= top && p.load[e.slot] <= room && !u.has(e.slot) && p.fits(e.slot, p.cost(u)) {
-			slot, top = e.slot, score
+	for i, right := range c.rights[z] {
+		if score := mixed(left, right); score >= top {
+			if s := c.pools[z][i]; p.roomy(u, s, q) && !u.has(s) {
+				slot, top = s, score
+			}
 		}
 	}
 	return slot
 }
 
 // bestWeighted is that where not all checkers weigh the same.
-func (p *Planner) bestWeighted(u *unit, c *class, z int32, q quota) int32 {
+func (p *Planner) bestWeighted(u *unit, c *class, z int32, q quotas) int32 {
 	slot := int32(none)
-	for _, e := range c.pools[z] {
-		if (slot == none || p.outranks(u, e.slot, slot)) && p.roomy(u, e.slot, q) && !u.has(e.slot) {
-			slot = e.slot
+	for _, s := range c.pools[z] {
+		if (slot == none || p.outranks(u, s, slot)) && p.roomy(u, s, q) && !u.has(s) {
+			slot = s
 		}
 	}
 	return slot

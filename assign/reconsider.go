@@ -12,7 +12,7 @@ func (p *Planner) reconsider(newcomers []int32) bool {
 	}
 	fair := 0
 	for _, s := range newcomers {
-		fair += int(p.allowance(s, func(c *class) []quota { return c.share }))
+		fair += int(p.of(p.share, s))
 	}
 	p.aside = make([][]int32, len(p.units))
 	for i := range p.units {

@@ -50,8 +50,8 @@ func (p *Planner) collect() {
 // allowed.
 func (p *Planner) prune(i int32) {
 	u := &p.units[i]
-	c := p.classOf(u)
-	banned := func(s int32) bool { return p.home[s] != none && p.tier(u, p.home[s]) == never }
+	c, plain := p.classOf(u), p.kinds[u.kind].plain()
+	banned := func(s int32) bool { return !plain && p.home[s] != none && p.tier(u, p.home[s]) == never }
 	for _, v := range slices.Backward(u.seats) {
 		if s := v; !p.slots[s].seated || p.slots[s].known && !c.has(s) || banned(s) {
 			p.stand(i, s)
@@ -112,13 +112,16 @@ func (p *Planner) substitute(i int32) {
 // lacking is how many substitutes a unit is short of; negative if it has more
 // than it must have.
 func (p *Planner) lacking(u *unit) int {
-	doubted := 0
+	doubted, blind := 0, 0
 	for _, s := range u.seats {
 		if p.doubt[s] {
 			doubted++
 		}
+		if p.blind[s] {
+			blind++
+		}
 	}
-	return max(p.fewest(u)-p.living(u), doubted-len(u.extra))
+	return max(max(p.fewest(u), blind+1)-p.living(u), doubted-len(u.extra))
 }
 
 // living is how many live checkers a unit has, substitutes included.

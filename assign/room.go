@@ -27,11 +27,7 @@ func (p *Planner) squeeze(i int32) bool {
 // gaps tells whether someone has room for some of a unit's endpoints.
 func (p *Planner) gaps(i int32) bool {
 	u := &p.units[i]
-	if u.size() < 2 {
-		return false
-	}
-	first, last := u.members[0], u.members[len(u.members)-1]
-	if p.endpoints[first].key == p.endpoints[last].key {
+	if !p.divisible(u) {
 		return false
 	}
 	c, rate := p.classOf(u), p.kinds[u.kind].rate
@@ -40,14 +36,20 @@ func (p *Planner) gaps(i int32) bool {
 		if c.gaps[z] < rate || p.tier(u, int32(z)) == never {
 			continue
 		}
-		for _, e := range c.pools[z] {
-			if p.fits(e.slot, rate) && !u.has(e.slot) {
+		for _, s := range c.pools[z] {
+			if p.fits(s, rate) && !u.has(s) {
 				return true
 			}
 		}
 		p.narrow(c, int32(z))
 	}
 	return false
+}
+
+// divisible tells whether a unit has two different endpoints.
+func (p *Planner) divisible(u *unit) bool {
+	n := len(u.members)
+	return n > 1 && p.endpoints[u.members[0]].key != p.endpoints[u.members[n-1]].key
 }
 
 // eligible are the live checkers that may have a unit and do not, best placed
@@ -61,9 +63,9 @@ func (p *Planner) eligible(u *unit, consider func(s int32) bool) []int32 {
 			continue
 		}
 		p.looks += len(c.pools[z])
-		for _, e := range c.pools[z] {
-			if consider(e.slot) && !u.has(e.slot) {
-				list = append(list, e.slot)
+		for _, s := range c.pools[z] {
+			if consider(s) && !u.has(s) {
+				list = append(list, s)
 			}
 		}
 	}

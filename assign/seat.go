@@ -100,18 +100,18 @@ func (p *Planner) pickFrom(u *unit, tier int) int32 {
 		if int(r.tier) != tier || cost > c.gaps[r.zone] {
 			continue
 		}
-		for _, e := range c.pools[r.zone] {
-			if u.has(e.slot) || !p.fits(e.slot, cost) {
+		for _, s := range c.pools[r.zone] {
+			if u.has(s) || !p.fits(s, cost) {
 				continue
 			}
-			there := int64(max(p.of(c.limit[r.zone], e.slot), 1))
+			there := int64(max(p.of(p.limit, s), 1))
 			if best != none {
-				mine, its := int64(p.load[e.slot])*limit, int64(p.load[best])*there
-				if mine > its || mine == its && p.score(u, e.slot) < p.score(u, best) {
+				mine, its := int64(p.load[s])*limit, int64(p.load[best])*there
+				if mine > its || mine == its && p.score(u, s) < p.score(u, best) {
 					continue
 				}
 			}
-			best, limit = e.slot, there
+			best, limit = s, there
 		}
 	}
 	return best
@@ -125,10 +125,10 @@ func (p *Planner) pickRoom(u *unit, from, to int) int32 {
 		if int(r.tier) < from || int(r.tier) > to {
 			continue
 		}
-		if r.top != none && p.roomy(u, r.top, c.limit[r.zone]) && !u.has(r.top) {
+		if r.top != none && p.roomy(u, r.top, p.limit) && !u.has(r.top) {
 			return r.top
 		}
-		if s := p.best(u, c, r, c.limit[r.zone]); s != none {
+		if s := p.best(u, c, r, p.limit); s != none {
 			r.top = s
 			return s
 		}
@@ -138,6 +138,6 @@ func (p *Planner) pickRoom(u *unit, from, to int) int32 {
 
 // roomy tells whether a checker has room for a unit below a quota and its
 // ceiling.
-func (p *Planner) roomy(u *unit, s int32, q quota) bool {
+func (p *Planner) roomy(u *unit, s int32, q quotas) bool {
 	return p.load[s]+u.size() <= p.of(q, s) && p.fits(s, p.cost(u))
 }

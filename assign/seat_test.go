@@ -79,6 +79,42 @@ func TestDoubted(t *testing.T) {
 	}
 }
 
+// TestBlind has those who are blind outnumbered, and nobody replaced where they are;
+// it ends where it began, or goes on when one is believed who was doubted, too.
+func TestBlind(t *testing.T) {
+	for _, tt := range []struct{ redundancy, blind, lose, doubt, substitutes int }{
+		{1, 1, 0, 0, 2}, {2, 1, 0, 0, 1}, {3, 1, 0, 0, 0}, {3, 2, 0, 0, 2}, {3, 3, 0, 0, 4}, {3, 1, 1, 0, 1},
+		{3, 2, 1, 0, 3}, {5, 2, 0, 0, 0}, {5, 3, 0, 0, 2}, {3, 0, 1, 0, 0}, {3, 1, 0, 1, 1}, {3, 2, 0, 1, 2}, // one of them is doubted
+	} {
+		const fleet = 9
+		p, e := one(tt.redundancy, fleet)
+		seats, before, stored := p.Checkers(e.ID), p.Digest(), p.Plan()
+		blind, lost, doubted := seats[:tt.blind], seats[tt.blind:tt.blind+tt.lose], seats[:tt.doubt]
+		p.Apply(assign.Change{Blind: blind, Lost: lost})
+		p.Apply(assign.Change{Doubted: doubted})
+		if got := len(p.Checkers(e.ID)) - len(seats); got != tt.substitutes || p.Stats().Substitutes != got {
+			t.Errorf("%+v: %d substitutes (%+v)", tt, got, p.Stats())
+		}
+		if !reflect.DeepEqual(p.Plan(), stored) {
+			t.Errorf("%+v: substitutes are stored: %v", tt, p.Plan())
+		}
+		if d := p.Apply(assign.Change{Blind: blind, Lost: seats[:tt.blind+tt.lose]}); len(d.Moves) > 0 {
+			t.Errorf("%+v: said again, or lost, it moves %+v", tt, d.Moves)
+		}
+		var back []health.Checker
+		for _, id := range seats[:tt.blind+tt.lose] {
+			back = append(back, byID(fleet, id))
+		}
+		p.Apply(assign.Change{Join: back, Blind: blind})
+		if want, got := max(2*tt.blind+1-tt.redundancy, 0), p.Stats().Substitutes; tt.blind > 0 && got != want {
+			t.Errorf("%+v: %d substitutes when they are no more than blind, want %d", tt, got, want)
+		}
+		if p.Apply(assign.Change{Join: back}); p.Digest() != before || p.Stats().Substitutes != 0 {
+			t.Errorf("%+v: %v after they came back, %v before", tt, p.Checkers(e.ID), seats)
+		}
+	}
+}
+
 // TestDoubtedThenLost keeps the substitutes, who have the seat when it is given up;
 // one that was lost before it is doubted has them, too.
 func TestDoubtedThenLost(t *testing.T) {

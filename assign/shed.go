@@ -10,17 +10,21 @@ import (
 // others that have room: what they do as substitutes, and seats only where without
 // that they still have too much. Of those that are doubted, substitutes take them.
 func (p *Planner) shed() {
-	breach := func(c *class) []quota { return c.breach }
+	full := p.above(p.breach)
+	if len(full) == 0 {
+		return
+	}
 	var vacated []int32
-	for _, s := range p.above(breach) {
-		enough := p.allowance(s, func(c *class) []quota { return c.bound })
+	from := slices.Repeat([]int32{none}, len(p.slots))
+	for _, s := range full {
+		enough := p.of(p.bound, s)
 		for _, i := range p.ordered(s, func(u *unit) bool { return contains(u.extra, s) }) {
 			if p.load[s] <= enough {
 				break
 			}
 			p.shift(i, s)
 		}
-		if p.own(s) <= p.allowance(s, breach) {
+		if p.own(s) <= p.of(p.breach, s) {
 			continue
 		}
 		for _, i := range p.sheddable(s) {
@@ -33,46 +37,33 @@ func (p *Planner) shed() {
 				vacated = append(vacated, i)
 			}
 		}
+		for p.live[s] && p.own(s) > p.of(p.breach, s) && p.relay(s, from) {
+		}
 	}
+	vacated, p.severed = append(vacated, p.severed...), p.severed[:0]
 	p.fill(vacated)
 }
 
 // own is what a checker does, substitutes' work aside.
 func (p *Planner) own(s int32) int32 { return p.load[s] - p.spare[s] }
 
-// quotas are one of a class's, by zone.
-type quotas func(c *class) []quota
-
 // above are the checkers at work with more than a quota.
 func (p *Planner) above(of quotas) []int32 {
 	least := quota(math.MaxInt64) // with no more than that nobody is above any
-	for k := range p.classes {
-		for z, n := range p.classes[k].seats {
-			if n > 0 {
-				least = min(least, of(&p.classes[k])[z])
-			}
+	for g := range p.cohorts {
+		if p.cohorts[g].seats > 0 {
+			least = min(least, of[g])
 		}
 	}
 	var full []int32
 	for s, live := range p.live {
 		if (live || p.doubt[s]) && quota(p.load[s])*fullWeight<<quotaBits > least*quota(p.can[s].weight) &&
-			p.load[s] > p.allowance(int32(s), of) {
+			p.cohort[s] != none && p.load[s] > p.of(of, int32(s)) {
 			full = append(full, int32(s))
 		}
 	}
 	slices.SortFunc(full, func(a, b int32) int { return cmp.Compare(p.hash[a], p.hash[b]) })
 	return full
-}
-
-// allowance is what a checker may have by the class that allows it most.
-func (p *Planner) allowance(s int32, of quotas) int32 {
-	most := quota(0)
-	for k := range p.classes {
-		if c := &p.classes[k]; c.has(s) {
-			most = max(most, of(c)[p.home[s]])
-		}
-	}
-	return p.of(most, s)
 }
 
 // sheddable are a checker's units, those first that others can take most

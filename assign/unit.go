@@ -65,12 +65,15 @@ func (u *unit) size() int32 { return int32(len(u.members)) }
 
 // insert and without keep a list of slots sorted.
 func insert(list []int32, s int32) []int32 {
-	at, _ := slices.BinarySearch(list, s)
-	return slices.Insert(list, at, s)
+	list = append(list, s)
+	for n := len(list) - 1; n > 0 && list[n-1] > s; n-- {
+		list[n], list[n-1] = list[n-1], s
+	}
+	return list
 }
 
 func without(list []int32, s int32) []int32 {
-	if at, ok := slices.BinarySearch(list, s); ok {
+	if at := slices.Index(list, s); at >= 0 {
 		return slices.Delete(list, at, at+1)
 	}
 	return list
