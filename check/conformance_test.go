@@ -211,11 +211,14 @@ func (r *reports) get() *request {
 	return r.latest
 }
 
+// settling is how long a busy machine may take to report as wanted.
+const settling = 2 * time.Minute
+
 // settle waits until five reports in a row are as wanted, and tells what is
 // not when that does not happen.
 func (r *reports) settle(list []subject, phase int) (wrong []string) {
 	from, last := -1, -1
-	envoy.Await(40*time.Second, func() bool {
+	envoy.Await(settling, func() bool {
 		r.mu.Lock()
 		latest, count := r.latest, r.count
 		r.mu.Unlock()

@@ -5,44 +5,49 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
 )
 
 func TestConnectionsAreLimited(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, t.TempDir(), quick+"limits: {max_connections: 10}\n", static("web", "192.0.2.1:80"))
 	s.ready()
-	for _, address := range []string{s.GRPCAddress(), s.HTTPAddress()} {
-		var open []net.Conn
-		closed := func(c net.Conn, within time.Duration) bool {
-			_ = c.SetReadDeadline(time.Now().Add(within)) // a TCP connection has deadlines
-			for {
-				if _, err := c.Read(make([]byte, 1024)); err != nil {
-					timeout, ok := err.(net.Error) //nolint:errorlint // as it came
-					return !ok || !timeout.Timeout()
-				}
-			}
-		}
-		dial := func() net.Conn {
+	for address, hello := range map[string]string{
+		s.GRPCAddress(): http2.ClientPreface + "\x00\x00\x00\x04\x00\x00\x00\x00\x00", // settings
+		s.HTTPAddress(): "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
+	} {
+		// dial connects, and tells whether that is answered.
+		dial := func() (c net.Conn, served bool) {
 			c, err := net.Dial("tcp", address)
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { c.Close() })
-			return c
+			_ = c.SetDeadline(time.Now().Add(patience)) // a TCP connection has deadlines
+			_, _ = io.WriteString(c, hello)             // where it is closed, so is what is read
+			_, err = c.Read(make([]byte, 1))
+			return c, err == nil
 		}
+		var open []net.Conn
 		s.eventually("as many connections as are allowed", func() bool { // others may be closing yet
-			open = slices.DeleteFunc(append(open, dial()), func(c net.Conn) bool { return closed(c, 10*time.Millisecond) })
+			if c, served := dial(); served {
+				open = append(open, c)
+			}
 			return len(open) == 10
 		})
-		if !closed(dial(), patience) {
+		if _, served := dial(); served {
 			t.Errorf("%s takes an eleventh connection", address)
 		}
 		open[0].Close()
-		s.eventually("room for another", func() bool { c := dial(); defer c.Close(); return !closed(c, 50*time.Millisecond) })
+		s.eventually("room for another", func() bool {
+			c, served := dial()
+			c.Close()
+			return served
+		})
 		for _, c := range open {
 			c.Close()
 		}

@@ -139,7 +139,8 @@ func TestFlatReportsWithoutCodesGiveVerdicts(t *testing.T) {
 	if _, text := s.get("/v1/endpoints"); strings.Contains(text, "httpStatusCode") {
 		t.Errorf("a code that nobody reported: %s", text)
 	}
-	if k := s.checkerState("old"); !k.Trusted || k.Specifier != "SYNCED" || k.StrangeReports != "0" {
+	s.eventually("the checker to be shown as one that follows", func() bool { return s.checkerState("old").Specifier == "SYNCED" })
+	if k := s.checkerState("old"); !k.Trusted || k.StrangeReports != "0" {
 		t.Errorf("the checker is %+v", k)
 	}
 }

@@ -225,10 +225,10 @@ func TestFromStartToStop(t *testing.T) {
 	if err != nil || len(clusters.GetClusters()) != 1 || clusters.GetClusters()[0].GetUnhealthy() != 1 {
 		t.Errorf("clusters: %v, %v", clusters, err)
 	}
-	checkers, err := query.ListCheckers(t.Context(), &hdsdv1.ListCheckersRequest{})
-	if err != nil || len(checkers.GetCheckers()) != 1 || checkers.GetCheckers()[0].GetSpecifier() != "SYNCED" {
-		t.Errorf("checkers: %v, %v", checkers, err)
-	}
+	s.eventually("the checker to follow what it was sent", func() bool {
+		answer, err := query.ListCheckers(t.Context(), &hdsdv1.ListCheckersRequest{})
+		return err == nil && len(answer.GetCheckers()) == 1 && answer.GetCheckers()[0].GetSpecifier() == "SYNCED"
+	})
 	if code, _ := s.get("/v1/endpoints?cluster=nowhere"); code != http.StatusNotFound {
 		t.Errorf("an unknown cluster gives %d", code)
 	}

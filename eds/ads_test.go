@@ -100,13 +100,10 @@ func TestAggregatedSendsClustersBeforeAssignments(t *testing.T) {
 		p.send(ack(p.next()))
 		p.send(ack(p.next()))
 		p.nothing()
-		var st *stream
-		for st = range b.server.streams {
-		}
-		st.mu.Lock() // so that the sender finds both, the assignment first
-		b.server.setHealth(0, health.Unhealthy)
-		b.server.Update(Update{Clusters: clusters("a", "2")})
-		st.mu.Unlock()
+		b.together(func() { // the assignment first
+			b.server.setHealth(0, health.Unhealthy)
+			b.server.Update(Update{Clusters: clusters("a", "2")})
+		})
 		equal(t, "first", said(p.next()), "[a=2]")
 		equal(t, "second", said(p.next()), "[a=UN]")
 		p.cancel()

@@ -151,6 +151,15 @@ func (p *peer[Req, Res]) nothing() {
 	}
 }
 
+// together makes changes of which no sender finds only some.
+func (b *bench) together(change func()) {
+	for st := range b.server.streams {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+	}
+	change()
+}
+
 func node(id string) *corev3.Node { return &corev3.Node{Id: id} }
 
 func subscribe(typeURL string, names ...string) *discoveryv3.DeltaDiscoveryRequest {

@@ -32,8 +32,10 @@ func TestRefusingEverythingCostsOneResponseAChange(t *testing.T) {
 					time.Sleep(time.Minute)
 					d.nothing()
 					s.nothing()
-					b.server.setHealth(health.EndpointID(i%3), health.Status(1+i%2))
-					b.server.setHealth(health.EndpointID(i%3), health.Status(2+i%2))
+					b.together(func() {
+						b.server.setHealth(health.EndpointID(i%3), health.Status(1+i%2))
+						b.server.setHealth(health.EndpointID(i%3), health.Status(2+i%2))
+					})
 					synctest.Wait()
 				}
 				d.cancel()

@@ -62,10 +62,11 @@ func TestCheckerThatOnlyBeatsIsFoundOut(t *testing.T) {
 		f.assigning() // nothing, which an Envoy takes
 		c := f.connect("a", "10.1.0.1", "z1")
 		c.next()
-		beat := func(seconds int) {
+		beat := func(seconds int) { // in between, so that nothing else is due at the same instant
 			for range seconds {
+				time.Sleep(500 * time.Millisecond)
 				c.send(report())
-				time.Sleep(time.Second)
+				time.Sleep(500 * time.Millisecond)
 			}
 		}
 		beat(60)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,19 +16,26 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/test/envoy"
 )
 
 // life is one run of a coordinator, of which a watcher sees just this. It ends
-// with an error, or stays until it is killed.
+// with an error, or stays until it is killed. Who is back before the kill is not
+// answered.
 type life struct {
 	hdsdv1.UnimplementedQueryServer
-	asked chan *hdsdv1.WatchRequest
-	shows []*hdsdv1.WatchResponse
-	ends  error
+	asked   chan *hdsdv1.WatchRequest
+	watches atomic.Int32
+	shows   []*hdsdv1.WatchResponse
+	ends    error
 }
 
 func (l *life) Watch(r *hdsdv1.WatchRequest, stream grpc.ServerStreamingServer[hdsdv1.WatchResponse]) error {
 	l.asked <- r
+	if l.watches.Add(1) > 1 {
+		<-stream.Context().Done()
+		return nil
+	}
 	if l.ends == nil || l.shows != nil {
 		if err := stream.SendHeader(nil); err != nil {
 			return err
@@ -45,7 +53,7 @@ func (l *life) Watch(r *hdsdv1.WatchRequest, stream grpc.ServerStreamingServer[h
 }
 
 // live serves a life at an address, until kill.
-func live(t *testing.T, address string, l *life) (at string, kill func()) {
+func live(t *testing.T, address string, l *life) (kill func()) {
 	t.Helper()
 	l.asked = make(chan *hdsdv1.WatchRequest, 100)
 	listener, err := net.Listen("tcp", address)
@@ -57,7 +65,7 @@ func live(t *testing.T, address string, l *life) (at string, kill func()) {
 	go func() { defer close(done); _ = server.Serve(listener) }()
 	kill = func() { server.Stop(); <-done }
 	t.Cleanup(kill)
-	return listener.Addr().String(), kill
+	return kill
 }
 
 func changed(token string) *hdsdv1.WatchResponse {
@@ -119,14 +127,15 @@ func (w *watching) ends(t *testing.T, want int) {
 // whether the coordinator was killed or said that it stops.
 func TestWatchOutlivesTheCoordinator(t *testing.T) {
 	first := &life{shows: []*hdsdv1.WatchResponse{allShown("1"), changed("2")}}
-	address, kill := live(t, "127.0.0.1:0", first)
+	address := envoy.FreeAddress(t)
+	kill := live(t, address, first)
 	w := startWatch(t, address)
 	says(t, w.out, "behind 2")
 	kill()
 	says(t, w.errors, "hdsd: "+address+" stopped or was restarted: waiting to go on")
 
 	second := &life{shows: []*hdsdv1.WatchResponse{changed("3")}, ends: status.Error(codes.Unavailable, "hdsd is stopping")}
-	_, kill = live(t, address, second)
+	kill = live(t, address, second)
 	says(t, w.errors, "is there again")
 	says(t, w.out, "behind 3")
 	says(t, w.errors, "stopped or was restarted")
@@ -136,7 +145,7 @@ func TestWatchOutlivesTheCoordinator(t *testing.T) {
 	}
 
 	third := &life{} // nothing happens in it
-	_, kill = live(t, address, third)
+	kill = live(t, address, third)
 	says(t, w.errors, "is there again")
 	kill()
 	says(t, w.errors, "stopped or was restarted")
@@ -150,12 +159,13 @@ func TestWatchOutlivesTheCoordinator(t *testing.T) {
 // TestWatchTellsOfAGap where the coordinator cannot go on behind a token.
 func TestWatchTellsOfAGap(t *testing.T) {
 	first := &life{shows: []*hdsdv1.WatchResponse{allShown("1")}, ends: status.Error(codes.Unavailable, "hdsd is stopping")}
-	address, kill := live(t, "127.0.0.1:0", first)
+	address := envoy.FreeAddress(t)
+	kill := live(t, address, first)
 	w := startWatch(t, address)
 	says(t, w.errors, "stopped or was restarted")
 	kill()
 	second := &life{ends: status.Error(codes.OutOfRange, "too old")}
-	_, kill = live(t, address, second)
+	kill = live(t, address, second)
 	says(t, w.errors, "there is a gap here")
 	kill()
 	third := &life{shows: []*hdsdv1.WatchResponse{allShown("8"), changed("9")}}
@@ -171,7 +181,8 @@ func TestWatchTellsOfAGap(t *testing.T) {
 
 // TestWatchEndsWhereToGoOnIsOfNoUse: what is no restart is a failure.
 func TestWatchEndsWhereToGoOnIsOfNoUse(t *testing.T) {
-	address, _ := live(t, "127.0.0.1:0", &life{shows: []*hdsdv1.WatchResponse{allShown("1")}, ends: status.Error(codes.Internal, "the disk is gone")})
+	address := envoy.FreeAddress(t)
+	live(t, address, &life{shows: []*hdsdv1.WatchResponse{allShown("1")}, ends: status.Error(codes.Internal, "the disk is gone")})
 	w := startWatch(t, address)
 	says(t, w.errors, "hdsd: the disk is gone")
 	w.ends(t, exitFailed)

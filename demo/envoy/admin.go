@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
 )
 
 // Host is what a data plane thinks of one endpoint.
@@ -28,7 +27,7 @@ func (h Host) Failed() bool {
 	return h.FailedActive || h.EDSHealth == "UNHEALTHY" || h.EDSHealth == "DRAINING"
 }
 
-var client = http.Client{Timeout: 10 * time.Second}
+var client = http.Client{Timeout: patience}
 
 // Get asks the admin interface.
 func (p *Process) Get(path string) ([]byte, error) {

@@ -63,7 +63,7 @@ func StartDataPlane(t testing.TB, d DataPlane) *Process {
 	t.Helper()
 	return started(t)(real.StartDataPlane(t.Context(), real.DataPlane{
 		Binary: install(t, d.Version), ID: d.ID, ADS: d.ADS, Locality: d.Locality, Delta: d.Delta, CDS: d.CDS,
-		Clusters: d.Clusters, Route: d.Route, Args: d.Args,
+		Clusters: d.Clusters, Listen: FreeAddress(t), Route: d.Route, Args: d.Args,
 	}))
 }
 
@@ -82,17 +82,6 @@ func started(t testing.TB) func(*real.Process, error) *Process {
 		})
 		return &Process{p}
 	}
-}
-
-// FreeAddress gives a loopback address that nobody listened on a moment ago, and
-// that nobody takes who does not ask for it.
-func FreeAddress(t testing.TB) string {
-	t.Helper()
-	address, err := real.FreeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return address
 }
 
 // Binary gives the path of the Envoy that tests use.

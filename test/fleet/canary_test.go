@@ -213,15 +213,7 @@ func TestAKillerThatNoRuleForesawCostsTwoEnvoys(t *testing.T) {
 	stop()
 	c.serveHere()
 	c.AwaitAllHealthy("web", addresses, nil)
-	envoy.Eventually(t, Patience, "all checkers to be back", func() bool {
-		connected := 0
-		for _, k := range c.Checkers() {
-			if k.Connected && k.Specifier == "SYNCED" {
-				connected++
-			}
-		}
-		return connected == 5
-	})
+	c.AwaitSynced(5)
 	if !quarantined() {
 		t.Errorf("after a restart of hdsd: %v", c.Clusters()["edge"].Quarantined)
 	}

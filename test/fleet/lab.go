@@ -86,6 +86,20 @@ func (c *Coordinator) AwaitAllHealthy(cluster string, addresses []string, planes
 	}
 }
 
+// AwaitSynced waits until so many checkers follow what they were sent last.
+func (c *Coordinator) AwaitSynced(count int) {
+	c.t.Helper()
+	envoy.Eventually(c.t, Patience, "all checkers to follow what they were sent", func() bool {
+		synced := 0
+		for _, k := range c.Checkers() {
+			if k.Connected && k.Specifier == "SYNCED" {
+				synced++
+			}
+		}
+		return synced == count
+	})
+}
+
 // AwaitPlane waits until a data plane was told a health of an endpoint. (An
 // Envoy shows TIMEOUT as UNHEALTHY.)
 func AwaitPlane(t testing.TB, plane *envoy.Process, cluster, address, want string) {

@@ -1,0 +1,28 @@
+package envoy
+
+import (
+	"net"
+	"testing"
+)
+
+// FreeAddress gives a loopback address that nobody listens on, and that is kept
+// until the test ends: as a connection of it stays open, the kernel gives its port
+// to nobody who asks for any, and to whoever asks for this one.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	there, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { there.Close(); here.Close() })
+	return listener.Addr().String()
+}

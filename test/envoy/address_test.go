@@ -1,0 +1,31 @@
+package envoy
+
+import (
+	"net"
+	"syscall"
+	"testing"
+)
+
+// TestAFreeAddressIsThereForWhoAsksForIt, time and again, and to nobody else.
+func TestAFreeAddressIsThereForWhoAsksForIt(t *testing.T) {
+	address := FreeAddress(t)
+	// The kernel gives a port to who asks for any where nobody shares it.
+	unshared := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
+		return c.Control(func(fd uintptr) { err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 0) })
+	}}
+	if listener, err := unshared.Listen(t.Context(), "tcp", address); err == nil {
+		listener.Close()
+		t.Error("who asks for any port may get it")
+	}
+	for range 3 {
+		listener, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listener.Close()
+	}
+	if c, err := net.Dial("tcp", address); err == nil {
+		c.Close()
+		t.Error("somebody listens")
+	}
+}
