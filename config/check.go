@@ -31,6 +31,7 @@ const (
 	maxMessageBytes = 1 << 30
 	minConnections  = 10
 	minStreams      = 10
+	minSourceSize   = 10
 	maxNameLength   = 256
 )
 
@@ -88,6 +89,8 @@ func (c *checks) limits(l *configv1.Limits) {
 	c.limit("limits.max_message_bytes", l.GetMaxMessageBytes(), minMessageBytes, maxMessageBytes)
 	c.limit("limits.max_connections", l.GetMaxConnections(), minConnections, math.MaxUint32)
 	c.limit("limits.max_streams_per_connection", l.GetMaxStreamsPerConnection(), minStreams, math.MaxUint32)
+	c.limit("limits.max_source_clusters", l.GetMaxSourceClusters(), minSourceSize, math.MaxUint32)
+	c.limit("limits.max_source_endpoints", l.GetMaxSourceEndpoints(), minSourceSize, math.MaxUint32)
 }
 
 func (c *checks) limit(field string, value, least, most uint32) {

@@ -91,7 +91,8 @@ func TestDefaults(t *testing.T) {
 		"nodeId": "HOST", "grpc": {"address": "127.0.0.1:18000"}, "http": {"address": "127.0.0.1:18080"}, "dataDir": "FOLDER/data",
 		"sources": [{"name": "local", "configSource": {"path": "FOLDER/clusters.yaml"}}],
 		"assignment": {"redundancy": 3, "reconnectGrace": "5s", "settle": "3s"}, "reporting": {"interval": "1s"}, "verdict": {},
-		"history": {"retention": "7776000s"}, "checkers": {}, "limits": {"maxMessageBytes": 67108864, "maxConnections": 20000, "maxStreamsPerConnection": 1000}}`)
+		"history": {"retention": "7776000s"}, "checkers": {}, "limits": {"maxMessageBytes": 67108864, "maxConnections": 20000, "maxStreamsPerConnection": 1000,
+			"maxSourceClusters": 100000, "maxSourceEndpoints": 2000000}}`)
 	if err := protojson.Unmarshal([]byte(text), want); err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,8 @@ const (
 	defaultMaxMessageBytes = 64 << 20
 	defaultMaxConnections  = 20_000
 	defaultMaxStreams      = 1000
+	defaultMaxClusters     = 100_000
+	defaultMaxEndpoints    = 2_000_000
 	defaultQuarantineShare = 0.2
 	defaultPathShare       = 0.5
 	defaultRelease         = 0.05
@@ -56,6 +58,8 @@ func fillDefaults(cfg *Config, folder string) error {
 	fill(&cfg.Limits.MaxMessageBytes, defaultMaxMessageBytes)
 	fill(&cfg.Limits.MaxConnections, defaultMaxConnections)
 	fill(&cfg.Limits.MaxStreamsPerConnection, defaultMaxStreams)
+	fill(&cfg.Limits.MaxSourceClusters, defaultMaxClusters)
+	fill(&cfg.Limits.MaxSourceEndpoints, defaultMaxEndpoints)
 	return nil
 }
 

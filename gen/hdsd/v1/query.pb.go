@@ -1065,9 +1065,11 @@ type Cluster struct {
 	// Whether verdicts reach the subscribers.
 	Mode Cluster_Mode `protobuf:"varint,9,opt,name=mode,proto3,enum=hdsd.v1.Cluster_Mode" json:"mode,omitempty"`
 	// How many endpoints are under an override.
-	Overridden    uint32 `protobuf:"varint,10,opt,name=overridden,proto3" json:"overridden,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Overridden uint32 `protobuf:"varint,10,opt,name=overridden,proto3" json:"overridden,omitempty"`
+	// Why it has no endpoints; empty where it has some.
+	NoEndpointsReason string `protobuf:"bytes,11,opt,name=no_endpoints_reason,json=noEndpointsReason,proto3" json:"no_endpoints_reason,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Cluster) Reset() {
@@ -1168,6 +1170,13 @@ func (x *Cluster) GetOverridden() uint32 {
 		return x.Overridden
 	}
 	return 0
+}
+
+func (x *Cluster) GetNoEndpointsReason() string {
+	if x != nil {
+		return x.NoEndpointsReason
+	}
+	return ""
 }
 
 // ListClustersRequest asks for clusters.
@@ -1323,7 +1332,10 @@ type Checker struct {
 	MaxChecksPerSecond *float64 `protobuf:"fixed64,16,opt,name=max_checks_per_second,json=maxChecksPerSecond,proto3,oneof" json:"max_checks_per_second,omitempty"`
 	// Digest of its part of the plan, in hexadecimal digits: equal where it has
 	// the same endpoints.
-	PlanDigest    string `protobuf:"bytes,17,opt,name=plan_digest,json=planDigest,proto3" json:"plan_digest,omitempty"`
+	PlanDigest string `protobuf:"bytes,17,opt,name=plan_digest,json=planDigest,proto3" json:"plan_digest,omitempty"`
+	// Why it is taken to be blind: it said up through outages that its peers saw.
+	// Its votes count all the same. Empty where it is not.
+	BlindReason   string `protobuf:"bytes,19,opt,name=blind_reason,json=blindReason,proto3" json:"blind_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1480,6 +1492,13 @@ func (x *Checker) GetMaxChecksPerSecond() float64 {
 func (x *Checker) GetPlanDigest() string {
 	if x != nil {
 		return x.PlanDigest
+	}
+	return ""
+}
+
+func (x *Checker) GetBlindReason() string {
+	if x != nil {
+		return x.BlindReason
 	}
 	return ""
 }
@@ -2026,7 +2045,8 @@ type Client struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// subscriber, checker or upstream.
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Whether a stream is open; of an upstream, whether it answers.
+	// Whether a stream is open, or it polled within five minutes; of an upstream,
+	// whether it answers.
 	Connected bool `protobuf:"varint,3,opt,name=connected,proto3" json:"connected,omitempty"`
 	// Type of the resources.
 	TypeUrl string `protobuf:"bytes,4,opt,name=type_url,json=typeUrl,proto3" json:"type_url,omitempty"`
@@ -2042,7 +2062,9 @@ type Client struct {
 	// When it last accepted something; of a checker, when it last reported.
 	LastAck *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=last_ack,json=lastAck,proto3" json:"last_ack,omitempty"`
 	// What it last refused something with.
-	LastError     string `protobuf:"bytes,10,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
+	LastError string `protobuf:"bytes,10,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
+	// The latest poll of a data plane that polls; absent where it has streams only.
+	Poll          *Poll `protobuf:"bytes,11,opt,name=poll,proto3" json:"poll,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2147,6 +2169,86 @@ func (x *Client) GetLastError() string {
 	return ""
 }
 
+func (x *Client) GetPoll() *Poll {
+	if x != nil {
+		return x.Poll
+	}
+	return nil
+}
+
+// Poll is a request for resources by who has no stream.
+type Poll struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How: REST, or FETCH, a unary call of gRPC.
+	By string `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
+	// When.
+	Time *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
+	// The version that it was given.
+	Given string `protobuf:"bytes,3,opt,name=given,proto3" json:"given,omitempty"`
+	// The version that it said it had; empty: none.
+	Held          string `protobuf:"bytes,4,opt,name=held,proto3" json:"held,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Poll) Reset() {
+	*x = Poll{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Poll) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Poll) ProtoMessage() {}
+
+func (x *Poll) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Poll.ProtoReflect.Descriptor instead.
+func (*Poll) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Poll) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *Poll) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *Poll) GetGiven() string {
+	if x != nil {
+		return x.Given
+	}
+	return ""
+}
+
+func (x *Poll) GetHeld() string {
+	if x != nil {
+		return x.Held
+	}
+	return ""
+}
+
 // ListClientsRequest asks for clients.
 type ListClientsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2160,7 +2262,7 @@ type ListClientsRequest struct {
 
 func (x *ListClientsRequest) Reset() {
 	*x = ListClientsRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[22]
+	mi := &file_hdsd_v1_query_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2172,7 +2274,7 @@ func (x *ListClientsRequest) String() string {
 func (*ListClientsRequest) ProtoMessage() {}
 
 func (x *ListClientsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[22]
+	mi := &file_hdsd_v1_query_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2185,7 +2287,7 @@ func (x *ListClientsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClientsRequest.ProtoReflect.Descriptor instead.
 func (*ListClientsRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{22}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListClientsRequest) GetPageSize() int32 {
@@ -2215,7 +2317,7 @@ type ListClientsResponse struct {
 
 func (x *ListClientsResponse) Reset() {
 	*x = ListClientsResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[23]
+	mi := &file_hdsd_v1_query_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2227,7 +2329,7 @@ func (x *ListClientsResponse) String() string {
 func (*ListClientsResponse) ProtoMessage() {}
 
 func (x *ListClientsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[23]
+	mi := &file_hdsd_v1_query_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2240,7 +2342,7 @@ func (x *ListClientsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClientsResponse.ProtoReflect.Descriptor instead.
 func (*ListClientsResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{23}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListClientsResponse) GetClients() []*Client {
@@ -2273,7 +2375,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[24]
+	mi := &file_hdsd_v1_query_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2285,7 +2387,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[24]
+	mi := &file_hdsd_v1_query_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2298,7 +2400,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{24}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *WatchRequest) GetCluster() string {
@@ -2341,7 +2443,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[25]
+	mi := &file_hdsd_v1_query_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2353,7 +2455,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[25]
+	mi := &file_hdsd_v1_query_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2366,7 +2468,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{25}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *WatchResponse) GetToken() string {
@@ -2444,7 +2546,7 @@ type Synced struct {
 
 func (x *Synced) Reset() {
 	*x = Synced{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[26]
+	mi := &file_hdsd_v1_query_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2456,7 +2558,7 @@ func (x *Synced) String() string {
 func (*Synced) ProtoMessage() {}
 
 func (x *Synced) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[26]
+	mi := &file_hdsd_v1_query_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2469,7 +2571,7 @@ func (x *Synced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Synced.ProtoReflect.Descriptor instead.
 func (*Synced) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{26}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{27}
 }
 
 var File_hdsd_v1_query_proto protoreflect.FileDescriptor
@@ -2559,7 +2661,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\n" +
 	"Quarantine\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\xee\x02\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x9e\x03\n" +
 	"\aCluster\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x18\n" +
@@ -2573,7 +2675,8 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\n" +
 	"overridden\x18\n" +
 	" \x01(\rR\n" +
-	"overridden\"+\n" +
+	"overridden\x12.\n" +
+	"\x13no_endpoints_reason\x18\v \x01(\tR\x11noEndpointsReason\"+\n" +
 	"\x04Mode\x12\v\n" +
 	"\aPUBLISH\x10\x00\x12\n" +
 	"\n" +
@@ -2586,7 +2689,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\"l\n" +
 	"\x14ListClustersResponse\x12,\n" +
 	"\bclusters\x18\x01 \x03(\v2\x10.hdsd.v1.ClusterR\bclusters\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc9\x05\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xec\x05\n" +
 	"\aChecker\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12:\n" +
 	"\blocality\x18\x02 \x01(\v2\x1e.envoy.config.core.v3.LocalityR\blocality\x12\x18\n" +
@@ -2608,7 +2711,8 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x11checks_per_second\x18\x0f \x01(\x01R\x0fchecksPerSecond\x126\n" +
 	"\x15max_checks_per_second\x18\x10 \x01(\x01H\x00R\x12maxChecksPerSecond\x88\x01\x01\x12\x1f\n" +
 	"\vplan_digest\x18\x11 \x01(\tR\n" +
-	"planDigestB\x18\n" +
+	"planDigest\x12!\n" +
+	"\fblind_reason\x18\x13 \x01(\tR\vblindReasonB\x18\n" +
 	"\x16_max_checks_per_second\"1\n" +
 	"\aCutPath\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\tR\x02to\x12\x16\n" +
@@ -2657,7 +2761,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"page_token\x18\x06 \x01(\tR\tpageToken\"}\n" +
 	"\x18ListAvailabilityResponse\x129\n" +
 	"\favailability\x18\x01 \x03(\v2\x15.hdsd.v1.AvailabilityR\favailability\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x9d\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc0\x02\n" +
 	"\x06Client\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1c\n" +
@@ -2670,7 +2774,13 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\blast_ack\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\alastAck\x12\x1d\n" +
 	"\n" +
 	"last_error\x18\n" +
-	" \x01(\tR\tlastError\"P\n" +
+	" \x01(\tR\tlastError\x12!\n" +
+	"\x04poll\x18\v \x01(\v2\r.hdsd.v1.PollR\x04poll\"p\n" +
+	"\x04Poll\x12\x0e\n" +
+	"\x02by\x18\x01 \x01(\tR\x02by\x12.\n" +
+	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
+	"\x05given\x18\x03 \x01(\tR\x05given\x12\x12\n" +
+	"\x04held\x18\x04 \x01(\tR\x04held\"P\n" +
 	"\x12ListClientsRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
@@ -2713,7 +2823,7 @@ func file_hdsd_v1_query_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_v1_query_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_hdsd_v1_query_proto_goTypes = []any{
 	(Cluster_Mode)(0),                // 0: hdsd.v1.Cluster.Mode
 	(Trust_Word)(0),                  // 1: hdsd.v1.Trust.Word
@@ -2739,80 +2849,83 @@ var file_hdsd_v1_query_proto_goTypes = []any{
 	(*ListAvailabilityRequest)(nil),  // 21: hdsd.v1.ListAvailabilityRequest
 	(*ListAvailabilityResponse)(nil), // 22: hdsd.v1.ListAvailabilityResponse
 	(*Client)(nil),                   // 23: hdsd.v1.Client
-	(*ListClientsRequest)(nil),       // 24: hdsd.v1.ListClientsRequest
-	(*ListClientsResponse)(nil),      // 25: hdsd.v1.ListClientsResponse
-	(*WatchRequest)(nil),             // 26: hdsd.v1.WatchRequest
-	(*WatchResponse)(nil),            // 27: hdsd.v1.WatchResponse
-	(*Synced)(nil),                   // 28: hdsd.v1.Synced
-	(v3.HealthStatus)(0),             // 29: envoy.config.core.v3.HealthStatus
-	(*timestamppb.Timestamp)(nil),    // 30: google.protobuf.Timestamp
-	(*v3.Locality)(nil),              // 31: envoy.config.core.v3.Locality
+	(*Poll)(nil),                     // 24: hdsd.v1.Poll
+	(*ListClientsRequest)(nil),       // 25: hdsd.v1.ListClientsRequest
+	(*ListClientsResponse)(nil),      // 26: hdsd.v1.ListClientsResponse
+	(*WatchRequest)(nil),             // 27: hdsd.v1.WatchRequest
+	(*WatchResponse)(nil),            // 28: hdsd.v1.WatchResponse
+	(*Synced)(nil),                   // 29: hdsd.v1.Synced
+	(v3.HealthStatus)(0),             // 30: envoy.config.core.v3.HealthStatus
+	(*timestamppb.Timestamp)(nil),    // 31: google.protobuf.Timestamp
+	(*v3.Locality)(nil),              // 32: envoy.config.core.v3.Locality
 }
 var file_hdsd_v1_query_proto_depIdxs = []int32{
-	29, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
-	30, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
-	31, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
-	29, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
-	30, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
+	30, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
+	31, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
+	32, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
+	30, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
+	31, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
 	2,  // 5: hdsd.v1.Endpoint.observations:type_name -> hdsd.v1.Observation
-	29, // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
+	30, // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
 	5,  // 7: hdsd.v1.Endpoint.override:type_name -> hdsd.v1.Override
-	29, // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
+	30, // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
 	4,  // 9: hdsd.v1.Endpoint.zones:type_name -> hdsd.v1.ZoneHealth
-	29, // 10: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
-	31, // 11: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
-	29, // 12: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
-	30, // 13: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
-	30, // 14: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
-	29, // 15: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
-	30, // 16: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
+	30, // 10: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
+	32, // 11: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
+	30, // 12: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
+	31, // 13: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
+	31, // 14: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
+	30, // 15: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	31, // 16: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
 	3,  // 17: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
-	30, // 18: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	31, // 19: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
-	29, // 20: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
-	29, // 21: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
+	31, // 18: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	32, // 19: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
+	30, // 20: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
+	30, // 21: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
 	2,  // 22: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
-	30, // 23: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	30, // 24: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	31, // 23: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	31, // 24: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
 	8,  // 25: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
 	11, // 26: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
 	0,  // 27: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
 	12, // 28: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
-	31, // 29: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
-	30, // 30: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
+	32, // 29: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
+	31, // 30: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
 	17, // 31: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
 	16, // 32: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
 	1,  // 33: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
-	30, // 34: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	31, // 34: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
 	15, // 35: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
-	31, // 36: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
-	30, // 37: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
-	30, // 38: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
+	32, // 36: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
+	31, // 37: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
+	31, // 38: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
 	20, // 39: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
-	30, // 40: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
-	23, // 41: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
-	3,  // 42: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
-	28, // 43: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
-	8,  // 44: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
-	6,  // 45: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
-	9,  // 46: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
-	21, // 47: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
-	13, // 48: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
-	18, // 49: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
-	24, // 50: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
-	26, // 51: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
-	7,  // 52: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
-	10, // 53: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
-	22, // 54: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
-	14, // 55: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
-	19, // 56: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
-	25, // 57: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
-	27, // 58: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
-	52, // [52:59] is the sub-list for method output_type
-	45, // [45:52] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	31, // 40: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
+	24, // 41: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
+	31, // 42: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
+	23, // 43: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
+	3,  // 44: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
+	29, // 45: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
+	8,  // 46: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
+	6,  // 47: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
+	9,  // 48: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
+	21, // 49: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
+	13, // 50: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
+	18, // 51: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
+	25, // 52: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
+	27, // 53: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
+	7,  // 54: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
+	10, // 55: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
+	22, // 56: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
+	14, // 57: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
+	19, // 58: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
+	26, // 59: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
+	28, // 60: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
+	54, // [54:61] is the sub-list for method output_type
+	47, // [47:54] is the sub-list for method input_type
+	47, // [47:47] is the sub-list for extension type_name
+	47, // [47:47] is the sub-list for extension extendee
+	0,  // [0:47] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_query_proto_init() }
@@ -2825,7 +2938,7 @@ func file_hdsd_v1_query_proto_init() {
 	file_hdsd_v1_query_proto_msgTypes[4].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[13].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[18].OneofWrappers = []any{}
-	file_hdsd_v1_query_proto_msgTypes[25].OneofWrappers = []any{
+	file_hdsd_v1_query_proto_msgTypes[26].OneofWrappers = []any{
 		(*WatchResponse_Endpoint)(nil),
 		(*WatchResponse_Synced)(nil),
 		(*WatchResponse_Transition)(nil),
@@ -2836,7 +2949,7 @@ func file_hdsd_v1_query_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_v1_query_proto_rawDesc), len(file_hdsd_v1_query_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -317,15 +317,16 @@ func (Mode) EnumDescriptor() ([]byte, []int) {
 
 // ZoneHealth says whose view of health subscribers get. A zone's is the verdict,
 // but for endpoints that the majority of its own checkers has seen otherwise for
-// verdict.staleness; zones are told apart by name, whatever their region.
+// verdict.staleness. Where no region is named, all zones of a name are one.
 type ZoneHealth int32
 
 const (
 	// The verdict, all of them.
 	ZoneHealth_GLOBAL ZoneHealth = 0
-	// A zone's, where they ask for it by the dynamic parameter "zone".
+	// A zone's, where they ask for it by the dynamic parameters "zone" and
+	// "region".
 	ZoneHealth_ON_REQUEST ZoneHealth = 1
-	// The same; and who gives no parameter gets that of the zone of its
+	// The same; and who gives no parameter gets that of region and zone of its
 	// node.locality.
 	ZoneHealth_BY_LOCALITY ZoneHealth = 2
 )
@@ -1870,8 +1871,13 @@ type Limits struct {
 	// Most streams and calls under way on one gRPC connection; one more waits.
 	// Default: 1000.
 	MaxStreamsPerConnection uint32 `protobuf:"varint,3,opt,name=max_streams_per_connection,json=maxStreamsPerConnection,proto3" json:"max_streams_per_connection,omitempty"`
-	unknownFields           protoimpl.UnknownFields
-	sizeCache               protoimpl.SizeCache
+	// Most clusters of one management server; others are refused. Default: 100000.
+	MaxSourceClusters uint32 `protobuf:"varint,4,opt,name=max_source_clusters,json=maxSourceClusters,proto3" json:"max_source_clusters,omitempty"`
+	// Most endpoints of one management server, in all that it says; what would
+	// make them more is refused. Default: 2000000.
+	MaxSourceEndpoints uint32 `protobuf:"varint,5,opt,name=max_source_endpoints,json=maxSourceEndpoints,proto3" json:"max_source_endpoints,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *Limits) Reset() {
@@ -1921,6 +1927,20 @@ func (x *Limits) GetMaxConnections() uint32 {
 func (x *Limits) GetMaxStreamsPerConnection() uint32 {
 	if x != nil {
 		return x.MaxStreamsPerConnection
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxSourceClusters() uint32 {
+	if x != nil {
+		return x.MaxSourceClusters
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxSourceEndpoints() uint32 {
+	if x != nil {
+		return x.MaxSourceEndpoints
 	}
 	return 0
 }
@@ -2057,11 +2077,13 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\vcluster_ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"clusterTtl\x12;\n" +
 	"\vzone_health\x18\x04 \x01(\x0e2\x1a.hdsd.config.v1.ZoneHealthR\n" +
-	"zoneHealth\"\x9a\x01\n" +
+	"zoneHealth\"\xfc\x01\n" +
 	"\x06Limits\x12*\n" +
 	"\x11max_message_bytes\x18\x01 \x01(\rR\x0fmaxMessageBytes\x12'\n" +
 	"\x0fmax_connections\x18\x02 \x01(\rR\x0emaxConnections\x12;\n" +
-	"\x1amax_streams_per_connection\x18\x03 \x01(\rR\x17maxStreamsPerConnection*4\n" +
+	"\x1amax_streams_per_connection\x18\x03 \x01(\rR\x17maxStreamsPerConnection\x12.\n" +
+	"\x13max_source_clusters\x18\x04 \x01(\rR\x11maxSourceClusters\x120\n" +
+	"\x14max_source_endpoints\x18\x05 \x01(\rR\x12maxSourceEndpoints*4\n" +
 	"\x0eUpstreamHealth\x12\f\n" +
 	"\bWORST_OF\x10\x00\x12\b\n" +
 	"\x04OURS\x10\x01\x12\n" +
