@@ -73,6 +73,7 @@ func Translate(name string, config *clusterv3.Cluster, a *endpointv3.ClusterLoad
 		return &Cluster{Name: name, Quarantined: []Quarantined{{Reason: wrong}}}
 	}
 	for i, l := range a.GetEndpoints() {
+		t.locality(i, l)
 		for j, e := range l.GetLbEndpoints() {
 			t.endpoint(i, j, l, e)
 		}
@@ -81,6 +82,10 @@ func Translate(name string, config *clusterv3.Cluster, a *endpointv3.ClusterLoad
 	t.out.rank()
 	return t.out
 }
+
+// ListedElsewhere tells whether a locality's endpoints are not in its
+// lb_endpoints, which then count for nothing.
+func ListedElsewhere(l *endpointv3.LocalityLbEndpoints) bool { return l.GetLbConfig() != nil }
 
 // ReviewCluster says what is wrong with a cluster, its endpoints apart: each
 // "field: what is wrong", or without a field.
@@ -94,6 +99,7 @@ func ReviewCluster(name string, config *clusterv3.Cluster, a *endpointv3.Cluster
 func ReviewEndpoints(name string, a *endpointv3.ClusterLoadAssignment, o Options) []Quarantined {
 	t := &translation{out: &Cluster{Name: name}, options: o, seen: map[health.Endpoint]bool{}}
 	for i, l := range a.GetEndpoints() {
+		t.locality(i, l)
 		for j, e := range l.GetLbEndpoints() {
 			if of := t.review(i, j, l, e); of != nil {
 				t.setAside(of)

@@ -194,6 +194,27 @@ func TestClustersAreSetAsideAsAWhole(t *testing.T) {
 	}
 }
 
+// TestALocalityByLEDSIsSetAsideAlone: what it lists all the same counts for
+// nothing, as in an Envoy.
+func TestALocalityByLEDSIsSetAsideAlone(t *testing.T) {
+	for _, list := range []string{`leds_cluster_locality_config {leds_collection_name: "x"}`, `load_balancer_endpoints {}`} {
+		a := assignment(t, `endpoints {`+endpointText("10.0.0.1")+`} endpoints {`+list+endpointText("10.0.0.2")+`} endpoints {`+list+`}`)
+		got := Translate("web", nil, a, []*corev3.HealthCheck{check(t, `tcp_health_check {}`)}, Options{})
+		var aside []string
+		for _, q := range got.Quarantined {
+			if strings.Contains(q.Reason, "by LEDS") {
+				aside = append(aside, q.Address)
+			}
+		}
+		if len(got.Endpoints) != 1 || got.Endpoints[0].Key.Address != "10.0.0.1:80" || !slices.Equal(aside, []string{"endpoints[1]", "10.0.0.2:80", "endpoints[2]"}) {
+			t.Errorf("checked are %+v, set aside %+v", got.Endpoints, got.Quarantined)
+		}
+		if found := ReviewEndpoints("web", a, Options{}); !slices.Equal(found, got.Quarantined) {
+			t.Errorf("found are %+v", found)
+		}
+	}
+}
+
 func TestUnknownFieldsAreRefused(t *testing.T) {
 	unknown := check(t, `http_health_check {path: "/"}`)
 	unknown.GetHttpHealthCheck().ProtoReflect().SetUnknown([]byte{0xf8, 0xff, 0x03, 0x01})

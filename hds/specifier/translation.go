@@ -68,11 +68,6 @@ func (t *translation) look(config *clusterv3.Cluster, a *endpointv3.ClusterLoadA
 	if own := t.sockets.all[len(t.sockets.matches)]; len(t.sockets.matches) == 0 && own.wrong != "" {
 		r.problem("", "%s", own.wrong)
 	}
-	for i, l := range a.GetEndpoints() {
-		if l.GetLedsClusterLocalityConfig() != nil || l.GetLoadBalancerEndpoints() != nil {
-			r.problem(fmt.Sprintf("endpoints[%d]", i), "hdsd knows no endpoints by LEDS; list them in lb_endpoints")
-		}
-	}
 	return r
 }
 
@@ -146,6 +141,15 @@ func (t *translation) need(a health.Ability) {
 	t.needs[a] = true
 }
 
+const byLEDS = "takes its endpoints by LEDS, by which hdsd asks for none: to have them checked, list them in lb_endpoints alone"
+
+// locality quarantines one whose endpoints are not in the assignment.
+func (t *translation) locality(i int, l *endpointv3.LocalityLbEndpoints) {
+	if ListedElsewhere(l) {
+		t.out.Quarantined = append(t.out.Quarantined, Quarantined{Address: fmt.Sprintf("endpoints[%d]", i), Reason: byLEDS, Locality: i})
+	}
+}
+
 // candidate is an endpoint that was looked at by itself.
 type candidate struct {
 	review   review
@@ -182,6 +186,9 @@ func (t *translation) review(i, j int, l *endpointv3.LocalityLbEndpoints, lb *en
 	}
 	t.seen[key] = true
 	of := &candidate{review{options: t.options}, Endpoint{Key: key, Locality: i, Index: j}}
+	if ListedElsewhere(l) {
+		of.review.problem("its locality", byLEDS)
+	}
 	of.endpoint.message = of.review.endpoint(source, l.GetLocality())
 	return of
 }

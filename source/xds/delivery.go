@@ -63,7 +63,7 @@ func (d *delivery) next(now time.Time) (*source.Set, time.Time) {
 	due := d.start.Add(d.settings.fetchTimeout)
 	late := d.settings.fetchTimeout > 0 && !now.Before(due)
 	// A server may have nothing but assignments.
-	said := d.clusters.talk.heard || late && d.assignments.talk.heard
+	said := d.clusters.talk.heard || d.unserved() || late && d.assignments.talk.heard
 	d.heard = d.heard || said && !waits
 	switch {
 	case d.begun, late && d.unread():
@@ -78,7 +78,7 @@ func (d *delivery) next(now time.Time) (*source.Set, time.Time) {
 	set := d.build(now)
 	set.Unread = !d.heard && late && !said
 	set.Awaited = !d.heard && !set.Unread
-	if d.restored.IsZero() || d.clusters.talk.heard || d.settings.fetchTimeout == 0 {
+	if d.restored.IsZero() || d.clusters.talk.heard || said && len(d.clusters.entries) == 0 || d.settings.fetchTimeout == 0 {
 		return set, next
 	}
 	if !late {

@@ -21,6 +21,7 @@ type deltaType struct {
 	change  int            // of the table, when it was asked for last
 	sent    map[string]int // serial numbers of names that were asked for
 	answers []answer       // to responses, the oldest first
+	heard   bool           // a response came
 }
 
 type answer struct {
@@ -125,7 +126,7 @@ func (s *deltaStream) take(response *discoveryv3.DeltaDiscoveryResponse, excess 
 	switch {
 	case i >= 0:
 		t, u := s.types[i], deltaUpdate(response)
-		u.excess = excess
+		u.excess, u.first, t.heard = excess, !t.heard, true
 		source.read(t.table, u)
 		source.mu.Lock()
 		defer source.mu.Unlock()

@@ -29,9 +29,11 @@
 // when it can be sent, out of the table and of what the stream was told so far
 // (stateStream, deltaStream), so that nothing queues but answers to responses,
 // which are bounded. What a response holds is counted on the wire before it is
-// decoded (codec, weigh), and its resources are decoded without the lock (read). Run's own goroutine makes sets and hands them on: each out of
-// the one before and of what was touched since (latest). With a
-// snapshot, one more writes it. All of them end before Run returns.
+// decoded (codec, weigh), and its resources are decoded without the lock (read).
+// What there is of both types is counted, and bounded (stock). Run's own
+// goroutine makes sets and hands them on: each out of the one before and of what
+// was touched since (latest). With a snapshot, one more writes it (keeper). All of
+// them end before Run returns.
 //
 // Of this module it may import source, source/kind and config/yamlpb.
 package xds

@@ -14,10 +14,7 @@ import (
 
 // examine decodes what has changed, and finds what is wrong with it.
 func (t *table) examine(c *candidate, now time.Time) {
-	var before *content
-	if c.entry != nil {
-		before = c.entry.good
-	}
+	before := c.known()
 	switch {
 	case c.wrong != "":
 	case c.body == nil && before != nil && before.version == c.version:
@@ -27,13 +24,13 @@ func (t *table) examine(c *candidate, now time.Time) {
 	case c.body.GetTypeUrl() != t.typeURL:
 		c.wrong = fmt.Sprintf("its type is %q, and that of the response %q", c.body.GetTypeUrl(), t.typeURL)
 	case before != nil && bytes.Equal(before.packed.GetValue(), c.body.GetValue()):
-		c.content = &content{version: c.version, packed: before.packed, message: before.message, updated: now}
+		c.content = &content{version: c.version, packed: before.packed, message: before.message, endpoints: before.endpoints, updated: now}
 	default:
 		if c.message == nil { // it was not asked for when the response came
-			c.message, c.wrong = t.decode(c.name, c.body.GetValue())
+			c.message, c.endpoints, c.wrong = t.decode(c.name, c.body.GetValue())
 		}
 		if c.wrong == "" {
-			c.content = &content{version: c.version, packed: c.body, message: c.message, updated: now}
+			c.content = &content{version: c.version, packed: c.body, message: c.message, endpoints: c.endpoints, updated: now}
 		}
 	}
 }
@@ -46,7 +43,7 @@ func (s *Source) read(t *table, u *update) {
 		if known == nil || one.wrong != "" || one.body.GetTypeUrl() != t.typeURL || bytes.Equal(known.packed.GetValue(), one.body.GetValue()) {
 			continue
 		}
-		one.message, one.wrong = t.decode(one.name, one.body.GetValue())
+		one.message, one.endpoints, one.wrong = t.decode(one.name, one.body.GetValue())
 	}
 }
 
@@ -72,36 +69,37 @@ func (s *Source) knownOf(t *table, u *update) []*content {
 	return all
 }
 
-// decode reads a resource, or tells what is wrong with it.
-func (t *table) decode(name string, data []byte) (proto.Message, string) {
+// decode reads a resource and counts its endpoints, or tells what is wrong with
+// it.
+func (t *table) decode(name string, data []byte) (_ proto.Message, endpoints int, wrong string) {
 	var message proto.Message
 	var own string
 	w := weigh(resources[t.typeURL], data)
 	if excess := w.excess(); excess != "" {
-		return nil, excess
+		return nil, 0, excess
 	}
 	if t.typeURL == kind.Cluster {
 		cluster := &clusterv3.Cluster{}
 		if err := proto.Unmarshal(data, cluster); err != nil {
-			return nil, fmt.Sprintf("it cannot be decoded: %s", err)
+			return nil, 0, fmt.Sprintf("it cannot be decoded: %s", err)
 		}
 		message, own = cluster, cluster.GetName()
 	} else {
 		assignment := &endpointv3.ClusterLoadAssignment{}
 		if err := proto.Unmarshal(data, assignment); err != nil {
-			return nil, fmt.Sprintf("it cannot be decoded: %s", err)
+			return nil, 0, fmt.Sprintf("it cannot be decoded: %s", err)
 		}
 		message, own = assignment, assignment.GetClusterName()
 	}
 	if own != name {
-		return nil, fmt.Sprintf("it calls itself %q", own)
+		return nil, 0, fmt.Sprintf("it calls itself %q", own)
 	}
 	if violations := kind.Violations(message); len(violations) > 0 {
 		reason := violations[0].Field + ": " + violations[0].Reason
 		if len(violations) > 1 {
 			reason += fmt.Sprintf(" (and %d more)", len(violations)-1)
 		}
-		return nil, reason
+		return nil, 0, reason
 	}
-	return message, ""
+	return message, w.endpoints, ""
 }

@@ -40,6 +40,7 @@ func consistent(t *testing.T, s *Source, take func()) {
 		}
 	}
 	take()
+	counted(t, s)
 	after := s.build(time.Now())
 	for _, c := range after.Clusters {
 		for _, old := range before.Clusters {

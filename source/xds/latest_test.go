@@ -101,6 +101,7 @@ func TestChangesAlone(t *testing.T) {
 			d, r, before := newDelivery(s, nil), rand.New(rand.NewPCG(seed, 2)), &source.Set{}
 			for step := range 60 {
 				changeAny(s, r, step)
+				counted(t, s)
 				if r.IntN(3) == 0 {
 					continue
 				}

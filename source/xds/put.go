@@ -13,6 +13,9 @@ import (
 // put takes a candidate in.
 func (t *table) put(c *candidate, version string, now time.Time) {
 	e := c.entry
+	if e == nil && c.wrong != "" && len(t.entries)-t.stock.has.clusters >= maxRefused {
+		return // it is among those that the rejection counts
+	}
 	if e == nil {
 		e = &entry{name: c.name}
 		t.entries[c.name] = e
@@ -26,12 +29,13 @@ func (t *table) put(c *candidate, version string, now time.Time) {
 	}()
 	e.gone, e.lapsed, e.report = false, false, ""
 	if c.wrong != "" {
-		e.refused = &refusal{version: reasonOr(c.version, version), reason: c.wrong, packed: c.body, at: now}
+		t.blame(e, &refusal{version: reasonOr(c.version, version), reason: c.wrong, packed: c.body, at: now})
 		return
 	}
-	e.refused, e.expires = nil, time.Time{}
+	t.blame(e, nil)
+	e.expires = time.Time{}
 	if c.content != nil {
-		e.good = c.content
+		t.use(e, c.content)
 		t.follow(e, now)
 	}
 	if c.ttl > 0 {
@@ -41,7 +45,8 @@ func (t *table) put(c *candidate, version string, now time.Time) {
 
 func (t *table) remove(name string) {
 	if e := t.entries[name]; e != nil {
-		e.gone, e.refused, e.report = true, nil, ""
+		e.gone, e.report = true, ""
+		t.blame(e, nil)
 		t.forget(e)
 	}
 }
@@ -60,7 +65,8 @@ func (t *table) fault(e *discoveryv3.ResourceError) {
 
 // forget takes a resource out of use.
 func (t *table) forget(e *entry) {
-	e.good, e.expires = nil, time.Time{}
+	t.use(e, nil)
+	e.expires = time.Time{}
 	t.follow(e, time.Time{})
 	if t.wildcard() && e.refused == nil {
 		delete(t.entries, e.name)

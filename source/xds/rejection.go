@@ -36,6 +36,20 @@ func (r *rejection) add(name, reason string) {
 	}
 }
 
+// name names the candidates with which something is wrong, in their order.
+func (r *rejection) name(candidates map[string]*candidate) {
+	var wrong []string
+	for name, c := range candidates {
+		if c.wrong != "" {
+			wrong = append(wrong, name)
+		}
+	}
+	slices.Sort(wrong)
+	for _, name := range wrong {
+		r.add(name, candidates[name].wrong)
+	}
+}
+
 func (r *rejection) empty() bool { return r.whole == "" && len(r.refused) == 0 }
 
 // String names each resource that is refused, as far as there is room.

@@ -13,12 +13,12 @@ func (s *Source) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	return Status{Types: []TypeStatus{s.statusOf(s.clusters, now), s.statusOf(s.assignments, now)}}
+	return Status{Types: []TypeStatus{s.statusOf(s.clusters, now), s.statusOf(s.assignments, now)}, Fullness: s.stock.fullness()}
 }
 
 func (s *Source) statusOf(t *table, now time.Time) TypeStatus {
 	status := TypeStatus{
-		TypeURL: t.typeURL, Server: t.talk.server, Connected: t.talk.connected, Since: t.talk.since,
+		TypeURL: t.typeURL, Server: t.talk.server, Connected: s.answered(t), Since: t.talk.since,
 		Version: t.talk.version, LastUpdate: t.talk.updated, LastAck: t.talk.acked,
 		LastError: t.talk.failure, LastErrorTime: t.talk.failed,
 		Rejected: t.talk.rejected, RejectedVersion: t.talk.rejectedAs,

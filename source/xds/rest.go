@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -23,6 +24,9 @@ var paths = map[string]string{
 	kind.Cluster:    "/v3/discovery:clusters",
 	kind.Assignment: "/v3/discovery:endpoints",
 }
+
+// errUnserved says that a server knows nothing of what it was asked.
+var errUnserved = errors.New("the server does not serve this")
 
 // poller asks about one type again and again over REST.
 type poller struct {
@@ -56,7 +60,7 @@ func (p *poller) run(ctx context.Context, server int) (good bool, err error) {
 			return good, err
 		}
 		good = true
-		s.connect(p.channel.tables, base)
+		s.connect(p.channel.tables, base, true)
 		delay := s.settings.api.GetRefreshDelay().AsDuration()
 		p.channel.sleep(ctx, delay+rand.N(delay/10+1), true) //nolint:gosec // so that clients do not come all at once
 		for ctx.Err() == nil && !p.channel.asks() {
@@ -126,6 +130,8 @@ func (p *poller) do(request *http.Request) ([]byte, error) {
 		return nil, err
 	case response.StatusCode == http.StatusNotModified, response.StatusCode == http.StatusNoContent:
 		return nil, nil
+	case response.StatusCode == http.StatusNotFound, response.StatusCode == http.StatusNotImplemented:
+		return nil, fmt.Errorf("%w: the answer is %s: %s", errUnserved, response.Status, clip(string(body), maxOneReason))
 	case response.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("the answer is %s: %s", response.Status, clip(string(body), maxOneReason))
 	case len(body) > maxMessageBytes:

@@ -38,6 +38,8 @@ func (w *web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	switch answer {
 	case "304":
 		out.WriteHeader(http.StatusNotModified)
+	case "404":
+		http.NotFound(out, r)
 	case "500":
 		http.Error(out, "out of order", http.StatusInternalServerError)
 	case "307":

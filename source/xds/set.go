@@ -40,8 +40,16 @@ func (s *Source) build(now time.Time) *source.Set {
 	return set
 }
 
-// unread tells whether nothing was ever said of clusters.
-func (s *Source) unread() bool { return !s.clusters.talk.heard && len(s.clusters.entries) == 0 }
+// unread tells whether nothing was ever said of clusters, though it may be.
+func (s *Source) unread() bool {
+	return !s.clusters.talk.heard && len(s.clusters.entries) == 0 && !s.unserved()
+}
+
+// unserved tells whether each server says that it has no service for clusters,
+// where they do have assignments: then there are none to wait for.
+func (s *Source) unserved() bool {
+	return s.assignments.talk.heard && len(s.clusters.entries) == 0 && s.clusters.talk.unserved >= len(s.settings.servers())
+}
 
 // parts are those of a cluster, unless it has to wait for its endpoints.
 func (s *Source) parts(e *entry, set *source.Set, now time.Time) (p parts, ok bool) {

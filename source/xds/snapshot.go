@@ -2,18 +2,15 @@ package xds
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	"github.com/google/renameio/v2"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -22,61 +19,7 @@ import (
 	"hdsd/source/kind"
 )
 
-const (
-	// A change is on disk after the first of these; or later, so that of the time
-	// no more than one part in snapshotShare goes into writing.
-	snapshotEvery = time.Second
-	snapshotShare = 20
-
-	maxSnapshotBytes = 1 << 30
-)
-
-// keepSnapshot writes what is known to the file whenever it has changed, and in
-// the end.
-func (s *Source) keepSnapshot(ctx context.Context) {
-	timer := time.NewTimer(snapshotEvery)
-	defer timer.Stop()
-	written := 0
-	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		}
-		began := time.Now()
-		if updates, err := s.writeSnapshot(written); err != nil {
-			s.options.Log.Error().Str("event", "upstream_snapshot_trouble").Str("source", s.options.Name).Err(err).
-				Msg("what the management server said could not be kept for a restart")
-		} else {
-			written = updates
-		}
-		timer.Reset(max(snapshotEvery, snapshotShare*time.Since(began)))
-	}
-}
-
-// writeSnapshot writes what is known, unless there were no updates since so many,
-// and tells how many there were.
-func (s *Source) writeSnapshot(written int) (updates int, err error) {
-	s.mu.Lock()
-	updates = s.updates
-	var all []*discoveryv3.Resource
-	if updates != written {
-		all = s.known(time.Now())
-	}
-	s.mu.Unlock()
-	if updates == written {
-		return written, nil
-	}
-	file, err := renameio.NewPendingFile(s.options.Snapshot, renameio.WithTempDir(filepath.Dir(s.options.Snapshot)),
-		renameio.WithPermissions(0o600), renameio.WithExistingPermissions())
-	if err != nil {
-		return 0, err
-	}
-	defer file.Cleanup() //nolint:errcheck // what is left is removed at the next start
-	if err := writeTo(file, s.servers(), all); err != nil {
-		return 0, err
-	}
-	return updates, file.CloseAtomicallyReplace()
-}
+const maxSnapshotBytes = 1 << 30
 
 // known are all resources in use, in any order.
 func (s *Source) known(now time.Time) []*discoveryv3.Resource {
@@ -101,8 +44,9 @@ func (s *Source) known(now time.Time) []*discoveryv3.Resource {
 func (s *Source) servers() string { return strings.Join(s.settings.servers(), " ") }
 
 // writeTo writes a DiscoveryResponse with the resources, one after the other.
-func writeTo(to io.Writer, servers string, all []*discoveryv3.Resource) error {
-	first, err := proto.Marshal(&discoveryv3.DiscoveryResponse{VersionInfo: servers})
+// Its nonce is the time.
+func writeTo(to io.Writer, servers string, now time.Time, all []*discoveryv3.Resource) error {
+	first, err := proto.Marshal(&discoveryv3.DiscoveryResponse{VersionInfo: servers, Nonce: now.Format(time.RFC3339Nano)})
 	if err != nil {
 		return err
 	}
@@ -151,13 +95,17 @@ func (s *Source) restore() error {
 			u.items = append(u.items, one)
 		}
 	}
+	written, err := time.Parse(time.RFC3339Nano, response.GetNonce())
+	if err != nil { // it is of a release that wrote none
+		written = about.ModTime()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.restored = about.ModTime()
 	for _, t := range []*table{s.clusters, s.assignments} {
-		t.apply(updates[t.typeURL], s.restored)
+		t.apply(updates[t.typeURL], written)
 		if len(updates[t.typeURL].items) > 0 {
-			t.talk.updated, t.talk.acked = s.restored, s.restored
+			t.talk.updated, t.talk.acked = written, written
 		}
 		for _, e := range t.entries {
 			if e.refused != nil {

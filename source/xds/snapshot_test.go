@@ -42,8 +42,8 @@ func TestSnapshot(t *testing.T) {
 		r.stop()
 		stop()
 
-		written := time.Now().Add(-time.Hour)
-		if err := os.Chtimes(path, written, written); err != nil {
+		written, contact := time.Now(), time.Now().Add(-time.Hour)
+		if err := os.Chtimes(path, contact, contact); err != nil {
 			t.Fatal(err)
 		}
 		r = n.run(deltaSource, keep)
@@ -55,12 +55,12 @@ func TestSnapshot(t *testing.T) {
 		for _, status := range r.Status().Types {
 			equal(t, "last answer", status.LastUpdate.Equal(written) && status.LastAck.Equal(written), true)
 			equal(t, "connected", status.Connected, false)
-			equal(t, "away since", status.Since.Equal(written), true)
+			equal(t, "away since", status.Since.Equal(contact), true)
 		}
 		time.Sleep(15 * time.Second)
 		set = r.latest()
 		equal(t, "given up", !set.Awaited && set.Unread, true)
-		has(t, "problem", set.Problems[0].String(), "the management server has not answered since the start: its clusters are those of "+written.UTC().Format(time.RFC3339))
+		has(t, "problem", set.Problems[0].String(), "the management server has not answered since the start: its clusters are those of "+contact.UTC().Format(time.RFC3339))
 
 		other := n.run(grpcSource(corev3.ApiConfigSource_AGGREGATED_DELTA_GRPC, "two"), keep)
 		other.nothing() // of other servers
@@ -109,6 +109,66 @@ func TestSnapshotWithoutEndpoints(t *testing.T) {
 		r.nothing()
 		next(t, s.delta).send(change(kind.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.1"))))
 		equal(t, "set", said(r.latest()), "web=10.0.0.1")
+	})
+}
+
+// TestAgeOverARestart is since the server was there last, not since it said
+// something that was new.
+func TestAgeOverARestart(t *testing.T) {
+	inNetwork(t, func(t *testing.T, n *network) {
+		path := filepath.Join(t.TempDir(), "upstream.pb")
+		keep := func(o *Options) { o.Snapshot = path }
+		since := func(what string, want time.Time, within time.Duration) {
+			t.Helper()
+			about, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := about.ModTime(); got.After(want) || got.Before(want.Add(-within)) {
+				t.Errorf("%s: got %v, want %v", what, got, want)
+			}
+		}
+		s, from := newScript(t), grpcSource(corev3.ApiConfigSource_DELTA_GRPC, "one") // of which endpoints are asked for apart, here none
+		stop := n.serve("one", s.register)
+		r := n.run(from, keep)
+		p := next(t, s.delta)
+		said := time.Now()
+		mortal := wrap("db", "1", inline("db", "10.0.0.1"))
+		mortal.Ttl = durationpb.New(time.Hour)
+		p.send(change(kind.Cluster, "n1", mortal))
+		for range 5 {
+			time.Sleep(100 * time.Second)
+			since("at any time", time.Now(), contactEvery+2*snapshotEvery)
+		}
+		r.stop()
+		since("after a stop", time.Now(), 0)
+
+		r = n.run(from, keep)
+		reconnect(t, s.delta)
+		time.Sleep(30 * time.Second)
+		stop()
+		left := time.Now()
+		time.Sleep(10 * time.Minute)
+		since("while the server is away", left, contactEvery)
+		r.stop()
+		since("after a stop, too", left, 0)
+
+		r = n.run(from, keep)
+		time.Sleep(10 * time.Minute)
+		r.stop()
+		since("it was not there at all", left, 0)
+
+		r = n.run(from, keep)
+		defer r.stop()
+		time.Sleep(time.Second)
+		status := r.Status().Types[0]
+		equal(t, "away since", status.Since.Equal(left), true)
+		equal(t, "said last", status.LastAck.Equal(status.Resources[0].LastUpdated) && status.LastAck.Sub(said) <= snapshotEvery, true)
+		time.Sleep(time.Until(said.Add(time.Hour)) - time.Second)
+		equal(t, "times to live go on", len(r.Status().Types[0].Resources), 1)
+		time.Sleep(2 * time.Second)
+		equal(t, "and end", len(r.Status().Types[0].Resources), 0)
+		since("though what is left was written", left, 0)
 	})
 }
 

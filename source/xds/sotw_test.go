@@ -15,12 +15,12 @@ import (
 )
 
 // scripted runs a source against a script at "one", in a bubble.
-func scripted(t *testing.T, from *corev3.ConfigSource, test func(t *testing.T, s *script, r *running)) {
+func scripted(t *testing.T, from *corev3.ConfigSource, test func(t *testing.T, s *script, r *running), change ...func(*Options)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		n, s := newNetwork(t), newScript(t)
 		stop := n.serve("one", s.register)
-		r := n.run(from)
+		r := n.run(from, change...)
 		defer func() {
 			r.stop()
 			stop()

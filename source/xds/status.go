@@ -11,6 +11,10 @@ import (
 // Status is what a source knows at one moment.
 type Status struct {
 	Types []TypeStatus // clusters, then assignments; both always there
+
+	// Fullness is how much there is of what the server may have of clusters,
+	// endpoints or bytes, whichever is nearest to its limit; 1 for all.
+	Fullness float64
 }
 
 // TypeStatus is what is known of one type of resource. It has its own
@@ -20,8 +24,8 @@ type TypeStatus struct {
 
 	// Server is the target or base URL that is talked to, or tried next.
 	// Connected tells whether it answers, and Since when that last changed
-	// (zero: not yet; where it never did since a restart, since it last said
-	// something before that). For REST, it is what became of the last poll.
+	// (zero: not yet; where it never did since a restart, since it was last
+	// there before that). For REST, it is what became of the last poll.
 	Server    string
 	Connected bool
 	Since     time.Time

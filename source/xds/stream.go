@@ -51,7 +51,7 @@ func (c *channel) stream(ctx context.Context, server int) (good bool, err error)
 	late := time.AfterFunc(timeout, func() { cancel(fmt.Errorf("no connection within %s", timeout)) })
 	talk, err := c.open(ctx, conn)
 	if late.Stop(); err == nil {
-		c.source.connect(c.tables, service.GetGoogleGrpc().GetTargetUri())
+		c.source.connect(c.tables, service.GetGoogleGrpc().GetTargetUri(), false)
 		good, err = talk(ctx, cancel)
 	}
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {

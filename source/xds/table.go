@@ -30,6 +30,7 @@ type table struct {
 	open    map[string]*entry
 
 	talk      talk
+	stock     *stock // of both types
 	endpoints *table // of clusters: where theirs are asked for; else nil
 }
 
@@ -83,6 +84,8 @@ type content struct {
 	packed  *anypb.Any
 	message proto.Message // of packed; the same as before where the bytes are
 	updated time.Time
+
+	endpoints int // in message
 }
 
 func (c *content) cluster() *clusterv3.Cluster {
@@ -103,8 +106,8 @@ type refusal struct {
 	at      time.Time
 }
 
-func newTable(typeURL string) *table {
-	return &table{typeURL: typeURL, entries: make(map[string]*entry), touched: make(map[string]bool), open: make(map[string]*entry)}
+func newTable(typeURL string, s *stock) *table {
+	return &table{typeURL: typeURL, stock: s, entries: make(map[string]*entry), touched: make(map[string]bool), open: make(map[string]*entry)}
 }
 
 // touch notes that an entry is not what it was.
@@ -177,6 +180,8 @@ func (t *table) unsubscribe(name, asker string) {
 func (t *table) purge() {
 	for name, e := range t.entries {
 		if !t.wants(e) {
+			t.use(e, nil)
+			t.blame(e, nil)
 			delete(t.entries, name)
 			delete(t.open, name)
 		}

@@ -1,7 +1,11 @@
 package xds
 
 import (
+	"errors"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"hdsd/source"
 	"hdsd/source/kind"
@@ -21,24 +25,36 @@ type talk struct {
 	rejected   string
 	rejectedAs string // its version
 	unnamed    string // the part of it that no resource is known for
+	unserved   int    // how many times in a row a server said that it does not serve this type
 }
 
-// connect notes that a server answers.
-func (s *Source) connect(tables []*table, server string) {
+// connect notes that there is a stream with a server, or an answer. A stream is
+// no answer where the server said last that it does not serve this.
+func (s *Source) connect(tables []*table, server string, answer bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range tables {
-		t.talk.server = server
-		if !t.talk.connected {
-			t.talk.connected, t.talk.since = true, time.Now()
-			s.options.Log.Info().Str("event", "upstream_connected").Str("source", s.options.Name).
-				Str("type_url", t.typeURL).Str("upstream", server).Msg("the management server answers")
-		}
-		if t.talk.rejected == "" {
-			t.talk.failure = ""
+		if t.talk.server = server; answer || t.talk.unserved == 0 {
+			s.answers(t)
 		}
 	}
 }
+
+// answers notes that a server answers about a type.
+func (s *Source) answers(t *table) {
+	if !t.talk.connected {
+		t.talk.connected, t.talk.since = true, time.Now()
+		s.options.Log.Info().Str("event", "upstream_connected").Str("source", s.options.Name).
+			Str("type_url", t.typeURL).Str("upstream", t.talk.server).Msg("the management server answers")
+	}
+	if t.talk.unserved = 0; t.talk.rejected == "" {
+		t.talk.failure = ""
+	}
+}
+
+// answered tells whether a server answers about a type, if only that it has no
+// service for it.
+func (s *Source) answered(t *table) bool { return t.talk.connected || t == s.clusters && s.unserved() }
 
 // lose notes that a server does not answer, and which is next.
 func (s *Source) lose(tables []*table, server, next string, why error) {
@@ -55,17 +71,22 @@ func (s *Source) lose(tables []*table, server, next string, why error) {
 			t.talk.connected, t.talk.since = false, now
 		case t.talk.since.IsZero(): // after a restart, it may have been gone for long
 			t.talk.since = now
-			if known := t.talk.updated; !known.IsZero() && known.Before(now) {
-				t.talk.since = known
+			if !t.talk.updated.IsZero() && s.restored.Before(now) {
+				t.talk.since = s.restored
 			}
 		}
 		t.talk.server, t.talk.failure, t.talk.failed = next, text, now
+		if t.talk.unserved++; len(tables) > 1 || status.Code(why) != codes.Unimplemented && !errors.Is(why, errUnserved) {
+			t.talk.unserved = 0
+		}
 	}
+	poke(s.changed)
 }
 
 // accept takes a response about one type in, and tells what is refused of it.
 func (s *Source) accept(t *table, u *update) *rejection {
 	now, before := time.Now(), s.assignments.change
+	s.answers(t)
 	refused := t.apply(u, now)
 	s.updates++
 	if refused == nil {

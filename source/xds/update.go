@@ -2,7 +2,6 @@ package xds
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -17,6 +16,7 @@ type update struct {
 	version string // of the response
 	items   []item
 	full    bool   // what is not in it is no more
+	first   bool   // of a stream in delta: what was refused and is not in it may be no more
 	excess  string // why nothing of it is there; empty: it is
 	removed map[string]bool
 	errors  []*discoveryv3.ResourceError
@@ -30,7 +30,8 @@ type item struct {
 	ttl     time.Duration // 0: none
 	wrong   string        // what is wrong with it already
 
-	message proto.Message // of the body, if that was read
+	message   proto.Message // of the body, if that was read
+	endpoints int           // in it
 }
 
 // candidate is an item that was looked at.
@@ -39,6 +40,14 @@ type candidate struct {
 	entry     *entry   // nil: a new one
 	content   *content // nil: refused, or a heartbeat
 	heartbeat bool
+}
+
+// known is what is in use under the name of a candidate; nil: nothing is.
+func (c *candidate) known() *content {
+	if c.entry == nil {
+		return nil
+	}
+	return c.entry.good
 }
 
 // apply takes an update as far as it is right, and gives what is refused of it.
@@ -50,6 +59,8 @@ func (t *table) apply(u *update, now time.Time) *rejection {
 	r := &rejection{total: len(u.items)}
 	candidates, beats := t.look(u, r, now)
 	full := u.full && (len(u.items) == 0 || beats < len(u.items)) && !r.nameless
+	t.fit(candidates, u.removed, full)
+	r.name(candidates)
 	if left := t.left(candidates, u.removed, full); left < t.minimum {
 		return &rejection{whole: fmt.Sprintf("it would leave %d clusters, and envoy.config.validators.minimum_clusters_validator asks for %d", left, t.minimum)}
 	}
@@ -64,10 +75,10 @@ func (t *table) apply(u *update, now time.Time) *rejection {
 	for _, e := range u.errors {
 		t.fault(e)
 	}
-	if full {
+	if full || u.first {
 		for name, e := range t.entries {
-			if candidates[name] == nil {
-				e.refused = nil
+			if candidates[name] == nil && (full || t.wildcard() && e.good == nil) {
+				t.blame(e, nil)
 				t.forget(e)
 			}
 		}
@@ -105,16 +116,6 @@ func (t *table) look(u *update, r *rejection, now time.Time) (candidates map[str
 		if c.heartbeat {
 			beats++
 		}
-	}
-	var wrong []string
-	for name, c := range candidates {
-		if c.wrong != "" {
-			wrong = append(wrong, name)
-		}
-	}
-	slices.Sort(wrong)
-	for _, name := range wrong {
-		r.add(name, candidates[name].wrong)
 	}
 	return candidates, beats
 }

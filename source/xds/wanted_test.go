@@ -1,9 +1,19 @@
 package xds
 
 import (
+	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointservice "github.com/envoyproxy/go-control-plane/envoy/service/endpoint/v3"
+	"github.com/rs/zerolog"
+	"google.golang.org/grpc"
 
 	"hdsd/source/kind"
 )
@@ -51,5 +61,160 @@ func TestAssignmentsAlone(t *testing.T) {
 		equal(t, "set", said(set), "svc=10.0.0.1")
 		equal(t, "problems", len(set.Problems), 0)
 		equal(t, "all is said", set.Answered(), true)
+	})
+}
+
+// TestAssignmentsAloneAfterARestart: it is no problem that nothing is said of
+// clusters where there were none.
+func TestAssignmentsAloneAfterARestart(t *testing.T) {
+	keep := func(path string) func(*Options) { return func(o *Options) { o.Snapshot = path } }(filepath.Join(t.TempDir(), "upstream.pb"))
+	for range 2 {
+		scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
+			r.Want([]string{"svc"})
+			next(t, s.delta).send(change(kind.Assignment, "n1", wrap("svc", "1", endpoints("svc", "10.0.0.1"))))
+			time.Sleep(16 * time.Second)
+			set := r.latest()
+			equal(t, "set", said(set), "svc=10.0.0.1")
+			equal(t, "problems", len(set.Problems), 0)
+		}, keep)
+	}
+}
+
+// endpointsAlone serves assignments under a name, and has no service for
+// clusters.
+func (n *network) endpointsAlone(name string) (s *script, stop func()) {
+	s = newScript(n.t)
+	return s, n.serve(name, func(r grpc.ServiceRegistrar) {
+		endpointservice.RegisterEndpointDiscoveryServiceServer(r, &scriptedEndpoints{script: s})
+	})
+}
+
+// TestClustersThatNobodyServes: a server that says so is not waited for.
+func TestClustersThatNobodyServes(t *testing.T) {
+	alone := change(kind.Assignment, "n1", wrap("svc", "1", endpoints("svc", "10.0.0.1")))
+	t.Run("gRPC", func(t *testing.T) {
+		inNetwork(t, func(t *testing.T, n *network) {
+			s, stop := n.endpointsAlone("one")
+			defer stop()
+			var log bytes.Buffer
+			path := filepath.Join(t.TempDir(), "upstream.pb")
+			r := n.run(grpcSource(corev3.ApiConfigSource_DELTA_GRPC, "one"), func(o *Options) {
+				o.Log, o.Snapshot = zerolog.New(zerolog.SyncWriter(&log)), path
+			})
+			r.Want([]string{"svc", "other"})
+			p := next(t, s.delta)
+			r.nothing() // it has to say something
+			p.send(alone)
+			r.nothing() // of each
+			p.send(removal(kind.Assignment, "n2", "other"))
+			set := r.latest()
+			equal(t, "set", said(set), "svc=10.0.0.1")
+			equal(t, "all is said", set.Answered() && len(set.Problems) == 0, true)
+			time.Sleep(10 * time.Minute)
+			synctest.Wait()
+			equal(t, "it answers", r.Status().Types[0].Connected, true)
+			for text, times := range map[string]int{"upstream_lost": 1, "upstream_connected": 2} {
+				equal(t, "how often there is "+text, strings.Count(log.String(), text), times)
+			}
+			if about, err := os.Stat(path); err != nil || time.Since(about.ModTime()) > contactEvery+2*snapshotEvery {
+				t.Errorf("what it said seems to be of %v, %v", about.ModTime(), err)
+			}
+			stop()
+			all := newScript(t)
+			defer n.serve("one", all.register)()
+			defer r.stop()
+			p = reconnect(t, all.delta)
+			if p.next().GetTypeUrl() != kind.Cluster {
+				p = reconnect(t, all.delta)
+			}
+			p.send(change(kind.Cluster, "n1", wrap("db", "1", inline("db", "10.0.0.9"))))
+			equal(t, "set", said(r.latest()), "db=10.0.0.9 svc=10.0.0.1")
+			equal(t, "it answers", r.Status().Types[0].Connected, true)
+		})
+	})
+	t.Run("REST", func(t *testing.T) {
+		inNetwork(t, func(t *testing.T, n *network) {
+			w := newWeb()
+			defer n.serveHTTP("web", w)()
+			w.say(cds, "404")
+			w.say(edp, `{"version_info":"e1","resources":[`+jsonEndpoints("10.0.0.1")+`]}`)
+			r := n.run(restSource("http://web"))
+			defer r.stop()
+			r.Want([]string{"web"})
+			set := r.latest()
+			equal(t, "set", said(set), "web=10.0.0.1")
+			equal(t, "all is said", set.Answered(), true)
+			w.say(edp, "404")
+			time.Sleep(time.Minute)
+			equal(t, "it does not answer", r.Status().Types[1].Connected, false)
+			w.say(edp, "304")
+			time.Sleep(time.Minute)
+			equal(t, "it answers", r.Status().Types[1].Connected, true)
+		})
+	})
+	t.Run("not by one of two", func(t *testing.T) {
+		inNetwork(t, func(t *testing.T, n *network) {
+			s, stop := n.endpointsAlone("one")
+			defer stop()
+			r := n.run(grpcSource(corev3.ApiConfigSource_DELTA_GRPC, "one", "two"))
+			defer r.stop()
+			r.Want([]string{"svc"})
+			next(t, s.delta).send(alone)
+			time.Sleep(14 * time.Second)
+			r.nothing()
+			time.Sleep(time.Second)
+			equal(t, "given up", r.latest().Answered(), true)
+		})
+	})
+	t.Run("not where there were some", func(t *testing.T) {
+		inNetwork(t, func(t *testing.T, n *network) {
+			from := grpcSource(corev3.ApiConfigSource_DELTA_GRPC, "one")
+			keep := func(path string) func(*Options) { return func(o *Options) { o.Snapshot = path } }(filepath.Join(t.TempDir(), "upstream.pb"))
+			all := newScript(t)
+			stop := n.serve("one", all.register)
+			r := n.run(from, keep)
+			next(t, all.delta).send(change(kind.Cluster, "n1", wrap("db", "1", inline("db", "10.0.0.9"))))
+			synctest.Wait()
+			r.stop()
+			stop()
+
+			s, stop := n.endpointsAlone("one")
+			defer stop()
+			r = n.run(from, keep)
+			defer r.stop()
+			r.Want([]string{"svc"})
+			next(t, s.delta).send(alone)
+			set := r.latest()
+			equal(t, "set", said(set), "db=10.0.0.9 svc=10.0.0.1")
+			equal(t, "it is waited for", set.Awaited, true)
+		})
+	})
+	t.Run("not where it says nothing", func(t *testing.T) {
+		inNetwork(t, func(t *testing.T, n *network) {
+			_, stop := n.endpointsAlone("one")
+			defer stop()
+			r := n.run(grpcSource(corev3.ApiConfigSource_DELTA_GRPC, "one"))
+			defer r.stop()
+			time.Sleep(14 * time.Second)
+			r.nothing()
+			time.Sleep(time.Second)
+			equal(t, "set", said(r.latest()), "unread")
+		})
+	})
+	t.Run("not on one stream for all", func(t *testing.T) {
+		inNetwork(t, func(t *testing.T, n *network) {
+			s := newScript(t)
+			stop := n.serve("one", s.register)
+			r := n.run(deltaSource)
+			defer r.stop()
+			r.Want([]string{"svc"})
+			next(t, s.delta).send(alone)
+			synctest.Wait()
+			stop()
+			_, stop = n.endpointsAlone("one")
+			defer stop()
+			time.Sleep(14 * time.Second)
+			r.nothing()
+		})
 	})
 }

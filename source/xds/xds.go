@@ -31,6 +31,9 @@ type Options struct {
 	// a restart; empty: none.
 	Snapshot string
 
+	// The most that the server may have of all it says; 0: any number.
+	MaxClusters, MaxEndpoints int
+
 	Log zerolog.Logger
 }
 
@@ -47,6 +50,7 @@ type Source struct {
 	channels []*channel               // what the server is asked on
 
 	mu                    sync.Mutex // guards what follows
+	stock                 *stock
 	clusters, assignments *table
 	secure                map[int]credentials.TransportCredentials // last good ones, by server
 	latest                latest
@@ -65,10 +69,11 @@ func New(options Options) (*Source, error) {
 		}
 		return nil, fmt.Errorf("source %s: %s", options.Name, strings.Join(lines, "; "))
 	}
+	stock := newStock(&options)
 	s := &Source{
 		options: options, settings: settingsOf(options.ConfigSource), dialer: dial,
 		changed: make(chan struct{}, 1), wake: make(map[string]chan struct{}),
-		clusters: newTable(kind.Cluster), assignments: newTable(kind.Assignment),
+		stock: stock, clusters: newTable(kind.Cluster, stock), assignments: newTable(kind.Assignment, stock),
 		secure: make(map[int]credentials.TransportCredentials), latest: newLatest(),
 	}
 	s.where = s.settings.servers()[0]
@@ -95,7 +100,7 @@ func (s *Source) Run(ctx context.Context, take func(*source.Set)) error {
 			s.options.Log.Error().Str("event", "upstream_snapshot_trouble").Str("source", s.options.Name).Err(err).
 				Msg("what the management server said before the start cannot be read")
 		}
-		owned.Go(func() { s.keepSnapshot(ctx) })
+		owned.Go(func() { (&keeper{Source: s, kept: !s.restored.IsZero()}).run(ctx) })
 	}
 	for _, c := range s.channels {
 		owned.Go(func() { c.run(ctx) })

@@ -1,0 +1,100 @@
+package xds
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/google/renameio/v2"
+)
+
+const (
+	// A change is on disk after the first of these; or later, so that of the time
+	// no more than one part in snapshotShare goes into writing.
+	snapshotEvery = time.Second
+	snapshotShare = 20
+
+	// How old the time may be that the file says the server was last there.
+	contactEvery = time.Minute
+)
+
+// keeper keeps what is known in the snapshot, whose time of change is that of
+// the last contact with the server. It is owned by the goroutine of run.
+type keeper struct {
+	*Source
+	kept    bool // the file is of this source
+	written int  // updates that it holds
+	contact time.Time
+}
+
+// run writes whenever something has changed, and in the end.
+func (k *keeper) run(ctx context.Context) {
+	timer := time.NewTimer(snapshotEvery)
+	defer timer.Stop()
+	for last := false; !last; {
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		last = ctx.Err() != nil
+		began := time.Now()
+		if err := k.keep(began, last); err != nil {
+			k.options.Log.Error().Str("event", "upstream_snapshot_trouble").Str("source", k.options.Name).Err(err).
+				Msg("what the management server said could not be kept for a restart")
+		}
+		timer.Reset(max(snapshotEvery, snapshotShare*time.Since(began)))
+	}
+}
+
+// keep brings the file up to date.
+func (k *keeper) keep(now time.Time, last bool) error {
+	k.mu.Lock()
+	updates, contact := k.updates, k.lastContact(now)
+	var all []*discoveryv3.Resource
+	if updates != k.written {
+		all = k.known(now)
+	}
+	k.mu.Unlock()
+	if updates != k.written {
+		if err := k.write(now, all); err != nil {
+			return err
+		}
+		k.kept, k.written, k.contact = true, updates, time.Time{}
+	}
+	due := k.contact.IsZero() || contact.Sub(k.contact) >= contactEvery || last
+	if !k.kept || contact.IsZero() || !due {
+		return nil
+	}
+	k.contact = contact
+	return os.Chtimes(k.options.Snapshot, contact, contact)
+}
+
+func (k *keeper) write(now time.Time, all []*discoveryv3.Resource) error {
+	file, err := renameio.NewPendingFile(k.options.Snapshot, renameio.WithTempDir(filepath.Dir(k.options.Snapshot)),
+		renameio.WithPermissions(0o600), renameio.WithExistingPermissions())
+	if err != nil {
+		return err
+	}
+	defer file.Cleanup() //nolint:errcheck // what is left is removed at the next start
+	if err := writeTo(file, k.servers(), now, all); err != nil {
+		return err
+	}
+	return file.CloseAtomicallyReplace()
+}
+
+// lastContact is when the server was last there for all that it is asked: now
+// while it is connected; zero: nobody knows yet.
+func (s *Source) lastContact(now time.Time) time.Time {
+	at := now
+	for _, t := range []*table{s.clusters, s.assignments} {
+		if s.answered(t) || !t.asks() {
+			continue
+		}
+		if t.talk.since.Before(at) {
+			at = t.talk.since
+		}
+	}
+	return at
+}

@@ -1,0 +1,163 @@
+package xds
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// What is bounded whatever the configuration says.
+const (
+	maxStockBytes = maxSnapshotBytes // of all resources, so that what was written can be read
+	maxShownBytes = 64 << 20         // of what is refused, which is kept to be shown
+	resourceBytes = 256              // that a resource has in a snapshot besides its body, name and version
+)
+
+// amount is how much there is.
+type amount struct{ clusters, endpoints, bytes int }
+
+func (a amount) plus(b amount) amount {
+	return amount{a.clusters + b.clusters, a.endpoints + b.endpoints, a.bytes + b.bytes}
+}
+
+func (a amount) minus(b amount) amount { return a.plus(amount{-b.clusters, -b.endpoints, -b.bytes}) }
+
+// amount is what a resource counts for; nothing where there is none.
+func (t *table) amount(name string, c *content) (a amount) {
+	if c == nil {
+		return a
+	}
+	if t.wildcard() {
+		a.clusters = 1
+	}
+	a.endpoints = c.endpoints
+	a.bytes = len(c.packed.GetValue()) + len(name) + len(c.version) + resourceBytes
+	return a
+}
+
+// stock is what a source has in use, of both types together, and how much that
+// may be. Guarded by Source.mu.
+type stock struct {
+	has, most amount
+	shown     int // bytes of what is refused
+}
+
+func newStock(o *Options) *stock {
+	return &stock{most: amount{
+		clusters: cmp.Or(o.MaxClusters, math.MaxInt), endpoints: cmp.Or(o.MaxEndpoints, math.MaxInt), bytes: maxStockBytes,
+	}}
+}
+
+// refusal tells why there may not be so much with a resource; empty: there may.
+func (s *stock) refusal(after, one amount) string {
+	const less = "have it send fewer, or raise limits.%s in hdsd's configuration and restart it"
+	switch {
+	case after.clusters > s.most.clusters:
+		return fmt.Sprintf("the management server has %d clusters already, and no more are taken: "+less, s.most.clusters, "max_source_clusters")
+	case after.endpoints > s.most.endpoints:
+		return fmt.Sprintf("with its %d endpoints, the management server would have %d, and no more than %d are taken: "+less,
+			one.endpoints, after.endpoints, s.most.endpoints, "max_source_endpoints")
+	case after.bytes > s.most.bytes:
+		return fmt.Sprintf("with its %d bytes, the management server would have %d in all, and no more than %d are taken: make several sources of it",
+			one.bytes, after.bytes, s.most.bytes)
+	default:
+		return ""
+	}
+}
+
+// fullness is how much of what there may be there is, 1 for all.
+func (s *stock) fullness() float64 {
+	return max(float64(s.has.clusters)/float64(s.most.clusters), float64(s.has.endpoints)/float64(s.most.endpoints), float64(s.has.bytes)/float64(s.most.bytes))
+}
+
+// use puts a resource into use; nil takes it out.
+func (t *table) use(e *entry, c *content) {
+	t.stock.has = t.stock.has.minus(t.amount(e.name, e.good)).plus(t.amount(e.name, c))
+	e.good = c
+}
+
+// blame notes what is refused of a resource; nil: nothing is any more. What is
+// too much to be shown is left out.
+func (t *table) blame(e *entry, r *refusal) {
+	t.stock.shown -= len(e.refused.body())
+	if r != nil && t.stock.shown+len(r.body()) > maxShownBytes {
+		r.packed = nil
+	}
+	t.stock.shown += len(r.body())
+	e.refused = r
+}
+
+func (r *refusal) body() []byte {
+	if r == nil {
+		return nil
+	}
+	return r.packed.GetValue()
+}
+
+// fit refuses what there is no room for: of what grows, what is known comes
+// first, then what comes first by name.
+func (t *table) fit(candidates map[string]*candidate, removed map[string]bool, full bool) {
+	has := t.stock.has.minus(t.going(candidates, removed, full))
+	after := has
+	for _, c := range candidates {
+		after = after.plus(t.growth(c))
+	}
+	if t.stock.refusal(after, amount{}) == "" {
+		return
+	}
+	grows := func(c *candidate) bool {
+		g := t.growth(c)
+		return g.clusters > 0 || g.endpoints > 0 || g.bytes > 0
+	}
+	order := slices.SortedFunc(maps.Values(candidates), func(a, b *candidate) int {
+		return cmp.Or(first(!grows(a), !grows(b)), first(a.known() != nil, b.known() != nil), strings.Compare(a.name, b.name))
+	})
+	for _, c := range order {
+		after := has.plus(t.growth(c))
+		if reason := t.stock.refusal(after, t.amount(c.name, c.content)); reason != "" {
+			c.content, c.wrong = nil, reason
+			continue
+		}
+		has = after
+	}
+}
+
+// first orders what is true before what is not.
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// growth is what a candidate adds to what there is.
+func (t *table) growth(c *candidate) amount {
+	if c.content == nil {
+		return amount{}
+	}
+	return t.amount(c.name, c.content).minus(t.amount(c.name, c.known()))
+}
+
+// going is what an update takes out of use.
+func (t *table) going(candidates map[string]*candidate, removed map[string]bool, full bool) (a amount) {
+	if full {
+		for name, e := range t.entries {
+			if candidates[name] == nil {
+				a = a.plus(t.amount(name, e.good))
+			}
+		}
+		return a
+	}
+	for name := range removed {
+		if e := t.entries[name]; e != nil && candidates[name] == nil {
+			a = a.plus(t.amount(name, e.good))
+		}
+	}
+	return a
+}
