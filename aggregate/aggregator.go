@@ -101,6 +101,8 @@ type Aggregator struct {
 
 	dissents  map[health.EndpointID][]dissent // of zones, where they are asked for
 	zoneViews []ZoneView                      // not yet given
+
+	blindnesses []Blindness // not yet given
 }
 
 // endpoint is what is kept of one endpoint.
@@ -125,6 +127,7 @@ const (
 	hesitated                     // has been so for long enough
 	flapping                      // went down lately, where that is damped
 	restrained                    // its down waits in a mass failure
+	failing                       // most votes that count say down
 )
 
 const never = math.MinInt64

@@ -22,6 +22,7 @@ type checker struct {
 	here   bool     // connected, as far as was told
 	lost   bool     // its stream is gone
 	word   Word     // an operator's
+	sight  sight
 
 	name     string
 	votes    []health.Vote       // where it has seats, with what it said there; seat.place points back
@@ -125,6 +126,7 @@ func (a *Aggregator) swap(c, i, j uint32) {
 // vacate takes seat i of an endpoint away, from both sides.
 func (a *Aggregator) vacate(e *endpoint, i int) {
 	a.enterRecords(e, &a.seats.of(e)[i], 0)
+	a.lookAway(&a.seats.of(e)[i])
 	s := a.seats.of(e)[i]
 	a.seats.drop(e, i)
 	c := &a.checkers.all[s.checker]

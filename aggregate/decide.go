@@ -46,6 +46,7 @@ func (a *Aggregator) follow(id health.EndpointID, t *tally, changes []Change) []
 		return changes
 	}
 	to := a.decide(id, e, t)
+	a.sightings(id, e, t)
 	if e.flags&flapping != 0 {
 		to = a.damp(id, e, to)
 	}

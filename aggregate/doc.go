@@ -26,6 +26,8 @@
 //   - A checker that says down of much that its peers see up is doubted, and so
 //     is a path between two zones: their downs do not count until that has
 //     passed. So one who is cut off takes nothing out. Ups always count.
+//   - A checker that misses outages which its peers see is blind (blind.go). That
+//     changes no verdict: its owner may have others check beside it.
 //   - An operator's word about a checker (word.go) stands above what its peers
 //     say. None of the votes of one that is distrusted counts.
 //   - Damping takes nothing down, and holds nothing down while more than half of

@@ -24,6 +24,7 @@ type oracleEndpoint struct {
 	timing      aggregate.Timing
 	rule        aggregate.Rule
 	zone        string
+	cluster     string
 	judged      bool // it had a verdict
 	status      health.Status
 	dark        bool
@@ -42,6 +43,8 @@ type oraclePair struct {
 	code   uint16
 	began  uint16        // the code with which it began to say what it says
 	fell   time.Duration // the report with which it began to say down
+	outage string        // "missed" or "seen" where most say down
+	missed time.Duration // when that counts; 0: not, or it did
 }
 
 // wavers tells whether the latest probe behind a vote of HEALTHY failed.
@@ -64,6 +67,7 @@ type oracleChecker struct {
 	here      bool
 	word      aggregate.Word
 	zone      string
+	misses    []string // clusters of outages that it missed in a row
 	oracleDoubt
 }
 
@@ -95,7 +99,7 @@ func (o *oracle) set(now time.Duration, id health.EndpointID, t aggregate.Timing
 		o.endpoints[id] = e
 	}
 	before := e.rule
-	e.timing, e.rule, e.zone = t, r, zone
+	e.timing, e.rule, e.zone, e.cluster = t, r, zone, clusterOf(id)
 	for name, p := range e.pairs {
 		if before == r || !p.voted || p.phase == "waiting" || p.phase == "overdue" {
 			continue
@@ -130,7 +134,7 @@ func (o *oracle) instruct(checker string, w aggregate.Word) {
 	if c := o.checkers[checker]; c != nil {
 		c.word = w
 		if w == aggregate.Trusted {
-			c.oracleDoubt = oracleDoubt{}
+			c.oracleDoubt, c.misses = oracleDoubt{}, nil
 		}
 	}
 }
@@ -190,10 +194,11 @@ func (o *oracle) connected(now time.Duration, checker, zone string) {
 }
 
 func (o *oracle) restart(now time.Duration, checker string) {
-	o.checkers[checker].lost = false
+	o.checkers[checker].lost, o.checkers[checker].misses = false, nil
 	for _, e := range o.endpoints {
 		if p := e.pairs[checker]; p != nil {
 			p.phase, p.end = "waiting", now+o.settle
+			p.outage, p.missed = "", 0
 		}
 	}
 }
@@ -271,6 +276,11 @@ func (o *oracle) age(now time.Duration) {
 		}
 		for name, p := range e.pairs {
 			o.agePair(now, e, p, o.checkers[name].heard)
+			if c := o.checkers[name]; p.missed != 0 && now >= p.missed {
+				if p.missed = 0; c.word != aggregate.Trusted && !o.seesOutage(name) {
+					c.misses = append(c.misses, e.cluster)
+				}
+			}
 		}
 	}
 }
@@ -317,6 +327,9 @@ func (o *oracle) next() (time.Duration, bool) {
 		for _, p := range e.pairs {
 			if p.phase != "settled" && p.phase != "overdue" {
 				all = append(all, p.end)
+			}
+			if p.missed != 0 {
+				all = append(all, p.missed)
 			}
 		}
 	}
@@ -512,6 +525,7 @@ func (o *oracle) decide(now time.Duration) map[health.EndpointID]health.Status {
 		if to := o.follow(now, e); to != e.status {
 			e.status, e.judged, changed[id] = to, true, to
 		}
+		o.look(now, e)
 	}
 	return changed
 }

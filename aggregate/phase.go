@@ -32,6 +32,7 @@ func (a *Aggregator) enter(id health.EndpointID, e *endpoint, i int, p phase, d 
 	s := &a.seats.of(e)[i]
 	at := a.clock.in(a.clock.elapsed, d)
 	s.phase, s.until = p, uint32(at)
+	a.lookAway(s)
 	a.deadlines.add(at, pair{id, s.checker})
 }
 
@@ -56,6 +57,7 @@ func (a *Aggregator) recreate(id health.EndpointID, e *endpoint, i int) {
 func (a *Aggregator) restart(c uint32) {
 	x := &a.checkers.all[c]
 	x.lost, a.stirred = false, a.stirred || x.lost
+	a.sees(c, "its stream began anew")
 	for i := range x.votes {
 		x.votes[i].Status = noVote
 		id := x.votes[i].Endpoint
@@ -176,6 +178,9 @@ func (a *Aggregator) endPhase(p pair, at tick) {
 	case recreated:
 		a.endRecreated(p.endpoint, e, i)
 	default:
+		if s.outage == missed {
+			a.miss(e, p.checker)
+		}
 		return
 	}
 	a.mark(p.endpoint, e)

@@ -22,6 +22,7 @@ type twins struct {
 	oracle     *oracle
 	now        time.Duration
 	status     map[health.EndpointID]health.Status // as the changes told
+	blind      map[string]bool                     // as was told
 }
 
 const (
@@ -58,6 +59,9 @@ var anyRule = rapid.Custom(func(t *rapid.T) aggregate.Rule {
 	}
 })
 
+// clusterOf is the cluster that an endpoint is in.
+func clusterOf(id health.EndpointID) string { return fmt.Sprint("k", id%2) }
+
 func codes(list ...int) aggregate.Codes {
 	var c aggregate.Codes
 	for _, code := range list {
@@ -89,12 +93,31 @@ func (w *twins) same(got []aggregate.Change, want map[health.EndpointID]health.S
 			unobserved++
 		}
 	}
+	w.sameSight()
 	if got := w.aggregator.Unobserved(); got != unobserved {
 		w.t.Fatalf("at %s %d endpoints are unobserved, the oracle says %d", w.now, got, unobserved)
 	}
 	if want, ok := w.oracle.next(); ok {
 		if at, ok := w.aggregator.NextDeadline(); !ok || at.Sub(epoch) > want {
 			w.t.Fatalf("at %s the next deadline is %v (%v), but something is due at %s", w.now, at.Sub(epoch), ok, want)
+		}
+	}
+}
+
+// sameSight compares who is blind, and what was told of it.
+func (w *twins) sameSight() {
+	for _, b := range w.aggregator.Blindnesses() {
+		if w.blind[b.Checker] == b.Blind || b.Reason == "" {
+			w.t.Fatalf("at %s it is told again, or without a reason: %+v", w.now, b)
+		}
+		w.blind[b.Checker] = b.Blind
+	}
+	for i := range pool {
+		name := fmt.Sprint("c", i)
+		c := w.oracle.checkers[name]
+		want := c != nil && c.blind()
+		if got := w.aggregator.Blind(name) != ""; got != want || w.blind[name] != want {
+			w.t.Fatalf("at %s %s is blind: %v, was told %v, the oracle says %v", w.now, name, got, w.blind[name], want)
 		}
 	}
 }
@@ -164,7 +187,7 @@ func (w *twins) actions() map[string]func(*rapid.T) {
 				w.status[id] = last.Status
 			}
 			zone := rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "zone")
-			w.aggregator.Set(aggregate.Endpoint{ID: id, Timing: timing, Rule: rule, Zone: health.Locality{Zone: zone}}, last)
+			w.aggregator.Set(aggregate.Endpoint{ID: id, Timing: timing, Rule: rule, Zone: health.Locality{Zone: zone}, Cluster: clusterOf(id)}, last)
 			w.oracle.set(w.now, id, timing, rule, zone, last)
 		},
 		"remove": func(t *rapid.T) {
@@ -200,6 +223,7 @@ func (w *twins) actions() map[string]func(*rapid.T) {
 			w.oracle.instruct(checker, word)
 		},
 		"undermine": w.undermine,
+		"overlook":  w.overlook,
 		"report":    w.report,
 		"report2":   w.report,
 		"hear all": func(*rapid.T) {
@@ -262,10 +286,39 @@ func (w *twins) undermine(t *rapid.T) {
 	w.same(w.aggregator.Tick(w.wall()), w.oracle.tick(w.now))
 }
 
+// overlook has a checker say up of what all others say is down, but for some that it
+// sees, too, for a while in which all are heard.
+func (w *twins) overlook(t *rapid.T) {
+	who, sees := anyChecker.Draw(t, "who"), health.EndpointID(rapid.IntRange(0, 2*endpoints).Draw(t, "sees"))
+	var chosen []health.EndpointID
+	for id := range health.EndpointID(endpoints) {
+		if e := w.oracle.endpoints[id]; e != nil && e.pairs[who] != nil && rapid.IntRange(0, 3).Draw(t, "down") > 0 {
+			chosen = append(chosen, id)
+		}
+	}
+	for _, others := range []health.Status{health.Healthy, health.Unhealthy} { // so that nobody warms up
+		for i := range pool {
+			name := fmt.Sprint("c", i)
+			var votes []health.Vote
+			for _, id := range chosen {
+				votes = append(votes, health.Vote{Endpoint: id, Status: others, HTTPStatusCode: 500})
+				if name == who && id != sees {
+					votes[len(votes)-1].Status = health.Healthy
+				}
+			}
+			w.same(w.aggregator.Report(w.wall(), name, votes), w.oracle.report(w.now, name, votes))
+		}
+	}
+	for range rapid.IntRange(0, 4).Draw(t, "times") {
+		w.now += 2 * time.Second
+		w.hearAll()
+	}
+}
+
 func newTwins(t *rapid.T) *twins { return newTwinsThat(t, testDoubt, "a", "b") }
 
 func newTwinsThat(t *rapid.T, doubt aggregate.Doubt, zones ...string) *twins {
-	w := &twins{t: t, aggregator: aggregate.New(aggregate.Options{Doubt: doubt}), oracle: newOracle(doubt), status: map[health.EndpointID]health.Status{}}
+	w := &twins{t: t, aggregator: aggregate.New(aggregate.Options{Doubt: doubt}), oracle: newOracle(doubt), status: map[health.EndpointID]health.Status{}, blind: map[string]bool{}}
 	w.aggregator.Tick(epoch)
 	for i := range pool {
 		name, zone := fmt.Sprint("c", i), zones[i%2]
@@ -274,7 +327,7 @@ func newTwinsThat(t *rapid.T, doubt aggregate.Doubt, zones ...string) *twins {
 	}
 	for id := range health.EndpointID(endpoints) {
 		zone := zones[int(id)/3]
-		w.aggregator.Set(aggregate.Endpoint{ID: id, Timing: usual, Zone: health.Locality{Zone: zone}}, health.Verdict{})
+		w.aggregator.Set(aggregate.Endpoint{ID: id, Timing: usual, Zone: health.Locality{Zone: zone}, Cluster: clusterOf(id)}, health.Verdict{})
 		w.oracle.set(0, id, usual, aggregate.Rule{}, zone, health.Verdict{})
 		for i := range 3 {
 			name := fmt.Sprint("c", (int(id)+i)%pool)
@@ -289,7 +342,7 @@ func newTwinsThat(t *rapid.T, doubt aggregate.Doubt, zones ...string) *twins {
 func (w *twins) rule(r aggregate.Rule) {
 	for id := range health.EndpointID(endpoints) {
 		zone := w.oracle.endpoints[id].zone
-		w.aggregator.Set(aggregate.Endpoint{ID: id, Timing: usual, Rule: r, Zone: health.Locality{Zone: zone}}, health.Verdict{})
+		w.aggregator.Set(aggregate.Endpoint{ID: id, Timing: usual, Rule: r, Zone: health.Locality{Zone: zone}, Cluster: clusterOf(id)}, health.Verdict{})
 		w.oracle.set(w.now, id, usual, r, zone, health.Verdict{})
 	}
 }

@@ -29,7 +29,7 @@ var usual = aggregate.Timing{
 //	t=0 set e1 rule=at_least/2 unobserved=unknown zone=zone1 degraded=200,503
 //	t=0 set e1 warm_up=1s staleness=9s disagreements=3 cluster=web half_life=30 mass_hold=10s
 //	t=0 assign e1 a b c     (unassign likewise)
-//	t=0 connected a b/zone1 (lost likewise)
+//	t=0 connected a b/zone1 c/region1/zone1 (lost likewise)
 //	t=1s report a e1=UNHEALTHY/503 e2=HEALTHY
 //	t=1s hear a b c         reports without votes, from now on once a second
 //	t=1s silence a          ends that
@@ -148,7 +148,11 @@ func (p *player) checker(verb, c string) {
 	switch verb {
 	case "connected":
 		name, zone, _ := strings.Cut(c, "/")
-		p.aggregator.Connected(now, health.Checker{ID: name, Locality: health.Locality{Zone: zone}})
+		at := health.Locality{Zone: zone}
+		if region, zone, both := strings.Cut(zone, "/"); both {
+			at.Region, at.Zone = region, zone
+		}
+		p.aggregator.Connected(now, health.Checker{ID: name, Locality: at})
 	case "lost":
 		p.aggregator.Lost(c)
 	case "hear":
@@ -351,6 +355,13 @@ func (p *player) changes(changes []aggregate.Change) {
 		}
 		fmt.Fprintf(&p.out, "  t=%s %s%s is %s: %s\n", p.now, s.Checker, strings.Trim(s.From+" to "+s.To, " to"), word, s.Reason)
 	}
+	for _, b := range p.aggregator.Blindnesses() {
+		word := "sees again"
+		if b.Blind {
+			word = "is blind"
+		}
+		fmt.Fprintf(&p.out, "  t=%s %s %s: %s\n", p.now, b.Checker, word, b.Reason)
+	}
 	for _, alarm := range p.aggregator.Alarms() {
 		word := "over"
 		if alarm.Raised {
@@ -363,7 +374,7 @@ func (p *player) changes(changes []aggregate.Change) {
 		if v.Over {
 			word = "is as the verdict"
 		}
-		fmt.Fprintf(&p.out, "  t=%s in zone %s, %s %s\n", p.now, v.Zone, p.names[v.Endpoint], word)
+		fmt.Fprintf(&p.out, "  t=%s in zone %s, %s %s\n", p.now, strings.TrimPrefix(v.Zone.Region+"/"+v.Zone.Zone, "/"), p.names[v.Endpoint], word)
 	}
 	slices.SortStableFunc(changes, func(x, y aggregate.Change) int { return cmp.Compare(x.Endpoint, y.Endpoint) })
 	for _, c := range changes {

@@ -10,12 +10,13 @@ import (
 type seat struct {
 	checker uint32
 	place   uint32        // in the checker's list of votes
-	until   uint32        // low bits of the tick that ends the phase; of a settled down, of the report it began with
+	until   uint32        // low bits of the tick that ends the phase; of a settled down, of the report it began with; of an up that misses an outage, of when that counts
 	code    uint16        // latest HTTP status code; 0 where there was none
 	began   uint16        // the code when it began to say what it says
 	status  health.Status // what its vote counts as
 	phase   phase
 	adds    uint8 // to the records of its checker and its path
+	outage  outage
 }
 
 // noVote is the status of a seat whose checker has not voted, and of a vote that

@@ -34,7 +34,9 @@ func (a *Aggregator) Instruct(checker string, w Word, reason string) {
 		return
 	}
 	x := &a.checkers.all[c]
-	x.word = w
+	if x.word = w; w == Trusted {
+		a.sees(c, "an operator trusts it")
+	}
 	for class := range x.classes() {
 		at := station{c, uint32(class)}
 		if x.in(uint32(class)).record.doubted && w == Trusted {
@@ -65,6 +67,7 @@ func (a *Aggregator) release(c uint32) {
 	if x.doubts() > 0 {
 		a.suspicions = append(a.suspicions, Suspicion{Checker: x.name, Reason: "it is gone"})
 	}
+	a.sees(c, "it is gone")
 	a.checkers.release(c)
 	a.stirred = true
 }

@@ -10,14 +10,14 @@ import (
 // where the verdict is on the other side.
 type ZoneView struct {
 	Endpoint health.EndpointID
-	Zone     string        // its name alone, whatever the region
-	Status   health.Status // of no meaning where it is over
-	Over     bool          // the verdict is what they see, too
+	Zone     health.Locality // region and zone; without a region, all zones of that name together
+	Status   health.Status   // of no meaning where it is over
+	Over     bool            // the verdict is what they see, too
 }
 
 // dissent is a ZoneView that was told, or is to be if it lasts.
 type dissent struct {
-	zone   string
+	zone   health.Locality
 	status health.Status
 	due    tick // when it has lasted
 	told   bool
@@ -61,19 +61,19 @@ func (a *Aggregator) compareZones(id health.EndpointID) {
 // dissenting gives the zones that are on the other side than the verdict, and
 // tells of those that have been for long enough.
 func (a *Aggregator) dissenting(id health.EndpointID, e *endpoint, before []dissent) (now []dissent) {
-	for _, z := range a.byName(e) {
+	for _, z := range a.byLocality(e) {
 		side := z.majority()
-		if z.name == "" || side == neither || side == sideOf(e.status) {
+		if side == neither || side == sideOf(e.status) {
 			continue
 		}
-		d := dissent{zone: z.name}
-		if i := slices.IndexFunc(before, func(b dissent) bool { return b.zone == z.name }); i >= 0 {
+		d := dissent{zone: z.zone}
+		if i := slices.IndexFunc(before, func(b dissent) bool { return b.zone == z.zone }); i >= 0 {
 			d = before[i]
 		} else {
 			d.due = a.clock.in(a.clock.elapsed, a.staleness(a.policyOf(e).class))
 			a.deadlines.add(d.due, pair{id, ofZones})
 		}
-		status := z.tally.name(side)
+		status := z.name(side)
 		if lasted := d.due <= a.clock.tick(); lasted && (!d.told || d.status != status) {
 			d.told = true
 			a.zoneViews = append(a.zoneViews, ZoneView{Endpoint: id, Zone: d.zone, Status: status})
@@ -84,19 +84,27 @@ func (a *Aggregator) dissenting(id health.EndpointID, e *endpoint, before []diss
 	return now
 }
 
-// nameView is what the checkers say that are in zones of one name.
-type nameView struct {
-	name string
+// zoneTally is what the checkers of a zone say, or those of all zones of a name.
+type zoneTally struct {
+	zone health.Locality
 	tally
 }
 
-// byName is byZone for the names of zones.
-func (a *Aggregator) byName(e *endpoint) (all []nameView) {
+// byLocality is byZone, with all zones of a name together beside each of those
+// that have a region.
+func (a *Aggregator) byLocality(e *endpoint) (all []zoneTally) {
 	for _, v := range a.byZone(e, believed, cutOff) {
-		name := a.zones.names[v.zone][1]
-		i := slices.IndexFunc(all, func(n nameView) bool { return n.name == name })
+		name := a.zones.names[v.zone]
+		if name[1] == "" {
+			continue
+		}
+		if name[0] != "" {
+			all = append(all, zoneTally{health.Locality{Region: name[0], Zone: name[1]}, v.tally})
+		}
+		named := health.Locality{Zone: name[1]}
+		i := slices.IndexFunc(all, func(t zoneTally) bool { return t.zone == named })
 		if i < 0 {
-			all = append(all, nameView{name: name, tally: v.tally})
+			all = append(all, zoneTally{named, v.tally})
 			continue
 		}
 		all[i].up, all[i].down = all[i].up+v.up, all[i].down+v.down

@@ -93,6 +93,7 @@ type Cluster struct {
 	Endpoints, Healthy, Unhealthy, Unknown int
 	Overridden                             int // endpoints under an override
 	Quarantined                            []Quarantined
+	NoEndpointsReason                      string // empty where there are some
 }
 
 // Mode is what becomes of a cluster's verdicts.
@@ -121,6 +122,7 @@ type Checker struct {
 	StrangeReports    uint64
 	Operator          *Trust // nil where nothing is said
 	CutPaths          []CutPath
+	BlindReason       string // empty where it is not
 
 	// Of the plan.
 	Share           int // endpoints that it should check
@@ -168,4 +170,12 @@ type Client struct {
 	Resources, Synced, Stale, Error int
 	LastAck                         time.Time
 	LastError                       string
+	Poll                            *Poll // nil where it does not poll
+}
+
+// Poll is a client's latest poll.
+type Poll struct {
+	By          string
+	Time        time.Time
+	Given, Held string // versions
 }

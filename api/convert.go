@@ -88,7 +88,15 @@ func clientMessage(c Client) *hdsdv1.Client {
 		Error:     uint32(c.Error),
 		LastAck:   timeMessage(c.LastAck),
 		LastError: c.LastError,
+		Poll:      pollMessage(c.Poll),
 	}
+}
+
+func pollMessage(p *Poll) *hdsdv1.Poll {
+	if p == nil {
+		return nil
+	}
+	return &hdsdv1.Poll{By: p.By, Time: timeMessage(p.Time), Given: p.Given, Held: p.Held}
 }
 
 func clusterMessage(c Cluster) *hdsdv1.Cluster {
@@ -105,6 +113,7 @@ func clusterMessage(c Cluster) *hdsdv1.Cluster {
 		Quarantined: each(c.Quarantined, func(q Quarantined) *hdsdv1.Quarantine {
 			return &hdsdv1.Quarantine{Address: q.Address, Reason: q.Reason}
 		}),
+		NoEndpointsReason: c.NoEndpointsReason,
 	}
 }
 
@@ -119,6 +128,7 @@ func checkerMessage(c Checker) *hdsdv1.Checker {
 		LastReport:        timeMessage(c.LastReport),
 		Trusted:           c.Trusted,
 		DistrustReason:    c.DistrustReason,
+		BlindReason:       c.BlindReason,
 		StrangeReports:    c.StrangeReports,
 		Weight:            c.Weight,
 		Share:             uint32(c.Share),

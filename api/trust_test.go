@@ -89,6 +89,9 @@ func TestZonesAndTrustAreShown(t *testing.T) {
 	if got := checkerMessage(Checker{CutPaths: []CutPath{{"eu/a", "why"}}}).GetCutPaths(); len(got) != 1 || got[0].GetTo() != "eu/a" || got[0].GetReason() != "why" {
 		t.Errorf("got %v", got)
 	}
+	if got := checkerMessage(Checker{Trusted: true, BlindReason: "why"}); got.GetBlindReason() != "why" || !got.GetTrusted() || got.GetDistrustReason() != "" {
+		t.Errorf("got %v", got)
+	}
 	if got := checkerMessage(Checker{Operator: &Trust{Checker: "c", Trusted: true, Author: "ann"}}).GetOperator(); got.GetWord() != hdsdv1.Trust_TRUSTED || got.GetAuthor() != "ann" {
 		t.Errorf("got %v", got)
 	}

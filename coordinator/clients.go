@@ -22,7 +22,7 @@ func (b *backend) Clients(ctx context.Context) ([]api.Client, error) {
 	return all, nil
 }
 
-// subscribers puts the streams of a client together.
+// subscribers puts the streams and the polls of a client together.
 func subscribers(streams []eds.Client) []api.Client {
 	type identity struct{ id, typeURL string }
 	at := map[identity]int{}
@@ -44,6 +44,9 @@ func subscribers(streams []eds.Client) []api.Client {
 		}
 		if s.LastError != "" {
 			c.LastError = s.LastError
+		}
+		if s.Poll != nil && (c.Poll == nil || s.Poll.Time.After(c.Poll.Time)) {
+			c.Poll = (*api.Poll)(s.Poll)
 		}
 	}
 	return all

@@ -96,7 +96,7 @@ func prepare(from *source.Cluster, r *rules) *cluster {
 	}
 	if from.Config != nil && from.Quarantine == "" {
 		c.given = asItCame(from, c.message)
-		if c.published = eds.PublishCluster(from.Config, c.checked()); c.published == from.Config {
+		if c.published = eds.PublishCluster(from.Config, c.checked() && !partlyElsewhere(from.Assignment)); c.published == from.Config {
 			c.published = c.given
 		}
 	}
@@ -203,6 +203,12 @@ func (c *cluster) place(reason string) {
 	}
 	slices.SortFunc(c.entries, func(a, b entry) int { return a.key.Compare(b.key) })
 	c.entries = slices.CompactFunc(c.entries, func(a, b entry) bool { return a.key == b.key })
+}
+
+// partlyElsewhere tells whether there are endpoints that only data planes know,
+// and can check.
+func partlyElsewhere(a *endpointv3.ClusterLoadAssignment) bool {
+	return slices.ContainsFunc(a.GetEndpoints(), specifier.ListedElsewhere)
 }
 
 // addressOf writes the address of an endpoint as the specifier package does,

@@ -82,7 +82,7 @@ var ErrUsed = errors.New("this coordinator was run or closed before: make anothe
 func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, err error) {
 	built := &Coordinator{
 		log: o.Log, forge: o.Forge, started: c, config: c, registry: prometheus.NewRegistry(), awaited: newAwaited(), ended: make(chan struct{}),
-		openings: openings{node: selfNode(c.GetNodeId(), o.Version), folder: c.GetDataDir(), log: o.Log},
+		openings: openings{node: selfNode(c.GetNodeId(), o.Version), folder: c.GetDataDir(), limits: c.GetLimits(), log: o.Log},
 	}
 	defer func() {
 		if err != nil {

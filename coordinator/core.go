@@ -27,7 +27,7 @@ type (
 	resourceServer interface {
 		Update(eds.Update)
 		SetHealth([]eds.Health)
-		SetZoneHealth(zone string, set []eds.Health, unset []health.EndpointID)
+		SetZoneHealth(zone health.Locality, set []eds.Health, unset []health.EndpointID)
 	}
 	historian interface {
 		Append([]health.Transition)
@@ -86,6 +86,7 @@ type core struct {
 	doubtPace    pace                 // of replacing doubted ones
 	doubtStirred bool                 // who is doubted, or there, is not as it was
 	doubtAt      time.Time            // when that is looked at again in any case
+	doubtHeld    bool                 // some of them get no substitutes, since too many are away; the log says so
 	stranded     map[health.EndpointID]struct{}
 	handovers    handovers
 	dispatch     dispatch
@@ -272,6 +273,7 @@ func hashesOf(clusters []*cluster) map[health.Hash]struct{} {
 // override.
 func (c *core) publish(now time.Time, changes []aggregate.Change) {
 	c.tellSuspicions()
+	c.tellBlindnesses()
 	c.tellAlarms()
 	defer c.followZones() // the verdicts come first
 	if len(changes) == 0 {

@@ -28,3 +28,17 @@ func (c *core) tellSuspicions() {
 		}
 	}
 }
+
+// tellBlindnesses tells who became blind, or ceased to be.
+func (c *core) tellBlindnesses() {
+	for _, b := range c.judge.Blindnesses() {
+		c.doubtStirred = true
+		if b.Blind {
+			c.metrics.blindCheckers.Inc()
+			c.log.Warn().Str("event", "checker_blind").Str("checker", b.Checker).Msg("a checker does not see outages: " + b.Reason)
+		} else {
+			c.metrics.blindCheckers.Dec()
+			c.log.Info().Str("event", "checker_sees").Str("checker", b.Checker).Msg("a checker is not taken to be blind any more: " + b.Reason)
+		}
+	}
+}

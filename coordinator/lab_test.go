@@ -48,7 +48,7 @@ type lab struct {
 	sent     map[string]int // specifiers that differ from the one before, by checker
 
 	health      map[health.EndpointID]health.Status
-	zoneHealth  map[string]map[health.EndpointID]health.Status // by zone
+	zoneHealth  map[health.Locality]map[health.EndpointID]health.Status // by zone
 	assignments map[string]eds.Assignment
 	clusters    map[string]*clusterv3.Cluster
 
@@ -100,7 +100,7 @@ func (l *lab) start(last map[health.Hash]store.Held) {
 	c.stayFrozen(l.frozen)
 	c.stayTrusting(maps.Clone(l.trust))
 	c.stayOverridden(slices.Collect(maps.Values(l.overrides)), maps.Clone(l.voted))
-	l.core, l.zoneHealth = c, map[string]map[health.EndpointID]health.Status{}
+	l.core, l.zoneHealth = c, map[health.Locality]map[health.EndpointID]health.Status{}
 	l.intake = newIntake(func(d delivery) { c.apply(d, l.now) })
 }
 
@@ -237,7 +237,7 @@ func (l *lab) SetHealth(all []eds.Health) {
 }
 
 // SetZoneHealth implements resourceServer.
-func (l *lab) SetZoneHealth(zone string, set []eds.Health, unset []health.EndpointID) {
+func (l *lab) SetZoneHealth(zone health.Locality, set []eds.Health, unset []health.EndpointID) {
 	if l.zoneHealth[zone] == nil {
 		l.zoneHealth[zone] = map[health.EndpointID]health.Status{}
 	}

@@ -37,6 +37,7 @@ type metrics struct {
 	overruled     prometheus.Gauge
 
 	doubtedCheckers, doubtedPaths   prometheus.Gauge
+	blindCheckers                   prometheus.Gauge
 	damped, massFailures            prometheus.Gauge
 	unobserved                      prometheus.Gauge
 	distrusted                      prometheus.Gauge
@@ -87,6 +88,7 @@ func newMetrics(to prometheus.Registerer) *metrics {
 		judging:         histogram("hdsd_verdict_delay_seconds", "From a report with changed votes to what follows from it being published."),
 		waiting:         histogram("hdsd_mailbox_wait_seconds", "How long events waited for the core."),
 		doubtedCheckers: gauge("hdsd_checkers_doubted", "Checkers whose downs are not believed, since their peers contradict too many of them."),
+		blindCheckers:   gauge("hdsd_checkers_blind", "Checkers that said up through several outages in a row that their peers saw."),
 		doubtedPaths:    gauge("hdsd_paths_doubted", "Pairs of zones where the checkers of one are not believed about the endpoints of the other; all others of a zone together are one more."),
 		distrusted:      gauge("hdsd_checkers_distrusted", "Checkers that an operator distrusts, whether they are there or not."),
 		damped:          gauge("hdsd_endpoints_damped", "Endpoints that are held down only because they flap."),

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/api"
@@ -106,6 +107,29 @@ func TestWhatTheSourcesWordCountsFor(t *testing.T) {
 			l.reload(func(r *configv1.Config) { r.Mode = configv1.Mode_SHADOW })
 			l.wantPublished("web", a1, c.says)
 		})
+	}
+}
+
+// TestALocalityByLEDSPassesUntouched: the others are checked, and data planes
+// get the cluster with its own health checks, as nobody else checks what is in it.
+func TestALocalityByLEDSPassesUntouched(t *testing.T) {
+	k := web("web", a1)
+	elsewhere := &endpointv3.LocalityLbEndpoints{Locality: &corev3.Locality{Zone: "b"}, LbConfig: &endpointv3.LocalityLbEndpoints_LedsClusterLocalityConfig{
+		LedsClusterLocalityConfig: &endpointv3.LedsClusterLocalityConfig{LedsCollectionName: "x"},
+	}}
+	k.Assignment.Endpoints = append(k.Assignment.Endpoints, elsewhere)
+	l := newLab(t)
+	l.truth[a1] = down
+	l.serve(k)
+	l.joinAll()
+	l.pass(settle + 10*report)
+	l.wantTold("web", a1, down, down, "")
+	l.wantOwnChecks("web", true)
+	if got := l.assignments["web"].Message.GetEndpoints(); len(got) != 2 || !proto.Equal(got[1], elsewhere) {
+		t.Errorf("published are %v", got)
+	}
+	if aside := l.core.describe(l.core.clusters["web"]).Quarantined; len(aside) != 1 || aside[0].Address != "endpoints[1]" {
+		t.Errorf("set aside are %v", aside)
 	}
 }
 

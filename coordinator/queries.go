@@ -254,6 +254,9 @@ func (b *backend) Clusters(ctx context.Context, after string, limit int) (found 
 			return nil, false, err
 		}
 	}
+	for i := range s.found {
+		s.found[i].NoEndpointsReason = b.upstreams.whyNone(s.clusters[i])
+	}
 	return s.found, s.more, nil
 }
 
@@ -262,6 +265,7 @@ type clusterScan struct {
 	after    string
 	limit    int
 	found    []api.Cluster
+	clusters []*cluster // that these are of
 	more     bool
 	finished bool
 }
@@ -281,7 +285,7 @@ func (c *core) listClusters(s *clusterScan) {
 		if cost += 1 + len(k.entries); cost > scanStep && cost > 1+len(k.entries) {
 			return
 		}
-		s.found, s.after = append(s.found, c.describe(k)), c.names[at]
+		s.found, s.clusters, s.after = append(s.found, c.describe(k)), append(s.clusters, k), c.names[at]
 	}
 	s.finished = true
 }
@@ -340,6 +344,7 @@ func (b *backend) Checkers(ctx context.Context) ([]api.Checker, error) {
 			found = append(found, api.Checker{
 				Checker: known.Checker, Share: plan.Share, ChecksPerSecond: float64(plan.Rate) / 1000, PlanDigest: plan.Digest, Connected: known.connected, AssignedEndpoints: plan.Endpoints,
 				DistrustReason: b.core.silenceReason(known.ID), LastReport: known.heard, Operator: shownTrust(known.ID, b.core.said(known.ID)),
+				BlindReason: b.core.judge.Blind(known.ID),
 			})
 			for _, cut := range b.core.judge.Cuts(known.Locality) {
 				found[len(found)-1].CutPaths = append(found[len(found)-1].CutPaths, api.CutPath{To: cut.To, Reason: cut.Reason})

@@ -23,6 +23,7 @@ import (
 type openings struct {
 	node   *corev3.Node // hdsd, as upstreams know it
 	folder string       // for what is to outlive a restart
+	limits *configv1.Limits
 	log    zerolog.Logger
 }
 
@@ -70,6 +71,7 @@ func (o *openings) openOne(from *configv1.Source, before *opened) (one *opened, 
 		one.set = &source.Set{Source: one.name, Awaited: true}
 		one.upstream, err = xds.New(xds.Options{
 			Name: one.name, Node: o.node, ConfigSource: one.from, Snapshot: o.snapshot(one.name), Log: o.log,
+			MaxClusters: int(o.limits.GetMaxSourceClusters()), MaxEndpoints: int(o.limits.GetMaxSourceEndpoints()),
 		})
 		return one, err
 	}

@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"hdsd/store"
 )
@@ -144,6 +147,48 @@ func TestNobodyIsReplacedEverywhereWhileHalfAreAway(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestThatSubstitutesAreHeldBackIsToldOnce and that it is over, whether the others
+// are back or nobody is doubted any more.
+func TestThatSubstitutesAreHeldBackIsToldOnce(t *testing.T) {
+	l, _ := fleetOf(t, 8, 60)
+	var log strings.Builder
+	l.core.log = zerolog.New(&log)
+	all := slices.Sorted(maps.Keys(l.core.checkers))
+	told := func(what string, ticks, begins, ends int) {
+		t.Helper()
+		for range ticks {
+			l.core.doubtStirred = true
+			l.core.tick(l.now)
+		}
+		b, e := strings.Count(log.String(), `"event":"doubted_held"`), strings.Count(log.String(), `"event":"doubted_held_over"`)
+		if b != begins || e != ends {
+			t.Errorf("%s: told %d times that they are held back and %d times that it is over, want %d and %d:\n%s", what, b, e, begins, ends, &log)
+		}
+		log.Reset()
+	}
+	mute := func(ids ...string) {
+		clear(l.core.silent)
+		for _, id := range ids {
+			l.core.silent[id] = &mute{}
+		}
+	}
+	mute(all[1:4]...)
+	told("nobody is doubted", 5, 0, 0)
+	l.distrust(all[0])
+	told("half are away", 5, 1, 0)
+	mute()
+	told("they are back", 5, 0, 1)
+	mute(all[1:4]...)
+	told("away again, but it has its substitutes", 5, 0, 0)
+	l.distrust(all[4])
+	told("and another is doubted", 5, 1, 0)
+	l.core.unsay(all[4], "ann")
+	told("believed again", 1, 0, 1)
+	mute()
+	l.distrust(all[4:6]...)
+	told("a few at a time", 5, 0, 0)
 }
 
 // TestSubstitutesWaitForSettling: after a start nobody is replaced until it is known

@@ -124,13 +124,14 @@ func taken(typeURL string, r *xds.Resource) csds.Resource {
 var (
 	upstreamCount     = prometheus.NewDesc("hdsd_upstreams", "Management servers among the sources.", nil, nil)
 	upstreamConnected = prometheus.NewDesc("hdsd_upstreams_connected", "Management servers among the sources that answer.", nil, nil)
-	upstreamAge       = prometheus.NewDesc("hdsd_upstream_age_seconds", "How long ago the management server was lost that has been gone for the longest, while what it said stays in use (after a restart without it, since what it said was kept); 0 while all answer.", nil, nil)
+	upstreamAge       = prometheus.NewDesc("hdsd_upstream_age_seconds", "How long ago the management server was lost that has been gone for the longest, while what it said stays in use (after a restart without it, since it was there last); 0 while all answer.", nil, nil)
+	upstreamFullness  = prometheus.NewDesc("hdsd_upstream_fullness_ratio", "How much of what limits let it have the management server has that is nearest to them, in clusters, endpoints or bytes: 1 is all, and more is refused.", nil, nil)
 	upstreamRefused   = prometheus.NewDesc("hdsd_upstream_resources_refused", "Resources of management servers of which the latest update is refused, so that what they were before stays in use.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (u *upstreams) Describe(to chan<- *prometheus.Desc) {
-	for _, each := range []*prometheus.Desc{upstreamCount, upstreamConnected, upstreamAge, upstreamRefused} {
+	for _, each := range []*prometheus.Desc{upstreamCount, upstreamConnected, upstreamAge, upstreamFullness, upstreamRefused} {
 		to <- each
 	}
 }
@@ -139,8 +140,10 @@ func (u *upstreams) Describe(to chan<- *prometheus.Desc) {
 func (u *upstreams) Collect(to chan<- prometheus.Metric) {
 	var count, connected, refused int
 	var age time.Duration
+	var fullness float64
 	u.each(func(_ string, known xds.Status) {
 		count++
+		fullness = max(fullness, known.Fullness)
 		answers := true
 		for i := range known.Types {
 			t := &known.Types[i]
@@ -162,5 +165,6 @@ func (u *upstreams) Collect(to chan<- prometheus.Metric) {
 	gauge(upstreamCount, float64(count))
 	gauge(upstreamConnected, float64(connected))
 	gauge(upstreamAge, age.Seconds())
+	gauge(upstreamFullness, fullness)
 	gauge(upstreamRefused, float64(refused))
 }

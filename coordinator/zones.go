@@ -7,12 +7,12 @@ import (
 )
 
 // zoneViews are what zones see otherwise than the verdicts are.
-type zoneViews map[health.EndpointID]map[string]health.Status
+type zoneViews map[health.EndpointID]map[health.Locality]health.Status
 
 // zoneView names one of them.
 type zoneView struct {
 	id   health.EndpointID
-	zone string
+	zone health.Locality
 }
 
 // followZones takes over what has changed of the views, and tells the zones.
@@ -22,7 +22,7 @@ func (c *core) followZones() {
 		views := c.zoneViews[v.Endpoint]
 		switch {
 		case !v.Over && views == nil:
-			c.zoneViews[v.Endpoint] = map[string]health.Status{v.Zone: v.Status}
+			c.zoneViews[v.Endpoint] = map[health.Locality]health.Status{v.Zone: v.Status}
 		case !v.Over:
 			views[v.Zone] = v.Status
 		case len(views) > 1:
@@ -50,7 +50,7 @@ func (c *core) retellZones(ids []health.EndpointID) {
 // tellZones has subscribers in zones be told what their zone sees, or the same
 // as all.
 func (c *core) tellZones(views []zoneView) {
-	set, unset := map[string][]eds.Health{}, map[string][]health.EndpointID{}
+	set, unset := map[health.Locality][]eds.Health{}, map[health.Locality][]health.EndpointID{}
 	for _, v := range views {
 		status, sees := c.zoneViews[v.id][v.zone]
 		if sees && c.heeds(v.id) {

@@ -18,8 +18,12 @@ func (l *lab) wantInZone(zone, address string, want health.Status) {
 	if !ok {
 		l.t.Fatalf("%s is not known", address)
 	}
-	if got := l.zoneHealth[zone][id]; got != want {
-		l.t.Errorf("in zone %s, %s is told to be %v, want %v", zone, address, got, want)
+	for where, want := range map[health.Locality]health.Status{
+		{Zone: zone}: want, {Region: "eu", Zone: zone}: want, {Region: "us", Zone: zone}: health.Unknown,
+	} {
+		if got := l.zoneHealth[where][id]; got != want {
+			l.t.Errorf("in zone %v, %s is told to be %v, want %v", where, address, got, want)
+		}
 	}
 }
 
@@ -69,7 +73,7 @@ func TestWhatIsGoneIsSeenByNoZone(t *testing.T) {
 	l, _ := cutZone(t)
 	l.say()
 	l.pass(time.Second)
-	if len(l.core.zoneViews) > 0 || len(l.zoneHealth["b"]) > 0 {
+	if len(l.core.zoneViews) > 0 || len(l.zoneHealth[health.Locality{Zone: "b"}])+len(l.zoneHealth[health.Locality{Region: "eu", Zone: "b"}]) > 0 {
 		t.Errorf("still seen: %v, told: %v", l.core.zoneViews, l.zoneHealth)
 	}
 }

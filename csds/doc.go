@@ -3,7 +3,8 @@
 //
 // It keeps nothing: with each request it asks its sources, which give every
 // connected client that the request's node matchers select. A client is one
-// stream; its client_scope ("dp-1/ADS") tells several of a node apart. A client
+// stream, or a node that polls in one way, until some time after its last poll;
+// its client_scope ("dp-1/ADS", "dp-1/REST") tells several of a node apart. A client
 // that is not connected is not shown.
 //
 // # What is answered

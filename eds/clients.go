@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// Client is one connected client and one type it takes.
+// Client is one connected client and one type it takes. One that polls is there
+// for each list of names that it does.
 type Client struct {
 	ID        string // its node id
-	Stream    uint64 // a number for its stream: a node may have several
+	Stream    uint64 // a number for its stream: a node may have several; 0 of one that polls
 	TypeURL   string
 	Delta     bool
 	Connected time.Time
@@ -19,6 +20,15 @@ type Client struct {
 	Error     int       // the client refused what there is
 	LastAck   time.Time // zero where there was none
 	LastError string    // text of the latest refusal, kept after an ACK
+	Poll      *Poll     // nil of a stream
+}
+
+// Poll is what a client that polls did last.
+type Poll struct {
+	By    string    // ByREST or ByFetch
+	Time  time.Time // of the latest one
+	Given string    // the version of the answer
+	Held  string    // the version that the client said it had; empty: none
 }
 
 // Clients gives every client and type, by id, stream and type.
@@ -41,7 +51,8 @@ func (s *Server) Clients() []Client {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b Client) int {
+	all = append(all, s.pollingClients()...)
+	slices.SortStableFunc(all, func(a, b Client) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.TypeURL, b.TypeURL))
 	})
 	return all

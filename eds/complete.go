@@ -1,8 +1,6 @@
 package eds
 
 import (
-	"slices"
-
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -49,5 +47,5 @@ var errIncomplete = status.Error(codes.Unavailable,
 // not every source has been read. A Cluster response removes what is not in it,
 // and so does one of everything.
 func (t *table) knows(names []string, found int) bool {
-	return !t.whole && len(names) > 0 && found == len(names) && !slices.Contains(names, everything)
+	return !t.whole && len(names) > 0 && found == len(names)
 }

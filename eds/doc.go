@@ -8,8 +8,8 @@
 // A subscription (one type on one stream) keeps what each resource was last
 // sent as, and which of its resources changed since; nothing is queued but
 // that, so a slow client gets the latest and costs no more than a fast one. A
-// fetch subscribes to nothing: it is answered with what there is, and nothing is
-// remembered of who asked.
+// fetch subscribes to nothing: it is answered with what there is, whoever asks; which
+// versions that were is remembered for those who show clients, and for nothing else.
 //
 // Guarantees:
 //   - Of an assignment only the health_status of endpoints that a verdict
@@ -25,6 +25,8 @@
 //   - A request with more names or parts than may be is refused before it is decoded.
 //   - Of a client's node everything but the extensions is kept (of one larger
 //     than 64 kB, the names), and of what it refused one response's worth.
+//   - Who polls is a client until five minutes after its last poll. All that is
+//     remembered of polls takes 64 MiB; what was polled longest ago goes first.
 //   - On an aggregated stream, clusters go before assignments where both
 //     changed.
 //   - A name that does not exist is answered at once, by state of the world with
@@ -43,9 +45,11 @@
 //     state of the world: it is sent none with a ttl. Fetches have no ttl.
 //   - With Options.ZoneVariants, who subscribes by a locator gets the variant of
 //     the zone in it, or the one that most clients get, under constraints that
-//     the locator meets, and those of no other variant: the zone is the one asked
-//     for, or none is given. Variants share the base's frame where a zone has
-//     nothing of its own; they cost only what someone watches.
+//     the locator meets, and those of no other variant: zone and region are those
+//     asked for, or none is given. With Options.ZoneByLocality, who gives none gets
+//     the variant of its node's, by whatever subscription. Variants share the
+//     base's frame where a zone has nothing of its own; they cost only what someone
+//     watches.
 //   - What clients named and is not there is told in resource_errors, too, to
 //     those that heed them.
 //   - A bounded number of clients is sent first resources of a type at once, each
@@ -56,8 +60,8 @@
 //     them asks, and kept until it changes. Two fetches are worked on at a time.
 //
 // Locks are taken in the order owner, table, slot (a variant's before its base's),
-// subscription; the admission's before a subscription's. None is held while a
-// message is written.
+// subscription; the admission's before a subscription's; that of who polls is taken
+// alone. None is held while a message is written.
 //
 // Goroutines: two for each stream, one that receives and one that sends, both
 // ended by the return of the stream's handler, which waits beside them for

@@ -3,7 +3,7 @@ package eds
 import (
 	"context"
 	"slices"
-	"strings"
+	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
@@ -15,11 +15,13 @@ import (
 const atOnce = 2
 
 // fetched is the answer to a fetch: what there is of what was asked for, by
-// name. Its version is that of the content, and its nonce too: nothing is
-// remembered of who fetches.
+// name. Its version is that of the content, and its nonce too, so that none of it
+// depends on who fetches, or on what that one was told before.
 type fetched struct {
 	selection
 	table    *table
+	asked    []string // sorted; none: everything
+	choice   string   // of the variant where none was asked for
 	version  string
 	frames   []*frame // of the slots
 	response *response
@@ -31,10 +33,8 @@ func (s *Server) fetch(t *table, m *discoveryv3.DiscoveryRequest) (*fetched, err
 	if asked := m.GetTypeUrl(); asked != "" && asked != t.typeURL {
 		return nil, errOtherType(t)
 	}
-	names := s.withLocators(t.typeURL, m.GetResourceNames(), m.GetResourceLocators())
-	slices.Sort(names)
-	names = slices.Compact(names)
-	if err := s.limits.check(len(names), lengthOf(names)); err != nil {
+	names, err := s.asked(t, m)
+	if err != nil {
 		return nil, err
 	}
 	s.metrics.fetches.WithLabelValues(t.typeURL).Inc()
@@ -42,15 +42,12 @@ func (s *Server) fetch(t *table, m *discoveryv3.DiscoveryRequest) (*fetched, err
 		s.refused(t, brief(m.GetNode().GetId()), brief(e.GetMessage()))
 	}
 	incomplete := s.incomplete.Load() // before it is seen what there is
-	all := s.find(t, names, m.GetNode().GetLocality().GetZone())
-	if all.variants {
-		s.chooseFor(all.slots)
-	}
-	f := &fetched{table: t, response: newResponse()}
+	f := &fetched{table: t, asked: names, choice: s.choiceAt(t, m.GetNode().GetLocality()), response: newResponse()}
+	all := s.find(t, names, f.choice)
 	f.slots, f.frames = make([]*slot, 0, len(all.slots)), make([]*frame, 0, len(all.slots))
 	f.response.parts = slices.Grow(f.response.parts, len(all.slots)+1) // and the tail
 	for i, slot := range all.slots {
-		frame := slot.current()
+		frame := slot.latest()
 		if frame == nil {
 			continue
 		}
@@ -67,62 +64,25 @@ func (s *Server) fetch(t *table, m *discoveryv3.DiscoveryRequest) (*fetched, err
 	return f, nil
 }
 
+// asked gives the names that a fetch is for, sorted; none where it is for
+// everything.
+func (s *Server) asked(t *table, m *discoveryv3.DiscoveryRequest) ([]string, error) {
+	names := s.withLocators(t.typeURL, m.GetResourceNames(), m.GetResourceLocators())
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if err := s.limits.check(len(names), lengthOf(names)); err != nil {
+		return nil, err
+	}
+	if slices.Contains(names, everything) {
+		return nil, nil
+	}
+	return names, nil
+}
+
 // known tells whether whoever sent the request has the answer already, or has
 // refused it.
 func (f *fetched) known(m *discoveryv3.DiscoveryRequest) bool {
 	return m.GetVersionInfo() == f.version || m.GetErrorDetail() != nil && m.GetResponseNonce() == f.version
-}
-
-// selection is what a fetch asks for.
-type selection struct {
-	slots    []*slot // to be read only
-	located  []bool  // which of them by a locator; nil: none
-	variants bool    // some are made for this fetch, and have no health of their own yet
-}
-
-func (s *selection) byLocator(i int) bool { return s.located != nil && s.located[i] }
-
-// find gives what the keys stand for, in their order; everything where there is
-// no key, or "*" is among them.
-func (s *Server) find(t *table, keys []string, zone string) selection {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(keys) == 0 || slices.Contains(keys, everything) {
-		return selection{slots: t.sortedLocked()}
-	}
-	var found selection
-	for i, key := range keys {
-		name, choice, located := strings.Cut(key, separator)
-		slot := t.slots[name]
-		if slot == nil {
-			continue
-		}
-		if !located && !t.whole && s.zoneByLocality && zone != "" {
-			choice = choiceOf(zone)
-		}
-		if choice != "" {
-			slot, found.variants = newVariant(slot, choice), true
-		}
-		if located && found.located == nil {
-			found.located = make([]bool, len(found.slots), len(keys)-i+len(found.slots))
-		}
-		if found.slots = append(found.slots, slot); found.located != nil {
-			found.located = append(found.located, located)
-		}
-	}
-	return found
-}
-
-// sortedLocked gives all slots by name, to be read only.
-func (t *table) sortedLocked() []*slot {
-	if t.sorted == nil {
-		t.sorted = make([]*slot, 0, len(t.slots))
-		for _, s := range t.slots {
-			t.sorted = append(t.sorted, s)
-		}
-		slices.SortFunc(t.sorted, func(a, b *slot) int { return strings.Compare(a.name, b.name) })
-	}
-	return t.sorted
 }
 
 // turn waits until a fetch may be worked on.
@@ -167,6 +127,11 @@ func (s *Server) fetchable(service grpc.ServiceDesc, method string, t *table) *g
 	return &service
 }
 
+// list identifies what was asked for.
+func (f *fetched) list() givenList {
+	return givenList{f.table, len(f.asked) == 0, hashOf(f.asked)}
+}
+
 // answer is that to a fetch over gRPC: always the whole, since gRPC has no way
 // to say that nothing has changed.
 func (s *Server) answer(ctx context.Context, t *table, m *discoveryv3.DiscoveryRequest) (any, error) {
@@ -179,6 +144,7 @@ func (s *Server) answer(ctx context.Context, t *table, m *discoveryv3.DiscoveryR
 	if err != nil {
 		return nil, err
 	}
+	s.pollers.note(ByFetch, m, f, time.Now())
 	f.response.finish(t.typeURL, false, f.version, s.identifier)
 	s.metrics.bytes.WithLabelValues(t.typeURL).Add(float64(f.response.size))
 	return f.response, nil

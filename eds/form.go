@@ -3,10 +3,8 @@ package eds
 import (
 	"time"
 
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 )
 
 const wrapperType = "type.googleapis.com/envoy.service.discovery.v3.Resource"
@@ -90,32 +88,6 @@ func appendDuration(b []byte, number protowire.Number, d time.Duration) []byte {
 		value = protowire.AppendVarint(protowire.AppendTag(value, 2, protowire.VarintType), uint64(nanos))
 	}
 	return append(appendHead(b, number, len(value)), value...)
-}
-
-// resourceName names a variant by the constraints that a locator meets which asks
-// for it: the zone is the one asked for, or none is named. So it meets those of
-// one variant, whichever zones there are.
-func (s *slot) resourceName() *discoveryv3.ResourceName {
-	single := &discoveryv3.DynamicParameterConstraints_SingleConstraint{Key: ZoneParameter}
-	constraints := &discoveryv3.DynamicParameterConstraints{
-		Type: &discoveryv3.DynamicParameterConstraints_Constraint{Constraint: single},
-	}
-	if s.variant != nil {
-		single.ConstraintType = &discoveryv3.DynamicParameterConstraints_SingleConstraint_Value{Value: zoneOf(s.choice())}
-	} else {
-		single.ConstraintType = &discoveryv3.DynamicParameterConstraints_SingleConstraint_Exists_{
-			Exists: new(discoveryv3.DynamicParameterConstraints_SingleConstraint_Exists),
-		}
-		constraints = &discoveryv3.DynamicParameterConstraints{
-			Type: &discoveryv3.DynamicParameterConstraints_NotConstraints{NotConstraints: constraints},
-		}
-	}
-	return &discoveryv3.ResourceName{Name: s.name, DynamicParameterConstraints: constraints}
-}
-
-func appendResourceName(b []byte, number protowire.Number, s *slot) []byte {
-	encoded, _ := proto.Marshal(s.resourceName()) // of valid text, which clients' is, there is no error
-	return append(appendHead(b, number, len(encoded)), encoded...)
 }
 
 // miss tells a client that heeds it of a name that is not there.

@@ -66,7 +66,7 @@ func BenchmarkZoneFlip(b *testing.B) {
 	b.Run("of all", func(b *testing.B) { flip(b, s.setHealth) })
 	b.Run("of the zone", func(b *testing.B) {
 		flip(b, func(id health.EndpointID, status health.Status) {
-			s.SetZoneHealth("x", []Health{{id, 3 + status}}, nil)
+			s.SetZoneHealth(zoneNamed("x"), []Health{{id, 3 + status}}, nil)
 		})
 	})
 }

@@ -82,7 +82,7 @@ func fuzzStream(t *testing.T, delta bool, data []byte) {
 		go func() {
 			for i := range 5 {
 				s.setHealth(0, health.Status(1+i%2))
-				s.SetZoneHealth("x", []Health{{1, health.Status(1 + i%2)}}, []health.EndpointID{2})
+				s.SetZoneHealth(zoneNamed("x"), []Health{{1, health.Status(1 + i%2)}}, []health.EndpointID{2})
 			}
 		}()
 		err := s.serve(raw, delta, nil)
@@ -173,7 +173,7 @@ func FuzzPoll(f *testing.F) {
 		Assignments: []Assignment{assignment("a", 0, 3), assignment("b", 3, 1)},
 		Clusters:    clusters("a", "1", "b", "1"),
 	})
-	s.SetZoneHealth("x", []Health{{0, health.Unhealthy}}, nil)
+	s.SetZoneHealth(zoneNamed("x"), []Health{{0, health.Unhealthy}}, nil)
 	f.Fuzz(func(t *testing.T, ofClusters bool, body []byte) {
 		path := EndpointsPath
 		if ofClusters {

@@ -106,7 +106,7 @@ func (u *subscription) subscribeAll(again bool) {
 	u.mu.Lock()
 	u.wildcard = true
 	u.mu.Unlock()
-	u.table.watchAll(u, func(w *watch) {
+	u.watchAll(func(w *watch) {
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		w.force = w.force || again
@@ -114,6 +114,21 @@ func (u *subscription) subscribeAll(again bool) {
 	})
 	for key, version := range u.droppedInFlight() {
 		u.remember(u.watch(key), version)
+	}
+}
+
+// watchAll watches everything, and calls each with what there is now.
+func (u *subscription) watchAll(each func(*watch)) {
+	if u.choice == "" {
+		u.table.watchAll(u, each)
+		return
+	}
+	s := u.stream.server
+	s.owner.Lock() // as in watch
+	defer s.owner.Unlock()
+	if u.table.watchAll(u, each) {
+		zone, _ := zoneOf(u.choice)
+		s.chooseAll(zone)
 	}
 }
 

@@ -15,7 +15,7 @@ type ledger struct {
 	first []place
 	more  map[health.EndpointID][]place
 	// zones has what zones see that is their own.
-	zones map[string]map[health.EndpointID]health.Status
+	zones map[health.Locality]map[health.EndpointID]health.Status
 }
 
 // entry is a published assignment.

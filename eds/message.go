@@ -69,10 +69,10 @@ func brief(text string) string {
 // features are what a client says of itself in its node.
 type features struct {
 	envoy   bool
-	ttl     bool   // it heeds Resource.ttl
-	wrapped bool   // it takes a Resource in a state-of-the-world response
-	errors  bool   // it heeds resource_errors
-	zone    string // where it is
+	ttl     bool // it heeds Resource.ttl
+	wrapped bool // it takes a Resource in a state-of-the-world response
+	errors  bool // it heeds resource_errors
+	at      *corev3.Locality
 }
 
 // featuresOf goes by the client features of the protocol, and by the names of
@@ -89,6 +89,6 @@ func featuresOf(n *corev3.Node) features {
 		// The protocol's documents spell it both ways.
 		wrapped: envoy || has("xds.config.resource-in-sotw", "xds.config.supports-resource-in-sotw"),
 		errors:  strings.HasPrefix(n.GetUserAgentName(), "gRPC"),
-		zone:    n.GetLocality().GetZone(),
+		at:      n.GetLocality(),
 	}
 }

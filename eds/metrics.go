@@ -1,6 +1,10 @@
 package eds
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // metrics have no label but the type, of which there are two.
 type metrics struct {
@@ -51,6 +55,9 @@ func newMetrics(s *Server, registerer prometheus.Registerer) *metrics {
 			defer s.mu.Unlock()
 			return float64(len(s.streams))
 		}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "hdsd_xds_pollers", Help: "Data planes that polled, by gRPC or REST, within five minutes.",
+		}, func() float64 { return float64(s.pollers.count(time.Now())) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "hdsd_xds_first_syncs_waiting", Help: "Subscriptions that wait to be sent their first resources.",
 		}, func() float64 { return float64(s.admission.inLine()) }))

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"pgregory.net/rapid"
@@ -163,6 +164,7 @@ func (o ours) remove(name string) { o.server.Update(Update{RemovedAssignments: [
 type interest struct {
 	names map[string]bool
 	begun bool
+	at    *corev3.Locality // of the client's node
 }
 
 func (i *interest) interested(name string) bool { return i.names[name] || i.names[everything] }
@@ -190,6 +192,7 @@ func newDeltaModel(b *bench) *deltaModel {
 func (m *deltaModel) subscribe(name string) {
 	m.names[name] = true
 	r := subscribe(AssignmentType, name)
+	r.Node.Locality = m.at
 	if !m.begun {
 		m.begun = true
 		r.ResourceNamesSubscribe = slices.Sorted(maps.Keys(m.names))
@@ -267,6 +270,7 @@ func (m *stateModel) ask() {
 	}
 	m.begun = true
 	r := want(AssignmentType, slices.Sorted(maps.Keys(m.names))...)
+	r.Node.Locality = m.at
 	r.ResponseNonce, r.VersionInfo = m.latest.GetNonce(), m.latest.GetVersionInfo()
 	m.p.send(r)
 }

@@ -36,10 +36,10 @@ type Options struct {
 	// that heed it, which are sent heartbeats three times as often.
 	TTL map[string]time.Duration
 	// ZoneVariants says that an assignment has a variant for each zone (see
-	// SetZoneHealth), which clients choose by ZoneParameter.
+	// SetZoneHealth), which clients choose by ZoneParameter and RegionParameter.
 	ZoneVariants bool
-	// ZoneByLocality gives clients that name an assignment without any parameter
-	// the variant of their node's zone. Who subscribes to "*" gets what most get.
+	// ZoneByLocality gives clients that give no parameter the variant of their
+	// node's region and zone, or of its zone where it names no region.
 	ZoneByLocality bool
 	// FirstSyncs is how many clients are sent their first resources of a type at
 	// once, 64 by default; others wait in the order in which they came.

@@ -2,6 +2,7 @@ package eds
 
 import (
 	"net/http"
+	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -54,6 +55,7 @@ func (s *Server) poll(t *table) func(*http.Request, []byte) (rest.Answer, error)
 		if err != nil {
 			return nil, err
 		}
+		s.pollers.note(ByREST, m, f, time.Now())
 		if f.known(m) {
 			s.metrics.unchanged.WithLabelValues(t.typeURL).Inc()
 			return nil, nil

@@ -45,6 +45,7 @@ type Server struct {
 	lastID  uint64
 
 	refusals refusals
+	pollers  *pollers
 }
 
 // NewServer makes a server that publishes nothing yet. Clients take what is not
@@ -69,6 +70,7 @@ func NewServer(o Options) *Server {
 		turns:            make(chan struct{}, atOnce),
 		closing:          make(chan struct{}),
 		streams:          make(map[*stream]struct{}),
+		pollers:          newPollers(),
 	}
 	s.incomplete.Store(o.Incomplete)
 	s.metrics = newMetrics(s, o.Metrics)

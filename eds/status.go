@@ -9,6 +9,8 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"hdsd/health"
 )
 
 // maxNode is the size up to which a client's node is kept as it is, extensions
@@ -59,22 +61,22 @@ func (w *watch) setFailure(f *failure) {
 	w.sub.refused += f.frame.size()
 }
 
-// Subscriber is a client's stream.
+// Subscriber is a client's stream, or a client that polls.
 type Subscriber struct {
-	// Node is what the client said first, without its extensions; of a very
-	// large one only the names are kept; nil where it said nothing. It must
-	// not be changed.
+	// Node is what the client said first on a stream, and last of one that polls,
+	// without its extensions; of a very large one only the names are kept; nil
+	// where it said nothing. It must not be changed.
 	Node      *corev3.Node
-	Stream    uint64 // a number: a node may have several streams
-	Service   string // ADS, EDS or CDS
+	Stream    uint64 // a number: a node may have several streams; 0 of one that polls
+	Service   string // ADS, EDS or CDS; ByREST or ByFetch
 	Delta     bool
-	Connected time.Time
+	Connected time.Time // of one that polls: when it did first
 
-	stream *stream
+	resources func() []Resource
 }
 
-// Subscribers gives the clients' streams on which something was asked for, by
-// node id and stream.
+// Subscribers gives the clients' streams on which something was asked for, and
+// the clients that poll, by node id and stream.
 func (s *Server) Subscribers() iter.Seq[Subscriber] {
 	return func(yield func(Subscriber) bool) {
 		s.mu.Lock()
@@ -89,8 +91,9 @@ func (s *Server) Subscribers() iter.Seq[Subscriber] {
 				all = append(all, c)
 			}
 		}
+		all = append(all, s.polling()...)
 		slices.SortFunc(all, func(a, b Subscriber) int {
-			return cmp.Or(cmp.Compare(a.Node.GetId(), b.Node.GetId()), cmp.Compare(a.Stream, b.Stream))
+			return cmp.Or(cmp.Compare(a.Node.GetId(), b.Node.GetId()), cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Service, b.Service))
 		})
 		for _, c := range all {
 			if !yield(c) {
@@ -112,7 +115,7 @@ func (st *stream) subscriber() (Subscriber, bool) {
 	defer st.mu.Unlock()
 	asked := st.node != nil || st.subs != [2]*subscription{}
 	return Subscriber{
-		Node: st.node, Stream: st.id, Service: service, Delta: st.delta, Connected: st.since, stream: st,
+		Node: st.node, Stream: st.id, Service: service, Delta: st.delta, Connected: st.since, resources: st.resources,
 	}, asked
 }
 
@@ -133,7 +136,7 @@ const (
 type Resource struct {
 	TypeURL string
 	Name    string
-	Zone    string // whose health is in it; empty: that of most clients
+	Zone    health.Locality // whose health is in it; empty: that of most clients
 	State   State
 	Exists  bool      // whether there is such a resource now
 	Holds   bool      // whether the client has a version of it, the last one that it accepted or says to have
@@ -169,12 +172,14 @@ func (f *frame) message(typeURL string) *anypb.Any {
 	return &anypb.Any{TypeUrl: typeURL, Value: f.bytes[f.value:len(f.bytes):len(f.bytes)]}
 }
 
-// Resources gives what the client subscribed to: clusters, then assignments,
-// by name.
-func (c *Subscriber) Resources() []Resource {
-	c.stream.mu.Lock()
-	subs := c.stream.subs
-	c.stream.mu.Unlock()
+// Resources gives what the client subscribed to, or polls: clusters, then
+// assignments, by name.
+func (c *Subscriber) Resources() []Resource { return c.resources() }
+
+func (st *stream) resources() []Resource {
+	st.mu.Lock()
+	subs := st.subs
+	st.mu.Unlock()
 	var all []Resource
 	for _, u := range subs {
 		if u != nil {
@@ -208,7 +213,8 @@ func (u *subscription) resources() []Resource {
 // resource describes a copy of a watch, given what there is now and what is on
 // its way.
 func (w *watch) resource(typeURL string, latest, underWay *frame) Resource {
-	r := Resource{TypeURL: typeURL, Name: w.slot.name, Zone: zoneOf(w.slot.choice()), Exists: latest != nil, Holds: w.holds, Version: showVersion(w.sub.shown(w.sent))}
+	zone, _ := zoneOf(w.slot.choice())
+	r := Resource{TypeURL: typeURL, Name: w.slot.name, Zone: zone, Exists: latest != nil, Holds: w.holds, Version: showVersion(w.sub.shown(w.sent))}
 	if w.sentAt != 0 {
 		r.Sent = time.Unix(0, w.sentAt).UTC()
 	}

@@ -48,10 +48,7 @@ func newSubscription(s *stream, t *table) *subscription {
 	says := s.says
 	u := &subscription{
 		stream: s, table: t, delta: s.delta, errors: says.errors,
-		legacy: true, watches: make(map[string]*watch),
-	}
-	if !t.whole && s.server.zoneByLocality && says.zone != "" {
-		u.choice = choiceOf(says.zone)
+		legacy: true, watches: make(map[string]*watch), choice: s.server.choiceAt(t, says.at),
 	}
 	if u.ttl = t.lifetime(says, s.delta); u.ttl > 0 {
 		u.startPulse()

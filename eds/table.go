@@ -53,7 +53,7 @@ func (t *table) set(name string, r *resource) *slot {
 	case r != nil && !was:
 		t.present++
 		for sub := range t.wildcards {
-			t.watchLocked(s, sub, false)
+			t.watchChosen(s, sub.choice, false, sub)
 		}
 	case r == nil && was:
 		t.present--
@@ -83,6 +83,11 @@ func (t *table) watch(name, choice string, located bool, sub *subscription) (w *
 	if s == nil {
 		s = t.add(name)
 	}
+	return t.watchChosen(s, choice, located, sub)
+}
+
+// watchChosen makes sub watch a slot, or the variant of it that is chosen.
+func (t *table) watchChosen(s *slot, choice string, located bool, sub *subscription) (w *watch, made bool) {
 	if choice != "" {
 		s, made = t.variantLocked(s, choice)
 	}
@@ -93,9 +98,10 @@ func (t *table) watch(name, choice string, located bool, sub *subscription) (w *
 	return w, made
 }
 
-// watchAll makes sub watch every resource there is and will be, and calls each
-// with every watch that there is now.
-func (t *table) watchAll(sub *subscription, each func(*watch)) {
+// watchAll makes sub watch every resource there is and will be, in the variant
+// that is its own, and calls each with every watch that there is now. It tells
+// whether variants came to be for it.
+func (t *table) watchAll(sub *subscription, each func(*watch)) (made bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.wildcards[sub] = struct{}{}
@@ -104,9 +110,12 @@ func (t *table) watchAll(sub *subscription, each func(*watch)) {
 		present := s.resource != nil
 		s.mu.Unlock()
 		if present {
-			each(t.watchLocked(s, sub, false))
+			w, news := t.watchChosen(s, sub.choice, false, sub)
+			made = made || news
+			each(w)
 		}
 	}
+	return made
 }
 
 // unwatchAll ends watchAll; what is watched by name stays.

@@ -6,18 +6,24 @@ import (
 	"strings"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+
+	"hdsd/health"
 )
 
-// ZoneParameter is the dynamic parameter that chooses among the variants of an
-// assignment: the health that the checkers of one zone see.
-const ZoneParameter = "zone"
+// The dynamic parameters that choose among the variants of an assignment: the
+// health that the checkers of one zone see. Without a region, all zones of the name
+// are one; a region without a zone chooses nothing.
+const (
+	ZoneParameter   = "zone"
+	RegionParameter = "region"
+)
 
 // separator stands between a name and what chooses the variant, in the key of
 // a watch by a locator. It is in no valid UTF-8, which names are.
 const separator = "\xff"
 
-// locatorKey tells apart what locators ask for: the name, and the zone if one is
-// given. Other parameters choose nothing.
+// locatorKey tells apart what locators ask for: the name, and zone and region if
+// these are given. Other parameters choose nothing.
 func locatorKey(l *discoveryv3.ResourceLocator) string {
 	if l.GetName() == everything {
 		return everything
@@ -26,19 +32,29 @@ func locatorKey(l *discoveryv3.ResourceLocator) string {
 	if !given {
 		return l.GetName() + separator
 	}
-	return l.GetName() + separator + choiceOf(zone)
+	key := l.GetName() + separator + choiceOf(zone)
+	if region, given := l.GetDynamicParameters()[RegionParameter]; given {
+		key += separator + region
+	}
+	return key
 }
 
-// choiceOf tells a zone, the empty one too, from none, which is the empty choice.
+// choiceOf tells a zone, the empty one too, from none, which is the empty choice. A
+// region follows behind a separator.
 func choiceOf(zone string) string { return "=" + zone }
 
-func zoneOf(choice string) string { return strings.TrimPrefix(choice, "=") }
+// zoneOf is what choiceOf was given, and whether there is a region.
+func zoneOf(choice string) (zone health.Locality, inRegion bool) {
+	zone.Zone, zone.Region, inRegion = strings.Cut(strings.TrimPrefix(choice, "="), separator)
+	return zone, inRegion
+}
 
 // variant makes a slot one of a zone: the base's resource, with the health that
 // is the zone's own.
 type variant struct {
 	base   *slot
-	choice string // never empty
+	choice string          // never empty
+	zone   health.Locality // the one chosen
 
 	// Guarded by the lock of the variant's slot, which is taken before that of
 	// the base.
@@ -48,7 +64,8 @@ type variant struct {
 }
 
 func newVariant(base *slot, choice string) *slot {
-	return &slot{name: base.name, variant: &variant{base: base, choice: choice}}
+	zone, _ := zoneOf(choice)
+	return &slot{name: base.name, variant: &variant{base: base, choice: choice, zone: zone}}
 }
 
 // current is called under the lock of the variant's slot.

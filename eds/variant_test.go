@@ -20,6 +20,15 @@ import (
 
 var zoned = Options{ZoneVariants: true}
 
+// zoneNamed is all zones of a name, or the one in a region: "eu/a".
+func zoneNamed(text string) health.Locality {
+	region, zone, both := strings.Cut(text, "/")
+	if !both {
+		return health.Locality{Zone: text}
+	}
+	return health.Locality{Region: region, Zone: zone}
+}
+
 // locator asks for a variant by parameters, given in pairs.
 func locator(name string, pairs ...string) *discoveryv3.ResourceLocator {
 	l := &discoveryv3.ResourceLocator{Name: name, DynamicParameters: map[string]string{}}
@@ -46,6 +55,13 @@ func meets(c *discoveryv3.DynamicParameterConstraints, parameters map[string]str
 		return given && value == c.Constraint.GetValue()
 	case *discoveryv3.DynamicParameterConstraints_NotConstraints:
 		return !meets(c.NotConstraints, parameters)
+	case *discoveryv3.DynamicParameterConstraints_AndConstraints:
+		for _, each := range c.AndConstraints.GetConstraints() {
+			if !meets(each, parameters) {
+				return false
+			}
+		}
+		return true
 	default:
 		return c == nil
 	}
@@ -105,10 +121,23 @@ func down(ids ...health.EndpointID) (all []Health) {
 	return all
 }
 
+// whole takes all that is sent of a change: the sender may not wait for it.
+func whole(p *deltaPeer) *discoveryv3.DeltaDiscoveryResponse {
+	p.b.t.Helper()
+	r := p.next()
+	p.send(ack(r))
+	for synctest.Wait(); len(p.received) > 0; synctest.Wait() {
+		more := p.next()
+		p.send(ack(more))
+		proto.Merge(r, more)
+	}
+	return r
+}
+
 func TestLocatorsChooseTheHealthOfAZone(t *testing.T) {
 	inBubble(t, zoned, func(t *testing.T, b *bench) {
 		b.publishPairs("a", "b")
-		b.server.SetZoneHealth("x", down(0), nil)
+		b.server.SetZoneHealth(zoneNamed("x"), down(0), nil)
 		asked := []*discoveryv3.ResourceLocator{
 			locator("a", "zone", "x"), locator("a", "zone", "y"), locator("a"), locator("b", "zone", "x", "other", "1"), locator("none", "zone", "x"),
 		}
@@ -116,14 +145,7 @@ func TestLocatorsChooseTheHealthOfAZone(t *testing.T) {
 		p.send(locate(asked...))
 		says := func(what, want string) {
 			t.Helper()
-			r := p.next()
-			p.send(ack(r))
-			for synctest.Wait(); len(p.received) > 0; synctest.Wait() { // the sender may not wait for all of a change
-				more := p.next()
-				p.send(ack(more))
-				proto.Merge(r, more)
-			}
-			equal(t, what, variantsIn(t, r, asked...), want)
+			equal(t, what, variantsIn(t, whole(p), asked...), want)
 			p.nothing()
 		}
 		says("first", "-none{x} a{x}=UNHE a{y}=HEHE a{}=HEHE b{x}=HEHE")
@@ -132,15 +154,15 @@ func TestLocatorsChooseTheHealthOfAZone(t *testing.T) {
 		says("what no zone has of its own changes for all", "a{x}=UNTI a{y}=HETI a{}=HETI")
 		b.server.setHealth(0, health.Timeout)
 		says("what a zone has of its own stays", "a{y}=TITI a{}=TITI")
-		b.server.SetZoneHealth("y", down(1), nil)
+		b.server.SetZoneHealth(zoneNamed("y"), down(1), nil)
 		says("of one zone", "a{y}=TIUN")
-		b.server.SetZoneHealth("y", down(1), nil)
-		b.server.SetZoneHealth("z", down(1), nil)
+		b.server.SetZoneHealth(zoneNamed("y"), down(1), nil)
+		b.server.SetZoneHealth(zoneNamed("z"), down(1), nil)
 		p.nothing() // nobody asks for that
-		b.server.SetZoneHealth("x", nil, []health.EndpointID{0, 1})
+		b.server.SetZoneHealth(zoneNamed("x"), nil, []health.EndpointID{0, 1})
 		says("unset", "a{x}=TITI")
 
-		b.server.SetZoneHealth("x", down(0), nil)
+		b.server.SetZoneHealth(zoneNamed("x"), down(0), nil)
 		says("set again", "a{x}=UNTI")
 		b.server.Update(Update{Assignments: []Assignment{assignment("a", 1, 3), assignment("none", 0, 1)}})
 		says("other endpoints", "a{x}=TIHEHE a{y}=UNHEHE a{}=TIHEHE none{x}=UN")
@@ -161,20 +183,15 @@ func TestVariantsAreUnsubscribedOneByOne(t *testing.T) {
 		m := locate(x, y)
 		m.ResourceNamesSubscribe = []string{"a"}
 		p.send(m)
-		r := p.next()
-		equal(t, "first", variantsIn(t, r, x, y), "a=HEHE a{x}=HEHE a{y}=HEHE")
-		p.send(ack(r))
+		equal(t, "first", variantsIn(t, whole(p), x, y), "a=HEHE a{x}=HEHE a{y}=HEHE")
 		p.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: AssignmentType, ResourceLocatorsUnsubscribe: []*discoveryv3.ResourceLocator{x}})
 		p.nothing()
 		b.server.setHealth(0, health.Unhealthy)
-		r = p.next()
-		equal(t, "without x", variantsIn(t, r, x, y), "a=UNHE a{y}=UNHE")
-		p.send(ack(r))
+		equal(t, "without x", variantsIn(t, whole(p), x, y), "a=UNHE a{y}=UNHE")
 		p.send(unsubscribe(AssignmentType, "a"))
 		p.nothing()
 		b.server.setHealth(0, health.Healthy)
-		r = p.next()
-		equal(t, "without the plain one", variantsIn(t, r, x, y), "a{y}=HEHE")
+		equal(t, "without the plain one", variantsIn(t, whole(p), x, y), "a{y}=HEHE")
 		p.cancel()
 	})
 }
@@ -182,7 +199,7 @@ func TestVariantsAreUnsubscribedOneByOne(t *testing.T) {
 func TestStateLocators(t *testing.T) {
 	inBubble(t, zoned, func(t *testing.T, b *bench) {
 		b.publishPairs("a", "b")
-		b.server.SetZoneHealth("x", down(0), nil)
+		b.server.SetZoneHealth(zoneNamed("x"), down(0), nil)
 		asked := []*discoveryv3.ResourceLocator{locator("a", "zone", "x"), locator("a")}
 		p := b.state()
 		m := want(AssignmentType, "b")
@@ -209,7 +226,7 @@ func TestStateLocators(t *testing.T) {
 		b.server.setHealth(1, health.Timeout)
 		says("changed", "a{x}=UNTI a{}=HETI []", asked[1])
 		p.nothing()
-		b.server.SetZoneHealth("x", nil, []health.EndpointID{0})
+		b.server.SetZoneHealth(zoneNamed("x"), nil, []health.EndpointID{0})
 		p.nothing()
 		b.server.Update(Update{RemovedAssignments: []string{"a"}})
 		says("removed", "a{}= []", asked[1])
@@ -220,7 +237,7 @@ func TestStateLocators(t *testing.T) {
 func TestReconnectWithLocators(t *testing.T) {
 	inBubble(t, zoned, func(t *testing.T, b *bench) {
 		b.publishPairs("a", "b")
-		b.server.SetZoneHealth("x", down(0), nil)
+		b.server.SetZoneHealth(zoneNamed("x"), down(0), nil)
 		asked := []*discoveryv3.ResourceLocator{locator("a", "zone", "x"), locator("b", "zone", "x"), locator("b", "zone", "y")}
 		p := b.delta()
 		p.send(locate(asked...))
@@ -241,7 +258,7 @@ func TestReconnectWithLocators(t *testing.T) {
 func TestLocatorsAreNamesWhereThereAreNoVariants(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publishPairs("a")
-		b.server.SetZoneHealth("x", down(0), nil)
+		b.server.SetZoneHealth(zoneNamed("x"), down(0), nil)
 		p := b.delta()
 		p.send(locate(locator("a", "zone", "x")))
 		equal(t, "by its name", said(p.next()), "[a=HEHE]")
@@ -249,70 +266,10 @@ func TestLocatorsAreNamesWhereThereAreNoVariants(t *testing.T) {
 	})
 }
 
-func TestNodesGetTheHealthOfTheirZone(t *testing.T) {
-	for name, o := range map[string]Options{"on": {ZoneByLocality: true}, "off": {ZoneVariants: true}} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, o, func(t *testing.T, b *bench) {
-				b.publishPairs("a", "b")
-				b.server.SetZoneHealth("zone-of-dp", down(0), nil)
-				p := b.delta()
-				m := subscribe(AssignmentType, "a", "b")
-				m.Node.Locality = assignment("", 0, 1).Message.GetEndpoints()[0].GetLocality()
-				m.Node.Locality.Zone = "zone-of-dp"
-				p.send(m)
-				r := p.next()
-				first, fetched := "[a=UNHE b=HEHE]", "[a=UNHE]"
-				if !o.ZoneByLocality {
-					first, fetched = "[a=HEHE b=HEHE]", "[a=HEHE]"
-				}
-				equal(t, "by name", said(r), first)
-				p.send(ack(r))
-				s, err := b.fetchEndpoints(&discoveryv3.DiscoveryRequest{Node: m.GetNode(), ResourceNames: []string{"a"}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				equal(t, "fetched", saidState(s), fetched)
-				b.server.Update(Update{RemovedAssignments: []string{"a"}})
-				equal(t, "removed", said(p.next()), "[-a]")
-				p.cancel()
-			})
-		})
-	}
-}
-
-func TestZonesUnderAWildcard(t *testing.T) {
-	inBubble(t, Options{ZoneVariants: true, ZoneByLocality: true}, func(t *testing.T, b *bench) {
-		b.publishPairs("a", "b")
-		b.server.SetZoneHealth("x", down(0), nil)
-		p := b.delta()
-		m := subscribe(AssignmentType, "*")
-		m.Node.Locality = assignment("", 0, 1).Message.GetEndpoints()[0].GetLocality()
-		m.Node.Locality.Zone = "x"
-		m.ResourceLocatorsSubscribe = []*discoveryv3.ResourceLocator{locator("a", "zone", "x")}
-		p.send(m)
-		r := p.next()
-		x := locator("a", "zone", "x")
-		equal(t, "everything", variantsIn(t, r, x), "a=HEHE a{x}=UNHE b=HEHE")
-		p.send(ack(r))
-		p.send(subscribe(AssignmentType, "b"))
-		p.send(ack(p.next()))
-		p.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: AssignmentType, ResourceLocatorsUnsubscribe: []*discoveryv3.ResourceLocator{x}})
-		p.send(unsubscribe(AssignmentType, "b"))
-		r = p.next()
-		equal(t, "how it stands", variantsIn(t, r), "b=HEHE")
-		p.send(ack(r))
-		b.server.Update(Update{RemovedAssignments: []string{"a", "b"}})
-		nextAll(p, "[-a -b]")
-		p.cancel()
-		synctest.Wait()
-		equal(t, "variants", b.server.assignments.chosen.Load(), int64(0))
-	})
-}
-
 func TestFetchOfVariants(t *testing.T) {
 	inBubble(t, zoned, func(t *testing.T, b *bench) {
 		b.publishPairs("a", "b")
-		b.server.SetZoneHealth("x", down(0), nil)
+		b.server.SetZoneHealth(zoneNamed("x"), down(0), nil)
 		x, none := locator("a", "zone", "x"), locator("none", "zone", "x")
 		m := want("", "b")
 		m.ResourceLocators = []*discoveryv3.ResourceLocator{x, none}
@@ -337,7 +294,7 @@ func TestFetchOfVariants(t *testing.T) {
 		}
 		code, _ = poll(t, b.server, EndpointsPath, m)
 		equal(t, "known", code, http.StatusNotModified)
-		b.server.SetZoneHealth("x", nil, []health.EndpointID{0})
+		b.server.SetZoneHealth(zoneNamed("x"), nil, []health.EndpointID{0})
 		code, _ = poll(t, b.server, EndpointsPath, m)
 		equal(t, "changed", code, http.StatusOK)
 		equal(t, "nothing is kept", b.server.assignments.chosen.Load(), int64(0))
@@ -352,7 +309,7 @@ func TestSubscribersShowTheZone(t *testing.T) {
 		p.next()
 		for c := range b.server.Subscribers() {
 			all := c.Resources()
-			equal(t, "resources", fmt.Sprint(all[0].Name, all[0].Zone, all[1].Name, all[1].Zone), "aax")
+			equal(t, "resources", fmt.Sprint(all[0].Name, all[0].Zone.Zone, all[1].Name, all[1].Zone.Zone), "aax")
 		}
 		p.cancel()
 	})

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"pgregory.net/rapid"
 
@@ -17,7 +18,7 @@ type zoneWorld struct {
 	server  *Server
 	sizes   map[string]int // of what is published
 	global  map[health.EndpointID]health.Status
-	ofZones map[string]map[health.EndpointID]health.Status
+	ofZones map[health.Locality]map[health.EndpointID]health.Status
 }
 
 var zoneNames = []string{"n1", "n2"}
@@ -28,8 +29,9 @@ func (w *zoneWorld) summary(l *discoveryv3.ResourceLocator) string {
 	text := ""
 	for i := range w.sizes[l.GetName()] {
 		id := firstOf(l.GetName()) + health.EndpointID(i)
-		status, ok := w.ofZones[l.GetDynamicParameters()[ZoneParameter]][id]
-		if !ok {
+		zone := health.Locality{Region: l.GetDynamicParameters()[RegionParameter], Zone: l.GetDynamicParameters()[ZoneParameter]}
+		status, ok := w.ofZones[zone][id]
+		if !ok || zone.Zone == "" {
 			status = w.global[id]
 		}
 		text += status.String()[:2]
@@ -41,7 +43,7 @@ func (w *zoneWorld) change(s step) {
 	name := zoneNames[s.name%2]
 	id := firstOf(name) + health.EndpointID(s.value%3)
 	status := health.Status(1 + s.value%5)
-	zone := string(rune('x' + s.value/10%2))
+	zone := health.Locality{Zone: string(rune('x' + s.value/10%2)), Region: []string{"", "eu"}[s.value/20%2]}
 	switch s.kind {
 	case 0, 1:
 		w.global[id] = status
@@ -74,10 +76,13 @@ type zoneClient struct {
 
 func (c *zoneClient) act(s step) {
 	l := locator(zoneNames[s.name%2], "zone", string(rune('x'+s.value%3)))
-	if s.value%4 == 3 {
-		l = locator(zoneNames[s.name%2])
+	if s.value/3%2 == 1 {
+		l.DynamicParameters[RegionParameter] = "eu"
 	}
-	key := locatorKey(l)
+	if s.value%4 == 3 {
+		delete(l.DynamicParameters, ZoneParameter)
+	}
+	key := locatorKey(l) // which is the same for those that choose the same
 	switch s.kind {
 	case 7, 8:
 		c.wants[key] = l
@@ -147,7 +152,7 @@ func TestZoneClientsConverge(t *testing.T) {
 		}), 0, 60).Draw(r, "steps")
 		problem := ""
 		inBubble(t, zoned, func(_ *testing.T, b *bench) {
-			w := &zoneWorld{b.server, map[string]int{}, map[health.EndpointID]health.Status{}, map[string]map[health.EndpointID]health.Status{}}
+			w := &zoneWorld{b.server, map[string]int{}, map[health.EndpointID]health.Status{}, map[health.Locality]map[health.EndpointID]health.Status{}}
 			c := &zoneClient{b: b, p: b.delta(), wants: map[string]*discoveryv3.ResourceLocator{}, has: map[string]string{}}
 			for _, s := range steps {
 				w.change(s)
@@ -174,6 +179,56 @@ func TestZoneClientsConverge(t *testing.T) {
 			}
 		})
 		if problem != "" {
+			r.Error(problem)
+		}
+	})
+}
+
+// TestClientsOfAZoneConverge lets clients that give no parameter, but are in a
+// zone, live through such histories: by name and by wildcard, of both kinds.
+func TestClientsOfAZoneConverge(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		steps := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) step {
+			return step{
+				kind: rapid.IntRange(0, 16).Draw(r, "kind"), name: rapid.IntRange(0, 1).Draw(r, "name"),
+				value: rapid.IntRange(0, 99).Draw(r, "value"),
+			}
+		}), 0, 60).Draw(r, "steps")
+		var problems []string
+		inBubble(t, Options{ZoneVariants: true, ZoneByLocality: true}, func(_ *testing.T, b *bench) {
+			w := &zoneWorld{b.server, map[string]int{}, map[health.EndpointID]health.Status{}, map[health.Locality]map[health.EndpointID]health.Status{}}
+			delta, state := newDeltaModel(b), newStateModel(b)
+			delta.at, state.at = &corev3.Locality{Zone: "x"}, &corev3.Locality{Region: "eu", Zone: "y"}
+			clients, in := map[string]model{"x": delta, "y": state}, map[string]string{"x": "", "y": "eu"}
+			for _, s := range steps {
+				if s.kind < 7 {
+					w.change(s)
+				} else if s.kind != 15 { // nothing is refused
+					act(clients[string(rune('x'+s.value%2))], s, zoneNames[s.name%2])
+				}
+				if s.value%3 == 0 {
+					synctest.Wait()
+				}
+			}
+			for zone, c := range clients {
+				catchUp(c)
+				want := map[string]string{}
+				for name := range w.sizes {
+					if c.interested(name) {
+						want[name] = w.summary(locator(name, "zone", zone, "region", in[zone]))
+					}
+				}
+				if got := c.has(); !maps.Equal(got, want) {
+					problems = append(problems, fmt.Sprintf("in zone %s the client has %q, the server %q", zone, got, want))
+				}
+				c.close()
+			}
+			synctest.Wait()
+			if n := b.server.assignments.chosen.Load(); n != 0 {
+				problems = append(problems, fmt.Sprintf("%d variants are left", n))
+			}
+		})
+		for _, problem := range problems {
 			r.Error(problem)
 		}
 	})

@@ -1,13 +1,19 @@
 package eds
 
-import "hdsd/health"
+import (
+	"cmp"
+	"slices"
+
+	"hdsd/health"
+)
 
 // SetZoneHealth changes the health of endpoints as a zone sees it, which is what
-// clients get that ask for that zone's. What was never set, or is unset, is as
+// clients get that ask for that zone's, by its region and its name; without a region
+// it is for those that ask by the name alone. What was never set, or is unset, is as
 // SetHealth says; an endpoint that is gone has to be unset. Nothing else needs
 // to be said of a zone, nor has it to be known before; it costs the endpoints set,
 // and what is watched of them.
-func (s *Server) SetZoneHealth(zone string, set []Health, unset []health.EndpointID) {
+func (s *Server) SetZoneHealth(zone health.Locality, set []Health, unset []health.EndpointID) {
 	s.owner.Lock()
 	defer s.owner.Unlock()
 	s.changed.Store(s.now())
@@ -30,10 +36,10 @@ func (s *Server) SetZoneHealth(zone string, set []Health, unset []health.Endpoin
 }
 
 // review brings the variants of a zone up to date with one endpoint.
-func (s *Server) review(touched []*slot, zone string, id health.EndpointID) []*slot {
+func (s *Server) review(touched []*slot, zone health.Locality, id health.EndpointID) []*slot {
 	for _, p := range s.ledger.places(id) {
 		for _, v := range s.assignments.variantsOf(p.entry.slot) {
-			if zoneOf(v.variant.choice) == zone && s.ledger.chooseOne(v, p) {
+			if v.variant.zone == zone && s.ledger.chooseOne(v, p) {
 				touched = append(touched, v)
 			}
 		}
@@ -62,15 +68,50 @@ func (s *Server) renew(base *slot) {
 	}
 }
 
+// chooseAll makes all variants of a zone that have come to be.
+func (s *Server) chooseAll(zone health.Locality) {
+	for id := range s.ledger.zones[zone] {
+		s.review(nil, zone, id)
+	}
+}
+
 // chooseFor makes the variants that a fetch asks for, which nobody keeps.
 func (s *Server) chooseFor(all []*slot) {
 	s.owner.Lock()
 	defer s.owner.Unlock()
 	for _, slot := range all {
-		if slot.variant != nil {
+		if slot != nil && slot.variant != nil {
 			s.ledger.choose(slot)
 		}
 	}
+}
+
+// seen gives slots as a zone sees them: with a variant, which nobody keeps, in the
+// place of each of which it sees something by itself.
+func (s *Server) seen(all []*slot, choice string) []*slot {
+	if choice == "" {
+		return all
+	}
+	s.owner.Lock()
+	defer s.owner.Unlock()
+	own := map[*slot]*slot{}
+	zone, _ := zoneOf(choice)
+	for id := range s.ledger.zones[zone] {
+		for _, p := range s.ledger.places(id) {
+			if base := p.entry.slot; own[base] == nil {
+				own[base] = newVariant(base, choice)
+				s.ledger.choose(own[base])
+			}
+		}
+	}
+	if len(own) == 0 {
+		return all
+	}
+	all = slices.Clone(all)
+	for i, base := range all {
+		all[i] = cmp.Or(own[base], base)
+	}
+	return all
 }
 
 func notifyOnce(slots []*slot) {
@@ -83,11 +124,11 @@ func notifyOnce(slots []*slot) {
 	}
 }
 
-func (l *ledger) setZone(zone string, c Health) {
+func (l *ledger) setZone(zone health.Locality, c Health) {
 	of := l.zones[zone]
 	if of == nil {
 		if l.zones == nil {
-			l.zones = make(map[string]map[health.EndpointID]health.Status)
+			l.zones = make(map[health.Locality]map[health.EndpointID]health.Status)
 		}
 		of = make(map[health.EndpointID]health.Status)
 		l.zones[zone] = of
@@ -95,7 +136,7 @@ func (l *ledger) setZone(zone string, c Health) {
 	of[c.ID] = c.Status
 }
 
-func (l *ledger) unsetZone(zone string, id health.EndpointID) {
+func (l *ledger) unsetZone(zone health.Locality, id health.EndpointID) {
 	delete(l.zones[zone], id)
 	if len(l.zones[zone]) == 0 {
 		delete(l.zones, zone)
@@ -112,7 +153,7 @@ func (l *ledger) places(id health.EndpointID) []place {
 
 // ownedBy tells whether a variant's zone has a health of its own of an endpoint.
 func (l *ledger) ownedBy(v *slot, p place) bool {
-	of := l.zones[zoneOf(v.variant.choice)]
+	of := l.zones[v.variant.zone]
 	for _, id := range p.entry.endpoints[p.index].ids {
 		if _, ok := of[id]; ok {
 			return true
@@ -127,7 +168,7 @@ func (l *ledger) chooseOne(v *slot, p place) bool {
 	if !l.ownedBy(v, p) {
 		return v.dropOwn(p.index)
 	}
-	of := l.zones[zoneOf(v.variant.choice)]
+	of := l.zones[v.variant.zone]
 	status := p.entry.endpoints[p.index].status(func(id health.EndpointID) health.Status {
 		if status, ok := of[id]; ok {
 			return status
@@ -140,7 +181,7 @@ func (l *ledger) chooseOne(v *slot, p place) bool {
 // choose makes all of a new variant, or of one whose base has other endpoints.
 func (l *ledger) choose(v *slot) {
 	e := l.assignments[v.name]
-	if e == nil || l.zones[zoneOf(v.variant.choice)] == nil {
+	if e == nil || l.zones[v.variant.zone] == nil {
 		return
 	}
 	for i := range e.endpoints {

@@ -67,6 +67,43 @@ func (c *Coordinator) poll(version string) (code int, told string) {
 	return response.StatusCode, told
 }
 
+// awaitPolls waits until Envoys that poll are shown as clients that have what
+// there is.
+func (c *Coordinator) awaitPolls(ids ...string) {
+	c.t.Helper()
+	envoy.Eventually(c.t, Patience, "those who poll to be shown", func() bool {
+		var answer struct {
+			Clients []struct {
+				ID                string
+				Resources, Synced int
+				Poll              struct{ By, Given, Held string }
+			}
+		}
+		c.ask("/v1/clients", &answer)
+		polled := 0
+		for _, k := range answer.Clients {
+			if slices.Contains(ids, k.ID) && k.Poll.By == "REST" && k.Resources == 1 && k.Synced == 1 && k.Poll.Held == k.Poll.Given {
+				polled++
+			}
+		}
+		return polled == len(ids)
+	})
+	response, err := http.Post("http://"+c.HTTP+"/v3/discovery:client_status", "application/json", strings.NewReader(`{"exclude_resource_contents":true}`))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, id := range ids {
+		if !strings.Contains(string(text), fmt.Sprintf(`"clientScope":"%s/REST"`, id)) {
+			c.t.Errorf("%s is not in CSDS: %s", id, text)
+		}
+	}
+}
+
 // TestEnvoysThatPoll has data planes without a stream for what they poll, over
 // a flip and a restart of hdsd.
 func TestEnvoysThatPoll(t *testing.T) {
@@ -82,6 +119,7 @@ func TestEnvoysThatPoll(t *testing.T) {
 		planes = append(planes, plane)
 	}
 	c.AwaitAllHealthy("web", Addresses(ups), planes)
+	c.awaitPolls(planes[0].ID, planes[1].ID)
 	_, healthy := c.poll("")
 
 	flip := func(with upstream.Behaviour, health string) {
@@ -108,6 +146,7 @@ func TestEnvoysThatPoll(t *testing.T) {
 		t.Errorf("after a restart %d with version %q, before it was %q", code, told, ill)
 	}
 	flip(upstream.Healthy(), "HEALTHY")
+	c.awaitPolls(planes[0].ID, planes[1].ID)
 	if _, again := c.poll(""); again != healthy {
 		t.Errorf("version %q, once it was %q", again, healthy)
 	}

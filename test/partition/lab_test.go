@@ -53,9 +53,9 @@ func newLab(t *testing.T) *lab {
 		envoy.StartChecker(t, envoy.Checker{ID: k.id, HDS: startRelay(t, l.GRPC, k.ip), Locality: health.Locality{Region: "eu", Zone: k.zone}})
 	}
 	l.plane = envoy.StartDataPlane(t, envoy.DataPlane{ID: "dp", ADS: l.GRPC, Delta: true, Clusters: []string{"web"}})
-	for _, z := range zones {
+	for z, region := range map[string]string{"a": "eu", "b": "eu", "c": ""} { // a zone may go by its name alone
 		l.zonal[z] = envoy.StartDataPlane(t, envoy.DataPlane{
-			ID: "dp-" + z, ADS: l.GRPC, Delta: z == "a", Clusters: []string{"web"}, Locality: health.Locality{Region: "eu", Zone: z},
+			ID: "dp-" + z, ADS: l.GRPC, Delta: z == "a", Clusters: []string{"web"}, Locality: health.Locality{Region: region, Zone: z},
 		})
 	}
 	envoy.Eventually(t, fleet.Patience, "all to be well", func() bool { return l.well(t) })

@@ -10,7 +10,7 @@ func TestTheCheckIsStrict(t *testing.T) {
 	d := Load(t)
 	plain, events := http.Header{"Content-Type": {"application/json"}}, http.Header{"Content-Type": {"text/event-stream"}}
 	const (
-		good    = `{"clusters":[{"name":"web","source":"local","checked":true,"endpoints":1,"healthy":1,"unhealthy":0,"unknown":0,"quarantined":[],"mode":"PUBLISH","overridden":0}],"nextPageToken":""}`
+		good    = `{"clusters":[{"name":"web","source":"local","checked":true,"endpoints":1,"healthy":1,"unhealthy":0,"unknown":0,"quarantined":[],"mode":"PUBLISH","overridden":0,"noEndpointsReason":""}],"nextPageToken":""}`
 		refusal = `{"code":3,"message":"no"}`
 	)
 	for name, c := range map[string]struct {

@@ -19,7 +19,9 @@ type coordinator struct {
 	planner    *assign.Planner
 	contenders []*contender
 	specify    func(m *assign.Move)
+	describe   func(checker string) health.Checker
 	settling   bool
+	stirred    []string // who became blind, or ceased to be, not dealt with yet
 }
 
 // apply plans anew and hands on what moved. A checker that is added begins to
@@ -62,6 +64,29 @@ func (c *coordinator) tick(step int) {
 	for _, x := range c.contenders {
 		x.tick(step)
 	}
+	c.outnumber(step)
+}
+
+// outnumber has others check beside those who are blind, which is the same by all
+// rules that judge a run but for its trust: it goes by the first.
+func (c *coordinator) outnumber(step int) {
+	judge := c.contenders[0].aggregator
+	for _, b := range judge.Blindnesses() {
+		c.stirred = append(c.stirred, b.Checker)
+	}
+	if c.settling || len(c.stirred) == 0 {
+		return
+	}
+	var change assign.Change
+	for _, id := range c.stirred {
+		if judge.Blind(id) != "" {
+			change.Blind = append(change.Blind, id)
+		} else {
+			change.Join = append(change.Join, c.describe(id))
+		}
+	}
+	c.stirred = nil
+	c.apply(step, change)
 }
 
 // plan is what a checker has, in the planner's order.

@@ -99,7 +99,7 @@ func clusterOf(number, clusters int) int {
 
 // start starts a coordinator, with the plan and the verdicts that an earlier one stored.
 func (f *fleet) start(plan map[string][]health.Hash) {
-	c := &coordinator{planner: assign.New(assign.Options{}), contenders: f.contenders, specify: f.specify}
+	c := &coordinator{planner: assign.New(assign.Options{}), contenders: f.contenders, specify: f.specify, describe: func(id string) health.Checker { return f.checker(f.byID[id].number) }}
 	class := c.planner.Class(assign.Class{Needs: []health.Ability{health.HTTP}})
 	for i := range f.list {
 		f.list[i].Class = class

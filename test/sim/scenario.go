@@ -48,8 +48,8 @@ func Scenarios() []Scenario {
 
 // Outcome is what a run comes to.
 type Outcome struct {
-	Moved      int      // assignments that were added
-	Specifiers int      // that were sent
+	Moved      int      // assignments that were added, by the first rule
+	Specifiers int      // that were sent, likewise
 	Results    []Result // by rule
 }
 
@@ -64,7 +64,9 @@ func (s Scenario) Run(size Size, seed uint64, rules []Rule) Outcome {
 			some = append(some, rules[i])
 		}
 		f := s.play(size, seed, some)
-		outcome.Moved, outcome.Specifiers = f.moved, f.specifiers
+		if alike[0] == 0 {
+			outcome.Moved, outcome.Specifiers = f.moved, f.specifiers
+		}
 		for n, i := range alike {
 			outcome.Results[i] = f.contenders[n].judge.result()
 		}

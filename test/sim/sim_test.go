@@ -3,6 +3,7 @@ package sim
 import (
 	"flag"
 	"reflect"
+	"slices"
 	"testing"
 
 	"hdsd/test/sim/truth"
@@ -155,6 +156,47 @@ func TestCoordinatorRestart(t *testing.T) {
 		}
 		if mean, worst := r.Delay(1); r.Missed > 0 || mean > 9 || worst > 18 {
 			t.Errorf("%d outages missed, delay mean %.2f, worst %.1f rounds", r.Missed, mean, worst)
+		}
+	})
+}
+
+// TestStuckAreOutnumbered has two checkers of the same endpoints take every probe for a
+// success. They miss what fails that only one of them has; when what both of them have
+// fails after that, it is seen by others who check it, too, and by then nothing else
+// is checked by more than it was.
+func TestStuckAreOutnumbered(t *testing.T) {
+	var f *fleet
+	var shared int
+	run := func(seed uint64) Result {
+		f, shared = newFleet(small, seed, Rules()[0]), 0
+		checkers := f.coordinator.planner.Checkers(f.list[0].ID)[:2]
+		for _, id := range checkers {
+			f.world.Stick(f.byID[id].number)
+		}
+		for i := range f.list {
+			has := 0
+			for _, id := range f.coordinator.planner.Checkers(f.list[i].ID) {
+				if slices.Contains(checkers, id) {
+					has++
+				}
+			}
+			switch {
+			case has == 2:
+				shared++
+				f.world.Fail(i, truth.Span{From: 30 * round, To: 50 * round})
+			case has == 1 && i%3 == 0:
+				f.world.Fail(i, truth.Span{From: settled, To: 25 * round})
+			}
+		}
+		f.run(end)
+		return f.contenders[0].judge.result()
+	}
+	seeds(t, run, func(t *testing.T, r Result) {
+		if r.Missed > 0 || r.FalseDowns > 0 {
+			t.Errorf("%d outages of %d missed, %d false downs", r.Missed, r.Outages, r.FalseDowns)
+		}
+		if f.moved != 2*shared || shared == 0 {
+			t.Errorf("%d endpoints have both, and %d assignments were added, want two for each", shared, f.moved)
 		}
 	})
 }

@@ -18,15 +18,15 @@ round 40. In every scenario %g %% of the endpoints are also truly down for 20 ro
 is told nothing but the reports. One scenario with one seed again:
 ` + "`go run ./test/sim/judgement -scenario '5 %% cut off' -first 7 -seeds 1`" + `.
 
-What is left out: substitutes for checkers that are not believed, trials of new clusters, overrides, and the options that are off unless asked for (damping, waiting in a
-mass failure). A checker that is cut off from its endpoints still reaches hdsd; one that does not is a restart.
+Checkers that are blind, as the first of the rules with the same threshold has it, are outnumbered by substitutes. What is left out: substitutes for checkers that are not
+believed, trials of new clusters, overrides, and the options that are off unless asked for (damping, waiting in a mass failure). A checker that is cut off from its endpoints still reaches hdsd; one that does not is a restart.
 
 - *False-down rate*: of all endpoints in all rounds from the tenth on (%s a scenario), the part that was held to be down though it was up. One that came up again less
   than %d rounds ago does not count. Errors last for several rounds and come in groups, so the seeds spread more than their number suggests.
 - *False downs*: changes to down of what was up. *Flaps*: all changes that the truth did not make, the way back from a false down included.
 - *Missed*: outages that were over before any verdict said so.
 - *Delay*: rounds from the moment when an endpoint fails to the verdict. With a threshold of 2, a checker that is late with nothing needs 1 to 3, and 2 on average.
-- *Moved, specifiers*: checks given to another checker, and specifiers sent, in a run. They do not depend on the rule.
+- *Moved, specifiers*: checks given to another checker, and specifiers sent, in a run by the default.
 
 `
 
@@ -55,8 +55,8 @@ var (
 		{"false-down rate", "5 % cut off", 1e-6, ofRate, rate, "What two checkers that are cut off share goes down where that happens before enough of their peers contradict them."},
 		{"false-down rate", "zone partition", 1e-6, ofRate, rate, "Noise at the one checker that still reaches an endpoint, or its silence, in the rounds before the cut path is found out."},
 		{"outages missed", "5 % stuck up", 0.003, ofLost, percent,
-			"Where two of three checkers are stuck (0.7 % of the endpoints, by chance) no majority sees the outage. A fresh up is never disbelieved, so that those who are cut off " +
-				"can never take out what one checker reaches; that is the price. Where it is too high: `ANY`, or a redundancy of 5 (0.18 % in the same simulation)."},
+			"Where two of three checkers are stuck (0.7 % of the endpoints, by chance) no majority sees the outage until both are known to be blind and others check beside them, " +
+				"which takes outages that their peers see. Where that is too high: `ANY`, or a redundancy of 5."},
 		{"mean delay, rounds", "nothing wrong", 2.1, ofDelay, decimal, late},
 		{"p99 of the delay, rounds", "nothing wrong", 3, ofP99, tenths, late},
 		{"p99 of the delay, rounds", "reports in time", 3, ofP99, tenths, late},

@@ -1,0 +1,50 @@
+package aggregate_test
+
+import (
+	"slices"
+	"time"
+)
+
+// blind tells whether it missed outages of two clusters.
+func (c *oracleChecker) blind() bool {
+	return slices.ContainsFunc(c.misses, func(cluster string) bool { return cluster != c.misses[0] })
+}
+
+// seesOutage tells whether a checker says down somewhere as its peers do.
+func (o *oracle) seesOutage(checker string) bool {
+	for _, e := range o.endpoints {
+		if p := e.pairs[checker]; p != nil && p.outage == "seen" {
+			return true
+		}
+	}
+	return false
+}
+
+// look finds out who sees that an endpoint is down.
+func (o *oracle) look(now time.Duration, e *oracleEndpoint) {
+	says := map[string]int{}
+	for name, p := range e.pairs {
+		says[o.worth(e, name, p)]++
+	}
+	for name, p := range e.pairs {
+		was := p.outage
+		p.outage = ""
+		if worth := o.worth(e, name, p); says["down"] > says["up"] && p.phase == "settled" {
+			switch {
+			case worth == "up":
+				p.outage = "missed"
+			case worth == "down" && says["down"] > 1:
+				p.outage = "seen"
+			}
+		}
+		if p.outage == was {
+			continue
+		}
+		switch p.missed = 0; p.outage {
+		case "missed":
+			p.missed = now + 4*max(e.timing.Interval, e.timing.ReportInterval, time.Millisecond)
+		case "seen":
+			o.checkers[name].misses = nil
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package coordinator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/rs/zerolog"
+
+	"hdsd/hds"
+	"hdsd/health"
+)
+
+// The two clusters of a lab in which checkers are stuck.
+var stuckClusters = map[string][]string{"web": fortyOf("10.0.0.%d:80"), "pay": fortyOf("10.0.1.%d:80")}
+
+func fortyOf(format string) (addresses []string) {
+	for i := range 40 {
+		addresses = append(addresses, fmt.Sprintf(format, 1+i))
+	}
+	return addresses
+}
+
+// stuckLab has two checkers of eight take every probe for a success. In each cluster
+// something fails that each of them has without the other, so that they will be found
+// out. It gives what both of them check of "web".
+func stuckLab(t *testing.T, one, two string) (l *lab, both []string) {
+	l = newLab(t)
+	l.serve(web("web", stuckClusters["web"]...), web("pay", stuckClusters["pay"]...))
+	l.join("c0a", "c1b", "c2c", "c3a", "c4b", "c5c", "c6a", "c7b")
+	l.pass(settle + 10*time.Second)
+	has := func(id, address string) bool { return slices.Contains(l.checking(address), id) }
+	for _, pair := range [][2]string{{one, two}, {two, one}} {
+		stuck := l.checkers[pair[0]]
+		stuck.blind = map[string]health.Status{}
+		for name, addresses := range stuckClusters {
+			alone := slices.IndexFunc(addresses, func(a string) bool { return has(pair[0], a) && !has(pair[1], a) })
+			if alone < 0 {
+				t.Fatalf("%s has nothing of %s without %s", pair[0], name, pair[1])
+			}
+			l.truth[addresses[alone]] = health.Timeout
+			for _, address := range addresses {
+				stuck.blind[address] = health.Healthy
+			}
+		}
+	}
+	both = slices.DeleteFunc(slices.Clone(stuckClusters["web"]), func(a string) bool { return !has(one, a) || !has(two, a) })
+	if len(both) == 0 {
+		t.Fatalf("%s and %s have nothing together", one, two)
+	}
+	return l, both
+}
+
+func (l *lab) wantBlind(want float64) {
+	l.t.Helper()
+	if got := testutil.ToFloat64(l.core.metrics.blindCheckers); got != want {
+		l.t.Errorf("hdsd_checkers_blind is %g, want %g", got, want)
+	}
+}
+
+// TestTheBlindAreOutnumbered: where two of an endpoint's three checkers take every
+// probe for a success, two others check it as well, and its outage is seen. When they
+// see one, all is as it was.
+func TestTheBlindAreOutnumbered(t *testing.T) {
+	l, both := stuckLab(t, "c0a", "c1b")
+	var log strings.Builder
+	l.core.log = zerolog.New(&log)
+	digest := l.core.planner.Digest()
+	l.truth[both[0]] = health.Timeout
+	l.pass(30 * time.Second)
+	l.wantBlind(2)
+	for name, addresses := range stuckClusters {
+		for _, address := range addresses {
+			who := l.checking(address)
+			want := 3
+			if slices.Contains(who, "c0a") && slices.Contains(who, "c1b") {
+				want = 5
+			}
+			if len(who) != want {
+				t.Errorf("%s %s is checked by %v, want %d", name, address, who, want)
+			}
+		}
+	}
+	l.wantPublished("web", both[0], health.Timeout)
+	if b := l.core.belief(); b.blind != 2 || b.believed != 6 {
+		t.Errorf("%d are blind and %d others believed", b.blind, b.believed)
+	}
+
+	clear(l.truth)
+	l.reconnectAll()
+	l.pass(10 * time.Second)
+	l.wantBlind(2)
+	l.truth[both[0]] = health.Timeout
+	l.pass(70 * time.Second) // longer than any handover
+	l.wantBlind(0)
+	if l.core.planner.Digest() != digest {
+		t.Error("the plan is not what it was")
+	}
+	for event, want := range map[string]int{"checker_blind": 2, "checker_sees": 2, "checker_doubted": 0} {
+		if got := strings.Count(log.String(), `"event":"`+event+`"`); got != want {
+			t.Errorf("%s was told %d times, want %d", event, got, want)
+		}
+	}
+	if !strings.Contains(log.String(), `"event":"blind_outnumbered"`) {
+		t.Error("nothing was told of substitutes")
+	}
+}
+
+// TestTheBlindGetNoCompanyWhileHalfAreAway, and no more at a time than others do who
+// are replaced.
+func TestTheBlindGetNoCompanyWhileHalfAreAway(t *testing.T) {
+	l, _ := stuckLab(t, "c0a", "c1b")
+	wantCover := func(want cover, when string) {
+		t.Helper()
+		for _, id := range []string{"c0a", "c1b"} {
+			if got := l.core.checkers[id].cover; got != want {
+				t.Errorf("%s is covered %d %s, want %d", id, got, when, want)
+			}
+		}
+	}
+	l.core.doubtPace = pace{since: l.now.Add(time.Hour), count: 2}
+	l.pass(30 * time.Second)
+	l.wantBlind(2)
+	wantCover(uncovered, "when as many have been replaced as may be")
+	l.distrust("c3a", "c4b")
+	l.core.doubtPace = pace{}
+	l.pass(5 * time.Second)
+	wantCover(uncovered, "while half are blind or distrusted")
+	l.core.unsay("c3a", "ann")
+	l.core.unsay("c4b", "ann")
+	l.pass(5 * time.Second)
+	wantCover(outnumbered, "when the others are believed again")
+}
+
+// TestABlindCheckerThatIsDistrusted is replaced everywhere, and outnumbered again when
+// that is over.
+func TestABlindCheckerThatIsDistrusted(t *testing.T) {
+	l, _ := stuckLab(t, "c0a", "c1b")
+	l.pass(30 * time.Second)
+	l.distrust("c0a")
+	l.pass(10 * time.Second)
+	if got := l.core.checkers["c0a"].cover; got != fullCover {
+		t.Errorf("it is covered %d while it is distrusted, want %d", got, fullCover)
+	}
+	l.core.unsay("c0a", "ann")
+	l.pass(70 * time.Second)
+	if got := l.core.checkers["c0a"].cover; got != outnumbered {
+		t.Errorf("it is covered %d after that, want %d", got, outnumbered)
+	}
+	substitutes := 0
+	for _, addresses := range stuckClusters {
+		for _, address := range addresses {
+			substitutes += len(l.checking(address)) - 3
+		}
+	}
+	if got := l.core.planner.Stats().Substitutes; got != substitutes || got == 0 {
+		t.Errorf("%d substitutes, %d endpoints more are checked", got, substitutes)
+	}
+}
+
+// TestTheBlindAreShown with the reason, and as believed.
+func TestTheBlindAreShown(t *testing.T) {
+	l, _ := stuckLab(t, "c0a", "c1b")
+	l.pass(30 * time.Second)
+	answered := make(chan struct{})
+	go func() { (<-l.core.events)(); close(answered) }()
+	shown, err := (&backend{core: l.core, hds: hds.NewServer(hds.Options{}, l.core)}).Checkers(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-answered
+	for _, k := range shown {
+		want := k.ID == "c0a" || k.ID == "c1b"
+		if (k.BlindReason != "") != want || !k.Trusted {
+			t.Errorf("%s is blind since %q, trusted %v", k.ID, k.BlindReason, k.Trusted)
+		}
+	}
+}

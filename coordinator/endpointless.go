@@ -1,0 +1,77 @@
+package coordinator
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+
+	"hdsd/source"
+)
+
+// whyNone tells why a cluster that was found has no endpoints, by what the
+// sources know now; empty where it has some.
+func (u *upstreams) whyNone(k *cluster) string {
+	from := k.source
+	eds := from.Config.GetEdsClusterConfig().GetEdsConfig()
+	path := cmp.Or(eds.GetPathConfigSource().GetPath(), eds.GetPath()) //nolint:staticcheck // where it is used
+	switch {
+	case len(k.entries) > 0:
+		return ""
+	case k.trouble+from.Quarantine != "":
+		return cmp.Or(k.trouble, from.Quarantine)
+	case from.Assignment != nil:
+		return emptyAssignment(from)
+	case from.EDS() && path != "":
+		return fmt.Sprintf("its endpoints are in %s on the machines of data planes", path)
+	case from.EDS():
+		return u.lacking(from.ServiceName)
+	default:
+		return ownEndpoints(from.Config)
+	}
+}
+
+// emptyAssignment tells why an assignment gives no endpoints.
+func emptyAssignment(from *source.Cluster) string {
+	if partlyElsewhere(from.Assignment) {
+		return "its endpoints come by LEDS, by which hdsd asks for none"
+	}
+	if from.Config != nil && !from.EDS() {
+		return "its load_assignment has none"
+	}
+	return fmt.Sprintf("its ClusterLoadAssignment of source %s has none", from.EndpointSource())
+}
+
+// ownEndpoints tells why a cluster that does not take its endpoints by EDS has
+// none.
+func ownEndpoints(config *clusterv3.Cluster) string {
+	switch kind := config.GetClusterDiscoveryType().(type) {
+	case *clusterv3.Cluster_ClusterType:
+		return fmt.Sprintf("data planes find its endpoints themselves, as its cluster_type is %s", kind.ClusterType.GetName())
+	case *clusterv3.Cluster_Type:
+		if kind.Type == clusterv3.Cluster_ORIGINAL_DST {
+			return "data planes find its endpoints themselves, as its type is ORIGINAL_DST"
+		}
+	}
+	return "it has no load_assignment"
+}
+
+// lacking tells why no source has an assignment.
+func (u *upstreams) lacking(service string) string {
+	var why []string
+	for _, one := range *u.sources.Load() {
+		if one.upstream == nil {
+			continue
+		}
+		reason := one.upstream.Lacks(service)
+		if reason == "" {
+			return fmt.Sprintf("its ClusterLoadAssignment has just come from source %s", one.name)
+		}
+		why = append(why, one.name+": "+reason)
+	}
+	if len(why) == 0 {
+		return fmt.Sprintf("no source has a ClusterLoadAssignment with cluster_name: %s", service)
+	}
+	return fmt.Sprintf("no source has its ClusterLoadAssignment %q (%s)", service, strings.Join(why, "; "))
+}

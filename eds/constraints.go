@@ -1,0 +1,58 @@
+package eds
+
+import (
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// resourceName names a variant by the constraints that a locator meets which asks
+// for it: zone and region are those asked for, or none is named. So it meets those
+// of one variant, whichever zones there are.
+func (s *slot) resourceName() *discoveryv3.ResourceName {
+	constraints := absent(ZoneParameter)
+	if s.variant != nil {
+		zone, inRegion := zoneOf(s.choice())
+		region := absent(RegionParameter)
+		if inRegion {
+			region = equals(RegionParameter, zone.Region)
+		}
+		constraints = &discoveryv3.DynamicParameterConstraints{
+			Type: &discoveryv3.DynamicParameterConstraints_AndConstraints{
+				AndConstraints: &discoveryv3.DynamicParameterConstraints_ConstraintList{
+					Constraints: []*discoveryv3.DynamicParameterConstraints{equals(ZoneParameter, zone.Zone), region},
+				},
+			},
+		}
+	}
+	return &discoveryv3.ResourceName{Name: s.name, DynamicParameterConstraints: constraints}
+}
+
+// equals is met by parameters with this value.
+func equals(key, value string) *discoveryv3.DynamicParameterConstraints {
+	return single(&discoveryv3.DynamicParameterConstraints_SingleConstraint{
+		Key: key, ConstraintType: &discoveryv3.DynamicParameterConstraints_SingleConstraint_Value{Value: value},
+	})
+}
+
+// absent is met by parameters without this one.
+func absent(key string) *discoveryv3.DynamicParameterConstraints {
+	return &discoveryv3.DynamicParameterConstraints{
+		Type: &discoveryv3.DynamicParameterConstraints_NotConstraints{
+			NotConstraints: single(&discoveryv3.DynamicParameterConstraints_SingleConstraint{
+				Key: key, ConstraintType: &discoveryv3.DynamicParameterConstraints_SingleConstraint_Exists_{
+					Exists: new(discoveryv3.DynamicParameterConstraints_SingleConstraint_Exists),
+				},
+			}),
+		},
+	}
+}
+
+func single(c *discoveryv3.DynamicParameterConstraints_SingleConstraint) *discoveryv3.DynamicParameterConstraints {
+	return &discoveryv3.DynamicParameterConstraints{Type: &discoveryv3.DynamicParameterConstraints_Constraint{Constraint: c}}
+}
+
+func appendResourceName(b []byte, number protowire.Number, s *slot) []byte {
+	encoded, _ := proto.Marshal(s.resourceName()) // of valid text, which clients' is, there is no error
+	return append(appendHead(b, number, len(encoded)), encoded...)
+}

@@ -1,0 +1,266 @@
+package eds
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
+	"pgregory.net/rapid"
+
+	"hdsd/health"
+)
+
+// saying is a poll of who has a version, or refuses another.
+func saying(m *discoveryv3.DiscoveryRequest, has, refuses, why string) *discoveryv3.DiscoveryRequest {
+	m.VersionInfo, m.ResponseNonce = has, refuses
+	if why != "" {
+		m.ErrorDetail = &statuspb.Status{Code: 3, Message: why}
+	}
+	return m
+}
+
+// pollText tells what is known of all who poll, as "dp-1 REST 2/1/1/0 oops".
+func (b *bench) pollText() string {
+	var all []string
+	for _, c := range b.server.Clients() {
+		text := fmt.Sprintf("%s %s %d/%d/%d/%d %s", c.ID, c.Poll.By, c.Resources, c.Synced, c.Stale, c.Error, c.LastError)
+		all = append(all, strings.TrimSpace(text))
+	}
+	return strings.Join(all, ", ")
+}
+
+func TestPollsAreShown(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a", "b")
+		began := time.Now()
+		polls := func(what, has, refuses, why string, wantCode int, wantStatus, wantClients string) string {
+			t.Helper()
+			time.Sleep(time.Second)
+			code, r := poll(t, b.server, EndpointsPath, saying(want(AssignmentType, "none", "a"), has, refuses, why))
+			equal(t, what, code, wantCode)
+			equal(t, what, b.statusText(), wantStatus)
+			equal(t, what, b.pollText(), wantClients)
+			c := b.server.Clients()[0]
+			equal(t, what+": since", c.Connected, began.Add(time.Second))
+			equal(t, what+": poll", c.Poll.Time, time.Now())
+			equal(t, what+": holds", c.Poll.Held, has)
+			if code == http.StatusOK {
+				equal(t, what+": given", c.Poll.Given, r.GetVersionInfo())
+			}
+			return r.GetVersionInfo()
+		}
+		first := polls("first", "", "", "", 200, "a: outstanding HE, none: outstanding absent", "dp-1 REST 2/0/2/0")
+		polls("did not get it", "", "", "", 200, "a: outstanding HE, none: outstanding absent", "dp-1 REST 2/0/2/0")
+		polls("taken", first, "", "", 304, "a: accepted HE, none: accepted absent", "dp-1 REST 2/2/0/0")
+		equal(t, "accepted", b.server.Clients()[0].LastAck, time.Now())
+		b.server.setHealth(0, health.Unhealthy)
+		equal(t, "changed", b.statusText(), "a: outdated, none: accepted absent")
+		equal(t, "changed", b.pollText(), "dp-1 REST 2/1/1/0")
+		second := polls("the next", first, "", "", 200, "a: outstanding UN, none: outstanding absent", "dp-1 REST 2/0/2/0")
+		polls("refused", first, second, "no", 304, "a: refused UN (no UN), none: refused absent (no)", "dp-1 REST 2/0/0/2 no")
+		b.server.setHealth(0, health.Timeout)
+		third := polls("what is newer", first, "", "", 200, "a: outstanding TI (no), none: outstanding absent (no)", "dp-1 REST 2/0/2/0 no")
+		polls("refused without a nonce", first, "", "again", 200, "a: refused TI (again TI), none: refused absent (again)", "dp-1 REST 2/0/0/2 again")
+		for c := range b.server.Subscribers() {
+			equal(t, "holds what it took first", c.Resources()[0].Holds, true)
+		}
+		polls("of an older one", first, second, "late", 200, "a: refused TI (again TI), none: refused absent (again)", "dp-1 REST 2/0/0/2 late")
+		polls("taken after all", third, "", "", 304, "a: accepted TI, none: accepted absent", "dp-1 REST 2/2/0/0 late")
+		polls("begun anew", "", "", "", 200, "a: outstanding TI, none: outstanding absent", "dp-1 REST 2/0/2/0 late")
+		for c := range b.server.Subscribers() {
+			equal(t, "holds nothing", c.Resources()[0].Holds, false)
+			equal(t, "sent", c.Resources()[0].Sent, time.Now().UTC())
+		}
+	})
+}
+
+func TestPollOfWhoHasItFromBefore(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a")
+		_, r := poll(t, b.server, EndpointsPath, &discoveryv3.DiscoveryRequest{ResourceNames: []string{"a"}})
+		equal(t, "without a node id", b.pollText(), "")
+		code, _ := poll(t, b.server, EndpointsPath, saying(want("", "a"), r.GetVersionInfo(), "", ""))
+		equal(t, "known", code, http.StatusNotModified)
+		for c := range b.server.Subscribers() {
+			has := c.Resources()[0]
+			equal(t, "state", resourceText(&has), "a: accepted HE")
+			equal(t, "sent", has.Sent, time.Time{})
+			equal(t, "version", has.Version, formatVersion(b.server.assignments.slots["a"].current().version))
+		}
+	})
+}
+
+func TestWhoPollsInSeveralWays(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("a", "b")
+		b.server.Update(Update{Clusters: clusters("c", "1")})
+		p := b.delta()
+		p.send(subscribe(AssignmentType, "a"))
+		p.send(ack(p.next()))
+		r, err := b.fetchClusters(saying(want(ClusterType), "", "", ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, names := range [][]string{{"a"}, {"b"}, {"a", "b"}} {
+			poll(t, b.server, EndpointsPath, want("", names...))
+		}
+		if _, err := b.fetchClusters(saying(want(ClusterType, "*"), r.GetVersionInfo(), "", "")); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		text := ""
+		for c := range b.server.Subscribers() {
+			text += c.Service + ":"
+			for _, r := range c.Resources() {
+				text += " " + resourceText(&r)
+			}
+			text += "; "
+		}
+		equal(t, "all ways", text, "FETCH: c: accepted 1; REST: a: outstanding HE b: outstanding HE; ADS: a: accepted HE; ")
+		equal(t, "clients", len(b.server.Clients()), 5)
+		equal(t, "pollers", b.server.pollers.count(time.Now()), 2)
+		p.cancel()
+		p.leaves()
+	})
+}
+
+// leaves waits for the stream's end, where others than streams are clients.
+func (p *peer[Req, Res]) leaves() {
+	<-p.ended
+	synctest.Wait()
+}
+
+func TestPollsOfEverything(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		b.publish("b", "d")
+		_, r := poll(t, b.server, EndpointsPath, want(""))
+		poll(t, b.server, EndpointsPath, saying(want("", "*", "a"), r.GetVersionInfo(), "", ""))
+		equal(t, "everything", b.statusText(), "b: accepted HE, d: accepted HE")
+		b.server.Update(Update{Assignments: []Assignment{assignment("a", 5, 1)}, RemovedAssignments: []string{"d"}})
+		equal(t, "since", b.statusText(), "a: not sent, b: accepted HE, d: outdated absent")
+		equal(t, "since", b.pollText(), "dp-1 REST 3/1/2/0")
+		poll(t, b.server, EndpointsPath, saying(want(""), r.GetVersionInfo(), "", ""))
+		equal(t, "given", b.statusText(), "a: outstanding UN, b: outstanding HE")
+	})
+}
+
+func TestPollsOfVariants(t *testing.T) {
+	inBubble(t, Options{ZoneVariants: true, ZoneByLocality: true}, func(t *testing.T, b *bench) {
+		b.publishPairs("a", "b")
+		b.server.SetZoneHealth(zoneNamed("x"), down(0), nil)
+		m := want("", "b", "a")
+		m.Node.Locality = &corev3.Locality{Zone: "x"}
+		m.ResourceLocators = []*discoveryv3.ResourceLocator{locator("a", "zone", "y"), locator("none", "zone", "x")}
+		_, r := poll(t, b.server, EndpointsPath, m)
+		poll(t, b.server, EndpointsPath, saying(m, r.GetVersionInfo(), "", ""))
+		equal(t, "variants", b.statusText(), "a: accepted UNHE, a: accepted HEHE, b: accepted HEHE, none: accepted absent")
+		for c := range b.server.Subscribers() {
+			all := c.Resources()
+			equal(t, "zones", fmt.Sprint(all[0].Zone.Zone, all[1].Zone.Zone, all[2].Zone.Zone, all[3].Zone.Zone), "xyxx")
+		}
+		b.server.SetZoneHealth(zoneNamed("y"), down(1), nil)
+		equal(t, "of one zone", b.statusText(), "a: accepted UNHE, a: outdated, b: accepted HEHE, none: accepted absent")
+	})
+}
+
+func TestPollersAreForgotten(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	counted := func(n int) {
+		t.Helper()
+		if err := testutil.GatherAndCompare(registry, strings.NewReader(fmt.Sprintf(`
+# HELP hdsd_xds_pollers Data planes that polled, by gRPC or REST, within five minutes.
+# TYPE hdsd_xds_pollers gauge
+hdsd_xds_pollers %d
+`, n)), "hdsd_xds_pollers"); err != nil {
+			t.Error(err)
+		}
+	}
+	inBubble(t, Options{Metrics: registry}, func(t *testing.T, b *bench) {
+		b.publish("a", "b")
+		for _, name := range []string{"b", "a"} {
+			poll(t, b.server, EndpointsPath, want("", name))
+		}
+		time.Sleep(pollStays - time.Second)
+		poll(t, b.server, EndpointsPath, want("", "b"))
+		counted(1)
+		equal(t, "both", len(b.server.Clients()), 2)
+		time.Sleep(time.Second)
+		equal(t, "the one that went on", b.statusText(), "b: outstanding HE")
+		time.Sleep(pollStays)
+		equal(t, "none", b.pollText(), "")
+		counted(0)
+	})
+}
+
+// TestPollersAreBounded: who polled longest ago is forgotten first.
+func TestPollersAreBounded(t *testing.T) {
+	s := NewServer(Options{})
+	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1)}})
+	polls := func(id string) {
+		m := want("", "a")
+		m.Node = node(id)
+		poll(t, s, EndpointsPath, m)
+	}
+	polls("first")
+	polls("second")
+	s.pollers.room = 10 * costOfPoll
+	for i := range 100 {
+		polls(fmt.Sprint("dp-", i))
+		polls("second")
+	}
+	all := map[string]bool{}
+	for _, c := range s.Clients() {
+		all[c.ID] = true
+	}
+	if len(all) < 5 || len(all) > 12 || all["first"] || !all["second"] || all["dp-80"] || !all["dp-99"] {
+		t.Errorf("remembered: %v", all)
+	}
+}
+
+// TestPollsTakeTheRoomTheyGiveBack lets clients poll in any way, and forgets them.
+func TestPollsTakeTheRoomTheyGiveBack(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		s := NewServer(Options{})
+		s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1), assignment("b", 1, 1)}})
+		versions, now := []string{"", "other"}, time.Now()
+		for range rapid.IntRange(0, 40).Draw(r, "polls") {
+			if rapid.IntRange(0, 3).Draw(r, "change") == 0 {
+				s.setHealth(health.EndpointID(rapid.IntRange(0, 1).Draw(r, "id")), health.Status(rapid.IntRange(0, 3).Draw(r, "status")))
+			}
+			m := want("", rapid.SampledFrom([][]string{{"a"}, {"b", "none"}, {"*"}}).Draw(r, "names")...)
+			m.Node.Id = rapid.SampledFrom([]string{"one", "two"}).Draw(r, "node")
+			m.Node.Cluster = rapid.SampledFrom([]string{"", "longer"}).Draw(r, "cluster")
+			of := rapid.SampledFrom(versions)
+			saying(m, of.Draw(r, "has"), of.Draw(r, "refuses"), rapid.SampledFrom([]string{"", "", "no"}).Draw(r, "why"))
+			f, err := s.fetch(s.assignments, m)
+			if err != nil {
+				r.Fatal(err)
+			}
+			versions = append(versions, f.version)
+			if now = now.Add(time.Minute); rapid.IntRange(0, 9).Draw(r, "narrow") == 0 {
+				s.pollers.room -= costOfPoll
+				s.pollers.note(ByREST, m, f, now)
+				s.pollers.room += costOfPoll
+			} else {
+				s.pollers.note(rapid.SampledFrom([]string{ByREST, ByFetch}).Draw(r, "by"), m, f, now)
+			}
+			for _, p := range s.pollers.all(now) {
+				if p.state == accepted && (p.accepted != p.given || p.held != p.given.version) {
+					r.Fatalf("accepted by who has %s, and not %s", p.held, p.given.version)
+				}
+			}
+		}
+		l := s.pollers
+		if n := l.count(now.Add(pollStays)); n != 0 || l.room != pollRoom || len(l.polls)+len(l.given)+l.order.Len() != 0 {
+			r.Errorf("%d clients, %d polls and %d answers are left, and %d of %d bytes", n, len(l.polls), len(l.given), l.room, pollRoom)
+		}
+	})
+}
