@@ -16,13 +16,19 @@ import (
 const shownAddresses = 5
 
 // tellAbsence says why nothing was shown, where an endpoint was asked for that
-// is not there.
+// is not there, or those of a cluster that has none.
 func (c *client) tellAbsence(ctx context.Context, query hdsdv1.QueryClient, to io.Writer) {
-	if c.shown.Load() > 0 || c.address == "" || c.told {
+	if c.shown.Load() > 0 || c.cluster == "" || c.told {
 		return
 	}
 	c.told = true
-	if what := absence(ctx, query, c.cluster, c.address); what != "" {
+	what := ""
+	if c.address != "" {
+		what = absence(ctx, query, c.cluster, c.address)
+	} else if why := whyNone(ctx, query, c.cluster); why != "" {
+		what = fmt.Sprintf("%s has no endpoints: %s", c.cluster, why)
+	}
+	if what != "" {
 		fmt.Fprintf(to, "hdsd: %s\n", what)
 	}
 }
@@ -74,7 +80,7 @@ func absence(ctx context.Context, query hdsdv1.QueryClient, cluster, address str
 		}
 	}
 	if len(has) == 0 {
-		return fmt.Sprintf("no such endpoint in %s; it has none at all", cluster)
+		return strings.TrimSuffix(fmt.Sprintf("no such endpoint in %s; it has none at all: %s", cluster, whyNone(ctx, query, cluster)), ": ")
 	}
 	more := ""
 	if all.GetNextPageToken() != "" {
@@ -84,4 +90,22 @@ func absence(ctx context.Context, query hdsdv1.QueryClient, cluster, address str
 	}
 	slices.SortStableFunc(has, func(a, b string) int { return cmp.Compare(distance(a, address), distance(b, address)) })
 	return fmt.Sprintf("no such endpoint in %s; it has %s%s", cluster, strings.Join(has[:min(shownAddresses, len(has))], ", "), more)
+}
+
+// whyNone says why a cluster has no endpoints; it says nothing where it has
+// some, or nobody knows.
+func whyNone(ctx context.Context, query hdsdv1.QueryClient, cluster string) string {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	for request := (&hdsdv1.ListClustersRequest{PageSize: pageSize}); ; {
+		answer, err := query.ListClusters(ctx, request)
+		for _, k := range answer.GetClusters() {
+			if k.GetName() == cluster {
+				return k.GetNoEndpointsReason()
+			}
+		}
+		if request.PageToken = answer.GetNextPageToken(); err != nil || request.PageToken == "" {
+			return ""
+		}
+	}
 }

@@ -172,3 +172,21 @@ func TestSilenceIsBounded(t *testing.T) {
 		t.Error("an ended context finds out something")
 	}
 }
+
+// TestWhyThereAreNone: of a cluster without endpoints, the reason is given
+// beside what is shown.
+func TestWhyThereAreNone(t *testing.T) {
+	f := newFake()
+	f.endpoints = nil
+	address := serveFake(t, f)
+	const why = `no source has its ClusterLoadAssignment "idle" (mesh: it has none)` + "\n"
+	for args, want := range map[string]string{
+		"endpoints idle":                 "hdsd: idle has no endpoints: " + why,
+		"endpoints idle 10.0.0.1:8080":   "hdsd: no such endpoint in idle; it has none at all: " + why,
+		"endpoints web --health TIMEOUT": "",
+	} {
+		if _, _, errors := hdsd(t, append(strings.Fields(args), "--server", address)...); errors != want {
+			t.Errorf("%s: %q, want %q", args, errors, want)
+		}
+	}
+}

@@ -10,7 +10,10 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var clientsHeader = []string{"id", "kind", "connected", "type", "resources", "synced", "stale", "error", "last_ack", "last_error"}
+var clientsHeader = []string{
+	"id", "kind", "connected", "type", "resources", "synced", "stale", "error", "last_ack", "last_error",
+	"polls_by", "last_poll", "version_given", "version_held",
+}
 
 func newClients() *cobra.Command {
 	var c client
@@ -19,8 +22,10 @@ func newClients() *cobra.Command {
 		Short: "Show who is connected, and whether each has what it asked for",
 		Long: `clients shows data planes (subscriber) and checkers, a row for each type of
 resource: how many it is to have, has (synced), does not have yet (stale) and
-has refused (error). An upstream is a management server among the sources, by the
-source's name; there, it is hdsd that has and refuses.`,
+has refused (error). A data plane that polls, by REST or by unary calls of gRPC
+(FETCH), is there until five minutes after its last poll. An upstream is a
+management server among the sources, by the source's name; there, it is hdsd that
+has and refuses.`,
 		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			p, err := c.printer(command, clientsHeader)
@@ -43,6 +48,7 @@ func clientCells(c *hdsdv1.Client) []string {
 	return []string{
 		c.GetId(), c.GetKind(), strconv.FormatBool(c.GetConnected()), typeCell(c.GetTypeUrl()), number(c.GetResources()),
 		number(c.GetSynced()), number(c.GetStale()), number(c.GetError()), timeCell(c.GetLastAck()), c.GetLastError(),
+		c.GetPoll().GetBy(), timeCell(c.GetPoll().GetTime()), c.GetPoll().GetGiven(), c.GetPoll().GetHeld(),
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var clustersHeader = []string{"name", "source", "checked", "endpoints", "healthy", "unhealthy", "unknown", "mode", "overridden", "quarantined"}
+var clustersHeader = []string{"name", "source", "checked", "endpoints", "healthy", "unhealthy", "unknown", "mode", "overridden", "quarantined", "no_endpoints_reason"}
 
 func newClusters() *cobra.Command {
 	var c client
@@ -39,6 +39,7 @@ func clusterCells(c *hdsdv1.Cluster) []string {
 	return []string{
 		c.GetName(), c.GetSource(), strconv.FormatBool(c.GetChecked()), number(c.GetEndpoints()),
 		number(c.GetHealthy()), number(c.GetUnhealthy()), number(c.GetUnknown()), c.GetMode().String(), number(c.GetOverridden()), quarantineCell(c.GetQuarantined()),
+		c.GetNoEndpointsReason(),
 	}
 }
 

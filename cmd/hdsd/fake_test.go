@@ -70,6 +70,9 @@ func votes() []*hdsdv1.Observation {
 }
 
 func (f *fake) ListEndpoints(_ context.Context, r *hdsdv1.ListEndpointsRequest) (*hdsdv1.ListEndpointsResponse, error) {
+	if r.GetCluster() == "idle" {
+		return &hdsdv1.ListEndpointsResponse{}, nil
+	}
 	if r.GetCluster() != "" && r.GetCluster() != "web" {
 		return nil, status.Errorf(codes.NotFound, "unknown cluster %q", r.GetCluster())
 	}
@@ -115,6 +118,7 @@ func (f *fake) ListClusters(context.Context, *hdsdv1.ListClustersRequest) (*hdsd
 			{Address: "db.internal:5432", Reason: "endpoint.address: is a hostname, which ends the checker; give the IP address"},
 			{Address: "10.0.0.9:5432", Reason: "not checked: no checker is connected"},
 		}},
+		{Name: "idle", Source: "mesh", NoEndpointsReason: `no source has its ClusterLoadAssignment "idle" (mesh: it has none)`},
 		{Name: "plain", Source: "local", Endpoints: 3, Unknown: 3, Mode: hdsdv1.Cluster_FROZEN},
 		{Name: "web", Source: "a-longer-name", Endpoints: 1, Unknown: 1, Quarantined: []*hdsdv1.Quarantine{{Reason: "cannot be read"}}},
 	}}, nil
@@ -128,7 +132,7 @@ func (f *fake) ListCheckers(context.Context, *hdsdv1.ListCheckersRequest) (*hdsd
 			Weight: 1, Share: 118, ChecksPerSecond: 24, MaxChecksPerSecond: new(40.0), PlanDigest: "00c0ffee00c0ffee",
 			Operator: &hdsdv1.Trust{Checker: "checker-1", Word: hdsdv1.Trust_TRUSTED, Reason: "its peers are stuck", Author: "ann@here", Since: timestamppb.New(noon)},
 		},
-		{Id: "checker-2", Locality: &corev3.Locality{}, AssignedEndpoints: 4, Specifier: "NOT_SENT", DistrustReason: "distrusted since 2026-01-02T12:00:00Z by ann@here: stuck", Operator: &hdsdv1.Trust{
+		{Id: "checker-2", Locality: &corev3.Locality{}, AssignedEndpoints: 4, Specifier: "NOT_SENT", DistrustReason: "distrusted since 2026-01-02T12:00:00Z by ann@here: stuck", BlindReason: "it said up through 2 outages in a row that its peers saw", Operator: &hdsdv1.Trust{
 			Checker: "checker-2", Word: hdsdv1.Trust_DISTRUSTED, Reason: "stuck", Author: "ann@here", Since: timestamppb.New(noon),
 		}},
 	}}, nil
@@ -157,6 +161,10 @@ func (f *fake) ListClients(context.Context, *hdsdv1.ListClientsRequest) (*hdsdv1
 		{
 			Id: "dp-1", Kind: "subscriber", Connected: true, TypeUrl: "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment",
 			Resources: 12, Synced: 10, Stale: 1, Error: 1, LastAck: timestamppb.New(noon), LastError: "malformed",
+		},
+		{
+			Id: "dp-2", Kind: "subscriber", Connected: true, TypeUrl: "type.googleapis.com/envoy.config.cluster.v3.Cluster",
+			Resources: 2, Stale: 2, Poll: &hdsdv1.Poll{By: "REST", Time: timestamppb.New(noon), Given: "8f14e45fceea167a"},
 		},
 	}}, nil
 }
