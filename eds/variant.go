@@ -61,6 +61,7 @@ type variant struct {
 	own   map[int]byte // by index into the base's health; the rest is the base's
 	frame *frame       // with own in it; nil: to be made
 	of    *frame       // the base's frame that it was made of
+	taken *frame       // of one that nobody keeps: what it was when it was made; else nil
 }
 
 func newVariant(base *slot, choice string) *slot {
@@ -70,6 +71,9 @@ func newVariant(base *slot, choice string) *slot {
 
 // current is called under the lock of the variant's slot.
 func (v *variant) current() *frame {
+	if v.taken != nil {
+		return v.taken
+	}
 	v.base.mu.Lock()
 	defer v.base.mu.Unlock()
 	r := v.base.resource

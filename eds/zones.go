@@ -81,7 +81,7 @@ func (s *Server) chooseFor(all []*slot) {
 	defer s.owner.Unlock()
 	for _, slot := range all {
 		if slot != nil && slot.variant != nil {
-			s.ledger.choose(slot)
+			s.ledger.take(slot)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func (s *Server) seen(all []*slot, choice string) []*slot {
 		for _, p := range s.ledger.places(id) {
 			if base := p.entry.slot; own[base] == nil {
 				own[base] = newVariant(base, choice)
-				s.ledger.choose(own[base])
+				s.ledger.take(own[base])
 			}
 		}
 	}
@@ -176,6 +176,16 @@ func (l *ledger) chooseOne(v *slot, p place) bool {
 		return l.status(id)
 	})
 	return v.setOwn(p.index, byte(status))
+}
+
+// take makes a variant that nobody keeps as it is now: its base's endpoints may be
+// others before it is read.
+func (l *ledger) take(v *slot) {
+	l.choose(v)
+	frame := v.current()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.variant.taken = frame
 }
 
 // choose makes all of a new variant, or of one whose base has other endpoints.
