@@ -2,21 +2,20 @@ package coordinator
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 
 	"hdsd/source"
 )
 
-// awaited are the sources that have not said anything since hdsd's start, and
-// for which it still waits. Until there is none, nobody is told that something
-// is not there.
+// awaited are the sources that have not said anything since hdsd's start, or not of
+// what clusters of others take from them, and for which it still waits. Until there
+// is none, nobody is told that something is not there.
 type awaited struct {
 	over chan struct{} // closed when none is left, for ever
 
 	mu    sync.Mutex // guards what follows
-	names []string   // of those that are waited for
+	all   sources    // that are waited for
 	heard map[string]*source.Set
 	ended bool
 }
@@ -29,10 +28,10 @@ func newAwaited() *awaited {
 func (a *awaited) expect(all sources) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.names = nil
+	a.all = nil
 	for _, one := range all {
 		if one.upstream != nil {
-			a.names = append(a.names, one.name)
+			a.all = append(a.all, one)
 		}
 	}
 	a.look()
@@ -57,16 +56,27 @@ func (a *awaited) look() {
 	}
 }
 
-// left are the names of those that have not said anything.
-func (a *awaited) left() []string {
-	return slices.DeleteFunc(slices.Clone(a.names), func(name string) bool { return a.heard[name] != nil })
+// left are the names of those that have not said anything, or not of all that
+// clusters of other sources take from them.
+func (a *awaited) left() (names []string) {
+	for _, one := range a.all {
+		if a.heard[one.name] == nil || one.upstream.Pending() {
+			names = append(names, one.name)
+		}
+	}
+	return names
 }
 
 // unread are the names of those that were given up.
-func (a *awaited) unread() []string {
+func (a *awaited) unread() (names []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(a.names), func(name string) bool { return a.heard[name] == nil || !a.heard[name].Unread })
+	for _, one := range a.all {
+		if heard := a.heard[one.name]; heard != nil && heard.Unread {
+			names = append(names, one.name)
+		}
+	}
+	return names
 }
 
 // String says who is waited for; it is empty when nobody is.

@@ -170,7 +170,7 @@ func (c *Coordinator) wire() error {
 	c.core.stayOverridden(overrides, voted)
 	c.core.stayTrusting(trust)
 	c.intake = newIntake(func(d delivery) { c.core.post(func() { c.core.apply(d, time.Now()) }) })
-	c.intake.want = c.upstreams.want
+	c.intake.want, c.intake.pending = c.upstreams.want, c.upstreams.pending
 	return nil
 }
 

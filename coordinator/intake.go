@@ -12,6 +12,8 @@ import (
 type intake struct {
 	post func(delivery)
 	want func(source string, names []string) // says which assignments others' clusters take; nil: nobody is told
+	// pending tells whether a source has yet to answer about these; nil: none has.
+	pending func(source string) bool
 
 	mu       sync.Mutex // the order of posts is the order of changes
 	rules    *rules
@@ -26,7 +28,7 @@ type intake struct {
 // delivery is one change of the clusters.
 type delivery struct {
 	rules    *rules
-	unread   bool     // a source has not said anything yet
+	unread   bool     // a source has not said yet what it was asked
 	changed  []change // new or other than before
 	removed  []string
 	problems []source.Problem
@@ -88,7 +90,10 @@ func (in *intake) deliver(restarted bool) {
 	if restarted {
 		changed = catalog.Clusters
 	}
-	d := delivery{rules: in.rules, unread: slices.ContainsFunc(sets, func(s *source.Set) bool { return !s.Answered() }), problems: catalog.Problems}
+	if in.want != nil && stirred {
+		in.ask()
+	}
+	d := delivery{rules: in.rules, unread: slices.ContainsFunc(sets, in.unread), problems: catalog.Problems}
 	for _, c := range changed {
 		before := in.prepared[c.Name]
 		if before != nil && before.seen == c && before.follows(in.rules) {
@@ -108,9 +113,11 @@ func (in *intake) deliver(restarted bool) {
 		d.removed = append(d.removed, c.Name)
 	}
 	in.post(d)
-	if in.want != nil && stirred {
-		in.ask()
-	}
+}
+
+// unread tells whether a source may have more than it has said.
+func (in *intake) unread(s *source.Set) bool {
+	return !s.Answered() || in.pending != nil && in.pending(s.Source)
 }
 
 // lack is a cluster that takes endpoints from other sources than its own.

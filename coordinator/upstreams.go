@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"cmp"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -52,6 +53,14 @@ func (u *upstreams) want(name string, assignments []string) {
 			one.upstream.Want(assignments)
 		}
 	}
+}
+
+// pending tells whether an upstream has yet to answer about what it was asked for
+// others.
+func (u *upstreams) pending(name string) bool {
+	return slices.ContainsFunc(*u.sources.Load(), func(one *opened) bool {
+		return one.name == name && one.upstream != nil && one.upstream.Pending()
+	})
 }
 
 // clients are the upstreams as rows among the clients.

@@ -20,6 +20,7 @@ type delivery struct {
 	begun bool // a set was handed on that is not Unread, or could have been
 	heard bool // the server has answered about clusters and their endpoints
 	last  *source.Set
+	again bool // the set is to be handed on though it is the same
 }
 
 func newDelivery(s *Source, take func(*source.Set)) *delivery {
@@ -41,7 +42,7 @@ func (d *delivery) run(ctx context.Context) {
 		if !next.IsZero() {
 			timer.Reset(max(0, time.Until(next)))
 		}
-		if set != nil && !same(set, d.last) {
+		if set != nil && (d.again || !same(set, d.last)) {
 			d.last = set
 			d.take(set)
 		}
@@ -78,6 +79,7 @@ func (d *delivery) next(now time.Time) (*source.Set, time.Time) {
 	set := d.build(now)
 	set.Unread = !d.heard && late && !said
 	set.Awaited = !d.heard && !set.Unread
+	d.again = d.settle(now, set.Unread)
 	if d.restored.IsZero() || d.clusters.talk.heard || said && len(d.clusters.entries) == 0 || d.settings.fetchTimeout == 0 {
 		return set, next
 	}

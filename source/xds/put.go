@@ -43,6 +43,14 @@ func (t *table) put(c *candidate, version string, now time.Time) {
 	}
 }
 
+// forgive has it that nothing was said of a resource that is refused.
+func (t *table) forgive(e *entry) {
+	if e.refused != nil {
+		t.remove(e.name)
+		e.gone = false
+	}
+}
+
 func (t *table) remove(name string) {
 	if e := t.entries[name]; e != nil {
 		e.gone, e.report = true, ""

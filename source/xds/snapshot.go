@@ -108,13 +108,16 @@ func (s *Source) restore() error {
 			t.talk.updated, t.talk.acked = written, written
 		}
 		for _, e := range t.entries {
-			if e.refused != nil {
-				t.remove(e.name)
-				e.gone = false
-			}
+			t.forgive(e)
 		}
 		for _, e := range s.assignments.entries {
 			e.asked = time.Now()
+		}
+	}
+	s.unasked = make(map[string]item)
+	for _, one := range updates[kind.Assignment].items {
+		if s.assignments.entries[one.name] == nil {
+			s.unasked[one.name] = one
 		}
 	}
 	s.options.Log.Info().Str("event", "upstream_restored").Str("source", s.options.Name).

@@ -73,10 +73,19 @@ func (s *stock) fullness() float64 {
 	return max(float64(s.has.clusters)/float64(s.most.clusters), float64(s.has.endpoints)/float64(s.most.endpoints), float64(s.has.bytes)/float64(s.most.bytes))
 }
 
-// use puts a resource into use; nil takes it out.
+// use puts a resource into use; nil takes it out. What was given up does not count.
 func (t *table) use(e *entry, c *content) {
-	t.stock.has = t.stock.has.minus(t.amount(e.name, e.good)).plus(t.amount(e.name, c))
+	t.stock.has = t.stock.has.minus(t.counted(e))
 	e.good = c
+	t.stock.has = t.stock.has.plus(t.counted(e))
+}
+
+// counted is what an entry has in the stock.
+func (t *table) counted(e *entry) amount {
+	if e == nil || !t.wants(e) {
+		return amount{}
+	}
+	return t.amount(e.name, e.good)
 }
 
 // blame notes what is refused of a resource; nil: nothing is any more. What is
@@ -117,7 +126,7 @@ func (t *table) fit(candidates map[string]*candidate, removed map[string]bool, f
 	})
 	for _, c := range order {
 		after := has.plus(t.growth(c))
-		if reason := t.stock.refusal(after, t.amount(c.name, c.content)); reason != "" {
+		if reason := t.stock.refusal(after, t.amount(c.name, c.content)); reason != "" && grows(c) {
 			c.content, c.wrong = nil, reason
 			continue
 		}
@@ -138,7 +147,7 @@ func first(a, b bool) int {
 
 // growth is what a candidate adds to what there is.
 func (t *table) growth(c *candidate) amount {
-	if c.content == nil {
+	if c.content == nil || c.entry != nil && !t.wants(c.entry) {
 		return amount{}
 	}
 	return t.amount(c.name, c.content).minus(t.amount(c.name, c.known()))
@@ -149,14 +158,14 @@ func (t *table) going(candidates map[string]*candidate, removed map[string]bool,
 	if full {
 		for name, e := range t.entries {
 			if candidates[name] == nil {
-				a = a.plus(t.amount(name, e.good))
+				a = a.plus(t.counted(e))
 			}
 		}
 		return a
 	}
 	for name := range removed {
-		if e := t.entries[name]; e != nil && candidates[name] == nil {
-			a = a.plus(t.amount(name, e.good))
+		if candidates[name] == nil {
+			a = a.plus(t.counted(t.entries[name]))
 		}
 	}
 	return a

@@ -24,7 +24,9 @@ func counted(t *testing.T, s *Source) {
 	shown := 0
 	for _, of := range []*table{s.clusters, s.assignments} {
 		for _, e := range of.entries {
-			has = has.plus(of.amount(e.name, e.good))
+			if of.wants(e) {
+				has = has.plus(of.amount(e.name, e.good))
+			}
 			shown += len(e.refused.body())
 		}
 	}
@@ -100,6 +102,31 @@ func TestMostEndpoints(t *testing.T) {
 	}, atMost(10, 4))
 }
 
+// TestGivenUpIsNotCounted: in the state of the world nothing is asked any more
+// where nothing is wanted, so that what was given up stays, and may be taken again.
+func TestGivenUpIsNotCounted(t *testing.T) {
+	scripted(t, grpcSource(corev3.ApiConfigSource_AGGREGATED_GRPC, "one"), func(t *testing.T, s *script, r *running) {
+		p := next(t, s.state)
+		web := func(version string) {
+			p.send(state(kind.Cluster, version, "n"+version, eds("web", "")))
+		}
+		web("1")
+		p.send(state(kind.Assignment, "1", "n", endpoints("web", "10.0.0.3", "10.0.0.4", "10.0.0.5")))
+		equal(t, "set", said(r.latest()), "web=10.0.0.3,10.0.0.4,10.0.0.5")
+		p.send(state(kind.Cluster, "2", "n2"))
+		equal(t, "nothing is there", said(r.latest()), "")
+		equal(t, "fullness", r.Status().Fullness, 0)
+		p.send(state(kind.Cluster, "2", "n2", inline("db", "10.0.0.6", "10.0.0.7")))
+		equal(t, "there is room", said(r.latest()), "db=10.0.0.6,10.0.0.7")
+		equal(t, "fullness", r.Status().Fullness, 0.5)
+		counted(t, r.Source)
+		web("3")
+		equal(t, "again", said(r.latest()), "web=10.0.0.3,10.0.0.4,10.0.0.5")
+		equal(t, "fullness", r.Status().Fullness, 0.75)
+		counted(t, r.Source)
+	}, atMost(10, 4))
+}
+
 // TestMostBytes: a source never has more than its snapshot may hold.
 func TestMostBytes(t *testing.T) {
 	s := primed(t, deltaSource)
@@ -144,6 +171,21 @@ func TestRefusedNamesAreBounded(t *testing.T) {
 	equal(t, "what was good is refused, too", s.clusters.entries["web"].refused != nil, true)
 	equal(t, "what is good is taken", s.clusters.entries["good"].good != nil, true)
 	counted(t, s)
+}
+
+// TestRefusedNamesMakeRoom: those that are refused no more, for those that are now.
+func TestRefusedNamesMakeRoom(t *testing.T) {
+	s := primed(t, deltaSource)
+	for response := range 2 {
+		u := &update{full: true}
+		for i := range maxRefused {
+			u.items = append(u.items, item{name: fmt.Sprint(response, "-", i), wrong: "bad"})
+		}
+		s.accept(s.clusters, u)
+		equal(t, "listed", len(s.clusters.entries), maxRefused)
+		equal(t, "of this response", s.clusters.entries[fmt.Sprint(response, "-7")] != nil, true)
+		counted(t, s)
+	}
 }
 
 // TestRefusedBodiesAreBounded: of many, some are shown without.

@@ -161,6 +161,7 @@ func (t *table) subscribe(name, asker string, now time.Time) {
 	}
 	if len(e.askers) == 0 {
 		t.change++
+		t.stock.has = t.stock.has.plus(t.amount(name, e.good)) // again, if it had been given up
 	}
 	e.askers[asker] = true
 	t.touch(e)
@@ -170,8 +171,12 @@ func (t *table) subscribe(name, asker string, now time.Time) {
 // the server was told, since until then that sends nothing that it has sent.
 func (t *table) unsubscribe(name, asker string) {
 	e := t.entries[name]
+	if !e.askers[asker] {
+		return
+	}
 	if delete(e.askers, asker); len(e.askers) == 0 {
 		t.change++
+		t.stock.has = t.stock.has.minus(t.amount(name, e.good))
 	}
 	t.touch(e)
 }

@@ -87,6 +87,9 @@ func (s *Source) lose(tables []*table, server, next string, why error) {
 func (s *Source) accept(t *table, u *update) *rejection {
 	now, before := time.Now(), s.assignments.change
 	s.answers(t)
+	if t == s.assignments {
+		s.unasked = nil // it will say what it has of them
+	}
 	refused := t.apply(u, now)
 	s.updates++
 	if refused == nil {

@@ -64,6 +64,9 @@ func (t *table) apply(u *update, now time.Time) *rejection {
 	if left := t.left(candidates, u.removed, full); left < t.minimum {
 		return &rejection{whole: fmt.Sprintf("it would leave %d clusters, and envoy.config.validators.minimum_clusters_validator asks for %d", left, t.minimum)}
 	}
+	if full || u.first {
+		t.pardon(candidates)
+	}
 	for _, c := range candidates {
 		t.put(c, u.version, now)
 	}
@@ -75,9 +78,9 @@ func (t *table) apply(u *update, now time.Time) *rejection {
 	for _, e := range u.errors {
 		t.fault(e)
 	}
-	if full || u.first {
+	if full {
 		for name, e := range t.entries {
-			if candidates[name] == nil && (full || t.wildcard() && e.good == nil) {
+			if candidates[name] == nil {
 				t.blame(e, nil)
 				t.forget(e)
 			}
@@ -87,6 +90,20 @@ func (t *table) apply(u *update, now time.Time) *rejection {
 		return nil
 	}
 	return r
+}
+
+// pardon lets go of what was never good and is refused no more, before others are
+// that take its place.
+func (t *table) pardon(candidates map[string]*candidate) {
+	if !t.wildcard() {
+		return
+	}
+	for name, e := range t.entries {
+		if candidates[name] == nil && e.good == nil {
+			t.blame(e, nil)
+			t.forget(e)
+		}
+	}
 }
 
 // look makes candidates of the items that were asked for, and counts the

@@ -12,9 +12,13 @@ func (s *Source) Want(names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	wanted := make(map[string]bool, len(names))
+	now := time.Now()
 	for _, name := range names {
 		wanted[name] = true
-		s.assignments.subscribe(name, others, time.Now())
+		known := s.assignments.entries[name]
+		s.pending = s.pending || known == nil || !known.askers[others]
+		s.assignments.subscribe(name, others, now)
+		s.recall(name)
 	}
 	for _, name := range s.wanted {
 		if !wanted[name] {
@@ -24,6 +28,39 @@ func (s *Source) Want(names []string) {
 	s.wanted = slices.Clone(names)
 	poke(s.wake[s.assignments.typeURL])
 	poke(s.changed)
+}
+
+// recall takes in what the server said before the start of an assignment that
+// nobody took then.
+func (s *Source) recall(name string) {
+	if one, ok := s.unasked[name]; ok {
+		delete(s.unasked, name)
+		s.assignments.apply(&update{items: []item{one}}, s.assignments.talk.updated)
+		s.assignments.forgive(s.assignments.entries[name])
+	}
+}
+
+// Pending tells whether the server has yet to answer about what Want named. Once
+// it has, or its time for that is over, there is a set, if only the same again.
+func (s *Source) Pending() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pending
+}
+
+// settle notes that there is nothing pending any more, and tells whether there was.
+// Of a server that is given up, nothing is.
+func (s *Source) settle(now time.Time, givenUp bool) bool {
+	if !s.pending {
+		return false
+	}
+	for _, e := range s.assignments.open {
+		if !givenUp && e.askers[others] && e.waiting(now, s.settings.fetchTimeout) {
+			return false
+		}
+	}
+	s.pending = false
+	return true
 }
 
 // wantedParts are those of an assignment that others want, and that no cluster

@@ -80,6 +80,47 @@ func TestAssignmentsAloneAfterARestart(t *testing.T) {
 	}
 }
 
+// TestWantAfterARestart: what the server said before the start is there for those
+// who want it only later, and who want it of a server that is given up do not wait.
+func TestWantAfterARestart(t *testing.T) {
+	inNetwork(t, func(t *testing.T, n *network) {
+		keep := func(path string) func(*Options) { return func(o *Options) { o.Snapshot = path } }(filepath.Join(t.TempDir(), "upstream.pb"))
+		s := newScript(t)
+		stop := n.serve("one", s.register)
+		r := n.run(deltaSource, keep)
+		r.Want([]string{"svc", "more"})
+		p := next(t, s.delta)
+		p.send(change(kind.Cluster, "n1", wrap("db", "1", inline("db", "10.0.0.9"))))
+		p.send(change(kind.Assignment, "n1", wrap("svc", "1", endpoints("svc", "10.0.0.1")), wrap("more", "1", endpoints("more", "10.0.0.2"))))
+		synctest.Wait()
+		r.stop()
+		stop()
+
+		r = n.run(deltaSource, keep)
+		defer r.stop()
+		equal(t, "set", said(r.latest()), "db=10.0.0.9")
+		r.Want([]string{"svc"})
+		equal(t, "asked", r.Pending(), true)
+		equal(t, "set", said(r.latest()), "db=10.0.0.9 svc=10.0.0.1")
+		equal(t, "there", r.Pending(), false)
+		time.Sleep(20 * time.Second)
+		equal(t, "set", said(r.latest()), "db=10.0.0.9 svc=10.0.0.1 unread")
+		r.Want([]string{"svc", "none"})
+		equal(t, "set", said(r.latest()), "db=10.0.0.9 svc=10.0.0.1 unread")
+		equal(t, "not waited for", r.Pending(), false)
+
+		defer n.serve("one", s.register)()
+		p = reconnect(t, s.delta)
+		p.send(change(kind.Cluster, "n1"))
+		p.send(change(kind.Assignment, "n2"))
+		synctest.Wait()
+		r.Want([]string{"svc", "more"})
+		time.Sleep(time.Second)
+		equal(t, "it will say", said(r.latest()), "db=10.0.0.9 svc=10.0.0.1")
+		counted(t, r.Source)
+	})
+}
+
 // endpointsAlone serves assignments under a name, and has no service for
 // clusters.
 func (n *network) endpointsAlone(name string) (s *script, stop func()) {
@@ -216,5 +257,36 @@ func TestClustersThatNobodyServes(t *testing.T) {
 			time.Sleep(14 * time.Second)
 			r.nothing()
 		})
+	})
+}
+
+// TestPending: others learn when there is an answer about what they want, also
+// where it changes nothing.
+func TestPending(t *testing.T) {
+	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
+		r.Want([]string{"a"})
+		p := next(t, s.delta)
+		p.send(change(kind.Cluster, "n1", wrap("db", "1", inline("db", "10.0.0.9"))))
+		r.nothing()
+		p.send(change(kind.Assignment, "n2", wrap("a", "1", endpoints("a", "10.0.0.1"))))
+		equal(t, "set", said(r.latest()), "a=10.0.0.1 db=10.0.0.9")
+		equal(t, "answered", r.Pending(), false)
+
+		r.Want([]string{"a"})
+		equal(t, "nothing new", r.Pending(), false)
+		r.nothing()
+		for _, name := range []string{"gone", "late"} {
+			r.Want([]string{"a", name})
+			equal(t, "asked", r.Pending(), true)
+			r.nothing()
+			if name == "gone" {
+				p.send(removal(kind.Assignment, "n3", name))
+			} else {
+				time.Sleep(15 * time.Second)
+			}
+			equal(t, name, said(r.latest()), "a=10.0.0.1 db=10.0.0.9")
+			equal(t, "answered", r.Pending(), false)
+			r.nothing()
+		}
 	})
 }

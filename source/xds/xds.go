@@ -54,9 +54,11 @@ type Source struct {
 	clusters, assignments *table
 	secure                map[int]credentials.TransportCredentials // last good ones, by server
 	latest                latest
-	wanted                []string  // assignments that clusters of other sources take
-	updates               int       // counts what may have changed what is known
-	restored              time.Time // of when the snapshot is that was read; zero: none was
+	wanted                []string        // assignments that clusters of other sources take
+	pending               bool            // there is no answer yet about some of these
+	unasked               map[string]item // assignments of the snapshot that nobody took yet
+	updates               int             // counts what may have changed what is known
+	restored              time.Time       // of when the snapshot is that was read; zero: none was
 }
 
 // New makes a source that has not asked anything yet. It fails where Validate
@@ -85,7 +87,7 @@ func New(options Options) (*Source, error) {
 }
 
 // Run asks until its context ends, and hands on each set that differs from the
-// one before. The first comes when the server has answered about clusters and
+// one before, or ends what was Pending. The first comes when the server has answered about clusters and
 // their endpoints, or when initial_fetch_timeout has passed (it is Unread then),
 // or at once where there is a snapshot (it is Awaited then). take is called on
 // the caller's goroutine. Run may be called once; it returns nil when its
