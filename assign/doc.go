@@ -45,7 +45,7 @@
 // a zone of which no live checker is, the endpoint's own only where there is
 // room; it makes room for seats where ceilings leave none, and it is what a
 // checker sheds first. Substitutes are no part of the stored plan. One that is Blind
-// keeps its seat, too, and gets no other; an endpoint at which others that are live are
+// keeps its seat, too, and gets no other but what nobody else can have; an endpoint at which others that are live are
 // no more than the blind gets as many substitutes as it takes.
 //
 // # After a start

@@ -80,6 +80,9 @@ func (f *filling) pour(d *demand) {
 func (f *filling) put(d *demand, sign int64) {
 	for _, cohorts := range d.cohorts {
 		for _, g := range cohorts {
+			if d.took[g] == 0 {
+				continue
+			}
 			f.checks[g] += sign * d.took[g]
 			f.cost[g] += sign * scale(d.took[g], d.cost, d.seats)
 		}
@@ -89,6 +92,12 @@ func (f *filling) put(d *demand, sign int64) {
 // divide parts what a zone takes among its cohorts.
 func (f *filling) divide(d *demand, z int) {
 	level, sum := d.level, f.share(d, z, d.level)
+	if sum == 0 {
+		for _, g := range d.cohorts[z] {
+			d.took[g] = 0
+		}
+		return
+	}
 	if f.holds(d, z, level) != sum {
 		level = lowest(level, sum, func(level int64) int64 { return f.holds(d, z, level) })
 	}
@@ -103,6 +112,9 @@ func (f *filling) divide(d *demand, z int) {
 // share is how much of a demand a zone takes at a level, within what it must
 // and can.
 func (f *filling) share(d *demand, z int, level int64) int64 {
+	if d.lo[z] == d.hi[z] {
+		return d.hi[z] // as where nothing may go
+	}
 	return min(max(f.holds(d, z, level), d.lo[z]), d.hi[z])
 }
 

@@ -129,7 +129,7 @@ func (p *Planner) outnumber(id string) {
 	p.suspend(id, false)
 	if s, ok := p.index[id]; ok && !p.blind[s] {
 		p.blind[s] = true
-		p.suspended = append(p.suspended, s)
+		p.suspended, p.came = append(p.suspended, s), append(p.came, s)
 	}
 }
 

@@ -24,7 +24,7 @@ type demand struct {
 // its checkers evenly, as far as placement allows, over what the demand for
 // others has put there: scarce ones first, and again until all are even.
 func (p *Planner) level() {
-	if p.outdated {
+	if p.outdated || len(p.cohorts) > 2*p.seated+16 { // mostly of those that were otherwise, or left
 		p.musterAll()
 		p.outdated = false
 	}

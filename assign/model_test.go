@@ -1,6 +1,7 @@
 package assign_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -237,6 +238,8 @@ func (m *model) checkEndpoint(e assign.Endpoint, checkers []string, able []*memb
 		return fmt.Errorf("%v: only %d are live", checkers, live)
 	case (len(checkers) == 0) != m.bare[e.ID]:
 		return fmt.Errorf("%v: told to be uncheckable: %v", checkers, m.bare[e.ID])
+	case len(checkers) == 0 && m.overlooked(e):
+		return errors.New("nobody checks it, and one that is blind could")
 	case kept > 0:
 		return nil // the seats that are kept have their own zones
 	case e.Zones == assign.Anywhere:
@@ -259,6 +262,16 @@ func (m *model) checkEndpoint(e assign.Endpoint, checkers []string, able []*memb
 		}
 	}
 	return nil
+}
+
+// overlooked tells whether one that is blind could check an endpoint.
+func (m *model) overlooked(e assign.Endpoint) bool {
+	for _, c := range m.fleet {
+		if c.blind && !c.doubted && c.MaxChecksPerSecond == 0 && m.can(c, e) {
+			return true
+		}
+	}
+	return false
 }
 
 // reason is why an endpoint has no more checkers.

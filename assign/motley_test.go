@@ -18,11 +18,12 @@ type motley struct {
 	fleet   []health.Checker
 	all     []assign.Endpoint
 	zones   int
+	light   bool    // some weigh next to nothing
 	ceiling float64 // about what a checker has to do; 0 if none has a ceiling
 }
 
-func newMotley(seed uint64, ceilings bool) *motley {
-	m := &motley{random: rand.New(rand.NewPCG(seed, 7)), planner: assign.New(assign.Options{})}
+func newMotley(seed uint64, ceilings, light bool) *motley {
+	m := &motley{random: rand.New(rand.NewPCG(seed, 7)), planner: assign.New(assign.Options{}), light: light}
 	blue, green := map[string]string{"vpc": "blue"}, map[string]string{"vpc": "green"}
 	m.classes = []assign.Class{
 		{}, {Needs: []health.Ability{health.Redis}}, {Reach: &health.Reach{Metadata: blue}},
@@ -56,7 +57,13 @@ func newMotley(seed uint64, ceilings bool) *motley {
 	return m
 }
 
-func (m *motley) weight() float64 { return []float64{0, 0, 0, 0, 0.5, 2, 4}[m.random.IntN(7)] }
+func (m *motley) weight() float64 {
+	all := []float64{0, 0, 0, 0, 0.5, 2, 4}
+	if m.light {
+		all = append(all, 0.01, 0.01, 0.01)
+	}
+	return all[m.random.IntN(len(all))]
+}
 
 func (m *motley) most() float64 {
 	if m.ceiling == 0 || m.random.IntN(3) > 0 {
@@ -116,7 +123,7 @@ func TestMotley(t *testing.T) {
 		seeds = 10
 	}
 	for seed := range seeds {
-		m := newMotley(seed, seed%2 == 1)
+		m := newMotley(seed, seed%2 == 1, false)
 		when := "cold"
 		for range 8 {
 			is := m.worst()
@@ -128,4 +135,21 @@ func TestMotley(t *testing.T) {
 		}
 	}
 	t.Logf("at worst %.3f times", worst)
+}
+
+// TestLightCheckers has some that are to have less than one endpoint: they are no end
+// of a chain, and others are relieved nevertheless.
+func TestLightCheckers(t *testing.T) {
+	for seed := range uint64(15) {
+		m := newMotley(seed, false, true)
+		when := "cold"
+		for range 6 {
+			for i, share := range fairOf(m.classes, m.all, m.fleet).shares() {
+				if n := m.planner.Load(m.fleet[i].ID); float64(n) > 1.12*share+2 { // each share is rounded up, and so is the slack
+					t.Errorf("fleet %d, %s: a checker has %d and should have %.1f", seed, when, n, share)
+				}
+			}
+			when = m.change()
+		}
+	}
 }

@@ -27,6 +27,7 @@ func (p *Planner) relay(s int32, from []int32) bool {
 		u := &p.units[i]
 		p.stand(i, giver)
 		p.take(i, taker)
+		p.severed = append(p.severed, i) // in its own zone, both may have a place for it by now
 		room = max(p.of(p.breach, giver)-p.load[giver], u.size())
 		leeway = max(p.leeway(giver), p.cost(u))
 	}
@@ -34,7 +35,7 @@ func (p *Planner) relay(s int32, from []int32) bool {
 }
 
 // chain finds the checkers along which work can go from one that has too much to
-// one that has no more than its share, the last first. From tells who can hand
+// one that has no more than its share, and room, the last first. From tells who can hand
 // something to whom; those that lead nowhere are not tried again.
 func (p *Planner) chain(s int32, from []int32) []int32 {
 	seen := make([]bool, len(p.classes)*len(p.zoneHash))
@@ -49,7 +50,8 @@ func (p *Planner) chain(s int32, from []int32) []int32 {
 				}
 				from[t] = queue[0]
 				next = append(next, t)
-				if p.load[t] <= p.of(p.share, t) && p.fits(t, p.kinds[p.units[i].kind].rate) && (idle == none || p.hash[t] < p.hash[idle]) {
+				takes := p.load[t] <= p.of(p.share, t) && p.load[t] < p.of(p.limit, t) && p.fits(t, p.kinds[p.units[i].kind].rate)
+				if takes && (idle == none || p.hash[t] < p.hash[idle]) {
 					idle = t
 				}
 			})

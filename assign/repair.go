@@ -87,8 +87,31 @@ func (p *Planner) repair(i int32) {
 	if p.ceilings > 0 && len(u.seats) < redundancy && p.squeeze(i) {
 		return // its parts are right
 	}
+	if len(u.seats)+len(u.extra) == 0 {
+		p.seatBlind(i)
+	}
 	p.substitute(i)
 	p.want(i)
+}
+
+// seatBlind gives a unit that nobody else can have to a checker that is blind, or it
+// would not be checked at all for as long as that one goes on.
+func (p *Planner) seatBlind(i int32) {
+	u := &p.units[i]
+	c, cost, to, best := p.classOf(u), p.cost(u), int32(none), never
+	p.tally(u, false)
+	for n, blind := range p.blind {
+		s := int32(n)
+		if !blind || p.doubt[s] || !c.has(s) || !p.fits(s, cost) {
+			continue
+		}
+		if tier := p.tier(u, p.home[s]); tier < best || tier == best && to != none && p.outranks(u, s, to) {
+			to, best = s, tier
+		}
+	}
+	if to != none {
+		p.take(i, to)
+	}
 }
 
 // substitute finds substitutes for lost checkers where too few are left, and for

@@ -115,6 +115,31 @@ func TestBlind(t *testing.T) {
 	}
 }
 
+// TestTheBlindCheckWhatNobodyElseCan: an endpoint that comes where all who reach it are
+// blind is checked by one of them, and by those that are asked for when it sees again.
+func TestTheBlindCheckWhatNobodyElseCan(t *testing.T) {
+	p := assign.New(assign.Options{})
+	reach := p.Class(assign.Class{Reach: &health.Reach{Localities: []health.Locality{zoneName(0)}}})
+	fleet := checkers(8, 4) // two in each zone
+	p.Apply(assign.Change{Join: fleet})
+	p.Apply(assign.Change{Blind: names(fleet)[:5]})
+	all := endpoints(20, 4, reach, 2)
+	if d := p.Apply(assign.Change{Upsert: all}); len(d.Uncheckable) > 0 {
+		t.Errorf("%d of %d endpoints are not checked", len(d.Uncheckable), len(all))
+	}
+	for _, e := range all {
+		if n := len(p.Checkers(e.ID)); n != 1 {
+			t.Errorf("%d check %d, want one of those who are blind", n, e.ID)
+		}
+	}
+	p.Apply(assign.Change{Join: []health.Checker{fleet[0], fleet[4]}})
+	for _, e := range all {
+		if n := len(p.Checkers(e.ID)); n != 2 {
+			t.Errorf("%d check %d when they are not blind any more, want 2", n, e.ID)
+		}
+	}
+}
+
 // TestDoubtedThenLost keeps the substitutes, who have the seat when it is given up;
 // one that was lost before it is doubted has them, too.
 func TestDoubtedThenLost(t *testing.T) {
