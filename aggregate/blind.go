@@ -79,7 +79,9 @@ func (a *Aggregator) sightings(id health.EndpointID, e *endpoint, t *tally) {
 		switch {
 		case !isDown || a.judge(p, e, s) != believed:
 		case s.status.Up():
-			now = missed
+			if !t.inside || t.answered || a.checkers.all[s.checker].zone != e.zone {
+				now = missed // else it may be the way there that is cut
+			}
 		case t.down > 1:
 			now = seen
 		}

@@ -31,6 +31,7 @@ func (o *oracle) look(now time.Duration, e *oracleEndpoint) {
 		p.outage = ""
 		if worth := o.worth(e, name, p); says["down"] > says["up"] && p.phase == "settled" {
 			switch {
+			case worth == "up" && o.checkers[name].zone == e.zone && o.looksCut(e):
 			case worth == "up":
 				p.outage = "missed"
 			case worth == "down" && says["down"] > 1:
@@ -47,4 +48,24 @@ func (o *oracle) look(now time.Duration, e *oracleEndpoint) {
 			o.checkers[name].misses = nil
 		}
 	}
+}
+
+// looksCut tells whether those who say down of an endpoint get no answer, and
+// nobody in its own zone says so.
+func (o *oracle) looksCut(e *oracleEndpoint) bool {
+	up := false
+	for name, p := range e.pairs {
+		worth, c := o.worth(e, name, p), o.checkers[name]
+		if worth == "down" && p.code >= 400 {
+			return false
+		}
+		if e.zone == "" || c.zone != e.zone || c.lost && o.deserted(c.zone) {
+			continue
+		}
+		if worth == "down" {
+			return false
+		}
+		up = up || worth == "up" || worth == "awaited" || worth == "absent" && e.settlingEnd != 0
+	}
+	return up
 }

@@ -536,10 +536,16 @@ type oracleVote struct {
 	run        int // rounds in which it said down
 }
 
+// slack is by how much a report may come too early: half an interval, in whole
+// milliseconds.
+func slack(e *oracleEndpoint) time.Duration {
+	return (e.timing.ReportInterval/2 + time.Millisecond - 1).Truncate(time.Millisecond)
+}
+
 // run is how many rounds a pair has said down.
 func (o *oracle) run(e *oracleEndpoint, name string) int {
 	round := max(e.timing.Interval, e.timing.ReportInterval, time.Millisecond)
-	return 1 + int((o.checkers[name].heard-e.pairs[name].fell+e.timing.ReportInterval/2)/round)
+	return 1 + int((o.checkers[name].heard-e.pairs[name].fell+slack(e))/round)
 }
 
 func (o *oracle) follow(now time.Duration, e *oracleEndpoint) health.Status {
@@ -547,22 +553,16 @@ func (o *oracle) follow(now time.Duration, e *oracleEndpoint) health.Status {
 	if unobserved {
 		return to
 	}
-	ownUp, ownDown, answered, firm, counting := false, false, false, false, 0
+	firm, counting := false, 0
 	for name, p := range e.pairs {
 		if worth := o.worth(e, name, p); worth == "up" || worth == "down" {
 			counting++
 		}
 		firm = firm || o.worth(e, name, p) == "up" && !p.wavers()
-		answered = answered || o.worth(e, name, p) == "down" && p.code >= 400
-		if c := o.checkers[name]; e.zone != "" && c.zone == e.zone && !(c.lost && o.deserted(c.zone)) {
-			worth := o.worth(e, name, p)
-			ownUp = ownUp || worth == "up" || worth == "awaited" || worth == "absent" && e.settlingEnd != 0
-			ownDown = ownDown || o.worth(e, name, p) == "down"
-		}
 	}
 	majority := e.rule.Kind == aggregate.Majority
 	weighs := majority || e.rule.Kind == aggregate.Score
-	cut := weighs && ownUp && !ownDown && !answered
+	cut := weighs && o.looksCut(e)
 	alone := majority && counting == 1 && len(e.pairs) > 1
 	wavering := weighs && to.Up() && e.status.Down() && !firm
 	against := to.Down() && !e.status.Down() && (cut || alone) || wavering
@@ -627,7 +627,7 @@ func (o *oracle) nextReport(e *oracleEndpoint) time.Duration {
 			last = max(last, c.heard)
 		}
 	}
-	return last + max(e.timing.Interval, e.timing.ReportInterval, time.Millisecond) + e.timing.ReportInterval/2
+	return last + max(e.timing.Interval, e.timing.ReportInterval, time.Millisecond) + slack(e)
 }
 
 // judge is follow without hesitation.
