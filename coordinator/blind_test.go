@@ -41,7 +41,7 @@ func stuckLab(t *testing.T, one, two string) (l *lab, both []string) {
 			if alone < 0 {
 				t.Fatalf("%s has nothing of %s without %s", pair[0], name, pair[1])
 			}
-			l.truth[addresses[alone]] = health.Timeout
+			l.truth[addresses[alone]] = health.Unhealthy
 			for _, address := range addresses {
 				stuck.blind[address] = health.Healthy
 			}
@@ -69,7 +69,7 @@ func TestTheBlindAreOutnumbered(t *testing.T) {
 	var log strings.Builder
 	l.core.log = zerolog.New(&log)
 	digest := l.core.planner.Digest()
-	l.truth[both[0]] = health.Timeout
+	l.truth[both[0]] = health.Unhealthy
 	l.pass(30 * time.Second)
 	l.wantBlind(2)
 	for name, addresses := range stuckClusters {
@@ -84,7 +84,7 @@ func TestTheBlindAreOutnumbered(t *testing.T) {
 			}
 		}
 	}
-	l.wantPublished("web", both[0], health.Timeout)
+	l.wantPublished("web", both[0], health.Unhealthy)
 	if b := l.core.belief(); b.blind != 2 || b.believed != 6 {
 		t.Errorf("%d are blind and %d others believed", b.blind, b.believed)
 	}
@@ -93,7 +93,7 @@ func TestTheBlindAreOutnumbered(t *testing.T) {
 	l.reconnectAll()
 	l.pass(10 * time.Second)
 	l.wantBlind(2)
-	l.truth[both[0]] = health.Timeout
+	l.truth[both[0]] = health.Unhealthy
 	l.pass(70 * time.Second) // longer than any handover
 	l.wantBlind(0)
 	if l.core.planner.Digest() != digest {

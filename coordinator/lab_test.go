@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"net"
+	"net/http"
 	"slices"
 	"strconv"
 	"testing"
@@ -184,7 +185,11 @@ func (l *lab) report(id string) {
 			status = seen
 		}
 		if before, ok := k.said[endpoint]; k.fresh || !ok || before != status {
-			votes = append(votes, health.Vote{Endpoint: endpoint, Status: status})
+			vote := health.Vote{Endpoint: endpoint, Status: status}
+			if status == health.Unhealthy {
+				vote.HTTPStatusCode = http.StatusInternalServerError
+			}
+			votes = append(votes, vote)
 		}
 		k.said[endpoint] = status
 	}
