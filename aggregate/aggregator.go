@@ -107,15 +107,16 @@ type Aggregator struct {
 
 // endpoint is what is kept of one endpoint.
 type endpoint struct {
-	since   int64  // wall clock, Unix nanoseconds; never where there was no verdict
-	start   uint32 // its first seat
-	until   uint32 // low bits of the tick that ends settling
-	policy  uint32 // number of it
-	cluster uint32 // number of it
-	zone    uint16 // number of its zone
-	count   uint16 // its seats
-	status  health.Status
-	flags   uint16
+	since    int64  // wall clock, Unix nanoseconds; never where there was no verdict
+	start    uint32 // its first seat
+	until    uint32 // low bits of the tick that ends settling
+	policy   uint32 // number of it
+	cluster  uint32 // number of it
+	patience uint32 // milliseconds spent of it; while it is spending, low bits of the tick at which nothing is left
+	zone     uint16 // number of its zone
+	count    uint16 // its seats
+	status   health.Status
+	flags    uint16
 }
 
 const (
@@ -128,6 +129,9 @@ const (
 	flapping                      // went down lately, where that is damped
 	restrained                    // its down waits in a mass failure
 	failing                       // most votes that count say down
+	spending                      // its verdict waits for somebody
+	timed                         // and there is a deadline for it
+	exhausted                     // it has waited for long enough
 )
 
 const never = math.MinInt64
@@ -171,6 +175,7 @@ func (a *Aggregator) Set(e Endpoint, last health.Verdict) {
 		}
 		if e.Rule.Unobserved != Hold {
 			a.settle(e.ID, x) // whoever is to check it has that long to say so
+			a.mark(e.ID, x)
 		}
 	} else {
 		if a.clusters.all[x.cluster].key != e.Cluster {

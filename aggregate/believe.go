@@ -97,6 +97,8 @@ func (c count) majority() side {
 type tally struct {
 	count                                // the absent of an endpoint that settles are awaited
 	votes    [health.Degraded + 1]uint16 // that count, by status
+	heard    count                       // settled votes of those who are heard, doubted or not
+	warming  uint16                      // downs that may count when they have warmed up
 	absent   uint16
 	assigned uint16
 	holds    bool        // the last verdict is to hold when no vote counts, whatever the rule
@@ -114,6 +116,7 @@ const leastError = 400
 type zoneCount struct {
 	zone uint16
 	count
+	heard count
 }
 
 func (a *Aggregator) tally(e *endpoint, t *tally) {
@@ -140,6 +143,9 @@ func (a *Aggregator) tally(e *endpoint, t *tally) {
 			}
 		case b.awaited():
 			one.awaited = 1
+			if b == warmingUp && s.status.Down() {
+				t.warming++
+			}
 		case b.absent():
 			t.absent++
 			if e.flags&settling != 0 {
@@ -147,15 +153,35 @@ func (a *Aggregator) tally(e *endpoint, t *tally) {
 			}
 		}
 		t.add(one)
+		var all count
+		if b.weighed() {
+			all = counted(sideOf(s.status))
+			t.heard.add(all)
+		}
 		c := &a.checkers.all[s.checker]
 		if e.zone != 0 && c.zone == e.zone && !(c.lost && a.zones.deserted[e.zone]) {
 			own.add(one)
 		}
 		if p.Kind == ZoneMajority {
-			t.inZone(c.zone, one)
+			t.inZone(c.zone, one, all)
 		}
 	}
 	t.inside = own.up+own.awaited > 0 && own.down == 0
+	if e.flags&exhausted != 0 {
+		t.expectNobody(e)
+	}
+}
+
+// counted is one vote on a side.
+func counted(on side) count {
+	switch on {
+	case up:
+		return count{up: 1}
+	case down:
+		return count{down: 1}
+	default:
+		return count{}
+	}
 }
 
 func (c *count) add(one count) {
@@ -164,14 +190,15 @@ func (c *count) add(one count) {
 	c.awaited += one.awaited
 }
 
-func (t *tally) inZone(zone uint16, one count) {
+func (t *tally) inZone(zone uint16, one, heard count) {
 	for i := range t.zones {
 		if t.zones[i].zone == zone {
 			t.zones[i].add(one)
+			t.zones[i].heard.add(heard)
 			return
 		}
 	}
-	t.zones = append(t.zones, zoneCount{zone, one})
+	t.zones = append(t.zones, zoneCount{zone, one, heard})
 }
 
 // name is the status with the most votes on a side; of equals the worse.

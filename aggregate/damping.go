@@ -107,11 +107,14 @@ func (a *Aggregator) forgetFlap(id health.EndpointID, e *endpoint) {
 }
 
 // damp keeps an endpoint down that went down lately and flaps, unless more than half of its cluster
-// is down.
-func (a *Aggregator) damp(id health.EndpointID, e *endpoint, to health.Status) health.Status {
+// is down. It is down again when the votes say so, not when somebody is awaited.
+func (a *Aggregator) damp(id health.EndpointID, e *endpoint, to health.Status, votes side) health.Status {
 	f, p := a.flaps[id], a.policyOf(e)
 	if p.Damping.HalfLife <= 0 {
 		a.forgetFlap(id, e)
+		return to
+	}
+	if f.held && to.Down() && votes != down {
 		return to
 	}
 	if f.held && to.Down() {

@@ -135,3 +135,33 @@ func TestDampingNeverHoldsMostOfACluster(t *testing.T) {
 		}
 	})
 }
+
+// TestRestartsAreNoFlaps: an endpoint that flapped and is up again is let go when
+// its penalty is low enough, though a checker restarts over and over meanwhile.
+func TestRestartsAreNoFlaps(t *testing.T) {
+	rule := aggregate.Rule{Damping: aggregate.Damping{Suppress: 2000, Reuse: 750, HalfLife: 3}}
+	b := newBench(4, false, rule, "a", "b")
+	for range 4 {
+		for _, s := range []health.Status{health.Unhealthy, health.Healthy} {
+			b.vote("a", 0, s)
+			b.vote("b", 0, s)
+			b.wait(time.Second, "a", "b")
+		}
+	}
+	if b.Damped() != 1 {
+		t.Fatalf("it does not flap: %s", b.Verdict(0).Reason)
+	}
+	for range 8 { // four half-lives are 12 seconds
+		b.Lost("b")
+		b.wait(time.Second/2, "a")
+		b.Connected(epoch.Add(b.now), health.Checker{ID: "b"})
+		b.wait(time.Second/2, "a")
+		for id := range health.EndpointID(4) {
+			b.vote("b", id, health.Healthy)
+		}
+		b.wait(time.Second/2, "a", "b")
+	}
+	if v := b.Verdict(0); v.Status != health.Healthy {
+		t.Errorf("%s after four half-lives: %s", v.Status, v.Reason)
+	}
+}

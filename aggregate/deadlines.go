@@ -17,9 +17,10 @@ const (
 	noEndpoint = ^health.EndpointID(0)
 	noChecker  = ^uint32(0)
 
-	ofFlap    = ^uint32(1) // the endpoint flapped
-	ofCluster = ^uint32(2) // in place of the endpoint's id is a cluster's number
-	ofZones   = ^uint32(3) // a zone sees the endpoint otherwise than the verdict is
+	ofFlap     = ^uint32(1) // the endpoint flapped
+	ofCluster  = ^uint32(2) // in place of the endpoint's id is a cluster's number
+	ofZones    = ^uint32(3) // a zone sees the endpoint otherwise than the verdict is
+	ofPatience = ^uint32(4) // the endpoint has waited for long enough
 )
 
 // deadlines lists what is due when. There is no way to take one back: an

@@ -48,14 +48,17 @@ func (a *Aggregator) follow(id health.EndpointID, t *tally, changes []Change) []
 	to := a.decide(id, e, t)
 	a.sightings(id, e, t)
 	if e.flags&flapping != 0 {
-		to = a.damp(id, e, to)
+		to = a.damp(id, e, to, a.policyOf(e).side(t, neither))
 	}
-	if to.Down() && !e.status.Down() && a.policyOf(e).MassHold > 0 && a.contests(e, t) {
+	if to.Down() && !e.status.Down() && a.policyOf(e).MassHold > 0 && e.flags&exhausted == 0 && a.contests(e, t) {
 		a.ask(id, e, to)
+		a.spend(id, e)
 		return changes
 	}
 	if to != e.status {
 		changes = append(changes, a.change(id, e, to, t))
+	} else {
+		a.measure(id, e, t)
 	}
 	if e.flags&restrained != 0 {
 		a.unrestrain(e)
@@ -72,7 +75,7 @@ func (a *Aggregator) decide(id health.EndpointID, e *endpoint, t *tally) health.
 		a.darken(e, true)
 		return status
 	}
-	if e.flags&dark != 0 && t.absent > 0 {
+	if e.flags&dark != 0 && t.absent > 0 && e.flags&exhausted == 0 {
 		a.settle(id, e)
 		a.tally(e, t)
 		status, _ = rule.decide(t, e.status)
@@ -111,7 +114,7 @@ func (a *Aggregator) hesitate(id health.EndpointID, e *endpoint, t *tally, to he
 	alone := t.up+t.down == 1 && t.assigned > 1 && p.Kind == Majority
 	wavering := weighs && to.Up() && e.status.Down() && !t.firm
 	against := to.Down() && !e.status.Down() && (cut || alone) || wavering
-	if !against || e.flags&hesitated != 0 {
+	if !against || e.flags&(hesitated|exhausted) != 0 {
 		e.flags &^= hesitating | hesitated
 		return to
 	}
@@ -148,5 +151,7 @@ func (a *Aggregator) change(id health.EndpointID, e *endpoint, to health.Status,
 	}
 	a.turn(e, to)
 	e.since = a.clock.now.UnixNano()
-	return Change{Endpoint: id, From: from, To: to, Reason: a.explain(id, e, t), Observations: a.observations(e)}
+	c := Change{Endpoint: id, From: from, To: to, Reason: a.explain(id, e, t), Observations: a.observations(e)}
+	e.restore()
+	return c
 }

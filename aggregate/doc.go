@@ -11,6 +11,7 @@
 //	       -> rule.go    what follows from the votes that count? (and score.go)
 //	       -> damping.go does it flap, so that it stays down for a while?
 //	       -> mass.go    does too much of its cluster go down at once?
+//	       -> patience.go has the verdict waited for long enough?
 //	       -> reason.go  the same in words
 //
 // What it guarantees:
@@ -41,7 +42,11 @@
 //   - Who connects, falls silent, or was absent when an endpoint is seen again
 //     after nobody saw it, is awaited for Options.Settle, so that neither the
 //     first nor the last of them decides alone because of a disturbance that
-//     passes. Every wait has an end.
+//     passes.
+//   - Every wait has an end, over all repeats. An endpoint has so much patience as
+//     one voter takes to come back and to warm up; only settled votes that agree
+//     with the verdict, or another verdict, restore it. When it is exhausted, the
+//     votes that count decide, and a host's first probe is all that is waited for.
 //   - What the checkers of a zone see otherwise than the verdict is, if it lasts,
 //     is a view of that zone (zoneviews.go), and changes no verdict.
 //   - The same calls in the same order give the same changes.
@@ -56,7 +61,7 @@
 // A report without a changed vote costs O(1), a changed vote O(checkers of
 // the endpoint), a checker that falls silent or comes back O(its endpoints),
 // a Tick what is due. By score, an endpoint is also looked at in the reports in
-// which its downs still add up. A vote takes 28 bytes, an endpoint 32; one that
+// which its downs still add up. A vote takes 28 bytes, an endpoint 40; one that
 // went down lately, where that is damped, some 100 more until it is forgotten.
 //
 // It imports health and the standard library only.

@@ -32,6 +32,7 @@ type oracleEndpoint struct {
 	hesitateEnd time.Duration // 0: does not hesitate
 	hesitated   bool
 	pairs       map[string]*oraclePair
+	oraclePatience
 }
 
 type oraclePair struct {
@@ -123,7 +124,7 @@ func (o *oracle) take(now time.Duration, e *oracleEndpoint, c *oracleChecker, p 
 	case p.status.Up():
 		p.phase = "settled"
 	case p.phase == "waiting" || p.phase == "overdue":
-		p.phase, p.end = "warming", now+warmUp(e)
+		p.phase, p.end = "warming", now+o.warmUpFrom(e, 0)
 	case p.phase == "settled" && p.status.Down() && !was.Down():
 		p.fell = c.heard
 	}
@@ -274,6 +275,9 @@ func (o *oracle) age(now time.Duration) {
 		if e.hesitateEnd != 0 && now >= e.hesitateEnd {
 			e.hesitateEnd, e.hesitated = 0, true
 		}
+		if e.spending && now >= e.end {
+			e.spending, e.exhausted = false, true
+		}
 		for name, p := range e.pairs {
 			o.agePair(now, e, p, o.checkers[name].heard)
 			if c := o.checkers[name]; p.missed != 0 && now >= p.missed {
@@ -295,7 +299,7 @@ func (o *oracle) agePair(now time.Duration, e *oracleEndpoint, p *oraclePair, he
 	case p.phase == "warming" || p.voted && p.status.Up():
 		p.settle(heard)
 	case p.voted:
-		p.phase, p.end = "warming", now+warmUp(e)
+		p.phase, p.end = "warming", now+o.warmUpFrom(e, 2*e.timing.ReportInterval)
 	default:
 		p.phase, p.end = "waiting", now+o.settle
 	}
@@ -323,6 +327,9 @@ func (o *oracle) next() (time.Duration, bool) {
 		}
 		if e.hesitateEnd != 0 {
 			all = append(all, e.hesitateEnd)
+		}
+		if e.spending {
+			all = append(all, e.end)
 		}
 		for _, p := range e.pairs {
 			if p.phase != "settled" && p.phase != "overdue" {
@@ -524,6 +531,9 @@ func (o *oracle) decide(now time.Duration) map[health.EndpointID]health.Status {
 	for id, e := range o.endpoints {
 		if to := o.follow(now, e); to != e.status {
 			e.status, e.judged, changed[id] = to, true, to
+			e.oraclePatience = oraclePatience{}
+		} else {
+			o.measure(now, e)
 		}
 		o.look(now, e)
 	}
@@ -566,7 +576,7 @@ func (o *oracle) follow(now time.Duration, e *oracleEndpoint) health.Status {
 	alone := majority && counting == 1 && len(e.pairs) > 1
 	wavering := weighs && to.Up() && e.status.Down() && !firm
 	against := to.Down() && !e.status.Down() && (cut || alone) || wavering
-	if !against || e.hesitated {
+	if !against || e.hesitated || e.exhausted {
 		e.hesitateEnd, e.hesitated = 0, false
 		return to
 	}
@@ -632,8 +642,38 @@ func (o *oracle) nextReport(e *oracleEndpoint) time.Duration {
 
 // judge is follow without hesitation.
 func (o *oracle) judge(now time.Duration, e *oracleEndpoint) (to health.Status, unobserved bool) {
-	var counting, awaited, absent []oracleVote
-	names := map[health.Status]int{}
+	counting, awaited, absent, names := o.votes(e)
+	if e.exhausted {
+		awaited, absent = nil, nil
+	}
+	if len(counting) == 0 {
+		e.dark = true
+		switch {
+		case e.rule.Unobserved == aggregate.Hold, len(awaited) > 0, e.settlingEnd != 0 && !e.exhausted, !e.judged:
+			return e.status, true
+		default:
+			return lapsed(e.rule), true
+		}
+	}
+	if e.dark && len(absent) > 0 {
+		e.settlingEnd, e.hesitateEnd = now+o.settle, 0
+	}
+	e.dark = false
+	if e.settlingEnd != 0 {
+		awaited = append(awaited, absent...)
+	}
+	side := verdict(e.rule, counting)
+	was := sideOf(e.status)
+	if side == "neither" || side == was && len(awaited) > 0 || side != was && !certain(e.rule, counting, awaited, side) {
+		return e.status, false
+	}
+	return nameOf(side, names), false
+}
+
+// votes gives those that count, with their names, those that are awaited, and
+// those that are absent.
+func (o *oracle) votes(e *oracleEndpoint) (counting, awaited, absent []oracleVote, names map[health.Status]int) {
+	names = map[health.Status]int{}
 	for name, p := range e.pairs {
 		v := oracleVote{o.checkers[name].zone, o.worth(e, name, p), o.run(e, name)}
 		switch v.side {
@@ -646,43 +686,7 @@ func (o *oracle) judge(now time.Duration, e *oracleEndpoint) (to health.Status, 
 			absent = append(absent, v)
 		}
 	}
-	if len(counting) == 0 {
-		e.dark = true
-		switch {
-		case e.rule.Unobserved == aggregate.Hold, len(awaited) > 0, e.settlingEnd != 0, !e.judged:
-			return e.status, true
-		case e.rule.Unobserved == aggregate.TurnUnhealthy:
-			return health.Unhealthy, true
-		default:
-			return health.Unknown, true
-		}
-	}
-	if e.dark && len(absent) > 0 {
-		e.settlingEnd, e.hesitateEnd = now+o.settle, 0
-	}
-	e.dark = false
-	if e.settlingEnd != 0 {
-		awaited = append(awaited, absent...)
-	}
-	side := verdict(e.rule, counting)
-	was := "neither"
-	switch {
-	case e.status.Up():
-		was = "up"
-	case e.status.Down():
-		was = "down"
-	}
-	if side == "neither" || side == was && len(awaited) > 0 || side != was && !certain(e.rule, counting, awaited, side) {
-		return e.status, false
-	}
-	first, second := health.Degraded, health.Healthy // the worse first
-	if side == "down" {
-		first, second = health.Unhealthy, health.Timeout
-	}
-	if names[first] >= names[second] {
-		return first, false
-	}
-	return second, false
+	return counting, awaited, absent, names
 }
 
 // certain tells whether the votes come to a side whatever the awaited say.

@@ -17,14 +17,16 @@ const (
 	settled                // every vote counts
 )
 
+// longestTiming is more than milliseconds holds, and far from an overflow.
+const longestTiming = 50 * 24 * time.Hour
+
 // warmUp is how long after its first vote a pair's downs are not believed: its
 // first probe must have ended, been reported, and confirmed as often as the
 // threshold asks, with a round to spare. Milliseconds.
 func (t Timing) warmUp() uint32 {
-	const longest = 50 * 24 * time.Hour // more than milliseconds holds, so that sums cannot overflow
 	rounds := time.Duration(t.UnhealthyThreshold) + 1
-	return milliseconds(min(t.InitialJitter, longest) + min(t.Timeout, longest) + min(t.ReportInterval, longest) +
-		rounds*min(t.Interval, longest/rounds+1))
+	return milliseconds(min(t.InitialJitter, longestTiming) + min(t.Timeout, longestTiming) + min(t.ReportInterval, longestTiming) +
+		rounds*min(t.Interval, longestTiming/rounds+1))
 }
 
 // enter puts seat i of an endpoint into a phase that ends after d.
@@ -41,7 +43,17 @@ func (a *Aggregator) await(id health.EndpointID, e *endpoint, i int) {
 }
 
 func (a *Aggregator) warm(id health.EndpointID, e *endpoint, i int) {
-	a.enter(id, e, i, warming, time.Duration(a.policyOf(e).warmUp)*time.Millisecond)
+	a.enter(id, e, i, warming, a.warmUp(e, a.policyOf(e).probe))
+}
+
+// warmUp is how long a pair warms up: until it is confirmed, or only until a
+// first probe has been reported where the endpoint has waited for long enough.
+func (a *Aggregator) warmUp(e *endpoint, probe uint32) time.Duration {
+	d := a.policyOf(e).warmUp
+	if e.flags&exhausted != 0 {
+		d = min(d, probe)
+	}
+	return time.Duration(d) * time.Millisecond
 }
 
 func (a *Aggregator) recreate(id health.EndpointID, e *endpoint, i int) {
@@ -139,6 +151,8 @@ func (a *Aggregator) fire() {
 				if e := a.known(p.endpoint); e != nil {
 					a.mark(p.endpoint, e)
 				}
+			case p.checker == ofPatience:
+				a.endPatience(p.endpoint, at)
 			case p.checker == ofFlap:
 				a.endFlap(p.endpoint, at)
 			case p.endpoint == noEndpoint:
@@ -222,6 +236,7 @@ func (a *Aggregator) endRecreated(id health.EndpointID, e *endpoint, i int) {
 	case s.status.Up():
 		s.phase = settled
 	default:
-		a.warm(id, e, i)
+		p := a.policyOf(e)
+		a.enter(id, e, i, warming, a.warmUp(e, max(p.probe, p.stale)-p.stale))
 	}
 }

@@ -21,6 +21,7 @@ type Trust struct {
 type terms struct {
 	Rule
 	warmUp uint32 // milliseconds from a pair's first vote to belief in its downs
+	probe  uint32 // milliseconds in which a checker has told what its first probe came to
 	stale  uint32 // milliseconds for which a re-created host may still be reported as it was before
 	round  uint32 // milliseconds in which a checker has something new to say
 	slack  uint32 // milliseconds by which that may come too early
@@ -31,6 +32,7 @@ func termsOf(e *Endpoint) terms {
 		Rule: e.Rule, warmUp: e.Timing.warmUp(), stale: milliseconds(2 * min(e.Timing.ReportInterval, math.MaxInt64/4)),
 		round: max(1, milliseconds(e.Timing.Interval), milliseconds(e.Timing.ReportInterval)), slack: milliseconds(e.Timing.ReportInterval / 2),
 	}
+	t.probe = milliseconds(min(e.Timing.InitialJitter, longestTiming) + min(e.Timing.Timeout, longestTiming) + min(e.Timing.ReportInterval, longestTiming))
 	if e.Rule.WarmUp > 0 {
 		t.warmUp = milliseconds(e.Rule.WarmUp)
 	}

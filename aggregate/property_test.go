@@ -23,6 +23,7 @@ type twins struct {
 	now        time.Duration
 	status     map[health.EndpointID]health.Status // as the changes told
 	blind      map[string]bool                     // as was told
+	standing   map[health.EndpointID]standing
 }
 
 const (
@@ -86,9 +87,11 @@ func (w *twins) same(got []aggregate.Change, want map[health.EndpointID]health.S
 	if diff := cmp.Diff(want, changed); diff != "" {
 		w.t.Fatalf("at %s other changes than the oracle's (-oracle +got):\n%s", w.now, diff)
 	}
+	maps.DeleteFunc(w.standing, func(id health.EndpointID, _ standing) bool { return w.oracle.endpoints[id] == nil })
 	unobserved := 0
 	for id, e := range w.oracle.endpoints {
 		w.sameEndpoint(id, e)
+		w.impatient(id, e)
 		if e.dark {
 			unobserved++
 		}
@@ -148,16 +151,7 @@ func (w *twins) sameEndpoint(id health.EndpointID, e *oracleEndpoint) {
 // carried checks that the votes which a change tells of carry it by the rule.
 func (w *twins) carried(c aggregate.Change) {
 	e := w.oracle.endpoints[c.Endpoint]
-	var votes []oracleVote
-	for _, o := range c.Observations {
-		switch {
-		case o.Disbelieved != "":
-		case o.Status.Up():
-			votes = append(votes, oracleVote{w.oracle.checkers[o.Checker].zone, "up", 0})
-		case o.Status.Down():
-			votes = append(votes, oracleVote{w.oracle.checkers[o.Checker].zone, "down", w.oracle.run(e, o.Checker)})
-		}
-	}
+	votes := w.believed(e, c.Observations)
 	if len(votes) == 0 {
 		if e.rule.Unobserved == aggregate.Hold {
 			w.t.Fatalf("at %s endpoint %d became %s without votes: %s", w.now, c.Endpoint, c.To, c.Reason)
@@ -166,6 +160,49 @@ func (w *twins) carried(c aggregate.Change) {
 	}
 	if got := verdict(e.rule, votes); got != "up" && got != "down" || (got == "up") != c.To.Up() || (got == "down") != c.To.Down() {
 		w.t.Fatalf("at %s endpoint %d became %s by %+v with votes that come to %s: %s", w.now, c.Endpoint, c.To, e.rule, got, c.Reason)
+	}
+}
+
+// believed gives the votes that count, as they are told.
+func (w *twins) believed(e *oracleEndpoint, all []health.Observation) []oracleVote {
+	var votes []oracleVote
+	for _, o := range all {
+		switch {
+		case o.Disbelieved != "":
+		case o.Status.Up():
+			votes = append(votes, oracleVote{w.oracle.checkers[o.Checker].zone, "up", 0})
+		case o.Status.Down():
+			votes = append(votes, oracleVote{w.oracle.checkers[o.Checker].zone, "down", w.oracle.run(e, o.Checker)})
+		}
+	}
+	return votes
+}
+
+// standing is since when votes that count are on another side than the verdict,
+// and how long they may be.
+type standing struct {
+	side         string
+	since, bound time.Duration
+}
+
+// impatient checks that no majority of the votes that count stands against the
+// verdict for longer than the endpoint's patience.
+func (w *twins) impatient(id health.EndpointID, e *oracleEndpoint) {
+	v := w.aggregator.Verdict(id)
+	side := "neither"
+	if votes := w.believed(e, v.Observations); len(votes) > 0 {
+		side = verdict(e.rule, votes)
+	}
+	if side == "neither" || side == sideOf(v.Status) {
+		delete(w.standing, id)
+		return
+	}
+	s := standing{side, w.now, w.oracle.patience(e)}
+	if before, ok := w.standing[id]; ok && before.side == side {
+		s = standing{side, before.since, max(s.bound, before.bound)} // a wait under other settings ends as it was to
+	}
+	if w.standing[id] = s; w.now-s.since > s.bound {
+		w.t.Fatalf("at %s votes of %s stand against the verdict on %d since %s: %s", w.now, side, id, s.since, v.Reason)
 	}
 }
 
@@ -318,7 +355,7 @@ func (w *twins) overlook(t *rapid.T) {
 func newTwins(t *rapid.T) *twins { return newTwinsThat(t, testDoubt, "a", "b") }
 
 func newTwinsThat(t *rapid.T, doubt aggregate.Doubt, zones ...string) *twins {
-	w := &twins{t: t, aggregator: aggregate.New(aggregate.Options{Doubt: doubt}), oracle: newOracle(doubt), status: map[health.EndpointID]health.Status{}, blind: map[string]bool{}}
+	w := &twins{t: t, aggregator: aggregate.New(aggregate.Options{Doubt: doubt}), oracle: newOracle(doubt), status: map[health.EndpointID]health.Status{}, blind: map[string]bool{}, standing: map[health.EndpointID]standing{}}
 	w.aggregator.Tick(epoch)
 	for i := range pool {
 		name, zone := fmt.Sprint("c", i), zones[i%2]

@@ -208,8 +208,17 @@ func (a *Aggregator) leftOut(e *endpoint) string {
 
 // disbelief says why a vote does not count; empty where it does.
 func (a *Aggregator) disbelief(e *endpoint, s *seat) string {
+	b := a.believe(e, s)
+	if b.awaited() && e.flags&exhausted != 0 {
+		return a.describe(b, e, s) + " for too long"
+	}
+	return a.describe(b, e, s)
+}
+
+// describe says in words what a vote is worth.
+func (a *Aggregator) describe(b belief, e *endpoint, s *seat) string {
 	c := &a.checkers.all[s.checker]
-	switch a.believe(e, s) {
+	switch b {
 	case unreported:
 		return "first report awaited"
 	case warmingUp:

@@ -112,7 +112,7 @@ func (r *Rule) decide(t *tally, last health.Status) (health.Status, outcome) {
 		return last, tied
 	case now == sideOf(last) && t.awaited > 0:
 		return last, decided
-	case now != sideOf(last) && (r.side(t, up) != now || r.side(t, down) != now):
+	case now != sideOf(last) && t.awaited > 0 && (r.side(t, up) != now || r.side(t, down) != now):
 		return last, outwaited
 	default:
 		return t.name(now), decided
@@ -124,12 +124,7 @@ func (r *Rule) side(t *tally, awaited side) side {
 	if r.Kind == ZoneMajority {
 		var zones count
 		for i := range t.zones {
-			switch t.zones[i].with(awaited).majority() {
-			case up:
-				zones.up++
-			case down:
-				zones.down++
-			}
+			zones.add(counted(t.zones[i].with(awaited).majority()))
 		}
 		return zones.majority()
 	}
@@ -141,6 +136,19 @@ func (r *Rule) side(t *tally, awaited side) side {
 		return s
 	}
 	return r.of(t.with(awaited))
+}
+
+// leaning gives what the votes of all who are heard come to, doubted or not. By
+// score, the majority is enough for it.
+func (r *Rule) leaning(t *tally) side {
+	if r.Kind == ZoneMajority {
+		var zones count
+		for i := range t.zones {
+			zones.add(counted(t.zones[i].heard.majority()))
+		}
+		return zones.majority()
+	}
+	return r.of(t.heard)
 }
 
 // of is side for the rules that need no zones; some vote counts.

@@ -1,0 +1,123 @@
+package aggregate_test
+
+import (
+	"time"
+
+	"hdsd/aggregate"
+	"hdsd/health"
+)
+
+// oraclePatience is what an endpoint has spent of the time for which its verdict
+// may wait.
+type oraclePatience struct {
+	spent     time.Duration
+	end       time.Duration // while it is spending, when nothing is left
+	spending  bool
+	exhausted bool
+}
+
+// patience is the time for which the verdict of an endpoint may wait.
+func (o *oracle) patience(e *oracleEndpoint) time.Duration {
+	return o.settle + warmUp(e) + max(o.staleness, e.timing.Interval, e.timing.ReportInterval, time.Millisecond)
+}
+
+// warmUpFrom is how long a pair warms up that has been checked for some time.
+func (o *oracle) warmUpFrom(e *oracleEndpoint, checked time.Duration) time.Duration {
+	probe := e.timing.InitialJitter + e.timing.Timeout + e.timing.ReportInterval
+	if e.exhausted {
+		return min(warmUp(e), max(0, probe-checked))
+	}
+	return warmUp(e)
+}
+
+// measure has an endpoint whose verdict stays spend its patience, or restores it.
+func (o *oracle) measure(now time.Duration, e *oracleEndpoint) {
+	switch {
+	case o.waits(e):
+		if !e.spending && !e.exhausted {
+			e.spending, e.end = true, now+max(0, o.patience(e)-e.spent)
+		}
+		return
+	case e.spending:
+		e.spending, e.spent = false, max(0, o.patience(e)-(e.end-now))
+	}
+	if heard := o.heard(e); len(heard) > 0 {
+		rule := e.rule
+		if rule.Kind == aggregate.Score {
+			rule = aggregate.Rule{}
+		}
+		if side := verdict(rule, heard); side == "neither" || side == sideOf(e.status) {
+			e.oraclePatience = oraclePatience{}
+		}
+	}
+}
+
+// waits tells whether the verdict would be another if nobody were awaited.
+func (o *oracle) waits(e *oracleEndpoint) bool {
+	counting, awaited, absent, names := o.votes(e)
+	warming := false
+	for name, p := range e.pairs {
+		c := o.checkers[name]
+		confirms := p.phase == "warming" && c.state == "fresh" || p.phase == "recreated" && p.voted
+		warming = warming || confirms && p.status.Down() && c.word != aggregate.Distrusted
+	}
+	if e.exhausted {
+		awaited, absent = nil, nil
+	}
+	if e.settlingEnd != 0 {
+		awaited = append(awaited, absent...)
+	}
+	switch {
+	case len(awaited) == 0 && e.hesitateEnd == 0 && e.settlingEnd == 0:
+		return false
+	case len(counting) == 0 && len(awaited) > 0 && (warming || e.spent > 0 || e.spending):
+		return true
+	case len(counting) == 0:
+		return e.rule.Unobserved != aggregate.Hold && e.judged && e.status != lapsed(e.rule)
+	}
+	side := verdict(e.rule, counting)
+	return side != "neither" && nameOf(side, names) != e.status
+}
+
+// heard are the settled votes of all who are heard, doubted or not.
+func (o *oracle) heard(e *oracleEndpoint) []oracleVote {
+	var votes []oracleVote
+	for name, p := range e.pairs {
+		c := o.checkers[name]
+		if side := sideOf(p.status); p.phase == "settled" && c.state == "fresh" && c.word != aggregate.Distrusted && side != "neither" {
+			votes = append(votes, oracleVote{c.zone, side, 0})
+		}
+	}
+	return votes
+}
+
+func sideOf(s health.Status) string {
+	switch {
+	case s.Up():
+		return "up"
+	case s.Down():
+		return "down"
+	default:
+		return "neither"
+	}
+}
+
+// lapsed is what becomes of an endpoint that nobody sees.
+func lapsed(r aggregate.Rule) health.Status {
+	if r.Unobserved == aggregate.TurnUnhealthy {
+		return health.Unhealthy
+	}
+	return health.Unknown
+}
+
+// nameOf is the status with the most votes on a side; of equals the worse.
+func nameOf(side string, votes map[health.Status]int) health.Status {
+	first, second := health.Degraded, health.Healthy
+	if side == "down" {
+		first, second = health.Unhealthy, health.Timeout
+	}
+	if votes[first] >= votes[second] {
+		return first
+	}
+	return second
+}

@@ -1,0 +1,110 @@
+package aggregate
+
+import (
+	"math"
+	"time"
+
+	"hdsd/health"
+)
+
+// Patience is what an endpoint has left of the time for which its verdict may
+// wait for others than those whose votes count. All waits draw on it together:
+// for who connects, warms up or is absent, for what a cut path would show, and
+// for the end of a mass failure. Only settled votes that agree with the verdict,
+// or another verdict, restore it, so that waits that begin over and over end, too.
+
+// longestPatience keeps ticks apart that are kept by their low bits.
+const longestPatience = math.MaxInt32
+
+// patience of an endpoint: a voter comes back, warms up and is heard, and what it
+// contradicts shows. Milliseconds.
+func (a *Aggregator) patience(p *policy) uint32 {
+	shows := max(a.staleness(p.class), time.Duration(p.round)*time.Millisecond)
+	return uint32(min(uint64(milliseconds(a.options.Settle+shows+p.MassHold))+uint64(p.warmUp), longestPatience))
+}
+
+// measure has an endpoint that was just decided spend its patience while its
+// verdict waits, and have it back when settled votes agree with the verdict.
+func (a *Aggregator) measure(id health.EndpointID, e *endpoint, t *tally) {
+	if a.waits(e, t) {
+		a.spend(id, e)
+		return
+	}
+	a.save(e)
+	if t.heard.up+t.heard.down > 0 && !a.opposed(e, t) {
+		e.restore()
+	}
+}
+
+// waits tells whether the votes that count would lead to another verdict if
+// nobody were awaited, or could count if they had not begun to warm up anew.
+func (a *Aggregator) waits(e *endpoint, t *tally) bool {
+	switch {
+	case e.flags&flapping != 0 && t.up > t.down && e.status.Down():
+		return false // damping has an end of its own
+	case t.awaited == 0 && e.flags&(hesitating|settling|restrained) == 0:
+		return false
+	case t.up+t.down == 0 && t.awaited > 0 && (t.warming > 0 || e.patience > 0):
+		return true
+	}
+	alone := *t
+	alone.expectNobody(e)
+	status, _ := a.policyOf(e).decide(&alone, e.status)
+	return status != e.status
+}
+
+// opposed tells whether the settled votes of all who are heard, doubted or not,
+// come to another side than the verdict.
+func (a *Aggregator) opposed(e *endpoint, t *tally) bool {
+	side := a.policyOf(e).leaning(t)
+	return side != neither && side != sideOf(e.status)
+}
+
+// spend counts while a verdict waits. It sets no deadline the first time: who is
+// awaited has one that comes sooner, and then the endpoint is decided anew. So
+// after a start, most endpoints need none of their own.
+func (a *Aggregator) spend(id health.EndpointID, e *endpoint) {
+	now, first := a.clock.in(a.clock.elapsed, 0), e.patience == 0
+	switch {
+	case e.flags&exhausted != 0:
+		return
+	case e.flags&spending == 0:
+		e.flags |= spending
+		e.patience = uint32(now) + max(a.patience(a.policyOf(e)), e.patience) - e.patience
+	}
+	if e.flags&timed == 0 && !first {
+		e.flags |= timed
+		a.deadlines.add(now+tick(e.patience-uint32(now)), pair{id, ofPatience})
+	}
+}
+
+// save stops counting.
+func (a *Aggregator) save(e *endpoint) {
+	if e.flags&spending == 0 {
+		return
+	}
+	e.flags &^= spending | timed
+	left := e.patience - uint32(a.clock.in(a.clock.elapsed, 0))
+	e.patience = max(a.patience(a.policyOf(e)), left) - left
+}
+
+// endPatience decides an endpoint without those who are awaited.
+func (a *Aggregator) endPatience(id health.EndpointID, at tick) {
+	e := a.known(id)
+	if e == nil || e.flags&spending == 0 || e.patience != uint32(at) {
+		return
+	}
+	e.flags = e.flags&^(spending|timed) | exhausted
+	a.mark(id, e)
+}
+
+// restore gives an endpoint all of its patience back.
+func (e *endpoint) restore() {
+	e.flags &^= spending | timed | exhausted
+	e.patience = 0
+}
+
+// expectNobody leaves out those who are awaited.
+func (t *tally) expectNobody(e *endpoint) {
+	t.awaited, t.holds = 0, e.since == never
+}
