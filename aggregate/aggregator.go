@@ -89,6 +89,8 @@ type Aggregator struct {
 	cuts            int              // paths that are doubted
 	touchedCheckers []station        // whose record changed
 	touchedPaths    []path
+	doubtedCheckers []station // reviewed just now
+	doubtedPaths    []path
 	suspicions      []Suspicion // not yet given
 	beliefs         []belief    // of compare, for one endpoint
 	words           map[string]word

@@ -300,6 +300,7 @@ func (o *oracle) agePair(now time.Duration, e *oracleEndpoint, p *oraclePair, he
 		p.settle(heard)
 	case p.voted:
 		p.phase, p.end = "warming", now+o.warmUpFrom(e, 2*e.timing.ReportInterval)
+		o.agePair(now, e, p, heard)
 	default:
 		p.phase, p.end = "waiting", now+o.settle
 	}

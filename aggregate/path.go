@@ -66,7 +66,7 @@ func (a *Aggregator) reviewPath(p path) {
 	r.touched = false
 	switch {
 	case r.doubted:
-		a.foresee(r, &d, pair{noEndpoint, noChecker})
+		a.doubtedPaths = append(a.doubtedPaths, p)
 	case r.odd >= odd && r.share() >= share:
 		a.doubtPath(p, r, true)
 	case r.votes == 0:

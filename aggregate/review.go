@@ -10,7 +10,8 @@ import (
 
 // review begins and ends doubt where records changed. Doubt of one makes others
 // look odd who agreed with it, so it goes on until nothing follows any more;
-// first among checkers, then among paths, since a path excuses its checkers.
+// first among checkers, then among paths, since a path excuses its checkers. Only
+// then is it clear when it ends.
 func (a *Aggregator) review() {
 	for len(a.touchedCheckers)+len(a.touchedPaths) > 0 {
 		for len(a.touchedCheckers) > 0 {
@@ -28,6 +29,25 @@ func (a *Aggregator) review() {
 			}
 		}
 	}
+	a.foreseeAll()
+}
+
+// foreseeAll sets when the doubt ends that was just reviewed.
+func (a *Aggregator) foreseeAll() {
+	for _, at := range a.doubtedCheckers {
+		if int(at.class) >= a.checkers.all[at.checker].classes() {
+			continue // it is gone
+		}
+		if r, d := &a.standing(at).record, a.doubt(at.class); r.doubted {
+			a.foresee(r, &d, pair{noEndpoint, at.checker})
+		}
+	}
+	for _, p := range a.doubtedPaths {
+		if r, d := a.paths[p], a.doubt(p.class); r != nil && r.doubted {
+			a.foresee(r, &d, pair{noEndpoint, noChecker})
+		}
+	}
+	a.doubtedCheckers, a.doubtedPaths = a.doubtedCheckers[:0], a.doubtedPaths[:0]
 }
 
 // touchAll has everybody looked at anew.
@@ -56,7 +76,7 @@ func (a *Aggregator) reviewChecker(at station) {
 	r, d := &a.standing(at).record, a.doubt(at.class)
 	r.touched = false
 	if r.doubted {
-		a.foresee(r, &d, pair{noEndpoint, at.checker})
+		a.doubtedCheckers = append(a.doubtedCheckers, at)
 	} else if r.odd >= d.Disagreements && r.share() >= d.Share && a.checkers.all[at.checker].word != Trusted {
 		a.doubtChecker(at, true)
 	}
@@ -86,7 +106,7 @@ func (a *Aggregator) doubtChecker(at station, doubted bool) {
 		a.suspicions = append(a.suspicions, Suspicion{Checker: x.name, Doubted: doubted, Reason: r.aboutChecker(&d)})
 	}
 	if doubted {
-		a.foresee(r, &d, pair{noEndpoint, at.checker})
+		a.doubtedCheckers = append(a.doubtedCheckers, at)
 	}
 	for _, v := range x.votes {
 		a.compareAnew(v.Endpoint)
