@@ -79,8 +79,9 @@ func TestNewStreamStartsWithoutTheOldAssignment(t *testing.T) {
 			t.Errorf("sent %q", got)
 		}
 		f.sink.onConnected = nil
-		old.send(report())
+		old.send(report(said{web2, up, 0}))
 		sent := f.connect("a", "10.1.0.1", "z1").specifiers()
+		time.Sleep(4 * time.Second) // the old one counts as silent
 		same(t, "on the new stream", sent())
 		f.server.Assign("a", assignment(checked{1, web1}))
 		f.server.Assign("a", nil)

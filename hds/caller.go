@@ -18,6 +18,12 @@ type caller struct {
 	names string // fingerprint of the names in its certificate; empty without one
 }
 
+// is tells whether two calls are of one caller: by certificate or, without one,
+// by address.
+func (c caller) is(other caller) bool {
+	return c.names == other.names && (c.names != "" || c.host == other.host)
+}
+
 func callerOf(ctx context.Context) caller {
 	p, ok := peer.FromContext(ctx)
 	if !ok {

@@ -3,11 +3,11 @@
 //
 // It owns the streams of the checkers, from the first message of each to its
 // end, and the fetches of those without one (fetch.go, visits.go, rest.go): who
-// a checker is and whether it may take the place of a stream of the same id
-// (join.go, caller.go), which specifier it was sent and what has to be sent
-// next (outbox.go, sender.go), in v2 where that is what it speaks (v2.go,
-// form.go), what its reports are expected to look like (plan.go), and reading
-// them (reader.go with walk.go, the fast way, and decode.go, the general one).
+// a checker is (join.go, caller.go) and which of two has a node id (contest.go),
+// which specifier it was sent and what has to be sent next (outbox.go,
+// sender.go), in v2 where that is what it speaks (v2.go, form.go), what its
+// reports are expected to look like (plan.go), and reading them (reader.go with
+// walk.go, the fast way, and decode.go, the general one).
 // What is safe to send is decided in hds/specifier, not here.
 //
 // # Guarantees
@@ -27,10 +27,18 @@
 // endpoints, and dropped a report interval later: some Envoys crash when a
 // cluster goes away while a probe of it is being connected.
 //
-// A node that fetches is the same checker as on a stream. It is connected until
-// three intervals after its last fetch. A fetched report counts only where it
-// comes from the host of that node's fetches, with a client certificate of the
-// same names where there is one.
+// Of two streams with one node id, the one that is heard stays. Another waits
+// until the stream ends, or nothing was heard on it for three intervals, and then
+// takes its place; it is refused when the stream is heard an interval after it
+// came. So it waits for less than four intervals. Neither address nor certificate
+// counts. While it waits, and when it is refused, the Sink hears nothing of it.
+//
+// A node that fetches is the same checker as on a stream, and the same holds of
+// it, but that a fetch is refused at once. It is connected until three intervals
+// after its last fetch. Fetches are of one checker where node, abilities and
+// certificate are the same or, without a certificate, the address; two such nodes
+// with all of this in common cannot be told apart. A fetched report counts only
+// where it is of the same certificate, or address, as that node's fetches.
 //
 // A v2 checker is sent what v2 can say; a cluster that v2 would read otherwise,
 // or not whole, is left out, counted and logged.

@@ -25,8 +25,8 @@ type query struct {
 
 // FetchHealthCheck answers a checker that has no stream with its specifier. A
 // node that fetches is connected until three intervals after its last fetch.
-// A report says by NodeHeader whose it is; it has to come from where that node
-// fetches, and with a certificate of the same names where there is one.
+// A report says by NodeHeader whose it is; it has to come with a certificate of
+// the same names as that node's fetches or, without one, from the same address.
 func (s *Server) FetchHealthCheck(ctx context.Context, m *healthv3.HealthCheckRequestOrEndpointHealthResponse) (*healthv3.HealthCheckSpecifier, error) {
 	return s.fetch(ctx, queryOf(ctx, m))
 }
@@ -61,19 +61,24 @@ func (s *Server) fetch(ctx context.Context, q *query) (*healthv3.HealthCheckSpec
 }
 
 // visited gives what stands for the fetches of a checker, a new one where
-// there is none or the checker has changed.
+// there is none or they change to the other version of the API. While another
+// has the id it refuses: who fetches asks again, and need not wait.
 func (s *Server) visited(who *introduction, q *query) (*stream, error) {
 	from := origin{who.node, q.from}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	old := s.streams[who.checker.ID]
-	if old != nil && old.calls != nil && !old.ending && old.origin == from && old.v2 == q.v2 && sameChecker(&old.checker, &who.checker) {
-		return old, nil
+	if old := s.streams[who.checker.ID]; old != nil && !old.ending {
+		same := old.calls != nil && old.origin.is(from) && sameChecker(&old.checker, &who.checker)
+		switch {
+		case same && old.v2 == q.v2:
+			return old, nil
+		case !same && old.silence() < quiet*s.options.Interval:
+			return nil, s.refuse(who.checker.ID, from.host, old)
+		}
 	}
 	st := s.newStream()
 	st.calls, st.v2 = make(chan *call), q.v2
 	st.checker, st.node, st.origin = who.checker, who.kept, from
-	st.heard.Store(s.now())
 	if err := s.seat(st); err != nil {
 		return nil, err
 	}
@@ -112,10 +117,10 @@ func (s *Server) reporter(q *query) (*stream, error) {
 	switch {
 	case st == nil || st.calls == nil || st.ending:
 		return nil, notFetched(id)
-	case st.origin.host != q.from.host:
-		return nil, status.Errorf(codes.Unauthenticated, "node %q fetches from %s, this report came from %s: send both from one address", id, st.origin.host, q.from.host)
 	case st.origin.names != q.from.names:
 		return nil, status.Errorf(codes.Unauthenticated, "node %q fetches with another client certificate: send its reports with one of the same subject and alternative names", id)
+	case !st.origin.caller.is(q.from):
+		return nil, status.Errorf(codes.Unauthenticated, "node %q fetches from %s, this report came from %s: send both from one address, or with a client certificate", id, st.origin.host, q.from.host)
 	case st.v2 != q.v2:
 		return nil, status.Errorf(codes.FailedPrecondition, "node %q fetches by the other version of the API: report by the same", id)
 	}

@@ -148,33 +148,6 @@ func TestFetchedReportIsBoundToItsNode(t *testing.T) {
 	})
 }
 
-func TestStreamAndFetchesOfOneIDFollowTheSameRules(t *testing.T) {
-	bubble(t, hds.Options{Interval: time.Second}, func(f *fixture) {
-		f.assigning(checked{1, web1})
-		stream := f.connect("a", "10.1.0.1", "z1")
-		stream.next()
-		f.isRefused("another checker", f.fetch("10.1.0.2", hello(nodeIn("a", "z1"))), codes.AlreadyExists, "is taken")
-		same(t, "calls", f.sink.take(), "connected a")
-		f.gets("the same checker", f.fetch("10.1.0.1", hello(nodeIn("a", "z1"))), webOne)
-		stream.fails(codes.Aborted, "takes the place of this one")
-		same(t, "calls", f.sink.take(), "connected a")
-
-		f.connect("a", "10.1.0.2", "z1").fails(codes.AlreadyExists, "is taken")
-		stream = f.connect("a", "10.1.0.1", "z1")
-		stream.next()
-		same(t, "calls", f.sink.take(), "connected a")
-		f.isRefused("a report beside the stream", f.fetch("10.1.0.1", report(), "a"), codes.FailedPrecondition, "has not fetched")
-
-		time.Sleep(2 * time.Second)
-		f.gets("another one, when the stream was silent for two intervals", f.fetch("10.1.0.2", hello(nodeIn("a", "z1"))), webOne)
-		same(t, "calls", f.sink.take(), "connected a")
-		changed := nodeIn("a", "z1")
-		changed.UserAgentVersionType = &corev3.Node_UserAgentVersion{UserAgentVersion: "1.40.0"}
-		f.gets("another release", f.fetch("10.1.0.2", hello(changed)), webOne)
-		same(t, "calls", f.sink.take(), "connected a")
-	})
-}
-
 func TestFirstFetchWaitsForItsAssignment(t *testing.T) {
 	bubble(t, hds.Options{AssignTimeout: time.Second}, func(f *fixture) {
 		start := time.Now()

@@ -181,9 +181,10 @@ func (f *fixture) dial(host string, options ...grpc.DialOption) *grpc.ClientConn
 }
 
 func (f *fixture) listen(host string, wrap func(net.Conn) net.Conn) {
-	f.hosts[host] = bufconn.Listen(1 << 20)
+	ln := bufconn.Listen(1 << 20)
+	f.hosts[host] = ln
 	address := &net.TCPAddr{IP: net.ParseIP(host), Port: 40000}
-	go func() { _ = f.grpc.Serve(&from{f.hosts[host], address, wrap}) }()
+	go func() { _ = f.grpc.Serve(&from{ln, address, wrap}) }()
 }
 
 // client is one stream of a checker.

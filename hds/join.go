@@ -24,11 +24,13 @@ const (
 	maxNodeTaken = 1 << 20
 )
 
-// origin is what two streams of the same checker have in common.
+// origin is what the fetches of one checker have in common.
 type origin struct {
 	node [sha256.Size]byte // its cluster, locality and metadata
 	caller
 }
+
+func (o origin) is(other origin) bool { return o.node == other.node && o.caller.is(other.caller) }
 
 // introduction is a first message, understood.
 type introduction struct {
@@ -87,15 +89,8 @@ func sameChecker(a, b *health.Checker) bool {
 		maps.Equal(a.Abilities, b.Abilities) && maps.Equal(a.Metadata, b.Metadata)
 }
 
-// join makes st the stream of its checker, or tells why not. What it replaces
-// is left in st.before.
-func (s *Server) join(st *stream) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.seat(st)
-}
-
-// seat is join with mu held.
+// seat makes st the stream of its checker; mu is held. What it replaces is left
+// in st.before.
 func (s *Server) seat(st *stream) error {
 	if s.closed {
 		return errClosing()
@@ -103,13 +98,11 @@ func (s *Server) seat(st *stream) error {
 	id := st.checker.ID
 	if old := s.streams[id]; old != nil {
 		if !old.ending {
-			if silent := old.silence(); old.origin != st.origin && silent < 2*s.options.Interval {
-				return s.refuse(st, old, silent)
-			}
 			old.replaced = true
-			st.refusalLogged = old.refusalLogged
+			st.warned = old.warned
 			s.metrics.replaced.Inc()
-			old.stop(status.Errorf(codes.Aborted, "node id %q came again from %s, by what takes the place of this one", id, st.origin.host))
+			old.stop(status.Errorf(codes.Aborted, "node id %q came again from %s, by what takes the place of this one, of which nothing was heard for %s",
+				id, st.origin.host, old.silence().Round(time.Millisecond)))
 		}
 		st.before = old
 	}
@@ -117,23 +110,10 @@ func (s *Server) seat(st *stream) error {
 		s.options.Log.Warn().Str("event", "weight_ignored").Str("checker", id).
 			Msg("the hdsd.weight in node.metadata is no number above 0: the checker has the weight 1, unless the configuration gives it another")
 	}
+	st.heard.Store(s.now())
 	s.streams[id] = st
 	s.metrics.streams.Set(float64(len(s.streams)))
 	return nil
-}
-
-// refuse gives the error for a second checker of one id, and logs the first.
-func (s *Server) refuse(st, old *stream, silent time.Duration) error {
-	s.metrics.refused.Inc()
-	id := st.checker.ID
-	if !old.refusalLogged {
-		old.refusalLogged = true
-		s.options.Log.Warn().Str("event", "checker_refused").Str("checker", id).Str("from", st.origin.host).Str("connected", old.origin.host).
-			Msg("a second checker with the node id of a connected one is refused: give each its own node.id")
-	}
-	return status.Errorf(codes.AlreadyExists,
-		"node id %q is taken: a checker at %s uses it and was heard %s ago; give each checker its own node.id",
-		id, old.origin.host, silent.Round(time.Millisecond))
 }
 
 // leave takes st out and tells the sink, unless another has taken its place.

@@ -51,7 +51,7 @@ func TestStreamThatSaysNothingEnds(t *testing.T) {
 	})
 }
 
-func TestSameCheckerReplacesItsStream(t *testing.T) {
+func TestSilentStreamIsReplaced(t *testing.T) {
 	bubble(t, hds.Options{}, func(f *fixture) {
 		old := f.connect("a", "10.1.0.1", "z1")
 		same(t, "calls", f.sink.take(), "connected a")
@@ -64,60 +64,24 @@ func TestSameCheckerReplacesItsStream(t *testing.T) {
 		if n := f.counted("hdsd_hds_streams"); n != 1 {
 			t.Errorf("%v streams are counted", n)
 		}
+		if n := f.counted("hdsd_hds_replaced_streams_total"); n != 1 {
+			t.Errorf("%v replaced streams are counted", n)
+		}
 	})
 }
 
-func TestAnotherCheckerOfTheSameIDIsRefused(t *testing.T) {
-	tests := map[string]struct{ host, zone string }{
-		"from another host":     {"10.1.0.2", "z1"},
-		"from another locality": {"10.1.0.1", "z2"},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, hds.Options{Interval: time.Second}, func(f *fixture) {
-				first := f.connect("a", "10.1.0.1", "z1")
-				f.sink.take()
-				for range 2 {
-					f.connect("a", test.host, test.zone).fails(codes.AlreadyExists, `node id "a" is taken`)
-				}
-				time.Sleep(1900 * time.Millisecond)
-				first.send(report())
-				same(t, "calls", f.sink.take(), "reported a")
-				time.Sleep(1900 * time.Millisecond)
-				f.connect("a", test.host, test.zone).fails(codes.AlreadyExists, "was heard 1.9s ago")
-				if n := strings.Count(f.log.String(), "is refused"); n != 1 {
-					t.Errorf("logged %d times: %s", n, f.log)
-				}
-				if n := f.counted("hdsd_hds_refused_streams_total"); n != 3 {
-					t.Errorf("%v refusals are counted", n)
-				}
-				// The first is silent for two intervals now.
-				time.Sleep(100 * time.Millisecond)
-				f.connect("a", test.host, test.zone)
-				first.fails(codes.Aborted, "")
-				same(t, "calls", f.sink.take(), "connected a")
-			})
-		})
-	}
-}
-
-func TestMetadataTellsCheckersApart(t *testing.T) {
-	bubble(t, hds.Options{}, func(f *fixture) {
-		node := func(vpc, version string) *corev3.Node {
-			m, err := structpb.NewStruct(map[string]any{"vpc": vpc})
+func TestMetadataTellsCheckersThatFetchApart(t *testing.T) {
+	bubble(t, hds.Options{AssignTimeout: time.Millisecond}, func(f *fixture) {
+		node := func(port float64) *corev3.Node {
+			m, err := structpb.NewStruct(map[string]any{"port": port}) // no text: no selector sees it
 			if err != nil {
 				t.Fatal(err)
 			}
-			return &corev3.Node{Id: "a", Metadata: m, UserAgentName: version}
+			return &corev3.Node{Id: "a", Metadata: m}
 		}
-		conn := f.dial("10.1.0.1")
-		f.open(conn).send(hello(node("blue", "envoy")))
-		f.sink.take()
-		other := f.open(conn)
-		other.send(hello(node("green", "envoy")))
-		other.fails(codes.AlreadyExists, "")
-		// Another binary is still the same checker.
-		f.open(conn).send(hello(node("blue", "hdsd")))
+		f.gets("one", f.fetch("10.1.0.1", hello(node(1))), "")
+		f.gets("again", f.fetch("10.1.0.1", hello(node(1))), "")
+		f.isRefused("another", f.fetch("10.1.0.1", hello(node(2))), codes.AlreadyExists, "is taken")
 		same(t, "calls", f.sink.take(), "connected a")
 	})
 }
@@ -169,8 +133,10 @@ func TestNewStreamWaitsForTheOldOnesCalls(t *testing.T) {
 		f.sink.take()
 		old.send(report())
 		same(t, "calls", f.sink.take(), "reported a")
-		f.connect("a", "10.1.0.1", "z1")
-		f.connect("a", "10.1.0.1", "z1")
+		for range 2 { // the second takes the place of the first
+			f.connect("a", "10.1.0.1", "z1")
+			time.Sleep(4 * time.Second)
+		}
 		old.fails(codes.Aborted, "")
 		same(t, "calls while the old one's report is held", f.sink.take())
 		close(hold)

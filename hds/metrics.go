@@ -44,8 +44,8 @@ func newMetrics() (*metrics, []prometheus.Collector) {
 	}
 	m := &metrics{
 		streams:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "hdsd_hds_streams", Help: "Checkers connected now."}),
-		refused:    counter("refused_streams_total", "Streams and fetches refused because another checker of the same node id is connected."),
-		replaced:   counter("replaced_streams_total", "Streams ended because the same checker opened a new one or fetched."),
+		refused:    counter("refused_streams_total", "Streams and fetches refused because a checker of the same node id reports."),
+		replaced:   counter("replaced_streams_total", "Silent streams ended because their node id came again, and fetches because they changed the version of the API."),
 		votes:      counter("votes_total", "Votes that changed and were handed on."),
 		strange:    counter("strange_entries_total", "Reported endpoints that the checker was not assigned, or of a status unknown here."),
 		sent:       counter("specifiers_sent_total", "Specifiers sent to checkers."),

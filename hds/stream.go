@@ -48,7 +48,8 @@ type stream struct {
 	accepted   atomic.Uint64         // seq of the newest plan matched; written by the receiving goroutine
 
 	// Guarded by Server.mu.
-	replaced, ending, refusalLogged bool
+	replaced, ending bool
+	warned           time.Time // when it was last logged that another claims its node id
 
 	stopOnce sync.Once
 	cause    error // written before stopped is closed

@@ -85,6 +85,10 @@ func (a *authority) pool() *x509.CertPool {
 
 // secured serves f.server to those that a has signed for, all at one host.
 func (f *fixture) secured(a *authority) (client func(tls.Certificate) healthv3.HealthDiscoveryServiceClient) {
+	return f.securedAt(a, "10.1.0.1")
+}
+
+func (f *fixture) securedAt(a *authority, host string) (client func(tls.Certificate) healthv3.HealthDiscoveryServiceClient) {
 	ln := bufconn.Listen(1 << 20)
 	g := grpc.NewServer(append(hds.ServerOptions(hds.Options{}), grpc.Creds(credentials.NewTLS(&tls.Config{
 		Certificates: []tls.Certificate{a.issue("hdsd", "hdsd")}, ClientCAs: a.pool(), ClientAuth: tls.RequireAndVerifyClientCert,
@@ -92,7 +96,7 @@ func (f *fixture) secured(a *authority) (client func(tls.Certificate) healthv3.H
 	f.server.Register(g)
 	f.Cleanup(g.Stop)
 	go func() {
-		_ = g.Serve(&from{ln, &net.TCPAddr{IP: net.ParseIP("10.1.0.1"), Port: 40000}, func(c net.Conn) net.Conn { return c }})
+		_ = g.Serve(&from{ln, &net.TCPAddr{IP: net.ParseIP(host), Port: 40000}, func(c net.Conn) net.Conn { return c }})
 	}()
 	return func(own tls.Certificate) healthv3.HealthDiscoveryServiceClient {
 		conn, err := grpc.NewClient("passthrough:///hdsd",
@@ -146,6 +150,10 @@ func TestFetchedReportIsBoundToTheCertificate(t *testing.T) {
 		}
 		if err := stream.Send(hello(nodeIn("a", "z1"))); err != nil {
 			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Second) // less than the three seconds after which it is given up
+		if _, err := mine.FetchHealthCheck(f.ctx, hello(nodeIn("a", "z1"))); err != nil {
+			t.Error(err)
 		}
 		if _, err := stream.Recv(); status.Code(err) != codes.AlreadyExists {
 			t.Errorf("another's stream: %v", err)
