@@ -9,13 +9,14 @@ import (
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
+	"hdsd/spelling"
 )
 
 func endpointMessage(e EndpointHealth) *hdsdv1.Endpoint {
 	m := &hdsdv1.Endpoint{
 		Cluster:      e.Endpoint.Cluster,
 		Address:      e.Endpoint.Address,
-		Locality:     localityMessage(e.Endpoint.Locality),
+		Locality:     spelling.LocalityMessage(e.Endpoint.Locality),
 		Health:       statusMessage(e.Verdict.Status),
 		Since:        timeMessage(e.Verdict.Since),
 		Reason:       e.Verdict.Reason,
@@ -37,7 +38,7 @@ func transitionMessage(t health.Transition) *hdsdv1.Transition {
 		Time:         timeMessage(t.Time),
 		Cluster:      t.Endpoint.Cluster,
 		Address:      t.Endpoint.Address,
-		Locality:     localityMessage(t.Endpoint.Locality),
+		Locality:     spelling.LocalityMessage(t.Endpoint.Locality),
 		From:         statusMessage(t.From),
 		To:           statusMessage(t.To),
 		Reason:       t.Reason,
@@ -62,7 +63,7 @@ func availabilityMessage(a Availability) *hdsdv1.Availability {
 	m := &hdsdv1.Availability{
 		Cluster:          a.Endpoint.Cluster,
 		Address:          a.Endpoint.Address,
-		Locality:         localityMessage(a.Endpoint.Locality),
+		Locality:         spelling.LocalityMessage(a.Endpoint.Locality),
 		HealthySeconds:   a.In[health.Healthy].Seconds(),
 		UnhealthySeconds: (a.In[health.Unhealthy] + a.In[health.Timeout]).Seconds(),
 		UnknownSeconds:   a.In[health.Unknown].Seconds(),
@@ -120,7 +121,7 @@ func clusterMessage(c Cluster) *hdsdv1.Cluster {
 func checkerMessage(c Checker) *hdsdv1.Checker {
 	m := &hdsdv1.Checker{
 		Id:                c.ID,
-		Locality:          localityMessage(c.Locality),
+		Locality:          spelling.LocalityMessage(c.Locality),
 		Version:           c.Version,
 		Connected:         c.Connected,
 		AssignedEndpoints: uint32(c.AssignedEndpoints),
@@ -154,10 +155,6 @@ func checkerMessage(c Checker) *hdsdv1.Checker {
 
 // DigestText is how a digest is shown.
 func DigestText(digest uint64) string { return fmt.Sprintf("%016x", digest) }
-
-func localityMessage(l health.Locality) *corev3.Locality {
-	return &corev3.Locality{Region: l.Region, Zone: l.Zone, SubZone: l.SubZone}
-}
 
 func statusMessage(s health.Status) corev3.HealthStatus { return corev3.HealthStatus(s) }
 

@@ -12,6 +12,7 @@ import (
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
+	"hdsd/spelling"
 )
 
 const (
@@ -163,7 +164,7 @@ func overrideMessage(o Override) *hdsdv1.Override {
 	return &hdsdv1.Override{
 		Cluster:   o.Scope.Cluster,
 		Address:   o.Scope.Address,
-		Locality:  localityMessage(o.Scope.Locality),
+		Locality:  spelling.LocalityMessage(o.Scope.Locality),
 		Health:    statusMessage(o.Status),
 		Reason:    o.Reason,
 		Author:    o.Author,

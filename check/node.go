@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"hdsd/health"
+	"hdsd/spelling"
 )
 
 // agent is what the checker calls itself.
@@ -42,11 +43,9 @@ func Introduction(o *Options) *healthv3.HealthCheckRequest {
 
 func node(o *Options) *corev3.Node {
 	n := &corev3.Node{
-		Id:            o.NodeID,
-		UserAgentName: agent,
-		Locality: &corev3.Locality{
-			Region: o.Locality.Region, Zone: o.Locality.Zone, SubZone: o.Locality.SubZone,
-		},
+		Id:                   o.NodeID,
+		UserAgentName:        agent,
+		Locality:             spelling.LocalityMessage(o.Locality),
 		UserAgentVersionType: &corev3.Node_UserAgentVersion{UserAgentVersion: o.Version},
 	}
 	if len(o.Metadata) > 0 {

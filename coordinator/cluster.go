@@ -1,12 +1,8 @@
 package coordinator
 
 import (
-	"fmt"
-	"net"
-	"net/netip"
 	"reflect"
 	"slices"
-	"strconv"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -19,6 +15,7 @@ import (
 	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/source"
+	"hdsd/spelling"
 )
 
 // cluster is a source's cluster made ready for every stage. It is not changed
@@ -175,7 +172,7 @@ func (c *cluster) place(reason string) {
 				c.entries = append(c.entries, entry{key: c.safe.Endpoints[index].Key, checked: index, says: eds.SourceStatus(e), sent: sent})
 				continue
 			}
-			key := health.Endpoint{Cluster: c.source.Name, Locality: localityOf(group.GetLocality()), Address: addressOf(e, i, j)}
+			key := health.Endpoint{Cluster: c.source.Name, Locality: spelling.Locality(group.GetLocality()), Address: spelling.AddressOf(e, i, j)}
 			if index, ok = checked[key]; ok && !e.GetEndpoint().GetHealthCheckConfig().GetDisableActiveHealthCheck() {
 				decide(index) // a twin; it is listed already
 				continue
@@ -209,30 +206,6 @@ func (c *cluster) place(reason string) {
 // and can check.
 func partlyElsewhere(a *endpointv3.ClusterLoadAssignment) bool {
 	return slices.ContainsFunc(a.GetEndpoints(), specifier.ListedElsewhere)
-}
-
-// addressOf writes the address of an endpoint as the specifier package does,
-// for what it does not check too.
-func addressOf(e *endpointv3.LbEndpoint, locality, index int) string {
-	switch address := e.GetEndpoint().GetAddress().GetAddress().(type) {
-	case *corev3.Address_SocketAddress:
-		host := address.SocketAddress.GetAddress()
-		if parsed, err := netip.ParseAddr(host); err == nil {
-			host = parsed.String()
-		}
-		port := address.SocketAddress.GetNamedPort()
-		if port == "" {
-			port = strconv.FormatUint(uint64(address.SocketAddress.GetPortValue()), 10)
-		}
-		return net.JoinHostPort(host, port)
-	case *corev3.Address_Pipe:
-		if path := address.Pipe.GetPath(); path != "" {
-			return path
-		}
-	case *corev3.Address_EnvoyInternalAddress:
-		return "internal:" + address.EnvoyInternalAddress.GetServerListenerName()
-	}
-	return fmt.Sprintf("endpoints[%d].lb_endpoints[%d]", locality, index)
 }
 
 func firstOf(texts ...string) string {

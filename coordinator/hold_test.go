@@ -108,3 +108,36 @@ func TestAMistakeInAFileHoldsTheLastVerdicts(t *testing.T) {
 		t.Errorf("%d endpoints are known after the cluster is gone", n)
 	}
 }
+
+// TestAMistakeHoldsTheVerdictHoweverAnAddressIsWritten sets a cluster aside whose
+// endpoint has an address that can be written in several ways.
+func TestAMistakeHoldsTheVerdictHoweverAnAddressIsWritten(t *testing.T) {
+	for given, address := range map[string]string{
+		"[::192.0.2.1]:80":        "[::192.0.2.1]:80",
+		"[::c000:201]:80":         "[::192.0.2.1]:80",
+		"[0::0:192.0.2.1]:80":     "[::192.0.2.1]:80",
+		"[::ffff:192.0.2.1]:80":   "[::ffff:192.0.2.1]:80",
+		"[::FFFF:c000:201]:80":    "[::ffff:192.0.2.1]:80",
+		"[2001:DB8:0:0::0:1]:80":  "[2001:db8::1]:80",
+		"[2001:db8::192.0.2.1]:1": "[2001:db8::c000:201]:1",
+		"192.0.2.1:80":            "192.0.2.1:80",
+	} {
+		t.Run(given, func(t *testing.T) {
+			good := web("web", given)
+			l := settled(t, good)
+			l.truth[address] = health.Unhealthy
+			l.pass(10 * time.Second)
+			l.wantPublished("web", address, health.Unhealthy)
+			recorded := len(l.transitions)
+			l.say(aside(good))
+			l.pass(10 * time.Second)
+			l.wantPublished("web", address, health.Unhealthy)
+			l.say(remade(good))
+			l.pass(10 * time.Second)
+			l.wantPublished("web", address, health.Unhealthy)
+			if got := l.transitions[recorded:]; len(got) > 0 {
+				t.Errorf("transitions %+v", got)
+			}
+		})
+	}
+}

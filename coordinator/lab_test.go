@@ -24,6 +24,7 @@ import (
 	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/source"
+	"hdsd/spelling"
 	"hdsd/store"
 )
 
@@ -325,7 +326,7 @@ func (l *lab) published(service, address string) health.Status {
 	}
 	for i, group := range a.Message.GetEndpoints() {
 		for j, e := range group.GetLbEndpoints() {
-			if addressOf(e, i, j) != address {
+			if spelling.AddressOf(e, i, j) != address {
 				continue
 			}
 			if len(a.IDs[i][j]) == 0 {

@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-
 	"hdsd/aggregate"
 	"hdsd/config"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/source"
+	"hdsd/spelling"
 )
 
 // rules is what the configuration says of clusters and how they are checked.
@@ -179,7 +178,7 @@ func reachOf(s *configv1.CheckerSelector) *health.Reach {
 	}
 	reach := &health.Reach{Metadata: s.GetMetadata()}
 	for _, l := range s.GetLocalities() {
-		reach.Localities = append(reach.Localities, health.Locality{Region: l.GetRegion(), Zone: l.GetZone(), SubZone: l.GetSubZone()})
+		reach.Localities = append(reach.Localities, spelling.Locality(l))
 	}
 	return reach
 }
@@ -190,8 +189,4 @@ func set(names []string) map[string]bool {
 		all[name] = true
 	}
 	return all
-}
-
-func localityOf(l *corev3.Locality) health.Locality {
-	return health.Locality{Region: l.GetRegion(), Zone: l.GetZone(), SubZone: l.GetSubZone()}
 }

@@ -2,14 +2,14 @@ package demo
 
 import (
 	"context"
-	"net"
-	"strconv"
 	"sync"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
+
+	"hdsd/spelling"
 )
 
 const endpointType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
@@ -67,8 +67,7 @@ func (s *subscriber) take(assignment *endpointv3.ClusterLoadAssignment) {
 	defer s.mu.Unlock()
 	for _, group := range assignment.GetEndpoints() {
 		for _, e := range group.GetLbEndpoints() {
-			at := e.GetEndpoint().GetAddress().GetSocketAddress()
-			s.healths[net.JoinHostPort(at.GetAddress(), strconv.Itoa(int(at.GetPortValue())))] = e.GetHealthStatus().String()
+			s.healths[spelling.Address(e.GetEndpoint().GetAddress())] = e.GetHealthStatus().String()
 		}
 	}
 }

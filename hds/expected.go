@@ -4,6 +4,8 @@ import (
 	"net/netip"
 
 	"google.golang.org/protobuf/encoding/protowire"
+
+	"hdsd/spelling"
 )
 
 // Field numbers of the messages in an Endpoint.
@@ -16,7 +18,7 @@ const (
 )
 
 // appendEndpoint encodes the Endpoint of an address as Envoy reports it, and
-// gives the address in the form that addressOf gives. It is called for every
+// gives the address as package spelling writes it. It is called for every
 // endpoint of every specifier, so it makes no message first.
 func appendEndpoint(to []byte, address string) (encoded []byte, canonical string) {
 	at, err := netip.ParseAddrPort(address)
@@ -27,10 +29,10 @@ func appendEndpoint(to []byte, address string) (encoded []byte, canonical string
 	}
 	var room [longestAddress]byte
 	canonical = address // as a rule
-	if text := at.AppendTo(room[:0]); string(text) != address {
+	if text := spelling.AppendAddrPort(room[:0], at); string(text) != address {
 		canonical = string(text)
 	}
-	ip := at.Addr().AppendTo(room[:0])
+	ip := spelling.AppendIP(room[:0], at.Addr())
 	port := uint64(at.Port())
 	size := sizeOfText(socketAddress, ip) + protowire.SizeTag(socketPort) + protowire.SizeVarint(port)
 	to = appendHeads(to, addressSocket, size)

@@ -1,15 +1,12 @@
 package hds
 
 import (
-	"net/netip"
-	"strconv"
-
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/hds/specifier"
 	"hdsd/health"
+	"hdsd/spelling"
 )
 
 // plan is what reports on one sent specifier are expected to look like. It is
@@ -64,9 +61,9 @@ func newPlan(seq uint64, spec *specifier.Specifier) *plan {
 }
 
 func newGroup(cluster string, l *corev3.Locality, end int) group {
-	where := localityOf(l)
+	where := spelling.Locality(l)
 	// Only the three names are kept of a locality; so does Envoy.
-	encoded, _ := proto.Marshal(&corev3.Locality{Region: where.Region, Zone: where.Zone, SubZone: where.SubZone})
+	encoded, _ := proto.Marshal(spelling.LocalityMessage(where))
 	return group{cluster: cluster, locality: where, encoded: encoded, end: end}
 }
 
@@ -118,27 +115,6 @@ func (p *plan) uniqueAddresses() map[string]int {
 		}
 	}
 	return p.byAddress
-}
-
-// addressOf gives a reported address as ip:port, [ip6]:port or a pipe's path;
-// empty for anything else.
-func addressOf(e *endpointv3.Endpoint) string {
-	switch a := e.GetAddress().GetAddress().(type) {
-	case *corev3.Address_SocketAddress:
-		port := a.SocketAddress.GetPortValue()
-		ip, err := netip.ParseAddr(a.SocketAddress.GetAddress())
-		if err != nil || port > 65535 {
-			return a.SocketAddress.GetAddress() + ":" + strconv.FormatUint(uint64(port), 10)
-		}
-		return netip.AddrPortFrom(ip, uint16(port)).String()
-	case *corev3.Address_Pipe:
-		return a.Pipe.GetPath()
-	}
-	return ""
-}
-
-func localityOf(l *corev3.Locality) health.Locality {
-	return health.Locality{Region: l.GetRegion(), Zone: l.GetZone(), SubZone: l.GetSubZone()}
 }
 
 // plans are the specifiers that reports may follow: the newest one that a

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hdsd/health"
+	"hdsd/spelling"
 )
 
 // fleet translates n endpoints in clusters of a given size.
@@ -84,7 +85,7 @@ func malformed(s *Specifier) string {
 			}
 			seen[keyText(l.GetLocality(), "")] = true
 			for _, e := range l.GetEndpoints() {
-				address := addressText(e.GetAddress())
+				address := spelling.Address(e.GetAddress())
 				if key := keyText(l.GetLocality(), address); seen[key] {
 					return fmt.Sprintf("endpoint %s is there twice", key)
 				} else {

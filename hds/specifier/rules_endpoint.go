@@ -1,14 +1,14 @@
 package specifier
 
 import (
-	"net"
 	"net/netip"
-	"strconv"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"hdsd/spelling"
 )
 
 var endpointMessages = map[protoreflect.FullName]messageRule{
@@ -59,37 +59,6 @@ func rulePipe(r *review, path string, p *corev3.Pipe) {
 	}
 }
 
-// addressText writes an endpoint's address as health.Endpoint has it, for
-// what is refused too: as far as it goes.
-func addressText(a *corev3.Address) string {
-	switch a := a.GetAddress().(type) {
-	case *corev3.Address_SocketAddress:
-		host := a.SocketAddress.GetAddress()
-		if parsed, err := netip.ParseAddr(host); err == nil {
-			host = ipText(parsed)
-		}
-		port := a.SocketAddress.GetNamedPort()
-		if port == "" {
-			port = strconv.FormatUint(uint64(a.SocketAddress.GetPortValue()), 10)
-		}
-		return net.JoinHostPort(host, port)
-	case *corev3.Address_Pipe:
-		return a.Pipe.GetPath()
-	case *corev3.Address_EnvoyInternalAddress:
-		return "internal:" + a.EnvoyInternalAddress.GetServerListenerName()
-	}
-	return ""
-}
-
-// ipText writes an IP address as Envoy's reports do: as Go does, but for IPv4
-// addresses in the first 96 bits of nothing ("::192.0.2.1").
-func ipText(a netip.Addr) string {
-	if b := a.As16(); a.Is6() && !a.Is4In6() && [12]byte(b[:12]) == [12]byte{} && (b[12] != 0 || b[13] != 0) {
-		return "::" + netip.AddrFrom4([4]byte(b[12:])).String()
-	}
-	return a.String()
-}
-
 // canonical tells whether an endpoint is sent as it stands.
 func canonical(e *endpointv3.Endpoint) bool {
 	if config := e.GetHealthCheckConfig(); config != nil && proto.Size(config) == 0 {
@@ -100,7 +69,7 @@ func canonical(e *endpointv3.Endpoint) bool {
 		return true
 	}
 	a, err := netip.ParseAddr(s.GetAddress())
-	return err == nil && ipText(a) == s.GetAddress()
+	return err == nil && spelling.IP(a) == s.GetAddress()
 }
 
 // normalize makes an endpoint canonical: Envoy takes one that is written
@@ -111,7 +80,7 @@ func normalize(e *endpointv3.Endpoint) {
 	}
 	if s := e.GetAddress().GetSocketAddress(); s != nil {
 		if a, err := netip.ParseAddr(s.GetAddress()); err == nil {
-			s.Address = ipText(a)
+			s.Address = spelling.IP(a)
 		}
 	}
 }

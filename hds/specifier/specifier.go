@@ -5,12 +5,12 @@ import (
 	"slices"
 	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"hdsd/health"
+	"hdsd/spelling"
 )
 
 // Item is one endpoint that one checker is to check.
@@ -66,7 +66,7 @@ func (s *Specifier) add(first *Item, endpoints []*endpointv3.Endpoint) {
 		s.Message.ClusterHealthChecks = all
 	}
 	last := all[len(all)-1]
-	last.LocalityEndpoints = append(last.LocalityEndpoints, &healthv3.LocalityEndpoints{Locality: locality(endpoint(first).Key.Locality), Endpoints: endpoints})
+	last.LocalityEndpoints = append(last.LocalityEndpoints, &healthv3.LocalityEndpoints{Locality: spelling.LocalityMessage(endpoint(first).Key.Locality), Endpoints: endpoints})
 }
 
 // together tells whether two items stand in one list of endpoints.
@@ -91,8 +91,4 @@ func compare(a, b Item) int {
 		return cmp.Compare(endpoint(&a).rank, endpoint(&b).rank)
 	}
 	return cmp.Or(cmp.Compare(a.Cluster.Name, b.Cluster.Name), cmp.Compare(endpoint(&a).rank, endpoint(&b).rank))
-}
-
-func locality(l health.Locality) *corev3.Locality {
-	return &corev3.Locality{Region: l.Region, Zone: l.Zone, SubZone: l.SubZone}
 }

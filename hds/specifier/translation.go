@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"hdsd/health"
+	"hdsd/spelling"
 )
 
 // translation is a cluster on its way.
@@ -177,10 +178,7 @@ func (t *translation) review(i, j int, l *endpointv3.LocalityLbEndpoints, lb *en
 	if source.GetHealthCheckConfig().GetDisableActiveHealthCheck() {
 		return nil
 	}
-	key := health.Endpoint{Cluster: t.out.Name, Locality: keyLocality(l.GetLocality()), Address: addressText(source.GetAddress())}
-	if key.Address == "" {
-		key.Address = fmt.Sprintf("endpoints[%d].lb_endpoints[%d]", i, j)
-	}
+	key := health.Endpoint{Cluster: t.out.Name, Locality: spelling.Locality(l.GetLocality()), Address: spelling.AddressOf(lb, i, j)}
 	if t.seen[key] {
 		return nil
 	}
@@ -266,10 +264,6 @@ func (t *translation) form(r *review, c choice) int {
 		}
 	}
 	return t.forms[c]
-}
-
-func keyLocality(l *corev3.Locality) health.Locality {
-	return health.Locality{Region: l.GetRegion(), Zone: l.GetZone(), SubZone: l.GetSubZone()}
 }
 
 // validate applies Envoy's own rules, as a last belt.

@@ -54,7 +54,7 @@ func TestReportsSayWhatIsExpected(t *testing.T) {
 	s := l.plain("web")
 	s.assignment.Endpoints = nil
 	for i, addresses := range [][]string{
-		{"127.0.0.1", "::1", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1", "::127.0.0.1", "2001:DB8::0:1", "2001:db8:0:1:1:1:1:1", "::", "64:ff9b::1.2.3.4", "::5"},
+		{"127.0.0.1", "::1", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1", "::127.0.0.1", "2001:DB8::0:1", "2001:db8:0:1:1:1:1:1", "::", "64:ff9b::1.2.3.4", "::5", "::5:6", "::FFFF:c000:201", "::c000:202"},
 		{"127.0.0.3", "127.0.0.2"},
 	} {
 		locality := &endpointv3.LocalityLbEndpoints{Locality: &corev3.Locality{Zone: fmt.Sprint(9 - i)}}

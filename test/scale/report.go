@@ -3,15 +3,15 @@ package scale
 import (
 	"bytes"
 	"fmt"
-	"net"
 	"slices"
-	"strconv"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"hdsd/spelling"
 )
 
 // report is a checker's full report on one specifier as Envoy writes it: each
@@ -40,8 +40,7 @@ func newReport(w *world, s *healthv3.HealthCheckSpecifier) (*report, error) {
 	from := 0
 	for list := range 2 {
 		for i, h := range each {
-			socket := h.GetEndpoint().GetAddress().GetSocketAddress()
-			address := net.JoinHostPort(socket.GetAddress(), strconv.Itoa(int(socket.GetPortValue())))
+			address := spelling.Address(h.GetEndpoint().GetAddress())
 			endpoint, known := w.index[address]
 			if !known {
 				return nil, fmt.Errorf("%s is to be checked, which is none of the endpoints", address)
