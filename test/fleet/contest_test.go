@@ -3,8 +3,6 @@ package fleet
 import (
 	"io"
 	"net"
-	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -67,27 +65,6 @@ func TestAKilledEnvoyBehindABalancerComesBack(t *testing.T) {
 	if n := c.Metric("hdsd_hds_refused_streams_total"); n != 0 || strings.Contains(c.Logs(), "checker_id_contested") {
 		t.Errorf("its return is taken for a second checker, %v times", n)
 	}
-}
-
-// Metric gives a metric without labels.
-func (c *Coordinator) Metric(name string) float64 {
-	c.t.Helper()
-	response, err := http.Get("http://" + c.HTTP + "/metrics")
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(text), "\n"+name+" ")
-	line, _, _ := strings.Cut(rest, "\n")
-	value, err := strconv.ParseFloat(line, 64)
-	if err != nil {
-		c.t.Fatalf("metric %s: %v", name, err)
-	}
-	return value
 }
 
 // balancer passes connections on to a server, and keeps those to the server

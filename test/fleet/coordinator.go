@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -265,4 +267,25 @@ func (c *Coordinator) Get(path string, into any) error {
 		return fmt.Errorf("GET %s: %s: %s", path, response.Status, body)
 	}
 	return json.Unmarshal(body, into)
+}
+
+// Metric gives a metric without labels.
+func (c *Coordinator) Metric(name string) float64 {
+	c.t.Helper()
+	response, err := http.Get("http://" + c.HTTP + "/metrics")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "\n"+name+" ")
+	line, _, _ := strings.Cut(rest, "\n")
+	value, err := strconv.ParseFloat(line, 64)
+	if err != nil {
+		c.t.Fatalf("metric %s: %v", name, err)
+	}
+	return value
 }

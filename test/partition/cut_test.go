@@ -114,14 +114,14 @@ func (l *lab) doubts(t *testing.T, c *cut, logs string) bool {
 		}
 	}
 	if len(c.paths) > 0 {
-		return l.metric(t, "hdsd_paths_doubted") == fmt.Sprint(len(c.paths))
+		return l.Metric("hdsd_paths_doubted") == float64(len(c.paths))
 	}
 	for id, k := range l.Checkers() {
 		if k.Trusted == (id == c.checker) || k.Trusted == (k.DistrustReason != "") {
 			return false
 		}
 	}
-	return l.metric(t, "hdsd_checkers_doubted") == "1" && strings.Contains(logs, fmt.Sprintf(`"event":"checker_doubted","checker":%q`, c.checker))
+	return l.Metric("hdsd_checkers_doubted") == 1 && strings.Contains(logs, fmt.Sprintf(`"event":"checker_doubted","checker":%q`, c.checker))
 }
 
 // leftOut tells whether the votes on an endpoint of those who do not reach it
@@ -157,7 +157,7 @@ func (l *lab) believes(t *testing.T, c *cut, logs string) bool {
 			return false
 		}
 	}
-	return l.metric(t, "hdsd_checkers_doubted") == "0" && l.metric(t, "hdsd_paths_doubted") == "0"
+	return l.Metric("hdsd_checkers_doubted") == 0 && l.Metric("hdsd_paths_doubted") == 0
 }
 
 // checkHistory wants each endpoint to have become known once and, where it

@@ -2,10 +2,7 @@ package partition
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"slices"
-	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -153,21 +150,4 @@ func (l *lab) victims(t *testing.T, c *cut) (two []*upstream.Server) {
 		t.Fatal("there are no two endpoints left that could fail")
 	}
 	return two
-}
-
-// metric gives a metric without labels.
-func (l *lab) metric(t *testing.T, name string) string {
-	t.Helper()
-	response, err := http.Get("http://" + l.HTTP + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(text), "\n"+name+" ")
-	value, _, _ := strings.Cut(rest, "\n")
-	return value
 }
