@@ -147,16 +147,20 @@ func (c *core) tellHeld() {
 	c.tellSilent("silent_held", "checkers report nothing of what they were sent: they keep it, since fewer than two others report for each of them, or none for a single one", held)
 }
 
+// leastPace is the shortest time in which as many checkers are replaced as at once
+// are, however short the grace period is.
+const leastPace = 5 * time.Second
+
 // pace is at which checkers are replaced.
 type pace struct {
 	since time.Time
 	count int // since then
 }
 
-// mayReplace counts checkers that are replaced: in a grace period two, or one in
-// twenty.
+// mayReplace counts checkers that are replaced: in a grace period, or in 5 s where
+// that is longer, two, or one in twenty.
 func (c *core) mayReplace(now time.Time, p *pace) bool {
-	if now.Sub(p.since) >= c.timing.grace {
+	if now.Sub(p.since) >= max(c.timing.grace, leastPace) {
 		*p = pace{since: now}
 	}
 	if p.count >= max(2, c.connected()/20) {

@@ -254,6 +254,28 @@ func TestManyAreReplacedAFewAtATime(t *testing.T) {
 	}
 }
 
+// TestThePaceNeedsNoGracePeriod: without one, no more are replaced at a time.
+func TestThePaceNeedsNoGracePeriod(t *testing.T) {
+	l, _ := fleetOf(t, 200, 1000)
+	l.core.timing.grace = 0
+	var ids []string
+	for i := range 40 {
+		ids = append(ids, fmt.Sprintf("c%d%c", i, 'a'+i%3))
+	}
+	l.distrust(ids...)
+	for range 3 {
+		l.core.doubtStirred = true
+		l.core.tick(l.now)
+		if _, full := l.covered(); full != 10 {
+			t.Fatalf("%d are replaced everywhere at once, want 10", full)
+		}
+	}
+	l.pass(leastPace + report)
+	if _, full := l.covered(); full != 20 {
+		t.Errorf("%d are replaced everywhere %v later, want 20", full, leastPace)
+	}
+}
+
 // TestTheIdleDoNotHoldTheNextSilentOne: who has nothing any more is no reason to
 // leave another's endpoints unreported.
 func TestTheIdleDoNotHoldTheNextSilentOne(t *testing.T) {
