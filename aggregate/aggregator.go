@@ -115,8 +115,8 @@ type endpoint struct {
 	policy   uint32 // number of it
 	cluster  uint32 // number of it
 	patience uint32 // milliseconds spent of it; while it is spending, low bits of the tick at which nothing is left
-	zone     uint16 // number of its zone
-	count    uint16 // its seats
+	zone     uint32 // number of its zone
+	count    uint8  // its seats
 	status   health.Status
 	flags    uint16
 }
@@ -145,7 +145,7 @@ func New(o Options) *Aggregator {
 		classes:   []Trust{{}},
 		checkers:  checkers{ids: map[string]uint32{}},
 		deadlines: deadlines{due: map[tick][]pair{}},
-		zones:     zones{numbers: map[zone]uint16{{}: 0}, names: []zone{{}}, deserted: []bool{false}},
+		zones:     newZones(),
 		paths:     map[path]*record{},
 	}
 }
@@ -188,11 +188,7 @@ func (a *Aggregator) Set(e Endpoint, last health.Verdict) {
 			a.adopt(e.ID, x, &t)
 		}
 	}
-	if zone := a.zones.of(e.Zone); zone != x.zone {
-		a.leaveRecords(x)
-		x.zone = zone
-		a.mark(e.ID, x)
-	}
+	a.place(e.ID, x, e.Zone)
 }
 
 // Remove forgets an endpoint, its verdict and its votes.
@@ -206,6 +202,7 @@ func (a *Aggregator) Remove(id health.EndpointID) {
 	}
 	a.delist(id, e)
 	a.darken(e, false)
+	a.zones.leave(e.zone)
 	*e = endpoint{flags: e.flags & dirty}
 	if a.dissents[id] != nil {
 		a.compareZones(id)
@@ -218,7 +215,7 @@ func (a *Aggregator) Remove(id health.EndpointID) {
 func (a *Aggregator) Assign(now time.Time, id health.EndpointID, checker string) {
 	a.clock.at(now)
 	e := a.known(id)
-	if e == nil || e.count == math.MaxUint16 {
+	if e == nil || e.count == math.MaxUint8 {
 		return
 	}
 	c := a.internChecker(checker)
@@ -253,7 +250,7 @@ func (a *Aggregator) Connected(now time.Time, k health.Checker) {
 	a.clock.at(now)
 	c := a.internChecker(k.ID)
 	a.checkers.all[c].here = true
-	a.move(c, a.zones.of(k.Locality))
+	a.move(c, k.Locality)
 	a.restart(c)
 }
 

@@ -114,13 +114,13 @@ type tally struct {
 const leastError = 400
 
 type zoneCount struct {
-	zone uint16
+	zone uint32
 	count
 	heard count
 }
 
 func (a *Aggregator) tally(e *endpoint, t *tally) {
-	*t = tally{assigned: e.count, holds: e.since == never || e.flags&settling != 0, zones: t.zones[:0]}
+	*t = tally{assigned: uint16(e.count), holds: e.since == never || e.flags&settling != 0, zones: t.zones[:0]}
 	p, own := a.policyOf(e), count{}
 	list := a.seats.of(e)
 	for i := range list {
@@ -159,7 +159,7 @@ func (a *Aggregator) tally(e *endpoint, t *tally) {
 			t.heard.add(all)
 		}
 		c := &a.checkers.all[s.checker]
-		if e.zone != 0 && c.zone == e.zone && !(c.lost && a.zones.deserted[e.zone]) {
+		if e.zone != 0 && c.zone == e.zone && !(c.lost && a.zones.deserted(e.zone)) {
 			own.add(one)
 		}
 		if p.Kind == ZoneMajority {
@@ -190,7 +190,7 @@ func (c *count) add(one count) {
 	c.awaited += one.awaited
 }
 
-func (t *tally) inZone(zone uint16, one, heard count) {
+func (t *tally) inZone(zone uint32, one, heard count) {
 	for i := range t.zones {
 		if t.zones[i].zone == zone {
 			t.zones[i].add(one)

@@ -18,7 +18,7 @@ const (
 // checker is what is kept of a checker while it is connected or has a seat.
 type checker struct {
 	common standing // in the class 0; first what every judgement asks for
-	zone   uint16   // number of its zone; 0 until it connects
+	zone   uint32   // number of its zone; none until it connects
 	here   bool     // connected, as far as was told
 	lost   bool     // its stream is gone
 	word   Word     // an operator's
@@ -201,8 +201,9 @@ func (a *Aggregator) markAll(c uint32) {
 }
 
 // move puts a checker into a zone.
-func (a *Aggregator) move(c uint32, zone uint16) {
-	x := &a.checkers.all[c]
+func (a *Aggregator) move(c uint32, to health.Locality) {
+	x, zone := &a.checkers.all[c], a.zones.enter(to)
+	defer a.zones.leave(x.zone)
 	if zone == x.zone {
 		return
 	}
@@ -212,6 +213,18 @@ func (a *Aggregator) move(c uint32, zone uint16) {
 	}
 	x.zone, a.stirred = zone, true
 	a.markAll(c)
+}
+
+// place puts an endpoint into a zone.
+func (a *Aggregator) place(id health.EndpointID, e *endpoint, in health.Locality) {
+	zone := a.zones.enter(in)
+	defer a.zones.leave(e.zone)
+	if zone == e.zone {
+		return
+	}
+	a.leaveRecords(e)
+	e.zone = zone
+	a.mark(id, e)
 }
 
 // leaveRecords takes what the seats of an endpoint add out of all records.

@@ -8,28 +8,28 @@ import (
 // path is from the checkers of one zone to the endpoints of another, those of
 // one class.
 type path struct {
-	from, to uint16 // from may be elsewhere
+	from, to uint32 // from may be elsewhere
 	class    uint32
 }
 
 // elsewhere is all zones but the one that a path leads to. What is said from
 // there shows that a zone is cut off which has too few endpoints for each path
 // to show it.
-const elsewhere uint16 = 0
+const elsewhere = noZone
 
 // elsewhereShare is the part of what is said from elsewhere that has to be
 // contradicted; of as many endpoints as for a checker.
 const elsewhereShare = 0.8
 
 // includes tells whether the way from a zone is meant.
-func (p path) includes(zone uint16) bool {
+func (p path) includes(zone uint32) bool {
 	return zone != 0 && p.to != 0 && zone != p.to && (p.from == zone || p.from == elsewhere)
 }
 
 // concerns tells whether doubt of a path has to do with what the checkers of a
 // zone say of the endpoints of another: over that path or, where nobody elsewhere
 // reaches their own zone, on their way out.
-func (p path) concerns(from, to uint16) bool {
+func (p path) concerns(from, to uint32) bool {
 	if p.from == elsewhere && p.to == from {
 		return from != to
 	}
@@ -45,6 +45,8 @@ func (a *Aggregator) enterPath(p path, from, to uint8) {
 	if r == nil {
 		r = &record{}
 		a.paths[p] = r
+		a.zones.hold(p.from)
+		a.zones.hold(p.to)
 	}
 	r.change(from, to, oddPath)
 	a.touchPath(p, r)
@@ -71,6 +73,8 @@ func (a *Aggregator) reviewPath(p path) {
 		a.doubtPath(p, r, true)
 	case r.votes == 0:
 		delete(a.paths, p)
+		a.zones.leave(p.from)
+		a.zones.leave(p.to)
 	}
 }
 
@@ -126,6 +130,7 @@ func (a *Aggregator) endPathDoubt(at tick) {
 	slices.SortFunc(due, path.compare)
 	for _, p := range due {
 		a.doubtPath(p, a.paths[p], false)
+		a.touchPath(p, a.paths[p]) // nothing may be left of it
 	}
 }
 

@@ -37,7 +37,7 @@ type seats struct {
 	free [][]uint32 // by size of block, where unused ones start
 }
 
-func sizeOf(count uint16) int { return bits.Len16((count - 1) / 3) }
+func sizeOf(count uint8) int { return bits.Len8((count - 1) / 3) }
 
 // of gives the endpoint's seats; good until the next add or drop.
 func (s *seats) of(e *endpoint) []seat {

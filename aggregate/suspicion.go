@@ -25,9 +25,9 @@ func (r *record) aboutChecker(d *Doubt) string {
 }
 
 func (a *Aggregator) aboutPath(p path) string {
-	text := fmt.Sprintf("the path from zone %s to zone %s is doubted: ", a.nameOf(p), a.zones.names[p.to])
+	text := fmt.Sprintf("the path from zone %s to zone %s is doubted: ", a.nameOf(p), a.zones.name(p.to))
 	if p.from == elsewhere {
-		text = fmt.Sprintf("the way from elsewhere to zone %s is doubted: ", a.zones.names[p.to])
+		text = fmt.Sprintf("the way from elsewhere to zone %s is doubted: ", a.zones.name(p.to))
 	}
 	if share := a.paths[p].share(); share >= a.doubt(p.class).Release {
 		return text + fmt.Sprintf("others contradict %.0f %% of what is said over it", 100*share)
@@ -66,7 +66,7 @@ func (a *Aggregator) Cuts(from health.Locality) []Suspicion {
 	if a.cuts == 0 || number == 0 {
 		return nil
 	}
-	cut := map[uint16]path{} // by where it leads
+	cut := map[uint32]path{} // by where it leads
 	for _, p := range slices.SortedFunc(maps.Keys(a.paths), path.compare) {
 		if !p.includes(number) || !a.paths[p].doubted {
 			continue
@@ -83,12 +83,12 @@ func (a *Aggregator) Cuts(from health.Locality) []Suspicion {
 }
 
 func (a *Aggregator) suspicion(p path, doubted bool) Suspicion {
-	return Suspicion{From: a.nameOf(p), To: a.zones.names[p.to].String(), Doubted: doubted, Reason: a.aboutPath(p)}
+	return Suspicion{From: a.nameOf(p), To: a.zones.name(p.to).String(), Doubted: doubted, Reason: a.aboutPath(p)}
 }
 
 func (a *Aggregator) nameOf(p path) string {
 	if p.from == elsewhere {
 		return "elsewhere"
 	}
-	return a.zones.names[p.from].String()
+	return a.zones.name(p.from).String()
 }

@@ -13,7 +13,7 @@ import (
 func (a *Aggregator) views(e *endpoint) []health.ZoneVerdict {
 	var list []health.ZoneVerdict
 	for _, z := range a.byZone(e, believed, doubted, cutOff) {
-		name := a.zones.names[z.zone]
+		name := a.zones.name(z.zone)
 		v := health.ZoneVerdict{Region: name[0], Zone: name[1], Up: int(z.up), Down: int(z.down)}
 		if side := z.majority(); side != neither {
 			v.Status = z.name(side)
@@ -28,7 +28,7 @@ func (a *Aggregator) views(e *endpoint) []health.ZoneVerdict {
 
 // view is what the checkers of a zone say.
 type view struct {
-	zone uint16
+	zone uint32
 	tally
 }
 

@@ -68,6 +68,7 @@ func (a *Aggregator) release(c uint32) {
 		a.suspicions = append(a.suspicions, Suspicion{Checker: x.name, Reason: "it is gone"})
 	}
 	a.sees(c, "it is gone")
+	a.zones.leave(x.zone)
 	a.checkers.release(c)
 	a.stirred = true
 }

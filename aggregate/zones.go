@@ -1,7 +1,6 @@
 package aggregate
 
 import (
-	"math"
 	"strings"
 
 	"hdsd/health"
@@ -12,24 +11,47 @@ type zone [2]string
 
 func (z zone) String() string { return strings.Trim(z[0]+"/"+z[1], "/") }
 
-// zones numbers them; 0 is no zone, and every zone beyond the last number.
+// noZone is the number of no zone at all.
+const noZone = 0
+
+// zones numbers those where there are endpoints or checkers, or that a path
+// begins or ends at. A number is free again when nothing is there any more.
 type zones struct {
-	numbers  map[zone]uint16
-	names    []zone
-	deserted []bool // most of its checkers have lost their streams
+	pool[zone, bool] // whether most of its checkers have lost their streams
 }
 
-func (z *zones) of(l health.Locality) uint16 {
+func newZones() (z zones) {
+	z.use(zone{}) // gets noZone, for good
+	return z
+}
+
+// enter counts one more user of a zone.
+func (z *zones) enter(l health.Locality) uint32 {
 	name := zone{l.Region, l.Zone}
-	number, ok := z.numbers[name]
-	if ok || len(z.names) > math.MaxUint16 {
-		return number
+	if name == (zone{}) {
+		return noZone
 	}
-	number = uint16(len(z.names))
-	z.numbers[name] = number
-	z.names, z.deserted = append(z.names, name), append(z.deserted, false)
+	number, _ := z.use(name)
 	return number
 }
+
+// hold counts one more user of a zone that has some.
+func (z *zones) hold(number uint32) {
+	if number != noZone {
+		z.all[number].uses++
+	}
+}
+
+// leave counts one user of a zone less.
+func (z *zones) leave(number uint32) {
+	if number != noZone {
+		z.drop(number)
+	}
+}
+
+func (z *zones) name(number uint32) zone { return z.all[number].key }
+
+func (z *zones) deserted(number uint32) bool { return *z.at(number) }
 
 // muster finds out which zones are deserted. A single checker that has lost its
 // stream restarts, and what it said of its zone stands until it is out of date;
@@ -39,7 +61,7 @@ func (a *Aggregator) muster() {
 		return
 	}
 	a.stirred = false
-	balance := make([]int, len(a.zones.names)) // lost ones less the others
+	balance := make([]int, len(a.zones.all)) // lost ones less the others
 	for i := range a.checkers.all {
 		switch c := &a.checkers.all[i]; {
 		case c.name == "":
@@ -50,11 +72,11 @@ func (a *Aggregator) muster() {
 		}
 	}
 	for i := range a.checkers.all {
-		if c := &a.checkers.all[i]; c.lost && a.zones.deserted[c.zone] != (balance[c.zone] > 0) {
+		if c := &a.checkers.all[i]; c.lost && a.zones.deserted(c.zone) != (balance[c.zone] > 0) {
 			a.markAll(uint32(i))
 		}
 	}
 	for zone := range balance {
-		a.zones.deserted[zone] = balance[zone] > 0
+		*a.zones.at(uint32(zone)) = balance[zone] > 0
 	}
 }

@@ -94,7 +94,7 @@ type zoneTally struct {
 // that have a region.
 func (a *Aggregator) byLocality(e *endpoint) (all []zoneTally) {
 	for _, v := range a.byZone(e, believed, cutOff) {
-		name := a.zones.names[v.zone]
+		name := a.zones.name(v.zone)
 		if name[1] == "" {
 			continue
 		}

@@ -8,9 +8,6 @@ import (
 	"hdsd/health"
 )
 
-// zone is where checkers fail together.
-type zone struct{ region, zone string }
-
 // class is a Class with the checkers that can serve it. The slices are by zone.
 type class struct {
 	Class
@@ -133,58 +130,4 @@ func (p *Planner) delist(c *class, s int32) {
 	if p.can[s].weight != fullWeight {
 		c.odd[z]--
 	}
-}
-
-// zoneOf gives a zone's number.
-func (p *Planner) zoneOf(l health.Locality) int32 {
-	recent := &p.recent[recentOf(l)]
-	if recent.known && recent.name.region == l.Region && recent.name.zone == l.Zone {
-		return recent.id
-	}
-	name := zone{l.Region, l.Zone}
-	id, ok := p.zoneIDs[name]
-	if !ok {
-		id = int32(len(p.zoneHash))
-		p.zoneIDs[name] = id
-		p.zoneHash = append(p.zoneHash, hashOf(l.Region, l.Zone))
-		p.used = append(p.used, 0)
-		p.groups = append(p.groups, group{})
-		p.region = append(p.region, p.regionOf(l.Region))
-		for i := range p.classes {
-			p.classes[i].grow(len(p.zoneHash))
-		}
-	}
-	*recent = zoneNumber{name, id, true}
-	return id
-}
-
-// zoneNumber is a zone that was asked for lately.
-type zoneNumber struct {
-	name  zone
-	id    int32
-	known bool
-}
-
-// recentOf is where a zone is remembered: names differ at the end mostly.
-func recentOf(l health.Locality) int {
-	n := len(l.Region)
-	if n > 0 {
-		n += int(l.Region[n-1])
-	}
-	if z := l.Zone; z != "" {
-		n = n*31 + int(z[len(z)-1])
-	}
-	return n % recentZones
-}
-
-const recentZones = 64
-
-func (p *Planner) regionOf(name string) int32 {
-	id, ok := p.regionIDs[name]
-	if !ok {
-		id = int32(len(p.usedRegions))
-		p.regionIDs[name] = id
-		p.usedRegions = append(p.usedRegions, 0)
-	}
-	return id
 }

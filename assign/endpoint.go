@@ -63,6 +63,12 @@ func (k *kind) add(zone, n int32) {
 	k.count += int(n)
 }
 
+// count counts endpoints of a kind in a zone.
+func (p *Planner) count(k, zone, n int32) {
+	p.kinds[k].add(zone, n)
+	p.occupy(zone, n)
+}
+
 func (p *Planner) kindOf(e *Endpoint) int32 {
 	k := kindKey{
 		class: e.Class, redundancy: int32(min(max(e.Redundancy, 1), maxRedundancy)),
@@ -127,7 +133,7 @@ func (p *Planner) upsert(e *Endpoint) {
 	}
 	at.key, at.kind, at.unit = where, k, none
 	p.pending = append(p.pending, item{key: where, id: e.ID, seed: seed, kind: k, zone: zone})
-	p.kinds[k].add(zone, 1)
+	p.count(k, zone, 1)
 }
 
 // ownZone is the zone that an endpoint is in, none if it is in none.
@@ -143,7 +149,7 @@ func (p *Planner) withdraw(id health.EndpointID) int32 {
 	i := slices.IndexFunc(p.pending, func(i item) bool { return i.id == id })
 	was := p.pending[i]
 	p.pending = slices.Delete(p.pending, i, i+1)
-	p.kinds[was.kind].add(was.zone, -1)
+	p.count(was.kind, was.zone, -1)
 	return was.seed
 }
 
@@ -183,7 +189,7 @@ func (p *Planner) detach(id health.EndpointID) {
 		p.book(s, -1, u.kind)
 		p.spare[s]--
 	}
-	k.add(u.zone, -1)
+	p.count(at.kind, u.zone, -1)
 	if len(u.members) == 0 && !k.hollow {
 		k.hollow = true
 		p.hollow = append(p.hollow, at.kind)

@@ -32,13 +32,21 @@ type Planner struct {
 	ceilings int     // checkers that have one
 	fresh    []int32 // slots that have not pulled their share yet
 
-	zoneIDs   map[zone]int32
-	zoneHash  []uint64
-	region    []int32 // of each zone
-	regionIDs map[string]int32
-	classes   []class
-	classID   map[uint64]ClassID
-	outdated  bool // classes came since cohorts were told apart
+	// The zones where somebody is. The slices beside zoneNames are indexed alike.
+	zoneIDs     map[zone]int32
+	zoneNames   []zone
+	zoneHash    []uint64
+	zoneUses    []int32 // endpoints and checkers there
+	region      []int32 // none where the number is free
+	freeZones   []int32
+	idleZones   []int32 // where nobody may be any more
+	regionIDs   map[string]int32
+	regionZones []int32
+	freeRegions []int32
+
+	classes  []class
+	classID  map[uint64]ClassID
+	outdated bool // classes came since cohorts were told apart
 
 	// The checkers that are alike, and what each of them should have; may have when
 	// it gets more; may have before newcomers take from it first; may have before
@@ -176,6 +184,7 @@ func (p *Planner) end() {
 	for _, s := range p.left {
 		p.vacate(s)
 	}
+	p.freeIdle()
 	p.left, p.suspended, p.came = p.left[:0], p.suspended[:0], p.came[:0]
 	p.visits, p.dirty = p.visits[:0], p.dirty[:0]
 	p.added, p.changed, p.pending = nil, nil, nil

@@ -1,0 +1,42 @@
+package assign
+
+import (
+	"fmt"
+	"testing"
+
+	"hdsd/health"
+)
+
+// TestZonesAreForgotten when no endpoint and no checker is there any more: what
+// an Apply costs does not grow with the names that were ever used.
+func TestZonesAreForgotten(t *testing.T) {
+	named := func(i int) health.Locality {
+		return health.Locality{Region: fmt.Sprint("r", i), Zone: fmt.Sprint("z", i)}
+	}
+	p := New(Options{})
+	class := p.Class(Class{})
+	e := Endpoint{ID: 1, ClusterHash: 7, Hash: 8, Class: class, Redundancy: 2, Zones: OwnFirst}
+	p.Apply(Change{Join: []health.Checker{{ID: "stays", Locality: named(0)}}})
+	for i := range 1000 {
+		e.Locality = named(3 * i)
+		p.Apply(Change{Upsert: []Endpoint{e}, Join: []health.Checker{{ID: "moves", Locality: named(3*i + 1)}, {ID: fmt.Sprint(i), Locality: e.Locality}}})
+		if n := p.Load(fmt.Sprint(i)); n != 1 {
+			t.Fatalf("round %d: %d checks at the checker in the endpoint's own zone, want 1", i, n)
+		}
+		p.Apply(Change{Leave: []string{fmt.Sprint(i)}})
+	}
+	if n := len(p.zoneHash); n > 8 {
+		t.Errorf("room for %d zones, where there are 3", n)
+	}
+	if n := len(p.usedRegions); n > 8 {
+		t.Errorf("room for %d regions, where there are 3", n)
+	}
+	if len(p.zoneIDs) != 3 || len(p.regionIDs) != 3 {
+		t.Errorf("%d zones and %d regions are known, want 3", len(p.zoneIDs), len(p.regionIDs))
+	}
+	for i := range p.kinds {
+		if n := len(p.kinds[i].counts); n > 9 {
+			t.Errorf("a kind counts endpoints of %d zones", n)
+		}
+	}
+}
