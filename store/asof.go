@@ -22,7 +22,7 @@ func (s *Store) Began() (began time.Time, err error) {
 }
 
 func (s *Store) began(tx *bolt.Tx) time.Time {
-	from := max(s.created, s.edge())
+	from := s.moment.Load().begun(s.created, s.edge())
 	if k, _ := tx.Bucket(transitions).Cursor().First(); len(k) == 8 {
 		from = min(from, number(k))
 	}
@@ -124,6 +124,7 @@ func (p *past) latest(row []byte) (health.Transition, bool) {
 	}
 	t, ok := openCurrent(row, v, p.shared)
 	p.store.skipUnless(ok, current, row)
+	p.store.redateLast(p.endpoint, row, &t)
 	return t, ok
 }
 
@@ -132,7 +133,7 @@ func (p *past) before(row []byte, end uint64) (health.Transition, bool) {
 	s := newSpan(p.endpoint, row, p.clock.intervals(0, end), true)
 	for recorded, ok := s.next(); ok; recorded, ok = s.next() {
 		k := key(recorded)
-		t, ok := openTransition(k, p.rows.Get(k), p.shared)
+		t, ok := p.store.openTransition(k, p.rows.Get(k), p.shared)
 		p.store.skipUnless(ok, transitions, k)
 		if ok && nanos(t.Time) < end {
 			return t, true
@@ -149,6 +150,7 @@ func (p *past) steps(row []byte, start, end uint64, f func(step) bool) {
 		k := key(recorded)
 		taken, ok := openStep(k, p.rows.Get(k))
 		p.store.skipUnless(ok, transitions, k)
+		taken.at = p.store.moment.Load().shown(recorded, taken.at)
 		if ok && taken.at >= start && taken.at < end && !f(taken) {
 			return
 		}

@@ -53,6 +53,7 @@ func TestAsOfAtTheEdge(t *testing.T) {
 	flapping, steady, fresh := endpoint("web", "a", "10.0.0.1:80"), endpoint("web", "a", "10.0.0.2:80"), endpoint("web", "a", "10.0.0.3:80")
 	born := flip(fresh, 3000)
 	born.From = health.Unknown
+	now.set(day.Add(3000 * time.Second))
 	s.Append([]health.Transition{flip(flapping, 0), flip(steady, 1), flip(flapping, 10), flip(flapping, 2001), born})
 	flush(t, s)
 	now.set(day.Add(time.Hour + 1000*time.Second))

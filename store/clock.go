@@ -30,6 +30,14 @@ func (c *clock) note(recorded, shown uint64) {
 	c.most = max(c.most, recorded-shown)
 }
 
+// cover takes note of transitions that turned out to be dated ahead.
+func (c *clock) cover(from, to, ahead uint64) {
+	if c.most == 0 {
+		c.from = from
+	}
+	c.from, c.until, c.most = min(c.from, from), max(c.until, to), max(c.most, ahead)
+}
+
 func readClock(tx *bolt.Tx) clock {
 	sealed := tx.Bucket(header).Get(clockKey)
 	if sealed == nil {

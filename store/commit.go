@@ -13,15 +13,15 @@ var present = []byte{1}
 
 // write gives the transaction that puts a group into the file. Doing it twice
 // is doing it once.
-func (g *group) write(c clock) func(*bolt.Tx) error {
+func (g *group) write(c clock, t *timeline) func(*bolt.Tx) error {
 	return func(tx *bolt.Tx) error {
 		for _, step := range []func(*bolt.Tx) error{g.writeHistory, g.writeCurrent, g.writePlan, g.writeRows} {
 			if err := step(tx); err != nil {
 				return err
 			}
 		}
-		if c == readClock(tx) {
-			return nil
+		if err := t.put(tx); err != nil || c == readClock(tx) {
+			return err
 		}
 		return c.put(tx)
 	}

@@ -1,6 +1,8 @@
 package store
 
 import (
+	"math"
+
 	bolt "go.etcd.io/bbolt"
 
 	"hdsd/health"
@@ -18,10 +20,11 @@ func (s *Store) Current() (map[health.Hash]Held, error) {
 	err := s.view(func(tx *bolt.Tx) error {
 		rows := tx.Bucket(current)
 		all = map[health.Hash]Held{}
-		shared := names{}
+		shared, endpoints := names{}, tx.Bucket(byEndpoint).Cursor()
 		return rows.ForEach(func(k, v []byte) error {
 			t, ok := openCurrent(k, v, shared)
 			if ok {
+				s.redateLast(endpoints, k, &t)
 				all[health.Hash(number(k[8:]))] = Held{t.Endpoint, verdict(&t)}
 			}
 			s.skipUnless(ok, current, k)
@@ -41,4 +44,17 @@ func openCurrent(k, v []byte, shared names) (health.Transition, bool) {
 		return health.Transition{}, false
 	}
 	return decodeRecord(row, 0, shared)
+}
+
+// redateLast puts right what a wrong clock has dated of an endpoint's last
+// transition, while that is kept.
+func (s *Store) redateLast(endpoints *bolt.Cursor, row []byte, t *health.Transition) {
+	now := s.moment.Load()
+	if len(now.strays) == 0 {
+		return
+	}
+	last := newSpan(endpoints, row, []interval{{0, math.MaxUint64}}, true)
+	if recorded, ok := last.next(); ok {
+		now.redate(recorded, t)
+	}
 }

@@ -56,11 +56,11 @@ func (s *Store) After(place Place, limit int) (found []Recorded, err error) {
 	shared := names{}
 	err = s.view(func(tx *bolt.Tx) error {
 		rows := tx.Bucket(transitions).Cursor()
-		if err := s.reaches(rows, place); err != nil {
+		if err := s.reaches(tx, place); err != nil {
 			return err
 		}
 		for k, v := rows.Seek(key(uint64(place) + 1)); k != nil && len(found) < limit; k, v = rows.Next() {
-			t, ok := openTransition(k, v, shared)
+			t, ok := s.openTransition(k, v, shared)
 			s.skipUnless(ok, transitions, k)
 			if ok {
 				found = append(found, Recorded{Place(number(k)), t})
@@ -72,12 +72,12 @@ func (s *Store) After(place Place, limit int) (found []Recorded, err error) {
 }
 
 // reaches tells whether all that is behind a place is still kept.
-func (s *Store) reaches(rows *bolt.Cursor, place Place) error {
-	edge := s.edge()
-	if uint64(place) >= edge || s.created >= edge {
-		return nil // nothing behind it was old enough to be deleted
+func (s *Store) reaches(tx *bolt.Tx, place Place) error {
+	t, ok := readTimeline(tx)
+	if !ok {
+		t = s.moment.Load().timeline // nothing was deleted since the start
 	}
-	if k, _ := rows.First(); len(k) == 8 && number(k) > uint64(place) {
+	if k, _ := tx.Bucket(transitions).Cursor().First(); uint64(place) < t.pruned && len(k) == 8 {
 		return fmt.Errorf("%w: it begins at %s", ErrTooOld, timeOf(number(k)).Format(time.RFC3339))
 	}
 	return nil

@@ -102,7 +102,7 @@ func TestAfterWhatIsNoLongerKept(t *testing.T) {
 	place := func(n int) Place { return Place(nanos(day) + uint64(n)*1e9) }
 	now.set(day.Add(time.Hour + 10*time.Second))
 	prune(t, s)
-	for n, want := range map[int]error{-1: ErrTooOld, 0: ErrTooOld, 9: ErrTooOld, 10: nil, 15: nil, 19: nil} {
+	for n, want := range map[int]error{-1: ErrTooOld, 0: ErrTooOld, 8: ErrTooOld, 9: nil, 10: nil, 15: nil, 19: nil} {
 		if _, err := s.After(place(n), 5); !errors.Is(err, want) {
 			t.Errorf("behind transition %d: %v, want %v", n, err, want)
 		}

@@ -34,9 +34,20 @@ func (m *model) append(all []health.Transition) {
 }
 
 func (m *model) prune(edge time.Time) {
-	m.rows = slices.DeleteFunc(m.rows, func(r recordedTransition) bool {
-		return r.recorded < uint64(edge.UnixNano()) && r.recorded != m.last
-	})
+	old := m.old(edge)
+	m.rows = slices.DeleteFunc(m.rows, func(r recordedTransition) bool { return r.recorded <= old })
+}
+
+// old is the recorded time of the last of those, from the first on, that are older
+// than edge.
+func (m *model) old(edge time.Time) (last uint64) {
+	for _, r := range m.rows {
+		if r.recorded == m.last || !r.transition.Time.Before(edge) {
+			break
+		}
+		last = r.recorded
+	}
+	return last
 }
 
 func (m *model) query(q Query) (found []health.Transition) {
@@ -82,6 +93,8 @@ func TestModel(t *testing.T) {
 					tr.Time = now
 					all = append(all, tr)
 				}
+				flush(t, s)
+				clock.set(now)
 				s.Append(all)
 				m.append(all)
 			},

@@ -37,25 +37,28 @@ func damaged(path string, err error) error {
 }
 
 // openFile opens the history of a folder, which is made where it is missing.
-func openFile(ctx context.Context, dir string, o *Options) (*bolt.DB, *os.File, error) {
+// It tells when the file was last written.
+func openFile(ctx context.Context, dir string, o *Options) (db *bolt.DB, file *os.File, written time.Time, err error) {
 	path := filepath.Join(dir, fileName)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, nil, fmt.Errorf("data folder: %w: create it or choose another data_dir", err)
+		return nil, nil, written, fmt.Errorf("data folder: %w: create it or choose another data_dir", err)
 	}
 	if err := create(ctx, path, o); err != nil {
-		return nil, nil, err
+		return nil, nil, written, err
 	}
-	file, err := lockPlace(ctx, path, os.O_RDWR, o.LockTimeout)
-	if err != nil {
-		return nil, nil, err
+	if file, err = lockPlace(ctx, path, os.O_RDWR, o.LockTimeout); err != nil {
+		return nil, nil, written, err
 	}
-	db, err := openBolt(path, file, o)
+	about, err := file.Stat()
+	if err == nil {
+		db, err = openBolt(path, file, o)
+	}
 	if err != nil {
 		unlock(file)
 		_ = file.Close()
-		return nil, nil, err
+		return nil, nil, written, err
 	}
-	return db, file, nil
+	return db, file, about.ModTime(), nil
 }
 
 // unfinished is what the file is called until it is whole.

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -12,6 +14,10 @@ import (
 // pruneSize is how many rows one transaction deletes at most, so that groups
 // do not wait long behind it.
 const pruneSize = 512
+
+// lookAhead is how many transitions may be dated in the future, where an older
+// hdsd has recorded them, before one that is not is found behind them.
+const lookAhead = 100_000
 
 // pruneSome does one small transaction of the pass that was asked for, if any.
 func (s *Store) pruneSome() {
@@ -33,40 +39,63 @@ func (s *Store) pruneSome() {
 	}
 }
 
-// edge is the recorded time before which nothing is kept; 0 for none.
+// edge is the steady time before which nothing is kept; 0 for none.
 func (s *Store) edge() uint64 {
 	retention := time.Duration(s.retention.Load())
 	if retention <= 0 {
 		return 0
 	}
-	return nanos(s.options.now().Add(-retention))
+	if steady := s.steadyTime(); steady > uint64(retention) {
+		return steady - uint64(retention)
+	}
+	return 0
 }
 
 // prune deletes the oldest transitions before edge, but never the newest of
 // all, from which recorded time goes on.
 func (s *Store) prune(edge uint64) (more bool, err error) {
-	keys := make([][]byte, 0, pruneSize)
+	now := *s.moment.Load()
+	var keys [][]byte
 	err = s.view(func(tx *bolt.Tx) error {
-		rows := tx.Bucket(transitions).Cursor()
-		for k, _ := rows.First(); k != nil && len(keys) < pruneSize; k, _ = rows.Next() {
-			if len(k) == 8 && (number(k) >= edge || number(k) == s.last) {
-				break
-			}
-			keys = append(keys, append([]byte(nil), k...))
-		}
+		keys = s.old(tx, &now.timeline, edge)
 		return nil
 	})
 	if err != nil || len(keys) == 0 {
 		return false, err
 	}
-	return len(keys) == pruneSize, s.update(func(tx *bolt.Tx) error {
+	now.pruned = number(keys[len(keys)-1])
+	now.drop()
+	err = s.update(func(tx *bolt.Tx) error {
 		for _, k := range keys {
 			if err := s.deleteTransition(tx, k); err != nil {
 				return err
 			}
 		}
-		return nil
+		return now.put(tx)
 	})
+	if err == nil {
+		s.moment.Store(&now)
+	}
+	return len(keys) == pruneSize, err
+}
+
+// old gives the keys of the first transitions up to one that is older than edge.
+// Those before it that are dated later were recorded earlier all the same.
+func (s *Store) old(tx *bolt.Tx, now *timeline, edge uint64) (keys [][]byte) {
+	rows, old, future := tx.Bucket(transitions).Cursor(), 0, add(now.steady, uint64(mostLeap))
+	for k, v := rows.First(); k != nil && len(keys) < lookAhead && old < pruneSize; k, v = rows.Next() {
+		aged := number(k) // where nothing else is known
+		if taken, ok := openStep(k, v); ok {
+			aged = now.aged(number(k), taken.at)
+		}
+		if number(k) == s.last || aged >= edge && aged <= future {
+			break
+		}
+		if keys = append(keys, slices.Clone(k)); aged < edge {
+			old = len(keys)
+		}
+	}
+	return keys[:min(old, pruneSize)]
 }
 
 func (s *Store) deleteTransition(tx *bolt.Tx, k []byte) error {
@@ -92,11 +121,10 @@ func (s *Store) forgetSome() {
 		return
 	}
 	known := s.intake.takeForget()
-	edge := s.edge()
-	if known == nil || edge == 0 {
+	if known == nil || s.edge() == 0 {
 		return
 	}
-	gone, err := s.unknown(known, edge)
+	gone, err := s.unknown(known)
 	for err == nil && len(gone) > 0 {
 		some := gone[:min(len(gone), pruneSize)]
 		gone = gone[len(some):]
@@ -107,13 +135,17 @@ func (s *Store) forgetSome() {
 	}
 }
 
-// unknown gives the last transitions of the endpoints to forget.
-func (s *Store) unknown(known func(health.Hash) bool, edge uint64) (gone []health.Endpoint, err error) {
+// unknown gives the endpoints to forget: those without transitions.
+func (s *Store) unknown(known func(health.Hash) bool) (gone []health.Endpoint, err error) {
 	shared := names{}
 	err = s.view(func(tx *bolt.Tx) error {
+		kept := tx.Bucket(byEndpoint).Cursor()
 		return tx.Bucket(current).ForEach(func(k, v []byte) error {
 			t, ok := openCurrent(k, v, shared)
-			if ok && nanos(t.Time) < edge && !known(t.Endpoint.Hash()) {
+			if !ok || known(t.Endpoint.Hash()) {
+				return nil
+			}
+			if at, _ := kept.Seek(k); !bytes.HasPrefix(at, k) {
 				gone = append(gone, t.Endpoint)
 			}
 			return nil

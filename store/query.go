@@ -43,7 +43,7 @@ func (s *Store) page(tx *bolt.Tx, q *Query, last uint64) (found []health.Transit
 	merged := merge{spans: spans(tx, q, last), newest: q.NewestFirst}
 	for recorded, ok := merged.next(); ok; recorded, ok = merged.next() {
 		k := key(recorded)
-		t, ok := openTransition(k, rows.Get(k), shared)
+		t, ok := s.openTransition(k, rows.Get(k), shared)
 		s.skipUnless(ok, transitions, k)
 		if !ok || !q.matches(&t) {
 			continue
@@ -54,6 +54,16 @@ func (s *Store) page(tx *bolt.Tx, q *Query, last uint64) (found []health.Transit
 		found, last = append(found, t), recorded
 	}
 	return found, ""
+}
+
+// openTransition reads a row of the history, and puts right what a wrong clock
+// has dated.
+func (s *Store) openTransition(k, v []byte, shared names) (health.Transition, bool) {
+	t, ok := openTransition(k, v, shared)
+	if ok {
+		s.moment.Load().redate(number(k), &t)
+	}
+	return t, ok
 }
 
 // openTransition reads a row of the history; v is nil where only an index

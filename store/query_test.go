@@ -127,38 +127,3 @@ func TestTokensAreStable(t *testing.T) {
 		t.Errorf("newest first: %d transitions", len(newest))
 	}
 }
-
-// TestClockJumpsBack: the order stays, and each transition is found by its own
-// time.
-func TestClockJumpsBack(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, dir)
-	e := endpoint("web", "a", "10.0.0.1:80")
-	future := flip(e, 1)
-	future.Time = day.AddDate(1, 0, 0)
-	all := []health.Transition{flip(e, 0), future, flip(e, 2)}
-	s.Append(all)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	s = open(t, dir)
-	all = append(all, flip(e, 3))
-	s.Append(all[3:])
-	flush(t, s)
-	at := func(n int) time.Time { return day.Add(time.Duration(n) * time.Second) }
-	for name, c := range map[string]struct {
-		query Query
-		want  []health.Transition
-	}{
-		"all":         {Query{}, all},
-		"the present": {Query{Start: at(2), End: at(100)}, all[2:]},
-		"from now":    {Query{Start: at(2)}, all[1:]},
-		"one of them": {Query{Start: at(3), End: at(4)}, all[3:]},
-		"before":      {Query{End: at(1)}, all[:1]},
-		"the future":  {Query{Start: at(100)}, all[1:2]},
-	} {
-		if diff := cmp.Diff(c.want, ask(t, s, c.query)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
-	}
-}

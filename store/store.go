@@ -30,7 +30,12 @@ type Options struct {
 	// ErrSkipped. It must not block nor call Close.
 	OnError func(error)
 
+	// OnClock is told when the wall clock is doubted, and when no longer. It
+	// must not block nor call Close.
+	OnClock func(Clock)
+
 	now        func() time.Time
+	uptime     func() time.Duration
 	migrations []migration
 	mapSize    int
 	maxSize    int
@@ -51,8 +56,15 @@ func (o Options) withDefaults() Options {
 	if o.OnError == nil {
 		o.OnError = func(error) {}
 	}
+	if o.OnClock == nil {
+		o.OnClock = func(Clock) {}
+	}
 	if o.now == nil {
 		o.now = time.Now
+	}
+	if o.uptime == nil {
+		start := time.Now()
+		o.uptime = func() time.Duration { return time.Since(start) }
 	}
 	if o.migrations == nil {
 		o.migrations = migrations
@@ -74,6 +86,7 @@ type Store struct {
 	db      *bolt.DB
 	file    *os.File
 	intake  *intake
+	asks    chan func() // for the writer to do
 	closing chan struct{}
 	done    chan struct{} // the writer has ended
 	close   func() error
@@ -82,12 +95,14 @@ type Store struct {
 	// Owned by the writer.
 	last    uint64 // recorded time of the last transition
 	clock   clock
-	dropped uint64 // as far as reported
+	dropped uint64        // as far as reported
+	saved   time.Duration // when the timeline was put on disk
 
 	// Atomic.
-	durable   atomic.Int64          // latest transaction that is on disk
-	retention atomic.Int64          // a time.Duration; 0 is for ever
-	broken    atomic.Pointer[error] // bbolt can no longer be used
+	durable   atomic.Int64           // latest transaction that is on disk
+	retention atomic.Int64           // a time.Duration; 0 is for ever
+	broken    atomic.Pointer[error]  // bbolt can no longer be used
+	moment    atomic.Pointer[moment] // the latest; the writer puts it there
 
 	committing sync.RWMutex // held by the writer while it commits
 
@@ -100,17 +115,17 @@ type Store struct {
 // ErrDamaged say what to do; the file is then as it was.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	o = o.withDefaults()
-	db, file, err := openFile(ctx, dir, &o)
+	db, file, written, err := openFile(ctx, dir, &o)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{
 		path: db.Path(), options: o, db: db, file: file, intake: newIntake(o.MaxPending),
-		closing: make(chan struct{}), done: make(chan struct{}),
+		asks: make(chan func()), closing: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.retention.Store(int64(o.Retention))
 	s.close = sync.OnceValue(s.shut)
-	if err := s.load(); err != nil {
+	if err := s.load(written); err != nil {
 		_ = s.closeFile()
 		return nil, err
 	}
@@ -118,8 +133,9 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// load reads what the writer continues from.
-func (s *Store) load() error {
+// load reads what the writer continues from. The file was last written at a
+// time that the wall clock gave then.
+func (s *Store) load(written time.Time) error {
 	// What an unclean end has left in the page cache may not be on disk yet.
 	if err := s.db.Sync(); err != nil {
 		return fmt.Errorf("history: %w", err)
@@ -136,6 +152,7 @@ func (s *Store) load() error {
 		if _, s.created, err = schema(tx); err != nil {
 			return damaged(s.path, err)
 		}
+		s.resume(tx, written)
 		return nil
 	})
 	s.durable.Store(int64(id))
@@ -170,6 +187,7 @@ type Stats struct {
 	Committed uint64 // transitions written since Open
 	Dropped   uint64 // transitions that are missing from the history
 	Skipped   uint64 // damaged values met
+	Doubted   bool   // the wall clock is: see Clock
 	LastError error  // of the disk; nil once it has taken a group again
 	Bytes     int64  // size of the file
 }
@@ -177,7 +195,7 @@ type Stats struct {
 // Stats gives the present figures.
 func (s *Store) Stats() Stats {
 	stats := s.intake.stats()
-	stats.Skipped = s.skipped.count()
+	stats.Skipped, stats.Doubted = s.skipped.count(), s.moment.Load().doubted()
 	if about, err := s.file.Stat(); err == nil { // it fails once closed
 		stats.Bytes = about.Size()
 	}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"hdsd/health"
@@ -21,8 +22,13 @@ func (s *Store) write() {
 	defer s.intake.end()
 	pruning := time.NewTicker(s.options.pruneEvery)
 	defer pruning.Stop()
+	looking := time.NewTicker(lookEvery)
+	defer looking.Stop()
+	if clock := s.Clock(); clock.Doubted {
+		s.options.OnClock(clock)
+	}
 	s.intake.askPrune()
-	for s.gather(pruning.C) {
+	for s.gather(pruning.C, looking.C) {
 		if g := s.intake.take(); g != nil && !s.save(g) {
 			return
 		}
@@ -35,10 +41,12 @@ func (s *Store) write() {
 			return
 		}
 	}
+	s.look()
+	_ = s.saveTime(&s.moment.Load().timeline) // without it, the next start finds an earlier one
 }
 
 // gather waits until there is something to do; false when the store closes.
-func (s *Store) gather(pruning <-chan time.Time) bool {
+func (s *Store) gather(pruning, looking <-chan time.Time) bool {
 	var due <-chan time.Time
 	for {
 		something, now := s.intake.due()
@@ -55,6 +63,12 @@ func (s *Store) gather(pruning <-chan time.Time) bool {
 			continue
 		case <-pruning:
 			s.intake.askPrune()
+			continue
+		case <-looking:
+			s.keepTime()
+			continue
+		case ask := <-s.asks:
+			ask()
 			continue
 		case <-s.closing:
 			return false
@@ -80,7 +94,7 @@ func (s *Store) save(g *group) bool {
 	s.number(g)
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		last := s.isClosing()
-		err := s.update(g.write(s.clock))
+		err := s.update(g.write(s.clock, &s.moment.Load().timeline))
 		if err == nil {
 			s.intake.committed(g)
 			return true
@@ -109,14 +123,23 @@ func (s *Store) pause(wait time.Duration) {
 // number gives each transition its recorded time and its keys, once, so that
 // a group that is written again is the same.
 func (s *Store) number(g *group) {
+	s.look()
+	now, retention := *s.moment.Load(), time.Duration(s.retention.Load())
+	if now.doubted() {
+		now.strays = slices.Clone(now.strays)
+	}
 	g.places = make([]place, len(g.transitions))
 	for i := range g.transitions {
 		t := &g.transitions[i]
-		shown := nanos(t.Time)
-		s.last = max(s.last+1, shown)
-		s.clock.note(s.last, shown)
-		g.places[i] = place{s.last, uint64(health.ClusterHash(t.Endpoint.Cluster)), t.Endpoint.Hash()}
+		own := nanos(t.Time)
+		recorded, dated := now.place(own, s.last, retention)
+		if s.last = recorded; dated != own {
+			move(t, dated)
+		}
+		s.clock.note(recorded, dated)
+		g.places[i] = place{recorded, uint64(health.ClusterHash(t.Endpoint.Cluster)), t.Endpoint.Hash()}
 	}
+	s.moment.Store(&now)
 }
 
 // reportDropped reports transitions dropped since the last report.
