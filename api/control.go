@@ -60,6 +60,13 @@ type Controller interface {
 	// Trust gives what is said of checkers, by id.
 	Trust(ctx context.Context) ([]Trust, error)
 
+	// Clock tells whether the clock of the machine is doubted, at once.
+	Clock() Clock
+
+	// ConfirmClock says that the clock is right, and gives what was made of it
+	// before.
+	ConfirmClock(ctx context.Context, author string) (before Clock, err error)
+
 	// Backup makes a copy of the database as it is, one at a time.
 	Backup(ctx context.Context) (Copy, error)
 }

@@ -29,6 +29,7 @@ type switchboard struct {
 	cleared   []string // what was asked for
 
 	trust []Trust
+	clock Clock
 }
 
 func (s *switchboard) Freeze(_ context.Context, f Freeze) (Freeze, *Freeze, error) {

@@ -96,6 +96,7 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 	built.store, err = store.Open(ctx, c.GetDataDir(), store.Options{
 		Retention: c.GetHistory().GetRetention().AsDuration(),
 		OnError:   func(err error) { o.Log.Error().Str("event", "history_trouble").Err(err).Msg("history") },
+		OnClock:   func(now store.Clock) { tellClock(o.Log, now) },
 	})
 	if err != nil {
 		return nil, err

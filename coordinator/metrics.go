@@ -142,6 +142,9 @@ func watchStore(to prometheus.Registerer, s interface{ Stats() store.Stats }) {
 		Name: "hdsd_history_failing", Help: "1 while the disk takes nothing, else 0.",
 	}, func() float64 { return flag(s.Stats().LastError != nil) })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hdsd_clock_doubted", Help: "1 while the machine's clock is doubted, so that history is not deleted by it, else 0.",
+	}, func() float64 { return flag(s.Stats().Doubted) })
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hdsd_history_bytes", Help: "Size of the database's file.",
 	}, func() float64 { return float64(s.Stats().Bytes) })
 }

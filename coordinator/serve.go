@@ -120,6 +120,7 @@ func (c *Coordinator) register() error {
 	mux.Handle(api.FreezePath, counted("/v1/", operators.Mark(changes)))
 	mux.Handle(api.OverridesPath, counted("/v1/", operators.Mark(changes)))
 	mux.Handle(api.TrustPath, counted("/v1/", operators.Mark(changes)))
+	mux.Handle(api.ClockPath, counted("/v1/", operators.Mark(changes)))
 	mux.Handle(csds.Path, counted(csds.Path, c.csds.Handler()))
 	dataPlanes := c.eds.Handler()
 	mux.Handle(eds.EndpointsPath, counted(eds.EndpointsPath, dataPlanes))

@@ -13,7 +13,8 @@
 //
 // Transitions keep the order in which they were appended, whatever the wall
 // clock does. Each gets a recorded time, max(the last one + 1 ns, its own
-// time), that is its key; queries by time go by its own time.
+// time), that is its key; queries by time go by its own time, put right where a
+// wrong clock turned out to have dated it.
 //
 // A Place is a recorded time that can be kept over restarts, as a token: After
 // gives what was recorded behind it without a gap, or says ErrTooOld. Committed
@@ -32,11 +33,16 @@
 //
 // # Retention
 //
-// Transitions whose recorded time is older than Options.Retention are deleted,
-// apart from the newest of all. The health that an endpoint had at the edge is
+// Transitions older than Options.Retention are deleted, apart from the newest of
+// all. Their age is counted in steady time (timeline.go): the wall clock's while
+// that is believed, else what has passed since, so that no wrong clock deletes
+// anything. The clock is doubted when it is further from steady time than a leap
+// (a tenth of the retention, within bounds), and believed again when it is back,
+// when ConfirmClock says so, or when nothing from before is left. A file that has no
+// steady time yet is as old as its last change. The health that an endpoint had at the edge is
 // still known: it is From of its first transition kept, or its current health
 // where there is none. The current health stays until Forget finds that nobody
-// knows the endpoint any more; names of clusters stay for ever.
+// knows the endpoint any more and no transition of it is left; names of clusters stay for ever.
 //
 // # Copies
 //
@@ -50,7 +56,8 @@
 //
 // # Keys
 //
-//	header        "hdsd": format, schema version; "clock": where recorded time ran ahead
+//	header        "hdsd": format, schema version; "clock": where recorded time ran ahead;
+//	              "time": steady time, and which transitions a wrong clock has dated
 //	transitions   recorded time: transition
 //	by-cluster    cluster hash, recorded time
 //	by-endpoint   cluster hash, endpoint hash, recorded time: from, to
@@ -73,7 +80,7 @@
 // # Goroutines
 //
 // Open starts one, the writer; Close commits what is left, ends it and waits
-// for it. Options.OnError is called from it and from queries.
+// for it. Options.OnError is called from it and from queries, OnClock from it.
 //
 // The package imports the health vocabulary and bbolt, no other stage.
 package store

@@ -226,7 +226,7 @@ func (s *Store) SetRetention(d time.Duration) { s.retention.Store(int64(d)) }
 func (s *Store) Flush(ctx context.Context) error { return s.intake.flush(ctx) }
 
 // Forget lets go of the current health of endpoints that known denies and
-// whose last transition is older than the retention. It is done in the
+// of which no transition is left. It is done in the
 // background; known is called from there. Without a retention, nothing is let
 // go of.
 func (s *Store) Forget(known func(health.Hash) bool) { s.intake.forget(known) }

@@ -21,6 +21,7 @@ type fakeControl struct {
 	ended  string // who unfroze
 
 	trust   []*hdsdv1.Trust
+	clock   *hdsdv1.ClockState
 	set     *hdsdv1.SetOverrideRequest
 	cleared *hdsdv1.ClearOverridesRequest
 }

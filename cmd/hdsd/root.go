@@ -33,7 +33,7 @@ by EDS.`,
 	add(root, "run", newServe(), newValidate(), newSimulate(), newCheck(), newBootstrap(), newDemo())
 	add(root, "ask", newEndpoints(), newHistory(), newAvailability(), newWatch(), newClusters(), newCheckers(), newClients())
 	add(root, "change", newOverride(), newFreeze(), newUnfreeze())
-	add(root, "keep", newBackup(), newRestore())
+	add(root, "keep", newBackup(), newRestore(), newClock())
 	root.AddCommand(newVersion(), newMan())
 	root.SetOut(out)
 	root.SetErr(errors)

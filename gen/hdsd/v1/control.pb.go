@@ -1131,6 +1131,209 @@ func (x *ListOverridesResponse) GetNextPageToken() string {
 	return ""
 }
 
+// ClockState says what hdsd makes of the clock of its machine.
+type ClockState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Whether it is doubted: it is further from steady than a leap.
+	Doubted bool `protobuf:"varint,1,opt,name=doubted,proto3" json:"doubted,omitempty"`
+	// What the clock says.
+	Clock *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=clock,proto3" json:"clock,omitempty"`
+	// The time by which history ages: the clock's, while that is not doubted, and
+	// else what has passed since.
+	Steady *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=steady,proto3" json:"steady,omitempty"`
+	// Since when it is doubted, by steady; absent where it is not.
+	Since         *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClockState) Reset() {
+	*x = ClockState{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClockState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClockState) ProtoMessage() {}
+
+func (x *ClockState) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClockState.ProtoReflect.Descriptor instead.
+func (*ClockState) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ClockState) GetDoubted() bool {
+	if x != nil {
+		return x.Doubted
+	}
+	return false
+}
+
+func (x *ClockState) GetClock() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Clock
+	}
+	return nil
+}
+
+func (x *ClockState) GetSteady() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Steady
+	}
+	return nil
+}
+
+func (x *ClockState) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+// GetClockRequest has no parameters.
+type GetClockRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetClockRequest) Reset() {
+	*x = GetClockRequest{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetClockRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetClockRequest) ProtoMessage() {}
+
+func (x *GetClockRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetClockRequest.ProtoReflect.Descriptor instead.
+func (*GetClockRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{19}
+}
+
+// ConfirmClockRequest says who confirms.
+type ConfirmClockRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who: one line, 200 bytes at most.
+	Author        string `protobuf:"bytes,1,opt,name=author,proto3" json:"author,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfirmClockRequest) Reset() {
+	*x = ConfirmClockRequest{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfirmClockRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfirmClockRequest) ProtoMessage() {}
+
+func (x *ConfirmClockRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfirmClockRequest.ProtoReflect.Descriptor instead.
+func (*ConfirmClockRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ConfirmClockRequest) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+// ConfirmClockResponse says what it was like before.
+type ConfirmClockResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What hdsd made of the clock until then.
+	Before        *ClockState `protobuf:"bytes,1,opt,name=before,proto3" json:"before,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ConfirmClockResponse) Reset() {
+	*x = ConfirmClockResponse{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ConfirmClockResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ConfirmClockResponse) ProtoMessage() {}
+
+func (x *ConfirmClockResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ConfirmClockResponse.ProtoReflect.Descriptor instead.
+func (*ConfirmClockResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ConfirmClockResponse) GetBefore() *ClockState {
+	if x != nil {
+		return x.Before
+	}
+	return nil
+}
+
 // BackupRequest has no parameters.
 type BackupRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1140,7 +1343,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[18]
+	mi := &file_hdsd_v1_control_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1152,7 +1355,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[18]
+	mi := &file_hdsd_v1_control_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1165,7 +1368,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{22}
 }
 
 // BackupResponse is a part of the copy; the parts in their order are the file.
@@ -1181,7 +1384,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[19]
+	mi := &file_hdsd_v1_control_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1193,7 +1396,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[19]
+	mi := &file_hdsd_v1_control_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1206,7 +1409,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *BackupResponse) GetSize() int64 {
@@ -1292,11 +1495,22 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\"p\n" +
 	"\x15ListOverridesResponse\x12/\n" +
 	"\toverrides\x18\x01 \x03(\v2\x11.hdsd.v1.OverrideR\toverrides\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x0f\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xbe\x01\n" +
+	"\n" +
+	"ClockState\x12\x18\n" +
+	"\adoubted\x18\x01 \x01(\bR\adoubted\x120\n" +
+	"\x05clock\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05clock\x122\n" +
+	"\x06steady\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x06steady\x120\n" +
+	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\x11\n" +
+	"\x0fGetClockRequest\"-\n" +
+	"\x13ConfirmClockRequest\x12\x16\n" +
+	"\x06author\x18\x01 \x01(\tR\x06author\"C\n" +
+	"\x14ConfirmClockResponse\x12+\n" +
+	"\x06before\x18\x01 \x01(\v2\x13.hdsd.v1.ClockStateR\x06before\"\x0f\n" +
 	"\rBackupRequest\"8\n" +
 	"\x0eBackupResponse\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x03R\x04size\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data2\xfc\x06\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data2\xad\b\n" +
 	"\aControl\x12P\n" +
 	"\x06Freeze\x12\x16.hdsd.v1.FreezeRequest\x1a\x17.hdsd.v1.FreezeResponse\"\x15\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
 	"/v1/freeze\x12S\n" +
@@ -1310,7 +1524,9 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"\bSetTrust\x12\x18.hdsd.v1.SetTrustRequest\x1a\x19.hdsd.v1.SetTrustResponse\"\x14\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/v1/trust\x12X\n" +
 	"\n" +
 	"ClearTrust\x12\x1a.hdsd.v1.ClearTrustRequest\x1a\x1b.hdsd.v1.ClearTrustResponse\"\x11\x82\xd3\xe4\x93\x02\v*\t/v1/trust\x12U\n" +
-	"\tListTrust\x12\x19.hdsd.v1.ListTrustRequest\x1a\x1a.hdsd.v1.ListTrustResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/trust\x12;\n" +
+	"\tListTrust\x12\x19.hdsd.v1.ListTrustRequest\x1a\x1a.hdsd.v1.ListTrustResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/trust\x12L\n" +
+	"\bGetClock\x12\x18.hdsd.v1.GetClockRequest\x1a\x13.hdsd.v1.ClockState\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/clock\x12a\n" +
+	"\fConfirmClock\x12\x1c.hdsd.v1.ConfirmClockRequest\x1a\x1d.hdsd.v1.ConfirmClockResponse\"\x14\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/v1/clock\x12;\n" +
 	"\x06Backup\x12\x16.hdsd.v1.BackupRequest\x1a\x17.hdsd.v1.BackupResponse0\x01B\x19Z\x17hdsd/gen/hdsd/v1;hdsdv1b\x06proto3"
 
 var (
@@ -1326,7 +1542,7 @@ func file_hdsd_v1_control_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_v1_control_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hdsd_v1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_hdsd_v1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_hdsd_v1_control_proto_goTypes = []any{
 	(FreezeState_Publish)(0),       // 0: hdsd.v1.FreezeState.Publish
 	(*FreezeState)(nil),            // 1: hdsd.v1.FreezeState
@@ -1347,60 +1563,72 @@ var file_hdsd_v1_control_proto_goTypes = []any{
 	(*ClearOverridesResponse)(nil), // 16: hdsd.v1.ClearOverridesResponse
 	(*ListOverridesRequest)(nil),   // 17: hdsd.v1.ListOverridesRequest
 	(*ListOverridesResponse)(nil),  // 18: hdsd.v1.ListOverridesResponse
-	(*BackupRequest)(nil),          // 19: hdsd.v1.BackupRequest
-	(*BackupResponse)(nil),         // 20: hdsd.v1.BackupResponse
-	(*timestamppb.Timestamp)(nil),  // 21: google.protobuf.Timestamp
-	(Trust_Word)(0),                // 22: hdsd.v1.Trust.Word
-	(*Trust)(nil),                  // 23: hdsd.v1.Trust
-	(*v3.Locality)(nil),            // 24: envoy.config.core.v3.Locality
-	(v3.HealthStatus)(0),           // 25: envoy.config.core.v3.HealthStatus
-	(*durationpb.Duration)(nil),    // 26: google.protobuf.Duration
-	(*Override)(nil),               // 27: hdsd.v1.Override
+	(*ClockState)(nil),             // 19: hdsd.v1.ClockState
+	(*GetClockRequest)(nil),        // 20: hdsd.v1.GetClockRequest
+	(*ConfirmClockRequest)(nil),    // 21: hdsd.v1.ConfirmClockRequest
+	(*ConfirmClockResponse)(nil),   // 22: hdsd.v1.ConfirmClockResponse
+	(*BackupRequest)(nil),          // 23: hdsd.v1.BackupRequest
+	(*BackupResponse)(nil),         // 24: hdsd.v1.BackupResponse
+	(*timestamppb.Timestamp)(nil),  // 25: google.protobuf.Timestamp
+	(Trust_Word)(0),                // 26: hdsd.v1.Trust.Word
+	(*Trust)(nil),                  // 27: hdsd.v1.Trust
+	(*v3.Locality)(nil),            // 28: envoy.config.core.v3.Locality
+	(v3.HealthStatus)(0),           // 29: envoy.config.core.v3.HealthStatus
+	(*durationpb.Duration)(nil),    // 30: google.protobuf.Duration
+	(*Override)(nil),               // 31: hdsd.v1.Override
 }
 var file_hdsd_v1_control_proto_depIdxs = []int32{
-	21, // 0: hdsd.v1.FreezeState.since:type_name -> google.protobuf.Timestamp
+	25, // 0: hdsd.v1.FreezeState.since:type_name -> google.protobuf.Timestamp
 	0,  // 1: hdsd.v1.FreezeState.publish:type_name -> hdsd.v1.FreezeState.Publish
 	0,  // 2: hdsd.v1.FreezeRequest.publish:type_name -> hdsd.v1.FreezeState.Publish
 	1,  // 3: hdsd.v1.FreezeResponse.freeze:type_name -> hdsd.v1.FreezeState
 	1,  // 4: hdsd.v1.FreezeResponse.replaced:type_name -> hdsd.v1.FreezeState
 	1,  // 5: hdsd.v1.UnfreezeResponse.ended:type_name -> hdsd.v1.FreezeState
-	22, // 6: hdsd.v1.SetTrustRequest.word:type_name -> hdsd.v1.Trust.Word
-	23, // 7: hdsd.v1.SetTrustResponse.trust:type_name -> hdsd.v1.Trust
-	23, // 8: hdsd.v1.SetTrustResponse.replaced:type_name -> hdsd.v1.Trust
-	23, // 9: hdsd.v1.ClearTrustResponse.ended:type_name -> hdsd.v1.Trust
-	23, // 10: hdsd.v1.ListTrustResponse.trust:type_name -> hdsd.v1.Trust
-	24, // 11: hdsd.v1.SetOverrideRequest.locality:type_name -> envoy.config.core.v3.Locality
-	25, // 12: hdsd.v1.SetOverrideRequest.health:type_name -> envoy.config.core.v3.HealthStatus
-	26, // 13: hdsd.v1.SetOverrideRequest.duration:type_name -> google.protobuf.Duration
-	27, // 14: hdsd.v1.SetOverrideResponse.override:type_name -> hdsd.v1.Override
-	27, // 15: hdsd.v1.SetOverrideResponse.replaced:type_name -> hdsd.v1.Override
-	27, // 16: hdsd.v1.ClearOverridesResponse.ended:type_name -> hdsd.v1.Override
-	27, // 17: hdsd.v1.ListOverridesResponse.overrides:type_name -> hdsd.v1.Override
-	2,  // 18: hdsd.v1.Control.Freeze:input_type -> hdsd.v1.FreezeRequest
-	4,  // 19: hdsd.v1.Control.Unfreeze:input_type -> hdsd.v1.UnfreezeRequest
-	12, // 20: hdsd.v1.Control.GetFreeze:input_type -> hdsd.v1.GetFreezeRequest
-	13, // 21: hdsd.v1.Control.SetOverride:input_type -> hdsd.v1.SetOverrideRequest
-	15, // 22: hdsd.v1.Control.ClearOverrides:input_type -> hdsd.v1.ClearOverridesRequest
-	17, // 23: hdsd.v1.Control.ListOverrides:input_type -> hdsd.v1.ListOverridesRequest
-	6,  // 24: hdsd.v1.Control.SetTrust:input_type -> hdsd.v1.SetTrustRequest
-	8,  // 25: hdsd.v1.Control.ClearTrust:input_type -> hdsd.v1.ClearTrustRequest
-	10, // 26: hdsd.v1.Control.ListTrust:input_type -> hdsd.v1.ListTrustRequest
-	19, // 27: hdsd.v1.Control.Backup:input_type -> hdsd.v1.BackupRequest
-	3,  // 28: hdsd.v1.Control.Freeze:output_type -> hdsd.v1.FreezeResponse
-	5,  // 29: hdsd.v1.Control.Unfreeze:output_type -> hdsd.v1.UnfreezeResponse
-	1,  // 30: hdsd.v1.Control.GetFreeze:output_type -> hdsd.v1.FreezeState
-	14, // 31: hdsd.v1.Control.SetOverride:output_type -> hdsd.v1.SetOverrideResponse
-	16, // 32: hdsd.v1.Control.ClearOverrides:output_type -> hdsd.v1.ClearOverridesResponse
-	18, // 33: hdsd.v1.Control.ListOverrides:output_type -> hdsd.v1.ListOverridesResponse
-	7,  // 34: hdsd.v1.Control.SetTrust:output_type -> hdsd.v1.SetTrustResponse
-	9,  // 35: hdsd.v1.Control.ClearTrust:output_type -> hdsd.v1.ClearTrustResponse
-	11, // 36: hdsd.v1.Control.ListTrust:output_type -> hdsd.v1.ListTrustResponse
-	20, // 37: hdsd.v1.Control.Backup:output_type -> hdsd.v1.BackupResponse
-	28, // [28:38] is the sub-list for method output_type
-	18, // [18:28] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	26, // 6: hdsd.v1.SetTrustRequest.word:type_name -> hdsd.v1.Trust.Word
+	27, // 7: hdsd.v1.SetTrustResponse.trust:type_name -> hdsd.v1.Trust
+	27, // 8: hdsd.v1.SetTrustResponse.replaced:type_name -> hdsd.v1.Trust
+	27, // 9: hdsd.v1.ClearTrustResponse.ended:type_name -> hdsd.v1.Trust
+	27, // 10: hdsd.v1.ListTrustResponse.trust:type_name -> hdsd.v1.Trust
+	28, // 11: hdsd.v1.SetOverrideRequest.locality:type_name -> envoy.config.core.v3.Locality
+	29, // 12: hdsd.v1.SetOverrideRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	30, // 13: hdsd.v1.SetOverrideRequest.duration:type_name -> google.protobuf.Duration
+	31, // 14: hdsd.v1.SetOverrideResponse.override:type_name -> hdsd.v1.Override
+	31, // 15: hdsd.v1.SetOverrideResponse.replaced:type_name -> hdsd.v1.Override
+	31, // 16: hdsd.v1.ClearOverridesResponse.ended:type_name -> hdsd.v1.Override
+	31, // 17: hdsd.v1.ListOverridesResponse.overrides:type_name -> hdsd.v1.Override
+	25, // 18: hdsd.v1.ClockState.clock:type_name -> google.protobuf.Timestamp
+	25, // 19: hdsd.v1.ClockState.steady:type_name -> google.protobuf.Timestamp
+	25, // 20: hdsd.v1.ClockState.since:type_name -> google.protobuf.Timestamp
+	19, // 21: hdsd.v1.ConfirmClockResponse.before:type_name -> hdsd.v1.ClockState
+	2,  // 22: hdsd.v1.Control.Freeze:input_type -> hdsd.v1.FreezeRequest
+	4,  // 23: hdsd.v1.Control.Unfreeze:input_type -> hdsd.v1.UnfreezeRequest
+	12, // 24: hdsd.v1.Control.GetFreeze:input_type -> hdsd.v1.GetFreezeRequest
+	13, // 25: hdsd.v1.Control.SetOverride:input_type -> hdsd.v1.SetOverrideRequest
+	15, // 26: hdsd.v1.Control.ClearOverrides:input_type -> hdsd.v1.ClearOverridesRequest
+	17, // 27: hdsd.v1.Control.ListOverrides:input_type -> hdsd.v1.ListOverridesRequest
+	6,  // 28: hdsd.v1.Control.SetTrust:input_type -> hdsd.v1.SetTrustRequest
+	8,  // 29: hdsd.v1.Control.ClearTrust:input_type -> hdsd.v1.ClearTrustRequest
+	10, // 30: hdsd.v1.Control.ListTrust:input_type -> hdsd.v1.ListTrustRequest
+	20, // 31: hdsd.v1.Control.GetClock:input_type -> hdsd.v1.GetClockRequest
+	21, // 32: hdsd.v1.Control.ConfirmClock:input_type -> hdsd.v1.ConfirmClockRequest
+	23, // 33: hdsd.v1.Control.Backup:input_type -> hdsd.v1.BackupRequest
+	3,  // 34: hdsd.v1.Control.Freeze:output_type -> hdsd.v1.FreezeResponse
+	5,  // 35: hdsd.v1.Control.Unfreeze:output_type -> hdsd.v1.UnfreezeResponse
+	1,  // 36: hdsd.v1.Control.GetFreeze:output_type -> hdsd.v1.FreezeState
+	14, // 37: hdsd.v1.Control.SetOverride:output_type -> hdsd.v1.SetOverrideResponse
+	16, // 38: hdsd.v1.Control.ClearOverrides:output_type -> hdsd.v1.ClearOverridesResponse
+	18, // 39: hdsd.v1.Control.ListOverrides:output_type -> hdsd.v1.ListOverridesResponse
+	7,  // 40: hdsd.v1.Control.SetTrust:output_type -> hdsd.v1.SetTrustResponse
+	9,  // 41: hdsd.v1.Control.ClearTrust:output_type -> hdsd.v1.ClearTrustResponse
+	11, // 42: hdsd.v1.Control.ListTrust:output_type -> hdsd.v1.ListTrustResponse
+	19, // 43: hdsd.v1.Control.GetClock:output_type -> hdsd.v1.ClockState
+	22, // 44: hdsd.v1.Control.ConfirmClock:output_type -> hdsd.v1.ConfirmClockResponse
+	24, // 45: hdsd.v1.Control.Backup:output_type -> hdsd.v1.BackupResponse
+	34, // [34:46] is the sub-list for method output_type
+	22, // [22:34] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_control_proto_init() }
@@ -1415,7 +1643,7 @@ func file_hdsd_v1_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_v1_control_proto_rawDesc), len(file_hdsd_v1_control_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   20,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

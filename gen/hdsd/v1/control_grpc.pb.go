@@ -31,6 +31,8 @@ const (
 	Control_SetTrust_FullMethodName       = "/hdsd.v1.Control/SetTrust"
 	Control_ClearTrust_FullMethodName     = "/hdsd.v1.Control/ClearTrust"
 	Control_ListTrust_FullMethodName      = "/hdsd.v1.Control/ListTrust"
+	Control_GetClock_FullMethodName       = "/hdsd.v1.Control/GetClock"
+	Control_ConfirmClock_FullMethodName   = "/hdsd.v1.Control/ConfirmClock"
 	Control_Backup_FullMethodName         = "/hdsd.v1.Control/Backup"
 )
 
@@ -70,6 +72,13 @@ type ControlClient interface {
 	ClearTrust(ctx context.Context, in *ClearTrustRequest, opts ...grpc.CallOption) (*ClearTrustResponse, error)
 	// ListTrust gives what is said of checkers, by id.
 	ListTrust(ctx context.Context, in *ListTrustRequest, opts ...grpc.CallOption) (*ListTrustResponse, error)
+	// GetClock tells whether hdsd doubts the clock of its machine, which keeps it
+	// from deleting history.
+	GetClock(ctx context.Context, in *GetClockRequest, opts ...grpc.CallOption) (*ClockState, error)
+	// ConfirmClock says that the clock of hdsd's machine is right, so that history
+	// is deleted by it. It is answered when that is on disk. Where the clock is not
+	// doubted, it changes nothing.
+	ConfirmClock(ctx context.Context, in *ConfirmClockRequest, opts ...grpc.CallOption) (*ConfirmClockResponse, error)
 	// Backup gives a copy of the database as it is at one moment, part by part.
 	// It is whole when the call ends without an error. One copy is made at a
 	// time; who asks meanwhile is refused with RESOURCE_EXHAUSTED. Over gRPC only.
@@ -174,6 +183,26 @@ func (c *controlClient) ListTrust(ctx context.Context, in *ListTrustRequest, opt
 	return out, nil
 }
 
+func (c *controlClient) GetClock(ctx context.Context, in *GetClockRequest, opts ...grpc.CallOption) (*ClockState, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ClockState)
+	err := c.cc.Invoke(ctx, Control_GetClock_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) ConfirmClock(ctx context.Context, in *ConfirmClockRequest, opts ...grpc.CallOption) (*ConfirmClockResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ConfirmClockResponse)
+	err := c.cc.Invoke(ctx, Control_ConfirmClock_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *controlClient) Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[0], Control_Backup_FullMethodName, cOpts...)
@@ -229,6 +258,13 @@ type ControlServer interface {
 	ClearTrust(context.Context, *ClearTrustRequest) (*ClearTrustResponse, error)
 	// ListTrust gives what is said of checkers, by id.
 	ListTrust(context.Context, *ListTrustRequest) (*ListTrustResponse, error)
+	// GetClock tells whether hdsd doubts the clock of its machine, which keeps it
+	// from deleting history.
+	GetClock(context.Context, *GetClockRequest) (*ClockState, error)
+	// ConfirmClock says that the clock of hdsd's machine is right, so that history
+	// is deleted by it. It is answered when that is on disk. Where the clock is not
+	// doubted, it changes nothing.
+	ConfirmClock(context.Context, *ConfirmClockRequest) (*ConfirmClockResponse, error)
 	// Backup gives a copy of the database as it is at one moment, part by part.
 	// It is whole when the call ends without an error. One copy is made at a
 	// time; who asks meanwhile is refused with RESOURCE_EXHAUSTED. Over gRPC only.
@@ -269,6 +305,12 @@ func (UnimplementedControlServer) ClearTrust(context.Context, *ClearTrustRequest
 }
 func (UnimplementedControlServer) ListTrust(context.Context, *ListTrustRequest) (*ListTrustResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListTrust not implemented")
+}
+func (UnimplementedControlServer) GetClock(context.Context, *GetClockRequest) (*ClockState, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetClock not implemented")
+}
+func (UnimplementedControlServer) ConfirmClock(context.Context, *ConfirmClockRequest) (*ConfirmClockResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ConfirmClock not implemented")
 }
 func (UnimplementedControlServer) Backup(*BackupRequest, grpc.ServerStreamingServer[BackupResponse]) error {
 	return status.Error(codes.Unimplemented, "method Backup not implemented")
@@ -456,6 +498,42 @@ func _Control_ListTrust_Handler(srv interface{}, ctx context.Context, dec func(i
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Control_GetClock_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetClockRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).GetClock(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_GetClock_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).GetClock(ctx, req.(*GetClockRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_ConfirmClock_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ConfirmClockRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).ConfirmClock(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_ConfirmClock_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).ConfirmClock(ctx, req.(*ConfirmClockRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Control_Backup_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(BackupRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -509,6 +587,14 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListTrust",
 			Handler:    _Control_ListTrust_Handler,
+		},
+		{
+			MethodName: "GetClock",
+			Handler:    _Control_GetClock_Handler,
+		},
+		{
+			MethodName: "ConfirmClock",
+			Handler:    _Control_ConfirmClock_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+func newClock() *cobra.Command {
+	var c client
+	command := &cobra.Command{
+		Use:   "clock",
+		Short: "Show whether hdsd doubts the clock of its machine",
+		Long: `clock shows what hdsd makes of the clock of its machine. A clock that jumps, or
+that is far ahead or behind at a start, is doubted: until it is right again, or
+somebody confirms it, history ages by the time that has passed, so that no wrong
+clock deletes it.`,
+		Example: "  hdsd clock\n  hdsd clock confirm",
+		Args:    noArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
+				state, err := control.GetClock(ctx, &hdsdv1.GetClockRequest{})
+				if err == nil {
+					fmt.Fprintln(command.OutOrStdout(), clockText(state))
+				}
+				return err
+			})
+		},
+	}
+	c.addOperatorFlags(command)
+	command.AddCommand(newConfirmClock())
+	return command
+}
+
+func newConfirmClock() *cobra.Command {
+	var c client
+	var author string
+	command := &cobra.Command{
+		Use:   "confirm",
+		Short: "Say that the clock is right, and history is to be deleted by it",
+		Long: `confirm says that the clock of hdsd's machine is right, as after the machine was
+off for months. What is older than history.retention by that clock is deleted
+then. Look at the clock first: what a wrong one deletes is lost.`,
+		Args: noArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
+				answer, err := control.ConfirmClock(ctx, &hdsdv1.ConfirmClockRequest{Author: authorOr(author)})
+				switch {
+				case err != nil:
+					return err
+				case !answer.GetBefore().GetDoubted():
+					fmt.Fprintln(command.OutOrStdout(), "the clock was not doubted: nothing has changed")
+				default:
+					fmt.Fprintln(command.OutOrStdout(), "history ages by the clock again; it "+clockJump(answer.GetBefore()))
+				}
+				return nil
+			})
+		},
+	}
+	addAuthorFlag(command, &author)
+	c.addOperatorFlags(command)
+	return command
+}
+
+func clockText(s *hdsdv1.ClockState) string {
+	if !s.GetDoubted() {
+		return fmt.Sprintf("the clock says %s and is believed", timeCell(s.GetClock()))
+	}
+	return fmt.Sprintf("the clock says %s and is doubted since %s: it %s\nhistory ages by the time that has passed, and is not deleted by the clock; where that is right: hdsd clock confirm",
+		timeCell(s.GetClock()), timeCell(s.GetSince()), clockJump(s))
+}
+
+// clockJump says how far the clock is from what has passed.
+func clockJump(s *hdsdv1.ClockState) string {
+	ahead := s.GetClock().AsTime().Sub(s.GetSteady().AsTime()).Round(time.Second)
+	where := "ahead of"
+	if ahead < 0 {
+		where = "behind"
+	}
+	return fmt.Sprintf("was %v %s %s, what it would be by the time that has passed", ahead.Abs(), where, timeCell(s.GetSteady()))
+}

@@ -1,0 +1,46 @@
+package coordinator
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/rs/zerolog"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"hdsd/api"
+	"hdsd/store"
+)
+
+// Clock implements api.Controller.
+func (c *control) Clock() api.Clock { return shownClock(c.store.Clock()) }
+
+// ConfirmClock implements api.Controller.
+func (c *control) ConfirmClock(ctx context.Context, author string) (api.Clock, error) {
+	ctx, cancel := context.WithTimeout(ctx, diskPatience)
+	defer cancel()
+	before, err := c.store.ConfirmClock(ctx, author)
+	switch {
+	case errors.Is(err, store.ErrClosed):
+		return api.Clock{}, ErrStopping
+	case err != nil:
+		return api.Clock{}, status.Errorf(codes.Internal, "the clock may be doubted again after a restart: %v", err)
+	}
+	return shownClock(before), nil
+}
+
+func shownClock(c store.Clock) api.Clock {
+	return api.Clock{Doubted: c.Doubted, Wall: c.Wall, Steady: c.Steady, Since: c.Since}
+}
+
+// tellClock logs that the clock is doubted, or is not any more.
+func tellClock(log zerolog.Logger, c store.Clock) {
+	if c.Doubted {
+		log.Warn().Str("event", "clock_doubted").Time("clock", c.Wall).Time("steady", c.Steady).
+			Str("ahead", c.Wall.Sub(c.Steady).Round(time.Second).String()).
+			Msg("the clock has jumped: history ages by the time that has passed, and is not deleted by the clock, until that is right again or 'hdsd clock confirm' says that it is")
+		return
+	}
+	log.Warn().Str("event", "clock_believed").Time("clock", c.Wall).Str("why", c.Why).Msg("history ages by the clock again")
+}

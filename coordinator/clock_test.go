@@ -1,0 +1,46 @@
+package coordinator
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"hdsd/store"
+)
+
+func TestTheClockIsToldOf(t *testing.T) {
+	var log bytes.Buffer
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	tellClock(zerolog.New(&log), store.Clock{Doubted: true, Wall: now.AddDate(1, 0, 0), Steady: now})
+	tellClock(zerolog.New(&log), store.Clock{Wall: now, Steady: now, Why: "ann says that it is right"})
+	for _, want := range []string{
+		`"event":"clock_doubted","clock":"2027-01-02T03:04:05Z","steady":"2026-01-02T03:04:05Z","ahead":"8760h0m0s"`,
+		`"event":"clock_believed","clock":"2026-01-02T03:04:05Z","why":"ann says that it is right"`,
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("not told: %s in %s", want, log.String())
+		}
+	}
+}
+
+func TestConfirmingTheClock(t *testing.T) {
+	stored, err := store.Open(t.Context(), t.TempDir(), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &control{store: stored}
+	before, err := c.ConfirmClock(t.Context(), "ann")
+	if err != nil || before.Doubted || c.Clock().Doubted || before.Wall.IsZero() {
+		t.Errorf("a clock that nobody doubts: %+v, %v", before, err)
+	}
+	if err := stored.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.ConfirmClock(t.Context(), "ann"); !errors.Is(err, ErrStopping) {
+		t.Error("after the end:", err)
+	}
+}
