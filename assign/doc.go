@@ -107,6 +107,9 @@
 // Each leaf remembers in what order it likes zones, and who ranks highest in each:
 // mostly one of these few has room, and nobody else needs to be asked.
 //
+// Zones, regions, kinds and cohorts are numbered, and forgotten when nobody is there
+// any more, so that no cost grows with the names that were ever used.
+//
 // Node ids are hashed (SHA-256), never numbered, so a plan made from scratch
 // resembles the one that grew.
 //

@@ -85,11 +85,11 @@ func (p *Planner) kindOf(e *Endpoint) int32 {
 	}
 	id, ok := p.kindIDs[k]
 	if !ok {
-		id = int32(len(p.kinds))
+		id = p.addKind()
 		p.kindIDs[k] = id
 		h := mix(p.classes[k.class].hash, uint64(k.redundancy))
 		h = mix(mix(h, uint64(k.zones)<<8|uint64(k.regions)), uint64(k.rate))
-		p.kinds = append(p.kinds, kind{kindKey: k, hash: h})
+		p.kinds[id] = kind{kindKey: k, hash: h}
 		at, _ := slices.BinarySearchFunc(p.kindOrder, h, func(o int32, h uint64) int {
 			return cmp.Compare(p.kinds[o].hash, h)
 		})
@@ -97,6 +97,31 @@ func (p *Planner) kindOf(e *Endpoint) int32 {
 	}
 	p.haveKey, p.lastKind, p.lastKindID = true, k, id
 	return id
+}
+
+// addKind makes room for one more kind.
+func (p *Planner) addKind() int32 {
+	if n := len(p.freeKinds); n > 0 {
+		id := p.freeKinds[n-1]
+		p.freeKinds = p.freeKinds[:n-1]
+		return id
+	}
+	p.kinds = append(p.kinds, kind{})
+	return int32(len(p.kinds) - 1)
+}
+
+// forgetKinds forgets the kinds that no endpoint is of any more.
+func (p *Planner) forgetKinds() {
+	p.kindOrder = slices.DeleteFunc(p.kindOrder, func(id int32) bool {
+		k := &p.kinds[id]
+		if k.count > 0 || len(k.leaves) > 0 {
+			return false
+		}
+		delete(p.kindIDs, k.kindKey)
+		*k = kind{}
+		p.freeKinds = append(p.freeKinds, id)
+		return true
+	})
 }
 
 // maxRedundancy bounds what a unit's list of seats can grow to.

@@ -36,8 +36,8 @@ type Planner struct {
 	zoneIDs     map[zone]int32
 	zoneNames   []zone
 	zoneHash    []uint64
-	zoneUses    []int32 // endpoints and checkers there
-	region      []int32 // none where the number is free
+	zoneUses    []int32 // endpoints and checkers there; none where the number is free
+	region      []int32
 	freeZones   []int32
 	idleZones   []int32 // where nobody may be any more
 	regionIDs   map[string]int32
@@ -61,6 +61,7 @@ type Planner struct {
 	kinds     []kind
 	kindIDs   map[kindKey]int32
 	kindOrder []int32 // kinds by hash
+	freeKinds []int32
 	units     []unit
 	chairs    []int32 // what units' seats are cut from
 	bare      int     // endpoints that are told to be uncheckable
@@ -185,6 +186,7 @@ func (p *Planner) end() {
 		p.vacate(s)
 	}
 	p.freeIdle()
+	p.forgetKinds()
 	p.left, p.suspended, p.came = p.left[:0], p.suspended[:0], p.came[:0]
 	p.visits, p.dirty = p.visits[:0], p.dirty[:0]
 	p.added, p.changed, p.pending = nil, nil, nil

@@ -28,11 +28,11 @@ func (p *Planner) zoneOf(l health.Locality) int32 {
 func (p *Planner) addZone() int32 {
 	if n := len(p.freeZones); n > 0 {
 		id := p.freeZones[n-1]
-		p.freeZones = p.freeZones[:n-1]
+		p.freeZones, p.zoneUses[id] = p.freeZones[:n-1], 0
 		return id
 	}
 	p.zoneNames, p.zoneHash = append(p.zoneNames, zone{}), append(p.zoneHash, 0)
-	p.zoneUses, p.region = append(p.zoneUses, 0), append(p.region, none)
+	p.zoneUses, p.region = append(p.zoneUses, 0), append(p.region, 0)
 	p.used, p.groups = append(p.used, 0), append(p.groups, group{})
 	for i := range p.classes {
 		p.classes[i].grow(len(p.zoneHash))
@@ -54,7 +54,7 @@ func (p *Planner) occupy(z, by int32) {
 func (p *Planner) freeIdle() {
 	for _, z := range p.idleZones {
 		name := p.zoneNames[z]
-		if p.zoneUses[z] > 0 || p.region[z] == none {
+		if p.zoneUses[z] != 0 {
 			continue
 		}
 		delete(p.zoneIDs, name)
@@ -62,7 +62,7 @@ func (p *Planner) freeIdle() {
 			*recent = zoneNumber{}
 		}
 		p.leaveRegion(name.region, p.region[z])
-		p.zoneNames[z], p.region[z] = zone{}, none
+		p.zoneNames[z], p.zoneUses[z] = zone{}, none // its region is as good as any
 		p.freeZones = append(p.freeZones, z)
 	}
 	p.idleZones = p.idleZones[:0]

@@ -15,7 +15,7 @@ func TestZonesAreForgotten(t *testing.T) {
 	}
 	p := New(Options{})
 	class := p.Class(Class{})
-	e := Endpoint{ID: 1, ClusterHash: 7, Hash: 8, Class: class, Redundancy: 2, Zones: OwnFirst}
+	e := Endpoint{ID: 1, ClusterHash: 7, Hash: 8, Class: class, Redundancy: 7, Zones: OwnFirst, Regions: OwnFirst}
 	p.Apply(Change{Join: []health.Checker{{ID: "stays", Locality: named(0)}}})
 	for i := range 1000 {
 		e.Locality = named(3 * i)
@@ -24,6 +24,9 @@ func TestZonesAreForgotten(t *testing.T) {
 			t.Fatalf("round %d: %d checks at the checker in the endpoint's own zone, want 1", i, n)
 		}
 		p.Apply(Change{Leave: []string{fmt.Sprint(i)}})
+		if n := p.Stats().UnderReplicated; n != 1 {
+			t.Fatalf("round %d: %d endpoints have too few checkers, want 1", i, n)
+		}
 	}
 	if n := len(p.zoneHash); n > 8 {
 		t.Errorf("room for %d zones, where there are 3", n)
@@ -38,5 +41,23 @@ func TestZonesAreForgotten(t *testing.T) {
 		if n := len(p.kinds[i].counts); n > 9 {
 			t.Errorf("a kind counts endpoints of %d zones", n)
 		}
+	}
+}
+
+// TestKindsAreForgotten when no endpoint wants the like any more.
+func TestKindsAreForgotten(t *testing.T) {
+	p := New(Options{})
+	class := p.Class(Class{})
+	p.Apply(Change{Join: []health.Checker{{ID: "a"}, {ID: "b"}}})
+	e := Endpoint{ID: 1, ClusterHash: 7, Hash: 8, Class: class}
+	for i := range 1000 {
+		e.Rate = int64(i)
+		p.Apply(Change{Upsert: []Endpoint{e}})
+		if n := p.Stats().Checks; n != 1 {
+			t.Fatalf("round %d: %d checks", i, n)
+		}
+	}
+	if n := len(p.kinds); n > 3 || len(p.kindIDs) != 1 || len(p.kindOrder) != 1 {
+		t.Errorf("room for %d kinds, %d of them known, where there is 1", n, len(p.kindIDs))
 	}
 }

@@ -97,18 +97,27 @@ func (t *timeline) passedOver(wall uint64, retention time.Duration) time.Duratio
 	return time.Duration(wall - t.wall)
 }
 
-// confirm gives the timeline where the wall clock is right: what was recorded
-// since the doubt began is dated right, and where the clock went back, what was
-// recorded before was dated ahead by as much.
+// confirm gives the timeline where the wall clock is right: it has dated right
+// what was recorded since the doubt began, if it did not jump since; and where it
+// went back, what was recorded before was dated ahead by as much.
 func (t timeline) confirm() timeline {
 	if !t.doubted() {
 		return t
 	}
-	t.strays = slices.DeleteFunc(slices.Clone(t.strays), func(s stray) bool { return s.from > t.doubt.after })
-	if ahead := t.ahead(); ahead < 0 {
-		t.strays = shifted(t.strays, t.doubt.after, -ahead)
+	ahead := t.ahead()
+	at := slices.IndexFunc(t.strays, func(s stray) bool { return s.from > t.doubt.after })
+	before, since := t.strays, []stray(nil)
+	if at >= 0 {
+		before, since = t.strays[:at:at], slices.Clone(t.strays[at:])
 	}
-	t.steady, t.doubt = t.wall, doubt{}
+	if ahead < 0 {
+		before = shifted(before, t.doubt.after, -ahead)
+	}
+	for i := range since {
+		since[i].ahead -= ahead
+	}
+	since = slices.DeleteFunc(since, func(s stray) bool { return near(uint64(s.ahead), 0, leastLeap) })
+	t.strays, t.steady, t.doubt = slices.Concat(before, since), t.wall, doubt{}
 	return t
 }
 

@@ -1,0 +1,67 @@
+package store
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// TestNoClockDeletesHistory: whatever the clock does, by more than a leap, and
+// however often hdsd is started, what is deleted is the oldest, is old, and what
+// is very old is deleted.
+func TestNoClockDeletesHistory(t *testing.T) {
+	const retention = 100 * time.Hour
+	rapid.Check(t, func(rt *rapid.T) {
+		m := &machine{t: t, dir: t.TempDir(), told: make(chan Clock, 1000)}
+		m.start()
+		defer func() { _ = m.store.Close() }()
+		var happened, ran []time.Duration // when each change was
+		rt.Repeat(map[string]func(*rapid.T){
+			"": func(rt *rapid.T) {
+				looked := make(chan struct{})
+				m.store.asks <- func() { m.store.look(); close(looked) }
+				<-looked
+				prune(t, m.store)
+				all := ask(t, m.store, Query{})
+				first := m.count - len(all)
+				for i, tr := range all {
+					if want := fmt.Sprint(first + i); tr.Reason != want {
+						rt.Fatalf("change %s where %s is next", tr.Reason, want)
+					}
+				}
+				if first > 0 {
+					if age := time.Duration(m.passed.Load()) - happened[first-1]; age < retention {
+						rt.Fatalf("change %d is deleted after %v", first-1, age)
+					}
+				}
+				if first < m.count-1 {
+					if age := time.Duration(m.run.Load()) - ran[first]; age > 3*retention {
+						rt.Fatalf("change %d is kept while hdsd ran for %v", first, age)
+					}
+				}
+				if last := len(all) - 1; last >= 0 && m.wrong.Load() == 0 && !m.store.Clock().Doubted {
+					if got := heldAt(t, m.store, endpoint("web", "a", "x"), m.store.options.now()); got.Reason != all[last].Reason {
+						rt.Fatalf("at present it is as after change %q, want %s", got.Reason, all[last].Reason)
+					}
+				}
+			},
+			"runs": func(rt *rapid.T) {
+				for range rapid.IntRange(1, 4).Draw(rt, "times") {
+					passed := int64(time.Duration(rapid.IntRange(1, 60).Draw(rt, "hours")) * time.Hour)
+					m.passed.Add(passed)
+					m.run.Add(passed)
+					happened, ran = append(happened, time.Duration(m.passed.Load())), append(ran, time.Duration(m.run.Load()))
+					m.flips()
+				}
+			},
+			"the clock is set": func(rt *rapid.T) {
+				m.wrong.Store(int64(rapid.SampledFrom([]time.Duration{0, 0, 0, year, -year, -24 * time.Hour, 50 * year, -50 * year}).Draw(rt, "wrong")))
+			},
+			"restarts": func(rt *rapid.T) {
+				m.restart(rapid.SampledFrom([]time.Duration{0, time.Minute, 9 * time.Hour, 30 * time.Hour, 1000 * time.Hour}).Draw(rt, "off"))
+			},
+		})
+	})
+}
