@@ -8,9 +8,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestNoClockDeletesHistory: whatever the clock does, by more than a leap, and
-// however often hdsd is started, what is deleted is the oldest, is old, and what
-// is very old is deleted.
+// TestNoClockDeletesHistory: whatever the clock does, by far more than a leap, and
+// however often hdsd is started, what is deleted is the oldest, and older than the
+// retention; and nothing is kept while hdsd runs for three times the retention.
 func TestNoClockDeletesHistory(t *testing.T) {
 	const retention = 100 * time.Hour
 	rapid.Check(t, func(rt *rapid.T) {
@@ -57,7 +57,7 @@ func TestNoClockDeletesHistory(t *testing.T) {
 				}
 			},
 			"the clock is set": func(rt *rapid.T) {
-				m.wrong.Store(int64(rapid.SampledFrom([]time.Duration{0, 0, 0, year, -year, -24 * time.Hour, 50 * year, -50 * year}).Draw(rt, "wrong")))
+				m.wrong.Store(int64(rapid.SampledFrom([]time.Duration{0, 0, 0, year, -year, 50 * year, -50 * year}).Draw(rt, "wrong")))
 			},
 			"restarts": func(rt *rapid.T) {
 				m.restart(rapid.SampledFrom([]time.Duration{0, time.Minute, 9 * time.Hour, 30 * time.Hour, 1000 * time.Hour}).Draw(rt, "off"))

@@ -74,11 +74,11 @@ func (t *timeline) ahead() int64 { return int64(t.wall - t.steady) }
 
 // look gives the timeline at a reading of the wall clock, when so much has
 // passed since the last one by a clock that nobody sets. last is the recorded
-// time of the newest transition.
+// time of the newest transition, 0 where there is none and so nothing to lose.
 func (t timeline) look(wall uint64, passed, retention time.Duration, last uint64) timeline {
 	t.steady, t.wall = add(t.steady, uint64(max(passed, 0))), wall
 	switch {
-	case near(t.wall, t.steady, leapOf(retention)):
+	case last == 0 || near(t.wall, t.steady, leapOf(retention)):
 		t.steady, t.doubt = t.wall, doubt{}
 	case !t.doubted():
 		t.doubt = doubt{since: max(t.steady, 1), wall: wall, after: last}
@@ -154,7 +154,7 @@ func (t *timeline) place(own, last uint64, retention time.Duration) (recorded, d
 
 // stray notes a transition behind the one of last; false where there is no room.
 func (t *timeline) stray(last, recorded uint64, ahead int64) bool {
-	if n := len(t.strays); n > 0 && t.strays[n-1].to == last && near(uint64(t.strays[n-1].ahead), uint64(ahead), time.Duration(likeness)) {
+	if n := len(t.strays); n > 0 && t.strays[n-1].to == last && last > t.doubt.after && near(uint64(t.strays[n-1].ahead), uint64(ahead), time.Duration(likeness)) {
 		t.strays[n-1].to = recorded
 		return true
 	}
