@@ -35,6 +35,7 @@ func (s *Store) write() {
 		s.reportDropped()
 		s.pruneSome()
 		s.forgetSome()
+		s.answer() // also while there is much to prune
 	}
 	for g := s.intake.take(); g != nil; g = s.intake.take() {
 		if !s.save(g) {
@@ -77,6 +78,15 @@ func (s *Store) gather(pruning, looking <-chan time.Time) bool {
 		break
 	}
 	return !s.isClosing()
+}
+
+// answer does what somebody asks for, if anybody does.
+func (s *Store) answer() {
+	select {
+	case ask := <-s.asks:
+		ask()
+	default:
+	}
 }
 
 func (s *Store) isClosing() bool {
