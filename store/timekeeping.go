@@ -17,9 +17,9 @@ const lookEvery = time.Minute
 type Clock struct {
 	Wall    time.Time // what it says
 	Steady  time.Time // the time by which the history ages
-	Doubted bool      // the two are not near each other; Since and the rest say more
-	Since   time.Time // by steady time
-	Why     string    // it is believed again; empty where it always was, or is doubted
+	Doubted bool      // the two are too far apart, since Since by steady time
+	Since   time.Time
+	Why     string // OnClock is told so why it is believed again
 }
 
 // moment is a timeline, and when it was looked at.
@@ -29,7 +29,11 @@ type moment struct {
 }
 
 // Clock gives what the store makes of the wall clock at present.
-func (s *Store) Clock() Clock { return s.moment.Load().clock() }
+func (s *Store) Clock() Clock {
+	c := s.moment.Load().clock()
+	c.Wall, c.Steady = s.options.now().UTC(), timeOf(s.steadyTime())
+	return c
+}
 
 func (m *moment) clock() Clock {
 	c := Clock{Wall: timeOf(m.wall), Steady: timeOf(m.steady), Doubted: m.doubted()}
