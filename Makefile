@@ -3,7 +3,7 @@ GO      ?= go
 FUZZTIME ?= 20s
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
-.PHONY: build demo test lint bench fuzz sim generate clean
+.PHONY: build demo test lint bench fuzz sim corpus generate clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -o bin/hdsd ./cmd/hdsd
@@ -13,6 +13,7 @@ demo: build
 
 test:
 	$(GO) test -race -timeout 20m ./...
+	cd tools && $(GO) test -race ./...
 
 lint:
 	$(GO) vet ./...
@@ -35,6 +36,10 @@ fuzz:
 # How good the verdicts are: prints tables, writes docs/judgement.md and its plots.
 sim:
 	$(GO) run ./test/sim/judgement
+
+# What hdsd makes of other projects' configuration: prints tables, writes docs/corpus.md.
+corpus: build
+	cd tools && $(GO) run ./corpus
 
 # The Go code and the OpenAPI document of proto/, into gen/, and the man pages.
 generate:

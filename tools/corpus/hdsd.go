@@ -1,0 +1,196 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	clusterservicev3 "github.com/envoyproxy/go-control-plane/envoy/service/cluster/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	endpointservicev3 "github.com/envoyproxy/go-control-plane/envoy/service/endpoint/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/known/anypb"
+)
+
+// outcome is what hdsd makes of a set.
+type outcome struct {
+	refused   string                // why it does not start, empty where it does
+	clusters  map[string]standing   // by name
+	published map[string]*anypb.Any // by key
+	took      time.Duration         // from start to serving
+}
+
+// standing is a cluster as /v1/clusters shows it.
+type standing struct {
+	Name        string
+	Checked     bool
+	Endpoints   int
+	Quarantined []struct{ Address, Reason string }
+}
+
+// patience is how long an hdsd or an Envoy may take.
+const patience = time.Minute
+
+const configuration = `
+grpc: {address: "127.0.0.1:0"}
+http: {address: "127.0.0.1:0"}
+data_dir: data
+sources: [{name: corpus, config_source: {path_config_source: {path: %q}}}]
+`
+
+const checkAll = `
+default_health_checks:
+- cluster_name_glob: "*"
+  health_checks: [{timeout: 1s, interval: 5s, unhealthy_threshold: 2, healthy_threshold: 1, tcp_health_check: {}}]
+`
+
+// serve has an hdsd serve a set, and asks it.
+func serve(ctx context.Context, binary string, s *set, all bool) (o *outcome, err error) {
+	folder, err := os.MkdirTemp("", "corpus-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	data, extension, err := s.content()
+	if err != nil {
+		return nil, err
+	}
+	file := "set" + extension
+	settings := fmt.Sprintf(configuration, file)
+	if all {
+		settings += checkAll
+	}
+	for name, data := range map[string][]byte{file: data, "hdsd.yaml": []byte(settings)} {
+		if err := os.WriteFile(filepath.Join(folder, name), data, 0o600); err != nil {
+			return nil, err
+		}
+	}
+	return run(ctx, binary, folder)
+}
+
+// run starts hdsd in a folder, and stops it when it has answered.
+func run(ctx context.Context, binary, folder string) (o *outcome, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	command := exec.CommandContext(ctx, binary, "serve", "-c", filepath.Join(folder, "hdsd.yaml"))
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	stderr, err := command.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	started := time.Now()
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	var said bytes.Buffer
+	lines := bufio.NewReader(io.TeeReader(stderr, &said))
+	grpcAddress, httpAddress := awaitServing(lines)
+	if grpcAddress == "" {
+		_ = command.Wait()
+		return &outcome{refused: strings.ReplaceAll(said.String(), folder+"/", "")}, ctx.Err()
+	}
+	o = &outcome{took: time.Since(started)}
+	drained := make(chan struct{})
+	go func() { _, _ = io.Copy(io.Discard, lines); close(drained) }()
+	err = errors.Join(o.askClusters(ctx, "http://"+httpAddress, folder), o.askPublished(ctx, grpcAddress))
+	cancel()
+	<-drained
+	_ = command.Wait() // it was told to end
+	return o, err
+}
+
+// awaitServing gives the addresses, or "" where the process ended without.
+func awaitServing(lines *bufio.Reader) (grpc, http string) {
+	for {
+		line, err := lines.ReadBytes('\n')
+		var entry struct{ Event, GRPC, HTTP string }
+		if json.Unmarshal(line, &entry) == nil && entry.Event == "serving" {
+			return entry.GRPC, entry.HTTP
+		}
+		if err != nil {
+			return "", ""
+		}
+	}
+}
+
+func (o *outcome) askClusters(ctx context.Context, server, folder string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server+"/v1/clusters?pageSize=10000", nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	var answer struct{ Clusters []standing }
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		return err
+	}
+	o.clusters = map[string]standing{}
+	for _, c := range answer.Clusters {
+		for i := range c.Quarantined {
+			c.Quarantined[i].Reason = strings.ReplaceAll(c.Quarantined[i].Reason, folder+"/", "")
+		}
+		o.clusters[c.Name] = c
+	}
+	return nil
+}
+
+func (o *outcome) askPublished(ctx context.Context, server string) error {
+	connection, err := grpc.NewClient(server, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer connection.Close()
+	most := grpc.MaxCallRecvMsgSize(64 << 20)
+	node := &corev3.Node{Id: "corpus"}
+	clusters, err := clusterservicev3.NewClusterDiscoveryServiceClient(connection).
+		FetchClusters(ctx, &discoveryv3.DiscoveryRequest{Node: node, TypeUrl: clusterURL}, most)
+	if err != nil {
+		return err
+	}
+	assignments, err := endpointservicev3.NewEndpointDiscoveryServiceClient(connection).
+		FetchEndpoints(ctx, &discoveryv3.DiscoveryRequest{Node: node, TypeUrl: assignmentURL, ResourceNames: []string{"*"}}, most)
+	if err != nil {
+		return err
+	}
+	o.published = map[string]*anypb.Any{}
+	for _, packed := range append(clusters.GetResources(), assignments.GetResources()...) {
+		o.published[resource{url: packed.GetTypeUrl(), name: nameOf(packed.GetValue())}.key()] = packed
+	}
+	return nil
+}
+
+// nameOf reads field 1 of a message, which is its name.
+func nameOf(data []byte) string {
+	for len(data) > 0 {
+		number, kind, n := protowire.ConsumeTag(data)
+		if n < 0 {
+			return ""
+		}
+		if data = data[n:]; number == 1 && kind == protowire.BytesType {
+			name, _ := protowire.ConsumeBytes(data)
+			return string(name)
+		}
+		if n = protowire.ConsumeFieldValue(number, kind, data); n < 0 {
+			return ""
+		}
+		data = data[n:]
+	}
+	return ""
+}

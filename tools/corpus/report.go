@@ -1,0 +1,139 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+const about = "# hdsd on the configuration of others\n\n" +
+	"`make corpus` makes this page. It takes the YAML and JSON files of other projects, most of them golden files, and finds the Envoy bootstraps,\n" +
+	"Clusters and ClusterLoadAssignments in them: in xDS responses, config dumps, lists, Kubernetes objects and text within text. Each bootstrap, and\n" +
+	"all other resources of a file, are a set. hdsd serves each set twice, as it is and with a default TCP check for all clusters. Envoy %s\n" +
+	"(`--mode validate`) judges each resource alone, as it was found and as hdsd publishes it, in a bootstrap with the clusters and secrets that it\n" +
+	"names. Files of certificates, keys and secrets that are not here are replaced, for both, by some that are. Nothing else is changed.\n\n"
+
+// report is the page.
+func report(all []*survey) string {
+	var d strings.Builder
+	fmt.Fprintf(&d, about, envoyVersion)
+	writeTable(&d, all)
+	var judgements []*judged
+	for _, s := range all {
+		judgements = append(judgements, s.all...)
+	}
+	writeList(&d, "Not published, though Envoy takes it", lost, judgements, func(j *judged) string { return j.ours })
+	writeList(&d, "Published, and Envoy refuses it, though it takes what was found", spoiled, judgements, func(j *judged) string { return j.given })
+	d.WriteString("## Not published, and Envoy refuses it\n\n")
+	writeReasons(&d, judgements, func(j *judged) []string {
+		return when(j.class() == bad, kindOfReason(j.ours, j.name)+" | "+kindOfReason(j.envoy, j.name))
+	}, "hdsd | Envoy")
+	d.WriteString("## Not published, and Envoy cannot judge\n\nIt refuses what is not in the resource.\n\n")
+	writeReasons(&d, judgements, func(j *judged) []string {
+		return when(j.class() == unjudged, kindOfReason(j.ours, j.name)+" | "+kindOfReason(j.envoy, j.name))
+	}, "hdsd | Envoy")
+	d.WriteString("## Published as it came, and Envoy refuses it\n\n")
+	writeReasons(&d, judgements, func(j *judged) []string { return when(j.class() == asItCame, kindOfReason(j.given, j.name)) }, "Envoy")
+	d.WriteString("## Not checked, with a default check for all\n\nClusters, or endpoints of them.\n\n")
+	writeReasons(&d, judgements, func(j *judged) []string {
+		var kinds []string
+		for _, reason := range j.aside {
+			kinds = append(kinds, kindOfReason(reason, j.name))
+		}
+		slices.Sort(kinds)
+		return slices.Compact(kinds)
+	}, "reason")
+	return d.String()
+}
+
+func when(is bool, reason string) []string {
+	if is {
+		return []string{reason}
+	}
+	return nil
+}
+
+func writeTable(d *strings.Builder, all []*survey) {
+	d.WriteString("## By project\n\n" +
+		"| project | version | files | sets | whole sets refused | clusters | assignments | published | of these, Envoy refuses | only as published | " +
+		"not published, Envoy refuses | cannot be judged | **Envoy takes** | clusters checked | with a default | endpoints | longest start |\n|" +
+		strings.Repeat(" --- |", 17) + "\n")
+	total := &survey{project: project{name: "all"}}
+	for _, s := range all {
+		writeRow(d, s)
+		total.add(s)
+	}
+	writeRow(d, total)
+	d.WriteString("\n")
+}
+
+func writeRow(d *strings.Builder, s *survey) {
+	var in [classes]int
+	var clusters, endpoints int
+	var checked [2]int
+	for _, j := range s.all {
+		in[j.class()]++
+		if j.url == clusterURL {
+			clusters++
+		}
+		for i := range checked {
+			if j.checked[i] {
+				checked[i]++
+			}
+		}
+		endpoints += j.endpoints[1]
+	}
+	fmt.Fprintf(d, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | **%d** | %d | %d | %d | %.1f s |\n", s.name, s.version, s.files, s.sets, s.refused,
+		clusters, len(s.all)-clusters, in[good]+in[asItCame]+in[spoiled], in[asItCame], in[spoiled], in[bad], in[unjudged], in[lost],
+		checked[0], checked[1], endpoints, s.longest.Round(100*time.Millisecond).Seconds())
+}
+
+// writeList names all resources of a class.
+func writeList(d *strings.Builder, title string, of class, all []*judged, reason func(*judged) string) {
+	fmt.Fprintf(d, "## %s\n\n", title)
+	none := true
+	for _, j := range all {
+		if j.class() != of {
+			continue
+		}
+		if none {
+			d.WriteString("| project | file | kind | resource | reason |\n| --- | --- | --- | --- | --- |\n")
+		}
+		none = false
+		fmt.Fprintf(d, "| %s | %s | %s | %s | %s |\n", j.project, j.file, j.kind(), cell(j.name), cell(reason(j)))
+	}
+	if none {
+		d.WriteString("None.\n")
+	}
+	d.WriteString("\n")
+}
+
+// writeReasons counts resources by kind of reason.
+func writeReasons(d *strings.Builder, all []*judged, kinds func(*judged) []string, header string) {
+	counts, first := map[string]int{}, map[string]*judged{}
+	for _, j := range all {
+		for _, kind := range kinds(j) {
+			counts[kind]++
+			first[kind] = cmp.Or(first[kind], j)
+		}
+	}
+	if len(counts) == 0 {
+		d.WriteString("None.\n\n")
+		return
+	}
+	fmt.Fprintf(d, "| resources | %s | the first |\n| --- |%s\n", header, strings.Repeat(" --- |", 2+strings.Count(header, "|")))
+	for _, kind := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(counts[b]-counts[a], strings.Compare(a, b))
+	}) {
+		fmt.Fprintf(d, "| %d | %s | %s %s: %s |\n", counts[kind], kind, first[kind].project, first[kind].file, cell(first[kind].name))
+	}
+	d.WriteString("\n")
+}
+
+// cell makes text fit one.
+func cell(text string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
+}

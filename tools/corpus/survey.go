@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+)
+
+// survey is all that was found and judged in one project.
+type survey struct {
+	project
+	files, sets, refused int // refused: sets, by hdsd
+	all                  []*judged
+	longest              time.Duration // start
+}
+
+// surveyor has what it takes to judge.
+type surveyor struct {
+	hdsd  string
+	judge *judge
+	room  *room
+}
+
+// project surveys one, a few sets at a time.
+func (v *surveyor) project(ctx context.Context, p project) (*survey, error) {
+	if err := p.fetch(ctx); err != nil {
+		return nil, err
+	}
+	sets, err := find(p.folder)
+	if err != nil {
+		return nil, err
+	}
+	parts := make([]survey, len(sets))
+	var done atomic.Int32
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.NumCPU())
+	for i, s := range sets {
+		group.Go(func() error {
+			if err := v.set(ctx, &parts[i], s); err != nil {
+				return fmt.Errorf("%s: %v: %w", p.name, s.files, err)
+			}
+			fmt.Fprintf(os.Stderr, "\r%s: %d of %d sets ", p.name, done.Add(1), len(sets))
+			return nil
+		})
+	}
+	err = group.Wait()
+	fmt.Fprintln(os.Stderr)
+	whole := &survey{project: p, files: countFiles(sets)}
+	for i := range parts {
+		whole.add(&parts[i])
+	}
+	for _, j := range whole.all {
+		j.project = p.name
+	}
+	return whole, err
+}
+
+func countFiles(sets []*set) int {
+	files := map[string]bool{}
+	for _, s := range sets {
+		for _, file := range s.files {
+			files[file] = true
+		}
+	}
+	return len(files)
+}
+
+func (s *survey) add(part *survey) {
+	s.files += part.files
+	s.sets += part.sets
+	s.refused += part.refused
+	s.all = append(s.all, part.all...)
+	s.longest = max(s.longest, part.longest)
+}
+
+// set judges one, as it is and with a default check for all.
+func (v *surveyor) set(ctx context.Context, to *survey, s *set) error {
+	v.room.furnishSet(s)
+	var outcomes [2]*outcome
+	for i := range outcomes {
+		var err error
+		if outcomes[i], err = serve(ctx, v.hdsd, s, i == 1); err != nil {
+			return err
+		}
+		to.longest = max(to.longest, outcomes[i].took)
+	}
+	to.sets = 1
+	if outcomes[0].refused != "" {
+		to.refused = 1
+	}
+	secrets := field(field(s.bootstrap, "static_resources"), "secrets")
+	for _, r := range s.resources {
+		j := &judged{resource: r, file: s.files[0]}
+		for i, o := range outcomes {
+			j.take(o, i)
+		}
+		var err error
+		if j.envoy, err = v.judge.found(ctx, r, secrets); err != nil {
+			return err
+		}
+		if j.given, err = v.published(ctx, s, r, outcomes[:], secrets); err != nil {
+			return err
+		}
+		to.all = append(to.all, j)
+	}
+	return nil
+}
+
+// published has Envoy judge what either hdsd made of a resource: of a cluster
+// whose endpoints are in it, what data planes take by EDS in their place as well.
+func (v *surveyor) published(ctx context.Context, s *set, r resource, outcomes []*outcome, secrets *yaml.Node) (said string, err error) {
+	for _, o := range outcomes {
+		made := []*anypb.Any{o.published[r.key()]}
+		inside := resource{url: assignmentURL, name: r.name}
+		if r.url == clusterURL && takesEDS(made[0]) && !s.has(inside) {
+			made = append(made, o.published[inside.key()])
+		}
+		for _, packed := range made {
+			if packed == nil {
+				continue
+			}
+			if said, err = v.judge.published(ctx, packed, r, secrets); said != "" || err != nil {
+				return said, err
+			}
+		}
+	}
+	return "", nil
+}
+
+// takesEDS tells whether a published cluster takes its endpoints by EDS.
+func takesEDS(packed *anypb.Any) bool {
+	c := &clusterv3.Cluster{}
+	return packed != nil && proto.Unmarshal(packed.GetValue(), c) == nil && c.GetType() == clusterv3.Cluster_EDS
+}
+
+// take notes what one hdsd made of a resource.
+func (j *judged) take(o *outcome, variant int) {
+	c := o.clusters[j.name]
+	if variant == 0 {
+		j.published = o.published[j.key()] != nil
+		if !j.published {
+			j.ours = o.reason(j.name)
+		}
+	}
+	if j.url != clusterURL {
+		return
+	}
+	j.checked[variant] = c.Checked
+	aside := []string{}
+	for _, q := range c.Quarantined {
+		aside = append(aside, q.Reason)
+	}
+	if c.Checked {
+		j.endpoints[variant] = c.Endpoints - len(aside)
+	}
+	if variant == 1 {
+		slices.Sort(aside)
+		j.aside = slices.Compact(aside)
+	}
+}
+
+func (o *outcome) reason(name string) string {
+	if o.refused != "" {
+		return reasonIn(o.refused, name)
+	}
+	for _, q := range o.clusters[name].Quarantined {
+		if q.Address == "" {
+			return q.Reason
+		}
+	}
+	return "no reason is given"
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+)
+
+// class is how hdsd and Envoy judge one resource.
+type class int
+
+// The classes. Where a resource is published, the question is whether Envoy
+// takes what hdsd made of it; where it is not, whether Envoy takes it as it is.
+const (
+	good     class = iota // published, and Envoy takes that
+	asItCame              // published, and Envoy refuses that as it refuses what was found
+	spoiled               // published, and Envoy refuses that, though it takes what was found
+	bad                   // not published, and Envoy refuses it
+	lost                  // not published, though Envoy takes it
+	unjudged              // not published, and what Envoy refuses is not in the resource
+	classes  int   = iota
+)
+
+// judged is one resource and what was said of it.
+type judged struct {
+	resource
+	project, file string
+	published     bool
+	ours          string   // why hdsd does not publish it
+	envoy         string   // why Envoy refuses it as it was found
+	given         string   // why Envoy refuses what hdsd publishes
+	checked       [2]bool  // as it is, and with a default for all
+	endpoints     [2]int   // that are checked
+	aside         []string // with a default for all: why it is not checked, or an endpoint of it
+}
+
+func (j *judged) class() class {
+	switch {
+	case j.published && j.given == "":
+		return good
+	case j.published && j.envoy != "":
+		return asItCame
+	case j.published:
+		return spoiled
+	case j.envoy == "":
+		return lost
+	case elsewhere.MatchString(j.envoy):
+		return unjudged
+	default:
+		return bad
+	}
+}
+
+// elsewhere is what Envoy refuses for want of something that is not here.
+var elsewhere = regexp.MustCompile(`does not exist|unable to read file|[Ii]nvalid path|[Uu]nknown (static )?secret`)
+
+// What is of one case only in a reason, and what stands for it.
+var particulars = []struct {
+	what *regexp.Regexp
+	by   string
+}{
+	{regexp.MustCompile(`^(its ClusterLoadAssignment: )?\S+\.(ya?ml|json|golden)(:\d+)?: `), "$1"},
+	{regexp.MustCompile(`^(Protobuf message \(type \S+ reason |Unable to parse JSON as proto \()INVALID_ARGUMENT: `), ""},
+	{regexp.MustCompile(`\): \{.*`), ""}, // what could not be parsed
+	{regexp.MustCompile(`(Caught Segmentation fault).*`), "$1"},
+	{regexp.MustCompile(`(malformed IP address: )\S+[^. ]`), "$1…"},
+	{regexp.MustCompile(`"[^"]*"|\B'[^']*'`), "…"},
+	{regexp.MustCompile(`\S*[0-9a-f]{32}\S*`), "…"},
+	{regexp.MustCompile(`/\S*/`), "…/"},
+	{regexp.MustCompile(`\b\d+\b`), "N"},
+	{regexp.MustCompile(`^(resources|static_resources\.clusters)\[N\]\.`), ""},
+}
+
+// kindOfReason leaves that out, so that like can be counted with like.
+func kindOfReason(reason, name string) string {
+	for _, p := range particulars {
+		reason = strings.TrimPrefix(p.what.ReplaceAllString(reason, p.by), name+": ")
+	}
+	if most := 160; len(reason) > most {
+		reason = strings.ToValidUTF8(reason[:most], "") + " …"
+	}
+	return cell(reason)
+}
+
+// reasonIn gives what a refusal of a whole file says of one resource: the line
+// with its name, else the first.
+func reasonIn(refused, name string) string {
+	lines := strings.Split(strings.TrimSpace(refused), "\n")
+	for _, line := range lines {
+		if strings.Contains(line, ": "+name+": ") {
+			return line
+		}
+	}
+	return strings.TrimPrefix(lines[0], "hdsd: source corpus: ")
+}
