@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -83,6 +83,17 @@ type judge struct {
 	known map[[32]byte]string // what it said, by content
 }
 
+// probe finds out whether this Envoy can judge.
+func (j *judge) probe(ctx context.Context) error {
+	for text, taken := range map[string]bool{"{name: a}": true, "{name: a, type: EDS}": false} {
+		said, err := j.found(ctx, resource{url: clusterURL, name: "a", node: documents("", []byte(text))[0]}, nil)
+		if err != nil || (said == "") != taken {
+			return fmt.Errorf("%s cannot judge: of %s it says %q (%v)", j.binary, text, said, err)
+		}
+	}
+	return nil
+}
+
 // found judges a resource as it was found. What Envoy says is empty where it
 // takes it.
 func (j *judge) found(ctx context.Context, r resource, secrets *yaml.Node) (said string, err error) {
@@ -130,8 +141,8 @@ func (j *judge) validate(ctx context.Context, data []byte, extension string, r r
 	if ok {
 		return said, nil
 	}
-	path := filepath.Join(j.folder, fmt.Sprintf("%x%s", key[:8], extension))
-	if err := os.WriteFile(path, data, 0o600); err != nil {
+	path, err := j.write(data, extension)
+	if err != nil {
 		return "", err
 	}
 	defer func() { _ = os.Remove(path) }() // the room goes with all that is left
@@ -142,6 +153,17 @@ func (j *judge) validate(ctx context.Context, data []byte, extension string, r r
 	j.known[key] = said
 	j.mu.Unlock()
 	return said, nil
+}
+
+// write puts data into a file of its own, as the same may be judged twice at a
+// time.
+func (j *judge) write(data []byte, extension string) (path string, err error) {
+	file, err := os.CreateTemp(j.folder, "*"+extension)
+	if err != nil {
+		return "", err
+	}
+	_, err = file.Write(data)
+	return file.Name(), errors.Join(err, file.Close())
 }
 
 func (j *judge) run(ctx context.Context, arguments ...string) (said string, err error) {

@@ -40,6 +40,8 @@ type standing struct {
 	Checked     bool
 	Endpoints   int
 	Quarantined []struct{ Address, Reason string }
+
+	NoEndpointsReason string
 }
 
 // patience is how long an hdsd or an Envoy may take.

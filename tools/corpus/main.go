@@ -47,6 +47,9 @@ func write(ctx context.Context, root, output string, paths []string) error {
 		return err
 	}
 	v := &surveyor{hdsd: hdsd, room: room, judge: &judge{binary: envoy, folder: folder, known: map[[32]byte]string{}}}
+	if err := v.judge.probe(ctx); err != nil {
+		return err
+	}
 	var all []*survey
 	for _, p := range projects {
 		s, err := v.project(ctx, p)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -178,5 +179,5 @@ func (o *outcome) reason(name string) string {
 			return q.Reason
 		}
 	}
-	return "no reason is given"
+	return cmp.Or(o.clusters[name].NoEndpointsReason, "no reason is given")
 }
