@@ -5,10 +5,10 @@
 //
 // builds bin/hdsd, fetches the projects of projects.go as Go modules, and writes
 // docs/corpus.md. It needs Go, the module proxy and Envoy in .cache, which a
-// demonstration fetches where it is not there yet. Arguments are folders to
-// look through instead; -o names another file to write:
+// demonstration fetches where it is not there yet; it takes some minutes. With
+// arguments it looks through folders instead, and only prints:
 //
-//	cd tools && go run ./corpus -o /tmp/mine.md /etc/envoy
+//	cd tools && go run ./corpus /etc/envoy
 //
 // Each file goes the same way. find.go takes bootstraps and resources out of it,
 // as the text that they are; hdsd.go serves them, once as they are and once with

@@ -31,7 +31,6 @@ type outcome struct {
 	refused   string                // why it does not start, empty where it does
 	clusters  map[string]standing   // by name
 	published map[string]*anypb.Any // by key
-	took      time.Duration         // from start to serving
 }
 
 // standing is a cluster as /v1/clusters shows it.
@@ -66,7 +65,7 @@ func serve(ctx context.Context, binary string, s *set, all bool) (o *outcome, er
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(folder)
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	data, extension, err := s.content()
 	if err != nil {
 		return nil, err
@@ -90,11 +89,11 @@ func run(ctx context.Context, binary, folder string) (o *outcome, err error) {
 	defer cancel()
 	command := exec.CommandContext(ctx, binary, "serve", "-c", filepath.Join(folder, "hdsd.yaml"))
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = patience
 	stderr, err := command.StderrPipe()
 	if err != nil {
 		return nil, err
 	}
-	started := time.Now()
 	if err := command.Start(); err != nil {
 		return nil, err
 	}
@@ -102,16 +101,21 @@ func run(ctx context.Context, binary, folder string) (o *outcome, err error) {
 	lines := bufio.NewReader(io.TeeReader(stderr, &said))
 	grpcAddress, httpAddress := awaitServing(lines)
 	if grpcAddress == "" {
-		_ = command.Wait()
-		return &outcome{refused: strings.ReplaceAll(said.String(), folder+"/", "")}, ctx.Err()
+		if err := command.Wait(); ctx.Err() != nil || command.ProcessState.ExitCode() != 1 {
+			return nil, fmt.Errorf("hdsd ends without serving: %w: %s", errors.Join(err, ctx.Err()), said.String())
+		}
+		return &outcome{refused: strings.ReplaceAll(said.String(), folder+"/", "")}, nil
 	}
-	o = &outcome{took: time.Since(started)}
+	o = &outcome{}
 	drained := make(chan struct{})
 	go func() { _, _ = io.Copy(io.Discard, lines); close(drained) }()
 	err = errors.Join(o.askClusters(ctx, "http://"+httpAddress, folder), o.askPublished(ctx, grpcAddress))
 	cancel()
 	<-drained
-	_ = command.Wait() // it was told to end
+	_ = command.Wait() // which tells of the signal that ended it
+	if code := command.ProcessState.ExitCode(); code != 0 {
+		err = errors.Join(err, fmt.Errorf("hdsd exits with %d", code))
+	}
 	return o, err
 }
 

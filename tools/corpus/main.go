@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -11,21 +12,25 @@ import (
 )
 
 func main() {
-	output := flag.String("o", "../docs/corpus.md", "`file` to write")
+	output := flag.String("o", "", "`file` to write; if empty, docs/corpus.md of the modules, and none of folders")
 	root := flag.String("root", "..", "`folder` of the repository")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if *output == "" && flag.NArg() == 0 {
+		*output = filepath.Join(*root, "docs", "corpus.md")
+	}
 	if err := write(ctx, *root, *output, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "corpus:", err)
+		stop()
 		os.Exit(1)
 	}
 }
 
-// write surveys the modules, or folders instead, prints what came of it and writes it to
-// a file.
-func write(ctx context.Context, root, output string, paths []string) error {
-	projects, err := choose(paths)
+// write surveys the modules, or folders instead, prints what came of it and writes
+// it to a file, if one is named.
+func write(ctx context.Context, root, output string, folders []string) error {
+	projects, err := choose(folders)
 	if err != nil {
 		return err
 	}
@@ -37,30 +42,41 @@ func write(ctx context.Context, root, output string, paths []string) error {
 	if err != nil {
 		return err
 	}
-	folder, err := os.MkdirTemp("", "corpus-room-")
+	page, err := look(ctx, hdsd, envoy, projects)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
+	fmt.Print(page)
+	if output == "" {
+		return nil
+	}
+	return os.WriteFile(output, []byte(page), 0o644)
+}
+
+// look surveys projects, and gives the page of what came of it.
+func look(ctx context.Context, hdsd, envoy string, projects []project) (page string, err error) {
+	folder, err := os.MkdirTemp("", "corpus-room-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	room, err := newRoom(folder)
 	if err != nil {
-		return err
+		return "", err
 	}
 	v := &surveyor{hdsd: hdsd, room: room, judge: &judge{binary: envoy, folder: folder, known: map[[32]byte]string{}}}
 	if err := v.judge.probe(ctx); err != nil {
-		return err
+		return "", err
 	}
 	var all []*survey
 	for _, p := range projects {
 		s, err := v.project(ctx, p)
 		if err != nil {
-			return err
+			return "", err
 		}
 		all = append(all, s)
 	}
-	document := report(all)
-	fmt.Print(document)
-	return os.WriteFile(output, []byte(document), 0o644)
+	return report(all), nil
 }
 
 // findEnvoy gives the binary in the cache, to which a demonstration fetches it.

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	"go.yaml.in/yaml/v3"
@@ -22,7 +21,6 @@ type survey struct {
 	project
 	files, sets, refused int // refused: sets, by hdsd
 	all                  []*judged
-	longest              time.Duration // start
 }
 
 // surveyor has what it takes to judge.
@@ -81,7 +79,6 @@ func (s *survey) add(part *survey) {
 	s.sets += part.sets
 	s.refused += part.refused
 	s.all = append(s.all, part.all...)
-	s.longest = max(s.longest, part.longest)
 }
 
 // set judges one, as it is and with a default check for all.
@@ -93,7 +90,6 @@ func (v *surveyor) set(ctx context.Context, to *survey, s *set) error {
 		if outcomes[i], err = serve(ctx, v.hdsd, s, i == 1); err != nil {
 			return err
 		}
-		to.longest = max(to.longest, outcomes[i].took)
 	}
 	to.sets = 1
 	if outcomes[0].refused != "" {

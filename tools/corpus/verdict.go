@@ -12,11 +12,11 @@ type class int
 // takes what hdsd made of it; where it is not, whether Envoy takes it as it is.
 const (
 	good     class = iota // published, and Envoy takes that
-	asItCame              // published, and Envoy refuses that as it refuses what was found
+	asItCame              // published, and Envoy refuses that, as it refuses what was found
 	spoiled               // published, and Envoy refuses that, though it takes what was found
 	bad                   // not published, and Envoy refuses it
 	lost                  // not published, though Envoy takes it
-	unjudged              // not published, and what Envoy refuses is not in the resource
+	unjudged              // what Envoy refuses is not in the resource
 	classes  int   = iota
 )
 
@@ -37,28 +37,34 @@ func (j *judged) class() class {
 	switch {
 	case j.published && j.given == "":
 		return good
-	case j.published && j.envoy != "":
-		return asItCame
-	case j.published:
+	case j.published && j.envoy == "":
 		return spoiled
 	case j.envoy == "":
 		return lost
 	case elsewhere.MatchString(j.envoy):
 		return unjudged
+	case j.published:
+		return asItCame
 	default:
 		return bad
 	}
 }
 
-// elsewhere is what Envoy refuses for want of something that is not here.
-var elsewhere = regexp.MustCompile(`does not exist|unable to read file|[Ii]nvalid path|[Uu]nknown (static )?secret`)
+// elsewhere is what Envoy says for want of something that is not here: files,
+// secrets of the bootstrap, and ADS, which for clusters of a bootstrap begins too
+// late, so that those with secrets over it end the process. Over CDS it takes them.
+var elsewhere = regexp.MustCompile(`does not exist|unable to read file|[Ii]nvalid path|Unknown static|Segmentation fault`)
+
+var place = regexp.MustCompile(`^(its ClusterLoadAssignment: )?set\.\w+(:\d+)?: `)
+
+// placeless leaves out where in the file of a set something is wrong.
+func placeless(reason string) string { return place.ReplaceAllString(reason, "$1") }
 
 // What is of one case only in a reason, and what stands for it.
 var particulars = []struct {
 	what *regexp.Regexp
 	by   string
 }{
-	{regexp.MustCompile(`^(its ClusterLoadAssignment: )?\S+\.(ya?ml|json|golden)(:\d+)?: `), "$1"},
 	{regexp.MustCompile(`^(Protobuf message \(type \S+ reason |Unable to parse JSON as proto \()INVALID_ARGUMENT: `), ""},
 	{regexp.MustCompile(`\): \{.*`), ""}, // what could not be parsed
 	{regexp.MustCompile(`(Caught Segmentation fault).*`), "$1"},
@@ -72,6 +78,7 @@ var particulars = []struct {
 
 // kindOfReason leaves that out, so that like can be counted with like.
 func kindOfReason(reason, name string) string {
+	reason = strings.TrimPrefix(placeless(reason), name+": ")
 	for _, p := range particulars {
 		reason = strings.TrimPrefix(p.what.ReplaceAllString(reason, p.by), name+": ")
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"google.golang.org/protobuf/types/known/anypb"
 )
@@ -17,10 +16,12 @@ func TestClasses(t *testing.T) {
 		"published and taken":                  {judged{published: true}, good},
 		"published as refused as before":       {judged{published: true, given: "no", envoy: "no"}, asItCame},
 		"published and only thereby refused":   {judged{published: true, given: "no"}, spoiled},
+		"published in a form that ends Envoy":  {judged{published: true, given: "Caught Segmentation fault"}, spoiled},
 		"published, and better than it was":    {judged{published: true, envoy: "malformed IP address"}, good},
 		"refused by both":                      {judged{ours: "no", envoy: "no"}, bad},
 		"refused by hdsd alone":                {judged{ours: "no"}, lost},
 		"refused for a file that is not there": {judged{ours: "no", envoy: "paths must refer to an existing path in the system: 'a' does not exist"}, unjudged},
+		"published, with a secret elsewhere":   {judged{published: true, given: "Unknown static secret: a", envoy: "Unknown static secret: a"}, unjudged},
 	} {
 		if got := test.of.class(); got != test.want {
 			t.Errorf("%s: class %d, want %d", name, got, test.want)
@@ -94,7 +95,7 @@ func TestAWorldHoldsWhatAResourceNames(t *testing.T) {
 func TestTheReportCountsAndNames(t *testing.T) {
 	r := resource{url: clusterURL, name: "a|b"}
 	page := report([]*survey{{
-		project: project{name: "example.com/p", version: "v1"}, files: 2, sets: 2, refused: 1, longest: 1200 * time.Millisecond,
+		project: project{name: "example.com/p", version: "v1"}, files: 2, sets: 2, refused: 1,
 		all: []*judged{
 			{resource: r, project: "example.com/p", file: "x.yaml", ours: "no\nway"},
 			{resource: r, published: true, checked: [2]bool{false, true}, endpoints: [2]int{0, 4}},
@@ -104,7 +105,7 @@ func TestTheReportCountsAndNames(t *testing.T) {
 		},
 	}})
 	for _, want := range []string{
-		"| example.com/p | v1 | 2 | 2 | 1 | 4 | 1 | 3 | 1 | 0 | 1 | 0 | **1** | 1 | 2 | 6 | 1.2 s |",
+		"| example.com/p | v1 | 2 | 2 | 1 | 4 | 1 | 3 | 1 | 0 | 1 | **1** | 0 | 1 | 2 | 6 |",
 		`| example.com/p | x.yaml | Cluster | a\|b | no way |`,
 		"| 1 | no | no |", "| 1 | bad |", "| 1 | … is a name |",
 	} {
