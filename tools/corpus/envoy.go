@@ -87,8 +87,11 @@ type judge struct {
 func (j *judge) probe(ctx context.Context) error {
 	for text, taken := range map[string]bool{"{name: a}": true, "{name: a, type: EDS}": false} {
 		said, err := j.found(ctx, resource{url: clusterURL, name: "a", node: documents("", []byte(text))[0]}, nil)
-		if err != nil || (said == "") != taken {
-			return fmt.Errorf("%s cannot judge: of %s it says %q (%v)", j.binary, text, said, err)
+		if err != nil {
+			return err
+		}
+		if (said == "") != taken {
+			return fmt.Errorf("%s cannot judge: of the cluster %s it says %q", j.binary, text, said)
 		}
 	}
 	return nil

@@ -31,6 +31,18 @@ func (r resource) key() string { return r.url + " " + r.name }
 
 func (r resource) kind() string { return r.url[strings.LastIndex(r.url, ".")+1:] }
 
+// endpoints counts those in it.
+func (r resource) endpoints() (n int) {
+	walk(r.node, func(part *yaml.Node) bool {
+		if all := field(part, "lb_endpoints"); all != nil && all.Kind == yaml.SequenceNode {
+			n += len(all.Content)
+			return false
+		}
+		return true
+	})
+	return n
+}
+
 // set is what one hdsd is given: a bootstrap, or resources.
 type set struct {
 	files     []string // within the project

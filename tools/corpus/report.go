@@ -29,6 +29,7 @@ func report(all []*survey) string {
 	}
 	writeList(&d, "Not published, though Envoy takes it", lost, judgements, func(j *judged) string { return j.ours })
 	writeList(&d, "Published, and Envoy refuses it, though it takes what was found", spoiled, judgements, func(j *judged) string { return j.given })
+	writeList(&d, "Published with fewer endpoints, though Envoy takes what was found", thinned, judgements, func(j *judged) string { return strings.Join(j.aside, "; ") })
 	d.WriteString("## Not published, and Envoy refuses it\n\n")
 	writeReasons(&d, judgements, func(j *judged) []string {
 		return when(j.class() == bad, kindOfReason(j.ours, j.name)+" | "+kindOfReason(j.envoy, j.name))
@@ -61,9 +62,9 @@ func when(is bool, reason string) []string {
 
 func writeTable(d *strings.Builder, all []*survey) {
 	d.WriteString("## By project\n\n" +
-		"| project | version | files | sets | whole sets refused | clusters | assignments | published | of these, Envoy refuses as it came | only as published | " +
+		"| project | version | files | sets | whole sets refused | clusters | assignments | published | of these, Envoy refuses as it came | only as published | with fewer endpoints | " +
 		"not published, both refuse | **Envoy takes** | Envoy cannot judge | clusters checked | with a default | endpoints then |\n|" +
-		strings.Repeat(" --- |", 16) + "\n")
+		strings.Repeat(" --- |", 17) + "\n")
 	total := &survey{project: project{name: "all"}}
 	for _, s := range all {
 		writeRow(d, s)
@@ -92,8 +93,8 @@ func writeRow(d *strings.Builder, s *survey) {
 		}
 		endpoints += j.endpoints[1]
 	}
-	fmt.Fprintf(d, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %d | %d | **%d** | %d | %d | %d | %d |\n", s.name, s.version, s.files, s.sets, s.refused,
-		clusters, len(s.all)-clusters, published, in[asItCame], in[spoiled], in[bad], in[lost], in[unjudged],
+	fmt.Fprintf(d, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %d | %d | %d | **%d** | %d | %d | %d | %d |\n", s.name, s.version, s.files, s.sets, s.refused,
+		clusters, len(s.all)-clusters, published, in[asItCame], in[spoiled], in[thinned], in[bad], in[lost], in[unjudged],
 		checked[0], checked[1], endpoints)
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
@@ -105,7 +106,7 @@ func (v *surveyor) set(ctx context.Context, to *survey, s *set) error {
 		if j.envoy, err = v.judge.found(ctx, r, secrets); err != nil {
 			return err
 		}
-		if j.given, err = v.published(ctx, s, r, outcomes[:], secrets); err != nil {
+		if err = v.published(ctx, s, j, outcomes[:], secrets); err != nil {
 			return err
 		}
 		to.all = append(to.all, j)
@@ -115,23 +116,40 @@ func (v *surveyor) set(ctx context.Context, to *survey, s *set) error {
 
 // published has Envoy judge what either hdsd made of a resource: of a cluster
 // whose endpoints are in it, what data planes take by EDS in their place as well.
-func (v *surveyor) published(ctx context.Context, s *set, r resource, outcomes []*outcome, secrets *yaml.Node) (said string, err error) {
+func (v *surveyor) published(ctx context.Context, s *set, j *judged, outcomes []*outcome, secrets *yaml.Node) (err error) {
 	for _, o := range outcomes {
-		made := []*anypb.Any{o.published[r.key()]}
-		inside := resource{url: assignmentURL, name: r.name}
-		if r.url == clusterURL && takesEDS(made[0]) && !s.has(inside) {
+		made := []*anypb.Any{o.published[j.key()]}
+		inside := resource{url: assignmentURL, name: j.name}
+		if j.url == clusterURL && takesEDS(made[0]) && !s.has(inside) {
 			made = append(made, o.published[inside.key()])
 		}
+		endpoints := 0
 		for _, packed := range made {
-			if packed == nil {
+			if packed == nil || j.given != "" {
 				continue
 			}
-			if said, err = v.judge.published(ctx, packed, r, secrets); said != "" || err != nil {
-				return said, err
+			endpoints += endpointsOf(packed)
+			if j.given, err = v.judge.published(ctx, packed, j.resource, secrets); err != nil {
+				return err
 			}
 		}
+		j.fewer = j.fewer || endpoints < j.resource.endpoints()
 	}
-	return "", nil
+	return nil
+}
+
+// endpointsOf counts those of what is published.
+func endpointsOf(packed *anypb.Any) (n int) {
+	c := &clusterv3.Cluster{LoadAssignment: &endpointv3.ClusterLoadAssignment{}}
+	if packed.GetTypeUrl() == assignmentURL {
+		_ = proto.Unmarshal(packed.GetValue(), c.LoadAssignment) // what cannot be decoded is the judge's to tell
+	} else {
+		_ = proto.Unmarshal(packed.GetValue(), c)
+	}
+	for _, group := range c.GetLoadAssignment().GetEndpoints() {
+		n += len(group.GetLbEndpoints())
+	}
+	return n
 }
 
 // takesEDS tells whether a published cluster takes its endpoints by EDS.

@@ -48,7 +48,7 @@ static_resources:
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| mine |  | 4 | 3 | 1 | 6 | 1 | 5 | 1 | 0 | 2 | **0** | 0 | 0 | 2 | 2 |",
+		"| mine |  | 4 | 3 | 1 | 6 | 1 | 5 | 1 | 0 | 0 | 2 | **0** | 0 | 0 | 2 | 2 |",
 		"| 2 | hosts: ", // of both
 		"| 1 | Didn't find a registered cluster factory",
 	} {

@@ -14,6 +14,7 @@ const (
 	good     class = iota // published, and Envoy takes that
 	asItCame              // published, and Envoy refuses that, as it refuses what was found
 	spoiled               // published, and Envoy refuses that, though it takes what was found
+	thinned               // published with fewer endpoints, though Envoy takes what was found
 	bad                   // not published, and Envoy refuses it
 	lost                  // not published, though Envoy takes it
 	unjudged              // what Envoy refuses is not in the resource
@@ -28,6 +29,7 @@ type judged struct {
 	ours          string   // why hdsd does not publish it
 	envoy         string   // why Envoy refuses it as it was found
 	given         string   // why Envoy refuses what hdsd publishes
+	fewer         bool     // endpoints are published than were found
 	checked       [2]bool  // as it is, and with a default for all
 	endpoints     [2]int   // that are checked
 	aside         []string // with a default for all: why it is not checked, or an endpoint of it
@@ -35,6 +37,8 @@ type judged struct {
 
 func (j *judged) class() class {
 	switch {
+	case j.published && j.given == "" && j.envoy == "" && j.fewer:
+		return thinned
 	case j.published && j.given == "":
 		return good
 	case j.published && j.envoy == "":

@@ -18,6 +18,8 @@ func TestClasses(t *testing.T) {
 		"published and only thereby refused":   {judged{published: true, given: "no"}, spoiled},
 		"published in a form that ends Envoy":  {judged{published: true, given: "Caught Segmentation fault"}, spoiled},
 		"published, and better than it was":    {judged{published: true, envoy: "malformed IP address"}, good},
+		"published in part":                    {judged{published: true, fewer: true}, thinned},
+		"published but for what Envoy refuses": {judged{published: true, fewer: true, envoy: "no"}, good},
 		"refused by both":                      {judged{ours: "no", envoy: "no"}, bad},
 		"refused by hdsd alone":                {judged{ours: "no"}, lost},
 		"refused for a file that is not there": {judged{ours: "no", envoy: "paths must refer to an existing path in the system: 'a' does not exist"}, unjudged},
@@ -105,7 +107,7 @@ func TestTheReportCountsAndNames(t *testing.T) {
 		},
 	}})
 	for _, want := range []string{
-		"| example.com/p | v1 | 2 | 2 | 1 | 4 | 1 | 3 | 1 | 0 | 1 | **1** | 0 | 1 | 2 | 6 |",
+		"| example.com/p | v1 | 2 | 2 | 1 | 4 | 1 | 3 | 1 | 0 | 0 | 1 | **1** | 0 | 1 | 2 | 6 |",
 		`| example.com/p | x.yaml | Cluster | a\|b | no way |`,
 		"| 1 | no | no |", "| 1 | bad |", "| 1 | … is a name |",
 	} {
