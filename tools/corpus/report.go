@@ -63,7 +63,7 @@ func when(is bool, reason string) []string {
 func writeTable(d *strings.Builder, all []*survey) {
 	d.WriteString("## By project\n\n" +
 		"| project | version | files | sets | whole sets refused | clusters | assignments | published | of these, Envoy refuses as it came | only as published | with fewer endpoints | " +
-		"not published, both refuse | **Envoy takes** | Envoy cannot judge | clusters checked | with a default | endpoints then |\n|" +
+		"not published: both refuse | **hdsd alone refuses** | Envoy cannot judge | clusters checked | with a default | endpoints then |\n|" +
 		strings.Repeat(" --- |", 17) + "\n")
 	total := &survey{project: project{name: "all"}}
 	for _, s := range all {
