@@ -70,7 +70,8 @@ var particulars = []struct {
 	by   string
 }{
 	{regexp.MustCompile(`^(Protobuf message \(type \S+ reason |Unable to parse JSON as proto \()INVALID_ARGUMENT: `), ""},
-	{regexp.MustCompile(`\): \{.*`), ""}, // what could not be parsed
+	{regexp.MustCompile(`\): \{.*`), ""},           // what could not be parsed
+	{regexp.MustCompile(`goo\.gle/debug\w+ `), ""}, // which protobuf writes before a message, and changes
 	{regexp.MustCompile(`(Caught Segmentation fault).*`), "$1"},
 	{regexp.MustCompile(`(malformed IP address: )\S+[^. ]`), "$1…"},
 	{regexp.MustCompile(`"[^"]*"|\B'[^']*'`), "…"},

@@ -61,6 +61,7 @@ func TestReasonsOfOneKindAreOne(t *testing.T) {
 	for _, pair := range [][2]string{
 		{`set.yaml:12: resources[3].type: needs one of STATIC, not the text "eds"`, `set.json:9: resources[4].type: needs one of STATIC, not the text "dns"`},
 		{`endpoint.address: "db" is not an IP address`, `endpoint.address: "web" is not an IP address`},
+		{"goo.gle/debugonly x { }", "goo.gle/debugstr x { }"},
 		{"set.yaml:1: a: resources[1].x: bad", "set.yaml:2: b: static_resources.clusters[2].x: bad"},
 		{"the file /etc/a/ca.pem is not listed", "the file /var/b/ca.pem is not listed"},
 	} {
