@@ -62,6 +62,10 @@ func ruleCommonTLS(r *review, path string, c *tlsv3.CommonTlsContext) {
 	if names > 65535 {
 		r.problem(join(path, "alpn_protocols"), "are too long together")
 	}
+	ruleAuthority(r, join(path, "validation_context"), c.GetValidationContext())
+	if combined := c.GetCombinedValidationContext(); combined.GetValidationContextSdsSecretConfig() == nil { // else trusted_ca is in the secret
+		ruleAuthority(r, join(path, "combined_validation_context.default_validation_context"), combined.GetDefaultValidationContext())
+	}
 }
 
 func ruleTLSCertificate(r *review, path string, c *tlsv3.TlsCertificate) {
@@ -90,7 +94,11 @@ func ruleValidation(r *review, path string, v *tlsv3.CertificateValidationContex
 	if crl := inline(v.GetCrl()); crl != nil {
 		ruleCRL(r, join(path, "crl"), crl)
 	}
-	if v.GetTrustedCa() == nil && (v.GetCrl() != nil || v.GetAllowExpiredCertificate() || v.GetOnlyVerifyLeafCertCrl() ||
+}
+
+// ruleAuthority refuses what an Envoy without a trusted_ca ends of.
+func ruleAuthority(r *review, path string, v *tlsv3.CertificateValidationContext) {
+	if v.GetTrustedCa() == nil && (v.GetCrl() != nil || v.GetAllowExpiredCertificate() ||
 		len(v.GetMatchTypedSubjectAltNames())+len(v.GetMatchSubjectAltNames()) > 0) { //nolint:staticcheck // deprecated, still in use
 		r.problem(path, "tests certificates without trusted_ca, which ends the checker; give trusted_ca")
 	}
@@ -160,7 +168,7 @@ func ruleSAN(r *review, path string, m *tlsv3.SubjectAltNameMatcher) {
 func ruleSecret(r *review, path string, s *tlsv3.SdsSecretConfig) {
 	r.need(secretDiscovery)
 	if !r.options.SDSSecrets[s.GetName()] {
-		r.problem(join(path, "name"), "the configuration does not say that checkers can get the secret %q, and one that cannot ends; add it to checkers.sds_secrets", clip(s.GetName()))
+		r.problem(join(path, "name"), "the configuration does not say that checkers can get the secret %q, and one that cannot finds the endpoint unhealthy; add it to checkers.sds_secrets", clip(s.GetName()))
 	}
 }
 

@@ -339,3 +339,44 @@ func TestReviewGoesOn(t *testing.T) {
 		t.Errorf("the endpoints: %+v", found)
 	}
 }
+
+// TestWhoSignsMayComeBySDS: a source says what is tested of a certificate, and
+// the checkers' secrets say who signs it.
+func TestWhoSignsMayComeBySDS(t *testing.T) {
+	const (
+		names  = `match_typed_subject_alt_names {san_type: DNS matcher {exact: "a"}}`
+		secret = `validation_context_sds_secret_config {name: "ca" sds_config {resource_api_version: V3 api_config_source {
+			api_type: GRPC transport_api_version: V3 grpc_services {envoy_grpc {cluster_name: "sds"}}}}}`
+		nobody = "tests certificates without trusted_ca"
+	)
+	combined := func(rest, secret string) string {
+		return `combined_validation_context {default_validation_context {` + rest + `} ` + secret + `}`
+	}
+	for text, problem := range map[string]string{
+		combined(names, secret):                                        "",
+		combined(`match_subject_alt_names {exact: "a"}`, secret):       "",
+		combined(`allow_expired_certificate: true`, secret):            "",
+		combined(`only_verify_leaf_cert_crl: true`, secret):            "",
+		combined(names, ``):                                            "combined_validation_context.default_validation_context: " + nobody,
+		`validation_context {` + names + `}`:                           "validation_context: " + nobody,
+		`validation_context {match_subject_alt_names {exact: "a"}}`:    "validation_context: " + nobody,
+		`validation_context {allow_expired_certificate: true}`:         "validation_context: " + nobody,
+		`validation_context {only_verify_leaf_cert_crl: true}`:         "",
+		combined(names, strings.Replace(secret, `"ca"`, `"other"`, 1)): `cannot finds the endpoint unhealthy; add it to checkers.sds_secrets`,
+		strings.Replace(secret, `"ca"`, `"other"`, 1):                  `cannot finds the endpoint unhealthy; add it to checkers.sds_secrets`,
+	} {
+		context, err := anypb.New(&tlsv3.UpstreamTlsContext{CommonTlsContext: parse(t, text, &tlsv3.CommonTlsContext{})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		socket := &corev3.TransportSocket{Name: "tls", ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: context}}
+		got := Translate("web", &clusterv3.Cluster{TransportSocket: socket}, assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`),
+			[]*corev3.HealthCheck{check(t, `tcp_health_check {}`)}, Options{SDSSecrets: map[string]bool{"ca": true}})
+		switch {
+		case problem == "" && (len(got.Endpoints) != 1 || slices.Contains(got.Needs, secretDiscovery) != strings.Contains(text, "sds_config")):
+			t.Errorf("%s: %+v, which needs %v", text, got.Quarantined, got.Needs)
+		case problem != "" && (len(got.Quarantined) != 1 || !strings.Contains(got.Quarantined[0].Reason, problem)):
+			t.Errorf("%s is set aside by %+v, want %q", text, got.Quarantined, problem)
+		}
+	}
+}

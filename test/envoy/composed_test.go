@@ -10,8 +10,6 @@ import (
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
-
-	"hdsd/hds/specifier"
 )
 
 // composer gathers trials that are more than one value in one field.
@@ -192,6 +190,16 @@ func (c *composer) validations() {
 		v.TrustedCa = nil
 		v.MatchTypedSubjectAltNames = []*tlsv3.SubjectAltNameMatcher{saneMessages["envoy.extensions.transport_sockets.tls.v3.SubjectAltNameMatcher"].(*tlsv3.SubjectAltNameMatcher)}
 	})
+	validation("match_subject_alt_names", "without trusted_ca", func(v *tlsv3.CertificateValidationContext) {
+		v.TrustedCa = nil
+		v.MatchSubjectAltNames = []*matcherv3.StringMatcher{{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: "x"}}}
+	})
+	validation("allow_expired_certificate", "true without trusted_ca", func(v *tlsv3.CertificateValidationContext) {
+		v.TrustedCa, v.AllowExpiredCertificate = nil, true
+	})
+	validation("only_verify_leaf_cert_crl", "true without trusted_ca", func(v *tlsv3.CertificateValidationContext) {
+		v.TrustedCa, v.OnlyVerifyLeafCertCrl = nil, true
+	})
 	for _, oid := range []string{"1.3.6.1.4", "1.2", "9.9", "1.99.1", "2.999999999.1", "1.", strings.Repeat("1.", 50) + "1"} {
 		validation("match_typed_subject_alt_names.oid", fmt.Sprintf("%q", oid), func(v *tlsv3.CertificateValidationContext) {
 			v.MatchTypedSubjectAltNames = []*tlsv3.SubjectAltNameMatcher{{SanType: tlsv3.SubjectAltNameMatcher_OTHER_NAME, Oid: oid, Matcher: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: "x"}}}}
@@ -209,38 +217,4 @@ func (c *composer) validations() {
 	validation("verify_certificate_spki", "a SHA-256", func(v *tlsv3.CertificateValidationContext) {
 		v.VerifyCertificateSpki = []string{"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}
 	})
-}
-
-// secrets are in files, or come by SDS.
-func (c *composer) secrets() {
-	add := func(field, value string, o specifier.Options, context *tlsv3.CommonTlsContext) {
-		c.add("UpstreamTlsContext", field, value, func(s *source) {
-			c.secure(s, &tlsv3.UpstreamTlsContext{Sni: "lab.test", CommonTlsContext: context})
-		}).options = o
-	}
-	file := c.lab.file
-	validation := func(d *corev3.DataSource) *tlsv3.CommonTlsContext {
-		return &tlsv3.CommonTlsContext{ValidationContextType: &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: &tlsv3.CertificateValidationContext{TrustedCa: d}}}
-	}
-	inFile := &corev3.DataSource{Specifier: &corev3.DataSource_Filename{Filename: file}}
-	const ca = "common_tls_context.validation_context.trusted_ca.filename"
-	add(ca, "a file that checkers have, as configured", specifier.Options{Files: map[string]bool{file: true}}, validation(inFile))
-	add(ca, "a file that checkers have, not configured", specifier.Options{}, validation(inFile))
-	secret := func(name string, source *corev3.ConfigSource) *tlsv3.CommonTlsContext {
-		return &tlsv3.CommonTlsContext{ValidationContextType: &tlsv3.CommonTlsContext_ValidationContextSdsSecretConfig{
-			ValidationContextSdsSecretConfig: &tlsv3.SdsSecretConfig{Name: name, SdsConfig: source},
-		}}
-	}
-	known := specifier.Options{SDSSecrets: map[string]bool{"secret": true}}
-	const sds = "common_tls_context.validation_context_sds_secret_config"
-	add(sds, "from a cluster that checkers have, as configured", known, secret("secret", sdsFrom("hdsd")))
-	add(sds, "from a cluster that checkers have, not configured", specifier.Options{}, secret("secret", sdsFrom("hdsd")))
-	add(sds, "over ADS", known, secret("secret", &corev3.ConfigSource{ResourceApiVersion: corev3.ApiVersion_V3, ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}}}))
-}
-
-func sdsFrom(cluster string) *corev3.ConfigSource {
-	return &corev3.ConfigSource{ResourceApiVersion: corev3.ApiVersion_V3, ConfigSourceSpecifier: &corev3.ConfigSource_ApiConfigSource{ApiConfigSource: &corev3.ApiConfigSource{
-		ApiType: corev3.ApiConfigSource_GRPC, TransportApiVersion: corev3.ApiVersion_V3,
-		GrpcServices: []*corev3.GrpcService{{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: cluster}}}},
-	}}}
 }

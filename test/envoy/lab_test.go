@@ -19,6 +19,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	secretv3 "github.com/envoyproxy/go-control-plane/envoy/service/secret/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -61,6 +62,7 @@ func newLab(t testing.TB) *lab {
 	l.address = listener.Addr().String()
 	server := grpc.NewServer(grpc.MaxRecvMsgSize(64<<20), grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: time.Second}))
 	healthv3.RegisterHealthDiscoveryServiceServer(server, l)
+	secretv3.RegisterSecretDiscoveryServiceServer(server, secretService{})
 	l.file = filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(l.file, []byte(certificate), 0o600); err != nil {
 		t.Fatal(err)

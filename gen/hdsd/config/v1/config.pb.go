@@ -1734,7 +1734,8 @@ type Checkers struct {
 	// sent, since it would end the checker's process.
 	Files []string `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
 	// Names of secrets that every checker can get by SDS from a cluster of its
-	// own bootstrap.
+	// own bootstrap. One that says who signs certificates must hold a trusted_ca:
+	// without it, a source that demands names of them ends the checkers.
 	SdsSecrets    []string `protobuf:"bytes,2,rep,name=sds_secrets,json=sdsSecrets,proto3" json:"sds_secrets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
