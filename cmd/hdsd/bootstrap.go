@@ -129,6 +129,8 @@ of the named clusters only. File names are those on the Envoy's machine.`,
 	flags.StringSliceVar(&of.Clusters, "eds", nil, "take the endpoints of these `clusters` only, instead of all clusters by CDS")
 	flags.StringVar(&of.Route, "route", "", "add a listener that routes all HTTP to this `cluster`")
 	flags.StringVar(&of.Listen, "listen", "127.0.0.1:10000", "`IP:PORT` of that listener; only with --route")
-	completeWords(command, "listen")
+	for _, flag := range []string{"listen", "eds", "route"} {
+		completeWords(command, flag)
+	}
 	return command
 }

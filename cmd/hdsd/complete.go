@@ -12,7 +12,7 @@ import (
 )
 
 // completionTimeout is how long a shell may wait for names.
-const completionTimeout = time.Second
+var completionTimeout = time.Second
 
 // completeEndpoint offers the arguments CLUSTER and ADDRESS as the coordinator
 // knows them; nothing where it does not answer soon.

@@ -30,6 +30,7 @@ func newDemo() *cobra.Command {
 	command.Flags().BoolVar(&o.Once, "once", false, "one scripted round, then stop; exit status 1 when something did not happen as it should")
 	command.Flags().BoolVar(&o.NoEnvoy, "no-envoy", false, "use the built-in checker even where a real Envoy could be had")
 	command.Flags().StringVar(&o.Cache, "cache", "", "`folder` for the Envoy that is fetched (default: the user's cache folder)")
+	_ = command.MarkFlagDirname("cache")
 	return command
 }
 

@@ -90,9 +90,13 @@ func endpointArgs(command *cobra.Command, args []string) error {
 	return nil
 }
 
-// usageArgs makes wrong arguments of every command wrong usage.
+// usageArgs makes wrong arguments of every command wrong usage, and has shells
+// offer no files to those that take none.
 func usageArgs(command *cobra.Command) {
 	if check := command.Args; check != nil {
+		if command.ValidArgsFunction == nil && check(command, []string{"x"}) != nil {
+			command.ValidArgsFunction = cobra.NoFileCompletions
+		}
 		command.Args = func(command *cobra.Command, args []string) error {
 			if err := check(command, args); err != nil {
 				return usageError{err}
