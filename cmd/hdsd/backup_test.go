@@ -95,12 +95,10 @@ func names(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-const backedUp = "grpc: {address: \"127.0.0.1:0\"}\nhttp: {address: \"127.0.0.1:0\"}\n"
-
 // TestBackupAndRestore takes a copy of a running coordinator, lets the history
 // go on, and goes back.
 func TestBackupAndRestore(t *testing.T) {
-	dir := folder(t, map[string]string{"hdsd.yaml": goodConfig + backedUp, "clusters.yaml": goodClusters})
+	dir := folder(t, map[string]string{"hdsd.yaml": goodConfig + anyAddresses, "clusters.yaml": goodClusters})
 	record(t, dir, 300)
 	site := serveFolder(t, dir)
 	if code, _, errors := hdsd(t, "freeze", "--reason", "test", "--server", site.grpc); code != exitDone {

@@ -20,7 +20,7 @@ func (f *logFlags) addTo(command *cobra.Command) {
 }
 
 // logger makes the logger of the process. Whatever others can cause again and
-// again, it writes a bounded number of lines.
+// again, it writes a bounded number of lines. Libraries write to it, too.
 func (f *logFlags) logger(to io.Writer) (zerolog.Logger, error) {
 	at, known := map[string]zerolog.Level{
 		"debug": zerolog.DebugLevel, "info": zerolog.InfoLevel, "warn": zerolog.WarnLevel, "error": zerolog.ErrorLevel,
@@ -36,5 +36,7 @@ func (f *logFlags) logger(to io.Writer) (zerolog.Logger, error) {
 	default:
 		return zerolog.Nop(), usageError{fmt.Errorf("--log-format %q: want json or text", f.format)}
 	}
-	return zerolog.New(newLimiter(to, time.Now)).Level(at).With().Timestamp().Logger(), nil
+	log := zerolog.New(newLimiter(to, time.Now)).Level(at).With().Timestamp().Logger()
+	logLibraries(log)
+	return log, nil
 }
