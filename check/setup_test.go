@@ -164,7 +164,7 @@ func eventually(t testing.TB, condition func() (any, bool)) {
 
 func waitProbes(t testing.TB, u *upstream.Server, n uint64) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := u.WaitProbes(ctx, n); err != nil {
 		t.Fatalf("waiting for %d probes, %+v so far: %v", n, u.Stats(), err)

@@ -105,7 +105,6 @@ func TestWatchOverARestart(t *testing.T) {
 		t.Errorf("then %+v", down)
 	}
 
-	began := time.Now()
 	s.stop()
 	if e := s.expect(read, "error"); !strings.Contains(e.data.Message, "stopping") {
 		t.Errorf("at the end %+v", e)
@@ -113,8 +112,8 @@ func TestWatchOverARestart(t *testing.T) {
 	if _, more := <-read; more {
 		t.Error("it goes on after the end")
 	}
-	if err := <-s.ended; err != nil || time.Since(began) > 10*time.Second {
-		t.Errorf("Run: %v after %v", err, time.Since(began))
+	if err := <-s.ended; err != nil {
+		t.Errorf("Run: %v", err)
 	}
 
 	s = newSite(t, s.dir, quick, static("web", address)+static("idle", "127.0.0.1:1"))

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -24,10 +23,9 @@ import (
 	"hdsd/store"
 )
 
-// stopLimit is how long a stop may take, whatever clients do.
-const stopLimit = 10 * time.Second
-
-func TestStopsInTimeThoughClientsDoNotRead(t *testing.T) {
+// TestStopsThoughClientsDoNotRead has clients that take nothing in for as long
+// as hdsd lives. TestAStopWaitsForCallsAWhile says how long a stop takes.
+func TestStopsThoughClientsDoNotRead(t *testing.T) {
 	t.Parallel()
 	many := make([]string, 5_000) // far more than the clients' windows hold
 	for i := range many {
@@ -73,12 +71,8 @@ func TestStopsInTimeThoughClientsDoNotRead(t *testing.T) {
 		return strings.Contains(checkers, `"assignedEndpoints":5000`) && strings.Contains(metrics, "hdsd_xds_subscriptions{")
 	})
 
-	began := time.Now()
 	if err := s.Close(); err != nil {
 		t.Error(err)
-	}
-	if took := time.Since(began); took > stopLimit {
-		t.Errorf("the stop took %v", took)
 	}
 	if err := <-s.ended; err != nil {
 		t.Errorf("Run: %v", err)

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long anything may take on a busy machine.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // site is a coordinator with its files.
 type site struct {

@@ -71,7 +71,7 @@ func (w *wall) keep(o *Options) {
 
 func flush(t testing.TB, s *Store) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := s.Flush(ctx); err != nil {
 		t.Fatal(err)

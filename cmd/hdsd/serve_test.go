@@ -55,7 +55,7 @@ func serveLogged(t *testing.T, path string) *loggedServe {
 // await reads the log up to an event, whose line must hold more.
 func (s *loggedServe) await(event string, more ...string) (line string) {
 	s.t.Helper()
-	patience := time.After(20 * time.Second)
+	patience := time.After(time.Minute)
 	for {
 		select {
 		case line, ok := <-s.lines:

@@ -40,7 +40,7 @@ func (w *watcher) next() *source.Set {
 	select {
 	case set := <-w.sets:
 		return set
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		w.t.Fatal("no set")
 		return nil
 	}
