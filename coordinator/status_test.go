@@ -443,9 +443,8 @@ func TestClientStatusSelectsByNode(t *testing.T) {
 }
 
 // TestClientStatusHasWhatGrpcdebugReads reads of the answer about real clients
-// what grpcdebug does where it shows several, each under its scope: of each
-// generic config, `xds status` prints these five, and `xds config` all as JSON.
-// What its releases make of an answer is in package csds.
+// what grpcdebug does of one: of each generic config, `xds status` prints these
+// five, and `xds config` all as JSON. When it refuses an answer is in package csds.
 func TestClientStatusHasWhatGrpcdebugReads(t *testing.T) {
 	watching(t, func(t *testing.T, w *watched) {
 		dp := w.subscribe(t.Context(), "dp-1")

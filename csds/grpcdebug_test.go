@@ -15,11 +15,11 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// grpcdebug itself is not run here: its module cannot be fetched where these
-// tests were written. What it reads of an answer is done here as in its source:
-// its releases, of which 1.0.5 was the last, and a change since that has it show
-// several clients. Each asks by FetchClientStatus, without any matcher, and takes
-// what gRPC takes by default. That it still does so, nothing here can tell.
+// grpcdebug itself is not run here; what it reads of an answer is done here as in
+// its source. Release 1.0.5, and its source of March 2025, were seen to show a
+// coordinator with one client as these tests say, and to refuse any other. It
+// asks by FetchClientStatus, without any matcher, so that nobody who uses it can
+// choose a client.
 
 // row is a line of `grpcdebug xds status`.
 func row(name string, client adminv3.ClientResourceStatus, version, typeURL string, updated *timestamppb.Timestamp) string {
@@ -73,36 +73,54 @@ func releasesFrom103(c *statusv3.ClientConfig) string {
 	return text.String()
 }
 
-// severalClients is what is shown since the change: each under its scope. The
-// releases give up on any number of clients but one.
-func severalClients(all []*statusv3.ClientConfig) string {
-	var text strings.Builder
-	for _, c := range all {
-		for line := range strings.Lines(releasesFrom103(c)) {
-			text.WriteString(c.GetClientScope() + " " + line)
-		}
+// statusShown is what `xds status` shows of an answer.
+func statusShown(all []*statusv3.ClientConfig) string {
+	if len(all) != 1 {
+		return fmt.Sprintf("Received unexpected number of ClientConfig %d\n", len(all))
 	}
-	return text.String()
+	return releasesFrom103(all[0])
 }
 
-func TestGrpcdebugShowsClients(t *testing.T) {
-	all := answered(t, &statusv3.ClientStatusRequest{}, fleet(t)...)
-	if got, want := severalClients(all), `sidecar/ADS web ACKED 01 Cluster 03:04:05
-sidecar/ADS bad NACKED 02 Cluster 03:04:05
-sidecar/ADS web ACKED 03 ClusterLoadAssignment 03:04:05
-sidecar/ADS api REQUESTED 04 ClusterLoadAssignment 03:04:05
-sidecar/ADS gone DOES_NOT_EXIST  ClusterLoadAssignment -
-quiet/EDS gone DOES_NOT_EXIST  ClusterLoadAssignment -
-checker-1/HDS checker-1 ACKED 05 HealthCheckSpecifier 03:04:05
-`; got != want {
-		t.Errorf("shown\n%s\nwant\n%s", got, want)
+func TestGrpcdebugShowsOneClient(t *testing.T) {
+	all := fleet(t)
+	for i, want := range []string{
+		`web ACKED 01 Cluster 03:04:05
+bad NACKED 02 Cluster 03:04:05
+web ACKED 03 ClusterLoadAssignment 03:04:05
+api REQUESTED 04 ClusterLoadAssignment 03:04:05
+gone DOES_NOT_EXIST  ClusterLoadAssignment -
+`,
+		"gone DOES_NOT_EXIST  ClusterLoadAssignment -\n",
+		"checker-1 ACKED 05 HealthCheckSpecifier 03:04:05\n",
+	} {
+		if got := statusShown(answered(t, &statusv3.ClientStatusRequest{}, all[i])); got != want {
+			t.Errorf("of client %d it shows\n%s\nwant\n%s", i, got, want)
+		}
 	}
-	if got, want := releasesUntil102(all[0]), `web ACKED 01 Cluster 03:04:05
+	if got, want := releasesUntil102(answered(t, &statusv3.ClientStatusRequest{}, all[0])[0]), `web ACKED 01 Cluster 03:04:05
 bad NACKED 02 Cluster 03:04:05
 web ACKED 03 ClusterLoadAssignment 03:04:05
 api REQUESTED 04 ClusterLoadAssignment 03:04:05
 `; got != want {
-		t.Errorf("up to 1.0.2, a single client:\n%s\nwant\n%s", got, want)
+		t.Errorf("up to 1.0.2:\n%s\nwant\n%s", got, want)
+	}
+	if got := releasesUntil102(answered(t, &statusv3.ClientStatusRequest{}, all[2])[0]); got != "" {
+		t.Errorf("in the deprecated form, which has no place for a specifier: %q", got)
+	}
+}
+
+// TestGrpcdebugRefusesSeveralClients, and a request that names a client is
+// answered with what it would show.
+func TestGrpcdebugRefusesSeveralClients(t *testing.T) {
+	all := fleet(t)
+	if got, want := statusShown(answered(t, &statusv3.ClientStatusRequest{}, all...)), "Received unexpected number of ClientConfig 4\n"; got != want {
+		t.Errorf("shown %q, want %q", got, want)
+	}
+	if got, want := statusShown(answered(t, &statusv3.ClientStatusRequest{})), "Received unexpected number of ClientConfig 0\n"; got != want {
+		t.Errorf("shown %q, want %q", got, want)
+	}
+	if got, want := statusShown(answered(t, request(t, `{"node_id":{"exact":"checker-1"}}`), all...)), "checker-1 ACKED 05 HealthCheckSpecifier 03:04:05\n"; got != want {
+		t.Errorf("shown %q, want %q", got, want)
 	}
 }
 
@@ -136,19 +154,5 @@ func TestGrpcdebugPrintsConfigurations(t *testing.T) {
 	}
 	if delete(seen, ""); len(seen) > 0 {
 		t.Errorf("it does not know %v", seen)
-	}
-}
-
-// TestGrpcdebugOfASingleClient is the one case that its releases take.
-func TestGrpcdebugOfASingleClient(t *testing.T) {
-	all := answered(t, request(t, `{"node_id":{"exact":"checker-1"}}`), fleet(t)...)
-	if len(all) != 1 {
-		t.Fatalf("%d clients", len(all))
-	}
-	if got, want := releasesFrom103(all[0]), "checker-1 ACKED 05 HealthCheckSpecifier 03:04:05\n"; got != want {
-		t.Errorf("shown %q, want %q", got, want)
-	}
-	if got := releasesUntil102(all[0]); got != "" {
-		t.Errorf("in the deprecated form, which has no place for a specifier: %q", got)
 	}
 }
