@@ -92,10 +92,10 @@ const defaultBuffer = 1024
 
 func ruleBody(r *review, path string, h *corev3.HealthCheck_HttpHealthCheck) {
 	switch h.GetMethod() {
-	case corev3.RequestMethod_POST, corev3.RequestMethod_PUT, corev3.RequestMethod_PATCH:
+	case corev3.RequestMethod_POST, corev3.RequestMethod_PUT, corev3.RequestMethod_PATCH, corev3.RequestMethod_OPTIONS:
 	default:
 		if h.GetSend() != nil {
-			r.problem(join(path, "send"), "ends the checker with this method; use POST, PUT or PATCH")
+			r.problem(join(path, "send"), "ends the checker with this method; use POST, PUT, PATCH or OPTIONS")
 		}
 	}
 	buffer := uint64(defaultBuffer)

@@ -35,7 +35,6 @@ func ruleTLSParameters(r *review, path string, p *tlsv3.TlsParameters) {
 	if most != tlsv3.TlsParameters_TLS_AUTO && least > most {
 		r.problem(join(path, "tls_maximum_protocol_version"), "%v is below the minimum %v", most, least)
 	}
-	ruleUnique(r, join(path, "cipher_suites"), p.GetCipherSuites())
 	ruleUnique(r, join(path, "ecdh_curves"), p.GetEcdhCurves())
 	ruleUnique(r, join(path, "signature_algorithms"), p.GetSignatureAlgorithms())
 	if len(p.GetSignatureAlgorithms()) > 0 {

@@ -380,3 +380,21 @@ func TestWhoSignsMayComeBySDS(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatWasSeenToBeHarmlessIsSent: TestRaw sends the same to an Envoy.
+func TestWhatWasSeenToBeHarmlessIsSent(t *testing.T) {
+	twice, err := anypb.New(parse(t, `common_tls_context {tls_params {cipher_suites: "AES128-SHA" cipher_suites: "AES128-SHA"}}`, &tlsv3.UpstreamTlsContext{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket := &corev3.TransportSocket{Name: "tls", ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: twice}}
+	a := assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`)
+	for name, got := range map[string]*Cluster{
+		"a body by OPTIONS":    Translate("web", nil, a, []*corev3.HealthCheck{check(t, `http_health_check {path: "/" method: OPTIONS send {text: "00"}}`)}, Options{}),
+		"a cipher suite twice": Translate("web", &clusterv3.Cluster{TransportSocket: socket}, a, []*corev3.HealthCheck{check(t, `tcp_health_check {}`)}, Options{}),
+	} {
+		if len(got.Endpoints) != 1 {
+			t.Errorf("%s is set aside: %+v", name, got.Quarantined)
+		}
+	}
+}
