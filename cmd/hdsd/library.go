@@ -26,7 +26,7 @@ func init() {
 	}
 }
 
-// logLibraries has libraries that write by themselves write to a log.
+// logLibraries directs what libraries write by themselves to a log.
 func logLibraries(to zerolog.Logger) {
 	libraryLog.Store(&to)
 	stdlog.SetFlags(0)

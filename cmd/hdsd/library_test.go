@@ -14,9 +14,8 @@ import (
 	"testing"
 )
 
-// TestWhatLibrariesSayIsInTheLog has a client go away while answers are written
-// to it, of which the REST gateway complains by gRPC's logger, and has package
-// log say something.
+// TestWhatLibrariesSayIsInTheLog writes with package log, and closes connections
+// while answers are written, of which the REST gateway complains by gRPC's logger.
 func TestWhatLibrariesSayIsInTheLog(t *testing.T) {
 	clusters := goodClusters
 	for i := range 2000 {

@@ -113,7 +113,7 @@ func sdsFrom(cluster string) *corev3.ConfigSource {
 	}}}
 }
 
-// combined has the authority come by SDS, and the rest from the source.
+// combined takes the authority by SDS, and the rest from the source.
 func combined(secret string, rest *tlsv3.CertificateValidationContext) *tlsv3.CommonTlsContext {
 	return &tlsv3.CommonTlsContext{ValidationContextType: &tlsv3.CommonTlsContext_CombinedValidationContext{
 		CombinedValidationContext: &tlsv3.CommonTlsContext_CombinedCertificateValidationContext{
@@ -130,9 +130,9 @@ func named(name string) *tlsv3.CertificateValidationContext {
 	}}}
 }
 
-// TestNamesWithTheAuthorityBySDS has the source say which names an endpoint's
-// certificate may have, while who signs it comes by SDS. Releases that are sent
-// this check it, and the others end when it is sent raw.
+// TestNamesWithTheAuthorityBySDS sends clusters whose source says which names an
+// endpoint's certificate may have, while the authority comes by SDS. Releases
+// that get this from hdsd test the names, and the others end when it is sent raw.
 func TestNamesWithTheAuthorityBySDS(t *testing.T) {
 	for release, capable := range map[string]bool{"1.36.4": false, "1.38.3": true, "1.40.0": true} {
 		t.Run(release, func(t *testing.T) {
@@ -181,9 +181,9 @@ func (s *subject) distinguishes(t *testing.T, right, wrong *healthv3.ClusterHeal
 	}
 }
 
-// TestNamesWithoutAnAuthority has the authority come by a secret that has none,
-// and that the Envoy has already. This is why only secrets that the
-// configuration names may be used.
+// TestNamesWithoutAnAuthority demands names where the secret holds no authority
+// and the Envoy has that secret already. This is why hdsd sends only secrets that
+// the configuration names.
 func TestNamesWithoutAnAuthority(t *testing.T) {
 	for _, release := range []string{"1.38.3", "1.40.0"} {
 		for _, secret := range []string{emptySecret, pairSecret} {
