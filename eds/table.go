@@ -1,6 +1,8 @@
 package eds
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,9 +59,23 @@ func (t *table) set(name string, r *resource) *slot {
 		}
 	case r == nil && was:
 		t.present--
+		t.dropUnseen(s)
 		t.collect(s)
 	}
 	return s
+}
+
+// dropUnseen ends the watches of a resource that is gone by those who watch
+// everything and were not sent it: there is nothing to tell them.
+func (t *table) dropUnseen(s *slot) {
+	for _, each := range append(slices.Collect(maps.Values(s.variants)), s) {
+		each.mu.Lock()
+		watches := slices.Clone(each.watches)
+		each.mu.Unlock()
+		for _, w := range watches {
+			t.drop(w, func() bool { return !w.named && w.sent == 0 })
+		}
+	}
 }
 
 func (t *table) size() int {

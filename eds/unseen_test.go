@@ -1,0 +1,82 @@
+package eds
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+)
+
+// put publishes a cluster and an assignment of each name.
+func (b *bench) put(names ...string) {
+	u := Update{}
+	for _, name := range names {
+		u.Assignments = append(u.Assignments, assignment(name, 0, 1))
+		u.Clusters = append(u.Clusters, cluster(name, "1"))
+	}
+	b.server.Update(u)
+}
+
+// remove takes both back.
+func (b *bench) remove(names ...string) {
+	b.server.Update(Update{RemovedAssignments: names, RemovedClusters: names})
+}
+
+// TestWhatComesAndGoesUnseenIsNotWatched: a client under a wildcard that does not
+// answer has to be told of the end of what it was sent, and of nothing else.
+func TestWhatComesAndGoesUnseenIsNotWatched(t *testing.T) {
+	for i, name := range []string{"clusters", "assignments"} {
+		for _, zone := range []string{"", "z"} {
+			t.Run(name+zone, func(t *testing.T) {
+				inBubble(t, Options{ZoneVariants: true, ZoneByLocality: true}, func(t *testing.T, b *bench) {
+					unseen(t, b, b.server.tables()[i], zone)
+				})
+			})
+		}
+	}
+}
+
+func unseen(t *testing.T, b *bench, table *table, zone string) {
+	b.put("stays", "sent")
+	d, s := b.delta(), b.state()
+	m, n := subscribe(table.typeURL, "*"), want(table.typeURL, "*")
+	m.Node.Locality, n.Node.Locality = &corev3.Locality{Zone: zone}, &corev3.Locality{Zone: zone}
+	d.send(m)
+	s.send(n)
+	r, first := d.next(), s.next()
+	for i := range 2000 {
+		name := fmt.Sprint("unseen-", i)
+		b.put(name)
+		b.remove(name)
+	}
+	b.remove("sent")
+	b.put("comes")
+	b.remove("comes")
+	b.put("comes")
+	synctest.Wait()
+	for st := range b.server.streams {
+		for _, u := range st.subs {
+			if u == nil {
+				continue
+			}
+			u.mu.Lock()
+			if len(u.watches) != 3 || len(u.dirty) > 200 {
+				t.Errorf("%d watched, %d in the queue", len(u.watches), len(u.dirty))
+			}
+			u.mu.Unlock()
+		}
+	}
+	equal(t, "slots", len(table.slots), 3)
+	d.send(ack(r))
+	if got := said(d.next()); !strings.Contains(got, "-sent") || !strings.Contains(got, "comes=") || strings.Contains(got, "unseen") {
+		t.Errorf("the delta client is told %s", got)
+	}
+	s.send(ackState(first, "*"))
+	if got := saidState(s.next()); !strings.Contains(got, "comes=") || strings.Contains(got, "unseen") {
+		t.Errorf("the other is told %s", got)
+	}
+	d.cancel()
+	s.cancel()
+}
