@@ -32,6 +32,7 @@ const (
 	minConnections  = 10
 	minStreams      = 10
 	minSourceSize   = 10
+	maxCount        = math.MaxUint32
 	maxNameLength   = 256
 )
 
@@ -82,20 +83,6 @@ func written(d *durationpb.Duration) string {
 func (c *checks) redundancy(field string, value uint32) {
 	if value > maxRedundancy || value == 0 && c.root.Has(field) {
 		c.add(field, "is %d: each endpoint can have from 1 to %d checkers", value, maxRedundancy)
-	}
-}
-
-func (c *checks) limits(l *configv1.Limits) {
-	c.limit("limits.max_message_bytes", l.GetMaxMessageBytes(), minMessageBytes, maxMessageBytes)
-	c.limit("limits.max_connections", l.GetMaxConnections(), minConnections, math.MaxUint32)
-	c.limit("limits.max_streams_per_connection", l.GetMaxStreamsPerConnection(), minStreams, math.MaxUint32)
-	c.limit("limits.max_source_clusters", l.GetMaxSourceClusters(), minSourceSize, math.MaxUint32)
-	c.limit("limits.max_source_endpoints", l.GetMaxSourceEndpoints(), minSourceSize, math.MaxUint32)
-}
-
-func (c *checks) limit(field string, value, least, most uint32) {
-	if c.root.Has(field) && (value < least || value > most) {
-		c.add(field, "is %d: from %d to %d is possible", value, least, most)
 	}
 }
 

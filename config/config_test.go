@@ -197,6 +197,32 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// TestLimitsFollowFromOneAnother: more clusters of a source have more names of a
+// data plane and larger messages follow, unless the file says otherwise.
+func TestLimitsFollowFromOneAnother(t *testing.T) {
+	const one, two = "sources: [{name: a, config_source: {path: /a}}]\n", "sources: [{name: a, config_source: {path: /a}}, {name: b, config_source: {path: /b}}]\n"
+	for name, test := range map[string]struct {
+		text         string
+		names, bytes int
+	}{
+		"by default":        {one, 200_000, 64 << 20},
+		"two sources":       {two, 400_000, 64 << 20},
+		"few":               {one + "limits: {max_source_clusters: 10}", 20, 64 << 20},
+		"many":              {one + "limits: {max_source_clusters: 1000000}", 2_000_000, 640_000_000},
+		"any number":        {one + "limits: {max_source_clusters: 4294967295}", 8_589_934_590, 1 << 30},
+		"many, little room": {one + "limits: {max_source_clusters: 100000, max_message_bytes: 1048576}", 200_000, 1 << 20},
+	} {
+		cfg := load(t, test.text)
+		if names, bytes := config.Names(cfg), int(cfg.GetLimits().GetMaxMessageBytes()); names != test.names || bytes != test.bytes {
+			t.Errorf("%s: %d names, %d bytes, want %d, %d", name, names, bytes, test.names, test.bytes)
+		}
+	}
+	_, problems := config.Load(write(t, t.TempDir(), "hdsd.yaml", one+"limits: {max_source_clusters: 1000000, max_message_bytes: 67108864}"))
+	if len(problems) != 1 || !strings.Contains(problems[0].String(), "hdsd.yaml:2") || !strings.Contains(problems[0].String(), "write 640000000") {
+		t.Errorf("little room: %v", problems)
+	}
+}
+
 // TestInheritVerdict: a policy's verdict takes over the durations and messages
 // that it does not name; degraded_when without codes is none.
 func TestInheritVerdict(t *testing.T) {

@@ -55,11 +55,11 @@ func fillDefaults(cfg *Config, folder string) error {
 	fill(&cfg.Assignment.Settle, durationpb.New(defaultSettle))
 	fill(&cfg.Reporting.Interval, durationpb.New(defaultInterval))
 	fill(&cfg.History.Retention, durationpb.New(defaultRetention))
-	fill(&cfg.Limits.MaxMessageBytes, defaultMaxMessageBytes)
 	fill(&cfg.Limits.MaxConnections, defaultMaxConnections)
 	fill(&cfg.Limits.MaxStreamsPerConnection, defaultMaxStreams)
 	fill(&cfg.Limits.MaxSourceClusters, defaultMaxClusters)
 	fill(&cfg.Limits.MaxSourceEndpoints, defaultMaxEndpoints)
+	fill(&cfg.Limits.MaxMessageBytes, messageBytes(cfg.Limits.MaxSourceClusters))
 	return nil
 }
 

@@ -180,6 +180,7 @@ func (c *Coordinator) subscriberOptions() eds.Options {
 	planes := c.started.GetDataPlanes()
 	o := eds.Options{
 		Identifier: c.started.GetNodeId(), Log: c.log, Metrics: c.registry, Incomplete: true, TTL: map[string]time.Duration{},
+		MaxNames: config.Names(c.started), MaxBodyBytes: int(c.started.GetLimits().GetMaxMessageBytes()),
 		ZoneVariants:   planes.GetZoneHealth() != configv1.ZoneHealth_GLOBAL,
 		ZoneByLocality: planes.GetZoneHealth() == configv1.ZoneHealth_BY_LOCALITY,
 	}

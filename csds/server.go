@@ -169,5 +169,5 @@ func (s *Server) answer(ctx context.Context, r *statusv3.ClientStatusRequest) (*
 
 func (s *Server) tooLarge() error {
 	return status.Errorf(codes.ResourceExhausted,
-		"the response would be larger than %d bytes: ask for fewer clients with node_matchers, or set exclude_resource_contents", s.maxBytes)
+		"the response would be larger than %d bytes: ask for fewer clients with node_matchers, set exclude_resource_contents, or raise limits.max_message_bytes in hdsd's configuration and restart it", s.maxBytes)
 }

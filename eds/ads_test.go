@@ -236,7 +236,7 @@ func TestTooManyNamesEndTheStreamWithTheCap(t *testing.T) {
 		reconnecting.send(m)
 		for _, got := range []*status.Status{d.end(), s.end(), long.end(), reconnecting.end()} {
 			equal(t, "code", got.Code(), codes.ResourceExhausted)
-			if !strings.Contains(got.Message(), "MaxNames") || !strings.Contains(got.Message(), "up to") {
+			if !strings.Contains(got.Message(), "limits.max_source_clusters") || !strings.Contains(got.Message(), "up to") {
 				t.Errorf("message %q", got.Message())
 			}
 		}

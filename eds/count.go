@@ -43,14 +43,17 @@ func (c *counted) UnmarshalWire(data mem.BufferSlice) error {
 // fewBytes is the size of a request that is not worth counting.
 const fewBytes = 64 << 10
 
-// parts is how many fields the messages in a request may have together: each
-// locator its own, and a node hundreds of extensions.
-func (l limits) parts() int { return 8*l.names + fewBytes }
+// parts is how many fields the locators in a request may have together.
+func (l limits) parts() int { return 8 * l.names }
+
+// otherParts is how many the other messages in a request may have together: a
+// node has hundreds of extensions, however many names there are.
+const otherParts = 64 << 10
 
 // versions is how many versions a client may say it has: of what there is, and
 // of as much as it may have named, or brings, that is not there.
-func (s *Server) versions() int {
-	return max(s.clusters.size(), s.assignments.size()) + 2*s.limits.names
+func (s *Server) versions(l limits) int {
+	return max(s.clusters.size(), s.assignments.size()) + 2*l.names
 }
 
 // count refuses an encoded request with too much in it. What is no message is
@@ -58,9 +61,10 @@ func (s *Server) versions() int {
 func (s *Server) count(encoded []byte, m proto.Message) error {
 	known := m.ProtoReflect().Descriptor().Fields()
 	of := make([]int, known.Len()) // the parts of each list
-	parts, versions := s.limits.parts(), s.versions()
+	limits := s.limits()
+	parts, others, versions := limits.parts(), otherParts, s.versions(limits)
 	var field protoreflect.FieldDescriptor // of the part before; mostly of the next, too
-	for len(encoded) > 0 && parts >= 0 {
+	for len(encoded) > 0 && parts >= 0 && others >= 0 {
 		part, err := nextField(encoded)
 		if err != nil {
 			return nil
@@ -70,28 +74,27 @@ func (s *Server) count(encoded []byte, m proto.Message) error {
 			field = known.ByNumber(part.number)
 		}
 		if field == nil || !field.IsList() && !field.IsMap() {
-			parts = countParts(parts, field, part.value, 0)
+			others = countParts(others, field, part.value, 0)
 			continue
 		}
 		n := &of[field.Index()]
 		*n++
 		switch {
-		case !field.IsMap() && *n > s.limits.names+1: // "*" beside the names
-			return s.limits.check(*n, 0)
+		case !field.IsMap() && *n > limits.names+1: // "*" beside the names
+			return limits.check(*n, 0)
 		case !field.IsMap():
 			parts = countParts(parts, field, part.value, 0)
 		case *n > versions:
-			return rest.TooLarge("a client may say that it has up to %d resources; raise MaxNames", versions)
+			return rest.TooLarge("a client may say that it has up to %d resources: "+raised, versions)
 		}
 	}
-	return s.limits.checkParts(parts)
-}
-
-func (l limits) checkParts(left int) error {
-	if left >= 0 {
-		return nil
+	switch {
+	case parts < 0:
+		return rest.TooLarge("the locators of a request may have up to %d fields together: "+raised, limits.parts())
+	case others < 0:
+		return rest.TooLarge("the node and the error of a request may have up to %d fields together: make the node smaller", otherParts)
 	}
-	return rest.TooLarge("a request may have up to %d fields in its messages", l.parts())
+	return nil
 }
 
 // countParts takes the fields of a message from those that are left. None is
@@ -115,5 +118,8 @@ func countParts(left int, field protoreflect.FieldDescriptor, encoded []byte, de
 // countText refuses a request in JSON with too much in it, before it is decoded:
 // between two of anything is a comma.
 func (s *Server) countText(body []byte) error {
-	return s.limits.checkParts(s.limits.parts() - bytes.Count(body, comma))
+	if most := s.limits().parts() + otherParts; bytes.Count(body, comma) > most {
+		return rest.TooLarge("a request may have up to %d fields: "+raised, most)
+	}
+	return nil
 }

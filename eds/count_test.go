@@ -86,7 +86,7 @@ func TestManySmallPartsEndStreamsAndFetches(t *testing.T) {
 func TestAsManyPartsAsAreAllowedAreDecoded(t *testing.T) {
 	s := NewServer(Options{})
 	names := many(1)
-	for len(names) < s.limits.names {
+	for len(names) < s.limits().names {
 		names = append(names, "a-name-of-common-length")
 	}
 	locators := make([]*discoveryv3.ResourceLocator, len(names))

@@ -70,7 +70,7 @@ func (s *Server) asked(t *table, m *discoveryv3.DiscoveryRequest) ([]string, err
 	names := s.withLocators(t.typeURL, m.GetResourceNames(), m.GetResourceLocators())
 	slices.Sort(names)
 	names = slices.Compact(names)
-	if err := s.limits.check(len(names), lengthOf(names)); err != nil {
+	if err := s.limits().check(len(names), lengthOf(names)); err != nil {
 		return nil, err
 	}
 	if slices.Contains(names, everything) {

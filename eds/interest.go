@@ -69,7 +69,7 @@ func (u *subscription) subscribe(key string) (w *watch, added bool, err error) {
 		u.mu.Unlock()
 		return w, false, nil
 	}
-	err = u.stream.server.limits.check(u.named+1, u.nameBytes+len(key))
+	err = u.stream.server.limits().check(u.named+1, u.nameBytes+len(key))
 	u.mu.Unlock()
 	if err != nil {
 		return nil, false, err

@@ -5,9 +5,14 @@ import (
 	"time"
 )
 
-// Most resources that one response of changes holds; it bounds how long a
-// subscription is locked to make one.
-const maxResources = 1024
+const (
+	// Most resources that one response of changes holds; it bounds how long a
+	// subscription is locked to make one.
+	maxResources = 1024
+	// A response of changes may hold this part of all that is watched, where that
+	// is more: by state of the world, each of its acknowledgements names all.
+	partOfAll = 16
+)
 
 // next makes the subscription's next response, nil where nothing is to be said
 // now.
@@ -50,7 +55,7 @@ func (u *subscription) take(incomplete bool) ([]*watch, bool) {
 	if u.waiting || u.held || len(u.dirty) == 0 && (!u.answer || incomplete) || u.whole() && incomplete {
 		return nil, false
 	}
-	n := min(len(u.dirty), maxResources)
+	n := min(len(u.dirty), max(maxResources, len(u.watches)/partOfAll))
 	if u.whole() {
 		n = len(u.dirty)
 	}

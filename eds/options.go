@@ -18,10 +18,14 @@ type Options struct {
 	Log        zerolog.Logger
 	// Metrics takes the server's metrics; nil: none are kept for anyone.
 	Metrics prometheus.Registerer
-	// MaxNames is how many names one subscription may have, 50,000 by default;
-	// they may have 256 bytes each on the average. Beyond it, a stream ends
-	// with RESOURCE_EXHAUSTED.
+	// MaxNames is how many names one subscription may have, 50,000 by default, or
+	// twice as many as there ever were resources, where that is more: what replaces
+	// others may be asked for before those are given up. They may have 256 bytes
+	// each on the average. Beyond it, a stream ends with RESOURCE_EXHAUSTED.
 	MaxNames int
+	// MaxBodyBytes is the size of the largest request taken in REST, 64 MiB by
+	// default.
+	MaxBodyBytes int
 	// MaxResponseBytes is the size past which a response of changes is split,
 	// 1 MiB by default; one resource is never split.
 	MaxResponseBytes int

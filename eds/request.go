@@ -19,12 +19,21 @@ const foreign = math.MaxUint64
 // limits bound what one subscription may ask for.
 type limits struct{ names, bytes int }
 
+// limits are those of now.
+func (s *Server) limits() limits {
+	names := max(s.maxNames, 2*int(max(s.clusters.most.Load(), s.assignments.most.Load())))
+	return limits{names: names, bytes: 256 * names}
+}
+
+// raised says how there may be more.
+const raised = "ask for \"*\", or raise limits.max_source_clusters in hdsd's configuration and restart it"
+
 func (l limits) check(names, bytes int) error {
 	if names > l.names {
-		return rest.TooLarge("a subscription may have up to %d names; use \"*\", or raise MaxNames", l.names)
+		return rest.TooLarge("a subscription may have up to %d names: "+raised, l.names)
 	}
 	if bytes > l.bytes {
-		return rest.TooLarge("the names of a subscription may have up to %d bytes together; use \"*\", or raise MaxNames", l.bytes)
+		return rest.TooLarge("the names of a subscription may have up to %d bytes together: "+raised, l.bytes)
 	}
 	return nil
 }
@@ -213,7 +222,7 @@ func (u *subscription) believe(versions map[string]string) error {
 		}
 		if w == nil {
 			strangers++
-			if err := u.stream.server.limits.check(strangers, 0); err != nil {
+			if err := u.stream.server.limits().check(strangers, 0); err != nil {
 				return err
 			}
 			w = u.watch(name)

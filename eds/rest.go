@@ -16,10 +16,6 @@ const (
 	ClustersPath  = "/v3/discovery:clusters"
 )
 
-// maxBody is the size of the largest request taken in REST: as many names as a
-// subscription may have, and a node.
-const maxBody = 16 << 20
-
 // Handler serves fetches by REST: a DiscoveryRequest in proto3 JSON by POST, the
 // DiscoveryResponse or 304 back, which is the answer where version_info is what
 // there is, or error_detail is about it. What does not exist is not in it: an
@@ -32,7 +28,7 @@ func (s *Server) Handler() http.Handler {
 			EndpointsPath: s.poll(s.assignments),
 			ClustersPath:  s.poll(s.clusters),
 		},
-		MaxBytes: maxBody,
+		MaxBytes: s.maxBodyBytes,
 	}
 }
 

@@ -81,7 +81,7 @@ func answered(t *testing.T, answer *http.Response) *discoveryv3.DiscoveryRespons
 }
 
 func TestPoll(t *testing.T) {
-	s := NewServer(Options{Identifier: "hdsd \"1\"\n<é>", MaxNames: 20})
+	s := NewServer(Options{Identifier: "hdsd \"1\"\n<é>", MaxNames: 20, MaxBodyBytes: 1 << 20})
 	s.Update(Update{
 		Assignments: []Assignment{assignment("a", 0, 2), assignment("b\"\n", 2, 1)},
 		Clusters:    clusters("a", "1", "b\"\n", "2"),
@@ -107,7 +107,7 @@ func TestPoll(t *testing.T) {
 		"two requests":      {EndpointsPath, `{}{}`, 400, ""},
 		"no request":        {EndpointsPath, `{"resource_names":{"a":1}}`, 400, ""},
 		"too many names":    {EndpointsPath, `{"resource_names":["` + strings.Join(many(21), `","`) + `"]}`, 413, ""},
-		"too large":         {EndpointsPath, `{"node":{"id":"` + strings.Repeat("x", maxBody) + `"}}`, 413, ""},
+		"too large":         {EndpointsPath, `{"node":{"id":"` + strings.Repeat("x", 1<<20) + `"}}`, 413, ""},
 		"nothing to see at": {"/v3/discovery:listeners", `{}`, 404, ""},
 	} {
 		answer := post(s, c.path, c.body)

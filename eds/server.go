@@ -16,7 +16,8 @@ import (
 type Server struct {
 	identifier       string
 	log              zerolog.Logger
-	limits           limits
+	maxNames         int // that a subscription may have, however few resources there are
+	maxBodyBytes     int
 	maxResponseBytes int
 	firstTimeout     time.Duration
 	writeTimeout     time.Duration
@@ -52,11 +53,11 @@ type Server struct {
 // there for removed: register it when the first Update is in, or begin with
 // Options.Incomplete.
 func NewServer(o Options) *Server {
-	names := cmp.Or(o.MaxNames, 50_000)
 	s := &Server{
 		identifier:       o.Identifier,
 		log:              o.Log,
-		limits:           limits{names: names, bytes: 256 * names},
+		maxNames:         cmp.Or(o.MaxNames, 50_000),
+		maxBodyBytes:     cmp.Or(o.MaxBodyBytes, 64<<20),
 		maxResponseBytes: cmp.Or(o.MaxResponseBytes, 1<<20),
 		firstTimeout:     cmp.Or(o.FirstRequestTimeout, 30*time.Second),
 		writeTimeout:     cmp.Or(o.WriteTimeout, 30*time.Second),

@@ -15,6 +15,7 @@ type table struct {
 	ttl     time.Duration // what clients are told to keep a resource for; 0: for ever
 
 	chosen atomic.Int64 // variants
+	most   atomic.Int64 // resources that there ever were at a time
 
 	mu        sync.Mutex // also guards who watches what
 	slots     map[string]*slot
@@ -54,6 +55,7 @@ func (t *table) set(name string, r *resource) *slot {
 	switch {
 	case r != nil && !was:
 		t.present++
+		t.most.Store(max(t.most.Load(), int64(t.present)))
 		for sub := range t.wildcards {
 			t.watchChosen(s, sub.choice, false, sub)
 		}

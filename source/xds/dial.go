@@ -27,7 +27,7 @@ func (s *Source) dial(server int) (*grpc.ClientConn, error) {
 	alive := keepalive.ClientParameters{Time: keepaliveTime}
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(secure),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessageBytes), grpc.ForceCodecV2(newCodec())),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(s.options.MaxMessageBytes), grpc.ForceCodecV2(newCodec())),
 		grpc.WithNoProxy(), grpc.WithDisableServiceConfig(), grpc.WithIdleTimeout(0),
 	}
 	for key, arg := range google.GetChannelArgs().GetArgs() {

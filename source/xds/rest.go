@@ -124,7 +124,8 @@ func (p *poller) do(request *http.Request) ([]byte, error) {
 		return nil, err
 	}
 	defer response.Body.Close() //nolint:errcheck // it was read
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxMessageBytes+1))
+	most := p.channel.source.options.MaxMessageBytes
+	body, err := io.ReadAll(io.LimitReader(response.Body, int64(most)+1))
 	switch {
 	case err != nil:
 		return nil, err
@@ -134,8 +135,8 @@ func (p *poller) do(request *http.Request) ([]byte, error) {
 		return nil, fmt.Errorf("%w: the answer is %s: %s", errUnserved, response.Status, clip(string(body), maxOneReason))
 	case response.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("the answer is %s: %s", response.Status, clip(string(body), maxOneReason))
-	case len(body) > maxMessageBytes:
-		return nil, fmt.Errorf("the answer has more than %d bytes", maxMessageBytes)
+	case len(body) > most:
+		return nil, fmt.Errorf("the answer has more than %d bytes: "+larger, most)
 	case len(body) == 0:
 		return nil, nil
 	default:

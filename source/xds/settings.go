@@ -18,9 +18,6 @@ const (
 	lowestFillRate        = 1.0 / (365 * 24 * 3600) // once a year
 )
 
-// maxMessageBytes is the largest response taken.
-const maxMessageBytes = 64 << 20
-
 // settings are what a valid ConfigSource says.
 type settings struct {
 	api                     *corev3.ApiConfigSource

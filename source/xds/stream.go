@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	clusterservice "github.com/envoyproxy/go-control-plane/envoy/service/cluster/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	endpointservice "github.com/envoyproxy/go-control-plane/envoy/service/endpoint/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/source/kind"
@@ -107,7 +110,7 @@ func converse[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc,
 		response := new(Res)
 		in := &incoming{message: any(response).(proto.Message)} //nolint:forcetypeassert // all are
 		if err := stream.RecvMsg(in); err != nil {
-			return good, err
+			return good, explained(err)
 		}
 		good = true
 		hear(ctx, c, d, response, in.excess, sent)
@@ -167,6 +170,17 @@ func speak[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc, c 
 		}
 		poke(sent)
 	}
+}
+
+// larger says how a response may have more bytes.
+const larger = "have the server send less at once, or raise limits.max_message_bytes in hdsd's configuration and restart it"
+
+// explained says what to do about a response that is too large.
+func explained(err error) error {
+	if status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "larger than max") {
+		return fmt.Errorf("%w: "+larger, err)
+	}
+	return err
 }
 
 var errStuck = fmt.Errorf("a request could not be sent within %s, as the server takes none", sendTimeout)

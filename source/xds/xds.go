@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -33,6 +34,9 @@ type Options struct {
 
 	// The most that the server may have of all it says; 0: any number.
 	MaxClusters, MaxEndpoints int
+
+	// MaxMessageBytes is the largest response taken, 64 MiB by default.
+	MaxMessageBytes int
 
 	Log zerolog.Logger
 }
@@ -71,6 +75,7 @@ func New(options Options) (*Source, error) {
 		}
 		return nil, fmt.Errorf("source %s: %s", options.Name, strings.Join(lines, "; "))
 	}
+	options.MaxMessageBytes = cmp.Or(options.MaxMessageBytes, 64<<20)
 	stock := newStock(&options)
 	s := &Source{
 		options: options, settings: settingsOf(options.ConfigSource), dialer: dial,

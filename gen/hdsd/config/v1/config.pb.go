@@ -1864,7 +1864,9 @@ func (x *DataPlanes) GetZoneHealth() ZoneHealth {
 // Limits are bounds on what peers may send.
 type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Largest gRPC message taken, in bytes. Default: 67108864 (64 MiB).
+	// Largest gRPC message taken, in bytes, also of a management server; largest
+	// request by REST, and largest answer of CSDS. Default: 67108864 (64 MiB), or
+	// 640 for each of max_source_clusters where that is more, up to 1 GiB.
 	MaxMessageBytes uint32 `protobuf:"varint,1,opt,name=max_message_bytes,json=maxMessageBytes,proto3" json:"max_message_bytes,omitempty"`
 	// Most connections on each of the two addresses; one more is closed at once.
 	// Default: 20000.
@@ -1872,7 +1874,8 @@ type Limits struct {
 	// Most streams and calls under way on one gRPC connection; one more waits.
 	// Default: 1000.
 	MaxStreamsPerConnection uint32 `protobuf:"varint,3,opt,name=max_streams_per_connection,json=maxStreamsPerConnection,proto3" json:"max_streams_per_connection,omitempty"`
-	// Most clusters of one management server; others are refused. Default: 100000.
+	// Most clusters of one management server; others are refused. For each source,
+	// a data plane may name twice as many on a stream. Default: 100000.
 	MaxSourceClusters uint32 `protobuf:"varint,4,opt,name=max_source_clusters,json=maxSourceClusters,proto3" json:"max_source_clusters,omitempty"`
 	// Most endpoints of one management server, in all that it says; what would
 	// make them more is refused. Default: 2000000.

@@ -1,0 +1,39 @@
+package config
+
+import configv1 "hdsd/gen/hdsd/config/v1"
+
+// bytesPerCluster is what a cluster takes in one message that has all of them: in
+// a management server's response, or in the request of a data plane that names
+// each twice, as one that it asks for and with the version that it has.
+const bytesPerCluster = 640
+
+// messageBytes is the default of limits.max_message_bytes: 64 MiB, or more where a
+// management server may have so many clusters that these do not hold them.
+func messageBytes(clusters uint32) uint32 {
+	return uint32(min(max(defaultMaxMessageBytes, uint64(clusters)*bytesPerCluster), maxMessageBytes))
+}
+
+// Names is how many names a data plane may ask for on one stream: of twice as many
+// resources of a type as the sources may have, since what replaces others may be
+// asked for before those are given up.
+func Names(c *Config) int {
+	return 2 * len(c.GetSources()) * int(c.GetLimits().GetMaxSourceClusters())
+}
+
+func (c *checks) limits(l *configv1.Limits) {
+	c.limit("limits.max_message_bytes", l.GetMaxMessageBytes(), minMessageBytes, maxMessageBytes)
+	c.limit("limits.max_connections", l.GetMaxConnections(), minConnections, maxCount)
+	c.limit("limits.max_streams_per_connection", l.GetMaxStreamsPerConnection(), minStreams, maxCount)
+	c.limit("limits.max_source_clusters", l.GetMaxSourceClusters(), minSourceSize, maxCount)
+	c.limit("limits.max_source_endpoints", l.GetMaxSourceEndpoints(), minSourceSize, maxCount)
+	const bytes = "limits.max_message_bytes"
+	if need := messageBytes(l.GetMaxSourceClusters()); need > defaultMaxMessageBytes && c.root.Has(bytes) && l.GetMaxMessageBytes() < need {
+		c.warn(bytes, "is %d, which may be too few for a message with all of limits.max_source_clusters: write %d, or leave it out", l.GetMaxMessageBytes(), need)
+	}
+}
+
+func (c *checks) limit(field string, value, least, most uint32) {
+	if c.root.Has(field) && (value < least || value > most) {
+		c.add(field, "is %d: from %d to %d is possible", value, least, most)
+	}
+}
