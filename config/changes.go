@@ -39,7 +39,7 @@ func (d *difference) message(at string, a, b protoreflect.Message) {
 		field := fields.Get(i)
 		name := at + field.TextName()
 		changes := slices.Contains(live, name)
-		if field.Message() != nil && !field.IsList() && !field.IsMap() && !changes && !isDuration(field) {
+		if isPart(field) && !changes {
 			d.message(name+".", a.Get(field).Message(), b.Get(field).Message())
 			continue
 		}
@@ -54,8 +54,10 @@ func (d *difference) message(at string, a, b protoreflect.Message) {
 	}
 }
 
-func isDuration(field protoreflect.FieldDescriptor) bool {
-	return field.Message().FullName() == "google.protobuf.Duration"
+// isPart tells whether a field is a message of hdsd's own, whose fields are looked
+// at one by one; others are taken as a whole.
+func isPart(field protoreflect.FieldDescriptor) bool {
+	return field.Message() != nil && !field.IsList() && !field.IsMap() && field.Message().ParentFile() == (&Config{}).ProtoReflect().Descriptor().ParentFile()
 }
 
 // sameField compares one field by messages that hold nothing else.

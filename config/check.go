@@ -57,6 +57,7 @@ func (c *checks) config(cfg *Config) {
 	c.policies(cfg.GetPolicies(), cfg.GetVerdict(), redundancy, interval)
 	c.duration("data_planes.assignment_ttl", cfg.GetDataPlanes().GetAssignmentTtl(), minTTL, maxTTL)
 	c.duration("data_planes.cluster_ttl", cfg.GetDataPlanes().GetClusterTtl(), minTTL, maxTTL)
+	c.edsSource("data_planes.eds_config_source", cfg.GetDataPlanes().GetEdsConfigSource())
 	c.duration("history.retention", cfg.GetHistory().GetRetention(), minRetention, maxRetention)
 	c.checkers(cfg.GetCheckers())
 	c.limits(cfg.GetLimits())

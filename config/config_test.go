@@ -21,7 +21,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestProblemsAreAllReported(t *testing.T) {
-	for _, file := range []string{"wrong.yaml", "insecure.yaml", "nosources.yaml", "nofiles.json", "contract.yaml", "none.yaml", "verdict.yaml", "assignment.yaml", "upstreams.yaml"} {
+	for _, file := range []string{"wrong.yaml", "insecure.yaml", "nosources.yaml", "nofiles.json", "contract.yaml", "none.yaml", "verdict.yaml", "assignment.yaml", "upstreams.yaml", "planes.yaml"} {
 		t.Run(file, func(t *testing.T) {
 			cfg, problems := config.Load(filepath.Join("testdata", file))
 			folder, err := filepath.Abs("testdata")
@@ -180,6 +180,7 @@ func TestChanges(t *testing.T) {
 		"mode":         {base + "mode: SHADOW", []string{"mode"}, nil},
 		"reporting":    {base + "reporting: {interval: 2s}", nil, []string{"reporting.interval"}},
 		"limits":       {base + "limits: {max_message_bytes: 2000000}", nil, []string{"limits.max_message_bytes"}},
+		"EDS source":   {base + "data_planes: {eds_config_source: {api_config_source: {api_type: REST, cluster_names: [hdsd], refresh_delay: 1s}}}", nil, []string{"data_planes.eds_config_source"}},
 		"checkers":     {base + "checkers: {files: [/x]}", []string{"checkers"}, nil},
 		"policies too": {base + "policies: [{cluster_name_glob: a, redundancy: 1}]\nreporting: {interval: 2s}", []string{"policies"}, []string{"reporting.interval"}},
 		"defaults":     {base + "default_health_checks: [{cluster_name_glob: a, health_checks: [{timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, tcp_health_check: {}}]}]", []string{"default_health_checks"}, nil},
@@ -194,6 +195,33 @@ func TestChanges(t *testing.T) {
 				t.Errorf("restart: %s", diff)
 			}
 		})
+	}
+}
+
+// TestEDSSource: what Envoy refuses in a cluster is refused where it stands.
+func TestEDSSource(t *testing.T) {
+	const grpc = "grpc_services: [{envoy_grpc: {cluster_name: hdsd}}]"
+	for text, want := range map[string]string{
+		"{ads: {}}": "", "{resource_api_version: V3, ads: {}, initial_fetch_timeout: 5s}": "",
+		"{api_config_source: {api_type: GRPC, " + grpc + "}}":                                  "",
+		"{api_config_source: {api_type: DELTA_GRPC, transport_api_version: V3, " + grpc + "}}": "",
+		"{api_config_source: {api_type: REST, cluster_names: [hdsd], refresh_delay: 1s}}":      "",
+		"{}":                               "is missing: give one of",
+		"{self: {}}":                       "data_planes.eds_config_source.self: is for gRPC clients",
+		"{path_config_source: {path: /a}}": "is a path", "{path: /a}": "is a path",
+		"{api_config_source: {api_type: REST, cluster_names: [hdsd]}}":                   "refresh_delay: is needed",
+		"{api_config_source: {api_type: GRPC}}":                                          "grpc_services: needs one",
+		"{api_config_source: {api_type: GRPC, cluster_names: [hdsd], " + grpc + "}}":     "cluster_names: is for REST",
+		"{api_config_source: {api_type: AGGREGATED_GRPC, " + grpc + "}}":                 "api_type: is AGGREGATED_GRPC",
+		"{api_config_source: {" + grpc + "}}":                                            "api_type: is DEPRECATED",
+		"{api_config_source: {api_type: GRPC, grpc_services: [{}]}}":                     "grpc_services[0]",
+		"{api_config_source: {api_type: GRPC, transport_api_version: V2, " + grpc + "}}": "names V2",
+		"{resource_api_version: V2, ads: {}}":                                            "names V2",
+	} {
+		_, problems := config.Load(write(t, t.TempDir(), "hdsd.yaml", "sources: [{name: a, config_source: {path: /a}}]\ndata_planes:\n  eds_config_source: "+text))
+		if want == "" && len(problems) > 0 || want != "" && (len(problems) != 1 || !strings.Contains(problems[0].String(), "hdsd.yaml:3") || !strings.Contains(problems[0].String(), want)) {
+			t.Errorf("%s: %v, want %s", text, problems, want)
+		}
 	}
 }
 

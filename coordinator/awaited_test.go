@@ -45,7 +45,7 @@ func TestAwaitedForOthers(t *testing.T) {
 	}
 	take(&source.Set{Source: "endpoints"})
 	lacks := web("web", one)
-	lacks.Source, lacks.Config, lacks.Assignment = "clusters", eds.PublishCluster(lacks.Config, true), nil
+	lacks.Source, lacks.Config, lacks.Assignment = "clusters", eds.PublishCluster(lacks.Config, eds.ByADS()), nil
 	take(&source.Set{Source: "clusters", Clusters: []*source.Cluster{lacks}})
 	if got := a.String(); got == "" || a.ended || !last.unread {
 		t.Errorf("nothing is known of web's endpoints, and %q is waited for, ended %t, unread %t", got, a.ended, last.unread)

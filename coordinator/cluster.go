@@ -93,8 +93,9 @@ func prepare(from *source.Cluster, r *rules) *cluster {
 	}
 	if from.Config != nil && from.Quarantine == "" {
 		c.given = asItCame(from, c.message)
-		if c.published = eds.PublishCluster(from.Config, c.checked() && !partlyElsewhere(from.Assignment)); c.published == from.Config {
-			c.published = c.given
+		c.published = c.given
+		if c.checked() && !partlyElsewhere(from.Assignment) && eds.Publishable(from.Config) {
+			c.published = eds.PublishCluster(from.Config, r.edsConfig)
 		}
 	}
 	c.place(reason)

@@ -19,7 +19,7 @@ func anyCluster(r *rand.Rand, from, name string) *source.Cluster {
 	k.Source = from
 	kind := r.IntN(4)
 	if kind > 0 {
-		k.Config = eds.PublishCluster(k.Config, true)
+		k.Config = eds.PublishCluster(k.Config, eds.ByADS())
 		k.ServiceName = []string{name, "a", "svc"}[r.IntN(3)]
 	}
 	switch kind {

@@ -201,7 +201,7 @@ func TestWhatTheWordCountsForChangesByReload(t *testing.T) {
 func TestTheSourceThatGaveTheEndpointsCounts(t *testing.T) {
 	byEDS := func(name string) *sourceCluster {
 		k := web(name, a1)
-		k.Config = eds.PublishCluster(k.Config, true)
+		k.Config = eds.PublishCluster(k.Config, eds.ByADS())
 		k.ServiceName, k.Assignment = "svc", nil
 		return k
 	}

@@ -295,15 +295,15 @@ func (p *playground) poll() {
 	p.post(eds.EndpointsPath, fmt.Sprintf(`{"resource_names":["web"],"version_info":%q}`, first.GetVersionInfo()))
 }
 
-func (p *playground) post(path, body string) []byte {
-	answer, err := http.Post(fmt.Sprintf("http://%s%s", p.HTTPAddress(), path), "application/json", strings.NewReader(body))
+func (s *site) post(path, body string) []byte {
+	answer, err := http.Post(fmt.Sprintf("http://%s%s", s.HTTPAddress(), path), "application/json", strings.NewReader(body))
 	if err != nil {
-		p.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
-		p.t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	return text
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
 	"hdsd/aggregate"
 	"hdsd/config"
 	configv1 "hdsd/gen/hdsd/config/v1"
@@ -25,6 +27,7 @@ type rules struct {
 	shadow     bool                               // verdicts are kept from the subscribers
 	upstream   map[string]configv1.UpstreamHealth // by source: what its word counts for
 	machines   specifier.Options
+	edsConfig  *corev3.ConfigSource // where data planes take the endpoints of what is checked
 	placement  placement
 	capacities []capacity
 }
@@ -53,6 +56,7 @@ func newRules(c *configv1.Config) *rules {
 			Files:      set(c.GetCheckers().GetFiles()),
 			SDSSecrets: set(c.GetCheckers().GetSdsSecrets()),
 		},
+		edsConfig:  config.EDSSource(c),
 		placement:  placementOf(c.GetAssignment()),
 		capacities: capacitiesOf(c.GetAssignment()),
 	}

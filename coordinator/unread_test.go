@@ -101,7 +101,7 @@ func TestWhatASourceSaidBeforeTheStartIsPublishedAndMayBeMore(t *testing.T) {
 func TestEndpointsThatWereNotSaidYetAreNotGone(t *testing.T) {
 	byEDS := func(addresses ...string) *sourceCluster {
 		k := web("web", addresses...)
-		k.Config = eds.PublishCluster(k.Config, true)
+		k.Config = eds.PublishCluster(k.Config, eds.ByADS())
 		return k
 	}
 	l := upstreamAway(t)

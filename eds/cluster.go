@@ -52,13 +52,22 @@ func isName(a *corev3.Address) bool {
 	return at != nil && (err != nil || at.GetResolverName() != "")
 }
 
+// ByADS has data planes take endpoints over their ADS.
+func ByADS() *corev3.ConfigSource {
+	return &corev3.ConfigSource{
+		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
+		ResourceApiVersion:    corev3.ApiVersion_V3,
+	}
+}
+
 // PublishCluster gives the form of a cluster that data planes get. A cluster
 // that hdsd checks goes without its health checks, so that the data plane does
-// not probe, and takes its endpoints by EDS over ADS, under the service name it
-// had; one that hdsd does not check, or that is not Publishable, goes out as it
-// came in. The cluster given is not changed; its parts are shared.
-func PublishCluster(c *clusterv3.Cluster, checked bool) *clusterv3.Cluster {
-	if !checked || !Publishable(c) {
+// not probe, and takes its endpoints by EDS from the source given, under the
+// service name it had; one that hdsd does not check (by is nil), or that is not
+// Publishable, goes out as it came in. The cluster given is not changed; its parts
+// are shared.
+func PublishCluster(c *clusterv3.Cluster, by *corev3.ConfigSource) *clusterv3.Cluster {
+	if by == nil || !Publishable(c) {
 		return c
 	}
 	published := new(clusterv3.Cluster)
@@ -76,10 +85,7 @@ func PublishCluster(c *clusterv3.Cluster, checked bool) *clusterv3.Cluster {
 	if c.GetType() == clusterv3.Cluster_EDS && c.GetEdsClusterConfig() != nil {
 		byEDS = proto.CloneOf(c.GetEdsClusterConfig()) // with its service name
 	}
-	byEDS.EdsConfig = &corev3.ConfigSource{
-		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
-		ResourceApiVersion:    corev3.ApiVersion_V3,
-	}
+	byEDS.EdsConfig = by
 	published.EdsClusterConfig = byEDS
 	return published
 }

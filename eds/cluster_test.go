@@ -58,19 +58,19 @@ func TestPublishClusterTakesEndpointsByEDS(t *testing.T) {
 		want.HealthChecks, want.LoadAssignment = nil, nil
 		want.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}
 		want.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{EdsConfig: byADS, ServiceName: c.service}
-		got := PublishCluster(c.in, true)
+		got := PublishCluster(c.in, ByADS())
 		if !proto.Equal(got, want) {
 			t.Errorf("got %v\nwant %v", got, want)
 		}
 		if !proto.Equal(c.in, before) {
 			t.Errorf("the cluster given was changed: %v", c.in)
 		}
-		if PublishCluster(c.in, false) != c.in {
+		if PublishCluster(c.in, nil) != c.in {
 			t.Error("an unchecked cluster does not go out as it came in")
 		}
 	}
-	equal(t, "service", serviceName(PublishCluster(eds, true)), "svc")
-	equal(t, "service", serviceName(PublishCluster(static, true)), "c")
+	equal(t, "service", serviceName(PublishCluster(eds, ByADS())), "svc")
+	equal(t, "service", serviceName(PublishCluster(static, ByADS())), "c")
 	equal(t, "service", serviceName(static), "")
 }
 
@@ -83,7 +83,7 @@ func TestClustersThatFindEndpointsThemselvesGoOutAsTheyCame(t *testing.T) {
 		withAddress(clusterv3.Cluster_STRICT_DNS, "db.internal", ""), withAddress(clusterv3.Cluster_LOGICAL_DNS, "db.internal", ""),
 		withAddress(clusterv3.Cluster_STRICT_DNS, "10.0.0.1", "srv"), second, ofType(clusterv3.Cluster_ORIGINAL_DST), custom,
 	} {
-		if Publishable(c) || PublishCluster(c, true) != c {
+		if Publishable(c) || PublishCluster(c, ByADS()) != c {
 			t.Errorf("changed: %v", c)
 		}
 	}

@@ -280,7 +280,7 @@ func lbEndpoint(i uint32) *endpointv3.LbEndpoint {
 
 // cluster makes one that summary shows as text.
 func cluster(name, text string) *clusterv3.Cluster {
-	return PublishCluster(&clusterv3.Cluster{Name: name, AltStatName: text}, true)
+	return PublishCluster(&clusterv3.Cluster{Name: name, AltStatName: text}, ByADS())
 }
 
 // clusters makes some of pairs of name and text.

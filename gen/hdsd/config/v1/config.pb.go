@@ -1798,9 +1798,14 @@ type DataPlanes struct {
 	// The same for clusters.
 	ClusterTtl *durationpb.Duration `protobuf:"bytes,3,opt,name=cluster_ttl,json=clusterTtl,proto3" json:"cluster_ttl,omitempty"`
 	// Whose view of health they get. Default: GLOBAL.
-	ZoneHealth    ZoneHealth `protobuf:"varint,4,opt,name=zone_health,json=zoneHealth,proto3,enum=hdsd.config.v1.ZoneHealth" json:"zone_health,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ZoneHealth ZoneHealth `protobuf:"varint,4,opt,name=zone_health,json=zoneHealth,proto3,enum=hdsd.config.v1.ZoneHealth" json:"zone_health,omitempty"`
+	// Where they take the endpoints of clusters that hdsd checks: it is put into
+	// each that they get by CDS, and has to lead to hdsd. GRPC and DELTA_GRPC take
+	// one of grpc_services, REST takes a refresh_delay and one of cluster_names,
+	// which are clusters in the data planes' bootstraps. Default: {ads: {}}.
+	EdsConfigSource *v3.ConfigSource `protobuf:"bytes,5,opt,name=eds_config_source,json=edsConfigSource,proto3" json:"eds_config_source,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *DataPlanes) Reset() {
@@ -1859,6 +1864,13 @@ func (x *DataPlanes) GetZoneHealth() ZoneHealth {
 		return x.ZoneHealth
 	}
 	return ZoneHealth_GLOBAL
+}
+
+func (x *DataPlanes) GetEdsConfigSource() *v3.ConfigSource {
+	if x != nil {
+		return x.EdsConfigSource
+	}
+	return nil
 }
 
 // Limits are bounds on what peers may send.
@@ -2073,7 +2085,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\bCheckers\x12\x14\n" +
 	"\x05files\x18\x01 \x03(\tR\x05files\x12\x1f\n" +
 	"\vsds_secrets\x18\x02 \x03(\tR\n" +
-	"sdsSecrets\"\xec\x01\n" +
+	"sdsSecrets\"\xbc\x02\n" +
 	"\n" +
 	"DataPlanes\x12#\n" +
 	"\reds_directory\x18\x01 \x01(\tR\fedsDirectory\x12@\n" +
@@ -2081,7 +2093,8 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\vcluster_ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"clusterTtl\x12;\n" +
 	"\vzone_health\x18\x04 \x01(\x0e2\x1a.hdsd.config.v1.ZoneHealthR\n" +
-	"zoneHealth\"\xfc\x01\n" +
+	"zoneHealth\x12N\n" +
+	"\x11eds_config_source\x18\x05 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\x0fedsConfigSource\"\xfc\x01\n" +
 	"\x06Limits\x12*\n" +
 	"\x11max_message_bytes\x18\x01 \x01(\rR\x0fmaxMessageBytes\x12'\n" +
 	"\x0fmax_connections\x18\x02 \x01(\rR\x0emaxConnections\x12;\n" +
@@ -2220,11 +2233,12 @@ var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	30, // 44: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
 	30, // 45: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
 	5,  // 46: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	47, // [47:47] is the sub-list for method output_type
-	47, // [47:47] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	28, // 47: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	48, // [48:48] is the sub-list for method output_type
+	48, // [48:48] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }

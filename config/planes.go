@@ -1,0 +1,64 @@
+package config
+
+import (
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/proto"
+)
+
+// EDSSource is where data planes take the endpoints of clusters that hdsd checks.
+func EDSSource(c *Config) *corev3.ConfigSource {
+	source := proto.CloneOf(c.GetDataPlanes().GetEdsConfigSource())
+	if source == nil {
+		source = &corev3.ConfigSource{ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}}}
+	}
+	source.ResourceApiVersion = corev3.ApiVersion_V3
+	if api := source.GetApiConfigSource(); api != nil {
+		api.TransportApiVersion = corev3.ApiVersion_V3
+	}
+	return source
+}
+
+// edsSource refuses what Envoy 1.40 refuses, and what cannot serve all clusters.
+func (c *checks) edsSource(field string, source *corev3.ConfigSource) {
+	if source == nil {
+		return
+	}
+	c.valid(field, source)
+	if source.GetResourceApiVersion() == corev3.ApiVersion_V2 || source.GetApiConfigSource().GetTransportApiVersion() == corev3.ApiVersion_V2 { //nolint:staticcheck // to refuse it
+		c.add(field, "names V2, which has come to its end: write V3, or leave the version out")
+	}
+	switch source.GetConfigSourceSpecifier().(type) {
+	case nil, *corev3.ConfigSource_Ads: // the message's own rules ask for one
+	case *corev3.ConfigSource_Self:
+		c.warn(field+".self", "is for gRPC clients: an Envoy refuses every cluster with it; for Envoys, write ads or api_config_source")
+	case *corev3.ConfigSource_ApiConfigSource:
+		c.edsAPI(field+".api_config_source", source.GetApiConfigSource())
+	default:
+		c.add(field, "is a path, and an Envoy takes one assignment from a file, while all clusters get this source: write ads or api_config_source; "+
+			"files of data_planes.eds_directory are for clusters that the data planes have from elsewhere")
+	}
+}
+
+func (c *checks) edsAPI(field string, api *corev3.ApiConfigSource) {
+	switch api.GetApiType() {
+	case corev3.ApiConfigSource_GRPC, corev3.ApiConfigSource_DELTA_GRPC:
+		if len(api.GetGrpcServices()) != 1 {
+			c.add(field+".grpc_services", "needs one server, as [{envoy_grpc: {cluster_name: hdsd}}], where hdsd is a cluster in the data planes' bootstraps")
+		}
+		if len(api.GetClusterNames()) > 0 {
+			c.add(field+".cluster_names", "is for REST: name the cluster in grpc_services")
+		}
+	case corev3.ApiConfigSource_REST:
+		if len(api.GetClusterNames()) != 1 {
+			c.add(field+".cluster_names", "needs one name, that of a cluster in the data planes' bootstraps which leads to hdsd's HTTP address")
+		}
+		if len(api.GetGrpcServices()) > 0 {
+			c.add(field+".grpc_services", "is for gRPC: name the cluster in cluster_names")
+		}
+		if api.GetRefreshDelay().AsDuration() <= 0 {
+			c.add(field+".refresh_delay", "is needed with REST, as 1s: it is the time between two polls")
+		}
+	default:
+		c.add(field+".api_type", "is %s: an Envoy takes endpoints by GRPC, DELTA_GRPC and REST; for an aggregated stream, write {ads: {}}", api.GetApiType())
+	}
+}
