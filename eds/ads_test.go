@@ -48,7 +48,9 @@ func TestAggregatedParksUnknownTypes(t *testing.T) {
 		equal(t, "delta goes on", said(d.next()), "[a=HE]")
 		s.send(want(AssignmentType, "a"))
 		equal(t, "state goes on", saidState(s.next()), "[a=HE]")
-		equal(t, "parked", testutil.ToFloat64(b.server.metrics.parked), 6.0)
+		parked := b.server.metrics.parked
+		equal(t, "parked listeners", testutil.ToFloat64(parked.WithLabelValues("type.googleapis.com/envoy.config.listener.v3.Listener")), 2.0)
+		equal(t, "parked others", testutil.ToFloat64(parked.WithLabelValues(otherType)), 4.0)
 		n, err := testutil.GatherAndCount(registry, "hdsd_xds_streams", "hdsd_xds_resources", "hdsd_xds_responses_total")
 		if err != nil || n != 5 {
 			t.Errorf("%d metrics, %v", n, err)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Client is one connected client and one type it takes. One that polls is there
-// for each list of names that it does.
+// Client is one connected client and one type it takes, or asks for though it is
+// not served. One that polls is there for each list of names that it does.
 type Client struct {
 	ID        string // its node id
 	Stream    uint64 // a number for its stream: a node may have several; 0 of one that polls
@@ -19,7 +19,7 @@ type Client struct {
 	Stale     int       // changed since, or not acknowledged yet
 	Error     int       // the client refused what there is
 	LastAck   time.Time // zero where there was none
-	LastError string    // text of the latest refusal, kept after an ACK
+	LastError string    // text of the latest refusal, kept after an ACK; of a type that is not served, what to do
 	Poll      *Poll     // nil of a stream
 }
 
@@ -44,6 +44,7 @@ func (s *Server) Clients() []Client {
 	for _, st := range streams {
 		st.mu.Lock()
 		subs, id := st.subs, st.nodeID
+		all = append(all, st.unservedClients()...)
 		st.mu.Unlock()
 		for _, u := range subs {
 			if u != nil {

@@ -6,7 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics have no label but the type, of which there are two.
+// metrics have no label but the type: one of the two that are served, or of the
+// others one that xDS knows.
 type metrics struct {
 	subscriptions *prometheus.GaugeVec
 	responses     *prometheus.CounterVec
@@ -16,7 +17,7 @@ type metrics struct {
 	fetches       *prometheus.CounterVec
 	unchanged     *prometheus.CounterVec
 	delay         prometheus.Histogram
-	parked        prometheus.Counter
+	parked        *prometheus.CounterVec
 	stuck         prometheus.Counter
 	unencodable   prometheus.Counter
 }
@@ -40,9 +41,13 @@ func newMetrics(s *Server, registerer prometheus.Registerer) *metrics {
 			Name: "hdsd_xds_push_delay_seconds", Help: "From a change being published to it being handed to a client's transport.",
 			Buckets: []float64{0.0001, 0.001, 0.01, 0.1, 1, 10},
 		}),
-		parked:      prometheus.NewCounter(counter("parked_requests_total", "Requests for types that are not served.")),
+		parked:      prometheus.NewCounterVec(counter("parked_requests_total", "Requests for types that are not served."), byType),
 		stuck:       prometheus.NewCounter(counter("stuck_streams_total", "Streams ended because the client did not read.")),
 		unencodable: prometheus.NewCounter(counter("unencodable_resources_total", "Resources that could not be encoded.")),
+	}
+	m.parked.WithLabelValues(otherType)
+	for typeURL := range elsewhere {
+		m.parked.WithLabelValues(typeURL)
 	}
 	if registerer == nil {
 		return m
@@ -72,6 +77,13 @@ func newMetrics(s *Server, registerer prometheus.Registerer) *metrics {
 		}, func() float64 { return float64(t.size()) }))
 	}
 	return m
+}
+
+func (m *metrics) park(typeURL string) {
+	if elsewhere[typeURL] == "" {
+		typeURL = otherType
+	}
+	m.parked.WithLabelValues(typeURL).Inc()
 }
 
 func (m *metrics) sent(typeURL string, size int) {

@@ -46,6 +46,7 @@ type Server struct {
 	lastID  uint64
 
 	refusals refusals
+	parked   refusals // of types that are not served
 	pollers  *pollers
 }
 

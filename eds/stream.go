@@ -34,6 +34,8 @@ type stream struct {
 	nodeID string
 	says   features
 	subs   [2]*subscription // as the server's tables
+
+	unserved map[string]int // types that are not served, and how many names were last asked for
 }
 
 // wakeUp makes the sending goroutine look what is to be sent.
@@ -204,9 +206,7 @@ func (st *stream) subscription(r *request) (*subscription, error) {
 		}
 		return st.subs[i], nil
 	}
-	st.server.metrics.parked.Inc()
-	st.server.log.Debug().Str("event", "xds_type_not_served").Str("node", st.nodeID).Str("type_url", brief(r.typeURL)).
-		Msg("a client asks for a type that is not served; left unanswered")
+	st.park(r)
 	return nil, nil
 }
 

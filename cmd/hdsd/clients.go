@@ -25,7 +25,8 @@ resource: how many it is to have, has (synced), does not have yet (stale) and
 has refused (error). A data plane that polls, by REST or by unary calls of gRPC
 (FETCH), is there until five minutes after its last poll. An upstream is a
 management server among the sources, by the source's name; there, it is hdsd that
-has and refuses.`,
+has and refuses. A type that a data plane asks for and that hdsd does not serve
+has a row that says what to do.`,
 		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			p, err := c.printer(command, clientsHeader)

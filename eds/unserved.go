@@ -1,0 +1,70 @@
+package eds
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// elsewhere has the types of xDS that are not served, and where an Envoy's
+// configuration says from which server each comes.
+var elsewhere = map[string]string{
+	"type.googleapis.com/envoy.config.listener.v3.Listener":                                    "lds_config of dynamic_resources",
+	"type.googleapis.com/envoy.config.route.v3.RouteConfiguration":                             "rds of the HTTP connection manager",
+	"type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration":                       "scoped_rds of the HTTP connection manager",
+	"type.googleapis.com/envoy.config.route.v3.VirtualHost":                                    "vhds of the route configuration",
+	"type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret":                     "sds_config of the TLS contexts",
+	"type.googleapis.com/envoy.service.runtime.v3.Runtime":                                     "rtds_layer of layered_runtime",
+	"type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig":                            "config_source of config_discovery",
+	"type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint":                                  "leds_config of the assignments",
+	"type.googleapis.com/envoy.extensions.filters.network.thrift_proxy.v3.RouteConfiguration":  "trds of the Thrift proxy",
+	"type.googleapis.com/envoy.extensions.filters.network.generic_proxy.v3.RouteConfiguration": "generic_rds of the generic proxy",
+}
+
+const (
+	// otherType stands for types that are not in elsewhere, where clients could
+	// make up any number of them.
+	otherType = "other"
+	// maxUnserved is how many types that are not served are shown of a stream.
+	maxUnserved = 16
+)
+
+// notServed says of a type that it is not served, and what to do.
+func notServed(typeURL string) string {
+	const why = "not served here: hdsd has clusters and assignments only, and leaves this unanswered, for which an Envoy waits 15 s; "
+	if at := elsewhere[typeURL]; at != "" {
+		return why + "name the server that has it in " + at + " in the place of ads"
+	}
+	return why + "ask the server that has it"
+}
+
+// park leaves a request unanswered, since its type is not served: an answer that
+// says that there is nothing would remove what the client has from elsewhere.
+// Called under the stream's lock.
+func (st *stream) park(r *request) {
+	s, typeURL := st.server, brief(r.typeURL)
+	s.metrics.park(typeURL)
+	if _, known := st.unserved[typeURL]; known || len(st.unserved) < maxUnserved {
+		if st.unserved == nil {
+			st.unserved = make(map[string]int)
+		}
+		st.unserved[typeURL] = len(r.names)
+	}
+	if s.parked.news(st.nodeID, typeURL, "") {
+		s.log.Warn().Str("event", "xds_type_not_served").Str("node", st.nodeID).Str("type_url", typeURL).
+			Msg("a client asks for a type that is " + notServed(typeURL))
+	}
+}
+
+// unservedClients are the types that a stream asked for in vain. It is called
+// under the stream's lock.
+func (st *stream) unservedClients() (all []Client) {
+	for _, typeURL := range slices.SortedFunc(maps.Keys(st.unserved), strings.Compare) {
+		names := st.unserved[typeURL]
+		all = append(all, Client{
+			ID: st.nodeID, Stream: st.id, TypeURL: typeURL, Delta: st.delta, Connected: st.since,
+			Resources: names, Stale: names, LastError: notServed(typeURL),
+		})
+	}
+	return all
+}

@@ -1,0 +1,57 @@
+package eds
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/rs/zerolog"
+)
+
+// TestTypesThatAreNotServedAreShown: nobody is answered, and everybody can see why.
+func TestTypesThatAreNotServedAreShown(t *testing.T) {
+	const listeners, addresses = "type.googleapis.com/envoy.config.listener.v3.Listener", "type.googleapis.com/istio.workload.Address"
+	var log bytes.Buffer
+	inBubble(t, Options{Log: zerolog.New(&log).Level(zerolog.InfoLevel)}, func(t *testing.T, b *bench) {
+		d, s := b.delta(), b.state()
+		d.send(subscribe(addresses, "*"))
+		d.send(subscribe(AssignmentType, "a"))
+		d.next()
+		for range 3 {
+			s.send(want(listeners, "one", "two"))
+		}
+		s.nothing()
+		var rows []string
+		for _, c := range b.server.Clients() {
+			rows = append(rows, fmt.Sprintf("%s %s %d/%d %.15s", c.ID, c.TypeURL, c.Stale, c.Resources, c.LastError))
+		}
+		equal(t, "clients", strings.Join(rows, "\n"), strings.Join([]string{
+			"dp-1 " + AssignmentType + " 1/1 ", "dp-1 " + addresses + " 1/1 not served here", "dp-1 " + listeners + " 2/2 not served here",
+		}, "\n"))
+		if row := b.server.Clients()[2].LastError; !strings.Contains(row, "lds_config") {
+			t.Errorf("of listeners: %s", row)
+		}
+		for i := range 1000 {
+			s.send(want(fmt.Sprint("made-up-", i), "x"))
+		}
+		synctest.Wait()
+		if n := len(b.server.Clients()); n > 2+maxUnserved {
+			t.Errorf("%d rows", n)
+		}
+		equal(t, "series", testutil.CollectAndCount(b.server.metrics.parked), len(elsewhere)+1)
+		d.cancel()
+		s.cancel()
+	})
+	for typeURL, what := range map[string]string{listeners: "lds_config", addresses: "ask the server"} {
+		lines := 0
+		for line := range strings.Lines(log.String()) {
+			if strings.Contains(line, typeURL) && strings.Contains(line, `"xds_type_not_served","node":"dp-1"`) && strings.Contains(line, what) {
+				lines++
+			}
+		}
+		equal(t, "lines about "+typeURL, lines, 1)
+	}
+}
