@@ -168,6 +168,7 @@ type Client struct {
 	ID, Kind, TypeURL               string
 	Connected                       bool
 	Resources, Synced, Stale, Error int
+	Unasked                         int // assignments of checked clusters that it took and does not ask for
 	LastAck                         time.Time
 	LastError                       string
 	Poll                            *Poll // nil where it does not poll

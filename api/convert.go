@@ -87,6 +87,7 @@ func clientMessage(c Client) *hdsdv1.Client {
 		Synced:    uint32(c.Synced),
 		Stale:     uint32(c.Stale),
 		Error:     uint32(c.Error),
+		Unasked:   uint32(c.Unasked),
 		LastAck:   timeMessage(c.LastAck),
 		LastError: c.LastError,
 		Poll:      pollMessage(c.Poll),

@@ -39,6 +39,7 @@ func subscribers(streams []eds.Client) []api.Client {
 		c.Synced += s.Synced
 		c.Stale += s.Stale
 		c.Error += s.Error
+		c.Unasked += s.Unasked
 		if s.LastAck.After(c.LastAck) {
 			c.LastAck = s.LastAck
 		}

@@ -113,7 +113,7 @@ func (c *core) republish() {
 	e := &edit{services: map[string]bool{}}
 	for _, k := range c.clusters {
 		e.services[k.source.ServiceName] = true
-		if outward := c.outward(k); outward != nil {
+		if outward := c.outward(k); outward.Message != nil {
 			e.update.Clusters = append(e.update.Clusters, outward)
 		}
 	}

@@ -227,7 +227,7 @@ func (l *lab) Update(u eds.Update) {
 		delete(l.assignments, name)
 	}
 	for _, c := range u.Clusters {
-		l.clusters[c.GetName()] = c
+		l.clusters[c.Message.GetName()] = c.Message
 	}
 	for _, name := range u.RemovedClusters {
 		delete(l.clusters, name)

@@ -93,6 +93,7 @@ var elsewhere = map[string]string{
 	"hdsd_files_behind":                    "../eds/files/files_test.go",
 	"hdsd_xds_first_syncs_waiting":         "../eds/admission_test.go",
 	"hdsd_xds_pollers":                     "../eds/polled_test.go",
+	"hdsd_xds_assignments_not_asked":       "../eds/unasked_test.go",
 	"hdsd_xds_stuck_streams_total":         "../eds/ads_test.go",
 	"hdsd_xds_unencodable_resources_total": "../eds/metrics_test.go",
 }

@@ -3,9 +3,8 @@ package coordinator
 import (
 	"slices"
 
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
-
 	"hdsd/api"
+	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
 )
@@ -33,14 +32,14 @@ func (c *core) decides(k *cluster, hash health.Hash) bool {
 	return held
 }
 
-// outward gives the form of a cluster that data planes get, nil for none.
-// Where hdsd decides nothing in it, they get it as it came in and check for
+// outward gives the form of a cluster that data planes get, without a message for
+// none. Where hdsd decides nothing in it, they get it as it came in and check for
 // themselves.
-func (c *core) outward(k *cluster) *clusterv3.Cluster {
+func (c *core) outward(k *cluster) eds.Cluster {
 	if k.given == nil || c.decidesAny(k) {
-		return k.published
+		return eds.Cluster{Message: k.published, Checked: k.published != k.given}
 	}
-	return k.given
+	return eds.Cluster{Message: k.given}
 }
 
 func (c *core) decidesAny(k *cluster) bool {

@@ -75,7 +75,7 @@ func watching(t *testing.T, run func(t *testing.T, w *watched)) {
 			transport.Stop()
 		}()
 		w.eds.Update(eds.Update{
-			Clusters:    []*clusterv3.Cluster{{Name: "web"}},
+			Clusters:    []eds.Cluster{{Message: &clusterv3.Cluster{Name: "web"}}},
 			Assignments: []eds.Assignment{{Name: "web", Message: &endpointv3.ClusterLoadAssignment{}}},
 		})
 		run(t, w)

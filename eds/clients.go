@@ -18,6 +18,7 @@ type Client struct {
 	Synced    int       // the client has what there is, or there is none
 	Stale     int       // changed since, or not acknowledged yet
 	Error     int       // the client refused what there is
+	Unasked   int       // checked clusters that it took 30 s ago or longer, whose assignments it has not asked for
 	LastAck   time.Time // zero where there was none
 	LastError string    // text of the latest refusal, kept after an ACK; of a type that is not served, what to do
 	Poll      *Poll     // nil of a stream
@@ -64,7 +65,7 @@ func (u *subscription) client(id string) Client {
 	defer u.mu.Unlock()
 	c := Client{
 		ID: id, Stream: u.stream.id, TypeURL: u.table.typeURL, Delta: u.delta, Connected: u.stream.since,
-		Resources: len(u.watches), LastAck: u.lastAck, LastError: u.lastError,
+		Resources: len(u.watches), Unasked: u.unasked.count, LastAck: u.lastAck, LastError: u.lastError,
 	}
 	for _, w := range u.watches {
 		switch {

@@ -50,6 +50,9 @@
 //     the variant of its node's, by whatever subscription. Variants share the
 //     base's frame where a zone has nothing of its own; they cost only what someone
 //     watches.
+//   - A client that took checked clusters and has not asked for their assignments in
+//     half a minute, on any stream of its node or by polls, is shown and logged. That
+//     costs what it took and did not ask for on the same stream.
 //   - What clients named and is not there is told in resource_errors, too, to
 //     those that heed them.
 //   - A bounded number of clients is sent first resources of a type at once, each
@@ -60,13 +63,14 @@
 //     them asks, and kept until it changes. Two fetches are worked on at a time.
 //
 // Locks are taken in the order owner, table, slot (a variant's before its base's),
-// subscription; the admission's before a subscription's; that of who polls is taken
-// alone. None is held while a message is written.
+// subscription; the admission's before a subscription's, and that of who looks for
+// what is owed; the debtors' after a subscription's; that of who polls is taken alone. None is held while a message is written.
 //
 // Goroutines: two for each stream, one that receives and one that sends, both
 // ended by the return of the stream's handler, which waits beside them for
 // either's error, for the write deadline, or for Close; Close waits for all. A
-// subscription that heeds ttl has one timer, which ends with its stream.
+// subscription that heeds ttl has one timer, and one of clusters that was ever
+// owed an assignment has another; they end with its stream.
 // Fetches run on their callers' goroutines; Close ends the wait of those whose
 // turn has not come, and refuses new ones.
 //

@@ -144,7 +144,7 @@ func (s *Server) answer(ctx context.Context, t *table, m *discoveryv3.DiscoveryR
 	if err != nil {
 		return nil, err
 	}
-	s.pollers.note(ByFetch, m, f, time.Now())
+	s.notePoll(ByFetch, m, f, time.Now())
 	f.response.finish(t.typeURL, false, f.version, s.identifier)
 	s.metrics.bytes.WithLabelValues(t.typeURL).Add(float64(f.response.size))
 	return f.response, nil

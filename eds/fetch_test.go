@@ -6,7 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	clusterservice "github.com/envoyproxy/go-control-plane/envoy/service/cluster/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	endpointservice "github.com/envoyproxy/go-control-plane/envoy/service/endpoint/v3"
@@ -217,7 +216,7 @@ func TestFetchOfEverythingFollowsChanges(t *testing.T) {
 
 func TestFetchesAreIntercepted(t *testing.T) {
 	s := NewServer(Options{})
-	s.Update(Update{Clusters: []*clusterv3.Cluster{cluster("a", "1")}})
+	s.Update(Update{Clusters: clusters("a", "1")})
 	method := s.fetchable(clusterservice.ClusterDiscoveryService_ServiceDesc, "FetchClusters", s.clusters).Methods[0]
 	equal(t, "method", method.MethodName, "FetchClusters")
 	called := ""

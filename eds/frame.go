@@ -35,6 +35,7 @@ type frame struct {
 	value    int // where the message in the Any begins
 	version  uint64
 	service  string // of a Cluster by EDS, the assignment it needs; else empty
+	checked  bool   // of a Cluster whose health is in that assignment alone
 
 	// The bytes, and those from body on, as grpc takes them, for all who send them.
 	delta, state mem.Buffer

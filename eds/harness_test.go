@@ -284,9 +284,9 @@ func cluster(name, text string) *clusterv3.Cluster {
 }
 
 // clusters makes some of pairs of name and text.
-func clusters(pairs ...string) (all []*clusterv3.Cluster) {
+func clusters(pairs ...string) (all []Cluster) {
 	for i := 0; i < len(pairs); i += 2 {
-		all = append(all, cluster(pairs[i], pairs[i+1]))
+		all = append(all, Cluster{Message: cluster(pairs[i], pairs[i+1]), Checked: true})
 	}
 	return all
 }

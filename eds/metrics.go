@@ -64,6 +64,9 @@ func newMetrics(s *Server, registerer prometheus.Registerer) *metrics {
 			Name: "hdsd_xds_pollers", Help: "Data planes that polled, by gRPC or REST, within five minutes.",
 		}, func() float64 { return float64(s.pollers.count(time.Now())) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "hdsd_xds_assignments_not_asked", Help: "Assignments of checked clusters that data planes took 30 s ago or longer, and have not asked for.",
+		}, func() float64 { return float64(s.debtors.count() + s.pollers.notAsked(time.Now())) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "hdsd_xds_first_syncs_waiting", Help: "Subscriptions that wait to be sent their first resources.",
 		}, func() float64 { return float64(s.admission.inLine()) }))
 	for _, t := range s.tables() {

@@ -12,7 +12,7 @@ import (
 func TestWhatCannotBeEncodedIsCounted(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	s := NewServer(Options{Metrics: registry})
-	s.Update(Update{Clusters: []*clusterv3.Cluster{{Name: "good"}, {Name: "not UTF-8: \xff"}}})
+	s.Update(Update{Clusters: []Cluster{{Message: &clusterv3.Cluster{Name: "good"}}, {Message: &clusterv3.Cluster{Name: "not UTF-8: \xff"}}}})
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(`
 # HELP hdsd_xds_unencodable_resources_total Resources that could not be encoded.
 # TYPE hdsd_xds_unencodable_resources_total counter

@@ -187,6 +187,9 @@ func (u *subscription) noteSent(w *watch, f *frame, at int64) sending {
 	if f != nil && f.service != "" && w.sent != f.version {
 		u.warming = append(u.warming, f.service)
 	}
+	if w.asking == asked && w.sent != versionOf(f) {
+		w.asking = notLooked // it may take another assignment
+	}
 	w.sent, w.sentAt = versionOf(f), at
 	w.state = pending
 	w.force = false

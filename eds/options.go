@@ -68,12 +68,20 @@ type Assignment struct {
 	Overruled bool
 }
 
-// Update is a change of what is published. Clusters are as they shall go out
-// (see PublishCluster).
+// Cluster is one Cluster to be published.
+type Cluster struct {
+	// Message is as it shall go out (see PublishCluster). It must not change any more.
+	Message *clusterv3.Cluster
+	// Checked says that it went out of hdsd without health checks, so that its
+	// health is in its assignment alone.
+	Checked bool
+}
+
+// Update is a change of what is published.
 type Update struct {
 	Assignments        []Assignment
 	RemovedAssignments []string
-	Clusters           []*clusterv3.Cluster
+	Clusters           []Cluster
 	RemovedClusters    []string
 }
 

@@ -53,7 +53,7 @@ func benchmarkPoll(b *testing.B, names, endpoints int, path string, unchanged bo
 	all := manyNames(names)
 	u := Update{Assignments: manyAssignments(all, endpoints)}
 	for _, name := range all {
-		u.Clusters = append(u.Clusters, cluster(name, ""))
+		u.Clusters = append(u.Clusters, Cluster{Message: cluster(name, "")})
 	}
 	s.Update(u)
 	handler, body, code := s.Handler(), `{"node":{"id":"dp-1"}}`, 0 // 0: what was not said

@@ -28,7 +28,7 @@ type choiceOfGiven struct {
 func (s *Server) pollingClient(p *polling, behind map[choiceOfGiven][2]int) Client {
 	c := Client{
 		ID: p.key.id, TypeURL: p.given.list.table.typeURL, Connected: p.by.since,
-		Resources: len(p.given.keys), LastAck: p.lastAck, LastError: p.lastErr,
+		Resources: len(p.given.keys), Unasked: p.unasked, LastAck: p.lastAck, LastError: p.lastErr,
 		Poll: &Poll{By: p.key.by, Time: p.last, Given: p.given.version, Held: p.held},
 	}
 	switch p.state {

@@ -33,6 +33,9 @@ type pollers struct {
 	polls map[pollKey]*list.Element // in order
 	order list.List                 // of *polling, the one made longest ago first
 	given map[givenKey]*given       // shared by all who were given the same
+
+	crowded time.Time // when something was last forgotten for lack of room
+	unasked int       // assignments that are owed for long
 }
 
 type (
@@ -112,6 +115,10 @@ func (l *pollers) forget(now time.Time) {
 		if l.room >= 0 && now.Sub(p.last) < pollStays {
 			return
 		}
+		if l.room < 0 {
+			l.crowded = now
+		}
+		l.unasked -= p.unasked
 		l.order.Remove(e)
 		delete(l.polls, p.key)
 		l.room += p.size

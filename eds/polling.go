@@ -23,6 +23,10 @@ type polling struct {
 	lastAck  time.Time
 	lastErr  string
 	failure  *pollFailure // its latest refusal, until it accepts something
+
+	took    time.Time // when it accepted that
+	looked  time.Time // when it was last looked for what it has yet to ask for
+	unasked int       // of clusters: assignments that it has not asked for
 }
 
 type pollFailure struct {
@@ -73,7 +77,7 @@ func (p *polling) accept(l *pollers, g *given, now time.Time) {
 	}
 	p.state = accepted
 	if p.accepted == nil {
-		p.accepted = l.keep(g)
+		p.accepted, p.took = l.keep(g), now
 	}
 	p.setFailure(l, nil)
 }

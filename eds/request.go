@@ -177,7 +177,9 @@ func (u *subscription) takeDelta(r *request) error {
 	if err := u.believe(r.versions); err != nil {
 		return err
 	}
-	if !u.table.whole {
+	if u.table.whole {
+		u.takesBefore(r.versions)
+	} else {
 		u.warm(u.stream.awaited())
 	}
 	return nil

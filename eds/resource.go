@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/proto"
 
@@ -77,13 +76,15 @@ func (r *resource) with(own map[int]byte) *frame {
 }
 
 // newCluster encodes a cluster.
-func newCluster(c *clusterv3.Cluster) (*resource, error) {
+func newCluster(of Cluster) (*resource, error) {
+	c := of.Message
 	message, err := deterministic.Marshal(c)
 	if err != nil {
 		return nil, fmt.Errorf("encode cluster %q: %w", c.GetName(), err)
 	}
 	r := &resource{frame: newFrame(ClusterType, c.GetName(), message), base: xxhash.Sum64(message)}
 	r.frame.service = serviceName(c)
+	r.frame.checked = of.Checked && r.frame.service != ""
 	r.finish()
 	return r, nil
 }

@@ -51,7 +51,7 @@ func (s *Server) poll(t *table) func(*http.Request, []byte) (rest.Answer, error)
 		if err != nil {
 			return nil, err
 		}
-		s.pollers.note(ByREST, m, f, time.Now())
+		s.notePoll(ByREST, m, f, time.Now())
 		if f.known(m) {
 			s.metrics.unchanged.WithLabelValues(t.typeURL).Inc()
 			return nil, nil

@@ -17,7 +17,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -231,7 +230,7 @@ func TestWhatJSONHasNoPlaceForIsLeftOutAlone(t *testing.T) {
 		publish := func(text string) {
 			bad := cluster("bad", text)
 			bad.Metadata = metadata
-			s.Update(Update{Clusters: append(clusters("a", "1", "z", "2"), bad)})
+			s.Update(Update{Clusters: append(clusters("a", "1", "z", "2"), Cluster{Message: bad})})
 		}
 		for i, text := range []string{"3", "4"} {
 			publish(text)
@@ -307,7 +306,7 @@ func TestJSONOfAFrameThatWasReplaced(t *testing.T) {
 func TestPollOverAConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(Options{})
-		s.Update(Update{Clusters: []*clusterv3.Cluster{cluster("a", "1")}})
+		s.Update(Update{Clusters: clusters("a", "1")})
 		listener := bufconn.Listen(1 << 20)
 		server := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: time.Minute}
 		served := make(chan error, 1)

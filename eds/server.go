@@ -47,6 +47,7 @@ type Server struct {
 
 	refusals refusals
 	parked   refusals // of types that are not served
+	debtors  debtors
 	pollers  *pollers
 }
 
@@ -102,7 +103,7 @@ func (s *Server) Update(u Update) {
 			s.complain(err)
 			continue
 		}
-		s.clusters.set(c.GetName(), r).notify()
+		s.clusters.set(c.Message.GetName(), r).notify()
 	}
 	for _, slot := range changed {
 		slot.notify()
@@ -199,13 +200,23 @@ func (s *Server) serve(gs grpc.ServerStream, delta bool, only *table) error {
 	}
 }
 
-func (s *Server) enter(st *stream) bool {
+// begin tells whether something may begin that Close waits for.
+func (s *Server) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return false
 	}
 	s.running.Add(1)
+	return true
+}
+
+func (s *Server) enter(st *stream) bool {
+	if !s.begin() {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.lastID++
 	st.id = s.lastID
 	s.streams[st] = struct{}{}

@@ -60,10 +60,11 @@ type watch struct {
 
 	// Guarded by sub.mu.
 	state  state
-	named  bool // subscribed by its name, not only by the wildcard
-	queued bool // is in sub.dirty
-	force  bool // to be sent even if the client has it
-	closed bool // no longer watched
+	asking asking // of a cluster: for its assignment
+	named  bool   // subscribed by its name, not only by the wildcard
+	queued bool   // is in sub.dirty
+	force  bool   // to be sent even if the client has it
+	closed bool   // no longer watched
 	// located: subscribed by a locator, so that the answer carries constraints.
 	located bool
 	// withheld: that there is no such resource could not be told yet.

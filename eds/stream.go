@@ -176,9 +176,14 @@ func (st *stream) take(r *request) error {
 		return err
 	}
 	if st.delta {
-		return u.takeDelta(r)
+		err = u.takeDelta(r)
+	} else {
+		err = u.takeState(r)
 	}
-	return u.takeState(r)
+	if u.table == st.server.assignments {
+		st.server.asksFor(u.node)
+	}
+	return err
 }
 
 // subscription gives that of the request's type, nil where the type is not
@@ -225,5 +230,6 @@ func (st *stream) acknowledge(u *subscription, r *request) {
 		st.server.refused(u.table, node, *r.refusal)
 	} else {
 		st.server.metrics.acks.WithLabelValues(u.table.typeURL).Inc()
+		u.owes()
 	}
 }

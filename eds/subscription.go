@@ -10,6 +10,7 @@ import (
 // the last response, and how the client took what it was sent.
 type subscription struct {
 	stream *stream
+	node   string // the client's id
 	table  *table
 	delta  bool
 	ttl    time.Duration // what is sent is to be kept so long; 0: for ever
@@ -39,6 +40,8 @@ type subscription struct {
 	lastAck   time.Time // zero where there was none
 	lastError string    // of the latest refusal
 	refused   int       // bytes of refused frames that are kept
+	unasked   unasked   // of clusters
+	over      bool      // the stream has ended
 
 	sync  firstSync // guarded by the server's admission
 	pulse pulse
@@ -47,7 +50,7 @@ type subscription struct {
 func newSubscription(s *stream, t *table) *subscription {
 	says := s.says
 	u := &subscription{
-		stream: s, table: t, delta: s.delta, errors: says.errors,
+		stream: s, node: s.nodeID, table: t, delta: s.delta, errors: says.errors,
 		legacy: true, watches: make(map[string]*watch), choice: s.server.choiceAt(t, says.at),
 	}
 	if u.ttl = t.lifetime(says, s.delta); u.ttl > 0 {
@@ -59,6 +62,7 @@ func newSubscription(s *stream, t *table) *subscription {
 // end is for a stream that ends.
 func (u *subscription) end() {
 	u.stopPulse()
+	u.forgive()
 	u.stream.server.admission.leave(u)
 }
 
@@ -140,6 +144,7 @@ func (u *subscription) acknowledge(nonce string, refusal *string, now time.Time)
 		if refusal == nil {
 			s.watch.holds = s.frame != nil
 			s.watch.setFailure(nil)
+			u.takes(s.watch, s.frame)
 		} else {
 			s.watch.setFailure(&failure{frame: s.frame, version: versionOf(s.frame), text: *refusal, at: now, had: s.had})
 		}

@@ -14,7 +14,7 @@ func (b *bench) put(names ...string) {
 	u := Update{}
 	for _, name := range names {
 		u.Assignments = append(u.Assignments, assignment(name, 0, 1))
-		u.Clusters = append(u.Clusters, cluster(name, "1"))
+		u.Clusters = append(u.Clusters, clusters(name, "1")...)
 	}
 	b.server.Update(u)
 }

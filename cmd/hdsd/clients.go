@@ -12,7 +12,7 @@ import (
 
 var clientsHeader = []string{
 	"id", "kind", "connected", "type", "resources", "synced", "stale", "error", "last_ack", "last_error",
-	"polls_by", "last_poll", "version_given", "version_held",
+	"polls_by", "last_poll", "version_given", "version_held", "unasked",
 }
 
 func newClients() *cobra.Command {
@@ -26,7 +26,9 @@ has refused (error). A data plane that polls, by REST or by unary calls of gRPC
 (FETCH), is there until five minutes after its last poll. An upstream is a
 management server among the sources, by the source's name; there, it is hdsd that
 has and refuses. A type that a data plane asks for and that hdsd does not serve
-has a row that says what to do.`,
+has a row that says what to do. Unasked are the checked clusters that a data
+plane took without asking hdsd for their assignments, so that it has neither
+health nor checks of them.`,
 		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			p, err := c.printer(command, clientsHeader)
@@ -49,7 +51,7 @@ func clientCells(c *hdsdv1.Client) []string {
 	return []string{
 		c.GetId(), c.GetKind(), strconv.FormatBool(c.GetConnected()), typeCell(c.GetTypeUrl()), number(c.GetResources()),
 		number(c.GetSynced()), number(c.GetStale()), number(c.GetError()), timeCell(c.GetLastAck()), c.GetLastError(),
-		c.GetPoll().GetBy(), timeCell(c.GetPoll().GetTime()), c.GetPoll().GetGiven(), c.GetPoll().GetHeld(),
+		c.GetPoll().GetBy(), timeCell(c.GetPoll().GetTime()), c.GetPoll().GetGiven(), c.GetPoll().GetHeld(), number(c.GetUnasked()),
 	}
 }
 

@@ -49,6 +49,7 @@ var looks = map[string]look{
 	"last_poll":           {text: ago, optional: true},
 	"version_given":       {never: true},
 	"version_held":        {never: true},
+	"unasked":             {text: unlessNone, style: always(red), optional: true},
 	"type":                {text: service},
 	"transitions":         {title: "changes"},
 	"healthy_ratio":       {title: "available", text: percent},

@@ -2065,7 +2065,11 @@ type Client struct {
 	// not served, what to do.
 	LastError string `protobuf:"bytes,10,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
 	// The latest poll of a data plane that polls; absent where it has streams only.
-	Poll          *Poll `protobuf:"bytes,11,opt,name=poll,proto3" json:"poll,omitempty"`
+	Poll *Poll `protobuf:"bytes,11,opt,name=poll,proto3" json:"poll,omitempty"`
+	// Of clusters: how many that hdsd checks a data plane took 30 s ago or longer
+	// without asking hdsd for their assignments, on any stream or by polls. It has
+	// neither health nor health checks of these.
+	Unasked       uint32 `protobuf:"varint,12,opt,name=unasked,proto3" json:"unasked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2175,6 +2179,13 @@ func (x *Client) GetPoll() *Poll {
 		return x.Poll
 	}
 	return nil
+}
+
+func (x *Client) GetUnasked() uint32 {
+	if x != nil {
+		return x.Unasked
+	}
+	return 0
 }
 
 // Poll is a request for resources by who has no stream.
@@ -2762,7 +2773,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"page_token\x18\x06 \x01(\tR\tpageToken\"}\n" +
 	"\x18ListAvailabilityResponse\x129\n" +
 	"\favailability\x18\x01 \x03(\v2\x15.hdsd.v1.AvailabilityR\favailability\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xc0\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xda\x02\n" +
 	"\x06Client\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1c\n" +
@@ -2776,7 +2787,8 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\n" +
 	"last_error\x18\n" +
 	" \x01(\tR\tlastError\x12!\n" +
-	"\x04poll\x18\v \x01(\v2\r.hdsd.v1.PollR\x04poll\"p\n" +
+	"\x04poll\x18\v \x01(\v2\r.hdsd.v1.PollR\x04poll\x12\x18\n" +
+	"\aunasked\x18\f \x01(\rR\aunasked\"p\n" +
 	"\x04Poll\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +

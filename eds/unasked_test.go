@@ -1,0 +1,200 @@
+package eds
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	endpointservice "github.com/envoyproxy/go-control-plane/envoy/service/endpoint/v3"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/rs/zerolog"
+)
+
+// owing is a bench with a log and metrics, of a client that takes clusters.
+type owingBench struct {
+	*bench
+	log      *bytes.Buffer
+	registry *prometheus.Registry
+}
+
+func inOwingBubble(t *testing.T, test func(b *owingBench)) {
+	t.Helper()
+	b := &owingBench{log: new(bytes.Buffer), registry: prometheus.NewRegistry()}
+	inBubble(t, Options{Log: zerolog.New(b.log).Level(zerolog.InfoLevel), Metrics: b.registry}, func(_ *testing.T, in *bench) {
+		b.bench = in
+		b.server.Update(Update{
+			Clusters: append(clusters("a", "1", "b", "1"), Cluster{Message: &clusterv3.Cluster{Name: "as it came"}},
+				Cluster{Message: PublishCluster(&clusterv3.Cluster{Name: "by EDS, not checked"}, ByADS())}),
+			Assignments: []Assignment{assignment("a", 0, 1), assignment("b", 1, 1)},
+		})
+		test(b)
+	})
+}
+
+// shows checks what clients, log and metrics show, at rest.
+func (b *owingBench) shows(when string, unasked, begun, ended int) {
+	b.t.Helper()
+	synctest.Wait()
+	got := 0
+	for _, c := range b.server.Clients() {
+		got += c.Unasked
+	}
+	equal(b.t, when+": unasked", got, unasked)
+	equal(b.t, when+": lines that it begins", strings.Count(b.log.String(), `"event":"assignments_not_asked","node":"dp-1"`), begun)
+	equal(b.t, when+": lines that it ends", strings.Count(b.log.String(), `"event":"assignments_asked","node":"dp-1"`), ended)
+	want := fmt.Sprintf("# HELP hdsd_xds_assignments_not_asked Assignments of checked clusters that data planes took 30 s ago or longer, and have not asked for.\n"+
+		"# TYPE hdsd_xds_assignments_not_asked gauge\nhdsd_xds_assignments_not_asked %d\n", unasked)
+	if err := testutil.GatherAndCompare(b.registry, strings.NewReader(want), "hdsd_xds_assignments_not_asked"); err != nil {
+		b.t.Error(when, err)
+	}
+}
+
+// TestAssignmentsThatNobodyAsksForAreShown: of checked clusters that a client has
+// taken for half a minute, by each kind of stream, until it asks or leaves.
+func TestAssignmentsThatNobodyAsksForAreShown(t *testing.T) {
+	inOwingBubble(t, func(b *owingBench) {
+		d := b.delta()
+		d.send(subscribe(ClusterType, "*"))
+		r := d.next()
+		time.Sleep(time.Hour)
+		b.shows("while it has not taken them", 0, 0, 0)
+		d.send(ack(r))
+		time.Sleep(askWithin - time.Second)
+		b.shows("in time", 0, 0, 0)
+		time.Sleep(time.Second)
+		b.shows("too late", 2, 1, 0)
+		time.Sleep(time.Hour)
+		b.shows("once", 2, 1, 0)
+
+		d.send(subscribe(AssignmentType, "a"))
+		d.send(ack(d.next()))
+		time.Sleep(lookAgain)
+		b.shows("it asks for one", 1, 1, 0)
+		b.remove("b")
+		d.send(ack(d.next()))
+		time.Sleep(lookAgain)
+		b.shows("the other goes", 0, 1, 1)
+		b.put("c")
+		d.send(ack(d.next()))
+		time.Sleep(askWithin)
+		b.shows("another comes", 1, 2, 1)
+		d.send(subscribe(AssignmentType, "*"))
+		nextAll(d, "[a=UN c=UN]")
+		time.Sleep(lookAgain)
+		b.shows("it asks for everything", 0, 2, 2)
+		d.cancel()
+	})
+	inOwingBubble(t, func(b *owingBench) {
+		s := b.state()
+		s.send(want(ClusterType))
+		s.send(ackState(s.next()))
+		time.Sleep(askWithin)
+		b.shows("state of the world", 2, 1, 0)
+		s.cancel()
+		b.shows("it has left", 0, 1, 0)
+	})
+}
+
+// TestWhoAsksElsewhereOwesNothing: on another stream of the node, by polls, or when
+// it comes back with what it had.
+func TestWhoAsksElsewhereOwesNothing(t *testing.T) {
+	for name, asks := range map[string]func(b *owingBench) (stop func()){
+		"another stream": func(b *owingBench) func() {
+			all := []*statePeer{}
+			for _, assignment := range []string{"a", "b"} {
+				p := newPeer(b.bench, endpointservice.NewEndpointDiscoveryServiceClient(b.conn).StreamEndpoints)
+				p.send(want(AssignmentType, assignment))
+				p.next()
+				all = append(all, p)
+			}
+			return func() { all[0].cancel(); all[1].cancel() }
+		},
+		"polls": func(b *owingBench) func() {
+			for _, assignment := range []string{"a", "b"} {
+				poll(b.t, b.server, EndpointsPath, want(AssignmentType, assignment))
+			}
+			return func() {}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inOwingBubble(t, func(b *owingBench) {
+				d := b.delta()
+				d.send(subscribe(ClusterType, "*"))
+				d.send(ack(d.next()))
+				synctest.Wait()
+				stop := asks(b)
+				time.Sleep(askWithin)
+				b.shows("it asks elsewhere", 0, 0, 0)
+				stop()
+				d.cancel()
+			})
+			inOwingBubble(t, func(b *owingBench) {
+				d := b.delta()
+				d.send(subscribe(ClusterType, "*"))
+				d.send(ack(d.next()))
+				time.Sleep(askWithin)
+				b.shows("too late", 2, 1, 0)
+				stop := asks(b)
+				time.Sleep(lookAgain)
+				b.shows("it asks at last", 0, 1, 1)
+				stop()
+				d.cancel()
+			})
+		})
+	}
+	inOwingBubble(t, func(b *owingBench) {
+		d := b.delta()
+		d.send(subscribe(ClusterType, "*"))
+		r := d.next()
+		d.send(ack(r))
+		d.cancel()
+		d.ends()
+		d = b.delta()
+		m := subscribe(ClusterType, "*")
+		m.InitialResourceVersions = versions(r)
+		d.send(m)
+		time.Sleep(askWithin)
+		b.shows("it comes back and does not ask", 2, 1, 0)
+		d.cancel()
+		d.ends()
+		d = b.delta()
+		d.send(m)
+		d.send(subscribe(AssignmentType, "a", "b"))
+		d.next()
+		time.Sleep(askWithin)
+		b.shows("it comes back and asks", 0, 1, 0)
+		d.cancel()
+	})
+}
+
+// TestWhoPollsClustersOwesTheirAssignments: the same of clusters that are polled.
+func TestWhoPollsClustersOwesTheirAssignments(t *testing.T) {
+	inOwingBubble(t, func(b *owingBench) {
+		_, r := poll(t, b.server, ClustersPath, want(ClusterType))
+		has := func() {
+			code, _ := poll(t, b.server, ClustersPath, &discoveryv3.DiscoveryRequest{Node: node("dp-1"), VersionInfo: r.GetVersionInfo()})
+			equal(t, "code", code, 304)
+		}
+		has()
+		time.Sleep(askWithin - time.Second)
+		has()
+		b.shows("in time", 0, 0, 0)
+		time.Sleep(time.Second)
+		has()
+		b.shows("too late", 2, 1, 0)
+		poll(t, b.server, EndpointsPath, want(AssignmentType, "a", "b"))
+		time.Sleep(askWithin)
+		has()
+		b.shows("it asks at last", 0, 1, 1)
+		time.Sleep(askWithin)
+		has()
+		time.Sleep(pollStays)
+		b.shows("it has left", 0, 1, 1)
+	})
+}
