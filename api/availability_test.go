@@ -39,7 +39,7 @@ func (f *fleet) Availability(_ context.Context, q api.AvailabilityQuery) (api.Av
 
 func (f *fleet) Clients(context.Context) ([]api.Client, error) {
 	return []api.Client{
-		{ID: "dp-2", Kind: api.KindSubscriber, TypeURL: "b", Connected: true, Resources: 3, Synced: 1, Stale: 1, Error: 1, LastAck: noon, LastError: "no"},
+		{ID: "dp-2", Kind: api.KindSubscriber, TypeURL: "b", Connected: true, Resources: 3, Synced: 1, Stale: 1, Error: 1, Unasked: 2, LastAck: noon, LastError: "no"},
 		{ID: "dp-1", Kind: api.KindSubscriber, TypeURL: "b", Connected: true, Poll: &api.Poll{By: "REST", Time: noon, Given: "2", Held: "1"}},
 		{ID: "dp-2", Kind: api.KindChecker, TypeURL: "a"},
 	}, nil
@@ -91,6 +91,7 @@ func TestClientsHaveThePromisedShape(t *testing.T) {
 	want := `[{"connected":true,"error":0,` + row("dp-1", "subscriber", "b", `"lastAck":null,"lastError":"","poll":{"by":"REST","given":"2","held":"1","time":"2026-01-02T12:00:00.345Z"},"resources":0,"stale":0,"synced":0`) +
 		`,{"connected":false,"error":0,` + row("dp-2", "checker", "a", `"lastAck":null,"lastError":"","resources":0,"stale":0,"synced":0`) +
 		`,{"connected":true,"error":1,` + row("dp-2", "subscriber", "b", `"lastAck":"2026-01-02T12:00:00.345Z","lastError":"no","resources":3,"stale":1,"synced":1`) + `]`
+	want = strings.TrimSuffix(want, "}]") + `,"unasked":2}]`
 	want = strings.ReplaceAll(want, `"lastAck":null,`, "")
 	if string(got) != want {
 		t.Errorf("got\n%s, want\n%s", got, want)

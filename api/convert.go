@@ -78,7 +78,7 @@ func availabilityMessage(a Availability) *hdsdv1.Availability {
 }
 
 func clientMessage(c Client) *hdsdv1.Client {
-	return &hdsdv1.Client{
+	m := &hdsdv1.Client{
 		Id:        c.ID,
 		Kind:      c.Kind,
 		Connected: c.Connected,
@@ -87,11 +87,14 @@ func clientMessage(c Client) *hdsdv1.Client {
 		Synced:    uint32(c.Synced),
 		Stale:     uint32(c.Stale),
 		Error:     uint32(c.Error),
-		Unasked:   uint32(c.Unasked),
 		LastAck:   timeMessage(c.LastAck),
 		LastError: c.LastError,
 		Poll:      pollMessage(c.Poll),
 	}
+	if c.Unasked > 0 {
+		m.Unasked = new(uint32(c.Unasked))
+	}
+	return m
 }
 
 func pollMessage(p *Poll) *hdsdv1.Poll {

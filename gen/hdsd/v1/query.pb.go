@@ -2068,8 +2068,8 @@ type Client struct {
 	Poll *Poll `protobuf:"bytes,11,opt,name=poll,proto3" json:"poll,omitempty"`
 	// Of clusters: how many that hdsd checks a data plane took 30 s ago or longer
 	// without asking hdsd for their assignments, on any stream or by polls. It has
-	// neither health nor health checks of these.
-	Unasked       uint32 `protobuf:"varint,12,opt,name=unasked,proto3" json:"unasked,omitempty"`
+	// neither health nor health checks of these. Absent where there is none.
+	Unasked       *uint32 `protobuf:"varint,12,opt,name=unasked,proto3,oneof" json:"unasked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2182,8 +2182,8 @@ func (x *Client) GetPoll() *Poll {
 }
 
 func (x *Client) GetUnasked() uint32 {
-	if x != nil {
-		return x.Unasked
+	if x != nil && x.Unasked != nil {
+		return *x.Unasked
 	}
 	return 0
 }
@@ -2773,7 +2773,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"page_token\x18\x06 \x01(\tR\tpageToken\"}\n" +
 	"\x18ListAvailabilityResponse\x129\n" +
 	"\favailability\x18\x01 \x03(\v2\x15.hdsd.v1.AvailabilityR\favailability\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xda\x02\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xeb\x02\n" +
 	"\x06Client\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x1c\n" +
@@ -2787,8 +2787,10 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\n" +
 	"last_error\x18\n" +
 	" \x01(\tR\tlastError\x12!\n" +
-	"\x04poll\x18\v \x01(\v2\r.hdsd.v1.PollR\x04poll\x12\x18\n" +
-	"\aunasked\x18\f \x01(\rR\aunasked\"p\n" +
+	"\x04poll\x18\v \x01(\v2\r.hdsd.v1.PollR\x04poll\x12\x1d\n" +
+	"\aunasked\x18\f \x01(\rH\x00R\aunasked\x88\x01\x01B\n" +
+	"\n" +
+	"\b_unasked\"p\n" +
 	"\x04Poll\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x14\n" +
@@ -2951,6 +2953,7 @@ func file_hdsd_v1_query_proto_init() {
 	file_hdsd_v1_query_proto_msgTypes[4].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[13].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[18].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[21].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[26].OneofWrappers = []any{
 		(*WatchResponse_Endpoint)(nil),
 		(*WatchResponse_Synced)(nil),
