@@ -13,6 +13,13 @@ func messageBytes(clusters uint32) uint32 {
 	return uint32(min(max(defaultMaxMessageBytes, uint64(clusters)*bytesPerCluster), maxMessageBytes))
 }
 
+// LargestAnswer is how many bytes hdsd takes of a management server's response, and
+// gives in an answer of CSDS. A lower limits.max_message_bytes is about what others
+// ask.
+func LargestAnswer(l *configv1.Limits) int {
+	return int(max(defaultMaxMessageBytes, l.GetMaxMessageBytes()))
+}
+
 // Names is how many names a data plane may ask for on one stream: of twice as many
 // resources of a type as the sources may have, since what replaces others may be
 // asked for before those are given up.

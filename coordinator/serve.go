@@ -96,7 +96,7 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 func (c *Coordinator) register() error {
 	c.hds.Register(c.servers.grpc)
 	c.eds.Register(c.servers.grpc)
-	c.csds = csds.NewServer(csds.Options{MaxBytes: int(c.started.GetLimits().GetMaxMessageBytes())}, subscriberStatus{c.eds}, checkerStatus{c.hds, c.core.askBehind}, &c.upstreams)
+	c.csds = csds.NewServer(csds.Options{MaxBytes: config.LargestAnswer(c.started.GetLimits())}, subscriberStatus{c.eds}, checkerStatus{c.hds, c.core.askBehind}, &c.upstreams)
 	c.csds.Register(c.servers.grpc)
 	queries := api.NewService(&backend{core: c.core, store: c.store, hds: c.hds, eds: c.eds, upstreams: &c.upstreams, tail: c.tail})
 	queries.Register(c.servers.grpc)

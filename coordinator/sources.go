@@ -72,7 +72,7 @@ func (o *openings) openOne(from *configv1.Source, before *opened) (one *opened, 
 		one.upstream, err = xds.New(xds.Options{
 			Name: one.name, Node: o.node, ConfigSource: one.from, Snapshot: o.snapshot(one.name), Log: o.log,
 			MaxClusters: int(o.limits.GetMaxSourceClusters()), MaxEndpoints: int(o.limits.GetMaxSourceEndpoints()),
-			MaxMessageBytes: int(o.limits.GetMaxMessageBytes()),
+			MaxMessageBytes: config.LargestAnswer(o.limits),
 		})
 		return one, err
 	}

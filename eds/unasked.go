@@ -233,7 +233,7 @@ func (u *subscription) settleOwed(found []asking) {
 			continue
 		case age < int64(askWithin):
 			next = max(next, age) // who owes longest is next
-		case found[i] == owing:
+		case i < len(found) && found[i] == owing:
 			of.count++
 		}
 		of.owed = append(of.owed, o)

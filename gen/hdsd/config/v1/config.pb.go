@@ -1876,9 +1876,9 @@ func (x *DataPlanes) GetEdsConfigSource() *v3.ConfigSource {
 // Limits are bounds on what peers may send.
 type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Largest gRPC message taken, in bytes, also of a management server; largest
-	// request by REST, and largest answer of CSDS. Default: 67108864 (64 MiB), or
-	// 640 for each of max_source_clusters where that is more, up to 1 GiB.
+	// Largest gRPC message and REST request taken, in bytes. A management server's
+	// responses and answers of CSDS may be 64 MiB in any case. Default: 67108864
+	// (64 MiB), or 640 for each of max_source_clusters where that is more, up to 1 GiB.
 	MaxMessageBytes uint32 `protobuf:"varint,1,opt,name=max_message_bytes,json=maxMessageBytes,proto3" json:"max_message_bytes,omitempty"`
 	// Most connections on each of the two addresses; one more is closed at once.
 	// Default: 20000.
