@@ -71,7 +71,7 @@ func serveWithTTL(t *testing.T, ttl time.Duration) (address string, stop func())
 		LbEndpoints: []*endpointv3.LbEndpoint{{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: endpoint}}},
 	}
 	s.Update(eds.Update{
-		Clusters: []*clusterv3.Cluster{eds.PublishCluster(web, eds.ByADS())},
+		Clusters: []eds.Cluster{{Message: eds.PublishCluster(web, eds.ByADS()), Checked: true}},
 		Assignments: []eds.Assignment{{Name: "web", Message: &endpointv3.ClusterLoadAssignment{
 			ClusterName: "web", Endpoints: []*endpointv3.LocalityLbEndpoints{locality},
 		}}},
