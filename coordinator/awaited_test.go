@@ -36,11 +36,11 @@ func TestAwaitedForOthers(t *testing.T) {
 	var last delivery
 	in := newIntake(func(d delivery) { last = d })
 	in.want, in.pending = all.want, all.pending
-	in.restart([]*source.Set{{Source: "clusters", Awaited: true}, {Source: "endpoints", Awaited: true}}, &rules{})
+	in.restart(all.sources.Load().readers(), &rules{})
 	a := newAwaited()
 	a.expect(*all.sources.Load())
 	take := func(set *source.Set) {
-		in.take(set)
+		in.hear(set)
 		a.hear(set)
 	}
 	take(&source.Set{Source: "endpoints"})

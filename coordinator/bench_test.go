@@ -81,7 +81,7 @@ func BenchmarkReloadWithoutChange(b *testing.B) {
 	l.serve(clusters...)
 	l.pass(settle + 15*report) // until every cluster is tried
 	for b.Loop() {
-		l.intake.restart(l.sets, newRules(proto.CloneOf(l.rules)))
+		l.intake.restart(readersOf(l.sets), newRules(proto.CloneOf(l.rules)))
 	}
 }
 

@@ -49,7 +49,7 @@ func TestAReloadThatChangesNothingDoesNothing(t *testing.T) {
 	posted := 0
 	post := l.intake.post
 	l.intake.post = func(d delivery) { posted += len(d.changed); post(d) }
-	l.intake.restart(l.sets, newRules(l.rules))
+	l.intake.restart(readersOf(l.sets), newRules(l.rules))
 	if posted > 0 {
 		t.Errorf("%d clusters were prepared again", posted)
 	}

@@ -276,7 +276,7 @@ func (c *Coordinator) start(ctx context.Context) (stopCore func(), err error) {
 	stop := make(chan struct{})
 	var owned sync.WaitGroup
 	owned.Go(func() { c.core.run(stop) })
-	c.intake.restart(c.sources.sets(), c.rules(c.config))
+	c.intake.restart(c.sources.readers(), c.rules(c.config))
 	// With an error, it is time to stop already.
 	_ = c.core.ask(c.running, func() { c.core.begin(time.Now()) })
 	c.follow()
@@ -318,13 +318,18 @@ func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err e
 	if err != nil {
 		return needRestart, err
 	}
+	c.swap(next, opened)
+	return needRestart, nil
+}
+
+// swap puts a configuration and its sources in the place of those before.
+func (c *Coordinator) swap(next *configv1.Config, opened sources) {
 	c.sources.stop(opened)
 	c.config, c.sources = next, opened
 	c.upstreams.sources.Store(&opened)
 	c.store.SetRetention(next.GetHistory().GetRetention().AsDuration())
 	if c.phase == running {
-		c.intake.restart(opened.sets(), c.rules(next))
+		c.intake.restart(opened.readers(), c.rules(next))
 		c.follow()
 	}
-	return needRestart, nil
 }

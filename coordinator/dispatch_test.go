@@ -72,7 +72,7 @@ func TestAZoneThatComesBackIsToldOfTogether(t *testing.T) {
 func TestSubscribersDoNotWaitForCheckers(t *testing.T) {
 	l := settled(t, web("web", one))
 	sent := l.sent["ca"]
-	l.intake.take(&sourceSet{Source: "local", Clusters: []*sourceCluster{saying(web("web", two, one), corev3.HealthStatus_DRAINING)}})
+	l.intake.hear(&sourceSet{Source: "local", Clusters: []*sourceCluster{saying(web("web", two, one), corev3.HealthStatus_DRAINING)}})
 	l.wantPublished("web", two, health.Draining)
 	l.wantPublished("web", one, health.Healthy)
 	if l.sent["ca"] != sent {

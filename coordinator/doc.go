@@ -46,6 +46,10 @@
 // start is taken for gone (gone.go). A reload leaves those that are the same
 // alone.
 //
+// Each source orders its own reads, and the intake what all of them say: it takes
+// sets only from a source as it is open now, and asks for the latest where the
+// sources are exchanged (intake.go). So the last word is never an older read.
+//
 // # Order of effects
 //
 // A verdict is published to EDS first and then handed to the store's writer;

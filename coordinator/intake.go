@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"context"
 	"slices"
 	"sync"
 
@@ -17,12 +18,26 @@ type intake struct {
 
 	mu       sync.Mutex // the order of posts is the order of changes
 	rules    *rules
-	names    []string               // of the sources, in order of precedence
-	sets     map[string]*source.Set // by source
-	catalog  *source.Catalog        // the latest
-	prepared map[string]*cluster    // by name
-	lacking  map[string]lack        // by name: clusters that take endpoints from other sources, or would
-	wanted   map[string][]string    // by source: what want was told last
+	names    []string            // of the sources, in order of precedence
+	readers  map[string]reader   // by source
+	standing map[string]standing // by source: what holds of it
+	catalog  *source.Catalog     // the latest
+	prepared map[string]*cluster // by name
+	lacking  map[string]lack     // by name: clusters that take endpoints from other sources, or would
+	wanted   map[string][]string // by source: what want was told last
+}
+
+// reader is a source as it was opened. What it says comes in the order in which
+// it reads: Latest is never older than what it handed on before.
+type reader interface {
+	Latest() *source.Set
+	Run(ctx context.Context, take func(*source.Set)) error
+}
+
+// standing is what holds of a source, and which one said it.
+type standing struct {
+	by  reader
+	set *source.Set
 }
 
 // delivery is one change of the clusters.
@@ -46,32 +61,44 @@ func newIntake(post func(delivery)) *intake {
 	}
 }
 
-// take accepts what a source says now.
-func (in *intake) take(set *source.Set) {
+// take accepts what a source says now. One that another took the place of says
+// nothing any more.
+func (in *intake) take(by reader, set *source.Set) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.sets[set.Source] = later(in.sets[set.Source], set)
+	if in.readers[set.Source] != by {
+		return
+	}
+	in.standing[set.Source] = in.standing[set.Source].then(standing{by, set})
 	in.deliver(false)
 }
 
-// later gives what holds of a source: what was said last, if anything was.
-func later(before, now *source.Set) *source.Set {
-	if before.Answered() && !now.Answered() {
-		return before
+// then gives what holds of a source after it says more. Of one that does not
+// know yet what there is, what another of its name said stays.
+func (s standing) then(now standing) standing {
+	switch {
+	case s.by == now.by, now.set.Answered(), s.set == nil:
+		return now
+	case s.set.Answered(), len(now.set.Clusters) == 0 && len(s.set.Clusters) > 0:
+		return s
+	default:
+		return now
 	}
-	return now
 }
 
-// restart replaces the rules, and the sources by others. Of one that says
-// nothing yet, what another of its name said stays.
-func (in *intake) restart(sets []*source.Set, r *rules) {
+// restart replaces the rules, and the sources by others. Each is asked for its
+// latest here, under the lock that what it hands on meanwhile waits for: so
+// nothing that it said since it was opened is undone.
+func (in *intake) restart(readers []reader, r *rules) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	before := in.sets
-	in.rules, in.names, in.sets, in.wanted = r, nil, map[string]*source.Set{}, map[string][]string{}
-	for _, set := range sets {
+	before := in.standing
+	in.rules, in.names, in.readers, in.standing, in.wanted = r, nil, map[string]reader{}, map[string]standing{}, map[string][]string{}
+	for _, by := range readers {
+		set := by.Latest()
 		in.names = append(in.names, set.Source)
-		in.sets[set.Source] = later(before[set.Source], set)
+		in.readers[set.Source] = by
+		in.standing[set.Source] = before[set.Source].then(standing{by, set})
 	}
 	in.deliver(true)
 }
@@ -81,7 +108,7 @@ func (in *intake) restart(sets []*source.Set, r *rules) {
 func (in *intake) deliver(restarted bool) {
 	sets := make([]*source.Set, len(in.names))
 	for i, name := range in.names {
-		sets[i] = in.sets[name]
+		sets[i] = in.standing[name].set
 	}
 	catalog := source.Merge(in.catalog, sets, in.rules.defaults)
 	changed, removed := source.Changes(in.catalog.Clusters, catalog.Clusters)

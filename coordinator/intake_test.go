@@ -69,7 +69,7 @@ func TestIntakeOfChanges(t *testing.T) {
 		})
 		in.want = func(source string, names []string) { wanted[source] = fmt.Sprint(names) }
 		restart := func() {
-			in.restart([]*source.Set{sets["x"], sets["y"]}, newRules(&configv1.Config{}))
+			in.restart(readersOf([]*source.Set{sets["x"], sets["y"]}), newRules(&configv1.Config{}))
 		}
 		sets["x"], sets["y"] = &source.Set{Source: "x"}, &source.Set{Source: "y"}
 		restart()
@@ -80,7 +80,7 @@ func TestIntakeOfChanges(t *testing.T) {
 				with[name] = anyCluster(random, from, name)
 			}
 			sets[from] = &source.Set{Source: from, Clusters: source.Amend(sets[from].Clusters, with)}
-			if in.take(sets[from]); random.IntN(10) == 0 {
+			if in.hear(sets[from]); random.IntN(10) == 0 {
 				restart()
 			}
 			if got := slices.SortedFunc(maps.Values(there), byName); !slices.Equal(got, in.catalog.Clusters) {
@@ -93,5 +93,101 @@ func TestIntakeOfChanges(t *testing.T) {
 				t.Fatalf("seed %d: %d clusters are kept, of %d", seed, len(in.prepared), len(there))
 			}
 		}
+	}
+}
+
+// journal is a source whose word a test gives it.
+type journal struct {
+	fixed
+	to *intake
+}
+
+// says is what Run does: the set is the latest, and then it is handed on.
+func (j *journal) says(set *source.Set) func() {
+	set.Source = "x"
+	j.Set = set
+	return func() { j.to.take(j, set) }
+}
+
+// TestNothingOlderIsTheLastWord: whatever a source hands on, and whenever the
+// sources are exchanged meanwhile, what it read last holds.
+func TestNothingOlderIsTheLastWord(t *testing.T) {
+	named := func(name string) *source.Set {
+		return &source.Set{Clusters: []*source.Cluster{{Source: "x", Name: name, ServiceName: name}}}
+	}
+	awaited := func(set *source.Set) *source.Set { set.Awaited = true; return set }
+	tests := map[string]struct {
+		steps func(restart func(*journal), a, b *journal)
+		want  string
+	}{
+		"handed on, then exchanged": {func(restart func(*journal), a, _ *journal) {
+			a.says(named("new"))()
+			restart(a)
+		}, "new"},
+		"exchanged, then handed on": {func(restart func(*journal), a, _ *journal) {
+			hand := a.says(named("new"))
+			restart(a)
+			hand()
+		}, "new"},
+		"exchanged twice": {func(restart func(*journal), a, b *journal) {
+			a.says(named("new"))()
+			b.says(named("newer"))
+			restart(b)
+			restart(b)
+		}, "newer"},
+		"the one before goes on": {func(restart func(*journal), a, b *journal) {
+			late := a.says(named("late"))
+			b.says(named("new"))
+			restart(b)
+			late()
+		}, "new"},
+		"the same, not heard since the start": {func(restart func(*journal), a, _ *journal) {
+			a.says(awaited(named("kept")))()
+			restart(a)
+		}, "kept"},
+		"another that says nothing yet": {func(restart func(*journal), a, b *journal) {
+			a.says(awaited(named("kept")))()
+			b.says(awaited(&source.Set{}))
+			restart(b)
+			restart(b)
+		}, "kept"},
+		"another that has what was said before": {func(restart func(*journal), a, b *journal) {
+			a.says(awaited(named("older")))()
+			b.says(awaited(named("kept")))
+			restart(b)
+		}, "kept"},
+		"another, after one that was heard": {func(restart func(*journal), a, b *journal) {
+			a.says(named("heard"))()
+			b.says(awaited(named("kept")))
+			restart(b)
+		}, "heard"},
+		"its time to live is over": {func(restart func(*journal), a, _ *journal) {
+			a.says(awaited(named("kept")))()
+			a.says(awaited(&source.Set{}))()
+			restart(a)
+		}, ""},
+		"another that has nothing": {func(restart func(*journal), a, b *journal) {
+			a.says(named("old"))()
+			restart(b)
+			b.says(&source.Set{})()
+		}, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := newIntake(func(delivery) {})
+			restart := func(j *journal) { in.restart([]reader{j}, newRules(&configv1.Config{})) }
+			a, b := &journal{to: in}, &journal{to: in}
+			a.says(named("first"))
+			b.says(awaited(&source.Set{}))
+			restart(a)
+			test.steps(restart, a, b)
+			got := ""
+			for _, c := range in.catalog.Clusters {
+				got += c.Name
+			}
+			if got != test.want {
+				t.Errorf("in the end there is %q, want %q", got, test.want)
+			}
+		})
 	}
 }

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"net"
 	"net/http"
@@ -109,15 +110,36 @@ func (l *lab) start(last map[health.Hash]store.Held) {
 // serve has the sources say these clusters, and the time to settle begin.
 func (l *lab) serve(clusters ...*source.Cluster) {
 	l.sets = []*source.Set{localSet(clusters)}
-	l.intake.restart(l.sets, newRules(l.rules))
+	l.intake.restart(readersOf(l.sets), newRules(l.rules))
 	l.core.begin(l.now)
 }
 
 // say has the source say other clusters.
 func (l *lab) say(clusters ...*source.Cluster) {
-	l.intake.take(localSet(clusters))
+	l.intake.hear(localSet(clusters))
 	l.core.tick(l.now)
 }
+
+// fixed is a source that has nothing but a set to begin with.
+type fixed struct{ *source.Set }
+
+// Latest implements reader.
+func (f fixed) Latest() *source.Set { return f.Set }
+
+// Run implements reader.
+func (f fixed) Run(context.Context, func(*source.Set)) error { return nil }
+
+// readersOf are sources that begin with these sets, each another than before.
+func readersOf(sets []*source.Set) []reader {
+	all := make([]reader, len(sets))
+	for i, set := range sets {
+		all[i] = &fixed{set}
+	}
+	return all
+}
+
+// hear is take, of the source that has this name now.
+func (in *intake) hear(set *source.Set) { in.take(in.readers[set.Source], set) }
 
 // localSet is a set of clusters in any order.
 func localSet(clusters []*source.Cluster) *source.Set {

@@ -36,14 +36,13 @@ type opened struct {
 	from     *corev3.ConfigSource
 	file     *file.Source
 	upstream *xds.Source
-	set      *source.Set // what it said first
 
 	cancel context.CancelFunc // nil before it runs
 	ended  chan struct{}
 }
 
 // open opens every source of a configuration, and reads each once that can be
-// read at once. One that cannot be read as a whole is an error. A source that is
+// read at once; what it read is its latest. One that cannot be read as a whole is an error. A source that is
 // among those before goes on as it is, so that clusters that did not change
 // keep their pointers and a connection stays.
 func (o *openings) open(c *configv1.Config, before sources) (sources, error) {
@@ -68,7 +67,6 @@ func (o *openings) openOne(from *configv1.Source, before *opened) (one *opened, 
 	one = &opened{name: from.GetName(), from: from.GetConfigSource()}
 	path, watched := config.PathOf(from)
 	if path == "" {
-		one.set = &source.Set{Source: one.name, Awaited: true}
 		one.upstream, err = xds.New(xds.Options{
 			Name: one.name, Node: o.node, ConfigSource: one.from, Snapshot: o.snapshot(one.name), Log: o.log,
 			MaxClusters: int(o.limits.GetMaxSourceClusters()), MaxEndpoints: int(o.limits.GetMaxSourceEndpoints()),
@@ -84,7 +82,7 @@ func (o *openings) openOne(from *configv1.Source, before *opened) (one *opened, 
 	if err := watchable(watched); err != nil {
 		return nil, err
 	}
-	one.set, err = one.file.Load()
+	_, err = one.file.Load()
 	return one, err
 }
 
@@ -132,17 +130,25 @@ func (s sources) find(from *configv1.Source) *opened {
 	return nil
 }
 
-// sets are what each said first.
-func (s sources) sets() []*source.Set {
-	all := make([]*source.Set, len(s))
+// reader is the source itself.
+func (o *opened) reader() reader {
+	if o.upstream != nil {
+		return o.upstream
+	}
+	return o.file
+}
+
+// readers are those of all sources.
+func (s sources) readers() []reader {
+	all := make([]reader, len(s))
 	for i, one := range s {
-		all[i] = one.set
+		all[i] = one.reader()
 	}
 	return all
 }
 
 // run follows every source that is not followed yet, until it is stopped.
-func (s sources) run(ctx context.Context, take func(*source.Set), log zerolog.Logger) {
+func (s sources) run(ctx context.Context, take func(reader, *source.Set), log zerolog.Logger) {
 	for _, one := range s {
 		if one.cancel != nil {
 			continue
@@ -151,18 +157,11 @@ func (s sources) run(ctx context.Context, take func(*source.Set), log zerolog.Lo
 		one.cancel, one.ended = cancel, make(chan struct{})
 		go func() {
 			defer close(one.ended)
-			if err := one.follow(running, take); err != nil {
+			if err := one.reader().Run(running, func(set *source.Set) { take(one.reader(), set) }); err != nil {
 				log.Error().Str("event", "source_not_watched").Err(err).Msg("changes of this source are not seen until the next reload (SIGHUP)")
 			}
 		}()
 	}
-}
-
-func (o *opened) follow(ctx context.Context, take func(*source.Set)) error {
-	if o.upstream != nil {
-		return o.upstream.Run(ctx, take)
-	}
-	return o.file.Run(ctx, take)
 }
 
 // stop ends those that do not go on in next, and waits for them.
@@ -181,8 +180,8 @@ func (s sources) stop(next sources) {
 
 // follow takes what the sources say from now on.
 func (c *Coordinator) follow() {
-	c.sources.run(c.running, func(set *source.Set) {
-		c.intake.take(set)
+	c.sources.run(c.running, func(by reader, set *source.Set) {
+		c.intake.take(by, set)
 		c.awaited.hear(set)
 	}, c.log)
 	c.awaited.expect(c.sources)

@@ -43,7 +43,7 @@ func upstreamAway(t *testing.T) *lab {
 
 // serveAll is serve with several sources.
 func (l *lab) serveAll(sets []*source.Set) {
-	l.intake.restart(sets, newRules(l.rules))
+	l.intake.restart(readersOf(sets), newRules(l.rules))
 	l.core.begin(l.now)
 }
 
@@ -56,7 +56,7 @@ func TestASourceThatWasNotReadIsNotEmpty(t *testing.T) {
 	l.pass(settle + 10*time.Second)
 	l.now = l.now.Add(2 * forgetEvery)
 	l.pass(10 * time.Second)
-	l.intake.take(&source.Set{Source: "local", Clusters: []*sourceCluster{web("db", three, "10.0.0.4:80")}})
+	l.intake.hear(&source.Set{Source: "local", Clusters: []*sourceCluster{web("db", three, "10.0.0.4:80")}})
 	l.pass(10 * time.Second)
 	l.wantTransitions(recorded + 1) // of the new one
 	if l.forget != nil || l.trials["web"] == nil {
@@ -64,7 +64,7 @@ func TestASourceThatWasNotReadIsNotEmpty(t *testing.T) {
 	}
 
 	// It is back: one endpoint is as it was, another is gone.
-	l.intake.take(said(web("web", one)))
+	l.intake.hear(said(web("web", one)))
 	l.core.tick(l.now)
 	l.wantTold("web", one, health.Unhealthy, health.Unhealthy, "")
 	l.wantLast(two, health.Healthy, health.Unknown, inNoSource)
@@ -85,12 +85,12 @@ func TestWhatASourceSaidBeforeTheStartIsPublishedAndMayBeMore(t *testing.T) {
 	recorded := len(l.transitions)
 	for _, set := range []*source.Set{{Awaited: true}, {Unread: true}} {
 		set.Source, set.Clusters = "upstream", []*sourceCluster{web("web", one)}
-		l.intake.take(set)
+		l.intake.hear(set)
 		l.pass(settle + 10*time.Second)
 		l.wantTold("web", one, health.Unhealthy, health.Unhealthy, "")
 		l.wantTransitions(recorded)
 	}
-	l.intake.take(said(web("web", one, two)))
+	l.intake.hear(said(web("web", one, two)))
 	l.pass(10 * time.Second)
 	l.wantTold("web", two, health.Healthy, health.Healthy, "")
 	l.wantTransitions(recorded)
@@ -109,10 +109,10 @@ func TestEndpointsThatWereNotSaidYetAreNotGone(t *testing.T) {
 	l.pass(settle + 10*time.Second)
 	waits := byEDS()
 	waits.Assignment = nil
-	l.intake.take(said(waits))
+	l.intake.hear(said(waits))
 	l.pass(10 * time.Second)
 	l.wantTransitions(recorded)
-	l.intake.take(said(byEDS(one, two)))
+	l.intake.hear(said(byEDS(one, two)))
 	l.wantTold("web", one, health.Unhealthy, health.Unhealthy, "")
 	l.pass(10 * time.Second)
 	l.wantTransitions(recorded)
@@ -128,17 +128,17 @@ func TestWhatWasKnownStaysUntilASourceSaysSomethingElse(t *testing.T) {
 	l.serveAll(from(&source.Set{}, said(web("web", one, two))))
 	l.joinAll()
 	l.pass(settle + 10*time.Second)
-	l.intake.restart(from(&source.Set{}, notRead()), newRules(l.rules))
-	l.intake.take(&source.Set{Source: "upstream", Unread: true}) // it is given up
+	l.intake.restart(readersOf(from(&source.Set{}, notRead())), newRules(l.rules))
+	l.intake.hear(&source.Set{Source: "upstream", Unread: true}) // it is given up
 	l.pass(10 * time.Second)
 	l.wantTransitions(2)
 	if l.core.unread || l.core.clusters["web"] == nil {
 		t.Error("what was known is known no more")
 	}
-	l.intake.take(said())
+	l.intake.hear(said())
 	l.wantTransitions(4)
-	l.intake.restart([]*source.Set{{Source: "local"}}, newRules(l.rules))
-	l.intake.restart(from(&source.Set{}, notRead()), newRules(l.rules))
+	l.intake.restart(readersOf([]*source.Set{{Source: "local"}}), newRules(l.rules))
+	l.intake.restart(readersOf(from(&source.Set{}, notRead())), newRules(l.rules))
 	if !l.core.unread {
 		t.Error("what a source said that was removed meanwhile counts again")
 	}

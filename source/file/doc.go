@@ -13,6 +13,8 @@
 //     type, without a name, or with fields that there are not. In a folder,
 //     one such file among good ones is enough: without it, its clusters would
 //     seem to be gone. "resources: []" is how to have no clusters;
+//   - reads come one after the other, and Latest is of the last of them that
+//     could be made;
 //   - the order of files and of resources in them does not matter;
 //   - a cluster that did not change keeps its pointer;
 //   - files are read again on an atomic move only, as Envoy does, not when

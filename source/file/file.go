@@ -23,13 +23,14 @@ type Options struct {
 	Log zerolog.Logger
 }
 
-// Source reads one path. Load and Run may be called from any goroutine.
+// Source reads one path. Load, Latest and Run may be called from any goroutine:
+// reads come one after the other, so that none overtakes a later one.
 type Source struct {
 	options Options
 	settle  time.Duration // how long to wait for further events
 	retry   time.Duration // how long to wait for a folder that went away
 
-	mu   sync.Mutex
+	mu   sync.Mutex  // the order of reads
 	last *source.Set // last good one
 	read sum         // digest of the files that it is of
 	sums map[string]sum
@@ -60,6 +61,14 @@ func (s *Source) Load() (*source.Set, error) {
 		return nil, &Error{Problems: fatal}
 	}
 	return set, nil
+}
+
+// Latest gives what the files held when they were last read, by Load or by Run,
+// as far as they could be; nil where they were not.
+func (s *Source) Latest() *source.Set {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
 }
 
 // load gives a set, or why there is none.

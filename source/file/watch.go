@@ -14,7 +14,7 @@ import (
 )
 
 // Run reads the files again whenever they are moved into place, and hands on
-// each set that differs from the one before: the last that Load gave, if any.
+// each set that differs from the one before: first from Latest, if there is one.
 // It ends with its context, and with an error where it cannot begin. Where a
 // later read fails, the set has the last good clusters and the problem.
 func (s *Source) Run(ctx context.Context, deliver func(*source.Set)) error {
@@ -28,9 +28,8 @@ func (s *Source) Run(ctx context.Context, deliver func(*source.Set)) error {
 	if err := watcher.Add(r.dir); err != nil {
 		return fmt.Errorf("source %s: %s cannot be watched: %w", s.options.Name, r.dir, err)
 	}
-	s.mu.Lock()
-	r.delivered = s.last
-	s.mu.Unlock()
+	r.delivered = s.Latest()
+	r.good = r.delivered
 	// What changed before the watch began is found here.
 	if err := r.reload(); err != nil {
 		return err
@@ -75,6 +74,7 @@ type runner struct {
 	since     time.Time   // when the first of them came
 	lost      *time.Timer // set while the folder is away
 	delivered *source.Set
+	good      *source.Set // the last delivered that could be read
 }
 
 func stopped() *time.Timer {
@@ -141,11 +141,12 @@ func (r *runner) watchAgain() {
 // nothing to hand on.
 func (r *runner) reload() error {
 	set, fatal := r.load()
-	if len(fatal) > 0 {
-		failure := &Error{Problems: fatal}
-		if r.delivered == nil {
-			return failure
-		}
+	switch {
+	case len(fatal) == 0:
+		r.good = set
+	case r.good == nil:
+		return &Error{Problems: fatal}
+	default:
 		r.options.Log.Error().Str("event", "source_unreadable").Str("source", r.options.Name).
 			Int("problems", len(fatal)).Err(&Error{Problems: fatal[:min(len(fatal), problemsLogged)]}).
 			Msg("files cannot be read, the last good ones stay")
@@ -166,7 +167,5 @@ const problemsLogged = 10
 
 // lastGood is the last set that could be read, with what is wrong now.
 func (r *runner) lastGood(problems []source.Problem) *source.Set {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return &source.Set{Source: r.last.Source, Clusters: r.last.Clusters, Problems: slices.Concat(r.last.Problems, problems)}
+	return &source.Set{Source: r.good.Source, Clusters: r.good.Clusters, Problems: slices.Concat(r.good.Problems, problems)}
 }

@@ -20,11 +20,16 @@ type watcher struct {
 
 func watch(t *testing.T, options file.Options) *watcher {
 	t.Helper()
+	return watchSource(t, file.New(options).Hasten())
+}
+
+func watchSource(t *testing.T, s *file.Source) *watcher {
+	t.Helper()
 	w := &watcher{t: t, sets: make(chan *source.Set, 100)}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		done <- file.New(options).Hasten().Run(ctx, func(set *source.Set) { w.sets <- set })
+		done <- s.Run(ctx, func(set *source.Set) { w.sets <- set })
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -212,6 +217,32 @@ func TestRunSaysOnlyWhatIsNew(t *testing.T) {
 	cancel()
 	if err := s.Run(ended, func(set *source.Set) { t.Errorf("got %s again", names(set)) }); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestWhatLoadReadsIsNotHandedOn: whoever loads and then has no use for it, as a
+// reload that is refused, changes nothing of what Run says.
+func TestWhatLoadReadsIsNotHandedOn(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	write(t, path, clusters("a"))
+	s := file.New(file.Options{Path: path}).Hasten()
+	w := watchSource(t, s)
+	first := w.expect("a")
+	if s.Latest() != first {
+		t.Error("what Run handed on is not the latest")
+	}
+	write(t, path, clusters("in-place"))
+	loaded, err := s.Load()
+	if err != nil || s.Latest() != loaded {
+		t.Errorf("loaded %v, %v, and it is not the latest", loaded, err)
+	}
+	move(t, path, "resources: [")
+	if set := w.expect("a"); len(set.Problems) != 1 {
+		t.Errorf("got %v", set.Problems)
+	}
+	move(t, path, clusters("b"))
+	if set := w.expect("b"); s.Latest() != set {
+		t.Error("what Run handed on is not the latest")
 	}
 }
 

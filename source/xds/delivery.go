@@ -44,7 +44,7 @@ func (d *delivery) run(ctx context.Context) {
 		}
 		if set != nil && (d.again || !same(set, d.last)) {
 			d.last = set
-			d.take(set)
+			d.say(set)
 		}
 		select {
 		case <-ctx.Done():
@@ -52,6 +52,14 @@ func (d *delivery) run(ctx context.Context) {
 		case <-time.After(pace):
 		}
 	}
+}
+
+// say hands a set on. Whoever asks for the latest meanwhile gets it, too.
+func (d *delivery) say(set *source.Set) {
+	d.mu.Lock()
+	d.said = set
+	d.mu.Unlock()
+	d.take(set)
 }
 
 // next gives the set of now, nil while the first is waited for, and when to

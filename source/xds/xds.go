@@ -58,6 +58,7 @@ type Source struct {
 	clusters, assignments *table
 	secure                map[int]credentials.TransportCredentials // last good ones, by server
 	latest                latest
+	said                  *source.Set     // what was handed on last
 	wanted                []string        // assignments that clusters of other sources take
 	pending               bool            // there is no answer yet about some of these
 	unasked               map[string]item // assignments of the snapshot that nobody took yet
@@ -88,7 +89,16 @@ func New(options Options) (*Source, error) {
 	s.clusters.minimum = s.settings.minimumClusters
 	s.clusters.talk.server, s.assignments.talk.server = s.where, s.where
 	s.channels = s.newChannels()
+	s.said = &source.Set{Source: options.Name, Awaited: true}
 	return s, nil
+}
+
+// Latest gives what Run handed on last, or is about to; an Awaited set without
+// clusters before that.
+func (s *Source) Latest() *source.Set {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.said
 }
 
 // Run asks until its context ends, and hands on each set that differs from the

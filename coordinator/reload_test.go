@@ -1,0 +1,129 @@
+package coordinator
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"hdsd/config"
+	configv1 "hdsd/gen/hdsd/config/v1"
+)
+
+// shelf is a running coordinator with a file of clusters.
+type shelf struct {
+	*Coordinator
+	t    *testing.T
+	path string
+}
+
+func newShelf(t *testing.T, names ...string) *shelf {
+	t.Helper()
+	s := &shelf{t: t, path: filepath.Join(t.TempDir(), "clusters.yaml")}
+	s.move(names...)
+	built, err := New(t.Context(), s.configured("clusters.yaml"), Options{Log: zerolog.Nop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Coordinator = built
+	ended := make(chan error, 1)
+	go func() { ended <- built.Run(context.Background()) }()
+	t.Cleanup(func() {
+		if err := built.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	s.eventually(names...)
+	return s
+}
+
+// configured is the configuration with a file beside the clusters as its source.
+func (s *shelf) configured(file string) *configv1.Config {
+	s.t.Helper()
+	path := filepath.Join(filepath.Dir(s.path), "hdsd.yaml")
+	text := `
+grpc: {address: "127.0.0.1:0"}
+http: {address: "127.0.0.1:0"}
+sources: [{name: local, config_source: {path_config_source: {path: ` + file + "}}}]\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	c, problems := config.Load(path)
+	if len(problems) > 0 {
+		s.t.Fatal(problems)
+	}
+	return c
+}
+
+// move puts a file with clusters of these names in place.
+func (s *shelf) move(names ...string) {
+	s.t.Helper()
+	text := "static_resources: {clusters: [{name: " + strings.Join(names, "}, {name: ") + "}]}\n"
+	if err := os.WriteFile(s.path+".new", []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	if err := os.Rename(s.path+".new", s.path); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// clusters are the names of those that the core has now.
+func (s *shelf) clusters() (names []string) {
+	s.t.Helper()
+	if err := s.core.ask(s.t.Context(), func() { names = slices.Clone(s.core.names) }); err != nil {
+		s.t.Fatal(err)
+	}
+	return names
+}
+
+// eventually waits until there are just these clusters.
+func (s *shelf) eventually(names ...string) {
+	s.t.Helper()
+	deadline, tick := time.NewTimer(20*time.Second), time.NewTicker(5*time.Millisecond)
+	defer deadline.Stop()
+	defer tick.Stop()
+	for !slices.Equal(s.clusters(), names) {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			s.t.Fatalf("there are %v, want %v", s.clusters(), names)
+		}
+	}
+}
+
+// reload reads the sources, has something happen, and only then takes over
+// what was read.
+func (s *shelf) reload(next *configv1.Config, meanwhile func()) {
+	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	opened, err := s.openings.open(next, s.sources)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	meanwhile()
+	s.swap(next, opened)
+}
+
+// TestWhatIsMovedInDuringAReloadStays: the reload read the file before it was
+// moved, and the watcher after that.
+func TestWhatIsMovedInDuringAReloadStays(t *testing.T) {
+	s := newShelf(t, "a")
+	s.reload(s.configured("clusters.yaml"), func() {
+		s.move("b")
+		s.eventually("b")
+	})
+	if got := s.clusters(); !slices.Equal(got, []string{"b"}) {
+		t.Errorf("there are %v after the reload, want b, which was moved in meanwhile", got)
+	}
+	s.move("c")
+	s.eventually("c")
+}
