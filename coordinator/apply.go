@@ -51,9 +51,10 @@ func (c *core) apply(d delivery, now time.Time) {
 	c.eds.SetHealth(e.withdrawn)
 	c.retellZones(e.reweighed)
 	c.follow(now, e.plan)
-	c.proclaim(now, e.effects, "")
 	c.enact(nil, e.gone)
 	c.history.SaveVoted(e.unvoted)
+	c.proclaim(now, e.effects, "")
+	c.heard = d.heard
 	c.part(now)
 	c.metrics.catalog(c)
 	if before > 0 && len(c.table.ids) == 0 {
@@ -91,6 +92,7 @@ func (c *core) exchange(before, after *cluster, renewed []bool, e *edit) {
 		c.list(after, e)
 		c.quarantined += len(after.quarantined())
 		c.tellQuarantine(before, after)
+		c.renounce(before, after, e)
 		c.succeed(after, renewed, e)
 		c.enter(after, renewed, e)
 		c.hold(after, e)
@@ -220,10 +222,12 @@ func (c *core) unplan(id health.EndpointID, e *edit) {
 // introduce begins with the last known health of an endpoint.
 func (c *core) introduce(judged aggregate.Endpoint, e *edit) {
 	row := &c.table.rows[judged.ID]
+	shown := c.last[row.hash].Verdict
 	last, known, overridden := c.votesBefore(row.hash)
+	delete(c.last, row.hash)
 	c.table.judge(judged.ID, last.Status, known)
 	c.judge.Set(judged, last)
-	c.resumeRuling(judged.ID, overridden, e)
+	c.resumeRuling(judged.ID, shown, overridden, e)
 	e.health = append(e.health, eds.Health{ID: judged.ID, Status: c.told(row)})
 }
 

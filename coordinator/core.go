@@ -108,9 +108,10 @@ type core struct {
 
 	// After a start:
 	settling bool                           // nothing moves
-	unread   bool                           // a source has not said anything yet
+	unread   bool                           // a source has not said yet what it was asked
+	heard    map[string]bool                // sources that had, before the latest change
 	settleAt time.Time                      // when that ends; zero until the servers listen
-	last     map[health.Hash]store.Held     // known at the start; once settled, only of what a mistake hides
+	last     map[health.Hash]store.Held     // known at the start, of what is not there
 	voted    map[health.Hash]health.Verdict // of them under overrides
 	forgetAt time.Time                      // when the store may next forget what is gone
 }

@@ -42,8 +42,9 @@
 // Files are read when hdsd starts; management servers are asked from then on,
 // and waited for (awaited.go). Until each has answered or is given up, hdsd is
 // not ready, and the EDS server tells nobody that something is not there. Until
-// each has answered, however long that takes, nothing that was known before the
-// start is taken for gone (gone.go). A reload leaves those that are the same
+// each has answered, however long that takes, nothing that went while hdsd was
+// down is taken for gone (gone.go); what a source that has answered lacked once
+// hdsd had settled begins anew when it comes. A reload leaves those that are the same
 // alone.
 //
 // Each source orders its own reads, and the intake what all of them say: it takes

@@ -38,7 +38,6 @@ func (c *core) suspend(id health.EndpointID) {
 	if row.ruling != nil {
 		last.Since = row.ruling.since
 	}
-	delete(c.last, row.hash)
 	if row.overridden() != nil {
 		c.voted[row.hash] = health.Verdict{Status: row.status, Since: votes.Since}
 	}
@@ -48,9 +47,9 @@ func (c *core) suspend(id health.EndpointID) {
 }
 
 // part records that endpoints are gone which had health when hdsd last
-// stopped, or while it settled. It is not done before each source was read,
-// however long that takes, and hdsd has settled. What a cluster had whose
-// endpoints are hidden is waited for.
+// stopped, or while it settled. It is not done before each source has answered,
+// however long that takes, and hdsd has settled. What a mistake hides is waited
+// for.
 func (c *core) part(now time.Time) {
 	if c.settling || c.unread {
 		return
@@ -58,12 +57,11 @@ func (c *core) part(now time.Time) {
 	c.forgetTrials()
 	var gone []health.Transition
 	for hash, last := range c.last {
-		_, stays := c.table.ids[hash]
-		if !stays && c.hidden(last.Endpoint.Cluster) {
+		if c.clusters[last.Endpoint.Cluster].hides() {
 			continue
 		}
 		delete(c.last, hash)
-		if !stays && last.Status != health.Unknown {
+		if last.Status != health.Unknown {
 			gone = append(gone, c.parting(last.Endpoint, last.Status, now))
 		}
 	}
@@ -77,18 +75,52 @@ func (c *core) part(now time.Time) {
 
 // parting is how the history says that an endpoint has no health any more.
 func (c *core) parting(key health.Endpoint, from health.Status, now time.Time) health.Transition {
+	return partingOf(c.clusters[key.Cluster], key, from, now)
+}
+
+// partingOf is parting, by what there was of the endpoint's cluster then, if
+// anything.
+func partingOf(k *cluster, key health.Endpoint, from health.Status, now time.Time) health.Transition {
 	reason := inNoSource
-	if _, e := c.entryOf(&key); e != nil {
+	if k.entry(&key) != nil {
 		reason = uncheckedNow
 	}
 	return health.Transition{Time: now, Endpoint: key, From: from, To: health.Unknown, Reason: reason}
 }
 
-// hidden tells whether something keeps hdsd from knowing a cluster's endpoints:
-// a mistake, or that its source has not said yet which there are.
-func (c *core) hidden(name string) bool {
-	k := c.clusters[name]
-	return k != nil && k.source.Assignment == nil && (k.source.Quarantine != "" || k.source.EDS())
+// renounce lets go of what was known before the start of endpoints that a cluster
+// has now, where its sources could have said so when hdsd had settled, and did not:
+// they were gone, and begin anew.
+func (c *core) renounce(before, after *cluster, e *edit) {
+	from := after.source
+	if c.settling || len(c.last) == 0 || before.hides() || !c.heard[from.Source] || !c.heard[from.EndpointSource()] {
+		return
+	}
+	for _, hash := range after.hashes {
+		c.disown(hash, before, e)
+	}
+	for i := range after.aside {
+		c.disown(after.aside[i].hash, before, e)
+	}
+}
+
+// disown records that an endpoint was gone, if anything is known of it.
+func (c *core) disown(hash health.Hash, before *cluster, e *edit) {
+	last, known := c.last[hash]
+	if !known {
+		return
+	}
+	delete(c.last, hash)
+	delete(c.voted, hash)
+	e.unvoted[hash] = nil
+	if last.Status != health.Unknown {
+		e.gone = append(e.gone, partingOf(before, last.Endpoint, last.Status, e.now))
+	}
+}
+
+// hides tells whether a mistake keeps hdsd from knowing a cluster's endpoints.
+func (c *cluster) hides() bool {
+	return c != nil && c.source.Assignment == nil && c.source.Quarantine != ""
 }
 
 // parted tells whether the last that is known of an endpoint is that it was

@@ -224,18 +224,31 @@ func TestTheHistoryIsOneChain(t *testing.T) {
 
 // doSomething has anything happen, and names it.
 func (l *lab) doSomething(random *rand.Rand) string {
-	pick := func(all ...string) string { return all[random.IntN(len(all))] }
-	switch n := random.IntN(12); n {
+	switch random.IntN(12) {
 	case 0, 1, 2, 3:
 		l.say(someClusters(random)...)
 		return "the sources change"
 	case 4:
-		l.transitions = l.transitions[:max(0, len(l.transitions)-random.IntN(3))] // a kill may cost the last
-		l.restart()
+		l.killed(random)
 		l.serve(someClusters(random)...)
 		l.joinAll()
 		return "restart"
-	case 5:
+	default:
+		return l.doSomethingElse(random)
+	}
+}
+
+// killed restarts hdsd, which may have cost it the last transitions.
+func (l *lab) killed(random *rand.Rand) {
+	l.transitions = l.transitions[:max(0, len(l.transitions)-random.IntN(3))]
+	l.restart()
+}
+
+// doSomethingElse leaves the sources as they are.
+func (l *lab) doSomethingElse(random *rand.Rand) string {
+	pick := func(all ...string) string { return all[random.IntN(len(all))] }
+	switch random.IntN(7) {
+	case 0:
 		scope := keyOf(pick("web", "db"), pick(one, two, three))
 		if random.IntN(3) == 0 {
 			scope = health.Endpoint{Cluster: scope.Cluster}
@@ -244,13 +257,13 @@ func (l *lab) doSomething(random *rand.Rand) string {
 			l.force(scope, []health.Status{drained, health.Healthy, health.Unhealthy}[random.IntN(3)], time.Duration(random.IntN(2))*5*time.Second)
 		}
 		return "override"
-	case 6:
+	case 1:
 		_, _ = l.core.clear(health.Endpoint{}, true, "bob", l.now) // there may be none
 		return "clear"
-	case 7:
+	case 2:
 		l.core.freeze(api.Freeze{Reason: "moving", Author: "ann", Hold: random.IntN(2) == 0}, l.now)
 		return "freeze"
-	case 8:
+	case 3:
 		l.truth[pick(one, two, three)] = []health.Status{health.Healthy, health.Unhealthy, health.Timeout}[random.IntN(3)]
 		return "the truth changes"
 	default:
@@ -307,8 +320,13 @@ func (l *lab) wantOneChain() {
 	}
 	for key, t := range last {
 		_, there := l.core.table.ids[key.Hash()]
-		if !there && t.To != health.Unknown && !l.core.settling && !l.core.hidden(key.Cluster) {
+		if _, kept := l.core.last[key.Hash()]; !there && !kept && t.To != health.Unknown {
 			l.t.Errorf("%v is gone, recorded was %+v", key, t)
+		}
+	}
+	for _, kept := range l.core.last {
+		if key := kept.Endpoint; !l.core.settling && !l.core.unread && !l.core.clusters[key.Cluster].hides() {
+			l.t.Errorf("%v is kept, and can be told to be gone", key)
 		}
 	}
 }

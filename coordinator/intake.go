@@ -43,8 +43,9 @@ type standing struct {
 // delivery is one change of the clusters.
 type delivery struct {
 	rules    *rules
-	unread   bool     // a source has not said yet what it was asked
-	changed  []change // new or other than before
+	unread   bool            // a source has not said yet what it was asked
+	heard    map[string]bool // sources that have
+	changed  []change        // new or other than before
 	removed  []string
 	problems []source.Problem
 }
@@ -120,7 +121,8 @@ func (in *intake) deliver(restarted bool) {
 	if in.want != nil && stirred {
 		in.ask()
 	}
-	d := delivery{rules: in.rules, unread: slices.ContainsFunc(sets, in.unread), problems: catalog.Problems}
+	heard := in.heard()
+	d := delivery{rules: in.rules, unread: len(heard) < len(in.names), heard: heard, problems: catalog.Problems}
 	for _, c := range changed {
 		before := in.prepared[c.Name]
 		if before != nil && before.seen == c && before.follows(in.rules) {
@@ -142,9 +144,15 @@ func (in *intake) deliver(restarted bool) {
 	in.post(d)
 }
 
-// unread tells whether a source may have more than it has said.
-func (in *intake) unread(s *source.Set) bool {
-	return !s.Answered() || in.pending != nil && in.pending(s.Source)
+// heard are the sources that have no more than they have said.
+func (in *intake) heard() map[string]bool {
+	all := make(map[string]bool, len(in.names))
+	for _, name := range in.names {
+		if in.standing[name].set.Answered() && (in.pending == nil || !in.pending(name)) {
+			all[name] = true
+		}
+	}
+	return all
 }
 
 // lack is a cluster that takes endpoints from other sources than its own.

@@ -34,9 +34,8 @@ func (c *core) votesBefore(hash health.Hash) (last health.Verdict, known, overri
 
 // resumeRuling sees who decides a new endpoint, and what that changes since hdsd
 // stopped.
-func (c *core) resumeRuling(id health.EndpointID, was bool, e *edit) {
-	row := &c.table.rows[id]
-	o, shown := c.overrides.of(row.key()), c.last[row.hash]
+func (c *core) resumeRuling(id health.EndpointID, shown health.Verdict, was bool, e *edit) {
+	o := c.overrides.of(c.table.rows[id].key())
 	switch {
 	case o == nil && !was:
 		return

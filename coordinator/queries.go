@@ -170,14 +170,19 @@ func (c *core) healthsOf(keys []health.Endpoint) []api.EndpointHealth {
 // entryOf finds an endpoint; nil where no source has it.
 func (c *core) entryOf(key *health.Endpoint) (*cluster, *entry) {
 	k := c.clusters[key.Cluster]
-	if k == nil {
-		return nil, nil
+	return k, k.entry(key)
+}
+
+// entry finds an endpoint of a cluster, which may be nil; nil where it has none.
+func (c *cluster) entry(key *health.Endpoint) *entry {
+	if c == nil {
+		return nil
 	}
-	at, found := slices.BinarySearchFunc(k.entries, *key, func(e entry, key health.Endpoint) int { return e.key.Compare(key) })
+	at, found := slices.BinarySearchFunc(c.entries, *key, func(e entry, key health.Endpoint) int { return e.key.Compare(key) })
 	if !found {
-		return k, nil
+		return nil
 	}
-	return k, &k.entries[at]
+	return &c.entries[at]
 }
 
 // votedOf gives what the votes on an endpoint come to.

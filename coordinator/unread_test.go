@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"hdsd/eds"
 	"hdsd/health"
 	"hdsd/source"
 )
@@ -96,23 +95,18 @@ func TestWhatASourceSaidBeforeTheStartIsPublishedAndMayBeMore(t *testing.T) {
 	l.wantTransitions(recorded)
 }
 
-// TestEndpointsThatWereNotSaidYetAreNotGone: a source may tell of a cluster
-// before it tells of its endpoints.
+// TestEndpointsThatWereNotSaidYetAreNotGone: a source that has told of a cluster,
+// and not of its endpoints, has not answered.
 func TestEndpointsThatWereNotSaidYetAreNotGone(t *testing.T) {
-	byEDS := func(addresses ...string) *sourceCluster {
-		k := web("web", addresses...)
-		k.Config = eds.PublishCluster(k.Config, eds.ByADS())
-		return k
-	}
 	l := upstreamAway(t)
 	recorded := len(l.transitions)
 	l.pass(settle + 10*time.Second)
-	waits := byEDS()
-	waits.Assignment = nil
-	l.intake.hear(said(waits))
+	waits := said(bare(web("web")))
+	waits.Awaited = true
+	l.intake.hear(waits)
 	l.pass(10 * time.Second)
 	l.wantTransitions(recorded)
-	l.intake.hear(said(byEDS(one, two)))
+	l.intake.hear(said(asEDS(web("web", one, two))))
 	l.wantTold("web", one, health.Unhealthy, health.Unhealthy, "")
 	l.pass(10 * time.Second)
 	l.wantTransitions(recorded)

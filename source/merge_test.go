@@ -23,7 +23,9 @@ func drawCluster(t *rapid.T, from, name string, line int) *source.Cluster {
 func drawKind(t *rapid.T, from, name string) *source.Cluster {
 	hosts := rapid.SampledFrom([]string{"1", "2"}).Draw(t, "hosts")
 	service := rapid.SampledFrom([]string{name, "a", "b", "svc"}).Draw(t, "service")
-	switch rapid.IntRange(0, 4).Draw(t, "kind") {
+	switch rapid.IntRange(0, 5).Draw(t, "kind") {
+	case 5:
+		return bad(from, name, true)
 	case 0:
 		return lone(from, name, hosts)
 	case 1:

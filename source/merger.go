@@ -67,9 +67,12 @@ func each(sets []*Set, visit func(set int, c *Cluster)) {
 
 // join gives EDS clusters the endpoints that other sources have for them.
 func (m *merger) join(sets []*Set) {
-	assignments := make(map[string]*Cluster)
+	assignments, bad := make(map[string]*Cluster), make(map[string]*Cluster)
 	each(sets, func(_ int, c *Cluster) {
-		if (c.Config == nil || c.EDS() && c.Assignment != nil) && c.Quarantine == "" && assignments[c.ServiceName] == nil {
+		switch {
+		case c.Quarantine != "" && c.Lone && c.Config == nil && bad[c.ServiceName] == nil:
+			bad[c.ServiceName] = c
+		case c.Quarantine == "" && (c.Config == nil || c.EDS() && c.Assignment != nil) && assignments[c.ServiceName] == nil:
 			assignments[c.ServiceName] = c
 		}
 	})
@@ -79,7 +82,7 @@ func (m *merger) join(sets []*Set) {
 		if !c.EDS() || c.Assignment != nil {
 			return
 		}
-		if from := assignments[c.ServiceName]; from != nil {
+		if from := cmp.Or(assignments[c.ServiceName], bad[c.ServiceName]); from != nil {
 			m.lone[from] = from.Config == nil
 			m.joined[c] = from
 		} else if c.Quarantine == "" && !m.unread {
@@ -106,11 +109,20 @@ func (m *merger) choose(sets []*Set) {
 		first[c.Name] = c
 		one := chosen{base: c, set: set, assignment: c.Assignment, quarantine: c.Quarantine}
 		if joined := m.joined[c]; joined != nil {
-			one.assignment = joined.Assignment
-			one.comesFrom(joined.Source)
+			one.join(joined)
 		}
 		m.chosen = append(m.chosen, one)
 	})
+}
+
+// join takes the assignment of another. One that is no good gives none.
+func (c *chosen) join(from *Cluster) {
+	if from.Quarantine == "" {
+		c.assignment = from.Assignment
+		c.comesFrom(from.Source)
+	} else if c.quarantine == "" {
+		c.quarantine = fmt.Sprintf("its ClusterLoadAssignment of source %q: %s", from.Source, from.Quarantine)
+	}
 }
 
 // comesFrom notes the source of the assignment.

@@ -36,8 +36,10 @@ type Cluster struct {
 	Name, ServiceName string
 
 	// Config is the cluster as the source gave it: nil for a lone
-	// ClusterLoadAssignment, and for a cluster that could not be read.
+	// ClusterLoadAssignment, and for a cluster that could not be read. Lone
+	// tells the two apart where the assignment could not be read either.
 	Config *clusterv3.Cluster
+	Lone   bool
 
 	// Assignment is the endpoints as the source gave them, unknown fields
 	// included; nil where there are none, as for an EDS cluster whose

@@ -82,6 +82,11 @@ func lone(from, name, endpoints string) *source.Cluster {
 	return &source.Cluster{Source: from, Name: name, ServiceName: name, Assignment: assignment(endpoints), File: from + ".yaml", Line: 1}
 }
 
+// bad is a cluster, or an assignment alone, that could not be read.
+func bad(from, name string, alone bool) *source.Cluster {
+	return &source.Cluster{Source: from, Name: name, ServiceName: name, Lone: alone, Quarantine: "bad", File: from + ".yaml", Line: 1}
+}
+
 func set(name string, clusters ...*source.Cluster) *source.Set {
 	return &source.Set{Source: name, Clusters: clusters}
 }
@@ -145,6 +150,18 @@ func TestMerge(t *testing.T) {
 		"endpoints that a source may have that was not read": {
 			sets: []*source.Set{set("a", eds("a", "web", "svc", nil)), {Source: "b", Awaited: true}},
 			want: []string{"a web "},
+		},
+		"a mistake in the assignment of another source": {
+			sets: []*source.Set{set("a", eds("a", "web", "svc", nil)), set("b", bad("b", "svc", true))},
+			want: []string{"a web  !"},
+		},
+		"a mistake in the assignment of one of two sources": {
+			sets: []*source.Set{set("a", eds("a", "web", "svc", nil)), set("b", bad("b", "svc", true)), set("c", lone("c", "svc", "1"))},
+			want: []string{"b svc  !", "a web 1 from c"},
+		},
+		"a mistake in a cluster that is called like it": {
+			sets: []*source.Set{set("a", eds("a", "web", "svc", nil)), set("b", bad("b", "svc", false))},
+			want: []string{"b svc  !", "a web ", "a.yaml:1: web: no source has endpoints for it: it needs a ClusterLoadAssignment with cluster_name: svc"},
 		},
 		"no endpoints anywhere": {
 			sets: []*source.Set{set("a", eds("a", "web", "svc", nil))},

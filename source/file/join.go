@@ -151,7 +151,7 @@ func (j *joiner) cluster(r *resource) *source.Cluster {
 
 func (j *joiner) lone(a *resource) *source.Cluster {
 	c := &source.Cluster{
-		Source: j.source, Name: a.name, ServiceName: a.name, File: a.file, Line: a.line, Quarantine: a.reason,
+		Source: j.source, Name: a.name, ServiceName: a.name, File: a.file, Line: a.line, Quarantine: a.reason, Lone: true,
 	}
 	if !a.broken || j.parts {
 		c.Assignment = a.lone

@@ -3,6 +3,7 @@ package file
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 
 	"google.golang.org/protobuf/proto"
 
@@ -62,6 +63,7 @@ func sumOf(c *source.Cluster) sum {
 	}
 	part([]byte(c.ServiceName))
 	part([]byte(c.Quarantine))
+	part(fmt.Append(nil, c.Lone))
 	encode(c.Config, c.Config != nil)
 	encode(c.Assignment, c.Assignment != nil)
 	return sha256.Sum256(all)

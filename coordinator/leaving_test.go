@@ -1,0 +1,393 @@
+package coordinator
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"hdsd/eds"
+	"hdsd/health"
+	"hdsd/source"
+)
+
+// asEDS has a cluster take its endpoints by EDS.
+func asEDS(k *sourceCluster) *sourceCluster {
+	again := *k
+	again.Config = eds.PublishCluster(k.Config, eds.ByADS())
+	return &again
+}
+
+// bare is a cluster that takes its endpoints by EDS, and gets none.
+func bare(k *sourceCluster) *sourceCluster {
+	again := asEDS(k)
+	again.Assignment = nil
+	return again
+}
+
+// lone is the assignment of a cluster alone.
+func lone(k *sourceCluster) *sourceCluster {
+	again := *k
+	again.Config, again.HealthChecks, again.Lone = nil, nil, true
+	return &again
+}
+
+// locally is what a file says.
+func locally(clusters ...*sourceCluster) *source.Set { return localSet(clusters) }
+
+// between restarts a lab whose local source had db, and its upstream web, each
+// with one endpoint that is down and another that is up. From then on, all is up.
+func between(t *testing.T) *lab {
+	t.Helper()
+	l := newLab(t)
+	l.truth[one], l.truth[three] = health.Unhealthy, health.Unhealthy
+	l.serveAll(from(locally(web("db", three, two)), said(web("web", one, two))))
+	l.joinAll()
+	l.pass(settle + 10*time.Second)
+	l.wantTransitions(4)
+	l.truth[one], l.truth[three] = health.Healthy, health.Healthy
+	l.restart()
+	return l
+}
+
+// goOn serves what two sources say, and lets hdsd settle.
+func (l *lab) goOn(sets []*source.Set) {
+	l.t.Helper()
+	l.serveAll(sets)
+	l.joinAll()
+	l.pass(settle + 10*time.Second)
+}
+
+// of are the transitions of an address of a cluster, as from and to.
+func (l *lab) of(cluster, address string) (text string) {
+	for _, t := range l.transitions {
+		if t.Endpoint == keyOf(cluster, address) {
+			text += t.From.String() + "-" + t.To.String() + " "
+		}
+	}
+	return text
+}
+
+func (l *lab) wantHistory(cluster, address, want string) {
+	l.t.Helper()
+	if got := l.of(cluster, address); got != want {
+		l.t.Errorf("recorded of %s in %s is %q, want %q", address, cluster, got, want)
+	}
+}
+
+const (
+	wasDown = "UNKNOWN-UNHEALTHY "
+	recover = "UNHEALTHY-HEALTHY "
+	leaves  = "HEALTHY-UNKNOWN "
+	begins  = "UNKNOWN-HEALTHY "
+)
+
+// TestWhatLeavesASourceBeginsAnewThoughAnotherIsUnread: what was known of it at
+// the start is over.
+func TestWhatLeavesASourceBeginsAnewThoughAnotherIsUnread(t *testing.T) {
+	l := between(t)
+	l.goOn(from(locally(web("db", three, two)), notRead()))
+	l.wantHistory("db", three, wasDown+recover)
+	l.intake.hear(locally(web("db", two)))
+	l.wantHistory("db", three, wasDown+recover+leaves)
+	l.pass(report)
+	l.intake.hear(locally(web("db", three, two)))
+	l.wantPublished("db", three, health.Unknown)
+	l.pass(10 * time.Second)
+	l.wantPublished("db", three, health.Healthy)
+	l.wantHistory("db", three, wasDown+recover+leaves+begins)
+
+	// The other source is heard: what it had stands.
+	l.intake.hear(said(web("web", one, two)))
+	l.wantPublished("web", one, health.Unhealthy)
+	l.pass(10 * time.Second)
+	l.wantHistory("web", one, wasDown+recover)
+	l.wantOneChain()
+	if len(l.core.last) > 0 {
+		t.Errorf("kept are %v", l.core.last)
+	}
+}
+
+// TestWhatASourceLackedBeginsAnew: an endpoint that its source did not have when
+// hdsd had settled is new when it comes, though another source is unread, and
+// nobody could tell before that it was gone.
+func TestWhatASourceLackedBeginsAnew(t *testing.T) {
+	for name, again := range map[string]*sourceCluster{
+		"checked": web("db", three, two), "set aside": aside(web("db", three, two)), "by EDS": asEDS(web("db", three, two)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := between(t)
+			l.goOn(from(locally(web("db", two)), notRead()))
+			l.wantHistory("db", three, wasDown)
+			l.intake.hear(locally(again))
+			l.wantPublished("db", three, health.Unknown)
+			l.wantHistory("db", three, wasDown+"UNHEALTHY-UNKNOWN ")
+			l.intake.hear(locally(web("db", three, two)))
+			l.pass(10 * time.Second)
+			l.wantHistory("db", three, wasDown+"UNHEALTHY-UNKNOWN "+begins)
+			l.wantOneChain()
+		})
+	}
+}
+
+// TestWhatASourceLackedUnderAnOverride: the override holds, and what the votes
+// came to before the start is forgotten.
+func TestWhatASourceLackedUnderAnOverride(t *testing.T) {
+	l := newLab(t)
+	l.truth[three] = health.Unhealthy
+	l.serveAll(from(locally(web("db", three, two)), said()))
+	l.joinAll()
+	l.pass(settle + 10*time.Second)
+	l.drain(keyOf("db", three))
+	l.restart()
+	l.goOn(from(locally(web("db", two)), notRead()))
+	l.wantHistory("db", three, wasDown+"UNHEALTHY-DRAINING ")
+	l.truth[three] = health.Unknown // nobody says anything
+	l.intake.hear(locally(web("db", three, two)))
+	l.wantHistory("db", three, wasDown+"UNHEALTHY-DRAINING DRAINING-UNKNOWN UNKNOWN-DRAINING ")
+	l.wantPublished("db", three, drained)
+	l.wantOneChain()
+	l.restart()
+	l.goOn(from(locally(web("db", three, two)), said()))
+	l.wantPublished("db", three, drained)
+	l.cleared(keyOf("db", three))
+	l.wantPublished("db", three, health.Unknown)
+	l.wantHistory("db", three, wasDown+"UNHEALTHY-DRAINING DRAINING-UNKNOWN UNKNOWN-DRAINING DRAINING-UNKNOWN ")
+}
+
+// TestWhatASourceLackedWhenItsOverrideEnded: nothing of the votes before is left.
+func TestWhatASourceLackedWhenItsOverrideEnded(t *testing.T) {
+	l := newLab(t)
+	l.truth[three] = health.Unhealthy
+	l.serveAll(from(locally(web("db", three, two)), said()))
+	l.joinAll()
+	l.pass(settle + 10*time.Second)
+	l.drain(keyOf("db", three))
+	l.restart()
+	l.goOn(from(locally(web("db", two)), notRead()))
+	l.cleared(keyOf("db", three))
+	l.truth[three] = health.Unknown
+	l.intake.hear(locally(web("db", three, two)))
+	l.wantHistory("db", three, wasDown+"UNHEALTHY-DRAINING DRAINING-UNKNOWN ")
+	l.restart()
+	l.goOn(from(locally(web("db", three, two)), said()))
+	l.wantPublished("db", three, health.Unknown)
+	if len(l.voted) > 0 {
+		t.Errorf("of the votes is still stored %v", l.voted)
+	}
+}
+
+// TestWhatIsTakenUpFromBeforeTheStart: by whatever may have had it all the time.
+func TestWhatIsTakenUpFromBeforeTheStart(t *testing.T) {
+	db, mesh := web("db", three, two), web("web", one, two)
+	for name, c := range map[string]struct {
+		first, then []*source.Set
+		cluster     string
+		address     string
+	}{
+		"a source that is heard late":              {from(locally(db), notRead()), from(locally(db), said(mesh)), "web", one},
+		"a mistake that ends":                      {from(locally(hiding(db)), notRead()), from(locally(db), notRead()), "db", three},
+		"endpoints of a source that is heard late": {from(locally(bare(db)), notRead()), from(locally(bare(db)), said(lone(db))), "db", three},
+		"a cluster of a source that is heard late": {from(locally(lone(db)), notRead()), from(locally(lone(db)), said(asEDS(bare(db)))), "db", three},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := between(t)
+			l.goOn(c.first)
+			l.intake.hear(c.then[0])
+			l.intake.hear(c.then[1])
+			l.wantPublished(c.cluster, c.address, health.Unhealthy)
+			l.pass(10 * time.Second)
+			l.wantHistory(c.cluster, c.address, wasDown+recover)
+			l.wantOneChain()
+		})
+	}
+}
+
+// TestWhatComesWhileHdsdSettlesIsTakenUp, though its source lacked it at first.
+func TestWhatComesWhileHdsdSettlesIsTakenUp(t *testing.T) {
+	l := between(t)
+	l.serveAll(from(locally(web("db", two)), notRead()))
+	l.intake.hear(locally(web("db", three, two)))
+	l.wantPublished("db", three, health.Unhealthy)
+	l.intake.hear(locally(web("db", two)))
+	l.joinAll()
+	l.pass(settle + 10*time.Second)
+	l.wantHistory("db", three, wasDown) // it may be the other's
+	l.intake.hear(said(web("web", one, two)))
+	l.wantHistory("db", three, wasDown+"UNHEALTHY-UNKNOWN ")
+	l.intake.hear(locally(web("db", three, two)))
+	l.wantPublished("db", three, health.Unknown)
+	l.wantOneChain()
+}
+
+// TestAnAssignmentThatWentWhileHdsdWasDown is as gone as its cluster would be,
+// once each source has said all that it was asked.
+func TestAnAssignmentThatWentWhileHdsdWasDown(t *testing.T) {
+	mesh := web("web", one, two)
+	for name, c := range map[string]struct {
+		before, after []*source.Set
+	}{
+		"a file's":              {from(locally(asEDS(mesh)), said()), from(locally(bare(mesh)), said())},
+		"a management server's": {from(locally(), said(asEDS(mesh))), from(locally(), said(bare(mesh)))},
+		"that of another":       {from(locally(bare(mesh)), said(lone(mesh))), from(locally(bare(mesh)), said())},
+		"with its cluster":      {from(locally(), said(asEDS(mesh))), from(locally(), said())},
+		"the cluster alone":     {from(locally(bare(mesh)), said(lone(mesh))), from(locally(), said(lone(mesh)))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.truth[one] = health.Unhealthy
+			l.goOn(c.before)
+			l.wantHistory("web", one, wasDown)
+			l.restart()
+			l.serveAll(c.after)
+			l.joinAll()
+			l.pass(settle - report)
+			l.wantHistory("web", one, wasDown)
+			l.pass(2 * report)
+			l.wantHistory("web", one, wasDown+"UNHEALTHY-UNKNOWN ")
+			l.wantHistory("web", two, begins+leaves)
+			if len(l.core.last) > 0 {
+				t.Errorf("kept are %v", l.core.last)
+			}
+			// It begins anew, also after another restart.
+			l.restart()
+			l.goOn(c.after)
+			l.truth[one] = health.Healthy
+			l.intake.hear(c.before[0])
+			l.intake.hear(c.before[1])
+			l.wantPublished("web", one, health.Unknown)
+			l.pass(10 * time.Second)
+			l.wantHistory("web", one, wasDown+"UNHEALTHY-UNKNOWN "+begins)
+			l.wantOneChain()
+		})
+	}
+}
+
+// TestAnAssignmentThatIsAwaitedIsNotGone: its source was asked for it, or has not
+// said anything.
+func TestAnAssignmentThatIsAwaitedIsNotGone(t *testing.T) {
+	mesh := web("web", one, two)
+	l := newLab(t)
+	l.truth[one] = health.Unhealthy
+	l.goOn(from(locally(bare(mesh)), said(lone(mesh))))
+	l.restart()
+	waits := true
+	l.intake.pending = func(name string) bool { return waits && name == "upstream" }
+	l.goOn(from(locally(bare(mesh)), said()))
+	l.wantHistory("web", one, wasDown)
+	waits = false
+	l.intake.hear(said())
+	l.wantHistory("web", one, wasDown+"UNHEALTHY-UNKNOWN ")
+}
+
+// TestAMistakeInAnAssignmentIsNoReasonToTakeItForGone, in whichever source it is.
+func TestAMistakeInAnAssignmentIsNoReasonToTakeItForGone(t *testing.T) {
+	mesh := web("web", one, two)
+	l := newLab(t)
+	l.truth[one] = health.Unhealthy
+	l.goOn(from(locally(bare(mesh)), said(lone(mesh))))
+	l.intake.hear(said(hiding(lone(mesh))))
+	l.wantPublished("web", one, health.Unhealthy)
+	l.restart()
+	l.goOn(from(locally(bare(mesh)), said(hiding(lone(mesh)))))
+	l.wantHistory("web", one, wasDown)
+	l.intake.hear(said(lone(mesh)))
+	l.wantPublished("web", one, health.Unhealthy)
+	l.pass(10 * time.Second)
+	l.wantHistory("web", one, wasDown)
+}
+
+// TestTheHistoryIsOneChainOverSources: as with one source, where another is often
+// unread; and what is new to sources that had been heard begins anew.
+func TestTheHistoryIsOneChainOverSources(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			l, random := newLab(t), rand.New(rand.NewPCG(seed, 4))
+			l.serveAll(from(anyForms(random), anySaid(random)))
+			l.joinAll()
+			for range 60 {
+				before, heard, settled := l.core, l.core.heard, !l.core.settling
+				there, known := maps.Clone(before.table.ids), maps.Clone(before.clusters)
+				did := l.doAcrossSources(random)
+				if l.wantOneChain(); l.core == before && settled {
+					l.wantNothingStale(there, known, heard)
+				}
+				if t.Failed() {
+					t.Fatal(did)
+				}
+			}
+		})
+	}
+}
+
+// wantNothingStale looks at what came with one change of the sources.
+func (l *lab) wantNothingStale(there map[health.Hash]health.EndpointID, known map[string]*cluster, heard map[string]bool) {
+	l.t.Helper()
+	for hash, id := range l.core.table.ids {
+		row := &l.core.table.rows[id]
+		if _, was := there[hash]; was || row.health() == health.Unknown || row.overridden() != nil {
+			continue
+		}
+		from := row.cluster.source
+		if heard[from.Source] && heard[from.EndpointSource()] && !known[from.Name].hides() {
+			l.t.Errorf("%v comes as %v, though its sources were heard without it", row.key(), row.health())
+		}
+	}
+}
+
+// anyForms are clusters in any of the ways in which they come with their
+// endpoints, or apart from them.
+func anyForms(random *rand.Rand) *source.Set {
+	all := someClusters(random)
+	for i, k := range all {
+		switch random.IntN(6) {
+		case 0:
+			all[i] = asEDS(k)
+		case 1:
+			all[i] = bare(k)
+		case 2:
+			all[i] = lone(k)
+		}
+	}
+	return localSet(all)
+}
+
+func anySaid(random *rand.Rand) *source.Set { return said(anyForms(random).Clusters...) }
+
+// anyUpstream is what an upstream has at a start, or when it takes the place of
+// another: nothing yet, what it said before, or an answer.
+func anyUpstream(random *rand.Rand) *source.Set {
+	set := anySaid(random)
+	switch random.IntN(4) {
+	case 0, 1:
+		set.Clusters, set.Awaited = nil, true
+	case 2:
+		set.Awaited = true
+	}
+	return set
+}
+
+func (l *lab) doAcrossSources(random *rand.Rand) string {
+	switch random.IntN(12) {
+	case 0, 1, 2:
+		l.intake.hear(anyForms(random))
+		l.core.tick(l.now)
+		return "the file changes"
+	case 3:
+		l.intake.hear(anySaid(random))
+		l.core.tick(l.now)
+		return "the upstream answers"
+	case 4, 5:
+		l.killed(random)
+		l.serveAll(from(anyForms(random), anyUpstream(random)))
+		l.joinAll()
+		return "restart"
+	case 6:
+		l.intake.restart(readersOf(from(anyForms(random), anyUpstream(random))), newRules(l.rules))
+		l.core.tick(l.now)
+		return "reload"
+	default:
+		return l.doSomethingElse(random)
+	}
+}
