@@ -57,7 +57,7 @@ func wholeSet(s *Source, before []*source.Cluster, now time.Time) *source.Set {
 	set := &source.Set{}
 	was, taken := map[string]*source.Cluster{}, map[string]bool{}
 	for _, c := range before {
-		if c.Config != nil || c.Quarantine != "" {
+		if !c.Lone {
 			was[c.Name] = c
 		}
 	}
@@ -73,8 +73,13 @@ func wholeSet(s *Source, before []*source.Cluster, now time.Time) *source.Set {
 		}
 	}
 	for _, name := range s.wanted {
-		if e := s.assignments.entries[name]; e.good != nil && !taken[name] {
-			set.Clusters = append(set.Clusters, s.cluster(name, parts{assignment: e.good.assignment()}))
+		e := s.assignments.entries[name]
+		switch {
+		case taken[name]:
+		case e.good != nil:
+			set.Clusters = append(set.Clusters, s.cluster(name, parts{lone: true, assignment: e.good.assignment()}))
+		case e.refused != nil:
+			set.Clusters = append(set.Clusters, s.cluster(name, parts{lone: true, quarantine: e.refused.reason}))
 		}
 	}
 	slices.SortFunc(set.Clusters, func(a, b *source.Cluster) int { return cmp.Compare(a.Name, b.Name) })
@@ -84,7 +89,7 @@ func wholeSet(s *Source, before []*source.Cluster, now time.Time) *source.Set {
 // lines are what a set has: two of the same line have the same parts.
 func lines(set *source.Set) (all []string) {
 	for _, c := range set.Clusters {
-		all = append(all, fmt.Sprintf("%s %s %p %p %s", c.Name, c.ServiceName, c.Config, c.Assignment, c.Quarantine))
+		all = append(all, fmt.Sprintf("%s %s %p %p %s %t", c.Name, c.ServiceName, c.Config, c.Assignment, c.Quarantine, c.Lone))
 	}
 	return all
 }

@@ -16,11 +16,12 @@ type parts struct {
 	config     *clusterv3.Cluster
 	assignment *endpointv3.ClusterLoadAssignment
 	quarantine string
+	lone       bool // they are those of an assignment alone
 }
 
 // cluster tells the parts of a cluster from those of an assignment alone, and
 // from none.
-func (p parts) cluster() bool { return p.config != nil || p.quarantine != "" }
+func (p parts) cluster() bool { return p != (parts{}) && !p.lone }
 
 // build makes the set of what is known. A cluster that waits for its endpoints
 // stays what it was in the set before, and out if it was not there.
@@ -111,7 +112,7 @@ func (s *Source) endpoints(cluster string, a *entry, set *source.Set) (assignmen
 func (s *Source) cluster(name string, p parts) *source.Cluster {
 	c := &source.Cluster{
 		Source: s.options.Name, Name: name, ServiceName: name, File: s.where,
-		Config: p.config, Assignment: p.assignment, HealthChecks: p.config.GetHealthChecks(), Quarantine: p.quarantine,
+		Config: p.config, Assignment: p.assignment, HealthChecks: p.config.GetHealthChecks(), Quarantine: p.quarantine, Lone: p.lone,
 	}
 	if service := p.config.GetEdsClusterConfig().GetServiceName(); service != "" && c.EDS() {
 		c.ServiceName = service

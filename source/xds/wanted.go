@@ -64,11 +64,17 @@ func (s *Source) settle(now time.Time, givenUp bool) bool {
 }
 
 // wantedParts are those of an assignment that others want, and that no cluster
-// of this source has.
-func (s *Source) wantedParts(name string) (p parts) {
+// of this source has. Where there is none, another source may have it.
+func (s *Source) wantedParts(name string) parts {
 	a := s.assignments.entries[name]
-	if a != nil && a.askers[others] && a.good != nil && s.latest.services[name] == 0 {
-		p.assignment = a.good.assignment() // else another source may have it
+	switch {
+	case a == nil || !a.askers[others] || s.latest.services[name] > 0:
+		return parts{}
+	case a.good != nil:
+		return parts{lone: true, assignment: a.good.assignment()}
+	case a.refused != nil:
+		return parts{lone: true, quarantine: a.refused.reason}
+	default:
+		return parts{}
 	}
-	return p
 }

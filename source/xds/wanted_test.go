@@ -48,6 +48,26 @@ func TestWant(t *testing.T) {
 	})
 }
 
+// TestWantOfWhatIsRefused: those who want it learn that there is one, and that a
+// mistake hides it; one that was good before stays.
+func TestWantOfWhatIsRefused(t *testing.T) {
+	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
+		r.Want([]string{"svc"})
+		p := next(t, s.delta)
+		p.send(change(kind.Cluster, "n1", wrap("db", "1", inline("db"))))
+		p.send(change(kind.Assignment, "n1", wrap("svc", "1", endpoints("other", "10.0.0.1"))))
+		set := r.latest()
+		equal(t, "set", said(set), "db= !svc=none")
+		equal(t, "it is alone", set.Clusters[1].Lone, true)
+		equal(t, "pending", r.Pending(), false)
+		p.send(change(kind.Assignment, "n2", wrap("svc", "2", endpoints("svc", "10.0.0.1"))))
+		equal(t, "set", said(r.latest()), "db= svc=10.0.0.1")
+		p.send(change(kind.Assignment, "n3", wrap("svc", "3", endpoints("other", "10.0.0.2"))))
+		p.send(change(kind.Cluster, "n3", wrap("new", "1", inline("new"))))
+		equal(t, "set", said(r.latest()), "db= new= svc=10.0.0.1")
+	})
+}
+
 // TestAssignmentsAlone: a server may say nothing of clusters, ever.
 func TestAssignmentsAlone(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
