@@ -75,6 +75,10 @@ func (c *core) obey(r *rules, e *edit) {
 	if before == nil || before.initial == r.initial {
 		return
 	}
+	if publishing(c.frozen.Load()) == heldTold {
+		c.republish()
+		return
+	}
 	for id := range c.table.rows {
 		if row := &c.table.rows[id]; row.cluster != nil && !row.judged {
 			e.health = append(e.health, eds.Health{ID: health.EndpointID(id), Status: c.told(row)})
@@ -286,18 +290,19 @@ func (c *core) assignment(service string) (eds.Assignment, bool) {
 		case message != a.Message && !proto.Equal(message, a.Message):
 			continue // the sources' catalogue has no such two
 		}
+		decided := c.deciding(k)
 		for i, decides := range k.decides {
 			for j, index := range decides {
 				if index == none {
 					continue
 				}
-				if id, ok := c.table.ids[k.hashes[index]]; ok && c.decides(k, k.hashes[index]) {
+				if id, ok := c.table.ids[k.hashes[index]]; ok && decided(k.hashes[index], true) {
 					a.IDs[i][j] = append(a.IDs[i][j], id)
 				}
 			}
 		}
 		for _, aside := range k.aside {
-			if id, ok := c.table.ids[aside.hash]; ok && aside.index != none && c.decides(k, aside.hash) {
+			if id, ok := c.table.ids[aside.hash]; ok && aside.index != none && decided(aside.hash, false) {
 				a.IDs[aside.locality][aside.index] = append(a.IDs[aside.locality][aside.index], id)
 			}
 		}

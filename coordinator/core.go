@@ -104,6 +104,7 @@ type core struct {
 	trust       map[string]store.Trust // what operators say of checkers
 	overrides   overrides
 	zoneViews   zoneViews
+	beginning   beginning
 	transitions *transitionLog
 
 	// After a start:

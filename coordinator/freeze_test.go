@@ -96,6 +96,55 @@ func TestFrozenToTheHealthAsItStood(t *testing.T) {
 	l.wantTold("web", a2, down, down, "")
 }
 
+// TestWhatIsNewWhileHealthIsHeldHasInitialHealth, as everything has before its
+// first verdict, which is not published here.
+func TestWhatIsNewWhileHealthIsHeldHasInitialHealth(t *testing.T) {
+	l := newLab(t)
+	l.rules.Verdict.InitialHealth = corev3.HealthStatus_UNHEALTHY
+	l.serve(web("web", a1, a2))
+	l.joinAll()
+	l.pass(settle + 10*report)
+	l.core.freeze(held, l.now)
+	unchecked := unprobed(web("theirs", a3))
+	alone := lone(web("alone", a3))
+	alone.HealthChecks = web("alone", a3).HealthChecks
+	l.say(web("web", a1, a2, a3), web("new", a3), unchecked, alone)
+	why := "frozen by alice: moving; it is new since then, and initial_health is UNHEALTHY"
+	see := func() {
+		t.Helper()
+		l.wantPublished("web", a1, up)
+		l.wantPublished("web", a3, down)
+		l.wantPublished("alone", a3, down)
+		l.wantOwnChecks("web", false)
+		l.wantOwnChecks("new", true) // nobody else would check it
+		l.wantPublished("new", a3, never)
+		l.wantPublished("theirs", a3, never)
+	}
+	see()
+	l.pass(10 * report)
+	see()
+	l.wantTold("web", a3, up, down, why)
+	l.wantTold("alone", a3, up, down, why)
+	l.wantTold("new", a3, up, never, "frozen by alice: moving; the source says UNKNOWN")
+	l.say(saying(web("web", a1, a2, a3), corev3.HealthStatus_DRAINING), web("new", a3), unchecked, alone)
+	l.wantTold("web", a3, up, down, why)
+	l.say(web("web", a1, a2, a3), web("new", a3), unchecked, alone)
+
+	l.restarted(web("web", a1, a2, a3), web("new", a3), unchecked, alone)
+	see()
+	// Another initial health holds at once.
+	l.reload(func(c *configv1.Config) { c.Verdict.InitialHealth = corev3.HealthStatus_UNKNOWN })
+	l.wantTold("web", a3, up, never, "frozen by alice: moving; the source says UNKNOWN")
+	l.reload(func(c *configv1.Config) { c.Verdict.InitialHealth = corev3.HealthStatus_UNHEALTHY })
+	see()
+	l.reload(func(c *configv1.Config) {
+		c.Sources = []*configv1.Source{{Name: "local", UpstreamHealth: configv1.UpstreamHealth_THEIRS}}
+	})
+	l.wantPublished("web", a3, never) // nothing but the source's word counts
+	l.core.unfreeze("bob")
+	l.wantPublished("web", a3, never)
+}
+
 func TestWhatIsShadowedStaysSoUnderAFreeze(t *testing.T) {
 	l := newLab(t)
 	l.rules.Policies = []*configv1.Policy{shadowing("pay", configv1.Mode_SHADOW)}

@@ -7,6 +7,7 @@ import (
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/store"
 )
 
 // shadows tells whether the verdicts on a cluster are kept from the
@@ -18,18 +19,49 @@ func (r *rules) shadows(name string) bool {
 	return r.shadow
 }
 
-// decides tells whether what hdsd says of an endpoint of a cluster is
-// published. The hash of one that is not checked decides nothing.
-func (c *core) decides(k *cluster, hash health.Hash) bool {
+// deciding gives what tells whether what hdsd says of an endpoint of a cluster is
+// published: of what is checked, or of anything else that has an id.
+func (c *core) deciding(k *cluster) func(hash health.Hash, checked bool) bool {
 	frozen := c.frozen.Load()
 	switch {
 	case k.shadow:
-		return false
+		return func(health.Hash, bool) bool { return false }
 	case frozen == nil:
-		return true
+		return func(health.Hash, bool) bool { return true }
 	}
-	_, held := frozen.Held[hash]
-	return held
+	begins := c.beginsHeld(k, frozen)
+	return func(hash health.Hash, checked bool) bool {
+		_, held := frozen.Held[hash]
+		return held || begins && checked
+	}
+}
+
+// beginning is the latest answer of beginsHeld, and what it depends on: whoever
+// asks goes on to the next endpoint of the cluster.
+type beginning struct {
+	cluster *cluster
+	frozen  *store.Freeze
+	rules   *rules
+	begins  bool
+}
+
+// beginsHeld tells whether what is new in a cluster while health is held has the
+// initial health, as there is one to speak of. What is all new and has checks of
+// its own goes out as it came in: data planes check it.
+func (c *core) beginsHeld(k *cluster, frozen *store.Freeze) bool {
+	if publishing(frozen) != heldTold || c.initialOf(k) == health.Unknown {
+		return false
+	}
+	if b := &c.beginning; b.cluster != k || b.frozen != frozen || b.rules != c.rules {
+		*b = beginning{k, frozen, c.rules, len(k.given.GetHealthChecks()) == 0 || k.anyHeld(frozen)}
+	}
+	return c.beginning.begins
+}
+
+// anyHeld tells whether health of an endpoint of a cluster is held.
+func (c *cluster) anyHeld(frozen *store.Freeze) bool {
+	held := func(hash health.Hash) bool { _, ok := frozen.Held[hash]; return ok }
+	return slices.ContainsFunc(c.hashes, held) || slices.ContainsFunc(c.aside, func(a setAside) bool { return held(a.hash) })
 }
 
 // outward gives the form of a cluster that data planes get, without a message for
@@ -43,11 +75,11 @@ func (c *core) outward(k *cluster) eds.Cluster {
 }
 
 func (c *core) decidesAny(k *cluster) bool {
-	if c.frozen.Load() == nil {
+	frozen := c.frozen.Load()
+	if k.shadow || frozen == nil {
 		return !k.shadow
 	}
-	return slices.ContainsFunc(k.hashes, func(hash health.Hash) bool { return c.decides(k, hash) }) ||
-		slices.ContainsFunc(k.aside, func(a setAside) bool { return c.decides(k, a.hash) })
+	return k.anyHeld(frozen) || k.checked() && c.beginsHeld(k, frozen)
 }
 
 // mode is what becomes of the verdicts on a cluster.

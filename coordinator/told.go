@@ -17,10 +17,17 @@ func (c *core) ours(r *row) health.Status {
 	switch {
 	case r.overridden() != nil:
 		return r.health()
-	case r.cluster.upstream == configv1.UpstreamHealth_THEIRS:
-		return health.Unknown
-	case r.judged:
+	case r.judged && r.cluster.upstream != configv1.UpstreamHealth_THEIRS:
 		return r.health()
+	}
+	return c.initialOf(r.cluster)
+}
+
+// initialOf is what hdsd says of an endpoint of a cluster before there is a
+// verdict on it.
+func (c *core) initialOf(k *cluster) health.Status {
+	if k.upstream == configv1.UpstreamHealth_THEIRS {
+		return health.Unknown
 	}
 	return c.rules.initial
 }
@@ -28,10 +35,14 @@ func (c *core) ours(r *row) health.Status {
 // told is hdsd's part in what subscribers are told of an endpoint, as far as
 // hdsd decides.
 func (c *core) told(r *row) health.Status {
-	if frozen := c.frozen.Load(); publishing(frozen) == heldTold {
-		return frozen.Held[r.hash]
+	frozen := c.frozen.Load()
+	if publishing(frozen) != heldTold {
+		return c.ours(r)
 	}
-	return c.ours(r)
+	if held, ok := frozen.Held[r.hash]; ok {
+		return held
+	}
+	return c.initialOf(r.cluster)
 }
 
 // reweigh tells subscribers of a cluster whose source's word counts for more or
@@ -78,7 +89,7 @@ func (c *core) decided(k *cluster, e *entry) (worst health.Status, decider *clus
 		key := e.key
 		key.Cluster = name
 		id, ok := c.table.ids[key.Hash()]
-		if !ok || sharing[name].message == nil || !c.decides(sharing[name], c.table.rows[id].hash) {
+		if !ok || sharing[name].message == nil || !c.deciding(sharing[name])(key.Hash(), c.table.rows[id].index != none) {
 			continue
 		}
 		said := c.told(&c.table.rows[id])
@@ -87,6 +98,12 @@ func (c *core) decided(k *cluster, e *entry) (worst health.Status, decider *clus
 		}
 	}
 	return worst, decider
+}
+
+// isHeld tells whether a freeze holds the health of an endpoint.
+func (c *core) isHeld(e *entry) bool {
+	_, held := c.frozen.Load().Held[e.key.Hash()]
+	return held
 }
 
 // withheld says why the verdicts on a cluster are kept from the subscribers,
@@ -111,8 +128,11 @@ func (c *core) origin(k *cluster, e *entry, status, ours health.Status, decider 
 		return fmt.Sprintf("the source says %s", e.says)
 	case decider != k:
 		return fmt.Sprintf("cluster %s, which has the same service name, has it %s", decider.source.Name, status)
-	case publishing(c.frozen.Load()) == heldTold:
+	case publishing(c.frozen.Load()) != heldTold:
+	case c.isHeld(e):
 		return fmt.Sprintf("it was %s when that began", status)
+	default:
+		return fmt.Sprintf("it is new since then, and initial_health is %s", status)
 	}
 	return fmt.Sprintf("there is no verdict yet, and initial_health is %s", status)
 }
