@@ -2,13 +2,14 @@ package config
 
 import (
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // live lists the fields that a running coordinator takes over; any other
-// needs a restart.
+// needs a restart. Changes, Reloaded and NeedRestart go by it.
 var live = []string{
 	"sources",
 	"default_health_checks",
@@ -29,6 +30,45 @@ func Changes(previous, next *Config) (reloadable, needRestart []string) {
 	d := &difference{}
 	d.message("", previous.ProtoReflect(), next.ProtoReflect())
 	return d.live, d.restart
+}
+
+// NeedRestart names the fields that no running coordinator takes over, with all
+// that is within them.
+func NeedRestart() (names []string) {
+	restartOnly("", (&Config{}).ProtoReflect(), (&Config{}).ProtoReflect(), func(name string, _, _ protoreflect.Message, _ protoreflect.FieldDescriptor) {
+		names = append(names, name)
+	})
+	return names
+}
+
+// Reloaded gives what a coordinator that was started with one configuration
+// takes over of another: in the fields that need a restart, it is as it was.
+func Reloaded(started, next *Config) *Config {
+	kept, taken := proto.CloneOf(started), proto.CloneOf(next)
+	restartOnly("", kept.ProtoReflect(), taken.ProtoReflect(), func(_ string, from, to protoreflect.Message, field protoreflect.FieldDescriptor) {
+		to.Clear(field)
+		if from.Has(field) {
+			to.Set(field, from.Get(field))
+		}
+	})
+	return taken
+}
+
+// restartOnly visits the fields of two messages that need a restart, the
+// outermost of each.
+func restartOnly(at string, a, b protoreflect.Message, visit func(name string, a, b protoreflect.Message, field protoreflect.FieldDescriptor)) {
+	fields := a.Descriptor().Fields()
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		name := at + field.TextName()
+		switch {
+		case slices.Contains(live, name):
+		case slices.ContainsFunc(live, func(each string) bool { return strings.HasPrefix(each, name+".") }):
+			restartOnly(name+".", a.Mutable(field).Message(), b.Mutable(field).Message(), visit)
+		default:
+			visit(name, a, b, field)
+		}
+	}
 }
 
 type difference struct{ live, restart []string }

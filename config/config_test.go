@@ -194,6 +194,14 @@ func TestChanges(t *testing.T) {
 			if diff := cmp.Diff(test.restart, restart); diff != "" {
 				t.Errorf("restart: %s", diff)
 			}
+			before, next := load(t, base), load(t, test.next)
+			taken := config.Reloaded(before, next)
+			if _, restart := config.Changes(before, taken); restart != nil {
+				t.Errorf("taken over are %v", restart)
+			}
+			if live, _ := config.Changes(taken, next); live != nil {
+				t.Errorf("not taken over are %v", live)
+			}
 		})
 	}
 }
@@ -248,6 +256,28 @@ func TestLimitsFollowFromOneAnother(t *testing.T) {
 	_, problems := config.Load(write(t, t.TempDir(), "hdsd.yaml", one+"limits: {max_source_clusters: 1000000, max_message_bytes: 67108864}"))
 	if len(problems) != 1 || !strings.Contains(problems[0].String(), "hdsd.yaml:2") || !strings.Contains(problems[0].String(), "write 640000000") {
 		t.Errorf("little room: %v", problems)
+	}
+}
+
+// TestREADMENamesWhatNeedsARestart, just as Changes does.
+func TestREADMENamesWhatNeedsARestart(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, begins := strings.Cut(string(readme), "On SIGHUP everything takes effect but ")
+	text, _, ends := strings.Cut(text, ";")
+	if !begins || !ends {
+		t.Fatal("README.md does not say what takes effect on SIGHUP")
+	}
+	var named []string
+	for i, part := range strings.Split(text, "`") {
+		if i%2 == 1 {
+			named = append(named, part)
+		}
+	}
+	if diff := cmp.Diff(config.NeedRestart(), named); diff != "" {
+		t.Error(diff)
 	}
 }
 

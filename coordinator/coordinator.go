@@ -318,7 +318,7 @@ func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err e
 	if err != nil {
 		return needRestart, err
 	}
-	c.swap(next, opened)
+	c.swap(config.Reloaded(c.started, next), opened)
 	return needRestart, nil
 }
 

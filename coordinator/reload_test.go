@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"google.golang.org/protobuf/types/known/durationpb"
 
+	"hdsd/aggregate"
 	"hdsd/config"
 	configv1 "hdsd/gen/hdsd/config/v1"
 )
@@ -126,4 +128,29 @@ func TestWhatIsMovedInDuringAReloadStays(t *testing.T) {
 	}
 	s.move("c")
 	s.eventually("c")
+}
+
+// TestAReloadTakesNothingOverThatNeedsARestart: what is derived from such a
+// field stays, too.
+func TestAReloadTakesNothingOverThatNeedsARestart(t *testing.T) {
+	s := newShelf(t, "a")
+	next := s.configured("clusters.yaml")
+	next.Reporting.Interval = durationpb.New(time.Minute)
+	next.Policies = []*configv1.Policy{{ClusterNameGlob: "a", Verdict: &configv1.Verdict{Quarantine: &configv1.Quarantine{Share: 0.9}}}}
+	restart, err := s.Reload(next)
+	if err != nil || !slices.Equal(restart, []string{"reporting.interval"}) {
+		t.Errorf("Reload: %v, %v", restart, err)
+	}
+	var trust, want aggregate.Trust
+	if err := s.core.ask(t.Context(), func() {
+		trust, want = s.core.rules.judging("a").Trust, s.core.timing.explicit(s.core.rules.judging("a").Trust)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if trust.Doubt.Share != 0.9 {
+		t.Error("the policy is not in force")
+	}
+	if longest := aggregate.DefaultStaleness(s.core.timing.report); trust.Staleness != longest || want.Staleness != longest {
+		t.Errorf("votes are stale after %s, want %s", trust.Staleness, longest)
+	}
 }
