@@ -97,6 +97,7 @@ func (c *core) stayFrozen(f *store.Freeze) {
 // impose puts a freeze, or none, in the place of the one before.
 func (c *core) impose(f *store.Freeze) {
 	before := c.frozen.Swap(f)
+	c.beginning = beginning{}
 	c.history.SaveFreeze(f)
 	c.metrics.frozen.Set(flag(f != nil))
 	defer func() { c.retellZones(slices.Collect(maps.Keys(c.zoneViews))) }()

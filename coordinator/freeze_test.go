@@ -114,9 +114,9 @@ func TestWhatIsNewWhileHealthIsHeldHasInitialHealth(t *testing.T) {
 		t.Helper()
 		l.wantPublished("web", a1, up)
 		l.wantPublished("web", a3, down)
-		l.wantPublished("alone", a3, down)
+		l.wantPublished("alone", a3, never)
 		l.wantOwnChecks("web", false)
-		l.wantOwnChecks("new", true) // nobody else would check it
+		l.wantOwnChecks("new", true) // as it came in: nobody else would check it
 		l.wantPublished("new", a3, never)
 		l.wantPublished("theirs", a3, never)
 	}
@@ -124,7 +124,7 @@ func TestWhatIsNewWhileHealthIsHeldHasInitialHealth(t *testing.T) {
 	l.pass(10 * report)
 	see()
 	l.wantTold("web", a3, up, down, why)
-	l.wantTold("alone", a3, up, down, why)
+	l.wantTold("alone", a3, up, never, "frozen by alice: moving; the source says UNKNOWN")
 	l.wantTold("new", a3, up, never, "frozen by alice: moving; the source says UNKNOWN")
 	l.say(saying(web("web", a1, a2, a3), corev3.HealthStatus_DRAINING), web("new", a3), unchecked, alone)
 	l.wantTold("web", a3, up, down, why)

@@ -41,19 +41,18 @@ func (c *core) deciding(k *cluster) func(hash health.Hash, checked bool) bool {
 type beginning struct {
 	cluster *cluster
 	frozen  *store.Freeze
-	rules   *rules
 	begins  bool
 }
 
 // beginsHeld tells whether what is new in a cluster while health is held has the
-// initial health, as there is one to speak of. What is all new and has checks of
-// its own goes out as it came in: data planes check it.
+// initial health, as there is one to speak of. A cluster of which nothing is held
+// goes out as it came in: it is all new, or was in the shadow.
 func (c *core) beginsHeld(k *cluster, frozen *store.Freeze) bool {
 	if publishing(frozen) != heldTold || c.initialOf(k) == health.Unknown {
 		return false
 	}
-	if b := &c.beginning; b.cluster != k || b.frozen != frozen || b.rules != c.rules {
-		*b = beginning{k, frozen, c.rules, len(k.given.GetHealthChecks()) == 0 || k.anyHeld(frozen)}
+	if b := &c.beginning; b.cluster != k || b.frozen != frozen {
+		*b = beginning{k, frozen, k.anyHeld(frozen)}
 	}
 	return c.beginning.begins
 }
@@ -79,7 +78,7 @@ func (c *core) decidesAny(k *cluster) bool {
 	if k.shadow || frozen == nil {
 		return !k.shadow
 	}
-	return k.anyHeld(frozen) || k.checked() && c.beginsHeld(k, frozen)
+	return k.anyHeld(frozen)
 }
 
 // mode is what becomes of the verdicts on a cluster.
