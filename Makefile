@@ -41,9 +41,10 @@ sim:
 corpus: build
 	cd tools && $(GO) run ./corpus
 
-# The Go code and the OpenAPI document of proto/, into gen/, and the man pages.
+# The Go code and the OpenAPI document of proto/ and the list of Envoy's
+# messages, into gen/, and the man pages.
 generate:
-	cd tools && $(GO) run ./protogen ..
+	cd tools && $(GO) run ./protogen .. && $(GO) run ./envoytypes ..
 	rm -rf docs/man
 	$(GO) run ./cmd/hdsd man docs/man
 

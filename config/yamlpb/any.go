@@ -27,7 +27,8 @@ func (d *decoder) any(n *yaml.Node, at *path, m *anypb.Any) {
 	}
 	found, err := protoregistry.GlobalTypes.FindMessageByURL(url)
 	if err != nil {
-		d.problem(n, at, "hdsd does not know the type %q: check its spelling, or remove it if it is not one of Envoy's for clusters", clip(url))
+		d.problem(n, at, "hdsd does not know the type %q, and cannot make bytes of it: check its spelling; if it is of an Envoy of your own, "+
+			"write this resource into a .pb file or have a management server send it, since bytes pass through as they are", clip(url))
 		return
 	}
 	before := len(d.problems)
@@ -85,7 +86,7 @@ func (d *decoder) anyContent(n *yaml.Node, at *path, inner protoreflect.Message)
 			d.problem(key, at.unknown(key.Value), "is not possible here: a %s has only \"@type\" and one \"value\"", inner.Descriptor().FullName())
 		}
 	}
-	if !found && inner.Descriptor().Name() != "Empty" {
+	if !found && inner.Descriptor().Name() != "Empty" && !d.doc.envoy {
 		d.problem(n, at, "needs a \"value\" beside \"@type\"")
 	}
 }

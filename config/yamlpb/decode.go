@@ -171,16 +171,32 @@ func (d *decoder) list(n *yaml.Node, at *path, list protoreflect.List, field pro
 		return
 	}
 	defer d.leave()
-	if n.Kind != yaml.SequenceNode {
+	elements := n.Content
+	switch {
+	case n.Kind == yaml.SequenceNode:
+	case d.doc.envoy: // a list of one
+		elements = []*yaml.Node{n}
+	default:
 		d.problem(n, at, "needs a list, not %s: put \"- \" before each element, or all in []", describe(n))
 		return
 	}
-	for i, element := range n.Content {
+	for i, element := range elements {
 		at := at.element(i)
+		if d.doc.envoy && resolve(element).Kind == yaml.SequenceNode && !holdsLists(field) {
+			d.list(element, at, list, field)
+			continue
+		}
 		if value, ok := d.element(element, at, field, list.NewElement); ok {
 			list.Append(value)
 		}
 	}
+}
+
+// holdsLists tells whether an element of a list may be a list itself. Where
+// not, Envoy takes the elements of one.
+func holdsLists(field protoreflect.FieldDescriptor) bool {
+	m := field.Message()
+	return m != nil && (m.FullName() == "google.protobuf.Value" || m.FullName() == "google.protobuf.ListValue")
 }
 
 // element decodes an element of a list or a value of a map.

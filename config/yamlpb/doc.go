@@ -12,12 +12,19 @@
 //   - time and memory are bounded by MaxBytes, whatever the input: depth,
 //     number of values and the expansion of aliases have limits.
 //
+// What Envoy reads too is read by ParseAsEnvoy, as loosely as Envoy reads it and
+// with what Envoy makes of it: testdata/envoy.txt is a table of that, which
+// the real Envoy is held to in test/envoy. Stricter than Envoy remain: a field in two spellings, one
+// that is given twice in JSON or outside of lists, unknown fields, which Envoy ignores in what is not its bootstrap,
+// and JSON with commas and quotes that are not JSON's.
+//
 // The types behind google.protobuf.Any are those of the program; this package
-// links the Envoy ones that clusters use (see envoy.go).
+// links all that Envoy and its contrib extensions have (gen/envoy).
 //
 // It walks the YAML nodes along the message's descriptor, because the
 // libraries at hand stop at the first error, know no field paths, or let
 // repeated keys and numbers for texts pass.
 //
-// It starts no goroutine and imports no other package of this module.
+// It starts no goroutine. Of this module it imports gen/envoy alone, which is
+// a list of imports.
 package yamlpb

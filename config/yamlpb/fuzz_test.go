@@ -8,6 +8,8 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"hdsd/config/yamlpb"
 )
 
 func seeds(f *testing.F) {
@@ -37,6 +39,38 @@ func FuzzDecodeJSON(f *testing.F) {
 		// NaN is not equal to itself, so compare the bytes.
 		if gotBytes, wantBytes := bytesOf(t, got), bytesOf(t, want); gotBytes != wantBytes {
 			t.Errorf("got %v, want %v", got, want)
+		}
+	})
+}
+
+// Whatever hdsd takes as strict text means the same as Envoy's text where JSON
+// is, and what is taken as Envoy's can be written as JSON and taken again.
+func FuzzDecodeAsEnvoy(f *testing.F) {
+	seeds(f)
+	f.Add([]byte("type: strict_dns\nhealth_checks: {interval: {seconds: '0x5'}, reuse_connection: {value: y}}\nname: a\nname: 0x1234567890\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		asEnvoy := func(file string, data []byte) (*clusterv3.Cluster, bool) {
+			message := &clusterv3.Cluster{}
+			root, problems := yamlpb.ParseAsEnvoy(file, data)
+			if !yamlpb.Refused(problems) {
+				problems = root.Decode(message)
+			}
+			return message, !yamlpb.Refused(problems)
+		}
+		strict, problems := decode("a.json", data)
+		if loose, taken := asEnvoy("a.json", data); len(problems) == 0 && (!taken || bytesOf(t, strict) != bytesOf(t, loose)) {
+			t.Errorf("got %v (taken: %t), want %v", loose, taken, strict)
+		}
+		got, taken := asEnvoy("a.yaml", data)
+		if !taken {
+			return
+		}
+		text, err := protojson.Marshal(got)
+		if err != nil {
+			return
+		}
+		if again, taken := asEnvoy("a.json", text); !taken || bytesOf(t, got) != bytesOf(t, again) {
+			t.Errorf("got %v from %s", again, text)
 		}
 	})
 }

@@ -67,7 +67,9 @@ func (r *jsonReader) value(depth int) (*yaml.Node, error) {
 		}
 		return node, r.content(node, depth)
 	case string:
-		return scalar("!!str", token)
+		node, err := scalar("!!str", token)
+		node.Style = yaml.DoubleQuotedStyle
+		return node, err
 	case json.Number:
 		if strings.ContainsAny(token.String(), ".eE") {
 			return scalar("!!float", token.String())

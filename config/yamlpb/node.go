@@ -115,8 +115,12 @@ func (n Node) Repeated() []Problem {
 	return problems
 }
 
-// Elements gives the elements of a list.
+// Elements gives the elements of a list. Where Envoy's spelling counts, a
+// mapping is a list of one.
 func (n Node) Elements() []Node {
+	if n.doc != nil && n.doc.envoy && n.IsMapping() {
+		return []Node{n}
+	}
 	if !n.IsList() {
 		return nil
 	}

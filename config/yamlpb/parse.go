@@ -26,20 +26,43 @@ const (
 
 // document is one parsed file; owned by one goroutine.
 type document struct {
-	file   string
-	budget int // what decoding may still visit
+	file     string
+	envoy    bool // what Envoy takes is taken
+	budget   int  // what decoding may still visit
+	warnings []Problem
+}
+
+func (d *document) warn(line int, field, message string) {
+	if len(d.warnings) < maxProblems {
+		d.warnings = append(d.warnings, Problem{File: d.file, Line: line, Field: field, Message: message, Warning: true})
+	}
 }
 
 // Parse reads a file's bytes: JSON where the name ends in .json, else YAML.
 // Where that fails, it says why.
 func Parse(file string, data []byte) (Node, []Problem) {
-	doc := &document{file: file}
+	return read(&document{file: file}, data)
+}
+
+// ParseAsEnvoy reads the bytes of a file that Envoy reads too, and what is
+// decoded of it may be spelled in every way that Envoy takes. Where it fails,
+// it says why; else its problems are warnings.
+func ParseAsEnvoy(file string, data []byte) (Node, []Problem) {
+	return read(&document{file: file, envoy: true}, data)
+}
+
+func read(doc *document, data []byte) (Node, []Problem) {
 	node, line, err := parse(doc, data)
 	if err != nil {
-		return Node{}, []Problem{{File: file, Line: line, Message: err.Error()}}
+		return Node{}, []Problem{{File: doc.file, Line: line, Message: err.Error()}}
 	}
-	return Node{doc: doc, yaml: node}, nil
+	if doc.envoy && !doc.json() {
+		likeEnvoy(doc, node)
+	}
+	return Node{doc: doc, yaml: node}, doc.warnings
 }
+
+func (d *document) json() bool { return filepath.Ext(d.file) == ".json" }
 
 func parse(doc *document, data []byte) (*yaml.Node, int, error) {
 	if len(data) > MaxBytes {
@@ -59,13 +82,16 @@ func parse(doc *document, data []byte) (*yaml.Node, int, error) {
 		return nil, 0, fmt.Errorf("holds too much for one text file (about %d values, at most %d): split it into several files of a folder", marks, maxMarks)
 	}
 	doc.budget = aliasBudget + 8*marks + len(data)/32
-	if filepath.Ext(doc.file) == ".json" {
+	if doc.json() {
 		return parseJSON(data)
 	}
-	return parseYAML(data)
+	return parseYAML(doc, data)
 }
 
-func parseYAML(data []byte) (*yaml.Node, int, error) {
+func parseYAML(doc *document, data []byte) (*yaml.Node, int, error) {
+	if bytes.HasPrefix(data, []byte("%YAML 1.")) { // the library knows 1.1 only, by name
+		data = append([]byte("#"), data[1:]...)
+	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var first, second yaml.Node
 	if err := decoder.Decode(&first); err != nil {
@@ -76,6 +102,10 @@ func parseYAML(data []byte) (*yaml.Node, int, error) {
 		return nil, line, err
 	}
 	switch err := decoder.Decode(&second); {
+	case doc.envoy && !errors.Is(err, io.EOF):
+		if err != nil || !isNull(second.Content[0]) {
+			doc.warn(second.Line, "", "a second document begins here, which Envoy does not read, and neither does hdsd: put it into a file of its own")
+		}
 	case err == nil:
 		return nil, second.Line, errors.New("a second document begins here: put it into a file of its own")
 	case !errors.Is(err, io.EOF):

@@ -32,6 +32,11 @@ func (p Problem) String() string {
 	}
 }
 
+// Refused tells whether there is more among problems than warnings.
+func Refused(problems []Problem) bool {
+	return slices.ContainsFunc(problems, func(p Problem) bool { return !p.Warning })
+}
+
 // SortProblems puts problems in the order of their lines.
 func SortProblems(problems []Problem) {
 	slices.SortStableFunc(problems, func(a, b Problem) int {

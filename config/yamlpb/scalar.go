@@ -25,6 +25,9 @@ func (d *decoder) scalar(n *yaml.Node, at *path, field protoreflect.FieldDescrip
 		d.problem(n, at, "needs %s, not %s", kindName(field), describe(n))
 		return protoreflect.Value{}, false
 	}
+	if d.doc.envoy {
+		n = strictly(n, field)
+	}
 	value, err := parseScalar(n, field)
 	if err != nil {
 		d.problem(n, at, "%s", err)

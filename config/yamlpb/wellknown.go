@@ -22,6 +22,9 @@ import (
 // wellKnown decodes the messages that have a form of their own in JSON; false
 // where m is an ordinary one. n is resolved and paid for.
 func (d *decoder) wellKnown(n *yaml.Node, at *path, m protoreflect.Message) bool {
+	if d.doc.envoy && n.Kind == yaml.MappingNode && plainToo(m.Descriptor()) {
+		return false
+	}
 	switch message := m.Interface().(type) {
 	case *anypb.Any:
 		d.any(n, at, message)
@@ -41,6 +44,17 @@ func (d *decoder) wellKnown(n *yaml.Node, at *path, m protoreflect.Message) bool
 		return d.wrapper(n, at, m)
 	}
 	return true
+}
+
+// plainToo tells the messages that Envoy takes as a mapping of their fields,
+// too.
+func plainToo(m protoreflect.MessageDescriptor) bool {
+	switch m.Name() {
+	case "Any", "Struct", "Value", "ListValue":
+		return false
+	default:
+		return hasOwnForm(m)
+	}
 }
 
 func (d *decoder) wrapper(n *yaml.Node, at *path, m protoreflect.Message) bool {
@@ -157,6 +171,10 @@ func (d *decoder) value(n *yaml.Node, at *path, m *structpb.Value) {
 		return
 	case yaml.SequenceNode:
 		m.Kind = &structpb.Value_ListValue{ListValue: &structpb.ListValue{Values: d.listValues(n, at)}}
+		return
+	}
+	if truth, ok := word(n); ok && d.doc.envoy {
+		m.Kind = &structpb.Value_BoolValue{BoolValue: truth}
 		return
 	}
 	switch n.Tag {

@@ -55,6 +55,14 @@ func hasTypes(response *discoveryv3.DiscoveryResponse) bool {
 
 func (c *contents) packed(file string, i int, packed *anypb.Any) {
 	at := fmt.Sprintf("resources[%d]", i)
+	if packed.GetTypeUrl() == kind.Wrapper {
+		wrapper := &discoveryv3.Resource{}
+		if err := proto.Unmarshal(packed.GetValue(), wrapper); err != nil {
+			c.problems = append(c.problems, source.Problem{File: file, Resource: kind.Name(packed.GetValue()), Field: at, Message: fmt.Sprintf("cannot be decoded: %s", err)})
+			return
+		}
+		at, packed = at+".resource", wrapper.GetResource()
+	}
 	r := resource{file: file, name: kind.Name(packed.GetValue())}
 	var message proto.Message
 	switch packed.GetTypeUrl() {

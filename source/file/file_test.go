@@ -126,7 +126,8 @@ func TestBinaryResponse(t *testing.T) {
 	invalid.HealthChecks = append(invalid.HealthChecks, nil)
 	invalid.LoadAssignment.ClusterName = ""
 	save(t, path, &discoveryv3.DiscoveryResponse{Resources: []*anypb.Any{
-		pack(t, static("web")), pack(t, unknown), broken, pack(t, invalid), pack(t, &discoveryv3.Resource{Name: "odd"}),
+		pack(t, static("web")), pack(t, unknown), broken, pack(t, invalid), pack(t, &discoveryv3.DiscoveryResponse{VersionInfo: "odd"}),
+		pack(t, &discoveryv3.Resource{Name: "other", Resource: pack(t, static("wrapped"))}), pack(t, &discoveryv3.Resource{Name: "hollow"}),
 	}})
 	set, err := file.New(file.Options{Name: "local", Path: path}).Load()
 	if err != nil {
@@ -136,7 +137,7 @@ func TestBinaryResponse(t *testing.T) {
 	for _, c := range set.Clusters {
 		names[c.Name] = c
 	}
-	if len(names) != 4 || names["web"].Quarantine != "" || names["web"].Config == nil {
+	if len(names) != 5 || names["wrapped"].Config == nil || names["web"].Quarantine != "" || names["web"].Config == nil {
 		t.Errorf("got %v", names)
 	}
 	if string(names["future"].Assignment.ProtoReflect().GetUnknown()) != string(extra) {
@@ -149,7 +150,7 @@ func TestBinaryResponse(t *testing.T) {
 		t.Errorf("got %v", names["invalid"])
 	}
 	got := describe(&source.Set{Problems: set.Problems}, nil)
-	for _, want := range []string{"broken: resources[2]: cannot be decoded", "invalid: resources[3].load_assignment.cluster_name", "resources[4]: is of type"} {
+	for _, want := range []string{"broken: resources[2]: cannot be decoded", "invalid: resources[3].load_assignment.cluster_name", "resources[4]: is of type", "resources[6].resource: needs \"@type\""} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %s", want, got)
 		}

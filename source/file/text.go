@@ -20,10 +20,11 @@ const typeField = "@type"
 // text reads YAML and JSON. What it gives are problems with the file as a
 // whole.
 func (c *contents) text(file string, data []byte) []source.Problem {
-	root, problems := yamlpb.Parse(file, data)
-	if len(problems) > 0 {
+	root, problems := yamlpb.ParseAsEnvoy(file, data)
+	if yamlpb.Refused(problems) {
 		return converted("", problems)
 	}
+	c.problems = append(c.problems, converted("", problems)...)
 	if !root.IsMapping() {
 		return converted("", []yamlpb.Problem{root.Problem("", "needs a mapping with resources (a DiscoveryResponse) or static_resources (a bootstrap)")})
 	}
@@ -56,10 +57,11 @@ func converted(name string, problems []yamlpb.Problem) []source.Problem {
 	return all
 }
 
-// elements gives those of a list; where it is none, that is a problem.
+// elements gives those of a list, of which a mapping is one of one; where it is
+// neither, that is a problem.
 func elements(parent yamlpb.Node, name string) ([]yamlpb.Node, []yamlpb.Problem) {
 	list, ok := parent.Field(name)
-	if ok && !list.IsList() {
+	if ok && !list.IsList() && !list.IsMapping() {
 		return nil, []yamlpb.Problem{parent.Problem(name, "needs a list")}
 	}
 	return list.Elements(), nil
@@ -78,7 +80,7 @@ func (c *contents) bootstrap(root yamlpb.Node) []source.Problem {
 	}
 	c.listed = len(clusters)
 	for _, node := range clusters {
-		c.textCluster(node)
+		c.textCluster(node, nil)
 	}
 	return nil
 }
@@ -91,19 +93,36 @@ func (c *contents) response(root yamlpb.Node) []source.Problem {
 	}
 	c.listed = len(resources)
 	for _, node := range resources {
-		c.typed(node)
+		url, _ := textOf(node, typeField)
+		if url == kind.Wrapper {
+			c.wrapped(node)
+		} else {
+			c.typed(node, url, nil)
+		}
 	}
 	return nil
 }
 
-// typed reads an element of resources.
-func (c *contents) typed(node yamlpb.Node) {
-	url, _ := textOf(node, typeField)
+// wrapped reads what is in an envelope. The name on it is not what counts.
+func (c *contents) wrapped(node yamlpb.Node) {
+	problems := node.Decode(&discoveryv3.Resource{}, typeField, "resource")
+	inside, ok := node.Field("resource")
+	if !ok {
+		name, _ := textOf(node, "name")
+		c.problems = append(c.problems, converted(name, append(problems, node.Problem("resource", "is missing: give it a value")))...)
+		return
+	}
+	url, _ := textOf(inside, typeField)
+	c.typed(inside, url, problems)
+}
+
+// typed reads a resource of a type, which has some problems already.
+func (c *contents) typed(node yamlpb.Node, url string, problems []yamlpb.Problem) {
 	switch url {
 	case kind.Cluster:
-		c.textCluster(node)
+		c.textCluster(node, problems)
 	case kind.Assignment:
-		c.textAssignment(node)
+		c.textAssignment(node, problems)
 	default:
 		problem := node.Problem("", "%s", kind.Wrong(url))
 		problem.Resource, _ = textOf(node, "name")
@@ -116,20 +135,20 @@ func textOf(node yamlpb.Node, field string) (string, bool) {
 	return value.Text()
 }
 
-func (c *contents) textCluster(node yamlpb.Node) {
+func (c *contents) textCluster(node yamlpb.Node, problems []yamlpb.Problem) {
 	r := resource{cluster: &clusterv3.Cluster{}}
 	r.name, _ = textOf(node, "name")
-	c.textResource(node, r, r.cluster)
+	c.textResource(node, r, r.cluster, problems)
 }
 
-func (c *contents) textAssignment(node yamlpb.Node) {
+func (c *contents) textAssignment(node yamlpb.Node, problems []yamlpb.Problem) {
 	r := resource{lone: &endpointv3.ClusterLoadAssignment{}}
 	r.name, _ = textOf(node, "cluster_name")
-	c.textResource(node, r, r.lone)
+	c.textResource(node, r, r.lone, problems)
 }
 
-func (c *contents) textResource(node yamlpb.Node, r resource, message proto.Message) {
-	problems := node.Decode(message, typeField)
+func (c *contents) textResource(node yamlpb.Node, r resource, message proto.Message, problems []yamlpb.Problem) {
+	problems = append(problems, node.Decode(message, typeField)...)
 	unread := len(problems)
 	r.broken = unread > 0
 	if !r.broken || c.places != nil {

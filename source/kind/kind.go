@@ -17,6 +17,7 @@ const typePrefix = "type.googleapis.com/"
 const (
 	Cluster    = typePrefix + "envoy.config.cluster.v3.Cluster"
 	Assignment = typePrefix + "envoy.config.endpoint.v3.ClusterLoadAssignment"
+	Wrapper    = typePrefix + "envoy.service.discovery.v3.Resource" // of one of them
 )
 
 // Wrong says what is wrong with the type of a resource.

@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"wire":               {},
 	"rest":               {},
 	"config":             {"config/yamlpb", "gen/hdsd/config/v1", "health", "source/xds"},
-	"config/yamlpb":      {},
+	"config/yamlpb":      {"gen/envoy"},
 	"source":             {"health"},
 	"source/file":        {"config/yamlpb", "health", "source", "source/kind"},
 	"source/kind":        {"config/yamlpb"},
@@ -54,6 +54,7 @@ var mayImport = map[string][]string{
 	"check":              {"health", "spelling"},
 	"coordinator":        {"aggregate", "api", "assign", "canary", "config", "config/yamlpb", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "simulate", "source", "source/file", "source/xds", "spelling", "store", "wire"},
 	"cmd/hdsd":           {"bootstrap", "check", "config", "coordinator", "demo", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "simulate", "source", "source/file", "store"},
+	"gen/envoy":          {},
 	"gen/hdsd/config/v1": {},
 	"gen/hdsd/v1":        {},
 }
@@ -98,6 +99,24 @@ func TestTheTableHasNoGhosts(t *testing.T) {
 		if !slices.Contains(present, name) {
 			t.Errorf("the import table lists %s, which does not exist", name)
 		}
+	}
+}
+
+// TestEveryMessageOfEnvoyIsLinked: what tools/envoytypes has written is what it
+// would write for the modules of go.mod.
+func TestEveryMessageOfEnvoyIsLinked(t *testing.T) {
+	command := exec.Command("go", "run", "./envoytypes", "..", "-")
+	command.Dir = filepath.Join(root, "tools")
+	want, err := command.Output()
+	if err != nil {
+		t.Fatalf("tools/envoytypes: %v", err)
+	}
+	got, err := os.ReadFile(filepath.Join(root, "gen", "envoy", "types.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Error("gen/envoy/types.go does not list what the modules have: run make generate")
 	}
 }
 

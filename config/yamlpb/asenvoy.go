@@ -1,0 +1,182 @@
+package yamlpb
+
+import (
+	"math"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// Envoy turns YAML into JSON by rules of its own and reads JSON more loosely
+// than the proto3 mapping says. testdata/envoy.txt has what comes of it.
+
+// likeEnvoy changes the nodes of a YAML document into those that Envoy sees.
+// Outside of every list, where the fields are that
+// hold all resources, what is given twice stays, to be refused: one of the two
+// would be lost without a word.
+func likeEnvoy(doc *document, n *yaml.Node) {
+	w := &walker{doc: doc, last: map[string]*yaml.Node{}}
+	w.walk(n, false)
+}
+
+type walker struct {
+	doc  *document
+	last map[string]*yaml.Node // by name, while a mapping is looked at
+}
+
+func (w *walker) walk(n *yaml.Node, listed bool) {
+	switch n.Kind {
+	case yaml.ScalarNode:
+		retype(n)
+	case yaml.SequenceNode:
+		for _, child := range n.Content {
+			w.walk(child, true)
+		}
+	case yaml.MappingNode:
+		for i := 1; i < len(n.Content); i += 2 {
+			w.walk(n.Content[i], listed)
+		}
+		w.thin(n, listed)
+	}
+}
+
+// retype gives a scalar the type that Envoy sees: whole numbers are numbers,
+// in octal and hex too, and large ones are their digits; every other number is
+// a text, to be read by the field that it is for.
+func retype(n *yaml.Node) {
+	if n.Tag == "!!null" || n.Tag == "!!bool" {
+		return
+	}
+	quoted := n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0
+	number, ok := cInteger(n.Value)
+	switch {
+	case !ok || quoted && n.Tag != "!!int" || n.Tag == "!!str" && n.Style&yaml.TaggedStyle != 0:
+		n.Tag = "!!str"
+	case number < math.MinInt32 || number > math.MaxInt32:
+		n.Tag, n.Value = "!!str", strconv.FormatInt(number, 10)
+	default:
+		n.Tag, n.Value = "!!int", strconv.FormatInt(number, 10)
+	}
+}
+
+// cInteger reads a number as C does: 0x10 is in hex, 010 in octal.
+func cInteger(text string) (int64, bool) {
+	if strings.ContainsAny(text, "_bBoO") && !strings.ContainsAny(text, "xX") || strings.Contains(text, "_") {
+		return 0, false
+	}
+	number, err := strconv.ParseInt(text, 0, 64)
+	return number, err == nil
+}
+
+// thin takes out of a mapping what Envoy does not look at: a key that is
+// tagged !ignore and, within a list, all but the last of a key.
+func (w *walker) thin(mapping *yaml.Node, listed bool) {
+	clear(w.last)
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		key := mapping.Content[i]
+		if key.Kind != yaml.ScalarNode || key.Tag == "!ignore" {
+			continue
+		}
+		if w.last[key.Value] != nil && listed {
+			w.doc.warn(key.Line, clip(key.Value), "is given a second time: the last one counts, as in Envoy; remove the others")
+		}
+		w.last[key.Value] = key
+	}
+	kept := mapping.Content[:0]
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		key := mapping.Content[i]
+		if key.Kind != yaml.ScalarNode || key.Tag != "!ignore" && (!listed || w.last[key.Value] == key) {
+			kept = append(kept, key, mapping.Content[i+1])
+		}
+	}
+	mapping.Content = kept
+}
+
+// words are YAML's booleans besides true and false, where they stand without
+// quotes.
+var words = map[string]bool{
+	"y": true, "Y": true, "yes": true, "Yes": true, "YES": true, "on": true, "On": true, "ON": true,
+	"n": false, "N": false, "no": false, "No": false, "NO": false, "off": false, "Off": false, "OFF": false,
+}
+
+// word gives the boolean that a scalar stands for by such a word.
+func word(n *yaml.Node) (value, ok bool) {
+	if n.Tag == "!!str" && n.Style == 0 {
+		value, ok = words[n.Value]
+	}
+	return value, ok
+}
+
+// strictly gives a scalar as proto3 JSON writes it, where Envoy reads it as a
+// value of the field.
+func strictly(n *yaml.Node, field protoreflect.FieldDescriptor) *yaml.Node {
+	as := func(tag, value string) *yaml.Node {
+		changed := *n
+		changed.Tag, changed.Value = tag, value
+		return &changed
+	}
+	switch field.Kind() {
+	case protoreflect.StringKind, protoreflect.BytesKind:
+	case protoreflect.BoolKind:
+		if value, ok := looseBool(n); ok {
+			return as("!!bool", strconv.FormatBool(value))
+		}
+	case protoreflect.EnumKind:
+		values := field.Enum().Values()
+		for i := range values.Len() {
+			if name := string(values.Get(i).Name()); n.Tag == "!!str" && strings.EqualFold(name, n.Value) {
+				return as("!!str", name)
+			}
+		}
+		if number, err := parseInteger(as("!!float", decimal(n.Value)), field, math.MinInt32, math.MaxInt32); err == nil && n.Tag != "!!bool" {
+			return as("!!int", number.String())
+		}
+	default:
+		if n.Tag == "!!str" {
+			return as("!!str", decimal(n.Value))
+		}
+	}
+	return n
+}
+
+func looseBool(n *yaml.Node) (value, ok bool) {
+	if value, ok = word(n); ok || n.Tag != "!!str" {
+		return value, ok
+	}
+	switch strings.ToLower(n.Value) {
+	case "true", "t", "yes", "y", "1":
+		return true, true
+	case "false", "f", "no", "n", "0":
+		return false, true
+	}
+	return false, false
+}
+
+var (
+	hexForm     = regexp.MustCompile(`^([+-]?)0[xX]([0-9a-fA-F]{1,16})$`)
+	decimalForm = regexp.MustCompile(`^([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eE][+-]?[0-9]{1,4})?$`)
+)
+
+// decimal writes a number as JSON does; what is none stays as it is.
+func decimal(text string) string {
+	if hex := hexForm.FindStringSubmatch(text); hex != nil {
+		number, _ := new(big.Int).SetString(hex[2], 16)
+		return strings.TrimPrefix(hex[1], "+") + number.String()
+	}
+	parts := decimalForm.FindStringSubmatch(text)
+	if parts == nil || !strings.ContainsAny(strings.TrimSuffix(text, parts[4]), "0123456789") {
+		return text
+	}
+	whole, fraction := parts[2], parts[3]
+	if whole == "" {
+		whole = "0"
+	}
+	if fraction != "" {
+		fraction = "." + fraction
+	}
+	return strings.TrimPrefix(parts[1], "+") + whole + fraction + parts[4]
+}
