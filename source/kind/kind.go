@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
@@ -37,13 +38,17 @@ func Wrong(url string) string {
 // cluster: whoever translates it for checkers sets aside that endpoint.
 var inEndpoint = regexp.MustCompile(`^(load_assignment\.)?endpoints\[\d+\]\.lb_endpoints\[\d+\]`)
 
-// Violations are those of a resource's own rules that concern all of it.
+// Violations are those of a resource's own rules, and of Envoy's for building a
+// cluster, that concern all of it.
 func Violations(message proto.Message) []yamlpb.Violation {
 	var all []yamlpb.Violation
 	for _, violation := range yamlpb.Validate(message) {
 		if !inEndpoint.MatchString(violation.Field) {
 			all = append(all, violation)
 		}
+	}
+	if cluster, ok := message.(*clusterv3.Cluster); ok {
+		all = append(all, unbuildable(cluster)...)
 	}
 	return all
 }
