@@ -42,6 +42,7 @@ type cluster struct {
 	entries    []entry                           // every endpoint, by locality and address
 	decides    [][]int                           // per locality and endpoint of the message: index in safe.Endpoints, or none
 	leftOut    []specifier.Quarantined           // what is not checked since the source says so
+	refused    []specifier.Quarantined           // endpoints that no Envoy takes, where no review for checkers says so
 	aside      []setAside                        // endpoints that are not checked, where others are
 }
 
@@ -92,7 +93,7 @@ func prepare(from *source.Cluster, r *rules) *cluster {
 		c.message = publishable(from)
 	}
 	if from.Config != nil && from.Quarantine == "" {
-		c.given = asItCame(from, c.message)
+		c.given = asItCame(from, c.message, r.edsConfig)
 		c.published = c.given
 		if c.checked() && !partlyElsewhere(from.Assignment) && eds.Publishable(from.Config) {
 			c.published = eds.PublishCluster(from.Config, r.edsConfig)
@@ -138,7 +139,7 @@ func (c *cluster) quarantined() []specifier.Quarantined {
 	if c.safe != nil {
 		all = append(all, c.safe.Quarantined...)
 	}
-	return all
+	return append(all, c.refused...)
 }
 
 // place says which verdict decides each endpoint of the assignment, and lists
@@ -162,6 +163,10 @@ func (c *cluster) place(reason string) {
 		decides := make([]int, 0, len(group.GetLbEndpoints()))
 		for j, e := range group.GetLbEndpoints() {
 			sent := c.message != nil && (c.message == c.source.Assignment || takable(c.source, e))
+			unsent := ""
+			if !sent && c.source.Quarantine == "" {
+				unsent = c.refuse(i, j, e, why)
+			}
 			decide := func(index int) {
 				if sent {
 					decides = append(decides, index)
@@ -185,7 +190,7 @@ func (c *cluster) place(reason string) {
 			decide(none)
 			if !ok {
 				c.entries = append(c.entries, entry{
-					key: key, checked: none, reason: firstOf(why[key.Address], reason), says: eds.SourceStatus(e), sent: sent,
+					key: key, checked: none, reason: firstOf(why[key.Address], unsent, reason), says: eds.SourceStatus(e), sent: sent,
 				})
 			}
 			if c.source.Quarantine+why[""]+why[key.Address] != "" {
@@ -201,6 +206,19 @@ func (c *cluster) place(reason string) {
 	}
 	slices.SortFunc(c.entries, func(a, b entry) int { return a.key.Compare(b.key) })
 	c.entries = slices.CompactFunc(c.entries, func(a, b entry) bool { return a.key == b.key })
+}
+
+// refuse notes an endpoint that no Envoy takes, unless it is known by address
+// why it is not checked, and says why.
+func (c *cluster) refuse(locality, index int, e *endpointv3.LbEndpoint, known map[string]string) string {
+	wrong := refusal(c.source, e)
+	address := spelling.AddressOf(e, locality, index)
+	if wrong == "" || known[""]+known[address] != "" {
+		return ""
+	}
+	wrong = "not published, since no Envoy takes it: " + wrong
+	c.refused = append(c.refused, specifier.Quarantined{Address: address, Reason: wrong, Locality: locality, Index: index})
+	return wrong
 }
 
 // partlyElsewhere tells whether there are endpoints that only data planes know,

@@ -1,13 +1,17 @@
 package coordinator
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/proto"
 
+	"hdsd/config/yamlpb"
 	"hdsd/source"
 )
 
@@ -39,10 +43,13 @@ func publishable(from *source.Cluster) *endpointv3.ClusterLoadAssignment {
 }
 
 // asItCame gives a cluster as the source gave it, but for endpoints within that
-// make an Envoy refuse it. Nil where the rest is no good either.
-func asItCame(from *source.Cluster, message *endpointv3.ClusterLoadAssignment) *clusterv3.Cluster {
+// make an Envoy refuse it, and for the source of its endpoints where it names
+// none. Nil where the rest is no good either.
+func asItCame(from *source.Cluster, message *endpointv3.ClusterLoadAssignment, by *corev3.ConfigSource) *clusterv3.Cluster {
 	inside := from.Config.GetLoadAssignment()
 	switch {
+	case from.EDS() && from.Config.GetEdsClusterConfig().GetEdsConfig().GetConfigSourceSpecifier() == nil:
+		return fromHere(from.Config, by)
 	case inside == nil || inside != from.Assignment || inside == message:
 		return from.Config
 	case message == nil:
@@ -53,18 +60,82 @@ func asItCame(from *source.Cluster, message *endpointv3.ClusterLoadAssignment) *
 	return given
 }
 
-// takable tells whether an Envoy takes an endpoint by EDS. A name in place of
-// an IP address in a STATIC cluster is nothing that any program could take;
-// where endpoints came by EDS already, clients other than Envoy may, and it
-// passes.
-func takable(from *source.Cluster, e *endpointv3.LbEndpoint) bool {
+// fromHere has an EDS cluster take its endpoints from hdsd, which has them.
+func fromHere(c *clusterv3.Cluster, by *corev3.ConfigSource) *clusterv3.Cluster {
+	given := proto.CloneOf(c)
+	if given.EdsClusterConfig == nil {
+		given.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{}
+	}
+	given.EdsClusterConfig.EdsConfig = by
+	return given
+}
+
+// takable tells whether an Envoy takes an endpoint.
+func takable(from *source.Cluster, e *endpointv3.LbEndpoint) bool { return refusal(from, e) == "" }
+
+// refusal says why Envoy takes an endpoint by no means; empty: it does. Of a
+// cluster of which Envoy finds the endpoints itself, only that Envoy knows.
+func refusal(from *source.Cluster, e *endpointv3.LbEndpoint) string {
 	if e.ValidateAll() != nil {
-		return false
+		wrong := yamlpb.Validate(e)[0]
+		return wrong.Field + ": " + wrong.Reason
 	}
-	at := e.GetEndpoint().GetAddress().GetSocketAddress()
-	if from.Config == nil || from.Config.GetType() != clusterv3.Cluster_STATIC || from.Config.GetClusterType() != nil || at == nil || at.GetResolverName() != "" {
-		return true
+	static := from.Config != nil && from.Config.GetType() == clusterv3.Cluster_STATIC
+	if from.Config.GetClusterType() != nil || from.Config != nil && !static && !from.EDS() {
+		return ""
 	}
-	_, err := netip.ParseAddr(at.GetAddress())
-	return err == nil
+	if e.GetEndpointName() != "" && !static {
+		return "" // as for a name for an address
+	}
+	at := e.GetEndpoint()
+	check := at.GetHealthCheckConfig()
+	if at.GetAddress().GetPipe() != nil && check.GetPortValue() != 0 {
+		return "health_check_config.port_value: is not possible with a pipe: remove it"
+	}
+	addresses := []*corev3.Address{at.GetAddress()}
+	if check.GetAddress() != nil {
+		addresses = append(addresses, check.GetAddress())
+	}
+	for _, more := range at.GetAdditionalAddresses() {
+		addresses = append(addresses, more.GetAddress())
+	}
+	for _, a := range addresses {
+		if wrong := wrongAddress(a, static); wrong != "" {
+			return wrong
+		}
+	}
+	return ""
+}
+
+// maxPipe is one more than the longest path of a pipe.
+const maxPipe = 108
+
+// wrongAddress says why Envoy takes an address by no means. A name in place of an
+// IP address or a port in a STATIC cluster is nothing that any program could
+// take; where endpoints came by EDS already, clients other than Envoy may, and it
+// passes.
+func wrongAddress(a *corev3.Address, static bool) string {
+	switch at := a.GetAddress().(type) {
+	case nil:
+		return "an address is missing: give a socket_address or a pipe"
+	case *corev3.Address_Pipe:
+		path := at.Pipe.GetPath()
+		switch {
+		case len(path) >= maxPipe:
+			return fmt.Sprintf("a pipe's path is too long: write less than %d characters", maxPipe)
+		case at.Pipe.GetMode() != 0 && strings.HasPrefix(path, "@"):
+			return "an abstract pipe (@) has no mode: remove it"
+		}
+	case *corev3.Address_SocketAddress:
+		if !static || at.SocketAddress.GetResolverName() != "" {
+			return ""
+		}
+		if _, err := netip.ParseAddr(at.SocketAddress.GetAddress()); err != nil {
+			return fmt.Sprintf("%q is no IP address, and a STATIC cluster takes no other: give the IP address, or write type: STRICT_DNS", at.SocketAddress.GetAddress())
+		}
+		if at.SocketAddress.GetNamedPort() != "" {
+			return "named_port is not possible in a STATIC cluster: write port_value"
+		}
+	}
+	return ""
 }

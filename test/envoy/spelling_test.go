@@ -104,19 +104,3 @@ func clustersDump(t *testing.T, p *envoy.Process) *adminv3.ClustersConfigDump {
 	}
 	return all
 }
-
-// TestWhatEnvoyCannotBuild: what source/kind refuses, the oldest and the newest
-// release refuse, and they take its like.
-func TestWhatEnvoyCannotBuild(t *testing.T) {
-	for _, r := range envoy.Refusals() {
-		t.Run(r.Fields, func(t *testing.T) {
-			for _, version := range []string{"1.36.4", envoy.Version} {
-				err := envoy.Validate(t, version, append([]byte("node: {id: a, cluster: b}\n"+
-					"dynamic_resources: {ads_config: {api_type: GRPC, grpc_services: [{google_grpc: {target_uri: '127.0.0.1:1', stat_prefix: x}}]}}\n"), r.YAML()...))
-				if (err != nil) != (r.Field != "") {
-					t.Errorf("%s: %v", version, err)
-				}
-			}
-		})
-	}
-}

@@ -1,0 +1,110 @@
+package coordinator
+
+import (
+	"strings"
+	"testing"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"hdsd/config/yamlpb"
+	"hdsd/source"
+	"hdsd/test/envoy"
+)
+
+// Nothing is given on that makes an Envoy refuse the rest of an assignment, with
+// health checks or without. (What Envoys refuse is TestWhichEndpointsEnvoyTakes
+// in test/envoy.)
+func TestEndpointsThatNoEnvoyTakesAreNotGivenOn(t *testing.T) {
+	r := newRules(newLab(t).rules)
+	given := func(from *source.Cluster) bool {
+		return len(prepare(from, r).message.GetEndpoints()[0].GetLbEndpoints()) > 0
+	}
+	for _, e := range envoy.Endpoints() {
+		root, problems := yamlpb.ParseAsEnvoy("a.yaml", []byte("{"+e.Assignment("x")+"}"))
+		a := &endpointv3.ClusterLoadAssignment{}
+		if problems = append(problems, root.Decode(a)...); len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		for kind, want := range map[clusterv3.Cluster_DiscoveryType]bool{
+			clusterv3.Cluster_STATIC: e.GivenStatic, clusterv3.Cluster_EDS: e.GivenByEDS,
+		} {
+			config := &clusterv3.Cluster{Name: "x", ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: kind}}
+			if got := given(&source.Cluster{Name: "x", ServiceName: "x", Config: config, Assignment: a}); got != want {
+				t.Errorf("%s, %v: given on: %t", e.Endpoint, kind, got)
+			}
+		}
+		if got := given(&source.Cluster{Name: "x", ServiceName: "x", Assignment: a}); got != e.GivenByEDS {
+			t.Errorf("%s, alone: given on: %t", e.Endpoint, got)
+		}
+	}
+}
+
+// What is not given on is listed with a reason, though nothing of its cluster is
+// checked.
+func TestWhatIsNotGivenOnIsListed(t *testing.T) {
+	from := web("x", one, "db.internal:80")
+	from.HealthChecks = nil
+	from.Config = &clusterv3.Cluster{Name: "x", LoadAssignment: from.Assignment}
+	k := prepare(from, newRules(newLab(t).rules))
+	if n := len(k.message.GetEndpoints()[0].GetLbEndpoints()); n != 1 || len(k.published.GetLoadAssignment().GetEndpoints()[0].GetLbEndpoints()) != 1 {
+		t.Errorf("%d endpoints are given on", n)
+	}
+	found := k.quarantined()
+	if len(found) != 1 || found[0].Address != "db.internal:80" || !strings.Contains(found[0].Reason, "is no IP address") {
+		t.Errorf("listed are %v", found)
+	}
+	for _, e := range k.entries {
+		if want := e.key.Address == "db.internal:80"; strings.HasPrefix(e.reason, "not published") != want {
+			t.Errorf("%s: %s", e.key.Address, e.reason)
+		}
+	}
+}
+
+// An EDS cluster that hdsd does not check and that names no source of its
+// endpoints is nothing that an Envoy takes: they come from here.
+func TestAnEDSClusterThatNamesNoSourceIsToldOfOne(t *testing.T) {
+	r := newRules(newLab(t).rules)
+	named := &clusterv3.Cluster_EdsClusterConfig{ServiceName: "s", EdsConfig: &corev3.ConfigSource{
+		ConfigSourceSpecifier: &corev3.ConfigSource_Self{Self: &corev3.SelfConfigSource{}},
+	}}
+	for _, by := range []*clusterv3.Cluster_EdsClusterConfig{nil, {ServiceName: "s"}, {EdsConfig: &corev3.ConfigSource{}}, named} {
+		config := &clusterv3.Cluster{Name: "x", ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}, EdsClusterConfig: by}
+		before := proto.CloneOf(config)
+		k := prepare(&source.Cluster{Name: "x", ServiceName: "x", Config: config}, r)
+		got := k.published.GetEdsClusterConfig()
+		if by == named && k.published != config || by != named && got.GetEdsConfig().GetAds() == nil || got.GetServiceName() != by.GetServiceName() {
+			t.Errorf("%v became %v", by, got)
+		}
+		if k.given != k.published || !proto.Equal(config, before) {
+			t.Errorf("given is %v, and the source's %v", k.given, config)
+		}
+	}
+}
+
+// What hdsd does not know goes from a source to data planes as it came, and
+// the cluster is checked all the same.
+func TestWhatIsNotKnownPassesThrough(t *testing.T) {
+	unknown := &anypb.Any{TypeUrl: "type.example.com/nobody.knows.This", Value: []byte{0x0a, 0x01, 'x'}}
+	from := web("web", one, two)
+	from.Config = &clusterv3.Cluster{
+		Name: "web", HealthChecks: from.HealthChecks, LoadAssignment: from.Assignment,
+		TypedExtensionProtocolOptions: map[string]*anypb.Any{"odd": unknown},
+		Filters:                       []*clusterv3.Filter{{Name: "odd", TypedConfig: unknown}},
+		Metadata:                      &corev3.Metadata{TypedFilterMetadata: map[string]*anypb.Any{"odd": unknown}},
+	}
+	from.Config.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 9999, protowire.BytesType), "new"))
+	k := prepare(from, newRules(newLab(t).rules))
+	if !k.checked() || len(k.quarantined()) > 0 {
+		t.Errorf("it is not checked: %v", k.quarantined())
+	}
+	got := proto.CloneOf(k.published)
+	got.HealthChecks, got.LoadAssignment, got.ClusterDiscoveryType, got.EdsClusterConfig = from.Config.HealthChecks, from.Assignment, nil, nil
+	if !proto.Equal(got, from.Config) {
+		t.Errorf("got %v, want %v", got, from.Config)
+	}
+}
