@@ -60,7 +60,7 @@ type examiner struct {
 }
 
 // inResources is the path of a resource.
-var inResources = regexp.MustCompile(`^(resources|static_resources\.clusters)\[\d+\]\.`)
+var inResources = regexp.MustCompile(`^(resources|static_resources\.clusters)(\[\d+\])?(\.resource)?\.`)
 
 var inEndpoint = regexp.MustCompile(`endpoints\[\d+\]\.lb_endpoints\[\d+\]`)
 

@@ -15,9 +15,8 @@ import (
 // than the proto3 mapping says. testdata/envoy.txt has what comes of it.
 
 // likeEnvoy changes the nodes of a YAML document into those that Envoy sees.
-// Outside of every list, where the fields are that
-// hold all resources, what is given twice stays, to be refused: one of the two
-// would be lost without a word.
+// Outside of every list, where the fields are that hold all resources, what is
+// given twice stays, to be refused: half of the resources would be lost.
 func likeEnvoy(doc *document, n *yaml.Node) {
 	w := &walker{doc: doc, last: map[string]*yaml.Node{}}
 	w.walk(n, false)
@@ -65,8 +64,8 @@ func retype(n *yaml.Node) {
 
 // cInteger reads a number as C does: 0x10 is in hex, 010 in octal.
 func cInteger(text string) (int64, bool) {
-	if strings.ContainsAny(text, "_bBoO") && !strings.ContainsAny(text, "xX") || strings.Contains(text, "_") {
-		return 0, false
+	if strings.Contains(text, "_") || strings.ContainsAny(text, "bBoO") && !strings.ContainsAny(text, "xX") {
+		return 0, false // which are Go's alone
 	}
 	number, err := strconv.ParseInt(text, 0, 64)
 	return number, err == nil

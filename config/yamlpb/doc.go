@@ -12,11 +12,12 @@
 //   - time and memory are bounded by MaxBytes, whatever the input: depth,
 //     number of values and the expansion of aliases have limits.
 //
-// What Envoy reads too is read by ParseAsEnvoy, as loosely as Envoy reads it and
-// with what Envoy makes of it: testdata/envoy.txt is a table of that, which
-// the real Envoy is held to in test/envoy. Stricter than Envoy remain: a field in two spellings, one
-// that is given twice in JSON or outside of lists, unknown fields, which Envoy ignores in what is not its bootstrap,
-// and JSON with commas and quotes that are not JSON's.
+// What Envoy reads too is read by ParseAsEnvoy, as loosely as Envoy reads it, and
+// means what it means to Envoy: testdata/envoy.txt is a table of that, and
+// test/envoy has the real Envoy confirm it. It is stricter than Envoy with a
+// field in two spellings, with one that is given twice in JSON or outside of
+// lists, with unknown fields, which Envoy ignores outside of its bootstrap, and
+// with commas and quotes that are not JSON's.
 //
 // The types behind google.protobuf.Any are those of the program; this package
 // links all that Envoy and its contrib extensions have (gen/envoy).
