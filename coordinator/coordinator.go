@@ -291,7 +291,6 @@ func (c *Coordinator) start(ctx context.Context) (stopCore func(), err error) {
 func (c *Coordinator) rules(from *configv1.Config) *rules {
 	r := newRules(from)
 	r.machines.Forge = c.forge
-	r.edsConfig = config.EDSSource(c.started)
 	return r
 }
 
