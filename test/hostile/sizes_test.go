@@ -164,7 +164,7 @@ func (s *site) invalidText(t *testing.T) {
 
 // tooManyNames subscribes to several times what one subscription may have.
 func (s *site) tooManyNames(t *testing.T) {
-	names := make([]string, 200_000)
+	names := make([]string, 500_000)
 	for i := range names {
 		names[i] = fmt.Sprint("cluster-", i)
 	}
@@ -172,7 +172,7 @@ func (s *site) tooManyNames(t *testing.T) {
 	s.conversation(t, on, adsMethod, codes.ResourceExhausted, &discoveryv3.DiscoveryRequest{TypeUrl: assignments, ResourceNames: names})
 	s.conversation(t, on, deltaMethod, codes.ResourceExhausted, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignments, ResourceNamesSubscribe: names})
 	versions := make(map[string]string)
-	for _, name := range names[:60_000] {
+	for _, name := range names[:300_000] {
 		versions[name] = "1"
 	}
 	s.conversation(t, on, deltaMethod, codes.ResourceExhausted, &discoveryv3.DeltaDiscoveryRequest{

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -27,7 +28,7 @@ func TestGeneratedIsOfTheseProtos(t *testing.T) {
 		}
 	}
 	for name := range have {
-		if _, ok := made[name]; !ok {
+		if _, ok := made[name]; !ok && !strings.HasPrefix(name, "envoy/") { // test/architecture holds those
 			t.Errorf("gen/%s comes of no proto: remove it", name)
 		}
 	}
