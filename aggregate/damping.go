@@ -122,12 +122,17 @@ func (a *Aggregator) damp(id health.EndpointID, e *endpoint, to health.Status, v
 		a.fell(id, e) // it would have been up
 		return to
 	}
-	k := a.clusters.at(e.cluster)
-	a.holdDown(id, e, f, f.suppressed && e.status.Down() && to.Up() && !k.mostlyDown())
+	a.holdDown(id, e, f, e.status.Down() && to.Up() && a.damps(id, e))
 	if f.held {
 		return e.status
 	}
 	return to
+}
+
+// damps tells whether an endpoint that went down lately is to stay down whatever
+// its votes say.
+func (a *Aggregator) damps(id health.EndpointID, e *endpoint) bool {
+	return a.flaps[id].suppressed && !a.clusters.at(e.cluster).mostlyDown()
 }
 
 // holdDown notes whether an endpoint is held down.

@@ -26,7 +26,7 @@ func (a *Aggregator) patience(p *policy) uint32 {
 // measure has an endpoint that was just decided spend its patience while its
 // verdict waits, and have it back when settled votes agree with the verdict.
 func (a *Aggregator) measure(id health.EndpointID, e *endpoint, t *tally) {
-	if a.waits(e, t) {
+	if a.waits(id, e, t) {
 		a.spend(id, e)
 		return
 	}
@@ -38,9 +38,9 @@ func (a *Aggregator) measure(id health.EndpointID, e *endpoint, t *tally) {
 
 // waits tells whether the votes that count would lead to another verdict if
 // nobody were awaited, or could count if they had not begun to warm up anew.
-func (a *Aggregator) waits(e *endpoint, t *tally) bool {
+func (a *Aggregator) waits(id health.EndpointID, e *endpoint, t *tally) bool {
 	switch {
-	case e.flags&flapping != 0 && t.up > t.down && e.status.Down():
+	case e.flags&flapping != 0 && t.up > t.down && e.status.Down() && a.damps(id, e):
 		return false // damping has an end of its own
 	case t.awaited == 0 && e.flags&(hesitating|settling|restrained) == 0:
 		return false

@@ -243,6 +243,21 @@ func TestFlickeringDoubtHidesNoOutage(t *testing.T) {
 	}
 }
 
+// TestFlapsAreNotWaitedForLonger: an endpoint that went down but once is not
+// damped, so it comes back as soon as one that never did.
+func TestFlapsAreNotWaitedForLonger(t *testing.T) {
+	d := newDrill(aggregate.Rule{Damping: aggregate.UsualDamping}, aggregate.Options{}, 3, slices.Concat(steady("a"), looping("b"))...)
+	d.runTo(20 * time.Second)
+	d.checkers[1].back = 500 * time.Millisecond
+	d.fall(t)
+	d.runTo(d.now + 10*time.Second)
+	d.down, d.longest = false, 0
+	d.runTo(d.now + time.Minute)
+	if v := d.aggregator.Verdict(0); v.Status != health.Healthy || d.longest > patienceOf {
+		t.Errorf("a majority of up was held for %s: %s", d.longest, v.Reason)
+	}
+}
+
 // TestNoStandingMajorityIsHeldForLong: whoever comes, goes, and is created anew,
 // and however doubt comes and goes, the majority of the votes that count becomes
 // the verdict in a bounded time.
