@@ -45,6 +45,7 @@ func (a *Aggregator) follow(id health.EndpointID, t *tally, changes []Change) []
 	if e.flags&known == 0 {
 		return changes
 	}
+	a.overrun(e)
 	to := a.decide(id, e, t)
 	a.sightings(id, e, t)
 	if e.flags&flapping != 0 {

@@ -98,6 +98,14 @@ func (a *Aggregator) endPatience(id health.EndpointID, at tick) {
 	a.mark(id, e)
 }
 
+// overrun ends the patience of an endpoint that has no deadline for it: when this
+// process stood still, nobody looked at it in time.
+func (a *Aggregator) overrun(e *endpoint) {
+	if e.flags&(spending|timed) == spending && int32(e.patience-uint32(a.clock.tick())) <= 0 {
+		e.flags = e.flags&^spending | exhausted
+	}
+}
+
 // restore gives an endpoint all of its patience back.
 func (e *endpoint) restore() {
 	e.flags &^= spending | timed | exhausted

@@ -258,6 +258,23 @@ func TestFlapsAreNotWaitedForLonger(t *testing.T) {
 	}
 }
 
+// TestStandstillsEndPatience: an endpoint that nobody looked at until its patience
+// was over, since this process stood still, is waited for no longer.
+func TestStandstillsEndPatience(t *testing.T) {
+	for _, pause := range []time.Duration{5 * time.Second, patienceOf, time.Minute, time.Hour} {
+		t.Run(pause.String(), func(t *testing.T) {
+			d := newDrill(aggregate.Rule{}, aggregate.Options{}, 0, slices.Concat(steady("a"), looping("b"))...)
+			d.runTo(20500 * time.Millisecond)
+			d.down = true
+			d.runTo(21500 * time.Millisecond)
+			d.now += pause
+			if took := d.fall(t); took > patienceOf+3*round {
+				t.Errorf("down %s after a standstill", took)
+			}
+		})
+	}
+}
+
 // TestNoStandingMajorityIsHeldForLong: whoever comes, goes, and is created anew,
 // and however doubt comes and goes, the majority of the votes that count becomes
 // the verdict in a bounded time.
