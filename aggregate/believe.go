@@ -97,7 +97,6 @@ func (c count) majority() side {
 type tally struct {
 	count                                // the absent of an endpoint that settles are awaited
 	votes    [health.Degraded + 1]uint16 // that count, by status
-	heard    count                       // settled votes of those who are heard, doubted or not
 	warming  uint16                      // downs that may count when they have warmed up
 	absent   uint16
 	assigned uint16
@@ -116,7 +115,6 @@ const leastError = 400
 type zoneCount struct {
 	zone uint32
 	count
-	heard count
 }
 
 func (a *Aggregator) tally(e *endpoint, t *tally) {
@@ -153,17 +151,12 @@ func (a *Aggregator) tally(e *endpoint, t *tally) {
 			}
 		}
 		t.add(one)
-		var all count
-		if b.weighed() {
-			all = counted(sideOf(s.status))
-			t.heard.add(all)
-		}
 		c := &a.checkers.all[s.checker]
 		if e.zone != 0 && c.zone == e.zone && !(c.lost && a.zones.deserted(e.zone)) {
 			own.add(one)
 		}
 		if p.Kind == ZoneMajority {
-			t.inZone(c.zone, one, all)
+			t.inZone(c.zone, one)
 		}
 	}
 	t.inside = own.up+own.awaited > 0 && own.down == 0
@@ -190,15 +183,14 @@ func (c *count) add(one count) {
 	c.awaited += one.awaited
 }
 
-func (t *tally) inZone(zone uint32, one, heard count) {
+func (t *tally) inZone(zone uint32, one count) {
 	for i := range t.zones {
 		if t.zones[i].zone == zone {
 			t.zones[i].add(one)
-			t.zones[i].heard.add(heard)
 			return
 		}
 	}
-	t.zones = append(t.zones, zoneCount{zone, one, heard})
+	t.zones = append(t.zones, zoneCount{zone, one})
 }
 
 // name is the status with the most votes on a side; of equals the worse.

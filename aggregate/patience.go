@@ -30,8 +30,11 @@ func (a *Aggregator) measure(id health.EndpointID, e *endpoint, t *tally) {
 		a.spend(id, e)
 		return
 	}
+	if e.flags&(spending|exhausted) == 0 && e.patience == 0 {
+		return
+	}
 	a.save(e)
-	if t.heard.up+t.heard.down > 0 && !a.opposed(e, t) {
+	if side, some := a.heard(e); some && (side == neither || side == sideOf(e.status)) {
 		e.restore()
 	}
 }
@@ -53,11 +56,25 @@ func (a *Aggregator) waits(id health.EndpointID, e *endpoint, t *tally) bool {
 	return status != e.status
 }
 
-// opposed tells whether the settled votes of all who are heard, doubted or not,
-// come to another side than the verdict.
-func (a *Aggregator) opposed(e *endpoint, t *tally) bool {
-	side := a.policyOf(e).leaning(t)
-	return side != neither && side != sideOf(e.status)
+// heard gives what the settled votes of all who are heard come to, doubted or not,
+// and whether there are some. By score, the majority is enough for it.
+func (a *Aggregator) heard(e *endpoint) (side, bool) {
+	p, t := a.policyOf(e), tally{}
+	list := a.seats.of(e)
+	for i := range list {
+		s := &list[i]
+		if one := counted(sideOf(s.status)); a.judge(p, e, s).weighed() {
+			t.add(one)
+			t.inZone(a.checkers.all[s.checker].zone, one)
+		}
+	}
+	if t.up+t.down == 0 {
+		return neither, false
+	}
+	if p.Kind == ZoneMajority {
+		return p.side(&t, neither), true
+	}
+	return p.of(t.count), true
 }
 
 // spend counts while a verdict waits. It sets no deadline the first time: who is

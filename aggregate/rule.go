@@ -138,19 +138,6 @@ func (r *Rule) side(t *tally, awaited side) side {
 	return r.of(t.with(awaited))
 }
 
-// leaning gives what the votes of all who are heard come to, doubted or not. By
-// score, the majority is enough for it.
-func (r *Rule) leaning(t *tally) side {
-	if r.Kind == ZoneMajority {
-		var zones count
-		for i := range t.zones {
-			zones.add(counted(t.zones[i].heard.majority()))
-		}
-		return zones.majority()
-	}
-	return r.of(t.heard)
-}
-
 // of is side for the rules that need no zones; some vote counts.
 func (r *Rule) of(c count) side {
 	fails := false
