@@ -60,6 +60,7 @@ func TestValidateGoesOn(t *testing.T) {
 		`clusters.yaml:11: web: resources[0].load_assignment.endpoints[0].lb_endpoints[2].endpoint.address.socket_address.port_value: needs a whole number`,
 		`clusters.yaml:15: pay: resources[1].health_checks[0].health_checker: is missing: give one of http_health_check, tcp_health_check, `,
 		`clusters.yaml:21: pay: endpoint bar:80: `,
+		`clusters.yaml:26: unchecked: endpoint unchecked.internal:80: not published`,
 	}
 	for name, config := range map[string]struct {
 		text  string
