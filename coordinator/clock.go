@@ -39,7 +39,7 @@ func tellClock(log zerolog.Logger, c store.Clock) {
 	if c.Doubted {
 		log.Warn().Str("event", "clock_doubted").Time("clock", c.Wall).Time("steady", c.Steady).
 			Str("ahead", c.Wall.Sub(c.Steady).Round(time.Second).String()).
-			Msg("the clock has jumped, or hdsd was off for long: history ages by the time that has passed, and is not deleted by the clock, until that is right again or 'hdsd clock confirm' says that it is")
+			Msg("the clock has jumped, or hdsd was off for a long time: until the clock is right again, or 'hdsd clock confirm' says that it is, history ages by the time that passes, and is not deleted by the clock")
 		return
 	}
 	log.Warn().Str("event", "clock_believed").Time("clock", c.Wall).Str("why", c.Why).Msg("history ages by the clock again")

@@ -17,8 +17,8 @@ func newClock() *cobra.Command {
 		Short: "Show whether hdsd doubts the clock of its machine",
 		Long: `clock shows what hdsd makes of the clock of its machine. A clock that jumps, or
 that is far ahead or behind at a start, is doubted: until it is right again, or
-somebody confirms it, history ages by the time that has passed, so that no wrong
-clock deletes it.`,
+somebody confirms it, history ages by the time that passes instead, so that a
+wrong clock deletes none.`,
 		Example: "  hdsd clock\n  hdsd clock confirm",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -41,7 +41,7 @@ func newConfirmClock() *cobra.Command {
 	var author string
 	command := &cobra.Command{
 		Use:   "confirm",
-		Short: "Say that the clock is right, and history is to be deleted by it",
+		Short: "Say that the clock is right, so that history is deleted by it again",
 		Long: `confirm says that the clock of hdsd's machine is right, as after the machine was
 off for months. What is older than history.retention by that clock is deleted
 then. Look at the clock first: what a wrong one deletes is lost.`,
@@ -55,7 +55,7 @@ then. Look at the clock first: what a wrong one deletes is lost.`,
 				case !answer.GetBefore().GetDoubted():
 					fmt.Fprintln(command.OutOrStdout(), "the clock was not doubted: nothing has changed")
 				default:
-					fmt.Fprintln(command.OutOrStdout(), "history ages by the clock again; it "+clockJump(answer.GetBefore()))
+					fmt.Fprintln(command.OutOrStdout(), "history ages by the clock again, which was doubted: it was "+clockJump(answer.GetBefore()))
 				}
 				return nil
 			})
@@ -70,7 +70,7 @@ func clockText(s *hdsdv1.ClockState) string {
 	if !s.GetDoubted() {
 		return fmt.Sprintf("the clock says %s and is believed", timeCell(s.GetClock()))
 	}
-	return fmt.Sprintf("the clock says %s and is doubted since %s: it %s\nhistory ages by the time that has passed, and is not deleted by the clock; where that is right: hdsd clock confirm",
+	return fmt.Sprintf("the clock says %s and has been doubted since %s: it is %s\nhistory ages by that time, and is not deleted by the clock; if the clock is right, say so: hdsd clock confirm",
 		timeCell(s.GetClock()), timeCell(s.GetSince()), clockJump(s))
 }
 
@@ -81,5 +81,5 @@ func clockJump(s *hdsdv1.ClockState) string {
 	if ahead < 0 {
 		where = "behind"
 	}
-	return fmt.Sprintf("was %v %s %s, what it would be by the time that has passed", ahead.Abs(), where, timeCell(s.GetSteady()))
+	return fmt.Sprintf("%v %s %s, the time by all that has passed", ahead.Abs(), where, timeCell(s.GetSteady()))
 }

@@ -32,13 +32,13 @@ func TestClock(t *testing.T) {
 		line   string
 		want   string
 	}{
-		{jumped(24 * time.Hour), "clock", "the clock says 2026-01-03T12:00:00.345Z and is doubted since 2026-01-02T11:00:00.345Z: " +
-			"it was 24h0m0s ahead of 2026-01-02T12:00:00.345Z, what it would be by the time that has passed\n" +
-			"history ages by the time that has passed, and is not deleted by the clock; where that is right: hdsd clock confirm\n"},
-		{nil, "clock confirm --author ann", "history ages by the clock again; it was 24h0m0s ahead of 2026-01-02T12:00:00.345Z, what it would be by the time that has passed\n"},
+		{jumped(24 * time.Hour), "clock", "the clock says 2026-01-03T12:00:00.345Z and has been doubted since 2026-01-02T11:00:00.345Z: " +
+			"it is 24h0m0s ahead of 2026-01-02T12:00:00.345Z, the time by all that has passed\n" +
+			"history ages by that time, and is not deleted by the clock; if the clock is right, say so: hdsd clock confirm\n"},
+		{nil, "clock confirm --author ann", "history ages by the clock again, which was doubted: it was 24h0m0s ahead of 2026-01-02T12:00:00.345Z, the time by all that has passed\n"},
 		{nil, "clock", "the clock says 2026-01-03T12:00:00.345Z and is believed\n"},
 		{nil, "clock confirm --author bob", "the clock was not doubted: nothing has changed\n"},
-		{jumped(-time.Hour), "clock confirm --author eve", "history ages by the clock again; it was 1h0m0s behind 2026-01-02T12:00:00.345Z, what it would be by the time that has passed\n"},
+		{jumped(-time.Hour), "clock confirm --author eve", "history ages by the clock again, which was doubted: it was 1h0m0s behind 2026-01-02T12:00:00.345Z, the time by all that has passed\n"},
 	} {
 		if step.before != nil {
 			control.clock = step.before

@@ -20,11 +20,12 @@ func newFreeze() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "freeze --reason TEXT",
 		Short: "Keep verdicts from the data planes until unfreeze",
-		Long: `freeze has hdsd go on checking, deciding and recording, but tell data planes
+		Long: `freeze lets hdsd go on checking, deciding and recording, but data planes are told
 nothing of it: by default they get what the sources say, and clusters with
 their own health checks. With --publish held, they keep the health as it stood
-at the moment of the freeze. It holds over restarts, until 'hdsd unfreeze'.
-Freezing again replaces the reason.`,
+at the moment of the freeze; what is new since then has the initial_health of the
+configuration. It holds over restarts, until 'hdsd unfreeze'. Freezing again
+replaces the reason.`,
 		Example: "  hdsd freeze --reason \"moving the checkers\"\n  hdsd freeze --reason \"is it us?\" --publish held\n  hdsd freeze --show",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {

@@ -41,7 +41,7 @@ func libraryTrouble(library, message string) {
 }
 
 // grpcLog takes the errors of gRPC, and of the REST gateway, for trouble with a
-// peer. The logger in it leaves out the rest, but for why it ends the process.
+// peer. The logger in it leaves out the rest, except why it ends the process.
 type grpcLog struct{ grpclog.LoggerV2 }
 
 func (grpcLog) Error(args ...any)   { libraryTrouble("grpc", fmt.Sprint(args...)) }

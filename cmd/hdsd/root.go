@@ -90,8 +90,8 @@ func endpointArgs(command *cobra.Command, args []string) error {
 	return nil
 }
 
-// usageArgs makes wrong arguments of every command wrong usage, and has shells
-// offer no files to those that take none.
+// usageArgs makes wrong arguments of every command wrong usage, and keeps shells
+// from offering files to those that take none.
 func usageArgs(command *cobra.Command) {
 	if check := command.Args; check != nil {
 		if command.ValidArgsFunction == nil && check(command, []string{"x"}) != nil {
