@@ -14,8 +14,8 @@ func messageBytes(clusters uint32) uint32 {
 }
 
 // LargestAnswer is how many bytes hdsd takes of a management server's response, and
-// gives in an answer of CSDS. A lower limits.max_message_bytes is about what others
-// ask.
+// gives in an answer of CSDS. A lower limits.max_message_bytes is only for what
+// others ask.
 func LargestAnswer(l *configv1.Limits) int {
 	return int(max(defaultMaxMessageBytes, l.GetMaxMessageBytes()))
 }

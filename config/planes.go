@@ -25,7 +25,7 @@ func (c *checks) edsSource(field string, source *corev3.ConfigSource) {
 	}
 	c.valid(field, source)
 	if source.GetResourceApiVersion() == corev3.ApiVersion_V2 || source.GetApiConfigSource().GetTransportApiVersion() == corev3.ApiVersion_V2 { //nolint:staticcheck // to refuse it
-		c.add(field, "names V2, which has come to its end: write V3, or leave the version out")
+		c.add(field, "names V2, which Envoy no longer speaks: write V3, or leave the version out")
 	}
 	switch source.GetConfigSourceSpecifier().(type) {
 	case nil, *corev3.ConfigSource_Ads: // the message's own rules ask for one
@@ -34,8 +34,8 @@ func (c *checks) edsSource(field string, source *corev3.ConfigSource) {
 	case *corev3.ConfigSource_ApiConfigSource:
 		c.edsAPI(field+".api_config_source", source.GetApiConfigSource())
 	default:
-		c.add(field, "is a path, and an Envoy takes one assignment from a file, while all clusters get this source: write ads or api_config_source; "+
-			"files of data_planes.eds_directory are for clusters that the data planes have from elsewhere")
+		c.add(field, "is a path, and an Envoy takes only one assignment from a file, but all clusters get this source: write ads or api_config_source; "+
+			"the files of data_planes.eds_directory are for clusters that data planes do not take from hdsd")
 	}
 }
 
@@ -43,7 +43,7 @@ func (c *checks) edsAPI(field string, api *corev3.ApiConfigSource) {
 	switch api.GetApiType() {
 	case corev3.ApiConfigSource_GRPC, corev3.ApiConfigSource_DELTA_GRPC:
 		if len(api.GetGrpcServices()) != 1 {
-			c.add(field+".grpc_services", "needs one server, as [{envoy_grpc: {cluster_name: hdsd}}], where hdsd is a cluster in the data planes' bootstraps")
+			c.add(field+".grpc_services", "needs one server, such as [{envoy_grpc: {cluster_name: hdsd}}], where hdsd is a cluster in the data planes' bootstraps")
 		}
 		if len(api.GetClusterNames()) > 0 {
 			c.add(field+".cluster_names", "is for REST: name the cluster in grpc_services")
@@ -56,7 +56,7 @@ func (c *checks) edsAPI(field string, api *corev3.ApiConfigSource) {
 			c.add(field+".grpc_services", "is for gRPC: name the cluster in cluster_names")
 		}
 		if api.GetRefreshDelay().AsDuration() <= 0 {
-			c.add(field+".refresh_delay", "is needed with REST, as 1s: it is the time between two polls")
+			c.add(field+".refresh_delay", "is needed with REST: write the time between two polls, such as 1s")
 		}
 	default:
 		c.add(field+".api_type", "is %s: an Envoy takes endpoints by GRPC, DELTA_GRPC and REST; for an aggregated stream, write {ads: {}}", api.GetApiType())

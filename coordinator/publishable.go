@@ -60,7 +60,7 @@ func asItCame(from *source.Cluster, message *endpointv3.ClusterLoadAssignment, b
 	return given
 }
 
-// fromHere has an EDS cluster take its endpoints from hdsd, which has them.
+// fromHere makes an EDS cluster take its endpoints from hdsd, which has them.
 func fromHere(c *clusterv3.Cluster, by *corev3.ConfigSource) *clusterv3.Cluster {
 	given := proto.CloneOf(c)
 	if given.EdsClusterConfig == nil {
@@ -131,7 +131,7 @@ func wrongAddress(a *corev3.Address, static bool) string {
 			return ""
 		}
 		if _, err := netip.ParseAddr(at.SocketAddress.GetAddress()); err != nil {
-			return fmt.Sprintf("%q is no IP address, and a STATIC cluster takes no other: give the IP address, or write type: STRICT_DNS", at.SocketAddress.GetAddress())
+			return fmt.Sprintf("%q is no IP address, and a STATIC cluster takes nothing else: give the IP address, or write type: STRICT_DNS", at.SocketAddress.GetAddress())
 		}
 		if at.SocketAddress.GetNamedPort() != "" {
 			return "named_port is not possible in a STATIC cluster: write port_value"

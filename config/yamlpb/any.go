@@ -27,8 +27,8 @@ func (d *decoder) any(n *yaml.Node, at *path, m *anypb.Any) {
 	}
 	found, err := protoregistry.GlobalTypes.FindMessageByURL(url)
 	if err != nil {
-		d.problem(n, at, "hdsd does not know the type %q, and cannot make bytes of it: check its spelling; if it is of an Envoy of your own, "+
-			"write this resource into a .pb file or have a management server send it, since bytes pass through as they are", clip(url))
+		d.problem(n, at, "hdsd does not know the type %q, so it cannot encode it: check its spelling; for an extension of your own, "+
+			"put this resource into a .pb file or have a management server send it: what is encoded passes through as it is", clip(url))
 		return
 	}
 	before := len(d.problems)

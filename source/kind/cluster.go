@@ -18,7 +18,7 @@ type rule struct {
 }
 
 var rules = []rule{
-	{"lb_policy", "is not possible: an ORIGINAL_DST cluster needs CLUSTER_PROVIDED", func(c *clusterv3.Cluster) bool {
+	{"lb_policy", "is not possible in an ORIGINAL_DST cluster: write CLUSTER_PROVIDED", func(c *clusterv3.Cluster) bool {
 		return of(c, clusterv3.Cluster_ORIGINAL_DST) && c.GetLbPolicy() != clusterv3.Cluster_CLUSTER_PROVIDED
 	}},
 	{"load_assignment", "is not possible: an ORIGINAL_DST cluster finds its endpoints itself, so remove it", func(c *clusterv3.Cluster) bool {
@@ -28,7 +28,7 @@ var rules = []rule{
 		o := c.GetOriginalDstLbConfig()
 		return of(c, clusterv3.Cluster_ORIGINAL_DST) && o.GetHttpHeaderName() != "" && !o.GetUseHttpHeader()
 	}},
-	{"lb_policy", "is not possible: a cluster of this type provides no load balancing of its own; choose another, as ROUND_ROBIN", func(c *clusterv3.Cluster) bool {
+	{"lb_policy", "is not possible: a cluster of this type provides no load balancing of its own; choose another, such as ROUND_ROBIN", func(c *clusterv3.Cluster) bool {
 		return builtIn(c) && !of(c, clusterv3.Cluster_ORIGINAL_DST) && c.GetLbPolicy() == clusterv3.Cluster_CLUSTER_PROVIDED && c.GetLoadBalancingPolicy() == nil
 	}},
 	{"lb_subset_config", "is not possible beside CLUSTER_PROVIDED: remove one of the two", func(c *clusterv3.Cluster) bool {
@@ -55,11 +55,11 @@ var rules = []rule{
 		}
 		return balances(c, clusterv3.Cluster_RING_HASH) && least > most
 	}},
-	{"maglev_lb_config.table_size", "is not possible: write a prime number, as 65537", func(c *clusterv3.Cluster) bool {
+	{"maglev_lb_config.table_size", "has to be a prime number: write one, such as 65537", func(c *clusterv3.Cluster) bool {
 		size := c.GetMaglevLbConfig().GetTableSize()
 		return balances(c, clusterv3.Cluster_MAGLEV) && size != nil && size.GetValue() != 1 && !new(big.Int).SetUint64(size.GetValue()).ProbablyPrime(0)
 	}},
-	{"load_assignment", "is not possible: a LOGICAL_DNS cluster needs one endpoint, and one locality with it", func(c *clusterv3.Cluster) bool {
+	{"load_assignment", "is not possible: a LOGICAL_DNS cluster needs exactly one endpoint, in one locality", func(c *clusterv3.Cluster) bool {
 		groups := c.GetLoadAssignment().GetEndpoints()
 		return of(c, clusterv3.Cluster_LOGICAL_DNS) && (len(groups) != 1 || len(groups[0].GetLbEndpoints()) != 1)
 	}},

@@ -172,7 +172,7 @@ func speak[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc, c 
 	}
 }
 
-// larger says how a response may have more bytes.
+// larger says how larger responses may be allowed.
 const larger = "have the server send less at once, or raise limits.max_message_bytes in hdsd's configuration and restart it"
 
 // explained says what to do about a response that is too large.
