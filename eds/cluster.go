@@ -52,7 +52,7 @@ func isName(a *corev3.Address) bool {
 	return at != nil && (err != nil || at.GetResolverName() != "")
 }
 
-// ByADS has data planes take endpoints over their ADS.
+// ByADS makes data planes take endpoints over their ADS.
 func ByADS() *corev3.ConfigSource {
 	return &corev3.ConfigSource{
 		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},

@@ -21,7 +21,7 @@ type Options struct {
 	// MaxNames is how many names one subscription may have, 50,000 by default, or
 	// twice as many as there ever were resources, where that is more: what replaces
 	// others may be asked for before those are given up. They may have 256 bytes
-	// each on the average. Beyond it, a stream ends with RESOURCE_EXHAUSTED.
+	// each on average. Beyond it, a stream ends with RESOURCE_EXHAUSTED.
 	MaxNames int
 	// MaxBodyBytes is the size of the largest request taken in REST, 64 MiB by
 	// default.

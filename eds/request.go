@@ -25,7 +25,7 @@ func (s *Server) limits() limits {
 	return limits{names: names, bytes: 256 * names}
 }
 
-// raised says how there may be more.
+// raised says how more may be allowed.
 const raised = "ask for \"*\", or raise limits.max_source_clusters in hdsd's configuration and restart it"
 
 func (l limits) check(names, bytes int) error {

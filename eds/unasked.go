@@ -174,7 +174,7 @@ func (st *stream) asks(clusters []*watch) []bool {
 	return found
 }
 
-// lookIn has it looked at what is owed no later than in d. It is called under
+// lookIn sees to it that what is owed is looked at within d. It is called under
 // the lock.
 func (u *subscription) lookIn(d time.Duration) {
 	s, of := u.stream.server, &u.unasked
@@ -326,13 +326,13 @@ func (s *Server) asksFor(node string) {
 	}
 }
 
-// tellUnasked logs where a node begins and ends to owe something.
+// tellUnasked logs where a node begins to owe something, or no longer does.
 func (s *Server) tellUnasked(node string, before, after int) {
 	switch {
 	case before == 0 && after > 0:
 		s.log.Warn().Str("event", "assignments_not_asked").Str("node", node).Int("count", after).
-			Msg("a data plane took clusters that hdsd checks, and does not ask for their assignments here, so that it has neither health nor checks of them: " +
-				"have its ADS be hdsd, or set data_planes.eds_config_source")
+			Msg("a data plane took clusters that hdsd checks, and does not ask hdsd for their assignments, so that it has neither health nor checks of them: " +
+				"make hdsd its ADS, or set data_planes.eds_config_source")
 	case before > 0 && after == 0:
 		s.log.Info().Str("event", "assignments_asked").Str("node", node).Msg("a data plane asks for the assignments of all checked clusters that it took")
 	}

@@ -31,9 +31,9 @@ const (
 
 // notServed says of a type that it is not served, and what to do.
 func notServed(typeURL string) string {
-	const why = "not served here: hdsd has clusters and assignments only, and leaves this unanswered, for which an Envoy waits 15 s; "
+	const why = "not served here: hdsd has only clusters and assignments, and leaves this request unanswered, so that an Envoy waits for 15 s; "
 	if at := elsewhere[typeURL]; at != "" {
-		return why + "name the server that has it in " + at + " in the place of ads"
+		return why + "in " + at + ", name the server that has it instead of ads"
 	}
 	return why + "ask the server that has it"
 }
