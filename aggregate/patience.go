@@ -23,8 +23,8 @@ func (a *Aggregator) patience(p *policy) uint32 {
 	return uint32(min(uint64(milliseconds(a.options.Settle+shows+p.MassHold))+uint64(p.warmUp), longestPatience))
 }
 
-// measure has an endpoint that was just decided spend its patience while its
-// verdict waits, and have it back when settled votes agree with the verdict.
+// measure takes from the patience of an endpoint that was just decided while its
+// verdict waits, and gives it back when settled votes agree with the verdict.
 func (a *Aggregator) measure(id health.EndpointID, e *endpoint, t *tally) {
 	if a.waits(id, e, t) {
 		a.spend(id, e)

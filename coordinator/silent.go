@@ -147,8 +147,8 @@ func (c *core) tellHeld() {
 	c.tellSilent("silent_held", "checkers report nothing of what they were sent: they keep it, since fewer than two others report for each of them, or none for a single one", held)
 }
 
-// leastPace is the shortest time in which as many checkers are replaced as at once
-// are, however short the grace period is.
+// leastPace is the shortest time between two batches of checkers that are replaced,
+// however short the grace period is.
 const leastPace = 5 * time.Second
 
 // pace is at which checkers are replaced.

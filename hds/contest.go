@@ -70,7 +70,7 @@ func (s *Server) refuse(id, from string, old *stream) error {
 			Msg("a checker with the node id of one that reports is refused: give each checker its own node.id")
 	}
 	return status.Errorf(codes.AlreadyExists,
-		"node id %q is taken: a checker at %s has it, and was heard %s ago; give each checker its own node.id "+
+		"node id %q is taken: a checker at %s has it, and was last heard %s ago; give each checker its own node.id "+
 			"(a checker that comes back gets its id when its old stream ends, or says nothing for %s)",
 		id, old.origin.host, old.silence().Round(time.Millisecond), quiet*s.options.Interval)
 }

@@ -179,7 +179,7 @@ func TestARefusalSaysWhatToDo(t *testing.T) {
 		start := time.Now()
 		second := f.connect("a", "10.1.0.1", "z1")
 		got := second.failure()
-		const text = `node id "a" is taken: a checker at 10.1.0.1 has it, and was heard 200ms ago; give each checker its own node.id ` +
+		const text = `node id "a" is taken: a checker at 10.1.0.1 has it, and was last heard 200ms ago; give each checker its own node.id ` +
 			`(a checker that comes back gets its id when its old stream ends, or says nothing for 3s)`
 		if got.Code() != codes.AlreadyExists || got.Message() != text {
 			t.Errorf("refused with %s: %s", got.Code(), got.Message())
@@ -272,7 +272,7 @@ func TestStreamAndFetchesOfOneIDFollowTheSameRules(t *testing.T) {
 
 		time.Sleep(3 * time.Second)
 		f.gets("a fetch when the stream is silent", f.fetch("10.1.0.2", ask), webOne)
-		stream.fails(codes.Aborted, "takes the place of this one")
+		stream.fails(codes.Aborted, "takes the place of this stream")
 		same(t, "calls", f.sink.take(), "connected a")
 		changed := nodeIn("a", "z1")
 		changed.UserAgentVersionType = &corev3.Node_UserAgentVersion{UserAgentVersion: "1.40.0"}

@@ -101,7 +101,7 @@ func (s *Server) seat(st *stream) error {
 			old.replaced = true
 			st.warned = old.warned
 			s.metrics.replaced.Inc()
-			old.stop(status.Errorf(codes.Aborted, "node id %q came again from %s, by what takes the place of this one, of which nothing was heard for %s",
+			old.stop(status.Errorf(codes.Aborted, "node id %q came again, from %s, and takes the place of this stream, on which nothing was heard for %s",
 				id, st.origin.host, old.silence().Round(time.Millisecond)))
 		}
 		st.before = old

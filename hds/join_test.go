@@ -56,7 +56,7 @@ func TestSilentStreamIsReplaced(t *testing.T) {
 		old := f.connect("a", "10.1.0.1", "z1")
 		same(t, "calls", f.sink.take(), "connected a")
 		f.connect("a", "10.1.0.1", "z1")
-		old.fails(codes.Aborted, "takes the place of this one")
+		old.fails(codes.Aborted, "takes the place of this stream")
 		same(t, "calls", f.sink.take(), "connected a")
 		if state := f.server.State("a"); !state.Connected {
 			t.Error("the new stream is not connected")

@@ -93,7 +93,7 @@ func (s *Store) resume(tx *bolt.Tx, written time.Time) {
 	s.moment.Store(&moment{t.look(wall, t.passedOver(wall, retention), retention, s.last), s.options.uptime()})
 }
 
-// look has the timeline follow the wall clock.
+// look makes the timeline follow the wall clock.
 func (s *Store) look() {
 	m, up := s.moment.Load(), s.options.uptime()
 	next := m.look(nanos(s.options.now()), up-m.at, time.Duration(s.retention.Load()), s.last)

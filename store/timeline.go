@@ -121,7 +121,7 @@ func (t timeline) confirm() timeline {
 	return t
 }
 
-// shifted has all transitions up to a recorded time be ahead by more.
+// shifted dates all transitions up to a recorded time further ahead.
 func shifted(strays []stray, to uint64, by int64) (all []stray) {
 	from := uint64(0)
 	for _, s := range strays {
