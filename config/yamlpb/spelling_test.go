@@ -1,6 +1,7 @@
 package yamlpb_test
 
 import (
+	"strings"
 	"testing"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -30,6 +31,19 @@ func TestTextAsEnvoyReadsIt(t *testing.T) {
 				t.Errorf("got %v, want %v", got, s.Want)
 			}
 		})
+	}
+}
+
+// TestANumberIsCalledOne in what is said of it, though Envoy sees a text there.
+func TestANumberIsCalledOne(t *testing.T) {
+	for text, want := range map[string]string{
+		"1.5": "the number 1.5", "'1.5'": `the text "1.5"`, "!!str 1.5": `the text "1.5"`, "1.5s": `the text "1.5s"`,
+	} {
+		root, problems := yamlpb.ParseAsEnvoy("a.yaml", []byte("per_connection_buffer_limit_bytes: "+text))
+		problems = append(problems, root.Decode(&clusterv3.Cluster{})...)
+		if len(problems) != 1 || !strings.Contains(problems[0].String(), want) {
+			t.Errorf("%s: %v, want %s", text, problems, want)
+		}
 	}
 }
 

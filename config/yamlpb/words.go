@@ -2,6 +2,7 @@ package yamlpb
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -24,6 +25,9 @@ func describe(n *yaml.Node) string {
 	case "!!bool":
 		return n.Value
 	case "!!str", "!!timestamp", "!!binary":
+		if _, err := strconv.ParseFloat(n.Value, 64); err == nil && n.Style == 0 { // a number as it is written; Envoy sees a text
+			return "the number " + clip(n.Value)
+		}
 		return fmt.Sprintf("the text %q", clip(n.Value))
 	default:
 		return "a value tagged " + clip(n.Tag)
