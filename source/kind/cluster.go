@@ -44,7 +44,7 @@ var rules = []rule{
 		l := c.GetCommonLbConfig()
 		return c.GetLoadBalancingPolicy() != nil && (l.GetLocalityConfigSpecifier() != nil || l.GetConsistentHashingLbConfig() != nil)
 	}},
-	{"ring_hash_lb_config", "has a minimum_ring_size (1024 where none is given) above its maximum_ring_size", func(c *clusterv3.Cluster) bool {
+	{"ring_hash_lb_config", "has a minimum_ring_size (1024 where none is given) above its maximum_ring_size: lower the one, or raise the other", func(c *clusterv3.Cluster) bool {
 		r := c.GetRingHashLbConfig()
 		least, most := uint64(1024), uint64(8<<20)
 		if given := r.GetMinimumRingSize(); given != nil {
@@ -66,12 +66,12 @@ var rules = []rule{
 	{"eds_cluster_config", "is for clusters of type EDS: write type: EDS, or remove it", func(c *clusterv3.Cluster) bool {
 		return c.GetEdsClusterConfig() != nil && builtIn(c) && !of(c, clusterv3.Cluster_EDS)
 	}},
-	{"dns_failure_refresh_rate", "has a max_interval below its base_interval", func(c *clusterv3.Cluster) bool {
+	{"dns_failure_refresh_rate", "has a max_interval below its base_interval: raise the one, or lower the other", func(c *clusterv3.Cluster) bool {
 		d := c.GetDnsFailureRefreshRate()
 		return (of(c, clusterv3.Cluster_STRICT_DNS) || of(c, clusterv3.Cluster_LOGICAL_DNS)) &&
 			d.GetMaxInterval() != nil && d.GetMaxInterval().AsDuration() < d.GetBaseInterval().AsDuration()
 	}},
-	{"outlier_detection.max_ejection_time", "is below base_ejection_time (30s where none is given)", func(c *clusterv3.Cluster) bool {
+	{"outlier_detection.max_ejection_time", "is below base_ejection_time (30s where none is given): raise it, or lower that", func(c *clusterv3.Cluster) bool {
 		o, least := c.GetOutlierDetection(), 30*time.Second
 		if given := o.GetBaseEjectionTime(); given != nil {
 			least = given.AsDuration()
