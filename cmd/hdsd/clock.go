@@ -17,8 +17,8 @@ func newClock() *cobra.Command {
 		Short: "Show whether hdsd doubts the clock of its machine",
 		Long: `clock shows what hdsd makes of the clock of its machine. A clock that jumps, or
 that is far ahead or behind at a start, is doubted: until it is right again, or
-somebody confirms it, history ages by the time that passes instead, so that a
-wrong clock deletes none.`,
+somebody confirms it, history ages by steady time, which is the time that
+passes, so that a wrong clock deletes none.`,
 		Example: "  hdsd clock\n  hdsd clock confirm",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -70,16 +70,16 @@ func clockText(s *hdsdv1.ClockState) string {
 	if !s.GetDoubted() {
 		return fmt.Sprintf("the clock says %s and is believed", timeCell(s.GetClock()))
 	}
-	return fmt.Sprintf("the clock says %s and has been doubted since %s: it is %s\nhistory ages by that time, and is not deleted by the clock; if the clock is right, say so: hdsd clock confirm",
+	return fmt.Sprintf("the clock says %s and has been doubted since %s: it is %s\nhistory ages by steady time, and is not deleted by the clock; if the clock is right, say so: hdsd clock confirm",
 		timeCell(s.GetClock()), timeCell(s.GetSince()), clockJump(s))
 }
 
-// clockJump says how far the clock is from what has passed.
+// clockJump says how far the clock is from steady time.
 func clockJump(s *hdsdv1.ClockState) string {
 	ahead := s.GetClock().AsTime().Sub(s.GetSteady().AsTime()).Round(time.Second)
 	where := "ahead of"
 	if ahead < 0 {
 		where = "behind"
 	}
-	return fmt.Sprintf("%v %s %s, the time by all that has passed", ahead.Abs(), where, timeCell(s.GetSteady()))
+	return fmt.Sprintf("%v %s steady time, %s", ahead.Abs(), where, timeCell(s.GetSteady()))
 }

@@ -33,12 +33,12 @@ func TestClock(t *testing.T) {
 		want   string
 	}{
 		{jumped(24 * time.Hour), "clock", "the clock says 2026-01-03T12:00:00.345Z and has been doubted since 2026-01-02T11:00:00.345Z: " +
-			"it is 24h0m0s ahead of 2026-01-02T12:00:00.345Z, the time by all that has passed\n" +
-			"history ages by that time, and is not deleted by the clock; if the clock is right, say so: hdsd clock confirm\n"},
-		{nil, "clock confirm --author ann", "history ages by the clock again, which was doubted: it was 24h0m0s ahead of 2026-01-02T12:00:00.345Z, the time by all that has passed\n"},
+			"it is 24h0m0s ahead of steady time, 2026-01-02T12:00:00.345Z\n" +
+			"history ages by steady time, and is not deleted by the clock; if the clock is right, say so: hdsd clock confirm\n"},
+		{nil, "clock confirm --author ann", "history ages by the clock again, which was doubted: it was 24h0m0s ahead of steady time, 2026-01-02T12:00:00.345Z\n"},
 		{nil, "clock", "the clock says 2026-01-03T12:00:00.345Z and is believed\n"},
 		{nil, "clock confirm --author bob", "the clock was not doubted: nothing has changed\n"},
-		{jumped(-time.Hour), "clock confirm --author eve", "history ages by the clock again, which was doubted: it was 1h0m0s behind 2026-01-02T12:00:00.345Z, the time by all that has passed\n"},
+		{jumped(-time.Hour), "clock confirm --author eve", "history ages by the clock again, which was doubted: it was 1h0m0s behind steady time, 2026-01-02T12:00:00.345Z\n"},
 	} {
 		if step.before != nil {
 			control.clock = step.before
