@@ -162,7 +162,7 @@ func (c *cluster) place(reason string) {
 	for i, group := range c.source.Assignment.GetEndpoints() {
 		decides := make([]int, 0, len(group.GetLbEndpoints()))
 		for j, e := range group.GetLbEndpoints() {
-			sent := c.message != nil && (c.message == c.source.Assignment || takable(c.source, e))
+			sent := c.message != nil && (c.message == c.source.Assignment || acceptable(c.source, e))
 			unsent := ""
 			if !sent && c.source.Quarantine == "" {
 				unsent = c.refuse(i, j, e, why)
@@ -208,8 +208,8 @@ func (c *cluster) place(reason string) {
 	c.entries = slices.CompactFunc(c.entries, func(a, b entry) bool { return a.key == b.key })
 }
 
-// refuse notes an endpoint that no Envoy takes, unless it is known by address
-// why it is not checked, and says why.
+// refuse notes an endpoint that no Envoy takes, and says why, unless known has a
+// reason for its address already.
 func (c *cluster) refuse(locality, index int, e *endpointv3.LbEndpoint, known map[string]string) string {
 	wrong := refusal(c.source, e)
 	address := spelling.AddressOf(e, locality, index)

@@ -144,7 +144,7 @@ func (in *intake) deliver(restarted bool) {
 	in.post(d)
 }
 
-// heard are the sources that have no more than they have said.
+// heard are the sources that have said all that they were asked.
 func (in *intake) heard() map[string]bool {
 	all := make(map[string]bool, len(in.names))
 	for _, name := range in.names {

@@ -12,7 +12,7 @@ import (
 	"hdsd/source"
 )
 
-// asEDS has a cluster take its endpoints by EDS.
+// asEDS makes a cluster take its endpoints by EDS.
 func asEDS(k *sourceCluster) *sourceCluster {
 	again := *k
 	again.Config = eds.PublishCluster(k.Config, eds.ByADS())

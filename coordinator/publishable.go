@@ -25,14 +25,14 @@ func publishable(from *source.Cluster) *endpointv3.ClusterLoadAssignment {
 	}
 	message := given
 	for i, group := range given.GetEndpoints() {
-		if !slices.ContainsFunc(group.GetLbEndpoints(), func(e *endpointv3.LbEndpoint) bool { return !takable(from, e) }) {
+		if !slices.ContainsFunc(group.GetLbEndpoints(), func(e *endpointv3.LbEndpoint) bool { return !acceptable(from, e) }) {
 			continue
 		}
 		if message == given {
 			message = proto.CloneOf(given)
 		}
 		kept := message.GetEndpoints()[i]
-		kept.LbEndpoints = slices.DeleteFunc(kept.GetLbEndpoints(), func(e *endpointv3.LbEndpoint) bool { return !takable(from, e) })
+		kept.LbEndpoints = slices.DeleteFunc(kept.GetLbEndpoints(), func(e *endpointv3.LbEndpoint) bool { return !acceptable(from, e) })
 	}
 	for _, group := range message.GetEndpoints() {
 		if group.ValidateAll() != nil {
@@ -70,11 +70,11 @@ func fromHere(c *clusterv3.Cluster, by *corev3.ConfigSource) *clusterv3.Cluster 
 	return given
 }
 
-// takable tells whether an Envoy takes an endpoint.
-func takable(from *source.Cluster, e *endpointv3.LbEndpoint) bool { return refusal(from, e) == "" }
+// acceptable tells whether an Envoy may take an endpoint.
+func acceptable(from *source.Cluster, e *endpointv3.LbEndpoint) bool { return refusal(from, e) == "" }
 
-// refusal says why Envoy takes an endpoint by no means; empty: it does. Of a
-// cluster of which Envoy finds the endpoints itself, only that Envoy knows.
+// refusal says why no Envoy takes an endpoint; empty where some may. Where Envoy
+// finds the endpoints of a cluster itself, only Envoy can tell.
 func refusal(from *source.Cluster, e *endpointv3.LbEndpoint) string {
 	if e.ValidateAll() != nil {
 		wrong := yamlpb.Validate(e)[0]
@@ -110,7 +110,7 @@ func refusal(from *source.Cluster, e *endpointv3.LbEndpoint) string {
 // maxPipe is one more than the longest path of a pipe.
 const maxPipe = 108
 
-// wrongAddress says why Envoy takes an address by no means. A name in place of an
+// wrongAddress says why no Envoy takes an address. A name in place of an
 // IP address or a port in a STATIC cluster is nothing that any program could
 // take; where endpoints came by EDS already, clients other than Envoy may, and it
 // passes.

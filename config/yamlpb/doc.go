@@ -12,9 +12,9 @@
 //   - time and memory are bounded by MaxBytes, whatever the input: depth,
 //     number of values and the expansion of aliases have limits.
 //
-// What Envoy reads too is read by ParseAsEnvoy, as loosely as Envoy reads it, and
-// means what it means to Envoy: testdata/envoy.txt is a table of that, and
-// test/envoy has the real Envoy confirm it. It is stricter than Envoy with a
+// ParseAsEnvoy reads files that Envoy reads too, as loosely as Envoy does, and they
+// mean what they mean to Envoy: testdata/envoy.txt is a table of that, and
+// test/envoy holds it against the real Envoy. It is stricter than Envoy with a
 // field in two spellings, with one that is given twice in JSON or outside of
 // lists, with unknown fields, which Envoy ignores outside of its bootstrap, and
 // with commas and quotes that are not JSON's.

@@ -46,8 +46,7 @@ func (d *decoder) wellKnown(n *yaml.Node, at *path, m protoreflect.Message) bool
 	return true
 }
 
-// plainToo tells the messages that Envoy takes as a mapping of their fields,
-// too.
+// plainToo tells whether Envoy also takes a message as a mapping of its fields.
 func plainToo(m protoreflect.MessageDescriptor) bool {
 	switch m.Name() {
 	case "Any", "Struct", "Value", "ListValue":

@@ -57,8 +57,8 @@ func converted(name string, problems []yamlpb.Problem) []source.Problem {
 	return all
 }
 
-// elements gives those of a list, of which a mapping is one of one; where it is
-// neither, that is a problem.
+// elements gives the elements of a list; a mapping is a list of one, and anything
+// else a problem.
 func elements(parent yamlpb.Node, name string) ([]yamlpb.Node, []yamlpb.Problem) {
 	list, ok := parent.Field(name)
 	if ok && !list.IsList() && !list.IsMapping() {
