@@ -30,7 +30,7 @@ func (o *oracle) warmUpFrom(e *oracleEndpoint, checked time.Duration) time.Durat
 	return warmUp(e)
 }
 
-// measure has an endpoint whose verdict stays spend its patience, or restores it.
+// measure takes from the patience of an endpoint whose verdict stays, or restores it.
 func (o *oracle) measure(now time.Duration, e *oracleEndpoint) {
 	switch {
 	case o.waits(e):

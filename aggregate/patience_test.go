@@ -154,7 +154,7 @@ func (d *drill) watch([]aggregate.Change) {
 	d.longest = max(d.longest, d.now-d.standing)
 }
 
-// fall has the endpoint go down, and gives how long it takes until its verdict does.
+// fall takes the endpoint down, and gives how long it takes until its verdict does.
 func (d *drill) fall(t testing.TB) time.Duration {
 	t.Helper()
 	began := d.now

@@ -17,7 +17,7 @@ const (
 	settled                // every vote counts
 )
 
-// longestTiming is more than milliseconds holds, and far from an overflow.
+// longestTiming is more than milliseconds can hold, and far from an overflow.
 const longestTiming = 50 * 24 * time.Hour
 
 // warmUp is how long after its first vote a pair's downs are not believed: its

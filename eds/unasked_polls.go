@@ -59,7 +59,7 @@ func (l *pollers) setUnasked(key pollKey, count int) (before int) {
 	return before
 }
 
-// notAsked is how much all who poll owe.
+// notAsked is how many assignments all who poll owe.
 func (l *pollers) notAsked(now time.Time) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

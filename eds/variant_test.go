@@ -363,7 +363,7 @@ func TestManyVariantsOfAName(t *testing.T) {
 	equal(t, "slots left", len(s.assignments.slots), 0)
 }
 
-// BenchmarkVariantsOfAName has a client watch an assignment for each of many
+// BenchmarkVariantsOfAName makes a client watch an assignment for each of many
 // zones, and go: coming and going cost a zone the same however many are watched.
 func BenchmarkVariantsOfAName(b *testing.B) {
 	const few, many = 1_000, 100_000

@@ -19,7 +19,7 @@ type Clock struct {
 	Steady  time.Time // the time by which the history ages
 	Doubted bool      // the two are too far apart, since Since by steady time
 	Since   time.Time
-	Why     string // OnClock is told so why it is believed again
+	Why     string // it is believed again; for OnClock
 }
 
 // moment is a timeline, and when it was looked at.

@@ -75,7 +75,7 @@ func (m *machine) runs(hours int) {
 	prune(m.t, m.store)
 }
 
-// flips has an endpoint change, and says which change that is.
+// flips changes an endpoint, and says which change that is.
 func (m *machine) flips() {
 	m.t.Helper()
 	f := flip(endpoint("web", "a", "x"), m.count)

@@ -205,8 +205,8 @@ func move(t *health.Transition, to uint64) {
 	}
 }
 
-// begun is since when a history is known that was begun at one time and is kept
-// since another. While the clock is doubted, it is known since then at least.
+// begun tells since when a history is known that was created at one time and is
+// kept from another on. While the clock is doubted, it is known since then at least.
 func (t *timeline) begun(created, edge uint64) uint64 {
 	if t.doubted() {
 		return min(max(created, edge), t.doubt.wall)

@@ -95,7 +95,7 @@ func ruleValidation(r *review, path string, v *tlsv3.CertificateValidationContex
 	}
 }
 
-// ruleAuthority refuses what an Envoy without a trusted_ca ends of.
+// ruleAuthority refuses what ends an Envoy where there is no trusted_ca.
 func ruleAuthority(r *review, path string, v *tlsv3.CertificateValidationContext) {
 	if v.GetTrustedCa() == nil && (v.GetCrl() != nil || v.GetAllowExpiredCertificate() ||
 		len(v.GetMatchTypedSubjectAltNames())+len(v.GetMatchSubjectAltNames()) > 0) { //nolint:staticcheck // deprecated, still in use

@@ -59,7 +59,7 @@ default_health_checks:
   health_checks: [{timeout: 1s, interval: 5s, unhealthy_threshold: 2, healthy_threshold: 1, tcp_health_check: {}}]
 `
 
-// serve has an hdsd serve a set, and asks it.
+// serve starts an hdsd that serves a set, and asks it.
 func serve(ctx context.Context, binary string, s *set, all bool) (o *outcome, err error) {
 	folder, err := os.MkdirTemp("", "corpus-")
 	if err != nil {

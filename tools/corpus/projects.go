@@ -29,7 +29,7 @@ var modules = []project{
 	{name: "github.com/envoyproxy/ratelimit", version: "v1.4.1-0.20260122083618-3fb702589d36"},
 }
 
-// fetch has the go command download a module, unless it is in its cache.
+// fetch downloads a module by the go command, unless it is in its cache.
 func (p *project) fetch(ctx context.Context) error {
 	if p.version == "" {
 		return nil
