@@ -1134,7 +1134,9 @@ func (x *ListOverridesResponse) GetNextPageToken() string {
 // ClockState says what hdsd makes of the clock of its machine.
 type ClockState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether it is doubted: it is further from steady than a leap.
+	// Whether it is doubted: it is further from steady than a tenth of
+	// history.retention, or than 5 minutes where that is less, or 7 days where that
+	// is more.
 	Doubted bool `protobuf:"varint,1,opt,name=doubted,proto3" json:"doubted,omitempty"`
 	// What the clock says.
 	Clock *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=clock,proto3" json:"clock,omitempty"`

@@ -2061,14 +2061,15 @@ type Client struct {
 	Error uint32 `protobuf:"varint,8,opt,name=error,proto3" json:"error,omitempty"`
 	// When it last accepted something; of a checker, when it last reported.
 	LastAck *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=last_ack,json=lastAck,proto3" json:"last_ack,omitempty"`
-	// What it last refused something with. Of a type that it asks for and that is
-	// not served, what to do.
+	// Why it last refused something; of a type that it asks for and that hdsd does
+	// not serve, what to do.
 	LastError string `protobuf:"bytes,10,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
 	// The latest poll of a data plane that polls; absent where it has streams only.
 	Poll *Poll `protobuf:"bytes,11,opt,name=poll,proto3" json:"poll,omitempty"`
-	// Of clusters: how many that hdsd checks a data plane took 30 s ago or longer
-	// without asking hdsd for their assignments, on any stream or by polls. It has
-	// neither health nor health checks of these. Absent where there is none.
+	// Of the type Cluster: how many clusters that hdsd checks a data plane took 30 s
+	// ago or longer without asking hdsd for their assignments, on any stream or by
+	// polls. It has neither health nor health checks of these. Absent where there is
+	// none.
 	Unasked       *uint32 `protobuf:"varint,12,opt,name=unasked,proto3,oneof" json:"unasked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
