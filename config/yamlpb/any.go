@@ -63,6 +63,10 @@ func (d *decoder) typeURL(n *yaml.Node, at *path) (string, bool) {
 	case !strings.Contains(found.Value, "/"):
 		d.problem(found, at.field(typeField), "needs a type URL, not %s: write type.googleapis.com/%s", describe(found), clip(found.Value))
 	default:
+		if _, ok := d.enter(found, at.field(typeField)); !ok {
+			return "", false
+		}
+		d.leave()
 		return found.Value, true
 	}
 	return "", false

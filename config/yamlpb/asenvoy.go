@@ -22,6 +22,9 @@ func likeEnvoy(doc *document, n *yaml.Node) {
 	w.walk(n, false)
 }
 
+// keptNames is how large a mapping's names may be for their map to be used again.
+const keptNames = 100
+
 type walker struct {
 	doc  *document
 	last map[string]*yaml.Node // by name, while a mapping is looked at
@@ -74,6 +77,9 @@ func cInteger(text string) (int64, bool) {
 // thin takes out of a mapping what Envoy does not look at: a key that is
 // tagged !ignore and, within a list, all but the last of a key.
 func (w *walker) thin(mapping *yaml.Node, listed bool) {
+	if len(w.last) > keptNames { // clearing a large map costs as much each time
+		w.last = map[string]*yaml.Node{}
+	}
 	clear(w.last)
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		key := mapping.Content[i]
@@ -160,8 +166,12 @@ var (
 	decimalForm = regexp.MustCompile(`^([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eE][+-]?[0-9]{1,4})?$`)
 )
 
-// decimal writes a number as JSON does; what is none stays as it is.
+// decimal writes a number as JSON does; what is none, or is longer than any,
+// stays as it is.
 func decimal(text string) string {
+	if len(text) > maxDigits {
+		return text
+	}
 	if hex := hexForm.FindStringSubmatch(text); hex != nil {
 		number, _ := new(big.Int).SetString(hex[2], 16)
 		return strings.TrimPrefix(hex[1], "+") + number.String()

@@ -38,7 +38,7 @@ func (d *decoder) full() bool { return len(d.problems) > maxProblems }
 func (d *decoder) enter(n *yaml.Node, at *path) (*yaml.Node, bool) {
 	n = resolve(n)
 	spent := d.doc.budget < 0
-	d.doc.budget -= 1 + len(n.Content) + len(n.Value)/64
+	d.doc.budget -= cost(n)
 	switch {
 	case spent:
 	case d.doc.budget < 0:
@@ -53,6 +53,17 @@ func (d *decoder) enter(n *yaml.Node, at *path) (*yaml.Node, bool) {
 }
 
 func (d *decoder) leave() { d.depth-- }
+
+// cost is what a visit of a value takes, that of the names in it included.
+func cost(n *yaml.Node) int {
+	units := 1 + len(n.Content) + len(n.Value)/64
+	if n.Kind == yaml.MappingNode {
+		for i := 0; i < len(n.Content); i += 2 {
+			units += len(resolve(n.Content[i]).Value) / 64
+		}
+	}
+	return units
+}
 
 // message decodes any message, well-known types included.
 func (d *decoder) message(n *yaml.Node, at *path, m protoreflect.Message) {

@@ -132,6 +132,9 @@ func parseEnum(n *yaml.Node, field protoreflect.FieldDescriptor) (protoreflect.E
 // readers of YAML disagree about.
 var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?$`)
 
+// maxDigits is the longest number taken, in characters.
+const maxDigits = 400
+
 func parseFloat(n *yaml.Node, field protoreflect.FieldDescriptor, bits int) (float64, error) {
 	switch n.Tag {
 	case "!!int", "!!float":
@@ -143,7 +146,7 @@ func parseFloat(n *yaml.Node, field protoreflect.FieldDescriptor, bits int) (flo
 	default:
 		return 0, unfit(n, field)
 	}
-	if len(n.Value) > 400 || !jsonNumber.MatchString(n.Value) {
+	if len(n.Value) > maxDigits || !jsonNumber.MatchString(n.Value) {
 		return 0, fmt.Errorf("%w: write it in decimal digits", unfit(n, field))
 	}
 	number, err := strconv.ParseFloat(n.Value, bits)

@@ -167,6 +167,37 @@ func indent(text string) string {
 	return "      " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n      ") + "\n"
 }
 
+// TestWhatIsLookedUpIsPaidFor has aliases stand for long names and type URLs,
+// which take time wherever they are looked up, though they are no values.
+func TestWhatIsLookedUpIsPaidFor(t *testing.T) {
+	const times = 900 // fewer than there are problems shown
+	long := strings.Repeat("k", 1<<17)
+	for name, text := range map[string]string{
+		"names in a Struct": "metadata: {filter_metadata: {m: {first: &a {? " + long + "\n : 1}, more: [" + strings.Repeat("*a, ", times) + "]}}}",
+		"fields":            "health_checks: [&a {? " + long + "\n : 1}, " + strings.Repeat("*a, ", times) + "]",
+		"type URLs": "load_balancing_policy: {policies: [&a {typed_extension_config: {typed_config: {\"@type\": \"a/" + long + "\"}}}, " +
+			strings.Repeat("*a, ", times) + "]}",
+	} {
+		_, problems := decode("a.yaml", []byte(text))
+		if len(problems) == 0 || !strings.Contains(problems[len(problems)-1].Message, "the aliases of this file stand for too much") {
+			t.Errorf("%s: they are taken for nothing, and %d problems are found", name, len(problems))
+		}
+	}
+}
+
+func TestANumberLongerThanAnyIsNone(t *testing.T) {
+	for digits, taken := range map[int]bool{50: true, 1 << 20: false} {
+		text := `connect_timeout: {seconds: "` + strings.Repeat("0", digits) + `5"}`
+		root, problems := yamlpb.ParseAsEnvoy("a.yaml", []byte(text))
+		if !yamlpb.Refused(problems) {
+			problems = root.Decode(&clusterv3.Cluster{})
+		}
+		if len(problems) == 0 != taken {
+			t.Errorf("%d digits: %v, want taken: %t", digits, problems, taken)
+		}
+	}
+}
+
 func TestPartsAreDecodedApart(t *testing.T) {
 	root, problems := yamlpb.Parse("a.yaml", []byte("other: [nonsense]\nstaticResources:\n  clusters:\n  - {'@type': x, name: a}\n  - name: b\n    typ: EDS\n"))
 	if len(problems) > 0 {
