@@ -25,7 +25,8 @@ const (
 	// otherType stands for types that are not in elsewhere, where clients could
 	// make up any number of them.
 	otherType = "other"
-	// maxUnserved is how many types that are not served are shown of a stream.
+	// maxUnserved is how many types that are not served are shown and logged of a
+	// stream.
 	maxUnserved = 16
 )
 
@@ -44,12 +45,13 @@ func notServed(typeURL string) string {
 func (st *stream) park(r *request) {
 	s, typeURL := st.server, brief(r.typeURL)
 	s.metrics.park(typeURL)
-	if _, known := st.unserved[typeURL]; known || len(st.unserved) < maxUnserved {
-		if st.unserved == nil {
-			st.unserved = make(map[string]int)
-		}
-		st.unserved[typeURL] = len(r.names)
+	if _, known := st.unserved[typeURL]; !known && len(st.unserved) >= maxUnserved {
+		return
 	}
+	if st.unserved == nil {
+		st.unserved = make(map[string]int)
+	}
+	st.unserved[typeURL] = len(r.names)
 	if s.parked.news(st.nodeID, typeURL, "") {
 		s.log.Warn().Str("event", "xds_type_not_served").Str("node", st.nodeID).Str("type_url", typeURL).
 			Msg("a client asks for a type that is " + notServed(typeURL))

@@ -16,10 +16,11 @@ func TestTypesThatAreNotServedAreShown(t *testing.T) {
 	const listeners, addresses = "type.googleapis.com/envoy.config.listener.v3.Listener", "type.googleapis.com/istio.workload.Address"
 	var log bytes.Buffer
 	inBubble(t, Options{Log: zerolog.New(&log).Level(zerolog.InfoLevel)}, func(t *testing.T, b *bench) {
-		d, s := b.delta(), b.state()
+		d := b.delta()
 		d.send(subscribe(addresses, "*"))
 		d.send(subscribe(AssignmentType, "a"))
 		d.next()
+		s := b.state() // the second stream, also in the order of rows
 		for range 3 {
 			s.send(want(listeners, "one", "two"))
 		}
@@ -40,6 +41,9 @@ func TestTypesThatAreNotServedAreShown(t *testing.T) {
 		synctest.Wait()
 		if n := len(b.server.Clients()); n > 2+maxUnserved {
 			t.Errorf("%d rows", n)
+		}
+		if n := strings.Count(log.String(), "made-up-"); n > maxUnserved {
+			t.Errorf("%d lines about types that a client has made up", n)
 		}
 		equal(t, "series", testutil.CollectAndCount(b.server.metrics.parked), len(elsewhere)+1)
 		d.cancel()
