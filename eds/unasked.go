@@ -31,6 +31,7 @@ const (
 type unasked struct {
 	taken []*watch // by the acknowledgement that is being taken in
 	owed  []owed
+	kept  int         // of these when those were last let go that are watched no longer
 	count int         // of those that are owed for long
 	at    int64       // when they are looked at next, by Server.now; 0: when something happens
 	timer *time.Timer // nil where nothing was ever owed
@@ -145,11 +146,22 @@ func (u *subscription) owes() {
 			u.unasked.owed = append(u.unasked.owed, owed{w, now})
 		}
 	}
+	u.unasked.letGo()
 	if u.unasked.count > 0 {
 		u.lookIn(lookAgain) // some of them may be gone
 	} else if len(u.unasked.owed) > 0 {
 		u.lookIn(askWithin)
 	}
+}
+
+// letGo keeps a client that takes clusters and gives them up again, before they
+// are looked at, from being remembered for each time. It is called under the lock.
+func (of *unasked) letGo() {
+	if len(of.owed) < 64 || len(of.owed) < 2*of.kept {
+		return
+	}
+	of.owed = slices.DeleteFunc(of.owed, func(o owed) bool { return o.watch.closed })
+	of.kept = len(of.owed)
 }
 
 // asks tells of which clusters the assignments are asked for on this stream.
@@ -217,23 +229,23 @@ func (u *subscription) look() {
 	s.tellUnasked(u.node, before, u.unasked.count)
 }
 
-// settleOwed takes what was found of the first that are owed; others were taken
-// meanwhile. It is called under the lock.
-func (u *subscription) settleOwed(found []asking) {
+// settleOwed takes what was found; others were taken meanwhile. It is called
+// under the lock.
+func (u *subscription) settleOwed(found map[*watch]asking) {
 	of := &u.unasked
 	all, now, next := of.owed, u.stream.server.now(), int64(-1)
-	of.owed, of.count = nil, 0
-	for i, o := range all {
+	of.owed, of.count, of.kept = nil, 0, 0
+	for _, o := range all {
 		age := now - o.since
 		switch {
 		case o.watch.closed || !o.watch.holds:
 			continue
-		case i < len(found) && found[i] == asked:
+		case found[o.watch] == asked:
 			o.watch.asking = asked
 			continue
 		case age < int64(askWithin):
 			next = max(next, age) // who owes longest is next
-		case i < len(found) && found[i] == owing:
+		case found[o.watch] == owing:
 			of.count++
 		}
 		of.owed = append(of.owed, o)
@@ -243,10 +255,10 @@ func (u *subscription) settleOwed(found []asking) {
 	}
 }
 
-// found tells what is asked for of what is owed: notLooked where the cluster is
-// not checked any more, which the client has yet to learn.
-func (u *subscription) found(all []owed) []asking {
-	watches, found := make([]*watch, len(all)), make([]asking, len(all))
+// found tells what is asked for of what is owed: nothing where the cluster is not
+// checked any more, which the client has yet to learn.
+func (u *subscription) found(all []owed) map[*watch]asking {
+	watches, found := make([]*watch, len(all)), make(map[*watch]asking, len(all))
 	for i := range all {
 		watches[i] = all[i].watch
 	}
@@ -255,15 +267,15 @@ func (u *subscription) found(all []owed) []asking {
 		f := watches[i].slot.current()
 		switch {
 		case here:
-			found[i] = asked
+			found[watches[i]] = asked
 			continue
 		case f == nil || !f.checked:
 			continue
 		case elsewhere == nil:
 			elsewhere = u.stream.server.askedBy(u.node, u.stream)
 		}
-		if found[i] = owing; elsewhere.has(f.service) {
-			found[i] = asked
+		if found[watches[i]] = owing; elsewhere.has(f.service) {
+			found[watches[i]] = asked
 		}
 	}
 	return found

@@ -198,3 +198,27 @@ func TestWhoPollsClustersOwesTheirAssignments(t *testing.T) {
 		b.shows("it has left", 0, 1, 1)
 	})
 }
+
+// TestWhatIsGivenUpIsNotOwed: a client that takes a checked cluster and gives it up
+// again and again, faster than it is looked at, is not remembered for each time.
+func TestWhatIsGivenUpIsNotOwed(t *testing.T) {
+	inOwingBubble(t, func(b *owingBench) {
+		d := b.delta()
+		d.send(subscribe(ClusterType, "a"))
+		d.send(ack(d.next()))
+		for range 2000 {
+			d.send(subscribe(ClusterType, "b"))
+			d.send(ack(d.next()))
+			d.send(unsubscribe(ClusterType, "b"))
+		}
+		synctest.Wait()
+		for st := range b.server.streams {
+			if n := len(st.subs[0].unasked.owed); n > 200 {
+				t.Errorf("%d are remembered of 2 clusters", n)
+			}
+		}
+		time.Sleep(askWithin)
+		b.shows("of those that it has", 1, 1, 0)
+		d.cancel()
+	})
+}
