@@ -11,6 +11,9 @@ import (
 // node id to take its place.
 const quiet = 3
 
+// busy is that hdsd does not read what a stream says, as the sink is told of it.
+const busy = -1
+
 // warnPause is how long a contest of one stream goes on without being logged
 // again.
 const warnPause = 10 * time.Minute
@@ -40,8 +43,7 @@ func (s *Server) join(st *stream) error {
 }
 
 // claim seats st, or refuses it, or gives the stream that it has to wait for, and
-// for how long. It watches that stream for an interval at least: where hdsd itself
-// was held up, what the stream says is still to be read.
+// for how long. It watches that stream for an interval at least.
 func (s *Server) claim(st *stream, came int64) (rival *stream, wait time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,14 +52,24 @@ func (s *Server) claim(st *stream, came int64) (rival *stream, wait time.Duratio
 		return nil, 0, s.seat(st)
 	}
 	interval := int64(s.options.Interval)
-	heard := rival.heard.Load()
-	if heard >= came+interval {
+	if rival.heard.Load() >= came+interval {
 		return nil, 0, s.refuse(st.checker.ID, st.origin.host, rival)
 	}
-	if wait := max(heard+quiet*interval, came+interval) - s.now(); wait > 0 {
+	if wait := max(s.staysUntil(rival), came+interval) - s.now(); wait > 0 {
 		return rival, time.Duration(wait), nil
 	}
 	return nil, 0, s.seat(st)
+}
+
+// staysUntil is until when nobody else gets the node id of st, if nothing more is
+// heard: where hdsd itself was held up, what st says is still to be read.
+func (s *Server) staysUntil(st *stream) int64 {
+	interval := int64(s.options.Interval)
+	free := st.free.Load() // first: what is heard comes before it
+	if free == busy {
+		return s.now() + interval
+	}
+	return max(st.heard.Load()+quiet*interval, free+interval)
 }
 
 // refuse gives the error for one that claims the node id of a live stream; mu is

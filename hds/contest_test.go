@@ -307,3 +307,34 @@ func TestACheckerThatFetchesIsKnownByItsCertificate(t *testing.T) {
 		f.isRefused("from elsewhere", f.fetch("10.1.0.2", hello(&corev3.Node{Id: "b"})), codes.AlreadyExists, "is taken")
 	})
 }
+
+// TestACheckerKeepsItsIDWhileHdsdIsHeldUp has a report be taken in for longer than
+// a stream may say nothing: that it is not read further is not its fault.
+func TestACheckerKeepsItsIDWhileHdsdIsHeldUp(t *testing.T) {
+	bubble(t, hds.Options{Interval: time.Second}, func(f *fixture) {
+		first := f.connect("a", "10.1.0.1", "z1")
+		f.sink.take()
+		var once sync.Once
+		f.sink.onReported = func(string) { once.Do(func() { time.Sleep(10 * time.Second) }) }
+		var work sync.WaitGroup
+		work.Go(func() {
+			for range 15 {
+				first.send(report())
+				time.Sleep(time.Second)
+			}
+		})
+		defer work.Wait()
+		time.Sleep(time.Second / 2)
+		second := f.connect("a", "10.1.0.1", "z1")
+		time.Sleep(8 * time.Second)
+		f.isRefused("a fetch", f.fetch("10.1.0.2", hello(nodeIn("a", "z1"))), codes.AlreadyExists, "is taken")
+		if got := second.failure(); got.Code() != codes.AlreadyExists {
+			t.Errorf("the second one ends with %v", got)
+		}
+		for _, call := range f.sink.take() {
+			if call != "reported a" {
+				t.Errorf("the first one loses its id: %s", call)
+			}
+		}
+	})
+}

@@ -30,7 +30,8 @@
 // Of two streams with one node id, the one that is heard stays. Another waits
 // until the stream ends, or nothing was heard on it for three intervals, and then
 // takes its place; it is refused when the stream is heard an interval after it
-// came. So it waits for less than four intervals. Neither address nor certificate
+// came. So it waits for less than four intervals, but where hdsd itself is held up
+// and does not read the first. Neither address nor certificate
 // counts. While it waits, and when it is refused, the Sink hears nothing of it.
 //
 // A node that fetches is the same checker as on a stream, and the same holds of

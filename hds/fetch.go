@@ -72,7 +72,7 @@ func (s *Server) visited(who *introduction, q *query) (*stream, error) {
 		switch {
 		case same && old.v2 == q.v2:
 			return old, nil
-		case !same && old.silence() < quiet*s.options.Interval:
+		case !same && s.now() < s.staysUntil(old):
 			return nil, s.refuse(who.checker.ID, from.host, old)
 		}
 	}

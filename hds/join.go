@@ -111,6 +111,7 @@ func (s *Server) seat(st *stream) error {
 			Msg("the hdsd.weight in node.metadata is no number above 0: the checker has the weight 1, unless the configuration gives it another")
 	}
 	st.heard.Store(s.now())
+	st.free.Store(busy)
 	s.streams[id] = st
 	s.metrics.streams.Set(float64(len(s.streams)))
 	return nil

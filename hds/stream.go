@@ -37,6 +37,7 @@ type stream struct {
 	// Atomic. Times are those of Server.now.
 	introduced atomic.Bool
 	heard      atomic.Int64          // when anything came in last
+	free       atomic.Int64          // since when hdsd reads what comes in; busy: it does not
 	reports    atomic.Uint64         // how many came in
 	reported   atomic.Int64          // when the last one did
 	partial    atomic.Bool           // what it is sent leaves out clusters that have no form for it
@@ -142,6 +143,7 @@ func (st *stream) connected() {
 		st.before = nil
 	}
 	st.server.sink.Connected(st.checker)
+	st.free.Store(st.server.now())
 }
 
 // leave ends what began with connected.
@@ -167,6 +169,8 @@ func (st *stream) listen() error {
 // hear takes one report.
 func (st *stream) hear(in *message, r *reader) error {
 	s := st.server
+	st.free.Store(busy)
+	defer func() { st.free.Store(s.now()) }()
 	now := s.now()
 	st.heard.Store(now)
 	st.reported.Store(now)
