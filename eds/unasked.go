@@ -247,6 +247,11 @@ func (u *subscription) settleOwed(found map[*watch]asking) {
 			next = max(next, age) // who owes longest is next
 		case found[o.watch] == owing:
 			of.count++
+		case o.watch.queued || o.watch.state == pending:
+			next = max(next, 0) // it has yet to learn what there is now
+		default:
+			o.watch.asking = notLooked // until it takes it when it is checked again
+			continue
 		}
 		of.owed = append(of.owed, o)
 	}

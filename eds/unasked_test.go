@@ -101,6 +101,47 @@ func TestAssignmentsThatNobodyAsksForAreShown(t *testing.T) {
 	})
 }
 
+// TestAClusterThatIsCheckedAgainIsOwedAgain: though it was not when it was looked
+// at.
+func TestAClusterThatIsCheckedAgainIsOwedAgain(t *testing.T) {
+	unchecked := Update{Clusters: []Cluster{{Message: PublishCluster(&clusterv3.Cluster{Name: "a"}, ByADS())}}}
+	for _, after := range []time.Duration{time.Second, askWithin} {
+		inOwingBubble(t, func(b *owingBench) {
+			b.remove("b")
+			d := b.delta()
+			d.send(subscribe(ClusterType, "*"))
+			d.send(ack(d.next()))
+			time.Sleep(after)
+			b.server.Update(unchecked)
+			d.send(ack(d.next()))
+			time.Sleep(2 * askWithin)
+			begun := int(after / askWithin)
+			b.shows("it is not checked", 0, begun, begun)
+			b.server.Update(Update{Clusters: clusters("a", "2")})
+			d.send(ack(d.next()))
+			time.Sleep(askWithin)
+			b.shows("it is checked again", 1, begun+1, begun)
+			d.cancel()
+		})
+	}
+	inOwingBubble(t, func(b *owingBench) {
+		b.remove("b")
+		d := b.delta()
+		d.send(subscribe(ClusterType, "*"))
+		d.send(ack(d.next()))
+		time.Sleep(time.Second)
+		b.server.Update(unchecked)
+		r := d.next()
+		time.Sleep(askWithin)
+		b.server.Update(Update{Clusters: clusters("a", "1")})
+		d.send(ack(r))
+		d.send(ack(d.next()))
+		time.Sleep(2 * askWithin)
+		b.shows("it is checked again when it learns that it was not", 1, 1, 0)
+		d.cancel()
+	})
+}
+
 // TestWhoAsksElsewhereOwesNothing: on another stream of the node, by polls, or when
 // it comes back with what it had.
 func TestWhoAsksElsewhereOwesNothing(t *testing.T) {
