@@ -130,7 +130,7 @@ func (p *past) latest(row []byte) (health.Transition, bool) {
 
 // before gives an endpoint's last transition before a time.
 func (p *past) before(row []byte, end uint64) (health.Transition, bool) {
-	s := newSpan(p.endpoint, row, p.clock.intervals(0, end), true)
+	s := newSpan(p.endpoint, row, p.store.intervals(p.clock, 0, end), true)
 	for recorded, ok := s.next(); ok; recorded, ok = s.next() {
 		k := key(recorded)
 		t, ok := p.store.openTransition(k, p.rows.Get(k), p.shared)
@@ -145,7 +145,7 @@ func (p *past) before(row []byte, end uint64) (health.Transition, bool) {
 // steps goes through what an endpoint's transitions between two times, of which
 // end is not included, led to, oldest first, until f gives false.
 func (p *past) steps(row []byte, start, end uint64, f func(step) bool) {
-	s := newSpan(p.endpoint, row, p.clock.intervals(start, end), false)
+	s := newSpan(p.endpoint, row, p.store.intervals(p.clock, start, end), false)
 	for recorded, ok := s.next(); ok; recorded, ok = s.next() {
 		k := key(recorded)
 		taken, ok := openStep(k, p.rows.Get(k))

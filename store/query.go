@@ -40,7 +40,7 @@ func (s *Store) Transitions(q Query) (found []health.Transition, next string, er
 func (s *Store) page(tx *bolt.Tx, q *Query, last uint64) (found []health.Transition, next string) {
 	shared := names{}
 	rows := tx.Bucket(transitions)
-	merged := merge{spans: spans(tx, q, last), newest: q.NewestFirst}
+	merged := merge{spans: s.spans(tx, q, last), newest: q.NewestFirst}
 	for recorded, ok := merged.next(); ok; recorded, ok = merged.next() {
 		k := key(recorded)
 		t, ok := s.openTransition(k, rows.Get(k), shared)
@@ -83,6 +83,11 @@ func (q *Query) matches(t *health.Transition) bool {
 		shown >= nanos(q.Start) && shown < q.end()
 }
 
+// intervals gives where to find the transitions of these times, in order.
+func (s *Store) intervals(c clock, start, end uint64) []interval {
+	return append(s.moment.Load().late(start), c.intervals(start, end)...)
+}
+
 // end is End in nanoseconds.
 func (q *Query) end() uint64 {
 	if q.End.IsZero() {
@@ -93,8 +98,8 @@ func (q *Query) end() uint64 {
 
 // spans gives the rows of indices in which the answer stands: those of the
 // endpoints of an address, those of a cluster, or all transitions.
-func spans(tx *bolt.Tx, q *Query, last uint64) []*span {
-	ranges := readClock(tx).intervals(nanos(q.Start), q.end())
+func (s *Store) spans(tx *bolt.Tx, q *Query, last uint64) []*span {
+	ranges := s.intervals(readClock(tx), nanos(q.Start), q.end())
 	for i := range ranges {
 		switch {
 		case last == 0:

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -114,9 +115,11 @@ func (s *Store) adopt(next timeline, why string) error {
 		s.moment.Store(&moment{next, s.options.uptime()})
 		return nil
 	}
-	for _, stray := range next.strays {
-		if !next.doubted() && stray.ahead > 0 {
-			s.clock.cover(stray.from, stray.to, uint64(stray.ahead))
+	for noted, i := s.clock.most, 0; i < len(next.strays) && !next.doubted(); i++ {
+		stray := next.strays[i]
+		covered := stray.to <= before.doubt.after && slices.Contains(before.strays, stray)
+		if stray.ahead > 0 && !covered { // further behind than they were noted when they were recorded
+			s.clock.cover(stray.from, stray.to, add(noted, uint64(stray.ahead)))
 		}
 	}
 	err := s.saveTime(&next)

@@ -2,15 +2,18 @@ package store
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"hdsd/health"
 )
 
 // TestNoClockDeletesHistory: whatever the clock does, by far more than a leap, and
 // however often hdsd is started, what is deleted is the oldest, and older than the
-// retention; and nothing is kept while hdsd runs for three times the retention.
+// retention; what is kept is found by its date; and nothing is kept while hdsd runs for three times the retention.
 func TestNoClockDeletesHistory(t *testing.T) {
 	const retention = 100 * time.Hour
 	rapid.Check(t, func(rt *rapid.T) {
@@ -29,6 +32,12 @@ func TestNoClockDeletesHistory(t *testing.T) {
 				for i, tr := range all {
 					if want := fmt.Sprint(first + i); tr.Reason != want {
 						rt.Fatalf("change %s where %s is next", tr.Reason, want)
+					}
+				}
+				for _, tr := range all {
+					found := ask(t, m.store, Query{Start: tr.Time, End: tr.Time.Add(1)})
+					if !slices.ContainsFunc(found, func(f health.Transition) bool { return f.Reason == tr.Reason }) {
+						rt.Fatalf("change %s of %v is not found by its time: %v", tr.Reason, tr.Time, found)
 					}
 				}
 				if first > 0 {

@@ -294,6 +294,28 @@ func TestOffForLong(t *testing.T) {
 	}
 }
 
+// TestFoundByItsTime: what a clock dated long ago that was wrong then, and was
+// confirmed later.
+func TestFoundByItsTime(t *testing.T) {
+	m := newMachine(t)
+	m.runs(1)
+	m.wrong.Store(int64(-year))
+	m.runs(1)
+	m.restart(30 * time.Hour)
+	m.wrong.Store(0)
+	if _, err := m.store.ConfirmClock(t.Context(), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	for _, newest := range []bool{false, true} {
+		for _, found := range ask(t, m.store, Query{}) {
+			q := Query{Start: found.Time, End: found.Time.Add(1), NewestFirst: newest}
+			if at := ask(t, m.store, q); len(at) != 1 || at[0].Reason != found.Reason {
+				t.Errorf("change %s of %v is not found by its time: %v", found.Reason, found.Time, at)
+			}
+		}
+	}
+}
+
 // TestSuspended: a machine that stands still for less than a leap is believed.
 func TestSuspended(t *testing.T) {
 	m := newMachine(t)

@@ -186,6 +186,17 @@ func (t *timeline) shown(recorded, own uint64) uint64 {
 	return t.aged(recorded, own)
 }
 
+// late gives where transitions stand that were recorded before a time, and may be
+// shown at it or later.
+func (t *timeline) late(start uint64) (all []interval) {
+	for _, s := range t.strays {
+		if s.ahead < 0 && s.from < start && add(s.to, uint64(-s.ahead)) >= start {
+			all = append(all, interval{s.from, min(s.to+1, start)})
+		}
+	}
+	return all
+}
+
 // redate puts right when a transition happened.
 func (t *timeline) redate(recorded uint64, of *health.Transition) {
 	own := nanos(of.Time)
