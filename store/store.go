@@ -142,12 +142,14 @@ func (s *Store) load(written time.Time) error {
 	}
 	s.durable.Store(1<<63 - 1)
 	id := 0
+	var noted clock
 	err := s.view(func(tx *bolt.Tx) error {
 		id = tx.ID()
 		if k, _ := tx.Bucket(transitions).Cursor().Last(); len(k) == 8 {
 			s.last = number(k)
 		}
 		s.clock = readClock(tx)
+		noted = s.clock
 		var err error
 		if _, s.created, err = schema(tx); err != nil {
 			return damaged(s.path, err)
@@ -156,6 +158,9 @@ func (s *Store) load(written time.Time) error {
 		return nil
 	})
 	s.durable.Store(int64(id))
+	if err == nil && s.clock != noted {
+		err = s.saveTime(&s.moment.Load().timeline) // queries look there
+	}
 	if err != nil {
 		return err
 	}

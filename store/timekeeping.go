@@ -91,7 +91,9 @@ func (s *Store) resume(tx *bolt.Tx, written time.Time) {
 	if !ok {
 		t = s.begin(tx, wall, nanos(written))
 	}
-	s.moment.Store(&moment{t.look(wall, t.passedOver(wall, retention), retention, s.last), s.options.uptime()})
+	next := t.look(wall, t.passedOver(wall, retention), retention, s.last)
+	s.cover(&t, &next)
+	s.moment.Store(&moment{next, s.options.uptime()})
 }
 
 // look makes the timeline follow the wall clock.
@@ -115,13 +117,7 @@ func (s *Store) adopt(next timeline, why string) error {
 		s.moment.Store(&moment{next, s.options.uptime()})
 		return nil
 	}
-	for noted, i := s.clock.most, 0; i < len(next.strays) && !next.doubted(); i++ {
-		stray := next.strays[i]
-		covered := stray.to <= before.doubt.after && slices.Contains(before.strays, stray)
-		if stray.ahead > 0 && !covered { // further behind than they were noted when they were recorded
-			s.clock.cover(stray.from, stray.to, add(noted, uint64(stray.ahead)))
-		}
-	}
+	s.cover(&before.timeline, &next)
 	err := s.saveTime(&next)
 	now := &moment{next, s.options.uptime()}
 	s.moment.Store(now)
@@ -131,6 +127,17 @@ func (s *Store) adopt(next timeline, why string) error {
 	}
 	s.options.OnClock(told)
 	return err
+}
+
+// cover notes what is put right as the wall clock is believed again.
+func (s *Store) cover(before, next *timeline) {
+	for noted, i := s.clock.most, 0; i < len(next.strays) && before.doubted() && !next.doubted(); i++ {
+		stray := next.strays[i]
+		covered := stray.to <= before.doubt.after && slices.Contains(before.strays, stray)
+		if stray.ahead > 0 && !covered { // further behind than they were noted when they were recorded
+			s.clock.cover(stray.from, stray.to, add(noted, uint64(stray.ahead)))
+		}
+	}
 }
 
 // saveTime puts the timeline on disk.

@@ -433,3 +433,21 @@ func TestWhoSleptIsToldOfTheGap(t *testing.T) {
 		t.Errorf("%d behind what is kept, %v", len(got), err)
 	}
 }
+
+// TestFoundByItsTimeAfterAKill: what is put right at the start is found, too.
+func TestFoundByItsTimeAfterAKill(t *testing.T) {
+	m := newMachine(t)
+	m.runs(2)
+	m.wrong.Store(int64(year))
+	m.runs(3)
+	path := filepath.Join(m.dir, fileName)
+	kept, err := os.ReadFile(path)
+	m.stop()
+	if err := errors.Join(err, os.WriteFile(path, kept, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	m.wrong.Store(0)
+	m.start()
+	m.wantDoubted(false)
+	m.wantKept(0, hourly)
+}
