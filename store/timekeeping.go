@@ -57,7 +57,7 @@ func (s *Store) ConfirmClock(ctx context.Context, author string) (before Clock, 
 	ask := func() {
 		s.look()
 		before = s.Clock()
-		done <- s.adopt(s.moment.Load().confirm(), author+" says that it is right")
+		done <- s.adopt(s.moment.Load().confirm(true), author+" says that it is right")
 	}
 	select {
 	case s.asks <- ask:

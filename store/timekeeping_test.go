@@ -294,6 +294,43 @@ func TestOffForLong(t *testing.T) {
 	}
 }
 
+// TestOffForLongTwice: what was recorded between keeps its date when somebody says
+// that the clock is right, as it always was; and whatever its date becomes, it is
+// found by that.
+func TestOffForLongTwice(t *testing.T) {
+	for _, confirmed := range []bool{false, true} {
+		m := newMachine(t)
+		m.runs(50)
+		m.restart(2400 * time.Hour)
+		m.runs(10)
+		m.restart(2400 * time.Hour)
+		m.runs(10)
+		if !confirmed {
+			m.runs(81)
+			m.wantDoubted(false)
+			for _, found := range ask(t, m.store, Query{}) {
+				if at := ask(t, m.store, Query{Start: found.Time, End: found.Time.Add(1)}); len(at) != 1 || at[0].Reason != found.Reason {
+					t.Errorf("change %s of %v is not found by its time: %v", found.Reason, found.Time, at)
+				}
+			}
+			continue
+		}
+		if _, err := m.store.ConfirmClock(t.Context(), "ann"); err != nil {
+			t.Fatal(err)
+		}
+		m.wantKept(0, func(n int) time.Time {
+			switch {
+			case n < 50:
+				return hourly(n)
+			case n < 60:
+				return hourly(n).Add(2400 * time.Hour)
+			default:
+				return hourly(n).Add(4800 * time.Hour)
+			}
+		})
+	}
+}
+
 // TestFoundByItsTime: what a clock dated long ago that was wrong then, and was
 // confirmed later.
 func TestFoundByItsTime(t *testing.T) {

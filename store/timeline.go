@@ -83,7 +83,7 @@ func (t timeline) look(wall uint64, passed, retention time.Duration, last uint64
 	case !t.doubted():
 		t.doubt = doubt{since: max(t.steady, 1), wall: wall, after: last}
 	case t.steady >= add(t.doubt.since, uint64(patience(retention))):
-		return t.confirm()
+		return t.confirm(false)
 	}
 	return t
 }
@@ -99,8 +99,10 @@ func (t *timeline) passedOver(wall uint64, retention time.Duration) time.Duratio
 
 // confirm gives the timeline where the wall clock is right: it has dated right
 // what was recorded since the doubt began, if it did not jump since; and where it
-// went back, what was recorded before was dated ahead by as much.
-func (t timeline) confirm() timeline {
+// went back, what was recorded before was dated ahead by as much. Where somebody
+// said so, it was right whenever it can have been: steady time lags behind by what
+// has passed unseen, which only becomes more.
+func (t timeline) confirm(said bool) timeline {
 	if !t.doubted() {
 		return t
 	}
@@ -113,8 +115,11 @@ func (t timeline) confirm() timeline {
 	if ahead < 0 {
 		before = shifted(before, t.doubt.after, -ahead)
 	}
-	for i := range since {
-		since[i].ahead -= ahead
+	for i, lag := len(since)-1, ahead; i >= 0; i-- {
+		if said && since[i].ahead >= 0 {
+			lag = min(lag, since[i].ahead)
+		}
+		since[i].ahead -= lag
 	}
 	since = slices.DeleteFunc(since, func(s stray) bool { return near(uint64(s.ahead), 0, leastLeap) })
 	t.strays, t.steady, t.doubt = slices.Concat(before, since), t.wall, doubt{}

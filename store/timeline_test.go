@@ -82,7 +82,7 @@ func TestConfirm(t *testing.T) {
 		{"back", 1000, 1100, []stray{{0, 9, 100}, {10, 19, 105}, {20, 29, 100}, {30, 39, 95}, {40, 50, 100}}},
 	} {
 		l := timeline{wall: c.wall, steady: c.steady, doubt: doubt{since: 1, after: 50}, strays: append(append([]stray{}, before...), stray{51, 60, int64(c.wall - c.steady)})}
-		got := l.confirm()
+		got := l.confirm(true)
 		if diff := cmp.Diff(timeline{wall: c.wall, steady: c.wall, strays: c.want}, got, cmp.AllowUnexported(timeline{}, doubt{}, stray{})); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}
