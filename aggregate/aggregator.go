@@ -114,7 +114,8 @@ type endpoint struct {
 	until    uint32 // low bits of the tick that ends settling
 	policy   uint32 // number of it
 	cluster  uint32 // number of it
-	patience uint32 // milliseconds spent of it; while it is spending, low bits of the tick at which nothing is left
+	patience uint32 // milliseconds spent of it; while it is spending, low bits of the tick of the time watched at which nothing is left
+	due      uint32 // low bits of the tick of the deadline for that
 	zone     uint32 // number of its zone
 	count    uint8  // its seats
 	status   health.Status
@@ -140,7 +141,7 @@ const never = math.MinInt64
 
 // New gives an aggregator without endpoints.
 func New(o Options) *Aggregator {
-	return &Aggregator{
+	a := &Aggregator{
 		options:   o.withDefaults(),
 		classes:   []Trust{{}},
 		checkers:  checkers{ids: map[string]uint32{}},
@@ -148,12 +149,15 @@ func New(o Options) *Aggregator {
 		zones:     newZones(),
 		paths:     map[path]*record{},
 	}
+	a.watchFor()
+	return a
 }
 
 // Configure changes the parameters. What is already running ends as it was
 // to end; what begins afterwards follows o.
 func (a *Aggregator) Configure(o Options) {
 	before := a.options.Doubt
+	defer a.watchFor()
 	if a.options = o.withDefaults(); a.options.Doubt != before {
 		a.touchAll()
 	}

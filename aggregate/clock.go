@@ -13,6 +13,9 @@ type tick int64
 type clock struct {
 	base, now time.Time
 	elapsed   time.Duration
+
+	watched time.Duration // of elapsed, without pauses: what is longer than gap counts as gap
+	gap     time.Duration
 }
 
 func (c *clock) at(now time.Time) {
@@ -20,9 +23,13 @@ func (c *clock) at(now time.Time) {
 		c.base, c.now = now, now
 	}
 	if d := now.Sub(c.base); d >= c.elapsed {
+		c.watched += min(d-c.elapsed, c.gap)
 		c.elapsed, c.now = d, now
 	}
 }
+
+// watchedTick is the first tick of the time watched that comes no sooner than now.
+func (c *clock) watchedTick() tick { return tickOf(c.watched + time.Millisecond - 1) }
 
 // tick is the last tick that has come.
 func (c *clock) tick() tick { return tickOf(c.elapsed) }

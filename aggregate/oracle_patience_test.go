@@ -11,7 +11,7 @@ import (
 // may wait.
 type oraclePatience struct {
 	spent     time.Duration
-	end       time.Duration // while it is spending, when nothing is left
+	end       time.Duration // while it is spending, the time watched at which nothing is left
 	spending  bool
 	exhausted bool
 }
@@ -31,15 +31,15 @@ func (o *oracle) warmUpFrom(e *oracleEndpoint, checked time.Duration) time.Durat
 }
 
 // measure takes from the patience of an endpoint whose verdict stays, or restores it.
-func (o *oracle) measure(now time.Duration, e *oracleEndpoint) {
+func (o *oracle) measure(e *oracleEndpoint) {
 	switch {
 	case o.waits(e):
 		if !e.spending && !e.exhausted {
-			e.spending, e.end = true, now+max(0, o.patience(e)-e.spent)
+			e.spending, e.end = true, o.watched+max(0, o.patience(e)-e.spent)
 		}
 		return
 	case e.spending:
-		e.spending, e.spent = false, max(0, o.patience(e)-(e.end-now))
+		e.spending, e.spent = false, max(0, o.patience(e)-(e.end-o.watched))
 	}
 	if heard := o.heard(e); len(heard) > 0 {
 		rule := e.rule

@@ -13,6 +13,7 @@ import (
 // and every step looks at every pair and decides every endpoint anew.
 type oracle struct {
 	staleness, settle time.Duration
+	now, watched      time.Duration // without pauses: of one that is longer than the staleness, only so much counts
 	doubt             aggregate.Doubt
 	paths             map[[2]string]*oracleDoubt
 	words             map[string]aggregate.Word
@@ -109,6 +110,12 @@ func (o *oracle) set(now time.Duration, id health.EndpointID, t aggregate.Timing
 	}
 }
 
+// at lets time pass.
+func (o *oracle) at(now time.Duration) {
+	o.watched += min(now-o.now, o.staleness)
+	o.now = now
+}
+
 // take has a vote count as what the rule makes of it.
 func (o *oracle) take(now time.Duration, e *oracleEndpoint, c *oracleChecker, p *oraclePair, said health.Status) {
 	was, fresh := p.status, p.phase == "waiting" || p.phase == "overdue"
@@ -169,6 +176,7 @@ func (o *oracle) dropGone() {
 }
 
 func (o *oracle) assign(now time.Duration, id health.EndpointID, checker string) {
+	o.at(now)
 	e := o.endpoints[id]
 	if e == nil {
 		return
@@ -181,7 +189,8 @@ func (o *oracle) assign(now time.Duration, id health.EndpointID, checker string)
 	}
 }
 
-func (o *oracle) unassign(id health.EndpointID, checker string) {
+func (o *oracle) unassign(now time.Duration, id health.EndpointID, checker string) {
+	o.at(now)
 	if e := o.endpoints[id]; e != nil {
 		delete(e.pairs, checker)
 		o.dropGone()
@@ -189,6 +198,7 @@ func (o *oracle) unassign(id health.EndpointID, checker string) {
 }
 
 func (o *oracle) connected(now time.Duration, checker, zone string) {
+	o.at(now)
 	c := o.meet(checker)
 	c.here, c.zone = true, zone
 	o.restart(now, checker)
@@ -220,6 +230,7 @@ func warmUp(e *oracleEndpoint) time.Duration {
 }
 
 func (o *oracle) report(now time.Duration, checker string, votes []health.Vote) map[health.EndpointID]health.Status {
+	o.at(now)
 	c := o.checkers[checker]
 	if c == nil {
 		return o.tick(now)
@@ -249,6 +260,7 @@ func (o *oracle) report(now time.Duration, checker string, votes []health.Vote) 
 }
 
 func (o *oracle) tick(now time.Duration) map[health.EndpointID]health.Status {
+	o.at(now)
 	o.age(now)
 	return o.decide(now)
 }
@@ -275,7 +287,7 @@ func (o *oracle) age(now time.Duration) {
 		if e.hesitateEnd != 0 && now >= e.hesitateEnd {
 			e.hesitateEnd, e.hesitated = 0, true
 		}
-		if e.spending && now >= e.end {
+		if e.spending && o.watched >= e.end {
 			e.spending, e.exhausted = false, true
 		}
 		for name, p := range e.pairs {
@@ -330,7 +342,7 @@ func (o *oracle) next() (time.Duration, bool) {
 			all = append(all, e.hesitateEnd)
 		}
 		if e.spending {
-			all = append(all, e.end)
+			all = append(all, o.now+e.end-o.watched)
 		}
 		for _, p := range e.pairs {
 			if p.phase != "settled" && p.phase != "overdue" {
@@ -534,7 +546,7 @@ func (o *oracle) decide(now time.Duration) map[health.EndpointID]health.Status {
 			e.status, e.judged, changed[id] = to, true, to
 			e.oraclePatience = oraclePatience{}
 		} else {
-			o.measure(now, e)
+			o.measure(e)
 		}
 		o.look(now, e)
 	}

@@ -81,18 +81,25 @@ func (a *Aggregator) heard(e *endpoint) (side, bool) {
 // awaited has one that comes sooner, and then the endpoint is decided anew. So
 // after a start, most endpoints need none of their own.
 func (a *Aggregator) spend(id health.EndpointID, e *endpoint) {
-	now, first := a.clock.in(a.clock.elapsed, 0), e.patience == 0
+	now, first := uint32(a.clock.watchedTick()), e.patience == 0
 	switch {
 	case e.flags&exhausted != 0:
 		return
 	case e.flags&spending == 0:
 		e.flags |= spending
-		e.patience = uint32(now) + max(a.patience(a.policyOf(e)), e.patience) - e.patience
+		e.patience = now + max(a.patience(a.policyOf(e)), e.patience) - e.patience
 	}
 	if e.flags&timed == 0 && !first {
-		e.flags |= timed
-		a.deadlines.add(now+tick(e.patience-uint32(now)), pair{id, ofPatience})
+		a.foreseePatience(id, e)
 	}
+}
+
+// foreseePatience sets the deadline at which nothing is left.
+func (a *Aggregator) foreseePatience(id health.EndpointID, e *endpoint) {
+	at := a.clock.in(a.clock.elapsed, 0) + tick(e.patience-uint32(a.clock.watchedTick()))
+	e.flags |= timed
+	e.due = uint32(at)
+	a.deadlines.add(at, pair{id, ofPatience})
 }
 
 // save stops counting.
@@ -101,24 +108,30 @@ func (a *Aggregator) save(e *endpoint) {
 		return
 	}
 	e.flags &^= spending | timed
-	left := e.patience - uint32(a.clock.in(a.clock.elapsed, 0))
+	left := e.patience - uint32(a.clock.watchedTick())
 	e.patience = max(a.patience(a.policyOf(e)), left) - left
 }
 
-// endPatience decides an endpoint without those who are awaited.
+// endPatience decides an endpoint without those who are awaited. Time in which this
+// process stood still does not count: all were silent then, and come back one after
+// the other.
 func (a *Aggregator) endPatience(id health.EndpointID, at tick) {
 	e := a.known(id)
-	if e == nil || e.flags&spending == 0 || e.patience != uint32(at) {
+	if e == nil || e.flags&timed == 0 || e.due != uint32(at) {
+		return
+	}
+	if int32(e.patience-uint32(a.clock.watchedTick())) > 0 {
+		a.foreseePatience(id, e)
 		return
 	}
 	e.flags = e.flags&^(spending|timed) | exhausted
 	a.mark(id, e)
 }
 
-// overrun ends the patience of an endpoint that has no deadline for it: when this
-// process stood still, nobody looked at it in time.
+// overrun ends the patience of an endpoint that has no deadline for it, where
+// nobody looked at it in time.
 func (a *Aggregator) overrun(e *endpoint) {
-	if e.flags&(spending|timed) == spending && int32(e.patience-uint32(a.clock.tick())) <= 0 {
+	if e.flags&(spending|timed) == spending && int32(e.patience-uint32(a.clock.watchedTick())) <= 0 {
 		e.flags = e.flags&^spending | exhausted
 	}
 }

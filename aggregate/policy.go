@@ -56,7 +56,17 @@ func (a *Aggregator) classOf(t Trust) uint32 {
 		}
 	}
 	a.classes = append(a.classes, t)
+	a.watchFor()
 	return uint32(len(a.classes) - 1)
+}
+
+// watchFor sets how long a pause may be in which votes count: after the longest
+// staleness, nobody's does.
+func (a *Aggregator) watchFor() {
+	a.clock.gap = 0
+	for class := range a.classes {
+		a.clock.gap = max(a.clock.gap, a.staleness(uint32(class)))
+	}
 }
 
 // doubt gives the limits of a class.

@@ -197,11 +197,11 @@ func (w *twins) impatient(id health.EndpointID, e *oracleEndpoint) {
 		delete(w.standing, id)
 		return
 	}
-	s := standing{side, w.now, w.oracle.patience(e)}
+	s := standing{side, w.oracle.watched, w.oracle.patience(e)}
 	if before, ok := w.standing[id]; ok && before.side == side {
 		s = standing{side, before.since, max(s.bound, before.bound)} // a wait under other settings ends as it was to
 	}
-	if w.standing[id] = s; w.now-s.since > s.bound {
+	if w.standing[id] = s; w.oracle.watched-s.since > s.bound {
 		w.t.Fatalf("at %s votes of %s stand against the verdict on %d since %s: %s", w.now, side, id, s.since, v.Reason)
 	}
 }
@@ -241,7 +241,7 @@ func (w *twins) actions() map[string]func(*rapid.T) {
 		"unassign": func(t *rapid.T) {
 			id, checker := anyEndpoint.Draw(t, "endpoint"), anyChecker.Draw(t, "checker")
 			w.aggregator.Unassign(w.wall(), id, checker)
-			w.oracle.unassign(id, checker)
+			w.oracle.unassign(w.now, id, checker)
 		},
 		"connected": func(t *rapid.T) {
 			checker := anyChecker.Draw(t, "checker")
