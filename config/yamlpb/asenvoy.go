@@ -67,6 +67,9 @@ func retype(n *yaml.Node) {
 
 // cInteger reads a number as C does: 0x10 is in hex, 010 in octal.
 func cInteger(text string) (int64, bool) {
+	if text == "" || text[0] > '9' { // most texts, which would cost an error each
+		return 0, false
+	}
 	if strings.Contains(text, "_") || strings.ContainsAny(text, "bBoO") && !strings.ContainsAny(text, "xX") {
 		return 0, false // which are Go's alone
 	}
@@ -77,6 +80,9 @@ func cInteger(text string) (int64, bool) {
 // thin takes out of a mapping what Envoy does not look at: a key that is
 // tagged !ignore and, within a list, all but the last of a key.
 func (w *walker) thin(mapping *yaml.Node, listed bool) {
+	if isThin(mapping) {
+		return
+	}
 	if len(w.last) > keptNames { // clearing a large map costs as much each time
 		w.last = map[string]*yaml.Node{}
 	}
@@ -99,6 +105,30 @@ func (w *walker) thin(mapping *yaml.Node, listed bool) {
 		}
 	}
 	mapping.Content = kept
+}
+
+// fewNames is how many names it is faster to compare with each other than to put
+// into a map.
+const fewNames = 8
+
+// isThin tells of a small mapping that each of its keys is there once, and none is
+// tagged.
+func isThin(mapping *yaml.Node) bool {
+	if len(mapping.Content) > 2*fewNames {
+		return false
+	}
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		key := mapping.Content[i]
+		if key.Kind != yaml.ScalarNode || key.Tag == "!ignore" {
+			return false
+		}
+		for j := 0; j < i; j += 2 {
+			if mapping.Content[j].Value == key.Value {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // words are YAML's booleans besides true and false, where they stand without
@@ -132,6 +162,9 @@ func strictly(n *yaml.Node, field protoreflect.FieldDescriptor) *yaml.Node {
 		}
 	case protoreflect.EnumKind:
 		values := field.Enum().Values()
+		if values.ByName(protoreflect.Name(n.Value)) != nil {
+			return n
+		}
 		for i := range values.Len() {
 			if name := string(values.Get(i).Name()); n.Tag == "!!str" && strings.EqualFold(name, n.Value) {
 				return as("!!str", name)

@@ -156,6 +156,15 @@ func parseFloat(n *yaml.Node, field protoreflect.FieldDescriptor, bits int) (flo
 	return number, nil
 }
 
+// plainInteger reads a number as most are written: in a few decimal digits.
+func plainInteger(text string) (int64, bool) {
+	if len(text) == 0 || len(text) > 18 || text[0] == '+' || text[0] == '0' && len(text) > 1 || strings.HasPrefix(text, "-0") {
+		return 0, false
+	}
+	number, err := strconv.ParseInt(text, 10, 64)
+	return number, err == nil
+}
+
 func parseInteger(n *yaml.Node, field protoreflect.FieldDescriptor, low int64, high uint64) (*big.Int, error) {
 	zero := new(big.Int)
 	lowest, highest := big.NewInt(low), new(big.Int).SetUint64(high)
@@ -163,6 +172,9 @@ func parseInteger(n *yaml.Node, field protoreflect.FieldDescriptor, low int64, h
 	case "!!int", "!!float", "!!str":
 	default:
 		return zero, unfit(n, field)
+	}
+	if number, ok := plainInteger(n.Value); ok && number >= low && (number < 0 || uint64(number) <= high) {
+		return big.NewInt(number), nil
 	}
 	if len(n.Value) > 100 || !jsonNumber.MatchString(n.Value) {
 		hint := ""
