@@ -3,6 +3,8 @@ package eds
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -105,7 +107,7 @@ func TestAssignmentsThatNobodyAsksForAreShown(t *testing.T) {
 // at.
 func TestAClusterThatIsCheckedAgainIsOwedAgain(t *testing.T) {
 	unchecked := Update{Clusters: []Cluster{{Message: PublishCluster(&clusterv3.Cluster{Name: "a"}, ByADS())}}}
-	for _, after := range []time.Duration{time.Second, askWithin} {
+	for _, after := range []time.Duration{time.Second, askWithin + time.Second} { // before it is looked at, and after it
 		inOwingBubble(t, func(b *owingBench) {
 			b.remove("b")
 			d := b.delta()
@@ -253,10 +255,16 @@ func TestWhatIsGivenUpIsNotOwed(t *testing.T) {
 			d.send(unsubscribe(ClusterType, "b"))
 		}
 		synctest.Wait()
-		for st := range b.server.streams {
-			if n := len(st.subs[0].unasked.owed); n > 200 {
+		b.server.mu.Lock()
+		streams := slices.Collect(maps.Keys(b.server.streams))
+		b.server.mu.Unlock()
+		for _, st := range streams {
+			u := st.subs[0]
+			u.mu.Lock()
+			if n := len(u.unasked.owed); n > 200 {
 				t.Errorf("%d are remembered of 2 clusters", n)
 			}
+			u.mu.Unlock()
 		}
 		time.Sleep(askWithin)
 		b.shows("of those that it has", 1, 1, 0)
