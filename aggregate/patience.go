@@ -63,8 +63,12 @@ func (a *Aggregator) heard(e *endpoint) (side, bool) {
 	list := a.seats.of(e)
 	for i := range list {
 		s := &list[i]
-		if one := counted(sideOf(s.status)); a.judge(p, e, s).weighed() {
-			t.add(one)
+		if !a.judge(p, e, s).weighed() {
+			continue
+		}
+		one := counted(sideOf(s.status))
+		t.add(one)
+		if p.Kind == ZoneMajority {
 			t.inZone(a.checkers.all[s.checker].zone, one)
 		}
 	}
