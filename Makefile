@@ -33,11 +33,11 @@ fuzz:
 	  done; \
 	done
 
-# How good the verdicts are: prints tables, writes docs/judgement.md and its plots.
+# How good the verdicts are: prints tables, writes docs/internals/judgement.md and its plots.
 sim:
 	$(GO) run ./test/sim/judgement
 
-# What hdsd makes of other projects' configuration: prints tables, writes docs/corpus.md.
+# What hdsd makes of other projects' configuration: prints tables, writes docs/internals/corpus.md.
 corpus: build
 	cd tools && $(GO) run ./corpus
 

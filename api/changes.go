@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
-	"hdsd/rest"
+	"hdsd/internal/rest"
 )
 
 const (

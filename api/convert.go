@@ -9,14 +9,14 @@ import (
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
-	"hdsd/spelling"
+	"hdsd/internal/envoyaddr"
 )
 
 func endpointMessage(e EndpointHealth) *hdsdv1.Endpoint {
 	m := &hdsdv1.Endpoint{
 		Cluster:      e.Endpoint.Cluster,
 		Address:      e.Endpoint.Address,
-		Locality:     spelling.LocalityMessage(e.Endpoint.Locality),
+		Locality:     envoyaddr.LocalityMessage(e.Endpoint.Locality),
 		Health:       statusMessage(e.Verdict.Status),
 		Since:        timeMessage(e.Verdict.Since),
 		Reason:       e.Verdict.Reason,
@@ -38,7 +38,7 @@ func transitionMessage(t health.Transition) *hdsdv1.Transition {
 		Time:         timeMessage(t.Time),
 		Cluster:      t.Endpoint.Cluster,
 		Address:      t.Endpoint.Address,
-		Locality:     spelling.LocalityMessage(t.Endpoint.Locality),
+		Locality:     envoyaddr.LocalityMessage(t.Endpoint.Locality),
 		From:         statusMessage(t.From),
 		To:           statusMessage(t.To),
 		Reason:       t.Reason,
@@ -63,7 +63,7 @@ func availabilityMessage(a Availability) *hdsdv1.Availability {
 	m := &hdsdv1.Availability{
 		Cluster:          a.Endpoint.Cluster,
 		Address:          a.Endpoint.Address,
-		Locality:         spelling.LocalityMessage(a.Endpoint.Locality),
+		Locality:         envoyaddr.LocalityMessage(a.Endpoint.Locality),
 		HealthySeconds:   a.In[health.Healthy].Seconds(),
 		UnhealthySeconds: (a.In[health.Unhealthy] + a.In[health.Timeout]).Seconds(),
 		UnknownSeconds:   a.In[health.Unknown].Seconds(),
@@ -125,7 +125,7 @@ func clusterMessage(c Cluster) *hdsdv1.Cluster {
 func checkerMessage(c Checker) *hdsdv1.Checker {
 	m := &hdsdv1.Checker{
 		Id:                c.ID,
-		Locality:          spelling.LocalityMessage(c.Locality),
+		Locality:          envoyaddr.LocalityMessage(c.Locality),
 		Version:           c.Version,
 		Connected:         c.Connected,
 		AssignedEndpoints: uint32(c.AssignedEndpoints),

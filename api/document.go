@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
-	"hdsd/rest"
+	"hdsd/internal/rest"
 )
 
 // withDocument serves the OpenAPI document, and the rest by next.

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/rest"
+	"hdsd/internal/rest"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
-	"hdsd/spelling"
+	"hdsd/internal/envoyaddr"
 )
 
 const (
@@ -164,7 +164,7 @@ func overrideMessage(o Override) *hdsdv1.Override {
 	return &hdsdv1.Override{
 		Cluster:   o.Scope.Cluster,
 		Address:   o.Scope.Address,
-		Locality:  spelling.LocalityMessage(o.Scope.Locality),
+		Locality:  envoyaddr.LocalityMessage(o.Scope.Locality),
 		Health:    statusMessage(o.Status),
 		Reason:    o.Reason,
 		Author:    o.Author,

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
-	"hdsd/rest"
+	"hdsd/internal/rest"
 )
 
 // parameters are what a request may have in its URL, by name.

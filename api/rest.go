@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
-	"hdsd/rest"
+	"hdsd/internal/rest"
 )
 
 // Handler serves the service as REST below /v1/.

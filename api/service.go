@@ -14,7 +14,7 @@ import (
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
-	"hdsd/rest"
+	"hdsd/internal/rest"
 )
 
 // Sizes of a page, in items.

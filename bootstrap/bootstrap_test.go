@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/bootstrap"
-	"hdsd/config/yamlpb"
 	"hdsd/health"
+	"hdsd/internal/yamlpb"
 )
 
 func node() bootstrap.Node {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"hdsd/bootstrap"
-	"hdsd/demo/upstream"
+	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 )
 

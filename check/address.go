@@ -9,7 +9,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
-	"hdsd/spelling"
+	"hdsd/internal/envoyaddr"
 )
 
 // longestPipe is how long the path of a Unix socket may be.
@@ -77,7 +77,7 @@ func (p place) reported() *endpointv3.Endpoint {
 		address.Address = &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: p.pipe.GetPath(), Mode: p.pipe.GetMode()}}
 	} else {
 		address.Address = &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
-			Address:       spelling.IP(p.ip),
+			Address:       envoyaddr.IP(p.ip),
 			PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: p.port},
 		}}
 	}

@@ -22,7 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"hdsd/demo/upstream"
+	"hdsd/internal/demo/upstream"
 )
 
 // upstreamOnly makes the test binary be nothing but an upstream, so that its

@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"hdsd/health"
-	"hdsd/spelling"
+	"hdsd/internal/envoyaddr"
 )
 
 // agent is what the checker calls itself.
@@ -45,7 +45,7 @@ func node(o *Options) *corev3.Node {
 	n := &corev3.Node{
 		Id:                   o.NodeID,
 		UserAgentName:        agent,
-		Locality:             spelling.LocalityMessage(o.Locality),
+		Locality:             envoyaddr.LocalityMessage(o.Locality),
 		UserAgentVersionType: &corev3.Node_UserAgentVersion{UserAgentVersion: o.Version},
 	}
 	if len(o.Metadata) > 0 {

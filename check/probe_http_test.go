@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"hdsd/demo/upstream"
+	"hdsd/internal/demo/upstream"
 )
 
 type (

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"hdsd/demo/upstream"
+	"hdsd/internal/demo/upstream"
 )
 
 type tcpProbe = corev3.HealthCheck_TcpHealthCheck

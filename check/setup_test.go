@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"hdsd/demo/upstream"
 	"hdsd/health"
+	"hdsd/internal/demo/upstream"
 )
 
 // httpHealthCheck gives a check that probes often; edit changes it.

@@ -23,9 +23,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"hdsd/demo/upstream"
 	coordinated "hdsd/hds/specifier"
 	"hdsd/health"
+	"hdsd/internal/demo/upstream"
 )
 
 // coordinator is a scripted HDS server. Each stream that comes is handed to

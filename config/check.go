@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"hdsd/config/yamlpb"
 	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/internal/yamlpb"
 )
 
 // Bounds of what can be set.

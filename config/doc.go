@@ -9,6 +9,6 @@
 // files.
 //
 // It starts no goroutine: certificates are looked at during handshakes. Of
-// this module it may import config/yamlpb, health, source/xds (to check what
+// this module it may import internal/yamlpb, health, source/xds (to check what
 // sources need it) and the generated messages.
 package config

@@ -6,8 +6,8 @@ import (
 	"regexp"
 	"strconv"
 
-	"hdsd/config/yamlpb"
 	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/internal/yamlpb"
 )
 
 // Bounds of what a fleet may have, so that a slip of the finger does not take

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"hdsd/config/yamlpb"
 	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/internal/yamlpb"
 )
 
 // Config is a whole configuration.

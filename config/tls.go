@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"hdsd/config/yamlpb"
 	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/internal/yamlpb"
 )
 
 const (

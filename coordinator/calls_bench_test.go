@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"hdsd/wire"
+	"hdsd/internal/wire"
 )
 
 // BenchmarkStreams sends messages over loopback, client and server in one

@@ -14,8 +14,8 @@ import (
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds/specifier"
 	"hdsd/health"
+	"hdsd/internal/envoyaddr"
 	"hdsd/source"
-	"hdsd/spelling"
 )
 
 // cluster is a source's cluster made ready for every stage. It is not changed
@@ -178,7 +178,7 @@ func (c *cluster) place(reason string) {
 				c.entries = append(c.entries, entry{key: c.safe.Endpoints[index].Key, checked: index, says: eds.SourceStatus(e), sent: sent})
 				continue
 			}
-			key := health.Endpoint{Cluster: c.source.Name, Locality: spelling.Locality(group.GetLocality()), Address: spelling.AddressOf(e, i, j)}
+			key := health.Endpoint{Cluster: c.source.Name, Locality: envoyaddr.Locality(group.GetLocality()), Address: envoyaddr.AddressOf(e, i, j)}
 			if index, ok = checked[key]; ok && !e.GetEndpoint().GetHealthCheckConfig().GetDisableActiveHealthCheck() {
 				decide(index) // a twin; it is listed already
 				continue
@@ -212,7 +212,7 @@ func (c *cluster) place(reason string) {
 // reason for its address already.
 func (c *cluster) refuse(locality, index int, e *endpointv3.LbEndpoint, known map[string]string) string {
 	wrong := refusal(c.source, e)
-	address := spelling.AddressOf(e, locality, index)
+	address := envoyaddr.AddressOf(e, locality, index)
 	if wrong == "" || known[""]+known[address] != "" {
 		return ""
 	}

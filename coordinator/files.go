@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"hdsd/eds/files"
-	"hdsd/wire"
+	"hdsd/internal/wire"
 )
 
 // filesBuffer is how much of the assignments is under way to the files.

@@ -24,8 +24,8 @@ import (
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds/specifier"
 	"hdsd/health"
+	"hdsd/internal/envoyaddr"
 	"hdsd/source"
-	"hdsd/spelling"
 	"hdsd/store"
 )
 
@@ -348,7 +348,7 @@ func (l *lab) published(service, address string) health.Status {
 	}
 	for i, group := range a.Message.GetEndpoints() {
 		for j, e := range group.GetLbEndpoints() {
-			if spelling.AddressOf(e, i, j) != address {
+			if envoyaddr.AddressOf(e, i, j) != address {
 				continue
 			}
 			if len(a.IDs[i][j]) == 0 {

@@ -100,7 +100,7 @@ var elsewhere = map[string]string{
 
 // TestEveryMetricMovesAndIsDocumented does one thing after the other to a
 // running coordinator and sees which metrics change. It holds that these, what
-// it exports and docs/metrics.md are the same.
+// it exports and docs/reference/metrics.md are the same.
 func TestEveryMetricMovesAndIsDocumented(t *testing.T) {
 	t.Parallel()
 	p := newPlayground(t)
@@ -125,7 +125,7 @@ func TestEveryMetricMovesAndIsDocumented(t *testing.T) {
 		return strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_")
 	})
 	if diff := gocmp.Diff(documented(t), exported); diff != "" {
-		t.Errorf("docs/metrics.md (-) and /metrics (+) differ:\n%s", diff)
+		t.Errorf("docs/reference/metrics.md (-) and /metrics (+) differ:\n%s", diff)
 	}
 	for _, name := range slices.Sorted(maps.Keys(exported)) {
 		if !strings.HasPrefix(name, "hdsd_") {
@@ -140,7 +140,7 @@ func TestEveryMetricMovesAndIsDocumented(t *testing.T) {
 // documented reads the rows "| `metric` | type | labels | meaning | use |".
 func documented(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "docs", "metrics.md"))
+	text, err := os.ReadFile(filepath.Join("..", "docs", "reference", "metrics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	"hdsd/config/yamlpb"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
+	"hdsd/internal/envoyaddr"
+	"hdsd/internal/yamlpb"
 	"hdsd/source"
-	"hdsd/spelling"
 )
 
 // warn tells of what a start takes as it is, though it may not be meant so.
@@ -42,7 +42,7 @@ func (e *examiner) twins(from *source.Cluster) {
 	first := map[health.Endpoint]int{} // lines
 	for i, group := range from.Assignment.GetEndpoints() {
 		for j, lb := range group.GetLbEndpoints() {
-			key := health.Endpoint{Cluster: from.Name, Locality: spelling.Locality(group.GetLocality()), Address: spelling.AddressOf(lb, i, j)}
+			key := health.Endpoint{Cluster: from.Name, Locality: envoyaddr.Locality(group.GetLocality()), Address: envoyaddr.AddressOf(lb, i, j)}
 			line := place.Line(i, j)
 			before, twice := first[key]
 			if !twice {

@@ -11,7 +11,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/config/yamlpb"
+	"hdsd/internal/yamlpb"
 	"hdsd/source"
 )
 

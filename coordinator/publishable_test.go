@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"hdsd/config/yamlpb"
+	"hdsd/internal/yamlpb"
 	"hdsd/source"
 	"hdsd/test/envoy"
 )

@@ -11,8 +11,8 @@ import (
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds/specifier"
 	"hdsd/health"
+	"hdsd/internal/envoyaddr"
 	"hdsd/source"
-	"hdsd/spelling"
 )
 
 // rules is what the configuration says of clusters and how they are checked.
@@ -182,7 +182,7 @@ func reachOf(s *configv1.CheckerSelector) *health.Reach {
 	}
 	reach := &health.Reach{Metadata: s.GetMetadata()}
 	for _, l := range s.GetLocalities() {
-		reach.Localities = append(reach.Localities, spelling.Locality(l))
+		reach.Localities = append(reach.Localities, envoyaddr.Locality(l))
 	}
 	return reach
 }

@@ -16,8 +16,8 @@ import (
 
 	"hdsd/api"
 	"hdsd/config"
-	"hdsd/demo/upstream"
 	"hdsd/hds/specifier"
+	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 )
 

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"hdsd/rest"
+	"hdsd/internal/rest"
 )
 
 // Path is where the handler of REST belongs.

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/health"
-	"hdsd/wire"
+	"hdsd/internal/wire"
 )
 
 func manyNames(n int) []string {

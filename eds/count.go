@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"hdsd/rest"
+	"hdsd/internal/rest"
 )
 
 // counted is a request to be received. What is in it is counted before it is

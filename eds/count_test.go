@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/wire"
+	"hdsd/internal/wire"
 )
 
 // fields repeats an empty field.

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"hdsd/health"
-	"hdsd/wire"
+	"hdsd/internal/wire"
 )
 
 func (b *bench) fetchEndpoints(m *discoveryv3.DiscoveryRequest) (*discoveryv3.DiscoveryResponse, error) {

@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/health"
-	"hdsd/wire"
+	"hdsd/internal/wire"
 )
 
 // rawStream is a server's stream that receives given bytes, as grpc would hand

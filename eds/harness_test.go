@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/health"
-	"hdsd/wire"
+	"hdsd/internal/wire"
 )
 
 // bench is a server with a connection to it, inside a synctest bubble.

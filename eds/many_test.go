@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/wire"
+	"hdsd/internal/wire"
 )
 
 // TestAClientNamesAllThatThereIs: however many resources there are, a data plane

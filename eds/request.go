@@ -7,7 +7,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
-	"hdsd/rest"
+	"hdsd/internal/rest"
 )
 
 // everything is the name that stands for all resources of a type.

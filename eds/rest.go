@@ -7,7 +7,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"hdsd/rest"
+	"hdsd/internal/rest"
 )
 
 // The paths that Handler serves.

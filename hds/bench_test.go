@@ -14,7 +14,7 @@ import (
 
 	"hdsd/hds"
 	"hdsd/health"
-	"hdsd/wire"
+	"hdsd/internal/wire"
 )
 
 const benchEndpoints = 3000

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/health"
-	"hdsd/spelling"
+	"hdsd/internal/envoyaddr"
 )
 
 // decoded is a report read the general way.
@@ -34,7 +34,7 @@ func decode(message []byte) (decoded, error) {
 	d := decoded{nested: len(report.GetClusterEndpointsHealth()) > 0}
 	for _, cluster := range report.GetClusterEndpointsHealth() {
 		for _, l := range cluster.GetLocalityEndpointsHealth() {
-			d.add(cluster.GetClusterName(), spelling.Locality(l.GetLocality()), l.GetEndpointsHealth())
+			d.add(cluster.GetClusterName(), envoyaddr.Locality(l.GetLocality()), l.GetEndpointsHealth())
 		}
 	}
 	if !d.nested {
@@ -48,7 +48,7 @@ func decode(message []byte) (decoded, error) {
 func (d *decoded) add(cluster string, where health.Locality, entries []*healthv3.EndpointHealth) {
 	for _, e := range entries {
 		d.entries = append(d.entries, entry{
-			key: health.Endpoint{Cluster: cluster, Locality: where, Address: spelling.Address(e.GetEndpoint().GetAddress())},
+			key: health.Endpoint{Cluster: cluster, Locality: where, Address: envoyaddr.Address(e.GetEndpoint().GetAddress())},
 			observed: observed{
 				status: statusOf(int32(e.GetHealthStatus())), seen: true, code: codeOf(e.GetHealthMetadata()),
 			},

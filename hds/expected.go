@@ -5,7 +5,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"hdsd/spelling"
+	"hdsd/internal/envoyaddr"
 )
 
 // Field numbers of the messages in an Endpoint.
@@ -18,7 +18,7 @@ const (
 )
 
 // appendEndpoint encodes the Endpoint of an address as Envoy reports it, and
-// gives the address as package spelling writes it. It is called for every
+// gives the address as package envoyaddr writes it. It is called for every
 // endpoint of every specifier, so it makes no message first.
 func appendEndpoint(to []byte, address string) (encoded []byte, canonical string) {
 	at, err := netip.ParseAddrPort(address)
@@ -29,10 +29,10 @@ func appendEndpoint(to []byte, address string) (encoded []byte, canonical string
 	}
 	var room [longestAddress]byte
 	canonical = address // as a rule
-	if text := spelling.AppendAddrPort(room[:0], at); string(text) != address {
+	if text := envoyaddr.AppendAddrPort(room[:0], at); string(text) != address {
 		canonical = string(text)
 	}
-	ip := spelling.AppendIP(room[:0], at.Addr())
+	ip := envoyaddr.AppendIP(room[:0], at.Addr())
 	port := uint64(at.Port())
 	size := sizeOfText(socketAddress, ip) + protowire.SizeTag(socketPort) + protowire.SizeVarint(port)
 	to = appendHeads(to, addressSocket, size)

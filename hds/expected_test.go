@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/hds"
-	"hdsd/spelling"
+	"hdsd/internal/envoyaddr"
 )
 
 // endpointOf is the Endpoint that Envoy reports for an address.
@@ -20,7 +20,7 @@ func endpointOf(address string) *endpointv3.Endpoint {
 		return &endpointv3.Endpoint{Address: &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: address}}}}
 	}
 	return &endpointv3.Endpoint{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
-		Address: spelling.IP(at.Addr()), PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(at.Port())},
+		Address: envoyaddr.IP(at.Addr()), PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(at.Port())},
 	}}}}
 }
 
@@ -40,7 +40,7 @@ func FuzzExpectedEndpoint(f *testing.F) {
 		if !bytes.Equal(got, append([]byte("before"), want...)) {
 			t.Errorf("%q is encoded %x, want %x", address, got, want)
 		}
-		if _, err := netip.ParseAddrPort(address); err == nil && canonical != spelling.Address(endpointOf(address).GetAddress()) || err != nil && canonical != address {
+		if _, err := netip.ParseAddrPort(address); err == nil && canonical != envoyaddr.Address(endpointOf(address).GetAddress()) || err != nil && canonical != address {
 			t.Errorf("%q in the form %q", address, canonical)
 		}
 	})

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
-	"hdsd/wire"
+	"hdsd/internal/wire"
 )
 
 // Options are the settings of a Server. The zero value is ready to use.

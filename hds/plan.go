@@ -6,7 +6,7 @@ import (
 
 	"hdsd/hds/specifier"
 	"hdsd/health"
-	"hdsd/spelling"
+	"hdsd/internal/envoyaddr"
 )
 
 // plan is what reports on one sent specifier are expected to look like. It is
@@ -61,9 +61,9 @@ func newPlan(seq uint64, spec *specifier.Specifier) *plan {
 }
 
 func newGroup(cluster string, l *corev3.Locality, end int) group {
-	where := spelling.Locality(l)
+	where := envoyaddr.Locality(l)
 	// Only the three names are kept of a locality; so does Envoy.
-	encoded, _ := proto.Marshal(spelling.LocalityMessage(where))
+	encoded, _ := proto.Marshal(envoyaddr.LocalityMessage(where))
 	return group{cluster: cluster, locality: where, encoded: encoded, end: end}
 }
 

@@ -22,7 +22,7 @@ import (
 
 	"hdsd/hds"
 	"hdsd/hds/specifier"
-	"hdsd/wire"
+	"hdsd/internal/wire"
 )
 
 // flatOf leaves only the flat list in a report.

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/rest"
+	"hdsd/internal/rest"
 )
 
 // The paths that Handler serves.

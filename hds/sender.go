@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"hdsd/hds/specifier"
-	"hdsd/wire"
+	"hdsd/internal/wire"
 )
 
 // patience is how many intervals a checker has to follow a specifier before

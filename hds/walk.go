@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"hdsd/health"
-	"hdsd/spelling"
+	"hdsd/internal/envoyaddr"
 )
 
 // Field numbers of the messages in a report.
@@ -122,7 +122,7 @@ func (g *group) is(locality []byte) bool {
 		return true
 	}
 	var l corev3.Locality
-	return proto.Unmarshal(locality, &l) == nil && spelling.Locality(&l) == g.locality
+	return proto.Unmarshal(locality, &l) == nil && envoyaddr.Locality(&l) == g.locality
 }
 
 // next reads one entry, which has to be the next one of the plan.
@@ -177,7 +177,7 @@ func (w *walker) isAt(endpoint []byte) bool {
 		return true
 	}
 	var e endpointv3.Endpoint
-	return proto.Unmarshal(endpoint, &e) == nil && spelling.Address(e.GetAddress()) == w.plan.addresses[w.entry]
+	return proto.Unmarshal(endpoint, &e) == nil && envoyaddr.Address(e.GetAddress()) == w.plan.addresses[w.entry]
 }
 
 // statusOf gives the status of a value of Envoy's enum.

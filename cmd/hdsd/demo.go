@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"hdsd/demo"
+	"hdsd/internal/demo"
 )
 
 func newDemo() *cobra.Command {

@@ -61,10 +61,10 @@ func TestSimulateShows(t *testing.T) {
 	}
 }
 
-// TestSimulateTheExample: docs/simulate.md shows what comes out of the example,
+// TestSimulateTheExample: docs/guides/simulate.md shows what comes out of the example,
 // but for how long it took.
 func TestSimulateTheExample(t *testing.T) {
-	const path, args = "../../docs/simulate.md", "simulate -c examples/hdsd.yaml --fleet examples/fleet.yaml"
+	const path, args = "../../docs/guides/simulate.md", "simulate -c examples/hdsd.yaml --fleet examples/fleet.yaml"
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

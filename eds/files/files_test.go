@@ -27,7 +27,7 @@ import (
 
 	"hdsd/eds"
 	"hdsd/health"
-	"hdsd/wire"
+	"hdsd/internal/wire"
 )
 
 // site is a server of assignments and a folder that follows it, inside a

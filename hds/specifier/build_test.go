@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"hdsd/health"
-	"hdsd/spelling"
+	"hdsd/internal/envoyaddr"
 )
 
 // fleet translates n endpoints in clusters of a given size.
@@ -85,7 +85,7 @@ func malformed(s *Specifier) string {
 			}
 			seen[keyText(l.GetLocality(), "")] = true
 			for _, e := range l.GetEndpoints() {
-				address := spelling.Address(e.GetAddress())
+				address := envoyaddr.Address(e.GetAddress())
 				if key := keyText(l.GetLocality(), address); seen[key] {
 					return fmt.Sprintf("endpoint %s is there twice", key)
 				} else {

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"hdsd/health"
-	"hdsd/spelling"
+	"hdsd/internal/envoyaddr"
 )
 
 // ErrNode is that a first message does not tell whose it is.
@@ -62,7 +62,7 @@ func CheckerFromNode(node *corev3.Node, c *healthv3.Capability) (health.Checker,
 		return health.Checker{}, fmt.Errorf("%w: node.id is missing or %s; start the Envoy with --service-node or node.id in its bootstrap", ErrNode, wrong)
 	}
 	out := health.Checker{
-		ID: id, Locality: spelling.Locality(node.GetLocality()), Version: versionOf(node),
+		ID: id, Locality: envoyaddr.Locality(node.GetLocality()), Version: versionOf(node),
 		Abilities: abilitiesOf(node, c),
 	}
 	out.Weight = weightOf(node)

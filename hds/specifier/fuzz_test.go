@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/health"
-	"hdsd/spelling"
+	"hdsd/internal/envoyaddr"
 )
 
 // FuzzTranslate has any cluster, assignment and checks become a specifier that
@@ -78,8 +78,8 @@ func everyEndpoint(t *testing.T, a *endpointv3.ClusterLoadAssignment, out *Clust
 	}
 	for _, l := range a.GetEndpoints() {
 		for _, e := range l.GetLbEndpoints() {
-			address := spelling.Address(e.GetEndpoint().GetAddress())
-			key := health.Endpoint{Cluster: out.Name, Locality: spelling.Locality(l.GetLocality()), Address: address}
+			address := envoyaddr.Address(e.GetEndpoint().GetAddress())
+			key := health.Endpoint{Cluster: out.Name, Locality: envoyaddr.Locality(l.GetLocality()), Address: address}
 			if !checked[key] && !known[address] && address != "" && !e.GetEndpoint().GetHealthCheckConfig().GetDisableActiveHealthCheck() {
 				t.Fatalf("%+v is neither checked nor quarantined", key)
 			}

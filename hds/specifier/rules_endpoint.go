@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"hdsd/spelling"
+	"hdsd/internal/envoyaddr"
 )
 
 var endpointMessages = map[protoreflect.FullName]messageRule{
@@ -69,7 +69,7 @@ func canonical(e *endpointv3.Endpoint) bool {
 		return true
 	}
 	a, err := netip.ParseAddr(s.GetAddress())
-	return err == nil && spelling.IP(a) == s.GetAddress()
+	return err == nil && envoyaddr.IP(a) == s.GetAddress()
 }
 
 // normalize makes an endpoint canonical: Envoy takes one that is written
@@ -80,7 +80,7 @@ func normalize(e *endpointv3.Endpoint) {
 	}
 	if s := e.GetAddress().GetSocketAddress(); s != nil {
 		if a, err := netip.ParseAddr(s.GetAddress()); err == nil {
-			s.Address = spelling.IP(a)
+			s.Address = envoyaddr.IP(a)
 		}
 	}
 }

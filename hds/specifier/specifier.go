@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"hdsd/health"
-	"hdsd/spelling"
+	"hdsd/internal/envoyaddr"
 )
 
 // Item is one endpoint that one checker is to check.
@@ -66,7 +66,7 @@ func (s *Specifier) add(first *Item, endpoints []*endpointv3.Endpoint) {
 		s.Message.ClusterHealthChecks = all
 	}
 	last := all[len(all)-1]
-	last.LocalityEndpoints = append(last.LocalityEndpoints, &healthv3.LocalityEndpoints{Locality: spelling.LocalityMessage(endpoint(first).Key.Locality), Endpoints: endpoints})
+	last.LocalityEndpoints = append(last.LocalityEndpoints, &healthv3.LocalityEndpoints{Locality: envoyaddr.LocalityMessage(endpoint(first).Key.Locality), Endpoints: endpoints})
 }
 
 // together tells whether two items stand in one list of endpoints.

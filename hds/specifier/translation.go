@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"hdsd/health"
-	"hdsd/spelling"
+	"hdsd/internal/envoyaddr"
 )
 
 // translation is a cluster on its way.
@@ -178,7 +178,7 @@ func (t *translation) review(i, j int, l *endpointv3.LocalityLbEndpoints, lb *en
 	if source.GetHealthCheckConfig().GetDisableActiveHealthCheck() {
 		return nil
 	}
-	key := health.Endpoint{Cluster: t.out.Name, Locality: spelling.Locality(l.GetLocality()), Address: spelling.AddressOf(lb, i, j)}
+	key := health.Endpoint{Cluster: t.out.Name, Locality: envoyaddr.Locality(l.GetLocality()), Address: envoyaddr.AddressOf(lb, i, j)}
 	if t.seen[key] {
 		return nil
 	}

@@ -11,9 +11,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"hdsd/config/yamlpb"
+	"hdsd/internal/envoyrules"
+	"hdsd/internal/yamlpb"
 	"hdsd/source"
-	"hdsd/source/kind"
 )
 
 // binary reads a file in protobuf's own form; fields that this program does
@@ -55,25 +55,25 @@ func hasTypes(response *discoveryv3.DiscoveryResponse) bool {
 
 func (c *contents) packed(file string, i int, packed *anypb.Any) {
 	at := fmt.Sprintf("resources[%d]", i)
-	if packed.GetTypeUrl() == kind.Wrapper {
+	if packed.GetTypeUrl() == envoyrules.Wrapper {
 		wrapper := &discoveryv3.Resource{}
 		if err := proto.Unmarshal(packed.GetValue(), wrapper); err != nil {
-			c.problems = append(c.problems, source.Problem{File: file, Resource: kind.Name(packed.GetValue()), Field: at, Message: fmt.Sprintf("cannot be decoded: %s", err)})
+			c.problems = append(c.problems, source.Problem{File: file, Resource: envoyrules.Name(packed.GetValue()), Field: at, Message: fmt.Sprintf("cannot be decoded: %s", err)})
 			return
 		}
 		at, packed = at+".resource", wrapper.GetResource()
 	}
-	r := resource{file: file, name: kind.Name(packed.GetValue())}
+	r := resource{file: file, name: envoyrules.Name(packed.GetValue())}
 	var message proto.Message
 	switch packed.GetTypeUrl() {
-	case kind.Cluster:
+	case envoyrules.Cluster:
 		r.cluster = &clusterv3.Cluster{}
 		message = r.cluster
-	case kind.Assignment:
+	case envoyrules.Assignment:
 		r.lone = &endpointv3.ClusterLoadAssignment{}
 		message = r.lone
 	default:
-		c.problems = append(c.problems, source.Problem{File: file, Resource: r.name, Field: at, Message: kind.Wrong(packed.GetTypeUrl())})
+		c.problems = append(c.problems, source.Problem{File: file, Resource: r.name, Field: at, Message: envoyrules.Wrong(packed.GetTypeUrl())})
 		return
 	}
 	if err := proto.Unmarshal(packed.GetValue(), message); err != nil {
@@ -86,7 +86,7 @@ func (c *contents) packed(file string, i int, packed *anypb.Any) {
 
 func (c *contents) binaryResource(r resource, at string, message proto.Message) {
 	var problems []source.Problem
-	for _, violation := range kind.Violations(message) {
+	for _, violation := range envoyrules.Violations(message) {
 		problems = append(problems, source.Problem{
 			File: r.file, Resource: r.name, Field: at + "." + violation.Field, Message: violation.Reason,
 		})

@@ -22,5 +22,5 @@
 //
 // Run works on its caller's goroutine, and returns when its context ends; the
 // watcher's goroutine has ended by then. Of this module it may import source,
-// health and config/yamlpb.
+// health and internal/yamlpb.
 package file

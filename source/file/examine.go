@@ -5,7 +5,7 @@ import (
 
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
-	"hdsd/config/yamlpb"
+	"hdsd/internal/yamlpb"
 	"hdsd/source"
 )
 

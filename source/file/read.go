@@ -12,7 +12,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
-	"hdsd/config/yamlpb"
+	"hdsd/internal/yamlpb"
 	"hdsd/source"
 )
 

@@ -10,9 +10,9 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/config/yamlpb"
+	"hdsd/internal/envoyrules"
+	"hdsd/internal/yamlpb"
 	"hdsd/source"
-	"hdsd/source/kind"
 )
 
 const typeField = "@type"
@@ -94,7 +94,7 @@ func (c *contents) response(root yamlpb.Node) []source.Problem {
 	c.listed = len(resources)
 	for _, node := range resources {
 		url, _ := textOf(node, typeField)
-		if url == kind.Wrapper {
+		if url == envoyrules.Wrapper {
 			c.wrapped(node)
 		} else {
 			c.typed(node, url, nil)
@@ -119,12 +119,12 @@ func (c *contents) wrapped(node yamlpb.Node) {
 // typed reads a resource of a type, which has some problems already.
 func (c *contents) typed(node yamlpb.Node, url string, problems []yamlpb.Problem) {
 	switch url {
-	case kind.Cluster:
+	case envoyrules.Cluster:
 		c.textCluster(node, problems)
-	case kind.Assignment:
+	case envoyrules.Assignment:
 		c.textAssignment(node, problems)
 	default:
-		problem := node.Problem("", "%s", kind.Wrong(url))
+		problem := node.Problem("", "%s", envoyrules.Wrong(url))
 		problem.Resource, _ = textOf(node, "name")
 		c.problems = append(c.problems, source.Problem(problem))
 	}
@@ -152,7 +152,7 @@ func (c *contents) textResource(node yamlpb.Node, r resource, message proto.Mess
 	unread := len(problems)
 	r.broken = unread > 0
 	if !r.broken || c.places != nil {
-		for _, violation := range kind.Violations(message) {
+		for _, violation := range envoyrules.Violations(message) {
 			if p := node.Problem(violation.Field, "%s", violation.Reason); !concerns(problems[:unread], p.Field) {
 				problems = append(problems, p)
 			}

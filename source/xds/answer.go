@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	_ "hdsd/config/yamlpb" // links the types that an Any of a cluster may hold
+	_ "hdsd/internal/yamlpb" // links the types that an Any of a cluster may hold
 )
 
 // parseJSON reads an answer, each of its resources apart, so that one that

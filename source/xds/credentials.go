@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/local"
 	"google.golang.org/grpc/metadata"
 
-	"hdsd/config/yamlpb"
+	"hdsd/internal/yamlpb"
 )
 
 // maxSecretBytes is the largest file with a certificate, a key or a token.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"hdsd/internal/envoyrules"
 	"hdsd/source"
-	"hdsd/source/kind"
 )
 
 // pace is the least time between two sets that are handed on. One that comes
@@ -106,7 +106,7 @@ func (d *delivery) expire(now time.Time) {
 			d.options.Log.Warn().Str("event", "upstream_resources_expired").Str("source", d.options.Name).Str("type_url", t.typeURL).
 				Int("count", len(expired)).Strs("names", expired[:min(len(expired), 10)]).
 				Msg("the management server gave these resources a time to live, and it is over")
-			poke(d.wake[kind.Assignment])
+			poke(d.wake[envoyrules.Assignment])
 		}
 	}
 }

@@ -35,5 +35,5 @@
 // was touched since (latest). With a snapshot, one more writes it (keeper). All of
 // them end before Run returns.
 //
-// Of this module it may import source, source/kind and config/yamlpb.
+// Of this module it may import source, internal/envoyrules and internal/yamlpb.
 package xds

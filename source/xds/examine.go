@@ -9,7 +9,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/source/kind"
+	"hdsd/internal/envoyrules"
 )
 
 // examine decodes what has changed, and finds what is wrong with it.
@@ -56,7 +56,7 @@ func (s *Source) knownOf(t *table, u *update) []*content {
 	for i := range u.items {
 		one := &u.items[i]
 		if one.name == "" {
-			one.name = kind.Name(one.body.GetValue())
+			one.name = envoyrules.Name(one.body.GetValue())
 		}
 		switch e := t.entries[one.name]; {
 		case one.name == "" || e == nil && !t.wildcard():
@@ -78,7 +78,7 @@ func (t *table) decode(name string, data []byte) (_ proto.Message, endpoints int
 	if excess := w.excess(); excess != "" {
 		return nil, 0, excess
 	}
-	if t.typeURL == kind.Cluster {
+	if t.typeURL == envoyrules.Cluster {
 		cluster := &clusterv3.Cluster{}
 		if err := proto.Unmarshal(data, cluster); err != nil {
 			return nil, 0, fmt.Sprintf("it cannot be decoded: %s", err)
@@ -94,7 +94,7 @@ func (t *table) decode(name string, data []byte) (_ proto.Message, endpoints int
 	if own != name {
 		return nil, 0, fmt.Sprintf("it calls itself %q", own)
 	}
-	if violations := kind.Violations(message); len(violations) > 0 {
+	if violations := envoyrules.Violations(message); len(violations) > 0 {
 		reason := violations[0].Field + ": " + violations[0].Reason
 		if len(violations) > 1 {
 			reason += fmt.Sprintf(" (and %d more)", len(violations)-1)

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"hdsd/internal/envoyrules"
 	"hdsd/source"
-	"hdsd/source/kind"
 )
 
 func rate(most uint32, fill float64) *corev3.RateLimitSettings {
@@ -27,7 +27,7 @@ func TestRateLimit(t *testing.T) {
 		p := next(t, s.delta)
 		p.next()
 		for i := range 5 {
-			p.send(change(kind.Cluster, fmt.Sprint(i), wrap("a", fmt.Sprint(i), inline("a"))))
+			p.send(change(envoyrules.Cluster, fmt.Sprint(i), wrap("a", fmt.Sprint(i), inline("a"))))
 		}
 		p.next()
 		p.next()
@@ -75,7 +75,7 @@ func TestFlood(t *testing.T) {
 		sent := make(chan int, floods)
 		go func() {
 			for i := range floods {
-				if p.stream.Send(change(kind.Cluster, fmt.Sprint(i), wrap("a", fmt.Sprint(i), inline("a", fmt.Sprint(i))))) != nil {
+				if p.stream.Send(change(envoyrules.Cluster, fmt.Sprint(i), wrap("a", fmt.Sprint(i), inline("a", fmt.Sprint(i))))) != nil {
 					break
 				}
 				sent <- i
@@ -115,7 +115,7 @@ func last(r *running) string {
 func TestLargeResponse(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		p := next(t, s.delta)
-		p.send(change(kind.Cluster, "n1", wrap("a", "1", inline("a", strings.Repeat("x", 6<<20)))))
+		p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a", strings.Repeat("x", 6<<20)))))
 		equal(t, "endpoints", len(said(r.latest())), 6<<20+2)
 	})
 }
@@ -128,13 +128,13 @@ func TestPace(t *testing.T) {
 		for i := range 50 {
 			time.Sleep(time.Second)
 			before := time.Now()
-			p.send(change(kind.Cluster, "n", wrap("a", fmt.Sprint(i), inline("a", fmt.Sprint(i)))))
+			p.send(change(envoyrules.Cluster, "n", wrap("a", fmt.Sprint(i), inline("a", fmt.Sprint(i)))))
 			equal(t, "set", said(next(t, r.sets)), fmt.Sprint("a=", i))
 			equal(t, "took", time.Since(before), 0)
 		}
 		time.Sleep(time.Second)
 		for i := range 100 {
-			p.send(change(kind.Cluster, "n", wrap("a", fmt.Sprint(i), inline("a", fmt.Sprint("x", i)))))
+			p.send(change(envoyrules.Cluster, "n", wrap("a", fmt.Sprint(i), inline("a", fmt.Sprint("x", i)))))
 			synctest.Wait()
 		}
 		time.Sleep(pace)
@@ -160,7 +160,7 @@ func TestInitialFetchTimeout(t *testing.T) {
 			equal(t, "set", said(set), "unread")
 			has(t, "problem", set.Problems[0].String(), "the management server has not said within 15s which clusters there are")
 			p := next(t, s.delta)
-			p.send(change(kind.Cluster, "n1"))
+			p.send(change(envoyrules.Cluster, "n1"))
 			equal(t, "said that there are none", said(r.latest()), "")
 		})
 	})
@@ -168,14 +168,14 @@ func TestInitialFetchTimeout(t *testing.T) {
 		scripted(t, waiting(durationpb.New(4*time.Second)), func(t *testing.T, s *script, r *running) {
 			p := next(t, s.delta)
 			time.Sleep(2 * time.Second)
-			p.send(change(kind.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1")), wrap("web", "1", eds("web", ""))))
+			p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1")), wrap("web", "1", eds("web", ""))))
 			time.Sleep(4*time.Second - 1)
 			r.notYet() // the endpoints have their own time
 			time.Sleep(time.Nanosecond)
 			set := r.latest()
 			equal(t, "without endpoints", said(set), "a=10.0.0.1 web=none")
 			has(t, "problem", set.Problems[0].String(), `web: it has no endpoints, as the management server has not sent the ClusterLoadAssignment "web" within 4s`)
-			p.send(change(kind.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.2"))))
+			p.send(change(envoyrules.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.2"))))
 			set = r.latest()
 			equal(t, "set", said(set), "a=10.0.0.1 web=10.0.0.2")
 			equal(t, "problems", len(set.Problems), 0)
@@ -186,10 +186,10 @@ func TestInitialFetchTimeout(t *testing.T) {
 			time.Sleep(15 * time.Second)
 			equal(t, "set", said(r.latest()), "unread")
 			p := next(t, s.delta)
-			p.send(change(kind.Cluster, "n1", wrap("web", "1", eds("web", ""))))
+			p.send(change(envoyrules.Cluster, "n1", wrap("web", "1", eds("web", ""))))
 			time.Sleep(time.Second)
 			r.nothing() // else the cluster would seem to be gone
-			p.send(change(kind.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.2"))))
+			p.send(change(envoyrules.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.2"))))
 			equal(t, "set", said(r.latest()), "web=10.0.0.2")
 		})
 	})
@@ -198,10 +198,10 @@ func TestInitialFetchTimeout(t *testing.T) {
 			time.Sleep(time.Hour)
 			r.nothing()
 			p := next(t, s.delta)
-			p.send(change(kind.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1")), wrap("web", "1", eds("web", ""))))
+			p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1")), wrap("web", "1", eds("web", ""))))
 			time.Sleep(time.Hour)
 			r.nothing()
-			p.send(change(kind.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.2"))))
+			p.send(change(envoyrules.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.2"))))
 			equal(t, "set", said(r.latest()), "a=10.0.0.1 web=10.0.0.2")
 		})
 	})
@@ -212,11 +212,11 @@ func TestInitialFetchTimeout(t *testing.T) {
 func TestChangedClusterWaitsForItsEndpoints(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		p := next(t, s.delta)
-		p.send(change(kind.Cluster, "n1", wrap("web", "1", inline("web", "10.0.0.1"))))
+		p.send(change(envoyrules.Cluster, "n1", wrap("web", "1", inline("web", "10.0.0.1"))))
 		first := r.latest()
-		p.send(change(kind.Cluster, "n2", wrap("web", "2", eds("web", "svc"))))
+		p.send(change(envoyrules.Cluster, "n2", wrap("web", "2", eds("web", "svc"))))
 		r.nothing()
-		p.send(change(kind.Assignment, "n3", wrap("svc", "1", endpoints("svc", "10.0.0.2"))))
+		p.send(change(envoyrules.Assignment, "n3", wrap("svc", "1", endpoints("svc", "10.0.0.2"))))
 		set := r.latest()
 		equal(t, "set", said(set), "web=10.0.0.2")
 		equal(t, "another", set.Clusters[0] != first.Clusters[0], true)
@@ -235,13 +235,13 @@ func TestMinimumClusters(t *testing.T) {
 		scripted(t, minimum(deltaSource), func(t *testing.T, s *script, r *running) {
 			p := next(t, s.delta)
 			p.next()
-			p.send(change(kind.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1"))))
+			p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1"))))
 			has(t, "detail", p.next().GetErrorDetail().GetMessage(), "refused as a whole: it would leave 1 clusters, and "+minimumName+" asks for 2")
 			r.nothing()
-			p.send(change(kind.Cluster, "n2", wrap("a", "1", inline("a", "10.0.0.1")), wrap("b", "1", inline("b", "10.0.0.2"))))
+			p.send(change(envoyrules.Cluster, "n2", wrap("a", "1", inline("a", "10.0.0.1")), wrap("b", "1", inline("b", "10.0.0.2"))))
 			equal(t, "ack", p.next().GetErrorDetail() == nil, true)
 			equal(t, "set", said(r.latest()), "a=10.0.0.1 b=10.0.0.2")
-			response := removal(kind.Cluster, "n3", "b")
+			response := removal(envoyrules.Cluster, "n3", "b")
 			response.Resources = append(response.Resources, wrap("a", "2", inline("a", "10.0.0.7")))
 			p.send(response)
 			has(t, "detail", p.next().GetErrorDetail().GetMessage(), "refused as a whole")
@@ -254,9 +254,9 @@ func TestMinimumClusters(t *testing.T) {
 		scripted(t, minimum(grpcSource(corev3.ApiConfigSource_AGGREGATED_GRPC, "one")), func(t *testing.T, s *script, r *running) {
 			p := next(t, s.state)
 			p.next()
-			p.send(state(kind.Cluster, "1", "n1", inline("a", "10.0.0.1"), inline("b", "10.0.0.2")))
+			p.send(state(envoyrules.Cluster, "1", "n1", inline("a", "10.0.0.1"), inline("b", "10.0.0.2")))
 			p.next()
-			p.send(state(kind.Cluster, "2", "n2", inline("a", "10.0.0.7")))
+			p.send(state(envoyrules.Cluster, "2", "n2", inline("a", "10.0.0.7")))
 			nack := p.next()
 			equal(t, "version", nack.GetVersionInfo(), "1")
 			has(t, "detail", nack.GetErrorDetail().GetMessage(), "refused as a whole")

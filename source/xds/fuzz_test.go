@@ -8,7 +8,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/source/kind"
+	"hdsd/internal/envoyrules"
 )
 
 // primed is a source that knows one cluster of each sort.
@@ -92,10 +92,10 @@ func answered[M any, P interface {
 }
 
 func FuzzDiscoveryResponse(f *testing.F) {
-	seed(f, state(kind.Cluster, "2", "n", eds("web", ""), inline("db", "10.0.0.8")))
-	seed(f, state(kind.Cluster, "2", "n", eds("web", "svc"), inline("db", "10.0.0.9"), inline("db")))
-	seed(f, state(kind.Assignment, "2", "n", endpoints("web", "10.0.0.2"), endpoints("other")))
-	seed(f, state(kind.Cluster, "2", "n", wrap("web", "1", eds("web", "")), &discoveryv3.Resource{Name: "db", Version: "1"}))
+	seed(f, state(envoyrules.Cluster, "2", "n", eds("web", ""), inline("db", "10.0.0.8")))
+	seed(f, state(envoyrules.Cluster, "2", "n", eds("web", "svc"), inline("db", "10.0.0.9"), inline("db")))
+	seed(f, state(envoyrules.Assignment, "2", "n", endpoints("web", "10.0.0.2"), endpoints("other")))
+	seed(f, state(envoyrules.Cluster, "2", "n", wrap("web", "1", eds("web", "")), &discoveryv3.Resource{Name: "db", Version: "1"}))
 	f.Add(wire(2, 100, nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		response := &discoveryv3.DiscoveryResponse{}
@@ -111,11 +111,11 @@ func FuzzDiscoveryResponse(f *testing.F) {
 }
 
 func FuzzDeltaDiscoveryResponse(f *testing.F) {
-	seed(f, change(kind.Cluster, "n", wrap("web", "2", eds("web", "")), wrap("db", "2", inline("db", "10.0.0.8"))))
-	seed(f, change(kind.Cluster, "n", wrap("web", "2", inline("db")), &discoveryv3.Resource{Name: "db", Version: "1"}))
-	seed(f, change(kind.Assignment, "n", wrap("web", "2", endpoints("web", "10.0.0.2"))))
-	seed(f, removal(kind.Cluster, "n", "web", "nobody"))
-	seed(f, removal(kind.Assignment, "n", "web"))
+	seed(f, change(envoyrules.Cluster, "n", wrap("web", "2", eds("web", "")), wrap("db", "2", inline("db", "10.0.0.8"))))
+	seed(f, change(envoyrules.Cluster, "n", wrap("web", "2", inline("db")), &discoveryv3.Resource{Name: "db", Version: "1"}))
+	seed(f, change(envoyrules.Assignment, "n", wrap("web", "2", endpoints("web", "10.0.0.2"))))
+	seed(f, removal(envoyrules.Cluster, "n", "web", "nobody"))
+	seed(f, removal(envoyrules.Assignment, "n", "web"))
 	f.Add(wire(2, 100, nil))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		response := &discoveryv3.DeltaDiscoveryResponse{}

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"hdsd/source/kind"
+	"hdsd/internal/envoyrules"
 )
 
 // What a response may hold. An empty message has two bytes on the wire and a
@@ -92,8 +92,8 @@ func (w *weight) excess() string {
 
 // resources are what the messages of each type are.
 var resources = map[string]protoreflect.MessageDescriptor{
-	kind.Cluster:    (&clusterv3.Cluster{}).ProtoReflect().Descriptor(),
-	kind.Assignment: (&endpointv3.ClusterLoadAssignment{}).ProtoReflect().Descriptor(),
+	envoyrules.Cluster:    (&clusterv3.Cluster{}).ProtoReflect().Descriptor(),
+	envoyrules.Assignment: (&endpointv3.ClusterLoadAssignment{}).ProtoReflect().Descriptor(),
 }
 
 // head leaves of a response what it answers: texts and numbers, no lists.

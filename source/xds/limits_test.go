@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"hdsd/source/kind"
+	"hdsd/internal/envoyrules"
 )
 
 // list makes a list of the same again and again.
@@ -78,16 +78,16 @@ func TestTooManyResources(t *testing.T) {
 		scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 			p := next(t, s.delta)
 			p.next()
-			p.send(change(kind.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1"))))
+			p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a", "10.0.0.1"))))
 			p.next()
 			r.latest()
-			p.send(removal(kind.Cluster, "n2", list(maxElements+1, "a")...))
+			p.send(removal(envoyrules.Cluster, "n2", list(maxElements+1, "a")...))
 			nack := p.next()
 			equal(t, "nonce", nack.GetResponseNonce(), "n2")
 			equal(t, "detail", nack.GetErrorDetail().GetMessage(), refusal)
 			equal(t, "what was there stays", len(r.Status().Types[0].Resources), 1)
 			has(t, "problem", r.latest().Problems[0].String(), refusal)
-			p.send(change(kind.Cluster, "n3", wrap("b", "1", inline("b", "10.0.0.2"))))
+			p.send(change(envoyrules.Cluster, "n3", wrap("b", "1", inline("b", "10.0.0.2"))))
 			equal(t, "accepted", p.next().GetErrorDetail() == nil, true)
 			equal(t, "set", said(r.latest()), "a=10.0.0.1 b=10.0.0.2")
 		})
@@ -96,10 +96,10 @@ func TestTooManyResources(t *testing.T) {
 		scripted(t, grpcSource(corev3.ApiConfigSource_AGGREGATED_GRPC, "one"), func(t *testing.T, s *script, r *running) {
 			p := next(t, s.state)
 			p.next()
-			p.send(state(kind.Cluster, "c1", "n1", inline("a", "10.0.0.1")))
+			p.send(state(envoyrules.Cluster, "c1", "n1", inline("a", "10.0.0.1")))
 			p.next()
 			r.latest()
-			p.send(&discoveryv3.DiscoveryResponse{TypeUrl: kind.Cluster, VersionInfo: "c2", Nonce: "n2", Resources: list(maxElements+1, &anypb.Any{})})
+			p.send(&discoveryv3.DiscoveryResponse{TypeUrl: envoyrules.Cluster, VersionInfo: "c2", Nonce: "n2", Resources: list(maxElements+1, &anypb.Any{})})
 			nack := p.next()
 			equal(t, "nonce and version", nack.GetResponseNonce()+nack.GetVersionInfo(), "n2c1")
 			equal(t, "detail", nack.GetErrorDetail().GetMessage(), refusal)
@@ -129,13 +129,13 @@ func TestTooManyEndpoints(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		p := next(t, s.delta)
 		p.next()
-		p.send(change(kind.Cluster, "n1", wrap("web", "1", eds("web", "")), wrap("api", "1", eds("api", ""))))
-		p.send(change(kind.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.1")), wrap("api", "1", endpoints("api", "10.0.0.2"))))
+		p.send(change(envoyrules.Cluster, "n1", wrap("web", "1", eds("web", "")), wrap("api", "1", eds("api", ""))))
+		p.send(change(envoyrules.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.1")), wrap("api", "1", endpoints("api", "10.0.0.2"))))
 		r.latest()
 		for len(p.requests) > 0 {
 			p.next()
 		}
-		p.send(change(kind.Assignment, "n3", wrap("web", "2", hosts("web", 100_000, &endpointv3.LbEndpoint{})), wrap("api", "2", endpoints("api", "10.0.0.3"))))
+		p.send(change(envoyrules.Assignment, "n3", wrap("web", "2", hosts("web", 100_000, &endpointv3.LbEndpoint{})), wrap("api", "2", endpoints("api", "10.0.0.3"))))
 		has(t, "detail", p.next().GetErrorDetail().GetMessage(), "1 of 2 resources refused: web (it has 100000 endpoints in 200009 bytes")
 		equal(t, "set", said(r.latest()), "api=10.0.0.3 web=10.0.0.1")
 	})
@@ -182,7 +182,7 @@ func TestDecodingHoldsNobodyUp(t *testing.T) {
 	s := primed(t, ways["AGGREGATED_DELTA_GRPC"])
 	u := &update{items: []item{
 		{version: "2", body: pack(inline("new", "10.0.0.3"))}, {version: "2", body: pack(inline("db", "10.0.0.9"))},
-		{version: "2", body: &anypb.Any{TypeUrl: kind.Cluster, Value: bytes.Clone([]byte("\n\x01f\xff"))}},
+		{version: "2", body: &anypb.Any{TypeUrl: envoyrules.Cluster, Value: bytes.Clone([]byte("\n\x01f\xff"))}},
 	}}
 	s.read(s.clusters, u)
 	equal(t, "new is decoded", u.items[0].message != nil && u.items[0].name == "new", true)

@@ -16,13 +16,13 @@ import (
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"hdsd/source/kind"
+	"hdsd/internal/envoyrules"
 )
 
 // paths of types, under a base URL.
 var paths = map[string]string{
-	kind.Cluster:    "/v3/discovery:clusters",
-	kind.Assignment: "/v3/discovery:endpoints",
+	envoyrules.Cluster:    "/v3/discovery:clusters",
+	envoyrules.Assignment: "/v3/discovery:endpoints",
 }
 
 // errUnserved says that a server knows nothing of what it was asked.

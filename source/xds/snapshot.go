@@ -15,8 +15,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"hdsd/config/yamlpb"
-	"hdsd/source/kind"
+	"hdsd/internal/envoyrules"
+	"hdsd/internal/yamlpb"
 )
 
 const maxSnapshotBytes = 1 << 30
@@ -88,7 +88,7 @@ func (s *Source) restore() error {
 	if response.GetVersionInfo() != s.servers() {
 		return nil
 	}
-	updates := map[string]*update{kind.Cluster: {}, kind.Assignment: {}}
+	updates := map[string]*update{envoyrules.Cluster: {}, envoyrules.Assignment: {}}
 	for _, packed := range response.GetResources() {
 		one := unwrap(packed, "")
 		if u := updates[one.body.GetTypeUrl()]; u != nil {
@@ -115,7 +115,7 @@ func (s *Source) restore() error {
 		}
 	}
 	s.unasked = make(map[string]item)
-	for _, one := range updates[kind.Assignment].items {
+	for _, one := range updates[envoyrules.Assignment].items {
 		if s.assignments.entries[one.name] == nil {
 			s.unasked[one.name] = one
 		}

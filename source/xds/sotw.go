@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"hdsd/source/kind"
+	"hdsd/internal/envoyrules"
 )
 
 // stateStream speaks the state of the world on one stream. Guarded by
@@ -130,7 +130,7 @@ func (u unasked) Error() string {
 var wrapperType = "type.googleapis.com/" + string((&discoveryv3.Resource{}).ProtoReflect().Descriptor().FullName())
 
 func stateUpdate(t *table, response *discoveryv3.DiscoveryResponse) *update {
-	u := &update{version: response.GetVersionInfo(), full: t.typeURL == kind.Cluster, errors: response.GetResourceErrors()}
+	u := &update{version: response.GetVersionInfo(), full: t.typeURL == envoyrules.Cluster, errors: response.GetResourceErrors()}
 	u.items = make([]item, len(response.GetResources()))
 	for i, packed := range response.GetResources() {
 		u.items[i] = unwrap(packed, u.version)

@@ -9,7 +9,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 
-	"hdsd/source/kind"
+	"hdsd/internal/envoyrules"
 )
 
 // atMost bounds what a source may have.
@@ -42,14 +42,14 @@ func TestMostClusters(t *testing.T) {
 		scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 			p := next(t, s.delta)
 			p.next()
-			p.send(change(kind.Cluster, "n1", wrap("c", "1", inline("c", "10.0.0.3")), wrap("b", "1", inline("b", "10.0.0.2"))))
+			p.send(change(envoyrules.Cluster, "n1", wrap("c", "1", inline("c", "10.0.0.3")), wrap("b", "1", inline("b", "10.0.0.2"))))
 			equal(t, "accepted", p.next().GetErrorDetail() == nil, true)
-			p.send(change(kind.Cluster, "n2", wrap("a", "1", inline("a", "10.0.0.1")), wrap("c", "2", inline("c", "10.0.0.7"))))
+			p.send(change(envoyrules.Cluster, "n2", wrap("a", "1", inline("a", "10.0.0.1")), wrap("c", "2", inline("c", "10.0.0.7"))))
 			equal(t, "detail", p.next().GetErrorDetail().GetMessage(), "1 of 2 resources refused: a ("+full+")")
 			set := r.latest()
 			equal(t, "set", said(set), "!a=none b=10.0.0.2 c=10.0.0.7")
 			has(t, "problem", set.Problems[0].String(), "a: ", full)
-			response := removal(kind.Cluster, "n3", "b")
+			response := removal(envoyrules.Cluster, "n3", "b")
 			response.Resources = append(response.Resources, wrap("a", "2", inline("a", "10.0.0.1")))
 			p.send(response)
 			equal(t, "there is room", p.next().GetErrorDetail() == nil, true)
@@ -61,10 +61,10 @@ func TestMostClusters(t *testing.T) {
 		scripted(t, grpcSource(corev3.ApiConfigSource_AGGREGATED_GRPC, "one"), func(t *testing.T, s *script, r *running) {
 			p := next(t, s.state)
 			p.next()
-			p.send(state(kind.Cluster, "1", "n1", inline("c"), inline("b"), inline("a"), inline("d")))
+			p.send(state(envoyrules.Cluster, "1", "n1", inline("c"), inline("b"), inline("a"), inline("d")))
 			has(t, "detail", p.next().GetErrorDetail().GetMessage(), "2 of 4 resources refused: c ("+full+"), d (")
 			equal(t, "the first by name", said(r.latest()), "a= b= !c=none !d=none")
-			p.send(state(kind.Cluster, "2", "n2", inline("c"), inline("a")))
+			p.send(state(envoyrules.Cluster, "2", "n2", inline("c"), inline("a")))
 			equal(t, "there is room", p.next().GetErrorDetail() == nil, true)
 			equal(t, "set", said(r.latest()), "a= c=")
 		}, atMost(2, 100))
@@ -76,28 +76,28 @@ func TestMostEndpoints(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		p := next(t, s.delta)
 		p.next()
-		p.send(change(kind.Cluster, "n1", wrap("db", "1", inline("db", "10.0.0.1", "10.0.0.2")), wrap("web", "1", eds("web", ""))))
-		p.send(change(kind.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.3"))))
+		p.send(change(envoyrules.Cluster, "n1", wrap("db", "1", inline("db", "10.0.0.1", "10.0.0.2")), wrap("web", "1", eds("web", ""))))
+		p.send(change(envoyrules.Assignment, "n2", wrap("web", "1", endpoints("web", "10.0.0.3"))))
 		equal(t, "set", said(r.latest()), "db=10.0.0.1,10.0.0.2 web=10.0.0.3")
 		equal(t, "fullness", r.Status().Fullness, 0.75)
 		for len(p.requests) > 0 {
 			p.next()
 		}
-		p.send(change(kind.Assignment, "n3", wrap("web", "2", endpoints("web", "10.0.0.3", "10.0.0.4", "10.0.0.5"))))
+		p.send(change(envoyrules.Assignment, "n3", wrap("web", "2", endpoints("web", "10.0.0.3", "10.0.0.4", "10.0.0.5"))))
 		equal(t, "detail", p.next().GetErrorDetail().GetMessage(), "1 of 1 resources refused: web (with its 3 endpoints, the management server would have 5, and no more than 4 are taken: "+
 			"have it send fewer, or raise limits.max_source_endpoints in hdsd's configuration and restart it)")
 		equal(t, "set", said(r.latest()), "db=10.0.0.1,10.0.0.2 web=10.0.0.3")
-		p.send(change(kind.Cluster, "n4", wrap("db", "2", inline("db", "10.0.0.1", "10.0.0.2", "10.0.0.6")), wrap("api", "1", inline("api", "10.0.0.8"))))
+		p.send(change(envoyrules.Cluster, "n4", wrap("db", "2", inline("db", "10.0.0.1", "10.0.0.2", "10.0.0.6")), wrap("api", "1", inline("api", "10.0.0.8"))))
 		has(t, "what is known comes first", p.next().GetErrorDetail().GetMessage(), "1 of 2 resources refused: api (")
-		p.send(change(kind.Cluster, "n5", wrap("db", "3", inline("db", "10.0.0.1")), wrap("api", "1", inline("api", "10.0.0.8", "10.0.0.9"))))
+		p.send(change(envoyrules.Cluster, "n5", wrap("db", "3", inline("db", "10.0.0.1")), wrap("api", "1", inline("api", "10.0.0.8", "10.0.0.9"))))
 		equal(t, "what shrinks makes room", p.next().GetErrorDetail() == nil, true)
 		equal(t, "set", said(r.latest()), "api=10.0.0.8,10.0.0.9 db=10.0.0.1 web=10.0.0.3")
-		p.send(change(kind.Cluster, "n5", wrap("api", "2", inline("api", "10.0.0.7", "10.0.0.8", "10.0.0.9")), wrap("db", "4", inline("db")), wrap("zoo", "1", inline("zoo", "10.0.0.6"))))
+		p.send(change(envoyrules.Cluster, "n5", wrap("api", "2", inline("api", "10.0.0.7", "10.0.0.8", "10.0.0.9")), wrap("db", "4", inline("db")), wrap("zoo", "1", inline("zoo", "10.0.0.6"))))
 		has(t, "and before what grows", p.next().GetErrorDetail().GetMessage(), "1 of 3 resources refused: zoo (")
-		p.send(removal(kind.Cluster, "n6", "web"))
+		p.send(removal(envoyrules.Cluster, "n6", "web"))
 		p.next()
 		p.next() // it is given up
-		p.send(change(kind.Cluster, "n7", wrap("last", "1", inline("last", "10.0.0.6"))))
+		p.send(change(envoyrules.Cluster, "n7", wrap("last", "1", inline("last", "10.0.0.6"))))
 		equal(t, "what is given up makes room", p.next().GetErrorDetail() == nil, true)
 	}, atMost(10, 4))
 }
@@ -108,15 +108,15 @@ func TestGivenUpIsNotCounted(t *testing.T) {
 	scripted(t, grpcSource(corev3.ApiConfigSource_AGGREGATED_GRPC, "one"), func(t *testing.T, s *script, r *running) {
 		p := next(t, s.state)
 		web := func(version string) {
-			p.send(state(kind.Cluster, version, "n"+version, eds("web", "")))
+			p.send(state(envoyrules.Cluster, version, "n"+version, eds("web", "")))
 		}
 		web("1")
-		p.send(state(kind.Assignment, "1", "n", endpoints("web", "10.0.0.3", "10.0.0.4", "10.0.0.5")))
+		p.send(state(envoyrules.Assignment, "1", "n", endpoints("web", "10.0.0.3", "10.0.0.4", "10.0.0.5")))
 		equal(t, "set", said(r.latest()), "web=10.0.0.3,10.0.0.4,10.0.0.5")
-		p.send(state(kind.Cluster, "2", "n2"))
+		p.send(state(envoyrules.Cluster, "2", "n2"))
 		equal(t, "nothing is there", said(r.latest()), "")
 		equal(t, "fullness", r.Status().Fullness, 0)
-		p.send(state(kind.Cluster, "2", "n2", inline("db", "10.0.0.6", "10.0.0.7")))
+		p.send(state(envoyrules.Cluster, "2", "n2", inline("db", "10.0.0.6", "10.0.0.7")))
 		equal(t, "there is room", said(r.latest()), "db=10.0.0.6,10.0.0.7")
 		equal(t, "fullness", r.Status().Fullness, 0.5)
 		counted(t, r.Source)
@@ -143,7 +143,7 @@ func TestRestoredAsFarAsThereIsRoom(t *testing.T) {
 		s := newScript(t)
 		stop := n.serve("one", s.register)
 		r := n.run(deltaSource, keep)
-		next(t, s.delta).send(change(kind.Cluster, "n1", wrap("a", "1", inline("a")), wrap("b", "1", inline("b"))))
+		next(t, s.delta).send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a")), wrap("b", "1", inline("b"))))
 		synctest.Wait()
 		r.stop()
 		stop()
@@ -210,16 +210,16 @@ func TestRefusedBodiesAreBounded(t *testing.T) {
 func TestRefusedNamesAreLetGo(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		p := next(t, s.delta)
-		p.send(change(kind.Cluster, "n1", wrap("a", "1", inline("a")), wrap("b", "1", inline("other")), wrap("c", "1", inline("other"))))
+		p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a")), wrap("b", "1", inline("other")), wrap("c", "1", inline("other"))))
 		equal(t, "set", said(r.latest()), "a= !b=none !c=none")
-		p.send(change(kind.Cluster, "n2", wrap("c", "2", inline("c"))))
-		p.send(change(kind.Cluster, "n3", wrap("c", "3", inline("other"))))
+		p.send(change(envoyrules.Cluster, "n2", wrap("c", "2", inline("c"))))
+		p.send(change(envoyrules.Cluster, "n3", wrap("c", "3", inline("other"))))
 		p.end(errEnough)
 		equal(t, "while the server is away", said(r.latest()), "a= !b=none c=")
 		p = reconnect(t, s.delta)
-		p.send(change(kind.Cluster, "n1", wrap("d", "1", inline("other"))))
+		p.send(change(envoyrules.Cluster, "n1", wrap("d", "1", inline("other"))))
 		equal(t, "what is refused now", said(r.latest()), "a= c= !d=none")
-		p.send(&discoveryv3.DeltaDiscoveryResponse{TypeUrl: kind.Cluster, Nonce: "n2"})
+		p.send(&discoveryv3.DeltaDiscoveryResponse{TypeUrl: envoyrules.Cluster, Nonce: "n2"})
 		r.nothing()
 	})
 }

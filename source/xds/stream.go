@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/source/kind"
+	"hdsd/internal/envoyrules"
 )
 
 // Bounds of one stream: how many answers may wait to be sent before nothing
@@ -74,7 +74,7 @@ func (c *channel) open(ctx context.Context, conn *grpc.ClientConn) (func(context
 	switch {
 	case len(c.tables) > 1:
 		state, delta = ads.StreamAggregatedResources, ads.DeltaAggregatedResources
-	case c.tables[0].typeURL == kind.Cluster:
+	case c.tables[0].typeURL == envoyrules.Cluster:
 		state, delta = cds.StreamClusters, cds.DeltaClusters
 	default:
 		state, delta = eds.StreamEndpoints, eds.DeltaEndpoints

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"hdsd/source/kind"
+	"hdsd/internal/envoyrules"
 )
 
 // table is what is known of the resources of one type. Guarded by Source.mu.
@@ -35,7 +35,7 @@ type table struct {
 }
 
 // wildcard tells whether all resources are asked for, instead of some by name.
-func (t *table) wildcard() bool { return t.typeURL == kind.Cluster }
+func (t *table) wildcard() bool { return t.typeURL == envoyrules.Cluster }
 
 // entry is one resource.
 type entry struct {

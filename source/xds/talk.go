@@ -7,8 +7,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"hdsd/internal/envoyrules"
 	"hdsd/source"
-	"hdsd/source/kind"
 )
 
 // talk is how the talks with a server about one type go. Guarded by Source.mu.
@@ -100,7 +100,7 @@ func (s *Source) accept(t *table, u *update) *rejection {
 		s.reject(t, u.version, refused)
 	}
 	if s.assignments.change != before {
-		poke(s.wake[kind.Assignment])
+		poke(s.wake[envoyrules.Assignment])
 	}
 	poke(s.changed)
 	return refused

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"hdsd/source/kind"
+	"hdsd/internal/envoyrules"
 )
 
 // update is a response of any form.
@@ -113,7 +113,7 @@ func (t *table) look(u *update, r *rejection, now time.Time) (candidates map[str
 	for i := range u.items {
 		c := &candidate{item: u.items[i]}
 		if c.name == "" {
-			c.name = kind.Name(c.body.GetValue())
+			c.name = envoyrules.Name(c.body.GetValue())
 		}
 		c.entry = t.entries[c.name]
 		switch {

@@ -8,7 +8,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	minimumv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/config/validators/minimum_clusters/v3"
 
-	"hdsd/config/yamlpb"
+	"hdsd/internal/yamlpb"
 )
 
 // Problem is something wrong with a ConfigSource, and how to put it right.

@@ -18,7 +18,7 @@ import (
 	gcp "github.com/envoyproxy/go-control-plane/pkg/server/v3"
 	"google.golang.org/grpc"
 
-	"hdsd/source/kind"
+	"hdsd/internal/envoyrules"
 )
 
 // ways are all forms of a management server.
@@ -39,12 +39,12 @@ type manager struct {
 // publish makes the resources all that the manager has.
 func (m *manager) publish(version string, clusters []*clusterv3.Cluster, assignments ...*endpointv3.ClusterLoadAssignment) {
 	m.t.Helper()
-	resources := map[string][]types.Resource{kind.Cluster: {}, kind.Assignment: {}}
+	resources := map[string][]types.Resource{envoyrules.Cluster: {}, envoyrules.Assignment: {}}
 	for _, c := range clusters {
-		resources[kind.Cluster] = append(resources[kind.Cluster], c)
+		resources[envoyrules.Cluster] = append(resources[envoyrules.Cluster], c)
 	}
 	for _, a := range assignments {
-		resources[kind.Assignment] = append(resources[kind.Assignment], a)
+		resources[envoyrules.Assignment] = append(resources[envoyrules.Assignment], a)
 	}
 	snapshot, err := cache.NewSnapshot(version, resources)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/protobuf/proto"
 
+	"hdsd/internal/envoyrules"
 	"hdsd/source"
-	"hdsd/source/kind"
 )
 
 // Options say what to ask, and as whom.
@@ -81,7 +81,7 @@ func New(options Options) (*Source, error) {
 	s := &Source{
 		options: options, settings: settingsOf(options.ConfigSource), dialer: dial,
 		changed: make(chan struct{}, 1), wake: make(map[string]chan struct{}),
-		stock: stock, clusters: newTable(kind.Cluster, stock), assignments: newTable(kind.Assignment, stock),
+		stock: stock, clusters: newTable(envoyrules.Cluster, stock), assignments: newTable(envoyrules.Assignment, stock),
 		secure: make(map[int]credentials.TransportCredentials), latest: newLatest(),
 	}
 	s.where = s.settings.servers()[0]

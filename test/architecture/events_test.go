@@ -21,17 +21,17 @@ var levels = map[string]string{"Debug": "debug", "Info": "info", "Warn": "warn",
 
 // TestEveryEventIsDocumented holds that each line of the log has the name of
 // its event right after its level, which the bound on lines goes by, and that
-// docs/events.md says the same of all of them.
+// docs/reference/events.md says the same of all of them.
 func TestEveryEventIsDocumented(t *testing.T) {
 	if diff := cmp.Diff(documentedEvents(t), loggedEvents(t)); diff != "" {
-		t.Errorf("docs/events.md (-) and the code (+) differ:\n%s", diff)
+		t.Errorf("docs/reference/events.md (-) and the code (+) differ:\n%s", diff)
 	}
 }
 
 // documentedEvents reads the rows "| `event` | level | `field` `field` | ...".
 func documentedEvents(t *testing.T) map[string]logged {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "docs", "events.md"))
+	text, err := os.ReadFile(filepath.Join(root, "docs", "reference", "events.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// testName is how docs/xds.md names a test: its folder, its name, and a part.
+// testName is how docs/reference/xds.md names a test: its folder, its name, and a part.
 var testName = regexp.MustCompile("`([a-z/]+)\\.((?:Test|Fuzz)[A-Za-z0-9_]+)(?:/[^`]*)?`")
 
-// TestEachRuleIsHeldByATest: each row of docs/xds.md about a rule names tests, and
+// TestEachRuleIsHeldByATest: each row of docs/reference/xds.md about a rule names tests, and
 // all that it names are there.
 func TestEachRuleIsHeldByATest(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "docs", "xds.md"))
+	text, err := os.ReadFile(filepath.Join(root, "docs", "reference", "xds.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestEachRuleIsHeldByATest(t *testing.T) {
 	}
 	for name, found := range there {
 		if !found {
-			t.Errorf("docs/xds.md names %s, which is not there", name)
+			t.Errorf("docs/reference/xds.md names %s, which is not there", name)
 		}
 	}
 	if rows < 100 {

@@ -1,6 +1,6 @@
 // Package envoy runs real Envoys for tests.
 //
-// It puts what package demo/envoy does at the service of tests: the binaries
+// It puts what package internal/demo/envoy does at the service of tests: the binaries
 // are fetched into the repository's .cache, once for all packages that are
 // tested at the same time, and a process ends with its test. StartChecker
 // starts an Envoy that takes its health checks from an HDS server,
@@ -21,5 +21,5 @@
 // never skipped.
 //
 // The package's own tests are the proof that what hdsd sends is safe: see
-// safety_test.go and docs/envoy-hds.md. It may import anything.
+// safety_test.go and docs/internals/envoy-hds.md. It may import anything.
 package envoy

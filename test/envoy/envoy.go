@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	real "hdsd/demo/envoy"
 	"hdsd/health"
+	real "hdsd/internal/demo/envoy"
 )
 
 // Version is the release that tests use where the release does not matter.

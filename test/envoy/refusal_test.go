@@ -11,7 +11,7 @@ import (
 	"hdsd/test/envoy"
 )
 
-// TestWhatEnvoyCannotBuild: what source/kind refuses, the oldest and the newest
+// TestWhatEnvoyCannotBuild: what internal/envoyrules refuses, the oldest and the newest
 // release refuse, and they take its like.
 func TestWhatEnvoyCannotBuild(t *testing.T) {
 	for _, r := range envoy.Refusals() {

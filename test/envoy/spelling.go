@@ -13,7 +13,7 @@ import (
 	_ "hdsd/gen/envoy" // links the types that the table has
 )
 
-// Spelling is a case of config/yamlpb/testdata/envoy.txt: fields of a cluster
+// Spelling is a case of internal/yamlpb/testdata/envoy.txt: fields of a cluster
 // as a file has them, and what comes of them.
 type Spelling struct {
 	Form, Name, Fields string // Form is yaml or json
@@ -28,7 +28,7 @@ func Spellings(t testing.TB) []Spelling {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(root, "config", "yamlpb", "testdata", "envoy.txt"))
+	text, err := os.ReadFile(filepath.Join(root, "internal", "yamlpb", "testdata", "envoy.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}

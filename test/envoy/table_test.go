@@ -19,8 +19,8 @@ import (
 )
 
 var (
-	full   = flag.Bool("full", false, "measure the raw effect of every hostile value afresh, on older releases too, and write testdata/effects.txt and docs/envoy-hds.md")
-	update = flag.Bool("update", false, "write the table in docs/envoy-hds.md")
+	full   = flag.Bool("full", false, "measure the raw effect of every hostile value afresh, on older releases too, and write testdata/effects.txt and docs/internals/envoy-hds.md")
+	update = flag.Bool("update", false, "write the table in docs/internals/envoy-hds.md")
 )
 
 const (
@@ -146,7 +146,7 @@ func cell(s string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ", "<", "&lt;", "*", `\*`, "_", `\_`).Replace(s)
 }
 
-// TestTable holds docs/envoy-hds.md to what hdsd does with each value.
+// TestTable holds docs/internals/envoy-hds.md to what hdsd does with each value.
 func TestTable(t *testing.T) {
 	l := newLab(t)
 	trials := l.trials(t)
@@ -156,7 +156,7 @@ func TestTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(root, "docs", "envoy-hds.md")
+	path := filepath.Join(root, "docs", "internals", "envoy-hds.md")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestTable(t *testing.T) {
 		return
 	}
 	if have != want {
-		t.Errorf("docs/envoy-hds.md is stale (%s); write it by go test ./test/envoy -run TestTable -update, and read the diff", firstDifference(have, want))
+		t.Errorf("docs/internals/envoy-hds.md is stale (%s); write it by go test ./test/envoy -run TestTable -update, and read the diff", firstDifference(have, want))
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	real "hdsd/demo/envoy"
 	"hdsd/eds"
-	"hdsd/wire"
+	real "hdsd/internal/demo/envoy"
+	"hdsd/internal/wire"
 )
 
 // TestTTL has Envoys keep what they are sent with a ttl as long as the server

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"hdsd/demo/upstream"
+	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 )
 

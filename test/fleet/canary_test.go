@@ -14,9 +14,9 @@ import (
 
 	"hdsd/config"
 	"hdsd/coordinator"
-	real "hdsd/demo/envoy"
-	"hdsd/demo/upstream"
 	"hdsd/health"
+	real "hdsd/internal/demo/envoy"
+	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 )
 

@@ -12,7 +12,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/demo/upstream"
+	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"hdsd/demo/upstream"
+	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 )
 

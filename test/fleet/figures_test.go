@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"hdsd/demo/upstream"
+	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"hdsd/demo/upstream"
 	"hdsd/health"
+	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 )
 

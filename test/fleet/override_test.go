@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"hdsd/demo/upstream"
+	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 )
 

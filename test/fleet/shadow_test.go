@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"hdsd/demo/upstream"
+	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 )
 

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"hdsd/demo/upstream"
+	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 )
 

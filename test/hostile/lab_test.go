@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"hdsd/check"
-	"hdsd/demo/upstream"
 	"hdsd/health"
+	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 	"hdsd/test/fleet"
 )

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"hdsd/demo/upstream"
+	"hdsd/internal/demo/upstream"
 )
 
 // cut is what becomes of the network, and who is to be doubted for it.

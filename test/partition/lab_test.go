@@ -7,8 +7,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"hdsd/demo/upstream"
 	"hdsd/health"
+	"hdsd/internal/demo/upstream"
 	"hdsd/test/envoy"
 	"hdsd/test/fleet"
 )

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/wire"
+	"hdsd/internal/wire"
 )
 
 // checker is a simulated one. It connects again whenever its stream ends.

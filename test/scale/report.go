@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"hdsd/spelling"
+	"hdsd/internal/envoyaddr"
 )
 
 // report is a checker's full report on one specifier as Envoy writes it: each
@@ -40,7 +40,7 @@ func newReport(w *world, s *healthv3.HealthCheckSpecifier) (*report, error) {
 	from := 0
 	for list := range 2 {
 		for i, h := range each {
-			address := spelling.Address(h.GetEndpoint().GetAddress())
+			address := envoyaddr.Address(h.GetEndpoint().GetAddress())
 			endpoint, known := w.index[address]
 			if !known {
 				return nil, fmt.Errorf("%s is to be checked, which is none of the endpoints", address)

@@ -10,7 +10,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/proto"
 
-	"hdsd/wire"
+	"hdsd/internal/wire"
 )
 
 const assignmentType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"

@@ -4,7 +4,7 @@
 //	make corpus
 //
 // builds bin/hdsd, fetches the projects of projects.go as Go modules, and writes
-// docs/corpus.md. It needs Go, the module proxy and Envoy in .cache, which a
+// docs/internals/corpus.md. It needs Go, the module proxy and Envoy in .cache, which a
 // demonstration fetches where it is not there yet; it takes some minutes. With
 // arguments it looks through folders instead, and only prints:
 //

@@ -12,13 +12,13 @@ import (
 )
 
 func main() {
-	output := flag.String("o", "", "`file` to write; if empty, docs/corpus.md of the modules, and none of folders")
+	output := flag.String("o", "", "`file` to write; if empty, docs/internals/corpus.md of the modules, and none of folders")
 	root := flag.String("root", "..", "`folder` of the repository")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if *output == "" && flag.NArg() == 0 {
-		*output = filepath.Join(*root, "docs", "corpus.md")
+		*output = filepath.Join(*root, "docs", "internals", "corpus.md")
 	}
 	if err := write(ctx, *root, *output, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "corpus:", err)

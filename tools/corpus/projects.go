@@ -18,7 +18,7 @@ type project struct {
 	folder  string // where it is, once it is here
 }
 
-// modules are what docs/corpus.md is made of. Contour has no such file, which its
+// modules are what docs/internals/corpus.md is made of. Contour has no such file, which its
 // row shows.
 var modules = []project{
 	{name: "github.com/envoyproxy/go-control-plane", version: "v0.14.0"},

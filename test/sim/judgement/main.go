@@ -14,7 +14,7 @@ func main() {
 	first := flag.Int("first", 1, "the first of them")
 	endpoints := flag.Int("endpoints", 20_000, "how many endpoints; a checker for a hundred of them")
 	scenario := flag.String("scenario", "", "only this one, and write nothing")
-	docs := flag.String("docs", "docs", "folder to write to")
+	docs := flag.String("docs", "docs/internals", "folder to write to")
 	flag.Parse()
 
 	s := study{size: sim.Of(*endpoints), first: *first, seeds: *seeds, rules: sim.Rules()}

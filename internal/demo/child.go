@@ -1,0 +1,69 @@
+package demo
+
+import (
+	"bytes"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"hdsd/internal/demo/envoy"
+)
+
+// stopTimeout is how long a child may take to stop before it is killed.
+const stopTimeout = 10 * time.Second
+
+// child is a process of the hdsd binary.
+type child struct {
+	command *exec.Cmd
+	exited  chan struct{}
+
+	mu   sync.Mutex
+	text bytes.Buffer // what it said; guarded by mu
+}
+
+func startChild(binary string, args ...string) (*child, error) {
+	c := &child{command: exec.Command(binary, args...), exited: make(chan struct{})}
+	c.command.Stdout, c.command.Stderr = c, c
+	c.command.SysProcAttr = envoy.EndWithParent()
+	if err := c.command.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		_ = c.command.Wait() // whether it lives is what counts
+		close(c.exited)
+	}()
+	return c, nil
+}
+
+// Write keeps what the process says.
+func (c *child) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.Write(p)
+}
+
+func (c *child) logs() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text.String()
+}
+
+func (c *child) alive() bool {
+	select {
+	case <-c.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+func (c *child) stop() {
+	_ = c.command.Process.Signal(syscall.SIGTERM) // it may be gone already
+	select {
+	case <-c.exited:
+	case <-time.After(stopTimeout):
+		_ = c.command.Process.Kill()
+		<-c.exited
+	}
+}

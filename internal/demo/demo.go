@@ -1,0 +1,172 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"hdsd/health"
+	"hdsd/internal/demo/upstream"
+)
+
+// Options say how to show it.
+type Options struct {
+	Out     io.Writer
+	Once    bool   // one scripted round instead of rounds until the context ends
+	NoEnvoy bool   // the built-in checker and subscriber even where Envoy could be had
+	Cache   string // folder for the Envoy that is fetched
+	HDSD    string // path of the hdsd binary
+}
+
+// patience is how long any one thing may take before the demonstration has
+// failed.
+const patience = 30 * time.Second
+
+// pause is between the scenes of an endless demonstration.
+const pause = 3 * time.Second
+
+// Run shows hdsd at work. It gives an error when something did not happen as
+// it should, nil when the round was good or the context ended.
+func Run(ctx context.Context, o Options) error {
+	s := &stage{options: o, narrator: narrator{to: o.Out, started: time.Now()}}
+	defer s.clear()
+	err := s.perform(ctx)
+	if ctx.Err() != nil && !o.Once {
+		s.say("\nInterrupted: stopping everything.")
+		return nil
+	}
+	if err != nil && s.coordinator != nil {
+		s.say("\nhdsd said:\n%s", s.coordinator.logs())
+	}
+	return err
+}
+
+func (s *stage) perform(ctx context.Context) error {
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	s.pointOut()
+	for round := 1; ; round++ {
+		for i, scene := range scenes {
+			victim := s.upstreams[(round*len(scenes)+i)%len(s.upstreams)]
+			if err := s.play(ctx, scene, victim); err != nil {
+				return err
+			}
+		}
+		if s.options.Once {
+			s.say("\nThe round is over: every failure was seen, published, routed around and recorded.")
+			return nil
+		}
+	}
+}
+
+// scene is a way to fail.
+type scene struct {
+	title     string
+	behaviour upstream.Behaviour
+}
+
+var scenes = []scene{
+	{"starts answering 503", upstream.Status(503)},
+	{"hangs: it takes requests and never answers", upstream.Hang()},
+	{"refuses connections", upstream.Refuse()},
+}
+
+// play has an upstream fail and recover, and tells what is seen of it.
+func (s *stage) play(ctx context.Context, fails scene, victim *upstream.Server) error {
+	if err := s.rest(ctx); err != nil {
+		return err
+	}
+	s.scene("%s %s", victim.Addr(), fails.title)
+	since := time.Now()
+	votes, probes := s.votes(ctx, victim.Addr(), false), victim.Stats()
+	if err := victim.Set(fails.behaviour); err != nil {
+		return err
+	}
+	if fails.behaviour.Kind != upstream.KindRefuse {
+		if !await(ctx, func() bool { return victim.Stats().Probes > probes.Probes }) {
+			return s.failed(ctx, "no checker probed %s", victim.Addr())
+		}
+		s.event("probe", "the first checker's probe meets it")
+	}
+	if err := s.follow(ctx, victim.Addr(), since, votes, false); err != nil {
+		return err
+	}
+	if err := s.rest(ctx); err != nil {
+		return err
+	}
+	s.scene("%s recovers", victim.Addr())
+	since, votes = time.Now(), s.votes(ctx, victim.Addr(), true)
+	if err := victim.Set(upstream.Healthy()); err != nil {
+		return err
+	}
+	return s.follow(ctx, victim.Addr(), since, votes, true)
+}
+
+// rest gives people time to read.
+func (s *stage) rest(ctx context.Context) error {
+	if s.options.Once {
+		return ctx.Err()
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(pause):
+		return nil
+	}
+}
+
+// follow goes along the way of a change, before which so many votes said the
+// same: the first vote, verdict, EDS, history.
+func (s *stage) follow(ctx context.Context, address string, since time.Time, votes int, up bool) error {
+	if !await(ctx, func() bool { return s.votes(ctx, address, up) > votes }) {
+		return s.failed(ctx, "no checker reported a change of %s", address)
+	}
+	s.event("votes", "so far %s", s.firstVotes(ctx, address, up))
+	if !await(ctx, func() bool { return isUp(s.endpoint(ctx, address)) == up && !unknown(s.endpoint(ctx, address)) }) {
+		return s.failed(ctx, "no verdict on %s", address)
+	}
+	verdict := s.endpoint(ctx, address)
+	s.event("verdict", "%s: %s", verdict.GetHealth(), verdict.GetReason())
+	if !await(ctx, func() bool { return (s.plane.told(address) == health.Healthy.String()) == up }) {
+		return s.failed(ctx, "the data plane was not told of %s; it holds it to be %q", address, s.plane.told(address))
+	}
+	s.event("EDS", "%s now holds it to be %s", s.plane.name(), s.plane.told(address))
+	if sent, failed := s.plane.traffic(); sent > 0 {
+		s.event("traffic", "%d requests through the data plane, %d failed", sent, failed)
+	}
+	var row string
+	if !await(ctx, func() bool { row = s.history(ctx, address, since); return row != "" }) {
+		return s.failed(ctx, "the change of %s is not in the history", address)
+	}
+	s.event("history", "%s", row)
+	return nil
+}
+
+// failed is the error of a thing that did not happen, unless it is that the
+// context ended.
+func (s *stage) failed(ctx context.Context, format string, args ...any) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return errors.New(fmt.Sprintf(format, args...) + fmt.Sprintf(" within %v", patience))
+}
+
+// await looks at a condition until it is true; false when patience or the
+// context ended first.
+func await(ctx context.Context, condition func() bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for !condition() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C:
+		}
+	}
+	return true
+}

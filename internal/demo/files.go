@@ -1,0 +1,44 @@
+package demo
+
+import (
+	"fmt"
+	"strings"
+
+	"hdsd/internal/demo/upstream"
+)
+
+const clusterName = "web"
+
+// configuration is the coordinator's: defaults, but for faster reports.
+func configuration(grpc, http string) string {
+	return fmt.Sprintf(`node_id: hdsd-demo
+grpc: {address: %q}
+http: {address: %q}
+data_dir: data
+sources:
+- name: local
+  config_source: {path_config_source: {path: clusters.yaml}}
+assignment: {redundancy: 3, settle: 1s}
+reporting: {interval: 0.25s}
+`, grpc, http)
+}
+
+// clusters is the cluster file: one cluster of the upstreams, over the zones.
+func clusters(servers []*upstream.Server) string {
+	var endpoints strings.Builder
+	for i, server := range servers {
+		fmt.Fprintf(&endpoints, "    - {locality: {zone: %s, sub_zone: rack-%d}, lb_endpoints: [{endpoint: {address: {socket_address: {address: 127.0.0.1, port_value: %d}}}}]}\n",
+			zones[i%len(zones)], i, server.Port())
+	}
+	return `resources:
+- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: ` + clusterName + `
+  type: STATIC
+  connect_timeout: 1s
+  health_checks:
+  - {timeout: 0.3s, interval: 0.5s, unhealthy_threshold: 2, healthy_threshold: 1, http_health_check: {path: /healthz}}
+  load_assignment:
+    cluster_name: ` + clusterName + `
+    endpoints:
+` + endpoints.String()
+}

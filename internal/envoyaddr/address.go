@@ -1,0 +1,78 @@
+package envoyaddr
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"net/netip"
+	"strconv"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+)
+
+// Address writes an address: ip:port, [ip6]:port or a pipe's path, and what can
+// be neither checked nor reported as far as it goes. It is empty where there is
+// none.
+func Address(a *corev3.Address) string {
+	switch a := a.GetAddress().(type) {
+	case *corev3.Address_SocketAddress:
+		return socket(a.SocketAddress)
+	case *corev3.Address_Pipe:
+		return a.Pipe.GetPath()
+	case *corev3.Address_EnvoyInternalAddress:
+		return "internal:" + a.EnvoyInternalAddress.GetServerListenerName()
+	}
+	return ""
+}
+
+func socket(s *corev3.SocketAddress) string {
+	ip, err := netip.ParseAddr(s.GetAddress())
+	port, name := s.GetPortValue(), s.GetNamedPort()
+	switch {
+	case err == nil && name == "" && port <= math.MaxUint16:
+		return string(AppendAddrPort(nil, netip.AddrPortFrom(ip, uint16(port))))
+	case name == "":
+		name = strconv.FormatUint(uint64(port), 10)
+	}
+	if err == nil {
+		return net.JoinHostPort(IP(ip), name)
+	}
+	return net.JoinHostPort(s.GetAddress(), name)
+}
+
+// AddressOf writes the address of an endpoint that stands somewhere in an
+// assignment; its place where it has none.
+func AddressOf(e *endpointv3.LbEndpoint, locality, index int) string {
+	if address := Address(e.GetEndpoint().GetAddress()); address != "" {
+		return address
+	}
+	return fmt.Sprintf("endpoints[%d].lb_endpoints[%d]", locality, index)
+}
+
+// AppendAddrPort writes an IP address with a port.
+func AppendAddrPort(to []byte, at netip.AddrPort) []byte {
+	if at.Addr().Is4() {
+		to = at.Addr().AppendTo(to)
+	} else {
+		to = append(AppendIP(append(to, '['), at.Addr()), ']')
+	}
+	return strconv.AppendUint(append(to, ':'), uint64(at.Port()), 10)
+}
+
+// IP writes an IP address.
+func IP(a netip.Addr) string { return string(AppendIP(nil, a)) }
+
+// AppendIP writes an IP address as Envoy's reports do: as Go does, but for IPv4
+// addresses in the first 96 bits of nothing ("::192.0.2.1").
+func AppendIP(to []byte, a netip.Addr) []byte {
+	b := a.As16()
+	if a.Is4() || [12]byte(b[:12]) != [12]byte{} || b[12] == 0 && b[13] == 0 {
+		return a.AppendTo(to)
+	}
+	to = netip.AddrFrom4([4]byte(b[12:])).AppendTo(append(to, "::"...))
+	if a.Zone() != "" {
+		to = append(append(to, '%'), a.Zone()...)
+	}
+	return to
+}

@@ -1,0 +1,99 @@
+package wire_test
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"google.golang.org/grpc/encoding"
+	_ "google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"hdsd/internal/wire"
+)
+
+// shared is a message of two parts, the first of which others send as well.
+type shared struct{ frame, tail mem.Buffer }
+
+func (s shared) MarshalWire() (mem.BufferSlice, error) {
+	s.frame.Ref()
+	return mem.BufferSlice{s.frame, s.tail}, nil
+}
+
+type refusing struct{}
+
+var errRefused = errors.New("refused")
+
+func (refusing) UnmarshalWire(mem.BufferSlice) error { return errRefused }
+
+func TestOrdinaryMessagesAreLeftToTheStandardCodec(t *testing.T) {
+	message := wrapperspb.String("as ever")
+	got, err := wire.Codec().Marshal(message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := encoding.GetCodecV2("proto").Marshal(message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got.Materialize(), want.Materialize()) {
+		t.Errorf("encoded %x, the standard codec gives %x", got.Materialize(), want.Materialize())
+	}
+	var back wrapperspb.StringValue
+	if err := wire.Codec().Unmarshal(got, &back); err != nil || !proto.Equal(&back, message) {
+		t.Errorf("decoded %v, %v", &back, err)
+	}
+	if name := wire.Codec().Name(); name != "proto" {
+		t.Errorf("the codec's name is %q, peers expect proto", name)
+	}
+}
+
+func TestWhatIsNoMessageIsAnError(t *testing.T) {
+	if _, err := wire.Codec().Marshal("text"); err == nil {
+		t.Error("a string was encoded")
+	}
+	if err := wire.Codec().Unmarshal(nil, "text"); err == nil {
+		t.Error("a string was decoded into")
+	}
+}
+
+func TestSharedFramesAreNotCopied(t *testing.T) {
+	frame := mem.SliceBuffer("frame ")
+	out, err := wire.Codec().Marshal(shared{frame, mem.SliceBuffer("tail")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(out.Materialize()); got != "frame tail" {
+		t.Errorf("encoded %q", got)
+	}
+	if &out[0].ReadOnlyData()[0] != &frame[0] {
+		t.Error("the shared frame was copied")
+	}
+}
+
+func TestBytesKeepTheirMemory(t *testing.T) {
+	b := make(wire.Bytes, 0, 64)
+	start := &b[:1][0]
+	in := mem.BufferSlice{mem.SliceBuffer("in two "), mem.SliceBuffer("parts")}
+	if err := wire.Codec().Unmarshal(in, &b); err != nil {
+		t.Fatal(err)
+	}
+	if string(b) != "in two parts" || &b[0] != start {
+		t.Errorf("got %q, in the same memory: %v", b, &b[0] == start)
+	}
+	out, err := wire.Codec().Marshal(&b)
+	if err != nil || string(out.Materialize()) != "in two parts" {
+		t.Errorf("sent %q, %v", out.Materialize(), err)
+	}
+	if err := wire.Codec().Unmarshal(nil, &b); err != nil || len(b) != 0 {
+		t.Errorf("an empty message gave %q, %v", b, err)
+	}
+}
+
+func TestErrorsComeThrough(t *testing.T) {
+	if err := wire.Codec().Unmarshal(nil, refusing{}); !errors.Is(err, errRefused) {
+		t.Errorf("got %v", err)
+	}
+}
