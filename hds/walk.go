@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
+	"unicode/utf8"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -84,17 +85,20 @@ func (w *walker) report(report []byte) bool {
 
 func (w *walker) cluster(cluster []byte) bool {
 	var name []byte
-	named := false
-	return eachField(cluster, func(number protowire.Number, value []byte) bool {
+	named, compared := false, false
+	ok := eachField(cluster, func(number protowire.Number, value []byte) bool {
 		switch {
 		case number == clusterName && !named:
 			name, named = value, true
 			return true
 		case number == clusterLocalities && named:
+			compared = true
 			return w.locality(name, value)
 		}
 		return false
 	})
+	// The name of a cluster without endpoints is compared with nothing.
+	return ok && (compared || utf8.Valid(name))
 }
 
 func (w *walker) locality(cluster, content []byte) bool {

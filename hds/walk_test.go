@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -118,5 +119,19 @@ func TestWalkReadsExactlyWhatDecodeReads(t *testing.T) {
 				agree(t, message[:cut], spec)
 			}
 		})
+	}
+}
+
+// TestWalkLeavesANameThatIsNoTextToDecode: nothing else would refuse it, since
+// an empty specifier expects no endpoints.
+func TestWalkLeavesANameThatIsNoTextToDecode(t *testing.T) {
+	name := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), []byte("\xff\xfe"))
+	cluster := protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), name)
+	message := protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), cluster)
+	if text, ok := hds.Walk(message, assignment()); ok {
+		t.Errorf("walked %q", text)
+	}
+	if _, _, err := hds.Decode(message, assignment()); err == nil {
+		t.Error("decoded")
 	}
 }
