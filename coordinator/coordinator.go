@@ -122,33 +122,9 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 // wire makes the stages and joins them. What was stored is in place before the
 // first event.
 func (c *Coordinator) wire() error {
-	current, err := c.store.Current()
+	stored, err := c.store.State()
 	if err != nil {
-		return fmt.Errorf("reading the last known health: %w", err)
-	}
-	plan, err := c.store.Plan()
-	if err != nil {
-		return fmt.Errorf("reading the stored plan: %w", err)
-	}
-	trials, err := c.store.Trials()
-	if err != nil {
-		return fmt.Errorf("reading what was tried: %w", err)
-	}
-	frozen, err := c.store.Freeze()
-	if err != nil {
-		return fmt.Errorf("reading whether hdsd is frozen: %w", err)
-	}
-	trust, err := c.store.Trust()
-	if err != nil {
-		return fmt.Errorf("reading what operators say of checkers: %w", err)
-	}
-	overrides, err := c.store.Overrides()
-	if err != nil {
-		return fmt.Errorf("reading the overrides: %w", err)
-	}
-	voted, err := c.store.Voted()
-	if err != nil {
-		return fmt.Errorf("reading what the votes came to under overrides: %w", err)
+		return err
 	}
 	c.eds = eds.NewServer(c.subscriberOptions())
 	c.core = newCore(timing{
@@ -165,11 +141,11 @@ func (c *Coordinator) wire() error {
 	watchStore(c.registry, c.store)
 	c.tail = newTail(c.store)
 	c.core.hds, c.core.eds, c.core.history = c.hds, c.eds, c.store
-	c.core.resume(current, plan)
-	c.core.restoreTrials(trials)
-	c.core.stayFrozen(frozen)
-	c.core.stayOverridden(overrides, voted)
-	c.core.stayTrusting(trust)
+	c.core.resume(stored.Current, stored.Plan)
+	c.core.restoreTrials(stored.Trials)
+	c.core.stayFrozen(stored.Freeze)
+	c.core.stayOverridden(stored.Overrides, stored.Voted)
+	c.core.stayTrusting(stored.Trust)
 	c.intake = newIntake(func(d delivery) { c.core.post(func() { c.core.apply(d, time.Now()) }) })
 	c.intake.want, c.intake.pending = c.upstreams.want, c.upstreams.pending
 	return nil

@@ -43,13 +43,6 @@ func (c *clusterSet) sorted() []string {
 	return slices.Sorted(maps.Keys(c.names))
 }
 
-func (s *Store) loadClusters() error {
-	return s.openRows(clusters, func(_, name []byte) bool {
-		s.known.add(string(name))
-		return true
-	})
-}
-
 // KnownCluster tells whether there ever was a cluster of this name: one that
 // RememberClusters was called with or that a transition was appended for.
 func (s *Store) KnownCluster(name string) bool { return s.known.has(name) }

@@ -27,8 +27,7 @@ func TestReadersWhileWriting(t *testing.T) {
 	}
 	wg.Go(func() {
 		for ctx.Err() == nil {
-			_, _ = s.Current()
-			_, _ = s.Plan()
+			_, _ = s.State()
 			_ = s.Stats()
 			_ = s.KnownCluster("web")
 			if err := s.Check(); err != nil {

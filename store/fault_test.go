@@ -65,14 +65,10 @@ func survive(t testing.TB, dir string) bool {
 }
 
 func use(s *Store) []error {
-	_, current := s.Current()
-	_, plan := s.Plan()
-	_, frozen := s.Freeze()
-	_, overridden := s.Overrides()
-	_, below := s.Voted()
+	_, state := s.State()
 	_, _, all := s.Transitions(Query{})
 	_, _, some := s.Transitions(Query{Address: "10.0.0.1:80", NewestFirst: true})
-	return []error{current, plan, frozen, overridden, below, all, some, s.Check(), s.Backup(&bytes.Buffer{})}
+	return []error{state, all, some, s.Check(), s.Backup(&bytes.Buffer{})}
 }
 
 func folderWith(t testing.TB, file []byte) (dir string) {
@@ -148,11 +144,8 @@ func TestDamagedValues(t *testing.T) {
 		if diff := cmp.Diff(flips(10)[1:], ask(t, s, Query{})); diff != "" {
 			t.Error(diff)
 		}
-		if got, err := s.Current(); len(got) != 9 || err != nil {
-			t.Errorf("current health of %d endpoints, %v", len(got), err)
-		}
-		if got, err := s.Plan(); len(got) != 1 || err != nil {
-			t.Errorf("plan of %d checkers, %v", len(got), err)
+		if got := stateOf(t, s); len(got.Current) != 9 || len(got.Plan) != 1 {
+			t.Errorf("current health of %d endpoints, plan of %d checkers", len(got.Current), len(got.Plan))
 		}
 	}
 	if got := s.Stats().Skipped; got != 3 || len(reported.all) != 3 || !reported.has(ErrSkipped) {
@@ -238,14 +231,14 @@ func TestFullDisk(t *testing.T) {
 	if got := len(ask(t, s, Query{})); got != int(stats.Committed) {
 		t.Errorf("%d transitions, %d were committed", got, stats.Committed)
 	}
-	now, err := s.Current()
-	if v := now[lost.Endpoint.Hash()]; v.Reason != lost.Reason || err != nil {
-		t.Errorf("health of the dropped: %+v, %v", v, err)
+	now := stateOf(t, s)
+	if v := now.Current[lost.Endpoint.Hash()]; v.Reason != lost.Reason {
+		t.Errorf("health of the dropped: %+v", v)
 	}
-	if v := now[kept[99].Endpoint.Hash()]; v.Reason != kept[99].Reason {
+	if v := now.Current[kept[99].Endpoint.Hash()]; v.Reason != kept[99].Reason {
 		t.Errorf("health of the kept: %+v", v)
 	}
-	if plan, _ := s.Plan(); len(plan["big"]) != 100_000 {
+	if len(now.Plan["big"]) != 100_000 {
 		t.Error("the plan is missing")
 	}
 	if err := s.Check(); err != nil {

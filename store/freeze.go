@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	bolt "go.etcd.io/bbolt"
-
 	"hdsd/health"
 )
 
@@ -77,34 +75,6 @@ func decodeHeld(b []byte) (map[health.Hash]health.Status, bool) {
 		held[health.Hash(number(rest))] = status
 	}
 	return held, true
-}
-
-// Freeze gives the stored freeze, nil where there is none. One that is damaged
-// is still a freeze: nothing gets published because of a bad page.
-func (s *Store) Freeze() (*Freeze, error) {
-	var found *Freeze
-	err := s.view(func(tx *bolt.Tx) error {
-		rows := tx.Bucket(freeze)
-		if rows == nil {
-			return nil
-		}
-		row, ok := unseal(freezeKey, rows.Get(freezeKey))
-		f, holds, good := decodeFreeze(row)
-		if s.skipUnless(ok && good, freeze, freezeKey); !ok || !good {
-			found = &Freeze{Reason: "hdsd was frozen, but what was stored of it is damaged", Author: "unknown", Since: s.options.now()}
-			return nil
-		}
-		if holds {
-			row, ok = unseal(heldKey, rows.Get(heldKey))
-			f.Held, good = decodeHeld(row)
-			if s.skipUnless(ok && good, freeze, heldKey); !ok || !good {
-				f.Held = nil
-			}
-		}
-		found = &f
-		return nil
-	})
-	return found, err
 }
 
 // SaveFreeze stores a freeze, in the place of one before; nil ends it. It does

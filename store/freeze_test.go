@@ -22,11 +22,7 @@ func reopened(t *testing.T, dir string, s *Store) (*Store, *Freeze) {
 		t.Fatal(err)
 	}
 	s = open(t, dir)
-	found, err := s.Freeze()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s, found
+	return s, stateOf(t, s).Freeze
 }
 
 func TestFreezeIsKept(t *testing.T) {
@@ -88,9 +84,9 @@ func TestDamagedFreezeStaysOne(t *testing.T) {
 		}
 		var reported complaints
 		s = open(t, dir, func(o *Options) { o.OnError = reported.add })
-		found, err := s.Freeze()
-		if err != nil || found == nil || found.Held != nil || found.Reason == "" || !reported.has(ErrSkipped) {
-			t.Errorf("%s: %+v, %v; reported: %v", name, found, err, reported.all)
+		found := stateOf(t, s).Freeze
+		if found == nil || found.Held != nil || found.Reason == "" || !reported.has(ErrSkipped) {
+			t.Errorf("%s: %+v; reported: %v", name, found, reported.all)
 		}
 		if err := s.Check(); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: Check: %v", name, err)
@@ -106,8 +102,8 @@ func TestFreezeUnderADamagedKeyCanBeEnded(t *testing.T) {
 	s := open(t, dir, func(o *Options) { o.OnError = reported.add })
 	s.intake.put(freeze, map[string][]byte{"greeze": encodeFreeze(&Freeze{})})
 	flush(t, s)
-	if found, err := s.Freeze(); err != nil || found == nil || !reported.has(ErrSkipped) {
-		t.Errorf("%v, %v; reported: %v", found, err, reported.all)
+	if found := stateOf(t, s).Freeze; found == nil || !reported.has(ErrSkipped) {
+		t.Errorf("%v; reported: %v", found, reported.all)
 	}
 	s.SaveFreeze(nil)
 	if _, found := reopened(t, dir, s); found != nil {

@@ -145,13 +145,9 @@ func TestModel(t *testing.T) {
 			},
 			"last known": func(rt *rapid.T) {
 				flush(t, s)
-				current, err := s.Current()
-				if diff := cmp.Diff(m.current, current); diff != "" || err != nil {
-					rt.Fatal(diff, err)
-				}
-				plan, err := s.Plan()
-				if diff := cmp.Diff(m.plan, plan); diff != "" || err != nil {
-					rt.Fatal(diff, err)
+				stored := stateOf(t, s)
+				if diff := cmp.Diff(m.current, stored.Current) + cmp.Diff(m.plan, stored.Plan); diff != "" {
+					rt.Fatal(diff)
 				}
 				if err := s.Check(); err != nil {
 					rt.Fatal(err)

@@ -78,34 +78,6 @@ func unlessZero(nanos uint64) time.Time {
 	return timeOf(nanos)
 }
 
-// Overrides gives the stored overrides, those that have expired included, in no
-// order.
-func (s *Store) Overrides() (all []Override, err error) {
-	err = s.openRows(overrides, func(_, row []byte) bool {
-		o, ok := decodeOverride(row)
-		if ok {
-			all = append(all, o)
-		}
-		return ok
-	})
-	return all, err
-}
-
-// Voted gives what the votes had come to of endpoints under an override, by
-// their hashes: status, and since when. Who is not under one any more may still
-// be in it.
-func (s *Store) Voted() (map[health.Hash]health.Verdict, error) {
-	all := map[health.Hash]health.Verdict{}
-	err := s.openRows(voted, func(k, row []byte) bool {
-		v, ok := decodeVoted(row)
-		if ok = ok && len(k) == 8; ok {
-			all[health.Hash(number(k))] = v
-		}
-		return ok
-	})
-	return all, err
-}
-
 // SaveOverrides stores overrides by their scopes; nil takes one out. Others
 // stay as they are. It does not wait for the disk; Flush does.
 func (s *Store) SaveOverrides(changed map[health.Endpoint]*Override) {

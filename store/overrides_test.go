@@ -16,19 +16,12 @@ import (
 // overridden gives what is stored of overrides, by scope, and of the votes.
 func overridden(t *testing.T, s *Store) (map[health.Endpoint]Override, map[health.Hash]health.Verdict) {
 	t.Helper()
-	all, err := s.Overrides()
-	if err != nil {
-		t.Fatal(err)
-	}
-	below, err := s.Voted()
-	if err != nil {
-		t.Fatal(err)
-	}
+	stored := stateOf(t, s)
 	found := map[health.Endpoint]Override{}
-	for _, o := range all {
+	for _, o := range stored.Overrides {
 		found[o.Scope] = o
 	}
-	return found, below
+	return found, stored.Voted
 }
 
 func TestOverridesAreKept(t *testing.T) {

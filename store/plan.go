@@ -34,17 +34,3 @@ func decodePlan(b []byte) (checker string, endpoints []health.Hash, ok bool) {
 	}
 	return checker, endpoints, true
 }
-
-// Plan gives the stored plan: for each checker the endpoints that it is to
-// check, sorted.
-func (s *Store) Plan() (map[string][]health.Hash, error) {
-	all := map[string][]health.Hash{}
-	err := s.openRows(plan, func(_, row []byte) bool {
-		checker, endpoints, ok := decodePlan(row)
-		if ok {
-			all[checker] = endpoints
-		}
-		return ok
-	})
-	return all, err
-}

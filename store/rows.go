@@ -121,19 +121,3 @@ func putRow(rows *bolt.Bucket, k, row []byte) error {
 	}
 	return nil
 }
-
-// openRows goes through a bucket that may not be there. Rows that are damaged
-// are passed over.
-func (s *Store) openRows(bucket []byte, take func(k, row []byte) bool) error {
-	return s.view(func(tx *bolt.Tx) error {
-		rows := tx.Bucket(bucket)
-		if rows == nil {
-			return nil
-		}
-		return rows.ForEach(func(k, v []byte) error {
-			row, ok := unseal(k, v)
-			s.skipUnless(ok && take(k, row), bucket, k)
-			return nil
-		})
-	})
-}

@@ -155,16 +155,16 @@ func (s *Store) load(written time.Time) error {
 			return damaged(s.path, err)
 		}
 		s.resume(tx, written)
+		for _, name := range (stateReader{store: s, tx: tx}).clusters() {
+			s.known.add(name)
+		}
 		return nil
 	})
 	s.durable.Store(int64(id))
 	if err == nil && s.clock != noted {
 		err = s.saveTime(&s.moment.Load().timeline) // queries look there
 	}
-	if err != nil {
-		return err
-	}
-	return s.loadClusters()
+	return err
 }
 
 // Close commits what is left and closes the file. What the disk does not take

@@ -78,6 +78,15 @@ func flush(t testing.TB, s *Store) {
 	}
 }
 
+func stateOf(t testing.TB, s *Store) State {
+	t.Helper()
+	found, err := s.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
 func ask(t testing.TB, s *Store, q Query) []health.Transition {
 	t.Helper()
 	var all []health.Transition
@@ -163,9 +172,8 @@ func TestCloseCommitsTheLastGroup(t *testing.T) {
 	if got := len(ask(t, s, Query{})); got != 3*groupSize {
 		t.Errorf("%d transitions", got)
 	}
-	plan, err := s.Plan()
-	if diff := cmp.Diff(map[string][]health.Hash{"checker-1": {1, 2, 3}}, plan); diff != "" || err != nil {
-		t.Error(diff, err)
+	if diff := cmp.Diff(map[string][]health.Hash{"checker-1": {1, 2, 3}}, stateOf(t, s).Plan); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -183,9 +191,8 @@ func TestCurrentIsTheLastTransition(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = open(t, dir)
-	got, err := s.Current()
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
-		t.Error(diff, err)
+	if diff := cmp.Diff(want, stateOf(t, s).Current); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -196,10 +203,9 @@ func TestPlan(t *testing.T) {
 	s.SavePlan(map[string][]health.Hash{"a": {1}, "d": {4}})
 	s.SavePlan(map[string][]health.Hash{"a": {2, 1}, "b": nil, "unknown": nil})
 	flush(t, s)
-	plan, err := s.Plan()
 	want := map[string][]health.Hash{"a": {1, 2}, "": {9}, "c": {}, "d": {4}}
-	if diff := cmp.Diff(want, plan); diff != "" || err != nil {
-		t.Error(diff, err)
+	if diff := cmp.Diff(want, stateOf(t, s).Plan); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -221,6 +227,9 @@ func TestClustersAreRemembered(t *testing.T) {
 		if s.KnownCluster(name) != want {
 			t.Errorf("%q: known is %v after opening again", name, !want)
 		}
+	}
+	if diff := cmp.Diff([]string{"flipped", "seen", "seen too"}, stateOf(t, s).Clusters); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -299,7 +308,7 @@ func TestRetention(t *testing.T) {
 			t.Errorf("%+v: %d transitions", q, got)
 		}
 	}
-	if current, _ := s.Current(); len(current) != 15 {
+	if current := stateOf(t, s).Current; len(current) != 15 {
 		t.Errorf("current health of %d endpoints, want all 15", len(current))
 	}
 	if err := s.Check(); err != nil {
@@ -338,9 +347,9 @@ func TestForget(t *testing.T) {
 		<-asked
 	}
 	prune(t, s) // comes after it
-	got, err := s.Current()
-	if err != nil || len(got) != 2 {
-		t.Errorf("%d endpoints, %v, want the known one and the one that has a transition", len(got), err)
+	got := stateOf(t, s).Current
+	if len(got) != 2 {
+		t.Errorf("%d endpoints, want the known one and the one that has a transition", len(got))
 	}
 	if _, there := got[old.Hash()]; there {
 		t.Error("the old endpoint is still there")

@@ -86,19 +86,6 @@ func (r *reader) fixed() uint64 {
 	return n
 }
 
-// Trials gives what is stored of trials, by cluster.
-func (s *Store) Trials() (map[string]*Trials, error) {
-	all := map[string]*Trials{}
-	err := s.openRows(trials, func(_, row []byte) bool {
-		cluster, t, ok := decodeTrials(row)
-		if ok {
-			all[cluster] = t
-		}
-		return ok
-	})
-	return all, err
-}
-
 // SaveTrials stores what is known of these clusters; nil takes one out. Others
 // stay as they are. It does not wait for the disk.
 func (s *Store) SaveTrials(changed map[string]*Trials) {

@@ -18,11 +18,7 @@ var someTrials = map[string]*Trials{
 
 func trialsOf(t *testing.T, s *Store) map[string]*Trials {
 	t.Helper()
-	found, err := s.Trials()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
+	return stateOf(t, s).Trials
 }
 
 func TestTrialsAreKept(t *testing.T) {

@@ -42,19 +42,6 @@ func decodeTrust(b []byte) (t Trust, ok bool) {
 	return t, !r.bad && len(r.rest) == 0 && (t.Word == Distrusted || t.Word == Trusted)
 }
 
-// Trust gives what operators say of checkers, by id.
-func (s *Store) Trust() (map[string]Trust, error) {
-	all := map[string]Trust{}
-	err := s.openRows(trust, func(k, row []byte) bool {
-		t, ok := decodeTrust(row)
-		if ok {
-			all[string(k)] = t
-		}
-		return ok
-	})
-	return all, err
-}
-
 // SaveTrust stores what is said of a checker; nil when nothing is any more. It
 // does not wait for the disk; Flush does.
 func (s *Store) SaveTrust(checker string, t *Trust) {

@@ -111,13 +111,14 @@ func TestKill9WhileFreezing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := s.Freeze()
+		stored, err := s.State()
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
+		found := stored.Freeze
 		if !is(found, last) {
 			if last++; !is(found, last) {
 				t.Fatalf("round %d, seed %d: change %d was acknowledged, but %+v is stored", round, seed, last-1, found)

@@ -50,25 +50,19 @@ func TestKill9WhileOverriding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := s.Overrides()
+		stored, err := s.State()
 		if err != nil {
 			t.Fatal(err)
 		}
+		found := stored.Overrides
 		if !are(found, last) {
 			if last++; !are(found, last) {
 				t.Fatalf("round %d, seed %d: change %d was acknowledged, but %+v are stored", round, seed, last-1, found)
 			}
 		}
-		current, err := s.Current()
-		if err != nil {
-			t.Fatal(err)
-		}
-		voted, err := s.Voted()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, known := voted[endpoint.Hash()]; !known && current[endpoint.Hash()].Status != health.Unknown {
-			t.Errorf("round %d, seed %d: the history ends with %+v, and nothing is known of the votes", round, seed, current[endpoint.Hash()])
+		current := stored.Current[endpoint.Hash()]
+		if _, known := stored.Voted[endpoint.Hash()]; !known && current.Status != health.Unknown {
+			t.Errorf("round %d, seed %d: the history ends with %+v, and nothing is known of the votes", round, seed, current)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)

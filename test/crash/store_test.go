@@ -208,19 +208,14 @@ func inspect(t *testing.T, dir string, seen int) int {
 	if count < seen {
 		t.Errorf("%d transitions were shown, %d are there", seen, count)
 	}
-	current, err := s.Current()
-	if diff := cmp.Diff(want, current); diff != "" || err != nil {
+	stored, err := s.State()
+	if diff := cmp.Diff(want, stored.Current); diff != "" || err != nil {
 		t.Error("current health:", diff, err)
 	}
-	plan, err := s.Plan()
-	if err != nil || (count > 0 && len(plan["checker-1"]) != 1) {
-		t.Errorf("plan: %v, %v", plan, err)
+	if count > 0 && (len(stored.Plan["checker-1"]) != 1 || len(stored.Trials) == 0) {
+		t.Errorf("plan: %v, trials: %v", stored.Plan, stored.Trials)
 	}
-	trials, err := s.Trials()
-	if err != nil || (count > 0 && len(trials) == 0) {
-		t.Errorf("trials: %v, %v", trials, err)
-	}
-	for name, found := range trials {
+	for name, found := range stored.Trials {
 		n := int(found.Blamed[0])
 		if diff := cmp.Diff(trialsAt(n)[name], found); diff != "" {
 			t.Errorf("trials of %s: %s", name, diff)

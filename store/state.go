@@ -1,0 +1,170 @@
+package store
+
+import (
+	"fmt"
+	"slices"
+
+	bolt "go.etcd.io/bbolt"
+
+	"hdsd/health"
+)
+
+// State is everything that the file holds besides the history, as of one moment.
+type State struct {
+	Current   map[health.Hash]Held           // last known health, by endpoint
+	Voted     map[health.Hash]health.Verdict // verdict of the votes, by endpoint under an override; may list others too
+	Plan      map[string][]health.Hash       // sorted endpoints, by checker
+	Clusters  []string                       // every cluster ever known, sorted
+	Freeze    *Freeze                        // nil unless publishing is frozen
+	Overrides []Override                     // in no order, expired ones included
+	Trust     map[string]Trust               // by checker
+	Trials    map[string]*Trials             // by cluster
+}
+
+// Held is the last known health of an endpoint.
+type Held struct {
+	Endpoint health.Endpoint
+	health.Verdict
+}
+
+// State reads everything but the history in one transaction, which takes as long
+// as there are endpoints. It skips and reports damaged rows.
+func (s *Store) State() (State, error) {
+	var found State
+	err := s.view(func(tx *bolt.Tx) error {
+		rows := stateReader{store: s, tx: tx}
+		found = State{
+			Current: rows.current(), Voted: rows.voted(), Plan: rows.plan(), Clusters: rows.clusters(),
+			Freeze: rows.freeze(), Overrides: rows.overrides(), Trust: rows.trust(), Trials: rows.trials(),
+		}
+		return nil
+	})
+	if err != nil {
+		return State{}, fmt.Errorf("read the stored state: %w", err)
+	}
+	return found, nil
+}
+
+// stateReader reads the rows of one transaction.
+type stateReader struct {
+	store *Store
+	tx    *bolt.Tx
+}
+
+// each calls take with every row of a bucket, which may be missing. It reports the
+// rows whose checksum is wrong or that take denies.
+func (r stateReader) each(bucket []byte, take func(k, row []byte) bool) {
+	rows := r.tx.Bucket(bucket)
+	if rows == nil {
+		return
+	}
+	cursor := rows.Cursor()
+	for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
+		row, ok := unseal(k, v)
+		r.store.skipUnless(ok && take(k, row), bucket, k)
+	}
+}
+
+func (r stateReader) current() map[health.Hash]Held {
+	all := map[health.Hash]Held{}
+	shared, endpoints := names{}, r.tx.Bucket(byEndpoint).Cursor()
+	r.each(current, func(k, row []byte) bool {
+		t, ok := decodeCurrent(k, row, shared)
+		if ok {
+			r.store.redateLast(endpoints, k, &t)
+			all[health.Hash(number(k[8:]))] = Held{t.Endpoint, verdict(&t)}
+		}
+		return ok
+	})
+	return all
+}
+
+func (r stateReader) voted() map[health.Hash]health.Verdict {
+	all := map[health.Hash]health.Verdict{}
+	r.each(voted, func(k, row []byte) bool {
+		v, ok := decodeVoted(row)
+		if ok = ok && len(k) == 8; ok {
+			all[health.Hash(number(k))] = v
+		}
+		return ok
+	})
+	return all
+}
+
+func (r stateReader) plan() map[string][]health.Hash {
+	all := map[string][]health.Hash{}
+	r.each(plan, func(_, row []byte) bool {
+		checker, endpoints, ok := decodePlan(row)
+		if ok {
+			all[checker] = endpoints
+		}
+		return ok
+	})
+	return all
+}
+
+func (r stateReader) clusters() (all []string) {
+	r.each(clusters, func(_, name []byte) bool {
+		all = append(all, string(name))
+		return true
+	})
+	slices.Sort(all)
+	return all
+}
+
+// freeze gives one that is damaged as a freeze too: a bad page must not let
+// verdicts out.
+func (r stateReader) freeze() *Freeze {
+	rows, s := r.tx.Bucket(freeze), r.store
+	if rows == nil {
+		return nil
+	}
+	row, ok := unseal(freezeKey, rows.Get(freezeKey))
+	f, holds, good := decodeFreeze(row)
+	if s.skipUnless(ok && good, freeze, freezeKey); !ok || !good {
+		return &Freeze{Reason: "hdsd was frozen, but what was stored of it is damaged", Author: "unknown", Since: s.options.now()}
+	}
+	if holds {
+		row, ok = unseal(heldKey, rows.Get(heldKey))
+		f.Held, good = decodeHeld(row)
+		if s.skipUnless(ok && good, freeze, heldKey); !ok || !good {
+			f.Held = nil
+		}
+	}
+	return &f
+}
+
+func (r stateReader) overrides() (all []Override) {
+	r.each(overrides, func(_, row []byte) bool {
+		o, ok := decodeOverride(row)
+		if ok {
+			all = append(all, o)
+		}
+		return ok
+	})
+	return all
+}
+
+func (r stateReader) trust() map[string]Trust {
+	all := map[string]Trust{}
+	r.each(trust, func(k, row []byte) bool {
+		t, ok := decodeTrust(row)
+		if ok {
+			all[string(k)] = t
+		}
+		return ok
+	})
+	return all
+}
+
+func (r stateReader) trials() map[string]*Trials {
+	all := map[string]*Trials{}
+	r.each(trials, func(_, row []byte) bool {
+		cluster, t, ok := decodeTrials(row)
+		if ok {
+			all[cluster] = t
+		}
+		return ok
+	})
+	return all
+}
