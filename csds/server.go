@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync"
 	"time"
 
 	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
@@ -13,6 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"hdsd/internal/gate"
 )
 
 // Options are the settings of a Server. The zero value is ready to use.
@@ -37,12 +38,8 @@ type Server struct {
 	maxBytes     int
 	writeTimeout time.Duration
 	turns        chan struct{} // holds one for each answer that is being made
-	closing      chan struct{}
 
-	running sync.WaitGroup // of streams; added to under mu while not closed
-
-	mu     sync.Mutex
-	closed bool
+	streams *gate.Gate
 }
 
 // NewServer makes a server that tells of the clients of all sources, one
@@ -53,7 +50,7 @@ func NewServer(o Options, sources ...Source) *Server {
 		maxBytes:     cmp.Or(o.MaxBytes, 64<<20),
 		writeTimeout: cmp.Or(o.WriteTimeout, 30*time.Second),
 		turns:        make(chan struct{}, cmp.Or(o.Concurrent, 2)),
-		closing:      make(chan struct{}),
+		streams:      gate.New(),
 	}
 }
 
@@ -63,27 +60,7 @@ func (s *Server) Register(r grpc.ServiceRegistrar) {
 }
 
 // Close ends all streams with UNAVAILABLE and waits for them.
-func (s *Server) Close() {
-	s.mu.Lock()
-	if !s.closed {
-		s.closed = true
-		close(s.closing)
-	}
-	s.mu.Unlock()
-	s.running.Wait()
-}
-
-var errClosing = status.Error(codes.Unavailable, "hdsd is shutting down; connect again")
-
-func (s *Server) enter() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return false
-	}
-	s.running.Add(1)
-	return true
-}
+func (s *Server) Close() { s.streams.Close() }
 
 // FetchClientStatus answers one request.
 func (s *Server) FetchClientStatus(ctx context.Context, r *statusv3.ClientStatusRequest) (*statusv3.ClientStatusResponse, error) {
@@ -92,17 +69,17 @@ func (s *Server) FetchClientStatus(ctx context.Context, r *statusv3.ClientStatus
 
 // StreamClientStatus answers each request of a stream with one response.
 func (s *Server) StreamClientStatus(g grpc.BidiStreamingServer[statusv3.ClientStatusRequest, statusv3.ClientStatusResponse]) error {
-	if !s.enter() {
-		return errClosing
+	if !s.streams.Enter() {
+		return gate.ErrClosing
 	}
-	defer s.running.Done()
+	defer s.streams.Leave()
 	end := make(chan error, 2) // of the conversation, and of its write deadline
-	s.running.Go(func() { end <- s.converse(g, end) })
+	s.streams.Go(func() { end <- s.converse(g, end) })
 	select {
 	case err := <-end:
 		return err
-	case <-s.closing:
-		return errClosing
+	case <-s.streams.Closing():
+		return gate.ErrClosing
 	}
 }
 
@@ -143,8 +120,8 @@ func (s *Server) answer(ctx context.Context, r *statusv3.ClientStatusRequest) (*
 		defer func() { <-s.turns }()
 	case <-ctx.Done():
 		return nil, status.FromContextError(ctx.Err()).Err()
-	case <-s.closing:
-		return nil, errClosing
+	case <-s.streams.Closing():
+		return nil, gate.ErrClosing
 	}
 	response, size := &statusv3.ClientStatusResponse{}, 0
 	w := writer{exclude: r.GetExcludeResourceContents()}

@@ -157,14 +157,14 @@ func TestALargeResponseIsRefused(t *testing.T) {
 	}
 }
 
-// gate is a source that waits.
-type gate struct{ in, out chan struct{} }
+// blocking is a source that waits.
+type blocking struct{ in, out chan struct{} }
 
-func (g gate) Clients(func(Client) bool) { g.in <- struct{}{}; <-g.out }
+func (g blocking) Clients(func(Client) bool) { g.in <- struct{}{}; <-g.out }
 
 func TestAnswersAreMadeOneAfterTheOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := gate{make(chan struct{}, 9), make(chan struct{})}
+		g := blocking{make(chan struct{}, 9), make(chan struct{})}
 		s := NewServer(Options{Concurrent: 1}, g)
 		done := make(chan error, 2)
 		ctx, cancel := context.WithCancel(t.Context())

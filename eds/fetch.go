@@ -9,6 +9,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"hdsd/internal/gate"
 )
 
 // atOnce is how many fetches are worked on at a time; others wait.
@@ -88,8 +90,8 @@ func (f *fetched) known(m *discoveryv3.DiscoveryRequest) bool {
 // turn waits until a fetch may be worked on.
 func (s *Server) turn(ctx context.Context) (done func(), err error) {
 	select {
-	case <-s.closing: // even if there is a turn
-		return nil, errClosing
+	case <-s.gate.Closing(): // even if there is a turn
+		return nil, gate.ErrClosing
 	default:
 	}
 	select {
@@ -97,8 +99,8 @@ func (s *Server) turn(ctx context.Context) (done func(), err error) {
 		return func() { <-s.turns }, nil
 	case <-ctx.Done():
 		return nil, status.FromContextError(ctx.Err()).Err()
-	case <-s.closing:
-		return nil, errClosing
+	case <-s.gate.Closing():
+		return nil, gate.ErrClosing
 	}
 }
 

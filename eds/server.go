@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"hdsd/internal/gate"
 )
 
 // Server is the xDS server for data planes.
@@ -38,10 +40,8 @@ type Server struct {
 	admission admission
 
 	turns   chan struct{} // holds one for each fetch that is worked on
-	closing chan struct{}
-	running sync.WaitGroup
+	gate    *gate.Gate
 	mu      sync.Mutex // guards what follows
-	closed  bool
 	streams map[*stream]struct{}
 	lastID  uint64
 
@@ -71,7 +71,7 @@ func NewServer(o Options) *Server {
 		ledger:           newLedger(),
 		start:            time.Now(),
 		turns:            make(chan struct{}, atOnce),
-		closing:          make(chan struct{}),
+		gate:             gate.New(),
 		streams:          make(map[*stream]struct{}),
 		pollers:          newPollers(),
 	}
@@ -164,17 +164,7 @@ func (s *Server) SetHealth(changes []Health) {
 func (s *Server) now() int64 { return int64(time.Since(s.start)) + 1 }
 
 // Close ends all streams with UNAVAILABLE and waits for them.
-func (s *Server) Close() {
-	s.mu.Lock()
-	if !s.closed {
-		s.closed = true
-		close(s.closing)
-	}
-	s.mu.Unlock()
-	s.running.Wait()
-}
-
-var errClosing = status.Error(codes.Unavailable, "hdsd is shutting down; connect again")
+func (s *Server) Close() { s.gate.Close() }
 
 // serve is the handler of every stream: of one table, or of all of them (nil).
 func (s *Server) serve(gs grpc.ServerStream, delta bool, only *table) error {
@@ -183,36 +173,25 @@ func (s *Server) serve(gs grpc.ServerStream, delta bool, only *table) error {
 		wake: make(chan struct{}, 1), end: make(chan error, 1),
 	}
 	if !s.enter(st) {
-		return errClosing
+		return gate.ErrClosing
 	}
 	defer s.exit(st)
 	first := time.AfterFunc(s.firstTimeout, func() {
 		st.fail(status.Errorf(codes.DeadlineExceeded, "no request within %v: send one", s.firstTimeout))
 	})
 	defer first.Stop()
-	s.running.Go(func() { st.receive(first) })
-	s.running.Go(st.send)
+	s.gate.Go(func() { st.receive(first) })
+	s.gate.Go(st.send)
 	select {
 	case err := <-st.end:
 		return err
-	case <-s.closing:
-		return errClosing
+	case <-s.gate.Closing():
+		return gate.ErrClosing
 	}
-}
-
-// begin tells whether something may begin that Close waits for.
-func (s *Server) begin() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return false
-	}
-	s.running.Add(1)
-	return true
 }
 
 func (s *Server) enter(st *stream) bool {
-	if !s.begin() {
+	if !s.gate.Enter() {
 		return false
 	}
 	s.mu.Lock()
@@ -227,5 +206,5 @@ func (s *Server) exit(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.streams, st)
-	s.running.Done()
+	s.gate.Leave()
 }

@@ -207,10 +207,10 @@ func (u *subscription) lookIn(d time.Duration) {
 // stream and by polls, and tells where that begins and ends.
 func (u *subscription) look() {
 	s := u.stream.server
-	if !s.begin() {
+	if !s.gate.Enter() {
 		return
 	}
-	defer s.running.Done()
+	defer s.gate.Leave()
 	s.debtors.looks.Lock()
 	defer s.debtors.looks.Unlock()
 	u.mu.Lock()

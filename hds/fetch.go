@@ -9,6 +9,8 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"hdsd/internal/gate"
 )
 
 // NodeHeader is the gRPC metadata or HTTP header that says whose a fetched
@@ -36,10 +38,10 @@ func queryOf(ctx context.Context, m *healthv3.HealthCheckRequestOrEndpointHealth
 }
 
 func (s *Server) fetch(ctx context.Context, q *query) (*healthv3.HealthCheckSpecifier, error) {
-	if !s.enter() {
-		return nil, errClosing()
+	if !s.gate.Enter() {
+		return nil, gate.ErrClosing
 	}
-	defer s.running.Done()
+	defer s.gate.Leave()
 	s.metrics.fetches.Inc()
 	if q.message.GetHealthCheckRequest() == nil {
 		return s.fetchWithReport(ctx, q)
@@ -82,7 +84,7 @@ func (s *Server) visited(who *introduction, q *query) (*stream, error) {
 	if err := s.seat(st); err != nil {
 		return nil, err
 	}
-	s.running.Go(st.beVisited)
+	s.gate.Go(st.beVisited)
 	return st, nil
 }
 

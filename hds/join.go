@@ -15,6 +15,7 @@ import (
 
 	"hdsd/hds/specifier"
 	"hdsd/health"
+	"hdsd/internal/gate"
 )
 
 // What a checker may say of itself: the size of its id, and of its node. An
@@ -92,8 +93,8 @@ func sameChecker(a, b *health.Checker) bool {
 // seat makes st the stream of its checker; mu is held. What it replaces is left
 // in st.before.
 func (s *Server) seat(st *stream) error {
-	if s.closed {
-		return errClosing()
+	if s.gate.Closed() {
+		return gate.ErrClosing
 	}
 	id := st.checker.ID
 	if old := s.streams[id]; old != nil {

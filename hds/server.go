@@ -9,11 +9,10 @@ import (
 	discoveryv2 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v2"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"hdsd/hds/specifier"
 	"hdsd/health"
+	"hdsd/internal/gate"
 )
 
 // Sink is told what checkers do. It is called from goroutines of the streams
@@ -62,13 +61,10 @@ type Server struct {
 	options Options
 	sink    Sink
 	metrics *metrics
-	start   time.Time     // stream times count from here, monotonic
-	closing chan struct{} // closed by Close
-
-	running sync.WaitGroup // handlers and goroutines of streams; added to under mu while not closed
+	start   time.Time  // stream times count from here, monotonic
+	gate    *gate.Gate // of handlers and the goroutines of streams
 
 	mu      sync.Mutex
-	closed  bool
 	streams map[string]*stream // the one of each node id
 }
 
@@ -82,7 +78,7 @@ func NewServer(o Options, sink Sink) *Server {
 	}
 	return &Server{
 		options: o, sink: sink, metrics: m, start: time.Now(),
-		closing: make(chan struct{}), streams: make(map[string]*stream),
+		gate: gate.New(), streams: make(map[string]*stream),
 	}
 }
 
@@ -130,30 +126,7 @@ func (s *Server) State(id string) State {
 
 // Close ends all streams with UNAVAILABLE, refuses new ones and waits until no
 // goroutine is left. The sink is called until it returns.
-func (s *Server) Close() {
-	s.mu.Lock()
-	if !s.closed {
-		s.closed = true
-		close(s.closing)
-	}
-	s.mu.Unlock()
-	s.running.Wait()
-}
-
-// enter counts a handler in, unless the server is closing.
-func (s *Server) enter() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return false
-	}
-	s.running.Add(1)
-	return true
-}
+func (s *Server) Close() { s.gate.Close() }
 
 // now is the time since start, for the atomics of streams.
 func (s *Server) now() int64 { return int64(time.Since(s.start)) }
-
-func errClosing() error {
-	return status.Error(codes.Unavailable, "hdsd is shutting down; connect again")
-}

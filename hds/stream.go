@@ -16,6 +16,7 @@ import (
 
 	"hdsd/hds/specifier"
 	"hdsd/health"
+	"hdsd/internal/gate"
 )
 
 // stream is one stream of one checker, or its fetches for as long as they
@@ -72,21 +73,21 @@ func (s *Server) StreamHealthCheck(g grpc.BidiStreamingServer[healthv3.HealthChe
 }
 
 func (s *Server) serve(g grpc.ServerStream, v2 bool) error {
-	if !s.enter() {
-		return errClosing()
+	if !s.gate.Enter() {
+		return gate.ErrClosing
 	}
-	defer s.running.Done()
+	defer s.gate.Leave()
 	st := s.newStream()
 	st.grpc, st.v2 = g, v2
-	s.running.Go(st.receive)
+	s.gate.Go(st.receive)
 	first := time.NewTimer(s.options.FirstMessageTimeout)
 	defer first.Stop()
 	for {
 		select {
 		case <-st.stopped:
 			return st.cause
-		case <-s.closing:
-			return errClosing()
+		case <-s.gate.Closing():
+			return gate.ErrClosing
 		case <-first.C:
 			if !st.introduced.Load() {
 				return status.Errorf(codes.DeadlineExceeded, "no first message within %s: send health_check_request with node and capability", s.options.FirstMessageTimeout)
@@ -132,7 +133,7 @@ func (st *stream) converse() error {
 	}
 	defer st.leave()
 	st.connected()
-	st.server.running.Go(st.send)
+	st.server.gate.Go(st.send)
 	return st.listen()
 }
 

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"hdsd/hds/specifier"
+	"hdsd/internal/gate"
 )
 
 // lapse is how many intervals a checker stays connected after a fetch.
@@ -55,8 +56,8 @@ func (st *stream) whyDone() error {
 	select {
 	case <-st.stopped:
 		return st.cause
-	case <-st.server.closing:
-		return errClosing()
+	case <-st.server.gate.Closing():
+		return gate.ErrClosing
 	default:
 		return errLapsed
 	}
@@ -90,7 +91,7 @@ func (st *stream) beVisited() {
 		select {
 		case <-st.stopped:
 			return
-		case <-st.server.closing:
+		case <-st.server.gate.Closing():
 			return
 		case <-v.expiry.C:
 			return
@@ -156,7 +157,7 @@ func (v *visits) assigned(ctx context.Context) *specifier.Specifier {
 			return nil
 		case <-st.stopped:
 			return nil
-		case <-st.server.closing:
+		case <-st.server.gate.Closing():
 			return nil
 		}
 	}
