@@ -40,7 +40,7 @@ func (l *lab) restarted(clusters ...*sourceCluster) {
 
 func TestFrozenToWhatTheSourcesSay(t *testing.T) {
 	l := halfUp(t)
-	l.core.freeze(api.Freeze{Reason: "moving", Author: "alice"}, l.now)
+	l.freeze(api.Freeze{Reason: "moving", Author: "alice"})
 	l.wantOwnChecks("web", true)
 	l.truth[a1], l.truth[a2] = up, down
 	l.pass(3 * report)
@@ -49,14 +49,14 @@ func TestFrozenToWhatTheSourcesSay(t *testing.T) {
 	l.wantTold("web", a1, up, never, why+"UNKNOWN")
 	l.say(saying(web("web", a1, a2), corev3.HealthStatus_DRAINING))
 	l.wantTold("web", a1, up, health.Draining, why+"DRAINING")
-	if l.core.mode(l.core.clusters["web"]) != api.Frozen {
+	if l.describe("web").Mode != api.Frozen {
 		t.Error("the mode is another")
 	}
 
 	l.restarted(web("web", a1, a2))
 	l.wantOwnChecks("web", true)
 	l.wantTold("web", a2, down, never, why+"UNKNOWN")
-	l.core.unfreeze("bob")
+	l.unfreeze("bob")
 	l.wantOwnChecks("web", false)
 	l.wantTold("web", a1, up, up, "")
 	l.wantTold("web", a2, down, down, "")
@@ -64,7 +64,7 @@ func TestFrozenToWhatTheSourcesSay(t *testing.T) {
 
 func TestFrozenToTheHealthAsItStood(t *testing.T) {
 	l := halfUp(t)
-	l.core.freeze(held, l.now)
+	l.freeze(held)
 	l.wantOwnChecks("web", false)
 	stood := func() {
 		t.Helper()
@@ -91,7 +91,7 @@ func TestFrozenToTheHealthAsItStood(t *testing.T) {
 	l.pass(10 * report)
 	stood()
 
-	l.core.unfreeze("bob")
+	l.unfreeze("bob")
 	l.wantTold("web", a1, up, up, "")
 	l.wantTold("web", a2, down, down, "")
 }
@@ -104,7 +104,7 @@ func TestWhatIsNewWhileHealthIsHeldHasInitialHealth(t *testing.T) {
 	l.serve(web("web", a1, a2))
 	l.joinAll()
 	l.pass(settle + 10*report)
-	l.core.freeze(held, l.now)
+	l.freeze(held)
 	unchecked := unprobed(web("theirs", a3))
 	alone := lone(web("alone", a3))
 	alone.HealthChecks = web("alone", a3).HealthChecks
@@ -141,7 +141,7 @@ func TestWhatIsNewWhileHealthIsHeldHasInitialHealth(t *testing.T) {
 		c.Sources = []*configv1.Source{{Name: "local", UpstreamHealth: configv1.UpstreamHealth_THEIRS}}
 	})
 	l.wantPublished("web", a3, never) // nothing but the source's word counts
-	l.core.unfreeze("bob")
+	l.unfreeze("bob")
 	l.wantPublished("web", a3, never)
 }
 
@@ -151,14 +151,14 @@ func TestWhatIsShadowedStaysSoUnderAFreeze(t *testing.T) {
 	l.serve(web("web", a1), web("pay", a2))
 	l.join("checker-a", "checker-b", "checker-c")
 	l.pass(settle + 10*report)
-	l.core.freeze(held, l.now)
+	l.freeze(held)
 	l.wantTold("pay", a2, up, never, "shadow: the source says UNKNOWN")
 	l.reload(func(c *configv1.Config) { c.Policies = nil }) // was not published when it was frozen
 	l.wantTold("pay", a2, up, never, "frozen by alice: moving; the source says UNKNOWN")
 	l.wantOwnChecks("pay", true)
 	l.reload(func(c *configv1.Config) { c.Mode = configv1.Mode_SHADOW })
 	l.wantTold("web", a1, up, never, "shadow: the source says UNKNOWN")
-	l.core.unfreeze("bob")
+	l.unfreeze("bob")
 	l.wantTold("web", a1, up, never, "shadow: the source says UNKNOWN")
 	l.reload(func(c *configv1.Config) { c.Mode = configv1.Mode_PUBLISH })
 	l.wantTold("web", a1, up, up, "")
@@ -167,21 +167,21 @@ func TestWhatIsShadowedStaysSoUnderAFreeze(t *testing.T) {
 
 func TestFreezingAgain(t *testing.T) {
 	l := halfUp(t)
-	_, first := l.core.freeze(held, l.now)
+	_, first := l.freeze(held)
 	l.truth[a2] = down
 	l.pass(3 * report)
-	before, second := l.core.freeze(api.Freeze{Reason: "still moving", Author: "bob", Hold: true}, l.now)
-	if before != first || second.Reason != "still moving" || second.Author != "bob" || !second.Since.Equal(first.Since) || l.frozen != second {
+	before, second := l.freeze(api.Freeze{Reason: "still moving", Author: "bob", Hold: true})
+	if *before != first || second.Reason != "still moving" || second.Author != "bob" || !second.Since.Equal(first.Since) || !l.frozen.Since.Equal(second.Since) || l.frozen.Author != "bob" {
 		t.Errorf("%+v is replaced by %+v; %+v is stored", before, second, l.frozen)
 	}
 	l.wantTold("web", a2, down, up, "frozen by bob: still moving; it was HEALTHY when that began")
-	l.core.freeze(api.Freeze{Reason: "sources", Author: "bob"}, l.now)
+	l.freeze(api.Freeze{Reason: "sources", Author: "bob"})
 	l.wantTold("web", a2, down, never, "frozen by bob: sources; the source says UNKNOWN")
-	l.core.freeze(held, l.now) // as it stands now
+	l.freeze(held) // as it stands now
 	l.truth[a2] = up
 	l.pass(3 * report)
 	l.wantTold("web", a2, up, down, "frozen by alice: moving; it was UNHEALTHY when that began")
-	if l.core.unfreeze("bob") == nil || l.core.unfreeze("bob") != nil || l.frozen != nil {
+	if l.unfreeze("bob") == nil || l.unfreeze("bob") != nil || l.frozen != nil {
 		t.Errorf("unfreezing twice; %+v is stored", l.frozen)
 	}
 	l.wantTold("web", a2, up, up, "")
@@ -207,7 +207,7 @@ func (s seeing) SetHealth(all []eds.Health) {
 // was held: on the way to what the source says it must not show.
 func TestNothingShowsInBetween(t *testing.T) {
 	l := halfUp(t)
-	l.core.freeze(held, l.now)
+	l.freeze(held)
 	l.truth[a2] = down
 	l.pass(3 * report)
 	var seen []string
@@ -217,14 +217,14 @@ func TestNothingShowsInBetween(t *testing.T) {
 		take func()
 		want string
 	}{
-		{"held to sources", func() { l.core.freeze(api.Freeze{Reason: "x"}, l.now) }, "UNKNOWN UNKNOWN"},
+		{"held to sources", func() { l.freeze(api.Freeze{Reason: "x"}) }, "UNKNOWN UNKNOWN"},
 		{"a verdict meanwhile", func() { l.truth[a2] = up; l.pass(3 * report) }, "UNKNOWN"},
-		{"sources to held", func() { l.core.freeze(held, l.now) }, "UNKNOWN HEALTHY"},
-		{"another reason", func() { l.core.freeze(held, l.now) }, ""},
+		{"sources to held", func() { l.freeze(held) }, "UNKNOWN HEALTHY"},
+		{"another reason", func() { l.freeze(held) }, ""},
 		{"a verdict meanwhile", func() { l.truth[a2] = down; l.pass(3 * report) }, "HEALTHY"},
-		{"held to verdicts", func() { l.core.unfreeze("x") }, "UNHEALTHY UNHEALTHY"},
-		{"verdicts to sources", func() { l.core.freeze(api.Freeze{Reason: "x"}, l.now) }, "UNKNOWN UNKNOWN"},
-		{"sources to verdicts", func() { l.core.unfreeze("x") }, "UNKNOWN UNHEALTHY"},
+		{"held to verdicts", func() { l.unfreeze("x") }, "UNHEALTHY UNHEALTHY"},
+		{"verdicts to sources", func() { l.freeze(api.Freeze{Reason: "x"}) }, "UNKNOWN UNKNOWN"},
+		{"sources to verdicts", func() { l.unfreeze("x") }, "UNKNOWN UNHEALTHY"},
 	}
 	for _, step := range steps {
 		seen = nil
@@ -250,8 +250,8 @@ func BenchmarkFreeze(b *testing.B) {
 	for _, hold := range []bool{false, true} {
 		b.Run(fmt.Sprintf("hold=%t", hold), func(b *testing.B) {
 			for b.Loop() {
-				l.core.freeze(api.Freeze{Reason: "x", Hold: hold}, l.now)
-				l.core.unfreeze("x")
+				l.freeze(api.Freeze{Reason: "x", Hold: hold})
+				l.unfreeze("x")
 			}
 		})
 	}

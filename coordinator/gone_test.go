@@ -74,7 +74,7 @@ func TestWhatIsGoneHasNoHealthAnyMore(t *testing.T) {
 		"its check":                 {nil, []*sourceCluster{sparing(both)}, health.Unhealthy, uncheckedNow},
 		"the checks of its cluster": {nil, []*sourceCluster{unprobed(both)}, health.Unhealthy, uncheckedNow},
 		"held":                      {func(l *lab) { l.say(aside(both)) }, []*sourceCluster{web("web", two)}, health.Unhealthy, inNoSource},
-		"frozen":                    {func(l *lab) { l.core.freeze(api.Freeze{Hold: true}, l.now) }, []*sourceCluster{web("web", two)}, health.Unhealthy, inNoSource},
+		"frozen":                    {func(l *lab) { l.freeze(api.Freeze{Hold: true}) }, []*sourceCluster{web("web", two)}, health.Unhealthy, inNoSource},
 		"drained":                   {func(l *lab) { l.drain(keyOf("web", one)) }, []*sourceCluster{web("web", two)}, drained, inNoSource},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestWhatIsGoneHasNoHealthAnyMore(t *testing.T) {
 			l.pass(settle + 10*time.Second)
 			l.wantTransitions(recorded)
 			l.say(both)
-			if k := l.core.clusters["web"]; len(l.overrides) == 0 && l.core.statusOf(k, &k.entries[0]) != health.Unknown {
+			if len(l.overrides) == 0 && l.asked("web", one).Verdict.Status != health.Unknown {
 				t.Error("it comes back with the health that it had")
 			}
 			l.pass(10 * time.Second)
@@ -198,8 +198,8 @@ func TestAMistakeThatHidesAClusterEnds(t *testing.T) {
 	l.cleared(keyOf("web", two))
 	l.wantLast(two, drained, health.Healthy, "no longer drained")
 	l.wantTransitions(recorded + 2)
-	if len(l.core.last)+len(l.voted) > 0 {
-		t.Errorf("kept are %v, stored %v", l.core.last, l.voted)
+	if len(l.kept())+len(l.voted) > 0 {
+		t.Errorf("kept are %v, stored %v", l.kept(), l.voted)
 	}
 }
 
@@ -253,15 +253,15 @@ func (l *lab) doSomethingElse(random *rand.Rand) string {
 		if random.IntN(3) == 0 {
 			scope = health.Endpoint{Cluster: scope.Cluster}
 		}
-		if l.core.overridable(&scope) == nil {
+		if l.overridable(scope) {
 			l.force(scope, []health.Status{drained, health.Healthy, health.Unhealthy}[random.IntN(3)], time.Duration(random.IntN(2))*5*time.Second)
 		}
 		return "override"
 	case 1:
-		_, _ = l.core.clear(health.Endpoint{}, true, "bob", l.now) // there may be none
+		_, _ = l.clear(health.Endpoint{}, true) // there may be none
 		return "clear"
 	case 2:
-		l.core.freeze(api.Freeze{Reason: "moving", Author: "ann", Hold: random.IntN(2) == 0}, l.now)
+		l.freeze(api.Freeze{Reason: "moving", Author: "ann", Hold: random.IntN(2) == 0})
 		return "freeze"
 	case 3:
 		l.truth[pick(one, two, three)] = []health.Status{health.Healthy, health.Unhealthy, health.Timeout}[random.IntN(3)]
@@ -313,20 +313,21 @@ func (l *lab) wantOneChain() {
 		}
 		last[t.Endpoint] = t
 	}
-	for id := range l.core.table.rows {
-		if row := &l.core.table.rows[id]; row.cluster != nil && row.health() != last[row.key()].To {
-			l.t.Errorf("%v is %v, recorded was %+v", row.key(), row.health(), last[row.key()])
+	present, kept := l.present(), l.kept()
+	for key, status := range present {
+		if status != last[key].To {
+			l.t.Errorf("%v is %v, recorded was %+v", key, status, last[key])
 		}
 	}
 	for key, t := range last {
-		_, there := l.core.table.ids[key.Hash()]
-		if _, kept := l.core.last[key.Hash()]; !there && !kept && t.To != health.Unknown {
+		_, there := present[key]
+		if _, waits := kept[key.Hash()]; !there && !waits && t.To != health.Unknown {
 			l.t.Errorf("%v is gone, recorded was %+v", key, t)
 		}
 	}
-	for _, kept := range l.core.last {
-		if key := kept.Endpoint; !l.core.settling && !l.core.unread && !l.core.clusters[key.Cluster].hides() {
-			l.t.Errorf("%v is kept, and can be told to be gone", key)
+	for _, held := range kept {
+		if l.canBeGone(held.Endpoint) {
+			l.t.Errorf("%v is kept, and can be told to be gone", held.Endpoint)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func TestWhatWasGoodGoesOnWhenAFileHasAMistake(t *testing.T) {
 	l.truth[one] = health.Unhealthy
 	l.pass(10 * time.Second)
 	l.wantPublished("web", one, health.Unhealthy)
-	described := l.core.describe(l.core.clusters["web"])
+	described := l.describe("web")
 	if q := described.Quarantined; !described.Checked || len(q) != 1 || q[0].Address != "" || !strings.Contains(q[0].Reason, "intervall") {
 		t.Errorf("described as %+v", described)
 	}
@@ -40,7 +40,7 @@ func TestWhatWasGoodGoesOnWhenAFileHasAMistake(t *testing.T) {
 		t.Error("the cluster is published no more")
 	}
 	l.say(remade(good))
-	if q := l.core.describe(l.core.clusters["web"]).Quarantined; len(q) != 0 {
+	if q := l.describe("web").Quarantined; len(q) != 0 {
 		t.Errorf("still in quarantine: %+v", q)
 	}
 }
@@ -80,8 +80,7 @@ func TestAMistakeInAFileHoldsTheLastVerdicts(t *testing.T) {
 	if checking := l.checking(one); len(checking) > 0 {
 		t.Errorf("%v still check it", checking)
 	}
-	k := l.core.clusters["web"]
-	verdict := l.core.healthOf(k, &k.entries[0]).Verdict
+	verdict := l.asked("web", one).Verdict
 	if verdict.Status != health.Unhealthy || !strings.Contains(verdict.Reason, "codec_client_type") || !strings.Contains(verdict.Reason, "held") {
 		t.Errorf("verdict %+v", verdict)
 	}
@@ -104,7 +103,7 @@ func TestAMistakeInAFileHoldsTheLastVerdicts(t *testing.T) {
 
 	l.say(aside(good))
 	l.say()
-	if n := len(l.core.table.ids); n != 0 {
+	if n := len(l.present()); n != 0 {
 		t.Errorf("%d endpoints are known after the cluster is gone", n)
 	}
 }

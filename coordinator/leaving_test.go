@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -104,8 +103,8 @@ func TestWhatLeavesASourceBeginsAnewThoughAnotherIsUnread(t *testing.T) {
 	l.pass(10 * time.Second)
 	l.wantHistory("web", one, wasDown+recover)
 	l.wantOneChain()
-	if len(l.core.last) > 0 {
-		t.Errorf("kept are %v", l.core.last)
+	if len(l.kept()) > 0 {
+		t.Errorf("kept are %v", l.kept())
 	}
 }
 
@@ -247,8 +246,8 @@ func TestAnAssignmentThatWentWhileHdsdWasDown(t *testing.T) {
 			l.pass(2 * report)
 			l.wantHistory("web", one, wasDown+"UNHEALTHY-UNKNOWN ")
 			l.wantHistory("web", two, begins+leaves)
-			if len(l.core.last) > 0 {
-				t.Errorf("kept are %v", l.core.last)
+			if len(l.kept()) > 0 {
+				t.Errorf("kept are %v", l.kept())
 			}
 			// It begins anew, also after another restart.
 			l.restart()
@@ -307,11 +306,10 @@ func TestTheHistoryIsOneChainOverSources(t *testing.T) {
 			l.serveAll(from(anyForms(random), anySaid(random)))
 			l.joinAll()
 			for range 60 {
-				before, heard, settled := l.core, l.core.heard, !l.core.settling
-				there, known := maps.Clone(before.table.ids), maps.Clone(before.clusters)
+				core, settled, before := l.core, !l.core.settling, l.known()
 				did := l.doAcrossSources(random)
-				if l.wantOneChain(); l.core == before && settled {
-					l.wantNothingStale(there, known, heard)
+				if l.wantOneChain(); l.core == core && settled {
+					l.wantNothingStale(before)
 				}
 				if t.Failed() {
 					t.Fatal(did)
@@ -322,16 +320,15 @@ func TestTheHistoryIsOneChainOverSources(t *testing.T) {
 }
 
 // wantNothingStale looks at what came with one change of the sources.
-func (l *lab) wantNothingStale(there map[health.Hash]health.EndpointID, known map[string]*cluster, heard map[string]bool) {
+func (l *lab) wantNothingStale(before known) {
 	l.t.Helper()
-	for hash, id := range l.core.table.ids {
-		row := &l.core.table.rows[id]
-		if _, was := there[hash]; was || row.health() == health.Unknown || row.overridden() != nil {
+	for key, status := range l.present() {
+		if _, was := before.present[key]; was || status == health.Unknown || l.asked(key.Cluster, key.Address).Override != nil {
 			continue
 		}
-		from := row.cluster.source
-		if heard[from.Source] && heard[from.EndpointSource()] && !known[from.Name].hides() {
-			l.t.Errorf("%v comes as %v, though its sources were heard without it", row.key(), row.health())
+		from := l.core.clusters[key.Cluster].source
+		if before.heard[from.Source] && before.heard[from.EndpointSource()] && !before.hidden[from.Name] {
+			l.t.Errorf("%v comes as %v, though its sources were heard without it", key, status)
 		}
 	}
 }

@@ -92,17 +92,17 @@ func TestWhatTheSourcesWordCountsFor(t *testing.T) {
 
 			// A freeze that holds health changes nothing, nor does its end; what
 			// is in the shadow is as the source has it.
-			l.core.freeze(api.Freeze{Author: "ann", Reason: "moving", Hold: true}, l.now)
+			l.freeze(api.Freeze{Author: "ann", Reason: "moving", Hold: true})
 			l.wantPublished("web", a1, c.told)
 			l.wantOwnChecks("web", false)
 			l.say(saying(web("web", a1, a2), corev3.HealthStatus(c.says))) // made again
 			l.wantPublished("web", a1, c.told)
-			l.core.freeze(api.Freeze{Author: "ann", Reason: "moving"}, l.now)
+			l.freeze(api.Freeze{Author: "ann", Reason: "moving"})
 			l.wantPublished("web", a1, c.says)
-			l.core.freeze(api.Freeze{Author: "ann", Reason: "moving", Hold: true}, l.now)
+			l.freeze(api.Freeze{Author: "ann", Reason: "moving", Hold: true})
 			l.wantPublished("web", a1, c.told)
 			l.wantOwnChecks("web", false)
-			l.core.unfreeze("ann")
+			l.unfreeze("ann")
 			l.wantTold("web", a1, verdict, c.told, c.reason)
 			l.reload(func(r *configv1.Config) { r.Mode = configv1.Mode_SHADOW })
 			l.wantPublished("web", a1, c.says)
@@ -128,7 +128,7 @@ func TestALocalityByLEDSPassesUntouched(t *testing.T) {
 	if got := l.assignments["web"].Message.GetEndpoints(); len(got) != 2 || !proto.Equal(got[1], elsewhere) {
 		t.Errorf("published are %v", got)
 	}
-	if aside := l.core.describe(l.core.clusters["web"]).Quarantined; len(aside) != 1 || aside[0].Address != "endpoints[1]" {
+	if aside := l.describe("web").Quarantined; len(aside) != 1 || aside[0].Address != "endpoints[1]" {
 		t.Errorf("set aside are %v", aside)
 	}
 }

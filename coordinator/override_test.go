@@ -22,30 +22,6 @@ import (
 // drained is what drain publishes.
 const drained = health.Draining
 
-// drain puts an override of ann's in force.
-func (l *lab) drain(scope health.Endpoint) *override { return l.force(scope, drained, 0) }
-
-// force is drain with another health, and an end.
-func (l *lab) force(scope health.Endpoint, to health.Status, lasts time.Duration) *override {
-	l.t.Helper()
-	o := store.Override{Scope: scope, Status: to, Reason: "kernel", Author: "ann"}
-	if lasts > 0 {
-		o.Until = l.now.Add(lasts)
-	}
-	set, _, err := l.core.override(o, l.now)
-	if err != nil {
-		l.t.Fatal(err)
-	}
-	return set
-}
-
-func (l *lab) cleared(scope health.Endpoint) {
-	l.t.Helper()
-	if _, err := l.core.clear(scope, false, "bob", l.now); err != nil {
-		l.t.Fatal(err)
-	}
-}
-
 // wantReason is for the reason in /v1/endpoints, which the last transition of the
 // endpoint has, too.
 func (l *lab) wantReason(cluster, address, want string) {
@@ -80,7 +56,7 @@ func (l *lab) wantRecorded(cluster, address, want string) {
 
 func TestAnOverrideStandsAboveTheVotes(t *testing.T) {
 	l := halfUp(t)
-	set := l.drain(keyOf("web", a2))
+	l.drain(keyOf("web", a2))
 	l.wantTold("web", a2, drained, drained, "")
 	l.wantTold("web", a1, down, down, "")
 	l.wantReason("web", a2, "drained by ann: kernel")
@@ -93,15 +69,15 @@ func TestAnOverrideStandsAboveTheVotes(t *testing.T) {
 		!strings.HasPrefix(shown.Voted.Reason, "3 of 3") || len(shown.Verdict.Observations) != 3 || shown.Verdict.Observations[0].Status != down {
 		t.Errorf("shown is %+v", shown)
 	}
-	if got := l.core.describe(l.core.clusters["web"]); got.Overridden != 1 || got.Unhealthy != 1 {
+	if got := l.describe("web"); got.Overridden != 1 || got.Unhealthy != 1 {
 		t.Errorf("of the cluster is told %+v", got)
 	}
-	if got := l.core.table.counts; got[drained] != 1 || got[down] != 1 || got[up] != 0 {
-		t.Errorf("counted are %v", got)
+	if a, b, c := l.counted(drained), l.counted(down), l.counted(up); a != 1 || b != 1 || c != 0 {
+		t.Errorf("counted are %d drained, %d down, %d up", a, b, c)
 	}
 
 	l.now = l.now.Add(time.Minute)
-	l.cleared(set.Scope)
+	l.cleared(keyOf("web", a2))
 	l.wantTold("web", a2, down, down, "")
 	l.wantRecorded("web", a2, "no longer drained (cleared by bob): 3 of 3 checkers say UNHEALTHY")
 	if shown := l.asked("web", a2); shown.Override != nil || shown.Voted != nil {
@@ -175,12 +151,12 @@ func TestTheMostSpecificOverrideDecides(t *testing.T) {
 		l.wantReason("web", a1, wider[5].why)
 		l.wantReason("pay", a1, wider[1].why)
 	}
-	gone, err := l.core.clear(health.Endpoint{Cluster: "web"}, true, "bob", l.now)
+	gone, err := l.clear(health.Endpoint{Cluster: "web"}, true)
 	if err != nil || len(gone) != 4 {
 		t.Errorf("%d end, %v", len(gone), err)
 	}
 	l.wantReason("web", a1, wider[1].why)
-	if gone, err := l.core.clear(health.Endpoint{}, true, "bob", l.now); err != nil || len(gone) != 2 || len(l.overrides) > 0 {
+	if gone, err := l.clear(health.Endpoint{}, true); err != nil || len(gone) != 2 || len(l.overrides) > 0 {
 		t.Errorf("%d end, %v; %v are stored", len(gone), err, l.overrides)
 	}
 	l.wantTold("web", a1, up, up, "")
@@ -189,16 +165,17 @@ func TestTheMostSpecificOverrideDecides(t *testing.T) {
 
 func TestAnOverrideReplacesThatForExactlyTheSame(t *testing.T) {
 	l := halfUp(t)
-	first := l.force(keyOf("web", a2), drained, time.Minute)
-	second, replaced, err := l.core.override(store.Override{Scope: first.Scope, Status: drained, Reason: "disk", Author: "carl"}, l.now)
-	if err != nil || replaced != first || len(l.overrides) != 1 || second.endpoints != 1 || first.endpoints != 0 {
-		t.Errorf("%+v is replaced by %+v, %v; stored are %v", replaced, second, err, l.overrides)
+	scope := keyOf("web", a2)
+	l.force(scope, drained, time.Minute)
+	replaced, err := l.override(store.Override{Scope: scope, Status: drained, Reason: "disk", Author: "carl"})
+	if err != nil || replaced.Author != "ann" || replaced.Endpoints != 0 || l.inForce(scope).Endpoints != 1 || len(l.overrides) != 1 {
+		t.Errorf("%+v is replaced, %v; stored are %v", replaced, err, l.overrides)
 	}
 	l.wantReason("web", a2, "drained by carl: disk")
 	l.pass(2 * time.Minute) // beyond the end of the first
 	l.wantTold("web", a2, drained, drained, "")
 	for _, all := range []bool{false, true} {
-		gone, err := l.core.clear(health.Endpoint{Cluster: "web"}, all, "bob", l.now)
+		gone, err := l.clear(health.Endpoint{Cluster: "web"}, all)
 		if (status.Code(err) == codes.NotFound) == all || (len(gone) == 1) != all {
 			t.Errorf("all %t: %v, %v", all, gone, err)
 		}
@@ -314,7 +291,7 @@ func TestAnOverrideHoldsForWhatComesLater(t *testing.T) {
 	l.wantTold("web", a3, drained, drained, "")
 	l.wantReason("web", a3, "drained with its cluster by ann")
 	l.say(web("web", a1, a3)) // a2 goes, and comes back
-	if got := l.core.overrides.all[health.Endpoint{Cluster: "web"}].endpoints; got != 2 {
+	if got := l.inForce(health.Endpoint{Cluster: "web"}).Endpoints; got != 2 {
 		t.Errorf("it decides %d endpoints", got)
 	}
 	l.say(web("web", a1, a2, a3))
@@ -352,14 +329,14 @@ func TestOverridesInTheShadowAndUnderAFreeze(t *testing.T) {
 	l.wantTold("pay", a1, drained, drained, "")
 
 	l.drain(keyOf("web", a1))
-	l.core.freeze(held, l.now)
+	l.freeze(held)
 	l.drain(keyOf("web", a2))
 	l.cleared(keyOf("web", a1))
 	l.wantTold("web", a1, up, drained, "frozen by alice: moving; it was DRAINING when that began")
 	l.wantTold("web", a2, drained, up, "frozen by alice: moving; it was HEALTHY when that began")
-	l.core.freeze(api.Freeze{Reason: "moving", Author: "alice"}, l.now)
+	l.freeze(api.Freeze{Reason: "moving", Author: "alice"})
 	l.wantTold("web", a2, drained, never, "frozen by alice: moving; the source says UNKNOWN")
-	l.core.unfreeze("bob")
+	l.unfreeze("bob")
 	l.wantTold("web", a1, up, up, "")
 	l.wantTold("web", a2, drained, drained, "")
 }
@@ -392,8 +369,8 @@ func TestOverridesOfWhatIsNotChecked(t *testing.T) {
 	for _, address := range []string{a2, bad} {
 		l.wantTold("web", address, never, never, "")
 	}
-	if len(l.core.table.ids) != 1 || l.core.table.counts[drained] != 0 {
-		t.Errorf("left are %v, counted %v", l.core.table.ids, l.core.table.counts)
+	if len(l.present()) != 1 || l.counted(drained) != 0 {
+		t.Errorf("left are %v, %d drained", l.present(), l.counted(drained))
 	}
 
 	// What is checked now, and spared then, stays drained.
@@ -433,16 +410,16 @@ func TestOverridesOfNothingAreRefused(t *testing.T) {
 		"an endpoint not checked":  {keyOf("plain", a1), codes.FailedPrecondition},
 		"a locality with a choice": {health.Endpoint{Locality: health.Locality{Zone: "a"}}, codes.OK},
 	} {
-		_, _, err := l.core.override(store.Override{Scope: c.scope, Status: drained}, l.now)
+		_, err := l.override(store.Override{Scope: c.scope, Status: drained})
 		if status.Code(err) != c.want || (len(l.overrides) == 0) != (c.want != codes.OK) {
 			t.Errorf("%s: %v; stored are %v", name, err, l.overrides)
 		}
-		_, _ = l.core.clear(health.Endpoint{}, true, "bob", l.now)
+		_, _ = l.clear(health.Endpoint{}, true)
 	}
 	for i := range mostOverrides {
 		l.core.overrides.put(&override{Override: store.Override{Scope: health.Endpoint{Cluster: "web", Address: fmt.Sprint(i)}}})
 	}
-	if _, _, err := l.core.override(store.Override{Scope: keyOf("web", a1), Status: drained}, l.now); status.Code(err) != codes.FailedPrecondition {
+	if _, err := l.override(store.Override{Scope: keyOf("web", a1), Status: drained}); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("one too many: %v", err)
 	}
 }

@@ -92,7 +92,7 @@ func TestAShadowedClusterIsCheckedAndRecordedButNotPublished(t *testing.T) {
 	l.wantTold("pay", a2, down, health.Draining, "shadow: the source says DRAINING")
 	l.wantOwnChecks("web", false)
 	l.wantOwnChecks("pay", true)
-	if l.core.mode(l.core.clusters["pay"]) != api.Shadow || l.core.mode(l.core.clusters["web"]) != api.Publish {
+	if l.describe("pay").Mode != api.Shadow || l.describe("web").Mode != api.Publish {
 		t.Error("the modes are others")
 	}
 
@@ -186,7 +186,7 @@ func TestWhatEnvoysRefuseDoesNotComeBackInTheSourcesForm(t *testing.T) {
 
 // judged has all checkers say the same of one cluster's endpoint.
 func (l *lab) judged(cluster, address string, status health.Status) {
-	id := l.core.table.ids[keyOf(cluster, address).Hash()]
+	id, _ := l.idOf(keyOf(cluster, address))
 	for _, k := range l.checkers {
 		l.core.hear(k.ID, []health.Vote{{Endpoint: id, Status: status}}, l.now)
 	}

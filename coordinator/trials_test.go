@@ -10,7 +10,6 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"hdsd/api"
 	"hdsd/health"
 )
 
@@ -44,8 +43,6 @@ func (l *lab) oneOf(who []string) string {
 	}
 	return who[0]
 }
-
-func (l *lab) describe(name string) api.Cluster { return l.core.describe(l.core.clusters[name]) }
 
 func (l *lab) verdict(cluster, address string) health.Verdict {
 	l.t.Helper()

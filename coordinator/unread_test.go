@@ -110,8 +110,8 @@ func TestEndpointsThatWereNotSaidYetAreNotGone(t *testing.T) {
 	l.wantTold("web", one, health.Unhealthy, health.Unhealthy, "")
 	l.pass(10 * time.Second)
 	l.wantTransitions(recorded)
-	if len(l.core.last) > 0 {
-		t.Errorf("kept are %v", l.core.last)
+	if len(l.kept()) > 0 {
+		t.Errorf("kept are %v", l.kept())
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 func (l *lab) wantInZone(zone, address string, want health.Status) {
 	l.t.Helper()
 	key := health.Endpoint{Cluster: "web", Locality: health.Locality{Region: "eu", Zone: "a"}, Address: address}
-	id, ok := l.core.table.ids[key.Hash()]
+	id, ok := l.idOf(key)
 	if !ok {
 		l.t.Fatalf("%s is not known", address)
 	}
@@ -55,9 +55,9 @@ func TestOperatorsRuleInAllZones(t *testing.T) {
 	l.wantInZone("b", address, health.Unknown)
 	l.cleared(key)
 	l.wantInZone("b", address, health.Timeout)
-	l.core.freeze(api.Freeze{Reason: "why", Author: "ann"}, l.now)
+	l.freeze(api.Freeze{Reason: "why", Author: "ann"})
 	l.wantInZone("b", address, health.Unknown)
-	l.core.unfreeze("ann")
+	l.unfreeze("ann")
 	l.wantInZone("b", address, health.Timeout)
 }
 
