@@ -141,11 +141,7 @@ func (c *Coordinator) wire() error {
 	watchStore(c.registry, c.store)
 	c.tail = newTail(c.store)
 	c.core.hds, c.core.eds, c.core.history = c.hds, c.eds, c.store
-	c.core.resume(stored.Current, stored.Plan)
-	c.core.restoreTrials(stored.Trials)
-	c.core.stayFrozen(stored.Freeze)
-	c.core.stayOverridden(stored.Overrides, stored.Voted)
-	c.core.stayTrusting(stored.Trust)
+	c.core.restore(stored)
 	c.intake = newIntake(func(d delivery) { c.core.post(func() { c.core.apply(d, time.Now()) }) })
 	c.intake.want, c.intake.pending = c.upstreams.want, c.upstreams.pending
 	return nil

@@ -157,18 +157,6 @@ func newCore(t timing, log zerolog.Logger, m *metrics) *core {
 // two checkers one after the other are apart.
 const leastCalm = 10 * time.Second
 
-// resume takes up what was stored, before anything else. Nothing moves until
-// the time to settle has passed, which begins with begin.
-func (c *core) resume(last map[health.Hash]store.Held, plan map[string][]health.Hash) {
-	maps.DeleteFunc(last, func(_ health.Hash, held store.Held) bool { return parted(&held.Verdict) })
-	c.last, c.settling = last, true
-	c.planner.Restore(plan)
-	for id := range plan {
-		c.checkers[id] = &checker{Checker: health.Checker{ID: id}}
-		c.absent[id] = time.Time{}
-	}
-}
-
 // run works until stop is closed.
 func (c *core) run(stop <-chan struct{}) {
 	defer close(c.done)

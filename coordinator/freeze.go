@@ -83,17 +83,6 @@ func (c *core) unfreeze(author string) (before *store.Freeze) {
 	return before
 }
 
-// stayFrozen takes up what was stored, before anything is published.
-func (c *core) stayFrozen(f *store.Freeze) {
-	if f == nil {
-		return
-	}
-	c.frozen.Store(f)
-	c.metrics.frozen.Set(1)
-	c.log.Warn().Str("event", "still_frozen").Str("author", f.Author).Str("reason", f.Reason).
-		Time("since", f.Since).Stringer("publish", publishing(f)).Msg("still frozen, as before the start")
-}
-
 // impose puts a freeze, or none, in the place of the one before.
 func (c *core) impose(f *store.Freeze) {
 	before := c.frozen.Swap(f)

@@ -98,11 +98,10 @@ func (l *lab) start(last map[health.Hash]store.Held) {
 	l.health, l.assignments, l.clusters = map[health.EndpointID]health.Status{}, map[string]eds.Assignment{}, map[string]*clusterv3.Cluster{}
 	c := newCore(timing{report: report, grace: grace, settle: settle}, zerolog.Nop(), newMetrics(prometheus.NewRegistry()))
 	c.hds, c.eds, c.history = l, l, l
-	c.resume(last, maps.Clone(l.plan))
-	c.restoreTrials(l.trials)
-	c.stayFrozen(l.frozen)
-	c.stayTrusting(maps.Clone(l.trust))
-	c.stayOverridden(slices.Collect(maps.Values(l.overrides)), maps.Clone(l.voted))
+	c.restore(store.State{
+		Current: last, Voted: maps.Clone(l.voted), Plan: maps.Clone(l.plan), Freeze: l.frozen,
+		Overrides: slices.Collect(maps.Values(l.overrides)), Trust: maps.Clone(l.trust), Trials: l.trials,
+	})
 	l.core, l.zoneHealth = c, map[health.Locality]map[health.EndpointID]health.Status{}
 	l.intake = newIntake(func(d delivery) { c.apply(d, l.now) })
 }

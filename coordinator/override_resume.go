@@ -1,22 +1,6 @@
 package coordinator
 
-import (
-	"maps"
-
-	"hdsd/health"
-	"hdsd/store"
-)
-
-// stayOverridden takes up what was stored, before anything is published.
-func (c *core) stayOverridden(stored []store.Override, voted map[health.Hash]health.Verdict) {
-	for _, o := range stored {
-		c.overrides.put(&override{Override: o})
-	}
-	maps.Copy(c.voted, voted)
-	if len(stored) > 0 {
-		c.log.Warn().Str("event", "still_overridden").Int("count", len(stored)).Msg("overrides are in force, as before the start: hdsd override list shows them")
-	}
-}
+import "hdsd/health"
 
 // votesBefore gives what the votes had come to on an endpoint when hdsd stopped,
 // and whether that was under an override.

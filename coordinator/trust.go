@@ -131,16 +131,3 @@ func (c *core) countDistrusted() {
 	}
 	c.metrics.distrusted.Set(float64(distrusted))
 }
-
-// stayTrusting has hold what was said before the start.
-func (c *core) stayTrusting(said map[string]store.Trust) {
-	if len(said) == 0 {
-		return
-	}
-	c.trust = said
-	for checker := range said {
-		c.judgeBy(checker)
-	}
-	c.countDistrusted()
-	c.log.Warn().Str("event", "still_judged").Int("count", len(said)).Msg("operators said which checkers to believe: hdsd checkers shows it")
-}
