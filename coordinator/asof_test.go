@@ -9,6 +9,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
@@ -120,15 +121,14 @@ func TestClientsAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const clusterType = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
-	if err := stream.Send(&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "dp-1"}, TypeUrl: clusterType}); err != nil {
+	if err := stream.Send(&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "dp-1"}, TypeUrl: resourcev3.ClusterType}); err != nil {
 		t.Fatal(err)
 	}
 	answer, err := stream.Recv()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := stream.Send(&discoveryv3.DiscoveryRequest{TypeUrl: clusterType, VersionInfo: answer.GetVersionInfo(), ResponseNonce: answer.GetNonce()}); err != nil {
+	if err := stream.Send(&discoveryv3.DiscoveryRequest{TypeUrl: resourcev3.ClusterType, VersionInfo: answer.GetVersionInfo(), ResponseNonce: answer.GetNonce()}); err != nil {
 		t.Fatal(err)
 	}
 	query := hdsdv1.NewQueryClient(s.dial())
@@ -140,7 +140,7 @@ func TestClientsAreListed(t *testing.T) {
 		checker, subscriber := answer.GetClients()[0], answer.GetClients()[1]
 		return checker.GetId() == "c1" && checker.GetKind() == "checker" && checker.GetConnected() && checker.GetSynced() == 1 &&
 			strings.HasSuffix(checker.GetTypeUrl(), ".HealthCheckSpecifier") && checker.GetLastAck() != nil &&
-			subscriber.GetId() == "dp-1" && subscriber.GetKind() == "subscriber" && subscriber.GetTypeUrl() == clusterType &&
+			subscriber.GetId() == "dp-1" && subscriber.GetKind() == "subscriber" && subscriber.GetTypeUrl() == resourcev3.ClusterType &&
 			subscriber.GetSynced() == 1 && subscriber.GetError() == 0 && subscriber.GetLastAck() != nil
 	})
 }

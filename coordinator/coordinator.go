@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/rs/zerolog"
@@ -156,7 +157,7 @@ func (c *Coordinator) subscriberOptions() eds.Options {
 		ZoneVariants:   planes.GetZoneHealth() != configv1.ZoneHealth_GLOBAL,
 		ZoneByLocality: planes.GetZoneHealth() == configv1.ZoneHealth_BY_LOCALITY,
 	}
-	for typeURL, ttl := range map[string]*durationpb.Duration{eds.AssignmentType: planes.GetAssignmentTtl(), eds.ClusterType: planes.GetClusterTtl()} {
+	for typeURL, ttl := range map[string]*durationpb.Duration{resourcev3.EndpointType: planes.GetAssignmentTtl(), resourcev3.ClusterType: planes.GetClusterTtl()} {
 		if ttl != nil {
 			o.TTL[typeURL] = ttl.AsDuration()
 		}

@@ -11,6 +11,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -19,7 +20,6 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"hdsd/coordinator"
-	"hdsd/eds"
 	"hdsd/store"
 )
 
@@ -57,7 +57,7 @@ func TestStopsThoughClientsDoNotRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := plane.Send(&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "plane"}, TypeUrl: eds.AssignmentType, ResourceNames: []string{"big"}}); err != nil {
+	if err := plane.Send(&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "plane"}, TypeUrl: resourcev3.EndpointType, ResourceNames: []string{"big"}}); err != nil {
 		t.Fatal(err)
 	}
 	idle, err := net.Dial("tcp", s.HTTPAddress())

@@ -13,8 +13,8 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
-	"hdsd/eds"
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
@@ -41,7 +41,7 @@ func (s *site) plane(knows ...string) *plane {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for _, typeURL := range []string{eds.ClusterType, eds.AssignmentType} {
+	for _, typeURL := range []string{resourcev3.ClusterType, resourcev3.EndpointType} {
 		if err := stream.Send(&discoveryv3.DeltaDiscoveryRequest{
 			Node: &corev3.Node{Id: "plane"}, TypeUrl: typeURL, ResourceNamesSubscribe: []string{"*"}, InitialResourceVersions: versions,
 		}); err != nil {

@@ -6,10 +6,9 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"hdsd/eds"
 )
 
 // TestADataPlaneNamesAllThatSourcesMayHave: by default a source may have 100,000
@@ -23,7 +22,7 @@ func TestADataPlaneNamesAllThatSourcesMayHave(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		asked := &discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "plane"}, TypeUrl: eds.AssignmentType, ResourceNamesSubscribe: []string{"web"}}
+		asked := &discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "plane"}, TypeUrl: resourcev3.EndpointType, ResourceNamesSubscribe: []string{"web"}}
 		for len(asked.ResourceNamesSubscribe) < names {
 			asked.ResourceNamesSubscribe = append(asked.ResourceNamesSubscribe, fmt.Sprint(len(asked.ResourceNamesSubscribe)))
 		}

@@ -7,6 +7,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	clusterservice "github.com/envoyproxy/go-control-plane/envoy/service/cluster/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -17,7 +18,7 @@ import (
 // clustersEachWay gives the one cluster that is published, by each way that there is to take it.
 func (s *site) clustersEachWay() map[string]*clusterv3.Cluster {
 	s.t.Helper()
-	all, asked := map[string]*clusterv3.Cluster{}, &discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "plane"}, TypeUrl: eds.ClusterType}
+	all, asked := map[string]*clusterv3.Cluster{}, &discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "plane"}, TypeUrl: resourcev3.ClusterType}
 	take := func(way string, packed []*anypb.Any, err error) {
 		c := new(clusterv3.Cluster)
 		if err != nil || len(packed) != 1 || packed[0].UnmarshalTo(c) != nil {
@@ -37,7 +38,7 @@ func (s *site) clustersEachWay() map[string]*clusterv3.Cluster {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	_ = delta.Send(&discoveryv3.DeltaDiscoveryRequest{Node: asked.GetNode(), TypeUrl: eds.ClusterType})
+	_ = delta.Send(&discoveryv3.DeltaDiscoveryRequest{Node: asked.GetNode(), TypeUrl: resourcev3.ClusterType})
 	changed, err := delta.Recv()
 	var bodies []*anypb.Any
 	for _, r := range changed.GetResources() {

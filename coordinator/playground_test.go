@@ -15,6 +15,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/rs/zerolog"
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
@@ -150,7 +151,7 @@ func (p *playground) subscribe() {
 	if p.plane, err = discoveryv3.NewAggregatedDiscoveryServiceClient(p.dial()).StreamAggregatedResources(p.ctx); err != nil {
 		p.t.Fatal(err)
 	}
-	p.send(&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "plane"}, TypeUrl: eds.AssignmentType, ResourceNames: []string{"web"}})
+	p.send(&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "plane"}, TypeUrl: resourcev3.EndpointType, ResourceNames: []string{"web"}})
 	p.receive()
 }
 
@@ -170,7 +171,7 @@ func (p *playground) receive() {
 // reply takes or refuses the latest response.
 func (p *playground) reply(refusal *rpcstatus.Status) {
 	p.send(&discoveryv3.DiscoveryRequest{
-		TypeUrl: eds.AssignmentType, ResourceNames: []string{"web"},
+		TypeUrl: resourcev3.EndpointType, ResourceNames: []string{"web"},
 		VersionInfo: p.answer.GetVersionInfo(), ResponseNonce: p.answer.GetNonce(), ErrorDetail: refusal,
 	})
 }
@@ -182,7 +183,7 @@ func (p *playground) fail() {
 }
 
 func (p *playground) askForListeners() {
-	p.send(&discoveryv3.DiscoveryRequest{TypeUrl: "type.googleapis.com/envoy.config.listener.v3.Listener"})
+	p.send(&discoveryv3.DiscoveryRequest{TypeUrl: resourcev3.ListenerType})
 }
 
 func (p *playground) query() {

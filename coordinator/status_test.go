@@ -18,6 +18,7 @@ import (
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -92,7 +93,7 @@ func (w *watched) subscribe(ctx context.Context, id string) dataPlane {
 		w.Fatal(err)
 	}
 	w.ask(stream, &discoveryv3.DeltaDiscoveryRequest{
-		Node: &corev3.Node{Id: id, Extensions: []*corev3.Extension{{Name: "x"}}}, TypeUrl: eds.ClusterType,
+		Node: &corev3.Node{Id: id, Extensions: []*corev3.Extension{{Name: "x"}}}, TypeUrl: resourcev3.ClusterType,
 	})
 	return stream
 }
@@ -231,7 +232,7 @@ func TestClientStatusFollowsRealClients(t *testing.T) {
 		w.wants("nobody", "")
 		ctx, leave := context.WithCancel(t.Context())
 		dp := w.subscribe(ctx, "dp-1")
-		w.ask(dp, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: eds.AssignmentType, ResourceNamesSubscribe: []string{"web", "gone"}})
+		w.ask(dp, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.EndpointType, ResourceNamesSubscribe: []string{"web", "gone"}})
 		w.wants("sent", `dp-1 dp-1/ADS
   Cluster web STALE REQUESTED body
   ClusterLoadAssignment gone STALE DOES_NOT_EXIST
@@ -334,7 +335,7 @@ func TestClientStatusOfWhatWasNeverSent(t *testing.T) {
   ClusterLoadAssignment late NOT_SENT DOES_NOT_EXIST
   0 clusters, 0 assignments: STALE`, []string{"gone", "late"}},
 		} {
-			m := &discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "dp"}, TypeUrl: eds.AssignmentType, ResourceNames: step.names}
+			m := &discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "dp"}, TypeUrl: resourcev3.EndpointType, ResourceNames: step.names}
 			if err := stream.Send(m); err != nil {
 				t.Fatal(err)
 			}
@@ -359,7 +360,7 @@ func TestClientStatusOfWhatWaits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.ask(stream, &discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "dp"}, TypeUrl: eds.AssignmentType, ResourceNamesSubscribe: []string{"api", "web"}})
+		w.ask(stream, &discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "dp"}, TypeUrl: resourcev3.EndpointType, ResourceNamesSubscribe: []string{"api", "web"}})
 		w.answer(stream, "")
 		change("api", 102)
 		change("web", 103)
@@ -374,7 +375,7 @@ func TestClientStatusOfWhatWaits(t *testing.T) {
 // assignment become another.
 func (w *watched) step(stream dataPlane, what string, number uint32) {
 	w.Helper()
-	m := &discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "dp"}, TypeUrl: eds.AssignmentType}
+	m := &discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "dp"}, TypeUrl: resourcev3.EndpointType}
 	switch what {
 	case "subscribe":
 		m.ResourceNamesSubscribe = []string{"web"}
@@ -487,7 +488,7 @@ func TestClientStatusWhileEverythingChanges(t *testing.T) {
 		var busy sync.WaitGroup
 		for i := range clients {
 			dp := w.subscribe(ctx, fmt.Sprint("dp-", i))
-			w.ask(dp, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: eds.AssignmentType, ResourceNamesSubscribe: []string{"web"}})
+			w.ask(dp, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.EndpointType, ResourceNamesSubscribe: []string{"web"}})
 			stream := w.check(ctx, fmt.Sprint("checker-", i))
 			busy.Go(func() {
 				for n := 0; ; n++ {

@@ -17,8 +17,6 @@ import (
 	gcp "github.com/envoyproxy/go-control-plane/pkg/server/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/wrapperspb"
-
-	"hdsd/eds"
 )
 
 // linear is a management server that changes one resource at a time.
@@ -71,14 +69,14 @@ func BenchmarkUpstreamToSubscriber(b *testing.B) {
 				b.Fatal(err)
 			}
 			if err := stream.Send(&discoveryv3.DeltaDiscoveryRequest{
-				Node: &corev3.Node{Id: "plane"}, TypeUrl: eds.AssignmentType, ResourceNamesSubscribe: []string{made[0].GetClusterName()},
+				Node: &corev3.Node{Id: "plane"}, TypeUrl: resource.EndpointType, ResourceNamesSubscribe: []string{made[0].GetClusterName()},
 			}); err != nil {
 				b.Fatal(err)
 			}
 			receive := func() {
 				answer, err := stream.Recv()
 				if err == nil {
-					err = stream.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: eds.AssignmentType, ResponseNonce: answer.GetNonce()})
+					err = stream.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resource.EndpointType, ResponseNonce: answer.GetNonce()})
 				}
 				if err != nil {
 					b.Fatal(err)

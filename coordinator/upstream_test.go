@@ -13,10 +13,10 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
 	"hdsd/config"
 	"hdsd/coordinator"
-	"hdsd/eds"
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
@@ -42,7 +42,7 @@ func (s *site) upstreamRows(name string) (rows []upstreamRow) {
 			rows = append(rows, c)
 		}
 	}
-	if len(rows) != 2 || rows[0].TypeURL != eds.ClusterType || rows[1].TypeURL != eds.AssignmentType {
+	if len(rows) != 2 || rows[0].TypeURL != resourcev3.ClusterType || rows[1].TypeURL != resourcev3.EndpointType {
 		s.t.Fatalf("%s is shown as %+v", name, rows)
 	}
 	return rows

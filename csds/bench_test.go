@@ -8,6 +8,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 )
@@ -30,7 +31,7 @@ func BenchmarkAnswer(b *testing.B) {
 		}
 		shared := body(b, a)()
 		all[i] = Resource{
-			TypeURL: assignmentType, Name: a.GetClusterName(), Version: "0123456789abcdef", Updated: start,
+			TypeURL: resourcev3.EndpointType, Name: a.GetClusterName(), Version: "0123456789abcdef", Updated: start,
 			Config: statusv3.ConfigStatus_SYNCED, Client: adminv3.ClientResourceStatus_ACKED,
 			Body: func() *anypb.Any { return &anypb.Any{TypeUrl: shared.GetTypeUrl(), Value: shared.GetValue()} },
 		}

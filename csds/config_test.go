@@ -9,6 +9,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -34,7 +35,7 @@ func TestEveryStatusIsShown(t *testing.T) {
 	for config := range statusv3.ConfigStatus_name {
 		for client := range adminv3.ClientResourceStatus_name {
 			r := Resource{
-				TypeURL: clusterType, Name: "web", Version: "7", Updated: start, Body: body(t, &clusterv3.Cluster{Name: "web"}),
+				TypeURL: resourcev3.ClusterType, Name: "web", Version: "7", Updated: start, Body: body(t, &clusterv3.Cluster{Name: "web"}),
 				Config: statusv3.ConfigStatus(config), Client: adminv3.ClientResourceStatus(client),
 			}
 			c := oneClient(t, r)
@@ -42,7 +43,7 @@ func TestEveryStatusIsShown(t *testing.T) {
 			if g.GetConfigStatus() != r.Config || g.GetClientStatus() != r.Client || d.GetClientStatus() != r.Client {
 				t.Errorf("%s and %s become %v", r.Config, r.Client, c)
 			}
-			if g.GetTypeUrl() != clusterType || g.GetName() != "web" || g.GetVersionInfo() != "7" || !g.GetLastUpdated().AsTime().Equal(start) || g.GetIsStaticResource() {
+			if g.GetTypeUrl() != resourcev3.ClusterType || g.GetName() != "web" || g.GetVersionInfo() != "7" || !g.GetLastUpdated().AsTime().Equal(start) || g.GetIsStaticResource() {
 				t.Errorf("generic form: %v", g)
 			}
 			if d.GetVersionInfo() != "7" || !d.GetLastUpdated().AsTime().Equal(start) || !proto.Equal(d.GetCluster(), g.GetXdsConfig()) || d.GetCluster() == nil {
@@ -78,7 +79,7 @@ func TestATypeIsAsItsWorstResource(t *testing.T) {
 		for r := range strings.SplitSeq(of, ", ") {
 			config, client, _ := strings.Cut(r, " ")
 			all = append(all, Resource{
-				TypeURL: assignmentType, Config: statusv3.ConfigStatus(statusv3.ConfigStatus_value[config]),
+				TypeURL: resourcev3.EndpointType, Config: statusv3.ConfigStatus(statusv3.ConfigStatus_value[config]),
 				Client: adminv3.ClientResourceStatus(adminv3.ClientResourceStatus_value[client]),
 			})
 		}
@@ -111,7 +112,7 @@ func TestWhatAClientRefused(t *testing.T) {
 		"nothing was before": {"", nil, bad, ""},
 	} {
 		g := oneClient(t, Resource{
-			TypeURL: clusterType, Version: test.version, Body: test.has, Client: adminv3.ClientResourceStatus_NACKED,
+			TypeURL: resourcev3.ClusterType, Version: test.version, Body: test.has, Client: adminv3.ClientResourceStatus_NACKED,
 			Error: &Error{Details: "no", Version: "2", Time: start, Body: test.failed},
 		}).GetGenericXdsConfigs()[0]
 		var shown, failed clusterv3.Cluster

@@ -11,6 +11,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -49,23 +50,23 @@ func fleet(t testing.TB) fixed {
 		{
 			Node: node, Scope: "sidecar/ADS",
 			Resources: resources(
-				Resource{TypeURL: clusterType, Name: "web", Version: "01", Updated: start, Body: body(t, &clusterv3.Cluster{Name: "web"}),
+				Resource{TypeURL: resourcev3.ClusterType, Name: "web", Version: "01", Updated: start, Body: body(t, &clusterv3.Cluster{Name: "web"}),
 					Config: statusv3.ConfigStatus_SYNCED, Client: adminv3.ClientResourceStatus_ACKED},
-				Resource{TypeURL: clusterType, Name: "bad", Version: "02", Updated: start, Body: body(t, &clusterv3.Cluster{Name: "bad"}),
+				Resource{TypeURL: resourcev3.ClusterType, Name: "bad", Version: "02", Updated: start, Body: body(t, &clusterv3.Cluster{Name: "bad"}),
 					Config: statusv3.ConfigStatus_ERROR, Client: adminv3.ClientResourceStatus_NACKED,
 					Error: &Error{Details: "no such policy", Version: "02", Time: start.Add(time.Second)}},
-				Resource{TypeURL: assignmentType, Name: "web", Version: "03", Updated: start, Body: body(t, cla("web", corev3.HealthStatus_HEALTHY)),
+				Resource{TypeURL: resourcev3.EndpointType, Name: "web", Version: "03", Updated: start, Body: body(t, cla("web", corev3.HealthStatus_HEALTHY)),
 					Config: statusv3.ConfigStatus_STALE, Client: adminv3.ClientResourceStatus_ACKED},
-				Resource{TypeURL: assignmentType, Name: "api", Version: "04", Updated: start, Body: body(t, cla("api", corev3.HealthStatus_UNHEALTHY)),
+				Resource{TypeURL: resourcev3.EndpointType, Name: "api", Version: "04", Updated: start, Body: body(t, cla("api", corev3.HealthStatus_UNHEALTHY)),
 					Config: statusv3.ConfigStatus_STALE, Client: adminv3.ClientResourceStatus_REQUESTED,
 					Error: &Error{Details: "bad weight", Version: "03", Time: start, Body: refusedBefore}},
-				Resource{TypeURL: assignmentType, Name: "gone",
+				Resource{TypeURL: resourcev3.EndpointType, Name: "gone",
 					Config: statusv3.ConfigStatus_NOT_SENT, Client: adminv3.ClientResourceStatus_DOES_NOT_EXIST},
 			),
 		},
 		{
 			Node: &corev3.Node{Id: "quiet"}, Scope: "quiet/EDS",
-			Resources: resources(Resource{TypeURL: assignmentType, Name: "gone",
+			Resources: resources(Resource{TypeURL: resourcev3.EndpointType, Name: "gone",
 				Config: statusv3.ConfigStatus_NOT_SENT, Client: adminv3.ClientResourceStatus_DOES_NOT_EXIST}),
 		},
 		{

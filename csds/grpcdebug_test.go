@@ -10,6 +10,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -136,7 +137,7 @@ func TestGrpcdebugPrintsConfigurations(t *testing.T) {
 		t.Errorf("%v: %s", err, text)
 	}
 	// What its main package links in, of what hdsd shows.
-	linked := []string{clusterType, assignmentType, "type.googleapis.com/envoy.service.health.v3.HealthCheckSpecifier"}
+	linked := []string{resourcev3.ClusterType, resourcev3.EndpointType, "type.googleapis.com/envoy.service.health.v3.HealthCheckSpecifier"}
 	seen := map[string]bool{}
 	for _, c := range got.GetConfig() {
 		for _, g := range c.GetGenericXdsConfigs() {

@@ -3,12 +3,7 @@ package csds
 import (
 	adminv3 "github.com/envoyproxy/go-control-plane/envoy/admin/v3"
 	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
-)
-
-// The types that have a place in the deprecated form.
-const (
-	clusterType    = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
-	assignmentType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 )
 
 // perXds gives the deprecated form of all resources of one type; nil where
@@ -100,7 +95,7 @@ type dump interface {
 
 type clusterDump struct{ *adminv3.ClustersConfigDump }
 
-func (clusterDump) typeURL() string { return clusterType }
+func (clusterDump) typeURL() string { return resourcev3.ClusterType }
 
 func (d clusterDump) add(g *statusv3.ClientConfig_GenericXdsConfig) {
 	d.DynamicActiveClusters = append(d.DynamicActiveClusters, &adminv3.ClustersConfigDump_DynamicCluster{
@@ -115,7 +110,7 @@ func (d clusterDump) put(to *statusv3.PerXdsConfig) {
 
 type endpointDump struct{ *adminv3.EndpointsConfigDump }
 
-func (endpointDump) typeURL() string { return assignmentType }
+func (endpointDump) typeURL() string { return resourcev3.EndpointType }
 
 func (d endpointDump) add(g *statusv3.ClientConfig_GenericXdsConfig) {
 	d.DynamicEndpointConfigs = append(d.DynamicEndpointConfigs, &adminv3.EndpointsConfigDump_DynamicEndpointConfig{

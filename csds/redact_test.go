@@ -12,6 +12,7 @@ import (
 	quicv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/quic/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -97,7 +98,7 @@ func TestWhatHasNoSecretIsShownAsItIs(t *testing.T) {
 	if got := (&redactor{}).shown(nil); got != nil {
 		t.Errorf("of nothing: %v", got)
 	}
-	if got := (&redactor{}).shown(&anypb.Any{TypeUrl: clusterType, Value: []byte{0xff}}); got != nil {
+	if got := (&redactor{}).shown(&anypb.Any{TypeUrl: resourcev3.ClusterType, Value: []byte{0xff}}); got != nil {
 		t.Errorf("of what cannot be read: %v", got)
 	}
 }
@@ -105,8 +106,8 @@ func TestWhatHasNoSecretIsShownAsItIs(t *testing.T) {
 func TestASharedConfigurationIsLookedThroughOnce(t *testing.T) {
 	value := packed(t, &clusterv3.Cluster{Name: "a", TransportSocket: socket(t, tlsContext())}).GetValue()
 	r := &redactor{}
-	first := r.shown(&anypb.Any{TypeUrl: clusterType, Value: value})
-	if second := r.shown(&anypb.Any{TypeUrl: clusterType, Value: value}); first != second {
+	first := r.shown(&anypb.Any{TypeUrl: resourcev3.ClusterType, Value: value})
+	if second := r.shown(&anypb.Any{TypeUrl: resourcev3.ClusterType, Value: value}); first != second {
 		t.Error("looked through twice")
 	}
 }

@@ -18,6 +18,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -141,9 +142,9 @@ func TestJSONOfWhatHasNone(t *testing.T) {
 	unwritable := &clusterv3.Cluster{Name: "unwritable", Metadata: &corev3.Metadata{FilterMetadata: map[string]*structpb.Struct{"a": nan}}}
 	source := fixed{
 		{Node: &corev3.Node{Id: "nan", Metadata: nan}, Resources: resources(
-			Resource{TypeURL: clusterType, Name: "odd", Body: body(t, cluster)},
-			Resource{TypeURL: clusterType, Name: "unwritable", Body: body(t, unwritable), Error: &Error{Details: "why", Body: body(t, unwritable)}},
-			Resource{TypeURL: clusterType, Name: "broken", Body: func() *anypb.Any { return &anypb.Any{TypeUrl: clusterType, Value: []byte{0xff}} }},
+			Resource{TypeURL: resourcev3.ClusterType, Name: "odd", Body: body(t, cluster)},
+			Resource{TypeURL: resourcev3.ClusterType, Name: "unwritable", Body: body(t, unwritable), Error: &Error{Details: "why", Body: body(t, unwritable)}},
+			Resource{TypeURL: resourcev3.ClusterType, Name: "broken", Body: func() *anypb.Any { return &anypb.Any{TypeUrl: resourcev3.ClusterType, Value: []byte{0xff}} }},
 		)},
 	}
 	code, text := ask(t, Options{}, source, "GET", "", "")

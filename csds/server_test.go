@@ -10,6 +10,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -105,9 +106,9 @@ func TestABadMatcherIsInvalidArgument(t *testing.T) {
 func TestExcludedContentsAreNotMade(t *testing.T) {
 	made := 0
 	source := fixed{{Node: &corev3.Node{Id: "a"}, Resources: resources(Resource{
-		TypeURL: clusterType, Name: "a", Version: "1", Config: statusv3.ConfigStatus_ERROR,
-		Body:  func() *anypb.Any { made++; return &anypb.Any{TypeUrl: clusterType} },
-		Error: &Error{Details: "no", Version: "0", Body: func() *anypb.Any { made++; return &anypb.Any{TypeUrl: clusterType} }},
+		TypeURL: resourcev3.ClusterType, Name: "a", Version: "1", Config: statusv3.ConfigStatus_ERROR,
+		Body:  func() *anypb.Any { made++; return &anypb.Any{TypeUrl: resourcev3.ClusterType} },
+		Error: &Error{Details: "no", Version: "0", Body: func() *anypb.Any { made++; return &anypb.Any{TypeUrl: resourcev3.ClusterType} }},
 	})}}
 	inBubble(t, Options{}, source, func(t *testing.T, _ *Server, c statusv3.ClientStatusDiscoveryServiceClient) {
 		got, err := c.FetchClientStatus(t.Context(), &statusv3.ClientStatusRequest{ExcludeResourceContents: true})
@@ -139,8 +140,8 @@ func TestALargeResponseIsRefused(t *testing.T) {
 	asked := 0
 	large := func(yield func(Resource) bool) {
 		asked++
-		yield(Resource{TypeURL: assignmentType, Name: "a", Body: func() *anypb.Any {
-			return &anypb.Any{TypeUrl: assignmentType, Value: append([]byte{0x0a, 0xbc, 0x05}, make([]byte, 700)...)}
+		yield(Resource{TypeURL: resourcev3.EndpointType, Name: "a", Body: func() *anypb.Any {
+			return &anypb.Any{TypeUrl: resourcev3.EndpointType, Value: append([]byte{0x0a, 0xbc, 0x05}, make([]byte, 700)...)}
 		}})
 	}
 	source := fixed{{Resources: large}, {Resources: large}, {Resources: large}}
@@ -207,7 +208,7 @@ func TestCloseEndsStreams(t *testing.T) {
 }
 
 func TestAClientThatDoesNotReadIsLeft(t *testing.T) {
-	large := Resource{TypeURL: assignmentType, Name: strings.Repeat("n", 1<<20)}
+	large := Resource{TypeURL: resourcev3.EndpointType, Name: strings.Repeat("n", 1<<20)}
 	inBubble(t, Options{WriteTimeout: time.Minute}, fixed{{Resources: resources(large)}}, func(t *testing.T, _ *Server, c statusv3.ClientStatusDiscoveryServiceClient) {
 		stream, err := c.StreamClientStatus(t.Context())
 		if err != nil {

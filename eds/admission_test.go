@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
@@ -18,7 +19,7 @@ func TestFirstSyncsAreAdmittedInOrder(t *testing.T) {
 		b.publish("a", "b")
 		join := func() *deltaPeer {
 			p := b.delta()
-			p.send(subscribe(AssignmentType, "a", "b"))
+			p.send(subscribe(resourcev3.EndpointType, "a", "b"))
 			synctest.Wait()
 			return p
 		}
@@ -65,17 +66,17 @@ func TestWhoNeedsNothingGivesItsPlaceUpAtOnce(t *testing.T) {
 	inBubble(t, Options{FirstSyncs: 1}, func(t *testing.T, b *bench) {
 		b.publish("a")
 		p := b.delta()
-		p.send(subscribe(AssignmentType, "a"))
+		p.send(subscribe(resourcev3.EndpointType, "a"))
 		r := p.next()
 		had := versions(r)
 		p.send(ack(r))
 		again := b.delta()
-		m := subscribe(AssignmentType, "a")
+		m := subscribe(resourcev3.EndpointType, "a")
 		m.InitialResourceVersions = had
 		again.send(m)
 		again.nothing()
 		other := b.delta()
-		other.send(subscribe(AssignmentType, "a"))
+		other.send(subscribe(resourcev3.EndpointType, "a"))
 		other.next()
 		p.cancel()
 		again.cancel()
@@ -87,10 +88,10 @@ func TestWhileIncompleteNobodyKeepsAPlace(t *testing.T) {
 	inBubble(t, Options{FirstSyncs: 1, Incomplete: true}, func(t *testing.T, b *bench) {
 		b.publish("a")
 		waiting := b.state()
-		waiting.send(want(ClusterType))
+		waiting.send(want(resourcev3.ClusterType))
 		waiting.nothing()
 		p := b.delta()
-		p.send(subscribe(AssignmentType, "a"))
+		p.send(subscribe(resourcev3.EndpointType, "a"))
 		equal(t, "known", said(p.next()), "[a=HE]")
 		waiting.cancel()
 		p.cancel()

@@ -9,6 +9,7 @@ import (
 	clusterservice "github.com/envoyproxy/go-control-plane/envoy/service/cluster/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	endpointservice "github.com/envoyproxy/go-control-plane/envoy/service/endpoint/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/grpc/codes"
@@ -36,7 +37,7 @@ func TestAggregatedParksUnknownTypes(t *testing.T) {
 		b.publish("a")
 		d, s := b.delta(), b.state()
 		for _, typeURL := range []string{
-			"type.googleapis.com/envoy.config.listener.v3.Listener",
+			resourcev3.ListenerType,
 			"type.googleapis.com/envoy.api.v2.ClusterLoadAssignment", "nonsense",
 		} {
 			d.send(subscribe(typeURL, "a"))
@@ -44,12 +45,12 @@ func TestAggregatedParksUnknownTypes(t *testing.T) {
 		}
 		d.nothing()
 		s.nothing()
-		d.send(subscribe(AssignmentType, "a"))
+		d.send(subscribe(resourcev3.EndpointType, "a"))
 		equal(t, "delta goes on", said(d.next()), "[a=HE]")
-		s.send(want(AssignmentType, "a"))
+		s.send(want(resourcev3.EndpointType, "a"))
 		equal(t, "state goes on", saidState(s.next()), "[a=HE]")
 		parked := b.server.metrics.parked
-		equal(t, "parked listeners", testutil.ToFloat64(parked.WithLabelValues("type.googleapis.com/envoy.config.listener.v3.Listener")), 2.0)
+		equal(t, "parked listeners", testutil.ToFloat64(parked.WithLabelValues(resourcev3.ListenerType)), 2.0)
 		equal(t, "parked others", testutil.ToFloat64(parked.WithLabelValues(otherType)), 4.0)
 		n, err := testutil.GatherAndCount(registry, "hdsd_xds_streams", "hdsd_xds_resources", "hdsd_xds_responses_total")
 		if err != nil || n != 5 {
@@ -72,7 +73,7 @@ func TestAggregatedNeedsATypeAndTheOthersKnowTheirs(t *testing.T) {
 		d = newPeer(b, endpoints.DeltaEndpoints)
 		d.send(subscribe("", "a"))
 		equal(t, "delta endpoints", said(d.next()), "[a=HE]")
-		d.send(subscribe(ClusterType, "a"))
+		d.send(subscribe(resourcev3.ClusterType, "a"))
 		equal(t, "of another type", d.end().Code(), codes.InvalidArgument)
 		s := newPeer(b, endpoints.StreamEndpoints)
 		s.send(want("", "a"))
@@ -85,7 +86,7 @@ func TestAggregatedNeedsATypeAndTheOthersKnowTheirs(t *testing.T) {
 		equal(t, "delta clusters", said(d.next()), "[a=1]")
 		d.cancel()
 		s = newPeer(b, clusters.StreamClusters)
-		s.send(want(ClusterType))
+		s.send(want(resourcev3.ClusterType))
 		equal(t, "clusters", saidState(s.next()), "[a=1]")
 		s.cancel()
 	})
@@ -96,9 +97,9 @@ func TestAggregatedSendsClustersBeforeAssignments(t *testing.T) {
 		b.publish("a")
 		b.server.Update(Update{Clusters: clusters("a", "1")})
 		p := b.delta()
-		p.send(subscribe(AssignmentType, "a"))
+		p.send(subscribe(resourcev3.EndpointType, "a"))
 		p.send(ack(p.next()))
-		p.send(subscribe(ClusterType))
+		p.send(subscribe(resourcev3.ClusterType))
 		p.send(ack(p.next()))
 		p.send(ack(p.next()))
 		p.nothing()
@@ -117,14 +118,14 @@ func TestAggregatedWarmsAChangedCluster(t *testing.T) {
 		b.publish("a", "b")
 		b.server.Update(Update{Clusters: clusters("a", "1", "b", "1")})
 		d, s := b.delta(), b.state()
-		d.send(subscribe(ClusterType))
+		d.send(subscribe(resourcev3.ClusterType))
 		d.send(ack(d.next()))
-		d.send(subscribe(AssignmentType, "a", "b"))
+		d.send(subscribe(resourcev3.EndpointType, "a", "b"))
 		d.send(ack(d.next()))
 		d.nothing()
-		s.send(want(ClusterType))
+		s.send(want(resourcev3.ClusterType))
 		s.send(ackState(s.next()))
-		s.send(want(AssignmentType, "a", "b"))
+		s.send(want(resourcev3.EndpointType, "a", "b"))
 		s.send(ackState(s.next(), "a", "b"))
 		s.nothing()
 
@@ -142,13 +143,13 @@ func TestAggregatedWarmsAChangedClusterWithoutAssignment(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.server.Update(Update{Clusters: clusters("ghost", "1")})
 		d, s := b.delta(), b.state()
-		d.send(subscribe(ClusterType))
+		d.send(subscribe(resourcev3.ClusterType))
 		d.send(ack(d.next()))
-		d.send(subscribe(AssignmentType, "ghost"))
+		d.send(subscribe(resourcev3.EndpointType, "ghost"))
 		d.send(ack(d.next()))
-		s.send(want(ClusterType))
+		s.send(want(resourcev3.ClusterType))
 		s.send(ackState(s.next()))
-		s.send(want(AssignmentType, "ghost"))
+		s.send(want(resourcev3.EndpointType, "ghost"))
 		s.send(ackState(s.next(), "ghost"))
 		d.nothing()
 		s.nothing()
@@ -169,8 +170,8 @@ func TestAggregatedWarmsAClusterThatComesAfterItsAssignment(t *testing.T) {
 		b.publish("a", "b")
 		b.server.Update(Update{Clusters: clusters("a", "1", "b", "1")})
 		s := b.state()
-		s.send(want(ClusterType))
-		s.send(want(AssignmentType, "a"))
+		s.send(want(resourcev3.ClusterType))
+		s.send(want(resourcev3.EndpointType, "a"))
 		r := s.next()
 		equal(t, "known", saidState(r), "[a=HE]")
 		s.send(ackState(r, "a"))
@@ -201,19 +202,19 @@ func TestAggregatedWarmsAClusterThatChangedWhileTheClientWasAway(t *testing.T) {
 			d.send(ack(r))
 			return versions
 		}
-		d.send(subscribe(ClusterType))
+		d.send(subscribe(resourcev3.ClusterType))
 		clustersHad := had(d.next())
-		d.send(subscribe(AssignmentType, "a", "b"))
+		d.send(subscribe(resourcev3.EndpointType, "a", "b"))
 		assignmentsHad := had(d.next())
 		d.cancel()
 
 		b.server.Update(Update{Clusters: clusters("b", "2")})
 		d = b.delta()
-		again := subscribe(ClusterType)
+		again := subscribe(resourcev3.ClusterType)
 		again.InitialResourceVersions = clustersHad
 		d.send(again)
 		equal(t, "cluster", said(d.next()), "[b=2]")
-		again = subscribe(AssignmentType, "a", "b")
+		again = subscribe(resourcev3.EndpointType, "a", "b")
 		again.InitialResourceVersions = assignmentsHad
 		d.send(again)
 		equal(t, "assignment that its ACK waits for", said(d.next()), "[b=HE]")
@@ -226,14 +227,14 @@ func TestTooManyNamesEndTheStreamWithTheCap(t *testing.T) {
 	inBubble(t, Options{MaxNames: 3}, func(t *testing.T, b *bench) {
 		names := []string{"a", "b", "c", "d"}
 		d, s := b.delta(), b.state()
-		d.send(subscribe(AssignmentType, names[:2]...))
+		d.send(subscribe(resourcev3.EndpointType, names[:2]...))
 		d.send(ack(d.next()))
-		d.send(subscribe(AssignmentType, names[2:]...))
-		s.send(want(AssignmentType, names...))
+		d.send(subscribe(resourcev3.EndpointType, names[2:]...))
+		s.send(want(resourcev3.EndpointType, names...))
 		long := b.delta()
-		long.send(subscribe(AssignmentType, strings.Repeat("x", 1000)))
+		long.send(subscribe(resourcev3.EndpointType, strings.Repeat("x", 1000)))
 		reconnecting := b.delta()
-		m := subscribe(AssignmentType)
+		m := subscribe(resourcev3.EndpointType)
 		m.InitialResourceVersions = map[string]string{"1": "", "2": "", "3": "", "4": ""}
 		reconnecting.send(m)
 		for _, got := range []*status.Status{d.end(), s.end(), long.end(), reconnecting.end()} {
@@ -253,10 +254,10 @@ func TestComingAndGoingWithoutAnAckStaysBounded(t *testing.T) {
 		b.publish("a")
 		for _, first := range [][]string{{"a"}, {"*"}} {
 			p := b.delta()
-			p.send(subscribe(AssignmentType, first...))
+			p.send(subscribe(resourcev3.EndpointType, first...))
 			p.next()
 			for range 2000 {
-				m := subscribe(AssignmentType, "x", "y")
+				m := subscribe(resourcev3.EndpointType, "x", "y")
 				m.ResourceNamesUnsubscribe = []string{"x", "y"}
 				p.send(m)
 			}
@@ -279,7 +280,7 @@ func TestComingAndGoingWithoutAnAckStaysBounded(t *testing.T) {
 func TestStreamWithoutARequestEnds(t *testing.T) {
 	inBubble(t, Options{FirstRequestTimeout: 5 * time.Second}, func(t *testing.T, b *bench) {
 		good := b.delta()
-		good.send(subscribe(ClusterType))
+		good.send(subscribe(resourcev3.ClusterType))
 		good.next()
 		mute, err := discoveryv3.NewAggregatedDiscoveryServiceClient(b.conn).StreamAggregatedResources(t.Context())
 		if err != nil {
@@ -305,7 +306,7 @@ func TestStuckReaderIsCutOffAndHarmsNobody(t *testing.T) {
 	inBubble(t, Options{WriteTimeout: 5 * time.Second}, func(t *testing.T, b *bench) {
 		b.server.Update(Update{Assignments: []Assignment{assignment("large", 0, 20_000)}, Clusters: clusters("c", "1")})
 		good := b.delta()
-		good.send(subscribe(AssignmentType, "large"))
+		good.send(subscribe(resourcev3.EndpointType, "large"))
 		good.send(ack(good.next()))
 
 		// It does not read, and its first response takes more than the window and the server's quota for writing.
@@ -313,7 +314,7 @@ func TestStuckReaderIsCutOffAndHarmsNobody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range []*discoveryv3.DeltaDiscoveryRequest{subscribe(AssignmentType, "large"), subscribe(ClusterType)} {
+		for _, m := range []*discoveryv3.DeltaDiscoveryRequest{subscribe(resourcev3.EndpointType, "large"), subscribe(resourcev3.ClusterType)} {
 			if err := stuck.Send(m); err != nil {
 				t.Fatal(err)
 			}
@@ -344,7 +345,7 @@ func TestStuckReaderIsCutOffAndHarmsNobody(t *testing.T) {
 func TestCloseEndsStreamsAndTakesNoMore(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		p := b.delta()
-		p.send(subscribe(AssignmentType, "a"))
+		p.send(subscribe(resourcev3.EndpointType, "a"))
 		p.next()
 		b.server.Close()
 		equal(t, "open stream", p.end().Code(), codes.Unavailable)
@@ -356,18 +357,18 @@ func TestClientsTellsTheNodeOfTheFirstMessage(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a")
 		p := b.state()
-		p.send(want(AssignmentType, "a"))
+		p.send(want(resourcev3.EndpointType, "a"))
 		r := p.next()
 		m := ackState(r, "a")
 		m.Node = node("someone else")
 		time.Sleep(time.Minute)
 		p.send(m)
-		p.send(&discoveryv3.DiscoveryRequest{TypeUrl: ClusterType})
+		p.send(&discoveryv3.DiscoveryRequest{TypeUrl: resourcev3.ClusterType})
 		p.next()
 		all := b.server.Clients()
 		equal(t, "clients", len(all), 2)
 		equal(t, "id", all[1].ID, "dp-1")
-		equal(t, "type", all[1].TypeURL, AssignmentType)
+		equal(t, "type", all[1].TypeURL, resourcev3.EndpointType)
 		equal(t, "ack", all[1].LastAck.Sub(all[1].Connected), time.Minute)
 		equal(t, "cluster stream's id", all[0].ID, "dp-1")
 		p.cancel()

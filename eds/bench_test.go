@@ -11,6 +11,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	gcpstream "github.com/envoyproxy/go-control-plane/pkg/server/stream/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -104,7 +105,7 @@ func benchmarkLinear(b *testing.B, names []string, watchers int) {
 	}
 	subs := make([]gcpstream.Subscription, watchers)
 	channels := make([]chan cache.DeltaResponse, watchers)
-	request := &cache.DeltaRequest{TypeUrl: AssignmentType, ResourceNamesSubscribe: names}
+	request := &cache.DeltaRequest{TypeUrl: resourcev3.EndpointType, ResourceNamesSubscribe: names}
 	open := func(i int) {
 		if _, err := target.cache.CreateDeltaWatch(request, subs[i], channels[i]); err != nil {
 			b.Fatal(err)
@@ -226,7 +227,7 @@ func benchmarkClient(b *testing.B, conn *grpc.ClientConn, names []string, arrive
 		b.Error(err)
 		return
 	}
-	request := subscribe(AssignmentType, names...)
+	request := subscribe(resourcev3.EndpointType, names...)
 	var m wire.Bytes
 	for {
 		if s.SendMsg(request) != nil || s.RecvMsg(&m) != nil {
@@ -247,7 +248,7 @@ func benchmarkClient(b *testing.B, conn *grpc.ClientConn, names []string, arrive
 				nonce = string(f.value)
 			}
 		}
-		request = &discoveryv3.DeltaDiscoveryRequest{TypeUrl: AssignmentType, ResponseNonce: nonce}
+		request = &discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.EndpointType, ResponseNonce: nonce}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -14,15 +15,15 @@ func TestWhileIncompleteNothingIsToldToBeAbsent(t *testing.T) {
 		b.publish("a", "b")
 		b.server.Update(Update{Clusters: clusters("a", "1")})
 		named, all, again := b.delta(), b.delta(), b.delta()
-		named.send(subscribe(AssignmentType, "a", "late", "none"))
-		all.send(subscribe(ClusterType))
-		reconnect := subscribe(AssignmentType, "a", "late", "none")
+		named.send(subscribe(resourcev3.EndpointType, "a", "late", "none"))
+		all.send(subscribe(resourcev3.ClusterType))
+		reconnect := subscribe(resourcev3.EndpointType, "a", "late", "none")
 		reconnect.InitialResourceVersions = map[string]string{"late": "0000000000000001", "none": "x"}
 		again.send(reconnect)
 		state, clusterState, stateAll := b.state(), b.state(), b.state()
-		state.send(want(AssignmentType, "a", "late", "none"))
-		clusterState.send(want(ClusterType))
-		stateAll.send(want(AssignmentType))
+		state.send(want(resourcev3.EndpointType, "a", "late", "none"))
+		clusterState.send(want(resourcev3.ClusterType))
+		stateAll.send(want(resourcev3.EndpointType))
 
 		for _, p := range []*deltaPeer{named, again} {
 			r := p.next()
@@ -83,12 +84,12 @@ func TestWhileIncompleteNothingIsToldToBeAbsent(t *testing.T) {
 func TestCompleteAnswersWhoAskedForEverythingThoughThereIsNothing(t *testing.T) {
 	inBubble(t, Options{Incomplete: true}, func(t *testing.T, b *bench) {
 		d, s := b.delta(), b.state()
-		for _, typeURL := range []string{ClusterType, AssignmentType} {
+		for _, typeURL := range []string{resourcev3.ClusterType, resourcev3.EndpointType} {
 			d.send(subscribe(typeURL))
 			s.send(want(typeURL))
 		}
 		and := b.delta()
-		and.send(subscribe(AssignmentType, "*", "none"))
+		and.send(subscribe(resourcev3.EndpointType, "*", "none"))
 		for _, p := range []*deltaPeer{d, and} {
 			p.nothing()
 		}

@@ -7,6 +7,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
@@ -71,8 +72,8 @@ func TestManySmallPartsEndStreamsAndFetches(t *testing.T) {
 	inBubble(t, Options{MaxNames: 3}, func(t *testing.T, b *bench) {
 		empty := make([]string, 200_000)
 		d, s := b.delta(), b.state()
-		d.send(subscribe(AssignmentType, empty...))
-		s.send(want(AssignmentType, empty...))
+		d.send(subscribe(resourcev3.EndpointType, empty...))
+		s.send(want(resourcev3.EndpointType, empty...))
 		equal(t, "delta", d.end().Code(), codes.ResourceExhausted)
 		equal(t, "state of the world", s.end().Code(), codes.ResourceExhausted)
 		_, err := b.fetchEndpoints(want("", empty...))

@@ -3,6 +3,7 @@ package eds
 import (
 	"testing"
 
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -14,11 +15,11 @@ func TestDeltaSendsWhatIsSubscribedAndThenWhatChanges(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b", "c")
 		p := b.delta()
-		p.send(subscribe(AssignmentType, "a", "b"))
+		p.send(subscribe(resourcev3.EndpointType, "a", "b"))
 		r := p.next()
 		equal(t, "first", said(r), "[a=HE b=HE]")
 		equal(t, "identifier", r.GetControlPlane().GetIdentifier(), "hdsd-test")
-		equal(t, "type", r.GetTypeUrl(), AssignmentType)
+		equal(t, "type", r.GetTypeUrl(), resourcev3.EndpointType)
 		if r.GetSystemVersionInfo() == "" || r.GetNonce() == "" {
 			t.Errorf("no version or nonce: %v", r)
 		}
@@ -34,7 +35,7 @@ func TestDeltaSendsWhatIsSubscribedAndThenWhatChanges(t *testing.T) {
 func TestDeltaAnswersMissingNamesAsRemovedAndSendsThemWhenTheyCome(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		p := b.delta()
-		p.send(subscribe(AssignmentType, "later"))
+		p.send(subscribe(resourcev3.EndpointType, "later"))
 		r := p.next()
 		equal(t, "missing", said(r), "[-later]")
 		p.send(ack(r))
@@ -53,7 +54,7 @@ func TestDeltaRefusedIsParkedUntilThatResourceChanges(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		p := b.delta()
-		p.send(subscribe(AssignmentType, "a", "b"))
+		p.send(subscribe(resourcev3.EndpointType, "a", "b"))
 		p.send(nack(p.next(), "no such zone"))
 		p.nothing()
 		c := b.server.Clients()[0]
@@ -76,7 +77,7 @@ func TestDeltaSendsTheLatestToASlowClient(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		p := b.delta()
-		p.send(subscribe(AssignmentType, "a", "b"))
+		p.send(subscribe(resourcev3.EndpointType, "a", "b"))
 		r := p.next()
 		for range 50 {
 			b.server.setHealth(0, health.Unhealthy)
@@ -100,7 +101,7 @@ func TestDeltaStaleNonceIsNoAckButItsSubscriptionsCount(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		p := b.delta()
-		p.send(subscribe(AssignmentType, "a"))
+		p.send(subscribe(resourcev3.EndpointType, "a"))
 		first := p.next()
 		p.send(ack(first))
 		p.nothing()
@@ -120,10 +121,10 @@ func TestDeltaResubscribingSendsAgain(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a")
 		p := b.delta()
-		p.send(subscribe(AssignmentType, "a", "gone"))
+		p.send(subscribe(resourcev3.EndpointType, "a", "gone"))
 		p.send(ack(p.next()))
 		p.nothing()
-		p.send(subscribe(AssignmentType, "a", "gone"))
+		p.send(subscribe(resourcev3.EndpointType, "a", "gone"))
 		equal(t, "again", said(p.next()), "[-gone a=HE]")
 		p.cancel()
 	})
@@ -133,9 +134,9 @@ func TestDeltaUnsubscribedIsSilent(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		p := b.delta()
-		p.send(subscribe(AssignmentType, "a", "b", "none"))
+		p.send(subscribe(resourcev3.EndpointType, "a", "b", "none"))
 		p.send(ack(p.next()))
-		p.send(unsubscribe(AssignmentType, "a", "none", "never"))
+		p.send(unsubscribe(resourcev3.EndpointType, "a", "none", "never"))
 		p.nothing()
 		b.server.setHealth(0, health.Unhealthy)
 		p.nothing()
@@ -153,7 +154,7 @@ func TestDeltaReconnectSendsOnlyTheDifference(t *testing.T) {
 			b.publish("a", "b", "c")
 			names := []string{"a", "b", "c", "gone", "foreign"}
 			p := b.delta()
-			p.send(subscribe(AssignmentType, "*"))
+			p.send(subscribe(resourcev3.EndpointType, "*"))
 			had := versions(p.next())
 			p.cancel()
 			b.server.setHealth(1, health.Unhealthy)
@@ -161,7 +162,7 @@ func TestDeltaReconnectSendsOnlyTheDifference(t *testing.T) {
 			had["foreign"] = "v17"
 
 			again := b.delta()
-			m := subscribe(AssignmentType, names...)
+			m := subscribe(resourcev3.EndpointType, names...)
 			if wildcard {
 				m.ResourceNamesSubscribe = nil
 			}
@@ -187,11 +188,11 @@ func TestDeltaReconnectWithEverythingGetsNothing(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		p := b.delta()
-		p.send(subscribe(AssignmentType))
+		p.send(subscribe(resourcev3.EndpointType))
 		had := versions(p.next())
 		p.cancel()
 		again := b.delta()
-		m := subscribe(AssignmentType, "a", "b")
+		m := subscribe(resourcev3.EndpointType, "a", "b")
 		m.InitialResourceVersions = had
 		again.send(m)
 		again.nothing()
@@ -204,13 +205,13 @@ func TestDeltaWildcards(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, Options{}, func(t *testing.T, b *bench) {
 				p := b.delta()
-				p.send(subscribe(AssignmentType, first...))
+				p.send(subscribe(resourcev3.EndpointType, first...))
 				r := p.next()
 				equal(t, "an answer though there is nothing", said(r), "[]")
 				p.send(ack(r))
 				b.publish("a", "b")
 				p.send(ack(nextAll(p, "[a=HE b=HE]")))
-				p.send(subscribe(AssignmentType, "a"))
+				p.send(subscribe(resourcev3.EndpointType, "a"))
 				r = p.next()
 				equal(t, "named too", said(r), "[a=HE]")
 				p.send(ack(r))
@@ -219,7 +220,7 @@ func TestDeltaWildcards(t *testing.T) {
 				r = p.next()
 				equal(t, "still everything", said(r), "[b=UN]")
 				p.send(ack(r))
-				p.send(unsubscribe(AssignmentType, "*"))
+				p.send(unsubscribe(resourcev3.EndpointType, "*"))
 				p.nothing()
 				b.server.setHealth(1, health.Healthy)
 				p.nothing()
@@ -227,7 +228,7 @@ func TestDeltaWildcards(t *testing.T) {
 				r = p.next()
 				equal(t, "what is named", said(r), "[a=UN]")
 				p.send(ack(r))
-				p.send(unsubscribe(AssignmentType, "a"))
+				p.send(unsubscribe(resourcev3.EndpointType, "a"))
 				p.nothing()
 				b.server.setHealth(0, health.Healthy)
 				p.nothing()
@@ -260,9 +261,9 @@ func TestDeltaUnsubscribingANameUnderWildcardTellsHowItStands(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a")
 		p := b.delta()
-		p.send(subscribe(AssignmentType, "*", "a", "none"))
+		p.send(subscribe(resourcev3.EndpointType, "*", "a", "none"))
 		p.send(ack(p.next()))
-		p.send(unsubscribe(AssignmentType, "a", "none"))
+		p.send(unsubscribe(resourcev3.EndpointType, "a", "none"))
 		r := p.next()
 		equal(t, "how it stands", said(r), "[a=HE]")
 		p.send(ack(r))
@@ -280,7 +281,7 @@ func TestDeltaLargeResponsesAreSplit(t *testing.T) {
 		}
 		b.server.Update(u)
 		p := b.delta()
-		p.send(subscribe(AssignmentType, "*"))
+		p.send(subscribe(resourcev3.EndpointType, "*"))
 		got := map[string]string{}
 		responses := 0
 		for len(got) < 10 {

@@ -12,6 +12,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/log"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	gcp "github.com/envoyproxy/go-control-plane/pkg/server/v3"
 	"google.golang.org/grpc"
 
@@ -38,11 +39,11 @@ func (o theirs) remove(name string) {
 }
 
 func newTheirs(ctx context.Context) (theirs, func(grpc.ServiceRegistrar)) {
-	c := cache.NewLinearCache(AssignmentType, cache.WithLogger(log.NewDefaultLogger()))
+	c := cache.NewLinearCache(resourcev3.EndpointType, cache.WithLogger(log.NewDefaultLogger()))
 	mux := &cache.MuxCache{
-		Classify:      func(*cache.Request) string { return AssignmentType },
-		ClassifyDelta: func(*cache.DeltaRequest) string { return AssignmentType },
-		Caches:        map[string]cache.Cache{AssignmentType: c},
+		Classify:      func(*cache.Request) string { return resourcev3.EndpointType },
+		ClassifyDelta: func(*cache.DeltaRequest) string { return resourcev3.EndpointType },
+		Caches:        map[string]cache.Cache{resourcev3.EndpointType: c},
 	}
 	server := gcp.NewServer(ctx, mux, nil)
 	return theirs{c}, func(r grpc.ServiceRegistrar) { discoveryv3.RegisterAggregatedDiscoveryServiceServer(r, server) }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc/codes"
 )
 
@@ -25,7 +26,7 @@ func TestClientsThatHeedResourceErrorsAreToldWhatIsMissing(t *testing.T) {
 		b.publish("a")
 		b.server.Update(Update{Clusters: clusters("a", "1")})
 		d, s := b.delta(), b.state()
-		m := subscribe(AssignmentType, "a", "none")
+		m := subscribe(resourcev3.EndpointType, "a", "none")
 		m.Node.UserAgentName = "gRPC Go"
 		d.send(m)
 		r := d.next()
@@ -35,7 +36,7 @@ func TestClientsThatHeedResourceErrorsAreToldWhatIsMissing(t *testing.T) {
 		r = d.next()
 		equal(t, "removed", said(r)+faults(r.GetResourceErrors()), "[-a][a NotFound]")
 		d.send(ack(r))
-		d.send(subscribe(ClusterType, "*"))
+		d.send(subscribe(resourcev3.ClusterType, "*"))
 		d.send(ack(d.next()))
 		r = d.next()
 		equal(t, "the cluster waits for it", said(r)+faults(r.GetResourceErrors()), "[-a][a NotFound]")
@@ -44,7 +45,7 @@ func TestClientsThatHeedResourceErrorsAreToldWhatIsMissing(t *testing.T) {
 		r = d.next()
 		equal(t, "who asks for everything has named nothing", said(r)+faults(r.GetResourceErrors()), "[-a][]")
 
-		n := want(AssignmentType, "none")
+		n := want(resourcev3.EndpointType, "none")
 		n.Node.UserAgentName = "gRPC C-core"
 		s.send(n)
 		sr := s.next()
@@ -59,7 +60,7 @@ func TestClientsThatHeedResourceErrorsAreToldWhatIsMissing(t *testing.T) {
 		sr = s.next()
 		equal(t, "gone", saidState(sr)+faults(sr.GetResourceErrors()), "[none=][none NotFound]")
 		s.send(ackState(sr, "none"))
-		s.send(want(ClusterType, "b"))
+		s.send(want(resourcev3.ClusterType, "b"))
 		sr = s.next()
 		equal(t, "clusters", saidState(sr)+faults(sr.GetResourceErrors()), "[][b NotFound]")
 		d.cancel()
@@ -70,11 +71,11 @@ func TestClientsThatHeedResourceErrorsAreToldWhatIsMissing(t *testing.T) {
 func TestOthersAreNotSentResourceErrors(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		d, s := b.delta(), b.state()
-		m := subscribe(AssignmentType, "none")
+		m := subscribe(resourcev3.EndpointType, "none")
 		m.Node.UserAgentName = "envoy"
 		d.send(m)
 		equal(t, "errors", len(d.next().GetResourceErrors()), 0)
-		n := want(AssignmentType, "none")
+		n := want(resourcev3.EndpointType, "none")
 		n.Node.UserAgentName = "envoy"
 		s.send(n)
 		sr := s.next()

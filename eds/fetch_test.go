@@ -9,6 +9,7 @@ import (
 	clusterservice "github.com/envoyproxy/go-control-plane/envoy/service/cluster/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	endpointservice "github.com/envoyproxy/go-control-plane/envoy/service/endpoint/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -48,7 +49,7 @@ func TestFetch(t *testing.T) {
 			code  codes.Code
 		}{
 			"one":                {b.fetchEndpoints, want("", "b"), "[b=UN]", codes.OK},
-			"by type":            {b.fetchEndpoints, want(AssignmentType, "b"), "[b=UN]", codes.OK},
+			"by type":            {b.fetchEndpoints, want(resourcev3.EndpointType, "b"), "[b=UN]", codes.OK},
 			"twice":              {b.fetchEndpoints, want("", "b", "a", "b"), "[a=HE b=UN]", codes.OK},
 			"locators":           {b.fetchEndpoints, locators, "[a=HE b=UN]", codes.OK},
 			"no names":           {b.fetchEndpoints, want(""), "[a=HE b=UN c=HE]", codes.OK},
@@ -57,10 +58,10 @@ func TestFetch(t *testing.T) {
 			"everything and one": {b.fetchEndpoints, want("", "none", "*", "a"), "[a=HE b=UN c=HE]", codes.OK},
 			"unknown":            {b.fetchEndpoints, want("", "none"), "[]", codes.OK},
 			"one unknown":        {b.fetchEndpoints, want("", "none", "a"), "[a=HE]", codes.OK},
-			"clusters":           {b.fetchClusters, want(ClusterType), "[a=1 b=2]", codes.OK},
+			"clusters":           {b.fetchClusters, want(resourcev3.ClusterType), "[a=1 b=2]", codes.OK},
 			"a cluster":          {b.fetchClusters, want("", "b", "c"), "[b=2]", codes.OK},
-			"another type":       {b.fetchEndpoints, want(ClusterType, "a"), "", codes.InvalidArgument},
-			"another type, too":  {b.fetchClusters, want(AssignmentType, "a"), "", codes.InvalidArgument},
+			"another type":       {b.fetchEndpoints, want(resourcev3.ClusterType, "a"), "", codes.InvalidArgument},
+			"another type, too":  {b.fetchClusters, want(resourcev3.EndpointType, "a"), "", codes.InvalidArgument},
 			"many names":         {b.fetchEndpoints, want("", many(20)...), "[]", codes.OK},
 			"too many names":     {b.fetchEndpoints, want("", many(21)...), "", codes.ResourceExhausted},
 			"too long names":     {b.fetchEndpoints, want("", strings.Repeat("x", 20*256+1)), "", codes.ResourceExhausted},
@@ -80,7 +81,7 @@ func TestFetchAnswersAsAStreamDoes(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		p := b.state()
-		p.send(want(AssignmentType, "a", "b"))
+		p.send(want(resourcev3.EndpointType, "a", "b"))
 		streamed := p.next()
 		fetched, err := b.fetchEndpoints(want("", "b", "a"))
 		if err != nil {
@@ -203,7 +204,7 @@ func TestFetchOfEverythingFollowsChanges(t *testing.T) {
 		b.publish("b")
 		gets("[b=HE]")
 		p := b.state()
-		p.send(want(AssignmentType, "none")) // a place without a resource
+		p.send(want(resourcev3.EndpointType, "none")) // a place without a resource
 		equal(t, "none", saidState(p.next()), "[none=]")
 		gets("[b=HE]")
 		b.publish("a")

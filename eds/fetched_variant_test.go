@@ -3,6 +3,8 @@ package eds
 import (
 	"testing"
 
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+
 	"hdsd/health"
 )
 
@@ -19,7 +21,7 @@ func TestAVariantThatIsFetchedIsOfOneMoment(t *testing.T) {
 			found := b.server.find(b.server.assignments, keys, "=x")
 			b.server.Update(Update{Assignments: []Assignment{assignment("a", 2, 1)}})
 			f := found.slots[0].latest()
-			got := summary(AssignmentType, f.bytes[f.value:])
+			got := summary(resourcev3.EndpointType, f.bytes[f.value:])
 			equal(t, what, got, "HEUN")
 			b.server.SetZoneHealth(zoneNamed("x"), nil, []health.EndpointID{1})
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
 	"hdsd/health"
 )
@@ -12,7 +13,7 @@ import (
 // BenchmarkHeartbeat makes those of a client that has 1,000 assignments.
 func BenchmarkHeartbeat(b *testing.B) {
 	names := manyNames(1000)
-	s := NewServer(Options{TTL: map[string]time.Duration{AssignmentType: time.Hour}})
+	s := NewServer(Options{TTL: map[string]time.Duration{resourcev3.EndpointType: time.Hour}})
 	s.Update(Update{Assignments: manyAssignments(names, 100)})
 	st := &stream{server: s, delta: true, wake: make(chan struct{}, 1), says: features{ttl: true}}
 	u := newSubscription(st, s.assignments)

@@ -11,6 +11,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
@@ -66,7 +67,7 @@ func fuzzStream(t *testing.T, delta bool, data []byte) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(Options{
 			MaxNames: 20, MaxResponseBytes: 300, ZoneVariants: true, ZoneByLocality: true,
-			TTL: map[string]time.Duration{AssignmentType: time.Minute, ClusterType: time.Second},
+			TTL: map[string]time.Duration{resourcev3.EndpointType: time.Minute, resourcev3.ClusterType: time.Second},
 		})
 		s.Update(Update{
 			Assignments: []Assignment{assignment("a", 0, 3), assignment("b", 3, 1)},
@@ -118,40 +119,40 @@ func addSeed(f *testing.F, messages ...proto.Message) {
 
 func FuzzDiscoveryRequest(f *testing.F) {
 	f.Add([]byte("\x00\x01\xff"))
-	addSeed(f, want(AssignmentType, "a", "b", "none"), &discoveryv3.DiscoveryRequest{
-		TypeUrl: AssignmentType, ResponseNonce: "1.1", ResourceNames: []string{"*", "a"},
-	}, &discoveryv3.DiscoveryRequest{TypeUrl: AssignmentType, ResponseNonce: "1.0"})
-	located := want(AssignmentType, "a")
+	addSeed(f, want(resourcev3.EndpointType, "a", "b", "none"), &discoveryv3.DiscoveryRequest{
+		TypeUrl: resourcev3.EndpointType, ResponseNonce: "1.1", ResourceNames: []string{"*", "a"},
+	}, &discoveryv3.DiscoveryRequest{TypeUrl: resourcev3.EndpointType, ResponseNonce: "1.0"})
+	located := want(resourcev3.EndpointType, "a")
 	located.Node.Locality = &corev3.Locality{Zone: "x"}
 	located.Node.UserAgentName = "envoy"
 	located.ResourceLocators = []*discoveryv3.ResourceLocator{locator("a", "zone", "x"), locator("a"), locator("none", "zone", ""), locator("*")}
 	addSeed(f, located, &discoveryv3.DiscoveryRequest{
-		TypeUrl: AssignmentType, ResponseNonce: "1.1", ResourceLocators: located.GetResourceLocators()[1:],
+		TypeUrl: resourcev3.EndpointType, ResponseNonce: "1.1", ResourceLocators: located.GetResourceLocators()[1:],
 	})
-	addSeed(f, want(ClusterType), want(AssignmentType), &discoveryv3.DiscoveryRequest{
-		TypeUrl: ClusterType, ResponseNonce: "1.1", ErrorDetail: nack(new(discoveryv3.DeltaDiscoveryResponse), "no").GetErrorDetail(),
+	addSeed(f, want(resourcev3.ClusterType), want(resourcev3.EndpointType), &discoveryv3.DiscoveryRequest{
+		TypeUrl: resourcev3.ClusterType, ResponseNonce: "1.1", ErrorDetail: nack(new(discoveryv3.DeltaDiscoveryResponse), "no").GetErrorDetail(),
 	}, want("unknown", "x"), want("", "x"))
 	f.Fuzz(func(t *testing.T, data []byte) { fuzzStream(t, false, data) })
 }
 
 func FuzzDeltaRequest(f *testing.F) {
 	f.Add([]byte("\x00\x01\xff"))
-	reconnect := subscribe(AssignmentType)
+	reconnect := subscribe(resourcev3.EndpointType)
 	reconnect.InitialResourceVersions = map[string]string{"a": "0000000000000001", "gone": "x"}
-	addSeed(f, reconnect, subscribe(AssignmentType, "a", "*", "none"), unsubscribe(AssignmentType, "*", "a"))
-	located := heeding(AssignmentType, "a", "*")
+	addSeed(f, reconnect, subscribe(resourcev3.EndpointType, "a", "*", "none"), unsubscribe(resourcev3.EndpointType, "*", "a"))
+	located := heeding(resourcev3.EndpointType, "a", "*")
 	located.Node.UserAgentName = "gRPC Go"
 	located.Node.Locality = &corev3.Locality{Zone: "x"}
 	located.ResourceLocatorsSubscribe = []*discoveryv3.ResourceLocator{locator("a", "zone", "x"), locator("a", "x", "y"), locator("none"), locator("")}
 	located.InitialResourceVersions = map[string]string{"a": "1", "none": "x"}
 	addSeed(f, located, &discoveryv3.DeltaDiscoveryRequest{
-		TypeUrl: AssignmentType, ResponseNonce: "1.1", ResourceNamesUnsubscribe: []string{"a"},
+		TypeUrl: resourcev3.EndpointType, ResponseNonce: "1.1", ResourceNamesUnsubscribe: []string{"a"},
 		ResourceLocatorsUnsubscribe: located.GetResourceLocatorsSubscribe()[:2],
 	})
-	addSeed(f, subscribe(ClusterType), subscribe(AssignmentType, "a"), &discoveryv3.DeltaDiscoveryRequest{
-		TypeUrl: ClusterType, ResponseNonce: "1.1", ResourceNamesUnsubscribe: []string{"a"},
+	addSeed(f, subscribe(resourcev3.ClusterType), subscribe(resourcev3.EndpointType, "a"), &discoveryv3.DeltaDiscoveryRequest{
+		TypeUrl: resourcev3.ClusterType, ResponseNonce: "1.1", ResourceNamesUnsubscribe: []string{"a"},
 	}, &discoveryv3.DeltaDiscoveryRequest{
-		TypeUrl: AssignmentType, ResponseNonce: "1.2", ErrorDetail: nack(new(discoveryv3.DeltaDiscoveryResponse), "no").GetErrorDetail(),
+		TypeUrl: resourcev3.EndpointType, ResponseNonce: "1.2", ErrorDetail: nack(new(discoveryv3.DeltaDiscoveryResponse), "no").GetErrorDetail(),
 	})
 	f.Fuzz(func(t *testing.T, data []byte) { fuzzStream(t, true, data) })
 }
@@ -163,7 +164,7 @@ func FuzzPoll(f *testing.F) {
 		``, `{}`, `null`, `[]`, `{"resource_names":["a","*",""],"node":{"id":"dp"}}`, `{"resourceNames":["a","a"],"resource_locators":[{"name":"b"},null]}`,
 		`{"resource_locators":[{"name":"a","dynamic_parameters":{"zone":"x"}},{"name":"b"},{"name":"*"}],"node":{"locality":{"zone":"x"}}}`,
 		`{"version_info":"0000000000000001","error_detail":{"code":3,"details":[{"@type":"x/y"}]},"response_nonce":"ef46db3751d8e999"}`,
-		`{"type_url":"` + ClusterType + `","resource_names":["\ud800"]}`, `{"resource_names":["` + "\xff" + `"],"unknown":{"x":[1e999]}}`,
+		`{"type_url":"` + resourcev3.ClusterType + `","resource_names":["\ud800"]}`, `{"resource_names":["` + "\xff" + `"],"unknown":{"x":[1e999]}}`,
 	} {
 		f.Add(false, []byte(body))
 		f.Add(true, []byte(body))

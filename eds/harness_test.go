@@ -13,6 +13,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
@@ -214,7 +215,7 @@ func saidState(r *discoveryv3.DiscoveryResponse) string {
 	var all []string
 	for _, resource := range r.GetResources() {
 		name := ""
-		if resource.GetTypeUrl() == ClusterType {
+		if resource.GetTypeUrl() == resourcev3.ClusterType {
 			c := new(clusterv3.Cluster)
 			mustUnmarshal(resource.GetValue(), c)
 			name = c.GetName()
@@ -231,7 +232,7 @@ func saidState(r *discoveryv3.DiscoveryResponse) string {
 
 // summary is an assignment's health, joined, or a cluster's alternative name.
 func summary(typeURL string, value []byte) string {
-	if typeURL == ClusterType {
+	if typeURL == resourcev3.ClusterType {
 		c := new(clusterv3.Cluster)
 		mustUnmarshal(value, c)
 		return c.GetAltStatName()

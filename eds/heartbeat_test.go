@@ -9,11 +9,12 @@ import (
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
 	"hdsd/health"
 )
 
-var kept = Options{TTL: map[string]time.Duration{AssignmentType: 30 * time.Second, ClusterType: 1500 * time.Millisecond}}
+var kept = Options{TTL: map[string]time.Duration{resourcev3.EndpointType: 30 * time.Second, resourcev3.ClusterType: 1500 * time.Millisecond}}
 
 // heeding is a delta subscription of a client that heeds ttl.
 func heeding(typeURL string, names ...string) *discoveryv3.DeltaDiscoveryRequest {
@@ -44,8 +45,8 @@ func TestDeltaHeartbeatsKeepWhatTheClientHas(t *testing.T) {
 	inBubble(t, kept, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		p, plain := b.delta(), b.delta()
-		p.send(heeding(AssignmentType, "a", "b", "none"))
-		plain.send(subscribe(AssignmentType, "a", "b"))
+		p.send(heeding(resourcev3.EndpointType, "a", "b", "none"))
+		plain.send(subscribe(resourcev3.EndpointType, "a", "b"))
 		r := plain.next()
 		equal(t, "to a client that does not heed it", lives(r), "[a for ever body b for ever body]")
 		plain.send(ack(r))
@@ -59,7 +60,7 @@ func TestDeltaHeartbeatsKeepWhatTheClientHas(t *testing.T) {
 			r = p.next()
 			equal(t, "heartbeat", lives(r), "[a 30s beat b 30s beat]")
 			equal(t, "versions", fmt.Sprint(versions(r)), fmt.Sprint(first))
-			if r.GetNonce() == "" || r.GetTypeUrl() != AssignmentType || len(r.GetRemovedResources()) > 0 {
+			if r.GetNonce() == "" || r.GetTypeUrl() != resourcev3.EndpointType || len(r.GetRemovedResources()) > 0 {
 				t.Errorf("heartbeat %v", r)
 			}
 			p.send(ack(r))
@@ -86,7 +87,7 @@ func TestDeltaHeartbeatsKeepWhatTheClientHas(t *testing.T) {
 
 		b.server.Update(Update{RemovedAssignments: []string{"b"}})
 		p.send(ack(p.next()))
-		p.send(unsubscribe(AssignmentType, "a"))
+		p.send(unsubscribe(resourcev3.EndpointType, "a"))
 		time.Sleep(time.Minute)
 		p.nothing()
 		r = plain.next()
@@ -101,7 +102,7 @@ func TestDeltaHeartbeatOfWhatWasNeverAccepted(t *testing.T) {
 	inBubble(t, kept, func(t *testing.T, b *bench) {
 		b.publish("a")
 		p := b.delta()
-		p.send(heeding(AssignmentType, "a"))
+		p.send(heeding(resourcev3.EndpointType, "a"))
 		p.send(nack(p.next(), "no"))
 		time.Sleep(time.Minute)
 		p.nothing()
@@ -113,12 +114,12 @@ func TestDeltaHeartbeatAtOnceForWhatAClientBrings(t *testing.T) {
 	inBubble(t, kept, func(t *testing.T, b *bench) {
 		b.publish("a", "b", "c")
 		p := b.delta()
-		p.send(heeding(AssignmentType, "*"))
+		p.send(heeding(resourcev3.EndpointType, "*"))
 		had := versions(p.next())
 		p.cancel()
 		had["b"], had["c"] = "0000000000000001", "foreign"
 		again := b.delta()
-		m := heeding(AssignmentType, "a", "b", "c")
+		m := heeding(resourcev3.EndpointType, "a", "b", "c")
 		m.InitialResourceVersions = had
 		again.send(m)
 		r := again.next()
@@ -137,7 +138,7 @@ func TestWithoutTTLAnyMoreAClientThatHadItIsSentEverything(t *testing.T) {
 		b.publish("a")
 		connect := func(had map[string]string) (*deltaPeer, map[string]string) {
 			p := b.delta()
-			m := heeding(AssignmentType, "a")
+			m := heeding(resourcev3.EndpointType, "a")
 			m.InitialResourceVersions = had
 			p.send(m)
 			r := p.next()
@@ -157,7 +158,7 @@ func TestWithoutTTLAnyMoreAClientThatHadItIsSentEverything(t *testing.T) {
 			t.Error("the version is the same")
 		}
 		p := b.delta()
-		m := heeding(AssignmentType, "a")
+		m := heeding(resourcev3.EndpointType, "a")
 		m.InitialResourceVersions = now
 		p.send(m)
 		p.nothing()
@@ -172,7 +173,7 @@ func TestLargeHeartbeatsAreSplit(t *testing.T) {
 		names := manyNames(40)
 		b.publish(names...)
 		p := b.delta()
-		p.send(heeding(AssignmentType, names...))
+		p.send(heeding(resourcev3.EndpointType, names...))
 		for got := 0; got < 40; {
 			r := p.next()
 			got += len(r.GetResources())
@@ -219,7 +220,7 @@ func TestStateResourcesAreWrappedAndSentAgainBeforeTheyExpire(t *testing.T) {
 				b.publish("a", "b")
 				b.server.Update(Update{Clusters: clusters("a", "1", "b", "1")})
 				p := b.state()
-				m := want(AssignmentType, "a", "b")
+				m := want(resourcev3.EndpointType, "a", "b")
 				m.Node.ClientFeatures = features
 				p.send(m)
 				first := p.next()
@@ -238,7 +239,7 @@ func TestStateResourcesAreWrappedAndSentAgainBeforeTheyExpire(t *testing.T) {
 				equal(t, "but for what was refused", said(unwrapped(t, again)), "[b=HE]")
 				p.send(ackState(again, "a", "b"))
 
-				p.send(&discoveryv3.DiscoveryRequest{TypeUrl: ClusterType})
+				p.send(&discoveryv3.DiscoveryRequest{TypeUrl: resourcev3.ClusterType})
 				first = p.next()
 				equal(t, "clusters", lives(unwrapped(t, first)), "[a 1.5s body b 1.5s body]")
 				p.send(ackState(first))
@@ -257,11 +258,11 @@ func TestStateWithoutBothFeaturesIsNotWrapped(t *testing.T) {
 		inBubble(t, kept, func(t *testing.T, b *bench) {
 			b.publish("a")
 			p := b.state()
-			m := want(AssignmentType, "a")
+			m := want(resourcev3.EndpointType, "a")
 			m.Node.ClientFeatures = []string{feature}
 			p.send(m)
 			r := p.next()
-			equal(t, "type", r.GetResources()[0].GetTypeUrl(), AssignmentType)
+			equal(t, "type", r.GetResources()[0].GetTypeUrl(), resourcev3.EndpointType)
 			p.send(ackState(r, "a"))
 			time.Sleep(time.Minute)
 			p.nothing()
@@ -276,13 +277,13 @@ func TestEnvoyHeedsTTLWithoutSayingSo(t *testing.T) {
 		b.publish("a")
 		b.server.Update(Update{Clusters: clusters("a", "1")})
 		p, d := b.state(), b.delta()
-		m := want(ClusterType)
+		m := want(resourcev3.ClusterType)
 		m.Node.UserAgentName = "envoy"
 		p.send(m)
 		equal(t, "clusters", lives(unwrapped(t, p.next())), "[a 1.5s body]")
-		p.send(want(AssignmentType, "a"))
-		equal(t, "assignments", p.next().GetResources()[0].GetTypeUrl(), AssignmentType)
-		n := subscribe(AssignmentType, "a")
+		p.send(want(resourcev3.EndpointType, "a"))
+		equal(t, "assignments", p.next().GetResources()[0].GetTypeUrl(), resourcev3.EndpointType)
+		n := subscribe(resourcev3.EndpointType, "a")
 		n.Node.UserAgentName = "envoy"
 		d.send(n)
 		equal(t, "delta", lives(d.next()), "[a 30s body]")

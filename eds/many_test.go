@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"testing"
 
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
@@ -22,7 +23,7 @@ func TestAClientNamesAllThatThereIs(t *testing.T) {
 			before := heap()
 			b.server.Update(Update{Assignments: manyAssignments(names, 1)})
 			d := b.delta()
-			d.send(subscribe(AssignmentType, names...))
+			d.send(subscribe(resourcev3.EndpointType, names...))
 			for got := 0; got < n; {
 				r := d.next()
 				got += len(r.GetResources())
@@ -30,7 +31,7 @@ func TestAClientNamesAllThatThereIs(t *testing.T) {
 			}
 			d.nothing()
 			s := b.state()
-			s.send(want(AssignmentType, names...))
+			s.send(want(resourcev3.EndpointType, names...))
 			for got := 0; got < n; {
 				r := s.next()
 				got += len(r.GetResources())
@@ -59,7 +60,7 @@ func heap() int {
 func TestMoreNamesThanThereCanBeAreNotDecoded(t *testing.T) {
 	s := NewServer(Options{MaxNames: 10})
 	refused := func(names int) codes.Code {
-		m := want(AssignmentType, manyNames(names)...)
+		m := want(resourcev3.EndpointType, manyNames(names)...)
 		for len(m.Node.Cluster) < fewBytes { // large enough to be counted
 			m.Node.Cluster += "0123456789abcdef"
 		}

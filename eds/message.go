@@ -6,6 +6,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 )
 
 // Most bytes kept of a text that a client sent.
@@ -49,7 +50,7 @@ func (st *stream) typeOf(asked string) string {
 // variants to choose from.
 func (s *Server) withLocators(typeURL string, names []string, locators []*discoveryv3.ResourceLocator) []string {
 	for _, l := range locators {
-		if s.zoneVariants && typeURL == AssignmentType {
+		if s.zoneVariants && typeURL == resourcev3.EndpointType {
 			names = append(names, locatorKey(l))
 		} else {
 			names = append(names, l.GetName())

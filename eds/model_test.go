@@ -10,6 +10,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"pgregory.net/rapid"
 
@@ -191,7 +192,7 @@ func newDeltaModel(b *bench) *deltaModel {
 
 func (m *deltaModel) subscribe(name string) {
 	m.names[name] = true
-	r := subscribe(AssignmentType, name)
+	r := subscribe(resourcev3.EndpointType, name)
 	r.Node.Locality = m.at
 	if !m.begun {
 		m.begun = true
@@ -209,7 +210,7 @@ func (m *deltaModel) unsubscribe(name string) {
 	m.prune(m.values)
 	m.prune(m.versions)
 	if m.begun {
-		m.p.send(unsubscribe(AssignmentType, name))
+		m.p.send(unsubscribe(resourcev3.EndpointType, name))
 	}
 }
 
@@ -225,7 +226,7 @@ func (m *deltaModel) deliver(refuse bool) bool {
 		return true
 	}
 	for _, resource := range r.GetResources() {
-		m.values[resource.GetName()] = summary(AssignmentType, resource.GetResource().GetValue())
+		m.values[resource.GetName()] = summary(resourcev3.EndpointType, resource.GetResource().GetValue())
 		m.versions[resource.GetName()] = resource.GetVersion()
 	}
 	for _, name := range r.GetRemovedResources() {
@@ -269,7 +270,7 @@ func (m *stateModel) ask() {
 		return
 	}
 	m.begun = true
-	r := want(AssignmentType, slices.Sorted(maps.Keys(m.names))...)
+	r := want(resourcev3.EndpointType, slices.Sorted(maps.Keys(m.names))...)
 	r.Node.Locality = m.at
 	r.ResponseNonce, r.VersionInfo = m.latest.GetNonce(), m.latest.GetVersionInfo()
 	m.p.send(r)
@@ -299,7 +300,7 @@ func (m *stateModel) deliver(refuse bool) bool {
 	}
 	for _, resource := range m.latest.GetResources() {
 		name := assignmentNameOf(resource.GetValue())
-		if text := summary(AssignmentType, resource.GetValue()); text != "" {
+		if text := summary(resourcev3.EndpointType, resource.GetValue()); text != "" {
 			m.values[name] = text
 		} else {
 			delete(m.values, name)
@@ -312,7 +313,7 @@ func (m *stateModel) deliver(refuse bool) bool {
 
 func removes(r *discoveryv3.DiscoveryResponse) bool {
 	return slices.ContainsFunc(r.GetResources(), func(resource *anypb.Any) bool {
-		return summary(AssignmentType, resource.GetValue()) == ""
+		return summary(resourcev3.EndpointType, resource.GetValue()) == ""
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/rs/zerolog"
 
 	"hdsd/health"
@@ -21,8 +22,8 @@ func TestRefusingEverythingCostsOneResponseAChange(t *testing.T) {
 			inBubble(t, o, func(t *testing.T, b *bench) {
 				b.publish("a", "b", "c")
 				d, s := b.delta(), b.state()
-				d.send(heeding(AssignmentType, "a", "b", "c"))
-				m := want(AssignmentType, "a", "b", "c")
+				d.send(heeding(resourcev3.EndpointType, "a", "b", "c"))
+				m := want(resourcev3.EndpointType, "a", "b", "c")
 				m.Node.ClientFeatures = []string{"xds.config.supports-resource-ttl", "xds.config.resource-in-sotw"}
 				s.send(m)
 				const changes = 20
@@ -50,7 +51,7 @@ func TestARefusalIsLoggedOnce(t *testing.T) {
 	inBubble(t, Options{Log: zerolog.New(&log)}, func(t *testing.T, b *bench) {
 		b.publish("a")
 		p := b.delta()
-		p.send(subscribe(AssignmentType, "a"))
+		p.send(subscribe(resourcev3.EndpointType, "a"))
 		says := func(text string, lines int) {
 			t.Helper()
 			p.send(nack(p.next(), text))

@@ -10,6 +10,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
@@ -44,7 +45,7 @@ func TestPollsAreShown(t *testing.T) {
 		polls := func(what, has, refuses, why string, wantCode int, wantStatus, wantClients string) string {
 			t.Helper()
 			time.Sleep(time.Second)
-			code, r := poll(t, b.server, EndpointsPath, saying(want(AssignmentType, "none", "a"), has, refuses, why))
+			code, r := poll(t, b.server, EndpointsPath, saying(want(resourcev3.EndpointType, "none", "a"), has, refuses, why))
 			equal(t, what, code, wantCode)
 			equal(t, what, b.statusText(), wantStatus)
 			equal(t, what, b.pollText(), wantClients)
@@ -103,16 +104,16 @@ func TestWhoPollsInSeveralWays(t *testing.T) {
 		b.publish("a", "b")
 		b.server.Update(Update{Clusters: clusters("c", "1")})
 		p := b.delta()
-		p.send(subscribe(AssignmentType, "a"))
+		p.send(subscribe(resourcev3.EndpointType, "a"))
 		p.send(ack(p.next()))
-		r, err := b.fetchClusters(saying(want(ClusterType), "", "", ""))
+		r, err := b.fetchClusters(saying(want(resourcev3.ClusterType), "", "", ""))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, names := range [][]string{{"a"}, {"b"}, {"a", "b"}} {
 			poll(t, b.server, EndpointsPath, want("", names...))
 		}
-		if _, err := b.fetchClusters(saying(want(ClusterType, "*"), r.GetVersionInfo(), "", "")); err != nil {
+		if _, err := b.fetchClusters(saying(want(resourcev3.ClusterType, "*"), r.GetVersionInfo(), "", "")); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

@@ -7,15 +7,10 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/health"
-)
-
-// The types that are served.
-const (
-	ClusterType    = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
-	AssignmentType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
 )
 
 var deterministic = proto.MarshalOptions{Deterministic: true}
@@ -82,7 +77,7 @@ func newCluster(of Cluster) (*resource, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode cluster %q: %w", c.GetName(), err)
 	}
-	r := &resource{frame: newFrame(ClusterType, c.GetName(), message), base: xxhash.Sum64(message)}
+	r := &resource{frame: newFrame(resourcev3.ClusterType, c.GetName(), message), base: xxhash.Sum64(message)}
 	r.frame.service = serviceName(c)
 	r.frame.checked = of.Checked && r.frame.service != ""
 	r.finish()
@@ -137,7 +132,7 @@ func newAssignment(a *Assignment, of func(health.EndpointID) health.Status) (*re
 			a.Name, len(message), len(s.at), len(endpoints))
 	}
 
-	r := &resource{frame: newFrame(AssignmentType, a.Name, message), base: xxhash.Sum64(message)}
+	r := &resource{frame: newFrame(resourcev3.EndpointType, a.Name, message), base: xxhash.Sum64(message)}
 	r.at, r.health = make([]uint32, len(s.at)), make([]byte, len(s.at))
 	for i, at := range s.at {
 		r.at[i] = uint32(r.frame.value + at)

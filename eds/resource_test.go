@@ -7,6 +7,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -27,7 +28,7 @@ func published(t *testing.T, f *frame) *endpointv3.ClusterLoadAssignment {
 		t.Fatalf("delta %v, state of the world %v", delta, state)
 	}
 	equal(t, "version", resource.GetVersion(), formatVersion(f.version))
-	equal(t, "type", resource.GetResource().GetTypeUrl(), AssignmentType)
+	equal(t, "type", resource.GetResource().GetTypeUrl(), resourcev3.EndpointType)
 	a := new(endpointv3.ClusterLoadAssignment)
 	mustUnmarshal(resource.GetResource().GetValue(), a)
 	equal(t, "name", resource.GetName(), a.GetClusterName())
@@ -179,7 +180,7 @@ func TestLedgerFollowsEndpointsThroughAssignments(t *testing.T) {
 	shows := func(name, want string) {
 		t.Helper()
 		f := s.assignments.slots[name].current()
-		equal(t, name, summary(AssignmentType, f.bytes[f.value:]), want)
+		equal(t, name, summary(resourcev3.EndpointType, f.bytes[f.value:]), want)
 	}
 	s.SetHealth([]Health{{0, health.Healthy}, {7, health.Healthy}})
 	shows("a", "HEUN")
@@ -231,9 +232,9 @@ func TestUnencodableLeavesWhatWasPublished(t *testing.T) {
 	s.Update(Update{Assignments: []Assignment{bad}, Clusters: clusters("c", "\xff")})
 	s.setHealth(0, health.Healthy)
 	f := s.assignments.slots["a"].current()
-	equal(t, "assignment", summary(AssignmentType, f.bytes[f.value:]), "HE")
+	equal(t, "assignment", summary(resourcev3.EndpointType, f.bytes[f.value:]), "HE")
 	f = s.clusters.slots["c"].current()
-	equal(t, "cluster", summary(ClusterType, f.bytes[f.value:]), "1")
+	equal(t, "cluster", summary(resourcev3.ClusterType, f.bytes[f.value:]), "1")
 }
 
 // FuzzSplice compares the spliced encoding with the slow way: clone, set,

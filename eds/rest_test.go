@@ -19,6 +19,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/rs/zerolog"
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
@@ -91,16 +92,16 @@ func TestPoll(t *testing.T) {
 		code       int
 		want       string
 	}{
-		"as Envoy asks":     {EndpointsPath, `{"node":{"id":"dp"},"resource_names":["a"],"type_url":"` + AssignmentType + `"}`, 200, "[a=UNHE]"},
+		"as Envoy asks":     {EndpointsPath, `{"node":{"id":"dp"},"resource_names":["a"],"type_url":"` + resourcev3.EndpointType + `"}`, 200, "[a=UNHE]"},
 		"in camel case":     {EndpointsPath, `{"resourceNames":["a"]}`, 200, "[a=UNHE]"},
 		"everything":        {EndpointsPath, `{}`, 200, "[a=UNHE b\"\n=UN]"},
 		"by the star":       {EndpointsPath, `{"resource_names":["*"]}`, 200, "[a=UNHE b\"\n=UN]"},
 		"an odd name":       {EndpointsPath, `{"resource_names":["b\"\n"]}`, 200, "[b\"\n=UN]"},
 		"unknown names":     {EndpointsPath, `{"resource_names":["none",""]}`, 200, "[]"},
-		"clusters":          {ClustersPath, `{"type_url":"` + ClusterType + `"}`, 200, "[a=1 b\"\n=2]"},
+		"clusters":          {ClustersPath, `{"type_url":"` + resourcev3.ClusterType + `"}`, 200, "[a=1 b\"\n=2]"},
 		"unknown fields":    {ClustersPath, `{"resource_names":["a"],"yet_to_come":{"x":[1]}}`, 200, "[a=1]"},
 		"another version":   {EndpointsPath, `{"resource_names":["a"],"version_info":"0000000000000001"}`, 200, "[a=UNHE]"},
-		"another type":      {EndpointsPath, `{"type_url":"` + ClusterType + `"}`, 400, ""},
+		"another type":      {EndpointsPath, `{"type_url":"` + resourcev3.ClusterType + `"}`, 400, ""},
 		"no body":           {EndpointsPath, ``, 400, ""},
 		"no JSON":           {EndpointsPath, `resource_names: [a]`, 400, ""},
 		"two requests":      {EndpointsPath, `{}{}`, 400, ""},
@@ -222,7 +223,7 @@ func TestPollOfWhatIsGone(t *testing.T) {
 func TestWhatJSONHasNoPlaceForIsLeftOutAlone(t *testing.T) {
 	for name, metadata := range map[string]*corev3.Metadata{
 		"an unknown type": {TypedFilterMetadata: map[string]*anypb.Any{"x": {TypeUrl: "type.googleapis.com/yet.to.Come", Value: []byte("\x0a\x01x")}}},
-		"a broken value":  {TypedFilterMetadata: map[string]*anypb.Any{"x": {TypeUrl: ClusterType, Value: []byte("\x0a\xff")}}},
+		"a broken value":  {TypedFilterMetadata: map[string]*anypb.Any{"x": {TypeUrl: resourcev3.ClusterType, Value: []byte("\x0a\xff")}}},
 		"not a number":    {FilterMetadata: map[string]*structpb.Struct{"x": {Fields: map[string]*structpb.Value{"x": structpb.NewNumberValue(math.NaN())}}}},
 	} {
 		var log bytes.Buffer

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -65,8 +66,8 @@ func NewServer(o Options) *Server {
 		writeTimeout:     cmp.Or(o.WriteTimeout, 30*time.Second),
 		zoneVariants:     o.ZoneVariants,
 		zoneByLocality:   o.ZoneByLocality,
-		clusters:         newTable(ClusterType, true, o.TTL[ClusterType]),
-		assignments:      newTable(AssignmentType, false, o.TTL[AssignmentType]),
+		clusters:         newTable(resourcev3.ClusterType, true, o.TTL[resourcev3.ClusterType]),
+		assignments:      newTable(resourcev3.EndpointType, false, o.TTL[resourcev3.EndpointType]),
 		admission:        admission{free: cmp.Or(o.FirstSyncs, 64)},
 		ledger:           newLedger(),
 		start:            time.Now(),

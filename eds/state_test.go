@@ -3,6 +3,8 @@ package eds
 import (
 	"testing"
 
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+
 	"hdsd/health"
 )
 
@@ -10,7 +12,7 @@ func TestStateSendsOnlyChangedAssignments(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		p := b.state()
-		p.send(want(AssignmentType, "a", "b", "none"))
+		p.send(want(resourcev3.EndpointType, "a", "b", "none"))
 		r := p.next()
 		equal(t, "first", saidState(r), "[a=HE b=HE none=]")
 		equal(t, "identifier", r.GetControlPlane().GetIdentifier(), "hdsd-test")
@@ -37,7 +39,7 @@ func TestStateTellsThatAnAssignmentIsNotThere(t *testing.T) {
 		b.publish("web")
 		b.server.Update(Update{Clusters: clusters("ghost", "1", "web", "1")})
 		p := b.state()
-		p.send(want(AssignmentType, "ghost", "web"))
+		p.send(want(resourcev3.EndpointType, "ghost", "web"))
 		r := p.next()
 		equal(t, "while incomplete", saidState(r), "[web=HE]")
 		p.send(ackState(r, "ghost", "web"))
@@ -62,7 +64,7 @@ func TestStateTellsThatAnAssignmentIsNotThere(t *testing.T) {
 
 		b.server.Update(Update{RemovedAssignments: []string{"ghost"}})
 		p = b.state()
-		p.send(want(AssignmentType, "ghost", "web"))
+		p.send(want(resourcev3.EndpointType, "ghost", "web"))
 		equal(t, "gone while the client was away", saidState(p.next()), "[ghost= web=HE]")
 		p.cancel()
 	})
@@ -72,7 +74,7 @@ func TestStateRefusedIsParkedUntilThatResourceChanges(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		p := b.state()
-		p.send(want(AssignmentType, "a", "b"))
+		p.send(want(resourcev3.EndpointType, "a", "b"))
 		p.send(nackState(p.next(), "bad weight", "a", "b"))
 		p.nothing()
 		equal(t, "last error", b.server.Clients()[0].LastError, "bad weight")
@@ -87,7 +89,7 @@ func TestStateStaleNonceIsNoAckAndGetsNoResponse(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		p := b.state()
-		p.send(want(AssignmentType, "a"))
+		p.send(want(resourcev3.EndpointType, "a"))
 		first := p.next()
 		p.send(ackState(first, "a"))
 		p.nothing()
@@ -112,7 +114,7 @@ func TestStateSubscriptionsFollowTheList(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		p := b.state()
-		p.send(want(AssignmentType, "a", "b"))
+		p.send(want(resourcev3.EndpointType, "a", "b"))
 		r := p.next()
 		p.send(ackState(r, "a"))
 		p.nothing()
@@ -135,7 +137,7 @@ func TestStateClustersComeWhole(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, Options{}, func(t *testing.T, b *bench) {
 				p := b.state()
-				p.send(want(ClusterType, first...))
+				p.send(want(resourcev3.ClusterType, first...))
 				r := p.next()
 				equal(t, "an answer though there is nothing", saidState(r), "[]")
 				p.send(ackState(r, first...))
@@ -171,7 +173,7 @@ func TestStateNamedClusters(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.server.Update(Update{Clusters: clusters("a", "1", "b", "1")})
 		p := b.state()
-		p.send(want(ClusterType, "a"))
+		p.send(want(resourcev3.ClusterType, "a"))
 		r := p.next()
 		equal(t, "first", saidState(r), "[a=1]")
 		p.send(ackState(r, "a", "none"))
@@ -189,7 +191,7 @@ func TestStateLegacyWildcardEndsWithAName(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		p := b.state()
-		p.send(want(AssignmentType))
+		p.send(want(resourcev3.EndpointType))
 		r := p.next()
 		equal(t, "everything", saidState(r), "[a=HE b=HE]")
 		p.send(ackState(r, "a"))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
@@ -107,7 +108,7 @@ func (st *stream) subscriber() (Subscriber, bool) {
 	service := "ADS"
 	if st.only != nil {
 		service = "EDS"
-		if st.only.typeURL == ClusterType {
+		if st.only.typeURL == resourcev3.ClusterType {
 			service = "CDS"
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"hdsd/health"
@@ -51,7 +52,7 @@ func TestStatusFollowsAResource(t *testing.T) {
 		b.publish("a")
 		p := b.delta()
 		equal(t, "before the first message", b.statusText(), "")
-		p.send(subscribe(AssignmentType, "a", "none"))
+		p.send(subscribe(resourcev3.EndpointType, "a", "none"))
 		first := p.next()
 		equal(t, "sent", b.statusText(), "a: outstanding HE, none: outstanding absent")
 		b.server.setHealth(0, health.Unhealthy)
@@ -93,7 +94,7 @@ func TestStatusOfWhatIsBehind(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		p := b.delta()
-		p.send(subscribe(AssignmentType, "a", "b"))
+		p.send(subscribe(resourcev3.EndpointType, "a", "b"))
 		first := p.next()
 		p.send(ack(first))
 		p.nothing()
@@ -109,13 +110,13 @@ func TestStatusOfWhatTheClientHadBefore(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a")
 		p := b.delta()
-		p.send(subscribe(AssignmentType, "a"))
+		p.send(subscribe(resourcev3.EndpointType, "a"))
 		had := versions(p.next())
 		p.cancel()
 		p.ends()
 
 		again := b.delta()
-		m := subscribe(AssignmentType, "a")
+		m := subscribe(resourcev3.EndpointType, "a")
 		m.InitialResourceVersions = had
 		again.send(m)
 		again.nothing()
@@ -134,10 +135,10 @@ func TestStatusOfState(t *testing.T) {
 		b.publish("a")
 		b.server.Update(Update{Clusters: clusters("x", "1")})
 		p := b.state()
-		p.send(want(AssignmentType, "a", "none"))
+		p.send(want(resourcev3.EndpointType, "a", "none"))
 		p.send(ackState(p.next(), "a", "none"))
 		p.nothing()
-		p.send(want(ClusterType))
+		p.send(want(resourcev3.ClusterType))
 		r := p.next()
 		equal(t, "both types", b.statusText(), "x: outstanding 1, a: accepted HE, none: accepted absent")
 		p.send(nackState(r, "no"))
@@ -152,14 +153,14 @@ func TestStatusTellsTheStream(t *testing.T) {
 		began := time.Now()
 		b.publish("a")
 		p := b.delta()
-		m := subscribe(AssignmentType, "a")
+		m := subscribe(resourcev3.EndpointType, "a")
 		m.Node = &corev3.Node{
 			Id: "dp-1", Cluster: "edge", Metadata: &structpb.Struct{Fields: map[string]*structpb.Value{"vpc": structpb.NewStringValue("blue")}},
 			Extensions: []*corev3.Extension{{Name: "envoy.health_checkers.redis"}},
 		}
 		p.send(m)
 		p.next()
-		p.send(&discoveryv3.DeltaDiscoveryRequest{Node: node("dp-2"), TypeUrl: "type.googleapis.com/envoy.config.listener.v3.Listener"})
+		p.send(&discoveryv3.DeltaDiscoveryRequest{Node: node("dp-2"), TypeUrl: resourcev3.ListenerType})
 		p.nothing()
 		all := slices.Collect(b.server.Subscribers())
 		equal(t, "clients", len(all), 1)
@@ -188,7 +189,7 @@ func TestRefusedFramesAreBounded(t *testing.T) {
 	inBubble(t, Options{MaxResponseBytes: 300}, func(t *testing.T, b *bench) {
 		b.publish("a", "b", "c", "d")
 		p := b.delta()
-		p.send(subscribe(AssignmentType, "a", "b", "c", "d"))
+		p.send(subscribe(resourcev3.EndpointType, "a", "b", "c", "d"))
 		p.send(nack(p.next(), "no")) // of two or three: more does not fit
 		p.send(nack(p.next(), "no"))
 		p.nothing()
@@ -210,7 +211,7 @@ func TestRefusedFramesAreBounded(t *testing.T) {
 		}
 		equal(t, "still seen while unchanged", b.statusText(),
 			"a: refused HE (no HE), b: refused HE (no HE), c: refused HE (no HE), d: refused HE (no HE)")
-		p.send(unsubscribe(AssignmentType, "a", "b", "c", "d"))
+		p.send(unsubscribe(resourcev3.EndpointType, "a", "b", "c", "d"))
 		p.nothing()
 		u.mu.Lock()
 		defer u.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	endpointservice "github.com/envoyproxy/go-control-plane/envoy/service/endpoint/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/rs/zerolog"
@@ -62,7 +63,7 @@ func (b *owingBench) shows(when string, unasked, begun, ended int) {
 func TestAssignmentsThatNobodyAsksForAreShown(t *testing.T) {
 	inOwingBubble(t, func(b *owingBench) {
 		d := b.delta()
-		d.send(subscribe(ClusterType, "*"))
+		d.send(subscribe(resourcev3.ClusterType, "*"))
 		r := d.next()
 		time.Sleep(time.Hour)
 		b.shows("while it has not taken them", 0, 0, 0)
@@ -74,7 +75,7 @@ func TestAssignmentsThatNobodyAsksForAreShown(t *testing.T) {
 		time.Sleep(time.Hour)
 		b.shows("once", 2, 1, 0)
 
-		d.send(subscribe(AssignmentType, "a"))
+		d.send(subscribe(resourcev3.EndpointType, "a"))
 		d.send(ack(d.next()))
 		time.Sleep(lookAgain)
 		b.shows("it asks for one", 1, 1, 0)
@@ -86,7 +87,7 @@ func TestAssignmentsThatNobodyAsksForAreShown(t *testing.T) {
 		d.send(ack(d.next()))
 		time.Sleep(askWithin)
 		b.shows("another comes", 1, 2, 1)
-		d.send(subscribe(AssignmentType, "*"))
+		d.send(subscribe(resourcev3.EndpointType, "*"))
 		nextAll(d, "[a=UN c=UN]")
 		time.Sleep(lookAgain)
 		b.shows("it asks for everything", 0, 2, 2)
@@ -94,7 +95,7 @@ func TestAssignmentsThatNobodyAsksForAreShown(t *testing.T) {
 	})
 	inOwingBubble(t, func(b *owingBench) {
 		s := b.state()
-		s.send(want(ClusterType))
+		s.send(want(resourcev3.ClusterType))
 		s.send(ackState(s.next()))
 		time.Sleep(askWithin)
 		b.shows("state of the world", 2, 1, 0)
@@ -111,7 +112,7 @@ func TestAClusterThatIsCheckedAgainIsOwedAgain(t *testing.T) {
 		inOwingBubble(t, func(b *owingBench) {
 			b.remove("b")
 			d := b.delta()
-			d.send(subscribe(ClusterType, "*"))
+			d.send(subscribe(resourcev3.ClusterType, "*"))
 			d.send(ack(d.next()))
 			time.Sleep(after)
 			b.server.Update(unchecked)
@@ -129,7 +130,7 @@ func TestAClusterThatIsCheckedAgainIsOwedAgain(t *testing.T) {
 	inOwingBubble(t, func(b *owingBench) {
 		b.remove("b")
 		d := b.delta()
-		d.send(subscribe(ClusterType, "*"))
+		d.send(subscribe(resourcev3.ClusterType, "*"))
 		d.send(ack(d.next()))
 		time.Sleep(time.Second)
 		b.server.Update(unchecked)
@@ -152,7 +153,7 @@ func TestWhoAsksElsewhereOwesNothing(t *testing.T) {
 			all := []*statePeer{}
 			for _, assignment := range []string{"a", "b"} {
 				p := newPeer(b.bench, endpointservice.NewEndpointDiscoveryServiceClient(b.conn).StreamEndpoints)
-				p.send(want(AssignmentType, assignment))
+				p.send(want(resourcev3.EndpointType, assignment))
 				p.next()
 				all = append(all, p)
 			}
@@ -160,7 +161,7 @@ func TestWhoAsksElsewhereOwesNothing(t *testing.T) {
 		},
 		"polls": func(b *owingBench) func() {
 			for _, assignment := range []string{"a", "b"} {
-				poll(b.t, b.server, EndpointsPath, want(AssignmentType, assignment))
+				poll(b.t, b.server, EndpointsPath, want(resourcev3.EndpointType, assignment))
 			}
 			return func() {}
 		},
@@ -168,7 +169,7 @@ func TestWhoAsksElsewhereOwesNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inOwingBubble(t, func(b *owingBench) {
 				d := b.delta()
-				d.send(subscribe(ClusterType, "*"))
+				d.send(subscribe(resourcev3.ClusterType, "*"))
 				d.send(ack(d.next()))
 				synctest.Wait()
 				stop := asks(b)
@@ -179,7 +180,7 @@ func TestWhoAsksElsewhereOwesNothing(t *testing.T) {
 			})
 			inOwingBubble(t, func(b *owingBench) {
 				d := b.delta()
-				d.send(subscribe(ClusterType, "*"))
+				d.send(subscribe(resourcev3.ClusterType, "*"))
 				d.send(ack(d.next()))
 				time.Sleep(askWithin)
 				b.shows("too late", 2, 1, 0)
@@ -193,13 +194,13 @@ func TestWhoAsksElsewhereOwesNothing(t *testing.T) {
 	}
 	inOwingBubble(t, func(b *owingBench) {
 		d := b.delta()
-		d.send(subscribe(ClusterType, "*"))
+		d.send(subscribe(resourcev3.ClusterType, "*"))
 		r := d.next()
 		d.send(ack(r))
 		d.cancel()
 		d.ends()
 		d = b.delta()
-		m := subscribe(ClusterType, "*")
+		m := subscribe(resourcev3.ClusterType, "*")
 		m.InitialResourceVersions = versions(r)
 		d.send(m)
 		time.Sleep(askWithin)
@@ -208,7 +209,7 @@ func TestWhoAsksElsewhereOwesNothing(t *testing.T) {
 		d.ends()
 		d = b.delta()
 		d.send(m)
-		d.send(subscribe(AssignmentType, "a", "b"))
+		d.send(subscribe(resourcev3.EndpointType, "a", "b"))
 		d.next()
 		time.Sleep(askWithin)
 		b.shows("it comes back and asks", 0, 1, 0)
@@ -219,7 +220,7 @@ func TestWhoAsksElsewhereOwesNothing(t *testing.T) {
 // TestWhoPollsClustersOwesTheirAssignments: the same of clusters that are polled.
 func TestWhoPollsClustersOwesTheirAssignments(t *testing.T) {
 	inOwingBubble(t, func(b *owingBench) {
-		_, r := poll(t, b.server, ClustersPath, want(ClusterType))
+		_, r := poll(t, b.server, ClustersPath, want(resourcev3.ClusterType))
 		has := func() {
 			code, _ := poll(t, b.server, ClustersPath, &discoveryv3.DiscoveryRequest{Node: node("dp-1"), VersionInfo: r.GetVersionInfo()})
 			equal(t, "code", code, 304)
@@ -231,7 +232,7 @@ func TestWhoPollsClustersOwesTheirAssignments(t *testing.T) {
 		time.Sleep(time.Second)
 		has()
 		b.shows("too late", 2, 1, 0)
-		poll(t, b.server, EndpointsPath, want(AssignmentType, "a", "b"))
+		poll(t, b.server, EndpointsPath, want(resourcev3.EndpointType, "a", "b"))
 		time.Sleep(askWithin)
 		has()
 		b.shows("it asks at last", 0, 1, 1)
@@ -247,12 +248,12 @@ func TestWhoPollsClustersOwesTheirAssignments(t *testing.T) {
 func TestWhatIsGivenUpIsNotOwed(t *testing.T) {
 	inOwingBubble(t, func(b *owingBench) {
 		d := b.delta()
-		d.send(subscribe(ClusterType, "a"))
+		d.send(subscribe(resourcev3.ClusterType, "a"))
 		d.send(ack(d.next()))
 		for range 2000 {
-			d.send(subscribe(ClusterType, "b"))
+			d.send(subscribe(resourcev3.ClusterType, "b"))
 			d.send(ack(d.next()))
-			d.send(unsubscribe(ClusterType, "b"))
+			d.send(unsubscribe(resourcev3.ClusterType, "b"))
 		}
 		synctest.Wait()
 		b.server.mu.Lock()

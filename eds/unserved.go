@@ -4,20 +4,22 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 )
 
 // elsewhere has the types of xDS that are not served, and where an Envoy's
 // configuration says from which server each comes.
 var elsewhere = map[string]string{
-	"type.googleapis.com/envoy.config.listener.v3.Listener":                                    "lds_config of dynamic_resources",
-	"type.googleapis.com/envoy.config.route.v3.RouteConfiguration":                             "rds of the HTTP connection manager",
-	"type.googleapis.com/envoy.config.route.v3.ScopedRouteConfiguration":                       "scoped_rds of the HTTP connection manager",
-	"type.googleapis.com/envoy.config.route.v3.VirtualHost":                                    "vhds of the route configuration",
-	"type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret":                     "sds_config of the TLS contexts",
-	"type.googleapis.com/envoy.service.runtime.v3.Runtime":                                     "rtds_layer of layered_runtime",
-	"type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig":                            "config_source of config_discovery",
-	"type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint":                                  "leds_config of the assignments",
-	"type.googleapis.com/envoy.extensions.filters.network.thrift_proxy.v3.RouteConfiguration":  "trds of the Thrift proxy",
+	resourcev3.ListenerType:                                   "lds_config of dynamic_resources",
+	resourcev3.RouteType:                                      "rds of the HTTP connection manager",
+	resourcev3.ScopedRouteType:                                "scoped_rds of the HTTP connection manager",
+	resourcev3.VirtualHostType:                                "vhds of the route configuration",
+	resourcev3.SecretType:                                     "sds_config of the TLS contexts",
+	resourcev3.RuntimeType:                                    "rtds_layer of layered_runtime",
+	resourcev3.ExtensionConfigType:                            "config_source of config_discovery",
+	"type.googleapis.com/envoy.config.endpoint.v3.LbEndpoint": "leds_config of the assignments",
+	resourcev3.ThriftRouteType:                                "trds of the Thrift proxy",
 	"type.googleapis.com/envoy.extensions.filters.network.generic_proxy.v3.RouteConfiguration": "generic_rds of the generic proxy",
 }
 

@@ -7,18 +7,19 @@ import (
 	"testing"
 	"testing/synctest"
 
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/rs/zerolog"
 )
 
 // TestTypesThatAreNotServedAreShown: nobody is answered, and everybody can see why.
 func TestTypesThatAreNotServedAreShown(t *testing.T) {
-	const listeners, addresses = "type.googleapis.com/envoy.config.listener.v3.Listener", "type.googleapis.com/istio.workload.Address"
+	const listeners, addresses = resourcev3.ListenerType, "type.googleapis.com/istio.workload.Address"
 	var log bytes.Buffer
 	inBubble(t, Options{Log: zerolog.New(&log).Level(zerolog.InfoLevel)}, func(t *testing.T, b *bench) {
 		d := b.delta()
 		d.send(subscribe(addresses, "*"))
-		d.send(subscribe(AssignmentType, "a"))
+		d.send(subscribe(resourcev3.EndpointType, "a"))
 		d.next()
 		s := b.state() // the second stream, also in the order of rows
 		for range 3 {
@@ -30,7 +31,7 @@ func TestTypesThatAreNotServedAreShown(t *testing.T) {
 			rows = append(rows, fmt.Sprintf("%s %s %d/%d %.15s", c.ID, c.TypeURL, c.Stale, c.Resources, c.LastError))
 		}
 		equal(t, "clients", strings.Join(rows, "\n"), strings.Join([]string{
-			"dp-1 " + AssignmentType + " 1/1 ", "dp-1 " + addresses + " 1/1 not served here", "dp-1 " + listeners + " 2/2 not served here",
+			"dp-1 " + resourcev3.EndpointType + " 1/1 ", "dp-1 " + addresses + " 1/1 not served here", "dp-1 " + listeners + " 2/2 not served here",
 		}, "\n"))
 		if row := b.server.Clients()[2].LastError; !strings.Contains(row, "lds_config") {
 			t.Errorf("of listeners: %s", row)

@@ -12,6 +12,7 @@ import (
 
 	clusterservice "github.com/envoyproxy/go-control-plane/envoy/service/cluster/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
@@ -39,7 +40,7 @@ func locator(name string, pairs ...string) *discoveryv3.ResourceLocator {
 }
 
 func locate(locators ...*discoveryv3.ResourceLocator) *discoveryv3.DeltaDiscoveryRequest {
-	m := subscribe(AssignmentType)
+	m := subscribe(resourcev3.EndpointType)
 	m.ResourceLocatorsSubscribe = locators
 	return m
 }
@@ -89,7 +90,7 @@ func variantsIn(t *testing.T, r *discoveryv3.DeltaDiscoveryResponse, asked ...*d
 		if name == "" {
 			name = named(resource.GetResourceName())
 		}
-		all = append(all, name+"="+summary(AssignmentType, resource.GetResource().GetValue()))
+		all = append(all, name+"="+summary(resourcev3.EndpointType, resource.GetResource().GetValue()))
 	}
 	for _, n := range r.GetRemovedResourceNames() {
 		all = append(all, "-"+named(n))
@@ -184,11 +185,11 @@ func TestVariantsAreUnsubscribedOneByOne(t *testing.T) {
 		m.ResourceNamesSubscribe = []string{"a"}
 		p.send(m)
 		equal(t, "first", variantsIn(t, whole(p), x, y), "a=HEHE a{x}=HEHE a{y}=HEHE")
-		p.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: AssignmentType, ResourceLocatorsUnsubscribe: []*discoveryv3.ResourceLocator{x}})
+		p.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.EndpointType, ResourceLocatorsUnsubscribe: []*discoveryv3.ResourceLocator{x}})
 		p.nothing()
 		b.server.setHealth(0, health.Unhealthy)
 		equal(t, "without x", variantsIn(t, whole(p), x, y), "a=UNHE a{y}=UNHE")
-		p.send(unsubscribe(AssignmentType, "a"))
+		p.send(unsubscribe(resourcev3.EndpointType, "a"))
 		p.nothing()
 		b.server.setHealth(0, health.Healthy)
 		equal(t, "without the plain one", variantsIn(t, whole(p), x, y), "a{y}=HEHE")
@@ -202,7 +203,7 @@ func TestStateLocators(t *testing.T) {
 		b.server.SetZoneHealth(zoneNamed("x"), down(0), nil)
 		asked := []*discoveryv3.ResourceLocator{locator("a", "zone", "x"), locator("a")}
 		p := b.state()
-		m := want(AssignmentType, "b")
+		m := want(resourcev3.EndpointType, "b")
 		m.ResourceLocators = asked
 		p.send(m)
 		says := func(what, want string, locators ...*discoveryv3.ResourceLocator) {
@@ -340,7 +341,7 @@ func TestAChangedClusterGetsItsVariantsAgain(t *testing.T) {
 		b.server.Update(Update{Clusters: clusters("a", "1", "b", "1")})
 		x := locator("a", "zone", "x")
 		p := b.delta()
-		p.send(subscribe(ClusterType, "*"))
+		p.send(subscribe(resourcev3.ClusterType, "*"))
 		p.send(ack(p.next()))
 		p.send(locate(x, locator("b")))
 		p.send(ack(p.next()))

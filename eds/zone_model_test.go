@@ -8,6 +8,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"pgregory.net/rapid"
 
 	"hdsd/health"
@@ -92,7 +93,7 @@ func (c *zoneClient) act(s step) {
 			delete(c.wants, key)
 			delete(c.has, key)
 			c.p.send(&discoveryv3.DeltaDiscoveryRequest{
-				TypeUrl: AssignmentType, ResourceLocatorsUnsubscribe: []*discoveryv3.ResourceLocator{l},
+				TypeUrl: resourcev3.EndpointType, ResourceLocatorsUnsubscribe: []*discoveryv3.ResourceLocator{l},
 			})
 		}
 	case 10:
@@ -130,7 +131,7 @@ func (c *zoneClient) deliver() bool {
 	}
 	for _, resource := range r.GetResources() {
 		each(resource.GetResourceName(), func(key string) {
-			c.has[key] = summary(AssignmentType, resource.GetResource().GetValue())
+			c.has[key] = summary(resourcev3.EndpointType, resource.GetResource().GetValue())
 		})
 	}
 	for _, n := range r.GetRemovedResourceNames() {

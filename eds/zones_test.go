@@ -7,6 +7,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
 	"hdsd/health"
 )
@@ -32,7 +33,7 @@ func TestWildcardsGetTheHealthOfTheirZone(t *testing.T) {
 					}
 				}
 				for _, zone := range []string{"x", "x", "y", ""} {
-					m := subscribe(AssignmentType, names...)
+					m := subscribe(resourcev3.EndpointType, names...)
 					m.Node.Locality = &corev3.Locality{Zone: zone}
 					peers = append(peers, b.delta())
 					peers[len(peers)-1].send(m)
@@ -65,7 +66,7 @@ func TestStateWildcardOfAZone(t *testing.T) {
 		b.publishPairs("a", "b")
 		b.server.SetZoneHealth(zoneNamed("x"), down(0), nil)
 		p := b.state()
-		m := want(AssignmentType)
+		m := want(resourcev3.EndpointType)
 		m.Node.Locality = &corev3.Locality{Zone: "x"}
 		p.send(m)
 		r := p.next()
@@ -132,7 +133,7 @@ func TestRegionsTellZonesApart(t *testing.T) {
 		for _, resource := range p.next().GetResources() {
 			for what, l := range asked {
 				if meets(resource.GetResourceName().GetDynamicParameterConstraints(), l.GetDynamicParameters()) {
-					got[what] += summary(AssignmentType, resource.GetResource().GetValue())
+					got[what] += summary(resourcev3.EndpointType, resource.GetResource().GetValue())
 				}
 			}
 		}
@@ -154,7 +155,7 @@ func TestNodesAreInTheZoneOfTheirRegion(t *testing.T) {
 			n.Locality = &corev3.Locality{Region: zoneNamed(at).Region, Zone: zoneNamed(at).Zone, SubZone: "rack"}
 			for how, names := range map[string][]string{"by name": {"a"}, "by wildcard": {"*"}} {
 				p := b.delta()
-				m := subscribe(AssignmentType, names...)
+				m := subscribe(resourcev3.EndpointType, names...)
 				m.Node = n
 				p.send(m)
 				equal(t, at+" "+how, said(p.next()), want)
@@ -176,7 +177,7 @@ func TestNodesGetTheHealthOfTheirZone(t *testing.T) {
 				b.publishPairs("a", "b")
 				b.server.SetZoneHealth(zoneNamed("zone-of-dp"), down(0), nil)
 				p := b.delta()
-				m := subscribe(AssignmentType, "a", "b")
+				m := subscribe(resourcev3.EndpointType, "a", "b")
 				m.Node.Locality = assignment("", 0, 1).Message.GetEndpoints()[0].GetLocality()
 				m.Node.Locality.Zone = "zone-of-dp"
 				p.send(m)
@@ -205,7 +206,7 @@ func TestZonesUnderAWildcard(t *testing.T) {
 		b.publishPairs("a", "b")
 		b.server.SetZoneHealth(zoneNamed("x"), down(0), nil)
 		p := b.delta()
-		m := subscribe(AssignmentType, "*")
+		m := subscribe(resourcev3.EndpointType, "*")
 		m.Node.Locality = assignment("", 0, 1).Message.GetEndpoints()[0].GetLocality()
 		m.Node.Locality.Zone = "x"
 		m.ResourceLocatorsSubscribe = []*discoveryv3.ResourceLocator{locator("a", "zone", "x")}
@@ -214,10 +215,10 @@ func TestZonesUnderAWildcard(t *testing.T) {
 		x := locator("a", "zone", "x")
 		equal(t, "everything", variantsIn(t, r, x), "a=UNHE a{x}=UNHE b=HEHE")
 		p.send(ack(r))
-		p.send(subscribe(AssignmentType, "b"))
+		p.send(subscribe(resourcev3.EndpointType, "b"))
 		p.send(ack(p.next()))
-		p.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: AssignmentType, ResourceLocatorsUnsubscribe: []*discoveryv3.ResourceLocator{x}})
-		p.send(unsubscribe(AssignmentType, "b"))
+		p.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.EndpointType, ResourceLocatorsUnsubscribe: []*discoveryv3.ResourceLocator{x}})
+		p.send(unsubscribe(resourcev3.EndpointType, "b"))
 		r = p.next()
 		equal(t, "how it stands", variantsIn(t, r), "b=HEHE")
 		p.send(ack(r))

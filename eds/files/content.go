@@ -6,17 +6,16 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-const assignmentType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
-
 // encode gives the content of a file.
 func encode(identifier string, r *discoveryv3.Resource) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(&discoveryv3.DiscoveryResponse{
-		VersionInfo: r.GetVersion(), TypeUrl: assignmentType, Resources: []*anypb.Any{r.GetResource()},
+		VersionInfo: r.GetVersion(), TypeUrl: resourcev3.EndpointType, Resources: []*anypb.Any{r.GetResource()},
 		ControlPlane: &corev3.ControlPlane{Identifier: identifier},
 	})
 }
@@ -30,7 +29,7 @@ func decode(identifier string, content []byte) (name, version string, err error)
 	if err := proto.Unmarshal(content, &m); err != nil {
 		return "", "", fmt.Errorf("%w: %w", errForeign, err)
 	}
-	if m.GetControlPlane().GetIdentifier() != identifier || m.GetTypeUrl() != assignmentType || len(m.GetResources()) != 1 {
+	if m.GetControlPlane().GetIdentifier() != identifier || m.GetTypeUrl() != resourcev3.EndpointType || len(m.GetResources()) != 1 {
 		return "", "", errForeign
 	}
 	name, err = nameOf(m.GetResources()[0].GetValue())

@@ -9,6 +9,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	endpointservice "github.com/envoyproxy/go-control-plane/envoy/service/endpoint/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/rs/zerolog"
@@ -85,7 +86,7 @@ func (k *Keeper) follow(ctx context.Context) error {
 		return fmt.Errorf("subscribe: %w", err)
 	}
 	request := &discoveryv3.DeltaDiscoveryRequest{
-		Node: &corev3.Node{Id: k.Identifier, UserAgentName: "hdsd files"}, TypeUrl: assignmentType,
+		Node: &corev3.Node{Id: k.Identifier, UserAgentName: "hdsd files"}, TypeUrl: resourcev3.EndpointType,
 		ResourceNamesSubscribe: []string{"*"}, InitialResourceVersions: k.folder.versions,
 	}
 	for {
@@ -101,7 +102,7 @@ func (k *Keeper) follow(ctx context.Context) error {
 			return err
 		}
 		k.recover()
-		request = &discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignmentType, ResponseNonce: response.GetNonce()}
+		request = &discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.EndpointType, ResponseNonce: response.GetNonce()}
 	}
 }
 

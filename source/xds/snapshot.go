@@ -52,7 +52,7 @@ func writeTo(to io.Writer, servers string, now time.Time, all []*discoveryv3.Res
 	}
 	w := bufio.NewWriterSize(to, 64<<10)
 	_, _ = w.Write(first) // Flush tells
-	packed := &anypb.Any{TypeUrl: "type.googleapis.com/" + string((&discoveryv3.Resource{}).ProtoReflect().Descriptor().FullName())}
+	packed := &anypb.Any{TypeUrl: wrapperType}
 	one := &discoveryv3.DiscoveryResponse{Resources: []*anypb.Any{packed}}
 	var buffer []byte
 	for _, r := range all {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	_ "hdsd/gen/envoy" // links the types that the table has
@@ -80,11 +81,10 @@ func Bootstrap(cases ...Spelling) []byte {
 // Response is a DiscoveryResponse with the cases as clusters, as Bootstrap has
 // them.
 func Response(cases ...Spelling) []byte {
-	const url = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
 	if cases[0].Form == "json" {
-		return []byte(`{"resources": [` + clusters(cases, `"@type": "`+url+`", `) + "]}")
+		return []byte(`{"resources": [` + clusters(cases, `"@type": "`+resourcev3.ClusterType+`", `) + "]}")
 	}
-	return []byte("resources:\n" + clusters(cases, "    \"@type\": "+url+"\n"))
+	return []byte("resources:\n" + clusters(cases, "    \"@type\": "+resourcev3.ClusterType+"\n"))
 }
 
 // Named is the name of a case's cluster.

@@ -8,6 +8,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
 
@@ -62,7 +63,7 @@ func TestTTL(t *testing.T) {
 
 func serveWithTTL(t *testing.T, ttl time.Duration) (address string, stop func()) {
 	t.Helper()
-	s := eds.NewServer(eds.Options{TTL: map[string]time.Duration{eds.ClusterType: ttl, eds.AssignmentType: ttl}})
+	s := eds.NewServer(eds.Options{TTL: map[string]time.Duration{resourcev3.ClusterType: ttl, resourcev3.EndpointType: ttl}})
 	web := &clusterv3.Cluster{Name: "web", ConnectTimeout: durationpb.New(time.Second)}
 	endpoint := &endpointv3.Endpoint{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
 		Address: "127.0.0.1", PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: 9},

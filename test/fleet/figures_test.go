@@ -10,6 +10,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -175,8 +176,6 @@ type fakeSubscriber struct {
 	stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesClient
 }
 
-const assignmentType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
-
 // newSubscriber subscribes and waits until everything is healthy.
 func newSubscriber(b *testing.B, connection *grpc.ClientConn, name string) *fakeSubscriber {
 	b.Helper()
@@ -185,7 +184,7 @@ func newSubscriber(b *testing.B, connection *grpc.ClientConn, name string) *fake
 		b.Fatal(err)
 	}
 	s := &fakeSubscriber{stream: stream}
-	if err := stream.Send(&discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "dp"}, TypeUrl: assignmentType, ResourceNamesSubscribe: []string{name}}); err != nil {
+	if err := stream.Send(&discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "dp"}, TypeUrl: resourcev3.EndpointType, ResourceNamesSubscribe: []string{name}}); err != nil {
 		b.Fatal(err)
 	}
 	for healthy := false; !healthy; {
@@ -225,7 +224,7 @@ func (s *fakeSubscriber) receive(b *testing.B) *discoveryv3.DeltaDiscoveryRespon
 
 func (s *fakeSubscriber) acknowledge(b *testing.B, r *discoveryv3.DeltaDiscoveryResponse) {
 	b.Helper()
-	if err := s.stream.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignmentType, ResponseNonce: r.GetNonce()}); err != nil {
+	if err := s.stream.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.EndpointType, ResponseNonce: r.GetNonce()}); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -8,12 +8,11 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/internal/wire"
 )
-
-const assignmentType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
 
 // subscriber takes all assignments over delta ADS, until the test ends.
 type subscriber struct {
@@ -31,7 +30,7 @@ func subscribe(t testing.TB, server string) *subscriber {
 	}
 	var running sync.WaitGroup
 	running.Go(func() {
-		request := &discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "data-plane"}, TypeUrl: assignmentType, ResourceNamesSubscribe: []string{"*"}}
+		request := &discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "data-plane"}, TypeUrl: resourcev3.EndpointType, ResourceNamesSubscribe: []string{"*"}}
 		var message wire.Bytes
 		for stream.SendMsg(request) == nil && stream.RecvMsg(&message) == nil {
 			s.received.Add(int64(len(message)))
@@ -40,7 +39,7 @@ func subscribe(t testing.TB, server string) *subscriber {
 				t.Error(err)
 				return
 			}
-			request = &discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignmentType, ResponseNonce: response.GetNonce()}
+			request = &discoveryv3.DeltaDiscoveryRequest{TypeUrl: resourcev3.EndpointType, ResponseNonce: response.GetNonce()}
 		}
 	})
 	t.Cleanup(func() { cancel(); _ = hangUp(); running.Wait() })
