@@ -22,7 +22,7 @@ type Options struct {
 	// Doubt says when a checker or a path is not believed.
 	Doubt Doubt
 
-	// ZoneViews asks for Aggregator.ZoneViews.
+	// ZoneViews asks for Effects.ZoneViews.
 	ZoneViews bool
 }
 
@@ -91,20 +91,17 @@ type Aggregator struct {
 	touchedPaths    []path
 	doubtedCheckers []station // reviewed just now
 	doubtedPaths    []path
-	suspicions      []Suspicion // not yet given
-	beliefs         []belief    // of compare, for one endpoint
+	beliefs         []belief // of compare, for one endpoint
 	words           map[string]word
 
 	flaps  map[health.EndpointID]*flap // of those that went down lately, where that is damped
 	damped int                         // held down
 	unseen int                         // endpoints that are dark
 	asking []uint32                    // clusters with contested downs in this flush
-	alarms []Alarm                     // not yet given
 
-	dissents  map[health.EndpointID][]dissent // of zones, where they are asked for
-	zoneViews []ZoneView                      // not yet given
+	dissents map[health.EndpointID][]dissent // of zones, where they are asked for
 
-	blindnesses []Blindness // not yet given
+	effects Effects // not yet handed over
 }
 
 // endpoint is what is kept of one endpoint.
@@ -272,7 +269,7 @@ func (a *Aggregator) Lost(checker string) {
 // Report takes in what changed in a checker's report; no votes mean that it
 // was heard and said the same. Votes on endpoints where it has no seat are
 // passed over.
-func (a *Aggregator) Report(now time.Time, checker string, votes []health.Vote) []Change {
+func (a *Aggregator) Report(now time.Time, checker string, votes []health.Vote) Effects {
 	a.clock.at(now)
 	c, ok := a.checkers.ids[checker]
 	if !ok {
@@ -282,12 +279,15 @@ func (a *Aggregator) Report(now time.Time, checker string, votes []health.Vote) 
 	a.fire() // after hearing it, so that it does not fall silent just to come back
 	a.climb(c)
 	a.listen(c, votes)
-	return a.flush()
+	if a.pending() {
+		return a.flush()
+	}
+	return Effects{}
 }
 
 // Tick does what has become due, and what follows from what was recorded
 // since the last Report or Tick.
-func (a *Aggregator) Tick(now time.Time) []Change {
+func (a *Aggregator) Tick(now time.Time) Effects {
 	a.clock.at(now)
 	a.fire()
 	return a.flush()
@@ -296,7 +296,7 @@ func (a *Aggregator) Tick(now time.Time) []Change {
 // NextDeadline says when Tick has something to do if nothing else happens; it
 // may turn out to be nothing.
 func (a *Aggregator) NextDeadline() (time.Time, bool) {
-	if len(a.dirty) > 0 || a.stirred {
+	if len(a.dirty) > 0 || a.stirred || !a.effects.Empty() {
 		return a.clock.now, true
 	}
 	at, ok := a.deadlines.next()
@@ -304,6 +304,11 @@ func (a *Aggregator) NextDeadline() (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return a.clock.time(at), true
+}
+
+// pending tells whether the next Tick has something to do whatever the time.
+func (a *Aggregator) pending() bool {
+	return len(a.dirty)+len(a.touchedCheckers)+len(a.touchedPaths) > 0 || a.stirred || !a.effects.Empty()
 }
 
 // Verdict tells what is held to be true of an endpoint, why, and by whose

@@ -114,7 +114,7 @@ func BenchmarkRound(b *testing.B) {
 				for i := range some {
 					some[i].Status = turn
 				}
-				changes += len(f.aggregator.Report(f.now, name, some))
+				changes += len(f.aggregator.Report(f.now, name, some).Changes)
 			}
 			turn = health.Healthy + health.Unhealthy - turn
 		}

@@ -24,8 +24,8 @@ const (
 
 var missesOutages = fmt.Sprintf("it said up through %d outages in a row that its peers saw", missesToBlind)
 
-// Blindness tells that a checker is blind from now on, or is not any more.
-type Blindness struct {
+// BlindnessChange reports that a checker is blind from now on, or no longer is.
+type BlindnessChange struct {
 	Checker string
 	Blind   bool
 	Reason  string // as "it sees an outage that its peers see"
@@ -46,13 +46,6 @@ func (a *Aggregator) Blind(checker string) string {
 		return missesOutages
 	}
 	return ""
-}
-
-// Blindnesses gives who became blind, or ceased to be, since the last call, in order.
-func (a *Aggregator) Blindnesses() []Blindness {
-	news := a.blindnesses
-	a.blindnesses = nil
-	return news
 }
 
 // outage is what becomes of a vote where most of those that count say down.
@@ -123,7 +116,7 @@ func (a *Aggregator) miss(e *endpoint, c uint32) {
 	}
 	k.missed, k.last = k.missed+1, cluster
 	if k.blind() {
-		a.blindnesses = append(a.blindnesses, Blindness{x.name, true, missesOutages})
+		a.effects.Blindness = append(a.effects.Blindness, BlindnessChange{x.name, true, missesOutages})
 	}
 }
 
@@ -131,7 +124,7 @@ func (a *Aggregator) miss(e *endpoint, c uint32) {
 func (a *Aggregator) sees(c uint32, why string) {
 	x := &a.checkers.all[c]
 	if x.sight.blind() {
-		a.blindnesses = append(a.blindnesses, Blindness{x.name, false, why})
+		a.effects.Blindness = append(a.effects.Blindness, BlindnessChange{x.name, false, why})
 	}
 	x.sight.missed = 0
 }

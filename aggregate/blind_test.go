@@ -8,9 +8,9 @@ import (
 	"hdsd/health"
 )
 
-// TestMissesBeginAnew: how long a checker has missed outages is counted from when its
-// stream began, even where it says the same before anything else happens.
-func TestMissesBeginAnew(t *testing.T) {
+// newBlindness is two endpoints, each in a cluster of its own, and a function that
+// has a and b say down of both at a moment, and c up.
+func newBlindness() (*aggregate.Aggregator, func(after time.Duration)) {
 	a := aggregate.New(aggregate.Options{})
 	say := func(after time.Duration, checker string, s health.Status) {
 		a.Report(epoch.Add(after), checker, []health.Vote{{Endpoint: 0, Status: s}, {Endpoint: 1, Status: s}})
@@ -22,11 +22,17 @@ func TestMissesBeginAnew(t *testing.T) {
 			say(0, checker, health.Healthy)
 		}
 	}
-	down := func(after time.Duration) {
+	return a, func(after time.Duration) {
 		say(after, "c", health.Healthy)
 		say(after, "a", health.Timeout)
 		say(after, "b", health.Timeout)
 	}
+}
+
+// TestMissesBeginAnew: how long a checker has missed outages is counted from when its
+// stream began, even where it says the same before anything else happens.
+func TestMissesBeginAnew(t *testing.T) {
+	a, down := newBlindness()
 	down(time.Second)
 	a.Connected(epoch.Add(3*time.Second), health.Checker{ID: "c"})
 	for after := 3 * time.Second; after < 7*time.Second; after += 500 * time.Millisecond {
@@ -37,5 +43,29 @@ func TestMissesBeginAnew(t *testing.T) {
 	}
 	if down(7500 * time.Millisecond); a.Blind("c") == "" {
 		t.Error("it is not blind")
+	}
+}
+
+// TestEffectsAreDue: effects of what was only recorded are due at once, even
+// where no endpoint is concerned, and are handed over only once.
+func TestEffectsAreDue(t *testing.T) {
+	a, down := newBlindness()
+	a.Connected(epoch, health.Checker{ID: "c"})
+	for after := time.Second; a.Blind("c") == ""; after += 500 * time.Millisecond {
+		down(after)
+	}
+	now := epoch.Add(time.Hour)
+	a.Unassign(now, 0, "c")
+	a.Unassign(now, 1, "c")
+	a.Tick(now)
+	a.Instruct("c", aggregate.Trusted, "an operator knows better")
+	if at, ok := a.NextDeadline(); !ok || !at.Equal(now) {
+		t.Fatalf("next deadline %s, %v; want %s", at, ok, now)
+	}
+	if effects := a.Tick(now); len(effects.Blindness) != 1 || effects.Blindness[0].Blind {
+		t.Errorf("a tick gives %+v", effects)
+	}
+	if effects := a.Tick(now); !effects.Empty() {
+		t.Errorf("the next tick gives %+v", effects)
 	}
 }

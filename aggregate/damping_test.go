@@ -41,7 +41,7 @@ func newBench(endpoints int, zoned bool, rule aggregate.Rule, checkers ...string
 	return b
 }
 
-func (b *bench) vote(checker string, id health.EndpointID, s health.Status) []aggregate.Change {
+func (b *bench) vote(checker string, id health.EndpointID, s health.Status) aggregate.Effects {
 	return b.Report(epoch.Add(b.now), checker, []health.Vote{{Endpoint: id, Status: s}})
 }
 

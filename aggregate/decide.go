@@ -8,7 +8,7 @@ import (
 )
 
 // flush decides every marked endpoint anew.
-func (a *Aggregator) flush() []Change {
+func (a *Aggregator) flush() Effects {
 	a.muster()
 	for i := 0; i < len(a.dirty); i++ {
 		if e := &a.endpoints[a.dirty[i]]; e.flags&known != 0 {
@@ -31,11 +31,11 @@ func (a *Aggregator) flush() []Change {
 	}
 	a.dirty = a.dirty[:0]
 	a.changes = changes[:0]
-	if len(changes) == 0 {
-		return nil
+	if len(changes) > 0 {
+		a.effects.Changes = slices.Clone(changes)
+		clear(changes)
 	}
-	defer clear(changes)
-	return slices.Clone(changes)
+	return a.takeEffects()
 }
 
 // follow has happen what follows from the votes on an endpoint.

@@ -54,9 +54,9 @@
 // It is pure: no goroutine, lock, clock or log. All calls come from one
 // goroutine, its owner; time comes in as a value and never runs backwards.
 // Assign, Unassign, Connected and the like only record; what follows from
-// them comes out of the next Report or Tick, so that a batch of them takes
-// effect as one. An owner calls Tick after each batch and when NextDeadline
-// has come.
+// them is in the Effects of the next Report or Tick, so that a batch of them
+// takes effect as one. An owner applies the Effects that a step returns, and
+// calls Tick when NextDeadline has come, which is at once after a batch.
 //
 // A report without a changed vote costs O(1), a changed vote O(checkers of
 // the endpoint), a checker that falls silent or comes back O(its endpoints),

@@ -7,11 +7,11 @@ import (
 	"hdsd/health"
 )
 
-// Alarm tells that one round is about to take more than half of a cluster down,
-// although some votes and zones say up; or that this is over.
-type Alarm struct {
+// MassFailure reports that one round is about to take more than half of a
+// cluster down, although some votes and zones say up; or that this is over.
+type MassFailure struct {
 	Cluster string
-	Raised  bool
+	Over    bool
 	Reason  string // as "5 of 8 endpoints down in one round, and zones do not agree"
 }
 
@@ -115,9 +115,9 @@ func (a *Aggregator) countRound(k *cluster, p *policy) {
 func (a *Aggregator) raise(number uint32, k *cluster, p *policy, all int) {
 	k.mass.phase, k.mass.until = holding, a.clock.in(a.clock.elapsed, p.MassHold)
 	a.deadlines.add(k.mass.until, pair{health.EndpointID(number), ofCluster})
-	a.alarms = append(a.alarms, Alarm{
-		Cluster: a.clusters.all[number].key, Raised: true,
-		Reason: fmt.Sprintf("%d of %d endpoints would go down in one round, and zones do not agree that they are", all, k.size),
+	a.effects.MassFailures = append(a.effects.MassFailures, MassFailure{
+		Cluster: a.clusters.all[number].key,
+		Reason:  fmt.Sprintf("%d of %d endpoints would go down in one round, and zones do not agree that they are", all, k.size),
 	})
 }
 
@@ -156,16 +156,11 @@ func (a *Aggregator) calmed(number uint32) {
 		return
 	}
 	k.mass.phase, k.mass.recent, k.mass.waited = noMass, 0, nil
-	a.alarms = append(a.alarms, Alarm{Cluster: a.clusters.all[number].key, Reason: fmt.Sprintf("%d of %d endpoints are down", k.down, k.size)})
+	a.effects.MassFailures = append(a.effects.MassFailures, MassFailure{
+		Cluster: a.clusters.all[number].key, Over: true, Reason: fmt.Sprintf("%d of %d endpoints are down", k.down, k.size),
+	})
 }
 
 func (a *Aggregator) waitsUntil(e *endpoint) string {
 	return a.clock.time(a.clusters.at(e.cluster).mass.until).UTC().Format(time.TimeOnly) + " UTC"
-}
-
-// Alarms gives what was raised and what is over since the last call, in order.
-func (a *Aggregator) Alarms() []Alarm {
-	news := a.alarms
-	a.alarms = nil
-	return news
 }

@@ -23,9 +23,9 @@ func TestMassFailure(t *testing.T) {
 		votes := map[string]health.Status{}
 		since := map[health.EndpointID]time.Duration{} // when the majority became down
 		raised, raisedAt := false, time.Duration(0)
-		look := func(changes []aggregate.Change) {
+		look := func(effects aggregate.Effects) {
 			contested := 0
-			for _, c := range changes {
+			for _, c := range effects.Changes {
 				ups := 0
 				for _, o := range c.Observations {
 					if o.Disbelieved == "" && o.Status.Up() {
@@ -36,11 +36,11 @@ func TestMassFailure(t *testing.T) {
 					contested++
 				}
 			}
-			for _, alarm := range b.Alarms() {
-				if raised == alarm.Raised {
+			for _, alarm := range effects.MassFailures {
+				if raised != alarm.Over {
 					t.Fatalf("twice the same: %+v", alarm)
 				}
-				raised, raisedAt = alarm.Raised, b.now
+				raised, raisedAt = !alarm.Over, b.now
 			}
 			if contested > 0 && raised && b.now < raisedAt+hold {
 				t.Fatalf("%d contested downs at %s, but the alarm was raised at %s", contested, b.now, raisedAt)

@@ -73,10 +73,10 @@ func (p *partition) run() (downs []aggregate.Change) {
 	cut := (3*p.interval + 20) * 1000
 	for at := 0; at < cut+(5*p.interval+10)*1000; at += 100 {
 		now := begin.Add(time.Duration(at) * time.Millisecond)
-		changes := p.aggregator.Tick(now)
+		changes := p.aggregator.Tick(now).Changes
 		for i, checker := range p.checkers {
 			if at%1000 == 300*i {
-				changes = append(changes, p.aggregator.Report(now, checker, p.votes(checker, at-cut))...)
+				changes = append(changes, p.aggregator.Report(now, checker, p.votes(checker, at-cut)).Changes...)
 			}
 		}
 		for _, change := range changes {

@@ -87,7 +87,7 @@ func (a *Aggregator) doubtPath(p path, r *record, doubted bool) {
 		a.cuts--
 	}
 	if n := a.doubts(p); n == 0 || doubted && n == 1 { // else it is doubted in another class, too
-		a.suspicions = append(a.suspicions, a.suspicion(p, doubted))
+		a.effects.Doubts = append(a.effects.Doubts, a.doubtChange(p, doubted))
 	}
 	for c := range a.checkers.all {
 		x := &a.checkers.all[c]

@@ -95,11 +95,13 @@ func (d *drill) step() {
 			d.aggregator.Assign(d.wall(), 0, c.name)
 		}
 	}
-	d.watch(d.aggregator.Tick(d.wall()))
+	d.aggregator.Tick(d.wall())
+	d.watch()
 	for _, c := range d.checkers {
 		if c.here && d.now >= c.next {
 			c.next = d.now + round
-			d.watch(d.aggregator.Report(d.wall(), c.name, d.report(c)))
+			d.aggregator.Report(d.wall(), c.name, d.report(c))
+			d.watch()
 		}
 	}
 }
@@ -127,7 +129,7 @@ func (d *drill) report(c *drilled) []health.Vote {
 }
 
 // watch measures for how long the votes that count are against the verdict.
-func (d *drill) watch([]aggregate.Change) {
+func (d *drill) watch() {
 	v := d.aggregator.Verdict(0)
 	var votes []oracleVote
 	for _, o := range v.Observations {

@@ -74,9 +74,9 @@ func codes(list ...int) aggregate.Codes {
 func (w *twins) wall() time.Time { return epoch.Add(w.now) }
 
 // same compares what both say changed, and all that they hold.
-func (w *twins) same(got []aggregate.Change, want map[health.EndpointID]health.Status) {
+func (w *twins) same(got aggregate.Effects, want map[health.EndpointID]health.Status) {
 	changed := map[health.EndpointID]health.Status{}
-	for _, c := range got {
+	for _, c := range got.Changes {
 		changed[c.Endpoint] = c.To
 		if c.From != w.status[c.Endpoint] || c.From == c.To {
 			w.t.Fatalf("%d went from %s to %s, but was %s", c.Endpoint, c.From, c.To, w.status[c.Endpoint])
@@ -96,7 +96,7 @@ func (w *twins) same(got []aggregate.Change, want map[health.EndpointID]health.S
 			unobserved++
 		}
 	}
-	w.sameSight()
+	w.sameSight(got.Blindness)
 	if got := w.aggregator.Unobserved(); got != unobserved {
 		w.t.Fatalf("at %s %d endpoints are unobserved, the oracle says %d", w.now, got, unobserved)
 	}
@@ -108,8 +108,8 @@ func (w *twins) same(got []aggregate.Change, want map[health.EndpointID]health.S
 }
 
 // sameSight compares who is blind, and what was told of it.
-func (w *twins) sameSight() {
-	for _, b := range w.aggregator.Blindnesses() {
+func (w *twins) sameSight(changes []aggregate.BlindnessChange) {
+	for _, b := range changes {
 		if w.blind[b.Checker] == b.Blind || b.Reason == "" {
 			w.t.Fatalf("at %s it is told again, or without a reason: %+v", w.now, b)
 		}
@@ -408,7 +408,7 @@ func TestSilenceHolds(t *testing.T) {
 			if !ok {
 				break
 			}
-			for _, c := range w.aggregator.Tick(at) {
+			for _, c := range w.aggregator.Tick(at).Changes {
 				if w.oracle.endpoints[c.Endpoint].rule.Unobserved == aggregate.Hold {
 					t.Fatalf("%s after the last report: %+v", at.Sub(epoch), c)
 				}

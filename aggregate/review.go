@@ -103,7 +103,7 @@ func (a *Aggregator) doubtChecker(at station, doubted bool) {
 	x, r, d := &a.checkers.all[at.checker], &a.standing(at).record, a.doubt(at.class)
 	r.doubted, r.release = doubted, 0
 	if x.doubts() == 0 || doubted && x.doubts() == 1 { // else it is doubted in another class, too
-		a.suspicions = append(a.suspicions, Suspicion{Checker: x.name, Doubted: doubted, Reason: r.aboutChecker(&d)})
+		a.effects.Doubts = append(a.effects.Doubts, DoubtChange{Checker: x.name, Doubted: doubted, Reason: r.aboutChecker(&d)})
 	}
 	if doubted {
 		a.doubtedCheckers = append(a.doubtedCheckers, at)

@@ -114,7 +114,7 @@ func (p *player) do(verb, subject string, rest []string) error {
 		if err != nil {
 			return err
 		}
-		p.changes(a.Report(now, subject, votes))
+		p.print(a.Report(now, subject, votes))
 	case "stall":
 		return p.stall(subject)
 	case "distrust", "trust", "judge":
@@ -127,7 +127,7 @@ func (p *player) do(verb, subject string, rest []string) error {
 	default:
 		return fmt.Errorf("no such verb")
 	}
-	p.changes(a.Tick(now))
+	p.print(a.Tick(now))
 	return nil
 }
 
@@ -181,9 +181,9 @@ func (p *player) runTo(end time.Duration) {
 		p.now = next
 		if who != "" {
 			p.heard[who] = next + time.Second
-			p.changes(p.aggregator.Report(epoch.Add(next), who, nil))
+			p.print(p.aggregator.Report(epoch.Add(next), who, nil))
 		} else {
-			p.changes(p.aggregator.Tick(epoch.Add(next)))
+			p.print(p.aggregator.Tick(epoch.Add(next)))
 		}
 	}
 	p.now = end
@@ -347,35 +347,36 @@ func (p *player) votes(words []string) ([]health.Vote, error) {
 	return votes, nil
 }
 
-func (p *player) changes(changes []aggregate.Change) {
-	for _, s := range p.aggregator.Suspicions() {
+func (p *player) print(effects aggregate.Effects) {
+	for _, s := range effects.Doubts {
 		word := "believed again"
 		if s.Doubted {
 			word = "doubted"
 		}
 		fmt.Fprintf(&p.out, "  t=%s %s%s is %s: %s\n", p.now, s.Checker, strings.Trim(s.From+" to "+s.To, " to"), word, s.Reason)
 	}
-	for _, b := range p.aggregator.Blindnesses() {
+	for _, b := range effects.Blindness {
 		word := "sees again"
 		if b.Blind {
 			word = "is blind"
 		}
 		fmt.Fprintf(&p.out, "  t=%s %s %s: %s\n", p.now, b.Checker, word, b.Reason)
 	}
-	for _, alarm := range p.aggregator.Alarms() {
-		word := "over"
-		if alarm.Raised {
-			word = "raised"
+	for _, alarm := range effects.MassFailures {
+		word := "raised"
+		if alarm.Over {
+			word = "over"
 		}
 		fmt.Fprintf(&p.out, "  t=%s alarm of %q %s: %s\n", p.now, alarm.Cluster, word, alarm.Reason)
 	}
-	for _, v := range p.aggregator.ZoneViews() {
+	for _, v := range effects.ZoneViews {
 		word := "is " + v.Status.String()
 		if v.Over {
 			word = "is as the verdict"
 		}
 		fmt.Fprintf(&p.out, "  t=%s in zone %s, %s %s\n", p.now, strings.TrimPrefix(v.Zone.Region+"/"+v.Zone.Zone, "/"), p.names[v.Endpoint], word)
 	}
+	changes := effects.Changes
 	slices.SortStableFunc(changes, func(x, y aggregate.Change) int { return cmp.Compare(x.Endpoint, y.Endpoint) })
 	for _, c := range changes {
 		fmt.Fprintf(&p.out, "  t=%s %s %s -> %s: %s\n", p.now, p.names[c.Endpoint], c.From, c.To, c.Reason)

@@ -45,14 +45,14 @@ func TestOneOutageIsNoPartition(t *testing.T) {
 			for i := range 1 + test.contradicts {
 				downs = append(downs, health.Vote{Endpoint: health.EndpointID(i), Status: health.Timeout})
 			}
-			if changes := a.Report(now, "a", downs); len(changes) > 0 {
+			if changes := a.Report(now, "a", downs).Changes; len(changes) > 0 {
 				t.Fatalf("one vote of three decides: %+v", changes)
 			}
-			changes, waited := a.Report(now, "c", downs[:1]), time.Duration(0)
+			changes, waited := a.Report(now, "c", downs[:1]).Changes, time.Duration(0)
 			for len(changes) == 0 && waited < time.Minute {
 				waited += time.Second / 2
 				for _, checker := range []string{"a", "c"} { // b is not heard
-					changes = append(changes, a.Report(now.Add(waited), checker, nil)...)
+					changes = append(changes, a.Report(now.Add(waited), checker, nil).Changes...)
 				}
 			}
 			if waited != test.want || changes[0].To != health.Timeout {

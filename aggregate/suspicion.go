@@ -8,9 +8,9 @@ import (
 	"hdsd/health"
 )
 
-// Suspicion tells that a checker or a path is doubted from now on, or is
+// DoubtChange reports that a checker or a path is doubted from now on, or is
 // believed again.
-type Suspicion struct {
+type DoubtChange struct {
 	Checker  string // empty where a path is meant
 	From, To string // zones of the path's checkers and endpoints, as "region/zone"; from "elsewhere" are all others
 	Doubted  bool
@@ -35,13 +35,6 @@ func (a *Aggregator) aboutPath(p path) string {
 	return text + "others contradicted what was said over it until lately"
 }
 
-// Suspicions gives what began and ended of doubt since the last call, in order.
-func (a *Aggregator) Suspicions() []Suspicion {
-	news := a.suspicions
-	a.suspicions = nil
-	return news
-}
-
 // Doubted tells why a checker is not believed by what its peers say; empty
 // where it is.
 func (a *Aggregator) Doubted(checker string) string {
@@ -61,7 +54,7 @@ func (a *Aggregator) Doubted(checker string) string {
 // Cuts gives the paths from a zone of checkers that are doubted, by where they
 // lead: to each zone one, which is from elsewhere only where the zone's own is
 // not doubted.
-func (a *Aggregator) Cuts(from health.Locality) []Suspicion {
+func (a *Aggregator) Cuts(from health.Locality) []DoubtChange {
 	number := a.zones.numbers[zone{from.Region, from.Zone}]
 	if a.cuts == 0 || number == 0 {
 		return nil
@@ -75,15 +68,15 @@ func (a *Aggregator) Cuts(from health.Locality) []Suspicion {
 			cut[p.to] = p
 		}
 	}
-	var found []Suspicion
+	var found []DoubtChange
 	for _, to := range slices.Sorted(maps.Keys(cut)) {
-		found = append(found, a.suspicion(cut[to], true))
+		found = append(found, a.doubtChange(cut[to], true))
 	}
 	return found
 }
 
-func (a *Aggregator) suspicion(p path, doubted bool) Suspicion {
-	return Suspicion{From: a.nameOf(p), To: a.zones.name(p.to).String(), Doubted: doubted, Reason: a.aboutPath(p)}
+func (a *Aggregator) doubtChange(p path, doubted bool) DoubtChange {
+	return DoubtChange{From: a.nameOf(p), To: a.zones.name(p.to).String(), Doubted: doubted, Reason: a.aboutPath(p)}
 }
 
 func (a *Aggregator) nameOf(p path) string {

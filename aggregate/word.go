@@ -65,7 +65,7 @@ func (a *Aggregator) release(c uint32) {
 		return
 	}
 	if x.doubts() > 0 {
-		a.suspicions = append(a.suspicions, Suspicion{Checker: x.name, Reason: "it is gone"})
+		a.effects.Doubts = append(a.effects.Doubts, DoubtChange{Checker: x.name, Reason: "it is gone"})
 	}
 	a.sees(c, "it is gone")
 	a.zones.leave(x.zone)

@@ -7,7 +7,13 @@ import (
 )
 
 // ZoneView is what the checkers of a zone see an endpoint to be, for some time,
-// where the verdict is on the other side.
+// where the verdict is on the other side. There are none unless
+// Options.ZoneViews asks for them.
+//
+// A zone's view is the majority of its checkers that are believed, or would be
+// but for a cut path: they do not get there, and nor do those beside them. It
+// has to last for the staleness, so that nobody matters who is the first to see
+// something, or who is about to be doubted.
 type ZoneView struct {
 	Endpoint health.EndpointID
 	Zone     health.Locality // region and zone; without a region, all zones of that name together
@@ -23,19 +29,6 @@ type dissent struct {
 	told   bool
 }
 
-// ZoneViews gives what changed of them since it was asked the last time. There
-// are none unless Options.ZoneViews asks for them.
-//
-// A zone's view is the majority of its checkers that are believed, or would be
-// but for a cut path: they do not get there, and nor do those beside them. It
-// has to last for the staleness, so that nobody matters who is the first to see
-// something, or who is about to be doubted.
-func (a *Aggregator) ZoneViews() []ZoneView {
-	given := a.zoneViews
-	a.zoneViews = nil
-	return given
-}
-
 // compareZones follows what the zones see of an endpoint, once it is decided.
 func (a *Aggregator) compareZones(id health.EndpointID) {
 	e, before := &a.endpoints[id], a.dissents[id]
@@ -45,7 +38,7 @@ func (a *Aggregator) compareZones(id health.EndpointID) {
 	}
 	for _, d := range before {
 		if d.told && !slices.ContainsFunc(now, func(n dissent) bool { return n.zone == d.zone }) {
-			a.zoneViews = append(a.zoneViews, ZoneView{Endpoint: id, Zone: d.zone, Over: true})
+			a.effects.ZoneViews = append(a.effects.ZoneViews, ZoneView{Endpoint: id, Zone: d.zone, Over: true})
 		}
 	}
 	if len(now) == 0 {
@@ -76,7 +69,7 @@ func (a *Aggregator) dissenting(id health.EndpointID, e *endpoint, before []diss
 		status := z.name(side)
 		if lasted := d.due <= a.clock.tick(); lasted && (!d.told || d.status != status) {
 			d.told = true
-			a.zoneViews = append(a.zoneViews, ZoneView{Endpoint: id, Zone: d.zone, Status: status})
+			a.effects.ZoneViews = append(a.effects.ZoneViews, ZoneView{Endpoint: id, Zone: d.zone, Status: status})
 		}
 		d.status = status
 		now = append(now, d)

@@ -259,13 +259,14 @@ func hashesOf(clusters []*cluster) map[health.Hash]struct{} {
 	return all
 }
 
-// publish has verdicts of the votes take effect, but for those under an
-// override.
-func (c *core) publish(now time.Time, changes []aggregate.Change) {
-	c.tellSuspicions()
-	c.tellBlindnesses()
-	c.tellAlarms()
-	defer c.followZones() // the verdicts come first
+// publish applies what follows from the votes. A verdict under an override is
+// only stored.
+func (c *core) publish(now time.Time, effects aggregate.Effects) {
+	c.tellDoubts(effects.Doubts)
+	c.tellBlindness(effects.Blindness)
+	c.tellMassFailures(effects.MassFailures)
+	defer c.followZones(effects.ZoneViews) // the verdicts come first
+	changes := effects.Changes
 	if len(changes) == 0 {
 		return
 	}

@@ -1,8 +1,10 @@
 package coordinator
 
-// tellSuspicions tells whom the judge began, or ceased, to doubt.
-func (c *core) tellSuspicions() {
-	for _, s := range c.judge.Suspicions() {
+import "hdsd/aggregate"
+
+// tellDoubts tells whom the judge began, or ceased, to doubt.
+func (c *core) tellDoubts(changes []aggregate.DoubtChange) {
+	for _, s := range changes {
 		count := c.metrics.doubtedCheckers
 		if s.Checker == "" {
 			count = c.metrics.doubtedPaths
@@ -29,9 +31,9 @@ func (c *core) tellSuspicions() {
 	}
 }
 
-// tellBlindnesses tells who became blind, or ceased to be.
-func (c *core) tellBlindnesses() {
-	for _, b := range c.judge.Blindnesses() {
+// tellBlindness tells who became blind, or ceased to be.
+func (c *core) tellBlindness(changes []aggregate.BlindnessChange) {
+	for _, b := range changes {
 		c.doubtStirred = true
 		if b.Blind {
 			c.metrics.blindCheckers.Inc()

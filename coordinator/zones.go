@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"hdsd/aggregate"
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
@@ -16,17 +17,17 @@ type zoneView struct {
 }
 
 // followZones takes over what has changed of the views, and tells the zones.
-func (c *core) followZones() {
+func (c *core) followZones(views []aggregate.ZoneView) {
 	var changed []zoneView
-	for _, v := range c.judge.ZoneViews() {
-		views := c.zoneViews[v.Endpoint]
+	for _, v := range views {
+		known := c.zoneViews[v.Endpoint]
 		switch {
-		case !v.Over && views == nil:
+		case !v.Over && known == nil:
 			c.zoneViews[v.Endpoint] = map[health.Locality]health.Status{v.Zone: v.Status}
 		case !v.Over:
-			views[v.Zone] = v.Status
-		case len(views) > 1:
-			delete(views, v.Zone)
+			known[v.Zone] = v.Status
+		case len(known) > 1:
+			delete(known, v.Zone)
 		default:
 			delete(c.zoneViews, v.Endpoint)
 		}

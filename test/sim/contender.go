@@ -16,6 +16,7 @@ type contender struct {
 	aggregator *aggregate.Aggregator
 	verdicts   []health.Verdict // as stored: status and since
 	judge      *judge
+	blindness  []string // checkers that became blind, or ceased to be, not dealt with yet
 }
 
 func newContender(r Rule, world *truth.World) *contender {
@@ -24,7 +25,7 @@ func newContender(r Rule, world *truth.World) *contender {
 
 // start begins anew with the verdicts that were stored.
 func (c *contender) start(list []assign.Endpoint) {
-	c.aggregator = aggregate.New(aggregate.Options{Doubt: c.rule.Doubt})
+	c.aggregator, c.blindness = aggregate.New(aggregate.Options{Doubt: c.rule.Doubt}), nil
 	for i, e := range list {
 		c.aggregator.Set(aggregate.Endpoint{
 			ID: e.ID, Timing: c.rule.timing(), Rule: c.rule.Rule, Zone: e.Locality, Cluster: fmt.Sprint(e.ClusterHash),
@@ -45,13 +46,17 @@ func (c *contender) seat(now time.Time, m *assign.Move) {
 // tick does what has come due up to a step.
 func (c *contender) tick(step int) {
 	if due, ok := c.aggregator.NextDeadline(); ok && !due.After(at(step)) {
-		c.take(step, c.aggregator.Tick(at(step)))
+		c.apply(step, c.aggregator.Tick(at(step)))
 	}
 }
 
-func (c *contender) take(step int, changes []aggregate.Change) {
-	for i := range changes {
-		x := &changes[i]
+// apply records the verdicts, and who became blind or ceased to be.
+func (c *contender) apply(step int, effects aggregate.Effects) {
+	for _, b := range effects.Blindness {
+		c.blindness = append(c.blindness, b.Checker)
+	}
+	for i := range effects.Changes {
+		x := &effects.Changes[i]
 		c.verdicts[x.Endpoint] = health.Verdict{Status: x.To, Since: at(step)}
 		c.judge.changed(step, x)
 	}

@@ -21,7 +21,6 @@ type coordinator struct {
 	specify    func(m *assign.Move)
 	describe   func(checker string) health.Checker
 	settling   bool
-	stirred    []string // who became blind, or ceased to be, not dealt with yet
 }
 
 // apply plans anew and hands on what moved. A checker that is added begins to
@@ -36,7 +35,7 @@ func (c *coordinator) apply(step int, change assign.Change) {
 		c.specify(&moves[i])
 	}
 	for _, x := range c.contenders {
-		x.take(step, x.aggregator.Tick(at(step)))
+		x.apply(step, x.aggregator.Tick(at(step)))
 	}
 }
 
@@ -56,7 +55,7 @@ func (c *coordinator) lost(step int, checker string) {
 
 func (c *coordinator) reported(step int, checker string, votes []health.Vote) {
 	for _, x := range c.contenders {
-		x.take(step, x.aggregator.Report(at(step), checker, votes))
+		x.apply(step, x.aggregator.Report(at(step), checker, votes))
 	}
 }
 
@@ -70,22 +69,19 @@ func (c *coordinator) tick(step int) {
 // outnumber has others check beside those who are blind, which is the same by all
 // rules that judge a run but for its trust: it goes by the first.
 func (c *coordinator) outnumber(step int) {
-	judge := c.contenders[0].aggregator
-	for _, b := range judge.Blindnesses() {
-		c.stirred = append(c.stirred, b.Checker)
-	}
-	if c.settling || len(c.stirred) == 0 {
+	first := c.contenders[0]
+	if c.settling || len(first.blindness) == 0 {
 		return
 	}
 	var change assign.Change
-	for _, id := range c.stirred {
-		if judge.Blind(id) != "" {
+	for _, id := range first.blindness {
+		if first.aggregator.Blind(id) != "" {
 			change.Blind = append(change.Blind, id)
 		} else {
 			change.Join = append(change.Join, c.describe(id))
 		}
 	}
-	c.stirred = nil
+	first.blindness = nil
 	c.apply(step, change)
 }
 
