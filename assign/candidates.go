@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"hdsd/assign/internal/rendezvous"
 )
 
 // candidate is a leaf that a newcomer ranks high for.
@@ -30,7 +32,7 @@ func (p *Planner) candidates(s int32) []candidate {
 		}
 		for i := range p.kinds[k].leaves {
 			l := &p.kinds[k].leaves[i]
-			if score := mix(l.hash, p.hash[s]); score >= least {
+			if score := rendezvous.Score(l.hash, p.hash[s]); score >= least {
 				list = append(list, candidate{place, score, l.first})
 			}
 		}

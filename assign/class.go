@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"hdsd/assign/internal/rendezvous"
 	"hdsd/health"
 )
 
@@ -61,7 +62,7 @@ func (c *Class) digest() uint64 {
 			parts = append(parts, k, r.Metadata[k])
 		}
 	}
-	return hashOf(parts...)
+	return rendezvous.Hash(parts...)
 }
 
 // grow makes room for n zones.
@@ -113,7 +114,7 @@ func (p *Planner) expelFrom(c *class, s int32) {
 
 func (p *Planner) enlist(c *class, s int32) {
 	z := p.home[s]
-	c.pools[z], c.rights[z] = append(c.pools[z], s), append(c.rights[z], p.hash[s]^mixRight)
+	c.pools[z], c.rights[z] = append(c.pools[z], s), append(c.rights[z], rendezvous.Right(p.hash[s]))
 	c.version++
 	c.arrivals[z]++
 	c.gaps[z] = max(c.gaps[z], p.leeway(s))

@@ -33,14 +33,14 @@ func (p *Planner) diff() Diff {
 		p.tellUnit(&d, i)
 	}
 	slices.SortFunc(p.added, func(a, b health.EndpointID) int {
-		return cmp.Or(cmp.Compare(p.endpoints[a].hi, p.endpoints[b].hi), cmp.Compare(p.endpoints[a].lo, p.endpoints[b].lo), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(p.endpoints[a].Hi, p.endpoints[b].Hi), cmp.Compare(p.endpoints[a].Lo, p.endpoints[b].Lo), cmp.Compare(a, b))
 	})
 	for _, id := range p.added {
-		p.tell(&d, []health.EndpointID{id}, p.endpoints[id].lo, nil, p.units[p.endpoints[id].unit].now(), false)
+		p.tell(&d, []health.EndpointID{id}, p.endpoints[id].Lo, nil, p.units[p.endpoints[id].unit].now(), false)
 		p.flags[id] &^= isNew
 	}
 	slices.SortStableFunc(p.changed, func(a, b changed) int {
-		return cmp.Or(cmp.Compare(a.key.hi, b.key.hi), cmp.Compare(a.key.lo, b.key.lo), cmp.Compare(a.id, b.id))
+		return cmp.Or(cmp.Compare(a.key.Hi, b.key.Hi), cmp.Compare(a.key.Lo, b.key.Lo), cmp.Compare(a.id, b.id))
 	})
 	for n := range p.changed {
 		p.tellChanged(&d, &p.changed[n])
@@ -94,11 +94,11 @@ func (p *Planner) tellUnit(d *Diff, i int32) {
 func (p *Planner) tellChanged(d *Diff, c *changed) {
 	ids := []health.EndpointID{c.id}
 	if c.removed {
-		p.report(c.before, nil, ids, c.key.lo)
+		p.report(c.before, nil, ids, c.key.Lo)
 		return
 	}
 	p.flags[c.id] &^= isMoved
-	p.tell(d, ids, p.endpoints[c.id].lo, c.before, p.units[p.endpoints[c.id].unit].now(), c.renewed)
+	p.tell(d, ids, p.endpoints[c.id].Lo, c.before, p.units[p.endpoints[c.id].unit].now(), c.renewed)
 }
 
 // tell reports how endpoints went from some checkers to others.
@@ -155,7 +155,7 @@ func (p *Planner) report(before, now []int32, ids []health.EndpointID, sum uint6
 func (p *Planner) sum(ids []health.EndpointID) uint64 {
 	sum := uint64(0)
 	for _, id := range ids {
-		sum += p.endpoints[id].lo
+		sum += p.endpoints[id].Lo
 	}
 	return sum
 }

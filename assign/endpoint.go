@@ -4,14 +4,16 @@ import (
 	"cmp"
 	"slices"
 
+	"hdsd/assign/internal/rendezvous"
+	"hdsd/assign/internal/trie"
 	"hdsd/health"
 )
 
 // endpoint is what is kept of an endpoint.
 type endpoint struct {
-	key        // hashes of its cluster and of itself
-	kind int32 // none if it is not known
-	unit int32 // none until it is grouped
+	trie.Key       // hashes of its cluster and of itself
+	kind     int32 // none if it is not known
+	unit     int32 // none until it is grouped
 }
 
 const none = -1
@@ -28,7 +30,7 @@ const (
 // changed is an endpoint whose earlier seats are no longer those of its unit.
 type changed struct {
 	id      health.EndpointID
-	key     key
+	key     trie.Key
 	before  []int32
 	removed bool
 	renewed bool // has another class
@@ -87,8 +89,8 @@ func (p *Planner) kindOf(e *Endpoint) int32 {
 	if !ok {
 		id = p.addKind()
 		p.kindIDs[k] = id
-		h := mix(p.classes[k.class].hash, uint64(k.redundancy))
-		h = mix(mix(h, uint64(k.zones)<<8|uint64(k.regions)), uint64(k.rate))
+		h := rendezvous.Score(p.classes[k.class].hash, uint64(k.redundancy))
+		h = rendezvous.Score(rendezvous.Score(h, uint64(k.zones)<<8|uint64(k.regions)), uint64(k.rate))
 		p.kinds[id] = kind{kindKey: k, hash: h}
 		at, _ := slices.BinarySearchFunc(p.kindOrder, h, func(o int32, h uint64) int {
 			return cmp.Compare(p.kinds[o].hash, h)
@@ -137,8 +139,8 @@ func (p *Planner) upsert(e *Endpoint) {
 		p.flags = append(p.flags, 0)
 	}
 	at := &p.endpoints[e.ID]
-	k, zone, where := p.kindOf(e), p.ownZone(e), key{uint64(e.ClusterHash), uint64(e.Hash)}
-	if at.kind == k && at.key == where && at.unit != none && p.units[at.unit].zone == zone {
+	k, zone, where := p.kindOf(e), p.ownZone(e), trie.Key{Hi: uint64(e.ClusterHash), Lo: uint64(e.Hash)}
+	if at.kind == k && at.Key == where && at.unit != none && p.units[at.unit].zone == zone {
 		return
 	}
 	var seed int32
@@ -156,8 +158,8 @@ func (p *Planner) upsert(e *Endpoint) {
 		p.flags[e.ID] |= isMoved
 		p.detach(e.ID)
 	}
-	at.key, at.kind, at.unit = where, k, none
-	p.pending = append(p.pending, item{key: where, id: e.ID, seed: seed, kind: k, zone: zone})
+	at.Key, at.kind, at.unit = where, k, none
+	p.pending = append(p.pending, trie.Item{Key: where, ID: e.ID, Seed: seed, Kind: k, Zone: zone})
 	p.count(k, zone, 1)
 }
 
@@ -171,18 +173,18 @@ func (p *Planner) ownZone(e *Endpoint) int32 {
 
 // withdraw takes an endpoint out of those that wait to be grouped.
 func (p *Planner) withdraw(id health.EndpointID) int32 {
-	i := slices.IndexFunc(p.pending, func(i item) bool { return i.id == id })
+	i := slices.IndexFunc(p.pending, func(i trie.Item) bool { return i.ID == id })
 	was := p.pending[i]
 	p.pending = slices.Delete(p.pending, i, i+1)
-	p.count(was.kind, was.zone, -1)
-	return was.seed
+	p.count(was.Kind, was.Zone, -1)
+	return was.Seed
 }
 
 // note keeps the seats that an endpoint has now for the Diff.
 func (p *Planner) note(id health.EndpointID, renewed bool) {
 	at := &p.endpoints[id]
 	u := &p.units[at.unit]
-	p.changed = append(p.changed, changed{id: id, key: at.key, before: u.all(), renewed: renewed})
+	p.changed = append(p.changed, changed{id: id, key: at.Key, before: u.all(), renewed: renewed})
 	p.unfair = true
 }
 
@@ -206,7 +208,7 @@ func (p *Planner) detach(id health.EndpointID) {
 	u, k := &p.units[at.unit], &p.kinds[at.kind]
 	i := slices.Index(u.members, id)
 	u.members = slices.Delete(u.members, i, i+1)
-	u.sum -= at.lo
+	u.sum -= at.Lo
 	for _, s := range u.seats {
 		p.book(s, -1, u.kind)
 	}

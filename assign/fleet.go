@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"hdsd/assign/internal/rendezvous"
 	"hdsd/health"
 )
 
@@ -35,7 +36,7 @@ func (p *Planner) open(id string) int32 {
 		p.live, p.doubt, p.blind = append(p.live, false), append(p.doubt, false), append(p.blind, false)
 	}
 	p.slots[s] = slot{id: id, seated: true}
-	p.hash[s], p.home[s] = hashOf(id), none
+	p.hash[s], p.home[s] = rendezvous.Hash(id), none
 	p.endow(s, capacity{fullWeight, unlimited})
 	p.index[id] = s
 	p.seated++

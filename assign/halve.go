@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	"hdsd/assign/internal/rendezvous"
+	"hdsd/assign/internal/trie"
 	"hdsd/health"
 )
 
@@ -13,28 +15,28 @@ import (
 func (p *Planner) halve(i int32) []int32 {
 	u := &p.units[i]
 	leaves := p.kinds[u.kind].leaves
-	at, _ := slices.BinarySearchFunc(leaves, u.prefix, func(l leaf, k key) int {
-		return cmp.Or(cmp.Compare(l.prefix.hi, k.hi), cmp.Compare(l.prefix.lo, k.lo))
+	at, _ := slices.BinarySearchFunc(leaves, u.Prefix, func(l leaf, k trie.Key) int {
+		return cmp.Or(cmp.Compare(l.Prefix.Hi, k.Hi), cmp.Compare(l.Prefix.Lo, k.Lo))
 	})
 	l := leaves[at]
 	var members []int32
-	var low, high key
+	var low, high trie.Key
 	for o := l.first; o != none; o = p.units[o].next {
 		list := p.units[o].members
-		first, last := p.endpoints[list[0]].key, p.endpoints[list[len(list)-1]].key
-		if len(members) == 0 || first.less(low) {
+		first, last := p.endpoints[list[0]].Key, p.endpoints[list[len(list)-1]].Key
+		if len(members) == 0 || first.Less(low) {
 			low = first
 		}
-		if len(members) == 0 || high.less(last) {
+		if len(members) == 0 || high.Less(last) {
 			high = last
 		}
 		members = append(members, o)
 	}
-	depth := low.common(high)
+	depth := low.Common(high)
 	if depth >= 128 {
 		return []int32{i}
 	}
-	left, right := p.half(l, low.prefix(depth+1), depth+1), p.half(l, high.prefix(depth+1), depth+1)
+	left, right := p.half(l, trie.NodeOf(low, depth+1)), p.half(l, trie.NodeOf(high, depth+1))
 	halves := []int32{i}
 	last := [2]int32{none, none}
 	for _, o := range members {
@@ -54,20 +56,20 @@ func (p *Planner) halve(i int32) []int32 {
 	return halves
 }
 
-func (p *Planner) half(l leaf, prefix key, depth int) leaf {
-	return leaf{prefix: prefix, hash: p.leafHash(p.units[l.first].kind, prefix), depth: uint8(depth), first: none, ranking: &ranking{}}
+func (p *Planner) half(l leaf, at trie.Node) leaf {
+	return leaf{Node: at, hash: p.leafHash(p.units[l.first].kind, at.Prefix), first: none, ranking: &ranking{}}
 }
 
 // leafHash is what a leaf ranks zones and checkers by. Another redundancy, rate
 // or placement does not change it, and so does not move what can stay.
-func (p *Planner) leafHash(k int32, prefix key) uint64 {
-	return mix(mix(p.classes[p.kinds[k].class].hash, prefix.hi), prefix.lo)
+func (p *Planner) leafHash(k int32, prefix trie.Key) uint64 {
+	return rendezvous.Score(rendezvous.Score(p.classes[p.kinds[k].class].hash, prefix.Hi), prefix.Lo)
 }
 
 // sever parts a unit at a bit: the number of what is left of it, and right.
 func (p *Planner) sever(i int32, bit int, halves [2]*leaf) [2]int32 {
 	at, _ := slices.BinarySearchFunc(p.units[i].members, true, func(id health.EndpointID, _ bool) int {
-		if p.endpoints[id].bit(bit) {
+		if p.endpoints[id].Bit(bit) {
 			return 0
 		}
 		return -1
@@ -108,7 +110,7 @@ func (p *Planner) sever(i int32, bit int, halves [2]*leaf) [2]int32 {
 	for side, n := range parts {
 		if n != none {
 			u := &p.units[n]
-			u.prefix, u.hash, u.depth, u.next = halves[side].prefix, halves[side].hash, halves[side].depth, none
+			u.Node, u.hash, u.next = halves[side].Node, halves[side].hash, none
 			u.ranking = halves[side].ranking
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"hdsd/assign/internal/trie"
 	"hdsd/health"
 )
 
@@ -24,27 +25,27 @@ const zonesOfLeaf = 2
 
 // small tells whether endpoints are few enough for a leaf: those of each zone for
 // a unit.
-func (p *Planner) small(items []item) bool {
+func (p *Planner) small(items []trie.Item) bool {
 	if len(items) <= p.unit || len(items) > zonesOfLeaf*p.unit {
 		return len(items) <= p.unit
 	}
 	most := 0
 	for i := range items {
-		g := p.groupOf(items[i].zone)
+		g := p.groupOf(items[i].Zone)
 		g.size++
 		most = max(most, g.size)
 	}
 	for i := range items {
-		p.groupOf(items[i].zone).size = 0
+		p.groupOf(items[i].Zone).size = 0
 	}
 	return most <= p.unit
 }
 
 // uniform tells whether those of one zone that bring seats bring the same.
-func (p *Planner) uniform(items []item) bool {
+func (p *Planner) uniform(items []trie.Item) bool {
 	seeded := false
 	for i := range items {
-		if items[i].seed != none {
+		if items[i].Seed != none {
 			seeded = true
 			break
 		}
@@ -56,8 +57,8 @@ func (p *Planner) uniform(items []item) bool {
 		p.groups[i].seed = none
 	}
 	for i := range items {
-		if s := items[i].seed; s != none {
-			switch g := p.groupOf(items[i].zone); g.seed {
+		if s := items[i].Seed; s != none {
+			switch g := p.groupOf(items[i].Zone); g.seed {
 			case none:
 				g.seed = s
 			case s:
@@ -70,23 +71,23 @@ func (p *Planner) uniform(items []item) bool {
 }
 
 // emit makes a leaf.
-func (p *Planner) emit(k int32, prefix key, depth int, items []item) {
-	h := p.leafHash(k, prefix)
+func (p *Planner) emit(k int32, at trie.Node, items []trie.Item) {
+	h := p.leafHash(k, at.Prefix)
 	zones := p.scratch.zones[:0]
 	for i := range items {
-		g := p.groupOf(items[i].zone)
+		g := p.groupOf(items[i].Zone)
 		if g.size == 0 {
 			g.seed = none
-			zones = append(zones, items[i].zone)
+			zones = append(zones, items[i].Zone)
 		}
 		g.size++
 		if g.seed == none {
-			g.seed = items[i].seed
+			g.seed = items[i].Seed
 		}
 	}
 	slices.SortFunc(zones, p.byZone)
 	p.scratch.zones = zones
-	l := leaf{prefix: prefix, hash: h, depth: uint8(depth), first: none, ranking: &ranking{}}
+	l := leaf{Node: at, hash: h, first: none, ranking: &ranking{}}
 	last := int32(none)
 	members := make([]health.EndpointID, len(items))
 	for _, z := range zones {
@@ -94,16 +95,16 @@ func (p *Planner) emit(k int32, prefix key, depth int, items []item) {
 		g.unit = p.newUnit()
 		p.link(&l, last, g.unit)
 		last = g.unit
-		p.units[g.unit] = unit{prefix: prefix, hash: h, ranking: l.ranking, kind: k, zone: z, next: none, depth: uint8(depth), members: members[:0:g.size]}
+		p.units[g.unit] = unit{Node: at, hash: h, ranking: l.ranking, kind: k, zone: z, next: none, members: members[:0:g.size]}
 		members = members[g.size:]
 		g.size = 0
 	}
 	for i := range items {
-		at := p.groupOf(items[i].zone).unit
-		u := &p.units[at]
-		u.members = append(u.members, items[i].id)
-		u.sum += items[i].lo
-		p.endpoints[items[i].id].unit = at
+		n := p.groupOf(items[i].Zone).unit
+		u := &p.units[n]
+		u.members = append(u.members, items[i].ID)
+		u.sum += items[i].Lo
+		p.endpoints[items[i].ID].unit = n
 	}
 	for _, z := range zones {
 		p.start(p.groupOf(z))

@@ -3,6 +3,7 @@ package assign
 import (
 	"slices"
 
+	"hdsd/assign/internal/trie"
 	"hdsd/health"
 )
 
@@ -78,11 +79,11 @@ type Planner struct {
 	// Of one Apply.
 	step                  uint32
 	settling              bool
-	left, suspended, came []int32 // slots
-	pending               []item  // endpoints to be grouped
-	looks                 int     // at others that could make room
-	freed                 bool    // a checker with a ceiling has room again
-	hollow                []int32 // kinds with empty units
+	left, suspended, came []int32     // slots
+	pending               []trie.Item // endpoints to be grouped
+	looks                 int         // at others that could make room
+	freed                 bool        // a checker with a ceiling has room again
+	hollow                []int32     // kinds with empty units
 	seeds                 seeds
 	visits                []int32   // units to look at
 	dirty                 []int32   // units whose seats changed
@@ -123,7 +124,7 @@ func (p *Planner) Apply(ch Change) Diff {
 	for _, id := range ch.Remove {
 		p.remove(id)
 	}
-	p.pending = make([]item, 0, len(ch.Upsert))
+	p.pending = make([]trie.Item, 0, len(ch.Upsert))
 	if len(p.endpoints) == 0 {
 		p.endpoints, p.flags = make([]endpoint, 0, len(ch.Upsert)), make([]flag, 0, len(ch.Upsert))
 	}

@@ -149,7 +149,7 @@ func (p *Planner) Plan(checkers ...string) map[string][]health.Hash {
 		for _, i := range p.slots[s].units {
 			if u := &p.units[i]; contains(u.seats, s) {
 				for _, e := range u.members {
-					hashes = append(hashes, health.Hash(p.endpoints[e].lo))
+					hashes = append(hashes, health.Hash(p.endpoints[e].Lo))
 				}
 			}
 		}

@@ -1,6 +1,10 @@
 package assign
 
-import "math"
+import (
+	"math"
+
+	"hdsd/assign/internal/rendezvous"
+)
 
 // ranking is how the units of a leaf rank the zones where they can find a live
 // checker. It is kept with the leaf as long as the fleet stays the same.
@@ -34,7 +38,7 @@ func (r *rank) before(o *rank) bool {
 
 // draw is how much a unit likes a zone.
 func (p *Planner) draw(u *unit, c *class, z int32) rank {
-	return rank{zone: z, weight: uint64(c.mass[z]), draw: exponential(mix(u.hash, p.zoneHash[z])), top: none}
+	return rank{zone: z, weight: uint64(c.mass[z]), draw: rendezvous.Exponential(rendezvous.Score(u.hash, p.zoneHash[z])), top: none}
 }
 
 // rank gives the zones where a unit can find a live checker, in its order.
@@ -135,9 +139,9 @@ func (p *Planner) leaders(u *unit, c *class, r *rank) {
 	if wanted := 2 * len(scores); len(pool) > wanted {
 		bar -= math.MaxUint64 / uint64(len(pool)) * uint64(wanted)
 	}
-	left, least := u.hash^mixLeft, bar
+	left, least := rendezvous.Left(u.hash), bar
 	for i, right := range c.rights[r.zone] {
-		score := mixed(left, right)
+		score := rendezvous.Join(left, right)
 		if score <= least {
 			continue
 		}
@@ -155,10 +159,10 @@ func (p *Planner) bestOfAll(u *unit, c *class, z int32, q quotas) int32 {
 	if c.odd[z] > 0 {
 		return p.bestWeighted(u, c, z, q)
 	}
-	left := u.hash ^ mixLeft
+	left := rendezvous.Left(u.hash)
 	slot, top := int32(none), uint64(0)
 	for i, right := range c.rights[z] {
-		if score := mixed(left, right); score >= top {
+		if score := rendezvous.Join(left, right); score >= top {
 			if s := c.pools[z][i]; p.roomy(u, s, q) && !u.has(s) {
 				slot, top = s, score
 			}
@@ -179,25 +183,12 @@ func (p *Planner) bestWeighted(u *unit, c *class, z int32, q quotas) int32 {
 }
 
 // score is how high a checker ranks for a unit among others of its weight.
-func (p *Planner) score(u *unit, s int32) uint64 { return mix(u.hash, p.hash[s]) }
+func (p *Planner) score(u *unit, s int32) uint64 { return rendezvous.Score(u.hash, p.hash[s]) }
 
 // outranks tells whether a unit ranks one checker above another: by weighted
 // rendezvous hashing.
 func (p *Planner) outranks(u *unit, a, b int32) bool { return p.compare(u, a, b) > 0 }
 
 func (p *Planner) compare(u *unit, a, b int32) int {
-	x, y := p.score(u, a), p.score(u, b)
-	if v, w := p.can[a].weight, p.can[b].weight; v != w {
-		const precise = 1 << 24
-		if s, t := exponential(x)*precise/uint64(v), exponential(y)*precise/uint64(w); s != t {
-			x, y = t, s
-		}
-	}
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return 0
+	return rendezvous.Compare(p.score(u, a), p.score(u, b), p.can[a].weight, p.can[b].weight)
 }

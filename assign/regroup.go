@@ -3,6 +3,8 @@ package assign
 import (
 	"math/bits"
 	"slices"
+
+	"hdsd/assign/internal/trie"
 )
 
 // resize sets the most endpoints in a leaf to about a twelfth of the mean load,
@@ -27,32 +29,32 @@ func (p *Planner) resize() bool {
 }
 
 // regroup makes all units of a kind anew.
-func (p *Planner) regroup(k int32, items []item) {
+func (p *Planner) regroup(k int32, items []trie.Item) {
 	at := &p.kinds[k]
 	news := len(items)
 	items = slices.Grow(items, at.count-news)
-	var space []item
+	var space []trie.Item
 	for _, l := range at.leaves {
 		from := len(items)
 		items = p.gather(items, l)
 		n := len(items) - from
 		space = slices.Grow(space[:0], n)
-		sortWith(items[from:], space[:n])
+		trie.SortInPlace(items[from:], space[:n])
 	}
 	at.leaves = at.leaves[:0]
 	if news > 0 { // else leaf by leaf is in order
-		items = sortItems(items)
+		items = trie.Sort(items)
 	}
 	p.reserve(len(items))
 	if len(items) > 0 {
-		p.cut(k, key{}, 0, items)
+		p.cut(k, trie.Node{}, items)
 	}
 }
 
 // gather appends a leaf's endpoints, and takes its units off the books. Those
 // without seats may get some from others in their next unit, and so are told of
 // as if they were new.
-func (p *Planner) gather(items []item, l leaf) []item {
+func (p *Planner) gather(items []trie.Item, l leaf) []trie.Item {
 	for i := l.first; i != none; {
 		u := &p.units[i]
 		seed := p.seeds.intern(u.seats, u.extra)
@@ -60,7 +62,7 @@ func (p *Planner) gather(items []item, l leaf) []item {
 			if seed == none {
 				p.flags[id] |= isNew
 			}
-			items = append(items, item{key: p.endpoints[id].key, id: id, seed: seed, kind: u.kind, zone: u.zone})
+			items = append(items, trie.Item{Key: p.endpoints[id].Key, ID: id, Seed: seed, Kind: u.kind, Zone: u.zone})
 		}
 		next := u.next
 		p.dissolve(i)

@@ -49,7 +49,7 @@ func (p *Planner) gaps(i int32) bool {
 // divisible tells whether a unit has two different endpoints.
 func (p *Planner) divisible(u *unit) bool {
 	n := len(u.members)
-	return n > 1 && p.endpoints[u.members[0]].key != p.endpoints[u.members[n-1]].key
+	return n > 1 && p.endpoints[u.members[0]].Key != p.endpoints[u.members[n-1]].Key
 }
 
 // eligible are the live checkers that may have a unit and do not, best placed

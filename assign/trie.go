@@ -2,19 +2,9 @@ package assign
 
 import (
 	"slices"
-	"sort"
 
-	"hdsd/health"
+	"hdsd/assign/internal/trie"
 )
-
-// item is an endpoint on its way into a unit.
-type item struct {
-	key
-	id   health.EndpointID
-	seed int32 // the seats that it brings, none if none
-	kind int32
-	zone int32
-}
 
 // group puts endpoints that wait for it into units, and takes empty units out.
 func (p *Planner) group() {
@@ -58,11 +48,11 @@ func (p *Planner) clean(at *kind) {
 }
 
 // byKind parts the endpoints that wait to be grouped.
-func (p *Planner) byKind() [][]item {
-	parts := make([][]item, len(p.kinds))
+func (p *Planner) byKind() [][]trie.Item {
+	parts := make([][]trie.Item, len(p.kinds))
 	starts := make([]int, len(p.kinds)+1)
 	for i := range p.pending {
-		starts[p.pending[i].kind+1]++
+		starts[p.pending[i].Kind+1]++
 	}
 	for k := range p.kinds {
 		if starts[k+1] == len(p.pending) { // of one kind all of them
@@ -71,9 +61,9 @@ func (p *Planner) byKind() [][]item {
 		}
 		starts[k+1] += starts[k]
 	}
-	all, next := make([]item, len(p.pending)), slices.Clone(starts)
+	all, next := make([]trie.Item, len(p.pending)), slices.Clone(starts)
 	for i := range p.pending {
-		k := p.pending[i].kind
+		k := p.pending[i].Kind
 		all[next[k]] = p.pending[i]
 		next[k]++
 	}
@@ -84,73 +74,53 @@ func (p *Planner) byKind() [][]item {
 }
 
 // graft brings a kind's waiting endpoints into the trie as it is.
-func (p *Planner) graft(k int32, pending []item) {
-	at := &p.kinds[k]
-	old := at.leaves
-	at.leaves = make([]leaf, 0, len(old)+1)
-	pending = sortItems(pending)
+func (p *Planner) graft(k int32, pending []trie.Item) {
+	kind := &p.kinds[k]
+	old := kind.leaves
+	kind.leaves = make([]leaf, 0, len(old)+1)
+	pending = trie.Sort(pending)
 	i := 0
 	for len(pending) > 0 {
-		first := pending[0].key
-		for i < len(old) && old[i].before(first) {
-			at.leaves = append(at.leaves, old[i])
+		first := pending[0].Key
+		for i < len(old) && old[i].Before(first) {
+			kind.leaves = append(kind.leaves, old[i])
 			i++
 		}
-		prefix, depth, taken := locate(old, i, first)
+		at, taken := locate(old, i, first)
 		n := 1
-		for n < len(pending) && pending[n].prefix(depth) == prefix {
+		for n < len(pending) && at.Contains(pending[n].Key) {
 			n++
 		}
 		items := pending[:n:n]
 		if taken {
-			items = sortItems(p.gather(slices.Clone(items), old[i]))
+			items = trie.Sort(p.gather(slices.Clone(items), old[i]))
 			i++
 		}
-		p.cut(k, prefix, depth, items)
+		p.cut(k, at, items)
 		pending = pending[n:]
 	}
-	at.leaves = append(at.leaves, old[i:]...)
-}
-
-// before tells whether all of a leaf's keys come before one.
-func (l *leaf) before(k key) bool {
-	return l.prefix.less(k) && k.prefix(int(l.depth)) != l.prefix
+	kind.leaves = append(kind.leaves, old[i:]...)
 }
 
 // locate finds where a key belongs: in leaf i, or else in an empty part of the
 // trie between leaves i-1 and i.
-func locate(leaves []leaf, i int, k key) (prefix key, depth int, taken bool) {
+func locate(leaves []leaf, i int, k trie.Key) (at trie.Node, taken bool) {
+	var left, right *trie.Node
 	if i < len(leaves) {
-		l := &leaves[i]
-		if k.prefix(int(l.depth)) == l.prefix {
-			return l.prefix, int(l.depth), true
+		if right = &leaves[i].Node; right.Contains(k) {
+			return *right, true
 		}
-		depth = k.common(l.prefix) + 1
 	}
 	if i > 0 {
-		depth = max(depth, k.common(leaves[i-1].prefix)+1)
+		left = &leaves[i-1].Node
 	}
-	return k.prefix(depth), depth, false
+	return trie.Gap(k, left, right), false
 }
 
-// cut makes leaves of sorted endpoints below a prefix: as few as hold no more
-// than they should, and endpoints with different seats apart.
-func (p *Planner) cut(k int32, prefix key, depth int, items []item) {
-	for {
-		if depth == 128 || p.small(items) && p.uniform(items) {
-			p.emit(k, prefix, depth, items)
-			return
-		}
-		at := sort.Search(len(items), func(i int) bool { return items[i].bit(depth) })
-		right := prefix.with(depth)
-		depth++
-		switch at {
-		case 0:
-			prefix = right
-		case len(items):
-		default:
-			p.cut(k, prefix, depth, items[:at])
-			prefix, items = right, items[at:]
-		}
-	}
+// cut makes leaves of sorted endpoints of a part of the trie: as few as hold no
+// more than they should, and endpoints with different seats apart.
+func (p *Planner) cut(k int32, at trie.Node, items []trie.Item) {
+	trie.Cut(at, items,
+		func(items []trie.Item) bool { return p.small(items) && p.uniform(items) },
+		func(at trie.Node, items []trie.Item) { p.emit(k, at, items) })
 }

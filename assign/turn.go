@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"hdsd/assign/internal/trie"
 )
 
 // turn is a unit's place in the order of filling.
@@ -34,7 +36,7 @@ func (p *Planner) turns(units []int32) []turn {
 		return order
 	}
 	sorted := make([]turn, len(order))
-	starts := scatter(order, sorted, make([]int32, digits+1), func(t *turn) uint64 { return uint64(t.class*sizes + t.size) })
+	starts := trie.Scatter(order, sorted, make([]int32, digits+1), func(t *turn) uint64 { return uint64(t.class*sizes + t.size) })
 	for d := range digits {
 		p.sortTurns(sorted[starts[d]:starts[d+1]], order[starts[d]:starts[d+1]])
 	}
@@ -48,7 +50,7 @@ func (p *Planner) sortTurns(order, space []turn) {
 		slices.SortFunc(order, p.byTurn)
 		return
 	}
-	starts := scatter(order, space, make([]int32, 1<<digits+1), func(t *turn) uint64 { return t.hash >> (64 - digits) })
+	starts := trie.Scatter(order, space, make([]int32, 1<<digits+1), func(t *turn) uint64 { return t.hash >> (64 - digits) })
 	copy(order, space)
 	for d := range 1 << digits {
 		slices.SortFunc(order[starts[d]:starts[d+1]], p.byTurn)
@@ -126,6 +128,6 @@ func (p *Planner) inOrder(a, b int32) int {
 		}
 	}
 	return cmp.Or(
-		cmp.Compare(u.prefix.hi, v.prefix.hi), cmp.Compare(u.prefix.lo, v.prefix.lo),
-		cmp.Compare(u.depth, v.depth), p.byZone(u.zone, v.zone))
+		cmp.Compare(u.Prefix.Hi, v.Prefix.Hi), cmp.Compare(u.Prefix.Lo, v.Prefix.Lo),
+		cmp.Compare(u.Depth, v.Depth), p.byZone(u.zone, v.zone))
 }

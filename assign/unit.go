@@ -3,15 +3,15 @@ package assign
 import (
 	"slices"
 
+	"hdsd/assign/internal/trie"
 	"hdsd/health"
 )
 
 // leaf is the endpoints of one kind whose hashes begin alike.
 type leaf struct {
-	prefix key
-	hash   uint64 // the left one of a split keeps its parent's
-	depth  uint8  // bits of prefix
-	first  int32  // of its units, one for each zone; the others follow by unit.next
+	trie.Node
+	hash  uint64 // the left one of a split keeps its parent's
+	first int32  // of its units, one for each zone; the others follow by unit.next
 
 	ranking *ranking
 }
@@ -20,6 +20,7 @@ type leaf struct {
 // them. Units of one leaf rank zones and checkers alike, so that the checkers
 // of a cluster are few.
 type unit struct {
+	trie.Node
 	seats   []int32  // slots, sorted
 	ranking *ranking // its leaf's
 	hash    uint64   // its leaf's
@@ -28,7 +29,6 @@ type unit struct {
 	touched uint32              // the step in which it became dirty
 	visited uint32              // the step in which it was last listed in visits
 	next    int32               // in the leaf, by hash of zone; none after the last
-	depth   uint8               // bits of prefix
 	born    bool                // all its endpoints are new in this Apply
 	mixed   bool                // some of them are told of one by one in this Apply
 	wanted  bool                // listed in Planner.wanted
@@ -36,7 +36,6 @@ type unit struct {
 	extra   []int32             // substitutes, sorted
 	sum     uint64              // of its endpoints' hashes, for the digest
 	before  span                // seats and substitutes at the start of the Apply, if it is dirty
-	prefix  key
 }
 
 // span is a part of what was kept.

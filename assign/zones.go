@@ -1,6 +1,9 @@
 package assign
 
-import "hdsd/health"
+import (
+	"hdsd/assign/internal/rendezvous"
+	"hdsd/health"
+)
 
 // zone is where checkers fail together.
 type zone struct{ region, zone string }
@@ -17,7 +20,7 @@ func (p *Planner) zoneOf(l health.Locality) int32 {
 	if !ok {
 		id = p.addZone()
 		p.zoneIDs[name] = id
-		p.zoneNames[id], p.zoneHash[id], p.region[id] = name, hashOf(l.Region, l.Zone), p.regionOf(l.Region)
+		p.zoneNames[id], p.zoneHash[id], p.region[id] = name, rendezvous.Hash(l.Region, l.Zone), p.regionOf(l.Region)
 		p.idleZones = append(p.idleZones, id) // until somebody is there
 	}
 	*recent = zoneNumber{name, id, true}

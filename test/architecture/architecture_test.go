@@ -26,18 +26,22 @@ const (
 // mayImport is the import table: of each package, the packages of this module
 // that its code (tests apart) may import. What is not listed may not exist.
 var mayImport = map[string][]string{
-	"health":                 {},
-	"internal/envoyaddr":     {"health"},
-	"internal/wire":          {},
-	"internal/gate":          {},
-	"internal/rest":          {},
-	"config":                 {"internal/yamlpb", "gen/hdsd/config/v1", "health", "source/xds"},
-	"internal/yamlpb":        {"gen/envoy"},
-	"source":                 {"health"},
-	"source/file":            {"internal/yamlpb", "health", "source", "internal/envoyrules"},
-	"internal/envoyrules":    {"internal/yamlpb"},
-	"source/xds":             {"internal/yamlpb", "source", "internal/envoyrules"},
-	"assign":                 {"health"},
+	"health":              {},
+	"internal/envoyaddr":  {"health"},
+	"internal/wire":       {},
+	"internal/gate":       {},
+	"internal/rest":       {},
+	"config":              {"internal/yamlpb", "gen/hdsd/config/v1", "health", "source/xds"},
+	"internal/yamlpb":     {"gen/envoy"},
+	"source":              {"health"},
+	"source/file":         {"internal/yamlpb", "health", "source", "internal/envoyrules"},
+	"internal/envoyrules": {"internal/yamlpb"},
+	"source/xds":          {"internal/yamlpb", "source", "internal/envoyrules"},
+
+	"assign":                     {"health", "assign/internal/rendezvous", "assign/internal/trie"},
+	"assign/internal/rendezvous": {},
+	"assign/internal/trie":       {"health"},
+
 	"canary":                 {"health"},
 	"simulate":               {"assign", "health"},
 	"aggregate":              {"health"},
@@ -62,7 +66,7 @@ var mayImport = map[string][]string{
 
 // pure lists the packages that import nothing but the standard library and
 // each other.
-var pure = []string{"health", "assign", "aggregate", "canary", "simulate"}
+var pure = []string{"health", "assign", "assign/internal/rendezvous", "assign/internal/trie", "aggregate", "canary", "simulate"}
 
 type goPackage struct {
 	ImportPath string

@@ -1,0 +1,90 @@
+package trie
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// Sort sorts items by key, then by id, into another slice.
+func Sort(items []Item) []Item {
+	sorted := make([]Item, len(items))
+	starts := distribute(items, sorted, make([]int32, 1<<digitsFor(len(items), 16)+1))
+	for d := range len(starts) - 1 {
+		SortInPlace(sorted[starts[d]:starts[d+1]], items[starts[d]:starts[d+1]])
+	}
+	return sorted
+}
+
+// SortInPlace sorts items where they are; space has room for as many.
+func SortInPlace(items, space []Item) {
+	if len(items) <= 24 {
+		insertionSort(items)
+		return
+	}
+	const most = 6
+	var few [1<<most + 1]int32
+	starts := distribute(items, space, few[:1<<digitsFor(len(items), most)+1])
+	copy(items, space)
+	if len(starts) == 2 { // all have the same key
+		slices.SortFunc(items, func(a, b Item) int { return cmp.Compare(a.ID, b.ID) })
+		return
+	}
+	for d := range len(starts) - 1 {
+		SortInPlace(items[starts[d]:starts[d+1]], space[starts[d]:starts[d+1]])
+	}
+}
+
+// digitsFor is how many binary digits divide a list into parts of a few items.
+func digitsFor(length, most int) int { return max(min(bits.Len(uint(length))-2, most), 1) }
+
+// distribute puts items into another slice by the first bits in which they
+// differ. It returns where each run of equal bits begins, in the space of starts.
+func distribute(items, to []Item, starts []int32) []int32 {
+	var hi, lo uint64
+	for i := range items {
+		hi |= items[i].Hi ^ items[0].Hi
+		lo |= items[i].Lo ^ items[0].Lo
+	}
+	width := bits.Len64(hi)
+	if hi == 0 {
+		width = bits.Len64(lo)
+	}
+	digits := min(bits.Len(uint(len(starts)-1))-1, width)
+	shift, mask := width-digits, uint64(1)<<digits-1
+	starts = starts[:1<<digits+1]
+	if hi == 0 {
+		return Scatter(items, to, starts, func(i *Item) uint64 { return i.Lo >> shift & mask })
+	}
+	return Scatter(items, to, starts, func(i *Item) uint64 { return i.Hi >> shift & mask })
+}
+
+// Scatter puts a list into another in the order of a digit (counting sort).
+// Starts are zero at first; it returns where each digit begins, and the end.
+func Scatter[T any](list, to []T, starts []int32, digit func(*T) uint64) []int32 {
+	for i := range list {
+		starts[digit(&list[i])+1]++
+	}
+	for d := range len(starts) - 1 {
+		starts[d+1] += starts[d]
+	}
+	for i := range list {
+		d := digit(&list[i])
+		to[starts[d]] = list[i]
+		starts[d]++
+	}
+	copy(starts[1:], starts)
+	starts[0] = 0
+	return starts
+}
+
+// insertionSort sorts a few items by key, then by id.
+func insertionSort(items []Item) {
+	for n := 1; n < len(items); n++ {
+		i, at := items[n], n
+		for ; at > 0 && (i.Less(items[at-1].Key) || i.Key == items[at-1].Key && i.ID < items[at-1].ID); at-- {
+			items[at] = items[at-1]
+		}
+		items[at] = i
+	}
+}
