@@ -7,6 +7,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"hdsd/health"
+	"hdsd/store/boltfile"
 )
 
 // Check reads the whole file and tells what is wrong with it, as ErrDamaged.
@@ -23,20 +24,11 @@ func (s *Store) Check() error {
 // checkPages reads the pages of a transaction, which stay as they are until
 // it ends.
 func (s *Store) checkPages(tx *bolt.Tx) error {
-	found, err := readMetas(s.file)
-	if err != nil {
-		return err
-	}
 	info, err := s.file.Stat()
 	if err != nil {
 		return err
 	}
-	for _, m := range found {
-		if m.transaction == uint64(tx.ID()) {
-			return checkStructure(s.file, info.Size(), m, true)
-		}
-	}
-	return nil // the writer was so fast that the first pages are of later groups
+	return boltfile.CheckTransaction(s.file, info.Size(), uint64(tx.ID()))
 }
 
 // checkRows decodes every value, and looks up what the indices name.

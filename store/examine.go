@@ -9,6 +9,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"hdsd/store/boltfile"
 )
 
 // About tells what is in a copy of a history.
@@ -51,14 +53,11 @@ func examine(path string, file *os.File, o *Options) (about About, db *bolt.DB, 
 		return About{}, nil, fmt.Errorf("copy: %w", err)
 	}
 	about.Bytes = info.Size()
-	metas, err := readMetas(file)
-	if errors.Is(err, errBoltVersion) {
+	err = boltfile.Check(file, about.Bytes)
+	switch {
+	case errors.Is(err, boltfile.ErrVersion):
 		return about, nil, newer(path, err.Error())
-	}
-	if err == nil {
-		err = checkStructure(file, info.Size(), metas[0], true)
-	}
-	if err != nil {
+	case err != nil:
 		return about, nil, damagedCopy(path, err)
 	}
 	panicked, err := guard(func() (err error) {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	bolt "go.etcd.io/bbolt"
+
+	"hdsd/store/boltfile"
 )
 
 // fileName is the file in the data folder.
@@ -206,14 +208,15 @@ func checkFile(path string, file *os.File) error {
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
 	}
-	found, err := readMetas(file)
-	if errors.Is(err, errBoltVersion) {
+	check := boltfile.CheckBranches
+	if info.Size() <= readAll {
+		check = boltfile.Check
+	}
+	err = check(file, info.Size())
+	switch {
+	case errors.Is(err, boltfile.ErrVersion):
 		return fmt.Errorf("%w: %s: %w: use the hdsd that wrote it, or move it away to begin a new history", ErrVersion, path, err)
-	}
-	if err == nil {
-		err = checkStructure(file, info.Size(), found[0], info.Size() <= readAll)
-	}
-	if err != nil {
+	case err != nil:
 		return damaged(path, err)
 	}
 	return nil

@@ -148,10 +148,9 @@ func TestRestoreRefuses(t *testing.T) {
 	newSchema := copyOf(t, 5, func(o *Options) { o.migrations = []migration{func(*bolt.Tx) error { return nil }} })
 	newFormat := bytes.Clone(good)
 	for _, at := range []int{0, os.Getpagesize()} { // of each first page
-		m := newFormat[at+pageHead:]
-		native.PutUint32(m[4:], 99)
-		native.PutUint64(m[metaSummed:], metaSum(m))
+		binary.NativeEndian.PutUint32(newFormat[at+pageHead+4:], 99)
 	}
+	signMetas(newFormat)
 	for name, c := range map[string]struct {
 		from   string
 		target error
