@@ -35,7 +35,7 @@ type mute struct {
 // replaced tells whether substitutes stand in for it.
 func (m *mute) replaced() bool { return m != nil && !m.until.IsZero() }
 
-// Silent implements hds.SilenceSink.
+// Silent implements hds.Sink.
 func (c *core) Silent(id string, silent bool) {
 	c.post(func() {
 		if silent {

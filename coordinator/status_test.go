@@ -47,9 +47,11 @@ type watched struct {
 // deaf is a sink that needs no votes.
 type deaf struct{}
 
-func (deaf) Connected(health.Checker)       {}
-func (deaf) Disconnected(string)            {}
-func (deaf) Reported(string, []health.Vote) {}
+func (deaf) Connected(health.Checker)              {}
+func (deaf) Disconnected(string)                   {}
+func (deaf) Reported(string, []health.Vote)        {}
+func (deaf) Accepted(string, *specifier.Specifier) {}
+func (deaf) Silent(string, bool)                   {}
 
 // watching runs a test in virtual time.
 func watching(t *testing.T, run func(t *testing.T, w *watched)) {

@@ -11,8 +11,8 @@ import (
 	"hdsd/store"
 )
 
-// Follows implements hds.FollowSink.
-func (c *core) Follows(id string, s *specifier.Specifier) {
+// Accepted implements hds.Sink.
+func (c *core) Accepted(id string, s *specifier.Specifier) {
 	c.post(func() { c.followed(id, s, time.Now()) })
 }
 

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/mem"
 
 	"hdsd/hds"
+	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/internal/wire"
 )
@@ -84,8 +85,10 @@ type benchSink struct {
 	left            int
 }
 
-func (s *benchSink) Connected(health.Checker) { close(s.connected) }
-func (s *benchSink) Disconnected(string)      {}
+func (s *benchSink) Connected(health.Checker)              { close(s.connected) }
+func (s *benchSink) Disconnected(string)                   {}
+func (s *benchSink) Accepted(string, *specifier.Specifier) {}
+func (s *benchSink) Silent(string, bool)                   {}
 func (s *benchSink) Reported(string, []health.Vote) {
 	if s.left--; s.left == 0 {
 		close(s.done)

@@ -12,13 +12,13 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// caller is what is known of the other end whatever it says itself.
+// caller is what hdsd knows of the other end without asking it.
 type caller struct {
 	host  string // its address without the port
 	names string // fingerprint of the names in its certificate; empty without one
 }
 
-// is tells whether two calls are of one caller: by certificate or, without one,
+// is reports whether two calls are from one caller: by certificate or, without one,
 // by address.
 func (c caller) is(other caller) bool {
 	return c.names == other.names && (c.names != "" || c.host == other.host)
@@ -43,8 +43,8 @@ func hostOf(address string) string {
 	return address
 }
 
-// namesIn gives a fingerprint of whom the verified client certificate is for.
-// It stays when the certificate is renewed.
+// namesIn gives a fingerprint of the names in the verified client certificate. It
+// stays the same when the certificate is renewed.
 func namesIn(state *tls.ConnectionState) string {
 	if state == nil || len(state.VerifiedChains) == 0 || len(state.VerifiedChains[0]) == 0 {
 		return ""

@@ -7,74 +7,55 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// quiet is how many intervals a stream has to say nothing for another of its
-// node id to take its place.
-const quiet = 3
-
-// busy is that hdsd does not read what a stream says, as the sink is told of it.
-const busy = -1
-
-// warnPause is how long a contest of one stream goes on without being logged
-// again.
+// warnPause is the time between two warnings about one contested node id.
 const warnPause = 10 * time.Minute
 
-// join makes st the stream of its checker, or tells why not. Where another
-// stream has the node id, nothing that either says of itself shows which one is
-// to have it: a checker may come back while its old stream is half open, and two
-// checkers may share an id, a host and a load balancer. The one that reports stays,
-// so st waits until it is seen whether the other one does.
-func (s *Server) join(st *stream) error {
+// join makes one the session of its checker, or says why not. If another session
+// has the node id, nothing that either says of itself shows which one should have
+// it: a checker may come back while its old stream is half open, and two checkers
+// may share an id, a host and a load balancer. The one that reports stays, so one
+// waits to see whether the other does.
+func (s *Server) join(one *session) error {
 	came := s.now()
 	timer := stoppedTimer()
 	defer timer.Stop()
 	for {
-		rival, wait, err := s.claim(st, came)
+		rival, wait, err := s.claim(one, came)
 		if rival == nil {
 			return err
 		}
 		timer.Reset(wait)
 		select {
-		case <-rival.done:
+		case <-rival.lifetime.done:
 		case <-timer.C:
-		case <-st.grpc.Context().Done():
-			return status.FromContextError(st.grpc.Context().Err()).Err()
+		case <-one.grpc.Context().Done():
+			return status.FromContextError(one.grpc.Context().Err()).Err()
 		}
 	}
 }
 
-// claim seats st, or refuses it, or gives the stream that it has to wait for, and
-// for how long. It watches that stream for an interval at least.
-func (s *Server) claim(st *stream, came int64) (rival *stream, wait time.Duration, err error) {
+// claim admits one, refuses it, or gives the session that it has to wait for, and
+// for how long. It watches that session for at least one interval.
+func (s *Server) claim(one *session, came int64) (rival *session, wait time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	rival = s.streams[st.checker.ID]
+	rival = s.sessions[one.checker.ID]
 	if rival == nil || rival.ending {
-		return nil, 0, s.seat(st)
+		return nil, 0, s.admit(one)
 	}
 	interval := int64(s.options.Interval)
-	if rival.heard.Load() >= came+interval {
-		return nil, 0, s.refuse(st.checker.ID, st.origin.host, rival)
+	if rival.activity.heard.Load() >= came+interval {
+		return nil, 0, s.refuse(one.checker.ID, one.origin.host, rival)
 	}
-	if wait := max(s.staysUntil(rival), came+interval) - s.now(); wait > 0 {
+	if wait := max(rival.activity.keepsIDUntil(s.options.Interval), came+interval) - s.now(); wait > 0 {
 		return rival, time.Duration(wait), nil
 	}
-	return nil, 0, s.seat(st)
+	return nil, 0, s.admit(one)
 }
 
-// staysUntil is until when nobody else gets the node id of st, if nothing more is
-// heard: where hdsd itself was held up, what st says is still to be read.
-func (s *Server) staysUntil(st *stream) int64 {
-	interval := int64(s.options.Interval)
-	free := st.free.Load() // first: what is heard comes before it
-	if free == busy {
-		return s.now() + interval
-	}
-	return max(st.heard.Load()+quiet*interval, free+interval)
-}
-
-// refuse gives the error for one that claims the node id of a live stream; mu is
-// held. It logs the first in a while.
-func (s *Server) refuse(id, from string, old *stream) error {
+// refuse gives the error for a checker that claims the node id of a live session,
+// and logs it once in a while. The caller holds mu.
+func (s *Server) refuse(id, from string, old *session) error {
 	s.metrics.refused.Inc()
 	if now := time.Now(); now.Sub(old.warned) >= warnPause {
 		old.warned = now
@@ -84,5 +65,5 @@ func (s *Server) refuse(id, from string, old *stream) error {
 	return status.Errorf(codes.AlreadyExists,
 		"node id %q is taken: a checker at %s has it, and was last heard %s ago; give each checker its own node.id "+
 			"(a checker that comes back gets its id when its old stream ends, or says nothing for %s)",
-		id, old.origin.host, old.silence().Round(time.Millisecond), quiet*s.options.Interval)
+		id, old.origin.host, old.activity.silence().Round(time.Millisecond), quietIntervals*s.options.Interval)
 }

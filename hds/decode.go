@@ -10,12 +10,12 @@ import (
 	"hdsd/internal/envoyaddr"
 )
 
-// decoded is a report read the general way.
+// decoded is a report that was decoded as a whole.
 type decoded struct {
 	entries []entry
-	nested  bool // entries tell cluster and locality; else only their address
+	nested  bool // entries have cluster and locality; else only an address
 	empty   bool // no report inside
-	request bool // a first message said twice
+	request bool // a first message that was sent again
 }
 
 type entry struct {
@@ -23,8 +23,8 @@ type entry struct {
 	observed
 }
 
-// decode reads any report. A message without a report, a heartbeat or a first
-// message said twice, gives no entries.
+// decode reads any report. A message without a report gives no entries: a
+// heartbeat, or a first message that was sent again.
 func decode(message []byte) (decoded, error) {
 	var m healthv3.HealthCheckRequestOrEndpointHealthResponse
 	if err := proto.Unmarshal(message, &m); err != nil {
@@ -56,7 +56,7 @@ func (d *decoded) add(cluster string, where health.Locality, entries []*healthv3
 	}
 }
 
-// follows tells whether the entries are exactly those of p in their order.
+// follows reports whether the entries are exactly those of p in their order.
 func (d *decoded) follows(p *plan) bool {
 	if len(d.entries) != len(p.order) {
 		return false
@@ -73,8 +73,8 @@ func (d *decoded) follows(p *plan) bool {
 	return true
 }
 
-// find gives the index in p of the endpoint that an entry is about: known
-// without an index where it is one of several with that address.
+// find gives the index in p of the endpoint that an entry is about. It is known
+// without an index if several have that address.
 func (d *decoded) find(e *entry, p *plan) (index int, known bool) {
 	if d.nested {
 		index, known = p.keys()[e.key]

@@ -25,10 +25,10 @@ type query struct {
 	message *healthv3.HealthCheckRequestOrEndpointHealthResponse
 }
 
-// FetchHealthCheck answers a checker that has no stream with its specifier. A
-// node that fetches is connected until three intervals after its last fetch.
-// A report says by NodeHeader whose it is; it has to come with a certificate of
-// the same names as that node's fetches or, without one, from the same address.
+// FetchHealthCheck answers a checker that has no stream with its specifier. A node
+// that fetches is connected until three intervals after its last fetch. NodeHeader
+// says whose report it is. The report must come with a certificate of the same names
+// as that node's fetches or, without one, from the same address.
 func (s *Server) FetchHealthCheck(ctx context.Context, m *healthv3.HealthCheckRequestOrEndpointHealthResponse) (*healthv3.HealthCheckSpecifier, error) {
 	return s.fetch(ctx, queryOf(ctx, m))
 }
@@ -51,46 +51,46 @@ func (s *Server) fetch(ctx context.Context, q *query) (*healthv3.HealthCheckSpec
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	for {
-		st, err := s.visited(&who, q)
+		one, err := s.sessionOf(&who, q)
 		if err != nil {
 			return nil, err
 		}
-		spec, err := st.visit(ctx, &call{ctx: ctx})
+		spec, err := one.fetch(ctx, &call{ctx: ctx})
 		if !errors.Is(err, errLapsed) {
 			return spec, err
 		}
 	}
 }
 
-// visited gives what stands for the fetches of a checker, a new one where
-// there is none or they change to the other version of the API. While another
-// has the id it refuses: who fetches asks again, and need not wait.
-func (s *Server) visited(who *introduction, q *query) (*stream, error) {
+// sessionOf gives the session of a checker that fetches. It is a new one if there
+// is none, or the checker changes to the other version of the API. While another
+// checker has the id it refuses at once: a checker that fetches asks again.
+func (s *Server) sessionOf(who *introduction, q *query) (*session, error) {
 	from := origin{who.node, q.from}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.streams[who.checker.ID]; old != nil && !old.ending {
+	if old := s.sessions[who.checker.ID]; old != nil && !old.ending {
 		same := old.calls != nil && old.origin.is(from) && sameChecker(&old.checker, &who.checker)
 		switch {
 		case same && old.v2 == q.v2:
 			return old, nil
-		case !same && s.now() < s.staysUntil(old):
+		case !same && s.now() < old.activity.keepsIDUntil(s.options.Interval):
 			return nil, s.refuse(who.checker.ID, from.host, old)
 		}
 	}
-	st := s.newStream()
-	st.calls, st.v2 = make(chan *call), q.v2
-	st.checker, st.node, st.origin = who.checker, who.kept, from
-	if err := s.seat(st); err != nil {
+	one := s.newSession()
+	one.calls, one.v2 = make(chan *call), q.v2
+	one.checker, one.node, one.origin = who.checker, who.kept, from
+	if err := s.admit(one); err != nil {
 		return nil, err
 	}
-	s.gate.Go(st.beVisited)
-	return st, nil
+	s.gate.Go(one.answerFetches)
+	return one, nil
 }
 
-// fetchWithReport takes a report for the node that it is bound to.
+// fetchWithReport takes a report of the node that NodeHeader names.
 func (s *Server) fetchWithReport(ctx context.Context, q *query) (*healthv3.HealthCheckSpecifier, error) {
-	st, err := s.reporter(q)
+	one, err := s.reporter(q)
 	if err != nil {
 		s.metrics.unbound.Inc()
 		return nil, err
@@ -99,15 +99,15 @@ func (s *Server) fetchWithReport(ctx context.Context, q *query) (*healthv3.Healt
 	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "the report cannot be read: %v", err)
 	}
-	spec, err := st.visit(ctx, &call{ctx: ctx, isReport: true, report: report})
+	spec, err := one.fetch(ctx, &call{ctx: ctx, isReport: true, report: report})
 	if errors.Is(err, errLapsed) {
-		return nil, notFetched(st.checker.ID)
+		return nil, notFetched(one.checker.ID)
 	}
 	return spec, err
 }
 
-// reporter gives the checker whose report q is.
-func (s *Server) reporter(q *query) (*stream, error) {
+// reporter gives the session of the checker that a report belongs to.
+func (s *Server) reporter(q *query) (*session, error) {
 	if len(q.nodes) != 1 || q.nodes[0] == "" {
 		return nil, status.Error(codes.Unauthenticated,
 			"nobody knows whose report this is: name the node that fetches in "+NodeHeader+" (gRPC metadata or HTTP header), once; or send health_check_request")
@@ -115,18 +115,18 @@ func (s *Server) reporter(q *query) (*stream, error) {
 	id := q.nodes[0]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := s.streams[id]
+	one := s.sessions[id]
 	switch {
-	case st == nil || st.calls == nil || st.ending:
+	case one == nil || one.calls == nil || one.ending:
 		return nil, notFetched(id)
-	case st.origin.names != q.from.names:
+	case one.origin.names != q.from.names:
 		return nil, status.Errorf(codes.Unauthenticated, "node %q fetches with another client certificate: send its reports with one of the same subject and alternative names", id)
-	case !st.origin.caller.is(q.from):
-		return nil, status.Errorf(codes.Unauthenticated, "node %q fetches from %s, this report came from %s: send both from one address, or with a client certificate", id, st.origin.host, q.from.host)
-	case st.v2 != q.v2:
+	case !one.origin.caller.is(q.from):
+		return nil, status.Errorf(codes.Unauthenticated, "node %q fetches from %s, this report came from %s: send both from one address, or with a client certificate", id, one.origin.host, q.from.host)
+	case one.v2 != q.v2:
 		return nil, status.Errorf(codes.FailedPrecondition, "node %q fetches by the other version of the API: report by the same", id)
 	}
-	return st, nil
+	return one, nil
 }
 
 func notFetched(id string) error {

@@ -54,6 +54,9 @@ func (r *recorder) Connected(c health.Checker) {
 
 func (r *recorder) Disconnected(id string) { r.add("disconnected " + id) }
 
+func (r *recorder) Accepted(string, *specifier.Specifier) {}
+func (r *recorder) Silent(string, bool)                   {}
+
 func (r *recorder) Reported(id string, votes []health.Vote) {
 	r.add("reported " + id + votesText(votes))
 	if r.onReported != nil {

@@ -18,18 +18,18 @@ import (
 	"hdsd/hds/specifier"
 )
 
-// form gives specifiers the form that one checker understands; it belongs to
-// the goroutine that sends.
+// form gives specifiers the form that one checker understands, v3 or v2. It belongs
+// to the goroutine that sends.
 type form struct {
-	stream *stream
-	logged map[string]bool // clusters that were left out
+	session *session
+	logged  map[string]bool // clusters that were left out
 }
 
 func (f *form) of(spec *specifier.Specifier) *specifier.Specifier {
-	if !f.stream.v2 {
+	if !f.session.v2 {
 		return spec
 	}
-	s := f.stream.server
+	s := f.session.server
 	out := formV2(spec, func(cluster string, err error) {
 		s.metrics.noForm.Inc()
 		if f.logged[cluster] {
@@ -39,15 +39,15 @@ func (f *form) of(spec *specifier.Specifier) *specifier.Specifier {
 			f.logged = map[string]bool{}
 		}
 		f.logged[cluster] = true
-		s.options.Log.Warn().Str("event", "cluster_not_sent_v2").Str("checker", f.stream.checker.ID).Str("cluster", cluster).Err(err).
+		s.options.Log.Warn().Str("event", "cluster_not_sent_v2").Str("checker", f.session.checker.ID).Str("cluster", cluster).Err(err).
 			Msg("a cluster is not sent to a checker that speaks v2, which cannot say how to check it")
 	})
-	f.stream.partial.Store(len(out.Message.GetClusterHealthChecks()) < len(spec.Message.GetClusterHealthChecks()))
+	f.session.progress.partial.Store(len(out.Message.GetClusterHealthChecks()) < len(spec.Message.GetClusterHealthChecks()))
 	return out
 }
 
-// formV2 gives spec with nothing in it that v2 would read otherwise than v3.
-// Clusters for which that is impossible are left out.
+// formV2 gives spec in a form that v2 reads as v3 does. It leaves out clusters that
+// have none.
 func formV2(spec *specifier.Specifier, leftOut func(cluster string, err error)) *specifier.Specifier {
 	out := &specifier.Specifier{
 		Message: &healthv3.HealthCheckSpecifier{Interval: spec.Message.GetInterval()},
@@ -71,8 +71,8 @@ func formV2(spec *specifier.Specifier, leftOut func(cluster string, err error)) 
 	return out
 }
 
-// clusterV2 gives a cluster whose wire form is its v2 form, tested by v2's own
-// rules.
+// clusterV2 gives a cluster whose wire form is its v2 form, and checks it by v2's
+// own rules.
 func clusterV2(c *healthv3.ClusterHealthCheck) (*healthv3.ClusterHealthCheck, error) {
 	out := emptied(c)
 	out.LocalityEndpoints = c.GetLocalityEndpoints()
@@ -98,7 +98,7 @@ func clusterV2(c *healthv3.ClusterHealthCheck) (*healthv3.ClusterHealthCheck, er
 
 var errNoBodies = errors.New("v2 has no bodies of HTTP requests and responses; take send and receive out of http_health_check")
 
-// checkV2 says in v2's words what these can express, where they differ.
+// checkV2 changes what v2 expresses with other fields than v3.
 func checkV2(c *corev3.HealthCheck) error {
 	if proto.Equal(c.GetNoTrafficHealthyInterval(), c.GetNoTrafficInterval()) {
 		c.NoTrafficHealthyInterval = nil // the other one serves for both
@@ -120,8 +120,7 @@ func checkV2(c *corev3.HealthCheck) error {
 	return nil
 }
 
-// redisV2 gives a check of Redis the configuration of v2. No other check had
-// one.
+// redisV2 gives a Redis check its v2 configuration. No other custom check has one.
 func redisV2(custom *corev3.HealthCheck_CustomHealthCheck) error {
 	var had redisv3.Redis
 	if err := custom.GetTypedConfig().UnmarshalTo(&had); err != nil {
@@ -142,7 +141,7 @@ func redisV2(custom *corev3.HealthCheck_CustomHealthCheck) error {
 	return nil
 }
 
-// known tells what is in a message, at any depth, that its type does not have.
+// known gives an error if a message has, at any depth, what its type does not.
 func known(m protoreflect.Message) error {
 	name := m.Descriptor().FullName()
 	if unknown := m.GetUnknown(); len(unknown) > 0 {

@@ -18,14 +18,14 @@ import (
 	"hdsd/internal/gate"
 )
 
-// What a checker may say of itself: the size of its id, and of its node. An
-// Envoy's node has some 50 kB, and its metadata are kept.
+// Limits on what a checker says of itself, in bytes. An Envoy's node has some 50 kB,
+// and hdsd keeps its metadata.
 const (
 	maxNodeID    = 1024
 	maxNodeTaken = 1 << 20
 )
 
-// origin is what the fetches of one checker have in common.
+// origin is what all fetches of one checker have in common.
 type origin struct {
 	node [sha256.Size]byte // its cluster, locality and metadata
 	caller
@@ -33,14 +33,14 @@ type origin struct {
 
 func (o origin) is(other origin) bool { return o.node == other.node && o.caller.is(other.caller) }
 
-// introduction is a first message, understood.
+// introduction is what the first message says.
 type introduction struct {
 	checker health.Checker
 	node    [sha256.Size]byte
 	kept    *corev3.Node
 }
 
-// introduce reads a first message; its errors are for the peer.
+// introduce reads a first message. Its errors are written for the peer.
 func introduce(message []byte) (introduction, error) {
 	var m healthv3.HealthCheckRequestOrEndpointHealthResponse
 	if err := proto.Unmarshal(message, &m); err != nil {
@@ -49,7 +49,7 @@ func introduce(message []byte) (introduction, error) {
 	return introducedBy(&m)
 }
 
-// introducedBy is introduce for a decoded message, whose node is used up.
+// introducedBy is introduce for a decoded message. It changes the node.
 func introducedBy(m *healthv3.HealthCheckRequestOrEndpointHealthResponse) (introduction, error) {
 	if m.GetEndpointHealthResponse() != nil {
 		return introduction{}, errors.New("a report came before the first message: send health_check_request with node and capability first, on every stream")
@@ -84,55 +84,55 @@ func introducedBy(m *healthv3.HealthCheckRequestOrEndpointHealthResponse) (intro
 	return introduction{checker, sha256.Sum256(encoded), keptNode(node)}, nil
 }
 
-// sameChecker tells whether nothing about a checker changed.
+// sameChecker reports whether nothing about a checker has changed.
 func sameChecker(a, b *health.Checker) bool {
 	return a.ID == b.ID && a.Locality == b.Locality && a.Version == b.Version &&
 		maps.Equal(a.Abilities, b.Abilities) && maps.Equal(a.Metadata, b.Metadata)
 }
 
-// seat makes st the stream of its checker; mu is held. What it replaces is left
-// in st.before.
-func (s *Server) seat(st *stream) error {
+// admit makes one the session of its checker, and leaves the session that it
+// replaces in one.before. The caller holds mu.
+func (s *Server) admit(one *session) error {
 	if s.gate.Closed() {
 		return gate.ErrClosing
 	}
-	id := st.checker.ID
-	if old := s.streams[id]; old != nil {
+	id := one.checker.ID
+	if old := s.sessions[id]; old != nil {
 		if !old.ending {
 			old.replaced = true
-			st.warned = old.warned
+			one.warned = old.warned
 			s.metrics.replaced.Inc()
-			old.stop(status.Errorf(codes.Aborted, "node id %q came again, from %s, and takes the place of this stream, on which nothing was heard for %s",
-				id, st.origin.host, old.silence().Round(time.Millisecond)))
+			old.lifetime.stop(status.Errorf(codes.Aborted, "node id %q came again, from %s, and takes the place of this stream, on which nothing was heard for %s",
+				id, one.origin.host, old.activity.silence().Round(time.Millisecond)))
 		}
-		st.before = old
+		one.before = old
 	}
-	if specifier.IgnoresWeight(st.node) {
+	if specifier.IgnoresWeight(one.node) {
 		s.options.Log.Warn().Str("event", "weight_ignored").Str("checker", id).
 			Msg("the hdsd.weight in node.metadata is no number above 0: the checker has the weight 1, unless the configuration gives it another")
 	}
-	st.heard.Store(s.now())
-	st.free.Store(busy)
-	s.streams[id] = st
-	s.metrics.streams.Set(float64(len(s.streams)))
+	one.activity.hear()
+	one.activity.block()
+	s.sessions[id] = one
+	s.metrics.streams.Set(float64(len(s.sessions)))
 	return nil
 }
 
-// leave takes st out and tells the sink, unless another has taken its place.
-// The name stays taken until the sink knows, so that calls keep their order.
-func (s *Server) leave(st *stream) {
+// leave removes one and tells the sink, unless another has taken its place. The
+// node id stays taken until the sink knows, so that calls keep their order.
+func (s *Server) leave(one *session) {
 	s.mu.Lock()
-	replaced := st.replaced
-	st.ending = !replaced
+	replaced := one.replaced
+	one.ending = !replaced
 	s.mu.Unlock()
 	if replaced {
 		return
 	}
-	s.sink.Disconnected(st.checker.ID)
+	s.sink.Disconnected(one.checker.ID)
 	s.mu.Lock()
-	if s.streams[st.checker.ID] == st {
-		delete(s.streams, st.checker.ID)
+	if s.sessions[one.checker.ID] == one {
+		delete(s.sessions, one.checker.ID)
 	}
-	s.metrics.streams.Set(float64(len(s.streams)))
+	s.metrics.streams.Set(float64(len(s.sessions)))
 	s.mu.Unlock()
 }

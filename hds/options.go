@@ -14,23 +14,23 @@ import (
 
 // Options are the settings of a Server. The zero value is ready to use.
 type Options struct {
-	// Interval is the time between two reports that checkers are told to keep.
+	// Interval is the time between two reports, which hdsd tells checkers.
 	// Default: 1 s.
 	Interval time.Duration
 
-	// FirstMessageTimeout bounds how long a stream may be open without saying
-	// who it is. Default: 10 s.
+	// FirstMessageTimeout bounds how long a stream may be open before its first
+	// message. Default: 10 s.
 	FirstMessageTimeout time.Duration
 
 	// WriteTimeout bounds how long one specifier may wait for a peer that does
 	// not read. Default: 10 s.
 	WriteTimeout time.Duration
 
-	// AssignTimeout bounds how long the first fetch of a checker waits for
-	// something to be assigned; then it gets an empty specifier. Default: 1 s.
+	// AssignTimeout bounds how long the first fetch of a checker waits for an
+	// assignment. After it the checker gets an empty specifier. Default: 1 s.
 	AssignTimeout time.Duration
 
-	// MaxMessageBytes is the largest message taken; a larger one ends its
+	// MaxMessageBytes is the largest message that is taken. A larger one ends its
 	// stream with RESOURCE_EXHAUSTED. Default: 64 MiB.
 	MaxMessageBytes int
 
@@ -67,8 +67,7 @@ const (
 	keepaliveMinTime = 100 * time.Millisecond
 )
 
-// ServerOptions are what the grpc.Server that a Server is registered with must
-// be made with.
+// ServerOptions gives the options that the grpc.Server of a Server needs.
 func ServerOptions(o Options) []grpc.ServerOption {
 	o = o.withDefaults()
 	return []grpc.ServerOption{

@@ -13,26 +13,26 @@ import (
 	"hdsd/hds/specifier"
 )
 
-// outbox decides what to send on one stream. It has no clock and does no I/O;
-// it belongs to the goroutine that sends.
+// outbox decides what to send in one session. It has no clock and does no I/O. It
+// belongs to the goroutine that sends.
 type outbox struct {
 	grace time.Duration // how long a cluster that goes away is kept without endpoints
 
-	target  *specifier.Specifier           // what the checker is to end up with
+	target  *specifier.Specifier           // what the checker should end up with
 	message *healthv3.HealthCheckSpecifier // the last one sent; nil before
 	digest  [sha256.Size]byte              // of it
 	leaving map[string]*leaving
 }
 
-// leaving is a cluster that was emptied and is not yet dropped.
+// leaving is a cluster that is emptied and not yet dropped.
 type leaving struct {
 	emptied *healthv3.ClusterHealthCheck
 	until   time.Time // zero: not sent yet
 }
 
-// aim sets what the checker is to end up with. Clusters that it had and is to
-// have no longer are emptied first.
-func (o *outbox) aim(target *specifier.Specifier) {
+// setTarget sets what the checker should end up with. Clusters that it had and
+// should lose are emptied first.
+func (o *outbox) setTarget(target *specifier.Specifier) {
 	if o.leaving == nil {
 		o.leaving = make(map[string]*leaving)
 	}
@@ -55,8 +55,7 @@ func emptied(c *healthv3.ClusterHealthCheck) *healthv3.ClusterHealthCheck {
 	}
 }
 
-// compose gives the encoded message that is due; nil where the checker has it
-// already.
+// compose gives the encoded message that is due; nil if the checker has it.
 func (o *outbox) compose(now time.Time) ([]byte, error) {
 	maps.DeleteFunc(o.leaving, func(_ string, l *leaving) bool { return !l.until.IsZero() && !now.Before(l.until) })
 	m := o.target.Message
@@ -78,8 +77,8 @@ func (o *outbox) compose(now time.Time) ([]byte, error) {
 	return encoded, nil
 }
 
-// delivered starts the time that emptied clusters are kept, and gives the time
-// at which the next message is due; zero where none is.
+// delivered starts the time for which emptied clusters are kept. It gives the time
+// when the next message is due; zero if none is.
 func (o *outbox) delivered(now time.Time) time.Time {
 	var due time.Time
 	for _, l := range o.leaving {

@@ -9,10 +9,10 @@ import (
 	"hdsd/internal/envoyaddr"
 )
 
-// plan is what reports on one sent specifier are expected to look like. It is
-// not changed once made, but for the indexes.
+// plan is what reports on one sent specifier should look like. It does not change
+// once made, except for the indexes.
 type plan struct {
-	seq       uint64 // counts the specifiers of a stream, from 1
+	seq       uint64 // counts the specifiers of a session, from 1
 	spec      *specifier.Specifier
 	order     []health.EndpointID // entry by entry
 	addresses []string            // of each entry, canonical
@@ -20,7 +20,7 @@ type plan struct {
 	ends      []uint32            // where each ends in encoded
 	groups    []group             // the entries by cluster and locality, in order; none is empty
 
-	// Made when first needed; used by the stream's receiving goroutine only.
+	// Made when first needed. Only the goroutine that receives uses them.
 	byID      map[health.EndpointID]int
 	byKey     map[health.Endpoint]int
 	byAddress map[string]int // -1 where there are several
@@ -34,8 +34,8 @@ type group struct {
 	end      int    // index after its last entry
 }
 
-// newPlan gives the plan of a specifier. Entries that its message lists beyond
-// its order, which a specifier of specifier.Build does not have, are left out.
+// newPlan gives the plan of a specifier. It leaves out entries that the message
+// lists beyond the order; specifier.Build makes none.
 func newPlan(seq uint64, spec *specifier.Specifier) *plan {
 	entries := min(len(spec.Order), len(spec.Addresses))
 	p := &plan{
@@ -62,7 +62,7 @@ func newPlan(seq uint64, spec *specifier.Specifier) *plan {
 
 func newGroup(cluster string, l *corev3.Locality, end int) group {
 	where := envoyaddr.Locality(l)
-	// Only the three names are kept of a locality; so does Envoy.
+	// Like Envoy, keep only the three names of a locality.
 	encoded, _ := proto.Marshal(envoyaddr.LocalityMessage(where))
 	return group{cluster: cluster, locality: where, encoded: encoded, end: end}
 }
@@ -117,12 +117,11 @@ func (p *plan) uniqueAddresses() map[string]int {
 	return p.byAddress
 }
 
-// plans are the specifiers that reports may follow: the newest one that a
-// report has matched, and all sent since. Not changed once made.
+// plans are those that reports may follow: the newest one that a report has
+// matched, and all sent since. They do not change once made.
 type plans []*plan
 
-// maxPlans bounds how many specifiers are remembered for a checker that
-// accepts none.
+// maxPlans bounds how many plans are kept for a checker that accepts none.
 const maxPlans = 8
 
 // current gives the last one; nil where nothing was sent yet.
@@ -143,7 +142,8 @@ func (l plans) numbered(seq uint64) *plan {
 	return nil
 }
 
-// with gives the plans after p was sent and accepted was the newest one matched.
+// with gives the plans after p is sent, where accepted is the seq of the newest one
+// matched.
 func (l plans) with(p *plan, accepted uint64) plans {
 	next := make(plans, 0, len(l)+1)
 	for _, old := range l {
@@ -152,7 +152,7 @@ func (l plans) with(p *plan, accepted uint64) plans {
 		}
 	}
 	if len(next) == maxPlans {
-		next = append(next[:1], next[2:]...) // the first may be the one that is reported still
+		next = append(next[:1], next[2:]...) // reports may still follow the first
 	}
 	return append(next, p)
 }

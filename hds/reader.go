@@ -9,15 +9,15 @@ import (
 	"hdsd/health"
 )
 
-// message is a received one as it came. It is compared with the one before
+// message is what was received last, as it came. The next one is compared with it
 // while it is still in grpc's buffers.
 type message struct {
 	bytes []byte
-	same  bool // as the one before
+	same  bool // it equals the one before
 }
 
-// largeMessage is the size from which memory is given back when what comes
-// next needs far less.
+// largeMessage is the size from which a buffer is dropped when the next message
+// needs far less.
 const largeMessage = 1 << 20
 
 // UnmarshalWire implements wire.Unmarshaler.
@@ -46,27 +46,27 @@ func (m *message) equal(data mem.BufferSlice) bool {
 	return true
 }
 
-// reading is what one report came to.
+// reading is what the reader makes of one report.
 type reading struct {
-	votes   []health.Vote // what changed; the receiver's to keep
+	votes   []health.Vote // that changed; the receiver may keep them
 	kind    reportKind
-	strange uint64 // entries about what was never assigned, or with no status
+	strange uint64 // entries about endpoints that were never assigned, or without a valid status
 	matched uint64 // seq of the newest specifier that the checker is known to follow
 	follows bool   // a report has listed all of a specifier that lists something
 }
 
-// reader turns the reports of one stream into votes. It belongs to the
-// goroutine that receives.
+// reader turns the reports of one session into votes. It belongs to the goroutine
+// that receives.
 type reader struct {
 	plans   plans
 	plan    *plan      // the current one
-	last    []observed // by its entries: what was said last, also in reports on earlier plans
+	last    []observed // by entry of plan: what was reported last, also in reports on earlier plans
 	scratch []observed
 	reading
 }
 
-// read gives what a report that came in when plans were in force says. An
-// error means that the bytes are no report at all.
+// read gives what a report says that came in while these plans were in force. An
+// error means that the bytes are no report.
 func (r *reader) read(m *message, in plans) (reading, error) {
 	r.votes = nil
 	current := in.current()
@@ -77,7 +77,7 @@ func (r *reader) read(m *message, in plans) (reading, error) {
 	r.adopt(in)
 	r.strange = 0
 	for _, p := range slices.Backward(r.plans) {
-		if out := r.room(p); walk(m.bytes, p, out) {
+		if out := r.buffer(p); walk(m.bytes, p, out) {
 			r.kind = changedReport
 			if len(m.bytes) == 0 {
 				r.kind = heartbeat
@@ -89,7 +89,7 @@ func (r *reader) read(m *message, in plans) (reading, error) {
 	return r.general(m.bytes)
 }
 
-// general reads a report that is not exactly as expected.
+// general reads a report that differs from what every plan expects.
 func (r *reader) general(message []byte) (reading, error) {
 	d, err := decode(message)
 	if err != nil {
@@ -101,7 +101,7 @@ func (r *reader) general(message []byte) (reading, error) {
 	}
 	for _, p := range slices.Backward(r.plans) {
 		if d.follows(p) {
-			out := r.room(p)
+			out := r.buffer(p)
 			for i := range d.entries {
 				out[i] = d.entries[i].observed
 			}
@@ -119,7 +119,7 @@ func (r *reader) general(message []byte) (reading, error) {
 	return r.reading, nil
 }
 
-// place takes one entry of a report that follows no plan.
+// place votes by one entry of a report that follows no plan.
 func (r *reader) place(d *decoded, e *entry) {
 	if r.plan != nil {
 		if index, known := d.find(e, r.plan); index >= 0 {
@@ -137,9 +137,9 @@ func (r *reader) place(d *decoded, e *entry) {
 	r.strange++
 }
 
-// apply takes a report that follows p. The first one on the current plan gives
-// all votes, later ones and those on earlier plans what changed. An id in an old
-// plan may stand for another endpoint by now, hence the look at the address.
+// apply votes by a report that follows p. The first report on the current plan
+// gives all votes; later ones, and those on earlier plans, give what changed. An id
+// in an old plan may stand for another endpoint by now, so the address must match.
 func (r *reader) apply(p *plan, out []observed) {
 	if p == r.plan {
 		if r.matched != p.seq {
@@ -160,7 +160,7 @@ func (r *reader) apply(p *plan, out []observed) {
 		}
 	}
 	if len(r.votes) == 0 {
-		r.votes = nil // the sink is told that nothing changed
+		r.votes = nil // tells the sink that nothing changed
 	}
 	r.matched = max(r.matched, p.seq)
 	r.follows = r.follows || len(p.order) > 0
@@ -177,8 +177,8 @@ func (r *reader) vote(index int, o observed) {
 	}
 }
 
-// adopt puts plans in force, but for those that the checker is known to have
-// left behind. What was said of endpoints that stay is carried over.
+// adopt puts plans in force, except those older than the one that the checker is
+// known to follow. What was reported of endpoints that stay is carried over.
 func (r *reader) adopt(in plans) {
 	for len(in) > 0 && in[0].seq < r.matched {
 		in = in[1:]
@@ -200,8 +200,8 @@ func (r *reader) adopt(in plans) {
 	r.plan, r.last = current, last
 }
 
-// room gives space for the entries of p, valid until the next call.
-func (r *reader) room(p *plan) []observed {
+// buffer gives space for the entries of p, valid until the next call.
+func (r *reader) buffer(p *plan) []observed {
 	if cap(r.scratch) < len(p.order) {
 		r.scratch = make([]observed, len(p.order))
 	}

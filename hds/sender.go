@@ -10,43 +10,43 @@ import (
 	"hdsd/internal/wire"
 )
 
-// patience is how many intervals a checker has to follow a specifier before
-// that is logged.
-const patience = 3
+// acceptIntervals is how many report intervals a checker has to follow a
+// specifier before hdsd logs that it does not.
+const acceptIntervals = 3
 
-// sender sends specifiers on one stream; it belongs to one goroutine.
+// sender sends specifiers on one stream. It belongs to one goroutine.
 type sender struct {
-	stream  *stream
+	session *session
 	box     outbox
 	next    *time.Timer // when emptied clusters are to be dropped
 	check   *time.Timer // when the specifier should have been accepted
-	silence vigil       // for a report
-	reports uint64      // how many there were when it was sent
+	silence silenceTimer
+	reports uint64 // how many there were when it was sent
 	form    form
 }
 
 // send runs in a goroutine of its own from Connected to the end of the stream.
-func (st *stream) send() {
-	s := sender{stream: st, box: outbox{grace: st.server.options.Interval}, form: form{stream: st}}
-	s.next, s.check, s.silence = stoppedTimer(), stoppedTimer(), vigil{Timer: stoppedTimer()}
-	defer s.next.Stop()
-	defer s.check.Stop()
-	defer s.silence.Stop()
+func (s *session) send() {
+	out := sender{session: s, box: outbox{grace: s.server.options.Interval}, form: form{session: s}}
+	out.next, out.check, out.silence = stoppedTimer(), stoppedTimer(), newSilenceTimer()
+	defer out.next.Stop()
+	defer out.check.Stop()
+	defer out.silence.Stop()
 	for {
 		ok := true
 		select {
-		case <-st.grpc.Context().Done():
+		case <-s.grpc.Context().Done():
 			return
-		case <-st.wake:
-			if spec := st.take(); spec != nil {
-				ok = s.assigned(spec)
+		case <-s.pending.wake:
+			if spec := s.pending.take(); spec != nil {
+				ok = out.assigned(spec)
 			}
-		case <-s.next.C:
-			ok = s.deliver(nil)
-		case <-s.check.C:
-			s.complain()
-		case <-s.silence.C:
-			st.falls()
+		case <-out.next.C:
+			ok = out.deliver(nil)
+		case <-out.check.C:
+			out.logUnaccepted()
+		case <-out.silence.C:
+			s.fallSilent()
 		}
 		if !ok {
 			return
@@ -62,7 +62,7 @@ func stoppedTimer() *time.Timer {
 
 func (s *sender) assigned(spec *specifier.Specifier) bool {
 	spec = s.form.of(spec)
-	s.box.aim(spec)
+	s.box.setTarget(spec)
 	return s.deliver(spec)
 }
 
@@ -71,12 +71,12 @@ func (s *sender) assigned(spec *specifier.Specifier) bool {
 func (s *sender) deliver(spec *specifier.Specifier) bool {
 	encoded, err := s.box.compose(time.Now())
 	if err != nil {
-		s.stream.stop(status.Error(codes.Internal, err.Error()))
+		s.session.lifetime.stop(status.Error(codes.Internal, err.Error()))
 		return false
 	}
-	changed := spec != nil && s.stream.announce(spec, encoded != nil)
+	changed := spec != nil && s.session.announce(spec, encoded != nil)
 	if encoded != nil {
-		s.stream.told.Store(&told{s.box.message, s.box.digest, time.Now()})
+		s.session.progress.sent.Store(&sent{s.box.message, s.box.digest, time.Now()})
 		if !s.write(encoded) {
 			return false
 		}
@@ -90,44 +90,44 @@ func (s *sender) deliver(spec *specifier.Specifier) bool {
 	return true
 }
 
-// wait starts the clocks of a specifier that changed something, once it is
-// written: a peer that is slow to read is not silent yet.
+// wait starts the timers of a specifier that changed something. It is written by
+// then: a peer that is slow to read is not silent yet.
 func (s *sender) wait() {
-	due := patience * s.stream.server.options.Interval
-	s.silence.keep(s.stream.plans.Load().current(), due)
-	s.reports = s.stream.reports.Load()
+	due := acceptIntervals * s.session.server.options.Interval
+	s.silence.watch(s.session.progress.sentPlans().current(), due)
+	s.reports = s.session.activity.reports.Load()
 	s.check.Reset(due)
 }
 
 // write hands a message to the transport. A peer that does not read holds it
 // up for so long only; then the stream ends.
 func (s *sender) write(encoded []byte) bool {
-	server := s.stream.server
+	server := s.session.server
 	deadline := time.AfterFunc(server.options.WriteTimeout, func() {
 		server.metrics.stuck.Inc()
-		s.stream.stop(status.Errorf(codes.DeadlineExceeded, "a specifier was not read within %s", server.options.WriteTimeout))
+		s.session.lifetime.stop(status.Errorf(codes.DeadlineExceeded, "a specifier was not read within %s", server.options.WriteTimeout))
 	})
 	defer deadline.Stop()
 	message := wire.Bytes(encoded)
-	if s.stream.grpc.SendMsg(&message) != nil {
+	if s.session.grpc.SendMsg(&message) != nil {
 		return false // the receiving goroutine learns why
 	}
 	server.metrics.sent.Inc()
 	return true
 }
 
-// complain says that a specifier was not accepted in time; called once for
-// each that was sent.
-func (s *sender) complain() {
-	st := s.stream
-	if st.accepted.Load() >= st.plans.Load().current().seq {
+// logUnaccepted logs that a specifier was not accepted in time, once for each
+// that was sent.
+func (s *sender) logUnaccepted() {
+	session := s.session
+	if session.progress.isCurrent() {
 		return
 	}
-	st.server.metrics.unaccepted.Inc()
-	if !st.follows.Load() {
-		return // falls says it
+	session.server.metrics.unaccepted.Inc()
+	if !session.progress.follows.Load() {
+		return // fallSilent logs it
 	}
-	st.server.options.Log.Warn().Str("event", "specifier_not_followed").Str("checker", st.checker.ID).
-		Str("version", st.checker.Version).Bool("reporting", st.reports.Load() > s.reports).
+	session.server.options.Log.Warn().Str("event", "specifier_not_followed").Str("checker", session.checker.ID).
+		Str("version", session.checker.Version).Bool("reporting", session.activity.reports.Load() > s.reports).
 		Msg("the reports of a checker do not follow its specifier: it may have rejected it (look at its hds_delegate.errors)")
 }

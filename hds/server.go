@@ -15,34 +15,45 @@ import (
 	"hdsd/internal/gate"
 )
 
-// Sink is told what checkers do. It is called from goroutines of the streams
-// and of those that fetch, for each checker one call at a time; it may block for back-pressure, but has
-// to return for Server.Close to return.
+// Sink learns what checkers do. The goroutines of the sessions call it, for each
+// checker one call at a time. It may block for back-pressure, but has to return
+// for Server.Close to return.
 type Sink interface {
-	// Connected tells that a stream, the first or one that replaces another,
-	// is up, or that a node has fetched that had no stream. Nothing is sent on it before this returns and something was
-	// assigned; assignments from before the call may still be sent after it,
-	// so that it is to return only when c is taken note of.
+	// Connected: the checker has a stream, its first or one that replaces another,
+	// or fetches and had no stream. The server sends nothing before Connected
+	// returns and something is assigned. It may still send what was assigned before
+	// the call, so return only when c is known.
 	Connected(c health.Checker)
 
-	// Disconnected tells that the checker has no stream any more, or has not
-	// fetched for three intervals.
+	// Disconnected: the checker has no stream any more, or has not fetched for
+	// three intervals.
 	Disconnected(id string)
 
-	// Reported tells that a checker was heard, and what it says that it did
-	// not say before: everything in the first report that follows a specifier,
-	// nil where nothing changed. The votes are the sink's to keep.
+	// Accepted: for the first time a report has listed exactly what is in s.
+	// Reported follows for that report. For a checker that speaks v2, s is what was
+	// sent of the specifier that was assigned.
+	Accepted(id string, s *specifier.Specifier)
+
+	// Reported: the checker was heard. Votes are what it says that it did not say
+	// before: all of them in the first report that follows a specifier, nil if
+	// nothing changed. The sink may keep them.
 	Reported(id string, votes []health.Vote)
+
+	// Silent: for three intervals since the checker was first sent something to
+	// check, it has reported nothing of it, as an Envoy does that rejected it. With
+	// false: it reports after all. Heartbeats do not count. Connected and
+	// Disconnected end silence as well, without this call.
+	Silent(id string, silent bool)
 }
 
-// The values of State.Specifier.
+// Values of State.Specifier.
 const (
 	NotSent = "NOT_SENT" // what was assigned was not sent yet, or not all of it
 	Sent    = "SENT"     // reports do not follow it yet
 	Synced  = "SYNCED"   // a report has listed exactly what was assigned
 )
 
-// State is what is known of a checker's stream, or of its fetches.
+// State is what the server knows of a checker.
 type State struct {
 	Connected      bool
 	Specifier      string    // NotSent, Sent or Synced
@@ -62,14 +73,13 @@ type Server struct {
 	sink    Sink
 	metrics *metrics
 	start   time.Time  // stream times count from here, monotonic
-	gate    *gate.Gate // of handlers and the goroutines of streams
+	gate    *gate.Gate // for handlers and the goroutines of sessions
 
-	mu      sync.Mutex
-	streams map[string]*stream // the one of each node id
+	mu       sync.Mutex
+	sessions map[string]*session // by node id
 }
 
-// NewServer gives a server that is to be registered with a grpc.Server made
-// with ServerOptions.
+// NewServer makes a server. Register it with a grpc.Server that has ServerOptions.
 func NewServer(o Options, sink Sink) *Server {
 	o = o.withDefaults()
 	m, collectors := newMetrics()
@@ -78,7 +88,7 @@ func NewServer(o Options, sink Sink) *Server {
 	}
 	return &Server{
 		options: o, sink: sink, metrics: m, start: time.Now(),
-		gate: gate.New(), streams: make(map[string]*stream),
+		gate: gate.New(), sessions: make(map[string]*session),
 	}
 }
 
@@ -88,45 +98,45 @@ func (s *Server) Register(r grpc.ServiceRegistrar) {
 	discoveryv2.RegisterHealthDiscoveryServiceServer(r, &serviceV2{server: s})
 }
 
-// Assign sets what a checker is to check; the latest wins. It does not wait.
-// Without a stream of that id it does nothing: assign when Connected was
-// called. A nil specifier takes back one that was not sent yet. The specifier
-// must not be changed afterwards.
+// Assign sets what a checker should check. The latest specifier wins. Assign does
+// not wait. It does nothing if the checker is not connected, so assign when
+// Connected was called. A nil specifier withdraws one that was not sent yet. Do not
+// change the specifier afterwards.
 func (s *Server) Assign(id string, spec *specifier.Specifier) {
 	s.mu.Lock()
-	st := s.streams[id]
+	one := s.sessions[id]
 	s.mu.Unlock()
-	if st != nil {
-		st.assign(spec)
+	if one != nil {
+		one.pending.set(spec)
 	}
 }
 
-// Checkers gives the connected ones, by id.
+// Checkers lists the connected checkers, by id.
 func (s *Server) Checkers() []health.Checker {
 	s.mu.Lock()
-	all := make([]health.Checker, 0, len(s.streams))
-	for _, st := range s.streams {
-		all = append(all, st.checker)
+	all := make([]health.Checker, 0, len(s.sessions))
+	for _, one := range s.sessions {
+		all = append(all, one.checker)
 	}
 	s.mu.Unlock()
 	slices.SortFunc(all, func(a, b health.Checker) int { return cmp.Compare(a.ID, b.ID) })
 	return all
 }
 
-// State tells how the stream of a checker fares.
+// State gives what the server knows of a checker.
 func (s *Server) State(id string) State {
 	s.mu.Lock()
-	st := s.streams[id]
+	one := s.sessions[id]
 	s.mu.Unlock()
-	if st == nil {
+	if one == nil {
 		return State{Specifier: NotSent}
 	}
-	return st.state()
+	return one.state()
 }
 
-// Close ends all streams with UNAVAILABLE, refuses new ones and waits until no
-// goroutine is left. The sink is called until it returns.
+// Close ends all sessions with UNAVAILABLE, refuses new ones and waits until no
+// goroutine is left. It may call the sink until it returns.
 func (s *Server) Close() { s.gate.Close() }
 
-// now is the time since start, for the atomics of streams.
+// now is the time since start, in nanoseconds.
 func (s *Server) now() int64 { return int64(time.Since(s.start)) }

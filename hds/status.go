@@ -12,13 +12,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// maxNode is the size up to which a checker's node is kept as it is,
-// extensions apart.
+// maxNode is the largest node, without extensions, that is kept whole.
 const maxNode = 64 << 10
 
-// keptNode gives what is kept of a checker's node, which must not be used any
-// more: all but its extensions, of which Envoy lists hundreds; of one that is
-// large all the same, its id.
+// keptNode gives what hdsd keeps of a checker's node, which it changes: all but the
+// extensions, of which Envoy lists hundreds. Of a large node it keeps the id.
 func keptNode(n *corev3.Node) *corev3.Node {
 	n.Extensions = nil
 	if proto.Size(n) <= maxNode {
@@ -27,8 +25,8 @@ func keptNode(n *corev3.Node) *corev3.Node {
 	return &corev3.Node{Id: n.GetId()}
 }
 
-// told is the last message sent on a stream.
-type told struct {
+// sent is the last message of a session.
+type sent struct {
 	message *healthv3.HealthCheckSpecifier
 	digest  [sha256.Size]byte
 	at      time.Time
@@ -37,15 +35,14 @@ type told struct {
 // versionBytes is how much of a message's digest makes its version.
 const versionBytes = 8
 
-// Client is a connected checker and the specifier it has. Nothing in it may be
-// changed.
+// Client is a connected checker and the specifier it has. It must not be changed.
 type Client struct {
-	// Node is what the checker said first, without its extensions; of a very
-	// large one only the id is kept.
+	// Node is that of the first message, without extensions. A very large one has
+	// only its id.
 	Node  *corev3.Node
 	State State
-	// Specifier is the last one sent; nil where none was. Beside what is to be
-	// checked it may list clusters without endpoints, which are about to go.
+	// Specifier is the last one sent; nil if none was. It may also list clusters
+	// without endpoints, which are about to be dropped.
 	Specifier *healthv3.HealthCheckSpecifier
 	Version   string // of the specifier, a hash of its content
 	Sent      time.Time
@@ -54,17 +51,17 @@ type Client struct {
 // Clients gives the connected checkers, by id.
 func (s *Server) Clients() []Client {
 	s.mu.Lock()
-	streams := make([]*stream, 0, len(s.streams))
-	for _, st := range s.streams {
-		if !st.ending {
-			streams = append(streams, st)
+	sessions := make([]*session, 0, len(s.sessions))
+	for _, one := range s.sessions {
+		if !one.ending {
+			sessions = append(sessions, one)
 		}
 	}
 	s.mu.Unlock()
-	all := make([]Client, len(streams))
-	for i, st := range streams {
-		last := st.told.Load() // first: a state that is ahead of it claims nothing
-		all[i] = Client{Node: st.node, State: st.state()}
+	all := make([]Client, len(sessions))
+	for i, one := range sessions {
+		last := one.progress.sent.Load() // first: a state that is ahead of it claims nothing
+		all[i] = Client{Node: one.node, State: one.state()}
 		if last != nil {
 			all[i].Specifier, all[i].Sent = last.message, last.at.UTC()
 			all[i].Version = hex.EncodeToString(last.digest[:versionBytes])

@@ -15,9 +15,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// serviceV2 is health discovery for those that speak v2. On the wire a v2
-// message is a v3 message with less in it, but for what formV2 and nameBuild
-// see to; a report is read without being converted.
+// serviceV2 serves health discovery v2. On the wire a v2 message is a v3 message
+// with less in it, except for what formV2 and nameBuild convert. Reports need no
+// conversion.
 type serviceV2 struct {
 	discoveryv2.UnimplementedHealthDiscoveryServiceServer
 
@@ -29,7 +29,7 @@ func (v *serviceV2) StreamHealthCheck(g grpc.BidiStreamingServer[discoveryv2.Hea
 	return v.server.serve(g, true)
 }
 
-// FetchHealthCheck is that of v3 in the form of v2.
+// FetchHealthCheck is Server.FetchHealthCheck in v2.
 func (v *serviceV2) FetchHealthCheck(ctx context.Context, m *discoveryv2.HealthCheckRequestOrEndpointHealthResponse) (*discoveryv2.HealthCheckSpecifier, error) {
 	q := queryOf(ctx, nil)
 	return v.server.fetchV2(ctx, q, m)
@@ -52,7 +52,7 @@ func (s *Server) fetchV2(ctx context.Context, q *query, m *discoveryv2.HealthChe
 	return out, nil
 }
 
-// rewrite reads what is in one message, by its wire form, as another.
+// rewrite decodes the wire form of one message as another.
 func rewrite(from, to proto.Message) error {
 	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(from)
 	if err != nil {
@@ -64,12 +64,11 @@ func rewrite(from, to proto.Message) error {
 	return nil
 }
 
-// nodeBuildVersion is the one field of a v2 node that v3 has no more. Before
-// there were user agents it had the version, as "sha/1.13.1/Clean/RELEASE/ssl".
+// nodeBuildVersion is the one field of a v2 node that v3 has lost. It has the
+// version, as "sha/1.13.1/Clean/RELEASE/ssl", where there is no user agent.
 const nodeBuildVersion = 5
 
-// nameBuild gives a node the user agent that its build_version tells of,
-// unless it has one.
+// nameBuild gives a node without a user agent the one in its build_version.
 func nameBuild(node *corev3.Node) {
 	if node.GetUserAgentVersionType() != nil {
 		return
@@ -84,7 +83,7 @@ func nameBuild(node *corev3.Node) {
 	node.UserAgentVersionType = &corev3.Node_UserAgentVersion{UserAgentVersion: strings.ToValidUTF8(parts[1], "?")}
 }
 
-// unknownText gives the last value of a field that m does not know.
+// unknownText gives the last value of a field that is unknown to m.
 func unknownText(m proto.Message, wanted protowire.Number) string {
 	text := ""
 	for b := []byte(m.ProtoReflect().GetUnknown()); len(b) > 0; {

@@ -35,16 +35,16 @@ const (
 
 // observed is what a report says of one endpoint.
 type observed struct {
-	status health.Status // strangeStatus where it is none that we know
+	status health.Status // strangeStatus if hdsd does not know it
 	seen   bool
-	code   uint16 // 0 where there was none
+	code   uint16 // HTTP status code; 0 if there was none
 }
 
 const strangeStatus health.Status = math.MaxUint8
 
-// walk reads a report that lists exactly the entries of p in their order into
-// out, without decoding the rest. It reports whether it could: whatever is out
-// of the ordinary is left to decode, so that walk has no say in it.
+// walk reads a report that lists exactly the entries of p in their order into out,
+// without decoding the rest. It reports whether it could: it leaves whatever is out
+// of the ordinary to decode.
 func walk(message []byte, p *plan, out []observed) bool {
 	w := walker{plan: p, out: out}
 	report, found := []byte(nil), false
@@ -58,7 +58,7 @@ func walk(message []byte, p *plan, out []observed) bool {
 	return ok && w.report(report) && w.entry == len(p.order)
 }
 
-// walker is a place in a report and in the plan it is held against.
+// walker is a position in a report and in the plan that it is compared with.
 type walker struct {
 	plan  *plan
 	out   []observed
@@ -175,7 +175,7 @@ func (w *walker) next(entry []byte) bool {
 	return endpoint
 }
 
-// isAt tells whether an Endpoint has the address of the next entry.
+// isAt reports whether an Endpoint has the address of the next entry.
 func (w *walker) isAt(endpoint []byte) bool {
 	if bytes.Equal(endpoint, w.plan.expected(w.entry)) {
 		return true
@@ -217,9 +217,8 @@ func statusCode(number float64) uint16 {
 	return 0
 }
 
-// eachField calls visit for each field of a message until one is not to its
-// liking. All fields of the messages that it is used for are bytes; others end
-// it as well.
+// eachField calls visit for each field of a message until visit refuses one. All
+// fields of the messages that it reads are bytes; any other kind ends it as well.
 func eachField(b []byte, visit func(protowire.Number, []byte) bool) bool {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)

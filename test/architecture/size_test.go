@@ -28,7 +28,6 @@ var tooLarge = map[string]bool{
 	"coordinator.metrics":     true,
 	"eds.Server":              true,
 	"eds.subscription":        true,
-	"hds.stream":              true,
 	"store.Store":             true,
 }
 

@@ -13,11 +13,11 @@ import (
 	"hdsd/hds/specifier"
 )
 
-// follower is a recorder that is told what checkers follow, too.
-type follower struct{ recorder }
+// accepting is a recorder that writes down accepted specifiers, too.
+type accepting struct{ recorder }
 
-func (l *follower) Follows(id string, s *specifier.Specifier) {
-	l.add(fmt.Sprintf("follows %s %d %v", id, s.Serial, s.Order))
+func (l *accepting) Accepted(id string, s *specifier.Specifier) {
+	l.add(fmt.Sprintf("accepted %s %d %v", id, s.Serial, s.Order))
 }
 
 func numbered(serial uint64, endpoints ...checked) *specifier.Specifier {
@@ -26,8 +26,8 @@ func numbered(serial uint64, endpoints ...checked) *specifier.Specifier {
 	return s
 }
 
-func TestFollowingIsToldOnceAndBeforeTheReport(t *testing.T) {
-	l := &follower{}
+func TestAcceptanceIsToldOnceAndBeforeTheReport(t *testing.T) {
+	l := &accepting{}
 	bubbleWith(t, hds.Options{Interval: time.Second}, l, &l.recorder, func(f *fixture) {
 		c := f.connect("a", "10.1.0.1", "z1")
 		f.sink.take()
@@ -36,13 +36,13 @@ func TestFollowingIsToldOnceAndBeforeTheReport(t *testing.T) {
 		sent()
 		f.sink.take()
 		c.send(report())
-		same(t, "a heartbeat", f.sink.take(), "follows a 1 []", "reported a")
+		same(t, "a heartbeat", f.sink.take(), "accepted a 1 []", "reported a")
 		f.server.Assign("a", numbered(2, checked{1, web1}))
 		sent()
 		c.send(report())
 		same(t, "a heartbeat of before", f.sink.take(), "reported a")
 		c.send(report(said{web1, down, 0}))
-		same(t, "the first report", f.sink.take(), "follows a 2 [1]", "reported a 1=UNHEALTHY")
+		same(t, "the first report", f.sink.take(), "accepted a 2 [1]", "reported a 1=UNHEALTHY")
 		c.send(report(said{web1, up, 0}))
 		same(t, "the next", f.sink.take(), "reported a 1=HEALTHY")
 		f.server.Assign("a", numbered(3, checked{1, web1}, checked{2, web2}))
@@ -52,7 +52,7 @@ func TestFollowingIsToldOnceAndBeforeTheReport(t *testing.T) {
 		f.server.Assign("a", numbered(4, checked{2, web2}))
 		sent()
 		c.send(report(said{web1, up, 0}, said{web2, up, 0}))
-		same(t, "one that follows the one before", f.sink.take(), "follows a 3 [1 2]", "reported a 2=HEALTHY")
+		same(t, "one that follows the one before", f.sink.take(), "accepted a 3 [1 2]", "reported a 2=HEALTHY")
 	})
 }
 
@@ -74,8 +74,8 @@ func TestRetelling(t *testing.T) {
 	})
 }
 
-func TestFollowingOfV2LacksWhatWasLeftOut(t *testing.T) {
-	l := &follower{}
+func TestAcceptedV2SpecifierLacksWhatWasLeftOut(t *testing.T) {
+	l := &accepting{}
 	bubbleWith(t, hds.Options{Interval: time.Second}, l, &l.recorder, func(f *fixture) {
 		stream, err := discoveryv2.NewHealthDiscoveryServiceClient(f.dial("10.1.0.1")).StreamHealthCheck(f.ctx)
 		if err != nil {
@@ -94,6 +94,6 @@ func TestFollowingOfV2LacksWhatWasLeftOut(t *testing.T) {
 		f.server.Assign("a", spec)
 		f.sink.take()
 		say(reportV2(saidV2{"10.0.0.1", corev2.HealthStatus_HEALTHY}))
-		same(t, "calls", f.sink.take(), "follows a 7 [1]", "reported a 1=HEALTHY")
+		same(t, "calls", f.sink.take(), "accepted a 7 [1]", "reported a 1=HEALTHY")
 	})
 }

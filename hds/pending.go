@@ -1,0 +1,57 @@
+package hds
+
+import (
+	"sync"
+
+	"hdsd/hds/specifier"
+)
+
+// pending is the specifier that waits to be sent. The latest wins.
+type pending struct {
+	wake chan struct{} // holds one: there is something to send
+
+	mu      sync.Mutex
+	spec    *specifier.Specifier // nil when taken
+	skipped bool                 // an earlier one was replaced before it was sent
+	behind  bool                 // the one assigned last is not in force yet
+
+	retell bool // the next plan has every vote told again; owned by the goroutine that sends
+}
+
+func newPending() pending { return pending{wake: make(chan struct{}, 1)} }
+
+// set replaces what waits. Nil withdraws it.
+func (p *pending) set(spec *specifier.Specifier) {
+	p.mu.Lock()
+	p.skipped = p.skipped || p.spec != nil
+	p.spec, p.behind = spec, spec != nil
+	p.mu.Unlock()
+	select {
+	case p.wake <- struct{}{}:
+	default: // whoever is woken finds this one
+	}
+}
+
+// take gives what waits, nil if nothing does. If one before it was never sent,
+// whoever assigned it counts on every vote being told again.
+func (p *pending) take() *specifier.Specifier {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	spec := p.spec
+	p.spec = nil
+	p.retell, p.skipped = p.retell || p.skipped, false
+	return spec
+}
+
+// inForce notes that what was taken is in force.
+func (p *pending) inForce() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.behind = p.spec != nil
+}
+
+func (p *pending) isBehind() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.behind
+}

@@ -1,0 +1,198 @@
+package hds
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"hdsd/hds/specifier"
+	"hdsd/health"
+	"hdsd/internal/gate"
+)
+
+// session is one stream of a checker, or its fetches for as long as they follow
+// each other.
+type session struct {
+	// Set before others know of the session.
+	server  *Server
+	grpc    grpc.ServerStream // nil if it fetches
+	calls   chan *call        // its fetches; nil if it has a stream
+	v2      bool              // the checker speaks v2
+	checker health.Checker
+	node    *corev3.Node // as kept
+	origin  origin
+	before  *session // the one it replaces, whose end it waits for
+
+	introduced atomic.Bool // the first message came
+
+	lifetime lifetime
+	activity activity
+	pending  pending
+	progress progress
+	notifier notifier
+
+	// Guarded by Server.mu.
+	replaced, ending bool
+	warned           time.Time // when hdsd last logged that another checker claims the node id
+}
+
+func (s *Server) newSession() *session {
+	return &session{
+		server: s, lifetime: newLifetime(), activity: activity{now: s.now}, pending: newPending(), notifier: notifier{sink: s.sink},
+	}
+}
+
+// StreamHealthCheck serves one checker until either side ends it.
+func (s *Server) StreamHealthCheck(g grpc.BidiStreamingServer[healthv3.HealthCheckRequestOrEndpointHealthResponse, healthv3.HealthCheckSpecifier]) error {
+	return s.serve(g, false)
+}
+
+func (s *Server) serve(g grpc.ServerStream, v2 bool) error {
+	if !s.gate.Enter() {
+		return gate.ErrClosing
+	}
+	defer s.gate.Leave()
+	one := s.newSession()
+	one.grpc, one.v2 = g, v2
+	s.gate.Go(one.receive)
+	first := time.NewTimer(s.options.FirstMessageTimeout)
+	defer first.Stop()
+	for {
+		select {
+		case <-one.lifetime.stopped:
+			return one.lifetime.cause
+		case <-s.gate.Closing():
+			return gate.ErrClosing
+		case <-first.C:
+			if !one.introduced.Load() {
+				return status.Errorf(codes.DeadlineExceeded, "no first message within %s: send health_check_request with node and capability", s.options.FirstMessageTimeout)
+			}
+		}
+	}
+}
+
+// receive runs in a goroutine of its own from the start of the stream to its
+// end: grpc ends the wait for the next message when the handler returns.
+func (s *session) receive() {
+	defer close(s.lifetime.done)
+	s.lifetime.stop(s.converse())
+}
+
+func (s *session) converse() error {
+	first := &message{}
+	if err := s.grpc.RecvMsg(first); err != nil {
+		return endOf(err)
+	}
+	s.introduced.Store(true)
+	s.activity.hear()
+	who, err := introduce(first.bytes)
+	if err != nil {
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	s.checker, s.node = who.checker, who.kept
+	s.origin = origin{who.node, callerOf(s.grpc.Context())}
+	if err := s.server.join(s); err != nil {
+		return err
+	}
+	defer s.leave()
+	s.connect()
+	s.server.gate.Go(s.send)
+	return s.listen()
+}
+
+// connect tells the sink of the session, once the sink knows all about the one
+// before.
+func (s *session) connect() {
+	if s.before != nil {
+		<-s.before.lifetime.done
+		s.before = nil
+	}
+	s.server.sink.Connected(s.checker)
+	s.activity.unblock()
+}
+
+// leave ends what connect began.
+func (s *session) leave() {
+	s.notifier.end()
+	s.server.leave(s)
+}
+
+func (s *session) listen() error {
+	in, r := &message{}, &reader{}
+	for {
+		if err := s.grpc.RecvMsg(in); err != nil {
+			return endOf(err)
+		}
+		if err := s.hear(in, r); err != nil {
+			return err
+		}
+	}
+}
+
+// hear takes one report.
+func (s *session) hear(in *message, r *reader) error {
+	s.activity.block()
+	defer s.activity.unblock()
+	s.activity.report()
+	current := s.progress.sentPlans()
+	got, err := r.read(in, current)
+	if err != nil {
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	s.server.metrics.count(&got)
+	accepted := s.progress.match(current, &got)
+	if s.notifier.reported(s.checker.ID, got.votes, accepted, s.progress.follows.Load()) {
+		s.server.options.Log.Info().Str("event", "checker_speaks").Str("checker", s.checker.ID).Msg("a silent checker reports again")
+	}
+	return nil
+}
+
+// fallSilent tells that the checker reports nothing of what it was sent.
+func (s *session) fallSilent() {
+	if s.notifier.fallSilent(s.checker.ID, &s.progress.follows) {
+		s.server.metrics.silent.Inc()
+		s.server.options.Log.Warn().Str("event", "checker_silent").Str("checker", s.checker.ID).Str("version", s.checker.Version).
+			Msg("a checker reports nothing of what it was sent: it may have rejected it (look at its hds_delegate.errors)")
+	}
+}
+
+// endOf gives what a stream ends with whose peer went away.
+func endOf(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// announce puts the plan of a specifier in force and reports whether it changed
+// anything. A message that is sent changes something in any case. The goroutine
+// that sends calls it.
+func (s *session) announce(spec *specifier.Specifier, sending bool) bool {
+	defer s.pending.inForce()
+	if !s.progress.announce(spec, s.pending.retell || spec.Retell || sending) {
+		return false
+	}
+	s.pending.retell = false
+	return true
+}
+
+func (s *session) state() State {
+	behind := s.pending.isBehind() // before the plan, which may come into force meanwhile
+	state := State{
+		Connected: true, Specifier: s.progress.specifier(behind), Followed: s.progress.accepted.Load() > 0,
+		LastReport: s.activity.lastReport(), StrangeReports: s.progress.strange.Load(), Silent: s.notifier.silent.Load(),
+	}
+	if state.Silent {
+		state.Reason = fmt.Sprintf("nothing of what it was sent first was reported within %s: it may have rejected it (look at its hds_delegate.errors)",
+			acceptIntervals*s.server.options.Interval)
+	}
+	return state
+}
