@@ -9,6 +9,7 @@ import (
 
 	"hdsd/aggregate"
 	"hdsd/assign"
+	"hdsd/coordinator/catalog"
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
@@ -40,7 +41,7 @@ func (c *core) apply(d delivery, now time.Time) {
 		c.exchange(c.clusters[name], nil, nil, e)
 	}
 	for _, changed := range d.changed {
-		c.exchange(c.clusters[changed.cluster.source.Name], changed.cluster, changed.renewed, e)
+		c.exchange(c.clusters[changed.cluster.Source.Name], changed.cluster, changed.renewed, e)
 	}
 	c.names = renamed(c.names, e.came, e.went)
 	c.history.RememberClusters(e.came)
@@ -65,14 +66,14 @@ func (c *core) apply(d delivery, now time.Time) {
 
 // obey takes the rules over. Another initial health holds for what has no
 // verdict yet.
-func (c *core) obey(r *rules, e *edit) {
+func (c *core) obey(r *catalog.Rules, e *edit) {
 	before := c.rules
 	c.rules = r
-	c.judge.Configure(c.timing.judging(r.trust))
+	c.judge.Configure(c.timing.judging(r.Trust))
 	if before != r {
 		c.endowAll(e)
 	}
-	if before == nil || before.initial == r.initial {
+	if before == nil || before.InitialHealth == r.InitialHealth {
 		return
 	}
 	if publishing(c.frozen.Load()) == heldTold {
@@ -87,14 +88,14 @@ func (c *core) obey(r *rules, e *edit) {
 }
 
 // exchange puts a cluster in the place of the one before; either may be nil.
-func (c *core) exchange(before, after *cluster, renewed []bool, e *edit) {
+func (c *core) exchange(before, after *catalog.Cluster, renewed []bool, e *edit) {
 	if before != nil {
 		c.unlist(before, e)
-		c.quarantined -= len(before.quarantined())
+		c.quarantined -= len(before.Quarantined())
 	}
 	if after != nil {
 		c.list(after, e)
-		c.quarantined += len(after.quarantined())
+		c.quarantined += len(after.Quarantined())
 		c.tellQuarantine(before, after)
 		c.renounce(before, after, e)
 		c.succeed(after, renewed, e)
@@ -106,60 +107,60 @@ func (c *core) exchange(before, after *cluster, renewed []bool, e *edit) {
 		c.forget(before, e)
 	}
 	if after == nil {
-		c.dropTrials(before.source.Name)
+		c.dropTrials(before.Source.Name)
 	}
 	switch {
-	case after != nil && after.published != nil:
+	case after != nil && after.Published != nil:
 		e.update.Clusters = append(e.update.Clusters, c.outward(after))
-	case before != nil && before.published != nil:
-		e.update.RemovedClusters = append(e.update.RemovedClusters, before.source.Name)
+	case before != nil && before.Published != nil:
+		e.update.RemovedClusters = append(e.update.RemovedClusters, before.Source.Name)
 	}
 	switch {
 	case before == nil:
-		e.came = append(e.came, after.source.Name)
+		e.came = append(e.came, after.Source.Name)
 	case after == nil:
-		e.went = append(e.went, before.source.Name)
+		e.went = append(e.went, before.Source.Name)
 	}
 }
 
 // list and unlist keep what there is, and who shares a service name.
-func (c *core) list(k *cluster, e *edit) {
-	name, service := k.source.Name, k.source.ServiceName
+func (c *core) list(k *catalog.Cluster, e *edit) {
+	name, service := k.Source.Name, k.Source.ServiceName
 	c.clusters[name] = k
 	e.services[service] = true
 	if c.services[service] == nil {
-		c.services[service] = map[string]*cluster{}
+		c.services[service] = map[string]*catalog.Cluster{}
 	}
 	c.services[service][name] = k
-	if k.shadow && k.checked() {
+	if k.Shadow && k.IsChecked() {
 		c.shadowed++
 	}
 }
 
-func (c *core) unlist(k *cluster, e *edit) {
-	name, service := k.source.Name, k.source.ServiceName
+func (c *core) unlist(k *catalog.Cluster, e *edit) {
+	name, service := k.Source.Name, k.Source.ServiceName
 	delete(c.clusters, name)
 	e.services[service] = true
 	delete(c.services[service], name)
 	if len(c.services[service]) == 0 {
 		delete(c.services, service)
 	}
-	if k.shadow && k.checked() {
+	if k.Shadow && k.IsChecked() {
 		c.shadowed--
 	}
 }
 
 // enter makes the endpoints of a cluster known to every stage.
-func (c *core) enter(k *cluster, renewed []bool, e *edit) {
-	if k.safe == nil {
+func (c *core) enter(k *catalog.Cluster, renewed []bool, e *edit) {
+	if k.Checked == nil {
 		return
 	}
-	class := c.planner.Class(assign.Class{Needs: k.safe.Needs, Reach: k.reach})
-	clusterHash := health.ClusterHash(k.source.Name)
-	judged := aggregate.Endpoint{Timing: c.timingOf(k), Rule: k.rule, Cluster: k.source.Name}
-	for i := range k.safe.Endpoints {
+	class := c.planner.Class(assign.Class{Needs: k.Checked.Needs, Reach: k.Reach})
+	clusterHash := health.ClusterHash(k.Source.Name)
+	judged := aggregate.Endpoint{Timing: c.timingOf(k), Rule: k.Rule, Cluster: k.Source.Name}
+	for i := range k.Checked.Endpoints {
 		id, isNew := c.table.place(k, i, e.now)
-		judged.ID, judged.Zone = id, k.safe.Endpoints[i].Key.Locality
+		judged.ID, judged.Zone = id, k.Checked.Endpoints[i].Key.Locality
 		if isNew {
 			c.introduce(judged, e)
 		} else {
@@ -171,27 +172,27 @@ func (c *core) enter(k *cluster, renewed []bool, e *edit) {
 			}
 		}
 		e.plan.Upsert = append(e.plan.Upsert, assign.Endpoint{
-			ID: id, Hash: k.hashes[i], ClusterHash: clusterHash,
-			Locality: k.safe.Endpoints[i].Key.Locality, Class: class, Redundancy: k.redundancy,
-			Rate: k.rate, Zones: k.placement.zones, Regions: k.placement.regions,
+			ID: id, Hash: k.Hashes[i], ClusterHash: clusterHash,
+			Locality: k.Checked.Endpoints[i].Key.Locality, Class: class, Redundancy: k.Redundancy,
+			Rate: k.Rate, Zones: k.Zones, Regions: k.Regions,
 		})
 	}
 }
 
 // hold keeps the last verdict of endpoints that were set aside: a mistake in a
 // file is no reason to send traffic to what is known to be down.
-func (c *core) hold(k *cluster, e *edit) {
-	for i := range k.aside {
-		aside := &k.aside[i]
-		overridden := aside.index != none && k.checked() && c.overrides.of(aside.key) != nil
-		if aside.spared && !overridden {
+func (c *core) hold(k *catalog.Cluster, e *edit) {
+	for i := range k.Excluded {
+		aside := &k.Excluded[i]
+		overridden := aside.Index != none && k.IsChecked() && c.overrides.of(aside.Key) != nil
+		if aside.Disabled && !overridden {
 			continue
 		}
-		id, ok := c.table.ids[aside.hash]
+		id, ok := c.table.ids[aside.Hash]
 		if !ok {
-			if overridden || c.last[aside.hash].Status != health.Unknown {
-				id = c.table.add(row{hash: aside.hash, cluster: k, index: none, aside: aside}, e.now)
-				c.introduce(aggregate.Endpoint{ID: id, Cluster: k.source.Name}, e)
+			if overridden || c.last[aside.Hash].Status != health.Unknown {
+				id = c.table.add(row{hash: aside.Hash, cluster: k, index: none, aside: aside}, e.now)
+				c.introduce(aggregate.Endpoint{ID: id, Cluster: k.Source.Name}, e)
 			}
 			continue
 		}
@@ -201,7 +202,7 @@ func (c *core) hold(k *cluster, e *edit) {
 		}
 		if row.index != none {
 			c.unplan(id, e)
-			c.judge.Set(aggregate.Endpoint{ID: id, Cluster: k.source.Name}, health.Verdict{}) // whatever the rule, it holds
+			c.judge.Set(aggregate.Endpoint{ID: id, Cluster: k.Source.Name}, health.Verdict{}) // whatever the rule, it holds
 		}
 		row.cluster, row.index, row.aside = k, none, aside
 	}
@@ -236,22 +237,22 @@ func (c *core) introduce(judged aggregate.Endpoint, e *edit) {
 }
 
 // forget lets go of the endpoints of a cluster that no cluster has taken over.
-func (c *core) forget(k *cluster, e *edit) {
-	for _, hash := range k.hashes {
+func (c *core) forget(k *catalog.Cluster, e *edit) {
+	for _, hash := range k.Hashes {
 		if id, ok := c.table.ids[hash]; ok && c.table.rows[id].cluster == k {
 			c.unplan(id, e)
 			c.drop(id, e)
 		}
 	}
-	for i := range k.aside {
-		if id, ok := c.table.ids[k.aside[i].hash]; ok && c.table.rows[id].cluster == k {
+	for i := range k.Excluded {
+		if id, ok := c.table.ids[k.Excluded[i].Hash]; ok && c.table.rows[id].cluster == k {
 			c.drop(id, e)
 		}
 	}
 }
 
-func (c *core) timingOf(k *cluster) aggregate.Timing {
-	t := &k.safe.Timing
+func (c *core) timingOf(k *catalog.Cluster) aggregate.Timing {
+	t := &k.Checked.Timing
 	return aggregate.Timing{
 		Interval: t.Interval, Timeout: t.Timeout, InitialJitter: t.InitialJitter,
 		UnhealthyThreshold: t.UnhealthyThreshold, ReportInterval: c.timing.report,
@@ -277,12 +278,12 @@ func (c *core) assignment(service string) (eds.Assignment, bool) {
 	sharing := c.services[service]
 	for _, name := range slices.Sorted(maps.Keys(sharing)) {
 		k := sharing[name]
-		message := k.message
+		message := k.Assignment
 		switch {
 		case message == nil:
 			continue
 		case a.Message == nil:
-			a.Message, a.Overruled = message, k.upstream == configv1.UpstreamHealth_OURS
+			a.Message, a.Overruled = message, k.UpstreamHealth == configv1.UpstreamHealth_OURS
 			a.IDs = make([][][]health.EndpointID, len(message.GetEndpoints()))
 			for i, group := range message.GetEndpoints() {
 				a.IDs[i] = make([][]health.EndpointID, len(group.GetLbEndpoints()))
@@ -291,19 +292,19 @@ func (c *core) assignment(service string) (eds.Assignment, bool) {
 			continue // the sources' catalogue has no such two
 		}
 		decided := c.deciding(k)
-		for i, decides := range k.decides {
+		for i, decides := range k.CheckedIndex {
 			for j, index := range decides {
 				if index == none {
 					continue
 				}
-				if id, ok := c.table.ids[k.hashes[index]]; ok && decided(k.hashes[index], true) {
+				if id, ok := c.table.ids[k.Hashes[index]]; ok && decided(k.Hashes[index], true) {
 					a.IDs[i][j] = append(a.IDs[i][j], id)
 				}
 			}
 		}
-		for _, aside := range k.aside {
-			if id, ok := c.table.ids[aside.hash]; ok && aside.index != none && decided(aside.hash, false) {
-				a.IDs[aside.locality][aside.index] = append(a.IDs[aside.locality][aside.index], id)
+		for _, aside := range k.Excluded {
+			if id, ok := c.table.ids[aside.Hash]; ok && aside.Index != none && decided(aside.Hash, false) {
+				a.IDs[aside.Locality][aside.Index] = append(a.IDs[aside.Locality][aside.Index], id)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"hdsd/coordinator/catalog"
 	"hdsd/eds"
 	"hdsd/source"
 	"hdsd/source/xds"
@@ -36,7 +37,7 @@ func TestAwaitedForOthers(t *testing.T) {
 	var last delivery
 	in := newIntake(func(d delivery) { last = d })
 	in.want, in.pending = all.want, all.pending
-	in.restart(all.sources.Load().readers(), &rules{})
+	in.restart(all.sources.Load().readers(), &catalog.Rules{})
 	a := newAwaited()
 	a.expect(*all.sources.Load())
 	take := func(set *source.Set) {

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/api"
+	"hdsd/coordinator/catalog"
 	"hdsd/eds"
 	"hdsd/health"
 )
@@ -81,7 +82,7 @@ func BenchmarkReloadWithoutChange(b *testing.B) {
 	l.serve(clusters...)
 	l.pass(settle + 15*report) // until every cluster is tried
 	for b.Loop() {
-		l.intake.restart(readersOf(l.sets), newRules(proto.CloneOf(l.rules)))
+		l.intake.restart(readersOf(l.sets), catalog.NewRules(proto.CloneOf(l.rules)))
 	}
 }
 

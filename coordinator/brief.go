@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"hdsd/canary"
+	"hdsd/coordinator/catalog"
 	"hdsd/hds/specifier"
 	"hdsd/health"
 )
@@ -20,7 +21,7 @@ type brief struct {
 	retell  bool
 
 	// Of the cluster at hand; the endpoints of one come mostly together.
-	cluster       *cluster
+	cluster       *catalog.Cluster
 	lineage       *lineage
 	before, after *given // nil before: it had no endpoint of it to check
 	shapes        map[canary.Shape]bool
@@ -44,7 +45,7 @@ func (c *core) instruct(now time.Time, id string) {
 	}
 	for endpoint := range c.planner.Endpoints(id) {
 		if !b.add(endpoint) {
-			known.hold(b.cluster.source.Name)
+			known.hold(b.cluster.Source.Name)
 		}
 	}
 	for _, endpoint := range c.kept(now, known) {
@@ -78,9 +79,9 @@ func (b *brief) add(id health.EndpointID) bool {
 	if !sent {
 		return false
 	}
-	b.items = append(b.items, specifier.Item{Cluster: b.after.cluster.safe, Endpoint: index, ID: id})
+	b.items = append(b.items, specifier.Item{Cluster: b.after.cluster.Checked, Endpoint: index, ID: id})
 	if b.shapes != nil {
-		b.shapes[b.after.cluster.shapes[index]] = true
+		b.shapes[b.after.cluster.Shapes[index]] = true
 	}
 	if _, was := b.checker.extra[id]; was {
 		b.retell = true // its votes were told already, and counted for nothing
@@ -105,8 +106,8 @@ func (b *brief) compare(id health.EndpointID, hash health.Hash, index int, sent 
 }
 
 // turn goes on with another cluster.
-func (b *brief) turn(k *cluster) {
-	c, name := b.core, k.source.Name
+func (b *brief) turn(k *catalog.Cluster) {
+	c, name := b.core, k.Source.Name
 	b.cluster, b.lineage, b.before = k, c.lineages[name], b.checker.given[name]
 	if b.after = b.given[name]; b.after == nil {
 		b.after = b.choose(name)
@@ -150,21 +151,21 @@ func (b *brief) samples() map[health.EndpointID]struct{} {
 	c, known := b.core, b.checker
 	for _, name := range c.canary.Trials(known.ID) {
 		k, seen, count := c.clusters[name], b.tried[name], 0
-		if !known.Abilities.Has(k.safe.Needs...) {
+		if !known.Abilities.Has(k.Checked.Needs...) {
 			c.canary.Withdraw(b.now, name) // its endpoints have moved away
 			continue
 		}
 		if seen == nil {
 			seen = map[canary.Shape]bool{}
 		}
-		for i, shape := range k.shapes {
+		for i, shape := range k.Shapes {
 			if seen[shape] || c.canary.ProvenShape(known.build, name, shape) || count == maxSamples {
 				continue
 			}
 			seen[shape] = true
 			count++
-			id := c.table.ids[k.hashes[i]]
-			b.items = append(b.items, specifier.Item{Cluster: k.safe, Endpoint: i, ID: id})
+			id := c.table.ids[k.Hashes[i]]
+			b.items = append(b.items, specifier.Item{Cluster: k.Checked, Endpoint: i, ID: id})
 			if extra == nil {
 				extra = map[health.EndpointID]struct{}{}
 			}

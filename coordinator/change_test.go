@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"hdsd/api"
+	"hdsd/coordinator/catalog"
 	"hdsd/hds/specifier"
 	"hdsd/health"
 )
@@ -49,7 +50,7 @@ func TestAReloadThatChangesNothingDoesNothing(t *testing.T) {
 	posted := 0
 	post := l.intake.post
 	l.intake.post = func(d delivery) { posted += len(d.changed); post(d) }
-	l.intake.restart(readersOf(l.sets), newRules(l.rules))
+	l.intake.restart(readersOf(l.sets), catalog.NewRules(l.rules))
 	if posted > 0 {
 		t.Errorf("%d clusters were prepared again", posted)
 	}
@@ -210,12 +211,12 @@ func TestWhatIsThereTwiceIsCheckedOnce(t *testing.T) {
 	})
 	l := settled(t, c)
 	k := l.core.clusters["web"]
-	if len(k.entries) != 4 {
-		t.Errorf("listed are %+v, want four", k.entries)
+	if len(k.Endpoints) != 4 {
+		t.Errorf("listed are %+v, want four", k.Endpoints)
 	}
-	for _, e := range k.entries {
-		if e.checked < 0 {
-			t.Errorf("%v is listed as not checked", e.key)
+	for _, e := range k.Endpoints {
+		if e.Checked < 0 {
+			t.Errorf("%v is listed as not checked", e.Key)
 		}
 	}
 	ids := l.assignments["web"].IDs
@@ -227,47 +228,6 @@ func TestWhatIsThereTwiceIsCheckedOnce(t *testing.T) {
 	}
 	if slices.Equal(ids[1][0], ids[0][3]) {
 		t.Error("the same address in another locality is not another endpoint")
-	}
-}
-
-func TestAddressesAreWrittenAsTheSpecifierPackageDoes(t *testing.T) {
-	odd := []*endpointv3.Endpoint{
-		{},
-		{Address: &corev3.Address{}},
-		{Address: &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: "/run/app.sock"}}}},
-		{Address: &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{}}}},
-		{Address: &corev3.Address{Address: &corev3.Address_EnvoyInternalAddress{EnvoyInternalAddress: &corev3.EnvoyInternalAddress{
-			AddressNameSpecifier: &corev3.EnvoyInternalAddress_ServerListenerName{ServerListenerName: "inner"},
-		}}}},
-		{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
-			Address: "db.internal", PortSpecifier: &corev3.SocketAddress_NamedPort{NamedPort: "pg"},
-		}}}},
-		{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{Address: "2001:DB8::1"}}}},
-	}
-	c := web("web")
-	for _, e := range odd {
-		c.Assignment.Endpoints[0].LbEndpoints = append(c.Assignment.Endpoints[0].LbEndpoints,
-			&endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: e}})
-	}
-	c.Assignment.Endpoints[0].LbEndpoints = append(c.Assignment.Endpoints[0].LbEndpoints,
-		&endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_EndpointName{EndpointName: "named"}})
-	k := prepare(c, newRules(newLab(t).rules))
-	var listed, known []string
-	for _, e := range k.entries {
-		listed = append(listed, e.key.Address)
-		if e.checked < 0 && e.reason == "not checked: its active health check is disabled" {
-			t.Errorf("%s: its reason was not found", e.key.Address)
-		}
-	}
-	for _, q := range k.safe.Quarantined {
-		known = append(known, q.Address)
-	}
-	for _, e := range k.safe.Endpoints {
-		known = append(known, e.Key.Address)
-	}
-	slices.Sort(known)
-	if !slices.Equal(listed, known) {
-		t.Errorf("listed are\n%q\nthe specifier package has\n%q", listed, known)
 	}
 }
 
@@ -295,8 +255,8 @@ func TestAListOfEndpointsIsWholeHoweverManyStepsItTakes(t *testing.T) {
 	}
 	l.serve(clusters...)
 	for _, name := range l.core.names {
-		for _, e := range l.core.clusters[name].entries {
-			want = append(want, e.key)
+		for _, e := range l.core.clusters[name].Endpoints {
+			want = append(want, e.Key)
 		}
 	}
 	healthy := health.Healthy

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"hdsd/config"
+	"hdsd/coordinator/catalog"
 	"hdsd/csds"
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
@@ -261,9 +262,9 @@ func (c *Coordinator) start(ctx context.Context) (stopCore func(), err error) {
 	return func() { close(stop); owned.Wait() }, nil
 }
 
-func (c *Coordinator) rules(from *configv1.Config) *rules {
-	r := newRules(from)
-	r.machines.Forge = c.forge
+func (c *Coordinator) rules(from *configv1.Config) *catalog.Rules {
+	r := catalog.NewRules(from)
+	r.Options.Forge = c.forge
 	return r
 }
 

@@ -12,6 +12,7 @@ import (
 	"hdsd/aggregate"
 	"hdsd/assign"
 	"hdsd/canary"
+	"hdsd/coordinator/catalog"
 	"hdsd/eds"
 	"hdsd/hds/specifier"
 	"hdsd/health"
@@ -48,6 +49,12 @@ type timing struct {
 	zoneViews             bool // what zones see is asked for
 }
 
+// judging gives the aggregator's options.
+func (t timing) judging(trust aggregate.Trust) aggregate.Options {
+	trust = catalog.WithDefaults(trust, t.report)
+	return aggregate.Options{Staleness: trust.Staleness, Doubt: trust.Doubt, Settle: t.settle + 2*t.report, ZoneViews: t.zoneViews}
+}
+
 // core is the judge: all of its methods but run and post run on one goroutine.
 type core struct {
 	*mailbox
@@ -64,10 +71,10 @@ type core struct {
 	frozen atomic.Pointer[store.Freeze] // nil: verdicts are published
 
 	// Owned by the goroutine of run. First what there is to check:
-	rules       *rules
-	clusters    map[string]*cluster
-	names       []string                       // of the clusters, sorted
-	services    map[string]map[string]*cluster // by the name their assignment is published under
+	rules       *catalog.Rules
+	clusters    map[string]*catalog.Cluster
+	names       []string                               // of the clusters, sorted
+	services    map[string]map[string]*catalog.Cluster // by the name their assignment is published under
 	table       *table
 	quarantined int                     // clusters and endpoints
 	shadowed    int                     // clusters
@@ -142,7 +149,7 @@ func newCore(t timing, log zerolog.Logger, m *metrics) *core {
 		mailbox: newMailbox(m.waiting), log: log, timing: t, metrics: m, transitions: newTransitionLog(log),
 		planner: assign.New(assign.Options{}),
 		judge:   aggregate.New(t.judging(aggregate.Trust{})),
-		table:   newTable(), clusters: map[string]*cluster{}, services: map[string]map[string]*cluster{},
+		table:   newTable(), clusters: map[string]*catalog.Cluster{}, services: map[string]map[string]*catalog.Cluster{},
 		checkers: map[string]*checker{}, absent: map[string]time.Time{}, silent: map[string]*mute{}, stranded: map[health.EndpointID]struct{}{},
 		canary:   canary.New(canary.Options{Report: t.report, Calm: max(leastCalm, 2*t.grace)}),
 		dispatch: dispatch{moved: map[string]bool{}}, handovers: handovers{},
@@ -249,11 +256,11 @@ func (c *core) letForget(now time.Time) {
 }
 
 // hashesOf gives those of all endpoints, checked or not.
-func hashesOf(clusters []*cluster) map[health.Hash]struct{} {
+func hashesOf(clusters []*catalog.Cluster) map[health.Hash]struct{} {
 	all := map[health.Hash]struct{}{}
 	for _, k := range clusters {
-		for i := range k.entries {
-			all[k.entries[i].key.Hash()] = struct{}{}
+		for i := range k.Endpoints {
+			all[k.Endpoints[i].Hash] = struct{}{}
 		}
 	}
 	return all

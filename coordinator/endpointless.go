@@ -7,20 +7,21 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 
+	"hdsd/coordinator/catalog"
 	"hdsd/source"
 )
 
 // whyNone tells why a cluster that was found has no endpoints, by what the
 // sources know now; empty where it has some.
-func (u *upstreams) whyNone(k *cluster) string {
-	from := k.source
+func (u *upstreams) whyNone(k *catalog.Cluster) string {
+	from := k.Source
 	eds := from.Config.GetEdsClusterConfig().GetEdsConfig()
 	path := cmp.Or(eds.GetPathConfigSource().GetPath(), eds.GetPath()) //nolint:staticcheck // where it is used
 	switch {
-	case len(k.entries) > 0:
+	case len(k.Endpoints) > 0:
 		return ""
-	case k.trouble+from.Quarantine != "":
-		return cmp.Or(k.trouble, from.Quarantine)
+	case k.Rejected+from.Quarantine != "":
+		return cmp.Or(k.Rejected, from.Quarantine)
 	case from.Assignment != nil:
 		return emptyAssignment(from)
 	case from.EDS() && path != "":
@@ -34,7 +35,7 @@ func (u *upstreams) whyNone(k *cluster) string {
 
 // emptyAssignment tells why an assignment gives no endpoints.
 func emptyAssignment(from *source.Cluster) string {
-	if partlyElsewhere(from.Assignment) {
+	if catalog.PartlyElsewhere(from.Assignment) {
 		return "its endpoints come by LEDS, by which hdsd asks for none"
 	}
 	if from.Config != nil && !from.EDS() {

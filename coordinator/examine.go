@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hdsd/config"
+	"hdsd/coordinator/catalog"
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds/specifier"
@@ -29,20 +30,20 @@ type Findings struct {
 // checked, and why, by file and line. It changes nothing, and asks no
 // management server. Of a configuration with problems it reads what there is.
 func Examine(c *configv1.Config) Findings {
-	e := examiner{rules: newRules(c), places: file.Places{}, known: map[[2]string]bool{}, fields: map[string][]string{}}
-	e.rules.machines.Verbose = true
+	e := examiner{rules: catalog.NewRules(c), places: file.Places{}, known: map[[2]string]bool{}, fields: map[string][]string{}}
+	e.rules.Options.Verbose = true
 	var sets []*source.Set
 	for _, from := range c.GetSources() {
 		sets = append(sets, e.read(from))
 	}
-	catalog := source.Merge(nil, sets, e.rules.defaults)
-	e.found.Problems = append(e.found.Problems, catalog.Problems...)
-	for _, from := range catalog.Clusters {
+	merged := source.Merge(nil, sets, e.rules.DefaultHealthChecks)
+	e.found.Problems = append(e.found.Problems, merged.Problems...)
+	for _, from := range merged.Clusters {
 		e.cluster(from)
 	}
 	if len(e.found.Unread) == 0 { // else who knows
-		e.strays(catalog.Clusters)
-		e.policies(c.GetPolicies(), catalog.Clusters)
+		e.strays(merged.Clusters)
+		e.policies(c.GetPolicies(), merged.Clusters)
 	}
 	slices.SortStableFunc(e.found.Problems, func(a, b source.Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
@@ -52,7 +53,7 @@ func Examine(c *configv1.Config) Findings {
 
 // examiner collects what is found.
 type examiner struct {
-	rules  *rules
+	rules  *catalog.Rules
 	places file.Places
 	known  map[[2]string]bool  // by cluster and place: endpoints that could not be read, in which more may be wrong for that
 	fields map[string][]string // by cluster: what its source found something wrong with
@@ -88,32 +89,32 @@ func (e *examiner) read(from *configv1.Source) *source.Set {
 }
 
 func (e *examiner) cluster(from *source.Cluster) {
-	k := prepare(from, e.rules)
+	k := catalog.Prepare(from, e.rules)
 	e.found.Clusters++
-	e.found.Endpoints += len(k.entries)
+	e.found.Endpoints += len(k.Endpoints)
 	e.twins(from)
-	if from.Config != nil && !eds.Publishable(from.Config) && k.checked() {
+	if from.Config != nil && !eds.Publishable(from.Config) && k.IsChecked() {
 		e.warn(from, "has Envoys find its endpoints themselves, so it goes to them as it came in, with its own health checks; "+
 			"make it STATIC or EDS, with IP addresses, to have them take the verdicts")
 	}
-	if k.safe != nil {
-		e.found.Checked += len(k.safe.Endpoints)
+	if k.Checked != nil {
+		e.found.Checked += len(k.Checked.Endpoints)
 	}
 	whole := from.Quarantine != "" // which is among the source's problems already
 	if !whole {
-		for _, q := range k.quarantined() {
+		for _, q := range k.Quarantined() {
 			e.quarantined(from, q)
 			whole = whole || q.Address == ""
 		}
 		e.found.Problems = append(e.found.Problems, needs(k)...)
 	}
-	if !e.checks(from) || !whole && k.safe != nil {
+	if !e.checks(from) || !whole && k.Checked != nil {
 		return
 	}
 	if from.Quarantine != "" && len(from.HealthChecks) > 0 {
 		e.more(from)
 	}
-	for _, q := range specifier.ReviewEndpoints(from.Name, from.Assignment, e.rules.machines) {
+	for _, q := range specifier.ReviewEndpoints(from.Name, from.Assignment, e.rules.Options) {
 		if !e.known[[2]string{from.Name, fmt.Sprintf("endpoints[%d].lb_endpoints[%d]", q.Locality, q.Index)}] {
 			e.quarantined(from, q)
 		}
@@ -123,7 +124,7 @@ func (e *examiner) cluster(from *source.Cluster) {
 // more says what its source did not find wrong with a cluster: nothing about
 // fields that it did find something wrong with.
 func (e *examiner) more(from *source.Cluster) {
-	for _, wrong := range specifier.ReviewCluster(from.Name, from.Config, from.Assignment, from.HealthChecks, e.rules.machines) {
+	for _, wrong := range specifier.ReviewCluster(from.Name, from.Config, from.Assignment, from.HealthChecks, e.rules.Options) {
 		field, _, _ := strings.Cut(wrong, ": ")
 		if !slices.ContainsFunc(e.fields[from.Name], func(known string) bool {
 			return strings.HasPrefix(known+".", field+".") || strings.HasPrefix(field+".", known+".")
@@ -138,7 +139,7 @@ func (e *examiner) more(from *source.Cluster) {
 func (e *examiner) checks(from *source.Cluster) bool {
 	return len(from.HealthChecks) > 0 ||
 		slices.ContainsFunc(e.fields[from.Name], func(field string) bool { return strings.HasPrefix(field, "health_checks") }) ||
-		slices.ContainsFunc(e.rules.defaults, func(d source.DefaultHealthChecks) bool { return source.Match(d.Glob, from.Name) })
+		slices.ContainsFunc(e.rules.DefaultHealthChecks, func(d source.DefaultHealthChecks) bool { return source.Match(d.Glob, from.Name) })
 }
 
 // quarantined says what is wrong with a cluster or one of its endpoints.
@@ -154,17 +155,17 @@ func (e *examiner) quarantined(from *source.Cluster, q specifier.Quarantined) {
 }
 
 // needs warns of what a plain Envoy may not be able to do.
-func needs(k *cluster) []source.Problem {
+func needs(k *catalog.Cluster) []source.Problem {
 	var warnings []source.Problem
-	if k.safe == nil {
+	if k.Checked == nil {
 		return nil
 	}
-	for _, need := range k.safe.Needs {
+	for _, need := range k.Checked.Needs {
 		if slices.Contains([]health.Ability{health.HTTP, health.TCP}, need) {
 			continue
 		}
 		warnings = append(warnings, source.Problem{
-			File: k.source.File, Line: k.source.Line, Resource: k.source.Name, Warning: true,
+			File: k.Source.File, Line: k.Source.Line, Resource: k.Source.Name, Warning: true,
 			Message: fmt.Sprintf("checked only by checkers that are able to: %s", need),
 		})
 	}

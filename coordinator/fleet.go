@@ -51,7 +51,7 @@ func (c *core) hear(id string, votes []health.Vote, now time.Time) {
 	}
 	for i := range votes {
 		// An Envoy keeps the code of an HTTP check that has become another.
-		if k := c.table.rows[votes[i].Endpoint].cluster; k != nil && !k.http {
+		if k := c.table.rows[votes[i].Endpoint].cluster; k != nil && !k.HTTP {
 			votes[i].HTTPStatusCode = 0
 		}
 	}
@@ -67,7 +67,7 @@ func (c *core) join(k health.Checker, now time.Time) {
 	}
 	c.letGo(now, k.ID)
 	known.says = k.Weight
-	c.rules.endow(&k, known.says)
+	c.rules.SetCapacity(&k, known.says)
 	known.Checker, known.connected, known.spoken = k, true, false
 	known.cover, c.doubtStirred = uncovered, true
 	known.build = canary.BuildOf(&k)

@@ -102,7 +102,7 @@ func (c *core) impose(f *store.Freeze) {
 func (c *core) republish() {
 	e := &edit{services: map[string]bool{}}
 	for _, k := range c.clusters {
-		e.services[k.source.ServiceName] = true
+		e.services[k.Source.ServiceName] = true
 		if outward := c.outward(k); outward.Message != nil {
 			e.update.Clusters = append(e.update.Clusters, outward)
 		}
@@ -128,7 +128,7 @@ func (c *core) republish() {
 func (c *core) verdicts() map[health.Hash]health.Status {
 	all := make(map[health.Hash]health.Status, len(c.table.ids))
 	for id := range c.table.rows {
-		if row := &c.table.rows[id]; row.cluster != nil && !row.cluster.shadow {
+		if row := &c.table.rows[id]; row.cluster != nil && !row.cluster.Shadow {
 			all[row.hash] = c.ours(row)
 		}
 	}

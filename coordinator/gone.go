@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"hdsd/coordinator/catalog"
 	"hdsd/health"
 	"hdsd/store"
 )
@@ -57,7 +58,7 @@ func (c *core) part(now time.Time) {
 	c.forgetTrials()
 	var gone []health.Transition
 	for hash, last := range c.last {
-		if c.clusters[last.Endpoint.Cluster].hides() {
+		if hides(c.clusters[last.Endpoint.Cluster]) {
 			continue
 		}
 		delete(c.last, hash)
@@ -80,9 +81,9 @@ func (c *core) parting(key health.Endpoint, from health.Status, now time.Time) h
 
 // partingOf is parting, by what there was of the endpoint's cluster then, if
 // anything.
-func partingOf(k *cluster, key health.Endpoint, from health.Status, now time.Time) health.Transition {
+func partingOf(k *catalog.Cluster, key health.Endpoint, from health.Status, now time.Time) health.Transition {
 	reason := inNoSource
-	if k.entry(&key) != nil {
+	if k.Find(&key) != nil {
 		reason = uncheckedNow
 	}
 	return health.Transition{Time: now, Endpoint: key, From: from, To: health.Unknown, Reason: reason}
@@ -91,21 +92,21 @@ func partingOf(k *cluster, key health.Endpoint, from health.Status, now time.Tim
 // renounce lets go of what was known before the start of endpoints that a cluster
 // has now, where its sources could have said so when hdsd had settled, and did not:
 // they were gone, and begin anew.
-func (c *core) renounce(before, after *cluster, e *edit) {
-	from := after.source
-	if c.settling || len(c.last) == 0 || before.hides() || !c.heard[from.Source] || !c.heard[from.EndpointSource()] {
+func (c *core) renounce(before, after *catalog.Cluster, e *edit) {
+	from := after.Source
+	if c.settling || len(c.last) == 0 || hides(before) || !c.heard[from.Source] || !c.heard[from.EndpointSource()] {
 		return
 	}
-	for _, hash := range after.hashes {
+	for _, hash := range after.Hashes {
 		c.disown(hash, before, e)
 	}
-	for i := range after.aside {
-		c.disown(after.aside[i].hash, before, e)
+	for i := range after.Excluded {
+		c.disown(after.Excluded[i].Hash, before, e)
 	}
 }
 
 // disown records that an endpoint was gone, if anything is known of it.
-func (c *core) disown(hash health.Hash, before *cluster, e *edit) {
+func (c *core) disown(hash health.Hash, before *catalog.Cluster, e *edit) {
 	last, known := c.last[hash]
 	if !known {
 		return
@@ -119,8 +120,8 @@ func (c *core) disown(hash health.Hash, before *cluster, e *edit) {
 }
 
 // hides tells whether a mistake keeps hdsd from knowing a cluster's endpoints.
-func (c *cluster) hides() bool {
-	return c != nil && c.source.Assignment == nil && c.source.Quarantine != ""
+func hides(k *catalog.Cluster) bool {
+	return k != nil && k.Source.Assignment == nil && k.Source.Quarantine != ""
 }
 
 // parted tells whether the last that is known of an endpoint is that it was

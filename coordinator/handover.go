@@ -34,7 +34,7 @@ func (c *core) keep(now time.Time, id health.EndpointID, checker string) bool {
 func (c *core) may(known *checker, id health.EndpointID) bool {
 	row := &c.table.rows[id]
 	return row.cluster != nil && row.index != none &&
-		known.Abilities.Has(row.cluster.safe.Needs...) && row.cluster.reach.Includes(&known.Checker)
+		known.Abilities.Has(row.cluster.Checked.Needs...) && row.cluster.Reach.Includes(&known.Checker)
 }
 
 // kept are the endpoints that a checker still has to check beside those of the

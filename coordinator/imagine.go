@@ -11,6 +11,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
 	"hdsd/config"
+	"hdsd/coordinator/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
 	"hdsd/simulate"
@@ -30,18 +31,18 @@ type Imagined struct {
 // with the capacity that the configuration gives it. What a coordinator would
 // not check is set aside with its reason.
 func Imagine(c *configv1.Config, fleet *config.Fleet, checkers []health.Checker) Imagined {
-	r := newRules(c)
-	catalog, unreadable := read(c, r)
+	r := catalog.NewRules(c)
+	merged, unreadable := read(c, r)
 	im := Imagined{Problems: unreadable}
-	for _, problem := range catalog.Problems {
+	for _, problem := range merged.Problems {
 		if !problem.Warning {
 			im.Overlooked++
 		}
 	}
 	taken := map[string]bool{}
-	for _, from := range catalog.Clusters {
+	for _, from := range merged.Clusters {
 		taken[from.Name], taken[from.ServiceName] = true, true
-		im.Input.Clusters = append(im.Input.Clusters, asInput(prepare(from, r)))
+		im.Input.Clusters = append(im.Input.Clusters, asInput(catalog.Prepare(from, r)))
 	}
 	for i, group := range fleet.GetClusters() {
 		for name := range config.Numbered(group.GetName(), group.GetCount()) {
@@ -54,7 +55,7 @@ func Imagine(c *configv1.Config, fleet *config.Fleet, checkers []health.Checker)
 		}
 	}
 	for _, k := range checkers {
-		r.endow(&k, k.Weight)
+		r.SetCapacity(&k, k.Weight)
 		im.Input.Checkers = append(im.Input.Checkers, k)
 	}
 	for _, group := range fleet.GetDataPlanes() {
@@ -68,7 +69,7 @@ func Imagine(c *configv1.Config, fleet *config.Fleet, checkers []health.Checker)
 
 // read reads the file sources as a start would, and says what would have kept
 // hdsd from it.
-func read(c *configv1.Config, r *rules) (catalog *source.Catalog, unreadable []source.Problem) {
+func read(c *configv1.Config, r *catalog.Rules) (merged *source.Catalog, unreadable []source.Problem) {
 	var sets []*source.Set
 	for _, from := range c.GetSources() {
 		path, watched := config.PathOf(from)
@@ -86,20 +87,20 @@ func read(c *configv1.Config, r *rules) (catalog *source.Catalog, unreadable []s
 		}
 		sets = append(sets, set)
 	}
-	return source.Merge(nil, sets, r.defaults), unreadable
+	return source.Merge(nil, sets, r.DefaultHealthChecks), unreadable
 }
 
 // asInput gives what a plan needs of a cluster.
-func asInput(k *cluster) simulate.Cluster {
+func asInput(k *catalog.Cluster) simulate.Cluster {
 	to := simulate.Cluster{
-		Name: k.source.Name, Reach: k.reach, Redundancy: k.redundancy, Rate: k.rate,
-		Zones: k.placement.zones, Regions: k.placement.regions,
+		Name: k.Source.Name, Reach: k.Reach, Redundancy: k.Redundancy, Rate: k.Rate,
+		Zones: k.Zones, Regions: k.Regions,
 	}
-	if k.safe != nil {
-		to.Needs = k.safe.Needs
+	if k.Checked != nil {
+		to.Needs = k.Checked.Needs
 		place := map[health.Locality]int{}
-		for i, hash := range k.hashes {
-			locality := k.safe.Endpoints[i].Key.Locality
+		for i, hash := range k.Hashes {
+			locality := k.Checked.Endpoints[i].Key.Locality
 			at, ok := place[locality]
 			if !ok {
 				at = len(to.Places)
@@ -110,25 +111,25 @@ func asInput(k *cluster) simulate.Cluster {
 		}
 	}
 	aside := map[string]int{}
-	for _, e := range k.entries {
-		if e.checked != none {
+	for _, e := range k.Endpoints {
+		if e.Checked != none {
 			continue
 		}
-		if _, ok := aside[e.reason]; !ok {
-			aside[e.reason] = len(to.Aside)
-			to.Aside = append(to.Aside, simulate.Aside{Reason: e.reason})
+		if _, ok := aside[e.Reason]; !ok {
+			aside[e.Reason] = len(to.Aside)
+			to.Aside = append(to.Aside, simulate.Aside{Reason: e.Reason})
 		}
-		to.Aside[aside[e.reason]].Endpoints++
+		to.Aside[aside[e.Reason]].Endpoints++
 	}
-	if len(k.entries) == 0 && k.source.Quarantine != "" {
-		to.Aside = append(to.Aside, simulate.Aside{Reason: k.source.Quarantine})
+	if len(k.Endpoints) == 0 && k.Source.Quarantine != "" {
+		to.Aside = append(to.Aside, simulate.Aside{Reason: k.Source.Quarantine})
 	}
 	return to
 }
 
 // invent makes a cluster that does not exist. One endpoint in each locality is
 // prepared as that of a source would be; the others are like it.
-func invent(name string, group *configv1.ClusterGroup, r *rules) simulate.Cluster {
+func invent(name string, group *configv1.ClusterGroup, r *catalog.Rules) simulate.Cluster {
 	localities := group.GetLocalities()
 	if len(localities) == 0 {
 		localities = []*corev3.Locality{nil}
@@ -143,22 +144,22 @@ func invent(name string, group *configv1.ClusterGroup, r *rules) simulate.Cluste
 		a.Endpoints = append(a.Endpoints, &endpointv3.LocalityLbEndpoints{Locality: locality, LbEndpoints: []*endpointv3.LbEndpoint{endpointAt(at)}})
 	}
 	set := &source.Set{Clusters: []*source.Cluster{{Name: name, ServiceName: name, HealthChecks: group.GetHealthChecks(), Assignment: a}}}
-	k := prepare(source.Merge(nil, []*source.Set{set}, r.defaults).Clusters[0], r)
+	k := catalog.Prepare(source.Merge(nil, []*source.Set{set}, r.DefaultHealthChecks).Clusters[0], r)
 	to := asInput(k)
 	to.Places, to.Aside = nil, nil
-	for _, e := range k.entries {
-		place, count := simulate.Place{Locality: e.key.Locality}, 0
-		for i := first[e.key.Address]; i < size; i += len(localities) {
+	for _, e := range k.Endpoints {
+		place, count := simulate.Place{Locality: e.Key.Locality}, 0
+		for i := first[e.Key.Address]; i < size; i += len(localities) {
 			count++
-			if e.checked != none {
-				e.key.Address = addressNo(i).String()
-				place.Hashes = append(place.Hashes, e.key.Hash())
+			if e.Checked != none {
+				e.Key.Address = addressNo(i).String()
+				place.Hashes = append(place.Hashes, e.Key.Hash())
 			}
 		}
-		if e.checked != none {
+		if e.Checked != none {
 			to.Places = append(to.Places, place)
 		} else {
-			to.Aside = append(to.Aside, simulate.Aside{Reason: e.reason, Endpoints: count})
+			to.Aside = append(to.Aside, simulate.Aside{Reason: e.Reason, Endpoints: count})
 		}
 	}
 	return to

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"hdsd/coordinator/catalog"
 	"hdsd/source"
 )
 
@@ -17,14 +18,14 @@ type intake struct {
 	pending func(source string) bool
 
 	mu       sync.Mutex // the order of posts is the order of changes
-	rules    *rules
-	names    []string            // of the sources, in order of precedence
-	readers  map[string]reader   // by source
-	standing map[string]standing // by source: what holds of it
-	catalog  *source.Catalog     // the latest
-	prepared map[string]*cluster // by name
-	lacking  map[string]lack     // by name: clusters that take endpoints from other sources, or would
-	wanted   map[string][]string // by source: what want was told last
+	rules    *catalog.Rules
+	names    []string                    // of the sources, in order of precedence
+	readers  map[string]reader           // by source
+	standing map[string]standing         // by source: what holds of it
+	catalog  *source.Catalog             // the latest
+	prepared map[string]*catalog.Cluster // by name
+	lacking  map[string]lack             // by name: clusters that take endpoints from other sources, or would
+	wanted   map[string][]string         // by source: what want was told last
 }
 
 // reader is a source as it was opened. What it says comes in the order in which
@@ -42,7 +43,7 @@ type standing struct {
 
 // delivery is one change of the clusters.
 type delivery struct {
-	rules    *rules
+	rules    *catalog.Rules
 	unread   bool            // a source has not said yet what it was asked
 	heard    map[string]bool // sources that have
 	changed  []change        // new or other than before
@@ -52,13 +53,13 @@ type delivery struct {
 
 // change is a cluster that is new or differs.
 type change struct {
-	cluster *cluster
+	cluster *catalog.Cluster
 	renewed []bool // endpoints of cluster.safe that checkers take for others; nil: none
 }
 
 func newIntake(post func(delivery)) *intake {
 	return &intake{
-		post: post, catalog: &source.Catalog{}, prepared: map[string]*cluster{}, lacking: map[string]lack{}, wanted: map[string][]string{},
+		post: post, catalog: &source.Catalog{}, prepared: map[string]*catalog.Cluster{}, lacking: map[string]lack{}, wanted: map[string][]string{},
 	}
 }
 
@@ -90,7 +91,7 @@ func (s standing) then(now standing) standing {
 // restart replaces the rules, and the sources by others. Each is asked for its
 // latest here, under the lock that what it hands on meanwhile waits for: so
 // nothing that it said since it was opened is undone.
-func (in *intake) restart(readers []reader, r *rules) {
+func (in *intake) restart(readers []reader, r *catalog.Rules) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	before := in.standing
@@ -111,31 +112,31 @@ func (in *intake) deliver(restarted bool) {
 	for i, name := range in.names {
 		sets[i] = in.standing[name].set
 	}
-	catalog := source.Merge(in.catalog, sets, in.rules.defaults)
-	changed, removed := source.Changes(in.catalog.Clusters, catalog.Clusters)
-	in.catalog = catalog
+	merged := source.Merge(in.catalog, sets, in.rules.DefaultHealthChecks)
+	changed, removed := source.Changes(in.catalog.Clusters, merged.Clusters)
+	in.catalog = merged
 	stirred := in.follow(changed, removed) || restarted
 	if restarted {
-		changed = catalog.Clusters
+		changed = merged.Clusters
 	}
 	if in.want != nil && stirred {
 		in.ask()
 	}
 	heard := in.heard()
-	d := delivery{rules: in.rules, unread: len(heard) < len(in.names), heard: heard, problems: catalog.Problems}
+	d := delivery{rules: in.rules, unread: len(heard) < len(in.names), heard: heard, problems: merged.Problems}
 	for _, c := range changed {
 		before := in.prepared[c.Name]
-		if before != nil && before.seen == c && before.follows(in.rules) {
+		if before != nil && before.Latest == c && before.UpToDate(in.rules) {
 			continue
 		}
-		after := (*cluster)(nil)
+		after := (*catalog.Cluster)(nil)
 		if c.Quarantine != "" {
-			after = before.goOn(c, in.rules)
+			after = catalog.PrepareRejected(c, before, in.rules)
 		} else {
-			after = prepare(c, in.rules)
+			after = catalog.Prepare(c, in.rules)
 		}
 		in.prepared[c.Name] = after
-		d.changed = append(d.changed, change{after, renewed(before, after)})
+		d.changed = append(d.changed, change{after, catalog.ChangedProbes(before, after)})
 	}
 	for _, c := range removed {
 		delete(in.prepared, c.Name)

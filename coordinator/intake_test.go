@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"hdsd/coordinator/catalog"
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/source"
@@ -61,15 +62,15 @@ func TestIntakeOfChanges(t *testing.T) {
 				delete(there, name)
 			}
 			for _, c := range d.changed {
-				if there[c.cluster.seen.Name] == c.cluster.seen {
-					t.Errorf("seed %d: %s is said to have changed", seed, c.cluster.seen.Name)
+				if there[c.cluster.Latest.Name] == c.cluster.Latest {
+					t.Errorf("seed %d: %s is said to have changed", seed, c.cluster.Latest.Name)
 				}
-				there[c.cluster.seen.Name] = c.cluster.seen
+				there[c.cluster.Latest.Name] = c.cluster.Latest
 			}
 		})
 		in.want = func(source string, names []string) { wanted[source] = fmt.Sprint(names) }
 		restart := func() {
-			in.restart(readersOf([]*source.Set{sets["x"], sets["y"]}), newRules(&configv1.Config{}))
+			in.restart(readersOf([]*source.Set{sets["x"], sets["y"]}), catalog.NewRules(&configv1.Config{}))
 		}
 		sets["x"], sets["y"] = &source.Set{Source: "x"}, &source.Set{Source: "y"}
 		restart()
@@ -175,7 +176,7 @@ func TestNothingOlderIsTheLastWord(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			in := newIntake(func(delivery) {})
-			restart := func(j *journal) { in.restart([]reader{j}, newRules(&configv1.Config{})) }
+			restart := func(j *journal) { in.restart([]reader{j}, catalog.NewRules(&configv1.Config{})) }
 			a, b := &journal{to: in}, &journal{to: in}
 			a.says(named("first"))
 			b.says(awaited(&source.Set{}))

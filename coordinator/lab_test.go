@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"hdsd/coordinator/catalog"
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds/specifier"
@@ -109,7 +110,7 @@ func (l *lab) start(last map[health.Hash]store.Held) {
 // serve has the sources say these clusters, and the time to settle begin.
 func (l *lab) serve(clusters ...*source.Cluster) {
 	l.sets = []*source.Set{localSet(clusters)}
-	l.intake.restart(readersOf(l.sets), newRules(l.rules))
+	l.intake.restart(readersOf(l.sets), catalog.NewRules(l.rules))
 	l.core.begin(l.now)
 }
 

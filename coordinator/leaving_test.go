@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"hdsd/coordinator/catalog"
 	"hdsd/eds"
 	"hdsd/health"
 	"hdsd/source"
@@ -326,7 +327,7 @@ func (l *lab) wantNothingStale(before known) {
 		if _, was := before.present[key]; was || status == health.Unknown || l.asked(key.Cluster, key.Address).Override != nil {
 			continue
 		}
-		from := l.core.clusters[key.Cluster].source
+		from := l.core.clusters[key.Cluster].Source
 		if before.heard[from.Source] && before.heard[from.EndpointSource()] && !before.hidden[from.Name] {
 			l.t.Errorf("%v comes as %v, though its sources were heard without it", key, status)
 		}
@@ -381,7 +382,7 @@ func (l *lab) doAcrossSources(random *rand.Rand) string {
 		l.joinAll()
 		return "restart"
 	case 6:
-		l.intake.restart(readersOf(from(anyForms(random), anyUpstream(random))), newRules(l.rules))
+		l.intake.restart(readersOf(from(anyForms(random), anyUpstream(random))), catalog.NewRules(l.rules))
 		l.core.tick(l.now)
 		return "reload"
 	default:

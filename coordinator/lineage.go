@@ -4,22 +4,23 @@ import (
 	"slices"
 
 	"hdsd/canary"
+	"hdsd/coordinator/catalog"
 	"hdsd/health"
 )
 
 // lineage is a cluster as it is and as it was before, as far as checkers may
 // still be sent it. The core owns it.
 type lineage struct {
-	present *cluster
-	stable  map[canary.Build]*cluster // the last one proven for a build, where the present one is not
-	part    map[canary.Build]*given   // of the present one, what is proven
-	renewed map[[2]*cluster][]bool    // what renewed gives
-	places  map[*cluster]map[health.Hash]int
+	present *catalog.Cluster
+	stable  map[canary.Build]*catalog.Cluster // the last one proven for a build, where the present one is not
+	part    map[canary.Build]*given           // of the present one, what is proven
+	renewed map[[2]*catalog.Cluster][]bool    // what renewed gives
+	places  map[*catalog.Cluster]map[health.Hash]int
 }
 
 // given is what a checker is sent of a cluster: nothing where cluster is nil.
 type given struct {
-	cluster  *cluster
+	cluster  *catalog.Cluster
 	withheld map[canary.Shape]bool // endpoints of these shapes are not sent
 }
 
@@ -28,11 +29,11 @@ var nothing = &given{}
 // succeed puts another version of a cluster in the place of the present one,
 // which stays in use where it is proven and the new one is not. What renewed
 // gives of the two is known.
-func (c *core) succeed(after *cluster, renewed []bool, e *edit) {
-	name := after.source.Name
+func (c *core) succeed(after *catalog.Cluster, renewed []bool, e *edit) {
+	name := after.Source.Name
 	l := c.lineages[name]
 	if l == nil {
-		l = &lineage{stable: map[canary.Build]*cluster{}}
+		l = &lineage{stable: map[canary.Build]*catalog.Cluster{}}
 		c.lineages[name] = l
 	}
 	before := l.present
@@ -41,7 +42,7 @@ func (c *core) succeed(after *cluster, renewed []bool, e *edit) {
 		proven[known.build] = proven[known.build] || before != nil && c.canary.Proven(known.build, name)
 	}
 	suspect := len(c.canary.Standing(name).Losses) > 0
-	c.canary.Set(e.now, name, after.version())
+	c.canary.Set(e.now, name, versionOf(after))
 	if suspect {
 		c.unsaved[name] = true
 	}
@@ -53,17 +54,17 @@ func (c *core) succeed(after *cluster, renewed []bool, e *edit) {
 			l.stable[build] = before
 		}
 	}
-	l.present, l.part, l.places = after, map[canary.Build]*given{}, map[*cluster]map[health.Hash]int{}
-	l.renewed = map[[2]*cluster][]bool{{before, after}: renewed}
+	l.present, l.part, l.places = after, map[canary.Build]*given{}, map[*catalog.Cluster]map[health.Hash]int{}
+	l.renewed = map[[2]*catalog.Cluster][]bool{{before, after}: renewed}
 }
 
-// version is a cluster as the canary knows it.
-func (c *cluster) version() canary.Version {
-	v := canary.Version{Shapes: slices.Clone(c.shapes)}
+// versionOf gives a cluster as the canary knows it.
+func versionOf(k *catalog.Cluster) canary.Version {
+	v := canary.Version{Shapes: slices.Clone(k.Shapes)}
 	slices.Sort(v.Shapes)
 	v.Shapes = slices.Compact(v.Shapes)
-	if c.safe != nil {
-		v.Probe = c.safe.Timing.InitialJitter + c.safe.Timing.Timeout
+	if k.Checked != nil {
+		v.Probe = k.Checked.Timing.InitialJitter + k.Checked.Timing.Timeout
 	}
 	return v
 }
@@ -87,10 +88,10 @@ func (c *core) outgrow(name string) {
 func (c *core) usable(l *lineage, known *checker) *given {
 	part := c.partOf(l, known.build)
 	before := l.stable[known.build]
-	if before == nil || before.safe == nil || !known.Abilities.Has(before.safe.Needs...) {
+	if before == nil || before.Checked == nil || !known.Abilities.Has(before.Checked.Needs...) {
 		return part
 	}
-	for _, hash := range before.hashes {
+	for _, hash := range before.Hashes {
 		if _, stays := l.place(l.present, hash); stays {
 			if _, sent := l.sent(part, hash); !sent {
 				return &given{cluster: before}
@@ -109,8 +110,8 @@ func (c *core) partOf(l *lineage, build canary.Build) *given {
 	k := l.present
 	part = &given{cluster: k, withheld: map[canary.Shape]bool{}}
 	some := false
-	for _, shape := range k.shapes {
-		if c.canary.ProvenShape(build, k.source.Name, shape) {
+	for _, shape := range k.Shapes {
+		if c.canary.ProvenShape(build, k.Source.Name, shape) {
 			some = true
 		} else {
 			part.withheld[shape] = true
@@ -137,14 +138,14 @@ func (l *lineage) sent(g *given, hash health.Hash) (index int, ok bool) {
 	if index, ok = l.place(g.cluster, hash); !ok {
 		return 0, false
 	}
-	return index, !g.withheld[g.cluster.shapes[index]]
+	return index, !g.withheld[g.cluster.Shapes[index]]
 }
 
-func (l *lineage) place(k *cluster, hash health.Hash) (index int, ok bool) {
+func (l *lineage) place(k *catalog.Cluster, hash health.Hash) (index int, ok bool) {
 	places := l.places[k]
 	if places == nil {
-		places = make(map[health.Hash]int, len(k.hashes))
-		for i, hash := range k.hashes {
+		places = make(map[health.Hash]int, len(k.Hashes))
+		for i, hash := range k.Hashes {
 			places[hash] = i
 		}
 		l.places[k] = places
@@ -155,14 +156,14 @@ func (l *lineage) place(k *cluster, hash health.Hash) (index int, ok bool) {
 
 // differs tells whether a checker takes an endpoint, by its index in after, for
 // another than in before.
-func (l *lineage) differs(before, after *cluster, index int) bool {
+func (l *lineage) differs(before, after *catalog.Cluster, index int) bool {
 	if before == after {
 		return false
 	}
-	pair := [2]*cluster{before, after}
+	pair := [2]*catalog.Cluster{before, after}
 	found, ok := l.renewed[pair]
 	if !ok {
-		found = renewed(before, after)
+		found = catalog.ChangedProbes(before, after)
 		l.renewed[pair] = found
 	}
 	return found != nil && found[index]

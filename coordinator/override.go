@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"hdsd/coordinator/catalog"
 	"hdsd/health"
 	"hdsd/store"
 )
@@ -38,9 +39,9 @@ func (c *core) override(asked store.Override, now time.Time) (set, replaced *ove
 func (c *core) cover(scope *health.Endpoint, now time.Time) {
 	e := &edit{now: now, services: map[string]bool{}}
 	for k := range c.clustersOf(scope) {
-		if len(k.aside) > 0 {
+		if len(k.Excluded) > 0 {
 			c.hold(k, e)
-			e.services[k.source.ServiceName] = true
+			e.services[k.Source.ServiceName] = true
 		}
 	}
 	c.publishEdit(e)
@@ -118,8 +119,8 @@ func (c *core) end(gone []*override, how string, now time.Time) {
 // within gives the endpoints of a scope that have, or held, a verdict.
 func (c *core) within(scope *health.Endpoint) (ids []health.EndpointID) {
 	if k := c.clusters[scope.Cluster]; k != nil {
-		for i := range k.entries {
-			if id, ok := c.idOf(k, &k.entries[i]); ok && covers(scope, &k.entries[i].key) {
+		for i := range k.Endpoints {
+			if id, ok := c.idOf(&k.Endpoints[i]); ok && covers(scope, &k.Endpoints[i].Key) {
 				ids = append(ids, id)
 			}
 		}
@@ -142,15 +143,15 @@ func (c *core) overridable(scope *health.Endpoint) error {
 	}
 	var not error
 	for k := range c.clustersOf(scope) {
-		for i := range k.entries {
-			e := &k.entries[i]
-			if !covers(scope, &e.key) {
+		for i := range k.Endpoints {
+			e := &k.Endpoints[i]
+			if !covers(scope, &e.Key) {
 				continue
 			}
-			if k.overridable(e) {
+			if overridable(k, e) {
 				return nil
 			}
-			not = status.Errorf(codes.FailedPrecondition, "%s %s is published as its source has it, and can be drained there only: %s", k.source.Name, e.key.Address, e.reason)
+			not = status.Errorf(codes.FailedPrecondition, "%s %s is published as its source has it, and can be drained there only: %s", k.Source.Name, e.Key.Address, e.Reason)
 		}
 	}
 	if not == nil {
@@ -160,11 +161,11 @@ func (c *core) overridable(scope *health.Endpoint) error {
 }
 
 // clustersOf gives those that a scope may be about.
-func (c *core) clustersOf(scope *health.Endpoint) iter.Seq[*cluster] {
+func (c *core) clustersOf(scope *health.Endpoint) iter.Seq[*catalog.Cluster] {
 	if scope.Cluster == "" {
 		return maps.Values(c.clusters)
 	}
-	return func(yield func(*cluster) bool) {
+	return func(yield func(*catalog.Cluster) bool) {
 		if k := c.clusters[scope.Cluster]; k != nil {
 			yield(k)
 		}
@@ -173,4 +174,6 @@ func (c *core) clustersOf(scope *health.Endpoint) iter.Seq[*cluster] {
 
 // overridable tells whether an override can be published: of an endpoint that
 // is not checked, too, where the others are.
-func (c *cluster) overridable(e *entry) bool { return c.checked() && (e.checked != none || e.sent) }
+func overridable(k *catalog.Cluster, e *catalog.Endpoint) bool {
+	return k.IsChecked() && (e.Checked != none || e.InAssignment)
+}

@@ -9,6 +9,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"hdsd/coordinator/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
 	"hdsd/source"
@@ -25,7 +26,7 @@ func many(n int) []string {
 
 // reconfigure has the configuration read again.
 func (l *lab) reconfigure() {
-	l.intake.restart(readersOf([]*sourceSet{{Source: "local", Clusters: l.sets[0].Clusters}}), newRules(l.rules))
+	l.intake.restart(readersOf([]*sourceSet{{Source: "local", Clusters: l.sets[0].Clusters}}), catalog.NewRules(l.rules))
 	l.core.tick(l.now)
 }
 
@@ -61,7 +62,7 @@ func TestWhatDoesNotFitSaysSo(t *testing.T) {
 	l := newLab(t)
 	l.rules.Assignment.Redundancy = 1
 	l.serve(web("web", many(100)...))
-	rate := float64(l.core.clusters["web"].rate) / 1000
+	rate := float64(l.core.clusters["web"].Rate) / 1000
 	l.rules.Assignment.Checkers = []*configv1.CheckerCapacity{{NodeIdGlob: "*", MaxChecksPerSecond: 40 * rate}}
 	l.reconfigure()
 	l.join("ca", "cb")
@@ -118,7 +119,7 @@ func TestAnEndpointSaysThatItLacksCheckers(t *testing.T) {
 		}
 		l.pass(settle + 10*report)
 		k := l.core.clusters["web"]
-		reason := l.core.votedOf(k, &k.entries[0]).Reason
+		reason := l.core.votedOf(k, &k.Endpoints[0]).Reason
 		if !strings.Contains(reason, why) || why == "" && strings.Contains(reason, "lacks") {
 			t.Errorf("%q instead of %q", reason, why)
 		}

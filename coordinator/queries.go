@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hdsd/api"
+	"hdsd/coordinator/catalog"
 	"hdsd/eds"
 	"hdsd/hds"
 	"hdsd/health"
@@ -100,22 +101,22 @@ func (c *core) look(s *scan) {
 
 // lookInto takes what fits of one cluster, and tells whether it came to its
 // end.
-func (c *core) lookInto(k *cluster, s *scan) bool {
+func (c *core) lookInto(k *catalog.Cluster, s *scan) bool {
 	first := 0
 	if s.after != nil {
-		first = sort.Search(len(k.entries), func(i int) bool { return k.entries[i].key.Compare(*s.after) > 0 })
+		first = sort.Search(len(k.Endpoints), func(i int) bool { return k.Endpoints[i].Key.Compare(*s.after) > 0 })
 	}
-	for i := first; i < len(k.entries); i++ {
-		e := &k.entries[i]
+	for i := first; i < len(k.Endpoints); i++ {
+		e := &k.Endpoints[i]
 		if s.cost >= scanStep {
 			s.after = &health.Endpoint{} // before all
 			if i > 0 {
-				s.after = &k.entries[i-1].key
+				s.after = &k.Endpoints[i-1].Key
 			}
 			return false
 		}
 		s.cost++
-		if s.query.Address != "" && e.key.Address != s.query.Address ||
+		if s.query.Address != "" && e.Key.Address != s.query.Address ||
 			s.query.Health != nil && c.statusOf(k, e) != *s.query.Health {
 			continue
 		}
@@ -124,7 +125,7 @@ func (c *core) lookInto(k *cluster, s *scan) bool {
 			return false
 		}
 		if s.keys {
-			s.found = append(s.found, api.EndpointHealth{Endpoint: e.key})
+			s.found = append(s.found, api.EndpointHealth{Endpoint: e.Key})
 			continue
 		}
 		s.cost += explainCost
@@ -133,17 +134,17 @@ func (c *core) lookInto(k *cluster, s *scan) bool {
 	return true
 }
 
-func (c *core) statusOf(k *cluster, e *entry) health.Status {
-	if id, ok := c.idOf(k, e); ok {
+func (c *core) statusOf(k *catalog.Cluster, e *catalog.Endpoint) health.Status {
+	if id, ok := c.idOf(e); ok {
 		return c.table.rows[id].health()
 	}
 	return health.Unknown
 }
 
 // healthOf tells all of an endpoint.
-func (c *core) healthOf(k *cluster, e *entry) api.EndpointHealth {
-	out := api.EndpointHealth{Endpoint: e.key, Verdict: c.votedOf(k, e)}
-	if id, ok := c.idOf(k, e); ok && c.table.rows[id].ruling != nil {
+func (c *core) healthOf(k *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealth {
+	out := api.EndpointHealth{Endpoint: e.Key, Verdict: c.votedOf(k, e)}
+	if id, ok := c.idOf(e); ok && c.table.rows[id].ruling != nil {
 		ruling := c.table.rows[id].ruling
 		if o := ruling.by; o != nil {
 			out.Override, out.Voted = shownOverride(o), &health.Verdict{Status: out.Verdict.Status, Reason: out.Verdict.Reason}
@@ -168,41 +169,29 @@ func (c *core) healthsOf(keys []health.Endpoint) []api.EndpointHealth {
 }
 
 // entryOf finds an endpoint; nil where no source has it.
-func (c *core) entryOf(key *health.Endpoint) (*cluster, *entry) {
+func (c *core) entryOf(key *health.Endpoint) (*catalog.Cluster, *catalog.Endpoint) {
 	k := c.clusters[key.Cluster]
-	return k, k.entry(key)
-}
-
-// entry finds an endpoint of a cluster, which may be nil; nil where it has none.
-func (c *cluster) entry(key *health.Endpoint) *entry {
-	if c == nil {
-		return nil
-	}
-	at, found := slices.BinarySearchFunc(c.entries, *key, func(e entry, key health.Endpoint) int { return e.key.Compare(key) })
-	if !found {
-		return nil
-	}
-	return &c.entries[at]
+	return k, k.Find(key)
 }
 
 // votedOf gives what the votes on an endpoint come to.
-func (c *core) votedOf(k *cluster, e *entry) health.Verdict {
-	id, ok := c.idOf(k, e)
+func (c *core) votedOf(k *catalog.Cluster, e *catalog.Endpoint) health.Verdict {
+	id, ok := c.idOf(e)
 	if !ok {
-		return health.Verdict{Reason: e.reason}
+		return health.Verdict{Reason: e.Reason}
 	}
 	verdict := c.judge.Verdict(id)
-	if e.checked == none && !c.table.rows[id].judged {
-		verdict.Reason = e.reason
+	if e.Checked == none && !c.table.rows[id].judged {
+		verdict.Reason = e.Reason
 		return verdict
 	}
-	if e.checked == none {
-		verdict.Reason = "held: " + verdict.Status.String() + " was the last verdict; " + e.reason
+	if e.Checked == none {
+		verdict.Reason = "held: " + verdict.Status.String() + " was the last verdict; " + e.Reason
 		return verdict
 	}
 	if _, stranded := c.stranded[id]; stranded && len(verdict.Observations) == 0 {
 		verdict.Reason = strings.TrimSuffix(c.strandedReason(k, id)+"; "+verdict.Reason, "; ")
-	} else if untried := c.untried(k, e.checked, &verdict); untried != "" && !stranded {
+	} else if untried := c.untried(k, e.Checked, &verdict); untried != "" && !stranded {
 		verdict.Reason = strings.TrimSuffix(untried+"; "+verdict.Reason, "; ")
 	} else if short := c.shortReason(k, id); short != "" && !stranded {
 		verdict.Reason = strings.TrimPrefix(verdict.Reason+"; "+short, "; ")
@@ -210,15 +199,8 @@ func (c *core) votedOf(k *cluster, e *entry) health.Verdict {
 	return verdict
 }
 
-func (c *core) idOf(k *cluster, e *entry) (health.EndpointID, bool) {
-	if e.checked != none {
-		id, ok := c.table.ids[k.hashes[e.checked]]
-		return id, ok
-	}
-	if len(k.aside) == 0 {
-		return 0, false
-	}
-	id, ok := c.table.ids[e.key.Hash()]
+func (c *core) idOf(e *catalog.Endpoint) (health.EndpointID, bool) {
+	id, ok := c.table.ids[e.Hash]
 	return id, ok
 }
 
@@ -270,7 +252,7 @@ type clusterScan struct {
 	after    string
 	limit    int
 	found    []api.Cluster
-	clusters []*cluster // that these are of
+	clusters []*catalog.Cluster // that these are of
 	more     bool
 	finished bool
 }
@@ -287,7 +269,7 @@ func (c *core) listClusters(s *clusterScan) {
 			return
 		}
 		k := c.clusters[c.names[at]]
-		if cost += 1 + len(k.entries); cost > scanStep && cost > 1+len(k.entries) {
+		if cost += 1 + len(k.Endpoints); cost > scanStep && cost > 1+len(k.Endpoints) {
 			return
 		}
 		s.found, s.clusters, s.after = append(s.found, c.describe(k)), append(s.clusters, k), c.names[at]
@@ -296,20 +278,20 @@ func (c *core) listClusters(s *clusterScan) {
 }
 
 // describe counts a cluster's endpoints.
-func (c *core) describe(k *cluster) api.Cluster {
-	out := api.Cluster{Name: k.source.Name, Source: k.source.Source, Checked: k.checked(), Mode: c.mode(k), Endpoints: len(k.entries)}
-	for _, q := range k.quarantined() {
+func (c *core) describe(k *catalog.Cluster) api.Cluster {
+	out := api.Cluster{Name: k.Source.Name, Source: k.Source.Source, Checked: k.IsChecked(), Mode: c.mode(k), Endpoints: len(k.Endpoints)}
+	for _, q := range k.Quarantined() {
 		out.Quarantined = append(out.Quarantined, api.Quarantined{Address: q.Address, Reason: q.Reason})
 	}
-	if c.canary.Quarantined(k.source.Name) {
-		out.Quarantined = append(out.Quarantined, api.Quarantined{Reason: c.trialReason(k.source.Name)})
+	if c.canary.Quarantined(k.Source.Name) {
+		out.Quarantined = append(out.Quarantined, api.Quarantined{Reason: c.trialReason(k.Source.Name)})
 	}
-	for _, q := range k.leftOut {
+	for _, q := range k.Disabled {
 		out.Quarantined = append(out.Quarantined, api.Quarantined{Address: q.Address, Reason: q.Reason})
 	}
 	var stranded []api.Quarantined
-	for i := range k.entries {
-		e := &k.entries[i]
+	for i := range k.Endpoints {
+		e := &k.Endpoints[i]
 		switch status := c.statusOf(k, e); {
 		case status.Up():
 			out.Healthy++
@@ -318,17 +300,17 @@ func (c *core) describe(k *cluster) api.Cluster {
 		case status == health.Unknown:
 			out.Unknown++
 		}
-		if id, ok := c.idOf(k, e); ok {
+		if id, ok := c.idOf(e); ok {
 			if c.table.rows[id].overridden() != nil {
 				out.Overridden++
 			}
 			if _, alone := c.stranded[id]; alone {
-				stranded = append(stranded, api.Quarantined{Address: e.key.Address, Reason: c.strandedReason(k, id)})
+				stranded = append(stranded, api.Quarantined{Address: e.Key.Address, Reason: c.strandedReason(k, id)})
 			}
 		}
 	}
 	sameReason := func(q api.Quarantined) bool { return q.Reason == stranded[0].Reason }
-	if len(stranded) > 0 && len(stranded) == len(k.entries) && !slices.ContainsFunc(stranded, func(q api.Quarantined) bool { return !sameReason(q) }) {
+	if len(stranded) > 0 && len(stranded) == len(k.Endpoints) && !slices.ContainsFunc(stranded, func(q api.Quarantined) bool { return !sameReason(q) }) {
 		stranded = stranded[:1]
 		stranded[0].Address = ""
 	}

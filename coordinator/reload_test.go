@@ -14,7 +14,9 @@ import (
 
 	"hdsd/aggregate"
 	"hdsd/config"
+	"hdsd/coordinator/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/source"
 )
 
 // shelf is a running coordinator with a file of clusters.
@@ -143,7 +145,8 @@ func TestAReloadTakesNothingOverThatNeedsARestart(t *testing.T) {
 	}
 	var trust, want aggregate.Trust
 	if err := s.core.ask(t.Context(), func() {
-		trust, want = s.core.rules.judging("a").Trust, s.core.timing.explicit(s.core.rules.judging("a").Trust)
+		trust = s.core.rules.For(&source.Cluster{Name: "a"}).Rule.Trust
+		want = catalog.WithDefaults(trust, s.core.timing.report)
 	}); err != nil {
 		t.Fatal(err)
 	}

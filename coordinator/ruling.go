@@ -52,7 +52,7 @@ func (c *core) overrule(now time.Time, ids []health.EndpointID, how string) {
 // passes tells whether nothing is to be published of an endpoint but what its
 // source says.
 func (r *row) passes() bool {
-	return r.index == none && r.overridden() == nil && (r.aside.spared || !r.judged)
+	return r.index == none && r.overridden() == nil && (r.aside.Disabled || !r.judged)
 }
 
 // uncover lets go of what is not checked and under no override any more.
@@ -60,7 +60,7 @@ func (c *core) uncover(now time.Time, effects []effect) {
 	e := &edit{now: now, services: map[string]bool{}}
 	for _, each := range effects {
 		if row := &c.table.rows[each.id]; row.passes() {
-			e.services[row.cluster.source.ServiceName] = true
+			e.services[row.cluster.Source.ServiceName] = true
 			c.drop(each.id, e)
 		}
 	}

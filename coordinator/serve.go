@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -132,7 +133,7 @@ func (c *Coordinator) register() error {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !c.ready.Load() {
-			http.Error(w, "not ready: "+firstOf(c.awaited.String(), "starting or stopping"), http.StatusServiceUnavailable)
+			http.Error(w, "not ready: "+cmp.Or(c.awaited.String(), "starting or stopping"), http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ready")

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/api"
+	"hdsd/coordinator/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
 )
@@ -16,7 +17,7 @@ import (
 // reload takes other rules over.
 func (l *lab) reload(change func(*configv1.Config)) {
 	change(l.rules)
-	l.intake.restart(readersOf(l.sets), newRules(l.rules))
+	l.intake.restart(readersOf(l.sets), catalog.NewRules(l.rules))
 }
 
 // shadowing is a policy for what its glob matches.
@@ -51,7 +52,7 @@ func (l *lab) wantTold(cluster, address string, verdict, told health.Status, rea
 	if shown.Verdict.Status != verdict {
 		l.t.Errorf("%s %s: the verdict is %v, want %v", cluster, address, shown.Verdict.Status, verdict)
 	}
-	l.wantPublished(l.core.clusters[cluster].source.ServiceName, address, told)
+	l.wantPublished(l.core.clusters[cluster].Source.ServiceName, address, told)
 	switch {
 	case shown.Published == nil && reason != "":
 		l.t.Errorf("%s %s: nothing is said to be published, want %v: %s", cluster, address, told, reason)
@@ -63,7 +64,7 @@ func (l *lab) wantTold(cluster, address string, verdict, told health.Status, rea
 // wantOwnChecks tells whether data planes get a cluster with its own checks.
 func (l *lab) wantOwnChecks(cluster string, want bool) {
 	l.t.Helper()
-	got, given := l.clusters[cluster], l.core.clusters[cluster].source.Config
+	got, given := l.clusters[cluster], l.core.clusters[cluster].Source.Config
 	if want && !proto.Equal(got, given) {
 		l.t.Errorf("%s goes out as %v, want it as it came", cluster, got)
 	}
@@ -128,17 +129,6 @@ func TestOnlyWhatIsCheckedIsCountedAsShadowed(t *testing.T) {
 		l.say(step.clusters...)
 		if got := testutil.ToFloat64(l.core.metrics.shadowed); got != step.want {
 			t.Errorf("of %d clusters %g count, want %g", len(step.clusters), got, step.want)
-		}
-	}
-}
-
-func TestTheFirstPolicyDecidesOnTheMode(t *testing.T) {
-	r := newRules(&configv1.Config{Mode: configv1.Mode_SHADOW, Policies: []*configv1.Policy{
-		{ClusterNameGlob: "a*", Redundancy: 5}, shadowing("*b", configv1.Mode_PUBLISH), shadowing("cb", configv1.Mode_SHADOW),
-	}})
-	for name, want := range map[string]bool{"x": true, "ab": true, "cb": false, "b": false} {
-		if got := r.shadows(name); got != want {
-			t.Errorf("%s is shadowed: %t", name, got)
 		}
 	}
 }

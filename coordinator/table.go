@@ -3,6 +3,7 @@ package coordinator
 import (
 	"time"
 
+	"hdsd/coordinator/catalog"
 	"hdsd/health"
 )
 
@@ -13,9 +14,9 @@ const idRest = time.Minute
 // row is an endpoint that is checked, or whose last verdict is held.
 type row struct {
 	hash    health.Hash
-	cluster *cluster
+	cluster *catalog.Cluster
 	index   int // in cluster.safe.Endpoints; none where it is held
-	aside   *setAside
+	aside   *catalog.Excluded
 
 	// The verdict of the votes, kept here since the judge also explains it, which costs.
 	status health.Status
@@ -25,13 +26,13 @@ type row struct {
 }
 
 // none is the index of an endpoint that is not checked.
-const none = -1
+const none = catalog.None
 
 func (r *row) key() health.Endpoint {
 	if r.index == none {
-		return r.aside.key
+		return r.aside.Key
 	}
-	return r.cluster.safe.Endpoints[r.index].Key
+	return r.cluster.Checked.Endpoints[r.index].Key
 }
 
 // overridden gives the override that decides, nil where the votes do.
@@ -69,8 +70,8 @@ type freed struct {
 func newTable() *table { return &table{ids: map[health.Hash]health.EndpointID{}} }
 
 // place gives an endpoint of a cluster its id, a new one where it had none.
-func (t *table) place(k *cluster, index int, now time.Time) (id health.EndpointID, isNew bool) {
-	hash := k.hashes[index]
+func (t *table) place(k *catalog.Cluster, index int, now time.Time) (id health.EndpointID, isNew bool) {
+	hash := k.Hashes[index]
 	if id, ok := t.ids[hash]; ok {
 		t.rows[id].cluster, t.rows[id].index, t.rows[id].aside = k, index, nil
 		return id, false

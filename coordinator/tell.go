@@ -6,6 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"hdsd/coordinator/catalog"
 	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/source"
@@ -28,18 +29,18 @@ func (c *core) tellProblems(problems []source.Problem) {
 }
 
 // tellQuarantine logs what is newly set aside, once.
-func (c *core) tellQuarantine(before, after *cluster) {
+func (c *core) tellQuarantine(before, after *catalog.Cluster) {
 	told := map[specifier.Quarantined]bool{}
 	if before != nil {
-		for _, q := range before.quarantined() {
+		for _, q := range before.Quarantined() {
 			told[q] = true
 		}
 	}
-	for _, q := range after.quarantined() {
+	for _, q := range after.Quarantined() {
 		if !told[q] {
 			told[q] = true
-			c.log.Warn().Str("event", "quarantined").Str("cluster", after.source.Name).
-				Str("address", q.Address).Str("source", after.source.Source).
+			c.log.Warn().Str("event", "quarantined").Str("cluster", after.Source.Name).
+				Str("address", q.Address).Str("source", after.Source.Source).
 				Msg("not checked: " + q.Reason)
 		}
 	}

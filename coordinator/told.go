@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"hdsd/api"
+	"hdsd/coordinator/catalog"
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
@@ -17,7 +18,7 @@ func (c *core) ours(r *row) health.Status {
 	switch {
 	case r.overridden() != nil:
 		return r.health()
-	case r.judged && r.cluster.upstream != configv1.UpstreamHealth_THEIRS:
+	case r.judged && r.cluster.UpstreamHealth != configv1.UpstreamHealth_THEIRS:
 		return r.health()
 	}
 	return c.initialOf(r.cluster)
@@ -25,11 +26,11 @@ func (c *core) ours(r *row) health.Status {
 
 // initialOf is what hdsd says of an endpoint of a cluster before there is a
 // verdict on it.
-func (c *core) initialOf(k *cluster) health.Status {
-	if k.upstream == configv1.UpstreamHealth_THEIRS {
+func (c *core) initialOf(k *catalog.Cluster) health.Status {
+	if k.UpstreamHealth == configv1.UpstreamHealth_THEIRS {
 		return health.Unknown
 	}
-	return c.rules.initial
+	return c.rules.InitialHealth
 }
 
 // told is hdsd's part in what subscribers are told of an endpoint, as far as
@@ -47,16 +48,16 @@ func (c *core) told(r *row) health.Status {
 
 // reweigh tells subscribers of a cluster whose source's word counts for more or
 // less than before. In between, the worse of both is told.
-func (c *core) reweigh(before, after *cluster, e *edit) {
-	if before == nil || before.upstream == after.upstream {
+func (c *core) reweigh(before, after *catalog.Cluster, e *edit) {
+	if before == nil || before.UpstreamHealth == after.UpstreamHealth {
 		return
 	}
 	healths := &e.health
-	if after.upstream == configv1.UpstreamHealth_THEIRS {
+	if after.UpstreamHealth == configv1.UpstreamHealth_THEIRS {
 		healths = &e.withdrawn
 	}
-	for i := range after.entries {
-		if id, ok := c.idOf(after, &after.entries[i]); ok {
+	for i := range after.Endpoints {
+		if id, ok := c.idOf(&after.Endpoints[i]); ok {
 			*healths = append(*healths, eds.Health{ID: id, Status: c.told(&c.table.rows[id])})
 			e.reweighed = append(e.reweighed, id)
 		}
@@ -65,13 +66,13 @@ func (c *core) reweigh(before, after *cluster, e *edit) {
 
 // publishedOf gives what subscribers are told of an endpoint, nil where that is
 // its verdict or nothing.
-func (c *core) publishedOf(k *cluster, e *entry, verdict health.Status) *api.Published {
-	if !e.sent {
+func (c *core) publishedOf(k *catalog.Cluster, e *catalog.Endpoint, verdict health.Status) *api.Published {
+	if !e.InAssignment {
 		return nil
 	}
 	ours, decider := c.decided(k, e)
-	says := e.says
-	if decider != nil && k.upstream == configv1.UpstreamHealth_OURS {
+	says := e.SourceHealth
+	if decider != nil && k.UpstreamHealth == configv1.UpstreamHealth_OURS {
 		says = health.Unknown
 	}
 	status := eds.Combine(ours, says)
@@ -83,13 +84,17 @@ func (c *core) publishedOf(k *cluster, e *entry, verdict health.Status) *api.Pub
 
 // decided is the worst that the clusters that share a service name have to say
 // of an endpoint, and which of them says it.
-func (c *core) decided(k *cluster, e *entry) (worst health.Status, decider *cluster) {
-	sharing := c.services[k.source.ServiceName]
+func (c *core) decided(k *catalog.Cluster, e *catalog.Endpoint) (worst health.Status, decider *catalog.Cluster) {
+	sharing := c.services[k.Source.ServiceName]
 	for _, name := range slices.Sorted(maps.Keys(sharing)) {
-		key := e.key
-		key.Cluster = name
-		id, ok := c.table.ids[key.Hash()]
-		if !ok || sharing[name].message == nil || !c.deciding(sharing[name])(key.Hash(), c.table.rows[id].index != none) {
+		hash := e.Hash
+		if name != e.Key.Cluster {
+			key := e.Key
+			key.Cluster = name
+			hash = key.Hash()
+		}
+		id, ok := c.table.ids[hash]
+		if !ok || sharing[name].Assignment == nil || !c.deciding(sharing[name])(hash, c.table.rows[id].index != none) {
 			continue
 		}
 		said := c.told(&c.table.rows[id])
@@ -101,17 +106,17 @@ func (c *core) decided(k *cluster, e *entry) (worst health.Status, decider *clus
 }
 
 // isHeld tells whether a freeze holds the health of an endpoint.
-func (c *core) isHeld(e *entry) bool {
-	_, held := c.frozen.Load().Held[e.key.Hash()]
+func (c *core) isHeld(e *catalog.Endpoint) bool {
+	_, held := c.frozen.Load().Held[e.Hash]
 	return held
 }
 
 // withheld says why the verdicts on a cluster are kept from the subscribers,
 // if they are.
-func (c *core) withheld(k *cluster) string {
+func (c *core) withheld(k *catalog.Cluster) string {
 	frozen := c.frozen.Load()
 	switch {
-	case k.shadow:
+	case k.Shadow:
 		return "shadow: "
 	case frozen != nil:
 		return fmt.Sprintf("frozen by %s: %s; ", frozen.Author, frozen.Reason)
@@ -120,14 +125,14 @@ func (c *core) withheld(k *cluster) string {
 }
 
 // origin says where the health comes from that subscribers are told.
-func (c *core) origin(k *cluster, e *entry, status, ours health.Status, decider *cluster) string {
+func (c *core) origin(k *catalog.Cluster, e *catalog.Endpoint, status, ours health.Status, decider *catalog.Cluster) string {
 	switch {
-	case decider != nil && k.upstream == configv1.UpstreamHealth_THEIRS && ours == health.Unknown:
-		return fmt.Sprintf("the source says %s, and by upstream_health only its word counts", e.says)
+	case decider != nil && k.UpstreamHealth == configv1.UpstreamHealth_THEIRS && ours == health.Unknown:
+		return fmt.Sprintf("the source says %s, and by upstream_health only its word counts", e.SourceHealth)
 	case decider == nil || status != ours:
-		return fmt.Sprintf("the source says %s", e.says)
+		return fmt.Sprintf("the source says %s", e.SourceHealth)
 	case decider != k:
-		return fmt.Sprintf("cluster %s, which has the same service name, has it %s", decider.source.Name, status)
+		return fmt.Sprintf("cluster %s, which has the same service name, has it %s", decider.Source.Name, status)
 	case publishing(c.frozen.Load()) != heldTold:
 	case c.isHeld(e):
 		return fmt.Sprintf("it was %s when that began", status)

@@ -25,7 +25,7 @@ func (c *core) followed(id string, s *specifier.Specifier, now time.Time) {
 			has = map[string]bool{}
 			for _, endpoint := range s.Order {
 				if k := c.table.rows[endpoint].cluster; k != nil {
-					has[k.source.Name] = true
+					has[k.Source.Name] = true
 				}
 			}
 		}
@@ -43,7 +43,7 @@ func (c *core) witness(id string, votes []health.Vote, now time.Time) {
 		row := &c.table.rows[vote.Endpoint]
 		// Until its first probe ends, an endpoint is reported unhealthy.
 		if row.cluster != nil && row.index != none && (vote.Status != health.Unhealthy || vote.HTTPStatusCode != 0) {
-			c.canary.Probed(id, row.cluster.source.Name, row.cluster.shapes[row.index])
+			c.canary.Probed(id, row.cluster.Source.Name, row.cluster.Shapes[row.index])
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hdsd/canary"
+	"hdsd/coordinator/catalog"
 	"hdsd/health"
 )
 
@@ -56,18 +57,18 @@ func (c *core) trialReason(name string) string {
 
 // untried says why an endpoint without any vote has none, where that is
 // because nobody may be sent it yet.
-func (c *core) untried(k *cluster, index int, v *health.Verdict) string {
+func (c *core) untried(k *catalog.Cluster, index int, v *health.Verdict) string {
 	for _, o := range v.Observations {
 		if !o.Time.IsZero() {
 			return ""
 		}
 	}
 	for _, known := range c.checkers {
-		if known.connected && c.canary.ProvenShape(known.build, k.source.Name, k.shapes[index]) {
+		if known.connected && c.canary.ProvenShape(known.build, k.Source.Name, k.Shapes[index]) {
 			return ""
 		}
 	}
-	if reason := c.trialReason(k.source.Name); reason != "" {
+	if reason := c.trialReason(k.Source.Name); reason != "" {
 		return "not checked yet: " + reason
 	}
 	return "not checked yet: a new or changed cluster is tried at one checker first"

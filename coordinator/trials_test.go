@@ -47,9 +47,9 @@ func (l *lab) oneOf(who []string) string {
 func (l *lab) verdict(cluster, address string) health.Verdict {
 	l.t.Helper()
 	k := l.core.clusters[cluster]
-	for i := range k.entries {
-		if k.entries[i].key.Address == address {
-			return l.core.healthOf(k, &k.entries[i]).Verdict
+	for i := range k.Endpoints {
+		if k.Endpoints[i].Key.Address == address {
+			return l.core.healthOf(k, &k.Endpoints[i]).Verdict
 		}
 	}
 	l.t.Fatalf("%s has no %s", cluster, address)
@@ -265,7 +265,9 @@ func TestACheckerLostTwiceQuarantinesTheChange(t *testing.T) {
 }
 
 // clusterAddress is the only address of a cluster.
-func (l *lab) clusterAddress(name string) string { return l.core.clusters[name].entries[0].key.Address }
+func (l *lab) clusterAddress(name string) string {
+	return l.core.clusters[name].Endpoints[0].Key.Address
+}
 
 func TestARollingRestartDuringAChangeQuarantinesNothing(t *testing.T) {
 	l := settled(t, web("web", one))

@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"hdsd/aggregate"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
 	"hdsd/store"
@@ -21,46 +20,6 @@ func verdictOf(t *testing.T, text string) *configv1.Verdict {
 		t.Fatal(err)
 	}
 	return v
-}
-
-// TestRulesOfVerdicts: what the configuration says becomes, for all and by
-// policy, what the aggregator is told.
-func TestRulesOfVerdicts(t *testing.T) {
-	c := &configv1.Config{
-		Verdict: verdictOf(t, `{"rule":"SCORE","degradedWhen":{"httpStatusCode":[429,{"start":500,"end":502}]},"staleness":"9s","warmUp":"3s",
-			"quarantine":{"disagreements":20},"damping":{"reuse":900},"massFailure":{}}`),
-		Policies: []*configv1.Policy{
-			{ClusterNameGlob: "none"},
-			{ClusterNameGlob: "own", Verdict: verdictOf(t, `{"rule":"ANY","quarantine":{"share":0.4},"damping":{"disabled":true},"massFailure":{"hold":"0s"}}`)},
-			{ClusterNameGlob: "same", Verdict: verdictOf(t, `{"rule":"ALL"}`)},
-		},
-	}
-	r := newRules(c)
-	var codes aggregate.Codes
-	codes.Add(429, 429)
-	codes.Add(500, 501)
-	common := aggregate.Rule{
-		Kind: aggregate.Score, DegradedWhen: codes, WarmUp: 3 * time.Second,
-		Damping: aggregate.Damping{Suppress: 2000, Reuse: 900, HalfLife: 30}, MassHold: 10 * time.Second,
-	}
-	same, own := common, common
-	same.Kind = aggregate.All
-	own.Kind, own.Damping, own.MassHold = aggregate.Any, aggregate.Damping{}, 0
-	own.Trust = aggregate.Trust{Staleness: 9 * time.Second, Doubt: aggregate.Doubt{Share: 0.4}.WithDefaults()}
-	for name, want := range map[string]aggregate.Rule{"none": common, "other": common, "same": same, "own": own} {
-		if got := r.judging(name); got != want {
-			if name == "own" {
-				got.Trust.Doubt.ReleaseAfter, want.Trust.Doubt.ReleaseAfter = 0, 0 // by the interval of reports
-			}
-			if got != want {
-				t.Errorf("%s: %+v, want %+v", name, got, want)
-			}
-		}
-	}
-	options := timing{report: time.Second}.judging(r.trust)
-	if options.Staleness != 9*time.Second || options.Doubt.Disagreements != 20 || options.Doubt.ReleaseAfter != 3*time.Second {
-		t.Errorf("for all: %+v", options)
-	}
 }
 
 // TestScoreByConfiguration: two of three see an endpoint down, which is down

@@ -51,7 +51,7 @@ func newFlapping(t *testing.T, endpoints int) *flapping {
 func (f *flapping) flip(random *rand.Rand) {
 	for _, k := range f.lab.core.clusters {
 		for range 10 {
-			address := k.entries[random.IntN(len(k.entries))].key.Address
+			address := k.Endpoints[random.IntN(len(k.Endpoints))].Key.Address
 			f.truth[address] = []health.Status{health.Healthy, health.Unhealthy, health.Timeout}[random.IntN(3)]
 		}
 	}
@@ -142,9 +142,9 @@ func (w *witness) verify(all []health.Transition) error {
 	}
 	state := map[health.Endpoint]health.Status{}
 	for _, k := range w.f.lab.core.clusters {
-		for _, e := range k.entries {
-			if w.query.Cluster == "" || w.query.Cluster == e.key.Cluster {
-				state[e.key] = health.Unknown
+		for _, e := range k.Endpoints {
+			if w.query.Cluster == "" || w.query.Cluster == e.Key.Cluster {
+				state[e.Key] = health.Unknown
 			}
 		}
 	}

@@ -73,5 +73,5 @@ func (c *core) tellZones(views []zoneView) {
 // override, in a freeze, or where only the source's word does.
 func (c *core) heeds(id health.EndpointID) bool {
 	row := &c.table.rows[id]
-	return row.cluster != nil && row.overridden() == nil && c.frozen.Load() == nil && row.cluster.upstream != configv1.UpstreamHealth_THEIRS
+	return row.cluster != nil && row.overridden() == nil && c.frozen.Load() == nil && row.cluster.UpstreamHealth != configv1.UpstreamHealth_THEIRS
 }

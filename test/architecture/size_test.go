@@ -23,7 +23,6 @@ var tooLarge = map[string]bool{
 	"assign.Planner":          true,
 	"canary.Ledger":           true,
 	"coordinator.Coordinator": true,
-	"coordinator.cluster":     true,
 	"coordinator.core":        true,
 	"coordinator.metrics":     true,
 	"eds.Server":              true,

@@ -1,4 +1,4 @@
-package coordinator
+package catalog
 
 import (
 	"fmt"
@@ -15,10 +15,10 @@ import (
 	"hdsd/source"
 )
 
-// publishable gives the assignment of a cluster as data planes get it: as the
-// source gave it, but for endpoints that make an Envoy refuse everything that
-// is sent along with them. Nil where the rest is no good either.
-func publishable(from *source.Cluster) *endpointv3.ClusterLoadAssignment {
+// publishableAssignment gives the assignment of a cluster as data planes get it:
+// the source's, without the endpoints for which an Envoy would refuse the whole
+// response. It returns nil if an Envoy would still refuse it.
+func publishableAssignment(from *source.Cluster) *endpointv3.ClusterLoadAssignment {
 	given := from.Assignment
 	if given == nil {
 		return nil
@@ -42,14 +42,15 @@ func publishable(from *source.Cluster) *endpointv3.ClusterLoadAssignment {
 	return message
 }
 
-// asItCame gives a cluster as the source gave it, but for endpoints within that
-// make an Envoy refuse it, and for the source of its endpoints where it names
-// none. Nil where the rest is no good either.
-func asItCame(from *source.Cluster, message *endpointv3.ClusterLoadAssignment, by *corev3.ConfigSource) *clusterv3.Cluster {
+// originalCluster gives a cluster as the source gave it, except for two things:
+// endpoints for which an Envoy would refuse it are left out, and one that names
+// no source of its endpoints takes them from hdsd. It returns nil if an Envoy
+// would still refuse it.
+func originalCluster(from *source.Cluster, message *endpointv3.ClusterLoadAssignment, by *corev3.ConfigSource) *clusterv3.Cluster {
 	inside := from.Config.GetLoadAssignment()
 	switch {
 	case from.EDS() && from.Config.GetEdsClusterConfig().GetEdsConfig().GetConfigSourceSpecifier() == nil:
-		return fromHere(from.Config, by)
+		return takeEDSFrom(from.Config, by)
 	case inside == nil || inside != from.Assignment || inside == message:
 		return from.Config
 	case message == nil:
@@ -60,8 +61,8 @@ func asItCame(from *source.Cluster, message *endpointv3.ClusterLoadAssignment, b
 	return given
 }
 
-// fromHere makes an EDS cluster take its endpoints from hdsd, which has them.
-func fromHere(c *clusterv3.Cluster, by *corev3.ConfigSource) *clusterv3.Cluster {
+// takeEDSFrom makes an EDS cluster take its endpoints from a config source.
+func takeEDSFrom(c *clusterv3.Cluster, by *corev3.ConfigSource) *clusterv3.Cluster {
 	given := proto.CloneOf(c)
 	if given.EdsClusterConfig == nil {
 		given.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{}
@@ -73,8 +74,8 @@ func fromHere(c *clusterv3.Cluster, by *corev3.ConfigSource) *clusterv3.Cluster 
 // acceptable tells whether an Envoy may take an endpoint.
 func acceptable(from *source.Cluster, e *endpointv3.LbEndpoint) bool { return refusal(from, e) == "" }
 
-// refusal says why no Envoy takes an endpoint; empty where some may. Where Envoy
-// finds the endpoints of a cluster itself, only Envoy can tell.
+// refusal says why no Envoy takes an endpoint; it is empty if some may. If Envoys
+// resolve the cluster's endpoints themselves, only they can tell.
 func refusal(from *source.Cluster, e *endpointv3.LbEndpoint) string {
 	if e.ValidateAll() != nil {
 		wrong := yamlpb.Validate(e)[0]
@@ -85,7 +86,7 @@ func refusal(from *source.Cluster, e *endpointv3.LbEndpoint) string {
 		return ""
 	}
 	if e.GetEndpointName() != "" && !static {
-		return "" // as for a name for an address
+		return "" // wrongAddress says why
 	}
 	at := e.GetEndpoint()
 	check := at.GetHealthCheckConfig()
@@ -110,10 +111,9 @@ func refusal(from *source.Cluster, e *endpointv3.LbEndpoint) string {
 // maxPipe is one more than the longest path of a pipe.
 const maxPipe = 108
 
-// wrongAddress says why no Envoy takes an address. A name in place of an
-// IP address or a port in a STATIC cluster is nothing that any program could
-// take; where endpoints came by EDS already, clients other than Envoy may, and it
-// passes.
+// wrongAddress says why no Envoy takes an address. No program can take a name in
+// place of an IP address or a port in a STATIC cluster. In an EDS cluster a client
+// other than Envoy may take it, so it passes.
 func wrongAddress(a *corev3.Address, static bool) string {
 	switch at := a.GetAddress().(type) {
 	case nil:

@@ -1,4 +1,4 @@
-package coordinator
+package catalog
 
 import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -11,15 +11,15 @@ import (
 
 // probe is all that a checker is sent of one endpoint.
 type probe struct {
-	form     *healthv3.ClusterHealthCheck // how it is checked; its localities do not matter
+	form     *healthv3.ClusterHealthCheck // how to check it; its localities do not matter
 	endpoint *endpointv3.Endpoint
 }
 
 // probes gives what checkers are sent of a cluster, by endpoint.
-func (c *cluster) probes() []probe {
-	items := make([]specifier.Item, len(c.safe.Endpoints))
+func (c *Cluster) probes() []probe {
+	items := make([]specifier.Item, len(c.Checked.Endpoints))
 	for i := range items {
-		items[i] = specifier.Item{Cluster: c.safe, Endpoint: i, ID: health.EndpointID(i)}
+		items[i] = specifier.Item{Cluster: c.Checked, Endpoint: i, ID: health.EndpointID(i)}
 	}
 	built := specifier.Build(items, 0)
 	probes, n := make([]probe, len(items)), 0
@@ -34,24 +34,24 @@ func (c *cluster) probes() []probe {
 	return probes
 }
 
-// renewed tells which endpoints of a cluster checkers take for others than
-// before, as what they are sent of them differs; nil if none. It has to be
-// exact: where nothing new is sent, no checker reports its votes again.
-func renewed(before, after *cluster) []bool {
-	if before == nil || before.safe == nil || after.safe == nil {
+// ChangedProbes tells which endpoints of after, by index, checkers are sent
+// differently than of before, so that they take them for new ones. It returns nil
+// if there are none. It is exact: a checker reports again only what has changed.
+func ChangedProbes(before, after *Cluster) []bool {
+	if before == nil || before.Checked == nil || after.Checked == nil {
 		return nil
 	}
 	was, is := before.probes(), after.probes()
 	earlier := make(map[health.Hash]int, len(was))
-	for i, hash := range before.hashes {
+	for i, hash := range before.Hashes {
 		earlier[hash] = i
 	}
 	forms := map[[2]*healthv3.ClusterHealthCheck]bool{}
 	var found []bool
-	for i, hash := range after.hashes {
+	for i, hash := range after.Hashes {
 		at, ok := earlier[hash]
 		if !ok {
-			continue // new
+			continue // the endpoint is new
 		}
 		a, b := was[at], is[i]
 		pair := [2]*healthv3.ClusterHealthCheck{a.form, b.form}
@@ -64,14 +64,14 @@ func renewed(before, after *cluster) []bool {
 			continue
 		}
 		if found == nil {
-			found = make([]bool, len(after.hashes))
+			found = make([]bool, len(after.Hashes))
 		}
 		found[i] = true
 	}
 	return found
 }
 
-// sameForm tells whether endpoints are checked alike.
+// sameForm tells whether two forms check endpoints the same way.
 func sameForm(a, b *healthv3.ClusterHealthCheck) bool {
 	return proto.Equal(withoutEndpoints(a), withoutEndpoints(b))
 }

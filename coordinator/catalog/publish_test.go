@@ -1,4 +1,4 @@
-package coordinator
+package catalog_test
 
 import (
 	"strings"
@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"hdsd/coordinator/catalog"
 	"hdsd/internal/yamlpb"
 	"hdsd/source"
 	"hdsd/test/envoy"
@@ -20,9 +21,9 @@ import (
 // health checks or without. (What Envoys refuse is TestWhichEndpointsEnvoyTakes
 // in test/envoy.)
 func TestEndpointsThatNoEnvoyTakesAreNotGivenOn(t *testing.T) {
-	r := newRules(newLab(t).rules)
+	r := noRules()
 	given := func(from *source.Cluster) bool {
-		return len(prepare(from, r).message.GetEndpoints()[0].GetLbEndpoints()) > 0
+		return len(catalog.Prepare(from, r).Assignment.GetEndpoints()[0].GetLbEndpoints()) > 0
 	}
 	for _, e := range envoy.Endpoints() {
 		root, problems := yamlpb.ParseAsEnvoy("a.yaml", []byte("{"+e.Assignment("x")+"}"))
@@ -47,20 +48,20 @@ func TestEndpointsThatNoEnvoyTakesAreNotGivenOn(t *testing.T) {
 // What is not given on is listed with a reason, though nothing of its cluster is
 // checked.
 func TestWhatIsNotGivenOnIsListed(t *testing.T) {
-	from := web("x", one, "db.internal:80")
+	from := web("x", "10.0.0.1:80", "db.internal:80")
 	from.HealthChecks = nil
 	from.Config = &clusterv3.Cluster{Name: "x", LoadAssignment: from.Assignment}
-	k := prepare(from, newRules(newLab(t).rules))
-	if n := len(k.message.GetEndpoints()[0].GetLbEndpoints()); n != 1 || len(k.published.GetLoadAssignment().GetEndpoints()[0].GetLbEndpoints()) != 1 {
+	k := catalog.Prepare(from, noRules())
+	if n := len(k.Assignment.GetEndpoints()[0].GetLbEndpoints()); n != 1 || len(k.Published.GetLoadAssignment().GetEndpoints()[0].GetLbEndpoints()) != 1 {
 		t.Errorf("%d endpoints are given on", n)
 	}
-	found := k.quarantined()
+	found := k.Quarantined()
 	if len(found) != 1 || found[0].Address != "db.internal:80" || !strings.Contains(found[0].Reason, "is no IP address") {
 		t.Errorf("listed are %v", found)
 	}
-	for _, e := range k.entries {
-		if want := e.key.Address == "db.internal:80"; strings.HasPrefix(e.reason, "not published") != want {
-			t.Errorf("%s: %s", e.key.Address, e.reason)
+	for _, e := range k.Endpoints {
+		if want := e.Key.Address == "db.internal:80"; strings.HasPrefix(e.Reason, "not published") != want {
+			t.Errorf("%s: %s", e.Key.Address, e.Reason)
 		}
 	}
 }
@@ -68,20 +69,20 @@ func TestWhatIsNotGivenOnIsListed(t *testing.T) {
 // An EDS cluster that hdsd does not check and that names no source of its
 // endpoints is nothing that an Envoy takes: they come from here.
 func TestAnEDSClusterThatNamesNoSourceIsToldOfOne(t *testing.T) {
-	r := newRules(newLab(t).rules)
+	r := noRules()
 	named := &clusterv3.Cluster_EdsClusterConfig{ServiceName: "s", EdsConfig: &corev3.ConfigSource{
 		ConfigSourceSpecifier: &corev3.ConfigSource_Self{Self: &corev3.SelfConfigSource{}},
 	}}
 	for _, by := range []*clusterv3.Cluster_EdsClusterConfig{nil, {ServiceName: "s"}, {EdsConfig: &corev3.ConfigSource{}}, named} {
 		config := &clusterv3.Cluster{Name: "x", ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}, EdsClusterConfig: by}
 		before := proto.CloneOf(config)
-		k := prepare(&source.Cluster{Name: "x", ServiceName: "x", Config: config}, r)
-		got := k.published.GetEdsClusterConfig()
-		if by == named && k.published != config || by != named && got.GetEdsConfig().GetAds() == nil || got.GetServiceName() != by.GetServiceName() {
+		k := catalog.Prepare(&source.Cluster{Name: "x", ServiceName: "x", Config: config}, r)
+		got := k.Published.GetEdsClusterConfig()
+		if by == named && k.Published != config || by != named && got.GetEdsConfig().GetAds() == nil || got.GetServiceName() != by.GetServiceName() {
 			t.Errorf("%v became %v", by, got)
 		}
-		if k.given != k.published || !proto.Equal(config, before) {
-			t.Errorf("given is %v, and the source's %v", k.given, config)
+		if k.Original != k.Published || !proto.Equal(config, before) {
+			t.Errorf("given is %v, and the source's %v", k.Original, config)
 		}
 	}
 }
@@ -90,7 +91,7 @@ func TestAnEDSClusterThatNamesNoSourceIsToldOfOne(t *testing.T) {
 // the cluster is checked all the same.
 func TestWhatIsNotKnownPassesThrough(t *testing.T) {
 	unknown := &anypb.Any{TypeUrl: "type.example.com/nobody.knows.This", Value: []byte{0x0a, 0x01, 'x'}}
-	from := web("web", one, two)
+	from := web("web", "10.0.0.1:80", "10.0.0.2:80")
 	from.Config = &clusterv3.Cluster{
 		Name: "web", HealthChecks: from.HealthChecks, LoadAssignment: from.Assignment,
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{"odd": unknown},
@@ -98,11 +99,11 @@ func TestWhatIsNotKnownPassesThrough(t *testing.T) {
 		Metadata:                      &corev3.Metadata{TypedFilterMetadata: map[string]*anypb.Any{"odd": unknown}},
 	}
 	from.Config.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 9999, protowire.BytesType), "new"))
-	k := prepare(from, newRules(newLab(t).rules))
-	if !k.checked() || len(k.quarantined()) > 0 {
-		t.Errorf("it is not checked: %v", k.quarantined())
+	k := catalog.Prepare(from, noRules())
+	if !k.IsChecked() || len(k.Quarantined()) > 0 {
+		t.Errorf("it is not checked: %v", k.Quarantined())
 	}
-	got := proto.CloneOf(k.published)
+	got := proto.CloneOf(k.Published)
 	got.HealthChecks, got.LoadAssignment, got.ClusterDiscoveryType, got.EdsClusterConfig = from.Config.HealthChecks, from.Assignment, nil, nil
 	if !proto.Equal(got, from.Config) {
 		t.Errorf("got %v, want %v", got, from.Config)

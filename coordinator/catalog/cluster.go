@@ -1,0 +1,179 @@
+package catalog
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+
+	"hdsd/canary"
+	"hdsd/eds"
+	"hdsd/hds/specifier"
+	"hdsd/health"
+	"hdsd/source"
+)
+
+// Cluster is a source's cluster, prepared for every stage. It does not change
+// once made.
+type Cluster struct {
+	Settings
+
+	Source   *source.Cluster // the version in use
+	Latest   *source.Cluster // the version that the source gave last; not Source where that is rejected
+	Rejected string          // why Latest is rejected; empty where it is Source
+
+	// What checkers get.
+	Checked *specifier.Cluster // the endpoints to check; nil if none may be checked
+	Hashes  []health.Hash      // of Checked.Endpoints
+	Shapes  []canary.Shape     // of Checked.Endpoints
+	HTTP    bool               // some health check is an HTTP check
+	Rate    int64              // checks of one endpoint by one checker in 1,000 seconds
+
+	// What data planes get.
+	Original   *clusterv3.Cluster                // while hdsd decides nothing: the cluster as its source gave it
+	Published  *clusterv3.Cluster                // while hdsd decides; nil for a lone assignment, and if no Envoy takes it
+	Assignment *endpointv3.ClusterLoadAssignment // nil if the source has none, or none that an Envoy takes
+
+	// The endpoints of the source's assignment.
+	Endpoints    []Endpoint              // all, each once, in the order of their keys
+	CheckedIndex [][]int                 // by locality and endpoint of Assignment: its index in Checked.Endpoints, or None
+	Excluded     []Excluded              // those that are not checked although health checks apply
+	Disabled     []specifier.Quarantined // those whose active health check the source disables
+	refused      []specifier.Quarantined // those that no Envoy takes, where Checked.Quarantined has no reason
+
+	rules *Rules // that prepared it
+}
+
+// None stands for an index where there is none.
+const None = -1
+
+// Endpoint is one endpoint of a cluster, checked or not.
+type Endpoint struct {
+	Key          health.Endpoint
+	Hash         health.Hash   // of Key
+	Checked      int           // index in Checked.Endpoints, or None
+	Reason       string        // why it is not checked
+	SourceHealth health.Status // the health that the source gives it
+	InAssignment bool          // whether data planes get it
+}
+
+// Excluded is an endpoint that is not checked. Its last verdict is held, unless
+// the source disables its check.
+type Excluded struct {
+	Locality, Index int // in Assignment; Index is None if it is not there
+	Key             health.Endpoint
+	Hash            health.Hash // of Key
+	Disabled        bool        // the source disables its active health check
+}
+
+// Prepare decides what of a cluster is checked and what is published.
+func Prepare(from *source.Cluster, r *Rules) *Cluster {
+	c := &Cluster{Settings: r.For(from), Source: from, Latest: from, Rate: rateOf(from.HealthChecks), rules: r}
+	if from.Quarantine == "" {
+		c.prepareChecks()
+		c.preparePublished()
+	}
+	c.HTTP = slices.ContainsFunc(from.HealthChecks, func(h *corev3.HealthCheck) bool { return h.GetHttpHealthCheck() != nil })
+	c.listEndpoints()
+	return c
+}
+
+// PrepareRejected prepares what takes the place of a cluster whose source gives
+// a version that is invalid: the last valid version, with the reason. If there
+// is none, it is the invalid one, of which nothing is checked or published.
+func PrepareRejected(rejected *source.Cluster, last *Cluster, r *Rules) *Cluster {
+	if last == nil || last.Source.Quarantine != "" {
+		return Prepare(rejected, r)
+	}
+	c := Prepare(last.Source, r)
+	c.Latest, c.Rejected = rejected, rejected.Quarantine
+	return c
+}
+
+// UpToDate tells whether r would prepare the cluster the same way.
+func (c *Cluster) UpToDate(r *Rules) bool {
+	return c.rules == r || c.Settings.equal(r.For(c.Source)) && reflect.DeepEqual(r.Options, c.rules.Options)
+}
+
+// IsChecked tells whether any endpoint of the cluster is checked.
+func (c *Cluster) IsChecked() bool { return c.Checked != nil && len(c.Checked.Endpoints) > 0 }
+
+// Find gives the endpoint with a key, or nil if the cluster lacks it. The
+// cluster may be nil.
+func (c *Cluster) Find(key *health.Endpoint) *Endpoint {
+	if c == nil {
+		return nil
+	}
+	at, found := slices.BinarySearchFunc(c.Endpoints, *key, func(e Endpoint, key health.Endpoint) int { return e.Key.Compare(key) })
+	if !found {
+		return nil
+	}
+	return &c.Endpoints[at]
+}
+
+// Quarantined lists what ought to be checked and is not.
+func (c *Cluster) Quarantined() []specifier.Quarantined {
+	if c.Source.Quarantine != "" {
+		return []specifier.Quarantined{{Reason: c.Source.Quarantine}}
+	}
+	var all []specifier.Quarantined
+	if c.Rejected != "" {
+		all = append(all, specifier.Quarantined{Reason: c.Rejected + " (what it was before that stays in use)"})
+	}
+	if c.Checked != nil {
+		all = append(all, c.Checked.Quarantined...)
+	}
+	return append(all, c.refused...)
+}
+
+// Requirements says what a checker needs to check the cluster's endpoints.
+func (c *Cluster) Requirements() string {
+	needs := make([]string, len(c.Checked.Needs))
+	for i, need := range c.Checked.Needs {
+		needs[i] = string(need)
+	}
+	text := "which takes " + strings.Join(needs, ", ")
+	if c.Reach != nil {
+		text += ", and is among those that its policy says can reach it"
+	}
+	return text
+}
+
+// prepareChecks decides which endpoints checkers may be sent.
+func (c *Cluster) prepareChecks() {
+	from := c.Source
+	if len(from.HealthChecks) == 0 {
+		return
+	}
+	c.Checked = specifier.Translate(from.Name, from.Config, from.Assignment, from.HealthChecks, c.rules.Options)
+	c.Hashes = make([]health.Hash, len(c.Checked.Endpoints))
+	for i := range c.Hashes {
+		c.Hashes[i] = c.Checked.Endpoints[i].Key.Hash()
+	}
+	for _, shape := range c.Checked.Shapes() {
+		c.Shapes = append(c.Shapes, canary.Shape(shape))
+	}
+}
+
+// preparePublished makes what data planes get.
+func (c *Cluster) preparePublished() {
+	from := c.Source
+	c.Assignment = publishableAssignment(from)
+	if from.Config == nil {
+		return
+	}
+	c.Original = originalCluster(from, c.Assignment, c.rules.edsConfig)
+	c.Published = c.Original
+	if c.IsChecked() && !PartlyElsewhere(from.Assignment) && eds.Publishable(from.Config) {
+		c.Published = eds.PublishCluster(from.Config, c.rules.edsConfig)
+	}
+}
+
+// PartlyElsewhere tells whether some localities list their endpoints elsewhere
+// (LEDS), so that only data planes know and can check them.
+func PartlyElsewhere(a *endpointv3.ClusterLoadAssignment) bool {
+	return slices.ContainsFunc(a.GetEndpoints(), specifier.ListedElsewhere)
+}

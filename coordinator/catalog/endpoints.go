@@ -1,0 +1,119 @@
+package catalog
+
+import (
+	"cmp"
+	"slices"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+
+	"hdsd/eds"
+	"hdsd/hds/specifier"
+	"hdsd/health"
+	"hdsd/internal/envoyaddr"
+)
+
+const (
+	noHealthChecks = "not checked: the cluster has no health checks; give it some, or default_health_checks"
+	checkDisabled  = "not checked: its active health check is disabled"
+)
+
+// lister goes through the endpoints of a cluster's assignment.
+type lister struct {
+	*Cluster
+	at      map[[2]int]int          // by locality and index: index in Checked.Endpoints
+	checked map[health.Endpoint]int // by key: the same
+	reasons map[string]string       // by address: why it is excluded; "" for all
+	reason  string                  // why anything else is not checked
+}
+
+// listEndpoints fills Endpoints and what belongs to it. An address that a
+// locality has twice is checked once.
+func (c *Cluster) listEndpoints() {
+	l := lister{Cluster: c, at: map[[2]int]int{}, checked: map[health.Endpoint]int{}, reasons: map[string]string{}}
+	l.reason = cmp.Or(c.Source.Quarantine, noHealthChecks)
+	if c.Checked != nil {
+		for i, e := range c.Checked.Endpoints {
+			l.at[[2]int{e.Locality, e.Index}] = i
+			l.checked[e.Key] = i
+		}
+		for _, q := range c.Checked.Quarantined {
+			l.reasons[q.Address] = q.Reason
+		}
+		l.reason = cmp.Or(l.reasons[""], checkDisabled)
+	}
+	for i, group := range c.Source.Assignment.GetEndpoints() {
+		indices := make([]int, 0, len(group.GetLbEndpoints()))
+		for j, e := range group.GetLbEndpoints() {
+			sent := c.Assignment != nil && (c.Assignment == c.Source.Assignment || acceptable(c.Source, e))
+			position := None
+			if sent {
+				position = len(indices)
+			}
+			index := l.add(i, j, group.GetLocality(), e, position)
+			if sent {
+				indices = append(indices, index)
+			}
+		}
+		c.CheckedIndex = append(c.CheckedIndex, indices)
+	}
+	slices.SortFunc(c.Endpoints, func(a, b Endpoint) int { return a.Key.Compare(b.Key) })
+	c.Endpoints = slices.CompactFunc(c.Endpoints, func(a, b Endpoint) bool { return a.Key == b.Key })
+}
+
+// add lists one endpoint, given its position in its locality of Assignment, or
+// None. It returns the endpoint's index in Checked.Endpoints, or None.
+func (l *lister) add(i, j int, locality *corev3.Locality, e *endpointv3.LbEndpoint, position int) int {
+	refusal := ""
+	if position == None && l.Source.Quarantine == "" {
+		refusal = l.refuse(i, j, e)
+	}
+	one := Endpoint{Checked: None, SourceHealth: eds.SourceStatus(e), InAssignment: position != None}
+	if index, ok := l.at[[2]int{i, j}]; ok {
+		one.Key, one.Hash, one.Checked = l.Checked.Endpoints[index].Key, l.Hashes[index], index
+		l.Endpoints = append(l.Endpoints, one)
+		return index
+	}
+	one.Key = health.Endpoint{Cluster: l.Source.Name, Locality: envoyaddr.Locality(locality), Address: envoyaddr.AddressOf(e, i, j)}
+	twin, hasTwin := l.checked[one.Key]
+	if hasTwin && !e.GetEndpoint().GetHealthCheckConfig().GetDisableActiveHealthCheck() {
+		return twin // which is listed
+	}
+	if hasTwin {
+		one.Hash = l.Hashes[twin]
+	} else {
+		one.Hash = one.Key.Hash()
+		one.Reason = cmp.Or(l.reasons[one.Key.Address], refusal, l.reason)
+		l.Endpoints = append(l.Endpoints, one)
+	}
+	l.exclude(&one, i, position, hasTwin)
+	return None
+}
+
+// exclude notes an endpoint that is not checked although health checks apply.
+func (l *lister) exclude(e *Endpoint, locality, position int, hasTwin bool) {
+	excluded := Excluded{Locality: locality, Index: position, Key: e.Key, Hash: e.Hash}
+	switch {
+	case l.Source.Quarantine+l.reasons[""]+l.reasons[e.Key.Address] != "":
+		l.Excluded = append(l.Excluded, excluded)
+	case l.Checked != nil:
+		l.Disabled = append(l.Disabled, specifier.Quarantined{Address: e.Key.Address, Reason: l.reason})
+		if !hasTwin {
+			excluded.Disabled = true
+			l.Excluded = append(l.Excluded, excluded)
+		}
+	}
+}
+
+// refuse notes an endpoint that no Envoy takes, and says why. If its address has
+// a reason already, that one stands.
+func (l *lister) refuse(locality, index int, e *endpointv3.LbEndpoint) string {
+	wrong := refusal(l.Source, e)
+	address := envoyaddr.AddressOf(e, locality, index)
+	if wrong == "" || l.reasons[""]+l.reasons[address] != "" {
+		return ""
+	}
+	wrong = "not published, since no Envoy takes it: " + wrong
+	l.refused = append(l.refused, specifier.Quarantined{Address: address, Reason: wrong, Locality: locality, Index: index})
+	return wrong
+}

@@ -1,0 +1,250 @@
+package catalog
+
+import (
+	"cmp"
+	"math"
+	"reflect"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	"hdsd/aggregate"
+	"hdsd/assign"
+	"hdsd/config"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/hds/specifier"
+	"hdsd/health"
+	"hdsd/internal/envoyaddr"
+	"hdsd/source"
+)
+
+// Rules are what the configuration says of clusters and of how they are
+// checked. They do not change once a cluster was prepared by them.
+type Rules struct {
+	DefaultHealthChecks []source.DefaultHealthChecks
+	Trust               aggregate.Trust   // of votes; a zero field stands for the default
+	InitialHealth       health.Status     // published before the first verdict
+	Options             specifier.Options // what checkers' machines have
+
+	settings   Settings // of clusters that no policy matches
+	policies   []policy
+	upstream   map[string]configv1.UpstreamHealth // by source
+	edsConfig  *corev3.ConfigSource               // where data planes take the endpoints of what is checked
+	capacities []capacity
+}
+
+// Settings are what the rules say of one cluster.
+type Settings struct {
+	Redundancy     int
+	Reach          *health.Reach // the checkers that can reach it; nil: all
+	Zones, Regions assign.Placement
+	Rule           aggregate.Rule
+	Shadow         bool                    // data planes do not get the verdicts
+	UpstreamHealth configv1.UpstreamHealth // how far the health counts that the source gives its endpoints
+}
+
+func (s Settings) equal(other Settings) bool {
+	same := reflect.DeepEqual(s.Reach, other.Reach)
+	s.Reach, other.Reach = nil, nil
+	return same && s == other
+}
+
+// policy holds the settings of the clusters that its glob matches.
+type policy struct {
+	glob     string
+	settings Settings
+}
+
+// capacity is what the configuration says that some checkers can take.
+type capacity struct {
+	glob            string
+	weight, ceiling float64
+}
+
+// NewRules reads the rules of a configuration.
+func NewRules(c *configv1.Config) *Rules {
+	r := &Rules{
+		Trust:         trustOf(c.GetVerdict()),
+		InitialHealth: health.Status(c.GetVerdict().GetInitialHealth()),
+		Options:       specifier.Options{Files: set(c.GetCheckers().GetFiles()), SDSSecrets: set(c.GetCheckers().GetSdsSecrets())},
+		settings: Settings{
+			Redundancy: int(c.GetAssignment().GetRedundancy()),
+			Zones:      placements[c.GetAssignment().GetZones()],
+			Regions:    assign.Anywhere,
+			Rule:       ruleOf(c.GetVerdict()),
+			Shadow:     c.GetMode() == configv1.Mode_SHADOW,
+		},
+		upstream:  map[string]configv1.UpstreamHealth{},
+		edsConfig: config.EDSSource(c),
+	}
+	if a := c.GetAssignment(); a != nil && a.Regions != nil {
+		r.settings.Regions = placements[a.GetRegions()]
+	}
+	for _, a := range c.GetAssignment().GetCheckers() {
+		r.capacities = append(r.capacities, capacity{a.GetNodeIdGlob(), a.GetWeight(), a.GetMaxChecksPerSecond()})
+	}
+	for _, d := range c.GetDefaultHealthChecks() {
+		r.DefaultHealthChecks = append(r.DefaultHealthChecks, source.DefaultHealthChecks{Glob: d.GetClusterNameGlob(), HealthChecks: d.GetHealthChecks()})
+	}
+	for _, s := range c.GetSources() {
+		r.upstream[s.GetName()] = s.GetUpstreamHealth()
+	}
+	for _, p := range c.GetPolicies() {
+		r.policies = append(r.policies, policy{p.GetClusterNameGlob(), r.settingsOf(p, c)})
+	}
+	return r
+}
+
+// settingsOf gives the settings of a policy. What it does not say is as for
+// clusters without a policy.
+func (r *Rules) settingsOf(p *configv1.Policy, c *configv1.Config) Settings {
+	s := r.settings
+	s.Redundancy = cmp.Or(int(p.GetRedundancy()), s.Redundancy)
+	s.Reach = reachOf(p.GetCheckers())
+	if p.Mode != nil {
+		s.Shadow = p.GetMode() == configv1.Mode_SHADOW
+	}
+	if p.Zones != nil {
+		s.Zones = placements[p.GetZones()]
+	}
+	if p.Regions != nil {
+		s.Regions = placements[p.GetRegions()]
+	}
+	if p.GetVerdict() != nil {
+		verdict := config.InheritVerdict(p.GetVerdict(), c.GetVerdict())
+		s.Rule = ruleOf(verdict)
+		if own := trustOf(verdict); own != r.Trust {
+			s.Rule.Trust = WithDefaults(own, c.GetReporting().GetInterval().AsDuration())
+		}
+	}
+	return s
+}
+
+// For gives the settings of a cluster: those of the first policy that matches
+// it, else the configuration's.
+func (r *Rules) For(c *source.Cluster) Settings {
+	s := r.settings
+	for i := range r.policies {
+		if source.Match(r.policies[i].glob, c.Name) {
+			s = r.policies[i].settings
+			break
+		}
+	}
+	s.UpstreamHealth = r.upstream[c.EndpointSource()]
+	return s
+}
+
+// SetCapacity sets a checker's weight and ceiling to what the configuration
+// says, else to the weight that its node says. The rules may be nil.
+func (r *Rules) SetCapacity(k *health.Checker, nodeWeight float64) {
+	k.Weight, k.MaxChecksPerSecond = nodeWeight, 0
+	if r == nil {
+		return
+	}
+	for _, c := range r.capacities {
+		if source.Match(c.glob, k.ID) {
+			k.Weight, k.MaxChecksPerSecond = c.weight, c.ceiling
+			break
+		}
+	}
+	if k.Weight == 0 {
+		k.Weight = 1
+	}
+}
+
+var placements = map[configv1.Placement]assign.Placement{
+	configv1.Placement_SPREAD: assign.Spread, configv1.Placement_OWN_ONLY: assign.OwnOnly,
+	configv1.Placement_OWN_FIRST: assign.OwnFirst, configv1.Placement_ANYWHERE: assign.Anywhere,
+}
+
+var ruleKinds = map[configv1.Rule]aggregate.Kind{
+	configv1.Rule_MAJORITY: aggregate.Majority, configv1.Rule_ANY: aggregate.Any, configv1.Rule_ALL: aggregate.All,
+	configv1.Rule_AT_LEAST: aggregate.AtLeast, configv1.Rule_SHARE: aggregate.Share, configv1.Rule_ZONE_MAJORITY: aggregate.ZoneMajority,
+	configv1.Rule_SCORE: aggregate.Score,
+}
+
+var whenUnobserved = map[configv1.WhenUnobserved]aggregate.Unobserved{
+	configv1.WhenUnobserved_HOLD: aggregate.Hold, configv1.WhenUnobserved_UNKNOWN: aggregate.TurnUnknown,
+	configv1.WhenUnobserved_UNHEALTHY: aggregate.TurnUnhealthy,
+}
+
+// ruleOf gives the rule of a verdict, without its Trust.
+func ruleOf(v *configv1.Verdict) aggregate.Rule {
+	r := aggregate.Rule{
+		Kind: ruleKinds[v.GetRule()], AtLeast: int(v.GetAtLeast()), Share: v.GetShare(), Unobserved: whenUnobserved[v.GetWhenUnobserved()],
+		WarmUp: v.GetWarmUp().AsDuration(), Damping: dampingOf(v.GetDamping()),
+	}
+	for _, value := range v.GetDegradedWhen().GetHttpStatusCode() {
+		if first, last, err := config.StatusCodes(value); err == nil { // validation reports an error
+			r.DegradedWhen.Add(first, last)
+		}
+	}
+	if mass := v.GetMassFailure(); mass != nil {
+		r.MassHold = defaultMassHold
+		if mass.GetHold() != nil {
+			r.MassHold = mass.GetHold().AsDuration()
+		}
+	}
+	return r
+}
+
+// defaultMassHold is how long verdicts of a mass failure are held by default.
+const defaultMassHold = 10 * time.Second
+
+func dampingOf(d *configv1.Damping) aggregate.Damping {
+	if d == nil || d.GetDisabled() {
+		return aggregate.Damping{}
+	}
+	usual := aggregate.UsualDamping
+	return aggregate.Damping{
+		Suppress: cmp.Or(d.GetSuppress(), usual.Suppress), Reuse: cmp.Or(d.GetReuse(), usual.Reuse),
+		HalfLife: cmp.Or(int(d.GetHalfLifeRounds()), usual.HalfLife),
+	}
+}
+
+// trustOf gives what a verdict says of trust; a field is zero if it says nothing.
+func trustOf(v *configv1.Verdict) aggregate.Trust {
+	q, p := v.GetQuarantine(), v.GetPathCut()
+	return aggregate.Trust{Staleness: v.GetStaleness().AsDuration(), Doubt: aggregate.Doubt{
+		Disagreements: int(q.GetDisagreements()), Share: q.GetShare(), Release: q.GetRelease(), ReleaseAfter: q.GetReleaseAfter().AsDuration(),
+		PathDisagreements: int(p.GetDisagreements()), PathShare: p.GetShare(),
+	}}
+}
+
+// WithDefaults puts the defaults for a report interval in place of zeros.
+func WithDefaults(t aggregate.Trust, report time.Duration) aggregate.Trust {
+	t.Staleness = cmp.Or(t.Staleness, aggregate.DefaultStaleness(report))
+	t.Doubt.ReleaseAfter = cmp.Or(t.Doubt.ReleaseAfter, 3*report)
+	t.Doubt = t.Doubt.WithDefaults()
+	return t
+}
+
+func reachOf(s *configv1.CheckerSelector) *health.Reach {
+	if s == nil {
+		return nil
+	}
+	reach := &health.Reach{Metadata: s.GetMetadata()}
+	for _, l := range s.GetLocalities() {
+		reach.Localities = append(reach.Localities, envoyaddr.Locality(l))
+	}
+	return reach
+}
+
+// rateOf gives the checks of one endpoint by one checker in 1,000 seconds.
+func rateOf(checks []*corev3.HealthCheck) int64 {
+	sum := 0.0
+	for _, check := range checks {
+		if interval := check.GetInterval().AsDuration().Seconds(); interval > 0 {
+			sum += 1000 / interval
+		}
+	}
+	return int64(math.Round(sum))
+}
+
+func set(names []string) map[string]bool {
+	all := make(map[string]bool, len(names))
+	for _, name := range names {
+		all[name] = true
+	}
+	return all
+}
