@@ -1,6 +1,9 @@
 package assign
 
-import "hdsd/health"
+import (
+	"hdsd/assign/internal/zone"
+	"hdsd/health"
+)
 
 // ClassID stands for a Class inside one Planner.
 type ClassID uint32
@@ -113,8 +116,7 @@ func New(o Options) *Planner {
 		options:   o,
 		unit:      1,
 		index:     map[string]int32{},
-		zoneIDs:   map[zone]int32{},
-		regionIDs: map[string]int32{},
+		zones:     zone.NewTable(),
 		classID:   map[uint64]ClassID{},
 		cohortIDs: map[cohortKey]int32{},
 		kindIDs:   map[kindKey]int32{},

@@ -38,7 +38,7 @@ func (p *Planner) Class(c Class) ClassID {
 	p.classes = append(p.classes, class{Class: c, hash: h, version: 1})
 	p.outdated = true
 	added := &p.classes[id]
-	added.grow(len(p.zoneHash))
+	added.grow(p.zones.Len())
 	for s := range p.slots {
 		if p.slots[s].known {
 			p.admitTo(added, &p.slots[s].checker, int32(s))

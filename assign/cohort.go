@@ -64,7 +64,7 @@ func (p *Planner) musterAll() {
 
 // cohortsOf are a class's cohorts by zone.
 func (p *Planner) cohortsOf(c ClassID) [][]int32 {
-	zones := make([][]int32, len(p.zoneHash))
+	zones := make([][]int32, p.zones.Len())
 	for g := range p.cohorts {
 		if at := &p.cohorts[g]; at.seats > 0 && at.in(c) {
 			zones[at.zone] = append(zones[at.zone], int32(g))

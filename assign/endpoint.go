@@ -68,7 +68,7 @@ func (k *kind) add(zone, n int32) {
 // count counts endpoints of a kind in a zone.
 func (p *Planner) count(k, zone, n int32) {
 	p.kinds[k].add(zone, n)
-	p.occupy(zone, n)
+	p.zones.Occupy(zone, n)
 }
 
 func (p *Planner) kindOf(e *Endpoint) int32 {

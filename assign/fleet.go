@@ -46,7 +46,7 @@ func (p *Planner) open(id string) int32 {
 // vacate makes the slot of one that left free for another. Slots are not used
 // again while a restored plan still speaks of them.
 func (p *Planner) vacate(s int32) {
-	p.occupy(p.home[s], -1)
+	p.zones.Occupy(p.home[s], -1)
 	p.slots[s], p.home[s] = slot{}, none
 	if len(p.restored.hashes) == 0 {
 		p.free = append(p.free, s)
@@ -87,8 +87,8 @@ func (p *Planner) describe(s int32, c *health.Checker) {
 	}
 	before, now := p.can[s], capacityOf(c)
 	moved := at.known && p.home[s] != z
-	p.occupy(z, 1)
-	p.occupy(p.home[s], -1)
+	p.zones.Occupy(z, 1)
+	p.zones.Occupy(p.home[s], -1)
 	p.home[s] = z
 	p.endow(s, now)
 	p.unfair = p.unfair || moved || at.known && before != now

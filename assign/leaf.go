@@ -1,7 +1,6 @@
 package assign
 
 import (
-	"cmp"
 	"iter"
 	"slices"
 
@@ -85,7 +84,7 @@ func (p *Planner) emit(k int32, at trie.Node, items []trie.Item) {
 			g.seed = items[i].Seed
 		}
 	}
-	slices.SortFunc(zones, p.byZone)
+	slices.SortFunc(zones, p.zones.Compare)
 	p.scratch.zones = zones
 	l := leaf{Node: at, hash: h, first: none, ranking: &ranking{}}
 	last := int32(none)
@@ -119,14 +118,6 @@ func (p *Planner) link(l *leaf, last, i int32) {
 	} else {
 		p.units[last].next = i
 	}
-}
-
-// byZone compares zones by what they are, none first.
-func (p *Planner) byZone(a, b int32) int {
-	if a == none || b == none {
-		return cmp.Compare(a, b)
-	}
-	return cmp.Compare(p.zoneHash[a], p.zoneHash[b])
 }
 
 // newUnit gives the number of a free unit.

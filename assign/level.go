@@ -80,7 +80,7 @@ func (p *Planner) demands() []demand {
 	}
 	list = slices.DeleteFunc(list, func(d demand) bool { return d.seats == 0 })
 	slices.SortStableFunc(list, func(a, b demand) int {
-		return cmp.Or(int(place[a.class]-place[b.class]), cmp.Compare(a.hash, b.hash), p.byZone(a.own, b.own))
+		return cmp.Or(int(place[a.class]-place[b.class]), cmp.Compare(a.hash, b.hash), p.zones.Compare(a.own, b.own))
 	})
 	return list
 }
@@ -92,7 +92,7 @@ type demandKey struct {
 }
 
 func (p *Planner) demand(k *kind, own int32) demand {
-	zones := len(p.zoneHash)
+	zones := p.zones.Len()
 	return demand{
 		class: k.class, hash: k.hash, own: own, cohorts: p.cohortsOf(k.class),
 		lo: make([]int64, zones), hi: make([]int64, zones), each: make([]int64, zones), took: make([]int64, len(p.cohorts)),
@@ -120,7 +120,7 @@ func (a *request) place(p *Planner, d *demand, k *kind, seats int) int {
 	if a.own == none {
 		return a.among(d, k.zones, seats, everywhere)
 	}
-	inside := func(z int32) bool { return p.region[z] == p.region[a.own] }
+	inside := func(z int32) bool { return p.zones.Region(z) == p.zones.Region(a.own) }
 	switch k.regions {
 	case OwnOnly:
 		return a.among(d, k.zones, seats, inside)

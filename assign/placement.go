@@ -49,8 +49,8 @@ func (p *Planner) tier(u *unit, z int32) int {
 	homeless := u.zone == none
 	region := 0
 	if k.regions != Anywhere {
-		r := p.region[z]
-		region = k.regions.grade(homeless, !homeless && r == p.region[u.zone], p.usedRegions[r] > 0)
+		r := p.zones.Region(z)
+		region = k.regions.grade(homeless, !homeless && r == p.zones.Region(u.zone), p.usedRegions[r] > 0)
 	}
 	return min(region*grades+k.zones.grade(homeless, z == u.zone, p.used[z] > 0), never)
 }
@@ -64,7 +64,7 @@ func (p *Planner) ideal(u *unit) int {
 	if homeless {
 		return elsewhere
 	}
-	beside := k.regions.grade(false, true, p.usedRegions[p.region[u.zone]] > 0)*grades + k.zones.grade(false, false, false)
+	beside := k.regions.grade(false, true, p.usedRegions[p.zones.Region(u.zone)] > 0)*grades + k.zones.grade(false, false, false)
 	return min(p.tier(u, u.zone), beside, elsewhere)
 }
 
@@ -72,7 +72,7 @@ func (p *Planner) ideal(u *unit) int {
 func (p *Planner) discount(s int32, by int32) {
 	if z := p.home[s]; z != none {
 		p.used[z] -= by
-		p.usedRegions[p.region[z]] -= by
+		p.usedRegions[p.zones.Region(z)] -= by
 	}
 }
 

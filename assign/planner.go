@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"hdsd/assign/internal/trie"
+	"hdsd/assign/internal/zone"
 	"hdsd/health"
 )
 
@@ -33,17 +34,7 @@ type Planner struct {
 	ceilings int     // checkers that have one
 	fresh    []int32 // slots that have not pulled their share yet
 
-	// The zones where somebody is. The slices beside zoneNames are indexed alike.
-	zoneIDs     map[zone]int32
-	zoneNames   []zone
-	zoneHash    []uint64
-	zoneUses    []int32 // endpoints and checkers there; none where the number is free
-	region      []int32
-	freeZones   []int32
-	idleZones   []int32 // where nobody may be any more
-	regionIDs   map[string]int32
-	regionZones []int32
-	freeRegions []int32
+	zones *zone.Table
 
 	classes  []class
 	classID  map[uint64]ClassID
@@ -97,7 +88,6 @@ type Planner struct {
 	common                ranking  // of the leaf at hand, where there are many zones
 	used, usedRegions     []int32  // seats of the unit at hand
 	groups                []group  // of the leaf at hand, by own zone
-	recent                [recentZones]zoneNumber
 	lastKind              kindKey
 	lastKindID            int32
 	haveKey               bool
@@ -186,7 +176,7 @@ func (p *Planner) end() {
 	for _, s := range p.left {
 		p.vacate(s)
 	}
-	p.freeIdle()
+	p.zones.Forget()
 	p.forgetKinds()
 	p.left, p.suspended, p.came = p.left[:0], p.suspended[:0], p.came[:0]
 	p.visits, p.dirty = p.visits[:0], p.dirty[:0]

@@ -38,14 +38,14 @@ func (r *rank) before(o *rank) bool {
 
 // draw is how much a unit likes a zone.
 func (p *Planner) draw(u *unit, c *class, z int32) rank {
-	return rank{zone: z, weight: uint64(c.mass[z]), draw: rendezvous.Exponential(rendezvous.Score(u.hash, p.zoneHash[z])), top: none}
+	return rank{zone: z, weight: uint64(c.mass[z]), draw: rendezvous.Exponential(rendezvous.Score(u.hash, p.zones.Hash(z))), top: none}
 }
 
 // rank gives the zones where a unit can find a live checker, in its order.
 func (p *Planner) rank(u *unit) []rank {
 	id := p.kinds[u.kind].class
 	r, c := u.ranking, &p.classes[id]
-	if len(p.zoneHash) > mostRanked {
+	if p.zones.Len() > mostRanked {
 		r = &p.common
 	}
 	switch {
@@ -93,7 +93,7 @@ func (p *Planner) rerank(r *ranking, u *unit, c *class) {
 
 // likes breaks ties by what does not depend on how zones are numbered.
 func (p *Planner) likes(a, b *rank) bool {
-	return a.before(b) || !b.before(a) && p.zoneHash[a.zone] < p.zoneHash[b.zone]
+	return a.before(b) || !b.before(a) && p.zones.Hash(a.zone) < p.zones.Hash(b.zone)
 }
 
 // best is the one in a zone that ranks highest among those with room.

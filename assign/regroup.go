@@ -74,6 +74,6 @@ func (p *Planner) gather(items []trie.Item, l leaf) []trie.Item {
 // reserve makes room for the units of so many endpoints.
 func (p *Planner) reserve(endpoints int) {
 	const zones = 8 // of more, only some have endpoints in a leaf
-	units := min(endpoints, endpoints/p.unit*min(len(p.zoneHash), zones))
+	units := min(endpoints, endpoints/p.unit*min(p.zones.Len(), zones))
 	p.units = slices.Grow(p.units, max(units-len(p.freeUnits), 0))
 }

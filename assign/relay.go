@@ -38,7 +38,7 @@ func (p *Planner) relay(s int32, from []int32) bool {
 // one that has no more than its share, and room, the last first. From tells who can hand
 // something to whom; those that lead nowhere are not tried again.
 func (p *Planner) chain(s int32, from []int32) []int32 {
-	seen := make([]bool, len(p.classes)*len(p.zoneHash))
+	seen := make([]bool, len(p.classes)*p.zones.Len())
 	from[s] = s
 	for queue := []int32{s}; len(queue) > 0 && (p.cold || p.looks <= p.options.Looks); queue = queue[1:] {
 		var next []int32
@@ -84,7 +84,7 @@ func (p *Planner) takers(i, s int32, seen []bool, yield func(t int32)) {
 	standing := p.standing(u, s)
 	p.discount(s, 1)
 	for z := range c.pools {
-		at := id*len(p.zoneHash) + z
+		at := id*p.zones.Len() + z
 		if seen[at] || p.tier(u, int32(z)) > standing {
 			continue
 		}

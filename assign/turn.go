@@ -129,5 +129,5 @@ func (p *Planner) inOrder(a, b int32) int {
 	}
 	return cmp.Or(
 		cmp.Compare(u.Prefix.Hi, v.Prefix.Hi), cmp.Compare(u.Prefix.Lo, v.Prefix.Lo),
-		cmp.Compare(u.Depth, v.Depth), p.byZone(u.zone, v.zone))
+		cmp.Compare(u.Depth, v.Depth), p.zones.Compare(u.zone, v.zone))
 }

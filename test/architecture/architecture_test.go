@@ -38,9 +38,10 @@ var mayImport = map[string][]string{
 	"internal/envoyrules": {"internal/yamlpb"},
 	"source/xds":          {"internal/yamlpb", "source", "internal/envoyrules"},
 
-	"assign":                     {"health", "assign/internal/rendezvous", "assign/internal/trie"},
+	"assign":                     {"health", "assign/internal/rendezvous", "assign/internal/trie", "assign/internal/zone"},
 	"assign/internal/rendezvous": {},
 	"assign/internal/trie":       {"health"},
+	"assign/internal/zone":       {"health", "assign/internal/rendezvous"},
 
 	"canary":                 {"health"},
 	"simulate":               {"assign", "health"},
@@ -68,7 +69,7 @@ var mayImport = map[string][]string{
 
 // pure lists the packages that import nothing but the standard library and
 // each other.
-var pure = []string{"health", "assign", "assign/internal/rendezvous", "assign/internal/trie", "aggregate", "canary", "simulate"}
+var pure = []string{"health", "assign", "assign/internal/rendezvous", "assign/internal/trie", "assign/internal/zone", "aggregate", "canary", "simulate"}
 
 type goPackage struct {
 	ImportPath string

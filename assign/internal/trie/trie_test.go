@@ -5,10 +5,10 @@ import (
 	"slices"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"hdsd/assign/internal/trie"
 	"hdsd/health"
+
+	"pgregory.net/rapid"
 )
 
 // items draws some whose keys have few different bits, so that many share a prefix
