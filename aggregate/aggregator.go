@@ -13,11 +13,11 @@ type Options struct {
 	// longer count. Default: DefaultStaleness of reports each second.
 	Staleness time.Duration
 
-	// Settle is how long a voter that has nothing to say yet is awaited: a
+	// AwaitFor is how long a voter that has nothing to say yet is awaited: a
 	// checker after a start, after it connected, or after it fell silent.
 	// While it is awaited, nothing changes that its vote could prevent.
 	// It should cover a reconnection and two reports. Default: 5 s.
-	Settle time.Duration
+	AwaitFor time.Duration
 
 	// Doubt says when a checker or a path is not believed.
 	Doubt Doubt
@@ -37,8 +37,8 @@ func (o Options) withDefaults() Options {
 	if o.Staleness <= 0 {
 		o.Staleness = DefaultStaleness(time.Second)
 	}
-	if o.Settle <= 0 {
-		o.Settle = 5 * time.Second
+	if o.AwaitFor <= 0 {
+		o.AwaitFor = 5 * time.Second
 	}
 	o.Doubt = o.Doubt.WithDefaults()
 	return o
@@ -74,7 +74,7 @@ type Aggregator struct {
 	options   Options
 	clock     clock
 	policies  pool[terms, policy]
-	classes   []Trust // numbered
+	classes   []BeliefLimits // numbered
 	clusters  pool[string, cluster]
 	endpoints []endpoint // by EndpointID
 	seats     seats
@@ -140,7 +140,7 @@ const never = math.MinInt64
 func New(o Options) *Aggregator {
 	a := &Aggregator{
 		options:   o.withDefaults(),
-		classes:   []Trust{{}},
+		classes:   []BeliefLimits{{}},
 		checkers:  checkers{ids: map[string]uint32{}},
 		deadlines: deadlines{due: map[tick][]pair{}},
 		zones:     newZones(),

@@ -40,8 +40,8 @@ type sight struct {
 
 func (s *sight) blind() bool { return s.missed >= missesToBlind }
 
-// Blind tells why a checker is taken to be blind; empty where it is not.
-func (a *Aggregator) Blind(checker string) string {
+// BlindReason tells why a checker is taken to be blind; empty where it is not.
+func (a *Aggregator) BlindReason(checker string) string {
 	if c, ok := a.checkers.ids[checker]; ok && a.checkers.all[c].sight.blind() {
 		return missesOutages
 	}

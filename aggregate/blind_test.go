@@ -37,11 +37,11 @@ func TestMissesBeginAnew(t *testing.T) {
 	a.Connected(epoch.Add(3*time.Second), health.Checker{ID: "c"})
 	for after := 3 * time.Second; after < 7*time.Second; after += 500 * time.Millisecond {
 		down(after)
-		if why := a.Blind("c"); why != "" {
+		if why := a.BlindReason("c"); why != "" {
 			t.Fatalf("%s after the outages began, and sooner after the stream did, it is blind: %s", after-time.Second, why)
 		}
 	}
-	if down(7500 * time.Millisecond); a.Blind("c") == "" {
+	if down(7500 * time.Millisecond); a.BlindReason("c") == "" {
 		t.Error("it is not blind")
 	}
 }
@@ -51,14 +51,14 @@ func TestMissesBeginAnew(t *testing.T) {
 func TestEffectsAreDue(t *testing.T) {
 	a, down := newBlindness()
 	a.Connected(epoch, health.Checker{ID: "c"})
-	for after := time.Second; a.Blind("c") == ""; after += 500 * time.Millisecond {
+	for after := time.Second; a.BlindReason("c") == ""; after += 500 * time.Millisecond {
 		down(after)
 	}
 	now := epoch.Add(time.Hour)
 	a.Unassign(now, 0, "c")
 	a.Unassign(now, 1, "c")
 	a.Tick(now)
-	a.Instruct("c", aggregate.Trusted, "an operator knows better")
+	a.SetTrust("c", aggregate.Trusted, "an operator knows better")
 	if at, ok := a.NextDeadline(); !ok || !at.Equal(now) {
 		t.Fatalf("next deadline %s, %v; want %s", at, ok, now)
 	}

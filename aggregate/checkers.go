@@ -17,11 +17,11 @@ const (
 
 // checker is what is kept of a checker while it is connected or has a seat.
 type checker struct {
-	common standing // in the class 0; first what every judgement asks for
-	zone   uint32   // number of its zone; none until it connects
-	here   bool     // connected, as far as was told
-	lost   bool     // its stream is gone
-	word   Word     // an operator's
+	common standing      // in the class 0; first what every judgement asks for
+	zone   uint32        // number of its zone; none until it connects
+	here   bool          // connected, as far as was told
+	lost   bool          // its stream is gone
+	word   OperatorTrust // an operator's
 	sight  sight
 
 	name     string
@@ -184,7 +184,7 @@ func (a *Aggregator) checkSilence(c uint32, now tick) {
 			// Awaited from now, not from when it fell silent: if this process
 			// itself stood still, all come back together, and the first of them
 			// must not decide alone.
-			k.hearing, k.due = awaited, a.clock.in(a.clock.elapsed, a.options.Settle)
+			k.hearing, k.due = awaited, a.clock.in(a.clock.elapsed, a.options.AwaitFor)
 			a.deadlines.add(k.due, pair{noEndpoint, c})
 			a.markAll(c)
 		default:

@@ -18,9 +18,9 @@ type Damping struct {
 	HalfLife        int // in rounds of checks or of reports, whichever are slower
 }
 
-// UsualDamping is as in RFC 2439. Three downs within a minute of rounds of a
+// DefaultDamping is as in RFC 2439. Three downs within a minute of rounds of a
 // second are held for about as long.
-var UsualDamping = Damping{Suppress: 2000, Reuse: 750, HalfLife: 30}
+var DefaultDamping = Damping{Suppress: 2000, Reuse: 750, HalfLife: 30}
 
 const (
 	penalty  = 1000 // of each time that an endpoint goes down

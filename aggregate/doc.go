@@ -40,7 +40,7 @@
 //   - A checker that is silent for longer than the staleness has no say, in
 //     either direction.
 //   - Who connects, falls silent, or was absent when an endpoint is seen again
-//     after nobody saw it, is awaited for Options.Settle, so that neither the
+//     after nobody saw it, is awaited for Options.AwaitFor, so that neither the
 //     first nor the last of them decides alone because of a disturbance that
 //     passes.
 //   - Every wait has an end, over all repeats. An endpoint has so much patience as

@@ -18,10 +18,10 @@ type Doubt struct {
 	PathDisagreements int
 	PathShare         float64
 
-	// Stray is the part of what is said of a zone from elsewhere that may be
+	// PathNoise is the part of what is said of a zone from elsewhere that may be
 	// contradicted without a sign that the way there is cut.
 	// Default: 0.002.
-	Stray float64
+	PathNoise float64
 
 	// Release is the share that it has to be below for ReleaseAfter to be
 	// believed again. Defaults: 0.05 and 3 s.
@@ -32,7 +32,7 @@ type Doubt struct {
 // WithDefaults gives the limits with defaults in place of zeros.
 func (d Doubt) WithDefaults() Doubt {
 	return d.or(&Doubt{
-		Disagreements: 8, Share: 0.2, PathDisagreements: 20, PathShare: 0.5, Stray: 0.002,
+		Disagreements: 8, Share: 0.2, PathDisagreements: 20, PathShare: 0.5, PathNoise: 0.002,
 		Release: 0.05, ReleaseAfter: 3 * time.Second,
 	})
 }
@@ -43,7 +43,7 @@ func (d Doubt) or(others *Doubt) Doubt {
 	or(&d.Share, others.Share)
 	or(&d.PathDisagreements, others.PathDisagreements)
 	or(&d.PathShare, others.PathShare)
-	or(&d.Stray, others.Stray)
+	or(&d.PathNoise, others.PathNoise)
 	or(&d.Release, others.Release)
 	or(&d.ReleaseAfter, others.ReleaseAfter)
 	return d

@@ -16,7 +16,7 @@ type oracle struct {
 	now, watched      time.Duration // without pauses: of one that is longer than the staleness, only so much counts
 	doubt             aggregate.Doubt
 	paths             map[[2]string]*oracleDoubt
-	words             map[string]aggregate.Word
+	words             map[string]aggregate.OperatorTrust
 	endpoints         map[health.EndpointID]*oracleEndpoint
 	checkers          map[string]*oracleChecker // those connected or with a seat somewhere
 }
@@ -67,7 +67,7 @@ type oracleChecker struct {
 	awaitedTo time.Duration
 	lost      bool
 	here      bool
-	word      aggregate.Word
+	word      aggregate.OperatorTrust
 	zone      string
 	misses    []string // clusters of outages that it missed in a row
 	oracleDoubt
@@ -80,13 +80,13 @@ type oracleDoubt struct {
 
 // testDoubt begins early, so that little suffices.
 var testDoubt = aggregate.Doubt{
-	Disagreements: 2, Share: 0.4, PathDisagreements: 1, PathShare: 0.3, Stray: 0.3, Release: 0.2, ReleaseAfter: 700 * time.Millisecond,
+	Disagreements: 2, Share: 0.4, PathDisagreements: 1, PathShare: 0.3, PathNoise: 0.3, Release: 0.2, ReleaseAfter: 700 * time.Millisecond,
 }
 
 func newOracle(doubt aggregate.Doubt) *oracle {
 	return &oracle{
 		staleness: aggregate.DefaultStaleness(time.Second), settle: 5 * time.Second,
-		doubt: doubt, paths: map[[2]string]*oracleDoubt{}, words: map[string]aggregate.Word{},
+		doubt: doubt, paths: map[[2]string]*oracleDoubt{}, words: map[string]aggregate.OperatorTrust{},
 		endpoints: map[health.EndpointID]*oracleEndpoint{}, checkers: map[string]*oracleChecker{},
 	}
 }
@@ -137,7 +137,7 @@ func (o *oracle) take(now time.Duration, e *oracleEndpoint, c *oracleChecker, p 
 	}
 }
 
-func (o *oracle) instruct(checker string, w aggregate.Word) {
+func (o *oracle) instruct(checker string, w aggregate.OperatorTrust) {
 	o.words[checker] = w
 	if c := o.checkers[checker]; c != nil {
 		c.word = w
@@ -638,7 +638,7 @@ func (o *oracle) stray(e *oracleEndpoint) bool {
 			others--
 		}
 	}
-	return float64(others+1) <= o.doubt.Stray*float64(r.votes)
+	return float64(others+1) <= o.doubt.PathNoise*float64(r.votes)
 }
 
 // nextReport is when the checkers in the endpoint's own zone are to have reported

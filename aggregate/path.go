@@ -171,7 +171,7 @@ func (a *Aggregator) stray(e *endpoint) bool {
 			others--
 		}
 	}
-	return float64(others+1) <= a.doubt(class).Stray*float64(r.votes)
+	return float64(others+1) <= a.doubt(class).PathNoise*float64(r.votes)
 }
 
 // island tells whether the way to the zone of a checker is doubted that says

@@ -20,7 +20,7 @@ const longestPatience = math.MaxInt32
 // contradicts shows. Milliseconds.
 func (a *Aggregator) patience(p *policy) uint32 {
 	shows := max(a.staleness(p.class), time.Duration(p.round)*time.Millisecond)
-	return uint32(min(uint64(milliseconds(a.options.Settle+shows+p.MassHold))+uint64(p.warmUp), longestPatience))
+	return uint32(min(uint64(milliseconds(a.options.AwaitFor+shows+p.MassHold))+uint64(p.warmUp), longestPatience))
 }
 
 // measure takes from the patience of an endpoint that was just decided while its

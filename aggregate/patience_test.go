@@ -248,7 +248,7 @@ func TestFlickeringDoubtHidesNoOutage(t *testing.T) {
 // TestFlapsAreNotWaitedForLonger: an endpoint that went down but once is not
 // damped, so it comes back as soon as one that never did.
 func TestFlapsAreNotWaitedForLonger(t *testing.T) {
-	d := newDrill(aggregate.Rule{Damping: aggregate.UsualDamping}, aggregate.Options{}, 3, slices.Concat(steady("a"), looping("b"))...)
+	d := newDrill(aggregate.Rule{Damping: aggregate.DefaultDamping}, aggregate.Options{}, 3, slices.Concat(steady("a"), looping("b"))...)
 	d.runTo(20 * time.Second)
 	d.checkers[1].back = 500 * time.Millisecond
 	d.fall(t)

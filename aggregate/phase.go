@@ -39,7 +39,7 @@ func (a *Aggregator) enter(id health.EndpointID, e *endpoint, i int, p phase, d 
 }
 
 func (a *Aggregator) await(id health.EndpointID, e *endpoint, i int) {
-	a.enter(id, e, i, waiting, a.options.Settle)
+	a.enter(id, e, i, waiting, a.options.AwaitFor)
 }
 
 func (a *Aggregator) warm(id health.EndpointID, e *endpoint, i int) {
@@ -203,7 +203,7 @@ func (a *Aggregator) endPhase(p pair, at tick) {
 // settle awaits those who are absent: after a time in which nobody was heard,
 // the first to come back must not decide alone.
 func (a *Aggregator) settle(id health.EndpointID, e *endpoint) {
-	a.wait(id, e, settling, a.options.Settle)
+	a.wait(id, e, settling, a.options.AwaitFor)
 }
 
 // wait has an endpoint settle or hesitate, one instead of the other.

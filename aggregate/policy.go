@@ -7,11 +7,11 @@ import (
 	"hdsd/health"
 )
 
-// Trust says for how long votes count, and who is doubted. A zero field is as
-// in the aggregator's options. Endpoints with the same Trust are judged
+// BeliefLimits says for how long votes count, and who is doubted. A zero field is as
+// in the aggregator's options. Endpoints with the same BeliefLimits are judged
 // together, and apart from all others: a checker may be doubted in one of these
 // classes and believed in the next.
-type Trust struct {
+type BeliefLimits struct {
 	Staleness time.Duration
 	Doubt     Doubt
 }
@@ -42,14 +42,14 @@ func termsOf(e *Endpoint) terms {
 // policy is what is kept of the terms that endpoints share.
 type policy struct {
 	terms
-	class uint32 // number of its Trust
+	class uint32 // number of its BeliefLimits
 }
 
 func (a *Aggregator) policyOf(e *endpoint) *policy { return a.policies.at(e.policy) }
 
 // classOf numbers what is asked of votes. There are as many as the
 // configuration ever had, which are few.
-func (a *Aggregator) classOf(t Trust) uint32 {
+func (a *Aggregator) classOf(t BeliefLimits) uint32 {
 	for i := range a.classes {
 		if a.classes[i] == t {
 			return uint32(i)
@@ -86,7 +86,7 @@ func (a *Aggregator) staleness(class uint32) time.Duration {
 func (a *Aggregator) usePolicy(t *terms) uint32 {
 	number, first := a.policies.use(*t)
 	if first {
-		*a.policies.at(number) = policy{terms: *t, class: a.classOf(t.Trust)}
+		*a.policies.at(number) = policy{terms: *t, class: a.classOf(t.Limits)}
 	}
 	return number
 }

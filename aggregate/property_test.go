@@ -119,7 +119,7 @@ func (w *twins) sameSight(changes []aggregate.BlindnessChange) {
 		name := fmt.Sprint("c", i)
 		c := w.oracle.checkers[name]
 		want := c != nil && c.blind()
-		if got := w.aggregator.Blind(name) != ""; got != want || w.blind[name] != want {
+		if got := w.aggregator.BlindReason(name) != ""; got != want || w.blind[name] != want {
 			w.t.Fatalf("at %s %s is blind: %v, was told %v, the oracle says %v", w.now, name, got, w.blind[name], want)
 		}
 	}
@@ -255,8 +255,8 @@ func (w *twins) actions() map[string]func(*rapid.T) {
 			w.oracle.lost(checker)
 		},
 		"instruct": func(t *rapid.T) {
-			checker, word := anyChecker.Draw(t, "checker"), aggregate.Word(rapid.IntRange(0, int(aggregate.Trusted)).Draw(t, "word"))
-			w.aggregator.Instruct(checker, word, "because")
+			checker, word := anyChecker.Draw(t, "checker"), aggregate.OperatorTrust(rapid.IntRange(0, int(aggregate.Trusted)).Draw(t, "word"))
+			w.aggregator.SetTrust(checker, word, "because")
 			w.oracle.instruct(checker, word)
 		},
 		"undermine": w.undermine,
@@ -317,7 +317,7 @@ func (w *twins) undermine(t *rapid.T) {
 		}
 	}
 	for _, name := range names[min(1, len(names)):] {
-		w.aggregator.Instruct(name, aggregate.Distrusted, "because")
+		w.aggregator.SetTrust(name, aggregate.Distrusted, "because")
 		w.oracle.instruct(name, aggregate.Distrusted)
 	}
 	w.same(w.aggregator.Tick(w.wall()), w.oracle.tick(w.now))

@@ -22,7 +22,7 @@ func TestDoubtEndsByAllThatWasReviewed(t *testing.T) {
 		}
 		distrust := func(checkers ...string) {
 			for _, c := range checkers {
-				w.aggregator.Instruct(c, aggregate.Distrusted, "because")
+				w.aggregator.SetTrust(c, aggregate.Distrusted, "because")
 				w.oracle.instruct(c, aggregate.Distrusted)
 			}
 		}

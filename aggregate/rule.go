@@ -48,8 +48,8 @@ type Rule struct {
 	// Default: what follows from how the endpoint is checked.
 	WarmUp time.Duration
 
-	// Trust says whose votes are believed.
-	Trust Trust
+	// Limits say whose votes are believed.
+	Limits BeliefLimits
 
 	// Damping holds endpoints down that flap.
 	Damping Damping

@@ -118,8 +118,8 @@ func (p *player) do(verb, subject string, rest []string) error {
 	case "stall":
 		return p.stall(subject)
 	case "distrust", "trust", "judge":
-		words := map[string]aggregate.Word{"distrust": aggregate.Distrusted, "trust": aggregate.Trusted}
-		a.Instruct(subject, words[verb], strings.Join(rest, " "))
+		words := map[string]aggregate.OperatorTrust{"distrust": aggregate.Distrusted, "trust": aggregate.Trusted}
+		a.SetTrust(subject, words[verb], strings.Join(rest, " "))
 	case "connected", "lost", "hear", "silence":
 		for _, c := range append([]string{subject}, rest...) {
 			p.checker(verb, c)
@@ -226,7 +226,7 @@ func (p *player) options(words []string) error {
 		}
 		numbers[key](n)
 	}
-	err := eachDuration(durations, map[string]*time.Duration{"staleness": &o.Staleness, "settle": &o.Settle, "release_after": &d.ReleaseAfter})
+	err := eachDuration(durations, map[string]*time.Duration{"staleness": &o.Staleness, "settle": &o.AwaitFor, "release_after": &d.ReleaseAfter})
 	p.aggregator.Configure(o)
 	return err
 }
@@ -251,15 +251,15 @@ func (p *player) set(name string, words []string) error {
 		case "warm_up":
 			e.Rule.WarmUp, err = time.ParseDuration(value)
 		case "staleness":
-			e.Rule.Trust.Staleness, err = time.ParseDuration(value)
+			e.Rule.Limits.Staleness, err = time.ParseDuration(value)
 		case "disagreements":
-			e.Rule.Trust.Doubt.Disagreements, err = strconv.Atoi(value)
+			e.Rule.Limits.Doubt.Disagreements, err = strconv.Atoi(value)
 		case "cluster":
 			e.Cluster = value
 		case "mass_hold":
 			e.Rule.MassHold, err = time.ParseDuration(value)
 		case "half_life":
-			e.Rule.Damping = aggregate.UsualDamping
+			e.Rule.Damping = aggregate.DefaultDamping
 			e.Rule.Damping.HalfLife, err = strconv.Atoi(value)
 		case "unobserved":
 			e.Rule.Unobserved, err = named(value, "hold", "unknown", "unhealthy")

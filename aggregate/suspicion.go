@@ -35,9 +35,9 @@ func (a *Aggregator) aboutPath(p path) string {
 	return text + "others contradicted what was said over it until lately"
 }
 
-// Doubted tells why a checker is not believed by what its peers say; empty
+// DoubtReason tells why a checker is not believed by what its peers say; empty
 // where it is.
-func (a *Aggregator) Doubted(checker string) string {
+func (a *Aggregator) DoubtReason(checker string) string {
 	c, ok := a.checkers.ids[checker]
 	if !ok {
 		return ""
@@ -51,10 +51,10 @@ func (a *Aggregator) Doubted(checker string) string {
 	return ""
 }
 
-// Cuts gives the paths from a zone of checkers that are doubted, by where they
+// CutPaths gives the paths from a zone of checkers that are doubted, by where they
 // lead: to each zone one, which is from elsewhere only where the zone's own is
 // not doubted.
-func (a *Aggregator) Cuts(from health.Locality) []DoubtChange {
+func (a *Aggregator) CutPaths(from health.Locality) []DoubtChange {
 	number := a.zones.numbers[zone{from.Region, from.Zone}]
 	if a.cuts == 0 || number == 0 {
 		return nil

@@ -1,27 +1,27 @@
 package aggregate
 
-// Word is what an operator says of a checker.
-type Word uint8
+// OperatorTrust is what an operator says of a checker.
+type OperatorTrust uint8
 
 // Words.
 const (
-	Unspoken   Word = iota // it is believed unless its peers contradict it
-	Distrusted             // none of its votes counts
-	Trusted                // it is not doubted, whatever its peers say; paths from its zone may be
+	AutomaticTrust OperatorTrust = iota // it is believed unless its peers contradict it
+	Distrusted                          // none of its votes counts
+	Trusted                             // it is not doubted, whatever its peers say; paths from its zone may be
 )
 
 // word is one with what is said about it.
 type word struct {
-	Word
+	OperatorTrust
 	reason string
 }
 
 func (w word) text() string { return "distrusted by an operator: " + w.reason }
 
-// Instruct has an operator's word hold for a checker from now on, whether it is
+// SetTrust has an operator's word hold for a checker from now on, whether it is
 // there or not. The reason is shown where its votes do not count.
-func (a *Aggregator) Instruct(checker string, w Word, reason string) {
-	if w == Unspoken {
+func (a *Aggregator) SetTrust(checker string, w OperatorTrust, reason string) {
+	if w == AutomaticTrust {
 		delete(a.words, checker)
 	} else {
 		if a.words == nil {
@@ -53,7 +53,7 @@ func (a *Aggregator) Instruct(checker string, w Word, reason string) {
 // when it comes anew.
 func (a *Aggregator) internChecker(name string) uint32 {
 	c := a.checkers.intern(name)
-	a.checkers.all[c].word = a.words[name].Word
+	a.checkers.all[c].word = a.words[name].OperatorTrust
 	return c
 }
 

@@ -50,9 +50,9 @@ type timing struct {
 }
 
 // judging gives the aggregator's options.
-func (t timing) judging(trust aggregate.Trust) aggregate.Options {
+func (t timing) judging(trust aggregate.BeliefLimits) aggregate.Options {
 	trust = catalog.WithDefaults(trust, t.report)
-	return aggregate.Options{Staleness: trust.Staleness, Doubt: trust.Doubt, Settle: t.settle + 2*t.report, ZoneViews: t.zoneViews}
+	return aggregate.Options{Staleness: trust.Staleness, Doubt: trust.Doubt, AwaitFor: t.settle + 2*t.report, ZoneViews: t.zoneViews}
 }
 
 // core is the judge: all of its methods but run and post run on one goroutine.
@@ -148,7 +148,7 @@ func newCore(t timing, log zerolog.Logger, m *metrics) *core {
 	return &core{
 		mailbox: newMailbox(m.waiting), log: log, timing: t, metrics: m, transitions: newTransitionLog(log),
 		planner: assign.New(assign.Options{}),
-		judge:   aggregate.New(t.judging(aggregate.Trust{})),
+		judge:   aggregate.New(t.judging(aggregate.BeliefLimits{})),
 		table:   newTable(), clusters: map[string]*catalog.Cluster{}, services: map[string]map[string]*catalog.Cluster{},
 		checkers: map[string]*checker{}, absent: map[string]time.Time{}, silent: map[string]*mute{}, stranded: map[health.EndpointID]struct{}{},
 		canary:   canary.New(canary.Options{Report: t.report, Calm: max(leastCalm, 2*t.grace)}),

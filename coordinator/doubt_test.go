@@ -63,7 +63,7 @@ func TestCutOffCheckersTakeNothingOut(t *testing.T) {
 	l.cutOff(addresses, func(id string) bool { return slices.Contains(cut, id) })
 	l.pass(30 * time.Second)
 	l.wantTransitions(before)
-	if l.core.judge.Doubted(cut[0]) == "" || l.core.judge.Doubted(cut[1]) == "" {
+	if l.core.judge.DoubtReason(cut[0]) == "" || l.core.judge.DoubtReason(cut[1]) == "" {
 		t.Error("they are believed")
 	}
 	if got := testutil.ToFloat64(l.core.metrics.doubtedCheckers); got != 2 {
@@ -96,7 +96,7 @@ func TestACutPathTakesNothingOut(t *testing.T) {
 		t.Errorf("%d substitutes for what a cut path leads to", n)
 	}
 	for _, k := range l.checkers {
-		if cuts := l.core.judge.Cuts(k.Locality); (len(cuts) > 0) == (k.Locality.Zone == "a") || len(cuts) > 0 && cuts[0].To != "eu/a" {
+		if cuts := l.core.judge.CutPaths(k.Locality); (len(cuts) > 0) == (k.Locality.Zone == "a") || len(cuts) > 0 && cuts[0].To != "eu/a" {
 			t.Errorf("of %s these are cut: %+v", k.ID, cuts)
 		}
 	}
@@ -124,7 +124,7 @@ func TestACutPathIsToldOnce(t *testing.T) {
 	l.pass(30 * time.Second)
 	l.wantDoubted(0, 3)
 	for _, k := range l.checkers {
-		cuts := l.core.judge.Cuts(k.Locality)
+		cuts := l.core.judge.CutPaths(k.Locality)
 		if k.Locality.Zone == "a" {
 			if len(cuts) > 0 {
 				t.Errorf("of %s these are cut: %+v", k.ID, cuts)

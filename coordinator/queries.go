@@ -326,14 +326,14 @@ func (b *backend) Checkers(ctx context.Context) ([]api.Checker, error) {
 	err := b.core.ask(ctx, func() {
 		behind = b.core.behind()
 		for _, known := range b.core.checkers {
-			doubts = append(doubts, b.core.judge.Doubted(known.ID))
+			doubts = append(doubts, b.core.judge.DoubtReason(known.ID))
 			plan := b.core.planner.Checker(known.ID)
 			found = append(found, api.Checker{
 				Checker: known.Checker, Share: plan.Share, ChecksPerSecond: float64(plan.Rate) / 1000, PlanDigest: plan.Digest, Connected: known.connected, AssignedEndpoints: plan.Endpoints,
 				DistrustReason: b.core.silenceReason(known.ID), LastReport: known.heard, Operator: shownTrust(known.ID, b.core.said(known.ID)),
-				BlindReason: b.core.judge.Blind(known.ID),
+				BlindReason: b.core.judge.BlindReason(known.ID),
 			})
-			for _, cut := range b.core.judge.Cuts(known.Locality) {
+			for _, cut := range b.core.judge.CutPaths(known.Locality) {
 				found[len(found)-1].CutPaths = append(found[len(found)-1].CutPaths, api.CutPath{To: cut.To, Reason: cut.Reason})
 			}
 		}

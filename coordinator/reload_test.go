@@ -143,9 +143,9 @@ func TestAReloadTakesNothingOverThatNeedsARestart(t *testing.T) {
 	if err != nil || !slices.Equal(restart, []string{"reporting.interval"}) {
 		t.Errorf("Reload: %v, %v", restart, err)
 	}
-	var trust, want aggregate.Trust
+	var trust, want aggregate.BeliefLimits
 	if err := s.core.ask(t.Context(), func() {
-		trust = s.core.rules.For(&source.Cluster{Name: "a"}).Rule.Trust
+		trust = s.core.rules.For(&source.Cluster{Name: "a"}).Rule.Limits
 		want = catalog.WithDefaults(trust, s.core.timing.report)
 	}); err != nil {
 		t.Fatal(err)

@@ -63,7 +63,7 @@ func (c *core) replaceDoubted(now time.Time) {
 // uncoverBelieved ends what was done about a checker that is believed, and has it
 // outnumbered while it is blind.
 func (c *core) uncoverBelieved(known *checker, b *belief, now time.Time, change *assign.Change) {
-	blind := c.judge.Blind(known.ID) != ""
+	blind := c.judge.BlindReason(known.ID) != ""
 	if blind && known.cover == outnumbered {
 		return
 	}
@@ -125,9 +125,9 @@ func (c *core) belief() belief {
 			continue
 		case c.trust[id].Word == store.Distrusted:
 			b.distrusted++
-		case c.judge.Doubted(id) != "":
+		case c.judge.DoubtReason(id) != "":
 			b.doubted++
-		case c.judge.Blind(id) != "":
+		case c.judge.BlindReason(id) != "":
 			b.blind++
 		default:
 			b.believed++
@@ -143,5 +143,5 @@ func (c *core) belief() belief {
 
 // disbelieved tells whether a checker is doubted, or an operator distrusts it.
 func (c *core) disbelieved(id string) bool {
-	return c.trust[id].Word == store.Distrusted || c.judge.Doubted(id) != ""
+	return c.trust[id].Word == store.Distrusted || c.judge.DoubtReason(id) != ""
 }

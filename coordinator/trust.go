@@ -117,8 +117,8 @@ func (c *core) unsay(checker, author string) (before *store.Trust) {
 // judgeBy has the judge follow what is said of a checker.
 func (c *core) judgeBy(checker string) {
 	t := c.trust[checker]
-	words := map[store.Word]aggregate.Word{store.Distrusted: aggregate.Distrusted, store.Trusted: aggregate.Trusted}
-	c.judge.Instruct(checker, words[t.Word], fmt.Sprintf("%s (%s)", t.Reason, t.Author))
+	words := map[store.Word]aggregate.OperatorTrust{store.Distrusted: aggregate.Distrusted, store.Trusted: aggregate.Trusted}
+	c.judge.SetTrust(checker, words[t.Word], fmt.Sprintf("%s (%s)", t.Reason, t.Author))
 	c.doubtStirred = true
 }
 

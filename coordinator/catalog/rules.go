@@ -22,9 +22,9 @@ import (
 // checked. They do not change once a cluster was prepared by them.
 type Rules struct {
 	DefaultHealthChecks []source.DefaultHealthChecks
-	Trust               aggregate.Trust   // of votes; a zero field stands for the default
-	InitialHealth       health.Status     // published before the first verdict
-	Options             specifier.Options // what checkers' machines have
+	Trust               aggregate.BeliefLimits // of votes; a zero field stands for the default
+	InitialHealth       health.Status          // published before the first verdict
+	Options             specifier.Options      // what checkers' machines have
 
 	settings   Settings // of clusters that no policy matches
 	policies   []policy
@@ -114,7 +114,7 @@ func (r *Rules) settingsOf(p *configv1.Policy, c *configv1.Config) Settings {
 		verdict := config.InheritVerdict(p.GetVerdict(), c.GetVerdict())
 		s.Rule = ruleOf(verdict)
 		if own := trustOf(verdict); own != r.Trust {
-			s.Rule.Trust = WithDefaults(own, c.GetReporting().GetInterval().AsDuration())
+			s.Rule.Limits = WithDefaults(own, c.GetReporting().GetInterval().AsDuration())
 		}
 	}
 	return s
@@ -195,7 +195,7 @@ func dampingOf(d *configv1.Damping) aggregate.Damping {
 	if d == nil || d.GetDisabled() {
 		return aggregate.Damping{}
 	}
-	usual := aggregate.UsualDamping
+	usual := aggregate.DefaultDamping
 	return aggregate.Damping{
 		Suppress: cmp.Or(d.GetSuppress(), usual.Suppress), Reuse: cmp.Or(d.GetReuse(), usual.Reuse),
 		HalfLife: cmp.Or(int(d.GetHalfLifeRounds()), usual.HalfLife),
@@ -203,16 +203,16 @@ func dampingOf(d *configv1.Damping) aggregate.Damping {
 }
 
 // trustOf gives what a verdict says of trust; a field is zero if it says nothing.
-func trustOf(v *configv1.Verdict) aggregate.Trust {
+func trustOf(v *configv1.Verdict) aggregate.BeliefLimits {
 	q, p := v.GetQuarantine(), v.GetPathCut()
-	return aggregate.Trust{Staleness: v.GetStaleness().AsDuration(), Doubt: aggregate.Doubt{
+	return aggregate.BeliefLimits{Staleness: v.GetStaleness().AsDuration(), Doubt: aggregate.Doubt{
 		Disagreements: int(q.GetDisagreements()), Share: q.GetShare(), Release: q.GetRelease(), ReleaseAfter: q.GetReleaseAfter().AsDuration(),
 		PathDisagreements: int(p.GetDisagreements()), PathShare: p.GetShare(),
 	}}
 }
 
 // WithDefaults puts the defaults for a report interval in place of zeros.
-func WithDefaults(t aggregate.Trust, report time.Duration) aggregate.Trust {
+func WithDefaults(t aggregate.BeliefLimits, report time.Duration) aggregate.BeliefLimits {
 	t.Staleness = cmp.Or(t.Staleness, aggregate.DefaultStaleness(report))
 	t.Doubt.ReleaseAfter = cmp.Or(t.Doubt.ReleaseAfter, 3*report)
 	t.Doubt = t.Doubt.WithDefaults()

@@ -43,11 +43,11 @@ func TestRulesOfVerdicts(t *testing.T) {
 	same, own := common, common
 	same.Kind = aggregate.All
 	own.Kind, own.Damping, own.MassHold = aggregate.Any, aggregate.Damping{}, 0
-	own.Trust = aggregate.Trust{Staleness: 9 * time.Second, Doubt: aggregate.Doubt{Share: 0.4}.WithDefaults()}
+	own.Limits = aggregate.BeliefLimits{Staleness: 9 * time.Second, Doubt: aggregate.Doubt{Share: 0.4}.WithDefaults()}
 	for name, want := range map[string]aggregate.Rule{"none": common, "other": common, "same": same, "own": own} {
 		if got := r.For(&source.Cluster{Name: name}).Rule; got != want {
 			if name == "own" {
-				got.Trust.Doubt.ReleaseAfter, want.Trust.Doubt.ReleaseAfter = 0, 0 // by the interval of reports
+				got.Limits.Doubt.ReleaseAfter, want.Limits.Doubt.ReleaseAfter = 0, 0 // by the interval of reports
 			}
 			if got != want {
 				t.Errorf("%s: %+v, want %+v", name, got, want)

@@ -75,7 +75,7 @@ func (c *coordinator) outnumber(step int) {
 	}
 	var change assign.Change
 	for _, id := range first.blindness {
-		if first.aggregator.Blind(id) != "" {
+		if first.aggregator.BlindReason(id) != "" {
 			change.Blind = append(change.Blind, id)
 		} else {
 			change.Join = append(change.Join, c.describe(id))
