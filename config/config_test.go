@@ -259,16 +259,16 @@ func TestLimitsFollowFromOneAnother(t *testing.T) {
 	}
 }
 
-// TestREADMENamesWhatNeedsARestart, just as Changes does.
-func TestREADMENamesWhatNeedsARestart(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+// TestDocsNameWhatNeedsARestart, just as Changes does.
+func TestDocsNameWhatNeedsARestart(t *testing.T) {
+	document, err := os.ReadFile("../docs/reference/configuration.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, begins := strings.Cut(string(readme), "On SIGHUP everything takes effect but ")
+	_, text, begins := strings.Cut(string(document), "On SIGHUP everything takes effect but ")
 	text, _, ends := strings.Cut(text, ";")
 	if !begins || !ends {
-		t.Fatal("README.md does not say what takes effect on SIGHUP")
+		t.Fatal("configuration.md does not say what takes effect on SIGHUP")
 	}
 	var named []string
 	for i, part := range strings.Split(text, "`") {

@@ -12,9 +12,13 @@ import (
 // documents gives README.md and what is in docs/, by path.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
-	paths, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no documents: %v", err)
+	var paths []string
+	for _, pattern := range []string{"../../docs/*.md", "../../docs/*/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatalf("no documents: %v", err)
+		}
+		paths = append(paths, found...)
 	}
 	texts := map[string]string{}
 	for _, path := range append(paths, "../../README.md") {
