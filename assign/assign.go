@@ -1,6 +1,7 @@
 package assign
 
 import (
+	"hdsd/assign/internal/quota"
 	"hdsd/assign/internal/zone"
 	"hdsd/health"
 )
@@ -113,13 +114,13 @@ func New(o Options) *Planner {
 		o.Looks = 1 << 21
 	}
 	return &Planner{
-		options:   o,
-		unit:      1,
-		index:     map[string]int32{},
-		zones:     zone.NewTable(),
-		classID:   map[uint64]ClassID{},
-		cohortIDs: map[cohortKey]int32{},
-		kindIDs:   map[kindKey]int32{},
-		groups:    make([]group, 1),
+		options: o,
+		unit:    1,
+		index:   map[string]int32{},
+		zones:   zone.NewTable(),
+		classID: map[uint64]ClassID{},
+		quotas:  quota.NewTable(),
+		kindIDs: map[kindKey]int32{},
+		groups:  make([]group, 1),
 	}
 }

@@ -27,7 +27,7 @@ func (p *Planner) candidates(s int32) []candidate {
 			continue
 		}
 		place, least := places[p.kinds[k].class], uint64(0)
-		if mass, part := uint64(c.mass[p.home[s]]), uint64(p.can[s].weight)*spread; part < mass {
+		if mass, part := uint64(c.mass[p.home[s]]), uint64(p.can[s].Weight)*spread; part < mass {
 			least, _ = bits.Div64(mass-part, 0, mass)
 		}
 		for i := range p.kinds[k].leaves {

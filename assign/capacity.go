@@ -1,45 +1,13 @@
 package assign
 
-import (
-	"math"
-
-	"hdsd/health"
-)
-
-// Weights are counted in thousandths, so that all is done in whole numbers and
-// so the same on every machine.
-const (
-	fullWeight  = 1000
-	leastWeight = 10
-	mostWeight  = 100 * fullWeight
-)
-
-// unlimited is the ceiling of a checker that has none.
-const unlimited = math.MaxInt64
-
-// capacity is what a checker can take.
-type capacity struct {
-	weight  int64 // in thousandths
-	ceiling int64 // checks in 1,000 seconds
-}
-
-func capacityOf(c *health.Checker) capacity {
-	is := capacity{fullWeight, unlimited}
-	if c.Weight > 0 {
-		is.weight = int64(math.Round(min(max(c.Weight*fullWeight, leastWeight), mostWeight)))
-	}
-	if c.MaxChecksPerSecond > 0 && c.MaxChecksPerSecond < 1e9 { // more than any can do
-		is.ceiling = int64(math.Round(c.MaxChecksPerSecond * 1000))
-	}
-	return is
-}
+import "hdsd/assign/internal/quota"
 
 // endow gives a checker its capacity.
-func (p *Planner) endow(s int32, to capacity) {
-	if p.can[s].ceiling != unlimited {
+func (p *Planner) endow(s int32, to quota.Capacity) {
+	if p.can[s].Ceiling != quota.Unlimited {
 		p.ceilings--
 	}
-	if to.ceiling != unlimited {
+	if to.Ceiling != quota.Unlimited {
 		p.ceilings++
 	}
 	p.can[s] = to
@@ -51,35 +19,18 @@ func (p *Planner) cost(u *unit) int64 { return int64(u.size()) * p.kinds[u.kind]
 
 // fits tells whether a checker has room for a cost below its ceiling.
 func (p *Planner) fits(s int32, cost int64) bool {
-	return p.can[s].ceiling == unlimited || cost == 0 || p.rate[s]+cost <= p.can[s].ceiling
+	return p.can[s].Ceiling == quota.Unlimited || cost == 0 || p.rate[s]+cost <= p.can[s].Ceiling
 }
 
 // over tells whether a checker does more than its ceiling allows.
-func (p *Planner) over(s int32) bool { return p.rate[s] > p.can[s].ceiling }
-
-// quota is how many checks a checker of full weight is to have, in 256ths.
-type quota int64
-
-const quotaBits = 8
-
-// quotas are how much a checker of full weight is to have, by cohort.
-type quotas []quota
-
-// of is what a quota comes to for a checker, rounded up; without quotas, any
-// number.
-func (p *Planner) of(q quotas, s int32) int32 {
-	if q == nil {
-		return math.MaxInt32
-	}
-	return int32(min((int64(q[p.cohort[s]])*p.can[s].weight/fullWeight+1<<quotaBits-1)>>quotaBits, math.MaxInt32))
-}
+func (p *Planner) over(s int32) bool { return p.rate[s] > p.can[s].Ceiling }
 
 // leeway is the room that a checker has below its ceiling.
 func (p *Planner) leeway(s int32) int64 {
-	if p.can[s].ceiling == unlimited {
-		return unlimited
+	if p.can[s].Ceiling == quota.Unlimited {
+		return quota.Unlimited
 	}
-	return p.can[s].ceiling - p.rate[s]
+	return p.can[s].Ceiling - p.rate[s]
 }
 
 // book puts endpoints of a kind on a checker's books, or takes them off.
@@ -87,7 +38,7 @@ func (p *Planner) book(s int32, endpoints int32, k int32) {
 	p.load[s] += endpoints
 	if rate := p.kinds[k].rate; rate != 0 {
 		p.rate[s] += int64(endpoints) * rate
-		if endpoints < 0 && p.can[s].ceiling != unlimited {
+		if endpoints < 0 && p.can[s].Ceiling != quota.Unlimited {
 			p.freed = true
 			p.widen(s)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"hdsd/assign/internal/quota"
 	"hdsd/assign/internal/rendezvous"
 	"hdsd/health"
 )
@@ -90,7 +91,7 @@ func (p *Planner) admitTo(c *class, checker *health.Checker, s int32) {
 	}
 	c.able[s/64] |= 1 << (s % 64)
 	c.seats[p.home[s]]++
-	c.mass[p.home[s]] += p.can[s].weight
+	c.mass[p.home[s]] += p.can[s].Weight
 	c.total++
 	c.version++
 	if p.live[s] {
@@ -107,7 +108,7 @@ func (p *Planner) expelFrom(c *class, s int32) {
 	}
 	c.able[s/64] &^= 1 << (s % 64)
 	c.seats[p.home[s]]--
-	c.mass[p.home[s]] -= p.can[s].weight
+	c.mass[p.home[s]] -= p.can[s].Weight
 	c.total--
 	c.version++
 }
@@ -118,7 +119,7 @@ func (p *Planner) enlist(c *class, s int32) {
 	c.version++
 	c.arrivals[z]++
 	c.gaps[z] = max(c.gaps[z], p.leeway(s))
-	if p.can[s].weight != fullWeight {
+	if p.can[s].Weight != quota.FullWeight {
 		c.odd[z]++
 	}
 }
@@ -128,7 +129,7 @@ func (p *Planner) delist(c *class, s int32) {
 	at := slices.Index(c.pools[z], s)
 	c.pools[z], c.rights[z] = slices.Delete(c.pools[z], at, at+1), slices.Delete(c.rights[z], at, at+1)
 	c.version++
-	if p.can[s].weight != fullWeight {
+	if p.can[s].Weight != quota.FullWeight {
 		c.odd[z]--
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"hdsd/assign/internal/quota"
 	"hdsd/assign/internal/rendezvous"
 	"hdsd/health"
 )
@@ -32,12 +33,12 @@ func (p *Planner) open(id string) int32 {
 		p.hash, p.home = append(p.hash, 0), append(p.home, 0)
 		p.load, p.spare = append(p.load, 0), append(p.spare, 0)
 		p.rate, p.part = append(p.rate, 0), append(p.part, 0)
-		p.can, p.cohort = append(p.can, capacity{fullWeight, unlimited}), append(p.cohort, none)
+		p.can = append(p.can, quota.Default)
 		p.live, p.doubt, p.blind = append(p.live, false), append(p.doubt, false), append(p.blind, false)
 	}
 	p.slots[s] = slot{id: id, seated: true}
 	p.hash[s], p.home[s] = rendezvous.Hash(id), none
-	p.endow(s, capacity{fullWeight, unlimited})
+	p.endow(s, quota.Default)
 	p.index[id] = s
 	p.seated++
 	return s
@@ -85,14 +86,14 @@ func (p *Planner) describe(s int32, c *health.Checker) {
 		was[i] = p.classes[i].has(s)
 		p.expelFrom(&p.classes[i], s)
 	}
-	before, now := p.can[s], capacityOf(c)
+	before, now := p.can[s], quota.CapacityOf(c)
 	moved := at.known && p.home[s] != z
 	p.zones.Occupy(z, 1)
 	p.zones.Occupy(p.home[s], -1)
 	p.home[s] = z
 	p.endow(s, now)
 	p.unfair = p.unfair || moved || at.known && before != now
-	if at.known && (now.weight > before.weight || now.ceiling > before.ceiling) {
+	if at.known && (now.Weight > before.Weight || now.Ceiling > before.Ceiling) {
 		p.refresh(s)
 	}
 	for i := range p.classes {
@@ -100,12 +101,12 @@ func (p *Planner) describe(s int32, c *health.Checker) {
 		p.unfair = p.unfair || at.known && was[i] != p.classes[i].has(s)
 	}
 	at.checker, at.known = *c, true
-	p.muster(s)
+	p.joinCohort(s)
 }
 
 // alike tells whether two descriptions of a checker ask for the same plan.
 func alike(a, b *health.Checker) bool {
-	return a.Locality == b.Locality && capacityOf(a) == capacityOf(b) && maps.Equal(a.Abilities, b.Abilities) && maps.Equal(a.Metadata, b.Metadata)
+	return a.Locality == b.Locality && quota.CapacityOf(a) == quota.CapacityOf(b) && maps.Equal(a.Abilities, b.Abilities) && maps.Equal(a.Metadata, b.Metadata)
 }
 
 // suspend has substitutes stand in for a checker that was lost or is doubted; of
@@ -150,9 +151,9 @@ func (p *Planner) leave(id string) {
 		p.alive--
 	}
 	p.doubt[s], p.blind[s] = false, false
-	p.discharge(s)
+	p.quotas.Leave(s)
 	p.slots[s].seated, p.slots[s].known, p.slots[s].fresh = false, false, false
-	p.endow(s, capacity{fullWeight, unlimited})
+	p.endow(s, quota.Default)
 	delete(p.index, id)
 	p.seated--
 	p.unfair = true

@@ -3,6 +3,7 @@ package assign
 import (
 	"slices"
 
+	"hdsd/assign/internal/quota"
 	"hdsd/assign/internal/trie"
 	"hdsd/assign/internal/zone"
 	"hdsd/health"
@@ -20,8 +21,7 @@ type Planner struct {
 	load   []int32  // endpoints it checks, as a substitute too
 	spare  []int32  // those as a substitute
 	rate   []int64  // what they cost: checks in 1,000 seconds
-	can    []capacity
-	cohort []int32          // none while it is not known
+	can    []quota.Capacity
 	part   []uint64         // of the digest
 	live   []bool           // its stream is up, and nobody stands in for it
 	alive  int              // how many of them are
@@ -40,12 +40,7 @@ type Planner struct {
 	classID  map[uint64]ClassID
 	outdated bool // classes came since cohorts were told apart
 
-	// The checkers that are alike, and what each of them should have; may have when
-	// it gets more; may have before newcomers take from it first; may have before
-	// it must shed.
-	cohorts                     []cohort
-	cohortIDs                   map[cohortKey]int32
-	share, limit, bound, breach quotas
+	quotas *quota.Table
 
 	// The endpoints, by EndpointID, and how they are grouped.
 	endpoints []endpoint

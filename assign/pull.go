@@ -1,13 +1,17 @@
 package assign
 
-import "slices"
+import (
+	"slices"
+
+	"hdsd/assign/internal/quota"
+)
 
 // pull lets newcomers take over seats, up to their fair share: first from
 // checkers that have far more than their share, then those that they would
 // have had, had they been there from the start, then from any above its share.
 func (p *Planner) pull(newcomers []int32) {
-	for _, donor := range p.above(p.bound) {
-		p.hand(donor, newcomers, p.bound, true)
+	for _, donor := range p.above(quota.Bound) {
+		p.hand(donor, newcomers, quota.Bound, true)
 	}
 	var left []int32
 	for _, s := range newcomers {
@@ -27,20 +31,20 @@ func (p *Planner) pull(newcomers []int32) {
 		}
 	}
 	if len(left) > 0 {
-		for _, donor := range p.above(p.share) {
-			p.hand(donor, left, p.share, false)
+		for _, donor := range p.above(quota.Share) {
+			p.hand(donor, left, quota.Share, false)
 		}
 	}
 }
 
 // hand gives what a donor has above a quota to hungry newcomers; all of it, or
 // no more than that.
-func (p *Planner) hand(donor int32, newcomers []int32, of quotas, all bool) {
+func (p *Planner) hand(donor int32, newcomers []int32, of quota.Level, all bool) {
 	if !p.live[donor] {
 		return // substitutes take what it sheds
 	}
 	newcomers = slices.DeleteFunc(slices.Clone(newcomers), func(s int32) bool { return !p.hungry(s) })
-	enough := p.of(of, donor)
+	enough := p.quotas.Of(of, donor)
 	const few = 4 // of whom it costs little to ask who could have what
 	for _, i := range p.ordered(donor, func(u *unit) bool {
 		may := func(s int32) bool { return p.mayReplace(u, donor, s) }
@@ -72,14 +76,14 @@ func (p *Planner) hand(donor int32, newcomers []int32, of quotas, all bool) {
 // hungry tells whether a newcomer has clearly less than its share, and could do
 // more.
 func (p *Planner) hungry(s int32) bool {
-	share := p.of(p.share, s)
-	return int64(p.load[s])*100 < int64(share)*92 && p.rate[s] < p.can[s].ceiling
+	share := p.quotas.Of(quota.Share, s)
+	return int64(p.load[s])*100 < int64(share)*92 && p.rate[s] < p.can[s].Ceiling
 }
 
 // mayReplace tells whether a newcomer is able and has room for a unit in the
 // place of another, and is as well placed.
 func (p *Planner) mayReplace(u *unit, o, s int32) bool {
-	return p.roomy(u, s, p.share) && p.suits(u, o, s)
+	return p.roomy(u, s, quota.Share) && p.suits(u, o, s)
 }
 
 // suits tells whether a checker is able to have a unit in the place of another,
@@ -103,7 +107,7 @@ func (p *Planner) suits(u *unit, o, s int32) bool {
 func (p *Planner) win(i, s int32) {
 	u := &p.units[i]
 	c, z := p.classOf(u), p.home[s]
-	if u.has(s) || !p.roomy(u, s, p.share) {
+	if u.has(s) || !p.roomy(u, s, quota.Share) {
 		return
 	}
 	there, rival := false, int32(none)
@@ -120,7 +124,7 @@ func (p *Planner) win(i, s int32) {
 	case there:
 		return
 	default:
-		if rival = p.disliked(u, c, s); rival == none || p.best(u, c, p.rankOf(u, z), nil) != s {
+		if rival = p.disliked(u, c, s); rival == none || p.best(u, c, p.rankOf(u, z), quota.Any) != s {
 			return
 		}
 	}
@@ -154,7 +158,7 @@ func (p *Planner) unburden(i, s int32) {
 		if !p.live[o] {
 			continue
 		}
-		much := p.load[o] - u.size() - p.of(p.share, o)
+		much := p.load[o] - u.size() - p.quotas.Of(quota.Share, o)
 		better := much > most || much == most && donor != none && p.outranks(u, donor, o)
 		if better && p.mayReplace(u, o, s) {
 			donor, most = o, much

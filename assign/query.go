@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"hdsd/assign/internal/quota"
 	"hdsd/health"
 )
 
@@ -64,7 +65,7 @@ func (p *Planner) Checker(id string) Checker {
 	}
 	share := int32(0)
 	if p.slots[s].known {
-		share = p.of(p.share, s)
+		share = p.quotas.Of(quota.Share, s)
 	}
 	return Checker{int(p.load[s]), int(share), p.rate[s], p.part[s]}
 }

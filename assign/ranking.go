@@ -3,6 +3,7 @@ package assign
 import (
 	"math"
 
+	"hdsd/assign/internal/quota"
 	"hdsd/assign/internal/rendezvous"
 )
 
@@ -97,7 +98,7 @@ func (p *Planner) likes(a, b *rank) bool {
 }
 
 // best is the one in a zone that ranks highest among those with room.
-func (p *Planner) best(u *unit, c *class, r *rank, q quotas) int32 {
+func (p *Planner) best(u *unit, c *class, r *rank, q quota.Level) int32 {
 	if p.cost(u) > c.gaps[r.zone] {
 		return none
 	}
@@ -155,7 +156,7 @@ func (p *Planner) leaders(u *unit, c *class, r *rank) {
 }
 
 // bestOfAll is best if those that rank highest have no room.
-func (p *Planner) bestOfAll(u *unit, c *class, z int32, q quotas) int32 {
+func (p *Planner) bestOfAll(u *unit, c *class, z int32, q quota.Level) int32 {
 	if c.odd[z] > 0 {
 		return p.bestWeighted(u, c, z, q)
 	}
@@ -172,7 +173,7 @@ func (p *Planner) bestOfAll(u *unit, c *class, z int32, q quotas) int32 {
 }
 
 // bestWeighted is that where not all checkers weigh the same.
-func (p *Planner) bestWeighted(u *unit, c *class, z int32, q quotas) int32 {
+func (p *Planner) bestWeighted(u *unit, c *class, z int32, q quota.Level) int32 {
 	slot := int32(none)
 	for _, s := range c.pools[z] {
 		if (slot == none || p.outranks(u, s, slot)) && p.roomy(u, s, q) && !u.has(s) {
@@ -190,5 +191,5 @@ func (p *Planner) score(u *unit, s int32) uint64 { return rendezvous.Score(u.has
 func (p *Planner) outranks(u *unit, a, b int32) bool { return p.compare(u, a, b) > 0 }
 
 func (p *Planner) compare(u *unit, a, b int32) int {
-	return rendezvous.Compare(p.score(u, a), p.score(u, b), p.can[a].weight, p.can[b].weight)
+	return rendezvous.Compare(p.score(u, a), p.score(u, b), p.can[a].Weight, p.can[b].Weight)
 }

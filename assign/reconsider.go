@@ -1,6 +1,10 @@
 package assign
 
-import "slices"
+import (
+	"slices"
+
+	"hdsd/assign/internal/quota"
+)
 
 // reconsider takes the plan made from scratch instead of the one at hand after
 // much joined at once, if that moves hardly more than what the newcomers are to
@@ -12,7 +16,7 @@ func (p *Planner) reconsider(newcomers []int32) bool {
 	}
 	fair := 0
 	for _, s := range newcomers {
-		fair += int(p.of(p.share, s))
+		fair += int(p.quotas.Of(quota.Share, s))
 	}
 	p.aside = make([][]int32, len(p.units))
 	for i := range p.units {

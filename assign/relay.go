@@ -3,6 +3,8 @@ package assign
 import (
 	"cmp"
 	"slices"
+
+	"hdsd/assign/internal/quota"
 )
 
 // relay relieves a checker that has too much where all who could take some of it
@@ -17,7 +19,7 @@ func (p *Planner) relay(s int32, from []int32) bool {
 		from[i] = none
 	}
 	last := chain[0]
-	room, leeway := p.of(p.limit, last)-p.load[last], p.leeway(last)
+	room, leeway := p.quotas.Of(quota.Limit, last)-p.load[last], p.leeway(last)
 	for n := 1; n < len(chain); n++ {
 		giver, taker := chain[n], chain[n-1]
 		i := p.parcel(giver, taker, room, leeway)
@@ -28,7 +30,7 @@ func (p *Planner) relay(s int32, from []int32) bool {
 		p.stand(i, giver)
 		p.take(i, taker)
 		p.severed = append(p.severed, i) // in its own zone, both may have a place for it by now
-		room = max(p.of(p.breach, giver)-p.load[giver], u.size())
+		room = max(p.quotas.Of(quota.Breach, giver)-p.load[giver], u.size())
 		leeway = max(p.leeway(giver), p.cost(u))
 	}
 	return true
@@ -50,7 +52,7 @@ func (p *Planner) chain(s int32, from []int32) []int32 {
 				}
 				from[t] = queue[0]
 				next = append(next, t)
-				takes := p.load[t] <= p.of(p.share, t) && p.load[t] < p.of(p.limit, t) && p.fits(t, p.kinds[p.units[i].kind].rate)
+				takes := p.load[t] <= p.quotas.Of(quota.Share, t) && p.load[t] < p.quotas.Of(quota.Limit, t) && p.fits(t, p.kinds[p.units[i].kind].rate)
 				if takes && (idle == none || p.hash[t] < p.hash[idle]) {
 					idle = t
 				}

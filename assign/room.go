@@ -87,7 +87,7 @@ func (p *Planner) makeRoom(i int32) bool {
 	cost, choice := p.cost(u), p.choice(u)
 	list := p.eligible(u, func(s int32) bool {
 		at := &p.slots[s]
-		return cost <= p.can[s].ceiling && at.stuck != p.step && (len(u.seats) == 0 || !at.jammed.holds(p.step, choice, cost))
+		return cost <= p.can[s].Ceiling && at.stuck != p.step && (len(u.seats) == 0 || !at.jammed.holds(p.step, choice, cost))
 	})
 	for _, s := range list {
 		if p.spare[s] > 0 && p.excuse(s, cost) {

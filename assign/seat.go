@@ -1,5 +1,7 @@
 package assign
 
+import "hdsd/assign/internal/quota"
+
 func (p *Planner) classOf(u *unit) *class { return &p.classes[p.kinds[u.kind].class] }
 
 // tally counts a unit's seats by zone and region, those of live checkers only
@@ -104,7 +106,7 @@ func (p *Planner) pickFrom(u *unit, tier int) int32 {
 			if u.has(s) || !p.fits(s, cost) {
 				continue
 			}
-			there := int64(max(p.of(p.limit, s), 1))
+			there := int64(max(p.quotas.Of(quota.Limit, s), 1))
 			if best != none {
 				mine, its := int64(p.load[s])*limit, int64(p.load[best])*there
 				if mine > its || mine == its && p.score(u, s) < p.score(u, best) {
@@ -125,10 +127,10 @@ func (p *Planner) pickRoom(u *unit, from, to int) int32 {
 		if int(r.tier) < from || int(r.tier) > to {
 			continue
 		}
-		if r.top != none && p.roomy(u, r.top, p.limit) && !u.has(r.top) {
+		if r.top != none && p.roomy(u, r.top, quota.Limit) && !u.has(r.top) {
 			return r.top
 		}
-		if s := p.best(u, c, r, p.limit); s != none {
+		if s := p.best(u, c, r, quota.Limit); s != none {
 			r.top = s
 			return s
 		}
@@ -138,6 +140,6 @@ func (p *Planner) pickRoom(u *unit, from, to int) int32 {
 
 // roomy tells whether a checker has room for a unit below a quota and its
 // ceiling.
-func (p *Planner) roomy(u *unit, s int32, q quotas) bool {
-	return p.load[s]+u.size() <= p.of(q, s) && p.fits(s, p.cost(u))
+func (p *Planner) roomy(u *unit, s int32, q quota.Level) bool {
+	return p.load[s]+u.size() <= p.quotas.Of(q, s) && p.fits(s, p.cost(u))
 }

@@ -2,29 +2,30 @@ package assign
 
 import (
 	"cmp"
-	"math"
 	"slices"
+
+	"hdsd/assign/internal/quota"
 )
 
 // shed moves work away from checkers that have clearly more than their share, to
 // others that have room: what they do as substitutes, and seats only where without
 // that they still have too much. Of those that are doubted, substitutes take them.
 func (p *Planner) shed() {
-	full := p.above(p.breach)
+	full := p.above(quota.Breach)
 	if len(full) == 0 {
 		return
 	}
 	var vacated []int32
 	from := slices.Repeat([]int32{none}, len(p.slots))
 	for _, s := range full {
-		enough := p.of(p.bound, s)
+		enough := p.quotas.Of(quota.Bound, s)
 		for _, i := range p.ordered(s, func(u *unit) bool { return contains(u.extra, s) }) {
 			if p.load[s] <= enough {
 				break
 			}
 			p.shift(i, s)
 		}
-		if p.own(s) <= p.of(p.breach, s) {
+		if p.own(s) <= p.quotas.Of(quota.Breach, s) {
 			continue
 		}
 		for _, i := range p.sheddable(s) {
@@ -37,7 +38,7 @@ func (p *Planner) shed() {
 				vacated = append(vacated, i)
 			}
 		}
-		for p.live[s] && p.own(s) > p.of(p.breach, s) && p.relay(s, from) {
+		for p.live[s] && p.own(s) > p.quotas.Of(quota.Breach, s) && p.relay(s, from) {
 		}
 	}
 	vacated, p.severed = append(vacated, p.severed...), p.severed[:0]
@@ -48,17 +49,11 @@ func (p *Planner) shed() {
 func (p *Planner) own(s int32) int32 { return p.load[s] - p.spare[s] }
 
 // above are the checkers at work with more than a quota.
-func (p *Planner) above(of quotas) []int32 {
-	least := quota(math.MaxInt64) // with no more than that nobody is above any
-	for g := range p.cohorts {
-		if p.cohorts[g].seats > 0 {
-			least = min(least, of[g])
-		}
-	}
+func (p *Planner) above(of quota.Level) []int32 {
+	above := p.quotas.Above(of)
 	var full []int32
 	for s, live := range p.live {
-		if (live || p.doubt[s]) && quota(p.load[s])*fullWeight<<quotaBits > least*quota(p.can[s].weight) &&
-			p.cohort[s] != none && p.load[s] > p.of(of, int32(s)) {
+		if (live || p.doubt[s]) && above(int32(s), p.load[s]) {
 			full = append(full, int32(s))
 		}
 	}

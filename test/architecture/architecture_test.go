@@ -38,7 +38,8 @@ var mayImport = map[string][]string{
 	"internal/envoyrules": {"internal/yamlpb"},
 	"source/xds":          {"internal/yamlpb", "source", "internal/envoyrules"},
 
-	"assign":                     {"health", "assign/internal/rendezvous", "assign/internal/trie", "assign/internal/zone"},
+	"assign":                     {"health", "assign/internal/quota", "assign/internal/rendezvous", "assign/internal/trie", "assign/internal/zone"},
+	"assign/internal/quota":      {"health"},
 	"assign/internal/rendezvous": {},
 	"assign/internal/trie":       {"health"},
 	"assign/internal/zone":       {"health", "assign/internal/rendezvous"},
@@ -69,7 +70,7 @@ var mayImport = map[string][]string{
 
 // pure lists the packages that import nothing but the standard library and
 // each other.
-var pure = []string{"health", "assign", "assign/internal/rendezvous", "assign/internal/trie", "assign/internal/zone", "aggregate", "canary", "simulate"}
+var pure = []string{"health", "assign", "assign/internal/quota", "assign/internal/rendezvous", "assign/internal/trie", "assign/internal/zone", "aggregate", "canary", "simulate"}
 
 type goPackage struct {
 	ImportPath string

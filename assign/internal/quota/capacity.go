@@ -1,0 +1,38 @@
+package quota
+
+import (
+	"math"
+
+	"hdsd/health"
+)
+
+// Weights are counted in thousandths.
+const (
+	FullWeight  = 1000
+	leastWeight = 10
+	mostWeight  = 100 * FullWeight
+)
+
+// Unlimited is the ceiling of a checker that has none.
+const Unlimited = math.MaxInt64
+
+// Capacity is how much a checker can take.
+type Capacity struct {
+	Weight  int64 // in thousandths
+	Ceiling int64 // checks in 1,000 seconds
+}
+
+// Default is the capacity of a checker of which nothing is known.
+var Default = Capacity{FullWeight, Unlimited}
+
+// CapacityOf is the capacity that a checker's description gives.
+func CapacityOf(c *health.Checker) Capacity {
+	is := Default
+	if c.Weight > 0 {
+		is.Weight = int64(math.Round(min(max(c.Weight*FullWeight, leastWeight), mostWeight)))
+	}
+	if c.MaxChecksPerSecond > 0 && c.MaxChecksPerSecond < 1e9 { // more than any can do
+		is.Ceiling = int64(math.Round(c.MaxChecksPerSecond * 1000))
+	}
+	return is
+}

@@ -1,0 +1,198 @@
+package quota
+
+import (
+	"math"
+	"math/bits"
+)
+
+// filling is how demands fill up the cohorts.
+type filling struct {
+	cohorts      []cohort
+	checks, cost []int64 // poured into each cohort
+	held         []int64 // what of it is below the cohort's ceilings, when last looked
+	width        []int64 // of each cohort: what it takes for each unit of level
+	sum          int64   // of all demands
+	steady       int     // for how many rounds little has moved
+}
+
+// widthBits are how much finer widths are counted than full weights.
+const widthBits = 20
+
+// width is how wide a cohort is whose ceilings leave room.
+func (c *cohort) width() int64 { return c.mass() << widthBits / FullWeight }
+
+func newFilling(cohorts []cohort, demands []Demand) *filling {
+	n := len(cohorts)
+	f := &filling{cohorts: cohorts, checks: make([]int64, n), cost: make([]int64, n), held: make([]int64, n), width: make([]int64, n)}
+	for i := range demands {
+		f.sum += demands[i].Seats
+	}
+	for g := range cohorts {
+		f.width[g] = cohorts[g].width()
+	}
+	return f
+}
+
+// run pours all demands, again and again until little moves.
+func (f *filling) run(demands []Demand) {
+	const rounds = 24 // more are of no use
+	for range rounds {
+		for i := range demands {
+			f.pour(&demands[i])
+		}
+		if f.settled() {
+			return
+		}
+		f.narrow()
+	}
+}
+
+// settled tells whether cohorts hold about as much as when it was asked before.
+// While some have too much, it is patient: others are about to take it.
+func (f *filling) settled() bool {
+	const even, patience = 10000, 3
+	moved, above := int64(0), int64(0)
+	for g, n := range f.checks {
+		held := min(n, f.most(g))
+		moved += max(held-f.held[g], f.held[g]-held)
+		above += n - held
+		f.held[g] = held
+	}
+	if moved*even > f.sum {
+		f.steady = 0
+		return false
+	}
+	f.steady++
+	return above*even <= f.sum || f.steady > patience
+}
+
+// most is how much of what is poured into a cohort is below its ceilings.
+func (f *filling) most(g int) int64 {
+	c := &f.cohorts[g]
+	if c.Ceiling == Unlimited || f.cost[g] == 0 {
+		return math.MaxInt64
+	}
+	return scale(f.checks[g], c.checkers*c.Ceiling, f.cost[g])
+}
+
+// pour lets a demand fill its cohorts over what others have poured.
+func (f *filling) pour(d *Demand) {
+	f.add(d, -1)
+	d.level = lowest(d.level, d.Seats, func(level int64) (sum int64) {
+		for z := range d.cohorts {
+			sum += f.inZone(d, z, level)
+		}
+		return sum
+	})
+	for z := range d.cohorts {
+		f.divide(d, z)
+	}
+	f.add(d, 1)
+}
+
+// add adds what a demand's cohorts have of it, or takes it away (-1).
+func (f *filling) add(d *Demand, sign int64) {
+	for _, cohorts := range d.cohorts {
+		for _, g := range cohorts {
+			if d.took[g] == 0 {
+				continue
+			}
+			f.checks[g] += sign * d.took[g]
+			f.cost[g] += sign * scale(d.took[g], d.Cost, d.Seats)
+		}
+	}
+}
+
+// divide divides what a zone takes among its cohorts.
+func (f *filling) divide(d *Demand, z int) {
+	level, sum := d.level, f.inZone(d, z, d.level)
+	if sum == 0 {
+		for _, g := range d.cohorts[z] {
+			d.took[g] = 0
+		}
+		return
+	}
+	if f.below(d, z, level) != sum {
+		level = lowest(level, sum, func(level int64) int64 { return f.below(d, z, level) })
+	}
+	volume := f.below(d, z, level)
+	for _, g := range d.cohorts[z] {
+		if d.took[g] = f.takes(d, g, level); volume > sum {
+			d.took[g] = scale(d.took[g], sum, volume)
+		}
+	}
+}
+
+// inZone is how much of a demand a zone takes at a level, within its bounds.
+func (f *filling) inZone(d *Demand, z int, level int64) int64 {
+	if d.Lo[z] == d.Hi[z] {
+		return d.Hi[z] // as where nothing may go
+	}
+	return min(max(f.below(d, z, level), d.Lo[z]), d.Hi[z])
+}
+
+// below is how much of a demand fits into a zone's cohorts below a level.
+func (f *filling) below(d *Demand, z int, level int64) (sum int64) {
+	for _, g := range d.cohorts[z] {
+		sum += f.takes(d, g, level)
+	}
+	return sum
+}
+
+// takes is how much of a demand a cohort takes until it is filled up to a level:
+// no checker has an endpoint twice.
+func (f *filling) takes(d *Demand, g int32, level int64) int64 {
+	c := &f.cohorts[g]
+	hi, lo := bits.Mul64(uint64(level), uint64(f.width[g]))
+	if hi>>widthBits > 0 {
+		return c.checkers * d.Each[c.Zone]
+	}
+	n := int64(hi<<(64-widthBits)|lo>>widthBits) - f.checks[g]
+	return max(min(n, c.checkers*d.Each[c.Zone]), 0)
+}
+
+// narrow makes cohorts narrower by what they have above their ceilings, so that
+// others take it.
+func (f *filling) narrow() {
+	for g := range f.cohorts {
+		full, most := f.cohorts[g].width(), f.most(g)
+		if n := f.checks[g]; n > most || f.width[g] < full {
+			f.width[g] = max(min(scale(f.width[g], most, max(n, 1)), full), 1)
+		}
+	}
+}
+
+// lowest is the lowest level at which a number of checks is reached, or as many
+// of them as can be. It searches outwards from a level.
+func lowest(around, checks int64, reached func(level int64) int64) int64 {
+	const highest = math.MaxInt64 / 4
+	low, high := around, around
+	for step := int64(1); low > 0 && reached(low) >= checks; step *= 4 {
+		high, low = low, max(low-step, 0)
+	}
+	for step := int64(1); reached(high) < checks; step *= 4 {
+		if high >= highest/4 {
+			return lowest(0, reached(high), reached)
+		}
+		low, high = high, high+step
+	}
+	for low < high {
+		if middle := low + (high-low)/2; reached(middle) >= checks {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	return low
+}
+
+// scale is n*by/of, or a number that is more than any.
+func scale(n, by, of int64) int64 {
+	const most = math.MaxInt64 / 2
+	hi, lo := bits.Mul64(uint64(n), uint64(by))
+	if hi >= uint64(of) {
+		return most
+	}
+	q, _ := bits.Div64(hi, lo, uint64(of))
+	return int64(min(q, most))
+}
