@@ -79,7 +79,7 @@ func (o *openings) openOne(from *configv1.Source, before *opened) (one *opened, 
 	} else {
 		one.file = file.New(file.Options{Name: one.name, Path: path, WatchedDirectory: watched, Log: o.log})
 	}
-	if err := watchable(watched); err != nil {
+	if err := file.CheckWatchedDirectory(watched); err != nil {
 		return nil, err
 	}
 	_, err = one.file.Load()
@@ -104,21 +104,6 @@ func (o *openings) forget(all sources) {
 			}
 		}
 	}
-}
-
-// watchable tells why the moves in a folder cannot be watched.
-func watchable(folder string) error {
-	if folder == "" {
-		return nil
-	}
-	about, err := os.Stat(folder)
-	if err == nil && !about.IsDir() {
-		err = fmt.Errorf("%s is no folder", folder)
-	}
-	if err != nil {
-		return fmt.Errorf("watched_directory: %w; name the folder that the file is moved into", err)
-	}
-	return nil
 }
 
 func (s sources) find(from *configv1.Source) *opened {

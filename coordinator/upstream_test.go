@@ -16,8 +16,8 @@ import (
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
 	"hdsd/config"
-	"hdsd/coordinator"
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/validate"
 )
 
 const noWord = corev3.HealthStatus_UNKNOWN
@@ -364,7 +364,7 @@ func TestExamineAsksNoManagementServer(t *testing.T) {
 	m.come()
 	dir := t.TempDir()
 	text := quick + m.source("upstream", "600s", "") + "policies: [{cluster_name_glob: \"x-*\", redundancy: 2}]\n"
-	found := coordinator.Examine(configuration(t, dir, text, `
+	found := validate.Examine(configuration(t, dir, text, `
 - {"@type": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: web, type: EDS, eds_cluster_config: {eds_config: {ads: {}}}}
 `))
 	if len(found.Problems) > 0 || found.Clusters != 1 || len(found.Unread) != 1 || found.Unread[0] != "upstream" || m.streams.Load() > 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"hdsd/config"
-	"hdsd/coordinator"
 	"hdsd/simulate"
+	"hdsd/simulate/scenario"
 )
 
 // mostLosses is how many checkers' losses are tried, and how many zones'.
@@ -83,26 +83,26 @@ func (s *simulation) check() error {
 // run reads the files and asks the plan. Before it tells of problems it calls
 // telling.
 func (s *simulation) run(to io.Writer, telling func()) (*simulate.Result, error) {
-	imagined, err := s.imagine(to, telling)
+	read, err := s.read(to, telling)
 	if err != nil {
 		return nil, err
 	}
-	fleet := simulate.New(imagined.Input)
+	fleet := simulate.New(read.Input)
 	began := time.Now()
 	fleet.Plan()
 	took := time.Since(began)
 	result := fleet.Result(mostLosses)
 	result.Plan.Seconds = took.Seconds()
-	if imagined.Overlooked > 0 {
+	if read.Ignored > 0 {
 		telling()
-		fmt.Fprintf(to, "hdsd: the sources have %d problems, and what is bad in them is not planned for: 'hdsd validate -c %s' shows them\n", imagined.Overlooked, s.config)
+		fmt.Fprintf(to, "hdsd: the sources have %d problems, and what is bad in them is not planned for: 'hdsd validate -c %s' shows them\n", read.Ignored, s.config)
 	}
 	return result, nil
 }
 
-// imagine reads the files, and tells what is wrong with them.
-func (s *simulation) imagine(to io.Writer, telling func()) (coordinator.Imagined, error) {
-	var none coordinator.Imagined
+// read reads the files, and tells what is wrong with them.
+func (s *simulation) read(to io.Writer, telling func()) (scenario.Scenario, error) {
+	var none scenario.Scenario
 	loaded, err := load(s.config, to)
 	if err != nil {
 		return none, err
@@ -115,11 +115,11 @@ func (s *simulation) imagine(to io.Writer, telling func()) (coordinator.Imagined
 	if len(problems) > 0 {
 		return none, tell(to, telling, s.fleet, problems)
 	}
-	imagined := coordinator.Imagine(loaded, fleet, checkers)
-	if len(imagined.Problems) > 0 {
-		return none, tell(to, telling, "what is to be simulated", imagined.Problems)
+	read := scenario.Read(loaded, fleet, checkers)
+	if len(read.Problems) > 0 {
+		return none, tell(to, telling, "what is to be simulated", read.Problems)
 	}
-	return imagined, nil
+	return read, nil
 }
 
 // tell prints problems, none of which is a warning.

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"hdsd/config"
-	"hdsd/coordinator"
 	"hdsd/source"
+	"hdsd/validate"
 )
 
 func newValidate() *cobra.Command {
@@ -34,19 +34,19 @@ what they have is not looked into.`,
 				return fmt.Sprintf("reading %s and its clusters for %s", path, shortly(time.Since(started).Truncate(time.Second)))
 			})
 			defer stop()
-			return validate(path, command.OutOrStdout(), stop)
+			return runValidate(path, command.OutOrStdout(), stop)
 		},
 	}
 	addConfigFlag(command, &path)
 	return command
 }
 
-// validate examines everything, then calls examined, then tells.
-func validate(path string, to io.Writer, examined func()) error {
+// runValidate examines everything, calls examined, then prints what it found.
+func runValidate(path string, to io.Writer, examined func()) error {
 	loaded, problems := config.Examine(path)
-	var findings coordinator.Findings
+	var findings validate.Findings
 	if loaded != nil {
-		findings = coordinator.Examine(loaded)
+		findings = validate.Examine(loaded)
 	}
 	examined()
 	out := bufio.NewWriter(to)

@@ -160,7 +160,7 @@ func TestValidateWarns(t *testing.T) {
 		"nothing": {"", web, []string{"hdsd.yaml: 1 cluster with 1 endpoint, 1 checked, all good"}},
 		"an assignment under another name": {"", web + taken("pay", "  type: EDS\n"+tcpChecks) + payy, []string{
 			"clusters.yaml:10: pay: no source has endpoints for it",
-			"clusters.yaml:14: payy: is a ClusterLoadAssignment that no Cluster takes, and so a cluster of its own: did you mean pay?",
+			"clusters.yaml:14: payy: no Cluster uses this ClusterLoadAssignment, so it is a cluster of its own: did you mean pay?",
 			"hdsd.yaml: 3 clusters with 2 endpoints, 1 checked, 2 warnings",
 		}},
 		"an assignment for itself": {"", web + payy, []string{"hdsd.yaml: 2 clusters with 2 endpoints, 1 checked, all good"}},
@@ -180,7 +180,7 @@ func TestValidateWarns(t *testing.T) {
 			"hdsd.yaml: 1 cluster with 1 endpoint, 1 checked, 1 warning",
 		}},
 		"a type that finds its endpoints": {"", web + taken("db", "  cluster_type: {name: envoy.clusters.static}\n"+tcpChecks+atOnce), []string{
-			"clusters.yaml:10: db: has Envoys find its endpoints themselves",
+			"clusters.yaml:10: db: Envoys find its endpoints themselves",
 			"hdsd.yaml: 2 clusters with 2 endpoints, 2 checked, 1 warning",
 		}},
 		"a type that would resolve names, and has none": {"", web + taken("db", "  type: STRICT_DNS\n"+tcpChecks+atOnce), []string{

@@ -169,3 +169,19 @@ const problemsLogged = 10
 func (r *runner) lastGood(problems []source.Problem) *source.Set {
 	return &source.Set{Source: r.good.Source, Clusters: r.good.Clusters, Problems: slices.Concat(r.good.Problems, problems)}
 }
+
+// CheckWatchedDirectory tells why a watched_directory cannot be watched. It may be
+// empty.
+func CheckWatchedDirectory(folder string) error {
+	if folder == "" {
+		return nil
+	}
+	about, err := os.Stat(folder)
+	if err == nil && !about.IsDir() {
+		err = fmt.Errorf("%s is not a directory", folder)
+	}
+	if err != nil {
+		return fmt.Errorf("watched_directory: %w; name the directory that the file is moved into", err)
+	}
+	return nil
+}

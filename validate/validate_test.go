@@ -1,4 +1,4 @@
-package coordinator
+package validate_test
 
 import (
 	"os"
@@ -10,10 +10,10 @@ import (
 
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/source/file"
+	"hdsd/validate"
 )
 
-// FuzzExamine: whatever a start would say of a file, Examine says too, and
-// more of what could be read.
+// FuzzExamine holds that Examine reports every problem that a start reports.
 func FuzzExamine(f *testing.F) {
 	for _, seed := range []string{
 		`{"resources": [{"@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "name": "a", "type": "EDS", "health_checks": [{"timeout": 1}]}, {"@type": "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment", "cluster_name": "a", "endpoints": [{"lb_endpoints": [{}, {"endpoint": {"address": {"pipe": {"path": 5}}}}]}]}]}`,
@@ -30,7 +30,7 @@ func FuzzExamine(f *testing.F) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		found := Examine(c).Problems
+		found := validate.Examine(c).Problems
 		set, err := file.New(file.Options{Name: "local", Path: path}).Load()
 		if err != nil {
 			if len(found) == 0 {

@@ -1,4 +1,4 @@
-package coordinator
+package scenario
 
 import (
 	"encoding/binary"
@@ -19,61 +19,60 @@ import (
 	"hdsd/source/file"
 )
 
-// Imagined is what a fleet would have to do.
-type Imagined struct {
-	Input      simulate.Input
-	Problems   []source.Problem // why Input is not what the files say
-	Overlooked int              // other problems of the sources, which leave out what is bad
+// Scenario is what a simulation works on.
+type Scenario struct {
+	Input    simulate.Input
+	Problems []source.Problem // why Input lacks something that the files say
+	Ignored  int              // other problems of the sources, whose resources are left out
 }
 
-// Imagine gives the clusters of the configuration's file sources and those of
-// the fleet, made ready as a running coordinator does, and the checkers, each
-// with the capacity that the configuration gives it. What a coordinator would
-// not check is set aside with its reason.
-func Imagine(c *configv1.Config, fleet *config.Fleet, checkers []health.Checker) Imagined {
+// Read reads the clusters of a configuration's file sources and those of a fleet.
+// It gives each checker the capacity that the configuration says. Clusters that
+// hdsd would not check are part of the scenario, with the reason.
+func Read(c *configv1.Config, fleet *config.Fleet, checkers []health.Checker) Scenario {
 	r := catalog.NewRules(c)
-	merged, unreadable := read(c, r)
-	im := Imagined{Problems: unreadable}
+	merged, unreadable := readSources(c, r)
+	in := Scenario{Problems: unreadable}
 	for _, problem := range merged.Problems {
 		if !problem.Warning {
-			im.Overlooked++
+			in.Ignored++
 		}
 	}
 	taken := map[string]bool{}
 	for _, from := range merged.Clusters {
 		taken[from.Name], taken[from.ServiceName] = true, true
-		im.Input.Clusters = append(im.Input.Clusters, asInput(catalog.Prepare(from, r)))
+		in.Input.Clusters = append(in.Input.Clusters, planned(catalog.Prepare(from, r)))
 	}
 	for i, group := range fleet.GetClusters() {
 		for name := range config.Numbered(group.GetName(), group.GetCount()) {
 			if taken[name] {
 				field := fmt.Sprintf("clusters[%d].name", i)
-				im.Problems = append(im.Problems, source.Problem(fleet.Problem(field, "gives %q, which a source of the configuration has: choose another", name)))
+				in.Problems = append(in.Problems, source.Problem(fleet.Problem(field, "gives %q, the name of a cluster in a source: choose another", name)))
 				break
 			}
-			im.Input.Clusters = append(im.Input.Clusters, invent(name, group, r))
+			in.Input.Clusters = append(in.Input.Clusters, invent(name, group, r))
 		}
 	}
 	for _, k := range checkers {
 		r.SetCapacity(&k, k.Weight)
-		im.Input.Checkers = append(im.Input.Checkers, k)
+		in.Input.Checkers = append(in.Input.Checkers, k)
 	}
 	for _, group := range fleet.GetDataPlanes() {
-		im.Input.DataPlanes = append(im.Input.DataPlanes, simulate.DataPlanes{Count: int(group.GetCount()), Has: func(cluster string) bool {
+		in.Input.DataPlanes = append(in.Input.DataPlanes, simulate.DataPlanes{Count: int(group.GetCount()), Has: func(cluster string) bool {
 			globs := group.GetClusterNameGlobs()
 			return len(globs) == 0 || slices.ContainsFunc(globs, func(glob string) bool { return source.Match(glob, cluster) })
 		}})
 	}
-	return im
+	return in
 }
 
-// read reads the file sources as a start would, and says what would have kept
-// hdsd from it.
-func read(c *configv1.Config, r *catalog.Rules) (merged *source.Catalog, unreadable []source.Problem) {
+// readSources reads the file sources as a start would, and reports what would
+// make the start fail.
+func readSources(c *configv1.Config, r *catalog.Rules) (merged *source.Catalog, unreadable []source.Problem) {
 	var sets []*source.Set
 	for _, from := range c.GetSources() {
 		path, watched := config.PathOf(from)
-		if err := watchable(watched); err != nil {
+		if err := file.CheckWatchedDirectory(watched); err != nil {
 			unreadable = append(unreadable, source.Problem{File: path, Resource: from.GetName(), Message: err.Error()})
 		}
 		set, err := file.New(file.Options{Name: from.GetName(), Path: path, WatchedDirectory: watched}).Load()
@@ -90,8 +89,8 @@ func read(c *configv1.Config, r *catalog.Rules) (merged *source.Catalog, unreada
 	return source.Merge(nil, sets, r.DefaultHealthChecks), unreadable
 }
 
-// asInput gives what a plan needs of a cluster.
-func asInput(k *catalog.Cluster) simulate.Cluster {
+// planned gives what a plan needs of a cluster.
+func planned(k *catalog.Cluster) simulate.Cluster {
 	to := simulate.Cluster{
 		Name: k.Source.Name, Reach: k.Reach, Redundancy: k.Redundancy, Rate: k.Rate,
 		Zones: k.Zones, Regions: k.Regions,
@@ -112,7 +111,7 @@ func asInput(k *catalog.Cluster) simulate.Cluster {
 	}
 	aside := map[string]int{}
 	for _, e := range k.Endpoints {
-		if e.Checked != none {
+		if e.Checked != catalog.None {
 			continue
 		}
 		if _, ok := aside[e.Reason]; !ok {
@@ -127,8 +126,8 @@ func asInput(k *catalog.Cluster) simulate.Cluster {
 	return to
 }
 
-// invent makes a cluster that does not exist. One endpoint in each locality is
-// prepared as that of a source would be; the others are like it.
+// invent makes a cluster of the fleet file. One endpoint in each locality is
+// prepared like that of a source, and stands for the others.
 func invent(name string, group *configv1.ClusterGroup, r *catalog.Rules) simulate.Cluster {
 	localities := group.GetLocalities()
 	if len(localities) == 0 {
@@ -137,26 +136,26 @@ func invent(name string, group *configv1.ClusterGroup, r *catalog.Rules) simulat
 	size := int(group.GetEndpoints())
 	localities = localities[:min(len(localities), size)]
 	a := &endpointv3.ClusterLoadAssignment{ClusterName: name}
-	first := map[string]int{} // of each locality, by address
+	first := map[string]int{} // by address of a locality's first endpoint: its locality
 	for i, locality := range localities {
-		at := addressNo(i)
+		at := address(i)
 		first[at.String()] = i
 		a.Endpoints = append(a.Endpoints, &endpointv3.LocalityLbEndpoints{Locality: locality, LbEndpoints: []*endpointv3.LbEndpoint{endpointAt(at)}})
 	}
 	set := &source.Set{Clusters: []*source.Cluster{{Name: name, ServiceName: name, HealthChecks: group.GetHealthChecks(), Assignment: a}}}
 	k := catalog.Prepare(source.Merge(nil, []*source.Set{set}, r.DefaultHealthChecks).Clusters[0], r)
-	to := asInput(k)
+	to := planned(k)
 	to.Places, to.Aside = nil, nil
 	for _, e := range k.Endpoints {
 		place, count := simulate.Place{Locality: e.Key.Locality}, 0
 		for i := first[e.Key.Address]; i < size; i += len(localities) {
 			count++
-			if e.Checked != none {
-				e.Key.Address = addressNo(i).String()
+			if e.Checked != catalog.None {
+				e.Key.Address = address(i).String()
 				place.Hashes = append(place.Hashes, e.Key.Hash())
 			}
 		}
-		if e.Checked != none {
+		if e.Checked != catalog.None {
 			to.Places = append(to.Places, place)
 		} else {
 			to.Aside = append(to.Aside, simulate.Aside{Reason: e.Reason, Endpoints: count})
@@ -165,10 +164,10 @@ func invent(name string, group *configv1.ClusterGroup, r *catalog.Rules) simulat
 	return to
 }
 
-// addressNo gives one of many addresses, each different.
-func addressNo(i int) netip.AddrPort {
+// address gives the address with a number; no two are the same.
+func address(i int) netip.AddrPort {
 	var ip [4]byte
-	binary.BigEndian.PutUint32(ip[:], uint32(i)&0xffffff|10<<24)     //nolint:gosec // what is cut off is in the port
+	binary.BigEndian.PutUint32(ip[:], uint32(i)&0xffffff|10<<24)     //nolint:gosec // the port has the rest
 	return netip.AddrPortFrom(netip.AddrFrom4(ip), uint16(80+i>>24)) //nolint:gosec // a fleet has no more
 }
 

@@ -1,4 +1,4 @@
-package coordinator_test
+package scenario_test
 
 import (
 	"os"
@@ -10,12 +10,12 @@ import (
 
 	"hdsd/assign"
 	"hdsd/config"
-	"hdsd/coordinator"
 	"hdsd/health"
 	"hdsd/simulate"
+	"hdsd/simulate/scenario"
 )
 
-const imaginedConfig = `
+const configText = `
 sources: [{name: local, config_source: {path_config_source: {path: clusters.yaml}}}]
 default_health_checks:
 - cluster_name_glob: "old*"
@@ -27,12 +27,12 @@ policies:
 
 const payCheck = "{timeout: 1s, interval: 2s, unhealthy_threshold: 1, healthy_threshold: 1, grpc_health_check: {}}"
 
-// imagine reads a configuration with the clusters given and a fleet.
-func imagine(t *testing.T, resources, fleet string, checkers ...health.Checker) coordinator.Imagined {
+// readScenario reads a configuration with the clusters given and a fleet.
+func readScenario(t *testing.T, resources, fleet string, checkers ...health.Checker) scenario.Scenario {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"hdsd.yaml": imaginedConfig, "clusters.yaml": "resources: " + resources, "fleet.yaml": "checkers: [{id: c, version: hdsd}]\n" + fleet,
+		"hdsd.yaml": configText, "clusters.yaml": "resources: " + resources, "fleet.yaml": "checkers: [{id: c, version: hdsd}]\n" + fleet,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -43,11 +43,11 @@ func imagine(t *testing.T, resources, fleet string, checkers ...health.Checker) 
 	if problems = append(problems, more...); len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	return coordinator.Imagine(c, f, checkers)
+	return scenario.Read(c, f, checkers)
 }
 
-func TestAnImaginedClusterIsAsOneOfASource(t *testing.T) {
-	real := imagine(t, `
+func TestFleetClusterEqualsSourceCluster(t *testing.T) {
+	real := readScenario(t, `
 - "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
   name: pay
   connect_timeout: 1s
@@ -62,8 +62,8 @@ func TestAnImaginedClusterIsAsOneOfASource(t *testing.T) {
     - locality: {region: eu, zone: b}
       lb_endpoints: [{endpoint: {address: {socket_address: {address: 10.0.0.1, port_value: 80}}}}]
 `, "")
-	invented := imagine(t, "[]", "clusters: [{name: pay, endpoints: 3, localities: [{region: eu, zone: a}, {region: eu, zone: b}], health_checks: ["+payCheck+"]}]")
-	if len(real.Problems)+len(invented.Problems)+real.Overlooked+invented.Overlooked > 0 || len(real.Input.Clusters) != 1 {
+	invented := readScenario(t, "[]", "clusters: [{name: pay, endpoints: 3, localities: [{region: eu, zone: a}, {region: eu, zone: b}], health_checks: ["+payCheck+"]}]")
+	if len(real.Problems)+len(invented.Problems)+real.Ignored+invented.Ignored > 0 || len(real.Input.Clusters) != 1 {
 		t.Fatalf("%+v\n%+v", real, invented)
 	}
 	if diff := cmp.Diff(real.Input.Clusters, invented.Input.Clusters); diff != "" {
@@ -74,8 +74,8 @@ func TestAnImaginedClusterIsAsOneOfASource(t *testing.T) {
 	}
 }
 
-func TestImaginedClustersAreManyAndDiffer(t *testing.T) {
-	in := imagine(t, "[]", "clusters: [{name: old, count: 3, endpoints: 400}, {name: bare, endpoints: 7, localities: [{zone: a}, {zone: b}]}]").Input
+func TestFleetClustersHaveDistinctEndpoints(t *testing.T) {
+	in := readScenario(t, "[]", "clusters: [{name: old, count: 3, endpoints: 400}, {name: bare, endpoints: 7, localities: [{zone: a}, {zone: b}]}]").Input
 	seen := map[health.Hash]bool{}
 	for _, k := range in.Clusters[:3] {
 		if len(k.Places) != 1 || len(k.Places[0].Hashes) != 400 || k.Rate != 250 || k.Redundancy != 2 || len(k.Aside) > 0 {
@@ -101,8 +101,8 @@ func TestImaginedClustersAreManyAndDiffer(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotCheckedIsImaginedSo(t *testing.T) {
-	got := imagine(t, `
+func TestUncheckedEndpointsHaveReasons(t *testing.T) {
+	got := readScenario(t, `
 - "@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment
   cluster_name: old
   endpoints:
@@ -114,7 +114,7 @@ func TestWhatIsNotCheckedIsImaginedSo(t *testing.T) {
   name: api
   conect_timeout: 1s
 `, "")
-	if len(got.Problems) > 0 || got.Overlooked != 1 || len(got.Input.Clusters) != 2 {
+	if len(got.Problems) > 0 || got.Ignored != 1 || len(got.Input.Clusters) != 2 {
 		t.Fatalf("got %+v", got)
 	}
 	api, old := got.Input.Clusters[0], got.Input.Clusters[1]
@@ -126,21 +126,21 @@ func TestWhatIsNotCheckedIsImaginedSo(t *testing.T) {
 	}
 }
 
-func TestANameThatASourceHas(t *testing.T) {
-	got := imagine(t, `
+func TestFleetClusterMayNotHaveTheNameOfASourceCluster(t *testing.T) {
+	got := readScenario(t, `
 - "@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment
   cluster_name: web-2
 `, "\n\nclusters:\n- endpoints: 1\n  name: web\n  count: 3")
-	if len(got.Problems) != 1 || !strings.HasSuffix(got.Problems[0].String(), `fleet.yaml:6: clusters[0].name: gives "web-2", which a source of the configuration has: choose another`) {
+	if len(got.Problems) != 1 || !strings.HasSuffix(got.Problems[0].String(), `fleet.yaml:6: clusters[0].name: gives "web-2", the name of a cluster in a source: choose another`) {
 		t.Errorf("got %v", got.Problems)
 	}
-	if got := imagine(t, "[", ""); len(got.Problems) != 1 || !strings.Contains(got.Problems[0].String(), "clusters.yaml:1") {
+	if got := readScenario(t, "[", ""); len(got.Problems) != 1 || !strings.Contains(got.Problems[0].String(), "clusters.yaml:1") {
 		t.Errorf("a source that cannot be read: %v", got.Problems)
 	}
 }
 
-func TestCheckersAndDataPlanesOfAFleet(t *testing.T) {
-	in := imagine(t, "[]", `data_planes: [{count: 2}, {count: 3, cluster_name_globs: ["web-*", db]}]`, health.Checker{ID: "big-1"}, health.Checker{ID: "c", Weight: 2}, health.Checker{ID: "d"}).Input
+func TestCheckersAndDataPlanes(t *testing.T) {
+	in := readScenario(t, "[]", `data_planes: [{count: 2}, {count: 3, cluster_name_globs: ["web-*", db]}]`, health.Checker{ID: "big-1"}, health.Checker{ID: "c", Weight: 2}, health.Checker{ID: "d"}).Input
 	want := []health.Checker{{ID: "big-1", Weight: 3, MaxChecksPerSecond: 7}, {ID: "c", Weight: 2}, {ID: "d", Weight: 1}}
 	if diff := cmp.Diff(want, in.Checkers); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -1,0 +1,12 @@
+// Package validate finds what is wrong with the clusters of a configuration
+// before hdsd serves it: what would not be checked or published, and what works
+// but is probably a mistake.
+//
+// It owns the search and its warnings. The rules themselves are those that a
+// coordinator applies (packages source, coordinator/catalog and hds/specifier),
+// so that both agree. Validation goes further than a start in one way: it also
+// looks at what it can read of a resource that is already known to be bad.
+//
+// The package has no state and starts no goroutine. It reads files and contacts
+// no management server.
+package validate

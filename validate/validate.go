@@ -1,0 +1,164 @@
+package validate
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"hdsd/config"
+	"hdsd/coordinator/catalog"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/hds/specifier"
+	"hdsd/source"
+	"hdsd/source/file"
+)
+
+// Findings is what Examine found in the sources of a configuration.
+type Findings struct {
+	Clusters, Endpoints int
+	Checked             int              // of the endpoints
+	Problems            []source.Problem // one without a file is in the configuration
+	Unread              []string         // names of sources that are management servers
+}
+
+// Examine reads the file sources as a start would. It reports what would not be
+// checked, and why, by file and line. Of a configuration with problems it reads
+// what it can.
+func Examine(c *configv1.Config) Findings {
+	e := examiner{
+		rules: catalog.NewRules(c), places: file.Places{},
+		unreadable: map[endpointPlace]bool{}, badFields: map[string][]string{},
+	}
+	e.rules.Options.Verbose = true
+	var sets []*source.Set
+	for _, from := range c.GetSources() {
+		sets = append(sets, e.read(from))
+	}
+	merged := source.Merge(nil, sets, e.rules.DefaultHealthChecks)
+	e.add(merged.Problems...)
+	for _, from := range merged.Clusters {
+		e.examineCluster(from)
+	}
+	if len(e.found.Unread) == 0 { // a management server may have what the files lack
+		e.findUnusedAssignments(merged.Clusters)
+		e.findUnusedPolicies(c.GetPolicies(), merged.Clusters)
+	}
+	slices.SortStableFunc(e.found.Problems, func(a, b source.Problem) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	return e.found
+}
+
+// examiner collects findings.
+type examiner struct {
+	rules      *catalog.Rules
+	places     file.Places
+	unreadable map[endpointPlace]bool // endpoints with a problem of reading, which may cause others
+	badFields  map[string][]string    // by cluster: the fields in which its source found problems
+	found      Findings
+}
+
+// endpointPlace is a cluster and the place of an endpoint in its assignment.
+type endpointPlace struct{ cluster, field string }
+
+// resourcePath matches the part of a field's path that leads to its resource.
+var resourcePath = regexp.MustCompile(`^(resources|static_resources\.clusters)(\[\d+\])?(\.resource)?\.`)
+
+var endpointPath = regexp.MustCompile(`endpoints\[\d+\]\.lb_endpoints\[\d+\]`)
+
+func (e *examiner) add(problems ...source.Problem) {
+	e.found.Problems = append(e.found.Problems, problems...)
+}
+
+// read reads what it can of a source.
+func (e *examiner) read(from *configv1.Source) *source.Set {
+	path, watched := config.PathOf(from)
+	if path == "" {
+		if from.GetConfigSource().GetApiConfigSource() != nil {
+			e.found.Unread = append(e.found.Unread, from.GetName())
+		}
+		return nil // package config reports anything else
+	}
+	if err := file.CheckWatchedDirectory(watched); err != nil {
+		e.add(source.Problem{File: path, Resource: from.GetName(), Message: err.Error()})
+	}
+	set, places := file.Examine(file.Options{Name: from.GetName(), Path: path})
+	maps.Copy(e.places, places)
+	for _, p := range set.Problems {
+		e.unreadable[endpointPlace{p.Resource, endpointPath.FindString(p.Field)}] = true
+		e.badFields[p.Resource] = append(e.badFields[p.Resource], resourcePath.ReplaceAllString(p.Field, ""))
+	}
+	return set
+}
+
+func (e *examiner) examineCluster(from *source.Cluster) {
+	k := catalog.Prepare(from, e.rules)
+	e.found.Clusters++
+	e.found.Endpoints += len(k.Endpoints)
+	if k.Checked != nil {
+		e.found.Checked += len(k.Checked.Endpoints)
+	}
+	e.findDuplicates(from)
+	e.warnOfResolution(k)
+	excluded := from.Quarantine != "" // the source reports why
+	if !excluded {
+		for _, q := range k.Quarantined() {
+			e.addQuarantined(from, q)
+			excluded = excluded || q.Address == ""
+		}
+		e.warnOfAbilities(k)
+	}
+	if e.meantToBeChecked(from) && (excluded || k.Checked == nil) {
+		e.examineExcluded(from)
+	}
+}
+
+// examineExcluded looks for further problems in a cluster that is excluded as a
+// whole.
+func (e *examiner) examineExcluded(from *source.Cluster) {
+	if from.Quarantine != "" && len(from.HealthChecks) > 0 {
+		e.reviewCluster(from)
+	}
+	for _, q := range specifier.ReviewEndpoints(from.Name, from.Assignment, e.rules.Options) {
+		if !e.unreadable[endpointPlace{from.Name, fmt.Sprintf("endpoints[%d].lb_endpoints[%d]", q.Locality, q.Index)}] {
+			e.addQuarantined(from, q)
+		}
+	}
+}
+
+// reviewCluster reports problems of a cluster in fields about which its source
+// reports none.
+func (e *examiner) reviewCluster(from *source.Cluster) {
+	for _, wrong := range specifier.ReviewCluster(from.Name, from.Config, from.Assignment, from.HealthChecks, e.rules.Options) {
+		field, _, _ := strings.Cut(wrong, ": ")
+		if !slices.ContainsFunc(e.badFields[from.Name], func(known string) bool {
+			return strings.HasPrefix(known+".", field+".") || strings.HasPrefix(field+".", known+".")
+		}) {
+			e.addQuarantined(from, specifier.Quarantined{Reason: wrong})
+		}
+	}
+}
+
+// meantToBeChecked tells whether a cluster has health checks, even if none of
+// them could be read.
+func (e *examiner) meantToBeChecked(from *source.Cluster) bool {
+	return len(from.HealthChecks) > 0 ||
+		slices.ContainsFunc(e.badFields[from.Name], func(field string) bool { return strings.HasPrefix(field, "health_checks") }) ||
+		slices.ContainsFunc(e.rules.DefaultHealthChecks, func(d source.DefaultHealthChecks) bool { return source.Match(d.Glob, from.Name) })
+}
+
+// addQuarantined reports what keeps a cluster or one of its endpoints from being
+// checked.
+func (e *examiner) addQuarantined(from *source.Cluster, q specifier.Quarantined) {
+	p := source.Problem{File: from.File, Line: from.Line, Resource: from.Name, Message: q.Reason}
+	if q.Address != "" {
+		p.Message = fmt.Sprintf("endpoint %s: %s", q.Address, q.Reason)
+		if place := e.places[from.Assignment]; place.File != "" {
+			p.File, p.Line = place.File, cmp.Or(place.Line(q.Locality, q.Index), p.Line)
+		}
+	}
+	e.add(p)
+}
