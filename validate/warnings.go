@@ -10,7 +10,7 @@ import (
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
 	"hdsd/internal/envoyaddr"
-	"hdsd/internal/yamlpb"
+	"hdsd/internal/suggest"
 	"hdsd/source"
 )
 
@@ -53,7 +53,7 @@ func (e *examiner) findUnusedAssignments(all []*source.Cluster) {
 		if c.Config != nil || c.Assignment == nil {
 			continue
 		}
-		if meant := yamlpb.DidYouMean(c.Name, missing); meant != "" {
+		if meant := suggest.DidYouMean(c.Name, missing); meant != "" {
 			e.warn(c, "no Cluster uses this ClusterLoadAssignment, so it is a cluster of its own%s", meant)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/suggest"
 )
 
 // shownAddresses is how many addresses are named where another was asked for.
@@ -88,7 +89,7 @@ func absence(ctx context.Context, query hdsdv1.QueryClient, cluster, address str
 	} else if len(has) > shownAddresses {
 		more = fmt.Sprintf(" and %d more", len(has)-shownAddresses)
 	}
-	slices.SortStableFunc(has, func(a, b string) int { return cmp.Compare(distance(a, address), distance(b, address)) })
+	slices.SortStableFunc(has, func(a, b string) int { return cmp.Compare(suggest.Distance(a, address), suggest.Distance(b, address)) })
 	return fmt.Sprintf("no such endpoint in %s; it has %s%s", cluster, strings.Join(has[:min(shownAddresses, len(has))], ", "), more)
 }
 

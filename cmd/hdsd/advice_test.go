@@ -15,7 +15,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,17 +73,6 @@ func TestAnEndpointThatIsNotThereIsTold(t *testing.T) {
 	f.endpoints = nil
 	if status, _, errors := hdsd(t, "endpoints", "web", "x", "--server", address); status != exitFailed || !strings.Contains(errors, "none at all") {
 		t.Errorf("without endpoints: exit status %d, %q", status, errors)
-	}
-}
-
-func TestNearest(t *testing.T) {
-	names := []string{"web", "web-eu", "pay", "payments", "db", "cache-1", "cache-2", "cache-3", "cache-4"}
-	for name, want := range map[string][]string{
-		"wbe": {"web"}, "WEB": {"web"}, "pay-": {"pay"}, "paymnts": {"payments"}, "zzzzzz": nil, "cache": {"cache-1", "cache-2", "cache-3"},
-	} {
-		if got := nearest(name, names); !slices.Equal(got, want) {
-			t.Errorf("nearest to %s: %v, want %v", name, got, want)
-		}
 	}
 }
 

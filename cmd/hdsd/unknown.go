@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/suggest"
 )
 
 // knownCheckers gives the ids of all checkers that the coordinator knows.
@@ -44,11 +45,7 @@ func (c *client) tellUnknown(ctx context.Context, id string, to io.Writer) {
 	if err != nil || slices.Contains(ids, id) {
 		return
 	}
-	hint := ""
-	if near := nearest(id, ids); len(near) > 0 {
-		hint = ": did you mean " + strings.Join(near, " or ") + "?"
-	}
-	fmt.Fprintf(to, "hdsd: no checker %q is known now%s ('hdsd checkers judge %s' takes it back)\n", id, hint, id)
+	fmt.Fprintf(to, "hdsd: no checker %q is known now%s ('hdsd checkers judge %s' takes it back)\n", id, suggest.DidYouMean(id, ids), id)
 }
 
 // tellAwaited lists what is said of checkers that are not among the known ones.

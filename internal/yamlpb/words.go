@@ -7,6 +7,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"hdsd/internal/suggest"
 )
 
 // describe says what a value is.
@@ -80,7 +82,7 @@ func suggestEnum(have string, values protoreflect.EnumValueDescriptors) string {
 	for i := range names {
 		names[i] = string(values.Get(i).Name())
 	}
-	return DidYouMean(have, names)
+	return suggest.DidYouMean(have, names)
 }
 
 func suggestField(have string, fields protoreflect.FieldDescriptors) string {
@@ -88,43 +90,5 @@ func suggestField(have string, fields protoreflect.FieldDescriptors) string {
 	for i := range names {
 		names[i] = fields.Get(i).TextName()
 	}
-	return DidYouMean(have, names)
-}
-
-// DidYouMean names the candidate that differs least from what was written,
-// where one is near enough.
-func DidYouMean(have string, candidates []string) string {
-	if len(have) > 64 {
-		return ""
-	}
-	nearest, least := "", max(2, len(have)/3)+1
-	for _, candidate := range candidates {
-		if d := distance(plainName(have), plainName(candidate)); d < least {
-			nearest, least = candidate, d
-		}
-	}
-	if nearest == "" {
-		return ""
-	}
-	return fmt.Sprintf(": did you mean %s?", nearest)
-}
-
-// distance is the number of characters to change, add or take away.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
+	return suggest.DidYouMean(have, names)
 }
