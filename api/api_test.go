@@ -217,7 +217,7 @@ func TestBadQuestionsAreRefused(t *testing.T) {
 func TestGRPCCodes(t *testing.T) {
 	service := api.NewService(&fleet{n: 3})
 	_, err := service.ListEndpoints(t.Context(), &hdsdv1.ListEndpointsRequest{Cluster: "nowhere"})
-	if status.Code(err) != codes.NotFound {
+	if status.Code(err) != codes.NotFound || api.ReasonOf(err) != api.ReasonUnknownCluster {
 		t.Errorf("unknown cluster: %v", err)
 	}
 	_, err = service.ListTransitions(t.Context(), &hdsdv1.ListTransitionsRequest{PageToken: "bad"})

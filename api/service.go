@@ -198,7 +198,7 @@ func grpcError(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, ErrUnknownCluster):
-		return status.Error(codes.NotFound, rest.Brief(err.Error()))
+		return withReason(codes.NotFound, ReasonUnknownCluster, rest.Brief(err.Error()))
 	case errors.Is(err, ErrBadToken):
 		return status.Error(codes.InvalidArgument, err.Error())
 	case errors.Is(err, ErrTooOld):

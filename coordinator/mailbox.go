@@ -5,16 +5,16 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
+
+	"hdsd/api"
 )
 
 // mailboxSize is how many events may wait for the core; whoever posts one more
 // waits.
 const mailboxSize = 4096
 
-// ErrStopping is what whoever still asks hears while hdsd stops.
-var ErrStopping = status.Error(codes.Unavailable, "hdsd is stopping")
+// ErrStopping answers those that still ask while hdsd stops.
+var ErrStopping = api.ErrStopping
 
 // mailbox is the way to the core's goroutine.
 type mailbox struct {

@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"fmt"
 	"iter"
 	"maps"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"hdsd/api"
 	"hdsd/coordinator/catalog"
 	"hdsd/health"
 	"hdsd/store"
@@ -139,7 +141,7 @@ func (c *core) within(scope *health.Endpoint) (ids []health.EndpointID) {
 // overridable tells why nothing would come of an override.
 func (c *core) overridable(scope *health.Endpoint) error {
 	if scope.Cluster != "" && c.clusters[scope.Cluster] == nil {
-		return status.Errorf(codes.NotFound, "unknown cluster %q", scope.Cluster)
+		return fmt.Errorf("%w %q", api.ErrUnknownCluster, scope.Cluster)
 	}
 	var not error
 	for k := range c.clustersOf(scope) {

@@ -11,11 +11,13 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"hdsd/api"
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
@@ -60,6 +62,16 @@ func (f *fake) has(address string) bool {
 	return known(address) && (address == "" || address != f.gone)
 }
 
+// unknownCluster is what hdsd answers about a cluster that it does not know.
+func unknownCluster(name string) error {
+	answer, err := status.Newf(codes.NotFound, "unknown cluster %q", name).
+		WithDetails(&errdetails.ErrorInfo{Reason: api.ReasonUnknownCluster, Domain: "hdsd"})
+	if err != nil {
+		return err
+	}
+	return answer.Err()
+}
+
 func votes() []*hdsdv1.Observation {
 	code := uint32(503)
 	return []*hdsdv1.Observation{
@@ -74,14 +86,14 @@ func (f *fake) ListEndpoints(_ context.Context, r *hdsdv1.ListEndpointsRequest) 
 		return &hdsdv1.ListEndpointsResponse{}, nil
 	}
 	if r.GetCluster() != "" && r.GetCluster() != "web" {
-		return nil, status.Errorf(codes.NotFound, "unknown cluster %q", r.GetCluster())
+		return nil, unknownCluster(r.GetCluster())
 	}
 	f.asked = append(f.asked, r)
 	if !f.has(r.GetAddress()) {
 		return &hdsdv1.ListEndpointsResponse{}, nil
 	}
 	if f.failAfter > 0 && len(f.asked) > f.failAfter {
-		return nil, status.Error(codes.Unavailable, "hdsd is stopping")
+		return nil, api.ErrStopping
 	}
 	at := 0
 	if r.GetPageToken() != "" {
@@ -173,10 +185,10 @@ func (f *fake) ListClients(context.Context, *hdsdv1.ListClientsRequest) (*hdsdv1
 func (f *fake) Watch(r *hdsdv1.WatchRequest, stream grpc.ServerStreamingServer[hdsdv1.WatchResponse]) error {
 	f.watches = append(f.watches, r)
 	if r.GetCluster() == "wbe" {
-		return status.Errorf(codes.NotFound, "unknown cluster %q", r.GetCluster())
+		return unknownCluster(r.GetCluster())
 	}
 	if r.GetCluster() == "ending" {
-		return status.Error(codes.Unavailable, "hdsd is stopping")
+		return api.ErrStopping
 	}
 	var all []*hdsdv1.WatchResponse
 	for _, e := range f.endpoints {

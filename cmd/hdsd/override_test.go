@@ -17,7 +17,7 @@ import (
 // SetOverride takes what is asked for, at noon.
 func (f *fakeControl) SetOverride(_ context.Context, r *hdsdv1.SetOverrideRequest) (*hdsdv1.SetOverrideResponse, error) {
 	if r.GetCluster() == "wbe" {
-		return nil, status.Error(codes.NotFound, `unknown cluster "wbe"`)
+		return nil, unknownCluster("wbe")
 	}
 	if r.GetAddress() == "10.9.9.9:1" {
 		return nil, status.Error(codes.NotFound, "there is no such endpoint")

@@ -1,0 +1,38 @@
+package api
+
+import (
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// errorDomain is the domain of the reasons in errors (google.rpc.ErrorInfo).
+const errorDomain = "hdsd"
+
+// Reasons of errors over gRPC, for programs that decide by them: texts may change.
+const (
+	ReasonUnknownCluster = "UNKNOWN_CLUSTER" // no cluster of that name was ever known
+	ReasonStopping       = "STOPPING"        // hdsd is shutting down
+)
+
+// ErrStopping answers those that still ask while hdsd stops.
+var ErrStopping = withReason(codes.Unavailable, ReasonStopping, "hdsd is stopping")
+
+// ReasonOf gives the reason that an error of hdsd carries, nothing if it has none.
+func ReasonOf(err error) string {
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == errorDomain {
+			return info.GetReason()
+		}
+	}
+	return ""
+}
+
+// withReason makes an error that carries its reason.
+func withReason(code codes.Code, reason, message string) error {
+	plain := status.New(code, message)
+	if detailed, err := plain.WithDetails(&errdetails.ErrorInfo{Reason: reason, Domain: errorDomain}); err == nil {
+		return detailed.Err()
+	}
+	return plain.Err()
+}
