@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/table"
 	"hdsd/store"
 )
 
@@ -104,7 +105,7 @@ func (b *backup) fetch(ctx context.Context, to io.Writer) error {
 }
 
 func (b *backup) toOutput(command *cobra.Command) error {
-	if isTerminal(command.OutOrStdout()) {
+	if table.IsTerminal(command.OutOrStdout()) {
 		return usageError{errors.New("a database is nothing for a terminal: name a file, or send it to another program")}
 	}
 	return b.fetch(command.Context(), command.OutOrStdout())

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/table"
 )
 
 const (
@@ -184,7 +185,7 @@ func (c *client) ask(command *cobra.Command, do func(context.Context, hdsdv1.Que
 // startProgress counts rows at the terminal while they go elsewhere: where they
 // come to it, they are their own progress.
 func (c *client) startProgress(command *cobra.Command) (stop func()) {
-	if isTerminal(command.OutOrStdout()) {
+	if table.IsTerminal(command.OutOrStdout()) {
 		return func() {}
 	}
 	return startProgress(command.ErrOrStderr(), func() string { return fmt.Sprintf("%d rows", c.shown.Load()) })

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/table"
 )
 
 var clustersHeader = []string{"name", "source", "checked", "endpoints", "healthy", "unhealthy", "unknown", "mode", "overridden", "quarantined", "no_endpoints_reason"}
@@ -52,7 +53,7 @@ func quarantineCell(quarantined []*hdsdv1.Quarantine) string {
 		}
 		out = append(out, what+": "+q.GetReason())
 	}
-	return strings.Join(out, lineBreak)
+	return strings.Join(out, table.LineBreak)
 }
 
 func number(n uint32) string { return strconv.FormatUint(uint64(n), 10) }

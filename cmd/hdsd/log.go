@@ -7,6 +7,8 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+
+	"hdsd/internal/table"
 )
 
 // logFlags say what is logged, and how.
@@ -32,7 +34,7 @@ func (f *logFlags) logger(to io.Writer) (zerolog.Logger, error) {
 	switch f.format {
 	case "json":
 	case "text":
-		to = zerolog.ConsoleWriter{Out: to, TimeFormat: "15:04:05.000", NoColor: !isTerminal(to)}
+		to = zerolog.ConsoleWriter{Out: to, TimeFormat: "15:04:05.000", NoColor: !table.IsTerminal(to)}
 	default:
 		return zerolog.Nop(), usageError{fmt.Errorf("--log-format %q: want json or text", f.format)}
 	}

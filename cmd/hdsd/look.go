@@ -1,98 +1,75 @@
 package main
 
 import (
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
+
+	"hdsd/internal/table"
 )
 
-// look is how tables show a column. Cells hold what csv shows; a table says it
-// the way people do.
-type look struct {
-	title string                                  // the column's name where empty
-	text  func(cell string, now time.Time) string // the cell as it is where nil
-	style func(cell string) style                 // plain where nil
-
-	reserve  string // a text that it is always wide enough for
-	optional bool   // not shown where there are no rows at all
-	never    bool   // for programs, and too wide for people
-}
-
 // looks are the columns that tables show in a way of their own, by name.
-var looks = map[string]look{
-	"time":                {text: clock},
-	"since":               {text: ago},
-	"until":               {text: clock},
-	"last_report":         {text: ago},
-	"last_ack":            {text: ago},
-	"event":               {reserve: "transition"},
-	"health":              {style: healthStyle, reserve: longestHealth},
-	"from":                {style: healthStyle, reserve: longestHealth},
-	"to":                  {style: healthStyle, reserve: longestHealth},
-	"published":           {style: healthStyle, optional: true},
-	"published_reason":    {optional: true},
-	"voted":               {style: healthStyle, optional: true},
-	"mode":                {text: unlessPublished, style: always(yellow), optional: true},
-	"overridden":          {text: unlessNone, style: always(yellow), optional: true},
-	"quarantined":         {style: always(yellow), optional: true},
-	"no_endpoints_reason": {style: always(yellow), optional: true},
-	"connected":           {style: badIfNot},
-	"trusted":             {style: badIfNot},
-	"distrust_reason":     {optional: true},
-	"operator":            {text: unlessDistrusted, style: always(yellow), optional: true},
-	"blind_reason":        {style: always(yellow), optional: true},
-	"share":               {never: true},
-	"plan_digest":         {never: true},
-	"last_error":          {style: always(red), optional: true},
-	"polls_by":            {optional: true},
-	"last_poll":           {text: ago, optional: true},
-	"version_given":       {never: true},
-	"version_held":        {never: true},
-	"unasked":             {text: unlessNone, style: always(red), optional: true},
-	"type":                {text: service},
-	"transitions":         {title: "changes"},
-	"healthy_ratio":       {title: "available", text: percent},
-	"healthy_seconds":     {title: "healthy", text: lasting},
-	"unhealthy_seconds":   {title: "unhealthy", text: lasting},
-	"unknown_seconds":     {title: "unknown", text: lasting},
-	"degraded_seconds":    {title: "degraded", text: lasting},
-	"draining_seconds":    {title: "draining", text: lasting},
+var looks = map[string]table.Look{
+	"time":                {Text: table.Clock},
+	"since":               {Text: table.Ago},
+	"until":               {Text: table.Clock},
+	"last_report":         {Text: table.Ago},
+	"last_ack":            {Text: table.Ago},
+	"event":               {Reserve: "transition"},
+	"health":              {Style: healthStyle, Reserve: longestHealth},
+	"from":                {Style: healthStyle, Reserve: longestHealth},
+	"to":                  {Style: healthStyle, Reserve: longestHealth},
+	"published":           {Style: healthStyle, Optional: true},
+	"published_reason":    {Optional: true},
+	"voted":               {Style: healthStyle, Optional: true},
+	"mode":                {Text: unlessPublished, Style: always(table.Yellow), Optional: true},
+	"overridden":          {Text: unlessNone, Style: always(table.Yellow), Optional: true},
+	"quarantined":         {Style: always(table.Yellow), Optional: true},
+	"no_endpoints_reason": {Style: always(table.Yellow), Optional: true},
+	"connected":           {Style: badIfNot},
+	"trusted":             {Style: badIfNot},
+	"distrust_reason":     {Optional: true},
+	"operator":            {Text: unlessDistrusted, Style: always(table.Yellow), Optional: true},
+	"blind_reason":        {Style: always(table.Yellow), Optional: true},
+	"share":               {Never: true},
+	"plan_digest":         {Never: true},
+	"last_error":          {Style: always(table.Red), Optional: true},
+	"polls_by":            {Optional: true},
+	"last_poll":           {Text: table.Ago, Optional: true},
+	"version_given":       {Never: true},
+	"version_held":        {Never: true},
+	"unasked":             {Text: unlessNone, Style: always(table.Red), Optional: true},
+	"type":                {Text: service},
+	"transitions":         {Title: "changes"},
+	"healthy_ratio":       {Title: "available", Text: table.Percent},
+	"healthy_seconds":     {Title: "healthy", Text: table.Lasting},
+	"unhealthy_seconds":   {Title: "unhealthy", Text: table.Lasting},
+	"unknown_seconds":     {Title: "unknown", Text: table.Lasting},
+	"degraded_seconds":    {Title: "degraded", Text: table.Lasting},
+	"draining_seconds":    {Title: "draining", Text: table.Lasting},
 }
 
 // longestHealth takes the most room of all states of health.
 const longestHealth = "UNHEALTHY"
 
-// style is a colour, as terminals are told of it.
-type style string
+func always(s table.Style) func(string) table.Style { return func(string) table.Style { return s } }
 
-const (
-	plain  style = ""
-	red    style = "\x1b[31m"
-	green  style = "\x1b[32m"
-	yellow style = "\x1b[33m"
-	reset        = "\x1b[0m"
-)
-
-func always(s style) func(string) style { return func(string) style { return s } }
-
-func healthStyle(health string) style {
+func healthStyle(health string) table.Style {
 	switch health {
 	case "HEALTHY":
-		return green
+		return table.Green
 	case "UNHEALTHY", "TIMEOUT":
-		return red
+		return table.Red
 	case "DEGRADED", "DRAINING":
-		return yellow
+		return table.Yellow
 	}
-	return plain
+	return table.Plain
 }
 
-func badIfNot(cell string) style {
+func badIfNot(cell string) table.Style {
 	if cell == "false" {
-		return red
+		return table.Red
 	}
-	return plain
+	return table.Plain
 }
 
 // unlessPublished shows a mode that is out of the ordinary.
@@ -131,49 +108,4 @@ func service(resource string, _ time.Time) string {
 		return "HDS"
 	}
 	return resource
-}
-
-// percent shows a ratio, never better than it is.
-func percent(cell string, _ time.Time) string {
-	ratio, err := strconv.ParseFloat(cell, 64)
-	if err != nil {
-		return cell
-	}
-	return strconv.FormatFloat(float64(int64(ratio*100_000))/1000, 'f', 3, 64) + "%"
-}
-
-// lineBreak stands between the lines of a cell. It is in no text that comes from
-// a coordinator, which is UTF-8.
-const lineBreak = "\xff"
-
-// lines gives the lines of a cell, each printable.
-func lines(cell string) string {
-	if !strings.Contains(cell, lineBreak) {
-		return printable(cell)
-	}
-	all := strings.Split(cell, lineBreak)
-	for i, line := range all {
-		all[i] = printable(line)
-	}
-	return strings.Join(all, "\n")
-}
-
-// printable shows what would move the cursor, turn the direction of writing, or
-// more, as an escape.
-func printable(cell string) string {
-	const joiner = '\u200d' // of emoji
-	control := func(r rune) bool { return !unicode.IsPrint(r) && r != joiner }
-	if strings.IndexFunc(cell, control) < 0 {
-		return cell
-	}
-	var out strings.Builder
-	for _, r := range cell {
-		if control(r) {
-			quoted := strconv.QuoteRuneToASCII(r)
-			out.WriteString(quoted[1 : len(quoted)-1])
-			continue
-		}
-		out.WriteRune(r)
-	}
-	return out.String()
 }

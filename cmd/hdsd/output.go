@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/table"
 )
 
 // printer shows the rows of an answer one after the other. It may hold them
@@ -38,13 +39,13 @@ func (c counting) row(message proto.Message, cells []string) error {
 
 // newPrinter gives the printer of a format: table, json or csv.
 func newPrinter(format, colour string, to io.Writer, header []string) (printer, error) {
-	on, err := screenOf(to, colour)
+	on, err := table.ScreenOf(to, colour)
 	if err != nil {
-		return nil, err
+		return nil, usageError{err}
 	}
 	switch format {
 	case "table":
-		return newTable(to, on, header), nil
+		return tablePrinter{newTable(to, on, header)}, nil
 	case "json":
 		return jsonPrinter{to}, nil
 	case "csv":
@@ -54,12 +55,24 @@ func newPrinter(format, colour string, to io.Writer, header []string) (printer, 
 	return nil, usageError{fmt.Errorf("--output %q: want table, json or csv", format)}
 }
 
+type tablePrinter struct{ table *table.Table }
+
+func newTable(to io.Writer, on table.Screen, header []string) *table.Table {
+	t := table.New(to, on, header, looks)
+	t.Now = now
+	return t
+}
+
+func (t tablePrinter) row(_ proto.Message, cells []string) error { return t.table.Row(cells) }
+func (t tablePrinter) flush() error                              { return t.table.Flush() }
+func (t tablePrinter) close() error                              { return t.table.Close() }
+
 type csvPrinter struct{ to *csv.Writer }
 
 // row keeps to one line, which is what scripts expect.
 func (c csvPrinter) row(_ proto.Message, cells []string) error {
 	for i, cell := range cells {
-		cells[i] = strings.NewReplacer(lineBreak, "; ", "\n", "; ").Replace(cell)
+		cells[i] = strings.NewReplacer(table.LineBreak, "; ", "\n", "; ").Replace(cell)
 	}
 	return c.to.Write(cells)
 }

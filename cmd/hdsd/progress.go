@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync"
 	"time"
+
+	"hdsd/internal/table"
 )
 
 // Progress is told of what takes longer than progressDelay, and again at each
@@ -26,7 +28,7 @@ type progress struct {
 
 // startProgress tells people at a terminal what goes on, and nobody else.
 func startProgress(to io.Writer, text func() string) (stop func()) {
-	if !isTerminal(to) {
+	if !table.IsTerminal(to) {
 		return func() {}
 	}
 	p := &progress{to: to, text: text, ends: make(chan struct{})}

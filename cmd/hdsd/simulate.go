@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hdsd/config"
+	"hdsd/internal/table"
 	"hdsd/simulate"
 	"hdsd/simulate/scenario"
 )
@@ -36,13 +37,13 @@ that do not exist yet.`,
 			if err := s.check(); err != nil {
 				return err
 			}
-			on, err := screenOf(command.OutOrStdout(), s.color)
+			on, err := table.ScreenOf(command.OutOrStdout(), s.color)
 			if err != nil {
-				return err
+				return usageError{err}
 			}
 			started := time.Now()
 			stop := startProgress(command.ErrOrStderr(), func() string {
-				return fmt.Sprintf("simulating for %s", shortly(time.Since(started).Truncate(time.Second)))
+				return fmt.Sprintf("simulating for %s", table.Shortly(time.Since(started).Truncate(time.Second)))
 			})
 			defer stop()
 			result, err := s.run(command.ErrOrStderr(), stop)

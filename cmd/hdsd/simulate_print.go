@@ -7,17 +7,18 @@ import (
 	"strings"
 	"time"
 
+	"hdsd/internal/table"
 	"hdsd/simulate"
 )
 
 // printSimulation prints a result for people.
-func printSimulation(to io.Writer, on screen, r *simulate.Result) error {
+func printSimulation(to io.Writer, on table.Screen, r *simulate.Result) error {
 	took := time.Duration(r.Plan.Seconds * float64(time.Second))
 	pages := simulationTables{to: to, on: on}
 	pages.text("%s in %s, %s in %s: %s, planned in %s (digest %s)",
 		plural(r.Checkers, "checker"), plural(r.Zones, "zone"), plural(r.Endpoints, "endpoint"), plural(r.Clusters, "cluster"),
 		plural(r.Plan.Checks, "check"), took.Round(time.Millisecond/10), r.Plan.Digest)
-	pages.table([]string{"each_checker", "min", "median", "max", "mean", "max/mean"}, [][]string{
+	pages.rows([]string{"each_checker", "min", "median", "max", "mean", "max/mean"}, [][]string{
 		spreadRow("endpoints", r.Plan.Endpoints),
 		spreadRow("checks a second", r.Plan.ChecksPerSecond),
 		spreadRow("clusters", r.Plan.Clusters),
@@ -33,7 +34,7 @@ func printSimulation(to io.Writer, on screen, r *simulate.Result) error {
 // simulationTables prints tables one below the other, until there is an error.
 type simulationTables struct {
 	to  io.Writer
-	on  screen
+	on  table.Screen
 	err error
 }
 
@@ -43,16 +44,16 @@ func (p *simulationTables) text(format string, args ...any) {
 	}
 }
 
-func (p *simulationTables) table(header []string, rows [][]string) {
+func (p *simulationTables) rows(header []string, rows [][]string) {
 	p.text("")
 	t := newTable(p.to, p.on, header)
 	for _, row := range rows {
 		if p.err == nil {
-			p.err = t.row(nil, row)
+			p.err = t.Row(row)
 		}
 	}
 	if p.err == nil {
-		p.err = t.close()
+		p.err = t.Close()
 	}
 }
 
@@ -69,7 +70,7 @@ func (p *simulationTables) losses(r *simulate.Result) {
 		}
 		rows = append(rows, lossRow("zone "+name, z.Checkers, z.Loss))
 	}
-	p.table([]string{"lost", "checkers", "checks_moved", "dropped", "not_checked", "checkers_told", "max_endpoints", "max_checks/s"}, rows)
+	p.rows([]string{"lost", "checkers", "checks_moved", "dropped", "not_checked", "checkers_told", "max_endpoints", "max_checks/s"}, rows)
 	if unfit := lost.Tried - lost.Fit; unfit > 0 {
 		p.text("The loss of %d of %d checkers drops checks that nobody can take over, that of %s most.", unfit, lost.Tried, lost.Missed)
 	}
@@ -86,7 +87,7 @@ func (p *simulationTables) shortfalls(title string, list []simulate.Shortfall) {
 	for _, s := range list {
 		rows = append(rows, []string{strconv.Itoa(s.Endpoints), strconv.Itoa(s.Clusters), s.Example, s.Reason})
 	}
-	p.table([]string{title, "clusters", "such_as", "reason"}, rows)
+	p.rows([]string{title, "clusters", "such_as", "reason"}, rows)
 }
 
 func (p *simulationTables) probing(r *simulate.Result) {
@@ -101,7 +102,7 @@ func (p *simulationTables) probing(r *simulate.Result) {
 		{"by a checker, max", figure(r.Plan.ChecksPerSecond.Max), ""},
 		{"by a data plane, max", "", figure(with.PerDataPlane.Max)},
 	}
-	p.table([]string{"checks_a_second", "hdsd", fmt.Sprintf("%d_data_planes_alone", r.DataPlanes)}, rows)
+	p.rows([]string{"checks_a_second", "hdsd", fmt.Sprintf("%d_data_planes_alone", r.DataPlanes)}, rows)
 	if with.Times > 0 {
 		p.text("Data planes that check for themselves make %s times as many checks.", figure(with.Times))
 	}

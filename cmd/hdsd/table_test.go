@@ -2,54 +2,19 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
-	"unicode"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/table"
 )
 
-func TestATableOfManyRowsShowsWhatCameLate(t *testing.T) {
-	var out bytes.Buffer
-	p := newTable(&out, piped(), []string{"name", "note", "reason"})
-	for i := range 3 * tableBlock {
-		note := ""
-		if i == 2*tableBlock+1 {
-			note = "late"
-		}
-		if err := p.row(nil, []string{"x", note, "because"}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := p.close(); err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.Split(out.String(), "\n")
-	if lines[0] != "NAME  REASON" || lines[1] != "x     because" {
-		t.Errorf("begins with %q", lines[:2])
-	}
-	if again := lines[2*tableBlock+1]; again != "NAME  NOTE  REASON" {
-		t.Errorf("where a column appears there is %q", again)
-	}
-	if !strings.Contains(out.String(), "x     late  because") || len(lines) != 3*tableBlock+3 {
-		t.Errorf("%d lines", len(lines))
-	}
-	out.Reset()
-	if err := newTable(&out, piped(), []string{"name", "voted", "share", "note"}).close(); err != nil || out.String() != "NAME  NOTE\n" {
-		t.Errorf("without rows: %q, %v", out.String(), err)
-	}
-}
-
-// piped is where nobody looks, wide is a terminal of so many columns.
-func piped() screen { return wide(0) }
-
-func wide(columns int) screen { return screen{width: func() int { return columns }} }
+// wide is a terminal of so many columns.
+func wide(columns int) table.Screen { return table.Screen{Width: func() int { return columns }} }
 
 // TestTablesFitTheScreen shows one answer on screens of several widths.
 func TestTablesFitTheScreen(t *testing.T) {
@@ -60,16 +25,16 @@ func TestTablesFitTheScreen(t *testing.T) {
 		var out bytes.Buffer
 		p := newTable(&out, wide(columns), endpointsHeader)
 		for _, e := range f.endpoints {
-			if err := p.row(e, endpointCells(e)); err != nil {
+			if err := p.Row(endpointCells(e)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := p.close(); err != nil {
+		if err := p.Close(); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(out.String()) {
-			if line = strings.TrimSuffix(line, "\n"); columns > 0 && textWidth(line) > columns {
-				t.Errorf("on %d columns a line has %d: %s", columns, textWidth(line), line)
+			if line = strings.TrimSuffix(line, "\n"); columns > 0 && table.TextWidth(line) > columns {
+				t.Errorf("on %d columns a line has %d: %s", columns, table.TextWidth(line), line)
 			}
 		}
 		shown = append(shown, fmt.Sprintf("%d columns:\n%s", columns, &out))
@@ -89,7 +54,7 @@ func TestColours(t *testing.T) {
 			t.Errorf("without %q: %q", want, with)
 		}
 	}
-	plain := strings.NewReplacer(string(red), "", string(green), "", string(yellow), "", reset, "").Replace(with)
+	plain := strings.NewReplacer(string(table.Red), "", string(table.Green), "", string(table.Yellow), "", "\x1b[0m", "").Replace(with)
 	if plain != without {
 		t.Errorf("colours move what is shown:\n%s\n%s", plain, without)
 	}
@@ -111,71 +76,6 @@ func TestWhatWouldMoveTheCursorIsEscaped(t *testing.T) {
 	}
 }
 
-func TestTimesAsPeopleSayThem(t *testing.T) {
-	at := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	for _, c := range []struct {
-		show       func(string, time.Time) string
-		cell, want string
-	}{
-		{clock, "2026-03-04T01:02:03.004Z", "01:02:03.004"},
-		{clock, "2026-03-03T23:59:59.999Z", "Mar 03 23:59:59.999"},
-		{clock, "2025-03-04T01:02:03.004Z", "2025-03-04 01:02:03.004"},
-		{clock, "", ""},
-		{ago, "2026-03-04T05:06:06.500Z", "now"},
-		{ago, "2026-03-04T05:06:08Z", "now"},
-		{ago, "2026-03-04T05:06:05.500Z", "1s ago"},
-		{ago, "2026-03-04T05:00:00Z", "6m07s ago"},
-		{ago, "2026-03-03T05:06:08Z", "23h59m ago"},
-		{ago, "2026-03-01T00:00:00Z", "3d05h ago"},
-		{ago, "", ""},
-		{lasting, "0", ""},
-		{lasting, "0.250", "0.2s"},
-		{lasting, "399.500", "6m39s"},
-		{lasting, "86400", "1d00h"},
-		{percent, "1.000000", "100.000%"},
-		{percent, "0.999999", "99.999%"},
-		{percent, "", ""},
-	} {
-		if got := c.show(c.cell, at); got != c.want {
-			t.Errorf("%q is shown as %q, want %q", c.cell, got, c.want)
-		}
-	}
-}
-
-func TestTextWidth(t *testing.T) {
-	for text, want := range map[string]int{"": 0, "web": 3, "größe": 5, "gro\u0308ße": 5, "支付": 4, "ﾊﾝｶｸ": 4, "🙂": 2, "a\u200bb": 2} {
-		if got := textWidth(text); got != want {
-			t.Errorf("%q is %d columns wide, want %d", text, got, want)
-		}
-	}
-}
-
-// FuzzWrapLosesNothing: whatever is wrapped fits, and only spaces are lost.
-func FuzzWrapLosesNothing(f *testing.F) {
-	f.Add("checker-1=UNHEALTHY(503) checker-2=TIMEOUT", 14)
-	f.Add("db.internal:5432: is a hostname\n支付支付 10.0.0.1:1", 5)
-	f.Fuzz(func(t *testing.T, text string, room int) {
-		text, room = strings.ToValidUTF8(text, "?"), 2+room&63
-		squeeze := func(s string) string {
-			return strings.Map(func(r rune) rune {
-				if unicode.IsSpace(r) {
-					return -1
-				}
-				return r
-			}, s)
-		}
-		lines := wrap(text, room)
-		for _, line := range lines {
-			if textWidth(line) > room {
-				t.Errorf("%q is wider than %d", line, room)
-			}
-		}
-		if got, want := squeeze(strings.Join(lines, " ")), squeeze(text); got != want {
-			t.Errorf("%q became %q", want, got)
-		}
-	})
-}
-
 // TestCheckersFitAnOrdinaryTerminal: a fleet in working order is a table, as
 // narrow as terminals commonly are.
 func TestCheckersFitAnOrdinaryTerminal(t *testing.T) {
@@ -188,29 +88,12 @@ func TestCheckersFitAnOrdinaryTerminal(t *testing.T) {
 				Version: "hdsd/v0.0.0-20260102030405-0123456789ab", Abilities: []string{"HTTP", "TCP", "GRPC", "REDIS", "THRIFT"},
 				AssignedEndpoints: 1200, Specifier: "SYNCED", LastReport: timestamppb.New(now()), ChecksPerSecond: 240, Share: 1190, PlanDigest: "00c0ffee00c0ffee",
 			})
-			if err := p.row(nil, cells); err != nil {
+			if err := p.Row(cells); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := p.close(); err != nil || !strings.HasPrefix(out.String(), "ID ") || strings.Contains(out.String(), "c0ffee") {
+		if err := p.Close(); err != nil || !strings.HasPrefix(out.String(), "ID ") || strings.Contains(out.String(), "c0ffee") {
 			t.Errorf("on %d columns: %v\n%s", columns, err, &out)
 		}
-	}
-}
-
-// TestColumnsOfAWatchStay however long the names of states in later rows are.
-func TestColumnsOfAWatchStay(t *testing.T) {
-	var out bytes.Buffer
-	p := newTable(&out, piped(), []string{"from", "health", "reason"})
-	for _, cells := range [][]string{{"UNKNOWN", "HEALTHY", "why"}, {"UNHEALTHY", "UNHEALTHY", "why"}} {
-		if err := p.flush(); err != nil { // as where nothing has come
-			t.Fatal(err)
-		}
-		if err := cmp.Or(p.row(nil, cells), p.flush()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want := "FROM       HEALTH     REASON\nUNKNOWN    HEALTHY    why\nUNHEALTHY  UNHEALTHY  why\n"; out.String() != want {
-		t.Errorf("shows\n%s", &out)
 	}
 }

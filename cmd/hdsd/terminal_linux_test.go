@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"hdsd/internal/table"
 )
 
 // terminal gives both ends of a terminal of so many columns.
@@ -60,12 +62,12 @@ func TestTablesOnATerminal(t *testing.T) {
 	args := []string{"endpoints", "--server", serveFake(t, newFake())}
 	for _, columns := range []uint16{150, 90, 50} {
 		seen := onTerminal(t, columns, args...)
-		if !strings.Contains(seen, string(red)+"UNHEALTHY"+reset) {
+		if !strings.Contains(seen, string(table.Red)+"UNHEALTHY"+"\x1b[0m") {
 			t.Errorf("without colour on a terminal:\n%s", seen)
 		}
-		plain := strings.NewReplacer(string(red), "", string(green), "", string(yellow), "", reset, "").Replace(seen)
+		plain := strings.NewReplacer(string(table.Red), "", string(table.Green), "", string(table.Yellow), "", "\x1b[0m", "").Replace(seen)
 		for line := range strings.Lines(plain) {
-			if width := textWidth(strings.TrimSuffix(line, "\n")); width > int(columns) {
+			if width := table.TextWidth(strings.TrimSuffix(line, "\n")); width > int(columns) {
 				t.Errorf("on %d columns a line has %d: %s", columns, width, line)
 			}
 		}

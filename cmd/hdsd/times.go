@@ -9,6 +9,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
+// now is the clock. Tests stop it.
+var now = time.Now
+
 // timeForms is what parseTime reads.
 const timeForms = "RFC 3339, a time of today: 15:04, a day: 2026-01-02, or a duration ago: 90s, 1h, 7d"
 
@@ -78,59 +81,4 @@ func parseAgo(text string) (time.Duration, bool) {
 	}
 	ago, err := time.ParseDuration(text)
 	return ago, err == nil && ago >= 0
-}
-
-// clock shows a time as clocks on the wall do, with as much of the date as it
-// needs.
-func clock(cell string, now time.Time) string {
-	at, err := time.Parse(time.RFC3339Nano, cell)
-	if err != nil {
-		return cell
-	}
-	at, now = at.Local(), now.Local()
-	switch {
-	case at.Format(time.DateOnly) == now.Format(time.DateOnly):
-		return at.Format("15:04:05.000")
-	case at.Year() == now.Year():
-		return at.Format("Jan 02 15:04:05.000")
-	}
-	return at.Format("2006-01-02 15:04:05.000")
-}
-
-// ago shows how long ago a time was.
-func ago(cell string, now time.Time) string {
-	at, err := time.Parse(time.RFC3339Nano, cell)
-	if err != nil {
-		return cell
-	}
-	if past := now.Sub(at).Truncate(time.Second); past > 0 {
-		return shortly(past) + " ago"
-	}
-	return "now"
-}
-
-// lasting shows seconds as a duration, and none at all where there are none.
-func lasting(cell string, _ time.Time) string {
-	seconds, err := strconv.ParseFloat(cell, 64)
-	if err != nil {
-		return cell
-	}
-	if seconds == 0 {
-		return ""
-	}
-	return shortly(time.Duration(seconds * float64(time.Second)))
-}
-
-// shortly shows the two largest units of a duration.
-func shortly(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d < time.Minute:
-		return strconv.FormatFloat(d.Truncate(100*time.Millisecond).Seconds(), 'f', -1, 64) + "s"
-	case d < time.Hour:
-		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
-	case d < day:
-		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
-	}
-	return fmt.Sprintf("%dd%02dh", d/day, d%day/time.Hour)
 }

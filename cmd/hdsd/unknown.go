@@ -11,6 +11,7 @@ import (
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/internal/suggest"
+	"hdsd/internal/table"
 )
 
 // knownCheckers gives the ids of all checkers that the coordinator knows.
@@ -61,7 +62,7 @@ func (c *client) tellAwaited(command *cobra.Command, known map[string]bool) {
 	answer, _ := hdsdv1.NewControlClient(connection).ListTrust(ctx, &hdsdv1.ListTrustRequest{})
 	for _, t := range answer.GetTrust() {
 		if !known[t.GetChecker()] {
-			fmt.Fprintf(command.ErrOrStderr(), "hdsd: not known now: %s\n", printable(trustLine(t)))
+			fmt.Fprintf(command.ErrOrStderr(), "hdsd: not known now: %s\n", table.Printable(trustLine(t)))
 		}
 	}
 }

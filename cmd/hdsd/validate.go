@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hdsd/config"
+	"hdsd/internal/table"
 	"hdsd/source"
 	"hdsd/validate"
 )
@@ -31,7 +32,7 @@ what they have is not looked into.`,
 			}
 			started := time.Now()
 			stop := startProgress(command.ErrOrStderr(), func() string {
-				return fmt.Sprintf("reading %s and its clusters for %s", path, shortly(time.Since(started).Truncate(time.Second)))
+				return fmt.Sprintf("reading %s and its clusters for %s", path, table.Shortly(time.Since(started).Truncate(time.Second)))
 			})
 			defer stop()
 			return runValidate(path, command.OutOrStdout(), stop)

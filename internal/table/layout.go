@@ -1,4 +1,4 @@
-package main
+package table
 
 import (
 	"slices"
@@ -9,10 +9,10 @@ import (
 	"golang.org/x/text/width"
 )
 
-// gap is what stands between two columns.
+// gap is the space between two columns.
 const gap = 2
 
-// runeWidth gives how many columns of a terminal a character takes.
+// runeWidth gives the number of terminal columns that a character takes.
 func runeWidth(r rune) int {
 	if r < 0x300 { // nothing before is wide, nor combines
 		return 1
@@ -27,8 +27,8 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// textWidth gives how many columns of a terminal a line takes.
-func textWidth(line string) int {
+// TextWidth gives the number of terminal columns that a line takes.
+func TextWidth(line string) int {
 	total := 0
 	for _, r := range line {
 		total += runeWidth(r)
@@ -36,13 +36,12 @@ func textWidth(line string) int {
 	return total
 }
 
-// mayBreakAfter are the characters after which a word that is too long is
-// broken; addresses and times have none of them.
+// mayBreakAfter has the characters after which a long word may be broken. Addresses
+// and times have none of them.
 const mayBreakAfter = "=,;/-"
 
-// wordWidth gives the width of the longest word of a text: of what stands
-// between spaces or, where finely is set, between all points where it may be
-// broken.
+// wordWidth gives the width of the longest word of a text. Words end at spaces and,
+// if finely is set, wherever they may be broken.
 func wordWidth(text string, finely bool) int {
 	longest, word := 0, 0
 	for _, r := range text {
@@ -59,8 +58,8 @@ func wordWidth(text string, finely bool) int {
 	return longest
 }
 
-// fit narrows columns, the widest first and none below its least width, until
-// all of them fit into room; it tells whether they do.
+// fit narrows columns, the widest first and none below its least width, until all of
+// them fit into room. It reports whether they do.
 func fit(widths, least []int, room int) ([]int, bool) {
 	widths = slices.Clone(widths)
 	total := gap * (len(widths) - 1)
@@ -89,7 +88,7 @@ func wrap(text string, room int) []string {
 	}
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
-		for textWidth(line) > room {
+		for TextWidth(line) > room {
 			at := breakPoint(line, room)
 			lines = append(lines, strings.TrimRight(line[:at], " "))
 			line = strings.TrimLeft(line[at:], " ")
@@ -99,9 +98,9 @@ func wrap(text string, room int) []string {
 	return lines
 }
 
-// breakPoint gives the length of the part of a line to show first: up to the
-// last space that fits, else up to the last character after which a word may
-// be broken, else as much as fits.
+// breakPoint gives the length of the part of a line to show first: up to the last
+// space that fits, else up to the last point where a word may be broken, else as
+// much as fits.
 func breakPoint(line string, room int) int {
 	space, soft, all, used := 0, 0, 0, 0
 	for i, r := range line {

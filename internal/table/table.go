@@ -1,24 +1,26 @@
-package main
+package table
 
 import (
 	"bufio"
 	"io"
 	"strings"
-
-	"google.golang.org/protobuf/proto"
+	"time"
 )
 
-// tableBlock is how many rows are laid out together.
+// tableBlock is the number of rows that are laid out together.
 const tableBlock = 1000
 
-// table prints aligned columns. It lays out a block of rows at a time, so that
-// it needs little memory however many there are. A column that is empty in all
-// rows of the blocks so far is left out; the header is printed again once it
-// no longer is. What is wider than the screen is wrapped; on one too narrow
-// even for that, each row is shown as a list of its cells.
-type table struct {
+// Table prints aligned columns. It lays out a block of rows at a time, so that it
+// needs little memory however many there are. It leaves out a column that is empty
+// in all rows of the blocks so far, and prints the header again once it is not. It
+// wraps what is wider than the screen. On a screen too narrow even for that, it
+// prints each row as a list of its cells.
+type Table struct {
+	// Now is the clock. Tests stop it.
+	Now func() time.Time
+
 	to      io.Writer
-	screen  screen
+	screen  Screen
 	columns []column
 	rows    [][]string
 	begun   bool
@@ -26,22 +28,23 @@ type table struct {
 
 // column is a column and how wide it has been so far.
 type column struct {
-	look
+	Look
 	shown        bool
 	widest       int // of its lines
 	word, finely int // its longest word, broken at spaces or finely
 }
 
-func newTable(to io.Writer, on screen, header []string) *table {
-	t := &table{to: to, screen: on, columns: make([]column, len(header))}
+// New makes a table with these columns, which look as looks says by their names.
+func New(to io.Writer, on Screen, header []string, looks map[string]Look) *Table {
+	t := &Table{Now: time.Now, to: to, screen: on, columns: make([]column, len(header))}
 	for i, name := range header {
 		c := &t.columns[i]
-		if c.look = looks[name]; c.title == "" {
-			c.title = strings.ReplaceAll(name, "_", " ")
+		if c.Look = looks[name]; c.Title == "" {
+			c.Title = strings.ReplaceAll(name, "_", " ")
 		}
-		c.title = strings.ToUpper(c.title)
-		c.measure(c.title)
-		c.measure(c.reserve)
+		c.Title = strings.ToUpper(c.Title)
+		c.measure(c.Title)
+		c.measure(c.Reserve)
 	}
 	return t
 }
@@ -52,16 +55,18 @@ func (c *column) measure(text string) {
 		return // no character is wider than it has bytes
 	}
 	for line := range strings.SplitSeq(text, "\n") {
-		c.widest = max(c.widest, textWidth(line))
+		c.widest = max(c.widest, TextWidth(line))
 	}
 	c.word, c.finely = max(c.word, wordWidth(text, false)), max(c.finely, wordWidth(text, true))
 }
 
-func (t *table) row(_ proto.Message, cells []string) error {
-	at := now()
+// Row adds a row, one cell for each column. It may hold the row back until Flush or
+// Close.
+func (t *Table) Row(cells []string) error {
+	at := t.Now()
 	for i, cell := range cells {
-		if c := &t.columns[i]; c.text != nil {
-			cell = c.text(cell, at)
+		if c := &t.columns[i]; c.Text != nil {
+			cell = c.Text(cell, at)
 		}
 		cells[i] = lines(cell)
 	}
@@ -69,31 +74,33 @@ func (t *table) row(_ proto.Message, cells []string) error {
 	if len(t.rows) < tableBlock {
 		return nil
 	}
-	return t.flush()
+	return t.Flush()
 }
 
-func (t *table) close() error {
+// Close prints what is held back, and the header if there were no rows.
+func (t *Table) Close() error {
 	if !t.begun && len(t.rows) == 0 {
 		for i := range t.columns {
 			c := &t.columns[i]
-			c.shown = !c.optional && !c.never
+			c.shown = !c.Optional && !c.Never
 		}
 		t.begun = true
 		out := bufio.NewWriter(t.to)
 		t.printHeader(out, t.widths())
 		return out.Flush()
 	}
-	return t.flush()
+	return t.Flush()
 }
 
-func (t *table) flush() error {
+// Flush prints what is held back.
+func (t *Table) Flush() error {
 	if len(t.rows) == 0 {
 		return nil
 	}
 	header := !t.begun
 	for _, cells := range t.rows {
 		for i, cell := range cells {
-			if c := &t.columns[i]; cell != "" && !c.never {
+			if c := &t.columns[i]; cell != "" && !c.Never {
 				header = header || !c.shown
 				c.shown = true
 				c.measure(cell)
@@ -117,16 +124,16 @@ func (t *table) flush() error {
 	return out.Flush()
 }
 
-// widths gives how wide the columns that are shown are on the screen, nil
-// where they do not fit on it.
-func (t *table) widths() []int {
+// widths gives the width of each column that is shown; nil if they do not fit on
+// the screen.
+func (t *Table) widths() []int {
 	widest, word, finely := make([]int, 0, len(t.columns)), []int{}, []int{}
 	for _, c := range t.columns {
 		if c.shown {
 			widest, word, finely = append(widest, c.widest), append(word, c.word), append(finely, c.finely)
 		}
 	}
-	room := t.screen.width()
+	room := t.screen.Width()
 	if room <= 0 {
 		return widest
 	}

@@ -1,0 +1,27 @@
+package table
+
+import "time"
+
+// Style is a colour, as terminals are told of it.
+type Style string
+
+// The styles of cells.
+const (
+	Plain  Style = ""
+	Red    Style = "\x1b[31m"
+	Green  Style = "\x1b[32m"
+	Yellow Style = "\x1b[33m"
+	reset        = "\x1b[0m"
+)
+
+// Look is how a table shows a column. Cells hold what programs read; a table
+// writes it for people.
+type Look struct {
+	Title string                                  // if empty, the column's name
+	Text  func(cell string, now time.Time) string // if nil, the cell as it is
+	Style func(cell string) Style                 // if nil, Plain
+
+	Reserve  string // a text that the column is always wide enough for
+	Optional bool   // not shown if there are no rows at all
+	Never    bool   // for programs, and too wide for people
+}
