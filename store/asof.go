@@ -9,20 +9,21 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"hdsd/health"
+	"hdsd/store/timeline"
 )
 
 // Began tells since when what endpoints were is known: since the history was
 // begun, or as far back as transitions are kept.
-func (s *Store) Began() (began time.Time, err error) {
-	err = s.view(func(tx *bolt.Tx) error {
-		began = s.began(tx)
+func (h *history) Began() (began time.Time, err error) {
+	err = h.db.view(func(tx *bolt.Tx) error {
+		began = h.began(tx)
 		return nil
 	})
 	return began, err
 }
 
-func (s *Store) began(tx *bolt.Tx) time.Time {
-	from := s.moment.Load().begun(s.created, s.edge())
+func (h *history) began(tx *bolt.Tx) time.Time {
+	from := h.time.timeline().Begun(h.created, h.time.edge())
 	if k, _ := tx.Bucket(transitions).Cursor().First(); len(k) == 8 {
 		from = min(from, number(k))
 	}
@@ -32,16 +33,16 @@ func (s *Store) began(tx *bolt.Tx) time.Time {
 // Endpoints gives the endpoints that have or had a verdict, in the order of
 // Endpoint.Compare: up to limit after one of them, where that is not nil. Empty
 // names do not narrow the list.
-func (s *Store) Endpoints(cluster, address string, after *health.Endpoint, limit int) (found []health.Endpoint, err error) {
+func (h *history) Endpoints(cluster, address string, after *health.Endpoint, limit int) (found []health.Endpoint, err error) {
 	names := []string{cluster}
 	if cluster == "" {
-		names = s.known.sorted()
+		names = h.known.sorted()
 	}
 	for _, name := range names {
 		if after != nil && name < after.Cluster {
 			continue
 		}
-		if found, err = s.endpoints(found, name, address, after); err != nil {
+		if found, err = h.endpoints(found, name, address, after); err != nil {
 			return nil, err
 		}
 		if len(found) >= limit {
@@ -52,12 +53,12 @@ func (s *Store) Endpoints(cluster, address string, after *health.Endpoint, limit
 }
 
 // endpoints adds those of one cluster.
-func (s *Store) endpoints(found []health.Endpoint, cluster, address string, after *health.Endpoint) ([]health.Endpoint, error) {
+func (h *history) endpoints(found []health.Endpoint, cluster, address string, after *health.Endpoint) ([]health.Endpoint, error) {
 	before, shared := len(found), names{}
-	err := s.view(func(tx *bolt.Tx) error {
+	err := h.db.view(func(tx *bolt.Tx) error {
 		take := func(k, v []byte) {
 			t, ok := openCurrent(k, v, shared)
-			s.skipUnless(ok, current, k)
+			h.damage.unless(ok, current, k)
 			if ok && t.Endpoint.Cluster == cluster && (address == "" || t.Endpoint.Address == address) &&
 				(after == nil || t.Endpoint.Compare(*after) > 0) {
 				found = append(found, t.Endpoint)
@@ -82,11 +83,11 @@ func (s *Store) endpoints(found []health.Endpoint, cluster, address string, afte
 
 // AsOf tells what was held to be true of endpoints at a time: what the last
 // transition at or before it led to.
-func (s *Store) AsOf(endpoints []health.Endpoint, at time.Time) (held []health.Verdict, err error) {
+func (h *history) AsOf(endpoints []health.Endpoint, at time.Time) (held []health.Verdict, err error) {
 	held = make([]health.Verdict, len(endpoints))
-	err = s.view(func(tx *bolt.Tx) error {
-		began := s.began(tx)
-		past := newPast(s, tx)
+	err = h.db.view(func(tx *bolt.Tx) error {
+		began := h.began(tx)
+		past := h.past(tx)
 		for i := range endpoints {
 			held[i] = past.asOf(&endpoints[i], nanos(at), began)
 		}
@@ -95,20 +96,21 @@ func (s *Store) AsOf(endpoints []health.Endpoint, at time.Time) (held []health.V
 	return held, err
 }
 
-// past is the history of single endpoints, as one transaction shows it.
+// past reads the history of single endpoints in one transaction.
 type past struct {
-	store    *Store
+	time     *timekeeper
+	damage   *damage
 	rows     *bolt.Bucket
 	current  *bolt.Bucket
 	endpoint *bolt.Cursor
-	clock    clock
+	skew     timeline.Skew
 	shared   names
 }
 
-func newPast(s *Store, tx *bolt.Tx) *past {
+func (h *history) past(tx *bolt.Tx) *past {
 	return &past{
-		store: s, rows: tx.Bucket(transitions), current: tx.Bucket(current), endpoint: tx.Bucket(byEndpoint).Cursor(),
-		clock: readClock(tx), shared: names{},
+		time: h.time, damage: h.damage, skew: readSkew(tx), shared: names{},
+		rows: tx.Bucket(transitions), current: tx.Bucket(current), endpoint: tx.Bucket(byEndpoint).Cursor(),
 	}
 }
 
@@ -123,18 +125,18 @@ func (p *past) latest(row []byte) (health.Transition, bool) {
 		return health.Transition{}, false
 	}
 	t, ok := openCurrent(row, v, p.shared)
-	p.store.skipUnless(ok, current, row)
-	p.store.redateLast(p.endpoint, row, &t)
+	p.damage.unless(ok, current, row)
+	p.time.correctLast(p.endpoint, row, &t)
 	return t, ok
 }
 
 // before gives an endpoint's last transition before a time.
 func (p *past) before(row []byte, end uint64) (health.Transition, bool) {
-	s := newSpan(p.endpoint, row, p.store.intervals(p.clock, 0, end), true)
+	s := newSpan(p.endpoint, row, p.time.search(p.skew, 0, end), true)
 	for recorded, ok := s.next(); ok; recorded, ok = s.next() {
 		k := key(recorded)
-		t, ok := p.store.openTransition(k, p.rows.Get(k), p.shared)
-		p.store.skipUnless(ok, transitions, k)
+		t, ok := openShown(k, p.rows.Get(k), p.shared, p.time)
+		p.damage.unless(ok, transitions, k)
 		if ok && nanos(t.Time) < end {
 			return t, true
 		}
@@ -145,12 +147,12 @@ func (p *past) before(row []byte, end uint64) (health.Transition, bool) {
 // steps goes through what an endpoint's transitions between two times, of which
 // end is not included, led to, oldest first, until f gives false.
 func (p *past) steps(row []byte, start, end uint64, f func(step) bool) {
-	s := newSpan(p.endpoint, row, p.store.intervals(p.clock, start, end), false)
+	s := newSpan(p.endpoint, row, p.time.search(p.skew, start, end), false)
 	for recorded, ok := s.next(); ok; recorded, ok = s.next() {
 		k := key(recorded)
 		taken, ok := openStep(k, p.rows.Get(k))
-		p.store.skipUnless(ok, transitions, k)
-		taken.at = p.store.moment.Load().shown(recorded, taken.at)
+		p.damage.unless(ok, transitions, k)
+		taken.at = p.time.shown(recorded, taken.at)
 		if ok && taken.at >= start && taken.at < end && !f(taken) {
 			return
 		}
@@ -169,7 +171,7 @@ func (p *past) asOf(e *health.Endpoint, at uint64, began time.Time) health.Verdi
 	if nanos(last.Time) <= at {
 		return verdict(&last)
 	}
-	if t, ok := p.before(row, add(at, 1)); ok {
+	if t, ok := p.before(row, at+1); ok {
 		return verdict(&t)
 	}
 	return p.edge(row, &last)

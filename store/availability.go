@@ -16,11 +16,11 @@ type Spent struct {
 
 // Spent tells how long endpoints were in which state from start, which is
 // included, to end, which is not. Before the history began they were unknown.
-func (s *Store) Spent(endpoints []health.Endpoint, start, end time.Time) (all []Spent, err error) {
+func (h *history) Spent(endpoints []health.Endpoint, start, end time.Time) (all []Spent, err error) {
 	all = make([]Spent, len(endpoints))
-	err = s.view(func(tx *bolt.Tx) error {
-		began := s.began(tx)
-		past := newPast(s, tx)
+	err = h.db.view(func(tx *bolt.Tx) error {
+		began := h.began(tx)
+		past := h.past(tx)
 		for i := range endpoints {
 			all[i] = past.spent(&endpoints[i], start, end, began)
 		}

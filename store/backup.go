@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-
-	bolt "go.etcd.io/bbolt"
 )
 
 // spare is how much room a copy must leave on the disk: the history goes on
@@ -22,19 +20,17 @@ var ErrNoRoom = errors.New("no room for a copy of the history")
 // on. The copy can take the file's place. As long as it takes, space that
 // becomes free in the file is not used again.
 func (s *Store) Backup(w io.Writer) error {
-	return s.view(func(tx *bolt.Tx) error {
-		if _, err := tx.WriteTo(w); err != nil {
-			return fmt.Errorf("back up history: %w", err)
-		}
-		return nil
-	})
+	if err := s.db.writeTo(w); err != nil {
+		return fmt.Errorf("back up history: %w", err)
+	}
+	return nil
 }
 
 // Copy makes a copy as Backup does, as fast as the disk is, in a file beside
 // the database that has no name and is gone with its last reader. It is for
 // readers that may be slow.
 func (s *Store) Copy(ctx context.Context) (_ *os.File, err error) {
-	folder := filepath.Dir(s.path)
+	folder := filepath.Dir(s.db.path)
 	if err := s.roomFor(folder); err != nil {
 		return nil, err
 	}
@@ -61,7 +57,7 @@ func (s *Store) Copy(ctx context.Context) (_ *os.File, err error) {
 
 // roomFor refuses a copy for which a folder has no room.
 func (s *Store) roomFor(folder string) error {
-	needed := s.Stats().Bytes + spare
+	needed := s.db.size() + spare
 	if free, known := freeBytes(folder); known && free < uint64(needed) {
 		return fmt.Errorf("%w: it takes up to %d MiB beside the history for a moment, %s has %d MiB: free some", ErrNoRoom, needed>>20, folder, free>>20)
 	}

@@ -7,28 +7,17 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"hdsd/health"
-	"hdsd/store/boltfile"
 )
 
 // Check reads the whole file and tells what is wrong with it, as ErrDamaged.
 func (s *Store) Check() error {
-	err := s.view(func(tx *bolt.Tx) error {
-		return errors.Join(s.checkPages(tx), checkRows(tx))
+	err := s.db.view(func(tx *bolt.Tx) error {
+		return errors.Join(s.db.checkPages(tx), checkRows(tx))
 	})
 	if err == nil || errors.Is(err, ErrClosed) || errors.Is(err, ErrDamaged) {
 		return err
 	}
-	return damaged(s.path, err)
-}
-
-// checkPages reads the pages of a transaction, which stay as they are until
-// it ends.
-func (s *Store) checkPages(tx *bolt.Tx) error {
-	info, err := s.file.Stat()
-	if err != nil {
-		return err
-	}
-	return boltfile.CheckTransaction(s.file, info.Size(), uint64(tx.ID()))
+	return damaged(s.db.path, err)
 }
 
 // checkRows decodes every value, and looks up what the indices name.

@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-
-	"hdsd/health"
 )
 
 // clusterSet is all names of clusters ever known.
@@ -43,19 +41,17 @@ func (c *clusterSet) sorted() []string {
 	return slices.Sorted(maps.Keys(c.names))
 }
 
-// KnownCluster tells whether there ever was a cluster of this name: one that
+// KnownCluster reports whether there ever was a cluster of this name: one that
 // RememberClusters was called with or that a transition was appended for.
 func (s *Store) KnownCluster(name string) bool { return s.known.has(name) }
 
-// RememberClusters makes clusters known, whether or not they ever get a
-// transition. It does not wait for the disk.
-func (s *Store) RememberClusters(all []string) { s.remember(all...) }
-
-func (s *Store) remember(all ...string) {
+// RememberClusters makes clusters known, whether or not they ever get a transition. It
+// does not wait for the disk.
+func (s *Store) RememberClusters(all []string) {
 	fresh := map[string][]byte{}
 	for _, name := range all {
 		if s.known.add(name) {
-			fresh[rowKey(health.ClusterHash(name))] = []byte(name)
+			fresh[rowKey(hashOf(name))] = []byte(name)
 		}
 	}
 	s.intake.put(clusters, fresh)

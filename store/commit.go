@@ -11,20 +11,14 @@ import (
 // present is the value of rows of which only the key matters.
 var present = []byte{1}
 
-// write gives the transaction that puts a group into the file. Doing it twice
-// is doing it once.
-func (g *group) write(c clock, t *timeline) func(*bolt.Tx) error {
-	return func(tx *bolt.Tx) error {
-		for _, step := range []func(*bolt.Tx) error{g.writeHistory, g.writeCurrent, g.writePlan, g.writeRows} {
-			if err := step(tx); err != nil {
-				return err
-			}
-		}
-		if err := t.put(tx); err != nil || c == readClock(tx) {
+// write puts a group into the file. Writing it twice is writing it once.
+func (g *group) write(tx *bolt.Tx) error {
+	for _, step := range []func(*bolt.Tx) error{g.writeHistory, g.writeCurrent, g.writePlan, g.writeRows} {
+		if err := step(tx); err != nil {
 			return err
 		}
-		return c.put(tx)
 	}
+	return nil
 }
 
 func (g *group) writeHistory(tx *bolt.Tx) error {

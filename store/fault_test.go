@@ -124,7 +124,7 @@ func TestDamagedValues(t *testing.T) {
 	s.Append(flips(10))
 	s.SavePlan(map[string][]health.Hash{"a": {1}, "b": {2}})
 	flush(t, s)
-	err := s.db.Update(func(tx *bolt.Tx) error {
+	edit(t, s, func(tx *bolt.Tx) error {
 		for _, bucket := range [][]byte{transitions, current, plan} {
 			rows := tx.Bucket(bucket)
 			k, v := rows.Cursor().First()
@@ -136,7 +136,7 @@ func TestDamagedValues(t *testing.T) {
 		}
 		return nil
 	})
-	if err := errors.Join(err, s.Close()); err != nil {
+	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	var reported complaints
@@ -221,10 +221,8 @@ func TestFullDisk(t *testing.T) {
 	for !reported.has(ErrDropped) {
 		<-failed
 	}
-	// Update waits for the writer, so nobody else reads the field.
-	if err := s.db.Update(func(*bolt.Tx) error { s.db.MaxSize = 0; return nil }); err != nil {
-		t.Fatal(err)
-	}
+	// It waits for the writer, so nobody else reads the field.
+	edit(t, s, func(tx *bolt.Tx) error { tx.DB().MaxSize = 0; return nil })
 	flush(t, s)
 	stats := s.Stats()
 	if stats.Dropped == 0 || stats.LastError != nil || stats.Pending != 0 || stats.Committed != 201-stats.Dropped {

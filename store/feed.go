@@ -22,24 +22,15 @@ type Recorded struct {
 	Transition health.Transition
 }
 
-// Committed gives a channel that is closed when more is committed, or the
-// store closes; sometimes for less. Who asks for it first and reads then,
-// misses nothing.
-func (s *Store) Committed() <-chan struct{} {
-	s.intake.mu.Lock()
-	defer s.intake.mu.Unlock()
-	return s.intake.changed
-}
-
 // Latest gives the recorded health of endpoints, nil where there is none, and
 // the place in the history that it is of.
-func (s *Store) Latest(endpoints []health.Endpoint) (held []*health.Verdict, place Place, err error) {
+func (h *history) Latest(endpoints []health.Endpoint) (held []*health.Verdict, place Place, err error) {
 	held = make([]*health.Verdict, len(endpoints))
-	err = s.view(func(tx *bolt.Tx) error {
+	err = h.db.view(func(tx *bolt.Tx) error {
 		if k, _ := tx.Bucket(transitions).Cursor().Last(); len(k) == 8 {
 			place = Place(number(k))
 		}
-		past := newPast(s, tx)
+		past := h.past(tx)
 		for i := range endpoints {
 			if t, ok := past.latest(rowOf(&endpoints[i])); ok {
 				held[i] = new(verdict(&t))
@@ -52,16 +43,16 @@ func (s *Store) Latest(endpoints []health.Endpoint) (held []*health.Verdict, pla
 
 // After gives up to limit transitions behind a place, in recorded order. The
 // error is ErrTooOld where some of them may no longer be kept.
-func (s *Store) After(place Place, limit int) (found []Recorded, err error) {
+func (h *history) After(place Place, limit int) (found []Recorded, err error) {
 	shared := names{}
-	err = s.view(func(tx *bolt.Tx) error {
+	err = h.db.view(func(tx *bolt.Tx) error {
 		rows := tx.Bucket(transitions).Cursor()
-		if err := s.reaches(tx, place); err != nil {
+		if err := h.reaches(tx, place); err != nil {
 			return err
 		}
 		for k, v := rows.Seek(key(uint64(place) + 1)); k != nil && len(found) < limit; k, v = rows.Next() {
-			t, ok := s.openTransition(k, v, shared)
-			s.skipUnless(ok, transitions, k)
+			t, ok := openShown(k, v, shared, h.time)
+			h.damage.unless(ok, transitions, k)
 			if ok {
 				found = append(found, Recorded{Place(number(k)), t})
 			}
@@ -72,39 +63,39 @@ func (s *Store) After(place Place, limit int) (found []Recorded, err error) {
 }
 
 // reaches tells whether all that is behind a place is still kept.
-func (s *Store) reaches(tx *bolt.Tx, place Place) error {
+func (h *history) reaches(tx *bolt.Tx, place Place) error {
 	t, ok := readTimeline(tx)
 	if !ok {
-		t = s.moment.Load().timeline // nothing was deleted since the start
+		t = *h.time.timeline() // nothing was deleted since the start
 	}
-	if k, _ := tx.Bucket(transitions).Cursor().First(); uint64(place) < t.pruned && len(k) == 8 {
+	if k, _ := tx.Bucket(transitions).Cursor().First(); uint64(place) < t.Pruned() && len(k) == 8 {
 		return fmt.Errorf("%w: it begins at %s", ErrTooOld, timeOf(number(k)).Format(time.RFC3339))
 	}
 	return nil
 }
 
 // Token writes a place down, for this history only.
-func (s *Store) Token(place Place) string {
-	return base64.RawURLEncoding.EncodeToString(append(key(uint64(place)), s.placeSum(place)...))
+func (h *history) Token(place Place) string {
+	return base64.RawURLEncoding.EncodeToString(append(key(uint64(place)), h.placeSum(place)...))
 }
 
-func (s *Store) placeSum(place Place) []byte {
-	sum := sha256.Sum256(append([]byte("place 1\x00"), key(uint64(place), s.created)...))
+func (h *history) placeSum(place Place) []byte {
+	sum := sha256.Sum256(append([]byte("place 1\x00"), key(uint64(place), h.created)...))
 	return sum[:8]
 }
 
 // Place reads a token. The error is ErrBadToken where this history did not give
 // it out.
-func (s *Store) Place(token string) (Place, error) {
+func (h *history) Place(token string) (Place, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(b) != tokenSize {
 		return 0, ErrBadToken
 	}
 	place := Place(number(b))
-	if !bytes.Equal(b[8:], s.placeSum(place)) {
+	if !bytes.Equal(b[8:], h.placeSum(place)) {
 		return 0, ErrBadToken
 	}
-	_, latest, err := s.Latest(nil)
+	_, latest, err := h.Latest(nil)
 	if err == nil && place > latest {
 		return 0, ErrBadToken // of what was undone by restoring a backup
 	}

@@ -50,9 +50,7 @@ func TestFreezeInAnOlderFile(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	has := func() (there bool) {
-		if err := s.view(func(tx *bolt.Tx) error { there = tx.Bucket(freeze) != nil; return nil }); err != nil {
-			t.Fatal(err)
-		}
+		inspect(t, s, func(tx *bolt.Tx) { there = tx.Bucket(freeze) != nil })
 		return there
 	}
 	before := has()
@@ -74,12 +72,12 @@ func TestDamagedFreezeStaysOne(t *testing.T) {
 		s := open(t, dir)
 		s.SaveFreeze(&Freeze{Reason: "why", Author: "alice", Since: day.Add(-time.Hour), Held: map[health.Hash]health.Status{1: health.Healthy}})
 		flush(t, s)
-		err := s.db.Update(func(tx *bolt.Tx) error {
+		edit(t, s, func(tx *bolt.Tx) error {
 			v := bytes.Clone(tx.Bucket(freeze).Get(bad))
 			v[len(v)/2]++
 			return tx.Bucket(freeze).Put(bad, v)
 		})
-		if err := errors.Join(err, s.Close()); err != nil {
+		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
 		var reported complaints
@@ -100,7 +98,7 @@ func TestFreezeUnderADamagedKeyCanBeEnded(t *testing.T) {
 	var reported complaints
 	dir := t.TempDir()
 	s := open(t, dir, func(o *Options) { o.OnError = reported.add })
-	s.intake.put(freeze, map[string][]byte{"greeze": encodeFreeze(&Freeze{})})
+	putRawRow(s, freeze, []byte("greeze"), encodeFreeze(&Freeze{}))
 	flush(t, s)
 	if found := stateOf(t, s).Freeze; found == nil || !reported.has(ErrSkipped) {
 		t.Errorf("%v; reported: %v", found, reported.all)

@@ -180,6 +180,13 @@ func (in *intake) notify() {
 	in.changed = make(chan struct{})
 }
 
+// moved returns a channel that is closed when saved or pruned moves.
+func (in *intake) moved() <-chan struct{} {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.changed
+}
+
 func (in *intake) askPrune() { in.work(func() { in.prunes++ }) }
 
 // pruneAsked gives the number of the pass to do; false where there is none.

@@ -38,29 +38,32 @@ func damaged(path string, err error) error {
 	return fmt.Errorf("%w: %s: %w: %s", ErrDamaged, path, err, advice)
 }
 
-// openFile opens the history of a folder, which is made where it is missing.
-// It tells when the file was last written.
-func openFile(ctx context.Context, dir string, o *Options) (db *bolt.DB, file *os.File, written time.Time, err error) {
+// openDatabase opens the history of a folder. It makes the folder and the file if they
+// are missing. It returns when the file was last written.
+func openDatabase(ctx context.Context, dir string, o *Options) (d *database, written time.Time, err error) {
 	path := filepath.Join(dir, fileName)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, nil, written, fmt.Errorf("data folder: %w: create it or choose another data_dir", err)
+		return nil, written, fmt.Errorf("data folder: %w: create it or choose another data_dir", err)
 	}
 	if err := create(ctx, path, o); err != nil {
-		return nil, nil, written, err
+		return nil, written, err
 	}
-	if file, err = lockPlace(ctx, path, os.O_RDWR, o.LockTimeout); err != nil {
-		return nil, nil, written, err
+	file, err := lockPlace(ctx, path, os.O_RDWR, o.LockTimeout)
+	if err != nil {
+		return nil, written, err
 	}
-	about, err := file.Stat()
+	var db *bolt.DB
+	info, err := file.Stat()
 	if err == nil {
 		db, err = openBolt(path, file, o)
 	}
 	if err != nil {
 		unlock(file)
 		_ = file.Close()
-		return nil, nil, written, err
+		return nil, written, err
 	}
-	return db, file, about.ModTime(), nil
+	d, err = newDatabase(db, file)
+	return d, info.ModTime(), err
 }
 
 // unfinished is what the file is called until it is whole.
@@ -191,7 +194,7 @@ func openBolt(path string, file *os.File, o *Options) (db *bolt.DB, err error) {
 		return checkSchema(db, path, o)
 	})
 	switch {
-	case errors.Is(err, errFault), errors.Is(err, errNoHeader):
+	case errors.Is(err, errPanic), errors.Is(err, errNoHeader):
 		err = damaged(path, err)
 	case err != nil && !errors.Is(err, ErrVersion) && !errors.Is(err, ErrDamaged):
 		err = fmt.Errorf("history: %s: %w", path, err)

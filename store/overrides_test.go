@@ -83,10 +83,10 @@ func TestDamagedOverridesArePassedOver(t *testing.T) {
 	s.SaveOverrides(map[health.Endpoint]*Override{kept: {Scope: kept, Since: day}, lost: {Scope: lost, Since: day}})
 	s.SaveVoted(map[health.Hash]*health.Verdict{1: {}, 2: {}})
 	flush(t, s)
-	err := s.db.Update(func(tx *bolt.Tx) error {
+	edit(t, s, func(tx *bolt.Tx) error {
 		return errors.Join(tx.Bucket(overrides).Put(key(uint64(lost.Hash())), []byte("nonsense")), tx.Bucket(voted).Put(key(2), nil))
 	})
-	if err := errors.Join(err, s.Close()); err != nil {
+	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	var reported complaints

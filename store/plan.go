@@ -21,6 +21,11 @@ func encodePlan(checker string, endpoints []health.Hash) []byte {
 	return b
 }
 
+// SavePlan stores which endpoints these checkers are to check; nil takes the checker
+// out. Other checkers stay as they are, and of several plans for one the latest
+// counts. The slices must not change afterwards.
+func (s *Store) SavePlan(changed map[string][]health.Hash) { s.intake.savePlan(changed) }
+
 func decodePlan(b []byte) (checker string, endpoints []health.Hash, ok bool) {
 	r := reader{rest: b}
 	version := r.byte()

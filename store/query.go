@@ -9,6 +9,15 @@ import (
 	"hdsd/health"
 )
 
+// history answers questions about what is committed.
+type history struct {
+	db      *database
+	time    *timekeeper
+	known   *clusterSet
+	damage  *damage
+	created uint64 // when the history was begun; tells it from others
+}
+
 const (
 	defaultLimit = 1000
 	largestLimit = 10_000
@@ -18,7 +27,7 @@ const (
 // page, empty on the last one. The order is the one in which the transitions
 // were appended. The error is ErrBadToken where the token is not one that this
 // query was given.
-func (s *Store) Transitions(q Query) (found []health.Transition, next string, err error) {
+func (h *history) Transitions(q Query) (found []health.Transition, next string, err error) {
 	last, err := q.position()
 	if err != nil {
 		return nil, "", err
@@ -27,8 +36,8 @@ func (s *Store) Transitions(q Query) (found []health.Transition, next string, er
 		q.Limit = defaultLimit
 	}
 	q.Limit = min(q.Limit, largestLimit)
-	err = s.view(func(tx *bolt.Tx) error {
-		found, next = s.page(tx, &q, last)
+	err = h.db.view(func(tx *bolt.Tx) error {
+		found, next = h.page(tx, &q, last)
 		return nil
 	})
 	if err != nil {
@@ -37,14 +46,14 @@ func (s *Store) Transitions(q Query) (found []health.Transition, next string, er
 	return found, next, nil
 }
 
-func (s *Store) page(tx *bolt.Tx, q *Query, last uint64) (found []health.Transition, next string) {
+func (h *history) page(tx *bolt.Tx, q *Query, last uint64) (found []health.Transition, next string) {
 	shared := names{}
 	rows := tx.Bucket(transitions)
-	merged := merge{spans: s.spans(tx, q, last), newest: q.NewestFirst}
+	merged := merge{spans: h.spans(tx, q, last), newest: q.NewestFirst}
 	for recorded, ok := merged.next(); ok; recorded, ok = merged.next() {
 		k := key(recorded)
-		t, ok := s.openTransition(k, rows.Get(k), shared)
-		s.skipUnless(ok, transitions, k)
+		t, ok := openShown(k, rows.Get(k), shared, h.time)
+		h.damage.unless(ok, transitions, k)
 		if !ok || !q.matches(&t) {
 			continue
 		}
@@ -56,12 +65,11 @@ func (s *Store) page(tx *bolt.Tx, q *Query, last uint64) (found []health.Transit
 	return found, ""
 }
 
-// openTransition reads a row of the history, and puts right what a wrong clock
-// has dated.
-func (s *Store) openTransition(k, v []byte, shared names) (health.Transition, bool) {
+// openShown reads a row of the history, and corrects the time that a wrong clock gave.
+func openShown(k, v []byte, shared names, time *timekeeper) (health.Transition, bool) {
 	t, ok := openTransition(k, v, shared)
 	if ok {
-		s.moment.Load().redate(number(k), &t)
+		time.correct(number(k), &t)
 	}
 	return t, ok
 }
@@ -83,11 +91,6 @@ func (q *Query) matches(t *health.Transition) bool {
 		shown >= nanos(q.Start) && shown < q.end()
 }
 
-// intervals gives where to find the transitions of these times, in order.
-func (s *Store) intervals(c clock, start, end uint64) []interval {
-	return append(s.moment.Load().late(start), c.intervals(start, end)...)
-}
-
 // end is End in nanoseconds.
 func (q *Query) end() uint64 {
 	if q.End.IsZero() {
@@ -98,15 +101,15 @@ func (q *Query) end() uint64 {
 
 // spans gives the rows of indices in which the answer stands: those of the
 // endpoints of an address, those of a cluster, or all transitions.
-func (s *Store) spans(tx *bolt.Tx, q *Query, last uint64) []*span {
-	ranges := s.intervals(readClock(tx), nanos(q.Start), q.end())
+func (h *history) spans(tx *bolt.Tx, q *Query, last uint64) []*span {
+	ranges := h.time.search(readSkew(tx), nanos(q.Start), q.end())
 	for i := range ranges {
 		switch {
 		case last == 0:
 		case q.NewestFirst:
-			ranges[i].to = min(ranges[i].to, last)
+			ranges[i].To = min(ranges[i].To, last)
 		default:
-			ranges[i].from = max(ranges[i].from, last+1)
+			ranges[i].From = max(ranges[i].From, last+1)
 		}
 	}
 	in := func(bucket, prefix []byte) *span {

@@ -121,8 +121,8 @@ func read(t testing.TB, path string) []byte {
 	return b
 }
 
-// damage makes one value of a copy bad.
-func damage(t testing.TB, path string, change func(tx *bolt.Tx) error) {
+// spoil makes one value of a copy bad.
+func spoil(t testing.TB, path string, change func(tx *bolt.Tx) error) {
 	t.Helper()
 	db, err := bolt.Open(path, 0o600, nil)
 	if err != nil {
@@ -143,8 +143,8 @@ func spoilRow(tx *bolt.Tx) error {
 func TestRestoreRefuses(t *testing.T) {
 	good := read(t, copyOf(t, 200))
 	foreign, spoiled := filepath.Join(t.TempDir(), "foreign.db"), fileWith(t, good)
-	damage(t, foreign, func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("theirs")); return err })
-	damage(t, spoiled, spoilRow)
+	spoil(t, foreign, func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("theirs")); return err })
+	spoil(t, spoiled, spoilRow)
 	newSchema := copyOf(t, 5, func(o *Options) { o.migrations = []migration{func(*bolt.Tx) error { return nil }} })
 	newFormat := bytes.Clone(good)
 	for _, at := range []int{0, os.Getpagesize()} { // of each first page

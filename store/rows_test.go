@@ -16,24 +16,18 @@ import (
 func stored(t *testing.T, s *Store, buckets ...[]byte) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	err := s.view(func(tx *bolt.Tx) error {
+	inspect(t, s, func(tx *bolt.Tx) {
 		for _, bucket := range buckets {
 			rows := tx.Bucket(bucket)
 			if rows == nil {
 				continue
 			}
-			if err := rows.ForEach(func(k, v []byte) error {
+			cursor := rows.Cursor()
+			for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
 				all[fmt.Sprintf("%s %+q", bucket, k)] = fmt.Sprintf("%+q", v)
-				return nil
-			}); err != nil {
-				return err
 			}
 		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return all
 }
 
@@ -88,16 +82,13 @@ func TestOnlyTheLatestOfARowWaits(t *testing.T) {
 func TestUnchangedRowsAreLeftAlone(t *testing.T) {
 	s := open(t, t.TempDir())
 	for _, want := range []bool{true, false} {
-		err := s.db.Update(func(tx *bolt.Tx) error {
+		edit(t, s, func(tx *bolt.Tx) error {
 			err := putRows(tx, clusters, map[string][]byte{"a": {1}, "b": nil})
 			if stats := tx.Stats(); stats.GetNodeCount() > 0 != want {
 				t.Errorf("%d nodes are changed; want some: %t", stats.GetNodeCount(), want)
 			}
 			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 
@@ -128,7 +119,7 @@ func TestRowsThatAreWholeButMakeNoSense(t *testing.T) {
 		if err := errors.Join(s.Check(), stateError(s)); err != nil || len(reported.all) > 0 {
 			t.Fatal(err, reported.all)
 		}
-		s.intake.put(c.bucket, map[string][]byte{string(c.k): c.row})
+		putRawRow(s, c.bucket, c.k, c.row)
 		flush(t, s)
 		if err := stateError(s); err != nil || len(reported.all) != 1 || !reported.has(ErrSkipped) {
 			t.Errorf("%s %q: %v; reported: %v", c.bucket, c.k, err, reported.all)

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	bolt "go.etcd.io/bbolt"
+
+	"hdsd/store/timeline"
 )
 
 // span goes through the keys of one index that are a prefix and a recorded
@@ -12,12 +14,12 @@ import (
 type span struct {
 	rows   *bolt.Cursor
 	prefix []byte
-	ranges []interval // still to do, in the order of going
+	ranges []timeline.Range // still to do, in the order of going
 	newest bool
 	inside bool // the cursor is in ranges[0]
 }
 
-func newSpan(rows *bolt.Cursor, prefix []byte, ranges []interval, newest bool) *span {
+func newSpan(rows *bolt.Cursor, prefix []byte, ranges []timeline.Range, newest bool) *span {
 	ranges = slices.Clone(ranges)
 	if newest {
 		slices.Reverse(ranges)
@@ -30,7 +32,7 @@ func (s *span) next() (uint64, bool) {
 	for len(s.ranges) > 0 {
 		k := s.step()
 		recorded, ok := s.read(k)
-		if ok && recorded >= s.ranges[0].from && recorded < s.ranges[0].to {
+		if ok && recorded >= s.ranges[0].From && recorded < s.ranges[0].To {
 			return recorded, true
 		}
 		s.ranges, s.inside = s.ranges[1:], false
@@ -54,9 +56,9 @@ func (s *span) step() (k []byte) {
 	case s.inside:
 		k, _ = s.rows.Next()
 	case s.newest:
-		k = s.seekBefore(s.ranges[0].to)
+		k = s.seekBefore(s.ranges[0].To)
 	default:
-		k, _ = s.rows.Seek(s.at(s.ranges[0].from))
+		k, _ = s.rows.Seek(s.at(s.ranges[0].From))
 	}
 	s.inside = true
 	return k

@@ -31,8 +31,8 @@ type Held struct {
 // as there are endpoints. It skips and reports damaged rows.
 func (s *Store) State() (State, error) {
 	var found State
-	err := s.view(func(tx *bolt.Tx) error {
-		rows := stateReader{store: s, tx: tx}
+	err := s.db.view(func(tx *bolt.Tx) error {
+		rows := stateReader{tx: tx, damage: s.damage, time: s.time}
 		found = State{
 			Current: rows.current(), Voted: rows.voted(), Plan: rows.plan(), Clusters: rows.clusters(),
 			Freeze: rows.freeze(), Overrides: rows.overrides(), Trust: rows.trust(), Trials: rows.trials(),
@@ -47,31 +47,18 @@ func (s *Store) State() (State, error) {
 
 // stateReader reads the rows of one transaction.
 type stateReader struct {
-	store *Store
-	tx    *bolt.Tx
-}
-
-// each calls take with every row of a bucket, which may be missing. It reports the
-// rows whose checksum is wrong or that take denies.
-func (r stateReader) each(bucket []byte, take func(k, row []byte) bool) {
-	rows := r.tx.Bucket(bucket)
-	if rows == nil {
-		return
-	}
-	cursor := rows.Cursor()
-	for k, v := cursor.First(); k != nil; k, v = cursor.Next() {
-		row, ok := unseal(k, v)
-		r.store.skipUnless(ok && take(k, row), bucket, k)
-	}
+	tx     *bolt.Tx
+	damage *damage
+	time   *timekeeper
 }
 
 func (r stateReader) current() map[health.Hash]Held {
 	all := map[health.Hash]Held{}
 	shared, endpoints := names{}, r.tx.Bucket(byEndpoint).Cursor()
-	r.each(current, func(k, row []byte) bool {
+	r.damage.each(r.tx, current, func(k, row []byte) bool {
 		t, ok := decodeCurrent(k, row, shared)
 		if ok {
-			r.store.redateLast(endpoints, k, &t)
+			r.time.correctLast(endpoints, k, &t)
 			all[health.Hash(number(k[8:]))] = Held{t.Endpoint, verdict(&t)}
 		}
 		return ok
@@ -81,7 +68,7 @@ func (r stateReader) current() map[health.Hash]Held {
 
 func (r stateReader) voted() map[health.Hash]health.Verdict {
 	all := map[health.Hash]health.Verdict{}
-	r.each(voted, func(k, row []byte) bool {
+	r.damage.each(r.tx, voted, func(k, row []byte) bool {
 		v, ok := decodeVoted(row)
 		if ok = ok && len(k) == 8; ok {
 			all[health.Hash(number(k))] = v
@@ -93,7 +80,7 @@ func (r stateReader) voted() map[health.Hash]health.Verdict {
 
 func (r stateReader) plan() map[string][]health.Hash {
 	all := map[string][]health.Hash{}
-	r.each(plan, func(_, row []byte) bool {
+	r.damage.each(r.tx, plan, func(_, row []byte) bool {
 		checker, endpoints, ok := decodePlan(row)
 		if ok {
 			all[checker] = endpoints
@@ -104,7 +91,7 @@ func (r stateReader) plan() map[string][]health.Hash {
 }
 
 func (r stateReader) clusters() (all []string) {
-	r.each(clusters, func(_, name []byte) bool {
+	r.damage.each(r.tx, clusters, func(_, name []byte) bool {
 		all = append(all, string(name))
 		return true
 	})
@@ -115,19 +102,19 @@ func (r stateReader) clusters() (all []string) {
 // freeze gives one that is damaged as a freeze too: a bad page must not let
 // verdicts out.
 func (r stateReader) freeze() *Freeze {
-	rows, s := r.tx.Bucket(freeze), r.store
+	rows := r.tx.Bucket(freeze)
 	if rows == nil {
 		return nil
 	}
 	row, ok := unseal(freezeKey, rows.Get(freezeKey))
 	f, holds, good := decodeFreeze(row)
-	if s.skipUnless(ok && good, freeze, freezeKey); !ok || !good {
-		return &Freeze{Reason: "hdsd was frozen, but what was stored of it is damaged", Author: "unknown", Since: s.options.now()}
+	if r.damage.unless(ok && good, freeze, freezeKey); !ok || !good {
+		return &Freeze{Reason: "hdsd was frozen, but what was stored of it is damaged", Author: "unknown", Since: r.time.now()}
 	}
 	if holds {
 		row, ok = unseal(heldKey, rows.Get(heldKey))
 		f.Held, good = decodeHeld(row)
-		if s.skipUnless(ok && good, freeze, heldKey); !ok || !good {
+		if r.damage.unless(ok && good, freeze, heldKey); !ok || !good {
 			f.Held = nil
 		}
 	}
@@ -135,7 +122,7 @@ func (r stateReader) freeze() *Freeze {
 }
 
 func (r stateReader) overrides() (all []Override) {
-	r.each(overrides, func(_, row []byte) bool {
+	r.damage.each(r.tx, overrides, func(_, row []byte) bool {
 		o, ok := decodeOverride(row)
 		if ok {
 			all = append(all, o)
@@ -147,7 +134,7 @@ func (r stateReader) overrides() (all []Override) {
 
 func (r stateReader) trust() map[string]Trust {
 	all := map[string]Trust{}
-	r.each(trust, func(k, row []byte) bool {
+	r.damage.each(r.tx, trust, func(k, row []byte) bool {
 		t, ok := decodeTrust(row)
 		if ok {
 			all[string(k)] = t
@@ -159,7 +146,7 @@ func (r stateReader) trust() map[string]Trust {
 
 func (r stateReader) trials() map[string]*Trials {
 	all := map[string]*Trials{}
-	r.each(trials, func(_, row []byte) bool {
+	r.damage.each(r.tx, trials, func(_, row []byte) bool {
 		cluster, t, ok := decodeTrials(row)
 		if ok {
 			all[cluster] = t

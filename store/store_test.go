@@ -255,7 +255,7 @@ func TestGroups(t *testing.T) {
 		s := open(t, dir)
 		synctest.Wait()
 		transactions := func() (n int) {
-			_ = s.view(func(tx *bolt.Tx) error { n = tx.ID(); return nil })
+			inspect(t, s, func(tx *bolt.Tx) { n = tx.ID() })
 			return n
 		}
 		begin := transactions()
@@ -297,9 +297,7 @@ func TestRetention(t *testing.T) {
 	}
 
 	s = open(t, dir, now.keep)
-	if err := s.intake.wait(t.Context(), func() bool { return s.intake.pruned > 0 }); err != nil { // at start, unasked
-		t.Fatal(err)
-	}
+	firstPrune(t, s)
 	if diff := cmp.Diff(flips(count)[count-5:], ask(t, s, Query{})); diff != "" {
 		t.Error(diff)
 	}
@@ -318,16 +316,6 @@ func TestRetention(t *testing.T) {
 	prune(t, s)
 	if diff := cmp.Diff(flips(count)[count-1:], ask(t, s, Query{})); diff != "" {
 		t.Error("the newest stays:", diff)
-	}
-}
-
-// prune waits for a whole pass.
-func prune(t testing.TB, s *Store) {
-	t.Helper()
-	s.intake.askPrune()
-	pass, _ := s.intake.pruneAsked()
-	if err := s.intake.wait(t.Context(), func() bool { return s.intake.pruned >= pass }); err != nil {
-		t.Fatal(err)
 	}
 }
 

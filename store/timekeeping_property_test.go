@@ -23,9 +23,7 @@ func TestNoClockDeletesHistory(t *testing.T) {
 		var happened, ran []time.Duration // when each change was
 		rt.Repeat(map[string]func(*rapid.T){
 			"": func(rt *rapid.T) {
-				looked := make(chan struct{})
-				m.store.asks <- func() { m.store.look(); close(looked) }
-				<-looked
+				look(t, m.store)
 				prune(t, m.store)
 				all := ask(t, m.store, Query{})
 				first := m.count - len(all)
@@ -51,7 +49,7 @@ func TestNoClockDeletesHistory(t *testing.T) {
 					}
 				}
 				if last := len(all) - 1; last >= 0 && m.wrong.Load() == 0 && !m.store.Clock().Doubted {
-					if got := heldAt(t, m.store, endpoint("web", "a", "x"), m.store.options.now()); got.Reason != all[last].Reason {
+					if got := heldAt(t, m.store, endpoint("web", "a", "x"), m.now()); got.Reason != all[last].Reason {
 						rt.Fatalf("at present it is as after change %q, want %s", got.Reason, all[last].Reason)
 					}
 				}

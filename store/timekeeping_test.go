@@ -44,10 +44,15 @@ func newMachine(t *testing.T, wrong ...time.Duration) *machine {
 func (m *machine) start() {
 	m.store = open(m.t, m.dir, func(o *Options) {
 		o.Retention = 100 * time.Hour
-		o.now = func() time.Time { return day.Add(time.Duration(m.passed.Load() + m.wrong.Load())) }
+		o.now = m.now
 		o.uptime = func() time.Duration { return time.Duration(m.run.Load()) }
 		o.OnClock = func(c Clock) { m.told <- c }
 	})
+}
+
+// now is what the machine's clock says.
+func (m *machine) now() time.Time {
+	return day.Add(time.Duration(m.passed.Load() + m.wrong.Load()))
 }
 
 func (m *machine) stop() {
@@ -79,7 +84,7 @@ func (m *machine) runs(hours int) {
 func (m *machine) flips() {
 	m.t.Helper()
 	f := flip(endpoint("web", "a", "x"), m.count)
-	f.Time, f.Reason = m.store.options.now(), fmt.Sprint(m.count)
+	f.Time, f.Reason = m.now(), fmt.Sprint(m.count)
 	for i := range f.Observations {
 		f.Observations[i].Time = f.Time
 	}
@@ -408,12 +413,12 @@ func TestOlderFileIsJudgedByItsAge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)
 			m.runs(90)
-			err := m.store.db.Update(func(tx *bolt.Tx) error { return tx.Bucket(header).Delete(timeKey) })
+			edit(t, m.store, func(tx *bolt.Tx) error { return tx.Bucket(header).Delete(timeKey) })
 			path := filepath.Join(m.dir, fileName)
-			kept, errRead := os.ReadFile(path)
+			kept, err := os.ReadFile(path)
 			m.stop()
 			now := day.Add(140*time.Hour + c.wrong)
-			if err := errors.Join(err, errRead, os.WriteFile(path, kept, 0o600), os.Chtimes(path, now, now.Add(-c.wrong-c.age))); err != nil {
+			if err := errors.Join(err, os.WriteFile(path, kept, 0o600), os.Chtimes(path, now, now.Add(-c.wrong-c.age))); err != nil {
 				t.Fatal(err)
 			}
 			m.passed.Store(int64(140 * time.Hour))
@@ -430,7 +435,7 @@ func TestOlderFileIsJudgedByItsAge(t *testing.T) {
 func TestAFutureThatAnOlderOneRecorded(t *testing.T) {
 	m := newMachine(t)
 	m.runs(2)
-	err := m.store.db.Update(func(tx *bolt.Tx) error {
+	edit(t, m.store, func(tx *bolt.Tx) error {
 		e := endpoint("web", "a", "y")
 		f := flip(e, 1)
 		f.Time = day.Add(2*time.Hour + year)
@@ -438,9 +443,6 @@ func TestAFutureThatAnOlderOneRecorded(t *testing.T) {
 		g := group{transitions: []health.Transition{f}, places: []place{{at, uint64(health.ClusterHash(e.Cluster)), e.Hash()}}}
 		return errors.Join(g.writeHistory(tx), g.writeCurrent(tx))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	m.restart(0)
 	m.runs(102)
 	if all := ask(t, m.store, Query{}); len(all) != 101 || all[0].Reason != "3" {

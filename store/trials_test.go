@@ -46,14 +46,11 @@ func TestTrialsAreKept(t *testing.T) {
 // TestTrialsInAnOlderFile: a file from before there were trials has none.
 func TestTrialsInAnOlderFile(t *testing.T) {
 	s := open(t, t.TempDir())
-	if err := s.view(func(tx *bolt.Tx) error {
+	inspect(t, s, func(tx *bolt.Tx) {
 		if tx.Bucket(trials) != nil {
 			t.Error("the bucket is there before its first row: is an older file without it still opened?")
 		}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	if found := trialsOf(t, s); len(found) > 0 {
 		t.Errorf("found %v", found)
 	}
@@ -68,12 +65,12 @@ func TestDamagedTrialsAreSkipped(t *testing.T) {
 	s.SaveTrials(someTrials)
 	flush(t, s)
 	k := key(uint64(hashOf("suspect")))
-	err := s.db.Update(func(tx *bolt.Tx) error {
+	edit(t, s, func(tx *bolt.Tx) error {
 		row := bytes.Clone(tx.Bucket(trials).Get(k))
 		row[3] ^= 1
 		return tx.Bucket(trials).Put(k, row)
 	})
-	if err := errors.Join(err, s.Close()); err != nil {
+	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	var reported complaints

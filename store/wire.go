@@ -55,13 +55,8 @@ func timeOf(nanos uint64) time.Time {
 	return time.Unix(0, int64(min(nanos, math.MaxInt64))).UTC()
 }
 
-// add adds and stays at the largest number.
-func add(a, b uint64) uint64 {
-	if sum := a + b; sum >= a {
-		return sum
-	}
-	return math.MaxUint64
-}
+// number reads one of the numbers that key puts together.
+func number(b []byte) uint64 { return binary.BigEndian.Uint64(b) }
 
 func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)

@@ -1,11 +1,11 @@
 package store
 
 import (
+	"context"
 	"fmt"
-	"slices"
 	"time"
 
-	"hdsd/health"
+	bolt "go.etcd.io/bbolt"
 )
 
 const (
@@ -13,45 +13,83 @@ const (
 	groupTime  = 10 * time.Millisecond
 	firstRetry = 100 * time.Millisecond
 	lastRetry  = 10 * time.Second
+
+	// lookEvery is how often the wall clock is read, besides at each commit.
+	lookEvery = time.Minute
 )
 
-// write is the writer's goroutine: it commits group after group, and prunes
-// in between. When the store closes, it commits what is left and returns.
-func (s *Store) write() {
-	defer close(s.done)
-	defer s.intake.end()
-	pruning := time.NewTicker(s.options.pruneEvery)
+// writer is the goroutine that writes the file. It commits groups, prunes in between,
+// and looks at the wall clock.
+type writer struct {
+	db      *database
+	time    *timekeeper
+	intake  *intake
+	pruner  pruner
+	options *Options
+
+	asks    chan func()   // for run to call
+	closing chan struct{} // closed when the store closes
+	done    chan struct{} // closed when run has ended
+
+	dropped uint64 // transitions reported as dropped; owned by run
+}
+
+// run commits group after group. When the store closes, it commits what is left and
+// returns.
+func (w *writer) run() {
+	defer close(w.done)
+	defer w.intake.end()
+	pruning := time.NewTicker(w.options.pruneEvery)
 	defer pruning.Stop()
 	looking := time.NewTicker(lookEvery)
 	defer looking.Stop()
-	if clock := s.Clock(); clock.Doubted {
-		s.options.OnClock(clock)
+	if clock := w.time.clock(); clock.Doubted {
+		w.options.OnClock(clock)
 	}
-	s.intake.askPrune()
-	for s.gather(pruning.C, looking.C) {
-		if g := s.intake.take(); g != nil && !s.save(g) {
+	w.intake.askPrune()
+	for w.wait(pruning.C, looking.C) {
+		if g := w.intake.take(); g != nil && !w.save(g) {
 			return
 		}
-		s.reportDropped()
-		s.pruneSome()
-		s.forgetSome()
-		s.answer() // also while there is much to prune
+		w.reportDropped()
+		w.pruner.step()
+		w.answer() // also while there is much to prune
 	}
-	for g := s.intake.take(); g != nil; g = s.intake.take() {
-		if !s.save(g) {
+	for g := w.intake.take(); g != nil; g = w.intake.take() {
+		if !w.save(g) {
 			return
 		}
 	}
-	s.look()
-	_ = s.saveTime(&s.moment.Load().timeline) // without it, the next start finds an earlier one
+	w.time.look()
+	_ = w.time.save(*w.time.timeline()) // without it, the next start finds an earlier one
 }
 
-// gather waits until there is something to do; false when the store closes.
-func (s *Store) gather(pruning, looking <-chan time.Time) bool {
+// close ends run and waits for it.
+func (w *writer) close() {
+	close(w.closing)
+	<-w.done
+}
+
+// do calls f on the writer's goroutine and waits for it.
+func (w *writer) do(ctx context.Context, f func()) error {
+	called := make(chan struct{})
+	select {
+	case w.asks <- func() { f(); close(called) }:
+		<-called
+		return nil
+	case <-w.done:
+		return ErrClosed
+	case <-ctx.Done():
+		return fmt.Errorf("the disk does not take the history: %w", context.Cause(ctx))
+	}
+}
+
+// wait returns true when there is something to do, and false when the store closes.
+func (w *writer) wait(pruning, looking <-chan time.Time) bool {
 	var due <-chan time.Time
 	for {
-		something, now := s.intake.due()
-		if now || !s.intake.idle() {
+		something, now := w.intake.due()
+		if now || !w.intake.idle() {
 			break
 		}
 		if something && due == nil {
@@ -60,102 +98,85 @@ func (s *Store) gather(pruning, looking <-chan time.Time) bool {
 			due = timer.C
 		}
 		select {
-		case <-s.intake.wake:
+		case <-w.intake.wake:
 			continue
 		case <-pruning:
-			s.intake.askPrune()
+			w.intake.askPrune()
 			continue
 		case <-looking:
-			s.keepTime()
+			w.time.tick()
 			continue
-		case ask := <-s.asks:
+		case ask := <-w.asks:
 			ask()
 			continue
-		case <-s.closing:
+		case <-w.closing:
 			return false
 		case <-due:
 		}
 		break
 	}
-	return !s.isClosing()
+	return !w.isClosing()
 }
 
-// answer does what somebody asks for, if anybody does.
-func (s *Store) answer() {
+// answer calls what somebody passed to do, if anybody did.
+func (w *writer) answer() {
 	select {
-	case ask := <-s.asks:
+	case ask := <-w.asks:
 		ask()
 	default:
 	}
 }
 
-func (s *Store) isClosing() bool {
+func (w *writer) isClosing() bool {
 	select {
-	case <-s.closing:
+	case <-w.closing:
 		return true
 	default:
 		return false
 	}
 }
 
-// save commits a group, again and again if need be; false when the store
-// closes and the disk did not take the group at the last attempt.
-func (s *Store) save(g *group) bool {
-	s.number(g)
+// save commits a group, and retries until the disk takes it. It returns false if the
+// store closes and the last attempt failed too.
+func (w *writer) save(g *group) bool {
+	g.places = w.time.record(g.transitions) // once, so that a retry writes the same
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
-		last := s.isClosing()
-		err := s.update(g.write(s.clock, &s.moment.Load().timeline))
+		last := w.isClosing()
+		err := w.db.update(func(tx *bolt.Tx) error {
+			if err := g.write(tx); err != nil {
+				return err
+			}
+			return w.time.put(tx)
+		})
 		if err == nil {
-			s.intake.committed(g)
+			w.intake.committed(g)
 			return true
 		}
 		err = fmt.Errorf("history: write %d transitions: %w", len(g.transitions), err)
-		s.intake.failed(err)
-		s.options.OnError(err)
-		s.reportDropped()
+		w.intake.failed(err)
+		w.options.OnError(err)
+		w.reportDropped()
 		if last {
 			return false
 		}
-		s.pause(wait)
+		w.pause(wait)
 	}
 }
 
-// pause waits; it ends early when the store closes.
-func (s *Store) pause(wait time.Duration) {
+// pause waits, but not longer than until the store closes.
+func (w *writer) pause(wait time.Duration) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-s.closing:
+	case <-w.closing:
 	}
-}
-
-// number gives each transition its recorded time and its keys, once, so that
-// a group that is written again is the same.
-func (s *Store) number(g *group) {
-	s.look()
-	now, retention := *s.moment.Load(), time.Duration(s.retention.Load())
-	if now.doubted() {
-		now.strays = slices.Clone(now.strays)
-	}
-	g.places = make([]place, len(g.transitions))
-	for i := range g.transitions {
-		t := &g.transitions[i]
-		own := nanos(t.Time)
-		recorded, dated := now.place(own, s.last, retention)
-		if s.last = recorded; dated != own {
-			move(t, dated)
-		}
-		s.clock.note(recorded, dated)
-		g.places[i] = place{recorded, uint64(health.ClusterHash(t.Endpoint.Cluster)), t.Endpoint.Hash()}
-	}
-	s.moment.Store(&now)
 }
 
 // reportDropped reports transitions dropped since the last report.
-func (s *Store) reportDropped() {
-	if dropped := s.Stats().Dropped; dropped > s.dropped {
-		s.options.OnError(fmt.Errorf("%w: %d, since more than %d waited for the disk", ErrDropped, dropped-s.dropped, s.options.MaxPending))
-		s.dropped = dropped
+func (w *writer) reportDropped() {
+	if dropped := w.intake.stats().Dropped; dropped > w.dropped {
+		w.options.OnError(fmt.Errorf("%w: %d, since more than %d waited for the disk", ErrDropped, dropped-w.dropped, w.options.MaxPending))
+		w.dropped = dropped
 	}
 }

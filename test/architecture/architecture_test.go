@@ -53,8 +53,9 @@ var mayImport = map[string][]string{
 	"aggregate":              {"health"},
 	"hds":                    {"health", "hds/specifier", "internal/gate", "internal/rest", "internal/envoyaddr", "internal/wire"},
 	"hds/specifier":          {"health", "internal/envoyaddr"},
-	"store":                  {"health", "store/boltfile"},
+	"store":                  {"health", "store/boltfile", "store/timeline"},
 	"store/boltfile":         {},
+	"store/timeline":         {},
 	"eds":                    {"health", "internal/gate", "internal/rest", "internal/wire"},
 	"eds/files":              {},
 	"internal/demo":          {"internal/demo/envoy", "internal/demo/upstream", "gen/hdsd/v1", "health", "internal/envoyaddr"},
@@ -74,7 +75,7 @@ var mayImport = map[string][]string{
 
 // pure lists the packages that import nothing but the standard library and
 // each other.
-var pure = []string{"health", "assign", "assign/internal/quota", "assign/internal/rendezvous", "assign/internal/trie", "assign/internal/zone", "aggregate", "canary", "simulate"}
+var pure = []string{"health", "assign", "assign/internal/quota", "assign/internal/rendezvous", "assign/internal/trie", "assign/internal/zone", "aggregate", "canary", "simulate", "store/timeline"}
 
 type goPackage struct {
 	ImportPath string

@@ -27,7 +27,6 @@ var tooLarge = map[string]bool{
 	"coordinator.metrics":     true,
 	"eds.Server":              true,
 	"eds.subscription":        true,
-	"store.Store":             true,
 }
 
 // size is how much a type has.

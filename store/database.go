@@ -1,0 +1,157 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"hdsd/store/boltfile"
+)
+
+// database is the open file. It turns bbolt's panics into errors, and shows nothing
+// that is not on disk.
+type database struct {
+	path string
+	file *os.File
+	bolt *bolt.DB
+
+	durable    atomic.Int64          // latest transaction that is on disk
+	broken     atomic.Pointer[error] // why bbolt can no longer be used
+	committing sync.RWMutex          // held while a transaction commits
+}
+
+// newDatabase puts on disk what an unclean end left in the page cache.
+func newDatabase(db *bolt.DB, file *os.File) (*database, error) {
+	d := &database{path: db.Path(), file: file, bolt: db}
+	if err := db.Sync(); err != nil {
+		return nil, errors.Join(fmt.Errorf("history: %w", err), db.Close())
+	}
+	d.durable.Store(1<<63 - 1)
+	last := 0
+	if err := d.view(func(tx *bolt.Tx) error { last = tx.ID(); return nil }); err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	d.durable.Store(int64(last))
+	return d, nil
+}
+
+var errPanic = errors.New("bbolt gave up on a page")
+
+// guard runs f and turns panics into errors. bbolt panics on a page that makes no
+// sense. Reading a mapped file that has become shorter is a fault.
+func guard(f func() error) (panicked bool, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if p := recover(); p != nil {
+			panicked, err = true, fmt.Errorf("%w: %v", errPanic, p)
+		}
+	}()
+	return false, f()
+}
+
+// view runs f on what is committed and on disk.
+func (d *database) view(f func(*bolt.Tx) error) error {
+	if broken := d.broken.Load(); broken != nil {
+		return *broken
+	}
+	seen := -1
+	panicked, err := guard(func() error {
+		return d.bolt.View(func(tx *bolt.Tx) error {
+			seen = tx.ID()
+			return f(tx)
+		})
+	})
+	if panicked {
+		err = damaged(d.path, err)
+		if seen < 0 {
+			d.broken.Store(&err) // bbolt keeps its locks
+		}
+		return err
+	}
+	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
+		return ErrClosed
+	}
+	if err == nil {
+		err = d.waitDurable(seen)
+	}
+	return err
+}
+
+// waitDurable waits until a transaction that a reader saw is on disk. bbolt shows it
+// a moment earlier.
+func (d *database) waitDurable(transaction int) error {
+	if int64(transaction) <= d.durable.Load() {
+		return nil
+	}
+	d.committing.RLock() // held by the writer until the transaction is on disk
+	defer d.committing.RUnlock()
+	if int64(transaction) > d.durable.Load() {
+		return errors.New("history: the disk has not taken the latest group yet: try again")
+	}
+	return nil
+}
+
+// update runs f in a transaction that writes.
+func (d *database) update(f func(*bolt.Tx) error) error {
+	if broken := d.broken.Load(); broken != nil {
+		return *broken
+	}
+	d.committing.Lock()
+	defer d.committing.Unlock()
+	transaction := 0
+	panicked, err := guard(func() error {
+		return d.bolt.Update(func(tx *bolt.Tx) error {
+			transaction = tx.ID()
+			return f(tx)
+		})
+	})
+	if panicked {
+		err = damaged(d.path, err)
+		d.broken.Store(&err) // bbolt may keep its locks
+	}
+	if err == nil {
+		d.durable.Store(int64(transaction))
+	}
+	return err
+}
+
+// size returns the size of the file, or 0 once it is closed.
+func (d *database) size() int64 {
+	info, err := d.file.Stat()
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// writeTo writes the file as one transaction sees it.
+func (d *database) writeTo(w io.Writer) error {
+	return d.view(func(tx *bolt.Tx) error {
+		_, err := tx.WriteTo(w)
+		return err
+	})
+}
+
+// checkPages checks the pages of a transaction, which stay as they are until it ends.
+func (d *database) checkPages(tx *bolt.Tx) error {
+	info, err := d.file.Stat()
+	if err != nil {
+		return err
+	}
+	return boltfile.CheckTransaction(d.file, info.Size(), uint64(tx.ID()))
+}
+
+func (d *database) close() error {
+	if d.broken.Load() != nil {
+		unlock(d.file) // bbolt's Close could wait for ever
+		return nil
+	}
+	return d.bolt.Close()
+}

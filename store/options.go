@@ -1,0 +1,67 @@
+package store
+
+import "time"
+
+// Options says how to keep the history. The zero Options is good.
+type Options struct {
+	// Retention is how long transitions are kept; 0 is for ever.
+	Retention time.Duration
+
+	// LockTimeout is how long Open waits for another process, 5 s by default.
+	LockTimeout time.Duration
+
+	// MaxPending is how many transitions may wait for the disk, 262,144 by default.
+	// More cost memory. Fewer are dropped sooner when the disk fails.
+	MaxPending int
+
+	// OnError gets errors that happen later: those of the disk, ErrDropped,
+	// ErrSkipped. It must not block or call Close.
+	OnError func(error)
+
+	// OnClock is called when the wall clock becomes doubted and when it is believed
+	// again. It must not block or call Close.
+	OnClock func(Clock)
+
+	now        func() time.Time
+	uptime     func() time.Duration
+	migrations []migration
+	mapSize    int
+	maxSize    int
+	pruneEvery time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	set := func(d *time.Duration, to time.Duration) {
+		if *d <= 0 {
+			*d = to
+		}
+	}
+	set(&o.LockTimeout, defaultLockTimeout)
+	set(&o.pruneEvery, time.Hour)
+	if o.MaxPending <= 0 {
+		o.MaxPending = 262_144
+	}
+	if o.OnError == nil {
+		o.OnError = func(error) {}
+	}
+	if o.OnClock == nil {
+		o.OnClock = func(Clock) {}
+	}
+	if o.now == nil {
+		o.now = time.Now
+	}
+	if o.uptime == nil {
+		start := time.Now()
+		o.uptime = func() time.Duration { return time.Since(start) }
+	}
+	if o.migrations == nil {
+		o.migrations = migrations
+	}
+	if o.mapSize == 0 {
+		o.mapSize = mapSize
+	}
+	return o
+}
+
+// version is the newest schema version.
+func (o *Options) version() uint32 { return uint32(len(o.migrations)) + 1 }

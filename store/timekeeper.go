@@ -1,0 +1,301 @@
+package store
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"hdsd/health"
+	"hdsd/store/timeline"
+)
+
+// Rows of the header.
+var (
+	skewKey = []byte("clock")
+	timeKey = []byte("time")
+)
+
+// Clock compares the wall clock with steady time.
+type Clock struct {
+	Wall    time.Time // what the wall clock says
+	Steady  time.Time // the time by which the history ages
+	Doubted bool      // the two are too far apart, since Since by steady time
+	Since   time.Time
+	Why     string // why it is believed again; for OnClock
+}
+
+// timekeeper has the timeline of an open history. Only the writer's goroutine
+// changes it; any goroutine may ask.
+type timekeeper struct {
+	db      *database
+	now     func() time.Time
+	uptime  func() time.Duration
+	onClock func(Clock)
+	onError func(error)
+
+	retention atomic.Int64 // a time.Duration; 0 is for ever
+	moment    atomic.Pointer[moment]
+
+	// Owned by the writer.
+	last  uint64 // recorded time of the last transition
+	skew  timeline.Skew
+	saved time.Duration // when the timeline was put on disk
+}
+
+// moment is a timeline, and the uptime when it was looked at.
+type moment struct {
+	timeline.Timeline
+	at time.Duration
+}
+
+func newTimekeeper(db *database, o *Options) *timekeeper {
+	t := &timekeeper{db: db, now: o.now, uptime: o.uptime, onClock: o.OnClock, onError: o.OnError}
+	t.retention.Store(int64(o.Retention))
+	return t
+}
+
+// load continues the timeline of a history that was created at one time, and whose
+// file was last written at another.
+func (t *timekeeper) load(tx *bolt.Tx, created uint64, written time.Time) {
+	if k, _ := tx.Bucket(transitions).Cursor().Last(); len(k) == 8 {
+		t.last = number(k)
+	}
+	t.skew = readSkew(tx)
+	wall, retention := nanos(t.now()), t.keep()
+	line, ok := readTimeline(tx)
+	if !ok {
+		line = t.begin(tx, wall, created, nanos(written))
+	}
+	next := line.Look(wall, line.Elapsed(wall, retention), retention, t.last)
+	t.moment.Store(&moment{next, t.uptime()})
+}
+
+// begin makes the timeline of a history that has none: a new one, or one that an
+// older hdsd wrote last when its file was.
+func (t *timekeeper) begin(tx *bolt.Tx, wall, created, written uint64) timeline.Timeline {
+	first, _ := tx.Bucket(transitions).Cursor().First()
+	if len(first) != 8 {
+		return timeline.New(wall, 0)
+	}
+	pruned := uint64(0)
+	if retention := uint64(max(t.keep(), 0)); retention > 0 && created < written-min(retention, written) {
+		pruned = number(first) - 1 // at most
+	}
+	return timeline.New(written, pruned)
+}
+
+// keep returns the retention.
+func (t *timekeeper) keep() time.Duration { return time.Duration(t.retention.Load()) }
+
+// steady returns steady time at present.
+func (t *timekeeper) steady() uint64 {
+	m := t.moment.Load()
+	return m.Steady(t.uptime() - m.at)
+}
+
+// edge returns the steady time before which nothing is kept, or 0 for none.
+func (t *timekeeper) edge() uint64 {
+	retention := t.keep()
+	if retention <= 0 {
+		return 0
+	}
+	if steady := t.steady(); steady > uint64(retention) {
+		return steady - uint64(retention)
+	}
+	return 0
+}
+
+// clock returns the comparison at present.
+func (t *timekeeper) clock() Clock {
+	c := t.moment.Load().clock()
+	c.Wall, c.Steady = t.now().UTC(), timeOf(t.steady())
+	return c
+}
+
+func (m *moment) clock() Clock {
+	c := Clock{Wall: timeOf(m.Wall()), Steady: timeOf(m.Steady(0)), Doubted: m.Doubted()}
+	if c.Doubted {
+		c.Since = timeOf(m.DoubtedSince())
+	}
+	return c
+}
+
+// look reads the wall clock.
+func (t *timekeeper) look() {
+	m, up, retention := t.moment.Load(), t.uptime(), t.keep()
+	next := m.Look(nanos(t.now()), up-m.at, retention, t.last)
+	why := "it is near steady time again"
+	if m.Outlasted(next.Steady(0), retention) {
+		why = "nothing from before the doubt is kept any more"
+	}
+	if err := t.adopt(next, why); err != nil {
+		t.onError(err)
+	}
+}
+
+// confirm believes the wall clock, and returns the comparison before. It is on disk
+// if there is no error.
+func (t *timekeeper) confirm(author string) (before Clock, err error) {
+	t.look()
+	before = t.clock()
+	return before, t.adopt(t.timeline().Confirm(true), author+" says that it is right")
+}
+
+// adopt continues with another timeline. A doubt that begins or ends is on disk
+// before onClock is called.
+func (t *timekeeper) adopt(next timeline.Timeline, why string) error {
+	before, now := t.moment.Load(), &moment{next, t.uptime()}
+	if before.Doubted() == next.Doubted() {
+		t.moment.Store(now)
+		return nil
+	}
+	err := t.save(next)
+	now.at = t.uptime()
+	t.moment.Store(now)
+	c := now.clock()
+	if !c.Doubted {
+		c.Why = why
+	}
+	t.onClock(c)
+	return err
+}
+
+// save puts a timeline on disk.
+func (t *timekeeper) save(line timeline.Timeline) error {
+	t.saved = t.uptime()
+	if err := t.db.update(func(tx *bolt.Tx) error { return putTime(tx, &line, t.skew) }); err != nil {
+		return fmt.Errorf("history: write what time it is: %w", err)
+	}
+	return nil
+}
+
+// tick looks at the wall clock, and puts the timeline on disk often enough for a
+// restart to find it near.
+func (t *timekeeper) tick() {
+	t.look()
+	if t.uptime()-t.saved < min(time.Hour, timeline.Leap(t.keep())/2) {
+		return
+	}
+	if err := t.save(*t.timeline()); err != nil {
+		t.onError(err)
+	}
+}
+
+// record gives transitions their recorded times, and corrects the time of those that
+// cannot be dated by the wall clock.
+func (t *timekeeper) record(all []health.Transition) []place {
+	t.look()
+	m, retention := t.moment.Load(), t.keep()
+	next := &moment{m.Clone(), m.at}
+	places := make([]place, len(all))
+	for i := range all {
+		own := nanos(all[i].Time)
+		recorded, dated := next.Record(own, t.last, retention)
+		if t.last = recorded; dated != own {
+			redate(&all[i], dated)
+		}
+		t.skew.Note(recorded, dated)
+		e := &all[i].Endpoint
+		places[i] = place{recorded, uint64(health.ClusterHash(e.Cluster)), e.Hash()}
+	}
+	t.moment.Store(next)
+	return places
+}
+
+// put writes the timeline in the transaction of a group.
+func (t *timekeeper) put(tx *bolt.Tx) error {
+	return putTime(tx, t.timeline(), t.skew)
+}
+
+// prune deletes the transitions up to a recorded time by remove, and takes note in
+// the same transaction.
+func (t *timekeeper) prune(upTo uint64, remove func(*bolt.Tx) error) error {
+	m := t.moment.Load()
+	next, skew := &moment{m.Prune(upTo), m.at}, t.skew.Prune(upTo)
+	err := t.db.update(func(tx *bolt.Tx) error {
+		if err := remove(tx); err != nil {
+			return err
+		}
+		return putTime(tx, &next.Timeline, skew)
+	})
+	if err == nil {
+		t.skew = skew
+		t.moment.Store(next)
+	}
+	return err
+}
+
+func putTime(tx *bolt.Tx, line *timeline.Timeline, skew timeline.Skew) error {
+	rows := tx.Bucket(header)
+	if err := rows.Put(timeKey, seal(timeKey, line.Append(nil))); err != nil || skew == readSkew(tx) {
+		return err
+	}
+	return rows.Put(skewKey, seal(skewKey, skew.Append(nil)))
+}
+
+// readTimeline returns the stored timeline, or false if none can be read.
+func readTimeline(tx *bolt.Tx) (timeline.Timeline, bool) {
+	row, ok := unseal(timeKey, tx.Bucket(header).Get(timeKey))
+	if !ok {
+		return timeline.Timeline{}, false
+	}
+	return timeline.Parse(row)
+}
+
+func readSkew(tx *bolt.Tx) timeline.Skew {
+	sealed := tx.Bucket(header).Get(skewKey)
+	if sealed == nil {
+		return timeline.Skew{}
+	}
+	row, ok := unseal(skewKey, sealed)
+	if !ok {
+		return timeline.AnySkew
+	}
+	return timeline.ParseSkew(row)
+}
+
+// timeline returns the one at the last look.
+func (t *timekeeper) timeline() *timeline.Timeline { return &t.moment.Load().Timeline }
+
+// search returns where to find the transitions that are shown between two times.
+func (t *timekeeper) search(skew timeline.Skew, start, end uint64) []timeline.Range {
+	return t.timeline().Search(skew, start, end)
+}
+
+// shown returns when a transition happened, as far as is known.
+func (t *timekeeper) shown(recorded, own uint64) uint64 { return t.timeline().Shown(recorded, own) }
+
+// correct sets the time of a transition to when it happened.
+func (t *timekeeper) correct(recorded uint64, of *health.Transition) {
+	own := nanos(of.Time)
+	if at := t.shown(recorded, own); at != own {
+		redate(of, at)
+	}
+}
+
+// correctLast corrects an endpoint's last transition while that is kept. row is the
+// endpoint's key in the index.
+func (t *timekeeper) correctLast(index *bolt.Cursor, row []byte, of *health.Transition) {
+	if !t.timeline().Corrects() {
+		return
+	}
+	last := newSpan(index, row, []timeline.Range{{From: 0, To: math.MaxUint64}}, true)
+	if recorded, ok := last.next(); ok {
+		t.correct(recorded, of)
+	}
+}
+
+// redate gives a transition another time, and its votes with it.
+func redate(t *health.Transition, to uint64) {
+	by := timeOf(to).Sub(t.Time)
+	t.Time, t.Observations = timeOf(to), slices.Clone(t.Observations)
+	for i := range t.Observations {
+		if o := &t.Observations[i]; !o.Time.IsZero() {
+			o.Time = o.Time.Add(by)
+		}
+	}
+}
