@@ -66,6 +66,8 @@ var mayImport = map[string][]string{
 	"bootstrap":              {"health"},
 	"check":                  {"health", "internal/envoyaddr"},
 	"coordinator/catalog":    {"aggregate", "assign", "canary", "config", "eds", "gen/hdsd/config/v1", "hds/specifier", "health", "internal/envoyaddr", "internal/yamlpb", "source"},
+	"coordinator/decision":   {"eds", "health", "store"},
+	"coordinator/ruling":     {"aggregate", "coordinator/catalog", "coordinator/decision", "eds", "gen/hdsd/config/v1", "health", "store"},
 	"coordinator":            {"aggregate", "api", "assign", "canary", "config", "coordinator/catalog", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "internal/wire", "source", "source/file", "source/xds", "store"},
 	"cmd/hdsd":               {"api", "bootstrap", "check", "config", "coordinator", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "internal/demo", "internal/suggest", "internal/table", "simulate", "simulate/scenario", "source", "source/file", "store", "validate"},
 	"gen/envoy":              {},

@@ -1,4 +1,4 @@
-package coordinator
+package ruling
 
 import (
 	"cmp"
@@ -36,10 +36,10 @@ func TestOverridesModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var o overrides
 		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-		model := map[health.Endpoint]*override{}
+		model := map[health.Endpoint]*Override{}
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
-				next := &override{Override: store.Override{Scope: scopes(t, "put")}}
+				next := &Override{Override: store.Override{Scope: scopes(t, "put")}}
 				if next.Scope == (health.Endpoint{}) {
 					t.Skip("nothing is named")
 				}
@@ -60,8 +60,8 @@ func TestOverridesModel(t *testing.T) {
 			},
 			"pass": func(t *rapid.T) {
 				now = now.Add(time.Duration(rapid.IntRange(0, 10).Draw(t, "seconds")) * time.Second)
-				gone := map[*override]bool{}
-				for _, each := range o.expired(now) {
+				gone := map[*Override]bool{}
+				for _, each := range o.expire(now) {
 					gone[each] = true
 				}
 				for scope, each := range model {
@@ -79,15 +79,15 @@ func TestOverridesModel(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				e := scopes(t, "of")
-				var all []*override
+				var all []*Override
 				for scope, each := range model {
 					if covers(&scope, &e) {
 						all = append(all, each)
 					}
 				}
-				var want *override
+				var want *Override
 				if len(all) > 0 {
-					want = slices.MaxFunc(all, func(a, b *override) int { return forLess(a.Scope, b.Scope) })
+					want = slices.MaxFunc(all, func(a, b *Override) int { return forLess(a.Scope, b.Scope) })
 				}
 				if got := o.of(e); got != want {
 					t.Fatalf("%+v decides %+v, want %+v", got, e, want)
@@ -100,15 +100,19 @@ func TestOverridesModel(t *testing.T) {
 	})
 }
 
+func endpoint(cluster, address string) health.Endpoint {
+	return health.Endpoint{Cluster: cluster, Locality: health.Locality{Region: "eu", Zone: "a"}, Address: address}
+}
+
 // BenchmarkOverridesOf looks for the override of an endpoint among 10,000, of all
 // kinds.
 func BenchmarkOverridesOf(b *testing.B) {
 	var o overrides
-	for i := range mostOverrides {
-		e := keyOf(fmt.Sprintf("cluster-%d", i), "10.0.0.1:80")
-		o.put(&override{Override: store.Override{Scope: narrowed(&e, 1+i%(scopeKinds-1))}})
+	for i := range MaxOverrides {
+		e := endpoint(fmt.Sprintf("cluster-%d", i), "10.0.0.1:80")
+		o.put(&Override{Override: store.Override{Scope: narrow(&e, 1+i%(scopeKinds-1))}})
 	}
-	e := keyOf("another", "10.0.0.1:80")
+	e := endpoint("another", "10.0.0.1:80")
 	for b.Loop() {
 		o.of(e)
 	}

@@ -1,0 +1,90 @@
+package ruling
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/decision"
+	"hdsd/eds"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/health"
+)
+
+// makeAssignments makes the assignments that change.
+func (e *edit) makeAssignments() {
+	u := &e.decision.Update
+	for service := range e.services {
+		if a, ok := e.assignment(service); ok {
+			u.Assignments = append(u.Assignments, a)
+		} else {
+			u.RemovedAssignments = append(u.RemovedAssignments, service)
+		}
+	}
+	clear(e.services)
+}
+
+// assignment makes what is published under a name. If clusters share it, each endpoint
+// gets the worst of their verdicts; if hdsd decides nothing, what the source gave.
+func (t *Table) assignment(service string) (eds.Assignment, bool) {
+	a := eds.Assignment{Name: service}
+	for k := range t.clusters.sharing(service) {
+		message := k.Assignment
+		switch {
+		case message == nil:
+			continue
+		case a.Message == nil:
+			a.Message, a.Overruled = message, k.UpstreamHealth == configv1.UpstreamHealth_OURS
+			a.IDs = make([][][]health.EndpointID, len(message.GetEndpoints()))
+			for i, group := range message.GetEndpoints() {
+				a.IDs[i] = make([][]health.EndpointID, len(group.GetLbEndpoints()))
+			}
+		case message != a.Message && !proto.Equal(message, a.Message):
+			continue // the sources' catalog has no two such clusters
+		}
+		t.addIDs(a.IDs, k)
+	}
+	return a, a.Message != nil
+}
+
+// addIDs adds the ids by which a cluster decides the health of its assignment.
+func (t *Table) addIDs(ids [][][]health.EndpointID, k *catalog.Cluster) {
+	decides := t.publishing.decides(k)
+	for i, indices := range k.CheckedIndex {
+		for j, index := range indices {
+			if index == catalog.None {
+				continue
+			}
+			if id, ok := t.rows.ids[k.Hashes[index]]; ok && decides(k.Hashes[index], true) {
+				ids[i][j] = append(ids[i][j], id)
+			}
+		}
+	}
+	for _, e := range k.Excluded {
+		if id, ok := t.rows.ids[e.Hash]; ok && e.Index != catalog.None && decides(e.Hash, false) {
+			ids[e.Locality][e.Index] = append(ids[e.Locality][e.Index], id)
+		}
+	}
+}
+
+// republished gives everything that is published, as it is now. The EDS server does not
+// send again what is the same as before.
+func (t *Table) republished() decision.Decision {
+	e := t.edit(timeless)
+	d := &e.decision
+	for k := range t.Clusters() {
+		e.services[k.Source.ServiceName] = true
+		if form := t.publishing.cluster(k); form.Message != nil {
+			d.Update.Clusters = append(d.Update.Clusters, form)
+		}
+	}
+	for id := range t.rows.all {
+		if r := &t.rows.all[id]; r.cluster != nil {
+			e.setHealth(health.EndpointID(id), r)
+		}
+	}
+	e.makeAssignments()
+	if decision.PublicationUnder(t.publishing.freeze) == decision.Sources {
+		d.Health, d.Withdrawn = nil, d.Health // health that must not show must not show in between
+	}
+	return e.decision
+}

@@ -1,0 +1,65 @@
+package ruling
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"hdsd/coordinator/decision"
+	"hdsd/health"
+	"hdsd/store"
+)
+
+var timeless time.Time // of what nothing is recorded of
+
+// Freeze keeps verdicts from data planes, which get what the sources say or, to hold,
+// the verdicts as they are now. If publishing is frozen already, it stays frozen since
+// then, and what is held stays.
+func (t *Table) Freeze(now time.Time, author, reason string, hold bool) (before, after *store.Freeze, _ Effects) {
+	before = t.publishing.freeze
+	after = &store.Freeze{Reason: reason, Author: author, Since: now.UTC().Round(0)}
+	if before != nil {
+		after.Since = before.Since
+	}
+	switch {
+	case !hold:
+	case before != nil && before.Held != nil:
+		after.Held = before.Held
+	default:
+		after.Held = t.verdicts()
+	}
+	return before, after, t.setFreeze(decision.FreezeChange{Before: before, After: after, By: author})
+}
+
+// Unfreeze publishes verdicts again, and gives the freeze that ends; nil if there is none.
+func (t *Table) Unfreeze(author string) (before *store.Freeze, _ Effects) {
+	if before = t.publishing.freeze; before == nil {
+		return nil, Effects{}
+	}
+	return before, t.setFreeze(decision.FreezeChange{Before: before, By: author})
+}
+
+func (t *Table) setFreeze(c decision.FreezeChange) (e Effects) {
+	t.publishing.setFreeze(c.After)
+	var d decision.Decision
+	from, to := decision.PublicationUnder(c.Before), decision.PublicationUnder(c.After)
+	if from != to && (from != decision.Verdicts || to != decision.Held) { // else what is published stays
+		d = t.republished()
+	}
+	d.Zones = t.zoneHealth(t.zoneViews.of(slices.Collect(maps.Keys(t.zoneViews))))
+	d.Freeze = &c
+	e.add(d)
+	return e
+}
+
+// verdicts gives the health that hdsd publishes of each endpoint, or would without a
+// freeze.
+func (t *Table) verdicts() map[health.Hash]health.Status {
+	all := make(map[health.Hash]health.Status, len(t.rows.ids))
+	for id := range t.rows.all {
+		if r := &t.rows.all[id]; r.cluster != nil && !r.cluster.Shadow {
+			all[r.hash] = t.publishing.ours(r)
+		}
+	}
+	return all
+}

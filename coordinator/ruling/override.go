@@ -1,0 +1,263 @@
+package ruling
+
+import (
+	"fmt"
+	"time"
+
+	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/decision"
+	"hdsd/eds"
+	"hdsd/health"
+	"hdsd/store"
+)
+
+// Refusal says why an operator's request is not carried out.
+type Refusal struct {
+	NotFound bool // what it is for is not there; else it is, and the request is impossible
+	Text     string
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.Text }
+
+func notFound(format string, args ...any) error {
+	return &Refusal{NotFound: true, Text: fmt.Sprintf(format, args...)}
+}
+
+func impossible(format string, args ...any) error {
+	return &Refusal{Text: fmt.Sprintf(format, args...)}
+}
+
+// SetOverride puts an override in force for all that is within its scope, and gives it
+// and the one that it replaces, nil for none. The error is a *Refusal.
+func (t *Table) SetOverride(now time.Time, asked store.Override) (set Override, replaced *Override, _ Effects, err error) {
+	if err := t.Overridable(&asked.Scope); err != nil {
+		return set, nil, Effects{}, err
+	}
+	if len(t.overrides.all) >= MaxOverrides && t.overrides.all[asked.Scope] == nil {
+		return set, nil, Effects{}, impossible("there are %d overrides already, which is the most: clear some, or have one for a whole cluster or locality", MaxOverrides)
+	}
+	asked.Since, asked.Until = now.UTC().Round(0), asked.Until.UTC().Round(0)
+	next := &Override{Override: asked}
+	replaced = t.overrides.put(next)
+	e := t.edit(now)
+	e.decision.Overrides = []decision.OverrideChange{{Override: asked, Kind: decision.Set, By: asked.Author}}
+	e.next()
+	for k := range t.clusters.within(&asked.Scope) {
+		if len(k.Excluded) > 0 {
+			e.addExcluded(k)
+			e.services[k.Source.ServiceName] = true
+		}
+	}
+	e.publish()
+	ruled := e.effects.Unannounced // the votes on what is excluded need no explanation
+	e.effects.Unannounced = nil
+	e.announce(ruled, "")
+	e.overlay(t.within(&asked.Scope), "")
+	return *next, replaced, e.finish(), nil
+}
+
+// ClearOverrides ends the override for exactly a scope, or all within it, and gives them.
+// The error is a *Refusal.
+func (t *Table) ClearOverrides(now time.Time, scope health.Endpoint, all bool, author string) ([]Override, Effects, error) {
+	var ended []*Override
+	if !all {
+		o := t.overrides.take(scope)
+		if o == nil {
+			return nil, Effects{}, notFound("there is no override for exactly this: hdsd override list shows those that there are")
+		}
+		ended = []*Override{o}
+	} else {
+		for of := range t.overrides.all {
+			if covers(&scope, &of) {
+				ended = append(ended, t.overrides.take(of))
+			}
+		}
+	}
+	effects := t.end(now, ended, decision.Cleared, author)
+	shown := make([]Override, len(ended))
+	for i, o := range ended {
+		shown[i] = *o
+	}
+	return shown, effects, nil
+}
+
+// Expire ends the overrides that have come to their end, but none before Start.
+func (t *Table) Expire(now time.Time) Effects {
+	if !t.started {
+		return Effects{}
+	}
+	return t.end(now, t.overrides.expire(now), decision.Expired, "the clock")
+}
+
+// end ends overrides, which are no longer in force, for all that they decided.
+func (t *Table) end(now time.Time, ended []*Override, kind decision.ChangeKind, by string) Effects {
+	if len(ended) == 0 {
+		return Effects{}
+	}
+	e := t.edit(now)
+	for _, o := range ended {
+		e.decision.Overrides = append(e.decision.Overrides, decision.OverrideChange{Override: o.Override, Kind: kind, By: by})
+	}
+	e.next()
+	var ids []health.EndpointID
+	if len(ended) == 1 {
+		ids = t.within(&ended[0].Scope)
+	} else {
+		for id := range t.rows.all {
+			if o := t.rows.all[id].override(); o != nil && t.overrides.all[o.Scope] != o {
+				ids = append(ids, health.EndpointID(id))
+			}
+		}
+	}
+	how := "expired"
+	if kind == decision.Cleared {
+		how = "cleared by " + by
+	}
+	e.overlay(ids, how)
+	return e.finish()
+}
+
+// overlay finds which override decides endpoints now, and publishes and records what
+// that changes. What is neither checked nor overridden any more is dropped.
+func (e *edit) overlay(ids []health.EndpointID, how string) {
+	overlays := map[*Override]*overlay{}
+	var ruled []Ruled
+	for _, id := range ids {
+		r := &e.rows.all[id]
+		before, after := r.override(), e.overrides.of(r.key())
+		if before == after {
+			continue
+		}
+		if overlays[after] == nil {
+			overlays[after] = &overlay{after, e.now}
+		}
+		ruled = append(ruled, Ruled{id: id, from: r.health(), before: before})
+		e.rows.overlay(r, overlays[after])
+		if r.untold() {
+			e.rows.judge(r, health.Unknown, false)
+		}
+	}
+	e.announce(ruled, how)
+	for _, each := range ruled {
+		if r := &e.rows.all[each.id]; r.untold() {
+			e.services[r.cluster.Source.ServiceName] = true
+			e.drop(each.id, r)
+		}
+	}
+	e.publish()
+}
+
+// Announce publishes and records what restored overrides, or their end while hdsd was
+// down, change. It takes Effects.Unannounced of Apply.
+func (t *Table) Announce(now time.Time, ruled []Ruled) Effects {
+	e := t.edit(now)
+	e.announce(ruled, "")
+	return e.finish()
+}
+
+// announce publishes and records that other overrides decide endpoints, or none. An
+// override over the same health is recorded too: it explains why an endpoint did not go
+// down.
+func (e *edit) announce(ruled []Ruled, how string) {
+	if len(ruled) == 0 {
+		return
+	}
+	d := decision.Decision{
+		Health:      make([]eds.Health, len(ruled)),
+		Transitions: make([]health.Transition, len(ruled)),
+		Voted:       map[health.Hash]*health.Verdict{},
+	}
+	ids := make([]health.EndpointID, len(ruled))
+	for i := range ruled {
+		id := ruled[i].id
+		r := &e.rows.all[id]
+		verdict := e.votes(r, &ruled[i])
+		ids[i] = id
+		t := &d.Transitions[i]
+		*t = health.Transition{Time: e.now, Endpoint: r.key(), From: ruled[i].from, To: r.health(), Observations: verdict.Observations}
+		if o := r.override(); o != nil {
+			t.Reason = o.Explain()
+			d.Voted[r.hash] = &health.Verdict{Status: r.status, Since: verdict.Since}
+		} else {
+			t.Reason = ruled[i].end(how) + ": " + verdict.Reason
+			d.Unvoted = append(d.Unvoted, r.hash)
+		}
+		d.Health[i] = eds.Health{ID: id, Status: e.publishing.health(r)}
+	}
+	d.Zones = e.zoneHealth(e.zoneViews.of(ids))
+	e.effects.add(d)
+}
+
+// votes explains what the votes on an endpoint come to.
+func (e *edit) votes(r *row, ruled *Ruled) health.Verdict {
+	var verdict health.Verdict
+	if ruled.voted != nil {
+		verdict = *ruled.voted
+	} else {
+		verdict = e.verdict(ruled.id)
+	}
+	if !r.checked() {
+		verdict.Reason = "it is not checked"
+	}
+	return verdict
+}
+
+// end says that the votes decide again.
+func (r *Ruled) end(how string) string {
+	if r.before == nil { // it is not known any more
+		return "no longer overridden"
+	}
+	return "no longer " + r.before.verb() + " (" + how + ")"
+}
+
+// within gives the ids of the endpoints within a scope.
+func (t *Table) within(scope *health.Endpoint) (ids []health.EndpointID) {
+	if k := t.clusters.byName[scope.Cluster]; k != nil {
+		for i := range k.Endpoints {
+			if id, ok := t.Find(k.Endpoints[i].Hash); ok && covers(scope, &k.Endpoints[i].Key) {
+				ids = append(ids, id)
+			}
+		}
+		return ids
+	}
+	for id := range t.rows.all {
+		if r := &t.rows.all[id]; r.cluster != nil {
+			if key := r.key(); covers(scope, &key) {
+				ids = append(ids, health.EndpointID(id))
+			}
+		}
+	}
+	return ids
+}
+
+// Overridable tells why nothing would come of an override for a scope; nil if something
+// would. The error is a *Refusal.
+func (t *Table) Overridable(scope *health.Endpoint) error {
+	if scope.Cluster != "" && t.clusters.byName[scope.Cluster] == nil {
+		return notFound("unknown cluster %q", scope.Cluster)
+	}
+	var not error
+	for k := range t.clusters.within(scope) {
+		for i := range k.Endpoints {
+			e := &k.Endpoints[i]
+			if !covers(scope, &e.Key) {
+				continue
+			}
+			if canOverride(k, e) {
+				return nil
+			}
+			not = impossible("%s %s is published as its source has it, and can be drained there only: %s", k.Source.Name, e.Key.Address, e.Reason)
+		}
+	}
+	if not == nil {
+		not = notFound("there is no such endpoint: hdsd endpoints lists those that there are, with their localities")
+	}
+	return not
+}
+
+// canOverride tells whether an override of an endpoint can be published: also of one
+// that is not checked, if others of its cluster are.
+func canOverride(k *catalog.Cluster, e *catalog.Endpoint) bool {
+	return k.IsChecked() && (e.Checked != catalog.None || e.InAssignment)
+}

@@ -1,0 +1,163 @@
+package ruling
+
+import (
+	"fmt"
+	"time"
+
+	"hdsd/health"
+	"hdsd/store"
+)
+
+// MaxOverrides is how many overrides there can be.
+const MaxOverrides = 10_000
+
+// Override is an override in force.
+type Override struct {
+	store.Override
+	Endpoints int // that it decides
+}
+
+// overrides are all that are in force.
+type overrides struct {
+	all      map[health.Endpoint]*Override // by scope
+	kinds    [scopeKinds]int               // how many there are of each
+	expireAt time.Time                     // when the next one ends; zero: none does
+}
+
+// The kind of a scope says which parts it names. The most specific kind is the
+// largest: an endpoint before a locality in a cluster, that before the cluster, and
+// that before a locality everywhere; a zone before its region.
+const (
+	ofRegion = 1 << iota
+	ofZone
+	ofSubZone
+	ofCluster
+	ofAddress
+	scopeKinds
+)
+
+// parts are those of a scope or of an endpoint, in the order of the kinds.
+func parts(e *health.Endpoint) [5]*string {
+	return [...]*string{&e.Locality.Region, &e.Locality.Zone, &e.Locality.SubZone, &e.Cluster, &e.Address}
+}
+
+func kindOf(scope *health.Endpoint) (kind int) {
+	for i, part := range parts(scope) {
+		if *part != "" {
+			kind |= 1 << i
+		}
+	}
+	return kind
+}
+
+// covers tells whether an endpoint, or another scope, is within a scope.
+func covers(scope, e *health.Endpoint) bool {
+	theirs := parts(e)
+	for i, part := range parts(scope) {
+		if *part != "" && *part != *theirs[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// narrow gives the scope of a kind that an endpoint is within.
+func narrow(e *health.Endpoint, kind int) (scope health.Endpoint) {
+	theirs := parts(e)
+	for i, part := range parts(&scope) {
+		if kind&(1<<i) != 0 {
+			*part = *theirs[i]
+		}
+	}
+	return scope
+}
+
+// of gives the override that decides an endpoint, the most specific one; nil for none.
+func (o *overrides) of(e health.Endpoint) *Override {
+	if len(o.all) == 0 {
+		return nil
+	}
+	for kind := kindOf(&e); kind > 0; kind-- {
+		if o.kinds[kind] == 0 || kind&kindOf(&e) != kind {
+			continue
+		}
+		if found := o.all[narrow(&e, kind)]; found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// put puts an override in force, and gives the one that it replaces.
+func (o *overrides) put(next *Override) (replaced *Override) {
+	replaced = o.take(next.Scope)
+	if o.all == nil {
+		o.all = map[health.Endpoint]*Override{}
+	}
+	o.all[next.Scope] = next
+	o.kinds[kindOf(&next.Scope)]++
+	if !next.Until.IsZero() && (o.expireAt.IsZero() || next.Until.Before(o.expireAt)) {
+		o.expireAt = next.Until
+	}
+	return replaced
+}
+
+// take removes the override for exactly a scope, and gives it; nil for none. The time
+// at which the next one ends may then be too early, which costs a look.
+func (o *overrides) take(scope health.Endpoint) *Override {
+	found := o.all[scope]
+	if found != nil {
+		delete(o.all, scope)
+		o.kinds[kindOf(&scope)]--
+	}
+	return found
+}
+
+// expire removes what has come to its end.
+func (o *overrides) expire(now time.Time) (ended []*Override) {
+	if o.expireAt.IsZero() || now.Before(o.expireAt) {
+		return nil
+	}
+	o.expireAt = time.Time{}
+	for scope, each := range o.all {
+		switch until := each.Until; {
+		case until.IsZero():
+		case !now.Before(until):
+			ended = append(ended, o.take(scope))
+		case o.expireAt.IsZero() || until.Before(o.expireAt):
+			o.expireAt = until
+		}
+	}
+	return ended
+}
+
+// verb says what an override does to an endpoint.
+func (o *Override) verb() string {
+	switch o.Status {
+	case health.Draining:
+		return "drained"
+	case health.Healthy:
+		return "forced healthy"
+	default:
+		return "forced unhealthy"
+	}
+}
+
+// Explain says why an endpoint that the override decides has its health.
+func (o *Override) Explain() string {
+	with := ""
+	switch kind := kindOf(&o.Scope); {
+	case kind&ofAddress != 0:
+	case kind == ofCluster:
+		with = " with its cluster"
+	case kind&ofCluster != 0:
+		with = " with its locality in the cluster"
+	default:
+		with = " with its locality"
+	}
+	text := fmt.Sprintf("%s%s by %s: %s", o.verb(), with, o.Author, o.Reason)
+	if !o.Until.IsZero() {
+		text += fmt.Sprintf(" (until %s)", o.Until.UTC().Format(time.RFC3339))
+	}
+	return text
+}

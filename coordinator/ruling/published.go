@@ -1,0 +1,84 @@
+package ruling
+
+import (
+	"fmt"
+
+	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/decision"
+	"hdsd/eds"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/health"
+)
+
+// Published is what data planes are told of an endpoint, and why.
+type Published struct {
+	Status health.Status
+	Reason string
+}
+
+// Published gives what data planes are told of an endpoint of a cluster; nil if that is
+// its verdict, or nothing.
+func (t *Table) Published(k *catalog.Cluster, e *catalog.Endpoint, verdict health.Status) *Published {
+	if !e.InAssignment {
+		return nil
+	}
+	ours, decider := t.worst(k, e)
+	source := e.SourceHealth
+	if decider != nil && k.UpstreamHealth == configv1.UpstreamHealth_OURS {
+		source = health.Unknown
+	}
+	status := eds.Combine(ours, source)
+	if status == verdict {
+		return nil
+	}
+	return &Published{status, t.publishing.withheld(k) + t.publishing.origin(k, e, status, ours, decider)}
+}
+
+// worst gives the worst health that the clusters which share an assignment have of an
+// endpoint, and the cluster that has it; nil if none decides.
+func (t *Table) worst(k *catalog.Cluster, e *catalog.Endpoint) (worst health.Status, decider *catalog.Cluster) {
+	for other := range t.clusters.sharing(k.Source.ServiceName) {
+		key := e.Key
+		key.Cluster = other.Source.Name
+		hash := key.Hash()
+		_, r := t.rows.of(hash)
+		if r == nil || other.Assignment == nil || !t.publishing.decides(other)(hash, r.checked()) {
+			continue
+		}
+		status := t.publishing.health(r)
+		if decider == nil || health.Worse(worst, status) != worst {
+			worst, decider = status, other
+		}
+	}
+	return worst, decider
+}
+
+// withheld says why the verdicts on a cluster are kept from data planes; empty if they
+// are not.
+func (p *publishing) withheld(k *catalog.Cluster) string {
+	switch {
+	case k.Shadow:
+		return "shadow: "
+	case p.freeze != nil:
+		return fmt.Sprintf("frozen by %s: %s; ", p.freeze.Author, p.freeze.Reason)
+	}
+	return ""
+}
+
+// origin says where the health comes from that data planes are told.
+func (p *publishing) origin(k *catalog.Cluster, e *catalog.Endpoint, status, ours health.Status, decider *catalog.Cluster) string {
+	switch {
+	case decider != nil && k.UpstreamHealth == configv1.UpstreamHealth_THEIRS && ours == health.Unknown:
+		return fmt.Sprintf("the source says %s, and by upstream_health only its word counts", e.SourceHealth)
+	case decider == nil || status != ours:
+		return fmt.Sprintf("the source says %s", e.SourceHealth)
+	case decider != k:
+		return fmt.Sprintf("cluster %s, which has the same service name, has it %s", decider.Source.Name, status)
+	case decision.PublicationUnder(p.freeze) != decision.Held:
+		return fmt.Sprintf("there is no verdict yet, and initial_health is %s", status)
+	}
+	if _, held := p.freeze.Held[e.Hash]; held {
+		return fmt.Sprintf("it was %s when that began", status)
+	}
+	return fmt.Sprintf("it is new since then, and initial_health is %s", status)
+}
