@@ -33,8 +33,9 @@
 //     signature_algorithms are not there, which the node says, so that a
 //     coordinator does not send them.
 //   - A body over 4 MiB counts as a network failure, or as a failed answer of
-//     gRPC; arrays of more than a million values and a line that is no reply
-//     are told from Redis in less detail.
+//     gRPC.
+//   - Of a Redis reply only the first line is read: an integer, PONG or an error
+//     has no more. A reply of several lines fails, its end is not waited for.
 //   - A binary payload of a TCP check is sent, which Envoy 1.40 forgets (text
 //     is sent by both).
 //   - Requests name hdsd as their user agent.

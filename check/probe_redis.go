@@ -13,13 +13,13 @@ func (p *prober) probeRedis(ctx context.Context) Outcome {
 	if err != nil {
 		return p.failure(err)
 	}
-	if !p.check.reuse || p.ignoreReplies(rest) != nil {
+	if !p.check.reuse || !reply.whole() || p.ignoreReplies(rest) != nil {
 		p.drop()
 	}
 	return p.check.redis.judge(reply)
 }
 
-// hearReply reads until the reply is complete, and gives what came after it.
+// hearReply reads the first line of a reply, and gives what came after it.
 func (p *prober) hearReply() (r reply, rest []byte, err error) {
 	for {
 		if len(rest) == 0 {
@@ -34,13 +34,13 @@ func (p *prober) hearReply() (r reply, rest []byte, err error) {
 		if err != nil {
 			return reply{}, nil, err
 		}
-		if complete && !p.replies.reply.late() {
+		if complete {
 			return p.replies.reply, rest, nil
 		}
 	}
 }
 
-// ignoreReplies takes what nobody asked for. It must be Redis all the same.
+// ignoreReplies reads replies that nobody asked for. They must be Redis all the same.
 func (p *prober) ignoreReplies(b []byte) error {
 	for len(b) > 0 {
 		n, _, err := p.replies.take(b)
