@@ -70,6 +70,18 @@ func (p *Planner) Checker(id string) Checker {
 	return Checker{int(p.load[s]), int(share), p.rate[s], p.part[s]}
 }
 
+// Seats gives the checkers with the number of endpoints at which they have a seat,
+// in no particular order. The plan must not be changed meanwhile.
+func (p *Planner) Seats() iter.Seq2[string, int] {
+	return func(yield func(string, int) bool) {
+		for s := range p.slots {
+			if p.slots[s].seated && !yield(p.slots[s].id, int(p.load[s]-p.spare[s])) {
+				return
+			}
+		}
+	}
+}
+
 // Short is how many endpoints have fewer checkers than they should, or none,
 // only since those that are able have no room.
 func (p *Planner) Short() int {

@@ -18,7 +18,6 @@ import (
 // edit is what one change of the clusters comes to, stage by stage.
 type edit struct {
 	now        time.Time
-	plan       assign.Change
 	health     []eds.Health
 	withdrawn  []eds.Health        // what does not count any more once the assignments are made again
 	reweighed  []health.EndpointID // whose source's word counts for more, or less
@@ -51,7 +50,7 @@ func (c *core) apply(d delivery, now time.Time) {
 	c.eds.Update(e.update)
 	c.eds.SetHealth(e.withdrawn)
 	c.retellZones(e.reweighed)
-	c.follow(now, e.plan)
+	c.carry(now, time.Now(), c.fleet.Apply(now))
 	c.enact(nil, e.gone)
 	c.history.SaveVoted(e.unvoted)
 	c.proclaim(now, e.effects, "")
@@ -71,7 +70,7 @@ func (c *core) obey(r *catalog.Rules, e *edit) {
 	c.rules = r
 	c.judge.Configure(c.timing.judging(r.Trust))
 	if before != r {
-		c.endowAll(e)
+		c.fleet.SetCapacity(r.SetCapacity)
 	}
 	if before == nil || before.InitialHealth == r.InitialHealth {
 		return
@@ -155,7 +154,7 @@ func (c *core) enter(k *catalog.Cluster, renewed []bool, e *edit) {
 	if k.Checked == nil {
 		return
 	}
-	class := c.planner.Class(assign.Class{Needs: k.Checked.Needs, Reach: k.Reach})
+	class := c.fleet.Class(assign.Class{Needs: k.Checked.Needs, Reach: k.Reach})
 	clusterHash := health.ClusterHash(k.Source.Name)
 	judged := aggregate.Endpoint{Timing: c.timingOf(k), Rule: k.Rule, Cluster: k.Source.Name}
 	for i := range k.Checked.Endpoints {
@@ -166,12 +165,10 @@ func (c *core) enter(k *catalog.Cluster, renewed []bool, e *edit) {
 		} else {
 			c.judge.Set(judged, health.Verdict{})
 			if renewed != nil && renewed[i] {
-				for _, checker := range c.planner.Checkers(id) {
-					c.dispatch.move(checker) // it will start over
-				}
+				c.fleet.Renew(id)
 			}
 		}
-		e.plan.Upsert = append(e.plan.Upsert, assign.Endpoint{
+		c.fleet.Upsert(assign.Endpoint{
 			ID: id, Hash: k.Hashes[i], ClusterHash: clusterHash,
 			Locality: k.Checked.Endpoints[i].Key.Locality, Class: class, Redundancy: k.Redundancy,
 			Rate: k.Rate, Zones: k.Zones, Regions: k.Regions,
@@ -210,18 +207,9 @@ func (c *core) hold(k *catalog.Cluster, e *edit) {
 
 // unplan has nobody check an endpoint any more.
 func (c *core) unplan(id health.EndpointID, e *edit) {
-	for _, checker := range c.planner.Checkers(id) {
-		c.dispatch.move(checker)
+	for _, checker := range c.fleet.Remove(id) {
 		c.judge.Unassign(e.now, id, checker)
 	}
-	for checker := range c.handovers {
-		if c.handovers.end(id, checker) {
-			c.dispatch.move(checker)
-			c.judge.Unassign(e.now, id, checker)
-		}
-	}
-	e.plan.Remove = append(e.plan.Remove, id)
-	delete(c.stranded, id)
 }
 
 // introduce begins with the last known health of an endpoint.

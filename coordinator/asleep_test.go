@@ -15,13 +15,13 @@ func TestTimeThatHdsdSleptIsNobodysSilence(t *testing.T) {
 		l.core.tick(l.now)
 		l.now = l.now.Add(50 * time.Millisecond)
 	}
-	if len(l.core.silent) > 0 {
+	if l.figures().Silent > 0 {
 		t.Error("checkers are called silent that nobody has listened to")
 	}
 	l.join("c0a")
 	l.pass(30 * time.Second)
-	if len(l.core.silent) > 0 || len(l.core.absent) > 0 || l.core.planner.Load("c0a") == 0 {
-		t.Errorf("%d are silent, %d absent, and c0a has %d endpoints", len(l.core.silent), len(l.core.absent), l.core.planner.Load("c0a"))
+	if l.figures().Silent > 0 || l.away() > 0 || l.load("c0a") == 0 {
+		t.Errorf("%d are silent, %d absent, and c0a has %d endpoints", l.figures().Silent, l.away(), l.load("c0a"))
 	}
 }
 
@@ -36,7 +36,7 @@ func TestABusyHdsdStillFindsWhoIsLate(t *testing.T) {
 		l.now = l.now.Add(report)
 		l.core.tick(l.now)
 	}
-	if len(l.core.absent) > 0 {
+	if l.away() > 0 {
 		t.Error("a seat is kept for ever")
 	}
 }

@@ -12,7 +12,7 @@ import (
 // brief is a specifier in the making.
 type brief struct {
 	core    *core
-	checker *checker
+	checker *recipient
 	now     time.Time
 	items   []specifier.Item
 	given   map[string]*given                // what it has of each cluster
@@ -29,26 +29,28 @@ type brief struct {
 
 // instruct gives a checker what it has to check now.
 func (c *core) instruct(now time.Time, id string) {
-	known := c.checkers[id]
-	if known == nil {
+	work, ok := c.fleet.Work(id)
+	known := c.recipients[id]
+	if known != nil {
+		known.withheld = nil
+	}
+	if !ok {
 		return
 	}
-	c.dispatch.told(id)
-	known.assigned, known.withheld = c.planner.Load(id), nil
-	if !known.connected || c.idle(id) {
-		return
+	for _, endpoint := range work.Ended {
+		c.judge.Unassign(now, endpoint, id)
 	}
 	b := brief{
 		core: c, checker: known, now: now,
-		items: make([]specifier.Item, 0, known.assigned), given: make(map[string]*given, len(known.given)),
+		items: make([]specifier.Item, 0, work.Count), given: make(map[string]*given, len(known.given)),
 		tried: map[string]map[canary.Shape]bool{},
 	}
-	for endpoint := range c.planner.Endpoints(id) {
+	for endpoint := range work.Endpoints {
 		if !b.add(endpoint) {
 			known.hold(b.cluster.Source.Name)
 		}
 	}
-	for _, endpoint := range c.kept(now, known) {
+	for _, endpoint := range work.Handovers {
 		b.add(endpoint)
 	}
 	extra := b.samples()
@@ -135,9 +137,9 @@ func (b *brief) choose(name string) *given {
 
 // mayTry tells whether a checker is the canary of a cluster, which it becomes
 // where that is possible. Nothing is tried while hdsd settles.
-func (c *core) mayTry(now time.Time, known *checker, name string) bool {
+func (c *core) mayTry(now time.Time, known *recipient, name string) bool {
 	before := known.given[name]
-	return !c.settling && c.canary.Try(now, known.ID, name, before != nil && before.cluster != nil)
+	return !c.fleet.Settling() && c.canary.Try(now, known.ID, name, before != nil && before.cluster != nil)
 }
 
 // maxSamples bounds how many endpoints a canary is sent beyond its share of a
@@ -173,4 +175,12 @@ func (b *brief) samples() map[health.EndpointID]struct{} {
 		}
 	}
 	return extra
+}
+
+// hold notes that a cluster, or some of it, is held back; those of one cluster
+// come mostly together.
+func (r *recipient) hold(name string) {
+	if n := len(r.withheld); n == 0 || r.withheld[n-1] != name {
+		r.withheld = append(r.withheld, name)
+	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"hdsd/aggregate"
-	"hdsd/assign"
 	"hdsd/canary"
 	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/fleet"
 	"hdsd/eds"
 	"hdsd/hds/specifier"
 	"hdsd/health"
@@ -82,29 +82,17 @@ type core struct {
 	asTheyCame  []source.Problem        // problems, with their lines
 
 	// Who checks it:
-	planner      *assign.Planner
-	checkers     map[string]*checker  // connected, or with a seat
-	absent       map[string]time.Time // when the seats of those not connected are given up; zero: not yet known
-	silent       map[string]*mute     // of those connected
-	awake        time.Time            // the latest tick
-	listens      time.Time            // until when nobody is called late
-	quietAt      time.Time            // when those who stopped reporting are looked for again
-	silentPace   pace                 // of replacing silent checkers
-	doubtPace    pace                 // of replacing doubted ones
-	doubtStirred bool                 // who is doubted, or there, is not as it was
-	doubtAt      time.Time            // when that is looked at again in any case
-	doubtHeld    bool                 // some of them get no substitutes, since too many are away; the log says so
-	stranded     map[health.EndpointID]struct{}
-	handovers    handovers
-	dispatch     dispatch
-	serial       uint64 // of the last specifier made
+	fleet *fleet.Fleet
+	pause pause
 
 	// What may be sent of it:
-	canary   *canary.Ledger
-	lineages map[string]*lineage // by cluster
-	stirAt   time.Time           // when what checkers were denied is looked at again; zero: nothing has changed
-	unsaved  map[string]bool     // clusters whose trials are to be stored
-	restored []string            // clusters that something was stored of; nil once settled
+	canary     *canary.Ledger
+	recipients map[string]*recipient // by checker
+	serial     uint64                // of the last specifier made
+	lineages   map[string]*lineage   // by cluster
+	stirAt     time.Time             // when what checkers were denied is looked at again; zero: nothing has changed
+	unsaved    map[string]bool       // clusters whose trials are to be stored
+	restored   []string              // clusters that something was stored of; nil once settled
 
 	// What comes of it:
 	judge       *aggregate.Aggregator
@@ -115,48 +103,36 @@ type core struct {
 	transitions *transitionLog
 
 	// After a start:
-	settling bool                           // nothing moves
 	unread   bool                           // a source has not said yet what it was asked
 	heard    map[string]bool                // sources that had, before the latest change
-	settleAt time.Time                      // when that ends; zero until the servers listen
 	last     map[health.Hash]store.Held     // known at the start, of what is not there
 	voted    map[health.Hash]health.Verdict // of them under overrides
 	forgetAt time.Time                      // when the store may next forget what is gone
 }
 
-// checker is one that is connected or whose seat is kept.
-type checker struct {
+// recipient is a checker that is sent specifiers.
+type recipient struct {
 	health.Checker
-	connected bool
-	spoken    bool      // has voted since it connected
-	heard     time.Time // when it last reported, on whatever stream
-	assigned  int
-	withheld  []string // clusters of which it was not sent all that is assigned, or not as it is now
-	says      float64  // its weight, according to its node
-	cover     cover    // how far it is replaced while it is doubted
-
-	build  canary.Build
-	given  map[string]*given              // what it has of each cluster of which it has endpoints
-	denied []string                       // clusters that are to be tried before it may have them
-	extra  map[health.EndpointID]struct{} // what it was sent beyond its share, as a canary
+	build    canary.Build
+	given    map[string]*given              // what it has of each cluster of which it has endpoints
+	denied   []string                       // clusters that are to be tried before it may have them
+	extra    map[health.EndpointID]struct{} // what it was sent beyond its share, as a canary
+	withheld []string                       // clusters of which it was not sent all that is assigned, or not as it is now
 }
 
-// connected is how many checkers are.
-func (c *core) connected() int { return len(c.checkers) - len(c.absent) }
-
 func newCore(t timing, log zerolog.Logger, m *metrics) *core {
-	return &core{
+	c := &core{
 		mailbox: newMailbox(m.waiting), log: log, timing: t, metrics: m, transitions: newTransitionLog(log),
-		planner: assign.New(assign.Options{}),
-		judge:   aggregate.New(t.judging(aggregate.BeliefLimits{})),
-		table:   newTable(), clusters: map[string]*catalog.Cluster{}, services: map[string]map[string]*catalog.Cluster{},
-		checkers: map[string]*checker{}, absent: map[string]time.Time{}, silent: map[string]*mute{}, stranded: map[health.EndpointID]struct{}{},
-		canary:   canary.New(canary.Options{Report: t.report, Calm: max(leastCalm, 2*t.grace)}),
-		dispatch: dispatch{moved: map[string]bool{}}, handovers: handovers{},
-		lineages: map[string]*lineage{}, unsaved: map[string]bool{},
+		judge: aggregate.New(t.judging(aggregate.BeliefLimits{})),
+		table: newTable(), clusters: map[string]*catalog.Cluster{}, services: map[string]map[string]*catalog.Cluster{},
+		recipients: map[string]*recipient{},
+		canary:     canary.New(canary.Options{Report: t.report, Calm: max(leastCalm, 2*t.grace)}),
+		lineages:   map[string]*lineage{}, unsaved: map[string]bool{},
 		trust: map[string]store.Trust{}, zoneViews: zoneViews{},
 		voted: map[health.Hash]health.Verdict{},
 	}
+	c.fleet = fleet.New(fleet.Options{Report: t.report, Grace: t.grace, Settle: t.settle}, fleetLookup{c})
+	return c
 }
 
 // leastCalm is for how long no checker must come or go, at least, before a
@@ -172,7 +148,9 @@ func (c *core) run(stop <-chan struct{}) {
 	for heard := 0; ; {
 		select {
 		case <-stop:
-			c.storePlan()
+			if rows := c.fleet.Rows(); len(rows) > 0 {
+				c.history.SavePlan(rows)
+			}
 			return
 		case event := <-c.events:
 			event()
@@ -192,16 +170,12 @@ const longestSleep = time.Second
 
 // tick does what is due and tells how long until the next.
 func (c *core) tick(now time.Time) time.Duration {
-	if until := c.listening(now); now.Before(until) {
+	if until := c.pause.listenUntil(now, c.timing.report); now.Before(until) {
 		return until.Sub(now)
 	}
-	c.giveUpSeats(now, c.settle(now))
-	c.findQuiet(now)
-	c.replaceSilent(now)
-	c.replaceDoubted(now)
+	c.carry(now, time.Now(), c.fleet.Tick(now))
 	c.weigh(now)
-	c.handOver(now)
-	c.send(now)
+	c.carry(now, time.Now(), c.fleet.Dispatch(now))
 	c.publish(now, c.judge.Tick(now))
 	c.expire(now)
 	c.transitions.count(now)
@@ -217,22 +191,9 @@ func (c *core) tick(now time.Time) time.Duration {
 	trials, _ := c.canary.NextDeadline()
 	wake(trials)
 	wake(c.stirAt)
-	if c.dispatch.pending {
-		wake(c.dispatch.next)
-	}
-	if c.settling {
-		wake(c.settleAt)
-	}
-	if !c.settleAt.IsZero() {
+	wake(c.fleet.NextDeadline(now))
+	if c.fleet.Begun() {
 		wake(c.overrides.expireAt)
-	}
-	for _, at := range c.absent {
-		wake(at)
-	}
-	for _, m := range c.silent {
-		if m.until.After(now) {
-			wake(m.until)
-		}
 	}
 	return max(next.Sub(now), time.Millisecond)
 }
@@ -242,7 +203,7 @@ func (c *core) tick(now time.Time) time.Duration {
 const forgetEvery = 6 * time.Hour
 
 func (c *core) letForget(now time.Time) {
-	if c.settling || c.unread || now.Before(c.forgetAt) {
+	if c.fleet.Settling() || c.unread || now.Before(c.forgetAt) {
 		return
 	}
 	c.forgetAt = now.Add(forgetEvery)

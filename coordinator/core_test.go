@@ -101,8 +101,8 @@ func TestAStoredPlanWhoseCheckersNeverReturn(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.restart()
 	l.serve(web("web", one))
-	if found := l.core.connected(); found != 0 || len(l.core.checkers) != 3 {
-		t.Errorf("%d connected of %d known, want 0 of 3", found, len(l.core.checkers))
+	if found := l.figures().Connected; found != 0 || len(l.members()) != 3 {
+		t.Errorf("%d connected of %d known, want 0 of 3", found, len(l.members()))
 	}
 	l.join("xa", "xb")
 	l.pass(settle - report)
@@ -113,8 +113,8 @@ func TestAStoredPlanWhoseCheckersNeverReturn(t *testing.T) {
 	if who := l.checking(one); !slices.Equal(who, []string{"xa", "xb"}) {
 		t.Errorf("%v check, want xa and xb", who)
 	}
-	if len(l.core.checkers) != 2 || len(l.plan) != 2 || l.plan["ca"] != nil {
-		t.Errorf("known are %v, stored is %v", l.core.checkers, l.plan)
+	if len(l.members()) != 2 || len(l.plan) != 2 || l.plan["ca"] != nil {
+		t.Errorf("known are %v, stored is %v", l.members(), l.plan)
 	}
 	l.pass(20 * time.Second)
 	l.wantTransitions(1) // the one before the restart
@@ -126,7 +126,7 @@ func TestTheTimeToSettleBeginsWhenHdsdServes(t *testing.T) {
 	l.intake.restart(readersOf(l.sets), catalog.NewRules(l.rules)) // takes long
 	l.now = l.now.Add(time.Minute)
 	l.core.tick(l.now)
-	if len(l.core.checkers) != 3 {
+	if len(l.members()) != 3 {
 		t.Error("seats were given up before anyone could come back")
 	}
 	l.core.begin(l.now)
@@ -137,17 +137,17 @@ func TestTheTimeToSettleBeginsWhenHdsdServes(t *testing.T) {
 
 func TestACheckerLostWhileSettlingKeepsItsSeatThatLong(t *testing.T) {
 	l := settled(t, web("web", one))
+	l.timing.grace = 0
 	l.restart()
-	l.core.timing.grace = 0
 	l.serve(web("web", one))
 	l.join("ca", "cb", "cc")
 	l.lose("cb")
 	l.pass(settle - report)
-	if _, kept := l.core.checkers["cb"]; !kept || l.plan["cb"] == nil {
+	if !l.isMember("cb") || l.plan["cb"] == nil {
 		t.Error("the seat was given up before the time to settle had passed")
 	}
 	l.pass(2 * report)
-	if _, kept := l.core.checkers["cb"]; kept || l.plan["cb"] != nil {
+	if l.isMember("cb") || l.plan["cb"] != nil {
 		t.Error("the seat is kept for ever")
 	}
 }
@@ -178,7 +178,7 @@ func TestALostCheckerIsReplacedOnlyWhenItsSeatIsGivenUp(t *testing.T) {
 	}
 	l.pass(10 * time.Second)
 	l.wantTransitions(1)
-	if l.core.checkers[gone] != nil || l.plan[gone] != nil {
+	if l.isMember(gone) || l.plan[gone] != nil {
 		t.Errorf("%s is still known", gone)
 	}
 }

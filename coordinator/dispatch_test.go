@@ -40,11 +40,11 @@ func TestAZoneThatComesBackIsToldOfTogether(t *testing.T) {
 		l.now = l.now.Add(time.Millisecond)
 		l.core.tick(l.now)
 	}
-	if len(l.core.behind()) == 0 {
+	if len(l.behind()) == 0 {
 		t.Error("nobody waits for what is gathered")
 	}
 	l.pass(report)
-	if who := l.core.behind(); len(who) > 0 {
+	if who := l.behind(); len(who) > 0 {
 		t.Errorf("%v still wait", who)
 	}
 	for id, sent := range l.sent {
@@ -61,8 +61,8 @@ func TestAZoneThatComesBackIsToldOfTogether(t *testing.T) {
 		t.Errorf("only %d of 30 checkers gave up work", moved)
 	}
 	for id := range l.checkers {
-		if stored := l.plan[id]; len(stored) == 0 || len(stored) != l.core.planner.Load(id) {
-			t.Errorf("of %s, %d endpoints are stored and %d planned", id, len(stored), l.core.planner.Load(id))
+		if stored := l.plan[id]; len(stored) == 0 || len(stored) != l.load(id) {
+			t.Errorf("of %s, %d endpoints are stored and %d planned", id, len(stored), l.load(id))
 		}
 	}
 }

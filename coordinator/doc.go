@@ -22,10 +22,8 @@
 // where what the checker is sent of the endpoint differs: only then does it
 // take the endpoint for another, and only then are all votes reported again.
 //
-// Make before break: an endpoint that moves is checked where it was until all
-// that it moves to are believed about it, a minute at most (handover.go). Moves
-// are gathered for a quarter of a report interval (dispatch.go), so that a zone
-// that comes back costs each checker a specifier or two, not dozens.
+// Which checkers there are and what each has to check is decided in package fleet;
+// checkers.go carries out its effects.
 //
 // A new or changed cluster is sent to one checker first (trials.go, with package
 // canary); what each of the others has of it meanwhile is kept in lineage.go.

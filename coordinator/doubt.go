@@ -9,7 +9,7 @@ func (c *core) tellDoubts(changes []aggregate.DoubtChange) {
 		if s.Checker == "" {
 			count = c.metrics.doubtedPaths
 		}
-		c.doubtStirred = true
+		c.fleet.Reconsider()
 		if s.Doubted {
 			count.Inc()
 		} else {
@@ -34,7 +34,7 @@ func (c *core) tellDoubts(changes []aggregate.DoubtChange) {
 // tellBlindness tells who became blind, or ceased to be.
 func (c *core) tellBlindness(changes []aggregate.BlindnessChange) {
 	for _, b := range changes {
-		c.doubtStirred = true
+		c.fleet.Reconsider()
 		if b.Blind {
 			c.metrics.blindCheckers.Inc()
 			c.log.Warn().Str("event", "checker_blind").Str("checker", b.Checker).Msg("a checker does not see outages: " + b.Reason)

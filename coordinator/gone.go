@@ -19,12 +19,12 @@ const (
 func (c *core) drop(id health.EndpointID, e *edit) {
 	row := &c.table.rows[id]
 	switch from := row.health(); {
-	case c.settling:
+	case c.fleet.Settling():
 		c.suspend(id)
 	case from != health.Unknown:
 		e.gone = append(e.gone, c.parting(row.key(), from, e.now))
 	}
-	if !c.settling && row.overridden() != nil {
+	if !c.fleet.Settling() && row.overridden() != nil {
 		e.unvoted[row.hash] = nil
 	}
 	c.judge.Remove(id)
@@ -52,7 +52,7 @@ func (c *core) suspend(id health.EndpointID) {
 // however long that takes, and hdsd has settled. What a mistake hides is waited
 // for.
 func (c *core) part(now time.Time) {
-	if c.settling || c.unread {
+	if c.fleet.Settling() || c.unread {
 		return
 	}
 	c.forgetTrials()
@@ -94,7 +94,7 @@ func partingOf(k *catalog.Cluster, key health.Endpoint, from health.Status, now 
 // they were gone, and begin anew.
 func (c *core) renounce(before, after *catalog.Cluster, e *edit) {
 	from := after.Source
-	if c.settling || len(c.last) == 0 || hides(before) || !c.heard[from.Source] || !c.heard[from.EndpointSource()] {
+	if c.fleet.Settling() || len(c.last) == 0 || hides(before) || !c.heard[from.Source] || !c.heard[from.EndpointSource()] {
 		return
 	}
 	for _, hash := range after.Hashes {

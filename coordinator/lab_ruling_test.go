@@ -92,7 +92,7 @@ func (l *lab) kept() map[health.Hash]store.Held { return maps.Clone(l.core.last)
 // canBeGone tells whether an endpoint that is not there is known to be gone: hdsd has
 // settled, all sources have answered, and no mistake hides the endpoint's cluster.
 func (l *lab) canBeGone(key health.Endpoint) bool {
-	return !l.core.settling && !l.core.unread && !hides(l.core.clusters[key.Cluster])
+	return !l.core.fleet.Settling() && !l.core.unread && !hides(l.core.clusters[key.Cluster])
 }
 
 // known is what a test compares a change of the sources with.

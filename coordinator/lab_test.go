@@ -45,6 +45,7 @@ type lab struct {
 	intake *intake
 	sets   []*source.Set
 	rules  *configv1.Config
+	timing timing
 
 	truth    map[string]health.Status // by address; what checkers find
 	unprobed string                   // an address that checkers find down for a while when they are sent something
@@ -82,7 +83,7 @@ type fakeChecker struct {
 
 func newLab(t testing.TB) *lab {
 	l := &lab{
-		t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), timing: timing{report: report, grace: grace, settle: settle},
 		rules:  &configv1.Config{Assignment: &configv1.Assignment{Redundancy: 3}, Verdict: &configv1.Verdict{}, Checkers: &configv1.Checkers{}},
 		truth:  map[string]health.Status{},
 		health: map[health.EndpointID]health.Status{}, assignments: map[string]eds.Assignment{}, clusters: map[string]*clusterv3.Cluster{},
@@ -97,7 +98,7 @@ func newLab(t testing.TB) *lab {
 func (l *lab) start(last map[health.Hash]store.Held) {
 	l.checkers, l.sent = map[string]*fakeChecker{}, map[string]int{}
 	l.health, l.assignments, l.clusters = map[health.EndpointID]health.Status{}, map[string]eds.Assignment{}, map[string]*clusterv3.Cluster{}
-	c := newCore(timing{report: report, grace: grace, settle: settle}, zerolog.Nop(), newMetrics(prometheus.NewRegistry()))
+	c := newCore(l.timing, zerolog.Nop(), newMetrics(prometheus.NewRegistry()))
 	c.hds, c.eds, c.history = l, l, l
 	c.restore(store.State{
 		Current: last, Voted: maps.Clone(l.voted), Plan: maps.Clone(l.plan), Freeze: l.frozen,

@@ -307,7 +307,7 @@ func TestTheHistoryIsOneChainOverSources(t *testing.T) {
 			l.serveAll(from(anyForms(random), anySaid(random)))
 			l.joinAll()
 			for range 60 {
-				core, settled, before := l.core, !l.core.settling, l.known()
+				core, settled, before := l.core, !l.core.fleet.Settling(), l.known()
 				did := l.doAcrossSources(random)
 				if l.wantOneChain(); l.core == core && settled {
 					l.wantNothingStale(before)

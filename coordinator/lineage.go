@@ -38,7 +38,7 @@ func (c *core) succeed(after *catalog.Cluster, renewed []bool, e *edit) {
 	}
 	before := l.present
 	proven := map[canary.Build]bool{}
-	for _, known := range c.checkers {
+	for _, known := range c.recipients {
 		proven[known.build] = proven[known.build] || before != nil && c.canary.Proven(known.build, name)
 	}
 	suspect := len(c.canary.Standing(name).Losses) > 0
@@ -85,7 +85,7 @@ func (c *core) outgrow(name string) {
 
 // usable is what a checker may have of a cluster that it is not to try now:
 // what is proven of it, or what it was before where that has more.
-func (c *core) usable(l *lineage, known *checker) *given {
+func (c *core) usable(l *lineage, known *recipient) *given {
 	part := c.partOf(l, known.build)
 	before := l.stable[known.build]
 	if before == nil || before.Checked == nil || !known.Abilities.Has(before.Checked.Needs...) {

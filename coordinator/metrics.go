@@ -183,16 +183,17 @@ func (m *metrics) transition(t *health.Transition) {
 // plan exports a change of the plan.
 func (m *metrics) plan(c *core, moved int) {
 	m.moves.Add(float64(moved))
-	m.short.Set(float64(c.planner.Short()))
+	m.short.Set(float64(c.fleet.Short()))
 	m.digest.Reset()
-	m.digest.WithLabelValues(api.DigestText(c.planner.Digest())).Set(1)
+	m.digest.WithLabelValues(api.DigestText(c.fleet.Digest())).Set(1)
 }
 
 func (m *metrics) fleet(c *core) {
-	m.connected.Set(float64(c.connected()))
-	m.seats.Set(float64(len(c.checkers)))
-	m.silent.Set(float64(len(c.silent)))
-	m.stranded.Set(float64(len(c.stranded)))
+	figures := c.fleet.Figures()
+	m.connected.Set(float64(figures.Connected))
+	m.seats.Set(float64(figures.Seated))
+	m.silent.Set(float64(figures.Silent))
+	m.stranded.Set(float64(figures.Stranded))
 }
 
 // canaries exports how trials are doing.
@@ -210,7 +211,6 @@ func (m *metrics) catalog(c *core) {
 	m.problems.Set(float64(len(c.problems)))
 	m.judged(c.table)
 	m.overridden(c)
-	m.stranded.Set(float64(len(c.stranded)))
 }
 
 func (m *metrics) overridden(c *core) {

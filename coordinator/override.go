@@ -74,7 +74,7 @@ func (c *core) clear(scope health.Endpoint, all bool, author string, now time.Ti
 // expire ends what has come to its end, also while hdsd was down; not before the
 // sources were read.
 func (c *core) expire(now time.Time) {
-	if c.settleAt.IsZero() {
+	if !c.fleet.Begun() {
 		return
 	}
 	gone := c.overrides.expired(now)

@@ -2,38 +2,24 @@ package coordinator
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"hdsd/assign"
 	"hdsd/coordinator/catalog"
 	"hdsd/health"
 )
 
-// endowAll gives all checkers the capacities of new rules.
-func (c *core) endowAll(e *edit) {
-	for _, id := range slices.Sorted(maps.Keys(c.checkers)) {
-		known := c.checkers[id]
-		before := known.Checker
-		c.rules.SetCapacity(&known.Checker, known.says)
-		changed := before.Weight != known.Weight || before.MaxChecksPerSecond != known.MaxChecksPerSecond
-		if changed && known.connected && known.cover == uncovered && !c.silent[id].replaced() {
-			e.plan.Join = append(e.plan.Join, known.Checker)
-		}
-	}
-}
-
 // strandedReason says why nobody checks an endpoint of a cluster.
 func (c *core) strandedReason(k *catalog.Cluster, id health.EndpointID) string {
-	connected := c.connected()
+	figures := c.fleet.Figures()
+	connected := figures.Connected
 	if connected == 0 {
 		return "not checked: no checker is connected"
 	}
 	state := fmt.Sprintf("%d connected", connected)
-	if silent := len(c.silent); silent > 0 {
+	if silent := figures.Silent; silent > 0 {
 		state += fmt.Sprintf(", %d of them silent", silent)
 	}
-	switch _, why := c.planner.Shortage(id); why {
+	switch _, why := c.fleet.Shortage(id); why {
 	case assign.TooFar:
 		return fmt.Sprintf("not checked: none of the checkers (%s) that are able to check it, %s, is in its zone or region, and others may not: see zones and regions under assignment or its policy", state, k.Requirements())
 	case assign.NoRoom:
@@ -45,7 +31,7 @@ func (c *core) strandedReason(k *catalog.Cluster, id health.EndpointID) string {
 // shortReason says that an endpoint has fewer checkers than it should although
 // there are others; empty where that is not so.
 func (c *core) shortReason(k *catalog.Cluster, id health.EndpointID) string {
-	missing, why := c.planner.Shortage(id)
+	missing, why := c.fleet.Shortage(id)
 	if missing == 0 {
 		return ""
 	}

@@ -43,10 +43,10 @@ func TestCheckersHaveTheWeightOfTheFirstMatch(t *testing.T) {
 	want := func(loads map[string]int) {
 		t.Helper()
 		for id, n := range loads {
-			if got := l.core.planner.Load(id); got > n*112/100+1 {
+			if got := l.load(id); got > n*112/100+1 {
 				t.Errorf("%s has %d endpoints, its share is %d", id, got, n)
 			}
-			if got := l.core.planner.Checker(id).Share; got != n {
+			if got := l.part(id).Share; got != n {
 				t.Errorf("%s is told that %d are its share, not %d", id, got, n)
 			}
 		}
@@ -67,7 +67,7 @@ func TestWhatDoesNotFitSaysSo(t *testing.T) {
 	l.reconfigure()
 	l.join("ca", "cb")
 	l.pass(settle + report)
-	if a, b := l.core.planner.Load("ca"), l.core.planner.Load("cb"); a != 40 || b != 40 {
+	if a, b := l.load("ca"), l.load("cb"); a != 40 || b != 40 {
 		t.Errorf("%d and %d are checked, 40 are possible at each", a, b)
 	}
 	short := l.core.describe(l.core.clusters["web"]).Quarantined
@@ -81,10 +81,10 @@ func TestWhatDoesNotFitSaysSo(t *testing.T) {
 	if reason := l.core.strandedReason(l.core.clusters["web"], id); reason != short[0].Reason {
 		t.Errorf("the endpoint says %q", reason)
 	}
-	digest := l.core.planner.Digest()
+	digest := l.digest()
 	l.join("cc")
 	l.pass(report)
-	if n := len(l.core.describe(l.core.clusters["web"]).Quarantined); n != 0 || l.core.planner.Digest() == digest {
+	if n := len(l.core.describe(l.core.clusters["web"]).Quarantined); n != 0 || l.digest() == digest {
 		t.Errorf("%d endpoints are not checked with room for all", n)
 	}
 	if n := testutil.CollectAndCount(l.core.metrics.digest, "hdsd_plan_info"); n != 1 {

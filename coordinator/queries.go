@@ -189,7 +189,7 @@ func (c *core) votedOf(k *catalog.Cluster, e *catalog.Endpoint) health.Verdict {
 		verdict.Reason = "held: " + verdict.Status.String() + " was the last verdict; " + e.Reason
 		return verdict
 	}
-	if _, stranded := c.stranded[id]; stranded && len(verdict.Observations) == 0 {
+	if stranded := c.fleet.Stranded(id); stranded && len(verdict.Observations) == 0 {
 		verdict.Reason = strings.TrimSuffix(c.strandedReason(k, id)+"; "+verdict.Reason, "; ")
 	} else if untried := c.untried(k, e.Checked, &verdict); untried != "" && !stranded {
 		verdict.Reason = strings.TrimSuffix(untried+"; "+verdict.Reason, "; ")
@@ -304,7 +304,7 @@ func (c *core) describe(k *catalog.Cluster) api.Cluster {
 			if c.table.rows[id].overridden() != nil {
 				out.Overridden++
 			}
-			if _, alone := c.stranded[id]; alone {
+			if c.fleet.Stranded(id) {
 				stranded = append(stranded, api.Quarantined{Address: e.Key.Address, Reason: c.strandedReason(k, id)})
 			}
 		}
@@ -325,12 +325,11 @@ func (b *backend) Checkers(ctx context.Context) ([]api.Checker, error) {
 	var behind map[string]bool
 	err := b.core.ask(ctx, func() {
 		behind = b.core.behind()
-		for _, known := range b.core.checkers {
+		for known := range b.core.fleet.Checkers() {
 			doubts = append(doubts, b.core.judge.DoubtReason(known.ID))
-			plan := b.core.planner.Checker(known.ID)
 			found = append(found, api.Checker{
-				Checker: known.Checker, Share: plan.Share, ChecksPerSecond: float64(plan.Rate) / 1000, PlanDigest: plan.Digest, Connected: known.connected, AssignedEndpoints: plan.Endpoints,
-				DistrustReason: b.core.silenceReason(known.ID), LastReport: known.heard, Operator: shownTrust(known.ID, b.core.said(known.ID)),
+				Checker: known.Checker, Share: known.Plan.Share, ChecksPerSecond: float64(known.Plan.Rate) / 1000, PlanDigest: known.Plan.Digest, Connected: known.Connected, AssignedEndpoints: known.Plan.Endpoints,
+				DistrustReason: b.core.fleet.SilenceReason(known.ID), LastReport: known.LastReport, Operator: shownTrust(known.ID, b.core.said(known.ID)),
 				BlindReason: b.core.judge.BlindReason(known.ID),
 			})
 			for _, cut := range b.core.judge.CutPaths(known.Locality) {

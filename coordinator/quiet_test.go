@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
-
-	"hdsd/store"
 )
 
 // TestACheckerThatStopsReporting while its stream goes on: others take over,
@@ -16,21 +14,21 @@ func TestACheckerThatStopsReporting(t *testing.T) {
 	before := len(l.transitions)
 	l.hushLater("c0a")
 	l.pass(grace + 2*report)
-	if l.core.silent["c0a"] != nil {
+	if l.silenceReason("c0a") != "" {
 		t.Error("it is called silent before the time is over")
 	}
 	l.pass(3 * report)
-	if l.core.silent["c0a"] == nil {
+	if l.silenceReason("c0a") == "" {
 		t.Fatal("it is not found")
 	}
 	l.pass(grace + time.Minute)
-	if n := l.core.planner.Load("c0a"); n != 0 {
+	if n := l.load("c0a"); n != 0 {
 		t.Errorf("%d endpoints stay with it", n)
 	}
 	l.wantReportedBy(3, addresses)
 	l.checkers["c0a"].mute = false
 	l.pass(10 * report)
-	if l.core.silent["c0a"] != nil || l.core.planner.Load("c0a") == 0 {
+	if l.silenceReason("c0a") != "" || l.load("c0a") == 0 {
 		t.Error("it reports again and has no work")
 	}
 	if len(l.transitions) != before {
@@ -42,11 +40,11 @@ func TestACheckerThatStopsReporting(t *testing.T) {
 // by giving it to the rest.
 func TestManyThatStopReportingKeepTheirSeats(t *testing.T) {
 	l, _ := fleetOf(t, 5, 30)
-	before := l.core.planner.Load("c1b")
+	before := l.load("c1b")
 	l.hushLater("c0a", "c1b", "c2c", "c3a")
 	l.pass(time.Minute)
-	if len(l.core.silent) != 4 || l.core.planner.Load("c1b") != before {
-		t.Errorf("%d are silent, and c1b has %d endpoints of %d", len(l.core.silent), l.core.planner.Load("c1b"), before)
+	if l.figures().Silent != 4 || l.load("c1b") != before {
+		t.Errorf("%d are silent, and c1b has %d endpoints of %d", l.figures().Silent, l.load("c1b"), before)
 	}
 }
 
@@ -77,42 +75,5 @@ func TestUnobservedEndpointsAreCounted(t *testing.T) {
 func (l *lab) hushLater(ids ...string) {
 	for _, id := range ids {
 		l.checkers[id].mute = true
-	}
-}
-
-// TestSubstitutesStayWhereMoreAreDoubted: when half of the fleet is passed, what
-// was replaced before is left as it is.
-func TestSubstitutesStayWhereMoreAreDoubted(t *testing.T) {
-	l, addresses := fleetOf(t, 5, 120)
-	for i, who := range []string{"c0a", "c1b", "c2c"} {
-		l.cutOff(addresses[30*i:30*i+30], func(id string) bool { return id == who })
-		l.pass(30 * time.Second)
-	}
-	l.wantDoubted(3, 0)
-	l.wantReplaced(map[string]bool{"c0a": true, "c1b": true, "c2c": false})
-}
-
-// TestDistrustDoubtsNobodyElse: however many an operator distrusts, he knows why;
-// they get substitutes as long as anybody is left, and so does one who is doubted.
-func TestDistrustDoubtsNobodyElse(t *testing.T) {
-	l, addresses := fleetOf(t, 5, 120)
-	for _, id := range []string{"c0a", "c1b"} {
-		said := store.Trust{Word: store.Distrusted, Reason: "test", Author: "ann", Since: l.now}
-		if _, err := l.core.say(id, &said); err != nil {
-			t.Fatal(err)
-		}
-	}
-	l.cutOff(addresses[:30], func(id string) bool { return id == "c2c" })
-	l.pass(30 * time.Second)
-	l.wantDoubted(1, 0)
-	l.wantReplaced(map[string]bool{"c0a": true, "c1b": true, "c2c": true, "c3a": false})
-}
-
-func (l *lab) wantReplaced(all map[string]bool) {
-	l.t.Helper()
-	for id, want := range all {
-		if (l.core.checkers[id].cover > uncovered) != want {
-			l.t.Errorf("%s is replaced: %t, want %t", id, !want, want)
-		}
 	}
 }

@@ -2,7 +2,6 @@ package coordinator
 
 import (
 	"maps"
-	"time"
 
 	"hdsd/health"
 	"hdsd/store"
@@ -11,22 +10,12 @@ import (
 // restore takes up what the store has, before the first event. Nothing moves until
 // the time to settle has passed, which starts with begin.
 func (c *core) restore(s store.State) {
-	c.settling = true
-	c.restorePlan(s.Plan)
+	c.fleet.Restore(s.Plan)
 	c.restoreTrials(s.Trials)
 	c.restoreHealth(s.Current, s.Voted)
 	c.restoreFreeze(s.Freeze)
 	c.restoreOverrides(s.Overrides)
 	c.restoreTrust(s.Trust)
-}
-
-// restorePlan keeps the seats of the checkers in the stored plan for them.
-func (c *core) restorePlan(plan map[string][]health.Hash) {
-	c.planner.Restore(plan)
-	for id := range plan {
-		c.checkers[id] = &checker{Checker: health.Checker{ID: id}}
-		c.absent[id] = time.Time{}
-	}
 }
 
 // restoreHealth keeps the last known health of each endpoint until a source has it.

@@ -76,7 +76,7 @@ func TestWhoAsksNeedNotWaitForTheAnswer(t *testing.T) {
 func TestTicksAreNotPutOffForEver(t *testing.T) {
 	l := newLab(t)
 	l.serve(web("web", one))
-	l.core.settleAt = time.Now()
+	l.core.fleet.Begin(time.Now().Add(-settle))
 	stop, ended := make(chan struct{}), make(chan struct{})
 	var again func()
 	again = func() {
@@ -84,7 +84,7 @@ func TestTicksAreNotPutOffForEver(t *testing.T) {
 		case l.core.events <- again: // for each that is heard, another
 		default:
 		}
-		if !l.core.settling {
+		if !l.core.fleet.Settling() {
 			select {
 			case <-ended:
 			default:

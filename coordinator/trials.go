@@ -100,9 +100,9 @@ func (c *core) heed(now time.Time) {
 // spread makes the specifiers of those who may now have what they were denied,
 // and of canaries that have more than their share.
 func (c *core) spread(now time.Time) {
-	for _, id := range slices.Sorted(maps.Keys(c.checkers)) {
-		known := c.checkers[id]
-		if !known.connected {
+	for _, id := range slices.Sorted(maps.Keys(c.recipients)) {
+		known := c.recipients[id]
+		if !c.fleet.Connected(id) {
 			continue
 		}
 		more := len(known.extra) > 0

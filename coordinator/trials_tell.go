@@ -63,8 +63,8 @@ func (c *core) untried(k *catalog.Cluster, index int, v *health.Verdict) string 
 			return ""
 		}
 	}
-	for _, known := range c.checkers {
-		if known.connected && c.canary.ProvenShape(known.build, k.Source.Name, k.Shapes[index]) {
+	for _, known := range c.recipients {
+		if c.fleet.Connected(known.ID) && c.canary.ProvenShape(known.build, k.Source.Name, k.Shapes[index]) {
 			return ""
 		}
 	}

@@ -84,15 +84,15 @@ func TestWhoIsBehindThePlanIsKnown(t *testing.T) {
 	}
 	for name, clusters := range changes {
 		l := settled(t, web("web", one))
-		if who := l.core.behind(); len(who) > 0 {
+		if who := l.behind(); len(who) > 0 {
 			t.Errorf("%s: %v are behind a plan that all have", name, who)
 		}
 		l.say(clusters...)
-		if who := l.core.behind(); len(who) != 2 || who[l.core.canary.Standing(clusters[len(clusters)-1].Name).Canary] {
+		if who := l.behind(); len(who) != 2 || slices.Contains(who, l.core.canary.Standing(clusters[len(clusters)-1].Name).Canary) {
 			t.Errorf("%s: %v are behind, want all but the canary", name, who)
 		}
 		l.pass(10 * report)
-		if who := l.core.behind(); len(who) > 0 {
+		if who := l.behind(); len(who) > 0 {
 			t.Errorf("%s: %v are behind in the end", name, who)
 		}
 	}
@@ -174,9 +174,9 @@ func TestASampleThatBecomesTheCanarysOwn(t *testing.T) {
 	l := settled(t, web("web", one))
 	id := l.core.table.ids[keyOf("web", one).Hash()]
 	for name, extra := range map[string]bool{"sample": true, "endpoint as before": false} {
-		l.core.checkers["ca"].extra = nil
+		l.core.recipients["ca"].extra = nil
 		if extra {
-			l.core.checkers["ca"].extra = map[health.EndpointID]struct{}{id: {}}
+			l.core.recipients["ca"].extra = map[health.EndpointID]struct{}{id: {}}
 		}
 		sent := l.sent["ca"]
 		l.core.instruct(l.now, "ca")
@@ -234,7 +234,7 @@ func TestACheckerLostTwiceQuarantinesTheChange(t *testing.T) {
 	if reason := l.verdict("new", two).Reason; !strings.Contains(reason, "not checked yet: in quarantine") {
 		t.Errorf("what was never sent to anyone says %q", reason)
 	}
-	if who := l.core.behind(); len(who) > 0 {
+	if who := l.behind(); len(who) > 0 {
 		t.Errorf("%v are behind for what is in quarantine", who)
 	}
 	m := l.core.metrics

@@ -119,7 +119,7 @@ func (c *core) judgeBy(checker string) {
 	t := c.trust[checker]
 	words := map[store.Word]aggregate.OperatorTrust{store.Distrusted: aggregate.Distrusted, store.Trusted: aggregate.Trusted}
 	c.judge.SetTrust(checker, words[t.Word], fmt.Sprintf("%s (%s)", t.Reason, t.Author))
-	c.doubtStirred = true
+	c.fleet.Reconsider()
 }
 
 func (c *core) countDistrusted() {

@@ -68,7 +68,8 @@ var mayImport = map[string][]string{
 	"coordinator/catalog":    {"aggregate", "assign", "canary", "config", "eds", "gen/hdsd/config/v1", "hds/specifier", "health", "internal/envoyaddr", "internal/yamlpb", "source"},
 	"coordinator/decision":   {"eds", "health", "store"},
 	"coordinator/ruling":     {"aggregate", "coordinator/catalog", "coordinator/decision", "eds", "gen/hdsd/config/v1", "health", "store"},
-	"coordinator":            {"aggregate", "api", "assign", "canary", "config", "coordinator/catalog", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "internal/wire", "source", "source/file", "source/xds", "store"},
+	"coordinator/fleet":      {"assign", "health"},
+	"coordinator":            {"aggregate", "api", "assign", "canary", "config", "coordinator/catalog", "coordinator/fleet", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "internal/wire", "source", "source/file", "source/xds", "store"},
 	"cmd/hdsd":               {"api", "bootstrap", "check", "config", "coordinator", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "internal/demo", "internal/suggest", "internal/table", "simulate", "simulate/scenario", "source", "source/file", "store", "validate"},
 	"gen/envoy":              {},
 	"gen/hdsd/config/v1":     {},
@@ -77,7 +78,7 @@ var mayImport = map[string][]string{
 
 // pure lists the packages that import nothing but the standard library and
 // each other.
-var pure = []string{"health", "assign", "assign/internal/quota", "assign/internal/rendezvous", "assign/internal/trie", "assign/internal/zone", "aggregate", "canary", "simulate", "store/timeline"}
+var pure = []string{"health", "assign", "assign/internal/quota", "assign/internal/rendezvous", "assign/internal/trie", "assign/internal/zone", "aggregate", "canary", "simulate", "store/timeline", "coordinator/fleet"}
 
 type goPackage struct {
 	ImportPath string

@@ -1,0 +1,183 @@
+package coordinator
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"hdsd/canary"
+	"hdsd/coordinator/fleet"
+	"hdsd/hds"
+	"hdsd/health"
+	"hdsd/store"
+)
+
+// Connected implements hds.Sink. It waits until the core knows of the checker, so
+// that nothing made for the stream before is sent on the new one.
+func (c *core) Connected(k health.Checker) {
+	// The only error is that hdsd stops.
+	_ = c.ask(context.Background(), func() { c.join(k, time.Now()) })
+}
+
+// Disconnected implements hds.Sink.
+func (c *core) Disconnected(id string) {
+	c.post(func() { c.lose(id, time.Now()) })
+}
+
+// Reported implements hds.Sink.
+func (c *core) Reported(id string, votes []health.Vote) {
+	read := time.Now()
+	c.post(func() {
+		c.hear(id, votes, time.Now())
+		if len(votes) > 0 {
+			c.metrics.judging.Observe(time.Since(read).Seconds())
+		}
+	})
+}
+
+// Silent implements hds.Sink.
+func (c *core) Silent(id string, silent bool) {
+	c.post(func() { c.setSilent(id, silent, time.Now()) })
+}
+
+func (c *core) join(k health.Checker, now time.Time) {
+	c.canary.Connected(now, &k)
+	r := c.recipients[k.ID]
+	if r == nil {
+		r = &recipient{}
+		c.recipients[k.ID] = r
+	}
+	r.Checker, r.build = k, canary.BuildOf(&k)
+	c.log.Info().Str("event", "checker_connected").Str("checker", k.ID).Str("version", k.Version).
+		Str("zone", k.Locality.Zone).Msg("checker connected")
+	c.carry(now, time.Now(), c.fleet.Connect(now, k))
+}
+
+func (c *core) lose(id string, now time.Time) {
+	c.canary.Lost(now, id)
+	c.carry(now, time.Now(), c.fleet.Disconnect(now, id))
+}
+
+func (c *core) setSilent(id string, silent bool, now time.Time) {
+	c.carry(now, time.Now(), c.fleet.SetSilent(now, id, silent))
+}
+
+func (c *core) hear(id string, votes []health.Vote, now time.Time) {
+	began := time.Now()
+	effects := c.fleet.Report(now, id, len(votes) > 0)
+	c.carry(now, began, effects)
+	if effects.Ignored {
+		return
+	}
+	for i := range votes {
+		// An Envoy keeps the code of an HTTP check that has become another.
+		if k := c.table.rows[votes[i].Endpoint].cluster; k != nil && !k.HTTP {
+			votes[i].HTTPStatusCode = 0
+		}
+	}
+	c.witness(id, votes, now)
+	c.publish(now, c.judge.Report(now, id, votes))
+}
+
+// begin starts the time to settle.
+func (c *core) begin(now time.Time) {
+	c.fleet.Begin(now)
+	c.expire(now)
+}
+
+// carry carries out what the fleet decided, and began to decide at a time.
+func (c *core) carry(now, began time.Time, e fleet.Effects) {
+	if e.Planned {
+		c.metrics.planning.Observe(time.Since(began).Seconds())
+	}
+	if e.Settled {
+		c.part(now)
+		c.forgetAt, c.stirAt = now, now
+	}
+	fleetLog{c.log, c.timing.grace}.write(e.Events)
+	for i := range e.Votes {
+		c.expectVotes(now, &e.Votes[i])
+	}
+	for _, id := range e.Specify {
+		c.instruct(now, id)
+	}
+	if len(e.Rows) > 0 {
+		c.history.SavePlan(e.Rows)
+	}
+	for _, id := range e.GivenUp {
+		delete(c.recipients, id)
+		c.canary.Leave(id)
+	}
+	if e.Planned {
+		c.metrics.plan(c, e.Moves)
+	}
+	if e.Recount {
+		c.metrics.fleet(c)
+	}
+}
+
+// expectVotes tells the judge whose votes to expect.
+func (c *core) expectVotes(now time.Time, v *fleet.VoteChange) {
+	if v.Connected != nil {
+		c.judge.Connected(now, *v.Connected)
+	}
+	if v.Lost {
+		c.judge.Lost(v.Checker)
+	}
+	for _, id := range v.Unassign {
+		c.judge.Unassign(now, id, v.Checker)
+	}
+	for _, id := range v.Assign {
+		c.judge.Assign(now, id, v.Checker)
+	}
+}
+
+// fleetLookup answers what the fleet asks.
+type fleetLookup struct{ core *core }
+
+// Standing implements fleet.Lookup.
+func (l fleetLookup) Standing(checker string) fleet.Standing {
+	switch c := l.core; {
+	case c.trust[checker].Word == store.Distrusted:
+		return fleet.Distrusted
+	case c.judge.DoubtReason(checker) != "":
+		return fleet.Doubted
+	case c.judge.BlindReason(checker) != "":
+		return fleet.Blind
+	}
+	return fleet.Believed
+}
+
+// Believes implements fleet.Lookup.
+func (l fleetLookup) Believes(id health.EndpointID, checker string) bool {
+	return l.core.judge.Believes(id, checker)
+}
+
+// CanCheck implements fleet.Lookup.
+func (l fleetLookup) CanCheck(k *health.Checker, id health.EndpointID) bool {
+	row := &l.core.table.rows[id]
+	return row.cluster != nil && row.index != none &&
+		k.Abilities.Has(row.cluster.Checked.Needs...) && row.cluster.Reach.Includes(k)
+}
+
+// behind are the checkers that were not sent all of their plan as it is now: it
+// is gathered still, or others try it first. What is in quarantine is no part of
+// the plan.
+func (c *core) behind() map[string]bool {
+	found := map[string]bool{}
+	for k := range c.fleet.Checkers() {
+		r := c.recipients[k.ID]
+		if c.fleet.Gathering(k.ID) || r != nil && slices.ContainsFunc(r.withheld, func(name string) bool { return !c.canary.Quarantined(name) }) {
+			found[k.ID] = true
+		}
+	}
+	return found
+}
+
+// specifierState says how a checker fares with what it is to check.
+func specifierState(s *hds.State, behind bool) string {
+	if behind {
+		return hds.NotSent
+	}
+	return s.Specifier
+}

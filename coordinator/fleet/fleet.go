@@ -1,0 +1,258 @@
+package fleet
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"hdsd/assign"
+	"hdsd/health"
+)
+
+// Options are the parameters of a Fleet.
+type Options struct {
+	Report time.Duration // between two reports of a checker
+	Grace  time.Duration // for which the seats of a lost checker are kept
+	Settle time.Duration // after Begin, in which no seat moves
+}
+
+// Lookup answers what a Fleet asks its owner.
+type Lookup interface {
+	// Standing says how far a checker is believed.
+	Standing(checker string) Standing
+
+	// Believes reports whether the vote of a checker on an endpoint counts.
+	Believes(id health.EndpointID, checker string) bool
+
+	// CanCheck reports whether a checker has the abilities to check an endpoint,
+	// and reaches it.
+	CanCheck(k *health.Checker, id health.EndpointID) bool
+}
+
+// Capacity sets the weight and the ceiling of a checker whose node says that it
+// has some weight.
+type Capacity func(k *health.Checker, says float64)
+
+// Fleet is the checkers and their Plan. See the package's comment for who may
+// call it.
+type Fleet struct {
+	*Plan
+
+	// Set once.
+	options Options
+	lookup  Lookup
+
+	capacity Capacity
+	checkers map[string]*checker
+	absent   map[string]time.Time // when the seats of a checker that is not connected are given up; zero: not known yet
+	silent   map[string]*silence  // of those connected
+
+	settling bool
+	settleAt time.Time // when that ends; zero until Begin
+
+	quietAt time.Time // when to look again for checkers that have stopped reporting
+	pace    pace      // of replacing silent checkers
+	doubt   doubt
+
+	out Effects // of the call under way
+}
+
+// checker is one that is connected or whose seats are kept.
+type checker struct {
+	health.Checker
+	connected bool
+	spoken    bool      // it has voted since it connected
+	heard     time.Time // when it last reported, on whatever stream
+	assigned  int       // endpoints, when its specifier was last made
+	says      float64   // its weight, according to its node
+	cover     cover
+}
+
+// New makes a Fleet without checkers or endpoints.
+func New(o Options, lookup Lookup) *Fleet {
+	f := &Fleet{
+		options: o, lookup: lookup, capacity: func(k *health.Checker, says float64) { k.Weight, k.MaxChecksPerSecond = says, 0 },
+		checkers: map[string]*checker{}, absent: map[string]time.Time{}, silent: map[string]*silence{},
+	}
+	f.Plan = newPlan(o, lookup, f.present)
+	return f
+}
+
+// present finds a checker that is connected and not silent.
+func (f *Fleet) present(id string) *health.Checker {
+	known := f.checkers[id]
+	if known == nil || !known.connected || f.silent[id] != nil {
+		return nil
+	}
+	return &known.Checker
+}
+
+// Restore takes up the stored plan, before anything else. No seat moves until
+// the time to settle has passed, which begins with Begin.
+func (f *Fleet) Restore(plan map[string][]health.Hash) {
+	f.settling = true
+	f.restore(plan)
+	for id := range plan {
+		f.checkers[id] = &checker{Checker: health.Checker{ID: id}}
+		f.absent[id] = time.Time{}
+	}
+}
+
+// Begin starts the time to settle. Checkers of the stored plan have until its
+// end to come back.
+func (f *Fleet) Begin(now time.Time) {
+	f.settleAt = now.Add(f.options.Settle)
+	for id := range f.absent {
+		f.absent[id] = f.settleAt
+	}
+}
+
+// Connect seats a checker whose stream begins. Its specifier is due at once,
+// since it waits for one.
+func (f *Fleet) Connect(now time.Time, k health.Checker) Effects {
+	known := f.checkers[k.ID]
+	if known == nil {
+		known = &checker{}
+		f.checkers[k.ID] = known
+	}
+	f.endHandovers(k.ID, &f.out)
+	known.says = k.Weight
+	f.capacity(&k, known.says)
+	known.Checker, known.connected, known.spoken = k, true, false
+	known.cover, f.doubt.changed = uncovered, true
+	delete(f.absent, k.ID)
+	delete(f.silent, k.ID)
+	f.join(now, known)
+	f.out.Specify = []string{k.ID}
+	return f.effects()
+}
+
+// join gives a checker its seats again, or new ones.
+func (f *Fleet) join(now time.Time, known *checker) {
+	k := known.Checker
+	f.out.Votes = append(f.out.Votes, VoteChange{Checker: k.ID, Connected: &k})
+	f.replan(now, assign.Change{Join: []health.Checker{k}})
+}
+
+// Disconnect keeps the seats of a checker that is lost for the grace period.
+func (f *Fleet) Disconnect(now time.Time, id string) Effects {
+	known := f.checkers[id]
+	if known == nil || !known.connected {
+		return Effects{}
+	}
+	known.connected, known.cover, f.doubt.changed = false, uncovered, true
+	f.endHandovers(id, &f.out)
+	delete(f.silent, id)
+	f.absent[id] = now.Add(f.options.Grace)
+	if f.settling && f.absent[id].Before(f.settleAt) {
+		f.absent[id] = f.settleAt
+	}
+	f.log(Lost, []string{id})
+	f.out.Votes = append(f.out.Votes, VoteChange{Checker: id, Lost: true})
+	f.replan(now, assign.Change{Lost: []string{id}})
+	return f.effects()
+}
+
+// Tick does what is due.
+func (f *Fleet) Tick(now time.Time) Effects {
+	f.settle(now)
+	f.giveUpSeats(now)
+	f.findQuiet(now)
+	f.replaceSilent(now)
+	f.replaceDoubted(now)
+	return f.effects()
+}
+
+// settle ends settling when its time has come. The plan may move from then on.
+func (f *Fleet) settle(now time.Time) {
+	if f.settling && f.Begun() && !now.Before(f.settleAt) {
+		f.settling, f.doubt.changed, f.out.Settled = false, true, true
+	}
+}
+
+// giveUpSeats moves what checkers had that did not come back in time.
+func (f *Fleet) giveUpSeats(now time.Time) {
+	var gone []string
+	for id, at := range f.absent {
+		if !at.IsZero() && !now.Before(at) {
+			gone = append(gone, id)
+			delete(f.absent, id)
+			delete(f.checkers, id)
+		}
+	}
+	if len(gone) == 0 && !f.out.Settled {
+		return
+	}
+	slices.Sort(gone)
+	f.log(SeatsGivenUp, gone)
+	f.out.GivenUp = gone
+	f.replan(now, assign.Change{Leave: gone})
+}
+
+// replan changes the plan.
+func (f *Fleet) replan(now time.Time, change assign.Change) {
+	change.Settling = f.settling
+	f.change(now, change, &f.out)
+}
+
+// Apply makes the plan follow what was queued.
+func (f *Fleet) Apply(now time.Time) Effects {
+	f.replan(now, f.takeQueued())
+	return f.effects()
+}
+
+// Work returns what to make the specifier of a checker from; false where it gets
+// none.
+func (f *Fleet) Work(id string) (Work, bool) {
+	known := f.checkers[id]
+	if known == nil {
+		return Work{}, false
+	}
+	f.specified(id)
+	known.assigned = f.Part(id).Endpoints
+	if !known.connected || f.idle(id) {
+		return Work{}, false
+	}
+	return f.work(&known.Checker), true
+}
+
+// NextDeadline says when Tick or Dispatch next has something to do if nothing
+// else happens.
+func (f *Fleet) NextDeadline(now time.Time) time.Time {
+	next := f.quietAt
+	wake := func(at time.Time) {
+		if !at.IsZero() && at.Before(next) {
+			next = at
+		}
+	}
+	wake(f.due())
+	if f.settling {
+		wake(f.settleAt)
+	} else {
+		wake(f.doubt.at)
+	}
+	for _, at := range f.absent {
+		wake(at)
+	}
+	for _, s := range f.silent {
+		if s.until.After(now) {
+			wake(s.until)
+		}
+	}
+	return next
+}
+
+// SetCapacity takes another rule for what checkers can do. Those that it changes
+// are planned anew by the next Apply.
+func (f *Fleet) SetCapacity(c Capacity) {
+	f.capacity = c
+	for _, id := range slices.Sorted(maps.Keys(f.checkers)) {
+		known := f.checkers[id]
+		before := known.Checker
+		c(&known.Checker, known.says)
+		changed := before.Weight != known.Weight || before.MaxChecksPerSecond != known.MaxChecksPerSecond
+		if changed && known.connected && known.cover == uncovered && !f.silent[id].replaced() {
+			f.upsertChecker(known.Checker)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package fleet
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"hdsd/assign"
+	"hdsd/health"
+)
+
+// Plan is which checker checks which endpoint, and how far the checkers know.
+type Plan struct {
+	// Set once.
+	options Options
+	lookup  Lookup
+	present func(checker string) *health.Checker // nil: it is gone or silent
+
+	planner   *assign.Planner
+	queued    assign.Change                  // until Apply
+	stranded  map[health.EndpointID]struct{} // endpoints that nobody checks
+	handovers handovers
+
+	changed map[string]bool // checkers whose row is to be stored; true: and whose specifier is to be made
+	next    time.Time       // when specifiers may next be made
+	pending bool            // some are to be made
+}
+
+func newPlan(o Options, lookup Lookup, present func(string) *health.Checker) *Plan {
+	return &Plan{
+		options: o, lookup: lookup, present: present, planner: assign.New(assign.Options{}),
+		stranded: map[health.EndpointID]struct{}{}, handovers: handovers{}, changed: map[string]bool{},
+	}
+}
+
+// restore takes up the stored plan.
+func (p *Plan) restore(rows map[string][]health.Hash) { p.planner.Restore(rows) }
+
+// Class gives the class of endpoints, for Upsert.
+func (p *Plan) Class(c assign.Class) assign.ClassID { return p.planner.Class(c) }
+
+// Upsert queues an endpoint that is new, or to be checked otherwise, for Apply.
+func (p *Plan) Upsert(e assign.Endpoint) { p.queued.Upsert = append(p.queued.Upsert, e) }
+
+// upsertChecker queues a checker whose capacity has changed, for Apply.
+func (p *Plan) upsertChecker(k health.Checker) { p.queued.Join = append(p.queued.Join, k) }
+
+// takeQueued returns what was queued, once.
+func (p *Plan) takeQueued() assign.Change {
+	change := p.queued
+	p.queued = assign.Change{}
+	return change
+}
+
+// Renew notes that what checkers are sent of an endpoint has changed.
+func (p *Plan) Renew(id health.EndpointID) {
+	for _, checker := range p.planner.Checkers(id) {
+		p.note(checker)
+	}
+}
+
+// Remove queues an endpoint that is not to be checked any more, for Apply. It
+// returns the checkers to unassign at once, before the id gets another meaning.
+func (p *Plan) Remove(id health.EndpointID) []string {
+	checkers := p.planner.Checkers(id)
+	for checker := range p.handovers {
+		if p.handovers.end(id, checker) {
+			checkers = append(checkers, checker)
+		}
+	}
+	for _, checker := range checkers {
+		p.note(checker)
+	}
+	p.queued.Remove = append(p.queued.Remove, id)
+	delete(p.stranded, id)
+	return checkers
+}
+
+// note notes that the part of a checker has changed.
+func (p *Plan) note(checker string) {
+	p.changed[checker] = true
+	p.pending = true
+}
+
+// change changes the plan. Checkers whose part changes get a specifier soon.
+func (p *Plan) change(now time.Time, change assign.Change, out *Effects) {
+	diff := p.planner.Apply(change)
+	out.Planned, out.Recount = true, true
+	for i := range diff.Moves {
+		p.move(now, &diff.Moves[i], out)
+	}
+	for _, u := range diff.Uncheckable {
+		p.stranded[u.Endpoint] = struct{}{}
+	}
+	for _, id := range diff.Checkable {
+		delete(p.stranded, id)
+	}
+	for _, id := range change.Leave {
+		if out.Rows == nil {
+			out.Rows = map[string][]health.Hash{}
+		}
+		out.Rows[id] = nil
+	}
+}
+
+// move takes over what changes for one checker, except for what it hands over.
+func (p *Plan) move(now time.Time, m *assign.Move, out *Effects) {
+	p.note(m.Checker)
+	out.Moves += len(m.Add) + len(m.Remove)
+	removed, added := m.Remove, m.Add
+	if k := p.present(m.Checker); k != nil {
+		removed = slices.DeleteFunc(removed, func(id health.EndpointID) bool { return p.handOver(now, id, k) })
+	}
+	if len(p.handovers[m.Checker]) > 0 {
+		added = slices.DeleteFunc(added, func(id health.EndpointID) bool { return p.handovers.end(id, m.Checker) })
+	}
+	if len(removed)+len(added) > 0 {
+		out.Votes = append(out.Votes, VoteChange{Checker: m.Checker, Unassign: removed, Assign: added})
+	}
+}
+
+// Rows returns the rows of the plan that are to be stored, once; nil for none.
+func (p *Plan) Rows() map[string][]health.Hash {
+	if len(p.changed) == 0 { // of none, Plan would give all
+		return nil
+	}
+	rows := p.planner.Plan(slices.Collect(maps.Keys(p.changed))...)
+	clear(p.changed)
+	return rows
+}
+
+// Gathering reports whether the specifier of a checker is to be made again soon.
+func (p *Plan) Gathering(checker string) bool { return p.changed[checker] }
+
+// Part returns what the plan has of a checker.
+func (p *Plan) Part(checker string) assign.Checker { return p.planner.Checker(checker) }
+
+// Stranded reports whether no checker is able to check an endpoint.
+func (p *Plan) Stranded(id health.EndpointID) bool {
+	_, stranded := p.stranded[id]
+	return stranded
+}
+
+// Shortage returns how many checkers an endpoint lacks, and why.
+func (p *Plan) Shortage(id health.EndpointID) (missing int, why assign.Reason) {
+	return p.planner.Shortage(id)
+}
+
+// Digest stands for the whole plan: equal plans have equal digests.
+func (p *Plan) Digest() uint64 { return p.planner.Digest() }
+
+// Short counts the endpoints that lack checkers only because those that are able
+// to check them have no room.
+func (p *Plan) Short() int { return p.planner.Short() }

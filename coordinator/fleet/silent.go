@@ -1,0 +1,216 @@
+package fleet
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"hdsd/assign"
+)
+
+// silence is that of a checker that is connected and reports nothing of what it
+// was sent, as an Envoy does that has rejected it.
+//
+// Its seats go to others as those of a lost checker do: substitutes at once, and
+// after the grace period its seats are given up. It then has no work until it
+// connects anew or reports after all. Nothing is sent to it meanwhile: it would
+// take an empty specifier, and reject the next load again.
+//
+// Silent checkers are replaced a few at a time, and only while enough others
+// are known to report: two for each silent one that has seats, or one where only
+// one is silent. Where many are silent, the cause is common to them: a load that
+// they all reject, or that is too much for them or their machine. The others
+// would not survive it either. Then every seat is kept, and endpoints that nobody
+// reports keep their last verdict.
+type silence struct {
+	stopped bool      // it did report, on this stream
+	until   time.Time // when its seats are given up; zero before it is replaced
+	idle    bool      // they were given up
+	logged  bool      // that its seats are kept
+}
+
+// replaced reports whether substitutes stand in for the checker.
+func (s *silence) replaced() bool { return s != nil && !s.until.IsZero() }
+
+// SetSilent notes that a checker reports nothing of what it was sent, or that it
+// reports after all.
+func (f *Fleet) SetSilent(now time.Time, id string, silent bool) Effects {
+	if !silent {
+		f.endSilence(now, id)
+	} else if known := f.checkers[id]; known != nil && known.connected && f.silent[id] == nil {
+		f.silent[id] = &silence{}
+		f.out.Recount = true
+	}
+	return f.effects()
+}
+
+// Report notes that a checker reported, and whether it voted.
+func (f *Fleet) Report(now time.Time, id string, voted bool) Effects {
+	known := f.checkers[id]
+	if known == nil {
+		return Effects{}
+	}
+	known.heard = now
+	if s := f.silent[id]; s != nil {
+		if !s.stopped { // a heartbeat, which would make it look as if it may vote soon
+			return Effects{Ignored: true}
+		}
+		f.endSilence(now, id)
+	}
+	known.spoken = known.spoken || voted
+	return f.effects()
+}
+
+// endSilence lets a checker that was silent join again.
+func (f *Fleet) endSilence(now time.Time, id string) {
+	s := f.silent[id]
+	if s == nil {
+		return
+	}
+	delete(f.silent, id)
+	f.doubt.changed, f.out.Recount = true, true
+	if s.replaced() {
+		f.checkers[id].cover = uncovered
+		f.join(now, f.checkers[id])
+		f.note(id)
+	}
+}
+
+// findQuiet finds checkers that are connected and have stopped reporting.
+func (f *Fleet) findQuiet(now time.Time) {
+	if now.Before(f.quietAt) {
+		return
+	}
+	f.quietAt = now.Add(f.options.Report)
+	patience := f.options.Grace + 3*f.options.Report
+	var quiet []string
+	for id, known := range f.checkers {
+		if known.connected && known.spoken && known.assigned > 0 && f.silent[id] == nil && now.Sub(known.heard) > patience {
+			f.silent[id] = &silence{stopped: true}
+			quiet = append(quiet, id)
+		}
+	}
+	slices.Sort(quiet)
+	f.log(StoppedReporting, quiet)
+	f.out.Recount = f.out.Recount || len(quiet) > 0
+}
+
+// idle reports whether a checker is without work for its silence.
+func (f *Fleet) idle(id string) bool {
+	s := f.silent[id]
+	return s != nil && s.idle
+}
+
+// replaceSilent moves what silent checkers have, while enough others can take it.
+func (f *Fleet) replaceSilent(now time.Time) {
+	if len(f.silent) == 0 || f.settling {
+		return
+	}
+	if f.holdsSilent() {
+		f.logHeld()
+		return
+	}
+	var lost, leave []string
+	for _, id := range slices.Sorted(maps.Keys(f.silent)) {
+		s := f.silent[id]
+		switch {
+		case !s.replaced() && f.mayReplace(now, &f.pace):
+			s.until = now.Add(f.options.Grace)
+			lost = append(lost, id)
+			f.out.Votes = append(f.out.Votes, VoteChange{Checker: id, Lost: true})
+		case s.replaced() && !s.idle && !now.Before(s.until):
+			s.idle = true
+			leave = append(leave, id)
+		}
+	}
+	if len(lost)+len(leave) == 0 {
+		return
+	}
+	f.log(SilentReplaced, lost)
+	f.log(SilentGivenUp, leave)
+	f.replan(now, assign.Change{Lost: lost, Leave: leave})
+}
+
+// logHeld logs, once for each, that silent checkers keep their seats.
+func (f *Fleet) logHeld() {
+	var held []string
+	for id, s := range f.silent {
+		if !s.idle && !s.logged {
+			s.logged = true
+			held = append(held, id)
+		}
+	}
+	slices.Sort(held)
+	f.log(SilentHeld, held)
+}
+
+// holdsSilent reports whether silent checkers keep their seats: fewer than two
+// others are known to report for each of them, or none where one is silent.
+func (f *Fleet) holdsSilent() bool {
+	silent, reporting := f.countReporting()
+	if silent == 1 {
+		return reporting == 0
+	}
+	return 2*silent > reporting
+}
+
+// countReporting counts the silent checkers that have seats, and the checkers
+// that are known to report.
+func (f *Fleet) countReporting() (silent, reporting int) {
+	for id, known := range f.checkers {
+		switch s := f.silent[id]; {
+		case s != nil && !s.idle:
+			silent++
+		case s == nil && known.connected && (known.spoken || known.assigned == 0):
+			reporting++
+		}
+	}
+	return silent, reporting
+}
+
+// SilenceReason says what becomes of the endpoints of a silent checker; empty
+// where it is not silent.
+func (f *Fleet) SilenceReason(id string) string {
+	switch s := f.silent[id]; {
+	case s == nil:
+		return ""
+	case s.idle:
+		return "others check its endpoints now: when the cause is gone, restart the checker"
+	case s.replaced():
+		return "substitutes check its endpoints, and soon others will"
+	case f.settling:
+		return "its endpoints stay with it until hdsd has settled after its start"
+	case !f.holdsSilent():
+		return "its endpoints stay with it until its turn comes: silent checkers are replaced a few at a time"
+	}
+	silent, reporting := f.countReporting()
+	if silent == 1 {
+		return "its endpoints stay with it, since no other checker is known to report"
+	}
+	return fmt.Sprintf("its endpoints stay with it: two others have to report for each silent one, and %d report where %d are silent", reporting, silent)
+}
+
+// leastPace is the shortest time between two batches of checkers that are
+// replaced, however short the grace period is.
+const leastPace = 5 * time.Second
+
+// pace counts the checkers that are replaced in a grace period.
+type pace struct {
+	since time.Time
+	count int // since then
+}
+
+// mayReplace counts one more checker to replace, unless it is one too many: two
+// or one in twenty of the fleet are replaced in a grace period, or in 5 s where
+// that is longer.
+func (f *Fleet) mayReplace(now time.Time, p *pace) bool {
+	if now.Sub(p.since) >= max(f.options.Grace, leastPace) {
+		*p = pace{since: now}
+	}
+	if p.count >= max(2, f.connected()/20) {
+		return false
+	}
+	p.count++
+	return true
+}
