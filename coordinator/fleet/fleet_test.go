@@ -132,6 +132,19 @@ func TestStoredSeatsAreKeptWhileSettling(t *testing.T) {
 	}
 }
 
+// TestPromotedSubstitutesAreStored: when the seats of lost checkers are given up,
+// substitutes get seats at what they check already.
+func TestPromotedSubstitutesAreStored(t *testing.T) {
+	l := newLab(t, options(), 6, 40)
+	l.lose("c0", "c1")
+	l.pass(grace + 5*report)
+	for id, row := range l.planner.Plan() {
+		if !slices.Equal(l.rows[id], row) {
+			t.Errorf("of %s %d endpoints are stored, planned are %d", id, len(l.rows[id]), len(row))
+		}
+	}
+}
+
 // TestDeadlinesAreKept: a Fleet that is only asked when it is due does the same
 // as one that is asked all the time.
 func TestDeadlinesAreKept(t *testing.T) {
@@ -167,7 +180,8 @@ func TestDeadlinesAreKept(t *testing.T) {
 	}
 }
 
-// TestWhateverHappens the votes that are expected and the specifiers are in step with the plan.
+// TestWhateverHappens the votes that are expected, the stored rows and the
+// specifiers are in step with the plan.
 func TestWhateverHappens(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -206,7 +220,10 @@ func TestWhateverHappens(t *testing.T) {
 			l.pass(time.Duration(random.IntN(4)) * report / 2)
 		}
 		l.pass(2 * longestHandover)
-		for id := range l.planner.Plan() {
+		for id, row := range l.planner.Plan() {
+			if !slices.Equal(l.rows[id], row) && len(l.rows[id])+len(row) > 0 {
+				t.Errorf("of %s %d endpoints are stored, planned are %d", id, len(l.rows[id]), len(row))
+			}
 			if !l.Connected(id) || l.idle(id) {
 				continue
 			}

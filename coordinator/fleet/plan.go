@@ -24,12 +24,14 @@ type Plan struct {
 	changed map[string]bool // checkers whose row is to be stored; true: and whose specifier is to be made
 	next    time.Time       // when specifiers may next be made
 	pending bool            // some are to be made
+
+	seats map[string]int // of each checker, when the plan last changed
 }
 
 func newPlan(o Options, lookup Lookup, present func(string) *health.Checker) *Plan {
 	return &Plan{
 		options: o, lookup: lookup, present: present, planner: assign.New(assign.Options{}),
-		stranded: map[health.EndpointID]struct{}{}, handovers: handovers{}, changed: map[string]bool{},
+		stranded: map[health.EndpointID]struct{}{}, handovers: handovers{}, changed: map[string]bool{}, seats: map[string]int{},
 	}
 }
 
@@ -89,6 +91,7 @@ func (p *Plan) change(now time.Time, change assign.Change, out *Effects) {
 	for i := range diff.Moves {
 		p.move(now, &diff.Moves[i], out)
 	}
+	p.noteSeats()
 	for _, u := range diff.Uncheckable {
 		p.stranded[u.Endpoint] = struct{}{}
 	}
@@ -96,10 +99,24 @@ func (p *Plan) change(now time.Time, change assign.Change, out *Effects) {
 		delete(p.stranded, id)
 	}
 	for _, id := range change.Leave {
+		delete(p.seats, id)
 		if out.Rows == nil {
 			out.Rows = map[string][]health.Hash{}
 		}
 		out.Rows[id] = nil
+	}
+}
+
+// noteSeats notes the rows of checkers whose seats have changed. A substitute that
+// gets the seat goes on checking what it had, so that no move shows it.
+func (p *Plan) noteSeats() {
+	for checker, seats := range p.planner.Seats() {
+		if seats != p.seats[checker] {
+			p.seats[checker] = seats
+			if _, noted := p.changed[checker]; !noted {
+				p.changed[checker], p.pending = false, true
+			}
+		}
 	}
 }
 
