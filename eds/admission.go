@@ -71,16 +71,6 @@ func (a *admission) settle(u *subscription) {
 	}
 }
 
-// busy tells whether something is to be sent, or to be acknowledged.
-func (u *subscription) busy() bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.stream.server.incomplete.Load() && (u.whole() || len(u.dirty) == 0) {
-		return u.waiting // the rest has to wait for others than clients
-	}
-	return u.waiting || len(u.dirty) > 0 || u.answer
-}
-
 func (a *admission) begin(u *subscription) {
 	a.free--
 	u.sync.state = syncing

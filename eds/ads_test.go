@@ -49,7 +49,7 @@ func TestAggregatedParksUnknownTypes(t *testing.T) {
 		equal(t, "delta goes on", said(d.next()), "[a=HE]")
 		s.send(want(resourcev3.EndpointType, "a"))
 		equal(t, "state goes on", saidState(s.next()), "[a=HE]")
-		parked := b.server.metrics.parked
+		parked := b.server.recorder.metrics.parked
 		equal(t, "parked listeners", testutil.ToFloat64(parked.WithLabelValues(resourcev3.ListenerType)), 2.0)
 		equal(t, "parked others", testutil.ToFloat64(parked.WithLabelValues(otherType)), 4.0)
 		n, err := testutil.GatherAndCount(registry, "hdsd_xds_streams", "hdsd_xds_resources", "hdsd_xds_responses_total")
@@ -244,7 +244,7 @@ func TestTooManyNamesEndTheStreamWithTheCap(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		equal(t, "slots left behind", len(b.server.assignments.slots), 0)
+		equal(t, "slots left behind", len(b.server.published.assignments.slots), 0)
 		equal(t, "clients", len(b.server.Clients()), 0)
 	})
 }
@@ -262,15 +262,15 @@ func TestComingAndGoingWithoutAnAckStaysBounded(t *testing.T) {
 				p.send(m)
 			}
 			p.nothing()
-			for st := range b.server.streams {
+			for st := range b.server.streams.open {
 				u := st.subs[1]
 				u.mu.Lock()
-				if len(u.dirty) > 200 || len(u.watches) > 1 {
-					t.Errorf("%v: %d in the queue, %d watched", first, len(u.dirty), len(u.watches))
+				if len(u.queue.watches) > 200 || len(u.interest.watches) > 1 {
+					t.Errorf("%v: %d in the queue, %d watched", first, len(u.queue.watches), len(u.interest.watches))
 				}
 				u.mu.Unlock()
 			}
-			equal(t, "slots", len(b.server.assignments.slots), 1)
+			equal(t, "slots", len(b.server.published.assignments.slots), 1)
 			p.cancel()
 			synctest.Wait()
 		}
@@ -288,9 +288,9 @@ func TestStreamWithoutARequestEnds(t *testing.T) {
 		}
 		open := func() int {
 			synctest.Wait()
-			b.server.mu.Lock()
-			defer b.server.mu.Unlock()
-			return len(b.server.streams)
+			b.server.streams.mu.Lock()
+			defer b.server.streams.mu.Unlock()
+			return len(b.server.streams.open)
 		}
 		time.Sleep(5*time.Second - 1)
 		equal(t, "open streams", open(), 2)
@@ -328,7 +328,7 @@ func TestStuckReaderIsCutOffAndHarmsNobody(t *testing.T) {
 
 		time.Sleep(6 * time.Second)
 		synctest.Wait()
-		equal(t, "hdsd_xds_stuck_streams_total", testutil.ToFloat64(b.server.metrics.stuck), 1.0)
+		equal(t, "hdsd_xds_stuck_streams_total", testutil.ToFloat64(b.server.recorder.metrics.stuck), 1.0)
 		equal(t, "clients", len(b.server.Clients()), 1)
 		b.server.setHealth(7, health.Healthy)
 		equal(t, "the other still goes on", len(good.next().GetResources()), 1)

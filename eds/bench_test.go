@@ -54,8 +54,8 @@ func benchmarkFlip(b *testing.B, names []string, watchers int) {
 	subs := make([]*subscription, watchers)
 	for i := range subs {
 		st := &stream{server: s, id: uint64(i), delta: true, wake: make(chan struct{}, 1)}
-		subs[i] = newSubscription(st, s.assignments)
-		if err := subs[i].takeDelta(&request{names: names}); err != nil {
+		subs[i] = newSubscription(st, s.published.assignments)
+		if err := subs[i].requests.take(&request{names: names}); err != nil {
 			b.Fatal(err)
 		}
 		for respond(subs[i]) > 0 {
@@ -86,8 +86,15 @@ func respond(u *subscription) int {
 		return 0
 	}
 	parts, _ := r.MarshalWire()
-	u.acknowledge(u.nonce, nil, time.Time{})
+	accept(u)
 	return len(parts)
+}
+
+// accept acknowledges the outstanding response.
+func accept(u *subscription) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.delivery.answer(u.delivery.nonce, nil, time.Time{}, 0)
 }
 
 func report(b *testing.B, update, responses time.Duration, n, watchers int) {
@@ -257,7 +264,7 @@ func BenchmarkEncodeFlip(b *testing.B) {
 	s := NewServer(Options{})
 	a := assignment("large", 0, 5762)
 	s.Update(Update{Assignments: []Assignment{a}})
-	slot := s.assignments.slots["large"]
+	slot := s.published.assignments.slots["large"]
 	b.Run("splice", func(b *testing.B) {
 		b.ReportAllocs()
 		for n := 0; b.Loop(); n++ {

@@ -34,29 +34,25 @@ type Poll struct {
 
 // Clients gives every client and type, by id, stream and type.
 func (s *Server) Clients() []Client {
-	s.mu.Lock()
-	streams := make([]*stream, 0, len(s.streams))
-	for st := range s.streams {
-		streams = append(streams, st)
-	}
-	s.mu.Unlock()
-
 	var all []Client
-	for _, st := range streams {
-		st.mu.Lock()
-		subs, id := st.subs, st.nodeID
-		all = append(all, st.unservedClients()...)
-		st.mu.Unlock()
-		for _, u := range subs {
-			if u != nil {
-				all = append(all, u.client(id))
-			}
-		}
+	for _, st := range s.streams.all() {
+		all = append(all, st.clients()...)
 	}
-	all = append(all, s.pollingClients()...)
+	all = append(all, s.fetcher.clients()...)
 	slices.SortStableFunc(all, func(a, b Client) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.TypeURL, b.TypeURL))
 	})
+	return all
+}
+
+// clients gives a row for each type of a stream.
+func (st *stream) clients() []Client {
+	st.mu.Lock()
+	id, all := st.nodeID, st.unservedClients()
+	st.mu.Unlock()
+	for _, u := range st.subscriptions() {
+		all = append(all, u.client(id))
+	}
 	return all
 }
 
@@ -65,9 +61,12 @@ func (u *subscription) client(id string) Client {
 	defer u.mu.Unlock()
 	c := Client{
 		ID: id, Stream: u.stream.id, TypeURL: u.table.typeURL, Delta: u.delta, Connected: u.stream.since,
-		Resources: len(u.watches), Unasked: u.unasked.count, LastAck: u.lastAck, LastError: u.lastError,
+		Resources: len(u.interest.watches), LastAck: u.delivery.lastAck, LastError: u.delivery.lastError,
 	}
-	for _, w := range u.watches {
+	if u.unasked != nil {
+		c.Unasked = u.unasked.late
+	}
+	for _, w := range u.interest.watches {
 		switch {
 		case w.queued || w.withheld || w.state == pending:
 			c.Stale++

@@ -130,10 +130,10 @@ func TestFetchWhileIncomplete(t *testing.T) {
 				t.Helper()
 				_, err := c.fetch(c.m)
 				equal(t, name+" "+when, status.Code(err), wantCode)
-				code, _ := poll(t, b.server, c.path, c.m)
+				code, _ := pollREST(t, b.server, c.path, c.m)
 				equal(t, name+" "+when+" by REST", code, wantHTTP)
 			}
-			b.server.incomplete.Store(true)
+			b.server.published.incomplete.Store(true)
 			asks("before", c.code, c.http)
 			b.server.Complete()
 			asks("after", codes.OK, http.StatusOK)

@@ -14,14 +14,14 @@ import (
 // counted is a request to be received. What is in it is counted before it is
 // decoded: an empty name takes two bytes on the wire, a decoded locator dozens.
 type counted struct {
-	server  *Server
+	limiter *limiter
 	message proto.Message
 	refusal error // why it was not decoded; grpc would hide the code of an error
 }
 
 // decode has grpc receive a request, which is counted before.
-func (s *Server) decode(receive func(any) error, m proto.Message) error {
-	c := counted{server: s, message: m}
+func (l *limiter) decode(receive func(any) error, m proto.Message) error {
+	c := counted{limiter: l, message: m}
 	if err := receive(&c); err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (c *counted) UnmarshalWire(data mem.BufferSlice) error {
 	whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer whole.Free()
 	if whole.Len() > fewBytes {
-		if c.refusal = c.server.count(whole.ReadOnlyData(), c.message); c.refusal != nil {
+		if c.refusal = c.limiter.count(whole.ReadOnlyData(), c.message); c.refusal != nil {
 			return nil
 		}
 	}
@@ -52,17 +52,17 @@ const otherParts = 64 << 10
 
 // versions is how many versions a client may say it has: of what there is, and
 // of as much as it may have named, or brings, that is not there.
-func (s *Server) versions(l limits) int {
-	return max(s.clusters.size(), s.assignments.size()) + 2*l.names
+func (l *limiter) versions(limits limits) int {
+	return max(l.published.clusters.size(), l.published.assignments.size()) + 2*limits.names
 }
 
 // count refuses an encoded request with too much in it. What is no message is
 // left to the decoder.
-func (s *Server) count(encoded []byte, m proto.Message) error {
+func (l *limiter) count(encoded []byte, m proto.Message) error {
 	known := m.ProtoReflect().Descriptor().Fields()
 	of := make([]int, known.Len()) // the parts of each list
-	limits := s.limits()
-	parts, others, versions := limits.parts(), otherParts, s.versions(limits)
+	limits := l.limits()
+	parts, others, versions := limits.parts(), otherParts, l.versions(limits)
 	var field protoreflect.FieldDescriptor // of the part before; mostly of the next, too
 	for len(encoded) > 0 && parts >= 0 && others >= 0 {
 		part, err := nextField(encoded)
@@ -117,8 +117,8 @@ func countParts(left int, field protoreflect.FieldDescriptor, encoded []byte, de
 
 // countText refuses a request in JSON with too much in it, before it is decoded:
 // between two of anything is a comma.
-func (s *Server) countText(body []byte) error {
-	if most := s.limits().parts() + otherParts; bytes.Count(body, comma) > most {
+func (l *limiter) countText(body []byte) error {
+	if most := l.limits().parts() + otherParts; bytes.Count(body, comma) > most {
 		return rest.TooLarge("a request may have up to %d fields: "+raised, most)
 	}
 	return nil

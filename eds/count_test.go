@@ -52,7 +52,7 @@ func TestManySmallPartsAreNotDecoded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := mem.BufferSlice{mem.SliceBuffer(fields(1<<20, c.path...))}
-			m := counted{server: NewServer(Options{}), message: c.message()}
+			m := counted{limiter: NewServer(Options{}).limiter, message: c.message()}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			if err := wire.Codec().Unmarshal(in, &m); err != nil {
@@ -78,7 +78,7 @@ func TestManySmallPartsEndStreamsAndFetches(t *testing.T) {
 		equal(t, "state of the world", s.end().Code(), codes.ResourceExhausted)
 		_, err := b.fetchEndpoints(want("", empty...))
 		equal(t, "fetch", status.Code(err), codes.ResourceExhausted)
-		code, _ := poll(t, b.server, EndpointsPath, want("", empty...))
+		code, _ := pollREST(t, b.server, EndpointsPath, want("", empty...))
 		equal(t, "REST", code, 413)
 	})
 }
@@ -87,7 +87,7 @@ func TestManySmallPartsEndStreamsAndFetches(t *testing.T) {
 func TestAsManyPartsAsAreAllowedAreDecoded(t *testing.T) {
 	s := NewServer(Options{})
 	names := many(1)
-	for len(names) < s.limits().names {
+	for len(names) < s.limiter.limits().names {
 		names = append(names, "a-name-of-common-length")
 	}
 	locators := make([]*discoveryv3.ResourceLocator, len(names))
@@ -109,7 +109,7 @@ func TestAsManyPartsAsAreAllowedAreDecoded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := counted{server: s, message: m.ProtoReflect().New().Interface()}
+		c := counted{limiter: s.limiter, message: m.ProtoReflect().New().Interface()}
 		if err := wire.Codec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(in)}, &c); err != nil || c.refusal != nil {
 			t.Fatal(err, c.refusal)
 		}
@@ -126,12 +126,12 @@ func FuzzCount(f *testing.F) {
 	s := NewServer(Options{MaxNames: 3})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		state, delta := new(discoveryv3.DiscoveryRequest), new(discoveryv3.DeltaDiscoveryRequest)
-		if s.count(b, state) == nil && proto.Unmarshal(b, state) == nil {
+		if s.limiter.count(b, state) == nil && proto.Unmarshal(b, state) == nil {
 			if n := max(len(state.GetResourceNames()), len(state.GetResourceLocators())); n > 4 {
 				t.Errorf("%d names are decoded", n)
 			}
 		}
-		if s.count(b, delta) == nil && proto.Unmarshal(b, delta) == nil {
+		if s.limiter.count(b, delta) == nil && proto.Unmarshal(b, delta) == nil {
 			if n := max(len(delta.GetResourceNamesSubscribe()), len(delta.GetResourceNamesUnsubscribe())); n > 4 {
 				t.Errorf("%d names are decoded", n)
 			}

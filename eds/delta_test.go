@@ -143,7 +143,7 @@ func TestDeltaUnsubscribedIsSilent(t *testing.T) {
 		equal(t, "resources", b.server.Clients()[0].Resources, 1)
 		b.server.setHealth(1, health.Unhealthy)
 		equal(t, "what stayed", said(p.next()), "[b=UN]")
-		equal(t, "slots", len(b.server.assignments.slots), 2)
+		equal(t, "slots", len(b.server.published.assignments.slots), 2)
 		p.cancel()
 	})
 }
@@ -268,7 +268,7 @@ func TestDeltaUnsubscribingANameUnderWildcardTellsHowItStands(t *testing.T) {
 		equal(t, "how it stands", said(r), "[a=HE]")
 		p.send(ack(r))
 		p.nothing()
-		equal(t, "slots", len(b.server.assignments.slots), 1)
+		equal(t, "slots", len(b.server.published.assignments.slots), 1)
 		p.cancel()
 	})
 }

@@ -10,28 +10,52 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"hdsd/eds/poll"
 	"hdsd/internal/gate"
 )
 
 // atOnce is how many fetches are worked on at a time; others wait.
 const atOnce = 2
 
+// fetcher answers fetches, by gRPC and REST, with what there is.
+type fetcher struct {
+	identifier   string
+	maxBodyBytes int
+	zoning       zoning
+	published    *publication
+	limiter      *limiter
+	recorder     *recorder
+	gate         *gate.Gate
+	polls        *poll.Tracker
+	audit        *audit
+	turns        chan struct{} // holds one for each fetch that is worked on
+}
+
+func newFetcher(s *Server) *fetcher {
+	return &fetcher{
+		identifier: s.identifier, maxBodyBytes: s.maxBodyBytes, zoning: s.zoning,
+		published: s.published, limiter: s.limiter, recorder: s.recorder, gate: s.gate, polls: s.polls, audit: s.audit,
+		turns: make(chan struct{}, atOnce),
+	}
+}
+
 // fetched is the answer to a fetch: what there is of what was asked for, by
-// name. Its version is that of the content, and its nonce too, so that none of it
-// depends on who fetches, or on what that one was told before.
+// name. Its version is that of the content, and its nonce too, so that nothing in it
+// depends on who fetches, or on what that client was given before.
 type fetched struct {
 	selection
 	table    *table
 	asked    []string // sorted; none: everything
-	choice   string   // of the variant where none was asked for
+	list     poll.List
+	choice   string // of the variant of names without a locator
 	version  string
 	frames   []*frame // of the slots
 	response *response
 }
 
-// fetch takes each request for itself: where it names nothing, or "*", it means
+// fetch answers a request by itself: where it names nothing, or "*", it means
 // everything.
-func (s *Server) fetch(t *table, m *discoveryv3.DiscoveryRequest) (*fetched, error) {
+func (s *fetcher) fetch(t *table, m *discoveryv3.DiscoveryRequest) (*fetched, error) {
 	if asked := m.GetTypeUrl(); asked != "" && asked != t.typeURL {
 		return nil, errOtherType(t)
 	}
@@ -39,26 +63,15 @@ func (s *Server) fetch(t *table, m *discoveryv3.DiscoveryRequest) (*fetched, err
 	if err != nil {
 		return nil, err
 	}
-	s.metrics.fetches.WithLabelValues(t.typeURL).Inc()
+	s.recorder.metrics.fetches.WithLabelValues(t.typeURL).Inc()
 	if e := m.GetErrorDetail(); e != nil {
-		s.refused(t, brief(m.GetNode().GetId()), brief(e.GetMessage()))
+		s.recorder.refused(t, brief(m.GetNode().GetId()), brief(e.GetMessage()))
 	}
-	incomplete := s.incomplete.Load() // before it is seen what there is
-	f := &fetched{table: t, asked: names, choice: s.choiceAt(t, m.GetNode().GetLocality()), response: newResponse()}
-	all := s.find(t, names, f.choice)
-	f.slots, f.frames = make([]*slot, 0, len(all.slots)), make([]*frame, 0, len(all.slots))
-	f.response.parts = slices.Grow(f.response.parts, len(all.slots)+1) // and the tail
-	for i, slot := range all.slots {
-		frame := slot.latest()
-		if frame == nil {
-			continue
-		}
-		f.slots, f.frames = append(f.slots, slot), append(f.frames, frame)
-		if all.located != nil {
-			f.located = append(f.located, all.located[i])
-		}
-		f.response.pick(slot, all.byLocator(i), frame)
+	incomplete := s.published.incomplete.Load() // before it is seen what there is
+	f := &fetched{
+		table: t, asked: names, list: poll.ListOf(t.typeURL, names), choice: s.zoning.choice(t, m.GetNode().GetLocality()), response: newResponse(),
 	}
+	f.collect(s.published.find(t, names, f.choice))
 	if incomplete && !t.knows(names, len(f.frames)) {
 		return nil, errIncomplete
 	}
@@ -66,13 +79,30 @@ func (s *Server) fetch(t *table, m *discoveryv3.DiscoveryRequest) (*fetched, err
 	return f, nil
 }
 
+// collect adds the resources that there are.
+func (f *fetched) collect(found selection) {
+	f.slots, f.frames = make([]*slot, 0, len(found.slots)), make([]*frame, 0, len(found.slots))
+	f.response.parts = slices.Grow(f.response.parts, len(found.slots)+1) // and the tail
+	for i, slot := range found.slots {
+		frame := slot.latest()
+		if frame == nil {
+			continue
+		}
+		f.slots, f.frames = append(f.slots, slot), append(f.frames, frame)
+		if found.located != nil {
+			f.located = append(f.located, found.located[i])
+		}
+		f.response.pick(slot, found.byLocator(i), frame)
+	}
+}
+
 // asked gives the names that a fetch is for, sorted; none where it is for
 // everything.
-func (s *Server) asked(t *table, m *discoveryv3.DiscoveryRequest) ([]string, error) {
-	names := s.withLocators(t.typeURL, m.GetResourceNames(), m.GetResourceLocators())
+func (s *fetcher) asked(t *table, m *discoveryv3.DiscoveryRequest) ([]string, error) {
+	names := s.zoning.keys(t.typeURL, m.GetResourceNames(), m.GetResourceLocators())
 	slices.Sort(names)
 	names = slices.Compact(names)
-	if err := s.limits().check(len(names), lengthOf(names)); err != nil {
+	if err := s.limiter.limits().check(len(names), lengthOf(names)); err != nil {
 		return nil, err
 	}
 	if slices.Contains(names, everything) {
@@ -81,18 +111,15 @@ func (s *Server) asked(t *table, m *discoveryv3.DiscoveryRequest) ([]string, err
 	return names, nil
 }
 
-// known tells whether whoever sent the request has the answer already, or has
-// refused it.
+// known tells whether the client has the answer already, or has refused it.
 func (f *fetched) known(m *discoveryv3.DiscoveryRequest) bool {
 	return m.GetVersionInfo() == f.version || m.GetErrorDetail() != nil && m.GetResponseNonce() == f.version
 }
 
 // turn waits until a fetch may be worked on.
-func (s *Server) turn(ctx context.Context) (done func(), err error) {
-	select {
-	case <-s.gate.Closing(): // even if there is a turn
+func (s *fetcher) turn(ctx context.Context) (done func(), err error) {
+	if s.gate.Closed() { // even if there is a turn
 		return nil, gate.ErrClosing
-	default:
 	}
 	select {
 	case s.turns <- struct{}{}:
@@ -104,9 +131,9 @@ func (s *Server) turn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// fetchable gives the description of a service whose fetch answers with shared
-// frames, which the generated one has no type for.
-func (s *Server) fetchable(service grpc.ServiceDesc, method string, t *table) *grpc.ServiceDesc {
+// unary gives the description of a service whose fetch answers with shared frames,
+// which the generated one has no type for.
+func (s *fetcher) unary(service grpc.ServiceDesc, method string, t *table) *grpc.ServiceDesc {
 	info := grpc.UnaryServerInfo{FullMethod: "/" + service.ServiceName + "/" + method}
 	answer := func(ctx context.Context, m any) (any, error) {
 		return s.answer(ctx, t, m.(*discoveryv3.DiscoveryRequest))
@@ -115,7 +142,7 @@ func (s *Server) fetchable(service grpc.ServiceDesc, method string, t *table) *g
 		MethodName: method,
 		Handler: func(server any, ctx context.Context, decode func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) {
 			m := new(discoveryv3.DiscoveryRequest)
-			if err := s.decode(decode, m); err != nil {
+			if err := s.limiter.decode(decode, m); err != nil {
 				return nil, err
 			}
 			if intercept == nil {
@@ -129,14 +156,9 @@ func (s *Server) fetchable(service grpc.ServiceDesc, method string, t *table) *g
 	return &service
 }
 
-// list identifies what was asked for.
-func (f *fetched) list() givenList {
-	return givenList{f.table, len(f.asked) == 0, hashOf(f.asked)}
-}
-
-// answer is that to a fetch over gRPC: always the whole, since gRPC has no way
+// answer answers a fetch over gRPC: always with the whole, since gRPC has no way
 // to say that nothing has changed.
-func (s *Server) answer(ctx context.Context, t *table, m *discoveryv3.DiscoveryRequest) (any, error) {
+func (s *fetcher) answer(ctx context.Context, t *table, m *discoveryv3.DiscoveryRequest) (any, error) {
 	done, err := s.turn(ctx)
 	if err != nil {
 		return nil, err
@@ -146,10 +168,51 @@ func (s *Server) answer(ctx context.Context, t *table, m *discoveryv3.DiscoveryR
 	if err != nil {
 		return nil, err
 	}
-	s.notePoll(ByFetch, m, f, time.Now())
+	s.record(poll.ByFetch, m, f, time.Now())
 	f.response.finish(t.typeURL, false, f.version, s.identifier)
-	s.metrics.bytes.WithLabelValues(t.typeURL).Add(float64(f.response.size))
+	s.recorder.metrics.bytes.WithLabelValues(t.typeURL).Add(float64(f.response.size))
 	return f.response, nil
+}
+
+// record remembers a fetch, and looks for what the client has yet to ask for.
+func (s *fetcher) record(by string, m *discoveryv3.DiscoveryRequest, f *fetched, now time.Time) {
+	key := poll.Key{Client: poll.Client{ID: brief(m.GetNode().GetId()), By: by}, List: f.list}
+	if key.ID != "" {
+		p := poll.Fetch{
+			Key: key, Node: keptNode(m.GetNode()), Choice: f.choice,
+			Held: brief(m.GetVersionInfo()), Version: f.version, Contents: f.contents,
+		}
+		if e := m.GetErrorDetail(); e != nil {
+			p.Refusal = &poll.Nack{Text: brief(e.GetMessage()), Nonce: m.GetResponseNonce()}
+		}
+		s.polls.Record(&p, now)
+	}
+	if f.table == s.published.assignments {
+		s.audit.nodeAsks(key.ID)
+	} else {
+		s.audit.checkPoll(key, now)
+	}
+}
+
+// contents gives the keys that the answer is about, and the version of each
+// resource.
+func (f *fetched) contents() (keys []string, versions []uint64) {
+	keys = f.asked
+	if f.list.All {
+		keys = make([]string, len(f.slots))
+		for i, slot := range f.slots {
+			keys[i] = slot.name
+		}
+	}
+	versions = make([]uint64, len(keys))
+	found := 0
+	for i, key := range keys {
+		if found < len(f.slots) && f.slots[found].key(f.byLocator(found)) == key {
+			versions[i] = f.frames[found].version
+			found++
+		}
+	}
+	return keys, versions
 }
 
 func errOtherType(t *table) error {

@@ -101,7 +101,7 @@ func TestFetchAnswersAsAStreamDoes(t *testing.T) {
 func TestFetchedVersionIsOfTheContent(t *testing.T) {
 	version := func(s *Server, names ...string) string {
 		t.Helper()
-		f, err := s.fetch(s.assignments, want("", names...))
+		f, err := s.fetcher.fetch(s.published.assignments, want("", names...))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +141,7 @@ func TestFetchesTakeTurns(t *testing.T) {
 		s := b.server
 		var working []func()
 		for range atOnce {
-			done, err := s.turn(t.Context())
+			done, err := s.fetcher.turn(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,14 +164,14 @@ func TestFetchesTakeTurns(t *testing.T) {
 		answers("while all turns are taken")
 		working[0]()
 		answers("after a turn came", codes.OK)
-		equal(t, "turns taken", len(s.turns), atOnce-1)
+		equal(t, "turns taken", len(s.fetcher.turns), atOnce-1)
 
-		if _, err := s.turn(t.Context()); err != nil {
+		if _, err := s.fetcher.turn(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		gone, leave := context.WithCancel(t.Context())
 		go func() {
-			_, err := s.turn(gone)
+			_, err := s.fetcher.turn(gone)
 			ended <- err
 		}()
 		answers("while all turns are taken again")
@@ -184,7 +184,7 @@ func TestFetchesTakeTurns(t *testing.T) {
 		answers("when hdsd stops", codes.Unavailable)
 		working[1]()
 		for range 20 { // there is a turn, too
-			_, err := s.turn(t.Context())
+			_, err := s.fetcher.turn(t.Context())
 			equal(t, "after the end", status.Code(err), codes.Unavailable)
 		}
 	})
@@ -211,14 +211,14 @@ func TestFetchOfEverythingFollowsChanges(t *testing.T) {
 		gets("[a=HE b=HE]")
 		b.server.Update(Update{RemovedAssignments: []string{"b"}})
 		gets("[a=HE]")
-		equal(t, "places", len(b.server.find(b.server.assignments, nil, "").slots), 2)
+		equal(t, "places", len(b.server.published.find(b.server.published.assignments, nil, "").slots), 2)
 	})
 }
 
 func TestFetchesAreIntercepted(t *testing.T) {
 	s := NewServer(Options{})
 	s.Update(Update{Clusters: clusters("a", "1")})
-	method := s.fetchable(clusterservice.ClusterDiscoveryService_ServiceDesc, "FetchClusters", s.clusters).Methods[0]
+	method := s.fetcher.unary(clusterservice.ClusterDiscoveryService_ServiceDesc, "FetchClusters", s.published.clusters).Methods[0]
 	equal(t, "method", method.MethodName, "FetchClusters")
 	called := ""
 	intercept := func(ctx context.Context, m any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {

@@ -18,7 +18,7 @@ func TestAVariantThatIsFetchedIsOfOneMoment(t *testing.T) {
 		for what, keys := range map[string][]string{"everything": nil, "by name": {"a"}, "by a locator": {"a" + separator + "=x"}} {
 			b.server.Update(Update{Assignments: []Assignment{assignment("a", 0, 2)}})
 			b.server.SetZoneHealth(zoneNamed("x"), down(1), nil)
-			found := b.server.find(b.server.assignments, keys, "=x")
+			found := b.server.published.find(b.server.published.assignments, keys, "=x")
 			b.server.Update(Update{Assignments: []Assignment{assignment("a", 2, 1)}})
 			f := found.slots[0].latest()
 			got := summary(resourcev3.EndpointType, f.bytes[f.value:])

@@ -3,8 +3,6 @@ package eds
 import (
 	"slices"
 	"strings"
-
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 )
 
 // selection is what a fetch asks for.
@@ -23,33 +21,8 @@ func (s *slot) latest() *frame {
 	return s.current()
 }
 
-// choiceAt gives what chooses the variant of a client that gives no parameter, by
-// where it is.
-func (s *Server) choiceAt(t *table, at *corev3.Locality) string {
-	if t.whole || !s.zoneByLocality || at.GetZone() == "" {
-		return ""
-	}
-	if at.GetRegion() == "" {
-		return choiceOf(at.GetZone())
-	}
-	return choiceOf(at.GetZone()) + separator + at.GetRegion()
-}
-
-// find gives what each of the keys stands for, or everything where there is no
-// key. The choice is for those without one.
-func (s *Server) find(t *table, keys []string, choice string) selection {
-	if len(keys) == 0 {
-		return selection{slots: s.seen(t.all(), choice)}
-	}
-	found, variants := t.find(keys, choice)
-	if variants {
-		s.chooseFor(found.slots)
-	}
-	return found
-}
-
-// find is Server.find of keys, but for the health of the variants, which are made
-// for it.
+// find gives what each of the keys stands for, without the health of variants: those
+// are made for the caller.
 func (t *table) find(keys []string, choice string) (found selection, variants bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

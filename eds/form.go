@@ -21,11 +21,12 @@ type form struct {
 }
 
 // put adds a resource in the form that the subscription takes.
-func (u *subscription) put(r *response, w *watch, f *frame) {
+func (b *builder) put(w *watch, f *frame) {
+	u, r := b.sub, b.response
 	switch {
-	case u.ttl > 0 || w.located:
+	case u.beat.ttl > 0 || w.located:
 		r.addFormed(form{
-			slot: w.slot, version: u.shown(f.version), ttl: u.ttl, located: w.located, wrapped: !u.delta, body: f.state.Len(),
+			slot: w.slot, version: u.beat.shown(f.version), ttl: u.beat.ttl, located: w.located, wrapped: !u.delta, body: f.state.Len(),
 		}, f.state)
 		r.count(w.key(), f.version)
 	case u.delta:
@@ -90,12 +91,12 @@ func appendDuration(b []byte, number protowire.Number, d time.Duration) []byte {
 	return append(appendHead(b, number, len(value)), value...)
 }
 
-// miss tells a client that heeds it of a name that is not there.
-func (u *subscription) miss(r *response, w *watch) {
-	if u.errors && w.named {
-		more := r.more()
+// miss tells a client that understands resource_errors of a name that is not there.
+func (b *builder) miss(w *watch) {
+	if b.sub.errors && w.named {
+		more := b.response.more()
 		more.missing = append(more.missing, w.slot.name)
-		r.size += 2*len(w.slot.name) + len(notThere)
+		b.response.size += 2*len(w.slot.name) + len(notThere)
 	}
 }
 

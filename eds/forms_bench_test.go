@@ -15,17 +15,17 @@ func BenchmarkHeartbeat(b *testing.B) {
 	names := manyNames(1000)
 	s := NewServer(Options{TTL: map[string]time.Duration{resourcev3.EndpointType: time.Hour}})
 	s.Update(Update{Assignments: manyAssignments(names, 100)})
-	st := &stream{server: s, delta: true, wake: make(chan struct{}, 1), says: features{ttl: true}}
-	u := newSubscription(st, s.assignments)
-	defer u.stopPulse()
-	if err := u.takeDelta(&request{names: names}); err != nil {
+	st := &stream{server: s, delta: true, wake: make(chan struct{}, 1), features: features{ttl: true}}
+	u := newSubscription(st, s.published.assignments)
+	defer u.end()
+	if err := u.requests.take(&request{names: names}); err != nil {
 		b.Fatal(err)
 	}
 	for respond(u) > 0 {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		u.beatSoon()
+		u.hastenHeartbeat()
 		for respond(u) > 0 {
 		}
 	}
@@ -45,8 +45,8 @@ func BenchmarkZoneFlip(b *testing.B) {
 	subs := make([]*subscription, 500)
 	for i := range subs {
 		st := &stream{server: s, id: uint64(i), delta: true, wake: make(chan struct{}, 1)}
-		subs[i] = newSubscription(st, s.assignments)
-		if err := subs[i].takeDelta(&request{names: keys}); err != nil {
+		subs[i] = newSubscription(st, s.published.assignments)
+		if err := subs[i].requests.take(&request{names: keys}); err != nil {
 			b.Fatal(err)
 		}
 		for respond(subs[i]) > 0 {

@@ -94,7 +94,7 @@ func fuzzStream(t *testing.T, delta bool, data []byte) {
 			t.Errorf("ended with %v", err)
 		}
 		s.Close()
-		for _, table := range s.tables() {
+		for _, table := range s.published.tables() {
 			equal(t, "slots", len(table.slots), 2)
 			equal(t, "variants", table.chosen.Load(), int64(0))
 			for _, slot := range table.slots {
@@ -195,7 +195,7 @@ func FuzzPoll(f *testing.F) {
 		}
 		m.VersionInfo, m.ErrorDetail = r.GetVersionInfo(), nil
 		m.Node = &corev3.Node{Locality: m.GetNode().GetLocality()}
-		if code, _ := poll(t, s, path, m); code != http.StatusNotModified {
+		if code, _ := pollREST(t, s, path, m); code != http.StatusNotModified {
 			t.Fatalf("asked again for %v, status %d", m, code)
 		}
 	})

@@ -154,7 +154,7 @@ func (p *peer[Req, Res]) nothing() {
 
 // together makes changes of which no sender finds only some.
 func (b *bench) together(change func()) {
-	for st := range b.server.streams {
+	for st := range b.server.streams.open {
 		st.mu.Lock()
 		defer st.mu.Unlock()
 	}

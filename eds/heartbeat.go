@@ -3,142 +3,151 @@ package eds
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
-// Beats that a client is sent within the time it is told to keep a resource.
+// beats is how many heartbeats a client is sent within a time to live.
 const beats = 3
 
-// pulse keeps what a client has from expiring. It is guarded by the
+// heartbeat keeps the resources of a client from expiring. It is guarded by the
 // subscription's lock.
-type pulse struct {
-	timer *time.Timer // nil where nothing expires
+type heartbeat struct {
+	ttl   time.Duration // that what is sent has; 0: it does not expire
+	timer *time.Timer   // nil where nothing expires
 	due   bool
 	ended bool
 	left  []*watch // of a heartbeat that takes several responses
 }
 
-// lifetime is what a client is told to keep resources for; 0: for ever, as where
-// it does not heed it. Envoy (1.36.4, 1.40.0) dies by a segmentation fault when an
-// assignment expires that it has by state of the world.
-func (t *table) lifetime(says features, delta bool) time.Duration {
-	if !says.ttl || !delta && (!says.wrapped || says.envoy && !t.whole) {
+// lifetime is how long a client is told to keep resources; 0: for ever, as where it
+// does not understand a ttl. Envoy (1.36.4, 1.40.0) dies by a segmentation fault when
+// an assignment expires that it has by state of the world.
+func (t *table) lifetime(client *features, delta bool) time.Duration {
+	if !client.ttl || !delta && (!client.wrapped || client.envoy && !t.whole) {
 		return 0
 	}
 	return t.ttl
 }
 
-// expiring marks the versions of resources with a ttl. So a client that comes back
-// when the type has a ttl no more is sent them without, which ends its timers.
+// expiring marks the versions of resources with a ttl. A client that comes back when
+// the type has a ttl no more is so sent them without, which ends its timers.
 const expiring = 0x7474_6c74_746c_7474
 
 // shown gives the version that the client is told, or means by what it tells.
-func (u *subscription) shown(version uint64) uint64 {
-	if u.ttl == 0 || version == 0 || version == foreign {
+func (h *heartbeat) shown(version uint64) uint64 {
+	if h.ttl == 0 || version == 0 || version == foreign {
 		return version
 	}
 	return version ^ expiring
 }
 
-func (u *subscription) startPulse() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.pulse.timer = time.AfterFunc(u.ttl/beats, func() {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		if u.pulse.ended {
+// start begins to set due, with a call of wake each time. The lock is the
+// subscription's.
+func (h *heartbeat) start(lock sync.Locker, wake func()) {
+	lock.Lock()
+	defer lock.Unlock()
+	h.timer = time.AfterFunc(h.ttl/beats, func() {
+		lock.Lock()
+		defer lock.Unlock()
+		if h.ended {
 			return
 		}
-		u.pulse.due = true
-		u.pulse.timer.Reset(u.ttl / beats)
-		u.stream.wakeUp()
+		h.due = true
+		h.timer.Reset(h.ttl / beats)
+		wake()
 	})
 }
 
-func (u *subscription) stopPulse() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.pulse.ended = true
-	if u.pulse.timer != nil {
-		u.pulse.timer.Stop()
+func (h *heartbeat) stop() {
+	h.ended = true
+	if h.timer != nil {
+		h.timer.Stop()
 	}
 }
 
-// beatSoon is for a client that comes with resources from an earlier stream.
-func (u *subscription) beatSoon() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.pulse.due = u.ttl > 0
+// hasten makes a heartbeat due if anything expires.
+func (h *heartbeat) hasten() { h.due = h.ttl > 0 }
+
+// take tells whether a heartbeat is due, which it is no more.
+func (h *heartbeat) take() bool {
+	due := h.due
+	h.due = false
+	return due
 }
 
-// renew makes everything that a state-of-the-world client has be sent again when
-// a heartbeat is due. A heartbeat without a body would do by the protocol, but
-// Envoy takes a Cluster response without bodies for one without clusters, and
-// does not prolong anything by one of assignments.
+// pop gives the next watch of a heartbeat that has begun; false: there is none.
+func (h *heartbeat) pop() (*watch, bool) {
+	if len(h.left) == 0 {
+		h.left = nil
+		return nil, false
+	}
+	w := h.left[0]
+	h.left = h.left[1:]
+	return w, true
+}
+
+// hastenHeartbeat is for a client that has resources from an earlier stream, which
+// may expire any moment.
+func (u *subscription) hastenHeartbeat() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.beat.hasten()
+}
+
+// renew queues everything that a state-of-the-world client has, when a heartbeat is
+// due. A heartbeat without a body would do by the protocol, but Envoy takes a Cluster
+// response without bodies for one without clusters, and does not prolong anything by
+// one of assignments.
 func (u *subscription) renew() {
-	if u.ttl == 0 || u.delta {
+	if u.beat.ttl == 0 || u.delta {
 		return
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.pulse.due || u.waiting {
+	if u.delivery.waiting || !u.beat.take() {
 		return
 	}
-	u.pulse.due = false
-	all := u.allLocked()
+	all := u.interest.all()
 	slices.SortFunc(all, byKey) // so that the response has the version of one with the same in it
 	for _, w := range all {
 		if w.state != refused && w.has() != 0 {
-			w.force = true
-			u.enqueue(w)
+			u.queue.force(w)
 		}
 	}
 }
 
 func byKey(a, b *watch) int { return strings.Compare(a.key(), b.key()) }
 
-// heartbeat gives a response that says of each resource, without its body, that
-// the version that the client has is to be kept, if that is due.
+// heartbeat gives a response, if one is due, that names each resource and the version
+// that the client has, without a body, so that the client keeps it.
 func (u *subscription) heartbeat(nonce func() string, limit int) *response {
-	if u.ttl == 0 || !u.delta {
+	if u.beat.ttl == 0 || !u.delta {
 		return nil
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.waiting || u.held {
+	if u.delivery.waiting || u.held {
 		return nil
 	}
-	if u.pulse.due && len(u.pulse.left) == 0 {
-		u.pulse.due, u.pulse.left = false, u.allLocked()
+	if len(u.beat.left) == 0 && u.beat.take() {
+		u.beat.left = u.interest.all()
 	}
 	r := newResponse()
-	for len(u.pulse.left) > 0 && len(r.parts) < maxResources && r.size < limit {
-		w := u.pulse.left[0]
-		u.pulse.left = u.pulse.left[1:]
+	for len(r.parts) < maxResources && r.size < limit {
+		w, ok := u.beat.pop()
+		if !ok {
+			break
+		}
 		if version := w.has(); version != 0 && !w.closed {
-			r.addFormed(form{slot: w.slot, version: u.shown(version), ttl: u.ttl, located: w.located}, nil)
+			r.addFormed(form{slot: w.slot, version: u.beat.shown(version), ttl: u.beat.ttl, located: w.located}, nil)
 			r.count(w.key(), version)
 		}
-	}
-	if len(u.pulse.left) == 0 {
-		u.pulse.left = nil
 	}
 	if r.empty() {
 		return nil
 	}
-	u.waiting, u.inFlight, u.nonce = true, nil, nonce()
-	r.finish(u.table.typeURL, true, u.nonce, u.stream.server.identifier)
+	u.delivery.begin(nonce(), nil)
+	r.finish(u.table.typeURL, true, u.delivery.nonce, u.stream.server.identifier)
 	return r
-}
-
-// has gives the version that the client is known to have, 0 where that is none,
-// or not known as long as it has not answered.
-func (w *watch) has() uint64 {
-	switch {
-	case w.state == refused && w.failure != nil:
-		return w.failure.had
-	case w.state == pending || w.state == refused || !w.holds || w.sent == foreign:
-		return 0
-	}
-	return w.sent
 }

@@ -152,7 +152,7 @@ func TestWithoutTTLAnyMoreAClientThatHadItIsSentEverything(t *testing.T) {
 			return p, versions(r)
 		}
 		_, had := connect(nil)
-		b.server.assignments.ttl = 0 // as after a restart
+		b.server.published.assignments.ttl = 0 // as after a restart
 		_, now := connect(had)
 		if had["a"] == now["a"] {
 			t.Error("the version is the same")

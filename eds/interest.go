@@ -1,169 +1,95 @@
 package eds
 
-import (
-	"cmp"
-	"strings"
-)
-
-// all gives the watches of this moment.
-func (u *subscription) all() []*watch {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.allLocked()
+// interest is what a subscription asks for: names, or everything. It alone sets
+// watch.named and watch.closed. It is guarded by the subscription's lock.
+type interest struct {
+	wildcard bool
+	watches  map[string]*watch // by key
+	named    int               // watches by a name of the client's own
+	located  int               // those of them by a locator
+	bytes    int               // the length of these names
 }
 
-func (u *subscription) allLocked() []*watch {
-	all := make([]*watch, 0, len(u.watches))
-	for _, w := range u.watches {
+// add takes in a watch, or gives the one that has its key.
+func (i *interest) add(w *watch) (known *watch) {
+	key := w.key()
+	if known := i.watches[key]; known != nil {
+		return known
+	}
+	i.watches[key] = w
+	return nil
+}
+
+func (i *interest) remove(w *watch) {
+	w.closed = true
+	delete(i.watches, w.key())
+	i.setNamed(w, false)
+}
+
+// setNamed notes whether the client asks for a watch by its name, or by the wildcard
+// only.
+func (i *interest) setNamed(w *watch, named bool) {
+	if w.named == named {
+		return
+	}
+	w.named = named
+	change := 1
+	if !named {
+		change = -1
+	}
+	i.named += change
+	i.bytes += change * len(w.key())
+	if w.located {
+		i.located += change
+	}
+}
+
+// all gives the watches in no order.
+func (i *interest) all() []*watch {
+	all := make([]*watch, 0, len(i.watches))
+	for _, w := range i.watches {
 		all = append(all, w)
 	}
 	return all
 }
 
-func (w *watch) setNamed(named bool) {
-	if w.named == named {
-		return
-	}
-	w.named = named
-	if w.located && named {
-		w.sub.located++
-	} else if w.located {
-		w.sub.located--
-	}
-	if named {
-		w.sub.named++
-		w.sub.nameBytes += len(w.key())
-	} else {
-		w.sub.named--
-		w.sub.nameBytes -= len(w.key())
-	}
+// has tells whether the resource of a name is asked for.
+func (i *interest) has(name string) bool { return i.wildcard || i.watches[name] != nil }
+
+// check refuses one more name where there are too many.
+func (i *interest) check(l limits, key string) error {
+	return l.check(i.named+1, i.bytes+len(key))
 }
 
-// watch watches what is meant by a key: the name, or that and what chooses a
-// variant.
-func (u *subscription) watch(key string) *watch {
-	name, choice, located := strings.Cut(key, separator)
-	if !located {
-		choice = u.choice
+// beside gives the keys subscribed by name that are not among those wanted.
+func (i *interest) beside(wanted map[string]struct{}) (beside []string) {
+	if i.named == len(wanted) {
+		return nil
 	}
-	if choice == "" {
-		w, _ := u.table.watch(name, "", located, u)
-		return w
-	}
-	s := u.stream.server
-	s.owner.Lock() // so that the variant is what its zone sees from the start
-	defer s.owner.Unlock()
-	w, made := u.table.watch(name, choice, located, u)
-	if made {
-		s.ledger.choose(w.slot)
-	}
-	return w
-}
-
-// subscribe watches what a key stands for. It gives the watch, and whether it is
-// new among those the client wants by name.
-func (u *subscription) subscribe(key string) (w *watch, added bool, err error) {
-	u.mu.Lock()
-	w = u.watches[key]
-	if w != nil && w.named {
-		u.mu.Unlock()
-		return w, false, nil
-	}
-	err = u.stream.server.limits().check(u.named+1, u.nameBytes+len(key))
-	u.mu.Unlock()
-	if err != nil {
-		return nil, false, err
-	}
-	w = u.watch(key)
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	w.setNamed(true)
-	return w, true, nil
-}
-
-// unsubscribe takes the client's interest in what a key stands for back. Where
-// everything is watched, the client is told once more how the resource stands.
-func (u *subscription) unsubscribe(key string) {
-	u.mu.Lock()
-	w := u.watches[key]
-	if w == nil || !w.named {
-		u.mu.Unlock()
-		return
-	}
-	all := u.wildcard && !w.located
-	if all {
-		w.setNamed(false)
-		w.force = u.delta
-		u.enqueue(w)
-	}
-	u.mu.Unlock()
-	u.table.unwatch(w, func() bool { return !all || w.sent == 0 && !w.slot.present() })
-}
-
-// subscribeAll watches everything; again means that what the client has is to
-// be sent once more.
-func (u *subscription) subscribeAll(again bool) {
-	u.mu.Lock()
-	u.wildcard = true
-	u.mu.Unlock()
-	u.watchAll(func(w *watch) {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		w.force = w.force || again
-		u.enqueue(w)
-	})
-	for key, version := range u.droppedInFlight() {
-		u.remember(u.watch(key), version)
-	}
-}
-
-// watchAll watches everything, and calls each with what there is now.
-func (u *subscription) watchAll(each func(*watch)) {
-	if u.choice == "" {
-		u.table.watchAll(u, each)
-		return
-	}
-	s := u.stream.server
-	s.owner.Lock() // as in watch
-	defer s.owner.Unlock()
-	if u.table.watchAll(u, each) {
-		zone, _ := zoneOf(u.choice)
-		s.chooseAll(zone)
-	}
-}
-
-// droppedInFlight gives the versions of what is under way to the client though
-// it gave the names up meanwhile.
-func (u *subscription) droppedInFlight() map[string]uint64 {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	var dropped map[string]uint64
-	for _, s := range u.inFlight {
-		if w := s.watch; w.closed && w.sent != 0 {
-			if dropped == nil {
-				dropped = make(map[string]uint64)
-			}
-			dropped[w.key()] = w.sent
+	for key, w := range i.watches {
+		if _, ok := wanted[key]; !ok && w.named {
+			beside = append(beside, key)
 		}
 	}
-	return dropped
+	return beside
 }
 
-// remember notes a version that the client has, or will have when it reads
-// what is under way: it may have to be told of its end.
-func (u *subscription) remember(w *watch, version uint64) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	w.sent = cmp.Or(w.sent, version)
-	u.enqueue(w)
-}
-
-func (u *subscription) unsubscribeAll() {
-	u.mu.Lock()
-	was := u.wildcard
-	u.wildcard = false
-	u.mu.Unlock()
-	if was {
-		u.table.unwatchAll(u)
+// locatedByName gives what is watched by a locator, except names with several
+// variants: a client has no way to say which of them it has.
+func (i *interest) locatedByName() map[string]*watch {
+	if i.located == 0 {
+		return nil
 	}
+	found := make(map[string]*watch)
+	for _, w := range i.watches {
+		if !w.located {
+			continue
+		}
+		if _, several := found[w.slot.name]; several {
+			found[w.slot.name] = nil
+		} else {
+			found[w.slot.name] = w
+		}
+	}
+	return found
 }

@@ -68,7 +68,7 @@ func TestMoreNamesThanThereCanBeAreNotDecoded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := counted{server: s, message: m.ProtoReflect().New().Interface()}
+		c := counted{limiter: s.limiter, message: m.ProtoReflect().New().Interface()}
 		if err := wire.Codec().Unmarshal(mem.BufferSlice{mem.SliceBuffer(in)}, &c); err != nil {
 			t.Fatal(err)
 		}

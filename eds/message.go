@@ -6,7 +6,6 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 )
 
 // Most bytes kept of a text that a client sent.
@@ -16,7 +15,7 @@ func (st *stream) stateRequest(m *discoveryv3.DiscoveryRequest) *request {
 	typeURL := st.typeOf(m.GetTypeUrl())
 	r := &request{
 		node: m.GetNode(), typeURL: typeURL, nonce: m.GetResponseNonce(),
-		names: st.server.withLocators(typeURL, m.GetResourceNames(), m.GetResourceLocators()),
+		names: st.server.zoning.keys(typeURL, m.GetResourceNames(), m.GetResourceLocators()),
 	}
 	if m.GetErrorDetail() != nil {
 		r.refusal = new(brief(m.GetErrorDetail().GetMessage()))
@@ -28,8 +27,8 @@ func (st *stream) deltaRequest(m *discoveryv3.DeltaDiscoveryRequest) *request {
 	typeURL := st.typeOf(m.GetTypeUrl())
 	r := &request{
 		node: m.GetNode(), typeURL: typeURL, nonce: m.GetResponseNonce(),
-		names:       st.server.withLocators(typeURL, m.GetResourceNamesSubscribe(), m.GetResourceLocatorsSubscribe()),
-		unsubscribe: st.server.withLocators(typeURL, m.GetResourceNamesUnsubscribe(), m.GetResourceLocatorsUnsubscribe()),
+		names:       st.server.zoning.keys(typeURL, m.GetResourceNamesSubscribe(), m.GetResourceLocatorsSubscribe()),
+		unsubscribe: st.server.zoning.keys(typeURL, m.GetResourceNamesUnsubscribe(), m.GetResourceLocatorsUnsubscribe()),
 		versions:    m.GetInitialResourceVersions(),
 	}
 	if m.GetErrorDetail() != nil {
@@ -44,19 +43,6 @@ func (st *stream) typeOf(asked string) string {
 		return st.only.typeURL
 	}
 	return asked
-}
-
-// withLocators adds what locators ask for: their names where there are no
-// variants to choose from.
-func (s *Server) withLocators(typeURL string, names []string, locators []*discoveryv3.ResourceLocator) []string {
-	for _, l := range locators {
-		if s.zoneVariants && typeURL == resourcev3.EndpointType {
-			names = append(names, locatorKey(l))
-		} else {
-			names = append(names, l.GetName())
-		}
-	}
-	return names
 }
 
 // brief bounds what is kept of a client's text.

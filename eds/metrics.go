@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics have no label but the type: one of the two that are served, or of the
-// others one that xDS knows.
+// metrics have no label but the type: one of the two served, or one of the others
+// that xDS knows.
 type metrics struct {
 	subscriptions *prometheus.GaugeVec
 	responses     *prometheus.CounterVec
@@ -22,7 +22,7 @@ type metrics struct {
 	unencodable   prometheus.Counter
 }
 
-func newMetrics(s *Server, registerer prometheus.Registerer) *metrics {
+func newMetrics() *metrics {
 	byType := []string{"type_url"}
 	counter := func(name, help string) prometheus.CounterOpts {
 		return prometheus.CounterOpts{Name: "hdsd_xds_" + name, Help: help}
@@ -49,27 +49,21 @@ func newMetrics(s *Server, registerer prometheus.Registerer) *metrics {
 	for typeURL := range elsewhere {
 		m.parked.WithLabelValues(typeURL)
 	}
-	if registerer == nil {
-		return m
+	return m
+}
+
+// register adds the metrics to a registry, with gauges of the server's state.
+func (m *metrics) register(registerer prometheus.Registerer, s *Server) {
+	gauge := func(name, help string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "hdsd_xds_" + name, Help: help}, value)
 	}
 	registerer.MustRegister(m.subscriptions, m.responses, m.bytes, m.acks, m.nacks, m.fetches, m.unchanged, m.delay, m.parked, m.stuck, m.unencodable,
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "hdsd_xds_streams", Help: "Streams of data planes.",
-		}, func() float64 {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return float64(len(s.streams))
-		}),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "hdsd_xds_pollers", Help: "Data planes that polled, by gRPC or REST, within five minutes.",
-		}, func() float64 { return float64(s.pollers.count(time.Now())) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "hdsd_xds_assignments_not_asked", Help: "Assignments of checked clusters that data planes took 30 s ago or longer, and have not asked for.",
-		}, func() float64 { return float64(s.debtors.count() + s.pollers.notAsked(time.Now())) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "hdsd_xds_first_syncs_waiting", Help: "Subscriptions that wait to be sent their first resources.",
-		}, func() float64 { return float64(s.admission.inLine()) }))
-	for _, t := range s.tables() {
+		gauge("streams", "Streams of data planes.", func() float64 { return float64(s.streams.count()) }),
+		gauge("pollers", "Data planes that polled, by gRPC or REST, within five minutes.", func() float64 { return float64(s.polls.Count(time.Now())) }),
+		gauge("assignments_not_asked", "Assignments of checked clusters that data planes took 30 s ago or longer, and have not asked for.",
+			func() float64 { return float64(s.audit.count(time.Now())) }),
+		gauge("first_syncs_waiting", "Subscriptions that wait to be sent their first resources.", func() float64 { return float64(s.admission.inLine()) }))
+	for _, t := range s.published.tables() {
 		m.subscriptions.WithLabelValues(t.typeURL)
 		for _, counter := range []*prometheus.CounterVec{m.responses, m.bytes, m.acks, m.nacks, m.fetches, m.unchanged} {
 			counter.WithLabelValues(t.typeURL) // shown from the start
@@ -79,7 +73,6 @@ func newMetrics(s *Server, registerer prometheus.Registerer) *metrics {
 			ConstLabels: prometheus.Labels{"type_url": t.typeURL},
 		}, func() float64 { return float64(t.size()) }))
 	}
-	return m
 }
 
 func (m *metrics) park(typeURL string) {

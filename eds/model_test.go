@@ -153,30 +153,30 @@ func (o ours) put(name string, first health.EndpointID, statuses []health.Status
 		changes = append(changes, Health{first + health.EndpointID(i), s})
 	}
 	o.server.SetHealth(changes)
-	if e := o.server.ledger.assignments[name]; e == nil || len(e.endpoints) != len(statuses) {
+	if e := o.server.published.ledger.assignments[name]; e == nil || len(e.endpoints) != len(statuses) {
 		o.server.Update(Update{Assignments: []Assignment{assignment(name, first, len(statuses))}})
 	}
 }
 
 func (o ours) remove(name string) { o.server.Update(Update{RemovedAssignments: []string{name}}) }
 
-// interest is what a client subscribed to; the first subscription of a stream
+// asks is what a client subscribed to; the first subscription of a stream
 // is what opens the conversation.
-type interest struct {
+type asks struct {
 	names map[string]bool
 	begun bool
 	at    *corev3.Locality // of the client's node
 }
 
-func (i *interest) interested(name string) bool { return i.names[name] || i.names[everything] }
+func (i *asks) interested(name string) bool { return i.names[name] || i.names[everything] }
 
-func (i *interest) prune(values map[string]string) {
+func (i *asks) prune(values map[string]string) {
 	maps.DeleteFunc(values, func(name, _ string) bool { return !i.interested(name) })
 }
 
 // deltaModel is a delta client.
 type deltaModel struct {
-	interest
+	asks
 	b        *bench
 	p        *deltaPeer
 	values   map[string]string
@@ -185,8 +185,8 @@ type deltaModel struct {
 
 func newDeltaModel(b *bench) *deltaModel {
 	return &deltaModel{
-		interest: interest{names: map[string]bool{}},
-		b:        b, p: b.delta(), values: map[string]string{}, versions: map[string]string{},
+		asks: asks{names: map[string]bool{}},
+		b:    b, p: b.delta(), values: map[string]string{}, versions: map[string]string{},
 	}
 }
 
@@ -254,7 +254,7 @@ func (m *deltaModel) close()                 { m.p.cancel() }
 
 // stateModel is a state-of-the-world client. An empty assignment is none.
 type stateModel struct {
-	interest
+	asks
 	b      *bench
 	p      *statePeer
 	latest *discoveryv3.DiscoveryResponse
@@ -262,7 +262,7 @@ type stateModel struct {
 }
 
 func newStateModel(b *bench) *stateModel {
-	return &stateModel{interest: interest{names: map[string]bool{}}, b: b, p: b.state(), values: map[string]string{}}
+	return &stateModel{asks: asks{names: map[string]bool{}}, b: b, p: b.state(), values: map[string]string{}}
 }
 
 func (m *stateModel) ask() {

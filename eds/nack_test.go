@@ -72,10 +72,10 @@ func TestARefusalIsLoggedOnce(t *testing.T) {
 			}
 		}
 		equal(t, "lines after polls", strings.Count(log.String(), "xds_refused"), 2)
-		for i := range maxRefusals + 10 {
-			b.server.refused(b.server.clusters, fmt.Sprint(i), "no")
+		for i := range maxLatest + 10 {
+			b.server.recorder.refused(b.server.published.clusters, fmt.Sprint(i), "no")
 		}
-		equal(t, "remembered", len(b.server.refusals.last) <= maxRefusals, true)
+		equal(t, "remembered", len(b.server.recorder.nacks.texts) <= maxLatest, true)
 		p.cancel()
 	})
 }

@@ -14,12 +14,12 @@ const (
 	partOfAll = 16
 )
 
-// next makes the subscription's next response, nil where nothing is to be said
-// now.
+// next makes the subscription's next response, nil where there is nothing to send at
+// the moment.
 func (u *subscription) next(nonce func() string, limit int) *response {
 	u.renew()
 	for {
-		incomplete := u.stream.server.incomplete.Load() // before it is seen what there is
+		incomplete := u.stream.server.published.incomplete.Load() // before it is seen what there is
 		batch, ok := u.take(incomplete)
 		if !ok {
 			return u.heartbeat(nonce, limit)
@@ -29,8 +29,9 @@ func (u *subscription) next(nonce func() string, limit int) *response {
 		for _, w := range batch {
 			frames = append(frames, w.slot.current())
 		}
-		r, gone, more := u.commit(batch, frames, nonce, limit, incomplete)
-		for _, w := range gone {
+		b := builder{sub: u, limit: limit, incomplete: incomplete}
+		r, more := u.build(&b, batch, frames, nonce)
+		for _, w := range b.gone {
 			u.table.unwatch(w, w.idle)
 		}
 		if r != nil {
@@ -43,173 +44,158 @@ func (u *subscription) next(nonce func() string, limit int) *response {
 }
 
 // idle tells, under the locks of slot and subscription, whether there is nothing
-// left to watch: the resource may have come back since the client was told.
+// left to watch: the resource may have come back since the client was sent its end.
 func (w *watch) idle() bool { return !w.named && !w.queued && !w.slot.present() }
 
 // take gives the watches that the next response is about. What changes after
-// it is marked anew. A response that has to hold everything waits until
+// it is queued anew. A response that has to hold everything waits until
 // everything is known.
 func (u *subscription) take(incomplete bool) ([]*watch, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.waiting || u.held || len(u.dirty) == 0 && (!u.answer || incomplete) || u.whole() && incomplete {
+	queued := u.queue.len()
+	if u.delivery.waiting || u.held || queued == 0 && (!u.answer || incomplete) || u.whole() && incomplete {
 		return nil, false
 	}
-	n := min(len(u.dirty), max(maxResources, len(u.watches)/partOfAll))
-	if u.whole() {
-		n = len(u.dirty)
+	if !u.whole() {
+		return u.queue.take(min(queued, max(maxResources, len(u.interest.watches)/partOfAll))), true
 	}
-	batch := u.dirty[:n:n]
-	if u.dirty = u.dirty[n:]; len(u.dirty) == 0 {
-		u.dirty = nil
-	}
-	for _, w := range batch {
-		w.queued = false
-		if w.closed {
-			u.closed--
-		}
-	}
-	if u.whole() {
-		batch = u.allLocked()
-		slices.SortFunc(batch, byKey)
-	}
-	return batch, true
+	u.queue.take(queued)
+	all := u.interest.all()
+	slices.SortFunc(all, byKey)
+	return all, true
 }
 
-// whole tells whether a response has to hold everything that is watched.
-func (u *subscription) whole() bool { return u.table.whole && !u.delta }
-
-// commit decides what of the batch is sent and notes it as sent. It also gives
-// the watches that have nothing left to watch, and whether another batch may
-// be due.
-func (u *subscription) commit(batch []*watch, frames []*frame, nonce func() string, limit int, incomplete bool) (r *response, gone []*watch, more bool) {
+// build decides what of a batch is sent, and notes it as sent. It also tells whether
+// another batch may be due.
+func (u *subscription) build(b *builder, batch []*watch, frames []*frame, nonce func() string) (r *response, more bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	r = newResponse()
-	if r.since = u.since; len(u.dirty) == 0 {
-		u.since = 0
-	}
-	at := time.Now().UnixNano()
-	var sent []sending
+	b.response, b.at, b.sent = r, time.Now().UnixNano(), r.sentRoom[:0]
+	r.since = u.queue.takeSince()
 	if u.whole() {
-		sent, gone = u.addAll(r, batch, frames, at)
+		b.addAll(batch, frames)
 	} else {
-		sent, gone = u.addChanges(r, batch, frames, at, limit, incomplete)
+		b.addChanges(batch, frames)
 	}
-	if sent == nil && (!u.answer || incomplete) {
-		return nil, gone, len(u.dirty) > 0
+	if !b.any && (!u.answer || b.incomplete) {
+		return nil, u.queue.len() > 0
 	}
-	if r.empty() && !u.whole() && len(u.dirty) > 0 {
-		return nil, gone, true // the answer will be in a later batch
+	if r.empty() && !u.whole() && u.queue.len() > 0 {
+		return nil, true // the answer will be in a later batch
 	}
 	u.answer = false
-	u.waiting = true
-	u.inFlight = sent
-	u.nonce = nonce()
-	r.finish(u.table.typeURL, u.delta, u.nonce, u.stream.server.identifier)
-	return r, gone, false
+	u.delivery.begin(nonce(), b.sent)
+	r.finish(u.table.typeURL, u.delta, u.delivery.nonce, u.stream.server.identifier)
+	return r, false
 }
 
-// addAll adds every resource if one of them is news to the client; sent is nil
-// if none is.
-func (u *subscription) addAll(r *response, batch []*watch, frames []*frame, at int64) (sent []sending, gone []*watch) {
-	news := u.answer
+// builder fills one response, under the subscription's lock.
+type builder struct {
+	sub        *subscription
+	response   *response
+	at         int64 // the time, in Unix nanoseconds
+	limit      int   // bytes
+	incomplete bool  // what is not published may exist all the same
+
+	sent []sending
+	any  bool     // there is something to send
+	gone []*watch // what has nothing left to watch
+}
+
+// addAll adds every resource if one of them is news to the client.
+func (b *builder) addAll(batch []*watch, frames []*frame) {
+	b.any = b.sub.answer
 	for i, w := range batch {
-		news = news || !w.closed && (w.force && frames[i] != nil || versionOf(frames[i]) != w.sent)
+		b.any = b.any || !w.closed && (w.force && frames[i] != nil || versionOf(frames[i]) != w.sent)
 	}
-	if !news {
-		return nil, nil
+	if !b.any {
+		return
 	}
-	sent = make([]sending, 0, len(batch))
+	b.sent = make([]sending, 0, len(batch))
 	for i, w := range batch {
 		if w.closed {
 			continue
 		}
 		f := frames[i]
 		if f != nil {
-			u.put(r, w, f)
+			b.put(w, f)
 		} else if !w.named {
-			gone = append(gone, w)
+			b.gone = append(b.gone, w)
 		} else {
-			u.miss(r, w)
+			b.miss(w)
 		}
-		sent = append(sent, u.noteSent(w, f, at))
+		b.note(w, f)
 	}
-	return sent, gone
 }
 
 // addChanges adds what is news to the client, up to the limit; the rest goes
 // back to the front of the queue.
-func (u *subscription) addChanges(r *response, batch []*watch, frames []*frame, at int64, limit int, incomplete bool) (sent []sending, gone []*watch) {
-	sent = r.sentRoom[:0]
+func (b *builder) addChanges(batch []*watch, frames []*frame) {
 	for i, w := range batch {
 		f := frames[i]
 		if w.closed {
 			continue
 		}
-		if !r.empty() && r.size+f.size() > limit {
-			u.putBack(batch[i:])
+		if !b.response.empty() && b.response.size+f.size() > b.limit {
+			b.sub.queue.putBack(batch[i:])
 			break
 		}
-		if w.withheld = f == nil && incomplete; w.withheld {
+		if w.withheld = f == nil && b.incomplete; w.withheld {
 			continue
 		}
-		switch {
-		case f != nil && (w.force || f.version != w.sent):
-			u.put(r, w, f)
-			sent = append(sent, u.noteSent(w, f, at))
-		case f == nil && u.delta && (w.force || w.sent != 0):
-			r.remove(w)
-			u.miss(r, w)
-			sent = append(sent, u.noteSent(w, nil, at))
-		case f == nil && (w.sent != 0 || w.force && w.named && !u.errors):
-			none := newFrame(u.table.typeURL, w.slot.name, appendText(nil, assignmentName, w.slot.name))
-			u.put(r, w, none)
-			u.miss(r, w)
-			sent = append(sent, u.noteSent(w, nil, at))
-		case f == nil && w.force && u.errors && w.named:
-			u.miss(r, w)
-			sent = append(sent, u.noteSent(w, nil, at))
+		if f != nil {
+			b.addChange(w, f)
+		} else {
+			b.addAbsence(w)
 		}
 		w.force = false
-		if f == nil && !w.named {
-			gone = append(gone, w)
-		}
 	}
-	if len(sent) == 0 {
-		return nil, gone
+	if b.any = len(b.sent) > 0; !b.any {
+		b.sent = nil
 	}
-	return sent, gone
 }
 
-func (u *subscription) noteSent(w *watch, f *frame, at int64) sending {
-	s := sending{watch: w, frame: f, had: w.has()}
+func (b *builder) addChange(w *watch, f *frame) {
+	if w.force || f.version != w.sent {
+		b.put(w, f)
+		b.note(w, f)
+	}
+}
+
+// addAbsence tells that a resource does not exist: by delta as removed, by state of
+// the world with an empty assignment, or with an error to a client that understands it
+// and has nothing to lose.
+func (b *builder) addAbsence(w *watch) {
+	u := b.sub
+	switch {
+	case u.delta && (w.force || w.sent != 0):
+		b.response.remove(w)
+		b.miss(w)
+		b.note(w, nil)
+	case !u.delta && (w.sent != 0 || w.force && w.named && !u.errors):
+		b.put(w, newFrame(u.table.typeURL, w.slot.name, appendText(nil, assignmentName, w.slot.name)))
+		b.miss(w)
+		b.note(w, nil)
+	case w.force && u.errors && w.named:
+		b.miss(w)
+		b.note(w, nil)
+	}
+	if !w.named {
+		b.gone = append(b.gone, w)
+	}
+}
+
+// note counts a resource as sent.
+func (b *builder) note(w *watch, f *frame) {
+	u := b.sub
 	if f != nil && f.service != "" && w.sent != f.version {
 		u.warming = append(u.warming, f.service)
 	}
-	if w.asking == asked && w.sent != versionOf(f) {
-		w.asking = notLooked // it may take another assignment
+	if u.unasked != nil {
+		u.unasked.sending(w, f)
 	}
-	w.sent, w.sentAt = versionOf(f), at
-	w.state = pending
 	w.force = false
-	return s
-}
-
-func (u *subscription) putBack(rest []*watch) {
-	front := make([]*watch, 0, len(rest)+len(u.dirty))
-	for _, w := range rest {
-		if !w.queued && !w.closed {
-			w.queued = true
-			front = append(front, w)
-		}
-	}
-	u.dirty = append(front, u.dirty...)
-}
-
-func versionOf(f *frame) uint64 {
-	if f == nil {
-		return 0
-	}
-	return f.version
+	b.sent = append(b.sent, u.delivery.add(w, f, b.at))
 }

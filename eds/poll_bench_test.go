@@ -41,7 +41,7 @@ func BenchmarkPoll(b *testing.B) {
 	})
 	b.Run("assignments=10000x10/first", func(b *testing.B) {
 		benchmarkPoll(b, 10_000, 10, EndpointsPath, false, func(s *Server, _ int) {
-			for _, slot := range s.find(s.assignments, nil, "").slots {
+			for _, slot := range s.published.find(s.published.assignments, nil, "").slots {
 				slot.rendered = nil
 			}
 		})
@@ -58,7 +58,7 @@ func benchmarkPoll(b *testing.B, names, endpoints int, path string, unchanged bo
 	s.Update(u)
 	handler, body, code := s.Handler(), `{"node":{"id":"dp-1"}}`, 0 // 0: what was not said
 	if unchanged {
-		f, err := s.fetch(map[string]*table{EndpointsPath: s.assignments, ClustersPath: s.clusters}[path], want(""))
+		f, err := s.fetcher.fetch(map[string]*table{EndpointsPath: s.published.assignments, ClustersPath: s.published.clusters}[path], want(""))
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -5,131 +5,135 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"hdsd/eds/poll"
 )
 
-// pollingClients gives every list of names that is polled, the one polled last at
+// clients gives a row for every list of names that is polled, the one polled last at
 // the end.
-func (s *Server) pollingClients() []Client {
-	polls := s.pollers.all(time.Now())
-	behind := make(map[choiceOfGiven][2]int, 1) // mostly, all of a type have been given the same
+func (s *fetcher) clients() []Client {
+	polls := s.polls.All(time.Now())
+	behind := make(map[choiceOfAnswer]counts, 1) // mostly, all of a type were given the same
 	all := make([]Client, len(polls))
 	for i := range polls {
-		all[i] = s.pollingClient(&polls[i], behind)
+		all[i] = s.client(&polls[i], behind)
 	}
 	return all
 }
 
-// choiceOfGiven is what it depends on how far a client is behind that took it.
-type choiceOfGiven struct {
-	given  *given
+// choiceOfAnswer is what it depends on how far a client is behind that accepted an
+// answer.
+type choiceOfAnswer struct {
+	answer *poll.Answer
 	choice string
 }
 
-func (s *Server) pollingClient(p *polling, behind map[choiceOfGiven][2]int) Client {
+// counts are the resources of a poll, and those of them that have changed.
+type counts struct{ resources, changed int }
+
+func (s *fetcher) client(p *poll.Poll, behind map[choiceOfAnswer]counts) Client {
 	c := Client{
-		ID: p.key.id, TypeURL: p.given.list.table.typeURL, Connected: p.by.since,
-		Resources: len(p.given.keys), Unasked: p.unasked, LastAck: p.lastAck, LastError: p.lastErr,
-		Poll: &Poll{By: p.key.by, Time: p.last, Given: p.given.version, Held: p.held},
+		ID: p.ID, TypeURL: p.TypeURL, Connected: p.Connected,
+		Resources: len(p.Given.Keys), Unasked: p.Unasked, LastAck: p.LastAck, LastError: p.LastError,
+		Poll: &Poll{By: p.By, Time: p.Time, Given: p.Given.Version, Held: p.Held},
 	}
-	switch p.state {
-	case pending:
+	switch p.State {
+	case poll.Outstanding:
 		c.Stale = c.Resources
-	case refused:
+	case poll.Refused:
 		c.Error = c.Resources
 	default:
-		key := choiceOfGiven{p.given, p.choice}
-		counts, known := behind[key]
+		key := choiceOfAnswer{p.Given, p.Choice}
+		n, known := behind[key]
 		if !known {
-			for _, r := range s.standing(p) {
-				if counts[0]++; r.changed() {
-					counts[1]++
+			for _, r := range s.polledResources(p) {
+				if n.resources++; r.changed() {
+					n.changed++
 				}
 			}
-			behind[key] = counts
+			behind[key] = n
 		}
-		c.Resources, c.Stale, c.Synced = counts[0], counts[1], counts[0]-counts[1]
+		c.Resources, c.Stale, c.Synced = n.resources, n.changed, n.resources-n.changed
 	}
 	return c
 }
 
-// standing is a resource that a client polls.
-type standing struct {
+// polledResource is a resource that a client polls.
+type polledResource struct {
 	key    string
-	given  uint64 // the version that it was given; 0: that there is none
-	latest *frame // what there is now
-	fresh  bool   // it was given neither
+	given  uint64 // the version that the client was given; 0: that there is none
+	latest *frame // what there is
+	added  bool   // since the client was given an answer
 }
 
-func (r *standing) changed() bool { return r.given != versionOf(r.latest) }
+func (r *polledResource) changed() bool { return r.given != versionOf(r.latest) }
 
-// standing gives the resources that are polled, by name: where all are, also
-// what has come to be since.
-func (s *Server) standing(p *polling) []standing {
-	keys := p.given.keys
-	if p.given.list.all {
+// polledResources gives the resources of a poll, by name: where all are polled, also
+// those that came to be since.
+func (s *fetcher) polledResources(p *poll.Poll) []polledResource {
+	keys := p.Given.Keys
+	if p.All {
 		keys = nil
 	}
-	found := s.find(p.given.list.table, keys, p.choice)
-	all := make([]standing, 0, len(found.slots))
-	if p.given.list.all {
-		return s.standingOfAll(p.given, found.slots)
+	found := s.published.find(s.published.table(p.TypeURL), keys, p.Choice)
+	if p.All {
+		return resourcesOfAll(p.Given, found.slots)
 	}
+	all := make([]polledResource, len(keys))
 	for i, key := range keys {
-		all = append(all, standing{key: key, given: p.given.versions[i], latest: found.slots[i].latest()})
+		all[i] = polledResource{key: key, given: p.Given.Versions[i], latest: found.slots[i].latest()}
 	}
 	return all
 }
 
-func (s *Server) standingOfAll(g *given, slots []*slot) (all []standing) {
+func resourcesOfAll(given *poll.Answer, slots []*slot) []polledResource {
 	frames := make(map[string]*frame, len(slots))
 	for _, slot := range slots {
 		if f := slot.latest(); f != nil {
 			frames[slot.name] = f
 		}
 	}
-	for i, key := range g.keys {
-		all = append(all, standing{key: key, given: g.versions[i], latest: frames[key]})
+	all := make([]polledResource, 0, len(slots))
+	for i, key := range given.Keys {
+		all = append(all, polledResource{key: key, given: given.Versions[i], latest: frames[key]})
 		delete(frames, key)
 	}
 	for _, key := range slices.Sorted(maps.Keys(frames)) {
-		all = append(all, standing{key: key, latest: frames[key], fresh: true})
+		all = append(all, polledResource{key: key, latest: frames[key], added: true})
 	}
 	return all
 }
 
-// polling gives the clients that poll.
-func (s *Server) polling() []Subscriber {
-	of := map[pollerKey][]polling{}
-	for _, p := range s.pollers.all(time.Now()) {
-		of[p.key.pollerKey] = append(of[p.key.pollerKey], p)
+// subscribers gives the clients that poll.
+func (s *fetcher) subscribers() []Subscriber {
+	of := map[poll.Client][]poll.Poll{}
+	for _, p := range s.polls.All(time.Now()) {
+		of[p.Client] = append(of[p.Client], p)
 	}
 	all := make([]Subscriber, 0, len(of))
 	for key, polls := range of {
 		all = append(all, Subscriber{
-			Node: polls[0].by.node, Service: key.by, Connected: polls[0].by.since,
-			resources: func() []Resource { return s.polled(polls) },
+			Node: polls[0].Node, Service: key.By, Connected: polls[0].Connected,
+			resources: func() []Resource { return s.resources(polls) },
 		})
 	}
 	return all
 }
 
-// polled gives the resources that a client polls. Of one that is in several lists
-// it tells what the latest poll did.
-func (s *Server) polled(polls []polling) []Resource {
-	type identity struct {
-		table *table
-		key   string
-	}
+// resources gives the resources that a client polls. Of one in several lists, the
+// latest poll counts.
+func (s *fetcher) resources(polls []poll.Poll) []Resource {
+	type identity struct{ typeURL, key string }
 	all := map[identity]Resource{}
 	for i := range polls {
 		p := &polls[i]
-		for _, r := range s.standing(p) {
-			all[identity{p.given.list.table, r.key}] = p.resource(&r)
+		for _, r := range s.polledResources(p) {
+			all[identity{p.TypeURL, r.key}] = r.describe(p)
 		}
 	}
 	ordered := slices.SortedFunc(maps.Keys(all), func(a, b identity) int {
-		if a.table != b.table {
-			if a.table == s.clusters {
+		if a.typeURL != b.typeURL {
+			if a.typeURL == s.published.clusters.typeURL {
 				return -1
 			}
 			return 1
@@ -143,38 +147,39 @@ func (s *Server) polled(polls []polling) []Resource {
 	return resources
 }
 
-func (p *polling) resource(of *standing) Resource {
-	name, choice, located := strings.Cut(of.key, separator)
+// describe tells how far the resource has come to the client.
+func (r *polledResource) describe(p *poll.Poll) Resource {
+	name, choice, located := strings.Cut(r.key, separator)
 	if !located {
-		choice = p.choice
+		choice = p.Choice
 	}
-	held, _ := p.accepted.of(of.key)
+	held, _ := p.Accepted.Of(r.key)
 	zone, _ := zoneOf(choice)
-	r := Resource{
-		TypeURL: p.given.list.table.typeURL, Name: name, Zone: zone, Exists: of.latest != nil,
-		Holds: held != 0, Version: showVersion(of.given), Sent: p.at.UTC(),
-		frame: withVersion([]*frame{of.latest}, of.given),
+	described := Resource{
+		TypeURL: p.TypeURL, Name: name, Zone: zone, Exists: r.latest != nil,
+		Holds: held != 0, Version: showVersion(r.given), Sent: p.Sent.UTC(),
+		frame: withVersion([]*frame{r.latest}, r.given),
 	}
 	switch {
-	case of.fresh:
-		r.State = NotSent
-	case p.state == pending:
-		r.State = Outstanding
-	case p.state == refused:
-		r.State = Refused
-	case of.changed():
-		r.State = Outdated
+	case r.added:
+		described.State = NotSent
+	case p.State == poll.Outstanding:
+		described.State = Outstanding
+	case p.State == poll.Refused:
+		described.State = Refused
+	case r.changed():
+		described.State = Outdated
 	default:
-		r.State = Accepted
+		described.State = Accepted
 	}
-	if p.failure == nil {
-		return r
+	if p.Refusal == nil {
+		return described
 	}
-	if version, asked := p.failure.given.of(of.key); asked {
-		r.Refusal = &Refusal{
-			Text: p.failure.text, Time: p.failure.at.UTC(), Version: showVersion(version),
-			frame: withVersion([]*frame{of.latest}, version),
+	if version, about := p.Refusal.Answer.Of(r.key); about {
+		described.Refusal = &Refusal{
+			Text: p.Refusal.Text, Time: p.Refusal.Time.UTC(), Version: showVersion(version),
+			frame: withVersion([]*frame{r.latest}, version),
 		}
 	}
-	return r
+	return described
 }

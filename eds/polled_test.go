@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
-	"pgregory.net/rapid"
 
+	"hdsd/eds/poll"
 	"hdsd/health"
 )
 
@@ -45,7 +45,7 @@ func TestPollsAreShown(t *testing.T) {
 		polls := func(what, has, refuses, why string, wantCode int, wantStatus, wantClients string) string {
 			t.Helper()
 			time.Sleep(time.Second)
-			code, r := poll(t, b.server, EndpointsPath, saying(want(resourcev3.EndpointType, "none", "a"), has, refuses, why))
+			code, r := pollREST(t, b.server, EndpointsPath, saying(want(resourcev3.EndpointType, "none", "a"), has, refuses, why))
 			equal(t, what, code, wantCode)
 			equal(t, what, b.statusText(), wantStatus)
 			equal(t, what, b.pollText(), wantClients)
@@ -86,15 +86,15 @@ func TestPollsAreShown(t *testing.T) {
 func TestPollOfWhoHasItFromBefore(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a")
-		_, r := poll(t, b.server, EndpointsPath, &discoveryv3.DiscoveryRequest{ResourceNames: []string{"a"}})
+		_, r := pollREST(t, b.server, EndpointsPath, &discoveryv3.DiscoveryRequest{ResourceNames: []string{"a"}})
 		equal(t, "without a node id", b.pollText(), "")
-		code, _ := poll(t, b.server, EndpointsPath, saying(want("", "a"), r.GetVersionInfo(), "", ""))
+		code, _ := pollREST(t, b.server, EndpointsPath, saying(want("", "a"), r.GetVersionInfo(), "", ""))
 		equal(t, "known", code, http.StatusNotModified)
 		for c := range b.server.Subscribers() {
 			has := c.Resources()[0]
 			equal(t, "state", resourceText(&has), "a: accepted HE")
 			equal(t, "sent", has.Sent, time.Time{})
-			equal(t, "version", has.Version, formatVersion(b.server.assignments.slots["a"].current().version))
+			equal(t, "version", has.Version, formatVersion(b.server.published.assignments.slots["a"].current().version))
 		}
 	})
 }
@@ -111,7 +111,7 @@ func TestWhoPollsInSeveralWays(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, names := range [][]string{{"a"}, {"b"}, {"a", "b"}} {
-			poll(t, b.server, EndpointsPath, want("", names...))
+			pollREST(t, b.server, EndpointsPath, want("", names...))
 		}
 		if _, err := b.fetchClusters(saying(want(resourcev3.ClusterType, "*"), r.GetVersionInfo(), "", "")); err != nil {
 			t.Fatal(err)
@@ -127,7 +127,7 @@ func TestWhoPollsInSeveralWays(t *testing.T) {
 		}
 		equal(t, "all ways", text, "FETCH: c: accepted 1; REST: a: outstanding HE b: outstanding HE; ADS: a: accepted HE; ")
 		equal(t, "clients", len(b.server.Clients()), 5)
-		equal(t, "pollers", b.server.pollers.count(time.Now()), 2)
+		equal(t, "pollers", b.server.polls.Count(time.Now()), 2)
 		p.cancel()
 		p.leaves()
 	})
@@ -142,13 +142,13 @@ func (p *peer[Req, Res]) leaves() {
 func TestPollsOfEverything(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("b", "d")
-		_, r := poll(t, b.server, EndpointsPath, want(""))
-		poll(t, b.server, EndpointsPath, saying(want("", "*", "a"), r.GetVersionInfo(), "", ""))
+		_, r := pollREST(t, b.server, EndpointsPath, want(""))
+		pollREST(t, b.server, EndpointsPath, saying(want("", "*", "a"), r.GetVersionInfo(), "", ""))
 		equal(t, "everything", b.statusText(), "b: accepted HE, d: accepted HE")
 		b.server.Update(Update{Assignments: []Assignment{assignment("a", 5, 1)}, RemovedAssignments: []string{"d"}})
 		equal(t, "since", b.statusText(), "a: not sent, b: accepted HE, d: outdated absent")
 		equal(t, "since", b.pollText(), "dp-1 REST 3/1/2/0")
-		poll(t, b.server, EndpointsPath, saying(want(""), r.GetVersionInfo(), "", ""))
+		pollREST(t, b.server, EndpointsPath, saying(want(""), r.GetVersionInfo(), "", ""))
 		equal(t, "given", b.statusText(), "a: outstanding UN, b: outstanding HE")
 	})
 }
@@ -160,8 +160,8 @@ func TestPollsOfVariants(t *testing.T) {
 		m := want("", "b", "a")
 		m.Node.Locality = &corev3.Locality{Zone: "x"}
 		m.ResourceLocators = []*discoveryv3.ResourceLocator{locator("a", "zone", "y"), locator("none", "zone", "x")}
-		_, r := poll(t, b.server, EndpointsPath, m)
-		poll(t, b.server, EndpointsPath, saying(m, r.GetVersionInfo(), "", ""))
+		_, r := pollREST(t, b.server, EndpointsPath, m)
+		pollREST(t, b.server, EndpointsPath, saying(m, r.GetVersionInfo(), "", ""))
 		equal(t, "variants", b.statusText(), "a: accepted UNHE, a: accepted HEHE, b: accepted HEHE, none: accepted absent")
 		for c := range b.server.Subscribers() {
 			all := c.Resources()
@@ -187,15 +187,15 @@ hdsd_xds_pollers %d
 	inBubble(t, Options{Metrics: registry}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		for _, name := range []string{"b", "a"} {
-			poll(t, b.server, EndpointsPath, want("", name))
+			pollREST(t, b.server, EndpointsPath, want("", name))
 		}
-		time.Sleep(pollStays - time.Second)
-		poll(t, b.server, EndpointsPath, want("", "b"))
+		time.Sleep(poll.Stays - time.Second)
+		pollREST(t, b.server, EndpointsPath, want("", "b"))
 		counted(1)
 		equal(t, "both", len(b.server.Clients()), 2)
 		time.Sleep(time.Second)
 		equal(t, "the one that went on", b.statusText(), "b: outstanding HE")
-		time.Sleep(pollStays)
+		time.Sleep(poll.Stays)
 		equal(t, "none", b.pollText(), "")
 		counted(0)
 	})
@@ -204,15 +204,16 @@ hdsd_xds_pollers %d
 // TestPollersAreBounded: who polled longest ago is forgotten first.
 func TestPollersAreBounded(t *testing.T) {
 	s := NewServer(Options{})
+	s.polls = poll.NewTracker(5120) // of ten polls, more or less
+	s.fetcher = newFetcher(s)
 	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1)}})
 	polls := func(id string) {
 		m := want("", "a")
 		m.Node = node(id)
-		poll(t, s, EndpointsPath, m)
+		pollREST(t, s, EndpointsPath, m)
 	}
 	polls("first")
 	polls("second")
-	s.pollers.room = 10 * costOfPoll
 	for i := range 100 {
 		polls(fmt.Sprint("dp-", i))
 		polls("second")
@@ -224,44 +225,4 @@ func TestPollersAreBounded(t *testing.T) {
 	if len(all) < 5 || len(all) > 12 || all["first"] || !all["second"] || all["dp-80"] || !all["dp-99"] {
 		t.Errorf("remembered: %v", all)
 	}
-}
-
-// TestPollsTakeTheRoomTheyGiveBack lets clients poll in any way, and forgets them.
-func TestPollsTakeTheRoomTheyGiveBack(t *testing.T) {
-	rapid.Check(t, func(r *rapid.T) {
-		s := NewServer(Options{})
-		s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1), assignment("b", 1, 1)}})
-		versions, now := []string{"", "other"}, time.Now()
-		for range rapid.IntRange(0, 40).Draw(r, "polls") {
-			if rapid.IntRange(0, 3).Draw(r, "change") == 0 {
-				s.setHealth(health.EndpointID(rapid.IntRange(0, 1).Draw(r, "id")), health.Status(rapid.IntRange(0, 3).Draw(r, "status")))
-			}
-			m := want("", rapid.SampledFrom([][]string{{"a"}, {"b", "none"}, {"*"}}).Draw(r, "names")...)
-			m.Node.Id = rapid.SampledFrom([]string{"one", "two"}).Draw(r, "node")
-			m.Node.Cluster = rapid.SampledFrom([]string{"", "longer"}).Draw(r, "cluster")
-			of := rapid.SampledFrom(versions)
-			saying(m, of.Draw(r, "has"), of.Draw(r, "refuses"), rapid.SampledFrom([]string{"", "", "no"}).Draw(r, "why"))
-			f, err := s.fetch(s.assignments, m)
-			if err != nil {
-				r.Fatal(err)
-			}
-			versions = append(versions, f.version)
-			if now = now.Add(time.Minute); rapid.IntRange(0, 9).Draw(r, "narrow") == 0 {
-				s.pollers.room -= costOfPoll
-				s.pollers.note(ByREST, m, f, now)
-				s.pollers.room += costOfPoll
-			} else {
-				s.pollers.note(rapid.SampledFrom([]string{ByREST, ByFetch}).Draw(r, "by"), m, f, now)
-			}
-			for _, p := range s.pollers.all(now) {
-				if p.state == accepted && (p.accepted != p.given || p.held != p.given.version) {
-					r.Fatalf("accepted by who has %s, and not %s", p.held, p.given.version)
-				}
-			}
-		}
-		l := s.pollers
-		if n := l.count(now.Add(pollStays)); n != 0 || l.room != pollRoom || len(l.polls)+len(l.given)+l.order.Len() != 0 {
-			r.Errorf("%d clients, %d polls and %d answers are left, and %d of %d bytes", n, len(l.polls), len(l.given), l.room, pollRoom)
-		}
-	})
 }

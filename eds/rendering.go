@@ -26,7 +26,7 @@ func (s *slot) rendering(f *frame) *rendering {
 }
 
 // text gives the parts of an answer in JSON.
-func (s *Server) text(f *fetched) [][]byte {
+func (s *fetcher) text(f *fetched) [][]byte {
 	identifier, _ := json.Marshal(s.identifier) // of a string, there is no error
 	parts := make([][]byte, 1, 2*len(f.slots)+2)
 	parts[0] = fmt.Appendf(nil, `{"versionInfo":%q,"typeUrl":%q,"nonce":%q,"controlPlane":{"identifier":%s},"resources":[`,
@@ -47,7 +47,7 @@ func (s *Server) text(f *fetched) [][]byte {
 		}
 		size += len(text)
 	}
-	s.metrics.bytes.WithLabelValues(f.table.typeURL).Add(float64(size))
+	s.recorder.metrics.bytes.WithLabelValues(f.table.typeURL).Add(float64(size))
 	return append(parts, end)
 }
 
@@ -61,13 +61,12 @@ func wrapping(slot *slot, f *frame) []byte {
 
 // render gives a resource in JSON. One that JSON has no place for (a value of a
 // type that this release does not know, a NaN) is left out, alone.
-func (s *Server) render(slot *slot, f *frame, t *table) []byte {
+func (s *fetcher) render(slot *slot, f *frame, t *table) []byte {
 	r := slot.rendering(f)
 	r.once.Do(func() {
 		text, err := protojson.Marshal(f.message(t.typeURL))
 		if err != nil {
-			s.log.Warn().Str("event", "resource_not_in_json").Str("type_url", t.typeURL).Str("name", brief(slot.name)).Err(err).
-				Msg("a resource cannot be written as JSON: who polls by REST does not get it")
+			s.recorder.notInJSON(t, slot.name, err)
 			return
 		}
 		r.text = text

@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"math"
 
-	"github.com/cespare/xxhash/v2"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
-	"hdsd/internal/rest"
+	"hdsd/eds/poll"
 )
 
 // everything is the name that stands for all resources of a type.
@@ -15,28 +14,6 @@ const everything = "*"
 
 // foreign stands for a version of a resource that is not one of ours.
 const foreign = math.MaxUint64
-
-// limits bound what one subscription may ask for.
-type limits struct{ names, bytes int }
-
-// limits are those of now.
-func (s *Server) limits() limits {
-	names := max(s.maxNames, 2*int(max(s.clusters.most.Load(), s.assignments.most.Load())))
-	return limits{names: names, bytes: 256 * names}
-}
-
-// raised says how more may be allowed.
-const raised = "ask for \"*\", or raise limits.max_source_clusters in hdsd's configuration and restart it"
-
-func (l limits) check(names, bytes int) error {
-	if names > l.names {
-		return rest.TooLarge("a subscription may have up to %d names: "+raised, l.names)
-	}
-	if bytes > l.bytes {
-		return rest.TooLarge("the names of a subscription may have up to %d bytes together: "+raised, l.bytes)
-	}
-	return nil
-}
 
 // request is what both kinds of request have in common.
 type request struct {
@@ -51,37 +28,98 @@ type request struct {
 	versions    map[string]string
 }
 
-// takeState takes a state-of-the-world request in. One with a stale nonce gets
+// requests takes in the requests of a subscription. It belongs to the receiving
+// goroutine.
+type requests struct {
+	sub    *subscription
+	begun  bool   // a request was seen
+	legacy bool   // no request named anything so far: everything is meant
+	list   uint64 // hash of the names in the latest state-of-the-world request
+}
+
+// take takes in a request, and lets nothing be sent until it is taken in whole.
+func (q *requests) take(r *request) error {
+	q.sub.hold()
+	defer q.sub.release()
+	if q.sub.delta {
+		return q.takeDelta(r)
+	}
+	return q.takeState(r)
+}
+
+// takeState takes in a state-of-the-world request. One with a stale nonce gets
 // no response of its own. While a response is under way its list counts all
 // the same: a name dropped and taken up again meanwhile has to be sent again,
 // which the answer to that response would not tell.
-func (u *subscription) takeState(r *request) error {
-	u.hold()
-	defer u.release()
+func (q *requests) takeState(r *request) error {
+	u := q.sub
 	if u.stale(r.nonce) {
 		return nil
 	}
-	u.stream.acknowledge(u, r)
-	list := hashOf(r.names)
-	if u.begun && list == u.list {
+	u.acknowledge(r)
+	list := poll.Hash(r.names)
+	if q.begun && list == q.list {
 		return nil // the usual ACK
 	}
-	first := !u.begun
-	u.begun, u.list = true, list
+	first := !q.begun
+	q.begun, q.list = true, list
 
-	if u.legacy && len(r.names) == 0 {
+	if q.legacy && len(r.names) == 0 {
 		u.subscribeAll(false)
-		u.owe()
+		u.requireAnswer()
 		return nil
 	}
-	u.legacy = false
+	q.legacy = false
 	return u.replaceNames(r.names, first)
+}
+
+// takeDelta takes in a delta request. Its subscriptions count whatever its nonce.
+func (q *requests) takeDelta(r *request) error {
+	u := q.sub
+	u.acknowledge(r)
+	first := !q.begun
+	q.begun = true
+
+	if q.legacy && len(r.names) == 0 {
+		if first {
+			u.subscribeAll(false)
+		}
+	} else {
+		q.legacy = false
+		if err := u.changeNames(r.names, r.unsubscribe, first); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !first:
+		return nil
+	case len(r.versions) > 0:
+		return q.resume(r.versions)
+	case u.subscribesAll():
+		u.requireAnswer()
+	}
+	return nil
+}
+
+// resume takes in what the client has from an earlier stream.
+func (q *requests) resume(versions map[string]string) error {
+	u := q.sub
+	u.hastenHeartbeat()
+	if err := u.believe(versions); err != nil {
+		return err
+	}
+	if u.unasked != nil {
+		u.unasked.resume(versions)
+	} else {
+		u.warm(u.stream.servicesSent())
+	}
+	return nil
 }
 
 // replaceNames makes the names given all that is subscribed.
 func (u *subscription) replaceNames(names []string, first bool) error {
 	wanted := make(map[string]struct{}, len(names))
-	dropped := u.droppedInFlight()
+	underWay := u.unsubscribedUnderWay()
 	all, news := false, false
 	for _, name := range names {
 		if name == everything {
@@ -95,92 +133,24 @@ func (u *subscription) replaceNames(names []string, first bool) error {
 		}
 		if added {
 			news = true
-			u.remember(w, dropped[name])
+			u.remember(w, underWay[name])
 			u.resend(w)
 		}
 	}
 	if !all {
 		u.unsubscribeAll()
-	} else if !u.wildcard {
+	} else if !u.subscribesAll() {
 		u.subscribeAll(false)
 		news = true
 	}
-	for _, name := range u.namedBeside(wanted) {
+	u.mu.Lock()
+	beside := u.interest.beside(wanted)
+	u.mu.Unlock()
+	for _, name := range beside {
 		u.unsubscribe(name)
 	}
 	if news && (u.table.whole || all && first) {
-		u.owe()
-	}
-	return nil
-}
-
-// namedBeside gives the names subscribed that are not among those wanted.
-func (u *subscription) namedBeside(wanted map[string]struct{}) []string {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.named == len(wanted) {
-		return nil
-	}
-	var beside []string
-	for name, w := range u.watches {
-		if _, ok := wanted[name]; !ok && w.named {
-			beside = append(beside, name)
-		}
-	}
-	return beside
-}
-
-// owe makes a response due even if there is nothing to put in: a client that
-// asks for everything has to learn that there is nothing.
-func (u *subscription) owe() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.answer = true
-}
-
-// stale tells whether a nonce is of a response older than the latest, and the
-// latest has been answered.
-func (u *subscription) stale(nonce string) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return nonce != "" && u.nonce != "" && nonce != u.nonce && !u.waiting
-}
-
-// takeDelta takes a delta request in. Its subscriptions count whatever its nonce.
-func (u *subscription) takeDelta(r *request) error {
-	u.hold()
-	defer u.release()
-	u.stream.acknowledge(u, r)
-	first := !u.begun
-	u.begun = true
-
-	if u.legacy && len(r.names) == 0 {
-		if first {
-			u.subscribeAll(false)
-		}
-	} else {
-		u.legacy = false
-		if err := u.changeNames(r.names, r.unsubscribe, first); err != nil {
-			return err
-		}
-	}
-	if !first {
-		return nil
-	}
-	if u.wildcard && len(r.versions) == 0 {
-		u.owe()
-	}
-	if len(r.versions) == 0 {
-		return nil
-	}
-	u.beatSoon() // what the client has may expire any moment
-	if err := u.believe(r.versions); err != nil {
-		return err
-	}
-	if u.table.whole {
-		u.takesBefore(r.versions)
-	} else {
-		u.warm(u.stream.awaited())
+		u.requireAnswer()
 	}
 	return nil
 }
@@ -191,7 +161,7 @@ func (u *subscription) changeNames(names, unsubscribe []string, first bool) erro
 	for _, name := range names {
 		if name == everything {
 			u.subscribeAll(!first)
-			u.owe()
+			u.requireAnswer()
 			continue
 		}
 		w, _, err := u.subscribe(name)
@@ -211,64 +181,31 @@ func (u *subscription) changeNames(names, unsubscribe []string, first bool) erro
 }
 
 // believe notes which resources the client has from an earlier stream: equal
-// ones are not sent, those that are no more are told to be removed.
+// ones are not sent, those that are gone are sent as removed.
 func (u *subscription) believe(versions map[string]string) error {
-	strangers := 0
-	located := u.locatedByName()
+	unknown, all := 0, u.subscribesAll()
+	u.mu.Lock()
+	located := u.interest.locatedByName()
+	u.mu.Unlock()
 	for name, text := range versions {
 		u.mu.Lock()
-		w := cmp.Or(u.watches[name], located[name])
+		w := cmp.Or(u.interest.watches[name], located[name])
 		u.mu.Unlock()
-		if w == nil && !u.wildcard {
+		if w == nil && !all {
 			continue
 		}
 		if w == nil {
-			strangers++
-			if err := u.stream.server.limits().check(strangers, 0); err != nil {
+			unknown++
+			if err := u.stream.server.limiter.limits().check(unknown, 0); err != nil {
 				return err
 			}
 			w = u.watch(name)
 		}
 		u.mu.Lock()
-		w.sent = u.shown(parseVersion(text))
-		if w.sent == 0 {
-			w.sent = foreign
-		}
-		w.force, w.holds = false, true
-		u.enqueue(w)
+		u.delivery.believe(w, u.beat.shown(parseVersion(text)))
+		w.force = false
+		u.queue.push(w)
 		u.mu.Unlock()
 	}
 	return nil
-}
-
-// locatedByName gives what is watched by a locator, but of names with several
-// variants: which of them a client has it has no way to say.
-func (u *subscription) locatedByName() map[string]*watch {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.located == 0 {
-		return nil
-	}
-	found := make(map[string]*watch)
-	for _, w := range u.watches {
-		if !w.located {
-			continue
-		}
-		if _, several := found[w.slot.name]; several {
-			found[w.slot.name] = nil
-		} else {
-			found[w.slot.name] = w
-		}
-	}
-	return found
-}
-
-func hashOf(names []string) uint64 {
-	var digest xxhash.Digest
-	digest.Reset()
-	for _, name := range names {
-		digest.WriteString(name)
-		digest.Write([]byte{0xff}) // in no valid UTF-8
-	}
-	return digest.Sum64()
 }

@@ -2,7 +2,6 @@ package eds
 
 import (
 	"testing"
-	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -145,7 +144,7 @@ func TestAnOverruledSourceStillHasItsSayWhereThereIsNoVerdict(t *testing.T) {
 }
 
 func TestVersionDependsOnTheContentAlone(t *testing.T) {
-	version := func(s *Server) uint64 { return s.assignments.slots["rich"].current().version }
+	version := func(s *Server) uint64 { return s.published.assignments.slots["rich"].current().version }
 	a, b := NewServer(Options{}), NewServer(Options{})
 	a.Update(Update{Assignments: []Assignment{rich()}})
 	first := version(a)
@@ -164,10 +163,10 @@ func TestVersionDependsOnTheContentAlone(t *testing.T) {
 func TestFramesDoNotChangeOnceGivenOut(t *testing.T) {
 	s := NewServer(Options{})
 	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 2)}})
-	before := s.assignments.slots["a"].current()
+	before := s.published.assignments.slots["a"].current()
 	kept := string(before.bytes)
 	s.SetHealth([]Health{{0, health.Unhealthy}, {1, health.Healthy}})
-	after := s.assignments.slots["a"].current()
+	after := s.published.assignments.slots["a"].current()
 	equal(t, "bytes", string(before.bytes), kept)
 	equal(t, "after", published(t, after).GetEndpoints()[0].GetLbEndpoints()[0].GetHealthStatus(), corev3.HealthStatus_UNHEALTHY)
 }
@@ -179,7 +178,7 @@ func TestLedgerFollowsEndpointsThroughAssignments(t *testing.T) {
 	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 2), shared}})
 	shows := func(name, want string) {
 		t.Helper()
-		f := s.assignments.slots[name].current()
+		f := s.published.assignments.slots[name].current()
 		equal(t, name, summary(resourcev3.EndpointType, f.bytes[f.value:]), want)
 	}
 	s.SetHealth([]Health{{0, health.Healthy}, {7, health.Healthy}})
@@ -195,33 +194,34 @@ func TestLedgerFollowsEndpointsThroughAssignments(t *testing.T) {
 	s.setHealth(0, health.Healthy)
 	shows("b", "TI")
 	s.Update(Update{RemovedAssignments: []string{"b", "never"}})
-	if len(s.ledger.more) != 0 || s.ledger.first[0].entry != nil || s.ledger.first[7].entry != nil {
-		t.Errorf("left behind: %v %v", s.ledger.first, s.ledger.more)
+	if len(s.published.ledger.more) != 0 || s.published.ledger.first[0].entry != nil || s.published.ledger.first[7].entry != nil {
+		t.Errorf("left behind: %v %v", s.published.ledger.first, s.published.ledger.more)
 	}
 }
 
 func TestWildcardKeepsWhatComesBackWhileItsRemovalIsTold(t *testing.T) {
 	s := NewServer(Options{})
-	u := newSubscription(&stream{server: s, delta: true, wake: make(chan struct{}, 1)}, s.assignments)
+	u := newSubscription(&stream{server: s, delta: true, wake: make(chan struct{}, 1)}, s.published.assignments)
 	a := Update{Assignments: []Assignment{assignment("a", 0, 1)}}
 	s.Update(a)
-	if err := u.takeDelta(new(request)); err != nil {
+	if err := u.requests.take(new(request)); err != nil {
 		t.Fatal(err)
 	}
 	u.next(u.stream.nonce, 1000)
-	u.acknowledge(u.nonce, nil, time.Time{})
+	accept(u)
 	s.Update(Update{RemovedAssignments: []string{"a"}})
 
 	batch, _ := u.take(false)
-	r, gone, _ := u.commit(batch, []*frame{nil}, u.stream.nonce, 1000, false)
+	response := builder{sub: u, limit: 1000}
+	r, _ := u.build(&response, batch, []*frame{nil}, u.stream.nonce)
 	equal(t, "told", len(r.rare.removed), 1)
 	back, _, err := newAssignment(&a.Assignments[0], unknownHealth)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.assignments.set("a", back) // and nobody is notified yet
-	s.assignments.unwatch(gone[0], gone[0].idle)
-	equal(t, "watches", len(s.assignments.slots["a"].watches), 1)
+	s.published.assignments.set("a", back) // and nobody is notified yet
+	s.published.assignments.unwatch(response.gone[0], response.gone[0].idle)
+	equal(t, "watches", len(s.published.assignments.slots["a"].watches), 1)
 }
 
 func TestUnencodableLeavesWhatWasPublished(t *testing.T) {
@@ -231,9 +231,9 @@ func TestUnencodableLeavesWhatWasPublished(t *testing.T) {
 	bad.Message.GetEndpoints()[0].GetLocality().Zone = "\xff"
 	s.Update(Update{Assignments: []Assignment{bad}, Clusters: clusters("c", "\xff")})
 	s.setHealth(0, health.Healthy)
-	f := s.assignments.slots["a"].current()
+	f := s.published.assignments.slots["a"].current()
 	equal(t, "assignment", summary(resourcev3.EndpointType, f.bytes[f.value:]), "HE")
-	f = s.clusters.slots["c"].current()
+	f = s.published.clusters.slots["c"].current()
 	equal(t, "cluster", summary(resourcev3.ClusterType, f.bytes[f.value:]), "1")
 }
 
@@ -291,7 +291,7 @@ func FuzzSplice(f *testing.F) {
 			t.Fatal(err)
 		}
 		mustUnmarshal(encoded, want)
-		if got := published(t, s.assignments.slots["fuzz"].current()); !proto.Equal(got, want) {
+		if got := published(t, s.published.assignments.slots["fuzz"].current()); !proto.Equal(got, want) {
 			t.Errorf("got  %v\nwant %v", got, want)
 		}
 	})

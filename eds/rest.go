@@ -7,6 +7,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"hdsd/eds/poll"
 	"hdsd/internal/rest"
 )
 
@@ -25,22 +26,22 @@ const (
 func (s *Server) Handler() http.Handler {
 	return &rest.Server{
 		Paths: map[string]func(*http.Request, []byte) (rest.Answer, error){
-			EndpointsPath: s.poll(s.assignments),
-			ClustersPath:  s.poll(s.clusters),
+			EndpointsPath: s.fetcher.overREST(s.published.assignments),
+			ClustersPath:  s.fetcher.overREST(s.published.clusters),
 		},
 		MaxBytes: s.maxBodyBytes,
 	}
 }
 
-// poll serves the fetches of what is in t.
-func (s *Server) poll(t *table) func(*http.Request, []byte) (rest.Answer, error) {
+// overREST serves fetches of what is in a table.
+func (s *fetcher) overREST(t *table) func(*http.Request, []byte) (rest.Answer, error) {
 	return func(r *http.Request, body []byte) (rest.Answer, error) {
 		done, err := s.turn(r.Context())
 		if err != nil {
 			return nil, err
 		}
 		defer done()
-		if err := s.countText(body); err != nil {
+		if err := s.limiter.countText(body); err != nil {
 			return nil, err
 		}
 		m := new(discoveryv3.DiscoveryRequest)
@@ -51,9 +52,9 @@ func (s *Server) poll(t *table) func(*http.Request, []byte) (rest.Answer, error)
 		if err != nil {
 			return nil, err
 		}
-		s.notePoll(ByREST, m, f, time.Now())
+		s.record(poll.ByREST, m, f, time.Now())
 		if f.known(m) {
-			s.metrics.unchanged.WithLabelValues(t.typeURL).Inc()
+			s.recorder.metrics.unchanged.WithLabelValues(t.typeURL).Inc()
 			return nil, nil
 		}
 		return rest.Text(s.text(f)...), nil

@@ -39,8 +39,8 @@ func post(s *Server, path, body string) *http.Response {
 	return recorder.Result()
 }
 
-// poll posts a request and gives the status, and what was said with 200.
-func poll(t *testing.T, s *Server, path string, m *discoveryv3.DiscoveryRequest) (int, *discoveryv3.DiscoveryResponse) {
+// pollREST posts a request and gives the status, and what was said with 200.
+func pollREST(t *testing.T, s *Server, path string, m *discoveryv3.DiscoveryRequest) (int, *discoveryv3.DiscoveryResponse) {
 	t.Helper()
 	body, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m) // as Envoy does
 	if err != nil {
@@ -124,7 +124,7 @@ func TestPoll(t *testing.T) {
 		equal(t, "identifier", r.GetControlPlane().GetIdentifier(), s.identifier)
 		equal(t, "nonce", r.GetNonce(), r.GetVersionInfo())
 	}
-	equal(t, "turns taken", len(s.turns), 0)
+	equal(t, "turns taken", len(s.fetcher.turns), 0)
 }
 
 func TestPollByPOSTOnly(t *testing.T) {
@@ -157,11 +157,11 @@ func TestPollOfWhatTheClientHas(t *testing.T) {
 		s := NewServer(Options{})
 		s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1), assignment("b", 1, 1)}, Clusters: clusters("b", "0")})
 		change(s, "1")
-		code, first := poll(t, s, path, want("", "a"))
+		code, first := pollREST(t, s, path, want("", "a"))
 		equal(t, "first", code, 200)
 		again := func(m *discoveryv3.DiscoveryRequest, want int) *discoveryv3.DiscoveryResponse {
 			t.Helper()
-			code, r := poll(t, s, path, m)
+			code, r := pollREST(t, s, path, m)
 			equal(t, path, code, want)
 			return r
 		}
@@ -187,34 +187,34 @@ func TestPollOfWhatTheClientHas(t *testing.T) {
 		change(s, "1")
 		equal(t, "changed back", again(has, 200).GetVersionInfo(), first.GetVersionInfo())
 
-		counted := s.assignments.typeURL
+		counted := s.published.assignments.typeURL
 		if path == ClustersPath {
-			counted = s.clusters.typeURL
+			counted = s.published.clusters.typeURL
 		}
-		equal(t, "fetches", testutil.ToFloat64(s.metrics.fetches.WithLabelValues(counted)), 8)
-		equal(t, "unchanged", testutil.ToFloat64(s.metrics.unchanged.WithLabelValues(counted)), 4)
-		equal(t, "refused", testutil.ToFloat64(s.metrics.nacks.WithLabelValues(counted)), 4)
-		if bytes := testutil.ToFloat64(s.metrics.bytes.WithLabelValues(counted)); bytes < 4*100 {
+		equal(t, "fetches", testutil.ToFloat64(s.recorder.metrics.fetches.WithLabelValues(counted)), 8)
+		equal(t, "unchanged", testutil.ToFloat64(s.recorder.metrics.unchanged.WithLabelValues(counted)), 4)
+		equal(t, "refused", testutil.ToFloat64(s.recorder.metrics.nacks.WithLabelValues(counted)), 4)
+		if bytes := testutil.ToFloat64(s.recorder.metrics.bytes.WithLabelValues(counted)); bytes < 4*100 {
 			t.Errorf("%v bytes in 4 answers", bytes)
 		}
-		equal(t, "on streams", testutil.ToFloat64(s.metrics.responses.WithLabelValues(counted)), 0)
+		equal(t, "on streams", testutil.ToFloat64(s.recorder.metrics.responses.WithLabelValues(counted)), 0)
 	}
 }
 
 func TestPollOfWhatIsGone(t *testing.T) {
 	s := NewServer(Options{})
-	code, nothing := poll(t, s, EndpointsPath, want("", "a"))
+	code, nothing := pollREST(t, s, EndpointsPath, want("", "a"))
 	equal(t, "before", code, 200)
 	has := want("", "a")
 	has.VersionInfo = nothing.GetVersionInfo()
-	code, _ = poll(t, s, EndpointsPath, has)
+	code, _ = pollREST(t, s, EndpointsPath, has)
 	equal(t, "known to be nothing", code, 304)
 	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1)}})
-	code, r := poll(t, s, EndpointsPath, has)
+	code, r := pollREST(t, s, EndpointsPath, has)
 	equal(t, "there", fmt.Sprint(code, saidState(r)), "200[a=UN]")
 	s.Update(Update{RemovedAssignments: []string{"a"}})
 	has.VersionInfo = r.GetVersionInfo()
-	code, r = poll(t, s, EndpointsPath, has)
+	code, r = pollREST(t, s, EndpointsPath, has)
 	equal(t, "gone", fmt.Sprint(code, saidState(r)), "200[]")
 	equal(t, "version", r.GetVersionInfo(), nothing.GetVersionInfo())
 }
@@ -236,9 +236,9 @@ func TestWhatJSONHasNoPlaceForIsLeftOutAlone(t *testing.T) {
 		for i, text := range []string{"3", "4"} {
 			publish(text)
 			for range 3 {
-				code, r := poll(t, s, ClustersPath, want(""))
+				code, r := pollREST(t, s, ClustersPath, want(""))
 				equal(t, name, fmt.Sprint(code, saidState(r)), "200[a=1 z=2]")
-				f, err := s.fetch(s.clusters, want(""))
+				f, err := s.fetcher.fetch(s.published.clusters, want(""))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -247,7 +247,7 @@ func TestWhatJSONHasNoPlaceForIsLeftOutAlone(t *testing.T) {
 			}
 			equal(t, "lines", strings.Count(log.String(), `"event":"resource_not_in_json"`), i+1)
 		}
-		code, r := poll(t, s, ClustersPath, want("", "bad"))
+		code, r := pollREST(t, s, ClustersPath, want("", "bad"))
 		equal(t, name+" alone", fmt.Sprint(code, saidState(r)), "200[]")
 	}
 }
@@ -257,17 +257,17 @@ func TestJSONIsMadeOnce(t *testing.T) {
 	s := NewServer(Options{})
 	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1), assignment("b", 1, 1)}})
 	texts := func() (all [2]*byte) {
-		f, err := s.fetch(s.assignments, want(""))
+		f, err := s.fetcher.fetch(s.published.assignments, want(""))
 		if err != nil {
 			t.Fatal(err)
 		}
-		parts := s.text(f) // head, a, comma, b, end
+		parts := s.fetcher.text(f) // head, a, comma, b, end
 		return [2]*byte{&parts[1][0], &parts[3][0]}
 	}
 	first := texts()
 	equal(t, "again", texts(), first)
 	s.setHealth(1, health.Unhealthy)
-	if s.assignments.slots["b"].rendered != nil {
+	if s.published.assignments.slots["b"].rendered != nil {
 		t.Error("the text of what was published before is kept")
 	}
 	second := texts()
@@ -276,7 +276,7 @@ func TestJSONIsMadeOnce(t *testing.T) {
 	}
 	equal(t, "again", texts(), second)
 	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 2)}})
-	if s.assignments.slots["a"].rendered != nil {
+	if s.published.assignments.slots["a"].rendered != nil {
 		t.Error("the text of what was published before is kept")
 	}
 }
@@ -287,20 +287,20 @@ func TestJSONOfAFrameThatWasReplaced(t *testing.T) {
 	s := NewServer(Options{})
 	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1)}})
 	s.setHealth(0, health.Healthy)
-	f, err := s.fetch(s.assignments, want(""))
+	f, err := s.fetcher.fetch(s.published.assignments, want(""))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.setHealth(0, health.Unhealthy)
-	_, late := poll(t, s, EndpointsPath, want(""))
+	_, late := pollREST(t, s, EndpointsPath, want(""))
 	r := new(discoveryv3.DiscoveryResponse)
-	if err := protojson.Unmarshal(bytes.Join(s.text(f), nil), r); err != nil {
+	if err := protojson.Unmarshal(bytes.Join(s.fetcher.text(f), nil), r); err != nil {
 		t.Fatal(err)
 	}
 	equal(t, "before", saidState(r), "[a=HE]")
 	equal(t, "its version", r.GetVersionInfo(), f.version)
 	equal(t, "after", saidState(late), "[a=UN]")
-	_, late = poll(t, s, EndpointsPath, want(""))
+	_, late = pollREST(t, s, EndpointsPath, want(""))
 	equal(t, "and later", saidState(late), "[a=UN]")
 }
 
@@ -330,7 +330,7 @@ func TestPollOverAConnection(t *testing.T) {
 		}
 		var working []func()
 		for range atOnce {
-			done, err := s.turn(t.Context())
+			done, err := s.fetcher.turn(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -357,6 +357,6 @@ func TestSlowPollsAreGivenUp(t *testing.T) {
 		if borne := stall.UnreadAnswer(t, s.Handler(), ClustersPath, "{}"); borne > 2*time.Minute {
 			t.Errorf("an answer that is not read: borne for %v", borne)
 		}
-		equal(t, "turns taken", len(s.turns), 0)
+		equal(t, "turns taken", len(s.fetcher.turns), 0)
 	})
 }

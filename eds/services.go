@@ -12,8 +12,8 @@ import (
 func (s *Server) Register(r grpc.ServiceRegistrar) {
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(r, aggregatedService{s})
 	endpoints, clusters := endpointservice.EndpointDiscoveryService_ServiceDesc, clusterservice.ClusterDiscoveryService_ServiceDesc
-	r.RegisterService(s.fetchable(endpoints, "FetchEndpoints", s.assignments), endpointService{server: s})
-	r.RegisterService(s.fetchable(clusters, "FetchClusters", s.clusters), clusterService{server: s})
+	r.RegisterService(s.fetcher.unary(endpoints, "FetchEndpoints", s.published.assignments), endpointService{server: s})
+	r.RegisterService(s.fetcher.unary(clusters, "FetchClusters", s.published.clusters), clusterService{server: s})
 }
 
 type aggregatedService struct{ server *Server }
@@ -28,7 +28,7 @@ func (a aggregatedService) DeltaAggregatedResources(s discoveryv3.AggregatedDisc
 	return a.server.serve(s, true, nil)
 }
 
-// endpointService serves streams; fetches go to Server.answer, never to the
+// endpointService serves streams; fetches go to fetcher.answer, never to the
 // embedded server.
 type endpointService struct {
 	endpointservice.UnimplementedEndpointDiscoveryServiceServer
@@ -37,15 +37,15 @@ type endpointService struct {
 
 // StreamEndpoints is state of the world.
 func (e endpointService) StreamEndpoints(s endpointservice.EndpointDiscoveryService_StreamEndpointsServer) error {
-	return e.server.serve(s, false, e.server.assignments)
+	return e.server.serve(s, false, e.server.published.assignments)
 }
 
 // DeltaEndpoints is delta.
 func (e endpointService) DeltaEndpoints(s endpointservice.EndpointDiscoveryService_DeltaEndpointsServer) error {
-	return e.server.serve(s, true, e.server.assignments)
+	return e.server.serve(s, true, e.server.published.assignments)
 }
 
-// clusterService serves streams; fetches go to Server.answer, never to the
+// clusterService serves streams; fetches go to fetcher.answer, never to the
 // embedded server.
 type clusterService struct {
 	clusterservice.UnimplementedClusterDiscoveryServiceServer
@@ -54,10 +54,10 @@ type clusterService struct {
 
 // StreamClusters is state of the world.
 func (c clusterService) StreamClusters(s clusterservice.ClusterDiscoveryService_StreamClustersServer) error {
-	return c.server.serve(s, false, c.server.clusters)
+	return c.server.serve(s, false, c.server.published.clusters)
 }
 
 // DeltaClusters is delta.
 func (c clusterService) DeltaClusters(s clusterservice.ClusterDiscoveryService_DeltaClustersServer) error {
-	return c.server.serve(s, true, c.server.clusters)
+	return c.server.serve(s, true, c.server.published.clusters)
 }

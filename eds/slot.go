@@ -58,22 +58,23 @@ type watch struct {
 	sub   *subscription
 	index int32 // in slot.watches, guarded by slot.mu
 
-	// Guarded by sub.mu.
-	state  state
-	asking asking // of a cluster: for its assignment
-	named  bool   // subscribed by its name, not only by the wildcard
-	queued bool   // is in sub.dirty
-	force  bool   // to be sent even if the client has it
-	closed bool   // no longer watched
-	// located: subscribed by a locator, so that the answer carries constraints.
-	located bool
-	// withheld: that there is no such resource could not be told yet.
+	located bool // subscribed by a locator, so that the answer carries constraints
+
+	// Guarded by sub.mu. Of the subscription's interest:
+	named  bool // subscribed by its name, not only by the wildcard
+	closed bool // no longer watched
+	// Of its queue:
+	queued bool // is in the queue
+	force  bool // to be sent even if the client has it
+	// withheld: that there is no such resource could not be said yet.
 	withheld bool
-	holds    bool   // the client has a version of it: it accepted one, or says so
-	sent     uint64 // the version that the client was last sent or said it had; 0: none
-	sentAt   int64  // when it was sent, in Unix nanoseconds; 0: not on this stream
-	// failure is the client's latest refusal, until it accepts the resource.
-	failure *failure
+	asking   asking // of a cluster: for its assignment
+	// Of its delivery:
+	state   state
+	holds   bool     // the client has a version of it: it accepted one, or says so
+	sent    uint64   // the version that the client was last sent or said it had; 0: none
+	sentAt  int64    // when it was sent, in Unix nanoseconds; 0: not on this stream
+	failure *failure // the client's latest refusal, until it accepts the resource
 }
 
 // state says how the client took what it was last sent.
@@ -85,6 +86,18 @@ const (
 	accepted
 	refused
 )
+
+// has gives the version that the client is known to have, 0 where that is none,
+// or not known as long as it has not answered.
+func (w *watch) has() uint64 {
+	switch {
+	case w.state == refused && w.failure != nil:
+		return w.failure.had
+	case w.state == pending || w.state == refused || !w.holds || w.sent == foreign:
+		return 0
+	}
+	return w.sent
+}
 
 // key is what the subscription knows the watch by.
 func (w *watch) key() string { return w.slot.key(w.located) }
@@ -123,13 +136,7 @@ func (w *watch) detach(may func() bool) bool {
 	if w.closed || !may() {
 		return false
 	}
-	w.closed = true
-	delete(w.sub.watches, w.key())
-	w.setNamed(false)
-	w.setFailure(nil)
-	if w.queued {
-		w.sub.forgetQueued()
-	}
+	w.sub.drop(w)
 
 	last := len(s.watches) - 1
 	moved := s.watches[last]

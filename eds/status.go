@@ -29,39 +29,6 @@ func keptNode(n *corev3.Node) *corev3.Node {
 	return &corev3.Node{Id: brief(n.GetId()), Cluster: brief(n.GetCluster()), UserAgentName: brief(n.GetUserAgentName())}
 }
 
-// sending is a resource that is on its way to a client; the frame is nil where
-// it is told to be removed.
-type sending struct {
-	watch *watch
-	frame *frame
-	had   uint64 // the version that the client had before; 0: none
-}
-
-// failure is a client's refusal of one resource.
-type failure struct {
-	frame   *frame // nil of a removal, and where too much was refused to keep it
-	version uint64
-	text    string
-	at      time.Time
-	had     uint64 // what the client has instead; 0: nothing
-}
-
-// setFailure is called under the subscription's lock. What is kept of refused
-// frames is bounded by the size of a response.
-func (w *watch) setFailure(f *failure) {
-	if w.failure != nil {
-		w.sub.refused -= w.failure.frame.size()
-	}
-	w.failure = f
-	if f == nil {
-		return
-	}
-	if w.sub.refused+f.frame.size() > w.sub.stream.server.maxResponseBytes {
-		f.frame = nil
-	}
-	w.sub.refused += f.frame.size()
-}
-
 // Subscriber is a client's stream, or a client that polls.
 type Subscriber struct {
 	// Node is what the client said first on a stream, and last of one that polls,
@@ -69,7 +36,7 @@ type Subscriber struct {
 	// where it said nothing. It must not be changed.
 	Node      *corev3.Node
 	Stream    uint64 // a number: a node may have several streams; 0 of one that polls
-	Service   string // ADS, EDS or CDS; ByREST or ByFetch
+	Service   string // ADS, EDS or CDS; poll.ByREST or poll.ByFetch
 	Delta     bool
 	Connected time.Time // of one that polls: when it did first
 
@@ -80,19 +47,12 @@ type Subscriber struct {
 // the clients that poll, by node id and stream.
 func (s *Server) Subscribers() iter.Seq[Subscriber] {
 	return func(yield func(Subscriber) bool) {
-		s.mu.Lock()
-		streams := make([]*stream, 0, len(s.streams))
-		for st := range s.streams {
-			streams = append(streams, st)
-		}
-		s.mu.Unlock()
-		all := make([]Subscriber, 0, len(streams))
-		for _, st := range streams {
+		all := s.fetcher.subscribers()
+		for _, st := range s.streams.all() {
 			if c, ok := st.subscriber(); ok {
 				all = append(all, c)
 			}
 		}
-		all = append(all, s.polling()...)
 		slices.SortFunc(all, func(a, b Subscriber) int {
 			return cmp.Or(cmp.Compare(a.Node.GetId(), b.Node.GetId()), cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Service, b.Service))
 		})
@@ -177,28 +137,19 @@ func (f *frame) message(typeURL string) *anypb.Any {
 // assignments, by name.
 func (c *Subscriber) Resources() []Resource { return c.resources() }
 
-func (st *stream) resources() []Resource {
-	st.mu.Lock()
-	subs := st.subs
-	st.mu.Unlock()
-	var all []Resource
-	for _, u := range subs {
-		if u != nil {
-			all = append(all, u.resources()...)
-		}
+func (st *stream) resources() (all []Resource) {
+	for _, u := range st.subscriptions() {
+		all = append(all, u.resources()...)
 	}
 	return all
 }
 
 func (u *subscription) resources() []Resource {
 	u.mu.Lock()
-	watches := u.allLocked()
+	watches := u.interest.all()
 	copies := make([]watch, len(watches))
 	slices.SortFunc(watches, byKey)
-	underWay := make(map[*watch]*frame, len(u.inFlight))
-	for _, s := range u.inFlight {
-		underWay[s.watch] = s.frame
-	}
+	underWay := u.delivery.underWay()
 	for i, w := range watches {
 		copies[i] = watch{slot: w.slot, sub: u, located: w.located, state: w.state, sent: w.sent, sentAt: w.sentAt, holds: w.holds, failure: w.failure}
 	}
@@ -215,7 +166,7 @@ func (u *subscription) resources() []Resource {
 // its way.
 func (w *watch) resource(typeURL string, latest, underWay *frame) Resource {
 	zone, _ := zoneOf(w.slot.choice())
-	r := Resource{TypeURL: typeURL, Name: w.slot.name, Zone: zone, Exists: latest != nil, Holds: w.holds, Version: showVersion(w.sub.shown(w.sent))}
+	r := Resource{TypeURL: typeURL, Name: w.slot.name, Zone: zone, Exists: latest != nil, Holds: w.holds, Version: showVersion(w.sub.beat.shown(w.sent))}
 	if w.sentAt != 0 {
 		r.Sent = time.Unix(0, w.sentAt).UTC()
 	}
@@ -234,7 +185,7 @@ func (w *watch) resource(typeURL string, latest, underWay *frame) Resource {
 	kept := []*frame{underWay, latest}
 	if w.failure != nil {
 		kept = append(kept, w.failure.frame)
-		r.Refusal = &Refusal{Text: w.failure.text, Time: w.failure.at.UTC(), Version: showVersion(w.sub.shown(w.failure.version))}
+		r.Refusal = &Refusal{Text: w.failure.text, Time: w.failure.at.UTC(), Version: showVersion(w.sub.beat.shown(w.failure.version))}
 		r.Refusal.frame = withVersion(kept, w.failure.version)
 	}
 	r.frame = withVersion(kept, w.sent)

@@ -193,15 +193,15 @@ func TestRefusedFramesAreBounded(t *testing.T) {
 		p.send(nack(p.next(), "no")) // of two or three: more does not fit
 		p.send(nack(p.next(), "no"))
 		p.nothing()
-		p.b.server.mu.Lock()
+		p.b.server.streams.mu.Lock()
 		var u *subscription
-		for st := range p.b.server.streams {
+		for st := range p.b.server.streams.open {
 			u = st.subs[1]
 		}
-		p.b.server.mu.Unlock()
+		p.b.server.streams.mu.Unlock()
 		u.mu.Lock()
-		kept, sum := u.refused, 0
-		for _, w := range u.watches {
+		kept, sum := u.delivery.refused, 0
+		for _, w := range u.interest.watches {
 			sum += w.failure.frame.size()
 		}
 		u.mu.Unlock()
@@ -215,7 +215,7 @@ func TestRefusedFramesAreBounded(t *testing.T) {
 		p.nothing()
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		equal(t, "given up with the names", u.refused, 0)
+		equal(t, "given up with the names", u.delivery.refused, 0)
 		p.cancel()
 	})
 }

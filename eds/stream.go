@@ -29,11 +29,11 @@ type stream struct {
 
 	nonces uint64 // owned by the sending goroutine
 
-	mu     sync.Mutex
-	node   *corev3.Node // as kept; nil as long as the client has not said
-	nodeID string
-	says   features
-	subs   [2]*subscription // as the server's tables
+	mu       sync.Mutex
+	node     *corev3.Node // as kept; nil as long as the client has not said
+	nodeID   string
+	features features         // of that node
+	subs     [2]*subscription // as the server's tables
 
 	unserved map[string]int // types that are not served, and how many names were last asked for
 }
@@ -58,7 +58,7 @@ func (st *stream) fail(err error) {
 func (st *stream) send() {
 	timeout := st.server.writeTimeout
 	stuck := time.AfterFunc(timeout, func() {
-		st.server.metrics.stuck.Inc()
+		st.server.recorder.metrics.stuck.Inc()
 		st.fail(status.Errorf(codes.DeadlineExceeded, "the client has not read for %v", timeout))
 	})
 	stuck.Stop()
@@ -81,9 +81,9 @@ func (st *stream) send() {
 				return
 			}
 			if r.since != 0 {
-				st.server.metrics.delay.Observe(time.Duration(st.server.now() - r.since).Seconds())
+				st.server.recorder.metrics.delay.Observe(time.Duration(st.server.published.now() - r.since).Seconds())
 			}
-			st.server.metrics.sent(u.table.typeURL, r.size)
+			st.server.recorder.metrics.sent(u.table.typeURL, r.size)
 		}
 	}
 }
@@ -145,8 +145,7 @@ func (st *stream) leave() {
 	for _, u := range subs {
 		if u != nil {
 			u.end()
-			u.table.forget(u)
-			st.server.metrics.subscriptions.WithLabelValues(u.table.typeURL).Dec()
+			st.server.recorder.metrics.subscriptions.WithLabelValues(u.table.typeURL).Dec()
 		}
 	}
 }
@@ -167,7 +166,7 @@ func (st *stream) read() (*request, error) {
 }
 
 func (st *stream) receiveInto(m proto.Message) error {
-	return st.server.decode(st.grpc.RecvMsg, m)
+	return st.server.limiter.decode(st.grpc.RecvMsg, m)
 }
 
 func (st *stream) take(r *request) error {
@@ -175,13 +174,9 @@ func (st *stream) take(r *request) error {
 	if err != nil || u == nil {
 		return err
 	}
-	if st.delta {
-		err = u.takeDelta(r)
-	} else {
-		err = u.takeState(r)
-	}
-	if u.table == st.server.assignments {
-		st.server.asksFor(u.node)
+	err = u.requests.take(r)
+	if u.table == st.server.published.assignments {
+		st.server.audit.nodeAsks(u.node)
 	}
 	return err
 }
@@ -198,16 +193,16 @@ func (st *stream) subscription(r *request) (*subscription, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.node == nil && r.node != nil { // it comes with the first message only
-		st.says, st.nodeID = featuresOf(r.node), brief(r.node.GetId())
+		st.features, st.nodeID = featuresOf(r.node), brief(r.node.GetId())
 		st.node = keptNode(r.node)
 	}
-	for i, t := range st.server.tables() {
+	for i, t := range st.server.published.tables() {
 		if t.typeURL != r.typeURL {
 			continue
 		}
 		if st.subs[i] == nil {
 			st.subs[i] = newSubscription(st, t)
-			st.server.metrics.subscriptions.WithLabelValues(t.typeURL).Inc()
+			st.server.recorder.metrics.subscriptions.WithLabelValues(t.typeURL).Inc()
 		}
 		return st.subs[i], nil
 	}
@@ -215,21 +210,20 @@ func (st *stream) subscription(r *request) (*subscription, error) {
 	return nil, nil
 }
 
-// acknowledge takes in what a request says about a response.
-func (st *stream) acknowledge(u *subscription, r *request) {
-	if r.nonce == "" {
-		return
-	}
-	if !u.acknowledge(r.nonce, r.refusal, time.Now()) {
-		return
-	}
+// pair gives the subscriptions of clusters and of assignments; nil: there is none.
+func (st *stream) pair() (clusters, assignments *subscription) {
 	st.mu.Lock()
-	node := st.nodeID
-	st.mu.Unlock()
-	if r.refusal != nil {
-		st.server.refused(u.table, node, *r.refusal)
-	} else {
-		st.server.metrics.acks.WithLabelValues(u.table.typeURL).Inc()
-		u.owes()
+	defer st.mu.Unlock()
+	return st.subs[0], st.subs[1]
+}
+
+// subscriptions gives those that there are, in the order in which changes are sent.
+func (st *stream) subscriptions() (all []*subscription) {
+	clusters, assignments := st.pair()
+	for _, u := range []*subscription{clusters, assignments} {
+		if u != nil {
+			all = append(all, u)
+		}
 	}
+	return all
 }

@@ -1,7 +1,6 @@
 package eds
 
 import (
-	"slices"
 	"sync"
 	"time"
 )
@@ -9,104 +8,105 @@ import (
 // subscription is one type on one stream: what is watched, what changed since
 // the last response, and how the client took what it was sent.
 type subscription struct {
+	// Set once.
 	stream *stream
 	node   string // the client's id
 	table  *table
 	delta  bool
-	ttl    time.Duration // what is sent is to be kept so long; 0: for ever
-	errors bool          // the client heeds resource_errors
-	choice string        // of the variant where the client gives no parameter
+	errors bool   // the client understands resource_errors
+	choice string // of the variant where the client gives no parameter
 
-	// Owned by the receiving goroutine.
-	begun  bool   // a request was seen
-	legacy bool   // no request named anything so far: everything is meant
-	list   uint64 // hash of the names in the latest state-of-the-world request
+	requests requests // owned by the receiving goroutine
 
-	mu        sync.Mutex
-	wildcard  bool
-	watches   map[string]*watch
-	named     int       // watches with a name of the client's own
-	located   int       // those by a locator
-	nameBytes int       // the length of these names
-	dirty     []*watch  // what may have to be sent, oldest change first
-	closed    int       // how many of them are watched no longer
-	since     int64     // when the oldest change among them was made, by Server.now; 0: none was
-	answer    bool      // a response is due even if there is nothing in it
-	held      bool      // a request is being taken in: send nothing yet
-	waiting   bool      // a response is outstanding
-	nonce     string    // of the latest response
-	inFlight  []sending // what was in it
-	warming   []string  // assignments that new or changed clusters in it will wait for
-	lastAck   time.Time // zero where there was none
-	lastError string    // of the latest refusal
-	refused   int       // bytes of refused frames that are kept
-	unasked   unasked   // of clusters
-	over      bool      // the stream has ended
+	mu       sync.Mutex
+	interest interest
+	queue    queue
+	delivery delivery
+	beat     heartbeat
+	answer   bool     // a response is due even if there is nothing in it
+	held     bool     // a request is being taken in: send nothing yet
+	warming  []string // assignments that clusters in the next response will wait for
 
-	sync  firstSync // guarded by the server's admission
-	pulse pulse
+	unasked *unasked  // of clusters; else nil
+	sync    firstSync // guarded by the server's admission
 }
 
 func newSubscription(s *stream, t *table) *subscription {
-	says := s.says
 	u := &subscription{
-		stream: s, node: s.nodeID, table: t, delta: s.delta, errors: says.errors,
-		legacy: true, watches: make(map[string]*watch), choice: s.server.choiceAt(t, says.at),
+		stream: s, node: s.nodeID, table: t, delta: s.delta, errors: s.features.errors,
+		choice: s.server.zoning.choice(t, s.features.at), interest: interest{watches: make(map[string]*watch)},
 	}
-	if u.ttl = t.lifetime(says, s.delta); u.ttl > 0 {
-		u.startPulse()
+	u.requests = requests{sub: u, legacy: true}
+	if t.whole {
+		u.unasked = &unasked{sub: u}
+	}
+	if u.beat.ttl = t.lifetime(&s.features, s.delta); u.beat.ttl > 0 {
+		u.beat.start(&u.mu, s.wakeUp)
 	}
 	return u
 }
 
-// end is for a stream that ends.
+// end is called when the stream ends.
 func (u *subscription) end() {
-	u.stopPulse()
-	u.forgive()
+	u.mu.Lock()
+	u.beat.stop()
+	u.mu.Unlock()
+	if u.unasked != nil {
+		u.unasked.end()
+	}
 	u.stream.server.admission.leave(u)
+	u.table.forget(u)
 }
 
-// changed marks a watch's resource as one that may have to be sent.
+// whole tells whether a response has to hold everything that is watched.
+func (u *subscription) whole() bool { return u.table.whole && !u.delta }
+
+// all gives the watches of this moment.
+func (u *subscription) all() []*watch {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.interest.all()
+}
+
+// changed queues a watch whose resource changed.
 func (u *subscription) changed(w *watch) {
 	u.mu.Lock()
-	if u.since == 0 {
-		u.since = u.stream.server.changed.Load()
-	}
-	ready := u.enqueue(w)
+	u.queue.begin(&u.stream.server.published.changed)
+	ready := u.queue.push(w) && !u.delivery.waiting && !u.held
 	u.mu.Unlock()
 	if ready {
 		u.stream.wakeUp()
 	}
 }
 
-// enqueue is changed under the lock; it tells whether the sender could do
-// something about it at once.
-func (u *subscription) enqueue(w *watch) bool {
-	if w.closed || w.queued {
-		return false
-	}
-	w.queued = true
-	u.dirty = append(u.dirty, w)
-	return !u.waiting && !u.held
-}
-
-// forgetQueued keeps a client that comes and goes without ever acknowledging
-// from filling the queue with what it no longer watches.
-func (u *subscription) forgetQueued() {
-	u.closed++
-	if u.closed < 64 || u.closed < len(u.dirty)/2 {
-		return
-	}
-	u.dirty = slices.DeleteFunc(u.dirty, func(w *watch) bool { return w.closed })
-	u.closed = 0
-}
-
-// resend makes the watch's resource be sent even if the client has it.
+// resend queues a watch to be sent even if the client has its resource.
 func (u *subscription) resend(w *watch) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	w.force = true
-	u.enqueue(w)
+	u.queue.force(w)
+}
+
+// requeueWithheld queues the names that were not answered because nobody knew whether
+// they exist.
+func (u *subscription) requeueWithheld() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, w := range u.interest.watches {
+		if w.withheld {
+			u.queue.push(w)
+		}
+	}
+}
+
+// adopt takes in a watch, under the locks of its slot and of the subscription, or
+// gives the one that has its key.
+func (u *subscription) adopt(w *watch) (known *watch) { return u.interest.add(w) }
+
+// drop ends a watch, under the locks of its slot and of the subscription.
+func (u *subscription) drop(w *watch) {
+	u.interest.remove(w)
+	u.delivery.clearFailure(w)
+	u.queue.dropped(w)
 }
 
 // hold keeps the sender from answering half a request.
@@ -123,32 +123,54 @@ func (u *subscription) release() {
 	u.stream.wakeUp()
 }
 
-// acknowledge takes a nonce in; refusal is nil for an ACK. Only the nonce of the
-// outstanding response says anything; current tells whether it was that.
-func (u *subscription) acknowledge(nonce string, refusal *string, now time.Time) (current bool) {
+// requireAnswer makes a response due even if there is nothing to put in: a client
+// that asks for everything has to learn that there is nothing.
+func (u *subscription) requireAnswer() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if nonce != u.nonce || !u.waiting {
-		return false
+	u.answer = true
+}
+
+// stale tells whether a nonce is of a response older than the latest, and the
+// latest has been answered.
+func (u *subscription) stale(nonce string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.delivery.stale(nonce)
+}
+
+// acknowledge takes in what a request says about the response of its nonce.
+func (u *subscription) acknowledge(r *request) {
+	if r.nonce == "" {
+		return
 	}
-	u.waiting = false
-	outcome := accepted
-	if refusal != nil {
-		outcome = refused
-		u.lastError = *refusal
-	} else {
-		u.lastAck = now
-	}
-	for _, s := range u.inFlight {
-		s.watch.state = outcome
-		if refusal == nil {
-			s.watch.holds = s.frame != nil
-			s.watch.setFailure(nil)
-			u.takes(s.watch, s.frame)
-		} else {
-			s.watch.setFailure(&failure{frame: s.frame, version: versionOf(s.frame), text: *refusal, at: now, had: s.had})
+	s := u.stream.server
+	u.mu.Lock()
+	sent, current := u.delivery.answer(r.nonce, r.refusal, time.Now(), s.maxResponseBytes)
+	if r.refusal == nil && u.unasked != nil {
+		for _, each := range sent {
+			u.unasked.accept(each.watch, each.frame)
 		}
 	}
-	u.inFlight = nil
-	return true
+	u.mu.Unlock()
+	switch {
+	case !current:
+	case r.refusal != nil:
+		s.recorder.refused(u.table, u.stream.nodeID, *r.refusal)
+	default:
+		s.recorder.metrics.acks.WithLabelValues(u.table.typeURL).Inc()
+		if u.unasked != nil {
+			u.unasked.collect()
+		}
+	}
+}
+
+// busy tells whether something is to be sent, or to be acknowledged.
+func (u *subscription) busy() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.stream.server.published.incomplete.Load() && (u.whole() || u.queue.len() == 0) {
+		return u.delivery.waiting // the rest has to wait for others than clients
+	}
+	return u.delivery.waiting || u.queue.len() > 0 || u.answer
 }

@@ -80,6 +80,16 @@ func (t *table) dropUnseen(s *slot) {
 	}
 }
 
+// remove takes a resource out, notifies who watches it, and gives its slot, nil
+// where there is none.
+func (t *table) remove(name string) *slot {
+	s := t.set(name, nil)
+	if s != nil {
+		s.notify()
+	}
+	return s
+}
+
 func (t *table) size() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -169,12 +179,10 @@ func (t *table) watchLocked(s *slot, sub *subscription, located bool) *watch {
 	sub.mu.Lock()
 	defer sub.mu.Unlock()
 	w := &watch{slot: s, sub: sub, index: int32(len(s.watches)), located: located}
-	key := w.key()
-	if known := sub.watches[key]; known != nil {
+	if known := sub.adopt(w); known != nil {
 		return known
 	}
 	s.watches = append(s.watches, w)
-	sub.watches[key] = w
 	return w
 }
 

@@ -17,6 +17,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/rs/zerolog"
+
+	"hdsd/eds/poll"
 )
 
 // owing is a bench with a log and metrics, of a client that takes clusters.
@@ -77,11 +79,11 @@ func TestAssignmentsThatNobodyAsksForAreShown(t *testing.T) {
 
 		d.send(subscribe(resourcev3.EndpointType, "a"))
 		d.send(ack(d.next()))
-		time.Sleep(lookAgain)
+		time.Sleep(checkAgain)
 		b.shows("it asks for one", 1, 1, 0)
 		b.remove("b")
 		d.send(ack(d.next()))
-		time.Sleep(lookAgain)
+		time.Sleep(checkAgain)
 		b.shows("the other goes", 0, 1, 1)
 		b.put("c")
 		d.send(ack(d.next()))
@@ -89,7 +91,7 @@ func TestAssignmentsThatNobodyAsksForAreShown(t *testing.T) {
 		b.shows("another comes", 1, 2, 1)
 		d.send(subscribe(resourcev3.EndpointType, "*"))
 		nextAll(d, "[a=UN c=UN]")
-		time.Sleep(lookAgain)
+		time.Sleep(checkAgain)
 		b.shows("it asks for everything", 0, 2, 2)
 		d.cancel()
 	})
@@ -161,7 +163,7 @@ func TestWhoAsksElsewhereOwesNothing(t *testing.T) {
 		},
 		"polls": func(b *owingBench) func() {
 			for _, assignment := range []string{"a", "b"} {
-				poll(b.t, b.server, EndpointsPath, want(resourcev3.EndpointType, assignment))
+				pollREST(b.t, b.server, EndpointsPath, want(resourcev3.EndpointType, assignment))
 			}
 			return func() {}
 		},
@@ -185,7 +187,7 @@ func TestWhoAsksElsewhereOwesNothing(t *testing.T) {
 				time.Sleep(askWithin)
 				b.shows("too late", 2, 1, 0)
 				stop := asks(b)
-				time.Sleep(lookAgain)
+				time.Sleep(checkAgain)
 				b.shows("it asks at last", 0, 1, 1)
 				stop()
 				d.cancel()
@@ -220,9 +222,9 @@ func TestWhoAsksElsewhereOwesNothing(t *testing.T) {
 // TestWhoPollsClustersOwesTheirAssignments: the same of clusters that are polled.
 func TestWhoPollsClustersOwesTheirAssignments(t *testing.T) {
 	inOwingBubble(t, func(b *owingBench) {
-		_, r := poll(t, b.server, ClustersPath, want(resourcev3.ClusterType))
+		_, r := pollREST(t, b.server, ClustersPath, want(resourcev3.ClusterType))
 		has := func() {
-			code, _ := poll(t, b.server, ClustersPath, &discoveryv3.DiscoveryRequest{Node: node("dp-1"), VersionInfo: r.GetVersionInfo()})
+			code, _ := pollREST(t, b.server, ClustersPath, &discoveryv3.DiscoveryRequest{Node: node("dp-1"), VersionInfo: r.GetVersionInfo()})
 			equal(t, "code", code, 304)
 		}
 		has()
@@ -232,13 +234,13 @@ func TestWhoPollsClustersOwesTheirAssignments(t *testing.T) {
 		time.Sleep(time.Second)
 		has()
 		b.shows("too late", 2, 1, 0)
-		poll(t, b.server, EndpointsPath, want(resourcev3.EndpointType, "a", "b"))
+		pollREST(t, b.server, EndpointsPath, want(resourcev3.EndpointType, "a", "b"))
 		time.Sleep(askWithin)
 		has()
 		b.shows("it asks at last", 0, 1, 1)
 		time.Sleep(askWithin)
 		has()
-		time.Sleep(pollStays)
+		time.Sleep(poll.Stays)
 		b.shows("it has left", 0, 1, 1)
 	})
 }
@@ -256,13 +258,13 @@ func TestWhatIsGivenUpIsNotOwed(t *testing.T) {
 			d.send(unsubscribe(resourcev3.ClusterType, "b"))
 		}
 		synctest.Wait()
-		b.server.mu.Lock()
-		streams := slices.Collect(maps.Keys(b.server.streams))
-		b.server.mu.Unlock()
+		b.server.streams.mu.Lock()
+		streams := slices.Collect(maps.Keys(b.server.streams.open))
+		b.server.streams.mu.Unlock()
 		for _, st := range streams {
 			u := st.subs[0]
 			u.mu.Lock()
-			if n := len(u.unasked.owed); n > 200 {
+			if n := len(u.unasked.since); n > 200 {
 				t.Errorf("%d are remembered of 2 clusters", n)
 			}
 			u.mu.Unlock()

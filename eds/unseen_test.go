@@ -31,7 +31,7 @@ func TestWhatComesAndGoesUnseenIsNotWatched(t *testing.T) {
 		for _, zone := range []string{"", "z"} {
 			t.Run(name+zone, func(t *testing.T) {
 				inBubble(t, Options{ZoneVariants: true, ZoneByLocality: true}, func(t *testing.T, b *bench) {
-					unseen(t, b, b.server.tables()[i], zone)
+					unseen(t, b, b.server.published.tables()[i], zone)
 				})
 			})
 		}
@@ -56,14 +56,11 @@ func unseen(t *testing.T, b *bench, table *table, zone string) {
 	b.remove("comes")
 	b.put("comes")
 	synctest.Wait()
-	for st := range b.server.streams {
-		for _, u := range st.subs {
-			if u == nil {
-				continue
-			}
+	for st := range b.server.streams.open {
+		for _, u := range st.subscriptions() {
 			u.mu.Lock()
-			if len(u.watches) != 3 || len(u.dirty) > 200 {
-				t.Errorf("%d watched, %d in the queue", len(u.watches), len(u.dirty))
+			if len(u.interest.watches) != 3 || len(u.queue.watches) > 200 {
+				t.Errorf("%d watched, %d in the queue", len(u.interest.watches), len(u.queue.watches))
 			}
 			u.mu.Unlock()
 		}

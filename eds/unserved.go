@@ -45,19 +45,17 @@ func notServed(typeURL string) string {
 // says that there is nothing would remove what the client has from elsewhere.
 // Called under the stream's lock.
 func (st *stream) park(r *request) {
-	s, typeURL := st.server, brief(r.typeURL)
-	s.metrics.park(typeURL)
-	if _, known := st.unserved[typeURL]; !known && len(st.unserved) >= maxUnserved {
+	typeURL := brief(r.typeURL)
+	_, known := st.unserved[typeURL]
+	shown := known || len(st.unserved) < maxUnserved
+	st.server.recorder.parked(st.nodeID, typeURL, shown)
+	if !shown {
 		return
 	}
 	if st.unserved == nil {
 		st.unserved = make(map[string]int)
 	}
 	st.unserved[typeURL] = len(r.names)
-	if s.parked.news(st.nodeID, typeURL, "") {
-		s.log.Warn().Str("event", "xds_type_not_served").Str("node", st.nodeID).Str("type_url", typeURL).
-			Msg("a client asks for a type that is " + notServed(typeURL))
-	}
 }
 
 // unservedClients are the types that a stream asked for in vain. It is called

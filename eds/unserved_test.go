@@ -46,7 +46,7 @@ func TestTypesThatAreNotServedAreShown(t *testing.T) {
 		if n := strings.Count(log.String(), "made-up-"); n > maxUnserved {
 			t.Errorf("%d lines about types that a client has made up", n)
 		}
-		equal(t, "series", testutil.CollectAndCount(b.server.metrics.parked), len(elsewhere)+1)
+		equal(t, "series", testutil.CollectAndCount(b.server.recorder.metrics.parked), len(elsewhere)+1)
 		d.cancel()
 		s.cancel()
 	})

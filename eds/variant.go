@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
 	"hdsd/health"
 )
@@ -49,6 +51,36 @@ func zoneOf(choice string) (zone health.Locality, inRegion bool) {
 	return zone, inRegion
 }
 
+// zoning says how clients choose the variant of an assignment.
+type zoning struct {
+	byLocator  bool // by the dynamic parameters of a locator
+	byLocality bool // else by their node's locality
+}
+
+// choice gives what chooses the variant of a client that gives no parameter.
+func (z zoning) choice(t *table, at *corev3.Locality) string {
+	if t.whole || !z.byLocality || at.GetZone() == "" {
+		return ""
+	}
+	if at.GetRegion() == "" {
+		return choiceOf(at.GetZone())
+	}
+	return choiceOf(at.GetZone()) + separator + at.GetRegion()
+}
+
+// keys adds what locators ask for to names: their names where there are no variants
+// to choose from.
+func (z zoning) keys(typeURL string, names []string, locators []*discoveryv3.ResourceLocator) []string {
+	for _, l := range locators {
+		if z.byLocator && typeURL == resourcev3.EndpointType {
+			names = append(names, locatorKey(l))
+		} else {
+			names = append(names, l.GetName())
+		}
+	}
+	return names
+}
+
 // variant makes a slot one of a zone: the base's resource, with the health that
 // is the zone's own.
 type variant struct {
@@ -61,7 +93,7 @@ type variant struct {
 	own   map[int]byte // by index into the base's health; the rest is the base's
 	frame *frame       // with own in it; nil: to be made
 	of    *frame       // the base's frame that it was made of
-	taken *frame       // of one that nobody keeps: what it was when it was made; else nil
+	fixed *frame       // of one that nobody keeps: what it was when it was made; else nil
 }
 
 func newVariant(base *slot, choice string) *slot {
@@ -71,8 +103,8 @@ func newVariant(base *slot, choice string) *slot {
 
 // current is called under the lock of the variant's slot.
 func (v *variant) current() *frame {
-	if v.taken != nil {
-		return v.taken
+	if v.fixed != nil {
+		return v.fixed
 	}
 	v.base.mu.Lock()
 	defer v.base.mu.Unlock()
@@ -90,8 +122,9 @@ func (v *variant) current() *frame {
 	return v.frame
 }
 
-// setOwn notes a health of the zone's own and tells whether it differs.
-func (s *slot) setOwn(index int, status byte) bool {
+// setZoneHealth notes the health of an endpoint as the zone sees it, and tells
+// whether it differs.
+func (s *slot) setZoneHealth(index int, status byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.variant
@@ -105,8 +138,8 @@ func (s *slot) setOwn(index int, status byte) bool {
 	return true
 }
 
-// dropOwn makes the base's health count again and tells whether it did not.
-func (s *slot) dropOwn(index int) bool {
+// unsetZoneHealth makes the base's health count again, and tells whether it did not.
+func (s *slot) unsetZoneHealth(index int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.variant
@@ -118,8 +151,8 @@ func (s *slot) dropOwn(index int) bool {
 	return true
 }
 
-// forgetOwn is for a base whose endpoints become others.
-func (s *slot) forgetOwn() {
+// dropZoneHealth makes the base's health count again for every endpoint.
+func (s *slot) dropZoneHealth() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.variant.own, s.variant.frame = nil, nil

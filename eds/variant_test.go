@@ -171,8 +171,8 @@ func TestLocatorsChooseTheHealthOfAZone(t *testing.T) {
 		says("removed", "-a{x} -a{y} -a{}")
 		p.cancel()
 		synctest.Wait()
-		equal(t, "slots", len(b.server.assignments.slots), 2)
-		equal(t, "variants", b.server.assignments.chosen.Load(), int64(0))
+		equal(t, "slots", len(b.server.published.assignments.slots), 2)
+		equal(t, "variants", b.server.published.assignments.chosen.Load(), int64(0))
 	})
 }
 
@@ -278,7 +278,7 @@ func TestFetchOfVariants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		code, byREST := poll(t, b.server, EndpointsPath, m)
+		code, byREST := pollREST(t, b.server, EndpointsPath, m)
 		equal(t, "status", code, http.StatusOK)
 		for how, r := range map[string]*discoveryv3.DiscoveryResponse{"gRPC": byGRPC, "REST": byREST} {
 			var located, plain []*anypb.Any
@@ -293,12 +293,12 @@ func TestFetchOfVariants(t *testing.T) {
 			equal(t, how, fmt.Sprint(got, saidState(&discoveryv3.DiscoveryResponse{Resources: plain})), "a{x}=UNHE[b=HEHE]")
 			m.VersionInfo = r.GetVersionInfo()
 		}
-		code, _ = poll(t, b.server, EndpointsPath, m)
+		code, _ = pollREST(t, b.server, EndpointsPath, m)
 		equal(t, "known", code, http.StatusNotModified)
 		b.server.SetZoneHealth(zoneNamed("x"), nil, []health.EndpointID{0})
-		code, _ = poll(t, b.server, EndpointsPath, m)
+		code, _ = pollREST(t, b.server, EndpointsPath, m)
 		equal(t, "changed", code, http.StatusOK)
-		equal(t, "nothing is kept", b.server.assignments.chosen.Load(), int64(0))
+		equal(t, "nothing is kept", b.server.published.assignments.chosen.Load(), int64(0))
 	})
 }
 
@@ -360,8 +360,8 @@ func TestAChangedClusterGetsItsVariantsAgain(t *testing.T) {
 func TestManyVariantsOfAName(t *testing.T) {
 	s, come := manyVariants(t, 5_000)
 	come()
-	equal(t, "variants left", s.assignments.chosen.Load(), int64(0))
-	equal(t, "slots left", len(s.assignments.slots), 0)
+	equal(t, "variants left", s.published.assignments.chosen.Load(), int64(0))
+	equal(t, "slots left", len(s.published.assignments.slots), 0)
 }
 
 // BenchmarkVariantsOfAName makes a client watch an assignment for each of many
@@ -389,15 +389,15 @@ func BenchmarkVariantsOfAName(b *testing.B) {
 // zones, and go.
 func manyVariants(t testing.TB, zones int) (s *Server, come func()) {
 	s = NewServer(Options{MaxNames: zones, ZoneVariants: true})
-	u := newSubscription(&stream{server: s, delta: true, wake: make(chan struct{}, 1)}, s.assignments)
+	u := newSubscription(&stream{server: s, delta: true, wake: make(chan struct{}, 1)}, s.published.assignments)
 	all := make([]string, zones)
 	for i := range all {
 		all[i] = "a" + separator + choiceOf(strconv.Itoa(i))
 	}
 	return s, func() {
-		if err := u.takeDelta(&request{names: all}); err != nil {
+		if err := u.requests.take(&request{names: all}); err != nil {
 			t.Fatal(err)
 		}
-		s.assignments.forget(u)
+		s.published.assignments.forget(u)
 	}
 }

@@ -1,22 +1,18 @@
 package eds
 
-// warm has assignments sent again, after a response, that clusters in it will
-// wait for. It is not left to the ACK: Envoy withholds that until they are there.
+// warm sends assignments again, after a response, that clusters in it will
+// wait for. It does not wait for the ACK: Envoy withholds that until they are there.
 func (st *stream) warm(clusters *subscription) {
 	names := clusters.takeWarming()
-	st.mu.Lock()
-	assignments := st.subs[1]
-	st.mu.Unlock()
-	if len(names) > 0 && assignments != nil {
+	if _, assignments := st.pair(); len(names) > 0 && assignments != nil {
 		assignments.warm(names)
 	}
 }
 
-// awaited gives the assignments of the clusters that were sent on this stream.
-func (st *stream) awaited() (names []string) {
-	st.mu.Lock()
-	clusters := st.subs[0]
-	st.mu.Unlock()
+// servicesSent gives the names of the assignments of the clusters that were sent on
+// this stream.
+func (st *stream) servicesSent() (names []string) {
+	clusters, _ := st.pair()
 	if clusters == nil {
 		return nil
 	}
@@ -52,30 +48,29 @@ func (u *subscription) sentHere(w *watch) bool {
 func (u *subscription) warm(names []string) {
 	u.mu.Lock()
 	for _, name := range names {
-		if w := u.watches[name]; w != nil && w.told() {
-			w.force = true
-			u.enqueue(w)
+		if w := u.interest.watches[name]; w != nil && w.answered() {
+			u.queue.force(w)
 		}
 	}
-	if u.located > 0 {
+	if u.interest.located > 0 {
 		u.warmLocated(names)
 	}
 	u.mu.Unlock()
 	u.stream.wakeUp()
 }
 
-// told tells whether the client was answered, be it that there is none.
-func (w *watch) told() bool { return w.sent != 0 || w.sentAt != 0 }
-
+// warmLocated is warm of what is watched by a locator. It is called under the lock.
 func (u *subscription) warmLocated(names []string) {
 	awaited := make(map[string]bool, len(names))
 	for _, name := range names {
 		awaited[name] = true
 	}
-	for _, w := range u.watches {
-		if w.located && w.told() && awaited[w.slot.name] {
-			w.force = true
-			u.enqueue(w)
+	for _, w := range u.interest.watches {
+		if w.located && w.answered() && awaited[w.slot.name] {
+			u.queue.force(w)
 		}
 	}
 }
+
+// answered tells whether the client was sent the resource, or that there is none.
+func (w *watch) answered() bool { return w.sent != 0 || w.sentAt != 0 }

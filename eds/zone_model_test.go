@@ -175,7 +175,7 @@ func TestZoneClientsConverge(t *testing.T) {
 			}
 			c.p.cancel()
 			synctest.Wait()
-			if n := b.server.assignments.chosen.Load(); n != 0 {
+			if n := b.server.published.assignments.chosen.Load(); n != 0 {
 				problem += fmt.Sprintf(" %d variants are left", n)
 			}
 		})
@@ -225,7 +225,7 @@ func TestClientsOfAZoneConverge(t *testing.T) {
 				c.close()
 			}
 			synctest.Wait()
-			if n := b.server.assignments.chosen.Load(); n != 0 {
+			if n := b.server.published.assignments.chosen.Load(); n != 0 {
 				problems = append(problems, fmt.Sprintf("%d variants are left", n))
 			}
 		})

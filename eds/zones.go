@@ -7,125 +7,109 @@ import (
 	"hdsd/health"
 )
 
-// SetZoneHealth changes the health of endpoints as a zone sees it, which is what
-// clients get that ask for that zone's, by its region and its name; without a region
-// it is for those that ask by the name alone. What was never set, or is unset, is as
-// SetHealth says; an endpoint that is gone has to be unset. Nothing else needs
-// to be said of a zone, nor has it to be known before; it costs the endpoints set,
-// and what is watched of them.
-func (s *Server) SetZoneHealth(zone health.Locality, set []Health, unset []health.EndpointID) {
-	s.owner.Lock()
-	defer s.owner.Unlock()
-	s.changed.Store(s.now())
-	var touched []*slot
-	for _, c := range set {
-		if was, ok := s.ledger.zones[zone][c.ID]; ok && was == c.Status {
-			continue
-		}
-		s.ledger.setZone(zone, c)
-		touched = s.review(touched, zone, c.ID)
-	}
-	for _, id := range unset {
-		if _, ok := s.ledger.zones[zone][id]; !ok {
-			continue
-		}
-		s.ledger.unsetZone(zone, id)
-		touched = s.review(touched, zone, id)
-	}
-	notifyOnce(touched)
-}
-
-// review brings the variants of a zone up to date with one endpoint.
-func (s *Server) review(touched []*slot, zone health.Locality, id health.EndpointID) []*slot {
-	for _, p := range s.ledger.places(id) {
-		for _, v := range s.assignments.variantsOf(p.entry.slot) {
-			if v.variant.zone == zone && s.ledger.chooseOne(v, p) {
-				touched = append(touched, v)
+// updateZone brings the variants of a zone up to date with one endpoint, and adds
+// those that changed.
+func (p *publication) updateZone(changed []*slot, zone health.Locality, id health.EndpointID) []*slot {
+	for _, at := range p.ledger.places(id) {
+		for _, v := range p.assignments.variantsOf(at.entry.slot) {
+			if v.variant.zone == zone && p.ledger.fillOne(v, at) {
+				changed = append(changed, v)
 			}
 		}
 	}
-	return touched
+	return changed
 }
 
-// follow brings the variants of an assignment up to date with an endpoint whose
-// health has been set for all zones that have none of their own.
-func (s *Server) follow(touched []*slot, p place, changed bool) []*slot {
-	for _, v := range s.assignments.variantsOf(p.entry.slot) {
-		if s.ledger.chooseOne(v, p) || changed && !s.ledger.ownedBy(v, p) {
-			touched = append(touched, v)
+// updateVariants brings all variants of an assignment up to date with an endpoint
+// whose health was set for every zone without one of its own.
+func (p *publication) updateVariants(changed []*slot, at place, isChange bool) []*slot {
+	for _, v := range p.assignments.variantsOf(at.entry.slot) {
+		if p.ledger.fillOne(v, at) || isChange && !p.ledger.zoneHas(v, at) {
+			changed = append(changed, v)
 		}
 	}
-	return touched
+	return changed
 }
 
-// renew makes the variants of an assignment anew, whose endpoints have changed,
-// and tells who watches them.
-func (s *Server) renew(base *slot) {
-	for _, v := range s.assignments.variantsOf(base) {
-		v.forgetOwn()
-		s.ledger.choose(v)
+// resetVariants fills the variants of an assignment whose endpoints have changed, and
+// notifies who watches them.
+func (p *publication) resetVariants(base *slot) {
+	for _, v := range p.assignments.variantsOf(base) {
+		v.dropZoneHealth()
+		p.ledger.fill(v)
 		v.notify()
 	}
 }
 
-// chooseAll makes all variants of a zone that have come to be.
-func (s *Server) chooseAll(zone health.Locality) {
-	for id := range s.ledger.zones[zone] {
-		s.review(nil, zone, id)
+// find gives what each of the keys stands for, or everything where there is no key.
+// The choice is for keys without one.
+func (p *publication) find(t *table, keys []string, choice string) selection {
+	if len(keys) == 0 {
+		return selection{slots: p.inZone(t.all(), choice)}
 	}
+	found, variants := t.find(keys, choice)
+	if variants {
+		p.snapshot(found.slots)
+	}
+	return found
 }
 
-// chooseFor makes the variants that a fetch asks for, which nobody keeps.
-func (s *Server) chooseFor(all []*slot) {
-	s.owner.Lock()
-	defer s.owner.Unlock()
-	for _, slot := range all {
+// snapshot fills the variants among slots, which nobody keeps.
+func (p *publication) snapshot(slots []*slot) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, slot := range slots {
 		if slot != nil && slot.variant != nil {
-			s.ledger.take(slot)
+			p.ledger.snapshot(slot)
 		}
 	}
 }
 
-// seen gives slots as a zone sees them: with a variant, which nobody keeps, in the
-// place of each of which it sees something by itself.
-func (s *Server) seen(all []*slot, choice string) []*slot {
+// inZone gives slots as a zone sees them: a variant, which nobody keeps, replaces each
+// slot of which the zone has health of its own.
+func (p *publication) inZone(slots []*slot, choice string) []*slot {
 	if choice == "" {
-		return all
+		return slots
 	}
-	s.owner.Lock()
-	defer s.owner.Unlock()
-	own := map[*slot]*slot{}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	variants := map[*slot]*slot{}
 	zone, _ := zoneOf(choice)
-	for id := range s.ledger.zones[zone] {
-		for _, p := range s.ledger.places(id) {
-			if base := p.entry.slot; own[base] == nil {
-				own[base] = newVariant(base, choice)
-				s.ledger.take(own[base])
+	for id := range p.ledger.zones[zone] {
+		for _, at := range p.ledger.places(id) {
+			if base := at.entry.slot; variants[base] == nil {
+				variants[base] = newVariant(base, choice)
+				p.ledger.snapshot(variants[base])
 			}
 		}
 	}
-	if len(own) == 0 {
-		return all
+	if len(variants) == 0 {
+		return slots
 	}
-	all = slices.Clone(all)
-	for i, base := range all {
-		all[i] = cmp.Or(own[base], base)
+	slots = slices.Clone(slots)
+	for i, base := range slots {
+		slots[i] = cmp.Or(variants[base], base)
 	}
-	return all
+	return slots
 }
 
 func notifyOnce(slots []*slot) {
-	told := make(map[*slot]struct{}, len(slots))
+	notified := make(map[*slot]struct{}, len(slots))
 	for _, s := range slots {
-		if _, ok := told[s]; !ok {
-			told[s] = struct{}{}
+		if _, ok := notified[s]; !ok {
+			notified[s] = struct{}{}
 			s.notify()
 		}
 	}
 }
 
-func (l *ledger) setZone(zone health.Locality, c Health) {
+// setZone notes the health of an endpoint as a zone sees it, and tells whether that
+// is a change.
+func (l *ledger) setZone(zone health.Locality, c Health) bool {
 	of := l.zones[zone]
+	if before, ok := of[c.ID]; ok && before == c.Status {
+		return false
+	}
 	if of == nil {
 		if l.zones == nil {
 			l.zones = make(map[health.Locality]map[health.EndpointID]health.Status)
@@ -134,13 +118,20 @@ func (l *ledger) setZone(zone health.Locality, c Health) {
 		l.zones[zone] = of
 	}
 	of[c.ID] = c.Status
+	return true
 }
 
-func (l *ledger) unsetZone(zone health.Locality, id health.EndpointID) {
+// unsetZone drops the health of an endpoint as a zone sees it, and tells whether
+// there was one.
+func (l *ledger) unsetZone(zone health.Locality, id health.EndpointID) bool {
+	if _, ok := l.zones[zone][id]; !ok {
+		return false
+	}
 	delete(l.zones[zone], id)
 	if len(l.zones[zone]) == 0 {
 		delete(l.zones, zone)
 	}
+	return true
 }
 
 // places gives where an endpoint is.
@@ -151,8 +142,8 @@ func (l *ledger) places(id health.EndpointID) []place {
 	return append([]place{l.first[id]}, l.more[id]...)
 }
 
-// ownedBy tells whether a variant's zone has a health of its own of an endpoint.
-func (l *ledger) ownedBy(v *slot, p place) bool {
+// zoneHas tells whether a variant's zone has health of its own of an endpoint.
+func (l *ledger) zoneHas(v *slot, p place) bool {
 	of := l.zones[v.variant.zone]
 	for _, id := range p.entry.endpoints[p.index].ids {
 		if _, ok := of[id]; ok {
@@ -162,11 +153,11 @@ func (l *ledger) ownedBy(v *slot, p place) bool {
 	return false
 }
 
-// chooseOne makes one endpoint of a variant as its zone sees it, and tells whether
-// that is a change.
-func (l *ledger) chooseOne(v *slot, p place) bool {
-	if !l.ownedBy(v, p) {
-		return v.dropOwn(p.index)
+// fillOne gives one endpoint of a variant the health that its zone sees, and tells
+// whether that is a change.
+func (l *ledger) fillOne(v *slot, p place) bool {
+	if !l.zoneHas(v, p) {
+		return v.unsetZoneHealth(p.index)
 	}
 	of := l.zones[v.variant.zone]
 	status := p.entry.endpoints[p.index].status(func(id health.EndpointID) health.Status {
@@ -175,26 +166,26 @@ func (l *ledger) chooseOne(v *slot, p place) bool {
 		}
 		return l.status(id)
 	})
-	return v.setOwn(p.index, byte(status))
+	return v.setZoneHealth(p.index, byte(status))
 }
 
-// take makes a variant that nobody keeps as it is now: its base's endpoints may be
-// others before it is read.
-func (l *ledger) take(v *slot) {
-	l.choose(v)
+// snapshot fills a variant that nobody keeps, and fixes its frame: its base's
+// endpoints may change before the frame is read.
+func (l *ledger) snapshot(v *slot) {
+	l.fill(v)
 	frame := v.current()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.variant.taken = frame
+	v.variant.fixed = frame
 }
 
-// choose makes all of a new variant, or of one whose base has other endpoints.
-func (l *ledger) choose(v *slot) {
+// fill gives every endpoint of a variant the health that its zone sees.
+func (l *ledger) fill(v *slot) {
 	e := l.assignments[v.name]
 	if e == nil || l.zones[v.variant.zone] == nil {
 		return
 	}
 	for i := range e.endpoints {
-		l.chooseOne(v, place{e, i})
+		l.fillOne(v, place{e, i})
 	}
 }

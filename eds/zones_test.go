@@ -54,8 +54,8 @@ func TestWildcardsGetTheHealthOfTheirZone(t *testing.T) {
 					p.cancel()
 				}
 				synctest.Wait()
-				equal(t, "variants", b.server.assignments.chosen.Load(), int64(0))
-				equal(t, "slots", len(b.server.assignments.slots), 2)
+				equal(t, "variants", b.server.published.assignments.chosen.Load(), int64(0))
+				equal(t, "slots", len(b.server.published.assignments.slots), 2)
 			})
 		})
 	}
@@ -77,7 +77,7 @@ func TestStateWildcardOfAZone(t *testing.T) {
 		equal(t, "changed", saidState(r), "[a=HEHE]")
 		p.send(ackState(r, "b"))
 		equal(t, "by name", saidState(p.next()), "[b=HEHE]")
-		equal(t, "variants", b.server.assignments.chosen.Load(), int64(1))
+		equal(t, "variants", b.server.published.assignments.chosen.Load(), int64(1))
 		p.cancel()
 	})
 }
@@ -106,7 +106,7 @@ func TestFetchOfEverythingInAZone(t *testing.T) {
 		if versions["x"] == versions["y"] {
 			t.Error("different content has one version")
 		}
-		equal(t, "nothing is kept", b.server.assignments.chosen.Load(), int64(0))
+		equal(t, "nothing is kept", b.server.published.assignments.chosen.Load(), int64(0))
 	})
 }
 
@@ -226,6 +226,6 @@ func TestZonesUnderAWildcard(t *testing.T) {
 		nextAll(p, "[-a -b]")
 		p.cancel()
 		synctest.Wait()
-		equal(t, "variants", b.server.assignments.chosen.Load(), int64(0))
+		equal(t, "variants", b.server.published.assignments.chosen.Load(), int64(0))
 	})
 }

@@ -25,8 +25,6 @@ var tooLarge = map[string]bool{
 	"coordinator.Coordinator": true,
 	"coordinator.core":        true,
 	"coordinator.metrics":     true,
-	"eds.Server":              true,
-	"eds.subscription":        true,
 }
 
 // size is how much a type has.

@@ -1,0 +1,31 @@
+package eds
+
+import "hdsd/internal/rest"
+
+// limits bound what one subscription may ask for.
+type limits struct{ names, bytes int }
+
+// limiter bounds what clients may ask for, and what their requests may hold.
+type limiter struct {
+	maxNames  int // of a subscription, however few resources there are
+	published *publication
+}
+
+// limits gives those that hold at the moment.
+func (l *limiter) limits() limits {
+	names := max(l.maxNames, 2*l.published.most())
+	return limits{names: names, bytes: 256 * names}
+}
+
+// raised says how more may be allowed.
+const raised = "ask for \"*\", or raise limits.max_source_clusters in hdsd's configuration and restart it"
+
+func (l limits) check(names, bytes int) error {
+	if names > l.names {
+		return rest.TooLarge("a subscription may have up to %d names: "+raised, l.names)
+	}
+	if bytes > l.bytes {
+		return rest.TooLarge("the names of a subscription may have up to %d bytes together: "+raised, l.bytes)
+	}
+	return nil
+}

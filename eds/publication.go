@@ -1,0 +1,190 @@
+package eds
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+
+	"hdsd/health"
+)
+
+// publication is what is published: the resources of both types, and the health
+// that goes into assignments. Its tables tell the subscriptions what changes.
+type publication struct {
+	clusters    *table
+	assignments *table
+
+	incomplete atomic.Bool // what is not published may exist all the same
+
+	start   time.Time    // now counts from here
+	changed atomic.Int64 // when something last changed, by now
+
+	mu     sync.Mutex // held by who changes what is published, or makes a variant
+	ledger ledger     // guarded by mu
+}
+
+func newPublication(o *Options) *publication {
+	p := &publication{
+		clusters:    newTable(resourcev3.ClusterType, true, o.TTL[resourcev3.ClusterType]),
+		assignments: newTable(resourcev3.EndpointType, false, o.TTL[resourcev3.EndpointType]),
+		ledger:      newLedger(),
+		start:       time.Now(),
+	}
+	p.incomplete.Store(o.Incomplete)
+	return p
+}
+
+// tables gives them in the order in which changes are sent.
+func (p *publication) tables() [2]*table { return [2]*table{p.clusters, p.assignments} }
+
+// table gives that of a type, nil where the type is not served.
+func (p *publication) table(typeURL string) *table {
+	for _, t := range p.tables() {
+		if t.typeURL == typeURL {
+			return t
+		}
+	}
+	return nil
+}
+
+// now is the time since the start, never 0.
+func (p *publication) now() int64 { return int64(time.Since(p.start)) + 1 }
+
+// most is how many resources of a type there ever were at a time.
+func (p *publication) most() int {
+	return int(max(p.clusters.most.Load(), p.assignments.most.Load()))
+}
+
+// update publishes changes, and returns an error for each resource that cannot be
+// encoded and stays as it was.
+func (p *publication) update(u *Update) (unencodable []error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.changed.Store(p.now())
+
+	var changed []*slot
+	for i := range u.Assignments {
+		slot, err := p.setAssignment(&u.Assignments[i])
+		if err != nil {
+			unencodable = append(unencodable, err)
+			continue
+		}
+		changed = append(changed, slot)
+	}
+	for _, c := range u.Clusters {
+		r, err := newCluster(c)
+		if err != nil {
+			unencodable = append(unencodable, err)
+			continue
+		}
+		p.clusters.set(c.Message.GetName(), r).notify()
+	}
+	for _, slot := range changed {
+		slot.notify()
+		p.resetVariants(slot)
+	}
+	for _, name := range u.RemovedClusters {
+		p.clusters.remove(name)
+	}
+	for _, name := range u.RemovedAssignments {
+		p.ledger.remove(name)
+		if slot := p.assignments.remove(name); slot != nil {
+			p.resetVariants(slot)
+		}
+	}
+	return unencodable
+}
+
+func (p *publication) setAssignment(a *Assignment) (*slot, error) {
+	r, endpoints, err := newAssignment(a, p.ledger.status)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range p.assignments.variants(a.Name) {
+		v.dropZoneHealth()
+	}
+	slot := p.assignments.set(a.Name, r)
+	p.ledger.put(a.Name, slot, endpoints)
+	return slot, nil
+}
+
+// setHealth publishes the health of endpoints.
+func (p *publication) setHealth(changes []Health) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.changed.Store(p.now())
+	var variants []*slot
+	changed := p.ledger.set(changes, func(at place, changed bool) { variants = p.updateVariants(variants, at, changed) })
+	for _, slot := range changed {
+		slot.notify()
+	}
+	notifyOnce(variants)
+}
+
+// setZoneHealth publishes the health of endpoints as a zone sees it.
+func (p *publication) setZoneHealth(zone health.Locality, set []Health, unset []health.EndpointID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.changed.Store(p.now())
+	var touched []*slot
+	for _, c := range set {
+		if p.ledger.setZone(zone, c) {
+			touched = p.updateZone(touched, zone, c.ID)
+		}
+	}
+	for _, id := range unset {
+		if p.ledger.unsetZone(zone, id) {
+			touched = p.updateZone(touched, zone, id)
+		}
+	}
+	notifyOnce(touched)
+}
+
+// complete ends the time in which what is not published may exist all the same, and
+// calls each if it had not ended before.
+func (p *publication) complete(each func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.incomplete.Swap(false) {
+		each()
+	}
+}
+
+// watch makes a subscription watch what a key means: a name, or a name and what
+// chooses a variant.
+func (p *publication) watch(u *subscription, key string) *watch {
+	name, choice, located := strings.Cut(key, separator)
+	if !located {
+		choice = u.choice
+	}
+	if choice == "" {
+		w, _ := u.table.watch(name, "", located, u)
+		return w
+	}
+	p.mu.Lock() // so that the variant has its zone's health from the start
+	defer p.mu.Unlock()
+	w, made := u.table.watch(name, choice, located, u)
+	if made {
+		p.ledger.fill(w.slot)
+	}
+	return w
+}
+
+// watchAll makes a subscription watch everything, and calls each with what there is.
+func (p *publication) watchAll(u *subscription, each func(*watch)) {
+	if u.choice == "" {
+		u.table.watchAll(u, each)
+		return
+	}
+	p.mu.Lock() // as in watch
+	defer p.mu.Unlock()
+	if u.table.watchAll(u, each) {
+		zone, _ := zoneOf(u.choice)
+		for id := range p.ledger.zones[zone] {
+			p.updateZone(nil, zone, id)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package eds
+
+import (
+	"slices"
+	"sync/atomic"
+)
+
+// queue holds the watches of a subscription whose resource may have to be sent, the
+// oldest change first. It alone sets watch.queued. It is guarded by the subscription's
+// lock.
+type queue struct {
+	watches []*watch
+	closed  int   // how many of them are watched no longer
+	since   int64 // when the oldest change among them was made, by publication.now; 0: there is none
+}
+
+func (q *queue) len() int { return len(q.watches) }
+
+// begin notes when the oldest change was made, if there is none yet.
+func (q *queue) begin(changed *atomic.Int64) {
+	if q.since == 0 {
+		q.since = changed.Load()
+	}
+}
+
+// push adds a watch, and tells whether it is new in the queue.
+func (q *queue) push(w *watch) bool {
+	if w.closed || w.queued {
+		return false
+	}
+	w.queued = true
+	q.watches = append(q.watches, w)
+	return true
+}
+
+// force adds a watch to be sent even if the client has its resource.
+func (q *queue) force(w *watch) {
+	w.force = true
+	q.push(w)
+}
+
+// dropped notes that a watch has closed. A client that comes and goes without ever
+// acknowledging does not fill the queue with what it no longer watches.
+func (q *queue) dropped(w *watch) {
+	if !w.queued {
+		return
+	}
+	q.closed++
+	if q.closed < 64 || q.closed < len(q.watches)/2 {
+		return
+	}
+	q.watches = slices.DeleteFunc(q.watches, func(w *watch) bool { return w.closed })
+	q.closed = 0
+}
+
+// take gives the first n watches. What changes afterwards is queued anew.
+func (q *queue) take(n int) []*watch {
+	batch := q.watches[:n:n]
+	if q.watches = q.watches[n:]; len(q.watches) == 0 {
+		q.watches = nil
+	}
+	for _, w := range batch {
+		w.queued = false
+		if w.closed {
+			q.closed--
+		}
+	}
+	return batch
+}
+
+// takeSince gives when the oldest change was made, and forgets that once the queue is
+// empty.
+func (q *queue) takeSince() int64 {
+	since := q.since
+	if len(q.watches) == 0 {
+		q.since = 0
+	}
+	return since
+}
+
+// putBack returns watches that were taken and not sent to the front.
+func (q *queue) putBack(rest []*watch) {
+	front := make([]*watch, 0, len(rest)+len(q.watches))
+	for _, w := range rest {
+		if !w.queued && !w.closed {
+			w.queued = true
+			front = append(front, w)
+		}
+	}
+	q.watches = append(front, q.watches...)
+}

@@ -1,0 +1,84 @@
+package eds
+
+import (
+	"sync"
+
+	"github.com/rs/zerolog"
+)
+
+// recorder counts and logs what clients do, each thing once where they repeat it.
+type recorder struct {
+	log      zerolog.Logger
+	metrics  *metrics
+	nacks    latest
+	unserved latest
+}
+
+// refused counts a response that a client refused, and logs why.
+func (r *recorder) refused(t *table, node, text string) {
+	r.metrics.nacks.WithLabelValues(t.typeURL).Inc()
+	if r.nacks.replace(node, t.typeURL, text) {
+		r.log.Warn().Str("event", "xds_refused").Str("node", node).Str("type_url", t.typeURL).
+			Str("error", text).Msg("a client refused a response")
+	}
+}
+
+// parked counts a request for a type that is not served; shown says whether to log it.
+func (r *recorder) parked(node, typeURL string, shown bool) {
+	r.metrics.park(typeURL)
+	if shown && r.unserved.replace(node, typeURL, "") {
+		r.log.Warn().Str("event", "xds_type_not_served").Str("node", node).Str("type_url", typeURL).
+			Msg("a client asks for a type that is " + notServed(typeURL))
+	}
+}
+
+// unencodable counts and logs a resource that cannot be published.
+func (r *recorder) unencodable(err error) {
+	r.metrics.unencodable.Inc()
+	r.log.Error().Str("event", "resource_not_published").Err(err).
+		Msg("a resource cannot be published; the version published before stays")
+}
+
+// notInJSON logs a resource that cannot be written as JSON.
+func (r *recorder) notInJSON(t *table, name string, err error) {
+	r.log.Warn().Str("event", "resource_not_in_json").Str("type_url", t.typeURL).Str("name", brief(name)).Err(err).
+		Msg("a resource cannot be written as JSON: clients that poll by REST do not get it")
+}
+
+// unasked logs that a node begins or ceases to leave assignments unasked.
+func (r *recorder) unasked(node string, before, after int) {
+	switch {
+	case before == 0 && after > 0:
+		r.log.Warn().Str("event", "assignments_not_asked").Str("node", node).Int("count", after).
+			Msg("a data plane took clusters that hdsd checks, and does not ask hdsd for their assignments, so it has neither health nor checks of them: " +
+				"make hdsd its ADS, or set data_planes.eds_config_source")
+	case before > 0 && after == 0:
+		r.log.Info().Str("event", "assignments_asked").Str("node", node).
+			Msg("a data plane asks for the assignments of all checked clusters that it took")
+	}
+}
+
+// maxLatest is how many texts are remembered, so that each is logged once.
+const maxLatest = 1024
+
+// latest remembers the latest text of each client and type.
+type latest struct {
+	mu    sync.Mutex
+	texts map[[2]string]string // by node and type
+}
+
+// replace notes a text and tells whether it differs from the one before. Where very
+// many clients say something, a text may count as new again.
+func (l *latest) replace(node, typeURL, text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := [2]string{node, typeURL}
+	if before, ok := l.texts[key]; ok && before == text {
+		return false
+	}
+	if l.texts == nil || len(l.texts) >= maxLatest {
+		l.texts = make(map[[2]string]string)
+	}
+	l.texts[key] = text
+	return true
+}
