@@ -10,6 +10,7 @@ import (
 	"hdsd/aggregate"
 	"hdsd/assign"
 	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/feed"
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
@@ -30,17 +31,16 @@ type edit struct {
 }
 
 // apply takes a change of the clusters through all stages.
-func (c *core) apply(d delivery, now time.Time) {
+func (c *core) apply(d feed.Delivery, now time.Time) {
 	e := &edit{now: now, services: map[string]bool{}, unvoted: map[health.Hash]*health.Verdict{}}
 	before := len(c.table.ids)
-	c.tellProblems(d.problems)
-	c.unread = d.unread
-	c.obey(d.rules, e)
-	for _, name := range d.removed {
+	c.unread = !d.Complete
+	c.obey(d.Rules, e)
+	for _, name := range d.Removed {
 		c.exchange(c.clusters[name], nil, nil, e)
 	}
-	for _, changed := range d.changed {
-		c.exchange(c.clusters[changed.cluster.Source.Name], changed.cluster, changed.renewed, e)
+	for _, changed := range d.Changed {
+		c.exchange(c.clusters[changed.Cluster.Source.Name], changed.Cluster, changed.Renewed, e)
 	}
 	c.names = renamed(c.names, e.came, e.went)
 	c.history.RememberClusters(e.came)
@@ -54,7 +54,7 @@ func (c *core) apply(d delivery, now time.Time) {
 	c.enact(nil, e.gone)
 	c.history.SaveVoted(e.unvoted)
 	c.proclaim(now, e.effects, "")
-	c.heard = d.heard
+	c.heard = d.Answered
 	c.part(now)
 	c.metrics.catalog(c)
 	if before > 0 && len(c.table.ids) == 0 {
@@ -95,7 +95,6 @@ func (c *core) exchange(before, after *catalog.Cluster, renewed []bool, e *edit)
 	if after != nil {
 		c.list(after, e)
 		c.quarantined += len(after.Quarantined())
-		c.tellQuarantine(before, after)
 		c.renounce(before, after, e)
 		c.succeed(after, renewed, e)
 		c.enter(after, renewed, e)

@@ -10,6 +10,7 @@ import (
 
 	"hdsd/api"
 	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/feed"
 	"hdsd/eds"
 	"hdsd/health"
 )
@@ -37,9 +38,9 @@ func BenchmarkFirstApply(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		l, clusters := large(b)
-		var first delivery
-		apply := l.intake.post
-		l.intake.post = func(d delivery) { first = d }
+		var first feed.Delivery
+		apply := l.deliver
+		l.deliver = func(d feed.Delivery) { first = d }
 		l.serve(clusters...)
 		b.StartTimer()
 		apply(first)
@@ -53,9 +54,9 @@ func BenchmarkOneEndpointChanges(b *testing.B) {
 	l.serve(clusters...)
 	l.pass(settle + 15*report) // until every cluster is tried
 	port := uint32(0)
-	apply := l.intake.post
+	apply := l.deliver
 	var own time.Duration // the core's
-	l.intake.post = func(d delivery) { began := time.Now(); apply(d); own += time.Since(began) }
+	l.deliver = func(d feed.Delivery) { began := time.Now(); apply(d); own += time.Since(began) }
 	for b.Loop() {
 		port++
 		clusters[500] = remade(clusters[500])
@@ -82,7 +83,7 @@ func BenchmarkReloadWithoutChange(b *testing.B) {
 	l.serve(clusters...)
 	l.pass(settle + 15*report) // until every cluster is tried
 	for b.Loop() {
-		l.intake.restart(readersOf(l.sets), catalog.NewRules(proto.CloneOf(l.rules)))
+		l.intake.restart(l.sets, catalog.NewRules(proto.CloneOf(l.rules)))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"hdsd/api"
 	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/feed"
 	"hdsd/hds/specifier"
 	"hdsd/health"
 )
@@ -48,9 +49,9 @@ func TestAReloadThatChangesNothingDoesNothing(t *testing.T) {
 	l := settled(t, web, db)
 	sent, order := maps.Clone(l.sent), len(l.order)
 	posted := 0
-	post := l.intake.post
-	l.intake.post = func(d delivery) { posted += len(d.changed); post(d) }
-	l.intake.restart(readersOf(l.sets), catalog.NewRules(l.rules))
+	post := l.deliver
+	l.deliver = func(d feed.Delivery) { posted += len(d.Changed); post(d) }
+	l.intake.restart(l.sets, catalog.NewRules(l.rules))
 	if posted > 0 {
 		t.Errorf("%d clusters were prepared again", posted)
 	}

@@ -1,17 +1,21 @@
 package coordinator
 
 import (
+	"cmp"
 	"context"
+
+	adminv3 "github.com/envoyproxy/go-control-plane/envoy/admin/v3"
 
 	"hdsd/api"
 	"hdsd/eds"
 	"hdsd/hds"
+	"hdsd/source/xds"
 )
 
 // Clients implements api.Backend: subscribers and checkers, each with one type
 // once, however many streams it has, and upstreams, of which hdsd is the client.
 func (b *backend) Clients(ctx context.Context) ([]api.Client, error) {
-	all := append(subscribers(b.eds.Clients()), b.upstreams.clients()...)
+	all := append(subscribers(b.eds.Clients()), b.upstreamClients()...)
 	checkers, err := b.Checkers(ctx)
 	if err != nil {
 		return nil, err
@@ -65,4 +69,38 @@ func checkerClient(k *api.Checker) api.Client {
 		c.Stale = 1
 	}
 	return c
+}
+
+// clients are the upstreams as rows among the clients.
+func (b *backend) upstreamClients() (all []api.Client) {
+	b.feed.Upstreams(func(name string, known xds.Status) {
+		for i := range known.Types {
+			t := &known.Types[i]
+			c := api.Client{
+				ID: name, Kind: api.KindUpstream, TypeURL: t.TypeURL, Connected: t.Connected,
+				Resources: len(t.Resources), LastAck: t.LastAck, LastError: lastError(t),
+			}
+			for j := range t.Resources {
+				switch state := t.Resources[j].ClientStatus; {
+				case state == adminv3.ClientResourceStatus_NACKED:
+					c.Error++
+				case t.Connected && (state == adminv3.ClientResourceStatus_ACKED || state == adminv3.ClientResourceStatus_DOES_NOT_EXIST):
+					c.Synced++
+				default:
+					c.Stale++
+				}
+			}
+			all = append(all, c)
+		}
+	})
+	return all
+}
+
+// lastError is what is wrong with an upstream now: it is away, or it says
+// something that is refused.
+func lastError(t *xds.TypeStatus) string {
+	if t.Connected {
+		return cmp.Or(t.Rejected, t.LastError)
+	}
+	return cmp.Or(t.LastError, t.Rejected)
 }

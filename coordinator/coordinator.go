@@ -18,6 +18,7 @@ import (
 
 	"hdsd/config"
 	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/feed"
 	"hdsd/csds"
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
@@ -46,21 +47,16 @@ type Coordinator struct {
 	eds      *eds.Server
 	csds     *csds.Server
 	core     *core
-	intake   *intake
+	feed     *feed.Feed
 	servers  *servers
 	tail     *tail
 	files    *fileOut // nil: none are kept
 	registry *prometheus.Registry
-	openings openings
-	awaited  *awaited
 	ready    atomic.Bool
-
-	upstreams upstreams
 
 	mu      sync.Mutex       // guards what follows
 	started *configv1.Config // in force as far as only a restart changes it
 	config  *configv1.Config // the latest
-	sources sources
 	phase   phase
 	running context.Context // of Run; nil before it
 	cancel  context.CancelFunc
@@ -83,8 +79,7 @@ var ErrUsed = errors.New("this coordinator was run or closed before: make anothe
 // is served before Run. What it gives must be run or closed.
 func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, err error) {
 	built := &Coordinator{
-		log: o.Log, forge: o.Forge, started: c, config: c, registry: prometheus.NewRegistry(), awaited: newAwaited(), ended: make(chan struct{}),
-		openings: openings{node: selfNode(c.GetNodeId(), o.Version), folder: c.GetDataDir(), limits: c.GetLimits(), log: o.Log},
+		log: o.Log, forge: o.Forge, started: c, config: c, registry: prometheus.NewRegistry(), ended: make(chan struct{}),
 	}
 	defer func() {
 		if err != nil {
@@ -103,14 +98,11 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 	if err != nil {
 		return nil, err
 	}
-	if built.sources, err = built.openings.open(c, nil); err != nil {
+	node := selfNode(c.GetNodeId(), o.Version)
+	if built.feed, err = feed.Open(c, feed.Options{Node: node, Dir: c.GetDataDir(), Limits: c.GetLimits(), Log: o.Log}); err != nil {
 		return nil, err
 	}
-	built.openings.forget(built.sources)
-	first := built.sources
-	built.upstreams.node = built.openings.node
-	built.upstreams.sources.Store(&first)
-	built.registry.MustRegister(&built.upstreams)
+	built.registry.MustRegister(built.feed)
 	if err = built.wire(); err != nil {
 		return nil, err
 	}
@@ -118,7 +110,7 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 		return nil, err
 	}
 	built.watchLife(o.Version)
-	return built, built.register()
+	return built, built.register(node)
 }
 
 // wire makes the stages and joins them. What was stored is in place before the
@@ -144,8 +136,6 @@ func (c *Coordinator) wire() error {
 	c.tail = newTail(c.store)
 	c.core.hds, c.core.eds, c.core.history = c.hds, c.eds, c.store
 	c.core.restore(stored)
-	c.intake = newIntake(func(d delivery) { c.core.post(func() { c.core.apply(d, time.Now()) }) })
-	c.intake.want, c.intake.pending = c.upstreams.want, c.upstreams.pending
 	return nil
 }
 
@@ -222,8 +212,8 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	stopCore()
 	c.mu.Lock()
 	c.phase = closed
-	c.sources.stop(nil)
 	c.mu.Unlock()
+	c.feed.Stop()
 	c.hds.Close()
 	c.files.stop()
 	c.eds.Close()
@@ -250,13 +240,14 @@ func (c *Coordinator) start(ctx context.Context) (stopCore func(), err error) {
 	stop := make(chan struct{})
 	var owned sync.WaitGroup
 	owned.Go(func() { c.core.run(stop) })
-	c.intake.restart(c.sources.readers(), c.rules(c.config))
-	// With an error, it is time to stop already.
+	c.feed.Start(c.running, c.rules(c.config), func(d feed.Delivery) {
+		c.core.post(func() { c.core.apply(d, time.Now()) })
+	})
+	// An error means that the coordinator is stopping.
 	_ = c.core.ask(c.running, func() { c.core.begin(time.Now()) })
-	c.follow()
 	select {
-	case <-c.awaited.over:
-		c.eds.Complete()
+	case <-c.feed.Answered():
+		_ = c.core.ask(c.running, c.eds.Complete)
 	default:
 	}
 	return func() { close(stop); owned.Wait() }, nil
@@ -287,22 +278,49 @@ func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err e
 		return nil, ErrUsed
 	}
 	_, needRestart = config.Changes(c.started, next)
-	opened, err := c.openings.open(next, c.sources)
-	if err != nil {
+	reloaded := config.Reloaded(c.started, next)
+	if err := c.feed.Reload(next, c.rules(reloaded)); err != nil {
 		return needRestart, err
 	}
-	c.swap(config.Reloaded(c.started, next), opened)
+	c.config = reloaded
+	c.store.SetRetention(reloaded.GetHistory().GetRetention().AsDuration())
 	return needRestart, nil
 }
 
-// swap puts a configuration and its sources in the place of those before.
-func (c *Coordinator) swap(next *configv1.Config, opened sources) {
-	c.sources.stop(opened)
-	c.config, c.sources = next, opened
-	c.upstreams.sources.Store(&opened)
-	c.store.SetRetention(next.GetHistory().GetRetention().AsDuration())
-	if c.phase == running {
-		c.intake.restart(opened.readers(), c.rules(next))
-		c.follow()
+// untilEnd waits for the end, or for a failure. Meanwhile hdsd gets ready.
+func (c *Coordinator) untilEnd(failures <-chan error) error {
+	if who := c.feed.Waiting(); who != "" {
+		c.log.Info().Str("event", "sources_awaited").Msg("not ready yet: " + who)
 	}
+	for over := c.feed.Answered(); ; {
+		select {
+		case <-over:
+			over = nil
+			c.complete()
+		case <-c.running.Done():
+			return nil
+		case err := <-failures:
+			return err
+		}
+	}
+}
+
+// complete has everyone told what is not there. What the sources said has been
+// posted before.
+func (c *Coordinator) complete() {
+	c.core.post(c.eds.Complete)
+	c.readiness(true)
+	if unread := c.feed.GivenUp(); len(unread) > 0 {
+		c.log.Warn().Str("event", "sources_unread").Strs("sources", unread).
+			Msg("ready, though these sources have not answered: what they said before the start stays in use, as far as it is known")
+	}
+}
+
+// selfNode is hdsd as its upstreams know it.
+func selfNode(id, version string) *corev3.Node {
+	node := &corev3.Node{Id: id, UserAgentName: "hdsd"}
+	if version != "" {
+		node.UserAgentVersionType = &corev3.Node_UserAgentVersion{UserAgentVersion: version}
+	}
+	return node
 }

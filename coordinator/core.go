@@ -16,7 +16,6 @@ import (
 	"hdsd/eds"
 	"hdsd/hds/specifier"
 	"hdsd/health"
-	"hdsd/source"
 	"hdsd/store"
 )
 
@@ -76,10 +75,8 @@ type core struct {
 	names       []string                               // of the clusters, sorted
 	services    map[string]map[string]*catalog.Cluster // by the name their assignment is published under
 	table       *table
-	quarantined int                     // clusters and endpoints
-	shadowed    int                     // clusters
-	problems    map[source.Problem]bool // of the sources, that were logged; without their lines
-	asTheyCame  []source.Problem        // problems, with their lines
+	quarantined int // clusters and endpoints
+	shadowed    int // clusters
 
 	// Who checks it:
 	fleet *fleet.Fleet

@@ -123,7 +123,7 @@ func TestAStoredPlanWhoseCheckersNeverReturn(t *testing.T) {
 func TestTheTimeToSettleBeginsWhenHdsdServes(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.restart()
-	l.intake.restart(readersOf(l.sets), catalog.NewRules(l.rules)) // takes long
+	l.intake.restart(l.sets, catalog.NewRules(l.rules)) // takes long
 	l.now = l.now.Add(time.Minute)
 	l.core.tick(l.now)
 	if len(l.members()) != 3 {
@@ -272,7 +272,7 @@ func TestAnotherInitialHealthHoldsForWhatHasNoVerdict(t *testing.T) {
 	l.pass(report)
 	l.wantPublished("web", two, health.Unknown)
 	l.rules.Verdict.InitialHealth = corev3.HealthStatus_UNHEALTHY
-	l.intake.restart(readersOf([]*sourceSet{{Source: "local", Clusters: []*sourceCluster{web("web", one, two)}}}), catalog.NewRules(l.rules))
+	l.intake.restart([]*sourceSet{{Source: "local", Clusters: []*sourceCluster{web("web", one, two)}}}, catalog.NewRules(l.rules))
 	l.wantPublished("web", one, health.Healthy)
 	l.wantPublished("web", two, health.Unhealthy)
 }
@@ -318,7 +318,7 @@ func TestPoliciesGiveRedundancyAndReach(t *testing.T) {
 	}
 	before := l.core.clusters["web"]
 	l.rules.Policies = policiesOf("pay-*", 2, "")
-	l.intake.restart(readersOf([]*sourceSet{{Source: "local", Clusters: l.sets[0].Clusters}}), catalog.NewRules(l.rules))
+	l.intake.restart([]*sourceSet{{Source: "local", Clusters: l.sets[0].Clusters}}, catalog.NewRules(l.rules))
 	l.core.tick(l.now)
 	if who := l.checking(two); len(who) != 2 || !slices.Contains(who, "cb") {
 		t.Errorf("pay-eu is checked by %v after its policy changed", who)

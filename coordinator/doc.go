@@ -38,7 +38,7 @@
 // # Sources
 //
 // Files are read when hdsd starts; management servers are asked from then on,
-// and waited for (awaited.go). Until each has answered or is given up, hdsd is
+// and waited for (package feed). Until each has answered or is given up, hdsd is
 // not ready, and the EDS server tells nobody that something is not there. Until
 // each has answered, however long that takes, nothing that went while hdsd was
 // down is taken for gone (gone.go); what a source that has answered lacked once
@@ -47,7 +47,7 @@
 //
 // Each source orders its own reads, and the intake what all of them say: it takes
 // sets only from a source as it is open now, and asks for the latest where the
-// sources are exchanged (intake.go). So the last word is never an older read.
+// sources are exchanged (package feed). So the last word is never an older read.
 //
 // # Order of effects
 //

@@ -66,7 +66,7 @@ func TestWhyAClusterHasNoEndpoints(t *testing.T) {
 		"odd":       "data planes find its endpoints themselves, as its cluster_type is envoy.clusters.aggregate",
 		"elsewhere": "its endpoints are in /etc/x.yaml on the machines of data planes",
 		"lone":      "its ClusterLoadAssignment of source local has none",
-		"leds":      "its endpoints come by LEDS, by which hdsd asks for none",
+		"leds":      "its endpoints come by LEDS, which hdsd does not support",
 		"wrong":     "connect_timeout: ",
 		"web":       `no source has its ClusterLoadAssignment "svc" (mesh: it cannot be asked (`,
 	}

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/feed"
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds/specifier"
@@ -39,13 +40,15 @@ const (
 // lab is a core that the test drives, with fakes of the stages around it and
 // a clock of its own.
 type lab struct {
-	t      testing.TB
-	now    time.Time
-	core   *core
-	intake *intake
-	sets   []*source.Set
-	rules  *configv1.Config
-	timing timing
+	t       testing.TB
+	now     time.Time
+	core    *core
+	intake  *labFeed
+	deliver func(feed.Delivery)      // applies a delivery; tests may replace it
+	pending func(source string) bool // whether a source has yet to answer for another; nil: none has
+	sets    []*source.Set
+	rules   *configv1.Config
+	timing  timing
 
 	truth    map[string]health.Status // by address; what checkers find
 	unprobed string                   // an address that checkers find down for a while when they are sent something
@@ -105,13 +108,14 @@ func (l *lab) start(last map[health.Hash]store.Held) {
 		Overrides: slices.Collect(maps.Values(l.overrides)), Trust: maps.Clone(l.trust), Trials: l.trials,
 	})
 	l.core, l.zoneHealth = c, map[health.Locality]map[health.EndpointID]health.Status{}
-	l.intake = newIntake(func(d delivery) { c.apply(d, l.now) })
+	l.deliver = func(d feed.Delivery) { c.apply(d, l.now) }
+	l.intake = &labFeed{Intake: feed.NewIntake(func(d feed.Delivery) { l.deliver(d) }, l, zerolog.Nop())}
 }
 
 // serve has the sources say these clusters, and the time to settle begin.
 func (l *lab) serve(clusters ...*source.Cluster) {
 	l.sets = []*source.Set{localSet(clusters)}
-	l.intake.restart(readersOf(l.sets), catalog.NewRules(l.rules))
+	l.intake.restart(l.sets, catalog.NewRules(l.rules))
 	l.core.begin(l.now)
 }
 
@@ -121,26 +125,40 @@ func (l *lab) say(clusters ...*source.Cluster) {
 	l.core.tick(l.now)
 }
 
-// fixed is a source that has nothing but a set to begin with.
-type fixed struct{ *source.Set }
+// Want implements feed.Asker.
+func (l *lab) Want(string, []string) {}
 
-// Latest implements reader.
-func (f fixed) Latest() *source.Set { return f.Set }
+// Pending implements feed.Asker.
+func (l *lab) Pending(source string) bool { return l.pending != nil && l.pending(source) }
 
-// Run implements reader.
-func (f fixed) Run(context.Context, func(*source.Set)) error { return nil }
-
-// readersOf are sources that begin with these sets, each another than before.
-func readersOf(sets []*source.Set) []reader {
-	all := make([]reader, len(sets))
-	for i, set := range sets {
-		all[i] = &fixed{set}
-	}
-	return all
+// labFeed is an Intake whose sources have fixed sets.
+type labFeed struct {
+	*feed.Intake
+	readers map[string]feed.Reader
 }
 
-// hear is take, of the source that has this name now.
-func (in *intake) hear(set *source.Set) { in.take(in.readers[set.Source], set) }
+// fixed is a source that has one set and no changes.
+type fixed struct{ *source.Set }
+
+// Latest implements feed.Reader.
+func (f fixed) Latest() *source.Set { return f.Set }
+
+// Run implements feed.Reader.
+func (f fixed) Run(context.Context, func(*source.Set)) error { return nil }
+
+// restart replaces the sources by new ones that begin with these sets.
+func (in *labFeed) restart(sets []*source.Set, r *catalog.Rules) {
+	in.readers = map[string]feed.Reader{}
+	var all []feed.Reader
+	for _, set := range sets {
+		in.readers[set.Source] = &fixed{set}
+		all = append(all, in.readers[set.Source])
+	}
+	in.Restart(all, r)
+}
+
+// hear takes a set of the source that has its name.
+func (in *labFeed) hear(set *source.Set) { in.Take(in.readers[set.Source], set) }
 
 // localSet is a set of clusters in any order.
 func localSet(clusters []*source.Cluster) *source.Set {

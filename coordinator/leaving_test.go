@@ -273,7 +273,7 @@ func TestAnAssignmentThatIsAwaitedIsNotGone(t *testing.T) {
 	l.goOn(from(locally(bare(mesh)), said(lone(mesh))))
 	l.restart()
 	waits := true
-	l.intake.pending = func(name string) bool { return waits && name == "upstream" }
+	l.pending = func(name string) bool { return waits && name == "upstream" }
 	l.goOn(from(locally(bare(mesh)), said()))
 	l.wantHistory("web", one, wasDown)
 	waits = false
@@ -382,7 +382,7 @@ func (l *lab) doAcrossSources(random *rand.Rand) string {
 		l.joinAll()
 		return "restart"
 	case 6:
-		l.intake.restart(readersOf(from(anyForms(random), anyUpstream(random))), catalog.NewRules(l.rules))
+		l.intake.restart(from(anyForms(random), anyUpstream(random)), catalog.NewRules(l.rules))
 		l.core.tick(l.now)
 		return "reload"
 	default:

@@ -24,7 +24,6 @@ type metrics struct {
 	digest        *prometheus.GaugeVec
 	connected     prometheus.Gauge
 	seats         prometheus.Gauge
-	problems      prometheus.Gauge
 	verdicts      [healths]prometheus.Gauge
 	rebuilds      prometheus.Counter
 	planning      prometheus.Observer
@@ -80,7 +79,6 @@ func newMetrics(to prometheus.Registerer) *metrics {
 		frozen:    gauge("hdsd_frozen", "1 while verdicts are kept from the subscribers by a freeze, else 0."),
 		overruled: gauge("hdsd_endpoints_overridden", "Endpoints whose health an operator's override decides."),
 		shadowed:  gauge("hdsd_clusters_shadowed", "Clusters with checked endpoints whose verdicts are kept from the subscribers by the configuration."),
-		problems:  gauge("hdsd_source_problems", "What is wrong with the sources as they were last read."),
 		rebuilds: factory.NewCounter(prometheus.CounterOpts{
 			Name: "hdsd_specifiers_built_total", Help: "Specifiers made for checkers, sent or not.",
 		}),
@@ -208,7 +206,6 @@ func (m *metrics) catalog(c *core) {
 	m.quarantine.Set(float64(c.quarantined))
 	m.canaries(c)
 	m.shadowed.Set(float64(c.shadowed))
-	m.problems.Set(float64(len(c.problems)))
 	m.judged(c.table)
 	m.overridden(c)
 }

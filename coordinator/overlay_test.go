@@ -216,14 +216,14 @@ func TestTheSourceThatGaveTheEndpointsCounts(t *testing.T) {
 	sets := func(local, upstream, backup []*sourceCluster) []*source.Set {
 		return []*source.Set{{Source: "local", Clusters: local}, {Source: "upstream", Clusters: upstream}, {Source: "backup", Clusters: backup}}
 	}
-	l.intake.restart(readersOf(sets([]*sourceCluster{byEDS("web")}, []*sourceCluster{endpoints("upstream")}, []*sourceCluster{endpoints("backup")})), catalog.NewRules(l.rules))
+	l.intake.restart(sets([]*sourceCluster{byEDS("web")}, []*sourceCluster{endpoints("upstream")}, []*sourceCluster{endpoints("backup")}), catalog.NewRules(l.rules))
 	l.core.begin(l.now)
 	l.joinAll()
 	l.pass(settle + 10*report)
 	l.wantTold("web", a1, up, up, "")
 
 	// They come from another source now.
-	l.intake.restart(readersOf(sets([]*sourceCluster{byEDS("web")}, nil, []*sourceCluster{endpoints("backup")})), catalog.NewRules(l.rules))
+	l.intake.restart(sets([]*sourceCluster{byEDS("web")}, nil, []*sourceCluster{endpoints("backup")}), catalog.NewRules(l.rules))
 	l.wantTold("web", a1, up, drained, "the source says DRAINING")
 
 	// Nothing of the second source's counts where the first has the same.
@@ -233,11 +233,11 @@ func TestTheSourceThatGaveTheEndpointsCounts(t *testing.T) {
 		k.HealthChecks = web(name, a1).HealthChecks
 		return k
 	}
-	l.intake.restart(readersOf(sets(nil, []*sourceCluster{both("web", "upstream")}, []*sourceCluster{both("db", "backup")})), catalog.NewRules(l.rules))
+	l.intake.restart(sets(nil, []*sourceCluster{both("web", "upstream")}, []*sourceCluster{both("db", "backup")}), catalog.NewRules(l.rules))
 	l.pass(10 * report)
 	l.wantTold("web", a1, up, up, "")
 	l.wantTold("db", a1, up, up, "")
-	l.intake.restart(readersOf(sets([]*sourceCluster{both("web", "local")}, nil, []*sourceCluster{both("db", "backup")})), catalog.NewRules(l.rules))
+	l.intake.restart(sets([]*sourceCluster{both("web", "local")}, nil, []*sourceCluster{both("db", "backup")}), catalog.NewRules(l.rules))
 	l.wantTold("web", a1, up, drained, "the source says DRAINING, and by upstream_health only its word counts")
 	l.wantTold("db", a1, up, drained, "the source says DRAINING, and by upstream_health only its word counts")
 }

@@ -26,7 +26,7 @@ func many(n int) []string {
 
 // reconfigure has the configuration read again.
 func (l *lab) reconfigure() {
-	l.intake.restart(readersOf([]*sourceSet{{Source: "local", Clusters: l.sets[0].Clusters}}), catalog.NewRules(l.rules))
+	l.intake.restart([]*sourceSet{{Source: "local", Clusters: l.sets[0].Clusters}}, catalog.NewRules(l.rules))
 	l.core.tick(l.now)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"hdsd/api"
 	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/feed"
 	"hdsd/eds"
 	"hdsd/hds"
 	"hdsd/health"
@@ -31,7 +32,7 @@ type backend struct {
 	eds   *eds.Server
 	tail  *tail
 
-	upstreams *upstreams
+	feed *feed.Feed
 }
 
 // Endpoints implements api.Backend.
@@ -242,7 +243,7 @@ func (b *backend) Clusters(ctx context.Context, after string, limit int) (found 
 		}
 	}
 	for i := range s.found {
-		s.found[i].NoEndpointsReason = b.upstreams.whyNone(s.clusters[i])
+		s.found[i].NoEndpointsReason = b.feed.NoEndpointsReason(s.clusters[i])
 	}
 	return s.found, s.more, nil
 }

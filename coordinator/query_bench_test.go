@@ -77,7 +77,7 @@ func newArchive(b *testing.B) *archive {
 	go l.core.run(stop)
 	b.Cleanup(func() { close(stop); <-l.core.done })
 	handler, err := api.NewService(&backend{
-		core: l.core, store: history, hds: hds.NewServer(hds.Options{}, l.core), eds: eds.NewServer(eds.Options{}), tail: newTail(history), upstreams: &upstreams{},
+		core: l.core, store: history, hds: hds.NewServer(hds.Options{}, l.core), eds: eds.NewServer(eds.Options{}), tail: newTail(history),
 	}).Handler()
 	if err != nil {
 		b.Fatal(err)

@@ -103,35 +103,6 @@ func (s *shelf) eventually(names ...string) {
 	}
 }
 
-// reload reads the sources, has something happen, and only then takes over
-// what was read.
-func (s *shelf) reload(next *configv1.Config, meanwhile func()) {
-	s.t.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	opened, err := s.openings.open(next, s.sources)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	meanwhile()
-	s.swap(next, opened)
-}
-
-// TestWhatIsMovedInDuringAReloadStays: the reload read the file before it was
-// moved, and the watcher after that.
-func TestWhatIsMovedInDuringAReloadStays(t *testing.T) {
-	s := newShelf(t, "a")
-	s.reload(s.configured("clusters.yaml"), func() {
-		s.move("b")
-		s.eventually("b")
-	})
-	if got := s.clusters(); !slices.Equal(got, []string{"b"}) {
-		t.Errorf("there are %v after the reload, want b, which was moved in meanwhile", got)
-	}
-	s.move("c")
-	s.eventually("c")
-}
-
 // TestAReloadTakesNothingOverThatNeedsARestart: what is derived from such a
 // field stays, too.
 func TestAReloadTakesNothingOverThatNeedsARestart(t *testing.T) {

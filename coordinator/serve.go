@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc"
@@ -94,12 +95,12 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 }
 
 // register puts the services on the servers.
-func (c *Coordinator) register() error {
+func (c *Coordinator) register(self *corev3.Node) error {
 	c.hds.Register(c.servers.grpc)
 	c.eds.Register(c.servers.grpc)
-	c.csds = csds.NewServer(csds.Options{MaxBytes: config.LargestAnswer(c.started.GetLimits())}, subscriberStatus{c.eds}, checkerStatus{c.hds, c.core.askBehind}, &c.upstreams)
+	c.csds = csds.NewServer(csds.Options{MaxBytes: config.LargestAnswer(c.started.GetLimits())}, subscriberStatus{c.eds}, checkerStatus{c.hds, c.core.askBehind}, upstreamStatus{self, c.feed})
 	c.csds.Register(c.servers.grpc)
-	queries := api.NewService(&backend{core: c.core, store: c.store, hds: c.hds, eds: c.eds, upstreams: &c.upstreams, tail: c.tail})
+	queries := api.NewService(&backend{core: c.core, store: c.store, hds: c.hds, eds: c.eds, feed: c.feed, tail: c.tail})
 	queries.Register(c.servers.grpc)
 	operators := api.NewControl(&control{
 		core: c.core, store: c.store, copies: newCopies(c.store, c.core.done, c.registry, c.log),
@@ -133,7 +134,7 @@ func (c *Coordinator) register() error {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !c.ready.Load() {
-			http.Error(w, "not ready: "+cmp.Or(c.awaited.String(), "starting or stopping"), http.StatusServiceUnavailable)
+			http.Error(w, "not ready: "+cmp.Or(c.feed.Waiting(), "starting or stopping"), http.StatusServiceUnavailable)
 			return
 		}
 		fmt.Fprintln(w, "ready")

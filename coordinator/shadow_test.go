@@ -17,7 +17,7 @@ import (
 // reload takes other rules over.
 func (l *lab) reload(change func(*configv1.Config)) {
 	change(l.rules)
-	l.intake.restart(readersOf(l.sets), catalog.NewRules(l.rules))
+	l.intake.restart(l.sets, catalog.NewRules(l.rules))
 }
 
 // shadowing is a policy for what its glob matches.

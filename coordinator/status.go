@@ -4,13 +4,16 @@ import (
 	"context"
 
 	adminv3 "github.com/envoyproxy/go-control-plane/envoy/admin/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"hdsd/coordinator/feed"
 	"hdsd/csds"
 	"hdsd/eds"
 	"hdsd/hds"
+	"hdsd/source/xds"
 )
 
 // specifierType is what checkers have as their configuration.
@@ -128,6 +131,44 @@ func specified(c *hds.Client) csds.Resource {
 			return nil // cannot be: it has been sent
 		}
 		return &anypb.Any{TypeUrl: specifierType, Value: value}
+	}
+	return out
+}
+
+// upstreamStatus tells client status of hdsd itself, as a client of management
+// servers.
+type upstreamStatus struct {
+	node *corev3.Node
+	feed *feed.Feed
+}
+
+// Clients implements csds.Source: hdsd itself, once for each upstream.
+func (u upstreamStatus) Clients(yield func(csds.Client) bool) {
+	ended := false
+	u.feed.Upstreams(func(name string, known xds.Status) {
+		ended = ended || !yield(csds.Client{Node: u.node, Scope: name, Resources: func(yield func(csds.Resource) bool) {
+			for i := range known.Types {
+				for j := range known.Types[i].Resources {
+					if !yield(taken(known.Types[i].TypeURL, &known.Types[i].Resources[j])) {
+						return
+					}
+				}
+			}
+		}})
+	})
+}
+
+// taken gives the status of what hdsd took from an upstream, or asks it for.
+func taken(typeURL string, r *xds.Resource) csds.Resource {
+	out := csds.Resource{
+		TypeURL: typeURL, Name: r.Name, Version: r.Version, Updated: r.LastUpdated, Client: r.ClientStatus,
+		Body: func() *anypb.Any { return r.Config },
+	}
+	if e := r.Error; e != nil {
+		out.Error = &csds.Error{
+			Details: e.GetDetails(), Version: e.GetVersionInfo(), Time: e.GetLastUpdateAttempt().AsTime(),
+			Body: e.GetFailedConfiguration,
+		}
 	}
 	return out
 }

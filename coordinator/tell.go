@@ -1,50 +1,12 @@
 package coordinator
 
 import (
-	"slices"
 	"time"
 
 	"github.com/rs/zerolog"
 
-	"hdsd/coordinator/catalog"
-	"hdsd/hds/specifier"
 	"hdsd/health"
-	"hdsd/source"
 )
-
-// tellProblems logs the problems of the sources that are new.
-func (c *core) tellProblems(problems []source.Problem) {
-	if slices.Equal(problems, c.asTheyCame) {
-		return
-	}
-	now := make(map[source.Problem]bool, len(problems))
-	for _, problem := range problems {
-		about := problem
-		about.Line = 0 // which shifts when something above it changes
-		if now[about] = true; !c.problems[about] {
-			c.log.Warn().Str("event", "source_problem").Msg(problem.String())
-		}
-	}
-	c.problems, c.asTheyCame = now, problems
-}
-
-// tellQuarantine logs what is newly set aside, once.
-func (c *core) tellQuarantine(before, after *catalog.Cluster) {
-	told := map[specifier.Quarantined]bool{}
-	if before != nil {
-		for _, q := range before.Quarantined() {
-			told[q] = true
-		}
-	}
-	for _, q := range after.Quarantined() {
-		if !told[q] {
-			told[q] = true
-			c.log.Warn().Str("event", "quarantined").Str("cluster", after.Source.Name).
-				Str("address", q.Address).Str("source", after.Source.Source).
-				Msg("not checked: " + q.Reason)
-		}
-	}
-}
 
 // transitionsLogged is how many changes of health are logged in a second; of
 // the rest only the number is.

@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"hdsd/health"
-	"hdsd/source"
 )
 
 func TestTheLogOfTransitionsIsBoundedAndSaysSo(t *testing.T) {
@@ -99,32 +98,6 @@ func TestTicksAreNotPutOffForEver(t *testing.T) {
 	<-ended
 	close(stop)
 	<-l.core.done
-}
-
-func TestAProblemIsToldOnce(t *testing.T) {
-	var out bytes.Buffer
-	l := newLab(t)
-	l.core.log = zerolog.New(&out)
-	told := func(problems ...source.Problem) int {
-		out.Reset()
-		l.core.tellProblems(problems)
-		return strings.Count(out.String(), `"event":"source_problem"`)
-	}
-	one := source.Problem{File: "clusters.yaml", Line: 3, Field: "name", Message: "is missing"}
-	if n := told(one); n != 1 || !strings.Contains(out.String(), "clusters.yaml:3: name: is missing") {
-		t.Errorf("told %d times: %s", n, out.String())
-	}
-	shifted, other := one, one
-	shifted.Line, other.Field = 4, "type"
-	if n := told(shifted); n != 0 {
-		t.Errorf("on another line it is told again: %s", out.String())
-	}
-	if n := told(shifted, other); n != 1 {
-		t.Errorf("a second problem is told %d times: %s", n, out.String())
-	}
-	if told(); told(one) != 1 {
-		t.Error("what was put right and came back is not told")
-	}
 }
 
 // TestThatNothingIsCheckedIsTold, once, where something was.

@@ -43,7 +43,7 @@ func upstreamAway(t *testing.T) *lab {
 
 // serveAll is serve with several sources.
 func (l *lab) serveAll(sets []*source.Set) {
-	l.intake.restart(readersOf(sets), catalog.NewRules(l.rules))
+	l.intake.restart(sets, catalog.NewRules(l.rules))
 	l.core.begin(l.now)
 }
 
@@ -123,7 +123,7 @@ func TestWhatWasKnownStaysUntilASourceSaysSomethingElse(t *testing.T) {
 	l.serveAll(from(&source.Set{}, said(web("web", one, two))))
 	l.joinAll()
 	l.pass(settle + 10*time.Second)
-	l.intake.restart(readersOf(from(&source.Set{}, notRead())), catalog.NewRules(l.rules))
+	l.intake.restart(from(&source.Set{}, notRead()), catalog.NewRules(l.rules))
 	l.intake.hear(&source.Set{Source: "upstream", Unread: true}) // it is given up
 	l.pass(10 * time.Second)
 	l.wantTransitions(2)
@@ -132,8 +132,8 @@ func TestWhatWasKnownStaysUntilASourceSaysSomethingElse(t *testing.T) {
 	}
 	l.intake.hear(said())
 	l.wantTransitions(4)
-	l.intake.restart(readersOf([]*source.Set{{Source: "local"}}), catalog.NewRules(l.rules))
-	l.intake.restart(readersOf(from(&source.Set{}, notRead())), catalog.NewRules(l.rules))
+	l.intake.restart([]*source.Set{{Source: "local"}}, catalog.NewRules(l.rules))
+	l.intake.restart(from(&source.Set{}, notRead()), catalog.NewRules(l.rules))
 	if !l.core.unread {
 		t.Error("what a source said that was removed meanwhile counts again")
 	}

@@ -1,4 +1,4 @@
-package coordinator
+package feed
 
 import (
 	"cmp"
@@ -11,12 +11,12 @@ import (
 	"hdsd/source"
 )
 
-// whyNone tells why a cluster that was found has no endpoints, by what the
-// sources know now; empty where it has some.
-func (u *upstreams) whyNone(k *catalog.Cluster) string {
+// NoEndpointsReason says why a cluster has no endpoints, by what the sources know at
+// the moment. It is empty if the cluster has some.
+func (f *Feed) NoEndpointsReason(k *catalog.Cluster) string {
 	from := k.Source
 	eds := from.Config.GetEdsClusterConfig().GetEdsConfig()
-	path := cmp.Or(eds.GetPathConfigSource().GetPath(), eds.GetPath()) //nolint:staticcheck // where it is used
+	path := cmp.Or(eds.GetPathConfigSource().GetPath(), eds.GetPath()) //nolint:staticcheck // a deprecated field still counts
 	switch {
 	case len(k.Endpoints) > 0:
 		return ""
@@ -27,16 +27,16 @@ func (u *upstreams) whyNone(k *catalog.Cluster) string {
 	case from.EDS() && path != "":
 		return fmt.Sprintf("its endpoints are in %s on the machines of data planes", path)
 	case from.EDS():
-		return u.lacking(from.ServiceName)
+		return f.noAssignmentReason(from.ServiceName)
 	default:
 		return ownEndpoints(from.Config)
 	}
 }
 
-// emptyAssignment tells why an assignment gives no endpoints.
+// emptyAssignment says why an assignment gives no endpoints.
 func emptyAssignment(from *source.Cluster) string {
 	if catalog.PartlyElsewhere(from.Assignment) {
-		return "its endpoints come by LEDS, by which hdsd asks for none"
+		return "its endpoints come by LEDS, which hdsd does not support"
 	}
 	if from.Config != nil && !from.EDS() {
 		return "its load_assignment has none"
@@ -44,8 +44,7 @@ func emptyAssignment(from *source.Cluster) string {
 	return fmt.Sprintf("its ClusterLoadAssignment of source %s has none", from.EndpointSource())
 }
 
-// ownEndpoints tells why a cluster that does not take its endpoints by EDS has
-// none.
+// ownEndpoints says why a cluster that does not use EDS has no endpoints.
 func ownEndpoints(config *clusterv3.Cluster) string {
 	switch kind := config.GetClusterDiscoveryType().(type) {
 	case *clusterv3.Cluster_ClusterType:
@@ -58,10 +57,10 @@ func ownEndpoints(config *clusterv3.Cluster) string {
 	return "it has no load_assignment"
 }
 
-// lacking tells why no source has an assignment.
-func (u *upstreams) lacking(service string) string {
+// noAssignmentReason says why no source has an assignment.
+func (f *Feed) noAssignmentReason(service string) string {
 	var why []string
-	for _, one := range *u.sources.Load() {
+	for _, one := range *f.open.Load() {
 		if one.upstream == nil {
 			continue
 		}

@@ -1,11 +1,21 @@
-package coordinator
+package feed
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"github.com/rs/zerolog"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"hdsd/coordinator/catalog"
 	"hdsd/eds"
@@ -13,10 +23,32 @@ import (
 	"hdsd/source"
 )
 
+// web is a cluster with one endpoint and an HTTP check.
+func web(name string) *source.Cluster {
+	assignment := &endpointv3.ClusterLoadAssignment{ClusterName: name, Endpoints: []*endpointv3.LocalityLbEndpoints{{
+		LbEndpoints: []*endpointv3.LbEndpoint{{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
+			Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+				Address: "10.0.0.1", PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: 80},
+			}}},
+		}}}},
+	}}}
+	config := &clusterv3.Cluster{
+		Name: name, ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC}, LoadAssignment: assignment,
+		HealthChecks: []*corev3.HealthCheck{{
+			Timeout: durationpb.New(time.Second), Interval: durationpb.New(time.Second),
+			UnhealthyThreshold: wrapperspb.UInt32(2), HealthyThreshold: wrapperspb.UInt32(1),
+			HealthChecker: &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{Path: "/healthz"}},
+		}},
+	}
+	return &source.Cluster{
+		Source: "local", Name: name, ServiceName: name, Config: config, Assignment: assignment, HealthChecks: config.GetHealthChecks(),
+	}
+}
+
 // anyCluster is one of a source, in one of the ways in which its endpoints come
 // with it, apart from it, or without it.
 func anyCluster(r *rand.Rand, from, name string) *source.Cluster {
-	k := web(name, one)
+	k := web(name)
 	k.Source = from
 	kind := r.IntN(4)
 	if kind > 0 {
@@ -38,7 +70,7 @@ func wantedOf(names []string, clusters []*source.Cluster) map[string]string {
 	for _, name := range names {
 		var services []string
 		for _, c := range clusters {
-			if lacking(c) && c.Source != name {
+			if lacksAssignment(c) && c.Source != name {
 				services = append(services, c.ServiceName)
 			}
 		}
@@ -48,29 +80,46 @@ func wantedOf(names []string, clusters []*source.Cluster) map[string]string {
 	return wanted
 }
 
+// asker notes what each source is asked for.
+type asker map[string]string
+
+// Want implements Asker.
+func (a asker) Want(source string, names []string) { a[source] = fmt.Sprint(names) }
+
+// Pending implements Asker.
+func (asker) Pending(string) bool { return false }
+
+// fixed is a source that has one set and no changes.
+type fixed struct{ *source.Set }
+
+// Latest implements Reader.
+func (f fixed) Latest() *source.Set { return f.Set }
+
+// Run implements Reader.
+func (f fixed) Run(context.Context, func(*source.Set)) error { return nil }
+
 // TestIntakeOfChanges: what is posted adds up to what the sources say, each
 // change of it once, and what is asked for to what is lacking.
 func TestIntakeOfChanges(t *testing.T) {
 	for seed := range uint64(50) {
 		random, names := rand.New(rand.NewPCG(seed, 3)), []string{"x", "y"}
 		there, wanted, sets := map[string]*source.Cluster{}, map[string]string{}, map[string]*source.Set{}
-		in := newIntake(func(d delivery) {
-			for _, name := range d.removed {
+		in := NewIntake(func(d Delivery) {
+			for _, name := range d.Removed {
 				if there[name] == nil {
 					t.Errorf("seed %d: %s is removed, and was not there", seed, name)
 				}
 				delete(there, name)
 			}
-			for _, c := range d.changed {
-				if there[c.cluster.Latest.Name] == c.cluster.Latest {
-					t.Errorf("seed %d: %s is said to have changed", seed, c.cluster.Latest.Name)
+			for _, c := range d.Changed {
+				if there[c.Cluster.Latest.Name] == c.Cluster.Latest {
+					t.Errorf("seed %d: %s is said to have changed", seed, c.Cluster.Latest.Name)
 				}
-				there[c.cluster.Latest.Name] = c.cluster.Latest
+				there[c.Cluster.Latest.Name] = c.Cluster.Latest
 			}
-		})
-		in.want = func(source string, names []string) { wanted[source] = fmt.Sprint(names) }
+		}, asker(wanted), zerolog.Nop())
 		restart := func() {
-			in.restart(readersOf([]*source.Set{sets["x"], sets["y"]}), catalog.NewRules(&configv1.Config{}))
+			in.Restart([]Reader{&fixed{sets["x"]}, &fixed{sets["y"]}}, catalog.NewRules(&configv1.Config{}))
 		}
 		sets["x"], sets["y"] = &source.Set{Source: "x"}, &source.Set{Source: "y"}
 		restart()
@@ -81,13 +130,13 @@ func TestIntakeOfChanges(t *testing.T) {
 				with[name] = anyCluster(random, from, name)
 			}
 			sets[from] = &source.Set{Source: from, Clusters: source.Amend(sets[from].Clusters, with)}
-			if in.hear(sets[from]); random.IntN(10) == 0 {
+			if in.Take(in.readers[from], sets[from]); random.IntN(10) == 0 {
 				restart()
 			}
-			if got := slices.SortedFunc(maps.Values(there), byName); !slices.Equal(got, in.catalog.Clusters) {
-				t.Fatalf("seed %d: got %d clusters, want %d", seed, len(got), len(in.catalog.Clusters))
+			if got := slices.SortedFunc(maps.Values(there), func(a, b *source.Cluster) int { return cmp.Compare(a.Name, b.Name) }); !slices.Equal(got, in.merged.Clusters) {
+				t.Fatalf("seed %d: got %d clusters, want %d", seed, len(got), len(in.merged.Clusters))
 			}
-			if want := wantedOf(names, in.catalog.Clusters); !maps.Equal(wanted, want) {
+			if want := wantedOf(names, in.merged.Clusters); !maps.Equal(wanted, want) {
 				t.Fatalf("seed %d: asked for %v, want %v", seed, wanted, want)
 			}
 			if len(in.prepared) != len(there) {
@@ -100,14 +149,14 @@ func TestIntakeOfChanges(t *testing.T) {
 // journal is a source whose word a test gives it.
 type journal struct {
 	fixed
-	to *intake
+	to *Intake
 }
 
 // says is what Run does: the set is the latest, and then it is handed on.
 func (j *journal) says(set *source.Set) func() {
 	set.Source = "x"
 	j.Set = set
-	return func() { j.to.take(j, set) }
+	return func() { j.to.Take(j, set) }
 }
 
 // TestNothingOlderIsTheLastWord: whatever a source hands on, and whenever the
@@ -175,15 +224,15 @@ func TestNothingOlderIsTheLastWord(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			in := newIntake(func(delivery) {})
-			restart := func(j *journal) { in.restart([]reader{j}, catalog.NewRules(&configv1.Config{})) }
+			in := NewIntake(func(Delivery) {}, nil, zerolog.Nop())
+			restart := func(j *journal) { in.Restart([]Reader{j}, catalog.NewRules(&configv1.Config{})) }
 			a, b := &journal{to: in}, &journal{to: in}
 			a.says(named("first"))
 			b.says(awaited(&source.Set{}))
 			restart(a)
 			test.steps(restart, a, b)
 			got := ""
-			for _, c := range in.catalog.Clusters {
+			for _, c := range in.merged.Clusters {
 				got += c.Name
 			}
 			if got != test.want {

@@ -1,9 +1,10 @@
-package coordinator
+package feed
 
 import (
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"github.com/rs/zerolog"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"hdsd/coordinator/catalog"
@@ -28,30 +29,30 @@ func unreachable(t *testing.T, name string) *opened {
 	return &opened{name: name, upstream: upstream}
 }
 
-// TestAwaitedForOthers: who has answered, and is then asked for what a cluster of
-// another source takes, is waited for again.
-func TestAwaitedForOthers(t *testing.T) {
+// TestPendingForOtherSources: a server that has answered, and is then asked for an
+// assignment of another source's cluster, is pending again.
+func TestPendingForOtherSources(t *testing.T) {
 	clusters, endpoints := unreachable(t, "clusters"), unreachable(t, "endpoints")
-	all := &upstreams{}
-	all.sources.Store(&sources{clusters, endpoints})
-	var last delivery
-	in := newIntake(func(d delivery) { last = d })
-	in.want, in.pending = all.want, all.pending
-	in.restart(all.sources.Load().readers(), &catalog.Rules{})
-	a := newAwaited()
-	a.expect(*all.sources.Load())
+	all := sources{clusters, endpoints}
+	f := &Feed{}
+	f.open.Store(&all)
+	var last Delivery
+	in := NewIntake(func(d Delivery) { last = d }, f, zerolog.Nop())
+	in.Restart(all.readers(), &catalog.Rules{})
+	p := newPending()
+	p.expect(all)
 	take := func(set *source.Set) {
-		in.hear(set)
-		a.hear(set)
+		in.Take(in.readers[set.Source], set)
+		p.hear(set)
 	}
 	take(&source.Set{Source: "endpoints"})
-	lacks := web("web", one)
+	lacks := web("web")
 	lacks.Source, lacks.Config, lacks.Assignment = "clusters", eds.PublishCluster(lacks.Config, eds.ByADS()), nil
 	take(&source.Set{Source: "clusters", Clusters: []*source.Cluster{lacks}})
-	if got := a.String(); got == "" || a.ended || !last.unread {
-		t.Errorf("nothing is known of web's endpoints, and %q is waited for, ended %t, unread %t", got, a.ended, last.unread)
+	if got := p.String(); got == "" || p.ended || last.Complete {
+		t.Errorf("nothing is known of web's endpoints, and %q is pending, ended %t, complete %t", got, p.ended, last.Complete)
 	}
-	if got := a.left(); len(got) != 1 || got[0] != "endpoints" {
-		t.Errorf("waited for are %v", got)
+	if got := p.left(); len(got) != 1 || got[0] != "endpoints" {
+		t.Errorf("pending are %v", got)
 	}
 }

@@ -1,0 +1,27 @@
+// Package feed keeps the sources of a configuration open. It turns what they
+// give into deliveries: the clusters that changed, prepared for every stage.
+//
+// # What it owns
+//
+// A Feed opens and closes sources, waits for their first answers, asks each for
+// the assignments that clusters of the others use, and reports what is wrong with
+// them. An Intake, which it contains, merges the sources and prepares clusters.
+//
+// # What it guarantees
+//
+// Deliveries come one at a time and in order. A delivery holds only what changed:
+// a cluster that is the same under the same rules is not prepared again. Each
+// source orders its own reads, and the Intake accepts sets only from a source that
+// is open, so an older read never replaces a newer one. A reload leaves a source
+// alone if its configuration is the same.
+//
+// Answered closes once every management server has answered or was given up. The
+// delivery of its answer comes before that.
+//
+// # Goroutines
+//
+// Start runs one goroutine for each source. It calls the deliver function, also
+// from its caller's goroutine, and deliver may block: the source then waits. Reload
+// stops the goroutines of sources that are no longer configured, and Stop those of
+// all; both wait until they have ended.
+package feed

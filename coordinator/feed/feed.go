@@ -1,0 +1,109 @@
+package feed
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"github.com/rs/zerolog"
+
+	"hdsd/coordinator/catalog"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/source"
+)
+
+// Options are what a Feed needs besides its configuration.
+type Options struct {
+	Node   *corev3.Node // hdsd, as management servers know it
+	Dir    string       // for the snapshots of management servers
+	Limits *configv1.Limits
+	Log    zerolog.Logger
+}
+
+// Feed is the open sources of a configuration.
+type Feed struct {
+	// Set once.
+	options Options
+	intake  *Intake
+	pending *pending
+	deliver func(Delivery) // before Start it is nil
+
+	open atomic.Pointer[sources] // written with mu held
+
+	mu      sync.Mutex      // orders Start, Reload and Stop
+	running context.Context // of Start; nil before it
+}
+
+// Open opens the sources of a configuration and reads the files among them. It
+// fails if a file source cannot be read at all. It follows no changes yet.
+func Open(c *configv1.Config, o Options) (*Feed, error) {
+	f := &Feed{options: o, pending: newPending()}
+	f.intake = NewIntake(func(d Delivery) { f.deliver(d) }, f, o.Log)
+	all, err := f.openAll(c)
+	if err != nil {
+		return nil, err
+	}
+	f.open.Store(&all)
+	f.removeSnapshots()
+	return f, nil
+}
+
+// Start delivers what the sources have. From then on it delivers their changes,
+// until ctx ends or Stop is called.
+func (f *Feed) Start(ctx context.Context, r *catalog.Rules, deliver func(Delivery)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.running, f.deliver = ctx, deliver
+	f.restart(r)
+}
+
+// Reload replaces the configuration and the rules. With an error nothing changes.
+func (f *Feed) Reload(c *configv1.Config, r *catalog.Rules) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	next, err := f.openAll(c)
+	if err != nil {
+		return err
+	}
+	f.replace(next, r)
+	return nil
+}
+
+// replace puts other sources in the place of those that are open.
+func (f *Feed) replace(next sources, r *catalog.Rules) {
+	f.open.Load().stop(next)
+	f.open.Store(&next)
+	if f.running != nil {
+		f.restart(r)
+	}
+}
+
+// restart delivers all that the sources have, then follows their changes.
+func (f *Feed) restart(r *catalog.Rules) {
+	all := *f.open.Load()
+	f.intake.Restart(all.readers(), r)
+	all.run(f.running, func(by Reader, set *source.Set) {
+		f.intake.Take(by, set)
+		f.pending.hear(set)
+	}, f.options.Log)
+	f.pending.expect(all)
+}
+
+// Stop ends what Start began, and waits for it. Without Start it does nothing.
+func (f *Feed) Stop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.open.Load().stop(nil)
+}
+
+// Answered is closed once every management server has answered or was given up.
+func (f *Feed) Answered() <-chan struct{} { return f.pending.over }
+
+// Waiting says which management servers have yet to answer; it is empty if all
+// have.
+func (f *Feed) Waiting() string { return f.pending.String() }
+
+// GivenUp lists the sources that did not answer within their
+// initial_fetch_timeout.
+func (f *Feed) GivenUp() []string { return f.pending.givenUp() }

@@ -1,0 +1,225 @@
+package feed
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"hdsd/coordinator/catalog"
+	"hdsd/source"
+)
+
+// Intake merges what the sources give and prepares the clusters that changed.
+type Intake struct {
+	// Set once.
+	deliver func(Delivery)
+	asker   Asker // may be nil
+	log     zerolog.Logger
+
+	problems problemLog // written with mu held
+
+	mu       sync.Mutex // orders deliveries as the changes
+	rules    *catalog.Rules
+	names    []string            // of the sources, in order of precedence
+	readers  map[string]Reader   // by source
+	latest   map[string]accepted // by source
+	merged   *source.Catalog
+	prepared map[string]*catalog.Cluster // by name
+	lacking  map[string]lack             // by name: clusters that use assignments of other sources, or would
+	wanted   map[string][]string         // by source: the assignments that it was last asked for
+}
+
+// Reader is a source that is open. It hands on sets in the order in which it reads
+// them: Latest is never older than a set handed on before.
+type Reader interface {
+	Latest() *source.Set
+	Run(ctx context.Context, take func(*source.Set)) error
+}
+
+// Asker asks a source for the assignments that clusters of other sources use.
+type Asker interface {
+	Want(source string, assignments []string)
+	// Pending tells whether the source has yet to answer for some of them.
+	Pending(source string) bool
+}
+
+// accepted is a set and the reader that gave it.
+type accepted struct {
+	by  Reader
+	set *source.Set
+}
+
+// Delivery is one change of the clusters.
+type Delivery struct {
+	Rules    *catalog.Rules
+	Answered map[string]bool // sources that have answered all that they were asked
+	Complete bool            // all of them have
+	Changed  []Change        // clusters that are new or changed
+	Removed  []string        // names of clusters
+}
+
+// Change is a cluster that is new or has changed.
+type Change struct {
+	Cluster *catalog.Cluster
+	Renewed []bool // by endpoint of Cluster.Checked: checkers take it for a new one; nil if none
+}
+
+// NewIntake makes an Intake without sources.
+func NewIntake(deliver func(Delivery), asker Asker, log zerolog.Logger) *Intake {
+	return &Intake{
+		deliver: deliver, asker: asker, log: log, problems: problemLog{log: log}, merged: &source.Catalog{}, prepared: map[string]*catalog.Cluster{},
+		lacking: map[string]lack{}, wanted: map[string][]string{},
+	}
+}
+
+// Take accepts a set of a source. It ignores a reader that Restart has replaced.
+func (in *Intake) Take(by Reader, set *source.Set) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.readers[set.Source] != by {
+		return
+	}
+	in.latest[set.Source] = in.latest[set.Source].then(accepted{by, set})
+	in.merge(false)
+}
+
+// then gives the set that holds of a source after another one. If a new reader
+// does not know its clusters yet, those of the reader before it stay.
+func (a accepted) then(next accepted) accepted {
+	switch {
+	case a.by == next.by, next.set.Answered(), a.set == nil:
+		return next
+	case a.set.Answered(), len(next.set.Clusters) == 0 && len(a.set.Clusters) > 0:
+		return a
+	default:
+		return next
+	}
+}
+
+// Restart replaces the rules and the readers. It takes the latest set of each under
+// the lock that Take waits for, so that it undoes nothing newer.
+func (in *Intake) Restart(readers []Reader, r *catalog.Rules) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	before := in.latest
+	in.rules, in.names = r, nil
+	in.readers, in.latest, in.wanted = map[string]Reader{}, map[string]accepted{}, map[string][]string{}
+	for _, by := range readers {
+		set := by.Latest()
+		in.names = append(in.names, set.Source)
+		in.readers[set.Source] = by
+		in.latest[set.Source] = before[set.Source].then(accepted{by, set})
+	}
+	in.merge(true)
+}
+
+// merge merges the sources, prepares what changed or what the rules have changed
+// for, and delivers it.
+func (in *Intake) merge(restarted bool) {
+	sets := make([]*source.Set, len(in.names))
+	for i, name := range in.names {
+		sets[i] = in.latest[name].set
+	}
+	merged := source.Merge(in.merged, sets, in.rules.DefaultHealthChecks)
+	changed, removed := source.Changes(in.merged.Clusters, merged.Clusters)
+	in.merged = merged
+	lackChanged := in.trackLacking(changed, removed)
+	if in.asker != nil && (lackChanged || restarted) {
+		in.ask()
+	}
+	if restarted {
+		changed = merged.Clusters
+	}
+	answered := in.answered()
+	d := Delivery{Rules: in.rules, Answered: answered, Complete: len(answered) == len(in.names)}
+	in.problems.update(merged.Problems)
+	for _, c := range changed {
+		before := in.prepared[c.Name]
+		if before != nil && before.Latest == c && before.UpToDate(in.rules) {
+			continue
+		}
+		after := in.prepare(before, c)
+		in.prepared[c.Name] = after
+		logQuarantined(in.log, before, after)
+		d.Changed = append(d.Changed, Change{after, catalog.ChangedProbes(before, after)})
+	}
+	for _, c := range removed {
+		delete(in.prepared, c.Name)
+		d.Removed = append(d.Removed, c.Name)
+	}
+	in.deliver(d)
+}
+
+func (in *Intake) prepare(before *catalog.Cluster, c *source.Cluster) *catalog.Cluster {
+	if c.Quarantine != "" {
+		return catalog.PrepareRejected(c, before, in.rules)
+	}
+	return catalog.Prepare(c, in.rules)
+}
+
+// answered gives the sources that have answered all that they were asked.
+func (in *Intake) answered() map[string]bool {
+	all := make(map[string]bool, len(in.names))
+	for _, name := range in.names {
+		if in.latest[name].set.Answered() && (in.asker == nil || !in.asker.Pending(name)) {
+			all[name] = true
+		}
+	}
+	return all
+}
+
+// lack is the source of a cluster, and the assignment that it needs of another.
+type lack struct{ source, service string }
+
+// trackLacking keeps which clusters need assignments of other sources, and tells
+// whether that has changed.
+func (in *Intake) trackLacking(changed, removed []*source.Cluster) (other bool) {
+	for _, c := range removed {
+		other = in.lacking[c.Name] != (lack{}) || other
+		delete(in.lacking, c.Name)
+	}
+	for _, c := range changed {
+		now := lack{}
+		if lacksAssignment(c) {
+			now = lack{c.Source, c.ServiceName}
+		}
+		if in.lacking[c.Name] == now {
+			continue
+		}
+		other = true
+		if in.lacking[c.Name] = now; now == (lack{}) {
+			delete(in.lacking, c.Name)
+		}
+	}
+	return other
+}
+
+// ask asks each source for the assignments that clusters of the others need.
+func (in *Intake) ask() {
+	wanted := map[string][]string{}
+	for _, c := range in.lacking {
+		for _, name := range in.names {
+			if name != c.source {
+				wanted[name] = append(wanted[name], c.service)
+			}
+		}
+	}
+	for _, name := range in.names {
+		slices.Sort(wanted[name])
+		names := slices.Compact(wanted[name])
+		if asked, ok := in.wanted[name]; !ok || !slices.Equal(names, asked) {
+			in.asker.Want(name, names)
+			in.wanted[name] = names
+		}
+	}
+}
+
+// lacksAssignment tells whether a cluster takes its endpoints from another source
+// than its own, or would. A file that it names is on the machines of data planes.
+func lacksAssignment(c *source.Cluster) bool {
+	from := c.Config.GetEdsClusterConfig().GetEdsConfig()
+	return c.EDS() && (c.Assignment == nil || c.AssignmentSource != "") &&
+		from.GetPathConfigSource() == nil && from.GetPath() == "" //nolint:staticcheck // a deprecated field still counts
+}

@@ -1,0 +1,161 @@
+package feed
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"github.com/rs/zerolog"
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/config"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/source"
+	"hdsd/source/file"
+	"hdsd/source/xds"
+)
+
+// sources are the open sources of a configuration, in order of precedence.
+type sources []*opened
+
+// opened is a source and what it was opened by. It is either a file or a
+// management server.
+type opened struct {
+	name     string
+	from     *corev3.ConfigSource
+	file     *file.Source
+	upstream *xds.Source
+
+	cancel context.CancelFunc // nil before it runs
+	ended  chan struct{}
+}
+
+// openAll opens the sources of a configuration and reads files once. It fails if
+// one cannot be read at all. A source that is open already with the same
+// configuration stays, so that its connection and its clusters do.
+func (f *Feed) openAll(c *configv1.Config) (sources, error) {
+	all := make(sources, 0, len(c.GetSources()))
+	for _, from := range c.GetSources() {
+		known := f.open.Load().find(from)
+		if known != nil && known.upstream != nil {
+			all = append(all, known)
+			continue
+		}
+		one, err := f.openOne(from, known)
+		if err != nil {
+			return nil, fmt.Errorf("source %s: %w", from.GetName(), err)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// openOne opens a source. A file that was open before it reads again.
+func (f *Feed) openOne(from *configv1.Source, before *opened) (one *opened, err error) {
+	one = &opened{name: from.GetName(), from: from.GetConfigSource()}
+	path, watched := config.PathOf(from)
+	if path == "" {
+		one.upstream, err = xds.New(xds.Options{
+			Name: one.name, Node: f.options.Node, ConfigSource: one.from, Snapshot: f.snapshot(one.name), Log: f.options.Log,
+			MaxClusters: int(f.options.Limits.GetMaxSourceClusters()), MaxEndpoints: int(f.options.Limits.GetMaxSourceEndpoints()),
+			MaxMessageBytes: config.LargestAnswer(f.options.Limits),
+		})
+		return one, err
+	}
+	if before != nil {
+		one.file = before.file
+	} else {
+		one.file = file.New(file.Options{Name: one.name, Path: path, WatchedDirectory: watched, Log: f.options.Log})
+	}
+	if err := file.CheckWatchedDirectory(watched); err != nil {
+		return nil, err
+	}
+	_, err = one.file.Load()
+	return one, err
+}
+
+// snapshot is the file that keeps the resources of a management server over a
+// restart. A source's name may be anything, so the file name has its hash.
+func (f *Feed) snapshot(name string) string {
+	hash := sha256.Sum256([]byte(name))
+	return filepath.Join(f.options.Dir, fmt.Sprintf("source-%x.pb", hash[:8]))
+}
+
+// removeSnapshots removes the snapshots of management servers that are not
+// configured, and what a crash left of others.
+func (f *Feed) removeSnapshots() {
+	all := *f.open.Load()
+	found, _ := filepath.Glob(filepath.Join(f.options.Dir, "*source-*.pb*")) // the pattern is valid
+	for _, path := range found {
+		if slices.ContainsFunc(all, func(one *opened) bool { return one.upstream != nil && f.snapshot(one.name) == path }) {
+			continue
+		}
+		if err := os.Remove(path); err != nil {
+			f.options.Log.Error().Str("event", "upstream_snapshot_trouble").Err(err).
+				Msg("the snapshot of a source that is no longer configured could not be removed")
+		}
+	}
+}
+
+// find gives the source that is open with a configuration, or nil.
+func (s *sources) find(from *configv1.Source) *opened {
+	if s == nil {
+		return nil
+	}
+	for _, one := range *s {
+		if one.name == from.GetName() && proto.Equal(one.from, from.GetConfigSource()) {
+			return one
+		}
+	}
+	return nil
+}
+
+func (o *opened) reader() Reader {
+	if o.upstream != nil {
+		return o.upstream
+	}
+	return o.file
+}
+
+func (s sources) readers() []Reader {
+	all := make([]Reader, len(s))
+	for i, one := range s {
+		all[i] = one.reader()
+	}
+	return all
+}
+
+// run runs each source that does not run yet, until it is stopped.
+func (s sources) run(ctx context.Context, take func(Reader, *source.Set), log zerolog.Logger) {
+	for _, one := range s {
+		if one.cancel != nil {
+			continue
+		}
+		running, cancel := context.WithCancel(ctx)
+		one.cancel, one.ended = cancel, make(chan struct{})
+		go func() {
+			defer close(one.ended)
+			if err := one.reader().Run(running, func(set *source.Set) { take(one.reader(), set) }); err != nil {
+				log.Error().Str("event", "source_not_watched").Err(err).Msg("changes of this source are not seen until the next reload (SIGHUP)")
+			}
+		}()
+	}
+}
+
+// stop ends the sources that are not in next, and waits for them.
+func (s sources) stop(next sources) {
+	for _, one := range s {
+		if one.cancel != nil && !slices.Contains(next, one) {
+			one.cancel()
+		}
+	}
+	for _, one := range s {
+		if one.cancel != nil && !slices.Contains(next, one) {
+			<-one.ended
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package feed
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"hdsd/source"
+)
+
+// pending tracks the management servers that have not answered since hdsd's start,
+// or not about the assignments that clusters of other sources need. Until none is
+// left, nobody is told that something does not exist.
+type pending struct {
+	over chan struct{} // closed for good when none is left
+
+	mu    sync.Mutex // guards what follows
+	all   sources    // management servers
+	heard map[string]*source.Set
+	ended bool
+}
+
+func newPending() *pending {
+	return &pending{over: make(chan struct{}), heard: map[string]*source.Set{}}
+}
+
+// expect waits for the management servers among the sources, and for no others.
+func (p *pending) expect(all sources) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = nil
+	for _, one := range all {
+		if one.upstream != nil {
+			p.all = append(p.all, one)
+		}
+	}
+	p.check()
+}
+
+// hear notes that a source has answered or was given up.
+func (p *pending) hear(set *source.Set) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended || set.Awaited {
+		return
+	}
+	p.heard[set.Source] = set
+	p.check()
+}
+
+func (p *pending) check() {
+	if !p.ended && len(p.left()) == 0 {
+		p.ended = true
+		close(p.over)
+	}
+}
+
+// left lists the servers that have not answered.
+func (p *pending) left() (names []string) {
+	for _, one := range p.all {
+		if p.heard[one.name] == nil || one.upstream.Pending() {
+			names = append(names, one.name)
+		}
+	}
+	return names
+}
+
+// givenUp lists the servers that did not answer in time.
+func (p *pending) givenUp() (names []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, one := range p.all {
+		if heard := p.heard[one.name]; heard != nil && heard.Unread {
+			names = append(names, one.name)
+		}
+	}
+	return names
+}
+
+// String says which servers have yet to answer; it is empty if all have.
+func (p *pending) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := p.left()
+	if p.ended || len(left) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("waiting for the sources %s, no longer than their initial_fetch_timeout", strings.Join(left, ", "))
+}

@@ -1,0 +1,89 @@
+package feed
+
+import (
+	"slices"
+	"time"
+
+	adminv3 "github.com/envoyproxy/go-control-plane/envoy/admin/v3"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"hdsd/source/xds"
+)
+
+// Upstreams calls visit with the name and the status of each management server.
+func (f *Feed) Upstreams(visit func(name string, status xds.Status)) {
+	for _, one := range *f.open.Load() {
+		if one.upstream != nil {
+			visit(one.name, one.upstream.Status())
+		}
+	}
+}
+
+// Want implements Asker. Only management servers can be asked.
+func (f *Feed) Want(name string, assignments []string) {
+	for _, one := range *f.open.Load() {
+		if one.name == name && one.upstream != nil {
+			one.upstream.Want(assignments)
+		}
+	}
+}
+
+// Pending implements Asker.
+func (f *Feed) Pending(name string) bool {
+	return slices.ContainsFunc(*f.open.Load(), func(one *opened) bool {
+		return one.name == name && one.upstream != nil && one.upstream.Pending()
+	})
+}
+
+// The metrics of management servers have no labels: the clients list them by source.
+var (
+	upstreamCount     = prometheus.NewDesc("hdsd_upstreams", "Management servers among the sources.", nil, nil)
+	upstreamConnected = prometheus.NewDesc("hdsd_upstreams_connected", "Management servers among the sources that answer.", nil, nil)
+	upstreamAge       = prometheus.NewDesc("hdsd_upstream_age_seconds", "How long ago the management server was lost that has been gone for the longest, while what it said stays in use (after a restart without it, since it was there last); 0 while all answer.", nil, nil)
+	upstreamFullness  = prometheus.NewDesc("hdsd_upstream_fullness_ratio", "How much of what limits let it have the management server has that is nearest to them, in clusters, endpoints or bytes: 1 is all, and more is refused.", nil, nil)
+	sourceProblems    = prometheus.NewDesc("hdsd_source_problems", "What is wrong with the sources as they were last read.", nil, nil)
+	upstreamRefused   = prometheus.NewDesc("hdsd_upstream_resources_refused", "Resources of management servers of which the latest update is refused, so that what they were before stays in use.", nil, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (f *Feed) Describe(to chan<- *prometheus.Desc) {
+	for _, each := range []*prometheus.Desc{upstreamCount, upstreamConnected, upstreamAge, upstreamFullness, upstreamRefused, sourceProblems} {
+		to <- each
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (f *Feed) Collect(to chan<- prometheus.Metric) {
+	var count, connected, refused int
+	var age time.Duration
+	var fullness float64
+	f.Upstreams(func(_ string, known xds.Status) {
+		count++
+		fullness = max(fullness, known.Fullness)
+		answers := true
+		for i := range known.Types {
+			t := &known.Types[i]
+			answers = answers && t.Connected
+			if !t.Connected && !t.Since.IsZero() {
+				age = max(age, time.Since(t.Since))
+			}
+			for j := range t.Resources {
+				if t.Resources[j].ClientStatus == adminv3.ClientResourceStatus_NACKED {
+					refused++
+				}
+			}
+		}
+		if answers {
+			connected++
+		}
+	})
+	gauge := func(of *prometheus.Desc, value float64) {
+		to <- prometheus.MustNewConstMetric(of, prometheus.GaugeValue, value)
+	}
+	gauge(upstreamCount, float64(count))
+	gauge(upstreamConnected, float64(connected))
+	gauge(upstreamAge, age.Seconds())
+	gauge(upstreamFullness, fullness)
+	gauge(upstreamRefused, float64(refused))
+	gauge(sourceProblems, float64(f.intake.problems.count.Load()))
+}
