@@ -1,20 +1,22 @@
 package store
 
 import (
-	"encoding/binary"
 	"maps"
 	"slices"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	storev1 "hdsd/gen/hdsd/store/v1"
 	"hdsd/health"
 )
 
-// Freeze keeps verdicts from being published.
+// Freeze is a stop to publishing verdicts.
 type Freeze struct {
 	Reason, Author string
 	Since          time.Time
 
-	// Held is the health that goes on being published; nil where it is what the
+	// Held is the health that stays published. If it is nil, that is what the
 	// sources say.
 	Held map[health.Hash]health.Status
 }
@@ -26,59 +28,8 @@ var (
 	heldKey   = []byte("held")
 )
 
-// freezeVersion is the first byte of an encoded freeze, and of what it holds.
-const freezeVersion = 1
-
-const heldSize = 9 // bytes of a hash and a status
-
-func encodeFreeze(f *Freeze) []byte {
-	holds := byte(0)
-	if f.Held != nil {
-		holds = 1
-	}
-	b := binary.BigEndian.AppendUint64([]byte{freezeVersion, holds}, nanos(f.Since))
-	return appendString(appendString(b, f.Author), f.Reason)
-}
-
-func decodeFreeze(b []byte) (f Freeze, holds, ok bool) {
-	r := reader{rest: b}
-	version, flag := r.byte(), r.byte()
-	if version != freezeVersion || flag > 1 || len(r.rest) < 8 {
-		return Freeze{}, false, false
-	}
-	f.Since = timeOf(number(r.rest))
-	r.rest = r.rest[8:]
-	f.Author, f.Reason = r.string(), r.string()
-	return f, flag == 1, !r.bad && len(r.rest) == 0
-}
-
-// encodeHeld puts them down in order, so that the same is the same.
-func encodeHeld(held map[health.Hash]health.Status) []byte {
-	b := make([]byte, 0, 1+heldSize*len(held)+4)
-	b = append(b, freezeVersion)
-	for _, hash := range slices.Sorted(maps.Keys(held)) {
-		b = append(binary.BigEndian.AppendUint64(b, uint64(hash)), byte(held[hash]))
-	}
-	return b
-}
-
-func decodeHeld(b []byte) (map[health.Hash]health.Status, bool) {
-	if len(b)%heldSize != 1 || b[0] != freezeVersion {
-		return nil, false
-	}
-	held := make(map[health.Hash]health.Status, len(b)/heldSize)
-	for rest := b[1:]; len(rest) > 0; rest = rest[heldSize:] {
-		status := health.Status(rest[8])
-		if !status.Valid() {
-			return nil, false
-		}
-		held[health.Hash(number(rest))] = status
-	}
-	return held, true
-}
-
-// SaveFreeze stores a freeze, in the place of one before; nil ends it. It does
-// not wait for the disk; Flush does.
+// SaveFreeze stores a freeze in place of the one before; nil ends it. It does not wait
+// for the disk; Flush does.
 func (s *Store) SaveFreeze(f *Freeze) {
 	if f == nil {
 		s.intake.put(freeze, nil)
@@ -91,7 +42,47 @@ func (s *Store) SaveFreeze(f *Freeze) {
 	s.intake.put(freeze, rows)
 }
 
-// goodFreeze tells whether a row of a freeze can be read.
+func encodeFreeze(f *Freeze) []byte {
+	return marshal(&storev1.Freeze{Reason: text(f.Reason), Author: text(f.Author), Since: timestamp(f.Since), Holds: f.Held != nil})
+}
+
+// decodeFreeze returns a freeze without Held, and whether it has one.
+func decodeFreeze(row []byte) (f Freeze, holds, ok bool) {
+	var m storev1.Freeze
+	if !unmarshal(row, &m) {
+		return Freeze{}, false, false
+	}
+	f = Freeze{Reason: m.GetReason(), Author: m.GetAuthor()}
+	f.Since, ok = timeIn(m.GetSince())
+	return f, m.GetHolds(), ok
+}
+
+func encodeHeld(held map[health.Hash]health.Status) []byte {
+	m := storev1.HeldHealth{Endpoints: make([]uint64, 0, len(held)), Statuses: make([]corev3.HealthStatus, 0, len(held))}
+	for _, hash := range slices.Sorted(maps.Keys(held)) {
+		m.Endpoints = append(m.Endpoints, uint64(hash))
+		m.Statuses = append(m.Statuses, corev3.HealthStatus(held[hash]))
+	}
+	return marshal(&m)
+}
+
+func decodeHeld(row []byte) (map[health.Hash]health.Status, bool) {
+	var m storev1.HeldHealth
+	if !unmarshal(row, &m) || len(m.GetEndpoints()) != len(m.GetStatuses()) {
+		return nil, false
+	}
+	held := make(map[health.Hash]health.Status, len(m.GetEndpoints()))
+	for i, hash := range m.GetEndpoints() {
+		status, ok := statusIn(m.GetStatuses()[i])
+		if !ok {
+			return nil, false
+		}
+		held[health.Hash(hash)] = status
+	}
+	return held, true
+}
+
+// goodFreeze reports whether a row of a freeze can be read.
 func goodFreeze(k, row []byte) (ok bool) {
 	switch string(k) {
 	case string(freezeKey):

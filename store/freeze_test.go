@@ -108,38 +108,3 @@ func TestFreezeUnderADamagedKeyCanBeEnded(t *testing.T) {
 		t.Errorf("still there: %+v", found)
 	}
 }
-
-// FuzzDecodeFreeze is FuzzDecodeRecord for freezes.
-func FuzzDecodeFreeze(f *testing.F) {
-	f.Add(encodeFreeze(&Freeze{Reason: "why", Author: "alice", Since: day}))
-	f.Add(encodeFreeze(&Freeze{Held: map[health.Hash]health.Status{}}))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		first, holds, ok := decodeFreeze(b)
-		if !ok {
-			return
-		}
-		if holds {
-			first.Held = map[health.Hash]health.Status{}
-		}
-		second, again, ok := decodeFreeze(encodeFreeze(&first))
-		first.Held = nil
-		if diff := cmp.Diff(first, second); !ok || again != holds || diff != "" {
-			t.Fatal(ok, again, diff)
-		}
-	})
-}
-
-// FuzzDecodeHeld is FuzzDecodeRecord for what a freeze holds.
-func FuzzDecodeHeld(f *testing.F) {
-	f.Add(encodeHeld(map[health.Hash]health.Status{1: health.Healthy, 1 << 63: health.Timeout}))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		first, ok := decodeHeld(b)
-		if !ok {
-			return
-		}
-		second, ok := decodeHeld(encodeHeld(first))
-		if diff := cmp.Diff(first, second); !ok || diff != "" {
-			t.Fatal(ok, diff)
-		}
-	})
-}

@@ -1,85 +1,31 @@
 package store
 
 import (
-	"encoding/binary"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	storev1 "hdsd/gen/hdsd/store/v1"
 	"hdsd/health"
 )
 
-// Override is a health that an operator has put above the votes.
+// Override is an operator's word that replaces the verdicts of a scope.
 type Override struct {
-	Scope          health.Endpoint // whom it is for: a part that is empty may be anything
+	Scope          health.Endpoint // a field that is empty matches any
 	Status         health.Status
 	Reason, Author string
 	Since          time.Time
-	Until          time.Time // zero: until it is cleared
+	Until          time.Time // zero: until an operator clears it
 }
 
-// In voted is what the votes came to under an override.
+// The bucket voted has the verdicts of the votes on endpoints under an override.
 var (
 	overrides = []byte("overrides")
 	voted     = []byte("voted")
 )
 
-// overrideVersion is the first byte of an encoded override, and of a verdict
-// of the votes.
-const overrideVersion = 1
-
-func encodeOverride(o *Override) []byte {
-	b := binary.BigEndian.AppendUint64([]byte{overrideVersion, byte(o.Status)}, nanos(o.Since))
-	b = binary.BigEndian.AppendUint64(b, orZero(o.Until))
-	l := o.Scope.Locality
-	for _, text := range []string{o.Scope.Cluster, l.Region, l.Zone, l.SubZone, o.Scope.Address, o.Author, o.Reason} {
-		b = appendString(b, text)
-	}
-	return b
-}
-
-func decodeOverride(b []byte) (o Override, ok bool) {
-	r := reader{rest: b}
-	if r.byte() != overrideVersion {
-		return Override{}, false
-	}
-	o.Status = health.Status(r.byte())
-	o.Since, o.Until = timeOf(r.fixed()), unlessZero(r.fixed())
-	l := &o.Scope.Locality
-	for _, text := range []*string{&o.Scope.Cluster, &l.Region, &l.Zone, &l.SubZone, &o.Scope.Address, &o.Author, &o.Reason} {
-		*text = r.string()
-	}
-	return o, !r.bad && len(r.rest) == 0 && o.Status.Valid()
-}
-
-func encodeVoted(v *health.Verdict) []byte {
-	return binary.BigEndian.AppendUint64([]byte{overrideVersion, byte(v.Status)}, orZero(v.Since))
-}
-
-func decodeVoted(b []byte) (v health.Verdict, ok bool) {
-	r := reader{rest: b}
-	if r.byte() != overrideVersion {
-		return health.Verdict{}, false
-	}
-	v.Status, v.Since = health.Status(r.byte()), unlessZero(r.fixed())
-	return v, !r.bad && len(r.rest) == 0 && v.Status.Valid()
-}
-
-// orZero puts down the zero time as 0, which unlessZero reads.
-func orZero(t time.Time) uint64 {
-	if t.IsZero() {
-		return 0
-	}
-	return nanos(t)
-}
-
-func unlessZero(nanos uint64) time.Time {
-	if nanos == 0 {
-		return time.Time{}
-	}
-	return timeOf(nanos)
-}
-
-// SaveOverrides stores overrides by their scopes; nil takes one out. Others
-// stay as they are. It does not wait for the disk; Flush does.
+// SaveOverrides stores overrides by their scopes; nil deletes one. Others stay as they
+// are. It does not wait for the disk; Flush does.
 func (s *Store) SaveOverrides(changed map[health.Endpoint]*Override) {
 	rows := make(map[string][]byte, len(changed))
 	for scope, o := range changed {
@@ -88,13 +34,59 @@ func (s *Store) SaveOverrides(changed map[health.Endpoint]*Override) {
 	s.intake.put(overrides, rows)
 }
 
-// SaveVoted stores what the votes come to under an override: not after the
-// transitions that were appended before. Nil takes one out, and not before
-// these: while the history ends with an override, it is known what was below.
+// SaveVoted stores the verdicts of the votes on endpoints under an override, not later
+// than the transitions appended before. Nil deletes one, and not before these: while
+// the history ends with an override, the file has the verdict below it.
 func (s *Store) SaveVoted(changed map[health.Hash]*health.Verdict) {
 	rows := make(map[string][]byte, len(changed))
 	for hash, v := range changed {
 		rows[rowKey(hash)] = encoded(v, encodeVoted)
 	}
 	s.intake.put(voted, rows)
+}
+
+func encodeOverride(o *Override) []byte {
+	scope := &storev1.Override_Scope{Cluster: text(o.Scope.Cluster), Address: text(o.Scope.Address)}
+	if l := o.Scope.Locality; l != (health.Locality{}) {
+		scope.Locality = &corev3.Locality{Region: text(l.Region), Zone: text(l.Zone), SubZone: text(l.SubZone)}
+	}
+	return marshal(&storev1.Override{
+		Scope: scope, Status: corev3.HealthStatus(o.Status), Reason: text(o.Reason), Author: text(o.Author),
+		Since: timestamp(o.Since), Until: timestamp(o.Until),
+	})
+}
+
+func decodeOverride(row []byte) (o Override, ok bool) {
+	var m storev1.Override
+	if !unmarshal(row, &m) {
+		return Override{}, false
+	}
+	l := m.GetScope().GetLocality()
+	o = Override{
+		Scope: health.Endpoint{
+			Cluster: m.GetScope().GetCluster(), Address: m.GetScope().GetAddress(),
+			Locality: health.Locality{Region: l.GetRegion(), Zone: l.GetZone(), SubZone: l.GetSubZone()},
+		},
+		Reason: m.GetReason(), Author: m.GetAuthor(),
+	}
+	var since, until bool
+	o.Status, ok = statusIn(m.GetStatus())
+	o.Since, since = timeIn(m.GetSince())
+	o.Until, until = timeIn(m.GetUntil())
+	return o, ok && since && until
+}
+
+func encodeVoted(v *health.Verdict) []byte {
+	return marshal(&storev1.VotedHealth{Status: corev3.HealthStatus(v.Status), Since: timestamp(v.Since)})
+}
+
+func decodeVoted(row []byte) (v health.Verdict, ok bool) {
+	var m storev1.VotedHealth
+	if !unmarshal(row, &m) {
+		return health.Verdict{}, false
+	}
+	var since bool
+	v.Status, ok = statusIn(m.GetStatus())
+	v.Since, since = timeIn(m.GetSince())
+	return v, ok && since
 }

@@ -116,38 +116,6 @@ func TestAnOverrideOverTheSameHealthIsNoChange(t *testing.T) {
 	}
 }
 
-// FuzzDecodeOverride is FuzzDecodeRecord for overrides.
-func FuzzDecodeOverride(f *testing.F) {
-	f.Add(encodeOverride(&Override{Scope: health.Endpoint{Cluster: "web", Address: "x"}, Status: health.Draining, Reason: "why", Author: "ann", Since: day, Until: day}))
-	f.Add(encodeOverride(&Override{}))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		first, ok := decodeOverride(b)
-		if !ok {
-			return
-		}
-		second, ok := decodeOverride(encodeOverride(&first))
-		if diff := cmp.Diff(first, second); !ok || diff != "" {
-			t.Fatal(ok, diff)
-		}
-	})
-}
-
-// FuzzDecodeVoted is FuzzDecodeRecord for what the votes came to.
-func FuzzDecodeVoted(f *testing.F) {
-	f.Add(encodeVoted(&health.Verdict{Status: health.Timeout, Since: day}))
-	f.Add(encodeVoted(&health.Verdict{}))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		first, ok := decodeVoted(b)
-		if !ok {
-			return
-		}
-		second, ok := decodeVoted(encodeVoted(&first))
-		if diff := cmp.Diff(first, second); !ok || diff != "" {
-			t.Fatal(ok, diff)
-		}
-	})
-}
-
 // BenchmarkSaveVoted stores what is below an override of 10,000 endpoints.
 func BenchmarkSaveVoted(b *testing.B) {
 	s := open(b, b.TempDir())

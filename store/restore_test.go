@@ -145,7 +145,7 @@ func TestRestoreRefuses(t *testing.T) {
 	foreign, spoiled := filepath.Join(t.TempDir(), "foreign.db"), fileWith(t, good)
 	spoil(t, foreign, func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("theirs")); return err })
 	spoil(t, spoiled, spoilRow)
-	newSchema := copyOf(t, 5, func(o *Options) { o.migrations = []migration{func(*bolt.Tx) error { return nil }} })
+	newSchema := copyOf(t, 5, func(o *Options) { o.migrations = []migration{toSchema2, func(*bolt.Tx) error { return nil }} })
 	newFormat := bytes.Clone(good)
 	for _, at := range []int{0, os.Getpagesize()} { // of each first page
 		binary.NativeEndian.PutUint32(newFormat[at+pageHead+4:], 99)
@@ -164,7 +164,7 @@ func TestRestoreRefuses(t *testing.T) {
 		"half a copy":         {fileWith(t, good[:len(good)/2]), ErrDamaged, "cut off"},
 		"a copy less a page":  {fileWith(t, good[:len(good)-os.Getpagesize()]), ErrDamaged, "cut off"},
 		"a damaged row":       {spoiled, ErrDamaged, "1 rows of transitions"},
-		"of a newer schema":   {newSchema, ErrVersion, "schema 2, this one knows 1"},
+		"of a newer schema":   {newSchema, ErrVersion, "schema 3, this one knows 2"},
 		"of a newer bbolt":    {fileWith(t, newFormat), ErrVersion, "use the hdsd that wrote it"},
 		"zeros in the middle": {fileWith(t, slices.Concat(good[:len(good)/3], make([]byte, len(good)/3), good[len(good)/3*2:])), ErrDamaged, "take another copy"},
 	} {

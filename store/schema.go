@@ -32,9 +32,9 @@ const magic = "hdsd history"
 // migration turns a file of one schema version into one of the next.
 type migration func(*bolt.Tx) error
 
-// migrations[i] leads from version i+1 to i+2. All that a file needs are done
-// in one transaction.
-var migrations []migration
+// migrations[i] leads from version i+1 to i+2. All that a file needs run in one
+// transaction.
+var migrations = []migration{toSchema2}
 
 var errNoHeader = errors.New("it is not a history of hdsd")
 

@@ -83,20 +83,3 @@ func TestDamagedTrialsAreSkipped(t *testing.T) {
 		t.Errorf("Check: %v", err)
 	}
 }
-
-// FuzzDecodeTrials is FuzzDecodeRecord for trials.
-func FuzzDecodeTrials(f *testing.F) {
-	for name, t := range someTrials {
-		f.Add(encodeTrials(name, t))
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		name, first, ok := decodeTrials(b)
-		if !ok {
-			return
-		}
-		again, second, ok := decodeTrials(encodeTrials(name, first))
-		if diff := cmp.Diff(first, second); !ok || again != name || diff != "" {
-			t.Fatal(ok, name, again, diff)
-		}
-	})
-}

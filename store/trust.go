@@ -1,8 +1,9 @@
 package store
 
 import (
-	"encoding/binary"
 	"time"
+
+	storev1 "hdsd/gen/hdsd/store/v1"
 )
 
 // Word is what an operator says of a checker.
@@ -15,7 +16,7 @@ const (
 	Trusted
 )
 
-// Trust is what an operator says of a checker, and why.
+// Trust is an operator's word on a checker, and why.
 type Trust struct {
 	Word           Word
 	Reason, Author string
@@ -24,26 +25,22 @@ type Trust struct {
 
 var trust = []byte("trust")
 
-// trustVersion is the first byte of an encoded Trust.
-const trustVersion = 1
-
-func encodeTrust(t *Trust) []byte {
-	b := binary.BigEndian.AppendUint64([]byte{trustVersion, byte(t.Word)}, nanos(t.Since))
-	return appendString(appendString(b, t.Author), t.Reason)
-}
-
-func decodeTrust(b []byte) (t Trust, ok bool) {
-	r := reader{rest: b}
-	if r.byte() != trustVersion {
-		return Trust{}, false
-	}
-	t.Word, t.Since = Word(r.byte()), timeOf(r.fixed())
-	t.Author, t.Reason = r.string(), r.string()
-	return t, !r.bad && len(r.rest) == 0 && (t.Word == Distrusted || t.Word == Trusted)
-}
-
-// SaveTrust stores what is said of a checker; nil when nothing is any more. It
-// does not wait for the disk; Flush does.
+// SaveTrust stores an operator's word on a checker; nil deletes it. It does not wait
+// for the disk; Flush does.
 func (s *Store) SaveTrust(checker string, t *Trust) {
 	s.intake.put(trust, map[string][]byte{checker: encoded(t, encodeTrust)})
+}
+
+func encodeTrust(t *Trust) []byte {
+	return marshal(&storev1.Trust{Word: storev1.Trust_Word(t.Word), Reason: text(t.Reason), Author: text(t.Author), Since: timestamp(t.Since)})
+}
+
+func decodeTrust(row []byte) (t Trust, ok bool) {
+	var m storev1.Trust
+	if !unmarshal(row, &m) || m.GetWord() != storev1.Trust_DISTRUSTED && m.GetWord() != storev1.Trust_TRUSTED {
+		return Trust{}, false
+	}
+	t = Trust{Word: Word(m.GetWord()), Reason: m.GetReason(), Author: m.GetAuthor()}
+	t.Since, ok = timeIn(m.GetSince())
+	return t, ok
 }

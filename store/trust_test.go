@@ -37,15 +37,3 @@ func TestTrustIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 }
-
-func FuzzDecodeTrust(f *testing.F) {
-	f.Add(encodeTrust(&Trust{Word: Trusted, Reason: "r", Author: "a", Since: day}))
-	f.Add([]byte{trustVersion, byte(Distrusted)})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if said, ok := decodeTrust(b); ok {
-			if again, ok := decodeTrust(encodeTrust(&said)); !ok || again != said {
-				t.Fatalf("%+v became %+v", said, again)
-			}
-		}
-	})
-}

@@ -53,7 +53,7 @@ var mayImport = map[string][]string{
 	"aggregate":              {"health"},
 	"hds":                    {"health", "hds/specifier", "internal/gate", "internal/rest", "internal/envoyaddr", "internal/wire"},
 	"hds/specifier":          {"health", "internal/envoyaddr"},
-	"store":                  {"health", "store/boltfile", "store/timeline"},
+	"store":                  {"gen/hdsd/store/v1", "health", "store/boltfile", "store/timeline"},
 	"store/boltfile":         {},
 	"store/timeline":         {},
 	"eds/poll":               {},
@@ -75,6 +75,7 @@ var mayImport = map[string][]string{
 	"cmd/hdsd":               {"api", "bootstrap", "check", "config", "coordinator", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "internal/demo", "internal/suggest", "internal/table", "simulate", "simulate/scenario", "source", "source/file", "store", "validate"},
 	"gen/envoy":              {},
 	"gen/hdsd/config/v1":     {},
+	"gen/hdsd/store/v1":      {},
 	"gen/hdsd/v1":            {},
 }
 

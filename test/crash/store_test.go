@@ -47,6 +47,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, restorer(dir))
 		os.Exit(1)
 	}
+	if dir := os.Getenv(upgraderVariable); dir != "" {
+		fmt.Fprintln(os.Stderr, upgrader(dir))
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 

@@ -1,0 +1,46 @@
+package store
+
+import (
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"hdsd/health"
+)
+
+// marshal encodes a message. It is the same for the same content, so that unchanged
+// rows are recognized. It cannot fail: text makes all strings valid.
+func marshal(m proto.Message) []byte {
+	row, _ := proto.MarshalOptions{Deterministic: true}.MarshalAppend([]byte{}, m)
+	return row
+}
+
+// unmarshal decodes a row into a message, or returns false.
+func unmarshal(row []byte, into proto.Message) bool { return proto.Unmarshal(row, into) == nil }
+
+// text replaces what is not UTF-8, which messages cannot hold.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// timestamp returns nil for the zero time.
+func timestamp(t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	return timestamppb.New(timeOf(nanos(t)))
+}
+
+// timeIn is the way back from timestamp. It returns false for an impossible time.
+func timeIn(t *timestamppb.Timestamp) (time.Time, bool) {
+	if t == nil {
+		return time.Time{}, true
+	}
+	return timeOf(nanos(t.AsTime())), t.IsValid()
+}
+
+// statusIn returns false for a status that there is not.
+func statusIn[E ~int32](e E) (health.Status, bool) {
+	s := health.Status(e)
+	return s, E(s) == e && s.Valid()
+}
