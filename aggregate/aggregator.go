@@ -7,296 +7,368 @@ import (
 	"hdsd/health"
 )
 
-// Options are the parameters of judgement. A zero field means its default.
-type Options struct {
-	// Staleness is how long a checker may be silent before its votes no
-	// longer count. Default: DefaultStaleness of reports each second.
-	Staleness time.Duration
-
-	// AwaitFor is how long a voter that has nothing to say yet is awaited: a
-	// checker after a start, after it connected, or after it fell silent.
-	// While it is awaited, nothing changes that its vote could prevent.
-	// It should cover a reconnection and two reports. Default: 5 s.
-	AwaitFor time.Duration
-
-	// Doubt says when a checker or a path is not believed.
-	Doubt Doubt
-
-	// ZoneViews asks for Effects.ZoneViews.
-	ZoneViews bool
-}
-
-// DefaultStaleness is the staleness that goes with reports every interval: two
-// intervals and a half, so that one late report is no silence, and at least
-// two seconds, so that a pause of either process is none.
-func DefaultStaleness(interval time.Duration) time.Duration {
-	return max(interval*5/2, 2*time.Second)
-}
-
-func (o Options) withDefaults() Options {
-	if o.Staleness <= 0 {
-		o.Staleness = DefaultStaleness(time.Second)
-	}
-	if o.AwaitFor <= 0 {
-		o.AwaitFor = 5 * time.Second
-	}
-	o.Doubt = o.Doubt.WithDefaults()
-	return o
-}
-
-// Timing says how an endpoint is checked, as far as judging needs it.
-type Timing struct {
-	Interval, Timeout, InitialJitter time.Duration
-	UnhealthyThreshold               uint32
-	ReportInterval                   time.Duration
-}
-
-// Endpoint is an endpoint to judge.
-type Endpoint struct {
-	ID      health.EndpointID // dense: memory goes with the highest
-	Timing  Timing
-	Rule    Rule
-	Zone    health.Locality // where it is; of no zone if region and zone are empty
-	Cluster string
-}
-
-// Change is a verdict that became another.
-type Change struct {
-	Endpoint     health.EndpointID
-	From, To     health.Status
-	Reason       string
-	Observations []health.Observation
-}
-
-// Aggregator holds the votes and the verdicts. See the package's comment for
-// who may call it.
+// Aggregator joins the parts, which the comment of the package lists. That comment
+// also says who may call it.
 type Aggregator struct {
-	options   Options
 	clock     clock
-	policies  pool[terms, policy]
-	classes   []BeliefLimits // numbered
-	clusters  pool[string, cluster]
-	endpoints []endpoint // by EndpointID
-	seats     seats
-	checkers  checkers
 	deadlines deadlines
-	dirty     []health.EndpointID // to decide anew at the next flush
-	changes   []Change            // room for those of a flush
-
-	zones           zones
-	stirred         bool             // a checker lost its stream, came back, moved or went
-	paths           map[path]*record // those with votes
-	cuts            int              // paths that are doubted
-	touchedCheckers []station        // whose record changed
-	touchedPaths    []path
-	doubtedCheckers []station // reviewed just now
-	doubtedPaths    []path
-	beliefs         []belief // of compare, for one endpoint
-	words           map[string]word
-
-	flaps  map[health.EndpointID]*flap // of those that went down lately, where that is damped
-	damped int                         // held down
-	unseen int                         // endpoints that are dark
-	asking []uint32                    // clusters with contested downs in this flush
-
-	dissents map[health.EndpointID][]dissent // of zones, where they are asked for
-
-	effects Effects // not yet handed over
+	settings  settings
+	roster    roster
+	clusters  clusters
+	zones     zones
+	trust     trusts
+	presence  presence
+	intake    intake
+	records   records
+	doubts    doubts
+	blindness blindness
+	counter   counter
+	decisions decisions
+	reasons   reasons
+	views     zoneViews
+	effects   Effects // since the latest Report or Tick
 }
 
-// endpoint is what is kept of one endpoint.
-type endpoint struct {
-	since    int64  // wall clock, Unix nanoseconds; never where there was no verdict
-	start    uint32 // its first seat
-	until    uint32 // low bits of the tick that ends settling
-	policy   uint32 // number of it
-	cluster  uint32 // number of it
-	patience uint32 // milliseconds spent of it; while it is spending, low bits of the tick of the time watched at which nothing is left
-	due      uint32 // low bits of the tick of the deadline for that
-	zone     uint32 // number of its zone
-	count    uint8  // its seats
-	status   health.Status
-	flags    uint16
-}
-
-const (
-	known      uint16 = 1 << iota // between Set and Remove
-	dirty                         // listed in Aggregator.dirty
-	dark                          // no vote counted when it was last decided
-	settling                      // seen again after dark: the absent are awaited once more
-	hesitating                    // about to go down against the word of a checker in its own zone, or by one voter alone
-	hesitated                     // has been so for long enough
-	flapping                      // went down lately, where that is damped
-	restrained                    // its down waits in a mass failure
-	failing                       // most votes that count say down
-	spending                      // its verdict waits for somebody
-	timed                         // and there is a deadline for it
-	exhausted                     // it has waited for long enough
-)
-
-const never = math.MinInt64
-
-// New gives an aggregator without endpoints.
+// New returns an aggregator without endpoints.
 func New(o Options) *Aggregator {
 	a := &Aggregator{
-		options:   o.withDefaults(),
-		classes:   []BeliefLimits{{}},
-		checkers:  checkers{ids: map[string]uint32{}},
-		deadlines: deadlines{due: map[tick][]pair{}},
-		zones:     newZones(),
-		paths:     map[path]*record{},
+		deadlines: newDeadlines(), settings: newSettings(o), roster: newRoster(), zones: newZones(), trust: trusts{},
 	}
-	a.watchFor()
+	clock, deadlines, settings, roster := &a.clock, &a.deadlines, &a.settings, &a.roster
+	a.presence = presence{clock: clock, deadlines: deadlines, settings: settings, roster: roster, zones: &a.zones}
+	a.blindness = blindness{clock, deadlines, roster, &a.clusters, &a.effects}
+	a.intake = intake{clock, deadlines, settings, roster, &a.blindness}
+	a.records = records{settings: settings, roster: roster, zones: &a.zones, paths: map[path]*record{}}
+	a.counter = counter{settings, roster, &a.presence, &a.records}
+	a.doubts = doubts{
+		clock: clock, deadlines: deadlines, settings: settings, roster: roster,
+		zones: &a.zones, records: &a.records, counter: &a.counter, effects: &a.effects,
+	}
+	a.decisions = decisions{
+		clock: clock, settings: settings, roster: roster, clusters: &a.clusters,
+		counter: &a.counter, blindness: &a.blindness, reasons: &a.reasons,
+		waits:   waits{clock, deadlines, settings, roster, &a.presence, &a.records},
+		budgets: budgets{clock, deadlines, settings, roster},
+		damping: newDamping(clock, deadlines, settings, roster),
+		mass:    newMassFailures(clock, deadlines, settings, roster, &a.clusters, &a.effects),
+	}
+	a.reasons = reasons{settings, roster, &a.counter, &a.records, &a.doubts, &a.decisions.damping, &a.decisions.mass, a.trust}
+	a.views = zoneViews{clock, deadlines, &a.zones, &a.effects, map[health.EndpointID][]differingView{}}
+	a.clock.maxPause = a.settings.longestStaleness()
 	return a
 }
 
-// Configure changes the parameters. What is already running ends as it was
-// to end; what begins afterwards follows o.
+// Configure changes the options. What is already under way ends as it was to end;
+// what begins afterwards follows o.
 func (a *Aggregator) Configure(o Options) {
-	before := a.options.Doubt
-	defer a.watchFor()
-	if a.options = o.withDefaults(); a.options.Doubt != before {
-		a.touchAll()
+	before := a.settings.options.Doubt
+	if a.settings.options = o.withDefaults(); a.settings.options.Doubt != before {
+		a.records.queueAll()
 	}
+	a.clock.maxPause = a.settings.longestStaleness()
 }
 
-// Set makes an endpoint known, or changes how it is checked. An endpoint that
-// is new starts with its last known verdict, or UNKNOWN when last is zero; for
-// one that is known already, last is ignored and its votes stay as they are;
-// under another rule it is decided anew.
+// Set makes an endpoint known, or changes how it is checked. A new endpoint starts
+// with its last known verdict, or UNKNOWN when last is zero. For one that is known
+// already, last is ignored and its votes stay as they are; under another rule it is
+// decided anew.
 func (a *Aggregator) Set(e Endpoint, last health.Verdict) {
-	for int(e.ID) >= len(a.endpoints) {
-		a.endpoints = append(a.endpoints, endpoint{})
-	}
-	x, t := &a.endpoints[e.ID], termsOf(&e)
-	if x.flags&known == 0 {
-		*x = endpoint{since: never, flags: x.flags | known, status: last.Status}
-		a.darken(x, true)
-		a.enlist(x, &e, &t)
-		if !last.Since.IsZero() {
-			x.since = last.Since.UnixNano()
-		}
-		if e.Rule.Unobserved != Hold {
-			a.settle(e.ID, x) // whoever is to check it has that long to say so
-			a.mark(e.ID, x)
-		}
+	x, t := a.roster.row(e.ID), termsOf(&e)
+	if !x.has(isKnown) {
+		a.add(x, &e, &t, last)
 	} else {
-		if a.clusters.all[x.cluster].key != e.Cluster {
-			a.quit(e.ID, x)
-			a.join(x, e.Cluster)
+		if a.clusters.key(x.cluster) != e.Cluster {
+			a.decisions.leaveCluster(e.ID, x)
+			a.clusters.join(x, e.Cluster)
 		}
-		if a.policyOf(x).terms != t {
+		if a.settings.of(x).terms != t {
 			a.adopt(e.ID, x, &t)
 		}
 	}
+	a.clock.maxPause = a.settings.longestStaleness()
 	a.place(e.ID, x, e.Zone)
+}
+
+// add makes a new endpoint known.
+func (a *Aggregator) add(x *endpoint, e *Endpoint, t *terms, last health.Verdict) {
+	*x = endpoint{since: never, flags: x.flags&isMarked | isKnown, status: last.Status}
+	a.decisions.setUnobserved(x, true)
+	x.policy = a.settings.use(t)
+	a.clusters.join(x, e.Cluster)
+	if !last.Since.IsZero() {
+		x.since = last.Since.UnixNano()
+	}
+	if e.Rule.Unobserved != Hold {
+		a.decisions.waits.awaitAbsent(e.ID, x) // whoever is to check it has that long to report
+		a.roster.mark(e.ID, x)
+	}
+}
+
+// adopt puts an endpoint under other terms.
+func (a *Aggregator) adopt(id health.EndpointID, e *endpoint, t *terms) {
+	number := a.settings.use(t)
+	p, before := a.settings.policies.at(number), a.settings.of(e)
+	if before.class != p.class {
+		a.records.clear(e)
+		a.roster.mark(id, e)
+	}
+	sameRule := before.Rule == p.Rule
+	a.settings.policies.drop(e.policy)
+	e.policy = number
+	for _, s := range a.roster.seats.of(e) {
+		a.presence.joinClass(s.checker, p.class)
+	}
+	if !sameRule {
+		a.intake.reapply(id, e)
+	}
+}
+
+// place puts an endpoint into a zone.
+func (a *Aggregator) place(id health.EndpointID, e *endpoint, in health.Locality) {
+	zone := a.zones.enter(in)
+	defer a.zones.leave(e.zone)
+	if zone == e.zone {
+		return
+	}
+	a.records.clear(e)
+	e.zone = zone
+	a.roster.mark(id, e)
 }
 
 // Remove forgets an endpoint, its verdict and its votes.
 func (a *Aggregator) Remove(id health.EndpointID) {
-	e := a.known(id)
+	e := a.roster.endpoint(id)
 	if e == nil {
 		return
 	}
 	for e.count > 0 {
 		a.vacate(e, int(e.count)-1)
 	}
-	a.delist(id, e)
-	a.darken(e, false)
+	a.decisions.leaveCluster(id, e)
+	a.settings.policies.drop(e.policy)
+	a.decisions.setUnobserved(e, false)
 	a.zones.leave(e.zone)
-	*e = endpoint{flags: e.flags & dirty}
-	if a.dissents[id] != nil {
-		a.compareZones(id)
-	}
+	*e = endpoint{flags: e.flags & isMarked}
+	a.views.forget(id)
 }
 
-// Assign seats a checker at an endpoint, which begins to warm up. A checker
-// that sits there already begins anew: its host was re-created. An endpoint
-// that is not known is passed over.
+// Assign seats a checker at an endpoint, which begins to warm up. A checker that
+// has a seat there begins anew: its host was re-created. An endpoint that is not
+// known is passed over.
 func (a *Aggregator) Assign(now time.Time, id health.EndpointID, checker string) {
-	a.clock.at(now)
-	e := a.known(id)
+	a.clock.advance(now)
+	e := a.roster.endpoint(id)
 	if e == nil || e.count == math.MaxUint8 {
 		return
 	}
-	c := a.internChecker(checker)
-	i := a.seats.find(e, c)
-	if i >= 0 {
-		a.recreate(id, e, i)
+	c := a.number(checker)
+	if i := a.roster.seats.find(e, c); i >= 0 {
+		a.intake.recreate(id, e, i)
 		return
 	}
-	a.stand(c, a.policyOf(e).class)
-	a.seats.add(e, seat{checker: c, place: a.checkers.list(c, id), status: noVote})
-	a.await(id, e, int(e.count)-1)
-	a.mark(id, e)
+	a.presence.joinClass(c, a.settings.of(e).class)
+	a.intake.await(id, e, a.roster.add(id, e, c))
+	a.roster.mark(id, e)
 }
 
 // Unassign takes the checker's seat at the endpoint away, and its vote.
 func (a *Aggregator) Unassign(now time.Time, id health.EndpointID, checker string) {
-	a.clock.at(now)
-	e := a.known(id)
-	c, ok := a.checkers.ids[checker]
-	if e == nil || !ok {
+	a.clock.advance(now)
+	if e, i := a.roster.find(id, checker); i >= 0 {
+		a.vacate(e, i)
+		a.roster.mark(id, e)
+	}
+}
+
+// vacate takes seat i of an endpoint away.
+func (a *Aggregator) vacate(e *endpoint, i int) {
+	s := &a.roster.seats.of(e)[i]
+	c := s.checker
+	a.records.set(e, s, 0)
+	a.blindness.leave(s)
+	a.roster.remove(e, i)
+	a.release(c)
+}
+
+// Connected says that the checker began a stream, the first or another. Its earlier
+// votes no longer count, and its pairs warm up again.
+func (a *Aggregator) Connected(now time.Time, k health.Checker) {
+	a.clock.advance(now)
+	c := a.number(k.ID)
+	a.roster.checkers[c].here = true
+	a.move(c, k.Locality)
+	a.presence.returned(c)
+	a.intake.restart(c)
+}
+
+// move puts a checker into a zone.
+func (a *Aggregator) move(c uint32, to health.Locality) {
+	k, zone := &a.roster.checkers[c], a.zones.enter(to)
+	defer a.zones.leave(k.zone)
+	if zone == k.zone {
 		return
 	}
-	if i := a.seats.find(e, c); i >= 0 {
-		a.vacate(e, i)
-		a.mark(id, e)
+	for _, v := range k.votes {
+		a.records.set(&a.roster.endpoints[v.Endpoint], a.roster.seat(v.Endpoint, c), 0)
 	}
+	k.zone, a.presence.changed = zone, true
+	a.roster.markAll(c)
 }
 
-// Connected says that the checker began a stream, the first or another: what
-// it said before is not believed any more, and its pairs warm up again.
-func (a *Aggregator) Connected(now time.Time, k health.Checker) {
-	a.clock.at(now)
-	c := a.internChecker(k.ID)
-	a.checkers.all[c].here = true
-	a.move(c, k.Locality)
-	a.restart(c)
-}
-
-// Lost says that the checker's stream is gone. Its votes count until they are
-// stale; its next report is taken as the first of a new stream.
+// Lost says that the checker's stream is gone. Its votes count until they are stale;
+// its next report is taken as the first of a new stream.
 func (a *Aggregator) Lost(checker string) {
-	if c, ok := a.checkers.ids[checker]; ok {
-		x := &a.checkers.all[c]
-		x.lost, x.here, a.stirred = true, false, true
-		a.markAll(c)
+	if c, ok := a.roster.numbers[checker]; ok {
+		a.presence.lost(c)
+		a.roster.markAll(c)
 		a.release(c)
 	}
 }
 
-// Report takes in what changed in a checker's report; no votes mean that it
-// was heard and said the same. Votes on endpoints where it has no seat are
-// passed over.
+// SetTrust sets an operator's trust in a checker, whether it is there or not. The
+// reason is shown where its votes do not count.
+func (a *Aggregator) SetTrust(checker string, trust OperatorTrust, reason string) {
+	a.trust.set(checker, trust, reason)
+	c, ok := a.roster.numbers[checker]
+	if !ok {
+		return
+	}
+	if a.roster.checkers[c].trust = trust; trust == Trusted {
+		a.blindness.clear(c, "an operator trusts it")
+	}
+	a.doubts.setTrust(c, trust)
+}
+
+// number returns the number of a checker, a new one where it has none.
+func (a *Aggregator) number(checker string) uint32 {
+	c := a.roster.number(checker)
+	a.roster.checkers[c].trust = a.trust.of(checker)
+	return c
+}
+
+// release forgets a checker that is gone and has no seat.
+func (a *Aggregator) release(c uint32) {
+	k := &a.roster.checkers[c]
+	if k.here || len(k.votes) > 0 {
+		return
+	}
+	a.doubts.forget(c)
+	a.blindness.clear(c, "it is gone")
+	a.zones.leave(k.zone)
+	a.roster.drop(c)
+	a.presence.changed = true
+}
+
+// Report applies what changed in a checker's report. Without votes, the checker was
+// heard and said the same. Votes on endpoints where it has no seat are ignored.
 func (a *Aggregator) Report(now time.Time, checker string, votes []health.Vote) Effects {
-	a.clock.at(now)
-	c, ok := a.checkers.ids[checker]
+	a.clock.advance(now)
+	c, ok := a.roster.numbers[checker]
 	if !ok {
 		return a.Tick(now)
 	}
-	a.hear(c)
-	a.fire() // after hearing it, so that it does not fall silent just to come back
-	a.climb(c)
-	a.listen(c, votes)
-	if a.pending() {
-		return a.flush()
+	if a.presence.returned(c) {
+		a.intake.restart(c)
 	}
-	return Effects{}
+	if a.presence.hear(c) {
+		a.intake.restartRuns(c)
+		a.roster.markAll(c)
+	}
+	a.runDue() // after hearing it, so that it does not fall silent just to come back
+	a.intake.growRuns(c)
+	a.intake.apply(c, votes)
+	if a.idle() {
+		return Effects{}
+	}
+	return a.step()
 }
 
-// Tick does what has become due, and what follows from what was recorded
-// since the last Report or Tick.
+// Tick does what has become due, and what follows from what was recorded since the
+// latest Report or Tick.
 func (a *Aggregator) Tick(now time.Time) Effects {
-	a.clock.at(now)
-	a.fire()
-	return a.flush()
+	a.clock.advance(now)
+	a.runDue()
+	return a.step()
 }
 
-// NextDeadline says when Tick has something to do if nothing else happens; it
-// may turn out to be nothing.
+// runDue does all that is due.
+func (a *Aggregator) runDue() {
+	for now := a.clock.tick(); ; {
+		at, list := a.deadlines.pop(now)
+		if list == nil {
+			return
+		}
+		for _, d := range list {
+			a.due(d, at)
+		}
+		a.deadlines.recycle(list)
+	}
+}
+
+// due hands a deadline to the part that set it.
+func (a *Aggregator) due(d deadline, at tick) {
+	switch {
+	case d.checker == dueMassFailure:
+		a.decisions.mass.due(uint32(d.endpoint), at)
+	case d.checker == dueZoneView:
+		if e := a.roster.endpoint(d.endpoint); e != nil {
+			a.roster.mark(d.endpoint, e)
+		}
+	case d.checker == dueBudget:
+		a.decisions.budgets.due(d.endpoint, at)
+	case d.checker == dueDamping:
+		a.decisions.damping.due(d.endpoint, at)
+	case d.endpoint != noEndpoint && d.checker == noChecker:
+		a.decisions.waits.due(d.endpoint, at)
+	case d.endpoint != noEndpoint:
+		a.intake.due(d, at)
+	case d.checker == noChecker:
+		a.doubts.pathsDue(at)
+	default:
+		a.doubts.due(d.checker, at)
+		a.presence.due(d.checker, at)
+	}
+}
+
+// idle reports whether a step would do nothing, as after most reports.
+func (a *Aggregator) idle() bool {
+	return len(a.roster.marked) == 0 && !a.records.pending() && !a.presence.changed && a.effects.Empty()
+}
+
+// step decides the endpoints that are marked and returns the effects.
+func (a *Aggregator) step() Effects {
+	a.presence.findDeserted()
+	for i := 0; i < len(a.roster.marked); i++ {
+		if e := &a.roster.endpoints[a.roster.marked[i]]; e.has(isKnown) {
+			a.doubts.compare(e)
+		}
+	}
+	a.doubts.review()
+	a.effects.Changes = a.decisions.decideMarked()
+	if a.settings.options.ZoneViews {
+		a.updateViews()
+	}
+	a.roster.marked = a.roster.marked[:0]
+	return a.effects.take()
+}
+
+// updateViews compares what the zones see of the endpoints that were just decided.
+func (a *Aggregator) updateViews() {
+	for _, id := range a.roster.marked {
+		e := &a.roster.endpoints[id]
+		if !e.has(isKnown) || e.since == never {
+			a.views.forget(id)
+			continue
+		}
+		lasts := a.settings.staleness(a.settings.of(e).class)
+		a.views.update(id, e.status, a.counter.byZone(e, believed, cutOff), lasts)
+	}
+}
+
+// NextDeadline says when Tick has something to do if nothing else happens; it may
+// turn out to be nothing.
 func (a *Aggregator) NextDeadline() (time.Time, bool) {
-	if len(a.dirty) > 0 || a.stirred || !a.effects.Empty() {
+	if len(a.roster.marked) > 0 || a.presence.changed || !a.effects.Empty() {
 		return a.clock.now, true
 	}
 	at, ok := a.deadlines.next()
@@ -304,50 +376,4 @@ func (a *Aggregator) NextDeadline() (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return a.clock.time(at), true
-}
-
-// pending tells whether the next Tick has something to do whatever the time.
-func (a *Aggregator) pending() bool {
-	return len(a.dirty)+len(a.touchedCheckers)+len(a.touchedPaths) > 0 || a.stirred || !a.effects.Empty()
-}
-
-// Verdict tells what is held to be true of an endpoint, why, and by whose
-// votes; the zero verdict of an endpoint that is not known.
-func (a *Aggregator) Verdict(id health.EndpointID) health.Verdict {
-	e := a.known(id)
-	if e == nil {
-		return health.Verdict{}
-	}
-	var t tally
-	a.tally(e, &t)
-	v := health.Verdict{Status: e.status, Reason: a.explain(id, e, &t), Observations: a.observations(e), Zones: a.views(e)}
-	if e.since != never {
-		v.Since = time.Unix(0, e.since).UTC()
-	}
-	return v
-}
-
-// Believes tells whether the checker's latest vote on the endpoint counts.
-func (a *Aggregator) Believes(id health.EndpointID, checker string) bool {
-	e := a.known(id)
-	c, ok := a.checkers.ids[checker]
-	if e == nil || !ok {
-		return false
-	}
-	i := a.seats.find(e, c)
-	return i >= 0 && a.believe(e, &a.seats.of(e)[i]) == believed
-}
-
-func (a *Aggregator) known(id health.EndpointID) *endpoint {
-	if int(id) >= len(a.endpoints) || a.endpoints[id].flags&known == 0 {
-		return nil
-	}
-	return &a.endpoints[id]
-}
-
-func (a *Aggregator) mark(id health.EndpointID, e *endpoint) {
-	if e.flags&dirty == 0 {
-		e.flags |= dirty
-		a.dirty = append(a.dirty, id)
-	}
 }

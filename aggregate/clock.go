@@ -5,39 +5,42 @@ import (
 	"time"
 )
 
-// tick counts milliseconds since the first moment that was told.
+// tick counts milliseconds since the first moment that the clock was given.
 type tick int64
 
-// clock remembers the latest moment that was told. It measures by the
-// monotonic reading where the times carry one, and never goes back.
+// clock holds the latest moment that it was given. It measures by the monotonic
+// reading where the times carry one, and never goes back.
 type clock struct {
 	base, now time.Time
 	elapsed   time.Duration
 
-	watched time.Duration // of elapsed, without pauses: what is longer than gap counts as gap
-	gap     time.Duration
+	watched  time.Duration // elapsed, but with each pause counted as maxPause at most
+	maxPause time.Duration // the longest staleness
 }
 
-func (c *clock) at(now time.Time) {
+func (c *clock) advance(now time.Time) {
 	if c.base.IsZero() {
 		c.base, c.now = now, now
 	}
 	if d := now.Sub(c.base); d >= c.elapsed {
-		c.watched += min(d-c.elapsed, c.gap)
+		c.watched += min(d-c.elapsed, c.maxPause)
 		c.elapsed, c.now = d, now
 	}
 }
 
-// watchedTick is the first tick of the time watched that comes no sooner than now.
+// watchedTick is the first tick of the watched time that is not before now.
 func (c *clock) watchedTick() tick { return tickOf(c.watched + time.Millisecond - 1) }
 
-// tick is the last tick that has come.
+// tick is the latest tick that has come.
 func (c *clock) tick() tick { return tickOf(c.elapsed) }
 
 func tickOf(elapsed time.Duration) tick { return tick(elapsed / time.Millisecond) }
 
-// in is the first tick that comes no sooner than d after the moment from.
-func (c *clock) in(from, d time.Duration) tick {
+// in is the first tick that is no sooner than d from now.
+func (c *clock) in(d time.Duration) tick { return c.after(c.elapsed, d) }
+
+// after is the first tick that is no sooner than d after the moment from.
+func (c *clock) after(from, d time.Duration) tick {
 	if d > math.MaxInt64/2-from {
 		d = math.MaxInt64/2 - from
 	}
@@ -54,3 +57,6 @@ func milliseconds(d time.Duration) uint32 {
 	}
 	return uint32(max(0, min(math.MaxUint32, n)))
 }
+
+// fromMilliseconds is the reverse of milliseconds.
+func fromMilliseconds(ms uint32) time.Duration { return time.Duration(ms) * time.Millisecond }

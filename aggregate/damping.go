@@ -11,28 +11,28 @@ import (
 
 // Damping holds an endpoint down that goes down again and again, until it has
 // been steady for a while (RFC 2439). Each time adds 1000 to a penalty that
-// halves in HalfLife rounds: an endpoint is held from Suppress on, until the
+// halves in HalfLife rounds. An endpoint is held from Suppress on until the
 // penalty is below Reuse. The zero Damping damps nothing.
 type Damping struct {
 	Suppress, Reuse float64
-	HalfLife        int // in rounds of checks or of reports, whichever are slower
+	HalfLife        int // in rounds of checks or of reports, whichever is slower
 }
 
-// DefaultDamping is as in RFC 2439. Three downs within a minute of rounds of a
-// second are held for about as long.
+// DefaultDamping is as in RFC 2439. With rounds of a second, three downs within a
+// minute are held for about as long.
 var DefaultDamping = Damping{Suppress: 2000, Reuse: 750, HalfLife: 30}
 
 const (
-	penalty  = 1000 // of each time that an endpoint goes down
-	ceiling  = 16   // times reuse: the penalty never takes longer than four half-lives
-	oblivion = 0.5  // of reuse: below, an endpoint is as good as one that never flapped
+	penaltyOfDown = 1000 // each time that an endpoint goes down
+	ceiling       = 16   // times Reuse: the penalty never takes longer than four half-lives
+	forgotten     = 0.5  // of Reuse: below, an endpoint is as good as one that never flapped
 )
 
-// flap is what is kept of an endpoint that went down lately.
+// flap is the state of an endpoint that went down lately.
 type flap struct {
 	penalty    float64 // as of the moment at
 	at         time.Duration
-	due        tick // when it has something to do next
+	due        tick // the deadline that it waits for
 	suppressed bool // from Suppress until below Reuse
 	held       bool // the votes say up
 }
@@ -46,116 +46,145 @@ func (p *policy) halfLife() time.Duration {
 	return time.Duration(min(ms, longestHalfLife.Milliseconds())) * time.Millisecond
 }
 
-// now gives what is left of the penalty.
+// now returns what is left of the penalty.
 func (f *flap) now(p *policy, elapsed time.Duration) float64 {
 	return f.penalty * math.Exp2(-float64(elapsed-f.at)/float64(p.halfLife()))
 }
 
+// damping holds endpoints down that flap.
+type damping struct {
+	clock     *clock
+	deadlines *deadlines
+	settings  *settings
+	roster    *roster
+	flaps     map[health.EndpointID]*flap    // of those that went down lately, where that is damped
+	held      map[uint32][]health.EndpointID // down only because they flap, by number of their cluster
+	count     int                            // of held
+}
+
+func newDamping(c *clock, d *deadlines, s *settings, r *roster) damping {
+	return damping{
+		clock: c, deadlines: d, settings: s, roster: r,
+		flaps: map[health.EndpointID]*flap{}, held: map[uint32][]health.EndpointID{},
+	}
+}
+
 // fell adds to the penalty of an endpoint that goes down.
-func (a *Aggregator) fell(id health.EndpointID, e *endpoint) {
-	p := a.policyOf(e)
+func (d *damping) fell(id health.EndpointID, e *endpoint) {
+	p := d.settings.of(e)
 	if p.Damping.HalfLife <= 0 {
 		return
 	}
-	f := a.flaps[id]
+	f := d.flaps[id]
 	if f == nil {
-		f = &flap{at: a.clock.elapsed}
-		if a.flaps == nil {
-			a.flaps = map[health.EndpointID]*flap{}
-		}
-		a.flaps[id] = f
-		e.flags |= flapping
+		f = &flap{at: d.clock.elapsed}
+		d.flaps[id] = f
+		e.set(isFlapping)
 	}
-	f.penalty, f.at = min(f.now(p, a.clock.elapsed)+penalty, ceiling*p.Damping.Reuse), a.clock.elapsed
+	f.penalty, f.at = min(f.now(p, d.clock.elapsed)+penaltyOfDown, ceiling*p.Damping.Reuse), d.clock.elapsed
 	f.suppressed = f.suppressed || f.penalty >= p.Damping.Suppress
-	a.foreseeSteady(id, p, f)
+	d.schedule(id, p, f)
 }
 
-// foreseeSteady waits for the penalty to be low enough.
-func (a *Aggregator) foreseeSteady(id health.EndpointID, p *policy, f *flap) {
+// schedule sets the deadline at which the penalty is low enough.
+func (d *damping) schedule(id health.EndpointID, p *policy, f *flap) {
 	low := p.Damping.Reuse
 	if !f.suppressed {
-		low *= oblivion
+		low *= forgotten
 	}
-	halves := min(math.Log2(f.now(p, a.clock.elapsed)/low), math.Log2(ceiling/oblivion))
-	f.due = a.clock.in(a.clock.elapsed, max(0, time.Duration(halves*float64(p.halfLife())))) + 1
-	a.deadlines.add(f.due, pair{id, ofFlap})
+	halves := min(math.Log2(f.now(p, d.clock.elapsed)/low), math.Log2(ceiling/forgotten))
+	f.due = d.clock.in(max(0, time.Duration(halves*float64(p.halfLife())))) + 1
+	d.deadlines.add(f.due, deadline{id, dueDamping})
 }
 
-// endFlap does what is due.
-func (a *Aggregator) endFlap(id health.EndpointID, now tick) {
-	f, e := a.flaps[id], a.known(id)
+// due ends the suppression of an endpoint, or forgets that it flapped.
+func (d *damping) due(id health.EndpointID, now tick) {
+	f, e := d.flaps[id], d.roster.endpoint(id)
 	if f == nil || e == nil || f.due != now {
 		return
 	}
-	a.mark(id, e)
-	p := a.policyOf(e)
+	d.roster.mark(id, e)
+	p := d.settings.of(e)
 	if f.suppressed && p.Damping.HalfLife > 0 {
 		f.suppressed = false
-		a.foreseeSteady(id, p, f)
+		d.schedule(id, p, f)
 		return
 	}
-	a.forgetFlap(id, e)
+	d.forget(id, e)
 }
 
-func (a *Aggregator) forgetFlap(id health.EndpointID, e *endpoint) {
-	if f := a.flaps[id]; f != nil {
-		a.holdDown(id, e, f, false)
-		delete(a.flaps, id)
+// forget makes an endpoint one that never flapped.
+func (d *damping) forget(id health.EndpointID, e *endpoint) {
+	if f := d.flaps[id]; f != nil {
+		d.setHeld(id, e, f, false)
+		delete(d.flaps, id)
 	}
-	e.flags &^= flapping
+	e.clear(isFlapping)
 }
 
-// damp keeps an endpoint down that went down lately and flaps, unless more than half of its cluster
-// is down. It is down again when the votes say so, not when somebody is awaited.
-func (a *Aggregator) damp(id health.EndpointID, e *endpoint, to health.Status, votes side) health.Status {
-	f, p := a.flaps[id], a.policyOf(e)
-	if p.Damping.HalfLife <= 0 {
-		a.forgetFlap(id, e)
+// damp returns the status of an endpoint that went down lately: it stays down while
+// it flaps, unless more than half of its cluster is down. It is down again when the
+// votes say so, not when somebody is awaited.
+func (d *damping) damp(id health.EndpointID, e *endpoint, to health.Status, votes side, mostlyDown bool) health.Status {
+	f := d.flaps[id]
+	if d.settings.of(e).Damping.HalfLife <= 0 {
+		d.forget(id, e)
 		return to
 	}
 	if f.held && to.Down() && votes != down {
 		return to
 	}
 	if f.held && to.Down() {
-		a.holdDown(id, e, f, false)
-		a.fell(id, e) // it would have been up
+		d.setHeld(id, e, f, false)
+		d.fell(id, e) // it would have been up
 		return to
 	}
-	a.holdDown(id, e, f, e.status.Down() && to.Up() && a.damps(id, e))
+	d.setHeld(id, e, f, e.status.Down() && to.Up() && f.suppressed && !mostlyDown)
 	if f.held {
 		return e.status
 	}
 	return to
 }
 
-// damps tells whether an endpoint that went down lately is to stay down whatever
-// its votes say.
-func (a *Aggregator) damps(id health.EndpointID, e *endpoint) bool {
-	return a.flaps[id].suppressed && !a.clusters.at(e.cluster).mostlyDown()
+// suppresses reports whether an endpoint flaps so much that it is to stay down.
+func (d *damping) suppresses(id health.EndpointID, e *endpoint) bool {
+	return e.has(isFlapping) && d.flaps[id].suppressed
 }
 
-// holdDown notes whether an endpoint is held down.
-func (a *Aggregator) holdDown(id health.EndpointID, e *endpoint, f *flap, held bool) {
+// holds reports whether an endpoint is held down.
+func (d *damping) holds(id health.EndpointID, e *endpoint) bool {
+	return e.has(isFlapping) && d.flaps[id].held
+}
+
+// setHeld records whether an endpoint is held down.
+func (d *damping) setHeld(id health.EndpointID, e *endpoint, f *flap, held bool) {
 	if f.held == held {
 		return
 	}
 	f.held = held
-	k := a.clusters.at(e.cluster)
+	list := d.held[e.cluster]
 	if held {
-		k.held = append(k.held, id)
-		a.damped++
+		d.held[e.cluster] = append(list, id)
+		d.count++
+		return
+	}
+	i := slices.Index(list, id)
+	if list = slices.Delete(list, i, i+1); len(list) > 0 {
+		d.held[e.cluster] = list
 	} else {
-		i := slices.Index(k.held, id)
-		k.held = slices.Delete(k.held, i, i+1)
-		a.damped--
+		delete(d.held, e.cluster)
+	}
+	d.count--
+}
+
+// markHeld has all endpoints of a cluster decided that are held down.
+func (d *damping) markHeld(cluster uint32) {
+	for _, id := range d.held[cluster] {
+		d.roster.mark(id, &d.roster.endpoints[id])
 	}
 }
 
-// Damped is how many endpoints are held down as they flap.
-func (a *Aggregator) Damped() int { return a.damped }
-
-// steadyAt says until when an endpoint is held down.
-func (a *Aggregator) steadyAt(id health.EndpointID) string {
-	return fmt.Sprintf("it flaps, and is held down until %s UTC if it stays up", a.clock.time(a.flaps[id].due).UTC().Format(time.TimeOnly))
+// reason says until when an endpoint is held down.
+func (d *damping) reason(id health.EndpointID) string {
+	return fmt.Sprintf("it flaps, and is held down until %s UTC if it stays up", d.clock.time(d.flaps[id].due).UTC().Format(time.TimeOnly))
 }

@@ -6,39 +6,42 @@ import (
 	"hdsd/health"
 )
 
-// pair is an endpoint and one of its checkers, or one of them as a whole.
-type pair struct {
+// deadline says for which endpoint and checker something is due, or for one of
+// them as a whole.
+type deadline struct {
 	endpoint health.EndpointID
 	checker  uint32
 }
 
-// What stands in place of the other one for an endpoint or a checker as a whole.
+// These stand in for the endpoint or the checker.
 const (
-	noEndpoint = ^health.EndpointID(0)
-	noChecker  = ^uint32(0)
+	noEndpoint = ^health.EndpointID(0) // the checker as a whole
+	noChecker  = ^uint32(0)            // the endpoint as a whole; with noEndpoint, the paths
 
-	ofFlap     = ^uint32(1) // the endpoint flapped
-	ofCluster  = ^uint32(2) // in place of the endpoint's id is a cluster's number
-	ofZones    = ^uint32(3) // a zone sees the endpoint otherwise than the verdict is
-	ofPatience = ^uint32(4) // the endpoint has waited for long enough
+	dueDamping     = ^uint32(1) // the penalty of the endpoint is low enough
+	dueMassFailure = ^uint32(2) // the endpoint's id is the number of a cluster
+	dueZoneView    = ^uint32(3) // a zone's view of the endpoint has lasted
+	dueBudget      = ^uint32(4) // the endpoint's wait budget is spent
 )
 
-// deadlines lists what is due when. There is no way to take one back: an
-// owner remembers the tick that it waits for and passes over the others.
-// Pairs of one report share a tick, so the heap stays small.
+// deadlines lists what is due when. A deadline cannot be taken back: its owner
+// remembers the tick that it waits for and ignores all others. Deadlines set by
+// one report share a tick, so the heap stays small.
 type deadlines struct {
-	ticks tickHeap        // the keys of due
-	due   map[tick][]pair // each not empty
-	spare []pair          // to be used again
+	ticks tickHeap            // the keys of due
+	due   map[tick][]deadline // no list is empty
+	spare []deadline          // for the next list
 }
 
-func (d *deadlines) add(at tick, p pair) {
+func newDeadlines() deadlines { return deadlines{due: map[tick][]deadline{}} }
+
+func (d *deadlines) add(at tick, x deadline) {
 	list, ok := d.due[at]
 	if !ok {
 		heap.Push(&d.ticks, at)
 		list, d.spare = d.spare[:0], nil
 	}
-	d.due[at] = append(list, p)
+	d.due[at] = append(list, x)
 }
 
 func (d *deadlines) next() (tick, bool) {
@@ -48,8 +51,8 @@ func (d *deadlines) next() (tick, bool) {
 	return d.ticks[0], true
 }
 
-// pop takes out the earliest tick that has come, with all that is due at it.
-func (d *deadlines) pop(now tick) (tick, []pair) {
+// pop removes the earliest tick that has come and returns all that is due at it.
+func (d *deadlines) pop(now tick) (tick, []deadline) {
 	at, ok := d.next()
 	if !ok || at > now {
 		return 0, nil
@@ -60,8 +63,8 @@ func (d *deadlines) pop(now tick) (tick, []pair) {
 	return at, list
 }
 
-// done gives back a list that pop gave.
-func (d *deadlines) done(list []pair) {
+// recycle takes back a list that pop returned.
+func (d *deadlines) recycle(list []deadline) {
 	if cap(list) > cap(d.spare) && cap(list) <= 4096 {
 		d.spare = list[:0]
 	}

@@ -1,68 +1,81 @@
 // Package aggregate turns votes and time into verdicts: it decides whether an
 // endpoint is up or down from what its checkers say, and says why.
+// docs/internals/verdict.md describes the rules.
 //
-// It owns, for every endpoint, the verdict in force and the latest vote of
-// each checker that is assigned to it. The way of a vote, one file each:
+// It owns, for every endpoint, the verdict in force and the latest vote of each
+// checker that has a seat there. Aggregator joins the parts, each of which is a
+// type with fields of its own:
 //
-//	report -> phase.go   is this pair warming up, or has it settled?
-//	       -> doubt.go   do the others contradict it, here and elsewhere?
-//	                     (and path.go, review.go)
-//	       -> believe.go does the vote count, is it awaited, or is it left out?
-//	       -> rule.go    what follows from the votes that count? (and score.go)
-//	       -> damping.go does it flap, so that it stays down for a while?
-//	       -> mass.go    does too much of its cluster go down at once?
-//	       -> patience.go has the verdict waited for long enough?
-//	       -> reason.go  the same in words
+//	roster        the rows of endpoints and checkers, and the seats that join them
+//	settings      options, the terms of each policy, classes of belief limits
+//	presence      which checkers are heard, which zones are deserted
+//	intake        votes come in; the phase of each pair: does it warm up, is it warm?
+//	records       how often others contradict a checker, or a path between zones
+//	doubts        whom do the others contradict so often that it is doubted?
+//	counter       does a vote count, is it awaited, or is it left out? The tally
+//	Rule, tally   what follows from the votes that count
+//	waits         does the change have to last first, or are the absent awaited?
+//	budgets       has the verdict waited for long enough?
+//	damping       does the endpoint flap, so that it stays down for a while?
+//	massFailures  does too much of its cluster go down at once?
+//	decisions     asks these in order, for each endpoint that something changed about
+//	blindness     which checkers miss outages that their peers see
+//	zoneViews     which zones see an endpoint otherwise than the verdict is
+//	reasons       the same in words
 //
-// What it guarantees:
-//   - A verdict goes up or down only by the endpoint's rule (the majority,
-//     unless set otherwise) over the votes that count, and only when the voters
-//     that are still awaited could not turn it round. Otherwise the last
-//     verdict holds, for as long as it takes. Only where the rule asks for it,
-//     a verdict lapses when no vote counts and nobody is awaited.
-//   - A vote of down does not count while its pair warms up. A pair warms up
-//     when it is assigned, when its host is re-created (it is assigned
-//     again), and when its checker's stream begins anew, since that checker
-//     may have restarted and says UNHEALTHY of all that it has not yet probed.
-//   - A checker that says down of much that its peers see up is doubted, and so
-//     is a path between two zones: their downs do not count until that has
-//     passed. So one who is cut off takes nothing out. Ups always count.
-//   - A checker that misses outages which its peers see is blind (blind.go). That
-//     changes no verdict: its owner may have others check beside it.
-//   - An operator's word about a checker (word.go) stands above what its peers
-//     say. None of the votes of one that is distrusted counts.
-//   - Damping takes nothing down, and holds nothing down while more than half of
-//     its cluster is. In a mass failure no down waits that all votes agree on.
-//   - A majority elsewhere that gets no answer does not at once outvote a
-//     checker in the endpoint's own zone that says up, even one that has just
-//     lost its stream, unless most of its zone has; nor does a single voter of
-//     several at once decide when the others do not count.
-//   - A checker that is silent for longer than the staleness has no say, in
-//     either direction.
-//   - Who connects, falls silent, or was absent when an endpoint is seen again
-//     after nobody saw it, is awaited for Options.AwaitFor, so that neither the
-//     first nor the last of them decides alone because of a disturbance that
-//     passes.
-//   - Every wait has an end, over all repeats. An endpoint has so much patience as
-//     one voter takes to come back and to warm up; only settled votes that agree
-//     with the verdict, or another verdict, restore it. When it is exhausted, the
-//     votes that count decide, and a host's first probe is all that is waited for.
-//   - What the checkers of a zone see otherwise than the verdict is, if it lasts,
-//     is a view of that zone (zoneviews.go), and changes no verdict.
-//   - The same calls in the same order give the same changes.
+// A part knows those that it has pointers to, and none above it. The rows of
+// endpoints, checkers and seats are shared and packed, since there are millions; the
+// comment of each field names the one part that writes it.
 //
-// It is pure: no goroutine, lock, clock or log. All calls come from one
-// goroutine, its owner; time comes in as a value and never runs backwards.
-// Assign, Unassign, Connected and the like only record; what follows from
-// them is in the Effects of the next Report or Tick, so that a batch of them
-// takes effect as one. An owner applies the Effects that a step returns, and
-// calls Tick when NextDeadline has come, which is at once after a batch.
+// What the package guarantees:
+//   - A verdict goes up or down only by the endpoint's rule (the majority, unless set
+//     otherwise) over the votes that count, and only when the awaited votes could not
+//     turn it round. Otherwise the last verdict holds, for as long as it takes. Only
+//     where the rule asks for it, a verdict lapses when no vote counts and none is
+//     awaited.
+//   - A vote of down does not count while its pair warms up. A pair warms up when it
+//     is assigned, when its host is re-created (it is assigned again), and when its
+//     checker's stream begins anew: that checker may have restarted, and then says
+//     UNHEALTHY of all that it has not yet probed.
+//   - A checker that says down of much that its peers see up is doubted, and so is a
+//     path between two zones. Their downs do not count until that has passed, so a
+//     checker that is cut off takes nothing out. Ups always count.
+//   - A checker that misses outages which its peers see is blind. That changes no
+//     verdict; its owner may have substitutes check beside it.
+//   - An operator's trust or distrust stands above what a checker's peers say. No vote
+//     of a distrusted checker counts.
+//   - Damping takes nothing down, and holds nothing down while more than half of its
+//     cluster is. In a mass failure no down waits that all votes agree on.
+//   - A majority elsewhere that gets no answer does not at once outvote a checker in
+//     the endpoint's own zone that says up, even one that has just lost its stream,
+//     unless most of its zone has. Nor does a single voter of several decide at once
+//     when the votes of the others do not count.
+//   - A checker that is silent for longer than the staleness has no say, in either
+//     direction.
+//   - A checker is awaited for Options.AwaitFor when it connects or falls silent, or
+//     when it was absent and an endpoint is seen again after nobody saw it. So neither
+//     the first nor the last to report decides alone after a short disturbance.
+//   - Every wait has an end, over all repeats. An endpoint's wait budget is as long as
+//     one voter takes to come back and to warm up. Only votes past their warm-up that
+//     agree with the verdict, or another verdict, fill it again. When it is spent, the
+//     votes that count decide, and a re-created host is waited for only until its
+//     first probe.
+//   - A view of a zone is what its checkers see otherwise than the verdict is, if it
+//     lasts. It changes no verdict.
+//   - The same calls in the same order give the same effects.
 //
-// A report without a changed vote costs O(1), a changed vote O(checkers of
-// the endpoint), a checker that falls silent or comes back O(its endpoints),
-// a Tick what is due. By score, an endpoint is also looked at in the reports in
-// which its downs still add up. A vote takes 28 bytes, an endpoint 40; one that
-// went down lately, where that is damped, some 100 more until it is forgotten.
+// It is pure: no goroutine, lock, clock or log. All calls come from one goroutine,
+// its owner; time comes in as a value and never runs backwards. Assign, Unassign,
+// Connected and the like only record. What follows from them is in the Effects of
+// the next Report or Tick, so that a batch of them takes effect as one. An owner
+// applies the Effects of each step, and calls Tick when NextDeadline has come, which
+// is at once after a batch.
+//
+// A report without a changed vote costs O(1), a changed vote O(checkers of the
+// endpoint), a checker that falls silent or comes back O(its endpoints), a Tick what
+// is due. By score, an endpoint is also decided at the reports in which its downs
+// still add up. A vote takes 28 bytes and an endpoint 40; one that went down lately,
+// where that is damped, some 100 more until it is forgotten.
 //
 // It imports health and the standard library only.
 package aggregate

@@ -1,12 +1,12 @@
 package aggregate
 
 // pool numbers the keys that are in use and keeps a value for each. A number is
-// free again when nobody uses its key any more.
+// free again when nobody uses its key.
 type pool[K comparable, V any] struct {
 	numbers map[K]uint32
 	all     []pooled[K, V]
 	free    []uint32
-	last    uint32 // which is often the next, too
+	last    uint32 // the latest number in use, which is often the next, too
 }
 
 type pooled[K comparable, V any] struct {
@@ -15,7 +15,7 @@ type pooled[K comparable, V any] struct {
 	uses  int
 }
 
-// use counts one more user of a key, and tells whether it is the first.
+// use adds a user of a key and reports whether it is the first.
 func (p *pool[K, V]) use(key K) (number uint32, first bool) {
 	if int(p.last) < len(p.all) && p.all[p.last].uses > 0 && p.all[p.last].key == key {
 		p.all[p.last].uses++
@@ -41,15 +41,18 @@ func (p *pool[K, V]) use(key K) (number uint32, first bool) {
 	return number, !ok
 }
 
-// drop counts one user less.
-func (p *pool[K, V]) drop(number uint32) {
+// drop removes a user and reports whether it was the last.
+func (p *pool[K, V]) drop(number uint32) bool {
 	x := &p.all[number]
 	if x.uses--; x.uses > 0 {
-		return
+		return false
 	}
 	delete(p.numbers, x.key)
 	*x = pooled[K, V]{}
 	p.free = append(p.free, number)
+	return true
 }
+
+func (p *pool[K, V]) key(number uint32) K { return p.all[number].key }
 
 func (p *pool[K, V]) at(number uint32) *V { return &p.all[number].value }

@@ -60,26 +60,6 @@ type Rule struct {
 	MassHold time.Duration
 }
 
-// side is what votes come to.
-type side int8
-
-const (
-	neither side = iota
-	up
-	down
-)
-
-func sideOf(s health.Status) side {
-	switch {
-	case s.Up():
-		return up
-	case s.Down():
-		return down
-	default:
-		return neither
-	}
-}
-
 // outcome says how a rule came to its status.
 type outcome uint8
 
@@ -124,13 +104,13 @@ func (r *Rule) side(t *tally, awaited side) side {
 	if r.Kind == ZoneMajority {
 		var zones count
 		for i := range t.zones {
-			zones.add(counted(t.zones[i].with(awaited).majority()))
+			zones.add(one(t.zones[i].with(awaited).majority()))
 		}
 		return zones.majority()
 	}
 	if r.Kind == Score {
 		s := t.with(awaited).majority()
-		if s == down && !t.fails(awaited) {
+		if s == down && !t.scoreSuffices(awaited) {
 			return neither
 		}
 		return s

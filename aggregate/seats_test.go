@@ -18,7 +18,7 @@ func TestSeats(t *testing.T) {
 			e := &list[i]
 			if len(model[i]) > 0 && rapid.IntRange(0, 2).Draw(t, "drop") == 0 {
 				k := rapid.IntRange(0, len(model[i])-1).Draw(t, "which")
-				s.drop(e, s.find(e, model[i][k]))
+				s.remove(e, s.find(e, model[i][k]))
 				model[i] = slices.Delete(model[i], k, k+1)
 			} else {
 				c := rapid.Uint32().Filter(func(c uint32) bool { return !slices.Contains(model[i], c) }).Draw(t, "checker")

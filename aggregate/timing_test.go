@@ -55,16 +55,16 @@ func TestSizes(t *testing.T) {
 func TestClock(t *testing.T) {
 	base := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var c clock
-	c.at(base)
-	c.at(base.Add(1500 * time.Microsecond))
-	c.at(base.Add(-time.Hour))
+	c.advance(base)
+	c.advance(base.Add(1500 * time.Microsecond))
+	c.advance(base.Add(-time.Hour))
 	if want := base.Add(1500 * time.Microsecond); !c.now.Equal(want) || c.tick() != 1 {
 		t.Errorf("now %s, tick %d; want %s, 1", c.now, c.tick(), want)
 	}
-	if got := c.in(c.elapsed, time.Millisecond); got != 3 {
+	if got := c.in(time.Millisecond); got != 3 {
 		t.Errorf("a millisecond after 1.5 ms is tick %d, want 3", got)
 	}
-	if got := c.in(c.elapsed, math.MaxInt64); got < 1<<40 {
+	if got := c.in(math.MaxInt64); got < 1<<40 {
 		t.Errorf("the far future is tick %d", got)
 	}
 }

@@ -11,21 +11,21 @@ type zone [2]string
 
 func (z zone) String() string { return strings.Trim(z[0]+"/"+z[1], "/") }
 
-// noZone is the number of no zone at all.
+// noZone is the number of the empty zone.
 const noZone = 0
 
-// zones numbers those where there are endpoints or checkers, or that a path
-// begins or ends at. A number is free again when nothing is there any more.
+// zones numbers the zones that endpoints, checkers and paths refer to. A number
+// is free again when nothing refers to it.
 type zones struct {
-	pool[zone, bool] // whether most of its checkers have lost their streams
+	pool[zone, bool] // whether the zone is deserted
 }
 
 func newZones() (z zones) {
-	z.use(zone{}) // gets noZone, for good
+	z.use(zone{}) // takes noZone, for good
 	return z
 }
 
-// enter counts one more user of a zone.
+// enter adds a reference to a zone and returns its number.
 func (z *zones) enter(l health.Locality) uint32 {
 	name := zone{l.Region, l.Zone}
 	if name == (zone{}) {
@@ -35,48 +35,31 @@ func (z *zones) enter(l health.Locality) uint32 {
 	return number
 }
 
-// hold counts one more user of a zone that has some.
+// hold adds a reference to a zone that has some.
 func (z *zones) hold(number uint32) {
 	if number != noZone {
 		z.all[number].uses++
 	}
 }
 
-// leave counts one user of a zone less.
+// leave drops a reference to a zone.
 func (z *zones) leave(number uint32) {
 	if number != noZone {
 		z.drop(number)
 	}
 }
 
-func (z *zones) name(number uint32) zone { return z.all[number].key }
+// find returns the number of a zone, noZone where nothing refers to it.
+func (z *zones) find(l health.Locality) uint32 { return z.numbers[zone{l.Region, l.Zone}] }
 
+func (z *zones) name(number uint32) zone { return z.key(number) }
+
+// deserted reports whether most of the zone's checkers have lost their streams.
 func (z *zones) deserted(number uint32) bool { return *z.at(number) }
 
-// muster finds out which zones are deserted. A single checker that has lost its
-// stream restarts, and what it said of its zone stands until it is out of date;
-// where most have, the zone itself is the likelier reason.
-func (a *Aggregator) muster() {
-	if !a.stirred {
-		return
-	}
-	a.stirred = false
-	balance := make([]int, len(a.zones.all)) // lost ones less the others
-	for i := range a.checkers.all {
-		switch c := &a.checkers.all[i]; {
-		case c.name == "":
-		case c.lost:
-			balance[c.zone]++
-		default:
-			balance[c.zone]--
-		}
-	}
-	for i := range a.checkers.all {
-		if c := &a.checkers.all[i]; c.lost && a.zones.deserted(c.zone) != (balance[c.zone] > 0) {
-			a.markAll(uint32(i))
-		}
-	}
-	for zone := range balance {
-		*a.zones.at(uint32(zone)) = balance[zone] > 0
+// setDeserted records for each zone whether it is deserted.
+func (z *zones) setDeserted(deserted func(number uint32) bool) {
+	for number := range z.all {
+		z.all[number].value = deserted(uint32(number))
 	}
 }

@@ -37,7 +37,7 @@ func TestZonesAreForgotten(t *testing.T) {
 				a.Report(now, s, votes)
 			}
 		}
-		if a.cuts == 0 {
+		if a.records.cuts == 0 {
 			t.Fatal("no path is doubted")
 		}
 		for id := range health.EndpointID(30) {
@@ -51,7 +51,7 @@ func TestZonesAreForgotten(t *testing.T) {
 			a.Tick(now)
 		}
 	}
-	if n := len(a.paths); n != 0 {
+	if n := len(a.records.paths); n != 0 {
 		t.Errorf("%d paths are remembered", n)
 	}
 	if n := len(a.zones.all); n > 4 {

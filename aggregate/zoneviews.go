@@ -1,109 +1,135 @@
 package aggregate
 
 import (
+	"cmp"
 	"slices"
+	"time"
 
 	"hdsd/health"
 )
 
 // ZoneView is what the checkers of a zone see an endpoint to be, for some time,
-// where the verdict is on the other side. There are none unless
-// Options.ZoneViews asks for them.
+// where the verdict is on the other side. There are none unless Options.ZoneViews
+// asks for them.
 //
-// A zone's view is the majority of its checkers that are believed, or would be
-// but for a cut path: they do not get there, and nor do those beside them. It
-// has to last for the staleness, so that nobody matters who is the first to see
-// something, or who is about to be doubted.
+// A zone's view is the majority of its checkers that are believed, or would be but
+// for a cut path: they do not get there, and nor do the data planes beside them. It
+// has to last for the staleness, so that it does not matter who is the first to see
+// something, or is about to be doubted.
 type ZoneView struct {
 	Endpoint health.EndpointID
 	Zone     health.Locality // region and zone; without a region, all zones of that name together
-	Status   health.Status   // of no meaning where it is over
+	Status   health.Status   // undefined where it is over
 	Over     bool            // the verdict is what they see, too
 }
 
-// dissent is a ZoneView that was told, or is to be if it lasts.
-type dissent struct {
-	zone   health.Locality
-	status health.Status
-	due    tick // when it has lasted
-	told   bool
+// differingView is a ZoneView that was reported, or is to be if it lasts.
+type differingView struct {
+	zone     health.Locality
+	status   health.Status
+	due      tick // when it has lasted
+	reported bool
 }
 
-// compareZones follows what the zones see of an endpoint, once it is decided.
-func (a *Aggregator) compareZones(id health.EndpointID) {
-	e, before := &a.endpoints[id], a.dissents[id]
-	var now []dissent
-	if e.flags&known != 0 && e.since != never {
-		now = a.dissenting(id, e, before)
-	}
-	for _, d := range before {
-		if d.told && !slices.ContainsFunc(now, func(n dissent) bool { return n.zone == d.zone }) {
-			a.effects.ZoneViews = append(a.effects.ZoneViews, ZoneView{Endpoint: id, Zone: d.zone, Over: true})
-		}
-	}
-	if len(now) == 0 {
-		delete(a.dissents, id)
-		return
-	}
-	if a.dissents == nil {
-		a.dissents = map[health.EndpointID][]dissent{}
-	}
-	a.dissents[id] = now
+// zoneViews tracks the zones that see an endpoint otherwise than the verdict is.
+type zoneViews struct {
+	clock     *clock
+	deadlines *deadlines
+	zones     *zones
+	effects   *Effects
+	differing map[health.EndpointID][]differingView
 }
 
-// dissenting gives the zones that are on the other side than the verdict, and
-// tells of those that have been for long enough.
-func (a *Aggregator) dissenting(id health.EndpointID, e *endpoint, before []dissent) (now []dissent) {
-	for _, z := range a.byLocality(e) {
+// update compares what the zones see of an endpoint with its verdict. A view is
+// reported when it has lasted.
+func (v *zoneViews) update(id health.EndpointID, verdict health.Status, byZone []zoneTally, lasts time.Duration) {
+	before := v.differing[id]
+	var now []differingView
+	for _, z := range v.byLocality(byZone) {
 		side := z.majority()
-		if side == neither || side == sideOf(e.status) {
+		if side == neither || side == sideOf(verdict) {
 			continue
 		}
-		d := dissent{zone: z.zone}
-		if i := slices.IndexFunc(before, func(b dissent) bool { return b.zone == z.zone }); i >= 0 {
-			d = before[i]
+		view := differingView{zone: z.zone}
+		if i := slices.IndexFunc(before, func(b differingView) bool { return b.zone == z.zone }); i >= 0 {
+			view = before[i]
 		} else {
-			d.due = a.clock.in(a.clock.elapsed, a.staleness(a.policyOf(e).class))
-			a.deadlines.add(d.due, pair{id, ofZones})
+			view.due = v.clock.in(lasts)
+			v.deadlines.add(view.due, deadline{id, dueZoneView})
 		}
 		status := z.name(side)
-		if lasted := d.due <= a.clock.tick(); lasted && (!d.told || d.status != status) {
-			d.told = true
-			a.effects.ZoneViews = append(a.effects.ZoneViews, ZoneView{Endpoint: id, Zone: d.zone, Status: status})
+		if lasted := view.due <= v.clock.tick(); lasted && (!view.reported || view.status != status) {
+			view.reported = true
+			v.effects.ZoneViews = append(v.effects.ZoneViews, ZoneView{Endpoint: id, Zone: view.zone, Status: status})
 		}
-		d.status = status
-		now = append(now, d)
+		view.status = status
+		now = append(now, view)
 	}
-	return now
+	v.replace(id, now)
 }
 
-// zoneTally is what the checkers of a zone say, or those of all zones of a name.
-type zoneTally struct {
+// replace records the views that differ, and reports those that are over.
+func (v *zoneViews) replace(id health.EndpointID, now []differingView) {
+	for _, b := range v.differing[id] {
+		if b.reported && !slices.ContainsFunc(now, func(n differingView) bool { return n.zone == b.zone }) {
+			v.effects.ZoneViews = append(v.effects.ZoneViews, ZoneView{Endpoint: id, Zone: b.zone, Over: true})
+		}
+	}
+	if len(now) > 0 {
+		v.differing[id] = now
+	} else {
+		delete(v.differing, id)
+	}
+}
+
+// forget ends all views of an endpoint.
+func (v *zoneViews) forget(id health.EndpointID) { v.replace(id, nil) }
+
+// localityTally is the tally of a zone, or of all zones of a name.
+type localityTally struct {
 	zone health.Locality
 	tally
 }
 
-// byLocality is byZone, with all zones of a name together beside each of those
+// byLocality names zones, and adds all zones of a name together beside each of those
 // that have a region.
-func (a *Aggregator) byLocality(e *endpoint) (all []zoneTally) {
-	for _, v := range a.byZone(e, believed, cutOff) {
-		name := a.zones.name(v.zone)
+func (v *zoneViews) byLocality(byZone []zoneTally) (all []localityTally) {
+	for _, z := range byZone {
+		name := v.zones.name(z.zone)
 		if name[1] == "" {
 			continue
 		}
 		if name[0] != "" {
-			all = append(all, zoneTally{health.Locality{Region: name[0], Zone: name[1]}, v.tally})
+			all = append(all, localityTally{health.Locality{Region: name[0], Zone: name[1]}, z.tally})
 		}
 		named := health.Locality{Zone: name[1]}
-		i := slices.IndexFunc(all, func(t zoneTally) bool { return t.zone == named })
+		i := slices.IndexFunc(all, func(t localityTally) bool { return t.zone == named })
 		if i < 0 {
-			all = append(all, zoneTally{named, v.tally})
+			all = append(all, localityTally{named, z.tally})
 			continue
 		}
-		all[i].up, all[i].down = all[i].up+v.up, all[i].down+v.down
-		for s := range v.votes {
-			all[i].votes[s] += v.votes[s]
+		all[i].up, all[i].down = all[i].up+z.up, all[i].down+z.down
+		for s := range z.votes {
+			all[i].votes[s] += z.votes[s]
 		}
 	}
 	return all
+}
+
+// verdicts gives the majority of each zone, UNKNOWN where there are no votes or as
+// many on each side.
+func (z *zones) verdicts(byZone []zoneTally) []health.ZoneVerdict {
+	var list []health.ZoneVerdict
+	for _, t := range byZone {
+		name := z.name(t.zone)
+		v := health.ZoneVerdict{Region: name[0], Zone: name[1], Up: int(t.up), Down: int(t.down)}
+		if side := t.majority(); side != neither {
+			v.Status = t.name(side)
+		}
+		list = append(list, v)
+	}
+	slices.SortFunc(list, func(x, y health.ZoneVerdict) int {
+		return cmp.Or(cmp.Compare(x.Region, y.Region), cmp.Compare(x.Zone, y.Zone))
+	})
+	return list
 }

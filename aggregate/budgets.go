@@ -1,0 +1,104 @@
+package aggregate
+
+import (
+	"math"
+
+	"hdsd/health"
+)
+
+// budgets keeps the wait budget of each endpoint: the time for which its verdict may
+// wait for others than those whose votes count. All waits draw on it together: for
+// who connects, warms up or is absent, for the confirmation of a change, and for the
+// end of a mass failure. Only votes past their warm-up that agree with the verdict,
+// or another verdict, fill it again, so that waits that begin over and over end, too.
+type budgets struct {
+	clock     *clock
+	deadlines *deadlines
+	settings  *settings
+	roster    *roster
+}
+
+// largestBudget keeps ticks apart of which only the low bits are stored.
+const largestBudget = math.MaxInt32
+
+// of is the whole budget of an endpoint in milliseconds: a voter comes back, warms
+// up and is heard, and a change is confirmed.
+func (b *budgets) of(e *endpoint) uint32 {
+	p := b.settings.of(e)
+	confirmed := max(b.settings.staleness(p.class), p.roundTime())
+	return uint32(min(uint64(milliseconds(b.settings.options.AwaitFor+confirmed+p.MassHold))+uint64(p.warmUp), largestBudget))
+}
+
+// left is what remains of a budget that is being spent.
+func (b *budgets) left(e *endpoint) int32 { return int32(e.budget - uint32(b.clock.watchedTick())) }
+
+// spend counts while a verdict waits. It sets no deadline the first time: who is
+// awaited has one that comes sooner, and then the endpoint is decided anew. So after
+// a start, most endpoints need none of their own.
+func (b *budgets) spend(id health.EndpointID, e *endpoint) {
+	first := e.budget == 0
+	switch {
+	case e.has(budgetSpent):
+		return
+	case !e.has(spendsBudget):
+		e.set(spendsBudget)
+		e.budget = uint32(b.clock.watchedTick()) + max(b.of(e), e.budget) - e.budget
+	}
+	if !e.has(budgetScheduled) && !first {
+		b.schedule(id, e)
+	}
+}
+
+// schedule sets the deadline at which nothing is left.
+func (b *budgets) schedule(id health.EndpointID, e *endpoint) {
+	at := b.clock.in(0) + tick(uint32(b.left(e)))
+	e.set(budgetScheduled)
+	e.budgetDue = uint32(at)
+	b.deadlines.add(at, deadline{id, dueBudget})
+}
+
+// stop ends the counting.
+func (b *budgets) stop(e *endpoint) {
+	if !e.has(spendsBudget) {
+		return
+	}
+	e.clear(spendsBudget | budgetScheduled)
+	left := uint32(b.left(e))
+	e.budget = max(b.of(e), left) - left
+}
+
+// due ends the waiting of an endpoint. Time in which this process stood still does
+// not count: all were silent then, and come back one after the other.
+func (b *budgets) due(id health.EndpointID, at tick) {
+	e := b.roster.endpoint(id)
+	if e == nil || !e.has(budgetScheduled) || e.budgetDue != uint32(at) {
+		return
+	}
+	if b.left(e) > 0 {
+		b.schedule(id, e)
+		return
+	}
+	e.clear(spendsBudget | budgetScheduled)
+	e.set(budgetSpent)
+	b.roster.mark(id, e)
+}
+
+// check ends the budget of an endpoint that has no deadline for it, where nobody
+// looked at it in time.
+func (b *budgets) check(e *endpoint) {
+	if e.has(spendsBudget) && !e.has(budgetScheduled) && b.left(e) <= 0 {
+		e.clear(spendsBudget)
+		e.set(budgetSpent)
+	}
+}
+
+// untouched reports whether a budget is whole.
+func (b *budgets) untouched(e *endpoint) bool {
+	return !e.has(spendsBudget|budgetSpent) && e.budget == 0
+}
+
+// refill makes a budget whole again.
+func (b *budgets) refill(e *endpoint) {
+	e.clear(spendsBudget | budgetScheduled | budgetSpent)
+	e.budget = 0
+}

@@ -1,0 +1,52 @@
+package aggregate
+
+import (
+	"time"
+
+	"hdsd/health"
+)
+
+// checker is the row of a checker that is connected or has a seat. First comes
+// what every judgement of a vote reads. The comment of a field names the type
+// that writes it; the others only read it.
+type checker struct {
+	trust   OperatorTrust // Aggregator
+	lost    bool          // presence: its stream is gone
+	here    bool          // presence: it is connected
+	zone    uint32        // presence: number of its zone; noZone until it connects
+	hearing perClass[hearing]
+	record  perClass[record]
+	outages outages
+	name    string
+	votes   []health.Vote       // roster: where it has seats, with what it said there; seat.place points back
+	heard   time.Time           // presence: its latest report; zero where there was none
+	heardAt time.Duration       // presence: the same on the clock
+	growing []health.EndpointID // intake: where its run of downs still grows
+}
+
+// checkerClass names a checker in one class.
+type checkerClass struct{ checker, class uint32 }
+
+// perClass holds a value for each class that a checker has seats in. Most have
+// none but in the first.
+type perClass[T any] struct {
+	first  T
+	others []T
+}
+
+// in returns the value of a class.
+func (p *perClass[T]) in(class uint32) *T {
+	if class == 0 {
+		return &p.first
+	}
+	return &p.others[class-1]
+}
+
+// len is the number of classes.
+func (p *perClass[T]) len() int { return 1 + len(p.others) }
+
+// grow adds a class.
+func (p *perClass[T]) grow() {
+	var zero T
+	p.others = append(p.others, zero)
+}

@@ -1,0 +1,177 @@
+package aggregate
+
+import "slices"
+
+// belief says what a seat's vote is worth.
+type belief uint8
+
+const (
+	believed    belief = iota // it counts
+	unreported                // no vote yet; awaited
+	warmingUp                 // a down that may be no more than a first probe still under way; awaited
+	fellSilent                // its checker has just fallen silent; awaited
+	notReported               // no vote for too long
+	stale                     // its checker has been silent for too long
+	undecided                 // neither up nor down
+	doubted                   // a down of a checker that is doubted
+	cutOff                    // a down over a path that is doubted
+	distrusted                // an operator distrusts its checker
+)
+
+// awaited reports whether a vote may soon count that does not count now.
+func (b belief) awaited() bool { return b == unreported || b == warmingUp || b == fellSilent }
+
+// heard reports whether a vote is that of a checker that is heard and is past its
+// warm-up, so that it can be held against the checker, whatever it is worth.
+func (b belief) heard() bool {
+	return b == believed || b == undecided || b == doubted || b == cutOff
+}
+
+// absent reports whether a checker has been silent for too long to be awaited,
+// unless the endpoint awaitsAbsent.
+func (b belief) absent() bool { return b == notReported || b == stale }
+
+// counter judges votes and counts them.
+type counter struct {
+	settings *settings
+	roster   *roster
+	presence *presence
+	records  *records
+}
+
+// believe judges the vote of one seat.
+func (c *counter) believe(e *endpoint, s *seat) belief {
+	return c.judge(c.settings.of(e), e, s)
+}
+
+// judge is believe where the endpoint's policy is at hand.
+func (c *counter) judge(p *policy, e *endpoint, s *seat) belief {
+	k := &c.roster.checkers[s.checker]
+	hearing := k.hearing.in(p.class).state
+	switch {
+	case k.trust == Distrusted:
+		return distrusted
+	case s.phase == waiting || s.phase == recreated && s.status == noVote:
+		return unreported
+	case s.phase == overdue:
+		return notReported
+	case s.phase == recreated:
+		return warmingUp
+	case hearing == awaited:
+		return fellSilent
+	case hearing == silent:
+		return stale
+	case s.status.Up():
+		return believed
+	case !s.status.Down():
+		return undecided
+	case s.phase == warming:
+		return warmingUp
+	case k.record.in(p.class).doubted:
+		return doubted
+	case c.records.cut(e, s):
+		return cutOff
+	default:
+		return believed
+	}
+}
+
+// tally counts the votes on an endpoint.
+func (c *counter) tally(e *endpoint, t *tally) {
+	*t = tally{assigned: uint16(e.count), holds: e.since == never || e.has(awaitsAbsent), zones: t.zones[:0]}
+	p, own := c.settings.of(e), count{}
+	list := c.roster.seats.of(e)
+	for i := range list {
+		s := &list[i]
+		k := &c.roster.checkers[s.checker]
+		var vote count
+		b := c.judge(p, e, s)
+		switch {
+		case b == believed:
+			t.votes[s.status]++
+			switch sideOf(s.status) {
+			case up:
+				vote.up = 1
+				t.firm = t.firm || !s.failsNow()
+			case down:
+				vote.down = 1
+				t.answered = t.answered || s.code >= firstError
+				if p.Kind == Score {
+					t.addRun(p.runLength(s, k))
+				}
+			}
+		case b.awaited():
+			vote.awaited = 1
+			if b == warmingUp && s.status.Down() {
+				t.warming++
+			}
+		case b.absent():
+			t.absent++
+			if e.has(awaitsAbsent) {
+				vote.awaited = 1
+			}
+		}
+		t.add(vote)
+		if c.presence.speaksFor(e, k) {
+			own.add(vote)
+		}
+		if p.Kind == ZoneMajority {
+			t.addZone(k.zone, vote)
+		}
+	}
+	t.inside = own.up+own.awaited > 0 && own.down == 0
+	if e.has(budgetSpent) {
+		t.expectNobody(e)
+	}
+}
+
+// heard returns the side that the votes of all who are heard come to, doubted or
+// not, and whether there are some. By score, the majority is enough for it.
+func (c *counter) heard(e *endpoint) (side, bool) {
+	p, t := c.settings.of(e), tally{}
+	list := c.roster.seats.of(e)
+	for i := range list {
+		s := &list[i]
+		if !c.judge(p, e, s).heard() {
+			continue
+		}
+		vote := one(sideOf(s.status))
+		t.add(vote)
+		if p.Kind == ZoneMajority {
+			t.addZone(c.roster.checkers[s.checker].zone, vote)
+		}
+	}
+	if t.up+t.down == 0 {
+		return neither, false
+	}
+	if p.Kind == ZoneMajority {
+		return p.side(&t, neither), true
+	}
+	return p.of(t.count), true
+}
+
+// zoneTally is the tally of the votes of one zone's checkers.
+type zoneTally struct {
+	zone uint32
+	tally
+}
+
+// byZone counts the votes on an endpoint that have one of these worths, by the
+// zones of their checkers.
+func (c *counter) byZone(e *endpoint, worth ...belief) []zoneTally {
+	var zones []zoneTally
+	list := c.roster.seats.of(e)
+	for i := range list {
+		number := c.roster.checkers[list[i].checker].zone
+		at := slices.IndexFunc(zones, func(z zoneTally) bool { return z.zone == number })
+		if at < 0 {
+			at = len(zones)
+			zones = append(zones, zoneTally{zone: number})
+		}
+		if slices.Contains(worth, c.believe(e, &list[i])) {
+			zones[at].votes[list[i].status]++
+			zones[at].add(one(sideOf(list[i].status)))
+		}
+	}
+	return zones
+}

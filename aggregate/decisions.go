@@ -1,0 +1,227 @@
+package aggregate
+
+import (
+	"slices"
+
+	"hdsd/health"
+)
+
+// decisions turns the votes on marked endpoints into verdicts.
+type decisions struct {
+	clock     *clock
+	settings  *settings
+	roster    *roster
+	clusters  *clusters
+	counter   *counter
+	blindness *blindness
+	reasons   *reasons
+	waits     waits
+	budgets   budgets
+	damping   damping
+	mass      massFailures
+
+	unobserved int      // endpoints that no vote counts on
+	changes    []Change // room for those of a step
+}
+
+// decideMarked decides every marked endpoint, and those that this marks.
+func (d *decisions) decideMarked() []Change {
+	d.changes = d.changes[:0]
+	var t tally
+	for i := 0; i < len(d.roster.marked); i++ {
+		d.update(d.roster.marked[i], &t)
+		if i == len(d.roster.marked)-1 {
+			d.resolveContested()
+		}
+	}
+	if len(d.changes) == 0 {
+		return nil
+	}
+	defer clear(d.changes)
+	return slices.Clone(d.changes)
+}
+
+// resolveContested takes those endpoints down whose contested downs do not wait.
+func (d *decisions) resolveContested() {
+	for c := range d.mass.resolve() {
+		e := &d.roster.endpoints[c.id]
+		var t tally
+		d.counter.tally(e, &t)
+		d.change(c.id, e, c.to, &t)
+		d.mass.release(e)
+	}
+}
+
+// update decides one endpoint and applies the result.
+func (d *decisions) update(id health.EndpointID, t *tally) {
+	e := &d.roster.endpoints[id]
+	e.clear(isMarked)
+	if !e.has(isKnown) {
+		return
+	}
+	d.budgets.check(e)
+	to := d.decide(id, e, t)
+	d.trackOutages(id, e, t)
+	if e.has(isFlapping) {
+		to = d.damping.damp(id, e, to, d.settings.of(e).side(t, neither), d.clusters.mostlyDown(e))
+	}
+	if to.Down() && !e.status.Down() && d.settings.of(e).MassHold > 0 && !e.has(budgetSpent) && d.isContested(e, t) {
+		d.mass.contest(id, e, to)
+		d.budgets.spend(id, e)
+		return
+	}
+	if to != e.status {
+		d.change(id, e, to, t)
+	} else {
+		d.updateBudget(id, e, t)
+	}
+	d.mass.release(e)
+}
+
+// decide returns the status that follows from the votes.
+func (d *decisions) decide(id health.EndpointID, e *endpoint, t *tally) health.Status {
+	rule := &d.settings.of(e).Rule
+	d.counter.tally(e, t)
+	status, how := rule.decide(t, e.status)
+	if how == unobserved || how == lapsed {
+		d.setUnobserved(e, true)
+		return status
+	}
+	if e.has(isUnobserved) && t.absent > 0 && !e.has(budgetSpent) {
+		d.waits.awaitAbsent(id, e)
+		d.counter.tally(e, t)
+		status, _ = rule.decide(t, e.status)
+	}
+	d.setUnobserved(e, false)
+	return d.waits.confirm(id, e, t, status)
+}
+
+// setUnobserved records whether no vote on an endpoint counts.
+func (d *decisions) setUnobserved(e *endpoint, is bool) {
+	switch was := e.has(isUnobserved); {
+	case is && !was:
+		e.set(isUnobserved)
+		d.unobserved++
+	case was && !is:
+		e.clear(isUnobserved)
+		d.unobserved--
+	}
+}
+
+// isContested reports whether a down is one that waits in a mass failure: some of
+// the votes that count say up, and it is not so that several zones say down and
+// none says up.
+func (d *decisions) isContested(e *endpoint, t *tally) bool {
+	if t.up == 0 {
+		return false
+	}
+	ups, downs := 0, 0
+	for _, z := range d.counter.byZone(e, believed) {
+		switch z.majority() {
+		case up:
+			ups++
+		case down:
+			downs++
+		}
+	}
+	return ups > 0 || downs < 2
+}
+
+// trackOutages finds the checkers that see that an endpoint is down, and those that
+// do not.
+func (d *decisions) trackOutages(id health.EndpointID, e *endpoint, t *tally) {
+	isDown := t.down > t.up
+	if !isDown && !e.has(isFailing) {
+		return
+	}
+	if e.clear(isFailing); isDown {
+		e.set(isFailing)
+	}
+	list, p := d.roster.seats.of(e), d.settings.of(e)
+	for i := range list {
+		s, now := &list[i], noOutage
+		switch {
+		case !isDown || d.counter.judge(p, e, s) != believed:
+		case s.status.Up():
+			if !t.inside || t.answered || d.roster.checkers[s.checker].zone != e.zone {
+				now = missed // else it may be the way there that is cut
+			}
+		case t.down > 1:
+			now = seen
+		}
+		if s.outage != now {
+			d.blindness.set(id, p, s, now)
+		}
+	}
+}
+
+// change changes a verdict by what a tally led to.
+func (d *decisions) change(id health.EndpointID, e *endpoint, to health.Status, t *tally) {
+	from := e.status
+	if from.Up() && to.Down() {
+		d.damping.fell(id, e)
+	}
+	d.clusters.turn(e, to)
+	d.clusterChanged(e.cluster)
+	e.since = d.clock.now.UnixNano()
+	d.changes = append(d.changes, Change{
+		Endpoint: id, From: from, To: to, Reason: d.reasons.explain(id, e, t), Observations: d.reasons.observations(e),
+	})
+	d.budgets.refill(e)
+}
+
+// clusterChanged decides anew what depends on how much of a cluster is down.
+func (d *decisions) clusterChanged(cluster uint32) {
+	if d.clusters.at(cluster).mostlyDown() {
+		d.damping.markHeld(cluster)
+	}
+	d.mass.check(cluster)
+}
+
+// leaveCluster takes an endpoint out of its cluster.
+func (d *decisions) leaveCluster(id health.EndpointID, e *endpoint) {
+	d.damping.forget(id, e)
+	d.clusters.leave(e)
+	if d.clusters.mostlyDown(e) {
+		d.damping.markHeld(e.cluster)
+	}
+	d.mass.release(e)
+	d.mass.check(e.cluster)
+	if d.clusters.drop(e.cluster) {
+		d.mass.forget(e.cluster)
+	}
+}
+
+// updateBudget spends the wait budget of an endpoint that was just decided while its
+// verdict waits, and fills it again when votes past their warm-up agree with the
+// verdict.
+func (d *decisions) updateBudget(id health.EndpointID, e *endpoint, t *tally) {
+	if d.isWaiting(id, e, t) {
+		d.budgets.spend(id, e)
+		return
+	}
+	if d.budgets.untouched(e) {
+		return
+	}
+	d.budgets.stop(e)
+	if side, some := d.counter.heard(e); some && (side == neither || side == sideOf(e.status)) {
+		d.budgets.refill(e)
+	}
+}
+
+// isWaiting reports whether the votes that count would lead to another verdict if
+// nobody were awaited, or could count if they had not begun to warm up anew.
+func (d *decisions) isWaiting(id health.EndpointID, e *endpoint, t *tally) bool {
+	switch {
+	case t.up > t.down && e.status.Down() && d.damping.suppresses(id, e) && !d.clusters.mostlyDown(e):
+		return false // damping has an end of its own
+	case t.awaited == 0 && !e.has(awaitsConfirmation|awaitsAbsent|isHeldBack):
+		return false
+	case t.up+t.down == 0 && t.awaited > 0 && (t.warming > 0 || e.budget > 0):
+		return true
+	}
+	alone := *t
+	alone.expectNobody(e)
+	status, _ := d.settings.of(e).decide(&alone, e.status)
+	return status != e.status
+}

@@ -1,0 +1,342 @@
+package aggregate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"hdsd/health"
+)
+
+// DoubtChange reports that a checker or a path is doubted from now on, or is
+// believed again.
+type DoubtChange struct {
+	Checker  string // empty for a path
+	From, To string // zones of the path's checkers and endpoints, as "region/zone"; from "elsewhere" are all others
+	Doubted  bool
+	Reason   string // as "it disagrees with its peers on 41 % of its endpoints"
+}
+
+// doubts finds the votes that others contradict, and begins and ends doubt.
+type doubts struct {
+	clock     *clock
+	deadlines *deadlines
+	settings  *settings
+	roster    *roster
+	zones     *zones
+	records   *records
+	counter   *counter
+	effects   *Effects
+
+	doubtedCheckers []checkerClass // reviewed in this step
+	doubtedPaths    []path         // reviewed in this step
+	beliefs         []belief       // of compare, for one endpoint
+}
+
+// compare finds the votes on an endpoint that the others contradict.
+func (d *doubts) compare(e *endpoint) {
+	list, p := d.roster.seats.of(e), d.settings.of(e)
+	ups, downs, inside := 0, 0, false
+	d.beliefs = d.beliefs[:0]
+	for i := range list {
+		s := &list[i]
+		b := d.counter.judge(p, e, s)
+		if d.beliefs = append(d.beliefs, b); b != believed {
+			continue
+		}
+		switch k := &d.roster.checkers[s.checker]; {
+		case s.status.Down():
+			downs++
+		case !k.lost: // its up may be out of date
+			ups++
+			inside = inside || e.zone != noZone && k.zone == e.zone
+		}
+	}
+	for i := range list {
+		s := &list[i]
+		var adds contribution
+		switch side := sideOf(s.status); {
+		case s.phase != warm || !d.beliefs[i].heard() || side == neither:
+		case side == up:
+			adds = voting
+		default:
+			adds = voting | sayingDown
+			others := downs
+			if d.beliefs[i] == believed {
+				others--
+			}
+			if ups > others {
+				adds |= contradictedByMost
+			}
+			if (ups > others || inside && d.roster.checkers[s.checker].zone != e.zone) && s.code < firstError {
+				adds |= contradictedOnPath
+			}
+		}
+		if adds != 0 && d.records.excuses(e, s) {
+			adds |= excused
+		}
+		if adds != s.adds {
+			d.records.set(e, s, adds)
+		}
+	}
+}
+
+// review begins and ends doubt where records changed. Doubt of one makes others
+// look contradicted that agreed with it, so it goes on until nothing follows; first
+// among checkers, then among paths, since a path excuses its checkers. Only then is
+// it clear when doubt ends.
+func (d *doubts) review() {
+	for d.records.pending() {
+		for len(d.records.checkerQueue) > 0 {
+			for _, at := range d.records.takeCheckers() {
+				d.reviewChecker(at)
+			}
+		}
+		for len(d.records.pathQueue) > 0 {
+			for _, p := range d.records.takePaths() {
+				d.reviewPath(p)
+			}
+		}
+	}
+	d.scheduleReleases()
+}
+
+func (d *doubts) reviewChecker(at checkerClass) {
+	r := d.records.of(at)
+	if r == nil {
+		return // it is gone
+	}
+	limits := d.settings.doubt(at.class)
+	r.queued = false
+	if r.doubted {
+		d.doubtedCheckers = append(d.doubtedCheckers, at)
+	} else if r.contradicted >= limits.Disagreements && r.share() >= limits.Share && d.roster.checkers[at.checker].trust != Trusted {
+		d.setChecker(at, true)
+	}
+}
+
+func (d *doubts) reviewPath(p path) {
+	r, limits := d.records.paths[p], d.settings.doubt(p.class)
+	disagreements, share := limits.PathDisagreements, limits.PathShare
+	if p.from == elsewhere {
+		disagreements, share = limits.Disagreements, elsewhereShare
+	}
+	r.queued = false
+	switch {
+	case r.doubted:
+		d.doubtedPaths = append(d.doubtedPaths, p)
+	case r.contradicted >= disagreements && r.share() >= share:
+		d.setPath(p, true)
+	case r.votes == 0:
+		d.records.forgetPath(p)
+	}
+}
+
+// scheduleReleases sets when the doubt ends that was just reviewed.
+func (d *doubts) scheduleReleases() {
+	for _, at := range d.doubtedCheckers {
+		if r := d.records.of(at); r != nil && r.doubted {
+			d.scheduleRelease(r, at.class, deadline{noEndpoint, at.checker})
+		}
+	}
+	for _, p := range d.doubtedPaths {
+		if r := d.records.paths[p]; r != nil && r.doubted {
+			d.scheduleRelease(r, p.class, deadline{noEndpoint, noChecker})
+		}
+	}
+	d.doubtedCheckers, d.doubtedPaths = d.doubtedCheckers[:0], d.doubtedPaths[:0]
+}
+
+// scheduleRelease sets or takes back the time at which doubt ends.
+func (d *doubts) scheduleRelease(r *record, class uint32, due deadline) {
+	limits := d.settings.doubt(class)
+	end := d.clock.in(r.endsAfter(&limits))
+	switch {
+	case r.share() >= limits.Release:
+		r.release = 0
+	case r.release == 0 || end < r.release:
+		r.release = end
+		d.deadlines.add(end, due)
+	}
+}
+
+// setChecker begins or ends doubt of a checker in one class.
+func (d *doubts) setChecker(at checkerClass, doubted bool) {
+	k, r := &d.roster.checkers[at.checker], d.records.of(at)
+	r.doubted, r.release = doubted, 0
+	if n := d.classes(at.checker); n == 0 || doubted && n == 1 { // else another class doubts it, too
+		d.effects.Doubts = append(d.effects.Doubts, DoubtChange{Checker: k.name, Doubted: doubted, Reason: d.checkerReason(at)})
+	}
+	if doubted {
+		d.doubtedCheckers = append(d.doubtedCheckers, at)
+	}
+	for _, v := range k.votes {
+		d.compareAnew(v.Endpoint)
+	}
+}
+
+// setPath begins or ends doubt of a path.
+func (d *doubts) setPath(p path, doubted bool) {
+	r := d.records.paths[p]
+	r.doubted, r.release = doubted, 0
+	if doubted {
+		d.records.cuts++
+	} else {
+		d.records.cuts--
+	}
+	if n := d.pathClasses(p); n == 0 || doubted && n == 1 { // else another class doubts it, too
+		d.effects.Doubts = append(d.effects.Doubts, d.pathChange(p, doubted))
+	}
+	for c := range d.roster.checkers {
+		k := &d.roster.checkers[c]
+		if p.from != elsewhere && p.from != k.zone {
+			continue // its votes do not take this path
+		}
+		for _, v := range k.votes {
+			if e := &d.roster.endpoints[v.Endpoint]; p.concerns(k.zone, e.zone) && d.settings.of(e).class == p.class {
+				d.compareAnew(v.Endpoint)
+			}
+		}
+	}
+}
+
+// compareAnew compares the votes on an endpoint whose checkers or paths are believed
+// in another way.
+func (d *doubts) compareAnew(id health.EndpointID) {
+	e := &d.roster.endpoints[id]
+	d.roster.mark(id, e)
+	d.compare(e)
+}
+
+// classes is in how many classes a checker is doubted.
+func (d *doubts) classes(c uint32) int {
+	n := 0
+	for class := range d.roster.checkers[c].record.len() {
+		if d.records.of(checkerClass{c, uint32(class)}).doubted {
+			n++
+		}
+	}
+	return n
+}
+
+// pathClasses is in how many classes a path is doubted.
+func (d *doubts) pathClasses(p path) int {
+	n := 0
+	for class := range d.settings.classes {
+		p.class = uint32(class)
+		if d.records.isCut(p) {
+			n++
+		}
+	}
+	return n
+}
+
+// due ends the doubt of a checker that is due.
+func (d *doubts) due(c uint32, now tick) {
+	for class := range d.roster.checkers[c].record.len() {
+		at := checkerClass{c, uint32(class)}
+		if r := d.records.of(at); r.doubted && r.release == now {
+			d.setChecker(at, false)
+		}
+	}
+}
+
+// pathsDue ends the doubt of paths that is due.
+func (d *doubts) pathsDue(now tick) {
+	var due []path
+	for p, r := range d.records.paths {
+		if r.doubted && r.release == now {
+			due = append(due, p)
+		}
+	}
+	slices.SortFunc(due, path.compare)
+	for _, p := range due {
+		d.setPath(p, false)
+		d.records.queuePath(p) // which may have no votes left
+	}
+}
+
+// setTrust follows an operator's trust in a checker.
+func (d *doubts) setTrust(c uint32, trust OperatorTrust) {
+	k := &d.roster.checkers[c]
+	for class := range k.record.len() {
+		at := checkerClass{c, uint32(class)}
+		if d.records.of(at).doubted && trust == Trusted {
+			d.setChecker(at, false)
+		}
+		d.records.queueChecker(at)
+	}
+	for _, v := range k.votes {
+		d.compareAnew(v.Endpoint)
+	}
+}
+
+// forget ends the doubt of a checker that is gone.
+func (d *doubts) forget(c uint32) {
+	if d.classes(c) > 0 {
+		d.effects.Doubts = append(d.effects.Doubts, DoubtChange{Checker: d.roster.checkers[c].name, Reason: "it is gone"})
+	}
+}
+
+// reason says why a checker is doubted; empty where it is not.
+func (d *doubts) reason(c uint32) string {
+	for class := range d.roster.checkers[c].record.len() {
+		if at := (checkerClass{c, uint32(class)}); d.records.of(at).doubted {
+			return d.checkerReason(at)
+		}
+	}
+	return ""
+}
+
+func (d *doubts) checkerReason(at checkerClass) string {
+	share := d.records.of(at).share()
+	if share < d.settings.doubt(at.class).Release {
+		return "it disagreed with its peers until lately"
+	}
+	return fmt.Sprintf("it disagrees with its peers on %.0f %% of its endpoints", 100*share)
+}
+
+func (d *doubts) pathReason(p path) string {
+	text := fmt.Sprintf("the path from zone %s to zone %s is doubted: ", d.from(p), d.zones.name(p.to))
+	if p.from == elsewhere {
+		text = fmt.Sprintf("the way from elsewhere to zone %s is doubted: ", d.zones.name(p.to))
+	}
+	if share := d.records.paths[p].share(); share >= d.settings.doubt(p.class).Release {
+		return text + fmt.Sprintf("others contradict %.0f %% of what is said over it", 100*share)
+	}
+	return text + "others contradicted what was said over it until lately"
+}
+
+func (d *doubts) pathChange(p path, doubted bool) DoubtChange {
+	return DoubtChange{From: d.from(p), To: d.zones.name(p.to).String(), Doubted: doubted, Reason: d.pathReason(p)}
+}
+
+// from names the zone that a path begins in.
+func (d *doubts) from(p path) string {
+	if p.from == elsewhere {
+		return "elsewhere"
+	}
+	return d.zones.name(p.from).String()
+}
+
+// cutPaths returns the doubted paths from a zone, one for each zone that they lead
+// to: the one from elsewhere only where the zone's own is not doubted.
+func (d *doubts) cutPaths(from uint32) []DoubtChange {
+	if d.records.cuts == 0 || from == noZone {
+		return nil
+	}
+	cut := map[uint32]path{} // by where it leads
+	for _, p := range slices.SortedFunc(maps.Keys(d.records.paths), path.compare) {
+		if !p.includes(from) || !d.records.isCut(p) {
+			continue
+		}
+		if before, ok := cut[p.to]; !ok || before.from == elsewhere && p.from != elsewhere {
+			cut[p.to] = p
+		}
+	}
+	var found []DoubtChange
+	for _, to := range slices.Sorted(maps.Keys(cut)) {
+		found = append(found, d.pathChange(cut[to], true))
+	}
+	return found
+}

@@ -1,0 +1,193 @@
+package aggregate
+
+import (
+	"time"
+
+	"hdsd/health"
+)
+
+// phase says how far a pair of endpoint and checker has come.
+type phase uint8
+
+const (
+	waiting   phase = iota // no vote since it was assigned, or since its checker connected; awaited
+	overdue                // the same, but no longer awaited
+	recreated              // its host is being re-created: votes may still be about the old one
+	warming                // has voted, but not yet up: a down may only mean that no probe has ended
+	warm                   // every vote counts
+)
+
+// intake takes votes in. It knows the phase of each pair, and where the runs of
+// downs grow that a score is made of (score.go).
+type intake struct {
+	clock     *clock
+	deadlines *deadlines
+	settings  *settings
+	roster    *roster
+	blindness *blindness
+}
+
+// enter puts seat i of an endpoint into a phase that ends after d.
+func (in *intake) enter(id health.EndpointID, e *endpoint, i int, p phase, d time.Duration) {
+	s := &in.roster.seats.of(e)[i]
+	at := in.clock.in(d)
+	s.phase, s.until = p, uint32(at)
+	in.blindness.leave(s)
+	in.deadlines.add(at, deadline{id, s.checker})
+}
+
+// await waits for the first vote of seat i.
+func (in *intake) await(id health.EndpointID, e *endpoint, i int) {
+	in.enter(id, e, i, waiting, in.settings.options.AwaitFor)
+}
+
+// warm begins the warm-up of seat i. It lasts until a down is confirmed, or only
+// until a first probe has been reported where the wait budget is spent.
+func (in *intake) warm(id health.EndpointID, e *endpoint, i int, firstProbe uint32) {
+	d := in.settings.of(e).warmUp
+	if e.has(budgetSpent) {
+		d = min(d, firstProbe)
+	}
+	in.enter(id, e, i, warming, fromMilliseconds(d))
+}
+
+// recreate begins anew with seat i, whose host was re-created.
+func (in *intake) recreate(id health.EndpointID, e *endpoint, i int) {
+	s := &in.roster.seats.of(e)[i]
+	s.status = noVote
+	in.roster.checkers[s.checker].votes[s.place].Status = noVote
+	in.enter(id, e, i, recreated, fromMilliseconds(in.settings.of(e).lingering))
+	in.roster.mark(id, e)
+}
+
+// restart begins anew with a checker whose stream began anew: an Envoy that kept
+// running says up of what is up at once, and is then believed at once.
+func (in *intake) restart(c uint32) {
+	votes := in.roster.checkers[c].votes
+	in.blindness.clear(c, "its stream began anew")
+	for i := range votes {
+		votes[i].Status = noVote
+		id := votes[i].Endpoint
+		e := &in.roster.endpoints[id]
+		in.await(id, e, in.roster.seats.find(e, c))
+		in.roster.mark(id, e)
+	}
+}
+
+// apply takes votes in. Those of a checker are kept in the order in which it last
+// reported them all: when it does so again, what says the same as before is
+// passed over without a look at the endpoint.
+func (in *intake) apply(c uint32, votes []health.Vote) {
+	before := in.roster.checkers[c].votes
+	inFull, next := len(votes) >= len(before), 0
+	for _, v := range votes {
+		if inFull && next < len(before) && before[next] == v {
+			next++
+			continue
+		}
+		e := in.roster.endpoint(v.Endpoint)
+		if e == nil {
+			continue
+		}
+		i := in.roster.seats.find(e, c)
+		if i < 0 {
+			continue
+		}
+		s := &in.roster.seats.of(e)[i]
+		if inFull && next < len(before) {
+			in.roster.swap(c, uint32(next), s.place)
+		}
+		before[s.place], next = v, int(s.place)+1
+		in.applyVote(v, e, i)
+	}
+}
+
+// applyVote takes a vote in at seat i of an endpoint.
+func (in *intake) applyVote(v health.Vote, e *endpoint, i int) {
+	s := &in.roster.seats.of(e)[i]
+	if s.code != v.HTTPStatusCode {
+		s.code = v.HTTPStatusCode // early evidence: the status may follow
+		in.roster.mark(v.Endpoint, e)
+	}
+	if status := in.settings.of(e).countsAs(v.Status, v.HTTPStatusCode); s.status != status || s.phase < recreated {
+		in.set(v.Endpoint, e, i, status)
+	}
+}
+
+// set changes what the vote of seat i counts as.
+func (in *intake) set(id health.EndpointID, e *endpoint, i int, status health.Status) {
+	s := &in.roster.seats.of(e)[i]
+	fell := status.Down() && !s.status.Down()
+	s.status, s.began = status, s.code
+	switch {
+	case s.phase == recreated: // decided when that ends
+	case status.Up():
+		s.phase = warm
+	case s.phase < recreated:
+		in.warm(id, e, i, in.settings.of(e).firstProbe)
+	case s.phase == warm && fell:
+		in.beginRun(id, e, s)
+	}
+	in.roster.mark(id, e)
+}
+
+// reapply counts the votes on an endpoint anew, which is under another rule.
+func (in *intake) reapply(id health.EndpointID, e *endpoint) {
+	p := in.settings.of(e)
+	list := in.roster.seats.of(e)
+	for i := range list {
+		s := &list[i]
+		said := in.roster.checkers[s.checker].votes[s.place].Status
+		if status := p.countsAs(said, s.code); s.phase >= recreated && status != s.status {
+			in.set(id, e, i, status)
+		} else {
+			in.trackRun(id, s, p)
+		}
+	}
+	in.roster.mark(id, e)
+}
+
+// due ends the phase of a pair, if this is the deadline that it waits for.
+func (in *intake) due(d deadline, at tick) {
+	e := in.roster.endpoint(d.endpoint)
+	if e == nil {
+		return
+	}
+	i := in.roster.seats.find(e, d.checker)
+	if i < 0 {
+		return
+	}
+	s := &in.roster.seats.of(e)[i]
+	if s.until != uint32(at) {
+		return
+	}
+	switch s.phase {
+	case waiting:
+		s.phase = overdue
+	case warming:
+		s.phase = warm
+		if s.status.Down() {
+			in.beginRun(d.endpoint, e, s)
+		}
+	case recreated:
+		in.endRecreated(d.endpoint, e, i)
+	default:
+		in.blindness.due(e, s)
+		return
+	}
+	in.roster.mark(d.endpoint, e)
+}
+
+// endRecreated goes on with a vote that is about the new host from here on.
+func (in *intake) endRecreated(id health.EndpointID, e *endpoint, i int) {
+	s := &in.roster.seats.of(e)[i]
+	switch {
+	case s.status == noVote:
+		in.await(id, e, i)
+	case s.status.Up():
+		s.phase = warm
+	default:
+		p := in.settings.of(e)
+		in.warm(id, e, i, max(p.firstProbe, p.lingering)-p.lingering)
+	}
+}

@@ -1,0 +1,147 @@
+package aggregate
+
+import "time"
+
+// hearingState says whether a checker is heard.
+type hearingState uint8
+
+const (
+	silent  hearingState = iota // never heard, or no longer awaited
+	heard                       // heard lately: its votes count
+	awaited                     // has just fallen silent
+)
+
+// hearing is whether a checker is heard, in one class.
+type hearing struct {
+	due   tick // the deadline that it waits for; 0 where silent
+	state hearingState
+}
+
+// presence knows which checkers are heard and which zones are deserted.
+type presence struct {
+	clock     *clock
+	deadlines *deadlines
+	settings  *settings
+	roster    *roster
+	zones     *zones
+	changed   bool // a checker lost its stream, came back, moved or went since findDeserted
+}
+
+// joinClass makes a checker known in a class.
+func (p *presence) joinClass(c, class uint32) {
+	k := &p.roster.checkers[c]
+	for next := uint32(k.hearing.len()); next <= class; next++ {
+		k.hearing.grow()
+		k.record.grow()
+		if !k.heard.IsZero() && p.clock.elapsed-k.heardAt <= p.settings.staleness(next) {
+			k.hearing.in(next).state = heard
+			p.watch(checkerClass{c, next})
+		}
+	}
+}
+
+// hear notes that a checker reported just now, and tells whether it was not heard
+// before. The caller then marks its endpoints.
+func (p *presence) hear(c uint32) (back bool) {
+	k := &p.roster.checkers[c]
+	k.heard, k.heardAt = p.clock.now, p.clock.elapsed
+	for class := range k.hearing.len() {
+		if h := k.hearing.in(uint32(class)); h.state != heard {
+			h.state, back = heard, true
+			p.watch(checkerClass{c, uint32(class)})
+		}
+	}
+	return back
+}
+
+// watch waits for a checker that is heard to fall silent.
+func (p *presence) watch(at checkerClass) {
+	k := &p.roster.checkers[at.checker]
+	h := k.hearing.in(at.class)
+	// A tick later, since a vote still counts at the staleness itself.
+	h.due = p.clock.after(k.heardAt, p.settings.staleness(at.class)) + 1
+	p.deadlines.add(h.due, deadline{noEndpoint, at.checker})
+}
+
+// due moves a checker from heard to awaited, and from awaited to silent.
+func (p *presence) due(c uint32, now tick) {
+	k := &p.roster.checkers[c]
+	for class := range k.hearing.len() {
+		at := checkerClass{c, uint32(class)}
+		h, silence := k.hearing.in(at.class), p.clock.elapsed-k.heardAt
+		switch {
+		case h.due != now: // it waits for another deadline
+		case h.state == heard && silence <= p.settings.staleness(at.class):
+			p.watch(at)
+		case h.state == heard:
+			// It is awaited from now, not from when it fell silent: if this process
+			// itself stood still, all come back together, and the first of them
+			// must not decide alone.
+			h.state, h.due = awaited, p.clock.in(p.settings.options.AwaitFor)
+			p.deadlines.add(h.due, deadline{noEndpoint, c})
+			p.roster.markAll(c)
+		default:
+			h.state, h.due = silent, 0
+			p.roster.markAll(c)
+		}
+	}
+}
+
+// findDeserted finds the zones that most checkers have lost their streams in. A
+// single checker that loses its stream most likely restarts, and its votes stand
+// until they are stale; where most do, the zone itself is the likelier reason.
+func (p *presence) findDeserted() {
+	if !p.changed {
+		return
+	}
+	p.changed = false
+	lead := make([]int, len(p.zones.all)) // of the lost checkers over the others
+	for i := range p.roster.checkers {
+		switch k := &p.roster.checkers[i]; {
+		case k.name == "":
+		case k.lost:
+			lead[k.zone]++
+		default:
+			lead[k.zone]--
+		}
+	}
+	for i := range p.roster.checkers {
+		if k := &p.roster.checkers[i]; k.lost && p.zones.deserted(k.zone) != (lead[k.zone] > 0) {
+			p.roster.markAll(uint32(i))
+		}
+	}
+	p.zones.setDeserted(func(zone uint32) bool { return lead[zone] > 0 })
+}
+
+// votesFrom reports whether a checker in the endpoint's own zone speaks for it:
+// one that lost its stream does, unless the zone is deserted.
+func (p *presence) speaksFor(e *endpoint, k *checker) bool {
+	return e.zone != noZone && k.zone == e.zone && !(k.lost && p.zones.deserted(e.zone))
+}
+
+// untilHeard is how long it takes until the checkers in the endpoint's own zone
+// must have reported once more.
+func (p *presence) untilHeard(e *endpoint) time.Duration {
+	var last time.Duration
+	for _, s := range p.roster.seats.of(e) {
+		if k := &p.roster.checkers[s.checker]; k.zone == e.zone {
+			last = max(last, k.heardAt)
+		}
+	}
+	policy := p.settings.of(e)
+	return last + fromMilliseconds(policy.round+policy.slack) - p.clock.elapsed
+}
+
+// lost notes that the stream of a checker is gone.
+func (p *presence) lost(c uint32) {
+	k := &p.roster.checkers[c]
+	k.lost, k.here, p.changed = true, false, true
+}
+
+// returned notes that a checker has a stream, and tells whether it had lost one.
+func (p *presence) returned(c uint32) bool {
+	k := &p.roster.checkers[c]
+	was := k.lost
+	k.lost, p.changed = false, p.changed || was
+	return was
+}

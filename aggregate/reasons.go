@@ -1,0 +1,197 @@
+package aggregate
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"hdsd/health"
+)
+
+// maxNamed is how many checkers a reason names for one cause.
+const maxNamed = 5
+
+// reasons says in words why a verdict is what it is.
+type reasons struct {
+	settings *settings
+	roster   *roster
+	counter  *counter
+	records  *records
+	doubts   *doubts
+	damping  *damping
+	mass     *massFailures
+	trust    trusts
+}
+
+// observations lists the latest votes, by checker.
+func (r *reasons) observations(e *endpoint) []health.Observation {
+	list := make([]health.Observation, 0, e.count)
+	seats := r.roster.seats.of(e)
+	for i := range seats {
+		s := &seats[i]
+		if s.status == noVote {
+			continue
+		}
+		c := &r.roster.checkers[s.checker]
+		list = append(list, health.Observation{
+			Checker: c.name, Status: s.status, HTTPStatusCode: s.code, Time: c.heard,
+			Disbelieved: r.disbelief(e, s),
+		})
+	}
+	slices.SortFunc(list, func(x, y health.Observation) int { return cmp.Compare(x.Checker, y.Checker) })
+	return list
+}
+
+// explain says in words why the endpoint's verdict is what it is.
+func (r *reasons) explain(id health.EndpointID, e *endpoint, t *tally) string {
+	rule := &r.settings.of(e).Rule
+	status, how := rule.decide(t, e.status)
+	why := ""
+	switch {
+	case e.has(awaitsConfirmation|awaitsAbsent) && how == decided && status.Up() && e.status.Down():
+		why = t.sides(rule) + ", though the latest probes failed; whether more do shows soon"
+	case e.has(awaitsConfirmation) && !t.inside:
+		why = t.sides(rule) + ", alone; whether it goes on saying so shows soon"
+	case e.has(awaitsConfirmation):
+		why = t.sides(rule) + ", but a checker in its own zone says up; whether the way there is cut shows soon"
+	case e.has(isHeldBack) && !e.status.Down():
+		why = t.sides(rule) + ", but so they do of more than half of the cluster at once, and zones do not agree; it waits until " + r.mass.until(e.cluster)
+	case r.damping.holds(id, e):
+		why = t.sides(rule) + ", but " + r.damping.reason(id)
+	case e.has(awaitsAbsent) && how == decided && sideOf(status) != sideOf(e.status):
+		why = t.sides(rule) + ", but a checker in its own zone is awaited"
+	case how == decided:
+		return t.sides(rule) + r.notes(e, t)
+	case how == lapsed:
+		return fmt.Sprintf("%s: by configuration %s then", r.nobody(e), e.status) + r.notes(e, t)
+	case how == tied:
+		why = t.tie(rule)
+	case how == outwaited:
+		why = fmt.Sprintf("%s, %d awaited", t.sides(rule), t.awaited)
+	default:
+		why = r.nobody(e)
+	}
+	if e.since == never && e.status == health.Unknown {
+		return "no verdict yet: " + why + r.notes(e, t)
+	}
+	return "held: " + why + "; last verdict " + e.status.String() + r.notes(e, t)
+}
+
+// nobody says why no vote counts.
+func (r *reasons) nobody(e *endpoint) string {
+	if e.count == 0 {
+		return "no checker is assigned"
+	}
+	for _, s := range r.roster.seats.of(e) {
+		if b := r.counter.believe(e, &s); !b.absent() && b != unreported && b != fellSilent {
+			return "no vote is believed"
+		}
+	}
+	return "no checker has reported lately"
+}
+
+// notes says what else there is to know of the votes.
+func (r *reasons) notes(e *endpoint, t *tally) string {
+	if t.up+t.down == t.assigned {
+		return r.evidence(e) // nobody is left out
+	}
+	return r.evidence(e) + r.leftOut(e)
+}
+
+// evidence names those who get another HTTP status code than when they began
+// to say what they say: their word may follow.
+func (r *reasons) evidence(e *endpoint) string {
+	var list []string
+	seats := r.roster.seats.of(e)
+	for i := range seats {
+		s := &seats[i]
+		if s.status == noVote || s.code == s.began {
+			continue
+		}
+		list = append(list, fmt.Sprintf("%s gets %s now, %s before", r.roster.checkers[s.checker].name, answer(s.code), answer(s.began)))
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	slices.Sort(list)
+	more := ""
+	if len(list) > maxNamed {
+		more = fmt.Sprintf(" and %d more get another now", len(list)-maxNamed)
+		list = list[:maxNamed]
+	}
+	return "; " + strings.Join(list, ", ") + more
+}
+
+func answer(code uint16) string {
+	if code == 0 {
+		return "no answer"
+	}
+	return fmt.Sprint(code)
+}
+
+// leftOut names those whose votes do not count, by cause.
+func (r *reasons) leftOut(e *endpoint) string {
+	type cause struct {
+		belief belief
+		text   string
+	}
+	names := map[cause][]string{}
+	for _, s := range r.roster.seats.of(e) {
+		if b := r.counter.believe(e, &s); b != believed {
+			c := cause{b, r.disbelief(e, &s)}
+			names[c] = append(names[c], r.roster.checkers[s.checker].name)
+		}
+	}
+	causes := slices.SortedFunc(maps.Keys(names), func(x, y cause) int {
+		return cmp.Or(cmp.Compare(x.belief, y.belief), cmp.Compare(x.text, y.text))
+	})
+	var text strings.Builder
+	for _, c := range causes {
+		list := slices.Sorted(slices.Values(names[c]))
+		more := ""
+		if len(list) > maxNamed {
+			more = fmt.Sprintf(" and %d more", len(list)-maxNamed)
+			list = list[:maxNamed]
+		}
+		fmt.Fprintf(&text, "; %s%s not believed: %s", strings.Join(list, ", "), more, c.text)
+	}
+	return text.String()
+}
+
+// disbelief says why a vote does not count; empty where it does.
+func (r *reasons) disbelief(e *endpoint, s *seat) string {
+	b := r.counter.believe(e, s)
+	if b.awaited() && e.has(budgetSpent) {
+		return r.describe(b, e, s) + " for too long"
+	}
+	return r.describe(b, e, s)
+}
+
+// describe says in words what a vote is worth.
+func (r *reasons) describe(b belief, e *endpoint, s *seat) string {
+	switch b {
+	case unreported:
+		return "first report awaited"
+	case warmingUp:
+		return "warming up"
+	case fellSilent:
+		return "next report awaited"
+	case notReported:
+		return "does not report it"
+	case stale:
+		return "not heard lately"
+	case undecided:
+		return "neither up nor down"
+	case doubted:
+		return r.doubts.checkerReason(checkerClass{s.checker, r.settings.of(e).class})
+	case cutOff:
+		p, _ := r.records.cutPath(e, s)
+		return r.doubts.pathReason(p)
+	case distrusted:
+		return r.trust.reason(r.roster.checkers[s.checker].name)
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,258 @@
+package aggregate
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+)
+
+// record counts how often others contradict a checker, or what is said over a path.
+type record struct {
+	votes        int  // of pairs that are warm
+	downs        int  // of these
+	contradicted int  // of the downs
+	doubted      bool // its downs do not count
+	queued       bool // listed to be reviewed
+	release      tick // when doubt ends; 0 where that is not in sight
+}
+
+// contribution is what a seat adds to the records.
+type contribution uint8
+
+const (
+	voting             contribution = 1 << iota // the vote of a pair that is warm
+	sayingDown                                  // a down
+	contradictedByMost                          // a down that most of the peers contradict
+	contradictedOnPath                          // a down from another zone, without an answer, that the endpoint's own zone or most peers contradict
+	excused                                     // a path is doubted, so the checker is not to blame
+)
+
+// toChecker is what a seat adds to the record of its checker.
+func (c contribution) toChecker() contribution {
+	if c&excused != 0 {
+		return 0
+	}
+	return c
+}
+
+// replace takes one contribution out of a record and puts another in.
+func (r *record) replace(from, to, contradicted contribution) {
+	r.votes += int(to&voting) - int(from&voting)
+	r.downs += int(to&sayingDown)/int(sayingDown) - int(from&sayingDown)/int(sayingDown)
+	if to&contradicted != 0 {
+		r.contradicted++
+	}
+	if from&contradicted != 0 {
+		r.contradicted--
+	}
+}
+
+// share is the part of the votes that others contradict.
+func (r *record) share() float64 {
+	if r.votes == 0 {
+		return 0
+	}
+	return float64(r.contradicted) / float64(r.votes)
+}
+
+// endsAfter is how long the share has to stay low until doubt ends: not at all
+// where as much is still said to be down and the others agree by now. Who said so
+// was early.
+func (r *record) endsAfter(d *Doubt) time.Duration {
+	if r.downs > 0 && float64(r.downs) >= d.Share*float64(r.votes) {
+		return time.Millisecond
+	}
+	return d.ReleaseAfter
+}
+
+// path is the way from the checkers of one zone to the endpoints of another, those
+// of one class.
+type path struct {
+	from, to uint32 // from may be elsewhere
+	class    uint32
+}
+
+// elsewhere is all zones but the one that a path leads to. The votes from there
+// show that a zone is cut off which has too few endpoints for each path to show it.
+const elsewhere = noZone
+
+// elsewhereShare is the part of the votes from elsewhere that has to be
+// contradicted; of as many endpoints as for a checker.
+const elsewhereShare = 0.8
+
+// includes reports whether the path begins in a zone.
+func (p path) includes(zone uint32) bool {
+	return zone != noZone && p.to != noZone && zone != p.to && (p.from == zone || p.from == elsewhere)
+}
+
+// concerns reports whether doubt of a path has to do with the votes of the checkers
+// of a zone on the endpoints of another: over that path or, where nobody elsewhere
+// reaches their own zone, on their way out.
+func (p path) concerns(from, to uint32) bool {
+	if p.from == elsewhere && p.to == from {
+		return from != to
+	}
+	return p.to == to && p.includes(from)
+}
+
+func (p path) compare(q path) int {
+	return cmp.Or(cmp.Compare(p.from, q.from), cmp.Compare(p.to, q.to), cmp.Compare(p.class, q.class))
+}
+
+// records keeps the records of checkers and of paths, and lists those that changed.
+type records struct {
+	settings     *settings
+	roster       *roster
+	zones        *zones
+	paths        map[path]*record // those with votes
+	cuts         int              // paths that are doubted
+	checkerQueue []checkerClass
+	pathQueue    []path
+}
+
+// of returns the record of a checker; nil where it is gone.
+func (r *records) of(at checkerClass) *record {
+	k := &r.roster.checkers[at.checker]
+	if int(at.class) >= k.record.len() {
+		return nil
+	}
+	return k.record.in(at.class)
+}
+
+// set changes what a seat adds to the records.
+func (r *records) set(e *endpoint, s *seat, to contribution) {
+	k, at := &r.roster.checkers[s.checker], checkerClass{s.checker, r.settings.of(e).class}
+	k.record.in(at.class).replace(s.adds.toChecker(), to.toChecker(), contradictedByMost)
+	r.queueChecker(at)
+	if k.zone != noZone && e.zone != noZone && k.zone != e.zone {
+		r.setPath(path{k.zone, e.zone, at.class}, s.adds, to)
+		r.setPath(path{elsewhere, e.zone, at.class}, s.adds, to)
+	}
+	s.adds = to
+}
+
+func (r *records) setPath(p path, from, to contribution) {
+	x := r.paths[p]
+	if x == nil {
+		x = &record{}
+		r.paths[p] = x
+		r.zones.hold(p.from)
+		r.zones.hold(p.to)
+	}
+	x.replace(from, to, contradictedOnPath)
+	r.queuePath(p)
+}
+
+// clear takes out what the seats of an endpoint add.
+func (r *records) clear(e *endpoint) {
+	list := r.roster.seats.of(e)
+	for i := range list {
+		r.set(e, &list[i], 0)
+	}
+}
+
+// forgetPath forgets a path without votes.
+func (r *records) forgetPath(p path) {
+	delete(r.paths, p)
+	r.zones.leave(p.from)
+	r.zones.leave(p.to)
+}
+
+func (r *records) queueChecker(at checkerClass) {
+	if x := r.of(at); !x.queued {
+		x.queued = true
+		r.checkerQueue = append(r.checkerQueue, at)
+	}
+}
+
+func (r *records) queuePath(p path) {
+	if x := r.paths[p]; !x.queued {
+		x.queued = true
+		r.pathQueue = append(r.pathQueue, p)
+	}
+}
+
+// queueAll lists all records, for limits that changed.
+func (r *records) queueAll() {
+	for c := range r.roster.checkers {
+		for class := range r.roster.checkers[c].record.len() {
+			r.queueChecker(checkerClass{uint32(c), uint32(class)})
+		}
+	}
+	for _, p := range slices.SortedFunc(maps.Keys(r.paths), path.compare) {
+		r.queuePath(p)
+	}
+}
+
+// takeCheckers returns the checkers that are listed, and empties the list.
+func (r *records) takeCheckers() []checkerClass {
+	list := r.checkerQueue
+	r.checkerQueue = nil
+	return list
+}
+
+// takePaths returns the paths that are listed, and empties the list.
+func (r *records) takePaths() []path {
+	list := r.pathQueue
+	r.pathQueue = nil
+	return list
+}
+
+// isCut reports whether a path is doubted.
+func (r *records) isCut(p path) bool {
+	x := r.paths[p]
+	return x != nil && x.doubted
+}
+
+// cut reports whether the path of a seat is doubted.
+func (r *records) cut(e *endpoint, s *seat) bool {
+	if r.cuts == 0 {
+		return false
+	}
+	_, cut := r.cutPath(e, s)
+	return cut
+}
+
+// cutPath returns the path of a seat that is doubted.
+func (r *records) cutPath(e *endpoint, s *seat) (path, bool) {
+	from, class := r.roster.checkers[s.checker].zone, r.settings.of(e).class
+	for _, p := range [...]path{{from, e.zone, class}, {elsewhere, e.zone, class}} {
+		if p.includes(from) && r.isCut(p) {
+			return p, true
+		}
+	}
+	return path{}, false
+}
+
+// excuses reports whether a path is doubted that explains the vote of a seat: its
+// own, or the one to its checker's zone. Then its way out is cut, too.
+func (r *records) excuses(e *endpoint, s *seat) bool {
+	if r.cuts == 0 {
+		return false
+	}
+	zone := r.roster.checkers[s.checker].zone
+	return r.cut(e, s) || zone != noZone && zone != e.zone && r.isCut(path{elsewhere, zone, r.settings.of(e).class})
+}
+
+// looksIntact reports whether hardly any vote from elsewhere on the endpoint's zone
+// is contradicted, those on the endpoint itself apart. If the way there were cut,
+// others would be contradicted long before two votes on the same endpoint are.
+func (r *records) looksIntact(e *endpoint) bool {
+	class := r.settings.of(e).class
+	x := r.paths[path{elsewhere, e.zone, class}]
+	if x == nil {
+		return false
+	}
+	others := x.contradicted
+	list := r.roster.seats.of(e)
+	for i := range list {
+		if zone := r.roster.checkers[list[i].checker].zone; zone != noZone && zone != e.zone && list[i].adds&contradictedOnPath != 0 {
+			others--
+		}
+	}
+	return float64(others+1) <= r.settings.doubt(class).PathNoise*float64(x.votes)
+}
+
+// pending reports whether a record is listed to be reviewed.
+func (r *records) pending() bool { return len(r.checkerQueue)+len(r.pathQueue) > 0 }

@@ -1,0 +1,119 @@
+package aggregate
+
+import "hdsd/health"
+
+// roster holds the rows of all endpoints and checkers and the seats that join
+// them, and lists the endpoints to decide at the end of a step.
+type roster struct {
+	endpoints []endpoint // by EndpointID
+	seats     seats
+	checkers  []checker // by number
+	numbers   map[string]uint32
+	free      []uint32 // numbers of checkers that are gone
+	marked    []health.EndpointID
+}
+
+func newRoster() roster { return roster{numbers: map[string]uint32{}} }
+
+// endpoint returns the row of an endpoint that is known, else nil.
+func (r *roster) endpoint(id health.EndpointID) *endpoint {
+	if int(id) >= len(r.endpoints) || r.endpoints[id].flags&isKnown == 0 {
+		return nil
+	}
+	return &r.endpoints[id]
+}
+
+// row returns the row of an endpoint, known or not.
+func (r *roster) row(id health.EndpointID) *endpoint {
+	for int(id) >= len(r.endpoints) {
+		r.endpoints = append(r.endpoints, endpoint{})
+	}
+	return &r.endpoints[id]
+}
+
+// mark lists an endpoint to be decided.
+func (r *roster) mark(id health.EndpointID, e *endpoint) {
+	if e.flags&isMarked == 0 {
+		e.flags |= isMarked
+		r.marked = append(r.marked, id)
+	}
+}
+
+// markAll marks all endpoints of a checker.
+func (r *roster) markAll(c uint32) {
+	for _, v := range r.checkers[c].votes {
+		r.mark(v.Endpoint, &r.endpoints[v.Endpoint])
+	}
+}
+
+// number returns the number of a checker, a new one where it has none. It is
+// free again after drop.
+func (r *roster) number(name string) uint32 {
+	c, ok := r.numbers[name]
+	if ok {
+		return c
+	}
+	if n := len(r.free); n > 0 {
+		c, r.free = r.free[n-1], r.free[:n-1]
+	} else {
+		c = uint32(len(r.checkers))
+		r.checkers = append(r.checkers, checker{})
+	}
+	r.checkers[c].name = name
+	r.numbers[name] = c
+	return c
+}
+
+// drop forgets a checker without seats.
+func (r *roster) drop(c uint32) {
+	delete(r.numbers, r.checkers[c].name)
+	r.checkers[c] = checker{}
+	r.free = append(r.free, c)
+}
+
+// find returns an endpoint's row and the index of a checker's seat there.
+func (r *roster) find(id health.EndpointID, name string) (*endpoint, int) {
+	e := r.endpoint(id)
+	c, ok := r.numbers[name]
+	if e == nil || !ok {
+		return nil, -1
+	}
+	return e, r.seats.find(e, c)
+}
+
+// seat returns the seat of a checker at an endpoint where it has one.
+func (r *roster) seat(id health.EndpointID, c uint32) *seat {
+	e := &r.endpoints[id]
+	return &r.seats.of(e)[r.seats.find(e, c)]
+}
+
+// add seats a checker at an endpoint and returns the index of the seat.
+func (r *roster) add(id health.EndpointID, e *endpoint, c uint32) int {
+	k := &r.checkers[c]
+	k.votes = append(k.votes, health.Vote{Endpoint: id, Status: noVote})
+	r.seats.add(e, seat{checker: c, place: uint32(len(k.votes) - 1), status: noVote})
+	return int(e.count) - 1
+}
+
+// remove takes seat i of an endpoint away, with its vote.
+func (r *roster) remove(e *endpoint, i int) {
+	s := r.seats.of(e)[i]
+	r.seats.remove(e, i)
+	k := &r.checkers[s.checker]
+	last := len(k.votes) - 1
+	if int(s.place) != last {
+		k.votes[s.place] = k.votes[last]
+		r.seat(k.votes[last].Endpoint, s.checker).place = s.place
+	}
+	k.votes = k.votes[:last]
+}
+
+// swap exchanges the places of two of a checker's votes.
+func (r *roster) swap(c, i, j uint32) {
+	if i == j {
+		return
+	}
+	votes := r.checkers[c].votes
+	votes[i], votes[j] = votes[j], votes[i]
+	r.seat(votes[i].Endpoint, c).place, r.seat(votes[j].Endpoint, c).place = i, j
+}

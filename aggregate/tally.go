@@ -1,0 +1,206 @@
+package aggregate
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"hdsd/health"
+)
+
+// side is the side that a vote is on, or that votes come to.
+type side int8
+
+const (
+	neither side = iota
+	up
+	down
+)
+
+func sideOf(s health.Status) side {
+	switch {
+	case s.Up():
+		return up
+	case s.Down():
+		return down
+	default:
+		return neither
+	}
+}
+
+// count is how many votes are on each side, and how many are awaited.
+type count struct{ up, down, awaited uint16 }
+
+// one is the count of one vote on a side.
+func one(on side) count {
+	switch on {
+	case up:
+		return count{up: 1}
+	case down:
+		return count{down: 1}
+	default:
+		return count{}
+	}
+}
+
+func (c *count) add(more count) {
+	c.up += more.up
+	c.down += more.down
+	c.awaited += more.awaited
+}
+
+// with returns the count when the awaited votes are on a side.
+func (c count) with(awaited side) count {
+	switch awaited {
+	case up:
+		c.up += c.awaited
+	case down:
+		c.down += c.awaited
+	}
+	return c
+}
+
+func (c count) majority() side {
+	switch {
+	case c.up > c.down:
+		return up
+	case c.down > c.up:
+		return down
+	default:
+		return neither
+	}
+}
+
+// zoneCount is the count of the votes of one zone's checkers.
+type zoneCount struct {
+	zone uint32
+	count
+}
+
+// tally is what a rule decides from.
+type tally struct {
+	count                                // the absent are awaited while the endpoint awaitsAbsent
+	votes    [health.Degraded + 1]uint16 // those that count, by status
+	warming  uint16                      // downs that may count when they have warmed up
+	absent   uint16
+	assigned uint16
+	holds    bool        // the last verdict holds when no vote counts, whatever the rule
+	inside   bool        // a checker that speaks for the endpoint's own zone says up or is awaited, and none says down
+	answered bool        // a down that counts is an answer, so its checker got through
+	firm     bool        // an up that counts is not about to turn down
+	score    int         // the sum of the runs of downs, where the rule asks for it
+	longest  int         // the longest of these runs
+	zones    []zoneCount // where the rule asks for them
+}
+
+// addZone adds votes to those of a zone.
+func (t *tally) addZone(zone uint32, more count) {
+	for i := range t.zones {
+		if t.zones[i].zone == zone {
+			t.zones[i].add(more)
+			return
+		}
+	}
+	t.zones = append(t.zones, zoneCount{zone, more})
+}
+
+// addRun adds the run of a down.
+func (t *tally) addRun(length int) {
+	t.score += min(length, longestRun)
+	t.longest = max(t.longest, length)
+}
+
+// expectNobody leaves the awaited votes out.
+func (t *tally) expectNobody(e *endpoint) {
+	t.awaited, t.holds = 0, e.since == never
+}
+
+// scoreSuffices reports whether the score takes the endpoint down when the awaited
+// votes are on a side.
+func (t *tally) scoreSuffices(awaited side) bool {
+	voters, score := t.up+t.down+t.awaited, t.score
+	if voters == 1 {
+		return t.longest >= aloneTakes
+	}
+	if awaited == down {
+		score += longestRun * int(t.awaited)
+	}
+	return score >= neededScore(voters)
+}
+
+// name is the status with the most votes on a side; the worse of equals.
+func (t *tally) name(of side) health.Status {
+	worse, better := health.Degraded, health.Healthy
+	if of == down {
+		worse, better = health.Unhealthy, health.Timeout
+	}
+	if t.votes[worse] >= t.votes[better] {
+		return worse
+	}
+	return better
+}
+
+// names says how many votes of a side there are by each of its statuses.
+func (t *tally) names(of side) string {
+	var names []string
+	for i, n := range t.votes {
+		if s := health.Status(i); n > 0 && sideOf(s) == of {
+			names = append(names, fmt.Sprintf("%d %s", n, s))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// sides says how many of the votes that count are on the side that won.
+func (t *tally) sides(r *Rule) string {
+	side, won, word := r.side(t, neither), t.up, "up"
+	if side == down {
+		won, word = t.down, "down"
+	}
+	say := t.name(side).String()
+	if t.votes[t.name(side)] != won {
+		say = fmt.Sprintf("%s (%s)", word, t.names(side))
+	}
+	of := t.up + t.down
+	adjective, noun, verb := "", "checkers", "say"
+	if of < t.assigned {
+		adjective = "believed "
+	}
+	if of == 1 {
+		noun = "checker"
+	}
+	if won == 1 {
+		verb = "says"
+	}
+	text := strconv.Itoa(int(won)) + " of " + strconv.Itoa(int(of)) + " " + adjective + noun + " " + verb + " " + say
+	if rule := r.String(); rule != "" {
+		text += "; " + rule
+	}
+	if r.Kind == Score && side == down {
+		text += "; " + t.scored()
+	}
+	return text
+}
+
+// tie says that the votes come to neither side.
+func (t *tally) tie(r *Rule) string {
+	switch {
+	case r.Kind == AtLeast:
+		return fmt.Sprintf("%d down, none up; %s", t.down, r)
+	case r.Kind == Score && t.down > t.up:
+		return fmt.Sprintf("%d down, %d up; %s", t.down, t.up, t.scored())
+	}
+	text := fmt.Sprintf("a tie, %d up and %d down", t.up, t.down)
+	if r.Kind == ZoneMajority {
+		text += ", as many zones on each side"
+	}
+	return text
+}
+
+// scored says what the score is.
+func (t *tally) scored() string {
+	if t.up+t.down == 1 {
+		return fmt.Sprintf("for %d rounds, and one alone takes %d", t.longest, aloneTakes)
+	}
+	return fmt.Sprintf("score %d, and down takes %d", t.score, neededScore(t.up+t.down))
+}
