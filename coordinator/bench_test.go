@@ -27,7 +27,7 @@ func large(b *testing.B) (*lab, []*sourceCluster) {
 		}
 		clusters = append(clusters, web(fmt.Sprintf("cluster-%04d", n), addresses...))
 	}
-	l.core.eds = eds.NewServer(eds.Options{})
+	l.core.decisions.planes = eds.NewServer(eds.Options{})
 	for i := range 100 {
 		l.join(fmt.Sprintf("c%02d%c", i, 'a'+i%3))
 	}

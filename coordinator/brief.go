@@ -67,16 +67,16 @@ func (c *core) instruct(now time.Time, id string) {
 // whether that is as it is now. The judge begins anew with a pair exactly where
 // what is sent of it differs.
 func (b *brief) add(id health.EndpointID) bool {
-	row := &b.core.table.rows[id]
-	if row.cluster != b.cluster {
-		b.turn(row.cluster)
+	cluster, index := b.core.rulings.At(id)
+	if cluster != b.cluster {
+		b.turn(cluster)
 	}
-	index, sent := row.index, true
-	if b.after.cluster != row.cluster || len(b.after.withheld) > 0 {
-		index, sent = b.lineage.sent(b.after, row.hash)
+	hash, sent := cluster.Hashes[index], true
+	if b.after.cluster != cluster || len(b.after.withheld) > 0 {
+		index, sent = b.lineage.sent(b.after, hash)
 	}
 	if b.before != nil && !b.before.same(b.after) {
-		b.compare(id, row.hash, index, sent)
+		b.compare(id, hash, index, sent)
 	}
 	if !sent {
 		return false
@@ -88,7 +88,7 @@ func (b *brief) add(id health.EndpointID) bool {
 	if _, was := b.checker.extra[id]; was {
 		b.retell = true // its votes were told already, and counted for nothing
 	}
-	return b.after.cluster == row.cluster
+	return b.after.cluster == cluster
 }
 
 // compare has the judge forget what the checker said of an endpoint where it is
@@ -152,7 +152,7 @@ func (b *brief) samples() map[health.EndpointID]struct{} {
 	var extra map[health.EndpointID]struct{}
 	c, known := b.core, b.checker
 	for _, name := range c.canary.Trials(known.ID) {
-		k, seen, count := c.clusters[name], b.tried[name], 0
+		k, seen, count := c.rulings.Cluster(name), b.tried[name], 0
 		if !known.Abilities.Has(k.Checked.Needs...) {
 			c.canary.Withdraw(b.now, name) // its endpoints have moved away
 			continue
@@ -166,7 +166,7 @@ func (b *brief) samples() map[health.EndpointID]struct{} {
 			}
 			seen[shape] = true
 			count++
-			id := c.table.ids[k.Hashes[i]]
+			id, _ := c.rulings.Find(k.Hashes[i])
 			b.items = append(b.items, specifier.Item{Cluster: k.Checked, Endpoint: i, ID: id})
 			if extra == nil {
 				extra = map[health.EndpointID]struct{}{}

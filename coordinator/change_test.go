@@ -23,12 +23,8 @@ import (
 // believed tells how many votes on an address count.
 func (l *lab) believed(cluster, address string) int {
 	l.t.Helper()
-	id, ok := l.core.table.ids[keyOf(cluster, address).Hash()]
-	if !ok {
-		l.t.Fatalf("%s %s is not checked", cluster, address)
-	}
 	count := 0
-	for _, o := range l.core.judge.Verdict(id).Observations {
+	for _, o := range l.core.judge.Verdict(l.idOf(keyOf(cluster, address))).Observations {
 		if o.Disbelieved == "" {
 			count++
 		}
@@ -177,7 +173,7 @@ func TestAnEndpointOfASharedServiceNameIsAsHealthyAsTheWorstVerdict(t *testing.T
 	l := settled(t, first, second)
 	l.wantPublished("app", one, health.Healthy)
 	for _, cluster := range []string{"alive", "ready"} {
-		id := l.core.table.ids[keyOf(cluster, one).Hash()]
+		id := l.idOf(keyOf(cluster, one))
 		for _, k := range l.checkers {
 			l.core.hear(k.ID, []health.Vote{{Endpoint: id, Status: health.Timeout}}, l.now)
 		}
@@ -211,7 +207,7 @@ func TestWhatIsThereTwiceIsCheckedOnce(t *testing.T) {
 		Locality: &corev3.Locality{Zone: "b"}, LbEndpoints: []*endpointv3.LbEndpoint{lbEndpoint(one)},
 	})
 	l := settled(t, c)
-	k := l.core.clusters["web"]
+	k := l.core.rulings.Cluster("web")
 	if len(k.Endpoints) != 4 {
 		t.Errorf("listed are %+v, want four", k.Endpoints)
 	}
@@ -255,8 +251,8 @@ func TestAListOfEndpointsIsWholeHoweverManyStepsItTakes(t *testing.T) {
 		clusters = append(clusters, web(fmt.Sprintf("c%d", n), addresses...))
 	}
 	l.serve(clusters...)
-	for _, name := range l.core.names {
-		for _, e := range l.core.clusters[name].Endpoints {
+	for _, name := range l.core.rulings.Names() {
+		for _, e := range l.core.rulings.Cluster(name).Endpoints {
 			want = append(want, e.Key)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hdsd/canary"
+	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/fleet"
 	"hdsd/hds"
 	"hdsd/health"
@@ -71,7 +72,7 @@ func (c *core) hear(id string, votes []health.Vote, now time.Time) {
 	}
 	for i := range votes {
 		// An Envoy keeps the code of an HTTP check that has become another.
-		if k := c.table.rows[votes[i].Endpoint].cluster; k != nil && !k.HTTP {
+		if k, _ := c.rulings.At(votes[i].Endpoint); k != nil && !k.HTTP {
 			votes[i].HTTPStatusCode = 0
 		}
 	}
@@ -82,7 +83,7 @@ func (c *core) hear(id string, votes []health.Vote, now time.Time) {
 // begin starts the time to settle.
 func (c *core) begin(now time.Time) {
 	c.fleet.Begin(now)
-	c.expire(now)
+	c.rule(now, c.rulings.Start(now))
 }
 
 // carry carries out what the fleet decided, and began to decide at a time.
@@ -91,7 +92,8 @@ func (c *core) carry(now, began time.Time, e fleet.Effects) {
 		c.metrics.planning.Observe(time.Since(began).Seconds())
 	}
 	if e.Settled {
-		c.part(now)
+		c.rule(now, c.rulings.Settle(now))
+		c.forgetTrials()
 		c.forgetAt, c.stirAt = now, now
 	}
 	fleetLog{c.log, c.timing.grace}.write(e.Events)
@@ -155,9 +157,9 @@ func (l fleetLookup) Believes(id health.EndpointID, checker string) bool {
 
 // CanCheck implements fleet.Lookup.
 func (l fleetLookup) CanCheck(k *health.Checker, id health.EndpointID) bool {
-	row := &l.core.table.rows[id]
-	return row.cluster != nil && row.index != none &&
-		k.Abilities.Has(row.cluster.Checked.Needs...) && row.cluster.Reach.Includes(k)
+	cluster, index := l.core.rulings.At(id)
+	return cluster != nil && index != catalog.None &&
+		k.Abilities.Has(cluster.Checked.Needs...) && cluster.Reach.Includes(k)
 }
 
 // behind are the checkers that were not sent all of their plan as it is now: it

@@ -59,7 +59,7 @@ func TestWhoGivesUpReadsNothing(t *testing.T) {
 		if _, err := l.core.say("a", &store.Trust{Word: store.Trusted}); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := l.core.override(drain, l.now); err != nil {
+		if _, err := l.override(drain); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

@@ -127,14 +127,14 @@ func (c *Coordinator) wire() error {
 		settle: c.started.GetAssignment().GetSettle().AsDuration(),
 
 		zoneViews: c.started.GetDataPlanes().GetZoneHealth() != configv1.ZoneHealth_GLOBAL,
-	}, c.log, newMetrics(c.registry))
+	}, c.log, newMetrics(c.registry), c.eds, c.store)
 	c.hds = hds.NewServer(hds.Options{
 		Interval: c.core.timing.report, MaxMessageBytes: int(c.started.GetLimits().GetMaxMessageBytes()),
 		Log: c.log, Registerer: c.registry,
 	}, c.core)
 	watchStore(c.registry, c.store)
 	c.tail = newTail(c.store)
-	c.core.hds, c.core.eds, c.core.history = c.hds, c.eds, c.store
+	c.core.hds = c.hds
 	c.core.restore(stored)
 	return nil
 }

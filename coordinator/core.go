@@ -1,10 +1,8 @@
 package coordinator
 
 import (
-	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -12,8 +10,9 @@ import (
 	"hdsd/aggregate"
 	"hdsd/canary"
 	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/decision"
 	"hdsd/coordinator/fleet"
-	"hdsd/eds"
+	"hdsd/coordinator/ruling"
 	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/store"
@@ -24,19 +23,10 @@ type (
 	checkerServer interface {
 		Assign(id string, s *specifier.Specifier)
 	}
-	resourceServer interface {
-		Update(eds.Update)
-		SetHealth([]eds.Health)
-		SetZoneHealth(zone health.Locality, set []eds.Health, unset []health.EndpointID)
-	}
 	historian interface {
-		Append([]health.Transition)
+		historyWriter
 		SavePlan(map[string][]health.Hash)
-		RememberClusters([]string)
-		SaveFreeze(*store.Freeze)
-		SaveOverrides(map[health.Endpoint]*store.Override)
 		SaveTrust(checker string, t *store.Trust)
-		SaveVoted(map[health.Hash]*health.Verdict)
 		SaveTrials(map[string]*store.Trials)
 		Forget(known func(health.Hash) bool)
 	}
@@ -62,21 +52,12 @@ type core struct {
 	log     zerolog.Logger
 	timing  timing
 	hds     checkerServer
-	eds     resourceServer
 	history historian
 	metrics *metrics
 
-	// Written by the goroutine of run only.
-	frozen atomic.Pointer[store.Freeze] // nil: verdicts are published
-
 	// Owned by the goroutine of run. First what there is to check:
 	rules       *catalog.Rules
-	clusters    map[string]*catalog.Cluster
-	names       []string                               // of the clusters, sorted
-	services    map[string]map[string]*catalog.Cluster // by the name their assignment is published under
-	table       *table
 	quarantined int // clusters and endpoints
-	shadowed    int // clusters
 
 	// Who checks it:
 	fleet *fleet.Fleet
@@ -92,19 +73,11 @@ type core struct {
 	restored   []string              // clusters that something was stored of; nil once settled
 
 	// What comes of it:
-	judge       *aggregate.Aggregator
-	trust       map[string]store.Trust // what operators say of checkers
-	overrides   overrides
-	zoneViews   zoneViews
-	beginning   beginning
-	transitions *transitionLog
-
-	// After a start:
-	unread   bool                           // a source has not said yet what it was asked
-	heard    map[string]bool                // sources that had, before the latest change
-	last     map[health.Hash]store.Held     // known at the start, of what is not there
-	voted    map[health.Hash]health.Verdict // of them under overrides
-	forgetAt time.Time                      // when the store may next forget what is gone
+	judge     *aggregate.Aggregator
+	trust     map[string]store.Trust // what operators say of checkers
+	rulings   *ruling.Table
+	decisions *decisions
+	forgetAt  time.Time // when the store may next forget what is gone
 }
 
 // recipient is a checker that is sent specifiers.
@@ -117,17 +90,17 @@ type recipient struct {
 	withheld []string                       // clusters of which it was not sent all that is assigned, or not as it is now
 }
 
-func newCore(t timing, log zerolog.Logger, m *metrics) *core {
+func newCore(t timing, log zerolog.Logger, m *metrics, planes resourceServer, history historian) *core {
 	c := &core{
-		mailbox: newMailbox(m.waiting), log: log, timing: t, metrics: m, transitions: newTransitionLog(log),
-		judge: aggregate.New(t.judging(aggregate.BeliefLimits{})),
-		table: newTable(), clusters: map[string]*catalog.Cluster{}, services: map[string]map[string]*catalog.Cluster{},
+		mailbox: newMailbox(m.waiting), log: log, timing: t, metrics: m, history: history,
+		judge:      aggregate.New(t.judging(aggregate.BeliefLimits{})),
 		recipients: map[string]*recipient{},
 		canary:     canary.New(canary.Options{Report: t.report, Calm: max(leastCalm, 2*t.grace)}),
 		lineages:   map[string]*lineage{}, unsaved: map[string]bool{},
-		trust: map[string]store.Trust{}, zoneViews: zoneViews{},
-		voted: map[health.Hash]health.Verdict{},
+		trust:     map[string]store.Trust{},
+		decisions: newDecisions(planes, history, log, m),
 	}
+	c.rulings = ruling.New(c.judge.Verdict)
 	c.fleet = fleet.New(fleet.Options{Report: t.report, Grace: t.grace, Settle: t.settle}, fleetLookup{c})
 	return c
 }
@@ -174,8 +147,8 @@ func (c *core) tick(now time.Time) time.Duration {
 	c.weigh(now)
 	c.carry(now, time.Now(), c.fleet.Dispatch(now))
 	c.publish(now, c.judge.Tick(now))
-	c.expire(now)
-	c.transitions.count(now)
+	c.rule(now, c.rulings.Expire(now))
+	c.decisions.events.transitions.count(now)
 	c.letForget(now)
 	next := now.Add(longestSleep)
 	wake := func(at time.Time) {
@@ -189,8 +162,8 @@ func (c *core) tick(now time.Time) time.Duration {
 	wake(trials)
 	wake(c.stirAt)
 	wake(c.fleet.NextDeadline(now))
-	if c.fleet.Begun() {
-		wake(c.overrides.expireAt)
+	if at, ok := c.rulings.NextDeadline(); ok {
+		wake(at)
 	}
 	return max(next.Sub(now), time.Millisecond)
 }
@@ -200,12 +173,12 @@ func (c *core) tick(now time.Time) time.Duration {
 const forgetEvery = 6 * time.Hour
 
 func (c *core) letForget(now time.Time) {
-	if c.fleet.Settling() || c.unread || now.Before(c.forgetAt) {
+	if !c.rulings.IsConclusive() || now.Before(c.forgetAt) {
 		return
 	}
 	c.forgetAt = now.Add(forgetEvery)
 	// Clusters do not change, so the store's goroutine can look into them.
-	present := slices.Collect(maps.Values(c.clusters))
+	present := slices.Collect(c.rulings.Clusters())
 	hashes := sync.OnceValue(func() map[health.Hash]struct{} { return hashesOf(present) })
 	c.history.Forget(func(hash health.Hash) bool {
 		_, known := hashes()[hash]
@@ -224,48 +197,23 @@ func hashesOf(clusters []*catalog.Cluster) map[health.Hash]struct{} {
 	return all
 }
 
-// publish applies what follows from the votes. A verdict under an override is
-// only stored.
+// publish carries out what follows from the votes.
 func (c *core) publish(now time.Time, effects aggregate.Effects) {
 	c.tellDoubts(effects.Doubts)
 	c.tellBlindness(effects.Blindness)
 	c.tellMassFailures(effects.MassFailures)
-	defer c.followZones(effects.ZoneViews) // the verdicts come first
-	changes := effects.Changes
-	if len(changes) == 0 {
-		return
-	}
-	healths := make([]eds.Health, 0, len(changes))
-	transitions := make([]health.Transition, 0, len(changes))
-	voted := map[health.Hash]*health.Verdict{}
-	for _, change := range changes {
-		row := &c.table.rows[change.Endpoint]
-		c.table.judge(change.Endpoint, change.To, true)
-		if row.overridden() != nil {
-			voted[row.hash] = &health.Verdict{Status: change.To, Since: now}
-			continue
-		}
-		row.ruling = nil
-		healths = append(healths, eds.Health{ID: change.Endpoint, Status: c.told(row)})
-		transitions = append(transitions, health.Transition{
-			Time: now, Endpoint: row.key(), From: change.From, To: change.To,
-			Reason: change.Reason, Observations: change.Observations,
-		})
-	}
-	c.history.SaveVoted(voted)
-	c.enact(healths, transitions)
+	c.decide(c.rulings.Decide(now, effects.Changes, effects.ZoneViews).Decisions)
 }
 
-// enact has changes take effect: subscribers first, then the history.
-func (c *core) enact(healths []eds.Health, transitions []health.Transition) {
-	if len(transitions) == 0 {
-		return
-	}
-	c.metrics.judged(c.table)
-	c.eds.SetHealth(healths)
-	c.history.Append(transitions)
-	for i := range transitions {
-		c.metrics.transition(&transitions[i])
-		c.transitions.tell(&transitions[i])
+// decide appends decisions to the log, which everyone follows at once.
+func (c *core) decide(all []decision.Decision) {
+	c.decisions.append(all)
+	for i := range all {
+		if len(all[i].Transitions) > 0 {
+			c.metrics.judged(c.rulings.Counts())
+		}
+		if len(all[i].Overrides) > 0 {
+			c.metrics.overridden(c.rulings)
+		}
 	}
 }

@@ -221,8 +221,8 @@ func TestClustersComeChangeAndGo(t *testing.T) {
 	l.pass(10 * time.Second)
 	l.wantPublished("web", two, health.Unhealthy)
 	l.wantPublished("db", three, health.Healthy)
-	if !slices.Equal(l.core.names, []string{"db", "web"}) || !slices.Equal(l.remembered, []string{"web", "db"}) {
-		t.Errorf("known are %v, remembered %v", l.core.names, l.remembered)
+	if !slices.Equal(l.core.rulings.Names(), []string{"db", "web"}) || !slices.Equal(l.remembered, []string{"web", "db"}) {
+		t.Errorf("known are %v, remembered %v", l.core.rulings.Names(), l.remembered)
 	}
 	l.say(web("db", three)) // web is gone
 	if l.assignments["web"].Message != nil || l.clusters["web"] != nil {
@@ -235,8 +235,8 @@ func TestClustersComeChangeAndGo(t *testing.T) {
 	l.say(web("base", three)) // renamed
 	l.pass(10 * time.Second)
 	l.wantPublished("base", three, health.Healthy)
-	if l.assignments["db"].Message != nil || !slices.Equal(l.core.names, []string{"base"}) {
-		t.Errorf("after db became base, known are %v", l.core.names)
+	if l.assignments["db"].Message != nil || !slices.Equal(l.core.rulings.Names(), []string{"base"}) {
+		t.Errorf("after db became base, known are %v", l.core.rulings.Names())
 	}
 }
 
@@ -244,17 +244,17 @@ func TestTheIdOfAnEndpointThatIsGoneStartsCleanAgain(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.truth[one] = health.Unhealthy
 	l.pass(10 * time.Second)
-	id := l.core.table.ids[keyOf("web", one).Hash()]
+	id := l.idOf(keyOf("web", one))
 	l.wantPublished("web", one, health.Unhealthy)
 	l.say()
-	l.pass(idRest / 2)
+	l.pass(time.Minute / 2)
 	l.say(web("web", two))
-	if young := l.core.table.ids[keyOf("web", two).Hash()]; young == id {
+	if young := l.idOf(keyOf("web", two)); young == id {
 		t.Error("an id is used again before its rest is over")
 	}
-	l.pass(idRest)
+	l.pass(time.Minute)
 	l.say(web("web", two, three))
-	if got := l.core.table.ids[keyOf("web", three).Hash()]; got != id {
+	if got := l.idOf(keyOf("web", three)); got != id {
 		t.Fatalf("the id is %d, want %d again", got, id)
 	}
 	l.wantPublished("web", three, health.Unknown)
@@ -316,14 +316,14 @@ func TestPoliciesGiveRedundancyAndReach(t *testing.T) {
 	if who := l.checking(one); len(who) != 3 {
 		t.Errorf("web is checked by %v, want all", who)
 	}
-	before := l.core.clusters["web"]
+	before := l.core.rulings.Cluster("web")
 	l.rules.Policies = policiesOf("pay-*", 2, "")
 	l.intake.restart([]*sourceSet{{Source: "local", Clusters: l.sets[0].Clusters}}, catalog.NewRules(l.rules))
 	l.core.tick(l.now)
 	if who := l.checking(two); len(who) != 2 || !slices.Contains(who, "cb") {
 		t.Errorf("pay-eu is checked by %v after its policy changed", who)
 	}
-	if l.core.clusters["web"] != before {
+	if l.core.rulings.Cluster("web") != before {
 		t.Error("web was looked at again, though nothing of it changed")
 	}
 }
@@ -341,7 +341,7 @@ func TestWhatIsNotCheckedSaysWhy(t *testing.T) {
 	l.pass(settle + report)
 	describe := func(name string) string {
 		var out []string
-		found := l.core.describe(l.core.clusters[name])
+		found := l.core.describe(l.core.rulings.Cluster(name))
 		for _, q := range found.Quarantined {
 			out = append(out, q.Address+": "+q.Reason)
 		}
@@ -353,7 +353,7 @@ func TestWhatIsNotCheckedSaysWhy(t *testing.T) {
 	if got := describe("broken"); got != ": cannot be read" {
 		t.Errorf("broken: %s", got)
 	}
-	if got := describe("plain"); got != "" || l.core.clusters["plain"].IsChecked() {
+	if got := describe("plain"); got != "" || l.core.rulings.Cluster("plain").IsChecked() {
 		t.Errorf("plain: %s", got)
 	}
 	l.join("ca")

@@ -211,7 +211,7 @@ func TestNothingShowsInBetween(t *testing.T) {
 	l.truth[a2] = down
 	l.pass(3 * report)
 	var seen []string
-	l.core.eds = seeing{l, func() { seen = append(seen, l.published("web", a2).String()) }}
+	l.core.decisions.planes = seeing{l, func() { seen = append(seen, l.published("web", a2).String()) }}
 	steps := []struct {
 		name string
 		take func()
@@ -237,7 +237,7 @@ func TestNothingShowsInBetween(t *testing.T) {
 // BenchmarkFreeze freezes and unfreezes 100,000 endpoints in 10,000 clusters.
 func BenchmarkFreeze(b *testing.B) {
 	l := newLab(b)
-	l.core.eds = eds.NewServer(eds.Options{})
+	l.core.decisions.planes = eds.NewServer(eds.Options{})
 	var clusters []*sourceCluster
 	for i := range 10_000 {
 		var addresses []string

@@ -10,8 +10,12 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
 	"hdsd/api"
+	"hdsd/coordinator/ruling"
 	"hdsd/health"
 )
+
+// notCheckedAnyMore is why an endpoint has no health that is still there.
+const notCheckedAnyMore = "not checked any more"
 
 // unprobed is a cluster that nothing checks.
 func unprobed(c *sourceCluster) *sourceCluster {
@@ -69,13 +73,13 @@ func TestWhatIsGoneHasNoHealthAnyMore(t *testing.T) {
 		from   health.Status
 		reason string
 	}{
-		"an endpoint":               {nil, []*sourceCluster{web("web", two)}, health.Unhealthy, inNoSource},
-		"a cluster":                 {nil, nil, health.Unhealthy, inNoSource},
-		"its check":                 {nil, []*sourceCluster{sparing(both)}, health.Unhealthy, uncheckedNow},
-		"the checks of its cluster": {nil, []*sourceCluster{unprobed(both)}, health.Unhealthy, uncheckedNow},
-		"held":                      {func(l *lab) { l.say(aside(both)) }, []*sourceCluster{web("web", two)}, health.Unhealthy, inNoSource},
-		"frozen":                    {func(l *lab) { l.freeze(api.Freeze{Hold: true}) }, []*sourceCluster{web("web", two)}, health.Unhealthy, inNoSource},
-		"drained":                   {func(l *lab) { l.drain(keyOf("web", one)) }, []*sourceCluster{web("web", two)}, drained, inNoSource},
+		"an endpoint":               {nil, []*sourceCluster{web("web", two)}, health.Unhealthy, ruling.InNoSource},
+		"a cluster":                 {nil, nil, health.Unhealthy, ruling.InNoSource},
+		"its check":                 {nil, []*sourceCluster{sparing(both)}, health.Unhealthy, notCheckedAnyMore},
+		"the checks of its cluster": {nil, []*sourceCluster{unprobed(both)}, health.Unhealthy, notCheckedAnyMore},
+		"held":                      {func(l *lab) { l.say(aside(both)) }, []*sourceCluster{web("web", two)}, health.Unhealthy, ruling.InNoSource},
+		"frozen":                    {func(l *lab) { l.freeze(api.Freeze{Hold: true}) }, []*sourceCluster{web("web", two)}, health.Unhealthy, ruling.InNoSource},
+		"drained":                   {func(l *lab) { l.drain(keyOf("web", one)) }, []*sourceCluster{web("web", two)}, drained, ruling.InNoSource},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := half(t)
@@ -132,9 +136,9 @@ func TestWhatWentWhileHdsdWasDown(t *testing.T) {
 		reason string // empty: it stays
 	}{
 		"nothing":                   {[]*sourceCluster{both}, ""},
-		"an endpoint":               {[]*sourceCluster{web("web", two)}, inNoSource},
-		"a cluster":                 {nil, inNoSource},
-		"the checks of its cluster": {[]*sourceCluster{unprobed(both)}, uncheckedNow},
+		"an endpoint":               {[]*sourceCluster{web("web", two)}, ruling.InNoSource},
+		"a cluster":                 {nil, ruling.InNoSource},
+		"the checks of its cluster": {[]*sourceCluster{unprobed(both)}, notCheckedAnyMore},
 		"the sight of it":           {[]*sourceCluster{unreadable(both)}, ""},
 		"the sight of its cluster":  {[]*sourceCluster{hiding(both)}, ""},
 	} {
@@ -173,7 +177,7 @@ func TestWhatGoesWhileHdsdSettlesMayComeBack(t *testing.T) {
 	l.wantTold("web", two, drained, drained, "")
 	l.say(web("web", two))
 	l.pass(settle)
-	l.wantLast(one, health.Unhealthy, health.Unknown, inNoSource)
+	l.wantLast(one, health.Unhealthy, health.Unknown, ruling.InNoSource)
 	l.cleared(keyOf("web", two))
 	l.wantLast(two, drained, health.Healthy, "no longer drained")
 	l.wantTransitions(recorded + 2)
@@ -190,7 +194,7 @@ func TestAMistakeThatHidesAClusterEnds(t *testing.T) {
 	l.pass(settle + 10*time.Second)
 	l.wantTransitions(recorded)
 	l.say(web("web", two))
-	l.wantLast(one, health.Unhealthy, health.Unknown, inNoSource)
+	l.wantLast(one, health.Unhealthy, health.Unknown, ruling.InNoSource)
 	if voted := l.asked("web", two).Voted; voted == nil || voted.Status != health.Healthy {
 		t.Errorf("of the votes under the override is known %+v", voted)
 	}
@@ -325,9 +329,9 @@ func (l *lab) wantOneChain() {
 			l.t.Errorf("%v is gone, recorded was %+v", key, t)
 		}
 	}
-	for _, held := range kept {
-		if l.canBeGone(held.Endpoint) {
-			l.t.Errorf("%v is kept, and can be told to be gone", held.Endpoint)
+	for _, key := range kept {
+		if l.canBeGone(key) {
+			l.t.Errorf("%v is kept, and can be told to be gone", key)
 		}
 	}
 }

@@ -75,5 +75,5 @@ func (l *lab) behind() []string { return slices.Sorted(maps.Keys(l.core.behind()
 
 // id is the id of an endpoint.
 func (l *lab) id(cluster, address string) health.EndpointID {
-	return l.core.table.ids[keyOf(cluster, address).Hash()]
+	return l.idOf(keyOf(cluster, address))
 }

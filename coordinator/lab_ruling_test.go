@@ -1,10 +1,10 @@
 package coordinator
 
 import (
-	"maps"
 	"time"
 
 	"hdsd/api"
+	"hdsd/coordinator/catalog"
 	"hdsd/health"
 	"hdsd/store"
 )
@@ -14,32 +14,46 @@ import (
 
 // freeze freezes publishing, and gives the freeze before, nil for none, and the one after.
 func (l *lab) freeze(asked api.Freeze) (before *api.Freeze, after api.Freeze) {
-	replaced, set := l.core.freeze(asked, l.now)
+	replaced, set, effects := l.core.rulings.Freeze(l.now, asked.Author, asked.Reason, asked.Hold)
+	l.core.rule(l.now, effects)
 	return shownFreeze(replaced), *shownFreeze(set)
 }
 
 // unfreeze ends a freeze, and gives it; nil where there was none.
-func (l *lab) unfreeze(author string) *api.Freeze { return shownFreeze(l.core.unfreeze(author)) }
+func (l *lab) unfreeze(author string) *api.Freeze {
+	ended, effects := l.core.rulings.Unfreeze(author)
+	l.core.rule(l.now, effects)
+	return shownFreeze(ended)
+}
 
 // override sets an override, and gives the one that it replaces.
 func (l *lab) override(o store.Override) (replaced *api.Override, err error) {
-	_, before, err := l.core.override(o, l.now)
-	return shownOverride(before), err
+	_, before, effects, err := l.core.rulings.SetOverride(l.now, o)
+	l.core.rule(l.now, effects)
+	return shownOverride(before), refusal(err)
 }
 
 // clear ends overrides by bob's word.
 func (l *lab) clear(scope health.Endpoint, all bool) ([]api.Override, error) {
-	ended, err := l.core.clear(scope, all, "bob", l.now)
-	return shownOverrides(ended), err
+	ended, effects, err := l.core.rulings.ClearOverrides(l.now, scope, all, "bob")
+	l.core.rule(l.now, effects)
+	return shownOverrides(ended), refusal(err)
 }
 
 // inForce gives the override for exactly a scope.
 func (l *lab) inForce(scope health.Endpoint) *api.Override {
-	return shownOverride(l.core.overrides.all[scope])
+	for _, o := range l.core.rulings.Overrides() {
+		if o.Scope == scope {
+			return shownOverride(&o)
+		}
+	}
+	return nil
 }
 
 // overridable tells whether an override of a scope would be taken.
-func (l *lab) overridable(scope health.Endpoint) bool { return l.core.overridable(&scope) == nil }
+func (l *lab) overridable(scope health.Endpoint) bool {
+	return l.core.rulings.Overridable(&scope) == nil
+}
 
 // force is drain with another health, and an end.
 func (l *lab) force(scope health.Endpoint, to health.Status, lasts time.Duration) {
@@ -65,34 +79,63 @@ func (l *lab) cleared(scope health.Endpoint) {
 }
 
 // describe is what /v1/clusters shows of a cluster.
-func (l *lab) describe(name string) api.Cluster { return l.core.describe(l.core.clusters[name]) }
+func (l *lab) describe(name string) api.Cluster { return l.core.describe(l.core.rulings.Cluster(name)) }
 
 // present are the endpoints that have an id, with the health that is held to be true.
 func (l *lab) present() map[health.Endpoint]health.Status {
 	all := map[health.Endpoint]health.Status{}
-	for _, id := range l.core.table.ids {
-		row := &l.core.table.rows[id]
-		all[row.key()] = row.health()
+	for k := range l.core.rulings.Clusters() {
+		for i := range k.Endpoints {
+			if e := &k.Endpoints[i]; l.hasID(e.Key) {
+				all[e.Key] = l.core.rulings.HealthOf(e)
+			}
+		}
+	}
+	if got := l.core.rulings.Len(); got != len(all) {
+		l.t.Errorf("%d endpoints have ids, and %d of them are in a cluster", got, len(all))
 	}
 	return all
 }
 
+func (l *lab) hasID(key health.Endpoint) bool {
+	_, ok := l.core.rulings.Find(key.Hash())
+	return ok
+}
+
 // idOf is the id of an endpoint.
-func (l *lab) idOf(key health.Endpoint) (health.EndpointID, bool) {
-	id, ok := l.core.table.ids[key.Hash()]
-	return id, ok
+func (l *lab) idOf(key health.Endpoint) health.EndpointID {
+	l.t.Helper()
+	id, ok := l.core.rulings.Find(key.Hash())
+	if !ok {
+		l.t.Fatalf("%v has no id", key)
+	}
+	return id
 }
 
 // counted are the present endpoints by their health, as the metrics have them.
-func (l *lab) counted(status health.Status) int { return l.core.table.counts[status] }
+func (l *lab) counted(status health.Status) int { return l.core.rulings.Counts()[status] }
 
-// kept is what is known from before the start of endpoints that are not there.
-func (l *lab) kept() map[health.Hash]store.Held { return maps.Clone(l.core.last) }
+// kept are the endpoints that are not there, and of which something is known from
+// before the start.
+func (l *lab) kept() map[health.Hash]health.Endpoint {
+	all := map[health.Hash]health.Endpoint{}
+	for _, t := range l.transitions {
+		if hash := t.Endpoint.Hash(); l.core.rulings.Remembers(hash) {
+			all[hash] = t.Endpoint
+		}
+	}
+	return all
+}
 
 // canBeGone tells whether an endpoint that is not there is known to be gone: hdsd has
 // settled, all sources have answered, and no mistake hides the endpoint's cluster.
 func (l *lab) canBeGone(key health.Endpoint) bool {
-	return !l.core.fleet.Settling() && !l.core.unread && !hides(l.core.clusters[key.Cluster])
+	return l.core.rulings.IsConclusive() && !isHidden(l.core.rulings.Cluster(key.Cluster))
+}
+
+// isHidden tells whether a mistake hides the endpoints of a cluster.
+func isHidden(k *catalog.Cluster) bool {
+	return k != nil && k.Source.Quarantine != "" && k.Source.Assignment == nil
 }
 
 // known is what a test compares a change of the sources with.
@@ -103,9 +146,9 @@ type known struct {
 }
 
 func (l *lab) known() known {
-	k := known{present: l.present(), heard: l.core.heard, hidden: map[string]bool{}}
-	for name, cluster := range l.core.clusters {
-		k.hidden[name] = hides(cluster)
+	k := known{present: l.present(), heard: l.heard, hidden: map[string]bool{}}
+	for cluster := range l.core.rulings.Clusters() {
+		k.hidden[cluster.Source.Name] = isHidden(cluster)
 	}
 	return k
 }

@@ -70,6 +70,9 @@ type lab struct {
 	trials      map[string]*store.Trials
 	forget      func(health.Hash) bool
 	order       []string // of effects
+
+	heard  map[string]bool // sources that have answered
+	unread bool            // not all have
 }
 
 // fakeChecker is a connected checker with its stream, as hds has it: votes are
@@ -101,14 +104,17 @@ func newLab(t testing.TB) *lab {
 func (l *lab) start(last map[health.Hash]store.Held) {
 	l.checkers, l.sent = map[string]*fakeChecker{}, map[string]int{}
 	l.health, l.assignments, l.clusters = map[health.EndpointID]health.Status{}, map[string]eds.Assignment{}, map[string]*clusterv3.Cluster{}
-	c := newCore(l.timing, zerolog.Nop(), newMetrics(prometheus.NewRegistry()))
-	c.hds, c.eds, c.history = l, l, l
+	c := newCore(l.timing, zerolog.Nop(), newMetrics(prometheus.NewRegistry()), l, l)
+	c.hds = l
 	c.restore(store.State{
 		Current: last, Voted: maps.Clone(l.voted), Plan: maps.Clone(l.plan), Freeze: l.frozen,
 		Overrides: slices.Collect(maps.Values(l.overrides)), Trust: maps.Clone(l.trust), Trials: l.trials,
 	})
 	l.core, l.zoneHealth = c, map[health.Locality]map[health.EndpointID]health.Status{}
-	l.deliver = func(d feed.Delivery) { c.apply(d, l.now) }
+	l.deliver = func(d feed.Delivery) {
+		c.apply(d, l.now)
+		l.heard, l.unread = d.Answered, !d.Complete
+	}
 	l.intake = &labFeed{Intake: feed.NewIntake(func(d feed.Delivery) { l.deliver(d) }, l, zerolog.Nop())}
 }
 

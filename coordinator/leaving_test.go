@@ -327,7 +327,7 @@ func (l *lab) wantNothingStale(before known) {
 		if _, was := before.present[key]; was || status == health.Unknown || l.asked(key.Cluster, key.Address).Override != nil {
 			continue
 		}
-		from := l.core.clusters[key.Cluster].Source
+		from := l.core.rulings.Cluster(key.Cluster).Source
 		if before.heard[from.Source] && before.heard[from.EndpointSource()] && !before.hidden[from.Name] {
 			l.t.Errorf("%v comes as %v, though its sources were heard without it", key, status)
 		}

@@ -2,6 +2,7 @@ package coordinator
 
 import (
 	"slices"
+	"time"
 
 	"hdsd/canary"
 	"hdsd/coordinator/catalog"
@@ -29,7 +30,7 @@ var nothing = &given{}
 // succeed puts another version of a cluster in the place of the present one,
 // which stays in use where it is proven and the new one is not. What renewed
 // gives of the two is known.
-func (c *core) succeed(after *catalog.Cluster, renewed []bool, e *edit) {
+func (c *core) succeed(after *catalog.Cluster, renewed []bool, now time.Time) {
 	name := after.Source.Name
 	l := c.lineages[name]
 	if l == nil {
@@ -42,7 +43,7 @@ func (c *core) succeed(after *catalog.Cluster, renewed []bool, e *edit) {
 		proven[known.build] = proven[known.build] || before != nil && c.canary.Proven(known.build, name)
 	}
 	suspect := len(c.canary.Standing(name).Losses) > 0
-	c.canary.Set(e.now, name, versionOf(after))
+	c.canary.Set(now, name, versionOf(after))
 	if suspect {
 		c.unsaved[name] = true
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"hdsd/api"
+	"hdsd/coordinator/ruling"
 	"hdsd/health"
 	"hdsd/store"
 )
@@ -49,7 +50,7 @@ type metrics struct {
 var overrideKinds = map[health.Status]string{health.Draining: "drain", health.Healthy: "healthy", health.Unhealthy: "unhealthy"}
 
 // healths is how many statuses there are.
-const healths = len(counts{})
+const healths = len(ruling.Counts{})
 
 func newMetrics(to prometheus.Registerer) *metrics {
 	factory := promauto.With(to)
@@ -201,20 +202,20 @@ func (m *metrics) canaries(c *core) {
 }
 
 func (m *metrics) catalog(c *core) {
-	m.clusterCount.Set(float64(len(c.clusters)))
-	m.endpointCount.Set(float64(len(c.table.ids)))
+	m.clusterCount.Set(float64(len(c.rulings.Names())))
+	m.endpointCount.Set(float64(c.rulings.Len()))
 	m.quarantine.Set(float64(c.quarantined))
 	m.canaries(c)
-	m.shadowed.Set(float64(c.shadowed))
-	m.judged(c.table)
-	m.overridden(c)
+	m.shadowed.Set(float64(c.rulings.Shadowed()))
+	m.judged(c.rulings.Counts())
+	m.overridden(c.rulings)
 }
 
-func (m *metrics) overridden(c *core) {
+func (m *metrics) overridden(rulings *ruling.Table) {
 	byKind, endpoints := map[health.Status]int{}, 0
-	for _, o := range c.overrides.all {
+	for _, o := range rulings.Overrides() {
 		byKind[o.Status]++
-		endpoints += o.endpoints
+		endpoints += o.Endpoints
 	}
 	for status, kind := range overrideKinds {
 		m.overrides.WithLabelValues(kind).Set(float64(byKind[status]))
@@ -222,8 +223,8 @@ func (m *metrics) overridden(c *core) {
 	m.overruled.Set(float64(endpoints))
 }
 
-func (m *metrics) judged(t *table) {
+func (m *metrics) judged(counts ruling.Counts) {
 	for to := range m.verdicts {
-		m.verdicts[to].Set(float64(t.counts[to]))
+		m.verdicts[to].Set(float64(counts[to]))
 	}
 }

@@ -183,7 +183,7 @@ func TestWhatTheWordCountsForChangesByReload(t *testing.T) {
 				sent := l.sent["ca"]
 				r := &recorder{lab: l, address: a1}
 				r.note()
-				l.core.eds = r
+				l.core.decisions.planes = r
 				l.reload(local(after))
 				want := map[configv1.UpstreamHealth]health.Status{worstOf: down, ours: down, theirs: says}
 				if got := slices.Compact([]health.Status{want[before], want[after]}); !slices.Equal(r.seen, got) {

@@ -2,70 +2,90 @@ package coordinator
 
 import (
 	"context"
-	"maps"
+	"errors"
 	"slices"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"hdsd/api"
+	"hdsd/coordinator/ruling"
 	"hdsd/health"
 	"hdsd/store"
 )
 
 // SetOverride implements api.Controller.
 func (c *control) SetOverride(ctx context.Context, asked api.Override) (api.Override, *api.Override, error) {
-	var now, replaced *api.Override
-	if err := c.carryOut(ctx, "the override is in force, but a restart may forget it", func() error {
-		set, before, err := c.core.override(stored(&asked), time.Now())
-		now, replaced = shownOverride(set), shownOverride(before)
-		return err
+	var set ruling.Override
+	var replaced *ruling.Override
+	if err := c.carryOut(ctx, "the override is in force, but a restart may forget it", func() (err error) {
+		var effects ruling.Effects
+		now := time.Now()
+		set, replaced, effects, err = c.core.rulings.SetOverride(now, storedOverride(&asked))
+		c.core.rule(now, effects)
+		return refusal(err)
 	}); err != nil {
 		return api.Override{}, nil, err
 	}
-	return *now, replaced, nil
+	return *shownOverride(&set), shownOverride(replaced), nil
 }
 
 // ClearOverrides implements api.Controller.
 func (c *control) ClearOverrides(ctx context.Context, scope health.Endpoint, all bool, author string) ([]api.Override, error) {
-	var ended []api.Override
-	if err := c.carryOut(ctx, "the override has ended, but may be in force after a restart", func() error {
-		gone, err := c.core.clear(scope, all, author, time.Now())
-		ended = shownOverrides(gone)
-		return err
+	var ended []ruling.Override
+	if err := c.carryOut(ctx, "the override has ended, but may be in force after a restart", func() (err error) {
+		var effects ruling.Effects
+		now := time.Now()
+		ended, effects, err = c.core.rulings.ClearOverrides(now, scope, all, author)
+		c.core.rule(now, effects)
+		return refusal(err)
 	}); err != nil {
 		return nil, err
 	}
-	return ended, nil
+	return shownOverrides(ended), nil
 }
 
 // Overrides implements api.Controller.
 func (c *control) Overrides(ctx context.Context) ([]api.Override, error) {
-	var found []api.Override
-	if err := c.core.ask(ctx, func() { found = shownOverrides(slices.Collect(maps.Values(c.core.overrides.all))) }); err != nil {
+	var found []ruling.Override
+	if err := c.core.ask(ctx, func() { found = c.core.rulings.Overrides() }); err != nil {
 		return nil, err
 	}
-	return found, nil
+	return shownOverrides(found), nil
 }
 
-// shownOverrides gives them by their scopes, with how many endpoints each
-// decides now.
-func shownOverrides(all []*override) []api.Override {
+// refusal gives an error of the rulings the code that clients get.
+func refusal(err error) error {
+	var refused *ruling.Refusal
+	switch {
+	case !errors.As(err, &refused):
+		return err
+	case refused.NotFound:
+		return status.Error(codes.NotFound, refused.Text)
+	}
+	return status.Error(codes.FailedPrecondition, refused.Text)
+}
+
+// shownOverrides shows overrides in the order of their scopes.
+func shownOverrides(all []ruling.Override) []api.Override {
 	shown := make([]api.Override, len(all))
-	for i, o := range all {
-		shown[i] = *shownOverride(o)
+	for i := range all {
+		shown[i] = *shownOverride(&all[i])
 	}
 	slices.SortFunc(shown, func(a, b api.Override) int { return a.Scope.Compare(b.Scope) })
 	return shown
 }
 
-func shownOverride(o *override) *api.Override {
+func shownOverride(o *ruling.Override) *api.Override {
 	if o == nil {
 		return nil
 	}
 	return &api.Override{
-		Scope: o.Scope, Status: o.Status, Reason: o.Reason, Author: o.Author, Since: o.Since, Until: o.Until, Endpoints: o.endpoints,
+		Scope: o.Scope, Status: o.Status, Reason: o.Reason, Author: o.Author, Since: o.Since, Until: o.Until, Endpoints: o.Endpoints,
 	}
 }
 
-func stored(o *api.Override) store.Override {
+func storedOverride(o *api.Override) store.Override {
 	return store.Override{Scope: o.Scope, Status: o.Status, Reason: o.Reason, Author: o.Author, Until: o.Until}
 }

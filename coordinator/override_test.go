@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"hdsd/api"
+	"hdsd/coordinator/ruling"
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/health"
@@ -416,9 +417,12 @@ func TestOverridesOfNothingAreRefused(t *testing.T) {
 		}
 		_, _ = l.clear(health.Endpoint{}, true)
 	}
-	for i := range mostOverrides {
-		l.core.overrides.put(&override{Override: store.Override{Scope: health.Endpoint{Cluster: "web", Address: fmt.Sprint(i)}}})
+	for i := range ruling.MaxOverrides {
+		scope := health.Endpoint{Cluster: "web", Address: fmt.Sprint(i)}
+		l.overrides[scope] = store.Override{Scope: scope, Status: drained}
 	}
+	l.restart()
+	l.serve(web("web", a1))
 	if _, err := l.override(store.Override{Scope: keyOf("web", a1), Status: drained}); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("one too many: %v", err)
 	}
@@ -430,7 +434,7 @@ func BenchmarkOverride(b *testing.B) {
 	for _, clusters := range []int{1, 10} {
 		b.Run(fmt.Sprintf("endpoints=%d", clusters*10_000), func(b *testing.B) {
 			l := newLab(b)
-			l.core.eds = eds.NewServer(eds.Options{})
+			l.core.decisions.planes = eds.NewServer(eds.Options{})
 			var all []*sourceCluster
 			for i := range clusters {
 				var addresses []string

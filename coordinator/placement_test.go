@@ -62,7 +62,7 @@ func TestWhatDoesNotFitSaysSo(t *testing.T) {
 	l := newLab(t)
 	l.rules.Assignment.Redundancy = 1
 	l.serve(web("web", many(100)...))
-	rate := float64(l.core.clusters["web"].Rate) / 1000
+	rate := float64(l.core.rulings.Cluster("web").Rate) / 1000
 	l.rules.Assignment.Checkers = []*configv1.CheckerCapacity{{NodeIdGlob: "*", MaxChecksPerSecond: 40 * rate}}
 	l.reconfigure()
 	l.join("ca", "cb")
@@ -70,21 +70,21 @@ func TestWhatDoesNotFitSaysSo(t *testing.T) {
 	if a, b := l.load("ca"), l.load("cb"); a != 40 || b != 40 {
 		t.Errorf("%d and %d are checked, 40 are possible at each", a, b)
 	}
-	short := l.core.describe(l.core.clusters["web"]).Quarantined
+	short := l.core.describe(l.core.rulings.Cluster("web")).Quarantined
 	if len(short) != 20 || !strings.Contains(short[0].Reason, "max_checks_per_second") {
 		t.Errorf("%d endpoints are not checked: %v", len(short), short)
 	}
 	if got := testutil.ToFloat64(l.core.metrics.short); got != 20 {
 		t.Errorf("hdsd_endpoints_short is %g", got)
 	}
-	id := l.core.table.ids[keyOf("web", short[0].Address).Hash()]
-	if reason := l.core.strandedReason(l.core.clusters["web"], id); reason != short[0].Reason {
+	id := l.idOf(keyOf("web", short[0].Address))
+	if reason := l.core.strandedReason(l.core.rulings.Cluster("web"), id); reason != short[0].Reason {
 		t.Errorf("the endpoint says %q", reason)
 	}
 	digest := l.digest()
 	l.join("cc")
 	l.pass(report)
-	if n := len(l.core.describe(l.core.clusters["web"]).Quarantined); n != 0 || l.digest() == digest {
+	if n := len(l.core.describe(l.core.rulings.Cluster("web")).Quarantined); n != 0 || l.digest() == digest {
 		t.Errorf("%d endpoints are not checked with room for all", n)
 	}
 	if n := testutil.CollectAndCount(l.core.metrics.digest, "hdsd_plan_info"); n != 1 {
@@ -118,7 +118,7 @@ func TestAnEndpointSaysThatItLacksCheckers(t *testing.T) {
 			l.connect(health.Checker{ID: id, Locality: health.Locality{Region: "r", Zone: zone}, Abilities: health.Abilities{health.HTTP: {}}})
 		}
 		l.pass(settle + 10*report)
-		k := l.core.clusters["web"]
+		k := l.core.rulings.Cluster("web")
 		reason := l.core.votedOf(k, &k.Endpoints[0]).Reason
 		if !strings.Contains(reason, why) || why == "" && strings.Contains(reason, "lacks") {
 			t.Errorf("%q instead of %q", reason, why)
@@ -153,7 +153,7 @@ func TestZonesByPolicy(t *testing.T) {
 	l.lose("c0")
 	l.lose("c1")
 	l.pass(grace + 2*report)
-	if got := l.core.describe(l.core.clusters["near"]).Quarantined; len(got) != 1 || !strings.Contains(got[0].Reason, "zone or region") {
+	if got := l.core.describe(l.core.rulings.Cluster("near")).Quarantined; len(got) != 1 || !strings.Contains(got[0].Reason, "zone or region") {
 		t.Errorf("%v", got)
 	}
 	if who := l.checking(two); !slices.Equal(who, []string{"c2"}) {

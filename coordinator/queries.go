@@ -11,6 +11,7 @@ import (
 	"hdsd/api"
 	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/feed"
+	"hdsd/coordinator/ruling"
 	"hdsd/eds"
 	"hdsd/hds"
 	"hdsd/health"
@@ -82,14 +83,14 @@ type scan struct {
 // look goes on with a scan for a step.
 func (c *core) look(s *scan) {
 	s.cost = 0
-	at, exact := slices.BinarySearch(c.names, s.cluster)
+	at, exact := slices.BinarySearch(c.rulings.Names(), s.cluster)
 	if s.query.Cluster != "" && !exact {
 		s.finished = true
 		return
 	}
-	for ; at < len(c.names); at++ {
-		s.cluster = c.names[at]
-		if !c.lookInto(c.clusters[s.cluster], s) {
+	for ; at < len(c.rulings.Names()); at++ {
+		s.cluster = c.rulings.Names()[at]
+		if !c.lookInto(c.rulings.Cluster(s.cluster), s) {
 			return
 		}
 		if s.query.Cluster != "" {
@@ -118,7 +119,7 @@ func (c *core) lookInto(k *catalog.Cluster, s *scan) bool {
 		}
 		s.cost++
 		if s.query.Address != "" && e.Key.Address != s.query.Address ||
-			s.query.Health != nil && c.statusOf(k, e) != *s.query.Health {
+			s.query.Health != nil && c.rulings.HealthOf(e) != *s.query.Health {
 			continue
 		}
 		if len(s.found) == s.query.Limit {
@@ -135,25 +136,22 @@ func (c *core) lookInto(k *catalog.Cluster, s *scan) bool {
 	return true
 }
 
-func (c *core) statusOf(k *catalog.Cluster, e *catalog.Endpoint) health.Status {
-	if id, ok := c.idOf(e); ok {
-		return c.table.rows[id].health()
-	}
-	return health.Unknown
-}
-
 // healthOf tells all of an endpoint.
 func (c *core) healthOf(k *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealth {
 	out := api.EndpointHealth{Endpoint: e.Key, Verdict: c.votedOf(k, e)}
-	if id, ok := c.idOf(e); ok && c.table.rows[id].ruling != nil {
-		ruling := c.table.rows[id].ruling
-		if o := ruling.by; o != nil {
+	if id, ok := c.rulings.Find(e.Hash); ok {
+		ruling := c.rulings.Ruling(id)
+		if o := ruling.Override; o != nil {
 			out.Override, out.Voted = shownOverride(o), &health.Verdict{Status: out.Verdict.Status, Reason: out.Verdict.Reason}
-			out.Verdict.Status, out.Verdict.Reason = o.Status, o.reason()
+			out.Verdict.Status, out.Verdict.Reason = o.Status, o.Explain()
 		}
-		out.Verdict.Since = ruling.since
+		if !ruling.Since.IsZero() {
+			out.Verdict.Since = ruling.Since
+		}
 	}
-	out.Published = c.publishedOf(k, e, out.Verdict.Status)
+	if p := c.rulings.Published(k, e, out.Verdict.Status); p != nil {
+		out.Published = &api.Published{Status: p.Status, Reason: p.Reason}
+	}
 	return out
 }
 
@@ -161,7 +159,7 @@ func (c *core) healthOf(k *catalog.Cluster, e *catalog.Endpoint) api.EndpointHea
 func (c *core) healthsOf(keys []health.Endpoint) []api.EndpointHealth {
 	all := make([]api.EndpointHealth, len(keys))
 	for i := range keys {
-		all[i] = api.EndpointHealth{Endpoint: keys[i], Verdict: health.Verdict{Reason: inNoSource}}
+		all[i] = api.EndpointHealth{Endpoint: keys[i], Verdict: health.Verdict{Reason: ruling.InNoSource}}
 		if k, e := c.entryOf(&keys[i]); e != nil {
 			all[i] = c.healthOf(k, e)
 		}
@@ -171,22 +169,22 @@ func (c *core) healthsOf(keys []health.Endpoint) []api.EndpointHealth {
 
 // entryOf finds an endpoint; nil where no source has it.
 func (c *core) entryOf(key *health.Endpoint) (*catalog.Cluster, *catalog.Endpoint) {
-	k := c.clusters[key.Cluster]
+	k := c.rulings.Cluster(key.Cluster)
 	return k, k.Find(key)
 }
 
 // votedOf gives what the votes on an endpoint come to.
 func (c *core) votedOf(k *catalog.Cluster, e *catalog.Endpoint) health.Verdict {
-	id, ok := c.idOf(e)
+	id, ok := c.rulings.Find(e.Hash)
 	if !ok {
 		return health.Verdict{Reason: e.Reason}
 	}
 	verdict := c.judge.Verdict(id)
-	if e.Checked == none && !c.table.rows[id].judged {
+	if e.Checked == catalog.None && !c.rulings.Ruling(id).Judged {
 		verdict.Reason = e.Reason
 		return verdict
 	}
-	if e.Checked == none {
+	if e.Checked == catalog.None {
 		verdict.Reason = "held: " + verdict.Status.String() + " was the last verdict; " + e.Reason
 		return verdict
 	}
@@ -198,11 +196,6 @@ func (c *core) votedOf(k *catalog.Cluster, e *catalog.Endpoint) health.Verdict {
 		verdict.Reason = strings.TrimPrefix(verdict.Reason+"; "+short, "; ")
 	}
 	return verdict
-}
-
-func (c *core) idOf(e *catalog.Endpoint) (health.EndpointID, bool) {
-	id, ok := c.table.ids[e.Hash]
-	return id, ok
 }
 
 // Transitions implements api.Backend.
@@ -225,7 +218,7 @@ func (b *backend) Transitions(ctx context.Context, q api.TransitionQuery) ([]hea
 // known tells whether a cluster is or ever was.
 func (b *backend) known(ctx context.Context, name string) error {
 	var present bool
-	if err := b.core.ask(ctx, func() { present = b.core.clusters[name] != nil }); err != nil || present {
+	if err := b.core.ask(ctx, func() { present = b.core.rulings.Cluster(name) != nil }); err != nil || present {
 		return err
 	}
 	if !b.store.KnownCluster(name) {
@@ -260,27 +253,27 @@ type clusterScan struct {
 
 // listClusters goes on with a list of clusters for a step.
 func (c *core) listClusters(s *clusterScan) {
-	at, exact := slices.BinarySearch(c.names, s.after)
+	at, exact := slices.BinarySearch(c.rulings.Names(), s.after)
 	if exact {
 		at++
 	}
-	for cost := 0; at < len(c.names); at++ {
+	for cost := 0; at < len(c.rulings.Names()); at++ {
 		if len(s.found) == s.limit {
 			s.more, s.finished = true, true
 			return
 		}
-		k := c.clusters[c.names[at]]
+		k := c.rulings.Cluster(c.rulings.Names()[at])
 		if cost += 1 + len(k.Endpoints); cost > scanStep && cost > 1+len(k.Endpoints) {
 			return
 		}
-		s.found, s.clusters, s.after = append(s.found, c.describe(k)), append(s.clusters, k), c.names[at]
+		s.found, s.clusters, s.after = append(s.found, c.describe(k)), append(s.clusters, k), c.rulings.Names()[at]
 	}
 	s.finished = true
 }
 
 // describe counts a cluster's endpoints.
 func (c *core) describe(k *catalog.Cluster) api.Cluster {
-	out := api.Cluster{Name: k.Source.Name, Source: k.Source.Source, Checked: k.IsChecked(), Mode: c.mode(k), Endpoints: len(k.Endpoints)}
+	out := api.Cluster{Name: k.Source.Name, Source: k.Source.Source, Checked: k.IsChecked(), Mode: c.modeOf(k), Endpoints: len(k.Endpoints)}
 	for _, q := range k.Quarantined() {
 		out.Quarantined = append(out.Quarantined, api.Quarantined{Address: q.Address, Reason: q.Reason})
 	}
@@ -293,7 +286,7 @@ func (c *core) describe(k *catalog.Cluster) api.Cluster {
 	var stranded []api.Quarantined
 	for i := range k.Endpoints {
 		e := &k.Endpoints[i]
-		switch status := c.statusOf(k, e); {
+		switch status := c.rulings.HealthOf(e); {
 		case status.Up():
 			out.Healthy++
 		case status.Down():
@@ -301,8 +294,8 @@ func (c *core) describe(k *catalog.Cluster) api.Cluster {
 		case status == health.Unknown:
 			out.Unknown++
 		}
-		if id, ok := c.idOf(e); ok {
-			if c.table.rows[id].overridden() != nil {
+		if id, ok := c.rulings.Find(e.Hash); ok {
+			if c.rulings.Ruling(id).Override != nil {
 				out.Overridden++
 			}
 			if c.fleet.Stranded(id) {
@@ -317,6 +310,17 @@ func (c *core) describe(k *catalog.Cluster) api.Cluster {
 	}
 	out.Quarantined = append(out.Quarantined, stranded...)
 	return out
+}
+
+// modeOf says what becomes of the verdicts on a cluster.
+func (c *core) modeOf(k *catalog.Cluster) api.Mode {
+	switch {
+	case k.Shadow:
+		return api.Shadow
+	case c.rulings.Frozen() != nil:
+		return api.Frozen
+	}
+	return api.Publish
 }
 
 // Checkers implements api.Backend.

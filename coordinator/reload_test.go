@@ -82,7 +82,7 @@ func (s *shelf) move(names ...string) {
 // clusters are the names of those that the core has now.
 func (s *shelf) clusters() (names []string) {
 	s.t.Helper()
-	if err := s.core.ask(s.t.Context(), func() { names = slices.Clone(s.core.names) }); err != nil {
+	if err := s.core.ask(s.t.Context(), func() { names = slices.Clone(s.core.rulings.Names()) }); err != nil {
 		s.t.Fatal(err)
 	}
 	return names

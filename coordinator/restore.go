@@ -1,9 +1,7 @@
 package coordinator
 
 import (
-	"maps"
-
-	"hdsd/health"
+	"hdsd/coordinator/decision"
 	"hdsd/store"
 )
 
@@ -12,37 +10,21 @@ import (
 func (c *core) restore(s store.State) {
 	c.fleet.Restore(s.Plan)
 	c.restoreTrials(s.Trials)
-	c.restoreHealth(s.Current, s.Voted)
-	c.restoreFreeze(s.Freeze)
-	c.restoreOverrides(s.Overrides)
+	c.rulings.Restore(s)
+	c.announceRestored(&s)
 	c.restoreTrust(s.Trust)
 }
 
-// restoreHealth keeps the last known health of each endpoint until a source has it.
-func (c *core) restoreHealth(last map[health.Hash]store.Held, voted map[health.Hash]health.Verdict) {
-	maps.DeleteFunc(last, func(_ health.Hash, held store.Held) bool { return parted(&held.Verdict) })
-	c.last, c.voted = last, voted
-}
-
-// restoreFreeze goes on with a freeze, before anything is published.
-func (c *core) restoreFreeze(f *store.Freeze) {
-	if f == nil {
-		return
+// announceRestored logs that a freeze and overrides go on.
+func (c *core) announceRestored(s *store.State) {
+	if f := s.Freeze; f != nil {
+		c.decisions.frozen.Store(f)
+		c.metrics.frozen.Set(1)
+		c.log.Warn().Str("event", "still_frozen").Str("author", f.Author).Str("reason", f.Reason).
+			Time("since", f.Since).Stringer("publish", decision.PublicationUnder(f)).Msg("still frozen, as before the start")
 	}
-	c.frozen.Store(f)
-	c.metrics.frozen.Set(1)
-	c.log.Warn().Str("event", "still_frozen").Str("author", f.Author).Str("reason", f.Reason).
-		Time("since", f.Since).Stringer("publish", publishing(f)).Msg("still frozen, as before the start")
-}
-
-// restoreOverrides puts the stored overrides in force again, before anything is
-// published.
-func (c *core) restoreOverrides(stored []store.Override) {
-	for _, o := range stored {
-		c.overrides.put(&override{Override: o})
-	}
-	if len(stored) > 0 {
-		c.log.Warn().Str("event", "still_overridden").Int("count", len(stored)).Msg("overrides are in force, as before the start: hdsd override list shows them")
+	if n := len(s.Overrides); n > 0 {
+		c.log.Warn().Str("event", "still_overridden").Int("count", n).Msg("overrides are in force, as before the start: hdsd override list shows them")
 	}
 }
 

@@ -138,7 +138,7 @@ func (c *Coordinator) register(self *corev3.Node) error {
 			return
 		}
 		fmt.Fprintln(w, "ready")
-		if frozen := shownFreeze(c.core.frozen.Load()); frozen != nil {
+		if frozen := shownFreeze(c.core.decisions.frozen.Load()); frozen != nil {
 			fmt.Fprintln(w, frozen)
 		}
 	})

@@ -52,7 +52,7 @@ func (l *lab) wantTold(cluster, address string, verdict, told health.Status, rea
 	if shown.Verdict.Status != verdict {
 		l.t.Errorf("%s %s: the verdict is %v, want %v", cluster, address, shown.Verdict.Status, verdict)
 	}
-	l.wantPublished(l.core.clusters[cluster].Source.ServiceName, address, told)
+	l.wantPublished(l.core.rulings.Cluster(cluster).Source.ServiceName, address, told)
 	switch {
 	case shown.Published == nil && reason != "":
 		l.t.Errorf("%s %s: nothing is said to be published, want %v: %s", cluster, address, told, reason)
@@ -64,7 +64,7 @@ func (l *lab) wantTold(cluster, address string, verdict, told health.Status, rea
 // wantOwnChecks tells whether data planes get a cluster with its own checks.
 func (l *lab) wantOwnChecks(cluster string, want bool) {
 	l.t.Helper()
-	got, given := l.clusters[cluster], l.core.clusters[cluster].Source.Config
+	got, given := l.clusters[cluster], l.core.rulings.Cluster(cluster).Source.Config
 	if want && !proto.Equal(got, given) {
 		l.t.Errorf("%s goes out as %v, want it as it came", cluster, got)
 	}
@@ -176,7 +176,7 @@ func TestWhatEnvoysRefuseDoesNotComeBackInTheSourcesForm(t *testing.T) {
 
 // judged has all checkers say the same of one cluster's endpoint.
 func (l *lab) judged(cluster, address string, status health.Status) {
-	id, _ := l.idOf(keyOf(cluster, address))
+	id := l.idOf(keyOf(cluster, address))
 	for _, k := range l.checkers {
 		l.core.hear(k.ID, []health.Vote{{Endpoint: id, Status: status}}, l.now)
 	}

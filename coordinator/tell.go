@@ -36,7 +36,7 @@ func newTransitionLog(log zerolog.Logger) *transitionLog {
 	})}
 }
 
-func (l *transitionLog) tell(t *health.Transition) {
+func (l *transitionLog) write(t *health.Transition) {
 	l.sampled.Info().Str("event", "transition").
 		Str("cluster", t.Endpoint.Cluster).Str("address", t.Endpoint.Address).
 		Stringer("from", t.From).Stringer("to", t.To).

@@ -20,7 +20,7 @@ func TestTheLogOfTransitionsIsBoundedAndSaysSo(t *testing.T) {
 	l := newTransitionLog(zerolog.New(&out))
 	const all = 5 * transitionsLogged
 	for range all {
-		l.tell(&health.Transition{Endpoint: keyOf("web", one), To: health.Unhealthy})
+		l.write(&health.Transition{Endpoint: keyOf("web", one), To: health.Unhealthy})
 	}
 	now := time.Now()
 	l.count(now)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hdsd/canary"
+	"hdsd/coordinator/catalog"
 	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/store"
@@ -24,7 +25,7 @@ func (c *core) followed(id string, s *specifier.Specifier, now time.Time) {
 		if has == nil {
 			has = map[string]bool{}
 			for _, endpoint := range s.Order {
-				if k := c.table.rows[endpoint].cluster; k != nil {
+				if k, _ := c.rulings.At(endpoint); k != nil {
 					has[k.Source.Name] = true
 				}
 			}
@@ -40,10 +41,10 @@ func (c *core) witness(id string, votes []health.Vote, now time.Time) {
 		return
 	}
 	for _, vote := range votes {
-		row := &c.table.rows[vote.Endpoint]
+		cluster, index := c.rulings.At(vote.Endpoint)
 		// Until its first probe ends, an endpoint is reported unhealthy.
-		if row.cluster != nil && row.index != none && (vote.Status != health.Unhealthy || vote.HTTPStatusCode != 0) {
-			c.canary.Probed(id, row.cluster.Source.Name, row.cluster.Shapes[row.index])
+		if cluster != nil && index != catalog.None && (vote.Status != health.Unhealthy || vote.HTTPStatusCode != 0) {
+			c.canary.Probed(id, cluster.Source.Name, cluster.Shapes[index])
 		}
 	}
 }
@@ -135,10 +136,14 @@ func (c *core) restoreTrials(all map[string]*store.Trials) {
 	}
 }
 
-// forgetTrials lets go of what was stored of clusters that did not come back.
+// forgetTrials forgets what was stored of clusters that did not come back, once that
+// is certain.
 func (c *core) forgetTrials() {
+	if !c.rulings.IsConclusive() {
+		return
+	}
 	for _, name := range c.restored {
-		if c.clusters[name] == nil {
+		if c.rulings.Cluster(name) == nil {
 			c.dropTrials(name)
 		}
 	}

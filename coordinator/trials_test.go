@@ -46,7 +46,7 @@ func (l *lab) oneOf(who []string) string {
 
 func (l *lab) verdict(cluster, address string) health.Verdict {
 	l.t.Helper()
-	k := l.core.clusters[cluster]
+	k := l.core.rulings.Cluster(cluster)
 	for i := range k.Endpoints {
 		if k.Endpoints[i].Key.Address == address {
 			return l.core.healthOf(k, &k.Endpoints[i]).Verdict
@@ -172,7 +172,7 @@ func TestACanaryIsSentEachNewShape(t *testing.T) {
 // count, and have to be told again.
 func TestASampleThatBecomesTheCanarysOwn(t *testing.T) {
 	l := settled(t, web("web", one))
-	id := l.core.table.ids[keyOf("web", one).Hash()]
+	id := l.idOf(keyOf("web", one))
 	for name, extra := range map[string]bool{"sample": true, "endpoint as before": false} {
 		l.core.recipients["ca"].extra = nil
 		if extra {
@@ -266,7 +266,7 @@ func TestACheckerLostTwiceQuarantinesTheChange(t *testing.T) {
 
 // clusterAddress is the only address of a cluster.
 func (l *lab) clusterAddress(name string) string {
-	return l.core.clusters[name].Endpoints[0].Key.Address
+	return l.core.rulings.Cluster(name).Endpoints[0].Key.Address
 }
 
 func TestARollingRestartDuringAChangeQuarantinesNothing(t *testing.T) {

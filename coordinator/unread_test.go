@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/ruling"
 	"hdsd/health"
 	"hdsd/source"
 )
@@ -67,7 +68,7 @@ func TestASourceThatWasNotReadIsNotEmpty(t *testing.T) {
 	l.intake.hear(said(web("web", one)))
 	l.core.tick(l.now)
 	l.wantTold("web", one, health.Unhealthy, health.Unhealthy, "")
-	l.wantLast(two, health.Healthy, health.Unknown, inNoSource)
+	l.wantLast(two, health.Healthy, health.Unknown, ruling.InNoSource)
 	l.pass(10 * time.Second)
 	l.wantTransitions(recorded + 2)
 	if l.forget == nil || !l.forget(keyOf("web", one).Hash()) || l.forget(keyOf("web", two).Hash()) {
@@ -127,14 +128,14 @@ func TestWhatWasKnownStaysUntilASourceSaysSomethingElse(t *testing.T) {
 	l.intake.hear(&source.Set{Source: "upstream", Unread: true}) // it is given up
 	l.pass(10 * time.Second)
 	l.wantTransitions(2)
-	if l.core.unread || l.core.clusters["web"] == nil {
+	if l.unread || l.core.rulings.Cluster("web") == nil {
 		t.Error("what was known is known no more")
 	}
 	l.intake.hear(said())
 	l.wantTransitions(4)
 	l.intake.restart([]*source.Set{{Source: "local"}}, catalog.NewRules(l.rules))
 	l.intake.restart(from(&source.Set{}, notRead()), catalog.NewRules(l.rules))
-	if !l.core.unread {
+	if !l.unread {
 		t.Error("what a source said that was removed meanwhile counts again")
 	}
 }

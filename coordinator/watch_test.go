@@ -49,7 +49,7 @@ func newFlapping(t *testing.T, endpoints int) *flapping {
 
 // flip changes some endpoints and lets the core hear of it.
 func (f *flapping) flip(random *rand.Rand) {
-	for _, k := range f.lab.core.clusters {
+	for k := range f.lab.core.rulings.Clusters() {
 		for range 10 {
 			address := k.Endpoints[random.IntN(len(k.Endpoints))].Key.Address
 			f.truth[address] = []health.Status{health.Healthy, health.Unhealthy, health.Timeout}[random.IntN(3)]
@@ -141,7 +141,7 @@ func (w *witness) verify(all []health.Transition) error {
 		}
 	}
 	state := map[health.Endpoint]health.Status{}
-	for _, k := range w.f.lab.core.clusters {
+	for k := range w.f.lab.core.rulings.Clusters() {
 		for _, e := range k.Endpoints {
 			if w.query.Cluster == "" || w.query.Cluster == e.Key.Cluster {
 				state[e.Key] = health.Unknown
@@ -240,7 +240,7 @@ func TestWatchersSeeOneStory(t *testing.T) {
 func TestWhatChangesWhileAWatchBeginsIsToldInFull(t *testing.T) {
 	f := newFlapping(t, 4)
 	f.pass(settle + 10*time.Second)
-	f.lab.core.freeze(api.Freeze{Reason: "moving", Author: "ann"}, f.now)
+	f.lab.freeze(api.Freeze{Reason: "moving", Author: "ann"})
 	f.drain(health.Endpoint{Cluster: "web"})
 	f.say(web("api", "10.0.0.0:80"), f.sets[0].Clusters[1])
 	f.store.Append(f.transitions)

@@ -15,8 +15,8 @@ type Change struct {
 	InitialHealth health.Status // of an endpoint before its first verdict
 	Removed       []string
 	Changed       []*catalog.Cluster // new ones or new versions
-	Heard         map[string]bool    // the sources that have said all that they were asked
-	Answered      bool               // each source has
+	Answered      map[string]bool    // the sources that have said all that they were asked
+	Complete      bool               // each source has
 }
 
 // Apply takes a change of the clusters over. The caller passes Effects.Unannounced to
@@ -32,7 +32,7 @@ func (t *Table) Apply(now time.Time, c Change) Effects {
 	}
 	t.clusters.rename(e.decision.Clusters, e.removed)
 	e.publish()
-	t.heard, t.answered = c.Heard, c.Answered
+	t.answered, t.complete = c.Answered, c.Complete
 	e.concludePast()
 	return e.finish()
 }
@@ -250,7 +250,7 @@ func (e *edit) drop(id health.EndpointID, r *row) {
 // begin anew.
 func (e *edit) forgetUnheard(before, after *catalog.Cluster) {
 	from := after.Source
-	if !e.settled || len(e.past.last) == 0 || hidesEndpoints(before) || !e.heard[from.Source] || !e.heard[from.EndpointSource()] {
+	if !e.settled || len(e.past.last) == 0 || hidesEndpoints(before) || !e.answered[from.Source] || !e.answered[from.EndpointSource()] {
 		return
 	}
 	forget := func(hash health.Hash) {

@@ -78,7 +78,7 @@ func (l *lab) serve(clusters ...*catalog.Cluster) {
 
 // say gives the table these clusters in place of those before.
 func (l *lab) say(clusters ...*catalog.Cluster) {
-	change := ruling.Change{Changed: clusters, Heard: map[string]bool{"local": true}, Answered: true}
+	change := ruling.Change{Changed: clusters, Answered: map[string]bool{"local": true}, Complete: true}
 	for _, name := range l.table.Names() {
 		if !slices.ContainsFunc(clusters, func(k *catalog.Cluster) bool { return k.Source.Name == name }) {
 			change.Removed = append(change.Removed, name)

@@ -25,8 +25,8 @@ type Table struct {
 
 	started  bool            // overrides may expire
 	settled  bool            // what leaves its source is gone
-	answered bool            // each source has said all that it was asked
-	heard    map[string]bool // the sources that had, before the latest change
+	complete bool            // each source has said all that it was asked
+	answered map[string]bool // the sources that had, before the latest change
 }
 
 // New makes a table without clusters. It looks up the verdicts of the votes, with their
@@ -69,7 +69,14 @@ func (t *Table) Settle(now time.Time) Effects {
 
 // IsConclusive tells whether hdsd has settled and each source has answered, so that what
 // is not there is gone.
-func (t *Table) IsConclusive() bool { return t.settled && t.answered }
+func (t *Table) IsConclusive() bool { return t.settled && t.complete }
+
+// Remembers tells whether something is known from before the start of an endpoint that
+// is not there, so that it goes on with that if it comes.
+func (t *Table) Remembers(hash health.Hash) bool {
+	_, ok := t.past.last[hash]
+	return ok
+}
 
 // Decide takes over verdicts of the votes and views of zones that changed. A verdict
 // under an override is not published, but stored beside it.

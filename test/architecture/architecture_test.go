@@ -71,7 +71,7 @@ var mayImport = map[string][]string{
 	"coordinator/ruling":     {"aggregate", "coordinator/catalog", "coordinator/decision", "eds", "gen/hdsd/config/v1", "health", "store"},
 	"coordinator/fleet":      {"assign", "health"},
 	"coordinator/feed":       {"config", "coordinator/catalog", "gen/hdsd/config/v1", "hds/specifier", "source", "source/file", "source/xds"},
-	"coordinator":            {"aggregate", "api", "assign", "canary", "config", "coordinator/catalog", "coordinator/feed", "coordinator/fleet", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "internal/wire", "source/xds", "store"},
+	"coordinator":            {"aggregate", "api", "assign", "canary", "config", "coordinator/catalog", "coordinator/decision", "coordinator/feed", "coordinator/fleet", "coordinator/ruling", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "internal/wire", "source/xds", "store"},
 	"cmd/hdsd":               {"api", "bootstrap", "check", "config", "coordinator", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "internal/demo", "internal/suggest", "internal/table", "simulate", "simulate/scenario", "source", "source/file", "store", "validate"},
 	"gen/envoy":              {},
 	"gen/hdsd/config/v1":     {},

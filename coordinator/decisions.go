@@ -1,0 +1,171 @@
+package coordinator
+
+import (
+	"sync/atomic"
+
+	"github.com/rs/zerolog"
+
+	"hdsd/coordinator/decision"
+	"hdsd/eds"
+	"hdsd/health"
+	"hdsd/store"
+)
+
+// Followers of the log of decisions, as small as it needs them.
+type (
+	resourceServer interface {
+		Update(eds.Update)
+		SetHealth([]eds.Health)
+		SetZoneHealth(zone health.Locality, set []eds.Health, unset []health.EndpointID)
+	}
+	historyWriter interface {
+		Append([]health.Transition)
+		RememberClusters([]string)
+		SaveFreeze(*store.Freeze)
+		SaveOverrides(map[health.Endpoint]*store.Override)
+		SaveVoted(map[health.Hash]*health.Verdict)
+	}
+)
+
+// maxDecisions is how many decisions the log keeps for a slow follower. Those of this
+// process are never behind.
+const maxDecisions = 1024
+
+// decisions is the log of decisions with its followers in this process. Each decision
+// reaches data planes first, then the history, then the log of events. None of them
+// waits for a client or for the disk, so the core drives them itself.
+type decisions struct {
+	log       decision.Log
+	followers [3]decision.Cursor
+
+	planes  resourceServer
+	history historyWriter
+	events  eventLog
+	frozen  atomic.Pointer[store.Freeze] // read by any goroutine; nil: not frozen
+}
+
+func newDecisions(planes resourceServer, history historyWriter, log zerolog.Logger, m *metrics) *decisions {
+	d := &decisions{
+		log: decision.NewMemory(maxDecisions), planes: planes, history: history,
+		events: eventLog{log, m, newTransitionLog(log)},
+	}
+	for i := range d.followers {
+		d.followers[i] = d.log.Follow()
+	}
+	return d
+}
+
+// append appends decisions and lets everyone follow them.
+func (d *decisions) append(all []decision.Decision) {
+	for i := range all {
+		d.log.Append(&all[i])
+		for n, apply := range [...]func(*decision.Decision){d.publish, d.record, d.events.write} {
+			// The only error is that it fell behind, which it cannot.
+			for next, _ := d.followers[n].Next(); next != nil; next, _ = d.followers[n].Next() {
+				apply(next)
+			}
+		}
+	}
+}
+
+// publish gives data planes their part of a decision.
+func (d *decisions) publish(next *decision.Decision) {
+	if len(next.Health) > 0 {
+		d.planes.SetHealth(next.Health)
+	}
+	if next.HasUpdate() {
+		d.planes.Update(next.Update)
+	}
+	if len(next.Withdrawn) > 0 {
+		d.planes.SetHealth(next.Withdrawn)
+	}
+	for i := range next.Zones {
+		z := &next.Zones[i]
+		d.planes.SetZoneHealth(z.Zone, z.Set, z.Unset)
+	}
+}
+
+// record gives the history its part of a decision.
+func (d *decisions) record(next *decision.Decision) {
+	if next.Freeze != nil {
+		d.frozen.Store(next.Freeze.After)
+		d.history.SaveFreeze(next.Freeze.After)
+	}
+	if len(next.Overrides) > 0 {
+		changed := make(map[health.Endpoint]*store.Override, len(next.Overrides))
+		for i := range next.Overrides {
+			o := &next.Overrides[i]
+			if changed[o.Override.Scope] = nil; o.Kind == decision.Set {
+				changed[o.Override.Scope] = &o.Override
+			}
+		}
+		d.history.SaveOverrides(changed)
+	}
+	if len(next.Clusters) > 0 {
+		d.history.RememberClusters(next.Clusters)
+	}
+	if len(next.Voted) > 0 {
+		d.history.SaveVoted(next.Voted)
+	}
+	if len(next.Transitions) > 0 {
+		d.history.Append(next.Transitions)
+	}
+	if len(next.Unvoted) > 0 {
+		forgotten := make(map[health.Hash]*health.Verdict, len(next.Unvoted))
+		for _, hash := range next.Unvoted {
+			forgotten[hash] = nil
+		}
+		d.history.SaveVoted(forgotten)
+	}
+}
+
+// eventLog logs decisions and counts transitions.
+type eventLog struct {
+	log         zerolog.Logger
+	metrics     *metrics
+	transitions *transitionLog
+}
+
+func (l *eventLog) write(next *decision.Decision) {
+	if next.Freeze != nil {
+		l.freeze(next.Freeze)
+	}
+	for i := range next.Overrides {
+		switch o := &next.Overrides[i]; o.Kind {
+		case decision.Set:
+			l.override("override_set", o)
+		case decision.Cleared:
+			l.override("override_cleared", o)
+		case decision.Expired:
+			l.override("override_expired", o)
+		}
+	}
+	for i := range next.Transitions {
+		l.metrics.transition(&next.Transitions[i])
+		l.transitions.write(&next.Transitions[i])
+	}
+}
+
+func (l *eventLog) override(event string, c *decision.OverrideChange) {
+	o := &c.Override
+	l.log.Warn().Str("event", event).Str("kind", overrideKinds[o.Status]).Str("cluster", o.Scope.Cluster).Str("address", o.Scope.Address).
+		Str("region", o.Scope.Locality.Region).Str("zone", o.Scope.Locality.Zone).Str("sub_zone", o.Scope.Locality.SubZone).
+		Str("author", o.Author).Str("reason", o.Reason).Time("since", o.Since).Str("until", c.Until()).Str("by", c.By).Msg("override of the votes")
+}
+
+func (l *eventLog) freeze(c *decision.FreezeChange) {
+	l.metrics.frozen.Set(flag(c.After != nil))
+	if c.After == nil {
+		l.log.Warn().Str("event", "unfrozen").Str("author", c.By).Str("frozen_by", c.Before.Author).
+			Str("reason", c.Before.Reason).Time("since", c.Before.Since).Msg("not frozen any more: verdicts are published again")
+		return
+	}
+	var replaced store.Freeze
+	if c.Before != nil {
+		replaced = *c.Before
+	}
+	l.log.Warn().Str("event", "frozen").Str("author", c.After.Author).Str("reason", c.After.Reason).
+		Time("since", c.After.Since).Stringer("publish", decision.PublicationUnder(c.After)).
+		Str("replaced_author", replaced.Author).Str("replaced_reason", replaced.Reason).
+		Msg("frozen: subscribers are not told what hdsd decides")
+}

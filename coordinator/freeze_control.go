@@ -1,0 +1,49 @@
+package coordinator
+
+import (
+	"context"
+	"time"
+
+	"hdsd/api"
+	"hdsd/coordinator/ruling"
+	"hdsd/store"
+)
+
+// Freeze implements api.Controller.
+func (c *control) Freeze(ctx context.Context, asked api.Freeze) (api.Freeze, *api.Freeze, error) {
+	var before, after *store.Freeze
+	if err := c.carryOut(ctx, "hdsd is frozen, but a restart may forget it", func() error {
+		var effects ruling.Effects
+		now := time.Now()
+		before, after, effects = c.core.rulings.Freeze(now, asked.Author, asked.Reason, asked.Hold)
+		c.core.rule(now, effects)
+		return nil
+	}); err != nil {
+		return api.Freeze{}, nil, err
+	}
+	return *shownFreeze(after), shownFreeze(before), nil
+}
+
+// Unfreeze implements api.Controller.
+func (c *control) Unfreeze(ctx context.Context, author string) (*api.Freeze, error) {
+	var before *store.Freeze
+	if err := c.carryOut(ctx, "hdsd is not frozen any more, but may be after a restart", func() error {
+		var effects ruling.Effects
+		before, effects = c.core.rulings.Unfreeze(author)
+		c.core.rule(time.Now(), effects)
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	return shownFreeze(before), nil
+}
+
+// Frozen implements api.Controller.
+func (c *control) Frozen() *api.Freeze { return shownFreeze(c.core.decisions.frozen.Load()) }
+
+func shownFreeze(f *store.Freeze) *api.Freeze {
+	if f == nil {
+		return nil
+	}
+	return &api.Freeze{Reason: f.Reason, Author: f.Author, Since: f.Since, Hold: f.Held != nil}
+}
