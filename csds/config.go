@@ -17,7 +17,7 @@ type writer struct {
 	redact  redactor
 }
 
-// client gives one client in both forms, which share their parts.
+// client returns one client in both forms, which share their parts.
 func (w *writer) client(c *Client) *statusv3.ClientConfig {
 	out := &statusv3.ClientConfig{Node: shown(c.Node), ClientScope: c.Scope}
 	if c.Resources == nil {
@@ -39,7 +39,7 @@ func (w *writer) client(c *Client) *statusv3.ClientConfig {
 	return out
 }
 
-// shown gives a node without its extensions.
+// shown returns a node without its extensions.
 func shown(n *corev3.Node) *corev3.Node {
 	if len(n.GetExtensions()) == 0 {
 		return n

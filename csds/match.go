@@ -138,7 +138,7 @@ func (c *compiler) structure(m *matcherv3.StructMatcher) (func(*structpb.Struct)
 	return func(s *structpb.Struct) bool { return match(at(s, path)) }, nil
 }
 
-// at gives the value at a path; nil where there is none.
+// at returns the value at a path; nil where there is none.
 func at(s *structpb.Struct, path []string) *structpb.Value {
 	var v *structpb.Value
 	for _, key := range path {

@@ -33,7 +33,7 @@ func someNode(t testing.TB) *corev3.Node {
 	return &corev3.Node{Id: "sidecar~10.0.0.1~Web.é", Metadata: metadata}
 }
 
-// in gives a matcher of the value at a path.
+// in returns a matcher of the value at a path.
 func in(path, value string) string {
 	var segments []string
 	for key := range strings.SplitSeq(path, ".") {

@@ -6,7 +6,7 @@ import (
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 )
 
-// perXds gives the deprecated form of all resources of one type; nil where
+// perXds returns the deprecated form of all resources of one type; nil where
 // there are none.
 func (w *writer) perXds(all []*statusv3.ClientConfig_GenericXdsConfig, d dump) *statusv3.PerXdsConfig {
 	var of []*statusv3.ClientConfig_GenericXdsConfig
@@ -30,7 +30,7 @@ func (w *writer) perXds(all []*statusv3.ClientConfig_GenericXdsConfig, d dump) *
 	return out
 }
 
-// sent gives the config_status of a type: that of the resource which is worst
+// sent returns the config_status of a type: that of the resource which is worst
 // off, UNKNOWN where none has one, since the client is hdsd itself.
 func sent(of []*statusv3.ClientConfig_GenericXdsConfig) statusv3.ConfigStatus {
 	worst := statusv3.ConfigStatus_UNKNOWN
@@ -59,7 +59,7 @@ var gravity = map[statusv3.ConfigStatus]int{
 	statusv3.ConfigStatus_STALE: 3, statusv3.ConfigStatus_ERROR: 4,
 }
 
-// taken gives the client_status of a type: that of the resource which is worst
+// taken returns the client_status of a type: that of the resource which is worst
 // off.
 func taken(of []*statusv3.ClientConfig_GenericXdsConfig) statusv3.ClientConfigStatus {
 	worst := view{}

@@ -34,7 +34,7 @@ type redactor struct {
 	seen map[*byte]*anypb.Any // by the first byte of the value
 }
 
-// shown gives a configuration as it may be shown: itself where there is nothing
+// shown returns a configuration as it may be shown: itself where there is nothing
 // to hide, nil where it cannot be read.
 func (r *redactor) shown(a *anypb.Any) *anypb.Any {
 	if len(a.GetValue()) == 0 {

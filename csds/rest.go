@@ -19,7 +19,7 @@ const Path = "/v3/discovery:client_status"
 // maxRequest is the size of the largest request taken in REST.
 const maxRequest = 1 << 20
 
-// Handler gives the REST form: a ClientStatusRequest in proto3 JSON by POST, or
+// Handler returns the REST form: a ClientStatusRequest in proto3 JSON by POST, or
 // none by GET, where node_id (exact) and exclude_resource_contents may be given
 // as query parameters.
 func (s *Server) Handler() http.Handler {

@@ -23,7 +23,7 @@ type Source interface {
 type Client struct {
 	Node  *corev3.Node // nil counts as an empty one
 	Scope string       // client_scope
-	// Resources gives what the client was sent or asks for, by type. It is
+	// Resources returns what the client was sent or asks for, by type. It is
 	// called only when the client was selected.
 	Resources iter.Seq[Resource]
 }

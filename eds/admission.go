@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// maxFirstSync is how long a first sync keeps others waiting: a client that does
-// not read gives its place up then.
+// maxFirstSync is how long a first sync may keep others waiting. A client that does
+// not read loses its place after it.
 const maxFirstSync = 5 * time.Second
 
 // admission bounds how many clients are sent their first resources of a type at
-// the same time, in the order in which they came.
+// the same time. The others wait in the order in which they came.
 type admission struct {
 	mu      sync.Mutex
 	free    int
 	waiting []*subscription
 }
 
-// firstSync is how far a subscription's first sync is.
+// firstSync is the progress of a subscription's first sync.
 type firstSync struct {
 	state syncState
-	limit *time.Timer // ends it; nil where it has not begun
+	limit *time.Timer // ends the sync; nil before it begins
 	over  atomic.Bool // state is synced
 }
 
@@ -35,8 +35,7 @@ const (
 	synced
 )
 
-// admit tells whether the subscription may send. It is asked before each
-// response.
+// admit tells whether the subscription may send its next response.
 func (a *admission) admit(u *subscription) bool {
 	if u.sync.over.Load() {
 		return true
@@ -58,9 +57,9 @@ func (a *admission) admit(u *subscription) bool {
 	}
 }
 
-// settle is for a subscription that has nothing to send: its first sync is over
-// when all was acknowledged.
-func (a *admission) settle(u *subscription) {
+// idle is called when a subscription has nothing to send. Its first sync is over if
+// the client has acknowledged everything.
+func (a *admission) idle(u *subscription) {
 	if u.sync.over.Load() {
 		return
 	}
@@ -77,7 +76,7 @@ func (a *admission) begin(u *subscription) {
 	u.sync.limit = time.AfterFunc(maxFirstSync, func() { a.leave(u) })
 }
 
-// finish gives a place to who waits for it longest.
+// finish ends a sync and gives its place to the subscription that waited longest.
 func (a *admission) finish(u *subscription) {
 	u.sync.limit.Stop()
 	u.sync.synced()
@@ -90,13 +89,13 @@ func (a *admission) finish(u *subscription) {
 	}
 }
 
-func (a *admission) inLine() int {
+func (a *admission) waitingCount() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.waiting)
 }
 
-// leave is for a subscription whose stream ends, or whose time is up.
+// leave is called when a subscription's stream ends, or its time is up.
 func (a *admission) leave(u *subscription) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"hdsd/health"
 )
 
-// end gives how the stream ended.
+// end returns how the stream ended.
 func (p *peer[Req, Res]) end() *status.Status {
 	p.b.t.Helper()
 	synctest.Wait()

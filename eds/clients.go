@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// Client is one connected client and one type it takes, or asks for though it is
-// not served. One that polls is there for each list of names that it does.
+// Client is one type that a connected client takes, or asks for although it is not
+// served. A client that polls has one for each list of names.
 type Client struct {
 	ID        string // its node id
-	Stream    uint64 // a number for its stream: a node may have several; 0 of one that polls
+	Stream    uint64 // a number for its stream: a node may have several; 0: it polls
 	TypeURL   string
 	Delta     bool
 	Connected time.Time
 	Resources int       // subscribed
-	Synced    int       // the client has what there is, or there is none
+	Synced    int       // the client has the latest version, or knows that there is none
 	Stale     int       // changed since, or not acknowledged yet
-	Error     int       // the client refused what there is
-	Unasked   int       // checked clusters that it took 30 s ago or longer, whose assignments it has not asked for
+	Error     int       // the client refused the latest version
+	Unasked   int       // checked clusters that it took 30 s ago or longer and whose assignments it has not asked for
 	LastAck   time.Time // zero where there was none
-	LastError string    // text of the latest refusal, kept after an ACK; of a type that is not served, what to do
-	Poll      *Poll     // nil of a stream
+	LastError string    // text of the latest refusal, kept after an ACK; of a type that is not served, what to do about it
+	Poll      *Poll     // nil: it has a stream
 }
 
-// Poll is what a client that polls did last.
+// Poll is the latest fetch of a client that polls.
 type Poll struct {
-	By    string    // ByREST or ByFetch
+	By    string    // poll.ByREST or poll.ByFetch
 	Time  time.Time // of the latest one
 	Given string    // the version of the answer
 	Held  string    // the version that the client said it had; empty: none
 }
 
-// Clients gives every client and type, by id, stream and type.
+// Clients returns every client and type, by id, stream and type.
 func (s *Server) Clients() []Client {
 	var all []Client
 	for _, st := range s.streams.all() {
@@ -45,7 +45,7 @@ func (s *Server) Clients() []Client {
 	return all
 }
 
-// clients gives a row for each type of a stream.
+// clients returns one Client for each type of a stream.
 func (st *stream) clients() []Client {
 	st.mu.Lock()
 	id, all := st.nodeID, st.unservedClients()

@@ -10,11 +10,11 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Publishable tells whether the cluster's endpoints can be published by EDS: it
-// has them in itself (STATIC) or by EDS already, or it would have Envoy resolve
-// names (STRICT_DNS, LOGICAL_DNS) and has none but IP addresses. Of any other
-// (one with names, ORIGINAL_DST, one of an extension) Envoy finds the endpoints
-// by itself, which EDS cannot take over: it does not resolve names.
+// Publishable tells whether a cluster's endpoints can be published by EDS. They can if
+// the cluster lists them (STATIC), if it takes them by EDS, or if it is STRICT_DNS or
+// LOGICAL_DNS and has only IP addresses. Envoy itself finds the endpoints of any other
+// cluster (one with names, ORIGINAL_DST, one of an extension). EDS cannot replace that,
+// because it does not resolve names.
 func Publishable(c *clusterv3.Cluster) bool {
 	if c.GetClusterType() != nil {
 		return false
@@ -52,7 +52,7 @@ func isName(a *corev3.Address) bool {
 	return at != nil && (err != nil || at.GetResolverName() != "")
 }
 
-// ByADS makes data planes take endpoints over their ADS.
+// ByADS makes data planes take endpoints from their ADS stream.
 func ByADS() *corev3.ConfigSource {
 	return &corev3.ConfigSource{
 		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
@@ -60,12 +60,11 @@ func ByADS() *corev3.ConfigSource {
 	}
 }
 
-// PublishCluster gives the form of a cluster that data planes get. A cluster
-// that hdsd checks goes without its health checks, so that the data plane does
-// not probe, and takes its endpoints by EDS from the source given, under the
-// service name it had; one that hdsd does not check (by is nil), or that is not
-// Publishable, goes out as it came in. The cluster given is not changed; its parts
-// are shared.
+// PublishCluster returns the form of a cluster that data planes get. A cluster that
+// hdsd checks loses its health checks, so that data planes do not probe. It takes its
+// endpoints by EDS from the given source, under the service name it had. A cluster that
+// hdsd does not check (by is nil), or that is not Publishable, is published unchanged.
+// The given cluster does not change; its parts are shared.
 func PublishCluster(c *clusterv3.Cluster, by *corev3.ConfigSource) *clusterv3.Cluster {
 	if by == nil || !Publishable(c) {
 		return c
@@ -90,7 +89,7 @@ func PublishCluster(c *clusterv3.Cluster, by *corev3.ConfigSource) *clusterv3.Cl
 	return published
 }
 
-// serviceName is the name of the assignment that an EDS cluster takes.
+// serviceName returns the name of the assignment that an EDS cluster takes.
 func serviceName(c *clusterv3.Cluster) string {
 	if c.GetClusterType() != nil || c.GetType() != clusterv3.Cluster_EDS {
 		return ""

@@ -6,11 +6,10 @@ import (
 )
 
 var errIncomplete = status.Error(codes.Unavailable,
-	"not every source has been read yet, so that it is not known what exists: ask again in a second")
+	"not every source has been read yet, so hdsd does not know what exists: ask again in a second")
 
-// knows tells whether everything that a fetch asks for can be answered though
-// not every source has been read. A Cluster response removes what is not in it,
-// and so does one of everything.
+// knows tells whether a fetch can be answered although not every source has been read.
+// A Cluster response removes what is not in it, and so does a response with everything.
 func (t *table) knows(names []string, found int) bool {
 	return !t.whole && len(names) > 0 && found == len(names)
 }

@@ -6,9 +6,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// resourceName names a variant by the constraints that a locator meets which asks
-// for it: zone and region are those asked for, or none is named. So it meets those
-// of one variant, whichever zones there are.
+// resourceName names a variant with constraints: zone and region are the ones asked for,
+// or absent. So a locator meets the constraints of exactly one variant, whichever zones
+// exist.
 func (s *slot) resourceName() *discoveryv3.ResourceName {
 	constraints := absent(ZoneParameter)
 	if s.variant != nil {
@@ -28,14 +28,14 @@ func (s *slot) resourceName() *discoveryv3.ResourceName {
 	return &discoveryv3.ResourceName{Name: s.name, DynamicParameterConstraints: constraints}
 }
 
-// equals is met by parameters with this value.
+// equals matches parameters with this value.
 func equals(key, value string) *discoveryv3.DynamicParameterConstraints {
 	return single(&discoveryv3.DynamicParameterConstraints_SingleConstraint{
 		Key: key, ConstraintType: &discoveryv3.DynamicParameterConstraints_SingleConstraint_Value{Value: value},
 	})
 }
 
-// absent is met by parameters without this one.
+// absent matches parameters without this key.
 func absent(key string) *discoveryv3.DynamicParameterConstraints {
 	return &discoveryv3.DynamicParameterConstraints{
 		Type: &discoveryv3.DynamicParameterConstraints_NotConstraints{
@@ -53,6 +53,6 @@ func single(c *discoveryv3.DynamicParameterConstraints_SingleConstraint) *discov
 }
 
 func appendResourceName(b []byte, number protowire.Number, s *slot) []byte {
-	encoded, _ := proto.Marshal(s.resourceName()) // of valid text, which clients' is, there is no error
+	encoded, _ := proto.Marshal(s.resourceName()) // valid text, as of clients, gives no error
 	return append(appendHead(b, number, len(encoded)), encoded...)
 }

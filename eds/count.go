@@ -11,15 +11,15 @@ import (
 	"hdsd/internal/rest"
 )
 
-// counted is a request to be received. What is in it is counted before it is
-// decoded: an empty name takes two bytes on the wire, a decoded locator dozens.
+// counted is a request whose parts are counted before it is decoded: an empty name
+// takes two bytes on the wire, a decoded locator dozens.
 type counted struct {
 	limiter *limiter
 	message proto.Message
-	refusal error // why it was not decoded; grpc would hide the code of an error
+	refusal error // why it was not decoded; grpc would hide the error's code
 }
 
-// decode has grpc receive a request, which is counted before.
+// decode receives a request from grpc and counts its parts before it is decoded.
 func (l *limiter) decode(receive func(any) error, m proto.Message) error {
 	c := counted{limiter: l, message: m}
 	if err := receive(&c); err != nil {
@@ -40,30 +40,30 @@ func (c *counted) UnmarshalWire(data mem.BufferSlice) error {
 	return proto.Unmarshal(whole.ReadOnlyData(), c.message)
 }
 
-// fewBytes is the size of a request that is not worth counting.
+// fewBytes is the size up to which a request is not counted.
 const fewBytes = 64 << 10
 
-// parts is how many fields the locators in a request may have together.
+// parts returns how many fields the locators of a request may have together.
 func (l limits) parts() int { return 8 * l.names }
 
-// otherParts is how many the other messages in a request may have together: a
-// node has hundreds of extensions, however many names there are.
+// otherParts is how many fields the other messages of a request may have together: a
+// node has hundreds of extensions, however many names it asks for.
 const otherParts = 64 << 10
 
-// versions is how many versions a client may say it has: of what there is, and
-// of as much as it may have named, or brings, that is not there.
+// versions returns how many versions a client may say it has: one for each resource,
+// and as many again as it may have named, or may have from before, that are gone.
 func (l *limiter) versions(limits limits) int {
 	return max(l.published.clusters.size(), l.published.assignments.size()) + 2*limits.names
 }
 
-// count refuses an encoded request with too much in it. What is no message is
-// left to the decoder.
+// count refuses an encoded request with too many parts. It leaves invalid input to the
+// decoder.
 func (l *limiter) count(encoded []byte, m proto.Message) error {
 	known := m.ProtoReflect().Descriptor().Fields()
-	of := make([]int, known.Len()) // the parts of each list
+	of := make([]int, known.Len()) // the entries of each list
 	limits := l.limits()
 	parts, others, versions := limits.parts(), otherParts, l.versions(limits)
-	var field protoreflect.FieldDescriptor // of the part before; mostly of the next, too
+	var field protoreflect.FieldDescriptor // of the previous part, and mostly of the next
 	for len(encoded) > 0 && parts >= 0 && others >= 0 {
 		part, err := nextField(encoded)
 		if err != nil {
@@ -85,7 +85,7 @@ func (l *limiter) count(encoded []byte, m proto.Message) error {
 		case !field.IsMap():
 			parts = countParts(parts, field, part.value, 0)
 		case *n > versions:
-			return rest.TooLarge("a client may say that it has up to %d resources: "+raised, versions)
+			return rest.TooLarge("a client may list up to %d resources that it has: "+raised, versions)
 		}
 	}
 	switch {
@@ -97,8 +97,8 @@ func (l *limiter) count(encoded []byte, m proto.Message) error {
 	return nil
 }
 
-// countParts takes the fields of a message from those that are left. None is
-// left where it gives less than 0.
+// countParts subtracts the fields of a message from the number left. A negative result
+// means that there were too many.
 func countParts(left int, field protoreflect.FieldDescriptor, encoded []byte, depth int) int {
 	if field == nil || field.Message() == nil || depth > protowire.DefaultRecursionLimit {
 		return left
@@ -115,8 +115,8 @@ func countParts(left int, field protoreflect.FieldDescriptor, encoded []byte, de
 	return left
 }
 
-// countText refuses a request in JSON with too much in it, before it is decoded:
-// between two of anything is a comma.
+// countText refuses a JSON request with too many parts before it is decoded. It counts
+// commas, because one stands between any two parts.
 func (l *limiter) countText(body []byte) error {
 	if most := l.limits().parts() + otherParts; bytes.Count(body, comma) > most {
 		return rest.TooLarge("a request may have up to %d fields: "+raised, most)

@@ -5,20 +5,18 @@ import (
 	"time"
 )
 
-// delivery is what a subscription's client was sent, and what it said of it. It alone
-// sets the state, versions and failure of a watch. It is guarded by the subscription's
-// lock.
+// delivery is what a client was sent, and how it answered. It alone sets the state,
+// versions and failure of a watch. It is guarded by the subscription's lock.
 type delivery struct {
 	waiting   bool      // a response is outstanding
 	nonce     string    // of the latest response
 	inFlight  []sending // what was in it
-	lastAck   time.Time // zero where there was none
+	lastAck   time.Time // zero: there was none
 	lastError string    // of the latest refusal
 	refused   int       // bytes of refused frames that are kept
 }
 
-// sending is a resource that is on its way to a client; the frame is nil where
-// its removal is.
+// sending is a resource on its way to a client; the frame is nil of a removal.
 type sending struct {
 	watch *watch
 	frame *frame
@@ -27,19 +25,19 @@ type sending struct {
 
 // failure is a client's refusal of one resource.
 type failure struct {
-	frame   *frame // nil of a removal, and where too much was refused to keep it
+	frame   *frame // nil of a removal, or where too much was refused to keep it
 	version uint64
 	text    string
 	at      time.Time
 	had     uint64 // what the client has instead; 0: nothing
 }
 
-// begin notes a response that is going out.
+// begin makes a response the outstanding one.
 func (d *delivery) begin(nonce string, sent []sending) {
 	d.waiting, d.nonce, d.inFlight = true, nonce, sent
 }
 
-// add notes a resource of the response to come.
+// add notes a resource of the response that is being made.
 func (d *delivery) add(w *watch, f *frame, at int64) sending {
 	s := sending{watch: w, frame: f, had: w.has()}
 	w.sent, w.sentAt, w.state = versionOf(f), at, pending
@@ -52,9 +50,9 @@ func (d *delivery) stale(nonce string) bool {
 	return nonce != "" && d.nonce != "" && nonce != d.nonce && !d.waiting
 }
 
-// answer takes in an answer; refusal is nil for an ACK. Only the nonce of the
-// outstanding response counts; current tells whether it was that. Frames are kept of
-// refused resources up to a number of bytes.
+// answer takes in an ACK, or a NACK with a refusal. Only an answer with the outstanding
+// response's nonce counts; current tells whether it has that. Frames of refused resources
+// are kept up to a number of bytes.
 func (d *delivery) answer(nonce string, refusal *string, now time.Time, bytes int) (sent []sending, current bool) {
 	if nonce != d.nonce || !d.waiting {
 		return nil, false
@@ -94,7 +92,7 @@ func (d *delivery) clearFailure(w *watch) {
 	}
 }
 
-// believe notes which version a client says to have from an earlier stream.
+// believe notes which version a client says it has from an earlier stream.
 func (d *delivery) believe(w *watch, version uint64) {
 	w.sent = cmp.Or(version, foreign)
 	w.holds = true
@@ -104,7 +102,7 @@ func (d *delivery) believe(w *watch, version uint64) {
 // it may have to learn that the resource is gone.
 func (d *delivery) remember(w *watch, version uint64) { w.sent = cmp.Or(w.sent, version) }
 
-// underWay gives the frame of each watch in the outstanding response.
+// underWay returns the frames of the outstanding response.
 func (d *delivery) underWay() map[*watch]*frame {
 	frames := make(map[*watch]*frame, len(d.inFlight))
 	for _, s := range d.inFlight {
@@ -113,8 +111,8 @@ func (d *delivery) underWay() map[*watch]*frame {
 	return frames
 }
 
-// unsubscribed gives the versions of what is under way though the client has given the
-// names up.
+// unsubscribed returns the versions of resources that are under way although the client
+// has unsubscribed from them.
 func (d *delivery) unsubscribed() map[string]uint64 {
 	var versions map[string]uint64
 	for _, s := range d.inFlight {

@@ -17,7 +17,7 @@ import (
 // atOnce is how many fetches are worked on at a time; others wait.
 const atOnce = 2
 
-// fetcher answers fetches, by gRPC and REST, with what there is.
+// fetcher answers fetches, by gRPC and REST, with the latest resources.
 type fetcher struct {
 	identifier   string
 	maxBodyBytes int
@@ -27,21 +27,21 @@ type fetcher struct {
 	recorder     *recorder
 	gate         *gate.Gate
 	polls        *poll.Tracker
-	audit        *audit
+	unasked      *unaskedTracker
 	turns        chan struct{} // holds one for each fetch that is worked on
 }
 
 func newFetcher(s *Server) *fetcher {
 	return &fetcher{
 		identifier: s.identifier, maxBodyBytes: s.maxBodyBytes, zoning: s.zoning,
-		published: s.published, limiter: s.limiter, recorder: s.recorder, gate: s.gate, polls: s.polls, audit: s.audit,
+		published: s.published, limiter: s.limiter, recorder: s.recorder, gate: s.gate, polls: s.polls, unasked: s.unasked,
 		turns: make(chan struct{}, atOnce),
 	}
 }
 
-// fetched is the answer to a fetch: what there is of what was asked for, by
-// name. Its version is that of the content, and its nonce too, so that nothing in it
-// depends on who fetches, or on what that client was given before.
+// fetched is the answer to a fetch: the resources asked for that exist, by name. Version
+// and nonce are a hash of the content. So nothing in it depends on who fetches, or on
+// what that client was given before.
 type fetched struct {
 	selection
 	table    *table
@@ -53,8 +53,7 @@ type fetched struct {
 	response *response
 }
 
-// fetch answers a request by itself: where it names nothing, or "*", it means
-// everything.
+// fetch answers a request, which means everything where it names nothing or "*".
 func (s *fetcher) fetch(t *table, m *discoveryv3.DiscoveryRequest) (*fetched, error) {
 	if asked := m.GetTypeUrl(); asked != "" && asked != t.typeURL {
 		return nil, errOtherType(t)
@@ -67,7 +66,7 @@ func (s *fetcher) fetch(t *table, m *discoveryv3.DiscoveryRequest) (*fetched, er
 	if e := m.GetErrorDetail(); e != nil {
 		s.recorder.refused(t, brief(m.GetNode().GetId()), brief(e.GetMessage()))
 	}
-	incomplete := s.published.incomplete.Load() // before it is seen what there is
+	incomplete := s.published.incomplete.Load() // read before the resources are
 	f := &fetched{
 		table: t, asked: names, list: poll.ListOf(t.typeURL, names), choice: s.zoning.choice(t, m.GetNode().GetLocality()), response: newResponse(),
 	}
@@ -79,7 +78,7 @@ func (s *fetcher) fetch(t *table, m *discoveryv3.DiscoveryRequest) (*fetched, er
 	return f, nil
 }
 
-// collect adds the resources that there are.
+// collect adds the resources that exist.
 func (f *fetched) collect(found selection) {
 	f.slots, f.frames = make([]*slot, 0, len(found.slots)), make([]*frame, 0, len(found.slots))
 	f.response.parts = slices.Grow(f.response.parts, len(found.slots)+1) // and the tail
@@ -96,7 +95,7 @@ func (f *fetched) collect(found selection) {
 	}
 }
 
-// asked gives the names that a fetch is for, sorted; none where it is for
+// asked returns the keys that a fetch asks for, sorted; none where it asks for
 // everything.
 func (s *fetcher) asked(t *table, m *discoveryv3.DiscoveryRequest) ([]string, error) {
 	names := s.zoning.keys(t.typeURL, m.GetResourceNames(), m.GetResourceLocators())
@@ -111,14 +110,14 @@ func (s *fetcher) asked(t *table, m *discoveryv3.DiscoveryRequest) ([]string, er
 	return names, nil
 }
 
-// known tells whether the client has the answer already, or has refused it.
+// known tells whether the client already has the answer, or refused it.
 func (f *fetched) known(m *discoveryv3.DiscoveryRequest) bool {
 	return m.GetVersionInfo() == f.version || m.GetErrorDetail() != nil && m.GetResponseNonce() == f.version
 }
 
 // turn waits until a fetch may be worked on.
 func (s *fetcher) turn(ctx context.Context) (done func(), err error) {
-	if s.gate.Closed() { // even if there is a turn
+	if s.gate.Closed() { // even if a turn is free
 		return nil, gate.ErrClosing
 	}
 	select {
@@ -131,8 +130,8 @@ func (s *fetcher) turn(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// unary gives the description of a service whose fetch answers with shared frames,
-// which the generated one has no type for.
+// unary returns the description of a service whose fetch answers with shared frames.
+// The generated description has no type for them.
 func (s *fetcher) unary(service grpc.ServiceDesc, method string, t *table) *grpc.ServiceDesc {
 	info := grpc.UnaryServerInfo{FullMethod: "/" + service.ServiceName + "/" + method}
 	answer := func(ctx context.Context, m any) (any, error) {
@@ -156,8 +155,8 @@ func (s *fetcher) unary(service grpc.ServiceDesc, method string, t *table) *grpc
 	return &service
 }
 
-// answer answers a fetch over gRPC: always with the whole, since gRPC has no way
-// to say that nothing has changed.
+// answer answers a fetch over gRPC. It always sends everything: gRPC has no way to say
+// that nothing has changed.
 func (s *fetcher) answer(ctx context.Context, t *table, m *discoveryv3.DiscoveryRequest) (any, error) {
 	done, err := s.turn(ctx)
 	if err != nil {
@@ -174,7 +173,8 @@ func (s *fetcher) answer(ctx context.Context, t *table, m *discoveryv3.Discovery
 	return f.response, nil
 }
 
-// record remembers a fetch, and looks for what the client has yet to ask for.
+// record remembers a fetch, and looks for assignments that the client has yet to ask
+// for.
 func (s *fetcher) record(by string, m *discoveryv3.DiscoveryRequest, f *fetched, now time.Time) {
 	key := poll.Key{Client: poll.Client{ID: brief(m.GetNode().GetId()), By: by}, List: f.list}
 	if key.ID != "" {
@@ -188,14 +188,13 @@ func (s *fetcher) record(by string, m *discoveryv3.DiscoveryRequest, f *fetched,
 		s.polls.Record(&p, now)
 	}
 	if f.table == s.published.assignments {
-		s.audit.nodeAsks(key.ID)
+		s.unasked.nodeAsks(key.ID)
 	} else {
-		s.audit.checkPoll(key, now)
+		s.unasked.checkPoll(key, now)
 	}
 }
 
-// contents gives the keys that the answer is about, and the version of each
-// resource.
+// contents returns the keys of the answer, and the version of each resource.
 func (f *fetched) contents() (keys []string, versions []uint64) {
 	keys = f.asked
 	if f.list.All {

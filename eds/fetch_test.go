@@ -26,7 +26,7 @@ func (b *bench) fetchClusters(m *discoveryv3.DiscoveryRequest) (*discoveryv3.Dis
 	return clusterservice.NewClusterDiscoveryServiceClient(b.conn).FetchClusters(b.t.Context(), m)
 }
 
-// many gives n different names.
+// many returns n different names.
 func many(n int) (names []string) {
 	for i := range n {
 		names = append(names, strings.Repeat("x", i+1))

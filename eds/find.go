@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// selection is what a fetch asks for.
+// selection is the slots that a fetch asks for.
 type selection struct {
-	slots   []*slot // to be read only; nil where there is no place of that name
-	located []bool  // which of them by a locator; nil: none
+	slots   []*slot // read only; nil where no slot has the name
+	located []bool  // which of them are asked for by a locator; nil: none
 }
 
 func (s *selection) byLocator(i int) bool { return s.located != nil && s.located[i] }
 
-// latest is current, where there may be no slot.
+// latest is current of a slot that may be nil.
 func (s *slot) latest() *frame {
 	if s == nil {
 		return nil
@@ -21,8 +21,8 @@ func (s *slot) latest() *frame {
 	return s.current()
 }
 
-// find gives what each of the keys stands for, without the health of variants: those
-// are made for the caller.
+// find returns the slot of each key. Variants are made for the caller, and have no zone
+// health yet.
 func (t *table) find(keys []string, choice string) (found selection, variants bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -46,7 +46,7 @@ func (t *table) find(keys []string, choice string) (found selection, variants bo
 	return found, variants
 }
 
-// all gives all slots by name, to be read only.
+// all returns all slots by name. The caller must not change the slice.
 func (t *table) all() []*slot {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,18 +9,18 @@ import (
 
 const wrapperType = "type.googleapis.com/envoy.service.discovery.v3.Resource"
 
-// form says what goes before a frame's body where a client does not get the
-// frame as it is.
+// form is what goes before a frame's body where a client does not get the frame
+// unchanged.
 type form struct {
 	slot    *slot
 	version uint64
 	ttl     time.Duration
 	located bool // by resource_name, with constraints
-	wrapped bool // into an Any, for a state-of-the-world response
+	wrapped bool // in an Any, for a state-of-the-world response
 	body    int  // the size of what follows; 0: a heartbeat
 }
 
-// put adds a resource in the form that the subscription takes.
+// put adds a resource in the form that the client takes.
 func (b *builder) put(w *watch, f *frame) {
 	u, r := b.sub, b.response
 	switch {
@@ -46,7 +46,7 @@ func (r *response) pick(s *slot, located bool, f *frame) {
 	r.count(s.key(true), f.version)
 }
 
-// addFormed adds a head, and the body that belongs to it.
+// addFormed adds a resource with a head of its own.
 func (r *response) addFormed(f form, body mem.Buffer) {
 	more := r.more()
 	start := len(more.heads)
@@ -60,7 +60,7 @@ func (r *response) addFormed(f form, body mem.Buffer) {
 	}
 }
 
-// append adds a resources entry up to the body, which is the last of it.
+// append adds a resources entry up to its body, which comes last.
 func (f *form) append(b []byte) []byte {
 	var room [256]byte
 	head := appendVersion(appendHead(room[:0], resourceVersion, versionDigits), f.version)
@@ -91,7 +91,8 @@ func appendDuration(b []byte, number protowire.Number, d time.Duration) []byte {
 	return append(appendHead(b, number, len(value)), value...)
 }
 
-// miss tells a client that understands resource_errors of a name that is not there.
+// miss adds an error for a name that does not exist, if the client understands
+// resource_errors.
 func (b *builder) miss(w *watch) {
 	if b.sub.errors && w.named {
 		more := b.response.more()

@@ -24,24 +24,24 @@ const (
 	versionAt                                   int = 2 // in a Resource: after tag and length
 )
 
-// frame is one encoded resource, never changed once made. Its bytes are a
-// resources entry of a DeltaDiscoveryResponse; the last part of them, from
-// body on, is at the same time a resources entry of a DiscoveryResponse, since
-// Resource.resource and DiscoveryResponse.resources are an Any in field 2 both.
+// frame is one encoded resource. It does not change once it is made. Its bytes are a
+// resources entry of a DeltaDiscoveryResponse. The part from body on is also a
+// resources entry of a DiscoveryResponse, because Resource.resource and
+// DiscoveryResponse.resources are both an Any in field 2.
 type frame struct {
 	bytes    []byte
-	resource int // where the Resource begins, behind its tag and length
+	resource int // where the Resource begins, after its tag and length
 	body     int // where its Any begins, with tag and length
 	value    int // where the message in the Any begins
 	version  uint64
-	service  string // of a Cluster by EDS, the assignment it needs; else empty
-	checked  bool   // of a Cluster whose health is in that assignment alone
+	service  string // the assignment that an EDS Cluster needs; else empty
+	checked  bool   // the Cluster's health is in that assignment alone
 
-	// The bytes, and those from body on, as grpc takes them, for all who send them.
+	// The bytes, and those from body on, as grpc takes them, for every stream.
 	delta, state mem.Buffer
 }
 
-// newFrame encodes the message of a resource. The version is yet to be set.
+// newFrame encodes the message of a resource. The caller sets the version.
 func newFrame(typeURL, name string, message []byte) *frame {
 	sizeOfAny := protowire.SizeTag(anyTypeURL) + protowire.SizeBytes(len(typeURL)) +
 		protowire.SizeTag(anyValue) + protowire.SizeBytes(len(message))
@@ -65,13 +65,13 @@ func newFrame(typeURL, name string, message []byte) *frame {
 	return f
 }
 
-// share is called whenever bytes is another slice. The buffers are never
-// freed, so that grpc does not count references to them.
+// share makes the buffers anew after bytes was replaced. They are never freed, so that
+// grpc does not count references to them.
 func (f *frame) share() {
 	f.delta, f.state = mem.SliceBuffer(f.bytes), mem.SliceBuffer(f.bytes[f.body:])
 }
 
-// setVersion is for the maker of the frame only.
+// setVersion is called while the frame is being made.
 func (f *frame) setVersion(version uint64) {
 	f.version = max(version, 1) // 0 stands for no version
 	putVersion(f.bytes[f.resource+versionAt:], f.version)
@@ -85,7 +85,7 @@ func (f *frame) size() int {
 	return len(f.bytes)
 }
 
-// clone gives a copy to be changed by who makes the next frame of it.
+// clone returns a copy, of which the caller makes the next frame.
 func (f *frame) clone() *frame {
 	c := *f
 	c.bytes = slices.Clone(f.bytes)
@@ -109,7 +109,7 @@ func appendVersion(to []byte, version uint64) []byte {
 	return to
 }
 
-// parseVersion gives 0 for what is not one of our versions.
+// parseVersion returns 0 for text that is not a version of hdsd's.
 func parseVersion(text string) uint64 {
 	var raw [8]byte
 	if len(text) != versionDigits {

@@ -48,7 +48,7 @@ func inBubble(t *testing.T, o Options, test func(t *testing.T, b *bench)) {
 	})
 }
 
-// serve gives a connection to a server with the services that register adds.
+// serve returns a connection to a server with the services that register adds.
 func serve(t *testing.T, register func(grpc.ServiceRegistrar)) (conn *grpc.ClientConn, stop func()) {
 	t.Helper()
 	listener := bufconn.Listen(1 << 20)
@@ -124,7 +124,7 @@ func (p *peer[Req, Res]) send(m *Req) {
 	}
 }
 
-// next gives the response that the server sends without anything else
+// next returns the response that the server sends without anything else
 // happening.
 func (p *peer[Req, Res]) next() *Res {
 	p.b.t.Helper()

@@ -13,16 +13,16 @@ const beats = 3
 // heartbeat keeps the resources of a client from expiring. It is guarded by the
 // subscription's lock.
 type heartbeat struct {
-	ttl   time.Duration // that what is sent has; 0: it does not expire
-	timer *time.Timer   // nil where nothing expires
+	ttl   time.Duration // of each resource that is sent; 0: none
+	timer *time.Timer   // nil without a ttl
 	due   bool
 	ended bool
-	left  []*watch // of a heartbeat that takes several responses
+	left  []*watch // the rest of a heartbeat that takes several responses
 }
 
-// lifetime is how long a client is told to keep resources; 0: for ever, as where it
-// does not understand a ttl. Envoy (1.36.4, 1.40.0) dies by a segmentation fault when
-// an assignment expires that it has by state of the world.
+// lifetime returns how long a client keeps resources; 0: for ever, as where it does not
+// understand a ttl. Envoy (1.36.4, 1.40.0) ends with a segmentation fault when an
+// assignment expires that it has by state of the world.
 func (t *table) lifetime(client *features, delta bool) time.Duration {
 	if !client.ttl || !delta && (!client.wrapped || client.envoy && !t.whole) {
 		return 0
@@ -30,11 +30,11 @@ func (t *table) lifetime(client *features, delta bool) time.Duration {
 	return t.ttl
 }
 
-// expiring marks the versions of resources with a ttl. A client that comes back when
-// the type has a ttl no more is so sent them without, which ends its timers.
+// expiring marks the versions of resources with a ttl. A client that reconnects after the
+// type has lost its ttl then gets them again without one, which ends its timers.
 const expiring = 0x7474_6c74_746c_7474
 
-// shown gives the version that the client is told, or means by what it tells.
+// shown converts between versions of frames and those that the client sees.
 func (h *heartbeat) shown(version uint64) uint64 {
 	if h.ttl == 0 || version == 0 || version == foreign {
 		return version
@@ -42,7 +42,7 @@ func (h *heartbeat) shown(version uint64) uint64 {
 	return version ^ expiring
 }
 
-// start begins to set due, with a call of wake each time. The lock is the
+// start makes a heartbeat due from time to time, and then calls wake. The lock is the
 // subscription's.
 func (h *heartbeat) start(lock sync.Locker, wake func()) {
 	lock.Lock()
@@ -66,17 +66,17 @@ func (h *heartbeat) stop() {
 	}
 }
 
-// hasten makes a heartbeat due if anything expires.
+// hasten makes a heartbeat due at once if there is a ttl.
 func (h *heartbeat) hasten() { h.due = h.ttl > 0 }
 
-// take tells whether a heartbeat is due, which it is no more.
+// take tells whether a heartbeat is due, and ends that.
 func (h *heartbeat) take() bool {
 	due := h.due
 	h.due = false
 	return due
 }
 
-// pop gives the next watch of a heartbeat that has begun; false: there is none.
+// pop returns the next watch of a heartbeat that has begun.
 func (h *heartbeat) pop() (*watch, bool) {
 	if len(h.left) == 0 {
 		h.left = nil
@@ -87,8 +87,8 @@ func (h *heartbeat) pop() (*watch, bool) {
 	return w, true
 }
 
-// hastenHeartbeat is for a client that has resources from an earlier stream, which
-// may expire any moment.
+// hastenHeartbeat is called when a client has resources from an earlier stream, which
+// may expire at any moment.
 func (u *subscription) hastenHeartbeat() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -96,9 +96,8 @@ func (u *subscription) hastenHeartbeat() {
 }
 
 // renew queues everything that a state-of-the-world client has, when a heartbeat is
-// due. A heartbeat without a body would do by the protocol, but Envoy takes a Cluster
-// response without bodies for one without clusters, and does not prolong anything by
-// one of assignments.
+// due. The protocol allows a heartbeat without bodies, but Envoy takes such a Cluster
+// response for one without clusters, and such an assignment response prolongs nothing.
 func (u *subscription) renew() {
 	if u.beat.ttl == 0 || u.delta {
 		return
@@ -109,7 +108,7 @@ func (u *subscription) renew() {
 		return
 	}
 	all := u.interest.all()
-	slices.SortFunc(all, byKey) // so that the response has the version of one with the same in it
+	slices.SortFunc(all, byKey) // so that the version depends on the content alone
 	for _, w := range all {
 		if w.state != refused && w.has() != 0 {
 			u.queue.force(w)
@@ -119,7 +118,7 @@ func (u *subscription) renew() {
 
 func byKey(a, b *watch) int { return strings.Compare(a.key(), b.key()) }
 
-// heartbeat gives a response, if one is due, that names each resource and the version
+// heartbeat returns a response, if one is due, that names each resource and the version
 // that the client has, without a body, so that the client keeps it.
 func (u *subscription) heartbeat(nonce func() string, limit int) *response {
 	if u.beat.ttl == 0 || !u.delta {

@@ -196,7 +196,7 @@ func TestLargeHeartbeatsAreSplit(t *testing.T) {
 	})
 }
 
-// unwrapped gives what is in a state-of-the-world response of wrapped resources.
+// unwrapped returns what is in a state-of-the-world response of wrapped resources.
 func unwrapped(t *testing.T, r *discoveryv3.DiscoveryResponse) *discoveryv3.DeltaDiscoveryResponse {
 	t.Helper()
 	all := new(discoveryv3.DeltaDiscoveryResponse)

@@ -1,16 +1,16 @@
 package eds
 
-// interest is what a subscription asks for: names, or everything. It alone sets
-// watch.named and watch.closed. It is guarded by the subscription's lock.
+// interest is what a client asks for: names, or everything. It alone sets watch.named
+// and watch.closed. It is guarded by the subscription's lock.
 type interest struct {
 	wildcard bool
 	watches  map[string]*watch // by key
-	named    int               // watches by a name of the client's own
-	located  int               // those of them by a locator
-	bytes    int               // the length of these names
+	named    int               // watches that the client asks for by name
+	located  int               // those of them with a locator
+	bytes    int               // the length of all names
 }
 
-// add takes in a watch, or gives the one that has its key.
+// add takes in a watch, unless its key is known: then it returns the known one.
 func (i *interest) add(w *watch) (known *watch) {
 	key := w.key()
 	if known := i.watches[key]; known != nil {
@@ -26,8 +26,7 @@ func (i *interest) remove(w *watch) {
 	i.setNamed(w, false)
 }
 
-// setNamed notes whether the client asks for a watch by its name, or by the wildcard
-// only.
+// setNamed notes whether the client asks for a watch by name, or only by the wildcard.
 func (i *interest) setNamed(w *watch, named bool) {
 	if w.named == named {
 		return
@@ -44,7 +43,7 @@ func (i *interest) setNamed(w *watch, named bool) {
 	}
 }
 
-// all gives the watches in no order.
+// all returns the watches in no order.
 func (i *interest) all() []*watch {
 	all := make([]*watch, 0, len(i.watches))
 	for _, w := range i.watches {
@@ -53,15 +52,15 @@ func (i *interest) all() []*watch {
 	return all
 }
 
-// has tells whether the resource of a name is asked for.
+// has tells whether the client asks for the resource of a name.
 func (i *interest) has(name string) bool { return i.wildcard || i.watches[name] != nil }
 
-// check refuses one more name where there are too many.
+// check returns an error if one more name is too many.
 func (i *interest) check(l limits, key string) error {
 	return l.check(i.named+1, i.bytes+len(key))
 }
 
-// beside gives the keys subscribed by name that are not among those wanted.
+// beside returns the keys asked for by name that are not wanted.
 func (i *interest) beside(wanted map[string]struct{}) (beside []string) {
 	if i.named == len(wanted) {
 		return nil
@@ -74,8 +73,8 @@ func (i *interest) beside(wanted map[string]struct{}) (beside []string) {
 	return beside
 }
 
-// locatedByName gives what is watched by a locator, except names with several
-// variants: a client has no way to say which of them it has.
+// locatedByName returns the watches with a locator. It leaves out names with several
+// variants, because a client cannot say which of them it has.
 func (i *interest) locatedByName() map[string]*watch {
 	if i.located == 0 {
 		return nil

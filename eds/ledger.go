@@ -10,11 +10,11 @@ import (
 type ledger struct {
 	health      []health.Status // by endpoint id
 	assignments map[string]*entry
-	// where lists the places of each endpoint id. Nearly every id has one
+	// first and more list the places of each endpoint id. Nearly every id has one
 	// place, so the first is kept apart.
 	first []place
 	more  map[health.EndpointID][]place
-	// zones has what zones see that is their own.
+	// zones has the health that zones see themselves.
 	zones map[health.Locality]map[health.EndpointID]health.Status
 }
 
@@ -22,10 +22,10 @@ type ledger struct {
 type entry struct {
 	slot      *slot
 	endpoints []decided
-	touched   bool // during set: its slot is among those that changed
+	touched   bool // during set: its slot has changed
 }
 
-// place is an lb endpoint in an assignment; nowhere if entry is nil.
+// place is an lb endpoint in an assignment; none if entry is nil.
 type place struct {
 	entry *entry
 	index int
@@ -42,7 +42,7 @@ func (l *ledger) status(id health.EndpointID) health.Status {
 	return l.health[id]
 }
 
-// put notes an assignment in the place of the one that had its name.
+// put replaces the assignment of a name.
 func (l *ledger) put(name string, s *slot, endpoints []decided) {
 	l.remove(name)
 	e := &entry{slot: s, endpoints: endpoints}
@@ -91,8 +91,8 @@ func (l *ledger) drop(id health.EndpointID, e *entry) {
 	}
 }
 
-// set takes changes in and gives the slots whose content they change; each is
-// called with every place of the endpoints, and whether its health is another.
+// set changes the health of endpoints and returns the slots that change with it. It
+// calls each with every place of the endpoints, and whether its health has changed.
 func (l *ledger) set(changes []Health, each func(p place, changed bool)) []*slot {
 	var touched []*entry
 	for _, c := range changes {

@@ -2,22 +2,22 @@ package eds
 
 import "hdsd/internal/rest"
 
-// limits bound what one subscription may ask for.
+// limits bound the names of one subscription.
 type limits struct{ names, bytes int }
 
-// limiter bounds what clients may ask for, and what their requests may hold.
+// limiter bounds what clients may ask for and what their requests may hold.
 type limiter struct {
 	maxNames  int // of a subscription, however few resources there are
 	published *publication
 }
 
-// limits gives those that hold at the moment.
+// limits returns the current limits, which grow with the number of resources.
 func (l *limiter) limits() limits {
 	names := max(l.maxNames, 2*l.published.most())
 	return limits{names: names, bytes: 256 * names}
 }
 
-// raised says how more may be allowed.
+// raised tells users how to get a higher limit.
 const raised = "ask for \"*\", or raise limits.max_source_clusters in hdsd's configuration and restart it"
 
 func (l limits) check(names, bytes int) error {

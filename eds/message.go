@@ -8,7 +8,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 )
 
-// Most bytes kept of a text that a client sent.
+// maxText is how many bytes of a text are kept that a client sent.
 const maxText = 1024
 
 func (st *stream) stateRequest(m *discoveryv3.DiscoveryRequest) *request {
@@ -37,7 +37,7 @@ func (st *stream) deltaRequest(m *discoveryv3.DeltaDiscoveryRequest) *request {
 	return r
 }
 
-// typeOf gives the type that a request is about; a stream of one type implies it.
+// typeOf returns the type of a request; a stream of one type implies it.
 func (st *stream) typeOf(asked string) string {
 	if st.only != nil && asked == "" {
 		return st.only.typeURL
@@ -45,7 +45,7 @@ func (st *stream) typeOf(asked string) string {
 	return asked
 }
 
-// brief bounds what is kept of a client's text.
+// brief cuts a client's text that is too long, and makes it valid UTF-8.
 func brief(text string) string {
 	if len(text) > maxText {
 		text = text[:maxText]
@@ -53,18 +53,18 @@ func brief(text string) string {
 	return strings.Clone(strings.ToValidUTF8(text, "?"))
 }
 
-// features are what a client says of itself in its node.
+// features are what a client's node says that it understands.
 type features struct {
 	envoy   bool
-	ttl     bool // it heeds Resource.ttl
-	wrapped bool // it takes a Resource in a state-of-the-world response
-	errors  bool // it heeds resource_errors
+	ttl     bool // Resource.ttl
+	wrapped bool // a Resource in a state-of-the-world response
+	errors  bool // resource_errors
 	at      *corev3.Locality
 }
 
-// featuresOf goes by the client features of the protocol, and by the names of
-// two clients that do not list what they are able to do: Envoy unwraps and
-// heeds ttl, gRPC heeds resource_errors, for which there is no feature.
+// featuresOf reads the client features of the protocol. Two clients do not list theirs
+// and are known by their names: Envoy unwraps resources and understands ttl, and gRPC
+// understands resource_errors, for which there is no feature.
 func featuresOf(n *corev3.Node) features {
 	envoy := n.GetUserAgentName() == "envoy"
 	has := func(names ...string) bool {

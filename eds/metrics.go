@@ -61,8 +61,8 @@ func (m *metrics) register(registerer prometheus.Registerer, s *Server) {
 		gauge("streams", "Streams of data planes.", func() float64 { return float64(s.streams.count()) }),
 		gauge("pollers", "Data planes that polled, by gRPC or REST, within five minutes.", func() float64 { return float64(s.polls.Count(time.Now())) }),
 		gauge("assignments_not_asked", "Assignments of checked clusters that data planes took 30 s ago or longer, and have not asked for.",
-			func() float64 { return float64(s.audit.count(time.Now())) }),
-		gauge("first_syncs_waiting", "Subscriptions that wait to be sent their first resources.", func() float64 { return float64(s.admission.inLine()) }))
+			func() float64 { return float64(s.unasked.count(time.Now())) }),
+		gauge("first_syncs_waiting", "Subscriptions that wait to be sent their first resources.", func() float64 { return float64(s.admission.waitingCount()) }))
 	for _, t := range s.published.tables() {
 		m.subscriptions.WithLabelValues(t.typeURL)
 		for _, counter := range []*prometheus.CounterVec{m.responses, m.bytes, m.acks, m.nacks, m.fetches, m.unchanged} {

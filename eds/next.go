@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	// Most resources that one response of changes holds; it bounds how long a
-	// subscription is locked to make one.
+	// maxResources is how many resources one response of changes holds. It bounds how
+	// long a subscription is locked to make one.
 	maxResources = 1024
-	// A response of changes may hold this part of all that is watched, where that
-	// is more: by state of the world, each of its acknowledgements names all.
+	// partOfAll is the part of everything watched that a response of changes may hold,
+	// where that is more: by state of the world, each ACK names everything.
 	partOfAll = 16
 )
 
@@ -19,7 +19,7 @@ const (
 func (u *subscription) next(nonce func() string, limit int) *response {
 	u.renew()
 	for {
-		incomplete := u.stream.server.published.incomplete.Load() // before it is seen what there is
+		incomplete := u.stream.server.published.incomplete.Load() // read before the resources are
 		batch, ok := u.take(incomplete)
 		if !ok {
 			return u.heartbeat(nonce, limit)
@@ -44,11 +44,11 @@ func (u *subscription) next(nonce func() string, limit int) *response {
 }
 
 // idle tells, under the locks of slot and subscription, whether there is nothing
-// left to watch: the resource may have come back since the client was sent its end.
+// left to watch. The resource may have come back after its removal was sent.
 func (w *watch) idle() bool { return !w.named && !w.queued && !w.slot.present() }
 
-// take gives the watches that the next response is about. What changes after
-// it is queued anew. A response that has to hold everything waits until
+// take returns the watches that the next response is about. A resource that changes
+// afterwards is queued anew. A response that has to hold everything waits until
 // everything is known.
 func (u *subscription) take(incomplete bool) ([]*watch, bool) {
 	u.mu.Lock()
@@ -66,8 +66,8 @@ func (u *subscription) take(incomplete bool) ([]*watch, bool) {
 	return all, true
 }
 
-// build decides what of a batch is sent, and notes it as sent. It also tells whether
-// another batch may be due.
+// build makes a response of what the client lacks of a batch, and notes that as sent. It
+// also tells whether another batch may be due.
 func (u *subscription) build(b *builder, batch []*watch, frames []*frame, nonce func() string) (r *response, more bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -97,11 +97,11 @@ type builder struct {
 	response   *response
 	at         int64 // the time, in Unix nanoseconds
 	limit      int   // bytes
-	incomplete bool  // what is not published may exist all the same
+	incomplete bool  // unpublished resources may exist
 
 	sent []sending
 	any  bool     // there is something to send
-	gone []*watch // what has nothing left to watch
+	gone []*watch // watches with nothing left to watch
 }
 
 // addAll adds every resource if one of them is news to the client.
@@ -164,9 +164,9 @@ func (b *builder) addChange(w *watch, f *frame) {
 	}
 }
 
-// addAbsence tells that a resource does not exist: by delta as removed, by state of
-// the world with an empty assignment, or with an error to a client that understands it
-// and has nothing to lose.
+// addAbsence says that a resource does not exist: by delta as removed, by state of the
+// world with an empty assignment, or with only an error to a client that understands it
+// and does not have the resource.
 func (b *builder) addAbsence(w *watch) {
 	u := b.sub
 	switch {

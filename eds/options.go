@@ -11,69 +11,70 @@ import (
 	"hdsd/health"
 )
 
-// Options say how a Server works. Every field but Identifier has a default.
+// Options are the settings of a Server. Every field but Identifier has a default.
 type Options struct {
-	// Identifier is what clients are told in control_plane.identifier.
+	// Identifier is the control_plane.identifier of responses.
 	Identifier string
 	Log        zerolog.Logger
-	// Metrics takes the server's metrics; nil: none are kept for anyone.
+	// Metrics registers the server's metrics; nil: they are not exported.
 	Metrics prometheus.Registerer
-	// MaxNames is how many names one subscription may have, 50,000 by default, or
-	// twice as many as there ever were resources, where that is more: what replaces
-	// others may be asked for before those are given up. They may have 256 bytes
-	// each on average. Beyond it, a stream ends with RESOURCE_EXHAUSTED.
+	// MaxNames is how many names one subscription may have; 50,000 by default. Twice
+	// the largest number of resources so far counts where that is more, because a
+	// client may ask for new names before it gives up those they replace. Names may
+	// have 256 bytes each on average. Beyond it, a stream ends with
+	// RESOURCE_EXHAUSTED.
 	MaxNames int
-	// MaxBodyBytes is the size of the largest request taken in REST, 64 MiB by
-	// default.
+	// MaxBodyBytes is the size of the largest REST request; 64 MiB by default.
 	MaxBodyBytes int
-	// MaxResponseBytes is the size past which a response of changes is split,
-	// 1 MiB by default; one resource is never split.
+	// MaxResponseBytes is the size above which a response of changes is split; 1 MiB
+	// by default. A single resource is never split.
 	MaxResponseBytes int
-	// FirstRequestTimeout is how long a stream may be open without a request;
-	// 30 s by default. It ends then.
+	// FirstRequestTimeout is how long a stream may be open without a request before
+	// it ends; 30 s by default.
 	FirstRequestTimeout time.Duration
-	// WriteTimeout is how long a client may leave a response unread while
-	// there is no room to write it; 30 s by default. The stream ends then.
+	// WriteTimeout is how long a write may wait for a client that does not read
+	// before the stream ends; 30 s by default.
 	WriteTimeout time.Duration
-	// TTL says for how long clients keep the resources of a type when they hear
-	// nothing more of them; where there is none, for ever. It is sent to clients
-	// that heed it, which are sent heartbeats three times as often.
+	// TTL is how long clients keep the resources of a type that they hear nothing more
+	// of; for ever where there is none. Clients that understand a TTL get it, and three
+	// heartbeats within it.
 	TTL map[string]time.Duration
-	// ZoneVariants says that an assignment has a variant for each zone (see
-	// SetZoneHealth), which clients choose by ZoneParameter and RegionParameter.
+	// ZoneVariants gives each assignment a variant for each zone (see SetZoneHealth).
+	// Clients choose one by ZoneParameter and RegionParameter.
 	ZoneVariants bool
-	// ZoneByLocality gives clients that give no parameter the variant of their
-	// node's region and zone, or of its zone where it names no region.
+	// ZoneByLocality gives clients without these parameters the variant of their node's
+	// region and zone, or of its zone where the node has no region.
 	ZoneByLocality bool
-	// FirstSyncs is how many clients are sent their first resources of a type at
-	// once, 64 by default; others wait in the order in which they came.
+	// FirstSyncs is how many clients are sent their first resources of a type at a
+	// time; 64 by default. Others wait in the order in which they came.
 	FirstSyncs int
-	// Incomplete says that not everything is published yet that there is: until
-	// Complete is called, nobody is told that something does not exist.
+	// Incomplete says that resources may exist that are not published yet. Until
+	// Complete is called, no client is told that something does not exist.
 	Incomplete bool
 }
 
 // Assignment is one ClusterLoadAssignment to be published.
 type Assignment struct {
-	// Name is what it is published as, whatever the message says.
+	// Name is the published name, whatever the message says.
 	Name string
-	// Message is as the source gave it. It must not change any more.
+	// Message is as the source gave it. It must not change afterwards.
 	Message *endpointv3.ClusterLoadAssignment
-	// IDs says, per locality and lb endpoint, which verdicts decide its
-	// health: the worst of them. Where there are none, the endpoint passes
-	// through as it is. They must not change any more.
+	// IDs lists, for each locality and lb endpoint, the endpoints whose verdicts
+	// decide its health: the worst of them does. Without one, the lb endpoint is
+	// published unchanged. They must not change afterwards.
 	IDs [][][]health.EndpointID
-	// Overruled says that where verdicts decide, what the source says of
-	// health counts for nothing; else the worse of both is published.
+	// Overruled ignores the source's health where verdicts decide. Otherwise the worse
+	// of both is published.
 	Overruled bool
 }
 
 // Cluster is one Cluster to be published.
 type Cluster struct {
-	// Message is as it shall go out (see PublishCluster). It must not change any more.
+	// Message is the form to publish (see PublishCluster). It must not change
+	// afterwards.
 	Message *clusterv3.Cluster
-	// Checked says that it went out of hdsd without health checks, so that its
-	// health is in its assignment alone.
+	// Checked says that hdsd removed the health checks, so that the cluster's health
+	// is in its assignment alone.
 	Checked bool
 }
 
@@ -85,7 +86,7 @@ type Update struct {
 	RemovedClusters    []string
 }
 
-// Health is what to publish of one endpoint.
+// Health is the health to publish of one endpoint.
 type Health struct {
 	ID     health.EndpointID
 	Status health.Status

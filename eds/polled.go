@@ -9,11 +9,11 @@ import (
 	"hdsd/eds/poll"
 )
 
-// clients gives a row for every list of names that is polled, the one polled last at
-// the end.
+// clients returns one Client for every list of names that is polled, the latest poll
+// last.
 func (s *fetcher) clients() []Client {
 	polls := s.polls.All(time.Now())
-	behind := make(map[choiceOfAnswer]counts, 1) // mostly, all of a type were given the same
+	behind := make(map[choiceOfAnswer]counts, 1) // most clients were given the same
 	all := make([]Client, len(polls))
 	for i := range polls {
 		all[i] = s.client(&polls[i], behind)
@@ -21,14 +21,13 @@ func (s *fetcher) clients() []Client {
 	return all
 }
 
-// choiceOfAnswer is what it depends on how far a client is behind that accepted an
-// answer.
+// choiceOfAnswer determines how far behind a client is that accepted an answer.
 type choiceOfAnswer struct {
 	answer *poll.Answer
 	choice string
 }
 
-// counts are the resources of a poll, and those of them that have changed.
+// counts are the numbers of a poll's resources, and of those that have changed.
 type counts struct{ resources, changed int }
 
 func (s *fetcher) client(p *poll.Poll, behind map[choiceOfAnswer]counts) Client {
@@ -61,15 +60,15 @@ func (s *fetcher) client(p *poll.Poll, behind map[choiceOfAnswer]counts) Client 
 // polledResource is a resource that a client polls.
 type polledResource struct {
 	key    string
-	given  uint64 // the version that the client was given; 0: that there is none
-	latest *frame // what there is
-	added  bool   // since the client was given an answer
+	given  uint64 // the version that the client was given; 0: its absence
+	latest *frame
+	added  bool // since the client was given an answer
 }
 
 func (r *polledResource) changed() bool { return r.given != versionOf(r.latest) }
 
-// polledResources gives the resources of a poll, by name: where all are polled, also
-// those that came to be since.
+// polledResources returns the resources of a poll, by name. Where all are polled, they
+// include those published since.
 func (s *fetcher) polledResources(p *poll.Poll) []polledResource {
 	keys := p.Given.Keys
 	if p.All {
@@ -104,7 +103,7 @@ func resourcesOfAll(given *poll.Answer, slots []*slot) []polledResource {
 	return all
 }
 
-// subscribers gives the clients that poll.
+// subscribers returns the clients that poll.
 func (s *fetcher) subscribers() []Subscriber {
 	of := map[poll.Client][]poll.Poll{}
 	for _, p := range s.polls.All(time.Now()) {
@@ -120,8 +119,8 @@ func (s *fetcher) subscribers() []Subscriber {
 	return all
 }
 
-// resources gives the resources that a client polls. Of one in several lists, the
-// latest poll counts.
+// resources returns the resources that a client polls. Where a resource is in several
+// lists, the latest poll counts.
 func (s *fetcher) resources(polls []poll.Poll) []Resource {
 	type identity struct{ typeURL, key string }
 	all := map[identity]Resource{}
@@ -147,7 +146,7 @@ func (s *fetcher) resources(polls []poll.Poll) []Resource {
 	return resources
 }
 
-// describe tells how far the resource has come to the client.
+// describe returns how far the resource has come to the client.
 func (r *polledResource) describe(p *poll.Poll) Resource {
 	name, choice, located := strings.Cut(r.key, separator)
 	if !located {

@@ -11,18 +11,18 @@ import (
 	"hdsd/health"
 )
 
-// publication is what is published: the resources of both types, and the health
-// that goes into assignments. Its tables tell the subscriptions what changes.
+// publication holds what is published: the resources of both types, and the health
+// that goes into assignments. Its tables notify subscriptions of changes.
 type publication struct {
 	clusters    *table
 	assignments *table
 
-	incomplete atomic.Bool // what is not published may exist all the same
+	incomplete atomic.Bool // unpublished resources may exist
 
 	start   time.Time    // now counts from here
 	changed atomic.Int64 // when something last changed, by now
 
-	mu     sync.Mutex // held by who changes what is published, or makes a variant
+	mu     sync.Mutex // held while something is published or a variant is made
 	ledger ledger     // guarded by mu
 }
 
@@ -37,10 +37,10 @@ func newPublication(o *Options) *publication {
 	return p
 }
 
-// tables gives them in the order in which changes are sent.
+// tables returns the tables in the order in which changes are sent.
 func (p *publication) tables() [2]*table { return [2]*table{p.clusters, p.assignments} }
 
-// table gives that of a type, nil where the type is not served.
+// table returns the table of a type, nil where the type is not served.
 func (p *publication) table(typeURL string) *table {
 	for _, t := range p.tables() {
 		if t.typeURL == typeURL {
@@ -53,13 +53,13 @@ func (p *publication) table(typeURL string) *table {
 // now is the time since the start, never 0.
 func (p *publication) now() int64 { return int64(time.Since(p.start)) + 1 }
 
-// most is how many resources of a type there ever were at a time.
+// most returns the largest number of resources of a type so far.
 func (p *publication) most() int {
 	return int(max(p.clusters.most.Load(), p.assignments.most.Load()))
 }
 
-// update publishes changes, and returns an error for each resource that cannot be
-// encoded and stays as it was.
+// update publishes changes. It returns an error for each resource that cannot be encoded
+// and stays as it was.
 func (p *publication) update(u *Update) (unencodable []error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -143,18 +143,17 @@ func (p *publication) setZoneHealth(zone health.Locality, set []Health, unset []
 	notifyOnce(touched)
 }
 
-// complete ends the time in which what is not published may exist all the same, and
-// calls each if it had not ended before.
-func (p *publication) complete(each func()) {
+// complete makes the publication complete: what is not published does not exist. It calls
+// done unless it was complete before.
+func (p *publication) complete(done func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.incomplete.Swap(false) {
-		each()
+		done()
 	}
 }
 
-// watch makes a subscription watch what a key means: a name, or a name and what
-// chooses a variant.
+// watch makes a subscription watch a key: a name, or a name and the choice of a variant.
 func (p *publication) watch(u *subscription, key string) *watch {
 	name, choice, located := strings.Cut(key, separator)
 	if !located {
@@ -164,7 +163,7 @@ func (p *publication) watch(u *subscription, key string) *watch {
 		w, _ := u.table.watch(name, "", located, u)
 		return w
 	}
-	p.mu.Lock() // so that the variant has its zone's health from the start
+	p.mu.Lock() // the variant has its zone's health from the start
 	defer p.mu.Unlock()
 	w, made := u.table.watch(name, choice, located, u)
 	if made {
@@ -173,7 +172,8 @@ func (p *publication) watch(u *subscription, key string) *watch {
 	return w
 }
 
-// watchAll makes a subscription watch everything, and calls each with what there is.
+// watchAll makes a subscription watch everything, and calls each with every watch of the
+// moment.
 func (p *publication) watchAll(u *subscription, each func(*watch)) {
 	if u.choice == "" {
 		u.table.watchAll(u, each)

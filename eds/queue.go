@@ -10,20 +10,20 @@ import (
 // lock.
 type queue struct {
 	watches []*watch
-	closed  int   // how many of them are watched no longer
-	since   int64 // when the oldest change among them was made, by publication.now; 0: there is none
+	closed  int   // how many of them are closed
+	since   int64 // when the oldest change was made, by publication.now; 0: there is none
 }
 
 func (q *queue) len() int { return len(q.watches) }
 
-// begin notes when the oldest change was made, if there is none yet.
+// begin notes the time of a change if it is the oldest.
 func (q *queue) begin(changed *atomic.Int64) {
 	if q.since == 0 {
 		q.since = changed.Load()
 	}
 }
 
-// push adds a watch, and tells whether it is new in the queue.
+// push adds a watch, and tells whether it was not in the queue.
 func (q *queue) push(w *watch) bool {
 	if w.closed || w.queued {
 		return false
@@ -33,14 +33,15 @@ func (q *queue) push(w *watch) bool {
 	return true
 }
 
-// force adds a watch to be sent even if the client has its resource.
+// force adds a watch whose resource is sent even if the client has it.
 func (q *queue) force(w *watch) {
 	w.force = true
 	q.push(w)
 }
 
-// dropped notes that a watch has closed. A client that comes and goes without ever
-// acknowledging does not fill the queue with what it no longer watches.
+// dropped notes that a watch has closed. It removes closed watches when there are many,
+// so that a client that subscribes and unsubscribes without an ACK does not fill the
+// queue.
 func (q *queue) dropped(w *watch) {
 	if !w.queued {
 		return
@@ -53,7 +54,7 @@ func (q *queue) dropped(w *watch) {
 	q.closed = 0
 }
 
-// take gives the first n watches. What changes afterwards is queued anew.
+// take removes the first n watches.
 func (q *queue) take(n int) []*watch {
 	batch := q.watches[:n:n]
 	if q.watches = q.watches[n:]; len(q.watches) == 0 {
@@ -68,7 +69,7 @@ func (q *queue) take(n int) []*watch {
 	return batch
 }
 
-// takeSince gives when the oldest change was made, and forgets that once the queue is
+// takeSince returns when the oldest change was made, and resets that if the queue is
 // empty.
 func (q *queue) takeSince() int64 {
 	since := q.since
@@ -78,7 +79,7 @@ func (q *queue) takeSince() int64 {
 	return since
 }
 
-// putBack returns watches that were taken and not sent to the front.
+// putBack puts watches that were taken but not sent at the front again.
 func (q *queue) putBack(rest []*watch) {
 	front := make([]*watch, 0, len(rest)+len(q.watches))
 	for _, w := range rest {

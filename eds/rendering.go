@@ -8,14 +8,14 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// rendering is a frame in proto3 JSON, made once for all who ask for it.
+// rendering is a frame in proto3 JSON, made once for all clients.
 type rendering struct {
 	frame *frame
 	once  sync.Once
-	text  []byte // nil where JSON has no place for something in it
+	text  []byte // nil where JSON cannot express something in it
 }
 
-// rendering gives that of a frame which the slot had a moment ago.
+// rendering returns the rendering of a frame that the slot had a moment ago.
 func (s *slot) rendering(f *frame) *rendering {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -25,9 +25,9 @@ func (s *slot) rendering(f *frame) *rendering {
 	return s.rendered
 }
 
-// text gives the parts of an answer in JSON.
+// text returns an answer in JSON, in parts.
 func (s *fetcher) text(f *fetched) [][]byte {
-	identifier, _ := json.Marshal(s.identifier) // of a string, there is no error
+	identifier, _ := json.Marshal(s.identifier) // a string gives no error
 	parts := make([][]byte, 1, 2*len(f.slots)+2)
 	parts[0] = fmt.Appendf(nil, `{"versionInfo":%q,"typeUrl":%q,"nonce":%q,"controlPlane":{"identifier":%s},"resources":[`,
 		f.version, f.table.typeURL, f.version, identifier)
@@ -53,13 +53,13 @@ func (s *fetcher) text(f *fetched) [][]byte {
 
 var comma, brace, end = []byte(","), []byte("}"), []byte("]}\n")
 
-// wrapping begins a Resource in JSON, which a locator is answered with.
+// wrapping begins a Resource in JSON, the answer to a locator.
 func wrapping(slot *slot, f *frame) []byte {
-	text, _ := protojson.Marshal(slot.resourceName()) // of valid text, there is no error
+	text, _ := protojson.Marshal(slot.resourceName()) // valid text gives no error
 	return fmt.Appendf(nil, `{"@type":%q,"resourceName":%s,"version":%q,"resource":`, wrapperType, text, formatVersion(f.version))
 }
 
-// render gives a resource in JSON. One that JSON has no place for (a value of a
+// render returns a resource in JSON. A resource that JSON cannot express (a value of a
 // type that this release does not know, a NaN) is left out, alone.
 func (s *fetcher) render(slot *slot, f *frame, t *table) []byte {
 	r := slot.rendering(f)

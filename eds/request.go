@@ -12,10 +12,10 @@ import (
 // everything is the name that stands for all resources of a type.
 const everything = "*"
 
-// foreign stands for a version of a resource that is not one of ours.
+// foreign stands for a version of a resource that is not one of hdsd's.
 const foreign = math.MaxUint64
 
-// request is what both kinds of request have in common.
+// request is a request of either kind.
 type request struct {
 	node    *corev3.Node
 	typeURL string
@@ -28,16 +28,16 @@ type request struct {
 	versions    map[string]string
 }
 
-// requests takes in the requests of a subscription. It belongs to the receiving
+// requests processes the requests of a subscription. It belongs to the receiving
 // goroutine.
 type requests struct {
 	sub    *subscription
-	begun  bool   // a request was seen
-	legacy bool   // no request named anything so far: everything is meant
+	begun  bool   // there was a request
+	legacy bool   // no request had a name so far: all resources are meant
 	list   uint64 // hash of the names in the latest state-of-the-world request
 }
 
-// take takes in a request, and lets nothing be sent until it is taken in whole.
+// take processes a request. Nothing is sent until that is done.
 func (q *requests) take(r *request) error {
 	q.sub.hold()
 	defer q.sub.release()
@@ -47,10 +47,10 @@ func (q *requests) take(r *request) error {
 	return q.takeState(r)
 }
 
-// takeState takes in a state-of-the-world request. One with a stale nonce gets
-// no response of its own. While a response is under way its list counts all
-// the same: a name dropped and taken up again meanwhile has to be sent again,
-// which the answer to that response would not tell.
+// takeState processes a state-of-the-world request. One with a stale nonce gets no
+// response. While a response is under way, its names count nevertheless: a name that is
+// dropped and added again meanwhile has to be sent again, and the answer to that response
+// would not show it.
 func (q *requests) takeState(r *request) error {
 	u := q.sub
 	if u.stale(r.nonce) {
@@ -73,7 +73,7 @@ func (q *requests) takeState(r *request) error {
 	return u.replaceNames(r.names, first)
 }
 
-// takeDelta takes in a delta request. Its subscriptions count whatever its nonce.
+// takeDelta processes a delta request. Its subscriptions count whatever its nonce.
 func (q *requests) takeDelta(r *request) error {
 	u := q.sub
 	u.acknowledge(r)
@@ -101,7 +101,7 @@ func (q *requests) takeDelta(r *request) error {
 	return nil
 }
 
-// resume takes in what the client has from an earlier stream.
+// resume processes the versions that the client has from an earlier stream.
 func (q *requests) resume(versions map[string]string) error {
 	u := q.sub
 	u.hastenHeartbeat()
@@ -116,7 +116,7 @@ func (q *requests) resume(versions map[string]string) error {
 	return nil
 }
 
-// replaceNames makes the names given all that is subscribed.
+// replaceNames makes these names the only ones that the client asks for.
 func (u *subscription) replaceNames(names []string, first bool) error {
 	wanted := make(map[string]struct{}, len(names))
 	underWay := u.unsubscribedUnderWay()
@@ -155,8 +155,7 @@ func (u *subscription) replaceNames(names []string, first bool) error {
 	return nil
 }
 
-// changeNames subscribes, which always makes the resource be sent, then
-// unsubscribes.
+// changeNames subscribes, which always sends the resource, and then unsubscribes.
 func (u *subscription) changeNames(names, unsubscribe []string, first bool) error {
 	for _, name := range names {
 		if name == everything {
@@ -180,8 +179,8 @@ func (u *subscription) changeNames(names, unsubscribe []string, first bool) erro
 	return nil
 }
 
-// believe notes which resources the client has from an earlier stream: equal
-// ones are not sent, those that are gone are sent as removed.
+// believe notes which resources the client has from an earlier stream. Equal ones are
+// not sent, and those that are gone are sent as removed.
 func (u *subscription) believe(versions map[string]string) error {
 	unknown, all := 0, u.subscribesAll()
 	u.mu.Lock()

@@ -15,17 +15,17 @@ import (
 
 var deterministic = proto.MarshalOptions{Deterministic: true}
 
-// resource is what a slot holds: the latest frame, and of an assignment the
-// health that the next frame will have.
+// resource is the content of a slot: the latest frame and, of an assignment, the health
+// that the next frame will have.
 type resource struct {
 	frame  *frame
-	base   uint64   // hash of the message with every health that is ours UNKNOWN
+	base   uint64   // hash of the message with every health that hdsd sets UNKNOWN
 	at     []uint32 // where in the frame's bytes the health bytes are
-	health []byte   // what they shall be
-	stale  bool     // the frame does not have them yet
+	health []byte   // their latest values
+	stale  bool     // the frame does not have these yet
 }
 
-// current gives the frame with the latest health in it.
+// current returns the frame with the latest health in it.
 func (r *resource) current() *frame {
 	if r.stale {
 		r.frame = r.frame.clone()
@@ -34,7 +34,7 @@ func (r *resource) current() *frame {
 	return r.frame
 }
 
-// finish puts health and version into a frame that nobody has yet.
+// finish puts health and version into a frame that nobody else has yet.
 func (r *resource) finish() {
 	r.fill(r.frame, r.health)
 	r.stale = false
@@ -59,7 +59,7 @@ func (r *resource) fill(f *frame, health []byte) {
 	f.setVersion(version)
 }
 
-// with gives a frame of its own with some health another.
+// with returns a new frame in which some health differs.
 func (r *resource) with(own map[int]byte) *frame {
 	health := slices.Clone(r.health)
 	for i, status := range own {
@@ -84,14 +84,14 @@ func newCluster(of Cluster) (*resource, error) {
 	return r, nil
 }
 
-// decided is an lb endpoint whose health is ours.
+// decided is an lb endpoint whose health verdicts decide.
 type decided struct {
 	ids    []health.EndpointID
-	source health.Status // what the source says of it; Unknown counts as nothing
+	source health.Status // the source's word; Unknown says nothing
 }
 
-// status is the health to publish, given that of each id: the worst of them,
-// combined with what the source says.
+// status returns the health to publish, given the verdict of each id: the worst of them,
+// combined with the source's word.
 func (d *decided) status(of func(health.EndpointID) health.Status) health.Status {
 	ours := of(d.ids[0])
 	for _, id := range d.ids[1:] {
@@ -100,9 +100,8 @@ func (d *decided) status(of func(health.EndpointID) health.Status) health.Status
 	return Combine(ours, d.source)
 }
 
-// Combine gives the health to publish where verdicts are ours and the source
-// says another: the worse of both, where Unknown on either side counts as
-// nothing.
+// Combine returns the health to publish of a verdict and the source's word: the worse of
+// both. Unknown on either side says nothing.
 func Combine(ours, source health.Status) health.Status {
 	switch {
 	case source == health.Unknown:
@@ -114,8 +113,8 @@ func Combine(ours, source health.Status) health.Status {
 	}
 }
 
-// newAssignment encodes an assignment and tells which endpoints are ours, in
-// the order of the resource's health.
+// newAssignment encodes an assignment. It also returns the endpoints that verdicts
+// decide, in the order of the resource's health.
 func newAssignment(a *Assignment, of func(health.EndpointID) health.Status) (*resource, []decided, error) {
 	wire, err := deterministic.Marshal(a.Message)
 	if err != nil {
@@ -165,8 +164,8 @@ func idsOf(ids [][][]health.EndpointID, locality, endpoint int) []health.Endpoin
 	return ids[locality][endpoint]
 }
 
-// SourceStatus is what a source says of an endpoint. A value that this release
-// does not know is Unknown, as it is to Envoy.
+// SourceStatus returns the health of an endpoint as its source says. A value that this
+// release does not know is Unknown, as it is to Envoy.
 func SourceStatus(e *endpointv3.LbEndpoint) health.Status {
 	value := e.GetHealthStatus()
 	if value < 0 || value > math.MaxUint8 || !health.Status(value).Valid() {

@@ -6,13 +6,13 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// response is a message of frames that others send too, and a tail of its own.
+// response is a message of shared frames and a tail of its own.
 type response struct {
 	parts  mem.BufferSlice
 	size   int
-	rare   *rare         // nil in most
+	rare   *rare         // nil in most responses
 	digest xxhash.Digest // of names and versions
-	since  int64         // of the oldest change in it, by Server.now; 0: it is no change
+	since  int64         // when the oldest change in it was made, by publication.now; 0: there is none
 
 	// Room for what most responses are: one resource, and the tail.
 	partsRoom [2]mem.Buffer
@@ -20,11 +20,11 @@ type response struct {
 	tailRoom  [128]byte
 }
 
-// rare is what few responses have.
+// rare is the part that few responses have.
 type rare struct {
-	removed []*watch // to be told in removed_resources, or in removed_resource_names
-	missing []string // names to be told in resource_errors
-	heads   []byte   // of resources that are not sent as most clients get them
+	removed []*watch // for removed_resources or removed_resource_names
+	missing []string // names for resource_errors
+	heads   []byte   // of resources in a form that most clients do not get
 }
 
 func (r *response) more() *rare {
@@ -83,7 +83,7 @@ func (r *response) empty() bool {
 	return len(r.parts) == 0 && (r.rare == nil || len(r.rare.removed) == 0 && len(r.rare.missing) == 0)
 }
 
-// finish adds what is the receiver's own.
+// finish adds the part that is the client's own.
 func (r *response) finish(typeURL string, delta bool, nonce, identifier string) {
 	controlPlane, errors := protowire.Number(sotwControlPlane), protowire.Number(sotwErrors)
 	if delta {

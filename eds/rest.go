@@ -17,12 +17,11 @@ const (
 	ClustersPath  = "/v3/discovery:clusters"
 )
 
-// Handler serves fetches by REST: a DiscoveryRequest in proto3 JSON by POST, the
-// DiscoveryResponse or 304 back, which is the answer where version_info is what
-// there is, or error_detail is about it. What does not exist is not in it: an
-// Envoy that polls keeps the endpoints of an assignment that is gone. What is
-// unknown in a request is left unread; what JSON has no place for is left out of
-// the response.
+// Handler serves fetches by REST: a POST of a DiscoveryRequest in proto3 JSON. The answer
+// is a DiscoveryResponse, or 304 if version_info is the latest version or error_detail is
+// about it. Resources that do not exist are not in it: an Envoy that polls keeps the
+// endpoints of an assignment that is gone. Unknown fields of a request are ignored.
+// Resources that JSON cannot express are left out of the response.
 func (s *Server) Handler() http.Handler {
 	return &rest.Server{
 		Paths: map[string]func(*http.Request, []byte) (rest.Answer, error){
@@ -33,7 +32,7 @@ func (s *Server) Handler() http.Handler {
 	}
 }
 
-// overREST serves fetches of what is in a table.
+// overREST serves fetches of one type.
 func (s *fetcher) overREST(t *table) func(*http.Request, []byte) (rest.Answer, error) {
 	return func(r *http.Request, body []byte) (rest.Answer, error) {
 		done, err := s.turn(r.Context())

@@ -31,12 +31,12 @@ type Server struct {
 	streams   *streams
 	admission admission
 	polls     *poll.Tracker
-	audit     *audit
+	unasked   *unaskedTracker
 	fetcher   *fetcher
 }
 
-// NewServer makes a server that publishes nothing yet. Clients take what is not
-// there for removed: register it when the first Update is in, or begin with
+// NewServer makes a server that publishes nothing yet. Clients take a missing resource
+// for removed, so register the server after the first Update, or begin with
 // Options.Incomplete.
 func NewServer(o Options) *Server {
 	published := newPublication(&o)
@@ -55,7 +55,7 @@ func NewServer(o Options) *Server {
 		admission:        admission{free: cmp.Or(o.FirstSyncs, 64)},
 		polls:            poll.NewTracker(poll.DefaultBytes),
 	}
-	s.audit = &audit{published: published, recorder: s.recorder, gate: s.gate, streams: s.streams, polls: s.polls}
+	s.unasked = &unaskedTracker{published: published, recorder: s.recorder, gate: s.gate, streams: s.streams, polls: s.polls}
 	s.fetcher = newFetcher(s)
 	if o.Metrics != nil {
 		s.recorder.metrics.register(o.Metrics, s)
@@ -63,9 +63,9 @@ func NewServer(o Options) *Server {
 	return s
 }
 
-// Update changes what is published. A resource that cannot be encoded stays as
-// it was and is logged. Where a cluster and its assignment are new, a client
-// that is sent the cluster finds the assignment there.
+// Update changes what is published. A resource that cannot be encoded is logged, and its
+// last version stays. Where a cluster and its assignment are new, a client that gets the
+// cluster finds the assignment published.
 func (s *Server) Update(u Update) {
 	for _, err := range s.published.update(&u) {
 		s.recorder.unencodable(err)
@@ -76,17 +76,17 @@ func (s *Server) Update(u Update) {
 // or not. An endpoint never set is Unknown.
 func (s *Server) SetHealth(changes []Health) { s.published.setHealth(changes) }
 
-// SetZoneHealth changes the health of endpoints as a zone sees it. Clients that ask
-// for a zone's health by its region and its name get it; without a region it is for
-// those that ask by the name alone. What was never set, or is unset, is as SetHealth
-// says; an endpoint that is gone has to be unset. A zone need not be declared. The
-// cost is that of the endpoints set, and of their variants that someone watches.
+// SetZoneHealth changes the health of endpoints as a zone sees it. Clients that ask for
+// the zone's region and name get it; without a region, those that ask for the name alone.
+// Endpoints that are not set have the health of SetHealth. An endpoint that is gone has to
+// be unset. A zone need not be declared. The cost is that of the endpoints set, and of
+// their variants that clients watch.
 func (s *Server) SetZoneHealth(zone health.Locality, set []Health, unset []health.EndpointID) {
 	s.published.setZoneHealth(zone, set, unset)
 }
 
-// Complete ends what Options.Incomplete began: what is not published does not
-// exist. Who waits for an answer that says so gets it.
+// Complete ends what Options.Incomplete began: what is not published does not exist.
+// Clients that wait for that answer get it.
 func (s *Server) Complete() {
 	s.published.complete(func() {
 		for _, st := range s.streams.all() {
@@ -101,7 +101,7 @@ func (s *Server) Complete() {
 // Close ends all streams with UNAVAILABLE and waits for them.
 func (s *Server) Close() { s.gate.Close() }
 
-// serve is the handler of every stream: of one table, or of all of them (nil).
+// serve handles a stream: of one table, or of all of them (nil).
 func (s *Server) serve(gs grpc.ServerStream, delta bool, only *table) error {
 	if !s.gate.Enter() {
 		return gate.ErrClosing

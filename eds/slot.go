@@ -2,21 +2,21 @@ package eds
 
 import "sync"
 
-// slot is the place of one resource name: what it is now, and who watches it.
-// A slot without a resource stands for a name that someone subscribed to.
+// slot is the place of one resource name: its resource, and the watches of who
+// subscribes to it. A slot without a resource is for a name that a client asks for.
 type slot struct {
 	name    string
-	variant *variant // nil of the one that most clients get
+	variant *variant // nil: this is what most clients get
 
 	mu       sync.Mutex
 	resource *resource  // nil where there is none
 	watches  []*watch   // in no order; each knows its index
-	rendered *rendering // of the latest frame, where someone asked for it; else nil
+	rendered *rendering // the latest frame in JSON, if a client asked for it; else nil
 
-	variants map[string]*slot // of it, by choice, guarded by the table's lock
+	variants map[string]*slot // by choice; guarded by the table's lock
 }
 
-// current gives the latest frame, nil where there is no resource.
+// current returns the latest frame, nil where there is no resource.
 func (s *slot) current() *frame {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,8 +29,8 @@ func (s *slot) current() *frame {
 	return s.resource.current()
 }
 
-// setHealth notes the health of one endpoint and tells whether it differs. The
-// slot's subscriptions do not know before notify.
+// setHealth sets the health of one endpoint and tells whether it differs. Subscriptions
+// learn of it by notify.
 func (s *slot) setHealth(index int, status byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +43,7 @@ func (s *slot) setHealth(index int, status byte) bool {
 	return true
 }
 
-// notify marks the resource as changed for everyone who watches it.
+// notify queues the resource for every subscription that watches it.
 func (s *slot) notify() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,15 +58,15 @@ type watch struct {
 	sub   *subscription
 	index int32 // in slot.watches, guarded by slot.mu
 
-	located bool // subscribed by a locator, so that the answer carries constraints
+	located bool // asked for by a locator, so that the answer carries constraints
 
 	// Guarded by sub.mu. Of the subscription's interest:
-	named  bool // subscribed by its name, not only by the wildcard
-	closed bool // no longer watched
+	named  bool // asked for by name, not only by the wildcard
+	closed bool // ended
 	// Of its queue:
 	queued bool // is in the queue
 	force  bool // to be sent even if the client has it
-	// withheld: that there is no such resource could not be said yet.
+	// withheld: the resource may not exist, which could not be said yet.
 	withheld bool
 	asking   asking // of a cluster: for its assignment
 	// Of its delivery:
@@ -77,18 +77,18 @@ type watch struct {
 	failure *failure // the client's latest refusal, until it accepts the resource
 }
 
-// state says how the client took what it was last sent.
+// state is the client's answer to what it was last sent.
 type state uint8
 
 const (
-	fresh   state = iota // nothing was sent yet, or the client had it already
-	pending              // sent, neither acknowledged nor refused
+	fresh   state = iota // nothing was sent yet, or the client had the version already
+	pending              // sent, and neither acknowledged nor refused
 	accepted
 	refused
 )
 
-// has gives the version that the client is known to have, 0 where that is none,
-// or not known as long as it has not answered.
+// has returns the version that the client has, 0 where it has none or has not
+// answered yet.
 func (w *watch) has() uint64 {
 	switch {
 	case w.state == refused && w.failure != nil:
@@ -99,7 +99,7 @@ func (w *watch) has() uint64 {
 	return w.sent
 }
 
-// key is what the subscription knows the watch by.
+// key identifies the watch in its subscription.
 func (w *watch) key() string { return w.slot.key(w.located) }
 
 func (s *slot) key(located bool) string {
@@ -109,7 +109,7 @@ func (s *slot) key(located bool) string {
 	return s.name + separator + s.choice()
 }
 
-// present tells, under the slot's lock, whether there is such a resource.
+// present tells, under the slot's lock, whether the resource exists.
 func (s *slot) present() bool {
 	if s.variant == nil {
 		return s.resource != nil
@@ -127,6 +127,7 @@ func (s *slot) choice() string {
 	return s.variant.choice
 }
 
+// detach ends a watch if, under the locks of slot and subscription, it may still end.
 func (w *watch) detach(may func() bool) bool {
 	s := w.slot
 	s.mu.Lock()

@@ -13,19 +13,18 @@ const (
 	endpointHealth                       = 2
 )
 
-// splicer rewrites an encoded ClusterLoadAssignment so that each lb endpoint
-// whose health is ours has exactly one health_status, one byte long whatever
-// it says: a flip is then one byte in a copy.
+// splicer rewrites an encoded ClusterLoadAssignment so that each lb endpoint whose health
+// hdsd sets has exactly one health_status, one byte long whatever its value. To change
+// health is then to change one byte in a copy.
 type splicer struct {
-	// ours tells whether the health of an lb endpoint is ours.
+	// ours tells whether hdsd sets the health of an lb endpoint.
 	ours func(locality, endpoint int) bool
-	// at says where the health bytes are, in the order of the endpoints that
-	// are ours.
+	// at lists the positions of the health bytes, in the order of these endpoints.
 	at []int
 }
 
-// assignment gives the assignment under the given name, every health that is
-// ours UNKNOWN.
+// assignment returns the assignment under the given name, with every health that hdsd
+// sets UNKNOWN.
 func (s *splicer) assignment(wire []byte, name string) ([]byte, error) {
 	out := make([]byte, 0, len(wire)+len(wire)/16+len(name)+8)
 	out = appendText(out, assignmentName, name)
@@ -97,7 +96,7 @@ func (s *splicer) endpoint(out, wire []byte) ([]byte, error) {
 	s.at = append(s.at, len(out))
 	out = append(out, 0)
 	for len(wire) > 0 {
-		f, _ := nextField(wire) // has been read above
+		f, _ := nextField(wire) // was read above
 		wire = wire[len(f.raw):]
 		if !f.is(endpointHealth, protowire.VarintType) {
 			out = append(out, f.raw...)

@@ -14,13 +14,12 @@ import (
 	"hdsd/health"
 )
 
-// maxNode is the size up to which a client's node is kept as it is, extensions
-// apart.
+// maxNode is the size up to which a client's node is kept, its extensions apart.
 const maxNode = 64 << 10
 
-// keptNode gives what is kept of a client's node, which must not be used any
-// more: all but its extensions, of which Envoy lists hundreds; of one that is
-// large all the same, the names.
+// keptNode returns the part of a client's node that is kept: everything but the
+// extensions, of which Envoy lists hundreds. Of a node that is still large it returns the
+// names. It changes the node, which the caller must not use afterwards.
 func keptNode(n *corev3.Node) *corev3.Node {
 	n.Extensions = nil
 	if proto.Size(n) <= maxNode {
@@ -31,20 +30,20 @@ func keptNode(n *corev3.Node) *corev3.Node {
 
 // Subscriber is a client's stream, or a client that polls.
 type Subscriber struct {
-	// Node is what the client said first on a stream, and last of one that polls,
-	// without its extensions; of a very large one only the names are kept; nil
-	// where it said nothing. It must not be changed.
+	// Node is the first of a stream, or the latest of a client that polls, without its
+	// extensions. Of a very large node only the names are kept. Nil: there was none. It
+	// must not be changed.
 	Node      *corev3.Node
-	Stream    uint64 // a number: a node may have several streams; 0 of one that polls
+	Stream    uint64 // a number: a node may have several streams; 0: it polls
 	Service   string // ADS, EDS or CDS; poll.ByREST or poll.ByFetch
 	Delta     bool
-	Connected time.Time // of one that polls: when it did first
+	Connected time.Time // of a client that polls: its first poll
 
 	resources func() []Resource
 }
 
-// Subscribers gives the clients' streams on which something was asked for, and
-// the clients that poll, by node id and stream.
+// Subscribers returns the streams that have asked for something, and the clients that
+// poll, by node id and stream.
 func (s *Server) Subscribers() iter.Seq[Subscriber] {
 	return func(yield func(Subscriber) bool) {
 		all := s.fetcher.subscribers()
@@ -80,35 +79,35 @@ func (st *stream) subscriber() (Subscriber, bool) {
 	}, asked
 }
 
-// State says how far a resource has come to a client.
+// State is how far a resource has come to a client.
 type State uint8
 
-// The states of a resource. What does not exist can be in any of them: that it
-// does not is told, too.
+// The states of a resource. One that does not exist can have any of them, because
+// clients are sent its absence, too.
 const (
 	NotSent     State = iota // nothing was sent, and the client has none
 	Outdated                 // the client accepted it, but it has changed since
 	Outstanding              // it was sent, and the client has not answered
-	Accepted                 // the client has what there is
+	Accepted                 // the client has the latest version
 	Refused                  // the client refused what it was last sent
 )
 
-// Resource is one that a client subscribed to.
+// Resource is one that a client subscribes to or polls.
 type Resource struct {
 	TypeURL string
 	Name    string
-	Zone    health.Locality // whose health is in it; empty: that of most clients
+	Zone    health.Locality // whose health is in it; empty: the verdicts
 	State   State
-	Exists  bool      // whether there is such a resource now
-	Holds   bool      // whether the client has a version of it, the last one that it accepted or says to have
-	Version string    // of what the client was last sent, or says to have; empty: none
-	Sent    time.Time // zero where nothing was sent on this stream
+	Exists  bool      // there is such a resource
+	Holds   bool      // the client has a version of it, the last that it accepted or says it has
+	Version string    // that the client was last sent, or says it has; empty: none
+	Sent    time.Time // zero: nothing was sent on this stream
 	Refusal *Refusal  // the latest, until the client accepts the resource; else nil
 
 	frame *frame
 }
 
-// Refusal is what a client did not accept.
+// Refusal is a version that a client did not accept.
 type Refusal struct {
 	Text    string // what the client said
 	Time    time.Time
@@ -117,13 +116,12 @@ type Refusal struct {
 	frame *frame
 }
 
-// Body gives what the client was last sent; nil where that was nothing, or is
-// not kept any more: the resource has changed since the client accepted it.
-// It must not be changed.
+// Body returns what the client was last sent; nil where that was nothing, or is no longer
+// kept because the resource has changed since. It must not be changed.
 func (r *Resource) Body() *anypb.Any { return r.frame.message(r.TypeURL) }
 
-// Body gives what was refused; nil where that was a removal, or very much was
-// refused. It must not be changed.
+// Body returns what was refused; nil where that was a removal, or too much was refused
+// to keep it. It must not be changed.
 func (r *Refusal) Body(typeURL string) *anypb.Any { return r.frame.message(typeURL) }
 
 func (f *frame) message(typeURL string) *anypb.Any {
@@ -133,8 +131,8 @@ func (f *frame) message(typeURL string) *anypb.Any {
 	return &anypb.Any{TypeUrl: typeURL, Value: f.bytes[f.value:len(f.bytes):len(f.bytes)]}
 }
 
-// Resources gives what the client subscribed to, or polls: clusters, then
-// assignments, by name.
+// Resources returns what the client subscribes to or polls: clusters, then assignments,
+// by name.
 func (c *Subscriber) Resources() []Resource { return c.resources() }
 
 func (st *stream) resources() (all []Resource) {
@@ -162,8 +160,7 @@ func (u *subscription) resources() []Resource {
 	return all
 }
 
-// resource describes a copy of a watch, given what there is now and what is on
-// its way.
+// resource describes a copy of a watch, given the latest frame and the one on its way.
 func (w *watch) resource(typeURL string, latest, underWay *frame) Resource {
 	zone, _ := zoneOf(w.slot.choice())
 	r := Resource{TypeURL: typeURL, Name: w.slot.name, Zone: zone, Exists: latest != nil, Holds: w.holds, Version: showVersion(w.sub.beat.shown(w.sent))}
@@ -201,7 +198,7 @@ func withVersion(frames []*frame, version uint64) *frame {
 	return nil
 }
 
-// showVersion gives nothing for none, nor for one that is not ours.
+// showVersion returns an empty text for no version, and for one that is not hdsd's.
 func showVersion(version uint64) string {
 	if version == 0 || version == foreign {
 		return ""

@@ -21,24 +21,24 @@ type stream struct {
 	grpc   grpc.ServerStream
 	id     uint64
 	delta  bool
-	only   *table // nil where the stream is aggregated
+	only   *table // nil: the stream is aggregated
 	since  time.Time
 
 	wake chan struct{} // holds one: there may be something to send
-	end  chan error    // the first ends the stream; the rest is of no interest
+	end  chan error    // the first error ends the stream
 
 	nonces uint64 // owned by the sending goroutine
 
 	mu       sync.Mutex
-	node     *corev3.Node // as kept; nil as long as the client has not said
+	node     *corev3.Node // as kept; nil until the client sends it
 	nodeID   string
 	features features         // of that node
 	subs     [2]*subscription // as the server's tables
 
-	unserved map[string]int // types that are not served, and how many names were last asked for
+	unserved map[string]int // types that are not served, and the number of names in the latest request
 }
 
-// wakeUp makes the sending goroutine look what is to be sent.
+// wakeUp makes the sending goroutine look for something to send.
 func (st *stream) wakeUp() {
 	select {
 	case st.wake <- struct{}{}:
@@ -88,7 +88,7 @@ func (st *stream) send() {
 	}
 }
 
-// next gives the next response of the stream; clusters come before assignments.
+// next returns the next response of the stream; clusters come before assignments.
 func (st *stream) next() (*subscription, *response) {
 	st.mu.Lock()
 	subs := st.subs
@@ -104,7 +104,7 @@ func (st *stream) next() (*subscription, *response) {
 			st.warm(u)
 			return u, r
 		}
-		st.server.admission.settle(u)
+		st.server.admission.idle(u)
 	}
 	return nil, nil
 }
@@ -116,8 +116,8 @@ func (st *stream) nonce() string {
 	return string(strconv.AppendUint(text, st.nonces, 10))
 }
 
-// receive takes requests in until the stream ends; the first stops the wait for
-// it.
+// receive takes in requests until the stream ends. It stops the timer that waits for
+// the first.
 func (st *stream) receive(first *time.Timer) {
 	defer st.leave()
 	for {
@@ -136,7 +136,7 @@ func (st *stream) receive(first *time.Timer) {
 	}
 }
 
-// leave ends all subscriptions; nothing subscribes after it.
+// leave ends all subscriptions. Nothing subscribes after it.
 func (st *stream) leave() {
 	st.mu.Lock()
 	subs := st.subs
@@ -176,12 +176,12 @@ func (st *stream) take(r *request) error {
 	}
 	err = u.requests.take(r)
 	if u.table == st.server.published.assignments {
-		st.server.audit.nodeAsks(u.node)
+		st.server.unasked.nodeAsks(u.node)
 	}
 	return err
 }
 
-// subscription gives that of the request's type, nil where the type is not
+// subscription returns the one of the request's type, nil where the type is not
 // served: such requests stay unanswered.
 func (st *stream) subscription(r *request) (*subscription, error) {
 	if r.typeURL == "" {
@@ -192,7 +192,7 @@ func (st *stream) subscription(r *request) (*subscription, error) {
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.node == nil && r.node != nil { // it comes with the first message only
+	if st.node == nil && r.node != nil { // only the first message has it
 		st.features, st.nodeID = featuresOf(r.node), brief(r.node.GetId())
 		st.node = keptNode(r.node)
 	}
@@ -210,14 +210,14 @@ func (st *stream) subscription(r *request) (*subscription, error) {
 	return nil, nil
 }
 
-// pair gives the subscriptions of clusters and of assignments; nil: there is none.
+// pair returns the subscriptions of clusters and of assignments; nil: there is none.
 func (st *stream) pair() (clusters, assignments *subscription) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	return st.subs[0], st.subs[1]
 }
 
-// subscriptions gives those that there are, in the order in which changes are sent.
+// subscriptions returns those that exist, in the order in which changes are sent.
 func (st *stream) subscriptions() (all []*subscription) {
 	clusters, assignments := st.pair()
 	for _, u := range []*subscription{clusters, assignments} {

@@ -27,7 +27,7 @@ func (s *streams) remove(st *stream) {
 	delete(s.open, st)
 }
 
-// all gives the streams of this moment, in no order.
+// all returns the streams of this moment, in no order.
 func (s *streams) all() []*stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()

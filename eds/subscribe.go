@@ -1,12 +1,12 @@
 package eds
 
-// watch watches what a key means: a name, or a name and what chooses a variant.
+// watch watches a key: a name, or a name and the choice of a variant.
 func (u *subscription) watch(key string) *watch {
 	return u.stream.server.published.watch(u, key)
 }
 
-// subscribe watches what a key means. It gives the watch, and whether it is
-// new among those that the client asks for by name.
+// subscribe watches a key that the client asks for. It returns the watch, and whether the
+// client did not ask for the key before.
 func (u *subscription) subscribe(key string) (w *watch, added bool, err error) {
 	u.mu.Lock()
 	w = u.interest.watches[key]
@@ -26,8 +26,8 @@ func (u *subscription) subscribe(key string) (w *watch, added bool, err error) {
 	return w, true, nil
 }
 
-// unsubscribe ends the client's interest in what a key means. Where everything is
-// watched, the client is sent the resource, or its absence, once more.
+// unsubscribe ends the client's interest in a key. A client that asks for everything is
+// sent the resource, or its absence, once more.
 func (u *subscription) unsubscribe(key string) {
 	u.mu.Lock()
 	w := u.interest.watches[key]
@@ -52,8 +52,7 @@ func (u *subscription) subscribesAll() bool {
 	return u.interest.wildcard
 }
 
-// subscribeAll watches everything; again means that what the client has is to
-// be sent once more.
+// subscribeAll watches everything. With again, what the client has is sent once more.
 func (u *subscription) subscribeAll(again bool) {
 	u.mu.Lock()
 	u.interest.wildcard = true
@@ -79,16 +78,16 @@ func (u *subscription) unsubscribeAll() {
 	}
 }
 
-// unsubscribedUnderWay gives the versions of what is under way to the client though
-// it has given the names up.
+// unsubscribedUnderWay returns the versions of resources that are under way although the
+// client has unsubscribed from them.
 func (u *subscription) unsubscribedUnderWay() map[string]uint64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.delivery.unsubscribed()
 }
 
-// remember notes a version that the client will have when it reads what is under way:
-// it may have to learn that the resource is gone.
+// remember notes a version that the client will have when it reads what is under way: it
+// may have to learn that the resource is gone.
 func (u *subscription) remember(w *watch, version uint64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// subscription is one type on one stream: what is watched, what changed since
-// the last response, and how the client took what it was sent.
+// subscription is one type on one stream: what the client asks for, what changed since
+// the last response, and how the client answered.
 type subscription struct {
 	// Set once.
 	stream *stream
@@ -14,7 +14,7 @@ type subscription struct {
 	table  *table
 	delta  bool
 	errors bool   // the client understands resource_errors
-	choice string // of the variant where the client gives no parameter
+	choice string // of the variant, where the client gives no parameter
 
 	requests requests // owned by the receiving goroutine
 
@@ -24,7 +24,7 @@ type subscription struct {
 	delivery delivery
 	beat     heartbeat
 	answer   bool     // a response is due even if there is nothing in it
-	held     bool     // a request is being taken in: send nothing yet
+	held     bool     // a request is being processed: send nothing yet
 	warming  []string // assignments that clusters in the next response will wait for
 
 	unasked *unasked  // of clusters; else nil
@@ -61,14 +61,14 @@ func (u *subscription) end() {
 // whole tells whether a response has to hold everything that is watched.
 func (u *subscription) whole() bool { return u.table.whole && !u.delta }
 
-// all gives the watches of this moment.
+// all returns the watches of this moment.
 func (u *subscription) all() []*watch {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.interest.all()
 }
 
-// changed queues a watch whose resource changed.
+// changed queues a watch because its resource changed.
 func (u *subscription) changed(w *watch) {
 	u.mu.Lock()
 	u.queue.begin(&u.stream.server.published.changed)
@@ -79,15 +79,14 @@ func (u *subscription) changed(w *watch) {
 	}
 }
 
-// resend queues a watch to be sent even if the client has its resource.
+// resend queues a watch whose resource is sent even if the client has it.
 func (u *subscription) resend(w *watch) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.queue.force(w)
 }
 
-// requeueWithheld queues the names that were not answered because nobody knew whether
-// they exist.
+// requeueWithheld queues the names that could not be answered because they might exist.
 func (u *subscription) requeueWithheld() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -98,11 +97,11 @@ func (u *subscription) requeueWithheld() {
 	}
 }
 
-// adopt takes in a watch, under the locks of its slot and of the subscription, or
-// gives the one that has its key.
+// adopt takes in a watch, unless its key is known: then it returns the known one. It is
+// called under the locks of slot and subscription.
 func (u *subscription) adopt(w *watch) (known *watch) { return u.interest.add(w) }
 
-// drop ends a watch, under the locks of its slot and of the subscription.
+// drop ends a watch. It is called under the locks of slot and subscription.
 func (u *subscription) drop(w *watch) {
 	u.interest.remove(w)
 	u.delivery.clearFailure(w)
@@ -123,8 +122,8 @@ func (u *subscription) release() {
 	u.stream.wakeUp()
 }
 
-// requireAnswer makes a response due even if there is nothing to put in: a client
-// that asks for everything has to learn that there is nothing.
+// requireAnswer makes a response due even if it is empty: a client that asks for
+// everything has to learn that there is nothing.
 func (u *subscription) requireAnswer() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -139,7 +138,7 @@ func (u *subscription) stale(nonce string) bool {
 	return u.delivery.stale(nonce)
 }
 
-// acknowledge takes in what a request says about the response of its nonce.
+// acknowledge takes in the ACK or NACK in a request.
 func (u *subscription) acknowledge(r *request) {
 	if r.nonce == "" {
 		return
@@ -170,7 +169,7 @@ func (u *subscription) busy() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.stream.server.published.incomplete.Load() && (u.whole() || u.queue.len() == 0) {
-		return u.delivery.waiting // the rest has to wait for others than clients
+		return u.delivery.waiting // the rest waits for sources, not for the client
 	}
 	return u.delivery.waiting || u.queue.len() > 0 || u.answer
 }

@@ -8,18 +8,18 @@ import (
 	"time"
 )
 
-// table holds the slots of one type, and who subscribed to all of them.
+// table holds the slots of one type, and the subscriptions to all of them.
 type table struct {
 	typeURL string
 	whole   bool          // a state-of-the-world response has to hold every resource
-	ttl     time.Duration // what clients are told to keep a resource for; 0: for ever
+	ttl     time.Duration // how long clients keep a resource; 0: for ever
 
-	chosen atomic.Int64 // variants
-	most   atomic.Int64 // resources that there ever were at a time
+	chosen atomic.Int64 // number of variants
+	most   atomic.Int64 // largest number of resources so far
 
-	mu        sync.Mutex // also guards who watches what
+	mu        sync.Mutex // held while watches begin and end
 	slots     map[string]*slot
-	sorted    []*slot // all slots by name, never changed once made; nil: to be made when needed
+	sorted    []*slot // all slots by name; replaced, never changed; nil: not made yet
 	wildcards map[*subscription]struct{}
 	present   int // slots with a resource
 }
@@ -34,9 +34,8 @@ func newTable(typeURL string, whole bool, ttl time.Duration) *table {
 	}
 }
 
-// set puts a resource into the slot of that name, or takes it out (nil). Nobody
-// is told before the slot's notify. It gives nil where there was no such slot
-// to take anything out of.
+// set puts a resource into the slot of a name, or removes it (nil). The caller has to
+// notify the slot. It returns nil where there is no slot to remove anything from.
 func (t *table) set(name string, r *resource) *slot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,8 +66,8 @@ func (t *table) set(name string, r *resource) *slot {
 	return s
 }
 
-// dropUnseen ends the watches of a resource that is gone by those who watch
-// everything and were not sent it: there is nothing to tell them.
+// dropUnseen ends the wildcard watches of a resource that is gone, where the client was
+// never sent it: it has nothing to learn.
 func (t *table) dropUnseen(s *slot) {
 	for _, each := range append(slices.Collect(maps.Values(s.variants)), s) {
 		each.mu.Lock()
@@ -80,8 +79,8 @@ func (t *table) dropUnseen(s *slot) {
 	}
 }
 
-// remove takes a resource out, notifies who watches it, and gives its slot, nil
-// where there is none.
+// remove removes a resource and notifies its watches. It returns the slot, nil where
+// there is none.
 func (t *table) remove(name string) *slot {
 	s := t.set(name, nil)
 	if s != nil {
@@ -102,8 +101,8 @@ func (t *table) add(name string) *slot {
 	return s
 }
 
-// watch makes sub watch the slot of that name, or a variant of it, which comes
-// to be if need be.
+// watch makes sub watch the slot of a name, or a variant of it. It makes both if need
+// be, and tells whether it made the variant.
 func (t *table) watch(name, choice string, located bool, sub *subscription) (w *watch, made bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,16 +118,15 @@ func (t *table) watchChosen(s *slot, choice string, located bool, sub *subscript
 	if choice != "" {
 		s, made = t.variantLocked(s, choice)
 	}
-	if w = t.watchLocked(s, sub, located); w.slot != s { // it is watched already, as it is for most
+	if w = t.watchLocked(s, sub, located); w.slot != s { // watched already
 		t.collect(s)
 		made = false
 	}
 	return w, made
 }
 
-// watchAll makes sub watch every resource there is and will be, in the variant
-// that is its own, and calls each with every watch that there is now. It tells
-// whether variants came to be for it.
+// watchAll makes sub watch every resource that there is and will be, in its own variant.
+// It calls each with every watch of the moment, and tells whether it made variants.
 func (t *table) watchAll(sub *subscription, each func(*watch)) (made bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -146,7 +144,7 @@ func (t *table) watchAll(sub *subscription, each func(*watch)) (made bool) {
 	return made
 }
 
-// unwatchAll ends watchAll; what is watched by name stays.
+// unwatchAll ends watchAll. Watches by name stay.
 func (t *table) unwatchAll(sub *subscription) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -192,7 +190,7 @@ func (t *table) drop(w *watch, may func() bool) {
 	}
 }
 
-// collect takes out a slot that has neither a resource nor a watch nor variants.
+// collect removes a slot that has neither a resource nor a watch nor variants.
 func (t *table) collect(s *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,30 +9,30 @@ const (
 	// askWithin is how long a client may take to ask for the assignment of a
 	// checked cluster that it took: it has neither health nor checks until then.
 	askWithin = 30 * time.Second
-	// checkAgain is how soon it is seen that a client asks after all.
+	// checkAgain is how soon a check finds that a client asks after all.
 	checkAgain = time.Second
 )
 
-// asking says whether a client asked for the assignment of a cluster.
+// asking says whether a client has asked for the assignment of a cluster.
 type asking uint8
 
 const (
-	unchecked asking = iota // the client has not taken the cluster as it is, or nobody checks its health
-	missing                 // the client took it, and had not asked at the latest check
+	unchecked asking = iota // the client has not taken the latest cluster, or hdsd does not check it
+	missing                 // the client took it, and had not asked by the latest check
 	asked
 )
 
-// unasked is what a client of clusters has yet to ask for. It costs nothing where
-// nothing is missing: a cluster that is taken is looked up once on the client's own
-// stream, and what is not found there once more when its time is over. It alone sets
-// watch.asking. Its fields are guarded by the subscription's lock.
+// unasked lists the assignments that a client of clusters has yet to ask for. It costs
+// little where nothing is missing: the assignment of each cluster that the client takes is
+// looked up once on the same stream. What is not found there is looked up everywhere when
+// its time is over. It alone sets watch.asking. The subscription's lock guards its fields.
 type unasked struct {
 	sub   *subscription
-	taken []*watch // by the acknowledgement that is being taken in
+	taken []*watch // by the ACK that is being processed
 	since []missed
-	kept  int         // how many of these were left when the closed ones were last removed
-	late  int         // how many are missing for too long
-	at    int64       // when the next check is due, by publication.now; 0: when something happens
+	kept  int         // their number after closed ones were last removed
+	late  int         // how many are missing for longer than askWithin
+	at    int64       // when the next check is due, by publication.now; 0: none is
 	timer *time.Timer // nil where nothing was ever missing
 	over  bool        // the stream has ended
 }
@@ -77,8 +77,8 @@ func (n *unasked) resume(versions map[string]string) {
 	n.collect()
 }
 
-// collect looks for the assignments of what was taken on the client's own stream, and
-// has the others looked for again when their time is over.
+// collect looks for the assignments of clusters just taken on the same stream, and makes
+// a check due for the others.
 func (n *unasked) collect() {
 	u := n.sub
 	u.mu.Lock()
@@ -110,8 +110,8 @@ func (n *unasked) collect() {
 	}
 }
 
-// removeClosed keeps a client from being remembered for each time that it takes a
-// cluster and gives it up before a check. It is called under the lock.
+// removeClosed forgets closed watches when there are many, as of a client that takes a
+// cluster and gives it up again and again. It is called under the lock.
 func (n *unasked) removeClosed() {
 	if len(n.since) < 64 || len(n.since) < 2*n.kept {
 		return
@@ -122,7 +122,7 @@ func (n *unasked) removeClosed() {
 
 // checkIn makes a check due within d. It is called under the lock.
 func (n *unasked) checkIn(d time.Duration) {
-	a := n.sub.stream.server.audit
+	a := n.sub.stream.server.unasked
 	at := n.sub.stream.server.published.now() + int64(d)
 	if n.at != 0 && n.at <= at {
 		return
@@ -136,7 +136,7 @@ func (n *unasked) checkIn(d time.Duration) {
 	}
 }
 
-// recheck makes a check due if a missing assignment may have been asked for.
+// recheck makes a check due because the client may have asked for something missing.
 func (n *unasked) recheck() {
 	n.sub.mu.Lock()
 	defer n.sub.mu.Unlock()
@@ -145,7 +145,7 @@ func (n *unasked) recheck() {
 	}
 }
 
-// begin gives what a check is about.
+// begin begins a check, and returns what it is about.
 func (n *unasked) begin() []missed {
 	n.sub.mu.Lock()
 	defer n.sub.mu.Unlock()
@@ -153,9 +153,9 @@ func (n *unasked) begin() []missed {
 	return slices.Clone(n.since)
 }
 
-// settle takes in what a check found; others were taken meanwhile. It calls each with
-// the number that is missing for too long, before and after.
-func (n *unasked) settle(found map[*watch]asking, each func(before, after int)) {
+// settle ends a check with what it found; more clusters may have been taken meanwhile. It
+// calls report with the number of late ones before and after.
+func (n *unasked) settle(found map[*watch]asking, report func(before, after int)) {
 	n.sub.mu.Lock()
 	defer n.sub.mu.Unlock()
 	if n.over {
@@ -177,9 +177,9 @@ func (n *unasked) settle(found map[*watch]asking, each func(before, after int)) 
 		case found[m.watch] == missing:
 			n.late++
 		case m.watch.queued || m.watch.state == pending:
-			next = max(next, 0) // it has yet to learn what there is now
+			next = max(next, 0) // the client has yet to get the latest version
 		default:
-			m.watch.asking = unchecked // until it takes it when it is checked again
+			m.watch.asking = unchecked // until the client takes it when hdsd checks it again
 			continue
 		}
 		n.since = append(n.since, m)
@@ -187,10 +187,10 @@ func (n *unasked) settle(found map[*watch]asking, each func(before, after int)) 
 	if next >= 0 {
 		n.checkIn(askWithin - time.Duration(next))
 	}
-	each(before, n.late)
+	report(before, n.late)
 }
 
-// count is how many assignments are missing for too long.
+// count returns how many assignments are late.
 func (n *unasked) count() int {
 	n.sub.mu.Lock()
 	defer n.sub.mu.Unlock()
@@ -207,6 +207,6 @@ func (n *unasked) end() {
 	*n = unasked{sub: n.sub, over: true}
 	n.sub.mu.Unlock()
 	if known {
-		n.sub.stream.server.audit.remove(n)
+		n.sub.stream.server.unasked.remove(n)
 	}
 }

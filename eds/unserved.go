@@ -8,8 +8,8 @@ import (
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 )
 
-// elsewhere has the types of xDS that are not served, and where an Envoy's
-// configuration says from which server each comes.
+// elsewhere lists the xDS types that hdsd does not serve, with the field of Envoy's
+// configuration that names the server of each.
 var elsewhere = map[string]string{
 	resourcev3.ListenerType:                                   "lds_config of dynamic_resources",
 	resourcev3.RouteType:                                      "rds of the HTTP connection manager",
@@ -24,26 +24,25 @@ var elsewhere = map[string]string{
 }
 
 const (
-	// otherType stands for types that are not in elsewhere, where clients could
-	// make up any number of them.
+	// otherType stands for every type that is not in elsewhere: clients could make
+	// up any number of them.
 	otherType = "other"
-	// maxUnserved is how many types that are not served are shown and logged of a
+	// maxUnserved is how many types that are not served are shown and logged for a
 	// stream.
 	maxUnserved = 16
 )
 
-// notServed says of a type that it is not served, and what to do.
+// notServed explains that a type is not served, and what to do.
 func notServed(typeURL string) string {
-	const why = "not served here: hdsd has only clusters and assignments, and leaves this request unanswered, so that an Envoy waits for 15 s; "
+	const why = "not served here: hdsd has only clusters and assignments, and does not answer this request, so an Envoy waits for 15 s; "
 	if at := elsewhere[typeURL]; at != "" {
 		return why + "in " + at + ", name the server that has it instead of ads"
 	}
 	return why + "ask the server that has it"
 }
 
-// park leaves a request unanswered, since its type is not served: an answer that
-// says that there is nothing would remove what the client has from elsewhere.
-// Called under the stream's lock.
+// park leaves a request for a type that is not served unanswered. An empty answer would
+// remove what the client has from elsewhere. It is called under the stream's lock.
 func (st *stream) park(r *request) {
 	typeURL := brief(r.typeURL)
 	_, known := st.unserved[typeURL]
@@ -58,8 +57,8 @@ func (st *stream) park(r *request) {
 	st.unserved[typeURL] = len(r.names)
 }
 
-// unservedClients are the types that a stream asked for in vain. It is called
-// under the stream's lock.
+// unservedClients returns one Client for each type that the stream asked for in vain.
+// It is called under the stream's lock.
 func (st *stream) unservedClients() (all []Client) {
 	for _, typeURL := range slices.SortedFunc(maps.Keys(st.unserved), strings.Compare) {
 		names := st.unserved[typeURL]

@@ -12,20 +12,20 @@ import (
 	"hdsd/health"
 )
 
-// The dynamic parameters that choose among the variants of an assignment: the
-// health that the checkers of one zone see. Without a region, all zones of the name
-// are one; a region without a zone chooses nothing.
+// The dynamic parameters that choose a variant of an assignment: the health that the
+// checkers of one zone see. Without a region, zones of the same name are one. A region
+// without a zone chooses nothing.
 const (
 	ZoneParameter   = "zone"
 	RegionParameter = "region"
 )
 
-// separator stands between a name and what chooses the variant, in the key of
-// a watch by a locator. It is in no valid UTF-8, which names are.
+// separator stands between name and choice in the key of a watch by a locator. Names
+// are valid UTF-8, which never contains it.
 const separator = "\xff"
 
-// locatorKey tells apart what locators ask for: the name, and zone and region if
-// these are given. Other parameters choose nothing.
+// locatorKey returns the key of a locator: the name, and zone and region if they are
+// given. Other parameters choose nothing.
 func locatorKey(l *discoveryv3.ResourceLocator) string {
 	if l.GetName() == everything {
 		return everything
@@ -41,11 +41,11 @@ func locatorKey(l *discoveryv3.ResourceLocator) string {
 	return key
 }
 
-// choiceOf tells a zone, the empty one too, from none, which is the empty choice. A
-// region follows behind a separator.
+// choiceOf returns the choice of a zone, which is never empty: the empty choice means no
+// zone. A region follows after a separator.
 func choiceOf(zone string) string { return "=" + zone }
 
-// zoneOf is what choiceOf was given, and whether there is a region.
+// zoneOf returns the zone of a choice, and whether it has a region.
 func zoneOf(choice string) (zone health.Locality, inRegion bool) {
 	zone.Zone, zone.Region, inRegion = strings.Cut(strings.TrimPrefix(choice, "="), separator)
 	return zone, inRegion
@@ -57,7 +57,7 @@ type zoning struct {
 	byLocality bool // else by their node's locality
 }
 
-// choice gives what chooses the variant of a client that gives no parameter.
+// choice returns what chooses the variant of a client that gives no parameter.
 func (z zoning) choice(t *table, at *corev3.Locality) string {
 	if t.whole || !z.byLocality || at.GetZone() == "" {
 		return ""
@@ -68,8 +68,8 @@ func (z zoning) choice(t *table, at *corev3.Locality) string {
 	return choiceOf(at.GetZone()) + separator + at.GetRegion()
 }
 
-// keys adds what locators ask for to names: their names where there are no variants
-// to choose from.
+// keys adds the keys of locators to names. Where there are no variants to choose from,
+// a key is the name.
 func (z zoning) keys(typeURL string, names []string, locators []*discoveryv3.ResourceLocator) []string {
 	for _, l := range locators {
 		if z.byLocator && typeURL == resourcev3.EndpointType {
@@ -81,19 +81,18 @@ func (z zoning) keys(typeURL string, names []string, locators []*discoveryv3.Res
 	return names
 }
 
-// variant makes a slot one of a zone: the base's resource, with the health that
-// is the zone's own.
+// variant makes a slot the view of a zone: the base's resource, with the health that
+// the zone sees itself.
 type variant struct {
 	base   *slot
 	choice string          // never empty
-	zone   health.Locality // the one chosen
+	zone   health.Locality // of the choice
 
-	// Guarded by the lock of the variant's slot, which is taken before that of
-	// the base.
+	// Guarded by the lock of the variant's slot, which is taken before the base's.
 	own   map[int]byte // by index into the base's health; the rest is the base's
-	frame *frame       // with own in it; nil: to be made
-	of    *frame       // the base's frame that it was made of
-	fixed *frame       // of one that nobody keeps: what it was when it was made; else nil
+	frame *frame       // with own in it; nil: not made yet
+	of    *frame       // the base's frame of which it was made
+	fixed *frame       // of a variant that nobody keeps: its frame when it was made; else nil
 }
 
 func newVariant(base *slot, choice string) *slot {
@@ -101,7 +100,7 @@ func newVariant(base *slot, choice string) *slot {
 	return &slot{name: base.name, variant: &variant{base: base, choice: choice, zone: zone}}
 }
 
-// current is called under the lock of the variant's slot.
+// current returns the latest frame, under the lock of the variant's slot.
 func (v *variant) current() *frame {
 	if v.fixed != nil {
 		return v.fixed
@@ -158,7 +157,7 @@ func (s *slot) dropZoneHealth() {
 	s.variant.own, s.variant.frame = nil, nil
 }
 
-// variantsOf gives the variants of a slot that anyone watches.
+// variantsOf returns the variants of a slot; each is watched.
 func (t *table) variantsOf(s *slot) []*slot {
 	if t.chosen.Load() == 0 {
 		return nil
@@ -168,7 +167,7 @@ func (t *table) variantsOf(s *slot) []*slot {
 	return slices.Collect(maps.Values(s.variants))
 }
 
-// variants gives those of a name.
+// variants returns the variants of a name.
 func (t *table) variants(name string) []*slot {
 	if t.chosen.Load() == 0 {
 		return nil
@@ -182,7 +181,7 @@ func (t *table) variants(name string) []*slot {
 	return t.variantsOf(s)
 }
 
-// variantLocked gives the variant of a slot, which comes to be if need be.
+// variantLocked returns a variant of a slot, and makes it if need be.
 func (t *table) variantLocked(base *slot, choice string) (s *slot, made bool) {
 	if s = base.variants[choice]; s != nil {
 		return s, false

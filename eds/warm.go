@@ -1,7 +1,7 @@
 package eds
 
-// warm sends assignments again, after a response, that clusters in it will
-// wait for. It does not wait for the ACK: Envoy withholds that until they are there.
+// warm sends the assignments again that clusters in a response will wait for. It does not
+// wait for the ACK: Envoy withholds that until it has them.
 func (st *stream) warm(clusters *subscription) {
 	names := clusters.takeWarming()
 	if _, assignments := st.pair(); len(names) > 0 && assignments != nil {
@@ -9,8 +9,7 @@ func (st *stream) warm(clusters *subscription) {
 	}
 }
 
-// servicesSent gives the names of the assignments of the clusters that were sent on
-// this stream.
+// servicesSent returns the assignments of the clusters that were sent on this stream.
 func (st *stream) servicesSent() (names []string) {
 	clusters, _ := st.pair()
 	if clusters == nil {
@@ -34,17 +33,16 @@ func (u *subscription) takeWarming() (names []string) {
 	return names
 }
 
-// sentHere tells whether a watch's resource was sent on this stream, and not only
-// on an earlier one.
+// sentHere tells whether a resource was sent on this stream, not only on an earlier one.
 func (u *subscription) sentHere(w *watch) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return w.sentAt != 0
 }
 
-// warm sends assignments again that were sent before their cluster was, or was
-// as it is now: the data plane waits for one before it uses such a cluster, even
-// if it is the one it has.
+// warm sends assignments again that the client got before the latest version of their
+// cluster. A data plane waits for an assignment before it uses a new cluster, even if it
+// has the assignment already.
 func (u *subscription) warm(names []string) {
 	u.mu.Lock()
 	for _, name := range names {
@@ -59,7 +57,7 @@ func (u *subscription) warm(names []string) {
 	u.stream.wakeUp()
 }
 
-// warmLocated is warm of what is watched by a locator. It is called under the lock.
+// warmLocated is warm for watches with a locator. It is called under the lock.
 func (u *subscription) warmLocated(names []string) {
 	awaited := make(map[string]bool, len(names))
 	for _, name := range names {

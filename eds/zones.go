@@ -7,8 +7,7 @@ import (
 	"hdsd/health"
 )
 
-// updateZone brings the variants of a zone up to date with one endpoint, and adds
-// those that changed.
+// updateZone updates one endpoint in the variants of a zone, and adds those that changed.
 func (p *publication) updateZone(changed []*slot, zone health.Locality, id health.EndpointID) []*slot {
 	for _, at := range p.ledger.places(id) {
 		for _, v := range p.assignments.variantsOf(at.entry.slot) {
@@ -20,8 +19,8 @@ func (p *publication) updateZone(changed []*slot, zone health.Locality, id healt
 	return changed
 }
 
-// updateVariants brings all variants of an assignment up to date with an endpoint
-// whose health was set for every zone without one of its own.
+// updateVariants updates one endpoint in all variants of an assignment, after its health
+// was set for every zone that has none of its own. It adds the variants that changed.
 func (p *publication) updateVariants(changed []*slot, at place, isChange bool) []*slot {
 	for _, v := range p.assignments.variantsOf(at.entry.slot) {
 		if p.ledger.fillOne(v, at) || isChange && !p.ledger.zoneHas(v, at) {
@@ -32,7 +31,7 @@ func (p *publication) updateVariants(changed []*slot, at place, isChange bool) [
 }
 
 // resetVariants fills the variants of an assignment whose endpoints have changed, and
-// notifies who watches them.
+// notifies their watches.
 func (p *publication) resetVariants(base *slot) {
 	for _, v := range p.assignments.variantsOf(base) {
 		v.dropZoneHealth()
@@ -41,8 +40,8 @@ func (p *publication) resetVariants(base *slot) {
 	}
 }
 
-// find gives what each of the keys stands for, or everything where there is no key.
-// The choice is for keys without one.
+// find returns the slot of each key, or all slots where there is no key. The choice is
+// that of keys without one.
 func (p *publication) find(t *table, keys []string, choice string) selection {
 	if len(keys) == 0 {
 		return selection{slots: p.inZone(t.all(), choice)}
@@ -54,7 +53,7 @@ func (p *publication) find(t *table, keys []string, choice string) selection {
 	return found
 }
 
-// snapshot fills the variants among slots, which nobody keeps.
+// snapshot fills the variants among slots that were made for a fetch.
 func (p *publication) snapshot(slots []*slot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,8 +64,8 @@ func (p *publication) snapshot(slots []*slot) {
 	}
 }
 
-// inZone gives slots as a zone sees them: a variant, which nobody keeps, replaces each
-// slot of which the zone has health of its own.
+// inZone returns slots as a zone sees them: where the zone has health of its own, a
+// variant made for the fetch replaces the slot.
 func (p *publication) inZone(slots []*slot, choice string) []*slot {
 	if choice == "" {
 		return slots
@@ -103,8 +102,7 @@ func notifyOnce(slots []*slot) {
 	}
 }
 
-// setZone notes the health of an endpoint as a zone sees it, and tells whether that
-// is a change.
+// setZone sets the health of an endpoint as a zone sees it, and tells whether it changes.
 func (l *ledger) setZone(zone health.Locality, c Health) bool {
 	of := l.zones[zone]
 	if before, ok := of[c.ID]; ok && before == c.Status {
@@ -121,8 +119,8 @@ func (l *ledger) setZone(zone health.Locality, c Health) bool {
 	return true
 }
 
-// unsetZone drops the health of an endpoint as a zone sees it, and tells whether
-// there was one.
+// unsetZone removes the health of an endpoint as a zone sees it, and tells whether there
+// was one.
 func (l *ledger) unsetZone(zone health.Locality, id health.EndpointID) bool {
 	if _, ok := l.zones[zone][id]; !ok {
 		return false
@@ -134,7 +132,7 @@ func (l *ledger) unsetZone(zone health.Locality, id health.EndpointID) bool {
 	return true
 }
 
-// places gives where an endpoint is.
+// places returns every place of an endpoint.
 func (l *ledger) places(id health.EndpointID) []place {
 	if int(id) >= len(l.first) || l.first[id].entry == nil {
 		return nil
@@ -142,7 +140,7 @@ func (l *ledger) places(id health.EndpointID) []place {
 	return append([]place{l.first[id]}, l.more[id]...)
 }
 
-// zoneHas tells whether a variant's zone has health of its own of an endpoint.
+// zoneHas tells whether a variant's zone has health of its own for a place.
 func (l *ledger) zoneHas(v *slot, p place) bool {
 	of := l.zones[v.variant.zone]
 	for _, id := range p.entry.endpoints[p.index].ids {
@@ -153,7 +151,7 @@ func (l *ledger) zoneHas(v *slot, p place) bool {
 	return false
 }
 
-// fillOne gives one endpoint of a variant the health that its zone sees, and tells
+// fillOne returns one endpoint of a variant the health that its zone sees, and tells
 // whether that is a change.
 func (l *ledger) fillOne(v *slot, p place) bool {
 	if !l.zoneHas(v, p) {
@@ -169,8 +167,8 @@ func (l *ledger) fillOne(v *slot, p place) bool {
 	return v.setZoneHealth(p.index, byte(status))
 }
 
-// snapshot fills a variant that nobody keeps, and fixes its frame: its base's
-// endpoints may change before the frame is read.
+// snapshot fills a variant made for a fetch, and fixes its frame: the base's endpoints
+// may change before the frame is read.
 func (l *ledger) snapshot(v *slot) {
 	l.fill(v)
 	frame := v.current()
@@ -179,7 +177,7 @@ func (l *ledger) snapshot(v *slot) {
 	v.variant.fixed = frame
 }
 
-// fill gives every endpoint of a variant the health that its zone sees.
+// fill returns every endpoint of a variant the health that its zone sees.
 func (l *ledger) fill(v *slot) {
 	e := l.assignments[v.name]
 	if e == nil || l.zones[v.variant.zone] == nil {

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// encode gives the content of a file.
+// encode returns the content of a file.
 func encode(identifier string, r *discoveryv3.Resource) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(&discoveryv3.DiscoveryResponse{
 		VersionInfo: r.GetVersion(), TypeUrl: resourcev3.EndpointType, Resources: []*anypb.Any{r.GetResource()},
@@ -36,7 +36,7 @@ func decode(identifier string, content []byte) (name, version string, err error)
 	return name, m.GetVersionInfo(), err
 }
 
-// nameOf gives the cluster_name of an encoded assignment, without the cost of
+// nameOf returns the cluster_name of an encoded assignment, without the cost of
 // decoding its endpoints.
 func nameOf(assignment []byte) (name string, err error) {
 	const clusterName = 1

@@ -23,7 +23,7 @@ type Options struct {
 	// Identifier is the coordinator's: what it writes into its files, so that
 	// it knows them again, and the node id it subscribes with.
 	Identifier string
-	// Server gives the assignments, by the delta endpoint discovery service.
+	// Server returns the assignments, by the delta endpoint discovery service.
 	Server  grpc.ClientConnInterface
 	Log     zerolog.Logger
 	Metrics prometheus.Registerer // nil: none are kept for anyone

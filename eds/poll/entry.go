@@ -13,7 +13,7 @@ type entry struct {
 	checked  time.Time // when Due gave it last
 }
 
-// record takes in what a client says by its fetch, and what it is given.
+// record takes in what a client says in a fetch, and what it is given.
 func (e *entry) record(t *Tracker, f *Fetch, now time.Time) {
 	e.Time, e.Held, e.Choice = now, f.Held, f.Choice
 	if e.Accepted != nil && e.Accepted.Version != e.Held {
@@ -27,10 +27,10 @@ func (e *entry) record(t *Tracker, f *Fetch, now time.Time) {
 	}
 	answer := t.answer(f)
 	switch {
-	case f.Refusal == nil && answer.Version == e.Held: // it has it from elsewhere, or from before
+	case f.Refusal == nil && answer.Version == e.Held: // the client has it from elsewhere, or from before
 		e.give(t, answer)
 		e.accept(t, answer, now)
-	case answer != e.Given || e.State == Accepted: // what it had, it has no more
+	case answer != e.Given || e.State == Accepted: // the client lost what it had
 		e.give(t, answer)
 		e.State, e.Sent = Outstanding, now
 	default:
@@ -78,7 +78,7 @@ func (e *entry) setRefusal(t *Tracker, r *Refusal) {
 	e.Refusal = r
 }
 
-// release gives back every answer that the entry refers to.
+// release returns back every answer that the entry refers to.
 func (e *entry) release(t *Tracker) {
 	for _, a := range []*Answer{e.Given, e.Accepted} {
 		if a != nil {
@@ -88,7 +88,7 @@ func (e *entry) release(t *Tracker) {
 	e.setRefusal(t, nil)
 }
 
-// answer gives what is remembered of the answer to a fetch, retained once.
+// answer returns what is remembered of the answer to a fetch, retained once.
 func (t *Tracker) answer(f *Fetch) *Answer {
 	key := answerKey{f.List, f.Version}
 	a := t.answers[key]

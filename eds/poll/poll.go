@@ -21,7 +21,7 @@ type List struct {
 	names   uint64
 }
 
-// ListOf gives the list of these names, sorted; none means everything.
+// ListOf returns the list of these names, sorted; none means everything.
 func ListOf(typeURL string, names []string) List {
 	return List{TypeURL: typeURL, All: len(names) == 0, names: Hash(names)}
 }
@@ -58,7 +58,7 @@ type Fetch struct {
 	Refusal *Nack        // nil where the client refuses nothing
 	Version string       // of the answer
 
-	// Contents gives the sorted keys of the answer and the version of each
+	// Contents returns the sorted keys of the answer and the version of each
 	// resource, 0 where there is none. It is called if the answer is a new one.
 	Contents func() (keys []string, versions []uint64)
 }
@@ -91,11 +91,11 @@ type Poll struct {
 
 	Given     *Answer   // the latest
 	Sent      time.Time // when it was given; zero where the client had it before
-	Accepted  *Answer   // what the client says it has; nil: nothing, or something unknown
+	Accepted  *Answer   // what the client says it has; nil: nothing that is known
 	LastAck   time.Time
 	LastError string
 	Refusal   *Refusal // the latest, until the client accepts an answer
-	Unasked   int      // as SetUnasked was told
+	Unasked   int      // set by SetUnasked
 }
 
 // Refusal is an answer that a client refused.
@@ -115,7 +115,7 @@ type Answer struct {
 	refs     int      // guarded by the tracker
 }
 
-// Of gives the version of a resource, 0 where there is none, and whether the answer
+// Of returns the version of a resource, 0 where there is none, and whether the answer
 // is about it.
 func (a *Answer) Of(key string) (version uint64, about bool) {
 	if a == nil {

@@ -68,7 +68,7 @@ func (t *Tracker) Record(f *Fetch, now time.Time) {
 	t.expire(now)
 }
 
-// touch gives the entry of a key, as the one fetched last.
+// touch returns the entry of a key, as the one fetched last.
 func (t *Tracker) touch(key Key, now time.Time) *entry {
 	if element := t.polls[key]; element != nil {
 		t.order.MoveToBack(element)
@@ -121,7 +121,7 @@ func (t *Tracker) forget(e *entry) {
 	}
 }
 
-// All gives every poll that is remembered, the one fetched last at the end.
+// All returns every poll that is remembered, the one fetched last at the end.
 func (t *Tracker) All(now time.Time) []Poll {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -136,7 +136,7 @@ func (t *Tracker) All(now time.Time) []Poll {
 	return all
 }
 
-// Count gives the number of clients.
+// Count returns the number of clients.
 func (t *Tracker) Count(now time.Time) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

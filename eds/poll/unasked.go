@@ -2,7 +2,7 @@ package poll
 
 import "time"
 
-// Due gives the keys that a client has accepted, once it has had them for so long,
+// Due returns the keys that a client has accepted, once it has had them for so long,
 // and again each time this passes while SetUnasked says that it has not asked for
 // something that they need; else nil.
 func (t *Tracker) Due(key Key, within time.Duration, now time.Time) []string {

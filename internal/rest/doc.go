@@ -1,13 +1,13 @@
-// Package rest is what services that are asked in proto3 JSON over HTTP have in
-// common.
+// Package rest serves requests in proto3 JSON over HTTP.
 //
-// A Server reads a request that is not endless, hands it to what serves its
-// path, and writes the answer. It refuses other paths and methods, bodies that
-// are too large, and clients that take too long to send one or to take an answer
-// in. Errors are written as {"code","message"}, the code as in gRPC; WriteError
-// does so for other handlers, too. The HTTP status follows from the code as in
-// gRPC's gateways; an error of Errorf has its own. So RESOURCE_EXHAUSTED is 429,
-// but 413 where it is the request that is too large (TooLarge).
+// A Server reads a request of bounded size, passes it to the handler of its path, and
+// writes the answer. It refuses other paths and methods, bodies that are too large, and
+// clients that are too slow to send a body or to read an answer.
+//
+// Errors are written as {"code","message"}, with the code of gRPC; WriteError does so
+// for other handlers, too. The HTTP status follows from the code as in gRPC's gateways,
+// except for an error of Errorf, which has its own. So RESOURCE_EXHAUSTED is 429, but
+// 413 where the request is too large (TooLarge).
 //
 // It starts no goroutine, has no state, and imports the protos' runtime, grpc and
 // its gateway, and net/http.

@@ -20,7 +20,7 @@ type refusal struct {
 // Error implements error.
 func (r *refusal) Error() string { return r.said.Message() }
 
-// GRPCStatus gives what grpc makes of the error.
+// GRPCStatus returns what grpc makes of the error.
 func (r *refusal) GRPCStatus() *status.Status { return r.said }
 
 // Errorf makes an error with an HTTP status of its own.
@@ -48,7 +48,7 @@ func WriteError(w http.ResponseWriter, err error) {
 	_, _ = w.Write(append(ErrorText(err), '\n')) // an error means that the client has gone
 }
 
-// ErrorText gives an error in JSON, on one line.
+// ErrorText returns an error in JSON, on one line.
 func ErrorText(err error) []byte {
 	said := status.Convert(err)
 	text, _ := json.Marshal(struct { // of a number and a string, there is no error

@@ -19,7 +19,7 @@ import (
 
 // Server serves requests that are read whole before they are answered.
 type Server struct {
-	// Paths gives what serves each path, from a request and its body.
+	// Paths returns what serves each path, from a request and its body.
 	Paths map[string]func(*http.Request, []byte) (Answer, error)
 
 	// Methods are those that are served. Default: POST.

@@ -9,7 +9,7 @@ import (
 
 // Marshaler is a message that knows its own wire format.
 type Marshaler interface {
-	// MarshalWire gives the encoded message. grpc frees each buffer once when
+	// MarshalWire returns the encoded message. grpc frees each buffer once when
 	// it is written: a shared buffer must be given with a reference of its own
 	// (Ref), or be one whose Free does nothing (mem.SliceBuffer).
 	MarshalWire() (mem.BufferSlice, error)
@@ -22,7 +22,7 @@ type Unmarshaler interface {
 	UnmarshalWire(mem.BufferSlice) error
 }
 
-// Codec gives the codec. Its name is that of the standard one, so that peers
+// Codec returns the codec. Its name is that of the standard one, so that peers
 // see no difference.
 func Codec() encoding.CodecV2 { return codec{} }
 

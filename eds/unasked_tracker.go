@@ -12,9 +12,9 @@ import (
 	"hdsd/internal/gate"
 )
 
-// audit finds nodes that took checked clusters and do not ask for their assignments,
+// unaskedTracker finds nodes that took checked clusters and do not ask for their assignments,
 // on whatever stream and by polls.
-type audit struct {
+type unaskedTracker struct {
 	published *publication
 	recorder  *recorder
 	gate      *gate.Gate
@@ -24,10 +24,10 @@ type audit struct {
 	checking sync.Mutex // held during a check: one at a time
 	any      atomic.Int64
 	mu       sync.Mutex
-	nodes    map[string]map[*unasked]struct{} // what may miss something, by node
+	nodes    map[string]map[*unasked]struct{} // those that may have something missing, by node
 }
 
-func (a *audit) add(n *unasked) {
+func (a *unaskedTracker) add(n *unasked) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.nodes == nil {
@@ -41,7 +41,7 @@ func (a *audit) add(n *unasked) {
 	a.any.Store(int64(len(a.nodes)))
 }
 
-func (a *audit) remove(n *unasked) {
+func (a *unaskedTracker) remove(n *unasked) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	node := n.sub.node
@@ -51,8 +51,8 @@ func (a *audit) remove(n *unasked) {
 	a.any.Store(int64(len(a.nodes)))
 }
 
-// count is how many assignments are missing for too long.
-func (a *audit) count(now time.Time) int {
+// count returns how many assignments are late, on streams and of polls.
+func (a *unaskedTracker) count(now time.Time) int {
 	var all []*unasked
 	a.mu.Lock()
 	for _, of := range a.nodes {
@@ -66,8 +66,8 @@ func (a *audit) count(now time.Time) int {
 	return count
 }
 
-// nodeAsks makes checks due because a node asks for assignments: it may miss fewer.
-func (a *audit) nodeAsks(node string) {
+// nodeAsks makes checks due because a node asks for assignments: fewer may be missing.
+func (a *unaskedTracker) nodeAsks(node string) {
 	if a.any.Load() == 0 {
 		return
 	}
@@ -80,7 +80,7 @@ func (a *audit) nodeAsks(node string) {
 }
 
 // check finds out which assignments the client of a stream has not asked for.
-func (a *audit) check(n *unasked) {
+func (a *unaskedTracker) check(n *unasked) {
 	if !a.gate.Enter() {
 		return
 	}
@@ -91,9 +91,9 @@ func (a *audit) check(n *unasked) {
 	n.settle(found, func(before, after int) { a.recorder.unasked(n.sub.node, before, after) })
 }
 
-// find tells which missing assignments are asked for: nothing where the cluster is not
-// checked any more, which the client has yet to learn.
-func (a *audit) find(u *subscription, all []missed) map[*watch]asking {
+// find tells which missing assignments the client asks for. It says nothing of a cluster
+// that hdsd no longer checks: the client has yet to learn that.
+func (a *unaskedTracker) find(u *subscription, all []missed) map[*watch]asking {
 	watches, found := make([]*watch, len(all)), make(map[*watch]asking, len(all))
 	for i := range all {
 		watches[i] = all[i].watch
@@ -117,9 +117,9 @@ func (a *audit) find(u *subscription, all []missed) map[*watch]asking {
 	return found
 }
 
-// checkPoll looks for what a client that polls clusters has yet to ask for, if that is
-// due.
-func (a *audit) checkPoll(key poll.Key, now time.Time) {
+// checkPoll looks for the assignments that a client that polls clusters has yet to ask
+// for, if a check is due.
+func (a *unaskedTracker) checkPoll(key poll.Key, now time.Time) {
 	taken := a.polls.Due(key, askWithin, now)
 	if taken == nil {
 		return
@@ -133,9 +133,9 @@ func (a *audit) checkPoll(key poll.Key, now time.Time) {
 	a.recorder.unasked(key.ID, a.polls.SetUnasked(key, count), count)
 }
 
-// askedBy gives the assignments that a node asks for: on its streams, and by
-// polls. A node without an id is known by one stream alone.
-func (a *audit) askedBy(node string, only *stream) *askedNames {
+// askedBy returns the assignments that a node asks for, on its streams and by polls. A
+// node without an id has only the given stream.
+func (a *unaskedTracker) askedBy(node string, only *stream) *askedNames {
 	n := &askedNames{named: make(map[string]struct{})}
 	for _, st := range a.streams.all() {
 		if node != "" || st == only {
@@ -179,7 +179,7 @@ func (st *stream) addAsked(n *askedNames, node string) {
 	}
 }
 
-// asksFor tells of which clusters the assignments are asked for on this stream.
+// asksFor tells, for each cluster, whether its assignment is asked for on this stream.
 func (st *stream) asksFor(clusters []*watch) []bool {
 	found, services := make([]bool, len(clusters)), make([]string, len(clusters))
 	for i, w := range clusters {
