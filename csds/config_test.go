@@ -53,9 +53,9 @@ func TestEveryStatusIsShown(t *testing.T) {
 	}
 }
 
-// TestATypeIsAsItsWorstResource has resources by config_status and
+// TestATypeHasTheStatusOfItsWorstResource has resources by config_status and
 // client_status.
-func TestATypeIsAsItsWorstResource(t *testing.T) {
+func TestATypeHasTheStatusOfItsWorstResource(t *testing.T) {
 	for of, want := range map[string]string{
 		"SYNCED ACKED": "SYNCED", "NOT_SENT REQUESTED": "NOT_SENT", "STALE ACKED": "STALE", "ERROR NACKED": "ERROR",
 		"SYNCED ACKED, NOT_SENT REQUESTED": "NOT_SENT",
@@ -97,10 +97,10 @@ func TestATypeIsAsItsWorstResource(t *testing.T) {
 	}
 }
 
-// TestWhatAClientRefused is in the error state, and what it has beside it is
+// TestErrorStateOfARefusedResource is in the error state, and what it has beside it is
 // what the source says: for a server what it sent last, for hdsd itself what it
 // accepted last.
-func TestWhatAClientRefused(t *testing.T) {
+func TestErrorStateOfARefusedResource(t *testing.T) {
 	old, bad := body(t, &clusterv3.Cluster{Name: "old"}), body(t, &clusterv3.Cluster{Name: "bad"})
 	for name, test := range map[string]struct {
 		version     string
@@ -134,7 +134,7 @@ func TestWhatAClientRefused(t *testing.T) {
 	}
 }
 
-func TestWhoAsksSelectsNothing(t *testing.T) {
+func TestTheRequestsOwnNodeSelectsNothing(t *testing.T) {
 	for _, node := range []*corev3.Node{nil, {Id: "quiet"}, {Id: "nobody"}} {
 		if got := answered(t, &statusv3.ClientStatusRequest{Node: node}, fleet(t)...); len(got) != len(fleet(t)) {
 			t.Errorf("asked by %v: %d clients", node, len(got))

@@ -178,7 +178,7 @@ func TestBadMatchersAreNamed(t *testing.T) {
 	}
 }
 
-func TestProgramSizeIsNoSurprise(t *testing.T) {
+func TestUsualRegexesAreAllowed(t *testing.T) {
 	// What people write stays far from the limit.
 	for _, regex := range []string{`[a-z0-9-]{1,63}(\\.[a-z0-9-]{1,63}){0,3}`, `(?i)(web|api|db)-[0-9]{1,4}-.*`, `\\p{L}+`} {
 		if _, err := compile(request(t, `{"node_id":{"safe_regex":{"regex":"`+regex+`"}}}`).GetNodeMatchers()); err != nil {

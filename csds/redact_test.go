@@ -89,7 +89,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoSecretIsShownAsItIs(t *testing.T) {
+func TestConfigurationsWithoutSecretsAreUnchanged(t *testing.T) {
 	given := packed(t, &clusterv3.Cluster{Name: "a", TransportSocket: socket(t, &tlsv3.UpstreamTlsContext{Sni: "b"})})
 	given.Value = append(given.Value, 0xfa, 0xff, 0x7f, 0x01, 'x') // an unknown field
 	if got := (&redactor{}).shown(given); got != given {
@@ -103,7 +103,7 @@ func TestWhatHasNoSecretIsShownAsItIs(t *testing.T) {
 	}
 }
 
-func TestASharedConfigurationIsLookedThroughOnce(t *testing.T) {
+func TestASharedConfigurationIsRedactedOnce(t *testing.T) {
 	value := packed(t, &clusterv3.Cluster{Name: "a", TransportSocket: socket(t, tlsContext())}).GetValue()
 	r := &redactor{}
 	first := r.shown(&anypb.Any{TypeUrl: resourcev3.ClusterType, Value: value})

@@ -135,7 +135,7 @@ func TestQueryLeavesContentsOut(t *testing.T) {
 	}
 }
 
-func TestJSONOfWhatHasNone(t *testing.T) {
+func TestJSONLeavesOutWhatItCannotExpress(t *testing.T) {
 	nan := &structpb.Struct{Fields: map[string]*structpb.Value{"x": structpb.NewNumberValue(math.NaN())}}
 	foreign := &anypb.Any{TypeUrl: "type.googleapis.com/acme.Secret", Value: []byte("\x0a\x03abc")}
 	cluster := &clusterv3.Cluster{Name: "odd", TypedExtensionProtocolOptions: map[string]*anypb.Any{"acme": foreign}}
@@ -162,7 +162,7 @@ func TestJSONOfWhatHasNone(t *testing.T) {
 	}
 }
 
-func TestAReaderThatGoesAwayIsNoTrouble(t *testing.T) {
+func TestAReaderThatGoesAwayIsIgnored(t *testing.T) {
 	response, err := NewServer(Options{}, fleet(t)).FetchClientStatus(t.Context(), &statusv3.ClientStatusRequest{})
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +186,7 @@ func (g *gone) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func TestSlowClientsOfRESTAreGivenUp(t *testing.T) {
+func TestSlowRESTClientsTimeOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := NewServer(Options{}, fleet(t)).Handler()
 		borne, answer := stall.SlowBody(t, h, Path)

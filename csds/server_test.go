@@ -129,7 +129,7 @@ func TestExcludedContentsAreNotMade(t *testing.T) {
 	})
 }
 
-func TestResourcesOfOthersAreNotAskedFor(t *testing.T) {
+func TestResourcesOfOtherClientsAreNotMade(t *testing.T) {
 	source := fixed{{Node: &corev3.Node{Id: "other"}, Resources: func(func(Resource) bool) { t.Error("asked") }}}
 	if _, err := NewServer(Options{}, source).FetchClientStatus(t.Context(), request(t, `{"node_id":{"exact":"me"}}`)); err != nil {
 		t.Error(err)
@@ -207,7 +207,7 @@ func TestCloseEndsStreams(t *testing.T) {
 	})
 }
 
-func TestAClientThatDoesNotReadIsLeft(t *testing.T) {
+func TestAClientThatDoesNotReadTimesOut(t *testing.T) {
 	large := Resource{TypeURL: resourcev3.EndpointType, Name: strings.Repeat("n", 1<<20)}
 	inBubble(t, Options{WriteTimeout: time.Minute}, fixed{{Resources: resources(large)}}, func(t *testing.T, _ *Server, c statusv3.ClientStatusDiscoveryServiceClient) {
 		stream, err := c.StreamClientStatus(t.Context())

@@ -62,7 +62,7 @@ hdsd_xds_first_syncs_waiting 2
 	})
 }
 
-func TestWhoNeedsNothingGivesItsPlaceUpAtOnce(t *testing.T) {
+func TestASyncWithNothingToSendFreesItsPlace(t *testing.T) {
 	inBubble(t, Options{FirstSyncs: 1}, func(t *testing.T, b *bench) {
 		b.publish("a")
 		p := b.delta()
@@ -84,7 +84,7 @@ func TestWhoNeedsNothingGivesItsPlaceUpAtOnce(t *testing.T) {
 	})
 }
 
-func TestWhileIncompleteNobodyKeepsAPlace(t *testing.T) {
+func TestIncompleteSubscriptionsTakeNoPlace(t *testing.T) {
 	inBubble(t, Options{FirstSyncs: 1, Incomplete: true}, func(t *testing.T, b *bench) {
 		b.publish("a")
 		waiting := b.state()

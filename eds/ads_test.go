@@ -61,7 +61,7 @@ func TestAggregatedParksUnknownTypes(t *testing.T) {
 	})
 }
 
-func TestAggregatedNeedsATypeAndTheOthersKnowTheirs(t *testing.T) {
+func TestTypeURLIsNeededOnlyOnAggregatedStreams(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a")
 		b.server.Update(Update{Clusters: clusters("a", "1")})
@@ -249,7 +249,7 @@ func TestTooManyNamesEndTheStreamWithTheCap(t *testing.T) {
 	})
 }
 
-func TestComingAndGoingWithoutAnAckStaysBounded(t *testing.T) {
+func TestResubscribingWithoutAnAckStaysBounded(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a")
 		for _, first := range [][]string{{"a"}, {"*"}} {
@@ -302,7 +302,7 @@ func TestStreamWithoutARequestEnds(t *testing.T) {
 	})
 }
 
-func TestStuckReaderIsCutOffAndHarmsNobody(t *testing.T) {
+func TestStuckReaderEndsAndHarmsNobody(t *testing.T) {
 	inBubble(t, Options{WriteTimeout: 5 * time.Second}, func(t *testing.T, b *bench) {
 		b.server.Update(Update{Assignments: []Assignment{assignment("large", 0, 20_000)}, Clusters: clusters("c", "1")})
 		good := b.delta()
@@ -342,7 +342,7 @@ func TestStuckReaderIsCutOffAndHarmsNobody(t *testing.T) {
 	})
 }
 
-func TestCloseEndsStreamsAndTakesNoMore(t *testing.T) {
+func TestCloseEndsStreamsAndRefusesNewOnes(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		p := b.delta()
 		p.send(subscribe(resourcev3.EndpointType, "a"))
@@ -353,7 +353,7 @@ func TestCloseEndsStreamsAndTakesNoMore(t *testing.T) {
 	})
 }
 
-func TestClientsTellsTheNodeOfTheFirstMessage(t *testing.T) {
+func TestClientsHaveTheNodeOfTheFirstMessage(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a")
 		p := b.state()

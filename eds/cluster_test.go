@@ -74,7 +74,7 @@ func TestPublishClusterTakesEndpointsByEDS(t *testing.T) {
 	equal(t, "service", serviceName(static), "")
 }
 
-func TestClustersThatFindEndpointsThemselvesGoOutAsTheyCame(t *testing.T) {
+func TestClustersThatFindEndpointsThemselvesAreUnchanged(t *testing.T) {
 	custom := ofType(0)
 	custom.ClusterDiscoveryType = &clusterv3.Cluster_ClusterType{ClusterType: &clusterv3.Cluster_CustomClusterType{Name: "x"}}
 	second := withAddress(clusterv3.Cluster_STRICT_DNS, "10.0.0.1", "")

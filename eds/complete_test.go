@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-func TestWhileIncompleteNothingIsToldToBeAbsent(t *testing.T) {
+func TestIncompleteSendsNoAbsence(t *testing.T) {
 	inBubble(t, Options{Incomplete: true}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		b.server.Update(Update{Clusters: clusters("a", "1")})
@@ -81,7 +81,7 @@ func TestWhileIncompleteNothingIsToldToBeAbsent(t *testing.T) {
 	})
 }
 
-func TestCompleteAnswersWhoAskedForEverythingThoughThereIsNothing(t *testing.T) {
+func TestCompleteAnswersWildcardsWithNothing(t *testing.T) {
 	inBubble(t, Options{Incomplete: true}, func(t *testing.T, b *bench) {
 		d, s := b.delta(), b.state()
 		for _, typeURL := range []string{resourcev3.ClusterType, resourcev3.EndpointType} {

@@ -84,7 +84,7 @@ func TestManySmallPartsEndStreamsAndFetches(t *testing.T) {
 }
 
 // What is allowed is not refused for its size.
-func TestAsManyPartsAsAreAllowedAreDecoded(t *testing.T) {
+func TestAllowedNumberOfPartsIsDecoded(t *testing.T) {
 	s := NewServer(Options{})
 	names := many(1)
 	for len(names) < s.limiter.limits().names {

@@ -11,7 +11,7 @@ import (
 	"hdsd/health"
 )
 
-func TestDeltaSendsWhatIsSubscribedAndThenWhatChanges(t *testing.T) {
+func TestDeltaSendsSubscribedResourcesAndTheirChanges(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b", "c")
 		p := b.delta()
@@ -32,7 +32,7 @@ func TestDeltaSendsWhatIsSubscribedAndThenWhatChanges(t *testing.T) {
 	})
 }
 
-func TestDeltaAnswersMissingNamesAsRemovedAndSendsThemWhenTheyCome(t *testing.T) {
+func TestDeltaAnswersMissingNamesAsRemoved(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		p := b.delta()
 		p.send(subscribe(resourcev3.EndpointType, "later"))
@@ -257,7 +257,7 @@ func nextAll(p *deltaPeer, want string) *discoveryv3.DeltaDiscoveryResponse {
 	}
 }
 
-func TestDeltaUnsubscribingANameUnderWildcardTellsHowItStands(t *testing.T) {
+func TestDeltaUnsubscribingANameUnderWildcardSendsItAgain(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a")
 		p := b.delta()

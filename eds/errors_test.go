@@ -21,7 +21,7 @@ func faults(all []*discoveryv3.ResourceError) string {
 	return fmt.Sprint(said)
 }
 
-func TestClientsThatHeedResourceErrorsAreToldWhatIsMissing(t *testing.T) {
+func TestResourceErrorsNameWhatIsMissing(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a")
 		b.server.Update(Update{Clusters: clusters("a", "1")})
@@ -68,7 +68,7 @@ func TestClientsThatHeedResourceErrorsAreToldWhatIsMissing(t *testing.T) {
 	})
 }
 
-func TestOthersAreNotSentResourceErrors(t *testing.T) {
+func TestResourceErrorsOnlyForClientsThatUnderstandThem(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		d, s := b.delta(), b.state()
 		m := subscribe(resourcev3.EndpointType, "none")

@@ -190,7 +190,7 @@ func TestFetchesTakeTurns(t *testing.T) {
 	})
 }
 
-func TestFetchOfEverythingFollowsChanges(t *testing.T) {
+func TestFetchOfEverythingHasChanges(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		gets := func(want string) {
 			t.Helper()

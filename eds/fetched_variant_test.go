@@ -8,9 +8,9 @@ import (
 	"hdsd/health"
 )
 
-// TestAVariantThatIsFetchedIsOfOneMoment: what a zone sees of endpoints is not
+// TestFetchedVariantIsConsistent: what a zone sees of endpoints is not
 // taken for what it sees of those that come in their place meanwhile.
-func TestAVariantThatIsFetchedIsOfOneMoment(t *testing.T) {
+func TestFetchedVariantIsConsistent(t *testing.T) {
 	inBubble(t, Options{ZoneVariants: true, ZoneByLocality: true}, func(t *testing.T, b *bench) {
 		for id := range health.EndpointID(3) {
 			b.server.setHealth(id, health.Healthy)

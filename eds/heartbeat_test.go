@@ -98,7 +98,7 @@ func TestDeltaHeartbeatsKeepWhatTheClientHas(t *testing.T) {
 	})
 }
 
-func TestDeltaHeartbeatOfWhatWasNeverAccepted(t *testing.T) {
+func TestDeltaHeartbeatLeavesOutWhatWasNeverAccepted(t *testing.T) {
 	inBubble(t, kept, func(t *testing.T, b *bench) {
 		b.publish("a")
 		p := b.delta()
@@ -110,7 +110,7 @@ func TestDeltaHeartbeatOfWhatWasNeverAccepted(t *testing.T) {
 	})
 }
 
-func TestDeltaHeartbeatAtOnceForWhatAClientBrings(t *testing.T) {
+func TestDeltaHeartbeatAtOnceAfterReconnect(t *testing.T) {
 	inBubble(t, kept, func(t *testing.T, b *bench) {
 		b.publish("a", "b", "c")
 		p := b.delta()
@@ -133,7 +133,7 @@ func TestDeltaHeartbeatAtOnceForWhatAClientBrings(t *testing.T) {
 	})
 }
 
-func TestWithoutTTLAnyMoreAClientThatHadItIsSentEverything(t *testing.T) {
+func TestLosingTheTTLSendsEverythingAgain(t *testing.T) {
 	inBubble(t, kept, func(t *testing.T, b *bench) {
 		b.publish("a")
 		connect := func(had map[string]string) (*deltaPeer, map[string]string) {
@@ -271,8 +271,8 @@ func TestStateWithoutBothFeaturesIsNotWrapped(t *testing.T) {
 	}
 }
 
-// TestEnvoyHeedsTTLWithoutSayingSo but for what would be its end.
-func TestEnvoyHeedsTTLWithoutSayingSo(t *testing.T) {
+// TestEnvoyUnderstandsTTLWithoutSayingSo but for what would be its end.
+func TestEnvoyUnderstandsTTLWithoutSayingSo(t *testing.T) {
 	inBubble(t, kept, func(t *testing.T, b *bench) {
 		b.publish("a")
 		b.server.Update(Update{Clusters: clusters("a", "1")})

@@ -13,9 +13,9 @@ import (
 	"hdsd/internal/wire"
 )
 
-// TestAClientNamesAllThatThereIs: however many resources there are, a data plane
+// TestAClientMayNameEveryResource: however many resources there are, a data plane
 // that names each of them gets each of them, and costs what it names.
-func TestAClientNamesAllThatThereIs(t *testing.T) {
+func TestAClientMayNameEveryResource(t *testing.T) {
 	const perName = 2 << 10 // of both clients and the server together
 	for _, n := range []int{60_000, 110_000} {
 		inBubble(t, Options{}, func(t *testing.T, b *bench) {
@@ -55,9 +55,9 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// TestMoreNamesThanThereCanBeAreNotDecoded: what a client may name follows what
+// TestTooManyNamesAreNotDecoded: what a client may name follows what
 // there was at most, so that one that is behind is not cut off when clusters go.
-func TestMoreNamesThanThereCanBeAreNotDecoded(t *testing.T) {
+func TestTooManyNamesAreNotDecoded(t *testing.T) {
 	s := NewServer(Options{MaxNames: 10})
 	refused := func(names int) codes.Code {
 		m := want(resourcev3.EndpointType, manyNames(names)...)

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-func TestWhatCannotBeEncodedIsCounted(t *testing.T) {
+func TestUnencodableResourcesAreCounted(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	s := NewServer(Options{Metrics: registry})
 	s.Update(Update{Clusters: []Cluster{{Message: &clusterv3.Cluster{Name: "good"}}, {Message: &clusterv3.Cluster{Name: "not UTF-8: \xff"}}}})

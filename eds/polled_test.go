@@ -83,7 +83,7 @@ func TestPollsAreShown(t *testing.T) {
 	})
 }
 
-func TestPollOfWhoHasItFromBefore(t *testing.T) {
+func TestPollByAClientThatHasTheVersion(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a")
 		_, r := pollREST(t, b.server, EndpointsPath, &discoveryv3.DiscoveryRequest{ResourceNames: []string{"a"}})
@@ -99,7 +99,7 @@ func TestPollOfWhoHasItFromBefore(t *testing.T) {
 	})
 }
 
-func TestWhoPollsInSeveralWays(t *testing.T) {
+func TestAClientPollsInSeveralWays(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		b.server.Update(Update{Clusters: clusters("c", "1")})

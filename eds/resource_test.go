@@ -125,9 +125,9 @@ func TestHealthIsTheWorstOfVerdictsAndSource(t *testing.T) {
 	}
 }
 
-// TestAnOverruledSourceStillHasItsSayWhereThereIsNoVerdict: unknown fields stay,
+// TestOverruledSourceDecidesWhereThereIsNoVerdict: unknown fields stay,
 // too.
-func TestAnOverruledSourceStillHasItsSayWhereThereIsNoVerdict(t *testing.T) {
+func TestOverruledSourceDecidesWhereThereIsNoVerdict(t *testing.T) {
 	a := rich() // of which the first three endpoints have verdicts
 	a.Overruled = true
 	r, _, err := newAssignment(&a, unknownHealth)
@@ -160,7 +160,7 @@ func TestVersionDependsOnTheContentAlone(t *testing.T) {
 	equal(t, "back again", version(a), first)
 }
 
-func TestFramesDoNotChangeOnceGivenOut(t *testing.T) {
+func TestPublishedFramesDoNotChange(t *testing.T) {
 	s := NewServer(Options{})
 	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 2)}})
 	before := s.published.assignments.slots["a"].current()
@@ -171,7 +171,7 @@ func TestFramesDoNotChangeOnceGivenOut(t *testing.T) {
 	equal(t, "after", published(t, after).GetEndpoints()[0].GetLbEndpoints()[0].GetHealthStatus(), corev3.HealthStatus_UNHEALTHY)
 }
 
-func TestLedgerFollowsEndpointsThroughAssignments(t *testing.T) {
+func TestLedgerTracksEndpointsThroughAssignments(t *testing.T) {
 	s := NewServer(Options{})
 	shared := assignment("b", 0, 2)
 	shared.IDs[0][1] = []health.EndpointID{0, 7}
@@ -199,7 +199,7 @@ func TestLedgerFollowsEndpointsThroughAssignments(t *testing.T) {
 	}
 }
 
-func TestWildcardKeepsWhatComesBackWhileItsRemovalIsTold(t *testing.T) {
+func TestWildcardKeepsAResourceThatComesBackDuringItsRemoval(t *testing.T) {
 	s := NewServer(Options{})
 	u := newSubscription(&stream{server: s, delta: true, wake: make(chan struct{}, 1)}, s.published.assignments)
 	a := Update{Assignments: []Assignment{assignment("a", 0, 1)}}
@@ -224,7 +224,7 @@ func TestWildcardKeepsWhatComesBackWhileItsRemovalIsTold(t *testing.T) {
 	equal(t, "watches", len(s.published.assignments.slots["a"].watches), 1)
 }
 
-func TestUnencodableLeavesWhatWasPublished(t *testing.T) {
+func TestUnencodableUpdateKeepsTheLastVersion(t *testing.T) {
 	s := NewServer(Options{})
 	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1)}, Clusters: clusters("c", "1")})
 	bad := assignment("a", 0, 2)

@@ -137,7 +137,7 @@ func TestPollByPOSTOnly(t *testing.T) {
 	}
 }
 
-func TestPollThatBreaksOff(t *testing.T) {
+func TestTruncatedPoll(t *testing.T) {
 	s := NewServer(Options{})
 	recorder := httptest.NewRecorder()
 	s.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, EndpointsPath, iotest.ErrReader(errors.New("cut off"))))
@@ -147,9 +147,9 @@ func TestPollThatBreaksOff(t *testing.T) {
 	equal(t, "connection", answer.Header.Get("Connection"), "close")
 }
 
-// TestPollOfWhatTheClientHas polls as Envoy does: with the version that it
+// TestPollOfTheLatestVersionGets304 polls as Envoy does: with the version that it
 // took last.
-func TestPollOfWhatTheClientHas(t *testing.T) {
+func TestPollOfTheLatestVersionGets304(t *testing.T) {
 	for path, change := range map[string]func(s *Server, text string){
 		EndpointsPath: func(s *Server, text string) { s.setHealth(0, map[string]health.Status{"1": 1, "2": 2}[text]) },
 		ClustersPath:  func(s *Server, text string) { s.Update(Update{Clusters: clusters("a", text)}) },
@@ -201,7 +201,7 @@ func TestPollOfWhatTheClientHas(t *testing.T) {
 	}
 }
 
-func TestPollOfWhatIsGone(t *testing.T) {
+func TestPollOfARemovedResource(t *testing.T) {
 	s := NewServer(Options{})
 	code, nothing := pollREST(t, s, EndpointsPath, want("", "a"))
 	equal(t, "before", code, 200)
@@ -219,8 +219,8 @@ func TestPollOfWhatIsGone(t *testing.T) {
 	equal(t, "version", r.GetVersionInfo(), nothing.GetVersionInfo())
 }
 
-// TestWhatJSONHasNoPlaceForIsLeftOutAlone and said once for each version of it.
-func TestWhatJSONHasNoPlaceForIsLeftOutAlone(t *testing.T) {
+// TestResourcesThatJSONCannotExpressAreLeftOut and said once for each version of it.
+func TestResourcesThatJSONCannotExpressAreLeftOut(t *testing.T) {
 	for name, metadata := range map[string]*corev3.Metadata{
 		"an unknown type": {TypedFilterMetadata: map[string]*anypb.Any{"x": {TypeUrl: "type.googleapis.com/yet.to.Come", Value: []byte("\x0a\x01x")}}},
 		"a broken value":  {TypedFilterMetadata: map[string]*anypb.Any{"x": {TypeUrl: resourcev3.ClusterType, Value: []byte("\x0a\xff")}}},
@@ -346,7 +346,7 @@ func TestPollOverAConnection(t *testing.T) {
 	})
 }
 
-func TestSlowPollsAreGivenUp(t *testing.T) {
+func TestSlowPollsTimeOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(Options{})
 		s.Update(Update{Clusters: clusters("a", "1")})

@@ -34,7 +34,7 @@ func TestStateSendsOnlyChangedAssignments(t *testing.T) {
 
 // Envoy waits 15 s for the assignment of each cluster, and for their sake does
 // not acknowledge the clusters.
-func TestStateTellsThatAnAssignmentIsNotThere(t *testing.T) {
+func TestStateSendsAnEmptyAssignmentForAMissingOne(t *testing.T) {
 	inBubble(t, Options{Incomplete: true}, func(t *testing.T, b *bench) {
 		b.publish("web")
 		b.server.Update(Update{Clusters: clusters("ghost", "1", "web", "1")})
@@ -110,7 +110,7 @@ func TestStateStaleNonceIsNoAckAndGetsNoResponse(t *testing.T) {
 	})
 }
 
-func TestStateSubscriptionsFollowTheList(t *testing.T) {
+func TestStateNamesReplaceThoseBefore(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		p := b.state()

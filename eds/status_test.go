@@ -90,7 +90,7 @@ func (p *peer[Req, Res]) ends() {
 	}
 }
 
-func TestStatusOfWhatIsBehind(t *testing.T) {
+func TestStatusOfOutdatedResources(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		p := b.delta()
@@ -106,7 +106,7 @@ func TestStatusOfWhatIsBehind(t *testing.T) {
 	})
 }
 
-func TestStatusOfWhatTheClientHadBefore(t *testing.T) {
+func TestStatusAfterReconnect(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a")
 		p := b.delta()
@@ -148,7 +148,7 @@ func TestStatusOfState(t *testing.T) {
 	})
 }
 
-func TestStatusTellsTheStream(t *testing.T) {
+func TestStatusDescribesTheStream(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		began := time.Now()
 		b.publish("a")
@@ -176,7 +176,7 @@ func TestStatusTellsTheStream(t *testing.T) {
 	})
 }
 
-func TestALargeNodeIsKeptByItsNames(t *testing.T) {
+func TestOfALargeNodeTheNamesAreKept(t *testing.T) {
 	large := &corev3.Node{Id: "dp-1", Metadata: &structpb.Struct{Fields: map[string]*structpb.Value{
 		strings.Repeat("k", maxNode): structpb.NewBoolValue(true),
 	}}}

@@ -60,9 +60,9 @@ func (b *owingBench) shows(when string, unasked, begun, ended int) {
 	}
 }
 
-// TestAssignmentsThatNobodyAsksForAreShown: of checked clusters that a client has
+// TestUnaskedAssignmentsAreShown: of checked clusters that a client has
 // taken for half a minute, by each kind of stream, until it asks or leaves.
-func TestAssignmentsThatNobodyAsksForAreShown(t *testing.T) {
+func TestUnaskedAssignmentsAreShown(t *testing.T) {
 	inOwingBubble(t, func(b *owingBench) {
 		d := b.delta()
 		d.send(subscribe(resourcev3.ClusterType, "*"))
@@ -106,9 +106,9 @@ func TestAssignmentsThatNobodyAsksForAreShown(t *testing.T) {
 	})
 }
 
-// TestAClusterThatIsCheckedAgainIsOwedAgain: though it was not when it was looked
+// TestAClusterThatIsCheckedAgainNeedsItsAssignmentAgain: though it was not when it was looked
 // at.
-func TestAClusterThatIsCheckedAgainIsOwedAgain(t *testing.T) {
+func TestAClusterThatIsCheckedAgainNeedsItsAssignmentAgain(t *testing.T) {
 	unchecked := Update{Clusters: []Cluster{{Message: PublishCluster(&clusterv3.Cluster{Name: "a"}, ByADS())}}}
 	for _, after := range []time.Duration{time.Second, askWithin + time.Second} { // before it is looked at, and after it
 		inOwingBubble(t, func(b *owingBench) {
@@ -147,9 +147,9 @@ func TestAClusterThatIsCheckedAgainIsOwedAgain(t *testing.T) {
 	})
 }
 
-// TestWhoAsksElsewhereOwesNothing: on another stream of the node, by polls, or when
+// TestAssignmentsAskedForElsewhereAreNotMissing: on another stream of the node, by polls, or when
 // it comes back with what it had.
-func TestWhoAsksElsewhereOwesNothing(t *testing.T) {
+func TestAssignmentsAskedForElsewhereAreNotMissing(t *testing.T) {
 	for name, asks := range map[string]func(b *owingBench) (stop func()){
 		"another stream": func(b *owingBench) func() {
 			all := []*statePeer{}
@@ -219,8 +219,8 @@ func TestWhoAsksElsewhereOwesNothing(t *testing.T) {
 	})
 }
 
-// TestWhoPollsClustersOwesTheirAssignments: the same of clusters that are polled.
-func TestWhoPollsClustersOwesTheirAssignments(t *testing.T) {
+// TestUnaskedAssignmentsOfPollsAreShown: the same of clusters that are polled.
+func TestUnaskedAssignmentsOfPollsAreShown(t *testing.T) {
 	inOwingBubble(t, func(b *owingBench) {
 		_, r := pollREST(t, b.server, ClustersPath, want(resourcev3.ClusterType))
 		has := func() {
@@ -245,9 +245,9 @@ func TestWhoPollsClustersOwesTheirAssignments(t *testing.T) {
 	})
 }
 
-// TestWhatIsGivenUpIsNotOwed: a client that takes a checked cluster and gives it up
+// TestUnsubscribedClustersNeedNoAssignment: a client that takes a checked cluster and gives it up
 // again and again, faster than it is looked at, is not remembered for each time.
-func TestWhatIsGivenUpIsNotOwed(t *testing.T) {
+func TestUnsubscribedClustersNeedNoAssignment(t *testing.T) {
 	inOwingBubble(t, func(b *owingBench) {
 		d := b.delta()
 		d.send(subscribe(resourcev3.ClusterType, "a"))

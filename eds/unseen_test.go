@@ -24,9 +24,9 @@ func (b *bench) remove(names ...string) {
 	b.server.Update(Update{RemovedAssignments: names, RemovedClusters: names})
 }
 
-// TestWhatComesAndGoesUnseenIsNotWatched: a client under a wildcard that does not
+// TestResourcesThatAWildcardNeverSawAreNotWatched: a client under a wildcard that does not
 // answer has to be told of the end of what it was sent, and of nothing else.
-func TestWhatComesAndGoesUnseenIsNotWatched(t *testing.T) {
+func TestResourcesThatAWildcardNeverSawAreNotWatched(t *testing.T) {
 	for i, name := range []string{"clusters", "assignments"} {
 		for _, zone := range []string{"", "z"} {
 			t.Run(name+zone, func(t *testing.T) {

@@ -156,7 +156,7 @@ func (s *site) wantWritten(count float64) {
 	}
 }
 
-func TestFilesFollowTheAssignments(t *testing.T) {
+func TestFilesTrackAssignments(t *testing.T) {
 	onSite(t, func(s *site) {
 		s.update(eds.Update{Assignments: []eds.Assignment{assignment("web", 1), assignment("pay/eu", 2)}})
 		s.start()
@@ -170,7 +170,7 @@ func TestFilesFollowTheAssignments(t *testing.T) {
 	})
 }
 
-func TestOnlyWhatDiffersIsWrittenAfterARestart(t *testing.T) {
+func TestOnlyChangesAreWrittenAfterARestart(t *testing.T) {
 	onSite(t, func(s *site) {
 		long := strings.Repeat("é", 300)
 		s.update(eds.Update{Assignments: []eds.Assignment{assignment("web", 1), assignment("db", 2), assignment("old", 3), assignment(long, 4)}})
@@ -247,7 +247,7 @@ func TestAFileThatCannotBeWritten(t *testing.T) {
 	})
 }
 
-func TestAFolderThatCannotBeHad(t *testing.T) {
+func TestAFolderThatCannotBeMade(t *testing.T) {
 	taken := filepath.Join(t.TempDir(), "taken")
 	if err := os.WriteFile(taken, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -86,7 +86,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-func TestABodyThatBreaksOff(t *testing.T) {
+func TestATruncatedBody(t *testing.T) {
 	recorder := httptest.NewRecorder()
 	serving(echo).ServeHTTP(recorder, httptest.NewRequest("POST", "/a", iotest.ErrReader(errors.New("cut off"))))
 	if answer := recorder.Result(); answer.StatusCode != 400 || answer.Header.Get("Connection") != "close" || !strings.Contains(recorder.Body.String(), "cut off") {
@@ -94,7 +94,7 @@ func TestABodyThatBreaksOff(t *testing.T) {
 	}
 }
 
-func TestSlowClientsAreGivenUp(t *testing.T) {
+func TestSlowClientsTimeOut(t *testing.T) {
 	within := func(what string, got, least time.Duration) {
 		if got < least || got > least+time.Second {
 			t.Errorf("%s: borne for %v, want %v", what, got, least)

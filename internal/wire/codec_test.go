@@ -50,7 +50,7 @@ func TestOrdinaryMessagesAreLeftToTheStandardCodec(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoMessageIsAnError(t *testing.T) {
+func TestAValueThatIsNoMessageIsAnError(t *testing.T) {
 	if _, err := wire.Codec().Marshal("text"); err == nil {
 		t.Error("a string was encoded")
 	}
@@ -92,7 +92,7 @@ func TestBytesKeepTheirMemory(t *testing.T) {
 	}
 }
 
-func TestErrorsComeThrough(t *testing.T) {
+func TestErrorsAreReturned(t *testing.T) {
 	if err := wire.Codec().Unmarshal(nil, refusing{}); !errors.Is(err, errRefused) {
 		t.Errorf("got %v", err)
 	}
