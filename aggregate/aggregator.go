@@ -61,8 +61,7 @@ func New(o Options) *Aggregator {
 // Configure changes the options. What is already under way ends as it was to end;
 // what begins afterwards follows o.
 func (a *Aggregator) Configure(o Options) {
-	before := a.settings.options.Doubt
-	if a.settings.options = o.withDefaults(); a.settings.options.Doubt != before {
+	if a.settings.configure(o) {
 		a.records.queueAll()
 	}
 	a.clock.maxPause = a.settings.longestStaleness()
@@ -73,7 +72,7 @@ func (a *Aggregator) Configure(o Options) {
 // already, last is ignored and its votes stay as they are; under another rule it is
 // decided anew.
 func (a *Aggregator) Set(e Endpoint, last health.Verdict) {
-	x, t := a.roster.row(e.ID), termsOf(&e)
+	x, t := a.roster.makeRoom(e.ID), termsOf(&e)
 	if !x.has(isKnown) {
 		a.add(x, &e, &t, last)
 	} else {
@@ -99,7 +98,7 @@ func (a *Aggregator) add(x *endpoint, e *Endpoint, t *terms, last health.Verdict
 		x.since = last.Since.UnixNano()
 	}
 	if e.Rule.Unobserved != Hold {
-		a.decisions.waits.awaitAbsent(e.ID, x) // whoever is to check it has that long to report
+		a.decisions.awaitAbsent(e.ID, x) // whoever is to check it has that long to report
 		a.roster.mark(e.ID, x)
 	}
 }
@@ -107,15 +106,15 @@ func (a *Aggregator) add(x *endpoint, e *Endpoint, t *terms, last health.Verdict
 // adopt puts an endpoint under other terms.
 func (a *Aggregator) adopt(id health.EndpointID, e *endpoint, t *terms) {
 	number := a.settings.use(t)
-	p, before := a.settings.policies.at(number), a.settings.of(e)
+	p, before := a.settings.policy(number), a.settings.of(e)
 	if before.class != p.class {
 		a.records.clear(e)
 		a.roster.mark(id, e)
 	}
 	sameRule := before.Rule == p.Rule
-	a.settings.policies.drop(e.policy)
+	a.settings.drop(e.policy)
 	e.policy = number
-	for _, s := range a.roster.seats.of(e) {
+	for _, s := range a.roster.seatsOf(e) {
 		a.presence.joinClass(s.checker, p.class)
 	}
 	if !sameRule {
@@ -145,7 +144,7 @@ func (a *Aggregator) Remove(id health.EndpointID) {
 		a.vacate(e, int(e.count)-1)
 	}
 	a.decisions.leaveCluster(id, e)
-	a.settings.policies.drop(e.policy)
+	a.settings.drop(e.policy)
 	a.decisions.setUnobserved(e, false)
 	a.zones.leave(e.zone)
 	*e = endpoint{flags: e.flags & isMarked}
@@ -162,7 +161,7 @@ func (a *Aggregator) Assign(now time.Time, id health.EndpointID, checker string)
 		return
 	}
 	c := a.number(checker)
-	if i := a.roster.seats.find(e, c); i >= 0 {
+	if i := a.roster.indexOf(e, c); i >= 0 {
 		a.intake.recreate(id, e, i)
 		return
 	}
@@ -182,7 +181,7 @@ func (a *Aggregator) Unassign(now time.Time, id health.EndpointID, checker strin
 
 // vacate takes seat i of an endpoint away.
 func (a *Aggregator) vacate(e *endpoint, i int) {
-	s := &a.roster.seats.of(e)[i]
+	s := &a.roster.seatsOf(e)[i]
 	c := s.checker
 	a.records.set(e, s, 0)
 	a.blindness.leave(s)
@@ -195,30 +194,29 @@ func (a *Aggregator) vacate(e *endpoint, i int) {
 func (a *Aggregator) Connected(now time.Time, k health.Checker) {
 	a.clock.advance(now)
 	c := a.number(k.ID)
-	a.roster.checkers[c].here = true
 	a.move(c, k.Locality)
-	a.presence.returned(c)
+	a.presence.connected(c)
 	a.intake.restart(c)
 }
 
 // move puts a checker into a zone.
 func (a *Aggregator) move(c uint32, to health.Locality) {
-	k, zone := &a.roster.checkers[c], a.zones.enter(to)
+	k, zone := a.roster.checker(c), a.zones.enter(to)
 	defer a.zones.leave(k.zone)
 	if zone == k.zone {
 		return
 	}
 	for _, v := range k.votes {
-		a.records.set(&a.roster.endpoints[v.Endpoint], a.roster.seat(v.Endpoint, c), 0)
+		a.records.set(a.roster.at(v.Endpoint), a.roster.seat(v.Endpoint, c), 0)
 	}
-	k.zone, a.presence.changed = zone, true
+	a.presence.move(c, zone)
 	a.roster.markAll(c)
 }
 
 // Lost says that the checker's stream is gone. Its votes count until they are stale;
 // its next report is taken as the first of a new stream.
 func (a *Aggregator) Lost(checker string) {
-	if c, ok := a.roster.numbers[checker]; ok {
+	if c, ok := a.roster.lookup(checker); ok {
 		a.presence.lost(c)
 		a.roster.markAll(c)
 		a.release(c)
@@ -229,11 +227,11 @@ func (a *Aggregator) Lost(checker string) {
 // reason is shown where its votes do not count.
 func (a *Aggregator) SetTrust(checker string, trust OperatorTrust, reason string) {
 	a.trust.set(checker, trust, reason)
-	c, ok := a.roster.numbers[checker]
+	c, ok := a.roster.lookup(checker)
 	if !ok {
 		return
 	}
-	if a.roster.checkers[c].trust = trust; trust == Trusted {
+	if a.roster.checker(c).trust = trust; trust == Trusted {
 		a.blindness.clear(c, "an operator trusts it")
 	}
 	a.doubts.setTrust(c, trust)
@@ -242,13 +240,13 @@ func (a *Aggregator) SetTrust(checker string, trust OperatorTrust, reason string
 // number returns the number of a checker, a new one where it has none.
 func (a *Aggregator) number(checker string) uint32 {
 	c := a.roster.number(checker)
-	a.roster.checkers[c].trust = a.trust.of(checker)
+	a.roster.checker(c).trust = a.trust.of(checker)
 	return c
 }
 
 // release forgets a checker that is gone and has no seat.
 func (a *Aggregator) release(c uint32) {
-	k := &a.roster.checkers[c]
+	k := a.roster.checker(c)
 	if k.here || len(k.votes) > 0 {
 		return
 	}
@@ -256,14 +254,14 @@ func (a *Aggregator) release(c uint32) {
 	a.blindness.clear(c, "it is gone")
 	a.zones.leave(k.zone)
 	a.roster.drop(c)
-	a.presence.changed = true
+	a.presence.gone()
 }
 
 // Report applies what changed in a checker's report. Without votes, the checker was
 // heard and said the same. Votes on endpoints where it has no seat are ignored.
 func (a *Aggregator) Report(now time.Time, checker string, votes []health.Vote) Effects {
 	a.clock.advance(now)
-	c, ok := a.roster.numbers[checker]
+	c, ok := a.roster.lookup(checker)
 	if !ok {
 		return a.Tick(now)
 	}
@@ -308,54 +306,49 @@ func (a *Aggregator) runDue() {
 // due hands a deadline to the part that set it.
 func (a *Aggregator) due(d deadline, at tick) {
 	switch {
-	case d.checker == dueMassFailure:
-		a.decisions.mass.due(uint32(d.endpoint), at)
 	case d.checker == dueZoneView:
 		if e := a.roster.endpoint(d.endpoint); e != nil {
 			a.roster.mark(d.endpoint, e)
 		}
-	case d.checker == dueBudget:
-		a.decisions.budgets.due(d.endpoint, at)
-	case d.checker == dueDamping:
-		a.decisions.damping.due(d.endpoint, at)
-	case d.endpoint != noEndpoint && d.checker == noChecker:
-		a.decisions.waits.due(d.endpoint, at)
-	case d.endpoint != noEndpoint:
-		a.intake.due(d, at)
-	case d.checker == noChecker:
+	case d.endpoint == noEndpoint && d.checker == noChecker:
 		a.doubts.pathsDue(at)
-	default:
+	case d.endpoint == noEndpoint:
 		a.doubts.due(d.checker, at)
 		a.presence.due(d.checker, at)
+	case d.checker < dueBudget:
+		a.intake.due(d, at)
+	default:
+		a.decisions.due(d, at)
 	}
 }
 
 // idle reports whether a step would do nothing, as after most reports.
 func (a *Aggregator) idle() bool {
-	return len(a.roster.marked) == 0 && !a.records.pending() && !a.presence.changed && a.effects.Empty()
+	return a.roster.markedCount() == 0 && !a.records.pending() && !a.presence.pending() && a.effects.Empty()
 }
 
 // step decides the endpoints that are marked and returns the effects.
 func (a *Aggregator) step() Effects {
 	a.presence.findDeserted()
-	for i := 0; i < len(a.roster.marked); i++ {
-		if e := &a.roster.endpoints[a.roster.marked[i]]; e.has(isKnown) {
+	for i := 0; i < a.roster.markedCount(); i++ {
+		if e := a.roster.at(a.roster.markedAt(i)); e.has(isKnown) {
 			a.doubts.compare(e)
 		}
 	}
 	a.doubts.review()
 	a.effects.Changes = a.decisions.decideMarked()
-	if a.settings.options.ZoneViews {
+	if a.settings.zoneViews() {
 		a.updateViews()
 	}
-	a.roster.marked = a.roster.marked[:0]
+	a.roster.clearMarked()
 	return a.effects.take()
 }
 
 // updateViews compares what the zones see of the endpoints that were just decided.
 func (a *Aggregator) updateViews() {
-	for _, id := range a.roster.marked {
-		e := &a.roster.endpoints[id]
+	for i := range a.roster.markedCount() {
+		id := a.roster.markedAt(i)
+		e := a.roster.at(id)
 		if !e.has(isKnown) || e.since == never {
 			a.views.forget(id)
 			continue
@@ -368,7 +361,7 @@ func (a *Aggregator) updateViews() {
 // NextDeadline says when Tick has something to do if nothing else happens; it may
 // turn out to be nothing.
 func (a *Aggregator) NextDeadline() (time.Time, bool) {
-	if len(a.roster.marked) > 0 || a.presence.changed || !a.effects.Empty() {
+	if a.roster.markedCount() > 0 || a.presence.pending() || !a.effects.Empty() {
 		return a.clock.now, true
 	}
 	at, ok := a.deadlines.next()

@@ -59,7 +59,7 @@ type blindness struct {
 
 // reason says why a checker is taken to be blind; empty where it is not.
 func (b *blindness) reason(c uint32) string {
-	if b.roster.checkers[c].outages.blind() {
+	if b.roster.checker(c).outages.blind() {
 		return missesOutages
 	}
 	return ""
@@ -71,7 +71,7 @@ func (b *blindness) set(id health.EndpointID, p *policy, s *seat, now outage) {
 	switch s.outage = now; now {
 	case seen:
 		b.clear(s.checker, "it sees an outage that its peers see")
-		b.roster.checkers[s.checker].outages.seen++
+		b.roster.checker(s.checker).outages.seen++
 	case missed:
 		at := b.clock.in(roundsToMiss * p.roundTime())
 		s.until = uint32(at)
@@ -82,7 +82,7 @@ func (b *blindness) set(id health.EndpointID, p *policy, s *seat, now outage) {
 // leave ends that a checker sees an outage or misses it.
 func (b *blindness) leave(s *seat) {
 	if s.outage == seen {
-		b.roster.checkers[s.checker].outages.seen--
+		b.roster.checker(s.checker).outages.seen--
 	}
 	s.outage = noOutage
 }
@@ -92,7 +92,7 @@ func (b *blindness) due(e *endpoint, s *seat) {
 	if s.outage != missed {
 		return
 	}
-	k, cluster := &b.roster.checkers[s.checker], b.clusters.key(e.cluster)
+	k, cluster := b.roster.checker(s.checker), b.clusters.key(e.cluster)
 	o := &k.outages
 	if k.trust == Trusted || o.blind() || o.seen > 0 || o.missed > 0 && o.last == cluster {
 		return
@@ -105,7 +105,7 @@ func (b *blindness) due(e *endpoint, s *seat) {
 
 // clear forgets the outages that a checker missed.
 func (b *blindness) clear(c uint32, why string) {
-	k := &b.roster.checkers[c]
+	k := b.roster.checker(c)
 	if k.outages.blind() {
 		b.effects.Blindness = append(b.effects.Blindness, BlindnessChange{k.name, false, why})
 	}

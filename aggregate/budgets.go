@@ -26,7 +26,7 @@ const largestBudget = math.MaxInt32
 func (b *budgets) of(e *endpoint) uint32 {
 	p := b.settings.of(e)
 	confirmed := max(b.settings.staleness(p.class), p.roundTime())
-	return uint32(min(uint64(milliseconds(b.settings.options.AwaitFor+confirmed+p.MassHold))+uint64(p.warmUp), largestBudget))
+	return uint32(min(uint64(milliseconds(b.settings.awaitFor()+confirmed+p.MassHold))+uint64(p.warmUp), largestBudget))
 }
 
 // left is what remains of a budget that is being spent.

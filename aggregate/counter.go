@@ -41,12 +41,11 @@ type counter struct {
 
 // believe judges the vote of one seat.
 func (c *counter) believe(e *endpoint, s *seat) belief {
-	return c.judge(c.settings.of(e), e, s)
+	return c.judge(c.settings.of(e), e, s, c.roster.checker(s.checker))
 }
 
-// judge is believe where the endpoint's policy is at hand.
-func (c *counter) judge(p *policy, e *endpoint, s *seat) belief {
-	k := &c.roster.checkers[s.checker]
+// judge is believe where the endpoint's policy and the seat's checker are at hand.
+func (c *counter) judge(p *policy, e *endpoint, s *seat, k *checker) belief {
 	hearing := k.hearing.in(p.class).state
 	switch {
 	case k.trust == Distrusted:
@@ -80,12 +79,12 @@ func (c *counter) judge(p *policy, e *endpoint, s *seat) belief {
 func (c *counter) tally(e *endpoint, t *tally) {
 	*t = tally{assigned: uint16(e.count), holds: e.since == never || e.has(awaitsAbsent), zones: t.zones[:0]}
 	p, own := c.settings.of(e), count{}
-	list := c.roster.seats.of(e)
+	list := c.roster.seatsOf(e)
 	for i := range list {
 		s := &list[i]
-		k := &c.roster.checkers[s.checker]
+		k := c.roster.checker(s.checker)
 		var vote count
-		b := c.judge(p, e, s)
+		b := c.judge(p, e, s, k)
 		switch {
 		case b == believed:
 			t.votes[s.status]++
@@ -129,16 +128,17 @@ func (c *counter) tally(e *endpoint, t *tally) {
 // not, and whether there are some. By score, the majority is enough for it.
 func (c *counter) heard(e *endpoint) (side, bool) {
 	p, t := c.settings.of(e), tally{}
-	list := c.roster.seats.of(e)
+	list := c.roster.seatsOf(e)
 	for i := range list {
 		s := &list[i]
-		if !c.judge(p, e, s).heard() {
+		k := c.roster.checker(s.checker)
+		if !c.judge(p, e, s, k).heard() {
 			continue
 		}
 		vote := one(sideOf(s.status))
 		t.add(vote)
 		if p.Kind == ZoneMajority {
-			t.addZone(c.roster.checkers[s.checker].zone, vote)
+			t.addZone(k.zone, vote)
 		}
 	}
 	if t.up+t.down == 0 {
@@ -160,9 +160,9 @@ type zoneTally struct {
 // zones of their checkers.
 func (c *counter) byZone(e *endpoint, worth ...belief) []zoneTally {
 	var zones []zoneTally
-	list := c.roster.seats.of(e)
+	list := c.roster.seatsOf(e)
 	for i := range list {
-		number := c.roster.checkers[list[i].checker].zone
+		number := c.roster.checker(list[i].checker).zone
 		at := slices.IndexFunc(zones, func(z zoneTally) bool { return z.zone == number })
 		if at < 0 {
 			at = len(zones)

@@ -180,7 +180,7 @@ func (d *damping) setHeld(id health.EndpointID, e *endpoint, f *flap, held bool)
 // markHeld has all endpoints of a cluster decided that are held down.
 func (d *damping) markHeld(cluster uint32) {
 	for _, id := range d.held[cluster] {
-		d.roster.mark(id, &d.roster.endpoints[id])
+		d.roster.mark(id, d.roster.at(id))
 	}
 }
 

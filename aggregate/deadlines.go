@@ -21,7 +21,7 @@ const (
 	dueDamping     = ^uint32(1) // the penalty of the endpoint is low enough
 	dueMassFailure = ^uint32(2) // the endpoint's id is the number of a cluster
 	dueZoneView    = ^uint32(3) // a zone's view of the endpoint has lasted
-	dueBudget      = ^uint32(4) // the endpoint's wait budget is spent
+	dueBudget      = ^uint32(4) // the endpoint's wait budget is spent; below are numbers of checkers
 )
 
 // deadlines lists what is due when. A deadline cannot be taken back: its owner

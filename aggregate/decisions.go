@@ -28,11 +28,11 @@ type decisions struct {
 func (d *decisions) decideMarked() []Change {
 	d.changes = d.changes[:0]
 	var t tally
-	for i := 0; i < len(d.roster.marked); i++ {
-		d.update(d.roster.marked[i], &t)
-		if i == len(d.roster.marked)-1 {
-			d.resolveContested()
+	for next := 0; next < d.roster.markedCount(); {
+		for ; next < d.roster.markedCount(); next++ {
+			d.update(d.roster.markedAt(next), &t)
 		}
+		d.resolveContested()
 	}
 	if len(d.changes) == 0 {
 		return nil
@@ -41,10 +41,27 @@ func (d *decisions) decideMarked() []Change {
 	return slices.Clone(d.changes)
 }
 
+// due hands a deadline to the part that set it.
+func (d *decisions) due(x deadline, at tick) {
+	switch x.checker {
+	case dueMassFailure:
+		d.mass.due(uint32(x.endpoint), at)
+	case dueBudget:
+		d.budgets.due(x.endpoint, at)
+	case dueDamping:
+		d.damping.due(x.endpoint, at)
+	default:
+		d.waits.due(x.endpoint, at)
+	}
+}
+
+// awaitAbsent awaits the checkers of an endpoint that nobody was heard of.
+func (d *decisions) awaitAbsent(id health.EndpointID, e *endpoint) { d.waits.awaitAbsent(id, e) }
+
 // resolveContested takes those endpoints down whose contested downs do not wait.
 func (d *decisions) resolveContested() {
 	for c := range d.mass.resolve() {
-		e := &d.roster.endpoints[c.id]
+		e := d.roster.at(c.id)
 		var t tally
 		d.counter.tally(e, &t)
 		d.change(c.id, e, c.to, &t)
@@ -54,7 +71,7 @@ func (d *decisions) resolveContested() {
 
 // update decides one endpoint and applies the result.
 func (d *decisions) update(id health.EndpointID, t *tally) {
-	e := &d.roster.endpoints[id]
+	e := d.roster.at(id)
 	e.clear(isMarked)
 	if !e.has(isKnown) {
 		return
@@ -95,6 +112,9 @@ func (d *decisions) decide(id health.EndpointID, e *endpoint, t *tally) health.S
 	d.setUnobserved(e, false)
 	return d.waits.confirm(id, e, t, status)
 }
+
+// damped is how many endpoints are held down because they flap.
+func (d *decisions) damped() int { return d.damping.count }
 
 // setUnobserved records whether no vote on an endpoint counts.
 func (d *decisions) setUnobserved(e *endpoint, is bool) {
@@ -137,13 +157,13 @@ func (d *decisions) trackOutages(id health.EndpointID, e *endpoint, t *tally) {
 	if e.clear(isFailing); isDown {
 		e.set(isFailing)
 	}
-	list, p := d.roster.seats.of(e), d.settings.of(e)
+	list, p := d.roster.seatsOf(e), d.settings.of(e)
 	for i := range list {
 		s, now := &list[i], noOutage
 		switch {
-		case !isDown || d.counter.judge(p, e, s) != believed:
+		case !isDown || d.counter.judge(p, e, s, d.roster.checker(s.checker)) != believed:
 		case s.status.Up():
-			if !t.inside || t.answered || d.roster.checkers[s.checker].zone != e.zone {
+			if !t.inside || t.answered || d.roster.checker(s.checker).zone != e.zone {
 				now = missed // else it may be the way there that is cut
 			}
 		case t.down > 1:

@@ -35,16 +35,17 @@ type doubts struct {
 
 // compare finds the votes on an endpoint that the others contradict.
 func (d *doubts) compare(e *endpoint) {
-	list, p := d.roster.seats.of(e), d.settings.of(e)
+	list, p := d.roster.seatsOf(e), d.settings.of(e)
 	ups, downs, inside := 0, 0, false
 	d.beliefs = d.beliefs[:0]
 	for i := range list {
 		s := &list[i]
-		b := d.counter.judge(p, e, s)
+		k := d.roster.checker(s.checker)
+		b := d.counter.judge(p, e, s, k)
 		if d.beliefs = append(d.beliefs, b); b != believed {
 			continue
 		}
-		switch k := &d.roster.checkers[s.checker]; {
+		switch {
 		case s.status.Down():
 			downs++
 		case !k.lost: // its up may be out of date
@@ -52,6 +53,7 @@ func (d *doubts) compare(e *endpoint) {
 			inside = inside || e.zone != noZone && k.zone == e.zone
 		}
 	}
+	anyCut := d.records.anyCut()
 	for i := range list {
 		s := &list[i]
 		var adds contribution
@@ -68,11 +70,11 @@ func (d *doubts) compare(e *endpoint) {
 			if ups > others {
 				adds |= contradictedByMost
 			}
-			if (ups > others || inside && d.roster.checkers[s.checker].zone != e.zone) && s.code < firstError {
+			if (ups > others || inside && d.roster.checker(s.checker).zone != e.zone) && s.code < firstError {
 				adds |= contradictedOnPath
 			}
 		}
-		if adds != 0 && d.records.excuses(e, s) {
+		if adds != 0 && anyCut && d.records.excuses(e, s) {
 			adds |= excused
 		}
 		if adds != s.adds {
@@ -87,13 +89,13 @@ func (d *doubts) compare(e *endpoint) {
 // it clear when doubt ends.
 func (d *doubts) review() {
 	for d.records.pending() {
-		for len(d.records.checkerQueue) > 0 {
-			for _, at := range d.records.takeCheckers() {
+		for list := d.records.takeCheckers(); len(list) > 0; list = d.records.takeCheckers() {
+			for _, at := range list {
 				d.reviewChecker(at)
 			}
 		}
-		for len(d.records.pathQueue) > 0 {
-			for _, p := range d.records.takePaths() {
+		for list := d.records.takePaths(); len(list) > 0; list = d.records.takePaths() {
+			for _, p := range list {
 				d.reviewPath(p)
 			}
 		}
@@ -110,13 +112,13 @@ func (d *doubts) reviewChecker(at checkerClass) {
 	r.queued = false
 	if r.doubted {
 		d.doubtedCheckers = append(d.doubtedCheckers, at)
-	} else if r.contradicted >= limits.Disagreements && r.share() >= limits.Share && d.roster.checkers[at.checker].trust != Trusted {
+	} else if r.contradicted >= limits.Disagreements && r.share() >= limits.Share && d.roster.checker(at.checker).trust != Trusted {
 		d.setChecker(at, true)
 	}
 }
 
 func (d *doubts) reviewPath(p path) {
-	r, limits := d.records.paths[p], d.settings.doubt(p.class)
+	r, limits := d.records.ofPath(p), d.settings.doubt(p.class)
 	disagreements, share := limits.PathDisagreements, limits.PathShare
 	if p.from == elsewhere {
 		disagreements, share = limits.Disagreements, elsewhereShare
@@ -140,7 +142,7 @@ func (d *doubts) scheduleReleases() {
 		}
 	}
 	for _, p := range d.doubtedPaths {
-		if r := d.records.paths[p]; r != nil && r.doubted {
+		if r := d.records.ofPath(p); r != nil && r.doubted {
 			d.scheduleRelease(r, p.class, deadline{noEndpoint, noChecker})
 		}
 	}
@@ -162,8 +164,8 @@ func (d *doubts) scheduleRelease(r *record, class uint32, due deadline) {
 
 // setChecker begins or ends doubt of a checker in one class.
 func (d *doubts) setChecker(at checkerClass, doubted bool) {
-	k, r := &d.roster.checkers[at.checker], d.records.of(at)
-	r.doubted, r.release = doubted, 0
+	k := d.roster.checker(at.checker)
+	d.records.doubt(at, doubted)
 	if n := d.classes(at.checker); n == 0 || doubted && n == 1 { // else another class doubts it, too
 		d.effects.Doubts = append(d.effects.Doubts, DoubtChange{Checker: k.name, Doubted: doubted, Reason: d.checkerReason(at)})
 	}
@@ -177,23 +179,16 @@ func (d *doubts) setChecker(at checkerClass, doubted bool) {
 
 // setPath begins or ends doubt of a path.
 func (d *doubts) setPath(p path, doubted bool) {
-	r := d.records.paths[p]
-	r.doubted, r.release = doubted, 0
-	if doubted {
-		d.records.cuts++
-	} else {
-		d.records.cuts--
-	}
+	d.records.doubtPath(p, doubted)
 	if n := d.pathClasses(p); n == 0 || doubted && n == 1 { // else another class doubts it, too
 		d.effects.Doubts = append(d.effects.Doubts, d.pathChange(p, doubted))
 	}
-	for c := range d.roster.checkers {
-		k := &d.roster.checkers[c]
+	for _, k := range d.roster.eachChecker() {
 		if p.from != elsewhere && p.from != k.zone {
 			continue // its votes do not take this path
 		}
 		for _, v := range k.votes {
-			if e := &d.roster.endpoints[v.Endpoint]; p.concerns(k.zone, e.zone) && d.settings.of(e).class == p.class {
+			if e := d.roster.at(v.Endpoint); p.concerns(k.zone, e.zone) && d.settings.of(e).class == p.class {
 				d.compareAnew(v.Endpoint)
 			}
 		}
@@ -203,7 +198,7 @@ func (d *doubts) setPath(p path, doubted bool) {
 // compareAnew compares the votes on an endpoint whose checkers or paths are believed
 // in another way.
 func (d *doubts) compareAnew(id health.EndpointID) {
-	e := &d.roster.endpoints[id]
+	e := d.roster.at(id)
 	d.roster.mark(id, e)
 	d.compare(e)
 }
@@ -211,7 +206,7 @@ func (d *doubts) compareAnew(id health.EndpointID) {
 // classes is in how many classes a checker is doubted.
 func (d *doubts) classes(c uint32) int {
 	n := 0
-	for class := range d.roster.checkers[c].record.len() {
+	for class := range d.roster.checker(c).record.len() {
 		if d.records.of(checkerClass{c, uint32(class)}).doubted {
 			n++
 		}
@@ -222,7 +217,7 @@ func (d *doubts) classes(c uint32) int {
 // pathClasses is in how many classes a path is doubted.
 func (d *doubts) pathClasses(p path) int {
 	n := 0
-	for class := range d.settings.classes {
+	for class := range d.settings.classCount() {
 		p.class = uint32(class)
 		if d.records.isCut(p) {
 			n++
@@ -233,7 +228,7 @@ func (d *doubts) pathClasses(p path) int {
 
 // due ends the doubt of a checker that is due.
 func (d *doubts) due(c uint32, now tick) {
-	for class := range d.roster.checkers[c].record.len() {
+	for class := range d.roster.checker(c).record.len() {
 		at := checkerClass{c, uint32(class)}
 		if r := d.records.of(at); r.doubted && r.release == now {
 			d.setChecker(at, false)
@@ -243,22 +238,17 @@ func (d *doubts) due(c uint32, now tick) {
 
 // pathsDue ends the doubt of paths that is due.
 func (d *doubts) pathsDue(now tick) {
-	var due []path
-	for p, r := range d.records.paths {
-		if r.doubted && r.release == now {
-			due = append(due, p)
+	for _, p := range d.records.cutPaths() {
+		if d.records.ofPath(p).release == now {
+			d.setPath(p, false)
+			d.records.queuePath(p) // which may have no votes left
 		}
-	}
-	slices.SortFunc(due, path.compare)
-	for _, p := range due {
-		d.setPath(p, false)
-		d.records.queuePath(p) // which may have no votes left
 	}
 }
 
 // setTrust follows an operator's trust in a checker.
 func (d *doubts) setTrust(c uint32, trust OperatorTrust) {
-	k := &d.roster.checkers[c]
+	k := d.roster.checker(c)
 	for class := range k.record.len() {
 		at := checkerClass{c, uint32(class)}
 		if d.records.of(at).doubted && trust == Trusted {
@@ -274,13 +264,13 @@ func (d *doubts) setTrust(c uint32, trust OperatorTrust) {
 // forget ends the doubt of a checker that is gone.
 func (d *doubts) forget(c uint32) {
 	if d.classes(c) > 0 {
-		d.effects.Doubts = append(d.effects.Doubts, DoubtChange{Checker: d.roster.checkers[c].name, Reason: "it is gone"})
+		d.effects.Doubts = append(d.effects.Doubts, DoubtChange{Checker: d.roster.checker(c).name, Reason: "it is gone"})
 	}
 }
 
 // reason says why a checker is doubted; empty where it is not.
 func (d *doubts) reason(c uint32) string {
-	for class := range d.roster.checkers[c].record.len() {
+	for class := range d.roster.checker(c).record.len() {
 		if at := (checkerClass{c, uint32(class)}); d.records.of(at).doubted {
 			return d.checkerReason(at)
 		}
@@ -301,7 +291,7 @@ func (d *doubts) pathReason(p path) string {
 	if p.from == elsewhere {
 		text = fmt.Sprintf("the way from elsewhere to zone %s is doubted: ", d.zones.name(p.to))
 	}
-	if share := d.records.paths[p].share(); share >= d.settings.doubt(p.class).Release {
+	if share := d.records.ofPath(p).share(); share >= d.settings.doubt(p.class).Release {
 		return text + fmt.Sprintf("others contradict %.0f %% of what is said over it", 100*share)
 	}
 	return text + "others contradicted what was said over it until lately"
@@ -322,12 +312,9 @@ func (d *doubts) from(p path) string {
 // cutPaths returns the doubted paths from a zone, one for each zone that they lead
 // to: the one from elsewhere only where the zone's own is not doubted.
 func (d *doubts) cutPaths(from uint32) []DoubtChange {
-	if d.records.cuts == 0 || from == noZone {
-		return nil
-	}
 	cut := map[uint32]path{} // by where it leads
-	for _, p := range slices.SortedFunc(maps.Keys(d.records.paths), path.compare) {
-		if !p.includes(from) || !d.records.isCut(p) {
+	for _, p := range d.records.cutPaths() {
+		if !p.includes(from) {
 			continue
 		}
 		if before, ok := cut[p.to]; !ok || before.from == elsewhere && p.from != elsewhere {

@@ -29,7 +29,7 @@ type intake struct {
 
 // enter puts seat i of an endpoint into a phase that ends after d.
 func (in *intake) enter(id health.EndpointID, e *endpoint, i int, p phase, d time.Duration) {
-	s := &in.roster.seats.of(e)[i]
+	s := &in.roster.seatsOf(e)[i]
 	at := in.clock.in(d)
 	s.phase, s.until = p, uint32(at)
 	in.blindness.leave(s)
@@ -38,7 +38,7 @@ func (in *intake) enter(id health.EndpointID, e *endpoint, i int, p phase, d tim
 
 // await waits for the first vote of seat i.
 func (in *intake) await(id health.EndpointID, e *endpoint, i int) {
-	in.enter(id, e, i, waiting, in.settings.options.AwaitFor)
+	in.enter(id, e, i, waiting, in.settings.awaitFor())
 }
 
 // warm begins the warm-up of seat i. It lasts until a down is confirmed, or only
@@ -53,9 +53,9 @@ func (in *intake) warm(id health.EndpointID, e *endpoint, i int, firstProbe uint
 
 // recreate begins anew with seat i, whose host was re-created.
 func (in *intake) recreate(id health.EndpointID, e *endpoint, i int) {
-	s := &in.roster.seats.of(e)[i]
+	s := &in.roster.seatsOf(e)[i]
 	s.status = noVote
-	in.roster.checkers[s.checker].votes[s.place].Status = noVote
+	in.roster.checker(s.checker).votes[s.place].Status = noVote
 	in.enter(id, e, i, recreated, fromMilliseconds(in.settings.of(e).lingering))
 	in.roster.mark(id, e)
 }
@@ -63,13 +63,13 @@ func (in *intake) recreate(id health.EndpointID, e *endpoint, i int) {
 // restart begins anew with a checker whose stream began anew: an Envoy that kept
 // running says up of what is up at once, and is then believed at once.
 func (in *intake) restart(c uint32) {
-	votes := in.roster.checkers[c].votes
+	votes := in.roster.checker(c).votes
 	in.blindness.clear(c, "its stream began anew")
 	for i := range votes {
 		votes[i].Status = noVote
 		id := votes[i].Endpoint
-		e := &in.roster.endpoints[id]
-		in.await(id, e, in.roster.seats.find(e, c))
+		e := in.roster.at(id)
+		in.await(id, e, in.roster.indexOf(e, c))
 		in.roster.mark(id, e)
 	}
 }
@@ -78,7 +78,7 @@ func (in *intake) restart(c uint32) {
 // reported them all: when it does so again, what says the same as before is
 // passed over without a look at the endpoint.
 func (in *intake) apply(c uint32, votes []health.Vote) {
-	before := in.roster.checkers[c].votes
+	before := in.roster.checker(c).votes
 	inFull, next := len(votes) >= len(before), 0
 	for _, v := range votes {
 		if inFull && next < len(before) && before[next] == v {
@@ -89,11 +89,11 @@ func (in *intake) apply(c uint32, votes []health.Vote) {
 		if e == nil {
 			continue
 		}
-		i := in.roster.seats.find(e, c)
+		i := in.roster.indexOf(e, c)
 		if i < 0 {
 			continue
 		}
-		s := &in.roster.seats.of(e)[i]
+		s := &in.roster.seatsOf(e)[i]
 		if inFull && next < len(before) {
 			in.roster.swap(c, uint32(next), s.place)
 		}
@@ -104,7 +104,7 @@ func (in *intake) apply(c uint32, votes []health.Vote) {
 
 // applyVote takes a vote in at seat i of an endpoint.
 func (in *intake) applyVote(v health.Vote, e *endpoint, i int) {
-	s := &in.roster.seats.of(e)[i]
+	s := &in.roster.seatsOf(e)[i]
 	if s.code != v.HTTPStatusCode {
 		s.code = v.HTTPStatusCode // early evidence: the status may follow
 		in.roster.mark(v.Endpoint, e)
@@ -116,7 +116,7 @@ func (in *intake) applyVote(v health.Vote, e *endpoint, i int) {
 
 // set changes what the vote of seat i counts as.
 func (in *intake) set(id health.EndpointID, e *endpoint, i int, status health.Status) {
-	s := &in.roster.seats.of(e)[i]
+	s := &in.roster.seatsOf(e)[i]
 	fell := status.Down() && !s.status.Down()
 	s.status, s.began = status, s.code
 	switch {
@@ -134,10 +134,10 @@ func (in *intake) set(id health.EndpointID, e *endpoint, i int, status health.St
 // reapply counts the votes on an endpoint anew, which is under another rule.
 func (in *intake) reapply(id health.EndpointID, e *endpoint) {
 	p := in.settings.of(e)
-	list := in.roster.seats.of(e)
+	list := in.roster.seatsOf(e)
 	for i := range list {
 		s := &list[i]
-		said := in.roster.checkers[s.checker].votes[s.place].Status
+		said := in.roster.checker(s.checker).votes[s.place].Status
 		if status := p.countsAs(said, s.code); s.phase >= recreated && status != s.status {
 			in.set(id, e, i, status)
 		} else {
@@ -153,11 +153,11 @@ func (in *intake) due(d deadline, at tick) {
 	if e == nil {
 		return
 	}
-	i := in.roster.seats.find(e, d.checker)
+	i := in.roster.indexOf(e, d.checker)
 	if i < 0 {
 		return
 	}
-	s := &in.roster.seats.of(e)[i]
+	s := &in.roster.seatsOf(e)[i]
 	if s.until != uint32(at) {
 		return
 	}
@@ -180,7 +180,7 @@ func (in *intake) due(d deadline, at tick) {
 
 // endRecreated goes on with a vote that is about the new host from here on.
 func (in *intake) endRecreated(id health.EndpointID, e *endpoint, i int) {
-	s := &in.roster.seats.of(e)[i]
+	s := &in.roster.seatsOf(e)[i]
 	switch {
 	case s.status == noVote:
 		in.await(id, e, i)

@@ -102,7 +102,7 @@ func (m *massFailures) resolve() iter.Seq[contested] {
 // count begins another round where the one before is over, and a mass failure where
 // the downs of the round are too many.
 func (m *massFailures) count(cluster uint32, x *massFailure, list []contested) {
-	p := m.settings.of(&m.roster.endpoints[list[0].id])
+	p := m.settings.of(m.roster.at(list[0].id))
 	if m.clock.elapsed-x.since > 2*p.roundTime() {
 		x.recent, x.since = 0, m.clock.elapsed
 	}
@@ -119,7 +119,7 @@ func (m *massFailures) count(cluster uint32, x *massFailure, list []contested) {
 }
 
 func (m *massFailures) holdBack(x *massFailure, id health.EndpointID) {
-	if e := &m.roster.endpoints[id]; !e.has(isHeldBack) {
+	if e := m.roster.at(id); !e.has(isHeldBack) {
 		e.set(isHeldBack)
 		x.waiting++
 		x.heldBack = append(x.heldBack, id)

@@ -53,6 +53,9 @@ func (p *pool[K, V]) drop(number uint32) bool {
 	return true
 }
 
+// len is above every number in use.
+func (p *pool[K, V]) len() int { return len(p.all) }
+
 func (p *pool[K, V]) key(number uint32) K { return p.all[number].key }
 
 func (p *pool[K, V]) at(number uint32) *V { return &p.all[number].value }

@@ -29,7 +29,7 @@ type presence struct {
 
 // joinClass makes a checker known in a class.
 func (p *presence) joinClass(c, class uint32) {
-	k := &p.roster.checkers[c]
+	k := p.roster.checker(c)
 	for next := uint32(k.hearing.len()); next <= class; next++ {
 		k.hearing.grow()
 		k.record.grow()
@@ -43,7 +43,7 @@ func (p *presence) joinClass(c, class uint32) {
 // hear notes that a checker reported just now, and tells whether it was not heard
 // before. The caller then marks its endpoints.
 func (p *presence) hear(c uint32) (back bool) {
-	k := &p.roster.checkers[c]
+	k := p.roster.checker(c)
 	k.heard, k.heardAt = p.clock.now, p.clock.elapsed
 	for class := range k.hearing.len() {
 		if h := k.hearing.in(uint32(class)); h.state != heard {
@@ -56,7 +56,7 @@ func (p *presence) hear(c uint32) (back bool) {
 
 // watch waits for a checker that is heard to fall silent.
 func (p *presence) watch(at checkerClass) {
-	k := &p.roster.checkers[at.checker]
+	k := p.roster.checker(at.checker)
 	h := k.hearing.in(at.class)
 	// A tick later, since a vote still counts at the staleness itself.
 	h.due = p.clock.after(k.heardAt, p.settings.staleness(at.class)) + 1
@@ -65,7 +65,7 @@ func (p *presence) watch(at checkerClass) {
 
 // due moves a checker from heard to awaited, and from awaited to silent.
 func (p *presence) due(c uint32, now tick) {
-	k := &p.roster.checkers[c]
+	k := p.roster.checker(c)
 	for class := range k.hearing.len() {
 		at := checkerClass{c, uint32(class)}
 		h, silence := k.hearing.in(at.class), p.clock.elapsed-k.heardAt
@@ -77,7 +77,7 @@ func (p *presence) due(c uint32, now tick) {
 			// It is awaited from now, not from when it fell silent: if this process
 			// itself stood still, all come back together, and the first of them
 			// must not decide alone.
-			h.state, h.due = awaited, p.clock.in(p.settings.options.AwaitFor)
+			h.state, h.due = awaited, p.clock.in(p.settings.awaitFor())
 			p.deadlines.add(h.due, deadline{noEndpoint, c})
 			p.roster.markAll(c)
 		default:
@@ -95,25 +95,23 @@ func (p *presence) findDeserted() {
 		return
 	}
 	p.changed = false
-	lead := make([]int, len(p.zones.all)) // of the lost checkers over the others
-	for i := range p.roster.checkers {
-		switch k := &p.roster.checkers[i]; {
-		case k.name == "":
-		case k.lost:
+	lead := make([]int, p.zones.len()) // of the lost checkers over the others
+	for _, k := range p.roster.eachChecker() {
+		if k.lost {
 			lead[k.zone]++
-		default:
+		} else {
 			lead[k.zone]--
 		}
 	}
-	for i := range p.roster.checkers {
-		if k := &p.roster.checkers[i]; k.lost && p.zones.deserted(k.zone) != (lead[k.zone] > 0) {
-			p.roster.markAll(uint32(i))
+	for c, k := range p.roster.eachChecker() {
+		if k.lost && p.zones.deserted(k.zone) != (lead[k.zone] > 0) {
+			p.roster.markAll(c)
 		}
 	}
 	p.zones.setDeserted(func(zone uint32) bool { return lead[zone] > 0 })
 }
 
-// votesFrom reports whether a checker in the endpoint's own zone speaks for it:
+// speaksFor reports whether a checker in the endpoint's own zone speaks for it:
 // one that lost its stream does, unless the zone is deserted.
 func (p *presence) speaksFor(e *endpoint, k *checker) bool {
 	return e.zone != noZone && k.zone == e.zone && !(k.lost && p.zones.deserted(e.zone))
@@ -123,8 +121,8 @@ func (p *presence) speaksFor(e *endpoint, k *checker) bool {
 // must have reported once more.
 func (p *presence) untilHeard(e *endpoint) time.Duration {
 	var last time.Duration
-	for _, s := range p.roster.seats.of(e) {
-		if k := &p.roster.checkers[s.checker]; k.zone == e.zone {
+	for _, s := range p.roster.seatsOf(e) {
+		if k := p.roster.checker(s.checker); k.zone == e.zone {
 			last = max(last, k.heardAt)
 		}
 	}
@@ -132,15 +130,32 @@ func (p *presence) untilHeard(e *endpoint) time.Duration {
 	return last + fromMilliseconds(policy.round+policy.slack) - p.clock.elapsed
 }
 
+// gone notes that a checker is forgotten.
+func (p *presence) gone() { p.changed = true }
+
+// pending reports whether deserted zones are to be found anew.
+func (p *presence) pending() bool { return p.changed }
+
 // lost notes that the stream of a checker is gone.
 func (p *presence) lost(c uint32) {
-	k := &p.roster.checkers[c]
+	k := p.roster.checker(c)
 	k.lost, k.here, p.changed = true, false, true
+}
+
+// connected notes that a checker began a stream.
+func (p *presence) connected(c uint32) {
+	p.roster.checker(c).here = true
+	p.returned(c)
+}
+
+// move puts a checker into a zone.
+func (p *presence) move(c, zone uint32) {
+	p.roster.checker(c).zone, p.changed = zone, true
 }
 
 // returned notes that a checker has a stream, and tells whether it had lost one.
 func (p *presence) returned(c uint32) bool {
-	k := &p.roster.checkers[c]
+	k := p.roster.checker(c)
 	was := k.lost
 	k.lost, p.changed = false, p.changed || was
 	return was

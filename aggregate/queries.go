@@ -29,12 +29,12 @@ func (a *Aggregator) Verdict(id health.EndpointID) health.Verdict {
 // Believes reports whether the checker's latest vote on the endpoint counts.
 func (a *Aggregator) Believes(id health.EndpointID, checker string) bool {
 	e, i := a.roster.find(id, checker)
-	return i >= 0 && a.counter.believe(e, &a.roster.seats.of(e)[i]) == believed
+	return i >= 0 && a.counter.believe(e, &a.roster.seatsOf(e)[i]) == believed
 }
 
 // DoubtReason says why a checker is doubted; empty where it is not.
 func (a *Aggregator) DoubtReason(checker string) string {
-	if c, ok := a.roster.numbers[checker]; ok {
+	if c, ok := a.roster.lookup(checker); ok {
 		return a.doubts.reason(c)
 	}
 	return ""
@@ -42,7 +42,7 @@ func (a *Aggregator) DoubtReason(checker string) string {
 
 // BlindReason says why a checker is taken to be blind; empty where it is not.
 func (a *Aggregator) BlindReason(checker string) string {
-	if c, ok := a.roster.numbers[checker]; ok {
+	if c, ok := a.roster.lookup(checker); ok {
 		return a.blindness.reason(c)
 	}
 	return ""
@@ -55,7 +55,7 @@ func (a *Aggregator) CutPaths(from health.Locality) []DoubtChange {
 }
 
 // Damped is how many endpoints are held down because they flap.
-func (a *Aggregator) Damped() int { return a.decisions.damping.count }
+func (a *Aggregator) Damped() int { return a.decisions.damped() }
 
 // Unobserved is how many endpoints have no vote that counts.
 func (a *Aggregator) Unobserved() int { return a.decisions.unobserved }

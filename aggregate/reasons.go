@@ -28,13 +28,13 @@ type reasons struct {
 // observations lists the latest votes, by checker.
 func (r *reasons) observations(e *endpoint) []health.Observation {
 	list := make([]health.Observation, 0, e.count)
-	seats := r.roster.seats.of(e)
+	seats := r.roster.seatsOf(e)
 	for i := range seats {
 		s := &seats[i]
 		if s.status == noVote {
 			continue
 		}
-		c := &r.roster.checkers[s.checker]
+		c := r.roster.checker(s.checker)
 		list = append(list, health.Observation{
 			Checker: c.name, Status: s.status, HTTPStatusCode: s.code, Time: c.heard,
 			Disbelieved: r.disbelief(e, s),
@@ -84,7 +84,7 @@ func (r *reasons) nobody(e *endpoint) string {
 	if e.count == 0 {
 		return "no checker is assigned"
 	}
-	for _, s := range r.roster.seats.of(e) {
+	for _, s := range r.roster.seatsOf(e) {
 		if b := r.counter.believe(e, &s); !b.absent() && b != unreported && b != fellSilent {
 			return "no vote is believed"
 		}
@@ -104,13 +104,13 @@ func (r *reasons) notes(e *endpoint, t *tally) string {
 // to say what they say: their word may follow.
 func (r *reasons) evidence(e *endpoint) string {
 	var list []string
-	seats := r.roster.seats.of(e)
+	seats := r.roster.seatsOf(e)
 	for i := range seats {
 		s := &seats[i]
 		if s.status == noVote || s.code == s.began {
 			continue
 		}
-		list = append(list, fmt.Sprintf("%s gets %s now, %s before", r.roster.checkers[s.checker].name, answer(s.code), answer(s.began)))
+		list = append(list, fmt.Sprintf("%s gets %s now, %s before", r.roster.checker(s.checker).name, answer(s.code), answer(s.began)))
 	}
 	if len(list) == 0 {
 		return ""
@@ -138,10 +138,10 @@ func (r *reasons) leftOut(e *endpoint) string {
 		text   string
 	}
 	names := map[cause][]string{}
-	for _, s := range r.roster.seats.of(e) {
+	for _, s := range r.roster.seatsOf(e) {
 		if b := r.counter.believe(e, &s); b != believed {
 			c := cause{b, r.disbelief(e, &s)}
-			names[c] = append(names[c], r.roster.checkers[s.checker].name)
+			names[c] = append(names[c], r.roster.checker(s.checker).name)
 		}
 	}
 	causes := slices.SortedFunc(maps.Keys(names), func(x, y cause) int {
@@ -190,7 +190,7 @@ func (r *reasons) describe(b belief, e *endpoint, s *seat) string {
 		p, _ := r.records.cutPath(e, s)
 		return r.doubts.pathReason(p)
 	case distrusted:
-		return r.trust.reason(r.roster.checkers[s.checker].name)
+		return r.trust.reason(r.roster.checker(s.checker).name)
 	default:
 		return ""
 	}

@@ -111,9 +111,44 @@ type records struct {
 	pathQueue    []path
 }
 
+// doubt begins or ends doubt of a checker.
+func (r *records) doubt(at checkerClass, doubted bool) {
+	x := r.of(at)
+	x.doubted, x.release = doubted, 0
+}
+
+// doubtPath begins or ends doubt of a path.
+func (r *records) doubtPath(p path, doubted bool) {
+	x := r.paths[p]
+	x.doubted, x.release = doubted, 0
+	if doubted {
+		r.cuts++
+	} else {
+		r.cuts--
+	}
+}
+
+// ofPath returns the record of a path; nil where it has no votes.
+func (r *records) ofPath(p path) *record { return r.paths[p] }
+
+// cutPaths returns the paths that are doubted, in order.
+func (r *records) cutPaths() []path {
+	if r.cuts == 0 {
+		return nil
+	}
+	var cut []path
+	for p, x := range r.paths {
+		if x.doubted {
+			cut = append(cut, p)
+		}
+	}
+	slices.SortFunc(cut, path.compare)
+	return cut
+}
+
 // of returns the record of a checker; nil where it is gone.
 func (r *records) of(at checkerClass) *record {
-	k := &r.roster.checkers[at.checker]
+	k := r.roster.checker(at.checker)
 	if int(at.class) >= k.record.len() {
 		return nil
 	}
@@ -122,7 +157,7 @@ func (r *records) of(at checkerClass) *record {
 
 // set changes what a seat adds to the records.
 func (r *records) set(e *endpoint, s *seat, to contribution) {
-	k, at := &r.roster.checkers[s.checker], checkerClass{s.checker, r.settings.of(e).class}
+	k, at := r.roster.checker(s.checker), checkerClass{s.checker, r.settings.of(e).class}
 	k.record.in(at.class).replace(s.adds.toChecker(), to.toChecker(), contradictedByMost)
 	r.queueChecker(at)
 	if k.zone != noZone && e.zone != noZone && k.zone != e.zone {
@@ -146,7 +181,7 @@ func (r *records) setPath(p path, from, to contribution) {
 
 // clear takes out what the seats of an endpoint add.
 func (r *records) clear(e *endpoint) {
-	list := r.roster.seats.of(e)
+	list := r.roster.seatsOf(e)
 	for i := range list {
 		r.set(e, &list[i], 0)
 	}
@@ -175,9 +210,9 @@ func (r *records) queuePath(p path) {
 
 // queueAll lists all records, for limits that changed.
 func (r *records) queueAll() {
-	for c := range r.roster.checkers {
-		for class := range r.roster.checkers[c].record.len() {
-			r.queueChecker(checkerClass{uint32(c), uint32(class)})
+	for c, k := range r.roster.eachChecker() {
+		for class := range k.record.len() {
+			r.queueChecker(checkerClass{c, uint32(class)})
 		}
 	}
 	for _, p := range slices.SortedFunc(maps.Keys(r.paths), path.compare) {
@@ -199,6 +234,9 @@ func (r *records) takePaths() []path {
 	return list
 }
 
+// anyCut reports whether any path is doubted.
+func (r *records) anyCut() bool { return r.cuts > 0 }
+
 // isCut reports whether a path is doubted.
 func (r *records) isCut(p path) bool {
 	x := r.paths[p]
@@ -216,7 +254,7 @@ func (r *records) cut(e *endpoint, s *seat) bool {
 
 // cutPath returns the path of a seat that is doubted.
 func (r *records) cutPath(e *endpoint, s *seat) (path, bool) {
-	from, class := r.roster.checkers[s.checker].zone, r.settings.of(e).class
+	from, class := r.roster.checker(s.checker).zone, r.settings.of(e).class
 	for _, p := range [...]path{{from, e.zone, class}, {elsewhere, e.zone, class}} {
 		if p.includes(from) && r.isCut(p) {
 			return p, true
@@ -228,10 +266,7 @@ func (r *records) cutPath(e *endpoint, s *seat) (path, bool) {
 // excuses reports whether a path is doubted that explains the vote of a seat: its
 // own, or the one to its checker's zone. Then its way out is cut, too.
 func (r *records) excuses(e *endpoint, s *seat) bool {
-	if r.cuts == 0 {
-		return false
-	}
-	zone := r.roster.checkers[s.checker].zone
+	zone := r.roster.checker(s.checker).zone
 	return r.cut(e, s) || zone != noZone && zone != e.zone && r.isCut(path{elsewhere, zone, r.settings.of(e).class})
 }
 
@@ -245,9 +280,9 @@ func (r *records) looksIntact(e *endpoint) bool {
 		return false
 	}
 	others := x.contradicted
-	list := r.roster.seats.of(e)
+	list := r.roster.seatsOf(e)
 	for i := range list {
-		if zone := r.roster.checkers[list[i].checker].zone; zone != noZone && zone != e.zone && list[i].adds&contradictedOnPath != 0 {
+		if zone := r.roster.checker(list[i].checker).zone; zone != noZone && zone != e.zone && list[i].adds&contradictedOnPath != 0 {
 			others--
 		}
 	}

@@ -1,6 +1,10 @@
 package aggregate
 
-import "hdsd/health"
+import (
+	"iter"
+
+	"hdsd/health"
+)
 
 // roster holds the rows of all endpoints and checkers and the seats that join
 // them, and lists the endpoints to decide at the end of a step.
@@ -23,8 +27,11 @@ func (r *roster) endpoint(id health.EndpointID) *endpoint {
 	return &r.endpoints[id]
 }
 
-// row returns the row of an endpoint, known or not.
-func (r *roster) row(id health.EndpointID) *endpoint {
+// at returns the row of an endpoint that there is or was.
+func (r *roster) at(id health.EndpointID) *endpoint { return &r.endpoints[id] }
+
+// makeRoom returns the row of an endpoint, known or not.
+func (r *roster) makeRoom(id health.EndpointID) *endpoint {
 	for int(id) >= len(r.endpoints) {
 		r.endpoints = append(r.endpoints, endpoint{})
 	}
@@ -44,6 +51,36 @@ func (r *roster) markAll(c uint32) {
 	for _, v := range r.checkers[c].votes {
 		r.mark(v.Endpoint, &r.endpoints[v.Endpoint])
 	}
+}
+
+// markedCount is how many endpoints are marked. Marks that are made while the caller
+// looks at them come last.
+func (r *roster) markedCount() int { return len(r.marked) }
+
+func (r *roster) markedAt(i int) health.EndpointID { return r.marked[i] }
+
+// clearMarked empties the list of those that are marked.
+func (r *roster) clearMarked() { r.marked = r.marked[:0] }
+
+// checker returns the row of a checker.
+func (r *roster) checker(c uint32) *checker { return &r.checkers[c] }
+
+// eachChecker yields the checkers that are connected or have a seat, with their
+// numbers.
+func (r *roster) eachChecker() iter.Seq2[uint32, *checker] {
+	return func(yield func(uint32, *checker) bool) {
+		for c := range r.checkers {
+			if k := &r.checkers[c]; k.name != "" && !yield(uint32(c), k) {
+				return
+			}
+		}
+	}
+}
+
+// lookup returns the number of a checker that has one.
+func (r *roster) lookup(name string) (uint32, bool) {
+	c, ok := r.numbers[name]
+	return c, ok
 }
 
 // number returns the number of a checker, a new one where it has none. It is
@@ -71,7 +108,14 @@ func (r *roster) drop(c uint32) {
 	r.free = append(r.free, c)
 }
 
-// find returns an endpoint's row and the index of a checker's seat there.
+// seatsOf returns the seats of an endpoint; good until the next add or remove.
+func (r *roster) seatsOf(e *endpoint) []seat { return r.seats.of(e) }
+
+// indexOf returns the index of a checker's seat at an endpoint, -1 where it has none.
+func (r *roster) indexOf(e *endpoint, c uint32) int { return r.seats.find(e, c) }
+
+// find returns an endpoint's row and the index of a checker's seat there, -1 where
+// it has none.
 func (r *roster) find(id health.EndpointID, name string) (*endpoint, int) {
 	e := r.endpoint(id)
 	c, ok := r.numbers[name]

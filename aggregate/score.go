@@ -26,14 +26,14 @@ func (p *policy) runLength(s *seat, k *checker) int {
 
 // beginRun begins a run of downs.
 func (in *intake) beginRun(id health.EndpointID, e *endpoint, s *seat) {
-	s.until = uint32(tickOf(in.roster.checkers[s.checker].heardAt))
+	s.until = uint32(tickOf(in.roster.checker(s.checker).heardAt))
 	in.trackRun(id, s, in.settings.of(e))
 }
 
 // trackRun lists an endpoint to be marked at every report while the run grows.
 func (in *intake) trackRun(id health.EndpointID, s *seat, p *policy) {
 	if p.Kind == Score && s.phase == warm && s.status.Down() {
-		k := &in.roster.checkers[s.checker]
+		k := in.roster.checker(s.checker)
 		k.growing = append(k.growing, id)
 	}
 }
@@ -41,7 +41,7 @@ func (in *intake) trackRun(id health.EndpointID, s *seat, p *policy) {
 // growRuns marks the endpoints where the vote of a checker may count for more
 // with this report.
 func (in *intake) growRuns(c uint32) {
-	k := &in.roster.checkers[c]
+	k := in.roster.checker(c)
 	list := k.growing
 	k.growing = k.growing[:0]
 	for _, id := range list {
@@ -49,11 +49,11 @@ func (in *intake) growRuns(c uint32) {
 		if e == nil {
 			continue
 		}
-		i, p := in.roster.seats.find(e, c), in.settings.of(e)
+		i, p := in.roster.indexOf(e, c), in.settings.of(e)
 		if i < 0 || p.Kind != Score {
 			continue
 		}
-		s := &in.roster.seats.of(e)[i]
+		s := &in.roster.seatsOf(e)[i]
 		if s.phase != warm || !s.status.Down() {
 			continue
 		}
@@ -66,9 +66,9 @@ func (in *intake) growRuns(c uint32) {
 
 // restartRuns begins the runs of a checker anew that was not heard for a while.
 func (in *intake) restartRuns(c uint32) {
-	for _, v := range in.roster.checkers[c].votes {
+	for _, v := range in.roster.checker(c).votes {
 		if s := in.roster.seat(v.Endpoint, c); s.phase == warm && s.status.Down() {
-			in.beginRun(v.Endpoint, &in.roster.endpoints[v.Endpoint], s)
+			in.beginRun(v.Endpoint, in.roster.at(v.Endpoint), s)
 		}
 	}
 }

@@ -64,6 +64,19 @@ func newSettings(o Options) settings {
 	return settings{options: o.withDefaults(), classes: []BeliefLimits{{}}}
 }
 
+// configure changes the options, and tells whether the limits of doubt changed.
+func (s *settings) configure(o Options) bool {
+	before := s.options.Doubt
+	s.options = o.withDefaults()
+	return s.options.Doubt != before
+}
+
+// awaitFor is how long a voter without a vote is awaited.
+func (s *settings) awaitFor() time.Duration { return s.options.AwaitFor }
+
+// zoneViews reports whether zone views are asked for.
+func (s *settings) zoneViews() bool { return s.options.ZoneViews }
+
 // of returns an endpoint's policy.
 func (s *settings) of(e *endpoint) *policy { return s.policies.at(e.policy) }
 
@@ -76,6 +89,12 @@ func (s *settings) use(t *terms) uint32 {
 	return number
 }
 
+// policy returns the policy of a number.
+func (s *settings) policy(number uint32) *policy { return s.policies.at(number) }
+
+// drop removes an endpoint from a policy.
+func (s *settings) drop(number uint32) { s.policies.drop(number) }
+
 // class returns the number of a class.
 func (s *settings) class(limits BeliefLimits) uint32 {
 	for i := range s.classes {
@@ -86,6 +105,9 @@ func (s *settings) class(limits BeliefLimits) uint32 {
 	s.classes = append(s.classes, limits)
 	return uint32(len(s.classes) - 1)
 }
+
+// classCount is how many classes there are.
+func (s *settings) classCount() int { return len(s.classes) }
 
 // doubt returns the limits of doubt of a class.
 func (s *settings) doubt(class uint32) Doubt {

@@ -20,7 +20,7 @@ type waits struct {
 // awaitAbsent awaits those who are absent: after a time in which nobody was heard,
 // the first to come back must not decide alone.
 func (w *waits) awaitAbsent(id health.EndpointID, e *endpoint) {
-	w.begin(id, e, awaitsAbsent, w.settings.options.AwaitFor)
+	w.begin(id, e, awaitsAbsent, w.settings.awaitFor())
 }
 
 func (w *waits) begin(id health.EndpointID, e *endpoint, wait flags, d time.Duration) {
