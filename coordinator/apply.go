@@ -19,12 +19,12 @@ func (c *core) apply(d feed.Delivery, now time.Time) {
 	changedProbes := map[string][]bool{}
 	for _, name := range d.Removed {
 		c.quarantined -= quarantined(c.rulings.Cluster(name))
-		c.dropTrials(name)
+		c.rollout.RemoveCluster(name)
 	}
 	for _, changed := range d.Changed {
 		k := changed.Cluster
 		c.quarantined += quarantined(k) - quarantined(c.rulings.Cluster(k.Source.Name))
-		c.succeed(k, changed.Renewed, now)
+		c.rollout.SetCluster(now, k, changed.Renewed)
 		change.Changed = append(change.Changed, k)
 		if changed.Renewed != nil {
 			changedProbes[k.Source.Name] = changed.Renewed
@@ -35,7 +35,7 @@ func (c *core) apply(d feed.Delivery, now time.Time) {
 	c.decide(effects.Decisions)
 	c.carry(now, time.Now(), c.fleet.Apply(now))
 	c.rule(now, c.rulings.Announce(now, effects.Unannounced))
-	c.forgetTrials()
+	c.forgetAbsent()
 	c.metrics.catalog(c)
 	if before > 0 && c.rulings.Len() == 0 {
 		c.log.Warn().Str("event", "nothing_checked").Int("before", before).Int("clusters", len(c.rulings.Names())).

@@ -2,10 +2,8 @@ package coordinator
 
 import (
 	"context"
-	"slices"
 	"time"
 
-	"hdsd/canary"
 	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/fleet"
 	"hdsd/hds"
@@ -42,20 +40,14 @@ func (c *core) Silent(id string, silent bool) {
 }
 
 func (c *core) join(k health.Checker, now time.Time) {
-	c.canary.Connected(now, &k)
-	r := c.recipients[k.ID]
-	if r == nil {
-		r = &recipient{}
-		c.recipients[k.ID] = r
-	}
-	r.Checker, r.build = k, canary.BuildOf(&k)
+	c.rollout.Connect(now, &k)
 	c.log.Info().Str("event", "checker_connected").Str("checker", k.ID).Str("version", k.Version).
 		Str("zone", k.Locality.Zone).Msg("checker connected")
 	c.carry(now, time.Now(), c.fleet.Connect(now, k))
 }
 
 func (c *core) lose(id string, now time.Time) {
-	c.canary.Lost(now, id)
+	c.rollout.Disconnect(now, id)
 	c.carry(now, time.Now(), c.fleet.Disconnect(now, id))
 }
 
@@ -76,7 +68,7 @@ func (c *core) hear(id string, votes []health.Vote, now time.Time) {
 			votes[i].HTTPStatusCode = 0
 		}
 	}
-	c.witness(id, votes, now)
+	c.rollout.Report(now, id, votes)
 	c.publish(now, c.judge.Report(now, id, votes))
 }
 
@@ -93,22 +85,22 @@ func (c *core) carry(now, began time.Time, e fleet.Effects) {
 	}
 	if e.Settled {
 		c.rule(now, c.rulings.Settle(now))
-		c.forgetTrials()
-		c.forgetAt, c.stirAt = now, now
+		c.forgetAbsent()
+		c.forgetAt = now
+		c.rollout.Start(now)
 	}
 	fleetLog{c.log, c.timing.grace}.write(e.Events)
 	for i := range e.Votes {
 		c.expectVotes(now, &e.Votes[i])
 	}
 	for _, id := range e.Specify {
-		c.instruct(now, id)
+		c.specify(now, id)
 	}
 	if len(e.Rows) > 0 {
 		c.history.SavePlan(e.Rows)
 	}
 	for _, id := range e.GivenUp {
-		delete(c.recipients, id)
-		c.canary.Leave(id)
+		c.rollout.Forget(id)
 	}
 	if e.Planned {
 		c.metrics.plan(c, e.Moves)
@@ -134,11 +126,11 @@ func (c *core) expectVotes(now time.Time, v *fleet.VoteChange) {
 	}
 }
 
-// fleetLookup answers what the fleet asks.
-type fleetLookup struct{ core *core }
+// lookup answers what the rooms ask of each other.
+type lookup struct{ core *core }
 
 // Standing implements fleet.Lookup.
-func (l fleetLookup) Standing(checker string) fleet.Standing {
+func (l lookup) Standing(checker string) fleet.Standing {
 	switch c := l.core; {
 	case c.trust[checker].Word == store.Distrusted:
 		return fleet.Distrusted
@@ -151,12 +143,24 @@ func (l fleetLookup) Standing(checker string) fleet.Standing {
 }
 
 // Believes implements fleet.Lookup.
-func (l fleetLookup) Believes(id health.EndpointID, checker string) bool {
+func (l lookup) Believes(id health.EndpointID, checker string) bool {
 	return l.core.judge.Believes(id, checker)
 }
 
+// Endpoint implements rollout.Lookup.
+func (l lookup) Endpoint(id health.EndpointID) (*catalog.Cluster, int) { return l.core.rulings.At(id) }
+
+// ID implements rollout.Lookup.
+func (l lookup) ID(hash health.Hash) health.EndpointID {
+	id, _ := l.core.rulings.Find(hash)
+	return id
+}
+
+// Connected implements rollout.Lookup.
+func (l lookup) Connected(checker string) bool { return l.core.fleet.Connected(checker) }
+
 // CanCheck implements fleet.Lookup.
-func (l fleetLookup) CanCheck(k *health.Checker, id health.EndpointID) bool {
+func (l lookup) CanCheck(k *health.Checker, id health.EndpointID) bool {
 	cluster, index := l.core.rulings.At(id)
 	return cluster != nil && index != catalog.None &&
 		k.Abilities.Has(cluster.Checked.Needs...) && cluster.Reach.Includes(k)
@@ -168,8 +172,7 @@ func (l fleetLookup) CanCheck(k *health.Checker, id health.EndpointID) bool {
 func (c *core) behind() map[string]bool {
 	found := map[string]bool{}
 	for k := range c.fleet.Checkers() {
-		r := c.recipients[k.ID]
-		if c.fleet.Gathering(k.ID) || r != nil && slices.ContainsFunc(r.withheld, func(name string) bool { return !c.canary.Quarantined(name) }) {
+		if c.fleet.Gathering(k.ID) || c.rollout.Behind(k.ID) {
 			found[k.ID] = true
 		}
 	}

@@ -8,10 +8,10 @@ import (
 	"github.com/rs/zerolog"
 
 	"hdsd/aggregate"
-	"hdsd/canary"
 	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/decision"
 	"hdsd/coordinator/fleet"
+	"hdsd/coordinator/rollout"
 	"hdsd/coordinator/ruling"
 	"hdsd/hds/specifier"
 	"hdsd/health"
@@ -64,13 +64,7 @@ type core struct {
 	pause pause
 
 	// What may be sent of it:
-	canary     *canary.Ledger
-	recipients map[string]*recipient // by checker
-	serial     uint64                // of the last specifier made
-	lineages   map[string]*lineage   // by cluster
-	stirAt     time.Time             // when what checkers were denied is looked at again; zero: nothing has changed
-	unsaved    map[string]bool       // clusters whose trials are to be stored
-	restored   []string              // clusters that something was stored of; nil once settled
+	rollout *rollout.Rollout
 
 	// What comes of it:
 	judge     *aggregate.Aggregator
@@ -80,35 +74,18 @@ type core struct {
 	forgetAt  time.Time // when the store may next forget what is gone
 }
 
-// recipient is a checker that is sent specifiers.
-type recipient struct {
-	health.Checker
-	build    canary.Build
-	given    map[string]*given              // what it has of each cluster of which it has endpoints
-	denied   []string                       // clusters that are to be tried before it may have them
-	extra    map[health.EndpointID]struct{} // what it was sent beyond its share, as a canary
-	withheld []string                       // clusters of which it was not sent all that is assigned, or not as it is now
-}
-
 func newCore(t timing, log zerolog.Logger, m *metrics, planes resourceServer, history historian) *core {
 	c := &core{
 		mailbox: newMailbox(m.waiting), log: log, timing: t, metrics: m, history: history,
-		judge:      aggregate.New(t.judging(aggregate.BeliefLimits{})),
-		recipients: map[string]*recipient{},
-		canary:     canary.New(canary.Options{Report: t.report, Calm: max(leastCalm, 2*t.grace)}),
-		lineages:   map[string]*lineage{}, unsaved: map[string]bool{},
+		judge:     aggregate.New(t.judging(aggregate.BeliefLimits{})),
 		trust:     map[string]store.Trust{},
 		decisions: newDecisions(planes, history, log, m),
 	}
 	c.rulings = ruling.New(c.judge.Verdict)
-	c.fleet = fleet.New(fleet.Options{Report: t.report, Grace: t.grace, Settle: t.settle}, fleetLookup{c})
+	c.fleet = fleet.New(fleet.Options{Report: t.report, Grace: t.grace, Settle: t.settle}, lookup{c})
+	c.rollout = rollout.New(rollout.Options{Report: t.report, Grace: t.grace}, lookup{c})
 	return c
 }
-
-// leastCalm is for how long no checker must come or go, at least, before a
-// cluster is tried whose first checker was lost: longer than the restarts of
-// two checkers one after the other are apart.
-const leastCalm = 10 * time.Second
 
 // run works until stop is closed.
 func (c *core) run(stop <-chan struct{}) {
@@ -144,7 +121,7 @@ func (c *core) tick(now time.Time) time.Duration {
 		return until.Sub(now)
 	}
 	c.carry(now, time.Now(), c.fleet.Tick(now))
-	c.weigh(now)
+	c.tickRollout(now)
 	c.carry(now, time.Now(), c.fleet.Dispatch(now))
 	c.publish(now, c.judge.Tick(now))
 	c.rule(now, c.rulings.Expire(now))
@@ -158,9 +135,8 @@ func (c *core) tick(now time.Time) time.Duration {
 	}
 	judge, _ := c.judge.NextDeadline()
 	wake(judge)
-	trials, _ := c.canary.NextDeadline()
+	trials, _ := c.rollout.NextDeadline()
 	wake(trials)
-	wake(c.stirAt)
 	wake(c.fleet.NextDeadline(now))
 	if at, ok := c.rulings.NextDeadline(); ok {
 		wake(at)

@@ -25,10 +25,9 @@
 // Which checkers there are and what each has to check is decided in package fleet;
 // checkers.go carries out its effects.
 //
-// A new or changed cluster is sent to one checker first (trials.go, with package
-// canary); what each of the others has of it meanwhile is kept in lineage.go.
-// Since checkers may have different versions of a cluster, what differs is found
-// where a specifier is made (brief.go), checker by checker.
+// A new or changed cluster is sent to one checker first: package rollout decides
+// which version of each cluster a checker has, and makes its specifier; trials.go
+// sends it.
 //
 // Who watches is not fed by the core but reads the committed history, each at
 // its own pace: nothing is queued for a slow watcher, which at worst learns that

@@ -31,7 +31,7 @@ func (l *lab) trustAgain(ids ...string) {
 
 // isDoubted reports whether a checker is doubted or distrusted.
 func (l *lab) isDoubted(id string) bool {
-	return fleetLookup{l.core}.Standing(id) >= fleet.Doubted
+	return lookup{l.core}.Standing(id) >= fleet.Doubted
 }
 
 // members are the checkers that are connected or whose seats are kept.

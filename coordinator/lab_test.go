@@ -242,7 +242,7 @@ func (l *lab) report(id string) {
 		k.said[endpoint] = status
 	}
 	if k.fresh {
-		l.core.followed(id, k.spec, l.now)
+		l.core.rollout.Accepted(l.now, id, k.spec)
 	}
 	k.fresh = false
 	l.core.hear(id, votes, l.now)

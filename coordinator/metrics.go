@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"hdsd/api"
+	"hdsd/coordinator/rollout/canary"
 	"hdsd/coordinator/ruling"
 	"hdsd/health"
 	"hdsd/store"
@@ -195,10 +196,21 @@ func (m *metrics) fleet(c *core) {
 	m.stranded.Set(float64(figures.Stranded))
 }
 
+// trial counts how a trial ended.
+func (m *metrics) trial(kind canary.Kind) {
+	switch kind {
+	case canary.Proven:
+		m.canaryProven.Inc()
+	case canary.Lost, canary.Blocked:
+		m.canaryLost.Inc()
+	case canary.Started, canary.NotTaken, canary.Withdrawn:
+	}
+}
+
 // canaries exports how trials are doing.
 func (m *metrics) canaries(c *core) {
-	m.canaryTrials.Set(float64(c.canary.UnderWay()))
-	m.canaryQuarantined.Set(float64(c.canary.QuarantinedClusters()))
+	m.canaryTrials.Set(float64(c.rollout.Trials()))
+	m.canaryQuarantined.Set(float64(c.rollout.BlockedClusters()))
 }
 
 func (m *metrics) catalog(c *core) {

@@ -277,8 +277,8 @@ func (c *core) describe(k *catalog.Cluster) api.Cluster {
 	for _, q := range k.Quarantined() {
 		out.Quarantined = append(out.Quarantined, api.Quarantined{Address: q.Address, Reason: q.Reason})
 	}
-	if c.canary.Quarantined(k.Source.Name) {
-		out.Quarantined = append(out.Quarantined, api.Quarantined{Reason: c.trialReason(k.Source.Name)})
+	if c.rollout.Blocked(k.Source.Name) {
+		out.Quarantined = append(out.Quarantined, api.Quarantined{Reason: c.rollout.Reason(k.Source.Name)})
 	}
 	for _, q := range k.Disabled {
 		out.Quarantined = append(out.Quarantined, api.Quarantined{Address: q.Address, Reason: q.Reason})

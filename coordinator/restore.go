@@ -9,7 +9,9 @@ import (
 // the time to settle has passed, which starts with begin.
 func (c *core) restore(s store.State) {
 	c.fleet.Restore(s.Plan)
-	c.restoreTrials(s.Trials)
+	for name, trials := range s.Trials {
+		c.rollout.Restore(name, recordOf(trials))
+	}
 	c.rulings.Restore(s)
 	c.announceRestored(&s)
 	c.restoreTrust(s.Trust)

@@ -78,7 +78,7 @@ func TestARealEnvoyThatRejectsItsFirstSpecifier(t *testing.T) {
 	envoy.Eventually(t, envoyPatience, "a verdict", healthy)
 	envoy.Eventually(t, envoyPatience, "the cluster to be tried", func() bool {
 		trials := 1
-		return c.core.ask(t.Context(), func() { trials = c.core.canary.UnderWay() }) == nil && trials == 0
+		return c.core.ask(t.Context(), func() { trials = c.core.rollout.Trials() }) == nil && trials == 0
 	})
 
 	victim := start("envoy-2")

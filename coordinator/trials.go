@@ -1,12 +1,13 @@
 package coordinator
 
 import (
-	"maps"
-	"slices"
 	"time"
 
-	"hdsd/canary"
+	"github.com/rs/zerolog"
+
 	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/rollout"
+	"hdsd/coordinator/rollout/canary"
 	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/store"
@@ -14,159 +15,82 @@ import (
 
 // Accepted implements hds.Sink.
 func (c *core) Accepted(id string, s *specifier.Specifier) {
-	c.post(func() { c.followed(id, s, time.Now()) })
+	c.post(func() { c.rollout.Accepted(time.Now(), id, s) })
 }
 
-// followed notes that a checker has taken a specifier, and with it the clusters
-// on trial there, but for those that were left out for its protocol's sake.
-func (c *core) followed(id string, s *specifier.Specifier, now time.Time) {
-	var has map[string]bool
-	c.canary.Followed(now, id, s.Serial, func(name string) bool {
-		if has == nil {
-			has = map[string]bool{}
-			for _, endpoint := range s.Order {
-				if k, _ := c.rulings.At(endpoint); k != nil {
-					has[k.Source.Name] = true
-				}
-			}
-		}
-		return !has[name]
-	})
-}
-
-// witness tells the canary what a report shows.
-func (c *core) witness(id string, votes []health.Vote, now time.Time) {
-	c.canary.Heard(now, id)
-	if !c.canary.Trying(id) {
+// specify makes and sends the specifier of a checker.
+func (c *core) specify(now time.Time, id string) {
+	work, ok := c.fleet.Work(id)
+	if !ok {
+		c.rollout.NoSpecifier(id)
 		return
 	}
-	for _, vote := range votes {
-		cluster, index := c.rulings.At(vote.Endpoint)
-		// Until its first probe ends, an endpoint is reported unhealthy.
-		if cluster != nil && index != catalog.None && (vote.Status != health.Unhealthy || vote.HTTPStatusCode != 0) {
-			c.canary.Probed(id, cluster.Source.Name, cluster.Shapes[index])
+	for _, endpoint := range work.Ended {
+		c.judge.Unassign(now, endpoint, id)
+	}
+	spec, votes := c.rollout.Specifier(now, id, rollout.Work{Endpoints: work.Endpoints, Count: work.Count, Handovers: work.Handovers})
+	for _, v := range votes {
+		if v.Unassign {
+			c.judge.Unassign(now, v.Endpoint, id)
+		}
+		if v.Assign {
+			c.judge.Assign(now, v.Endpoint, id)
 		}
 	}
+	c.metrics.rebuilds.Inc()
+	c.hds.Assign(id, spec)
 }
 
-// weigh does what has become of trials. Others are sent what is proven when no
-// trial is under way any more, or a report interval later, so that a start with
-// many clusters does not make each specifier once for each of them.
-func (c *core) weigh(now time.Time) {
-	if c.canary.Tick(now) {
-		c.stir(now)
+// tickRollout does what is due of trials.
+func (c *core) tickRollout(now time.Time) {
+	effects := c.rollout.Tick(now, func(id string) { c.specify(now, id) })
+	for i := range effects.Events {
+		logTrial(&c.log, &effects.Events[i])
+		c.metrics.trial(effects.Events[i].Kind)
 	}
-	c.heed(now)
-	if !c.stirAt.IsZero() && (c.canary.UnderWay() == 0 || !now.Before(c.stirAt)) {
-		c.stirAt = time.Time{}
-		c.spread(now)
-		c.heed(now)
-	}
-	c.saveTrials()
-}
-
-// stir has what checkers were denied looked at again soon.
-func (c *core) stir(now time.Time) {
-	if c.stirAt.IsZero() {
-		c.stirAt = now.Add(c.timing.report)
-	}
-}
-
-// heed does what follows from what became of trials.
-func (c *core) heed(now time.Time) {
-	for events := c.canary.Events(); len(events) > 0; events = c.canary.Events() {
-		leave := map[string]bool{}
-		for _, e := range events {
-			c.tellTrial(e)
-			switch e.Kind {
-			case canary.Started:
-				continue
-			case canary.Proven:
-				c.outgrow(e.Cluster)
-				c.unsaved[e.Cluster] = true
-			case canary.Lost, canary.Quarantined:
-				c.unsaved[e.Cluster] = true
-			case canary.NotTaken, canary.Withdrawn:
-				leave[e.Checker] = true
-			}
-			c.stir(now)
-		}
+	if len(effects.Events) > 0 {
 		c.metrics.canaries(c)
-		for _, id := range slices.Sorted(maps.Keys(leave)) {
-			c.instruct(now, id)
-		}
+	}
+	if len(effects.Records) > 0 {
+		c.history.SaveTrials(storedTrials(effects.Records))
 	}
 }
 
-// spread makes the specifiers of those who may now have what they were denied,
-// and of canaries that have more than their share.
-func (c *core) spread(now time.Time) {
-	for _, id := range slices.Sorted(maps.Keys(c.recipients)) {
-		known := c.recipients[id]
-		if !c.fleet.Connected(id) {
-			continue
-		}
-		more := len(known.extra) > 0
-		for _, name := range known.denied {
-			if c.canary.Proven(known.build, name) || c.mayTry(now, known, name) {
-				more = true
-			}
-		}
-		if more {
-			c.instruct(now, id)
-		}
+// forgetAbsent forgets the trials of clusters that did not come back after a start,
+// once that is certain.
+func (c *core) forgetAbsent() {
+	if c.rulings.IsConclusive() {
+		c.rollout.ForgetAbsent()
 	}
 }
 
-// restoreTrials takes up what was stored of trials, before anything else.
-func (c *core) restoreTrials(all map[string]*store.Trials) {
-	for name, stored := range all {
-		r := canary.Record{}
-		for _, p := range stored.Proven {
-			r.Proven = append(r.Proven, canary.Proof{Build: canary.Build(p.Build), Shape: canary.Shape(p.Shape)})
-		}
-		for _, shape := range stored.Blamed {
-			r.Blamed = append(r.Blamed, canary.Shape(shape))
-		}
-		for _, loss := range stored.Losses {
-			r.Losses = append(r.Losses, canary.Loss{Checker: loss.Checker, Time: loss.Time})
-		}
-		c.canary.Restore(name, r)
-		c.restored = append(c.restored, name)
+// logTrial logs what became of a trial.
+func logTrial(log *zerolog.Logger, e *rollout.Event) {
+	switch e.Kind {
+	case canary.Started:
+		log.Debug().Str("event", "canary_started").Str("cluster", e.Cluster).Str("checker", e.Checker).
+			Msg("a new or changed cluster is tried at one checker first")
+	case canary.Proven:
+		log.Debug().Str("event", "canary_proven").Str("cluster", e.Cluster).Str("checker", e.Checker).
+			Msg("a checker has lived through its first probe of a cluster: others of its kind may have it")
+	case canary.Lost:
+		log.Warn().Str("event", "canary_lost").Str("cluster", e.Cluster).Str("checker", e.Checker).
+			Msg("a checker was lost while it tried a cluster: it is tried once more, alone, when no checker comes or goes")
+	case canary.Blocked:
+		log.Error().Str("event", "canary_quarantined").Str("cluster", e.Cluster).Str("checker", e.Checker).Msg(e.Reason)
+	case canary.NotTaken:
+		log.Warn().Str("event", "canary_not_taken").Str("cluster", e.Cluster).Str("checker", e.Checker).
+			Msg("a checker does not report what it was sent with this cluster: it is tried elsewhere, alone")
+	case canary.Withdrawn: // nothing came of it
 	}
 }
 
-// forgetTrials forgets what was stored of clusters that did not come back, once that
-// is certain.
-func (c *core) forgetTrials() {
-	if !c.rulings.IsConclusive() {
-		return
-	}
-	for _, name := range c.restored {
-		if c.rulings.Cluster(name) == nil {
-			c.dropTrials(name)
-		}
-	}
-	c.restored = nil
-}
-
-// dropTrials forgets what is known of a cluster that is gone.
-func (c *core) dropTrials(name string) {
-	delete(c.lineages, name)
-	c.canary.Forget(name)
-	c.unsaved[name] = true
-}
-
-// saveTrials stores what has changed.
-func (c *core) saveTrials() {
-	if len(c.unsaved) == 0 {
-		return
-	}
-	changed := make(map[string]*store.Trials, len(c.unsaved))
-	for name := range c.unsaved {
-		changed[name] = nil
-		r, ok := c.canary.Record(name)
-		if !ok {
+// storedTrials returns records as the store keeps them.
+func storedTrials(records map[string]*canary.Record) map[string]*store.Trials {
+	all := make(map[string]*store.Trials, len(records))
+	for name, r := range records {
+		if r == nil {
+			all[name] = nil
 			continue
 		}
 		out := &store.Trials{}
@@ -179,8 +103,33 @@ func (c *core) saveTrials() {
 		for _, loss := range r.Losses {
 			out.Losses = append(out.Losses, store.Loss{Checker: loss.Checker, Time: loss.Time})
 		}
-		changed[name] = out
+		all[name] = out
 	}
-	clear(c.unsaved)
-	c.history.SaveTrials(changed)
+	return all
+}
+
+// recordOf returns what was stored of a cluster.
+func recordOf(stored *store.Trials) canary.Record {
+	r := canary.Record{}
+	for _, p := range stored.Proven {
+		r.Proven = append(r.Proven, canary.Proof{Build: canary.Build(p.Build), Shape: canary.Shape(p.Shape)})
+	}
+	for _, shape := range stored.Blamed {
+		r.Blamed = append(r.Blamed, canary.Shape(shape))
+	}
+	for _, loss := range stored.Losses {
+		r.Losses = append(r.Losses, canary.Loss{Checker: loss.Checker, Time: loss.Time})
+	}
+	return r
+}
+
+// untried says why an endpoint without any vote has none, where that is because
+// nobody may be sent it yet.
+func (c *core) untried(k *catalog.Cluster, index int, v *health.Verdict) string {
+	for _, o := range v.Observations {
+		if !o.Time.IsZero() {
+			return ""
+		}
+	}
+	return c.rollout.UntriedReason(k, index)
 }

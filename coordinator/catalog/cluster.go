@@ -9,7 +9,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
-	"hdsd/canary"
+	"hdsd/coordinator/rollout/canary"
 	"hdsd/eds"
 	"hdsd/hds/specifier"
 	"hdsd/health"

@@ -188,7 +188,7 @@ func (w *world) pass() {
 		if e.Kind == Proven {
 			w.stable[e.Cluster] = w.present[e.Cluster]
 		}
-		if e.Kind == Quarantined && w.present[e.Cluster].nature == good && !w.confused {
+		if e.Kind == Blocked && w.present[e.Cluster].nature == good && !w.confused {
 			w.t.Errorf("%s: the good %s is in quarantine: %+v", w.clock, e.Cluster, w.ledger.Standing(e.Cluster))
 		}
 	}

@@ -77,7 +77,7 @@ type Ledger struct {
 	trials   int       // under way
 	events   []Event
 
-	suspects, quarantined int // clusters; the one includes the other
+	suspects, blocked int // clusters; the one includes the other
 }
 
 // cluster is what is kept of one.
@@ -163,7 +163,7 @@ func (l *Ledger) acquit(k *cluster) {
 		l.suspects--
 	}
 	if len(k.losses) > 1 {
-		l.quarantined--
+		l.blocked--
 	}
 	k.blamed, k.losses = nil, nil
 	if k.trial != nil {

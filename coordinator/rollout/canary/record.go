@@ -47,7 +47,7 @@ func (l *Ledger) Restore(name string, r Record) {
 		k.blamed, k.losses = slices.Clone(r.Blamed), slices.Clone(r.Losses[:min(len(r.Losses), 2)])
 		slices.Sort(k.blamed)
 		if len(k.losses) > 1 {
-			l.quarantined++
+			l.blocked++
 		}
 	}
 }
@@ -73,11 +73,11 @@ func (l *Ledger) Standing(name string) Standing {
 	return s
 }
 
-// Quarantined tells whether nobody may try a cluster.
-func (l *Ledger) Quarantined(name string) bool {
+// Blocked tells whether nobody may try a cluster.
+func (l *Ledger) Blocked(name string) bool {
 	k := l.clusters[name]
 	return k != nil && len(k.losses) > 1
 }
 
-// QuarantinedClusters is how many clusters are in quarantine.
-func (l *Ledger) QuarantinedClusters() int { return l.quarantined }
+// BlockedClusters is how many clusters are in quarantine.
+func (l *Ledger) BlockedClusters() int { return l.blocked }

@@ -5,12 +5,12 @@ type Kind uint8
 
 // The kinds of event.
 const (
-	Started     Kind = iota // a checker became a cluster's canary
-	Proven                  // others of its build may have the cluster
-	NotTaken                // the canary does not follow what it was sent
-	Lost                    // the canary was lost; the cluster is suspect
-	Quarantined             // the canary was lost again; nobody tries the cluster any more
-	Withdrawn               // it ended without a result
+	Started   Kind = iota // a checker became a cluster's canary
+	Proven                // others of its build may have the cluster
+	NotTaken              // the canary does not follow what it was sent
+	Lost                  // the canary was lost; the cluster is suspect
+	Blocked               // the canary was lost again; nobody tries the cluster any more
+	Withdrawn             // it ended without a result
 )
 
 // Event is something that happened to a trial.

@@ -63,8 +63,8 @@ func (l *Ledger) lose(now time.Time, t *trial) {
 	}
 	l.blame(now, k, t.checker)
 	if len(k.losses) > 1 {
-		kind = Quarantined
-		l.quarantined++
+		kind = Blocked
+		l.blocked++
 	}
 	l.tell(kind, t)
 }

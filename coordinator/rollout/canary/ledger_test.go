@@ -82,7 +82,7 @@ func (d *desk) condemn(name, first, second string) {
 		d.connect(id)
 		d.pass(calm)
 	}
-	d.want("quarantine", d.Quarantined(name), true)
+	d.want("quarantine", d.Blocked(name), true)
 }
 
 func TestProofTakesAProbeAndAReportAfterIt(t *testing.T) {
@@ -190,8 +190,8 @@ func TestWhatPutsAQuarantineRight(t *testing.T) {
 			d.set("web", 1, 2)
 			d.condemn("web", "a", "b")
 			test.do(d)
-			d.want("quarantine", d.Quarantined("web"), !test.ends)
-			if n := d.QuarantinedClusters(); (n == 0) != test.ends {
+			d.want("quarantine", d.Blocked("web"), !test.ends)
+			if n := d.BlockedClusters(); (n == 0) != test.ends {
 				t.Errorf("%d are in quarantine", n)
 			}
 			d.want("another trial", d.try("a", "web"), test.ends)
@@ -230,7 +230,7 @@ func TestAVersionThatIsNotTaken(t *testing.T) {
 		}
 		d.want("the same checker before the other", d.try(at[i%2], "web"), false)
 	}
-	d.want("quarantine", d.Quarantined("web"), false)
+	d.want("quarantine", d.Blocked("web"), false)
 }
 
 // TestACheckerThatTakesNothingSaysNothingOfAVersion: it tries nothing more
@@ -331,7 +331,7 @@ func TestARecordBringsEverythingBack(t *testing.T) {
 	again.set("bad", 3)
 	again.set("suspect", 4)
 	again.want("good", again.proven("good"), true)
-	again.want("bad", again.Quarantined("bad"), true)
+	again.want("bad", again.Blocked("bad"), true)
 	for _, name := range []string{"good", "bad", "suspect"} {
 		before, _ := d.Record(name)
 		if after, _ := again.Record(name); !reflect.DeepEqual(before, after) {

@@ -61,7 +61,7 @@ func (w *world) wantAllDecided() {
 		}
 	}
 	for name, v := range w.present {
-		proven, quarantined := true, w.ledger.Quarantined(name)
+		proven, quarantined := true, w.ledger.Blocked(name)
 		for _, p := range w.checkers {
 			proven = proven && w.ledger.Proven(BuildOf(&p.Checker), name)
 		}

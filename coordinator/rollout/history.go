@@ -1,0 +1,177 @@
+package rollout
+
+import (
+	"slices"
+	"time"
+
+	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/rollout/canary"
+	"hdsd/health"
+)
+
+// history is the versions of a cluster that checkers may still be sent.
+type history struct {
+	present *catalog.Cluster
+	stable  map[canary.Build]*catalog.Cluster // the last one proven for a build, where the present one is not
+	proven  map[canary.Build]*selection       // what is proven of the present one
+	changed map[[2]*catalog.Cluster][]bool    // what catalog.ChangedProbes returns
+	places  map[*catalog.Cluster]map[health.Hash]int
+}
+
+// selection is what a checker is sent of a cluster: nothing where cluster is nil.
+type selection struct {
+	cluster  *catalog.Cluster
+	withheld map[canary.Shape]bool // endpoints of these shapes are not sent
+}
+
+var nothing = &selection{}
+
+// same reports whether two selections are the same, so that endpoints need not be
+// compared.
+func (s *selection) same(other *selection) bool {
+	return s == other || s.cluster == other.cluster && len(s.withheld)+len(other.withheld) == 0
+}
+
+// SetCluster takes a new version of a cluster. The version before stays in use where
+// that is proven and the new one is not. Changed is what catalog.ChangedProbes
+// returns for the two.
+func (r *Rollout) SetCluster(now time.Time, after *catalog.Cluster, changed []bool) {
+	name := after.Source.Name
+	h := r.histories[name]
+	if h == nil {
+		h = &history{stable: map[canary.Build]*catalog.Cluster{}}
+		r.histories[name] = h
+	}
+	before := h.present
+	proven := map[canary.Build]bool{}
+	for _, to := range r.recipients {
+		proven[to.build] = proven[to.build] || before != nil && r.ledger.Proven(to.build, name)
+	}
+	suspect := len(r.ledger.Standing(name).Losses) > 0
+	r.ledger.Set(now, name, versionOf(after))
+	if suspect {
+		r.unsaved[name] = true
+	}
+	for build, was := range proven {
+		switch {
+		case r.ledger.Proven(build, name):
+			delete(h.stable, build)
+		case was:
+			h.stable[build] = before
+		}
+	}
+	h.present, h.proven, h.places = after, map[canary.Build]*selection{}, map[*catalog.Cluster]map[health.Hash]int{}
+	h.changed = map[[2]*catalog.Cluster][]bool{{before, after}: changed}
+}
+
+// RemoveCluster forgets a cluster.
+func (r *Rollout) RemoveCluster(name string) {
+	delete(r.histories, name)
+	r.ledger.Forget(name)
+	r.unsaved[name] = true
+}
+
+// versionOf returns a cluster as the canary knows it.
+func versionOf(k *catalog.Cluster) canary.Version {
+	v := canary.Version{Shapes: slices.Clone(k.Shapes)}
+	slices.Sort(v.Shapes)
+	v.Shapes = slices.Compact(v.Shapes)
+	if k.Checked != nil {
+		v.Probe = k.Checked.Timing.InitialJitter + k.Checked.Timing.Timeout
+	}
+	return v
+}
+
+// dropProven forgets the versions before, for builds that the present one is proven
+// for.
+func (r *Rollout) dropProven(name string) {
+	h := r.histories[name]
+	if h == nil {
+		return
+	}
+	for build := range h.stable {
+		if r.ledger.Proven(build, name) {
+			delete(h.stable, build)
+		}
+	}
+	clear(h.proven)
+}
+
+// usable returns what a checker may have of a cluster that it is not to try: what is
+// proven of the present version, or the version before where that has more.
+func (r *Rollout) usable(h *history, to *recipient) *selection {
+	proven := r.provenPart(h, to.build)
+	before := h.stable[to.build]
+	if before == nil || before.Checked == nil || !to.Abilities.Has(before.Checked.Needs...) {
+		return proven
+	}
+	for _, hash := range before.Hashes {
+		if _, stays := h.place(h.present, hash); stays {
+			if _, sent := h.sent(proven, hash); !sent {
+				return &selection{cluster: before}
+			}
+		}
+	}
+	return proven
+}
+
+// provenPart returns what is proven for a build of the present version.
+func (r *Rollout) provenPart(h *history, build canary.Build) *selection {
+	if part := h.proven[build]; part != nil {
+		return part
+	}
+	k := h.present
+	part, some := &selection{cluster: k, withheld: map[canary.Shape]bool{}}, false
+	for _, shape := range k.Shapes {
+		if r.ledger.ProvenShape(build, k.Source.Name, shape) {
+			some = true
+		} else {
+			part.withheld[shape] = true
+		}
+	}
+	if !some {
+		part = nothing
+	}
+	h.proven[build] = part
+	return part
+}
+
+// sent finds an endpoint in what is sent of a cluster.
+func (h *history) sent(s *selection, hash health.Hash) (index int, ok bool) {
+	if s.cluster == nil {
+		return 0, false
+	}
+	if index, ok = h.place(s.cluster, hash); !ok {
+		return 0, false
+	}
+	return index, !s.withheld[s.cluster.Shapes[index]]
+}
+
+// place finds an endpoint in a version.
+func (h *history) place(k *catalog.Cluster, hash health.Hash) (index int, ok bool) {
+	places := h.places[k]
+	if places == nil {
+		places = make(map[health.Hash]int, len(k.Hashes))
+		for i, hash := range k.Hashes {
+			places[hash] = i
+		}
+		h.places[k] = places
+	}
+	index, ok = places[hash]
+	return index, ok
+}
+
+// differs reports whether a checker takes an endpoint for another than in the version
+// before. The index is that in after.
+func (h *history) differs(before, after *catalog.Cluster, index int) bool {
+	if before == after {
+		return false
+	}
+	pair := [2]*catalog.Cluster{before, after}
+	changed, ok := h.changed[pair]
+	if !ok {
+		changed = catalog.ChangedProbes(before, after)
+		h.changed[pair] = changed
+	}
+	return changed != nil && changed[index]
+}

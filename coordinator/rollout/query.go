@@ -1,0 +1,60 @@
+package rollout
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"hdsd/coordinator/catalog"
+)
+
+// Trials counts the trials in progress.
+func (r *Rollout) Trials() int { return r.ledger.UnderWay() }
+
+// BlockedClusters counts the clusters whose present version nobody may try.
+func (r *Rollout) BlockedClusters() int { return r.ledger.BlockedClusters() }
+
+// Blocked reports whether nobody may try the present version of a cluster.
+func (r *Rollout) Blocked(cluster string) bool { return r.ledger.Blocked(cluster) }
+
+// Behind reports whether a checker lacks something of what it has to check until
+// others have tried it. What is blocked does not count.
+func (r *Rollout) Behind(checker string) bool {
+	to := r.recipients[checker]
+	return to != nil && slices.ContainsFunc(to.withheld, func(name string) bool { return !r.ledger.Blocked(name) })
+}
+
+// Reason says why a cluster is not sent, as it is now, to all that are to check it;
+// empty where it is.
+func (r *Rollout) Reason(cluster string) string {
+	s := r.ledger.Standing(cluster)
+	moment := func(at time.Time) string { return at.UTC().Format(time.RFC3339) }
+	switch {
+	case len(s.Losses) > 1:
+		return fmt.Sprintf("in quarantine: %s (at %s) and %s (at %s) were lost while they were the first to be sent it, so nobody else is; "+
+			"what it was before stays in use; change the cluster, or remove it and add it again to have it tried again",
+			s.Losses[0].Checker, moment(s.Losses[0].Time), s.Losses[1].Checker, moment(s.Losses[1].Time))
+	case s.Canary != "":
+		return fmt.Sprintf("a new or changed cluster is tried at one checker first, now at %s", s.Canary)
+	case len(s.Losses) > 0:
+		return fmt.Sprintf("%s was lost (at %s) while it tried this cluster first; it is tried once more, alone, when no checker has come or gone for a while",
+			s.Losses[0].Checker, moment(s.Losses[0].Time))
+	case s.RefusedBy != "":
+		return fmt.Sprintf("on trial, not taken by %s (look at its hds_delegate.errors); it is tried elsewhere, alone, from %s on", s.RefusedBy, moment(s.Retry))
+	}
+	return ""
+}
+
+// UntriedReason says why no checker may be sent an endpoint of a cluster yet; empty
+// where some may.
+func (r *Rollout) UntriedReason(k *catalog.Cluster, index int) string {
+	for id, to := range r.recipients {
+		if r.lookup.Connected(id) && r.ledger.ProvenShape(to.build, k.Source.Name, k.Shapes[index]) {
+			return ""
+		}
+	}
+	if reason := r.Reason(k.Source.Name); reason != "" {
+		return "not checked yet: " + reason
+	}
+	return "not checked yet: a new or changed cluster is tried at one checker first"
+}

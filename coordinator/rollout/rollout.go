@@ -1,0 +1,267 @@
+package rollout
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/rollout/canary"
+	"hdsd/hds/specifier"
+	"hdsd/health"
+)
+
+// Options are the parameters of a Rollout.
+type Options struct {
+	Report time.Duration // between two reports of a checker
+	Grace  time.Duration // for which the seats of a lost checker are kept
+}
+
+// leastCalm is for how long no checker must come or go, at least, before a cluster
+// is tried again whose canary was lost: longer than the restarts of two checkers one
+// after the other are apart.
+const leastCalm = 10 * time.Second
+
+// Lookup answers what a Rollout asks its owner.
+type Lookup interface {
+	// Endpoint finds the cluster of an endpoint, and the endpoint's index among those
+	// that are checked; nil or catalog.None where there is none.
+	Endpoint(id health.EndpointID) (k *catalog.Cluster, index int)
+
+	// ID finds a checked endpoint by its hash.
+	ID(hash health.Hash) health.EndpointID
+
+	// Connected reports whether a checker is connected.
+	Connected(checker string) bool
+}
+
+// Rollout is what checkers are sent. See the package's comment for who may call it.
+type Rollout struct {
+	options Options
+	lookup  Lookup
+
+	ledger     *canary.Ledger
+	started    bool                // trials may begin
+	histories  map[string]*history // by cluster
+	recipients map[string]*recipient
+	serial     uint64          // of the last specifier made
+	releaseAt  time.Time       // when to look again at what checkers were denied; zero: nothing has changed
+	unsaved    map[string]bool // clusters whose record is to be stored
+	restored   []string        // clusters that a record was restored of, until ForgetAbsent
+}
+
+// recipient is a checker that is sent specifiers.
+type recipient struct {
+	health.Checker
+	build    canary.Build
+	versions map[string]*selection          // what it has of each cluster of which it has endpoints
+	denied   []string                       // clusters that are to be tried before it may have them
+	samples  map[health.EndpointID]struct{} // what it was sent beyond its share, as a canary
+	withheld []string                       // clusters of which it was not sent all that it has to check, as they are
+}
+
+// New makes a Rollout without clusters or checkers.
+func New(o Options, lookup Lookup) *Rollout {
+	return &Rollout{
+		options: o, lookup: lookup, ledger: canary.New(canary.Options{Report: o.Report, Calm: max(leastCalm, 2*o.Grace)}),
+		histories: map[string]*history{}, recipients: map[string]*recipient{}, unsaved: map[string]bool{},
+	}
+}
+
+// Restore takes up the stored record of a cluster, before anything else.
+func (r *Rollout) Restore(cluster string, record canary.Record) {
+	r.ledger.Restore(cluster, record)
+	r.restored = append(r.restored, cluster)
+}
+
+// ForgetAbsent forgets what was restored of clusters that no source has.
+func (r *Rollout) ForgetAbsent() {
+	for _, name := range r.restored {
+		if r.histories[name] == nil {
+			r.RemoveCluster(name)
+		}
+	}
+	r.restored = nil
+}
+
+// Start allows trials, once hdsd has settled.
+func (r *Rollout) Start(now time.Time) { r.started, r.releaseAt = true, now }
+
+// Connect notes that a checker begins a stream.
+func (r *Rollout) Connect(now time.Time, k *health.Checker) {
+	r.ledger.Connected(now, k)
+	to := r.recipients[k.ID]
+	if to == nil {
+		to = &recipient{}
+		r.recipients[k.ID] = to
+	}
+	to.Checker, to.build = *k, canary.BuildOf(k)
+}
+
+// Disconnect notes that a checker is lost.
+func (r *Rollout) Disconnect(now time.Time, id string) { r.ledger.Lost(now, id) }
+
+// Forget forgets a checker whose seats are given up.
+func (r *Rollout) Forget(id string) {
+	delete(r.recipients, id)
+	r.ledger.Leave(id)
+}
+
+// Accepted notes that a checker has taken a specifier, and with it the clusters on
+// trial there, except for those that were left out for the sake of its protocol.
+func (r *Rollout) Accepted(now time.Time, id string, s *specifier.Specifier) {
+	var has map[string]bool
+	r.ledger.Followed(now, id, s.Serial, func(name string) bool {
+		if has == nil {
+			has = r.clustersOf(s)
+		}
+		return !has[name]
+	})
+}
+
+// clustersOf finds the clusters in a specifier.
+func (r *Rollout) clustersOf(s *specifier.Specifier) map[string]bool {
+	has := map[string]bool{}
+	for _, id := range s.Order {
+		if k, _ := r.lookup.Endpoint(id); k != nil {
+			has[k.Source.Name] = true
+		}
+	}
+	return has
+}
+
+// Report notes what the report of a checker shows of trials.
+func (r *Rollout) Report(now time.Time, id string, votes []health.Vote) {
+	r.ledger.Heard(now, id)
+	if !r.ledger.Trying(id) {
+		return
+	}
+	for _, vote := range votes {
+		k, index := r.lookup.Endpoint(vote.Endpoint)
+		// Until its first probe ends, an endpoint is reported unhealthy.
+		if k != nil && index != catalog.None && (vote.Status != health.Unhealthy || vote.HTTPStatusCode != 0) {
+			r.ledger.Probed(id, k.Source.Name, k.Shapes[index])
+		}
+	}
+}
+
+// Effects lists what the owner of a Rollout has to do.
+type Effects struct {
+	Events  []Event                   // to log
+	Records map[string]*canary.Record // to store, by cluster; nil removes one
+}
+
+// Event is what became of a trial.
+type Event struct {
+	canary.Event
+	Reason string // of canary.Blocked: what to do
+}
+
+// Tick does what is due. It calls specify for each checker whose specifier is to be
+// made and sent before the next one is looked at: the first may become a canary.
+//
+// Checkers get what is proven when no trial is in progress any more, or a report
+// interval later, so that a start with many clusters does not make each specifier
+// once for each of them.
+func (r *Rollout) Tick(now time.Time, specify func(checker string)) Effects {
+	var out Effects
+	if r.ledger.Tick(now) {
+		r.release(now)
+	}
+	r.settleTrials(now, specify, &out)
+	if !r.releaseAt.IsZero() && (r.ledger.UnderWay() == 0 || !now.Before(r.releaseAt)) {
+		r.releaseAt = time.Time{}
+		r.sendReleased(now, specify)
+		r.settleTrials(now, specify, &out)
+	}
+	out.Records = r.changedRecords()
+	return out
+}
+
+// NextDeadline says when Tick next has something to do if nothing else happens.
+func (r *Rollout) NextDeadline() (time.Time, bool) {
+	next, ok := r.ledger.NextDeadline()
+	if !r.releaseAt.IsZero() && (!ok || r.releaseAt.Before(next)) {
+		return r.releaseAt, true
+	}
+	return next, ok
+}
+
+// release lets Tick look soon at what checkers were denied.
+func (r *Rollout) release(now time.Time) {
+	if r.releaseAt.IsZero() {
+		r.releaseAt = now.Add(r.options.Report)
+	}
+}
+
+// settleTrials takes over the results of trials, until there are no more.
+func (r *Rollout) settleTrials(now time.Time, specify func(string), out *Effects) {
+	for events := r.ledger.Events(); len(events) > 0; events = r.ledger.Events() {
+		withdraw := map[string]bool{} // checkers that have what they should not
+		for _, e := range events {
+			noted := Event{Event: e}
+			switch e.Kind {
+			case canary.Proven:
+				r.dropProven(e.Cluster)
+				r.unsaved[e.Cluster] = true
+			case canary.Lost:
+				r.unsaved[e.Cluster] = true
+			case canary.Blocked:
+				noted.Reason = r.Reason(e.Cluster)
+				r.unsaved[e.Cluster] = true
+			case canary.NotTaken, canary.Withdrawn:
+				withdraw[e.Checker] = true
+			}
+			out.Events = append(out.Events, noted)
+			if e.Kind != canary.Started {
+				r.release(now)
+			}
+		}
+		for _, id := range slices.Sorted(maps.Keys(withdraw)) {
+			specify(id)
+		}
+	}
+}
+
+// sendReleased makes the specifiers of checkers that may have what they were denied,
+// and of canaries that have more than their share.
+func (r *Rollout) sendReleased(now time.Time, specify func(string)) {
+	for _, id := range slices.Sorted(maps.Keys(r.recipients)) {
+		to := r.recipients[id]
+		if !r.lookup.Connected(id) {
+			continue
+		}
+		more := len(to.samples) > 0
+		for _, name := range to.denied {
+			if r.ledger.Proven(to.build, name) || r.mayTry(now, to, name) {
+				more = true
+			}
+		}
+		if more {
+			specify(id)
+		}
+	}
+}
+
+// mayTry reports whether a checker is the canary of a cluster. It becomes the canary
+// if it can.
+func (r *Rollout) mayTry(now time.Time, to *recipient, cluster string) bool {
+	before := to.versions[cluster]
+	return r.started && r.ledger.Try(now, to.ID, cluster, before != nil && before.cluster != nil)
+}
+
+// changedRecords returns the records that have changed since the last call.
+func (r *Rollout) changedRecords() map[string]*canary.Record {
+	if len(r.unsaved) == 0 {
+		return nil
+	}
+	records := make(map[string]*canary.Record, len(r.unsaved))
+	for name := range r.unsaved {
+		records[name] = nil
+		if record, ok := r.ledger.Record(name); ok {
+			records[name] = &record
+		}
+	}
+	clear(r.unsaved)
+	return records
+}
