@@ -107,7 +107,7 @@ func (b *backend) Availability(ctx context.Context, q api.AvailabilityQuery) (pa
 
 // spent adds endpoints to a page of availability.
 func (b *backend) spent(page *api.AvailabilityPage, endpoints []health.Endpoint) error {
-	all, err := b.store.Spent(endpoints, page.Start, page.End)
+	all, err := b.store.TimeInStatus(endpoints, page.Start, page.End)
 	for i, spent := range all {
 		row := api.Availability{Endpoint: endpoints[i], In: map[health.Status]time.Duration{}, Transitions: spent.Transitions}
 		for status, duration := range spent.In {

@@ -35,7 +35,7 @@ func BenchmarkBackup(b *testing.B) {
 	})
 	b.Run("restore", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := store.Restore(b.Context(), b.TempDir(), path, store.Restoring{}); err != nil {
+			if _, err := store.Restore(b.Context(), b.TempDir(), path, store.RestoreOptions{}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -132,7 +132,7 @@ type lookup struct{ core *core }
 // Standing implements fleet.Lookup.
 func (l lookup) Standing(checker string) fleet.Standing {
 	switch c := l.core; {
-	case c.trust[checker].Word == store.Distrusted:
+	case c.trust[checker].Level == store.Distrusted:
 		return fleet.Distrusted
 	case c.judge.DoubtReason(checker) != "":
 		return fleet.Doubted

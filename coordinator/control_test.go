@@ -56,7 +56,7 @@ func TestWhoGivesUpReadsNothing(t *testing.T) {
 			return err
 		},
 	} {
-		if _, err := l.core.say("a", &store.Trust{Word: store.Trusted}); err != nil {
+		if _, err := l.core.say("a", &store.Trust{Level: store.Trusted}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := l.override(drain); err != nil {

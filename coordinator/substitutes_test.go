@@ -13,7 +13,7 @@ import (
 func (l *lab) distrust(ids ...string) {
 	l.t.Helper()
 	for _, id := range ids {
-		said := store.Trust{Word: store.Distrusted, Reason: "test", Author: "ann", Since: l.now}
+		said := store.Trust{Level: store.Distrusted, Reason: "test", Author: "ann", Since: l.now}
 		if _, err := l.core.say(id, &said); err != nil {
 			l.t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ const mostTrust = 10_000
 
 // SetTrust implements api.Controller.
 func (c *control) SetTrust(ctx context.Context, asked api.Trust) (api.Trust, *api.Trust, error) {
-	said := store.Trust{Word: storedWord(asked.Trusted), Reason: asked.Reason, Author: asked.Author}
+	said := store.Trust{Level: storedTrust(asked.Trusted), Reason: asked.Reason, Author: asked.Author}
 	var replaced *store.Trust
 	if err := c.carryOut(ctx, "it is in force, but a restart may forget it", func() (err error) {
 		said.Since = time.Now().UTC().Round(0)
@@ -57,7 +57,7 @@ func (c *control) Trust(ctx context.Context) ([]api.Trust, error) {
 	return found, nil
 }
 
-func storedWord(trusted bool) store.Word {
+func storedTrust(trusted bool) store.TrustLevel {
 	if trusted {
 		return store.Trusted
 	}
@@ -68,7 +68,7 @@ func shownTrust(checker string, t *store.Trust) *api.Trust {
 	if t == nil {
 		return nil
 	}
-	return &api.Trust{Checker: checker, Trusted: t.Word == store.Trusted, Reason: t.Reason, Author: t.Author, Since: t.Since}
+	return &api.Trust{Checker: checker, Trusted: t.Level == store.Trusted, Reason: t.Reason, Author: t.Author, Since: t.Since}
 }
 
 // said is what an operator says of a checker, nil for nothing.
@@ -85,7 +85,7 @@ func (c *core) say(checker string, t *store.Trust) (before *store.Trust, err err
 		return nil, status.Errorf(codes.FailedPrecondition, "something is said of %d checkers already, which is the most: 'hdsd checkers judge' takes some back", mostTrust)
 	}
 	replaced := c.trust[checker]
-	if t.Word == store.Trusted {
+	if t.Level == store.Trusted {
 		c.log.Warn().Str("event", "checker_trusted").Str("checker", checker).Str("author", t.Author).Str("reason", t.Reason).
 			Str("replaced_author", replaced.Author).Str("replaced_reason", replaced.Reason).Msg("a checker is not doubted any more, by an operator")
 	} else {
@@ -117,15 +117,15 @@ func (c *core) unsay(checker, author string) (before *store.Trust) {
 // judgeBy has the judge follow what is said of a checker.
 func (c *core) judgeBy(checker string) {
 	t := c.trust[checker]
-	words := map[store.Word]aggregate.OperatorTrust{store.Distrusted: aggregate.Distrusted, store.Trusted: aggregate.Trusted}
-	c.judge.SetTrust(checker, words[t.Word], fmt.Sprintf("%s (%s)", t.Reason, t.Author))
+	levels := map[store.TrustLevel]aggregate.OperatorTrust{store.Distrusted: aggregate.Distrusted, store.Trusted: aggregate.Trusted}
+	c.judge.SetTrust(checker, levels[t.Level], fmt.Sprintf("%s (%s)", t.Reason, t.Author))
 	c.fleet.Reconsider()
 }
 
 func (c *core) countDistrusted() {
 	distrusted := 0
 	for _, t := range c.trust {
-		if t.Word == store.Distrusted {
+		if t.Level == store.Distrusted {
 			distrusted++
 		}
 	}

@@ -114,7 +114,7 @@ func TestDoubtedCheckersGetSubstitutes(t *testing.T) {
 		t.Fatalf("checked by %v", who)
 	}
 	say := func(word bool) {
-		said := store.Trust{Word: storedWord(word), Reason: "stuck", Author: "ann", Since: l.now}
+		said := store.Trust{Level: storedTrust(word), Reason: "stuck", Author: "ann", Since: l.now}
 		if _, err := l.core.say(who[0], &said); err != nil {
 			t.Fatal(err)
 		}

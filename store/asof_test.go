@@ -72,8 +72,8 @@ func TestAsOfAtTheEdge(t *testing.T) {
 	if got := heldAt(t, s, steady, day.Add(500*time.Second)); !strings.Contains(got.Reason, "the history began later") {
 		t.Errorf("before the edge: %+v", got)
 	}
-	spent, err := s.Spent([]health.Endpoint{flapping, fresh}, day, day.Add(3100*time.Second))
-	want := []Spent{{Transitions: 1}, {Transitions: 1}}
+	spent, err := s.TimeInStatus([]health.Endpoint{flapping, fresh}, day, day.Add(3100*time.Second))
+	want := []StatusTimes{{Transitions: 1}, {Transitions: 1}}
 	// day + 1000 s is the edge.
 	want[0].In[health.Unknown], want[0].In[health.Healthy], want[0].In[health.Unhealthy] = 1000*time.Second, 1001*time.Second, 1099*time.Second
 	want[1].In[health.Unknown], want[1].In[health.Healthy] = 3000*time.Second, 100*time.Second
@@ -174,12 +174,12 @@ func TestPastModel(t *testing.T) {
 		}
 		start := day.Add(time.Duration(rapid.IntRange(-10, 400).Draw(rt, "start")) * time.Second)
 		end := start.Add(time.Duration(rapid.IntRange(-5, 400).Draw(rt, "length")) * time.Second)
-		spent, err := s.Spent(endpoints, start, end)
+		spent, err := s.TimeInStatus(endpoints, start, end)
 		if err != nil {
 			rt.Fatal(err)
 		}
 		for i, e := range endpoints {
-			var want Spent
+			var want StatusTimes
 			for now := start; now.Before(end); now = now.Add(time.Second) {
 				want.In[naive(e, now).Status] += time.Second
 			}

@@ -8,28 +8,28 @@ import (
 	"hdsd/health"
 )
 
-// Spent is how long an endpoint was in each state.
-type Spent struct {
+// StatusTimes is how long an endpoint had each status.
+type StatusTimes struct {
 	In          [6]time.Duration // by health.Status
 	Transitions int
 }
 
-// Spent tells how long endpoints were in which state from start, which is
-// included, to end, which is not. Before the history began they were unknown.
-func (h *history) Spent(endpoints []health.Endpoint, start, end time.Time) (all []Spent, err error) {
-	all = make([]Spent, len(endpoints))
+// TimeInStatus adds up how long endpoints had each status from start on and before
+// end. Before the history began they were UNKNOWN.
+func (h *history) TimeInStatus(endpoints []health.Endpoint, start, end time.Time) (all []StatusTimes, err error) {
+	all = make([]StatusTimes, len(endpoints))
 	err = h.db.view(func(tx *bolt.Tx) error {
 		began := h.began(tx)
 		past := h.past(tx)
 		for i := range endpoints {
-			all[i] = past.spent(&endpoints[i], start, end, began)
+			all[i] = past.timeInStatus(&endpoints[i], start, end, began)
 		}
 		return nil
 	})
 	return all, err
 }
 
-func (p *past) spent(e *health.Endpoint, start, end, began time.Time) (out Spent) {
+func (p *past) timeInStatus(e *health.Endpoint, start, end, began time.Time) (out StatusTimes) {
 	from, to := nanos(start), nanos(end)
 	if from >= to {
 		return out
@@ -44,8 +44,7 @@ func (p *past) spent(e *health.Endpoint, start, end, began time.Time) (out Spent
 			at = t
 		}
 	}
-	// What was before the history began is not known.
-	until(max(from, nanos(began)))
+	until(max(from, nanos(began))) // UNKNOWN before the history began
 	if at == to {
 		return out
 	}
@@ -53,7 +52,7 @@ func (p *past) spent(e *health.Endpoint, start, end, began time.Time) (out Spent
 	p.steps(rowOf(e), at, to, func(s step) bool {
 		until(s.at)
 		status = s.to
-		if s.from != s.to { // else an override began or ended over the same health
+		if s.from != s.to { // an override can begin or end without a change
 			out.Transitions++
 		}
 		return true

@@ -9,16 +9,15 @@ import (
 	"path/filepath"
 )
 
-// spare is how much room a copy must leave on the disk: the history goes on
+// spare is how much room a copy must leave on the disk for the history, which is still
 // being written.
 const spare = 64 << 20
 
-// ErrNoRoom says that the disk has no room for a copy.
+// ErrNoRoom means that the disk has no room for a copy.
 var ErrNoRoom = errors.New("no room for a copy of the history")
 
-// Backup writes a copy of the file as it is at this moment, while work goes
-// on. The copy can take the file's place. As long as it takes, space that
-// becomes free in the file is not used again.
+// Backup writes a copy of the file as it is at this moment, which Restore accepts.
+// Nothing else waits for it. Until it ends, the file does not reuse its free space.
 func (s *Store) Backup(w io.Writer) error {
 	if err := s.db.writeTo(w); err != nil {
 		return fmt.Errorf("back up history: %w", err)
@@ -26,9 +25,8 @@ func (s *Store) Backup(w io.Writer) error {
 	return nil
 }
 
-// Copy makes a copy as Backup does, as fast as the disk is, in a file beside
-// the database that has no name and is gone with its last reader. It is for
-// readers that may be slow.
+// Copy makes the copy in a file beside the database, as fast as the disk is. The file has
+// no name and is gone when it is closed. So a slow reader does not hold up the database.
 func (s *Store) Copy(ctx context.Context) (_ *os.File, err error) {
 	folder := filepath.Dir(s.db.path)
 	if err := s.roomFor(folder); err != nil {
@@ -46,7 +44,7 @@ func (s *Store) Copy(ctx context.Context) (_ *os.File, err error) {
 	if err := os.Remove(file.Name()); err != nil {
 		return nil, fmt.Errorf("back up history: %w", err)
 	}
-	if err := s.Backup(&until{ctx, file}); err != nil {
+	if err := s.Backup(&contextWriter{ctx, file}); err != nil {
 		return nil, err
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
@@ -55,7 +53,7 @@ func (s *Store) Copy(ctx context.Context) (_ *os.File, err error) {
 	return file, nil
 }
 
-// roomFor refuses a copy for which a folder has no room.
+// roomFor returns an error if a folder has no room for a copy.
 func (s *Store) roomFor(folder string) error {
 	needed := s.db.size() + spare
 	if free, known := freeBytes(folder); known && free < uint64(needed) {
@@ -64,15 +62,15 @@ func (s *Store) roomFor(folder string) error {
 	return nil
 }
 
-// until is a writer that fails when a context ends.
-type until struct {
+// contextWriter fails when its context ends.
+type contextWriter struct {
 	ctx context.Context
 	to  io.Writer
 }
 
-func (u *until) Write(p []byte) (int, error) {
-	if u.ctx.Err() != nil {
-		return 0, context.Cause(u.ctx)
+func (w *contextWriter) Write(p []byte) (int, error) {
+	if w.ctx.Err() != nil {
+		return 0, context.Cause(w.ctx)
 	}
-	return u.to.Write(p)
+	return w.to.Write(p)
 }

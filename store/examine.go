@@ -13,27 +13,26 @@ import (
 	"hdsd/store/boltfile"
 )
 
-// About tells what is in a copy of a history.
-type About struct {
+// CopyInfo describes a copy of a history.
+type CopyInfo struct {
 	Bytes       int64
 	Transitions int
 	Clusters    int
 	First, Last time.Time // recorded times of its transitions; zero without any
 	Frozen      bool      // publishing was frozen
-	Rows        error     // ErrDamaged where single rows are, which hdsd would pass over
+	Rows        error     // ErrDamaged if single rows are, which hdsd would skip
 }
 
-// Examine reads a whole copy of a history that nobody has open, and tells what
-// is in it. The errors are ErrDamaged and ErrVersion where it could not take a
-// history's place.
-func Examine(ctx context.Context, path string) (About, error) {
+// Examine reads a whole copy of a history that nobody has open, and describes it. The
+// error is ErrDamaged or ErrVersion if the copy cannot be restored.
+func Examine(ctx context.Context, path string) (CopyInfo, error) {
 	o := Options{}.withDefaults()
 	file, err := lockPlace(ctx, path, os.O_RDWR, o.LockTimeout)
 	if err != nil {
-		return About{}, err
+		return CopyInfo{}, err
 	}
-	about, db, err := examine(path, file, &o)
-	return about, errors.Join(err, closeCopy(file, db))
+	info, db, err := examine(path, file, &o)
+	return info, errors.Join(err, closeCopy(file, db))
 }
 
 // closeCopy closes what examine has read.
@@ -45,26 +44,26 @@ func closeCopy(file *os.File, db *bolt.DB) error {
 	return nil
 }
 
-// examine reads a whole copy. The database that it gives is open, and closes
-// the file; it is nil where bbolt could not be trusted to.
-func examine(path string, file *os.File, o *Options) (about About, db *bolt.DB, err error) {
-	info, err := file.Stat()
+// examine reads a whole copy. The database that it returns is open, and closes the file.
+// It is nil if bbolt cannot be trusted to.
+func examine(path string, file *os.File, o *Options) (info CopyInfo, db *bolt.DB, err error) {
+	stat, err := file.Stat()
 	if err != nil {
-		return About{}, nil, fmt.Errorf("copy: %w", err)
+		return CopyInfo{}, nil, fmt.Errorf("copy: %w", err)
 	}
-	about.Bytes = info.Size()
-	err = boltfile.Check(file, about.Bytes)
+	info.Bytes = stat.Size()
+	err = boltfile.Check(file, info.Bytes)
 	switch {
 	case errors.Is(err, boltfile.ErrVersion):
-		return about, nil, newer(path, err.Error())
+		return info, nil, newer(path, err.Error())
 	case err != nil:
-		return about, nil, damagedCopy(path, err)
+		return info, nil, damagedCopy(path, err)
 	}
 	panicked, err := guard(func() (err error) {
 		if db, err = bolt.Open(path, 0o600, boltOptions(file, o)); err != nil {
 			return err
 		}
-		return db.View(func(tx *bolt.Tx) error { return about.read(tx, path, o) })
+		return db.View(func(tx *bolt.Tx) error { return info.read(tx, path, o) })
 	})
 	if panicked { // bbolt may have kept its locks
 		db = nil
@@ -72,12 +71,12 @@ func examine(path string, file *os.File, o *Options) (about About, db *bolt.DB, 
 	if err != nil && !errors.Is(err, ErrVersion) {
 		err = damagedCopy(path, err)
 	}
-	return about, db, err
+	return info, db, err
 }
 
-// read takes in what is in a copy. Rows of an older version are read when they
-// are upgraded.
-func (a *About) read(tx *bolt.Tx, path string, o *Options) error {
+// read fills in a from the rows of a copy. It leaves out those of an older version, which
+// a start upgrades.
+func (i *CopyInfo) read(tx *bolt.Tx, path string, o *Options) error {
 	version, _, err := schema(tx)
 	switch {
 	case err != nil:
@@ -93,18 +92,18 @@ func (a *About) read(tx *bolt.Tx, path string, o *Options) error {
 	rows := tx.Bucket(transitions)
 	if first, _ := rows.Cursor().First(); len(first) == 8 {
 		last, _ := rows.Cursor().Last()
-		a.First, a.Last = timeOf(number(first)), timeOf(number(last))
+		i.First, i.Last = timeOf(number(first)), timeOf(number(last))
 	}
-	a.Transitions, a.Clusters = rows.Stats().KeyN, tx.Bucket(clusters).Stats().KeyN
-	a.Frozen = tx.Bucket(freeze) != nil
+	i.Transitions, i.Clusters = rows.Stats().KeyN, tx.Bucket(clusters).Stats().KeyN
+	i.Frozen = tx.Bucket(freeze) != nil
 	if err := checkRows(tx); err != nil {
-		a.Rows = fmt.Errorf("%w: %s: %w", ErrDamaged, path, err)
+		i.Rows = fmt.Errorf("%w: %s: %w", ErrDamaged, path, err)
 	}
 	return nil
 }
 
-// IsHistory tells whether a path has the name of a history that hdsd works
-// with, rather than of a copy.
+// IsHistory reports whether a path has the name of a history that hdsd works with, rather
+// than of a copy.
 func IsHistory(path string) bool { return filepath.Base(path) == fileName }
 
 func damagedCopy(path string, err error) error {

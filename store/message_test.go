@@ -11,7 +11,7 @@ import (
 
 // TestMessagesTakeAnyText: what is not UTF-8 is replaced, and the row can be read.
 func TestMessagesTakeAnyText(t *testing.T) {
-	row := encodeTrust(&Trust{Word: Trusted, Reason: "a\xffb", Author: "ann"})
+	row := encodeTrust(&Trust{Level: Trusted, Reason: "a\xffb", Author: "ann"})
 	if got, ok := decodeTrust(row); !ok || got.Reason != "a\uFFFDb" || got.Author != "ann" {
 		t.Errorf("%+v, %v", got, ok)
 	}
@@ -39,7 +39,7 @@ func FuzzMessages(f *testing.F) {
 	f.Add(encodeHeld(map[health.Hash]health.Status{1: health.Healthy, 1 << 63: health.Timeout}))
 	f.Add(encodeOverride(&Override{Scope: endpoint("web", "a", "x"), Status: health.Draining, Reason: "why", Author: "ann", Since: day, Until: day}))
 	f.Add(encodeVoted(&health.Verdict{Status: health.Timeout, Since: day}))
-	f.Add(encodeTrust(&Trust{Word: Trusted, Reason: "r", Author: "a", Since: day.Add(-100 * 365 * 24 * time.Hour)}))
+	f.Add(encodeTrust(&Trust{Level: Trusted, Reason: "r", Author: "a", Since: day.Add(-100 * 365 * 24 * time.Hour)}))
 	for name, some := range someTrials {
 		f.Add(encodeTrials(name, some))
 	}

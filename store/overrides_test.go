@@ -110,7 +110,7 @@ func TestAnOverrideOverTheSameHealthIsNoChange(t *testing.T) {
 		{Time: day.Add(time.Minute), Endpoint: e, From: health.Healthy, To: health.Healthy, Reason: "forced healthy"},
 	})
 	flush(t, s)
-	spent, err := s.Spent([]health.Endpoint{e}, day, day.Add(time.Hour))
+	spent, err := s.TimeInStatus([]health.Endpoint{e}, day, day.Add(time.Hour))
 	if err != nil || spent[0].Transitions != 1 || spent[0].In[health.Healthy] != time.Hour {
 		t.Errorf("%+v, %v", spent, err)
 	}

@@ -27,7 +27,7 @@ func BenchmarkPast(b *testing.B) {
 	end := day.Add(200_000 * time.Second)
 	b.Run("Spent", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := s.Spent(endpoints[:1000], day, end); err != nil {
+			if _, err := s.TimeInStatus(endpoints[:1000], day, end); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -11,31 +11,33 @@ import (
 	"time"
 )
 
-// Restored tells what Restore did.
-type Restored struct {
-	About
+// RestoreResult describes what Restore put in place.
+type RestoreResult struct {
+	CopyInfo
 	Path string // of the history
-	Kept string // where the one before is now; empty where there was none
+	Kept string // where the history before is; empty if there was none
 }
 
-// Restoring says how to restore. The zero Restoring is good.
-type Restoring struct {
-	// Damaged accepts a copy in which single rows are damaged.
-	Damaged bool
+// RestoreOptions says how to restore. The zero RestoreOptions is good.
+type RestoreOptions struct {
+	// AcceptDamaged accepts a copy in which single rows are damaged.
+	AcceptDamaged bool
 
-	// Read, if any, gets how much of the copy is read; it is checked after that.
-	Read func(done, size int64)
+	// Progress, if any, gets how much of the copy is read. Restore checks it then.
+	Progress func(done, size int64)
 
 	now func() time.Time
 }
 
-// Restore puts a copy in the place of the history in a folder, or where there
-// is none, while no hdsd has it open. The history that was there is kept
-// beside it. At every moment the folder has the one or the other, whole; with
-// an error it has the one that it had.
-func Restore(ctx context.Context, folder, from string, r Restoring) (done Restored, err error) {
+// Restore puts a copy in place of the history in a folder, or in an empty folder, while
+// no hdsd has it open. It keeps the history that was there beside the new one. At every
+// moment the folder has one of them, whole. After an error it has the old one.
+func Restore(ctx context.Context, folder, from string, r RestoreOptions) (done RestoreResult, err error) {
 	if r.now == nil {
 		r.now = time.Now
+	}
+	if r.Progress == nil {
+		r.Progress = func(int64, int64) {}
 	}
 	o := Options{LockTimeout: time.Second}.withDefaults()
 	source, err := os.Open(from)
@@ -54,18 +56,18 @@ func Restore(ctx context.Context, folder, from string, r Restoring) (done Restor
 	if before != nil {
 		defer before.Close()
 	}
-	staged, err := stage(ctx, done.Path, source, before, &o, r.Read)
+	staged, err := stage(ctx, done.Path, source, before, &o, r.Progress)
 	if err != nil {
 		return done, err
 	}
-	about, db, err := examine(from, staged, &o)
-	done.About = about
+	info, db, err := examine(from, staged, &o)
+	done.CopyInfo = info
 	switch {
 	case err != nil:
-	case ctx.Err() != nil: // whoever gave up while it was checked wants it left alone
+	case ctx.Err() != nil: // whoever cancels during the check wants the history left alone
 		err = fmt.Errorf("restore: %w", context.Cause(ctx))
-	case about.Rows != nil && !r.Damaged:
-		err = about.Rows
+	case info.Rows != nil && !r.AcceptDamaged:
+		err = info.Rows
 	default:
 		done.Kept, err = replace(done.Path, before != nil, r.now())
 	}
@@ -75,9 +77,9 @@ func Restore(ctx context.Context, folder, from string, r Restoring) (done Restor
 	return done, errors.Join(err, closeCopy(staged, db))
 }
 
-// stage copies the source to where histories are until they are finished, and
-// has it on disk. The lock on it keeps a starting hdsd away.
-func stage(ctx context.Context, path string, source, before *os.File, o *Options, read func(done, size int64)) (staged *os.File, err error) {
+// stage copies the source to the name of unfinished histories, and syncs it. The lock on
+// that keeps a starting hdsd away.
+func stage(ctx context.Context, path string, source, before *os.File, o *Options, progress func(done, size int64)) (staged *os.File, err error) {
 	info, err := source.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("copy: %w", err)
@@ -97,7 +99,7 @@ func stage(ctx context.Context, path string, source, before *os.File, o *Options
 		err = fmt.Errorf("%w: %s came or went just now: stop hdsd", ErrLocked, path)
 	}
 	if err == nil {
-		err = copyIn(ctx, staged, source, info.Size(), read)
+		err = copyIn(ctx, staged, source, info.Size(), progress)
 	}
 	if err == nil {
 		err = giveTo(staged, filepath.Dir(path))
@@ -108,36 +110,33 @@ func stage(ctx context.Context, path string, source, before *os.File, o *Options
 	return staged, nil
 }
 
-func copyIn(ctx context.Context, staged, source *os.File, size int64, read func(done, size int64)) error {
+func copyIn(ctx context.Context, staged, source *os.File, size int64, progress func(done, size int64)) error {
 	if err := staged.Truncate(0); err != nil {
 		return err
 	}
-	if read == nil {
-		read = func(int64, int64) {}
-	}
-	to := &counted{to: &until{ctx, staged}, tell: func(done int64) { read(done, size) }}
+	to := &countingWriter{to: &contextWriter{ctx, staged}, written: func(done int64) { progress(done, size) }}
 	if _, err := io.Copy(to, source); err != nil {
 		return err
 	}
 	return staged.Sync()
 }
 
-// counted tells how much was written.
-type counted struct {
-	to   io.Writer
-	done int64
-	tell func(int64)
+// countingWriter reports how much was written.
+type countingWriter struct {
+	to      io.Writer
+	done    int64
+	written func(int64)
 }
 
-func (c *counted) Write(p []byte) (int, error) {
+func (c *countingWriter) Write(p []byte) (int, error) {
 	n, err := c.to.Write(p)
 	c.done += int64(n)
-	c.tell(c.done)
+	c.written(c.done)
 	return n, err
 }
 
-// replace gives the history that is there a second name, by its date, and then
-// its place to the finished one, in one step: there is always one.
+// replace gives the old history a second name, by its date, and then renames the
+// finished one over it. So there is always one.
 func replace(path string, keep bool, now time.Time) (kept string, err error) {
 	if keep {
 		if kept, err = linkDated(path, now); err != nil {
@@ -159,12 +158,12 @@ func replace(path string, keep bool, now time.Time) (kept string, err error) {
 	return kept, nil
 }
 
-// mostAlike is how many histories can be kept of one second.
-const mostAlike = 100
+// maxKept is how many histories can be kept of one second.
+const maxKept = 100
 
 func linkDated(path string, now time.Time) (string, error) {
 	dated := path + now.UTC().Format(".20060102T150405Z")
-	for n := range mostAlike {
+	for n := range maxKept {
 		name := dated
 		if n > 0 {
 			name = fmt.Sprintf("%s-%d", dated, n+1)
@@ -178,5 +177,5 @@ func linkDated(path string, now time.Time) (string, error) {
 		}
 		return name, nil
 	}
-	return "", fmt.Errorf("restore: %s and %d more are there: move some away", dated, mostAlike-1)
+	return "", fmt.Errorf("restore: %s and %d more exist: move some away", dated, maxKept-1)
 }

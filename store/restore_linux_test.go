@@ -13,7 +13,7 @@ import (
 func TestOpenFollowsTheNameNotTheFile(t *testing.T) {
 	dir, from := folderOf(t, 7), copyOf(t, 20)
 	opened := make(chan int, 1)
-	r := Restoring{Read: func(done, size int64) {
+	r := RestoreOptions{Progress: func(done, size int64) {
 		if done < size {
 			return
 		}

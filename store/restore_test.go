@@ -73,7 +73,7 @@ func in(t testing.TB, dir string) (names []string) {
 	return names
 }
 
-func onDay(r Restoring) Restoring {
+func onDay(r RestoreOptions) RestoreOptions {
 	r.now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC) }
 	return r
 }
@@ -81,14 +81,14 @@ func onDay(r Restoring) Restoring {
 func TestRestore(t *testing.T) {
 	dir, from := folderOf(t, 7), copyOf(t, 20)
 	var seen, whole int64
-	done, err := Restore(t.Context(), dir, from, onDay(Restoring{Read: func(done, size int64) { seen, whole = done, size }}))
+	done, err := Restore(t.Context(), dir, from, onDay(RestoreOptions{Progress: func(done, size int64) { seen, whole = done, size }}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	const dated = fileName + ".20260102T030405Z"
-	want := Restored{
-		About: About{Bytes: whole, Transitions: 20, Clusters: 3, First: flips(1)[0].Time, Last: flips(20)[19].Time},
-		Path:  filepath.Join(dir, fileName), Kept: filepath.Join(dir, dated),
+	want := RestoreResult{
+		CopyInfo: CopyInfo{Bytes: whole, Transitions: 20, Clusters: 3, First: flips(1)[0].Time, Last: flips(20)[19].Time},
+		Path:     filepath.Join(dir, fileName), Kept: filepath.Join(dir, dated),
 	}
 	if diff := cmp.Diff(want, done); diff != "" || seen != whole || whole == 0 {
 		t.Errorf("%d of %d bytes read; %s", seen, whole, diff)
@@ -101,12 +101,12 @@ func TestRestore(t *testing.T) {
 	}
 
 	// Back again, within the same second, then where nothing is.
-	done, err = Restore(t.Context(), dir, done.Kept, onDay(Restoring{}))
+	done, err = Restore(t.Context(), dir, done.Kept, onDay(RestoreOptions{}))
 	if got := countIn(t, dir); got != 7 || err != nil || filepath.Base(done.Kept) != dated+"-2" {
 		t.Errorf("%d transitions, the others in %s; %v", got, done.Kept, err)
 	}
 	empty := filepath.Join(t.TempDir(), "new", "folder")
-	done, err = Restore(t.Context(), empty, from, Restoring{})
+	done, err = Restore(t.Context(), empty, from, RestoreOptions{})
 	if got := countIn(t, empty); got != 20 || err != nil || done.Kept != "" {
 		t.Errorf("%d transitions, %+v, %v", got, done, err)
 	}
@@ -171,14 +171,14 @@ func TestRestoreRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir, none := folderOf(t, 7), t.TempDir()
 			before := content(t, dir)
-			_, err := Restore(t.Context(), dir, c.from, Restoring{})
+			_, err := Restore(t.Context(), dir, c.from, RestoreOptions{})
 			if err == nil || c.target != nil && !errors.Is(err, c.target) || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), c.from) {
 				t.Errorf("says %v, want %v with %q", err, c.target, c.says)
 			}
 			if !bytes.Equal(before, content(t, dir)) {
 				t.Error("the history has changed")
 			}
-			if _, err := Restore(t.Context(), none, c.from, Restoring{}); err == nil {
+			if _, err := Restore(t.Context(), none, c.from, RestoreOptions{}); err == nil {
 				t.Error("taken where nothing was")
 			}
 			if left := slices.Concat(in(t, dir), in(t, none)); !slices.Equal(left, []string{fileName}) {
@@ -187,7 +187,7 @@ func TestRestoreRefuses(t *testing.T) {
 		})
 	}
 	dir := folderOf(t, 7)
-	done, err := Restore(t.Context(), dir, spoiled, Restoring{Damaged: true})
+	done, err := Restore(t.Context(), dir, spoiled, RestoreOptions{AcceptDamaged: true})
 	if !errors.Is(done.Rows, ErrDamaged) || err != nil {
 		t.Errorf("a damaged row that is accepted: %v, %v", done.Rows, err)
 	}
@@ -195,13 +195,13 @@ func TestRestoreRefuses(t *testing.T) {
 	if got := len(ask(t, s, Query{})); got != 199 {
 		t.Errorf("%d transitions", got)
 	}
-	if _, err := Restore(t.Context(), dir, filepath.Join(dir, fileName), Restoring{}); !errors.Is(err, ErrLocked) {
+	if _, err := Restore(t.Context(), dir, filepath.Join(dir, fileName), RestoreOptions{}); !errors.Is(err, ErrLocked) {
 		t.Error("itself, while open:", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := Restore(t.Context(), dir, filepath.Join(dir, fileName), Restoring{}); err == nil || !strings.Contains(err.Error(), "the history itself") {
+	if _, err := Restore(t.Context(), dir, filepath.Join(dir, fileName), RestoreOptions{}); err == nil || !strings.Contains(err.Error(), "the history itself") {
 		t.Error("itself:", err)
 	}
 }
@@ -209,7 +209,7 @@ func TestRestoreRefuses(t *testing.T) {
 func TestRestoreWhileOpen(t *testing.T) {
 	dir, from := t.TempDir(), copyOf(t, 20)
 	s := open(t, dir)
-	if _, err := Restore(t.Context(), dir, from, Restoring{}); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "stop the other hdsd") {
+	if _, err := Restore(t.Context(), dir, from, RestoreOptions{}); !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "stop the other hdsd") {
 		t.Error("while open:", err)
 	}
 	s.Append(flips(3))
@@ -217,7 +217,7 @@ func TestRestoreWhileOpen(t *testing.T) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := Restore(ctx, dir, copyOf(t, 500), Restoring{Read: func(done, size int64) {
+	_, err := Restore(ctx, dir, copyOf(t, 500), RestoreOptions{Progress: func(done, size int64) {
 		if cancel(); done == size {
 			t.Error("read in one go: too small for this test")
 		}
@@ -226,7 +226,7 @@ func TestRestoreWhileOpen(t *testing.T) {
 		t.Error("cancelled:", err)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
-	_, err = Restore(ctx, dir, from, Restoring{Read: func(done, size int64) {
+	_, err = Restore(ctx, dir, from, RestoreOptions{Progress: func(done, size int64) {
 		if done == size {
 			cancel()
 		}
@@ -255,7 +255,7 @@ func FuzzRestore(f *testing.F) {
 			bad[binary.BigEndian.Uint32(edits)%uint32(len(bad))] ^= edits[4]
 		}
 		dir := folderWith(t, history)
-		if _, err := Restore(t.Context(), dir, fileWith(t, bad), Restoring{}); err != nil {
+		if _, err := Restore(t.Context(), dir, fileWith(t, bad), RestoreOptions{}); err != nil {
 			if !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrVersion) {
 				t.Error("unclear error:", err)
 			}

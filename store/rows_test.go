@@ -42,7 +42,7 @@ func TestRowsKeepTheirForm(t *testing.T) {
 	s.SaveFreeze(&Freeze{Reason: "why", Author: "ann", Since: at, Held: map[health.Hash]health.Status{2: health.Timeout, 1: health.Healthy}})
 	s.SaveOverrides(map[health.Endpoint]*Override{rack: {Scope: rack, Status: health.Draining, Reason: "why", Author: "ann", Since: at, Until: at.Add(1)}})
 	s.SaveVoted(map[health.Hash]*health.Verdict{1: {Status: health.Healthy, Since: at}, 2: {}})
-	s.SaveTrust("c", &Trust{Word: Trusted, Reason: "why", Author: "ann", Since: at})
+	s.SaveTrust("c", &Trust{Level: Trusted, Reason: "why", Author: "ann", Since: at})
 	flush(t, s)
 	want := map[string]string{
 		`clusters "\xe2\x16?\u0548\xf7\x99<"`:      `"web\v\xd8nA"`,

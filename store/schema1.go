@@ -106,9 +106,9 @@ func voted1(row []byte) (v health.Verdict, ok bool) {
 
 func trust1(row []byte) (t Trust, ok bool) {
 	r := newReader1(row)
-	t.Word, t.Since = Word(r.byte()), timeOf(r.fixed())
+	t.Level, t.Since = TrustLevel(r.byte()), timeOf(r.fixed())
 	t.Author, t.Reason = r.string(), r.string()
-	return t, r.end() && (t.Word == Distrusted || t.Word == Trusted)
+	return t, r.end() && (t.Level == Distrusted || t.Level == Trusted)
 }
 
 func trials1(row []byte) (cluster string, t Trials, ok bool) {

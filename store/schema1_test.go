@@ -46,7 +46,7 @@ func inSchema1() State {
 			{Scope: rack, Status: health.Draining, Reason: "überall", Author: "ann", Since: at, Until: at.Add(time.Hour)},
 		},
 		Voted: map[health.Hash]health.Verdict{1: {Status: health.Healthy, Since: at}, 2: {}},
-		Trust: map[string]Trust{"c": {Word: Trusted, Reason: "why", Author: "ann", Since: at}, "d": {Word: Distrusted, Since: at}},
+		Trust: map[string]Trust{"c": {Level: Trusted, Reason: "why", Author: "ann", Since: at}, "d": {Level: Distrusted, Since: at}},
 		Trials: map[string]*Trials{
 			"web": {Proven: []Proof{{1, 2}, {1 << 63, 3}}, Blamed: []uint64{3}, Losses: []Loss{{"c", at}, {"prüfer", at.Add(time.Second)}}},
 			"pay": {},
@@ -92,7 +92,7 @@ func TestSchema1IsUpgraded(t *testing.T) {
 // TestSchema1IsRestored: a copy from before the upgrade can be restored.
 func TestSchema1IsRestored(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Restore(t.Context(), dir, fileWith(t, schema1File(t)), Restoring{}); err != nil {
+	if _, err := Restore(t.Context(), dir, fileWith(t, schema1File(t)), RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	wantSchema1(t, open(t, dir))

@@ -174,7 +174,7 @@ func TestClockAYearAheadForAWhile(t *testing.T) {
 	if got := heldAt(t, m.store, e, hourly(119).Add(time.Minute)); got.Reason != "119" {
 		t.Errorf("at last it was as after change %s, want 119", got.Reason)
 	}
-	spent, err := m.store.Spent([]health.Endpoint{e}, hourly(49), hourly(119))
+	spent, err := m.store.TimeInStatus([]health.Endpoint{e}, hourly(49), hourly(119))
 	if got := spent[0]; err != nil || got.Transitions != 70 || (got.In[health.Healthy]-35*time.Hour).Abs() > time.Minute {
 		t.Errorf("%+v, %v, want 70 transitions and half of the time HEALTHY", got, err)
 	}

@@ -6,19 +6,19 @@ import (
 	storev1 "hdsd/gen/hdsd/store/v1"
 )
 
-// Word is what an operator says of a checker.
-type Word uint8
+// TrustLevel is what an operator says of a checker.
+type TrustLevel uint8
 
-// The words.
+// The levels.
 const (
-	Unspoken Word = iota
+	Unspecified TrustLevel = iota
 	Distrusted
 	Trusted
 )
 
 // Trust is an operator's word on a checker, and why.
 type Trust struct {
-	Word           Word
+	Level          TrustLevel
 	Reason, Author string
 	Since          time.Time
 }
@@ -32,15 +32,15 @@ func (s *Store) SaveTrust(checker string, t *Trust) {
 }
 
 func encodeTrust(t *Trust) []byte {
-	return marshal(&storev1.Trust{Word: storev1.Trust_Word(t.Word), Reason: text(t.Reason), Author: text(t.Author), Since: timestamp(t.Since)})
+	return marshal(&storev1.Trust{Level: storev1.Trust_Level(t.Level), Reason: text(t.Reason), Author: text(t.Author), Since: timestamp(t.Since)})
 }
 
 func decodeTrust(row []byte) (t Trust, ok bool) {
 	var m storev1.Trust
-	if !unmarshal(row, &m) || m.GetWord() != storev1.Trust_DISTRUSTED && m.GetWord() != storev1.Trust_TRUSTED {
+	if !unmarshal(row, &m) || m.GetLevel() != storev1.Trust_DISTRUSTED && m.GetLevel() != storev1.Trust_TRUSTED {
 		return Trust{}, false
 	}
-	t = Trust{Word: Word(m.GetWord()), Reason: m.GetReason(), Author: m.GetAuthor()}
+	t = Trust{Level: TrustLevel(m.GetLevel()), Reason: m.GetReason(), Author: m.GetAuthor()}
 	t.Since, ok = timeIn(m.GetSince())
 	return t, ok
 }

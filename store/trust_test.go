@@ -8,8 +8,8 @@ import (
 )
 
 func TestTrustIsKept(t *testing.T) {
-	one := Trust{Word: Distrusted, Reason: "überall", Author: "ann@here", Since: day}
-	other := Trust{Word: Trusted, Reason: "why", Author: "bob", Since: day.Add(time.Hour)}
+	one := Trust{Level: Distrusted, Reason: "überall", Author: "ann@here", Since: day}
+	other := Trust{Level: Trusted, Reason: "why", Author: "bob", Since: day.Add(time.Hour)}
 	dir := t.TempDir()
 	s := open(t, dir)
 	for _, step := range []struct {

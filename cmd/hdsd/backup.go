@@ -148,7 +148,7 @@ func (b *backup) toFile(command *cobra.Command, path string) error {
 	if none == nil {
 		fmt.Fprintf(command.ErrOrStderr(), "hdsd: %s was there: the copy has taken its place\n", path)
 	}
-	fmt.Fprintf(command.OutOrStdout(), "%s: %s\n", path, aboutText(&about))
+	fmt.Fprintf(command.OutOrStdout(), "%s: %s\n", path, copyText(&about))
 	if about.Rows != nil {
 		return fmt.Errorf("the history of %s is damaged, and so is its copy: %w", b.client.server, about.Rows)
 	}
@@ -191,8 +191,8 @@ func target(path string) (string, error) {
 	return followed, nil
 }
 
-// aboutText tells what is in a copy.
-func aboutText(a *store.About) string {
+// copyText describes a copy.
+func copyText(a *store.CopyInfo) string {
 	period := ""
 	if a.Transitions > 0 {
 		period = fmt.Sprintf(" from %s to %s", a.First.UTC().Format(time.RFC3339), a.Last.UTC().Format(time.RFC3339))

@@ -53,9 +53,9 @@ func restore(ctx context.Context, out, progress io.Writer, folder, from string, 
 		}
 		return fmt.Sprintf("%s of %s", bytesText(done.Load()), bytesText(size.Load()))
 	})
-	restored, err := store.Restore(ctx, folder, from, store.Restoring{
-		Damaged: damaged,
-		Read:    func(d, s int64) { done.Store(d); size.Store(s) },
+	restored, err := store.Restore(ctx, folder, from, store.RestoreOptions{
+		AcceptDamaged: damaged,
+		Progress:      func(d, s int64) { done.Store(d); size.Store(s) },
 	})
 	stop()
 	if restored.Rows != nil && !damaged && err != nil {
@@ -64,7 +64,7 @@ func restore(ctx context.Context, out, progress io.Writer, folder, from string, 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s: %s\n", restored.Path, aboutText(&restored.About))
+	fmt.Fprintf(out, "%s: %s\n", restored.Path, copyText(&restored.CopyInfo))
 	if restored.Rows != nil {
 		fmt.Fprintf(out, "damaged, and left out of answers: %v\n", restored.Rows)
 	}

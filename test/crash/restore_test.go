@@ -26,7 +26,7 @@ func restorer(dir string) error {
 	out := json.NewEncoder(os.Stdout)
 	for {
 		for _, name := range []string{"a.db", "b.db"} {
-			done, err := store.Restore(context.Background(), filepath.Join(dir, "data"), filepath.Join(dir, name), store.Restoring{})
+			done, err := store.Restore(context.Background(), filepath.Join(dir, "data"), filepath.Join(dir, name), store.RestoreOptions{})
 			if err != nil {
 				return err
 			}
@@ -49,7 +49,7 @@ func TestKill9WhileRestoring(t *testing.T) {
 		writeCopy(t, filepath.Join(dir, name), count)
 	}
 	data := filepath.Join(dir, "data")
-	if _, err := store.Restore(t.Context(), data, filepath.Join(dir, "b.db"), store.Restoring{}); err != nil {
+	if _, err := store.Restore(t.Context(), data, filepath.Join(dir, "b.db"), store.RestoreOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	between := 0

@@ -27,52 +27,52 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-type Trust_Word int32
+type Trust_Level int32
 
 const (
-	Trust_UNSPECIFIED Trust_Word = 0
-	Trust_DISTRUSTED  Trust_Word = 1
-	Trust_TRUSTED     Trust_Word = 2
+	Trust_UNSPECIFIED Trust_Level = 0
+	Trust_DISTRUSTED  Trust_Level = 1
+	Trust_TRUSTED     Trust_Level = 2
 )
 
-// Enum value maps for Trust_Word.
+// Enum value maps for Trust_Level.
 var (
-	Trust_Word_name = map[int32]string{
+	Trust_Level_name = map[int32]string{
 		0: "UNSPECIFIED",
 		1: "DISTRUSTED",
 		2: "TRUSTED",
 	}
-	Trust_Word_value = map[string]int32{
+	Trust_Level_value = map[string]int32{
 		"UNSPECIFIED": 0,
 		"DISTRUSTED":  1,
 		"TRUSTED":     2,
 	}
 )
 
-func (x Trust_Word) Enum() *Trust_Word {
-	p := new(Trust_Word)
+func (x Trust_Level) Enum() *Trust_Level {
+	p := new(Trust_Level)
 	*p = x
 	return p
 }
 
-func (x Trust_Word) String() string {
+func (x Trust_Level) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (Trust_Word) Descriptor() protoreflect.EnumDescriptor {
+func (Trust_Level) Descriptor() protoreflect.EnumDescriptor {
 	return file_hdsd_store_v1_rows_proto_enumTypes[0].Descriptor()
 }
 
-func (Trust_Word) Type() protoreflect.EnumType {
+func (Trust_Level) Type() protoreflect.EnumType {
 	return &file_hdsd_store_v1_rows_proto_enumTypes[0]
 }
 
-func (x Trust_Word) Number() protoreflect.EnumNumber {
+func (x Trust_Level) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use Trust_Word.Descriptor instead.
-func (Trust_Word) EnumDescriptor() ([]byte, []int) {
+// Deprecated: Use Trust_Level.Descriptor instead.
+func (Trust_Level) EnumDescriptor() ([]byte, []int) {
 	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{4, 0}
 }
 
@@ -344,7 +344,7 @@ func (x *VotedHealth) GetSince() *timestamppb.Timestamp {
 // Trust is what an operator says of a checker.
 type Trust struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Word          Trust_Word             `protobuf:"varint,1,opt,name=word,proto3,enum=hdsd.store.v1.Trust_Word" json:"word,omitempty"`
+	Level         Trust_Level            `protobuf:"varint,1,opt,name=level,proto3,enum=hdsd.store.v1.Trust_Level" json:"level,omitempty"`
 	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	Author        string                 `protobuf:"bytes,3,opt,name=author,proto3" json:"author,omitempty"`
 	Since         *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=since,proto3" json:"since,omitempty"`
@@ -382,9 +382,9 @@ func (*Trust) Descriptor() ([]byte, []int) {
 	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *Trust) GetWord() Trust_Word {
+func (x *Trust) GetLevel() Trust_Level {
 	if x != nil {
-		return x.Word
+		return x.Level
 	}
 	return Trust_UNSPECIFIED
 }
@@ -674,13 +674,13 @@ const file_hdsd_store_v1_rows_proto_rawDesc = "" +
 	"\aaddress\x18\x03 \x01(\tR\aaddress\"{\n" +
 	"\vVotedHealth\x12:\n" +
 	"\x06status\x18\x01 \x01(\x0e2\".envoy.config.core.v3.HealthStatusR\x06status\x120\n" +
-	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\xce\x01\n" +
-	"\x05Trust\x12-\n" +
-	"\x04word\x18\x01 \x01(\x0e2\x19.hdsd.store.v1.Trust.WordR\x04word\x12\x16\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\xd2\x01\n" +
+	"\x05Trust\x120\n" +
+	"\x05level\x18\x01 \x01(\x0e2\x1a.hdsd.store.v1.Trust.LevelR\x05level\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x16\n" +
 	"\x06author\x18\x03 \x01(\tR\x06author\x120\n" +
-	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"4\n" +
-	"\x04Word\x12\x0f\n" +
+	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"5\n" +
+	"\x05Level\x12\x0f\n" +
 	"\vUNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
 	"DISTRUSTED\x10\x01\x12\v\n" +
@@ -712,7 +712,7 @@ func file_hdsd_store_v1_rows_proto_rawDescGZIP() []byte {
 var file_hdsd_store_v1_rows_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_hdsd_store_v1_rows_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_hdsd_store_v1_rows_proto_goTypes = []any{
-	(Trust_Word)(0),               // 0: hdsd.store.v1.Trust.Word
+	(Trust_Level)(0),              // 0: hdsd.store.v1.Trust.Level
 	(*Freeze)(nil),                // 1: hdsd.store.v1.Freeze
 	(*HeldHealth)(nil),            // 2: hdsd.store.v1.HeldHealth
 	(*Override)(nil),              // 3: hdsd.store.v1.Override
@@ -735,7 +735,7 @@ var file_hdsd_store_v1_rows_proto_depIdxs = []int32{
 	10, // 5: hdsd.store.v1.Override.until:type_name -> google.protobuf.Timestamp
 	11, // 6: hdsd.store.v1.VotedHealth.status:type_name -> envoy.config.core.v3.HealthStatus
 	10, // 7: hdsd.store.v1.VotedHealth.since:type_name -> google.protobuf.Timestamp
-	0,  // 8: hdsd.store.v1.Trust.word:type_name -> hdsd.store.v1.Trust.Word
+	0,  // 8: hdsd.store.v1.Trust.level:type_name -> hdsd.store.v1.Trust.Level
 	10, // 9: hdsd.store.v1.Trust.since:type_name -> google.protobuf.Timestamp
 	8,  // 10: hdsd.store.v1.Trials.proven:type_name -> hdsd.store.v1.Trials.Proof
 	9,  // 11: hdsd.store.v1.Trials.losses:type_name -> hdsd.store.v1.Trials.Loss
