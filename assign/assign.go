@@ -1,10 +1,6 @@
 package assign
 
-import (
-	"hdsd/assign/internal/quota"
-	"hdsd/assign/internal/zone"
-	"hdsd/health"
-)
+import "hdsd/health"
 
 // ClassID stands for a Class inside one Planner.
 type ClassID uint32
@@ -102,8 +98,8 @@ type Options struct {
 	Looks int
 }
 
-// New makes an empty Planner.
-func New(o Options) *Planner {
+// withDefaults fills in what is not set.
+func (o Options) withDefaults() Options {
 	if o.Slack <= 0 {
 		o.Slack = 10
 	}
@@ -113,14 +109,5 @@ func New(o Options) *Planner {
 	if o.Looks <= 0 {
 		o.Looks = 1 << 21
 	}
-	return &Planner{
-		options: o,
-		unit:    1,
-		index:   map[string]int32{},
-		zones:   zone.NewTable(),
-		classID: map[uint64]ClassID{},
-		quotas:  quota.NewTable(),
-		kindIDs: map[kindKey]int32{},
-		groups:  make([]group, 1),
-	}
+	return o
 }

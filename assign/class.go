@@ -1,6 +1,7 @@
 package assign
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -10,44 +11,219 @@ import (
 	"hdsd/health"
 )
 
-// class is a Class with the checkers that can serve it. The slices are by zone.
+// class is a Class with the checkers that can serve it. The slices after total are
+// by zone.
 type class struct {
 	Class
+	id    ClassID
 	hash  uint64
-	able  []uint64  // bit set of slots with a seat
-	total int       // how many those are
-	seats []int32   // how many of them in each zone
-	mass  []int64   // what they weigh
-	odd   []int32   // live ones that do not have the full weight
-	pools [][]int32 // those that are live
+	able  []uint64 // bit set of slots with a seat
+	total int      // how many those are
 
-	rights [][]uint64 // their hashes, for mixed
+	seats    []int32    // how many of them in each zone
+	mass     []int64    // what they weigh
+	odd      []int32    // live ones that do not have the full weight
+	pools    [][]int32  // those that are live
+	rights   [][]uint64 // their hashes, prepared for scores
+	arrivals []uint32   // how often someone came into a pool
+	gaps     []int64    // no one in a pool has more room below its ceiling
 
-	version  uint32   // of mass and pools; never 0
-	arrivals []uint32 // how often someone came into a pool
-	gaps     []int64  // no one in a pool has more room below its ceiling
+	version uint32 // of mass and pools; never 0
 }
 
-// Class gives the number of a class: the same for equal classes.
-func (p *Planner) Class(c Class) ClassID {
-	h := c.digest()
-	if id, ok := p.classID[h]; ok {
-		return id
+// worker is a checker as the classes see it.
+type worker struct {
+	slot, zone int32
+	hash       uint64
+	weight     int64
+	live       bool
+}
+
+// has tells whether a checker can serve the class.
+func (c *class) has(s int32) bool {
+	word := int(s / 64)
+	return word < len(c.able) && c.able[word]>>(s%64)&1 == 1
+}
+
+// grow makes room for n zones.
+func (c *class) grow(n int) {
+	for len(c.seats) < n {
+		c.seats = append(c.seats, 0)
+		c.pools, c.rights = append(c.pools, nil), append(c.rights, nil)
+		c.arrivals, c.gaps = append(c.arrivals, 0), append(c.gaps, 0)
+		c.mass, c.odd = append(c.mass, 0), append(c.odd, 0)
 	}
-	id := ClassID(len(p.classes))
-	p.classID[h] = id
-	p.classes = append(p.classes, class{Class: c, hash: h, version: 1})
-	p.outdated = true
-	added := &p.classes[id]
-	added.grow(p.zones.Len())
-	for s := range p.slots {
-		if p.slots[s].known {
-			p.admitTo(added, &p.slots[s].checker, int32(s))
+}
+
+// admit counts a checker in, if it is able; leeway is its room below its ceiling.
+func (c *class) admit(w worker, checker *health.Checker, leeway int64) {
+	if !checker.Abilities.Has(c.Needs...) || !c.Reach.Includes(checker) {
+		return
+	}
+	for len(c.able) <= int(w.slot/64) {
+		c.able = append(c.able, 0)
+	}
+	c.able[w.slot/64] |= 1 << (w.slot % 64)
+	c.seats[w.zone]++
+	c.mass[w.zone] += w.weight
+	c.total++
+	c.version++
+	if w.live {
+		c.enlist(w, leeway)
+	}
+}
+
+// expel counts a checker out.
+func (c *class) expel(w worker) {
+	if !c.has(w.slot) {
+		return
+	}
+	if w.live {
+		c.delist(w)
+	}
+	c.able[w.slot/64] &^= 1 << (w.slot % 64)
+	c.seats[w.zone]--
+	c.mass[w.zone] -= w.weight
+	c.total--
+	c.version++
+}
+
+// enlist puts a checker that is live into its zone's pool.
+func (c *class) enlist(w worker, leeway int64) {
+	z := w.zone
+	c.pools[z], c.rights[z] = append(c.pools[z], w.slot), append(c.rights[z], rendezvous.Right(w.hash))
+	c.version++
+	c.arrivals[z]++
+	c.gaps[z] = max(c.gaps[z], leeway)
+	if w.weight != quota.FullWeight {
+		c.odd[z]++
+	}
+}
+
+// delist takes a checker out of its zone's pool.
+func (c *class) delist(w worker) {
+	z := w.zone
+	at := slices.Index(c.pools[z], w.slot)
+	c.pools[z], c.rights[z] = slices.Delete(c.pools[z], at, at+1), slices.Delete(c.rights[z], at, at+1)
+	c.version++
+	if w.weight != quota.FullWeight {
+		c.odd[z]--
+	}
+}
+
+// narrow finds how much room someone in a zone has at most.
+func (c *class) narrow(z int32, r *room) {
+	c.gaps[z] = 0
+	for _, s := range c.pools[z] {
+		c.gaps[z] = max(c.gaps[z], r.leeway(s))
+	}
+}
+
+// mayFit tells whether someone may have room for a cost.
+func (c *class) mayFit(cost int64) bool {
+	for z, gap := range c.gaps {
+		if gap >= cost && len(c.pools[z]) > 0 {
+			return true
 		}
 	}
-	return id
+	return false
 }
 
+// classes are the classes that endpoints can want. None is ever forgotten.
+type classes struct {
+	list []*class
+	ids  map[uint64]ClassID // by hash
+}
+
+// find returns the class that equals one, which is made where there is none.
+func (cs *classes) find(c Class) (at *class, made bool) {
+	h := c.digest()
+	if id, ok := cs.ids[h]; ok {
+		return cs.list[id], false
+	}
+	at = &class{Class: c, id: ClassID(len(cs.list)), hash: h, version: 1}
+	cs.ids[h] = at.id
+	cs.list = append(cs.list, at)
+	return at, true
+}
+
+func (cs *classes) len() int             { return len(cs.list) }
+func (cs *classes) at(id ClassID) *class { return cs.list[id] }
+
+// grow makes room for n zones.
+func (cs *classes) grow(n int) {
+	for _, c := range cs.list {
+		c.grow(n)
+	}
+}
+
+// bits tells which classes a checker can serve, a bit each.
+func (cs *classes) bits(s int32) string {
+	bits := make([]byte, (len(cs.list)+7)/8)
+	for i, c := range cs.list {
+		if c.has(s) {
+			bits[i/8] |= 1 << (i % 8)
+		}
+	}
+	return string(bits)
+}
+
+// admit counts a checker in wherever it is able.
+func (cs *classes) admit(w worker, checker *health.Checker, leeway int64) {
+	for _, c := range cs.list {
+		c.admit(w, checker, leeway)
+	}
+}
+
+// expel counts a checker out.
+func (cs *classes) expel(w worker) {
+	for _, c := range cs.list {
+		c.expel(w)
+	}
+}
+
+// enlist puts a checker that becomes live into the pools of its classes.
+func (cs *classes) enlist(w worker, leeway int64) {
+	for _, c := range cs.list {
+		if c.has(w.slot) {
+			c.enlist(w, leeway)
+		}
+	}
+}
+
+// delist takes a checker that is live no more out of these pools.
+func (cs *classes) delist(w worker) {
+	for _, c := range cs.list {
+		if c.has(w.slot) {
+			c.delist(w)
+		}
+	}
+}
+
+// widen notes that a checker has more room below its ceiling.
+func (cs *classes) widen(s, zone int32, leeway int64) {
+	for _, c := range cs.list {
+		if c.has(s) {
+			c.gaps[zone] = max(c.gaps[zone], leeway)
+		}
+	}
+}
+
+// byScarcity gives each class its place in the order of how few checkers can
+// serve it.
+func (cs *classes) byScarcity() []int32 {
+	order := slices.Clone(cs.list)
+	slices.SortFunc(order, func(a, b *class) int {
+		return cmp.Or(cmp.Compare(a.total, b.total), cmp.Compare(a.hash, b.hash))
+	})
+	place := make([]int32, len(order))
+	for n, c := range order {
+		place[c.id] = int32(n)
+	}
+	return place
+}
+
+// digest is a hash of what a class says.
 func (c *Class) digest() uint64 {
 	var parts []string
 	for _, need := range slices.Compact(slices.Sorted(slices.Values(c.Needs))) {
@@ -64,72 +240,4 @@ func (c *Class) digest() uint64 {
 		}
 	}
 	return rendezvous.Hash(parts...)
-}
-
-// grow makes room for n zones.
-func (c *class) grow(n int) {
-	for len(c.seats) < n {
-		c.seats = append(c.seats, 0)
-		c.pools, c.rights = append(c.pools, nil), append(c.rights, nil)
-		c.arrivals, c.gaps = append(c.arrivals, 0), append(c.gaps, 0)
-		c.mass, c.odd = append(c.mass, 0), append(c.odd, 0)
-	}
-}
-
-func (c *class) has(s int32) bool {
-	word := int(s / 64)
-	return word < len(c.able) && c.able[word]>>(s%64)&1 == 1
-}
-
-// admitTo counts a checker among those of a class, if it is able.
-func (p *Planner) admitTo(c *class, checker *health.Checker, s int32) {
-	if !checker.Abilities.Has(c.Needs...) || !c.Reach.Includes(checker) {
-		return
-	}
-	for len(c.able) <= int(s/64) {
-		c.able = append(c.able, 0)
-	}
-	c.able[s/64] |= 1 << (s % 64)
-	c.seats[p.home[s]]++
-	c.mass[p.home[s]] += p.can[s].Weight
-	c.total++
-	c.version++
-	if p.live[s] {
-		p.enlist(c, s)
-	}
-}
-
-func (p *Planner) expelFrom(c *class, s int32) {
-	if !c.has(s) {
-		return
-	}
-	if p.live[s] {
-		p.delist(c, s)
-	}
-	c.able[s/64] &^= 1 << (s % 64)
-	c.seats[p.home[s]]--
-	c.mass[p.home[s]] -= p.can[s].Weight
-	c.total--
-	c.version++
-}
-
-func (p *Planner) enlist(c *class, s int32) {
-	z := p.home[s]
-	c.pools[z], c.rights[z] = append(c.pools[z], s), append(c.rights[z], rendezvous.Right(p.hash[s]))
-	c.version++
-	c.arrivals[z]++
-	c.gaps[z] = max(c.gaps[z], p.leeway(s))
-	if p.can[s].Weight != quota.FullWeight {
-		c.odd[z]++
-	}
-}
-
-func (p *Planner) delist(c *class, s int32) {
-	z := p.home[s]
-	at := slices.Index(c.pools[z], s)
-	c.pools[z], c.rights[z] = slices.Delete(c.pools[z], at, at+1), slices.Delete(c.rights[z], at, at+1)
-	c.version++
-	if p.can[s].Weight != quota.FullWeight {
-		c.odd[z]--
-	}
 }

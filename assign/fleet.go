@@ -10,179 +10,170 @@ import (
 	"hdsd/health"
 )
 
-// slot is a checker's seat.
-type slot struct {
-	units   []int32 // where it sits, as a substitute too
-	seated  bool    // false: free, or given up in this Apply
-	known   bool    // has joined; its abilities and zone are known
-	fresh   bool    // has not pulled its share yet
-	stuck   uint32  // the step in which it could not make room any more
-	jammed  jam     // for whom nobody would go elsewhere
-	id      string
-	checker health.Checker // as it joined last
+// fleet is the checkers that have a seat, by slot. A slot is a checker's number
+// while it has a seat; no decision depends on it.
+type fleet struct {
+	members []member
+	hashes  []uint64 // of the node ids
+	zones   []int32  // none while not known
+	weights []int64  // in thousandths
+	active  []bool   // its stream is up, and nobody stands in for it
+	doubt   []bool   // it is not live as it is doubted
+	unseen  []bool   // it is not live as it is blind
+	slots   map[string]int32
+	free    []int32
+	seated  int
+	alive   int     // how many are live
+	waiting []int32 // those that have not pulled their share yet
 }
 
-// open makes a seat for a checker that has none.
-func (p *Planner) open(id string) int32 {
+// member is a checker with a seat.
+type member struct {
+	id      string
+	checker health.Checker // as it joined last
+	seated  bool           // false: the slot is free, or given up in this Apply
+	known   bool           // has joined: its abilities and zone are known
+	fresh   bool           // has not pulled its share yet
+}
+
+func newFleet() *fleet { return &fleet{slots: map[string]int32{}} }
+
+func (f *fleet) len() int               { return len(f.members) }
+func (f *fleet) hash(s int32) uint64    { return f.hashes[s] }
+func (f *fleet) zone(s int32) int32     { return f.zones[s] }
+func (f *fleet) weight(s int32) int64   { return f.weights[s] }
+func (f *fleet) live(s int32) bool      { return f.active[s] }
+func (f *fleet) doubted(s int32) bool   { return f.doubt[s] }
+func (f *fleet) blind(s int32) bool     { return f.unseen[s] }
+func (f *fleet) id(s int32) string      { return f.members[s].id }
+func (f *fleet) isSeated(s int32) bool  { return f.members[s].seated }
+func (f *fleet) isKnown(s int32) bool   { return f.members[s].known }
+func (f *fleet) compare(a, b int32) int { return cmp.Compare(f.hashes[a], f.hashes[b]) }
+
+// checker is a checker's description, if it is known.
+func (f *fleet) checker(s int32) *health.Checker { return &f.members[s].checker }
+
+// find returns the slot of a checker.
+func (f *fleet) find(id string) (int32, bool) {
+	s, ok := f.slots[id]
+	return s, ok
+}
+
+// ids lists the checkers that have a seat.
+func (f *fleet) ids() []string { return slices.Collect(maps.Keys(f.slots)) }
+
+// open gives a checker that has none a seat.
+func (f *fleet) open(id string) int32 {
 	var s int32
-	if n := len(p.free); n > 0 {
-		s, p.free = p.free[n-1], p.free[:n-1]
+	if n := len(f.free); n > 0 {
+		s, f.free = f.free[n-1], f.free[:n-1]
 	} else {
-		s = int32(len(p.slots))
-		p.slots = append(p.slots, slot{})
-		p.hash, p.home = append(p.hash, 0), append(p.home, 0)
-		p.load, p.spare = append(p.load, 0), append(p.spare, 0)
-		p.rate, p.part = append(p.rate, 0), append(p.part, 0)
-		p.can = append(p.can, quota.Default)
-		p.live, p.doubt, p.blind = append(p.live, false), append(p.doubt, false), append(p.blind, false)
+		s = int32(len(f.members))
+		f.members, f.hashes = append(f.members, member{}), append(f.hashes, 0)
+		f.zones, f.weights = append(f.zones, none), append(f.weights, 0)
+		f.active, f.doubt, f.unseen = append(f.active, false), append(f.doubt, false), append(f.unseen, false)
 	}
-	p.slots[s] = slot{id: id, seated: true}
-	p.hash[s], p.home[s] = rendezvous.Hash(id), none
-	p.endow(s, quota.Default)
-	p.index[id] = s
-	p.seated++
+	f.members[s] = member{id: id, seated: true}
+	f.hashes[s], f.zones[s], f.weights[s] = rendezvous.Hash(id), none, quota.FullWeight
+	f.slots[id] = s
+	f.seated++
 	return s
 }
 
-// vacate makes the slot of one that left free for another. Slots are not used
-// again while a restored plan still speaks of them.
-func (p *Planner) vacate(s int32) {
-	p.zones.Occupy(p.home[s], -1)
-	p.slots[s], p.home[s] = slot{}, none
-	if len(p.restored.hashes) == 0 {
-		p.free = append(p.free, s)
+// close takes a checker's seat away. Its slot stays its own until vacate.
+func (f *fleet) close(s int32) {
+	f.suspend(s)
+	f.doubt[s], f.unseen[s] = false, false
+	m := &f.members[s]
+	delete(f.slots, m.id)
+	m.seated, m.known, m.fresh = false, false, false
+	f.weights[s] = quota.FullWeight
+	f.seated--
+}
+
+// vacate empties a slot, which may go to another checker if reuse says so.
+func (f *fleet) vacate(s int32, reuse bool) {
+	f.members[s], f.zones[s] = member{}, none
+	if reuse {
+		f.free = append(f.free, s)
 	}
 }
 
-func (p *Planner) join(c *health.Checker) {
-	s, ok := p.index[c.ID]
-	if !ok {
-		s = p.open(c.ID)
-		p.refresh(s)
-		p.unfair = true
-	}
-	if at := &p.slots[s]; !at.known || !alike(&at.checker, c) {
-		p.describe(s, c)
-	} else if p.live[s] {
-		return
-	}
-	if !p.live[s] {
-		p.live[s], p.doubt[s], p.blind[s] = true, false, false
-		p.alive++
-		for i := range p.classes {
-			if p.classes[i].has(s) {
-				p.enlist(&p.classes[i], s)
-			}
-		}
-	}
-	p.came = append(p.came, s)
+// describe takes in what a checker says of itself.
+func (f *fleet) describe(s int32, c *health.Checker, zone int32) {
+	f.members[s].checker, f.members[s].known = *c, true
+	f.zones[s], f.weights[s] = zone, quota.CapacityOf(c).Weight
 }
 
-// describe takes a checker's new description in.
-func (p *Planner) describe(s int32, c *health.Checker) {
-	at, z := &p.slots[s], p.zoneOf(c.Locality)
-	was := make([]bool, len(p.classes))
-	for i := range p.classes {
-		was[i] = p.classes[i].has(s)
-		p.expelFrom(&p.classes[i], s)
+// capacity is what a checker can take.
+func (f *fleet) capacity(s int32) quota.Capacity {
+	if !f.members[s].known {
+		return quota.Default
 	}
-	before, now := p.can[s], quota.CapacityOf(c)
-	moved := at.known && p.home[s] != z
-	p.zones.Occupy(z, 1)
-	p.zones.Occupy(p.home[s], -1)
-	p.home[s] = z
-	p.endow(s, now)
-	p.unfair = p.unfair || moved || at.known && before != now
-	if at.known && (now.Weight > before.Weight || now.Ceiling > before.Ceiling) {
-		p.refresh(s)
-	}
-	for i := range p.classes {
-		p.admitTo(&p.classes[i], c, s)
-		p.unfair = p.unfair || at.known && was[i] != p.classes[i].has(s)
-	}
-	at.checker, at.known = *c, true
-	p.joinCohort(s)
+	return quota.CapacityOf(&f.members[s].checker)
 }
 
-// alike tells whether two descriptions of a checker ask for the same plan.
-func alike(a, b *health.Checker) bool {
-	return a.Locality == b.Locality && quota.CapacityOf(a) == quota.CapacityOf(b) && maps.Equal(a.Abilities, b.Abilities) && maps.Equal(a.Metadata, b.Metadata)
+// isAs tells whether a checker's description asks for the same plan as the one that
+// is known.
+func (f *fleet) isAs(s int32, c *health.Checker) bool {
+	m, is := &f.members[s], &f.members[s].checker
+	return m.known && is.Locality == c.Locality && quota.CapacityOf(is) == quota.CapacityOf(c) &&
+		maps.Equal(is.Abilities, c.Abilities) && maps.Equal(is.Metadata, c.Metadata)
 }
 
-// suspend has substitutes stand in for a checker that was lost or is doubted; of
-// one that is lost while it is doubted they stay.
-func (p *Planner) suspend(id string, doubted bool) {
-	s, ok := p.index[id]
-	if !ok || !p.live[s] && (p.doubt[s] || !doubted) {
-		return
+// revive makes a checker live. It tells whether it was not.
+func (f *fleet) revive(s int32) bool {
+	if f.active[s] {
+		return false
 	}
-	if p.live[s] {
-		for i := range p.classes {
-			if p.classes[i].has(s) {
-				p.delist(&p.classes[i], s)
-			}
-		}
-		p.live[s] = false
-		p.alive--
-	}
-	p.doubt[s] = doubted
-	p.suspended = append(p.suspended, s)
+	f.active[s], f.doubt[s], f.unseen[s] = true, false, false
+	f.alive++
+	return true
 }
 
-// outnumber has substitutes come where those who are blind are not outnumbered.
-func (p *Planner) outnumber(id string) {
-	p.suspend(id, false)
-	if s, ok := p.index[id]; ok && !p.blind[s] {
-		p.blind[s] = true
-		p.suspended, p.came = append(p.suspended, s), append(p.came, s)
+// suspend makes a checker not live. It tells whether it was.
+func (f *fleet) suspend(s int32) bool {
+	if !f.active[s] {
+		return false
+	}
+	f.active[s] = false
+	f.alive--
+	return true
+}
+
+// setDoubted says whether a checker that is not live is doubted.
+func (f *fleet) setDoubted(s int32, doubted bool) { f.doubt[s] = doubted }
+
+// setBlind marks a checker that is not live as blind. It tells whether it was not.
+func (f *fleet) setBlind(s int32) bool {
+	was := f.unseen[s]
+	f.unseen[s] = true
+	return !was
+}
+
+// refresh lets a checker pull its share.
+func (f *fleet) refresh(s int32) {
+	if !f.members[s].fresh {
+		f.members[s].fresh = true
+		f.waiting = append(f.waiting, s)
 	}
 }
 
-func (p *Planner) leave(id string) {
-	s, ok := p.index[id]
-	if !ok {
-		return
-	}
-	for i := range p.classes {
-		p.expelFrom(&p.classes[i], s)
-	}
-	if p.live[s] {
-		p.live[s] = false
-		p.alive--
-	}
-	p.doubt[s], p.blind[s] = false, false
-	p.quotas.Leave(s)
-	p.slots[s].seated, p.slots[s].known, p.slots[s].fresh = false, false, false
-	p.endow(s, quota.Default)
-	delete(p.index, id)
-	p.seated--
-	p.unfair = true
-	p.left = append(p.left, s)
-}
-
-// refresh has a checker pull its share.
-func (p *Planner) refresh(s int32) {
-	if !p.slots[s].fresh {
-		p.slots[s].fresh = true
-		p.fresh = append(p.fresh, s)
-	}
-}
-
-// newcomers are the live checkers that have not pulled their share yet, in an
-// order that does not depend on how they are numbered.
-func (p *Planner) newcomers() []int32 {
+// newcomers takes out the live checkers that have not pulled their share yet, by
+// hash.
+func (f *fleet) newcomers() []int32 {
 	var now, later []int32
-	for _, s := range p.fresh {
+	for _, s := range f.waiting {
 		switch {
-		case !p.slots[s].fresh:
-		case p.live[s]:
-			p.slots[s].fresh = false
+		case !f.members[s].fresh:
+		case f.active[s]:
+			f.members[s].fresh = false
 			now = append(now, s)
 		default:
 			later = append(later, s)
 		}
 	}
-	p.fresh = later
-	slices.SortFunc(now, func(a, b int32) int { return cmp.Compare(p.hash[a], p.hash[b]) })
+	f.waiting = later
+	slices.SortFunc(now, f.compare)
 	return now
 }

@@ -1,63 +1,55 @@
 package assign
 
 import (
-	"iter"
+	"cmp"
+	"encoding/binary"
 	"slices"
 
 	"hdsd/assign/internal/trie"
 	"hdsd/health"
 )
 
-// group is what is noted of the endpoints of one zone while a leaf is made.
-type group struct {
-	seed int32 // the seats that they bring, none if none
-	size int
-	unit int32
-}
-
-// groupOf is that of a zone, or of those without one.
-func (p *Planner) groupOf(zone int32) *group { return &p.groups[zone+1] }
-
 // zonesOfLeaf is how many times as many endpoints as a unit a leaf may have, if
 // they are of several zones.
 const zonesOfLeaf = 2
 
+// cut makes leaves of sorted endpoints in a part of a kind's trie: as few as are
+// small, and endpoints of one zone with different seats apart.
+func (f *forest) cut(k *kind, at trie.Node, items []trie.Item) {
+	trie.Cut(at, items,
+		func(items []trie.Item) bool { return f.small(items) && f.uniform(items) },
+		func(at trie.Node, items []trie.Item) { f.addLeaf(k, at, items) })
+}
+
 // small tells whether endpoints are few enough for a leaf: those of each zone for
 // a unit.
-func (p *Planner) small(items []trie.Item) bool {
-	if len(items) <= p.unit || len(items) > zonesOfLeaf*p.unit {
-		return len(items) <= p.unit
+func (f *forest) small(items []trie.Item) bool {
+	if len(items) <= f.most || len(items) > zonesOfLeaf*f.most {
+		return len(items) <= f.most
 	}
 	most := 0
 	for i := range items {
-		g := p.groupOf(items[i].Zone)
+		g := f.groupOf(items[i].Zone)
 		g.size++
 		most = max(most, g.size)
 	}
 	for i := range items {
-		p.groupOf(items[i].Zone).size = 0
+		f.groupOf(items[i].Zone).size = 0
 	}
-	return most <= p.unit
+	return most <= f.most
 }
 
 // uniform tells whether those of one zone that bring seats bring the same.
-func (p *Planner) uniform(items []trie.Item) bool {
-	seeded := false
-	for i := range items {
-		if items[i].Seed != none {
-			seeded = true
-			break
-		}
-	}
-	if !seeded {
+func (f *forest) uniform(items []trie.Item) bool {
+	if !slices.ContainsFunc(items, func(i trie.Item) bool { return i.Seed != none }) {
 		return true
 	}
-	for i := range p.groups {
-		p.groups[i].seed = none
+	for i := range f.groups {
+		f.groups[i].seed = none
 	}
 	for i := range items {
 		if s := items[i].Seed; s != none {
-			switch g := p.groupOf(items[i].Zone); g.seed {
+			switch g := f.groupOf(items[i].Zone); g.seed {
 			case none:
 				g.seed = s
 			case s:
@@ -69,12 +61,11 @@ func (p *Planner) uniform(items []trie.Item) bool {
 	return true
 }
 
-// emit makes a leaf.
-func (p *Planner) emit(k int32, at trie.Node, items []trie.Item) {
-	h := p.leafHash(k, at.Prefix)
-	zones := p.scratch.zones[:0]
+// addLeaf makes a leaf, and its units, one for each zone.
+func (f *forest) addLeaf(k *kind, at trie.Node, items []trie.Item) {
+	zones := f.spare[:0]
 	for i := range items {
-		g := p.groupOf(items[i].Zone)
+		g := f.groupOf(items[i].Zone)
 		if g.size == 0 {
 			g.seed = none
 			zones = append(zones, items[i].Zone)
@@ -84,97 +75,156 @@ func (p *Planner) emit(k int32, at trie.Node, items []trie.Item) {
 			g.seed = items[i].Seed
 		}
 	}
-	slices.SortFunc(zones, p.zones.Compare)
-	p.scratch.zones = zones
-	l := leaf{Node: at, hash: h, first: none, ranking: &ranking{}}
+	slices.SortFunc(zones, f.zones.Compare)
+	f.spare = zones
+	l := leaf{Node: at, hash: leafHash(k, at), first: none, ranking: &ranking{}}
 	last := int32(none)
 	members := make([]health.EndpointID, len(items))
 	for _, z := range zones {
-		g := p.groupOf(z)
-		g.unit = p.newUnit()
-		p.link(&l, last, g.unit)
+		g := f.groupOf(z)
+		g.unit = f.seats.add(unit{Node: at, kind: k, hash: l.hash, ranking: l.ranking, zone: z, next: none, members: members[:0:g.size]})
+		f.link(&l, last, g.unit)
 		last = g.unit
-		p.units[g.unit] = unit{Node: at, hash: h, ranking: l.ranking, kind: k, zone: z, next: none, members: members[:0:g.size]}
 		members = members[g.size:]
 		g.size = 0
 	}
 	for i := range items {
-		n := p.groupOf(items[i].Zone).unit
-		u := &p.units[n]
+		n := f.groupOf(items[i].Zone).unit
+		u := f.seats.at(n)
 		u.members = append(u.members, items[i].ID)
 		u.sum += items[i].Lo
-		p.endpoints[items[i].ID].unit = n
+		f.endpoints.setUnit(items[i].ID, n)
 	}
 	for _, z := range zones {
-		p.start(p.groupOf(z))
+		g := f.groupOf(z)
+		if g.seed != none {
+			f.seats.give(g.unit, f.brought.lists[g.seed])
+		}
+		f.made = append(f.made, g.unit)
 	}
-	p.kinds[k].leaves = append(p.kinds[k].leaves, l)
+	k.leaves = append(k.leaves, l)
 }
 
 // link puts a unit behind the last one of a leaf.
-func (p *Planner) link(l *leaf, last, i int32) {
+func (f *forest) link(l *leaf, last, i int32) {
 	if last == none {
 		l.first = i
 	} else {
-		p.units[last].next = i
+		f.seats.at(last).next = i
 	}
 }
 
-// newUnit gives the number of a free unit.
-func (p *Planner) newUnit() int32 {
-	if n := len(p.freeUnits); n > 0 {
-		i := p.freeUnits[n-1]
-		p.freeUnits = p.freeUnits[:n-1]
-		return i
+// halve cuts the leaf of a unit in two, and so each of its units. All keep their
+// checkers. It returns the unit's halves, and false if no two of the leaf's
+// endpoints differ. It calls parted for each unit that is new.
+func (f *forest) halve(i int32, parted func(part int32)) (halves []int32, ok bool) {
+	k := f.seats.at(i).kind
+	at, _ := slices.BinarySearchFunc(k.leaves, f.seats.at(i).Prefix, func(l leaf, k trie.Key) int {
+		return cmp.Or(cmp.Compare(l.Prefix.Hi, k.Hi), cmp.Compare(l.Prefix.Lo, k.Lo))
+	})
+	units, low, high := f.span(k.leaves[at])
+	if low == high {
+		return []int32{i}, false
 	}
-	p.units = append(p.units, unit{})
-	return int32(len(p.units) - 1)
-}
-
-// start gives a new unit the seats that its endpoints bring, and sees to it
-// that it is looked at and told of.
-func (p *Planner) start(g *group) {
-	u := &p.units[g.unit]
-	if g.seed != none {
-		list := p.seeds.lists[g.seed]
-		u.seats, u.extra = slices.Clone(list[0]), slices.Clone(list[1])
-		p.settle(g.unit)
+	depth := low.Common(high)
+	var both [2]leaf
+	for side, key := range [2]trie.Key{low, high} {
+		n := trie.NodeOf(key, depth+1)
+		both[side] = leaf{Node: n, hash: leafHash(k, n), first: none, ranking: &ranking{}}
 	}
-	news, moved := 0, false
-	for _, id := range u.members {
-		if p.flags[id]&isNew != 0 {
-			news++
-		}
-		moved = moved || p.flags[id]&isMoved != 0
-	}
-	if news > 0 || moved {
-		p.visit(g.unit) // which lists it as wanting, if it still is then
-	} else {
-		p.want(g.unit)
-	}
-	u.mixed = moved || news > 0 && news < len(u.members)
-	switch {
-	case news == len(u.members):
-		u.born, u.touched = true, p.step
-		p.dirty = append(p.dirty, g.unit)
-	case news > 0:
-		for _, id := range u.members {
-			if p.flags[id]&isNew != 0 {
-				p.added = append(p.added, id)
-			}
-		}
-	}
-}
-
-// unitsOf gives the units of a kind, in order.
-func (p *Planner) unitsOf(k int32) iter.Seq[int32] {
-	return func(yield func(int32) bool) {
-		for _, l := range p.kinds[k].leaves {
-			for i := l.first; i != none; i = p.units[i].next {
-				if !yield(i) {
-					return
+	halves = []int32{i}
+	last := [2]int32{none, none}
+	for _, o := range units {
+		for side, n := range f.part(o, depth, both, parted) {
+			if n != none {
+				f.link(&both[side], last[side], n)
+				last[side] = n
+				if o == i && n != i {
+					halves = append(halves, n)
 				}
 			}
 		}
 	}
+	k.leaves = slices.Replace(k.leaves, at, at+1, both[0], both[1])
+	return halves, true
+}
+
+// span lists a leaf's units, and finds the lowest and highest key of its endpoints.
+func (f *forest) span(l leaf) (units []int32, low, high trie.Key) {
+	for i := l.first; i != none; i = f.seats.at(i).next {
+		list := f.seats.at(i).members
+		first, last := f.endpoints.key(list[0]), f.endpoints.key(list[len(list)-1])
+		if len(units) == 0 || first.Less(low) {
+			low = first
+		}
+		if len(units) == 0 || high.Less(last) {
+			high = last
+		}
+		units = append(units, i)
+	}
+	return units, low, high
+}
+
+// part cuts a unit in two at a bit, if it has endpoints on both sides. It returns
+// the unit on each side, none where there is none.
+func (f *forest) part(i int32, bit int, halves [2]leaf, parted func(part int32)) [2]int32 {
+	members := f.seats.at(i).members
+	at := f.endpoints.from(members, bit)
+	sides := [2]int32{i, none}
+	switch at {
+	case 0:
+		sides = [2]int32{none, i}
+	case len(members):
+	default:
+		sides[1] = f.seats.divide(i, at, f.endpoints.sum(members[at:]))
+		for _, id := range members[at:] {
+			f.endpoints.setUnit(id, sides[1])
+		}
+		parted(sides[1])
+	}
+	for side, n := range sides {
+		if n != none {
+			u, l := f.seats.at(n), &halves[side]
+			u.Node, u.hash, u.ranking, u.next = l.Node, l.hash, l.ranking, none
+		}
+	}
+	return sides
+}
+
+// divisible tells whether a unit has two different endpoints.
+func (f *forest) divisible(u *unit) bool {
+	n := len(u.members)
+	return n > 1 && f.endpoints.key(u.members[0]) != f.endpoints.key(u.members[n-1])
+}
+
+// seatLists numbers the seats and substitutes that endpoints bring: equal lists
+// have one number.
+type seatLists struct {
+	lists   [][2][]int32
+	numbers map[string]int32
+	buffer  []byte
+}
+
+// add returns the number of two lists, none if both are empty.
+func (l *seatLists) add(seats, substitutes []int32) int32 {
+	if len(seats)+len(substitutes) == 0 {
+		return none
+	}
+	l.buffer = l.buffer[:0]
+	for _, list := range [2][]int32{seats, substitutes} {
+		l.buffer = binary.LittleEndian.AppendUint32(l.buffer, uint32(len(list)))
+		for _, slot := range list {
+			l.buffer = binary.LittleEndian.AppendUint32(l.buffer, uint32(slot))
+		}
+	}
+	if n, ok := l.numbers[string(l.buffer)]; ok {
+		return n
+	}
+	if l.numbers == nil {
+		l.numbers = map[string]int32{}
+	}
+	n := int32(len(l.lists))
+	l.lists = append(l.lists, [2][]int32{slices.Clone(seats), slices.Clone(substitutes)})
+	l.numbers[string(l.buffer)] = n
+	return n
 }

@@ -8,29 +8,38 @@ import (
 	"hdsd/assign/internal/zone"
 )
 
-// level computes what each checker's fair share is.
-func (p *Planner) level() {
-	if p.outdated || p.quotas.Stale(p.seated) {
-		p.quotas.Clear()
-		for s := range p.slots {
-			if p.slots[s].known {
-				p.joinCohort(int32(s))
-			}
-		}
-		p.outdated = false
-	}
-	p.quotas.Level(p.demands(), p.options.Slack)
+// shares computes what each checker's fair share is, from what all endpoints ask
+// for.
+type shares struct {
+	zones   *zone.Table
+	fleet   *fleet
+	classes *classes
+	kinds   *kinds
+	quotas  *quota.Table
+	slack   int
+	stale   bool // there are classes that the cohorts do not tell apart
 }
 
-// joinCohort puts a checker that is known into the cohort of those that are alike.
-func (p *Planner) joinCohort(s int32) {
-	classes := make([]byte, (len(p.classes)+7)/8)
-	for i := range p.classes {
-		if p.classes[i].has(s) {
-			classes[i/8] |= 1 << (i % 8)
+// join puts a checker that is known into the cohort of those that are alike.
+func (h *shares) join(s int32) {
+	h.quotas.Join(s, quota.Kind{Zone: h.fleet.zone(s), Capacity: h.fleet.capacity(s), Classes: h.classes.bits(s)})
+}
+
+// leave takes a checker out.
+func (h *shares) leave(s int32) { h.quotas.Leave(s) }
+
+// level computes all shares anew.
+func (h *shares) level() {
+	if h.stale || h.quotas.Stale(h.fleet.seated) {
+		h.quotas.Clear()
+		for s := range int32(h.fleet.len()) {
+			if h.fleet.isKnown(s) {
+				h.join(s)
+			}
 		}
+		h.stale = false
 	}
-	p.quotas.Join(s, quota.Kind{Zone: p.home[s], Capacity: p.can[s], Classes: string(classes)})
+	h.quotas.Level(h.demands(), h.slack)
 }
 
 // demand is what endpoints of some kinds ask for, those of one zone or of all.
@@ -43,12 +52,11 @@ type demand struct {
 // demands are those of all kinds, scarcest classes first. Kinds that only differ in
 // what they cost are as one, and so are all zones' endpoints where these matter
 // little.
-func (p *Planner) demands() []quota.Demand {
-	place := p.places()
+func (h *shares) demands() []quota.Demand {
+	place := h.classes.byScarcity()
 	var list []demand
 	index := map[demandKey]int{}
-	for _, i := range p.kindOrder {
-		k := &p.kinds[i]
+	for _, k := range h.kinds.order {
 		for z, n := range k.counts {
 			if n == 0 {
 				continue
@@ -61,14 +69,14 @@ func (p *Planner) demands() []quota.Demand {
 			if !ok {
 				at = len(list)
 				index[key] = at
-				list = append(list, demand{quota.NewDemand(uint32(k.class), p.zones.Len()), k.hash, key.own})
+				list = append(list, demand{quota.NewDemand(uint32(k.id), h.zones.Len()), k.hash, key.own})
 			}
-			r := request{&list[at].Demand, &p.classes[k.class], p.zones, int32(z) - 1, int(n)}
-			list[at].Add(int(n), r.place(k, int(k.redundancy)), k.rate)
+			r := request{&list[at].Demand, k.class, h.zones, int32(z) - 1, int(n)}
+			list[at].Add(int(n), r.place(k, k.wants()), k.rate)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b demand) int {
-		return cmp.Or(int(place[a.Class]-place[b.Class]), cmp.Compare(a.hash, b.hash), p.zones.Compare(a.own, b.own))
+		return cmp.Or(int(place[a.Class]-place[b.Class]), cmp.Compare(a.hash, b.hash), h.zones.Compare(a.own, b.own))
 	})
 	all := make([]quota.Demand, 0, len(list))
 	for _, d := range list {

@@ -1,96 +1,110 @@
 package assign
 
 import (
-	"slices"
-
 	"hdsd/assign/internal/quota"
 	"hdsd/assign/internal/trie"
 	"hdsd/assign/internal/zone"
 	"hdsd/health"
 )
 
-// Planner holds a plan. Make one with New.
+// Planner holds a plan. Make one with New. It joins the rooms that package assign
+// is made of, and takes each change to the ones that it concerns.
 type Planner struct {
-	options Options
+	zones     *zone.Table
+	classes   *classes
+	kinds     *kinds
+	fleet     *fleet
+	room      *room
+	shares    *shares
+	endpoints *endpoints
+	forest    *forest
+	seats     *seats
+	tally     *tally
+	needs     *needs
+	agenda    *agenda
+	work      *work
+	journal   *journal
+	restored  *restored
 
-	// The fleet. A slot is a checker's number while it has a seat; no decision
-	// depends on it. The slices beside slots are indexed alike.
-	slots  []slot
-	hash   []uint64 // of the node id
-	home   []int32  // zone, -1 while not known
-	load   []int32  // endpoints it checks, as a substitute too
-	spare  []int32  // those as a substitute
-	rate   []int64  // what they cost: checks in 1,000 seconds
-	can    []quota.Capacity
-	part   []uint64         // of the digest
-	live   []bool           // its stream is up, and nobody stands in for it
-	alive  int              // how many of them are
-	doubt  []bool           // it is not live as it is doubted
-	blind  []bool           // it is not live as it is blind
-	index  map[string]int32 // by node id
-	free   []int32          // slots
-	seated int              // slots in use
+	left, suspended, came []int32 // slots, in this step
+	unfair                bool    // something happened after which loads may be uneven
+	waiting               bool    // settling: nothing is placed
+}
 
-	ceilings int     // checkers that have one
-	fresh    []int32 // slots that have not pulled their share yet
+// New makes an empty Planner.
+func New(o Options) *Planner {
+	o = o.withDefaults()
+	p := &Planner{
+		zones: zone.NewTable(), classes: &classes{ids: map[uint64]ClassID{}}, kinds: &kinds{ids: map[kindKey]int32{}},
+		fleet: newFleet(), endpoints: &endpoints{}, restored: &restored{},
+	}
+	quotas := quota.NewTable()
+	p.room = &room{quotas: quotas}
+	p.shares = &shares{zones: p.zones, fleet: p.fleet, classes: p.classes, kinds: p.kinds, quotas: quotas, slack: o.Slack}
+	p.seats = &seats{fleet: p.fleet, room: p.room, classes: p.classes}
+	p.forest = &forest{zones: p.zones, kinds: p.kinds, endpoints: p.endpoints, seats: p.seats, mostOfUnit: o.Unit, most: 1}
+	p.tally = &tally{table: p.zones, fleet: p.fleet}
+	rankings := &rankings{table: p.zones, fleet: p.fleet, room: p.room}
+	p.needs = &needs{fleet: p.fleet, room: p.room, tally: p.tally, rankings: rankings}
+	p.agenda = &agenda{forest: p.forest, seats: p.seats, needs: p.needs}
+	p.work = newWork(p, rankings, &budget{most: o.Looks})
+	p.journal = &journal{
+		fleet: p.fleet, room: p.room, kinds: p.kinds, forest: p.forest, endpoints: p.endpoints, seats: p.seats, needs: p.needs,
+	}
+	p.forest.grow()
+	return p
+}
 
-	zones *zone.Table
+// Class gives the number of a class: the same for equal classes.
+func (p *Planner) Class(c Class) ClassID {
+	at, made := p.classes.find(c)
+	if made {
+		p.shares.stale = true
+		at.grow(p.zones.Len())
+		for s := range int32(p.fleet.len()) {
+			if p.fleet.isKnown(s) {
+				at.admit(p.worker(s), p.fleet.checker(s), p.room.leeway(s))
+			}
+		}
+	}
+	return at.id
+}
 
-	classes  []class
-	classID  map[uint64]ClassID
-	outdated bool // classes came since cohorts were told apart
-
-	quotas *quota.Table
-
-	// The endpoints, by EndpointID, and how they are grouped.
-	endpoints []endpoint
-	flags     []flag
-	kinds     []kind
-	kindIDs   map[kindKey]int32
-	kindOrder []int32 // kinds by hash
-	freeKinds []int32
-	units     []unit
-	chairs    []int32 // what units' seats are cut from
-	bare      int     // endpoints that are told to be uncheckable
-	freeUnits []int32
-	unit      int // most endpoints in a unit
-
-	wanted []int32 // units that could use a checker that comes
-
-	restored restored
-	digest   uint64
-	held     bool // was settling: everything is to be looked at
-	unfair   bool // something happened that calls for balancing
-
-	// Of one Apply.
-	step                  uint32
-	settling              bool
-	left, suspended, came []int32     // slots
-	pending               []trie.Item // endpoints to be grouped
-	looks                 int         // at others that could make room
-	freed                 bool        // a checker with a ceiling has room again
-	hollow                []int32     // kinds with empty units
-	seeds                 seeds
-	visits                []int32   // units to look at
-	dirty                 []int32   // units whose seats changed
-	aside                 [][]int32 // units' seats, while another plan is tried
-	severed               []int32   // units that were parted from others and not looked at since
-	added                 []health.EndpointID
-	changed               []changed
-	scratch               scratch
-	cold                  bool     // nothing was assigned before
-	current               *ranking // of the unit at hand
-	common                ranking  // of the leaf at hand, where there are many zones
-	used, usedRegions     []int32  // seats of the unit at hand
-	groups                []group  // of the leaf at hand, by own zone
-	lastKind              kindKey
-	lastKindID            int32
-	haveKey               bool
+// Restore gives the seats of a stored plan to their checkers: endpoints that are
+// upserted later take theirs up. It comes before anything else.
+func (p *Planner) Restore(plan map[string][]health.Hash) {
+	p.restored.fill(plan, func(id string) int32 {
+		if s, ok := p.fleet.find(id); ok {
+			return s
+		}
+		return p.open(id)
+	})
 }
 
 // Apply changes the plan and tells how.
 func (p *Planner) Apply(ch Change) Diff {
-	p.begin(ch.Settling)
+	waited := p.waiting
+	p.waiting = ch.Settling
+	p.seats.begin()
+	p.agenda.begin()
+	p.applyFleet(&ch)
+	p.applyEndpoints(&ch)
+	p.collect(waited)
+	p.work.prune()
+	cold := false
+	if !p.waiting {
+		p.shares.level()
+		cold = p.work.run(p.unfair)
+		p.unfair = false
+		p.agenda.touchEmpty()
+	}
+	diff := p.journal.close(p.waiting, cold)
+	p.end()
+	return diff
+}
+
+// applyFleet applies what happened to checkers.
+func (p *Planner) applyFleet(ch *Change) {
 	for _, id := range ch.Leave {
 		p.leave(id)
 	}
@@ -104,88 +118,115 @@ func (p *Planner) Apply(ch Change) Diff {
 		p.join(&ch.Join[i])
 	}
 	for _, id := range ch.Blind {
-		p.outnumber(id)
+		p.markBlind(id)
 	}
+}
+
+// applyEndpoints applies what happened to endpoints, and puts them into units.
+func (p *Planner) applyEndpoints(ch *Change) {
 	for _, id := range ch.Remove {
 		p.remove(id)
 	}
-	p.pending = make([]trie.Item, 0, len(ch.Upsert))
-	if len(p.endpoints) == 0 {
-		p.endpoints, p.flags = make([]endpoint, 0, len(ch.Upsert)), make([]flag, 0, len(ch.Upsert))
-	}
+	p.endpoints.reserve(len(ch.Upsert))
+	p.forest.reserve(len(ch.Upsert))
 	for i := range ch.Upsert {
 		p.upsert(&ch.Upsert[i])
 	}
-	p.group()
-	p.collect()
-	for _, u := range p.visits {
-		p.prune(u)
-	}
-	if !p.settling {
-		p.plan()
-	}
-	diff := p.diff()
-	p.end()
-	return diff
-}
-
-func (p *Planner) begin(settling bool) {
-	p.step++
-	p.settling = settling
-	p.current = nil
-	p.haveKey, p.cold = false, false
-	p.looks = 0
-}
-
-// plan puts everything right that collect found.
-func (p *Planner) plan() {
-	p.level()
-	p.cold = p.assigned() == 0
-	p.enforce()
-	p.fill(p.visits)
-	p.refill()
-	if newcomers := p.newcomers(); len(newcomers) > 0 && !p.cold && !p.reconsider(newcomers) {
-		p.pull(newcomers)
-	}
-	const rounds = 4 // room that is left is used, and may be used too much
-	for n := 0; p.unfair && n < rounds; n++ {
-		p.shed()
-		p.unfair = p.freed
-		p.refill()
-	}
-	p.refill()
-	p.unfair, p.held = false, false
-}
-
-// refill uses the room below ceilings that moves have left.
-func (p *Planner) refill() {
-	for n := 0; p.freed && n < 8; n++ {
-		p.freed = false
-		p.fill(slices.Clone(p.review()))
+	for _, i := range p.forest.divide(p.fleet.seated) {
+		if p.journal.start(i) {
+			p.agenda.visit(i) // which lists it as wanting, if it still is then
+		} else {
+			p.agenda.want(i)
+		}
 	}
 }
 
-// end forgets what only concerned this Apply.
+// upsert takes in an endpoint that is new or changed.
+func (p *Planner) upsert(e *Endpoint) {
+	p.endpoints.grow(e.ID)
+	k := p.kinds.find(keyOf(e), p.classes.at(e.Class))
+	key, own, i := trie.Key{Hi: uint64(e.ClusterHash), Lo: uint64(e.Hash)}, p.ownZone(e), p.endpoints.unit(e.ID)
+	if p.endpoints.kind(e.ID) == k.number && p.endpoints.key(e.ID) == key && i != none && p.seats.at(i).zone == own {
+		return
+	}
+	var seed int32
+	switch {
+	case !p.endpoints.has(e.ID):
+		p.endpoints.mark(e.ID, isNew)
+		seed = p.forest.brought.add(p.restored.claim(uint64(e.Hash), p.fleet.isSeated), nil)
+		p.unfair = p.unfair || seed == none && !p.waiting
+	case i == none: // twice in one Change
+		seed = p.forest.withdraw(e.ID)
+	default:
+		u := p.seats.at(i)
+		seed = p.forest.brought.add(u.seats, u.substitutes)
+		p.journal.note(e.ID, false, u.kind.id != e.Class)
+		p.endpoints.mark(e.ID, isMoved)
+		p.forest.remove(e.ID)
+		p.unfair = true
+	}
+	p.forest.add(e.ID, key, k, own, seed)
+}
+
+// remove forgets an endpoint.
+func (p *Planner) remove(id health.EndpointID) {
+	if !p.endpoints.has(id) {
+		return
+	}
+	p.journal.note(id, true, false)
+	p.forest.remove(id)
+	p.endpoints.remove(id)
+	p.unfair = true
+}
+
+// ownZone is the zone that an endpoint is in, none if it is in none.
+func (p *Planner) ownZone(e *Endpoint) int32 {
+	if e.Locality.Region == "" && e.Locality.Zone == "" {
+		return none
+	}
+	return p.zoneOf(e.Locality)
+}
+
+// zoneOf numbers a locality's zone, and makes room for what is kept by zone.
+func (p *Planner) zoneOf(l health.Locality) int32 {
+	z := p.zones.Number(l)
+	if p.tally.grow() {
+		p.forest.grow()
+		p.classes.grow(p.zones.Len())
+	}
+	return z
+}
+
+// collect lists the units that this step can have to do with.
+func (p *Planner) collect(waited bool) {
+	freed := p.room.freed
+	p.room.freed = freed && p.waiting
+	if waited && !p.waiting {
+		p.agenda.visitAll()
+		return
+	}
+	for _, list := range [][]int32{p.left, p.suspended, p.came} {
+		for _, s := range list {
+			for _, i := range p.seats.of(s) {
+				p.agenda.visit(i)
+			}
+		}
+	}
+	for _, s := range p.left {
+		p.seats.disown(s)
+	}
+	if (len(p.came) > 0 || freed) && !p.waiting {
+		p.agenda.visitWanted(p.came, freed)
+	}
+}
+
+// end forgets what only concerned this step.
 func (p *Planner) end() {
-	p.held = p.held || p.settling
 	for _, s := range p.left {
 		p.vacate(s)
 	}
 	p.zones.Forget()
-	p.forgetKinds()
+	p.kinds.forget()
 	p.left, p.suspended, p.came = p.left[:0], p.suspended[:0], p.came[:0]
-	p.visits, p.dirty = p.visits[:0], p.dirty[:0]
-	p.added, p.changed, p.pending = nil, nil, nil
-	p.scratch.kept = p.scratch.kept[:0]
-	p.seeds = seeds{}
 	p.restored.compact()
-}
-
-// assigned tells how many checks have a checker.
-func (p *Planner) assigned() int {
-	sum := 0
-	for _, n := range p.load {
-		sum += int(n)
-	}
-	return sum
 }

@@ -2,37 +2,36 @@ package assign
 
 import (
 	"iter"
-	"maps"
 	"slices"
 
 	"hdsd/assign/internal/quota"
 	"hdsd/health"
 )
 
-// Checkers are those that check an endpoint, substitutes and checkers that are
+// Checkers lists those that check an endpoint, substitutes and checkers that are
 // not live included, sorted.
 func (p *Planner) Checkers(id health.EndpointID) []string {
-	if !p.known(id) {
+	if !p.endpoints.has(id) {
 		return nil
 	}
 	var ids []string
-	for _, s := range p.units[p.endpoints[id].unit].all() {
-		ids = append(ids, p.slots[s].id)
+	for _, s := range p.unitOf(id).all() {
+		ids = append(ids, p.fleet.id(s))
 	}
 	slices.Sort(ids)
 	return ids
 }
 
-// Endpoints are what a checker checks, in no particular order. The plan must
-// not be changed meanwhile.
+// Endpoints lists what a checker checks, in no particular order. The plan must not
+// be changed meanwhile.
 func (p *Planner) Endpoints(checker string) iter.Seq[health.EndpointID] {
 	return func(yield func(health.EndpointID) bool) {
-		s, ok := p.index[checker]
+		s, ok := p.fleet.find(checker)
 		if !ok {
 			return
 		}
-		for _, i := range p.slots[s].units {
-			for _, id := range p.units[i].members {
+		for _, i := range p.seats.of(s) {
+			for _, id := range p.seats.at(i).members {
 				if !yield(id) {
 					return
 				}
@@ -43,8 +42,8 @@ func (p *Planner) Endpoints(checker string) iter.Seq[health.EndpointID] {
 
 // Load is how many endpoints a checker checks.
 func (p *Planner) Load(checker string) int {
-	if s, ok := p.index[checker]; ok {
-		return int(p.load[s])
+	if s, ok := p.fleet.find(checker); ok {
+		return int(p.room.load(s))
 	}
 	return 0
 }
@@ -57,40 +56,40 @@ type Checker struct {
 	Digest    uint64 // its part of the plan's digest
 }
 
-// Checker gives a checker's figures; all zero if it has no seat.
+// Checker returns a checker's figures; all zero if it has no seat.
 func (p *Planner) Checker(id string) Checker {
-	s, ok := p.index[id]
+	s, ok := p.fleet.find(id)
 	if !ok {
 		return Checker{}
 	}
 	share := int32(0)
-	if p.slots[s].known {
-		share = p.quotas.Of(quota.Share, s)
+	if p.fleet.isKnown(s) {
+		share = p.room.quota(quota.Share, s)
 	}
-	return Checker{int(p.load[s]), int(share), p.rate[s], p.part[s]}
+	return Checker{int(p.room.load(s)), int(share), p.room.rate(s), p.journal.parts[s]}
 }
 
-// Seats gives the checkers with the number of endpoints at which they have a seat,
+// Seats lists the checkers with the number of endpoints at which they have a seat,
 // in no particular order. The plan must not be changed meanwhile.
 func (p *Planner) Seats() iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
-		for s := range p.slots {
-			if p.slots[s].seated && !yield(p.slots[s].id, int(p.load[s]-p.spare[s])) {
+		for s := range int32(p.fleet.len()) {
+			if p.fleet.isSeated(s) && !yield(p.fleet.id(s), int(p.room.own(s))) {
 				return
 			}
 		}
 	}
 }
 
-// Short is how many endpoints have fewer checkers than they should, or none,
-// only since those that are able have no room.
+// Short counts the endpoints that have fewer checkers than they should, or none,
+// only because those that are able have no room.
 func (p *Planner) Short() int {
 	sum := 0
-	if p.ceilings == 0 {
+	if !p.room.hasCeilings() {
 		return 0
 	}
-	for _, i := range p.review() {
-		if u := &p.units[i]; len(u.seats) < int(p.kinds[u.kind].redundancy) && p.reason(u) == NoRoom {
+	for _, i := range p.agenda.review() {
+		if u := p.seats.at(i); u.short() && p.why(u) == NoRoom {
 			sum += len(u.members)
 		}
 	}
@@ -99,70 +98,49 @@ func (p *Planner) Short() int {
 
 // Shortage tells how many checkers an endpoint lacks, and why.
 func (p *Planner) Shortage(id health.EndpointID) (missing int, why Reason) {
-	if !p.known(id) {
+	if !p.endpoints.has(id) {
 		return 0, Enough
 	}
-	u := &p.units[p.endpoints[id].unit]
-	missing = int(p.kinds[u.kind].redundancy) - len(u.seats)
-	if missing <= 0 {
+	u := p.unitOf(id)
+	if !u.short() {
 		return 0, Enough
 	}
-	return missing, p.reason(u)
+	return u.kind.wants() - len(u.seats), p.why(u)
 }
 
-// reason is why a unit has too few seats.
-func (p *Planner) reason(u *unit) Reason {
-	if p.held || p.settling {
+// why is the reason for which a unit has too few seats.
+func (p *Planner) why(u *unit) Reason {
+	if p.waiting {
 		return Waiting
 	}
-	c, able, near := p.classOf(u), 0, 0
-	for z := range c.pools {
-		able += len(c.pools[z])
-		if p.tier(u, int32(z)) != never {
-			near += len(c.pools[z])
-		}
-	}
-	others := p.alive
-	for _, s := range u.now() {
-		if p.live[s] {
-			able--
-			near--
-			others--
-		}
-	}
-	switch {
-	case others == 0:
-		return NoOthers
-	case near > 0:
-		return NoRoom
-	case able > 0:
-		return TooFar
-	}
-	return TooFew
+	return p.needs.why(u)
 }
 
-// Digest is a sum over the plan: equal plans have equal digests, on every
-// machine and however they came about.
-func (p *Planner) Digest() uint64 { return p.digest }
+// unitOf is the unit of an endpoint that is known.
+func (p *Planner) unitOf(id health.EndpointID) *unit { return p.seats.at(p.endpoints.unit(id)) }
 
-// Plan is what to store of the named checkers, or of all: the endpoints at
-// which they have a seat, sorted. Substitutes have none. A name without a seat
-// in the fleet has no entry, one without endpoints an empty one.
+// Digest is a sum over the plan: equal plans have equal digests, on every machine
+// and however they came about.
+func (p *Planner) Digest() uint64 { return p.journal.digest }
+
+// Plan returns what to store of the named checkers, or of all: the endpoints at
+// which they have a seat, sorted. Substitutes have none. A name without a seat in
+// the fleet has no entry, one without endpoints an empty one.
 func (p *Planner) Plan(checkers ...string) map[string][]health.Hash {
 	if len(checkers) == 0 {
-		checkers = slices.Collect(maps.Keys(p.index))
+		checkers = p.fleet.ids()
 	}
 	plan := make(map[string][]health.Hash, len(checkers))
 	for _, id := range checkers {
-		s, ok := p.index[id]
+		s, ok := p.fleet.find(id)
 		if !ok {
 			continue
 		}
-		hashes := make([]health.Hash, 0, p.load[s])
-		for _, i := range p.slots[s].units {
-			if u := &p.units[i]; contains(u.seats, s) {
+		hashes := make([]health.Hash, 0, p.room.load(s))
+		for _, i := range p.seats.of(s) {
+			if u := p.seats.at(i); u.seated(s) {
 				for _, e := range u.members {
-					hashes = append(hashes, health.Hash(p.endpoints[e].Lo))
+					hashes = append(hashes, health.Hash(p.endpoints.hash(e)))
 				}
 			}
 		}
@@ -187,27 +165,26 @@ type Stats struct {
 
 // Stats counts; it looks at every unit.
 func (p *Planner) Stats() Stats {
-	st := Stats{Checkers: p.seated, Live: p.alive}
-	for s := range p.slots {
-		st.Checks += int(p.load[s])
-		st.Substitutes += int(p.spare[s])
-		st.MaxLoad = max(st.MaxLoad, int(p.load[s]))
+	st := Stats{Checkers: p.fleet.seated, Live: p.fleet.alive}
+	for s := range int32(p.fleet.len()) {
+		st.Checks += int(p.room.load(s))
+		st.Substitutes += int(p.room.spare(s))
+		st.MaxLoad = max(st.MaxLoad, int(p.room.load(s)))
 	}
-	for k := range p.kinds {
-		at := &p.kinds[k]
-		st.Endpoints += at.count
-		for i := range p.unitsOf(int32(k)) {
-			u := &p.units[i]
+	for _, k := range p.kinds.order {
+		st.Endpoints += k.count
+		for i := range p.forest.all(k) {
+			u := p.seats.at(i)
 			st.Units++
 			switch {
 			case len(u.seats) == 0:
 				st.Uncheckable += len(u.members)
-			case len(u.seats) < int(at.redundancy):
+			case u.short():
 				st.UnderReplicated += len(u.members)
 			default:
 				continue
 			}
-			if p.reason(u) == NoRoom {
+			if p.why(u) == NoRoom {
 				st.NoRoom += len(u.members)
 			}
 		}

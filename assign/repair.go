@@ -1,229 +1,150 @@
 package assign
 
-import (
-	"cmp"
-	"slices"
-)
+// repairer gives units the seats and substitutes that they should have.
+type repairer struct {
+	fleet    *fleet
+	room     *room
+	seats    *seats
+	queue    *queue
+	agenda   *agenda
+	needs    *needs
+	mover    *mover
+	squeezer *squeezer
+}
 
-// visit lists a unit to be looked at.
-func (p *Planner) visit(i int32) {
-	if u := &p.units[i]; u.visited != p.step {
-		u.visited = p.step
-		p.visits = append(p.visits, i)
+// fill puts the listed units right, those with the scarcest checkers first, of
+// these the largest first, and seats in their own zones before all others. Where
+// checkers have ceilings, each gets a first checker before any gets a second.
+func (r *repairer) fill(units []int32) {
+	r.needs.rankings.forget()
+	order := r.queue.order(units)
+	for len(order) > 0 {
+		n := 1
+		for n < len(order) && order[n].class == order[0].class {
+			n++
+		}
+		for _, o := range order[:n] {
+			if o.home && r.seats.at(o.unit).short() {
+				r.mover.addHome(o.unit)
+			}
+		}
+		if r.room.hasCeilings() {
+			r.deal(order[:n])
+		}
+		for _, o := range order[:n] {
+			r.repair(o.unit)
+		}
+		for i, ok := r.agenda.nextPart(); ok; i, ok = r.agenda.nextPart() {
+			r.repair(i)
+		}
+		order = order[n:]
 	}
 }
 
-// collect lists the units that this Change can have to do with.
-func (p *Planner) collect() {
-	freed := p.freed
-	p.freed = p.freed && p.settling
-	if p.held && !p.settling {
-		for k := range p.kinds {
-			for i := range p.unitsOf(int32(k)) {
-				p.visit(i)
+// deal gives one seat to each unit in turn.
+func (r *repairer) deal(order []turn) {
+	for n, more := 1, true; more; n++ {
+		more = false
+		for _, o := range order {
+			u := r.seats.at(o.unit)
+			if u.kind.wants() < n {
+				continue
 			}
-		}
-		return
-	}
-	for _, list := range [][]int32{p.left, p.suspended, p.came} {
-		for _, s := range list {
-			for _, i := range p.slots[s].units {
-				p.visit(i)
+			more = true
+			if len(u.seats) < n {
+				r.mover.add(o.unit)
 			}
-		}
-	}
-	for _, s := range p.left {
-		p.slots[s].units = nil // all of them will lose it
-	}
-	if (len(p.came) == 0 && !freed) || p.settling {
-		return
-	}
-	for _, i := range p.review() {
-		u := &p.units[i]
-		if c := p.classOf(u); freed || slices.ContainsFunc(p.came, c.has) {
-			p.visit(i)
-		}
-	}
-}
-
-// prune takes away the seats of those that left or are no longer able or
-// allowed.
-func (p *Planner) prune(i int32) {
-	u := &p.units[i]
-	c, plain := p.classOf(u), p.kinds[u.kind].plain()
-	banned := func(s int32) bool { return !plain && p.home[s] != none && p.tier(u, p.home[s]) == never }
-	for _, v := range slices.Backward(u.seats) {
-		if s := v; !p.slots[s].seated || p.slots[s].known && !c.has(s) || banned(s) {
-			p.stand(i, s)
-		}
-	}
-	for _, v := range slices.Backward(u.extra) {
-		if s := v; !p.live[s] || !c.has(s) || banned(s) {
-			p.dismiss(i, s)
 		}
 	}
 }
 
 // repair gives a unit the seats and substitutes that it should have.
-func (p *Planner) repair(i int32) {
-	u := &p.units[i]
-	redundancy := int(p.kinds[u.kind].redundancy)
-	for len(u.seats) > redundancy {
-		p.tally(u, false)
-		p.stand(i, p.worst(u))
+func (r *repairer) repair(i int32) {
+	u := r.seats.at(i)
+	wants := u.kind.wants()
+	for len(u.seats) > wants {
+		r.mover.drop(i)
 	}
-	for len(u.seats) < redundancy && p.add(i) {
+	for len(u.seats) < wants && r.mover.add(i) {
 	}
-	if len(u.extra) == 0 && !p.wanting(u) {
+	if len(u.substitutes) == 0 && !r.needs.any(u) {
 		return
 	}
-	p.relieve(i)
-	for range redundancy {
-		if !p.improve(i) {
+	r.mover.dropSubstitutes(i)
+	for range wants {
+		if !r.mover.improve(i) {
 			break
 		}
 	}
-	p.relieve(i)
-	if p.ceilings > 0 && len(u.seats) < redundancy && p.squeeze(i) {
-		return // its parts are right
+	r.mover.dropSubstitutes(i)
+	if r.room.hasCeilings() && u.short() {
+		if parts := r.squeezer.squeeze(i); len(parts) > 0 {
+			for _, part := range parts {
+				r.repair(part)
+			}
+			return
+		}
 	}
-	if len(u.seats)+len(u.extra) == 0 {
-		p.seatBlind(i)
+	u = r.seats.at(i)
+	if len(u.seats)+len(u.substitutes) == 0 {
+		r.seatBlind(i)
 	}
-	p.substitute(i)
-	p.want(i)
+	r.substitute(i)
+	r.agenda.want(i)
 }
 
 // seatBlind gives a unit that nobody else can have to a checker that is blind, or it
 // would not be checked at all for as long as that one goes on.
-func (p *Planner) seatBlind(i int32) {
-	u := &p.units[i]
-	c, cost, to, best := p.classOf(u), p.cost(u), int32(none), never
-	p.tally(u, false)
-	for n, blind := range p.blind {
-		s := int32(n)
-		if !blind || p.doubt[s] || !c.has(s) || !p.fits(s, cost) {
+func (r *repairer) seatBlind(i int32) {
+	u := r.seats.at(i)
+	cost, to, best := u.cost(), int32(none), never
+	tally := r.needs.tally
+	tally.count(u)
+	for s := range int32(r.fleet.len()) {
+		if !r.fleet.blind(s) || r.fleet.doubted(s) || !u.kind.class.has(s) || !r.room.fits(s, cost) {
 			continue
 		}
-		if tier := p.tier(u, p.home[s]); tier < best || tier == best && to != none && p.outranks(u, s, to) {
+		if tier := tally.tier(u, r.fleet.zone(s)); tier < best || tier == best && to != none && r.needs.rankings.outranks(u, s, to) {
 			to, best = s, tier
 		}
 	}
 	if to != none {
-		p.take(i, to)
+		r.seats.seat(i, to)
 	}
 }
 
 // substitute finds substitutes for lost checkers where too few are left, and for
 // those that are doubted.
-func (p *Planner) substitute(i int32) {
-	for u := &p.units[i]; p.lacking(u) > 0; {
-		p.tally(u, true)
-		if s := p.pickSubstitute(u); s != none {
-			p.help(i, s)
+func (r *repairer) substitute(i int32) {
+	for r.needs.lacking(r.seats.at(i)) > 0 {
+		if r.mover.addSubstitute(i) {
 			continue
 		}
-		if p.ceilings > 0 && p.gaps(i) {
-			for _, half := range p.halve(i) {
-				p.substitute(half)
+		if r.room.hasCeilings() && r.squeezer.partFits(i) {
+			for _, half := range r.agenda.halve(i) {
+				r.substitute(half)
 			}
 		}
 		return
 	}
 }
 
-// lacking is how many substitutes a unit is short of; negative if it has more
-// than it must have.
-func (p *Planner) lacking(u *unit) int {
-	doubted, blind := 0, 0
-	for _, s := range u.seats {
-		if p.doubt[s] {
-			doubted++
-		}
-		if p.blind[s] {
-			blind++
-		}
+// prune takes away the seats of those that left or are no longer able or allowed.
+func (r *repairer) prune(i int32) {
+	u := r.seats.at(i)
+	c, plain := u.kind.class, u.kind.plain()
+	banned := func(s int32) bool {
+		z := r.fleet.zone(s)
+		return !plain && z != none && !r.needs.allowed(u, z)
 	}
-	return max(max(p.fewest(u), blind+1)-p.living(u), doubted-len(u.extra))
-}
-
-// living is how many live checkers a unit has, substitutes included.
-func (p *Planner) living(u *unit) int {
-	n := len(u.extra)
-	for _, s := range u.seats {
-		if p.live[s] {
-			n++
+	for n := len(u.seats) - 1; n >= 0; n-- {
+		if s := u.seats[n]; !r.fleet.isSeated(s) || r.fleet.isKnown(s) && !c.has(s) || banned(s) {
+			r.seats.unseat(i, s)
 		}
 	}
-	return n
-}
-
-// fewest is how many live checkers a unit must have whoever is lost.
-func (p *Planner) fewest(u *unit) int { return min(2, int(p.kinds[u.kind].redundancy)) }
-
-// relieve sends away the substitutes that are not needed any more.
-func (p *Planner) relieve(i int32) {
-	u := &p.units[i]
-	for len(u.extra) > 0 && p.lacking(u) < 0 {
-		p.dismiss(i, slices.MinFunc(u.extra, func(a, b int32) int { return p.compare(u, a, b) }))
-	}
-}
-
-// add fills a seat: with a substitute, unless another is in a better zone.
-func (p *Planner) add(i int32) bool {
-	u := &p.units[i]
-	p.tally(u, false)
-	s := p.pick(u, never)
-	if len(u.extra) > 0 {
-		helper := slices.MaxFunc(u.extra, func(a, b int32) int {
-			return cmp.Or(-cmp.Compare(p.tier(u, p.home[a]), p.tier(u, p.home[b])), p.compare(u, a, b))
-		})
-		if s == none || p.tier(u, p.home[helper]) <= p.tier(u, p.home[s]) {
-			p.promote(i, helper)
-			return true
+	for n := len(u.substitutes) - 1; n >= 0; n-- {
+		if s := u.substitutes[n]; !r.fleet.live(s) || !c.has(s) || banned(s) {
+			r.seats.dismiss(i, s)
 		}
 	}
-	if s == none {
-		return false
-	}
-	p.take(i, s)
-	return true
-}
-
-// improve moves a seat to a better zone, if it can.
-func (p *Planner) improve(i int32) bool {
-	u := &p.units[i]
-	if len(u.seats) == 0 || p.tally(u, false) {
-		return false
-	}
-	worst := p.worst(u)
-	standing := p.standing(u, worst)
-	p.discount(worst, 1)
-	if standing <= p.ideal(u) {
-		return false
-	}
-	s := p.pick(u, standing)
-	if s == none {
-		return false
-	}
-	p.stand(i, worst)
-	p.take(i, s)
-	return true
-}
-
-// worst is the seat that a tallied unit can best do without: the one in the
-// worst place; live ones before those that are kept for someone; of these the
-// one that ranks lowest.
-func (p *Planner) worst(u *unit) int32 {
-	worst, place := u.seats[0], -1
-	for _, s := range u.seats {
-		at := p.standing(u, s) * 2
-		if p.live[s] {
-			at++
-		}
-		if at > place || at == place && p.outranks(u, worst, s) {
-			worst, place = s, at
-		}
-	}
-	return worst
 }

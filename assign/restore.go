@@ -8,27 +8,24 @@ import (
 	"hdsd/health"
 )
 
-// restored is what of a stored plan no endpoint has claimed yet: for each hash,
-// in order, the slots that have a seat at it.
+// restored is what of a stored plan no endpoint has claimed yet: for each hash, in
+// order, the slots that have a seat at it.
 type restored struct {
 	hashes  []uint64
 	slots   []int32 // none where it was claimed
 	claimed int
+	list    []int32 // that claim returns
 }
 
-// Restore gives the seats of a stored plan to their checkers: endpoints that
-// are upserted later take theirs up. It comes before anything else.
-func (p *Planner) Restore(plan map[string][]health.Hash) {
+// fill takes in a stored plan; slot gives each checker its slot.
+func (r *restored) fill(plan map[string][]health.Hash, slot func(id string) int32) {
 	type seat struct {
 		hash uint64
 		slot int32
 	}
 	var seats []seat
 	for _, id := range slices.Sorted(maps.Keys(plan)) {
-		s, ok := p.index[id]
-		if !ok {
-			s = p.open(id)
-		}
+		s := slot(id)
 		for _, hash := range plan[id] {
 			seats = append(seats, seat{uint64(hash), s})
 		}
@@ -37,33 +34,33 @@ func (p *Planner) Restore(plan map[string][]health.Hash) {
 		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.slot, b.slot))
 	})
 	seats = slices.Compact(seats)
-	r := restored{hashes: make([]uint64, len(seats)), slots: make([]int32, len(seats))}
+	*r = restored{hashes: make([]uint64, len(seats)), slots: make([]int32, len(seats))}
 	for i, s := range seats {
 		r.hashes[i], r.slots[i] = s.hash, s.slot
 	}
-	p.restored = r
 }
 
-// claim takes the stored seats of an endpoint out, those of checkers that
-// still have theirs. What it gives is valid until the next call.
-func (p *Planner) claim(hash uint64) []int32 {
-	r := &p.restored
+// empty tells whether nothing is left.
+func (r *restored) empty() bool { return len(r.hashes) == 0 }
+
+// claim takes out the slots at an endpoint's hash, and returns those that still
+// count. The list is valid until the next call.
+func (r *restored) claim(hash uint64, counts func(slot int32) bool) []int32 {
 	at, found := slices.BinarySearch(r.hashes, hash)
 	if !found {
 		return nil
 	}
-	list := p.scratch.slots[:0]
+	r.list = r.list[:0]
 	for ; at < len(r.hashes) && r.hashes[at] == hash; at++ {
 		if s := r.slots[at]; s != none {
-			if p.slots[s].seated && len(list) < maxRedundancy {
-				list = append(list, s)
+			if counts(s) && len(r.list) < maxRedundancy {
+				r.list = append(r.list, s)
 			}
 			r.slots[at] = none
 			r.claimed++
 		}
 	}
-	p.scratch.slots = list
-	return list
+	return r.list
 }
 
 // compact forgets what was claimed once that is half of it.

@@ -1,145 +1,103 @@
 package assign
 
 import (
-	"cmp"
 	"slices"
+
+	"hdsd/assign/internal/quota"
 )
 
-// squeeze finds room for a unit with too few seats where checkers are at their
-// ceilings: what could go elsewhere is moved away for it, and if no one has room
-// for all of its endpoints, they are parted. It tells whether they were.
-func (p *Planner) squeeze(i int32) bool {
-	for len(p.units[i].seats) < int(p.kinds[p.units[i].kind].redundancy) {
-		if p.add(i) || p.makeRoom(i) {
-			continue
-		}
-		if !p.gaps(i) {
-			return false
-		}
-		for _, half := range p.halve(i) {
-			p.repair(half)
-		}
-		return true
-	}
-	return false
+// room is what each checker has, and how much more it can take, by slot.
+type room struct {
+	loads    []int32 // endpoints it checks, as a substitute too
+	spares   []int32 // those as a substitute
+	rates    []int64 // what they cost: checks in 1,000 seconds
+	ceilings []int64
+	capped   int  // how many checkers have a ceiling
+	freed    bool // one of these has more room than before
+	quotas   *quota.Table
 }
 
-// gaps tells whether someone has room for some of a unit's endpoints.
-func (p *Planner) gaps(i int32) bool {
-	u := &p.units[i]
-	if !p.divisible(u) {
+// open begins the account of a checker that has a new seat.
+func (r *room) open(s int32) {
+	for len(r.loads) <= int(s) {
+		r.loads, r.spares = append(r.loads, 0), append(r.spares, 0)
+		r.rates, r.ceilings = append(r.rates, 0), append(r.ceilings, quota.Unlimited)
+	}
+	r.limit(s, quota.Unlimited)
+}
+
+// limit sets a checker's ceiling.
+func (r *room) limit(s int32, ceiling int64) {
+	if r.ceilings[s] != quota.Unlimited {
+		r.capped--
+	}
+	if ceiling != quota.Unlimited {
+		r.capped++
+	}
+	r.ceilings[s] = ceiling
+}
+
+func (r *room) load(s int32) int32    { return r.loads[s] }
+func (r *room) spare(s int32) int32   { return r.spares[s] }
+func (r *room) rate(s int32) int64    { return r.rates[s] }
+func (r *room) ceiling(s int32) int64 { return r.ceilings[s] }
+
+// own is how many endpoints a checker has a seat at.
+func (r *room) own(s int32) int32 { return r.loads[s] - r.spares[s] }
+
+// hasCeilings tells whether any checker has a ceiling.
+func (r *room) hasCeilings() bool { return r.capped > 0 }
+
+// fits tells whether a checker has room for a cost below its ceiling.
+func (r *room) fits(s int32, cost int64) bool {
+	return r.ceilings[s] == quota.Unlimited || cost == 0 || r.rates[s]+cost <= r.ceilings[s]
+}
+
+// takes tells whether a checker has room for a unit below a quota and its ceiling.
+func (r *room) takes(s int32, u *unit, q quota.Level) bool {
+	return r.loads[s]+u.size() <= r.quotas.Of(q, s) && r.fits(s, u.cost())
+}
+
+// quota is a quota of a checker.
+func (r *room) quota(q quota.Level, s int32) int32 { return r.quotas.Of(q, s) }
+
+// above returns a function that tells whether a checker has more than a quota.
+func (r *room) above(q quota.Level) func(s int32) bool {
+	above := r.quotas.Above(q)
+	return func(s int32) bool { return above(s, r.loads[s]) }
+}
+
+// over tells whether a checker has more than its ceiling allows.
+func (r *room) over(s int32) bool { return r.rates[s] > r.ceilings[s] }
+
+// leeway is the room that a checker has below its ceiling.
+func (r *room) leeway(s int32) int64 {
+	if r.ceilings[s] == quota.Unlimited {
+		return quota.Unlimited
+	}
+	return r.ceilings[s] - r.rates[s]
+}
+
+// book adds endpoints that cost so much each to what a checker has, or takes them
+// away. It tells whether the checker has more room below a ceiling than before.
+func (r *room) book(s int32, endpoints int32, rate int64) (freed bool) {
+	r.loads[s] += endpoints
+	if rate == 0 {
 		return false
 	}
-	c, rate := p.classOf(u), p.kinds[u.kind].rate
-	p.tally(u, false)
-	for z := range c.pools {
-		if c.gaps[z] < rate || p.tier(u, int32(z)) == never {
-			continue
-		}
-		for _, s := range c.pools[z] {
-			if p.fits(s, rate) && !u.has(s) {
-				return true
-			}
-		}
-		p.narrow(c, int32(z))
-	}
-	return false
+	r.rates[s] += int64(endpoints) * rate
+	freed = endpoints < 0 && r.ceilings[s] != quota.Unlimited
+	r.freed = r.freed || freed
+	return freed
 }
 
-// divisible tells whether a unit has two different endpoints.
-func (p *Planner) divisible(u *unit) bool {
-	n := len(u.members)
-	return n > 1 && p.endpoints[u.members[0]].Key != p.endpoints[u.members[n-1]].Key
-}
+// bookSpare adds endpoints to what a checker has as a substitute.
+func (r *room) bookSpare(s int32, endpoints int32) { r.spares[s] += endpoints }
 
-// eligible are the live checkers that may have a unit and do not, best placed
-// first, of those that are to be considered.
-func (p *Planner) eligible(u *unit, consider func(s int32) bool) []int32 {
-	p.tally(u, false)
-	c := p.classOf(u)
-	var list []int32
-	for z := range c.pools {
-		if p.tier(u, int32(z)) == never {
-			continue
-		}
-		p.looks += len(c.pools[z])
-		for _, s := range c.pools[z] {
-			if consider(s) && !u.has(s) {
-				list = append(list, s)
-			}
-		}
-	}
-	slices.SortFunc(list, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(p.tier(u, p.home[a]), p.tier(u, p.home[b])), -p.compare(u, a, b))
-	})
-	return list
-}
+// clear takes all seats of a checker away.
+func (r *room) clear(s int32) { r.loads[s], r.rates[s] = 0, 0 }
 
-// makeRoom gives a unit a seat at a checker that others leave for it: those it
-// is a substitute for without need, then those that more checkers are able to
-// serve, if they can go elsewhere. If the unit has no checker at all, those that
-// have others go in any case.
-func (p *Planner) makeRoom(i int32) bool {
-	u := &p.units[i]
-	if p.looks > p.options.Looks && !p.cold && len(u.seats) > 0 {
-		return false
-	}
-	cost, choice := p.cost(u), p.choice(u)
-	list := p.eligible(u, func(s int32) bool {
-		at := &p.slots[s]
-		return cost <= p.can[s].Ceiling && at.stuck != p.step && (len(u.seats) == 0 || !at.jammed.holds(p.step, choice, cost))
-	})
-	for _, s := range list {
-		if p.spare[s] > 0 && p.excuse(s, cost) {
-			p.take(i, s)
-			return true
-		}
-	}
-	for _, s := range list {
-		if p.slots[s].stuck == p.step {
-			continue
-		}
-		if p.displace(i, s, cost) || len(u.seats) == 0 && p.deprive(s, cost) {
-			p.take(i, s)
-			return true
-		}
-	}
-	return false
-}
-
-// costly are those of a checker's units that count for its ceiling.
-func (p *Planner) costly(s int32) []int32 {
-	return p.ordered(s, func(u *unit) bool { return contains(u.seats, s) && p.kinds[u.kind].rate > 0 })
-}
-
-// enforce has checkers that are above their ceilings give up seats. Their units
-// are listed to be looked at.
-func (p *Planner) enforce() {
-	if p.ceilings == 0 {
-		return
-	}
-	var above []int32
-	for s := range p.slots {
-		if p.over(int32(s)) && p.slots[s].known {
-			above = append(above, int32(s))
-		}
-	}
-	slices.SortFunc(above, func(a, b int32) int { return cmp.Compare(p.hash[a], p.hash[b]) })
-	for _, s := range above {
-		for _, i := range p.costly(s) {
-			if !p.over(s) {
-				break
-			}
-			if !p.shift(i, s) {
-				p.stand(i, s)
-			}
-			p.visit(i)
-		}
-		for _, i := range p.ordered(s, func(u *unit) bool { return contains(u.extra, s) }) {
-			if p.over(s) {
-				p.dismiss(i, s)
-				p.visit(i)
-			}
-		}
-	}
+// idle tells whether no checker has anything.
+func (r *room) idle() bool {
+	return !slices.ContainsFunc(r.loads, func(n int32) bool { return n > 0 })
 }

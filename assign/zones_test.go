@@ -28,11 +28,11 @@ func TestZonesAreForgotten(t *testing.T) {
 			t.Fatalf("round %d: %d endpoints have too few checkers, want 1", i, n)
 		}
 	}
-	if n := p.zones.Len(); n > 8 {
-		t.Errorf("room for %d zones, where there are 3", n)
+	if zones, regions := p.zones.Len(), p.zones.Regions(); zones > 8 || regions > 8 {
+		t.Errorf("room for %d zones and %d regions, where there are 3", zones, regions)
 	}
-	for i := range p.kinds {
-		if n := len(p.kinds[i].counts); n > 9 {
+	for _, k := range p.kinds.order {
+		if n := len(k.counts); n > 9 {
 			t.Errorf("a kind counts endpoints of %d zones", n)
 		}
 	}
@@ -51,7 +51,7 @@ func TestKindsAreForgotten(t *testing.T) {
 			t.Fatalf("round %d: %d checks", i, n)
 		}
 	}
-	if n := len(p.kinds); n > 3 || len(p.kindIDs) != 1 || len(p.kindOrder) != 1 {
-		t.Errorf("room for %d kinds, %d of them known, where there is 1", n, len(p.kindIDs))
+	if room, n := p.kinds.len(), len(p.kinds.order); room > 3 || n != 1 {
+		t.Errorf("room for %d kinds, %d of them known, where there is 1", room, n)
 	}
 }

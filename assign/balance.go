@@ -1,0 +1,203 @@
+package assign
+
+import (
+	"cmp"
+	"slices"
+
+	"hdsd/assign/internal/quota"
+)
+
+// balancer moves work away from checkers that have clearly more than their share.
+type balancer struct {
+	fleet   *fleet
+	room    *room
+	classes *classes
+	seats   *seats
+	agenda  *agenda
+	needs   *needs
+	mover   *mover
+	repairs *repairer
+	budget  *budget
+}
+
+// shed moves work from checkers above their quotas to others that have room: what
+// they do as substitutes, and seats only where without that they still have too
+// much. Of those that are doubted, substitutes take them.
+func (b *balancer) shed() {
+	full := b.above(quota.Breach)
+	if len(full) == 0 {
+		return
+	}
+	var vacated []int32
+	from := slices.Repeat([]int32{none}, b.fleet.len())
+	for _, s := range full {
+		enough, most := b.room.quota(quota.Bound, s), b.room.quota(quota.Breach, s)
+		for _, i := range b.mover.helped(s) {
+			if b.room.load(s) <= enough {
+				break
+			}
+			b.mover.shift(i, s)
+		}
+		if b.room.own(s) <= most {
+			continue
+		}
+		for _, i := range b.mover.own(s) {
+			switch {
+			case b.room.own(s) <= enough:
+			case b.fleet.live(s):
+				b.mover.shift(i, s)
+			case len(b.seats.at(i).substitutes) > 0:
+				b.seats.unseat(i, s)
+				vacated = append(vacated, i)
+			}
+		}
+		for b.fleet.live(s) && b.room.own(s) > most && b.relay(s, from) {
+		}
+	}
+	b.repairs.fill(append(vacated, b.agenda.takeParts()...))
+}
+
+// above lists the checkers at work with more than a quota, by hash.
+func (b *balancer) above(q quota.Level) []int32 {
+	isAbove := b.room.above(q)
+	var full []int32
+	for s := range int32(b.fleet.len()) {
+		if (b.fleet.live(s) || b.fleet.doubted(s)) && isAbove(s) {
+			full = append(full, s)
+		}
+	}
+	slices.SortFunc(full, b.fleet.compare)
+	return full
+}
+
+// relay relieves a checker that has too much where all who could take some of it
+// are full: the first of them hands on something of its own, and so on to one that
+// has room. Of such chains it takes a shortest one. It tells whether there is one.
+func (b *balancer) relay(s int32, from []int32) bool {
+	chain := b.chain(s, from)
+	if len(chain) == 0 {
+		return false
+	}
+	for i := range from {
+		from[i] = none
+	}
+	last := chain[0]
+	room, leeway := b.room.quota(quota.Limit, last)-b.room.load(last), b.room.leeway(last)
+	for n := 1; n < len(chain); n++ {
+		giver, taker := chain[n], chain[n-1]
+		i := b.parcel(giver, taker, room, leeway)
+		if i == none {
+			return false
+		}
+		b.mover.swap(i, giver, taker)
+		b.agenda.later(i) // in its own zone, both may have a place for it by now
+		u := b.seats.at(i)
+		room = max(b.room.quota(quota.Breach, giver)-b.room.load(giver), u.size())
+		leeway = max(b.room.leeway(giver), u.cost())
+	}
+	return true
+}
+
+// chain finds the checkers along which work can go from one that has too much to
+// one that has no more than its share, and room, the last first. From tells who
+// can hand something to whom; those that lead nowhere are not tried again.
+func (b *balancer) chain(s int32, from []int32) []int32 {
+	seen := b.newSeen()
+	from[s] = s
+	for queue := []int32{s}; len(queue) > 0 && !b.budget.spent(); queue = queue[1:] {
+		giver := queue[0]
+		var next []int32
+		idle := int32(none)
+		for _, i := range b.mover.own(giver) {
+			rate := b.seats.at(i).kind.rate
+			b.takers(i, giver, seen, func(t int32) {
+				if from[t] != none {
+					return
+				}
+				from[t] = giver
+				next = append(next, t)
+				n := b.room.load(t)
+				takes := n <= b.room.quota(quota.Share, t) && n < b.room.quota(quota.Limit, t) && b.room.fits(t, rate)
+				if takes && (idle == none || b.fleet.compare(t, idle) < 0) {
+					idle = t
+				}
+			})
+		}
+		if idle != none {
+			return back(idle, from)
+		}
+		slices.SortFunc(next, b.fleet.compare)
+		queue = append(queue, next...)
+	}
+	return nil
+}
+
+// back follows a chain to where it begins.
+func back(t int32, from []int32) []int32 {
+	chain := []int32{t}
+	for from[t] != t {
+		t = from[t]
+		chain = append(chain, t)
+	}
+	return chain
+}
+
+// seen tells of which classes all checkers in which zones were seen.
+type seen [][]bool
+
+func (b *balancer) newSeen() seen {
+	all := make(seen, b.classes.len())
+	for id := range all {
+		all[id] = make([]bool, len(b.classes.at(ClassID(id)).pools))
+	}
+	return all
+}
+
+// takers yields those who could have a unit in the place of another checker, but
+// for zones where all of its class were seen.
+func (b *balancer) takers(i, s int32, all seen, yield func(t int32)) {
+	u := b.seats.at(i)
+	seen, tally := all[u.kind.id], b.needs.tally
+	tally.count(u)
+	standing := tally.remove(u, s)
+	for z, pool := range u.kind.class.pools {
+		if seen[z] || tally.tier(u, int32(z)) > standing {
+			continue
+		}
+		seen[z] = true
+		b.budget.spend(len(pool))
+		for _, t := range pool {
+			switch {
+			case !u.has(t):
+				yield(t)
+			case t != s:
+				seen[z] = false
+			}
+		}
+	}
+}
+
+// parcel is a unit that one checker can hand to another that has so much room; a
+// part of one, if all are too large; none, if there is none.
+func (b *balancer) parcel(giver, taker, room int32, leeway int64) int32 {
+	fits := func(u *unit) bool { return u.size() <= room && u.cost() <= leeway }
+	size := func(i int32) int32 { return b.seats.at(i).size() }
+	least := int32(none)
+	for _, i := range b.mover.own(giver) {
+		u := b.seats.at(i)
+		switch {
+		case !b.needs.suits(u, giver, taker):
+		case fits(u):
+			return i
+		case least == none || u.size() < size(least):
+			least = i
+		}
+	}
+	for least != none && !fits(b.seats.at(least)) {
+		if !b.agenda.forest.divisible(b.seats.at(least)) {
+			return none
+		}
+		least = slices.MinFunc(b.agenda.halve(least), func(a, b int32) int { return cmp.Compare(size(a), size(b)) })
+	}
+	return least
+}

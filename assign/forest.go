@@ -1,0 +1,301 @@
+package assign
+
+import (
+	"cmp"
+	"iter"
+	"math/bits"
+	"slices"
+
+	"hdsd/assign/internal/rendezvous"
+	"hdsd/assign/internal/trie"
+	"hdsd/assign/internal/zone"
+	"hdsd/health"
+)
+
+// forest is the tries that divide endpoints into leaves, and these into units: one
+// trie for each kind. It says which endpoints are in a unit, never who checks it:
+// endpoints that move between units take their seats along.
+type forest struct {
+	zones     *zone.Table
+	kinds     *kinds
+	endpoints *endpoints
+	seats     *seats
+
+	mostOfUnit int // as the options have it
+	most       int // endpoints in a unit, at this size of the fleet
+
+	pending []trie.Item // endpoints to be put into units
+	brought seatLists   // the seats that they bring
+	hollow  []*kind     // that may have empty units
+
+	groups []group // of the leaf at hand, by own zone
+	spare  []int32
+	made   []int32 // units
+}
+
+// group is what is noted of the endpoints of one zone while a leaf is made.
+type group struct {
+	seed int32 // the seats that they bring, none if none
+	size int
+	unit int32
+}
+
+// groupOf is that of a zone, or of those without one.
+func (f *forest) groupOf(zone int32) *group { return &f.groups[zone+1] }
+
+// grow makes room for as many zones as there are.
+func (f *forest) grow() {
+	for len(f.groups) <= f.zones.Len() {
+		f.groups = append(f.groups, group{})
+	}
+}
+
+// reserve makes room for endpoints that are about to be added.
+func (f *forest) reserve(n int) { f.pending = make([]trie.Item, 0, n) }
+
+// add lets an endpoint wait for divide, with the seats and substitutes that it
+// brings.
+func (f *forest) add(id health.EndpointID, k trie.Key, of *kind, zone int32, seed int32) {
+	f.endpoints.set(id, k, of.number)
+	f.pending = append(f.pending, trie.Item{Key: k, ID: id, Seed: seed, Kind: of.number, Zone: zone})
+	f.count(of, zone, 1)
+}
+
+// withdraw takes an endpoint that waits out again, and returns what it brought.
+func (f *forest) withdraw(id health.EndpointID) (seed int32) {
+	i := slices.IndexFunc(f.pending, func(i trie.Item) bool { return i.ID == id })
+	was := f.pending[i]
+	f.pending = slices.Delete(f.pending, i, i+1)
+	f.count(f.kinds.at(was.Kind), was.Zone, -1)
+	return was.Seed
+}
+
+// remove takes an endpoint out of its unit.
+func (f *forest) remove(id health.EndpointID) {
+	i := f.endpoints.unit(id)
+	u := f.seats.at(i)
+	k, zone := u.kind, u.zone
+	f.seats.remove(i, id, f.endpoints.hash(id))
+	f.count(k, zone, -1)
+	if len(u.members) == 0 && !k.hollow {
+		k.hollow = true
+		f.hollow = append(f.hollow, k)
+	}
+}
+
+// count counts endpoints of a kind in a zone.
+func (f *forest) count(k *kind, zone, n int32) {
+	k.add(zone, n)
+	f.zones.Occupy(zone, n)
+}
+
+// divide puts the endpoints that wait into units, and removes empty units. It
+// returns the units that it made, of a size that suits so many checkers.
+func (f *forest) divide(checkers int) []int32 {
+	f.made = f.made[:0]
+	for _, k := range f.hollow {
+		f.clean(k)
+		k.hollow = false
+	}
+	f.hollow = f.hollow[:0]
+	waiting := f.byKind()
+	if f.resize(checkers) {
+		for n, k := range f.kinds.list {
+			if k != nil {
+				f.rebuild(k, waiting[n])
+			}
+		}
+	} else {
+		for n := range waiting {
+			if len(waiting[n]) > 0 {
+				f.graft(f.kinds.at(int32(n)), waiting[n])
+			}
+		}
+	}
+	f.pending, f.brought = nil, seatLists{}
+	return f.made
+}
+
+// clean removes the empty units of a kind.
+func (f *forest) clean(k *kind) {
+	for n := range k.leaves {
+		l, last := &k.leaves[n], int32(none)
+		for i := l.first; i != none; {
+			u := f.seats.at(i)
+			next := u.next
+			if len(u.members) == 0 {
+				f.link(l, last, next)
+				f.seats.dissolve(i)
+			} else {
+				last = i
+			}
+			i = next
+		}
+	}
+	k.leaves = slices.DeleteFunc(k.leaves, func(l leaf) bool { return l.first == none })
+}
+
+// byKind divides the endpoints that wait by the number of their kind.
+func (f *forest) byKind() [][]trie.Item {
+	parts := make([][]trie.Item, f.kinds.len())
+	starts := make([]int, f.kinds.len()+1)
+	for i := range f.pending {
+		starts[f.pending[i].Kind+1]++
+	}
+	for k := range parts {
+		if starts[k+1] == len(f.pending) { // all are of one kind
+			parts[k] = f.pending
+			return parts
+		}
+		starts[k+1] += starts[k]
+	}
+	all, next := make([]trie.Item, len(f.pending)), slices.Clone(starts)
+	for i := range f.pending {
+		k := f.pending[i].Kind
+		all[next[k]] = f.pending[i]
+		next[k]++
+	}
+	for k := range parts {
+		parts[k] = all[starts[k]:starts[k+1]:starts[k+1]]
+	}
+	return parts
+}
+
+// graft adds endpoints to a kind's trie as it is.
+func (f *forest) graft(k *kind, pending []trie.Item) {
+	old := k.leaves
+	k.leaves = make([]leaf, 0, len(old)+1)
+	pending = trie.Sort(pending)
+	i := 0
+	for len(pending) > 0 {
+		first := pending[0].Key
+		for i < len(old) && old[i].Before(first) {
+			k.leaves = append(k.leaves, old[i])
+			i++
+		}
+		at, taken := locate(old, i, first)
+		n := 1
+		for n < len(pending) && at.Contains(pending[n].Key) {
+			n++
+		}
+		items := pending[:n:n]
+		if taken {
+			items = trie.Sort(f.gather(slices.Clone(items), old[i]))
+			i++
+		}
+		f.cut(k, at, items)
+		pending = pending[n:]
+	}
+	k.leaves = append(k.leaves, old[i:]...)
+}
+
+// locate finds where a key belongs: in leaf i, or else in an empty part of the
+// trie between leaves i-1 and i.
+func locate(leaves []leaf, i int, k trie.Key) (at trie.Node, taken bool) {
+	var left, right *trie.Node
+	if i < len(leaves) {
+		if right = &leaves[i].Node; right.Contains(k) {
+			return *right, true
+		}
+	}
+	if i > 0 {
+		left = &leaves[i-1].Node
+	}
+	return trie.Gap(k, left, right), false
+}
+
+// rebuild makes all units of a kind anew.
+func (f *forest) rebuild(k *kind, items []trie.Item) {
+	news := len(items)
+	items = slices.Grow(items, k.count-news)
+	var space []trie.Item
+	for _, l := range k.leaves {
+		from := len(items)
+		items = f.gather(items, l)
+		n := len(items) - from
+		space = slices.Grow(space[:0], n)
+		trie.SortInPlace(items[from:], space[:n])
+	}
+	k.leaves = k.leaves[:0]
+	if news > 0 { // else leaf by leaf is in order
+		items = trie.Sort(items)
+	}
+	const zones = 8 // of more, only some have endpoints in a leaf
+	f.seats.reserve(min(len(items), len(items)/f.most*min(f.zones.Len(), zones)))
+	if len(items) > 0 {
+		f.cut(k, trie.Node{}, items)
+	}
+}
+
+// gather appends a leaf's endpoints, and dissolves its units. Those without seats
+// may get some from others in their next unit, and so are told of as if they were
+// new.
+func (f *forest) gather(items []trie.Item, l leaf) []trie.Item {
+	for i := l.first; i != none; {
+		u := f.seats.at(i)
+		seed := f.brought.add(u.seats, u.substitutes)
+		for _, id := range u.members {
+			if seed == none {
+				f.endpoints.mark(id, isNew)
+			}
+			items = append(items, trie.Item{Key: f.endpoints.key(id), ID: id, Seed: seed, Kind: u.kind.number, Zone: u.zone})
+		}
+		next := u.next
+		f.seats.dissolve(i)
+		i = next
+	}
+	return items
+}
+
+// resize sets the most endpoints in a unit to about a twelfth of the mean load, a
+// power of two and at most a ninth. It shrinks at once, and grows late, since
+// leaves are only joined for speed's sake. It tells whether the size changed.
+func (f *forest) resize(checkers int) bool {
+	checks := 0
+	for _, k := range f.kinds.order {
+		checks += k.count * min(k.wants(), checkers)
+	}
+	twelfth := checks / max(checkers, 1) / 12
+	if checkers == 0 {
+		twelfth = f.mostOfUnit
+	}
+	most := 1 << max(bits.Len(uint(min(twelfth*4/3, f.mostOfUnit)))-1, 0)
+	late := most > f.most && twelfth < 3*f.most && !f.seats.empty()
+	if most == f.most || late {
+		return false
+	}
+	f.most = most
+	return true
+}
+
+// all lists the units of a kind, in order.
+func (f *forest) all(k *kind) iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for _, l := range k.leaves {
+			for i := l.first; i != none; i = f.seats.at(i).next {
+				if !yield(i) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// inOrder compares two units by what they are, not by their numbers.
+func (f *forest) inOrder(a, b int32) int {
+	u, v := f.seats.at(a), f.seats.at(b)
+	if u.kind != v.kind {
+		if c := cmp.Compare(u.kind.hash, v.kind.hash); c != 0 {
+			return c
+		}
+	}
+	return cmp.Or(
+		cmp.Compare(u.Prefix.Hi, v.Prefix.Hi), cmp.Compare(u.Prefix.Lo, v.Prefix.Lo),
+		cmp.Compare(u.Depth, v.Depth), f.zones.Compare(u.zone, v.zone))
+}
+
+// leafHash is what a leaf ranks zones and checkers by. Another redundancy, rate
+// or placement does not change it, and so does not move what can stay.
+func leafHash(k *kind, at trie.Node) uint64 {
+	return rendezvous.Score(rendezvous.Score(k.class.hash, at.Prefix.Hi), at.Prefix.Lo)
+}

@@ -1,0 +1,249 @@
+package assign
+
+import (
+	"cmp"
+	"slices"
+
+	"hdsd/assign/internal/trie"
+	"hdsd/health"
+)
+
+// journal tells what a step changed, in an order that depends on endpoints and
+// checkers only, and keeps the plan's digest: the sum over all seats of the product
+// of the endpoint's hash and the checker's.
+type journal struct {
+	fleet     *fleet
+	room      *room
+	kinds     *kinds
+	forest    *forest
+	endpoints *endpoints
+	seats     *seats
+	needs     *needs
+
+	digest uint64
+	parts  []uint64 // of the digest, by slot
+
+	added   []health.EndpointID // whose units have others, too
+	changed []changed
+
+	// Of one call.
+	diff    Diff
+	waiting bool // endpoints without checkers wait for the end of settling
+	cold    bool
+	moves   []Move // by slot
+	moved   []int32
+	some    []health.EndpointID
+}
+
+// changed is an endpoint whose earlier seats are no longer those of its unit.
+type changed struct {
+	id      health.EndpointID
+	key     trie.Key
+	before  []int32
+	removed bool
+	renewed bool // has another class
+}
+
+// open begins the account of a slot.
+func (j *journal) open(s int32) {
+	for len(j.parts) <= int(s) {
+		j.parts, j.moves = append(j.parts, 0), append(j.moves, Move{})
+	}
+}
+
+// note remembers the checkers of an endpoint that is about to leave its unit.
+func (j *journal) note(id health.EndpointID, removed, renewed bool) {
+	u := j.seats.at(j.endpoints.unit(id))
+	j.changed = append(j.changed, changed{id, j.endpoints.key(id), u.all(), removed, renewed})
+}
+
+// start takes in a unit that was made in this step. It tells whether some of its
+// endpoints are new or changed.
+func (j *journal) start(i int32) bool {
+	u := j.seats.at(i)
+	news, moved := 0, false
+	for _, id := range u.members {
+		if j.endpoints.is(id, isNew) {
+			news++
+		}
+		moved = moved || j.endpoints.is(id, isMoved)
+	}
+	u.mixed = moved || news > 0 && news < len(u.members)
+	switch {
+	case news == len(u.members):
+		j.seats.bear(i)
+	case news > 0:
+		for _, id := range u.members {
+			if j.endpoints.is(id, isNew) {
+				j.added = append(j.added, id)
+			}
+		}
+	}
+	return news > 0 || moved
+}
+
+// close tells what the step changed, and begins the next. Endpoints that have no
+// checker may wait; a cold plan is the first.
+func (j *journal) close(waiting, cold bool) Diff {
+	j.diff, j.waiting, j.cold = Diff{}, waiting, cold
+	for _, i := range j.arranged() {
+		j.tellUnit(i)
+	}
+	slices.SortFunc(j.added, func(a, b health.EndpointID) int {
+		return cmp.Or(compareKeys(j.endpoints.key(a), j.endpoints.key(b)), cmp.Compare(a, b))
+	})
+	for _, id := range j.added {
+		j.tell([]health.EndpointID{id}, j.endpoints.hash(id), nil, j.current(id), false)
+		j.endpoints.unmark(id, isNew)
+	}
+	slices.SortStableFunc(j.changed, func(a, b changed) int {
+		return cmp.Or(compareKeys(a.key, b.key), cmp.Compare(a.id, b.id))
+	})
+	for n := range j.changed {
+		j.tellChanged(&j.changed[n])
+	}
+	j.added, j.changed = nil, nil
+	diff := j.diff
+	diff.Moves, j.diff = j.collectMoves(), Diff{}
+	return diff
+}
+
+func compareKeys(a, b trie.Key) int {
+	return cmp.Or(cmp.Compare(a.Hi, b.Hi), cmp.Compare(a.Lo, b.Lo))
+}
+
+// current lists the checkers that an endpoint has now.
+func (j *journal) current(id health.EndpointID) []int32 {
+	return j.seats.at(j.endpoints.unit(id)).current()
+}
+
+// arranged sorts the units that changed by what they are.
+func (j *journal) arranged() []int32 {
+	list := j.seats.dirty
+	if len(list) < j.seats.len()/16 {
+		slices.SortFunc(list, j.forest.inOrder)
+		return list
+	}
+	list = list[:0]
+	for _, k := range j.kinds.order {
+		for i := range j.forest.all(k) {
+			if j.seats.changed(i) {
+				list = append(list, i)
+			}
+		}
+	}
+	return list
+}
+
+// collectMoves lists what was recorded, by checker.
+func (j *journal) collectMoves() []Move {
+	all := make([]Move, 0, len(j.moved))
+	for _, s := range j.moved {
+		all = append(all, j.moves[s])
+		j.moves[s] = Move{}
+	}
+	j.moved = j.moved[:0]
+	slices.SortFunc(all, func(a, b Move) int { return cmp.Compare(a.Checker, b.Checker) })
+	one := all[:0] // one that left and joined at once had two slots
+	for _, m := range all {
+		if n := len(one); n > 0 && one[n-1].Checker == m.Checker {
+			one[n-1].Add, one[n-1].Remove = append(one[n-1].Add, m.Add...), append(one[n-1].Remove, m.Remove...)
+		} else {
+			one = append(one, m)
+		}
+	}
+	return one
+}
+
+// tellUnit tells of a unit's endpoints, but for those told of one by one.
+func (j *journal) tellUnit(i int32) {
+	u := j.seats.at(i)
+	members, sum := u.members, u.sum
+	if u.born {
+		for _, id := range members {
+			j.endpoints.unmark(id, isNew)
+		}
+	} else if u.mixed {
+		j.some = j.some[:0]
+		for _, id := range members {
+			if !j.endpoints.is(id, isNew|isMoved) {
+				j.some = append(j.some, id)
+			}
+		}
+		members = j.some
+		sum = j.endpoints.sum(members)
+	}
+	j.tell(members, sum, j.seats.before(u), u.current(), false)
+	u.before, u.born, u.mixed = span{}, false, false
+}
+
+// tellChanged tells of an endpoint that left its unit.
+func (j *journal) tellChanged(c *changed) {
+	ids := []health.EndpointID{c.id}
+	if c.removed {
+		j.record(c.before, nil, ids, c.key.Lo)
+		return
+	}
+	j.endpoints.unmark(c.id, isMoved)
+	j.tell(ids, j.endpoints.hash(c.id), c.before, j.current(c.id), c.renewed)
+}
+
+// tell records how endpoints went from some checkers to others, and which can be
+// checked no longer or again.
+func (j *journal) tell(ids []health.EndpointID, sum uint64, before, now []int32, renewed bool) {
+	j.record(before, now, ids, sum)
+	if len(now) > 0 && !j.endpoints.anyUncheckable() {
+		return
+	}
+	for _, id := range ids {
+		switch bare := j.endpoints.is(id, isUncheckable); {
+		case len(now) > 0 && bare:
+			j.endpoints.unmark(id, isUncheckable)
+			j.diff.Checkable = append(j.diff.Checkable, id)
+		case len(now) == 0 && (!bare && !j.waiting || bare && renewed):
+			j.endpoints.mark(id, isUncheckable)
+			u := j.seats.at(j.endpoints.unit(id))
+			why := Waiting
+			if !j.waiting {
+				why = j.needs.why(u)
+			}
+			j.diff.Uncheckable = append(j.diff.Uncheckable, Uncheckable{id, u.kind.id, why})
+		}
+	}
+}
+
+// record puts endpoints into the moves of the checkers that had or have them.
+func (j *journal) record(before, now []int32, ids []health.EndpointID, sum uint64) {
+	if len(ids) == 0 {
+		return
+	}
+	for _, s := range before {
+		if !slices.Contains(now, s) {
+			m := j.move(s)
+			m.Remove = append(m.Remove, ids...)
+			j.digest -= sum * j.fleet.hash(s)
+			j.parts[s] -= sum * j.fleet.hash(s)
+		}
+	}
+	for _, s := range now {
+		if !slices.Contains(before, s) {
+			m := j.move(s)
+			if m.Add == nil && j.cold {
+				m.Add = make([]health.EndpointID, 0, j.room.load(s))
+			}
+			m.Add = append(m.Add, ids...)
+			j.digest += sum * j.fleet.hash(s)
+			j.parts[s] += sum * j.fleet.hash(s)
+		}
+	}
+}
+
+// move is what changes for a checker.
+func (j *journal) move(s int32) *Move {
+	m := &j.moves[s]
+	if m.Checker == "" {
+		m.Checker = j.fleet.id(s)
+		j.moved = append(j.moved, s)
+	}
+	return m
+}

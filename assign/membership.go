@@ -1,0 +1,100 @@
+package assign
+
+import (
+	"hdsd/assign/internal/quota"
+	"hdsd/health"
+)
+
+// open gives a checker that has none a seat.
+func (p *Planner) open(id string) int32 {
+	s := p.fleet.open(id)
+	p.room.open(s)
+	p.seats.open(s)
+	p.journal.open(s)
+	return s
+}
+
+// vacate frees the slot of a checker that left. Slots are not used again while a
+// restored plan still names them.
+func (p *Planner) vacate(s int32) {
+	p.zones.Occupy(p.fleet.zone(s), -1)
+	p.seats.disown(s)
+	p.fleet.vacate(s, p.restored.empty())
+}
+
+func (p *Planner) join(c *health.Checker) {
+	s, ok := p.fleet.find(c.ID)
+	if !ok {
+		s = p.open(c.ID)
+		p.fleet.refresh(s)
+		p.unfair = true
+	}
+	if !p.fleet.isAs(s, c) {
+		p.describe(s, c)
+	} else if p.fleet.live(s) {
+		return
+	}
+	if p.fleet.revive(s) {
+		p.classes.enlist(p.worker(s), p.room.leeway(s))
+	}
+	p.came = append(p.came, s)
+}
+
+// describe takes in a checker's new description.
+func (p *Planner) describe(s int32, c *health.Checker) {
+	known, before, from, z := p.fleet.isKnown(s), p.fleet.capacity(s), p.fleet.zone(s), p.zoneOf(c.Locality)
+	was := p.classes.bits(s)
+	p.classes.expel(p.worker(s))
+	p.zones.Occupy(z, 1)
+	p.zones.Occupy(from, -1)
+	p.fleet.describe(s, c, z)
+	now := p.fleet.capacity(s)
+	p.room.limit(s, now.Ceiling)
+	if known && (now.Weight > before.Weight || now.Ceiling > before.Ceiling) {
+		p.fleet.refresh(s)
+	}
+	p.classes.admit(p.worker(s), c, p.room.leeway(s))
+	p.unfair = p.unfair || known && (from != z || before != now || was != p.classes.bits(s))
+	p.shares.join(s)
+}
+
+// suspend lets substitutes stand in for a checker that was lost or is doubted; of
+// one that is lost while it is doubted they stay.
+func (p *Planner) suspend(id string, doubted bool) {
+	s, ok := p.fleet.find(id)
+	if !ok || !p.fleet.live(s) && (p.fleet.doubted(s) || !doubted) {
+		return
+	}
+	if p.fleet.live(s) {
+		p.classes.delist(p.worker(s))
+		p.fleet.suspend(s)
+	}
+	p.fleet.setDoubted(s, doubted)
+	p.suspended = append(p.suspended, s)
+}
+
+// markBlind lets substitutes come where those that are blind are not outnumbered.
+func (p *Planner) markBlind(id string) {
+	p.suspend(id, false)
+	if s, ok := p.fleet.find(id); ok && p.fleet.setBlind(s) {
+		p.suspended, p.came = append(p.suspended, s), append(p.came, s)
+	}
+}
+
+func (p *Planner) leave(id string) {
+	s, ok := p.fleet.find(id)
+	if !ok {
+		return
+	}
+	p.classes.expel(p.worker(s))
+	p.fleet.close(s)
+	p.shares.leave(s)
+	p.room.limit(s, quota.Unlimited)
+	p.unfair = true
+	p.left = append(p.left, s)
+}
+
+// worker is a checker as the classes see it.
+func (p *Planner) worker(s int32) worker {
+	return worker{slot: s, zone: p.fleet.zone(s), hash: p.fleet.hash(s), weight: p.fleet.weight(s), live: p.fleet.live(s)}
+}

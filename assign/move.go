@@ -1,0 +1,158 @@
+package assign
+
+import (
+	"cmp"
+	"slices"
+)
+
+// mover makes single moves: each gives or takes one seat, or the work of one
+// substitute.
+type mover struct {
+	forest *forest
+	seats  *seats
+	needs  *needs
+	picker *picker
+}
+
+// add fills a seat: with a substitute, unless another is in a better zone. It tells
+// whether there was one.
+func (m *mover) add(i int32) bool {
+	u, tally := m.seats.at(i), m.picker.tally
+	tally.count(u)
+	s := m.picker.pick(u, never)
+	if len(u.substitutes) > 0 {
+		tier := func(s int32) int { return tally.tier(u, tally.fleet.zone(s)) }
+		helper := slices.MaxFunc(u.substitutes, func(a, b int32) int {
+			return cmp.Or(-cmp.Compare(tier(a), tier(b)), m.picker.rankings.compare(u, a, b))
+		})
+		if s == none || tier(helper) <= tier(s) {
+			m.seats.promote(i, helper)
+			return true
+		}
+	}
+	if s == none {
+		return false
+	}
+	m.seats.seat(i, s)
+	return true
+}
+
+// addHome fills a seat in a place that is as good as the unit's own zone, if it can.
+func (m *mover) addHome(i int32) {
+	u := m.seats.at(i)
+	m.picker.tally.count(u)
+	if s := m.picker.pick(u, 1); s != none {
+		m.seats.seat(i, s)
+	}
+}
+
+// drop takes away a seat that a unit has too many.
+func (m *mover) drop(i int32) {
+	u := m.seats.at(i)
+	m.picker.tally.count(u)
+	m.seats.unseat(i, m.needs.worst(u))
+}
+
+// improve moves a seat to a better zone. It tells whether it could.
+func (m *mover) improve(i int32) bool {
+	u := m.seats.at(i)
+	if len(u.seats) == 0 || m.picker.tally.count(u) {
+		return false
+	}
+	worst := m.needs.worst(u)
+	standing := m.picker.tally.remove(u, worst)
+	if standing <= m.picker.tally.ideal(u) {
+		return false
+	}
+	s := m.picker.pick(u, standing)
+	if s == none {
+		return false
+	}
+	m.swap(i, worst, s)
+	return true
+}
+
+// swap gives the seat of one checker to another.
+func (m *mover) swap(i, from, to int32) {
+	m.seats.unseat(i, from)
+	m.seats.seat(i, to)
+}
+
+// addSubstitute finds a substitute. It tells whether there was one.
+func (m *mover) addSubstitute(i int32) bool {
+	u := m.seats.at(i)
+	m.picker.tally.countLive(u)
+	s := m.picker.pickSubstitute(u)
+	if s == none {
+		return false
+	}
+	m.seats.substitute(i, s)
+	return true
+}
+
+// dropSubstitutes removes the substitutes that a unit does not need any more.
+func (m *mover) dropSubstitutes(i int32) {
+	u := m.seats.at(i)
+	for len(u.substitutes) > 0 && m.needs.lacking(u) < 0 {
+		m.seats.dismiss(i, slices.MinFunc(u.substitutes, func(a, b int32) int { return m.picker.rankings.compare(u, a, b) }))
+	}
+}
+
+// shift moves one seat, or the work of a substitute, to someone with room in a
+// place that is as good. It tells whether there was one.
+func (m *mover) shift(i, s int32) bool {
+	u, tally := m.seats.at(i), m.picker.tally
+	if u.substituted(s) {
+		tally.countLive(u)
+		to := m.picker.pickRoom(u, max(tally.remove(u, s), 1)) // as pickSubstitute has it
+		if to == none {
+			return false
+		}
+		m.seats.dismiss(i, s)
+		m.seats.substitute(i, to)
+		return true
+	}
+	if tally.count(u) {
+		return false
+	}
+	to := m.picker.pickRoom(u, tally.remove(u, s))
+	if to == none {
+		return false
+	}
+	m.swap(i, s, to)
+	return true
+}
+
+// sheddable lists some of a checker's units, those first that others can take most
+// easily and that rank it lowest.
+func (m *mover) sheddable(s int32, some func(*unit) bool) []int32 {
+	var list []int32
+	for _, i := range m.seats.of(s) {
+		if some(m.seats.at(i)) {
+			list = append(list, i)
+		}
+	}
+	slices.SortFunc(list, func(a, b int32) int {
+		u, v := m.seats.at(a), m.seats.at(b)
+		return cmp.Or(
+			-cmp.Compare(m.needs.choice(u), m.needs.choice(v)),
+			cmp.Compare(m.picker.rankings.score(u, s), m.picker.rankings.score(v, s)),
+			m.forest.inOrder(a, b))
+	})
+	return list
+}
+
+// own lists the units in which a checker has a seat, in that order.
+func (m *mover) own(s int32) []int32 {
+	return m.sheddable(s, func(u *unit) bool { return u.seated(s) })
+}
+
+// costly lists those of them that count for its ceiling.
+func (m *mover) costly(s int32) []int32 {
+	return m.sheddable(s, func(u *unit) bool { return u.seated(s) && u.kind.rate > 0 })
+}
+
+// helped lists the units in which a checker is a substitute, in that order.
+func (m *mover) helped(s int32) []int32 {
+	return m.sheddable(s, func(u *unit) bool { return u.substituted(s) })
+}

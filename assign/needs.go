@@ -1,0 +1,165 @@
+package assign
+
+import (
+	"slices"
+
+	"hdsd/assign/internal/quota"
+)
+
+// needs tells what a unit lacks, and who may be in the place of whom. It keeps
+// nothing; it uses the tally.
+type needs struct {
+	fleet    *fleet
+	room     *room
+	tally    *tally
+	rankings *rankings
+}
+
+// any tells whether a unit could use a checker that comes.
+func (n *needs) any(u *unit) bool {
+	if u.short() || n.lacking(u) > 0 {
+		return true
+	}
+	n.tally.count(u)
+	if u.kind.plain() {
+		return n.tally.crowded(u)
+	}
+	return n.tally.remove(u, n.worst(u)) > n.tally.ideal(u)
+}
+
+// lacking is how many substitutes a unit is short of; negative if it has more
+// than it must have.
+func (n *needs) lacking(u *unit) int {
+	doubted, blind := 0, 0
+	for _, s := range u.seats {
+		if n.fleet.doubted(s) {
+			doubted++
+		}
+		if n.fleet.blind(s) {
+			blind++
+		}
+	}
+	return max(max(u.fewest(), blind+1)-n.living(u), doubted-len(u.substitutes))
+}
+
+// living is how many live checkers a unit has, substitutes included.
+func (n *needs) living(u *unit) int {
+	count := len(u.substitutes)
+	for _, s := range u.seats {
+		if n.fleet.live(s) {
+			count++
+		}
+	}
+	return count
+}
+
+// worst is the seat that a unit, which is counted, can best do without: the one in
+// the worst place; live ones before those that are kept for someone; of these the
+// one that ranks lowest.
+func (n *needs) worst(u *unit) int32 {
+	worst, place := u.seats[0], -1
+	for _, s := range u.seats {
+		at := n.tally.standing(u, s) * 2
+		if n.fleet.live(s) {
+			at++
+		}
+		if at > place || at == place && n.rankings.outranks(u, worst, s) {
+			worst, place = s, at
+		}
+	}
+	return worst
+}
+
+// choice is how many checkers are able to serve a unit, and are where they may.
+func (n *needs) choice(u *unit) int {
+	k := u.kind
+	switch {
+	case u.zone == none || k.zones != OwnOnly && k.regions != OwnOnly:
+		return k.class.total
+	case k.zones == OwnOnly:
+		return int(k.class.seats[u.zone])
+	}
+	sum := 0
+	for z, seats := range k.class.seats {
+		if n.tally.tier(u, int32(z)) != never {
+			sum += int(seats)
+		}
+	}
+	return sum
+}
+
+// allowed tells whether a unit may ever have a seat in a zone.
+func (n *needs) allowed(u *unit, z int32) bool { return n.tally.tier(u, z) != never }
+
+// suits tells whether a checker is able to have a unit in the place of another,
+// and as well placed.
+func (n *needs) suits(u *unit, o, s int32) bool {
+	z := n.fleet.zone(s)
+	if !u.kind.class.has(s) || u.has(s) {
+		return false
+	}
+	if n.fleet.zone(o) == z {
+		return true
+	}
+	n.tally.count(u)
+	standing := n.tally.remove(u, o)
+	return n.tally.tier(u, z) <= standing
+}
+
+// replaces tells whether a newcomer suits in the place of another, and has room
+// below its share.
+func (n *needs) replaces(u *unit, o, s int32) bool {
+	return n.room.takes(s, u, quota.Share) && n.suits(u, o, s)
+}
+
+// why is the reason for which a unit has too few seats.
+func (n *needs) why(u *unit) Reason {
+	able, near := 0, 0
+	for z, pool := range u.kind.class.pools {
+		able += len(pool)
+		if n.allowed(u, int32(z)) {
+			near += len(pool)
+		}
+	}
+	others := n.fleet.alive
+	for _, s := range u.current() {
+		if n.fleet.live(s) {
+			able--
+			near--
+			others--
+		}
+	}
+	switch {
+	case others == 0:
+		return NoOthers
+	case near > 0:
+		return NoRoom
+	case able > 0:
+		return TooFar
+	}
+	return TooFew
+}
+
+// eligible lists the live checkers that may have a unit and do not, of those that
+// are to be considered, best placed first. It also says how many it looked at.
+func (n *needs) eligible(u *unit, consider func(s int32) bool) (list []int32, looks int) {
+	n.tally.count(u)
+	for z, pool := range u.kind.class.pools {
+		if !n.allowed(u, int32(z)) {
+			continue
+		}
+		looks += len(pool)
+		for _, s := range pool {
+			if consider(s) && !u.has(s) {
+				list = append(list, s)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b int32) int {
+		if x, y := n.tally.tier(u, n.fleet.zone(a)), n.tally.tier(u, n.fleet.zone(b)); x != y {
+			return x - y
+		}
+		return -n.rankings.compare(u, a, b)
+	})
+	return list, looks
+}

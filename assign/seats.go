@@ -1,0 +1,296 @@
+package assign
+
+import (
+	"slices"
+
+	"hdsd/health"
+)
+
+// seats is the plan itself: the units, and who has a seat in which. It keeps the
+// books of room and classes, and remembers what units had before a step.
+type seats struct {
+	fleet   *fleet
+	room    *room
+	classes *classes
+
+	units  []unit
+	free   []int32   // numbers of units
+	chairs []int32   // what units' seats are cut from
+	held   [][]int32 // the units in which each slot has a seat or is a substitute
+
+	step  uint32
+	dirty []int32   // units whose seats changed in this step
+	kept  []int32   // what they had before
+	saved [][]int32 // units' seats, while another plan is tried; nil otherwise
+}
+
+// span is a part of what was kept.
+type span struct{ from, to int32 }
+
+// at returns a unit; it is valid until another one is added.
+func (p *seats) at(i int32) *unit { return &p.units[i] }
+
+// len is above each unit's number.
+func (p *seats) len() int { return len(p.units) }
+
+// empty tells whether nobody checks anything.
+func (p *seats) empty() bool { return p.room.idle() }
+
+// of lists the units in which a checker has a seat or is a substitute.
+func (p *seats) of(s int32) []int32 { return p.held[s] }
+
+// open makes room for the slot of a checker that has no seat yet.
+func (p *seats) open(s int32) {
+	for len(p.held) <= int(s) {
+		p.held = append(p.held, nil)
+	}
+}
+
+// disown forgets which units a checker has; each of them is about to remove it.
+func (p *seats) disown(s int32) { p.held[s] = nil }
+
+// begin begins a step.
+func (p *seats) begin() {
+	p.step++
+	p.dirty, p.kept = p.dirty[:0], p.kept[:0]
+}
+
+// add adds a unit that nobody checks.
+func (p *seats) add(u unit) int32 {
+	if n := len(p.free); n > 0 {
+		i := p.free[n-1]
+		p.free, p.units[i] = p.free[:n-1], u
+		return i
+	}
+	p.units = append(p.units, u)
+	return int32(len(p.units) - 1)
+}
+
+// reserve makes room for so many more units.
+func (p *seats) reserve(units int) {
+	p.units = slices.Grow(p.units, max(units-len(p.free), 0))
+}
+
+// allot makes room for a few seats, together with those of other units.
+func (p *seats) allot(n int) []int32 {
+	const many = 1 << 12
+	if cap(p.chairs)-len(p.chairs) < n {
+		p.chairs = make([]int32, 0, many)
+	}
+	at := len(p.chairs)
+	p.chairs = p.chairs[:at+n]
+	return p.chairs[at : at : at+n]
+}
+
+// touch remembers what a unit has before its seats change.
+func (p *seats) touch(i int32) *unit {
+	u := &p.units[i]
+	if u.touched != p.step {
+		from := len(p.kept)
+		p.kept = append(append(p.kept, u.seats...), u.substitutes...)
+		if len(u.substitutes) > 0 {
+			slices.Sort(p.kept[from:])
+		}
+		u.touched, u.before = p.step, span{int32(from), int32(len(p.kept))}
+		p.dirty = append(p.dirty, i)
+	}
+	return u
+}
+
+// bear marks a unit whose endpoints are all new: it had nothing before.
+func (p *seats) bear(i int32) {
+	u := &p.units[i]
+	u.born, u.touched = true, p.step
+	p.dirty = append(p.dirty, i)
+}
+
+// changed tells whether a unit's seats changed in this step.
+func (p *seats) changed(i int32) bool { return p.units[i].touched == p.step }
+
+// before is what a unit had before this step changed it.
+func (p *seats) before(u *unit) []int32 { return p.kept[u.before.from:u.before.to] }
+
+// seat gives a checker a seat in a unit.
+func (p *seats) seat(i, s int32) {
+	u := p.touch(i)
+	if u.seats == nil {
+		u.seats = p.allot(min(u.kind.wants(), 8))
+	}
+	u.seats = insert(u.seats, s)
+	p.enter(i, s)
+}
+
+// unseat takes a checker's seat in a unit away.
+func (p *seats) unseat(i, s int32) {
+	u := p.touch(i)
+	u.seats = without(u.seats, s)
+	p.leave(i, s)
+}
+
+// substitute makes a checker a substitute in a unit.
+func (p *seats) substitute(i, s int32) {
+	u := p.touch(i)
+	u.substitutes = insert(u.substitutes, s)
+	p.room.bookSpare(s, u.size())
+	p.enter(i, s)
+}
+
+// dismiss removes a substitute from a unit.
+func (p *seats) dismiss(i, s int32) {
+	u := p.touch(i)
+	u.substitutes = without(u.substitutes, s)
+	p.room.bookSpare(s, -u.size())
+	p.leave(i, s)
+}
+
+// promote gives a substitute a seat.
+func (p *seats) promote(i, s int32) {
+	u := p.touch(i)
+	u.substitutes = without(u.substitutes, s)
+	u.seats = insert(u.seats, s)
+	p.room.bookSpare(s, -u.size())
+}
+
+// enter adds a unit to what a checker has.
+func (p *seats) enter(i, s int32) {
+	u := &p.units[i]
+	p.book(s, u.size(), u.kind)
+	p.held[s] = append(p.held[s], i)
+}
+
+// leave takes a unit out of what a checker has.
+func (p *seats) leave(i, s int32) {
+	u := &p.units[i]
+	p.book(s, -u.size(), u.kind)
+	list := p.held[s]
+	if at := slices.Index(list, i); at >= 0 {
+		list[at] = list[len(list)-1]
+		p.held[s] = list[:len(list)-1]
+	}
+}
+
+// book counts endpoints of a kind that a checker gets or gives up.
+func (p *seats) book(s, endpoints int32, k *kind) {
+	if p.room.book(s, endpoints, k.rate) {
+		p.widen(s)
+	}
+}
+
+// widen notes that a checker has more room.
+func (p *seats) widen(s int32) { p.classes.widen(s, p.fleet.zone(s), p.room.leeway(s)) }
+
+// give gives a unit that nobody checks seats and substitutes that its endpoints
+// had before.
+func (p *seats) give(i int32, lists [2][]int32) {
+	u := &p.units[i]
+	u.seats, u.substitutes = slices.Clone(lists[0]), slices.Clone(lists[1])
+	for _, s := range u.seats {
+		p.enter(i, s)
+	}
+	for _, s := range u.substitutes {
+		p.room.bookSpare(s, u.size())
+		p.enter(i, s)
+	}
+}
+
+// dissolve removes a unit. Its number is used again.
+func (p *seats) dissolve(i int32) {
+	u := &p.units[i]
+	for _, s := range u.seats {
+		p.leave(i, s)
+	}
+	for _, s := range u.substitutes {
+		p.room.bookSpare(s, -u.size())
+		p.leave(i, s)
+	}
+	*u = unit{}
+	p.free = append(p.free, i)
+}
+
+// remove takes an endpoint out of its unit.
+func (p *seats) remove(i int32, id health.EndpointID, hash uint64) {
+	u := &p.units[i]
+	at := slices.Index(u.members, id)
+	u.members = slices.Delete(u.members, at, at+1)
+	u.sum -= hash
+	for _, s := range u.seats {
+		p.book(s, -1, u.kind)
+	}
+	for _, s := range u.substitutes {
+		p.book(s, -1, u.kind)
+		p.room.bookSpare(s, -1)
+	}
+}
+
+// divide moves a unit's endpoints from the one at a place on, whose hashes have a
+// sum, to a new unit with the same checkers.
+func (p *seats) divide(i int32, at int, sum uint64) int32 {
+	part := p.add(p.units[i])
+	u, n := &p.units[i], &p.units[part]
+	n.members, n.seats, n.substitutes = slices.Clone(u.members[at:]), slices.Clone(u.seats), slices.Clone(u.substitutes)
+	n.wanted, n.sum = false, sum
+	u.members = u.members[:at:at]
+	u.sum -= sum
+	if p.saved != nil {
+		p.saved = append(p.saved, make([][]int32, len(p.units)-len(p.saved))...)
+		p.saved[part] = slices.Clone(p.saved[i])
+	}
+	for _, s := range n.all() {
+		p.held[s] = append(p.held[s], part)
+	}
+	if n.touched == p.step {
+		p.dirty = append(p.dirty, part)
+	}
+	return part
+}
+
+// save remembers all seats, so that another plan can be tried.
+func (p *seats) save() {
+	p.saved = make([][]int32, len(p.units))
+	for i := range p.units {
+		if u := &p.units[i]; u.kind != nil {
+			p.touch(int32(i))
+			p.saved[i] = u.seats
+		}
+	}
+}
+
+// clear empties all seats of some units, which are all that there are; none has a
+// substitute.
+func (p *seats) clear(units []int32) {
+	for s := range p.held {
+		p.room.clear(int32(s))
+		p.held[s] = p.held[s][:0]
+		p.widen(int32(s))
+	}
+	for _, i := range units {
+		p.units[i].seats = nil
+	}
+}
+
+// restore gives units that are empty the seats that were saved.
+func (p *seats) restore(units []int32) {
+	for _, i := range units {
+		p.units[i].seats = p.saved[i]
+		for _, s := range p.saved[i] {
+			p.enter(i, s)
+		}
+	}
+}
+
+// drop forgets the seats that were saved.
+func (p *seats) drop() { p.saved = nil }
+
+// moved counts the checks that this step has given to a checker.
+func (p *seats) moved() int {
+	sum := 0
+	for _, i := range p.dirty {
+		u := &p.units[i]
+		for _, s := range u.seats {
+			if !slices.Contains(p.before(u), s) {
+				sum += len(u.members)
+			}
+		}
+	}
+	return sum
+}

@@ -1,0 +1,220 @@
+package assign
+
+import "slices"
+
+// squeezer finds room where checkers are at their ceilings.
+type squeezer struct {
+	fleet  *fleet
+	room   *room
+	seats  *seats
+	agenda *agenda
+	needs  *needs
+	mover  *mover
+	budget *budget
+
+	step uint32
+	full []uint32 // by slot: the step in which nothing was left to take from it
+	jams []jam    // by slot
+}
+
+// jam is a unit that a checker's others did not make room for, in a step. Those
+// that ask for more, or as much where more may serve them, are not tried then: at
+// the ceilings of a whole fleet that would take most of the time.
+type jam struct {
+	step   uint32
+	choice int // checkers that may serve the unit
+	cost   int64
+}
+
+// blocks tells whether a unit that asks for so much is not to be tried.
+func (j *jam) blocks(step uint32, choice int, cost int64) bool {
+	return j.step == step && choice >= j.choice && cost >= j.cost
+}
+
+// budget bounds how many checkers and units are looked at in one step.
+type budget struct {
+	most, looks int
+	unbounded   bool
+}
+
+func (b *budget) spend(looks int) { b.looks += looks }
+func (b *budget) spent() bool     { return !b.unbounded && b.looks > b.most }
+
+// reset begins a step, which may be unbounded.
+func (b *budget) reset(unbounded bool) { b.looks, b.unbounded = 0, unbounded }
+
+// begin begins a step.
+func (q *squeezer) begin() {
+	q.step++
+	for len(q.full) < q.fleet.len() {
+		q.full, q.jams = append(q.full, 0), append(q.jams, jam{})
+	}
+}
+
+// squeeze finds room for a unit with too few seats: what could go elsewhere moves
+// away for it. If no one has room for all of its endpoints, but for some, it cuts
+// the unit and returns the parts, which are to be repaired.
+func (q *squeezer) squeeze(i int32) (parts []int32) {
+	for q.seats.at(i).short() {
+		if q.mover.add(i) || q.makeRoom(i) {
+			continue
+		}
+		if !q.partFits(i) {
+			return nil
+		}
+		return q.agenda.halve(i)
+	}
+	return nil
+}
+
+// partFits tells whether a unit can be cut, and someone has room for some of it.
+func (q *squeezer) partFits(i int32) bool {
+	u := q.seats.at(i)
+	if !q.agenda.forest.divisible(u) {
+		return false
+	}
+	c, rate := u.kind.class, u.kind.rate
+	for z, pool := range c.pools {
+		if c.gaps[z] < rate || !q.needs.allowed(u, int32(z)) {
+			continue
+		}
+		for _, s := range pool {
+			if q.room.fits(s, rate) && !u.has(s) {
+				return true
+			}
+		}
+		c.narrow(int32(z), q.room)
+	}
+	return false
+}
+
+// makeRoom gives a unit a seat at a checker that others leave for it: those it is
+// a substitute for without need, then those that more checkers are able to serve,
+// if they can go elsewhere. If the unit has no checker at all, those that have
+// others go in any case.
+func (q *squeezer) makeRoom(i int32) bool {
+	u := q.seats.at(i)
+	if q.budget.spent() && len(u.seats) > 0 {
+		return false
+	}
+	cost, choice := u.cost(), q.needs.choice(u)
+	list, looks := q.needs.eligible(u, func(s int32) bool {
+		return cost <= q.room.ceiling(s) && q.full[s] != q.step && (len(u.seats) == 0 || !q.jams[s].blocks(q.step, choice, cost))
+	})
+	q.budget.spend(looks)
+	for _, s := range list {
+		if q.room.spare(s) > 0 && q.dismissSpare(s, cost) {
+			q.seats.seat(i, s)
+			return true
+		}
+	}
+	for _, s := range list {
+		if q.full[s] == q.step {
+			continue
+		}
+		if q.displace(i, s, cost) || len(u.seats) == 0 && q.deprive(s, cost) {
+			q.seats.seat(i, s)
+			return true
+		}
+	}
+	return false
+}
+
+// displace moves a checker's other units elsewhere until a cost fits. It tells
+// whether it does.
+func (q *squeezer) displace(i, s int32, cost int64) bool {
+	choice, j := q.needs.choice(q.seats.at(i)), &q.jams[s]
+	if q.room.fits(s, cost) {
+		return true
+	}
+	if j.blocks(q.step, choice, cost) {
+		return false
+	}
+	if q.moveOthers(s, choice, cost) {
+		return true
+	}
+	if j.step != q.step || choice <= j.choice && cost <= j.cost {
+		*j = jam{q.step, choice, cost}
+	}
+	return false
+}
+
+// moveOthers moves those units elsewhere that more checkers may serve.
+func (q *squeezer) moveOthers(s int32, choice int, cost int64) bool {
+	q.budget.spend(len(q.seats.of(s)))
+	for _, o := range q.mover.sheddable(s, func(o *unit) bool {
+		return o.kind.rate > 0 && q.needs.choice(o) > choice && o.seated(s) && o.kind.class.mayFit(o.cost())
+	}) {
+		if q.room.fits(s, cost) {
+			return true
+		}
+		q.mover.shift(o, s)
+	}
+	return q.room.fits(s, cost)
+}
+
+// dismissSpare removes a substitute from units that have live checkers enough
+// without it, until a cost fits. It tells whether it does.
+func (q *squeezer) dismissSpare(s int32, cost int64) bool {
+	for _, o := range q.mover.sheddable(s, func(o *unit) bool {
+		return o.kind.rate > 0 && o.substituted(s) && q.needs.living(o) > o.fewest()
+	}) {
+		if q.room.fits(s, cost) {
+			return true
+		}
+		q.seats.dismiss(o, s)
+		q.agenda.want(o)
+	}
+	return q.room.fits(s, cost)
+}
+
+// deprive takes a checker away from units that have others, until a cost fits. It
+// tells whether it does.
+func (q *squeezer) deprive(s int32, cost int64) bool {
+	for _, o := range q.mover.costly(s) {
+		if q.room.fits(s, cost) {
+			return true
+		}
+		if u := q.seats.at(o); len(u.seats) > 1 {
+			q.seats.unseat(o, s)
+			q.agenda.want(o)
+		}
+	}
+	if q.room.fits(s, cost) {
+		return true
+	}
+	q.full[s] = q.step // there is nothing to take
+	return false
+}
+
+// enforce makes checkers that are above their ceilings give up seats. It lists
+// their units to be looked at.
+func (q *squeezer) enforce() {
+	if !q.room.hasCeilings() {
+		return
+	}
+	var above []int32
+	for s := range int32(q.fleet.len()) {
+		if q.room.over(s) && q.fleet.isKnown(s) {
+			above = append(above, s)
+		}
+	}
+	slices.SortFunc(above, q.fleet.compare)
+	for _, s := range above {
+		for _, i := range q.mover.costly(s) {
+			if !q.room.over(s) {
+				break
+			}
+			if !q.mover.shift(i, s) {
+				q.seats.unseat(i, s)
+			}
+			q.agenda.visit(i)
+		}
+		for _, i := range q.mover.helped(s) {
+			if q.room.over(s) {
+				q.seats.dismiss(i, s)
+				q.agenda.visit(i)
+			}
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package assign
+
+import "slices"
+
+// work makes the plan right, from the units that are to be looked at.
+type work struct {
+	fleet    *fleet
+	room     *room
+	agenda   *agenda
+	squeezer *squeezer
+	repairs  *repairer
+	pulls    *puller
+	balancer *balancer
+	rebuilds *rebuilder
+	budget   *budget
+}
+
+// newWork makes the rooms that do the work, out of those that a Planner has.
+func newWork(p *Planner, rankings *rankings, looks *budget) *work {
+	pick := &picker{fleet: p.fleet, room: p.room, tally: p.tally, rankings: rankings}
+	move := &mover{forest: p.forest, seats: p.seats, needs: p.needs, picker: pick}
+	squeeze := &squeezer{fleet: p.fleet, room: p.room, seats: p.seats, agenda: p.agenda, needs: p.needs, mover: move, budget: looks}
+	line := &queue{fleet: p.fleet, classes: p.classes, forest: p.forest, seats: p.seats}
+	repair := &repairer{
+		fleet: p.fleet, room: p.room, seats: p.seats, queue: line, agenda: p.agenda, needs: p.needs, mover: move, squeezer: squeeze,
+	}
+	balance := &balancer{
+		fleet: p.fleet, room: p.room, classes: p.classes, seats: p.seats, agenda: p.agenda, needs: p.needs,
+		mover: move, repairs: repair, budget: looks,
+	}
+	return &work{
+		fleet: p.fleet, room: p.room, agenda: p.agenda, squeezer: squeeze, repairs: repair, balancer: balance, budget: looks,
+		rebuilds: &rebuilder{fleet: p.fleet, room: p.room, forest: p.forest, seats: p.seats, repairs: repair},
+		pulls: &puller{
+			fleet: p.fleet, room: p.room, classes: p.classes, forest: p.forest, seats: p.seats, needs: p.needs,
+			rankings: rankings, mover: move, balancer: balance,
+		},
+	}
+}
+
+// prune takes away the seats that nobody may have any more.
+func (w *work) prune() {
+	for _, i := range w.agenda.visits {
+		w.repairs.prune(i)
+	}
+}
+
+// run makes the plan right. Unfair says that something happened after which loads
+// may be uneven. It tells whether nobody had anything before.
+func (w *work) run(unfair bool) (cold bool) {
+	cold = w.room.idle()
+	w.budget.reset(cold)
+	w.squeezer.begin()
+	w.squeezer.enforce()
+	w.repairs.fill(w.agenda.visits)
+	w.refill()
+	if newcomers := w.fleet.newcomers(); len(newcomers) > 0 && !cold && !w.rebuilds.reconsider(newcomers) {
+		w.pulls.pull(newcomers)
+	}
+	const rounds = 4 // room that is left is used, and may be used too much
+	for n := 0; unfair && n < rounds; n++ {
+		w.balancer.shed()
+		unfair = w.room.freed
+		w.refill()
+	}
+	w.refill()
+	return cold
+}
+
+// refill uses the room below ceilings that moves have left.
+func (w *work) refill() {
+	for n := 0; w.room.freed && n < 8; n++ {
+		w.room.freed = false
+		w.repairs.fill(slices.Clone(w.agenda.review()))
+	}
+}
