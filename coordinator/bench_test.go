@@ -98,6 +98,38 @@ func BenchmarkReportWithoutChange(b *testing.B) {
 	}
 }
 
+// BenchmarkReportWithAFlip takes one endpoint down and up again: from the votes of its
+// checkers to the EDS server and the store's queue.
+func BenchmarkReportWithAFlip(b *testing.B) {
+	var addresses []string
+	for i := range 100 {
+		addresses = append(addresses, fmt.Sprintf("10.0.0.%d:80", i))
+	}
+	l := newLab(b)
+	l.core.decisions.planes = eds.NewServer(eds.Options{})
+	l.serve(web("web", addresses...))
+	l.join("ca", "cb", "cc")
+	l.pass(settle + 15*report)
+	id := l.idOf(keyOf("web", addresses[50]))
+	status := health.Unhealthy
+	b.ReportAllocs()
+	for b.Loop() {
+		l.now = l.now.Add(time.Second)
+		for _, checker := range []string{"ca", "cb", "cc"} {
+			l.core.hear(checker, []health.Vote{{Endpoint: id, Status: status}}, l.now)
+		}
+		if len(l.transitions) == 0 {
+			b.Fatal("no verdict changed")
+		}
+		l.transitions, l.order = l.transitions[:0], l.order[:0]
+		if status == health.Healthy {
+			status = health.Unhealthy
+		} else {
+			status = health.Healthy
+		}
+	}
+}
+
 func BenchmarkFindTheUnhealthyAmongAll(b *testing.B) {
 	l, clusters := large(b)
 	l.serve(clusters...)
