@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// BenchmarkAnswer makes and encodes the answer of 100 clients with 1,000
-// assignments of 10 endpoints each, which they share as eds has it.
+// BenchmarkAnswer makes and encodes the response for 100 clients with 1,000 assignments of
+// 10 endpoints each. The clients share the assignments, as in eds.
 func BenchmarkAnswer(b *testing.B) {
 	all := make([]Resource, 1000)
 	for i := range all {

@@ -13,11 +13,11 @@ import (
 // writer makes ClientConfigs.
 type writer struct {
 	exclude bool // configurations are left out
-	left    int  // bytes left; making one ends early when it is below zero
+	left    int  // bytes; below zero the client is not finished
 	redact  redactor
 }
 
-// client returns one client in both forms, which share their parts.
+// client returns a client in both forms, which share their parts.
 func (w *writer) client(c *Client) *statusv3.ClientConfig {
 	out := &statusv3.ClientConfig{Node: shown(c.Node), ClientScope: c.Scope}
 	if c.Resources == nil {

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// answered is the answer about clients.
+// answered returns the response about clients.
 func answered(t testing.TB, r *statusv3.ClientStatusRequest, clients ...Client) []*statusv3.ClientConfig {
 	t.Helper()
 	got, err := NewServer(Options{}, fixed(clients)).FetchClientStatus(t.Context(), r)
@@ -25,7 +25,7 @@ func answered(t testing.TB, r *statusv3.ClientStatusRequest, clients ...Client) 
 	return got.GetConfig()
 }
 
-// oneClient is what is said of a client with these resources.
+// oneClient returns the response about a client with these resources.
 func oneClient(t testing.TB, all ...Resource) *statusv3.ClientConfig {
 	t.Helper()
 	return answered(t, &statusv3.ClientStatusRequest{}, Client{Resources: resources(all...)})[0]
@@ -53,7 +53,7 @@ func TestEveryStatusIsShown(t *testing.T) {
 	}
 }
 
-// TestATypeHasTheStatusOfItsWorstResource has resources by config_status and
+// TestATypeHasTheStatusOfItsWorstResource lists resources by config_status and
 // client_status.
 func TestATypeHasTheStatusOfItsWorstResource(t *testing.T) {
 	for of, want := range map[string]string{
@@ -62,7 +62,7 @@ func TestATypeHasTheStatusOfItsWorstResource(t *testing.T) {
 		"STALE ACKED, NOT_SENT REQUESTED":  "STALE",
 		"STALE ACKED, ERROR NACKED":        "ERROR",
 		"UNKNOWN ACKED, SYNCED ACKED":      "SYNCED",
-		// What does not exist is as it shall be, when it was told or nobody has to.
+		// A resource that does not exist is synced once the client knows.
 		"NOT_SENT DOES_NOT_EXIST":              "SYNCED",
 		"NOT_SENT DOES_NOT_EXIST, STALE ACKED": "STALE",
 		"STALE DOES_NOT_EXIST":                 "STALE",
@@ -97,9 +97,8 @@ func TestATypeHasTheStatusOfItsWorstResource(t *testing.T) {
 	}
 }
 
-// TestErrorStateOfARefusedResource is in the error state, and what it has beside it is
-// what the source says: for a server what it sent last, for hdsd itself what it
-// accepted last.
+// TestErrorStateOfARefusedResource: what was refused is in the error state. The resource
+// itself is what the source says: what a server last sent, or what hdsd last accepted.
 func TestErrorStateOfARefusedResource(t *testing.T) {
 	old, bad := body(t, &clusterv3.Cluster{Name: "old"}), body(t, &clusterv3.Cluster{Name: "bad"})
 	for name, test := range map[string]struct {
@@ -142,7 +141,7 @@ func TestTheRequestsOwnNodeSelectsNothing(t *testing.T) {
 	}
 }
 
-// TestANodeIsShownWhole, but for its extensions.
+// TestANodeIsShownWhole, except for its extensions.
 func TestANodeIsShownWhole(t *testing.T) {
 	node := &corev3.Node{}
 	m := node.ProtoReflect()

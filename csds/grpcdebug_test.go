@@ -16,11 +16,10 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// grpcdebug itself is not run here; what it reads of an answer is done here as in
-// its source. Release 1.0.5, and its source of March 2025, were seen to show a
-// coordinator with one client as these tests say, and to refuse any other. It
-// asks by FetchClientStatus, without any matcher, so that nobody who uses it can
-// choose a client.
+// These tests do not run grpcdebug; they read a response as its source does. Release
+// 1.0.5, and its source of March 2025, show a coordinator with one client as these tests
+// say, and refuse any other. It calls FetchClientStatus without a matcher, so its users
+// cannot choose a client.
 
 // row is a line of `grpcdebug xds status`.
 func row(name string, client adminv3.ClientResourceStatus, version, typeURL string, updated *timestamppb.Timestamp) string {
@@ -31,8 +30,8 @@ func row(name string, client adminv3.ClientResourceStatus, version, typeURL stri
 	return fmt.Sprintf("%s %s %s %s %s\n", name, client, version, typeURL[strings.LastIndex(typeURL, ".")+1:], when)
 }
 
-// releasesUntil102 is what is shown up to release 1.0.2: the deprecated form, in
-// which each entry needs a configuration and a time.
+// releasesUntil102 reads what releases up to 1.0.2 show: the deprecated form, in which
+// each entry needs a configuration and a time.
 func releasesUntil102(c *statusv3.ClientConfig) string {
 	var text strings.Builder
 	line := func(client adminv3.ClientResourceStatus, version string, body *anypb.Any, updated *timestamppb.Timestamp) {
@@ -61,8 +60,8 @@ func releasesUntil102(c *statusv3.ClientConfig) string {
 	return text.String()
 }
 
-// releasesFrom103 is what is shown from release 1.0.3 on: the generic form, or
-// else the deprecated one.
+// releasesFrom103 reads what releases from 1.0.3 on show: the generic form, or else the
+// deprecated one.
 func releasesFrom103(c *statusv3.ClientConfig) string {
 	if len(c.GetGenericXdsConfigs()) == 0 {
 		return releasesUntil102(c)
@@ -74,7 +73,7 @@ func releasesFrom103(c *statusv3.ClientConfig) string {
 	return text.String()
 }
 
-// statusShown is what `xds status` shows of an answer.
+// statusShown returns what `xds status` shows of a response.
 func statusShown(all []*statusv3.ClientConfig) string {
 	if len(all) != 1 {
 		return fmt.Sprintf("Received unexpected number of ClientConfig %d\n", len(all))
@@ -110,8 +109,8 @@ api REQUESTED 04 ClusterLoadAssignment 03:04:05
 	}
 }
 
-// TestGrpcdebugRefusesSeveralClients, and a request that names a client is
-// answered with what it would show.
+// TestGrpcdebugRefusesSeveralClients; a request that names one client gets a response
+// that grpcdebug would show.
 func TestGrpcdebugRefusesSeveralClients(t *testing.T) {
 	all := fleet(t)
 	if got, want := statusShown(answered(t, &statusv3.ClientStatusRequest{}, all...)), "Received unexpected number of ClientConfig 4\n"; got != want {
@@ -125,9 +124,9 @@ func TestGrpcdebugRefusesSeveralClients(t *testing.T) {
 	}
 }
 
-// TestGrpcdebugPrintsConfigurations has `xds config` print all as JSON, in which
-// the type of each configuration has to be known; and, for --type=cds,eds, each
-// configuration by itself.
+// TestGrpcdebugPrintsConfigurations: `xds config` prints everything as JSON, for which it
+// has to know the type of each configuration. With --type=cds,eds it prints each
+// configuration alone.
 func TestGrpcdebugPrintsConfigurations(t *testing.T) {
 	got, err := NewServer(Options{}, fleet(t)).FetchClientStatus(t.Context(), &statusv3.ClientStatusRequest{})
 	if err != nil {
@@ -136,7 +135,7 @@ func TestGrpcdebugPrintsConfigurations(t *testing.T) {
 	if text, err := protojson.Marshal(got); err != nil || !strings.Contains(string(text), "UNHEALTHY") {
 		t.Errorf("%v: %s", err, text)
 	}
-	// What its main package links in, of what hdsd shows.
+	// The types hdsd shows that its main package links.
 	linked := []string{resourcev3.ClusterType, resourcev3.EndpointType, "type.googleapis.com/envoy.service.health.v3.HealthCheckSpecifier"}
 	seen := map[string]bool{}
 	for _, c := range got.GetConfig() {

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// writeResponse writes a response as proto3 JSON, client by client: the text is
+// writeResponse writes a response as proto3 JSON, client by client, because the text is
 // several times as large as the message.
 func writeResponse(w io.Writer, r *statusv3.ClientStatusResponse) {
 	before := `{"config":[`
@@ -40,9 +40,9 @@ func writeResponse(w io.Writer, r *statusv3.ClientStatusResponse) {
 
 var format = protojson.MarshalOptions{Resolver: resolver{}}
 
-// encode writes one client. What cannot be written, since JSON has no place for
-// some value in it (a NaN in metadata, a duration of more than 10,000 years), is
-// left out: a configuration, or the node but for its id.
+// encode returns one client as JSON. It leaves out what JSON cannot express (a NaN in
+// metadata, a duration of more than 10,000 years): a configuration, or the node except its
+// id.
 func encode(c *statusv3.ClientConfig) []byte {
 	text, err := format.Marshal(c)
 	if err == nil {
@@ -65,13 +65,13 @@ func encode(c *statusv3.ClientConfig) []byte {
 		c.Node = &corev3.Node{Id: c.GetNode().GetId()}
 	}
 	if text, err = format.Marshal(c); err != nil {
-		return []byte("{}") // all parts have been tried
+		return []byte("{}") // every part was tried
 	}
 	return text
 }
 
-// resolver finds the types of messages in Any; one that is not known is taken
-// for a message without fields.
+// resolver finds the types of messages in Any. It takes an unknown type for a message
+// without fields.
 type resolver struct{}
 
 func (resolver) FindMessageByName(name protoreflect.FullName) (protoreflect.MessageType, error) {
@@ -94,7 +94,7 @@ func (resolver) FindExtensionByNumber(name protoreflect.FullName, number protore
 	return protoregistry.GlobalTypes.FindExtensionByNumber(name, number)
 }
 
-// unknown is a type of message without fields.
+// unknown is the type of a message without fields.
 var unknown = func() protoreflect.MessageType {
 	file, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{
 		Name: new("csds_unknown.proto"), Syntax: new("proto3"),

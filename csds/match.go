@@ -11,23 +11,23 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// What the matchers of one request may cost to evaluate.
+// The limits of the matchers of one request.
 const (
 	maxMatchers      = 1024 // node, string and value matchers together
-	maxMatcherDepth  = 16   // of value matchers within each other
+	maxMatcherDepth  = 16   // of nested value matchers
 	maxMatcherPath   = 64   // segments
 	maxRegexBytes    = 1024
 	maxRegexProgram  = 1000 // instructions of one expression
 	maxRegexPrograms = 4000 // of all of them
 )
 
-// compiler bounds the matchers of one request.
+// compiler compiles the matchers of one request, and bounds their cost.
 type compiler struct {
 	matchers int
 	programs int // instructions
 }
 
-// count is called for each matcher.
+// count returns an error if one more matcher is too many.
 func (c *compiler) count() error {
 	if c.matchers++; c.matchers > maxMatchers {
 		return fmt.Errorf(": a request may have up to %d matchers", maxMatchers)
@@ -35,7 +35,7 @@ func (c *compiler) count() error {
 	return nil
 }
 
-// nodes selects nodes: any of its matchers does, or there are none.
+// nodes selects the nodes that any of its matchers matches; without one, all nodes.
 type nodes []func(*corev3.Node) bool
 
 func (all nodes) matches(n *corev3.Node) bool {
@@ -47,7 +47,7 @@ func (all nodes) matches(n *corev3.Node) bool {
 	return len(all) == 0
 }
 
-// compile makes the matchers of a request ready; an error names the field.
+// compile compiles the matchers of a request. An error names the field.
 func compile(matchers []*matcherv3.NodeMatcher) (nodes, error) {
 	c := &compiler{}
 	all := make(nodes, 0, min(len(matchers), maxMatchers))
@@ -64,12 +64,12 @@ func compile(matchers []*matcherv3.NodeMatcher) (nodes, error) {
 	return all, nil
 }
 
-// known tells what is in a matcher, at any depth, that is not known here: what
-// is left unread could only make the match wider.
+// known returns an error if a matcher has an unknown field, at any depth. To ignore it
+// could match more than asked.
 func known(m protoreflect.Message) error {
 	if unknown := m.GetUnknown(); len(unknown) > 0 {
 		number, _, _ := protowire.ConsumeTag(unknown)
-		return fmt.Errorf(": %s has a field %d, which is not known here; leave it out", m.Descriptor().FullName(), number)
+		return fmt.Errorf(": %s has a field %d, which hdsd does not know; leave it out", m.Descriptor().FullName(), number)
 	}
 	var err error
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
@@ -138,7 +138,7 @@ func (c *compiler) structure(m *matcherv3.StructMatcher) (func(*structpb.Struct)
 	return func(s *structpb.Struct) bool { return match(at(s, path)) }, nil
 }
 
-// at returns the value at a path; nil where there is none.
+// at returns the value at a path, nil where there is none.
 func at(s *structpb.Struct, path []string) *structpb.Value {
 	var v *structpb.Value
 	for _, key := range path {

@@ -10,8 +10,8 @@ import (
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 )
 
-// text makes a StringMatcher ready. Case is ignored in ASCII letters only, and
-// never by regular expressions, as in Envoy.
+// text compiles a StringMatcher. As in Envoy, only ASCII letters can ignore case, and
+// regular expressions never do.
 func (c *compiler) text(m *matcherv3.StringMatcher) (func(string) bool, error) {
 	if err := c.count(); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (c *compiler) text(m *matcherv3.StringMatcher) (func(string) bool, error) {
 	return func(s string) bool { return match(s, pattern) }, nil
 }
 
-// lower makes ASCII letters small.
+// lower converts ASCII letters to lower case.
 func lower(s string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
@@ -58,7 +58,7 @@ func lower(s string) string {
 	}, s)
 }
 
-// regex makes an expression ready, which has to match a whole text.
+// regex compiles an expression, which has to match a whole text.
 func (c *compiler) regex(m *matcherv3.RegexMatcher) (func(string) bool, error) {
 	switch {
 	case m.GetRegex() == "":
@@ -66,10 +66,10 @@ func (c *compiler) regex(m *matcherv3.RegexMatcher) (func(string) bool, error) {
 	case len(m.GetRegex()) > maxRegexBytes:
 		return nil, fmt.Errorf(".regex: may have up to %d bytes", maxRegexBytes)
 	}
-	// By itself first: what is put around it could make it valid.
+	// Parse it alone first: the text added around it could make it valid.
 	parsed, err := syntax.Parse(m.GetRegex(), syntax.Perl)
 	if err != nil {
-		return nil, fmt.Errorf(".regex: is not one of RE2: %w", err)
+		return nil, fmt.Errorf(".regex: is not valid RE2: %w", err)
 	}
 	size, limit := programSize(parsed), maxRegexProgram
 	if own := m.GetGoogleRe2().GetMaxProgramSize(); own != nil {
@@ -78,7 +78,7 @@ func (c *compiler) regex(m *matcherv3.RegexMatcher) (func(string) bool, error) {
 	c.programs += size
 	switch {
 	case size > limit:
-		return nil, fmt.Errorf(".regex: is too complex: its program would have %d instructions, of %d that it may have", size, limit)
+		return nil, fmt.Errorf(".regex: is too complex: its program has about %d instructions, and may have %d", size, limit)
 	case c.programs > maxRegexPrograms:
 		return nil, fmt.Errorf(".regex: the expressions of a request are too complex: they may have %d instructions together", maxRegexPrograms)
 	}
@@ -89,7 +89,7 @@ func (c *compiler) regex(m *matcherv3.RegexMatcher) (func(string) bool, error) {
 	return whole.MatchString, nil
 }
 
-// programSize estimates the instructions of an expression without making them:
+// programSize estimates the instructions of an expression without compiling it:
 // repetitions multiply.
 func programSize(r *syntax.Regexp) int {
 	size := 1 + len(r.Rune)

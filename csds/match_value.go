@@ -9,10 +9,10 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// matchValue tells whether a value matches; nil is what a path finds nowhere.
+// matchValue tells whether a value matches; nil stands for a missing value.
 type matchValue func(*structpb.Value) bool
 
-// value makes a ValueMatcher ready.
+// value compiles a ValueMatcher.
 func (c *compiler) value(m *matcherv3.ValueMatcher, depth int) (matchValue, error) {
 	if depth > maxMatcherDepth {
 		return nil, fmt.Errorf(": value matchers may be up to %d deep", maxMatcherDepth)
@@ -62,8 +62,8 @@ func isNull(v *structpb.Value) bool {
 	return ok
 }
 
-// present tells whether there is a primitive value, or that there is none.
-// Lists and structures match neither.
+// present tells whether there is a primitive value, or, if not wanted, no value. Lists and
+// structures match neither.
 func present(v *structpb.Value, wanted bool) bool {
 	switch v.GetKind().(type) {
 	case nil:

@@ -6,8 +6,8 @@ import (
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 )
 
-// perXds returns the deprecated form of all resources of one type; nil where
-// there are none.
+// perXds returns the deprecated form of all resources of one type, nil where there are
+// none.
 func (w *writer) perXds(all []*statusv3.ClientConfig_GenericXdsConfig, d dump) *statusv3.PerXdsConfig {
 	var of []*statusv3.ClientConfig_GenericXdsConfig
 	for _, g := range all {
@@ -22,22 +22,22 @@ func (w *writer) perXds(all []*statusv3.ClientConfig_GenericXdsConfig, d dump) *
 	if len(of) == 0 {
 		return nil
 	}
-	out := &statusv3.PerXdsConfig{Status: sent(of)}
+	out := &statusv3.PerXdsConfig{Status: configStatus(of)}
 	if out.GetStatus() == statusv3.ConfigStatus_UNKNOWN {
-		out.ClientStatus = taken(of) //nolint:staticcheck // what this form has
+		out.ClientStatus = clientStatus(of) //nolint:staticcheck // this form has only it
 	}
 	d.put(out)
 	return out
 }
 
-// sent returns the config_status of a type: that of the resource which is worst
-// off, UNKNOWN where none has one, since the client is hdsd itself.
-func sent(of []*statusv3.ClientConfig_GenericXdsConfig) statusv3.ConfigStatus {
+// configStatus returns the config_status of a type: that of its worst resource. It is
+// UNKNOWN where the client is hdsd itself, because no resource has one.
+func configStatus(of []*statusv3.ClientConfig_GenericXdsConfig) statusv3.ConfigStatus {
 	worst := statusv3.ConfigStatus_UNKNOWN
 	for _, g := range of {
 		status := g.GetConfigStatus()
 		if absent(g) {
-			status = statusv3.ConfigStatus_SYNCED // the client has what there is: nothing
+			status = statusv3.ConfigStatus_SYNCED // the client knows that it does not exist
 		}
 		if gravity[status] > gravity[worst] {
 			worst = status
@@ -46,22 +46,21 @@ func sent(of []*statusv3.ClientConfig_GenericXdsConfig) statusv3.ConfigStatus {
 	return worst
 }
 
-// absent tells whether a resource does not exist and there is nothing to be
-// said of that, which is how it shall be.
+// absent tells whether a resource does not exist, and the client needs no message to know
+// that.
 func absent(g *statusv3.ClientConfig_GenericXdsConfig) bool {
 	return g.GetClientStatus() == adminv3.ClientResourceStatus_DOES_NOT_EXIST &&
 		g.GetConfigStatus() == statusv3.ConfigStatus_NOT_SENT
 }
 
-// gravity says which status decides that of a type.
+// gravity ranks statuses: the gravest of a type counts.
 var gravity = map[statusv3.ConfigStatus]int{
 	statusv3.ConfigStatus_SYNCED: 1, statusv3.ConfigStatus_NOT_SENT: 2,
 	statusv3.ConfigStatus_STALE: 3, statusv3.ConfigStatus_ERROR: 4,
 }
 
-// taken returns the client_status of a type: that of the resource which is worst
-// off.
-func taken(of []*statusv3.ClientConfig_GenericXdsConfig) statusv3.ClientConfigStatus {
+// clientStatus returns the client_status of a type: that of its worst resource.
+func clientStatus(of []*statusv3.ClientConfig_GenericXdsConfig) statusv3.ClientConfigStatus {
 	worst := view{}
 	for _, g := range of {
 		if v := views[g.GetClientStatus()]; v.gravity > worst.gravity {
@@ -71,7 +70,7 @@ func taken(of []*statusv3.ClientConfig_GenericXdsConfig) statusv3.ClientConfigSt
 	return worst.status
 }
 
-// view is a resource's client_status in the words of the deprecated form.
+// view is a resource's client_status in the deprecated form.
 type view struct {
 	status  statusv3.ClientConfigStatus
 	gravity int

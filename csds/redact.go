@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	// What configurations are made of. A message whose type is not linked in
-	// can neither be looked into nor be written as JSON.
+	// The types in configurations. A message whose type is not linked can neither be
+	// redacted nor written as JSON.
 	_ "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/http_11_proxy/v3"
@@ -21,21 +21,20 @@ import (
 	_ "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 )
 
-// hidden stands for what is not shown.
+// hidden replaces sensitive text.
 const hidden = "[redacted]"
 
-// maxNesting bounds messages within each other; what is deeper is not shown.
+// maxNesting bounds the nesting of messages. What is deeper is not shown.
 const maxNesting = 100
 
-// redactor hides sensitive parts of configurations. What it is given must not
-// change as long as it is in use: clients share configurations, each of which
-// is looked through once.
+// redactor hides the sensitive parts of configurations. It redacts each once, because
+// clients share them, so a configuration must not change while the redactor is in use.
 type redactor struct {
 	seen map[*byte]*anypb.Any // by the first byte of the value
 }
 
-// shown returns a configuration as it may be shown: itself where there is nothing
-// to hide, nil where it cannot be read.
+// shown returns a configuration without sensitive parts: the same one where it has none,
+// nil where it cannot be read.
 func (r *redactor) shown(a *anypb.Any) *anypb.Any {
 	if len(a.GetValue()) == 0 {
 		return a
@@ -67,8 +66,7 @@ func redacted(a *anypb.Any) *anypb.Any {
 	return out
 }
 
-// redact hides the sensitive parts of a message, and tells whether there were
-// any.
+// redact hides the sensitive parts of a message, and tells whether it has any.
 func redact(m protoreflect.Message, depth int) (changed bool) {
 	if depth > maxNesting {
 		proto.Reset(m.Interface())
@@ -89,8 +87,8 @@ func redact(m protoreflect.Message, depth int) (changed bool) {
 	return changed
 }
 
-// redactAny goes on in the message inside. Where its type is unknown, or it is
-// one that hides another's type, only the type is left.
+// redactAny redacts the message inside. It leaves only the type where that is unknown or
+// is one that hides the type of another message.
 func redactAny(a *anypb.Any, depth int) bool {
 	if len(a.GetValue()) == 0 {
 		return false
@@ -121,7 +119,7 @@ func sensitive(f protoreflect.FieldDescriptor) bool {
 	return is
 }
 
-// each calls do with each message in a field.
+// each calls do for each message in a field.
 func each(f protoreflect.FieldDescriptor, v protoreflect.Value, do func(protoreflect.Message)) {
 	switch {
 	case f.IsMap():
@@ -138,8 +136,8 @@ func each(f protoreflect.FieldDescriptor, v protoreflect.Value, do func(protoref
 	}
 }
 
-// hide replaces a field's texts, in messages inside too, and clears what is no
-// text, so that it is still seen which way a secret was given.
+// hide replaces a field's texts, also in nested messages, and clears everything else. So
+// it still shows in which way a secret was given.
 func hide(m protoreflect.Message, f protoreflect.FieldDescriptor) {
 	switch {
 	case f.IsMap() || f.IsList() && f.Message() == nil:

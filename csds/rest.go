@@ -13,15 +13,14 @@ import (
 	"hdsd/internal/rest"
 )
 
-// Path is where the handler of REST belongs.
+// Path is the path of the REST handler.
 const Path = "/v3/discovery:client_status"
 
-// maxRequest is the size of the largest request taken in REST.
+// maxRequest is the size of the largest REST request.
 const maxRequest = 1 << 20
 
-// Handler returns the REST form: a ClientStatusRequest in proto3 JSON by POST, or
-// none by GET, where node_id (exact) and exclude_resource_contents may be given
-// as query parameters.
+// Handler serves client status by REST: a POST of a ClientStatusRequest in proto3 JSON, or
+// a GET with the query parameters node_id (exact) and exclude_resource_contents.
 func (s *Server) Handler() http.Handler {
 	return &rest.Server{
 		Paths:    map[string]func(*http.Request, []byte) (rest.Answer, error){Path: s.rest},

@@ -50,7 +50,7 @@ func TestGoldenResponses(t *testing.T) {
 			if code != http.StatusOK {
 				t.Fatalf("%d: %s", code, text)
 			}
-			// protojson varies its spaces on purpose.
+			// protojson varies its spaces deliberately.
 			var got bytes.Buffer
 			if err := json.Indent(&got, []byte(compact(t, text)), "", "  "); err != nil {
 				t.Fatal(err)
@@ -114,7 +114,7 @@ func TestRESTRequests(t *testing.T) {
 		{"POST", "", `{"node_matcher":[]}`, 400, `no envoy.service.status.v3.ClientStatusRequest in proto3 JSON`},
 		{"POST", "", `{`, 400, `"code":3`},
 		{"POST", "", "{\"node\":{\"id\":\"\xff\"}}", 400, `"code":3`},
-		{"POST", "", `{"node_matchers":[{"node_id":{"safe_regex":{"regex":"["}}}]}`, 400, `node_matchers[0].node_id.safe_regex.regex: is not one of RE2`},
+		{"POST", "", `{"node_matchers":[{"node_id":{"safe_regex":{"regex":"["}}}]}`, 400, `node_matchers[0].node_id.safe_regex.regex: is not valid RE2`},
 		{"POST", "", long, 413, `up to 1048576 bytes`},
 		{"PUT", "", ``, 405, `"code":12`},
 	} {
@@ -199,9 +199,8 @@ func TestSlowRESTClientsTimeOut(t *testing.T) {
 	})
 }
 
-// FuzzClientStatusRequest takes bytes of a request: whatever they are, there is
-// an answer or an error, in gRPC and REST the same, and what is accepted is
-// valid by the protos' own rules.
+// FuzzClientStatusRequest takes the bytes of a request. There is a response or an error,
+// the same in gRPC and REST, and an accepted request is valid by the protos' own rules.
 func FuzzClientStatusRequest(f *testing.F) {
 	for _, matchers := range []string{
 		``, `{"node_id":{"prefix":"side"}}`, `{"node_id":{"safe_regex":{"regex":"(a|b){2,30}[x-z]*"}}}`, `{"node_id":{"custom":{}}}`,

@@ -18,14 +18,14 @@ import (
 
 // Options are the settings of a Server. The zero value is ready to use.
 type Options struct {
-	// MaxBytes is the size of the largest response; what would be larger is
-	// refused with RESOURCE_EXHAUSTED. Default: 64 MiB.
+	// MaxBytes is the size of the largest response; a larger one is refused with
+	// RESOURCE_EXHAUSTED. Default: 64 MiB.
 	MaxBytes int
-	// Concurrent is how many answers are made at a time; others wait.
+	// Concurrent is how many responses are made at a time; others wait.
 	// Default: 2.
 	Concurrent int
-	// WriteTimeout bounds how long a stream's client may leave a response
-	// unread while there is no room to write it. Default: 30 s.
+	// WriteTimeout is how long a write may wait for a stream's client that does not
+	// read. Default: 30 s.
 	WriteTimeout time.Duration
 }
 
@@ -37,13 +37,13 @@ type Server struct {
 	sources      []Source
 	maxBytes     int
 	writeTimeout time.Duration
-	turns        chan struct{} // holds one for each answer that is being made
+	turns        chan struct{} // holds one for each response that is being made
 
 	streams *gate.Gate
 }
 
-// NewServer makes a server that tells of the clients of all sources, one
-// source after the other.
+// NewServer makes a server that shows the clients of all sources, one source after the
+// other.
 func NewServer(o Options, sources ...Source) *Server {
 	return &Server{
 		sources:      sources,
@@ -83,6 +83,7 @@ func (s *Server) StreamClientStatus(g grpc.BidiStreamingServer[statusv3.ClientSt
 	}
 }
 
+// converse answers the requests of a stream until it ends.
 func (s *Server) converse(g grpc.BidiStreamingServer[statusv3.ClientStatusRequest, statusv3.ClientStatusResponse], stuck chan<- error) error {
 	for {
 		r, err := g.Recv()
@@ -109,7 +110,7 @@ func (s *Server) converse(g grpc.BidiStreamingServer[statusv3.ClientStatusReques
 	}
 }
 
-// answer makes the response to a request. Its errors are for the client.
+// answer makes the response to a request. The client gets its errors.
 func (s *Server) answer(ctx context.Context, r *statusv3.ClientStatusRequest) (*statusv3.ClientStatusResponse, error) {
 	match, err := compile(r.GetNodeMatchers())
 	if err != nil {

@@ -10,12 +10,10 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// Source knows some of the connected clients. It is asked from several
-// goroutines at a time.
+// Source has some of the connected clients. Several goroutines may call it at a time.
 type Source interface {
-	// Clients calls yield with every client that is connected now, in an order
-	// that lasts, until it gives false. Neither the clients nor what they hold
-	// may change afterwards.
+	// Clients calls yield with every connected client, in a stable order, until it
+	// returns false. Neither the clients nor their resources may change afterwards.
 	Clients(yield func(Client) bool)
 }
 
@@ -23,22 +21,22 @@ type Source interface {
 type Client struct {
 	Node  *corev3.Node // nil counts as an empty one
 	Scope string       // client_scope
-	// Resources returns what the client was sent or asks for, by type. It is
-	// called only when the client was selected.
+	// Resources yields what the client was sent or asks for, by type. It is called only
+	// for selected clients.
 	Resources iter.Seq[Resource]
 }
 
-// Resource is one resource of a client. Where that is hdsd itself, Version,
-// Updated and Body are of what it accepted last.
+// Resource is one resource of a client. Where the client is hdsd itself, Version, Updated
+// and Body are those that it last accepted.
 type Resource struct {
 	TypeURL string
 	Name    string
-	Version string                       // of what the client was last sent; empty: none
+	Version string                       // that the client was last sent; empty: none
 	Updated time.Time                    // when that was; zero: never
 	Config  statusv3.ConfigStatus        // UNKNOWN where the client is hdsd itself
 	Client  adminv3.ClientResourceStatus // what the client would say
 	Body    Body                         // what the client was last sent
-	Error   *Error                       // what the client refused last; nil once it accepted
+	Error   *Error                       // what the client last refused; nil once it accepts
 }
 
 // Error is a refusal.
@@ -49,6 +47,6 @@ type Error struct {
 	Body    Body // what was refused
 }
 
-// Body makes a configuration; nil, or giving nil, where there is none. It is
-// called only when contents are asked for.
+// Body makes a configuration. It is nil, or returns nil, where there is none. It is called
+// only if contents are asked for.
 type Body func() *anypb.Any

@@ -164,7 +164,7 @@ func TestAggregatedWarmsAChangedClusterWithoutAssignment(t *testing.T) {
 	})
 }
 
-// As long as not everything is known, assignments go out before clusters.
+// While the publication is incomplete, assignments go out before clusters.
 func TestAggregatedWarmsAClusterThatComesAfterItsAssignment(t *testing.T) {
 	inBubble(t, Options{Incomplete: true}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
@@ -187,8 +187,8 @@ func TestAggregatedWarmsAClusterThatComesAfterItsAssignment(t *testing.T) {
 	})
 }
 
-// Whoever comes back asks for both at once: the cluster may go out before it is
-// read which assignments the client has.
+// A client that reconnects asks for both at once: the cluster may go out before the
+// server has read which assignments the client has.
 func TestAggregatedWarmsAClusterThatChangedWhileTheClientWasAway(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("a", "b")

@@ -38,9 +38,9 @@ func manyAssignments(names []string, endpoints int) []Assignment {
 	return all
 }
 
-// BenchmarkFlip flips one endpoint of 1,000 assignments of 100 and makes the
-// responses for every watcher, each watching all by name; writing them is not
-// in it. LinearCache has fewer watchers, for the time it takes.
+// BenchmarkFlip flips one endpoint of 1,000 assignments of 100 and makes the response
+// of every watcher. Each watches all assignments by name. It does not write the
+// responses. LinearCache has fewer watchers, because it takes longer.
 func BenchmarkFlip(b *testing.B) {
 	names := manyNames(1000)
 	b.Run("hdsd/watchers=500", func(b *testing.B) { benchmarkFlip(b, names, 500) })
@@ -156,9 +156,9 @@ func benchmarkLinear(b *testing.B, names []string, watchers int) {
 	report(b, update, responses, n, watchers)
 }
 
-// BenchmarkFlipOverGRPC flips one endpoint and waits until the last of 200
-// delta ADS clients, each on its own loopback connection and watching 1,000
-// assignments of 20 by name, has it.
+// BenchmarkFlipOverGRPC flips one endpoint and waits until the last of 200 delta ADS
+// clients has it. Each has its own loopback connection and watches 1,000 assignments of
+// 20 endpoints by name.
 func BenchmarkFlipOverGRPC(b *testing.B) {
 	names := manyNames(1000)
 	messages := manyAssignments(names, 20)
@@ -225,8 +225,8 @@ func benchmarkClients(b *testing.B, register func(grpc.ServiceRegistrar), names 
 	running.Wait()
 }
 
-// benchmarkClient acknowledges everything and tells of every resource that
-// arrives, without decoding it.
+// benchmarkClient acknowledges everything and counts every resource that arrives,
+// without decoding it.
 func benchmarkClient(b *testing.B, conn *grpc.ClientConn, names []string, arrived chan<- int) {
 	s, err := conn.NewStream(context.Background(), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true},
 		discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResources_FullMethodName)

@@ -28,8 +28,8 @@ func fields(n int, path ...protowire.Number) []byte {
 	return b
 }
 
-// TestManySmallPartsAreNotDecoded: a message of two bytes for each part grows to
-// dozens of times its size when it is decoded.
+// TestManySmallPartsAreNotDecoded: a message with two bytes for each part grows to dozens
+// of times its size when it is decoded.
 func TestManySmallPartsAreNotDecoded(t *testing.T) {
 	const stateNode, deltaNode, locators, parameters, extensions, metadata, values, detail, details = 2, 1, 7, 2, 9, 3, 1, 6, 3
 	state := func() proto.Message { return new(discoveryv3.DiscoveryRequest) }
@@ -83,7 +83,7 @@ func TestManySmallPartsEndStreamsAndFetches(t *testing.T) {
 	})
 }
 
-// What is allowed is not refused for its size.
+// TestAllowedNumberOfPartsIsDecoded: a large request within the limits is not refused.
 func TestAllowedNumberOfPartsIsDecoded(t *testing.T) {
 	s := NewServer(Options{})
 	names := many(1)
@@ -117,7 +117,7 @@ func TestAllowedNumberOfPartsIsDecoded(t *testing.T) {
 	}
 }
 
-// FuzzCount: whatever comes, no more is decoded than may be.
+// FuzzCount decodes no more than is allowed, whatever the input.
 func FuzzCount(f *testing.F) {
 	for _, path := range [][]protowire.Number{{3}, {4}, {5}, {7}, {9}, {1, 9}, {7, 2}, {1, 3, 1, 2, 5, 1}} {
 		f.Add(fields(5, path...))

@@ -239,8 +239,8 @@ func TestDeltaWildcards(t *testing.T) {
 	}
 }
 
-// nextAll takes responses, acknowledging all but the last, until they have said
-// together what is wanted.
+// nextAll takes responses until they hold together what is wanted. It acknowledges all
+// but the last.
 func nextAll(p *deltaPeer, want string) *discoveryv3.DeltaDiscoveryResponse {
 	p.b.t.Helper()
 	all := new(discoveryv3.DeltaDiscoveryResponse)

@@ -49,32 +49,32 @@ func newTheirs(ctx context.Context) (theirs, func(grpc.ServiceRegistrar)) {
 	return theirs{c}, func(r grpc.ServiceRegistrar) { discoveryv3.RegisterAggregatedDiscoveryServiceServer(r, server) }
 }
 
-// TestClientsEndUpAsWithGoControlPlane plays the same histories to this server
-// and to go-control-plane's, each with clients of its own, and compares what
-// the clients have at the end.
+// TestClientsEndUpAsWithGoControlPlane plays the same histories to this server and to
+// go-control-plane's, each with clients of its own. It compares what the clients have at
+// the end.
 //
-// Only the end is compared, for these known differences on the way:
-//   - A name that does not exist: we answer removed_resources (delta), as the
-//     protocol asks, or an empty assignment (state of the world), which it allows:
-//     Envoy waits 15 s for one, and so long acknowledges no clusters. Theirs is
-//     silent, so that a client that comes back keeps what was removed meanwhile.
-//   - A repeated delta subscription: we send again, as the protocol demands;
-//     theirs does not.
-//   - A removed assignment, state of the world: we send it empty; theirs says
-//     nothing, so that the client keeps what is no more. Such names are left
-//     out of the comparison.
-//   - A removal while the resource is under way to a client that just gave it up
-//     and takes it up again: ours is told of it, theirs in delta not always.
-//     Left out likewise.
-//   - A stale state-of-the-world request: we take its list in while a response
-//     is under way; theirs ignores it, so that a name dropped and taken up
-//     again meanwhile is lost. The last change of every resource heals that.
-//   - A refused response: ours is parked, and so is LinearCache's; it is the
-//     last change that brings the resource to the client.
-//   - One response outstanding and the size cap split what theirs sends at once.
-//   - LinearCache has neither ttl nor variants nor resource_errors, and does not
-//     bound first syncs: the clients here ask for none, and are fewer. What holds
-//     of them is in tests of their own (TestZoneClientsConverge).
+// It compares only the end, because of these known differences on the way:
+//   - A name that does not exist: this server answers with removed_resources (delta), as
+//     the protocol demands, or with an empty assignment (state of the world), which it
+//     allows. Envoy waits 15 s for one, and acknowledges no clusters meanwhile. Theirs is
+//     silent, so a client that reconnects keeps what was removed meanwhile.
+//   - A repeated delta subscription: this server sends the resource again, as the protocol
+//     demands; theirs does not.
+//   - A removed assignment, state of the world: this server sends it empty. Theirs is
+//     silent, so the client keeps it. The comparison leaves out such names.
+//   - A removal while the resource is under way to a client that just unsubscribed and
+//     subscribes again: this server sends the removal, theirs by delta not always. The
+//     comparison leaves this out, too.
+//   - A stale state-of-the-world request: this server takes in its names while a response
+//     is under way. Theirs ignores it, so a name that is dropped and added again meanwhile
+//     is lost. The last change of every resource repairs that.
+//   - A refused response: neither server sends it again. The last change brings the
+//     resource to the client.
+//   - This server splits what theirs sends at once: one response is outstanding, and its
+//     size is limited.
+//   - LinearCache has no ttl, variants or resource_errors, and does not bound first syncs.
+//     The clients here ask for none of these, and are fewer. Tests of their own cover them
+//     (TestZoneClientsConverge).
 func TestClientsEndUpAsWithGoControlPlane(t *testing.T) {
 	for seed := range uint64(60) {
 		steps := randomSteps(rand.New(rand.NewPCG(seed, 3)), 80)

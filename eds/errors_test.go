@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// faults tells what resource_errors say.
+// faults describes resource_errors.
 func faults(all []*discoveryv3.ResourceError) string {
 	var said []string
 	for _, e := range all {

@@ -96,8 +96,8 @@ func TestFetchAnswersAsAStreamDoes(t *testing.T) {
 	})
 }
 
-// TestFetchedVersionIsOfTheContent has servers come by the same in several
-// ways, as over a restart.
+// TestFetchedVersionIsOfTheContent: servers that got the same resources in different
+// ways give the same version, as after a restart.
 func TestFetchedVersionIsOfTheContent(t *testing.T) {
 	version := func(s *Server, names ...string) string {
 		t.Helper()

@@ -8,8 +8,8 @@ import (
 	"hdsd/health"
 )
 
-// TestFetchedVariantIsConsistent: what a zone sees of endpoints is not
-// taken for what it sees of those that come in their place meanwhile.
+// TestFetchedVariantIsConsistent: the health that a zone sees of endpoints is not taken
+// for that of the endpoints that replace them during the fetch.
 func TestFetchedVariantIsConsistent(t *testing.T) {
 	inBubble(t, Options{ZoneVariants: true, ZoneByLocality: true}, func(t *testing.T, b *bench) {
 		for id := range health.EndpointID(3) {

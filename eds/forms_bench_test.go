@@ -10,7 +10,7 @@ import (
 	"hdsd/health"
 )
 
-// BenchmarkHeartbeat makes those of a client that has 1,000 assignments.
+// BenchmarkHeartbeat makes the heartbeats of a client with 1,000 assignments.
 func BenchmarkHeartbeat(b *testing.B) {
 	names := manyNames(1000)
 	s := NewServer(Options{TTL: map[string]time.Duration{resourcev3.EndpointType: time.Hour}})
@@ -32,8 +32,8 @@ func BenchmarkHeartbeat(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(names)), "ns/resource")
 }
 
-// BenchmarkZoneFlip flips an endpoint as a zone sees it, for 500 clients of that
-// zone, each watching 1,000 assignments of 100; and as all see it.
+// BenchmarkZoneFlip flips an endpoint as a zone sees it, and as all see it. 500 clients
+// of that zone each watch 1,000 assignments of 100 endpoints.
 func BenchmarkZoneFlip(b *testing.B) {
 	names := manyNames(1000)
 	s := NewServer(Options{ZoneVariants: true})

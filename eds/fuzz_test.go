@@ -23,8 +23,8 @@ import (
 	"hdsd/internal/wire"
 )
 
-// rawStream is a server's stream that receives given bytes, as grpc would hand
-// them on, and reads whatever is sent.
+// rawStream is a server's stream that receives given bytes, as grpc passes them on, and
+// accepts every response.
 type rawStream struct {
 	grpc.ServerStream
 	ctx      context.Context
@@ -52,7 +52,7 @@ func (s *rawStream) SendMsg(m any) error {
 	if err != nil {
 		return err
 	}
-	// Both kinds of response can be read as this, bodies apart.
+	// Both kinds of response can be decoded as this, except for the bodies.
 	r := new(discoveryv3.DeltaDiscoveryResponse)
 	if err := proto.Unmarshal(parts.Materialize(), r); err != nil {
 		panic(err)
@@ -61,8 +61,8 @@ func (s *rawStream) SendMsg(m any) error {
 	return nil
 }
 
-// fuzzStream plays requests, each behind its length in two bytes, and checks
-// that nothing is left of the stream in the end.
+// fuzzStream plays requests, each after its length in two bytes, and checks that nothing
+// of the stream is left at the end.
 func fuzzStream(t *testing.T, delta bool, data []byte) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewServer(Options{
@@ -140,7 +140,7 @@ func FuzzDeltaRequest(f *testing.F) {
 	reconnect := subscribe(resourcev3.EndpointType)
 	reconnect.InitialResourceVersions = map[string]string{"a": "0000000000000001", "gone": "x"}
 	addSeed(f, reconnect, subscribe(resourcev3.EndpointType, "a", "*", "none"), unsubscribe(resourcev3.EndpointType, "*", "a"))
-	located := heeding(resourcev3.EndpointType, "a", "*")
+	located := subscribeWithTTL(resourcev3.EndpointType, "a", "*")
 	located.Node.UserAgentName = "gRPC Go"
 	located.Node.Locality = &corev3.Locality{Zone: "x"}
 	located.ResourceLocatorsSubscribe = []*discoveryv3.ResourceLocator{locator("a", "zone", "x"), locator("a", "x", "y"), locator("none"), locator("")}
@@ -157,8 +157,7 @@ func FuzzDeltaRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { fuzzStream(t, true, data) })
 }
 
-// FuzzPoll posts anything; what is answered with 200 has to be known to whoever
-// says the version.
+// FuzzPoll posts any input. After an answer with 200, a poll with its version gets 304.
 func FuzzPoll(f *testing.F) {
 	for _, body := range []string{
 		``, `{}`, `null`, `[]`, `{"resource_names":["a","*",""],"node":{"id":"dp"}}`, `{"resourceNames":["a","a"],"resource_locators":[{"name":"b"},null]}`,

@@ -31,8 +31,8 @@ type bench struct {
 	conn   *grpc.ClientConn
 }
 
-// inBubble runs a test against a server over an in-memory connection. Every
-// goroutine has to be gone when it returns.
+// inBubble runs a test with a server behind an in-memory connection. Every goroutine
+// has to end before it returns.
 func inBubble(t *testing.T, o Options, test func(t *testing.T, b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -124,8 +124,7 @@ func (p *peer[Req, Res]) send(m *Req) {
 	}
 }
 
-// next returns the response that the server sends without anything else
-// happening.
+// next returns the response that the server sends without another event.
 func (p *peer[Req, Res]) next() *Res {
 	p.b.t.Helper()
 	synctest.Wait()
@@ -152,7 +151,7 @@ func (p *peer[Req, Res]) nothing() {
 	}
 }
 
-// together makes changes of which no sender finds only some.
+// together makes changes at once: no sender sees only some of them.
 func (b *bench) together(change func()) {
 	for st := range b.server.streams.open {
 		st.mu.Lock()
@@ -198,7 +197,7 @@ func nackState(r *discoveryv3.DiscoveryResponse, why string, names ...string) *d
 	return m
 }
 
-// said tells what a delta response holds, as "a=HEALTHY b=none -c".
+// said describes a delta response, as "[-c a=HE b=UN]".
 func said(r *discoveryv3.DeltaDiscoveryResponse) string {
 	var all []string
 	for _, resource := range r.GetResources() {
@@ -230,7 +229,8 @@ func saidState(r *discoveryv3.DiscoveryResponse) string {
 	return fmt.Sprint(all)
 }
 
-// summary is an assignment's health, joined, or a cluster's alternative name.
+// summary returns the health of an assignment's endpoints, or a cluster's alternative
+// name.
 func summary(typeURL string, value []byte) string {
 	if typeURL == resourcev3.ClusterType {
 		c := new(clusterv3.Cluster)
@@ -254,7 +254,7 @@ func mustUnmarshal(b []byte, m proto.Message) {
 	}
 }
 
-// assignment makes one of n endpoints, whose ids count from first.
+// assignment makes an assignment of n endpoints, whose ids count from first.
 func assignment(name string, first health.EndpointID, n int) Assignment {
 	locality := &endpointv3.LocalityLbEndpoints{Locality: &corev3.Locality{Zone: "a"}}
 	var ids [][]health.EndpointID
@@ -279,12 +279,12 @@ func lbEndpoint(i uint32) *endpointv3.LbEndpoint {
 	}}}
 }
 
-// cluster makes one that summary shows as text.
+// cluster makes a cluster that summary shows as text.
 func cluster(name, text string) *clusterv3.Cluster {
 	return PublishCluster(&clusterv3.Cluster{Name: name, AltStatName: text}, ByADS())
 }
 
-// clusters makes some of pairs of name and text.
+// clusters makes clusters of pairs of name and text.
 func clusters(pairs ...string) (all []Cluster) {
 	for i := 0; i < len(pairs); i += 2 {
 		all = append(all, Cluster{Message: cluster(pairs[i], pairs[i+1]), Checked: true})
@@ -296,7 +296,7 @@ func (s *Server) setHealth(id health.EndpointID, status health.Status) {
 	s.SetHealth([]Health{{ID: id, Status: status}})
 }
 
-// publish puts assignments of one endpoint each, with ids 0, 1, ..., HEALTHY.
+// publish publishes assignments of one HEALTHY endpoint each, with ids 0, 1, ...
 func (b *bench) publish(names ...string) {
 	u := Update{}
 	for i, name := range names {

@@ -16,14 +16,14 @@ import (
 
 var kept = Options{TTL: map[string]time.Duration{resourcev3.EndpointType: 30 * time.Second, resourcev3.ClusterType: 1500 * time.Millisecond}}
 
-// heeding is a delta subscription of a client that heeds ttl.
-func heeding(typeURL string, names ...string) *discoveryv3.DeltaDiscoveryRequest {
+// subscribeWithTTL subscribes by delta as a client that understands ttl.
+func subscribeWithTTL(typeURL string, names ...string) *discoveryv3.DeltaDiscoveryRequest {
 	m := subscribe(typeURL, names...)
 	m.Node.ClientFeatures = []string{"other", "xds.config.supports-resource-ttl"}
 	return m
 }
 
-// lives tells of each resource its ttl, and whether it has a body.
+// lives describes each resource: its ttl, and whether it has a body.
 func lives(r *discoveryv3.DeltaDiscoveryResponse) string {
 	var all []string
 	for _, resource := range r.GetResources() {
@@ -45,7 +45,7 @@ func TestDeltaHeartbeatsKeepWhatTheClientHas(t *testing.T) {
 	inBubble(t, kept, func(t *testing.T, b *bench) {
 		b.publish("a", "b")
 		p, plain := b.delta(), b.delta()
-		p.send(heeding(resourcev3.EndpointType, "a", "b", "none"))
+		p.send(subscribeWithTTL(resourcev3.EndpointType, "a", "b", "none"))
 		plain.send(subscribe(resourcev3.EndpointType, "a", "b"))
 		r := plain.next()
 		equal(t, "to a client that does not heed it", lives(r), "[a for ever body b for ever body]")
@@ -102,7 +102,7 @@ func TestDeltaHeartbeatLeavesOutWhatWasNeverAccepted(t *testing.T) {
 	inBubble(t, kept, func(t *testing.T, b *bench) {
 		b.publish("a")
 		p := b.delta()
-		p.send(heeding(resourcev3.EndpointType, "a"))
+		p.send(subscribeWithTTL(resourcev3.EndpointType, "a"))
 		p.send(nack(p.next(), "no"))
 		time.Sleep(time.Minute)
 		p.nothing()
@@ -114,12 +114,12 @@ func TestDeltaHeartbeatAtOnceAfterReconnect(t *testing.T) {
 	inBubble(t, kept, func(t *testing.T, b *bench) {
 		b.publish("a", "b", "c")
 		p := b.delta()
-		p.send(heeding(resourcev3.EndpointType, "*"))
+		p.send(subscribeWithTTL(resourcev3.EndpointType, "*"))
 		had := versions(p.next())
 		p.cancel()
 		had["b"], had["c"] = "0000000000000001", "foreign"
 		again := b.delta()
-		m := heeding(resourcev3.EndpointType, "a", "b", "c")
+		m := subscribeWithTTL(resourcev3.EndpointType, "a", "b", "c")
 		m.InitialResourceVersions = had
 		again.send(m)
 		r := again.next()
@@ -138,7 +138,7 @@ func TestLosingTheTTLSendsEverythingAgain(t *testing.T) {
 		b.publish("a")
 		connect := func(had map[string]string) (*deltaPeer, map[string]string) {
 			p := b.delta()
-			m := heeding(resourcev3.EndpointType, "a")
+			m := subscribeWithTTL(resourcev3.EndpointType, "a")
 			m.InitialResourceVersions = had
 			p.send(m)
 			r := p.next()
@@ -158,7 +158,7 @@ func TestLosingTheTTLSendsEverythingAgain(t *testing.T) {
 			t.Error("the version is the same")
 		}
 		p := b.delta()
-		m := heeding(resourcev3.EndpointType, "a")
+		m := subscribeWithTTL(resourcev3.EndpointType, "a")
 		m.InitialResourceVersions = now
 		p.send(m)
 		p.nothing()
@@ -173,7 +173,7 @@ func TestLargeHeartbeatsAreSplit(t *testing.T) {
 		names := manyNames(40)
 		b.publish(names...)
 		p := b.delta()
-		p.send(heeding(resourcev3.EndpointType, names...))
+		p.send(subscribeWithTTL(resourcev3.EndpointType, names...))
 		for got := 0; got < 40; {
 			r := p.next()
 			got += len(r.GetResources())
@@ -196,7 +196,7 @@ func TestLargeHeartbeatsAreSplit(t *testing.T) {
 	})
 }
 
-// unwrapped returns what is in a state-of-the-world response of wrapped resources.
+// unwrapped returns the content of a state-of-the-world response of wrapped resources.
 func unwrapped(t *testing.T, r *discoveryv3.DiscoveryResponse) *discoveryv3.DeltaDiscoveryResponse {
 	t.Helper()
 	all := new(discoveryv3.DeltaDiscoveryResponse)
@@ -271,7 +271,8 @@ func TestStateWithoutBothFeaturesIsNotWrapped(t *testing.T) {
 	}
 }
 
-// TestEnvoyUnderstandsTTLWithoutSayingSo but for what would be its end.
+// TestEnvoyUnderstandsTTLWithoutSayingSo, except for assignments by state of the world,
+// which would end it.
 func TestEnvoyUnderstandsTTLWithoutSayingSo(t *testing.T) {
 	inBubble(t, kept, func(t *testing.T, b *bench) {
 		b.publish("a")

@@ -13,8 +13,8 @@ import (
 	"hdsd/internal/wire"
 )
 
-// TestAClientMayNameEveryResource: however many resources there are, a data plane
-// that names each of them gets each of them, and costs what it names.
+// TestAClientMayNameEveryResource: however many resources there are, a data plane that
+// names each of them gets them all, and costs only what it names.
 func TestAClientMayNameEveryResource(t *testing.T) {
 	const perName = 2 << 10 // of both clients and the server together
 	for _, n := range []int{60_000, 110_000} {
@@ -47,7 +47,7 @@ func TestAClientMayNameEveryResource(t *testing.T) {
 	}
 }
 
-// heap is how many bytes are in use.
+// heap returns how many bytes are in use.
 func heap() int {
 	runtime.GC()
 	var m runtime.MemStats
@@ -55,8 +55,8 @@ func heap() int {
 	return int(m.HeapAlloc)
 }
 
-// TestTooManyNamesAreNotDecoded: what a client may name follows what
-// there was at most, so that one that is behind is not cut off when clusters go.
+// TestTooManyNamesAreNotDecoded: the limit follows the largest number of resources so far,
+// so that it does not end a client that still names clusters that are gone.
 func TestTooManyNamesAreNotDecoded(t *testing.T) {
 	s := NewServer(Options{MaxNames: 10})
 	refused := func(names int) codes.Code {

@@ -17,12 +17,12 @@ import (
 	"hdsd/health"
 )
 
-// step is one step of a history; what the numbers mean depends on the kind.
+// step is one step of a history; the meaning of the numbers depends on the kind.
 type step struct{ kind, name, value int }
 
 const kinds, namesInPlay = 17, 6
 
-// target is what a history is published to.
+// target is a server that a history is published to.
 type target interface {
 	put(name string, first health.EndpointID, statuses []health.Status)
 	remove(name string)
@@ -32,7 +32,7 @@ type target interface {
 type model interface {
 	subscribe(name string)
 	unsubscribe(name string)
-	// deliver takes the next response in, or refuses it; false: there is none.
+	// deliver accepts or refuses the next response; false: there is none.
 	deliver(refuse bool) bool
 	reconnect()
 	has() map[string]string
@@ -51,9 +51,8 @@ func (w world) summary(name string) string {
 	return text
 }
 
-// play runs a history against pairs of target and client, and then lets every
-// client catch up, with every resource changed once more, so that what was
-// refused is sent again.
+// play runs a history with all targets and clients. Then it changes every resource once
+// more, so that refused ones are sent again, and lets every client catch up.
 func play(steps []step, targets []target, clients []model) world {
 	w := world{}
 	put := func(name int, statuses []health.Status) {
@@ -130,7 +129,7 @@ func catchUp(c model) {
 	}
 }
 
-// expect compares what a client has with the truth, as far as it subscribed.
+// expect compares what a client has with the truth of what it asks for.
 func (w world) expect(c model) error {
 	want := map[string]string{}
 	for name := range w {
@@ -160,8 +159,7 @@ func (o ours) put(name string, first health.EndpointID, statuses []health.Status
 
 func (o ours) remove(name string) { o.server.Update(Update{RemovedAssignments: []string{name}}) }
 
-// asks is what a client subscribed to; the first subscription of a stream
-// is what opens the conversation.
+// asks is what a client asks for. The first subscription begins the stream.
 type asks struct {
 	names map[string]bool
 	begun bool
@@ -321,7 +319,7 @@ func (m *stateModel) reconnect() {
 	m.p.cancel()
 	synctest.Wait()
 	m.p, m.begun, m.latest = m.b.state(), false, nil
-	// What was removed meanwhile is told of names only.
+	// Only names learn of what was removed meanwhile.
 	maps.DeleteFunc(m.values, func(name, _ string) bool { return !m.names[name] })
 	m.ask()
 }
@@ -329,8 +327,8 @@ func (m *stateModel) reconnect() {
 func (m *stateModel) has() map[string]string { return m.values }
 func (m *stateModel) close()                 { m.p.cancel() }
 
-// TestClientsConverge lets clients of both kinds live through histories that
-// rapid makes up and shrinks.
+// TestClientsConverge plays histories to clients of both kinds. Rapid makes up and
+// shrinks the histories.
 func TestClientsConverge(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		steps := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) step {

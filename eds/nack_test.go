@@ -22,7 +22,7 @@ func TestRefusingEverythingCostsOneResponseAChange(t *testing.T) {
 			inBubble(t, o, func(t *testing.T, b *bench) {
 				b.publish("a", "b", "c")
 				d, s := b.delta(), b.state()
-				d.send(heeding(resourcev3.EndpointType, "a", "b", "c"))
+				d.send(subscribeWithTTL(resourcev3.EndpointType, "a", "b", "c"))
 				m := want(resourcev3.EndpointType, "a", "b", "c")
 				m.Node.ClientFeatures = []string{"xds.config.supports-resource-ttl", "xds.config.resource-in-sotw"}
 				s.send(m)

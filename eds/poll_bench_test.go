@@ -10,7 +10,7 @@ import (
 	"hdsd/health"
 )
 
-// discarded is an answer whose body nobody keeps.
+// discarded is an answer whose body is dropped.
 type discarded struct {
 	header http.Header
 	code   int
@@ -26,8 +26,8 @@ func (d *discarded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// BenchmarkPoll answers polls by REST; writing the answer is not in it. "first"
-// makes the JSON of everything, "flip" that of one assignment.
+// BenchmarkPoll answers polls by REST, without writing the answer. "first" makes the JSON
+// of everything, "flip" that of one assignment.
 func BenchmarkPoll(b *testing.B) {
 	b.Run("assignment=100/unchanged", func(b *testing.B) { benchmarkPoll(b, 1, 100, EndpointsPath, true, nil) })
 	b.Run("assignment=100/changed", func(b *testing.B) { benchmarkPoll(b, 1, 100, EndpointsPath, false, nil) })

@@ -19,7 +19,7 @@ import (
 	"hdsd/health"
 )
 
-// saying is a poll of who has a version, or refuses another.
+// saying makes a poll say that the client has a version, or refuses another.
 func saying(m *discoveryv3.DiscoveryRequest, has, refuses, why string) *discoveryv3.DiscoveryRequest {
 	m.VersionInfo, m.ResponseNonce = has, refuses
 	if why != "" {
@@ -28,7 +28,7 @@ func saying(m *discoveryv3.DiscoveryRequest, has, refuses, why string) *discover
 	return m
 }
 
-// pollText tells what is known of all who poll, as "dp-1 REST 2/1/1/0 oops".
+// pollText describes all clients that poll, as "dp-1 REST 2/1/1/0 oops".
 func (b *bench) pollText() string {
 	var all []string
 	for _, c := range b.server.Clients() {
@@ -133,7 +133,7 @@ func TestAClientPollsInSeveralWays(t *testing.T) {
 	})
 }
 
-// leaves waits for the stream's end, where others than streams are clients.
+// leaves waits for the stream's end, where there are also clients without streams.
 func (p *peer[Req, Res]) leaves() {
 	<-p.ended
 	synctest.Wait()
@@ -201,7 +201,7 @@ hdsd_xds_pollers %d
 	})
 }
 
-// TestPollersAreBounded: who polled longest ago is forgotten first.
+// TestPollersAreBounded: the oldest poll is forgotten first.
 func TestPollersAreBounded(t *testing.T) {
 	s := NewServer(Options{})
 	s.polls = poll.NewTracker(5120) // of ten polls, more or less

@@ -15,7 +15,7 @@ import (
 	"hdsd/health"
 )
 
-// published decodes a frame in both of its uses, which have to agree.
+// published decodes a frame in both of its forms, which have to agree.
 func published(t *testing.T, f *frame) *endpointv3.ClusterLoadAssignment {
 	t.Helper()
 	delta := new(discoveryv3.DeltaDiscoveryResponse)
@@ -40,7 +40,7 @@ func unknownField(number protowire.Number, text string) []byte {
 	return protowire.AppendString(protowire.AppendTag(nil, number, protowire.BytesType), text)
 }
 
-// rich has something in every corner.
+// rich makes an assignment with something in every field that matters.
 func rich() Assignment {
 	a := assignment("rich", 0, 3)
 	m := a.Message
@@ -125,8 +125,7 @@ func TestHealthIsTheWorstOfVerdictsAndSource(t *testing.T) {
 	}
 }
 
-// TestOverruledSourceDecidesWhereThereIsNoVerdict: unknown fields stay,
-// too.
+// TestOverruledSourceDecidesWhereThereIsNoVerdict: unknown fields stay, too.
 func TestOverruledSourceDecidesWhereThereIsNoVerdict(t *testing.T) {
 	a := rich() // of which the first three endpoints have verdicts
 	a.Overruled = true
@@ -237,8 +236,7 @@ func TestUnencodableUpdateKeepsTheLastVersion(t *testing.T) {
 	equal(t, "cluster", summary(resourcev3.ClusterType, f.bytes[f.value:]), "1")
 }
 
-// FuzzSplice compares the spliced encoding with the slow way: clone, set,
-// marshal.
+// FuzzSplice compares the spliced encoding with a clone that is set and marshaled.
 func FuzzSplice(f *testing.F) {
 	seed := rich()
 	wire, err := proto.Marshal(seed.Message)

@@ -39,7 +39,7 @@ func post(s *Server, path, body string) *http.Response {
 	return recorder.Result()
 }
 
-// pollREST posts a request and gives the status, and what was said with 200.
+// pollREST posts a request and returns the status, and the response of a 200.
 func pollREST(t *testing.T, s *Server, path string, m *discoveryv3.DiscoveryRequest) (int, *discoveryv3.DiscoveryResponse) {
 	t.Helper()
 	body, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m) // as Envoy does
@@ -147,8 +147,8 @@ func TestTruncatedPoll(t *testing.T) {
 	equal(t, "connection", answer.Header.Get("Connection"), "close")
 }
 
-// TestPollOfTheLatestVersionGets304 polls as Envoy does: with the version that it
-// took last.
+// TestPollOfTheLatestVersionGets304 polls as Envoy does: with the version that it last
+// accepted.
 func TestPollOfTheLatestVersionGets304(t *testing.T) {
 	for path, change := range map[string]func(s *Server, text string){
 		EndpointsPath: func(s *Server, text string) { s.setHealth(0, map[string]health.Status{"1": 1, "2": 2}[text]) },
@@ -176,7 +176,7 @@ func TestPollOfTheLatestVersionGets304(t *testing.T) {
 			t.Error("changed content has the same version")
 		}
 
-		// It refuses that: what it has is the first, still.
+		// It refuses that, and still has the first version.
 		has.ErrorDetail, has.ResponseNonce = &statuspb.Status{Code: 3, Message: "no"}, second.GetNonce()
 		again(has, 304)
 		has.VersionInfo = "" // it has none
@@ -219,7 +219,7 @@ func TestPollOfARemovedResource(t *testing.T) {
 	equal(t, "version", r.GetVersionInfo(), nothing.GetVersionInfo())
 }
 
-// TestResourcesThatJSONCannotExpressAreLeftOut and said once for each version of it.
+// TestResourcesThatJSONCannotExpressAreLeftOut and logged once for each version.
 func TestResourcesThatJSONCannotExpressAreLeftOut(t *testing.T) {
 	for name, metadata := range map[string]*corev3.Metadata{
 		"an unknown type": {TypedFilterMetadata: map[string]*anypb.Any{"x": {TypeUrl: "type.googleapis.com/yet.to.Come", Value: []byte("\x0a\x01x")}}},
@@ -252,7 +252,7 @@ func TestResourcesThatJSONCannotExpressAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestJSONIsMadeOnce compares the very bytes that several polls share.
+// TestJSONIsMadeOnce: several polls share the same bytes.
 func TestJSONIsMadeOnce(t *testing.T) {
 	s := NewServer(Options{})
 	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1), assignment("b", 1, 1)}})
@@ -281,8 +281,7 @@ func TestJSONIsMadeOnce(t *testing.T) {
 	}
 }
 
-// TestJSONOfAFrameThatWasReplaced has a flip come between the two halves of a
-// poll.
+// TestJSONOfAFrameThatWasReplaced flips health between the two halves of a poll.
 func TestJSONOfAFrameThatWasReplaced(t *testing.T) {
 	s := NewServer(Options{})
 	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1)}})

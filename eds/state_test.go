@@ -32,8 +32,8 @@ func TestStateSendsOnlyChangedAssignments(t *testing.T) {
 	})
 }
 
-// Envoy waits 15 s for the assignment of each cluster, and for their sake does
-// not acknowledge the clusters.
+// Envoy waits 15 s for the assignment of each cluster, and does not acknowledge the
+// clusters before.
 func TestStateSendsAnEmptyAssignmentForAMissingOne(t *testing.T) {
 	inBubble(t, Options{Incomplete: true}, func(t *testing.T, b *bench) {
 		b.publish("web")

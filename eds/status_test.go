@@ -17,7 +17,7 @@ import (
 
 var stateNames = [...]string{"not sent", "outdated", "outstanding", "accepted", "refused"}
 
-// statusText tells the state and content of the resources of all clients, as
+// statusText describes state and content of the resources of all clients, as
 // "a: accepted HE".
 func (b *bench) statusText() string {
 	var all []string

@@ -21,16 +21,16 @@ import (
 	"hdsd/eds/poll"
 )
 
-// owing is a bench with a log and metrics, of a client that takes clusters.
-type owingBench struct {
+// unaskedBench is a bench with a log and metrics, and with clusters to take.
+type unaskedBench struct {
 	*bench
 	log      *bytes.Buffer
 	registry *prometheus.Registry
 }
 
-func inOwingBubble(t *testing.T, test func(b *owingBench)) {
+func inUnaskedBubble(t *testing.T, test func(b *unaskedBench)) {
 	t.Helper()
-	b := &owingBench{log: new(bytes.Buffer), registry: prometheus.NewRegistry()}
+	b := &unaskedBench{log: new(bytes.Buffer), registry: prometheus.NewRegistry()}
 	inBubble(t, Options{Log: zerolog.New(b.log).Level(zerolog.InfoLevel), Metrics: b.registry}, func(_ *testing.T, in *bench) {
 		b.bench = in
 		b.server.Update(Update{
@@ -42,8 +42,8 @@ func inOwingBubble(t *testing.T, test func(b *owingBench)) {
 	})
 }
 
-// shows checks what clients, log and metrics show, at rest.
-func (b *owingBench) shows(when string, unasked, begun, ended int) {
+// shows checks what clients, log and metrics show when the server is idle.
+func (b *unaskedBench) shows(when string, unasked, begun, ended int) {
 	b.t.Helper()
 	synctest.Wait()
 	got := 0
@@ -60,10 +60,10 @@ func (b *owingBench) shows(when string, unasked, begun, ended int) {
 	}
 }
 
-// TestUnaskedAssignmentsAreShown: of checked clusters that a client has
-// taken for half a minute, by each kind of stream, until it asks or leaves.
+// TestUnaskedAssignmentsAreShown half a minute after a client took checked clusters, by
+// each kind of stream, until it asks or leaves.
 func TestUnaskedAssignmentsAreShown(t *testing.T) {
-	inOwingBubble(t, func(b *owingBench) {
+	inUnaskedBubble(t, func(b *unaskedBench) {
 		d := b.delta()
 		d.send(subscribe(resourcev3.ClusterType, "*"))
 		r := d.next()
@@ -95,7 +95,7 @@ func TestUnaskedAssignmentsAreShown(t *testing.T) {
 		b.shows("it asks for everything", 0, 2, 2)
 		d.cancel()
 	})
-	inOwingBubble(t, func(b *owingBench) {
+	inUnaskedBubble(t, func(b *unaskedBench) {
 		s := b.state()
 		s.send(want(resourcev3.ClusterType))
 		s.send(ackState(s.next()))
@@ -106,12 +106,12 @@ func TestUnaskedAssignmentsAreShown(t *testing.T) {
 	})
 }
 
-// TestAClusterThatIsCheckedAgainNeedsItsAssignmentAgain: though it was not when it was looked
-// at.
+// TestAClusterThatIsCheckedAgainNeedsItsAssignmentAgain: hdsd did not check the cluster at
+// the time of the check for unasked assignments.
 func TestAClusterThatIsCheckedAgainNeedsItsAssignmentAgain(t *testing.T) {
 	unchecked := Update{Clusters: []Cluster{{Message: PublishCluster(&clusterv3.Cluster{Name: "a"}, ByADS())}}}
 	for _, after := range []time.Duration{time.Second, askWithin + time.Second} { // before it is looked at, and after it
-		inOwingBubble(t, func(b *owingBench) {
+		inUnaskedBubble(t, func(b *unaskedBench) {
 			b.remove("b")
 			d := b.delta()
 			d.send(subscribe(resourcev3.ClusterType, "*"))
@@ -129,7 +129,7 @@ func TestAClusterThatIsCheckedAgainNeedsItsAssignmentAgain(t *testing.T) {
 			d.cancel()
 		})
 	}
-	inOwingBubble(t, func(b *owingBench) {
+	inUnaskedBubble(t, func(b *unaskedBench) {
 		b.remove("b")
 		d := b.delta()
 		d.send(subscribe(resourcev3.ClusterType, "*"))
@@ -147,11 +147,11 @@ func TestAClusterThatIsCheckedAgainNeedsItsAssignmentAgain(t *testing.T) {
 	})
 }
 
-// TestAssignmentsAskedForElsewhereAreNotMissing: on another stream of the node, by polls, or when
-// it comes back with what it had.
+// TestAssignmentsAskedForElsewhereAreNotMissing: on another stream of the node, by polls,
+// or after a reconnect with what the client had.
 func TestAssignmentsAskedForElsewhereAreNotMissing(t *testing.T) {
-	for name, asks := range map[string]func(b *owingBench) (stop func()){
-		"another stream": func(b *owingBench) func() {
+	for name, asks := range map[string]func(b *unaskedBench) (stop func()){
+		"another stream": func(b *unaskedBench) func() {
 			all := []*statePeer{}
 			for _, assignment := range []string{"a", "b"} {
 				p := newPeer(b.bench, endpointservice.NewEndpointDiscoveryServiceClient(b.conn).StreamEndpoints)
@@ -161,7 +161,7 @@ func TestAssignmentsAskedForElsewhereAreNotMissing(t *testing.T) {
 			}
 			return func() { all[0].cancel(); all[1].cancel() }
 		},
-		"polls": func(b *owingBench) func() {
+		"polls": func(b *unaskedBench) func() {
 			for _, assignment := range []string{"a", "b"} {
 				pollREST(b.t, b.server, EndpointsPath, want(resourcev3.EndpointType, assignment))
 			}
@@ -169,7 +169,7 @@ func TestAssignmentsAskedForElsewhereAreNotMissing(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inOwingBubble(t, func(b *owingBench) {
+			inUnaskedBubble(t, func(b *unaskedBench) {
 				d := b.delta()
 				d.send(subscribe(resourcev3.ClusterType, "*"))
 				d.send(ack(d.next()))
@@ -180,7 +180,7 @@ func TestAssignmentsAskedForElsewhereAreNotMissing(t *testing.T) {
 				stop()
 				d.cancel()
 			})
-			inOwingBubble(t, func(b *owingBench) {
+			inUnaskedBubble(t, func(b *unaskedBench) {
 				d := b.delta()
 				d.send(subscribe(resourcev3.ClusterType, "*"))
 				d.send(ack(d.next()))
@@ -194,7 +194,7 @@ func TestAssignmentsAskedForElsewhereAreNotMissing(t *testing.T) {
 			})
 		})
 	}
-	inOwingBubble(t, func(b *owingBench) {
+	inUnaskedBubble(t, func(b *unaskedBench) {
 		d := b.delta()
 		d.send(subscribe(resourcev3.ClusterType, "*"))
 		r := d.next()
@@ -219,9 +219,9 @@ func TestAssignmentsAskedForElsewhereAreNotMissing(t *testing.T) {
 	})
 }
 
-// TestUnaskedAssignmentsOfPollsAreShown: the same of clusters that are polled.
+// TestUnaskedAssignmentsOfPollsAreShown: the same for clusters that are polled.
 func TestUnaskedAssignmentsOfPollsAreShown(t *testing.T) {
-	inOwingBubble(t, func(b *owingBench) {
+	inUnaskedBubble(t, func(b *unaskedBench) {
 		_, r := pollREST(t, b.server, ClustersPath, want(resourcev3.ClusterType))
 		has := func() {
 			code, _ := pollREST(t, b.server, ClustersPath, &discoveryv3.DiscoveryRequest{Node: node("dp-1"), VersionInfo: r.GetVersionInfo()})
@@ -245,10 +245,10 @@ func TestUnaskedAssignmentsOfPollsAreShown(t *testing.T) {
 	})
 }
 
-// TestUnsubscribedClustersNeedNoAssignment: a client that takes a checked cluster and gives it up
-// again and again, faster than it is looked at, is not remembered for each time.
+// TestUnsubscribedClustersNeedNoAssignment: a client that takes a checked cluster and
+// unsubscribes, again and again, is not remembered for each time.
 func TestUnsubscribedClustersNeedNoAssignment(t *testing.T) {
-	inOwingBubble(t, func(b *owingBench) {
+	inUnaskedBubble(t, func(b *unaskedBench) {
 		d := b.delta()
 		d.send(subscribe(resourcev3.ClusterType, "a"))
 		d.send(ack(d.next()))

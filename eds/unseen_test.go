@@ -19,13 +19,13 @@ func (b *bench) put(names ...string) {
 	b.server.Update(u)
 }
 
-// remove takes both back.
+// remove removes both.
 func (b *bench) remove(names ...string) {
 	b.server.Update(Update{RemovedAssignments: names, RemovedClusters: names})
 }
 
-// TestResourcesThatAWildcardNeverSawAreNotWatched: a client under a wildcard that does not
-// answer has to be told of the end of what it was sent, and of nothing else.
+// TestResourcesThatAWildcardNeverSawAreNotWatched: a client with a wildcard that does not
+// answer is sent the removal of what it was sent, and of nothing else.
 func TestResourcesThatAWildcardNeverSawAreNotWatched(t *testing.T) {
 	for i, name := range []string{"clusters", "assignments"} {
 		for _, zone := range []string{"", "z"} {

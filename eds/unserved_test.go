@@ -12,7 +12,8 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// TestTypesThatAreNotServedAreShown: nobody is answered, and everybody can see why.
+// TestTypesThatAreNotServedAreShown: the requests get no answer, and clients, log and
+// metrics show why.
 func TestTypesThatAreNotServedAreShown(t *testing.T) {
 	const listeners, addresses = resourcev3.ListenerType, "type.googleapis.com/istio.workload.Address"
 	var log bytes.Buffer

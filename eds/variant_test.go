@@ -21,7 +21,7 @@ import (
 
 var zoned = Options{ZoneVariants: true}
 
-// zoneNamed is all zones of a name, or the one in a region: "eu/a".
+// zoneNamed returns all zones of a name, or the one in a region: "eu/a".
 func zoneNamed(text string) health.Locality {
 	region, zone, both := strings.Cut(text, "/")
 	if !both {
@@ -68,8 +68,8 @@ func meets(c *discoveryv3.DynamicParameterConstraints, parameters map[string]str
 	}
 }
 
-// variantsIn tells what a response holds, as "a{zone=x}=HE", and checks that each
-// variant's constraints are met by the one locator that asks for it.
+// variantsIn describes a response, as "a{zone=x}=HE". It checks that exactly the locator
+// that asks for a variant meets its constraints.
 func variantsIn(t *testing.T, r *discoveryv3.DeltaDiscoveryResponse, asked ...*discoveryv3.ResourceLocator) string {
 	t.Helper()
 	named := func(n *discoveryv3.ResourceName) string {
@@ -122,7 +122,7 @@ func down(ids ...health.EndpointID) (all []Health) {
 	return all
 }
 
-// whole takes all that is sent of a change: the sender may not wait for it.
+// whole takes all responses of a change: the sender may split it.
 func whole(p *deltaPeer) *discoveryv3.DeltaDiscoveryResponse {
 	p.b.t.Helper()
 	r := p.next()
@@ -355,8 +355,8 @@ func TestAChangedClusterGetsItsVariantsAgain(t *testing.T) {
 	})
 }
 
-// TestManyVariantsOfAName leaves nothing behind. BenchmarkVariantsOfAName says
-// what it costs.
+// TestManyVariantsOfAName leaves nothing behind. BenchmarkVariantsOfAName measures the
+// cost.
 func TestManyVariantsOfAName(t *testing.T) {
 	s, come := manyVariants(t, 5_000)
 	come()
@@ -364,8 +364,8 @@ func TestManyVariantsOfAName(t *testing.T) {
 	equal(t, "slots left", len(s.published.assignments.slots), 0)
 }
 
-// BenchmarkVariantsOfAName makes a client watch an assignment for each of many
-// zones, and go: coming and going cost a zone the same however many are watched.
+// BenchmarkVariantsOfAName lets a client watch an assignment for each of many zones, and
+// leave. The cost of a zone does not depend on how many are watched.
 func BenchmarkVariantsOfAName(b *testing.B) {
 	const few, many = 1_000, 100_000
 	each := func(zones int) (nanoseconds float64) {
@@ -385,8 +385,7 @@ func BenchmarkVariantsOfAName(b *testing.B) {
 	b.ReportMetric(ofMany/ofFew, "ratio-to-few")
 }
 
-// manyVariants makes a server, and has a client come that wants one name in many
-// zones, and go.
+// manyVariants lets a client ask for one name in many zones, and leave.
 func manyVariants(t testing.TB, zones int) (s *Server, come func()) {
 	s = NewServer(Options{MaxNames: zones, ZoneVariants: true})
 	u := newSubscription(&stream{server: s, delta: true, wake: make(chan struct{}, 1)}, s.published.assignments)

@@ -113,7 +113,7 @@ func (c *zoneClient) act(s step) {
 	}
 }
 
-// deliver takes the next response in, finding what it is about by constraints.
+// deliver accepts the next response, and finds its variants by their constraints.
 func (c *zoneClient) deliver() bool {
 	synctest.Wait()
 	var r *discoveryv3.DeltaDiscoveryResponse
@@ -141,8 +141,8 @@ func (c *zoneClient) deliver() bool {
 	return true
 }
 
-// TestZoneClientsConverge lets a client of variants live through histories that
-// rapid makes up and shrinks.
+// TestZoneClientsConverge plays histories to a client of variants. Rapid makes up and
+// shrinks the histories.
 func TestZoneClientsConverge(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		steps := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) step {
@@ -185,8 +185,8 @@ func TestZoneClientsConverge(t *testing.T) {
 	})
 }
 
-// TestClientsOfAZoneConverge lets clients that give no parameter, but are in a
-// zone, live through such histories: by name and by wildcard, of both kinds.
+// TestClientsOfAZoneConverge plays such histories to clients that give no parameter but
+// are in a zone: by name and by wildcard, of both kinds.
 func TestClientsOfAZoneConverge(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		steps := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) step {

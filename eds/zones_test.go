@@ -12,7 +12,7 @@ import (
 	"hdsd/health"
 )
 
-// TestWildcardsGetTheHealthOfTheirZone as those do who name what they want.
+// TestWildcardsGetTheHealthOfTheirZone as subscriptions by name do.
 func TestWildcardsGetTheHealthOfTheirZone(t *testing.T) {
 	for name, names := range map[string][]string{"legacy": nil, "explicit": {"*"}} {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +82,8 @@ func TestStateWildcardOfAZone(t *testing.T) {
 	})
 }
 
-// TestFetchOfEverythingInAZone: what its zone sees by itself, and else the same.
+// TestFetchOfEverythingInAZone returns the health that the zone sees itself, and verdicts
+// for the rest.
 func TestFetchOfEverythingInAZone(t *testing.T) {
 	inBubble(t, Options{ZoneVariants: true, ZoneByLocality: true}, func(t *testing.T, b *bench) {
 		b.publishPairs("a", "b")
@@ -110,8 +111,8 @@ func TestFetchOfEverythingInAZone(t *testing.T) {
 	})
 }
 
-// TestRegionsTellZonesApart: a zone is one of its region, or all of its name where
-// none is given. No locator meets the constraints of two variants.
+// TestRegionsTellZonesApart: with a region, a zone is one zone; without, all zones of the
+// name. No locator meets the constraints of two variants.
 func TestRegionsTellZonesApart(t *testing.T) {
 	inBubble(t, zoned, func(t *testing.T, b *bench) {
 		b.publishPairs("a")

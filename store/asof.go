@@ -12,8 +12,8 @@ import (
 	"hdsd/store/timeline"
 )
 
-// Began tells since when what endpoints were is known: since the history was
-// begun, or as far back as transitions are kept.
+// Began returns since when the health of endpoints is known: since the history began, or
+// as far back as transitions are kept.
 func (h *history) Began() (began time.Time, err error) {
 	err = h.db.view(func(tx *bolt.Tx) error {
 		began = h.began(tx)
@@ -30,9 +30,8 @@ func (h *history) began(tx *bolt.Tx) time.Time {
 	return timeOf(from)
 }
 
-// Endpoints gives the endpoints that have or had a verdict, in the order of
-// Endpoint.Compare: up to limit after one of them, where that is not nil. Empty
-// names do not narrow the list.
+// Endpoints lists endpoints that have or had a verdict, in the order of Endpoint.Compare:
+// up to limit, and those after one of them unless that is nil. An empty name matches any.
 func (h *history) Endpoints(cluster, address string, after *health.Endpoint, limit int) (found []health.Endpoint, err error) {
 	names := []string{cluster}
 	if cluster == "" {
@@ -52,7 +51,7 @@ func (h *history) Endpoints(cluster, address string, after *health.Endpoint, lim
 	return found, nil
 }
 
-// endpoints adds those of one cluster.
+// endpoints appends those of one cluster.
 func (h *history) endpoints(found []health.Endpoint, cluster, address string, after *health.Endpoint) ([]health.Endpoint, error) {
 	before, shared := len(found), names{}
 	err := h.db.view(func(tx *bolt.Tx) error {
@@ -81,8 +80,8 @@ func (h *history) endpoints(found []health.Endpoint, cluster, address string, af
 	return found, err
 }
 
-// AsOf tells what was held to be true of endpoints at a time: what the last
-// transition at or before it led to.
+// AsOf returns the verdicts on endpoints at a time: those that the last transition at or
+// before it led to.
 func (h *history) AsOf(endpoints []health.Endpoint, at time.Time) (held []health.Verdict, err error) {
 	held = make([]health.Verdict, len(endpoints))
 	err = h.db.view(func(tx *bolt.Tx) error {
@@ -114,11 +113,11 @@ func (h *history) past(tx *bolt.Tx) *past {
 	}
 }
 
-// rowOf is the key of an endpoint in the indices.
+// rowOf returns the key of an endpoint in the indices.
 func rowOf(e *health.Endpoint) []byte { return key(uint64(hashOf(e.Cluster)), uint64(e.Hash())) }
 
-// latest gives the last transition of an endpoint, also where it is no longer
-// kept; false where there never was one.
+// latest returns the last transition of an endpoint, even if it is no longer kept, or
+// false if there never was one.
 func (p *past) latest(row []byte) (health.Transition, bool) {
 	v := p.current.Get(row)
 	if v == nil {
@@ -130,7 +129,7 @@ func (p *past) latest(row []byte) (health.Transition, bool) {
 	return t, ok
 }
 
-// before gives an endpoint's last transition before a time.
+// before returns an endpoint's last transition before a time.
 func (p *past) before(row []byte, end uint64) (health.Transition, bool) {
 	s := newSpan(p.endpoint, row, p.time.search(p.skew, 0, end), true)
 	for recorded, ok := s.next(); ok; recorded, ok = s.next() {
@@ -144,8 +143,8 @@ func (p *past) before(row []byte, end uint64) (health.Transition, bool) {
 	return health.Transition{}, false
 }
 
-// steps goes through what an endpoint's transitions between two times, of which
-// end is not included, led to, oldest first, until f gives false.
+// steps calls f for an endpoint's transitions from start on and before end, oldest first,
+// until f returns false.
 func (p *past) steps(row []byte, start, end uint64, f func(step) bool) {
 	s := newSpan(p.endpoint, row, p.time.search(p.skew, start, end), false)
 	for recorded, ok := s.next(); ok; recorded, ok = s.next() {
@@ -177,8 +176,7 @@ func (p *past) asOf(e *health.Endpoint, at uint64, began time.Time) health.Verdi
 	return p.edge(row, &last)
 }
 
-// edge tells what was held before the first transition of an endpoint that is
-// kept.
+// edge returns the verdict before the first transition of an endpoint that is kept.
 func (p *past) edge(row []byte, last *health.Transition) health.Verdict {
 	before := last.From
 	p.steps(row, 0, 1<<63, func(s step) bool {

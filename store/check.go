@@ -9,7 +9,7 @@ import (
 	"hdsd/health"
 )
 
-// Check reads the whole file and tells what is wrong with it, as ErrDamaged.
+// Check reads the whole file. It returns ErrDamaged with every fault.
 func (s *Store) Check() error {
 	err := s.db.view(func(tx *bolt.Tx) error {
 		return errors.Join(s.db.checkPages(tx), checkRows(tx))
@@ -20,7 +20,7 @@ func (s *Store) Check() error {
 	return damaged(s.db.path, err)
 }
 
-// checkRows decodes every value, and looks up what the indices name.
+// checkRows decodes every value, and looks up every row that the indices name.
 func checkRows(tx *bolt.Tx) error {
 	shared, rows := names{}, tx.Bucket(transitions)
 	var bad []error

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// clusterSet is all names of clusters ever known.
+// clusterSet holds the names of all clusters ever known.
 type clusterSet struct {
 	mu    sync.RWMutex
 	names map[string]struct{}
@@ -19,7 +19,7 @@ func (c *clusterSet) has(name string) bool {
 	return ok
 }
 
-// add tells whether name is new.
+// add reports whether name is new.
 func (c *clusterSet) add(name string) bool {
 	if c.has(name) {
 		return false
@@ -34,7 +34,7 @@ func (c *clusterSet) add(name string) bool {
 	return len(c.names) > before
 }
 
-// sorted gives the names in order.
+// sorted returns the names in order.
 func (c *clusterSet) sorted() []string {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

@@ -8,7 +8,7 @@ import (
 	"hdsd/health"
 )
 
-// present is the value of rows of which only the key matters.
+// present is the value of rows whose key says everything.
 var present = []byte{1}
 
 // write puts a group into the file. Writing it twice is writing it once.
@@ -40,8 +40,8 @@ func (g *group) writeHistory(tx *bolt.Tx) error {
 	return nil
 }
 
-// writeCurrent writes where the endpoints are now. What was dropped from the
-// queue is older than what is still in it.
+// writeCurrent writes the current health of endpoints. Transitions dropped from the queue
+// are older than those still in it.
 func (g *group) writeCurrent(tx *bolt.Tx) error {
 	latest := make(map[health.Hash]*health.Transition, len(g.transitions))
 	for i, at := range g.places {
@@ -71,12 +71,12 @@ func putCurrent(tx *bolt.Tx, hash health.Hash, t *health.Transition) error {
 	return rows.Put(k, seal(k, appendRecord(nil, 0, t)))
 }
 
-// addressKey is the row by which an endpoint is found from its address.
+// addressKey returns the key by which an endpoint is found by its address.
 func addressKey(address string, more ...uint64) []byte {
 	return append(key(uint64(hashOf(address))), key(more...)...)
 }
 
-// hashOf names addresses and checkers in keys, as clusters are named.
+// hashOf stands for a name in keys: of an address, a checker or a cluster.
 func hashOf(name string) health.Hash { return health.ClusterHash(name) }
 
 func (g *group) writePlan(tx *bolt.Tx) error {

@@ -4,7 +4,7 @@ import (
 	"hdsd/health"
 )
 
-// openCurrent reads a row of the current health.
+// openCurrent reads a row of current health and its checksum.
 func openCurrent(k, v []byte, shared names) (health.Transition, bool) {
 	row, ok := unseal(k, v)
 	if !ok {
@@ -13,6 +13,7 @@ func openCurrent(k, v []byte, shared names) (health.Transition, bool) {
 	return decodeCurrent(k, row, shared)
 }
 
+// decodeCurrent reads a row of current health.
 func decodeCurrent(k, row []byte, shared names) (health.Transition, bool) {
 	if len(k) != 16 {
 		return health.Transition{}, false

@@ -12,8 +12,8 @@ import (
 	"hdsd/health"
 )
 
-// Place is a place in the history: behind the transition of this recorded
-// time; 0 is before all of them.
+// Place is a place in the history: behind the transition of this recorded time. 0 is
+// before all of them.
 type Place uint64
 
 // Recorded is a transition and the place behind it.
@@ -22,8 +22,8 @@ type Recorded struct {
 	Transition health.Transition
 }
 
-// Latest gives the recorded health of endpoints, nil where there is none, and
-// the place in the history that it is of.
+// Latest returns the recorded health of endpoints, nil if there is none, and the place in
+// the history up to which it goes.
 func (h *history) Latest(endpoints []health.Endpoint) (held []*health.Verdict, place Place, err error) {
 	held = make([]*health.Verdict, len(endpoints))
 	err = h.db.view(func(tx *bolt.Tx) error {
@@ -41,8 +41,8 @@ func (h *history) Latest(endpoints []health.Endpoint) (held []*health.Verdict, p
 	return held, place, err
 }
 
-// After gives up to limit transitions behind a place, in recorded order. The
-// error is ErrTooOld where some of them may no longer be kept.
+// After returns up to limit transitions behind a place, in recorded order. The error is
+// ErrTooOld if some of them may no longer be kept.
 func (h *history) After(place Place, limit int) (found []Recorded, err error) {
 	shared := names{}
 	err = h.db.view(func(tx *bolt.Tx) error {
@@ -62,7 +62,7 @@ func (h *history) After(place Place, limit int) (found []Recorded, err error) {
 	return found, err
 }
 
-// reaches tells whether all that is behind a place is still kept.
+// reaches returns ErrTooOld unless everything behind a place is still kept.
 func (h *history) reaches(tx *bolt.Tx, place Place) error {
 	t, ok := readTimeline(tx)
 	if !ok {
@@ -74,7 +74,7 @@ func (h *history) reaches(tx *bolt.Tx, place Place) error {
 	return nil
 }
 
-// Token writes a place down, for this history only.
+// Token encodes a place, for this history only.
 func (h *history) Token(place Place) string {
 	return base64.RawURLEncoding.EncodeToString(append(key(uint64(place)), h.placeSum(place)...))
 }
@@ -84,8 +84,7 @@ func (h *history) placeSum(place Place) []byte {
 	return sum[:8]
 }
 
-// Place reads a token. The error is ErrBadToken where this history did not give
-// it out.
+// Place decodes a token. The error is ErrBadToken if the token is not of this history.
 func (h *history) Place(token string) (Place, error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(b) != tokenSize {
@@ -97,7 +96,7 @@ func (h *history) Place(token string) (Place, error) {
 	}
 	_, latest, err := h.Latest(nil)
 	if err == nil && place > latest {
-		return 0, ErrBadToken // of what was undone by restoring a backup
+		return 0, ErrBadToken // of transitions that a restore undid
 	}
 	return place, err
 }

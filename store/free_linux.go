@@ -2,11 +2,11 @@ package store
 
 import "syscall"
 
-// freeBytes tells how much room there is where a path is.
+// freeBytes returns how much room the disk of a path has.
 func freeBytes(path string) (uint64, bool) {
-	var about syscall.Statfs_t
-	if err := syscall.Statfs(path, &about); err != nil {
+	var stat syscall.Statfs_t
+	if err := syscall.Statfs(path, &stat); err != nil {
 		return 0, false
 	}
-	return about.Bavail * uint64(about.Bsize), true
+	return stat.Bavail * uint64(stat.Bsize), true
 }

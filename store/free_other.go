@@ -2,5 +2,5 @@
 
 package store
 
-// freeBytes tells nothing: a disk that is full says so by itself.
+// freeBytes knows nothing: a full disk fails the copy.
 func freeBytes(string) (uint64, bool) { return 0, false }

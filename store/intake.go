@@ -10,22 +10,21 @@ import (
 	"hdsd/health"
 )
 
-// intake is what waits for the writer. It is bounded: transitions by their
-// number, the rest by the number of endpoints, checkers and clusters, of which
-// only the latest is kept.
+// intake is the queue of the writer. Transitions are bounded by their number. Of
+// everything else only the latest of each endpoint, checker or cluster waits.
 type intake struct {
 	limit int
 	wake  chan struct{} // there may be something to do
 
 	mu       sync.Mutex
-	closed   bool // nothing is taken in any more
+	closed   bool // nothing more comes in
 	ended    bool // the writer is gone
 	pending  []health.Transition
 	overflow map[health.Hash]health.Transition // last of each endpoint that was dropped
 	plan     map[string][]health.Hash
 	rows     changes
 	forgets  func(health.Hash) bool
-	prunes   uint64 // passes asked for
+	prunes   uint64 // passes requested
 	urgent   int    // callers of flush
 	asked    mark
 	saved    mark
@@ -34,24 +33,24 @@ type intake struct {
 	stat     Stats
 }
 
-// mark is a place in the stream of what was handed over.
+// mark counts everything handed over so far.
 type mark struct{ transitions, others uint64 }
 
 func (m mark) reached(target mark) bool {
 	return m.transitions >= target.transitions && m.others >= target.others
 }
 
-// group is what is committed in one transaction.
+// group is the content of one transaction.
 type group struct {
 	transitions []health.Transition
-	places      []place // of transitions, once numbered
+	places      []place // of transitions, once recorded
 	overflow    map[health.Hash]health.Transition
 	plan        map[string][]health.Hash
 	rows        changes
 	upTo        mark
 }
 
-// place is what a transition's keys are made of.
+// place is the parts of a transition's keys.
 type place struct {
 	recorded, cluster uint64
 	endpoint          health.Hash
@@ -68,7 +67,7 @@ func (in *intake) work(f func()) {
 	in.mu.Unlock()
 	select {
 	case in.wake <- struct{}{}:
-	default: // it has been told already
+	default: // it is awake already
 	}
 }
 
@@ -86,12 +85,12 @@ func (in *intake) append(all []health.Transition, now func() time.Time) {
 	})
 }
 
-// drop takes the oldest transitions out, but keeps where they led to.
+// drop takes out the oldest transitions, but keeps the health that they led to.
 func (in *intake) drop(count int) {
 	if count <= 0 {
 		return
 	}
-	// A sixteenth more, so that the rest is not moved at every call.
+	// A sixteenth more, so that not every call moves the rest.
 	count = min(count+in.limit/16, len(in.pending))
 	if in.overflow == nil {
 		in.overflow = map[health.Hash]health.Transition{}
@@ -117,7 +116,7 @@ func (in *intake) forget(known func(health.Hash) bool) {
 	in.work(func() { in.forgets = known })
 }
 
-// end says that nothing will be saved any more.
+// end says that nothing more will be saved.
 func (in *intake) end() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -127,7 +126,7 @@ func (in *intake) end() {
 
 func (in *intake) close() { in.work(func() { in.closed = true }) }
 
-// due tells whether there is anything to commit, and whether to do it now.
+// due reports whether there is anything to commit, and whether to do it now.
 func (in *intake) due() (something, now bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -135,14 +134,14 @@ func (in *intake) due() (something, now bool) {
 	return something, something && (in.urgent > 0 || len(in.pending) >= groupSize)
 }
 
-// idle tells whether neither pruning nor forgetting was asked for.
+// idle reports whether nobody asked for pruning or forgetting.
 func (in *intake) idle() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.pruned == in.prunes && in.forgets == nil
 }
 
-// take gives the next group; nil where there is nothing.
+// take returns the next group, or nil if nothing waits.
 func (in *intake) take() *group {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -174,7 +173,7 @@ func (in *intake) failed(err error) {
 	in.stat.LastError = err
 }
 
-// notify wakes those who wait; the lock is held.
+// notify wakes everybody who waits. The caller holds the lock.
 func (in *intake) notify() {
 	close(in.changed)
 	in.changed = make(chan struct{})
@@ -189,7 +188,7 @@ func (in *intake) moved() <-chan struct{} {
 
 func (in *intake) askPrune() { in.work(func() { in.prunes++ }) }
 
-// pruneAsked gives the number of the pass to do; false where there is none.
+// pruneAsked returns the number of the pass to do, or false if there is none.
 func (in *intake) pruneAsked() (uint64, bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -203,7 +202,7 @@ func (in *intake) pruneDone(pass uint64) {
 	in.notify()
 }
 
-// takeForget gives what Forget was called with, once.
+// takeForget returns the argument of Forget, once.
 func (in *intake) takeForget() func(health.Hash) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -222,7 +221,7 @@ func (in *intake) flush(ctx context.Context) error {
 	return in.wait(ctx, func() bool { return in.saved.reached(target) })
 }
 
-// wait waits until reached, which is called under the lock.
+// wait waits until reached returns true. It calls that under the lock.
 func (in *intake) wait(ctx context.Context, reached func() bool) error {
 	for {
 		in.mu.Lock()
@@ -253,7 +252,7 @@ func (in *intake) stats() Stats {
 	return stats
 }
 
-// left tells what the writer has left undone.
+// left returns an error that counts what the writer left unsaved.
 func (in *intake) left() error {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// tryLock takes the lock that bbolt uses; false where another process has it.
+// tryLock takes the lock that bbolt uses, or returns false if another process has it.
 func tryLock(file *os.File) (bool, error) {
 	err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR) {
@@ -17,12 +17,12 @@ func tryLock(file *os.File) (bool, error) {
 	return err == nil, err
 }
 
-// unlock gives the lock back.
+// unlock releases the lock.
 func unlock(file *os.File) {
 	_ = syscall.Flock(int(file.Fd()), syscall.LOCK_UN)
 }
 
-// giveTo gives a file the owner of a folder: root restores for the user that
+// giveTo makes the owner of a folder the owner of a file: root restores for the user that
 // hdsd runs as.
 func giveTo(file *os.File, folder string) error {
 	info, err := os.Stat(folder)

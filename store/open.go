@@ -21,13 +21,12 @@ const (
 	defaultLockTimeout = 5 * time.Second
 	lockPoll           = 20 * time.Millisecond
 
-	// mapSize is how much of the file is mapped from the beginning. Queries
-	// hold up the writer only when the file outgrows the map.
+	// mapSize is how much of the file is mapped at the start. Queries hold up the
+	// writer only when the file outgrows the map.
 	mapSize = 1 << 30
 
-	// readAll is up to which size Open reads every page. Above, it reads the
-	// pages that lead to others; what stands in the rest is found when it is
-	// asked for.
+	// readAll is the size up to which Open reads every page. Of a larger file it reads
+	// the pages that lead to others; queries find faults in the rest.
 	readAll = 256 << 20
 )
 
@@ -66,11 +65,11 @@ func openDatabase(ctx context.Context, dir string, o *Options) (d *database, wri
 	return d, info.ModTime(), err
 }
 
-// unfinished is what the file is called until it is whole.
+// unfinished returns the name of the file until it is whole.
 func unfinished(path string) string { return path + ".new" }
 
-// create makes an empty history under another name and renames it when it is
-// whole, so that there is never a part of one.
+// create makes an empty history under another name, and renames it once it is whole. So
+// there is never a part of one.
 func create(ctx context.Context, path string, o *Options) error {
 	if found, err := exists(path); found || err != nil {
 		return err
@@ -116,7 +115,7 @@ func exists(path string) (bool, error) {
 	}
 }
 
-// SyncFolder has the names in a folder on disk.
+// SyncFolder puts the names in a folder on disk.
 func SyncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
@@ -138,8 +137,8 @@ func lockFile(ctx context.Context, path string, flag int, timeout time.Duration)
 	return file, nil
 }
 
-// lockPlace locks the file that a path names. While it waits, another may take
-// that one's place.
+// lockPlace locks the file that a path names. While it waits, another file may take that
+// name.
 func lockPlace(ctx context.Context, path string, flag int, timeout time.Duration) (*os.File, error) {
 	for {
 		file, err := lockFile(ctx, path, flag, timeout)
@@ -205,7 +204,7 @@ func openBolt(path string, file *os.File, o *Options) (db *bolt.DB, err error) {
 	return db, err
 }
 
-// checkFile looks at the file itself, before bbolt does.
+// checkFile reads the file itself, before bbolt does.
 func checkFile(path string, file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -225,7 +224,7 @@ func checkFile(path string, file *os.File) error {
 	return nil
 }
 
-// checkSchema brings the file to the newest schema version.
+// checkSchema upgrades the file to the newest schema version.
 func checkSchema(db *bolt.DB, path string, o *Options) error {
 	var version uint32
 	var created uint64

@@ -10,8 +10,8 @@ import (
 // planVersion is the first byte of an encoded plan of one checker.
 const planVersion = 1
 
-// encodePlan puts the hashes down in order, 8 bytes each: they are random, so
-// that distances between them would take as much.
+// encodePlan writes the hashes in order, 8 bytes each. They are random, so distances
+// between them would take as much.
 func encodePlan(checker string, endpoints []health.Hash) []byte {
 	b := make([]byte, 0, 16+len(checker)+8*len(endpoints))
 	b = appendString(append(b, planVersion), checker)
@@ -21,9 +21,9 @@ func encodePlan(checker string, endpoints []health.Hash) []byte {
 	return b
 }
 
-// SavePlan stores which endpoints these checkers are to check; nil takes the checker
-// out. Other checkers stay as they are, and of several plans for one the latest
-// counts. The slices must not change afterwards.
+// SavePlan stores which endpoints these checkers probe; nil deletes a checker. Other
+// checkers stay as they are. Of several plans for one, the latest counts. The slices must
+// not change afterwards.
 func (s *Store) SavePlan(changed map[string][]health.Hash) { s.intake.savePlan(changed) }
 
 func decodePlan(b []byte) (checker string, endpoints []health.Hash, ok bool) {

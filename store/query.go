@@ -23,10 +23,9 @@ const (
 	largestLimit = 10_000
 )
 
-// Transitions gives a page of what was asked for and the token of the next
-// page, empty on the last one. The order is the one in which the transitions
-// were appended. The error is ErrBadToken where the token is not one that this
-// query was given.
+// Transitions returns a page and the token of the next page, empty on the last one. The
+// order is that in which the transitions were appended. The error is ErrBadToken if the
+// token does not belong to this query.
 func (h *history) Transitions(q Query) (found []health.Transition, next string, err error) {
 	last, err := q.position()
 	if err != nil {
@@ -74,8 +73,7 @@ func openShown(k, v []byte, shared names, time *timekeeper) (health.Transition, 
 	return t, ok
 }
 
-// openTransition reads a row of the history; v is nil where only an index
-// knows it.
+// openTransition reads a row of the history. v is nil if only an index has it.
 func openTransition(k, v []byte, shared names) (health.Transition, bool) {
 	row, ok := unseal(k, v)
 	if !ok || len(k) != 8 {
@@ -91,7 +89,7 @@ func (q *Query) matches(t *health.Transition) bool {
 		shown >= nanos(q.Start) && shown < q.end()
 }
 
-// end is End in nanoseconds.
+// end returns End in nanoseconds.
 func (q *Query) end() uint64 {
 	if q.End.IsZero() {
 		return math.MaxUint64
@@ -99,8 +97,8 @@ func (q *Query) end() uint64 {
 	return nanos(q.End)
 }
 
-// spans gives the rows of indices in which the answer stands: those of the
-// endpoints of an address, those of a cluster, or all transitions.
+// spans returns the rows of indices that the answer is in: those of the endpoints of an
+// address, those of a cluster, or all transitions.
 func (h *history) spans(tx *bolt.Tx, q *Query, last uint64) []*span {
 	ranges := h.time.search(readSkew(tx), nanos(q.Start), q.end())
 	for i := range ranges {
@@ -129,8 +127,8 @@ func (h *history) spans(tx *bolt.Tx, q *Query, last uint64) []*span {
 	}
 }
 
-// endpointsOf gives cluster hash and endpoint hash of each endpoint that has
-// the address: several localities or clusters may.
+// endpointsOf returns cluster hash and endpoint hash of each endpoint that has the
+// address. Several localities or clusters may.
 func endpointsOf(tx *bolt.Tx, q *Query) (all [][]byte) {
 	prefix := addressKey(q.Address)
 	if q.Cluster != "" {

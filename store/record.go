@@ -7,15 +7,15 @@ import (
 	"hdsd/health"
 )
 
-// recordVersion is the first byte of an encoded transition. Another form gets
-// another number, so that files with both can be read.
+// recordVersion is the first byte of an encoded transition. Another encoding gets another
+// number, so that a file can have both.
 const recordVersion = 1
 
 // noTime marks an observation without a time, in the byte of its status.
 const noTime = 0x80
 
-// appendRecord encodes t. Its time is put down as the distance from base, so
-// that it costs a byte where base is the recorded time.
+// appendRecord encodes t. It writes the time as the distance from base, which takes one
+// byte if base is the recorded time.
 func appendRecord(b []byte, base uint64, t *health.Transition) []byte {
 	shown := nanos(t.Time)
 	b = append(b, recordVersion, byte(t.From), byte(t.To))
@@ -45,8 +45,7 @@ func appendObservation(b []byte, shown uint64, o *health.Observation) []byte {
 	return appendString(b, o.Disbelieved)
 }
 
-// decodeRecord is the way back from appendRecord; false where b is not what it
-// makes.
+// decodeRecord decodes what appendRecord wrote, or returns false.
 func decodeRecord(b []byte, base uint64, n names) (health.Transition, bool) {
 	r := reader{rest: b, names: n}
 	if r.byte() != recordVersion {
@@ -64,8 +63,8 @@ func decodeRecord(b []byte, base uint64, n names) (health.Transition, bool) {
 	return t, !r.bad && len(r.rest) == 0
 }
 
-// step is the part of a transition that adds up to availability: reading a
-// whole one takes several times as long.
+// step is the part of a transition that availability needs. Reading a whole one takes
+// several times as long.
 type step struct {
 	at       uint64
 	from, to health.Status
@@ -118,7 +117,7 @@ func decodeObservation(r *reader, shown uint64) health.Observation {
 	return o
 }
 
-// verdict is what a transition leads to.
+// verdict returns the verdict that a transition leads to.
 func verdict(t *health.Transition) health.Verdict {
 	return health.Verdict{Status: t.To, Since: t.Time, Reason: t.Reason, Observations: t.Observations}
 }

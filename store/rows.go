@@ -13,12 +13,11 @@ import (
 	"hdsd/health"
 )
 
-// changes are rows to be put, by bucket and key. A row of nil is taken out, a
-// bucket of nil goes as a whole. One that is missing comes with its first row,
-// so that files from before it need no change.
+// changes are rows to put, by bucket and key. A row of nil is deleted, and a bucket of nil
+// as a whole. A missing bucket comes with its first row, so older files need no change.
 type changes map[string]map[string][]byte
 
-// sealedBuckets are those in which all values are sealed, each with what tells
+// sealedBuckets lists the buckets whose values all have a checksum, and how to find out
 // whether a row can be read.
 var sealedBuckets = []struct {
 	name []byte
@@ -33,10 +32,10 @@ var sealedBuckets = []struct {
 	{trust, func(_, row []byte) bool { _, ok := decodeTrust(row); return ok }},
 }
 
-// rowKey is the key of what is known by a hash.
+// rowKey returns the key of a row that is found by a hash.
 func rowKey(hash health.Hash) string { return string(key(uint64(hash))) }
 
-// encoded gives nil for nil.
+// encoded returns nil for nil.
 func encoded[T any](v *T, encode func(*T) []byte) []byte {
 	if v == nil {
 		return nil
@@ -44,7 +43,7 @@ func encoded[T any](v *T, encode func(*T) []byte) []byte {
 	return encode(v)
 }
 
-// put hands rows of a bucket over, in the place of those with their keys.
+// put hands over rows of a bucket. They replace rows with their keys that still wait.
 func (in *intake) put(bucket []byte, changed map[string][]byte) {
 	if changed != nil && len(changed) == 0 {
 		return
@@ -62,9 +61,8 @@ func (in *intake) put(bucket []byte, changed map[string][]byte) {
 	})
 }
 
-// takeRows gives the rows that belong to a group, which may be the last one
-// that has transitions, or not; the lock is held. What goes out of voted waits
-// for the last one.
+// takeRows returns the rows of a group. What is deleted from voted waits for the last
+// group that has transitions. The caller holds the lock.
 func (in *intake) takeRows(last bool) changes {
 	taken, name, later := in.rows, string(voted), map[string][]byte{}
 	in.rows = nil
@@ -103,7 +101,7 @@ func putRows(tx *bolt.Tx, bucket []byte, changed map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	for _, k := range slices.Sorted(maps.Keys(changed)) { // in order it is many times as fast
+	for _, k := range slices.Sorted(maps.Keys(changed)) { // in order this is many times as fast
 		if err := putRow(rows, []byte(k), changed[k]); err != nil {
 			return err
 		}
@@ -111,7 +109,7 @@ func putRows(tx *bolt.Tx, bucket []byte, changed map[string][]byte) error {
 	return nil
 }
 
-// putRow puts a row, unless it is there as it is; nil takes it out.
+// putRow puts a row unless it is there unchanged. Nil deletes it.
 func putRow(rows *bolt.Bucket, k, row []byte) error {
 	if row == nil {
 		return rows.Delete(k)

@@ -9,7 +9,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// The buckets; doc.go tells what is in them.
+// The buckets. doc.go describes them.
 var (
 	header      = []byte("header")
 	transitions = []byte("transitions")
@@ -23,13 +23,13 @@ var (
 	buckets = [][]byte{header, transitions, byCluster, byEndpoint, addresses, current, plan, clusters}
 )
 
-// formatKey is the row that says what the file is. The row keeps its form in
-// all versions to come: magic, schema version (4 bytes), time of creation (8).
+// formatKey is the row that identifies the file. It has the same form in all versions:
+// magic, schema version (4 bytes), time of creation (8).
 var formatKey = []byte("hdsd")
 
 const magic = "hdsd history"
 
-// migration turns a file of one schema version into one of the next.
+// migration upgrades a file from one schema version to the next.
 type migration func(*bolt.Tx) error
 
 // migrations[i] leads from version i+1 to i+2. All that a file needs run in one
@@ -54,7 +54,7 @@ func putSchema(tx *bolt.Tx, version uint32, created uint64) error {
 	return tx.Bucket(header).Put(formatKey, seal(formatKey, row))
 }
 
-// schema gives the schema version and time of creation of a file.
+// schema returns the schema version and time of creation of a file.
 func schema(tx *bolt.Tx) (version uint32, created uint64, err error) {
 	b := tx.Bucket(header)
 	if b == nil {
@@ -68,7 +68,7 @@ func schema(tx *bolt.Tx) (version uint32, created uint64, err error) {
 	return binary.BigEndian.Uint32(row), binary.BigEndian.Uint64(row[4:]), nil
 }
 
-// complete tells whether all buckets are there.
+// complete returns an error if a bucket is missing.
 func complete(tx *bolt.Tx) error {
 	for _, name := range buckets {
 		if tx.Bucket(name) == nil {
@@ -78,7 +78,7 @@ func complete(tx *bolt.Tx) error {
 	return nil
 }
 
-// migrate brings a file from version to the newest.
+// migrate upgrades a file from version to the newest.
 func migrate(tx *bolt.Tx, version uint32, created uint64, steps []migration) error {
 	for i, step := range steps[version-1:] {
 		if err := step(tx); err != nil {

@@ -9,12 +9,12 @@ import (
 	"hdsd/store/timeline"
 )
 
-// span goes through the keys of one index that are a prefix and a recorded
-// time, in some ranges of time.
+// span walks the keys of one index that are a prefix and a recorded time, in some ranges
+// of time.
 type span struct {
 	rows   *bolt.Cursor
 	prefix []byte
-	ranges []timeline.Range // still to do, in the order of going
+	ranges []timeline.Range // still to do, in the order of the walk
 	newest bool
 	inside bool // the cursor is in ranges[0]
 }
@@ -27,7 +27,7 @@ func newSpan(rows *bolt.Cursor, prefix []byte, ranges []timeline.Range, newest b
 	return &span{rows: rows, prefix: prefix, ranges: ranges, newest: newest}
 }
 
-// next gives the next recorded time; false at the end.
+// next returns the next recorded time, or false at the end.
 func (s *span) next() (uint64, bool) {
 	for len(s.ranges) > 0 {
 		k := s.step()
@@ -40,7 +40,7 @@ func (s *span) next() (uint64, bool) {
 	return 0, false
 }
 
-// read gives the recorded time of a key of this span.
+// read returns the recorded time of a key of this span.
 func (s *span) read(k []byte) (uint64, bool) {
 	if len(k) != len(s.prefix)+8 || !bytes.HasPrefix(k, s.prefix) {
 		return 0, false
@@ -79,14 +79,14 @@ func (s *span) at(recorded uint64) []byte {
 	return append(slices.Clone(s.prefix), key(recorded)...)
 }
 
-// merge puts spans together in order of recorded time.
+// merge joins spans in order of recorded time.
 type merge struct {
 	spans  []*span
 	heads  []uint64 // next of each span, once started
 	newest bool
 }
 
-// next gives the next recorded time; false at the end.
+// next returns the next recorded time, or false at the end.
 func (m *merge) next() (uint64, bool) {
 	if m.heads == nil {
 		m.start()
@@ -112,7 +112,7 @@ func (m *merge) start() {
 	}
 }
 
-// advance reads the next of a span, or takes the span out.
+// advance reads the next of a span, or removes a span that has ended.
 func (m *merge) advance(i int) {
 	var ok bool
 	if m.heads[i], ok = m.spans[i].next(); !ok {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Query asks for transitions. Empty fields do not narrow it.
+// Query selects transitions. An empty field matches any.
 type Query struct {
 	Cluster string
 	Address string
@@ -17,11 +17,11 @@ type Query struct {
 
 	NewestFirst bool
 	Limit       int    // 1,000 by default, at most 10,000
-	Token       string // of the page before; the other fields but Limit stay the same
+	Token       string // of the page before. Only Limit may differ from its query
 }
 
-// A page token is the recorded time of the last transition shown and a sum
-// over that and the query, so that it serves for no other query.
+// A page token is the recorded time of the last transition shown, and a checksum over that
+// and the query, so that it fits no other query.
 const tokenSize = 16
 
 func (q *Query) token(last uint64) string {
@@ -38,7 +38,7 @@ func (q *Query) sum(last uint64) []byte {
 	return sum[:8]
 }
 
-// position gives where the page before ended; 0 on the first page.
+// position returns the recorded time at which the page before ended, or 0.
 func (q *Query) position() (uint64, error) {
 	if q.Token == "" {
 		return 0, nil

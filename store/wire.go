@@ -14,7 +14,7 @@ func seal(key, value []byte) []byte {
 	return binary.BigEndian.AppendUint32(value, checksum(key, value))
 }
 
-// unseal gives the value without its checksum; false where it does not match.
+// unseal returns the value without its checksum, or false if that does not match.
 func unseal(key, sealed []byte) ([]byte, bool) {
 	if len(sealed) < 4 {
 		return nil, false
@@ -27,7 +27,7 @@ func checksum(key, value []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, castagnoli), castagnoli, value)
 }
 
-// key puts numbers one behind the other.
+// key joins numbers.
 func key(numbers ...uint64) []byte {
 	k := make([]byte, 0, 24)
 	for _, n := range numbers {
@@ -39,7 +39,7 @@ func key(numbers ...uint64) []byte {
 // maxNanos is the last moment that can be stored.
 var maxNanos = time.Unix(0, math.MaxInt64)
 
-// nanos gives nanoseconds since 1970, bounded to what can be stored.
+// nanos returns nanoseconds since 1970, bounded to what can be stored.
 func nanos(t time.Time) uint64 {
 	switch {
 	case t.Before(time.Unix(0, 0)):
@@ -55,14 +55,14 @@ func timeOf(nanos uint64) time.Time {
 	return time.Unix(0, int64(min(nanos, math.MaxInt64))).UTC()
 }
 
-// number reads one of the numbers that key puts together.
+// number reads the first number of a key.
 func number(b []byte) uint64 { return binary.BigEndian.Uint64(b) }
 
 func appendString(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// names gives equal strings one memory.
+// names interns strings, since many are equal.
 type names map[string]string
 
 func (n names) of(b []byte) string {
@@ -76,8 +76,8 @@ func (n names) of(b []byte) string {
 	return s
 }
 
-// reader takes a value apart. Once it has found something impossible, bad is
-// set and all that it gives is empty.
+// reader decodes a value. Once it meets something impossible, bad is true and everything it
+// returns is empty.
 type reader struct {
 	rest  []byte
 	names names
@@ -129,7 +129,7 @@ func (r *reader) bytes() []byte {
 	return b
 }
 
-// name gives a string that is likely to come again.
+// name reads a string that is likely to come again.
 func (r *reader) name() string { return r.names.of(r.bytes()) }
 
 func (r *reader) string() string { return string(r.bytes()) }

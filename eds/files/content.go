@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// encode returns the content of a file.
+// encode makes the content of a file.
 func encode(identifier string, r *discoveryv3.Resource) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(&discoveryv3.DiscoveryResponse{
 		VersionInfo: r.GetVersion(), TypeUrl: resourcev3.EndpointType, Resources: []*anypb.Any{r.GetResource()},
@@ -20,10 +20,10 @@ func encode(identifier string, r *discoveryv3.Resource) ([]byte, error) {
 	})
 }
 
-// errForeign says that a file is not one of ours.
+// errForeign says that a file is not this coordinator's.
 var errForeign = errors.New("not written by this coordinator")
 
-// decode tells which assignment a file has, and in which version.
+// decode reads which assignment a file has, and its version.
 func decode(identifier string, content []byte) (name, version string, err error) {
 	var m discoveryv3.DiscoveryResponse
 	if err := proto.Unmarshal(content, &m); err != nil {
@@ -36,8 +36,7 @@ func decode(identifier string, content []byte) (name, version string, err error)
 	return name, m.GetVersionInfo(), err
 }
 
-// nameOf returns the cluster_name of an encoded assignment, without the cost of
-// decoding its endpoints.
+// nameOf reads the cluster_name of an encoded assignment without decoding its endpoints.
 func nameOf(assignment []byte) (name string, err error) {
 	const clusterName = 1
 	for len(assignment) > 0 {

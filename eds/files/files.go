@@ -16,17 +16,17 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Options say what to keep where.
+// Options are the settings of a Keeper.
 type Options struct {
-	// Folder is where the files are; it is made if need be.
+	// Folder has the files. It is made if need be.
 	Folder string
-	// Identifier is the coordinator's: what it writes into its files, so that
-	// it knows them again, and the node id it subscribes with.
+	// Identifier is the coordinator's. Its files contain it, so that it recognizes them,
+	// and it is the node id of the subscription.
 	Identifier string
-	// Server returns the assignments, by the delta endpoint discovery service.
+	// Server serves the assignments, by the delta endpoint discovery service.
 	Server  grpc.ClientConnInterface
 	Log     zerolog.Logger
-	Metrics prometheus.Registerer // nil: none are kept for anyone
+	Metrics prometheus.Registerer // nil: they are not exported
 }
 
 // Keeper keeps the files up to date.
@@ -43,7 +43,7 @@ type Keeper struct {
 // retry is how long to wait after a failure.
 const retry = time.Second
 
-// Open takes stock of a folder. An error says why files cannot be kept in it.
+// Open reads which files a folder has. An error says why files cannot be kept in it.
 func Open(o Options) (*Keeper, error) {
 	found, err := openFolder(o.Folder, o.Identifier)
 	if err != nil {
@@ -63,7 +63,7 @@ func Open(o Options) (*Keeper, error) {
 // Run keeps the files up to date until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := k.follow(ctx)
+		err := k.subscribe(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -72,13 +72,13 @@ func (k *Keeper) Run(ctx context.Context) {
 		case <-ctx.Done():
 		case <-time.After(retry):
 		}
-		k.folder.revise()
+		k.folder.forgetMissing()
 	}
 }
 
-// follow subscribes to all assignments until something fails. What is on disk
-// is not sent again.
-func (k *Keeper) follow(ctx context.Context) error {
+// subscribe subscribes to all assignments, and writes them until something fails. The
+// server does not send again what is on disk.
+func (k *Keeper) subscribe(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := k.client.DeltaEndpoints(ctx, grpc.WaitForReady(true))
@@ -91,7 +91,7 @@ func (k *Keeper) follow(ctx context.Context) error {
 	}
 	for {
 		if err := stream.Send(request); err != nil {
-			_, err = stream.Recv() // which gives the reason
+			_, err = stream.Recv() // returns the reason
 			return fmt.Errorf("subscribe: %w", err)
 		}
 		response, err := stream.Recv()
@@ -106,8 +106,8 @@ func (k *Keeper) follow(ctx context.Context) error {
 	}
 }
 
-// take does all that can be done, so that one file that cannot be written keeps
-// no other from being so. It gives the first failure.
+// take writes and removes files. If one fails, it goes on with the others, and returns the
+// first error.
 func (k *Keeper) take(m *discoveryv3.DeltaDiscoveryResponse) error {
 	defer func() { k.count.Set(float64(len(k.folder.versions))) }()
 	var first error
@@ -124,15 +124,16 @@ func (k *Keeper) take(m *discoveryv3.DeltaDiscoveryResponse) error {
 	return first
 }
 
-// fail tells once that the files are behind.
+// fail logs, once, that the files are behind.
 func (k *Keeper) fail(err error) {
 	k.behind.Set(1)
 	if !k.failing {
 		k.failing = true
-		k.Log.Error().Str("event", "files_behind").Str("folder", k.Folder).Err(err).Msg("the files of assignments are not up to date; it is tried again every second")
+		k.Log.Error().Str("event", "files_behind").Str("folder", k.Folder).Err(err).Msg("the files of assignments are not up to date; hdsd retries every second")
 	}
 }
 
+// recover logs, once, that the files are up to date again.
 func (k *Keeper) recover() {
 	k.behind.Set(0)
 	if k.failing {

@@ -30,8 +30,8 @@ import (
 	"hdsd/internal/wire"
 )
 
-// site is a server of assignments and a folder that follows it, inside a
-// synctest bubble. Every goroutine has to be gone at the end.
+// site is a server of assignments and a folder of their files, inside a synctest bubble.
+// Every goroutine has to end before the test does.
 type site struct {
 	*testing.T
 	server *eds.Server
@@ -66,7 +66,7 @@ func onSite(t *testing.T, test func(s *site)) {
 	})
 }
 
-// start has the folder follow the server, in the place of who did so before.
+// start keeps the folder up to date with a new Keeper, which replaces the last.
 func (s *site) start() {
 	s.Helper()
 	s.stop()
@@ -102,7 +102,7 @@ func (s *site) set(id health.EndpointID, to health.Status) {
 	synctest.Wait()
 }
 
-// want tells what the folder has to have, and in one file.
+// want checks which files the folder has, and the content of one.
 func (s *site) want(name string, status corev3.HealthStatus, all ...string) {
 	s.Helper()
 	content, err := os.ReadFile(filepath.Join(s.folder, Name(name)))
@@ -197,8 +197,8 @@ func TestOnlyChangesAreWrittenAfterARestart(t *testing.T) {
 	})
 }
 
-// TestAFolderThatCannotBeWritten is written as soon as it can be, all of it, and
-// told of once; meanwhile hdsd_files_behind is 1.
+// TestAFolderThatCannotBeWritten is written completely as soon as it can be. That is
+// logged once; meanwhile hdsd_files_behind is 1.
 func TestAFolderThatCannotBeWritten(t *testing.T) {
 	onSite(t, func(s *site) {
 		s.update(eds.Update{Assignments: []eds.Assignment{assignment("web", 1), assignment("db", 2)}})
@@ -225,7 +225,7 @@ func TestAFolderThatCannotBeWritten(t *testing.T) {
 	})
 }
 
-// TestAFileThatCannotBeWritten keeps no other from being written.
+// TestAFileThatCannotBeWritten does not prevent others from being written.
 func TestAFileThatCannotBeWritten(t *testing.T) {
 	onSite(t, func(s *site) {
 		s.start()

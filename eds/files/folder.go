@@ -13,15 +13,15 @@ import (
 	"github.com/google/renameio/v2"
 )
 
-// folder is what is on disk.
+// folder is the files on disk.
 type folder struct {
 	path       string
 	identifier string
 	versions   map[string]string // by name of the assignment
 }
 
-// openFolder makes the folder if need be, and takes stock of the coordinator's
-// files in it. What was being written when the process was killed is removed.
+// openFolder makes the folder if need be, and reads which files of the coordinator it has.
+// It removes files that a killed process left unfinished.
 func openFolder(path, identifier string) (*folder, error) {
 	if err := os.MkdirAll(path, 0o755); err != nil { //nolint:gosec // Envoys of other users read it
 		return nil, fmt.Errorf("folder of the files: %w", err)
@@ -35,14 +35,15 @@ func openFolder(path, identifier string) (*folder, error) {
 		if !entry.Type().IsRegular() {
 			continue
 		}
-		if err := f.stock(entry.Name()); err != nil {
+		if err := f.read(entry.Name()); err != nil {
 			return nil, err
 		}
 	}
 	return f, f.writable()
 }
 
-func (f *folder) stock(file string) error {
+// read notes the version of a file, if it is one of the coordinator's.
+func (f *folder) read(file string) error {
 	if unfinished(file) {
 		return os.Remove(filepath.Join(f.path, file))
 	}
@@ -51,7 +52,7 @@ func (f *folder) stock(file string) error {
 	}
 	content, err := os.ReadFile(filepath.Join(f.path, file))
 	if err != nil {
-		return nil //nolint:nilerr // it is somebody else's, or is written again
+		return nil //nolint:nilerr // it is foreign, or is written again
 	}
 	if name, version, err := decode(f.identifier, content); err == nil && Name(name) == file {
 		f.versions[name] = version
@@ -59,12 +60,12 @@ func (f *folder) stock(file string) error {
 	return nil
 }
 
-// revise forgets the files that are gone, as of a folder that was removed, so
-// that they are written again.
-func (f *folder) revise() {
+// forgetMissing forgets the versions of files that are gone, so that they are written
+// again. Somebody may have removed the folder.
+func (f *folder) forgetMissing() {
 	entries, err := os.ReadDir(f.path)
 	if err != nil {
-		return // and nothing can be written either
+		return // nothing can be written either
 	}
 	there := make(map[string]bool, len(entries))
 	for _, entry := range entries {
@@ -73,14 +74,14 @@ func (f *folder) revise() {
 	maps.DeleteFunc(f.versions, func(name, _ string) bool { return !there[Name(name)] })
 }
 
-// unfinished tells whether a file is one that renameio had not moved yet.
+// unfinished tells whether a file is one that renameio has not moved into place.
 func unfinished(file string) bool {
 	rest, hidden := strings.CutPrefix(file, ".")
 	_, number, found := strings.Cut(rest, suffix)
 	return hidden && found && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-// writable tells at once what would show only with the first change.
+// writable returns the error that the first write would return.
 func (f *folder) writable() error {
 	file, err := os.CreateTemp(f.path, ".probe-*"+suffix+"0")
 	if err != nil {
@@ -103,7 +104,7 @@ func (f *folder) put(r *discoveryv3.Resource) error {
 	return nil
 }
 
-// remove takes the file of an assignment away that is gone.
+// remove removes the file of an assignment that is gone.
 func (f *folder) remove(name string) error {
 	if err := os.Remove(f.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("assignment %q: %w", name, err)

@@ -10,14 +10,14 @@ import (
 const (
 	suffix = ".pb"
 
-	// longestName is what most filesystems take in bytes, less what a name
-	// gets while the file is written.
+	// longestName is how many bytes a name may have. Most filesystems allow 255; while a
+	// file is written, its name is longer.
 	longestName = 200
 )
 
-// Name is what the file of an assignment is called. Letters, digits and most
-// marks stand for themselves, others as in URLs (a / is %2F). Of names that get
-// too long by that, the end is a hash.
+// Name returns the file name of an assignment. Letters, digits and most marks stand for
+// themselves, others are escaped as in URLs (a / is %2F). A name that becomes too long
+// ends in a hash.
 func Name(assignment string) string {
 	name := url.PathEscape(assignment)
 	if strings.HasPrefix(name, ".") {
@@ -25,7 +25,7 @@ func Name(assignment string) string {
 	}
 	if len(name) > longestName {
 		hash := sha256.Sum256([]byte(assignment))
-		sum := "%" + hex.EncodeToString(hash[:16]) // no escape looks like that: it has three
+		sum := "%" + hex.EncodeToString(hash[:16]) // longer than an escape, which has three characters
 		name = name[:longestName-len(sum)] + sum
 	}
 	return name + suffix

@@ -43,8 +43,8 @@ func TestNamesDiffer(t *testing.T) {
 	})
 }
 
-// FuzzDecode: whatever somebody leaves in the folder is read without harm, and
-// what was written is understood.
+// FuzzDecode: any content of a file is read without harm, and written content is
+// understood.
 func FuzzDecode(f *testing.F) {
 	value, err := anypb.New(&endpointv3.ClusterLoadAssignment{ClusterName: "web", Policy: &endpointv3.ClusterLoadAssignment_Policy{}})
 	if err != nil {

@@ -20,7 +20,7 @@ type refusal struct {
 // Error implements error.
 func (r *refusal) Error() string { return r.said.Message() }
 
-// GRPCStatus returns what grpc makes of the error.
+// GRPCStatus returns the status that grpc sends.
 func (r *refusal) GRPCStatus() *status.Status { return r.said }
 
 // Errorf makes an error with an HTTP status of its own.
@@ -28,13 +28,13 @@ func Errorf(httpStatus int, code codes.Code, format string, values ...any) error
 	return &refusal{status.Newf(code, format, values...), httpStatus}
 }
 
-// TooLarge is the error of a request with too much in it.
+// TooLarge is the error of a request with too much content.
 func TooLarge(format string, values ...any) error {
 	return Errorf(http.StatusRequestEntityTooLarge, codes.ResourceExhausted, format, values...)
 }
 
-// MethodError says which methods a path is served by, in the error and in a
-// header of the answer to be written.
+// MethodError names the methods that a path is served by, in the error and in a header of
+// the answer.
 func MethodError(w http.ResponseWriter, r *http.Request, served ...string) error {
 	allowed := strings.Join(served, ", ")
 	w.Header().Set("Allow", allowed)
@@ -45,13 +45,13 @@ func MethodError(w http.ResponseWriter, r *http.Request, served ...string) error
 func WriteError(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(statusOf(err))
-	_, _ = w.Write(append(ErrorText(err), '\n')) // an error means that the client has gone
+	_, _ = w.Write(append(ErrorText(err), '\n')) // on an error the client has gone
 }
 
 // ErrorText returns an error in JSON, on one line.
 func ErrorText(err error) []byte {
 	said := status.Convert(err)
-	text, _ := json.Marshal(struct { // of a number and a string, there is no error
+	text, _ := json.Marshal(struct { // a number and a string give no error
 		Code    codes.Code `json:"code"`
 		Message string     `json:"message"`
 	}{said.Code(), Brief(said.Message())})
@@ -65,11 +65,10 @@ func statusOf(err error) int {
 	return runtime.HTTPStatusFromCode(status.Code(err))
 }
 
-// longMessage is the length in bytes from which on a message is cut.
+// longMessage is how many bytes a message may have before Brief cuts it.
 const longMessage = 1000
 
-// Brief leaves out the middle of a message that has become long by what it
-// quotes from the request.
+// Brief leaves out the middle of a long message, which may quote the request.
 func Brief(message string) string {
 	if len(message) <= longMessage {
 		return message

@@ -39,7 +39,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestTooLargeOverGRPC is what grpc makes of the error.
+// TestTooLargeOverGRPC checks the status that grpc sends.
 func TestTooLargeOverGRPC(t *testing.T) {
 	if said := status.Convert(rest.TooLarge("up to %d", 3)); said.Code() != codes.ResourceExhausted || said.Message() != "up to 3" {
 		t.Error(said)

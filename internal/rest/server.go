@@ -17,12 +17,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Server serves requests that are read whole before they are answered.
+// Server reads requests whole before it answers them.
 type Server struct {
-	// Paths returns what serves each path, from a request and its body.
+	// Paths has the handler of each path, which gets a request and its body.
 	Paths map[string]func(*http.Request, []byte) (Answer, error)
 
-	// Methods are those that are served. Default: POST.
+	// Methods are the methods that are served. Default: POST.
 	Methods []string
 
 	// MaxBytes is the size of the largest body.
@@ -32,15 +32,15 @@ type Server struct {
 	// Default: 10 s.
 	ReadTimeout time.Duration
 
-	// WriteTimeout bounds how long a client may take to read an answer, from
-	// when there is one. Default: 2 min.
+	// WriteTimeout bounds how long a client may take to read an answer, once there is
+	// one. Default: 2 min.
 	WriteTimeout time.Duration
 }
 
-// Answer writes an answer in JSON. None says that the client has it already.
+// Answer writes an answer in JSON. A nil Answer means that the client already has it.
 type Answer func(http.ResponseWriter)
 
-// Text is an answer that is there in parts.
+// Text is an answer whose text comes in parts.
 func Text(parts ...[]byte) Answer {
 	return func(w http.ResponseWriter) {
 		size := 0
@@ -56,7 +56,7 @@ func Text(parts ...[]byte) Answer {
 	}
 }
 
-// Unmarshal reads the message that a body has to be.
+// Unmarshal decodes a body as a message.
 func Unmarshal(o protojson.UnmarshalOptions, body []byte, m proto.Message) error {
 	if err := o.Unmarshal(body, m); err != nil {
 		return status.Errorf(codes.InvalidArgument, "the request is no %s in proto3 JSON: %v", m.ProtoReflect().Descriptor().FullName(), err)
@@ -81,9 +81,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) (Answer, error) {
 	control := http.NewResponseController(w)
-	// A writer that knows no deadlines is not one of a server on a network.
+	// Only a writer that is not on a network has no deadlines.
 	_ = control.SetReadDeadline(time.Now().Add(cmp.Or(s.ReadTimeout, 10*time.Second)))
-	w.Header().Set("Connection", "close") // where the request is not read to its end
+	w.Header().Set("Connection", "close") // unless the request is read to its end
 	serve := s.Paths[r.URL.Path]
 	if serve == nil {
 		return nil, status.Errorf(codes.NotFound, "nothing is served at %s: use %s", r.URL.Path, strings.Join(slices.Sorted(maps.Keys(s.Paths)), " or "))
@@ -100,11 +100,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (Answer, error) 
 		return nil, err
 	}
 	w.Header().Del("Connection")
-	_ = control.SetReadDeadline(time.Time{}) // it would end the request's context, too
+	_ = control.SetReadDeadline(time.Time{}) // it would also end the request's context
 	return serve(r, body)
 }
 
-// body reads a request that is not endless.
+// body reads a request of bounded size.
 func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.MaxBytes)))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {

@@ -119,8 +119,8 @@ func TestSlowClientsTimeOut(t *testing.T) {
 	})
 }
 
-// TestAnAnswerMayTakeLonger than a body may: neither is the wait for it ended,
-// nor the connection, which serves the next request.
+// TestAnAnswerMayTakeLonger than a body may. The connection stays open, and serves the
+// next request.
 func TestAnAnswerMayTakeLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serving(func(r *http.Request, body []byte) (rest.Answer, error) {
@@ -150,8 +150,8 @@ func TestAnAnswerMayTakeLonger(t *testing.T) {
 			if err != nil || answer.StatusCode != 200 || text.String() != body {
 				t.Errorf("%d %s, %v", answer.StatusCode, &text, err)
 			}
-			// A deadline of bufconn takes effect only some time after it was set,
-			// and the server sets one after each answer: not into the next request.
+			// A deadline of bufconn takes effect only some time after it was set. The
+			// server sets one after each answer, which must not end the next request.
 			synctest.Wait()
 		}
 		if dialed != 1 {

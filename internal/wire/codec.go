@@ -7,29 +7,29 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// Marshaler is a message that knows its own wire format.
+// Marshaler is a message that encodes itself.
 type Marshaler interface {
-	// MarshalWire returns the encoded message. grpc frees each buffer once when
-	// it is written: a shared buffer must be given with a reference of its own
-	// (Ref), or be one whose Free does nothing (mem.SliceBuffer).
+	// MarshalWire returns the encoded message. grpc frees each buffer once it is
+	// written. A shared buffer needs a reference for each message (Ref), or a Free that
+	// does nothing (mem.SliceBuffer).
 	MarshalWire() (mem.BufferSlice, error)
 }
 
-// Unmarshaler is a message that decodes itself, or keeps the bytes as they are.
+// Unmarshaler is a message that decodes itself, or keeps its encoded form.
 type Unmarshaler interface {
-	// UnmarshalWire takes the encoded message. The buffers are freed when it
-	// returns: to keep them, call Ref now and Free later; or copy.
+	// UnmarshalWire gets the encoded message. The buffers are freed when it returns. To
+	// keep them, call Ref now and Free later, or copy.
 	UnmarshalWire(mem.BufferSlice) error
 }
 
-// Codec returns the codec. Its name is that of the standard one, so that peers
-// see no difference.
+// Codec returns the codec. It has the name of the standard codec, so that peers see no
+// difference.
 func Codec() encoding.CodecV2 { return codec{} }
 
 // ServerOption makes a grpc.Server use the codec for all its services.
 func ServerOption() grpc.ServerOption { return grpc.ForceServerCodecV2(codec{}) }
 
-// standard is what everything else is left to; the import registers it.
+// standard encodes every other message; the import registers it.
 var standard = encoding.GetCodecV2(proto.Name)
 
 type codec struct{}
@@ -53,8 +53,8 @@ func (codec) Unmarshal(data mem.BufferSlice, message any) error {
 	return standard.Unmarshal(data, message)
 }
 
-// Bytes is a message that is nothing but its encoded form: sent as it stands,
-// received as a copy into the same memory.
+// Bytes is a message in encoded form. It is sent unchanged, and received as a copy into
+// the same memory.
 type Bytes []byte
 
 // MarshalWire implements Marshaler. The bytes are not copied: they must not

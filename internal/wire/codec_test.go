@@ -14,7 +14,7 @@ import (
 	"hdsd/internal/wire"
 )
 
-// shared is a message of two parts, the first of which others send as well.
+// shared is a message of two parts, of which others send the first as well.
 type shared struct{ frame, tail mem.Buffer }
 
 func (s shared) MarshalWire() (mem.BufferSlice, error) {
