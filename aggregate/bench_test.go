@@ -13,9 +13,9 @@ import (
 	"hdsd/health"
 )
 
-// fleet is an aggregator with redundancy 3, as a plan by units gives it: a
-// checker gets unit after unit, each in an order of its own, and reports by
-// endpoint, as its specifier lists them.
+// fleet is an aggregator with redundancy 3 and seats as a plan by units assigns them.
+// A checker gets unit after unit, each in an order of its own, and reports them in
+// the order of its specifier.
 type fleet struct {
 	aggregator *aggregate.Aggregator
 	names      []string
@@ -60,8 +60,8 @@ func BenchmarkUnchangedReport(b *testing.B) {
 	}
 }
 
-// BenchmarkChangedVote is one vote that changes in a report of 3,000, with
-// the verdict decided anew; the verdict itself does not change.
+// BenchmarkChangedVote is a report of 3,000 votes that all change. Each verdict is
+// decided anew and stays the same.
 func BenchmarkChangedVote(b *testing.B) {
 	f := newFleet(3000, 3)
 	votes := f.votes[0]
@@ -76,7 +76,7 @@ func BenchmarkChangedVote(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(votes)), "ns/vote")
 }
 
-// BenchmarkSameVote is a report in full that says the same.
+// BenchmarkSameVote is a full report without a changed vote.
 func BenchmarkSameVote(b *testing.B) {
 	f := newFleet(3000, 3)
 	for b.Loop() {
@@ -86,8 +86,8 @@ func BenchmarkSameVote(b *testing.B) {
 }
 
 // BenchmarkRound is one round of 3 million statuses: 1,000,000 endpoints with
-// 3 checkers each out of 1,000. Steady: no checker has anything new. In full:
-// each repeats all. Flips: 1 % of the endpoints, anywhere, go down and come back.
+// 3 checkers each out of 1,000. Steady: no vote changes. In full: each checker
+// repeats all votes. Flips: 1 % of the endpoints, anywhere, go down and come back.
 func BenchmarkRound(b *testing.B) {
 	f := newFleet(1_000_000, 1000)
 	b.Run("steady", func(b *testing.B) {
@@ -122,7 +122,7 @@ func BenchmarkRound(b *testing.B) {
 	})
 }
 
-// some gives the votes on one in so many endpoints, by checker.
+// some returns the votes on one in so many endpoints, by checker.
 func (f *fleet) some(in int) [][]health.Vote {
 	some := make([][]health.Vote, len(f.votes))
 	for c, votes := range f.votes {
@@ -157,8 +157,8 @@ func BenchmarkReconnect(b *testing.B) {
 	}
 }
 
-// BenchmarkStart is what a start costs: a million endpoints known and
-// assigned, every checker's first report; and what that takes in memory.
+// BenchmarkStart is a start: it sets and assigns a million endpoints, and applies every
+// checker's first report. It also measures the memory that this takes.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		var before, after runtime.MemStats

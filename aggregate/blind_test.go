@@ -8,8 +8,8 @@ import (
 	"hdsd/health"
 )
 
-// newBlindness is two endpoints, each in a cluster of its own, and a function that
-// has a and b say down of both at a moment, and c up.
+// newBlindness returns an aggregator with two endpoints in two clusters, and a
+// function that lets a and b say down of both at a moment, and c say up.
 func newBlindness() (*aggregate.Aggregator, func(after time.Duration)) {
 	a := aggregate.New(aggregate.Options{})
 	say := func(after time.Duration, checker string, s health.Status) {
@@ -29,9 +29,9 @@ func newBlindness() (*aggregate.Aggregator, func(after time.Duration)) {
 	}
 }
 
-// TestMissesBeginAnew: how long a checker has missed outages is counted from when its
-// stream began, even where it says the same before anything else happens.
-func TestMissesBeginAnew(t *testing.T) {
+// TestMissesCountFromTheStream: a checker's missed outages count from the beginning
+// of its stream, even where it says the same as before.
+func TestMissesCountFromTheStream(t *testing.T) {
 	a, down := newBlindness()
 	down(time.Second)
 	a.Connected(epoch.Add(3*time.Second), health.Checker{ID: "c"})
@@ -46,8 +46,8 @@ func TestMissesBeginAnew(t *testing.T) {
 	}
 }
 
-// TestEffectsAreDue: effects of what was only recorded are due at once, even
-// where no endpoint is concerned, and are handed over only once.
+// TestEffectsAreDue: effects of a call that only records are due at once, even where
+// they concern no endpoint, and are returned only once.
 func TestEffectsAreDue(t *testing.T) {
 	a, down := newBlindness()
 	a.Connected(epoch, health.Checker{ID: "c"})

@@ -13,7 +13,7 @@ func (c *Codes) Add(first, last int) {
 	}
 }
 
-// Has tells whether a code is in the set.
+// Has reports whether a code is in the set.
 func (c *Codes) Has(code uint16) bool {
 	return code < MaxCode && c[code/64]&(1<<(code%64)) != 0
 }

@@ -11,7 +11,7 @@ import (
 	"hdsd/health"
 )
 
-// bench is one cluster, each endpoint with its own checkers, that begins up.
+// bench is one cluster in which every endpoint begins up.
 type bench struct {
 	*aggregate.Aggregator
 	now time.Duration
@@ -136,8 +136,8 @@ func TestDampingNeverHoldsMostOfACluster(t *testing.T) {
 	})
 }
 
-// TestRestartsAreNoFlaps: an endpoint that flapped and is up again is let go when
-// its penalty is low enough, though a checker restarts over and over meanwhile.
+// TestRestartsAreNoFlaps: an endpoint that flapped is up again when its penalty is low
+// enough, though a checker restarts over and over meanwhile.
 func TestRestartsAreNoFlaps(t *testing.T) {
 	rule := aggregate.Rule{Damping: aggregate.Damping{Suppress: 2000, Reuse: 750, HalfLife: 3}}
 	b := newBench(4, false, rule, "a", "b")

@@ -7,8 +7,8 @@ import (
 	"hdsd/aggregate"
 )
 
-// TestLimitsOfDoubt: what is not said, or makes no sense, is as documented; the
-// rest is taken as it is.
+// TestLimitsOfDoubt: limits that are missing or senseless are as documented; the
+// others stay.
 func TestLimitsOfDoubt(t *testing.T) {
 	usual := aggregate.Doubt{
 		Disagreements: 8, Share: 0.2, PathDisagreements: 20, PathShare: 0.5, PathNoise: 0.002,

@@ -3,8 +3,8 @@ package aggregate
 import "hdsd/health"
 
 // Effects lists everything that a Report or a Tick leads to. Its owner applies
-// Changes before ZoneViews, since a view is told in comparison to the verdict;
-// the rest in any order. Each list is in the order in which things happened.
+// Changes before ZoneViews, since a view differs from the verdict; the rest in
+// any order. Each list is in the order in which things happened.
 type Effects struct {
 	Changes      []Change
 	Doubts       []DoubtChange

@@ -9,9 +9,8 @@ import (
 	"hdsd/aggregate"
 )
 
-// FuzzScenario plays whatever script and asks that, as long as no other rule is
-// set, nothing goes down, or up, without a majority of the votes that count, and
-// that every verdict that is told has a reason.
+// FuzzScenario plays any script. As long as no other rule is set, nothing may go down
+// or up without a majority of the votes that count, and every change has a reason.
 func FuzzScenario(f *testing.F) {
 	paths, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(paths) == 0 {
@@ -41,8 +40,8 @@ func FuzzScenario(f *testing.F) {
 					down++
 				}
 			}
-			carried := c.To.Down() && down > up || c.To.Up() && up > down
-			if usualRule && !carried || c.From == c.To || c.Reason == "" {
+			checkCarried := c.To.Down() && down > up || c.To.Up() && up > down
+			if usualRule && !checkCarried || c.From == c.To || c.Reason == "" {
 				t.Fatalf("%+v with %d up and %d down", c, up, down)
 			}
 		}

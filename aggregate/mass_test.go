@@ -11,9 +11,9 @@ import (
 	"hdsd/health"
 )
 
-// TestMassFailure: what all votes agree on is never held back; what they do not
-// agree on is down after the wait, if they stay; and no more than half of the
-// cluster goes down in a round by contested votes before a wait is over.
+// TestMassFailure: a down that all votes agree on is never held back. A contested one
+// happens after the wait if the votes stay. And before a wait is over, contested votes
+// take at most half of the cluster down in a round.
 func TestMassFailure(t *testing.T) {
 	const hold = 5 * time.Second
 	checkers := []string{"a", "b", "c"}
@@ -83,7 +83,7 @@ func TestMassFailure(t *testing.T) {
 					t.Fatalf("%d of 3 votes say down, but %d is %s: %s", downs, id, v.Status, v.Reason)
 				}
 				if at, ok := since[id]; ok && b.now-at > 2*hold && !v.Status.Down() {
-					t.Fatalf("%d has had a majority of down since %s, it is %s now: %s", id, at, b.now, v.Reason)
+					t.Fatalf("%d has a majority of down since %s, and it is %s: %s", id, at, b.now, v.Reason)
 				}
 			}
 		}

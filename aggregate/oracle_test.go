@@ -9,35 +9,35 @@ import (
 	"hdsd/health"
 )
 
-// oracle is the same judgement done naively: nothing is kept but plain facts,
-// and every step looks at every pair and decides every endpoint anew.
+// oracle judges in the same way, but naively: it keeps nothing but plain facts, and
+// every step looks at every pair and decides every endpoint anew.
 type oracle struct {
-	staleness, settle time.Duration
-	now, watched      time.Duration // without pauses: of one that is longer than the staleness, only so much counts
-	doubt             aggregate.Doubt
-	paths             map[[2]string]*oracleDoubt
-	words             map[string]aggregate.OperatorTrust
-	endpoints         map[health.EndpointID]*oracleEndpoint
-	checkers          map[string]*oracleChecker // those connected or with a seat somewhere
+	staleness, awaitFor time.Duration
+	now, watched        time.Duration // without pauses: of one that is longer than the staleness, only so much counts
+	doubt               aggregate.Doubt
+	paths               map[[2]string]*oracleDoubt
+	trusts              map[string]aggregate.OperatorTrust
+	endpoints           map[health.EndpointID]*oracleEndpoint
+	checkers            map[string]*oracleChecker // those connected or with a seat somewhere
 }
 
 type oracleEndpoint struct {
-	timing      aggregate.Timing
-	rule        aggregate.Rule
-	zone        string
-	cluster     string
-	judged      bool // it had a verdict
-	status      health.Status
-	dark        bool
-	settlingEnd time.Duration // 0: not settling
-	hesitateEnd time.Duration // 0: does not hesitate
-	hesitated   bool
-	pairs       map[string]*oraclePair
-	oraclePatience
+	timing         aggregate.Timing
+	rule           aggregate.Rule
+	zone           string
+	cluster        string
+	judged         bool // it had a verdict
+	status         health.Status
+	unobserved     bool
+	awaitAbsentEnd time.Duration // 0: does not await the absent
+	confirmEnd     time.Duration // 0: needs no confirmation
+	confirmed      bool
+	pairs          map[string]*oraclePair
+	oracleBudget
 }
 
 type oraclePair struct {
-	phase  string // "waiting", "overdue", "recreated", "warming", "settled"
+	phase  string // "waiting", "overdue", "recreated", "warming", "warm"
 	end    time.Duration
 	voted  bool
 	said   health.Status
@@ -49,25 +49,25 @@ type oraclePair struct {
 	missed time.Duration // when that counts; 0: not, or it did
 }
 
-// wavers tells whether the latest probe behind a vote of HEALTHY failed.
-func (p *oraclePair) wavers() bool {
+// failsNow tells whether the latest probe behind a vote of HEALTHY failed.
+func (p *oraclePair) failsNow() bool {
 	return p.status == health.Healthy && p.code != p.began && (p.code == 0 || p.code >= 400)
 }
 
-// settle ends a phase in that every vote counts.
-func (p *oraclePair) settle(heard time.Duration) {
-	if p.phase = "settled"; p.status.Down() {
+// endWarmUp begins the phase in which every vote counts.
+func (p *oraclePair) endWarmUp(heard time.Duration) {
+	if p.phase = "warm"; p.status.Down() {
 		p.fell = heard
 	}
 }
 
 type oracleChecker struct {
 	heard     time.Duration
-	state     string // "silent", "fresh", "awaited"
+	state     string // "silent", "heard", "awaited"
 	awaitedTo time.Duration
 	lost      bool
 	here      bool
-	word      aggregate.OperatorTrust
+	trust     aggregate.OperatorTrust
 	zone      string
 	misses    []string // clusters of outages that it missed in a row
 	oracleDoubt
@@ -75,18 +75,18 @@ type oracleChecker struct {
 
 type oracleDoubt struct {
 	doubted bool
-	release time.Duration // 0: not in sight
+	release time.Duration // 0: not scheduled
 }
 
-// testDoubt begins early, so that little suffices.
+// testDoubt are low limits, so that a few votes are enough.
 var testDoubt = aggregate.Doubt{
 	Disagreements: 2, Share: 0.4, PathDisagreements: 1, PathShare: 0.3, PathNoise: 0.3, Release: 0.2, ReleaseAfter: 700 * time.Millisecond,
 }
 
 func newOracle(doubt aggregate.Doubt) *oracle {
 	return &oracle{
-		staleness: aggregate.DefaultStaleness(time.Second), settle: 5 * time.Second,
-		doubt: doubt, paths: map[[2]string]*oracleDoubt{}, words: map[string]aggregate.OperatorTrust{},
+		staleness: aggregate.DefaultStaleness(time.Second), awaitFor: 5 * time.Second,
+		doubt: doubt, paths: map[[2]string]*oracleDoubt{}, trusts: map[string]aggregate.OperatorTrust{},
 		endpoints: map[health.EndpointID]*oracleEndpoint{}, checkers: map[string]*oracleChecker{},
 	}
 }
@@ -94,9 +94,9 @@ func newOracle(doubt aggregate.Doubt) *oracle {
 func (o *oracle) set(now time.Duration, id health.EndpointID, t aggregate.Timing, r aggregate.Rule, zone string, last health.Verdict) {
 	e := o.endpoints[id]
 	if e == nil {
-		e = &oracleEndpoint{status: last.Status, judged: !last.Since.IsZero(), dark: true, pairs: map[string]*oraclePair{}}
+		e = &oracleEndpoint{status: last.Status, judged: !last.Since.IsZero(), unobserved: true, pairs: map[string]*oraclePair{}}
 		if r.Unobserved != aggregate.Hold {
-			e.settlingEnd = now + o.settle
+			e.awaitAbsentEnd = now + o.awaitFor
 		}
 		o.endpoints[id] = e
 	}
@@ -106,7 +106,7 @@ func (o *oracle) set(now time.Duration, id health.EndpointID, t aggregate.Timing
 		if before == r || !p.voted || p.phase == "waiting" || p.phase == "overdue" {
 			continue
 		}
-		o.take(now, e, o.checkers[name], p, p.said)
+		o.setVote(now, e, o.checkers[name], p, p.said)
 	}
 }
 
@@ -116,8 +116,8 @@ func (o *oracle) at(now time.Duration) {
 	o.now = now
 }
 
-// take has a vote count as what the rule makes of it.
-func (o *oracle) take(now time.Duration, e *oracleEndpoint, c *oracleChecker, p *oraclePair, said health.Status) {
+// setVote counts a vote as what the rule makes of it.
+func (o *oracle) setVote(now time.Duration, e *oracleEndpoint, c *oracleChecker, p *oraclePair, said health.Status) {
 	was, fresh := p.status, p.phase == "waiting" || p.phase == "overdue"
 	p.said, p.status = said, said
 	if said == health.Unhealthy && p.code != 0 && e.rule.DegradedWhen.Has(p.code) {
@@ -129,28 +129,28 @@ func (o *oracle) take(now time.Duration, e *oracleEndpoint, c *oracleChecker, p 
 	switch {
 	case p.phase == "recreated":
 	case p.status.Up():
-		p.phase = "settled"
+		p.phase = "warm"
 	case p.phase == "waiting" || p.phase == "overdue":
 		p.phase, p.end = "warming", now+o.warmUpFrom(e, 0)
-	case p.phase == "settled" && p.status.Down() && !was.Down():
+	case p.phase == "warm" && p.status.Down() && !was.Down():
 		p.fell = c.heard
 	}
 }
 
-func (o *oracle) instruct(checker string, w aggregate.OperatorTrust) {
-	o.words[checker] = w
+func (o *oracle) setTrust(checker string, trust aggregate.OperatorTrust) {
+	o.trusts[checker] = trust
 	if c := o.checkers[checker]; c != nil {
-		c.word = w
-		if w == aggregate.Trusted {
+		c.trust = trust
+		if trust == aggregate.Trusted {
 			c.oracleDoubt, c.misses = oracleDoubt{}, nil
 		}
 	}
 }
 
-// meet gives a checker, a new one where there is none.
-func (o *oracle) meet(name string) *oracleChecker {
+// checkerOf returns a checker, a new one where there is none.
+func (o *oracle) checkerOf(name string) *oracleChecker {
 	if o.checkers[name] == nil {
-		o.checkers[name] = &oracleChecker{state: "silent", word: o.words[name]}
+		o.checkers[name] = &oracleChecker{state: "silent", trust: o.trusts[name]}
 	}
 	return o.checkers[name]
 }
@@ -160,7 +160,7 @@ func (o *oracle) remove(id health.EndpointID) {
 	o.dropGone()
 }
 
-// dropGone forgets the checkers that are gone and have no seat.
+// dropGone forgets the checkers that are lost and have no seat.
 func (o *oracle) dropGone() {
 	maps.DeleteFunc(o.checkers, func(name string, c *oracleChecker) bool {
 		if c.here {
@@ -181,11 +181,11 @@ func (o *oracle) assign(now time.Duration, id health.EndpointID, checker string)
 	if e == nil {
 		return
 	}
-	o.meet(checker)
+	o.checkerOf(checker)
 	if e.pairs[checker] != nil {
 		e.pairs[checker] = &oraclePair{phase: "recreated", end: now + 2*e.timing.ReportInterval}
 	} else {
-		e.pairs[checker] = &oraclePair{phase: "waiting", end: now + o.settle}
+		e.pairs[checker] = &oraclePair{phase: "waiting", end: now + o.awaitFor}
 	}
 }
 
@@ -199,7 +199,7 @@ func (o *oracle) unassign(now time.Duration, id health.EndpointID, checker strin
 
 func (o *oracle) connected(now time.Duration, checker, zone string) {
 	o.at(now)
-	c := o.meet(checker)
+	c := o.checkerOf(checker)
 	c.here, c.zone = true, zone
 	o.restart(now, checker)
 }
@@ -208,7 +208,7 @@ func (o *oracle) restart(now time.Duration, checker string) {
 	o.checkers[checker].lost, o.checkers[checker].misses = false, nil
 	for _, e := range o.endpoints {
 		if p := e.pairs[checker]; p != nil {
-			p.phase, p.end = "waiting", now+o.settle
+			p.phase, p.end = "waiting", now+o.awaitFor
 			p.outage, p.missed = "", 0
 		}
 	}
@@ -238,14 +238,14 @@ func (o *oracle) report(now time.Duration, checker string, votes []health.Vote) 
 	if c.lost {
 		o.restart(now, checker)
 	}
-	if c.state != "fresh" {
+	if c.state != "heard" {
 		for _, e := range o.endpoints {
-			if p := e.pairs[checker]; p != nil && p.phase == "settled" {
+			if p := e.pairs[checker]; p != nil && p.phase == "warm" {
 				p.fell = now
 			}
 		}
 	}
-	c.state, c.heard = "fresh", now
+	c.state, c.heard = "heard", now
 	o.age(now)
 	for _, v := range votes {
 		e := o.endpoints[v.Endpoint]
@@ -254,7 +254,7 @@ func (o *oracle) report(now time.Duration, checker string, votes []health.Vote) 
 		}
 		p := e.pairs[checker]
 		p.voted, p.code = true, v.HTTPStatusCode
-		o.take(now, e, c, p, v.Status)
+		o.setVote(now, e, c, p, v.Status)
 	}
 	return o.decide(now)
 }
@@ -265,12 +265,12 @@ func (o *oracle) tick(now time.Duration) map[health.EndpointID]health.Status {
 	return o.decide(now)
 }
 
-// age does what time does.
+// age ends everything whose time is over.
 func (o *oracle) age(now time.Duration) {
 	for _, c := range o.checkers {
 		switch {
-		case c.state == "fresh" && now-c.heard > o.staleness:
-			c.state, c.awaitedTo = "awaited", now+o.settle
+		case c.state == "heard" && now-c.heard > o.staleness:
+			c.state, c.awaitedTo = "awaited", now+o.awaitFor
 		case c.state == "awaited" && now >= c.awaitedTo:
 			c.state = "silent"
 		}
@@ -281,11 +281,11 @@ func (o *oracle) age(now time.Duration) {
 		}
 	}
 	for _, e := range o.endpoints {
-		if e.settlingEnd != 0 && now >= e.settlingEnd {
-			e.settlingEnd = 0
+		if e.awaitAbsentEnd != 0 && now >= e.awaitAbsentEnd {
+			e.awaitAbsentEnd = 0
 		}
-		if e.hesitateEnd != 0 && now >= e.hesitateEnd {
-			e.hesitateEnd, e.hesitated = 0, true
+		if e.confirmEnd != 0 && now >= e.confirmEnd {
+			e.confirmEnd, e.confirmed = 0, true
 		}
 		if e.spending && o.watched >= e.end {
 			e.spending, e.exhausted = false, true
@@ -293,7 +293,7 @@ func (o *oracle) age(now time.Duration) {
 		for name, p := range e.pairs {
 			o.agePair(now, e, p, o.checkers[name].heard)
 			if c := o.checkers[name]; p.missed != 0 && now >= p.missed {
-				if p.missed = 0; c.word != aggregate.Trusted && !o.seesOutage(name) {
+				if p.missed = 0; c.trust != aggregate.Trusted && !o.seesOutage(name) {
 					c.misses = append(c.misses, e.cluster)
 				}
 			}
@@ -302,19 +302,19 @@ func (o *oracle) age(now time.Duration) {
 }
 
 func (o *oracle) agePair(now time.Duration, e *oracleEndpoint, p *oraclePair, heard time.Duration) {
-	if p.phase == "settled" || p.phase == "overdue" || now < p.end {
+	if p.phase == "warm" || p.phase == "overdue" || now < p.end {
 		return
 	}
 	switch {
 	case p.phase == "waiting":
 		p.phase = "overdue"
 	case p.phase == "warming" || p.voted && p.status.Up():
-		p.settle(heard)
+		p.endWarmUp(heard)
 	case p.voted:
 		p.phase, p.end = "warming", now+o.warmUpFrom(e, 2*e.timing.ReportInterval)
 		o.agePair(now, e, p, heard)
 	default:
-		p.phase, p.end = "waiting", now+o.settle
+		p.phase, p.end = "waiting", now+o.awaitFor
 	}
 }
 
@@ -323,7 +323,7 @@ func (o *oracle) next() (time.Duration, bool) {
 	var all []time.Duration
 	for _, c := range o.checkers {
 		switch c.state {
-		case "fresh":
+		case "heard":
 			all = append(all, c.heard+o.staleness+time.Millisecond)
 		case "awaited":
 			all = append(all, c.awaitedTo)
@@ -335,17 +335,17 @@ func (o *oracle) next() (time.Duration, bool) {
 		}
 	}
 	for _, e := range o.endpoints {
-		if e.settlingEnd != 0 {
-			all = append(all, e.settlingEnd)
+		if e.awaitAbsentEnd != 0 {
+			all = append(all, e.awaitAbsentEnd)
 		}
-		if e.hesitateEnd != 0 {
-			all = append(all, e.hesitateEnd)
+		if e.confirmEnd != 0 {
+			all = append(all, e.confirmEnd)
 		}
 		if e.spending {
 			all = append(all, o.now+e.end-o.watched)
 		}
 		for _, p := range e.pairs {
-			if p.phase != "settled" && p.phase != "overdue" {
+			if p.phase != "warm" && p.phase != "overdue" {
 				all = append(all, p.end)
 			}
 			if p.missed != 0 {
@@ -363,7 +363,7 @@ func (o *oracle) next() (time.Duration, bool) {
 func (o *oracle) worth(e *oracleEndpoint, name string, p *oraclePair) string {
 	c := o.checkers[name]
 	switch {
-	case c.word == aggregate.Distrusted:
+	case c.trust == aggregate.Distrusted:
 		return ""
 	case p.phase == "waiting" || p.phase == "recreated":
 		return "awaited"
@@ -433,9 +433,9 @@ func (o *oracle) contradicted(e *oracleEndpoint, name string) (byPeers, byZone b
 	return ups > downs, byZone && o.checkers[name].zone != e.zone
 }
 
-type oracleRecord struct{ votes, downs, odd int }
+type oracleRecord struct{ votes, downs, contradicted int }
 
-func (r *oracleRecord) share() float64 { return float64(r.odd) / float64(max(1, r.votes)) }
+func (r *oracleRecord) share() float64 { return float64(r.contradicted) / float64(max(1, r.votes)) }
 
 // records counts votes and contradicted ones, by checker and by path.
 func (o *oracle) records() (map[string]*oracleRecord, map[[2]string]*oracleRecord) {
@@ -449,7 +449,7 @@ func (o *oracle) records() (map[string]*oracleRecord, map[[2]string]*oracleRecor
 	for _, e := range o.endpoints {
 		for name, p := range e.pairs {
 			c := o.checkers[name]
-			if p.phase != "settled" || c.state != "fresh" || c.word == aggregate.Distrusted || !p.status.Up() && !p.status.Down() {
+			if p.phase != "warm" || c.state != "heard" || c.trust == aggregate.Distrusted || !p.status.Up() && !p.status.Down() {
 				continue
 			}
 			byPeers, byZone := false, false
@@ -472,27 +472,27 @@ func (o *oracle) records() (map[string]*oracleRecord, map[[2]string]*oracleRecor
 	return checkers, paths
 }
 
-func count(r *oracleRecord, p *oraclePair, odd bool) {
+func count(r *oracleRecord, p *oraclePair, contradicted bool) {
 	r.votes++
 	if p.status.Down() {
 		r.downs++
 	}
-	if odd {
-		r.odd++
+	if contradicted {
+		r.contradicted++
 	}
 }
 
-// review begins doubt until nothing follows any more, among checkers, then among
-// paths, and foresees its end.
+// review begins doubt until nothing follows, among checkers, then among paths, and
+// schedules its end.
 func (o *oracle) review(now time.Duration) {
 	for o.doubtCheckers() || o.doubtPaths() {
 	}
 	checkers, paths := o.records()
 	for name, r := range checkers {
-		o.foresee(now, &o.checkers[name].oracleDoubt, r)
+		o.scheduleRelease(now, &o.checkers[name].oracleDoubt, r)
 	}
 	for key, r := range paths {
-		o.foresee(now, o.paths[key], r)
+		o.scheduleRelease(now, o.paths[key], r)
 	}
 }
 
@@ -500,7 +500,7 @@ func (o *oracle) doubtCheckers() (more bool) {
 	checkers, _ := o.records()
 	for name, r := range checkers {
 		c := o.checkers[name]
-		if c.word != aggregate.Trusted && !c.doubted && r.odd >= o.doubt.Disagreements && r.share() >= o.doubt.Share {
+		if c.trust != aggregate.Trusted && !c.doubted && r.contradicted >= o.doubt.Disagreements && r.share() >= o.doubt.Share {
 			c.doubted, more = true, true
 		}
 	}
@@ -513,11 +513,11 @@ func (o *oracle) doubtPaths() (any bool) {
 		more = false
 		_, paths := o.records()
 		for key, r := range paths {
-			odd, share := o.doubt.PathDisagreements, o.doubt.PathShare
+			contradicted, share := o.doubt.PathDisagreements, o.doubt.PathShare
 			if key[0] == "elsewhere" {
-				odd, share = o.doubt.Disagreements, 0.8
+				contradicted, share = o.doubt.Disagreements, 0.8
 			}
-			if d := o.paths[key]; !d.doubted && r.odd >= odd && r.share() >= share {
+			if d := o.paths[key]; !d.doubted && r.contradicted >= contradicted && r.share() >= share {
 				d.doubted, more, any = true, true, true
 			}
 		}
@@ -525,7 +525,7 @@ func (o *oracle) doubtPaths() (any bool) {
 	return any
 }
 
-func (o *oracle) foresee(now time.Duration, d *oracleDoubt, r *oracleRecord) {
+func (o *oracle) scheduleRelease(now time.Duration, d *oracleDoubt, r *oracleRecord) {
 	end := now + o.doubt.ReleaseAfter
 	if r.downs > 0 && float64(r.downs) >= o.doubt.Share*float64(r.votes) {
 		end = now + time.Millisecond
@@ -542,13 +542,13 @@ func (o *oracle) decide(now time.Duration) map[health.EndpointID]health.Status {
 	o.review(now)
 	changed := map[health.EndpointID]health.Status{}
 	for id, e := range o.endpoints {
-		if to := o.follow(now, e); to != e.status {
+		if to := o.statusOf(now, e); to != e.status {
 			e.status, e.judged, changed[id] = to, true, to
-			e.oraclePatience = oraclePatience{}
+			e.oracleBudget = oracleBudget{}
 		} else {
-			o.measure(e)
+			o.updateBudget(e)
 		}
-		o.look(now, e)
+		o.trackOutages(now, e)
 	}
 	return changed
 }
@@ -571,8 +571,9 @@ func (o *oracle) run(e *oracleEndpoint, name string) int {
 	return 1 + int((o.checkers[name].heard-e.pairs[name].fell+slack(e))/round)
 }
 
-func (o *oracle) follow(now time.Duration, e *oracleEndpoint) health.Status {
-	to, unobserved := o.judge(now, e)
+// statusOf returns the status that follows from the votes now.
+func (o *oracle) statusOf(now time.Duration, e *oracleEndpoint) health.Status {
+	to, unobserved := o.statusByRule(now, e)
 	if unobserved {
 		return to
 	}
@@ -581,27 +582,27 @@ func (o *oracle) follow(now time.Duration, e *oracleEndpoint) health.Status {
 		if worth := o.worth(e, name, p); worth == "up" || worth == "down" {
 			counting++
 		}
-		firm = firm || o.worth(e, name, p) == "up" && !p.wavers()
+		firm = firm || o.worth(e, name, p) == "up" && !p.failsNow()
 	}
 	majority := e.rule.Kind == aggregate.Majority
-	weighs := majority || e.rule.Kind == aggregate.Score
-	cut := weighs && o.looksCut(e)
+	byMajority := majority || e.rule.Kind == aggregate.Score
+	cut := byMajority && o.looksCut(e)
 	alone := majority && counting == 1 && len(e.pairs) > 1
-	wavering := weighs && to.Up() && e.status.Down() && !firm
-	against := to.Down() && !e.status.Down() && (cut || alone) || wavering
-	if !against || e.hesitated || e.exhausted {
-		e.hesitateEnd, e.hesitated = 0, false
+	wavering := byMajority && to.Up() && e.status.Down() && !firm
+	uncertain := to.Down() && !e.status.Down() && (cut || alone) || wavering
+	if !uncertain || e.confirmed || e.exhausted {
+		e.confirmEnd, e.confirmed = 0, false
 		return to
 	}
-	if e.hesitateEnd == 0 && e.settlingEnd == 0 {
+	if e.confirmEnd == 0 && e.awaitAbsentEnd == 0 {
 		end := now + max(o.staleness, e.timing.Interval, e.timing.ReportInterval, time.Millisecond)
-		if cut && o.stray(e) {
+		if cut && o.looksIntact(e) {
 			end = min(end, o.nextReport(e))
 		}
 		if end <= now {
 			return to
 		}
-		e.hesitateEnd = end
+		e.confirmEnd = end
 	}
 	return e.status
 }
@@ -621,17 +622,17 @@ func (o *oracle) deserted(zone string) bool {
 	return 2*lost > all
 }
 
-// stray tells whether too little else is contradicted from elsewhere.
-func (o *oracle) stray(e *oracleEndpoint) bool {
+// looksIntact tells whether hardly anything else is contradicted from elsewhere.
+func (o *oracle) looksIntact(e *oracleEndpoint) bool {
 	_, paths := o.records()
 	r := paths[[2]string{"elsewhere", e.zone}]
 	if r == nil {
 		return false
 	}
-	others := r.odd
+	others := r.contradicted
 	for name, p := range e.pairs {
 		c := o.checkers[name]
-		if p.phase != "settled" || c.state != "fresh" || c.word == aggregate.Distrusted || !p.status.Down() || len(waysFrom(e, c)) == 0 {
+		if p.phase != "warm" || c.state != "heard" || c.trust == aggregate.Distrusted || !p.status.Down() || len(waysFrom(e, c)) == 0 {
 			continue
 		}
 		if byPeers, byZone := o.contradicted(e, name); (byPeers || byZone) && p.code < 400 {
@@ -641,8 +642,8 @@ func (o *oracle) stray(e *oracleEndpoint) bool {
 	return float64(others+1) <= o.doubt.PathNoise*float64(r.votes)
 }
 
-// nextReport is when the checkers in the endpoint's own zone are to have reported
-// once more.
+// nextReport is when the checkers in the endpoint's own zone must have reported once
+// more.
 func (o *oracle) nextReport(e *oracleEndpoint) time.Duration {
 	var last time.Duration
 	for name := range e.pairs {
@@ -653,26 +654,26 @@ func (o *oracle) nextReport(e *oracleEndpoint) time.Duration {
 	return last + max(e.timing.Interval, e.timing.ReportInterval, time.Millisecond) + slack(e)
 }
 
-// judge is follow without hesitation.
-func (o *oracle) judge(now time.Duration, e *oracleEndpoint) (to health.Status, unobserved bool) {
+// statusByRule is statusOf where no change has to last first.
+func (o *oracle) statusByRule(now time.Duration, e *oracleEndpoint) (to health.Status, unobserved bool) {
 	counting, awaited, absent, names := o.votes(e)
 	if e.exhausted {
 		awaited, absent = nil, nil
 	}
 	if len(counting) == 0 {
-		e.dark = true
+		e.unobserved = true
 		switch {
-		case e.rule.Unobserved == aggregate.Hold, len(awaited) > 0, e.settlingEnd != 0 && !e.exhausted, !e.judged:
+		case e.rule.Unobserved == aggregate.Hold, len(awaited) > 0, e.awaitAbsentEnd != 0 && !e.exhausted, !e.judged:
 			return e.status, true
 		default:
 			return lapsed(e.rule), true
 		}
 	}
-	if e.dark && len(absent) > 0 {
-		e.settlingEnd, e.hesitateEnd = now+o.settle, 0
+	if e.unobserved && len(absent) > 0 {
+		e.awaitAbsentEnd, e.confirmEnd = now+o.awaitFor, 0
 	}
-	e.dark = false
-	if e.settlingEnd != 0 {
+	e.unobserved = false
+	if e.awaitAbsentEnd != 0 {
 		awaited = append(awaited, absent...)
 	}
 	side := verdict(e.rule, counting)
@@ -683,7 +684,7 @@ func (o *oracle) judge(now time.Duration, e *oracleEndpoint) (to health.Status, 
 	return nameOf(side, names), false
 }
 
-// votes gives those that count, with their names, those that are awaited, and
+// votes returns the votes that count, with their names, those that are awaited, and
 // those that are absent.
 func (o *oracle) votes(e *oracleEndpoint) (counting, awaited, absent []oracleVote, names map[health.Status]int) {
 	names = map[health.Status]int{}
@@ -702,7 +703,7 @@ func (o *oracle) votes(e *oracleEndpoint) (counting, awaited, absent []oracleVot
 	return counting, awaited, absent, names
 }
 
-// certain tells whether the votes come to a side whatever the awaited say.
+// certain tells whether the votes come to a side whatever the awaited ones are.
 func certain(r aggregate.Rule, counting, awaited []oracleVote, side string) bool {
 	if len(awaited) == 0 {
 		return verdict(r, counting) == side
@@ -716,7 +717,7 @@ func certain(r aggregate.Rule, counting, awaited []oracleVote, side string) bool
 	return true
 }
 
-// enough tells whether what the downs say one time after the other is enough.
+// enough tells whether the runs of downs are long enough.
 func enough(votes []oracleVote) bool {
 	if len(votes) == 1 {
 		return votes[0].run >= 4
@@ -730,7 +731,7 @@ func enough(votes []oracleVote) bool {
 	return score >= len(votes)+2
 }
 
-// verdict is what votes come to: "up", "down" or "neither".
+// verdict is the side that votes come to: "up", "down" or "neither".
 func verdict(r aggregate.Rule, votes []oracleVote) string {
 	sides := map[string]int{}
 	byZone := map[string][]oracleVote{}

@@ -10,9 +10,9 @@ import (
 	"hdsd/health"
 )
 
-// partition is a fleet of three checkers in zones a, b and c, who all check as
-// many endpoints in each of six zones. From some time on, nobody but b reaches
-// the endpoints of b; each learns of it endpoint by endpoint, as its rounds go.
+// partition is a fleet of three checkers in zones a, b and c, which check the same
+// number of endpoints in each of six zones. From some time on, only b reaches the
+// endpoints of zone b. The others find out endpoint by endpoint, with their rounds.
 type partition struct {
 	size, interval int // endpoints in a zone; seconds
 
@@ -50,7 +50,7 @@ func (p *partition) start(begin time.Time) {
 	}
 }
 
-// votes are what a checker has to say that is new, so long after the cut.
+// votes returns what is new in a checker's report, so long after the cut.
 func (p *partition) votes(checker string, since int) []health.Vote {
 	var votes []health.Vote
 	for id, before := range p.said[checker] {
@@ -66,7 +66,7 @@ func (p *partition) votes(checker string, since int) []health.Vote {
 	return votes
 }
 
-// run gives the changes of verdicts to down.
+// run returns the changes of verdicts to down.
 func (p *partition) run() (downs []aggregate.Change) {
 	begin := time.Unix(0, 0)
 	p.start(begin)
@@ -88,9 +88,9 @@ func (p *partition) run() (downs []aggregate.Change) {
 	return downs
 }
 
-// TestAPartitionTakesNothingOut however slow the checks are, and however few
+// TestPartitionTakesNothingDown however slow the checks are, and however few
 // endpoints the zone has.
-func TestAPartitionTakesNothingOut(t *testing.T) {
+func TestPartitionTakesNothingDown(t *testing.T) {
 	for _, p := range []partition{
 		{size: 100, interval: 1}, {size: 100, interval: 5}, {size: 100, interval: 10}, {size: 100, interval: 60},
 		{size: 4, interval: 1}, {size: 10, interval: 1}, {size: 19, interval: 5}, {size: 20, interval: 10},

@@ -15,15 +15,15 @@ import (
 	"hdsd/health"
 )
 
-// twins are an aggregator and its oracle, told the same.
+// twins are an aggregator and its oracle, which get the same calls.
 type twins struct {
 	t          *rapid.T
 	aggregator *aggregate.Aggregator
 	oracle     *oracle
 	now        time.Duration
-	status     map[health.EndpointID]health.Status // as the changes told
-	blind      map[string]bool                     // as was told
-	standing   map[health.EndpointID]standing
+	status     map[health.EndpointID]health.Status // according to the changes
+	blind      map[string]bool                     // according to the effects
+	opposed    map[health.EndpointID]opposition
 }
 
 const (
@@ -73,8 +73,8 @@ func codes(list ...int) aggregate.Codes {
 
 func (w *twins) wall() time.Time { return epoch.Add(w.now) }
 
-// same compares what both say changed, and all that they hold.
-func (w *twins) same(got aggregate.Effects, want map[health.EndpointID]health.Status) {
+// compare compares the changes of both, and everything that they hold.
+func (w *twins) compare(got aggregate.Effects, want map[health.EndpointID]health.Status) {
 	changed := map[health.EndpointID]health.Status{}
 	for _, c := range got.Changes {
 		changed[c.Endpoint] = c.To
@@ -82,21 +82,21 @@ func (w *twins) same(got aggregate.Effects, want map[health.EndpointID]health.St
 			w.t.Fatalf("%d went from %s to %s, but was %s", c.Endpoint, c.From, c.To, w.status[c.Endpoint])
 		}
 		w.status[c.Endpoint] = c.To
-		w.carried(c)
+		w.checkCarried(c)
 	}
 	if diff := cmp.Diff(want, changed); diff != "" {
 		w.t.Fatalf("at %s other changes than the oracle's (-oracle +got):\n%s", w.now, diff)
 	}
-	maps.DeleteFunc(w.standing, func(id health.EndpointID, _ standing) bool { return w.oracle.endpoints[id] == nil })
+	maps.DeleteFunc(w.opposed, func(id health.EndpointID, _ opposition) bool { return w.oracle.endpoints[id] == nil })
 	unobserved := 0
 	for id, e := range w.oracle.endpoints {
-		w.sameEndpoint(id, e)
-		w.impatient(id, e)
-		if e.dark {
+		w.compareEndpoint(id, e)
+		w.checkWait(id, e)
+		if e.unobserved {
 			unobserved++
 		}
 	}
-	w.sameSight(got.Blindness)
+	w.compareBlindness(got.Blindness)
 	if got := w.aggregator.Unobserved(); got != unobserved {
 		w.t.Fatalf("at %s %d endpoints are unobserved, the oracle says %d", w.now, got, unobserved)
 	}
@@ -107,11 +107,11 @@ func (w *twins) same(got aggregate.Effects, want map[health.EndpointID]health.St
 	}
 }
 
-// sameSight compares who is blind, and what was told of it.
-func (w *twins) sameSight(changes []aggregate.BlindnessChange) {
+// compareBlindness compares who is blind with the oracle and with the effects.
+func (w *twins) compareBlindness(changes []aggregate.BlindnessChange) {
 	for _, b := range changes {
 		if w.blind[b.Checker] == b.Blind || b.Reason == "" {
-			w.t.Fatalf("at %s it is told again, or without a reason: %+v", w.now, b)
+			w.t.Fatalf("at %s it is reported again, or without a reason: %+v", w.now, b)
 		}
 		w.blind[b.Checker] = b.Blind
 	}
@@ -120,12 +120,12 @@ func (w *twins) sameSight(changes []aggregate.BlindnessChange) {
 		c := w.oracle.checkers[name]
 		want := c != nil && c.blind()
 		if got := w.aggregator.BlindReason(name) != ""; got != want || w.blind[name] != want {
-			w.t.Fatalf("at %s %s is blind: %v, was told %v, the oracle says %v", w.now, name, got, w.blind[name], want)
+			w.t.Fatalf("at %s %s is blind: %v, was reported %v, the oracle says %v", w.now, name, got, w.blind[name], want)
 		}
 	}
 }
 
-func (w *twins) sameEndpoint(id health.EndpointID, e *oracleEndpoint) {
+func (w *twins) compareEndpoint(id health.EndpointID, e *oracleEndpoint) {
 	v := w.aggregator.Verdict(id)
 	if v.Status != e.status {
 		w.t.Fatalf("at %s endpoint %d is %s, the oracle says %s", w.now, id, v.Status, e.status)
@@ -148,8 +148,8 @@ func (w *twins) sameEndpoint(id health.EndpointID, e *oracleEndpoint) {
 	}
 }
 
-// carried checks that the votes which a change tells of carry it by the rule.
-func (w *twins) carried(c aggregate.Change) {
+// checkCarried checks that the votes of a change lead to it by the rule.
+func (w *twins) checkCarried(c aggregate.Change) {
 	e := w.oracle.endpoints[c.Endpoint]
 	votes := w.believed(e, c.Observations)
 	if len(votes) == 0 {
@@ -163,7 +163,7 @@ func (w *twins) carried(c aggregate.Change) {
 	}
 }
 
-// believed gives the votes that count, as they are told.
+// believed returns the votes that count, as they are shown.
 func (w *twins) believed(e *oracleEndpoint, all []health.Observation) []oracleVote {
 	var votes []oracleVote
 	for _, o := range all {
@@ -178,31 +178,31 @@ func (w *twins) believed(e *oracleEndpoint, all []health.Observation) []oracleVo
 	return votes
 }
 
-// standing is since when votes that count are on another side than the verdict,
-// and how long they may be.
-type standing struct {
+// opposition says since when the votes that count oppose the verdict, and for how
+// long they may.
+type opposition struct {
 	side         string
 	since, bound time.Duration
 }
 
-// impatient checks that no majority of the votes that count stands against the
-// verdict for longer than the endpoint's patience.
-func (w *twins) impatient(id health.EndpointID, e *oracleEndpoint) {
+// checkWait checks that no majority of the votes that count opposes the verdict for
+// longer than the endpoint's wait budget.
+func (w *twins) checkWait(id health.EndpointID, e *oracleEndpoint) {
 	v := w.aggregator.Verdict(id)
 	side := "neither"
 	if votes := w.believed(e, v.Observations); len(votes) > 0 {
 		side = verdict(e.rule, votes)
 	}
 	if side == "neither" || side == sideOf(v.Status) {
-		delete(w.standing, id)
+		delete(w.opposed, id)
 		return
 	}
-	s := standing{side, w.oracle.watched, w.oracle.patience(e)}
-	if before, ok := w.standing[id]; ok && before.side == side {
-		s = standing{side, before.since, max(s.bound, before.bound)} // a wait under other settings ends as it was to
+	s := opposition{side, w.oracle.watched, w.oracle.budget(e)}
+	if before, ok := w.opposed[id]; ok && before.side == side {
+		s = opposition{side, before.since, max(s.bound, before.bound)} // a wait under other settings ends as it was to
 	}
-	if w.standing[id] = s; w.oracle.watched-s.since > s.bound {
-		w.t.Fatalf("at %s votes of %s stand against the verdict on %d since %s: %s", w.now, side, id, s.since, v.Reason)
+	if w.opposed[id] = s; w.oracle.watched-s.since > s.bound {
+		w.t.Fatalf("at %s votes of %s oppose the verdict on %d since %s: %s", w.now, side, id, s.since, v.Reason)
 	}
 }
 
@@ -211,7 +211,7 @@ func (w *twins) actions() map[string]func(*rapid.T) {
 		"time": func(t *rapid.T) {
 			w.now += time.Duration(rapid.IntRange(0, 3000).Draw(t, "ms")) * time.Millisecond
 		},
-		"tick": func(*rapid.T) { w.same(w.aggregator.Tick(w.wall()), w.oracle.tick(w.now)) },
+		"tick": func(*rapid.T) { w.compare(w.aggregator.Tick(w.wall()), w.oracle.tick(w.now)) },
 		"set": func(t *rapid.T) {
 			id, timing := anyEndpoint.Draw(t, "endpoint"), anyTiming.Draw(t, "timing")
 			rule := anyRule.Draw(t, "rule")
@@ -219,7 +219,7 @@ func (w *twins) actions() map[string]func(*rapid.T) {
 			if last.Status != health.Unknown || rapid.Bool().Draw(t, "judged") {
 				last.Since = epoch
 			}
-			w.same(w.aggregator.Tick(w.wall()), w.oracle.tick(w.now)) // Set goes by the last moment told
+			w.compare(w.aggregator.Tick(w.wall()), w.oracle.tick(w.now)) // Set goes by the latest time that was given
 			if w.oracle.endpoints[id] == nil {
 				w.status[id] = last.Status
 			}
@@ -254,15 +254,15 @@ func (w *twins) actions() map[string]func(*rapid.T) {
 			w.aggregator.Lost(checker)
 			w.oracle.lost(checker)
 		},
-		"instruct": func(t *rapid.T) {
+		"setTrust": func(t *rapid.T) {
 			checker, word := anyChecker.Draw(t, "checker"), aggregate.OperatorTrust(rapid.IntRange(0, int(aggregate.Trusted)).Draw(t, "word"))
 			w.aggregator.SetTrust(checker, word, "because")
-			w.oracle.instruct(checker, word)
+			w.oracle.setTrust(checker, word)
 		},
-		"undermine": w.undermine,
-		"overlook":  w.overlook,
-		"report":    w.report,
-		"report2":   w.report,
+		"distrust others": w.distrustOthers,
+		"miss outages":    w.missOutages,
+		"report":          w.report,
+		"report2":         w.report,
 		"hear all": func(*rapid.T) {
 			w.hearAll()
 		},
@@ -278,7 +278,7 @@ func (w *twins) actions() map[string]func(*rapid.T) {
 func (w *twins) hearAll() {
 	for i := range pool {
 		name := fmt.Sprint("c", i)
-		w.same(w.aggregator.Report(w.wall(), name, nil), w.oracle.report(w.now, name, nil))
+		w.compare(w.aggregator.Report(w.wall(), name, nil), w.oracle.report(w.now, name, nil))
 	}
 }
 
@@ -291,19 +291,19 @@ func (w *twins) report(t *rapid.T) {
 			votes = append(votes, health.Vote{Endpoint: id, Status: anyStatus.Draw(t, "status"), HTTPStatusCode: code})
 		}
 	}
-	w.same(w.aggregator.Report(w.wall(), checker, votes), w.oracle.report(w.now, checker, votes))
+	w.compare(w.aggregator.Report(w.wall(), checker, votes), w.oracle.report(w.now, checker, votes))
 }
 
-// undermine has all checkers but one say down of an endpoint, whereupon they are
-// distrusted: whether it comes back depends on how firmly the last says up.
-func (w *twins) undermine(t *rapid.T) {
+// distrustOthers lets all checkers but one say down of an endpoint, and distrusts
+// them: whether it comes back depends on how firmly the last says up.
+func (w *twins) distrustOthers(t *rapid.T) {
 	id, code := anyEndpoint.Draw(t, "endpoint"), rapid.SampledFrom([]uint16{0, 200, 404, 503}).Draw(t, "code")
 	if w.oracle.endpoints[id] == nil {
 		return
 	}
 	vote := func(checker string, status health.Status, code uint16) {
 		votes := []health.Vote{{Endpoint: id, Status: status, HTTPStatusCode: code}}
-		w.same(w.aggregator.Report(w.wall(), checker, votes), w.oracle.report(w.now, checker, votes))
+		w.compare(w.aggregator.Report(w.wall(), checker, votes), w.oracle.report(w.now, checker, votes))
 	}
 	names := slices.Sorted(maps.Keys(w.oracle.endpoints[id].pairs))
 	for _, name := range names {
@@ -318,14 +318,14 @@ func (w *twins) undermine(t *rapid.T) {
 	}
 	for _, name := range names[min(1, len(names)):] {
 		w.aggregator.SetTrust(name, aggregate.Distrusted, "because")
-		w.oracle.instruct(name, aggregate.Distrusted)
+		w.oracle.setTrust(name, aggregate.Distrusted)
 	}
-	w.same(w.aggregator.Tick(w.wall()), w.oracle.tick(w.now))
+	w.compare(w.aggregator.Tick(w.wall()), w.oracle.tick(w.now))
 }
 
-// overlook has a checker say up of what all others say is down, but for some that it
-// sees, too, for a while in which all are heard.
-func (w *twins) overlook(t *rapid.T) {
+// missOutages lets a checker say up of what all others say is down, except for some
+// that it sees, too, for a while in which all are heard.
+func (w *twins) missOutages(t *rapid.T) {
 	who, sees := anyChecker.Draw(t, "who"), health.EndpointID(rapid.IntRange(0, 2*endpoints).Draw(t, "sees"))
 	var chosen []health.EndpointID
 	for id := range health.EndpointID(endpoints) {
@@ -343,7 +343,7 @@ func (w *twins) overlook(t *rapid.T) {
 					votes[len(votes)-1].Status = health.Healthy
 				}
 			}
-			w.same(w.aggregator.Report(w.wall(), name, votes), w.oracle.report(w.now, name, votes))
+			w.compare(w.aggregator.Report(w.wall(), name, votes), w.oracle.report(w.now, name, votes))
 		}
 	}
 	for range rapid.IntRange(0, 4).Draw(t, "times") {
@@ -355,7 +355,7 @@ func (w *twins) overlook(t *rapid.T) {
 func newTwins(t *rapid.T) *twins { return newTwinsThat(t, testDoubt, "a", "b") }
 
 func newTwinsThat(t *rapid.T, doubt aggregate.Doubt, zones ...string) *twins {
-	w := &twins{t: t, aggregator: aggregate.New(aggregate.Options{Doubt: doubt}), oracle: newOracle(doubt), status: map[health.EndpointID]health.Status{}, blind: map[string]bool{}, standing: map[health.EndpointID]standing{}}
+	w := &twins{t: t, aggregator: aggregate.New(aggregate.Options{Doubt: doubt}), oracle: newOracle(doubt), status: map[health.EndpointID]health.Status{}, blind: map[string]bool{}, opposed: map[health.EndpointID]opposition{}}
 	w.aggregator.Tick(epoch)
 	for i := range pool {
 		name, zone := fmt.Sprint("c", i), zones[i%2]
@@ -384,9 +384,9 @@ func (w *twins) rule(r aggregate.Rule) {
 	}
 }
 
-// TestSameAsOracle: all that is kept up to date step by step equals what
-// looking at everything gives, whatever happens; and nothing changes without
-// a majority of the votes that count.
+// TestSameAsOracle: the aggregator, which updates its state step by step, agrees with
+// the oracle, which looks at everything, whatever happens. And nothing changes
+// without a majority of the votes that count.
 func TestSameAsOracle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newTwins(t)
@@ -395,14 +395,14 @@ func TestSameAsOracle(t *testing.T) {
 	})
 }
 
-// TestSilenceHolds: once nobody is heard any more, nothing changes for ever
-// where the rule is to hold.
+// TestSilenceHolds: once no checker is heard, no verdict changes for ever where the
+// rule is to hold.
 func TestSilenceHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newTwins(t)
 		t.Repeat(w.actions())
 		w.now += aggregate.DefaultStaleness(time.Second) + time.Millisecond
-		w.same(w.aggregator.Tick(w.wall()), w.oracle.tick(w.now))
+		w.compare(w.aggregator.Tick(w.wall()), w.oracle.tick(w.now))
 		for range 1000 {
 			at, ok := w.aggregator.NextDeadline()
 			if !ok {
@@ -420,8 +420,8 @@ func TestSilenceHolds(t *testing.T) {
 	})
 }
 
-// TestOrderOfReports: reports of one moment lead to the same verdicts in any
-// order, except where the end is a tie, which depends on what it was before.
+// TestOrderOfReports: reports of one moment lead to the same verdicts in any order,
+// except for a tie, which depends on the verdict before.
 func TestOrderOfReports(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		trusting := aggregate.Doubt{Disagreements: 1000}

@@ -68,7 +68,7 @@ func (r *reasons) explain(id health.EndpointID, e *endpoint, t *tally) string {
 		return fmt.Sprintf("%s: by configuration %s then", r.nobody(e), e.status) + r.notes(e, t)
 	case how == tied:
 		why = t.tie(rule)
-	case how == outwaited:
+	case how == unsettled:
 		why = fmt.Sprintf("%s, %d awaited", t.sides(rule), t.awaited)
 	default:
 		why = r.nobody(e)
@@ -100,8 +100,8 @@ func (r *reasons) notes(e *endpoint, t *tally) string {
 	return r.evidence(e) + r.leftOut(e)
 }
 
-// evidence names those who get another HTTP status code than when they began
-// to say what they say: their word may follow.
+// evidence names the checkers that get another HTTP status code than when they began
+// to vote as they do: their votes may follow.
 func (r *reasons) evidence(e *endpoint) string {
 	var list []string
 	seats := r.roster.seatsOf(e)
@@ -131,7 +131,7 @@ func answer(code uint16) string {
 	return fmt.Sprint(code)
 }
 
-// leftOut names those whose votes do not count, by cause.
+// leftOut names the checkers whose votes do not count, by cause.
 func (r *reasons) leftOut(e *endpoint) string {
 	type cause struct {
 		belief belief
@@ -160,7 +160,7 @@ func (r *reasons) leftOut(e *endpoint) string {
 	return text.String()
 }
 
-// disbelief says why a vote does not count; empty where it does.
+// disbelief is describe, and says so where a vote was awaited for too long.
 func (r *reasons) disbelief(e *endpoint, s *seat) string {
 	b := r.counter.believe(e, s)
 	if b.awaited() && e.has(budgetSpent) {
@@ -169,7 +169,7 @@ func (r *reasons) disbelief(e *endpoint, s *seat) string {
 	return r.describe(b, e, s)
 }
 
-// describe says in words what a vote is worth.
+// describe says in words why a vote does not count; empty where it does.
 func (r *reasons) describe(b belief, e *endpoint, s *seat) string {
 	switch b {
 	case unreported:

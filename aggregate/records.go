@@ -14,7 +14,7 @@ type record struct {
 	contradicted int  // of the downs
 	doubted      bool // its downs do not count
 	queued       bool // listed to be reviewed
-	release      tick // when doubt ends; 0 where that is not in sight
+	release      tick // when doubt ends; 0 where it is not scheduled
 }
 
 // contribution is what a seat adds to the records.

@@ -7,8 +7,8 @@ import (
 	"hdsd/health"
 )
 
-// Kind is a way to come from votes to a verdict. Only votes that count are
-// counted.
+// Kind is a way to get from votes to a verdict. Votes that do not count are left
+// out.
 type Kind uint8
 
 // The kinds of rule.
@@ -19,13 +19,13 @@ const (
 	AtLeast                  // down when Rule.AtLeast votes are; else up when any vote is
 	Share                    // up when more than Rule.Share of the votes are, else down
 	ZoneMajority             // the side with more zones, each of which goes by the majority of its own votes
-	Score                    // up by majority; down by majority when their reports of it in a row are enough: 5 of 3 voters
+	Score                    // up by majority; down by majority when its runs of reports add up to enough: 5 for 3 voters
 )
 
-// Unobserved is what becomes of an endpoint when no vote counts any more.
+// Unobserved is what becomes of an endpoint when no vote counts.
 type Unobserved uint8
 
-// What can become of it.
+// The kinds of Unobserved.
 const (
 	Hold          Unobserved = iota // the last verdict stays
 	TurnUnknown                     // it is UNKNOWN
@@ -33,52 +33,51 @@ const (
 )
 
 // Rule says how the votes on an endpoint become its verdict. The zero Rule is
-// the majority, and holds.
+// Majority and Hold.
 type Rule struct {
 	Kind       Kind
-	AtLeast    int     // of AtLeast
-	Share      float64 // of Share, at least 0 and less than 1
+	AtLeast    int     // for AtLeast
+	Share      float64 // for Share; at least 0 and less than 1
 	Unobserved Unobserved
 
 	// DegradedWhen holds the HTTP status codes with which a vote of UNHEALTHY
 	// counts as DEGRADED.
 	DegradedWhen Codes
 
-	// WarmUp is how long after its first vote a pair's downs are not believed.
-	// Default: what follows from how the endpoint is checked.
+	// WarmUp is how long after its first vote a pair's downs do not count.
+	// Default: as follows from Timing.
 	WarmUp time.Duration
 
-	// Limits say whose votes are believed.
+	// Limits say whose votes count.
 	Limits BeliefLimits
 
 	// Damping holds endpoints down that flap.
 	Damping Damping
 
 	// MassHold is how long downs wait when one round takes more than half of a
-	// cluster down, and neither all votes nor all zones agree that they are.
-	// They do not wait where it is 0.
+	// cluster down, and neither all votes nor all zones agree on them. Where it
+	// is 0, they do not wait.
 	MassHold time.Duration
 }
 
-// outcome says how a rule came to its status.
+// outcome says how a rule got to its status.
 type outcome uint8
 
 const (
 	decided    outcome = iota
 	tied               // the votes come to neither side: the last verdict holds
-	outwaited          // those who are awaited could turn it round: the last verdict holds
+	unsettled          // the awaited votes could turn it round: the last verdict holds
 	unobserved         // no vote counts: the last verdict holds
 	lapsed             // no vote counts: the last verdict does not hold
 )
 
-// decide gives the status that follows from a tally.
+// decide returns the status that follows from a tally.
 //
-// It asks what would come of it if all who are awaited said up, and if all said
-// down: what the first to report say after a start stands only when it will
-// stand in the end. Without that, two of three checkers that see an endpoint
-// down would lose to the third for as long as they warm up. For the same reason
-// a verdict does not change its name (UNHEALTHY to TIMEOUT) while somebody is
-// awaited.
+// It asks what would follow if all awaited votes were up, and if all were down. So
+// what the first checkers report after a start decides only if it still will when
+// all have. Otherwise two of three checkers that see an endpoint down would lose to
+// the third for as long as they warm up. For the same reason a verdict does not
+// change its name (UNHEALTHY to TIMEOUT) while a vote is awaited.
 func (r *Rule) decide(t *tally, last health.Status) (health.Status, outcome) {
 	if t.up+t.down == 0 {
 		if r.Unobserved == Hold || t.awaited > 0 || t.holds {
@@ -93,13 +92,13 @@ func (r *Rule) decide(t *tally, last health.Status) (health.Status, outcome) {
 	case now == sideOf(last) && t.awaited > 0:
 		return last, decided
 	case now != sideOf(last) && t.awaited > 0 && (r.side(t, up) != now || r.side(t, down) != now):
-		return last, outwaited
+		return last, unsettled
 	default:
 		return t.name(now), decided
 	}
 }
 
-// side gives what the votes come to when those who are awaited are on a side.
+// side returns the side that the votes come to when the awaited ones are on a side.
 func (r *Rule) side(t *tally, awaited side) side {
 	if r.Kind == ZoneMajority {
 		var zones count
@@ -118,7 +117,7 @@ func (r *Rule) side(t *tally, awaited side) side {
 	return r.of(t.with(awaited))
 }
 
-// of is side for the rules that need no zones; some vote counts.
+// of is side for the rules that need no zones. Some vote counts.
 func (r *Rule) of(c count) side {
 	fails := false
 	switch r.Kind {
@@ -148,8 +147,8 @@ func (u Unobserved) status() health.Status {
 	return health.Unknown
 }
 
-// String says in words what the rule asks for; nothing of the majority, which
-// is what everybody expects.
+// String says what the rule asks for; empty for the majority, which everybody
+// expects.
 func (r *Rule) String() string {
 	switch r.Kind {
 	case Any:

@@ -20,8 +20,8 @@ var usual = aggregate.Timing{
 	Interval: time.Second, Timeout: 500 * time.Millisecond, UnhealthyThreshold: 2, ReportInterval: time.Second,
 }
 
-// player plays a script against an aggregator, as an owner would: it ticks
-// whenever a deadline has come. Its language, one line each, # for comments:
+// player plays a script against an aggregator as an owner would: it ticks whenever a
+// deadline has come. The language has one command a line, and # for comments:
 //
 //	options staleness=2500ms settle=5s disagreements=8 share=0.2 release=0.05 release_after=3s
 //	options path_disagreements=20 path_share=0.5 zone_views
@@ -31,10 +31,10 @@ var usual = aggregate.Timing{
 //	t=0 assign e1 a b c     (unassign likewise)
 //	t=0 connected a b/zone1 c/region1/zone1 (lost likewise)
 //	t=1s report a e1=UNHEALTHY/503 e2=HEALTHY
-//	t=1s hear a b c         reports without votes, from now on once a second
+//	t=1s hear a b c         reports without votes, from here on once a second
 //	t=1s silence a          ends that
-//	t=1s distrust a why     an operator's word; likewise trust, and judge to take it back
-//	stall 30s               the owner stands still; then it goes on
+//	t=1s distrust a why     set by an operator; likewise trust, and judge for automatic trust
+//	stall 30s               the owner stands still, then goes on
 //	t=1s remove e1
 //	t=1s show e1
 //
@@ -302,7 +302,7 @@ func codesOf(text string) (c aggregate.Codes, err error) {
 	return c, nil
 }
 
-// named gives the position of a name among those there are.
+// named returns the position of a name among those there are.
 func named(name string, names ...string) (aggregate.Unobserved, error) {
 	i := slices.Index(names, name)
 	if i < 0 {

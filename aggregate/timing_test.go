@@ -40,7 +40,7 @@ func TestDefaultStaleness(t *testing.T) {
 	}
 }
 
-// TestSizes: what the package's comment promises.
+// TestSizes: rows are as small as doc.go promises.
 func TestSizes(t *testing.T) {
 	if got := unsafe.Sizeof(seat{}); got != 20 {
 		t.Errorf("a seat takes %d bytes, want 20 (and 8 in its checker's list)", got)
@@ -50,8 +50,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestClock: a time that jumps back is no time at all, and deadlines are
-// never told too early.
+// TestClock: a time that jumps back is ignored, and no deadline is too early.
 func TestClock(t *testing.T) {
 	base := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var c clock
@@ -69,7 +68,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// TestNextDeadline: what was only recorded is due at once.
+// TestNextDeadline: a call that only records is due at once.
 func TestNextDeadline(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	a := New(Options{})

@@ -9,8 +9,8 @@ import (
 	"hdsd/health"
 )
 
-// TestZonesAreForgotten when there is neither an endpoint nor a checker any more,
-// and no path that is doubted.
+// TestZonesAreForgotten: a zone without endpoints, checkers and doubted paths leaves
+// nothing behind.
 func TestZonesAreForgotten(t *testing.T) {
 	now := time.Unix(0, 0)
 	a := New(Options{Doubt: Doubt{PathDisagreements: 2}})
@@ -52,17 +52,17 @@ func TestZonesAreForgotten(t *testing.T) {
 		}
 	}
 	if n := len(a.records.paths); n != 0 {
-		t.Errorf("%d paths are remembered", n)
+		t.Errorf("%d paths are left", n)
 	}
 	if n := len(a.zones.all); n > 4 {
 		t.Errorf("room for %d zones, where there were 3 at a time", n)
 	}
 	if n := len(a.zones.numbers); n != 1 {
-		t.Errorf("%d zones are known, want none but no zone", n)
+		t.Errorf("%d zones are left, want only the empty one", n)
 	}
 }
 
-// TestZonesHaveNoLimit: beyond 65,535 of them, a zone is still one.
+// TestZonesHaveNoLimit: there may be more than 65,535 zones.
 func TestZonesHaveNoLimit(t *testing.T) {
 	a := New(Options{})
 	for i := range math.MaxUint16 + 2 {

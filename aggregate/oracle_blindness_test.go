@@ -20,8 +20,8 @@ func (o *oracle) seesOutage(checker string) bool {
 	return false
 }
 
-// look finds out who sees that an endpoint is down.
-func (o *oracle) look(now time.Duration, e *oracleEndpoint) {
+// trackOutages finds who sees that an endpoint is down.
+func (o *oracle) trackOutages(now time.Duration, e *oracleEndpoint) {
 	says := map[string]int{}
 	for name, p := range e.pairs {
 		says[o.worth(e, name, p)]++
@@ -29,7 +29,7 @@ func (o *oracle) look(now time.Duration, e *oracleEndpoint) {
 	for name, p := range e.pairs {
 		was := p.outage
 		p.outage = ""
-		if worth := o.worth(e, name, p); says["down"] > says["up"] && p.phase == "settled" {
+		if worth := o.worth(e, name, p); says["down"] > says["up"] && p.phase == "warm" {
 			switch {
 			case worth == "up" && o.checkers[name].zone == e.zone && o.looksCut(e):
 			case worth == "up":
@@ -65,7 +65,7 @@ func (o *oracle) looksCut(e *oracleEndpoint) bool {
 		if worth == "down" {
 			return false
 		}
-		up = up || worth == "up" || worth == "awaited" || worth == "absent" && e.settlingEnd != 0
+		up = up || worth == "up" || worth == "awaited" || worth == "absent" && e.awaitAbsentEnd != 0
 	}
 	return up
 }

@@ -7,18 +7,17 @@ import (
 	"hdsd/health"
 )
 
-// oraclePatience is what an endpoint has spent of the time for which its verdict
-// may wait.
-type oraclePatience struct {
+// oracleBudget is the wait budget of an endpoint.
+type oracleBudget struct {
 	spent     time.Duration
-	end       time.Duration // while it is spending, the time watched at which nothing is left
+	end       time.Duration // while spending, the watched time at which nothing is left
 	spending  bool
 	exhausted bool
 }
 
-// patience is the time for which the verdict of an endpoint may wait.
-func (o *oracle) patience(e *oracleEndpoint) time.Duration {
-	return o.settle + warmUp(e) + max(o.staleness, e.timing.Interval, e.timing.ReportInterval, time.Millisecond)
+// budget is the time for which the verdict of an endpoint may wait.
+func (o *oracle) budget(e *oracleEndpoint) time.Duration {
+	return o.awaitFor + warmUp(e) + max(o.staleness, e.timing.Interval, e.timing.ReportInterval, time.Millisecond)
 }
 
 // warmUpFrom is how long a pair warms up that has been checked for some time.
@@ -30,16 +29,16 @@ func (o *oracle) warmUpFrom(e *oracleEndpoint, checked time.Duration) time.Durat
 	return warmUp(e)
 }
 
-// measure takes from the patience of an endpoint whose verdict stays, or restores it.
-func (o *oracle) measure(e *oracleEndpoint) {
+// updateBudget spends the budget of an endpoint whose verdict stays, or fills it again.
+func (o *oracle) updateBudget(e *oracleEndpoint) {
 	switch {
-	case o.waits(e):
+	case o.isWaiting(e):
 		if !e.spending && !e.exhausted {
-			e.spending, e.end = true, o.watched+max(0, o.patience(e)-e.spent)
+			e.spending, e.end = true, o.watched+max(0, o.budget(e)-e.spent)
 		}
 		return
 	case e.spending:
-		e.spending, e.spent = false, max(0, o.patience(e)-(e.end-o.watched))
+		e.spending, e.spent = false, max(0, o.budget(e)-(e.end-o.watched))
 	}
 	if heard := o.heard(e); len(heard) > 0 {
 		rule := e.rule
@@ -47,28 +46,28 @@ func (o *oracle) measure(e *oracleEndpoint) {
 			rule = aggregate.Rule{}
 		}
 		if side := verdict(rule, heard); side == "neither" || side == sideOf(e.status) {
-			e.oraclePatience = oraclePatience{}
+			e.oracleBudget = oracleBudget{}
 		}
 	}
 }
 
-// waits tells whether the verdict would be another if nobody were awaited.
-func (o *oracle) waits(e *oracleEndpoint) bool {
+// isWaiting tells whether the verdict would be another if nobody were awaited.
+func (o *oracle) isWaiting(e *oracleEndpoint) bool {
 	counting, awaited, absent, names := o.votes(e)
 	warming := false
 	for name, p := range e.pairs {
 		c := o.checkers[name]
-		confirms := p.phase == "warming" && c.state == "fresh" || p.phase == "recreated" && p.voted
-		warming = warming || confirms && p.status.Down() && c.word != aggregate.Distrusted
+		confirms := p.phase == "warming" && c.state == "heard" || p.phase == "recreated" && p.voted
+		warming = warming || confirms && p.status.Down() && c.trust != aggregate.Distrusted
 	}
 	if e.exhausted {
 		awaited, absent = nil, nil
 	}
-	if e.settlingEnd != 0 {
+	if e.awaitAbsentEnd != 0 {
 		awaited = append(awaited, absent...)
 	}
 	switch {
-	case len(awaited) == 0 && e.hesitateEnd == 0 && e.settlingEnd == 0:
+	case len(awaited) == 0 && e.confirmEnd == 0 && e.awaitAbsentEnd == 0:
 		return false
 	case len(counting) == 0 && len(awaited) > 0 && (warming || e.spent > 0 || e.spending):
 		return true
@@ -79,12 +78,12 @@ func (o *oracle) waits(e *oracleEndpoint) bool {
 	return side != "neither" && nameOf(side, names) != e.status
 }
 
-// heard are the settled votes of all who are heard, doubted or not.
+// heard returns the votes past their warm-up of all who are heard, doubted or not.
 func (o *oracle) heard(e *oracleEndpoint) []oracleVote {
 	var votes []oracleVote
 	for name, p := range e.pairs {
 		c := o.checkers[name]
-		if side := sideOf(p.status); p.phase == "settled" && c.state == "fresh" && c.word != aggregate.Distrusted && side != "neither" {
+		if side := sideOf(p.status); p.phase == "warm" && c.state == "heard" && c.trust != aggregate.Distrusted && side != "neither" {
 			votes = append(votes, oracleVote{c.zone, side, 0})
 		}
 	}
@@ -102,7 +101,7 @@ func sideOf(s health.Status) string {
 	}
 }
 
-// lapsed is what becomes of an endpoint that nobody sees.
+// lapsed is the status of an endpoint that no vote counts on.
 func lapsed(r aggregate.Rule) health.Status {
 	if r.Unobserved == aggregate.TurnUnhealthy {
 		return health.Unhealthy
@@ -110,7 +109,7 @@ func lapsed(r aggregate.Rule) health.Status {
 	return health.Unknown
 }
 
-// nameOf is the status with the most votes on a side; of equals the worse.
+// nameOf is the status with the most votes on a side; the worse of equals.
 func nameOf(side string, votes map[health.Status]int) health.Status {
 	first, second := health.Degraded, health.Healthy
 	if side == "down" {

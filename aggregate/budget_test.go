@@ -12,14 +12,14 @@ import (
 	"hdsd/health"
 )
 
-// patienceOf is the longest time for which the usual endpoint waits for voters.
-const patienceOf = 5*time.Second + 4500*time.Millisecond + 2500*time.Millisecond
+// wholeBudget is the wait budget of the usual endpoint.
+const wholeBudget = 5*time.Second + 4500*time.Millisecond + 2500*time.Millisecond
 
 // round is how long a checker takes to probe and report.
 const round = time.Second
 
-// drill plays checkers that restart and hosts that are created anew, over one
-// endpoint that all of them check, number 0, and others that only sway doubt.
+// drill plays checkers that restart and hosts that are re-created. All check endpoint
+// 0; the other endpoints only influence doubt.
 type drill struct {
 	aggregator *aggregate.Aggregator
 	rule       aggregate.Rule
@@ -29,7 +29,7 @@ type drill struct {
 	recreate   []time.Duration
 	others     int
 	flicker    time.Duration
-	standing   time.Duration // since when the votes that count are against the verdict; 0: they are not
+	opposed    time.Duration // since when the votes that count oppose the verdict; 0: they do not
 	longest    time.Duration
 }
 
@@ -128,7 +128,7 @@ func (d *drill) report(c *drilled) []health.Vote {
 	return votes
 }
 
-// watch measures for how long the votes that count are against the verdict.
+// watch measures for how long the votes that count oppose the verdict.
 func (d *drill) watch() {
 	v := d.aggregator.Verdict(0)
 	var votes []oracleVote
@@ -147,16 +147,16 @@ func (d *drill) watch() {
 		side = verdict(d.rule, votes)
 	}
 	if side == "neither" || (side == "down") == v.Status.Down() {
-		d.standing = 0
+		d.opposed = 0
 		return
 	}
-	if d.standing == 0 {
-		d.standing = d.now
+	if d.opposed == 0 {
+		d.opposed = d.now
 	}
-	d.longest = max(d.longest, d.now-d.standing)
+	d.longest = max(d.longest, d.now-d.opposed)
 }
 
-// fall takes the endpoint down, and gives how long it takes until its verdict does.
+// fall takes the endpoint down, and returns how long its verdict takes to follow.
 func (d *drill) fall(t testing.TB) time.Duration {
 	t.Helper()
 	began := d.now
@@ -185,8 +185,8 @@ func looping(names ...string) []*drilled {
 	return list
 }
 
-// TestRestartLoopsHideNoOutage: checkers that restart before they have anything
-// to say are not waited for over and over.
+// TestRestartLoopsHideNoOutage: checkers that restart before they have probed are not
+// awaited over and over.
 func TestRestartLoopsHideNoOutage(t *testing.T) {
 	for name, checkers := range map[string][]*drilled{
 		"one of two":     slices.Concat(steady("a"), looping("b")),
@@ -199,15 +199,15 @@ func TestRestartLoopsHideNoOutage(t *testing.T) {
 			d.runTo(time.Minute)
 			took := d.fall(t)
 			t.Logf("down after %s, a majority held for %s", took, d.longest)
-			if most := patienceOf + 3*round; name != "all" && took > most || took > most+5*time.Second {
+			if most := wholeBudget + 3*round; name != "all" && took > most || took > most+5*time.Second {
 				t.Errorf("down after %s: %s", took, d.aggregator.Verdict(0).Reason)
 			}
 		})
 	}
 }
 
-// TestChangingChecksHideNoOutage: hosts that are created anew before their
-// checkers have confirmed that they are down are not waited for over and over.
+// TestChangingChecksHideNoOutage: hosts that are re-created before their checkers have
+// confirmed that they are down are not awaited over and over.
 func TestChangingChecksHideNoOutage(t *testing.T) {
 	for _, life := range []time.Duration{3 * time.Second, 4 * time.Second, 6 * time.Second, 12 * time.Second} {
 		t.Run(life.String(), func(t *testing.T) {
@@ -221,15 +221,15 @@ func TestChangingChecksHideNoOutage(t *testing.T) {
 			}
 			took := d.fall(t)
 			t.Logf("down after %s", took)
-			if took > patienceOf+2*life {
+			if took > wholeBudget+2*life {
 				t.Errorf("down after %s: %s", took, d.aggregator.Verdict(0).Reason)
 			}
 		})
 	}
 }
 
-// TestFlickeringDoubtHidesNoOutage: where doubt of those who get no answer comes
-// and goes, they are not held back anew each time.
+// TestFlickeringDoubtHidesNoOutage: where doubt of the checkers that get no answer
+// comes and goes, their downs do not wait anew each time.
 func TestFlickeringDoubtHidesNoOutage(t *testing.T) {
 	inside := func(*drill) health.Status { return health.Healthy }
 	outside := func(*drill) health.Status { return health.Timeout }
@@ -245,8 +245,8 @@ func TestFlickeringDoubtHidesNoOutage(t *testing.T) {
 	}
 }
 
-// TestFlapsAreNotWaitedForLonger: an endpoint that went down but once is not
-// damped, so it comes back as soon as one that never did.
+// TestFlapsAreNotWaitedForLonger: an endpoint that went down only once is not damped,
+// so it comes back as soon as one that never did.
 func TestFlapsAreNotWaitedForLonger(t *testing.T) {
 	d := newDrill(aggregate.Rule{Damping: aggregate.DefaultDamping}, aggregate.Options{}, 3, slices.Concat(steady("a"), looping("b"))...)
 	d.runTo(20 * time.Second)
@@ -255,32 +255,32 @@ func TestFlapsAreNotWaitedForLonger(t *testing.T) {
 	d.runTo(d.now + 10*time.Second)
 	d.down, d.longest = false, 0
 	d.runTo(d.now + time.Minute)
-	if v := d.aggregator.Verdict(0); v.Status != health.Healthy || d.longest > patienceOf {
+	if v := d.aggregator.Verdict(0); v.Status != health.Healthy || d.longest > wholeBudget {
 		t.Errorf("a majority of up was held for %s: %s", d.longest, v.Reason)
 	}
 }
 
-// TestStandstillsEndPatience: an endpoint that nobody looked at until its patience
-// was over, since this process stood still, is waited for no longer.
-func TestStandstillsEndPatience(t *testing.T) {
-	for _, pause := range []time.Duration{5 * time.Second, patienceOf, time.Minute, time.Hour} {
+// TestPausesUseBudgetsUp: where this process stood still until the budget of an
+// endpoint was spent, the endpoint waits no longer.
+func TestPausesUseBudgetsUp(t *testing.T) {
+	for _, pause := range []time.Duration{5 * time.Second, wholeBudget, time.Minute, time.Hour} {
 		t.Run(pause.String(), func(t *testing.T) {
 			d := newDrill(aggregate.Rule{}, aggregate.Options{}, 0, slices.Concat(steady("a"), looping("b"))...)
 			d.runTo(20500 * time.Millisecond)
 			d.down = true
 			d.runTo(21500 * time.Millisecond)
 			d.now += pause
-			if took := d.fall(t); took > patienceOf+3*round {
+			if took := d.fall(t); took > wholeBudget+3*round {
 				t.Errorf("down %s after a standstill", took)
 			}
 		})
 	}
 }
 
-// TestNoStandingMajorityIsHeldForLong: whoever comes, goes, and is created anew,
-// and however doubt comes and goes, the majority of the votes that count becomes
-// the verdict in a bounded time.
-func TestNoStandingMajorityIsHeldForLong(t *testing.T) {
+// TestNoMajorityIsHeldForLong: whichever checkers and hosts come and go, and however
+// doubt does, the majority of the votes that count becomes the verdict in a bounded
+// time.
+func TestNoMajorityIsHeldForLong(t *testing.T) {
 	longest := time.Duration(0)
 	rapid.Check(t, func(t *rapid.T) {
 		ms := func(label string, least, most int) time.Duration {
@@ -314,9 +314,9 @@ func TestNoStandingMajorityIsHeldForLong(t *testing.T) {
 		d.down = false
 		d.runTo(d.now + time.Minute)
 		longest = max(longest, d.longest)
-		if d.longest > patienceOf {
+		if d.longest > wholeBudget {
 			t.Fatalf("a majority was held for %s", d.longest)
 		}
 	})
-	t.Logf("the longest that a majority was held: %s of %s", longest, patienceOf)
+	t.Logf("the longest that a majority was held: %s of %s", longest, wholeBudget)
 }

@@ -10,9 +10,9 @@ import (
 	"hdsd/health"
 )
 
-// TestDoubtEndsByAllThatWasReviewed: where a vote makes a checker odd, and doubt of
-// its path then excuses it, the end of its doubt is not put off in between.
-func TestDoubtEndsByAllThatWasReviewed(t *testing.T) {
+// TestDoubtEndsByTheWholeReview: where a vote adds to what contradicts a checker, and
+// doubt of its path then excuses it, the end of its doubt is not put off in between.
+func TestDoubtEndsByTheWholeReview(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rapid.Bool().Draw(t, "nothing is drawn")
 		w := newTwins(t)
@@ -23,11 +23,11 @@ func TestDoubtEndsByAllThatWasReviewed(t *testing.T) {
 		distrust := func(checkers ...string) {
 			for _, c := range checkers {
 				w.aggregator.SetTrust(c, aggregate.Distrusted, "because")
-				w.oracle.instruct(c, aggregate.Distrusted)
+				w.oracle.setTrust(c, aggregate.Distrusted)
 			}
 		}
 		say := func(checker string, votes ...health.Vote) {
-			w.same(w.aggregator.Report(w.wall(), checker, votes), w.oracle.report(w.now, checker, votes))
+			w.compare(w.aggregator.Report(w.wall(), checker, votes), w.oracle.report(w.now, checker, votes))
 		}
 		assign(0, "c5")
 		w.aggregator.Connected(w.wall(), health.Checker{ID: "c0"})
@@ -50,7 +50,7 @@ func TestDoubtEndsByAllThatWasReviewed(t *testing.T) {
 			say(c, health.Vote{Endpoint: 4, Status: health.Healthy})
 		}
 		distrust("c4", "c5", "c6")
-		w.same(w.aggregator.Tick(w.wall()), w.oracle.tick(w.now))
+		w.compare(w.aggregator.Tick(w.wall()), w.oracle.tick(w.now))
 		w.now += time.Millisecond
 		say("c0")
 	})

@@ -8,10 +8,10 @@ import (
 	"hdsd/health"
 )
 
-// TestOneOutageIsNoPartition: where hardly anything else is contradicted, the
-// majority from elsewhere waits for no more than the next report of the checker in
-// the endpoint's own zone, which may be lost; where more is, it waits for longer.
-func TestOneOutageIsNoPartition(t *testing.T) {
+// TestOneOutageLooksIntact: where hardly anything else is contradicted, the majority
+// from elsewhere only waits for the next report of the checker in the endpoint's own
+// zone, whether it comes or is lost. Where more is, it waits for longer.
+func TestOneOutageLooksIntact(t *testing.T) {
 	const short, long = time.Second, 2500 * time.Millisecond
 	for _, test := range []struct {
 		name              string
