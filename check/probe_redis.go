@@ -13,7 +13,7 @@ func (p *prober) probeRedis(ctx context.Context) Outcome {
 	if err != nil {
 		return p.failure(err)
 	}
-	if !p.check.reuse || !reply.whole() || p.ignoreReplies(rest) != nil {
+	if !p.check.reuse || reply.more() || p.ignoreReplies(rest) != nil {
 		p.drop()
 	}
 	return p.check.redis.judge(reply)

@@ -17,8 +17,8 @@ type reply struct {
 	number int64  // of ':'
 }
 
-// whole reports whether nothing follows the first line of the reply.
-func (r *reply) whole() bool { return bytes.IndexByte([]byte("+-:"), r.kind) >= 0 }
+// more reports whether more lines of the reply follow.
+func (r *reply) more() bool { return bytes.IndexByte([]byte("$*!=~>%|"), r.kind) >= 0 }
 
 // maxReplyText is how many bytes of a line are kept.
 const maxReplyText = 256
