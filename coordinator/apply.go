@@ -18,12 +18,10 @@ func (c *core) apply(d feed.Delivery, now time.Time) {
 	change := ruling.Change{InitialHealth: d.Rules.InitialHealth, Removed: d.Removed, Answered: d.Answered, Complete: d.Complete}
 	changedProbes := map[string][]bool{}
 	for _, name := range d.Removed {
-		c.quarantined -= quarantined(c.rulings.Cluster(name))
 		c.rollout.RemoveCluster(name)
 	}
 	for _, changed := range d.Changed {
 		k := changed.Cluster
-		c.quarantined += quarantined(k) - quarantined(c.rulings.Cluster(k.Source.Name))
 		c.rollout.SetCluster(now, k, changed.Renewed)
 		change.Changed = append(change.Changed, k)
 		if changed.Renewed != nil {
@@ -53,14 +51,6 @@ func (c *core) setRules(r *catalog.Rules) {
 	}
 }
 
-// quarantined counts what of a cluster is quarantined; the cluster may be nil.
-func quarantined(k *catalog.Cluster) int {
-	if k == nil {
-		return 0
-	}
-	return len(k.Quarantined())
-}
-
 // rule carries out rulings that are not part of a change of the clusters.
 func (c *core) rule(now time.Time, e ruling.Effects) {
 	c.setMembers(now, e.Members, nil)
@@ -82,7 +72,7 @@ func (c *core) setMembers(now time.Time, members []ruling.Member, changedProbes 
 		}
 		if k := m.Cluster; k != of {
 			of, changed = k, changedProbes[k.Source.Name]
-			judged = aggregate.Endpoint{Timing: c.timingOf(k), Rule: k.Rule, Cluster: k.Source.Name}
+			judged = aggregate.Endpoint{Timing: c.timing.of(k), Rule: k.Rule, Cluster: k.Source.Name}
 			planned = assign.Endpoint{
 				ClusterHash: health.ClusterHash(k.Source.Name), Class: c.fleet.Class(assign.Class{Needs: k.Checked.Needs, Reach: k.Reach}),
 				Redundancy: k.Redundancy, Rate: k.Rate, Zones: k.Zones, Regions: k.Regions,
@@ -110,12 +100,4 @@ func (c *core) setUnchecked(now time.Time, m *ruling.Member) {
 		return
 	}
 	c.judge.Set(aggregate.Endpoint{ID: m.ID, Cluster: m.Cluster.Source.Name}, m.Last) // whatever the rule, it holds
-}
-
-func (c *core) timingOf(k *catalog.Cluster) aggregate.Timing {
-	t := &k.Checked.Timing
-	return aggregate.Timing{
-		Interval: t.Interval, Timeout: t.Timeout, InitialJitter: t.InitialJitter,
-		UnhealthyThreshold: t.UnhealthyThreshold, ReportInterval: c.timing.report,
-	}
 }

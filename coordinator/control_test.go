@@ -56,9 +56,7 @@ func TestWhoGivesUpReadsNothing(t *testing.T) {
 			return err
 		},
 	} {
-		if _, err := l.core.say("a", &store.Trust{Level: store.Trusted}); err != nil {
-			t.Fatal(err)
-		}
+		l.setTrust("a", &store.Trust{Level: store.Trusted})
 		if _, err := l.override(drain); err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,6 @@ type (
 	historian interface {
 		historyWriter
 		SavePlan(map[string][]health.Hash)
-		SaveTrust(checker string, t *store.Trust)
 		SaveTrials(map[string]*store.Trials)
 		Forget(known func(health.Hash) bool)
 	}
@@ -44,6 +43,15 @@ func (t timing) judging(trust aggregate.BeliefLimits) aggregate.Options {
 	return aggregate.Options{Staleness: trust.Staleness, Doubt: trust.Doubt, AwaitFor: t.settle + 2*t.report, ZoneViews: t.zoneViews}
 }
 
+// of gives the timing of the checks of a cluster.
+func (t timing) of(k *catalog.Cluster) aggregate.Timing {
+	checks := &k.Checked.Timing
+	return aggregate.Timing{
+		Interval: checks.Interval, Timeout: checks.Timeout, InitialJitter: checks.InitialJitter,
+		UnhealthyThreshold: checks.UnhealthyThreshold, ReportInterval: t.report,
+	}
+}
+
 // core is the judge: all of its methods but run and post run on one goroutine.
 type core struct {
 	*mailbox
@@ -56,8 +64,7 @@ type core struct {
 	metrics *metrics
 
 	// Owned by the goroutine of run. First what there is to check:
-	rules       *catalog.Rules
-	quarantined int // clusters and endpoints
+	rules *catalog.Rules
 
 	// Who checks it:
 	fleet *fleet.Fleet
@@ -68,7 +75,7 @@ type core struct {
 
 	// What comes of it:
 	judge     *aggregate.Aggregator
-	trust     map[string]store.Trust // what operators say of checkers
+	trust     trust
 	rulings   *ruling.Table
 	decisions *decisions
 	forgetAt  time.Time // when the store may next forget what is gone
@@ -78,7 +85,7 @@ func newCore(t timing, log zerolog.Logger, m *metrics, planes resourceServer, hi
 	c := &core{
 		mailbox: newMailbox(m.waiting), log: log, timing: t, metrics: m, history: history,
 		judge:     aggregate.New(t.judging(aggregate.BeliefLimits{})),
-		trust:     map[string]store.Trust{},
+		trust:     trust{},
 		decisions: newDecisions(planes, history, log, m),
 	}
 	c.rulings = ruling.New(c.judge.Verdict)
@@ -175,9 +182,12 @@ func hashesOf(clusters []*catalog.Cluster) map[health.Hash]struct{} {
 
 // publish carries out what follows from the votes.
 func (c *core) publish(now time.Time, effects aggregate.Effects) {
-	c.tellDoubts(effects.Doubts)
-	c.tellBlindness(effects.Blindness)
-	c.tellMassFailures(effects.MassFailures)
+	judgeLog{&c.log, c.metrics}.write(&effects)
+	if len(effects.Doubts)+len(effects.Blindness) > 0 {
+		c.fleet.Reconsider()
+	}
+	c.metrics.damped.Set(float64(c.judge.Damped()))
+	c.metrics.unobserved.Set(float64(c.judge.Unobserved()))
 	c.decide(c.rulings.Decide(now, effects.Changes, effects.ZoneViews).Decisions)
 }
 

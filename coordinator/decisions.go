@@ -23,6 +23,7 @@ type (
 		RememberClusters([]string)
 		SaveFreeze(*store.Freeze)
 		SaveOverrides(map[health.Endpoint]*store.Override)
+		SaveTrust(checker string, t *store.Trust)
 		SaveVoted(map[health.Hash]*health.Verdict)
 	}
 )
@@ -53,6 +54,12 @@ func newDecisions(planes resourceServer, history historyWriter, log zerolog.Logg
 		d.followers[i] = d.log.Follow()
 	}
 	return d
+}
+
+// restore goes on with what is stored.
+func (d *decisions) restore(s *store.State) {
+	d.frozen.Store(s.Freeze)
+	d.events.restored(s)
 }
 
 // append appends decisions and lets everyone follow them.
@@ -101,6 +108,9 @@ func (d *decisions) record(next *decision.Decision) {
 		}
 		d.history.SaveOverrides(changed)
 	}
+	if next.Trust != nil {
+		d.history.SaveTrust(next.Trust.Checker, next.Trust.After)
+	}
 	if len(next.Clusters) > 0 {
 		d.history.RememberClusters(next.Clusters)
 	}
@@ -117,55 +127,4 @@ func (d *decisions) record(next *decision.Decision) {
 		}
 		d.history.SaveVoted(forgotten)
 	}
-}
-
-// eventLog logs decisions and counts transitions.
-type eventLog struct {
-	log         zerolog.Logger
-	metrics     *metrics
-	transitions *transitionLog
-}
-
-func (l *eventLog) write(next *decision.Decision) {
-	if next.Freeze != nil {
-		l.freeze(next.Freeze)
-	}
-	for i := range next.Overrides {
-		switch o := &next.Overrides[i]; o.Kind {
-		case decision.Set:
-			l.override("override_set", o)
-		case decision.Cleared:
-			l.override("override_cleared", o)
-		case decision.Expired:
-			l.override("override_expired", o)
-		}
-	}
-	for i := range next.Transitions {
-		l.metrics.transition(&next.Transitions[i])
-		l.transitions.write(&next.Transitions[i])
-	}
-}
-
-func (l *eventLog) override(event string, c *decision.OverrideChange) {
-	o := &c.Override
-	l.log.Warn().Str("event", event).Str("kind", overrideKinds[o.Status]).Str("cluster", o.Scope.Cluster).Str("address", o.Scope.Address).
-		Str("region", o.Scope.Locality.Region).Str("zone", o.Scope.Locality.Zone).Str("sub_zone", o.Scope.Locality.SubZone).
-		Str("author", o.Author).Str("reason", o.Reason).Time("since", o.Since).Str("until", c.Until()).Str("by", c.By).Msg("override of the votes")
-}
-
-func (l *eventLog) freeze(c *decision.FreezeChange) {
-	l.metrics.frozen.Set(flag(c.After != nil))
-	if c.After == nil {
-		l.log.Warn().Str("event", "unfrozen").Str("author", c.By).Str("frozen_by", c.Before.Author).
-			Str("reason", c.Before.Reason).Time("since", c.Before.Since).Msg("not frozen any more: verdicts are published again")
-		return
-	}
-	var replaced store.Freeze
-	if c.Before != nil {
-		replaced = *c.Before
-	}
-	l.log.Warn().Str("event", "frozen").Str("author", c.After.Author).Str("reason", c.After.Reason).
-		Time("since", c.After.Since).Stringer("publish", decision.PublicationUnder(c.After)).
-		Str("replaced_author", replaced.Author).Str("replaced_reason", replaced.Reason).
-		Msg("frozen: subscribers are not told what hdsd decides")
 }

@@ -25,7 +25,7 @@ func (l *lab) silenceReason(id string) string { return l.core.fleet.SilenceReaso
 // trustAgain ends what ann says of checkers.
 func (l *lab) trustAgain(ids ...string) {
 	for _, id := range ids {
-		l.core.unsay(id, "ann")
+		l.clearTrust(id, "ann")
 	}
 }
 

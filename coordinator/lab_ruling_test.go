@@ -152,3 +152,20 @@ func (l *lab) known() known {
 	}
 	return k
 }
+
+// setTrust sets what an operator says of a checker.
+func (l *lab) setTrust(checker string, said *store.Trust) {
+	l.t.Helper()
+	change, err := l.core.trust.set(checker, said)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	l.core.applyTrust(change)
+}
+
+// clearTrust returns a checker to automatic trust.
+func (l *lab) clearTrust(checker, author string) {
+	if change, changed := l.core.trust.clear(checker, author); changed {
+		l.core.applyTrust(change)
+	}
+}

@@ -216,7 +216,7 @@ func (m *metrics) canaries(c *core) {
 func (m *metrics) catalog(c *core) {
 	m.clusterCount.Set(float64(len(c.rulings.Names())))
 	m.endpointCount.Set(float64(c.rulings.Len()))
-	m.quarantine.Set(float64(c.quarantined))
+	m.quarantine.Set(float64(c.rulings.Quarantined()))
 	m.canaries(c)
 	m.shadowed.Set(float64(c.rulings.Shadowed()))
 	m.judged(c.rulings.Counts())

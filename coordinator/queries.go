@@ -334,7 +334,7 @@ func (b *backend) Checkers(ctx context.Context) ([]api.Checker, error) {
 			doubts = append(doubts, b.core.judge.DoubtReason(known.ID))
 			found = append(found, api.Checker{
 				Checker: known.Checker, Share: known.Plan.Share, ChecksPerSecond: float64(known.Plan.Rate) / 1000, PlanDigest: known.Plan.Digest, Connected: known.Connected, AssignedEndpoints: known.Plan.Endpoints,
-				DistrustReason: b.core.fleet.SilenceReason(known.ID), LastReport: known.LastReport, Operator: shownTrust(known.ID, b.core.said(known.ID)),
+				DistrustReason: b.core.fleet.SilenceReason(known.ID), LastReport: known.LastReport, Operator: shownTrust(known.ID, b.core.trust.of(known.ID)),
 				BlindReason: b.core.judge.BlindReason(known.ID),
 			})
 			for _, cut := range b.core.judge.CutPaths(known.Locality) {

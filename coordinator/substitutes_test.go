@@ -14,9 +14,7 @@ func (l *lab) distrust(ids ...string) {
 	l.t.Helper()
 	for _, id := range ids {
 		said := store.Trust{Level: store.Distrusted, Reason: "test", Author: "ann", Since: l.now}
-		if _, err := l.core.say(id, &said); err != nil {
-			l.t.Fatal(err)
-		}
+		l.setTrust(id, &said)
 	}
 }
 

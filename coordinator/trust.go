@@ -12,6 +12,7 @@ import (
 
 	"hdsd/aggregate"
 	"hdsd/api"
+	"hdsd/coordinator/decision"
 	"hdsd/store"
 )
 
@@ -21,27 +22,33 @@ const mostTrust = 10_000
 // SetTrust implements api.Controller.
 func (c *control) SetTrust(ctx context.Context, asked api.Trust) (api.Trust, *api.Trust, error) {
 	said := store.Trust{Level: storedTrust(asked.Trusted), Reason: asked.Reason, Author: asked.Author}
-	var replaced *store.Trust
+	var change decision.TrustChange
 	if err := c.carryOut(ctx, "it is in force, but a restart may forget it", func() (err error) {
 		said.Since = time.Now().UTC().Round(0)
-		replaced, err = c.core.say(asked.Checker, &said)
-		return err
+		if change, err = c.core.trust.set(asked.Checker, &said); err != nil {
+			return err
+		}
+		c.core.applyTrust(change)
+		return nil
 	}); err != nil {
 		return api.Trust{}, nil, err
 	}
-	return *shownTrust(asked.Checker, &said), shownTrust(asked.Checker, replaced), nil
+	return *shownTrust(asked.Checker, &said), shownTrust(asked.Checker, change.Before), nil
 }
 
 // ClearTrust implements api.Controller.
 func (c *control) ClearTrust(ctx context.Context, checker, author string) (*api.Trust, error) {
-	var ended *store.Trust
+	var change decision.TrustChange
 	if err := c.carryOut(ctx, "it has ended, but may be in force after a restart", func() error {
-		ended = c.core.unsay(checker, author)
+		var changed bool
+		if change, changed = c.core.trust.clear(checker, author); changed {
+			c.core.applyTrust(change)
+		}
 		return nil
 	}); err != nil {
 		return nil, err
 	}
-	return shownTrust(checker, ended), nil
+	return shownTrust(checker, change.Before), nil
 }
 
 // Trust implements api.Controller.
@@ -49,7 +56,7 @@ func (c *control) Trust(ctx context.Context) ([]api.Trust, error) {
 	var found []api.Trust
 	if err := c.core.ask(ctx, func() {
 		for _, id := range slices.Sorted(maps.Keys(c.core.trust)) {
-			found = append(found, *shownTrust(id, c.core.said(id)))
+			found = append(found, *shownTrust(id, c.core.trust.of(id)))
 		}
 	}); err != nil {
 		return nil, err
@@ -71,63 +78,55 @@ func shownTrust(checker string, t *store.Trust) *api.Trust {
 	return &api.Trust{Checker: checker, Trusted: t.Level == store.Trusted, Reason: t.Reason, Author: t.Author, Since: t.Since}
 }
 
-// said is what an operator says of a checker, nil for nothing.
-func (c *core) said(checker string) *store.Trust {
-	if t, ok := c.trust[checker]; ok {
-		return &t
+// trust holds what operators say of checkers.
+type trust map[string]store.Trust
+
+// of gives what an operator says of a checker; nil for nothing.
+func (t trust) of(checker string) *store.Trust {
+	if said, ok := t[checker]; ok {
+		return &said
 	}
 	return nil
 }
 
-// say has what an operator says of a checker hold, and gives what that replaces.
-func (c *core) say(checker string, t *store.Trust) (before *store.Trust, err error) {
-	if before = c.said(checker); before == nil && len(c.trust) >= mostTrust {
-		return nil, status.Errorf(codes.FailedPrecondition, "something is said of %d checkers already, which is the most: 'hdsd checkers judge' takes some back", mostTrust)
+// set sets what an operator says of a checker.
+func (t trust) set(checker string, said *store.Trust) (change decision.TrustChange, err error) {
+	before := t.of(checker)
+	if before == nil && len(t) >= mostTrust {
+		return change, status.Errorf(codes.FailedPrecondition, "something is said of %d checkers already, which is the most: 'hdsd checkers judge' takes some back", mostTrust)
 	}
-	replaced := c.trust[checker]
-	if t.Level == store.Trusted {
-		c.log.Warn().Str("event", "checker_trusted").Str("checker", checker).Str("author", t.Author).Str("reason", t.Reason).
-			Str("replaced_author", replaced.Author).Str("replaced_reason", replaced.Reason).Msg("a checker is not doubted any more, by an operator")
-	} else {
-		c.log.Warn().Str("event", "checker_distrusted").Str("checker", checker).Str("author", t.Author).Str("reason", t.Reason).
-			Str("replaced_author", replaced.Author).Str("replaced_reason", replaced.Reason).Msg("no vote of a checker counts any more, by an operator")
-	}
-	c.trust[checker] = *t
-	c.history.SaveTrust(checker, t)
-	c.judgeBy(checker)
-	c.countDistrusted()
-	return before, nil
+	t[checker] = *said
+	return decision.TrustChange{Checker: checker, Before: before, After: said, By: said.Author}, nil
 }
 
-// unsay leaves it to the judge again whether a checker is believed, and gives what
-// was said of it; nil for nothing.
-func (c *core) unsay(checker, author string) (before *store.Trust) {
-	if before = c.said(checker); before == nil {
-		return nil
-	}
-	delete(c.trust, checker)
-	c.history.SaveTrust(checker, nil)
-	c.log.Warn().Str("event", "checker_judged").Str("checker", checker).Str("author", author).
-		Str("said_by", before.Author).Str("reason", before.Reason).Msg("whether this checker is believed is up to hdsd again")
-	c.judgeBy(checker)
-	c.countDistrusted()
-	return before
+// clear returns a checker to automatic trust, unless nothing is said of it.
+func (t trust) clear(checker, author string) (change decision.TrustChange, changed bool) {
+	before := t.of(checker)
+	delete(t, checker)
+	return decision.TrustChange{Checker: checker, Before: before, By: author}, before != nil
 }
 
-// judgeBy has the judge follow what is said of a checker.
-func (c *core) judgeBy(checker string) {
-	t := c.trust[checker]
-	levels := map[store.TrustLevel]aggregate.OperatorTrust{store.Distrusted: aggregate.Distrusted, store.Trusted: aggregate.Trusted}
-	c.judge.SetTrust(checker, levels[t.Level], fmt.Sprintf("%s (%s)", t.Reason, t.Author))
-	c.fleet.Reconsider()
-}
-
-func (c *core) countDistrusted() {
-	distrusted := 0
-	for _, t := range c.trust {
-		if t.Level == store.Distrusted {
-			distrusted++
+// distrusted counts the checkers that operators distrust.
+func (t trust) distrusted() (count int) {
+	for _, said := range t {
+		if said.Level == store.Distrusted {
+			count++
 		}
 	}
-	c.metrics.distrusted.Set(float64(distrusted))
+	return count
+}
+
+// applyTrust makes the votes of a checker count as an operator says, and records that.
+func (c *core) applyTrust(change decision.TrustChange) {
+	c.instruct(change.Checker)
+	c.decide([]decision.Decision{{Trust: &change}})
+}
+
+// instruct tells the aggregator what an operator says of a checker.
+func (c *core) instruct(checker string) {
+	said := c.trust[checker]
+	levels := map[store.TrustLevel]aggregate.OperatorTrust{store.Distrusted: aggregate.Distrusted, store.Trusted: aggregate.Trusted}
+	c.judge.SetTrust(checker, levels[said.Level], fmt.Sprintf("%s (%s)", said.Reason, said.Author))
+	c.fleet.Reconsider()
+	c.metrics.distrusted.Set(float64(c.trust.distrusted()))
 }

@@ -115,9 +115,7 @@ func TestDoubtedCheckersGetSubstitutes(t *testing.T) {
 	}
 	say := func(word bool) {
 		said := store.Trust{Level: storedTrust(word), Reason: "stuck", Author: "ann", Since: l.now}
-		if _, err := l.core.say(who[0], &said); err != nil {
-			t.Fatal(err)
-		}
+		l.setTrust(who[0], &said)
 		l.pass(5 * time.Second)
 	}
 	say(false)
@@ -147,7 +145,7 @@ func TestDoubtedCheckersGetSubstitutes(t *testing.T) {
 		t.Errorf("with %s trusted it is checked by %v", who[0], now)
 	}
 	say(false)
-	l.core.unsay(who[0], "bob")
+	l.clearTrust(who[0], "bob")
 	l.pass(5 * time.Second)
 	if now := l.checking(address); len(now) != 2 || len(l.trust) != 0 {
 		t.Errorf("with nothing said it is checked by %v; %v is stored", now, l.trust)

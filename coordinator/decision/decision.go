@@ -20,6 +20,7 @@ type Decision struct {
 	// For the history.
 	Freeze      *FreezeChange
 	Overrides   []OverrideChange
+	Trust       *TrustChange
 	Clusters    []string                        // new ones
 	Voted       map[health.Hash]*health.Verdict // what the votes come to under an override
 	Transitions []health.Transition
@@ -47,6 +48,13 @@ type OverrideChange struct {
 	By       string // who set or cleared it
 }
 
+// TrustChange is what an operator says of a checker from now on.
+type TrustChange struct {
+	Checker       string
+	Before, After *store.Trust // nil: nothing
+	By            string
+}
+
 // ChangeKind says what happens to an override.
 type ChangeKind uint8
 
@@ -59,7 +67,7 @@ const (
 
 // IsEmpty tells whether nobody has anything to do.
 func (d *Decision) IsEmpty() bool {
-	return !d.Publishes() && d.Freeze == nil && len(d.Overrides)+len(d.Clusters)+len(d.Voted)+len(d.Transitions)+len(d.Unvoted) == 0
+	return !d.Publishes() && d.Freeze == nil && d.Trust == nil && len(d.Overrides)+len(d.Clusters)+len(d.Voted)+len(d.Transitions)+len(d.Unvoted) == 0
 }
 
 // Publishes tells whether data planes get anything.

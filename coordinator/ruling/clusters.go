@@ -15,6 +15,8 @@ type clusters struct {
 	names     []string                               // sorted
 	byService map[string]map[string]*catalog.Cluster // by the name of their assignment
 	shadowed  int                                    // clusters with checked endpoints, in shadow mode
+
+	quarantined int // clusters and endpoints
 }
 
 func (c *clusters) add(k *catalog.Cluster) {
@@ -27,6 +29,7 @@ func (c *clusters) add(k *catalog.Cluster) {
 	if k.Shadow && k.IsChecked() {
 		c.shadowed++
 	}
+	c.quarantined += len(k.Quarantined())
 }
 
 func (c *clusters) remove(k *catalog.Cluster) {
@@ -39,6 +42,7 @@ func (c *clusters) remove(k *catalog.Cluster) {
 	if k.Shadow && k.IsChecked() {
 		c.shadowed--
 	}
+	c.quarantined -= len(k.Quarantined())
 }
 
 // rename updates the sorted names.

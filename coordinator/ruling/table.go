@@ -193,5 +193,9 @@ func (t *Table) Counts() Counts { return t.rows.counts }
 // Len is the number of endpoints with an id.
 func (t *Table) Len() int { return len(t.rows.ids) }
 
+// Quarantined is the number of clusters and endpoints that ought to be checked and are
+// not.
+func (t *Table) Quarantined() int { return t.clusters.quarantined }
+
 // Shadowed is the number of clusters with checked endpoints that are in shadow mode.
 func (t *Table) Shadowed() int { return t.clusters.shadowed }

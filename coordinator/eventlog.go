@@ -1,0 +1,95 @@
+package coordinator
+
+import (
+	"github.com/rs/zerolog"
+
+	"hdsd/coordinator/decision"
+	"hdsd/store"
+)
+
+// eventLog logs decisions and counts transitions.
+type eventLog struct {
+	log         zerolog.Logger
+	metrics     *metrics
+	transitions *transitionLog
+}
+
+func (l *eventLog) write(next *decision.Decision) {
+	if next.Freeze != nil {
+		l.freeze(next.Freeze)
+	}
+	for i := range next.Overrides {
+		switch o := &next.Overrides[i]; o.Kind {
+		case decision.Set:
+			l.override("override_set", o)
+		case decision.Cleared:
+			l.override("override_cleared", o)
+		case decision.Expired:
+			l.override("override_expired", o)
+		}
+	}
+	if next.Trust != nil {
+		l.trust(next.Trust)
+	}
+	for i := range next.Transitions {
+		l.metrics.transition(&next.Transitions[i])
+		l.transitions.write(&next.Transitions[i])
+	}
+}
+
+func (l *eventLog) override(event string, c *decision.OverrideChange) {
+	o := &c.Override
+	l.log.Warn().Str("event", event).Str("kind", overrideKinds[o.Status]).Str("cluster", o.Scope.Cluster).Str("address", o.Scope.Address).
+		Str("region", o.Scope.Locality.Region).Str("zone", o.Scope.Locality.Zone).Str("sub_zone", o.Scope.Locality.SubZone).
+		Str("author", o.Author).Str("reason", o.Reason).Time("since", o.Since).Str("until", c.Until()).Str("by", c.By).Msg("override of the votes")
+}
+
+func (l *eventLog) freeze(c *decision.FreezeChange) {
+	l.metrics.frozen.Set(flag(c.After != nil))
+	if c.After == nil {
+		l.log.Warn().Str("event", "unfrozen").Str("author", c.By).Str("frozen_by", c.Before.Author).
+			Str("reason", c.Before.Reason).Time("since", c.Before.Since).Msg("not frozen any more: verdicts are published again")
+		return
+	}
+	var replaced store.Freeze
+	if c.Before != nil {
+		replaced = *c.Before
+	}
+	l.log.Warn().Str("event", "frozen").Str("author", c.After.Author).Str("reason", c.After.Reason).
+		Time("since", c.After.Since).Stringer("publish", decision.PublicationUnder(c.After)).
+		Str("replaced_author", replaced.Author).Str("replaced_reason", replaced.Reason).
+		Msg("frozen: subscribers are not told what hdsd decides")
+}
+
+func (l *eventLog) trust(c *decision.TrustChange) {
+	var before store.Trust
+	if c.Before != nil {
+		before = *c.Before
+	}
+	switch after := c.After; {
+	case after == nil:
+		l.log.Warn().Str("event", "checker_judged").Str("checker", c.Checker).Str("author", c.By).
+			Str("said_by", before.Author).Str("reason", before.Reason).Msg("whether this checker is believed is up to hdsd again")
+	case after.Level == store.Trusted:
+		l.log.Warn().Str("event", "checker_trusted").Str("checker", c.Checker).Str("author", after.Author).Str("reason", after.Reason).
+			Str("replaced_author", before.Author).Str("replaced_reason", before.Reason).Msg("a checker is not doubted any more, by an operator")
+	default:
+		l.log.Warn().Str("event", "checker_distrusted").Str("checker", c.Checker).Str("author", after.Author).Str("reason", after.Reason).
+			Str("replaced_author", before.Author).Str("replaced_reason", before.Reason).Msg("no vote of a checker counts any more, by an operator")
+	}
+}
+
+// restored logs what operators said before the start and that goes on.
+func (l *eventLog) restored(s *store.State) {
+	if f := s.Freeze; f != nil {
+		l.metrics.frozen.Set(1)
+		l.log.Warn().Str("event", "still_frozen").Str("author", f.Author).Str("reason", f.Reason).
+			Time("since", f.Since).Stringer("publish", decision.PublicationUnder(f)).Msg("still frozen, as before the start")
+	}
+	if n := len(s.Overrides); n > 0 {
+		l.log.Warn().Str("event", "still_overridden").Int("count", n).Msg("overrides are in force, as before the start: hdsd override list shows them")
+	}
+	if n := len(s.Trust); n > 0 {
+		l.log.Warn().Str("event", "still_judged").Int("count", n).Msg("operators said which checkers to believe: hdsd checkers shows it")
+	}
+}
