@@ -186,5 +186,5 @@ func (p *past) edge(row []byte, last *health.Transition) health.Verdict {
 	if before == health.Unknown {
 		return health.Verdict{Reason: "there was no verdict yet"}
 	}
-	return health.Verdict{Status: before, Reason: "the transition to it is older than what the history keeps"}
+	return health.Verdict{Status: before, Reason: "the transition to it is older than the history that is kept"}
 }

@@ -1,63 +1,73 @@
-// Package store keeps the history in one bbolt file: every transition with the
-// votes behind it, the current health of each endpoint, the plan of who checks
-// what, and the names of all clusters that were ever known.
+// Package store is hdsd's database, one bbolt file. It holds:
+//
+//   - the history: every transition with the votes behind it;
+//   - the current health of each endpoint;
+//   - the plan, and the names of all clusters ever known;
+//   - what operators set (freeze, overrides, trust) and what canaries found out (trials).
 //
 // # Guarantees
 //
-// Append, RememberClusters and what begins with Save only put their work into a
-// bounded queue and never wait for the disk. One writer commits it in groups: after
-// 10 ms or 4,096 transitions, whichever is first. A group is committed whole or
-// not at all, a transition together with the current health that it leads to.
-// Queries read what is committed and on disk, nothing else; what a query has
-// shown is there after a crash.
+// Append, RememberClusters and the methods that begin with Save put their work into a
+// bounded queue and never wait for the disk. One writer commits it in groups: after 10 ms
+// or 4,096 transitions, whichever is first. A group is committed whole or not at all. A
+// transition and the current health that it leads to are in one group.
 //
-// Transitions keep the order in which they were appended, whatever the wall
-// clock does. Each gets a recorded time, max(the last one + 1 ns, its own
-// time), that is its key; queries by time go by its own time, put right where a
-// wrong clock turned out to have dated it.
+// Queries read only what is committed and on disk. History that a query has shown survives
+// any crash.
 //
-// A Place is a recorded time that can be kept over restarts, as a token: After
-// gives what was recorded behind it without a gap, or says ErrTooOld. Committed
-// tells when to ask again.
+// Transitions keep the order in which they were appended, whatever the wall clock does.
+// The key of each is its recorded time: its own time, or 1 ns after the transition before
+// if that is later. Queries by time go by its own time, corrected if the clock was wrong.
 //
-// When the disk fails, the writer tries again with back-off and reports each
-// failure to Options.OnError. When the queue is full meanwhile, the oldest
-// transitions in it are dropped from the history, counted and reported, while
-// the health that they led to is still written when the disk is back.
+// A Place is a recorded time that survives restarts as a token. After returns what was
+// recorded behind it without a gap, or ErrTooOld. Committed signals when to call it again.
 //
-// Open changes nothing in a file of a newer version or that is damaged or in
-// use; it says what to do. It reads the structure of the file first, since
-// bbolt itself believes every page that it meets. A value that is damaged is
-// skipped, counted and reported. A page that goes bad while the file is open
-// ends writing, not the process.
+// When the disk fails, the writer retries with back-off and reports each failure to
+// Options.OnError. When the queue is full meanwhile, the writer drops the oldest
+// transitions from the history, counts and reports them. The health that they led to is
+// still written when the disk is back.
+//
+// Open changes nothing in a file that is of a newer version, damaged or in use, and its
+// error says what to do. It checks the pages first (package boltfile), since bbolt believes
+// every page that it reads. Queries skip a damaged value, count it and report it once. A
+// page that goes bad while the file is open ends writing, not the process.
 //
 // # Retention
 //
-// Transitions older than Options.Retention are deleted, apart from the newest of
-// all. Their age is counted in steady time (timeline.go): the wall clock's while
-// that is believed, else what has passed since, so that no wrong clock deletes
-// anything. The clock is doubted when it is further from steady time than a leap
-// (a tenth of the retention, within bounds), and believed again when it is back,
-// when ConfirmClock says so, or when nothing from before is left. A file that has no
-// steady time yet is as old as its last change. The health that an endpoint had at the edge is
-// still known: it is From of its first transition kept, or its current health
-// where there is none. The current health stays until Forget finds that nobody
-// knows the endpoint any more and no transition of it is left; names of clusters stay for ever.
+// The writer deletes transitions older than Options.Retention, except the newest of all.
+// Their age counts in steady time (package timeline), so that no wrong clock deletes
+// anything. A file without steady time is as old as its last change.
+//
+// The health that an endpoint had when retention begins is still known: it is From of its
+// first transition kept, or its current health if there is none. The current health stays
+// until Forget learns that nobody knows the endpoint and no transition of it is left. Names
+// of clusters stay for ever.
 //
 // # Copies
 //
-// Backup and Copy give the file as it is at one moment; Copy is done with the
-// database before the first byte is read from it, so that a slow reader costs
-// room on the disk for a while and never makes the database grow. Restore
-// makes the new file under the name of one that is not finished, holds the
-// locks of both, reads it through, gives the old one a second name and has the
-// new one take its place in one step. Open follows the name: whoever waited
-// for the lock of a file that was replaced meanwhile opens the other.
+// Backup and Copy return the file as it is at one moment. Copy is done with the database
+// before its caller reads the first byte, so a slow reader never makes the database grow.
+//
+// Restore writes the new file under the name of an unfinished one and checks it, while it
+// holds the locks of both. Then it gives the old file a second name, and renames the new
+// one over it. Open follows the name: if a file is replaced while Open waits for its lock,
+// Open opens the new one.
+//
+// # Rooms
+//
+//	database     the open file: transactions that wait for the disk and survive bad pages
+//	intake       the writer's queue
+//	writer       the goroutine that commits groups
+//	timekeeper   steady time, and the recorded time of transitions
+//	pruner       retention, and endpoints to forget
+//	history      queries: pages of transitions, past health, availability, places
+//	State        everything else, read at once at a start
+//	Restore, Examine, Check   copies, and what is wrong with them
 //
 // # Keys
 //
 //	header        "hdsd": format, schema version; "clock": where recorded time ran ahead;
-//	              "time": steady time, and which transitions a wrong clock has dated
+//	              "time": steady time, and which transitions a wrong clock dated
 //	transitions   recorded time: transition
 //	by-cluster    cluster hash, recorded time
 //	by-endpoint   cluster hash, endpoint hash, recorded time: from, to
@@ -65,22 +75,21 @@
 //	current       cluster hash, endpoint hash: the endpoint's last transition
 //	plan          checker hash: checker, endpoint hashes
 //	clusters      cluster hash: name
-//	trials        cluster hash: cluster, what is proven of it, who was lost while trying it;
-//	              the bucket comes with its first row
-//	freeze        "freeze": reason, author, time; "held": endpoint hash, health of each;
-//	              the bucket is there only while publishing is frozen
-//	overrides     hash of its scope: an operator's override
-//	voted         endpoint hash: what the votes came to under an override; both buckets come
-//	              with their first row
-//	trust         checker: what an operator says of it; the bucket comes with its first row
+//	trials        cluster hash: Trials
+//	freeze        "freeze": Freeze; "held": HeldHealth; only while publishing is frozen
+//	overrides     hash of its scope: Override
+//	voted         endpoint hash: VotedHealth, of endpoints under an override
+//	trust         checker: Trust
 //
-// Numbers in keys are big-endian, so that bytes sort as numbers do. Values end
-// with a checksum over key and value.
+// The last five come with their first row. Their values are messages of
+// proto/hdsd/store/v1; schema 1 had another encoding for them. The other values have
+// encodings of their own, which are fast. Numbers in keys are big-endian, so that bytes
+// sort as numbers do. Values end with a checksum over key and value.
 //
 // # Goroutines
 //
-// Open starts one, the writer; Close commits what is left, ends it and waits
-// for it. Options.OnError is called from it and from queries, OnClock from it.
+// Open starts one, the writer. Close commits what is left, ends it and waits for it. The
+// writer calls Options.OnError and OnClock; queries call OnError too.
 //
-// The package imports the health vocabulary and bbolt, no other stage.
+// The package imports the health vocabulary, its messages and bbolt, no other stage.
 package store

@@ -15,7 +15,7 @@ type history struct {
 	time    *timekeeper
 	known   *clusterSet
 	damage  *damage
-	created uint64 // when the history was begun; tells it from others
+	created uint64 // when the history began; part of its tokens
 }
 
 const (

@@ -11,7 +11,7 @@ import (
 // Schema 1 has its own form for the rows that schema 2 stores as messages of
 // proto/hdsd/store/v1. Only the upgrade reads it.
 
-// upgrades tells how to read a row of schema 1 and write it as a message.
+// upgrades lists how to turn rows of schema 1 into messages.
 var upgrades = []struct {
 	bucket  []byte
 	convert func(k, row []byte) (message []byte, ok bool)

@@ -12,11 +12,11 @@ import (
 // State is everything that the file holds besides the history, as of one moment.
 type State struct {
 	Current   map[health.Hash]Held           // last known health, by endpoint
-	Voted     map[health.Hash]health.Verdict // verdict of the votes, by endpoint under an override; may list others too
 	Plan      map[string][]health.Hash       // sorted endpoints, by checker
 	Clusters  []string                       // every cluster ever known, sorted
 	Freeze    *Freeze                        // nil unless publishing is frozen
 	Overrides []Override                     // in no order, expired ones included
+	Voted     map[health.Hash]health.Verdict // verdict of the votes, by endpoint: all under an override, maybe others
 	Trust     map[string]Trust               // by checker
 	Trials    map[string]*Trials             // by cluster
 }
@@ -99,8 +99,7 @@ func (r stateReader) clusters() (all []string) {
 	return all
 }
 
-// freeze gives one that is damaged as a freeze too: a bad page must not let
-// verdicts out.
+// freeze returns a freeze even if it is damaged: a bad page must not let verdicts out.
 func (r stateReader) freeze() *Freeze {
 	rows := r.tx.Bucket(freeze)
 	if rows == nil {
@@ -109,7 +108,7 @@ func (r stateReader) freeze() *Freeze {
 	row, ok := unseal(freezeKey, rows.Get(freezeKey))
 	f, holds, good := decodeFreeze(row)
 	if r.damage.unless(ok && good, freeze, freezeKey); !ok || !good {
-		return &Freeze{Reason: "hdsd was frozen, but what was stored of it is damaged", Author: "unknown", Since: r.time.now()}
+		return &Freeze{Reason: "hdsd was frozen, but the stored reason is damaged", Author: "unknown", Since: r.time.now()}
 	}
 	if holds {
 		row, ok = unseal(heldKey, rows.Get(heldKey))

@@ -60,7 +60,7 @@ func (s *Store) load(tx *bolt.Tx, written time.Time) error {
 	if err != nil {
 		return damaged(s.db.path, err)
 	}
-	s.history.created = created
+	s.created = created
 	s.time.load(tx, created, written)
 	for _, name := range (stateReader{tx: tx, damage: s.damage, time: s.time}).clusters() {
 		s.known.add(name)

@@ -261,7 +261,7 @@ func readSkew(tx *bolt.Tx) timeline.Skew {
 // timeline returns the one at the last look.
 func (t *timekeeper) timeline() *timeline.Timeline { return &t.moment.Load().Timeline }
 
-// search returns where to find the transitions that are shown between two times.
+// search returns the ranges with the transitions that are shown between two times.
 func (t *timekeeper) search(skew timeline.Skew, start, end uint64) []timeline.Range {
 	return t.timeline().Search(skew, start, end)
 }

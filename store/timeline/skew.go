@@ -10,8 +10,8 @@ import (
 // without being noted: transitions of one moment get one nanosecond each.
 const tolerance = 10_000_000
 
-// Skew is where recorded time runs ahead of the transitions' own time, because the
-// wall clock jumped back. Queries by time search there too.
+// Skew is the range of recorded times that run ahead of the transitions' own time,
+// because the wall clock jumped back. Queries by time search it too.
 type Skew struct {
 	from, until uint64 // recorded times
 	most        uint64 // by how much at most; 0 for nowhere

@@ -86,7 +86,7 @@ func (t *Timeline) aheadAt(recorded uint64) int64 {
 func (t *Timeline) Aged(recorded, own uint64) uint64 { return own - uint64(t.aheadAt(recorded)) }
 
 // Future reports whether a time lies further ahead than any clock that is believed.
-func (t *Timeline) Future(at uint64) bool { return at > add(t.steady, uint64(MaxLeap)) }
+func (t *Timeline) Future(at uint64) bool { return at > add(t.steady, uint64(maxLeap)) }
 
 // Shown returns when a transition happened, as far as is known: its own time, unless
 // that turned out to be wrong.

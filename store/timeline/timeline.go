@@ -7,10 +7,10 @@ import (
 )
 
 const (
-	// minLeap and MaxLeap bound how far the wall clock may leap and still be
+	// minLeap and maxLeap bound how far the wall clock may leap and still be
 	// believed.
 	minLeap = 5 * time.Minute
-	MaxLeap = 7 * 24 * time.Hour
+	maxLeap = 7 * 24 * time.Hour
 
 	// unlimited stands for an unlimited retention, which may be limited later.
 	unlimited = 90 * 24 * time.Hour
@@ -67,7 +67,7 @@ func limited(retention time.Duration) time.Duration {
 // Leap returns how far the wall clock may leap: a tenth of the retention, within
 // bounds.
 func Leap(retention time.Duration) time.Duration {
-	return min(max(limited(retention)/10, minLeap), MaxLeap)
+	return min(max(limited(retention)/10, minLeap), maxLeap)
 }
 
 // ahead returns how far the wall clock is ahead of steady time.

@@ -64,7 +64,7 @@ func TestElapsed(t *testing.T) {
 // TestLeap: a clock that is wrong costs a tenth of what is kept, or a week.
 func TestLeap(t *testing.T) {
 	for retention, want := range map[time.Duration]time.Duration{
-		0: MaxLeap, time.Second: minLeap, time.Hour: 6 * time.Minute, 240 * time.Hour: 24 * time.Hour, 3650 * 24 * time.Hour: MaxLeap,
+		0: maxLeap, time.Second: minLeap, time.Hour: 6 * time.Minute, 240 * time.Hour: 24 * time.Hour, 3650 * 24 * time.Hour: maxLeap,
 	} {
 		if got := Leap(retention); got != want {
 			t.Errorf("kept for %v: %v, want %v", retention, got, want)
