@@ -19,7 +19,7 @@ func TestNamedFilesExist(t *testing.T) {
 			continue
 		}
 		for _, c := range d.code() {
-			for _, word := range strings.Fields(c.text) {
+			for word := range strings.FieldsSeq(c.text) {
 				found := path.FindStringSubmatch(strings.TrimRight(word, ".,;:"))
 				if found == nil || !isFolder(found[1]) || found[1] == "bin" || found[1] == "data" {
 					continue
