@@ -203,7 +203,7 @@ func (m *metrics) trial(kind canary.Kind) {
 		m.canaryProven.Inc()
 	case canary.Lost, canary.Blocked:
 		m.canaryLost.Inc()
-	case canary.Started, canary.NotTaken, canary.Withdrawn:
+	case canary.Started, canary.NotAccepted, canary.Withdrawn:
 	}
 }
 

@@ -78,7 +78,7 @@ func logTrial(log *zerolog.Logger, e *rollout.Event) {
 			Msg("a checker was lost while it tried a cluster: it is tried once more, alone, when no checker comes or goes")
 	case canary.Blocked:
 		log.Error().Str("event", "canary_quarantined").Str("cluster", e.Cluster).Str("checker", e.Checker).Msg(e.Reason)
-	case canary.NotTaken:
+	case canary.NotAccepted:
 		log.Warn().Str("event", "canary_not_taken").Str("cluster", e.Cluster).Str("checker", e.Checker).
 			Msg("a checker does not report what it was sent with this cluster: it is tried elsewhere, alone")
 	case canary.Withdrawn: // nothing came of it

@@ -67,7 +67,7 @@ func (r *Rollout) SetCluster(now time.Time, after *catalog.Cluster, changed []bo
 // RemoveCluster forgets a cluster.
 func (r *Rollout) RemoveCluster(name string) {
 	delete(r.histories, name)
-	r.ledger.Forget(name)
+	r.ledger.Remove(name)
 	r.unsaved[name] = true
 }
 

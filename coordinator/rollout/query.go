@@ -9,7 +9,7 @@ import (
 )
 
 // Trials counts the trials in progress.
-func (r *Rollout) Trials() int { return r.ledger.UnderWay() }
+func (r *Rollout) Trials() int { return r.ledger.InProgress() }
 
 // BlockedClusters counts the clusters whose present version nobody may try.
 func (r *Rollout) BlockedClusters() int { return r.ledger.BlockedClusters() }

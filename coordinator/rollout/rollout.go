@@ -104,14 +104,14 @@ func (r *Rollout) Disconnect(now time.Time, id string) { r.ledger.Lost(now, id) 
 // Forget forgets a checker whose seats are given up.
 func (r *Rollout) Forget(id string) {
 	delete(r.recipients, id)
-	r.ledger.Leave(id)
+	r.ledger.Forget(id)
 }
 
 // Accepted notes that a checker has taken a specifier, and with it the clusters on
 // trial there, except for those that were left out for the sake of its protocol.
 func (r *Rollout) Accepted(now time.Time, id string, s *specifier.Specifier) {
 	var has map[string]bool
-	r.ledger.Followed(now, id, s.Serial, func(name string) bool {
+	r.ledger.Accepted(now, id, s.Serial, func(name string) bool {
 		if has == nil {
 			has = r.clustersOf(s)
 		}
@@ -132,7 +132,7 @@ func (r *Rollout) clustersOf(s *specifier.Specifier) map[string]bool {
 
 // Report notes what the report of a checker shows of trials.
 func (r *Rollout) Report(now time.Time, id string, votes []health.Vote) {
-	r.ledger.Heard(now, id)
+	r.ledger.Reported(now, id)
 	if !r.ledger.Trying(id) {
 		return
 	}
@@ -169,7 +169,7 @@ func (r *Rollout) Tick(now time.Time, specify func(checker string)) Effects {
 		r.release(now)
 	}
 	r.settleTrials(now, specify, &out)
-	if !r.releaseAt.IsZero() && (r.ledger.UnderWay() == 0 || !now.Before(r.releaseAt)) {
+	if !r.releaseAt.IsZero() && (r.ledger.InProgress() == 0 || !now.Before(r.releaseAt)) {
 		r.releaseAt = time.Time{}
 		r.sendReleased(now, specify)
 		r.settleTrials(now, specify, &out)
@@ -209,7 +209,7 @@ func (r *Rollout) settleTrials(now time.Time, specify func(string), out *Effects
 			case canary.Blocked:
 				noted.Reason = r.Reason(e.Cluster)
 				r.unsaved[e.Cluster] = true
-			case canary.NotTaken, canary.Withdrawn:
+			case canary.NotAccepted, canary.Withdrawn:
 				withdraw[e.Checker] = true
 			}
 			out.Events = append(out.Events, noted)

@@ -1,39 +1,38 @@
-// Package canary decides which checker is the first to be sent a new or
-// changed cluster, and whether the others may have it.
+// Package canary decides which checker is the first to be sent a new or changed
+// cluster, and whether the others may have it.
 //
-// What no rule of hds/specifier foresaw may still end the process of a checker.
-// So a version of a cluster goes to one checker first, its canary, and to the
-// others when that one has taken it and lived through a first probe.
+// A cluster that no rule of hds/specifier foresaw may still end the process of a
+// checker. So each version of a cluster goes to one checker first, its canary. The
+// others may have it when the canary has accepted it and survived a first probe.
 //
 // # Terms
 //
-// A shape is what a checker is sent of an endpoint apart from its address; a
-// version of a cluster is the set of its shapes. A build is a kind of checker:
-// its version and abilities. What is proven is a shape for a build. A trial is
-// a version at one checker; a cluster has at most one at a time, whatever the
-// builds, so that what kills has one victim at a time.
+// A shape stands for what a checker is sent of an endpoint, except for its address;
+// a version of a cluster is the set of its shapes. A build is a kind of checker: its
+// version and abilities. A proof is a shape that a build has survived. A trial is a
+// version at one checker. A cluster has at most one trial at a time, over all builds,
+// so that a crash bug has one victim at a time.
 //
 // # What it guarantees
 //
-//   - A trial is asked for by the checker that could have the cluster (Try).
-//     A checker may try many clusters at once. When it is lost, all of them are
-//     suspect, and a suspect is tried alone: its checker tries nothing else. A
-//     suspect whose checker is lost again is in quarantine: nobody tries it any
-//     more. So what kills costs two checkers.
-//   - A suspect is tried only while no checker comes or goes, or at a checker
-//     that has come back since: a rolling restart does not meet it twice.
-//     Checkers that are lost again and again try nothing, and count for nothing.
-//   - A version that its canary does not take is tried elsewhere, later and
-//     alone; that is never a reason for quarantine.
-//   - Suspicion and quarantine last as long as the version has every shape that
-//     was on trial. What is proven stays proven.
+//   - The checker that could have a cluster asks for its trial (Try). A checker may
+//     try many clusters at once. When it is lost, all of them are suspect.
+//   - A suspect is tried alone: its checker tries nothing else. If that checker is lost
+//     as well, the version is blocked: nobody tries it any more. So a crash bug costs
+//     two checkers.
+//   - A suspect is tried only while no checker comes or goes, or at a checker that has
+//     come back since. So a rolling restart does not meet it twice. A checker that is
+//     lost again and again tries nothing, and does not disturb the others.
+//   - A version that its canary does not accept is tried elsewhere, later and alone.
+//     That never blocks it.
+//   - A version is suspect or blocked as long as it has every shape that was on trial.
+//     A proof holds for ever.
 //   - The same calls in the same order give the same answers.
 //
-// It is pure: no goroutine, lock, clock or log. All calls come from one
-// goroutine, its owner; time comes in as a value and never runs backwards. What
-// became of trials is told by Events. An owner calls Tick when NextDeadline has
-// come, and asks again with Try for what it was denied after that and after
-// events.
+// It is pure: no goroutine, lock, clock or log. All calls come from one goroutine, its
+// owner; time comes in as a value and never runs backwards. Events returns what became
+// of trials. An owner calls Tick when NextDeadline has come. After that, and after
+// events, it asks again with Try for what was denied.
 //
 // It imports health and the standard library only.
 package canary

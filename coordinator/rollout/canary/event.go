@@ -5,12 +5,12 @@ type Kind uint8
 
 // The kinds of event.
 const (
-	Started   Kind = iota // a checker became a cluster's canary
-	Proven                // others of its build may have the cluster
-	NotTaken              // the canary does not follow what it was sent
-	Lost                  // the canary was lost; the cluster is suspect
-	Blocked               // the canary was lost again; nobody tries the cluster any more
-	Withdrawn             // it ended without a result
+	Started     Kind = iota // a checker became the canary of a cluster
+	Proven                  // others of its build may have the cluster
+	NotAccepted             // the canary does not accept what it was sent
+	Lost                    // the canary was lost; the cluster is suspect
+	Blocked                 // the canary was lost again; nobody tries the cluster any more
+	Withdrawn               // it ended without a result
 )
 
 // Event is something that happened to a trial.
@@ -20,13 +20,13 @@ type Event struct {
 	Checker string
 }
 
-// Events gives what happened since the call before, in order.
+// Events returns what happened since the last call, in order.
 func (l *Ledger) Events() []Event {
 	all := l.events
 	l.events = nil
 	return all
 }
 
-func (l *Ledger) tell(kind Kind, t *trial) {
+func (l *Ledger) note(kind Kind, t *trial) {
 	l.events = append(l.events, Event{kind, t.cluster.name, t.checker.id})
 }

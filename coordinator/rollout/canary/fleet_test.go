@@ -189,7 +189,7 @@ func (w *world) pass() {
 			w.stable[e.Cluster] = w.present[e.Cluster]
 		}
 		if e.Kind == Blocked && w.present[e.Cluster].nature == good && !w.confused {
-			w.t.Errorf("%s: the good %s is in quarantine: %+v", w.clock, e.Cluster, w.ledger.Standing(e.Cluster))
+			w.t.Errorf("%s: the good %s is blocked: %+v", w.clock, e.Cluster, w.ledger.Standing(e.Cluster))
 		}
 	}
 	if w.dirty {
@@ -222,9 +222,9 @@ func (w *world) live(p *process) {
 	}
 	if !p.answered && maps.Equal(p.has, p.sent) {
 		p.answered = true
-		w.ledger.Followed(w.now(), p.ID, p.serial, func(string) bool { return false })
+		w.ledger.Accepted(w.now(), p.ID, p.serial, func(string) bool { return false })
 	}
-	w.ledger.Heard(w.now(), p.ID)
+	w.ledger.Reported(w.now(), p.ID)
 	for name, v := range p.has {
 		if w.clock-p.since[name] >= jitter {
 			for _, s := range v.shapes() {

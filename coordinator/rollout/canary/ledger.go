@@ -10,14 +10,13 @@ import (
 	"hdsd/health"
 )
 
-// Shape stands for what a checker is sent of an endpoint apart from its
-// address.
+// Shape stands for what a checker is sent of an endpoint, except for its address.
 type Shape uint64
 
 // Build stands for a kind of checker.
 type Build uint64
 
-// BuildOf gives the first 64 bits of a SHA-256 over a checker's version and
+// BuildOf returns the first 64 bits of a SHA-256 over a checker's version and
 // abilities.
 func BuildOf(c *health.Checker) Build {
 	h := sha256.New()
@@ -33,8 +32,8 @@ type Options struct {
 	// Report is the time between two reports of a checker. Default: 1 s.
 	Report time.Duration
 
-	// Calm is for how long no checker must come or go before a suspect is
-	// tried. Default: 10 s.
+	// Calm is for how long no checker must come or go before a suspect is tried.
+	// Default: 10 s.
 	Calm time.Duration
 }
 
@@ -48,13 +47,13 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Version is what a cluster is now.
+// Version is a cluster as it is.
 type Version struct {
 	Shapes []Shape       // each once
 	Probe  time.Duration // how long a first probe may take
 }
 
-// Proof says that a checker of a build has lived with a shape.
+// Proof says that a checker of a build has survived a shape.
 type Proof struct {
 	Build Build
 	Shape Shape
@@ -66,61 +65,36 @@ type Loss struct {
 	Time    time.Time
 }
 
-// Ledger is the account of all trials. See the package's comment for who may
-// call it.
+// Ledger is the account of all trials. See the package's comment for who may call it.
 type Ledger struct {
 	options  Options
 	clusters map[string]*cluster
-	checkers map[string]*checker
-	unrest   time.Time // when a checker came or went last
+	roster   roster
 	next     time.Time // nothing is due before; zero: nothing is
-	trials   int       // under way
+	trials   int       // in progress
 	events   []Event
 
-	suspects, blocked int // clusters; the one includes the other
+	suspects, blocked int // clusters; suspects includes those that are blocked
 }
 
-// cluster is what is kept of one.
-type cluster struct {
-	name    string
-	version Version
-	proven  map[Proof]struct{}
-	builds  map[Build]bool // whether the whole version is proven; filled when asked
-	trial   *trial         // nil: none is under way
-
-	// While the version has every blamed shape.
-	blamed []Shape // that were on trial when a checker was lost
-	losses []Loss  // one: suspect; two: in quarantine
-
-	refused   int       // trials in a row that were not taken
-	refusedBy string    // the last of these
-	retry     time.Time // not before, by others
-}
-
-// New gives a ledger without entries.
+// New makes a ledger without entries.
 func New(o Options) *Ledger {
-	return &Ledger{options: o.withDefaults(), clusters: map[string]*cluster{}, checkers: map[string]*checker{}}
+	o = o.withDefaults()
+	return &Ledger{options: o, clusters: map[string]*cluster{}, roster: roster{calm: o.Calm, checkers: map[string]*checker{}}}
 }
 
-// Set says what a cluster is now. A trial under way goes on with the new
-// version, from the beginning where that has other shapes to prove.
+// Set takes another version of a cluster, which may be new. A trial in progress goes on
+// with it, from the beginning if it has other shapes to prove.
 func (l *Ledger) Set(now time.Time, name string, v Version) {
 	k := l.cluster(name)
-	v.Shapes = slices.Clone(v.Shapes)
-	slices.Sort(v.Shapes)
-	same := slices.Equal(v.Shapes, k.version.Shapes)
-	k.version = v
-	if same {
+	if !k.change(v) {
 		return
 	}
-	clear(k.builds)
-	k.refused, k.refusedBy, k.retry = 0, "", time.Time{}
-	if !contains(v.Shapes, k.blamed) {
+	if !k.has(k.blamed...) {
 		l.acquit(k)
 	}
-	l.prune(k)
-	if t := k.trial; t != nil {
-		l.renew(now, t)
+	if k.trial != nil {
+		l.begin(now, k.trial)
 	}
 }
 
@@ -133,19 +107,8 @@ func (l *Ledger) cluster(name string) *cluster {
 	return k
 }
 
-// contains tells whether all of some are among the sorted shapes; of none, all
-// are.
-func contains(shapes, some []Shape) bool {
-	for _, s := range some {
-		if _, ok := slices.BinarySearch(shapes, s); !ok {
-			return false
-		}
-	}
-	return true
-}
-
-// Forget lets go of a cluster that is gone, and of all that is known of it.
-func (l *Ledger) Forget(name string) {
+// Remove forgets a cluster that is gone, and all that is known of it.
+func (l *Ledger) Remove(name string) {
 	k := l.clusters[name]
 	if k == nil {
 		return
@@ -157,49 +120,14 @@ func (l *Ledger) Forget(name string) {
 	delete(l.clusters, name)
 }
 
-// acquit ends suspicion and quarantine.
-func (l *Ledger) acquit(k *cluster) {
-	if len(k.losses) > 0 {
-		l.suspects--
-	}
-	if len(k.losses) > 1 {
-		l.blocked--
-	}
-	k.blamed, k.losses = nil, nil
-	if k.trial != nil {
-		k.trial.suspect = false
-	}
-}
-
-// maxProofs bounds what is kept of a cluster beyond its present version.
-const maxProofs = 256
-
-// prune lets go of proofs on shapes that the cluster no longer has, once they
-// are many.
-func (l *Ledger) prune(k *cluster) {
-	if len(k.proven) <= maxProofs {
-		return
-	}
-	maps.DeleteFunc(k.proven, func(p Proof, _ struct{}) bool { return !contains(k.version.Shapes, []Shape{p.Shape}) })
-}
-
-// Proven tells whether the cluster as it is now may be sent to all checkers of
+// Proven reports whether the present version of a cluster may be sent to all checkers of
 // a build.
 func (l *Ledger) Proven(b Build, name string) bool {
 	k := l.clusters[name]
 	return k != nil && k.provenFor(b)
 }
 
-func (k *cluster) provenFor(b Build) bool {
-	whole, known := k.builds[b]
-	if !known {
-		whole = len(k.unproven(b)) == 0
-		k.builds[b] = whole
-	}
-	return whole
-}
-
-// ProvenShape tells whether one shape of a cluster may be.
+// ProvenShape reports whether one shape of a cluster may be.
 func (l *Ledger) ProvenShape(b Build, name string, s Shape) bool {
 	k := l.clusters[name]
 	if k == nil {
@@ -209,12 +137,71 @@ func (l *Ledger) ProvenShape(b Build, name string, s Shape) bool {
 	return ok
 }
 
-func (k *cluster) unproven(b Build) []Shape {
-	var all []Shape
-	for _, s := range k.version.Shapes {
-		if _, ok := k.proven[Proof{b, s}]; !ok {
-			all = append(all, s)
+// Connected notes that a checker began a stream. If it had one, that counts as lost: its
+// process may have ended.
+func (l *Ledger) Connected(now time.Time, h *health.Checker) {
+	l.Lost(now, h.ID)
+	l.disturb(now, l.roster.connect(now, h))
+}
+
+// Lost notes that a checker's stream is gone: it may have died of what it tried.
+func (l *Ledger) Lost(now time.Time, id string) {
+	c := l.roster.checkers[id]
+	if c == nil || !c.connected {
+		return
+	}
+	c.noteLoss(now)
+	for _, name := range l.Trials(id) {
+		l.lose(now, c.trials[name])
+	}
+	for _, ended := range c.ended {
+		if k := ended.cluster; now.Sub(ended.at) <= acceptWithin*l.options.Report && l.clusters[k.name] == k && !k.suspect() {
+			l.blame(now, k, c)
 		}
 	}
-	return all
+	c.ended = nil
+	l.disturb(now, c)
+}
+
+// disturb notes that a checker came or went.
+func (l *Ledger) disturb(now time.Time, c *checker) {
+	l.roster.disturb(now, c)
+	if at := l.roster.steadyAt(c); now.Before(at) {
+		l.schedule(at)
+	}
+	if l.suspects > 0 {
+		l.schedule(now.Add(l.options.Calm))
+	}
+}
+
+// Forget forgets a checker whose seats are given up, unless it is connected.
+func (l *Ledger) Forget(id string) {
+	if c := l.roster.checkers[id]; c != nil && !c.connected {
+		delete(l.roster.checkers, id)
+	}
+}
+
+// blame makes a cluster suspect, or blocks it.
+func (l *Ledger) blame(now time.Time, k *cluster, c *checker) {
+	k.blame(now, c)
+	l.count(k, 1)
+}
+
+// acquit ends suspicion and blocking.
+func (l *Ledger) acquit(k *cluster) {
+	for k.suspect() {
+		l.count(k, -1)
+		k.losses = k.losses[1:]
+	}
+	k.acquit()
+}
+
+// count counts a cluster with its latest loss, or without.
+func (l *Ledger) count(k *cluster, n int) {
+	switch len(k.losses) {
+	case 1:
+		l.suspects += n
+	case 2:
+		l.blocked += n
+	}
 }

@@ -50,7 +50,7 @@ func (d *desk) try(id, name string) bool {
 }
 
 func (d *desk) follow(id string, lacking ...string) {
-	d.Followed(d.now, id, d.serial, func(name string) bool { return slices.Contains(lacking, name) })
+	d.Accepted(d.now, id, d.serial, func(name string) bool { return slices.Contains(lacking, name) })
 }
 
 func (d *desk) want(what string, got, want bool) {
@@ -68,7 +68,7 @@ func (d *desk) prove(id, name string) {
 	d.want("the trial", d.try(id, name), true)
 	d.follow(id)
 	d.pass(3 * time.Second)
-	d.Heard(d.now, id)
+	d.Reported(d.now, id)
 	d.want("the proof", d.proven(name), true)
 }
 
@@ -82,7 +82,7 @@ func (d *desk) condemn(name, first, second string) {
 		d.connect(id)
 		d.pass(calm)
 	}
-	d.want("quarantine", d.Blocked(name), true)
+	d.want("blocked", d.Blocked(name), true)
 }
 
 func TestProofTakesAProbeAndAReportAfterIt(t *testing.T) {
@@ -91,15 +91,15 @@ func TestProofTakesAProbeAndAReportAfterIt(t *testing.T) {
 	d.want("first", d.try("a", "web"), true)
 	d.Probed("a", "web", 1)
 	d.Probed("a", "web", 2)
-	d.Heard(d.now, "a")
+	d.Reported(d.now, "a")
 	d.want("proven before it is followed", d.proven("web"), false)
 	d.follow("a")
 	d.Probed("a", "web", 1)
-	d.Heard(d.now, "a")
+	d.Reported(d.now, "a")
 	d.want("proven with one of two shapes probed", d.proven("web"), false)
 	d.Probed("a", "web", 2)
 	d.want("proven without another report", d.proven("web"), false)
-	d.Heard(d.now, "a")
+	d.Reported(d.now, "a")
 	d.want("proven", d.proven("web"), true)
 }
 
@@ -114,10 +114,10 @@ func TestVotesOnWhatItHadBeforeTellNothing(t *testing.T) {
 	d.follow("a")
 	d.Probed("a", "web", 1)
 	d.pass(3 * time.Second)
-	d.Heard(d.now, "a")
+	d.Reported(d.now, "a")
 	d.want("proven by its votes", d.proven("web"), false)
 	d.pass(time.Second)
-	d.Heard(d.now, "a")
+	d.Reported(d.now, "a")
 	d.want("proven by time", d.proven("web"), true)
 }
 
@@ -158,7 +158,7 @@ func TestASuspectIsTriedAloneAndInCalm(t *testing.T) {
 	d.want("what is new, where a suspect waits", d.try("b", "new"), false)
 	d.follow("b")
 	d.pass(3 * time.Second)
-	d.Heard(d.now, "b")
+	d.Reported(d.now, "b")
 	d.want("alone", d.try("b", "web"), true)
 	d.want("beside it", d.try("b", "new"), false)
 }
@@ -173,7 +173,7 @@ func TestAReplacedStreamCountsAsLost(t *testing.T) {
 	}
 }
 
-func TestWhatPutsAQuarantineRight(t *testing.T) {
+func TestWhatPutsABlockedVersionRight(t *testing.T) {
 	for name, test := range map[string]struct {
 		do   func(*desk)
 		ends bool
@@ -183,16 +183,16 @@ func TestWhatPutsAQuarantineRight(t *testing.T) {
 		"more of it":             {func(d *desk) { d.set("web", 1, 2, 3) }, false},
 		"less of it":             {func(d *desk) { d.set("web", 1) }, true},
 		"another":                {func(d *desk) { d.set("web", 4) }, true},
-		"removing and adding it": {func(d *desk) { d.Forget("web"); d.set("web", 1, 2) }, true},
+		"removing and adding it": {func(d *desk) { d.Remove("web"); d.set("web", 1, 2) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t, "a", "b")
 			d.set("web", 1, 2)
 			d.condemn("web", "a", "b")
 			test.do(d)
-			d.want("quarantine", d.Blocked("web"), !test.ends)
+			d.want("blocked", d.Blocked("web"), !test.ends)
 			if n := d.BlockedClusters(); (n == 0) != test.ends {
-				t.Errorf("%d are in quarantine", n)
+				t.Errorf("%d are blocked", n)
 			}
 			d.want("another trial", d.try("a", "web"), test.ends)
 		})
@@ -210,7 +210,7 @@ func TestAReturnToWhatIsProvenNeedsNoTrial(t *testing.T) {
 	d.want("the old version", d.proven("web"), true)
 }
 
-func TestAVersionThatIsNotTaken(t *testing.T) {
+func TestAVersionThatIsNotAccepted(t *testing.T) {
 	d := newDesk(t, "a", "b")
 	d.follow("a")
 	d.follow("b")
@@ -219,7 +219,7 @@ func TestAVersionThatIsNotTaken(t *testing.T) {
 	for i, wait := range []time.Duration{0, 30, 60, 120, 240, 480, 600, 600} {
 		wait *= time.Second
 		d.want("a trial", d.try(at[i%2], "web"), true)
-		d.pass(notTakenAfter*report + 2*time.Second - 1)
+		d.pass(acceptWithin*report + 2*time.Second - 1)
 		d.want("still on trial", d.Standing("web").Canary == at[i%2], true)
 		d.pass(1)
 		d.want("on trial after its time", d.Standing("web").Canary != "", false)
@@ -230,7 +230,7 @@ func TestAVersionThatIsNotTaken(t *testing.T) {
 		}
 		d.want("the same checker before the other", d.try(at[i%2], "web"), false)
 	}
-	d.want("quarantine", d.Blocked("web"), false)
+	d.want("blocked", d.Blocked("web"), false)
 }
 
 // TestACheckerThatTakesNothingSaysNothingOfAVersion: it tries nothing more
@@ -239,7 +239,7 @@ func TestACheckerThatTakesNothingSaysNothingOfAVersion(t *testing.T) {
 	d := newDesk(t, "a", "b")
 	d.set("web", 1)
 	d.try("a", "web")
-	d.pass(notTakenAfter*report + 2*time.Second)
+	d.pass(acceptWithin*report + 2*time.Second)
 	if s := d.Standing("web"); s.RefusedBy != "" {
 		t.Errorf("it stands like this: %+v", s)
 	}
@@ -258,7 +258,7 @@ func TestWhatWasLeftOutIsNotProven(t *testing.T) {
 	d.try("a", "web")
 	d.follow("a", "web")
 	d.pass(4 * time.Second)
-	d.Heard(d.now, "a")
+	d.Reported(d.now, "a")
 	d.want("proven", d.proven("web"), false)
 }
 

@@ -35,7 +35,7 @@ func TestWhatKillsCostsTwoCheckersAndWhatIsGoodGoesThrough(t *testing.T) {
 	fleets(t, 25, func(w *world) { w.changes(2*time.Minute, good, good, receipt, reporter, prober, rejected) })
 }
 
-func TestARollingRestartQuarantinesNothing(t *testing.T) {
+func TestARollingRestartBlocksNothing(t *testing.T) {
 	fleets(t, 25, func(w *world) {
 		w.rolling(time.Duration(w.random.IntN(60)) * time.Second)
 		w.changes(2*time.Minute, good, good, good, rejected)
@@ -43,7 +43,7 @@ func TestARollingRestartQuarantinesNothing(t *testing.T) {
 }
 
 // TestKillersInARollingRestart: which of the two a checker was lost to cannot
-// always be told, so something good may end in quarantine; but no killer costs
+// always be told, so something good may end blocked; but no killer costs
 // more.
 func TestKillersInARollingRestart(t *testing.T) {
 	fleets(t, 25, func(w *world) {
@@ -61,15 +61,15 @@ func (w *world) wantAllDecided() {
 		}
 	}
 	for name, v := range w.present {
-		proven, quarantined := true, w.ledger.Blocked(name)
+		proven, blocked := true, w.ledger.Blocked(name)
 		for _, p := range w.checkers {
 			proven = proven && w.ledger.Proven(BuildOf(&p.Checker), name)
 		}
-		want := map[bool]bool{true: proven, false: quarantined}[v.nature == good]
+		want := map[bool]bool{true: proven, false: blocked}[v.nature == good]
 		if v.nature == rejected {
-			want = !proven && !quarantined
+			want = !proven && !blocked
 		}
-		if !want && !(w.confused && quarantined) {
+		if !want && !(w.confused && blocked) {
 			w.t.Errorf("%s, of nature %d: proven %t, %+v", name, v.nature, proven, w.ledger.Standing(name))
 		}
 	}

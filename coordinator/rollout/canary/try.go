@@ -1,111 +1,180 @@
 package canary
 
 import (
+	"slices"
 	"time"
 )
 
-// maxTrials bounds how many clusters a checker tries at once, and with that
-// how many are suspect when it is lost.
-const maxTrials = 256
-
-// A checker that was lost flaps times within a number of calm times is
-// unsteady.
-const (
-	flaps      = 3
-	flapWindow = 6
-)
-
-// checker is what is kept of one that is or was connected.
-type checker struct {
-	id        string
-	build     Build
-	connected bool
-	since     time.Time // when it connected last
-	followed  bool      // a specifier, since it connected
-	deaf      bool      // it took no trial, and nothing else since it connected
-	trials    map[string]*trial
-	left      []left      // trials that ended there without a result, the latest
-	reserved  *cluster    // is to be tried alone as soon as the others are through
-	until     time.Time   // when that is given up
-	lost      []time.Time // the latest, at most flaps
-}
-
-// Try tells whether a checker is the canary of a cluster, which it becomes now
-// where that is possible. Had says that it was sent the cluster before, as
-// something else.
+// Try reports whether a checker is the canary of a cluster. It becomes the canary if it
+// can. Had says that it was sent another version of the cluster before.
 func (l *Ledger) Try(now time.Time, id, name string, had bool) bool {
-	c, k := l.checkers[id], l.clusters[name]
+	c, k := l.roster.checkers[id], l.clusters[name]
 	if c == nil || !c.connected || k == nil {
 		return false
 	}
 	if k.trial != nil {
 		return k.trial.checker == c
 	}
-	if k.provenFor(c.build) || !l.may(now, c, k) {
+	if k.provenFor(c.build) || !l.mayTry(now, c, k) {
 		return false
 	}
 	l.start(now, c, k, had)
 	return true
 }
 
-// may tells whether a checker may try a cluster now.
-func (l *Ledger) may(now time.Time, c *checker, k *cluster) bool {
+// mayTry reports whether a checker may try a cluster. It reserves the checker for a
+// cluster that is to be tried alone.
+func (l *Ledger) mayTry(now time.Time, c *checker, k *cluster) bool {
 	switch {
-	case len(k.losses) > 1 || now.Before(k.retry) || c.deaf || l.unsteady(now, c) || c.triesAlone():
+	case k.blocked() || now.Before(k.retry) || c.deaf || l.roster.unsteady(now, c) || c.triesAlone():
 		return false
-	case k.refusedBy == c.id && now.Before(k.again()) && l.others(c):
+	case k.refusedBy == c.id && now.Before(k.again()) && l.roster.othersListen(c):
 		return false
 	case c.reserved != nil && c.reserved != k && now.Before(c.until) && l.waits(c.reserved):
 		return false
 	case !k.alone():
 		return len(c.trials) < maxTrials
-	case len(k.losses) > 0 && !l.safeFrom(now, c, k.losses[0].Time):
+	case k.suspect() && !l.roster.safe(now, c, k.losses[0].Time):
 		return false
 	}
 	if len(c.trials) > 0 {
-		c.reserved, c.until = k, now.Add(notTakenAfter*l.options.Report+longestWait)
-		l.wake(c.until)
+		c.reserved, c.until = k, now.Add(acceptWithin*l.options.Report+longestWait)
+		l.schedule(c.until)
 		return false
 	}
 	return true
 }
 
-// others tells whether there are checkers besides one that could try something.
-func (l *Ledger) others(c *checker) bool {
-	for _, other := range l.checkers {
-		if other != c && other.connected && !other.deaf {
-			return true
+// waits reports whether a cluster that a checker is reserved for is still to be tried.
+func (l *Ledger) waits(k *cluster) bool {
+	return l.clusters[k.name] == k && k.trial == nil && k.alone() && !k.blocked()
+}
+
+// start makes a checker the canary of a cluster.
+func (l *Ledger) start(now time.Time, c *checker, k *cluster, had bool) {
+	t := &trial{cluster: k, checker: c, alone: k.alone(), suspect: k.suspect(), had: had}
+	k.trial = t
+	c.trials[k.name] = t
+	c.reserved = nil
+	l.trials++
+	l.begin(now, t)
+	l.note(Started, t)
+}
+
+// begin begins a trial, or begins it anew, with the present version.
+func (l *Ledger) begin(now time.Time, t *trial) {
+	shapes := t.cluster.unproven(t.checker.build)
+	if len(shapes) == 0 {
+		l.withdraw(now, t)
+		return
+	}
+	t.begin(now, shapes)
+	l.schedule(t.acceptBy(l.options.Report))
+}
+
+// end removes a trial.
+func (l *Ledger) end(t *trial) {
+	t.cluster.trial = nil
+	delete(t.checker.trials, t.cluster.name)
+	l.trials--
+}
+
+// Withdraw ends the trial of a cluster without a result, if there is one.
+func (l *Ledger) Withdraw(now time.Time, name string) {
+	if k := l.clusters[name]; k != nil && k.trial != nil {
+		l.withdraw(now, k.trial)
+	}
+}
+
+func (l *Ledger) withdraw(now time.Time, t *trial) {
+	l.end(t)
+	t.checker.noteEnded(now, t.cluster)
+	l.note(Withdrawn, t)
+}
+
+// lose ends a trial whose checker was lost.
+func (l *Ledger) lose(now time.Time, t *trial) {
+	l.end(t)
+	k, kind := t.cluster, Lost
+	if k.suspect() && !t.suspect {
+		l.acquit(k) // of the loss elsewhere meanwhile: one of the two counts
+	}
+	if l.blame(now, k, t.checker); k.blocked() {
+		kind = Blocked
+	}
+	l.note(kind, t)
+}
+
+// Trials returns the clusters that a checker is the canary of, sorted.
+func (l *Ledger) Trials(id string) []string {
+	if !l.Trying(id) {
+		return nil
+	}
+	trials := l.roster.checkers[id].trials
+	names := make([]string, 0, len(trials))
+	for name := range trials {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Trying reports whether a checker is a canary.
+func (l *Ledger) Trying(id string) bool {
+	c := l.roster.checkers[id]
+	return c != nil && len(c.trials) > 0
+}
+
+// InProgress counts the trials in progress.
+func (l *Ledger) InProgress() int { return l.trials }
+
+// Sent notes that a checker was sent a specifier that has all its trials. Serials grow.
+func (l *Ledger) Sent(now time.Time, id string, serial uint64) {
+	c := l.roster.checkers[id]
+	if c == nil {
+		return
+	}
+	for _, t := range c.trials {
+		if t.serial == 0 {
+			t.serial, t.began = serial, now
+			l.schedule(t.acceptBy(l.options.Report))
 		}
 	}
-	return false
 }
 
-// alone tells whether a cluster is to be tried alone.
-func (k *cluster) alone() bool { return len(k.losses) > 0 || k.refused > 0 }
-
-// waits tells whether a cluster that a checker is reserved for still wants to
-// be tried.
-func (l *Ledger) waits(k *cluster) bool {
-	return l.clusters[k.name] == k && k.trial == nil && k.alone() && len(k.losses) < 2
-}
-
-// triesAlone tells whether a checker has a trial that is to be its only one.
-func (c *checker) triesAlone() bool {
-	for _, t := range c.trials {
-		return t.alone
+// Accepted notes that a report listed just what a specifier has. Lacks reports whether a
+// cluster was left out of it on the way.
+func (l *Ledger) Accepted(now time.Time, id string, serial uint64, lacks func(cluster string) bool) {
+	c := l.roster.checkers[id]
+	if c == nil {
+		return
 	}
-	return false
+	if c.deaf {
+		l.schedule(now)
+	}
+	c.accepted, c.deaf = true, false
+	for name, t := range c.trials {
+		if t.serial != 0 && t.serial <= serial && t.accepted.IsZero() && !lacks(name) {
+			t.accepted = now
+		}
+	}
 }
 
-// longUnrest is for how many calm times a suspect waits for calm in any case.
-const longUnrest = 10
-
-// safeFrom tells whether the restart that may have cost a checker is unlikely
-// to reach this one: because it is over or, where checkers come and go all the
-// time, because this one has come since.
-func (l *Ledger) safeFrom(now time.Time, c *checker, loss time.Time) bool {
-	if now.Sub(l.unrest) >= l.options.Calm {
-		return true
+// Probed notes that a report shows a probe of an endpoint of this shape.
+func (l *Ledger) Probed(id, name string, s Shape) {
+	if k := l.clusters[name]; k != nil && k.trial != nil && k.trial.checker.id == id {
+		k.trial.probe(s)
 	}
-	return now.Sub(loss) >= longUnrest*l.options.Calm && c.since.After(loss) && now.Sub(c.since) >= l.options.Calm
+}
+
+// Reported notes that a checker reported. Probed follows for what the report shows.
+func (l *Ledger) Reported(now time.Time, id string) {
+	for _, name := range l.Trials(id) {
+		if t := l.clusters[name].trial; t.survived(now, l.options.Report) {
+			t.cluster.prove(t.checker.build, t.probes)
+			l.acquit(t.cluster)
+			l.end(t)
+			l.note(Proven, t)
+		}
+	}
 }
