@@ -167,7 +167,7 @@ func (l lookup) CanCheck(k *health.Checker, id health.EndpointID) bool {
 }
 
 // behind are the checkers that were not sent all of their plan as it is now: it
-// is gathered still, or others try it first. What is in quarantine is no part of
+// is gathered still, or others try it first. What is blocked is no part of
 // the plan.
 func (c *core) behind() map[string]bool {
 	found := map[string]bool{}

@@ -43,7 +43,7 @@ type metrics struct {
 	unobserved                      prometheus.Gauge
 	distrusted                      prometheus.Gauge
 	massFailuresSeen                prometheus.Counter
-	canaryTrials, canaryQuarantined prometheus.Gauge
+	canaryTrials, canaryBlocked prometheus.Gauge
 	canaryProven, canaryLost        prometheus.Counter
 }
 
@@ -98,7 +98,7 @@ func newMetrics(to prometheus.Registerer) *metrics {
 			Name: "hdsd_mass_failures_total", Help: "How often more than half of a cluster seemed to go down in one round.",
 		}),
 		canaryTrials:      gauge("hdsd_canary_trials", "Clusters that are tried at one checker before others get them."),
-		canaryQuarantined: gauge("hdsd_canary_quarantined", "Clusters whose present version nobody tries, since two checkers were lost while they did."),
+		canaryBlocked: gauge("hdsd_canary_blocked", "Clusters whose present version nobody tries, since two checkers were lost while they did."),
 		canaryProven: factory.NewCounter(prometheus.CounterOpts{
 			Name: "hdsd_canary_proven_total", Help: "Trials of a cluster that ended well.",
 		}),
@@ -210,7 +210,7 @@ func (m *metrics) trial(kind canary.Kind) {
 // canaries exports how trials are doing.
 func (m *metrics) canaries(c *core) {
 	m.canaryTrials.Set(float64(c.rollout.Trials()))
-	m.canaryQuarantined.Set(float64(c.rollout.BlockedClusters()))
+	m.canaryBlocked.Set(float64(c.rollout.BlockedClusters()))
 }
 
 func (m *metrics) catalog(c *core) {

@@ -69,18 +69,18 @@ func logTrial(log *zerolog.Logger, e *rollout.Event) {
 	switch e.Kind {
 	case canary.Started:
 		log.Debug().Str("event", "canary_started").Str("cluster", e.Cluster).Str("checker", e.Checker).
-			Msg("a new or changed cluster is tried at one checker first")
+			Msg("a new or changed cluster goes to this checker first")
 	case canary.Proven:
 		log.Debug().Str("event", "canary_proven").Str("cluster", e.Cluster).Str("checker", e.Checker).
-			Msg("a checker has lived through its first probe of a cluster: others of its kind may have it")
+			Msg("a checker survived its first probe of a cluster: others of its build get it")
 	case canary.Lost:
 		log.Warn().Str("event", "canary_lost").Str("cluster", e.Cluster).Str("checker", e.Checker).
-			Msg("a checker was lost while it tried a cluster: it is tried once more, alone, when no checker comes or goes")
+			Msg("a checker was lost while it tried a cluster: the cluster is tried once more, alone, when no checker comes or goes")
 	case canary.Blocked:
-		log.Error().Str("event", "canary_quarantined").Str("cluster", e.Cluster).Str("checker", e.Checker).Msg(e.Reason)
+		log.Error().Str("event", "canary_blocked").Str("cluster", e.Cluster).Str("checker", e.Checker).Msg(e.Reason)
 	case canary.NotAccepted:
-		log.Warn().Str("event", "canary_not_taken").Str("cluster", e.Cluster).Str("checker", e.Checker).
-			Msg("a checker does not report what it was sent with this cluster: it is tried elsewhere, alone")
+		log.Warn().Str("event", "canary_not_accepted").Str("cluster", e.Cluster).Str("checker", e.Checker).
+			Msg("a checker does not report what it was sent with this cluster: the cluster is tried elsewhere, alone")
 	case canary.Withdrawn: // nothing came of it
 	}
 }

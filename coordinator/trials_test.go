@@ -46,7 +46,7 @@ func (l *lab) oneOf(who []string) string {
 
 // canaryOf is the checker at which a cluster is on trial; empty for none.
 func (l *lab) canaryOf(name string) string {
-	_, id, _ := strings.Cut(l.core.rollout.Reason(name), "first, now at ")
+	_, id, _ := strings.Cut(l.core.rollout.Reason(name), "first, now to ")
 	return id
 }
 
@@ -66,7 +66,7 @@ func TestANewClusterGoesToOneCheckerFirst(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.say(web("web", one), web("db", two))
 	canary := l.oneOf(l.checking(two))
-	if reason := l.verdict("db", two).Reason; !strings.Contains(reason, "tried at one checker first, now at "+canary) {
+	if reason := l.verdict("db", two).Reason; !strings.Contains(reason, "goes to one checker first, now to "+canary) {
 		t.Errorf("meanwhile the reason is %q", reason)
 	}
 	l.pass(10 * report)
@@ -174,7 +174,7 @@ func TestACanaryIsSentEachNewShape(t *testing.T) {
 	l.wantTransitions(len(addresses))
 }
 
-func TestACheckerLostTwiceQuarantinesTheChange(t *testing.T) {
+func TestTwoLossesBlockAChange(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.join("da", "db")
 	l.pass(10 * report)
@@ -209,27 +209,27 @@ func TestACheckerLostTwiceQuarantinesTheChange(t *testing.T) {
 			t.Errorf("%s: %d votes count, want 3", name, n)
 		}
 		if q := l.describe(name).Quarantined; len(q) > 0 {
-			t.Errorf("%s is in quarantine: %v", name, q)
+			t.Errorf("%s is quarantined: %v", name, q)
 		}
 	}
 	for _, name := range []string{"web", "new"} {
 		q := l.describe(name).Quarantined
-		if len(q) != 1 || !strings.Contains(q[0].Reason, "in quarantine") {
-			t.Errorf("%s's quarantine: %v", name, q)
+		if len(q) != 1 || !strings.Contains(q[0].Reason, "blocked: ") {
+			t.Errorf("%s is quarantined: %v", name, q)
 		}
 	}
 	if who := l.having("/healthz"); len(who) != 3 || l.believed("web", one) != 3 {
 		t.Errorf("%v go on with what it was before, and %d votes count", who, l.believed("web", one))
 	}
-	if reason := l.verdict("new", two).Reason; !strings.Contains(reason, "not checked yet: in quarantine") {
+	if reason := l.verdict("new", two).Reason; !strings.Contains(reason, "not checked yet: blocked") {
 		t.Errorf("what was never sent to anyone says %q", reason)
 	}
 	if who := l.behind(); len(who) > 0 {
-		t.Errorf("%v are behind for what is in quarantine", who)
+		t.Errorf("%v are behind for what is blocked", who)
 	}
 	m := l.core.metrics
-	if got := testutil.ToFloat64(m.canaryQuarantined); got != 2 {
-		t.Errorf("hdsd_canary_quarantined is %g, want 2", got)
+	if got := testutil.ToFloat64(m.canaryBlocked); got != 2 {
+		t.Errorf("hdsd_canary_blocked is %g, want 2", got)
 	}
 	if got := testutil.ToFloat64(m.canaryLost); got < 4 {
 		t.Errorf("hdsd_canary_lost_total is %g, want 4 at least", got)
@@ -244,7 +244,7 @@ func TestACheckerLostTwiceQuarantinesTheChange(t *testing.T) {
 	}
 	l.pass(settle + restless + 20*report)
 	if who := l.having("/killer"); who != nil || len(l.describe("web").Quarantined) != 1 {
-		t.Errorf("after a restart %v have it; quarantine: %v", who, l.describe("web").Quarantined)
+		t.Errorf("after a restart %v have it; quarantined: %v", who, l.describe("web").Quarantined)
 	}
 
 	// Removing it and adding it again does.
@@ -259,7 +259,7 @@ func (l *lab) clusterAddress(name string) string {
 	return l.core.rulings.Cluster(name).Endpoints[0].Key.Address
 }
 
-func TestARollingRestartDuringAChangeQuarantinesNothing(t *testing.T) {
+func TestARollingRestartDuringAChangeBlocksNothing(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.say(withPath("web", "/other", one), web("db", two))
 	for _, id := range []string{"ca", "cb", "cc"} {
@@ -273,8 +273,8 @@ func TestARollingRestartDuringAChangeQuarantinesNothing(t *testing.T) {
 	if who := l.checking(two); len(who) != 3 {
 		t.Errorf("%v check the new cluster, want three", who)
 	}
-	if got := testutil.ToFloat64(l.core.metrics.canaryQuarantined); got != 0 {
-		t.Errorf("%g are in quarantine", got)
+	if got := testutil.ToFloat64(l.core.metrics.canaryBlocked); got != 0 {
+		t.Errorf("%g are blocked", got)
 	}
 	l.wantTransitions(2)
 }

@@ -31,16 +31,16 @@ func (r *Rollout) Reason(cluster string) string {
 	moment := func(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 	switch {
 	case len(s.Losses) > 1:
-		return fmt.Sprintf("in quarantine: %s (at %s) and %s (at %s) were lost while they were the first to be sent it, so nobody else is; "+
-			"what it was before stays in use; change the cluster, or remove it and add it again to have it tried again",
+		return fmt.Sprintf("blocked: %s (at %s) and %s (at %s) were lost while they tried this version, so no other checker gets it; "+
+			"the version before stays in use; change the cluster, or remove it and add it again",
 			s.Losses[0].Checker, moment(s.Losses[0].Time), s.Losses[1].Checker, moment(s.Losses[1].Time))
 	case s.Canary != "":
-		return fmt.Sprintf("a new or changed cluster is tried at one checker first, now at %s", s.Canary)
+		return fmt.Sprintf("a new or changed cluster goes to one checker first, now to %s", s.Canary)
 	case len(s.Losses) > 0:
-		return fmt.Sprintf("%s was lost (at %s) while it tried this cluster first; it is tried once more, alone, when no checker has come or gone for a while",
+		return fmt.Sprintf("%s was lost (at %s) while it tried this version; it is tried once more, alone, when no checker has come or gone for a while",
 			s.Losses[0].Checker, moment(s.Losses[0].Time))
 	case s.RefusedBy != "":
-		return fmt.Sprintf("on trial, not taken by %s (look at its hds_delegate.errors); it is tried elsewhere, alone, from %s on", s.RefusedBy, moment(s.Retry))
+		return fmt.Sprintf("not accepted by %s (look at its hds_delegate.errors); it is tried elsewhere, alone, from %s on", s.RefusedBy, moment(s.Retry))
 	}
 	return ""
 }
@@ -56,5 +56,5 @@ func (r *Rollout) UntriedReason(k *catalog.Cluster, index int) string {
 	if reason := r.Reason(k.Source.Name); reason != "" {
 		return "not checked yet: " + reason
 	}
-	return "not checked yet: a new or changed cluster is tried at one checker first"
+	return "not checked yet: a new or changed cluster goes to one checker first"
 }

@@ -44,7 +44,7 @@ func TestAChangeGoesToOneCheckerFirst(t *testing.T) {
 	if l.Behind("a1") || !l.Behind("a2") || l.Trials() != 1 {
 		t.Errorf("a1 is behind: %t, a2: %t, %d trials", l.Behind("a1"), l.Behind("a2"), l.Trials())
 	}
-	if reason := l.Reason("web"); !strings.HasSuffix(reason, "now at a1") {
+	if reason := l.Reason("web"); !strings.HasSuffix(reason, "now to a1") {
 		t.Errorf("the reason is %q", reason)
 	}
 	l.pass(long)
@@ -131,7 +131,7 @@ func TestTwoLossesBlockAVersion(t *testing.T) {
 		t.Fatalf("blocked is %t, events are %v", l.Blocked("web"), got)
 	}
 	l.wantHaving("/one", "a1", "a2", "a3")
-	if last := l.events[len(l.events)-1]; l.Behind("a1") || !strings.Contains(last.Reason, "were lost while they were the first") {
+	if last := l.events[len(l.events)-1]; l.Behind("a1") || !strings.Contains(last.Reason, "were lost while they tried this version") {
 		t.Errorf("a1 is behind: %t; the last event is %+v", l.Behind("a1"), last)
 	}
 

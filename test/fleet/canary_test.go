@@ -163,9 +163,9 @@ func TestAKillerThatNoRuleForesawCostsTwoEnvoys(t *testing.T) {
 	c.SetClusters(file(deadly, "/healthz", 4))
 	quarantined := func() bool {
 		all := c.Clusters()["edge"].Quarantined
-		return len(all) == 1 && strings.Contains(all[0].Reason, "in quarantine")
+		return len(all) == 1 && strings.Contains(all[0].Reason, "blocked: ")
 	}
-	envoy.Eventually(t, Patience, "the killer to be in quarantine", quarantined)
+	envoy.Eventually(t, Patience, "the killer to be blocked", quarantined)
 	everywhere := func() bool {
 		for i := range 4 {
 			good := c.Endpoints(fmt.Sprint("good-", i+1))[addresses[i+1]]
