@@ -1,11 +1,10 @@
 package health
 
-// Ability is something that a checker can or cannot do: one of the kinds
-// below, or the name of an extension in its binary, as
-// "envoy.transport_sockets.tls".
+// Ability is something that a checker can do: one of the kinds below, or an
+// extension that its binary has, such as "envoy.transport_sockets.tls".
 type Ability string
 
-// The kinds of health check, and what else depends on the binary's version.
+// The kinds of health check, and an ability that depends on the binary's version.
 const (
 	HTTP   Ability = "HTTP"
 	TCP    Ability = "TCP"
@@ -13,19 +12,18 @@ const (
 	Redis  Ability = "REDIS"
 	Thrift Ability = "THRIFT"
 
-	// SeveralChecks is to report an endpoint healthy only if all of several
-	// health checks pass.
+	// SeveralChecks means that an endpoint with several health checks is reported
+	// healthy only if all of them pass.
 	SeveralChecks Ability = "SEVERAL_CHECKS"
 )
 
-// Kinds lists the abilities that are kinds of health check, in the order in
-// which they are shown.
+// Kinds lists the kinds of health check in the order in which they are shown.
 var Kinds = []Ability{HTTP, TCP, GRPC, Redis, Thrift}
 
-// Abilities is a set of them; not changed once made, so that it can be shared.
+// Abilities is a set of abilities. It never changes, so it can be shared.
 type Abilities map[Ability]struct{}
 
-// Has tells whether all of needs are there.
+// Has reports whether all of needs are in the set.
 func (a Abilities) Has(needs ...Ability) bool {
 	for _, need := range needs {
 		if _, ok := a[need]; !ok {
@@ -35,26 +33,26 @@ func (a Abilities) Has(needs ...Ability) bool {
 	return true
 }
 
-// Checker is a program that checks endpoints on hdsd's behalf.
+// Checker is a program that checks endpoints for hdsd.
 type Checker struct {
 	ID        string // its node id
 	Locality  Locality
-	Version   string // as "envoy/1.40.0"
+	Version   string // such as "envoy/1.40.0"
 	Abilities Abilities
 	Metadata  map[string]string // string values of its node's metadata
 
-	// What it can take: how many endpoints in comparison to others, 0 counting
-	// as 1, and how many checks a second at most, 0 for any number.
+	// Weight is how many endpoints it can check in comparison to others; 0 counts
+	// as 1. MaxChecksPerSecond is 0 for any number.
 	Weight, MaxChecksPerSecond float64
 }
 
-// Reach says which checkers can reach an endpoint; the zero Reach is all.
+// Reach says which checkers can reach an endpoint. The zero Reach is all.
 type Reach struct {
-	Localities []Locality        // one must match; an empty part matches any
-	Metadata   map[string]string // all must be there
+	Localities []Locality        // one must match; an empty field matches any
+	Metadata   map[string]string // the checker must have all
 }
 
-// Includes tells whether c is within reach.
+// Includes reports whether c can reach the endpoint.
 func (r *Reach) Includes(c *Checker) bool {
 	if r == nil {
 		return true

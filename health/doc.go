@@ -1,7 +1,6 @@
-// Package health is the vocabulary that all of hdsd speaks: statuses,
-// endpoints, checkers, votes and transitions, with no behaviour beyond their
-// own.
+// Package health holds the types that all of hdsd uses: statuses, endpoints,
+// checkers, votes, verdicts and transitions.
 //
-// It owns the names and identities; it starts no goroutine and imports the
-// standard library only, so that every other package may import it.
+// It owns how these are named, compared and identified. It starts no goroutine
+// and imports the standard library only, so any package may import it.
 package health

@@ -14,8 +14,8 @@ func (l Locality) Compare(m Locality) int {
 	return cmp.Or(cmp.Compare(l.Region, m.Region), cmp.Compare(l.Zone, m.Zone), cmp.Compare(l.SubZone, m.SubZone))
 }
 
-// Endpoint identifies what is checked: the same address in two localities of a
-// cluster is two endpoints.
+// Endpoint identifies an endpoint. The same address in two localities of a cluster
+// is two endpoints.
 type Endpoint struct {
 	Cluster  string
 	Locality Locality
@@ -27,17 +27,17 @@ func (e Endpoint) Compare(f Endpoint) int {
 	return cmp.Or(cmp.Compare(e.Cluster, f.Cluster), e.Locality.Compare(f.Locality), cmp.Compare(e.Address, f.Address))
 }
 
-// Hash is an endpoint's name in the database and in plans: the same on every
-// machine and in every release.
+// Hash names an endpoint in the database and in stored plans. It is the same on
+// every machine and in every release.
 type Hash uint64
 
-// Hash gives the first 64 bits of a SHA-256 over the parts, each followed by a
-// zero byte. (A cryptographic hash, since names come from outside.)
+// Hash returns the first 64 bits of a SHA-256 over the fields, each followed by a
+// zero byte. A cryptographic hash, since names come from outside.
 func (e Endpoint) Hash() Hash {
 	return hashOf(e.Cluster, e.Locality.Region, e.Locality.Zone, e.Locality.SubZone, e.Address)
 }
 
-// ClusterHash is Hash for a cluster's name.
+// ClusterHash is the Hash of a cluster's name.
 func ClusterHash(name string) Hash { return hashOf(name) }
 
 func hashOf(parts ...string) Hash {
@@ -49,5 +49,5 @@ func hashOf(parts ...string) Hash {
 	return Hash(binary.BigEndian.Uint64(sum[:8]))
 }
 
-// EndpointID is a dense number that stands for an endpoint inside one process.
+// EndpointID is a dense number that identifies an endpoint inside one process.
 type EndpointID uint32

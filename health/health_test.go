@@ -6,9 +6,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The database and stored plans name endpoints by their hashes: a release that
-// computes others loses what the one before has stored.
-func TestHashesStayTheSameForEver(t *testing.T) {
+// The database and stored plans name endpoints by their hashes. A release that
+// computes others loses everything that was stored.
+func TestHashesNeverChange(t *testing.T) {
 	e := Endpoint{Cluster: "web", Locality: Locality{Region: "eu", Zone: "a", SubZone: "rack-1"}, Address: "10.0.0.1:80"}
 	if got := e.Hash(); got != 0xeefe4447815f03e5 {
 		t.Errorf("the endpoint's hash is %#x", uint64(got))
@@ -18,11 +18,11 @@ func TestHashesStayTheSameForEver(t *testing.T) {
 	}
 }
 
-func TestHashesTellPartsApart(t *testing.T) {
+func TestHashesSeparateFields(t *testing.T) {
 	a := Endpoint{Cluster: "ab", Locality: Locality{Region: "c"}}
 	b := Endpoint{Cluster: "a", Locality: Locality{Region: "bc"}}
 	if a.Hash() == b.Hash() {
-		t.Error("parts run into each other")
+		t.Error("two different endpoints have the same hash")
 	}
 }
 

@@ -2,8 +2,8 @@ package health
 
 import "fmt"
 
-// Status is the health of an endpoint. Values and names are those of
-// envoy.config.core.v3.HealthStatus, so that converting costs nothing.
+// Status is the health of an endpoint, with the values and names of
+// envoy.config.core.v3.HealthStatus.
 type Status uint8
 
 // The statuses.
@@ -18,7 +18,7 @@ const (
 
 var statusNames = [...]string{"UNKNOWN", "HEALTHY", "UNHEALTHY", "DRAINING", "TIMEOUT", "DEGRADED"}
 
-// String gives the name that Envoy uses.
+// String returns the name that Envoy uses.
 func (s Status) String() string {
 	if int(s) < len(statusNames) {
 		return statusNames[s]
@@ -26,17 +26,17 @@ func (s Status) String() string {
 	return fmt.Sprintf("STATUS_%d", uint8(s))
 }
 
-// Valid tells whether s is one of the statuses above.
+// Valid reports whether s is one of the statuses above.
 func (s Status) Valid() bool { return int(s) < len(statusNames) }
 
-// Up tells whether a vote of s says that the endpoint can take traffic.
+// Up reports whether an endpoint with this status can take traffic.
 func (s Status) Up() bool { return s == Healthy || s == Degraded }
 
-// Down tells whether a vote of s says that the endpoint cannot take traffic.
+// Down reports whether an endpoint with this status cannot take traffic.
 func (s Status) Down() bool { return s == Unhealthy || s == Timeout }
 
-// Worse gives the worse of two statuses: UNHEALTHY, TIMEOUT, DRAINING,
-// DEGRADED, UNKNOWN, HEALTHY, in this order.
+// Worse returns the worse of two statuses. The order, from the worst, is UNHEALTHY,
+// TIMEOUT, DRAINING, DEGRADED, UNKNOWN, HEALTHY.
 func Worse(a, b Status) Status {
 	if badness(a) >= badness(b) {
 		return a

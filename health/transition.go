@@ -2,8 +2,7 @@ package health
 
 import "time"
 
-// Observation is the latest vote of one checker on one endpoint, as people see
-// it.
+// Observation is the latest vote of one checker on one endpoint, as users see it.
 type Observation struct {
 	Checker        string
 	Status         Status
@@ -12,15 +11,14 @@ type Observation struct {
 	Disbelieved    string // why the vote did not count; empty where it did
 }
 
-// Vote is one checker's latest word on one endpoint, as it comes out of a
-// report.
+// Vote is what one checker reports of one endpoint.
 type Vote struct {
 	Endpoint       EndpointID
 	Status         Status
 	HTTPStatusCode uint16 // 0 where there was none
 }
 
-// Verdict is what hdsd holds to be true of an endpoint.
+// Verdict is the health of an endpoint, as its votes decide it.
 type Verdict struct {
 	Status       Status
 	Since        time.Time // zero where there was no verdict yet
@@ -31,8 +29,8 @@ type Verdict struct {
 
 // ZoneVerdict is what the checkers of one zone see of an endpoint.
 type ZoneVerdict struct {
-	Region, Zone string // of the checkers; empty of those in none
-	Status       Status // UNKNOWN where there is no vote, or they are even
+	Region, Zone string // of the checkers; empty for those without a zone
+	Status       Status // UNKNOWN where there is no vote, or as many up as down
 	Up, Down     int    // votes
 }
 
