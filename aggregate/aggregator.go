@@ -58,8 +58,8 @@ func New(o Options) *Aggregator {
 	return a
 }
 
-// Configure changes the options. What is already under way ends as it was to end;
-// what begins afterwards follows o.
+// Configure changes the options. Waits that are under way end as they were to; those
+// that begin afterwards follow o. So does doubt, from the next Report or Tick on.
 func (a *Aggregator) Configure(o Options) {
 	if a.settings.configure(o) {
 		a.records.queueAll()
