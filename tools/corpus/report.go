@@ -8,15 +8,20 @@ import (
 	"strings"
 )
 
-const about = "# hdsd on the configuration of others\n\n" +
-	"`make corpus` makes this page. It takes the YAML and JSON files of other projects, most of them golden files, and finds the Envoy bootstraps,\n" +
-	"Clusters and ClusterLoadAssignments in them: in xDS responses, config dumps, lists, Kubernetes objects and text within text. Each bootstrap, and\n" +
-	"all other resources of a file, are a set. hdsd serves each set twice, as it is and with a default TCP check for all clusters. Envoy %s\n" +
-	"(`--mode validate`) judges each resource alone, as it was found and as hdsd publishes it, in a bootstrap with the clusters and secrets that it\n" +
-	"names. Files of certificates, keys and secrets that are not here are replaced, for both, by some that are. Nothing else is changed.\n\n" +
-	"Every hdsd came up or said why not within a minute, and ended when told to; else there would be no page. What is not published is set aside, or\n" +
-	"its whole set was refused: then hdsd does not start. Projects are those that the module proxy hands out; `go run ./corpus FOLDER` in `tools` looks\n" +
-	"through others. Templates, what no YAML parser reads, and files of more than 4 MiB are passed over.\n\n"
+const about = "# hdsd on the configuration of others\n" +
+	"\n" +
+	"`make corpus` writes this page. It takes the YAML and JSON files of other projects, most of them golden files, and finds\n" +
+	"the Envoy bootstraps, Clusters and ClusterLoadAssignments in them: in xDS responses, config dumps, lists, Kubernetes\n" +
+	"objects and text within text. Each bootstrap, and all other resources of a file, are a *set*.\n" +
+	"\n" +
+	"- hdsd serves each set twice: as it is, and with a default TCP check for all clusters.\n" +
+	"- Envoy %s (`--mode validate`) judges each resource alone, as it was found and as hdsd publishes it. It gets a\n" +
+	"  bootstrap with the clusters and secrets that the resource names.\n" +
+	"- Files of certificates, keys and secrets that are not here are replaced, for both. Nothing else is changed.\n" +
+	"- Every hdsd started or said why not within a minute, and ended when told to. Otherwise there would be no page.\n" +
+	"- What is not published was rejected alone; or its whole set was refused, and hdsd did not start.\n" +
+	"- The projects come from the module proxy. `go run ./corpus FOLDER` in `tools` looks through others. Templates, what no\n" +
+	"  YAML parser reads, and files of more than 4 MiB are skipped.\n\n"
 
 // report is the page.
 func report(all []*survey) string {

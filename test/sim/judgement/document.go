@@ -9,23 +9,35 @@ import (
 
 const about = `# How good the verdicts are
 
-Written whole by ` + "`make sim`" + `; do not edit. It plays each scenario below in a simulated fleet, by every rule, and compares what hdsd decides with what is true.
+` + "`make sim`" + ` writes this page; do not edit it. It plays each scenario below in a simulated fleet, by every rule, and
+compares what hdsd decides with what is true. The code that decides is the real ` + "`assign`" + ` and ` + "`aggregate`" + `. It gets
+nothing but the reports.
 
-Seeds %d to %d, each with %d endpoints in %d clusters, %d checkers in %d zones, %d checkers an endpoint, one of them in the endpoint's own zone. Checks and reports
-come every round (think of a second), ` + "`unhealthy_threshold`" + ` is 2 unless the rule says otherwise. Of the probes of something healthy %g %% fail for no reason; %g %% of the
-reports are lost (the next one says the same) and %g %% come up to a round late. A run is 60 rounds: trouble begins in round 20 and, unless said otherwise, ends in
-round 40. In every scenario %g %% of the endpoints are also truly down for 20 rounds each, beginning in rounds 20 to 30. Real ` + "`assign`" + ` and ` + "`aggregate`" + ` code decides; it
-is told nothing but the reports. One scenario with one seed again:
-` + "`go run ./test/sim/judgement -scenario '5 %% cut off' -first 7 -seeds 1`" + `.
+- **Fleet:** seeds %d to %d, each with %d endpoints in %d clusters, %d checkers in %d zones, %d checkers an endpoint,
+  one of them in the endpoint's own zone.
+- **Rounds:** checks and reports come every round (think of a second). ` + "`unhealthy_threshold`" + ` is 2 unless the rule says
+  otherwise. A run is 60 rounds. Trouble begins in round 20 and, unless said otherwise, ends in round 40.
+- **Noise:** of the probes of something healthy, %g %% fail for no reason. %g %% of the reports are lost (the next one
+  says the same), and %g %% are up to a round late.
+- **Outages:** in every scenario, %g %% of the endpoints are also truly down for 20 rounds each, beginning in rounds 20
+  to 30.
+- **Blind checkers** are outnumbered by substitutes, as the first of the rules with the same threshold finds them.
+- **A checker that is cut off** from its endpoints still reaches hdsd. One that does not is a restart.
+- **Left out:** substitutes for checkers that are not believed, trials of new clusters, overrides, and the options that
+  are off by default (damping, waiting in a mass failure).
 
-Checkers that are blind, as the first of the rules with the same threshold has it, are outnumbered by substitutes. What is left out: substitutes for checkers that are not
-believed, trials of new clusters, overrides, and the options that are off unless asked for (damping, waiting in a mass failure). A checker that is cut off from its endpoints still reaches hdsd; one that does not is a restart.
+` + "`go run ./test/sim/judgement -scenario '5 %% cut off' -first 7 -seeds 1`" + ` plays one scenario with one seed again.
 
-- *False-down rate*: of all endpoints in all rounds from the tenth on (%s a scenario), the part that was held to be down though it was up. One that came up again less
-  than %d rounds ago does not count. Errors last for several rounds and come in groups, so the seeds spread more than their number suggests.
-- *False downs*: changes to down of what was up. *Flaps*: all changes that the truth did not make, the way back from a false down included.
-- *Missed*: outages that were over before any verdict said so.
-- *Delay*: rounds from the moment when an endpoint fails to the verdict. With a threshold of 2, a checker that is late with nothing needs 1 to 3, and 2 on average.
+The measures:
+
+- *False-down rate*: the part of all endpoints in all rounds from the tenth on (%s a scenario) that hdsd says is down
+  while it is up. An endpoint that came up less than %d rounds ago does not count. Errors last for several rounds and
+  come in groups, so the seeds spread more than their number suggests.
+- *False downs*: changes to down of what is up. *Flaps*: all changes that the truth does not make, the way back from a
+  false down included.
+- *Missed*: outages that end before any verdict says so.
+- *Delay*: rounds from the moment when an endpoint fails to the verdict. With a threshold of 2, a checker that is never
+  late needs 1 to 3, and 2 on average.
 - *Moved, specifiers*: checks given to another checker, and specifiers sent, in a run by the default.
 
 `
