@@ -11,7 +11,9 @@ import (
 	"hdsd/health"
 )
 
-// apply takes a change of the clusters through all rooms.
+// apply takes a change of the clusters through the rooms: rules, canaries, then ids and
+// assignments. Data planes get the change before the plan moves, since planning takes
+// time. Restored overrides come last: only then can the aggregator explain the votes.
 func (c *core) apply(d feed.Delivery, now time.Time) {
 	before := c.rulings.Len()
 	c.setRules(d.Rules)
@@ -30,9 +32,9 @@ func (c *core) apply(d feed.Delivery, now time.Time) {
 	}
 	effects := c.rulings.Apply(now, change)
 	c.setMembers(now, effects.Members, changedProbes)
-	c.decide(effects.Decisions)
+	c.appendDecisions(effects.Decisions)
 	c.carry(now, time.Now(), c.fleet.Apply(now))
-	c.rule(now, c.rulings.Announce(now, effects.Unannounced))
+	c.applyRulings(now, c.rulings.Announce(now, effects.Unannounced))
 	c.forgetAbsent()
 	c.metrics.catalog(c)
 	if before > 0 && c.rulings.Len() == 0 {
@@ -41,7 +43,7 @@ func (c *core) apply(d feed.Delivery, now time.Time) {
 	}
 }
 
-// setRules applies the configuration's rules.
+// setRules applies the rules of the configuration.
 func (c *core) setRules(r *catalog.Rules) {
 	before := c.rules
 	c.rules = r
@@ -51,14 +53,14 @@ func (c *core) setRules(r *catalog.Rules) {
 	}
 }
 
-// rule carries out rulings that are not part of a change of the clusters.
-func (c *core) rule(now time.Time, e ruling.Effects) {
+// applyRulings carries out effects that are not part of a change of the clusters.
+func (c *core) applyRulings(now time.Time, e ruling.Effects) {
 	c.setMembers(now, e.Members, nil)
-	c.decide(e.Decisions)
+	c.appendDecisions(e.Decisions)
 }
 
-// setMembers tells the aggregator and the fleet which endpoints there are. It takes the
-// endpoints whose probes changed, by cluster and index.
+// setMembers tells the aggregator and the fleet which endpoints there are. changedProbes
+// lists, by cluster and index, those that checkers will take for new ones.
 func (c *core) setMembers(now time.Time, members []ruling.Member, changedProbes map[string][]bool) {
 	var of *catalog.Cluster
 	var changed []bool
@@ -99,5 +101,5 @@ func (c *core) setUnchecked(now time.Time, m *ruling.Member) {
 		c.judge.Remove(m.ID)
 		return
 	}
-	c.judge.Set(aggregate.Endpoint{ID: m.ID, Cluster: m.Cluster.Source.Name}, m.Last) // whatever the rule, it holds
+	c.judge.Set(aggregate.Endpoint{ID: m.ID, Cluster: m.Cluster.Source.Name}, m.Last) // with the zero rule, its verdict holds
 }

@@ -69,13 +69,13 @@ func (c *core) hear(id string, votes []health.Vote, now time.Time) {
 		}
 	}
 	c.rollout.Report(now, id, votes)
-	c.publish(now, c.judge.Report(now, id, votes))
+	c.applyVerdicts(now, c.judge.Report(now, id, votes))
 }
 
 // begin starts the time to settle.
 func (c *core) begin(now time.Time) {
 	c.fleet.Begin(now)
-	c.rule(now, c.rulings.Start(now))
+	c.applyRulings(now, c.rulings.Start(now))
 }
 
 // carry carries out what the fleet decided, and began to decide at a time.
@@ -84,7 +84,7 @@ func (c *core) carry(now, began time.Time, e fleet.Effects) {
 		c.metrics.planning.Observe(time.Since(began).Seconds())
 	}
 	if e.Settled {
-		c.rule(now, c.rulings.Settle(now))
+		c.applyRulings(now, c.rulings.Settle(now))
 		c.forgetAbsent()
 		c.forgetAt = now
 		c.rollout.Start(now)

@@ -10,8 +10,8 @@ import (
 	"hdsd/store"
 )
 
-// control does what operators ask for. It takes effect before it is on disk:
-// a disk that fails is no reason to go on publishing.
+// control does what operators ask for. That takes effect before it is on disk: a disk
+// that fails is no reason to go on publishing.
 type control struct {
 	core  *core
 	store *store.Store
@@ -21,9 +21,9 @@ type control struct {
 // diskPatience is how long operators wait for the disk.
 const diskPatience = 10 * time.Second
 
-// carryOut has the core do what was asked for, unless it refuses, and waits until
-// that is on disk. Where it may not be, the error begins with what that means.
-// With any error, what act writes must not be read.
+// carryOut runs act on the core's goroutine and waits until what it did is on disk. If
+// that may not be, the error begins with the text unstored. After any error, the caller
+// must not read what act writes.
 func (c *control) carryOut(ctx context.Context, unstored string, act func() error) error {
 	var refused error
 	if err := c.core.ask(ctx, func() { refused = act() }); err != nil {

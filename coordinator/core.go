@@ -18,7 +18,7 @@ import (
 	"hdsd/store"
 )
 
-// Stages that the core tells what to do, as small as it needs them.
+// What the core asks of other stages.
 type (
 	checkerServer interface {
 		Assign(id string, s *specifier.Specifier)
@@ -31,19 +31,19 @@ type (
 	}
 )
 
-// timing is what the core takes from the configuration once.
+// timing holds the durations that need a restart to change.
 type timing struct {
 	report, grace, settle time.Duration
-	zoneViews             bool // what zones see is asked for
+	zoneViews             bool // some data planes get the health that their zone sees
 }
 
-// judging gives the aggregator's options.
+// judging returns the options of the aggregator.
 func (t timing) judging(trust aggregate.BeliefLimits) aggregate.Options {
 	trust = catalog.WithDefaults(trust, t.report)
 	return aggregate.Options{Staleness: trust.Staleness, Doubt: trust.Doubt, AwaitFor: t.settle + 2*t.report, ZoneViews: t.zoneViews}
 }
 
-// of gives the timing of the checks of a cluster.
+// of returns the timing of a cluster's checks.
 func (t timing) of(k *catalog.Cluster) aggregate.Timing {
 	checks := &k.Checked.Timing
 	return aggregate.Timing{
@@ -52,7 +52,10 @@ func (t timing) of(k *catalog.Cluster) aggregate.Timing {
 	}
 }
 
-// core is the judge: all of its methods but run and post run on one goroutine.
+// core joins the rooms. Each event from the mailbox, and each tick, goes to the rooms in
+// a fixed order; the core carries their effects out and hands values from one to the
+// next. All of its methods run on the goroutine of run, apart from those of the mailbox
+// and of hds.Sink.
 type core struct {
 	*mailbox
 
@@ -63,21 +66,15 @@ type core struct {
 	history historian
 	metrics *metrics
 
-	// Owned by the goroutine of run. First what there is to check:
-	rules *catalog.Rules
-
-	// Who checks it:
-	fleet *fleet.Fleet
-	pause pause
-
-	// What may be sent of it:
-	rollout *rollout.Rollout
-
-	// What comes of it:
-	judge     *aggregate.Aggregator
-	trust     trust
-	rulings   *ruling.Table
-	decisions *decisions
+	// Owned by the goroutine of run.
+	rules     *catalog.Rules
+	fleet     *fleet.Fleet          // who checks what
+	rollout   *rollout.Rollout      // which version of a cluster each checker gets
+	judge     *aggregate.Aggregator // what the votes come to
+	trust     trust                 // what operators say of checkers
+	rulings   *ruling.Table         // what data planes get
+	decisions *decisions            // the log, and who follows it
+	pause     pause
 	forgetAt  time.Time // when the store may next forget what is gone
 }
 
@@ -94,12 +91,12 @@ func newCore(t timing, log zerolog.Logger, m *metrics, planes resourceServer, hi
 	return c
 }
 
-// run works until stop is closed.
+// run handles events and ticks until stop is closed.
 func (c *core) run(stop <-chan struct{}) {
 	defer close(c.done)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for heard := 0; ; {
+	for handled := 0; ; {
 		select {
 		case <-stop:
 			if rows := c.fleet.Rows(); len(rows) > 0 {
@@ -108,21 +105,22 @@ func (c *core) run(stop <-chan struct{}) {
 			return
 		case event := <-c.events:
 			event()
-			// What has arrived is heard before anyone is called late.
-			if heard++; heard < mailboxSize && len(c.events) > 0 {
+			// Events that have arrived come before the tick, which may find someone late.
+			if handled++; handled < mailboxSize && len(c.events) > 0 {
 				continue
 			}
 		case <-timer.C:
 		}
-		heard = 0
+		handled = 0
 		timer.Reset(c.tick(time.Now()))
 	}
 }
 
-// longestSleep bounds the time between two ticks.
+// longestSleep is the longest time between two ticks.
 const longestSleep = time.Second
 
-// tick does what is due and tells how long until the next.
+// tick lets each room do what is due, and returns the time until the next tick. The
+// fleet comes first, so that specifiers and verdicts go by the present plan.
 func (c *core) tick(now time.Time) time.Duration {
 	if until := c.pause.listenUntil(now, c.timing.report); now.Before(until) {
 		return until.Sub(now)
@@ -130,10 +128,10 @@ func (c *core) tick(now time.Time) time.Duration {
 	c.carry(now, time.Now(), c.fleet.Tick(now))
 	c.tickRollout(now)
 	c.carry(now, time.Now(), c.fleet.Dispatch(now))
-	c.publish(now, c.judge.Tick(now))
-	c.rule(now, c.rulings.Expire(now))
-	c.decisions.events.transitions.count(now)
-	c.letForget(now)
+	c.applyVerdicts(now, c.judge.Tick(now))
+	c.applyRulings(now, c.rulings.Expire(now))
+	c.decisions.events.transitions.logOmitted(now)
+	c.forgetGone(now)
 	next := now.Add(longestSleep)
 	wake := func(at time.Time) {
 		if !at.IsZero() && at.Before(next) {
@@ -151,16 +149,16 @@ func (c *core) tick(now time.Time) time.Duration {
 	return max(next.Sub(now), time.Millisecond)
 }
 
-// forgetEvery is the time between two occasions for the store to let go of the
-// health of endpoints that nobody knows any more.
+// forgetEvery is how often the store may forget the health of endpoints that are gone.
 const forgetEvery = 6 * time.Hour
 
-func (c *core) letForget(now time.Time) {
+// forgetGone lets the store forget the health of endpoints that are gone, now and then.
+func (c *core) forgetGone(now time.Time) {
 	if !c.rulings.IsConclusive() || now.Before(c.forgetAt) {
 		return
 	}
 	c.forgetAt = now.Add(forgetEvery)
-	// Clusters do not change, so the store's goroutine can look into them.
+	// A Cluster does not change, so the store's goroutine may read it.
 	present := slices.Collect(c.rulings.Clusters())
 	hashes := sync.OnceValue(func() map[health.Hash]struct{} { return hashesOf(present) })
 	c.history.Forget(func(hash health.Hash) bool {
@@ -169,7 +167,7 @@ func (c *core) letForget(now time.Time) {
 	})
 }
 
-// hashesOf gives those of all endpoints, checked or not.
+// hashesOf returns the hashes of all endpoints, checked or not.
 func hashesOf(clusters []*catalog.Cluster) map[health.Hash]struct{} {
 	all := map[health.Hash]struct{}{}
 	for _, k := range clusters {
@@ -180,19 +178,19 @@ func hashesOf(clusters []*catalog.Cluster) map[health.Hash]struct{} {
 	return all
 }
 
-// publish carries out what follows from the votes.
-func (c *core) publish(now time.Time, effects aggregate.Effects) {
+// applyVerdicts carries out what follows from the votes.
+func (c *core) applyVerdicts(now time.Time, effects aggregate.Effects) {
 	judgeLog{&c.log, c.metrics}.write(&effects)
 	if len(effects.Doubts)+len(effects.Blindness) > 0 {
 		c.fleet.Reconsider()
 	}
 	c.metrics.damped.Set(float64(c.judge.Damped()))
 	c.metrics.unobserved.Set(float64(c.judge.Unobserved()))
-	c.decide(c.rulings.Decide(now, effects.Changes, effects.ZoneViews).Decisions)
+	c.appendDecisions(c.rulings.Decide(now, effects.Changes, effects.ZoneViews).Decisions)
 }
 
-// decide appends decisions to the log, which everyone follows at once.
-func (c *core) decide(all []decision.Decision) {
+// appendDecisions appends decisions to the log, whose followers carry them out at once.
+func (c *core) appendDecisions(all []decision.Decision) {
 	c.decisions.append(all)
 	for i := range all {
 		if len(all[i].Transitions) > 0 {

@@ -11,7 +11,7 @@ import (
 	"hdsd/store"
 )
 
-// Followers of the log of decisions, as small as it needs them.
+// What decisions are carried out by.
 type (
 	resourceServer interface {
 		Update(eds.Update)
@@ -28,13 +28,13 @@ type (
 	}
 )
 
-// maxDecisions is how many decisions the log keeps for a slow follower. Those of this
-// process are never behind.
+// maxDecisions is how many decisions the log keeps for a slow follower. The followers in
+// this process are never behind.
 const maxDecisions = 1024
 
-// decisions is the log of decisions with its followers in this process. Each decision
-// reaches data planes first, then the history, then the log of events. None of them
-// waits for a client or for the disk, so the core drives them itself.
+// decisions is the log of decisions with its followers in this process. A decision reaches
+// data planes first, then the history, then the log of events. None of them waits for a
+// client or for the disk, so the core's goroutine drives them.
 type decisions struct {
 	log       decision.Log
 	followers [3]decision.Cursor
@@ -56,18 +56,18 @@ func newDecisions(planes resourceServer, history historyWriter, log zerolog.Logg
 	return d
 }
 
-// restore goes on with what is stored.
+// restore takes over what is stored.
 func (d *decisions) restore(s *store.State) {
 	d.frozen.Store(s.Freeze)
 	d.events.restored(s)
 }
 
-// append appends decisions and lets everyone follow them.
+// append appends decisions, and lets all followers catch up after each.
 func (d *decisions) append(all []decision.Decision) {
 	for i := range all {
 		d.log.Append(&all[i])
 		for n, apply := range [...]func(*decision.Decision){d.publish, d.record, d.events.write} {
-			// The only error is that it fell behind, which it cannot.
+			// The only error is ErrBehind, which nobody gets who follows each decision.
 			for next, _ := d.followers[n].Next(); next != nil; next, _ = d.followers[n].Next() {
 				apply(next)
 			}

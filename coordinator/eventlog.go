@@ -7,7 +7,7 @@ import (
 	"hdsd/store"
 )
 
-// eventLog logs decisions and counts transitions.
+// eventLog logs decisions and counts the transitions among them.
 type eventLog struct {
 	log         zerolog.Logger
 	metrics     *metrics
@@ -21,11 +21,11 @@ func (l *eventLog) write(next *decision.Decision) {
 	for i := range next.Overrides {
 		switch o := &next.Overrides[i]; o.Kind {
 		case decision.Set:
-			l.override("override_set", o)
+			l.override("override_set", o, "an override replaces verdicts")
 		case decision.Cleared:
-			l.override("override_cleared", o)
+			l.override("override_cleared", o, "an override was cleared: verdicts count again")
 		case decision.Expired:
-			l.override("override_expired", o)
+			l.override("override_expired", o, "an override expired: verdicts count again")
 		}
 	}
 	if next.Trust != nil {
@@ -37,18 +37,18 @@ func (l *eventLog) write(next *decision.Decision) {
 	}
 }
 
-func (l *eventLog) override(event string, c *decision.OverrideChange) {
+func (l *eventLog) override(event string, c *decision.OverrideChange, text string) {
 	o := &c.Override
 	l.log.Warn().Str("event", event).Str("kind", overrideKinds[o.Status]).Str("cluster", o.Scope.Cluster).Str("address", o.Scope.Address).
 		Str("region", o.Scope.Locality.Region).Str("zone", o.Scope.Locality.Zone).Str("sub_zone", o.Scope.Locality.SubZone).
-		Str("author", o.Author).Str("reason", o.Reason).Time("since", o.Since).Str("until", c.Until()).Str("by", c.By).Msg("override of the votes")
+		Str("author", o.Author).Str("reason", o.Reason).Time("since", o.Since).Str("until", c.Until()).Str("by", c.By).Msg(text)
 }
 
 func (l *eventLog) freeze(c *decision.FreezeChange) {
 	l.metrics.frozen.Set(flag(c.After != nil))
 	if c.After == nil {
 		l.log.Warn().Str("event", "unfrozen").Str("author", c.By).Str("frozen_by", c.Before.Author).
-			Str("reason", c.Before.Reason).Time("since", c.Before.Since).Msg("not frozen any more: verdicts are published again")
+			Str("reason", c.Before.Reason).Time("since", c.Before.Since).Msg("publishing is no longer frozen: data planes get verdicts again")
 		return
 	}
 	var replaced store.Freeze
@@ -58,7 +58,7 @@ func (l *eventLog) freeze(c *decision.FreezeChange) {
 	l.log.Warn().Str("event", "frozen").Str("author", c.After.Author).Str("reason", c.After.Reason).
 		Time("since", c.After.Since).Stringer("publish", decision.PublicationUnder(c.After)).
 		Str("replaced_author", replaced.Author).Str("replaced_reason", replaced.Reason).
-		Msg("frozen: subscribers are not told what hdsd decides")
+		Msg("publishing is frozen: data planes get no new verdicts")
 }
 
 func (l *eventLog) trust(c *decision.TrustChange) {
@@ -69,27 +69,27 @@ func (l *eventLog) trust(c *decision.TrustChange) {
 	switch after := c.After; {
 	case after == nil:
 		l.log.Warn().Str("event", "checker_judged").Str("checker", c.Checker).Str("author", c.By).
-			Str("said_by", before.Author).Str("reason", before.Reason).Msg("whether this checker is believed is up to hdsd again")
+			Str("said_by", before.Author).Str("reason", before.Reason).Msg("an operator returned this checker to automatic trust")
 	case after.Level == store.Trusted:
 		l.log.Warn().Str("event", "checker_trusted").Str("checker", c.Checker).Str("author", after.Author).Str("reason", after.Reason).
-			Str("replaced_author", before.Author).Str("replaced_reason", before.Reason).Msg("a checker is not doubted any more, by an operator")
+			Str("replaced_author", before.Author).Str("replaced_reason", before.Reason).Msg("an operator trusts this checker: hdsd never doubts it")
 	default:
 		l.log.Warn().Str("event", "checker_distrusted").Str("checker", c.Checker).Str("author", after.Author).Str("reason", after.Reason).
-			Str("replaced_author", before.Author).Str("replaced_reason", before.Reason).Msg("no vote of a checker counts any more, by an operator")
+			Str("replaced_author", before.Author).Str("replaced_reason", before.Reason).Msg("an operator distrusts this checker: none of its votes counts")
 	}
 }
 
-// restored logs what operators said before the start and that goes on.
+// restored logs what operators did before the restart that still holds.
 func (l *eventLog) restored(s *store.State) {
 	if f := s.Freeze; f != nil {
 		l.metrics.frozen.Set(1)
 		l.log.Warn().Str("event", "still_frozen").Str("author", f.Author).Str("reason", f.Reason).
-			Time("since", f.Since).Stringer("publish", decision.PublicationUnder(f)).Msg("still frozen, as before the start")
+			Time("since", f.Since).Stringer("publish", decision.PublicationUnder(f)).Msg("publishing is still frozen, as before the restart")
 	}
 	if n := len(s.Overrides); n > 0 {
-		l.log.Warn().Str("event", "still_overridden").Int("count", n).Msg("overrides are in force, as before the start: hdsd override list shows them")
+		l.log.Warn().Str("event", "still_overridden").Int("count", n).Msg("overrides from before the restart are in force: hdsd override list shows them")
 	}
 	if n := len(s.Trust); n > 0 {
-		l.log.Warn().Str("event", "still_judged").Int("count", n).Msg("operators said which checkers to believe: hdsd checkers shows it")
+		l.log.Warn().Str("event", "still_judged").Int("count", n).Msg("operators trust or distrust checkers since before the restart: hdsd checkers shows which")
 	}
 }

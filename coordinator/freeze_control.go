@@ -12,11 +12,11 @@ import (
 // Freeze implements api.Controller.
 func (c *control) Freeze(ctx context.Context, asked api.Freeze) (api.Freeze, *api.Freeze, error) {
 	var before, after *store.Freeze
-	if err := c.carryOut(ctx, "hdsd is frozen, but a restart may forget it", func() error {
+	if err := c.carryOut(ctx, "publishing is frozen, but a restart may undo that", func() error {
 		var effects ruling.Effects
 		now := time.Now()
 		before, after, effects = c.core.rulings.Freeze(now, asked.Author, asked.Reason, asked.Hold)
-		c.core.rule(now, effects)
+		c.core.applyRulings(now, effects)
 		return nil
 	}); err != nil {
 		return api.Freeze{}, nil, err
@@ -27,10 +27,10 @@ func (c *control) Freeze(ctx context.Context, asked api.Freeze) (api.Freeze, *ap
 // Unfreeze implements api.Controller.
 func (c *control) Unfreeze(ctx context.Context, author string) (*api.Freeze, error) {
 	var before *store.Freeze
-	if err := c.carryOut(ctx, "hdsd is not frozen any more, but may be after a restart", func() error {
+	if err := c.carryOut(ctx, "publishing is no longer frozen, but a restart may undo that", func() error {
 		var effects ruling.Effects
 		before, effects = c.core.rulings.Unfreeze(author)
-		c.core.rule(time.Now(), effects)
+		c.core.applyRulings(time.Now(), effects)
 		return nil
 	}); err != nil {
 		return nil, err

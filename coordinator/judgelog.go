@@ -6,7 +6,7 @@ import (
 	"hdsd/aggregate"
 )
 
-// judgeLog logs and counts what the aggregator finds, apart from verdicts.
+// judgeLog logs and counts what the aggregator finds beside verdicts.
 type judgeLog struct {
 	*zerolog.Logger
 	metrics *metrics
@@ -37,25 +37,25 @@ func (l judgeLog) doubt(c *aggregate.DoubtChange) {
 	switch {
 	case c.Checker != "" && c.Doubted:
 		l.Warn().Str("event", "checker_doubted").Str("checker", c.Checker).
-			Msg("a checker is not believed when it says down: " + c.Reason)
+			Msg("a checker is doubted, so its votes of down do not count: " + c.Reason)
 	case c.Checker != "":
-		l.Info().Str("event", "checker_believed").Str("checker", c.Checker).Msg("a checker is believed again")
+		l.Info().Str("event", "checker_believed").Str("checker", c.Checker).Msg("a checker is no longer doubted")
 	case c.Doubted:
 		l.Warn().Str("event", "path_doubted").Str("from", c.From).Str("to", c.To).
-			Msg("checkers of one zone are not believed when they say down of another: " + c.Reason)
+			Msg("a path between zones is doubted, so votes of down over it do not count: " + c.Reason)
 	default:
 		l.Info().Str("event", "path_believed").Str("from", c.From).Str("to", c.To).
-			Msg("checkers of one zone are believed again about another")
+			Msg("a path between zones is no longer doubted")
 	}
 }
 
 func (l judgeLog) blindness(c *aggregate.BlindnessChange) {
 	if c.Blind {
 		l.metrics.blindCheckers.Inc()
-		l.Warn().Str("event", "checker_blind").Str("checker", c.Checker).Msg("a checker does not see outages: " + c.Reason)
+		l.Warn().Str("event", "checker_blind").Str("checker", c.Checker).Msg("a checker is blind: " + c.Reason)
 	} else {
 		l.metrics.blindCheckers.Dec()
-		l.Info().Str("event", "checker_sees").Str("checker", c.Checker).Msg("a checker is not taken to be blind any more: " + c.Reason)
+		l.Info().Str("event", "checker_sees").Str("checker", c.Checker).Msg("a checker is no longer blind: " + c.Reason)
 	}
 }
 
@@ -63,11 +63,11 @@ func (l judgeLog) massFailure(f *aggregate.MassFailure) {
 	if f.Over {
 		l.metrics.massFailures.Dec()
 		l.Warn().Str("event", "mass_failure_over").Str("cluster", f.Cluster).
-			Msg("the alarm for a cluster is over: " + f.Reason)
+			Msg("a mass failure is over: " + f.Reason)
 		return
 	}
 	l.metrics.massFailures.Inc()
 	l.metrics.massFailuresSeen.Inc()
 	l.Error().Str("event", "mass_failure").Str("cluster", f.Cluster).
-		Msg("much of a cluster seems to fail at once, which waits for verdict.mass_failure.hold: " + f.Reason)
+		Msg("more than half of a cluster seems to fail at once, so its verdicts wait for verdict.mass_failure.hold: " + f.Reason)
 }

@@ -15,28 +15,28 @@ import (
 // freeze freezes publishing, and gives the freeze before, nil for none, and the one after.
 func (l *lab) freeze(asked api.Freeze) (before *api.Freeze, after api.Freeze) {
 	replaced, set, effects := l.core.rulings.Freeze(l.now, asked.Author, asked.Reason, asked.Hold)
-	l.core.rule(l.now, effects)
+	l.core.applyRulings(l.now, effects)
 	return shownFreeze(replaced), *shownFreeze(set)
 }
 
 // unfreeze ends a freeze, and gives it; nil where there was none.
 func (l *lab) unfreeze(author string) *api.Freeze {
 	ended, effects := l.core.rulings.Unfreeze(author)
-	l.core.rule(l.now, effects)
+	l.core.applyRulings(l.now, effects)
 	return shownFreeze(ended)
 }
 
 // override sets an override, and gives the one that it replaces.
 func (l *lab) override(o store.Override) (replaced *api.Override, err error) {
 	_, before, effects, err := l.core.rulings.SetOverride(l.now, o)
-	l.core.rule(l.now, effects)
+	l.core.applyRulings(l.now, effects)
 	return shownOverride(before), refusal(err)
 }
 
 // clear ends overrides by bob's word.
 func (l *lab) clear(scope health.Endpoint, all bool) ([]api.Override, error) {
 	ended, effects, err := l.core.rulings.ClearOverrides(l.now, scope, all, "bob")
-	l.core.rule(l.now, effects)
+	l.core.applyRulings(l.now, effects)
 	return shownOverrides(ended), refusal(err)
 }
 

@@ -19,11 +19,11 @@ import (
 func (c *control) SetOverride(ctx context.Context, asked api.Override) (api.Override, *api.Override, error) {
 	var set ruling.Override
 	var replaced *ruling.Override
-	if err := c.carryOut(ctx, "the override is in force, but a restart may forget it", func() (err error) {
+	if err := c.carryOut(ctx, "the override is in force, but a restart may undo that", func() (err error) {
 		var effects ruling.Effects
 		now := time.Now()
 		set, replaced, effects, err = c.core.rulings.SetOverride(now, storedOverride(&asked))
-		c.core.rule(now, effects)
+		c.core.applyRulings(now, effects)
 		return refusal(err)
 	}); err != nil {
 		return api.Override{}, nil, err
@@ -34,11 +34,11 @@ func (c *control) SetOverride(ctx context.Context, asked api.Override) (api.Over
 // ClearOverrides implements api.Controller.
 func (c *control) ClearOverrides(ctx context.Context, scope health.Endpoint, all bool, author string) ([]api.Override, error) {
 	var ended []ruling.Override
-	if err := c.carryOut(ctx, "the override has ended, but may be in force after a restart", func() (err error) {
+	if err := c.carryOut(ctx, "the override has ended, but a restart may undo that", func() (err error) {
 		var effects ruling.Effects
 		now := time.Now()
 		ended, effects, err = c.core.rulings.ClearOverrides(now, scope, all, author)
-		c.core.rule(now, effects)
+		c.core.applyRulings(now, effects)
 		return refusal(err)
 	}); err != nil {
 		return nil, err

@@ -2,8 +2,8 @@ package coordinator
 
 import "hdsd/store"
 
-// restore takes up what the store has, before the first event. Nothing moves until
-// the time to settle has passed, which starts with begin.
+// restore takes over what the store has, before the first event. No seat moves until hdsd
+// has settled.
 func (c *core) restore(s store.State) {
 	c.fleet.Restore(s.Plan)
 	for name, trials := range s.Trials {

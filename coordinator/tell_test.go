@@ -11,37 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-
-	"hdsd/health"
 )
-
-func TestTheLogOfTransitionsIsBoundedAndSaysSo(t *testing.T) {
-	var out bytes.Buffer
-	l := newTransitionLog(zerolog.New(&out))
-	const all = 5 * transitionsLogged
-	for range all {
-		l.write(&health.Transition{Endpoint: keyOf("web", one), To: health.Unhealthy})
-	}
-	now := time.Now()
-	l.count(now)
-	l.count(now)
-	lines := strings.Count(out.String(), `"event":"transition"`)
-	if lines < transitionsLogged || lines >= all { // two bursts where a second ends between
-		t.Errorf("%d of %d transitions are logged", lines, all)
-	}
-	if told := strings.Count(out.String(), `"event":"transitions_not_logged"`); told != 1 {
-		t.Errorf("it is told %d times that some were left out", told)
-	}
-	l.left.count = 3
-	l.count(now.Add(time.Second / 2))
-	if strings.Contains(out.String(), `"count":3`) {
-		t.Error("it is told more than once a second")
-	}
-	l.count(now.Add(time.Second))
-	if !strings.Contains(out.String(), `"count":3`) {
-		t.Error("what was left out later is not told")
-	}
-}
 
 func TestNobodyWaitsForACoreThatHasStopped(t *testing.T) {
 	l := newLab(t)

@@ -16,14 +16,14 @@ import (
 	"hdsd/store"
 )
 
-// mostTrust is of how many checkers something can be said.
-const mostTrust = 10_000
+// maxTrust is how many checkers operators can trust or distrust.
+const maxTrust = 10_000
 
 // SetTrust implements api.Controller.
 func (c *control) SetTrust(ctx context.Context, asked api.Trust) (api.Trust, *api.Trust, error) {
 	said := store.Trust{Level: storedTrust(asked.Trusted), Reason: asked.Reason, Author: asked.Author}
 	var change decision.TrustChange
-	if err := c.carryOut(ctx, "it is in force, but a restart may forget it", func() (err error) {
+	if err := c.carryOut(ctx, "the checker's trust is set, but a restart may undo that", func() (err error) {
 		said.Since = time.Now().UTC().Round(0)
 		if change, err = c.core.trust.set(asked.Checker, &said); err != nil {
 			return err
@@ -39,7 +39,7 @@ func (c *control) SetTrust(ctx context.Context, asked api.Trust) (api.Trust, *ap
 // ClearTrust implements api.Controller.
 func (c *control) ClearTrust(ctx context.Context, checker, author string) (*api.Trust, error) {
 	var change decision.TrustChange
-	if err := c.carryOut(ctx, "it has ended, but may be in force after a restart", func() error {
+	if err := c.carryOut(ctx, "the checker is back to automatic trust, but a restart may undo that", func() error {
 		var changed bool
 		if change, changed = c.core.trust.clear(checker, author); changed {
 			c.core.applyTrust(change)
@@ -92,8 +92,8 @@ func (t trust) of(checker string) *store.Trust {
 // set sets what an operator says of a checker.
 func (t trust) set(checker string, said *store.Trust) (change decision.TrustChange, err error) {
 	before := t.of(checker)
-	if before == nil && len(t) >= mostTrust {
-		return change, status.Errorf(codes.FailedPrecondition, "something is said of %d checkers already, which is the most: 'hdsd checkers judge' takes some back", mostTrust)
+	if before == nil && len(t) >= maxTrust {
+		return change, status.Errorf(codes.FailedPrecondition, "operators trust or distrust %d checkers, the most allowed: return some to automatic trust with 'hdsd checkers judge'", maxTrust)
 	}
 	t[checker] = *said
 	return decision.TrustChange{Checker: checker, Before: before, After: said, By: said.Author}, nil
@@ -119,7 +119,7 @@ func (t trust) distrusted() (count int) {
 // applyTrust makes the votes of a checker count as an operator says, and records that.
 func (c *core) applyTrust(change decision.TrustChange) {
 	c.instruct(change.Checker)
-	c.decide([]decision.Decision{{Trust: &change}})
+	c.appendDecisions([]decision.Decision{{Trust: &change}})
 }
 
 // instruct tells the aggregator what an operator says of a checker.

@@ -35,7 +35,7 @@ func (t *Table) SetOverride(now time.Time, asked store.Override) (set Override, 
 		return set, nil, Effects{}, err
 	}
 	if len(t.overrides.all) >= MaxOverrides && t.overrides.all[asked.Scope] == nil {
-		return set, nil, Effects{}, impossible("there are %d overrides already, which is the most: clear some, or have one for a whole cluster or locality", MaxOverrides)
+		return set, nil, Effects{}, impossible("there are %d overrides, the most allowed: clear some, or override a whole cluster or locality", MaxOverrides)
 	}
 	asked.Since, asked.Until = now.UTC().Round(0), asked.Until.UTC().Round(0)
 	next := &Override{Override: asked}
@@ -64,7 +64,7 @@ func (t *Table) ClearOverrides(now time.Time, scope health.Endpoint, all bool, a
 	if !all {
 		o := t.overrides.take(scope)
 		if o == nil {
-			return nil, Effects{}, notFound("there is no override for exactly this: hdsd override list shows those that there are")
+			return nil, Effects{}, notFound("no override has exactly this scope: hdsd override list shows all overrides")
 		}
 		ended = []*Override{o}
 	} else {
@@ -247,11 +247,11 @@ func (t *Table) Overridable(scope *health.Endpoint) error {
 			if canOverride(k, e) {
 				return nil
 			}
-			not = impossible("%s %s is published as its source has it, and can be drained there only: %s", k.Source.Name, e.Key.Address, e.Reason)
+			not = impossible("%s %s is published as its source gives it, so only its source can drain it: %s", k.Source.Name, e.Key.Address, e.Reason)
 		}
 	}
 	if not == nil {
-		not = notFound("there is no such endpoint: hdsd endpoints lists those that there are, with their localities")
+		not = notFound("there is no such endpoint: hdsd endpoints lists all endpoints with their localities")
 	}
 	return not
 }

@@ -1,0 +1,40 @@
+package coordinator
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"hdsd/health"
+)
+
+func TestTransitionLogIsBounded(t *testing.T) {
+	var out bytes.Buffer
+	l := newTransitionLog(zerolog.New(&out))
+	const all = 5 * maxTransitionsLogged
+	for range all {
+		l.write(&health.Transition{Endpoint: keyOf("web", one), To: health.Unhealthy})
+	}
+	now := time.Now()
+	l.logOmitted(now)
+	l.logOmitted(now)
+	lines := strings.Count(out.String(), `"event":"transition"`)
+	if lines < maxTransitionsLogged || lines >= all { // two bursts where a second ends between
+		t.Errorf("%d of %d transitions are logged", lines, all)
+	}
+	if omitted := strings.Count(out.String(), `"event":"transitions_not_logged"`); omitted != 1 {
+		t.Errorf("%d lines say that some were omitted", omitted)
+	}
+	l.omitted.count = 3
+	l.logOmitted(now.Add(time.Second / 2))
+	if strings.Contains(out.String(), `"count":3`) {
+		t.Error("more than one line a second says that some were omitted")
+	}
+	l.logOmitted(now.Add(time.Second))
+	if !strings.Contains(out.String(), `"count":3`) {
+		t.Error("no line says how many were omitted later")
+	}
+}
