@@ -49,16 +49,14 @@ func (es *endpoints) has(id health.EndpointID) bool {
 	return int(id) < len(es.list) && es.list[id].kind != none
 }
 
+func (es *endpoints) at(id health.EndpointID) endpoint      { return es.list[id] }
 func (es *endpoints) key(id health.EndpointID) trie.Key     { return es.list[id].Key }
 func (es *endpoints) hash(id health.EndpointID) uint64      { return es.list[id].Lo }
-func (es *endpoints) kind(id health.EndpointID) int32       { return es.list[id].kind }
 func (es *endpoints) unit(id health.EndpointID) int32       { return es.list[id].unit }
 func (es *endpoints) setUnit(id health.EndpointID, i int32) { es.list[id].unit = i }
 
-// set says what an endpoint is; it is in no unit then.
-func (es *endpoints) set(id health.EndpointID, k trie.Key, kind int32) {
-	es.list[id] = endpoint{Key: k, kind: kind, unit: none}
-}
+// set says what an endpoint is.
+func (es *endpoints) set(id health.EndpointID, is endpoint) { es.list[id] = is }
 
 // remove forgets an endpoint.
 func (es *endpoints) remove(id health.EndpointID) {
@@ -68,6 +66,9 @@ func (es *endpoints) remove(id health.EndpointID) {
 
 // is tells whether an endpoint has any of some flags.
 func (es *endpoints) is(id health.EndpointID, any flag) bool { return es.flags[id]&any != 0 }
+
+// marks are an endpoint's flags.
+func (es *endpoints) marks(id health.EndpointID) flag { return es.flags[id] }
 
 // mark gives an endpoint a flag.
 func (es *endpoints) mark(id health.EndpointID, f flag) {

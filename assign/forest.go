@@ -53,12 +53,11 @@ func (f *forest) grow() {
 // reserve makes room for endpoints that are about to be added.
 func (f *forest) reserve(n int) { f.pending = make([]trie.Item, 0, n) }
 
-// add lets an endpoint wait for divide, with the seats and substitutes that it
-// brings.
-func (f *forest) add(id health.EndpointID, k trie.Key, of *kind, zone int32, seed int32) {
-	f.endpoints.set(id, k, of.number)
-	f.pending = append(f.pending, trie.Item{Key: k, ID: id, Seed: seed, Kind: of.number, Zone: zone})
-	f.count(of, zone, 1)
+// add lets an endpoint of a kind wait for divide. Its seed is the number of the
+// seats and substitutes that it brings.
+func (f *forest) add(i trie.Item, k *kind) {
+	f.pending = append(f.pending, i)
+	f.count(k, i.Zone, 1)
 }
 
 // withdraw takes an endpoint that waits out again, and returns what it brought.

@@ -63,10 +63,11 @@ func (j *journal) start(i int32) bool {
 	u := j.seats.at(i)
 	news, moved := 0, false
 	for _, id := range u.members {
-		if j.endpoints.is(id, isNew) {
+		f := j.endpoints.marks(id)
+		if f&isNew != 0 {
 			news++
 		}
-		moved = moved || j.endpoints.is(id, isMoved)
+		moved = moved || f&isMoved != 0
 	}
 	u.mixed = moved || news > 0 && news < len(u.members)
 	switch {

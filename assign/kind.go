@@ -62,6 +62,8 @@ func keyOf(e *Endpoint) kindKey {
 
 // kinds are the kinds that there are endpoints of.
 type kinds struct {
+	classes *classes
+
 	list   []*kind
 	ids    map[kindKey]int32
 	order  []*kind // by hash
@@ -69,24 +71,28 @@ type kinds struct {
 	latest *kind // that was asked for: a million endpoints ask for few
 }
 
-// find returns the kind of what endpoints of a class want, which is made where
-// there is none.
-func (ks *kinds) find(key kindKey, c *class) *kind {
-	if ks.latest != nil && ks.latest.kindKey == key {
-		return ks.latest
+// find returns the kind of what endpoints want, which is made where there is none.
+func (ks *kinds) find(key kindKey) *kind {
+	if ks.latest == nil || ks.latest.kindKey != key {
+		ks.latest = ks.look(key)
 	}
-	id, ok := ks.ids[key]
-	if !ok {
-		id = ks.add()
-		ks.ids[key] = id
-		h := rendezvous.Score(c.hash, uint64(key.redundancy))
-		h = rendezvous.Score(rendezvous.Score(h, uint64(key.zones)<<8|uint64(key.regions)), uint64(key.rate))
-		ks.list[id] = &kind{kindKey: key, class: c, number: id, hash: h}
-		at, _ := slices.BinarySearchFunc(ks.order, h, func(k *kind, h uint64) int { return cmp.Compare(k.hash, h) })
-		ks.order = slices.Insert(ks.order, at, ks.list[id])
-	}
-	ks.latest = ks.list[id]
 	return ks.latest
+}
+
+// look is find without what is remembered.
+func (ks *kinds) look(key kindKey) *kind {
+	if id, ok := ks.ids[key]; ok {
+		return ks.list[id]
+	}
+	id, c := ks.add(), ks.classes.at(key.id)
+	ks.ids[key] = id
+	h := rendezvous.Score(c.hash, uint64(key.redundancy))
+	h = rendezvous.Score(rendezvous.Score(h, uint64(key.zones)<<8|uint64(key.regions)), uint64(key.rate))
+	k := &kind{kindKey: key, class: c, number: id, hash: h}
+	ks.list[id] = k
+	at, _ := slices.BinarySearchFunc(ks.order, h, func(k *kind, h uint64) int { return cmp.Compare(k.hash, h) })
+	ks.order = slices.Insert(ks.order, at, k)
+	return k
 }
 
 // add makes room for one more kind.

@@ -35,9 +35,9 @@ type Planner struct {
 func New(o Options) *Planner {
 	o = o.withDefaults()
 	p := &Planner{
-		zones: zone.NewTable(), classes: &classes{ids: map[uint64]ClassID{}}, kinds: &kinds{ids: map[kindKey]int32{}},
-		fleet: newFleet(), endpoints: &endpoints{}, restored: &restored{},
+		zones: zone.NewTable(), classes: &classes{ids: map[uint64]ClassID{}}, fleet: newFleet(), endpoints: &endpoints{}, restored: &restored{},
 	}
+	p.kinds = &kinds{classes: p.classes, ids: map[kindKey]int32{}}
 	quotas := quota.NewTable()
 	p.room = &room{quotas: quotas}
 	p.shares = &shares{zones: p.zones, fleet: p.fleet, classes: p.classes, kinds: p.kinds, quotas: quotas, slack: o.Slack}
@@ -144,16 +144,19 @@ func (p *Planner) applyEndpoints(ch *Change) {
 // upsert takes in an endpoint that is new or changed.
 func (p *Planner) upsert(e *Endpoint) {
 	p.endpoints.grow(e.ID)
-	k := p.kinds.find(keyOf(e), p.classes.at(e.Class))
-	key, own, i := trie.Key{Hi: uint64(e.ClusterHash), Lo: uint64(e.Hash)}, p.ownZone(e), p.endpoints.unit(e.ID)
-	if p.endpoints.kind(e.ID) == k.number && p.endpoints.key(e.ID) == key && i != none && p.seats.at(i).zone == own {
+	k := p.kinds.find(keyOf(e))
+	is, was := endpoint{trie.Key{Hi: uint64(e.ClusterHash), Lo: uint64(e.Hash)}, k.number, none}, p.endpoints.at(e.ID)
+	own, i := p.ownZone(e), was.unit
+	if i != none && was.kind == is.kind && was.Key == is.Key && p.seats.at(i).zone == own {
 		return
 	}
-	var seed int32
+	seed := int32(none)
 	switch {
-	case !p.endpoints.has(e.ID):
+	case was.kind == none:
 		p.endpoints.mark(e.ID, isNew)
-		seed = p.forest.brought.add(p.restored.claim(uint64(e.Hash), p.fleet.isSeated), nil)
+		if !p.restored.empty() {
+			seed = p.forest.brought.add(p.restored.claim(uint64(e.Hash), p.fleet.isSeated), nil)
+		}
 		p.unfair = p.unfair || seed == none && !p.waiting
 	case i == none: // twice in one Change
 		seed = p.forest.withdraw(e.ID)
@@ -165,7 +168,8 @@ func (p *Planner) upsert(e *Endpoint) {
 		p.forest.remove(e.ID)
 		p.unfair = true
 	}
-	p.forest.add(e.ID, key, k, own, seed)
+	p.endpoints.set(e.ID, is)
+	p.forest.add(trie.Item{Key: is.Key, ID: e.ID, Seed: seed, Kind: is.kind, Zone: own}, k)
 }
 
 // remove forgets an endpoint.
