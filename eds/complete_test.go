@@ -140,3 +140,23 @@ func TestFetchWhileIncomplete(t *testing.T) {
 		}
 	})
 }
+
+// TestCompleteWhileAResponseIsMade: a name that is withheld from the response is
+// answered by the next one.
+func TestCompleteWhileAResponseIsMade(t *testing.T) {
+	s := NewServer(Options{Incomplete: true})
+	u := newSubscription(&stream{server: s, delta: true, wake: make(chan struct{}, 1)}, s.published.assignments)
+	if err := u.requests.take(&request{names: []string{"none"}}); err != nil {
+		t.Fatal(err)
+	}
+	incomplete := s.published.incomplete.Load()
+	batch, _ := u.take(incomplete)
+	s.streams.add(u.stream)
+	u.stream.subs[1] = u
+	s.Complete()
+	b := builder{sub: u, limit: 1000, incomplete: incomplete}
+	r, more := u.build(&b, batch, []*frame{nil}, u.stream.nonce)
+	equal(t, "withheld", r == nil && more, true)
+	r = u.next(u.stream.nonce, 1000)
+	equal(t, "answered", r != nil && len(r.rare.removed) == 1, true)
+}

@@ -155,6 +155,9 @@ func (b *builder) addChanges(batch []*watch, frames []*frame) {
 	if b.any = len(b.sent) > 0; !b.any {
 		b.sent = nil
 	}
+	if b.incomplete && !b.sub.stream.server.published.incomplete.Load() {
+		b.sub.requeueWithheldLocked() // Complete was called before they were withheld
+	}
 }
 
 func (b *builder) addChange(w *watch, f *frame) {

@@ -90,6 +90,10 @@ func (u *subscription) resend(w *watch) {
 func (u *subscription) requeueWithheld() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.requeueWithheldLocked()
+}
+
+func (u *subscription) requeueWithheldLocked() {
 	for _, w := range u.interest.watches {
 		if w.withheld {
 			u.queue.push(w)

@@ -157,10 +157,10 @@ func (t *Tracker) Requested(node, typeURL string, now time.Time, each func(key s
 			continue
 		}
 		for _, e := range c.polls {
-			if e.List.TypeURL != typeURL {
+			if e.TypeURL != typeURL {
 				continue
 			}
-			all = all || e.List.All || evicted
+			all = all || e.All || evicted
 			for _, key := range e.Given.Keys {
 				each(key)
 			}
