@@ -12,7 +12,11 @@ import (
 // Check reads the whole file. It returns ErrDamaged with every fault.
 func (s *Store) Check() error {
 	err := s.db.view(func(tx *bolt.Tx) error {
-		return errors.Join(s.db.checkPages(tx), checkRows(tx))
+		version, _, err := schema(tx)
+		if err != nil {
+			return err
+		}
+		return errors.Join(s.db.checkPages(tx), checkRows(tx, version))
 	})
 	if err == nil || errors.Is(err, ErrClosed) || errors.Is(err, ErrDamaged) {
 		return err
@@ -20,8 +24,9 @@ func (s *Store) Check() error {
 	return damaged(s.db.path, err)
 }
 
-// checkRows decodes every value, and looks up every row that the indices name.
-func checkRows(tx *bolt.Tx) error {
+// checkRows decodes every value of a file of this schema version, and looks up every row
+// that the indices name.
+func checkRows(tx *bolt.Tx, version uint32) error {
 	shared, rows := names{}, tx.Bucket(transitions)
 	var bad []error
 	check := func(bucket []byte, good func(k, v []byte) bool) {
@@ -51,9 +56,13 @@ func checkRows(tx *bolt.Tx) error {
 		if tx.Bucket(sealed.name) == nil {
 			continue
 		}
+		good := sealed.good
+		if version == 1 {
+			good = goodInSchema1(sealed.name, good)
+		}
 		check(sealed.name, func(k, v []byte) bool {
 			row, ok := unseal(k, v)
-			return ok && sealed.good(k, row)
+			return ok && good(k, row)
 		})
 	}
 	return errors.Join(bad...)

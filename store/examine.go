@@ -74,8 +74,7 @@ func examine(path string, file *os.File, o *Options) (info CopyInfo, db *bolt.DB
 	return info, db, err
 }
 
-// read fills in a from the rows of a copy. It leaves out those of an older version, which
-// a start upgrades.
+// read fills in i from the rows of a copy, which may be of an older version.
 func (i *CopyInfo) read(tx *bolt.Tx, path string, o *Options) error {
 	version, _, err := schema(tx)
 	switch {
@@ -83,8 +82,6 @@ func (i *CopyInfo) read(tx *bolt.Tx, path string, o *Options) error {
 		return err
 	case version > o.version() || version == 0:
 		return newer(path, fmt.Sprintf("schema %d, this one knows %d", version, o.version()))
-	case version < o.version():
-		return nil
 	}
 	if err := complete(tx); err != nil {
 		return err
@@ -96,7 +93,7 @@ func (i *CopyInfo) read(tx *bolt.Tx, path string, o *Options) error {
 	}
 	i.Transitions, i.Clusters = rows.Stats().KeyN, tx.Bucket(clusters).Stats().KeyN
 	i.Frozen = tx.Bucket(freeze) != nil
-	if err := checkRows(tx); err != nil {
+	if err := checkRows(tx, version); err != nil {
 		i.Rows = fmt.Errorf("%w: %s: %w", ErrDamaged, path, err)
 	}
 	return nil

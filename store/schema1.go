@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -66,6 +67,20 @@ func toSchema2(tx *bolt.Tx) error {
 		}
 	}
 	return nil
+}
+
+// goodInSchema1 returns what reports whether a row of a bucket can be read. That is other
+// for the buckets that schema 2 has not changed.
+func goodInSchema1(bucket []byte, other func(k, row []byte) bool) func(k, row []byte) bool {
+	for _, u := range upgrades {
+		if bytes.Equal(u.bucket, bucket) {
+			return func(k, row []byte) bool {
+				_, ok := u.convert(k, row)
+				return ok
+			}
+		}
+	}
+	return other
 }
 
 func freeze1(row []byte) (f Freeze, ok bool) {

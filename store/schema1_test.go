@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
 	"os"
 	"testing"
@@ -92,8 +93,9 @@ func TestSchema1IsUpgraded(t *testing.T) {
 // TestSchema1IsRestored: a copy from before the upgrade can be restored.
 func TestSchema1IsRestored(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Restore(t.Context(), dir, fileWith(t, schema1File(t)), RestoreOptions{}); err != nil {
-		t.Fatal(err)
+	done, err := Restore(t.Context(), dir, fileWith(t, schema1File(t)), RestoreOptions{})
+	if err != nil || done.Transitions != 20 || done.Clusters != 2 || !done.Frozen {
+		t.Fatalf("%+v, %v", done, err)
 	}
 	wantSchema1(t, open(t, dir))
 }
@@ -116,6 +118,9 @@ func TestDamagedRowsOfSchema1StayDamaged(t *testing.T) {
 			rows = len(changed)
 			return nil
 		})
+		if info, err := Examine(t.Context(), path); err != nil || !errors.Is(info.Rows, ErrDamaged) {
+			t.Errorf("%s: %+v, %v", u.bucket, info, err)
+		}
 		var reported complaints
 		s := open(t, folderWith(t, read(t, path)), func(o *Options) { o.OnError = reported.add })
 		got, want := stateOf(t, s), rows
