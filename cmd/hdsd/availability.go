@@ -19,9 +19,10 @@ func newAvailability() *cobra.Command {
 	var since, until string
 	command := &cobra.Command{
 		Use:   "availability [CLUSTER [ADDRESS]]",
-		Short: "Show how long endpoints were healthy, from the recorded changes",
-		Long: `availability adds up how long each endpoint was in which state. TIMEOUT counts
-as unhealthy; healthy_ratio is healthy / (healthy + unhealthy).`,
+		Short: "Show how long endpoints were healthy",
+		Long: `availability adds up, from the recorded changes, how long each endpoint had which
+health. TIMEOUT counts as unhealthy; healthy_ratio is healthy / (healthy +
+unhealthy).`,
 		Example: "  hdsd availability --since 30d\n  hdsd availability web --since 2026-01-01T00:00:00Z --until 2026-02-01T00:00:00Z",
 		Args:    endpointArgs,
 		RunE: func(command *cobra.Command, args []string) error {

@@ -14,8 +14,8 @@ func newBootstrap() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "bootstrap checker|client",
 		Short: "Print the bootstrap of an Envoy that works with hdsd",
-		Long: `bootstrap prints what an Envoy needs to be started with: envoy -c FILE. It asks
-nobody; it only writes down what the flags say.`,
+		Long: `bootstrap prints what to start an Envoy with: envoy -c FILE. It connects to
+nothing; the flags say it all.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("there is no bootstrap of a %q: want checker or client", args[0])

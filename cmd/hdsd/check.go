@@ -13,10 +13,10 @@ func newCheck() *cobra.Command {
 	var logs logFlags
 	command := &cobra.Command{
 		Use:   "check",
-		Short: "Run the built-in checker: check what a coordinator assigns and report it",
-		Long: `check connects to a coordinator as an Envoy with hds_config would, and does
-HTTP/1.1, HTTP/2, TCP, gRPC and Redis health checks, through TLS where it is
-told to, as Envoy does. For fleets without Envoys.`,
+		Short: "Run the built-in checker: probe what a coordinator assigns, and report",
+		Long: `check connects to a coordinator as an Envoy with hds_config does. It does
+HTTP/1.1, HTTP/2, TCP, gRPC and Redis health checks as Envoy does, also through
+TLS. It is for fleets without Envoys.`,
 		Example: "  hdsd check --server 10.0.0.5:18000 --id checker-7 --zone b",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {

@@ -17,7 +17,7 @@ func newCheckers() *cobra.Command {
 	var c client
 	command := &cobra.Command{
 		Use:   "checkers",
-		Short: "Show the checkers, what each has to check, and whether it does",
+		Short: "Show the checkers, how much each has to check, and whether it does",
 		Args:  noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			p, err := c.printer(command, checkersHeader)
@@ -42,8 +42,8 @@ func newCheckers() *cobra.Command {
 	}
 	c.addFlags(command)
 	command.AddCommand(
-		newTrust("distrust", "Have no vote of a checker count", hdsdv1.Trust_DISTRUSTED),
-		newTrust("trust", "Have a checker not be doubted, whatever its peers say", hdsdv1.Trust_TRUSTED),
+		newTrust("distrust", "Ignore all votes of a checker", hdsdv1.Trust_DISTRUSTED),
+		newTrust("trust", "Never doubt a checker, whatever its peers say", hdsdv1.Trust_TRUSTED),
 		newJudge(),
 	)
 	return command

@@ -15,10 +15,10 @@ func newClock() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "clock",
 		Short: "Show whether hdsd doubts the clock of its machine",
-		Long: `clock shows what hdsd makes of the clock of its machine. A clock that jumps, or
-that is far ahead or behind at a start, is doubted: until it is right again, or
-somebody confirms it, history ages by steady time, which is the time that
-passes, so that a wrong clock deletes none.`,
+		Long: `clock shows whether hdsd trusts the clock of its machine. hdsd doubts a clock that
+jumps, or that is far ahead or behind at a start. Until it is right again, or
+somebody confirms it, history ages by the time that passes while hdsd runs. So a
+wrong clock deletes no history.`,
 		Example: "  hdsd clock\n  hdsd clock confirm",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -41,10 +41,11 @@ func newConfirmClock() *cobra.Command {
 	var author string
 	command := &cobra.Command{
 		Use:   "confirm",
-		Short: "Say that the clock is right, so that history is deleted by it again",
-		Long: `confirm says that the clock of hdsd's machine is right, as after the machine was
-off for months. What is older than history.retention by that clock is deleted
-then. Look at the clock first: what a wrong one deletes is lost.`,
+		Short: "Say that the clock is right, so that it deletes old history again",
+		Long: `confirm says that the clock of hdsd's machine is right, for example after the
+machine was off for months. hdsd then deletes what is older than
+history.retention by that clock. Look at the clock first: what a wrong one
+deletes is lost.`,
 		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {

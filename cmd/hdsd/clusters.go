@@ -17,7 +17,7 @@ func newClusters() *cobra.Command {
 	var c client
 	command := &cobra.Command{
 		Use:   "clusters",
-		Short: "Show the clusters, how many endpoints are healthy, and what is not being checked and why",
+		Short: "Show the clusters, how many endpoints are healthy, and what is not checked and why",
 		Args:  noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			p, err := c.printer(command, clustersHeader)

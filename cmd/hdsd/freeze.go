@@ -19,13 +19,12 @@ func newFreeze() *cobra.Command {
 	var show bool
 	command := &cobra.Command{
 		Use:   "freeze --reason TEXT",
-		Short: "Keep verdicts from the data planes until unfreeze",
-		Long: `freeze lets hdsd go on checking, deciding and recording, but data planes are told
-nothing of it: by default they get what the sources say, and clusters with
-their own health checks. With --publish held, they keep the health as it stood
-at the moment of the freeze; what is new since then has the initial_health of the
-configuration. It holds over restarts, until 'hdsd unfreeze'. Freezing again
-replaces the reason.`,
+		Short: "Stop publishing verdicts until unfreeze",
+		Long: `freeze stops publishing verdicts. hdsd goes on checking, deciding and recording.
+By default, data planes get what the sources say, and clusters with their own
+health checks. With --publish held, they keep the health of this moment; new
+endpoints have the initial_health of the configuration. A freeze lasts over
+restarts, until 'hdsd unfreeze'. Freezing again replaces the reason.`,
 		Example: "  hdsd freeze --reason \"moving the checkers\"\n  hdsd freeze --reason \"is it us?\" --publish held\n  hdsd freeze --show",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -70,10 +69,9 @@ func newUnfreeze() *cobra.Command {
 	var author string
 	command := &cobra.Command{
 		Use:   "unfreeze",
-		Short: "Publish verdicts again after freeze",
-		Long: `unfreeze tells data planes the present verdicts at once, and again each one
-from now on.`,
-		Args: noArgs,
+		Short: "Publish verdicts again",
+		Long:  `unfreeze publishes the present verdicts at once, and each new one from now on.`,
+		Args:  noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
 				answer, err := control.Unfreeze(ctx, &hdsdv1.UnfreezeRequest{Author: authorOr(author)})

@@ -16,7 +16,7 @@ func newHistory() *cobra.Command {
 	var newestFirst bool
 	command := &cobra.Command{
 		Use:     "history [CLUSTER [ADDRESS]]",
-		Short:   "Show recorded changes of health, why, and who said so",
+		Short:   "Show recorded changes of health, with reason and votes",
 		Example: "  hdsd history --since 1h\n  hdsd history web 10.0.0.7:8080 --newest-first --limit 5",
 		Args:    endpointArgs,
 		RunE: func(command *cobra.Command, args []string) error {

@@ -19,13 +19,12 @@ var overridesHeader = []string{"cluster", "address", "locality", "health", "endp
 func newOverride() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "override",
-		Short: "Drain endpoints, or force their health, above what the checkers say",
-		Long: `override puts a health above the votes of the checkers: for an endpoint, a
-cluster, or a locality in one cluster or everywhere. Checking goes on
-underneath; when the override ends, the verdict of the votes is back at once. It
-holds over restarts, until it is cleared or its time is over. Of several, the
-one for less decides: an endpoint's before a locality's in the cluster, that
-before the cluster's, that before a locality's everywhere.`,
+		Short: "Drain endpoints, or force their health, whatever the checkers say",
+		Long: `override replaces the verdict of an endpoint, a cluster, or a locality in one
+cluster or everywhere. Checking goes on; when the override ends, the verdict of
+the votes applies at once. An override lasts over restarts, until somebody clears
+it or its time is over. The most specific one wins: an endpoint's, a locality's in
+the cluster, the cluster's, a locality's everywhere, in this order.`,
 		RunE: func(command *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return usageError{fmt.Errorf("there is no override %q: drain, healthy, unhealthy, clear or list", args[0])}
@@ -34,9 +33,9 @@ before the cluster's, that before a locality's everywhere.`,
 		},
 	}
 	command.AddCommand(
-		newOverrideSet("drain", "Have data planes send no new traffic (DRAINING)", corev3.HealthStatus_DRAINING),
-		newOverrideSet("healthy", "Have data planes send traffic whatever the checkers say", corev3.HealthStatus_HEALTHY),
-		newOverrideSet("unhealthy", "Have data planes take endpoints for unhealthy", corev3.HealthStatus_UNHEALTHY),
+		newOverrideSet("drain", "Send no new traffic (DRAINING)", corev3.HealthStatus_DRAINING),
+		newOverrideSet("healthy", "Send traffic, whatever the checkers say", corev3.HealthStatus_HEALTHY),
+		newOverrideSet("unhealthy", "Send no traffic (UNHEALTHY)", corev3.HealthStatus_UNHEALTHY),
 		newOverrideClear(), newOverrideList(),
 	)
 	return command
@@ -129,10 +128,10 @@ func newOverrideClear() *cobra.Command {
 	var all bool
 	command := &cobra.Command{
 		Use:   "clear [CLUSTER [ADDRESS]]",
-		Short: "Have the checkers decide again",
-		Long: `clear ends the override for exactly what is named. With --all it ends all
-overrides within that: those for the cluster, its localities and its endpoints;
-without a name, all that there are.`,
+		Short: "Clear overrides, so that the checkers decide again",
+		Long: `clear ends the override for exactly the target that you name. With --all it ends
+all overrides within that target: those for the cluster, its localities and its
+endpoints; without a name, all of them.`,
 		Example: "  hdsd override clear web 10.0.0.7:8080\n  hdsd override clear web --all",
 		Args:    endpointArgs,
 		RunE: func(command *cobra.Command, args []string) error {

@@ -17,11 +17,11 @@ func newRestore() *cobra.Command {
 	var damaged bool
 	command := &cobra.Command{
 		Use:   "restore FILE -c CONFIG",
-		Short: "Put a copy of the history in place, while no coordinator runs on it",
-		Long: `restore puts what 'hdsd backup' has written where the coordinator of a
-configuration has its database. FILE is read through from end to end first;
-the database that was there is kept beside it under a name with the date. Stop
-the coordinator before. With an error, everything is as it was.`,
+		Short: "Put a copy of the database in place, while no coordinator runs on it",
+		Long: `restore puts a copy that 'hdsd backup' wrote in the place of a coordinator's
+database. It reads FILE from end to end first, and keeps the old database beside
+the new one, under a name with the date. Stop the coordinator first. After an
+error, everything is as it was.`,
 		Example: "  hdsd restore /backup/hdsd-2026-01-02.db -c hdsd.yaml\n  hdsd restore hdsd.db --data-dir /var/lib/hdsd",
 		Args:    oneFile,
 		RunE: func(command *cobra.Command, args []string) error {

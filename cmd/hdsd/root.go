@@ -14,9 +14,9 @@ func newRoot(out, errors io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hdsd",
 		Short: "Health Discovery Service coordinator for Envoy",
-		Long: `hdsd spreads the health checks of a fleet over a few checking Envoys, decides
-from their reports what is healthy, remembers why, and tells every data plane
-by EDS.`,
+		Long: `hdsd coordinates the health checks of a fleet of Envoys: a few of them check every
+endpoint. hdsd decides from their reports which endpoints are healthy, records
+why, and tells every data plane by EDS.`,
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2,

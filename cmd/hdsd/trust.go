@@ -18,9 +18,9 @@ func newTrust(name, short string, word hdsdv1.Trust_Word) *cobra.Command {
 		Use:   name + " ID --reason TEXT",
 		Short: short,
 		Long: short + `, from now on and over restarts, until
-'hdsd checkers judge ID' leaves that to hdsd again. It can be said of a checker
-that is not there yet.`,
-		Example: fmt.Sprintf("  hdsd checkers %s checker-7 --reason \"it stands behind the old firewall\"", name),
+'hdsd checkers judge ID' returns it to automatic trust. The checker need not be
+connected.`,
+		Example: fmt.Sprintf("  hdsd checkers %s checker-7 --reason \"it is behind the old firewall\"", name),
 		Args:    oneChecker,
 		RunE: func(command *cobra.Command, args []string) error {
 			if reason == "" {
@@ -54,7 +54,7 @@ func newJudge() *cobra.Command {
 	var author string
 	command := &cobra.Command{
 		Use:   "judge ID",
-		Short: "Leave it to hdsd again whether a checker is believed",
+		Short: "Return a checker to automatic trust",
 		Args:  oneChecker,
 		RunE: func(command *cobra.Command, args []string) error {
 			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {

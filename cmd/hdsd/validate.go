@@ -21,9 +21,9 @@ func newValidate() *cobra.Command {
 		Use:   "validate -c FILE",
 		Short: "Check the configuration and every cluster of its file sources",
 		Long: `validate prints every problem as "file:line: what is wrong and how to put it
-right" and exits with 1 if there is one. What depends on the checkers' binaries,
-or works but may not be meant so, is a warning. Management servers are not asked:
-what they have is not looked into.`,
+right", and exits with 1 if there is one. It warns of what depends on the checkers'
+binaries, and of what works but may not be intended. It does not ask management
+servers.`,
 		Example: "  hdsd validate -c hdsd.yaml",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
