@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"hdsd/api"
 	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/feed"
+	"hdsd/coordinator/query"
 	"hdsd/eds"
 	"hdsd/health"
 )
@@ -130,17 +132,28 @@ func BenchmarkReportWithAFlip(b *testing.B) {
 	}
 }
 
+// countingCore counts the questions.
+type countingCore struct {
+	query.Core
+	asked int
+}
+
+func (c *countingCore) Ask(ctx context.Context, question func(query.State)) error {
+	c.asked++
+	return c.Core.Ask(ctx, question)
+}
+
 func BenchmarkFindTheUnhealthyAmongAll(b *testing.B) {
 	l, clusters := large(b)
 	l.serve(clusters...)
 	l.pass(settle + 15*report) // until every cluster is tried
 	down := health.Unhealthy
-	steps := 0
+	core := &countingCore{Core: l}
+	queries := query.New(query.Options{Core: core})
 	for b.Loop() {
-		s := scan{query: api.EndpointQuery{Limit: 1000, Health: &down}}
-		for ; !s.finished; steps++ {
-			l.core.look(&s)
+		if _, _, err := queries.Endpoints(b.Context(), api.EndpointQuery{Limit: 1000, Health: &down}); err != nil {
+			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(steps), "µs/step")
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(core.asked), "µs/step")
 }

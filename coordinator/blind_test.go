@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/rs/zerolog"
 
-	"hdsd/hds"
 	"hdsd/health"
 )
 
@@ -132,13 +131,10 @@ func TestABlindCheckerThatIsDistrusted(t *testing.T) {
 func TestTheBlindAreShown(t *testing.T) {
 	l, _ := stuckLab(t, "c0a", "c1b")
 	l.pass(30 * time.Second)
-	answered := make(chan struct{})
-	go func() { (<-l.core.events)(); close(answered) }()
-	shown, err := (&backend{core: l.core, hds: hds.NewServer(hds.Options{}, l.core)}).Checkers(t.Context())
+	shown, err := l.backend().Checkers(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-answered
 	for _, k := range shown {
 		want := k.ID == "c0a" || k.ID == "c1b"
 		if (k.BlindReason != "") != want || !k.Trusted {

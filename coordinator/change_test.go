@@ -13,7 +13,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"hdsd/api"
 	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/feed"
 	"hdsd/hds/specifier"
@@ -237,71 +236,4 @@ type counting struct {
 func (c counting) Assign(id string, s *specifier.Specifier) {
 	*c.built++
 	c.lab.Assign(id, s)
-}
-
-func TestAListOfEndpointsIsWholeHoweverManyStepsItTakes(t *testing.T) {
-	l := newLab(t)
-	var clusters []*sourceCluster
-	var want []health.Endpoint
-	for n, size := range []int{3, 0, scanStep + 5, 5, scanStep / 2, 1} {
-		addresses := make([]string, size)
-		for i := range addresses {
-			addresses[i] = fmt.Sprintf("10.%d.%d.%d:80", n, i/250, i%250)
-		}
-		clusters = append(clusters, web(fmt.Sprintf("c%d", n), addresses...))
-	}
-	l.serve(clusters...)
-	for _, name := range l.core.rulings.Names() {
-		for _, e := range l.core.rulings.Cluster(name).Endpoints {
-			want = append(want, e.Key)
-		}
-	}
-	healthy := health.Healthy
-	for limit, enough := range map[int]int{7: 500, 10_000: len(want), 2 * len(want): len(want)} {
-		got, steps := l.endpoints(api.EndpointQuery{Limit: limit}, enough)
-		if len(got) < enough || !slices.Equal(got, want[:len(got)]) {
-			t.Errorf("by %d: %d endpoints in %d steps, want %d in order", limit, len(got), steps, enough)
-		}
-	}
-	if got, steps := l.endpoints(api.EndpointQuery{Limit: 10, Health: &healthy}, 1); len(got) > 0 || steps < 2 {
-		t.Errorf("%d endpoints are healthy, after %d steps", len(got), steps)
-	}
-	if got, _ := l.endpoints(api.EndpointQuery{Limit: 10, Address: want[len(want)-1].Address}, 1); !slices.Equal(got, want[len(want)-1:]) {
-		t.Errorf("by address: %v", got)
-	}
-	if got, _ := l.endpoints(api.EndpointQuery{Limit: 10, Cluster: "c3"}, 9); len(got) != 5 {
-		t.Errorf("by cluster: %v", got)
-	}
-	s := clusterScan{limit: 100}
-	steps := 0
-	for ; !s.finished; steps++ {
-		l.core.listClusters(&s)
-	}
-	if len(s.found) != 6 || s.more || steps < 2 {
-		t.Errorf("%d clusters in %d steps, more: %v", len(s.found), steps, s.more)
-	}
-}
-
-// endpoints reads pages until there are enough.
-func (l *lab) endpoints(q api.EndpointQuery, enough int) (found []health.Endpoint, steps int) {
-	for {
-		s := scan{query: q, cluster: q.Cluster}
-		if q.After != nil {
-			s.cluster, s.after = q.After.Cluster, q.After
-		}
-		for ; !s.finished; steps++ {
-			l.core.look(&s)
-			if s.cost > 2*scanStep {
-				l.t.Fatalf("a step looks at %d", s.cost)
-			}
-		}
-		for _, e := range s.found {
-			found = append(found, e.Endpoint)
-		}
-		if !s.more || len(found) >= enough {
-			return found, steps
-		}
-		last := found[len(found)-1]
-		q.After = &last
-	}
 }

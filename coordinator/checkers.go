@@ -6,7 +6,6 @@ import (
 
 	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/fleet"
-	"hdsd/hds"
 	"hdsd/health"
 	"hdsd/store"
 )
@@ -164,25 +163,4 @@ func (l lookup) CanCheck(k *health.Checker, id health.EndpointID) bool {
 	cluster, index := l.core.rulings.At(id)
 	return cluster != nil && index != catalog.None &&
 		k.Abilities.Has(cluster.Checked.Needs...) && cluster.Reach.Includes(k)
-}
-
-// behind are the checkers that were not sent all of their plan as it is now: it
-// is gathered still, or others try it first. What is blocked is no part of
-// the plan.
-func (c *core) behind() map[string]bool {
-	found := map[string]bool{}
-	for k := range c.fleet.Checkers() {
-		if c.fleet.Gathering(k.ID) || c.rollout.Behind(k.ID) {
-			found[k.ID] = true
-		}
-	}
-	return found
-}
-
-// specifierState says how a checker fares with what it is to check.
-func specifierState(s *hds.State, behind bool) string {
-	if behind {
-		return hds.NotSent
-	}
-	return s.Specifier
 }

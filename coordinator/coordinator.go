@@ -19,6 +19,7 @@ import (
 	"hdsd/config"
 	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/feed"
+	"hdsd/coordinator/query"
 	"hdsd/csds"
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
@@ -49,7 +50,7 @@ type Coordinator struct {
 	core     *core
 	feed     *feed.Feed
 	servers  *servers
-	tail     *tail
+	query    *query.Backend
 	files    *fileOut // nil: none are kept
 	registry *prometheus.Registry
 	ready    atomic.Bool
@@ -103,19 +104,19 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 		return nil, err
 	}
 	built.registry.MustRegister(built.feed)
-	if err = built.wire(); err != nil {
+	if err = built.wire(node); err != nil {
 		return nil, err
 	}
 	if built.files, err = built.openFiles(); err != nil {
 		return nil, err
 	}
 	built.watchLife(o.Version)
-	return built, built.register(node)
+	return built, built.register()
 }
 
 // wire makes the stages and joins them. What was stored is in place before the
 // first event.
-func (c *Coordinator) wire() error {
+func (c *Coordinator) wire(self *corev3.Node) error {
 	stored, err := c.store.State()
 	if err != nil {
 		return err
@@ -133,7 +134,7 @@ func (c *Coordinator) wire() error {
 		Log: c.log, Registerer: c.registry,
 	}, c.core)
 	watchStore(c.registry, c.store)
-	c.tail = newTail(c.store)
+	c.query = query.New(query.Options{Core: asker{c.core}, Store: c.store, HDS: c.hds, EDS: c.eds, Feed: c.feed, Node: self})
 	c.core.hds = c.hds
 	c.core.restore(stored)
 	return nil

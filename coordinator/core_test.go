@@ -341,7 +341,7 @@ func TestWhatIsNotCheckedSaysWhy(t *testing.T) {
 	l.pass(settle + report)
 	describe := func(name string) string {
 		var out []string
-		found := l.core.describe(l.core.rulings.Cluster(name))
+		found := l.describe(name)
 		for _, q := range found.Quarantined {
 			out = append(out, q.Address+": "+q.Reason)
 		}

@@ -29,11 +29,6 @@
 // which version of each cluster a checker has, and makes its specifier; trials.go
 // sends it.
 //
-// Who watches is not fed by the core but reads the committed history, each at
-// its own pace: nothing is queued for a slow watcher, which at worst learns that
-// the history no longer reaches back to where it is. The newest changes are
-// read and encoded once for all, while anyone watches.
-//
 // # Sources
 //
 // Files are read when hdsd starts; management servers are asked from then on,

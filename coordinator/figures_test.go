@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
+	"hdsd/coordinator/query"
 	"hdsd/store"
 )
 
@@ -57,7 +58,7 @@ func TestFiguresOfTheHistory(t *testing.T) {
 }
 
 func TestFiguresOfTheMailbox(t *testing.T) {
-	c := &Coordinator{registry: prometheus.NewRegistry(), core: newLab(t).core, tail: newTail(nil)}
+	c := &Coordinator{registry: prometheus.NewRegistry(), core: newLab(t).core, query: query.New(query.Options{})}
 	c.watchLife("")
 	for range 3 {
 		c.core.post(func() {})

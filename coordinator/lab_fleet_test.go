@@ -71,7 +71,7 @@ func (l *lab) beyond(redundancy int, addresses []string) (extra int) {
 }
 
 // behind are the checkers that were not sent all of their plan.
-func (l *lab) behind() []string { return slices.Sorted(maps.Keys(l.core.behind())) }
+func (l *lab) behind() []string { return slices.Sorted(maps.Keys(view{l.core}.Lagging())) }
 
 // id is the id of an endpoint.
 func (l *lab) id(cluster, address string) health.EndpointID {

@@ -78,9 +78,6 @@ func (l *lab) cleared(scope health.Endpoint) {
 	}
 }
 
-// describe is what /v1/clusters shows of a cluster.
-func (l *lab) describe(name string) api.Cluster { return l.core.describe(l.core.rulings.Cluster(name)) }
-
 // present are the endpoints that have an id, with the health that is held to be true.
 func (l *lab) present() map[health.Endpoint]health.Status {
 	all := map[health.Endpoint]health.Status{}

@@ -37,14 +37,14 @@ type metrics struct {
 	overrides     *prometheus.GaugeVec
 	overruled     prometheus.Gauge
 
-	doubtedCheckers, doubtedPaths   prometheus.Gauge
-	blindCheckers                   prometheus.Gauge
-	damped, massFailures            prometheus.Gauge
-	unobserved                      prometheus.Gauge
-	distrusted                      prometheus.Gauge
-	massFailuresSeen                prometheus.Counter
-	canaryTrials, canaryBlocked prometheus.Gauge
-	canaryProven, canaryLost        prometheus.Counter
+	doubtedCheckers, doubtedPaths prometheus.Gauge
+	blindCheckers                 prometheus.Gauge
+	damped, massFailures          prometheus.Gauge
+	unobserved                    prometheus.Gauge
+	distrusted                    prometheus.Gauge
+	massFailuresSeen              prometheus.Counter
+	canaryTrials, canaryBlocked   prometheus.Gauge
+	canaryProven, canaryLost      prometheus.Counter
 }
 
 // overrideKinds are what overrides can do.
@@ -97,7 +97,7 @@ func newMetrics(to prometheus.Registerer) *metrics {
 		massFailuresSeen: factory.NewCounter(prometheus.CounterOpts{
 			Name: "hdsd_mass_failures_total", Help: "How often more than half of a cluster seemed to go down in one round.",
 		}),
-		canaryTrials:      gauge("hdsd_canary_trials", "Clusters that are tried at one checker before others get them."),
+		canaryTrials:  gauge("hdsd_canary_trials", "Clusters that are tried at one checker before others get them."),
 		canaryBlocked: gauge("hdsd_canary_blocked", "Clusters whose present version nobody tries, since two checkers were lost while they did."),
 		canaryProven: factory.NewCounter(prometheus.CounterOpts{
 			Name: "hdsd_canary_proven_total", Help: "Trials of a cluster that ended well.",
@@ -164,7 +164,7 @@ func (c *Coordinator) watchLife(version string) {
 	}, func() float64 { return float64(len(c.core.events)) })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hdsd_watch_subscribers", Help: "Watches of health under way, over gRPC and HTTP.",
-	}, func() float64 { return float64(c.tail.size()) })
+	}, func() float64 { return float64(c.query.Watchers()) })
 }
 
 func flag(up bool) float64 {

@@ -82,7 +82,7 @@ var elsewhere = map[string]string{
 	"hdsd_canary_trials":                   "trials_test.go",
 	"hdsd_canary_proven_total":             "trials_test.go",
 	"hdsd_canary_lost_total":               "trials_test.go",
-	"hdsd_canary_blocked":              "trials_test.go",
+	"hdsd_canary_blocked":                  "trials_test.go",
 	"hdsd_upstreams":                       "upstream_test.go",
 	"hdsd_upstreams_connected":             "upstream_test.go",
 	"hdsd_upstream_age_seconds":            "upstream_test.go",

@@ -70,21 +70,20 @@ func TestWhatDoesNotFitSaysSo(t *testing.T) {
 	if a, b := l.load("ca"), l.load("cb"); a != 40 || b != 40 {
 		t.Errorf("%d and %d are checked, 40 are possible at each", a, b)
 	}
-	short := l.core.describe(l.core.rulings.Cluster("web")).Quarantined
+	short := l.describe("web").Quarantined
 	if len(short) != 20 || !strings.Contains(short[0].Reason, "max_checks_per_second") {
 		t.Errorf("%d endpoints are not checked: %v", len(short), short)
 	}
 	if got := testutil.ToFloat64(l.core.metrics.short); got != 20 {
 		t.Errorf("hdsd_endpoints_short is %g", got)
 	}
-	id := l.idOf(keyOf("web", short[0].Address))
-	if reason := l.core.strandedReason(l.core.rulings.Cluster("web"), id); reason != short[0].Reason {
+	if reason := l.asked("web", short[0].Address).Verdict.Reason; !strings.HasPrefix(reason, short[0].Reason+"; ") {
 		t.Errorf("the endpoint says %q", reason)
 	}
 	digest := l.digest()
 	l.join("cc")
 	l.pass(report)
-	if n := len(l.core.describe(l.core.rulings.Cluster("web")).Quarantined); n != 0 || l.digest() == digest {
+	if n := len(l.describe("web").Quarantined); n != 0 || l.digest() == digest {
 		t.Errorf("%d endpoints are not checked with room for all", n)
 	}
 	if n := testutil.CollectAndCount(l.core.metrics.digest, "hdsd_plan_info"); n != 1 {
@@ -118,8 +117,7 @@ func TestAnEndpointSaysThatItLacksCheckers(t *testing.T) {
 			l.connect(health.Checker{ID: id, Locality: health.Locality{Region: "r", Zone: zone}, Abilities: health.Abilities{health.HTTP: {}}})
 		}
 		l.pass(settle + 10*report)
-		k := l.core.rulings.Cluster("web")
-		reason := l.core.votedOf(k, &k.Endpoints[0]).Reason
+		reason := l.asked("web", one).Verdict.Reason
 		if !strings.Contains(reason, why) || why == "" && strings.Contains(reason, "lacks") {
 			t.Errorf("%q instead of %q", reason, why)
 		}
@@ -153,7 +151,7 @@ func TestZonesByPolicy(t *testing.T) {
 	l.lose("c0")
 	l.lose("c1")
 	l.pass(grace + 2*report)
-	if got := l.core.describe(l.core.rulings.Cluster("near")).Quarantined; len(got) != 1 || !strings.Contains(got[0].Reason, "zone or region") {
+	if got := l.describe("near").Quarantined; len(got) != 1 || !strings.Contains(got[0].Reason, "zone or region") {
 		t.Errorf("%v", got)
 	}
 	if who := l.checking(two); !slices.Equal(who, []string{"c2"}) {

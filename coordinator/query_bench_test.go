@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"hdsd/api"
+	"hdsd/coordinator/query"
 	"hdsd/eds"
 	"hdsd/hds"
 	"hdsd/health"
@@ -76,9 +77,9 @@ func newArchive(b *testing.B) *archive {
 	stop := make(chan struct{})
 	go l.core.run(stop)
 	b.Cleanup(func() { close(stop); <-l.core.done })
-	handler, err := api.NewService(&backend{
-		core: l.core, store: history, hds: hds.NewServer(hds.Options{}, l.core), eds: eds.NewServer(eds.Options{}), tail: newTail(history),
-	}).Handler()
+	handler, err := api.NewService(query.New(query.Options{
+		Core: asker{l.core}, Store: history, HDS: hds.NewServer(hds.Options{}, l.core), EDS: eds.NewServer(eds.Options{}),
+	})).Handler()
 	if err != nil {
 		b.Fatal(err)
 	}

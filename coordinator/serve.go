@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc"
@@ -95,12 +94,12 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 }
 
 // register puts the services on the servers.
-func (c *Coordinator) register(self *corev3.Node) error {
+func (c *Coordinator) register() error {
 	c.hds.Register(c.servers.grpc)
 	c.eds.Register(c.servers.grpc)
-	c.csds = csds.NewServer(csds.Options{MaxBytes: config.LargestAnswer(c.started.GetLimits())}, subscriberStatus{c.eds}, checkerStatus{c.hds, c.core.askBehind}, upstreamStatus{self, c.feed})
+	c.csds = csds.NewServer(csds.Options{MaxBytes: config.LargestAnswer(c.started.GetLimits())}, c.query.StatusSources()...)
 	c.csds.Register(c.servers.grpc)
-	queries := api.NewService(&backend{core: c.core, store: c.store, hds: c.hds, eds: c.eds, feed: c.feed, tail: c.tail})
+	queries := api.NewService(c.query)
 	queries.Register(c.servers.grpc)
 	operators := api.NewControl(&control{
 		core: c.core, store: c.store, copies: newCopies(c.store, c.core.done, c.registry, c.log),

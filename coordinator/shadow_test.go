@@ -31,19 +31,6 @@ func saying(k *sourceCluster, status corev3.HealthStatus) *sourceCluster {
 	return k
 }
 
-// asked is what /v1/endpoints shows of an address.
-func (l *lab) asked(cluster, address string) api.EndpointHealth {
-	l.t.Helper()
-	s := scan{query: api.EndpointQuery{Cluster: cluster, Address: address, Limit: 1}, cluster: cluster}
-	for !s.finished {
-		l.core.look(&s)
-	}
-	if len(s.found) != 1 {
-		l.t.Fatalf("%s %s is not there", cluster, address)
-	}
-	return s.found[0]
-}
-
 // wantTold asks for what is published of an address in place of its verdict;
 // an empty reason stands for nothing.
 func (l *lab) wantTold(cluster, address string, verdict, told health.Status, reason string) {

@@ -58,7 +58,7 @@ func TestARealEnvoyThatRejectsItsFirstSpecifier(t *testing.T) {
 		return envoy.StartChecker(t, envoy.Checker{ID: id, HDS: c.GRPCAddress()})
 	}
 	start("envoy-1")
-	b := &backend{core: c.core, store: c.store, hds: c.hds, eds: c.eds}
+	b := c.query
 	state := func(id string) api.Checker {
 		all, err := b.Checkers(t.Context())
 		if err != nil {

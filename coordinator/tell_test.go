@@ -11,6 +11,8 @@ import (
 	"github.com/rs/zerolog"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"hdsd/coordinator/query"
 )
 
 func TestNobodyWaitsForACoreThatHasStopped(t *testing.T) {
@@ -25,7 +27,7 @@ func TestNobodyWaitsForACoreThatHasStopped(t *testing.T) {
 	if !errors.Is(err, ErrStopping) || status.Code(err) != codes.Unavailable {
 		t.Errorf("ask: %v", err)
 	}
-	b := &backend{core: l.core}
+	b := query.New(query.Options{Core: asker{l.core}})
 	if _, _, err := b.Clusters(t.Context(), "", 1); !errors.Is(err, ErrStopping) {
 		t.Errorf("Clusters: %v", err)
 	}
@@ -35,7 +37,7 @@ func TestWhoAsksNeedNotWaitForTheAnswer(t *testing.T) {
 	l := newLab(t) // nobody runs its core
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	b := &backend{core: l.core}
+	b := query.New(query.Options{Core: asker{l.core}})
 	if _, err := b.Checkers(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Checkers: %v", err)
 	}

@@ -52,14 +52,7 @@ func (l *lab) canaryOf(name string) string {
 
 func (l *lab) verdict(cluster, address string) health.Verdict {
 	l.t.Helper()
-	k := l.core.rulings.Cluster(cluster)
-	for i := range k.Endpoints {
-		if k.Endpoints[i].Key.Address == address {
-			return l.core.healthOf(k, &k.Endpoints[i]).Verdict
-		}
-	}
-	l.t.Fatalf("%s has no %s", cluster, address)
-	return health.Verdict{}
+	return l.asked(cluster, address).Verdict
 }
 
 func TestANewClusterGoesToOneCheckerFirst(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hdsd/api"
+	"hdsd/coordinator/query"
 	"hdsd/health"
 	"hdsd/store"
 )
@@ -47,7 +48,7 @@ func BenchmarkWatch(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		handler, err := api.NewService(&backend{core: l.core, store: history, tail: newTail(history)}).Handler()
+		handler, err := api.NewService(query.New(query.Options{Core: asker{l.core}, Store: history})).Handler()
 		if err != nil {
 			b.Fatal(err)
 		}

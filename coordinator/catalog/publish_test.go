@@ -14,6 +14,7 @@ import (
 	"hdsd/coordinator/catalog"
 	"hdsd/internal/yamlpb"
 	"hdsd/source"
+	"hdsd/source/sample"
 	"hdsd/test/envoy"
 )
 
@@ -48,7 +49,7 @@ func TestEndpointsThatNoEnvoyTakesAreNotGivenOn(t *testing.T) {
 // What is not given on is listed with a reason, though nothing of its cluster is
 // checked.
 func TestWhatIsNotGivenOnIsListed(t *testing.T) {
-	from := web("x", "10.0.0.1:80", "db.internal:80")
+	from := sample.Web("x", "10.0.0.1:80", "db.internal:80")
 	from.HealthChecks = nil
 	from.Config = &clusterv3.Cluster{Name: "x", LoadAssignment: from.Assignment}
 	k := catalog.Prepare(from, noRules())
@@ -91,7 +92,7 @@ func TestAnEDSClusterThatNamesNoSourceIsToldOfOne(t *testing.T) {
 // the cluster is checked all the same.
 func TestWhatIsNotKnownPassesThrough(t *testing.T) {
 	unknown := &anypb.Any{TypeUrl: "type.example.com/nobody.knows.This", Value: []byte{0x0a, 0x01, 'x'}}
-	from := web("web", "10.0.0.1:80", "10.0.0.2:80")
+	from := sample.Web("web", "10.0.0.1:80", "10.0.0.2:80")
 	from.Config = &clusterv3.Cluster{
 		Name: "web", HealthChecks: from.HealthChecks, LoadAssignment: from.Assignment,
 		TypedExtensionProtocolOptions: map[string]*anypb.Any{"odd": unknown},

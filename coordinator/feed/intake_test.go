@@ -8,47 +8,20 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/rs/zerolog"
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"hdsd/coordinator/catalog"
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/source"
+	"hdsd/source/sample"
 )
-
-// web is a cluster with one endpoint and an HTTP check.
-func web(name string) *source.Cluster {
-	assignment := &endpointv3.ClusterLoadAssignment{ClusterName: name, Endpoints: []*endpointv3.LocalityLbEndpoints{{
-		LbEndpoints: []*endpointv3.LbEndpoint{{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
-			Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
-				Address: "10.0.0.1", PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: 80},
-			}}},
-		}}}},
-	}}}
-	config := &clusterv3.Cluster{
-		Name: name, ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC}, LoadAssignment: assignment,
-		HealthChecks: []*corev3.HealthCheck{{
-			Timeout: durationpb.New(time.Second), Interval: durationpb.New(time.Second),
-			UnhealthyThreshold: wrapperspb.UInt32(2), HealthyThreshold: wrapperspb.UInt32(1),
-			HealthChecker: &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{Path: "/healthz"}},
-		}},
-	}
-	return &source.Cluster{
-		Source: "local", Name: name, ServiceName: name, Config: config, Assignment: assignment, HealthChecks: config.GetHealthChecks(),
-	}
-}
 
 // anyCluster is one of a source, in one of the ways in which its endpoints come
 // with it, apart from it, or without it.
 func anyCluster(r *rand.Rand, from, name string) *source.Cluster {
-	k := web(name)
+	k := sample.Web(name, "10.0.0.1:80")
 	k.Source = from
 	kind := r.IntN(4)
 	if kind > 0 {

@@ -10,6 +10,7 @@ import (
 	"hdsd/coordinator/catalog"
 	"hdsd/eds"
 	"hdsd/source"
+	"hdsd/source/sample"
 	"hdsd/source/xds"
 )
 
@@ -46,7 +47,7 @@ func TestPendingForOtherSources(t *testing.T) {
 		p.hear(set)
 	}
 	take(&source.Set{Source: "endpoints"})
-	lacks := web("web")
+	lacks := sample.Web("web", "10.0.0.1:80")
 	lacks.Source, lacks.Config, lacks.Assignment = "clusters", eds.PublishCluster(lacks.Config, eds.ByADS()), nil
 	take(&source.Set{Source: "clusters", Clusters: []*source.Cluster{lacks}})
 	if got := p.String(); got == "" || p.ended || last.Complete {

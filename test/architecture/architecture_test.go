@@ -38,6 +38,7 @@ var mayImport = map[string][]string{
 	"source":              {"health"},
 	"source/file":         {"internal/yamlpb", "health", "source", "internal/envoyrules"},
 	"internal/envoyrules": {"internal/yamlpb"},
+	"source/sample":       {"source"},
 	"source/xds":          {"internal/yamlpb", "source", "internal/envoyrules"},
 
 	"assign":                     {"health", "assign/internal/quota", "assign/internal/rendezvous", "assign/internal/trie", "assign/internal/zone"},
@@ -72,7 +73,8 @@ var mayImport = map[string][]string{
 	"coordinator/rollout":        {"coordinator/catalog", "coordinator/rollout/canary", "hds/specifier", "health"},
 	"coordinator/rollout/canary": {"health"},
 	"coordinator/feed":           {"config", "coordinator/catalog", "gen/hdsd/config/v1", "hds/specifier", "source", "source/file", "source/xds"},
-	"coordinator":                {"aggregate", "api", "assign", "coordinator/rollout/canary", "config", "coordinator/catalog", "coordinator/decision", "coordinator/feed", "coordinator/fleet", "coordinator/rollout", "coordinator/ruling", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "internal/wire", "source/xds", "store"},
+	"coordinator/query":          {"api", "coordinator/catalog", "coordinator/feed", "csds", "eds", "hds", "health", "source/xds", "store"},
+	"coordinator":                {"aggregate", "api", "assign", "coordinator/rollout/canary", "config", "coordinator/catalog", "coordinator/decision", "coordinator/feed", "coordinator/fleet", "coordinator/query", "coordinator/rollout", "coordinator/ruling", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "internal/wire", "store"},
 	"cmd/hdsd":                   {"api", "bootstrap", "check", "config", "coordinator", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "internal/demo", "internal/suggest", "internal/table", "simulate", "simulate/scenario", "source", "source/file", "store", "validate"},
 	"gen/envoy":                  {},
 	"gen/hdsd/config/v1":         {},

@@ -1,4 +1,4 @@
-package coordinator
+package query
 
 import (
 	"fmt"
@@ -69,6 +69,22 @@ func TestPollsOfOneSubscriberAreOneClient(t *testing.T) {
 		ID: "dp", Kind: "subscriber", TypeURL: "a", Connected: true, Resources: 4, Synced: 2, Stale: 1, Error: 1, LastError: "no",
 		Poll: &api.Poll{By: "FETCH", Time: at.Add(2 * time.Second), Given: "FETCH-2", Held: "FETCH-1"},
 	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestStreamsOfOneSubscriberAreOneClient(t *testing.T) {
+	at := time.Unix(1000, 0)
+	got := subscribers([]eds.Client{
+		{ID: "dp", Stream: 1, TypeURL: "a", Resources: 3, Synced: 2, Stale: 1, LastAck: at},
+		{ID: "dp", Stream: 1, TypeURL: "b", Resources: 1, Synced: 1},
+		{ID: "dp", Stream: 2, TypeURL: "a", Resources: 2, Error: 2, LastAck: at.Add(-time.Second), LastError: "no"},
+	})
+	want := []api.Client{
+		{ID: "dp", Kind: "subscriber", TypeURL: "a", Connected: true, Resources: 5, Synced: 2, Stale: 1, Error: 2, LastAck: at, LastError: "no"},
+		{ID: "dp", Kind: "subscriber", TypeURL: "b", Connected: true, Resources: 1, Synced: 1},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

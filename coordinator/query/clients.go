@@ -1,4 +1,4 @@
-package coordinator
+package query
 
 import (
 	"cmp"
@@ -12,10 +12,11 @@ import (
 	"hdsd/source/xds"
 )
 
-// Clients implements api.Backend: subscribers and checkers, each with one type
-// once, however many streams it has, and upstreams, of which hdsd is the client.
-func (b *backend) Clients(ctx context.Context) ([]api.Client, error) {
-	all := append(subscribers(b.eds.Clients()), b.upstreamClients()...)
+// Clients implements api.Backend. It lists subscribers and checkers, each once for
+// each type, however many streams it has, and hdsd itself as a client of management
+// servers.
+func (b *Backend) Clients(ctx context.Context) ([]api.Client, error) {
+	all := append(subscribers(b.EDS.Clients()), b.upstreamClients()...)
 	checkers, err := b.Checkers(ctx)
 	if err != nil {
 		return nil, err
@@ -26,7 +27,7 @@ func (b *backend) Clients(ctx context.Context) ([]api.Client, error) {
 	return all, nil
 }
 
-// subscribers puts the streams and the polls of a client together.
+// subscribers joins the streams and the polls of each client.
 func subscribers(streams []eds.Client) []api.Client {
 	type identity struct{ id, typeURL string }
 	at := map[identity]int{}
@@ -57,8 +58,8 @@ func subscribers(streams []eds.Client) []api.Client {
 	return all
 }
 
-// checkerClient is a checker as a client of its one resource, the specifier.
-// It acknowledges by reporting.
+// checkerClient shows a checker as a client of its one resource, the specifier,
+// which it acknowledges by reporting.
 func checkerClient(k *api.Checker) api.Client {
 	c := api.Client{
 		ID: k.ID, Kind: api.KindChecker, Connected: k.Connected, TypeURL: specifierType, Resources: 1, LastAck: k.LastReport,
@@ -71,9 +72,9 @@ func checkerClient(k *api.Checker) api.Client {
 	return c
 }
 
-// clients are the upstreams as rows among the clients.
-func (b *backend) upstreamClients() (all []api.Client) {
-	b.feed.Upstreams(func(name string, known xds.Status) {
+// upstreamClients lists hdsd as a client of each management server.
+func (b *Backend) upstreamClients() (all []api.Client) {
+	b.Feed.Upstreams(func(name string, known xds.Status) {
 		for i := range known.Types {
 			t := &known.Types[i]
 			c := api.Client{
@@ -96,8 +97,8 @@ func (b *backend) upstreamClients() (all []api.Client) {
 	return all
 }
 
-// lastError is what is wrong with an upstream now: it is away, or it says
-// something that is refused.
+// lastError says what is wrong with a management server: hdsd cannot reach it, or
+// refuses what it sends.
 func lastError(t *xds.TypeStatus) string {
 	if t.Connected {
 		return cmp.Or(t.Rejected, t.LastError)

@@ -1,4 +1,4 @@
-package coordinator
+package query
 
 import (
 	"context"
@@ -13,38 +13,37 @@ const (
 	// watchPage is how many changes a watcher sees at once, at most.
 	watchPage = 1000
 
-	// listPage is how many endpoints it sees at once. Each watcher has its own
-	// copies of them, and many may come at the same time.
+	// listPage is how many endpoints it sees at once. Each watcher has copies of its
+	// own, and many may come at the same time.
 	listPage = 200
 )
 
-// watcher shows the recorded health of endpoints as of one place in the
-// history, then what is recorded behind it. It holds nothing back: a watcher
-// that is slow reads later.
+// watcher shows the recorded health of endpoints as of one place in the history,
+// then what is recorded behind it. It queues nothing: a slow one reads later.
 type watcher struct {
-	backend *backend
+	backend *Backend
 	query   api.WatchQuery
-	place   store.Place // what is recorded up to here has been seen
+	place   store.Place // what is recorded up to here was shown
 
 	// Until synced.
 	synced bool
 	listed bool
 	after  *health.Endpoint // listed up to this one
-	until  store.Place      // where the present health is of
+	until  store.Place      // the place that the listed health is of
 }
 
 // Watch implements api.Backend.
-func (b *backend) Watch(ctx context.Context, q api.WatchQuery) (api.Watcher, error) {
+func (b *Backend) Watch(ctx context.Context, q api.WatchQuery) (api.Watcher, error) {
 	if q.Cluster != "" {
-		if err := b.known(ctx, q.Cluster); err != nil {
+		if err := b.checkKnown(ctx, q.Cluster); err != nil {
 			return nil, err
 		}
 	}
 	w := &watcher{backend: b, query: q}
 	if q.Token != "" {
 		var err error
-		if w.place, err = b.store.Place(q.Token); err == nil {
-			_, err = b.store.After(w.place, 1) // whether it reaches back so far
+		if w.place, err = b.Store.Place(q.Token); err == nil {
+			_, err = b.Store.After(w.place, 1) // does the history reach back so far?
 		}
 		if err != nil {
 			return nil, watchError(err)
@@ -77,14 +76,14 @@ func (w *watcher) Next(ctx context.Context) (seen []api.Sight, err error) {
 		case !w.synced:
 			seen, err = w.catchUp(ctx)
 		default:
-			seen, err = w.follow(ctx)
+			seen, err = w.await(ctx)
 		}
 	}
 	return seen, watchError(err)
 }
 
-// list shows a page of the present endpoints with their recorded health, which
-// later changes go on from. It may be of a later place than the page before.
+// list shows a page of the present endpoints with their recorded health, from which
+// later changes go on. It may be of a later place than the page before.
 func (w *watcher) list(ctx context.Context) ([]api.Sight, error) {
 	found, more, err := w.backend.Endpoints(ctx, api.EndpointQuery{
 		Cluster: w.query.Cluster, Address: w.query.Address, After: w.after, Limit: listPage,
@@ -96,7 +95,7 @@ func (w *watcher) list(ctx context.Context) ([]api.Sight, error) {
 	for i := range found {
 		keys[i] = found[i].Endpoint
 	}
-	held, place, err := w.backend.store.Latest(keys)
+	held, place, err := w.backend.Store.Latest(keys)
 	if err != nil {
 		return nil, err
 	}
@@ -107,15 +106,15 @@ func (w *watcher) list(ctx context.Context) ([]api.Sight, error) {
 	seen := make([]api.Sight, len(found))
 	for i := range found {
 		w.after = &found[i].Endpoint
-		asRecorded(&found[i], held[i])
+		showRecorded(&found[i], held[i])
 		seen[i] = api.Sight{Endpoint: &found[i]}
 	}
 	return seen, nil
 }
 
-// asRecorded has an endpoint show its health as far as it is recorded: what it
-// is now, with the latest votes, unless a change is not recorded yet.
-func asRecorded(e *api.EndpointHealth, held *health.Verdict) {
+// showRecorded replaces an endpoint's present health by the recorded one, if a
+// change is not recorded yet.
+func showRecorded(e *api.EndpointHealth, held *health.Verdict) {
 	switch now := &e.Verdict; {
 	case held == nil && now.Since.IsZero():
 		return
@@ -130,10 +129,10 @@ func asRecorded(e *api.EndpointHealth, held *health.Verdict) {
 	}
 }
 
-// catchUp shows what changed while the endpoints were listed, so that all of
-// them are as of one place.
+// catchUp shows what changed while the endpoints were listed, so that all are as of
+// one place.
 func (w *watcher) catchUp(ctx context.Context) (seen []api.Sight, err error) {
-	changes, err := w.backend.store.After(w.place, watchPage)
+	changes, err := w.backend.Store.After(w.place, watchPage)
 	if err != nil {
 		return nil, err
 	}
@@ -151,23 +150,23 @@ func (w *watcher) catchUp(ctx context.Context) (seen []api.Sight, err error) {
 		}
 	}
 	var found []api.EndpointHealth
-	if err := w.backend.core.ask(ctx, func() { found = w.backend.core.healthsOf(keys) }); err != nil {
+	if err := w.backend.Core.Ask(ctx, func(s State) { found = explainAll(s, keys) }); err != nil {
 		return nil, err
 	}
 	w.place = place
 	for i := range found {
-		asRecorded(&found[i], &held[i])
+		showRecorded(&found[i], &held[i])
 		seen = append(seen, api.Sight{Endpoint: &found[i]})
 	}
 	if len(changes) == 0 || changes[len(changes)-1].Place >= w.until {
 		w.place, w.synced = w.until, true
-		seen = append(seen, api.Sight{Synced: true, Token: w.backend.store.Token(w.place)})
+		seen = append(seen, api.Sight{Synced: true, Token: w.backend.Store.Token(w.place)})
 	}
 	return seen, nil
 }
 
-// follow waits for changes.
-func (w *watcher) follow(ctx context.Context) (seen []api.Sight, err error) {
+// await waits for changes.
+func (w *watcher) await(ctx context.Context) (seen []api.Sight, err error) {
 	changes, more, err := w.backend.tail.after(w.place, watchPage)
 	if err != nil {
 		return nil, err
@@ -187,8 +186,8 @@ func (w *watcher) follow(ctx context.Context) (seen []api.Sight, err error) {
 	select {
 	case <-more:
 		return nil, nil
-	case <-w.backend.core.done:
-		return nil, ErrStopping
+	case <-w.backend.Core.Done():
+		return nil, api.ErrStopping
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -1,4 +1,4 @@
-package coordinator
+package query
 
 import (
 	"context"
@@ -41,7 +41,7 @@ type watched struct {
 	hds  *hds.Server
 	conn *grpc.ClientConn
 
-	behind map[string]bool // checkers
+	lagging map[string]bool // checkers
 }
 
 // deaf is a sink that needs no votes.
@@ -57,7 +57,7 @@ func (deaf) Silent(string, bool)                   {}
 func watching(t *testing.T, run func(t *testing.T, w *watched)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &watched{T: t, eds: eds.NewServer(eds.Options{Identifier: "hdsd"}), hds: hds.NewServer(hds.Options{}, deaf{})}
-		status := csds.NewServer(csds.Options{}, subscriberStatus{w.eds}, checkerStatus{w.hds, func() map[string]bool { return w.behind }})
+		status := csds.NewServer(csds.Options{}, subscriberStatus{w.eds}, checkerStatus{w.hds, func() map[string]bool { return w.lagging }})
 		transport, listener := grpc.NewServer(hds.ServerOptions(hds.Options{})...), bufconn.Listen(1<<20)
 		w.eds.Register(transport)
 		w.hds.Register(transport)
@@ -347,7 +347,7 @@ func TestClientStatusOfWhatWasNeverSent(t *testing.T) {
 }
 
 // TestClientStatusOfWhatWaits has a change wait until the client answers what it
-// was sent before: it is behind, though nothing is on its way to it. What it has
+// was sent before: it is lagging, though nothing is on its way to it. What it has
 // of that is not kept.
 func TestClientStatusOfWhatWaits(t *testing.T) {
 	watching(t, func(t *testing.T, w *watched) {
@@ -420,7 +420,7 @@ func TestACheckersStatusIsItsView(t *testing.T) {
 		w.hds.Assign("checker", next)
 		w.wants("another was sent", `checker checker/HDS
   HealthCheckSpecifier checker STALE ACKED body`)
-		w.behind = map[string]bool{"checker": true}
+		w.lagging = map[string]bool{"checker": true}
 		w.wants("something is held back", `checker checker/HDS
   HealthCheckSpecifier checker NOT_SENT ACKED body`)
 	})

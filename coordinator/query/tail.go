@@ -1,4 +1,4 @@
-package coordinator
+package query
 
 import (
 	"sort"
@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	// tailSize is how many of the newest changes are kept while anyone watches.
-	// Who is further behind reads them from the disk.
+	// tailSize is how many of the newest changes are kept while anyone watches. A
+	// watcher that is further behind reads them from the disk.
 	tailSize = 16_384
 
-	// tailStep is how many are read at once: a group of the store's writer.
+	// tailStep is how many are read at once: as many as the store's writer commits.
 	tailStep = 4096
 )
 
@@ -23,8 +23,8 @@ type sharedChange struct {
 	*api.Change
 }
 
-// tail is the newest part of the history, read once for all watchers. It has
-// no goroutine: whoever asks first after a commit reads.
+// tail is the newest part of the history, read once for all watchers. It has no
+// goroutine: the first watcher that asks after a commit reads.
 type tail struct {
 	store *store.Store
 
@@ -38,14 +38,14 @@ type tail struct {
 
 func newTail(s *store.Store) *tail { return &tail{store: s} }
 
-// enter counts a watcher in.
+// enter counts a new watcher.
 func (t *tail) enter() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.watchers++
 }
 
-// leave counts a watcher out. Without any, nothing is kept.
+// leave uncounts a watcher. Without any, the tail keeps nothing.
 func (t *tail) leave() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -54,15 +54,15 @@ func (t *tail) leave() {
 	}
 }
 
-// size is how many watchers there are.
+// size counts the watchers.
 func (t *tail) size() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.watchers
 }
 
-// after gives up to limit changes behind a place, and where there are none a
-// channel that is closed when there may be more.
+// after gives up to limit changes behind a place, and a channel that is closed when
+// there may be more.
 func (t *tail) after(place store.Place, limit int) ([]sharedChange, <-chan struct{}, error) {
 	found, more, kept, err := t.kept(place, limit)
 	if err != nil || kept {
@@ -72,7 +72,7 @@ func (t *tail) after(place store.Place, limit int) ([]sharedChange, <-chan struc
 	return t.changesOf(older), more, err
 }
 
-// kept is after, as far as the tail reaches back.
+// kept does the same, and says whether the tail reaches back to the place.
 func (t *tail) kept(place store.Place, limit int) (found []sharedChange, more <-chan struct{}, ok bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,4 +1,4 @@
-package coordinator
+package query
 
 import (
 	"context"
@@ -14,22 +14,20 @@ import (
 
 	"hdsd/api"
 	"hdsd/health"
+	"hdsd/source/sample"
 	"hdsd/store"
 )
 
-// flapping is a lab whose endpoints change between the questions that its core
-// answers, with a real history.
+// flapping is a core whose endpoints change between the questions that it answers,
+// with a real history.
 type flapping struct {
-	*lab
-	*backend
-	told int // transitions that the history was given
-	stop chan struct{}
-	done chan struct{}
+	*fake
+	*Backend
+	now         time.Time
+	transitions []health.Transition
 }
 
-func newFlapping(t *testing.T, endpoints int) *flapping {
-	l := newLab(t)
-	l.now = time.Now()
+func newFlapping(t *testing.T, endpoints, rounds int) *flapping {
 	history, err := store.Open(t.Context(), t.TempDir(), store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -40,46 +38,43 @@ func newFlapping(t *testing.T, endpoints int) *flapping {
 		addresses = append(addresses, fmt.Sprintf("10.0.%d.%d:80", i/256, i%256))
 	}
 	half := len(addresses) / 2
-	l.serve(web("api", addresses[:half]...), web("web", addresses[half:]...))
-	l.join("c-a")
-	f := &flapping{lab: l, stop: make(chan struct{}), done: make(chan struct{})}
-	f.backend = &backend{core: l.core, store: history, tail: newTail(history)}
+	f := &flapping{fake: newFake(sample.Web("api", addresses[:half]...), sample.Web("web", addresses[half:]...)), now: time.Now()}
+	f.Backend = New(Options{Core: f.fake, Store: history})
+	random := rand.New(rand.NewPCG(1, 2))
+	f.answered = func() {
+		if rounds > 0 {
+			rounds--
+			f.flip(random)
+		}
+	}
 	return f
 }
 
-// flip changes some endpoints and lets the core hear of it.
+// flip changes some endpoints.
 func (f *flapping) flip(random *rand.Rand) {
-	for k := range f.lab.core.rulings.Clusters() {
+	for _, name := range f.Names() {
+		k := f.clusters[name]
 		for range 10 {
-			address := k.Endpoints[random.IntN(len(k.Endpoints))].Key.Address
-			f.truth[address] = []health.Status{health.Healthy, health.Unhealthy, health.Timeout}[random.IntN(3)]
-		}
-	}
-	f.pass(4 * time.Second)
-	f.store.Append(f.transitions[f.told:len(f.transitions):len(f.transitions)])
-	f.told = len(f.transitions)
-}
-
-// run is the core's goroutine: it answers, and between answers things change.
-func (f *flapping) run(rounds int) {
-	defer close(f.done)
-	random := rand.New(rand.NewPCG(1, 2))
-	for {
-		select {
-		case question := <-f.lab.core.events:
-			question()
-			if rounds > 0 {
-				rounds--
-				f.flip(random)
-			}
-		case <-f.stop:
-			close(f.lab.core.done)
-			return
+			e := &k.Endpoints[random.IntN(len(k.Endpoints))]
+			f.change(e.Key, []health.Status{health.Healthy, health.Unhealthy, health.Timeout}[random.IntN(3)])
 		}
 	}
 }
 
-// witness watches and checks that what it sees is one story.
+// change changes the health of an endpoint.
+func (f *flapping) change(key health.Endpoint, to health.Status) {
+	f.now = f.now.Add(time.Millisecond)
+	from := f.status[key]
+	if from == to {
+		return
+	}
+	t := health.Transition{Time: f.now, Endpoint: key, From: from, To: to, Reason: "it changes"}
+	f.status[key], f.changed[key] = to, health.Verdict{Status: to, Since: f.now, Reason: t.Reason}
+	f.transitions = append(f.transitions, t)
+	f.Store.Append([]health.Transition{t})
+}
+
+// witness watches, and checks that what it sees is one story.
 type witness struct {
 	f       *flapping
 	query   api.WatchQuery
@@ -95,7 +90,7 @@ func (w *witness) see(ctx context.Context, atMost int, end store.Place) error {
 	}
 	defer watcher.Close()
 	for len(w.changes) < atMost {
-		if at, err := w.f.store.Place(w.query.Token); err == nil && at >= end {
+		if at, err := w.f.Store.Place(w.query.Token); err == nil && at >= end {
 			return nil
 		}
 		sights, err := watcher.Next(ctx)
@@ -141,7 +136,7 @@ func (w *witness) verify(all []health.Transition) error {
 		}
 	}
 	state := map[health.Endpoint]health.Status{}
-	for k := range w.f.lab.core.rulings.Clusters() {
+	for _, k := range w.f.clusters {
 		for _, e := range k.Endpoints {
 			if w.query.Cluster == "" || w.query.Cluster == e.Key.Cluster {
 				state[e.Key] = health.Unknown
@@ -157,12 +152,11 @@ func (w *witness) verify(all []health.Transition) error {
 	return nil
 }
 
-// TestWatchersSeeOneStory: whenever a watcher comes, goes and comes back, the
-// state that it was shown and the changes add up to all that happened.
+// TestWatchersSeeOneStory holds that the state that a watcher is shown and the
+// changes after it add up to all that happened, whenever it comes and goes.
 func TestWatchersSeeOneStory(t *testing.T) {
 	const watchers, rounds = 9, 20
-	f := newFlapping(t, 1200) // two pages
-	go f.run(rounds)
+	f := newFlapping(t, 1200, rounds) // two pages
 	seen := make([]*witness, watchers)
 	var group sync.WaitGroup
 	for i := range seen {
@@ -174,7 +168,7 @@ func TestWatchersSeeOneStory(t *testing.T) {
 		group.Go(func() {
 			random := rand.New(rand.NewPCG(3, uint64(i)))
 			for range random.IntN(8) { // so that they come at different times
-				if err := f.lab.core.ask(t.Context(), func() {}); err != nil {
+				if err := f.Ask(t.Context(), func(State) {}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -193,15 +187,15 @@ func TestWatchersSeeOneStory(t *testing.T) {
 	}
 	group.Wait()
 	for range rounds { // what is left of them
-		if err := f.lab.core.ask(t.Context(), func() {}); err != nil {
+		if err := f.Ask(t.Context(), func(State) {}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := f.store.Flush(t.Context()); err != nil {
+	if err := f.Store.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ends := map[string]store.Place{} // of what each watches
-	all, err := f.store.After(0, 1<<30)
+	all, err := f.Store.After(0, 1<<30)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,9 +214,8 @@ func TestWatchersSeeOneStory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	close(f.stop)
-	<-f.done
-	if _, err := watcher.Next(t.Context()); !errors.Is(err, ErrStopping) {
+	close(f.done)
+	if _, err := watcher.Next(t.Context()); !errors.Is(err, api.ErrStopping) {
 		t.Errorf("when the core stops: %v", err)
 	}
 	watcher.Close()
@@ -231,37 +224,45 @@ func TestWatchersSeeOneStory(t *testing.T) {
 			t.Errorf("watcher %d: %v", i, err)
 		}
 	}
-	if f.tail.watchers != 0 || f.tail.changes != nil {
-		t.Errorf("%d watchers are left, %d changes kept", f.tail.watchers, len(f.tail.changes))
+	if f.Watchers() != 0 || f.tail.changes != nil {
+		t.Errorf("%d watchers are left, %d changes kept", f.Watchers(), len(f.tail.changes))
 	}
 }
 
-// TestWhatChangesWhileAWatchBeginsIsToldInFull: as the endpoints before it.
-func TestWhatChangesWhileAWatchBeginsIsToldInFull(t *testing.T) {
-	f := newFlapping(t, 4)
-	f.pass(settle + 10*time.Second)
-	f.lab.freeze(api.Freeze{Reason: "moving", Author: "ann"})
-	f.drain(health.Endpoint{Cluster: "web"})
-	f.say(web("api", "10.0.0.0:80"), f.sets[0].Clusters[1])
-	f.store.Append(f.transitions)
-	if err := f.store.Flush(t.Context()); err != nil {
+// TestChangesWhileAWatchBeginsAreExplained as the endpoints listed before them are.
+func TestChangesWhileAWatchBeginsAreExplained(t *testing.T) {
+	f := newFlapping(t, 4, 0)
+	f.explain = func(e *api.EndpointHealth) {
+		e.Published = &api.Published{Status: health.Unknown, Reason: "frozen"}
+		if e.Endpoint.Cluster == "web" {
+			e.Override, e.Voted = &api.Override{Author: "ann"}, &health.Verdict{Status: health.Healthy}
+		}
+	}
+	for _, name := range f.Names() {
+		for i := range f.clusters[name].Endpoints {
+			f.change(f.clusters[name].Endpoints[i].Key, health.Healthy)
+		}
+	}
+	for i := range f.clusters["web"].Endpoints {
+		f.change(f.clusters["web"].Endpoints[i].Key, health.Draining)
+	}
+	f.change(f.clusters["api"].Endpoints[1].Key, health.Unknown)
+	f.clusters["api"] = newFake(sample.Web("api", "10.0.0.0:80")).clusters["api"]
+	if err := f.Store.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	go f.run(0)
-	_, until, err := f.store.Latest(nil)
+	_, until, err := f.Store.Latest(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.tail.enter()
-	w := &watcher{backend: f.backend, listed: true, until: until}
+	w := &watcher{backend: f.Backend, listed: true, until: until}
 	seen, err := w.Next(t.Context())
-	close(f.stop)
-	<-f.done
 	w.Close()
 	if err != nil || len(seen) != 4+2+1+1 {
 		t.Fatalf("%d seen, %v", len(seen), err)
 	}
-	for i, want := range []string{"HEALTHY UNKNOWN", "", "HEALTHY UNKNOWN", "HEALTHY UNKNOWN", "DRAINING UNKNOWN under HEALTHY", "DRAINING UNKNOWN under HEALTHY", "UNKNOWN in no source any more"} {
+	for i, want := range []string{"HEALTHY UNKNOWN", "", "HEALTHY UNKNOWN", "HEALTHY UNKNOWN", "DRAINING UNKNOWN under HEALTHY", "DRAINING UNKNOWN under HEALTHY", "UNKNOWN gone"} {
 		e := seen[i].Endpoint
 		got := e.Verdict.Status.String()
 		switch {

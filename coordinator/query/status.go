@@ -1,4 +1,4 @@
-package coordinator
+package query
 
 import (
 	"context"
@@ -16,8 +16,23 @@ import (
 	"hdsd/source/xds"
 )
 
-// specifierType is what checkers have as their configuration.
+// specifierType is the type of the configuration that checkers have.
 const specifierType = "type.googleapis.com/envoy.service.health.v3.HealthCheckSpecifier"
+
+// StatusSources gives the client status of subscribers, of checkers, and of hdsd
+// itself as a client of management servers.
+func (b *Backend) StatusSources() []csds.Source {
+	return []csds.Source{subscriberStatus{b.EDS}, checkerStatus{b.HDS, b.lagging}, upstreamStatus{b.Node, b.Feed}}
+}
+
+// lagging asks which checkers were not sent all of their plan; none if hdsd is
+// stopping.
+func (b *Backend) lagging() (found map[string]bool) {
+	if b.Core.Ask(context.Background(), func(s State) { found = s.Lagging() }) != nil {
+		return nil
+	}
+	return found
+}
 
 // subscriberStatus tells client status of the data planes.
 type subscriberStatus struct{ eds *eds.Server }
@@ -41,14 +56,14 @@ func (s subscriberStatus) Clients(yield func(csds.Client) bool) {
 	}
 }
 
-// configStatus is what became of what a data plane was sent last.
+// configStatus is the state of what a data plane was sent last.
 var configStatus = map[eds.State]statusv3.ConfigStatus{
 	eds.NotSent: statusv3.ConfigStatus_NOT_SENT, eds.Outdated: statusv3.ConfigStatus_STALE, eds.Outstanding: statusv3.ConfigStatus_STALE,
 	eds.Accepted: statusv3.ConfigStatus_SYNCED, eds.Refused: statusv3.ConfigStatus_ERROR,
 }
 
-// clientStatus is how a data plane stands by itself: by what it answered last,
-// whatever is on its way to it.
+// clientStatus is a data plane's own view: what it answered last, whatever is on
+// its way to it.
 func clientStatus(r *eds.Resource) adminv3.ClientResourceStatus {
 	switch {
 	case !r.Exists && r.State != eds.Refused:
@@ -61,7 +76,7 @@ func clientStatus(r *eds.Resource) adminv3.ClientResourceStatus {
 	return adminv3.ClientResourceStatus_REQUESTED
 }
 
-// subscribed gives the status of what a data plane subscribed to.
+// subscribed gives the status of a resource that a data plane subscribes to.
 func subscribed(r *eds.Resource) csds.Resource {
 	out := csds.Resource{
 		TypeURL: r.TypeURL, Name: r.Name, Version: r.Version, Updated: r.Sent, Body: r.Body,
@@ -78,24 +93,15 @@ func subscribed(r *eds.Resource) csds.Resource {
 
 // checkerStatus tells client status of the checkers.
 type checkerStatus struct {
-	hds    *hds.Server
-	behind func() map[string]bool // those that were not sent all that they are to check
-}
-
-// askBehind is behind, for others; where the core has stopped nobody is.
-func (c *core) askBehind() map[string]bool {
-	var found map[string]bool
-	if c.ask(context.Background(), func() { found = c.behind() }) != nil {
-		return nil
-	}
-	return found
+	hds     *hds.Server
+	lagging func() map[string]bool // those that were not sent all of their plan
 }
 
 // Clients implements csds.Source.
 func (s checkerStatus) Clients(yield func(csds.Client) bool) {
-	behind := s.behind() // first: a state that is ahead of it claims nothing
+	lagging := s.lagging() // before the streams, whose later state can only be better
 	for _, checker := range s.hds.Clients() {
-		checker.State.Specifier = specifierState(&checker.State, behind[checker.Node.GetId()])
+		checker.State.Specifier = specifierState(&checker.State, lagging[checker.Node.GetId()])
 		c := csds.Client{
 			Node: checker.Node, Scope: checker.Node.GetId() + "/HDS",
 			Resources: func(yield func(csds.Resource) bool) { yield(specified(&checker)) },
@@ -106,8 +112,8 @@ func (s checkerStatus) Clients(yield func(csds.Client) bool) {
 	}
 }
 
-// specified gives the status of a checker's specifier, which has no name but
-// the checker's.
+// specified gives the status of a checker's specifier, which goes by the checker's
+// name.
 func specified(c *hds.Client) csds.Resource {
 	out := csds.Resource{
 		TypeURL: specifierType, Name: c.Node.GetId(), Version: c.Version, Updated: c.Sent,
@@ -128,21 +134,20 @@ func specified(c *hds.Client) csds.Resource {
 	out.Body = func() *anypb.Any {
 		value, err := proto.MarshalOptions{Deterministic: true}.Marshal(c.Specifier)
 		if err != nil {
-			return nil // cannot be: it has been sent
+			return nil // it was sent, so this does not happen
 		}
 		return &anypb.Any{TypeUrl: specifierType, Value: value}
 	}
 	return out
 }
 
-// upstreamStatus tells client status of hdsd itself, as a client of management
-// servers.
+// upstreamStatus tells client status of hdsd as a client of management servers.
 type upstreamStatus struct {
 	node *corev3.Node
 	feed *feed.Feed
 }
 
-// Clients implements csds.Source: hdsd itself, once for each upstream.
+// Clients implements csds.Source. It gives hdsd once for each management server.
 func (u upstreamStatus) Clients(yield func(csds.Client) bool) {
 	ended := false
 	u.feed.Upstreams(func(name string, known xds.Status) {
@@ -158,7 +163,7 @@ func (u upstreamStatus) Clients(yield func(csds.Client) bool) {
 	})
 }
 
-// taken gives the status of what hdsd took from an upstream, or asks it for.
+// taken gives the status of a resource that hdsd gets from a management server.
 func taken(typeURL string, r *xds.Resource) csds.Resource {
 	out := csds.Resource{
 		TypeURL: typeURL, Name: r.Name, Version: r.Version, Updated: r.LastUpdated, Client: r.ClientStatus,

@@ -1,0 +1,159 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	"hdsd/api"
+	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/feed"
+	"hdsd/eds"
+	"hdsd/hds"
+	"hdsd/health"
+	"hdsd/store"
+)
+
+// Core answers questions about the present state.
+type Core interface {
+	// Ask runs a question on the goroutine that owns the state, and waits for it.
+	// With an error the question may still be running: what it writes must not be
+	// read.
+	Ask(ctx context.Context, question func(State)) error
+
+	// Done is closed when Ask answers no more.
+	Done() <-chan struct{}
+}
+
+// State is the present state. Only the question that gets it may use it.
+type State interface {
+	// Names lists all clusters, sorted.
+	Names() []string
+	// Cluster gives the cluster of a name, or nil.
+	Cluster(name string) *catalog.Cluster
+	// Mode says what becomes of the verdicts of a cluster.
+	Mode(k *catalog.Cluster) api.Mode
+	// BlockedReason says why no checker gets a cluster; it is empty if some may.
+	BlockedReason(k *catalog.Cluster) string
+
+	// Status is what hdsd holds to be true of an endpoint.
+	Status(e *catalog.Endpoint) health.Status
+	// Overridden tells whether an override decides the health of an endpoint.
+	Overridden(e *catalog.Endpoint) bool
+	// StrandedReason says why no checker can check an endpoint; it is empty if one
+	// can.
+	StrandedReason(k *catalog.Cluster, e *catalog.Endpoint) string
+	// Explain gives the health of an endpoint and its reasons.
+	Explain(k *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealth
+	// ExplainGone gives the health of an endpoint that no source has.
+	ExplainGone(key health.Endpoint) api.EndpointHealth
+
+	// Checkers lists all checkers, in no order.
+	Checkers() []Checker
+	// Lagging lists the checkers that were not sent all of their plan.
+	Lagging() map[string]bool
+}
+
+// Checker is a checker as far as the State knows it.
+type Checker struct {
+	api.Checker
+	DoubtReason string // why its peers' votes are believed and its own are not
+}
+
+// Options are what a Backend asks. For some questions it needs only some of them.
+type Options struct {
+	Core  Core
+	Store *store.Store
+	HDS   *hds.Server
+	EDS   *eds.Server
+	Feed  *feed.Feed
+	Node  *corev3.Node // hdsd, as management servers know it
+}
+
+// Backend implements api.Backend.
+type Backend struct {
+	Options
+	tail *tail
+}
+
+// New makes a Backend.
+func New(o Options) *Backend { return &Backend{Options: o, tail: newTail(o.Store)} }
+
+// Watchers counts the watches under way.
+func (b *Backend) Watchers() int { return b.tail.size() }
+
+// Endpoints implements api.Backend.
+func (b *Backend) Endpoints(ctx context.Context, q api.EndpointQuery) ([]api.EndpointHealth, bool, error) {
+	if q.Cluster != "" {
+		if err := b.checkKnown(ctx, q.Cluster); err != nil {
+			return nil, false, err
+		}
+	}
+	if !q.AsOf.IsZero() {
+		return b.endpointsAsOf(ctx, q)
+	}
+	s := scan{query: q}
+	if err := b.scan(ctx, &s); err != nil {
+		return nil, false, err
+	}
+	return s.found, s.more, nil
+}
+
+// scan lists present endpoints. With an error, s must not be read.
+func (b *Backend) scan(ctx context.Context, s *scan) error {
+	s.cluster = s.query.Cluster
+	if s.query.After != nil {
+		s.cluster, s.after = s.query.After.Cluster, s.query.After
+	}
+	for !s.finished {
+		if err := b.Core.Ask(ctx, s.step); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Transitions implements api.Backend.
+func (b *Backend) Transitions(ctx context.Context, q api.TransitionQuery) ([]health.Transition, string, error) {
+	if q.Cluster != "" {
+		if err := b.checkKnown(ctx, q.Cluster); err != nil {
+			return nil, "", err
+		}
+	}
+	found, next, err := b.Store.Transitions(store.Query{
+		Cluster: q.Cluster, Address: q.Address, Start: q.Start, End: q.End,
+		NewestFirst: q.NewestFirst, Limit: q.Limit, Token: q.Token,
+	})
+	if errors.Is(err, store.ErrBadToken) {
+		return nil, "", api.ErrBadToken
+	}
+	return found, next, err
+}
+
+// checkKnown gives an error unless a cluster exists or ever did.
+func (b *Backend) checkKnown(ctx context.Context, name string) error {
+	var present bool
+	if err := b.Core.Ask(ctx, func(s State) { present = s.Cluster(name) != nil }); err != nil || present {
+		return err
+	}
+	if !b.Store.KnownCluster(name) {
+		return fmt.Errorf("%w %q", api.ErrUnknownCluster, name)
+	}
+	return nil
+}
+
+// Clusters implements api.Backend.
+func (b *Backend) Clusters(ctx context.Context, after string, limit int) (found []api.Cluster, more bool, err error) {
+	s := clusterScan{after: after, limit: limit}
+	for !s.finished {
+		if err := b.Core.Ask(ctx, s.step); err != nil {
+			return nil, false, err
+		}
+	}
+	for i := range s.found {
+		s.found[i].NoEndpointsReason = b.Feed.NoEndpointsReason(s.clusters[i])
+	}
+	return s.found, s.more, nil
+}

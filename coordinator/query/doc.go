@@ -1,0 +1,27 @@
+// Package query answers the questions of package api: endpoints, clusters,
+// checkers, clients, history, availability, watches and client status (CSDS).
+//
+// # What it owns
+//
+// A Backend combines three kinds of knowledge: the present state, which only the
+// core's goroutine may read (interface State), the history in the store, and the
+// streams of hds, eds and the feed. It owns the paging and the cost of questions,
+// and the tail: the newest changes of the history, read and encoded once for all
+// watchers.
+//
+// # What it guarantees
+//
+// A question about the present looks at a bounded number of endpoints at a time,
+// so that it never holds up the core. A list that takes several steps contains each
+// endpoint that is there throughout exactly once. Questions about the past read
+// committed history only, so that an answer survives kill -9.
+//
+// A watcher sees the recorded health of all endpoints as of one place in the
+// history, and then every change behind it, without a gap. Nothing is queued for a
+// slow watcher: it reads later, and at worst learns that the history no longer
+// reaches back to where it is.
+//
+// # Goroutines
+//
+// The package starts none. A Backend may be used from any goroutine.
+package query

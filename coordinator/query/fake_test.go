@@ -1,0 +1,95 @@
+package query
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"hdsd/api"
+	"hdsd/coordinator/catalog"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/health"
+	"hdsd/source"
+)
+
+// fake is a core with a state that tests write.
+type fake struct {
+	mu         sync.Mutex // held while a question runs
+	clusters   map[string]*catalog.Cluster
+	status     map[health.Endpoint]health.Status
+	changed    map[health.Endpoint]health.Verdict // as Explain gives them
+	explain    func(*api.EndpointHealth)          // what Explain adds; nil: nothing
+	stranded   map[string]string                  // by address: StrandedReason
+	blocked    string                             // BlockedReason of all
+	overridden map[string]bool                    // addresses
+	checkers   []Checker
+	lagging    map[string]bool
+	answered   func() // called after each question; nil: nothing
+	done       chan struct{}
+}
+
+func newFake(clusters ...*source.Cluster) *fake {
+	f := &fake{
+		clusters: map[string]*catalog.Cluster{}, status: map[health.Endpoint]health.Status{},
+		changed: map[health.Endpoint]health.Verdict{}, done: make(chan struct{}),
+	}
+	for _, c := range clusters {
+		f.clusters[c.Name] = catalog.Prepare(c, catalog.NewRules(&configv1.Config{}))
+	}
+	return f
+}
+
+// Ask implements Core.
+func (f *fake) Ask(ctx context.Context, question func(State)) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	select {
+	case <-f.done:
+		return api.ErrStopping
+	default:
+	}
+	question(f)
+	if f.answered != nil {
+		f.answered()
+	}
+	return ctx.Err()
+}
+
+// Done implements Core.
+func (f *fake) Done() <-chan struct{} { return f.done }
+
+func (f *fake) Names() []string { return slices.Sorted(maps.Keys(f.clusters)) }
+
+func (f *fake) Cluster(name string) *catalog.Cluster { return f.clusters[name] }
+
+func (f *fake) Mode(*catalog.Cluster) api.Mode { return api.Publish }
+
+func (f *fake) BlockedReason(*catalog.Cluster) string { return f.blocked }
+
+func (f *fake) Status(e *catalog.Endpoint) health.Status { return f.status[e.Key] }
+
+func (f *fake) Overridden(e *catalog.Endpoint) bool { return f.overridden[e.Key.Address] }
+
+func (f *fake) StrandedReason(_ *catalog.Cluster, e *catalog.Endpoint) string {
+	return f.stranded[e.Key.Address]
+}
+
+func (f *fake) Explain(_ *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealth {
+	out := api.EndpointHealth{Endpoint: e.Key, Verdict: f.changed[e.Key]}
+	if out.Verdict.Since.IsZero() {
+		out.Verdict.Status = f.status[e.Key]
+	}
+	if f.explain != nil {
+		f.explain(&out)
+	}
+	return out
+}
+
+func (f *fake) ExplainGone(key health.Endpoint) api.EndpointHealth {
+	return api.EndpointHealth{Endpoint: key, Verdict: health.Verdict{Reason: "gone"}}
+}
+
+func (f *fake) Checkers() []Checker { return f.checkers }
+
+func (f *fake) Lagging() map[string]bool { return f.lagging }

@@ -1,0 +1,192 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"hdsd/api"
+	"hdsd/assign"
+	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/query"
+	"hdsd/coordinator/ruling"
+	"hdsd/health"
+)
+
+// asker lets queries ask the core.
+type asker struct{ core *core }
+
+// Ask implements query.Core.
+func (a asker) Ask(ctx context.Context, question func(query.State)) error {
+	return a.core.ask(ctx, func() { question(view{a.core}) })
+}
+
+// Done implements query.Core.
+func (a asker) Done() <-chan struct{} { return a.core.done }
+
+// view shows queries what the rooms of the core know together. It changes nothing.
+type view struct{ core *core }
+
+// Names implements query.State.
+func (v view) Names() []string { return v.core.rulings.Names() }
+
+// Cluster implements query.State.
+func (v view) Cluster(name string) *catalog.Cluster { return v.core.rulings.Cluster(name) }
+
+// Mode implements query.State.
+func (v view) Mode(k *catalog.Cluster) api.Mode {
+	switch {
+	case k.Shadow:
+		return api.Shadow
+	case v.core.rulings.Frozen() != nil:
+		return api.Frozen
+	}
+	return api.Publish
+}
+
+// BlockedReason implements query.State.
+func (v view) BlockedReason(k *catalog.Cluster) string {
+	if !v.core.rollout.Blocked(k.Source.Name) {
+		return ""
+	}
+	return v.core.rollout.Reason(k.Source.Name)
+}
+
+// Status implements query.State.
+func (v view) Status(e *catalog.Endpoint) health.Status { return v.core.rulings.HealthOf(e) }
+
+// Overridden implements query.State.
+func (v view) Overridden(e *catalog.Endpoint) bool {
+	id, ok := v.core.rulings.Find(e.Hash)
+	return ok && v.core.rulings.Ruling(id).Override != nil
+}
+
+// StrandedReason implements query.State.
+func (v view) StrandedReason(k *catalog.Cluster, e *catalog.Endpoint) string {
+	if id, ok := v.core.rulings.Find(e.Hash); ok && v.core.fleet.Stranded(id) {
+		return v.strandedReason(k, id)
+	}
+	return ""
+}
+
+// Explain implements query.State.
+func (v view) Explain(k *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealth {
+	out := api.EndpointHealth{Endpoint: e.Key, Verdict: v.explainVotes(k, e)}
+	if id, ok := v.core.rulings.Find(e.Hash); ok {
+		ruling := v.core.rulings.Ruling(id)
+		if o := ruling.Override; o != nil {
+			out.Override, out.Voted = shownOverride(o), &health.Verdict{Status: out.Verdict.Status, Reason: out.Verdict.Reason}
+			out.Verdict.Status, out.Verdict.Reason = o.Status, o.Explain()
+		}
+		if !ruling.Since.IsZero() {
+			out.Verdict.Since = ruling.Since
+		}
+	}
+	if p := v.core.rulings.Published(k, e, out.Verdict.Status); p != nil {
+		out.Published = &api.Published{Status: p.Status, Reason: p.Reason}
+	}
+	return out
+}
+
+// ExplainGone implements query.State.
+func (v view) ExplainGone(key health.Endpoint) api.EndpointHealth {
+	return api.EndpointHealth{Endpoint: key, Verdict: health.Verdict{Reason: ruling.InNoSource}}
+}
+
+// explainVotes gives the verdict of the votes on an endpoint. The reason adds what
+// the votes do not tell: that nobody can or may check the endpoint, or too few.
+func (v view) explainVotes(k *catalog.Cluster, e *catalog.Endpoint) health.Verdict {
+	id, ok := v.core.rulings.Find(e.Hash)
+	if !ok {
+		return health.Verdict{Reason: e.Reason}
+	}
+	verdict := v.core.judge.Verdict(id)
+	if e.Checked == catalog.None {
+		if v.core.rulings.Ruling(id).Judged {
+			verdict.Reason = "held: " + verdict.Status.String() + " was the last verdict; " + e.Reason
+		} else {
+			verdict.Reason = e.Reason
+		}
+		return verdict
+	}
+	if v.core.fleet.Stranded(id) {
+		if len(verdict.Observations) == 0 {
+			verdict.Reason = strings.TrimSuffix(v.strandedReason(k, id)+"; "+verdict.Reason, "; ")
+		}
+		return verdict
+	}
+	if untried := v.core.untried(k, e.Checked, &verdict); untried != "" {
+		verdict.Reason = strings.TrimSuffix(untried+"; "+verdict.Reason, "; ")
+	} else if short := v.shortReason(k, id); short != "" {
+		verdict.Reason = strings.TrimPrefix(verdict.Reason+"; "+short, "; ")
+	}
+	return verdict
+}
+
+// strandedReason says why no checker can check an endpoint.
+func (v view) strandedReason(k *catalog.Cluster, id health.EndpointID) string {
+	figures := v.core.fleet.Figures()
+	if figures.Connected == 0 {
+		return "not checked: no checker is connected"
+	}
+	state := fmt.Sprintf("%d connected", figures.Connected)
+	if figures.Silent > 0 {
+		state += fmt.Sprintf(", %d of them silent", figures.Silent)
+	}
+	switch _, why := v.core.fleet.Shortage(id); why {
+	case assign.TooFar:
+		return fmt.Sprintf("not checked: none of the checkers (%s) that are able to check it, %s, is in its zone or region, and others may not: see zones and regions under assignment or its policy", state, k.Requirements())
+	case assign.NoRoom:
+		return fmt.Sprintf("not checked: all checkers (%s) that are able to check it, %s, are at their max_checks_per_second", state, k.Requirements())
+	}
+	return fmt.Sprintf("not checked: none of the checkers (%s) is able to check it, %s", state, k.Requirements())
+}
+
+// shortReason says why an endpoint has fewer checkers than it should; it is empty
+// if it has enough, or if there are no others.
+func (v view) shortReason(k *catalog.Cluster, id health.EndpointID) string {
+	missing, why := v.core.fleet.Shortage(id)
+	if missing == 0 {
+		return ""
+	}
+	lacks := fmt.Sprintf("it lacks %d of %d checkers", missing, max(k.Redundancy, 1))
+	switch why {
+	case assign.NoRoom:
+		return lacks + ": all others that are able are at their max_checks_per_second"
+	case assign.TooFar:
+		return lacks + ": no other that is able is in its zone or region, and others may not: see zones and regions under assignment or its policy"
+	case assign.TooFew:
+		return lacks + ": no other is able to check it, " + k.Requirements()
+	}
+	return ""
+}
+
+// Checkers implements query.State.
+func (v view) Checkers() []query.Checker {
+	var found []query.Checker
+	for known := range v.core.fleet.Checkers() {
+		k := query.Checker{DoubtReason: v.core.judge.DoubtReason(known.ID), Checker: api.Checker{
+			Checker: known.Checker, Connected: known.Connected, LastReport: known.LastReport,
+			Share: known.Plan.Share, ChecksPerSecond: float64(known.Plan.Rate) / 1000, PlanDigest: known.Plan.Digest, AssignedEndpoints: known.Plan.Endpoints,
+			DistrustReason: v.core.fleet.SilenceReason(known.ID), BlindReason: v.core.judge.BlindReason(known.ID),
+			Operator: shownTrust(known.ID, v.core.trust.of(known.ID)),
+		}}
+		for _, cut := range v.core.judge.CutPaths(known.Locality) {
+			k.CutPaths = append(k.CutPaths, api.CutPath{To: cut.To, Reason: cut.Reason})
+		}
+		found = append(found, k)
+	}
+	return found
+}
+
+// Lagging implements query.State. A blocked version of a cluster is no part of the
+// plan.
+func (v view) Lagging() map[string]bool {
+	found := map[string]bool{}
+	for k := range v.core.fleet.Checkers() {
+		if v.core.fleet.Gathering(k.ID) || v.core.rollout.Behind(k.ID) {
+			found[k.ID] = true
+		}
+	}
+	return found
+}
