@@ -292,10 +292,11 @@ func (a *Aggregator) Tick(now time.Time) Effects {
 // runDue does all that is due.
 func (a *Aggregator) runDue() {
 	for now := a.clock.tick(); ; {
-		at, list := a.deadlines.pop(now)
-		if list == nil {
+		at, ok := a.deadlines.next()
+		if !ok || at > now {
 			return
 		}
+		list := a.deadlines.pop()
 		for _, d := range list {
 			a.due(d, at)
 		}

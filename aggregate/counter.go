@@ -76,9 +76,9 @@ func (c *counter) judge(p *policy, e *endpoint, s *seat, k *checker) belief {
 }
 
 // tally counts the votes on an endpoint.
-func (c *counter) tally(e *endpoint, t *tally) {
+func (c *counter) tally(p *policy, e *endpoint, t *tally) {
 	*t = tally{assigned: uint16(e.count), holds: e.since == never || e.has(awaitsAbsent), zones: t.zones[:0]}
-	p, own := c.settings.of(e), count{}
+	own := count{}
 	list := c.roster.seatsOf(e)
 	for i := range list {
 		s := &list[i]

@@ -51,16 +51,12 @@ func (d *deadlines) next() (tick, bool) {
 	return d.ticks[0], true
 }
 
-// pop removes the earliest tick that has come and returns all that is due at it.
-func (d *deadlines) pop(now tick) (tick, []deadline) {
-	at, ok := d.next()
-	if !ok || at > now {
-		return 0, nil
-	}
-	heap.Pop(&d.ticks)
+// pop removes the earliest tick and returns all that is due at it.
+func (d *deadlines) pop() []deadline {
+	at := heap.Pop(&d.ticks).(tick)
 	list := d.due[at]
 	delete(d.due, at)
-	return at, list
+	return list
 }
 
 // recycle takes back a list that pop returned.

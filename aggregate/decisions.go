@@ -63,7 +63,7 @@ func (d *decisions) resolveContested() {
 	for c := range d.mass.resolve() {
 		e := d.roster.at(c.id)
 		var t tally
-		d.counter.tally(e, &t)
+		d.counter.tally(d.settings.of(e), e, &t)
 		d.change(c.id, e, c.to, &t)
 		d.mass.release(e)
 	}
@@ -77,12 +77,13 @@ func (d *decisions) update(id health.EndpointID, t *tally) {
 		return
 	}
 	d.budgets.check(e)
-	to := d.decide(id, e, t)
-	d.trackOutages(id, e, t)
+	p := d.settings.of(e)
+	to := d.decide(id, p, e, t)
+	d.trackOutages(id, p, e, t)
 	if e.has(isFlapping) {
-		to = d.damping.damp(id, e, to, d.settings.of(e).side(t, neither), d.clusters.mostlyDown(e))
+		to = d.damping.damp(id, e, to, p.side(t, neither), d.clusters.mostlyDown(e))
 	}
-	if to.Down() && !e.status.Down() && d.settings.of(e).MassHold > 0 && !e.has(budgetSpent) && d.isContested(e, t) {
+	if to.Down() && !e.status.Down() && p.MassHold > 0 && !e.has(budgetSpent) && d.isContested(e, t) {
 		d.mass.contest(id, e, to)
 		d.budgets.spend(id, e)
 		return
@@ -92,25 +93,26 @@ func (d *decisions) update(id health.EndpointID, t *tally) {
 	} else {
 		d.updateBudget(id, e, t)
 	}
-	d.mass.release(e)
+	if e.has(isHeldBack) {
+		d.mass.release(e)
+	}
 }
 
 // decide returns the status that follows from the votes.
-func (d *decisions) decide(id health.EndpointID, e *endpoint, t *tally) health.Status {
-	rule := &d.settings.of(e).Rule
-	d.counter.tally(e, t)
-	status, how := rule.decide(t, e.status)
+func (d *decisions) decide(id health.EndpointID, p *policy, e *endpoint, t *tally) health.Status {
+	d.counter.tally(p, e, t)
+	status, how := p.decide(t, e.status)
 	if how == unobserved || how == lapsed {
 		d.setUnobserved(e, true)
 		return status
 	}
 	if e.has(isUnobserved) && t.absent > 0 && !e.has(budgetSpent) {
 		d.waits.awaitAbsent(id, e)
-		d.counter.tally(e, t)
-		status, _ = rule.decide(t, e.status)
+		d.counter.tally(p, e, t)
+		status, _ = p.decide(t, e.status)
 	}
 	d.setUnobserved(e, false)
-	return d.waits.confirm(id, e, t, status)
+	return d.waits.confirm(id, p, e, t, status)
 }
 
 // damped is how many endpoints are held down because they flap.
@@ -149,7 +151,7 @@ func (d *decisions) isContested(e *endpoint, t *tally) bool {
 
 // trackOutages finds the checkers that see that an endpoint is down, and those that
 // do not.
-func (d *decisions) trackOutages(id health.EndpointID, e *endpoint, t *tally) {
+func (d *decisions) trackOutages(id health.EndpointID, p *policy, e *endpoint, t *tally) {
 	isDown := t.down > t.up
 	if !isDown && !e.has(isFailing) {
 		return
@@ -157,7 +159,7 @@ func (d *decisions) trackOutages(id health.EndpointID, e *endpoint, t *tally) {
 	if e.clear(isFailing); isDown {
 		e.set(isFailing)
 	}
-	list, p := d.roster.seatsOf(e), d.settings.of(e)
+	list := d.roster.seatsOf(e)
 	for i := range list {
 		s, now := &list[i], noOutage
 		switch {

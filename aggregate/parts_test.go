@@ -42,9 +42,10 @@ func TestPresence(t *testing.T) {
 	here := presence{clock: &p.clock, deadlines: &p.deadlines, settings: &p.settings, roster: &p.roster, zones: &p.zones}
 	state := func() hearingState { return p.roster.checker(p.checker).hearing.in(0).state }
 	due := func() {
-		at, list := p.deadlines.pop(p.clock.tick())
-		for range list {
-			here.due(p.checker, at)
+		if at, ok := p.deadlines.next(); ok && at <= p.clock.tick() {
+			for range p.deadlines.pop() {
+				here.due(p.checker, at)
+			}
 		}
 	}
 	if !here.hear(p.checker) || here.hear(p.checker) {
@@ -119,7 +120,7 @@ func TestBudgets(t *testing.T) {
 	}
 	b.spend(0, p.endpoint)
 	p.pass(time.Hour)
-	at, _ := p.deadlines.pop(p.clock.tick())
+	at, _ := p.deadlines.next()
 	if b.due(0, at); !p.endpoint.has(budgetSpent) || p.roster.markedCount() != 1 {
 		t.Fatalf("nothing is left, but its flags are %b", p.endpoint.flags)
 	}

@@ -156,7 +156,9 @@ func (p *presence) move(c, zone uint32) {
 // returned notes that a checker has a stream, and tells whether it had lost one.
 func (p *presence) returned(c uint32) bool {
 	k := p.roster.checker(c)
-	was := k.lost
-	k.lost, p.changed = false, p.changed || was
-	return was
+	if !k.lost {
+		return false
+	}
+	k.lost, p.changed = false, true
+	return true
 }

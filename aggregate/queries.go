@@ -14,7 +14,7 @@ func (a *Aggregator) Verdict(id health.EndpointID) health.Verdict {
 		return health.Verdict{}
 	}
 	var t tally
-	a.counter.tally(e, &t)
+	a.counter.tally(a.settings.of(e), e, &t)
 	v := health.Verdict{
 		Status: e.status, Reason: a.reasons.explain(id, e, &t), Observations: a.reasons.observations(e),
 		// Doubt does not matter here: who is cut off does see it down.

@@ -42,6 +42,9 @@ func (in *intake) trackRun(id health.EndpointID, s *seat, p *policy) {
 // with this report.
 func (in *intake) growRuns(c uint32) {
 	k := in.roster.checker(c)
+	if len(k.growing) == 0 {
+		return
+	}
 	list := k.growing
 	k.growing = k.growing[:0]
 	for _, id := range list {

@@ -57,8 +57,7 @@ func (w *waits) due(id health.EndpointID, at tick) {
 //   - An endpoint that is down does not come back by the votes of those alone whose
 //     probes have begun to fail. That may be all who are believed, while others are
 //     doubted.
-func (w *waits) confirm(id health.EndpointID, e *endpoint, t *tally, to health.Status) health.Status {
-	p := w.settings.of(e)
+func (w *waits) confirm(id health.EndpointID, p *policy, e *endpoint, t *tally, to health.Status) health.Status {
 	byMajority := p.Kind == Majority || p.Kind == Score
 	outvotesZone := byMajority && t.inside && !t.answered
 	alone := t.up+t.down == 1 && t.assigned > 1 && p.Kind == Majority
