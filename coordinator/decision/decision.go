@@ -8,54 +8,53 @@ import (
 	"hdsd/store"
 )
 
-// Decision is one entry of the log. Its followers carry its parts out in the order
-// of the fields. It does not change once appended.
+// Decision is one entry of the log. Followers apply its parts in the order of the fields. It
+// must not be modified once appended.
 type Decision struct {
 	// For data planes.
-	Health    []eds.Health // set before Update: a released id must not show on its successor
+	Health    []eds.Health // set before Update, so that a reused id never shows the health of its predecessor
 	Update    eds.Update
-	Withdrawn []eds.Health // set after Update: nothing refers to it any more
-	Zones     []ZoneHealth // after all of these
+	Withdrawn []eds.Health // set after Update, when no assignment refers to it any more
+	Zones     []ZoneHealth
 
 	// For the history.
 	Freeze      *FreezeChange
 	Overrides   []OverrideChange
 	Trust       *TrustChange
-	Clusters    []string                        // new ones
-	Voted       map[health.Hash]*health.Verdict // what the votes come to under an override
+	Clusters    []string                        // names of new clusters
+	Voted       map[health.Hash]*health.Verdict // verdict of the votes under an override
 	Transitions []health.Transition
-	Unvoted     []health.Hash // endpoints of which Voted is forgotten, after Transitions
+	Unvoted     []health.Hash // endpoints whose Voted is to be forgotten
 }
 
-// ZoneHealth is what the data planes of one zone get that differs from what all
-// others get.
+// ZoneHealth changes the health that is published to the data planes of one zone only.
 type ZoneHealth struct {
 	Zone  health.Locality
 	Set   []eds.Health
-	Unset []health.EndpointID // the same as for all others
+	Unset []health.EndpointID // now as for all zones
 }
 
 // FreezeChange is a freeze that begins, changes or ends.
 type FreezeChange struct {
 	Before, After *store.Freeze // nil: not frozen
-	By            string        // who ended it
+	By            string        // operator who changed it
 }
 
 // OverrideChange is an override that begins or ends.
 type OverrideChange struct {
 	Override store.Override
 	Kind     ChangeKind
-	By       string // who set or cleared it
+	By       string // operator who set or cleared it, or the clock
 }
 
 // TrustChange is what an operator says of a checker from now on.
 type TrustChange struct {
 	Checker       string
-	Before, After *store.Trust // nil: nothing
-	By            string
+	Before, After *store.Trust // nil: automatic trust
+	By            string       // operator who changed it
 }
 
-// ChangeKind says what happens to an override.
+// ChangeKind is what happens to an override.
 type ChangeKind uint8
 
 // What happens to overrides.
@@ -65,23 +64,23 @@ const (
 	Expired
 )
 
-// IsEmpty tells whether nobody has anything to do.
+// IsEmpty reports whether the decision has no parts.
 func (d *Decision) IsEmpty() bool {
 	return !d.Publishes() && d.Freeze == nil && d.Trust == nil && len(d.Overrides)+len(d.Clusters)+len(d.Voted)+len(d.Transitions)+len(d.Unvoted) == 0
 }
 
-// Publishes tells whether data planes get anything.
+// Publishes reports whether data planes get anything.
 func (d *Decision) Publishes() bool {
 	return len(d.Health)+len(d.Withdrawn)+len(d.Zones) > 0 || d.HasUpdate()
 }
 
-// HasUpdate tells whether resources change, rather than the health in them.
+// HasUpdate reports whether Update is not empty.
 func (d *Decision) HasUpdate() bool {
 	u := &d.Update
 	return len(u.Assignments)+len(u.RemovedAssignments)+len(u.Clusters)+len(u.RemovedClusters) > 0
 }
 
-// Publication is what data planes get while publishing is frozen or not.
+// Publication is what data planes get.
 type Publication uint8
 
 // What data planes get.
@@ -91,10 +90,10 @@ const (
 	Held                        // the verdicts as they were when the freeze began
 )
 
-// String is how events name it.
+// String returns the name that events have for it.
 func (p Publication) String() string { return [...]string{"PRESENT", "SOURCES", "HELD"}[p] }
 
-// PublicationUnder says what data planes get under a freeze; nil stands for none.
+// PublicationUnder returns what data planes get under a freeze, which may be nil.
 func PublicationUnder(f *store.Freeze) Publication {
 	switch {
 	case f == nil:
@@ -105,7 +104,7 @@ func PublicationUnder(f *store.Freeze) Publication {
 	return Held
 }
 
-// Until is the end of an override as text; empty where it has none.
+// Until returns the end of the override as text; empty if it has none.
 func (c *OverrideChange) Until() string {
 	if c.Override.Until.IsZero() {
 		return ""

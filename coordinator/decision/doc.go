@@ -1,21 +1,19 @@
-// Package decision is the log of what hdsd decides: one sequence of decisions that
-// data planes, the history and the log of events follow.
+// Package decision is the log of what hdsd decides: one sequence that the EDS server, the
+// store and the log of events follow.
 //
-// A Decision carries both what data planes get and what the history records, so
-// that whoever follows needs nothing else. The owner of a Log appends decisions in
-// the order in which it reaches them. Each follower has a Cursor of its own and
-// reads at its own pace.
+// A Decision says what to publish and what to record, so followers need nothing else. The
+// owner of a Log appends decisions in the order in which it makes them. Each follower reads
+// with its own Cursor, at its own pace.
 //
-// Memory is the log of a single process. It keeps a decision until all cursors
-// have passed it, but no more than its limit. A cursor that falls further behind
-// gets ErrBehind, loses what was dropped, and goes on with the oldest decision that
-// is kept. Appending never waits for a follower, so neither a slow disk nor a slow
-// reader delays what is published.
+// Memory is the log of a single process. It keeps a decision until all cursors have passed
+// it, up to a limit. A cursor that falls further behind loses decisions: it gets ErrBehind
+// and continues with the oldest decision that is left. Append never waits for a follower,
+// so a slow one delays nobody.
 //
-// Health, Update, Withdrawn and Zones name endpoints by ids that only this process
-// knows. The rest of a Decision means the same in every process, so a log that is
-// shared between processes carries only that.
+// Health, Update, Withdrawn and Zones refer to endpoints by ids that are valid in one
+// process only. The other parts mean the same everywhere, so a log that several processes
+// share carries only those.
 //
-// The package starts no goroutine; a Memory may be used from any. It imports health,
-// and eds and store for what they take.
+// The package starts no goroutine. A Memory may be used from several. It imports health,
+// eds and store.
 package decision

@@ -6,22 +6,22 @@ import (
 	"sync"
 )
 
-// ErrBehind says that a cursor lost decisions, since it fell too far behind. Its
-// follower has to start over from the present state.
+// ErrBehind says that a cursor fell too far behind and lost decisions. Its follower has to
+// start over from the present state.
 var ErrBehind = errors.New("decisions lost: the follower is too far behind")
 
 // Log is a sequence of decisions.
 type Log interface {
-	// Append adds a decision behind all others. It does not wait for followers.
+	// Append adds a decision at the end. It does not wait for followers.
 	Append(*Decision)
-	// Follow gives a cursor behind the last decision.
+	// Follow returns a cursor at the end.
 	Follow() Cursor
 }
 
 // Cursor is a place in a Log. It belongs to one follower.
 type Cursor interface {
-	// Next gives the decision behind the cursor and moves past it. It gives nil if
-	// there is none yet, and ErrBehind once if decisions were lost.
+	// Next returns the next decision and moves past it. It returns nil at the end, and
+	// ErrBehind once after decisions were lost.
 	Next() (*Decision, error)
 }
 
@@ -31,7 +31,7 @@ type Memory struct {
 
 	mu      sync.Mutex
 	entries []*Decision // in order
-	first   uint64      // position of entries[0], or of the next entry if there is none
+	first   uint64      // position of entries[0]
 	cursors []*cursor
 }
 
@@ -61,13 +61,13 @@ func (m *Memory) Follow() Cursor {
 	return c
 }
 
-// drop forgets the oldest decisions.
+// drop removes the oldest decisions.
 func (m *Memory) drop(count int) {
 	m.first += uint64(count)
 	m.entries = slices.Delete(m.entries, 0, count)
 }
 
-// trim forgets what all cursors have passed.
+// trim removes the decisions that all cursors have passed.
 func (m *Memory) trim() {
 	slowest := m.first + uint64(len(m.entries))
 	for _, c := range m.cursors {
@@ -78,10 +78,10 @@ func (m *Memory) trim() {
 	}
 }
 
-// cursor is a Cursor in a Memory, which guards it.
+// cursor is a Cursor in a Memory. The lock of the Memory guards it.
 type cursor struct {
 	log  *Memory
-	next uint64 // position
+	next uint64 // position of the next decision
 }
 
 // Next implements Cursor.

@@ -10,17 +10,17 @@ import (
 	"hdsd/health"
 )
 
-// Change is a change of the clusters.
+// Change is a change of the clusters, as the sources give it.
 type Change struct {
 	InitialHealth health.Status // of an endpoint before its first verdict
 	Removed       []string
-	Changed       []*catalog.Cluster // new ones or new versions
-	Answered      map[string]bool    // the sources that have said all that they were asked
-	Complete      bool               // each source has
+	Changed       []*catalog.Cluster // new clusters and new versions
+	Answered      map[string]bool    // sources that have given everything they were asked for
+	Complete      bool               // whether all sources have
 }
 
-// Apply takes a change of the clusters over. The caller passes Effects.Unannounced to
-// Announce once the aggregator and the planner have followed Effects.Members.
+// Apply applies a change of the clusters. The caller passes Effects.Unannounced to Announce
+// after the aggregator and the planner have applied Effects.Members.
 func (t *Table) Apply(now time.Time, c Change) Effects {
 	e := t.edit(now)
 	e.setInitialHealth(c.InitialHealth)
@@ -37,41 +37,42 @@ func (t *Table) Apply(now time.Time, c Change) Effects {
 	return e.finish()
 }
 
-// edit gathers what a change comes to.
+// edit collects the effects of one change to a table.
 type edit struct {
 	*Table
 	now       time.Time
 	effects   Effects
-	decision  decision.Decision // the next one
-	services  map[string]bool   // whose assignments change
-	removed   []string          // clusters
-	reweighed []health.EndpointID
+	decision  decision.Decision   // under construction
+	services  map[string]bool     // names of assignments to rebuild
+	removed   []string            // names of clusters
+	reweighed []health.EndpointID // their upstream_health changed
 }
 
 func (t *Table) edit(now time.Time) *edit {
 	return &edit{Table: t, now: now, services: map[string]bool{}}
 }
 
-// finish gives all effects.
+// finish ends the current decision and returns all effects.
 func (e *edit) finish() Effects {
 	e.next()
 	return e.effects
 }
 
-// next begins another decision.
+// next ends the current decision and starts another.
 func (e *edit) next() {
 	e.effects.add(e.decision)
 	e.decision = decision.Decision{}
 }
 
-// publish ends a decision with the assignments that change.
+// publish adds the changed assignments and zone health to the current decision, and ends
+// it.
 func (e *edit) publish() {
 	e.makeAssignments()
 	e.decision.Zones = append(e.decision.Zones, e.zoneHealth(e.zoneViews.of(e.reweighed))...)
 	e.next()
 }
 
-// setInitialHealth publishes another initial health of what has no verdict.
+// setInitialHealth publishes a new initial health for endpoints without a verdict.
 func (e *edit) setInitialHealth(to health.Status) {
 	p := &e.publishing
 	if p.initial == to {
@@ -93,7 +94,7 @@ func (e *edit) setHealth(id health.EndpointID, r *row) {
 	e.decision.Health = append(e.decision.Health, eds.Health{ID: id, Status: e.publishing.health(r)})
 }
 
-// replace puts a cluster in the place of the one before; either may be nil.
+// replace replaces a cluster by its next version. Either may be nil.
 func (e *edit) replace(before, after *catalog.Cluster) {
 	d := &e.decision
 	if before != nil {
@@ -125,11 +126,11 @@ func (e *edit) replace(before, after *catalog.Cluster) {
 	}
 }
 
-// addChecked gives each checked endpoint of a cluster its row.
+// addChecked adds the checked endpoints of a cluster.
 func (e *edit) addChecked(k *catalog.Cluster) {
 	for i := range k.Hashes {
-		id, isNew, wasChecked := e.rows.place(k, i, e.now)
-		m := Member{ID: id, Cluster: k, Index: i, New: isNew, WasChecked: wasChecked}
+		id, isNew := e.rows.place(k, i, e.now)
+		m := Member{ID: id, Cluster: k, Index: i, New: isNew}
 		if isNew {
 			m.Last = e.introduce(id)
 		}
@@ -137,9 +138,9 @@ func (e *edit) addChecked(k *catalog.Cluster) {
 	}
 }
 
-// addExcluded keeps the last verdict of endpoints that are not checked any more, if a
-// mistake excludes them: it is no reason to send traffic to what is known to be down.
-// What an override decides is kept too.
+// addExcluded keeps the last verdict of excluded endpoints: a mistake in a file must not
+// send traffic to endpoints that were down. It also adds excluded endpoints that an
+// override decides.
 func (e *edit) addExcluded(k *catalog.Cluster) {
 	for i := range k.Excluded {
 		excluded := &k.Excluded[i]
@@ -167,7 +168,8 @@ func (e *edit) addExcluded(k *catalog.Cluster) {
 	}
 }
 
-// introduce begins a row with the last known health, and gives the verdict of the votes.
+// introduce starts a new row with the last known health, and returns the verdict of the
+// votes.
 func (e *edit) introduce(id health.EndpointID) health.Verdict {
 	r := &e.rows.all[id]
 	held, votes, known, overridden := e.past.take(r.hash)
@@ -177,8 +179,8 @@ func (e *edit) introduce(id health.EndpointID) health.Verdict {
 	return votes
 }
 
-// restoreOverlay finds which override decides a new row, and what that changes since
-// hdsd stopped.
+// restoreOverlay finds the override that decides a new row. If that is not the one from
+// before the restart, it is to be announced.
 func (e *edit) restoreOverlay(id health.EndpointID, r *row, held, votes *health.Verdict, overridden bool) {
 	o := e.overrides.of(r.key())
 	switch {
@@ -196,8 +198,8 @@ func (e *edit) restoreOverlay(id health.EndpointID, r *row, held, votes *health.
 	e.effects.Unannounced = append(e.effects.Unannounced, ruled)
 }
 
-// reweigh publishes the endpoints of a cluster whose source's word counts for more or
-// less than before. In between, data planes get the worse of both.
+// reweigh publishes the endpoints of a cluster whose upstream_health changed. While the
+// change is under way, data planes get the worse of both.
 func (e *edit) reweigh(before, after *catalog.Cluster) {
 	if before == nil || before.UpstreamHealth == after.UpstreamHealth {
 		return
@@ -214,7 +216,7 @@ func (e *edit) reweigh(before, after *catalog.Cluster) {
 	}
 }
 
-// dropLeft drops the rows that a cluster had and no cluster has taken over.
+// dropLeft drops the rows of a cluster that its next version did not take over.
 func (e *edit) dropLeft(k *catalog.Cluster) {
 	for _, hash := range k.Hashes {
 		if id, r := e.rows.of(hash); r != nil && r.cluster == k {
@@ -228,7 +230,8 @@ func (e *edit) dropLeft(k *catalog.Cluster) {
 	}
 }
 
-// drop releases an endpoint that is neither checked nor held any more.
+// drop removes an endpoint that is neither checked nor held. While hdsd settles, it may
+// come back, so its health is remembered instead of recorded as gone.
 func (e *edit) drop(id health.EndpointID, r *row) {
 	d, from := &e.decision, r.health()
 	switch {
@@ -245,9 +248,9 @@ func (e *edit) drop(id health.EndpointID, r *row) {
 	e.rows.release(id, e.now)
 }
 
-// forgetUnheard records as gone what was known before the start of endpoints that a
-// cluster now has, if its sources had answered without them when hdsd had settled: they
-// begin anew.
+// forgetUnheard forgets the health from before the start of endpoints that now appear, if
+// hdsd had settled and their sources had answered without them. They were gone, so they
+// start anew.
 func (e *edit) forgetUnheard(before, after *catalog.Cluster) {
 	from := after.Source
 	if !e.settled || len(e.past.last) == 0 || hidesEndpoints(before) || !e.answered[from.Source] || !e.answered[from.EndpointSource()] {
@@ -271,8 +274,8 @@ func (e *edit) forgetUnheard(before, after *catalog.Cluster) {
 	}
 }
 
-// concludePast records as gone what had health when hdsd stopped, or while it settled,
-// and is not there, once that is certain. What a mistake hides is waited for.
+// concludePast records remembered endpoints as gone, once that is certain. It keeps those
+// of a cluster that a mistake hides.
 func (e *edit) concludePast() {
 	if !e.IsConclusive() {
 		return

@@ -1,6 +1,8 @@
 package ruling
 
 import (
+	"time"
+
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/coordinator/catalog"
@@ -10,7 +12,7 @@ import (
 	"hdsd/health"
 )
 
-// makeAssignments makes the assignments that change.
+// makeAssignments rebuilds the assignments that change.
 func (e *edit) makeAssignments() {
 	u := &e.decision.Update
 	for service := range e.services {
@@ -23,8 +25,9 @@ func (e *edit) makeAssignments() {
 	clear(e.services)
 }
 
-// assignment makes what is published under a name. If clusters share it, each endpoint
-// gets the worst of their verdicts; if hdsd decides nothing, what the source gave.
+// assignment builds the assignment of a name, if there is one. If several clusters share
+// it, each endpoint gets the worst of their verdicts. Where hdsd decides nothing, the
+// endpoint passes through.
 func (t *Table) assignment(service string) (eds.Assignment, bool) {
 	a := eds.Assignment{Name: service}
 	for k := range t.clusters.sharing(service) {
@@ -46,7 +49,7 @@ func (t *Table) assignment(service string) (eds.Assignment, bool) {
 	return a, a.Message != nil
 }
 
-// addIDs adds the ids by which a cluster decides the health of its assignment.
+// addIDs adds the ids of a cluster's endpoints whose health hdsd decides.
 func (t *Table) addIDs(ids [][][]health.EndpointID, k *catalog.Cluster) {
 	decides := t.publishing.decides(k)
 	for i, indices := range k.CheckedIndex {
@@ -66,10 +69,10 @@ func (t *Table) addIDs(ids [][][]health.EndpointID, k *catalog.Cluster) {
 	}
 }
 
-// republished gives everything that is published, as it is now. The EDS server does not
-// send again what is the same as before.
+// republished returns a decision that publishes everything. The EDS server sends only what
+// differs.
 func (t *Table) republished() decision.Decision {
-	e := t.edit(timeless)
+	e := t.edit(time.Time{}) // it records nothing
 	d := &e.decision
 	for k := range t.Clusters() {
 		e.services[k.Source.ServiceName] = true
@@ -84,7 +87,7 @@ func (t *Table) republished() decision.Decision {
 	}
 	e.makeAssignments()
 	if decision.PublicationUnder(t.publishing.freeze) == decision.Sources {
-		d.Health, d.Withdrawn = nil, d.Health // health that must not show must not show in between
+		d.Health, d.Withdrawn = nil, d.Health // no verdict may show in between
 	}
 	return e.decision
 }

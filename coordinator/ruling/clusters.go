@@ -9,12 +9,12 @@ import (
 	"hdsd/health"
 )
 
-// clusters are the present clusters.
+// clusters holds the present clusters.
 type clusters struct {
 	byName    map[string]*catalog.Cluster
 	names     []string                               // sorted
-	byService map[string]map[string]*catalog.Cluster // by the name of their assignment
-	shadowed  int                                    // clusters with checked endpoints, in shadow mode
+	byService map[string]map[string]*catalog.Cluster // by the name of the assignment, which clusters may share
+	shadowed  int                                    // clusters in shadow mode that have checked endpoints
 
 	quarantined int // clusters and endpoints
 }
@@ -45,7 +45,7 @@ func (c *clusters) remove(k *catalog.Cluster) {
 	c.quarantined -= len(k.Quarantined())
 }
 
-// rename updates the sorted names.
+// rename updates the list of names.
 func (c *clusters) rename(added, removed []string) {
 	if len(added)+len(removed) == 0 {
 		return
@@ -58,7 +58,7 @@ func (c *clusters) rename(added, removed []string) {
 	slices.Sort(c.names)
 }
 
-// sharing gives the clusters whose assignment has a name, in the order of their own.
+// sharing returns the clusters that share an assignment, sorted by name.
 func (c *clusters) sharing(service string) iter.Seq[*catalog.Cluster] {
 	all := c.byService[service]
 	return func(yield func(*catalog.Cluster) bool) {
@@ -70,7 +70,7 @@ func (c *clusters) sharing(service string) iter.Seq[*catalog.Cluster] {
 	}
 }
 
-// within gives the clusters that a scope may be about.
+// within returns the clusters that may have endpoints within a scope.
 func (c *clusters) within(scope *health.Endpoint) iter.Seq[*catalog.Cluster] {
 	if scope.Cluster == "" {
 		return maps.Values(c.byName)

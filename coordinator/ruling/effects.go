@@ -6,37 +6,37 @@ import (
 	"hdsd/health"
 )
 
-// Effects lists what the caller has to do, in this order.
+// Effects lists what the caller has to do, in the order of the fields.
 type Effects struct {
-	// Members are changes of endpoints for the aggregator and the planner, in order.
+	// Members lists endpoints that changed, for the aggregator and the planner.
 	Members []Member
-	// Decisions are for the log.
+	// Decisions are to be appended to the log.
 	Decisions []decision.Decision
-	// Unannounced are for Announce, as soon as the aggregator and the planner have
-	// followed Members: until then nobody can explain the votes.
+	// Unannounced is to be passed to Announce after the aggregator and the planner have
+	// applied Members, since only then can the aggregator explain the votes.
 	Unannounced []Ruled
 }
 
-// Member is an endpoint that is new, changes or leaves.
+// Member is an endpoint that is new, changed or gone.
 type Member struct {
 	ID         health.EndpointID
 	Cluster    *catalog.Cluster
-	Index      int            // in Cluster.Checked.Endpoints; catalog.None if it is not to be checked
-	WasChecked bool           // before the change
-	New        bool           // its verdict begins as Last
-	Gone       bool           // it leaves, and its id rests
+	Index      int  // in Cluster.Checked.Endpoints; catalog.None if it is not checked
+	WasChecked bool // before the change; only set if Index is None
+	New        bool // it starts with the verdict Last
+	Gone       bool
 	Last       health.Verdict // of the votes
 }
 
-// Ruled is an endpoint that another override decides than before, or none.
+// Ruled is an endpoint for which another override decides than before, or none.
 type Ruled struct {
 	id     health.EndpointID
 	from   health.Status
-	before *Override       // nil: the votes decided, or it is not known what did
-	voted  *health.Verdict // nil: the aggregator knows
+	before *Override       // nil: the votes decided, or it is unknown what did
+	voted  *health.Verdict // nil: ask the aggregator
 }
 
-// add appends a decision unless it is empty.
+// add adds a decision unless it is empty.
 func (e *Effects) add(d decision.Decision) {
 	if !d.IsEmpty() {
 		e.Decisions = append(e.Decisions, d)

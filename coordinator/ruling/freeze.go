@@ -10,11 +10,9 @@ import (
 	"hdsd/store"
 )
 
-var timeless time.Time // of what nothing is recorded of
-
-// Freeze keeps verdicts from data planes, which get what the sources say or, to hold,
-// the verdicts as they are now. If publishing is frozen already, it stays frozen since
-// then, and what is held stays.
+// Freeze stops publishing verdicts. Data planes get what the sources say or, with hold, the
+// verdicts as they are now. If publishing is frozen already, the start of the freeze and
+// the held verdicts stay.
 func (t *Table) Freeze(now time.Time, author, reason string, hold bool) (before, after *store.Freeze, _ Effects) {
 	before = t.publishing.freeze
 	after = &store.Freeze{Reason: reason, Author: author, Since: now.UTC().Round(0)}
@@ -31,7 +29,7 @@ func (t *Table) Freeze(now time.Time, author, reason string, hold bool) (before,
 	return before, after, t.setFreeze(decision.FreezeChange{Before: before, After: after, By: author})
 }
 
-// Unfreeze publishes verdicts again, and gives the freeze that ends; nil if there is none.
+// Unfreeze publishes verdicts again, and returns the freeze that ends, or nil.
 func (t *Table) Unfreeze(author string) (before *store.Freeze, _ Effects) {
 	if before = t.publishing.freeze; before == nil {
 		return nil, Effects{}
@@ -43,7 +41,7 @@ func (t *Table) setFreeze(c decision.FreezeChange) (e Effects) {
 	t.publishing.setFreeze(c.After)
 	var d decision.Decision
 	from, to := decision.PublicationUnder(c.Before), decision.PublicationUnder(c.After)
-	if from != to && (from != decision.Verdicts || to != decision.Held) { // else what is published stays
+	if from != to && (from != decision.Verdicts || to != decision.Held) { // otherwise nothing changes for data planes
 		d = t.republished()
 	}
 	d.Zones = t.zoneHealth(t.zoneViews.of(slices.Collect(maps.Keys(t.zoneViews))))
@@ -52,8 +50,7 @@ func (t *Table) setFreeze(c decision.FreezeChange) (e Effects) {
 	return e
 }
 
-// verdicts gives the health that hdsd publishes of each endpoint, or would without a
-// freeze.
+// verdicts returns the health that hdsd publishes for each endpoint while nothing is frozen.
 func (t *Table) verdicts() map[health.Hash]health.Status {
 	all := make(map[health.Hash]health.Status, len(t.rows.ids))
 	for id := range t.rows.all {

@@ -11,9 +11,9 @@ import (
 	"hdsd/store"
 )
 
-// Refusal says why an operator's request is not carried out.
+// Refusal is the error for a request of an operator that is impossible.
 type Refusal struct {
-	NotFound bool // what it is for is not there; else it is, and the request is impossible
+	NotFound bool // because its target does not exist
 	Text     string
 }
 
@@ -28,8 +28,8 @@ func impossible(format string, args ...any) error {
 	return &Refusal{Text: fmt.Sprintf(format, args...)}
 }
 
-// SetOverride puts an override in force for all that is within its scope, and gives it
-// and the one that it replaces, nil for none. The error is a *Refusal.
+// SetOverride sets an override, and returns it with the one that it replaces, if any. The
+// error is a *Refusal.
 func (t *Table) SetOverride(now time.Time, asked store.Override) (set Override, replaced *Override, _ Effects, err error) {
 	if err := t.Overridable(&asked.Scope); err != nil {
 		return set, nil, Effects{}, err
@@ -50,15 +50,15 @@ func (t *Table) SetOverride(now time.Time, asked store.Override) (set Override, 
 		}
 	}
 	e.publish()
-	ruled := e.effects.Unannounced // the votes on what is excluded need no explanation
+	ruled := e.effects.Unannounced // excluded endpoints have no votes to explain
 	e.effects.Unannounced = nil
 	e.announce(ruled, "")
 	e.overlay(t.within(&asked.Scope), "")
 	return *next, replaced, e.finish(), nil
 }
 
-// ClearOverrides ends the override for exactly a scope, or all within it, and gives them.
-// The error is a *Refusal.
+// ClearOverrides ends the override with exactly this scope, or all within the scope, and
+// returns them. The error is a *Refusal.
 func (t *Table) ClearOverrides(now time.Time, scope health.Endpoint, all bool, author string) ([]Override, Effects, error) {
 	var ended []*Override
 	if !all {
@@ -82,7 +82,7 @@ func (t *Table) ClearOverrides(now time.Time, scope health.Endpoint, all bool, a
 	return shown, effects, nil
 }
 
-// Expire ends the overrides that have come to their end, but none before Start.
+// Expire ends overrides whose time is over. It does nothing before Start.
 func (t *Table) Expire(now time.Time) Effects {
 	if !t.started {
 		return Effects{}
@@ -90,7 +90,7 @@ func (t *Table) Expire(now time.Time) Effects {
 	return t.end(now, t.overrides.expire(now), decision.Expired, "the clock")
 }
 
-// end ends overrides, which are no longer in force, for all that they decided.
+// end applies the end of overrides that were taken out.
 func (t *Table) end(now time.Time, ended []*Override, kind decision.ChangeKind, by string) Effects {
 	if len(ended) == 0 {
 		return Effects{}
@@ -118,8 +118,8 @@ func (t *Table) end(now time.Time, ended []*Override, kind decision.ChangeKind, 
 	return e.finish()
 }
 
-// overlay finds which override decides endpoints now, and publishes and records what
-// that changes. What is neither checked nor overridden any more is dropped.
+// overlay finds the override that decides each endpoint, and announces changes. It drops
+// endpoints that are neither checked nor overridden any more.
 func (e *edit) overlay(ids []health.EndpointID, how string) {
 	overlays := map[*Override]*overlay{}
 	var ruled []Ruled
@@ -134,13 +134,13 @@ func (e *edit) overlay(ids []health.EndpointID, how string) {
 		}
 		ruled = append(ruled, Ruled{id: id, from: r.health(), before: before})
 		e.rows.overlay(r, overlays[after])
-		if r.untold() {
+		if r.isUndecided() {
 			e.rows.judge(r, health.Unknown, false)
 		}
 	}
 	e.announce(ruled, how)
 	for _, each := range ruled {
-		if r := &e.rows.all[each.id]; r.untold() {
+		if r := &e.rows.all[each.id]; r.isUndecided() {
 			e.services[r.cluster.Source.ServiceName] = true
 			e.drop(each.id, r)
 		}
@@ -148,17 +148,17 @@ func (e *edit) overlay(ids []health.EndpointID, how string) {
 	e.publish()
 }
 
-// Announce publishes and records what restored overrides, or their end while hdsd was
-// down, change. It takes Effects.Unannounced of Apply.
+// Announce publishes and records the overrides that began or ended while hdsd was down. It
+// takes Effects.Unannounced of Apply.
 func (t *Table) Announce(now time.Time, ruled []Ruled) Effects {
 	e := t.edit(now)
 	e.announce(ruled, "")
 	return e.finish()
 }
 
-// announce publishes and records that other overrides decide endpoints, or none. An
-// override over the same health is recorded too: it explains why an endpoint did not go
-// down.
+// announce publishes and records that another override, or none, decides each endpoint. It
+// records an override to the same health too, since that explains why an endpoint did not
+// go down.
 func (e *edit) announce(ruled []Ruled, how string) {
 	if len(ruled) == 0 {
 		return
@@ -189,7 +189,7 @@ func (e *edit) announce(ruled []Ruled, how string) {
 	e.effects.add(d)
 }
 
-// votes explains what the votes on an endpoint come to.
+// votes returns the verdict of the votes, with its reason.
 func (e *edit) votes(r *row, ruled *Ruled) health.Verdict {
 	var verdict health.Verdict
 	if ruled.voted != nil {
@@ -203,15 +203,15 @@ func (e *edit) votes(r *row, ruled *Ruled) health.Verdict {
 	return verdict
 }
 
-// end says that the votes decide again.
+// end says that the votes decide again, and why.
 func (r *Ruled) end(how string) string {
-	if r.before == nil { // it is not known any more
+	if r.before == nil { // the override ended while hdsd was down
 		return "no longer overridden"
 	}
 	return "no longer " + r.before.verb() + " (" + how + ")"
 }
 
-// within gives the ids of the endpoints within a scope.
+// within returns the ids of the endpoints within a scope.
 func (t *Table) within(scope *health.Endpoint) (ids []health.EndpointID) {
 	if k := t.clusters.byName[scope.Cluster]; k != nil {
 		for i := range k.Endpoints {
@@ -231,8 +231,7 @@ func (t *Table) within(scope *health.Endpoint) (ids []health.EndpointID) {
 	return ids
 }
 
-// Overridable tells why nothing would come of an override for a scope; nil if something
-// would. The error is a *Refusal.
+// Overridable returns a *Refusal if an override with this scope would have no effect.
 func (t *Table) Overridable(scope *health.Endpoint) error {
 	if scope.Cluster != "" && t.clusters.byName[scope.Cluster] == nil {
 		return notFound("unknown cluster %q", scope.Cluster)
@@ -256,8 +255,8 @@ func (t *Table) Overridable(scope *health.Endpoint) error {
 	return not
 }
 
-// canOverride tells whether an override of an endpoint can be published: also of one
-// that is not checked, if others of its cluster are.
+// canOverride reports whether an override of an endpoint can be published. An endpoint that
+// is not checked needs others in its cluster that are.
 func canOverride(k *catalog.Cluster, e *catalog.Endpoint) bool {
 	return k.IsChecked() && (e.Checked != catalog.None || e.InAssignment)
 }

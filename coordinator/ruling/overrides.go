@@ -8,25 +8,25 @@ import (
 	"hdsd/store"
 )
 
-// MaxOverrides is how many overrides there can be.
+// MaxOverrides bounds the number of overrides.
 const MaxOverrides = 10_000
 
 // Override is an override in force.
 type Override struct {
 	store.Override
-	Endpoints int // that it decides
+	Endpoints int // number of endpoints that it decides
 }
 
-// overrides are all that are in force.
+// overrides holds the overrides in force.
 type overrides struct {
 	all      map[health.Endpoint]*Override // by scope
-	kinds    [scopeKinds]int               // how many there are of each
-	expireAt time.Time                     // when the next one ends; zero: none does
+	kinds    [scopeKinds]int               // number of overrides, by kind of scope
+	expireAt time.Time                     // when the next one expires; zero: none does
 }
 
-// The kind of a scope says which parts it names. The most specific kind is the
-// largest: an endpoint before a locality in a cluster, that before the cluster, and
-// that before a locality everywhere; a zone before its region.
+// The kind of a scope says which parts it names. A more specific kind is a larger number.
+// From the most specific: an endpoint, a locality in a cluster, a cluster, a locality in
+// all clusters. A zone is more specific than its region.
 const (
 	ofRegion = 1 << iota
 	ofZone
@@ -36,7 +36,7 @@ const (
 	scopeKinds
 )
 
-// parts are those of a scope or of an endpoint, in the order of the kinds.
+// parts returns the parts of a scope or an endpoint, in the order of the kinds.
 func parts(e *health.Endpoint) [5]*string {
 	return [...]*string{&e.Locality.Region, &e.Locality.Zone, &e.Locality.SubZone, &e.Cluster, &e.Address}
 }
@@ -50,7 +50,7 @@ func kindOf(scope *health.Endpoint) (kind int) {
 	return kind
 }
 
-// covers tells whether an endpoint, or another scope, is within a scope.
+// covers reports whether an endpoint, or another scope, is within a scope.
 func covers(scope, e *health.Endpoint) bool {
 	theirs := parts(e)
 	for i, part := range parts(scope) {
@@ -61,7 +61,7 @@ func covers(scope, e *health.Endpoint) bool {
 	return true
 }
 
-// narrow gives the scope of a kind that an endpoint is within.
+// narrow returns the scope of a kind that covers an endpoint.
 func narrow(e *health.Endpoint, kind int) (scope health.Endpoint) {
 	theirs := parts(e)
 	for i, part := range parts(&scope) {
@@ -72,7 +72,7 @@ func narrow(e *health.Endpoint, kind int) (scope health.Endpoint) {
 	return scope
 }
 
-// of gives the override that decides an endpoint, the most specific one; nil for none.
+// of returns the most specific override that covers an endpoint, or nil.
 func (o *overrides) of(e health.Endpoint) *Override {
 	if len(o.all) == 0 {
 		return nil
@@ -88,7 +88,7 @@ func (o *overrides) of(e health.Endpoint) *Override {
 	return nil
 }
 
-// put puts an override in force, and gives the one that it replaces.
+// put adds an override, and returns the one that it replaces, or nil.
 func (o *overrides) put(next *Override) (replaced *Override) {
 	replaced = o.take(next.Scope)
 	if o.all == nil {
@@ -102,8 +102,8 @@ func (o *overrides) put(next *Override) (replaced *Override) {
 	return replaced
 }
 
-// take removes the override for exactly a scope, and gives it; nil for none. The time
-// at which the next one ends may then be too early, which costs a look.
+// take removes the override with exactly this scope, and returns it, or nil. expireAt may
+// then be too early, which only costs a look.
 func (o *overrides) take(scope health.Endpoint) *Override {
 	found := o.all[scope]
 	if found != nil {
@@ -113,7 +113,7 @@ func (o *overrides) take(scope health.Endpoint) *Override {
 	return found
 }
 
-// expire removes what has come to its end.
+// expire removes the overrides whose time is over, and returns them.
 func (o *overrides) expire(now time.Time) (ended []*Override) {
 	if o.expireAt.IsZero() || now.Before(o.expireAt) {
 		return nil
@@ -131,7 +131,7 @@ func (o *overrides) expire(now time.Time) (ended []*Override) {
 	return ended
 }
 
-// verb says what an override does to an endpoint.
+// verb says what the override does to an endpoint.
 func (o *Override) verb() string {
 	switch o.Status {
 	case health.Draining:
@@ -143,7 +143,7 @@ func (o *Override) verb() string {
 	}
 }
 
-// Explain says why an endpoint that the override decides has its health.
+// Explain returns the reason that endpoints get which the override decides.
 func (o *Override) Explain() string {
 	with := ""
 	switch kind := kindOf(&o.Scope); {

@@ -10,20 +10,20 @@ import (
 	"hdsd/store"
 )
 
-// Why an endpoint that had health has none any more.
+// Why an endpoint is gone. The history keeps these texts, and Restore compares them.
 const (
 	InNoSource = "in no source any more"
 	notChecked = "not checked any more"
 )
 
-// past is what was known before the start of endpoints that no source has yet, or that
-// went from their source while hdsd settled.
+// past remembers the health of endpoints that are not there: those that no source has had
+// since the start, and those that left their source while hdsd settled.
 type past struct {
-	last  map[health.Hash]store.Held     // what was held to be true
-	voted map[health.Hash]health.Verdict // of those under overrides, what the votes came to
+	last  map[health.Hash]store.Held     // their health
+	voted map[health.Hash]health.Verdict // the verdict of the votes, if an override decided
 }
 
-// restore takes over what is stored. What was gone begins anew when it is back.
+// restore takes over what is stored, apart from endpoints that were gone.
 func (p *past) restore(last map[health.Hash]store.Held, voted map[health.Hash]health.Verdict) {
 	maps.DeleteFunc(last, func(_ health.Hash, held store.Held) bool { return isGone(&held.Verdict) })
 	p.last, p.voted = last, voted
@@ -32,8 +32,8 @@ func (p *past) restore(last map[health.Hash]store.Held, voted map[health.Hash]he
 	}
 }
 
-// take removes what is known of an endpoint that is back: what was held to be true,
-// what the votes had come to, if that is known, and whether an override decided.
+// take returns and forgets what is known of an endpoint that is back: its health, the
+// verdict of the votes (if known), and whether an override decided.
 func (p *past) take(hash health.Hash) (held, votes health.Verdict, known, overridden bool) {
 	last, had := p.last[hash]
 	delete(p.last, hash)
@@ -41,14 +41,13 @@ func (p *past) take(hash health.Hash) (held, votes health.Verdict, known, overri
 		delete(p.voted, hash)
 		return last.Verdict, voted, voted.Status != health.Unknown || !voted.Since.IsZero(), true
 	}
-	if last.Status == health.Draining { // which no votes come to
+	if last.Status == health.Draining { // only an override does that
 		return last.Verdict, health.Verdict{}, false, true
 	}
 	return last.Verdict, last.Verdict, had, false
 }
 
-// keep takes up an endpoint that goes from its source while hdsd settles: it may come
-// back.
+// keep remembers an endpoint that leaves its source.
 func (p *past) keep(r *row, votesSince time.Time) {
 	held := health.Verdict{Status: r.health(), Since: votesSince}
 	if r.overlay != nil {
@@ -62,7 +61,7 @@ func (p *past) keep(r *row, votesSince time.Time) {
 	}
 }
 
-// forget drops what is known of an endpoint, and gives its health.
+// forget returns and forgets the health of an endpoint.
 func (p *past) forget(hash health.Hash) (last store.Held, known bool) {
 	last, known = p.last[hash]
 	delete(p.last, hash)
@@ -72,8 +71,8 @@ func (p *past) forget(hash health.Hash) (last store.Held, known bool) {
 	return last, known
 }
 
-// conclude drops the endpoints that no mistake hides: they are gone. It gives those that
-// had health, in order, and the hashes of those of which the votes are forgotten.
+// conclude forgets all endpoints but those of hidden clusters. It returns those that had
+// health, in order, and the hashes of those whose stored votes are to be forgotten.
 func (p *past) conclude(hidden func(cluster string) bool) (gone []store.Held, unvoted []health.Hash) {
 	for hash, last := range p.last {
 		if hidden(last.Endpoint.Cluster) {
@@ -97,8 +96,8 @@ func (p *past) conclude(hidden func(cluster string) bool) (gone []store.Held, un
 	return gone, unvoted
 }
 
-// goneTransition records that an endpoint has no health any more, given its cluster as
-// it was then, or nil.
+// goneTransition returns the transition of an endpoint that is gone. It takes the cluster
+// as of then, or nil.
 func goneTransition(k *catalog.Cluster, key health.Endpoint, from health.Status, now time.Time) health.Transition {
 	reason := InNoSource
 	if k.Find(&key) != nil {
@@ -107,12 +106,12 @@ func goneTransition(k *catalog.Cluster, key health.Endpoint, from health.Status,
 	return health.Transition{Time: now, Endpoint: key, From: from, To: health.Unknown, Reason: reason}
 }
 
-// isGone tells whether the last verdict of an endpoint says that it was gone.
+// isGone reports whether a recorded verdict says that the endpoint was gone.
 func isGone(last *health.Verdict) bool {
 	return last.Status == health.Unknown && (last.Reason == InNoSource || last.Reason == notChecked)
 }
 
-// hidesEndpoints tells whether a mistake keeps hdsd from knowing a cluster's endpoints.
+// hidesEndpoints reports whether a mistake in the source hides the endpoints of a cluster.
 func hidesEndpoints(k *catalog.Cluster) bool {
 	return k != nil && k.Source.Assignment == nil && k.Source.Quarantine != ""
 }

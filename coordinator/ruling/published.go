@@ -10,14 +10,14 @@ import (
 	"hdsd/health"
 )
 
-// Published is what data planes are told of an endpoint, and why.
+// Published is the published health of an endpoint, and why it differs from the verdict.
 type Published struct {
 	Status health.Status
 	Reason string
 }
 
-// Published gives what data planes are told of an endpoint of a cluster; nil if that is
-// its verdict, or nothing.
+// Published returns the published health of an endpoint, or nil if that is its verdict or
+// if the endpoint is not published.
 func (t *Table) Published(k *catalog.Cluster, e *catalog.Endpoint, verdict health.Status) *Published {
 	if !e.InAssignment {
 		return nil
@@ -34,8 +34,8 @@ func (t *Table) Published(k *catalog.Cluster, e *catalog.Endpoint, verdict healt
 	return &Published{status, t.publishing.withheld(k) + t.publishing.origin(k, e, status, ours, decider)}
 }
 
-// worst gives the worst health that the clusters which share an assignment have of an
-// endpoint, and the cluster that has it; nil if none decides.
+// worst returns the worst health that the clusters sharing an assignment have for an
+// endpoint, with the cluster that has it, or nil if none decides.
 func (t *Table) worst(k *catalog.Cluster, e *catalog.Endpoint) (worst health.Status, decider *catalog.Cluster) {
 	for other := range t.clusters.sharing(k.Source.ServiceName) {
 		key := e.Key
@@ -53,8 +53,7 @@ func (t *Table) worst(k *catalog.Cluster, e *catalog.Endpoint) (worst health.Sta
 	return worst, decider
 }
 
-// withheld says why the verdicts on a cluster are kept from data planes; empty if they
-// are not.
+// withheld says why verdicts on a cluster are not published; empty if they are.
 func (p *publishing) withheld(k *catalog.Cluster) string {
 	switch {
 	case k.Shadow:
@@ -65,7 +64,7 @@ func (p *publishing) withheld(k *catalog.Cluster) string {
 	return ""
 }
 
-// origin says where the health comes from that data planes are told.
+// origin says where the published health comes from.
 func (p *publishing) origin(k *catalog.Cluster, e *catalog.Endpoint, status, ours health.Status, decider *catalog.Cluster) string {
 	switch {
 	case decider != nil && k.UpstreamHealth == configv1.UpstreamHealth_THEIRS && ours == health.Unknown:

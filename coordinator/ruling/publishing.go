@@ -11,27 +11,27 @@ import (
 	"hdsd/store"
 )
 
-// publishing says what data planes get of a row or a cluster, given the freeze, shadow
-// mode and upstream_health.
+// publishing decides what is published of a row or a cluster, given the freeze, shadow mode
+// and upstream_health.
 type publishing struct {
 	freeze  *store.Freeze
 	initial health.Status // of an endpoint before its first verdict
-	latest  startsInitial // the latest answer of startsInitial
+	latest  startsInitial // cached
 }
 
-// startsInitial is an answer of publishing.startsInitial, and what it depends on:
-// callers mostly go on to the next endpoint of the same cluster.
+// startsInitial caches an answer of publishing.startsInitial with what it depends on, as
+// callers go through the endpoints of one cluster.
 type startsInitial struct {
 	cluster *catalog.Cluster
 	freeze  *store.Freeze
 	answer  bool
 }
 
-// setFreeze replaces the freeze; nil ends it.
+// setFreeze sets the freeze, or ends it with nil.
 func (p *publishing) setFreeze(f *store.Freeze) { p.freeze, p.latest = f, startsInitial{} }
 
-// ours is the health that hdsd has decided on, or holds to be true until it has. If
-// only the source's word counts, it is what an operator says, or nothing.
+// ours returns what hdsd says of an endpoint: the override, else the verdict, else the
+// initial health. If upstream_health is THEIRS, only an override counts.
 func (p *publishing) ours(r *row) health.Status {
 	switch {
 	case r.override() != nil:
@@ -42,7 +42,7 @@ func (p *publishing) ours(r *row) health.Status {
 	return p.initialOf(r.cluster)
 }
 
-// initialOf is the health of an endpoint of a cluster before its first verdict.
+// initialOf returns the health of a cluster's endpoints before their first verdict.
 func (p *publishing) initialOf(k *catalog.Cluster) health.Status {
 	if k.UpstreamHealth == configv1.UpstreamHealth_THEIRS {
 		return health.Unknown
@@ -50,7 +50,7 @@ func (p *publishing) initialOf(k *catalog.Cluster) health.Status {
 	return p.initial
 }
 
-// health is hdsd's part in the published health of an endpoint, if it has one.
+// health returns hdsd's part in the published health of an endpoint that it decides.
 func (p *publishing) health(r *row) health.Status {
 	if decision.PublicationUnder(p.freeze) != decision.Held {
 		return p.ours(r)
@@ -61,8 +61,8 @@ func (p *publishing) health(r *row) health.Status {
 	return p.initialOf(r.cluster)
 }
 
-// decides gives a function that tells whether hdsd has a part in the published health
-// of an endpoint of a cluster, which is checked or only has an id.
+// decides returns a function that reports whether hdsd has a part in the published health
+// of an endpoint of the cluster.
 func (p *publishing) decides(k *catalog.Cluster) func(hash health.Hash, checked bool) bool {
 	switch {
 	case k.Shadow:
@@ -77,8 +77,8 @@ func (p *publishing) decides(k *catalog.Cluster) func(hash health.Hash, checked 
 	}
 }
 
-// decidesAny tells whether hdsd has a part in the published health of any endpoint
-// that was there when publishing was frozen.
+// decidesAny reports whether hdsd has a part in the published health of any endpoint of a
+// cluster.
 func (p *publishing) decidesAny(k *catalog.Cluster) bool {
 	if k.Shadow || p.freeze == nil {
 		return !k.Shadow
@@ -86,9 +86,9 @@ func (p *publishing) decidesAny(k *catalog.Cluster) bool {
 	return holdsAny(p.freeze, k)
 }
 
-// startsInitial tells whether an endpoint that is new while health is held gets the
-// initial health. It does not in a cluster of which nothing is held: that one goes out
-// as it came in, since it is new as a whole, or was in shadow mode.
+// startsInitial reports whether an endpoint gets the initial health if it is new while
+// health is held. It does not if nothing of its cluster is held: such a cluster is new, or
+// was in shadow mode, and passes through.
 func (p *publishing) startsInitial(k *catalog.Cluster) bool {
 	if decision.PublicationUnder(p.freeze) != decision.Held || p.initialOf(k) == health.Unknown {
 		return false
@@ -99,14 +99,14 @@ func (p *publishing) startsInitial(k *catalog.Cluster) bool {
 	return p.latest.answer
 }
 
-// holdsAny tells whether a freeze holds the health of any endpoint of a cluster.
+// holdsAny reports whether a freeze holds the health of any endpoint of a cluster.
 func holdsAny(f *store.Freeze, k *catalog.Cluster) bool {
 	held := func(hash health.Hash) bool { _, ok := f.Held[hash]; return ok }
 	return slices.ContainsFunc(k.Hashes, held) || slices.ContainsFunc(k.Excluded, func(e catalog.Excluded) bool { return held(e.Hash) })
 }
 
-// cluster gives the form of a cluster that data planes get, without a message for none.
-// If hdsd decides nothing in it, they get it as it came in and check for themselves.
+// cluster returns the published form of a cluster. If hdsd decides nothing in it, that is
+// the original with its health checks, so that data planes check for themselves.
 func (p *publishing) cluster(k *catalog.Cluster) eds.Cluster {
 	if k.Original == nil || p.decidesAny(k) {
 		return eds.Cluster{Message: k.Published, Checked: k.Published != k.Original}
@@ -114,8 +114,8 @@ func (p *publishing) cluster(k *catalog.Cluster) eds.Cluster {
 	return eds.Cluster{Message: k.Original}
 }
 
-// zoneHealthCounts tells whether data planes get what their zone sees of an endpoint.
-// Nothing does under an override, in a freeze, or where only the source's word counts.
+// zoneHealthCounts reports whether data planes get the health of an endpoint that their
+// zone sees. They do not under an override, in a freeze, or if upstream_health is THEIRS.
 func (p *publishing) zoneHealthCounts(r *row) bool {
 	return r.cluster != nil && r.override() == nil && p.freeze == nil && r.cluster.UpstreamHealth != configv1.UpstreamHealth_THEIRS
 }

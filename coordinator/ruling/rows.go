@@ -7,26 +7,26 @@ import (
 	"hdsd/health"
 )
 
-// idRest is how long an id rests before it is used again, so that a vote still under
-// way is never taken for one on its successor.
+// idRest is how long a released id is not used again, so that a vote still under way never
+// counts for another endpoint.
 const idRest = time.Minute
 
-// row is an endpoint that is checked, or that is not and keeps its last verdict or is
-// overridden.
+// row is an endpoint that is checked, or that is excluded and keeps its last verdict or has
+// an override.
 type row struct {
 	hash     health.Hash
 	cluster  *catalog.Cluster
 	index    int               // in cluster.Checked.Endpoints; catalog.None if it is not checked
 	excluded *catalog.Excluded // nil if it is checked
 
-	// The verdict of the votes. The aggregator has it too, but explains it at a cost.
+	// The verdict of the votes, which the aggregator would also explain, at a cost.
 	status health.Status
 	judged bool // there is or was a verdict
 
-	overlay *overlay // nil: the votes have always decided
+	overlay *overlay // nil: nothing stood above the votes since the latest verdict
 }
 
-// overlay is what stands above the votes on endpoints.
+// overlay says what stands above the votes, and since when.
 type overlay struct {
 	override *Override // nil: nothing any more
 	since    time.Time
@@ -41,7 +41,7 @@ func (r *row) key() health.Endpoint {
 	return r.cluster.Checked.Endpoints[r.index].Key
 }
 
-// override is the one that decides; nil if the votes do.
+// override returns the override that decides, or nil if the votes do.
 func (r *row) override() *Override {
 	if r.overlay == nil {
 		return nil
@@ -49,7 +49,7 @@ func (r *row) override() *Override {
 	return r.overlay.override
 }
 
-// health is what hdsd holds to be true.
+// health returns what hdsd holds to be true.
 func (r *row) health() health.Status {
 	if o := r.override(); o != nil {
 		return o.Status
@@ -57,20 +57,20 @@ func (r *row) health() health.Status {
 	return r.status
 }
 
-// untold tells whether hdsd has nothing to say of an endpoint, so that data planes
-// get what its source says.
-func (r *row) untold() bool {
+// isUndecided reports whether neither checks, nor a held verdict, nor an override say
+// anything of an endpoint.
+func (r *row) isUndecided() bool {
 	return !r.checked() && r.override() == nil && (r.excluded.Disabled || !r.judged)
 }
 
-// Counts are numbers of endpoints by their health.
+// Counts holds numbers of endpoints, by their health.
 type Counts [health.Degraded + 1]int
 
 // rows gives endpoints dense ids.
 type rows struct {
 	ids    map[health.Hash]health.EndpointID
-	all    []row  // by id; the zero row where the id is not in use
-	counts Counts // of the ids in use
+	all    []row  // by id; the zero row if the id is not in use
+	counts Counts // of rows in use
 	freed  []freed
 }
 
@@ -79,19 +79,18 @@ type freed struct {
 	at time.Time
 }
 
-// place gives a checked endpoint an id, a new one unless it has one.
-func (t *rows) place(k *catalog.Cluster, index int, now time.Time) (id health.EndpointID, isNew, wasChecked bool) {
+// place adds or updates a checked endpoint.
+func (t *rows) place(k *catalog.Cluster, index int, now time.Time) (id health.EndpointID, isNew bool) {
 	hash := k.Hashes[index]
 	if id, ok := t.ids[hash]; ok {
 		r := &t.all[id]
-		wasChecked = r.checked()
 		r.cluster, r.index, r.excluded = k, index, nil
-		return id, false, wasChecked
+		return id, false
 	}
-	return t.add(row{hash: hash, cluster: k, index: index}, now), true, false
+	return t.add(row{hash: hash, cluster: k, index: index}, now), true
 }
 
-// add gives a new row an id.
+// add adds a row and returns its id.
 func (t *rows) add(r row, now time.Time) (id health.EndpointID) {
 	if len(t.freed) > 0 && now.Sub(t.freed[0].at) >= idRest {
 		id = t.freed[0].id
@@ -106,7 +105,7 @@ func (t *rows) add(r row, now time.Time) (id health.EndpointID) {
 	return id
 }
 
-// of gives the row of a hash, if it has one.
+// of returns the row of an endpoint, or nil.
 func (t *rows) of(hash health.Hash) (id health.EndpointID, r *row) {
 	id, ok := t.ids[hash]
 	if !ok {
@@ -122,7 +121,7 @@ func (t *rows) judge(r *row, to health.Status, judged bool) {
 	t.counts[r.health()]++
 }
 
-// overlay puts something, or nothing any more, above the votes.
+// overlay sets what stands above the votes.
 func (t *rows) overlay(r *row, o *overlay) {
 	t.counts[r.health()]--
 	if before := r.override(); before != nil {
@@ -135,7 +134,7 @@ func (t *rows) overlay(r *row, o *overlay) {
 	t.counts[r.health()]++
 }
 
-// release frees an id.
+// release removes a row. Its id rests.
 func (t *rows) release(id health.EndpointID, now time.Time) {
 	r := &t.all[id]
 	delete(t.ids, r.hash)

@@ -13,7 +13,7 @@ import (
 	"hdsd/store"
 )
 
-// Table says of each endpoint what hdsd holds to be true and what data planes are told.
+// Table holds what hdsd holds to be true of each endpoint, and decides what is published.
 type Table struct {
 	clusters   clusters
 	rows       rows
@@ -21,16 +21,15 @@ type Table struct {
 	publishing publishing
 	past       past
 	zoneViews  zoneViews
-	verdict    func(health.EndpointID) health.Verdict // of the votes, as the aggregator explains it
+	verdict    func(health.EndpointID) health.Verdict // of the votes, with its reason
 
 	started  bool            // overrides may expire
-	settled  bool            // what leaves its source is gone
-	complete bool            // each source has said all that it was asked
-	answered map[string]bool // the sources that had, before the latest change
+	settled  bool            // an endpoint that leaves its source is gone
+	complete bool            // all sources have given everything they were asked for
+	answered map[string]bool // sources that had, before the latest change
 }
 
-// New makes a table without clusters. It looks up the verdicts of the votes, with their
-// reasons, by verdict.
+// New makes an empty table. It calls verdict for the verdict of the votes with its reason.
 func New(verdict func(health.EndpointID) health.Verdict) *Table {
 	return &Table{
 		verdict:   verdict,
@@ -41,8 +40,8 @@ func New(verdict func(health.EndpointID) health.Verdict) *Table {
 	}
 }
 
-// Restore takes over what was stored, before the first Apply. It keeps s.Current and
-// s.Voted.
+// Restore takes over what was stored, before the first Apply. The table owns s.Current and
+// s.Voted afterwards.
 func (t *Table) Restore(s store.State) {
 	t.past.restore(s.Current, s.Voted)
 	t.publishing.setFreeze(s.Freeze)
@@ -51,15 +50,14 @@ func (t *Table) Restore(s store.State) {
 	}
 }
 
-// Start says that the sources were read, so that overrides may expire, also those that
-// came to their end before the start.
+// Start says that the sources were read. From then on overrides expire, including those
+// whose time was over before.
 func (t *Table) Start(now time.Time) Effects {
 	t.started = true
 	return t.Expire(now)
 }
 
-// Settle says that hdsd has settled: from now on, an endpoint that leaves its source is
-// gone.
+// Settle says that hdsd has settled. From then on an endpoint that leaves its source is gone.
 func (t *Table) Settle(now time.Time) Effects {
 	t.settled = true
 	e := t.edit(now)
@@ -67,19 +65,19 @@ func (t *Table) Settle(now time.Time) Effects {
 	return e.finish()
 }
 
-// IsConclusive tells whether hdsd has settled and each source has answered, so that what
-// is not there is gone.
+// IsConclusive reports whether hdsd has settled and all sources have answered, so that an
+// endpoint that is not there is gone.
 func (t *Table) IsConclusive() bool { return t.settled && t.complete }
 
-// Remembers tells whether something is known from before the start of an endpoint that
-// is not there, so that it goes on with that if it comes.
+// Remembers reports whether an endpoint that is not there would continue with its last
+// health if it came back.
 func (t *Table) Remembers(hash health.Hash) bool {
 	_, ok := t.past.last[hash]
 	return ok
 }
 
-// Decide takes over verdicts of the votes and views of zones that changed. A verdict
-// under an override is not published, but stored beside it.
+// Decide applies changed verdicts of the votes and changed zone views. Under an override, a
+// verdict is only stored.
 func (t *Table) Decide(now time.Time, changes []aggregate.Change, views []aggregate.ZoneView) Effects {
 	if len(changes)+len(views) == 0 {
 		return Effects{}
@@ -112,34 +110,34 @@ func (t *Table) Decide(now time.Time, changes []aggregate.Change, views []aggreg
 	return e
 }
 
-// zoneHealth says what data planes of zones get.
+// zoneHealth returns what to publish of zone views.
 func (t *Table) zoneHealth(views []zoneView) []decision.ZoneHealth {
 	return t.zoneViews.health(views, func(id health.EndpointID) bool { return t.publishing.zoneHealthCounts(&t.rows.all[id]) })
 }
 
-// NextDeadline gives when Expire next has something to do, if ever.
+// NextDeadline returns when Expire next has something to do, if ever.
 func (t *Table) NextDeadline() (time.Time, bool) {
 	return t.overrides.expireAt, t.started && !t.overrides.expireAt.IsZero()
 }
 
-// Cluster gives the present cluster of a name; nil for none.
+// Cluster returns the present cluster of a name, or nil.
 func (t *Table) Cluster(name string) *catalog.Cluster { return t.clusters.byName[name] }
 
-// Names gives the names of the present clusters, sorted. The caller must not change it.
+// Names returns the names of the present clusters, sorted. The caller must not modify it.
 func (t *Table) Names() []string { return t.clusters.names }
 
-// Clusters gives the present clusters, in no order.
+// Clusters returns the present clusters, in no order.
 func (t *Table) Clusters() iter.Seq[*catalog.Cluster] { return maps.Values(t.clusters.byName) }
 
-// Find gives the id of an endpoint, if it has one: it is checked, or excluded and its
-// last verdict is held.
+// Find returns the id of an endpoint, if it has one. A checked endpoint has; an excluded one
+// has if its last verdict is held or an override decides it.
 func (t *Table) Find(hash health.Hash) (id health.EndpointID, ok bool) {
 	id, ok = t.rows.ids[hash]
 	return id, ok
 }
 
-// At gives the cluster of an id and the index in its Checked.Endpoints; nil if the id is
-// not in use, catalog.None if the endpoint is not checked.
+// At returns the cluster of an id, or nil if the id is not in use, and the index in
+// Checked.Endpoints, or catalog.None.
 func (t *Table) At(id health.EndpointID) (k *catalog.Cluster, index int) {
 	r := &t.rows.all[id]
 	return r.cluster, r.index
@@ -148,12 +146,12 @@ func (t *Table) At(id health.EndpointID) (k *catalog.Cluster, index int) {
 // Ruling is what hdsd holds to be true of an endpoint.
 type Ruling struct {
 	Health   health.Status
-	Judged   bool      // there is or was a verdict of the votes
-	Override *Override // the one that decides; nil if the votes do
-	Since    time.Time // when it began or ended; zero if there never was one
+	Judged   bool      // the votes have or had a verdict
+	Override *Override // nil if the votes decide
+	Since    time.Time // when the override began or the latest one ended; zero if there was none
 }
 
-// Ruling gives what hdsd holds to be true of an id in use.
+// Ruling returns what hdsd holds to be true of an endpoint, by an id in use.
 func (t *Table) Ruling(id health.EndpointID) Ruling {
 	r := &t.rows.all[id]
 	out := Ruling{Health: r.health(), Judged: r.judged}
@@ -167,7 +165,7 @@ func (t *Table) Ruling(id health.EndpointID) Ruling {
 	return out
 }
 
-// HealthOf gives what hdsd holds to be true of an endpoint.
+// HealthOf returns the health that hdsd holds to be true of an endpoint.
 func (t *Table) HealthOf(e *catalog.Endpoint) health.Status {
 	if id, ok := t.Find(e.Hash); ok {
 		return t.rows.all[id].health()
@@ -175,10 +173,10 @@ func (t *Table) HealthOf(e *catalog.Endpoint) health.Status {
 	return health.Unknown
 }
 
-// Frozen gives the freeze; nil for none.
+// Frozen returns the freeze, or nil.
 func (t *Table) Frozen() *store.Freeze { return t.publishing.freeze }
 
-// Overrides gives the overrides in force, in no order.
+// Overrides returns the overrides in force, in no order.
 func (t *Table) Overrides() []Override {
 	all := make([]Override, 0, len(t.overrides.all))
 	for _, o := range t.overrides.all {
@@ -187,15 +185,14 @@ func (t *Table) Overrides() []Override {
 	return all
 }
 
-// Counts gives the numbers of endpoints with an id, by their health.
+// Counts returns the numbers of endpoints with an id, by their health.
 func (t *Table) Counts() Counts { return t.rows.counts }
 
-// Len is the number of endpoints with an id.
+// Len returns the number of endpoints with an id.
 func (t *Table) Len() int { return len(t.rows.ids) }
 
-// Quarantined is the number of clusters and endpoints that ought to be checked and are
-// not.
+// Quarantined returns the number of quarantined clusters and endpoints.
 func (t *Table) Quarantined() int { return t.clusters.quarantined }
 
-// Shadowed is the number of clusters with checked endpoints that are in shadow mode.
+// Shadowed returns the number of clusters in shadow mode that have checked endpoints.
 func (t *Table) Shadowed() int { return t.clusters.shadowed }

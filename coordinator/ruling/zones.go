@@ -7,7 +7,7 @@ import (
 	"hdsd/health"
 )
 
-// zoneViews are what zones see otherwise than the verdicts are.
+// zoneViews holds the health that zones see where it differs from the verdict.
 type zoneViews map[health.EndpointID]map[health.Locality]health.Status
 
 // zoneView names one of them.
@@ -16,7 +16,7 @@ type zoneView struct {
 	zone health.Locality
 }
 
-// apply takes changed views over, and names them.
+// apply applies changed views, and returns which.
 func (z zoneViews) apply(views []aggregate.ZoneView) (changed []zoneView) {
 	for _, v := range views {
 		seen := z[v.Endpoint]
@@ -35,7 +35,7 @@ func (z zoneViews) apply(views []aggregate.ZoneView) (changed []zoneView) {
 	return changed
 }
 
-// of names the views on endpoints.
+// of returns the views of endpoints.
 func (z zoneViews) of(ids []health.EndpointID) (found []zoneView) {
 	for _, id := range ids {
 		for zone := range z[id] {
@@ -45,8 +45,8 @@ func (z zoneViews) of(ids []health.EndpointID) (found []zoneView) {
 	return found
 }
 
-// health says what data planes of the zones get of these views: what their zone sees
-// where that counts, else the same as all.
+// health returns what to publish of these views: what the zone sees if that counts, else
+// the same as for all zones.
 func (z zoneViews) health(views []zoneView, counts func(health.EndpointID) bool) (all []decision.ZoneHealth) {
 	at := map[health.Locality]int{}
 	for _, v := range views {
