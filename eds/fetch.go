@@ -62,7 +62,7 @@ func (s *fetcher) fetch(t *table, m *discoveryv3.DiscoveryRequest) (*fetched, er
 	if err != nil {
 		return nil, err
 	}
-	s.recorder.metrics.fetches.WithLabelValues(t.typeURL).Inc()
+	s.recorder.fetched(t)
 	if e := m.GetErrorDetail(); e != nil {
 		s.recorder.refused(t, brief(m.GetNode().GetId()), brief(e.GetMessage()))
 	}
@@ -169,7 +169,7 @@ func (s *fetcher) answer(ctx context.Context, t *table, m *discoveryv3.Discovery
 	}
 	s.record(poll.ByFetch, m, f, time.Now())
 	f.response.finish(t.typeURL, false, f.version, s.identifier)
-	s.recorder.metrics.bytes.WithLabelValues(t.typeURL).Add(float64(f.response.size))
+	s.recorder.answered(t, f.response.size)
 	return f.response, nil
 }
 

@@ -74,15 +74,3 @@ func (m *metrics) register(registerer prometheus.Registerer, s *Server) {
 		}, func() float64 { return float64(t.size()) }))
 	}
 }
-
-func (m *metrics) park(typeURL string) {
-	if elsewhere[typeURL] == "" {
-		typeURL = otherType
-	}
-	m.parked.WithLabelValues(typeURL).Inc()
-}
-
-func (m *metrics) sent(typeURL string, size int) {
-	m.responses.WithLabelValues(typeURL).Inc()
-	m.bytes.WithLabelValues(typeURL).Add(float64(size))
-}

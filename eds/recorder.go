@@ -2,6 +2,7 @@ package eds
 
 import (
 	"sync"
+	"time"
 
 	"github.com/rs/zerolog"
 )
@@ -14,6 +15,38 @@ type recorder struct {
 	unserved latest
 }
 
+// subscribed counts subscriptions that begin, or that end where change is negative.
+func (r *recorder) subscribed(t *table, change float64) {
+	r.metrics.subscriptions.WithLabelValues(t.typeURL).Add(change)
+}
+
+// sent counts a response on a stream. The delay is from the oldest change in it; 0: there
+// is none.
+func (r *recorder) sent(t *table, size int, delay time.Duration) {
+	if delay != 0 {
+		r.metrics.delay.Observe(delay.Seconds())
+	}
+	r.metrics.responses.WithLabelValues(t.typeURL).Inc()
+	r.answered(t, size)
+}
+
+// stuck counts a stream that ended because the client did not read.
+func (r *recorder) stuck() { r.metrics.stuck.Inc() }
+
+// fetched counts a fetch.
+func (r *recorder) fetched(t *table) { r.metrics.fetches.WithLabelValues(t.typeURL).Inc() }
+
+// answered counts the bytes of a response.
+func (r *recorder) answered(t *table, size int) {
+	r.metrics.bytes.WithLabelValues(t.typeURL).Add(float64(size))
+}
+
+// unchanged counts a fetch by a client that has the latest version.
+func (r *recorder) unchanged(t *table) { r.metrics.unchanged.WithLabelValues(t.typeURL).Inc() }
+
+// accepted counts an ACK.
+func (r *recorder) accepted(t *table) { r.metrics.acks.WithLabelValues(t.typeURL).Inc() }
+
 // refused counts a response that a client refused, and logs why.
 func (r *recorder) refused(t *table, node, text string) {
 	r.metrics.nacks.WithLabelValues(t.typeURL).Inc()
@@ -25,7 +58,11 @@ func (r *recorder) refused(t *table, node, text string) {
 
 // parked counts a request for a type that is not served; shown says whether to log it.
 func (r *recorder) parked(node, typeURL string, shown bool) {
-	r.metrics.park(typeURL)
+	label := typeURL
+	if elsewhere[label] == "" {
+		label = otherType
+	}
+	r.metrics.parked.WithLabelValues(label).Inc()
 	if shown && r.unserved.replace(node, typeURL, "") {
 		r.log.Warn().Str("event", "xds_type_not_served").Str("node", node).Str("type_url", typeURL).
 			Msg("a client asks for a type that is " + notServed(typeURL))

@@ -47,7 +47,7 @@ func (s *fetcher) text(f *fetched) [][]byte {
 		}
 		size += len(text)
 	}
-	s.recorder.metrics.bytes.WithLabelValues(f.table.typeURL).Add(float64(size))
+	s.recorder.answered(f.table, size)
 	return append(parts, end)
 }
 

@@ -53,7 +53,7 @@ func (s *fetcher) overREST(t *table) func(*http.Request, []byte) (rest.Answer, e
 		}
 		s.record(poll.ByREST, m, f, time.Now())
 		if f.known(m) {
-			s.recorder.metrics.unchanged.WithLabelValues(t.typeURL).Inc()
+			s.recorder.unchanged(t)
 			return nil, nil
 		}
 		return rest.Text(s.text(f)...), nil

@@ -58,7 +58,7 @@ func (st *stream) fail(err error) {
 func (st *stream) send() {
 	timeout := st.server.writeTimeout
 	stuck := time.AfterFunc(timeout, func() {
-		st.server.recorder.metrics.stuck.Inc()
+		st.server.recorder.stuck()
 		st.fail(status.Errorf(codes.DeadlineExceeded, "the client has not read for %v", timeout))
 	})
 	stuck.Stop()
@@ -80,10 +80,11 @@ func (st *stream) send() {
 				st.fail(err)
 				return
 			}
+			delay := time.Duration(0)
 			if r.since != 0 {
-				st.server.recorder.metrics.delay.Observe(time.Duration(st.server.published.now() - r.since).Seconds())
+				delay = time.Duration(st.server.published.now() - r.since)
 			}
-			st.server.recorder.metrics.sent(u.table.typeURL, r.size)
+			st.server.recorder.sent(u.table, r.size, delay)
 		}
 	}
 }
@@ -145,7 +146,7 @@ func (st *stream) leave() {
 	for _, u := range subs {
 		if u != nil {
 			u.end()
-			st.server.recorder.metrics.subscriptions.WithLabelValues(u.table.typeURL).Dec()
+			st.server.recorder.subscribed(u.table, -1)
 		}
 	}
 }
@@ -202,7 +203,7 @@ func (st *stream) subscription(r *request) (*subscription, error) {
 		}
 		if st.subs[i] == nil {
 			st.subs[i] = newSubscription(st, t)
-			st.server.recorder.metrics.subscriptions.WithLabelValues(t.typeURL).Inc()
+			st.server.recorder.subscribed(t, 1)
 		}
 		return st.subs[i], nil
 	}

@@ -161,7 +161,7 @@ func (u *subscription) acknowledge(r *request) {
 	case r.refusal != nil:
 		s.recorder.refused(u.table, u.stream.nodeID, *r.refusal)
 	default:
-		s.recorder.metrics.acks.WithLabelValues(u.table.typeURL).Inc()
+		s.recorder.accepted(u.table)
 		if u.unasked != nil {
 			u.unasked.collect()
 		}
