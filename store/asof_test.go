@@ -45,7 +45,7 @@ func TestAsOf(t *testing.T) {
 	}
 }
 
-// TestAsOfAtTheEdge: what is no longer kept still tells what led to the rest.
+// TestAsOfAtTheEdge: the first transition kept still tells the verdict before it.
 func TestAsOfAtTheEdge(t *testing.T) {
 	var now wall
 	now.set(day)
@@ -122,7 +122,7 @@ func TestEndpointsAreListedInOrder(t *testing.T) {
 	}
 }
 
-// TestPastModel compares with looking at every second.
+// TestPastModel compares with a model that looks at every second.
 func TestPastModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := open(t, t.TempDir())

@@ -15,7 +15,7 @@ import (
 	"hdsd/health"
 )
 
-// TestCopyWhileWritten: each copy is the history as it was at one moment.
+// TestCopyWhileWritten: each copy is the history at one moment.
 func TestCopyWhileWritten(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -42,7 +42,7 @@ func TestCopyWhileWritten(t *testing.T) {
 	}
 }
 
-// checkCopy takes a copy and gives how many transitions are in it.
+// checkCopy makes a copy, checks it and counts its transitions.
 func checkCopy(t *testing.T, s *Store, all []health.Transition) int {
 	t.Helper()
 	file, err := s.Copy(t.Context())
@@ -65,7 +65,7 @@ func checkCopy(t *testing.T, s *Store, all []health.Transition) int {
 	}
 	copied := open(t, filepath.Dir(path))
 	defer copied.Close()
-	found := ask(t, copied, Query{})
+	found := queryAll(t, copied, Query{})
 	if len(found) != about.Transitions || len(found) > len(all) {
 		t.Fatalf("%d transitions, said to be %d", len(found), about.Transitions)
 	}

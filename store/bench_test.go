@@ -51,8 +51,7 @@ func BenchmarkAppend(b *testing.B) {
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "transitions/s")
 }
 
-// BenchmarkCommit is the way of one transition to the disk, the wait for its
-// group left out.
+// BenchmarkCommit writes one transition at a time, without the wait for its group.
 func BenchmarkCommit(b *testing.B) {
 	s := fill(b, 10_000)
 	random := rand.New(rand.NewPCG(2, 2))
@@ -64,7 +63,7 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
-// BenchmarkState reads what is stored of 100,000 endpoints.
+// BenchmarkState reads the state of 100,000 endpoints.
 func BenchmarkState(b *testing.B) {
 	s := open(b, b.TempDir(), func(o *Options) { o.mapSize = 0 })
 	for i := range benchEndpoints {
@@ -81,7 +80,7 @@ func BenchmarkState(b *testing.B) {
 	}
 }
 
-// BenchmarkOpen opens that history, every page read.
+// BenchmarkOpen opens a history and reads every page.
 func BenchmarkOpen(b *testing.B) {
 	dir := b.TempDir()
 	s := open(b, dir)

@@ -53,12 +53,12 @@ func TestReadersWhileWriting(t *testing.T) {
 	flush(t, s)
 	cancel()
 	wg.Wait()
-	if got := len(ask(t, s, Query{})); got != groups*size {
+	if got := len(queryAll(t, s, Query{})); got != groups*size {
 		t.Errorf("%d transitions", got)
 	}
 }
 
-// readHistory reads the whole history and wants it to be in order, without a gap,
+// readHistory reads the whole history. It fails unless that is in order, without a gap,
 // and at least as long as before.
 func readHistory(t *testing.T, s *Store, q Query, before int) int {
 	var all []health.Transition
@@ -98,7 +98,7 @@ func TestFlushFromMany(t *testing.T) {
 				cluster := fmt.Sprintf("cluster-%d", i)
 				s.Append([]health.Transition{flip(endpoint(cluster, "a", "x"), n)})
 				flush(t, s)
-				if got := len(ask(t, s, Query{Cluster: cluster})); got != n+1 {
+				if got := len(queryAll(t, s, Query{Cluster: cluster})); got != n+1 {
 					t.Errorf("%s: %d transitions after flushing %d", cluster, got, n+1)
 				}
 			}

@@ -18,7 +18,7 @@ import (
 	"hdsd/health"
 )
 
-// smallFile gives the bytes of a database with a few pages of everything.
+// smallFile returns a database with a few pages of everything.
 func smallFile(t testing.TB) []byte {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,9 +38,8 @@ func smallFile(t testing.TB) []byte {
 	return content(t, dir)
 }
 
-// survive opens a folder whose file may be damaged in any way and uses it. It
-// may fail, by the errors promised, and must come to an end. It tells whether
-// the file could be opened.
+// survive opens and uses a file that may be damaged in any way. That must end, and fail
+// only by the promised errors. It reports whether the file could be opened.
 func survive(t testing.TB, dir string) bool {
 	t.Helper()
 	before := content(t, dir)
@@ -116,8 +115,8 @@ func TestFlippedBytes(t *testing.T) {
 	t.Logf("seed %d: %d of 80 could be opened", seed, opened)
 }
 
-// TestDamagedValues: a value that is damaged is skipped, reported and counted;
-// the rest is there.
+// TestDamagedValues: a damaged value is skipped, reported and counted, and the rest is
+// there.
 func TestDamagedValues(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -139,10 +138,10 @@ func TestDamagedValues(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	var reported complaints
+	var reported errorLog
 	s = open(t, dir, func(o *Options) { o.OnError = reported.add })
 	for range 2 {
-		if diff := cmp.Diff(flips(10)[1:], ask(t, s, Query{})); diff != "" {
+		if diff := cmp.Diff(flips(10)[1:], queryAll(t, s, Query{})); diff != "" {
 			t.Error(diff)
 		}
 		if got := stateOf(t, s); len(got.Current) != 9 || len(got.Plan) != 1 {
@@ -175,7 +174,7 @@ func TestCircleOfPages(t *testing.T) {
 // which must not end the process.
 func TestFileCutOffWhileOpen(t *testing.T) {
 	dir := folderWith(t, smallFile(t))
-	var reported complaints
+	var reported errorLog
 	s := open(t, dir, func(o *Options) { o.OnError = reported.add })
 	if err := os.Truncate(filepath.Join(dir, fileName), int64(3*os.Getpagesize())); err != nil {
 		t.Fatal(err)
@@ -197,11 +196,11 @@ func TestFileCutOffWhileOpen(t *testing.T) {
 	}
 }
 
-// TestFullDisk: nothing waits, what is too much is dropped and reported, and
-// when there is room again all else is written, the health of the dropped too.
+// TestFullDisk: callers never wait, and the queue drops and reports what is too much. When
+// there is room again, the rest is written, and the health of what was dropped too.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
-	var reported complaints
+	var reported errorLog
 	failed := make(chan struct{}, 1000)
 	s := open(t, dir, func(o *Options) {
 		o.OnError = func(err error) { reported.add(err); failed <- struct{}{} }
@@ -228,7 +227,7 @@ func TestFullDisk(t *testing.T) {
 	if stats.Dropped == 0 || stats.LastError != nil || stats.Pending != 0 || stats.Committed != 201-stats.Dropped {
 		t.Errorf("%+v", stats)
 	}
-	if got := len(ask(t, s, Query{})); got != int(stats.Committed) {
+	if got := len(queryAll(t, s, Query{})); got != int(stats.Committed) {
 		t.Errorf("%d transitions, %d were committed", got, stats.Committed)
 	}
 	now := stateOf(t, s)
@@ -247,7 +246,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 func TestCloseOnFullDisk(t *testing.T) {
-	var reported complaints
+	var reported errorLog
 	s := open(t, t.TempDir(), func(o *Options) { o.OnError, o.maxSize = reported.add, 32<<10 })
 	s.Append(flips(1000))
 	if err := s.Close(); err == nil || len(reported.all) == 0 {
@@ -269,7 +268,7 @@ func TestBackup(t *testing.T) {
 	}
 	s.Append(flips(1))
 	restored := open(t, folderWith(t, copied.Bytes()))
-	if diff := cmp.Diff(flips(20), ask(t, restored, Query{})); diff != "" || !restored.KnownCluster("seen") {
+	if diff := cmp.Diff(flips(20), queryAll(t, restored, Query{})); diff != "" || !restored.KnownCluster("seen") {
 		t.Error(diff)
 	}
 	failure := errors.New("pipe is broken")

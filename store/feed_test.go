@@ -12,7 +12,7 @@ import (
 )
 
 // follow reads what was recorded behind a place.
-func follow(t *testing.T, s *Store, place Place, limit int) (found []health.Transition, end Place) {
+func readAfter(t *testing.T, s *Store, place Place, limit int) (found []health.Transition, end Place) {
 	t.Helper()
 	for {
 		some, err := s.After(place, limit)
@@ -28,8 +28,7 @@ func follow(t *testing.T, s *Store, place Place, limit int) (found []health.Tran
 	}
 }
 
-// TestAfter resumes at each place, also after the history was closed and
-// opened again.
+// TestAfter resumes at each place, also after a restart.
 func TestAfter(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -59,7 +58,7 @@ func TestAfter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, _ := follow(t, s, place, 3)
+		got, _ := readAfter(t, s, place, 3)
 		want := all[5*i:]
 		if len(want) == 0 {
 			want = nil
@@ -109,8 +108,9 @@ func TestAfterWhatIsNoLongerKept(t *testing.T) {
 	}
 }
 
-// TestCommittedTellsOfEachCommit: whoever asks, reads and waits sees all.
-func TestCommittedTellsOfEachCommit(t *testing.T) {
+// TestCommittedSignalsEachCommit: whoever gets the channel, reads and waits misses
+// nothing.
+func TestCommittedSignalsEachCommit(t *testing.T) {
 	s := open(t, t.TempDir())
 	const count = 200
 	done := make(chan error, 1)

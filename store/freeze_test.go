@@ -12,7 +12,7 @@ import (
 	"hdsd/health"
 )
 
-// reopened closes a store and gives what the next one finds frozen.
+// reopened closes a store, and returns the next one and its freeze.
 func reopened(t *testing.T, dir string, s *Store) (*Store, *Freeze) {
 	t.Helper()
 	if err := s.Check(); err != nil {
@@ -44,8 +44,7 @@ func TestFreezeIsKept(t *testing.T) {
 	}
 }
 
-// TestFreezeInAnOlderFile has neither a new version of the file nor a bucket
-// that older releases miss.
+// TestFreezeInAnOlderFile: the bucket is there only while there is a freeze.
 func TestFreezeInAnOlderFile(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
@@ -65,7 +64,7 @@ func TestFreezeInAnOlderFile(t *testing.T) {
 	}
 }
 
-// TestDamagedFreezeStaysOne: what cannot be read must not let verdicts out.
+// TestDamagedFreezeStaysOne: a freeze that cannot be read must not let verdicts out.
 func TestDamagedFreezeStaysOne(t *testing.T) {
 	for name, bad := range map[string][]byte{"freeze": freezeKey, "held": heldKey} {
 		dir := t.TempDir()
@@ -80,7 +79,7 @@ func TestDamagedFreezeStaysOne(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		var reported complaints
+		var reported errorLog
 		s = open(t, dir, func(o *Options) { o.OnError = reported.add })
 		found := stateOf(t, s).Freeze
 		if found == nil || found.Held != nil || found.Reason == "" || !reported.has(ErrSkipped) {
@@ -92,10 +91,10 @@ func TestDamagedFreezeStaysOne(t *testing.T) {
 	}
 }
 
-// TestFreezeUnderADamagedKeyCanBeEnded: it stays one until then, and leaves
-// nothing behind that would be one at the next start.
+// TestFreezeUnderADamagedKeyCanBeEnded: it stays a freeze until then, and leaves nothing
+// behind that would be one at the next start.
 func TestFreezeUnderADamagedKeyCanBeEnded(t *testing.T) {
-	var reported complaints
+	var reported errorLog
 	dir := t.TempDir()
 	s := open(t, dir, func(o *Options) { o.OnError = reported.add })
 	putRawRow(s, freeze, []byte("greeze"), encodeFreeze(&Freeze{}))

@@ -38,7 +38,7 @@ func (m *model) prune(edge time.Time) {
 	m.rows = slices.DeleteFunc(m.rows, func(r recordedTransition) bool { return r.recorded <= old })
 }
 
-// old is the recorded time of the last of those, from the first on, that are older
+// old returns the recorded time of the last transition to delete: all up to it are older
 // than edge.
 func (m *model) old(edge time.Time) (last uint64) {
 	for _, r := range m.rows {
@@ -64,7 +64,7 @@ func (m *model) query(q Query) (found []health.Transition) {
 	return found
 }
 
-// TestModel does random things to a store and to the model, and compares.
+// TestModel compares a store with a model after random steps.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "")
@@ -113,7 +113,7 @@ func TestModel(t *testing.T) {
 				if rapid.Bool().Draw(rt, "has end") {
 					q.End = moment("end")
 				}
-				if diff := cmp.Diff(m.query(q), ask(t, s, q)); diff != "" {
+				if diff := cmp.Diff(m.query(q), queryAll(t, s, q)); diff != "" {
 					rt.Fatalf("%+v: %s", q, diff)
 				}
 			},

@@ -13,7 +13,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// content gives the bytes of the database file of a folder.
+// content returns the database file of a folder.
 func content(t testing.TB, dir string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, fileName))
@@ -23,8 +23,8 @@ func content(t testing.TB, dir string) []byte {
 	return b
 }
 
-// refused wants Open to fail with an error that names the file and says what
-// to do, and to leave the file alone.
+// refused fails unless Open returns an error that names the file and says what to do, and
+// leaves the file alone.
 func refused(t *testing.T, dir string, o Options, target error, says ...string) {
 	t.Helper()
 	before := content(t, dir)
@@ -92,7 +92,7 @@ func TestManyOpenANewFolderAtOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if got := len(ask(t, open(t, dir), Query{})); got != openers {
+	if got := len(queryAll(t, open(t, dir), Query{})); got != openers {
 		t.Errorf("%d transitions, want one of each", got)
 	}
 }
@@ -119,7 +119,7 @@ func TestOlderFileIsMigrated(t *testing.T) {
 	}
 	for range 2 { // the second time there is nothing to do
 		s = open(t, dir, func(o *Options) { o.migrations = steps })
-		if got := len(ask(t, s, Query{})); got != 5 {
+		if got := len(queryAll(t, s, Query{})); got != 5 {
 			t.Errorf("%d transitions", got)
 		}
 		if err := s.Close(); err != nil {
@@ -146,7 +146,7 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 		func(*bolt.Tx) error { return failure },
 	}
 	refused(t, dir, Options{migrations: steps}, failure, "from schema 3", "the file is as it was")
-	if got := len(ask(t, open(t, dir), Query{})); got != 5 {
+	if got := len(queryAll(t, open(t, dir), Query{})); got != 5 {
 		t.Errorf("%d transitions", got)
 	}
 }

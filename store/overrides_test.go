@@ -13,7 +13,7 @@ import (
 	"hdsd/health"
 )
 
-// overridden gives what is stored of overrides, by scope, and of the votes.
+// overridden returns the stored overrides, by scope, and the verdicts of the votes.
 func overridden(t *testing.T, s *Store) (map[health.Endpoint]Override, map[health.Hash]health.Verdict) {
 	t.Helper()
 	stored := stateOf(t, s)
@@ -61,9 +61,9 @@ func TestOverridesAreKept(t *testing.T) {
 	}
 }
 
-// TestWhatIsBelowAnOverrideGoesLast: as long as the history may end with an
-// override, what the votes came to is on disk.
-func TestWhatIsBelowAnOverrideGoesLast(t *testing.T) {
+// TestVotedIsDeletedLast: while the history may end with an override, the verdict of the
+// votes is on disk.
+func TestVotedIsDeletedLast(t *testing.T) {
 	in := newIntake(1 << 20)
 	in.append(flips(groupSize+1), time.Now)
 	in.put(voted, map[string][]byte{"1": {}, "2": nil})
@@ -76,7 +76,7 @@ func TestWhatIsBelowAnOverrideGoesLast(t *testing.T) {
 	}
 }
 
-func TestDamagedOverridesArePassedOver(t *testing.T) {
+func TestDamagedOverridesAreSkipped(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	kept, lost := endpoint("web", "a", "10.0.0.1:80"), endpoint("web", "a", "10.0.0.2:80")
@@ -89,7 +89,7 @@ func TestDamagedOverridesArePassedOver(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	var reported complaints
+	var reported errorLog
 	s = open(t, dir, func(o *Options) { o.OnError = reported.add })
 	found, below := overridden(t, s)
 	if len(found) != 1 || found[kept].Scope != kept || len(below) != 1 || !reported.has(ErrSkipped) {
@@ -100,8 +100,7 @@ func TestDamagedOverridesArePassedOver(t *testing.T) {
 	}
 }
 
-// TestAnOverrideOverTheSameHealthIsNoChange: it is recorded, but availability
-// does not count it.
+// TestAnOverrideOverTheSameHealthIsNoChange: availability does not count it.
 func TestAnOverrideOverTheSameHealthIsNoChange(t *testing.T) {
 	s := open(t, t.TempDir())
 	e := endpoint("web", "a", "10.0.0.1:80")
@@ -116,7 +115,7 @@ func TestAnOverrideOverTheSameHealthIsNoChange(t *testing.T) {
 	}
 }
 
-// BenchmarkSaveVoted stores what is below an override of 10,000 endpoints.
+// BenchmarkSaveVoted stores the verdicts of the votes on 10,000 endpoints.
 func BenchmarkSaveVoted(b *testing.B) {
 	s := open(b, b.TempDir())
 	all := map[health.Hash]*health.Verdict{}

@@ -38,8 +38,8 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// asNobody takes root's rights from this goroutine, where root runs the tests:
-// root may write everywhere.
+// asNobody takes root's rights from this goroutine if root runs the tests, since root may
+// write everywhere.
 func asNobody(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -49,7 +49,7 @@ func TestQueries(t *testing.T) {
 			}
 			for limit := range 4 {
 				c.query.Limit = limit // 0 is the default
-				if diff := cmp.Diff(want, ask(t, s, c.query)); diff != "" {
+				if diff := cmp.Diff(want, queryAll(t, s, c.query)); diff != "" {
 					t.Errorf("limit %d: %s", limit, diff)
 				}
 			}
@@ -100,8 +100,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestTokensAreStable: what is appended or pruned between two pages neither
-// repeats nor hides anything.
+// TestTokensAreStable: transitions that come or go between two pages neither repeat nor
+// hide others.
 func TestTokensAreStable(t *testing.T) {
 	var now wall
 	now.set(day)
@@ -114,8 +114,8 @@ func TestTokensAreStable(t *testing.T) {
 	flush(t, s)
 	now.set(day.Add(time.Hour + 6*time.Second))
 	prune(t, s)
-	oldest = append(oldest, ask(t, s, Query{Token: forward})...)
-	newest = append(newest, ask(t, s, Query{Token: backward, NewestFirst: true})...)
+	oldest = append(oldest, queryAll(t, s, Query{Token: forward})...)
+	newest = append(newest, queryAll(t, s, Query{Token: backward, NewestFirst: true})...)
 	var got []string
 	for _, tr := range oldest {
 		got = append(got, tr.Reason)

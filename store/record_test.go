@@ -56,8 +56,8 @@ func TestTimesOutOfRange(t *testing.T) {
 	}
 }
 
-// FuzzDecodeRecord: whatever the bytes, no panic; what can be read is the same
-// after writing it and reading it again.
+// FuzzDecodeRecord: no bytes panic, and what can be read is the same after writing it and
+// reading it again.
 func FuzzDecodeRecord(f *testing.F) {
 	for _, tr := range append(flips(3), health.Transition{}) {
 		f.Add(appendRecord(nil, nanos(tr.Time)+1, &tr), nanos(tr.Time)+1)
@@ -74,7 +74,7 @@ func FuzzDecodeRecord(f *testing.F) {
 	})
 }
 
-// FuzzDecodePlan is FuzzDecodeRecord for plans, whose order is their own.
+// FuzzDecodePlan is FuzzDecodeRecord for plans, in any order.
 func FuzzDecodePlan(f *testing.F) {
 	f.Add(encodePlan("checker-1", []health.Hash{1, 1 << 63}))
 	f.Fuzz(func(t *testing.T, b []byte) {

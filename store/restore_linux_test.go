@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestOpenFollowsTheNameNotTheFile: whoever waits for the lock of a history
-// that is replaced meanwhile opens the one that has its place.
+// TestOpenFollowsTheNameNotTheFile: if a history is replaced while Open waits for its
+// lock, Open opens the new one.
 func TestOpenFollowsTheNameNotTheFile(t *testing.T) {
 	dir, from := folderOf(t, 7), copyOf(t, 20)
 	opened := make(chan int, 1)
@@ -25,7 +25,7 @@ func TestOpenFollowsTheNameNotTheFile(t *testing.T) {
 				return
 			}
 			defer s.Close()
-			opened <- len(ask(t, s, Query{}))
+			opened <- len(queryAll(t, s, Query{}))
 		}()
 		for handles(t, filepath.Join(dir, fileName)) < 2 && len(opened) == 0 {
 			runtime.Gosched()

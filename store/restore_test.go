@@ -16,7 +16,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// copyOf writes a copy of a history with so many transitions.
+// copyOf writes a copy of a history of so many transitions.
 func copyOf(t testing.TB, count int, change ...func(*Options)) string {
 	t.Helper()
 	s := open(t, t.TempDir(), change...)
@@ -38,7 +38,7 @@ func fileWith(t testing.TB, content []byte) string {
 	return path
 }
 
-// folderOf has a history with so many transitions, which nobody has open.
+// folderOf makes a history of so many transitions, which nobody has open.
 func folderOf(t testing.TB, count int) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -57,7 +57,7 @@ func countIn(t testing.TB, dir string) int {
 	if err := s.Check(); err != nil {
 		t.Error(err)
 	}
-	return len(ask(t, s, Query{}))
+	return len(queryAll(t, s, Query{}))
 }
 
 // in lists a folder.
@@ -100,7 +100,7 @@ func TestRestore(t *testing.T) {
 		t.Errorf("%d transitions are kept", got)
 	}
 
-	// Back again, within the same second, then where nothing is.
+	// Back again within the same second, then into an empty folder.
 	done, err = Restore(t.Context(), dir, done.Kept, onDay(RestoreOptions{}))
 	if got := countIn(t, dir); got != 7 || err != nil || filepath.Base(done.Kept) != dated+"-2" {
 		t.Errorf("%d transitions, the others in %s; %v", got, done.Kept, err)
@@ -121,7 +121,7 @@ func read(t testing.TB, path string) []byte {
 	return b
 }
 
-// spoil makes one value of a copy bad.
+// spoil changes a copy.
 func spoil(t testing.TB, path string, change func(tx *bolt.Tx) error) {
 	t.Helper()
 	db, err := bolt.Open(path, 0o600, nil)
@@ -192,7 +192,7 @@ func TestRestoreRefuses(t *testing.T) {
 		t.Errorf("a damaged row that is accepted: %v, %v", done.Rows, err)
 	}
 	s := open(t, dir, func(o *Options) { o.OnError = func(error) {} })
-	if got := len(ask(t, s, Query{})); got != 199 {
+	if got := len(queryAll(t, s, Query{})); got != 199 {
 		t.Errorf("%d transitions", got)
 	}
 	if _, err := Restore(t.Context(), dir, filepath.Join(dir, fileName), RestoreOptions{}); !errors.Is(err, ErrLocked) {
@@ -239,8 +239,8 @@ func TestRestoreWhileOpen(t *testing.T) {
 	}
 }
 
-// FuzzRestore changes bytes of a copy as FuzzOpen does, and cuts it: what is
-// taken is whole, else the history is as it was.
+// FuzzRestore changes bytes of a copy as FuzzOpen does, and truncates it. Restore accepts
+// only a whole copy, and else leaves the history as it was.
 func FuzzRestore(f *testing.F) {
 	file := smallFile(f)
 	f.Add([]byte{}, uint32(0))

@@ -12,7 +12,7 @@ import (
 	"hdsd/health"
 )
 
-// stored gives the rows of some buckets as they are in the file.
+// stored returns the rows of some buckets as they are in the file.
 func stored(t *testing.T, s *Store, buckets ...[]byte) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -31,7 +31,7 @@ func stored(t *testing.T, s *Store, buckets ...[]byte) map[string]string {
 	return all
 }
 
-// TestRowsKeepTheirForm: this is how they stand in files that exist.
+// TestRowsKeepTheirForm: files that exist have them like this.
 func TestRowsKeepTheirForm(t *testing.T) {
 	s := open(t, t.TempDir())
 	at := time.Unix(0, 0x0102030405060708)
@@ -60,8 +60,7 @@ func TestRowsKeepTheirForm(t *testing.T) {
 	}
 }
 
-// TestOnlyTheLatestOfARowWaits: what the writer has not taken yet stays
-// bounded, however often a row changes.
+// TestOnlyTheLatestOfARowWaits: the queue stays bounded, however often a row changes.
 func TestOnlyTheLatestOfARowWaits(t *testing.T) {
 	in := newIntake(1)
 	for _, changed := range []map[string][]byte{{"a": {1}, "b": {1}}, {"a": {2}, "c": {1}}, {"b": nil}, {}} {
@@ -78,7 +77,7 @@ func TestOnlyTheLatestOfARowWaits(t *testing.T) {
 	}
 }
 
-// TestUnchangedRowsAreLeftAlone: what is stored already costs no page.
+// TestUnchangedRowsAreLeftAlone: storing a row again costs no page.
 func TestUnchangedRowsAreLeftAlone(t *testing.T) {
 	s := open(t, t.TempDir())
 	for _, want := range []bool{true, false} {
@@ -97,8 +96,8 @@ func stateError(s *Store) error {
 	return err
 }
 
-// TestRowsThatAreWholeButMakeNoSense: their checksum is right, as a faulty
-// release would leave them.
+// TestRowsThatAreWholeButMakeNoSense: their checksum is right, as a faulty release would
+// leave them.
 func TestRowsThatAreWholeButMakeNoSense(t *testing.T) {
 	for _, c := range []struct {
 		bucket, k, row []byte
@@ -112,7 +111,7 @@ func TestRowsThatAreWholeButMakeNoSense(t *testing.T) {
 		{voted, []byte("short"), encodeVoted(&health.Verdict{})},
 		{trust, []byte("c"), []byte("nonsense")},
 	} {
-		var reported complaints
+		var reported errorLog
 		s := open(t, t.TempDir(), func(o *Options) { o.OnError = reported.add })
 		s.SaveFreeze(&Freeze{Held: map[health.Hash]health.Status{}})
 		flush(t, s)

@@ -67,7 +67,7 @@ func wantSchema1(t *testing.T, s *Store) {
 	if diff := cmp.Diff(inSchema1(), got); diff != "" {
 		t.Error(diff)
 	}
-	if all := ask(t, s, Query{}); len(all) != 20 || all[19].Reason != "change 19" || len(rack) != 1 {
+	if all := queryAll(t, s, Query{}); len(all) != 20 || all[19].Reason != "change 19" || len(rack) != 1 {
 		t.Errorf("%d transitions, health of %d endpoints", len(all), len(rack))
 	}
 	if err := s.Check(); err != nil {
@@ -121,7 +121,7 @@ func TestDamagedRowsOfSchema1StayDamaged(t *testing.T) {
 		if info, err := Examine(t.Context(), path); err != nil || !errors.Is(info.Rows, ErrDamaged) {
 			t.Errorf("%s: %+v, %v", u.bucket, info, err)
 		}
-		var reported complaints
+		var reported errorLog
 		s := open(t, folderWith(t, read(t, path)), func(o *Options) { o.OnError = reported.add })
 		got, want := stateOf(t, s), rows
 		if string(u.bucket) == string(freeze) {

@@ -21,19 +21,19 @@ import (
 // day is when the tests' transitions happen.
 var day = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// complaints collects what OnError gets.
-type complaints struct {
+// errorLog collects the errors that OnError gets.
+type errorLog struct {
 	mu  sync.Mutex
 	all []error
 }
 
-func (c *complaints) add(err error) {
+func (c *errorLog) add(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all = append(c.all, err)
 }
 
-func (c *complaints) has(target error) bool {
+func (c *errorLog) has(target error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return errors.Is(errors.Join(c.all...), target)
@@ -63,7 +63,7 @@ type wall struct{ nanos atomic.Int64 }
 
 func (w *wall) set(to time.Time) { w.nanos.Store(to.UnixNano()) }
 
-// keep sets the retention to an hour by this clock, with which time passes.
+// keep sets the retention to an hour, and makes this clock the only one.
 func (w *wall) keep(o *Options) {
 	o.Retention, o.now = time.Hour, func() time.Time { return time.Unix(0, w.nanos.Load()) }
 	o.uptime = func() time.Duration { return o.now().Sub(day) }
@@ -87,7 +87,7 @@ func stateOf(t testing.TB, s *Store) State {
 	return found
 }
 
-func ask(t testing.TB, s *Store, q Query) []health.Transition {
+func queryAll(t testing.TB, s *Store, q Query) []health.Transition {
 	t.Helper()
 	var all []health.Transition
 	for {
@@ -106,7 +106,7 @@ func endpoint(cluster, zone, address string) health.Endpoint {
 	return health.Endpoint{Cluster: cluster, Locality: health.Locality{Region: "eu", Zone: zone}, Address: address}
 }
 
-// flip makes the n-th transition of an endpoint, a second after the one before.
+// flip returns the n-th transition of an endpoint, a second after the one before.
 func flip(e health.Endpoint, n int) health.Transition {
 	from, to := health.Healthy, health.Unhealthy
 	if n%2 == 0 {
@@ -138,14 +138,14 @@ func TestTransitionsComeBack(t *testing.T) {
 	s.Append(want[:7])
 	s.Append(want[7:])
 	flush(t, s)
-	if diff := cmp.Diff(want, ask(t, s, Query{})); diff != "" {
+	if diff := cmp.Diff(want, queryAll(t, s, Query{})); diff != "" {
 		t.Error("before closing:", diff)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	s = open(t, dir)
-	if diff := cmp.Diff(want, ask(t, s, Query{Limit: 3})); diff != "" {
+	if diff := cmp.Diff(want, queryAll(t, s, Query{Limit: 3})); diff != "" {
 		t.Error("after opening again:", diff)
 	}
 	if err := s.Check(); err != nil {
@@ -169,7 +169,7 @@ func TestCloseCommitsTheLastGroup(t *testing.T) {
 		t.Error("query after Close:", err)
 	}
 	s = open(t, dir)
-	if got := len(ask(t, s, Query{})); got != 3*groupSize {
+	if got := len(queryAll(t, s, Query{})); got != 3*groupSize {
 		t.Errorf("%d transitions", got)
 	}
 	if diff := cmp.Diff(map[string][]health.Hash{"checker-1": {1, 2, 3}}, stateOf(t, s).Plan); diff != "" {
@@ -298,11 +298,11 @@ func TestRetention(t *testing.T) {
 
 	s = open(t, dir, now.keep)
 	firstPrune(t, s)
-	if diff := cmp.Diff(flips(count)[count-5:], ask(t, s, Query{})); diff != "" {
+	if diff := cmp.Diff(flips(count)[count-5:], queryAll(t, s, Query{})); diff != "" {
 		t.Error(diff)
 	}
 	for _, q := range []Query{{Cluster: "web-1"}, {Address: "10.0.0.1:80"}} {
-		if got := len(ask(t, s, q)); got > 2 {
+		if got := len(queryAll(t, s, q)); got > 2 {
 			t.Errorf("%+v: %d transitions", q, got)
 		}
 	}
@@ -314,7 +314,7 @@ func TestRetention(t *testing.T) {
 	}
 	now.set(day.AddDate(1, 0, 0))
 	prune(t, s)
-	if diff := cmp.Diff(flips(count)[count-1:], ask(t, s, Query{})); diff != "" {
+	if diff := cmp.Diff(flips(count)[count-1:], queryAll(t, s, Query{})); diff != "" {
 		t.Error("the newest stays:", diff)
 	}
 }

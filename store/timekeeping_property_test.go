@@ -11,13 +11,15 @@ import (
 	"hdsd/health"
 )
 
-// TestNoClockDeletesHistory: whatever the clock does, by far more than a leap, and
-// however often hdsd is started, what is deleted is the oldest, and older than the
-// retention; what is kept is found by its date; and nothing is kept while hdsd runs for three times the retention.
+// TestNoClockDeletesHistory: whatever the clock does, and however often hdsd starts,
+//
+//   - only transitions older than the retention are deleted, the oldest first;
+//   - queries find each one that is kept by its date;
+//   - none is kept while hdsd runs for three times the retention.
 func TestNoClockDeletesHistory(t *testing.T) {
 	const retention = 100 * time.Hour
 	rapid.Check(t, func(rt *rapid.T) {
-		m := &machine{t: t, dir: t.TempDir(), told: make(chan Clock, 1000)}
+		m := &machine{t: t, dir: t.TempDir(), clocks: make(chan Clock, 1000)}
 		m.start()
 		defer func() { _ = m.store.Close() }()
 		var happened, ran []time.Duration // when each change was
@@ -25,7 +27,7 @@ func TestNoClockDeletesHistory(t *testing.T) {
 			"": func(rt *rapid.T) {
 				look(t, m.store)
 				prune(t, m.store)
-				all := ask(t, m.store, Query{})
+				all := queryAll(t, m.store, Query{})
 				first := m.count - len(all)
 				for i, tr := range all {
 					if want := fmt.Sprint(first + i); tr.Reason != want {
@@ -33,7 +35,7 @@ func TestNoClockDeletesHistory(t *testing.T) {
 					}
 				}
 				for _, tr := range all {
-					found := ask(t, m.store, Query{Start: tr.Time, End: tr.Time.Add(1)})
+					found := queryAll(t, m.store, Query{Start: tr.Time, End: tr.Time.Add(1)})
 					if !slices.ContainsFunc(found, func(f health.Transition) bool { return f.Reason == tr.Reason }) {
 						rt.Fatalf("change %s of %v is not found by its time: %v", tr.Reason, tr.Time, found)
 					}
@@ -60,7 +62,7 @@ func TestNoClockDeletesHistory(t *testing.T) {
 					m.passed.Add(passed)
 					m.run.Add(passed)
 					happened, ran = append(happened, time.Duration(m.passed.Load())), append(ran, time.Duration(m.run.Load()))
-					m.flips()
+					m.flip()
 				}
 			},
 			"the clock is set": func(rt *rapid.T) {

@@ -18,7 +18,7 @@ import (
 
 const year = 365 * 24 * time.Hour
 
-// machine is where hdsd runs: its clock may be wrong.
+// machine runs hdsd, and its clock may be wrong.
 type machine struct {
 	t      *testing.T
 	dir    string
@@ -26,13 +26,13 @@ type machine struct {
 	wrong  atomic.Int64 // by how much its clock is ahead
 	run    atomic.Int64 // of what passed while it ran
 
-	store *Store
-	count int
-	told  chan Clock
+	store  *Store
+	count  int
+	clocks chan Clock
 }
 
 func newMachine(t *testing.T, wrong ...time.Duration) *machine {
-	m := &machine{t: t, dir: t.TempDir(), told: make(chan Clock, 100)}
+	m := &machine{t: t, dir: t.TempDir(), clocks: make(chan Clock, 100)}
 	for _, by := range wrong {
 		m.wrong.Store(int64(by))
 	}
@@ -46,11 +46,11 @@ func (m *machine) start() {
 		o.Retention = 100 * time.Hour
 		o.now = m.now
 		o.uptime = func() time.Duration { return time.Duration(m.run.Load()) }
-		o.OnClock = func(c Clock) { m.told <- c }
+		o.OnClock = func(c Clock) { m.clocks <- c }
 	})
 }
 
-// now is what the machine's clock says.
+// now returns what the machine's clock says.
 func (m *machine) now() time.Time {
 	return day.Add(time.Duration(m.passed.Load() + m.wrong.Load()))
 }
@@ -69,19 +69,19 @@ func (m *machine) restart(off time.Duration) {
 	m.start()
 }
 
-// runs has time pass while hdsd runs: an endpoint changes each hour.
+// runs lets time pass while hdsd runs, and changes an endpoint each hour.
 func (m *machine) runs(hours int) {
 	m.t.Helper()
 	for range hours {
 		m.passed.Add(int64(time.Hour))
 		m.run.Add(int64(time.Hour))
-		m.flips()
+		m.flip()
 	}
 	prune(m.t, m.store)
 }
 
-// flips changes an endpoint, and says which change that is.
-func (m *machine) flips() {
+// flip changes an endpoint. The reason is the number of the change.
+func (m *machine) flip() {
 	m.t.Helper()
 	f := flip(endpoint("web", "a", "x"), m.count)
 	f.Time, f.Reason = m.now(), fmt.Sprint(m.count)
@@ -93,12 +93,12 @@ func (m *machine) flips() {
 	flush(m.t, m.store)
 }
 
-// wantKept has the history begin with a change, whole and in order, and each at its
-// time where that is known.
+// wantKept fails unless the history begins with a change, and is whole and in order. If at
+// is not nil, each change must have its time.
 func (m *machine) wantKept(first int, at func(n int) time.Time) {
 	m.t.Helper()
 	var reasons []string
-	all := ask(m.t, m.store, Query{})
+	all := queryAll(m.t, m.store, Query{})
 	for _, t := range all {
 		reasons = append(reasons, t.Reason)
 	}
@@ -116,7 +116,7 @@ func (m *machine) wantKept(first int, at func(n int) time.Time) {
 		if want := at(first + i); t.Time.Sub(want).Abs() > 5*time.Minute || !t.Observations[0].Time.Equal(t.Time) {
 			m.t.Errorf("change %d is dated %v, want %v", first+i, t.Time, want)
 		}
-		if found := ask(m.t, m.store, Query{Start: t.Time, End: t.Time.Add(1)}); len(found) != 1 || found[0].Reason != t.Reason {
+		if found := queryAll(m.t, m.store, Query{Start: t.Time, End: t.Time.Add(1)}); len(found) != 1 || found[0].Reason != t.Reason {
 			m.t.Errorf("change %d is not found by its time: %v", first+i, found)
 		}
 	}
@@ -129,10 +129,10 @@ func (m *machine) wantDoubted(want bool) {
 	}
 }
 
-// hourly is when each change happened on a machine that was never off.
+// hourly returns when each change happened on a machine that was never off.
 func hourly(n int) time.Time { return day.Add(time.Duration(n+1) * time.Hour) }
 
-// TestOneTransitionDatedAYearAhead by a clock that was wrong for a moment.
+// TestOneTransitionDatedAYearAhead: the clock was wrong for a moment.
 func TestOneTransitionDatedAYearAhead(t *testing.T) {
 	m := newMachine(t)
 	m.runs(2)
@@ -148,8 +148,8 @@ func TestOneTransitionDatedAYearAhead(t *testing.T) {
 	m.wantKept(5, nil)
 }
 
-// TestClockAYearAheadForAWhile: nothing is lost, retention goes on, and when the
-// clock is right again, so are the times.
+// TestClockAYearAheadForAWhile: nothing is lost, and retention continues. When the clock is
+// right again, so are the times.
 func TestClockAYearAheadForAWhile(t *testing.T) {
 	m := newMachine(t)
 	m.runs(50)
@@ -186,7 +186,7 @@ func TestClockAYearAheadForAWhile(t *testing.T) {
 	}
 }
 
-// TestStartWithTheClockAYearAhead, killed and started again, and corrected.
+// TestStartWithTheClockAYearAhead: some restarts later, the clock is right again.
 func TestStartWithTheClockAYearAhead(t *testing.T) {
 	m := newMachine(t)
 	m.runs(90)
@@ -218,7 +218,7 @@ func TestClockCorrectedWhileOff(t *testing.T) {
 	m.wantKept(0, hourly)
 }
 
-// TestClockGoesBackADay, and is right again, or stays there.
+// TestClockGoesBackADay: then it is right again, or stays there.
 func TestClockGoesBackADay(t *testing.T) {
 	for restarted, first := range map[bool]int{false: 30, true: 31} { // a minute later
 		m := newMachine(t)
@@ -240,7 +240,7 @@ func TestClockGoesBackADay(t *testing.T) {
 		m.wantKept(first, nil)
 		m.runs(50)
 		m.wantDoubted(false) // what was before is gone
-		if n := len(ask(t, m.store, Query{})); n < 100 {
+		if n := len(queryAll(t, m.store, Query{})); n < 100 {
 			t.Errorf("%d changes are kept, want those of 100 hours", n)
 		}
 		m.runs(110)
@@ -248,8 +248,8 @@ func TestClockGoesBackADay(t *testing.T) {
 	}
 }
 
-// TestBeganWithTheClockAYearAhead: when it is corrected, the present can be asked
-// for; when somebody says that it is right, all is dated by it.
+// TestBeganWithTheClockAYearAhead: when the clock is corrected, queries find the present.
+// When somebody confirms it, all dates are right.
 func TestBeganWithTheClockAYearAhead(t *testing.T) {
 	m := newMachine(t, year)
 	m.runs(10)
@@ -273,9 +273,8 @@ func TestBeganWithTheClockAYearAhead(t *testing.T) {
 	m.wantKept(9, hourly)
 }
 
-// TestOffForLong: a start long after is not told from a clock that is wrong.
-// Nothing is deleted before hdsd has run for as long as things are kept, or
-// somebody says that the clock is right.
+// TestOffForLong: a start long after looks like a wrong clock. Nothing is deleted until hdsd
+// has run for as long as the retention, or somebody confirms the clock.
 func TestOffForLong(t *testing.T) {
 	for _, confirmed := range []bool{false, true} {
 		m := newMachine(t)
@@ -299,9 +298,8 @@ func TestOffForLong(t *testing.T) {
 	}
 }
 
-// TestOffForLongTwice: what was recorded between keeps its date when somebody says
-// that the clock is right, as it always was; and whatever its date becomes, it is
-// found by that.
+// TestOffForLongTwice: if somebody confirms the clock, which always was right, transitions
+// between keep their dates. Whatever their dates become, queries find them by those.
 func TestOffForLongTwice(t *testing.T) {
 	for _, confirmed := range []bool{false, true} {
 		m := newMachine(t)
@@ -313,8 +311,8 @@ func TestOffForLongTwice(t *testing.T) {
 		if !confirmed {
 			m.runs(81)
 			m.wantDoubted(false)
-			for _, found := range ask(t, m.store, Query{}) {
-				if at := ask(t, m.store, Query{Start: found.Time, End: found.Time.Add(1)}); len(at) != 1 || at[0].Reason != found.Reason {
+			for _, found := range queryAll(t, m.store, Query{}) {
+				if at := queryAll(t, m.store, Query{Start: found.Time, End: found.Time.Add(1)}); len(at) != 1 || at[0].Reason != found.Reason {
 					t.Errorf("change %s of %v is not found by its time: %v", found.Reason, found.Time, at)
 				}
 			}
@@ -336,8 +334,8 @@ func TestOffForLongTwice(t *testing.T) {
 	}
 }
 
-// TestFoundByItsTime: what a clock dated long ago that was wrong then, and was
-// confirmed later.
+// TestFoundByItsTime: queries find what a wrong clock dated long ago, after a restart and a
+// confirmation.
 func TestFoundByItsTime(t *testing.T) {
 	m := newMachine(t)
 	m.runs(1)
@@ -349,16 +347,16 @@ func TestFoundByItsTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, newest := range []bool{false, true} {
-		for _, found := range ask(t, m.store, Query{}) {
+		for _, found := range queryAll(t, m.store, Query{}) {
 			q := Query{Start: found.Time, End: found.Time.Add(1), NewestFirst: newest}
-			if at := ask(t, m.store, q); len(at) != 1 || at[0].Reason != found.Reason {
+			if at := queryAll(t, m.store, q); len(at) != 1 || at[0].Reason != found.Reason {
 				t.Errorf("change %s of %v is not found by its time: %v", found.Reason, found.Time, at)
 			}
 		}
 	}
 }
 
-// TestSuspended: a machine that stands still for less than a leap is believed.
+// TestSuspended: a clock that jumps by less than a leap is believed.
 func TestSuspended(t *testing.T) {
 	m := newMachine(t)
 	m.runs(50)
@@ -368,9 +366,9 @@ func TestSuspended(t *testing.T) {
 	m.wantKept(8, nil)
 }
 
-// TestClockIsToldOf once when it is doubted, at each start, and once when it is
-// believed again.
-func TestClockIsToldOf(t *testing.T) {
+// TestOnClock: it is called when the clock becomes doubted, at each start while it is, and when
+// it is believed again.
+func TestOnClock(t *testing.T) {
 	m := newMachine(t)
 	m.runs(1)
 	m.wrong.Store(int64(year))
@@ -385,22 +383,21 @@ func TestClockIsToldOf(t *testing.T) {
 		t.Error(err)
 	}
 	m.stop()
-	var told []string
-	for len(m.told) > 0 {
-		c := <-m.told
-		told = append(told, fmt.Sprintf("%v %v %s", c.Doubted, c.Wall.Sub(c.Steady).Round(time.Hour), c.Why))
+	var clocks []string
+	for len(m.clocks) > 0 {
+		c := <-m.clocks
+		clocks = append(clocks, fmt.Sprintf("%v %v %s", c.Doubted, c.Wall.Sub(c.Steady).Round(time.Hour), c.Why))
 	}
 	want := []string{
 		"true 8760h0m0s ", "true 8760h0m0s ", "false 0s it is near steady time again", "true -8760h0m0s ", "false 0s ann says that it is right",
 	}
-	if !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
+	if !slices.Equal(clocks, want) {
+		t.Errorf("clocks %q, want %q", clocks, want)
 	}
 }
 
-// TestOlderFileIsJudgedByItsAge: a file without a timeline was last written when it
-// says.
-func TestOlderFileIsJudgedByItsAge(t *testing.T) {
+// TestFileWithoutTimeline: its age says when it was last written.
+func TestFileWithoutTimeline(t *testing.T) {
 	for name, c := range map[string]struct {
 		age, wrong time.Duration
 		doubted    bool
@@ -431,8 +428,8 @@ func TestOlderFileIsJudgedByItsAge(t *testing.T) {
 	}
 }
 
-// TestAFutureThatAnOlderOneRecorded does not hold up what is behind it.
-func TestAFutureThatAnOlderOneRecorded(t *testing.T) {
+// TestFutureDatesOfAnOlderHdsd: they do not keep the transitions behind them.
+func TestFutureDatesOfAnOlderHdsd(t *testing.T) {
 	m := newMachine(t)
 	m.runs(2)
 	edit(t, m.store, func(tx *bolt.Tx) error {
@@ -445,13 +442,13 @@ func TestAFutureThatAnOlderOneRecorded(t *testing.T) {
 	})
 	m.restart(0)
 	m.runs(102)
-	if all := ask(t, m.store, Query{}); len(all) != 101 || all[0].Reason != "3" {
+	if all := queryAll(t, m.store, Query{}); len(all) != 101 || all[0].Reason != "3" {
 		t.Errorf("%d are kept, the first is %q", len(all), all[0].Reason)
 	}
 }
 
-// TestWhoSleptIsToldOfTheGap whatever the clock did to the places.
-func TestWhoSleptIsToldOfTheGap(t *testing.T) {
+// TestPlaceThatIsTooOld: whatever the clock did, After reports a gap.
+func TestPlaceThatIsTooOld(t *testing.T) {
 	m := newMachine(t)
 	m.runs(10)
 	m.wrong.Store(int64(year))
@@ -473,7 +470,7 @@ func TestWhoSleptIsToldOfTheGap(t *testing.T) {
 	}
 }
 
-// TestFoundByItsTimeAfterAKill: what is put right at the start is found, too.
+// TestFoundByItsTimeAfterAKill: queries find what a start corrects, too.
 func TestFoundByItsTimeAfterAKill(t *testing.T) {
 	m := newMachine(t)
 	m.runs(2)

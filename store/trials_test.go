@@ -43,7 +43,7 @@ func TestTrialsAreKept(t *testing.T) {
 	}
 }
 
-// TestTrialsInAnOlderFile: a file from before there were trials has none.
+// TestTrialsInAnOlderFile: a file from before there were trials opens, and has none.
 func TestTrialsInAnOlderFile(t *testing.T) {
 	s := open(t, t.TempDir())
 	inspect(t, s, func(tx *bolt.Tx) {
@@ -73,7 +73,7 @@ func TestDamagedTrialsAreSkipped(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	var reported complaints
+	var reported errorLog
 	s = open(t, dir, func(o *Options) { o.OnError = reported.add })
 	found := trialsOf(t, s)
 	if found["suspect"] != nil || len(found) != 2 || !reported.has(ErrSkipped) {
