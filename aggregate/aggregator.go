@@ -7,8 +7,8 @@ import (
 	"hdsd/health"
 )
 
-// Aggregator joins the parts, which the comment of the package lists. That comment
-// also says who may call it.
+// Aggregator turns reports and time into Effects. The comment of the package lists its
+// parts, and says who may call it.
 type Aggregator struct {
 	clock     clock
 	deadlines deadlines
@@ -254,7 +254,7 @@ func (a *Aggregator) release(c uint32) {
 	a.blindness.clear(c, "it is gone")
 	a.zones.leave(k.zone)
 	a.roster.drop(c)
-	a.presence.gone()
+	a.presence.forget()
 }
 
 // Report applies what changed in a checker's report. Without votes, the checker was
@@ -304,7 +304,7 @@ func (a *Aggregator) runDue() {
 	}
 }
 
-// due hands a deadline to the part that set it.
+// due passes a deadline to the part that set it.
 func (a *Aggregator) due(d deadline, at tick) {
 	switch {
 	case d.checker == dueZoneView:

@@ -7,10 +7,10 @@ import (
 )
 
 // budgets keeps the wait budget of each endpoint: the time for which its verdict may
-// wait for others than those whose votes count. All waits draw on it together: for
-// who connects, warms up or is absent, for the confirmation of a change, and for the
-// end of a mass failure. Only votes past their warm-up that agree with the verdict,
-// or another verdict, fill it again, so that waits that begin over and over end, too.
+// wait although the votes that count ask for another. All waits draw on it together:
+// for checkers that connect, warm up or are absent, for the confirmation of a change,
+// and for the end of a mass failure. Only a new verdict fills it again, or votes past
+// their warm-up that agree with the verdict. So waits that begin over and over end, too.
 type budgets struct {
 	clock     *clock
 	deadlines *deadlines
@@ -18,7 +18,7 @@ type budgets struct {
 	roster    *roster
 }
 
-// largestBudget keeps ticks apart of which only the low bits are stored.
+// largestBudget keeps ticks distinct whose low bits alone are stored.
 const largestBudget = math.MaxInt32
 
 // of is the whole budget of an endpoint in milliseconds: a voter comes back, warms
@@ -32,9 +32,9 @@ func (b *budgets) of(e *endpoint) uint32 {
 // left is what remains of a budget that is being spent.
 func (b *budgets) left(e *endpoint) int32 { return int32(e.budget - uint32(b.clock.watchedTick())) }
 
-// spend counts while a verdict waits. It sets no deadline the first time: who is
-// awaited has one that comes sooner, and then the endpoint is decided anew. So after
-// a start, most endpoints need none of their own.
+// spend counts the time from here on. It sets no deadline the first time: the awaited
+// votes have one that comes sooner, and then the endpoint is decided anew. So after a
+// start, most endpoints need no deadline of their own.
 func (b *budgets) spend(id health.EndpointID, e *endpoint) {
 	first := e.budget == 0
 	switch {
@@ -67,8 +67,8 @@ func (b *budgets) stop(e *endpoint) {
 	e.budget = max(b.of(e), left) - left
 }
 
-// due ends the waiting of an endpoint. Time in which this process stood still does
-// not count: all were silent then, and come back one after the other.
+// due ends the budget of an endpoint. Time in which this process stood still does not
+// count: all checkers were silent then, and come back one after the other.
 func (b *budgets) due(id health.EndpointID, at tick) {
 	e := b.roster.endpoint(id)
 	if e == nil || !e.has(budgetScheduled) || e.budgetDue != uint32(at) {
@@ -83,8 +83,7 @@ func (b *budgets) due(id health.EndpointID, at tick) {
 	b.roster.mark(id, e)
 }
 
-// check ends the budget of an endpoint that has no deadline for it, where nobody
-// looked at it in time.
+// check ends a budget that is spent and had no deadline.
 func (b *budgets) check(e *endpoint) {
 	if e.has(spendsBudget) && !e.has(budgetScheduled) && b.left(e) <= 0 {
 		e.clear(spendsBudget)

@@ -10,18 +10,24 @@ import (
 // what every judgement of a vote reads. The comment of a field names the type
 // that writes it; the others only read it.
 type checker struct {
-	trust   OperatorTrust // Aggregator
-	lost    bool          // presence: its stream is gone
-	here    bool          // presence: it is connected
-	zone    uint32        // presence: number of its zone; noZone until it connects
-	hearing perClass[hearing]
-	record  perClass[record]
-	outages outages
+	trust   OperatorTrust     // Aggregator
+	lost    bool              // presence: its stream is gone
+	here    bool              // presence: it is connected
+	zone    uint32            // presence: number of its zone; noZone until it connects
+	hearing perClass[hearing] // presence
+	record  perClass[record]  // records
+	outages outages           // blindness
 	name    string
-	votes   []health.Vote       // roster: where it has seats, with what it said there; seat.place points back
+	votes   []health.Vote       // roster, intake: its votes, one for each seat; seat.place points back
 	heard   time.Time           // presence: its latest report; zero where there was none
 	heardAt time.Duration       // presence: the same on the clock
 	growing []health.EndpointID // intake: where its run of downs still grows
+}
+
+// addClass adds a class.
+func (k *checker) addClass() {
+	k.hearing.grow()
+	k.record.grow()
 }
 
 // checkerClass names a checker in one class.

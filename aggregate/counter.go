@@ -124,8 +124,8 @@ func (c *counter) tally(p *policy, e *endpoint, t *tally) {
 	}
 }
 
-// heard returns the side that the votes of all who are heard come to, doubted or
-// not, and whether there are some. By score, the majority is enough for it.
+// heard returns the side that the votes of all checkers that are heard come to,
+// doubted or not, and whether there are any. By score, the majority is enough.
 func (c *counter) heard(e *endpoint) (side, bool) {
 	p, t := c.settings.of(e), tally{}
 	list := c.roster.seatsOf(e)

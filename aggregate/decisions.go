@@ -20,8 +20,8 @@ type decisions struct {
 	damping   damping
 	mass      massFailures
 
-	unobserved int      // endpoints that no vote counts on
-	changes    []Change // room for those of a step
+	unobserved int      // number of endpoints without a vote that counts
+	changes    []Change // those of the present step
 }
 
 // decideMarked decides every marked endpoint, and those that this marks.
@@ -41,7 +41,7 @@ func (d *decisions) decideMarked() []Change {
 	return slices.Clone(d.changes)
 }
 
-// due hands a deadline to the part that set it.
+// due passes a deadline to the part that set it.
 func (d *decisions) due(x deadline, at tick) {
 	switch x.checker {
 	case dueMassFailure:
@@ -55,10 +55,10 @@ func (d *decisions) due(x deadline, at tick) {
 	}
 }
 
-// awaitAbsent awaits the checkers of an endpoint that nobody was heard of.
+// awaitAbsent awaits the absent checkers of an endpoint.
 func (d *decisions) awaitAbsent(id health.EndpointID, e *endpoint) { d.waits.awaitAbsent(id, e) }
 
-// resolveContested takes those endpoints down whose contested downs do not wait.
+// resolveContested takes the endpoints down whose contested downs need not wait.
 func (d *decisions) resolveContested() {
 	for c := range d.mass.resolve() {
 		e := d.roster.at(c.id)
@@ -130,9 +130,8 @@ func (d *decisions) setUnobserved(e *endpoint, is bool) {
 	}
 }
 
-// isContested reports whether a down is one that waits in a mass failure: some of
-// the votes that count say up, and it is not so that several zones say down and
-// none says up.
+// isContested reports whether a down waits in a mass failure: some vote that counts
+// says up, unless several zones say down and none says up.
 func (d *decisions) isContested(e *endpoint, t *tally) bool {
 	if t.up == 0 {
 		return false
@@ -149,8 +148,7 @@ func (d *decisions) isContested(e *endpoint, t *tally) bool {
 	return ups > 0 || downs < 2
 }
 
-// trackOutages finds the checkers that see that an endpoint is down, and those that
-// do not.
+// trackOutages finds the checkers that see an outage, and those that miss it.
 func (d *decisions) trackOutages(id health.EndpointID, p *policy, e *endpoint, t *tally) {
 	isDown := t.down > t.up
 	if !isDown && !e.has(isFailing) {
@@ -177,7 +175,7 @@ func (d *decisions) trackOutages(id health.EndpointID, p *policy, e *endpoint, t
 	}
 }
 
-// change changes a verdict by what a tally led to.
+// change applies a verdict that a tally led to.
 func (d *decisions) change(id health.EndpointID, e *endpoint, to health.Status, t *tally) {
 	from := e.status
 	if from.Up() && to.Down() {
@@ -192,7 +190,7 @@ func (d *decisions) change(id health.EndpointID, e *endpoint, to health.Status, 
 	d.budgets.refill(e)
 }
 
-// clusterChanged decides anew what depends on how much of a cluster is down.
+// clusterChanged updates what depends on how much of a cluster is down.
 func (d *decisions) clusterChanged(cluster uint32) {
 	if d.clusters.at(cluster).mostlyDown() {
 		d.damping.markHeld(cluster)

@@ -9,19 +9,19 @@
 //	roster        the rows of endpoints and checkers, and the seats that join them
 //	settings      options, the terms of each policy, classes of belief limits
 //	presence      which checkers are heard, which zones are deserted
-//	intake        votes come in; the phase of each pair: does it warm up, is it warm?
+//	intake        applies votes; the phase of each pair of endpoint and checker
 //	records       how often others contradict a checker, or a path between zones
-//	doubts        whom do the others contradict so often that it is doubted?
-//	counter       does a vote count, is it awaited, or is it left out? The tally
+//	doubts        which checkers and paths are doubted
+//	counter       which votes count, are awaited or left out; their tally
 //	Rule, tally   what follows from the votes that count
-//	waits         does the change have to last first, or are the absent awaited?
-//	budgets       has the verdict waited for long enough?
-//	damping       does the endpoint flap, so that it stays down for a while?
-//	massFailures  does too much of its cluster go down at once?
-//	decisions     asks these in order, for each endpoint that something changed about
+//	waits         which changes have to last first, and when the absent are awaited
+//	budgets       for how long a verdict may wait in all
+//	damping       which endpoints flap, and stay down for a while
+//	massFailures  which clusters are about to go down in one round
+//	decisions     asks the parts above in order, for each endpoint that is marked
 //	blindness     which checkers miss outages that their peers see
 //	zoneViews     which zones see an endpoint otherwise than the verdict is
-//	reasons       the same in words
+//	reasons       why a verdict is what it is, in words
 //
 // A part knows those that it has pointers to, and none above it. The rows of
 // endpoints, checkers and seats are shared and packed, since there are millions; the

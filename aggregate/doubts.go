@@ -17,7 +17,8 @@ type DoubtChange struct {
 	Reason   string // as "it disagrees with its peers on 41 % of its endpoints"
 }
 
-// doubts finds the votes that others contradict, and begins and ends doubt.
+// doubts finds the downs that others contradict, and begins and ends doubt of the
+// checkers and paths that they come from.
 type doubts struct {
 	clock     *clock
 	deadlines *deadlines
@@ -109,7 +110,7 @@ func (d *doubts) reviewChecker(at checkerClass) {
 		return // it is gone
 	}
 	limits := d.settings.doubt(at.class)
-	r.queued = false
+	r.reviewed()
 	if r.doubted {
 		d.doubtedCheckers = append(d.doubtedCheckers, at)
 	} else if r.contradicted >= limits.Disagreements && r.share() >= limits.Share && d.roster.checker(at.checker).trust != Trusted {
@@ -123,7 +124,7 @@ func (d *doubts) reviewPath(p path) {
 	if p.from == elsewhere {
 		disagreements, share = limits.Disagreements, elsewhereShare
 	}
-	r.queued = false
+	r.reviewed()
 	switch {
 	case r.doubted:
 		d.doubtedPaths = append(d.doubtedPaths, p)
@@ -152,12 +153,7 @@ func (d *doubts) scheduleReleases() {
 // scheduleRelease sets or takes back the time at which doubt ends.
 func (d *doubts) scheduleRelease(r *record, class uint32, due deadline) {
 	limits := d.settings.doubt(class)
-	end := d.clock.in(r.endsAfter(&limits))
-	switch {
-	case r.share() >= limits.Release:
-		r.release = 0
-	case r.release == 0 || end < r.release:
-		r.release = end
+	if end := d.clock.in(r.endsAfter(&limits)); r.scheduleRelease(end, &limits) {
 		d.deadlines.add(end, due)
 	}
 }
@@ -195,8 +191,8 @@ func (d *doubts) setPath(p path, doubted bool) {
 	}
 }
 
-// compareAnew compares the votes on an endpoint whose checkers or paths are believed
-// in another way.
+// compareAnew compares and marks an endpoint after doubt of a checker or a path
+// began or ended.
 func (d *doubts) compareAnew(id health.EndpointID) {
 	e := d.roster.at(id)
 	d.roster.mark(id, e)

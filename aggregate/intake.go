@@ -17,8 +17,8 @@ const (
 	warm                   // every vote counts
 )
 
-// intake takes votes in. It knows the phase of each pair, and where the runs of
-// downs grow that a score is made of (score.go).
+// intake applies the votes of reports. It tracks the phase of each pair, and the runs
+// of downs that add up to a score (score.go).
 type intake struct {
 	clock     *clock
 	deadlines *deadlines
@@ -51,7 +51,7 @@ func (in *intake) warm(id health.EndpointID, e *endpoint, i int, firstProbe uint
 	in.enter(id, e, i, warming, fromMilliseconds(d))
 }
 
-// recreate begins anew with seat i, whose host was re-created.
+// recreate awaits votes on the new host of seat i.
 func (in *intake) recreate(id health.EndpointID, e *endpoint, i int) {
 	s := &in.roster.seatsOf(e)[i]
 	s.status = noVote
@@ -60,7 +60,7 @@ func (in *intake) recreate(id health.EndpointID, e *endpoint, i int) {
 	in.roster.mark(id, e)
 }
 
-// restart begins anew with a checker whose stream began anew: an Envoy that kept
+// restart awaits new votes from a checker whose stream began anew. An Envoy that kept
 // running says up of what is up at once, and is then believed at once.
 func (in *intake) restart(c uint32) {
 	votes := in.roster.checker(c).votes
@@ -74,9 +74,9 @@ func (in *intake) restart(c uint32) {
 	}
 }
 
-// apply takes votes in. Those of a checker are kept in the order in which it last
-// reported them all: when it does so again, what says the same as before is
-// passed over without a look at the endpoint.
+// apply applies the votes of a report. Those of a checker are kept in the order of its
+// latest full report, so that in the next one, unchanged votes are skipped without a
+// look at their endpoints.
 func (in *intake) apply(c uint32, votes []health.Vote) {
 	before := in.roster.checker(c).votes
 	inFull, next := len(votes) >= len(before), 0
@@ -102,7 +102,7 @@ func (in *intake) apply(c uint32, votes []health.Vote) {
 	}
 }
 
-// applyVote takes a vote in at seat i of an endpoint.
+// applyVote applies a vote at seat i of an endpoint.
 func (in *intake) applyVote(v health.Vote, e *endpoint, i int) {
 	s := &in.roster.seatsOf(e)[i]
 	if s.code != v.HTTPStatusCode {
@@ -131,7 +131,7 @@ func (in *intake) set(id health.EndpointID, e *endpoint, i int, status health.St
 	in.roster.mark(id, e)
 }
 
-// reapply counts the votes on an endpoint anew, which is under another rule.
+// reapply counts the votes on an endpoint that is under another rule.
 func (in *intake) reapply(id health.EndpointID, e *endpoint) {
 	p := in.settings.of(e)
 	list := in.roster.seatsOf(e)
@@ -178,7 +178,7 @@ func (in *intake) due(d deadline, at tick) {
 	in.roster.mark(d.endpoint, e)
 }
 
-// endRecreated goes on with a vote that is about the new host from here on.
+// endRecreated continues with a vote that is about the new host by now.
 func (in *intake) endRecreated(id health.EndpointID, e *endpoint, i int) {
 	s := &in.roster.seatsOf(e)[i]
 	switch {

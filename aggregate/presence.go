@@ -31,8 +31,7 @@ type presence struct {
 func (p *presence) joinClass(c, class uint32) {
 	k := p.roster.checker(c)
 	for next := uint32(k.hearing.len()); next <= class; next++ {
-		k.hearing.grow()
-		k.record.grow()
+		k.addClass()
 		if !k.heard.IsZero() && p.clock.elapsed-k.heardAt <= p.settings.staleness(next) {
 			k.hearing.in(next).state = heard
 			p.watch(checkerClass{c, next})
@@ -40,8 +39,8 @@ func (p *presence) joinClass(c, class uint32) {
 	}
 }
 
-// hear notes that a checker reported just now, and tells whether it was not heard
-// before. The caller then marks its endpoints.
+// hear records a report, and tells whether its checker was not heard before. The
+// caller then marks its endpoints.
 func (p *presence) hear(c uint32) (back bool) {
 	k := p.roster.checker(c)
 	k.heard, k.heardAt = p.clock.now, p.clock.elapsed
@@ -74,9 +73,9 @@ func (p *presence) due(c uint32, now tick) {
 		case h.state == heard && silence <= p.settings.staleness(at.class):
 			p.watch(at)
 		case h.state == heard:
-			// It is awaited from now, not from when it fell silent: if this process
-			// itself stood still, all come back together, and the first of them
-			// must not decide alone.
+			// It is awaited from this moment, not from when it fell silent. If this
+			// process itself stood still, all come back together, and the first of
+			// them must not decide alone.
 			h.state, h.due = awaited, p.clock.in(p.settings.awaitFor())
 			p.deadlines.add(h.due, deadline{noEndpoint, c})
 			p.roster.markAll(c)
@@ -130,19 +129,19 @@ func (p *presence) untilHeard(e *endpoint) time.Duration {
 	return last + fromMilliseconds(policy.round+policy.slack) - p.clock.elapsed
 }
 
-// gone notes that a checker is forgotten.
-func (p *presence) gone() { p.changed = true }
+// forget records that a checker is gone.
+func (p *presence) forget() { p.changed = true }
 
-// pending reports whether deserted zones are to be found anew.
+// pending reports whether findDeserted has something to do.
 func (p *presence) pending() bool { return p.changed }
 
-// lost notes that the stream of a checker is gone.
+// lost records that the stream of a checker is gone.
 func (p *presence) lost(c uint32) {
 	k := p.roster.checker(c)
 	k.lost, k.here, p.changed = true, false, true
 }
 
-// connected notes that a checker began a stream.
+// connected records that a checker began a stream.
 func (p *presence) connected(c uint32) {
 	p.roster.checker(c).here = true
 	p.returned(c)
@@ -153,7 +152,7 @@ func (p *presence) move(c, zone uint32) {
 	p.roster.checker(c).zone, p.changed = zone, true
 }
 
-// returned notes that a checker has a stream, and tells whether it had lost one.
+// returned records that a checker has a stream, and tells whether it had lost one.
 func (p *presence) returned(c uint32) bool {
 	k := p.roster.checker(c)
 	if !k.lost {

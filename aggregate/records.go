@@ -66,6 +66,22 @@ func (r *record) endsAfter(d *Doubt) time.Duration {
 	return d.ReleaseAfter
 }
 
+// reviewed notes that a record that was listed has been reviewed.
+func (r *record) reviewed() { r.queued = false }
+
+// scheduleRelease sets or takes back the tick at which doubt ends, and reports whether
+// it set one.
+func (r *record) scheduleRelease(end tick, limits *Doubt) bool {
+	switch {
+	case r.share() >= limits.Release:
+		r.release = 0
+	case r.release == 0 || end < r.release:
+		r.release = end
+		return true
+	}
+	return false
+}
+
 // path is the way from the checkers of one zone to the endpoints of another, those
 // of one class.
 type path struct {
