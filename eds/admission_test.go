@@ -44,7 +44,7 @@ hdsd_xds_first_syncs_waiting 2
 
 		b.server.setHealth(0, health.Unhealthy)
 		r = first.next()
-		equal(t, "who is synced does not wait", said(r), "[a=UN]")
+		equal(t, "who is synced does not wait", describe(r), "[a=UN]")
 		first.send(ack(r))
 		fourth.cancel() // in line
 		third.cancel()  // at its turn
@@ -92,7 +92,7 @@ func TestIncompleteSubscriptionsTakeNoPlace(t *testing.T) {
 		waiting.nothing()
 		p := b.delta()
 		p.send(subscribe(resourcev3.EndpointType, "a"))
-		equal(t, "known", said(p.next()), "[a=HE]")
+		equal(t, "known", describe(p.next()), "[a=HE]")
 		waiting.cancel()
 		p.cancel()
 	})

@@ -27,18 +27,18 @@ func TestIncompleteSendsNoAbsence(t *testing.T) {
 
 		for _, p := range []*deltaPeer{named, again} {
 			r := p.next()
-			equal(t, "known", said(r), "[a=HE]")
+			equal(t, "known", describe(r), "[a=HE]")
 			p.send(ack(r))
 			p.nothing()
 		}
 		r := all.next()
-		equal(t, "known clusters", said(r), "[a=1]")
+		equal(t, "known clusters", describe(r), "[a=1]")
 		all.send(ack(r))
 		s := state.next()
-		equal(t, "known, state of the world", saidState(s), "[a=HE]")
+		equal(t, "known, state of the world", describeState(s), "[a=HE]")
 		state.send(ackState(s, "a", "late", "none"))
 		s = stateAll.next()
-		equal(t, "everything known", saidState(s), "[a=HE b=HE]")
+		equal(t, "everything known", describeState(s), "[a=HE b=HE]")
 		stateAll.send(ackState(s))
 		stateAll.nothing()
 		clusterState.nothing()
@@ -51,27 +51,27 @@ func TestIncompleteSendsNoAbsence(t *testing.T) {
 		b.server.Update(Update{Assignments: []Assignment{assignment("late", 7, 1)}, RemovedAssignments: []string{"b"}})
 		for _, p := range []*deltaPeer{named, again} {
 			r := p.next()
-			equal(t, "late", said(r), "[late=UN]")
+			equal(t, "late", describe(r), "[late=UN]")
 			p.send(ack(r))
 			p.nothing()
 		}
 		s = state.next()
-		equal(t, "late, state of the world", saidState(s), "[late=UN]")
+		equal(t, "late, state of the world", describeState(s), "[late=UN]")
 		state.send(ackState(s, "a", "late", "none"))
 		s = stateAll.next()
-		equal(t, "late, everything", saidState(s), "[late=UN]")
+		equal(t, "late, everything", describeState(s), "[late=UN]")
 		stateAll.send(ackState(s))
 		stateAll.nothing()
 		b.server.Update(Update{Clusters: clusters("b", "2")})
 		clusterState.nothing()
 
 		b.server.Complete()
-		equal(t, "absent", said(named.next()), "[-none]")
-		equal(t, "absent, reconnected", said(again.next()), "[-none]")
-		equal(t, "clusters", saidState(clusterState.next()), "[a=1 b=2]")
-		equal(t, "removed meanwhile", saidState(stateAll.next()), "[b=]")
-		equal(t, "added", said(all.next()), "[b=2]")
-		equal(t, "absent, state of the world", saidState(state.next()), "[none=]")
+		equal(t, "absent", describe(named.next()), "[-none]")
+		equal(t, "absent, reconnected", describe(again.next()), "[-none]")
+		equal(t, "clusters", describeState(clusterState.next()), "[a=1 b=2]")
+		equal(t, "removed meanwhile", describeState(stateAll.next()), "[b=]")
+		equal(t, "added", describe(all.next()), "[b=2]")
+		equal(t, "absent, state of the world", describeState(state.next()), "[none=]")
 		for _, p := range []*deltaPeer{named, all, again} {
 			p.cancel()
 		}
@@ -95,11 +95,11 @@ func TestCompleteAnswersWildcardsWithNothing(t *testing.T) {
 		}
 		s.nothing()
 		b.server.Complete()
-		equal(t, "everything and a name", said(and.next()), "[-none]")
+		equal(t, "everything and a name", describe(and.next()), "[-none]")
 		and.cancel()
 		for range 2 {
-			equal(t, "delta", said(d.next()), "[]")
-			equal(t, "state of the world", saidState(s.next()), "[]")
+			equal(t, "delta", describe(d.next()), "[]")
+			equal(t, "state of the world", describeState(s.next()), "[]")
 		}
 		b.server.Complete() // once more says nothing
 		d.nothing()

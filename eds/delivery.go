@@ -92,8 +92,8 @@ func (d *delivery) clearFailure(w *watch) {
 	}
 }
 
-// believe notes which version a client says it has from an earlier stream.
-func (d *delivery) believe(w *watch, version uint64) {
+// resume notes which version a client says it has from an earlier stream.
+func (d *delivery) resume(w *watch, version uint64) {
 	w.sent = cmp.Or(version, foreign)
 	w.holds = true
 }

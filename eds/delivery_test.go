@@ -36,7 +36,7 @@ func TestDeliveryCountsOnlyAnswersToTheOutstandingResponse(t *testing.T) {
 func TestDeliveryKeepsWhatWasRefusedWithinBounds(t *testing.T) {
 	var d delivery
 	why, first, second := "no", watchNamed("a"), watchNamed("b")
-	d.believe(first, 3)
+	d.resume(first, 3)
 	f := frameOf(7)
 	d.begin("1", []sending{d.add(first, f, 1), d.add(second, f, 1)})
 	d.answer("1", &why, time.Unix(1, 0), f.size())

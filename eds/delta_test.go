@@ -17,7 +17,7 @@ func TestDeltaSendsSubscribedResourcesAndTheirChanges(t *testing.T) {
 		p := b.delta()
 		p.send(subscribe(resourcev3.EndpointType, "a", "b"))
 		r := p.next()
-		equal(t, "first", said(r), "[a=HE b=HE]")
+		equal(t, "first", describe(r), "[a=HE b=HE]")
 		equal(t, "identifier", r.GetControlPlane().GetIdentifier(), "hdsd-test")
 		equal(t, "type", r.GetTypeUrl(), resourcev3.EndpointType)
 		if r.GetSystemVersionInfo() == "" || r.GetNonce() == "" {
@@ -27,7 +27,7 @@ func TestDeltaSendsSubscribedResourcesAndTheirChanges(t *testing.T) {
 		p.nothing()
 		b.server.setHealth(1, health.Timeout)
 		b.server.setHealth(2, health.Timeout)
-		equal(t, "change", said(p.next()), "[b=TI]")
+		equal(t, "change", describe(p.next()), "[b=TI]")
 		p.cancel()
 	})
 }
@@ -37,15 +37,15 @@ func TestDeltaAnswersMissingNamesAsRemoved(t *testing.T) {
 		p := b.delta()
 		p.send(subscribe(resourcev3.EndpointType, "later"))
 		r := p.next()
-		equal(t, "missing", said(r), "[-later]")
+		equal(t, "missing", describe(r), "[-later]")
 		p.send(ack(r))
 		b.publish("later")
 		r = p.next()
-		equal(t, "there", said(r), "[later=HE]")
+		equal(t, "there", describe(r), "[later=HE]")
 		p.send(ack(r))
 		p.nothing()
 		b.server.Update(Update{RemovedAssignments: []string{"later"}})
-		equal(t, "removed", said(p.next()), "[-later]")
+		equal(t, "removed", describe(p.next()), "[-later]")
 		p.cancel()
 	})
 }
@@ -63,7 +63,7 @@ func TestDeltaRefusedIsParkedUntilThatResourceChanges(t *testing.T) {
 
 		b.server.setHealth(0, health.Unhealthy)
 		r := p.next()
-		equal(t, "only what changed", said(r), "[a=UN]")
+		equal(t, "only what changed", describe(r), "[a=UN]")
 		p.send(ack(r))
 		p.nothing()
 		c = b.server.Clients()[0]
@@ -89,7 +89,7 @@ func TestDeltaSendsTheLatestToASlowClient(t *testing.T) {
 		equal(t, "stale", b.server.Clients()[0].Stale, 2)
 		p.send(ack(r))
 		r = p.next()
-		equal(t, "latest, and nothing of what went back", said(r), "[a=DE]")
+		equal(t, "latest, and nothing of what went back", describe(r), "[a=DE]")
 		p.send(ack(r))
 		p.nothing()
 		equal(t, "synced", b.server.Clients()[0].Synced, 2)
@@ -112,7 +112,7 @@ func TestDeltaStaleNonceIsNoAckButItsSubscriptionsCount(t *testing.T) {
 		p.send(stale)
 		p.nothing() // the second is still outstanding
 		p.send(ack(second))
-		equal(t, "subscribed by the stale request", said(p.next()), "[b=HE]")
+		equal(t, "subscribed by the stale request", describe(p.next()), "[b=HE]")
 		p.cancel()
 	})
 }
@@ -125,7 +125,7 @@ func TestDeltaResubscribingSendsAgain(t *testing.T) {
 		p.send(ack(p.next()))
 		p.nothing()
 		p.send(subscribe(resourcev3.EndpointType, "a", "gone"))
-		equal(t, "again", said(p.next()), "[-gone a=HE]")
+		equal(t, "again", describe(p.next()), "[-gone a=HE]")
 		p.cancel()
 	})
 }
@@ -142,7 +142,7 @@ func TestDeltaUnsubscribedIsSilent(t *testing.T) {
 		p.nothing()
 		equal(t, "resources", b.server.Clients()[0].Resources, 1)
 		b.server.setHealth(1, health.Unhealthy)
-		equal(t, "what stayed", said(p.next()), "[b=UN]")
+		equal(t, "what stayed", describe(p.next()), "[b=UN]")
 		equal(t, "slots", len(b.server.published.assignments.slots), 2)
 		p.cancel()
 	})
@@ -169,7 +169,7 @@ func TestDeltaReconnectSendsOnlyTheDifference(t *testing.T) {
 			m.InitialResourceVersions = had
 			again.send(m)
 			r := again.next()
-			equal(t, "difference", said(r), "[-foreign -gone b=UN]")
+			equal(t, "difference", describe(r), "[-foreign -gone b=UN]")
 			again.send(ack(r))
 			again.nothing()
 			c := b.server.Clients()[0]
@@ -207,18 +207,18 @@ func TestDeltaWildcards(t *testing.T) {
 				p := b.delta()
 				p.send(subscribe(resourcev3.EndpointType, first...))
 				r := p.next()
-				equal(t, "an answer though there is nothing", said(r), "[]")
+				equal(t, "an answer though there is nothing", describe(r), "[]")
 				p.send(ack(r))
 				b.publish("a", "b")
 				p.send(ack(nextAll(p, "[a=HE b=HE]")))
 				p.send(subscribe(resourcev3.EndpointType, "a"))
 				r = p.next()
-				equal(t, "named too", said(r), "[a=HE]")
+				equal(t, "named too", describe(r), "[a=HE]")
 				p.send(ack(r))
 				p.nothing()
 				b.server.setHealth(1, health.Unhealthy)
 				r = p.next()
-				equal(t, "still everything", said(r), "[b=UN]")
+				equal(t, "still everything", describe(r), "[b=UN]")
 				p.send(ack(r))
 				p.send(unsubscribe(resourcev3.EndpointType, "*"))
 				p.nothing()
@@ -226,7 +226,7 @@ func TestDeltaWildcards(t *testing.T) {
 				p.nothing()
 				b.server.setHealth(0, health.Unhealthy)
 				r = p.next()
-				equal(t, "what is named", said(r), "[a=UN]")
+				equal(t, "what is named", describe(r), "[a=UN]")
 				p.send(ack(r))
 				p.send(unsubscribe(resourcev3.EndpointType, "a"))
 				p.nothing()
@@ -247,11 +247,11 @@ func nextAll(p *deltaPeer, want string) *discoveryv3.DeltaDiscoveryResponse {
 	for {
 		r := p.next()
 		proto.Merge(all, proto.CloneOf(r))
-		if said(all) == want {
+		if describe(all) == want {
 			return r
 		}
 		if len(all.GetResources()) > 100 {
-			p.b.t.Fatalf("got %s, want %s", said(all), want)
+			p.b.t.Fatalf("got %s, want %s", describe(all), want)
 		}
 		p.send(ack(r))
 	}
@@ -265,7 +265,7 @@ func TestDeltaUnsubscribingANameUnderWildcardSendsItAgain(t *testing.T) {
 		p.send(ack(p.next()))
 		p.send(unsubscribe(resourcev3.EndpointType, "a", "none"))
 		r := p.next()
-		equal(t, "how it stands", said(r), "[a=HE]")
+		equal(t, "how it stands", describe(r), "[a=HE]")
 		p.send(ack(r))
 		p.nothing()
 		equal(t, "slots", len(b.server.published.assignments.slots), 1)

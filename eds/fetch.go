@@ -71,7 +71,7 @@ func (s *fetcher) fetch(t *table, m *discoveryv3.DiscoveryRequest) (*fetched, er
 		table: t, asked: names, list: poll.ListOf(t.typeURL, names), choice: s.zoning.choice(t, m.GetNode().GetLocality()), response: newResponse(),
 	}
 	f.collect(s.published.find(t, names, f.choice))
-	if incomplete && !t.knows(names, len(f.frames)) {
+	if incomplete && !t.answerable(names, len(f.frames)) {
 		return nil, errIncomplete
 	}
 	f.version = formatVersion(f.response.digest.Sum64())

@@ -70,8 +70,8 @@ func TestFetch(t *testing.T) {
 			if status.Code(err) != c.code {
 				t.Errorf("%s: %v, want %v", name, err, c.code)
 			}
-			if err == nil && saidState(r) != c.want {
-				t.Errorf("%s: got %s, want %s", name, saidState(r), c.want)
+			if err == nil && describeState(r) != c.want {
+				t.Errorf("%s: got %s, want %s", name, describeState(r), c.want)
 			}
 		}
 	})
@@ -89,7 +89,7 @@ func TestFetchAnswersAsAStreamDoes(t *testing.T) {
 		}
 		equal(t, "nonce", fetched.GetNonce(), fetched.GetVersionInfo())
 		streamed.Nonce = fetched.GetNonce()
-		equal(t, "resources", saidState(fetched), saidState(streamed))
+		equal(t, "resources", describeState(fetched), describeState(streamed))
 		equal(t, "version", fetched.GetVersionInfo(), streamed.GetVersionInfo())
 		equal(t, "type", fetched.GetTypeUrl(), streamed.GetTypeUrl())
 		equal(t, "identifier", fetched.GetControlPlane().GetIdentifier(), "hdsd-test")
@@ -198,14 +198,14 @@ func TestFetchOfEverythingHasChanges(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			equal(t, "everything", saidState(r), want)
+			equal(t, "everything", describeState(r), want)
 		}
 		gets("[]")
 		b.publish("b")
 		gets("[b=HE]")
 		p := b.state()
 		p.send(want(resourcev3.EndpointType, "none")) // a place without a resource
-		equal(t, "none", saidState(p.next()), "[none=]")
+		equal(t, "none", describeState(p.next()), "[none=]")
 		gets("[b=HE]")
 		b.publish("a")
 		gets("[a=HE b=HE]")
@@ -240,7 +240,7 @@ func TestFetchesAreIntercepted(t *testing.T) {
 		parts, _ := answer.(*response).MarshalWire()
 		r := new(discoveryv3.DiscoveryResponse)
 		mustUnmarshal(parts.Materialize(), r)
-		equal(t, "answer", saidState(r), "[a=1]")
+		equal(t, "answer", describeState(r), "[a=1]")
 	}
 	equal(t, "intercepted", called, clusterservice.ClusterDiscoveryService_FetchClusters_FullMethodName)
 	refuse := func(any) error { return status.Error(codes.Internal, "not a request") }

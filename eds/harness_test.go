@@ -197,8 +197,8 @@ func nackState(r *discoveryv3.DiscoveryResponse, why string, names ...string) *d
 	return m
 }
 
-// said describes a delta response, as "[-c a=HE b=UN]".
-func said(r *discoveryv3.DeltaDiscoveryResponse) string {
+// describe returns what a delta response holds, as "[-c a=HE b=UN]".
+func describe(r *discoveryv3.DeltaDiscoveryResponse) string {
 	var all []string
 	for _, resource := range r.GetResources() {
 		all = append(all, resource.GetName()+"="+summary(resource.GetResource().GetTypeUrl(), resource.GetResource().GetValue()))
@@ -210,7 +210,7 @@ func said(r *discoveryv3.DeltaDiscoveryResponse) string {
 	return fmt.Sprint(all)
 }
 
-func saidState(r *discoveryv3.DiscoveryResponse) string {
+func describeState(r *discoveryv3.DiscoveryResponse) string {
 	var all []string
 	for _, resource := range r.GetResources() {
 		name := ""

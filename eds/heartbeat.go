@@ -126,7 +126,7 @@ func (u *subscription) heartbeat(nonce func() string, limit int) *response {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.delivery.waiting || u.held {
+	if u.delivery.waiting || u.paused {
 		return nil
 	}
 	if len(u.beat.left) == 0 && u.beat.take() {

@@ -60,17 +60,17 @@ func (i *interest) check(l limits, key string) error {
 	return l.check(i.named+1, i.bytes+len(key))
 }
 
-// beside returns the keys asked for by name that are not wanted.
-func (i *interest) beside(wanted map[string]struct{}) (beside []string) {
+// unwanted returns the keys asked for by name that are not wanted.
+func (i *interest) unwanted(wanted map[string]struct{}) (unwanted []string) {
 	if i.named == len(wanted) {
 		return nil
 	}
 	for key, w := range i.watches {
 		if _, ok := wanted[key]; !ok && w.named {
-			beside = append(beside, key)
+			unwanted = append(unwanted, key)
 		}
 	}
-	return beside
+	return unwanted
 }
 
 // locatedByName returns the watches with a locator. It leaves out names with several

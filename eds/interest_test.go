@@ -18,7 +18,7 @@ func TestInterestCountsNames(t *testing.T) {
 	equal(t, "as many as may be", i.check(limits{names: 3, bytes: 6}, "ccc"), nil)
 	equal(t, "one name too many", i.check(limits{names: 2, bytes: 6}, "ccc") != nil, true)
 	equal(t, "too many bytes", i.check(limits{names: 3, bytes: 5}, "ccc") != nil, true)
-	equal(t, "beside", fmt.Sprint(i.beside(map[string]struct{}{"a": {}})), "[bb]")
+	equal(t, "beside", fmt.Sprint(i.unwanted(map[string]struct{}{"a": {}})), "[bb]")
 	i.remove(b)
 	equal(t, "names", fmt.Sprint(i.named, i.bytes, b.closed, i.has("bb")), "1 1 true false")
 	i.wildcard = true

@@ -31,7 +31,7 @@ func (u *subscription) next(nonce func() string, limit int) *response {
 		}
 		b := builder{sub: u, limit: limit, incomplete: incomplete}
 		r, more := u.build(&b, batch, frames, nonce)
-		for _, w := range b.gone {
+		for _, w := range b.idle {
 			u.table.unwatch(w, w.idle)
 		}
 		if r != nil {
@@ -54,7 +54,7 @@ func (u *subscription) take(incomplete bool) ([]*watch, bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	queued := u.queue.len()
-	if u.delivery.waiting || u.held || queued == 0 && (!u.answer || incomplete) || u.whole() && incomplete {
+	if u.delivery.waiting || u.paused || queued == 0 && (!u.answer || incomplete) || u.whole() && incomplete {
 		return nil, false
 	}
 	if !u.whole() {
@@ -101,7 +101,7 @@ type builder struct {
 
 	sent []sending
 	any  bool     // there is something to send
-	gone []*watch // watches with nothing left to watch
+	idle []*watch // watches with nothing left to watch
 }
 
 // addAll adds every resource if one of them is news to the client.
@@ -122,7 +122,7 @@ func (b *builder) addAll(batch []*watch, frames []*frame) {
 		if f != nil {
 			b.put(w, f)
 		} else if !w.named {
-			b.gone = append(b.gone, w)
+			b.idle = append(b.idle, w)
 		} else {
 			b.miss(w)
 		}
@@ -186,7 +186,7 @@ func (b *builder) addAbsence(w *watch) {
 		b.note(w, nil)
 	}
 	if !w.named {
-		b.gone = append(b.gone, w)
+		b.idle = append(b.idle, w)
 	}
 }
 

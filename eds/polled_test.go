@@ -19,8 +19,8 @@ import (
 	"hdsd/health"
 )
 
-// saying makes a poll say that the client has a version, or refuses another.
-func saying(m *discoveryv3.DiscoveryRequest, has, refuses, why string) *discoveryv3.DiscoveryRequest {
+// claiming makes a poll say that the client has a version, or refuses another.
+func claiming(m *discoveryv3.DiscoveryRequest, has, refuses, why string) *discoveryv3.DiscoveryRequest {
 	m.VersionInfo, m.ResponseNonce = has, refuses
 	if why != "" {
 		m.ErrorDetail = &statuspb.Status{Code: 3, Message: why}
@@ -45,7 +45,7 @@ func TestPollsAreShown(t *testing.T) {
 		polls := func(what, has, refuses, why string, wantCode int, wantStatus, wantClients string) string {
 			t.Helper()
 			time.Sleep(time.Second)
-			code, r := pollREST(t, b.server, EndpointsPath, saying(want(resourcev3.EndpointType, "none", "a"), has, refuses, why))
+			code, r := pollREST(t, b.server, EndpointsPath, claiming(want(resourcev3.EndpointType, "none", "a"), has, refuses, why))
 			equal(t, what, code, wantCode)
 			equal(t, what, b.statusText(), wantStatus)
 			equal(t, what, b.pollText(), wantClients)
@@ -88,7 +88,7 @@ func TestPollByAClientThatHasTheVersion(t *testing.T) {
 		b.publish("a")
 		_, r := pollREST(t, b.server, EndpointsPath, &discoveryv3.DiscoveryRequest{ResourceNames: []string{"a"}})
 		equal(t, "without a node id", b.pollText(), "")
-		code, _ := pollREST(t, b.server, EndpointsPath, saying(want("", "a"), r.GetVersionInfo(), "", ""))
+		code, _ := pollREST(t, b.server, EndpointsPath, claiming(want("", "a"), r.GetVersionInfo(), "", ""))
 		equal(t, "known", code, http.StatusNotModified)
 		for c := range b.server.Subscribers() {
 			has := c.Resources()[0]
@@ -106,14 +106,14 @@ func TestAClientPollsInSeveralWays(t *testing.T) {
 		p := b.delta()
 		p.send(subscribe(resourcev3.EndpointType, "a"))
 		p.send(ack(p.next()))
-		r, err := b.fetchClusters(saying(want(resourcev3.ClusterType), "", "", ""))
+		r, err := b.fetchClusters(claiming(want(resourcev3.ClusterType), "", "", ""))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, names := range [][]string{{"a"}, {"b"}, {"a", "b"}} {
 			pollREST(t, b.server, EndpointsPath, want("", names...))
 		}
-		if _, err := b.fetchClusters(saying(want(resourcev3.ClusterType, "*"), r.GetVersionInfo(), "", "")); err != nil {
+		if _, err := b.fetchClusters(claiming(want(resourcev3.ClusterType, "*"), r.GetVersionInfo(), "", "")); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -143,12 +143,12 @@ func TestPollsOfEverything(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, b *bench) {
 		b.publish("b", "d")
 		_, r := pollREST(t, b.server, EndpointsPath, want(""))
-		pollREST(t, b.server, EndpointsPath, saying(want("", "*", "a"), r.GetVersionInfo(), "", ""))
+		pollREST(t, b.server, EndpointsPath, claiming(want("", "*", "a"), r.GetVersionInfo(), "", ""))
 		equal(t, "everything", b.statusText(), "b: accepted HE, d: accepted HE")
 		b.server.Update(Update{Assignments: []Assignment{assignment("a", 5, 1)}, RemovedAssignments: []string{"d"}})
 		equal(t, "since", b.statusText(), "a: not sent, b: accepted HE, d: outdated absent")
 		equal(t, "since", b.pollText(), "dp-1 REST 3/1/2/0")
-		pollREST(t, b.server, EndpointsPath, saying(want(""), r.GetVersionInfo(), "", ""))
+		pollREST(t, b.server, EndpointsPath, claiming(want(""), r.GetVersionInfo(), "", ""))
 		equal(t, "given", b.statusText(), "a: outstanding UN, b: outstanding HE")
 	})
 }
@@ -161,7 +161,7 @@ func TestPollsOfVariants(t *testing.T) {
 		m.Node.Locality = &corev3.Locality{Zone: "x"}
 		m.ResourceLocators = []*discoveryv3.ResourceLocator{locator("a", "zone", "y"), locator("none", "zone", "x")}
 		_, r := pollREST(t, b.server, EndpointsPath, m)
-		pollREST(t, b.server, EndpointsPath, saying(m, r.GetVersionInfo(), "", ""))
+		pollREST(t, b.server, EndpointsPath, claiming(m, r.GetVersionInfo(), "", ""))
 		equal(t, "variants", b.statusText(), "a: accepted UNHE, a: accepted HEHE, b: accepted HEHE, none: accepted absent")
 		for c := range b.server.Subscribers() {
 			all := c.Resources()

@@ -39,8 +39,8 @@ type requests struct {
 
 // take processes a request. Nothing is sent until that is done.
 func (q *requests) take(r *request) error {
-	q.sub.hold()
-	defer q.sub.release()
+	q.sub.pause()
+	defer q.sub.unpause()
 	if q.sub.delta {
 		return q.takeDelta(r)
 	}
@@ -105,7 +105,7 @@ func (q *requests) takeDelta(r *request) error {
 func (q *requests) resume(versions map[string]string) error {
 	u := q.sub
 	u.hastenHeartbeat()
-	if err := u.believe(versions); err != nil {
+	if err := u.resumeVersions(versions); err != nil {
 		return err
 	}
 	if u.unasked != nil {
@@ -144,9 +144,9 @@ func (u *subscription) replaceNames(names []string, first bool) error {
 		news = true
 	}
 	u.mu.Lock()
-	beside := u.interest.beside(wanted)
+	unwanted := u.interest.unwanted(wanted)
 	u.mu.Unlock()
-	for _, name := range beside {
+	for _, name := range unwanted {
 		u.unsubscribe(name)
 	}
 	if news && (u.table.whole || all && first) {
@@ -179,9 +179,9 @@ func (u *subscription) changeNames(names, unsubscribe []string, first bool) erro
 	return nil
 }
 
-// believe notes which resources the client has from an earlier stream. Equal ones are
+// resumeVersions notes which resources the client has from an earlier stream. Equal ones are
 // not sent, and those that are gone are sent as removed.
-func (u *subscription) believe(versions map[string]string) error {
+func (u *subscription) resumeVersions(versions map[string]string) error {
 	unknown, all := 0, u.subscribesAll()
 	u.mu.Lock()
 	located := u.interest.locatedByName()
@@ -201,7 +201,7 @@ func (u *subscription) believe(versions map[string]string) error {
 			w = u.watch(name)
 		}
 		u.mu.Lock()
-		u.delivery.believe(w, u.beat.shown(parseVersion(text)))
+		u.delivery.resume(w, u.beat.shown(parseVersion(text)))
 		w.force = false
 		u.queue.push(w)
 		u.mu.Unlock()

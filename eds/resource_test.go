@@ -219,7 +219,7 @@ func TestWildcardKeepsAResourceThatComesBackDuringItsRemoval(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.published.assignments.set("a", back) // and nobody is notified yet
-	s.published.assignments.unwatch(response.gone[0], response.gone[0].idle)
+	s.published.assignments.unwatch(response.idle[0], response.idle[0].idle)
 	equal(t, "watches", len(s.published.assignments.slots["a"].watches), 1)
 }
 

@@ -118,8 +118,8 @@ func TestPoll(t *testing.T) {
 		if c.code != http.StatusOK {
 			continue
 		}
-		if saidState(r) != c.want {
-			t.Errorf("%s: got %s, want %s", name, saidState(r), c.want)
+		if describeState(r) != c.want {
+			t.Errorf("%s: got %s, want %s", name, describeState(r), c.want)
 		}
 		equal(t, "identifier", r.GetControlPlane().GetIdentifier(), s.identifier)
 		equal(t, "nonce", r.GetNonce(), r.GetVersionInfo())
@@ -211,11 +211,11 @@ func TestPollOfARemovedResource(t *testing.T) {
 	equal(t, "known to be nothing", code, 304)
 	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1)}})
 	code, r := pollREST(t, s, EndpointsPath, has)
-	equal(t, "there", fmt.Sprint(code, saidState(r)), "200[a=UN]")
+	equal(t, "there", fmt.Sprint(code, describeState(r)), "200[a=UN]")
 	s.Update(Update{RemovedAssignments: []string{"a"}})
 	has.VersionInfo = r.GetVersionInfo()
 	code, r = pollREST(t, s, EndpointsPath, has)
-	equal(t, "gone", fmt.Sprint(code, saidState(r)), "200[]")
+	equal(t, "gone", fmt.Sprint(code, describeState(r)), "200[]")
 	equal(t, "version", r.GetVersionInfo(), nothing.GetVersionInfo())
 }
 
@@ -237,7 +237,7 @@ func TestResourcesThatJSONCannotExpressAreLeftOut(t *testing.T) {
 			publish(text)
 			for range 3 {
 				code, r := pollREST(t, s, ClustersPath, want(""))
-				equal(t, name, fmt.Sprint(code, saidState(r)), "200[a=1 z=2]")
+				equal(t, name, fmt.Sprint(code, describeState(r)), "200[a=1 z=2]")
 				f, err := s.fetcher.fetch(s.published.clusters, want(""))
 				if err != nil {
 					t.Fatal(err)
@@ -248,7 +248,7 @@ func TestResourcesThatJSONCannotExpressAreLeftOut(t *testing.T) {
 			equal(t, "lines", strings.Count(log.String(), `"event":"resource_not_in_json"`), i+1)
 		}
 		code, r := pollREST(t, s, ClustersPath, want("", "bad"))
-		equal(t, name+" alone", fmt.Sprint(code, saidState(r)), "200[]")
+		equal(t, name+" alone", fmt.Sprint(code, describeState(r)), "200[]")
 	}
 }
 
@@ -296,11 +296,11 @@ func TestJSONOfAFrameThatWasReplaced(t *testing.T) {
 	if err := protojson.Unmarshal(bytes.Join(s.fetcher.text(f), nil), r); err != nil {
 		t.Fatal(err)
 	}
-	equal(t, "before", saidState(r), "[a=HE]")
+	equal(t, "before", describeState(r), "[a=HE]")
 	equal(t, "its version", r.GetVersionInfo(), f.version)
-	equal(t, "after", saidState(late), "[a=UN]")
+	equal(t, "after", describeState(late), "[a=UN]")
 	_, late = pollREST(t, s, EndpointsPath, want(""))
-	equal(t, "and later", saidState(late), "[a=UN]")
+	equal(t, "and later", describeState(late), "[a=UN]")
 }
 
 func TestPollOverAConnection(t *testing.T) {
@@ -325,7 +325,7 @@ func TestPollOverAConnection(t *testing.T) {
 			}
 			defer answer.Body.Close()
 			equal(t, "status", answer.StatusCode, code)
-			equal(t, "answer", saidState(answered(t, answer)), want)
+			equal(t, "answer", describeState(answered(t, answer)), want)
 		}
 		var working []func()
 		for range atOnce {

@@ -24,7 +24,7 @@ type subscription struct {
 	delivery delivery
 	beat     heartbeat
 	answer   bool     // a response is due even if there is nothing in it
-	held     bool     // a request is being processed: send nothing yet
+	paused   bool     // a request is being processed: send nothing yet
 	warming  []string // assignments that clusters in the next response will wait for
 
 	unasked *unasked  // of clusters; else nil
@@ -72,7 +72,7 @@ func (u *subscription) all() []*watch {
 func (u *subscription) changed(w *watch) {
 	u.mu.Lock()
 	u.queue.begin(&u.stream.server.published.changed)
-	ready := u.queue.push(w) && !u.delivery.waiting && !u.held
+	ready := u.queue.push(w) && !u.delivery.waiting && !u.paused
 	u.mu.Unlock()
 	if ready {
 		u.stream.wakeUp()
@@ -112,16 +112,16 @@ func (u *subscription) drop(w *watch) {
 	u.queue.dropped(w)
 }
 
-// hold keeps the sender from answering half a request.
-func (u *subscription) hold() {
+// pause keeps the sender from answering half a request.
+func (u *subscription) pause() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.held = true
+	u.paused = true
 }
 
-func (u *subscription) release() {
+func (u *subscription) unpause() {
 	u.mu.Lock()
-	u.held = false
+	u.paused = false
 	u.mu.Unlock()
 	u.stream.wakeUp()
 }

@@ -153,9 +153,9 @@ func (n *unasked) begin() []missed {
 	return slices.Clone(n.since)
 }
 
-// settle ends a check with what it found; more clusters may have been taken meanwhile. It
+// finish ends a check with what it found; more clusters may have been taken meanwhile. It
 // calls report with the number of late ones before and after.
-func (n *unasked) settle(found map[*watch]asking, report func(before, after int)) {
+func (n *unasked) finish(found map[*watch]asking, report func(before, after int)) {
 	n.sub.mu.Lock()
 	defer n.sub.mu.Unlock()
 	if n.over {

@@ -88,7 +88,7 @@ func (a *unaskedTracker) check(n *unasked) {
 	a.checking.Lock()
 	defer a.checking.Unlock()
 	found := a.find(n.sub, n.begin())
-	n.settle(found, func(before, after int) { a.recorder.unasked(n.sub.node, before, after) })
+	n.finish(found, func(before, after int) { a.recorder.unasked(n.sub.node, before, after) })
 }
 
 // find tells which missing assignments the client asks for. It says nothing of a cluster

@@ -67,11 +67,11 @@ func unseen(t *testing.T, b *bench, table *table, zone string) {
 	}
 	equal(t, "slots", len(table.slots), 3)
 	d.send(ack(r))
-	if got := said(d.next()); !strings.Contains(got, "-sent") || !strings.Contains(got, "comes=") || strings.Contains(got, "unseen") {
+	if got := describe(d.next()); !strings.Contains(got, "-sent") || !strings.Contains(got, "comes=") || strings.Contains(got, "unseen") {
 		t.Errorf("the delta client is told %s", got)
 	}
 	s.send(ackState(first, "*"))
-	if got := saidState(s.next()); !strings.Contains(got, "comes=") || strings.Contains(got, "unseen") {
+	if got := describeState(s.next()); !strings.Contains(got, "comes=") || strings.Contains(got, "unseen") {
 		t.Errorf("the other is told %s", got)
 	}
 	d.cancel()

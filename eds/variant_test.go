@@ -217,7 +217,7 @@ func TestStateLocators(t *testing.T) {
 					plain.Resources = append(plain.Resources, resource)
 				}
 			}
-			equal(t, what, variantsIn(t, unwrapped(t, wrapped), asked...)+" "+saidState(plain), want)
+			equal(t, what, variantsIn(t, unwrapped(t, wrapped), asked...)+" "+describeState(plain), want)
 			m := ackState(r, "b")
 			m.ResourceLocators = locators
 			p.send(m)
@@ -262,7 +262,7 @@ func TestLocatorsAreNamesWhereThereAreNoVariants(t *testing.T) {
 		b.server.SetZoneHealth(zoneNamed("x"), down(0), nil)
 		p := b.delta()
 		p.send(locate(locator("a", "zone", "x")))
-		equal(t, "by its name", said(p.next()), "[a=HEHE]")
+		equal(t, "by its name", describe(p.next()), "[a=HEHE]")
 		p.cancel()
 	})
 }
@@ -290,7 +290,7 @@ func TestFetchOfVariants(t *testing.T) {
 				}
 			}
 			got := variantsIn(t, unwrapped(t, &discoveryv3.DiscoveryResponse{Resources: located}), x)
-			equal(t, how, fmt.Sprint(got, saidState(&discoveryv3.DiscoveryResponse{Resources: plain})), "a{x}=UNHE[b=HEHE]")
+			equal(t, how, fmt.Sprint(got, describeState(&discoveryv3.DiscoveryResponse{Resources: plain})), "a{x}=UNHE[b=HEHE]")
 			m.VersionInfo = r.GetVersionInfo()
 		}
 		code, _ = pollREST(t, b.server, EndpointsPath, m)
@@ -325,12 +325,12 @@ func TestClustersHaveNoVariants(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		equal(t, "fetched", saidState(r), "[a=1]")
+		equal(t, "fetched", describeState(r), "[a=1]")
 		p := newPeer(b, clusterservice.NewClusterDiscoveryServiceClient(b.conn).DeltaClusters)
 		d := locate(m.GetResourceLocators()...)
 		d.TypeUrl = ""
 		p.send(d)
-		equal(t, "delta", said(p.next()), "[a=1]")
+		equal(t, "delta", describe(p.next()), "[a=1]")
 		p.cancel()
 	})
 }
@@ -348,7 +348,7 @@ func TestAChangedClusterGetsItsVariantsAgain(t *testing.T) {
 		p.nothing()
 		b.server.Update(Update{Clusters: clusters("a", "2")})
 		r := p.next()
-		equal(t, "cluster", said(r), "[a=2]")
+		equal(t, "cluster", describe(r), "[a=2]")
 		p.send(ack(r))
 		equal(t, "what it waits for", variantsIn(t, p.next(), x), "a{x}=HEHE")
 		p.cancel()

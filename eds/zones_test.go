@@ -26,7 +26,7 @@ func TestWildcardsGetTheHealthOfTheirZone(t *testing.T) {
 						got := "[]"
 						for synctest.Wait(); len(p.received) > 0; synctest.Wait() {
 							r := p.next()
-							got = said(r)
+							got = describe(r)
 							p.send(ack(r))
 						}
 						equal(t, fmt.Sprint(what, ", peer ", i), got, want[i])
@@ -70,13 +70,13 @@ func TestStateWildcardOfAZone(t *testing.T) {
 		m.Node.Locality = &corev3.Locality{Zone: "x"}
 		p.send(m)
 		r := p.next()
-		equal(t, "everything", saidState(r), "[a=UNHE b=HEHE]")
+		equal(t, "everything", describeState(r), "[a=UNHE b=HEHE]")
 		p.send(ackState(r))
 		b.server.SetZoneHealth(zoneNamed("x"), nil, []health.EndpointID{0})
 		r = p.next()
-		equal(t, "changed", saidState(r), "[a=HEHE]")
+		equal(t, "changed", describeState(r), "[a=HEHE]")
 		p.send(ackState(r, "b"))
-		equal(t, "by name", saidState(p.next()), "[b=HEHE]")
+		equal(t, "by name", describeState(p.next()), "[b=HEHE]")
 		equal(t, "variants", b.server.published.assignments.chosen.Load(), int64(1))
 		p.cancel()
 	})
@@ -95,7 +95,7 @@ func TestFetchOfEverythingInAZone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			equal(t, "in "+zone, saidState(r), want)
+			equal(t, "in "+zone, describeState(r), want)
 			versions[zone] = r.GetVersionInfo()
 		}
 		gets("x", "[a=HEHE b=HEHE]")
@@ -159,13 +159,13 @@ func TestNodesAreInTheZoneOfTheirRegion(t *testing.T) {
 				m := subscribe(resourcev3.EndpointType, names...)
 				m.Node = n
 				p.send(m)
-				equal(t, at+" "+how, said(p.next()), want)
+				equal(t, at+" "+how, describe(p.next()), want)
 				p.cancel()
 				r, err := b.fetchEndpoints(&discoveryv3.DiscoveryRequest{Node: n, ResourceNames: names})
 				if err != nil {
 					t.Fatal(err)
 				}
-				equal(t, at+" fetched "+how, saidState(r), want)
+				equal(t, at+" fetched "+how, describeState(r), want)
 			}
 		}
 	})
@@ -187,15 +187,15 @@ func TestNodesGetTheHealthOfTheirZone(t *testing.T) {
 				if !o.ZoneByLocality {
 					first, fetched = "[a=HEHE b=HEHE]", "[a=HEHE]"
 				}
-				equal(t, "by name", said(r), first)
+				equal(t, "by name", describe(r), first)
 				p.send(ack(r))
 				s, err := b.fetchEndpoints(&discoveryv3.DiscoveryRequest{Node: m.GetNode(), ResourceNames: []string{"a"}})
 				if err != nil {
 					t.Fatal(err)
 				}
-				equal(t, "fetched", saidState(s), fetched)
+				equal(t, "fetched", describeState(s), fetched)
 				b.server.Update(Update{RemovedAssignments: []string{"a"}})
-				equal(t, "removed", said(p.next()), "[-a]")
+				equal(t, "removed", describe(p.next()), "[-a]")
 				p.cancel()
 			})
 		})
