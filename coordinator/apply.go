@@ -33,7 +33,7 @@ func (c *core) apply(d feed.Delivery, now time.Time) {
 	effects := c.rulings.Apply(now, change)
 	c.setMembers(now, effects.Members, changedProbes)
 	c.appendDecisions(effects.Decisions)
-	c.carry(now, time.Now(), c.fleet.Apply(now))
+	c.applyFleet(now, time.Now(), c.fleet.Apply(now))
 	c.applyRulings(now, c.rulings.Announce(now, effects.Unannounced))
 	c.forgetAbsent()
 	c.metrics.catalog(c)

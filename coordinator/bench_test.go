@@ -95,7 +95,7 @@ func BenchmarkReportWithoutChange(b *testing.B) {
 	l.pass(settle + 15*report) // until every cluster is tried
 	for b.Loop() {
 		l.now = l.now.Add(time.Millisecond)
-		l.core.hear("c00a", nil, l.now)
+		l.core.report("c00a", nil, l.now)
 		l.core.tick(l.now)
 	}
 }
@@ -118,7 +118,7 @@ func BenchmarkReportWithAFlip(b *testing.B) {
 	for b.Loop() {
 		l.now = l.now.Add(time.Second)
 		for _, checker := range []string{"ca", "cb", "cc"} {
-			l.core.hear(checker, []health.Vote{{Endpoint: id, Status: status}}, l.now)
+			l.core.report(checker, []health.Vote{{Endpoint: id, Status: status}}, l.now)
 		}
 		if len(l.transitions) == 0 {
 			b.Fatal("no verdict changed")

@@ -174,13 +174,13 @@ func TestAnEndpointOfASharedServiceNameIsAsHealthyAsTheWorstVerdict(t *testing.T
 	for _, cluster := range []string{"alive", "ready"} {
 		id := l.idOf(keyOf(cluster, one))
 		for _, k := range l.checkers {
-			l.core.hear(k.ID, []health.Vote{{Endpoint: id, Status: health.Timeout}}, l.now)
+			l.core.report(k.ID, []health.Vote{{Endpoint: id, Status: health.Timeout}}, l.now)
 		}
 		l.core.tick(l.now)
 		l.wantPublished("app", one, health.Timeout)
 		l.wantPublished("app", two, health.Healthy)
 		for _, k := range l.checkers {
-			l.core.hear(k.ID, []health.Vote{{Endpoint: id, Status: health.Healthy}}, l.now)
+			l.core.report(k.ID, []health.Vote{{Endpoint: id, Status: health.Healthy}}, l.now)
 		}
 		l.core.tick(l.now)
 		l.wantPublished("app", one, health.Healthy)

@@ -6,58 +6,71 @@ import (
 
 	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/fleet"
+	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/store"
 )
 
+// sink posts what checkers do to the core. It implements hds.Sink.
+type sink struct{ *core }
+
 // Connected implements hds.Sink. It waits until the core knows of the checker, so
 // that nothing made for the stream before is sent on the new one.
-func (c *core) Connected(k health.Checker) {
+func (s sink) Connected(k health.Checker) {
 	// The only error is that hdsd stops.
-	_ = c.ask(context.Background(), func() { c.join(k, time.Now()) })
+	_ = s.ask(context.Background(), func() { s.connect(k, time.Now()) })
 }
 
 // Disconnected implements hds.Sink.
-func (c *core) Disconnected(id string) {
-	c.post(func() { c.lose(id, time.Now()) })
+func (s sink) Disconnected(id string) {
+	s.post(func() { s.disconnect(id, time.Now()) })
 }
 
 // Reported implements hds.Sink.
-func (c *core) Reported(id string, votes []health.Vote) {
+func (s sink) Reported(id string, votes []health.Vote) {
 	read := time.Now()
-	c.post(func() {
-		c.hear(id, votes, time.Now())
+	s.post(func() {
+		s.report(id, votes, time.Now())
 		if len(votes) > 0 {
-			c.metrics.judging.Observe(time.Since(read).Seconds())
+			s.metrics.judging.Observe(time.Since(read).Seconds())
 		}
 	})
 }
 
 // Silent implements hds.Sink.
-func (c *core) Silent(id string, silent bool) {
-	c.post(func() { c.setSilent(id, silent, time.Now()) })
+func (s sink) Silent(id string, silent bool) {
+	s.post(func() { s.setSilent(id, silent, time.Now()) })
 }
 
-func (c *core) join(k health.Checker, now time.Time) {
+// Accepted implements hds.Sink.
+func (s sink) Accepted(id string, spec *specifier.Specifier) {
+	s.post(func() { s.rollout.Accepted(time.Now(), id, spec) })
+}
+
+// connect takes in a checker whose stream begins.
+func (c *core) connect(k health.Checker, now time.Time) {
 	c.rollout.Connect(now, &k)
 	c.log.Info().Str("event", "checker_connected").Str("checker", k.ID).Str("version", k.Version).
 		Str("zone", k.Locality.Zone).Msg("checker connected")
-	c.carry(now, time.Now(), c.fleet.Connect(now, k))
+	c.applyFleet(now, time.Now(), c.fleet.Connect(now, k))
 }
 
-func (c *core) lose(id string, now time.Time) {
+// disconnect keeps the seats of a checker that is lost.
+func (c *core) disconnect(id string, now time.Time) {
 	c.rollout.Disconnect(now, id)
-	c.carry(now, time.Now(), c.fleet.Disconnect(now, id))
+	c.applyFleet(now, time.Now(), c.fleet.Disconnect(now, id))
 }
 
+// setSilent notes that a checker is silent, or reports after all.
 func (c *core) setSilent(id string, silent bool, now time.Time) {
-	c.carry(now, time.Now(), c.fleet.SetSilent(now, id, silent))
+	c.applyFleet(now, time.Now(), c.fleet.SetSilent(now, id, silent))
 }
 
-func (c *core) hear(id string, votes []health.Vote, now time.Time) {
+// report takes in a report, with the votes that have changed.
+func (c *core) report(id string, votes []health.Vote, now time.Time) {
 	began := time.Now()
 	effects := c.fleet.Report(now, id, len(votes) > 0)
-	c.carry(now, began, effects)
+	c.applyFleet(now, began, effects)
 	if effects.Ignored {
 		return
 	}
@@ -71,14 +84,15 @@ func (c *core) hear(id string, votes []health.Vote, now time.Time) {
 	c.applyVerdicts(now, c.judge.Report(now, id, votes))
 }
 
-// begin starts the time to settle.
+// begin starts the time to settle, when the servers listen.
 func (c *core) begin(now time.Time) {
 	c.fleet.Begin(now)
 	c.applyRulings(now, c.rulings.Start(now))
 }
 
-// carry carries out what the fleet decided, and began to decide at a time.
-func (c *core) carry(now, began time.Time, e fleet.Effects) {
+// applyFleet carries out what the fleet decided. It began to decide at a time of the
+// machine's clock.
+func (c *core) applyFleet(now, began time.Time, e fleet.Effects) {
 	if e.Planned {
 		c.metrics.planning.Observe(time.Since(began).Seconds())
 	}
@@ -109,7 +123,7 @@ func (c *core) carry(now, began time.Time, e fleet.Effects) {
 	}
 }
 
-// expectVotes tells the judge whose votes to expect.
+// expectVotes tells the aggregator which votes of a checker to expect.
 func (c *core) expectVotes(now time.Time, v *fleet.VoteChange) {
 	if v.Connected != nil {
 		c.judge.Connected(now, *v.Connected)

@@ -132,7 +132,7 @@ func (c *Coordinator) wire(self *corev3.Node) error {
 	c.hds = hds.NewServer(hds.Options{
 		Interval: c.core.timing.report, MaxMessageBytes: int(c.started.GetLimits().GetMaxMessageBytes()),
 		Log: c.log, Registerer: c.registry,
-	}, c.core)
+	}, sink{c.core})
 	watchStore(c.registry, c.store)
 	c.query = query.New(query.Options{Core: asker{c.core}, Store: c.store, HDS: c.hds, EDS: c.eds, Feed: c.feed, Node: self})
 	c.core.hds = c.hds

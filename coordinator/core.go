@@ -54,8 +54,7 @@ func (t timing) of(k *catalog.Cluster) aggregate.Timing {
 
 // core joins the rooms. Each event from the mailbox, and each tick, goes to the rooms in
 // a fixed order; the core carries their effects out and hands values from one to the
-// next. All of its methods run on the goroutine of run, apart from those of the mailbox
-// and of hds.Sink.
+// next. All of its methods run on the goroutine of run, apart from those of the mailbox.
 type core struct {
 	*mailbox
 
@@ -125,26 +124,23 @@ func (c *core) tick(now time.Time) time.Duration {
 	if until := c.pause.listenUntil(now, c.timing.report); now.Before(until) {
 		return until.Sub(now)
 	}
-	c.carry(now, time.Now(), c.fleet.Tick(now))
-	c.tickRollout(now)
-	c.carry(now, time.Now(), c.fleet.Dispatch(now))
+	c.applyFleet(now, time.Now(), c.fleet.Tick(now))
+	c.tickTrials(now)
+	c.applyFleet(now, time.Now(), c.fleet.Dispatch(now))
 	c.applyVerdicts(now, c.judge.Tick(now))
 	c.applyRulings(now, c.rulings.Expire(now))
 	c.decisions.events.transitions.logOmitted(now)
 	c.forgetGone(now)
+	return c.sleep(now)
+}
+
+// sleep returns how long nothing is due in any room.
+func (c *core) sleep(now time.Time) time.Duration {
 	next := now.Add(longestSleep)
-	wake := func(at time.Time) {
-		if !at.IsZero() && at.Before(next) {
+	for _, room := range []interface{ NextDeadline() (time.Time, bool) }{c.fleet, c.rollout, c.judge, c.rulings} {
+		if at, ok := room.NextDeadline(); ok && at.Before(next) {
 			next = at
 		}
-	}
-	judge, _ := c.judge.NextDeadline()
-	wake(judge)
-	trials, _ := c.rollout.NextDeadline()
-	wake(trials)
-	wake(c.fleet.NextDeadline(now))
-	if at, ok := c.rulings.NextDeadline(); ok {
-		wake(at)
 	}
 	return max(next.Sub(now), time.Millisecond)
 }

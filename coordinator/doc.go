@@ -1,33 +1,45 @@
-// Package coordinator joins the stages to one program: it wires sources,
-// assignment, HDS, verdicts, history, EDS and queries, and owns the life cycle
-// and the order of effects. It can be embedded: New opens the database and
-// reads the sources, Run serves until its context ends or Close is called,
-// Reload takes another configuration. A Coordinator runs once.
+// Package coordinator joins the stages to one program: it owns the life cycle, the
+// mailbox of the core, and the order of effects. It can be embedded: New opens the
+// database and reads the sources, Run serves until its context ends or Close is
+// called, Reload takes another configuration. A Coordinator runs once.
 //
-// # Who owns what
+// # The core
 //
-// One goroutine, the core, owns all judgement: the plan, the votes, the
-// verdicts and the tables of endpoints and checkers. Everyone else posts
-// events to its bounded mailbox: the sources hand over prepared clusters, HDS
-// streams hand over changed votes (and wait when the mailbox is full, which
-// stops their reading and so the checker's sending), queries ask for a copy of
-// what they show, a bounded step at a time. The expensive part of a change of
-// clusters (deciding what is safe to send, and what of it differs from what was
-// sent before) is done before it is posted, by the source's goroutine, under
-// the intake's lock.
+// One goroutine, the core, makes all decisions. Everyone else posts events to its
+// bounded mailbox: sources post prepared clusters, HDS streams post changed votes,
+// queries ask for a copy of what they show, a bounded step at a time. A stream waits
+// while the mailbox is full: it stops reading, and so its checker stops sending.
 //
-// A change costs what changed: a cluster that is the same under the same rules
-// is not looked at, and a checker's specifier is built again only when
-// something in it changed. Pairs of endpoint and checker begin anew exactly
-// where what the checker is sent of the endpoint differs: only then does it
-// take the endpoint for another, and only then are all votes reported again.
+// The core has no rules of its own. It carries values between its rooms, which do not
+// know each other:
 //
-// Which checkers there are and what each has to check is decided in package fleet;
-// checkers.go carries out its effects.
+//	fleet      which checkers there are, and what each has to check
+//	rollout    which version of a cluster each checker is sent
+//	aggregate  what the votes on each endpoint come to
+//	ruling     what data planes are told of it
+//	decision   the log of that, which data planes, the history and the log follow
 //
-// A new or changed cluster is sent to one checker first: package rollout decides
-// which version of each cluster a checker has, and makes its specifier; trials.go
-// sends it.
+// # One sequence of steps
+//
+// Each event goes to the rooms in one order. The effects of a room are carried out
+// before the next room is asked.
+//
+//	clusters    rollout, ruling, votes, decisions, fleet
+//	connect     rollout, fleet, votes, specifier
+//	disconnect  rollout, fleet, votes
+//	report      fleet, rollout, votes, ruling, decisions
+//	tick        fleet, rollout, specifiers, stored plan, votes, ruling, decisions
+//
+// A tick follows each batch of events, and comes when a room is due (NextDeadline), a
+// second later at most. After a time in which the process stood still, the core only
+// listens for a report interval, so that nobody is late because hdsd did not read.
+//
+// # Cost
+//
+// A change costs what changed. A cluster that is the same under the same rules is not
+// looked at. A checker's specifier is made again only when something in it changed. The
+// expensive part of a change of clusters is done before it is posted, by the source's
+// goroutine: to decide what is safe to send, and what of it differs from before.
 //
 // # Sources
 //

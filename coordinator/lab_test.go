@@ -206,12 +206,12 @@ func (l *lab) join(ids ...string) {
 
 func (l *lab) connect(c health.Checker) {
 	l.checkers[c.ID] = &fakeChecker{Checker: c, said: map[health.EndpointID]health.Status{}}
-	l.core.join(c, l.now)
+	l.core.connect(c, l.now)
 }
 
 func (l *lab) lose(id string) {
 	delete(l.checkers, id)
-	l.core.lose(id, l.now)
+	l.core.disconnect(id, l.now)
 	l.core.tick(l.now)
 }
 
@@ -245,7 +245,7 @@ func (l *lab) report(id string) {
 		l.core.rollout.Accepted(l.now, id, k.spec)
 	}
 	k.fresh = false
-	l.core.hear(id, votes, l.now)
+	l.core.report(id, votes, l.now)
 }
 
 // Assign implements checkerServer.

@@ -78,7 +78,7 @@ func newArchive(b *testing.B) *archive {
 	go l.core.run(stop)
 	b.Cleanup(func() { close(stop); <-l.core.done })
 	handler, err := api.NewService(query.New(query.Options{
-		Core: asker{l.core}, Store: history, HDS: hds.NewServer(hds.Options{}, l.core), EDS: eds.NewServer(eds.Options{}),
+		Core: asker{l.core}, Store: history, HDS: hds.NewServer(hds.Options{}, sink{l.core}), EDS: eds.NewServer(eds.Options{}),
 	})).Handler()
 	if err != nil {
 		b.Fatal(err)

@@ -165,7 +165,7 @@ func TestWhatEnvoysRefuseDoesNotComeBackInTheSourcesForm(t *testing.T) {
 func (l *lab) judged(cluster, address string, status health.Status) {
 	id := l.idOf(keyOf(cluster, address))
 	for _, k := range l.checkers {
-		l.core.hear(k.ID, []health.Vote{{Endpoint: id, Status: status}}, l.now)
+		l.core.report(k.ID, []health.Vote{{Endpoint: id, Status: status}}, l.now)
 	}
 	l.core.tick(l.now)
 }

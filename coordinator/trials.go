@@ -8,15 +8,9 @@ import (
 	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/rollout"
 	"hdsd/coordinator/rollout/canary"
-	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/store"
 )
-
-// Accepted implements hds.Sink.
-func (c *core) Accepted(id string, s *specifier.Specifier) {
-	c.post(func() { c.rollout.Accepted(time.Now(), id, s) })
-}
 
 // specify makes and sends the specifier of a checker.
 func (c *core) specify(now time.Time, id string) {
@@ -42,7 +36,7 @@ func (c *core) specify(now time.Time, id string) {
 }
 
 // tickRollout does what is due of trials.
-func (c *core) tickRollout(now time.Time) {
+func (c *core) tickTrials(now time.Time) {
 	effects := c.rollout.Tick(now, func(id string) { c.specify(now, id) })
 	for i := range effects.Events {
 		logTrial(&c.log, &effects.Events[i])
@@ -56,8 +50,8 @@ func (c *core) tickRollout(now time.Time) {
 	}
 }
 
-// forgetAbsent forgets the trials of clusters that did not come back after a start,
-// once that is certain.
+// forgetAbsent forgets the trials of clusters that no source has after a start, once
+// that is certain.
 func (c *core) forgetAbsent() {
 	if c.rulings.IsConclusive() {
 		c.rollout.ForgetAbsent()
@@ -81,7 +75,7 @@ func logTrial(log *zerolog.Logger, e *rollout.Event) {
 	case canary.NotAccepted:
 		log.Warn().Str("event", "canary_not_accepted").Str("cluster", e.Cluster).Str("checker", e.Checker).
 			Msg("a checker does not report what it was sent with this cluster: the cluster is tried elsewhere, alone")
-	case canary.Withdrawn: // nothing came of it
+	case canary.Withdrawn: // without a result
 	}
 }
 
@@ -123,8 +117,7 @@ func recordOf(stored *store.Trials) canary.Record {
 	return r
 }
 
-// untried says why an endpoint without any vote has none, where that is because
-// nobody may be sent it yet.
+// untried says why an endpoint has no votes if no checker may be sent it yet.
 func (c *core) untried(k *catalog.Cluster, index int, v *health.Verdict) string {
 	for _, o := range v.Observations {
 		if !o.Time.IsZero() {

@@ -163,7 +163,7 @@ func TestDegradedByStatusCode(t *testing.T) {
 	say := func(code uint16) {
 		for _, id := range []string{"1a", "2b", "3c"} {
 			k := l.checkers[id]
-			l.core.hear(id, []health.Vote{{Endpoint: k.spec.Order[0], Status: health.Unhealthy, HTTPStatusCode: code}}, l.now)
+			l.core.report(id, []health.Vote{{Endpoint: k.spec.Order[0], Status: health.Unhealthy, HTTPStatusCode: code}}, l.now)
 			k.said[k.spec.Order[0]] = health.Healthy // keeps it as it is
 		}
 	}

@@ -50,9 +50,10 @@ type Fleet struct {
 	settling bool
 	settleAt time.Time // when that ends; zero until Begin
 
-	quietAt time.Time // when to look again for checkers that have stopped reporting
-	pace    pace      // of replacing silent checkers
-	doubt   doubt
+	quietAt  time.Time // when to look again for checkers that have stopped reporting
+	giveUpAt time.Time // when the next silent checker loses its seats; zero: none does
+	pace     pace      // of replacing silent checkers
+	doubt    doubt
 
 	out Effects // of the call under way
 }
@@ -216,9 +217,9 @@ func (f *Fleet) Work(id string) (Work, bool) {
 	return f.work(&known.Checker), true
 }
 
-// NextDeadline says when Tick or Dispatch next has something to do if nothing
-// else happens.
-func (f *Fleet) NextDeadline(now time.Time) time.Time {
+// NextDeadline says when Tick or Dispatch next has something to do if nothing else
+// happens. It holds after Tick.
+func (f *Fleet) NextDeadline() (time.Time, bool) {
 	next := f.quietAt
 	wake := func(at time.Time) {
 		if !at.IsZero() && at.Before(next) {
@@ -234,12 +235,8 @@ func (f *Fleet) NextDeadline(now time.Time) time.Time {
 	for _, at := range f.absent {
 		wake(at)
 	}
-	for _, s := range f.silent {
-		if s.until.After(now) {
-			wake(s.until)
-		}
-	}
-	return next
+	wake(f.giveUpAt)
+	return next, true
 }
 
 // SetCapacity takes another rule for what checkers can do. Those that it changes

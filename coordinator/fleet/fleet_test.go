@@ -159,7 +159,7 @@ func TestDeadlinesAreKept(t *testing.T) {
 	for busy.now.Before(end) {
 		busy.now = busy.now.Add(50 * time.Millisecond)
 		for _, l := range []*lab{busy, calm} {
-			if l == calm && busy.now.Before(calm.NextDeadline(calm.now)) {
+			if at, ok := calm.NextDeadline(); l == calm && (!ok || busy.now.Before(at)) {
 				continue
 			}
 			if l == calm {

@@ -104,6 +104,7 @@ func (f *Fleet) idle(id string) bool {
 
 // replaceSilent moves what silent checkers have, while enough others can take it.
 func (f *Fleet) replaceSilent(now time.Time) {
+	f.giveUpAt = time.Time{}
 	if len(f.silent) == 0 || f.settling {
 		return
 	}
@@ -122,6 +123,9 @@ func (f *Fleet) replaceSilent(now time.Time) {
 		case s.replaced() && !s.idle && !now.Before(s.until):
 			s.idle = true
 			leave = append(leave, id)
+		}
+		if s.replaced() && !s.idle && (f.giveUpAt.IsZero() || s.until.Before(f.giveUpAt)) {
+			f.giveUpAt = s.until
 		}
 	}
 	if len(lost)+len(leave) == 0 {
