@@ -30,7 +30,7 @@ type forest struct {
 
 	groups []group // of the leaf at hand, by own zone
 	spare  []int32
-	made   []int32 // units
+	made   func(i int32) // is called for each unit that is made
 }
 
 // group is what is noted of the endpoints of one zone while a leaf is made.
@@ -88,10 +88,10 @@ func (f *forest) count(k *kind, zone, n int32) {
 	f.zones.Occupy(zone, n)
 }
 
-// divide puts the endpoints that wait into units, and removes empty units. It
-// returns the units that it made, of a size that suits so many checkers.
-func (f *forest) divide(checkers int) []int32 {
-	f.made = f.made[:0]
+// divide puts the endpoints that wait into units of a size that suits so many
+// checkers, and removes empty units. It calls made for each unit that it makes.
+func (f *forest) divide(checkers int, made func(i int32)) {
+	f.made = made
 	for _, k := range f.hollow {
 		f.clean(k)
 		k.hollow = false
@@ -111,8 +111,7 @@ func (f *forest) divide(checkers int) []int32 {
 			}
 		}
 	}
-	f.pending, f.brought = nil, seatLists{}
-	return f.made
+	f.pending, f.brought, f.made = nil, seatLists{}, nil
 }
 
 // clean removes the empty units of a kind.

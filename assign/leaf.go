@@ -100,7 +100,7 @@ func (f *forest) addLeaf(k *kind, at trie.Node, items []trie.Item) {
 		if g.seed != none {
 			f.seats.give(g.unit, f.brought.lists[g.seed])
 		}
-		f.made = append(f.made, g.unit)
+		f.made(g.unit)
 	}
 	k.leaves = append(k.leaves, l)
 }

@@ -132,12 +132,15 @@ func (p *Planner) applyEndpoints(ch *Change) {
 	for i := range ch.Upsert {
 		p.upsert(&ch.Upsert[i])
 	}
-	for _, i := range p.forest.divide(p.fleet.seated) {
-		if p.journal.start(i) {
-			p.agenda.visit(i) // which lists it as wanting, if it still is then
-		} else {
-			p.agenda.want(i)
-		}
+	p.forest.divide(p.fleet.seated, p.start)
+}
+
+// start takes in a unit that was made.
+func (p *Planner) start(i int32) {
+	if p.journal.start(i) {
+		p.agenda.visit(i) // which lists it as wanting, if it still is then
+	} else {
+		p.agenda.want(i)
 	}
 }
 
