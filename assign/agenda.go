@@ -4,9 +4,10 @@ import "slices"
 
 // agenda lists the units that are to be looked at.
 type agenda struct {
-	forest *forest
-	seats  *seats
-	needs  *needs
+	forest   *forest
+	seats    *seats
+	needs    *needs
+	rankings *rankings
 
 	step   uint32
 	visits []int32 // in this step
@@ -30,12 +31,13 @@ func (a *agenda) visit(i int32) {
 
 // visitAll lists all units.
 func (a *agenda) visitAll() {
-	for _, k := range a.forest.kinds.order {
-		for i := range a.forest.all(k) {
-			a.visit(i)
-		}
+	for i := range a.forest.units() {
+		a.visit(i)
 	}
 }
+
+// visited lists the units that are to be looked at in this step.
+func (a *agenda) visited() []int32 { return a.visits }
 
 // want lists a unit if it could use a checker that comes.
 func (a *agenda) want(i int32) {
@@ -86,10 +88,13 @@ func (a *agenda) touchEmpty() {
 func (a *agenda) halve(i int32) []int32 {
 	halves, ok := a.forest.halve(i, a.addPart)
 	if ok {
-		a.needs.rankings.forget()
+		a.rankings.forget()
 	}
 	return halves
 }
+
+// divisible tells whether halve can cut a unit.
+func (a *agenda) divisible(i int32) bool { return a.forest.divisible(a.seats.at(i)) }
 
 // addPart takes in a unit that was cut off from another.
 func (a *agenda) addPart(i int32) {

@@ -2,7 +2,7 @@ package assign
 
 import "hdsd/health"
 
-// ClassID stands for a Class inside one Planner.
+// ClassID numbers a Class inside one Planner.
 type ClassID uint32
 
 // Class says which checkers can check an endpoint.
@@ -11,26 +11,26 @@ type Class struct {
 	Reach *health.Reach    // nil: every checker
 }
 
-// Endpoint is something to be checked.
+// Endpoint is one endpoint to check.
 type Endpoint struct {
-	ID          health.EndpointID // dense; names this endpoint until it was removed
+	ID          health.EndpointID // dense; names this endpoint until it is removed
 	Hash        health.Hash       // of the endpoint, as in the stored plan
 	ClusterHash health.Hash       // endpoints of one cluster are kept together
 	Locality    health.Locality   // its own zone; none if region and zone are empty
 	Class       ClassID           // from Planner.Class
 	Redundancy  int               // how many checkers; less than one counts as one
-	Rate        int64             // what it costs each of them: checks in 1,000 seconds
-	Zones       Placement         // in which zones they are to be
+	Rate        int64             // its cost for each of them: checks in 1,000 seconds
+	Zones       Placement         // in which zones they are
 	Regions     Placement         // in which regions
 }
 
-// Change is what happened since the Apply before. Order inside a list is of no
-// importance; what concerns one checker in several lists is done in the order
-// Leave, Lost, Doubted, Join, Blind, and Remove comes before Upsert.
+// Change is what happened since the last Apply. The order inside a list does not
+// matter. A checker in several lists goes through Leave, Lost, Doubted, Join and
+// Blind in this order. Remove comes before Upsert.
 type Change struct {
 	Upsert []Endpoint // new, or with another class, locality or redundancy
 	Remove []health.EndpointID
-	Join   []health.Checker // new, returned or changed; their maps are kept and must not be written to
+	Join   []health.Checker // new, returned or changed; the planner keeps their maps: do not write to them
 	Lost   []string         // stream gone, seat kept
 	Leave  []string         // seat given up
 
@@ -38,19 +38,19 @@ type Change struct {
 	// they join again, even if they are lost meanwhile.
 	Doubted []string
 
-	// Blind keep their seats as well, and where they are not outnumbered, substitutes
-	// come until they are, or until they join again.
+	// Blind keep their seats, too. Where others do not outnumber them, endpoints get
+	// substitutes until they do, or until the blind join again.
 	Blind []string
 
-	// Settling holds back everything that would be placed or moved until the
-	// first Apply without it; see the package's comment.
+	// Settling places and moves nothing until the first Apply without it; see the
+	// package's comment.
 	Settling bool
 }
 
 // Move is what changes for one checker, live or not.
 type Move struct {
 	Checker     string
-	Add, Remove []health.EndpointID // to be checked from now on, and no longer
+	Add, Remove []health.EndpointID // to check from now on, and no longer
 }
 
 // Uncheckable is an endpoint that no checker has.
@@ -67,34 +67,34 @@ type Reason uint8
 const (
 	Enough   Reason = iota // it has as many as it should
 	Waiting                // it waits for the end of settling
-	NoOthers               // all checkers that are live have it
-	TooFew                 // no other checker is able and reaches it
+	NoOthers               // all live checkers have it
+	TooFew                 // no other checker is able to check it and reaches it
 	TooFar                 // those that are able are not in its zone or region, and others may not
 	NoRoom                 // those that are able are at their ceilings
 )
 
-// Diff is what an Apply changed. A mirror that takes out what each Move removes
-// and then puts in what it adds has the plan.
+// Diff is what an Apply changed. A copy of the plan stays current if it removes what
+// each Move removes, then adds what it adds.
 type Diff struct {
 	Moves       []Move              // at most one for each checker, by checker
-	Uncheckable []Uncheckable       // can no longer be checked, or never could
+	Uncheckable []Uncheckable       // have no checker any more, or never had one
 	Checkable   []health.EndpointID // have a checker again
 }
 
 // Options are a Planner's parameters; the zero value has sensible ones.
 type Options struct {
-	// Slack is how many percent more than its fair share of checks a checker
-	// may be given as long as others have room. More makes plans that were made
-	// at different times more alike, less makes loads more even. Default: 10.
+	// Slack is how many percent above its fair share a checker may get while others
+	// have room. With more, plans of different times are more alike; with less, loads
+	// are more even. Default: 10.
 	Slack int
 
-	// Unit is how many endpoints are moved as one at most. Default: 256.
+	// Unit is how many endpoints move as one at most. Default: 256.
 	Unit int
 
-	// Looks bounds how many checkers and units are looked at in one Apply to have
-	// others make room below ceilings for endpoints that have a checker, but too
-	// few. They stay short, and are looked at with the next change that leaves
-	// room. A first plan is not bounded. Default: 2,097,152, some ten milliseconds.
+	// Looks bounds how many checkers and units one Apply looks at to find room below
+	// ceilings for endpoints that have too few checkers, but one. The rest waits for
+	// the next change that leaves room. A first plan has no bound. Default: 2,097,152,
+	// some ten milliseconds.
 	Looks int
 }
 

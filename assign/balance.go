@@ -15,6 +15,7 @@ type balancer struct {
 	seats   *seats
 	agenda  *agenda
 	needs   *needs
+	tally   *tally
 	mover   *mover
 	repairs *repairer
 	budget  *budget
@@ -157,7 +158,7 @@ func (b *balancer) newSeen() seen {
 // for zones where all of its class were seen.
 func (b *balancer) takers(i, s int32, all seen, yield func(t int32)) {
 	u := b.seats.at(i)
-	seen, tally := all[u.kind.id], b.needs.tally
+	seen, tally := all[u.kind.id], b.tally
 	tally.count(u)
 	standing := tally.remove(u, s)
 	for z, pool := range u.kind.class.pools {
@@ -194,7 +195,7 @@ func (b *balancer) parcel(giver, taker, room int32, leeway int64) int32 {
 		}
 	}
 	for least != none && !fits(b.seats.at(least)) {
-		if !b.agenda.forest.divisible(b.seats.at(least)) {
+		if !b.agenda.divisible(least) {
 			return none
 		}
 		least = slices.MinFunc(b.agenda.halve(least), func(a, b int32) int { return cmp.Compare(size(a), size(b)) })

@@ -119,6 +119,9 @@ func (c *class) narrow(z int32, r *room) {
 	}
 }
 
+// mayFitIn tells whether someone in a zone may have room for a cost.
+func (c *class) mayFitIn(z int32, cost int64) bool { return cost <= c.gaps[z] }
+
 // mayFit tells whether someone may have room for a cost.
 func (c *class) mayFit(cost int64) bool {
 	for z, gap := range c.gaps {

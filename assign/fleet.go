@@ -23,7 +23,7 @@ type fleet struct {
 	slots   map[string]int32
 	free    []int32
 	seated  int
-	alive   int     // how many are live
+	lives   int     // how many are live
 	waiting []int32 // those that have not pulled their share yet
 }
 
@@ -38,7 +38,11 @@ type member struct {
 
 func newFleet() *fleet { return &fleet{slots: map[string]int32{}} }
 
-func (f *fleet) len() int               { return len(f.members) }
+// len is above each slot, size how many have a seat, alive how many are live.
+func (f *fleet) len() int   { return len(f.members) }
+func (f *fleet) size() int  { return f.seated }
+func (f *fleet) alive() int { return f.lives }
+
 func (f *fleet) hash(s int32) uint64    { return f.hashes[s] }
 func (f *fleet) zone(s int32) int32     { return f.zones[s] }
 func (f *fleet) weight(s int32) int64   { return f.weights[s] }
@@ -127,7 +131,7 @@ func (f *fleet) revive(s int32) bool {
 		return false
 	}
 	f.active[s], f.doubt[s], f.unseen[s] = true, false, false
-	f.alive++
+	f.lives++
 	return true
 }
 
@@ -137,7 +141,7 @@ func (f *fleet) suspend(s int32) bool {
 		return false
 	}
 	f.active[s] = false
-	f.alive--
+	f.lives--
 	return true
 }
 

@@ -60,6 +60,11 @@ func (f *forest) add(i trie.Item, k *kind) {
 	f.count(k, i.Zone, 1)
 }
 
+// bring numbers the seats and substitutes that an endpoint brings.
+func (f *forest) bring(seats, substitutes []int32) (seed int32) {
+	return f.brought.add(seats, substitutes)
+}
+
 // withdraw takes an endpoint that waits out again, and returns what it brought.
 func (f *forest) withdraw(id health.EndpointID) (seed int32) {
 	i := slices.IndexFunc(f.pending, func(i trie.Item) bool { return i.ID == id })
@@ -99,7 +104,7 @@ func (f *forest) divide(checkers int, made func(i int32)) {
 	f.hollow = f.hollow[:0]
 	waiting := f.byKind()
 	if f.resize(checkers) {
-		for n, k := range f.kinds.list {
+		for n, k := range f.kinds.byNumber() {
 			if k != nil {
 				f.rebuild(k, waiting[n])
 			}
@@ -250,7 +255,7 @@ func (f *forest) gather(items []trie.Item, l leaf) []trie.Item {
 // leaves are only joined for speed's sake. It tells whether the size changed.
 func (f *forest) resize(checkers int) bool {
 	checks := 0
-	for _, k := range f.kinds.order {
+	for _, k := range f.kinds.inOrder() {
 		checks += k.count * min(k.wants(), checkers)
 	}
 	twelfth := checks / max(checkers, 1) / 12
@@ -264,6 +269,19 @@ func (f *forest) resize(checkers int) bool {
 	}
 	f.most = most
 	return true
+}
+
+// units lists all units, kind by kind.
+func (f *forest) units() iter.Seq[int32] {
+	return func(yield func(int32) bool) {
+		for _, k := range f.kinds.inOrder() {
+			for i := range f.all(k) {
+				if !yield(i) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // all lists the units of a kind, in order.

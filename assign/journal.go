@@ -14,14 +14,13 @@ import (
 type journal struct {
 	fleet     *fleet
 	room      *room
-	kinds     *kinds
 	forest    *forest
 	endpoints *endpoints
 	seats     *seats
 	needs     *needs
 
-	digest uint64
-	parts  []uint64 // of the digest, by slot
+	sum   uint64   // the digest
+	parts []uint64 // of it, by slot
 
 	added   []health.EndpointID // whose units have others, too
 	changed []changed
@@ -43,6 +42,10 @@ type changed struct {
 	removed bool
 	renewed bool // has another class
 }
+
+// digest is that of the plan, digestOf the part of it of a slot.
+func (j *journal) digest() uint64          { return j.sum }
+func (j *journal) digestOf(s int32) uint64 { return j.parts[s] }
 
 // open begins the account of a slot.
 func (j *journal) open(s int32) {
@@ -120,17 +123,15 @@ func (j *journal) current(id health.EndpointID) []int32 {
 
 // arranged sorts the units that changed by what they are.
 func (j *journal) arranged() []int32 {
-	list := j.seats.dirty
+	list := j.seats.changes()
 	if len(list) < j.seats.len()/16 {
 		slices.SortFunc(list, j.forest.inOrder)
 		return list
 	}
 	list = list[:0]
-	for _, k := range j.kinds.order {
-		for i := range j.forest.all(k) {
-			if j.seats.changed(i) {
-				list = append(list, i)
-			}
+	for i := range j.forest.units() {
+		if j.seats.changed(i) {
+			list = append(list, i)
 		}
 	}
 	return list
@@ -222,7 +223,7 @@ func (j *journal) record(before, now []int32, ids []health.EndpointID, sum uint6
 		if !slices.Contains(now, s) {
 			m := j.move(s)
 			m.Remove = append(m.Remove, ids...)
-			j.digest -= sum * j.fleet.hash(s)
+			j.sum -= sum * j.fleet.hash(s)
 			j.parts[s] -= sum * j.fleet.hash(s)
 		}
 	}
@@ -233,7 +234,7 @@ func (j *journal) record(before, now []int32, ids []health.EndpointID, sum uint6
 				m.Add = make([]health.EndpointID, 0, j.room.load(s))
 			}
 			m.Add = append(m.Add, ids...)
-			j.digest += sum * j.fleet.hash(s)
+			j.sum += sum * j.fleet.hash(s)
 			j.parts[s] += sum * j.fleet.hash(s)
 		}
 	}

@@ -108,6 +108,12 @@ func (ks *kinds) add() int32 {
 
 func (ks *kinds) at(id int32) *kind { return ks.list[id] }
 
+// inOrder lists the kinds by hash.
+func (ks *kinds) inOrder() []*kind { return ks.order }
+
+// byNumber lists the kinds by number, nil where a number is free.
+func (ks *kinds) byNumber() []*kind { return ks.list }
+
 // len is above each kind's number.
 func (ks *kinds) len() int { return len(ks.list) }
 

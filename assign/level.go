@@ -25,12 +25,15 @@ func (h *shares) join(s int32) {
 	h.quotas.Join(s, quota.Kind{Zone: h.fleet.zone(s), Capacity: h.fleet.capacity(s), Classes: h.classes.bits(s)})
 }
 
+// addClass notes that there is a class that cohorts do not tell apart yet.
+func (h *shares) addClass() { h.stale = true }
+
 // leave takes a checker out.
 func (h *shares) leave(s int32) { h.quotas.Leave(s) }
 
 // level computes all shares anew.
 func (h *shares) level() {
-	if h.stale || h.quotas.Stale(h.fleet.seated) {
+	if h.stale || h.quotas.Stale(h.fleet.size()) {
 		h.quotas.Clear()
 		for s := range int32(h.fleet.len()) {
 			if h.fleet.isKnown(s) {
@@ -56,7 +59,7 @@ func (h *shares) demands() []quota.Demand {
 	place := h.classes.byScarcity()
 	var list []demand
 	index := map[demandKey]int{}
-	for _, k := range h.kinds.order {
+	for _, k := range h.kinds.inOrder() {
 		for z, n := range k.counts {
 			if n == 0 {
 				continue

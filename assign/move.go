@@ -12,18 +12,21 @@ type mover struct {
 	seats  *seats
 	needs  *needs
 	picker *picker
+
+	tally    *tally
+	rankings *rankings
 }
 
 // add fills a seat: with a substitute, unless another is in a better zone. It tells
 // whether there was one.
 func (m *mover) add(i int32) bool {
-	u, tally := m.seats.at(i), m.picker.tally
+	u, tally := m.seats.at(i), m.tally
 	tally.count(u)
 	s := m.picker.pick(u, never)
 	if len(u.substitutes) > 0 {
-		tier := func(s int32) int { return tally.tier(u, tally.fleet.zone(s)) }
+		tier := func(s int32) int { return tally.tierOf(u, s) }
 		helper := slices.MaxFunc(u.substitutes, func(a, b int32) int {
-			return cmp.Or(-cmp.Compare(tier(a), tier(b)), m.picker.rankings.compare(u, a, b))
+			return cmp.Or(-cmp.Compare(tier(a), tier(b)), m.rankings.compare(u, a, b))
 		})
 		if s == none || tier(helper) <= tier(s) {
 			m.seats.promote(i, helper)
@@ -40,7 +43,7 @@ func (m *mover) add(i int32) bool {
 // addHome fills a seat in a place that is as good as the unit's own zone, if it can.
 func (m *mover) addHome(i int32) {
 	u := m.seats.at(i)
-	m.picker.tally.count(u)
+	m.tally.count(u)
 	if s := m.picker.pick(u, 1); s != none {
 		m.seats.seat(i, s)
 	}
@@ -49,19 +52,19 @@ func (m *mover) addHome(i int32) {
 // drop takes away a seat that a unit has too many.
 func (m *mover) drop(i int32) {
 	u := m.seats.at(i)
-	m.picker.tally.count(u)
+	m.tally.count(u)
 	m.seats.unseat(i, m.needs.worst(u))
 }
 
 // improve moves a seat to a better zone. It tells whether it could.
 func (m *mover) improve(i int32) bool {
 	u := m.seats.at(i)
-	if len(u.seats) == 0 || m.picker.tally.count(u) {
+	if len(u.seats) == 0 || m.tally.count(u) {
 		return false
 	}
 	worst := m.needs.worst(u)
-	standing := m.picker.tally.remove(u, worst)
-	if standing <= m.picker.tally.ideal(u) {
+	standing := m.tally.remove(u, worst)
+	if standing <= m.tally.ideal(u) {
 		return false
 	}
 	s := m.picker.pick(u, standing)
@@ -81,7 +84,7 @@ func (m *mover) swap(i, from, to int32) {
 // addSubstitute finds a substitute. It tells whether there was one.
 func (m *mover) addSubstitute(i int32) bool {
 	u := m.seats.at(i)
-	m.picker.tally.countLive(u)
+	m.tally.countLive(u)
 	s := m.picker.pickSubstitute(u)
 	if s == none {
 		return false
@@ -94,14 +97,14 @@ func (m *mover) addSubstitute(i int32) bool {
 func (m *mover) dropSubstitutes(i int32) {
 	u := m.seats.at(i)
 	for len(u.substitutes) > 0 && m.needs.lacking(u) < 0 {
-		m.seats.dismiss(i, slices.MinFunc(u.substitutes, func(a, b int32) int { return m.picker.rankings.compare(u, a, b) }))
+		m.seats.dismiss(i, slices.MinFunc(u.substitutes, func(a, b int32) int { return m.rankings.compare(u, a, b) }))
 	}
 }
 
 // shift moves one seat, or the work of a substitute, to someone with room in a
 // place that is as good. It tells whether there was one.
 func (m *mover) shift(i, s int32) bool {
-	u, tally := m.seats.at(i), m.picker.tally
+	u, tally := m.seats.at(i), m.tally
 	if u.substituted(s) {
 		tally.countLive(u)
 		to := m.picker.pickRoom(u, max(tally.remove(u, s), 1)) // as pickSubstitute has it
@@ -136,7 +139,7 @@ func (m *mover) sheddable(s int32, some func(*unit) bool) []int32 {
 		u, v := m.seats.at(a), m.seats.at(b)
 		return cmp.Or(
 			-cmp.Compare(m.needs.choice(u), m.needs.choice(v)),
-			cmp.Compare(m.picker.rankings.score(u, s), m.picker.rankings.score(v, s)),
+			cmp.Compare(m.rankings.score(u, s), m.rankings.score(v, s)),
 			m.forest.inOrder(a, b))
 	})
 	return list

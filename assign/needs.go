@@ -121,7 +121,7 @@ func (n *needs) why(u *unit) Reason {
 			near += len(pool)
 		}
 	}
-	others := n.fleet.alive
+	others := n.fleet.alive()
 	for _, s := range u.current() {
 		if n.fleet.live(s) {
 			able--

@@ -70,7 +70,7 @@ func (p *picker) inTier(u *unit, zones []rank, tier int) int32 {
 	best, limit := int32(none), int64(0)
 	for i := range zones {
 		r := &zones[i]
-		if int(r.tier) != tier || cost > c.gaps[r.zone] {
+		if int(r.tier) != tier || !c.mayFitIn(r.zone, cost) {
 			continue
 		}
 		for _, s := range c.pools[r.zone] {

@@ -46,10 +46,10 @@ func New(o Options) *Planner {
 	p.tally = &tally{table: p.zones, fleet: p.fleet}
 	rankings := &rankings{table: p.zones, fleet: p.fleet, room: p.room}
 	p.needs = &needs{fleet: p.fleet, room: p.room, tally: p.tally, rankings: rankings}
-	p.agenda = &agenda{forest: p.forest, seats: p.seats, needs: p.needs}
+	p.agenda = &agenda{forest: p.forest, seats: p.seats, needs: p.needs, rankings: rankings}
 	p.work = newWork(p, rankings, &budget{most: o.Looks})
 	p.journal = &journal{
-		fleet: p.fleet, room: p.room, kinds: p.kinds, forest: p.forest, endpoints: p.endpoints, seats: p.seats, needs: p.needs,
+		fleet: p.fleet, room: p.room, forest: p.forest, endpoints: p.endpoints, seats: p.seats, needs: p.needs,
 	}
 	p.forest.grow()
 	return p
@@ -59,7 +59,7 @@ func New(o Options) *Planner {
 func (p *Planner) Class(c Class) ClassID {
 	at, made := p.classes.find(c)
 	if made {
-		p.shares.stale = true
+		p.shares.addClass()
 		at.grow(p.zones.Len())
 		for s := range int32(p.fleet.len()) {
 			if p.fleet.isKnown(s) {
@@ -132,7 +132,7 @@ func (p *Planner) applyEndpoints(ch *Change) {
 	for i := range ch.Upsert {
 		p.upsert(&ch.Upsert[i])
 	}
-	p.forest.divide(p.fleet.seated, p.start)
+	p.forest.divide(p.fleet.size(), p.start)
 }
 
 // start takes in a unit that was made.
@@ -158,14 +158,14 @@ func (p *Planner) upsert(e *Endpoint) {
 	case was.kind == none:
 		p.endpoints.mark(e.ID, isNew)
 		if !p.restored.empty() {
-			seed = p.forest.brought.add(p.restored.claim(uint64(e.Hash), p.fleet.isSeated), nil)
+			seed = p.forest.bring(p.restored.claim(uint64(e.Hash), p.fleet.isSeated), nil)
 		}
 		p.unfair = p.unfair || seed == none && !p.waiting
 	case i == none: // twice in one Change
 		seed = p.forest.withdraw(e.ID)
 	default:
 		u := p.seats.at(i)
-		seed = p.forest.brought.add(u.seats, u.substitutes)
+		seed = p.forest.bring(u.seats, u.substitutes)
 		p.journal.note(e.ID, false, u.kind.id != e.Class)
 		p.endpoints.mark(e.ID, isMoved)
 		p.forest.remove(e.ID)
@@ -206,8 +206,7 @@ func (p *Planner) zoneOf(l health.Locality) int32 {
 
 // collect lists the units that this step can have to do with.
 func (p *Planner) collect(waited bool) {
-	freed := p.room.freed
-	p.room.freed = freed && p.waiting
+	freed := !p.waiting && p.room.takeFreed()
 	if waited && !p.waiting {
 		p.agenda.visitAll()
 		return

@@ -14,6 +14,7 @@ type puller struct {
 	fleet    *fleet
 	room     *room
 	classes  *classes
+	kinds    *kinds
 	forest   *forest
 	seats    *seats
 	needs    *needs
@@ -173,7 +174,7 @@ func (p *puller) candidates(s int32) []candidate {
 	const spread = 12
 	places := p.classes.byScarcity()
 	var list []candidate
-	for _, k := range p.forest.kinds.order {
+	for _, k := range p.kinds.inOrder() {
 		c := k.class
 		if !c.has(s) {
 			continue

@@ -66,7 +66,7 @@ func (p *Planner) Checker(id string) Checker {
 	if p.fleet.isKnown(s) {
 		share = p.room.quota(quota.Share, s)
 	}
-	return Checker{int(p.room.load(s)), int(share), p.room.rate(s), p.journal.parts[s]}
+	return Checker{int(p.room.load(s)), int(share), p.room.rate(s), p.journal.digestOf(s)}
 }
 
 // Seats lists the checkers with the number of endpoints at which they have a seat,
@@ -121,7 +121,7 @@ func (p *Planner) unitOf(id health.EndpointID) *unit { return p.seats.at(p.endpo
 
 // Digest is a sum over the plan: equal plans have equal digests, on every machine
 // and however they came about.
-func (p *Planner) Digest() uint64 { return p.journal.digest }
+func (p *Planner) Digest() uint64 { return p.journal.digest() }
 
 // Plan returns what to store of the named checkers, or of all: the endpoints at
 // which they have a seat, sorted. Substitutes have none. A name without a seat in
@@ -165,13 +165,13 @@ type Stats struct {
 
 // Stats counts; it looks at every unit.
 func (p *Planner) Stats() Stats {
-	st := Stats{Checkers: p.fleet.seated, Live: p.fleet.alive}
+	st := Stats{Checkers: p.fleet.size(), Live: p.fleet.alive()}
 	for s := range int32(p.fleet.len()) {
 		st.Checks += int(p.room.load(s))
 		st.Substitutes += int(p.room.spare(s))
 		st.MaxLoad = max(st.MaxLoad, int(p.room.load(s)))
 	}
-	for _, k := range p.kinds.order {
+	for _, k := range p.kinds.inOrder() {
 		st.Endpoints += k.count
 		for i := range p.forest.all(k) {
 			u := p.seats.at(i)

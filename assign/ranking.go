@@ -122,7 +122,7 @@ func (rs *rankings) prefers(a, b *rank) bool {
 // best is the checker of a zone that ranks highest among those with room.
 func (rs *rankings) best(u *unit, r *rank, q quota.Level) int32 {
 	c := u.kind.class
-	if u.cost() > c.gaps[r.zone] {
+	if !c.mayFitIn(r.zone, u.cost()) {
 		return none
 	}
 	if r.seen != c.arrivals[r.zone] {

@@ -20,7 +20,7 @@ type rebuilder struct {
 // reconsider tries the plan from scratch. It tells whether it took it: that moves
 // hardly more than what the newcomers are to have.
 func (r *rebuilder) reconsider(newcomers []int32) bool {
-	if len(newcomers) < 2 || len(newcomers)*20 < r.fleet.seated || !r.quiet() {
+	if len(newcomers) < 2 || len(newcomers)*20 < r.fleet.size() || !r.quiet() {
 		return false
 	}
 	fair := 0
@@ -28,12 +28,12 @@ func (r *rebuilder) reconsider(newcomers []int32) bool {
 		fair += int(r.room.quota(quota.Share, s))
 	}
 	r.seats.save()
-	units := r.units()
+	units := slices.Collect(r.forest.units())
 	r.seats.clear(units)
 	r.repairs.fill(units)
 	better := r.seats.moved()*100 <= fair*105
 	if !better {
-		units = r.units()
+		units = slices.Collect(r.forest.units())
 		r.seats.clear(units)
 		r.seats.restore(units)
 	}
@@ -50,13 +50,4 @@ func (r *rebuilder) quiet() bool {
 		}
 	}
 	return true
-}
-
-// units lists all units.
-func (r *rebuilder) units() []int32 {
-	var units []int32
-	for _, k := range r.forest.kinds.order {
-		units = slices.AppendSeq(units, r.forest.all(k))
-	}
-	return units
 }

@@ -1,5 +1,7 @@
 package assign
 
+import "slices"
+
 // repairer gives units the seats and substitutes that they should have.
 type repairer struct {
 	fleet    *fleet
@@ -8,6 +10,8 @@ type repairer struct {
 	queue    *queue
 	agenda   *agenda
 	needs    *needs
+	tally    *tally
+	rankings *rankings
 	mover    *mover
 	squeezer *squeezer
 }
@@ -16,7 +20,7 @@ type repairer struct {
 // these the largest first, and seats in their own zones before all others. Where
 // checkers have ceilings, each gets a first checker before any gets a second.
 func (r *repairer) fill(units []int32) {
-	r.needs.rankings.forget()
+	r.rankings.forget()
 	order := r.queue.order(units)
 	for len(order) > 0 {
 		n := 1
@@ -98,13 +102,13 @@ func (r *repairer) repair(i int32) {
 func (r *repairer) seatBlind(i int32) {
 	u := r.seats.at(i)
 	cost, to, best := u.cost(), int32(none), never
-	tally := r.needs.tally
+	tally := r.tally
 	tally.count(u)
 	for s := range int32(r.fleet.len()) {
 		if !r.fleet.blind(s) || r.fleet.doubted(s) || !u.kind.class.has(s) || !r.room.fits(s, cost) {
 			continue
 		}
-		if tier := tally.tier(u, r.fleet.zone(s)); tier < best || tier == best && to != none && r.needs.rankings.outranks(u, s, to) {
+		if tier := tally.tier(u, r.fleet.zone(s)); tier < best || tier == best && to != none && r.rankings.outranks(u, s, to) {
 			to, best = s, tier
 		}
 	}
@@ -137,13 +141,13 @@ func (r *repairer) prune(i int32) {
 		z := r.fleet.zone(s)
 		return !plain && z != none && !r.needs.allowed(u, z)
 	}
-	for n := len(u.seats) - 1; n >= 0; n-- {
-		if s := u.seats[n]; !r.fleet.isSeated(s) || r.fleet.isKnown(s) && !c.has(s) || banned(s) {
+	for _, s := range slices.Backward(u.seats) {
+		if !r.fleet.isSeated(s) || r.fleet.isKnown(s) && !c.has(s) || banned(s) {
 			r.seats.unseat(i, s)
 		}
 	}
-	for n := len(u.substitutes) - 1; n >= 0; n-- {
-		if s := u.substitutes[n]; !r.fleet.live(s) || !c.has(s) || banned(s) {
+	for _, s := range slices.Backward(u.substitutes) {
+		if !r.fleet.live(s) || !c.has(s) || banned(s) {
 			r.seats.dismiss(i, s)
 		}
 	}

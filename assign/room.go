@@ -91,6 +91,14 @@ func (r *room) book(s int32, endpoints int32, rate int64) (freed bool) {
 	return freed
 }
 
+// takeFreed tells whether a checker with a ceiling has more room than when it was
+// asked last.
+func (r *room) takeFreed() bool {
+	freed := r.freed
+	r.freed = false
+	return freed
+}
+
 // bookSpare adds endpoints to what a checker has as a substitute.
 func (r *room) bookSpare(s int32, endpoints int32) { r.spares[s] += endpoints }
 

@@ -104,6 +104,10 @@ func (p *seats) bear(i int32) {
 	p.dirty = append(p.dirty, i)
 }
 
+// changes lists the units whose seats changed in this step, in no order. The
+// caller may sort it.
+func (p *seats) changes() []int32 { return p.dirty }
+
 // changed tells whether a unit's seats changed in this step.
 func (p *seats) changed(i int32) bool { return p.units[i].touched == p.step }
 

@@ -69,13 +69,13 @@ func (q *squeezer) squeeze(i int32) (parts []int32) {
 
 // partFits tells whether a unit can be cut, and someone has room for some of it.
 func (q *squeezer) partFits(i int32) bool {
-	u := q.seats.at(i)
-	if !q.agenda.forest.divisible(u) {
+	if !q.agenda.divisible(i) {
 		return false
 	}
+	u := q.seats.at(i)
 	c, rate := u.kind.class, u.kind.rate
 	for z, pool := range c.pools {
-		if c.gaps[z] < rate || !q.needs.allowed(u, int32(z)) {
+		if !c.mayFitIn(int32(z), rate) || !q.needs.allowed(u, int32(z)) {
 			continue
 		}
 		for _, s := range pool {

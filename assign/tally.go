@@ -57,9 +57,6 @@ func (t *tally) add(s, by int32) {
 	}
 }
 
-// used tells whether a seat is in a zone.
-func (t *tally) used(z int32) bool { return t.zones[z] > 0 }
-
 // tier is how good a zone is for one more seat.
 func (t *tally) tier(u *unit, z int32) int {
 	k := u.kind
@@ -71,6 +68,9 @@ func (t *tally) tier(u *unit, z int32) int {
 	}
 	return min(region*grades+k.zones.grade(homeless, z == u.zone, t.zones[z] > 0), never)
 }
+
+// tierOf is the tier of a checker's zone.
+func (t *tally) tierOf(u *unit, s int32) int { return t.tier(u, t.fleet.zone(s)) }
 
 // ideal is the best tier that a zone could have for one more seat, with checkers
 // there or not.

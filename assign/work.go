@@ -18,21 +18,22 @@ type work struct {
 // newWork makes the rooms that do the work, out of those that a Planner has.
 func newWork(p *Planner, rankings *rankings, looks *budget) *work {
 	pick := &picker{fleet: p.fleet, room: p.room, tally: p.tally, rankings: rankings}
-	move := &mover{forest: p.forest, seats: p.seats, needs: p.needs, picker: pick}
+	move := &mover{forest: p.forest, seats: p.seats, needs: p.needs, picker: pick, tally: p.tally, rankings: rankings}
 	squeeze := &squeezer{fleet: p.fleet, room: p.room, seats: p.seats, agenda: p.agenda, needs: p.needs, mover: move, budget: looks}
 	line := &queue{fleet: p.fleet, classes: p.classes, forest: p.forest, seats: p.seats}
 	repair := &repairer{
-		fleet: p.fleet, room: p.room, seats: p.seats, queue: line, agenda: p.agenda, needs: p.needs, mover: move, squeezer: squeeze,
+		fleet: p.fleet, room: p.room, seats: p.seats, queue: line, agenda: p.agenda, needs: p.needs,
+		tally: p.tally, rankings: rankings, mover: move, squeezer: squeeze,
 	}
 	balance := &balancer{
 		fleet: p.fleet, room: p.room, classes: p.classes, seats: p.seats, agenda: p.agenda, needs: p.needs,
-		mover: move, repairs: repair, budget: looks,
+		tally: p.tally, mover: move, repairs: repair, budget: looks,
 	}
 	return &work{
 		fleet: p.fleet, room: p.room, agenda: p.agenda, squeezer: squeeze, repairs: repair, balancer: balance, budget: looks,
 		rebuilds: &rebuilder{fleet: p.fleet, room: p.room, forest: p.forest, seats: p.seats, repairs: repair},
 		pulls: &puller{
-			fleet: p.fleet, room: p.room, classes: p.classes, forest: p.forest, seats: p.seats, needs: p.needs,
+			fleet: p.fleet, room: p.room, classes: p.classes, kinds: p.kinds, forest: p.forest, seats: p.seats, needs: p.needs,
 			rankings: rankings, mover: move, balancer: balance,
 		},
 	}
@@ -40,7 +41,7 @@ func newWork(p *Planner, rankings *rankings, looks *budget) *work {
 
 // prune takes away the seats that nobody may have any more.
 func (w *work) prune() {
-	for _, i := range w.agenda.visits {
+	for _, i := range w.agenda.visited() {
 		w.repairs.prune(i)
 	}
 }
@@ -52,7 +53,7 @@ func (w *work) run(unfair bool) (cold bool) {
 	w.budget.reset(cold)
 	w.squeezer.begin()
 	w.squeezer.enforce()
-	w.repairs.fill(w.agenda.visits)
+	w.repairs.fill(w.agenda.visited())
 	w.refill()
 	if newcomers := w.fleet.newcomers(); len(newcomers) > 0 && !cold && !w.rebuilds.reconsider(newcomers) {
 		w.pulls.pull(newcomers)
@@ -60,17 +61,19 @@ func (w *work) run(unfair bool) (cold bool) {
 	const rounds = 4 // room that is left is used, and may be used too much
 	for n := 0; unfair && n < rounds; n++ {
 		w.balancer.shed()
-		unfair = w.room.freed
-		w.refill()
+		unfair = w.refill()
 	}
 	w.refill()
 	return cold
 }
 
-// refill uses the room below ceilings that moves have left.
-func (w *work) refill() {
-	for n := 0; w.room.freed && n < 8; n++ {
-		w.room.freed = false
+// refill uses the room below ceilings that moves have left. It tells whether there
+// was any.
+func (w *work) refill() (freed bool) {
+	const rounds = 8
+	n := 0
+	for ; n < rounds && w.room.takeFreed(); n++ {
 		w.repairs.fill(slices.Clone(w.agenda.review()))
 	}
+	return n > 0
 }

@@ -31,7 +31,7 @@ func TestZonesAreForgotten(t *testing.T) {
 	if zones, regions := p.zones.Len(), p.zones.Regions(); zones > 8 || regions > 8 {
 		t.Errorf("room for %d zones and %d regions, where there are 3", zones, regions)
 	}
-	for _, k := range p.kinds.order {
+	for _, k := range p.kinds.inOrder() {
 		if n := len(k.counts); n > 9 {
 			t.Errorf("a kind counts endpoints of %d zones", n)
 		}
@@ -51,7 +51,7 @@ func TestKindsAreForgotten(t *testing.T) {
 			t.Fatalf("round %d: %d checks", i, n)
 		}
 	}
-	if room, n := p.kinds.len(), len(p.kinds.order); room > 3 || n != 1 {
+	if room, n := p.kinds.len(), len(p.kinds.inOrder()); room > 3 || n != 1 {
 		t.Errorf("room for %d kinds, %d of them known, where there is 1", room, n)
 	}
 }
