@@ -1,0 +1,93 @@
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	configv1 "hdsd/gen/hdsd/config/v1"
+)
+
+func text(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// TestConfigurationListsEachField: the reference names every field of the
+// configuration, and none that does not exist.
+func TestConfigurationListsEachField(t *testing.T) {
+	page := text(t, "docs/reference/configuration.md")
+	config := (&configv1.Config{}).ProtoReflect().Descriptor()
+	for name := range fields(config, "") {
+		last := name[strings.LastIndex(name, ".")+1:]
+		if !strings.Contains(page, "`"+last) && !strings.Contains(page, "."+last+"`") {
+			t.Errorf("configuration.md does not name %s", name)
+		}
+	}
+	known := fields(config, "")
+	cells := regexp.MustCompile("(?m)^\\| (`[^|]*) \\|").FindAllStringSubmatch(page, -1)
+	for _, cell := range cells {
+		for _, found := range span.FindAllStringSubmatch(cell[1], -1) {
+			if name := strings.ReplaceAll(found[1], "[]", ""); !known[name] {
+				t.Errorf("configuration.md names %s, which is no field", name)
+			}
+		}
+	}
+	if len(cells) < 30 {
+		t.Errorf("only %d rows were found", len(cells))
+	}
+}
+
+// fields lists the fields of a message and, of hdsd's own messages, those below.
+// Policies hold fields of others.
+func fields(message protoreflect.MessageDescriptor, prefix string) map[string]bool {
+	all := map[string]bool{}
+	for i := range message.Fields().Len() {
+		field := message.Fields().Get(i)
+		name := prefix + string(field.Name())
+		all[name] = true
+		below := field.Message()
+		if below == nil || field.IsMap() || name == "policies" || strings.Count(name, ".") > 0 || below.ParentFile().Package() != message.ParentFile().Package() {
+			continue
+		}
+		for each := range fields(below, name+".") {
+			all[each] = true
+		}
+	}
+	return all
+}
+
+// TestAlertsAreExplained: alerts.md has a first step for each alert of alerts.yaml.
+func TestAlertsAreExplained(t *testing.T) {
+	names := func(pattern, path string) (all []string) {
+		for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(text(t, path), -1) {
+			all = append(all, found[1])
+		}
+		slices.Sort(all)
+		return all
+	}
+	rules, steps := names(`- alert: (\w+)`, "docs/alerts.yaml"), names("(?m)^\\| `(\\w+)` \\|", "docs/operations/alerts.md")
+	if len(rules) == 0 || !slices.Equal(rules, steps) {
+		t.Errorf("alerts.yaml has %v, alerts.md explains %v", rules, steps)
+	}
+}
+
+// TestTheIndexHasEachDocument: docs/README.md links to every document.
+func TestTheIndexHasEachDocument(t *testing.T) {
+	index := text(t, "docs/README.md")
+	for _, d := range documents(t) {
+		name, isBelow := strings.CutPrefix(d.path, "docs/")
+		if isBelow && name != "README.md" && !strings.Contains(index, "("+name+")") {
+			t.Errorf("docs/README.md has no link to %s", d.path)
+		}
+	}
+}
