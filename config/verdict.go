@@ -53,12 +53,12 @@ func (c *checks) verdict(field string, verdict *configv1.Verdict, redundancy uin
 
 // doubt checks whom not to believe.
 func (c *checks) doubt(field string, verdict *configv1.Verdict) {
-	q, p := verdict.GetQuarantine(), verdict.GetPathCut()
-	c.share(field+".quarantine.share", q.GetShare())
-	c.share(field+".quarantine.release", q.GetRelease())
-	c.duration(field+".quarantine.release_after", q.GetReleaseAfter(), time.Millisecond, maxWait)
+	q, p := verdict.GetDoubt(), verdict.GetPathCut()
+	c.share(field+".doubt.share", q.GetShare())
+	c.share(field+".doubt.release", q.GetRelease())
+	c.duration(field+".doubt.release_after", q.GetReleaseAfter(), time.Millisecond, maxWait)
 	c.share(field+".path_cut.share", p.GetShare())
-	c.atLeastOne(field+".quarantine.disagreements", q.GetDisagreements())
+	c.atLeastOne(field+".doubt.disagreements", q.GetDisagreements())
 	c.atLeastOne(field+".path_cut.disagreements", p.GetDisagreements())
 	c.atLeastOne(field+".damping.half_life_rounds", verdict.GetDamping().GetHalfLifeRounds())
 }
@@ -78,13 +78,13 @@ func (c *checks) atLeastOne(field string, n uint32) {
 
 // release checks that who is believed again is not doubted at once.
 func (c *checks) release(field string, verdict *configv1.Verdict) {
-	q, p := verdict.GetQuarantine(), verdict.GetPathCut()
+	q, p := verdict.GetDoubt(), verdict.GetPathCut()
 	release := or(q.GetRelease(), defaultRelease)
-	if share := or(q.GetShare(), defaultQuarantineShare); c.root.Has(field+".quarantine") && release > share {
-		c.add(field+".quarantine", "releases at %g, which is not below the share of %g: who is released would be doubted at once", release, share)
+	if share := or(q.GetShare(), defaultDoubtShare); c.root.Has(field+".doubt") && release > share {
+		c.add(field+".doubt", "releases at %g, which is not below the share of %g: who is released would be doubted at once", release, share)
 	}
 	if share := or(p.GetShare(), defaultPathShare); c.root.Has(field+".path_cut") && release > share {
-		c.add(field+".path_cut", "has a share of %g, and quarantine.release is %g, which is not below: what is released would be cut at once", share, release)
+		c.add(field+".path_cut", "has a share of %g, and doubt.release is %g, which is not below: what is released would be cut at once", share, release)
 	}
 }
 

@@ -333,7 +333,7 @@ func TestWhatIsNotCheckedSaysWhy(t *testing.T) {
 	hostname := web("mixed", one)
 	hostname.Assignment.Endpoints[0].LbEndpoints = append(hostname.Assignment.Endpoints[0].LbEndpoints, lbEndpoint("db.internal:5432"))
 	broken := web("broken", two)
-	broken.Quarantine = "cannot be read"
+	broken.Rejected = "cannot be read"
 	plain := web("plain", three)
 	plain.HealthChecks = nil
 	l.serve(hostname, broken, plain)

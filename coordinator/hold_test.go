@@ -21,7 +21,7 @@ func aside(c *sourceCluster) *sourceCluster {
 // with what could be read, in quarantine.
 func unreadable(c *sourceCluster) *sourceCluster {
 	again := remade(c)
-	again.Quarantine, again.HealthChecks = "health_checks[0]: no field intervall", nil
+	again.Rejected, again.HealthChecks = "health_checks[0]: no field intervall", nil
 	return again
 }
 

@@ -132,7 +132,7 @@ func (l *lab) canBeGone(key health.Endpoint) bool {
 
 // isHidden tells whether a mistake hides the endpoints of a cluster.
 func isHidden(k *catalog.Cluster) bool {
-	return k != nil && k.Source.Quarantine != "" && k.Source.Assignment == nil
+	return k != nil && k.Source.Rejected != "" && k.Source.Assignment == nil
 }
 
 // known is what a test compares a change of the sources with.

@@ -109,7 +109,7 @@ func TestAReloadTakesNothingOverThatNeedsARestart(t *testing.T) {
 	s := newShelf(t, "a")
 	next := s.configured("clusters.yaml")
 	next.Reporting.Interval = durationpb.New(time.Minute)
-	next.Policies = []*configv1.Policy{{ClusterNameGlob: "a", Verdict: &configv1.Verdict{Quarantine: &configv1.Quarantine{Share: 0.9}}}}
+	next.Policies = []*configv1.Policy{{ClusterNameGlob: "a", Verdict: &configv1.Verdict{Doubt: &configv1.Doubt{Share: 0.9}}}}
 	restart, err := s.Reload(next)
 	if err != nil || !slices.Equal(restart, []string{"reporting.interval"}) {
 		t.Errorf("Reload: %v, %v", restart, err)

@@ -76,7 +76,7 @@ func TestFlappersAreHeldDown(t *testing.T) {
 func TestAMassFailureWaits(t *testing.T) {
 	l := newLab(t)
 	l.rules.Verdict = &configv1.Verdict{
-		MassFailure: &configv1.MassFailure{}, Quarantine: &configv1.Quarantine{Disagreements: 1000}, PathCut: &configv1.PathCut{Disagreements: 1000},
+		MassFailure: &configv1.MassFailure{}, Doubt: &configv1.Doubt{Disagreements: 1000}, PathCut: &configv1.PathCut{Disagreements: 1000},
 	}
 	addresses := []string{"10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"}
 	l.serve(web("web", addresses...))

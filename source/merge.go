@@ -30,7 +30,7 @@ type Catalog struct {
 // stands. An EDS cluster without endpoints in its own source gets them from the
 // first source with a ClusterLoadAssignment of its service name. Where two
 // clusters would be published under one service name with different
-// endpoints, the later one is quarantined and has no Assignment. Clusters
+// endpoints, the later one is rejected and has no Assignment. Clusters
 // without health checks get the first defaults that match. Nil sets are
 // sources that were not read yet.
 //

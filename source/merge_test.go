@@ -34,7 +34,7 @@ func drawKind(t *rapid.T, from, name string) *source.Cluster {
 		return eds(from, name, service, assignment(hosts))
 	case 3:
 		bad := inline(from, name, hosts)
-		bad.Quarantine = "bad"
+		bad.Rejected = "bad"
 		return bad
 	default:
 		return eds(from, name, service, nil)
@@ -69,7 +69,7 @@ func pointers(before, after *source.Catalog) (wrong []string) {
 	for _, c := range after.Clusters {
 		old := was[c.Name]
 		same := old != nil && c.Source == old.Source && c.Line == old.Line && c.Assignment == old.Assignment &&
-			c.AssignmentSource == old.AssignmentSource && c.Quarantine == old.Quarantine && reflect.DeepEqual(c.HealthChecks, old.HealthChecks)
+			c.AssignmentSource == old.AssignmentSource && c.Rejected == old.Rejected && reflect.DeepEqual(c.HealthChecks, old.HealthChecks)
 		if same != (c == old) {
 			wrong = append(wrong, fmt.Sprintf("%s: same %v, pointer %v", c.Name, same, c == old))
 		}

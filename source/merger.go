@@ -29,7 +29,7 @@ type chosen struct {
 	assignment *endpointv3.ClusterLoadAssignment
 	from       string // the assignment's source, where that is another than the base's
 	checks     []*corev3.HealthCheck
-	quarantine string
+	rejected string
 }
 
 // merge gives the clusters of all sets, by name.
@@ -70,9 +70,9 @@ func (m *merger) join(sets []*Set) {
 	assignments, bad := make(map[string]*Cluster), make(map[string]*Cluster)
 	each(sets, func(_ int, c *Cluster) {
 		switch {
-		case c.Quarantine != "" && c.Lone && c.Config == nil && bad[c.ServiceName] == nil:
+		case c.Rejected != "" && c.Lone && c.Config == nil && bad[c.ServiceName] == nil:
 			bad[c.ServiceName] = c
-		case c.Quarantine == "" && (c.Config == nil || c.EDS() && c.Assignment != nil) && assignments[c.ServiceName] == nil:
+		case c.Rejected == "" && (c.Config == nil || c.EDS() && c.Assignment != nil) && assignments[c.ServiceName] == nil:
 			assignments[c.ServiceName] = c
 		}
 	})
@@ -85,7 +85,7 @@ func (m *merger) join(sets []*Set) {
 		if from := cmp.Or(assignments[c.ServiceName], bad[c.ServiceName]); from != nil {
 			m.lone[from] = from.Config == nil
 			m.joined[c] = from
-		} else if c.Quarantine == "" && !m.unread {
+		} else if c.Rejected == "" && !m.unread {
 			m.problem(joining, set, c, true, "no source has endpoints for it: it needs a ClusterLoadAssignment with cluster_name: %s", c.ServiceName)
 		}
 	})
@@ -107,7 +107,7 @@ func (m *merger) choose(sets []*Set) {
 			return
 		}
 		first[c.Name] = c
-		one := chosen{base: c, set: set, assignment: c.Assignment, quarantine: c.Quarantine}
+		one := chosen{base: c, set: set, assignment: c.Assignment, rejected: c.Rejected}
 		if joined := m.joined[c]; joined != nil {
 			one.join(joined)
 		}
@@ -117,11 +117,11 @@ func (m *merger) choose(sets []*Set) {
 
 // join takes the assignment of another. One that is no good gives none.
 func (c *chosen) join(from *Cluster) {
-	if from.Quarantine == "" {
+	if from.Rejected == "" {
 		c.assignment = from.Assignment
 		c.comesFrom(from.Source)
-	} else if c.quarantine == "" {
-		c.quarantine = fmt.Sprintf("its ClusterLoadAssignment of source %q: %s", from.Source, from.Quarantine)
+	} else if c.rejected == "" {
+		c.rejected = fmt.Sprintf("its ClusterLoadAssignment of source %q: %s", from.Source, from.Rejected)
 	}
 }
 
@@ -140,7 +140,7 @@ func place(c *Cluster) string {
 }
 
 func defaultsFor(c chosen, defaults []DefaultHealthChecks) []*corev3.HealthCheck {
-	if len(c.base.HealthChecks) > 0 || c.quarantine != "" {
+	if len(c.base.HealthChecks) > 0 || c.rejected != "" {
 		return c.base.HealthChecks
 	}
 	for _, each := range defaults {
@@ -170,9 +170,9 @@ func (m *merger) shareServiceNames() {
 				owner[name] = c
 			case first.assignment != c.assignment && !proto.Equal(first.assignment, c.assignment):
 				c.assignment = nil
-				c.quarantine = fmt.Sprintf("cluster %q (%s) has other endpoints under the service name %q already: give one of them another name",
+				c.rejected = fmt.Sprintf("cluster %q (%s) has other endpoints under the service name %q already: give one of them another name",
 					first.base.Name, place(first.base), name)
-				m.problem(rule, c.set, c.base, false, "%s", c.quarantine)
+				m.problem(rule, c.set, c.base, false, "%s", c.rejected)
 			default: // one assignment, which is that of the first
 				c.comesFrom(cmp.Or(first.from, first.base.Source))
 			}
@@ -184,18 +184,18 @@ func (m *merger) shareServiceNames() {
 // build gives the source's own cluster where nothing was added, and else the
 // one made before of the same parts, if any.
 func (m *merger) build(c *chosen) *Cluster {
-	if c.assignment == c.base.Assignment && c.from == c.base.AssignmentSource && c.quarantine == c.base.Quarantine && len(c.checks) == len(c.base.HealthChecks) {
+	if c.assignment == c.base.Assignment && c.from == c.base.AssignmentSource && c.rejected == c.base.Rejected && len(c.checks) == len(c.base.HealthChecks) {
 		return c.base
 	}
 	before := find(m.previous, c.base.Name)
 	if before != nil && before.base == c.base && before.Assignment == c.assignment && before.AssignmentSource == c.from &&
-		before.Quarantine == c.quarantine && sameChecks(before.HealthChecks, c.checks) {
+		before.Rejected == c.rejected && sameChecks(before.HealthChecks, c.checks) {
 		return before
 	}
 	result := *c.base
 	result.base = c.base
 	result.Assignment, result.AssignmentSource = c.assignment, c.from
-	result.HealthChecks, result.Quarantine = c.checks, c.quarantine
+	result.HealthChecks, result.Rejected = c.checks, c.rejected
 	return &result
 }
 

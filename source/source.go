@@ -52,9 +52,9 @@ type Cluster struct {
 	// then it is not checked and passes through.
 	HealthChecks []*corev3.HealthCheck
 
-	// Quarantine says why the cluster as a whole is not checked; it is empty
-	// where it is. What could be read is there all the same.
-	Quarantine string
+	// Rejected says why the cluster as a whole cannot be used; empty if it can.
+	// What could be read of it is there all the same.
+	Rejected string
 
 	// File and Line are where it was when it last changed; Line is 0 where
 	// the file has no lines.

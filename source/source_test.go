@@ -84,7 +84,7 @@ func lone(from, name, endpoints string) *source.Cluster {
 
 // bad is a cluster, or an assignment alone, that could not be read.
 func bad(from, name string, alone bool) *source.Cluster {
-	return &source.Cluster{Source: from, Name: name, ServiceName: name, Lone: alone, Quarantine: "bad", File: from + ".yaml", Line: 1}
+	return &source.Cluster{Source: from, Name: name, ServiceName: name, Lone: alone, Rejected: "bad", File: from + ".yaml", Line: 1}
 }
 
 func set(name string, clusters ...*source.Cluster) *source.Set {
@@ -102,7 +102,7 @@ func describe(c *source.Catalog) []string {
 		if each.EndpointSource() != each.Source {
 			line += " from " + each.EndpointSource()
 		}
-		if each.Quarantine != "" {
+		if each.Rejected != "" {
 			line += " !"
 		}
 		lines = append(lines, line)

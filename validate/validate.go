@@ -103,10 +103,10 @@ func (e *examiner) examineCluster(from *source.Cluster) {
 	}
 	e.findDuplicates(from)
 	e.warnOfResolution(k)
-	excluded := from.Quarantine != "" // the source reports why
+	excluded := from.Rejected != "" // the source reports why
 	if !excluded {
-		for _, q := range k.Quarantined() {
-			e.addQuarantined(from, q)
+		for _, q := range k.Exclusions() {
+			e.addExclusion(from, q)
 			excluded = excluded || q.Address == ""
 		}
 		e.warnOfAbilities(k)
@@ -119,12 +119,12 @@ func (e *examiner) examineCluster(from *source.Cluster) {
 // examineExcluded looks for further problems in a cluster that is excluded as a
 // whole.
 func (e *examiner) examineExcluded(from *source.Cluster) {
-	if from.Quarantine != "" && len(from.HealthChecks) > 0 {
+	if from.Rejected != "" && len(from.HealthChecks) > 0 {
 		e.reviewCluster(from)
 	}
 	for _, q := range specifier.ReviewEndpoints(from.Name, from.Assignment, e.rules.Options) {
 		if !e.unreadable[endpointPlace{from.Name, fmt.Sprintf("endpoints[%d].lb_endpoints[%d]", q.Locality, q.Index)}] {
-			e.addQuarantined(from, q)
+			e.addExclusion(from, q)
 		}
 	}
 }
@@ -137,7 +137,7 @@ func (e *examiner) reviewCluster(from *source.Cluster) {
 		if !slices.ContainsFunc(e.badFields[from.Name], func(known string) bool {
 			return strings.HasPrefix(known+".", field+".") || strings.HasPrefix(field+".", known+".")
 		}) {
-			e.addQuarantined(from, specifier.Quarantined{Reason: wrong})
+			e.addExclusion(from, specifier.Exclusion{Reason: wrong})
 		}
 	}
 }
@@ -150,9 +150,9 @@ func (e *examiner) meantToBeChecked(from *source.Cluster) bool {
 		slices.ContainsFunc(e.rules.DefaultHealthChecks, func(d source.DefaultHealthChecks) bool { return source.Match(d.Glob, from.Name) })
 }
 
-// addQuarantined reports what keeps a cluster or one of its endpoints from being
+// addExclusion reports what keeps a cluster or one of its endpoints from being
 // checked.
-func (e *examiner) addQuarantined(from *source.Cluster, q specifier.Quarantined) {
+func (e *examiner) addExclusion(from *source.Cluster, q specifier.Exclusion) {
 	p := source.Problem{File: from.File, Line: from.Line, Resource: from.Name, Message: q.Reason}
 	if q.Address != "" {
 		p.Message = fmt.Sprintf("endpoint %s: %s", q.Address, q.Reason)

@@ -38,11 +38,11 @@ type Cluster struct {
 	Assignment *endpointv3.ClusterLoadAssignment // nil if the source has none, or none that an Envoy takes
 
 	// The endpoints of the source's assignment.
-	Endpoints    []Endpoint              // all, each once, in the order of their keys
-	CheckedIndex [][]int                 // by locality and endpoint of Assignment: its index in Checked.Endpoints, or None
-	Excluded     []Excluded              // those that are not checked although health checks apply
-	Disabled     []specifier.Quarantined // those whose active health check the source disables
-	refused      []specifier.Quarantined // those that no Envoy takes, where Checked.Quarantined has no reason
+	Endpoints    []Endpoint            // all, each once, in the order of their keys
+	CheckedIndex [][]int               // by locality and endpoint of Assignment: its index in Checked.Endpoints, or None
+	Excluded     []Excluded            // those that are not checked although health checks apply
+	Disabled     []specifier.Exclusion // those whose active health check the source disables
+	refused      []specifier.Exclusion // those that no Envoy takes, where Checked.Excluded has no reason
 
 	rules *Rules // that prepared it
 }
@@ -72,7 +72,7 @@ type Excluded struct {
 // Prepare decides what of a cluster is checked and what is published.
 func Prepare(from *source.Cluster, r *Rules) *Cluster {
 	c := &Cluster{Settings: r.For(from), Source: from, Latest: from, Rate: rateOf(from.HealthChecks), rules: r}
-	if from.Quarantine == "" {
+	if from.Rejected == "" {
 		c.prepareChecks()
 		c.preparePublished()
 	}
@@ -85,11 +85,11 @@ func Prepare(from *source.Cluster, r *Rules) *Cluster {
 // a version that is invalid: the last valid version, with the reason. If there
 // is none, it is the invalid one, of which nothing is checked or published.
 func PrepareRejected(rejected *source.Cluster, last *Cluster, r *Rules) *Cluster {
-	if last == nil || last.Source.Quarantine != "" {
+	if last == nil || last.Source.Rejected != "" {
 		return Prepare(rejected, r)
 	}
 	c := Prepare(last.Source, r)
-	c.Latest, c.Rejected = rejected, rejected.Quarantine
+	c.Latest, c.Rejected = rejected, rejected.Rejected
 	return c
 }
 
@@ -114,17 +114,17 @@ func (c *Cluster) Find(key *health.Endpoint) *Endpoint {
 	return &c.Endpoints[at]
 }
 
-// Quarantined lists what ought to be checked and is not.
-func (c *Cluster) Quarantined() []specifier.Quarantined {
-	if c.Source.Quarantine != "" {
-		return []specifier.Quarantined{{Reason: c.Source.Quarantine}}
+// Exclusions lists what ought to be checked and is not.
+func (c *Cluster) Exclusions() []specifier.Exclusion {
+	if c.Source.Rejected != "" {
+		return []specifier.Exclusion{{Reason: c.Source.Rejected}}
 	}
-	var all []specifier.Quarantined
+	var all []specifier.Exclusion
 	if c.Rejected != "" {
-		all = append(all, specifier.Quarantined{Reason: c.Rejected + " (what it was before that stays in use)"})
+		all = append(all, specifier.Exclusion{Reason: c.Rejected + " (what it was before that stays in use)"})
 	}
 	if c.Checked != nil {
-		all = append(all, c.Checked.Quarantined...)
+		all = append(all, c.Checked.Excluded...)
 	}
 	return append(all, c.refused...)
 }

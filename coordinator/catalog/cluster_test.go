@@ -44,7 +44,7 @@ func TestAddressesAreWrittenAsTheSpecifierPackageDoes(t *testing.T) {
 			t.Errorf("%s: its reason was not found", e.Key.Address)
 		}
 	}
-	for _, q := range k.Checked.Quarantined {
+	for _, q := range k.Checked.Excluded {
 		known = append(known, q.Address)
 	}
 	for _, e := range k.Checked.Endpoints {

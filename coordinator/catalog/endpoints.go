@@ -31,13 +31,13 @@ type lister struct {
 // locality has twice is checked once.
 func (c *Cluster) listEndpoints() {
 	l := lister{Cluster: c, at: map[[2]int]int{}, checked: map[health.Endpoint]int{}, reasons: map[string]string{}}
-	l.reason = cmp.Or(c.Source.Quarantine, noHealthChecks)
+	l.reason = cmp.Or(c.Source.Rejected, noHealthChecks)
 	if c.Checked != nil {
 		for i, e := range c.Checked.Endpoints {
 			l.at[[2]int{e.Locality, e.Index}] = i
 			l.checked[e.Key] = i
 		}
-		for _, q := range c.Checked.Quarantined {
+		for _, q := range c.Checked.Excluded {
 			l.reasons[q.Address] = q.Reason
 		}
 		l.reason = cmp.Or(l.reasons[""], checkDisabled)
@@ -65,7 +65,7 @@ func (c *Cluster) listEndpoints() {
 // None. It returns the endpoint's index in Checked.Endpoints, or None.
 func (l *lister) add(i, j int, locality *corev3.Locality, e *endpointv3.LbEndpoint, position int) int {
 	refusal := ""
-	if position == None && l.Source.Quarantine == "" {
+	if position == None && l.Source.Rejected == "" {
 		refusal = l.refuse(i, j, e)
 	}
 	one := Endpoint{Checked: None, SourceHealth: eds.SourceStatus(e), InAssignment: position != None}
@@ -94,10 +94,10 @@ func (l *lister) add(i, j int, locality *corev3.Locality, e *endpointv3.LbEndpoi
 func (l *lister) exclude(e *Endpoint, locality, position int, hasTwin bool) {
 	excluded := Excluded{Locality: locality, Index: position, Key: e.Key, Hash: e.Hash}
 	switch {
-	case l.Source.Quarantine+l.reasons[""]+l.reasons[e.Key.Address] != "":
+	case l.Source.Rejected+l.reasons[""]+l.reasons[e.Key.Address] != "":
 		l.Excluded = append(l.Excluded, excluded)
 	case l.Checked != nil:
-		l.Disabled = append(l.Disabled, specifier.Quarantined{Address: e.Key.Address, Reason: l.reason})
+		l.Disabled = append(l.Disabled, specifier.Exclusion{Address: e.Key.Address, Reason: l.reason})
 		if !hasTwin {
 			excluded.Disabled = true
 			l.Excluded = append(l.Excluded, excluded)
@@ -114,6 +114,6 @@ func (l *lister) refuse(locality, index int, e *endpointv3.LbEndpoint) string {
 		return ""
 	}
 	wrong = "not published, since no Envoy takes it: " + wrong
-	l.refused = append(l.refused, specifier.Quarantined{Address: address, Reason: wrong, Locality: locality, Index: index})
+	l.refused = append(l.refused, specifier.Exclusion{Address: address, Reason: wrong, Locality: locality, Index: index})
 	return wrong
 }

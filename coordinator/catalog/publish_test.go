@@ -56,7 +56,7 @@ func TestWhatIsNotGivenOnIsListed(t *testing.T) {
 	if n := len(k.Assignment.GetEndpoints()[0].GetLbEndpoints()); n != 1 || len(k.Published.GetLoadAssignment().GetEndpoints()[0].GetLbEndpoints()) != 1 {
 		t.Errorf("%d endpoints are given on", n)
 	}
-	found := k.Quarantined()
+	found := k.Exclusions()
 	if len(found) != 1 || found[0].Address != "db.internal:80" || !strings.Contains(found[0].Reason, "is no IP address") {
 		t.Errorf("listed are %v", found)
 	}
@@ -101,8 +101,8 @@ func TestWhatIsNotKnownPassesThrough(t *testing.T) {
 	}
 	from.Config.ProtoReflect().SetUnknown(protowire.AppendString(protowire.AppendTag(nil, 9999, protowire.BytesType), "new"))
 	k := catalog.Prepare(from, noRules())
-	if !k.IsChecked() || len(k.Quarantined()) > 0 {
-		t.Errorf("it is not checked: %v", k.Quarantined())
+	if !k.IsChecked() || len(k.Exclusions()) > 0 {
+		t.Errorf("it is not checked: %v", k.Exclusions())
 	}
 	got := proto.CloneOf(k.Published)
 	got.HealthChecks, got.LoadAssignment, got.ClusterDiscoveryType, got.EdsClusterConfig = from.Config.HealthChecks, from.Assignment, nil, nil

@@ -204,7 +204,7 @@ func dampingOf(d *configv1.Damping) aggregate.Damping {
 
 // trustOf gives what a verdict says of trust; a field is zero if it says nothing.
 func trustOf(v *configv1.Verdict) aggregate.BeliefLimits {
-	q, p := v.GetQuarantine(), v.GetPathCut()
+	q, p := v.GetDoubt(), v.GetPathCut()
 	return aggregate.BeliefLimits{Staleness: v.GetStaleness().AsDuration(), Doubt: aggregate.Doubt{
 		Disagreements: int(q.GetDisagreements()), Share: q.GetShare(), Release: q.GetRelease(), ReleaseAfter: q.GetReleaseAfter().AsDuration(),
 		PathDisagreements: int(p.GetDisagreements()), PathShare: p.GetShare(),

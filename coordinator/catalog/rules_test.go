@@ -25,10 +25,10 @@ func verdictOf(t *testing.T, text string) *configv1.Verdict {
 func TestRulesOfVerdicts(t *testing.T) {
 	c := &configv1.Config{
 		Verdict: verdictOf(t, `{"rule":"SCORE","degradedWhen":{"httpStatusCode":[429,{"start":500,"end":502}]},"staleness":"9s","warmUp":"3s",
-			"quarantine":{"disagreements":20},"damping":{"reuse":900},"massFailure":{}}`),
+			"doubt":{"disagreements":20},"damping":{"reuse":900},"massFailure":{}}`),
 		Policies: []*configv1.Policy{
 			{ClusterNameGlob: "none"},
-			{ClusterNameGlob: "own", Verdict: verdictOf(t, `{"rule":"ANY","quarantine":{"share":0.4},"damping":{"disabled":true},"massFailure":{"hold":"0s"}}`)},
+			{ClusterNameGlob: "own", Verdict: verdictOf(t, `{"rule":"ANY","doubt":{"share":0.4},"damping":{"disabled":true},"massFailure":{"hold":"0s"}}`)},
 			{ClusterNameGlob: "same", Verdict: verdictOf(t, `{"rule":"ALL"}`)},
 		},
 	}

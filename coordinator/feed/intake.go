@@ -142,7 +142,7 @@ func (in *Intake) merge(restarted bool) {
 		}
 		after := in.prepare(before, c)
 		in.prepared[c.Name] = after
-		logQuarantined(in.log, before, after)
+		logExcluded(in.log, before, after)
 		d.Changed = append(d.Changed, Change{after, catalog.ChangedProbes(before, after)})
 	}
 	for _, c := range removed {
@@ -153,7 +153,7 @@ func (in *Intake) merge(restarted bool) {
 }
 
 func (in *Intake) prepare(before *catalog.Cluster, c *source.Cluster) *catalog.Cluster {
-	if c.Quarantine != "" {
+	if c.Rejected != "" {
 		return catalog.PrepareRejected(c, before, in.rules)
 	}
 	return catalog.Prepare(c, in.rules)

@@ -36,16 +36,16 @@ func (p *problemLog) update(problems []source.Problem) {
 	p.count.Store(int64(len(known)))
 }
 
-// logQuarantined logs what a new version of a cluster excludes and the one before
+// logExcluded logs what a new version of a cluster excludes and the one before
 // it, which may be nil, did not.
-func logQuarantined(log zerolog.Logger, before, after *catalog.Cluster) {
-	logged := map[specifier.Quarantined]bool{}
+func logExcluded(log zerolog.Logger, before, after *catalog.Cluster) {
+	logged := map[specifier.Exclusion]bool{}
 	if before != nil {
-		for _, q := range before.Quarantined() {
+		for _, q := range before.Exclusions() {
 			logged[q] = true
 		}
 	}
-	for _, q := range after.Quarantined() {
+	for _, q := range after.Exclusions() {
 		if !logged[q] {
 			logged[q] = true
 			log.Warn().Str("event", "quarantined").Str("cluster", after.Source.Name).

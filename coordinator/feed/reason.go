@@ -20,8 +20,8 @@ func (f *Feed) NoEndpointsReason(k *catalog.Cluster) string {
 	switch {
 	case len(k.Endpoints) > 0:
 		return ""
-	case k.Rejected+from.Quarantine != "":
-		return cmp.Or(k.Rejected, from.Quarantine)
+	case k.Rejected+from.Rejected != "":
+		return cmp.Or(k.Rejected, from.Rejected)
 	case from.Assignment != nil:
 		return emptyAssignment(from)
 	case from.EDS() && path != "":

@@ -133,7 +133,7 @@ func (s *clusterScan) step(state State) {
 // describe counts a cluster's endpoints and lists those that are not checked.
 func describe(state State, k *catalog.Cluster) api.Cluster {
 	out := api.Cluster{Name: k.Source.Name, Source: k.Source.Source, Checked: k.IsChecked(), Mode: state.Mode(k), Endpoints: len(k.Endpoints)}
-	for _, q := range k.Quarantined() {
+	for _, q := range k.Exclusions() {
 		out.Quarantined = append(out.Quarantined, api.Quarantined{Address: q.Address, Reason: q.Reason})
 	}
 	if reason := state.BlockedReason(k); reason != "" {

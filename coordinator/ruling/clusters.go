@@ -29,7 +29,7 @@ func (c *clusters) add(k *catalog.Cluster) {
 	if k.Shadow && k.IsChecked() {
 		c.shadowed++
 	}
-	c.quarantined += len(k.Quarantined())
+	c.quarantined += len(k.Exclusions())
 }
 
 func (c *clusters) remove(k *catalog.Cluster) {
@@ -42,7 +42,7 @@ func (c *clusters) remove(k *catalog.Cluster) {
 	if k.Shadow && k.IsChecked() {
 		c.shadowed--
 	}
-	c.quarantined -= len(k.Quarantined())
+	c.quarantined -= len(k.Exclusions())
 }
 
 // rename updates the list of names.

@@ -113,5 +113,5 @@ func isGone(last *health.Verdict) bool {
 
 // hidesEndpoints reports whether a mistake in the source hides the endpoints of a cluster.
 func hidesEndpoints(k *catalog.Cluster) bool {
-	return k != nil && k.Source.Assignment == nil && k.Source.Quarantine != ""
+	return k != nil && k.Source.Assignment == nil && k.Source.Rejected != ""
 }

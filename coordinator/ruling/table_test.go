@@ -174,7 +174,7 @@ func TestAHiddenClusterIsWaitedFor(t *testing.T) {
 	l.serve(web("web", addresses...))
 	l.vote(a1, down)
 	l.start()
-	hidden := &source.Cluster{Source: "local", Name: "web", ServiceName: "web", Quarantine: "no such field"}
+	hidden := &source.Cluster{Source: "local", Name: "web", ServiceName: "web", Rejected: "no such field"}
 	l.serve(catalog.Prepare(hidden, catalog.NewRules(&configv1.Config{})))
 	l.wantLast(unknown, down, "3 of 3 checkers say UNHEALTHY")
 	l.say(web("web", addresses...))

@@ -30,12 +30,12 @@ type Options struct {
 // Cluster is a source's cluster turned into what may be sent. It is not
 // changed once made.
 type Cluster struct {
-	Name        string
-	Needs       []health.Ability // what a checker must be able to do, sorted
-	Endpoints   []Endpoint       // what is checked, in the source's order
-	Quarantined []Quarantined    // what is not, and why
-	Timing      Timing
-	forms       []*wireForm // the clusters on the wire that stand for it
+	Name      string
+	Needs     []health.Ability // what a checker must be able to do, sorted
+	Endpoints []Endpoint       // what is checked, in the source's order
+	Excluded  []Exclusion      // what is not, and why
+	Timing    Timing
+	forms     []*wireForm // the clusters on the wire that stand for it
 }
 
 // Endpoint is one that is checked.
@@ -46,9 +46,9 @@ type Endpoint struct {
 	message         *endpointv3.Endpoint
 }
 
-// Quarantined says what is not checked, and why. An empty Address stands for
+// Exclusion says what is not checked, and why. An empty Address stands for
 // the whole cluster, whose Endpoints are then empty.
-type Quarantined struct {
+type Exclusion struct {
 	Address, Reason string
 	Locality, Index int // where it stands in the ClusterLoadAssignment
 }
@@ -61,7 +61,7 @@ type Timing struct {
 }
 
 // Translate turns a source's cluster into what may be sent to a checker.
-// Whatever is wrong with its arguments ends in Quarantined. An endpoint that
+// Whatever is wrong with its arguments ends in Excluded. An endpoint that
 // is not to be checked (disable_active_health_check) is in neither list; one
 // that the assignment holds twice in a locality is there once.
 func Translate(name string, config *clusterv3.Cluster, a *endpointv3.ClusterLoadAssignment, checks []*corev3.HealthCheck, o Options) *Cluster {
@@ -70,7 +70,7 @@ func Translate(name string, config *clusterv3.Cluster, a *endpointv3.ClusterLoad
 		forms: map[choice]int{}, seen: map[health.Endpoint]bool{},
 	}
 	if wrong := t.cluster(config, a, checks); wrong != "" {
-		return &Cluster{Name: name, Quarantined: []Quarantined{{Reason: wrong}}}
+		return &Cluster{Name: name, Excluded: []Exclusion{{Reason: wrong}}}
 	}
 	for i, l := range a.GetEndpoints() {
 		t.locality(i, l)
@@ -96,7 +96,7 @@ func ReviewCluster(name string, config *clusterv3.Cluster, a *endpointv3.Cluster
 
 // ReviewEndpoints says what is wrong with endpoints by themselves, whatever may
 // be wrong with their cluster.
-func ReviewEndpoints(name string, a *endpointv3.ClusterLoadAssignment, o Options) []Quarantined {
+func ReviewEndpoints(name string, a *endpointv3.ClusterLoadAssignment, o Options) []Exclusion {
 	t := &translation{out: &Cluster{Name: name}, options: o, seen: map[health.Endpoint]bool{}}
 	for i, l := range a.GetEndpoints() {
 		t.locality(i, l)
@@ -106,7 +106,7 @@ func ReviewEndpoints(name string, a *endpointv3.ClusterLoadAssignment, o Options
 			}
 		}
 	}
-	return t.out.Quarantined
+	return t.out.Excluded
 }
 
 // rank numbers the endpoints in the order in which they are sent: by form,

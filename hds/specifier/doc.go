@@ -5,7 +5,7 @@
 // source said. Translate walks a cluster, its endpoints and its health checks
 // field by field. What the tables in rules*.go do not know is refused, what
 // only concerns logging is left out, and the rest is tested value by value.
-// What is refused is quarantined alone (an endpoint, or a cluster as a whole)
+// What is refused is excluded alone (an endpoint, or a cluster as a whole)
 // with a reason that names the field and says how to put it right. Build then
 // joins translated parts into the message for one checker.
 //

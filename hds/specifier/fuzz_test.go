@@ -59,16 +59,16 @@ func FuzzTranslate(f *testing.F) {
 // for what the source does not want to be checked.
 func everyEndpoint(t *testing.T, a *endpointv3.ClusterLoadAssignment, out *Cluster) {
 	t.Helper()
-	if len(out.Quarantined) == 1 && out.Quarantined[0].Address == "" {
-		if len(out.Endpoints) > 0 || out.Quarantined[0].Reason == "" {
+	if len(out.Excluded) == 1 && out.Excluded[0].Address == "" {
+		if len(out.Endpoints) > 0 || out.Excluded[0].Reason == "" {
 			t.Fatalf("a cluster that is set aside as a whole: %+v", out)
 		}
 		return
 	}
 	known := map[string]bool{}
-	for _, q := range out.Quarantined {
+	for _, q := range out.Excluded {
 		if q.Reason == "" || q.Address == "" {
-			t.Fatalf("quarantined without a reason: %+v", q)
+			t.Fatalf("excluded without a reason: %+v", q)
 		}
 		known[q.Address] = true
 	}
@@ -81,7 +81,7 @@ func everyEndpoint(t *testing.T, a *endpointv3.ClusterLoadAssignment, out *Clust
 			address := envoyaddr.Address(e.GetEndpoint().GetAddress())
 			key := health.Endpoint{Cluster: out.Name, Locality: envoyaddr.Locality(l.GetLocality()), Address: address}
 			if !checked[key] && !known[address] && address != "" && !e.GetEndpoint().GetHealthCheckConfig().GetDisableActiveHealthCheck() {
-				t.Fatalf("%+v is neither checked nor quarantined", key)
+				t.Fatalf("%+v is neither checked nor excluded", key)
 			}
 		}
 	}

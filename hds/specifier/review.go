@@ -15,7 +15,7 @@ import (
 type action uint8
 
 const (
-	refuse   action = iota // quarantine, saying why
+	refuse   action = iota // exclude, saying why
 	leaveOut               // do not send: it makes no difference to checking
 	keep                   // send, once its value is tested
 )

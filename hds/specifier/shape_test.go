@@ -34,7 +34,7 @@ func shapeOf(t *testing.T, e *endpointv3.Endpoint, path string) uint64 {
 	}}}, []*corev3.HealthCheck{check}, Options{})
 	shapes := c.Shapes()
 	if len(shapes) != 1 {
-		t.Fatalf("%v has the shapes %v; set aside: %v", e, shapes, c.Quarantined)
+		t.Fatalf("%v has the shapes %v; set aside: %v", e, shapes, c.Excluded)
 	}
 	return shapes[0]
 }

@@ -105,7 +105,7 @@ func TestRedisBehindTLS(t *testing.T) {
 	c := Translate("web", secure, a, []*corev3.HealthCheck{check(t, redisText), check(t, `tcp_health_check {}`)}, Options{})
 	sent := specifierOf(c).Message.GetClusterHealthChecks()
 	if len(sent) != 1 || len(sent[0].GetTransportSocketMatches()) != 1 || len(sent[0].GetTransportSocketMatches()[0].GetMatch().GetFields()) != 0 {
-		t.Errorf("sent %v, quarantined %v", sent, c.Quarantined)
+		t.Errorf("sent %v, excluded %v", sent, c.Excluded)
 	}
 	for name, test := range map[string]struct {
 		redis, tcp string
@@ -118,8 +118,8 @@ func TestRedisBehindTLS(t *testing.T) {
 			Name: "tls", Match: check(t, criteria("tls")+`tcp_health_check {}`).GetTransportSocketMatchCriteria(), TransportSocket: tlsSocket(t, "a"),
 		}}}
 		c := Translate("web", mixed, a, []*corev3.HealthCheck{check(t, redisText+criteria(test.redis)), check(t, `tcp_health_check {}`+criteria(test.tcp))}, Options{})
-		if (len(c.Endpoints) == 1) != test.reached || !test.reached && !strings.Contains(c.Quarantined[0].Reason, "in plaintext") {
-			t.Errorf("%s: %d endpoints, quarantined %v", name, len(c.Endpoints), c.Quarantined)
+		if (len(c.Endpoints) == 1) != test.reached || !test.reached && !strings.Contains(c.Excluded[0].Reason, "in plaintext") {
+			t.Errorf("%s: %d endpoints, excluded %v", name, len(c.Endpoints), c.Excluded)
 		}
 	}
 }
@@ -128,7 +128,7 @@ func TestRedisBehindTLS(t *testing.T) {
 func TestTimingOfRedis(t *testing.T) {
 	c := Translate("web", nil, assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`), []*corev3.HealthCheck{check(t, redisText+`no_traffic_interval {seconds: 1} unhealthy_interval {seconds: 9}`)}, Options{})
 	if c.Timing.Interval != 9*time.Second {
-		t.Errorf("interval %v; quarantined %v", c.Timing.Interval, c.Quarantined)
+		t.Errorf("interval %v; excluded %v", c.Timing.Interval, c.Excluded)
 	}
 }
 
@@ -148,13 +148,13 @@ func TestEndpointsAreSetAsideAlone(t *testing.T) {
 		t.Errorf("checked: %q, want %q", checked, want)
 	}
 	var aside []string
-	for _, q := range c.Quarantined {
+	for _, q := range c.Excluded {
 		aside = append(aside, q.Address)
 	}
 	if want := []string{"db.internal:80", "10.0.0.3:http", "endpoints[0].lb_endpoints[7]"}; !slices.Equal(aside, want) {
-		t.Errorf("quarantined: %v, want %q", c.Quarantined, want)
+		t.Errorf("excluded: %v, want %q", c.Excluded, want)
 	}
-	if reason := c.Quarantined[0].Reason; !strings.Contains(reason, "endpoint.address.socket_address.address") || !strings.Contains(reason, "give the IP address") {
+	if reason := c.Excluded[0].Reason; !strings.Contains(reason, "endpoint.address.socket_address.address") || !strings.Contains(reason, "give the IP address") {
 		t.Errorf("the reason names no field or no cure: %s", reason)
 	}
 	if last := c.Endpoints[3]; last.Locality != 2 || last.Index != 0 {
@@ -187,8 +187,8 @@ func TestClustersAreSetAsideAsAWhole(t *testing.T) {
 				checks = append(checks, parse(t, c.check, &corev3.HealthCheck{}))
 			}
 			got := Translate("web", parse(t, c.cluster, &clusterv3.Cluster{}), assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`), checks, Options{})
-			if len(got.Endpoints) > 0 || len(got.Quarantined) != 1 || got.Quarantined[0].Address != "" || !strings.Contains(got.Quarantined[0].Reason, c.field) {
-				t.Errorf("endpoints %v, quarantined %v, want the cluster because of %s", got.Endpoints, got.Quarantined, c.field)
+			if len(got.Endpoints) > 0 || len(got.Excluded) != 1 || got.Excluded[0].Address != "" || !strings.Contains(got.Excluded[0].Reason, c.field) {
+				t.Errorf("endpoints %v, excluded %v, want the cluster because of %s", got.Endpoints, got.Excluded, c.field)
 			}
 		})
 	}
@@ -201,15 +201,15 @@ func TestALocalityByLEDSIsSetAsideAlone(t *testing.T) {
 		a := assignment(t, `endpoints {`+endpointText("10.0.0.1")+`} endpoints {`+list+endpointText("10.0.0.2")+`} endpoints {`+list+`}`)
 		got := Translate("web", nil, a, []*corev3.HealthCheck{check(t, `tcp_health_check {}`)}, Options{})
 		var aside []string
-		for _, q := range got.Quarantined {
+		for _, q := range got.Excluded {
 			if strings.Contains(q.Reason, "by LEDS") {
 				aside = append(aside, q.Address)
 			}
 		}
 		if len(got.Endpoints) != 1 || got.Endpoints[0].Key.Address != "10.0.0.1:80" || !slices.Equal(aside, []string{"endpoints[1]", "10.0.0.2:80", "endpoints[2]"}) {
-			t.Errorf("checked are %+v, set aside %+v", got.Endpoints, got.Quarantined)
+			t.Errorf("checked are %+v, set aside %+v", got.Endpoints, got.Excluded)
 		}
-		if found := ReviewEndpoints("web", a, Options{}); !slices.Equal(found, got.Quarantined) {
+		if found := ReviewEndpoints("web", a, Options{}); !slices.Equal(found, got.Excluded) {
 			t.Errorf("found are %+v", found)
 		}
 	}
@@ -219,11 +219,11 @@ func TestUnknownFieldsAreRefused(t *testing.T) {
 	unknown := check(t, `http_health_check {path: "/"}`)
 	unknown.GetHttpHealthCheck().ProtoReflect().SetUnknown([]byte{0xf8, 0xff, 0x03, 0x01})
 	a := assignment(t, `endpoints {`+endpointText("10.0.0.1")+endpointText("10.0.0.2")+`}`)
-	if c := Translate("web", nil, a, []*corev3.HealthCheck{unknown}, Options{}); len(c.Endpoints) != 0 || !strings.Contains(c.Quarantined[0].Reason, "http_health_check: holds a field") {
+	if c := Translate("web", nil, a, []*corev3.HealthCheck{unknown}, Options{}); len(c.Endpoints) != 0 || !strings.Contains(c.Excluded[0].Reason, "http_health_check: holds a field") {
 		t.Errorf("a check with an unknown field: %+v", c)
 	}
 	a.Endpoints[0].LbEndpoints[0].GetEndpoint().GetAddress().ProtoReflect().SetUnknown([]byte{0xf8, 0xff, 0x03, 0x01})
-	if c := Translate("web", nil, a, []*corev3.HealthCheck{check(t, `tcp_health_check {}`)}, Options{}); len(c.Endpoints) != 1 || len(c.Quarantined) != 1 || c.Quarantined[0].Address != "10.0.0.1:80" {
+	if c := Translate("web", nil, a, []*corev3.HealthCheck{check(t, `tcp_health_check {}`)}, Options{}); len(c.Endpoints) != 1 || len(c.Excluded) != 1 || c.Excluded[0].Address != "10.0.0.1:80" {
 		t.Errorf("an endpoint with an unknown field: %+v", c)
 	}
 }
@@ -234,7 +234,7 @@ func TestNamesDifferWhereEnvoyCannotChangeInPlace(t *testing.T) {
 		t.Helper()
 		c := Translate("web", config, a, checks, Options{})
 		if len(c.Endpoints) != 1 {
-			t.Fatalf("not checked: %v", c.Quarantined)
+			t.Fatalf("not checked: %v", c.Excluded)
 		}
 		return specifierOf(c).Message.GetClusterHealthChecks()[0].GetClusterName()
 	}
@@ -282,7 +282,7 @@ func TestSocketsAndBindingAreSent(t *testing.T) {
 		t.Helper()
 		out := Translate("web", c, a, checks, Options{})
 		if len(out.Endpoints) != 1 {
-			t.Fatalf("not checked: %v", out.Quarantined)
+			t.Fatalf("not checked: %v", out.Excluded)
 		}
 		return specifierOf(out).Message.GetClusterHealthChecks()[0]
 	}
@@ -374,9 +374,9 @@ func TestWhoSignsMayComeBySDS(t *testing.T) {
 			[]*corev3.HealthCheck{check(t, `tcp_health_check {}`)}, Options{SDSSecrets: map[string]bool{"ca": true}})
 		switch {
 		case problem == "" && (len(got.Endpoints) != 1 || slices.Contains(got.Needs, secretDiscovery) != strings.Contains(text, "sds_config")):
-			t.Errorf("%s: %+v, which needs %v", text, got.Quarantined, got.Needs)
-		case problem != "" && (len(got.Quarantined) != 1 || !strings.Contains(got.Quarantined[0].Reason, problem)):
-			t.Errorf("%s is set aside by %+v, want %q", text, got.Quarantined, problem)
+			t.Errorf("%s: %+v, which needs %v", text, got.Excluded, got.Needs)
+		case problem != "" && (len(got.Excluded) != 1 || !strings.Contains(got.Excluded[0].Reason, problem)):
+			t.Errorf("%s is set aside by %+v, want %q", text, got.Excluded, problem)
 		}
 	}
 }
@@ -394,7 +394,7 @@ func TestWhatWasSeenToBeHarmlessIsSent(t *testing.T) {
 		"a cipher suite twice": Translate("web", &clusterv3.Cluster{TransportSocket: socket}, a, []*corev3.HealthCheck{check(t, `tcp_health_check {}`)}, Options{}),
 	} {
 		if len(got.Endpoints) != 1 {
-			t.Errorf("%s is set aside: %+v", name, got.Quarantined)
+			t.Errorf("%s is set aside: %+v", name, got.Excluded)
 		}
 	}
 }

@@ -144,10 +144,10 @@ func (t *translation) need(a health.Ability) {
 
 const byLEDS = "takes its endpoints by LEDS, by which hdsd asks for none: to have them checked, list them in lb_endpoints alone"
 
-// locality quarantines one whose endpoints are not in the assignment.
+// locality excludes one whose endpoints are not in the assignment.
 func (t *translation) locality(i int, l *endpointv3.LocalityLbEndpoints) {
 	if ListedElsewhere(l) {
-		t.out.Quarantined = append(t.out.Quarantined, Quarantined{Address: fmt.Sprintf("endpoints[%d]", i), Reason: byLEDS, Locality: i})
+		t.out.Excluded = append(t.out.Excluded, Exclusion{Address: fmt.Sprintf("endpoints[%d]", i), Reason: byLEDS, Locality: i})
 	}
 }
 
@@ -157,7 +157,7 @@ type candidate struct {
 	endpoint Endpoint
 }
 
-// endpoint translates one of them, to be checked or quarantined.
+// endpoint translates one of them, to be checked or excluded.
 func (t *translation) endpoint(i, j int, l *endpointv3.LocalityLbEndpoints, lb *endpointv3.LbEndpoint) {
 	of := t.review(i, j, l, lb)
 	if of == nil {
@@ -191,13 +191,13 @@ func (t *translation) review(i, j int, l *endpointv3.LocalityLbEndpoints, lb *en
 	return of
 }
 
-// setAside quarantines an endpoint with problems; false where it has none.
+// setAside excludes an endpoint with problems; false where it has none.
 func (t *translation) setAside(of *candidate) bool {
 	if len(of.review.problems) == 0 {
 		return false
 	}
 	e := &of.endpoint
-	t.out.Quarantined = append(t.out.Quarantined, Quarantined{Address: e.Key.Address, Reason: of.review.reason(), Locality: e.Locality, Index: e.Index})
+	t.out.Excluded = append(t.out.Excluded, Exclusion{Address: e.Key.Address, Reason: of.review.reason(), Locality: e.Locality, Index: e.Index})
 	return true
 }
 

@@ -120,8 +120,8 @@ func planned(k *catalog.Cluster) simulate.Cluster {
 		}
 		to.Aside[aside[e.Reason]].Endpoints++
 	}
-	if len(k.Endpoints) == 0 && k.Source.Quarantine != "" {
-		to.Aside = append(to.Aside, simulate.Aside{Reason: k.Source.Quarantine})
+	if len(k.Endpoints) == 0 && k.Source.Rejected != "" {
+		to.Aside = append(to.Aside, simulate.Aside{Reason: k.Source.Rejected})
 	}
 	return to
 }

@@ -36,7 +36,7 @@ func TestExamineGoesOn(t *testing.T) {
 		fields[2] != "resources[0].health_checks[0].interval" || fields[3] != "resources[0].health_checks[0].timeout" {
 		t.Errorf("found %v", set.Problems)
 	}
-	if len(set.Clusters) != 1 || set.Clusters[0].Quarantine == "" || len(set.Clusters[0].HealthChecks) != 1 {
+	if len(set.Clusters) != 1 || set.Clusters[0].Rejected == "" || len(set.Clusters[0].HealthChecks) != 1 {
 		t.Fatalf("got %v", set.Clusters)
 	}
 	place := places[set.Clusters[0].Assignment]

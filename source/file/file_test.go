@@ -44,8 +44,8 @@ func describe(set *source.Set, err error) string {
 			}
 			fmt.Fprintf(&text, " endpoints=%d", endpoints)
 		}
-		if c.Quarantine != "" {
-			fmt.Fprintf(&text, "\n\tquarantined: %s", c.Quarantine)
+		if c.Rejected != "" {
+			fmt.Fprintf(&text, "\n\trejected: %s", c.Rejected)
 		}
 		text.WriteString("\n")
 	}
@@ -137,16 +137,16 @@ func TestBinaryResponse(t *testing.T) {
 	for _, c := range set.Clusters {
 		names[c.Name] = c
 	}
-	if len(names) != 5 || names["wrapped"].Config == nil || names["web"].Quarantine != "" || names["web"].Config == nil {
+	if len(names) != 5 || names["wrapped"].Config == nil || names["web"].Rejected != "" || names["web"].Config == nil {
 		t.Errorf("got %v", names)
 	}
 	if string(names["future"].Assignment.ProtoReflect().GetUnknown()) != string(extra) {
 		t.Error("an unknown field was lost")
 	}
-	if names["broken"].Quarantine == "" || names["broken"].Config != nil {
+	if names["broken"].Rejected == "" || names["broken"].Config != nil {
 		t.Errorf("got %v", names["broken"])
 	}
-	if names["invalid"].Config == nil || !strings.Contains(names["invalid"].Quarantine, "load_assignment.cluster_name") {
+	if names["invalid"].Config == nil || !strings.Contains(names["invalid"].Rejected, "load_assignment.cluster_name") {
 		t.Errorf("got %v", names["invalid"])
 	}
 	got := describe(&source.Set{Problems: set.Problems}, nil)
@@ -226,13 +226,13 @@ func TestLastGoodContentStays(t *testing.T) {
 	bad := mustLoad(t, s)
 	for name, c := range good {
 		b := bad[name]
-		if b == nil || b.Quarantine == "" || b.Config != c.Config || b.Assignment != c.Assignment || c.Assignment == nil {
+		if b == nil || b.Rejected == "" || b.Config != c.Config || b.Assignment != c.Assignment || c.Assignment == nil {
 			t.Errorf("%s: got %v, was %v", name, b, c)
 		}
 	}
 	write(t, path, strings.Replace(wrong, ", x: 1", "", 1))
 	half := mustLoad(t, s)
-	if half["eds"].Quarantine == "" || half["eds"].Assignment != good["eds"].Assignment || half["lone"] != bad["lone"] {
+	if half["eds"].Rejected == "" || half["eds"].Assignment != good["eds"].Assignment || half["lone"] != bad["lone"] {
 		t.Errorf("got %v", half)
 	}
 	write(t, path, "resources: [")
@@ -240,7 +240,7 @@ func TestLastGoodContentStays(t *testing.T) {
 		t.Error("a broken file was read")
 	}
 	write(t, path, "resources: ["+eds+", "+members+", "+other+"]")
-	if again := mustLoad(t, s); again["eds"].Quarantine != "" || again["lone"].Quarantine != "" {
+	if again := mustLoad(t, s); again["eds"].Rejected != "" || again["lone"].Rejected != "" {
 		t.Errorf("got %v", again)
 	}
 }

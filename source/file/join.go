@@ -125,7 +125,7 @@ func isEDS(r *resource) bool {
 
 func (j *joiner) cluster(r *resource) *source.Cluster {
 	c := &source.Cluster{
-		Source: j.source, Name: r.name, ServiceName: r.name, File: r.file, Line: r.line, Quarantine: r.reason,
+		Source: j.source, Name: r.name, ServiceName: r.name, File: r.file, Line: r.line, Rejected: r.reason,
 	}
 	if !r.broken || j.parts {
 		c.Config = r.cluster
@@ -142,8 +142,8 @@ func (j *joiner) cluster(r *resource) *source.Cluster {
 		if !a.broken || j.parts {
 			c.Assignment = a.lone
 		}
-		if c.Quarantine == "" && a.reason != "" {
-			c.Quarantine = "its ClusterLoadAssignment: " + a.reason
+		if c.Rejected == "" && a.reason != "" {
+			c.Rejected = "its ClusterLoadAssignment: " + a.reason
 		}
 	}
 	return c
@@ -151,7 +151,7 @@ func (j *joiner) cluster(r *resource) *source.Cluster {
 
 func (j *joiner) lone(a *resource) *source.Cluster {
 	c := &source.Cluster{
-		Source: j.source, Name: a.name, ServiceName: a.name, File: a.file, Line: a.line, Quarantine: a.reason, Lone: true,
+		Source: j.source, Name: a.name, ServiceName: a.name, File: a.file, Line: a.line, Rejected: a.reason, Lone: true,
 	}
 	if !a.broken || j.parts {
 		c.Assignment = a.lone

@@ -25,7 +25,7 @@ func (s *Source) keep(clusters []*source.Cluster) []*source.Cluster {
 	sums := make(map[string]sum, len(clusters))
 	for i, c := range clusters {
 		old := before[c.Name]
-		if old != nil && c.Quarantine != "" {
+		if old != nil && c.Rejected != "" {
 			restore(c, old)
 		}
 		sums[c.Name] = sumOf(c)
@@ -62,7 +62,7 @@ func sumOf(c *source.Cluster) sum {
 		part(append([]byte{1}, data...))
 	}
 	part([]byte(c.ServiceName))
-	part([]byte(c.Quarantine))
+	part([]byte(c.Rejected))
 	part(fmt.Append(nil, c.Lone))
 	encode(c.Config, c.Config != nil)
 	encode(c.Assignment, c.Assignment != nil)

@@ -75,7 +75,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		}
 		for i, a := range one {
 			b := other[i]
-			if a.Name != b.Name || a.ServiceName != b.ServiceName || (a.Quarantine == "") != (b.Quarantine == "") ||
+			if a.Name != b.Name || a.ServiceName != b.ServiceName || (a.Rejected == "") != (b.Rejected == "") ||
 				!proto.Equal(a.Config, b.Config) || !proto.Equal(a.Assignment, b.Assignment) {
 				t.Errorf("got %v and %v", a, b)
 			}
@@ -124,7 +124,7 @@ func FuzzLoad(f *testing.F) {
 			if c.Name == "" || i > 0 && set.Clusters[i-1].Name >= c.Name || c.ServiceName == "" {
 				t.Errorf("got %v", c)
 			}
-			if c.Config == nil && c.Assignment == nil && c.Quarantine == "" {
+			if c.Config == nil && c.Assignment == nil && c.Rejected == "" {
 				t.Errorf("%s is nothing", c.Name)
 			}
 		}

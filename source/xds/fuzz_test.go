@@ -52,7 +52,7 @@ func consistent(t *testing.T, s *Source, take func()) {
 				t.Errorf("%s did not change, but its pointer did", c.Name)
 			}
 		}
-		if c.Config == nil && c.Quarantine == "" {
+		if c.Config == nil && c.Rejected == "" {
 			t.Errorf("%s has neither content nor a reason for that", c.Name)
 		}
 	}

@@ -166,7 +166,7 @@ func said(set *source.Set) string {
 		if c.Assignment != nil {
 			text = c.Name + "=" + addresses(c.Assignment)
 		}
-		if c.Quarantine != "" {
+		if c.Rejected != "" {
 			text = "!" + text
 		}
 		all = append(all, text)

@@ -79,7 +79,7 @@ func wholeSet(s *Source, before []*source.Cluster, now time.Time) *source.Set {
 		case e.good != nil:
 			set.Clusters = append(set.Clusters, s.cluster(name, parts{lone: true, assignment: e.good.assignment()}))
 		case e.refused != nil:
-			set.Clusters = append(set.Clusters, s.cluster(name, parts{lone: true, quarantine: e.refused.reason}))
+			set.Clusters = append(set.Clusters, s.cluster(name, parts{lone: true, rejected: e.refused.reason}))
 		}
 	}
 	slices.SortFunc(set.Clusters, func(a, b *source.Cluster) int { return cmp.Compare(a.Name, b.Name) })
@@ -89,7 +89,7 @@ func wholeSet(s *Source, before []*source.Cluster, now time.Time) *source.Set {
 // lines are what a set has: two of the same line have the same parts.
 func lines(set *source.Set) (all []string) {
 	for _, c := range set.Clusters {
-		all = append(all, fmt.Sprintf("%s %s %p %p %s %t", c.Name, c.ServiceName, c.Config, c.Assignment, c.Quarantine, c.Lone))
+		all = append(all, fmt.Sprintf("%s %s %p %p %s %t", c.Name, c.ServiceName, c.Config, c.Assignment, c.Rejected, c.Lone))
 	}
 	return all
 }

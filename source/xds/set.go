@@ -15,7 +15,7 @@ import (
 type parts struct {
 	config     *clusterv3.Cluster
 	assignment *endpointv3.ClusterLoadAssignment
-	quarantine string
+	rejected string
 	lone       bool // they are those of an assignment alone
 }
 
@@ -62,7 +62,7 @@ func (s *Source) parts(e *entry, set *source.Set, now time.Time) (p parts, ok bo
 	}
 	if e.good == nil {
 		if e.refused != nil {
-			p.quarantine = e.refused.reason
+			p.rejected = e.refused.reason
 		}
 		return p, e.refused != nil
 	}
@@ -79,13 +79,13 @@ func (s *Source) parts(e *entry, set *source.Set, now time.Time) (p parts, ok bo
 	if a.waiting(now, s.settings.fetchTimeout) {
 		return p, false
 	}
-	p.assignment, p.quarantine = s.endpoints(e.name, a, set)
+	p.assignment, p.rejected = s.endpoints(e.name, a, set)
 	return p, true
 }
 
 // endpoints are those that an assignment gives to a cluster; where there are
 // none, a problem says why.
-func (s *Source) endpoints(cluster string, a *entry, set *source.Set) (assignment *endpointv3.ClusterLoadAssignment, quarantine string) {
+func (s *Source) endpoints(cluster string, a *entry, set *source.Set) (assignment *endpointv3.ClusterLoadAssignment, rejected string) {
 	if a.refused != nil {
 		s.problem(set, cluster, a.good != nil, "the ClusterLoadAssignment %q that the management server sent is refused: %s", a.name, a.refused.reason)
 	}
@@ -112,7 +112,7 @@ func (s *Source) endpoints(cluster string, a *entry, set *source.Set) (assignmen
 func (s *Source) cluster(name string, p parts) *source.Cluster {
 	c := &source.Cluster{
 		Source: s.options.Name, Name: name, ServiceName: name, File: s.where,
-		Config: p.config, Assignment: p.assignment, HealthChecks: p.config.GetHealthChecks(), Quarantine: p.quarantine, Lone: p.lone,
+		Config: p.config, Assignment: p.assignment, HealthChecks: p.config.GetHealthChecks(), Rejected: p.rejected, Lone: p.lone,
 	}
 	if service := p.config.GetEdsClusterConfig().GetServiceName(); service != "" && c.EDS() {
 		c.ServiceName = service

@@ -73,7 +73,7 @@ func (s *Source) wantedParts(name string) parts {
 	case a.good != nil:
 		return parts{lone: true, assignment: a.good.assignment()}
 	case a.refused != nil:
-		return parts{lone: true, quarantine: a.refused.reason}
+		return parts{lone: true, rejected: a.refused.reason}
 	default:
 		return parts{}
 	}

@@ -45,8 +45,8 @@ func (c *trial) translate() translated {
 	}
 	t.clusters = specifier.Build(items, time.Second).Message.GetClusterHealthChecks()
 	switch {
-	case len(cluster.Quarantined) > 0:
-		t.outcome = "quarantined: " + cluster.Quarantined[0].Reason
+	case len(cluster.Excluded) > 0:
+		t.outcome = "quarantined: " + cluster.Excluded[0].Reason
 	case len(t.clusters) == 0:
 		t.outcome = "not checked"
 	}

@@ -1028,8 +1028,8 @@ type Verdict struct {
 	// that it is down. Default: by how it is checked, initial_jitter + timeout +
 	// reporting.interval + (unhealthy_threshold + 1) * interval.
 	WarmUp *durationpb.Duration `protobuf:"bytes,8,opt,name=warm_up,json=warmUp,proto3" json:"warm_up,omitempty"`
-	// When a checker is not believed any more that says down.
-	Quarantine *Quarantine `protobuf:"bytes,9,opt,name=quarantine,proto3" json:"quarantine,omitempty"`
+	// When a checker that says down is doubted.
+	Doubt *Doubt `protobuf:"bytes,9,opt,name=doubt,proto3" json:"doubt,omitempty"`
 	// When the checkers of one zone are not believed any more that say down of
 	// endpoints in another.
 	PathCut *PathCut `protobuf:"bytes,10,opt,name=path_cut,json=pathCut,proto3" json:"path_cut,omitempty"`
@@ -1127,9 +1127,9 @@ func (x *Verdict) GetWarmUp() *durationpb.Duration {
 	return nil
 }
 
-func (x *Verdict) GetQuarantine() *Quarantine {
+func (x *Verdict) GetDoubt() *Doubt {
 	if x != nil {
-		return x.Quarantine
+		return x.Doubt
 	}
 	return nil
 }
@@ -1204,9 +1204,9 @@ func (x *DegradedWhen) GetHttpStatusCode() []*structpb.Value {
 	return nil
 }
 
-// Quarantine says when a checker is not believed that says down of what most
-// of its peers see up. Clusters with limits of their own are counted apart.
-type Quarantine struct {
+// Doubt says when a checker is doubted: it says down of endpoints that most of its
+// peers see up. Clusters with limits of their own are counted apart.
+type Doubt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Of so many endpoints. Default: 8.
 	Disagreements uint32 `protobuf:"varint,1,opt,name=disagreements,proto3" json:"disagreements,omitempty"`
@@ -1220,20 +1220,20 @@ type Quarantine struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Quarantine) Reset() {
-	*x = Quarantine{}
+func (x *Doubt) Reset() {
+	*x = Doubt{}
 	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Quarantine) String() string {
+func (x *Doubt) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Quarantine) ProtoMessage() {}
+func (*Doubt) ProtoMessage() {}
 
-func (x *Quarantine) ProtoReflect() protoreflect.Message {
+func (x *Doubt) ProtoReflect() protoreflect.Message {
 	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1245,33 +1245,33 @@ func (x *Quarantine) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Quarantine.ProtoReflect.Descriptor instead.
-func (*Quarantine) Descriptor() ([]byte, []int) {
+// Deprecated: Use Doubt.ProtoReflect.Descriptor instead.
+func (*Doubt) Descriptor() ([]byte, []int) {
 	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
 }
 
-func (x *Quarantine) GetDisagreements() uint32 {
+func (x *Doubt) GetDisagreements() uint32 {
 	if x != nil {
 		return x.Disagreements
 	}
 	return 0
 }
 
-func (x *Quarantine) GetShare() float64 {
+func (x *Doubt) GetShare() float64 {
 	if x != nil {
 		return x.Share
 	}
 	return 0
 }
 
-func (x *Quarantine) GetRelease() float64 {
+func (x *Doubt) GetRelease() float64 {
 	if x != nil {
 		return x.Release
 	}
 	return 0
 }
 
-func (x *Quarantine) GetReleaseAfter() *durationpb.Duration {
+func (x *Doubt) GetReleaseAfter() *durationpb.Duration {
 	if x != nil {
 		return x.ReleaseAfter
 	}
@@ -1280,7 +1280,7 @@ func (x *Quarantine) GetReleaseAfter() *durationpb.Duration {
 
 // PathCut says when the checkers of one zone are not believed that say down of
 // endpoints in another, where the others, or one in that zone, see them up. It
-// is over as quarantine is.
+// is over as doubt is.
 type PathCut struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Of so many votes. Default: 20.
@@ -2019,7 +2019,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x06weight\x18\x02 \x01(\x01R\x06weight\x121\n" +
 	"\x15max_checks_per_second\x18\x03 \x01(\x01R\x12maxChecksPerSecond\"B\n" +
 	"\tReporting\x125\n" +
-	"\binterval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\binterval\"\x8b\x05\n" +
+	"\binterval\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\binterval\"\xfc\x04\n" +
 	"\aVerdict\x12(\n" +
 	"\x04rule\x18\x01 \x01(\x0e2\x14.hdsd.config.v1.RuleR\x04rule\x12\x19\n" +
 	"\bat_least\x18\x02 \x01(\rR\aatLeast\x12\x14\n" +
@@ -2028,18 +2028,15 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x0einitial_health\x18\x05 \x01(\x0e2\".envoy.config.core.v3.HealthStatusR\rinitialHealth\x12A\n" +
 	"\rdegraded_when\x18\x06 \x01(\v2\x1c.hdsd.config.v1.DegradedWhenR\fdegradedWhen\x127\n" +
 	"\tstaleness\x18\a \x01(\v2\x19.google.protobuf.DurationR\tstaleness\x122\n" +
-	"\awarm_up\x18\b \x01(\v2\x19.google.protobuf.DurationR\x06warmUp\x12:\n" +
-	"\n" +
-	"quarantine\x18\t \x01(\v2\x1a.hdsd.config.v1.QuarantineR\n" +
-	"quarantine\x122\n" +
+	"\awarm_up\x18\b \x01(\v2\x19.google.protobuf.DurationR\x06warmUp\x12+\n" +
+	"\x05doubt\x18\t \x01(\v2\x15.hdsd.config.v1.DoubtR\x05doubt\x122\n" +
 	"\bpath_cut\x18\n" +
 	" \x01(\v2\x17.hdsd.config.v1.PathCutR\apathCut\x121\n" +
 	"\adamping\x18\v \x01(\v2\x17.hdsd.config.v1.DampingR\adamping\x12>\n" +
 	"\fmass_failure\x18\f \x01(\v2\x1b.hdsd.config.v1.MassFailureR\vmassFailure\"P\n" +
 	"\fDegradedWhen\x12@\n" +
-	"\x10http_status_code\x18\x01 \x03(\v2\x16.google.protobuf.ValueR\x0ehttpStatusCode\"\xa2\x01\n" +
-	"\n" +
-	"Quarantine\x12$\n" +
+	"\x10http_status_code\x18\x01 \x03(\v2\x16.google.protobuf.ValueR\x0ehttpStatusCode\"\x9d\x01\n" +
+	"\x05Doubt\x12$\n" +
 	"\rdisagreements\x18\x01 \x01(\rR\rdisagreements\x12\x14\n" +
 	"\x05share\x18\x02 \x01(\x01R\x05share\x12\x18\n" +
 	"\arelease\x18\x03 \x01(\x01R\arelease\x12>\n" +
@@ -2167,7 +2164,7 @@ var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(*Reporting)(nil),           // 13: hdsd.config.v1.Reporting
 	(*Verdict)(nil),             // 14: hdsd.config.v1.Verdict
 	(*DegradedWhen)(nil),        // 15: hdsd.config.v1.DegradedWhen
-	(*Quarantine)(nil),          // 16: hdsd.config.v1.Quarantine
+	(*Doubt)(nil),               // 16: hdsd.config.v1.Doubt
 	(*PathCut)(nil),             // 17: hdsd.config.v1.PathCut
 	(*Damping)(nil),             // 18: hdsd.config.v1.Damping
 	(*MassFailure)(nil),         // 19: hdsd.config.v1.MassFailure
@@ -2215,12 +2212,12 @@ var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	15, // 26: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
 	30, // 27: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
 	30, // 28: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
-	16, // 29: hdsd.config.v1.Verdict.quarantine:type_name -> hdsd.config.v1.Quarantine
+	16, // 29: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
 	17, // 30: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
 	18, // 31: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
 	19, // 32: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
 	32, // 33: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	30, // 34: hdsd.config.v1.Quarantine.release_after:type_name -> google.protobuf.Duration
+	30, // 34: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
 	30, // 35: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
 	14, // 36: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
 	21, // 37: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
