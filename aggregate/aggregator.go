@@ -98,7 +98,7 @@ func (a *Aggregator) add(x *endpoint, e *Endpoint, t *terms, last health.Verdict
 		x.since = last.Since.UnixNano()
 	}
 	if e.Rule.Unobserved != Hold {
-		a.decisions.awaitAbsent(e.ID, x) // whoever is to check it has that long to report
+		a.decisions.awaitAbsent(e.ID, x) // the checkers to come have that long to report
 		a.roster.mark(e.ID, x)
 	}
 }

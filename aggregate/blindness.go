@@ -12,12 +12,13 @@ import (
 // owner to add so many substitutes that they outnumber the blind.
 const (
 	// missesToBlind is how many outages in a row it has to miss while it sees no
-	// other, each in another cluster than the one before: what it alone can reach
-	// is mostly of one cluster.
+	// other, each in another cluster than the one before. Endpoints that it alone
+	// can reach are mostly of one cluster.
 	missesToBlind = 2
 
 	// roundsToMiss is for how many rounds most have to say down meanwhile. By then
-	// whoever probes sees the outage, even if one report is lost and the next late.
+	// every checker that probes sees the outage, even if one report is lost and the
+	// next late.
 	roundsToMiss = 4
 )
 

@@ -123,8 +123,8 @@ func (d *damping) forget(id health.EndpointID, e *endpoint) {
 }
 
 // damp returns the status of an endpoint that went down lately: it stays down while
-// it flaps, unless more than half of its cluster is down. It is down again when the
-// votes say so, not when somebody is awaited.
+// it flaps, unless more than half of its cluster is down. It went down again if the
+// votes say so, not while votes are awaited.
 func (d *damping) damp(id health.EndpointID, e *endpoint, to health.Status, votes side, mostlyDown bool) health.Status {
 	f := d.flaps[id]
 	if d.settings.of(e).Damping.HalfLife <= 0 {

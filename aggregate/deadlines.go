@@ -24,7 +24,7 @@ const (
 	dueBudget      = ^uint32(4) // the endpoint's wait budget is spent; below are numbers of checkers
 )
 
-// deadlines lists what is due when. A deadline cannot be taken back: its owner
+// deadlines lists what is due at each tick. A deadline cannot be taken back: its owner
 // remembers the tick that it waits for and ignores all others. Deadlines set by
 // one report share a tick, so the heap stays small.
 type deadlines struct {

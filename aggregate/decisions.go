@@ -229,8 +229,8 @@ func (d *decisions) updateBudget(id health.EndpointID, e *endpoint, t *tally) {
 	}
 }
 
-// isWaiting reports whether the votes that count would lead to another verdict if
-// nobody were awaited, or could count if they had not begun to warm up anew.
+// isWaiting reports whether the votes that count would lead to another verdict if no
+// vote were awaited, or whether none counts and downs warm up.
 func (d *decisions) isWaiting(id health.EndpointID, e *endpoint, t *tally) bool {
 	switch {
 	case t.up > t.down && e.status.Down() && d.damping.suppresses(id, e) && !d.clusters.mostlyDown(e):

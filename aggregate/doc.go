@@ -53,7 +53,7 @@
 //   - A checker that is silent for longer than the staleness has no say, in either
 //     direction.
 //   - A checker is awaited for Options.AwaitFor when it connects or falls silent, or
-//     when it was absent and an endpoint is seen again after nobody saw it. So neither
+//     when it was absent and an endpoint is observed again. So neither
 //     the first nor the last to report decides alone after a short disturbance.
 //   - Every wait has an end, over all repeats. An endpoint's wait budget is as long as
 //     one voter takes to come back and to warm up. Only votes past their warm-up that

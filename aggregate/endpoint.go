@@ -39,7 +39,7 @@ const (
 	isFlapping                           // damping: it went down lately, and is damped
 	isHeldBack                           // massFailures: its down waits
 	isFailing                            // blindness: most votes that count say down
-	spendsBudget                         // budgets: its verdict waits for somebody
+	spendsBudget                         // budgets: its verdict waits
 	budgetScheduled                      // budgets: there is a deadline for the end of it
 	budgetSpent                          // budgets: it has waited for long enough
 )

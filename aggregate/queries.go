@@ -17,7 +17,7 @@ func (a *Aggregator) Verdict(id health.EndpointID) health.Verdict {
 	a.counter.tally(a.settings.of(e), e, &t)
 	v := health.Verdict{
 		Status: e.status, Reason: a.reasons.explain(id, e, &t), Observations: a.reasons.observations(e),
-		// Doubt does not matter here: who is cut off does see it down.
+		// Doubted or not: a checker that is cut off does see the endpoint down.
 		Zones: a.zones.verdicts(a.counter.byZone(e, believed, doubted, cutOff)),
 	}
 	if e.since != never {

@@ -13,7 +13,7 @@ import (
 // maxNamed is how many checkers a reason names for one cause.
 const maxNamed = 5
 
-// reasons says in words why a verdict is what it is.
+// reasons explains verdicts in words.
 type reasons struct {
 	settings *settings
 	roster   *roster
@@ -44,7 +44,7 @@ func (r *reasons) observations(e *endpoint) []health.Observation {
 	return list
 }
 
-// explain says in words why the endpoint's verdict is what it is.
+// explain returns the reason of an endpoint's verdict.
 func (r *reasons) explain(id health.EndpointID, e *endpoint, t *tally) string {
 	rule := &r.settings.of(e).Rule
 	status, how := rule.decide(t, e.status)
@@ -65,13 +65,13 @@ func (r *reasons) explain(id health.EndpointID, e *endpoint, t *tally) string {
 	case how == decided:
 		return t.sides(rule) + r.notes(e, t)
 	case how == lapsed:
-		return fmt.Sprintf("%s: by configuration %s then", r.nobody(e), e.status) + r.notes(e, t)
+		return fmt.Sprintf("%s: by configuration %s then", r.noVotes(e), e.status) + r.notes(e, t)
 	case how == tied:
 		why = t.tie(rule)
 	case how == unsettled:
 		why = fmt.Sprintf("%s, %d awaited", t.sides(rule), t.awaited)
 	default:
-		why = r.nobody(e)
+		why = r.noVotes(e)
 	}
 	if e.since == never && e.status == health.Unknown {
 		return "no verdict yet: " + why + r.notes(e, t)
@@ -79,8 +79,8 @@ func (r *reasons) explain(id health.EndpointID, e *endpoint, t *tally) string {
 	return "held: " + why + "; last verdict " + e.status.String() + r.notes(e, t)
 }
 
-// nobody says why no vote counts.
-func (r *reasons) nobody(e *endpoint) string {
+// noVotes says why no vote counts.
+func (r *reasons) noVotes(e *endpoint) string {
 	if e.count == 0 {
 		return "no checker is assigned"
 	}
@@ -95,7 +95,7 @@ func (r *reasons) nobody(e *endpoint) string {
 // notes says what else there is to know of the votes.
 func (r *reasons) notes(e *endpoint, t *tally) string {
 	if t.up+t.down == t.assigned {
-		return r.evidence(e) // nobody is left out
+		return r.evidence(e) // no vote is left out
 	}
 	return r.evidence(e) + r.leftOut(e)
 }

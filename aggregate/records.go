@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// record counts how often others contradict a checker, or what is said over a path.
+// record counts how often others contradict a checker, or the votes over a path.
 type record struct {
 	votes        int  // of pairs that are warm
 	downs        int  // of these
@@ -56,9 +56,9 @@ func (r *record) share() float64 {
 	return float64(r.contradicted) / float64(r.votes)
 }
 
-// endsAfter is how long the share has to stay low until doubt ends: not at all
-// where as much is still said to be down and the others agree by now. Who said so
-// was early.
+// endsAfter is how long the share has to stay low until doubt ends. It ends at once
+// where there are as many downs as before and the others agree by now: then the
+// doubted checker was only early.
 func (r *record) endsAfter(d *Doubt) time.Duration {
 	if r.downs > 0 && float64(r.downs) >= d.Share*float64(r.votes) {
 		return time.Millisecond
@@ -102,9 +102,9 @@ func (p path) includes(zone uint32) bool {
 	return zone != noZone && p.to != noZone && zone != p.to && (p.from == zone || p.from == elsewhere)
 }
 
-// concerns reports whether doubt of a path has to do with the votes of the checkers
-// of a zone on the endpoints of another: over that path or, where nobody elsewhere
-// reaches their own zone, on their way out.
+// concerns reports whether doubt of a path matters for the votes of a zone's checkers
+// on the endpoints of another. They take that path, or, where it leads from elsewhere
+// to their own zone, their way out is cut, too.
 func (p path) concerns(from, to uint32) bool {
 	if p.from == elsewhere && p.to == from {
 		return from != to

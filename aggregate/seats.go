@@ -13,7 +13,7 @@ type seat struct {
 	place   uint32        // roster: in the checker's list of votes
 	until   uint32        // intake: low bits of the tick that ends the phase, or of the report that began a run; blindness: of when a missed outage counts
 	code    uint16        // intake: latest HTTP status code; 0 where there was none
-	began   uint16        // intake: the code when it began to say what it says
+	began   uint16        // intake: the code with which its status began
 	status  health.Status // intake: what its vote counts as
 	phase   phase         // intake
 	adds    contribution  // records

@@ -6,8 +6,8 @@ import (
 	"hdsd/health"
 )
 
-// waits makes endpoints wait: for those who are absent, or until a change has
-// lasted. One wait takes the place of the other.
+// waits makes endpoints wait: for absent checkers, or until a change has lasted. One
+// wait replaces the other.
 type waits struct {
 	clock     *clock
 	deadlines *deadlines
@@ -17,8 +17,8 @@ type waits struct {
 	records   *records
 }
 
-// awaitAbsent awaits those who are absent: after a time in which nobody was heard,
-// the first to come back must not decide alone.
+// awaitAbsent awaits the absent checkers of an endpoint. After a time in which none
+// was heard, the first to come back must not decide alone.
 func (w *waits) awaitAbsent(id health.EndpointID, e *endpoint) {
 	w.begin(id, e, awaitsAbsent, w.settings.awaitFor())
 }
@@ -48,14 +48,13 @@ func (w *waits) due(id health.EndpointID, at tick) {
 // change has to last first:
 //
 //   - A majority of down that got no answer does not at once outvote a checker in
-//     the endpoint's own zone that says up. If the way to that zone is cut, that
-//     shows by the time that everybody has had a round, and that votes may be stale.
-//     Where nothing else looks as if it were, the next report of that checker is time
-//     enough, whether it comes or is lost.
-//   - One voter of several that alone is left to believe does not at once take an
-//     endpoint down. If that was noise, it shows.
-//   - An endpoint that is down does not come back by the votes of those alone whose
-//     probes have begun to fail. That may be all who are believed, while others are
+//     the endpoint's own zone that says up. If the way to that zone is cut, that shows
+//     after a round and the staleness. Where nothing else points to a cut, it is enough
+//     to wait for that checker's next report, whether it comes or is lost.
+//   - The only believed voter of several does not at once take an endpoint down. If its
+//     vote was noise, that shows.
+//   - An endpoint that is down does not come back by the votes of checkers alone whose
+//     probes have begun to fail. These may be all that are believed, while others are
 //     doubted.
 func (w *waits) confirm(id health.EndpointID, p *policy, e *endpoint, t *tally, to health.Status) health.Status {
 	byMajority := p.Kind == Majority || p.Kind == Score

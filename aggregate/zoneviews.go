@@ -13,9 +13,9 @@ import (
 // asks for them.
 //
 // A zone's view is the majority of its checkers that are believed, or would be but
-// for a cut path: they do not get there, and nor do the data planes beside them. It
-// has to last for the staleness, so that it does not matter who is the first to see
-// something, or is about to be doubted.
+// for a cut path: they do not get through, nor do the data planes beside them. It
+// has to last for the staleness, so that it does not matter which checker is the first
+// to see something, or is about to be doubted.
 type ZoneView struct {
 	Endpoint health.EndpointID
 	Zone     health.Locality // region and zone; without a region, all zones of that name together
