@@ -36,7 +36,8 @@ func (c *core) apply(d feed.Delivery, now time.Time) {
 	c.applyFleet(now, time.Now(), c.fleet.Apply(now))
 	c.applyRulings(now, c.rulings.Announce(now, effects.Unannounced))
 	c.forgetAbsent()
-	c.metrics.catalog(c)
+	c.metrics.rulings.update(c.rulings)
+	c.metrics.rollout.update(c.rollout.Trials(), c.rollout.BlockedClusters())
 	if before > 0 && c.rulings.Len() == 0 {
 		c.log.Warn().Str("event", "nothing_checked").Int("before", before).Int("clusters", len(c.rulings.Names())).
 			Msg("no endpoint is checked any more")

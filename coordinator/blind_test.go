@@ -55,7 +55,7 @@ func stuckLab(t *testing.T, one, two string) (l *lab, both []string) {
 
 func (l *lab) wantBlind(want float64) {
 	l.t.Helper()
-	if got := testutil.ToFloat64(l.core.metrics.blindCheckers); got != want {
+	if got := testutil.ToFloat64(l.core.metrics.votes.blind); got != want {
 		l.t.Errorf("hdsd_checkers_blind is %g, want %g", got, want)
 	}
 }

@@ -32,7 +32,7 @@ func (s sink) Reported(id string, votes []health.Vote) {
 	s.post(func() {
 		s.report(id, votes, time.Now())
 		if len(votes) > 0 {
-			s.metrics.judging.Observe(time.Since(read).Seconds())
+			s.metrics.votes.delay.Observe(time.Since(read).Seconds())
 		}
 	})
 }
@@ -94,7 +94,7 @@ func (c *core) begin(now time.Time) {
 // machine's clock.
 func (c *core) applyFleet(now, began time.Time, e fleet.Effects) {
 	if e.Planned {
-		c.metrics.planning.Observe(time.Since(began).Seconds())
+		c.metrics.plan.took.Observe(time.Since(began).Seconds())
 	}
 	if e.Settled {
 		c.applyRulings(now, c.rulings.Settle(now))
@@ -116,10 +116,10 @@ func (c *core) applyFleet(now, began time.Time, e fleet.Effects) {
 		c.rollout.Forget(id)
 	}
 	if e.Planned {
-		c.metrics.plan(c, e.Moves)
+		c.metrics.plan.update(c.fleet.Plan, e.Moves)
 	}
 	if e.Recount {
-		c.metrics.fleet(c)
+		c.metrics.fleet.update(c.fleet.Figures())
 	}
 }
 

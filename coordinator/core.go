@@ -82,7 +82,7 @@ func newCore(t timing, log zerolog.Logger, m *metrics, planes resourceServer, hi
 		mailbox: newMailbox(m.waiting), log: log, timing: t, metrics: m, history: history,
 		judge:     aggregate.New(t.judging(aggregate.BeliefLimits{})),
 		trust:     trust{},
-		decisions: newDecisions(planes, history, log, m),
+		decisions: newDecisions(planes, history, log, &m.rulings),
 	}
 	c.rulings = ruling.New(c.judge.Verdict)
 	c.fleet = fleet.New(fleet.Options{Report: t.report, Grace: t.grace, Settle: t.settle}, lookup{c})
@@ -176,12 +176,12 @@ func hashesOf(clusters []*catalog.Cluster) map[health.Hash]struct{} {
 
 // applyVerdicts carries out what follows from the votes.
 func (c *core) applyVerdicts(now time.Time, effects aggregate.Effects) {
-	judgeLog{&c.log, c.metrics}.write(&effects)
+	judgeLog{&c.log}.write(&effects)
 	if len(effects.Doubts)+len(effects.Blindness) > 0 {
 		c.fleet.Reconsider()
 	}
-	c.metrics.damped.Set(float64(c.judge.Damped()))
-	c.metrics.unobserved.Set(float64(c.judge.Unobserved()))
+	c.metrics.votes.count(&effects)
+	c.metrics.votes.update(c.judge)
 	c.appendDecisions(c.rulings.Decide(now, effects.Changes, effects.ZoneViews).Decisions)
 }
 
@@ -190,10 +190,10 @@ func (c *core) appendDecisions(all []decision.Decision) {
 	c.decisions.append(all)
 	for i := range all {
 		if len(all[i].Transitions) > 0 {
-			c.metrics.judged(c.rulings.Counts())
+			c.metrics.rulings.setHealth(c.rulings.Counts())
 		}
 		if len(all[i].Overrides) > 0 {
-			c.metrics.overridden(c.rulings)
+			c.metrics.rulings.setOverrides(c.rulings.Overrides())
 		}
 	}
 }

@@ -45,7 +45,7 @@ type decisions struct {
 	frozen  atomic.Pointer[store.Freeze] // read by any goroutine; nil: not frozen
 }
 
-func newDecisions(planes resourceServer, history historyWriter, log zerolog.Logger, m *metrics) *decisions {
+func newDecisions(planes resourceServer, history historyWriter, log zerolog.Logger, m *rulingMetrics) *decisions {
 	d := &decisions{
 		log: decision.NewMemory(maxDecisions), planes: planes, history: history,
 		events: eventLog{log, m, newTransitionLog(log)},

@@ -37,10 +37,10 @@ func (l *lab) reconnectAll() {
 func (l *lab) wantDoubted(checkers, paths float64) {
 	l.t.Helper()
 	m := l.core.metrics
-	if got := testutil.ToFloat64(m.doubtedCheckers); got != checkers {
+	if got := testutil.ToFloat64(m.votes.doubtedCheckers); got != checkers {
 		l.t.Errorf("hdsd_checkers_doubted is %g, want %g", got, checkers)
 	}
-	if got := testutil.ToFloat64(m.doubtedPaths); got != paths {
+	if got := testutil.ToFloat64(m.votes.doubtedPaths); got != paths {
 		l.t.Errorf("hdsd_paths_doubted is %g, want %g", got, paths)
 	}
 }
@@ -66,7 +66,7 @@ func TestCutOffCheckersTakeNothingOut(t *testing.T) {
 	if l.core.judge.DoubtReason(cut[0]) == "" || l.core.judge.DoubtReason(cut[1]) == "" {
 		t.Error("they are believed")
 	}
-	if got := testutil.ToFloat64(l.core.metrics.doubtedCheckers); got != 2 {
+	if got := testutil.ToFloat64(l.core.metrics.votes.doubtedCheckers); got != 2 {
 		t.Errorf("hdsd_checkers_doubted is %g, want 2", got)
 	}
 	for _, address := range addresses {
@@ -89,7 +89,7 @@ func TestACutPathTakesNothingOut(t *testing.T) {
 	l.cutOff(addresses, func(id string) bool { return !strings.HasSuffix(id, "a") })
 	l.pass(30 * time.Second)
 	l.wantTransitions(before)
-	if testutil.ToFloat64(l.core.metrics.doubtedPaths) == 0 {
+	if testutil.ToFloat64(l.core.metrics.votes.doubtedPaths) == 0 {
 		t.Error("no path is doubted")
 	}
 	if n := l.beyond(3, addresses); n > 0 {

@@ -10,7 +10,7 @@ import (
 // eventLog logs decisions and counts the transitions among them.
 type eventLog struct {
 	log         zerolog.Logger
-	metrics     *metrics
+	metrics     *rulingMetrics
 	transitions *transitionLog
 }
 
@@ -32,7 +32,7 @@ func (l *eventLog) write(next *decision.Decision) {
 		l.trust(next.Trust)
 	}
 	for i := range next.Transitions {
-		l.metrics.transition(&next.Transitions[i])
+		l.metrics.count(&next.Transitions[i])
 		l.transitions.write(&next.Transitions[i])
 	}
 }

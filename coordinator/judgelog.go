@@ -6,11 +6,8 @@ import (
 	"hdsd/aggregate"
 )
 
-// judgeLog logs and counts what the aggregator finds beside verdicts.
-type judgeLog struct {
-	*zerolog.Logger
-	metrics *metrics
-}
+// judgeLog logs what the aggregator finds beside verdicts.
+type judgeLog struct{ *zerolog.Logger }
 
 func (l judgeLog) write(e *aggregate.Effects) {
 	for i := range e.Doubts {
@@ -25,15 +22,6 @@ func (l judgeLog) write(e *aggregate.Effects) {
 }
 
 func (l judgeLog) doubt(c *aggregate.DoubtChange) {
-	count := l.metrics.doubtedCheckers
-	if c.Checker == "" {
-		count = l.metrics.doubtedPaths
-	}
-	if c.Doubted {
-		count.Inc()
-	} else {
-		count.Dec()
-	}
 	switch {
 	case c.Checker != "" && c.Doubted:
 		l.Warn().Str("event", "checker_doubted").Str("checker", c.Checker).
@@ -51,23 +39,18 @@ func (l judgeLog) doubt(c *aggregate.DoubtChange) {
 
 func (l judgeLog) blindness(c *aggregate.BlindnessChange) {
 	if c.Blind {
-		l.metrics.blindCheckers.Inc()
 		l.Warn().Str("event", "checker_blind").Str("checker", c.Checker).Msg("a checker is blind: " + c.Reason)
 	} else {
-		l.metrics.blindCheckers.Dec()
 		l.Info().Str("event", "checker_sees").Str("checker", c.Checker).Msg("a checker is no longer blind: " + c.Reason)
 	}
 }
 
 func (l judgeLog) massFailure(f *aggregate.MassFailure) {
 	if f.Over {
-		l.metrics.massFailures.Dec()
 		l.Warn().Str("event", "mass_failure_over").Str("cluster", f.Cluster).
 			Msg("a mass failure is over: " + f.Reason)
 		return
 	}
-	l.metrics.massFailures.Inc()
-	l.metrics.massFailuresSeen.Inc()
 	l.Error().Str("event", "mass_failure").Str("cluster", f.Cluster).
 		Msg("more than half of a cluster seems to fail at once, so its verdicts wait for verdict.mass_failure.hold: " + f.Reason)
 }

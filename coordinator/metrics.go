@@ -1,242 +1,256 @@
 package coordinator
 
 import (
-	"cmp"
-	"runtime"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"hdsd/aggregate"
 	"hdsd/api"
+	"hdsd/coordinator/fleet"
 	"hdsd/coordinator/rollout/canary"
 	"hdsd/coordinator/ruling"
 	"hdsd/health"
-	"hdsd/store"
 )
 
-// metrics are the core's figures. None is labelled by what a peer can make up.
+// metrics are those of the core, by the room that they show. No label has a value
+// that a peer can make up.
 type metrics struct {
-	transitions   *prometheus.CounterVec
-	moves         prometheus.Counter
-	clusterCount  prometheus.Gauge
-	endpointCount prometheus.Gauge
-	quarantine    prometheus.Gauge
-	stranded      prometheus.Gauge
-	short         prometheus.Gauge
-	digest        *prometheus.GaugeVec
-	connected     prometheus.Gauge
-	seats         prometheus.Gauge
-	verdicts      [healths]prometheus.Gauge
-	rebuilds      prometheus.Counter
-	planning      prometheus.Observer
-	judging       prometheus.Observer
-	waiting       prometheus.Observer
-	silent        prometheus.Gauge
-	frozen        prometheus.Gauge
-	shadowed      prometheus.Gauge
-	overrides     *prometheus.GaugeVec
-	overruled     prometheus.Gauge
-
-	doubtedCheckers, doubtedPaths prometheus.Gauge
-	blindCheckers                 prometheus.Gauge
-	damped, massFailures          prometheus.Gauge
-	unobserved                    prometheus.Gauge
-	distrusted                    prometheus.Gauge
-	massFailuresSeen              prometheus.Counter
-	canaryTrials, canaryBlocked   prometheus.Gauge
-	canaryProven, canaryLost      prometheus.Counter
+	rulings rulingMetrics
+	plan    planMetrics
+	fleet   fleetMetrics
+	votes   voteMetrics
+	rollout rolloutMetrics
+	waiting prometheus.Observer // how long events wait for the core
 }
 
-// overrideKinds are what overrides can do.
+func newMetrics(to prometheus.Registerer) *metrics {
+	f := factory{promauto.With(to)}
+	return &metrics{
+		rulings: newRulingMetrics(f), plan: newPlanMetrics(f), fleet: newFleetMetrics(f), votes: newVoteMetrics(f), rollout: newRolloutMetrics(f),
+		waiting: f.histogram("hdsd_mailbox_wait_seconds", "How long events waited for the core, the one goroutine that decides."),
+	}
+}
+
+// factory makes and registers metrics.
+type factory struct{ promauto.Factory }
+
+func (f factory) gauge(name, help string) prometheus.Gauge {
+	return f.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+}
+
+func (f factory) counter(name, help string) prometheus.Counter {
+	return f.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+}
+
+func (f factory) histogram(name, help string) prometheus.Observer {
+	return f.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds})
+}
+
+// rulingMetrics show clusters, endpoints and what data planes are told of them.
+type rulingMetrics struct {
+	clusters, endpoints, quarantined, shadowed, frozen, overridden prometheus.Gauge
+
+	overrides   *prometheus.GaugeVec   // by kind
+	transitions *prometheus.CounterVec // by health
+	byHealth    [len(ruling.Counts{})]prometheus.Gauge
+}
+
+// overrideKinds are the names of what overrides do.
 var overrideKinds = map[health.Status]string{health.Draining: "drain", health.Healthy: "healthy", health.Unhealthy: "unhealthy"}
 
-// healths is how many statuses there are.
-const healths = len(ruling.Counts{})
-
-func newMetrics(to prometheus.Registerer) *metrics {
-	factory := promauto.With(to)
-	gauge := func(name, help string) prometheus.Gauge {
-		return factory.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-	}
-	histogram := func(name, help string) prometheus.Observer {
-		return factory.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: seconds})
-	}
-	m := &metrics{
-		transitions: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "hdsd_transitions_total", Help: "Verdicts that changed, by the status after.",
+func newRulingMetrics(f factory) rulingMetrics {
+	m := rulingMetrics{
+		clusters:    f.gauge("hdsd_clusters", "Clusters of all sources, checked or not."),
+		endpoints:   f.gauge("hdsd_endpoints", "Endpoints that are checked, or whose last verdict is held."),
+		quarantined: f.gauge("hdsd_quarantined", "Clusters and endpoints that are not checked because what their source says cannot be checked, or not safely. Those that only lack a checker are in hdsd_endpoints_stranded."),
+		shadowed:    f.gauge("hdsd_clusters_shadowed", "Clusters with checked endpoints whose verdicts are not published, because of mode: SHADOW."),
+		frozen:      f.gauge("hdsd_frozen", "1 while publishing is frozen, else 0."),
+		overridden:  f.gauge("hdsd_endpoints_overridden", "Endpoints whose health an override decides."),
+		overrides: f.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "hdsd_overrides", Help: "Overrides in force, by what they do.",
+		}, []string{"kind"}),
+		transitions: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "hdsd_transitions_total", Help: "Changed verdicts, by the health after.",
 		}, []string{"to"}),
-		moves: factory.NewCounter(prometheus.CounterOpts{
-			Name: "hdsd_plan_moves_total", Help: "Assignments of an endpoint to a checker made or taken away.",
-		}),
-		clusterCount:  gauge("hdsd_clusters", "Clusters of all sources."),
-		endpointCount: gauge("hdsd_endpoints", "Endpoints that are checked."),
-		quarantine:    gauge("hdsd_quarantined", "Clusters and endpoints that are not checked because what their source says cannot be checked, or not safely. Those for which only a checker is missing are not among them: see hdsd_endpoints_stranded."),
-		stranded:      gauge("hdsd_endpoints_stranded", "Endpoints that no connected checker is able to check."),
-		short:         gauge("hdsd_endpoints_short", "Endpoints with fewer checkers than they should have, or none, since those that are able are at their ceilings."),
-		digest: factory.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "hdsd_plan_info", Help: "1, labelled with the digest of who checks what.",
-		}, []string{"digest"}),
-		connected: gauge("hdsd_checkers_connected", "Checkers with an open stream."),
-		seats:     gauge("hdsd_checkers", "Checkers that are connected or whose seat is kept."),
-		frozen:    gauge("hdsd_frozen", "1 while verdicts are kept from the subscribers by a freeze, else 0."),
-		overruled: gauge("hdsd_endpoints_overridden", "Endpoints whose health an operator's override decides."),
-		shadowed:  gauge("hdsd_clusters_shadowed", "Clusters with checked endpoints whose verdicts are kept from the subscribers by the configuration."),
-		rebuilds: factory.NewCounter(prometheus.CounterOpts{
-			Name: "hdsd_specifiers_built_total", Help: "Specifiers made for checkers, sent or not.",
-		}),
-		planning:        histogram("hdsd_plan_seconds", "How long a change of the plan took to work out."),
-		judging:         histogram("hdsd_verdict_delay_seconds", "From a report with changed votes to what follows from it being published."),
-		waiting:         histogram("hdsd_mailbox_wait_seconds", "How long events waited for the core."),
-		doubtedCheckers: gauge("hdsd_checkers_doubted", "Checkers whose downs are not believed, since their peers contradict too many of them."),
-		blindCheckers:   gauge("hdsd_checkers_blind", "Checkers that said up through several outages in a row that their peers saw."),
-		doubtedPaths:    gauge("hdsd_paths_doubted", "Pairs of zones where the checkers of one are not believed about the endpoints of the other; all others of a zone together are one more."),
-		distrusted:      gauge("hdsd_checkers_distrusted", "Checkers that an operator distrusts, whether they are there or not."),
-		damped:          gauge("hdsd_endpoints_damped", "Endpoints that are held down only because they flap."),
-		unobserved:      gauge("hdsd_endpoints_unobserved", "Endpoints of which no checker that is believed says anything now."),
-		massFailures:    gauge("hdsd_mass_failures", "Clusters of which more than half seemed to go down in one round, until that is over."),
-		massFailuresSeen: factory.NewCounter(prometheus.CounterOpts{
-			Name: "hdsd_mass_failures_total", Help: "How often more than half of a cluster seemed to go down in one round.",
-		}),
-		canaryTrials:  gauge("hdsd_canary_trials", "Clusters that are tried at one checker before others get them."),
-		canaryBlocked: gauge("hdsd_canary_blocked", "Clusters whose present version nobody tries, since two checkers were lost while they did."),
-		canaryProven: factory.NewCounter(prometheus.CounterOpts{
-			Name: "hdsd_canary_proven_total", Help: "Trials of a cluster that ended well.",
-		}),
-		canaryLost: factory.NewCounter(prometheus.CounterOpts{
-			Name: "hdsd_canary_lost_total", Help: "Trials of a cluster that ended with the loss of their checker.",
-		}),
-		silent: gauge("hdsd_checkers_silent", "Connected checkers that report nothing of what they were sent."),
 	}
-	m.overrides = factory.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "hdsd_overrides", Help: "Overrides of operators that are in force, by what they do.",
-	}, []string{"kind"})
 	for _, kind := range overrideKinds {
-		m.overrides.WithLabelValues(kind)
+		m.overrides.WithLabelValues(kind) // so that it exists from the start
 	}
-	byHealth := factory.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "hdsd_endpoints_by_health", Help: "Endpoints with a verdict or the wait for one, by their health.",
+	byHealth := f.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "hdsd_endpoints_by_health", Help: "Endpoints that are checked, or whose last verdict is held, by their health.",
 	}, []string{"health"})
 	for to := health.Unknown; to.Valid(); to++ {
-		m.verdicts[to] = byHealth.WithLabelValues(to.String())
-		m.transitions.WithLabelValues(to.String()) // shown from the start
+		m.byHealth[to] = byHealth.WithLabelValues(to.String())
+		m.transitions.WithLabelValues(to.String()) // so that it exists from the start
 	}
 	return m
 }
 
-// watchStore exports how the history is doing.
-func watchStore(to prometheus.Registerer, s interface{ Stats() store.Stats }) {
-	factory := promauto.With(to)
-	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "hdsd_history_pending", Help: "Transitions that wait for the disk.",
-	}, func() float64 { return float64(s.Stats().Pending) })
-	factory.NewCounterFunc(prometheus.CounterOpts{
-		Name: "hdsd_history_committed_total", Help: "Transitions written to the disk.",
-	}, func() float64 { return float64(s.Stats().Committed) })
-	factory.NewCounterFunc(prometheus.CounterOpts{
-		Name: "hdsd_history_dropped_total", Help: "Transitions missing from the history, as the disk did not take them.",
-	}, func() float64 { return float64(s.Stats().Dropped) })
-	factory.NewCounterFunc(prometheus.CounterOpts{
-		Name: "hdsd_history_skipped_total", Help: "Damaged values that were met in the database and passed over.",
-	}, func() float64 { return float64(s.Stats().Skipped) })
-	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "hdsd_history_failing", Help: "1 while the disk takes nothing, else 0.",
-	}, func() float64 { return flag(s.Stats().LastError != nil) })
-	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "hdsd_clock_doubted", Help: "1 while the machine's clock is doubted, so that history is not deleted by it, else 0.",
-	}, func() float64 { return flag(s.Stats().Doubted) })
-	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "hdsd_history_bytes", Help: "Size of the database's file.",
-	}, func() float64 { return float64(s.Stats().Bytes) })
+// update shows a change of the clusters.
+func (m *rulingMetrics) update(t *ruling.Table) {
+	m.clusters.Set(float64(len(t.Names())))
+	m.endpoints.Set(float64(t.Len()))
+	m.quarantined.Set(float64(t.Quarantined()))
+	m.shadowed.Set(float64(t.Shadowed()))
+	m.setHealth(t.Counts())
+	m.setOverrides(t.Overrides())
 }
 
-// watchLife exports what this process is and whether it is ready.
-func (c *Coordinator) watchLife(version string) {
-	factory := promauto.With(c.registry)
-	factory.NewGauge(prometheus.GaugeOpts{
-		Name: "hdsd_build_info", Help: "1, labelled with what runs.",
-		ConstLabels: prometheus.Labels{"version": cmp.Or(version, "unknown"), "goversion": runtime.Version()},
-	}).Set(1)
-	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "hdsd_ready", Help: "1 while ready to serve, as /readyz says, else 0.",
-	}, func() float64 { return flag(c.ready.Load()) })
-	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "hdsd_mailbox_events", Help: "Events that wait for the core.",
-	}, func() float64 { return float64(len(c.core.events)) })
-	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "hdsd_watch_subscribers", Help: "Watches of health under way, over gRPC and HTTP.",
-	}, func() float64 { return float64(c.query.Watchers()) })
-}
-
-func flag(up bool) float64 {
-	if up {
-		return 1
+func (m *rulingMetrics) setHealth(counts ruling.Counts) {
+	for to := range m.byHealth {
+		m.byHealth[to].Set(float64(counts[to]))
 	}
-	return 0
 }
 
-func (m *metrics) transition(t *health.Transition) {
+func (m *rulingMetrics) setOverrides(all []ruling.Override) {
+	byKind, endpoints := map[health.Status]int{}, 0
+	for i := range all {
+		byKind[all[i].Status]++
+		endpoints += all[i].Endpoints
+	}
+	for status, kind := range overrideKinds {
+		m.overrides.WithLabelValues(kind).Set(float64(byKind[status]))
+	}
+	m.overridden.Set(float64(endpoints))
+}
+
+func (m *rulingMetrics) count(t *health.Transition) {
 	if t.From != t.To { // else an override began or ended over the same health
 		m.transitions.WithLabelValues(t.To.String()).Inc()
 	}
 }
 
-// plan exports a change of the plan.
-func (m *metrics) plan(c *core, moved int) {
-	m.moves.Add(float64(moved))
-	m.short.Set(float64(c.fleet.Short()))
-	m.digest.Reset()
-	m.digest.WithLabelValues(api.DigestText(c.fleet.Digest())).Set(1)
+// planMetrics show which checkers probe which endpoints.
+type planMetrics struct {
+	moves  prometheus.Counter
+	short  prometheus.Gauge
+	digest *prometheus.GaugeVec
+	took   prometheus.Observer
 }
 
-func (m *metrics) fleet(c *core) {
-	figures := c.fleet.Figures()
+func newPlanMetrics(f factory) planMetrics {
+	return planMetrics{
+		moves: f.counter("hdsd_plan_moves_total", "Seats added or removed."),
+		short: f.gauge("hdsd_endpoints_short", "Endpoints with fewer checkers than they should have, or none, because all that are able are at their max_checks_per_second."),
+		digest: f.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "hdsd_plan_info", Help: "1, labelled with the digest of the plan.",
+		}, []string{"digest"}),
+		took: f.histogram("hdsd_plan_seconds", "How long a change of the plan took to compute."),
+	}
+}
+
+// update shows a change of the plan that moved some seats.
+func (m *planMetrics) update(p *fleet.Plan, moves int) {
+	m.moves.Add(float64(moves))
+	m.short.Set(float64(p.Short()))
+	m.digest.Reset()
+	m.digest.WithLabelValues(api.DigestText(p.Digest())).Set(1)
+}
+
+// fleetMetrics show which checkers there are.
+type fleetMetrics struct{ connected, seated, silent, stranded prometheus.Gauge }
+
+func newFleetMetrics(f factory) fleetMetrics {
+	return fleetMetrics{
+		connected: f.gauge("hdsd_checkers_connected", "Checkers that have a stream, or fetch."),
+		seated:    f.gauge("hdsd_checkers", "Checkers that are connected or whose seat is kept."),
+		silent:    f.gauge("hdsd_checkers_silent", "Connected checkers that report nothing of what they were sent."),
+		stranded:  f.gauge("hdsd_endpoints_stranded", "Endpoints that no connected checker is able to check."),
+	}
+}
+
+func (m *fleetMetrics) update(figures fleet.Figures) {
 	m.connected.Set(float64(figures.Connected))
-	m.seats.Set(float64(figures.Seated))
+	m.seated.Set(float64(figures.Seated))
 	m.silent.Set(float64(figures.Silent))
 	m.stranded.Set(float64(figures.Stranded))
 }
 
-// trial counts how a trial ended.
-func (m *metrics) trial(kind canary.Kind) {
+// voteMetrics show what the aggregator finds in the votes beside verdicts.
+type voteMetrics struct {
+	doubtedCheckers, doubtedPaths, blind, distrusted prometheus.Gauge
+	damped, unobserved, massFailures                 prometheus.Gauge
+	massFailuresTotal                                prometheus.Counter
+	delay                                            prometheus.Observer // from a report to publishing what follows
+}
+
+func newVoteMetrics(f factory) voteMetrics {
+	return voteMetrics{
+		doubtedCheckers:   f.gauge("hdsd_checkers_doubted", "Checkers whose downs do not count, because their peers contradict too many of them."),
+		doubtedPaths:      f.gauge("hdsd_paths_doubted", "Pairs of zones where the downs of one zone's checkers about the other's endpoints do not count. The checkers of all other zones together count as one zone."),
+		blind:             f.gauge("hdsd_checkers_blind", "Checkers that said up through two outages in a row that their peers saw."),
+		distrusted:        f.gauge("hdsd_checkers_distrusted", "Checkers that an operator distrusts, connected or not."),
+		damped:            f.gauge("hdsd_endpoints_damped", "Endpoints that are held down because they flap, while their checkers say up."),
+		unobserved:        f.gauge("hdsd_endpoints_unobserved", "Endpoints without a believed vote."),
+		massFailures:      f.gauge("hdsd_mass_failures", "Clusters of which one round would have taken more than half down, while that is held."),
+		massFailuresTotal: f.counter("hdsd_mass_failures_total", "How often one round would have taken more than half of a cluster down."),
+		delay:             f.histogram("hdsd_verdict_delay_seconds", "From reading a report with changed votes to publishing what follows."),
+	}
+}
+
+// update shows how the aggregator is doing.
+func (m *voteMetrics) update(judge *aggregate.Aggregator) {
+	m.damped.Set(float64(judge.Damped()))
+	m.unobserved.Set(float64(judge.Unobserved()))
+}
+
+// count counts what became true or ended.
+func (m *voteMetrics) count(e *aggregate.Effects) {
+	for i := range e.Doubts {
+		if e.Doubts[i].Checker != "" {
+			step(m.doubtedCheckers, e.Doubts[i].Doubted)
+		} else {
+			step(m.doubtedPaths, e.Doubts[i].Doubted)
+		}
+	}
+	for i := range e.Blindness {
+		step(m.blind, e.Blindness[i].Blind)
+	}
+	for i := range e.MassFailures {
+		step(m.massFailures, !e.MassFailures[i].Over)
+		if !e.MassFailures[i].Over {
+			m.massFailuresTotal.Inc()
+		}
+	}
+}
+
+// step adds one to a gauge or takes one from it.
+func step(g prometheus.Gauge, up bool) {
+	if up {
+		g.Inc()
+	} else {
+		g.Dec()
+	}
+}
+
+// rolloutMetrics show which clusters are tried, and what comes of it.
+type rolloutMetrics struct {
+	trials, blocked          prometheus.Gauge
+	proven, lost, specifiers prometheus.Counter
+}
+
+func newRolloutMetrics(f factory) rolloutMetrics {
+	return rolloutMetrics{
+		trials:     f.gauge("hdsd_canary_trials", "New or changed clusters that one checker has before the others."),
+		blocked:    f.gauge("hdsd_canary_blocked", "Clusters whose present version nobody tries, because two checkers were lost while they did."),
+		proven:     f.counter("hdsd_canary_proven_total", "Trials that succeeded."),
+		lost:       f.counter("hdsd_canary_lost_total", "Trials that ended with the loss of their checker."),
+		specifiers: f.counter("hdsd_specifiers_built_total", "Specifiers built, sent or not."),
+	}
+}
+
+func (m *rolloutMetrics) update(trials, blocked int) {
+	m.trials.Set(float64(trials))
+	m.blocked.Set(float64(blocked))
+}
+
+// count counts how a trial ended.
+func (m *rolloutMetrics) count(kind canary.Kind) {
 	switch kind {
 	case canary.Proven:
-		m.canaryProven.Inc()
+		m.proven.Inc()
 	case canary.Lost, canary.Blocked:
-		m.canaryLost.Inc()
+		m.lost.Inc()
 	case canary.Started, canary.NotAccepted, canary.Withdrawn:
-	}
-}
-
-// canaries exports how trials are doing.
-func (m *metrics) canaries(c *core) {
-	m.canaryTrials.Set(float64(c.rollout.Trials()))
-	m.canaryBlocked.Set(float64(c.rollout.BlockedClusters()))
-}
-
-func (m *metrics) catalog(c *core) {
-	m.clusterCount.Set(float64(len(c.rulings.Names())))
-	m.endpointCount.Set(float64(c.rulings.Len()))
-	m.quarantine.Set(float64(c.rulings.Quarantined()))
-	m.canaries(c)
-	m.shadowed.Set(float64(c.rulings.Shadowed()))
-	m.judged(c.rulings.Counts())
-	m.overridden(c.rulings)
-}
-
-func (m *metrics) overridden(rulings *ruling.Table) {
-	byKind, endpoints := map[health.Status]int{}, 0
-	for _, o := range rulings.Overrides() {
-		byKind[o.Status]++
-		endpoints += o.Endpoints
-	}
-	for status, kind := range overrideKinds {
-		m.overrides.WithLabelValues(kind).Set(float64(byKind[status]))
-	}
-	m.overruled.Set(float64(endpoints))
-}
-
-func (m *metrics) judged(counts ruling.Counts) {
-	for to := range m.verdicts {
-		m.verdicts[to].Set(float64(counts[to]))
 	}
 }

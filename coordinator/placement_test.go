@@ -74,7 +74,7 @@ func TestWhatDoesNotFitSaysSo(t *testing.T) {
 	if len(short) != 20 || !strings.Contains(short[0].Reason, "max_checks_per_second") {
 		t.Errorf("%d endpoints are not checked: %v", len(short), short)
 	}
-	if got := testutil.ToFloat64(l.core.metrics.short); got != 20 {
+	if got := testutil.ToFloat64(l.core.metrics.plan.short); got != 20 {
 		t.Errorf("hdsd_endpoints_short is %g", got)
 	}
 	if reason := l.asked("web", short[0].Address).Verdict.Reason; !strings.HasPrefix(reason, short[0].Reason+"; ") {
@@ -86,7 +86,7 @@ func TestWhatDoesNotFitSaysSo(t *testing.T) {
 	if n := len(l.describe("web").Quarantined); n != 0 || l.digest() == digest {
 		t.Errorf("%d endpoints are not checked with room for all", n)
 	}
-	if n := testutil.CollectAndCount(l.core.metrics.digest, "hdsd_plan_info"); n != 1 {
+	if n := testutil.CollectAndCount(l.core.metrics.plan.digest, "hdsd_plan_info"); n != 1 {
 		t.Errorf("there are %d of hdsd_plan_info", n)
 	}
 }

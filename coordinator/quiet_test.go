@@ -53,7 +53,7 @@ func TestUnobservedEndpointsAreCounted(t *testing.T) {
 	l, _ := fleetOf(t, 5, 30)
 	want := func(count float64) {
 		t.Helper()
-		if got := testutil.ToFloat64(l.core.metrics.unobserved); got != count {
+		if got := testutil.ToFloat64(l.core.metrics.votes.unobserved); got != count {
 			t.Errorf("hdsd_endpoints_unobserved is %g, want %g", got, count)
 		}
 	}

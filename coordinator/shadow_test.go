@@ -114,7 +114,7 @@ func TestOnlyWhatIsCheckedIsCountedAsShadowed(t *testing.T) {
 		want     float64
 	}{{[]*sourceCluster{web("web", a1), plain}, 1}, {[]*sourceCluster{plain}, 0}, {[]*sourceCluster{web("web", a1), web("plain", a2)}, 2}, {nil, 0}} {
 		l.say(step.clusters...)
-		if got := testutil.ToFloat64(l.core.metrics.shadowed); got != step.want {
+		if got := testutil.ToFloat64(l.core.metrics.rulings.shadowed); got != step.want {
 			t.Errorf("of %d clusters %g count, want %g", len(step.clusters), got, step.want)
 		}
 	}

@@ -31,7 +31,7 @@ func (c *core) specify(now time.Time, id string) {
 			c.judge.Assign(now, v.Endpoint, id)
 		}
 	}
-	c.metrics.rebuilds.Inc()
+	c.metrics.rollout.specifiers.Inc()
 	c.hds.Assign(id, spec)
 }
 
@@ -40,10 +40,10 @@ func (c *core) tickTrials(now time.Time) {
 	effects := c.rollout.Tick(now, func(id string) { c.specify(now, id) })
 	for i := range effects.Events {
 		logTrial(&c.log, &effects.Events[i])
-		c.metrics.trial(effects.Events[i].Kind)
+		c.metrics.rollout.count(effects.Events[i].Kind)
 	}
 	if len(effects.Events) > 0 {
-		c.metrics.canaries(c)
+		c.metrics.rollout.update(c.rollout.Trials(), c.rollout.BlockedClusters())
 	}
 	if len(effects.Records) > 0 {
 		c.history.SaveTrials(storedTrials(effects.Records))

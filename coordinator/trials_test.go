@@ -221,10 +221,10 @@ func TestTwoLossesBlockAChange(t *testing.T) {
 		t.Errorf("%v are behind for what is blocked", who)
 	}
 	m := l.core.metrics
-	if got := testutil.ToFloat64(m.canaryBlocked); got != 2 {
+	if got := testutil.ToFloat64(m.rollout.blocked); got != 2 {
 		t.Errorf("hdsd_canary_blocked is %g, want 2", got)
 	}
-	if got := testutil.ToFloat64(m.canaryLost); got < 4 {
+	if got := testutil.ToFloat64(m.rollout.lost); got < 4 {
 		t.Errorf("hdsd_canary_lost_total is %g, want 4 at least", got)
 	}
 
@@ -266,7 +266,7 @@ func TestARollingRestartDuringAChangeBlocksNothing(t *testing.T) {
 	if who := l.checking(two); len(who) != 3 {
 		t.Errorf("%v check the new cluster, want three", who)
 	}
-	if got := testutil.ToFloat64(l.core.metrics.canaryBlocked); got != 0 {
+	if got := testutil.ToFloat64(l.core.metrics.rollout.blocked); got != 0 {
 		t.Errorf("%g are blocked", got)
 	}
 	l.wantTransitions(2)
@@ -333,10 +333,10 @@ func TestManyClustersCostFewSpecifiers(t *testing.T) {
 			t.Errorf("%s was sent %d specifiers", id, l.sent[id])
 		}
 	}
-	if got := testutil.ToFloat64(l.core.metrics.canaryProven); got != 1000 {
+	if got := testutil.ToFloat64(l.core.metrics.rollout.proven); got != 1000 {
 		t.Errorf("hdsd_canary_proven_total is %g, want 1000", got)
 	}
-	if got := testutil.ToFloat64(l.core.metrics.canaryTrials); got != 0 {
+	if got := testutil.ToFloat64(l.core.metrics.rollout.trials); got != 0 {
 		t.Errorf("hdsd_canary_trials is %g in the end", got)
 	}
 }
@@ -361,7 +361,7 @@ func TestBuildsAreTriedApart(t *testing.T) {
 	if proofs := len(l.trials["web"].Proven); proofs != 4 {
 		t.Errorf("%d proofs, want one for each of two builds and versions", proofs)
 	}
-	if got := testutil.ToFloat64(l.core.metrics.canaryProven); got != 4 {
+	if got := testutil.ToFloat64(l.core.metrics.rollout.proven); got != 4 {
 		t.Errorf("%g trials, %s first: want one for each of two builds and versions", got, first)
 	}
 }

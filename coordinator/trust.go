@@ -128,5 +128,5 @@ func (c *core) instruct(checker string) {
 	levels := map[store.TrustLevel]aggregate.OperatorTrust{store.Distrusted: aggregate.Distrusted, store.Trusted: aggregate.Trusted}
 	c.judge.SetTrust(checker, levels[said.Level], fmt.Sprintf("%s (%s)", said.Reason, said.Author))
 	c.fleet.Reconsider()
-	c.metrics.distrusted.Set(float64(c.trust.distrusted()))
+	c.metrics.votes.distrusted.Set(float64(c.trust.distrusted()))
 }

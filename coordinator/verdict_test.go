@@ -61,13 +61,13 @@ func TestFlappersAreHeldDown(t *testing.T) {
 	if reason := l.verdict("web", flapper).Reason; !strings.Contains(reason, "it flaps, and is held down until") {
 		t.Errorf("the reason is %q", reason)
 	}
-	if got := testutil.ToFloat64(l.core.metrics.damped); got != 1 {
+	if got := testutil.ToFloat64(l.core.metrics.votes.damped); got != 1 {
 		t.Errorf("hdsd_endpoints_damped is %g, want 1", got)
 	}
 	l.reload(func(c *configv1.Config) { c.Verdict = &configv1.Verdict{} })
 	l.pass(time.Second)
 	l.wantPublished("web", flapper, health.Healthy)
-	if got := testutil.ToFloat64(l.core.metrics.damped); got != 0 {
+	if got := testutil.ToFloat64(l.core.metrics.votes.damped); got != 0 {
 		t.Errorf("hdsd_endpoints_damped is %g, want 0", got)
 	}
 }
@@ -87,7 +87,7 @@ func TestAMassFailureWaits(t *testing.T) {
 	for _, address := range addresses {
 		l.wantPublished("web", address, health.Healthy)
 	}
-	if got := testutil.ToFloat64(l.core.metrics.massFailures); got != 1 {
+	if got := testutil.ToFloat64(l.core.metrics.votes.massFailures); got != 1 {
 		t.Errorf("hdsd_mass_failures is %g, want 1", got)
 	}
 	l.pass(10 * time.Second)
@@ -95,7 +95,7 @@ func TestAMassFailureWaits(t *testing.T) {
 	l.reconnectAll()
 	l.pass(5 * time.Second)
 	l.wantPublished("web", addresses[0], health.Healthy)
-	if now, seen := testutil.ToFloat64(l.core.metrics.massFailures), testutil.ToFloat64(l.core.metrics.massFailuresSeen); now != 0 || seen != 1 {
+	if now, seen := testutil.ToFloat64(l.core.metrics.votes.massFailures), testutil.ToFloat64(l.core.metrics.votes.massFailuresTotal); now != 0 || seen != 1 {
 		t.Errorf("hdsd_mass_failures is %g, want 0; hdsd_mass_failures_total %g, want 1", now, seen)
 	}
 }
@@ -122,7 +122,7 @@ func TestDoubtedCheckersGetSubstitutes(t *testing.T) {
 	if now := l.checking(address); len(now) != 3 {
 		t.Errorf("with %s distrusted it is checked by %v", who[0], now)
 	}
-	if got := testutil.ToFloat64(l.core.metrics.distrusted); got != 1 {
+	if got := testutil.ToFloat64(l.core.metrics.votes.distrusted); got != 1 {
 		t.Errorf("hdsd_checkers_distrusted is %g, want 1", got)
 	}
 	if reason := l.verdict("web", address).Reason; !strings.Contains(reason, who[0]+" not believed: distrusted by an operator: stuck (ann)") {

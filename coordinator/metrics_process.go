@@ -1,0 +1,62 @@
+package coordinator
+
+import (
+	"cmp"
+	"runtime"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"hdsd/store"
+)
+
+// watchStore exports how the history is doing.
+func watchStore(to prometheus.Registerer, s interface{ Stats() store.Stats }) {
+	factory := promauto.With(to)
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hdsd_history_pending", Help: "Transitions that wait for the disk.",
+	}, func() float64 { return float64(s.Stats().Pending) })
+	factory.NewCounterFunc(prometheus.CounterOpts{
+		Name: "hdsd_history_committed_total", Help: "Transitions written to the disk.",
+	}, func() float64 { return float64(s.Stats().Committed) })
+	factory.NewCounterFunc(prometheus.CounterOpts{
+		Name: "hdsd_history_dropped_total", Help: "Transitions missing from the history, as the disk did not take them.",
+	}, func() float64 { return float64(s.Stats().Dropped) })
+	factory.NewCounterFunc(prometheus.CounterOpts{
+		Name: "hdsd_history_skipped_total", Help: "Damaged values that were met in the database and passed over.",
+	}, func() float64 { return float64(s.Stats().Skipped) })
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hdsd_history_failing", Help: "1 while the disk takes nothing, else 0.",
+	}, func() float64 { return flag(s.Stats().LastError != nil) })
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hdsd_clock_doubted", Help: "1 while the machine's clock is doubted, so that history is not deleted by it, else 0.",
+	}, func() float64 { return flag(s.Stats().Doubted) })
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hdsd_history_bytes", Help: "Size of the database's file.",
+	}, func() float64 { return float64(s.Stats().Bytes) })
+}
+
+// watchLife exports what this process is and whether it is ready.
+func (c *Coordinator) watchLife(version string) {
+	factory := promauto.With(c.registry)
+	factory.NewGauge(prometheus.GaugeOpts{
+		Name: "hdsd_build_info", Help: "1, labelled with what runs.",
+		ConstLabels: prometheus.Labels{"version": cmp.Or(version, "unknown"), "goversion": runtime.Version()},
+	}).Set(1)
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hdsd_ready", Help: "1 while ready to serve, as /readyz says, else 0.",
+	}, func() float64 { return flag(c.ready.Load()) })
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hdsd_mailbox_events", Help: "Events that wait for the core.",
+	}, func() float64 { return float64(len(c.core.events)) })
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hdsd_watch_subscribers", Help: "Watches of health under way, over gRPC and HTTP.",
+	}, func() float64 { return float64(c.query.Watchers()) })
+}
+
+func flag(up bool) float64 {
+	if up {
+		return 1
+	}
+	return 0
+}
