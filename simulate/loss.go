@@ -8,7 +8,7 @@ import (
 	"hdsd/health"
 )
 
-// lose has checkers give up their seats, counts, and takes them back.
+// lose makes checkers give up their seats, counts what follows, and takes them back.
 func (s *Simulation) lose(checkers []health.Checker) Loss {
 	before := s.planner.Stats()
 	gone := make(map[string]bool, len(checkers))
@@ -34,7 +34,7 @@ func (s *Simulation) lose(checkers []health.Checker) Loss {
 	return loss
 }
 
-// loseCheckers tries the loss of so many checkers at most.
+// loseCheckers tries the loss of each checker, of so many at most.
 func (s *Simulation) loseCheckers(most int) Losses {
 	all := s.in.Checkers
 	tried := min(len(all), most)
@@ -61,8 +61,8 @@ func (s *Simulation) loseCheckers(most int) Losses {
 	return sum
 }
 
-// inOrder gives what comes at a place when losses are put in order, by each
-// figure for itself.
+// inOrder returns what comes at a place when losses are in order, for each figure
+// alone.
 func inOrder(losses []Loss, place int) Loss {
 	return Loss{
 		Moved:           at(losses, place, func(l Loss) int { return l.Moved }),
@@ -86,8 +86,8 @@ func at[T cmp.Ordered](losses []Loss, place int, of func(Loss) T) T {
 // zone is a zone of a region.
 type zone struct{ region, name string }
 
-// loseZones tries the loss of so many zones at most, and tells how many there
-// are.
+// loseZones tries the loss of each zone, of so many at most. It also returns how many
+// zones there are.
 func (s *Simulation) loseZones(most int) (int, []ZoneLoss) {
 	in := map[zone][]health.Checker{}
 	var zones []zone

@@ -2,11 +2,11 @@ package simulate
 
 import "hdsd/health"
 
-// probing compares the checks that hdsd's checkers make with those that data
-// planes would.
+// probing compares the checks that hdsd's checkers make with those that data planes
+// would make.
 func (s *Simulation) probing() Probing {
 	var p Probing
-	byRate := map[int64]int{} // endpoints by what all their checkers do
+	byRate := map[int64]int{} // endpoints by the checks of all their checkers
 	own := make([]weighed, 0, len(s.groups))
 	for _, g := range s.groups {
 		for i := range g.size {
@@ -38,7 +38,7 @@ func (s *Simulation) probing() Probing {
 	return p
 }
 
-// perDataPlane is how many checks a second data planes would make.
+// perDataPlane lists how many checks a second each data plane would make.
 func (s *Simulation) perDataPlane() []weighed {
 	var all []weighed
 	for _, d := range s.in.DataPlanes {

@@ -31,7 +31,7 @@ func (g gathering) add(reason, cluster string, endpoints int) {
 	found.Endpoints += endpoints
 }
 
-// list gives what concerns most endpoints first.
+// list puts what concerns most endpoints first.
 func (g gathering) list() []Shortfall {
 	all := make([]Shortfall, 0, len(g))
 	for _, found := range g {
@@ -43,7 +43,7 @@ func (g gathering) list() []Shortfall {
 	return all
 }
 
-// shortfalls tells what nobody checks, and what too few do.
+// shortfalls lists the endpoints that nobody checks, and those that too few do.
 func (s *Simulation) shortfalls() (none, few []Shortfall) {
 	nobody, tooFew := gathering{}, gathering{}
 	for _, k := range s.in.Clusters {

@@ -7,8 +7,7 @@ import (
 	"hdsd/health"
 )
 
-// Simulation is a fleet and what it is to check. Make one with New, then call
-// Plan, then Result.
+// Simulation is a fleet with a plan. Make one with New, then call Plan, then Result.
 type Simulation struct {
 	in      Input
 	planner *assign.Planner
@@ -24,8 +23,7 @@ type group struct {
 	size    int
 }
 
-// New prepares everything up to the planning, which is left to Plan so that its
-// time can be taken.
+// New prepares all but the plan, so that the caller can measure the time of Plan.
 func New(in Input) *Simulation {
 	s := &Simulation{in: in, planner: assign.New(assign.Options{})}
 	total := 0
@@ -37,12 +35,13 @@ func New(in Input) *Simulation {
 	s.cluster = make([]int32, 0, total)
 	s.change = assign.Change{Join: in.Checkers, Upsert: make([]assign.Endpoint, 0, total)}
 	for i := range in.Clusters {
-		s.enter(int32(i), &in.Clusters[i])
+		s.add(int32(i), &in.Clusters[i])
 	}
 	return s
 }
 
-func (s *Simulation) enter(index int32, k *Cluster) {
+// add adds a cluster to what is to be planned.
+func (s *Simulation) add(index int32, k *Cluster) {
 	class := s.planner.Class(assign.Class{Needs: k.Needs, Reach: k.Reach})
 	name := health.ClusterHash(k.Name)
 	for _, place := range k.Places {
@@ -57,14 +56,14 @@ func (s *Simulation) enter(index int32, k *Cluster) {
 	}
 }
 
-// Plan makes the plan from nothing.
+// Plan makes the plan from scratch.
 func (s *Simulation) Plan() {
 	s.planner.Apply(s.change)
 	s.change = assign.Change{} // it is large
 }
 
-// Result asks the plan everything. It tries the loss of so many checkers, evenly
-// chosen, and of so many zones, and can be called once.
+// Result answers all questions. It tries the loss of at most so many checkers, evenly
+// chosen, and of at most so many zones. Call it once.
 func (s *Simulation) Result(most int) *Result {
 	r := &Result{Checkers: len(s.in.Checkers), Clusters: len(s.in.Clusters), Endpoints: len(s.cluster)}
 	for _, k := range s.in.Clusters {
@@ -87,7 +86,7 @@ func (s *Simulation) Result(most int) *Result {
 func (s *Simulation) plan() Plan {
 	p := Plan{Digest: fmt.Sprintf("%016x", s.planner.Digest()), Checks: s.planner.Stats().Checks}
 	var endpoints, rates, clusters []weighed
-	latest := make([]int, len(s.in.Clusters)) // checker that a cluster was seen at last, from 1
+	latest := make([]int, len(s.in.Clusters)) // the last checker that has each cluster, from 1
 	for i, k := range s.in.Checkers {
 		has := s.planner.Checker(k.ID)
 		endpoints = append(endpoints, weighed{float64(has.Endpoints), 1})
@@ -108,5 +107,5 @@ func (s *Simulation) plan() Plan {
 	return p
 }
 
-// perSecond makes checks a second of those in 1,000 seconds.
+// perSecond converts checks in 1,000 seconds to checks a second.
 func perSecond(rate int64) float64 { return float64(rate) / 1000 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Spread tells how some values lie.
+// Spread sums up some values.
 type Spread struct {
 	Min       float64 `json:"min"`
 	Median    float64 `json:"median"` // the lower one of two
@@ -14,7 +14,7 @@ type Spread struct {
 	MaxToMean float64 `json:"maxToMean"` // 0 where the mean is
 }
 
-// weighed is a value that is there some times.
+// weighed is a value that occurs some times.
 type weighed struct {
 	value float64
 	times int
