@@ -2,20 +2,20 @@ package coordinator
 
 import "time"
 
-// pause finds out when hdsd did nothing for a time, as when the process or its
-// machine was paused.
+// pause finds times in which hdsd did nothing, as when the process or its machine was
+// paused.
 type pause struct {
-	awake time.Time // the latest tick
-	until time.Time // hdsd only listens
+	ticked time.Time // the latest tick
+	until  time.Time // when the core stops to only listen
 }
 
-// listenUntil returns until when the core only listens: for a report interval
-// after a pause. What checkers said meanwhile is on its way, and nobody is late
-// who was not listened to.
+// listenUntil returns until when the core only takes in events: for a report interval
+// after a pause. What checkers reported meanwhile is on its way, and no checker is late
+// that hdsd did not read.
 func (p *pause) listenUntil(now time.Time, report time.Duration) time.Time {
-	if !p.awake.IsZero() && now.Sub(p.awake) > longestSleep+report {
+	if !p.ticked.IsZero() && now.Sub(p.ticked) > longestSleep+report {
 		p.until = now.Add(report)
 	}
-	p.awake = now
+	p.ticked = now
 	return p.until
 }

@@ -5,10 +5,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/rollout"
 	"hdsd/coordinator/rollout/canary"
-	"hdsd/health"
 	"hdsd/store"
 )
 
@@ -35,7 +33,7 @@ func (c *core) specify(now time.Time, id string) {
 	c.hds.Assign(id, spec)
 }
 
-// tickRollout does what is due of trials.
+// tickTrials does what is due of trials.
 func (c *core) tickTrials(now time.Time) {
 	effects := c.rollout.Tick(now, func(id string) { c.specify(now, id) })
 	for i := range effects.Events {
@@ -102,7 +100,7 @@ func storedTrials(records map[string]*canary.Record) map[string]*store.Trials {
 	return all
 }
 
-// recordOf returns what was stored of a cluster.
+// recordOf returns a record from what the store keeps.
 func recordOf(stored *store.Trials) canary.Record {
 	r := canary.Record{}
 	for _, p := range stored.Proven {
@@ -115,14 +113,4 @@ func recordOf(stored *store.Trials) canary.Record {
 		r.Losses = append(r.Losses, canary.Loss{Checker: loss.Checker, Time: loss.Time})
 	}
 	return r
-}
-
-// untried says why an endpoint has no votes if no checker may be sent it yet.
-func (c *core) untried(k *catalog.Cluster, index int, v *health.Verdict) string {
-	for _, o := range v.Observations {
-		if !o.Time.IsZero() {
-			return ""
-		}
-	}
-	return c.rollout.UntriedReason(k, index)
 }

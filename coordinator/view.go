@@ -115,12 +115,22 @@ func (v view) explainVotes(k *catalog.Cluster, e *catalog.Endpoint) health.Verdi
 		}
 		return verdict
 	}
-	if untried := v.core.untried(k, e.Checked, &verdict); untried != "" {
+	if untried := v.untriedReason(k, e.Checked, &verdict); untried != "" {
 		verdict.Reason = strings.TrimSuffix(untried+"; "+verdict.Reason, "; ")
 	} else if short := v.shortReason(k, id); short != "" {
 		verdict.Reason = strings.TrimPrefix(verdict.Reason+"; "+short, "; ")
 	}
 	return verdict
+}
+
+// untriedReason says why an endpoint has no votes, if no checker may be sent it yet.
+func (v view) untriedReason(k *catalog.Cluster, index int, verdict *health.Verdict) string {
+	for _, o := range verdict.Observations {
+		if !o.Time.IsZero() {
+			return ""
+		}
+	}
+	return v.core.rollout.UntriedReason(k, index)
 }
 
 // strandedReason says why no checker can check an endpoint.

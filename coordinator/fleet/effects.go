@@ -2,22 +2,24 @@ package fleet
 
 import "hdsd/health"
 
-// Effects lists what the owner of a Fleet has to do, in the order of the fields.
+// Effects lists what the owner of a Fleet has to do, in this order. The last four fields
+// only tell what happened.
 type Effects struct {
 	Settled bool                     // the time to settle has just ended
-	Ignored bool                     // the report of a silent checker: it must not reach the votes
 	Events  []Event                  // to log
 	Votes   []VoteChange             // for the votes, in this order
-	Rows    map[string][]health.Hash // of the stored plan; nil removes a row
 	Specify []string                 // checkers to send a specifier to, in this order: the first may become a canary
+	Rows    map[string][]health.Hash // of the plan, to store; nil removes a row
 	GivenUp []string                 // checkers that are forgotten, with their seats
-	Planned bool                     // the plan was worked out again
-	Moves   int                      // seats that were given or taken away
-	Recount bool                     // Figures may have changed
+
+	Ignored bool // the report is that of a silent checker, and must not reach the votes
+	Planned bool // the plan was worked out anew
+	Moves   int  // how many seats were given or taken away
+	Recount bool // Figures may have changed
 }
 
-// VoteChange says which votes of a checker to expect from now on. Its fields
-// take effect in their order.
+// VoteChange says which votes to expect of a checker from now on. Its fields take effect
+// in their order.
 type VoteChange struct {
 	Checker   string
 	Connected *health.Checker // its reports begin anew
@@ -31,16 +33,16 @@ type Kind uint8
 
 // The kinds of event.
 const (
-	Lost             Kind = iota // its seats are kept for the grace period
-	SeatsGivenUp                 // they did not come back in time
-	StoppedReporting             // they are connected and have stopped to report
-	SilentReplaced               // substitutes check what silent checkers were sent
+	Lost             Kind = iota // a checker is lost; its seats are kept for the grace period
+	SeatsGivenUp                 // lost checkers did not come back in time
+	StoppedReporting             // checkers are connected and have stopped reporting
+	SilentReplaced               // silent checkers got substitutes
 	SilentGivenUp                // silent checkers lost their seats
-	SilentHeld                   // silent checkers keep their seats: too few others report
-	DoubtedReplaced              // doubted checkers got substitutes everywhere
-	BlindOutnumbered             // blind checkers got substitutes where others do not outnumber them
+	SilentHeld                   // silent checkers keep their seats, since too few others report
+	DoubtedReplaced              // doubted checkers got substitutes at each of their endpoints
+	BlindOutnumbered             // blind checkers got substitutes where others did not outnumber them
 	DoubtedHeld                  // doubted checkers get substitutes only where they must
-	DoubtedHeldOver              // none does any more
+	DoubtedHeldOver              // no checker does any more
 )
 
 // Event is something to log.
@@ -50,21 +52,21 @@ type Event struct {
 	Trust    Trust    // of DoubtedHeld
 }
 
-// log notes an event of checkers, of which there may be none.
+// log notes what happened to checkers, if there are any.
 func (f *Fleet) log(kind Kind, checkers []string) {
 	if len(checkers) > 0 {
 		f.out.Events = append(f.out.Events, Event{Kind: kind, Checkers: checkers})
 	}
 }
 
-// effects gives what was noted since the last call.
+// effects returns what was noted since the last call.
 func (f *Fleet) effects() Effects {
 	out := f.out
 	f.out = Effects{}
 	return out
 }
 
-// unassign notes that a checker does not check endpoints any more.
+// unassign notes that a checker no longer checks endpoints.
 func (e *Effects) unassign(checker string, endpoints []health.EndpointID) {
 	if len(endpoints) > 0 {
 		e.Votes = append(e.Votes, VoteChange{Checker: checker, Unassign: endpoints})

@@ -29,9 +29,9 @@ type Lookup interface {
 	CanCheck(k *health.Checker, id health.EndpointID) bool
 }
 
-// Capacity sets the weight and the ceiling of a checker whose node says that it
-// has some weight.
-type Capacity func(k *health.Checker, says float64)
+// Capacity sets the weight and the ceiling of a checker. The node of the checker may have
+// a weight; zero stands for none.
+type Capacity func(k *health.Checker, nodeWeight float64)
 
 // Fleet is the checkers and their Plan. See the package's comment for who may
 // call it.
@@ -61,18 +61,18 @@ type Fleet struct {
 // checker is one that is connected or whose seats are kept.
 type checker struct {
 	health.Checker
-	connected bool
-	spoken    bool      // it has voted since it connected
-	heard     time.Time // when it last reported, on whatever stream
-	assigned  int       // endpoints, when its specifier was last made
-	says      float64   // its weight, according to its node
-	cover     cover
+	connected  bool
+	voted      bool      // it has voted since it connected
+	reported   time.Time // when it last did, on whatever stream
+	assigned   int       // endpoints, when its specifier was last made
+	nodeWeight float64   // what its node says
+	cover      cover
 }
 
 // New makes a Fleet without checkers or endpoints.
 func New(o Options, lookup Lookup) *Fleet {
 	f := &Fleet{
-		options: o, lookup: lookup, capacity: func(k *health.Checker, says float64) { k.Weight, k.MaxChecksPerSecond = says, 0 },
+		options: o, lookup: lookup, capacity: func(k *health.Checker, nodeWeight float64) { k.Weight, k.MaxChecksPerSecond = nodeWeight, 0 },
 		checkers: map[string]*checker{}, absent: map[string]time.Time{}, silent: map[string]*silence{},
 	}
 	f.Plan = newPlan(o, lookup, f.present)
@@ -88,8 +88,8 @@ func (f *Fleet) present(id string) *health.Checker {
 	return &known.Checker
 }
 
-// Restore takes up the stored plan, before anything else. No seat moves until
-// the time to settle has passed, which begins with Begin.
+// Restore takes up the stored plan, before anything else. No seat moves until the time to
+// settle has passed, which starts with Begin.
 func (f *Fleet) Restore(plan map[string][]health.Hash) {
 	f.settling = true
 	f.restore(plan)
@@ -117,9 +117,9 @@ func (f *Fleet) Connect(now time.Time, k health.Checker) Effects {
 		f.checkers[k.ID] = known
 	}
 	f.endHandovers(k.ID, &f.out)
-	known.says = k.Weight
-	f.capacity(&k, known.says)
-	known.Checker, known.connected, known.spoken = k, true, false
+	known.nodeWeight = k.Weight
+	f.capacity(&k, known.nodeWeight)
+	known.Checker, known.connected, known.voted = k, true, false
 	known.cover, f.doubt.changed = uncovered, true
 	delete(f.absent, k.ID)
 	delete(f.silent, k.ID)
@@ -171,7 +171,7 @@ func (f *Fleet) settle(now time.Time) {
 	}
 }
 
-// giveUpSeats moves what checkers had that did not come back in time.
+// giveUpSeats gives the seats of checkers that did not come back in time to others.
 func (f *Fleet) giveUpSeats(now time.Time) {
 	var gone []string
 	for id, at := range f.absent {
@@ -196,14 +196,14 @@ func (f *Fleet) replan(now time.Time, change assign.Change) {
 	f.change(now, change, &f.out)
 }
 
-// Apply makes the plan follow what was queued.
+// Apply applies what was queued to the plan.
 func (f *Fleet) Apply(now time.Time) Effects {
 	f.replan(now, f.takeQueued())
 	return f.effects()
 }
 
-// Work returns what to make the specifier of a checker from; false where it gets
-// none.
+// Work returns what a checker has to check, for a specifier that is made now; false if it
+// gets none.
 func (f *Fleet) Work(id string) (Work, bool) {
 	known := f.checkers[id]
 	if known == nil {
@@ -239,14 +239,13 @@ func (f *Fleet) NextDeadline() (time.Time, bool) {
 	return next, true
 }
 
-// SetCapacity takes another rule for what checkers can do. Those that it changes
-// are planned anew by the next Apply.
+// SetCapacity takes another rule for the capacity of checkers. The next Apply applies it.
 func (f *Fleet) SetCapacity(c Capacity) {
 	f.capacity = c
 	for _, id := range slices.Sorted(maps.Keys(f.checkers)) {
 		known := f.checkers[id]
 		before := known.Checker
-		c(&known.Checker, known.says)
+		c(&known.Checker, known.nodeWeight)
 		changed := before.Weight != known.Weight || before.MaxChecksPerSecond != known.MaxChecksPerSecond
 		if changed && known.connected && known.cover == uncovered && !f.silent[id].replaced() {
 			f.upsertChecker(known.Checker)

@@ -25,7 +25,7 @@ func TestHowManyReportDecidesWhetherSeatsAreKept(t *testing.T) {
 		f := New(options(), nil)
 		for i := range test.silent + test.idle + test.reporting {
 			id := fmt.Sprint(i)
-			f.checkers[id] = &checker{connected: true, spoken: true}
+			f.checkers[id] = &checker{connected: true, voted: true}
 			if i < test.silent+test.idle {
 				f.silent[id] = &silence{idle: i < test.idle}
 			}

@@ -16,11 +16,11 @@ type Checker struct {
 	Plan       assign.Checker // its part of the plan
 }
 
-// Checkers gives those that are connected or whose seats are kept, in no order.
+// Checkers returns those that are connected or whose seats are kept, in no order.
 func (f *Fleet) Checkers() iter.Seq[Checker] {
 	return func(yield func(Checker) bool) {
 		for id, known := range f.checkers {
-			if !yield(Checker{known.Checker, known.connected, known.heard, f.Part(id)}) {
+			if !yield(Checker{known.Checker, known.connected, known.reported, f.Part(id)}) {
 				return
 			}
 		}

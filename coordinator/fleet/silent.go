@@ -51,14 +51,14 @@ func (f *Fleet) Report(now time.Time, id string, voted bool) Effects {
 	if known == nil {
 		return Effects{}
 	}
-	known.heard = now
+	known.reported = now
 	if s := f.silent[id]; s != nil {
 		if !s.stopped { // a heartbeat, which would make it look as if it may vote soon
 			return Effects{Ignored: true}
 		}
 		f.endSilence(now, id)
 	}
-	known.spoken = known.spoken || voted
+	known.voted = known.voted || voted
 	return f.effects()
 }
 
@@ -86,7 +86,7 @@ func (f *Fleet) findQuiet(now time.Time) {
 	patience := f.options.Grace + 3*f.options.Report
 	var quiet []string
 	for id, known := range f.checkers {
-		if known.connected && known.spoken && known.assigned > 0 && f.silent[id] == nil && now.Sub(known.heard) > patience {
+		if known.connected && known.voted && known.assigned > 0 && f.silent[id] == nil && now.Sub(known.reported) > patience {
 			f.silent[id] = &silence{stopped: true}
 			quiet = append(quiet, id)
 		}
@@ -166,7 +166,7 @@ func (f *Fleet) countReporting() (silent, reporting int) {
 		switch s := f.silent[id]; {
 		case s != nil && !s.idle:
 			silent++
-		case s == nil && known.connected && (known.spoken || known.assigned == 0):
+		case s == nil && known.connected && (known.voted || known.assigned == 0):
 			reporting++
 		}
 	}
