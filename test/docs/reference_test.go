@@ -91,3 +91,22 @@ func TestTheIndexHasEachDocument(t *testing.T) {
 		}
 	}
 }
+
+// TestNamedMetricsExist: every metric that a document names is in metrics.md.
+func TestNamedMetricsExist(t *testing.T) {
+	metric := regexp.MustCompile(`\bhdsd_[a-z0-9_]+`)
+	page := text(t, "docs/reference/metrics.md")
+	for _, d := range documents(t) {
+		if d.path == "CHANGELOG.md" {
+			continue
+		}
+		for _, c := range d.code() {
+			for _, name := range metric.FindAllString(c.text, -1) {
+				name = strings.TrimSuffix(name, "_bucket")
+				if !strings.HasSuffix(name, "_") && !strings.Contains(page, "| `"+name+"` |") {
+					t.Errorf("%s:%d names %s, which metrics.md does not have", d.path, c.line, name)
+				}
+			}
+		}
+	}
+}
