@@ -4,7 +4,7 @@
 // A Table owns the present clusters, the ids of their endpoints, the verdicts, the overrides
 // and the freeze. It consists of these parts:
 //
-//	clusters    clusters by name, and by the name of their assignment
+//	clusters    by name, and by the name of their assignment
 //	rows        ids, and what is known of each endpoint
 //	overrides   which override decides an endpoint
 //	publishing  what is published of a row, given freeze, shadow mode and upstream_health
