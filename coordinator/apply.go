@@ -82,7 +82,7 @@ func (c *core) setMembers(now time.Time, members []ruling.Member, changedProbes 
 			}
 		}
 		judged.ID, judged.Zone = m.ID, of.Checked.Endpoints[m.Index].Key.Locality
-		c.judge.Set(judged, m.Last)
+		c.judge.Set(judged, health.Verdict{Status: m.Status, Since: m.Since})
 		if !m.New && changed != nil && changed[m.Index] {
 			c.fleet.Renew(m.ID)
 		}
@@ -102,5 +102,5 @@ func (c *core) setUnchecked(now time.Time, m *ruling.Member) {
 		c.judge.Remove(m.ID)
 		return
 	}
-	c.judge.Set(aggregate.Endpoint{ID: m.ID, Cluster: m.Cluster.Source.Name}, m.Last) // with the zero rule, its verdict holds
+	c.judge.Set(aggregate.Endpoint{ID: m.ID, Cluster: m.Cluster.Source.Name}, health.Verdict{Status: m.Status, Since: m.Since}) // with the zero rule, its verdict holds
 }

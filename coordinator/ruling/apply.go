@@ -23,6 +23,11 @@ type Change struct {
 // after the aggregator and the planner have applied Effects.Members.
 func (t *Table) Apply(now time.Time, c Change) Effects {
 	e := t.edit(now)
+	count := 0
+	for _, k := range c.Changed {
+		count += len(k.Hashes)
+	}
+	e.effects.Members = make([]Member, 0, count)
 	e.setInitialHealth(c.InitialHealth)
 	for _, name := range c.Removed {
 		e.replace(t.clusters.byName[name], nil)
@@ -132,7 +137,7 @@ func (e *edit) addChecked(k *catalog.Cluster) {
 		id, isNew := e.rows.place(k, i, e.now)
 		m := Member{ID: id, Cluster: k, Index: i, New: isNew}
 		if isNew {
-			m.Last = e.introduce(id)
+			m.Status, m.Since = e.introduce(id)
 		}
 		e.effects.Members = append(e.effects.Members, m)
 	}
@@ -155,7 +160,7 @@ func (e *edit) addExcluded(k *catalog.Cluster) {
 			continue // nothing to hold
 		case r == nil:
 			m.ID, m.New = e.rows.add(row{hash: excluded.Hash, cluster: k, index: catalog.None, excluded: excluded}, e.now), true
-			m.Last = e.introduce(m.ID)
+			m.Status, m.Since = e.introduce(m.ID)
 			e.effects.Members = append(e.effects.Members, m)
 			continue
 		case !r.judged && r.override() == nil, r.cluster == k && r.checked():
@@ -170,13 +175,13 @@ func (e *edit) addExcluded(k *catalog.Cluster) {
 
 // introduce starts a new row with the last known health, and returns the verdict of the
 // votes.
-func (e *edit) introduce(id health.EndpointID) health.Verdict {
+func (e *edit) introduce(id health.EndpointID) (health.Status, time.Time) {
 	r := &e.rows.all[id]
 	held, votes, known, overridden := e.past.take(r.hash)
 	e.rows.judge(r, votes.Status, known)
 	e.restoreOverlay(id, r, &held, &votes, overridden)
 	e.setHealth(id, r)
-	return votes
+	return votes.Status, votes.Since
 }
 
 // restoreOverlay finds the override that decides a new row. If that is not the one from

@@ -1,6 +1,8 @@
 package ruling
 
 import (
+	"time"
+
 	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/decision"
 	"hdsd/health"
@@ -23,9 +25,12 @@ type Member struct {
 	Cluster    *catalog.Cluster
 	Index      int  // in Cluster.Checked.Endpoints; catalog.None if it is not checked
 	WasChecked bool // before the change; only set if Index is None
-	New        bool // it starts with the verdict Last
+	New        bool
 	Gone       bool
-	Last       health.Verdict // of the votes
+
+	// The verdict that a new endpoint starts with.
+	Status health.Status
+	Since  time.Time
 }
 
 // Ruled is an endpoint for which another override decides than before, or none.

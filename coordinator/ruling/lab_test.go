@@ -128,7 +128,7 @@ func (l *lab) do(e ruling.Effects) {
 		case m.Gone:
 			delete(l.verdicts, m.ID)
 		case m.New:
-			l.verdicts[m.ID] = m.Last
+			l.verdicts[m.ID] = health.Verdict{Status: m.Status, Since: m.Since}
 		}
 	}
 	for i := range e.Decisions {
