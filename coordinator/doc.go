@@ -16,15 +16,16 @@
 //	fleet      which checkers there are, and what each has to check
 //	rollout    which version of a cluster each checker is sent
 //	aggregate  what the votes on each endpoint come to
-//	ruling     what data planes are told of it
-//	decision   the log of that, which data planes, the history and the log follow
+//	ruling     what is published of it: the verdict, or what stands above it
+//	decision   the log of that, which data planes, the history and the log of events follow
 //
 // # One sequence of steps
 //
 // Each event goes to the rooms in one order. The effects of a room are carried out
 // before the next room is asked.
 //
-//	clusters    rollout, ruling, votes, decisions, fleet
+//	clusters    rollout, ruling, votes, decisions, fleet; then rulings that changed while
+//	            hdsd was down, since only then can the votes be explained
 //	connect     rollout, fleet, votes, specifier
 //	disconnect  rollout, fleet, votes
 //	report      fleet, rollout, votes, ruling, decisions
@@ -41,55 +42,32 @@
 // expensive part of a change of clusters is done before it is posted, by the source's
 // goroutine: to decide what is safe to send, and what of it differs from before.
 //
-// # Sources
-//
-// Files are read when hdsd starts; management servers are asked from then on,
-// and waited for (package feed). Until each has answered or is given up, hdsd is
-// not ready, and the EDS server tells nobody that something is not there. Until
-// each has answered, however long that takes, nothing that went while hdsd was
-// down is taken for gone (gone.go); what a source that has answered lacked once
-// hdsd had settled begins anew when it comes. A reload leaves those that are the same
-// alone.
-//
-// Each source orders its own reads, and the intake what all of them say: it takes
-// sets only from a source as it is open now, and asks for the latest where the
-// sources are exchanged (package feed). So the last word is never an older read.
-//
 // # Order of effects
 //
-// A verdict is published to EDS first and then handed to the store's writer;
-// publishing never waits for the disk. Queries of history read committed state
-// only, so what one has shown survives kill -9. At a start the last known
-// health is published before the servers listen, and the stored plan is
-// resumed: nothing changes because hdsd restarted. The time to settle begins
-// when the servers listen; until it ends no seat is given up.
+// A decision reaches data planes first, then the store's queue, then the log of events
+// (decisions.go). Publishing never waits for the disk. What an operator asks for takes
+// effect at once, and is acknowledged when it is on disk. Queries of the history read
+// what is committed, so history that a query has shown survives kill -9.
 //
-// # Shadow and freeze
+// # Start
 //
-// Verdicts are reached and recorded the same whether they are published or not.
-// Where they are not, the assignment that EDS gets refers to no verdict on the
-// endpoint, so that it goes out as the source gave it, and the cluster in the
-// form that it came in. A freeze that holds health keeps a copy of it, by the
-// endpoints' hashes, in memory and in the store. It takes effect before it is on
-// disk, and is acknowledged after.
+// restore takes over what is stored, in production and in tests alike. Files are read,
+// and the last known health is published, before the servers listen: nothing changes
+// because hdsd restarted. Management servers are asked from then on. Until each has
+// answered or its initial_fetch_timeout has passed, hdsd is not ready, and data planes
+// are not told that something does not exist.
 //
-// # Overrides
-//
-// An operator's override is above the verdict of the votes: the core goes by
-// the table's row, which has both, and the judge knows nothing of it. A change of
-// overrides is one batch, to EDS and to the history, whatever it is for. What
-// the votes come to meanwhile is stored, since the history then has the
-// override: when it ends, also while hdsd is down, that is what is so again.
+// The time to settle starts when the servers listen. Until it ends, no seat is given up
+// and no canary starts. Until every source has answered too, however long that takes, no
+// endpoint is recorded as gone.
 //
 // # Log and metrics
 //
-// The log has one line for each change of health, but at most 100 a second, and
-// then one that counts those left out: the history has them all. No metric is
-// labelled by what a peer can make up.
+// The log shows each transition, but at most 100 a second, and then the number of the
+// others. The history has them all. No metric has a label that a peer can make up.
 //
-// # Stopping
+// # Stop
 //
-// Readiness goes off, the core stops judging, streams end with UNAVAILABLE,
-// the store commits its last group. Run and Close return when every goroutine
-// is gone.
+// Readiness goes off, the core stops, streams end with UNAVAILABLE, and the store commits
+// its last group. Run and Close return when every goroutine has ended.
 package coordinator
