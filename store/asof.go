@@ -9,7 +9,6 @@ import (
 	bolt "go.etcd.io/bbolt"
 
 	"hdsd/health"
-	"hdsd/store/timeline"
 )
 
 // Began returns since when the health of endpoints is known: since the history began, or
@@ -97,18 +96,17 @@ func (h *history) AsOf(endpoints []health.Endpoint, at time.Time) (held []health
 
 // past reads the history of single endpoints in one transaction.
 type past struct {
-	time     *timekeeper
+	dates    *dates
 	damage   *damage
 	rows     *bolt.Bucket
 	current  *bolt.Bucket
 	endpoint *bolt.Cursor
-	skew     timeline.Skew
 	shared   names
 }
 
 func (h *history) past(tx *bolt.Tx) *past {
 	return &past{
-		time: h.time, damage: h.damage, skew: readSkew(tx), shared: names{},
+		dates: h.time.dates(tx), damage: h.damage, shared: names{},
 		rows: tx.Bucket(transitions), current: tx.Bucket(current), endpoint: tx.Bucket(byEndpoint).Cursor(),
 	}
 }
@@ -125,16 +123,16 @@ func (p *past) latest(row []byte) (health.Transition, bool) {
 	}
 	t, ok := openCurrent(row, v, p.shared)
 	p.damage.unless(ok, current, row)
-	p.time.correctLast(p.endpoint, row, &t)
+	p.dates.correctLast(p.endpoint, row, &t)
 	return t, ok
 }
 
 // before returns an endpoint's last transition before a time.
 func (p *past) before(row []byte, end uint64) (health.Transition, bool) {
-	s := newSpan(p.endpoint, row, p.time.search(p.skew, 0, end), true)
+	s := newSpan(p.endpoint, row, p.dates.search(0, end), true)
 	for recorded, ok := s.next(); ok; recorded, ok = s.next() {
 		k := key(recorded)
-		t, ok := openShown(k, p.rows.Get(k), p.shared, p.time)
+		t, ok := p.dates.open(k, p.rows.Get(k), p.shared)
 		p.damage.unless(ok, transitions, k)
 		if ok && nanos(t.Time) < end {
 			return t, true
@@ -146,12 +144,12 @@ func (p *past) before(row []byte, end uint64) (health.Transition, bool) {
 // steps calls f for an endpoint's transitions from start on and before end, oldest first,
 // until f returns false.
 func (p *past) steps(row []byte, start, end uint64, f func(step) bool) {
-	s := newSpan(p.endpoint, row, p.time.search(p.skew, start, end), false)
+	s := newSpan(p.endpoint, row, p.dates.search(start, end), false)
 	for recorded, ok := s.next(); ok; recorded, ok = s.next() {
 		k := key(recorded)
 		taken, ok := openStep(k, p.rows.Get(k))
 		p.damage.unless(ok, transitions, k)
-		taken.at = p.time.shown(recorded, taken.at)
+		taken.at = p.dates.line.Shown(recorded, taken.at)
 		if ok && taken.at >= start && taken.at < end && !f(taken) {
 			return
 		}

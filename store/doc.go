@@ -60,6 +60,7 @@
 //	writer       the goroutine that commits groups
 //	timekeeper   steady time, and the recorded time of transitions
 //	pruner       retention, and endpoints to forget
+//	dates        when the transitions of one transaction happened
 //	history      queries: pages of transitions, past health, availability, places
 //	State        everything else, read at once at a start
 //	Restore, Examine, Check   copies, and what is wrong with them

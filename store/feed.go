@@ -50,8 +50,9 @@ func (h *history) After(place Place, limit int) (found []Recorded, err error) {
 		if err := h.reaches(tx, place); err != nil {
 			return err
 		}
+		dates := h.time.dates(tx)
 		for k, v := rows.Seek(key(uint64(place) + 1)); k != nil && len(found) < limit; k, v = rows.Next() {
-			t, ok := openShown(k, v, shared, h.time)
+			t, ok := dates.open(k, v, shared)
 			h.damage.unless(ok, transitions, k)
 			if ok {
 				found = append(found, Recorded{Place(number(k)), t})

@@ -3,10 +3,12 @@ package store
 import (
 	"bytes"
 	"math"
+	"slices"
 
 	bolt "go.etcd.io/bbolt"
 
 	"hdsd/health"
+	"hdsd/store/timeline"
 )
 
 // history answers questions about what is committed.
@@ -48,10 +50,11 @@ func (h *history) Transitions(q Query) (found []health.Transition, next string, 
 func (h *history) page(tx *bolt.Tx, q *Query, last uint64) (found []health.Transition, next string) {
 	shared := names{}
 	rows := tx.Bucket(transitions)
-	merged := merge{spans: h.spans(tx, q, last), newest: q.NewestFirst}
+	dates := h.time.dates(tx)
+	merged := merge{spans: spansOf(tx, q, dates.search(nanos(q.Start), q.end()), last), newest: q.NewestFirst}
 	for recorded, ok := merged.next(); ok; recorded, ok = merged.next() {
 		k := key(recorded)
-		t, ok := openShown(k, rows.Get(k), shared, h.time)
+		t, ok := dates.open(k, rows.Get(k), shared)
 		h.damage.unless(ok, transitions, k)
 		if !ok || !q.matches(&t) {
 			continue
@@ -62,15 +65,6 @@ func (h *history) page(tx *bolt.Tx, q *Query, last uint64) (found []health.Trans
 		found, last = append(found, t), recorded
 	}
 	return found, ""
-}
-
-// openShown reads a row of the history, and corrects the time that a wrong clock gave.
-func openShown(k, v []byte, shared names, time *timekeeper) (health.Transition, bool) {
-	t, ok := openTransition(k, v, shared)
-	if ok {
-		time.correct(number(k), &t)
-	}
-	return t, ok
 }
 
 // openTransition reads a row of the history. v is nil if only an index has it.
@@ -97,10 +91,10 @@ func (q *Query) end() uint64 {
 	return nanos(q.End)
 }
 
-// spans returns the rows of indices that the answer is in: those of the endpoints of an
-// address, those of a cluster, or all transitions.
-func (h *history) spans(tx *bolt.Tx, q *Query, last uint64) []*span {
-	ranges := h.time.search(readSkew(tx), nanos(q.Start), q.end())
+// spansOf returns the rows of indices that the answer is in: those of the endpoints of an
+// address, those of a cluster, or all transitions. It leaves out those of earlier pages.
+func spansOf(tx *bolt.Tx, q *Query, ranges []timeline.Range, last uint64) []*span {
+	ranges = slices.Clone(ranges)
 	for i := range ranges {
 		switch {
 		case last == 0:

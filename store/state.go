@@ -54,11 +54,11 @@ type stateReader struct {
 
 func (r stateReader) current() map[health.Hash]Held {
 	all := map[health.Hash]Held{}
-	shared, endpoints := names{}, r.tx.Bucket(byEndpoint).Cursor()
+	shared, endpoints, dates := names{}, r.tx.Bucket(byEndpoint).Cursor(), r.time.dates(r.tx)
 	r.damage.each(r.tx, current, func(k, row []byte) bool {
 		t, ok := decodeCurrent(k, row, shared)
 		if ok {
-			r.time.correctLast(endpoints, k, &t)
+			dates.correctLast(endpoints, k, &t)
 			all[health.Hash(number(k[8:]))] = Held{t.Endpoint, verdict(&t)}
 		}
 		return ok

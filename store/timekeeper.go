@@ -2,8 +2,6 @@ package store
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -260,42 +258,3 @@ func readSkew(tx *bolt.Tx) timeline.Skew {
 
 // timeline returns the one at the last look.
 func (t *timekeeper) timeline() *timeline.Timeline { return &t.moment.Load().Timeline }
-
-// search returns the ranges with the transitions that are shown between two times.
-func (t *timekeeper) search(skew timeline.Skew, start, end uint64) []timeline.Range {
-	return t.timeline().Search(skew, start, end)
-}
-
-// shown returns when a transition happened, as far as is known.
-func (t *timekeeper) shown(recorded, own uint64) uint64 { return t.timeline().Shown(recorded, own) }
-
-// correct sets the time of a transition to when it happened.
-func (t *timekeeper) correct(recorded uint64, of *health.Transition) {
-	own := nanos(of.Time)
-	if at := t.shown(recorded, own); at != own {
-		redate(of, at)
-	}
-}
-
-// correctLast corrects an endpoint's last transition while that is kept. row is the
-// endpoint's key in the index.
-func (t *timekeeper) correctLast(index *bolt.Cursor, row []byte, of *health.Transition) {
-	if !t.timeline().Corrects() {
-		return
-	}
-	last := newSpan(index, row, []timeline.Range{{From: 0, To: math.MaxUint64}}, true)
-	if recorded, ok := last.next(); ok {
-		t.correct(recorded, of)
-	}
-}
-
-// redate gives a transition another time, and its votes with it.
-func redate(t *health.Transition, to uint64) {
-	by := timeOf(to).Sub(t.Time)
-	t.Time, t.Observations = timeOf(to), slices.Clone(t.Observations)
-	for i := range t.Observations {
-		if o := &t.Observations[i]; !o.Time.IsZero() {
-			o.Time = o.Time.Add(by)
-		}
-	}
-}
