@@ -42,7 +42,8 @@ func (p *Planner) join(c *health.Checker) {
 
 // describe takes in a checker's new description.
 func (p *Planner) describe(s int32, c *health.Checker) {
-	known, before, from, z := p.fleet.isKnown(s), p.fleet.capacity(s), p.fleet.zone(s), p.zoneOf(c.Locality)
+	known, before, from, z := p.fleet.isKnown(s), p.fleet.capacity(s), p.fleet.zone(s), p.zones.Number(c.Locality)
+	p.growZones()
 	was := p.classes.bits(s)
 	p.classes.expel(p.worker(s))
 	p.zones.Occupy(z, 1)

@@ -132,6 +132,7 @@ func (p *Planner) applyEndpoints(ch *Change) {
 	for i := range ch.Upsert {
 		p.upsert(&ch.Upsert[i])
 	}
+	p.growZones()
 	p.forest.divide(p.fleet.size(), p.start)
 }
 
@@ -191,17 +192,15 @@ func (p *Planner) ownZone(e *Endpoint) int32 {
 	if e.Locality.Region == "" && e.Locality.Zone == "" {
 		return none
 	}
-	return p.zoneOf(e.Locality)
+	return p.zones.Number(e.Locality)
 }
 
-// zoneOf numbers a locality's zone, and makes room for what is kept by zone.
-func (p *Planner) zoneOf(l health.Locality) int32 {
-	z := p.zones.Number(l)
+// growZones makes room for all zones in what is kept by zone.
+func (p *Planner) growZones() {
 	if p.tally.grow() {
 		p.forest.grow()
 		p.classes.grow(p.zones.Len())
 	}
-	return z
 }
 
 // collect lists the units that this step can have to do with.
