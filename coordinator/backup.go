@@ -18,8 +18,8 @@ import (
 	"hdsd/store"
 )
 
-// copies makes copies of the database, one at a time.
-type copies struct {
+// backups hands out copies of the database, one at a time.
+type backups struct {
 	store    *store.Store
 	stopping <-chan struct{}
 	log      zerolog.Logger
@@ -27,18 +27,18 @@ type copies struct {
 	busy     atomic.Bool
 }
 
-func newCopies(from *store.Store, stopping <-chan struct{}, to prometheus.Registerer, log zerolog.Logger) *copies {
-	return &copies{store: from, stopping: stopping, log: log, last: promauto.With(to).NewGauge(prometheus.GaugeOpts{
+func newBackups(from *store.Store, stopping <-chan struct{}, to prometheus.Registerer, log zerolog.Logger) *backups {
+	return &backups{store: from, stopping: stopping, log: log, last: promauto.With(to).NewGauge(prometheus.GaugeOpts{
 		Name: "hdsd_last_backup_timestamp_seconds", Help: "When a client last took a whole copy of the database; 0 if none did since the start.",
 	})}
 }
 
 // Backup implements api.Controller.
-func (c *copies) Backup(ctx context.Context) (api.Copy, error) {
+func (c *backups) Backup(ctx context.Context) (api.Copy, error) {
 	if !c.busy.CompareAndSwap(false, true) {
-		return nil, status.Error(codes.ResourceExhausted, "another backup is under way: try again when it is done")
+		return nil, status.Error(codes.ResourceExhausted, "another backup is in progress: try again when it is done")
 	}
-	d := &handout{from: c, began: time.Now()}
+	d := &backup{from: c, began: time.Now()}
 	if p, ok := peer.FromContext(ctx); ok {
 		d.client = p.Addr.String()
 	}
@@ -63,19 +63,19 @@ func (c *copies) Backup(ctx context.Context) (api.Copy, error) {
 	return nil, err
 }
 
-// handout is a copy on its way to a client.
-type handout struct {
-	from   *copies
+// backup is a copy on its way to a client.
+type backup struct {
+	from   *backups
 	client string
 	began  time.Time
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	file   *os.File // nil where it could not be made
+	file   *os.File // nil if it could not be made
 	size   int64
 }
 
-// watch ends the handout when hdsd stops. It returns when that is closed.
-func (d *handout) watch() {
+// watch ends the backup when hdsd stops. It returns when the backup is closed.
+func (d *backup) watch() {
 	select {
 	case <-d.from.stopping:
 		d.cancel(ErrStopping)
@@ -84,13 +84,13 @@ func (d *handout) watch() {
 }
 
 // Context implements api.Copy.
-func (d *handout) Context() context.Context { return d.ctx }
+func (d *backup) Context() context.Context { return d.ctx }
 
 // Size implements api.Copy.
-func (d *handout) Size() int64 { return d.size }
+func (d *backup) Size() int64 { return d.size }
 
 // Read implements api.Copy.
-func (d *handout) Read(p []byte) (int, error) {
+func (d *backup) Read(p []byte) (int, error) {
 	if d.ctx.Err() != nil {
 		return 0, context.Cause(d.ctx)
 	}
@@ -98,10 +98,10 @@ func (d *handout) Read(p []byte) (int, error) {
 }
 
 // Close implements api.Copy.
-func (d *handout) Close(failure error) {
+func (d *backup) Close(failure error) {
 	d.cancel(nil)
 	if d.file != nil {
-		_ = d.file.Close() // it was only read
+		_ = d.file.Close() // hdsd only read it
 	}
 	if failure != nil {
 		d.from.log.Warn().Str("event", "backup_failed").Str("client", d.client).Err(failure).Msg("a client did not get its copy of the database")

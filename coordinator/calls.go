@@ -17,14 +17,14 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// seconds are the buckets of durations, from what a machine takes for one
-// thing to what people notice.
+// seconds are the histogram buckets of durations, from what one operation takes to
+// what people notice.
 var seconds = []float64{0.0001, 0.001, 0.01, 0.1, 1, 10}
 
-// calls counts what is asked of both servers. A call that panics fails alone:
-// what its handler holds is given back by defer. The streams' own goroutines
-// and the core are not covered: they change what all share, and after a panic
-// a new process with the last known health is better than a wrong one.
+// calls counts the calls of both servers. A call that panics fails alone, and defer
+// releases what its handler holds. A panic in a stream's own goroutine or in the core
+// ends the process: they change shared state, and a new process with the last known
+// health is better than a wrong one.
 type calls struct {
 	log    zerolog.Logger
 	grpc   *grpcprom.ServerMetrics
@@ -42,20 +42,20 @@ func newCalls(to prometheus.Registerer, log zerolog.Logger) *calls {
 			grpcprom.WithServerHandlingTimeHistogram(grpcprom.WithHistogramNamespace("hdsd"), grpcprom.WithHistogramBuckets(seconds)),
 		),
 		http: factory.NewCounterVec(prometheus.CounterOpts{
-			Name: "hdsd_http_requests_total", Help: "HTTP requests answered, by what was asked and the status.",
+			Name: "hdsd_http_requests_total", Help: "Answered HTTP requests, by handler and status.",
 		}, []string{"handler", "code"}),
 		panics: factory.NewCounter(prometheus.CounterOpts{
 			Name: "hdsd_panics_total", Help: "gRPC calls that failed because of a bug in hdsd.",
 		}),
 		closed: factory.NewCounter(prometheus.CounterOpts{
-			Name: "hdsd_connections_refused_total", Help: "Connections closed at once, as there were limits.max_connections.",
+			Name: "hdsd_connections_refused_total", Help: "Connections closed at once because limits.max_connections were open.",
 		}),
 	}
 	to.MustRegister(c.grpc)
 	return c
 }
 
-// options are what a grpc.Server is to be made with.
+// options are those of the gRPC server.
 func (c *calls) options() []grpc.ServerOption {
 	contained := recovery.WithRecoveryHandler(c.panicked)
 	return []grpc.ServerOption{
@@ -67,7 +67,7 @@ func (c *calls) options() []grpc.ServerOption {
 func (c *calls) panicked(cause any) error {
 	c.panics.Inc()
 	c.log.Error().Str("event", "panic").Str("cause", fmt.Sprint(cause)).Bytes("stack", debug.Stack()).
-		Msg("a call failed because of a bug in hdsd")
+		Msg("a gRPC call failed because of a bug in hdsd")
 	return status.Error(codes.Internal, "a bug in hdsd; its log says more")
 }
 
@@ -76,11 +76,11 @@ func (c *calls) counted(name string, next http.Handler) http.Handler {
 	return promhttp.InstrumentHandlerCounter(c.http.MustCurryWith(prometheus.Labels{"handler": name}), next)
 }
 
-// complaints has what net/http complains of in the log.
-type complaints struct{ log zerolog.Logger }
+// errorLog logs the errors of net/http.
+type errorLog struct{ log zerolog.Logger }
 
-// Write implements io.Writer for one line.
-func (c complaints) Write(line []byte) (int, error) {
-	c.log.Warn().Str("event", "http_trouble").Msg(string(bytes.TrimSpace(line)))
+// Write implements io.Writer. It gets one line at a time.
+func (l errorLog) Write(line []byte) (int, error) {
+	l.log.Warn().Str("event", "http_trouble").Msg(string(bytes.TrimSpace(line)))
 	return len(line), nil
 }

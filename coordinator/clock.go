@@ -34,12 +34,12 @@ func shownClock(c store.Clock) api.Clock {
 	return api.Clock{Doubted: c.Doubted, Wall: c.Wall, Steady: c.Steady, Since: c.Since}
 }
 
-// tellClock logs that the clock is doubted, or is not any more.
-func tellClock(log zerolog.Logger, c store.Clock) {
+// logClock logs that the clock is doubted, or no longer is.
+func logClock(log zerolog.Logger, c store.Clock) {
 	if c.Doubted {
 		log.Warn().Str("event", "clock_doubted").Time("clock", c.Wall).Time("steady", c.Steady).
 			Str("ahead", c.Wall.Sub(c.Steady).Round(time.Second).String()).
-			Msg("the clock has jumped, or hdsd was off for a long time: until the clock is right again, or 'hdsd clock confirm' says that it is, history ages by the time that passes, and is not deleted by the clock")
+			Msg("the clock has jumped, or hdsd was off for a long time: history ages by the time that passes until the clock is right again or 'hdsd clock confirm' confirms it")
 		return
 	}
 	log.Warn().Str("event", "clock_believed").Time("clock", c.Wall).Str("why", c.Why).Msg("history ages by the clock again")

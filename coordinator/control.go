@@ -15,7 +15,7 @@ import (
 type control struct {
 	core  *core
 	store *store.Store
-	*copies
+	*backups
 }
 
 // diskPatience is how long operators wait for the disk.

@@ -32,13 +32,13 @@ type Options struct {
 	Log     zerolog.Logger
 	Version string // of the program, for its metrics
 
-	// Forge changes how a cluster is checked, behind the back of the rules that
-	// keep checkers alive. Only tests need it: to show what becomes of a
-	// mistake that no rule foresaw.
+	// Forge changes the health checks of a cluster after the rules that keep
+	// checkers alive were applied. Only tests use it, to show what a mistake does
+	// that no rule foresees.
 	Forge func(cluster string, checks []*corev3.HealthCheck)
 }
 
-// Coordinator is a whole hdsd.
+// Coordinator is a whole hdsd: it joins the stages and owns their life cycle.
 type Coordinator struct {
 	// Set once.
 	log      zerolog.Logger
@@ -51,20 +51,20 @@ type Coordinator struct {
 	feed     *feed.Feed
 	servers  *servers
 	query    *query.Backend
-	files    *fileOut // nil: none are kept
+	files    *fileOut // nil without data_planes.eds_directory
 	registry *prometheus.Registry
 	ready    atomic.Bool
 
 	mu      sync.Mutex       // guards what follows
-	started *configv1.Config // in force as far as only a restart changes it
+	started *configv1.Config // of New: in force for what only a restart changes
 	config  *configv1.Config // the latest
 	phase   phase
 	running context.Context // of Run; nil before it
 	cancel  context.CancelFunc
-	ended   chan struct{} // closed when all is released
+	ended   chan struct{} // closed when everything is released
 }
 
-// phase is how far the one life of a Coordinator has come.
+// phase is where a Coordinator is in its life.
 type phase uint8
 
 const (
@@ -73,18 +73,18 @@ const (
 	closed
 )
 
-// ErrUsed says that a Coordinator was run or closed before.
+// ErrUsed answers Run and Reload of a Coordinator that was run or closed before.
 var ErrUsed = errors.New("this coordinator was run or closed before: make another one")
 
-// New opens the database, reads the sources and binds the addresses; nothing
-// is served before Run. What it gives must be run or closed.
+// New opens the database, reads the sources and binds the addresses. It serves
+// nothing before Run. The caller must run or close the Coordinator.
 func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, err error) {
 	built := &Coordinator{
 		log: o.Log, forge: o.Forge, started: c, config: c, registry: prometheus.NewRegistry(), ended: make(chan struct{}),
 	}
 	defer func() {
 		if err != nil {
-			_ = built.release() // err says more
+			_ = built.release() // err is the cause
 		}
 	}()
 	built.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -93,8 +93,10 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 	}
 	built.store, err = store.Open(ctx, c.GetDataDir(), store.Options{
 		Retention: c.GetHistory().GetRetention().AsDuration(),
-		OnError:   func(err error) { o.Log.Error().Str("event", "history_trouble").Err(err).Msg("history") },
-		OnClock:   func(now store.Clock) { tellClock(o.Log, now) },
+		OnError: func(err error) {
+			o.Log.Error().Str("event", "history_trouble").Err(err).Msg("the disk does not accept the history, or damaged values were skipped")
+		},
+		OnClock: func(now store.Clock) { logClock(o.Log, now) },
 	})
 	if err != nil {
 		return nil, err
@@ -110,12 +112,11 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 	if built.files, err = built.openFiles(); err != nil {
 		return nil, err
 	}
-	built.watchLife(o.Version)
+	built.registerProcess(o.Version)
 	return built, built.register()
 }
 
-// wire makes the stages and joins them. What was stored is in place before the
-// first event.
+// wire makes the stages, joins them, and restores what was stored.
 func (c *Coordinator) wire(self *corev3.Node) error {
 	stored, err := c.store.State()
 	if err != nil {
@@ -133,14 +134,14 @@ func (c *Coordinator) wire(self *corev3.Node) error {
 		Interval: c.core.timing.report, MaxMessageBytes: int(c.started.GetLimits().GetMaxMessageBytes()),
 		Log: c.log, Registerer: c.registry,
 	}, sink{c.core})
-	watchStore(c.registry, c.store)
+	registerStore(c.registry, c.store)
 	c.query = query.New(query.Options{Core: asker{c.core}, Store: c.store, HDS: c.hds, EDS: c.eds, Feed: c.feed, Node: self})
 	c.core.hds = c.hds
 	c.core.restore(stored)
 	return nil
 }
 
-// subscriberOptions say how data planes are served.
+// subscriberOptions gives the options of the xDS server for data planes.
 func (c *Coordinator) subscriberOptions() eds.Options {
 	planes := c.started.GetDataPlanes()
 	o := eds.Options{
@@ -157,7 +158,7 @@ func (c *Coordinator) subscriberOptions() eds.Options {
 	return o
 }
 
-// release gives up what New took, where nothing is served.
+// release closes what New opened, if nothing was served.
 func (c *Coordinator) release() error {
 	if c.servers != nil {
 		c.servers.close()
@@ -169,8 +170,8 @@ func (c *Coordinator) release() error {
 	return c.store.Close()
 }
 
-// Close ends Run, if it was called, and waits for it; else it gives up what New
-// took. It may be called more than once.
+// Close ends Run and waits for it, or closes what New opened if Run was not called. It
+// may be called more than once.
 func (c *Coordinator) Close() error {
 	c.mu.Lock()
 	was := c.phase
@@ -187,15 +188,15 @@ func (c *Coordinator) Close() error {
 	return nil
 }
 
-// GRPCAddress is where HDS, xDS and gRPC queries are served.
+// GRPCAddress gives the address that serves HDS, xDS and gRPC queries.
 func (c *Coordinator) GRPCAddress() string { return c.servers.grpcListener.Addr().String() }
 
-// HTTPAddress is where REST and metrics are served.
+// HTTPAddress gives the address that serves REST and metrics.
 func (c *Coordinator) HTTPAddress() string { return c.servers.httpListener.Addr().String() }
 
-// Run serves until ctx ends or Close is called, then drains and closes
-// everything. It gives an error when a server failed or the last group could
-// not be committed, and ErrUsed when it is called again.
+// Run serves until ctx ends or Close is called, then drains and closes everything. It
+// returns an error if a server fails or the last group cannot be committed, and ErrUsed
+// if it is called again.
 func (c *Coordinator) Run(ctx context.Context) error {
 	stopCore, err := c.start(ctx)
 	if err != nil {
@@ -203,7 +204,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	}
 	defer close(c.ended)
 	defer c.cancel()
-	failures := make(chan error, 2) // of two servers
+	failures := make(chan error, 2) // one for each server
 	wait := c.servers.serve(func(err error) { failures <- err })
 	c.files.run(c.running)
 	c.log.Info().Str("event", "serving").Str("grpc", c.GRPCAddress()).Str("http", c.HTTPAddress()).Msg("serving")
@@ -228,8 +229,8 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	return failure
 }
 
-// start has the core work, with what the sources say and the last known health
-// in place, before anyone can ask.
+// start runs the core and the feed. It returns when the core has applied what the
+// sources have and has published the last known health.
 func (c *Coordinator) start(ctx context.Context) (stopCore func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -269,9 +270,9 @@ func (c *Coordinator) readiness(ready bool) {
 	c.servers.health.SetServingStatus("", status)
 }
 
-// Reload takes another configuration. What can change does; the names of the
-// fields that need a restart to take effect are given back, also those that an
-// earlier Reload named. With an error nothing changes.
+// Reload applies another configuration, as far as that is possible without a restart.
+// It returns the names of the fields that need a restart, including those of earlier
+// reloads. With an error nothing changes.
 func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -288,7 +289,8 @@ func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err e
 	return needRestart, nil
 }
 
-// untilEnd waits for the end, or for a failure. Meanwhile hdsd gets ready.
+// untilEnd waits until Run is to end, or a server fails. It makes hdsd ready once every
+// source has answered.
 func (c *Coordinator) untilEnd(failures <-chan error) error {
 	if who := c.feed.Waiting(); who != "" {
 		c.log.Info().Str("event", "sources_awaited").Msg("not ready yet: " + who)
@@ -306,18 +308,18 @@ func (c *Coordinator) untilEnd(failures <-chan error) error {
 	}
 }
 
-// complete has everyone told what is not there. What the sources said has been
-// posted before.
+// complete lets the EDS server tell data planes what does not exist, and makes hdsd
+// ready. The core has the sources' answers already.
 func (c *Coordinator) complete() {
 	c.core.post(c.eds.Complete)
 	c.readiness(true)
 	if unread := c.feed.GivenUp(); len(unread) > 0 {
 		c.log.Warn().Str("event", "sources_unread").Strs("sources", unread).
-			Msg("ready, though these sources have not answered: what they said before the start stays in use, as far as it is known")
+			Msg("ready, although these sources have not answered: what hdsd knows of them from before the start stays in use")
 	}
 }
 
-// selfNode is hdsd as its upstreams know it.
+// selfNode is hdsd as management servers know it.
 func selfNode(id, version string) *corev3.Node {
 	node := &corev3.Node{Id: id, UserAgentName: "hdsd"}
 	if version != "" {

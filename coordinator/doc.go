@@ -68,6 +68,6 @@
 //
 // # Stop
 //
-// Readiness goes off, the core stops, streams end with UNAVAILABLE, and the store commits
+// hdsd becomes not ready, the core stops, streams end with UNAVAILABLE, and the store commits
 // its last group. Run and Close return when every goroutine has ended.
 package coordinator

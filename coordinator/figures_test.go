@@ -45,7 +45,7 @@ func (d *fakeDisk) Stats() store.Stats { return d.stats }
 func TestFiguresOfTheHistory(t *testing.T) {
 	d := &fakeDisk{}
 	registry := prometheus.NewPedanticRegistry()
-	watchStore(registry, d)
+	registerStore(registry, d)
 	d.stats = store.Stats{Pending: 1, Committed: 2, Dropped: 3, Skipped: 4, Bytes: 5, Doubted: true, LastError: errors.New("full")}
 	for name, want := range map[string]float64{
 		"hdsd_history_pending": 1, "hdsd_history_committed_total": 2, "hdsd_history_dropped_total": 3,
@@ -59,7 +59,7 @@ func TestFiguresOfTheHistory(t *testing.T) {
 
 func TestFiguresOfTheMailbox(t *testing.T) {
 	c := &Coordinator{registry: prometheus.NewRegistry(), core: newLab(t).core, query: query.New(query.Options{})}
-	c.watchLife("")
+	c.registerProcess("")
 	for range 3 {
 		c.core.post(func() {})
 	}

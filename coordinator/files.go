@@ -15,11 +15,11 @@ import (
 	"hdsd/internal/wire"
 )
 
-// filesBuffer is how much of the assignments is under way to the files.
+// filesBuffer is how many bytes of assignments may wait to be written to files.
 const filesBuffer = 1 << 20
 
-// fileOut keeps assignments as files. It is a subscriber like any other, but
-// over memory, so that neither addresses nor their limits matter to it.
+// fileOut writes assignments to files. It subscribes like any data plane, but over
+// memory, so that addresses and their limits do not matter.
 type fileOut struct {
 	keeper   *files.Keeper
 	listener *bufconn.Listener
@@ -31,11 +31,11 @@ type fileOut struct {
 	keeping sync.WaitGroup
 }
 
-// openFiles takes stock of the folder, if the configuration has one; nil if not.
+// openFiles opens the folder of data_planes.eds_directory. It returns nil without one.
 func (c *Coordinator) openFiles() (*fileOut, error) {
 	folder := c.started.GetDataPlanes().GetEdsDirectory()
 	if folder == "" {
-		return nil, nil //nolint:nilnil // there is none to be had
+		return nil, nil //nolint:nilnil // nil is a fileOut that does nothing
 	}
 	f := &fileOut{listener: bufconn.Listen(filesBuffer), server: grpc.NewServer(wire.ServerOption())}
 	c.eds.Register(f.server)
@@ -56,7 +56,7 @@ func (c *Coordinator) openFiles() (*fileOut, error) {
 	return f, nil
 }
 
-// run keeps the files until stop.
+// run writes files until stop.
 func (f *fileOut) run(ctx context.Context) {
 	if f == nil {
 		return
@@ -66,7 +66,7 @@ func (f *fileOut) run(ctx context.Context) {
 	f.keeping.Go(func() { f.keeper.Run(ctx) })
 }
 
-// stop ends run, if it was called.
+// stop ends run, if it was called, and closes the connection.
 func (f *fileOut) stop() {
 	if f == nil {
 		return

@@ -10,17 +10,17 @@ import (
 	configv1 "hdsd/gen/hdsd/config/v1"
 )
 
-// limited is a listener with so many connections at most. One more is closed
-// at once: to let it wait would look like a network that loses packets.
+// limited is a listener that bounds the open connections. It closes one more at once:
+// to let it wait would look like packet loss.
 type limited struct {
 	net.Listener // of TCP
-	most         int64
+	limit        int64
 	open         atomic.Int64
 	refused      func()
 }
 
 func (c *calls) limited(l net.Listener, limits *configv1.Limits) net.Listener {
-	return &limited{Listener: l, most: int64(limits.GetMaxConnections()), refused: c.closed.Inc}
+	return &limited{Listener: l, limit: int64(limits.GetMaxConnections()), refused: c.closed.Inc}
 }
 
 // Accept implements net.Listener.
@@ -30,12 +30,12 @@ func (l *limited) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if l.open.Add(1) <= l.most {
+		if l.open.Add(1) <= l.limit {
 			return &accepted{c.(*net.TCPConn), sync.OnceFunc(func() { l.open.Add(-1) })}, nil
 		}
 		l.open.Add(-1)
 		l.refused()
-		c.Close() // it was never used
+		_ = c.Close() // it was never used
 	}
 }
 
@@ -51,12 +51,12 @@ func (a *accepted) Close() error {
 	return a.TCPConn.Close()
 }
 
-// timed bounds how long clients may take to send a body and to take an answer
-// in. Handlers of what takes longer set deadlines of their own.
+// timed bounds how long clients may take to send a body and to read the response.
+// Handlers that take longer set their own deadlines.
 func timed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		control, now := http.NewResponseController(w), time.Now()
-		// A writer that knows no deadlines is not one of a server on a network.
+		// Only a writer that is not on a network lacks deadlines.
 		_ = control.SetWriteDeadline(now.Add(answerTimeout))
 		if r.Body != http.NoBody {
 			_ = control.SetReadDeadline(now.Add(headerTimeout))

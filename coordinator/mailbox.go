@@ -9,17 +9,16 @@ import (
 	"hdsd/api"
 )
 
-// mailboxSize is how many events may wait for the core; whoever posts one more
-// waits.
+// mailboxSize is how many events may wait for the core. Posting one more waits.
 const mailboxSize = 4096
 
-// ErrStopping answers those that still ask while hdsd stops.
+// ErrStopping answers questions that arrive while hdsd stops.
 var ErrStopping = api.ErrStopping
 
 // mailbox is the way to the core's goroutine.
 type mailbox struct {
 	events chan func()
-	waited prometheus.Observer // seconds, by each event
+	waited prometheus.Observer // seconds that each event waited
 	done   chan struct{}       // closed when the core takes no more events
 }
 
@@ -27,7 +26,7 @@ func newMailbox(waited prometheus.Observer) *mailbox {
 	return &mailbox{events: make(chan func(), mailboxSize), waited: waited, done: make(chan struct{})}
 }
 
-// timed is an event that notes how long it waited.
+// timed wraps an event to observe how long it waits.
 func (m *mailbox) timed(event func()) func() {
 	posted := time.Now()
 	return func() {
@@ -36,7 +35,7 @@ func (m *mailbox) timed(event func()) func() {
 	}
 }
 
-// post has the core run an event, unless it has stopped.
+// post makes the core run an event, unless the core has stopped.
 func (m *mailbox) post(event func()) {
 	select {
 	case m.events <- m.timed(event):
@@ -44,8 +43,8 @@ func (m *mailbox) post(event func()) {
 	}
 }
 
-// ask has the core run a question and waits until it is answered. With an
-// error, the question may still be running: what it writes must not be read.
+// ask makes the core run a question and waits for it. With an error the question may
+// still be running: the caller must not read what it writes.
 func (m *mailbox) ask(ctx context.Context, question func()) error {
 	answered := make(chan struct{})
 	select {

@@ -10,8 +10,8 @@ import (
 	"hdsd/store"
 )
 
-// watchStore exports how the history is doing.
-func watchStore(to prometheus.Registerer, s interface{ Stats() store.Stats }) {
+// registerStore registers the metrics of the history.
+func registerStore(to prometheus.Registerer, s interface{ Stats() store.Stats }) {
 	factory := promauto.With(to)
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hdsd_history_pending", Help: "Transitions that wait for the disk.",
@@ -20,37 +20,37 @@ func watchStore(to prometheus.Registerer, s interface{ Stats() store.Stats }) {
 		Name: "hdsd_history_committed_total", Help: "Transitions written to the disk.",
 	}, func() float64 { return float64(s.Stats().Committed) })
 	factory.NewCounterFunc(prometheus.CounterOpts{
-		Name: "hdsd_history_dropped_total", Help: "Transitions missing from the history, as the disk did not take them.",
+		Name: "hdsd_history_dropped_total", Help: "Transitions missing from the history, because the disk did not accept them.",
 	}, func() float64 { return float64(s.Stats().Dropped) })
 	factory.NewCounterFunc(prometheus.CounterOpts{
-		Name: "hdsd_history_skipped_total", Help: "Damaged values that were met in the database and passed over.",
+		Name: "hdsd_history_skipped_total", Help: "Damaged values in the database that were skipped.",
 	}, func() float64 { return float64(s.Stats().Skipped) })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "hdsd_history_failing", Help: "1 while the disk takes nothing, else 0.",
+		Name: "hdsd_history_failing", Help: "1 while the disk accepts nothing, else 0.",
 	}, func() float64 { return flag(s.Stats().LastError != nil) })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "hdsd_clock_doubted", Help: "1 while the machine's clock is doubted, so that history is not deleted by it, else 0.",
+		Name: "hdsd_clock_doubted", Help: "1 while hdsd doubts the machine's clock and does not delete history by it, else 0.",
 	}, func() float64 { return flag(s.Stats().Doubted) })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "hdsd_history_bytes", Help: "Size of the database's file.",
+		Name: "hdsd_history_bytes", Help: "Size of the database file.",
 	}, func() float64 { return float64(s.Stats().Bytes) })
 }
 
-// watchLife exports what this process is and whether it is ready.
-func (c *Coordinator) watchLife(version string) {
+// registerProcess registers the metrics of this process.
+func (c *Coordinator) registerProcess(version string) {
 	factory := promauto.With(c.registry)
 	factory.NewGauge(prometheus.GaugeOpts{
-		Name: "hdsd_build_info", Help: "1, labelled with what runs.",
+		Name: "hdsd_build_info", Help: "1, labelled with the versions of hdsd and Go.",
 		ConstLabels: prometheus.Labels{"version": cmp.Or(version, "unknown"), "goversion": runtime.Version()},
 	}).Set(1)
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "hdsd_ready", Help: "1 while ready to serve, as /readyz says, else 0.",
+		Name: "hdsd_ready", Help: "1 while /readyz is 200, else 0.",
 	}, func() float64 { return flag(c.ready.Load()) })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hdsd_mailbox_events", Help: "Events that wait for the core.",
 	}, func() float64 { return float64(len(c.core.events)) })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "hdsd_watch_subscribers", Help: "Watches of health under way, over gRPC and HTTP.",
+		Name: "hdsd_watch_subscribers", Help: "Open watches of health, over gRPC and HTTP.",
 	}, func() float64 { return float64(c.query.Watchers()) })
 }
 

@@ -29,14 +29,14 @@ import (
 )
 
 const (
-	headerTimeout  = 10 * time.Second // for a client's request headers, and for its body
-	answerTimeout  = 2 * time.Minute  // for a client to take an answer in
+	headerTimeout  = 10 * time.Second // for a client to send the headers, and again for the body
+	answerTimeout  = 2 * time.Minute  // for a client to read a response
 	idleTimeout    = 2 * time.Minute  // between two requests on a connection
-	drainTimeout   = 3 * time.Second  // for calls under way when hdsd stops
+	drainTimeout   = 3 * time.Second  // for open calls when hdsd stops
 	maxHeaderBytes = 64 << 10
 )
 
-// servers are the two listeners and what serves on them.
+// servers are the gRPC and the HTTP server with their listeners.
 type servers struct {
 	grpc         *grpc.Server
 	grpcListener net.Listener
@@ -46,10 +46,10 @@ type servers struct {
 	calls        *calls
 }
 
-// listen binds both addresses, so that one in use is found before anything
-// else happens. Nothing is served yet.
-func listen(c *configv1.Config, log zerolog.Logger, asked *calls) (*servers, error) {
-	s := &servers{health: health.NewServer(), calls: asked}
+// listen binds both addresses, before anything else happens: one may be in use. It
+// serves nothing yet.
+func listen(c *configv1.Config, log zerolog.Logger, counters *calls) (*servers, error) {
+	s := &servers{health: health.NewServer(), calls: counters}
 	var err error
 	if s.grpcListener, err = net.Listen("tcp", c.GetGrpc().GetAddress()); err != nil {
 		return nil, fmt.Errorf("grpc.address: %w", err)
@@ -58,8 +58,8 @@ func listen(c *configv1.Config, log zerolog.Logger, asked *calls) (*servers, err
 		s.grpcListener.Close()
 		return nil, fmt.Errorf("http.address: %w", err)
 	}
-	s.grpcListener = asked.limited(s.grpcListener, c.GetLimits())
-	s.httpListener = asked.limited(s.httpListener, c.GetLimits())
+	s.grpcListener = counters.limited(s.grpcListener, c.GetLimits())
+	s.httpListener = counters.limited(s.httpListener, c.GetLimits())
 	if err := s.secure(c, log); err != nil {
 		s.close()
 		return nil, err
@@ -67,10 +67,10 @@ func listen(c *configv1.Config, log zerolog.Logger, asked *calls) (*servers, err
 	return s, nil
 }
 
-// secure makes the servers, with TLS where the configuration has it.
+// secure makes the servers, with TLS if the configuration has it.
 func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 	report := func(err error) {
-		log.Error().Str("event", "certificate_refused").Err(err).Msg("the last good certificate stays in use")
+		log.Error().Str("event", "certificate_refused").Err(err).Msg("changed TLS files cannot be used: the last valid certificate stays in use")
 	}
 	options := append(hds.ServerOptions(hds.Options{MaxMessageBytes: int(c.GetLimits().GetMaxMessageBytes())}),
 		grpc.MaxConcurrentStreams(c.GetLimits().GetMaxStreamsPerConnection()), grpc.MaxHeaderListSize(maxHeaderBytes))
@@ -82,7 +82,7 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 		options = append(options, grpc.Creds(credentials.NewTLS(secured)))
 	}
 	s.grpc = grpc.NewServer(append(options, s.calls.options()...)...)
-	s.http = &http.Server{ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: stdlog.New(complaints{log}, "", 0)}
+	s.http = &http.Server{ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: stdlog.New(errorLog{log}, "", 0)}
 	if files := c.GetHttp().GetTls(); files != nil {
 		secured, err := config.ServerTLS(files, report)
 		if err != nil {
@@ -93,7 +93,7 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 	return nil
 }
 
-// register puts the services on the servers.
+// register registers the services with the servers.
 func (c *Coordinator) register() error {
 	c.hds.Register(c.servers.grpc)
 	c.eds.Register(c.servers.grpc)
@@ -102,7 +102,7 @@ func (c *Coordinator) register() error {
 	queries := api.NewService(c.query)
 	queries.Register(c.servers.grpc)
 	operators := api.NewControl(&control{
-		core: c.core, store: c.store, copies: newCopies(c.store, c.core.done, c.registry, c.log),
+		core: c.core, store: c.store, backups: newBackups(c.store, c.core.done, c.registry, c.log),
 	})
 	operators.Register(c.servers.grpc)
 	grpc_health_v1.RegisterHealthServer(c.servers.grpc, c.servers.health)
@@ -145,8 +145,8 @@ func (c *Coordinator) register() error {
 	return nil
 }
 
-// serve runs both servers until they are stopped; a server that ends by itself
-// is an error.
+// serve runs both servers until they are stopped. It calls failed if one ends by
+// itself.
 func (s *servers) serve(failed func(error)) (wait func()) {
 	done := make(chan struct{}, 2)
 	go func() {
@@ -164,7 +164,7 @@ func (s *servers) serve(failed func(error)) (wait func()) {
 	return func() { <-done; <-done }
 }
 
-// stop lets calls under way end, for a bounded time.
+// stop waits a bounded time for open calls to end.
 func (s *servers) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
@@ -184,7 +184,7 @@ func (s *servers) stop() {
 	}
 }
 
-// close gives up servers that never served.
+// close closes servers that never served.
 func (s *servers) close() {
 	if s.grpc != nil {
 		s.grpc.Stop()

@@ -24,7 +24,7 @@ func (a asker) Ask(ctx context.Context, question func(query.State)) error {
 // Done implements query.Core.
 func (a asker) Done() <-chan struct{} { return a.core.done }
 
-// view shows queries what the rooms of the core know together. It changes nothing.
+// view answers queries from what the rooms of the core know. It changes nothing.
 type view struct{ core *core }
 
 // Names implements query.State.

@@ -38,11 +38,11 @@ func (f *Feed) Pending(name string) bool {
 // The metrics of management servers have no labels: the clients list them by source.
 var (
 	upstreamCount     = prometheus.NewDesc("hdsd_upstreams", "Management servers among the sources.", nil, nil)
-	upstreamConnected = prometheus.NewDesc("hdsd_upstreams_connected", "Management servers among the sources that answer.", nil, nil)
-	upstreamAge       = prometheus.NewDesc("hdsd_upstream_age_seconds", "How long ago the management server was lost that has been gone for the longest, while what it said stays in use (after a restart without it, since it was there last); 0 while all answer.", nil, nil)
-	upstreamFullness  = prometheus.NewDesc("hdsd_upstream_fullness_ratio", "How much of what limits let it have the management server has that is nearest to them, in clusters, endpoints or bytes: 1 is all, and more is refused.", nil, nil)
-	sourceProblems    = prometheus.NewDesc("hdsd_source_problems", "What is wrong with the sources as they were last read.", nil, nil)
-	upstreamRefused   = prometheus.NewDesc("hdsd_upstream_resources_refused", "Resources of management servers of which the latest update is refused, so that what they were before stays in use.", nil, nil)
+	upstreamConnected = prometheus.NewDesc("hdsd_upstreams_connected", "Management servers that answer, about every type.", nil, nil)
+	upstreamAge       = prometheus.NewDesc("hdsd_upstream_age_seconds", "How long ago a management server was last there, for the one that is away longest; what it said stays in use. 0 while all answer.", nil, nil)
+	upstreamFullness  = prometheus.NewDesc("hdsd_upstream_fullness_ratio", "Of the management server that is nearest to its limits of clusters, endpoints or bytes: how much it uses. At 1, more is refused.", nil, nil)
+	sourceProblems    = prometheus.NewDesc("hdsd_source_problems", "Problems of the sources as they were last read.", nil, nil)
+	upstreamRefused   = prometheus.NewDesc("hdsd_upstream_resources_refused", "Resources of management servers whose latest update is refused, so that the last valid version stays in use.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
