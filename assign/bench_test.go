@@ -66,7 +66,7 @@ func BenchmarkSettled(b *testing.B) {
 	}
 }
 
-// events are changes of a fleet, each with what takes it back.
+// events are changes of a fleet, each with the change that undoes it.
 func events(s size, fleet []health.Checker) map[string][2]assign.Change {
 	zone := func() (in []health.Checker) {
 		for _, c := range fleet {

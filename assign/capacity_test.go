@@ -90,8 +90,8 @@ func cost(all []assign.Endpoint, seconds int64) []assign.Endpoint {
 	return all
 }
 
-// TestCeilings has a fleet that is able to do 4/5 of what is asked for: every
-// endpoint has a checker, no checker does more than it may, what is missing
+// TestCeilings uses a fleet that can do 4/5 of the checks: every endpoint has a
+// checker, no checker is above its ceiling, what is missing
 // says so, and it is made up for when there is room.
 func TestCeilings(t *testing.T) {
 	p := assign.New(assign.Options{})
@@ -142,8 +142,8 @@ func TestShareAtCeilings(t *testing.T) {
 	}
 }
 
-// TestCeilingFalls has a checker give up what it may no longer do, and hardly
-// anything else moves: only what keeps those who get it within their bounds.
+// TestCeilingFalls lowers a checker's ceiling: it gives up what is above it, and
+// hardly anything else moves.
 func TestCeilingFalls(t *testing.T) {
 	p := assign.New(assign.Options{})
 	fleet := checkers(20, 4)
@@ -160,7 +160,7 @@ func TestCeilingFalls(t *testing.T) {
 	}
 }
 
-// TestPartOfAUnitFits fills a ceiling that is lower than what is moved as one.
+// TestPartOfAUnitFits fills a ceiling that is lower than the cost of a unit.
 func TestPartOfAUnitFits(t *testing.T) {
 	p := assign.New(assign.Options{})
 	c := checker(0, 1)
@@ -224,7 +224,7 @@ func TestScarceAtCeilings(t *testing.T) {
 	}
 }
 
-// TestZonesAtCeilings has a zone's checkers at their ceilings with what any zone
+// TestZonesAtCeilings fills a zone's checkers at their ceilings with what any zone
 // could check when endpoints come that may only be checked there.
 func TestZonesAtCeilings(t *testing.T) {
 	p := assign.New(assign.Options{})

@@ -8,7 +8,7 @@ import (
 	"hdsd/health"
 )
 
-// crammed is a fleet that is able to do about four fifths of what is asked for,
+// crammed is a fleet that can do about four fifths of the checks,
 // and where reach, rare abilities and zone policies leave little choice.
 func crammed(endpointCount, checkerCount int) (classes []assign.Class, all []assign.Endpoint, fleet []health.Checker) {
 	const zones = 4

@@ -12,7 +12,7 @@ import (
 // enough in whole numbers.
 const parts = 1000
 
-// fair is the network of what may be checked by whom, as a plan's oracle.
+// fair is the flow network of who may check what: the oracle of a plan.
 type fair struct {
 	flow
 	fleet   []health.Checker
@@ -147,7 +147,7 @@ func (f *fair) shares() []float64 {
 			}
 		}
 		idle := f.fits(known, low)
-		for i, a := range f.outlet { // those whom what is left over can reach need all of it
+		for i, a := range f.outlet { // those that spare flow can reach need all of it
 			if _, ok := known[i]; !ok && (idle || f.level[f.to[a^1]] >= 0) {
 				known[i] = min(int64(high*weightOf(&f.fleet[i])), f.ceiling[i])
 			}

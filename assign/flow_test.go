@@ -58,7 +58,7 @@ func (f *flow) push(at int32, most int64) int64 {
 	return 0
 }
 
-// fill tells how much flows.
+// fill returns how much flows.
 func (f *flow) fill() (sum int64) {
 	for f.reach() {
 		for n := f.push(0, 1<<60); n > 0; n = f.push(0, 1<<60) {

@@ -178,7 +178,7 @@ func (m *model) change(t *rapid.T) {
 }
 
 // whole tells whether all checkers are live and nobody is a substitute or has a
-// ceiling: at ceilings, what is parted for a substitute may fit better after.
+// ceiling: at ceilings, units that were cut for a substitute may fit better after.
 func (m *model) whole() bool {
 	st := m.planner.Stats()
 	ceiling := func(c *member) bool { return c.MaxChecksPerSecond > 0 }

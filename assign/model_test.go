@@ -31,7 +31,7 @@ type member struct {
 	blind   bool // the same
 }
 
-// model is what a Planner is compared with: the inputs, and a mirror of the
+// model is the oracle of a Planner: the inputs, and a mirror of the
 // plan that is kept by Diffs.
 type model struct {
 	random    *rand.Rand
@@ -142,7 +142,7 @@ func (m *model) can(c *member, e assign.Endpoint) bool {
 	return c.Abilities.Has(class.Needs...) && class.Reach.Includes(&c.Checker)
 }
 
-// check holds the plan against what is promised.
+// check compares the plan with the guarantees.
 func (m *model) check(t *rapid.T) {
 	m.checkQueries(t)
 	if m.settling {
@@ -264,7 +264,7 @@ func (m *model) checkEndpoint(e assign.Endpoint, checkers []string, able []*memb
 	return nil
 }
 
-// overlooked tells whether one that is blind could check an endpoint.
+// overlooked tells whether a blind checker could check an endpoint.
 func (m *model) overlooked(e assign.Endpoint) bool {
 	for _, c := range m.fleet {
 		if c.blind && !c.doubted && c.MaxChecksPerSecond == 0 && m.can(c, e) {
@@ -295,7 +295,7 @@ func (m *model) reason(e assign.Endpoint, checkers []string) assign.Reason {
 	return why
 }
 
-// room tells whether a checker is able to do so much more.
+// room tells whether a checker can do so much more.
 func (m *model) room(c *member, rate int64) bool {
 	return c.MaxChecksPerSecond == 0 || rate == 0 || m.planner.Checker(c.ID).Rate+rate <= int64(c.MaxChecksPerSecond*1000)
 }

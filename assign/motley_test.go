@@ -83,7 +83,7 @@ func (m *motley) checker() health.Checker {
 	return c
 }
 
-// change has something happen to the fleet.
+// change changes the fleet at random.
 func (m *motley) change() string {
 	i := m.random.IntN(len(m.fleet))
 	switch m.random.IntN(4) {
@@ -105,8 +105,8 @@ func (m *motley) change() string {
 	return "one left"
 }
 
-// worst is how many times what it would have in the most even plan a checker has
-// at most, not counting one endpoint; 0 where ceilings leave too little room.
+// worst is the highest load of a checker relative to the most even plan, one endpoint
+// not counted; 0 where ceilings leave too little room.
 func (m *motley) worst() (worst float64) {
 	for i, share := range fairOf(m.classes, m.all, m.fleet).shares() {
 		if n := m.planner.Load(m.fleet[i].ID); n > 1 {
@@ -137,8 +137,8 @@ func TestMotley(t *testing.T) {
 	t.Logf("at worst %.3f times", worst)
 }
 
-// TestLightCheckers has some that are to have less than one endpoint: they are no end
-// of a chain, and others are relieved nevertheless.
+// TestLightCheckers gives some checkers a share below one endpoint: no chain ends at
+// them, and others are relieved nevertheless.
 func TestLightCheckers(t *testing.T) {
 	for seed := range uint64(15) {
 		m := newMotley(seed, false, true)

@@ -13,7 +13,7 @@ import (
 // is asked of ours: three checkers in distinct zones, one of them the endpoint's
 // own. They move what hashes into one slice and has one zone together.
 
-// slice is what moves together.
+// slice is endpoints that move together.
 type slice struct {
 	hash      uint64
 	zone      int
@@ -112,7 +112,7 @@ func hashed(bounded bool) method {
 	}
 }
 
-// sticky keeps what is live, and takes the least loaded for the rest.
+// sticky keeps live checkers, and takes the least loaded for the rest.
 func sticky(c *crowd, s *slice, before []int) []int {
 	var seats []int
 	used := make([]bool, c.zones)
@@ -154,7 +154,7 @@ func (m method) plan(c *crowd, list []slice, before [][]int) [][]int {
 	return plan
 }
 
-// who gives each endpoint's checkers.
+// who returns the checkers of each endpoint.
 func who(list []slice, plan [][]int, n int) [][]int {
 	all := make([][]int, n)
 	for i := range list {

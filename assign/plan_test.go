@@ -102,8 +102,8 @@ func TestThousandEvents(t *testing.T) {
 	t.Logf("at worst %.3f times the mean", worst)
 }
 
-// TestUnevenZones has more endpoints than checkers in one zone: what goes there
-// is what must, and no more.
+// TestUnevenZones puts all endpoints in a zone with one checker: that zone gets what
+// it must, and no more.
 func TestUnevenZones(t *testing.T) {
 	p := assign.New(assign.Options{})
 	all := endpoints(6_000, 1, p.Class(assign.Class{}), 2) // all in z0

@@ -79,8 +79,8 @@ func TestDoubted(t *testing.T) {
 	}
 }
 
-// TestBlind has those who are blind outnumbered, and nobody replaced where they are;
-// it ends where it began, or goes on when one is believed who was doubted, too.
+// TestBlind adds substitutes until the blind are outnumbered, and none where they are
+// already. The plan returns to where it began, or stays while one is still blind.
 func TestBlind(t *testing.T) {
 	for _, tt := range []struct{ redundancy, blind, lose, doubt, substitutes int }{
 		{1, 1, 0, 0, 2}, {2, 1, 0, 0, 1}, {3, 1, 0, 0, 0}, {3, 2, 0, 0, 2}, {3, 3, 0, 0, 4}, {3, 1, 1, 0, 1},
