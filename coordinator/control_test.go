@@ -12,7 +12,7 @@ import (
 
 // Who waits no longer for an answer leaves alone what the core may still write
 // of it: else the race detector tells.
-func TestWhoGivesUpReadsNothing(t *testing.T) {
+func TestResultIsNotReadAfterContextEnds(t *testing.T) {
 	l := newLab(t)
 	l.serve(web("web", one))
 	stored, err := store.Open(t.Context(), t.TempDir(), store.Options{})

@@ -38,7 +38,7 @@ func (l *lab) restarted(clusters ...*sourceCluster) {
 	l.pass(settle + 10*report)
 }
 
-func TestFrozenToWhatTheSourcesSay(t *testing.T) {
+func TestFreezePublishesSourceHealth(t *testing.T) {
 	l := halfUp(t)
 	l.freeze(api.Freeze{Reason: "moving", Author: "alice"})
 	l.wantOwnChecks("web", true)
@@ -62,7 +62,7 @@ func TestFrozenToWhatTheSourcesSay(t *testing.T) {
 	l.wantTold("web", a2, down, down, "")
 }
 
-func TestFrozenToTheHealthAsItStood(t *testing.T) {
+func TestFreezeHoldsHealth(t *testing.T) {
 	l := halfUp(t)
 	l.freeze(held)
 	l.wantOwnChecks("web", false)
@@ -96,9 +96,8 @@ func TestFrozenToTheHealthAsItStood(t *testing.T) {
 	l.wantTold("web", a2, down, down, "")
 }
 
-// TestWhatIsNewWhileHealthIsHeldHasInitialHealth, as everything has before its
-// first verdict, which is not published here.
-func TestWhatIsNewWhileHealthIsHeldHasInitialHealth(t *testing.T) {
+// TestNewEndpointHasInitialHealthWhileHealthIsHeld has no verdict to hold for a new endpoint.
+func TestNewEndpointHasInitialHealthWhileHealthIsHeld(t *testing.T) {
 	l := newLab(t)
 	l.rules.Verdict.InitialHealth = corev3.HealthStatus_UNHEALTHY
 	l.serve(web("web", a1, a2))
@@ -145,7 +144,7 @@ func TestWhatIsNewWhileHealthIsHeldHasInitialHealth(t *testing.T) {
 	l.wantPublished("web", a3, never)
 }
 
-func TestWhatIsShadowedStaysSoUnderAFreeze(t *testing.T) {
+func TestShadowModeStaysUnderFreeze(t *testing.T) {
 	l := newLab(t)
 	l.rules.Policies = []*configv1.Policy{shadowing("pay", configv1.Mode_SHADOW)}
 	l.serve(web("web", a1), web("pay", a2))
@@ -165,7 +164,7 @@ func TestWhatIsShadowedStaysSoUnderAFreeze(t *testing.T) {
 	l.wantTold("pay", a2, up, up, "")
 }
 
-func TestFreezingAgain(t *testing.T) {
+func TestFreezeAgain(t *testing.T) {
 	l := halfUp(t)
 	_, first := l.freeze(held)
 	l.truth[a2] = down
@@ -203,9 +202,9 @@ func (s seeing) SetHealth(all []eds.Health) {
 	s.look()
 }
 
-// TestNothingShowsInBetween has an endpoint whose verdict is another than what
-// was held: on the way to what the source says it must not show.
-func TestNothingShowsInBetween(t *testing.T) {
+// TestFreezeShowsNoHealthInBetween has a verdict that differs from the held health. It must
+// not show on the way to what the source says.
+func TestFreezeShowsNoHealthInBetween(t *testing.T) {
 	l := halfUp(t)
 	l.freeze(held)
 	l.truth[a2] = down

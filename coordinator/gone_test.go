@@ -65,7 +65,7 @@ func half(t *testing.T) *lab {
 
 func (l *lab) joinAll() { l.join("ca", "cb", "cc") }
 
-func TestWhatIsGoneHasNoHealthAnyMore(t *testing.T) {
+func TestGoneEndpointHasNoHealth(t *testing.T) {
 	both := web("web", one, two)
 	for name, c := range map[string]struct {
 		before func(*lab)
@@ -115,8 +115,8 @@ func TestWhatIsGoneHasNoHealthAnyMore(t *testing.T) {
 	}
 }
 
-// TestWhatIsBackAfterARestartBeginsAnew: with the initial health, too.
-func TestWhatIsBackAfterARestartBeginsAnew(t *testing.T) {
+// TestReturningEndpointStartsAnewAfterRestart expects the initial health too.
+func TestReturningEndpointStartsAnewAfterRestart(t *testing.T) {
 	l := half(t)
 	l.say(web("web", two))
 	l.restart()
@@ -129,7 +129,7 @@ func TestWhatIsBackAfterARestartBeginsAnew(t *testing.T) {
 	l.wantLast(one, health.Unknown, health.Healthy, "")
 }
 
-func TestWhatWentWhileHdsdWasDown(t *testing.T) {
+func TestEndpointGoneDuringRestart(t *testing.T) {
 	both := web("web", one, two)
 	for name, c := range map[string]struct {
 		say    []*sourceCluster
@@ -161,9 +161,8 @@ func TestWhatWentWhileHdsdWasDown(t *testing.T) {
 	}
 }
 
-// TestWhatGoesWhileHdsdSettlesMayComeBack: a source that is read again is no
-// reason for a flap.
-func TestWhatGoesWhileHdsdSettlesMayComeBack(t *testing.T) {
+// TestEndpointMayReturnWhileHdsdSettles reads a source again, which is no reason for a flap.
+func TestEndpointMayReturnWhileHdsdSettles(t *testing.T) {
 	l := half(t)
 	l.drain(keyOf("web", two))
 	recorded := len(l.transitions)
@@ -183,8 +182,8 @@ func TestWhatGoesWhileHdsdSettlesMayComeBack(t *testing.T) {
 	l.wantTransitions(recorded + 2)
 }
 
-// TestAMistakeThatHidesAClusterEnds: what it had has kept its health until then.
-func TestAMistakeThatHidesAClusterEnds(t *testing.T) {
+// TestHiddenClusterReturns expects the health from before the mistake.
+func TestHiddenClusterReturns(t *testing.T) {
 	l := half(t)
 	l.drain(keyOf("web", two))
 	recorded := len(l.transitions)
@@ -207,9 +206,9 @@ func TestAMistakeThatHidesAClusterEnds(t *testing.T) {
 	}
 }
 
-// TestTheHistoryIsOneChain: whatever happens, each transition goes on from the
-// one before, and what the last one led to is what is held to be true.
-func TestTheHistoryIsOneChain(t *testing.T) {
+// TestHistoryIsAChain does anything in any order. Each transition starts where the previous one
+// ended, and the last one ends at the present health.
+func TestHistoryIsAChain(t *testing.T) {
 	for seed := range uint64(50) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			l := newLab(t)

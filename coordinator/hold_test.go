@@ -25,7 +25,7 @@ func unreadable(c *sourceCluster) *sourceCluster {
 	return again
 }
 
-func TestWhatWasGoodGoesOnWhenAFileHasAMistake(t *testing.T) {
+func TestLastValidVersionStaysInUse(t *testing.T) {
 	good := web("web", one, two)
 	l := settled(t, good)
 	l.say(unreadable(good))
@@ -45,7 +45,7 @@ func TestWhatWasGoodGoesOnWhenAFileHasAMistake(t *testing.T) {
 	}
 }
 
-func TestWhatNoEnvoyTakesIsNotPublished(t *testing.T) {
+func TestRejectedResourcesAreNotPublished(t *testing.T) {
 	l := settled(t, web("web", one, "db.internal:80", two, "10.0.0.9:99999"), unreadable(web("bad", three)))
 	var sent []string
 	for _, group := range l.assignments["web"].Message.GetEndpoints() {
@@ -65,7 +65,7 @@ func TestWhatNoEnvoyTakesIsNotPublished(t *testing.T) {
 	}
 }
 
-func TestAMistakeInAFileHoldsTheLastVerdicts(t *testing.T) {
+func TestExcludedEndpointsHoldTheirVerdicts(t *testing.T) {
 	good := web("web", one, two)
 	l := settled(t, good)
 	l.truth[one] = health.Unhealthy
@@ -108,9 +108,9 @@ func TestAMistakeInAFileHoldsTheLastVerdicts(t *testing.T) {
 	}
 }
 
-// TestAMistakeHoldsTheVerdictHoweverAnAddressIsWritten sets a cluster aside whose
-// endpoint has an address that can be written in several ways.
-func TestAMistakeHoldsTheVerdictHoweverAnAddressIsWritten(t *testing.T) {
+// TestExcludedEndpointHoldsItsVerdictHoweverItsAddressIsWritten excludes an endpoint whose address
+// can be written in several ways.
+func TestExcludedEndpointHoldsItsVerdictHoweverItsAddressIsWritten(t *testing.T) {
 	for given, address := range map[string]string{
 		"[::192.0.2.1]:80":        "[::192.0.2.1]:80",
 		"[::c000:201]:80":         "[::192.0.2.1]:80",

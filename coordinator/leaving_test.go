@@ -83,9 +83,9 @@ const (
 	begins  = "UNKNOWN-HEALTHY "
 )
 
-// TestWhatLeavesASourceBeginsAnewThoughAnotherIsUnread: what was known of it at
-// the start is over.
-func TestWhatLeavesASourceBeginsAnewThoughAnotherIsUnread(t *testing.T) {
+// TestEndpointStartsAnewAlthoughAnotherSourceIsUnread expects nothing to remain of the health
+// before the start.
+func TestEndpointStartsAnewAlthoughAnotherSourceIsUnread(t *testing.T) {
 	l := between(t)
 	l.goOn(from(locally(web("db", three, two)), notRead()))
 	l.wantHistory("db", three, wasDown+recover)
@@ -109,10 +109,9 @@ func TestWhatLeavesASourceBeginsAnewThoughAnotherIsUnread(t *testing.T) {
 	}
 }
 
-// TestWhatASourceLackedBeginsAnew: an endpoint that its source did not have when
-// hdsd had settled is new when it comes, though another source is unread, and
-// nobody could tell before that it was gone.
-func TestWhatASourceLackedBeginsAnew(t *testing.T) {
+// TestEndpointThatItsSourceLackedStartsAnew adds an endpoint that its source did not have when hdsd
+// had settled. Another source is unread, so the endpoint was not recorded as gone.
+func TestEndpointThatItsSourceLackedStartsAnew(t *testing.T) {
 	for name, again := range map[string]*sourceCluster{
 		"checked": web("db", three, two), "set aside": aside(web("db", three, two)), "by EDS": asEDS(web("db", three, two)),
 	} {
@@ -131,9 +130,8 @@ func TestWhatASourceLackedBeginsAnew(t *testing.T) {
 	}
 }
 
-// TestWhatASourceLackedUnderAnOverride: the override holds, and what the votes
-// came to before the start is forgotten.
-func TestWhatASourceLackedUnderAnOverride(t *testing.T) {
+// TestEndpointThatItsSourceLackedKeepsOverride expects only the votes to be forgotten.
+func TestEndpointThatItsSourceLackedKeepsOverride(t *testing.T) {
 	l := newLab(t)
 	l.truth[three] = health.Unhealthy
 	l.serveAll(from(locally(web("db", three, two)), said()))
@@ -156,8 +154,9 @@ func TestWhatASourceLackedUnderAnOverride(t *testing.T) {
 	l.wantHistory("db", three, wasDown+"UNHEALTHY-DRAINING DRAINING-UNKNOWN UNKNOWN-DRAINING DRAINING-UNKNOWN ")
 }
 
-// TestWhatASourceLackedWhenItsOverrideEnded: nothing of the votes before is left.
-func TestWhatASourceLackedWhenItsOverrideEnded(t *testing.T) {
+// TestEndpointThatItsSourceLackedForgetsVotesUnderOverride ends the override before the endpoint
+// comes back.
+func TestEndpointThatItsSourceLackedForgetsVotesUnderOverride(t *testing.T) {
 	l := newLab(t)
 	l.truth[three] = health.Unhealthy
 	l.serveAll(from(locally(web("db", three, two)), said()))
@@ -178,8 +177,9 @@ func TestWhatASourceLackedWhenItsOverrideEnded(t *testing.T) {
 	}
 }
 
-// TestWhatIsTakenUpFromBeforeTheStart: by whatever may have had it all the time.
-func TestWhatIsTakenUpFromBeforeTheStart(t *testing.T) {
+// TestLateSourceContinuesHealth expects health from before the start to continue if the source
+// may have had the endpoint all the time.
+func TestLateSourceContinuesHealth(t *testing.T) {
 	db, mesh := web("db", three, two), web("web", one, two)
 	for name, c := range map[string]struct {
 		first, then []*source.Set
@@ -204,8 +204,8 @@ func TestWhatIsTakenUpFromBeforeTheStart(t *testing.T) {
 	}
 }
 
-// TestWhatComesWhileHdsdSettlesIsTakenUp, though its source lacked it at first.
-func TestWhatComesWhileHdsdSettlesIsTakenUp(t *testing.T) {
+// TestEndpointThatReturnsWhileHdsdSettlesContinues lets its source lack it at first.
+func TestEndpointThatReturnsWhileHdsdSettlesContinues(t *testing.T) {
 	l := between(t)
 	l.serveAll(from(locally(web("db", two)), notRead()))
 	l.intake.hear(locally(web("db", three, two)))
@@ -221,9 +221,9 @@ func TestWhatComesWhileHdsdSettlesIsTakenUp(t *testing.T) {
 	l.wantOneChain()
 }
 
-// TestAnAssignmentThatWentWhileHdsdWasDown is as gone as its cluster would be,
-// once each source has said all that it was asked.
-func TestAnAssignmentThatWentWhileHdsdWasDown(t *testing.T) {
+// TestAssignmentGoneDuringRestart expects its endpoints to be gone once every source has
+// answered.
+func TestAssignmentGoneDuringRestart(t *testing.T) {
 	mesh := web("web", one, two)
 	for name, c := range map[string]struct {
 		before, after []*source.Set
@@ -264,9 +264,9 @@ func TestAnAssignmentThatWentWhileHdsdWasDown(t *testing.T) {
 	}
 }
 
-// TestAnAssignmentThatIsAwaitedIsNotGone: its source was asked for it, or has not
-// said anything.
-func TestAnAssignmentThatIsAwaitedIsNotGone(t *testing.T) {
+// TestAwaitedAssignmentIsNotGone has a source that was asked for the assignment and has not
+// answered.
+func TestAwaitedAssignmentIsNotGone(t *testing.T) {
 	mesh := web("web", one, two)
 	l := newLab(t)
 	l.truth[one] = health.Unhealthy
@@ -281,8 +281,8 @@ func TestAnAssignmentThatIsAwaitedIsNotGone(t *testing.T) {
 	l.wantHistory("web", one, wasDown+"UNHEALTHY-UNKNOWN ")
 }
 
-// TestAMistakeInAnAssignmentIsNoReasonToTakeItForGone, in whichever source it is.
-func TestAMistakeInAnAssignmentIsNoReasonToTakeItForGone(t *testing.T) {
+// TestRejectedAssignmentIsNotGone has the mistake in either source.
+func TestRejectedAssignmentIsNotGone(t *testing.T) {
 	mesh := web("web", one, two)
 	l := newLab(t)
 	l.truth[one] = health.Unhealthy
@@ -298,9 +298,9 @@ func TestAMistakeInAnAssignmentIsNoReasonToTakeItForGone(t *testing.T) {
 	l.wantHistory("web", one, wasDown)
 }
 
-// TestTheHistoryIsOneChainOverSources: as with one source, where another is often
-// unread; and what is new to sources that had been heard begins anew.
-func TestTheHistoryIsOneChainOverSources(t *testing.T) {
+// TestHistoryIsAChainAcrossSources is TestHistoryIsAChain with a second source that is often
+// unread. An endpoint that is new to sources that had answered starts anew.
+func TestHistoryIsAChainAcrossSources(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			l, random := newLab(t), rand.New(rand.NewPCG(seed, 4))

@@ -37,7 +37,7 @@ func local(counts configv1.UpstreamHealth) func(*configv1.Config) {
 	return weighing(map[string]configv1.UpstreamHealth{"local": counts})
 }
 
-func TestWhatTheSourcesWordCountsFor(t *testing.T) {
+func TestUpstreamHealth(t *testing.T) {
 	const (
 		drainingSaid = "the source says DRAINING"
 		alone        = "the source says %s, and by upstream_health only its word counts"
@@ -111,9 +111,9 @@ func TestWhatTheSourcesWordCountsFor(t *testing.T) {
 	}
 }
 
-// TestALocalityByLEDSPassesUntouched: the others are checked, and data planes
-// get the cluster with its own health checks, as nobody else checks what is in it.
-func TestALocalityByLEDSPassesUntouched(t *testing.T) {
+// TestLocalityByLEDSPassesThrough expects the other localities to be checked. Data planes get the
+// cluster with its own health checks, since nobody else checks the locality.
+func TestLocalityByLEDSPassesThrough(t *testing.T) {
 	k := web("web", a1)
 	elsewhere := &endpointv3.LocalityLbEndpoints{Locality: &corev3.Locality{Zone: "b"}, LbConfig: &endpointv3.LocalityLbEndpoints_LedsClusterLocalityConfig{
 		LedsClusterLocalityConfig: &endpointv3.LedsClusterLocalityConfig{LedsCollectionName: "x"},
@@ -134,8 +134,8 @@ func TestALocalityByLEDSPassesUntouched(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotCheckedPassesUntouched: whatever the source's word counts for.
-func TestWhatIsNotCheckedPassesUntouched(t *testing.T) {
+// TestUncheckedEndpointsPassThrough expects that for each upstream_health.
+func TestUncheckedEndpointsPassThrough(t *testing.T) {
 	for _, counts := range []configv1.UpstreamHealth{worstOf, ours, theirs} {
 		l := newLab(t)
 		l.rules.Verdict.InitialHealth = corev3.HealthStatus_UNHEALTHY
@@ -167,9 +167,8 @@ func (r *recorder) Update(u eds.Update) { r.lab.Update(u); r.note() }
 
 func (r *recorder) SetHealth(all []eds.Health) { r.lab.SetHealth(all); r.note() }
 
-// TestWhatTheWordCountsForChangesByReload: subscribers get from the one to the
-// other without anything in between that neither side said.
-func TestWhatTheWordCountsForChangesByReload(t *testing.T) {
+// TestReloadChangesUpstreamHealth expects no health in between that neither side has.
+func TestReloadChangesUpstreamHealth(t *testing.T) {
 	all := []configv1.UpstreamHealth{worstOf, ours, theirs}
 	for _, before := range all {
 		for _, after := range all {
@@ -198,8 +197,8 @@ func TestWhatTheWordCountsForChangesByReload(t *testing.T) {
 	}
 }
 
-// TestTheSourceThatGaveTheEndpointsCounts: not the one that gave the cluster.
-func TestTheSourceThatGaveTheEndpointsCounts(t *testing.T) {
+// TestUpstreamHealthIsThatOfTheEndpointsSource rather than that of the cluster's source.
+func TestUpstreamHealthIsThatOfTheEndpointsSource(t *testing.T) {
 	byEDS := func(name string) *sourceCluster {
 		k := web(name, a1)
 		k.Config = eds.PublishCluster(k.Config, eds.ByADS())

@@ -55,7 +55,7 @@ func (l *lab) wantRecorded(cluster, address, want string) {
 	}
 }
 
-func TestAnOverrideStandsAboveTheVotes(t *testing.T) {
+func TestOverrideReplacesVerdict(t *testing.T) {
 	l := halfUp(t)
 	l.drain(keyOf("web", a2))
 	l.wantTold("web", a2, drained, drained, "")
@@ -92,9 +92,9 @@ func TestAnOverrideStandsAboveTheVotes(t *testing.T) {
 	}
 }
 
-// TestAnOverrideOverTheSameHealthIsRecorded: the history tells why an endpoint
-// did not go down.
-func TestAnOverrideOverTheSameHealthIsRecorded(t *testing.T) {
+// TestOverrideToTheSameHealthIsRecorded explains in the history why an endpoint did
+// not go down.
+func TestOverrideToTheSameHealthIsRecorded(t *testing.T) {
 	l := halfUp(t)
 	l.force(keyOf("web", a2), up, 0)
 	l.wantReason("web", a2, "forced healthy by ann: kernel")
@@ -110,7 +110,7 @@ func TestAnOverrideOverTheSameHealthIsRecorded(t *testing.T) {
 	l.wantTransitions(5)
 }
 
-func TestTheMostSpecificOverrideDecides(t *testing.T) {
+func TestMostSpecificOverrideDecides(t *testing.T) {
 	l := newLab(t)
 	l.serve(web("web", a1, a2), web("pay", a1))
 	l.join("checker-a", "checker-b", "checker-c")
@@ -164,7 +164,7 @@ func TestTheMostSpecificOverrideDecides(t *testing.T) {
 	l.wantTold("pay", other.Address, up, up, "")
 }
 
-func TestAnOverrideReplacesThatForExactlyTheSame(t *testing.T) {
+func TestOverrideReplacesOneWithTheSameScope(t *testing.T) {
 	l := halfUp(t)
 	scope := keyOf("web", a2)
 	l.force(scope, drained, time.Minute)
@@ -208,7 +208,7 @@ func TestOverridesExpire(t *testing.T) {
 	}
 }
 
-func TestOverridesSurviveARestart(t *testing.T) {
+func TestOverridesSurviveRestart(t *testing.T) {
 	l := halfUp(t)
 	l.drain(keyOf("web", a2))
 	l.force(keyOf("web", a1), up, time.Minute)
@@ -243,9 +243,8 @@ func TestOverridesSurviveARestart(t *testing.T) {
 	}
 }
 
-// TestWhatAKillLeavesBehind: the override is on disk, what follows from it is not,
-// or not all of it.
-func TestWhatAKillLeavesBehind(t *testing.T) {
+// TestOverridesAfterKill has the override on disk, but not all that follows from it.
+func TestOverridesAfterKill(t *testing.T) {
 	cases := map[string]struct {
 		act    func(l *lab)
 		want   health.Status
@@ -285,7 +284,7 @@ func TestWhatAKillLeavesBehind(t *testing.T) {
 	}
 }
 
-func TestAnOverrideHoldsForWhatComesLater(t *testing.T) {
+func TestOverrideAppliesToLaterEndpoints(t *testing.T) {
 	l := halfUp(t)
 	l.drain(health.Endpoint{Cluster: "web"})
 	l.say(web("web", a1, a2, a3))
@@ -305,9 +304,8 @@ func TestAnOverrideHoldsForWhatComesLater(t *testing.T) {
 	l.wantTold("web", a2, up, up, "")
 }
 
-// TestNothingIsKeptOfWhatIsGone: what the votes came to is forgotten once hdsd
-// has settled without the endpoint.
-func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
+// TestStoredVotesOfGoneEndpointsAreForgotten waits until hdsd has settled.
+func TestStoredVotesOfGoneEndpointsAreForgotten(t *testing.T) {
 	l := halfUp(t)
 	l.drain(health.Endpoint{Cluster: "web"})
 	l.restart()
@@ -318,7 +316,7 @@ func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
 	}
 }
 
-func TestOverridesInTheShadowAndUnderAFreeze(t *testing.T) {
+func TestOverridesInShadowModeAndFreeze(t *testing.T) {
 	l := newLab(t)
 	l.rules.Policies = []*configv1.Policy{shadowing("pay", configv1.Mode_SHADOW)}
 	l.serve(web("web", a1, a2), web("pay", a1))
@@ -342,8 +340,9 @@ func TestOverridesInTheShadowAndUnderAFreeze(t *testing.T) {
 	l.wantTold("web", a2, drained, drained, "")
 }
 
-// TestOverridesOfWhatIsNotChecked: a drained cluster is drained whole.
-func TestOverridesOfWhatIsNotChecked(t *testing.T) {
+// TestOverridesOfUncheckedEndpoints drains a whole cluster, including endpoints that are not
+// checked.
+func TestOverridesOfUncheckedEndpoints(t *testing.T) {
 	const bad = "127.0.0.1:0" // a port that nobody can connect to
 	l := newLab(t)
 	l.rules.Verdict.InitialHealth = corev3.HealthStatus_UNHEALTHY
@@ -394,7 +393,7 @@ func TestOverridesOfWhatIsNotChecked(t *testing.T) {
 	l.wantTold("web", a3, drained, drained, "")
 }
 
-func TestOverridesOfNothingAreRefused(t *testing.T) {
+func TestOverridesWithoutEffectAreRefused(t *testing.T) {
 	l := newLab(t)
 	plain := web("plain", a1)
 	plain.HealthChecks, plain.Config.HealthChecks = nil, nil

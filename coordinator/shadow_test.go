@@ -67,7 +67,7 @@ const (
 	never  = health.Unknown
 )
 
-func TestAShadowedClusterIsCheckedAndRecordedButNotPublished(t *testing.T) {
+func TestShadowedClusterIsRecordedButNotPublished(t *testing.T) {
 	l := newLab(t)
 	l.rules.Policies = []*configv1.Policy{shadowing("pay", configv1.Mode_SHADOW)}
 	l.serve(web("web", a1), saying(web("pay", a2), corev3.HealthStatus_DRAINING))
@@ -101,9 +101,8 @@ func TestAShadowedClusterIsCheckedAndRecordedButNotPublished(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatIsCheckedIsCountedAsShadowed: of a cluster without checks there is
-// no verdict to keep from anyone.
-func TestOnlyWhatIsCheckedIsCountedAsShadowed(t *testing.T) {
+// TestShadowedCountsOnlyCheckedClusters since other clusters have no verdicts to withhold.
+func TestShadowedCountsOnlyCheckedClusters(t *testing.T) {
 	l := newLab(t)
 	l.rules.Mode = configv1.Mode_SHADOW
 	plain := web("plain", a2)
@@ -120,7 +119,7 @@ func TestOnlyWhatIsCheckedIsCountedAsShadowed(t *testing.T) {
 	}
 }
 
-func TestOfASharedServiceNameOnlyWhatIsPublishedCounts(t *testing.T) {
+func TestSharedServiceNameCountsOnlyPublishedClusters(t *testing.T) {
 	shared := func(name string) *sourceCluster {
 		k := withPath(name, "/"+name, a1)
 		k.ServiceName = "shared"
@@ -143,9 +142,9 @@ func TestOfASharedServiceNameOnlyWhatIsPublishedCounts(t *testing.T) {
 	l.wantTold("two", a1, up, down, "shadow: cluster one, which has the same service name, has it UNHEALTHY")
 }
 
-// TestWhatEnvoysRefuseDoesNotComeBackInTheSourcesForm: a cluster that goes out
-// as it came in leaves out what goes out in no form.
-func TestWhatEnvoysRefuseDoesNotComeBackInTheSourcesForm(t *testing.T) {
+// TestOriginalClusterOmitsRejectedEndpoints publishes a cluster as its source gave it, apart from
+// endpoints that no Envoy would take.
+func TestOriginalClusterOmitsRejectedEndpoints(t *testing.T) {
 	for _, checked := range []bool{true, false} {
 		l := newLab(t)
 		l.rules.Mode = configv1.Mode_SHADOW
@@ -170,7 +169,7 @@ func (l *lab) judged(cluster, address string, status health.Status) {
 	l.core.tick(l.now)
 }
 
-func TestPublishedSaysWhatTheSourceAdds(t *testing.T) {
+func TestPublishedExplainsSourceHealth(t *testing.T) {
 	l := newLab(t)
 	l.rules.Verdict.InitialHealth = corev3.HealthStatus_UNHEALTHY
 	plain := saying(web("plain", a2), corev3.HealthStatus_DRAINING)

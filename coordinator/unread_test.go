@@ -48,9 +48,9 @@ func (l *lab) serveAll(sets []*source.Set) {
 	l.core.begin(l.now)
 }
 
-// TestASourceThatWasNotReadIsNotEmpty: nothing of it is recorded as gone or
-// forgotten, however long it is away.
-func TestASourceThatWasNotReadIsNotEmpty(t *testing.T) {
+// TestUnreadSourceIsNotEmpty expects nothing of it to be gone or forgotten, however long it is
+// away.
+func TestUnreadSourceIsNotEmpty(t *testing.T) {
 	l := upstreamAway(t)
 	l.drain(keyOf("db", three))
 	recorded := len(l.transitions)
@@ -79,9 +79,8 @@ func TestASourceThatWasNotReadIsNotEmpty(t *testing.T) {
 	}
 }
 
-// TestWhatASourceSaidBeforeTheStartIsPublishedAndMayBeMore: a snapshot may be
-// older than what was known last.
-func TestWhatASourceSaidBeforeTheStartIsPublishedAndMayBeMore(t *testing.T) {
+// TestSnapshotMayBeIncomplete has a snapshot that is older than what was known last.
+func TestSnapshotMayBeIncomplete(t *testing.T) {
 	l := upstreamAway(t)
 	recorded := len(l.transitions)
 	for _, set := range []*source.Set{{Awaited: true}, {Unread: true}} {
@@ -97,9 +96,8 @@ func TestWhatASourceSaidBeforeTheStartIsPublishedAndMayBeMore(t *testing.T) {
 	l.wantTransitions(recorded)
 }
 
-// TestEndpointsThatWereNotSaidYetAreNotGone: a source that has told of a cluster,
-// and not of its endpoints, has not answered.
-func TestEndpointsThatWereNotSaidYetAreNotGone(t *testing.T) {
+// TestAwaitedEndpointsAreNotGone has a source that has given a cluster, but not its endpoints.
+func TestAwaitedEndpointsAreNotGone(t *testing.T) {
 	l := upstreamAway(t)
 	recorded := len(l.transitions)
 	l.pass(settle + 10*time.Second)
@@ -117,9 +115,9 @@ func TestEndpointsThatWereNotSaidYetAreNotGone(t *testing.T) {
 	}
 }
 
-// TestWhatWasKnownStaysUntilASourceSaysSomethingElse: after a reload with
-// another address of an upstream, or as a file in place of one.
-func TestWhatWasKnownStaysUntilASourceSaysSomethingElse(t *testing.T) {
+// TestClustersStayUntilTheirSourceAnswers reloads with another address of a management server, and
+// with a file in its place.
+func TestClustersStayUntilTheirSourceAnswers(t *testing.T) {
 	l := newLab(t)
 	l.serveAll(from(&source.Set{}, said(web("web", one, two))))
 	l.joinAll()

@@ -38,14 +38,14 @@ func cutZone(t *testing.T) (l *lab, address string) {
 	return l, addresses[0]
 }
 
-func TestAZoneIsToldWhatItSees(t *testing.T) {
+func TestZoneGetsTheHealthThatItSees(t *testing.T) {
 	l, address := cutZone(t)
 	l.reconnectAll()
 	l.pass(5 * time.Second)
 	l.wantInZone("b", address, health.Unknown)
 }
 
-func TestOperatorsRuleInAllZones(t *testing.T) {
+func TestOverridesAndFreezesHoldInAllZones(t *testing.T) {
 	l, address := cutZone(t)
 	key := health.Endpoint{Cluster: "web", Locality: health.Locality{Region: "eu", Zone: "a"}, Address: address}
 	l.drain(key)
@@ -58,7 +58,7 @@ func TestOperatorsRuleInAllZones(t *testing.T) {
 	l.wantInZone("b", address, health.Timeout)
 }
 
-func TestTheSourcesWordAloneCountsInAllZones(t *testing.T) {
+func TestSourceHealthHoldsInAllZones(t *testing.T) {
 	l, address := cutZone(t)
 	l.reload(weighing(map[string]configv1.UpstreamHealth{"local": configv1.UpstreamHealth_THEIRS}))
 	l.wantInZone("b", address, health.Unknown)
@@ -66,7 +66,7 @@ func TestTheSourcesWordAloneCountsInAllZones(t *testing.T) {
 	l.wantInZone("b", address, health.Timeout)
 }
 
-func TestWhatIsGoneIsSeenByNoZone(t *testing.T) {
+func TestGoneEndpointHasNoZoneHealth(t *testing.T) {
 	l, _ := cutZone(t)
 	l.say()
 	l.pass(time.Second)

@@ -15,7 +15,7 @@ import (
 	"hdsd/coordinator/query"
 )
 
-func TestNobodyWaitsForACoreThatHasStopped(t *testing.T) {
+func TestStoppedCoreAnswersAtOnce(t *testing.T) {
 	l := newLab(t)
 	stop := make(chan struct{})
 	close(stop)
@@ -33,7 +33,7 @@ func TestNobodyWaitsForACoreThatHasStopped(t *testing.T) {
 	}
 }
 
-func TestWhoAsksNeedNotWaitForTheAnswer(t *testing.T) {
+func TestAskEndsWithItsContext(t *testing.T) {
 	l := newLab(t) // nobody runs its core
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -43,8 +43,8 @@ func TestWhoAsksNeedNotWaitForTheAnswer(t *testing.T) {
 	}
 }
 
-// TestTicksAreNotPutOffForEver keeps the mailbox full.
-func TestTicksAreNotPutOffForEver(t *testing.T) {
+// TestFullMailboxDoesNotDelayTicksForEver keeps the mailbox full.
+func TestFullMailboxDoesNotDelayTicksForEver(t *testing.T) {
 	l := newLab(t)
 	l.serve(web("web", one))
 	l.core.fleet.Begin(time.Now().Add(-settle))
@@ -72,8 +72,7 @@ func TestTicksAreNotPutOffForEver(t *testing.T) {
 	<-l.core.done
 }
 
-// TestThatNothingIsCheckedIsTold, once, where something was.
-func TestThatNothingIsCheckedIsTold(t *testing.T) {
+func TestNothingCheckedIsLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
 	l := newLab(t)
 	l.core.log = zerolog.New(&log)
