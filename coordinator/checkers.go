@@ -68,9 +68,8 @@ func (c *core) setSilent(id string, silent bool, now time.Time) {
 
 // report takes in a report, with the votes that have changed.
 func (c *core) report(id string, votes []health.Vote, now time.Time) {
-	began := time.Now()
 	effects := c.fleet.Report(now, id, len(votes) > 0)
-	c.applyFleet(now, began, effects)
+	c.applyFleet(now, now, effects)
 	if effects.Ignored {
 		return
 	}
@@ -90,8 +89,8 @@ func (c *core) begin(now time.Time) {
 	c.applyRulings(now, c.rulings.Start(now))
 }
 
-// applyFleet carries out what the fleet decided. It began to decide at a time of the
-// machine's clock.
+// applyFleet carries out what the fleet decided, after it began at a time of the machine's
+// clock.
 func (c *core) applyFleet(now, began time.Time, e fleet.Effects) {
 	if e.Planned {
 		c.metrics.plan.took.Observe(time.Since(began).Seconds())

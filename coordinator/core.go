@@ -124,9 +124,9 @@ func (c *core) tick(now time.Time) time.Duration {
 	if until := c.pause.listenUntil(now, c.timing.report); now.Before(until) {
 		return until.Sub(now)
 	}
-	c.applyFleet(now, time.Now(), c.fleet.Tick(now))
+	c.applyFleet(now, now, c.fleet.Tick(now))
 	c.tickTrials(now)
-	c.applyFleet(now, time.Now(), c.fleet.Dispatch(now))
+	c.applyFleet(now, now, c.fleet.Dispatch(now))
 	c.applyVerdicts(now, c.judge.Tick(now))
 	c.applyRulings(now, c.rulings.Expire(now))
 	c.decisions.events.transitions.logOmitted(now)
