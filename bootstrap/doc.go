@@ -1,9 +1,10 @@
-// Package bootstrap writes the bootstraps of Envoys that work with hdsd: a
-// Checker takes its health checks from hdsd and reports to it, a Client takes
-// clusters, endpoints and their health from it.
+// Package bootstrap writes the bootstraps of Envoys that work with hdsd. A Checker
+// takes its health checks from hdsd and reports to it. A Client takes clusters,
+// endpoints and their health from hdsd.
 //
-// What it writes is YAML with comments that say why, or the same as JSON. The
-// command, the demonstration and the tests with real Envoys all write their
-// bootstraps here. It reads no file and starts nothing: files it is told of,
-// as certificates, are on the Envoy's machine.
+// The output is YAML with comments that say why, or the same as JSON. The bootstrap
+// command, the demonstration and the tests with real Envoys all use it.
+//
+// It reads no file and starts nothing. The paths that it writes, such as those of
+// certificates, are on the Envoy's machine. It may import health.
 package bootstrap

@@ -1,12 +1,13 @@
-// Package source says what endpoints there are: each source gives full sets of
+// Package source says which endpoints exist. Each source supplies full sets of
 // clusters, and Merge makes one catalogue of them.
 //
-// It owns the shape of a set, the precedence among sources, and the default
-// health checks. It promises that a cluster that did not change keeps its
-// pointer from one set, and from one catalogue, to the next, so that those who
-// follow can compare pointers; and that whatever is set aside says why.
-// Everything handed on is never changed again. A change costs what it touches,
-// and a comparison of pointers.
+// It owns the shape of a set, the precedence among sources, and the default health
+// checks. It guarantees:
+//   - An unchanged cluster keeps its pointer from one set, and from one catalogue,
+//     to the next. So callers can compare pointers.
+//   - Whatever is left out has a reason.
+//   - Sets, catalogues and clusters are immutable once handed on.
+//   - A change costs what it touches, plus a comparison of pointers.
 //
 // It is pure and starts no goroutine. Of this module it may import health.
 package source

@@ -1,19 +1,23 @@
-// Package specifier decides what is safe to send to a checker, and builds it.
+// Package specifier decides what is safe to send to a checker, and builds the
+// message.
 //
-// It owns the allow-list: one bad field in a HealthCheckSpecifier ends the
-// whole Envoy that receives it, so that a specifier is never a copy of what a
-// source said. Translate walks a cluster, its endpoints and its health checks
-// field by field. What the tables in rules*.go do not know is refused, what
-// only concerns logging is left out, and the rest is tested value by value.
-// What is refused is excluded alone (an endpoint, or a cluster as a whole)
-// with a reason that names the field and says how to put it right. Build then
-// joins translated parts into the message for one checker.
+// One bad field in a HealthCheckSpecifier ends the whole Envoy that receives it. So
+// a specifier is never a copy of what a source said. This package owns the list of
+// what is allowed:
+//   - Translate walks a cluster, its endpoints and its health checks field by field.
+//     It refuses fields that are not in the tables of rules*.go, leaves out those
+//     that only concern logging, and tests the rest value by value.
+//   - A refused endpoint is excluded alone, otherwise the cluster as a whole. The
+//     reason names the field and says how to fix it.
+//   - Build joins translated parts into the message for one checker.
 //
-// Guarantees: the same input gives the same message; a locality is never
-// empty; an endpoint is never listed twice; a cluster with TLS is never probed
-// without it; whatever comes out passes Envoy's own validation rules.
+// Guarantees:
+//   - The same input gives the same message.
+//   - A locality is never empty, and an endpoint is never listed twice.
+//   - A cluster with TLS is never probed without TLS.
+//   - Every message passes Envoy's own validation rules.
 //
-// Translated clusters are not changed once made and their parts are shared
-// between messages: a Specifier's Message must not be changed. The package
-// starts no goroutine and has no state. It may import health and protos.
+// Translated clusters are immutable and messages share their parts: do not change a
+// Specifier's Message. The package starts no goroutine and has no state. It may
+// import health, internal/envoyaddr and protos.
 package specifier

@@ -1,11 +1,10 @@
-// Package envoyaddr writes what Envoy's messages have of an endpoint as health
-// has it: its address, and its locality.
+// Package envoyaddr converts the addresses and localities of Envoy's messages to
+// those of package health.
 //
-// An endpoint is its cluster, its locality and its address, and its address is
-// text. So everything that names an endpoint, by what a source says, by what a
-// checker reports or for the history, writes its address here, and two addresses
-// are the same where they were written differently and are read as the same.
+// An endpoint is its cluster, its locality and its address, and the address is text.
+// Sources, reports and the history all write it with this package. So two spellings
+// of the same address are one endpoint.
 //
-// It has no state and starts nothing. It may import health, protos and the
+// It has no state and starts no goroutine. It may import health, protos and the
 // standard library.
 package envoyaddr

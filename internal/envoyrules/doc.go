@@ -1,6 +1,6 @@
-// Package envoyrules is what is known of Clusters and ClusterLoadAssignments in
-// protobuf's form, whichever way they come: their type URLs, their names, and
-// which of their own rules they break as a whole.
+// Package envoyrules knows the rules for Clusters and ClusterLoadAssignments that
+// come from any source: their type URLs, their names, and which of Envoy's own rules
+// they break.
 //
 // It is pure. Of this module it may import internal/yamlpb.
 package envoyrules

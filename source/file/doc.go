@@ -1,26 +1,24 @@
-// Package file is the source that reads files: what Envoy's filesystem xDS
-// reads, whole bootstraps, and folders of both.
+// Package file is the source that reads files: those of Envoy's filesystem xDS,
+// whole bootstraps, and folders of both.
 //
-// It owns the way from a path to a source.Set, and knowing when to go it
-// again. It promises that
-//   - a bad resource in a good file is set aside alone, with its last good
-//     content, if there was one, so that nothing published disappears over a
-//     slip of the keyboard;
-//   - files that cannot be read as a whole change nothing: Load fails, and Run
-//     hands on the last good clusters with the problem beside them. Empty
-//     files and folders count as such, since they are what a mishap leaves,
-//     and so do files with resources of which none can be read: of another
-//     type, without a name, or with fields that there are not. In a folder,
-//     one such file among good ones is enough: without it, its clusters would
-//     seem to be gone. "resources: []" is how to have no clusters;
-//   - reads come one after the other, and Latest is of the last of them that
-//     could be made;
-//   - the order of files and of resources in them does not matter;
-//   - a cluster that did not change keeps its pointer;
-//   - files are read again on an atomic move only, as Envoy does, not when
-//     they are written in place.
+// It owns the way from a path to a source.Set, and knows when to read again. It
+// guarantees:
+//   - A bad resource in a good file is rejected alone. Its last valid version, if
+//     there is one, stays in use. So no typo makes published endpoints disappear.
+//   - Files that cannot be read as a whole change nothing: Load fails, and Run hands
+//     on the last valid clusters together with the problem.
+//   - Empty files and folders count as unreadable, because they are what a mishap
+//     leaves. So do files whose resources are all unreadable: of another type, without
+//     a name, or with unknown fields. One such file in a folder of good ones is
+//     enough: without it, its clusters would seem to be gone. To have no clusters,
+//     write "resources: []".
+//   - Reads run one after the other, and Latest returns the last that succeeded.
+//   - The order of files, and of resources in them, does not matter.
+//   - An unchanged cluster keeps its pointer.
+//   - Only an atomic move makes Run read files again, as in Envoy. Writing a file in
+//     place does not.
 //
-// Run works on its caller's goroutine, and returns when its context ends; the
+// Run works on its caller's goroutine, and returns when its context ends. The
 // watcher's goroutine has ended by then. Of this module it may import source,
-// health and internal/yamlpb.
+// health, internal/envoyrules and internal/yamlpb.
 package file

@@ -1,8 +1,8 @@
-// Package fleet tests the whole of hdsd end to end: the real binary, built
-// with the race detector, between real Envoys that check, real Envoys that
-// route, and upstreams that fail on command.
+// Package fleet tests the whole of hdsd end to end. It runs the real binary, built
+// with the race detector, between real Envoys that check, real Envoys that route, and
+// upstreams that fail on command.
 //
-// It owns the hdsd processes it starts (Start, Kill, Terminate) and ends them
-// with the test. It asks hdsd only what any program outside may: REST, the
-// commands, and what its Envoys say. It may import anything.
+// It owns the hdsd processes it starts (Start, Kill, Terminate) and ends them with
+// the test. It uses only the interfaces of any program outside: REST, the commands,
+// and the admin interfaces of its Envoys. It may import anything.
 package fleet

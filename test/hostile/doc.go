@@ -1,6 +1,10 @@
-// Package hostile runs a whole hdsd under input that nobody should send: bytes
-// that are no protocol, messages that are too large, peers that say nothing or
-// read nothing, lies about what was never asked, and files that are traps.
-// Whatever it is, hdsd stays up, what it needs stays bounded, and what it says
-// of an endpoint stays as it was.
+// Package hostile runs a whole hdsd under input that nobody should send:
+//   - bytes that are no protocol;
+//   - messages that are too large;
+//   - peers that never send or never read;
+//   - reports of endpoints that hdsd never asked about;
+//   - files that are traps.
+//
+// Under all of it, hdsd stays up, its memory stays bounded, and the health of other
+// endpoints stays as it is.
 package hostile

@@ -1,14 +1,17 @@
-// Package partition cuts the network between real Envoys and what they check:
-// a checker loses all its upstreams, or the others lose a zone, or it and they
-// each other, by resets and by silence, while everybody still reaches hdsd.
-// Nothing that is well may go out of rotation, not for a moment; who is cut off
-// has to be shown, what is down to be found all the same, and the data planes of a
-// zone to be told what that zone cannot reach.
+// Package partition cuts the network between real Envoys and the endpoints they
+// check, by resets and by silence. A checker loses all its upstreams, or all others
+// lose its zone, or both at once, while everybody still reaches hdsd.
 //
-// There are no network namespaces, which not every machine allows: each
-// checker probes from a loopback address of its own, and upstreams treat the
-// probes from some addresses as a broken network would. An Envoy takes the
-// address that it probes from out of the specifier only, so that each has a
-// relay before hdsd that adds it there and passes on all else. A relay has two
-// goroutines for each stream, which end with the test.
+// In each case:
+//   - No healthy endpoint goes out of rotation, not even for a moment.
+//   - hdsd shows which checkers are cut off.
+//   - hdsd still finds what is down.
+//   - The data planes of a zone learn what that zone cannot reach.
+//
+// It uses no network namespaces, because not every machine allows them. Each checker
+// probes from a loopback address of its own instead, and upstreams treat probes from
+// some addresses as a broken network would. An Envoy takes its source address from
+// the specifier only. So each checker has a relay before hdsd that adds the address
+// there and passes on everything else. A relay has two goroutines for each stream,
+// which end with the test.
 package partition

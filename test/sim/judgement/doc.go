@@ -1,5 +1,5 @@
-// Command judgement plays every scenario of test/sim by every rule, prints
-// what came of it, and writes docs/internals/judgement.md and its plots anew.
+// Command judgement plays every scenario of test/sim by every rule, prints the
+// results, and rewrites docs/internals/judgement.md and its plots.
 //
 // One goroutine for each processor plays runs; main waits for all of them.
 package main

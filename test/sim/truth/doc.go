@@ -1,8 +1,8 @@
-// Package truth is the world that a simulated fleet lives in: what is really
-// up and down, and what can reach what.
+// Package truth is the world of a simulated fleet: what is really up and down, and
+// who can reach what.
 //
-// It owns the facts. Only the simulation asks it: an observer whether one
-// probe of its own succeeds, the judge whether a verdict was right. The pure
-// packages under test must not import it. It starts no goroutine and imports
-// the standard library only.
+// It owns the facts, and only the simulation asks for them: an observer asks whether
+// its own probe succeeds, the judge whether a verdict was right. The pure packages
+// under test must not import it. It starts no goroutine and imports the standard
+// library only.
 package truth
