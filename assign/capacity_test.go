@@ -224,8 +224,8 @@ func TestScarceAtCeilings(t *testing.T) {
 	}
 }
 
-// TestZonesAtCeilings fills a zone's checkers at their ceilings with what any zone
-// could check when endpoints come that may only be checked there.
+// TestZonesAtCeilings fills a zone's checkers up to their ceilings with checks that
+// any zone could make. Then endpoints come that only this zone may check.
 func TestZonesAtCeilings(t *testing.T) {
 	p := assign.New(assign.Options{})
 	fleet := checkers(16, 4)
