@@ -6,7 +6,6 @@ import (
 
 	"hdsd/assign"
 	"hdsd/coordinator/fleet"
-	"hdsd/health"
 )
 
 // What the lab shares with the tests of checkers: what hds and operators say of
@@ -72,8 +71,3 @@ func (l *lab) beyond(redundancy int, addresses []string) (extra int) {
 
 // behind are the checkers that were not sent all of their plan.
 func (l *lab) behind() []string { return slices.Sorted(maps.Keys(view{l.core}.Lagging())) }
-
-// id is the id of an endpoint.
-func (l *lab) id(cluster, address string) health.EndpointID {
-	return l.idOf(keyOf(cluster, address))
-}

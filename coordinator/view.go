@@ -18,7 +18,7 @@ type asker struct{ core *core }
 
 // Ask implements query.Core.
 func (a asker) Ask(ctx context.Context, question func(query.State)) error {
-	return a.core.ask(ctx, func() { question(view{a.core}) })
+	return a.core.ask(ctx, func() { question(view(a)) })
 }
 
 // Done implements query.Core.

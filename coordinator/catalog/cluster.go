@@ -95,7 +95,7 @@ func PrepareRejected(rejected *source.Cluster, last *Cluster, r *Rules) *Cluster
 
 // UpToDate tells whether r would prepare the cluster the same way.
 func (c *Cluster) UpToDate(r *Rules) bool {
-	return c.rules == r || c.Settings.equal(r.For(c.Source)) && reflect.DeepEqual(r.Options, c.rules.Options)
+	return c.rules == r || r.For(c.Source).equal(c.Settings) && reflect.DeepEqual(r.Options, c.rules.Options)
 }
 
 // IsChecked tells whether any endpoint of the cluster is checked.
@@ -121,7 +121,7 @@ func (c *Cluster) Exclusions() []specifier.Exclusion {
 	}
 	var all []specifier.Exclusion
 	if c.Rejected != "" {
-		all = append(all, specifier.Exclusion{Reason: c.Rejected + " (what it was before that stays in use)"})
+		all = append(all, specifier.Exclusion{Reason: c.Rejected + " (the last valid version stays in use)"})
 	}
 	if c.Checked != nil {
 		all = append(all, c.Checked.Excluded...)
