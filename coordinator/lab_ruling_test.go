@@ -9,38 +9,35 @@ import (
 	"hdsd/store"
 )
 
-// What the lab shares with the tests of overrides, freezes, shadow mode and of
-// what is gone: what operators do, and what can be asked.
-
-// freeze freezes publishing, and gives the freeze before, nil for none, and the one after.
+// freeze freezes publishing, and returns the freeze before, or nil, and the one after.
 func (l *lab) freeze(asked api.Freeze) (before *api.Freeze, after api.Freeze) {
 	replaced, set, effects := l.core.rulings.Freeze(l.now, asked.Author, asked.Reason, asked.Hold)
 	l.core.applyRulings(l.now, effects)
 	return shownFreeze(replaced), *shownFreeze(set)
 }
 
-// unfreeze ends a freeze, and gives it; nil where there was none.
+// unfreeze ends a freeze, and returns it, or nil.
 func (l *lab) unfreeze(author string) *api.Freeze {
 	ended, effects := l.core.rulings.Unfreeze(author)
 	l.core.applyRulings(l.now, effects)
 	return shownFreeze(ended)
 }
 
-// override sets an override, and gives the one that it replaces.
+// override sets an override, and returns the one that it replaces, or nil.
 func (l *lab) override(o store.Override) (replaced *api.Override, err error) {
 	_, before, effects, err := l.core.rulings.SetOverride(l.now, o)
 	l.core.applyRulings(l.now, effects)
 	return shownOverride(before), refusal(err)
 }
 
-// clear ends overrides by bob's word.
+// clear ends overrides, as bob.
 func (l *lab) clear(scope health.Endpoint, all bool) ([]api.Override, error) {
 	ended, effects, err := l.core.rulings.ClearOverrides(l.now, scope, all, "bob")
 	l.core.applyRulings(l.now, effects)
 	return shownOverrides(ended), refusal(err)
 }
 
-// inForce gives the override for exactly a scope.
+// inForce returns the override with exactly this scope, or nil.
 func (l *lab) inForce(scope health.Endpoint) *api.Override {
 	for _, o := range l.core.rulings.Overrides() {
 		if o.Scope == scope {
@@ -50,12 +47,12 @@ func (l *lab) inForce(scope health.Endpoint) *api.Override {
 	return nil
 }
 
-// overridable tells whether an override of a scope would be taken.
+// overridable reports whether an override with this scope would be accepted.
 func (l *lab) overridable(scope health.Endpoint) bool {
 	return l.core.rulings.Overridable(&scope) == nil
 }
 
-// force is drain with another health, and an end.
+// force sets an override as ann, which expires if lasts is not zero.
 func (l *lab) force(scope health.Endpoint, to health.Status, lasts time.Duration) {
 	l.t.Helper()
 	o := store.Override{Scope: scope, Status: to, Reason: "kernel", Author: "ann"}
@@ -67,10 +64,10 @@ func (l *lab) force(scope health.Endpoint, to health.Status, lasts time.Duration
 	}
 }
 
-// drain sets an override of ann's.
+// drain drains a scope, as ann.
 func (l *lab) drain(scope health.Endpoint) { l.force(scope, drained, 0) }
 
-// cleared clears the override for exactly a scope.
+// cleared clears the override with exactly this scope.
 func (l *lab) cleared(scope health.Endpoint) {
 	l.t.Helper()
 	if _, err := l.clear(scope, false); err != nil {
@@ -78,7 +75,7 @@ func (l *lab) cleared(scope health.Endpoint) {
 	}
 }
 
-// present are the endpoints that have an id, with the health that is held to be true.
+// present returns the endpoints that have an id, with the health that hdsd holds to be true.
 func (l *lab) present() map[health.Endpoint]health.Status {
 	all := map[health.Endpoint]health.Status{}
 	for k := range l.core.rulings.Clusters() {
@@ -99,7 +96,7 @@ func (l *lab) hasID(key health.Endpoint) bool {
 	return ok
 }
 
-// idOf is the id of an endpoint.
+// idOf returns the id of an endpoint.
 func (l *lab) idOf(key health.Endpoint) health.EndpointID {
 	l.t.Helper()
 	id, ok := l.core.rulings.Find(key.Hash())
@@ -109,11 +106,10 @@ func (l *lab) idOf(key health.Endpoint) health.EndpointID {
 	return id
 }
 
-// counted are the present endpoints by their health, as the metrics have them.
+// counted returns the number of endpoints with a health, as the metrics have it.
 func (l *lab) counted(status health.Status) int { return l.core.rulings.Counts()[status] }
 
-// kept are the endpoints that are not there, and of which something is known from
-// before the start.
+// kept returns the endpoints that are not there and whose health is remembered.
 func (l *lab) kept() map[health.Hash]health.Endpoint {
 	all := map[health.Hash]health.Endpoint{}
 	for _, t := range l.transitions {
@@ -124,18 +120,18 @@ func (l *lab) kept() map[health.Hash]health.Endpoint {
 	return all
 }
 
-// canBeGone tells whether an endpoint that is not there is known to be gone: hdsd has
-// settled, all sources have answered, and no mistake hides the endpoint's cluster.
+// canBeGone reports whether an endpoint that is not there must be gone: hdsd has settled,
+// all sources have answered, and no mistake hides the endpoint's cluster.
 func (l *lab) canBeGone(key health.Endpoint) bool {
 	return l.core.rulings.IsConclusive() && !isHidden(l.core.rulings.Cluster(key.Cluster))
 }
 
-// isHidden tells whether a mistake hides the endpoints of a cluster.
+// isHidden reports whether a mistake hides the endpoints of a cluster.
 func isHidden(k *catalog.Cluster) bool {
 	return k != nil && k.Source.Rejected != "" && k.Source.Assignment == nil
 }
 
-// known is what a test compares a change of the sources with.
+// known is what was there before a change of the sources.
 type known struct {
 	present map[health.Endpoint]health.Status
 	heard   map[string]bool // sources that have answered

@@ -55,7 +55,7 @@ func (c *control) Overrides(ctx context.Context) ([]api.Override, error) {
 	return shownOverrides(found), nil
 }
 
-// refusal gives an error of the rulings the code that clients get.
+// refusal turns a *ruling.Refusal into an error with a gRPC code.
 func refusal(err error) error {
 	var refused *ruling.Refusal
 	switch {
@@ -67,7 +67,7 @@ func refusal(err error) error {
 	return status.Error(codes.FailedPrecondition, refused.Text)
 }
 
-// shownOverrides shows overrides in the order of their scopes.
+// shownOverrides converts overrides for clients, and sorts them by scope.
 func shownOverrides(all []ruling.Override) []api.Override {
 	shown := make([]api.Override, len(all))
 	for i := range all {

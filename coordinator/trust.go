@@ -81,7 +81,7 @@ func shownTrust(checker string, t *store.Trust) *api.Trust {
 // trust holds what operators say of checkers.
 type trust map[string]store.Trust
 
-// of gives what an operator says of a checker; nil for nothing.
+// of returns what an operator says of a checker, or nil.
 func (t trust) of(checker string) *store.Trust {
 	if said, ok := t[checker]; ok {
 		return &said
@@ -99,14 +99,14 @@ func (t trust) set(checker string, said *store.Trust) (change decision.TrustChan
 	return decision.TrustChange{Checker: checker, Before: before, After: said, By: said.Author}, nil
 }
 
-// clear returns a checker to automatic trust, unless nothing is said of it.
+// clear returns a checker to automatic trust, and reports whether that changes anything.
 func (t trust) clear(checker, author string) (change decision.TrustChange, changed bool) {
 	before := t.of(checker)
 	delete(t, checker)
 	return decision.TrustChange{Checker: checker, Before: before, By: author}, before != nil
 }
 
-// distrusted counts the checkers that operators distrust.
+// distrusted returns how many checkers operators distrust.
 func (t trust) distrusted() (count int) {
 	for _, said := range t {
 		if said.Level == store.Distrusted {

@@ -181,6 +181,72 @@ func TestAHiddenClusterIsWaitedFor(t *testing.T) {
 	l.wantPublished(a1, down)
 }
 
+// TestPublishedSaysWhereTheHealthComesFrom unless it is the verdict.
+func TestPublishedSaysWhereTheHealthComesFrom(t *testing.T) {
+	shadow, theirs := &configv1.Config{Mode: configv1.Mode_SHADOW}, &configv1.Config{
+		Sources: []*configv1.Source{{Name: "local", UpstreamHealth: configv1.UpstreamHealth_THEIRS}},
+	}
+	for name, c := range map[string]struct {
+		rules  *configv1.Config
+		freeze func(*lab) ruling.Effects
+		want   string
+	}{
+		"verdict": {},
+		"shadow":  {rules: shadow, want: "UNKNOWN: shadow: the source says UNKNOWN"},
+		"theirs":  {rules: theirs, want: "UNKNOWN: the source says UNKNOWN, and by upstream_health only its word counts"},
+		"frozen to the sources": {
+			freeze: func(l *lab) ruling.Effects { _, _, e := l.table.Freeze(l.now, "ann", "moving", false); return e },
+			want:   "UNKNOWN: frozen by ann: moving; the source says UNKNOWN",
+		},
+		"frozen to what was held": {
+			freeze: func(l *lab) ruling.Effects { _, _, e := l.table.Freeze(l.now, "ann", "moving", true); return e },
+			want:   "HEALTHY: frozen by ann: moving; it was HEALTHY when that began",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.serve(prepared(c.rules, "web", addresses...))
+			l.vote(a1, up)
+			if c.freeze != nil {
+				l.do(c.freeze(l))
+				l.vote(a1, down)
+			}
+			k := l.table.Cluster("web")
+			e := k.Find(&a1)
+			got := ""
+			if p := l.table.Published(k, e, l.table.HealthOf(e)); p != nil {
+				got = p.Status.String() + ": " + p.Reason
+			}
+			if got != c.want {
+				t.Errorf("published is %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// TestExcludedEndpointHoldsItsVerdict until it leaves its source.
+func TestExcludedEndpointHoldsItsVerdict(t *testing.T) {
+	l := newLab(t)
+	l.serve(web("web", addresses...))
+	l.vote(a1, down)
+	bad := sourceOf("web", addresses...)
+	bad.HealthChecks[0].Interval = nil // no specifier without it
+	excluded := catalog.Prepare(bad, catalog.NewRules(&configv1.Config{}))
+	if len(excluded.Excluded) == 0 {
+		t.Fatal("nothing is excluded")
+	}
+	l.say(excluded)
+	l.wantPublished(a1, down)
+	if id, ok := l.table.Find(a1.Hash()); !ok || l.table.Ruling(id).Health != down {
+		t.Error("the verdict is not held")
+	}
+	if _, ok := l.table.Find(a2.Hash()); ok {
+		t.Error("an endpoint without a verdict is held")
+	}
+	l.say()
+	l.wantLast(down, unknown, ruling.InNoSource)
+}
+
 // model is what the table has to be told of, and what follows for each endpoint.
 type model struct {
 	shadow    map[string]bool
