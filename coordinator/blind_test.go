@@ -23,9 +23,9 @@ func fortyOf(format string) (addresses []string) {
 	return addresses
 }
 
-// stuckLab has two checkers of eight take every probe for a success. In each cluster
-// something fails that each of them has without the other, so that they will be found
-// out. It gives what both of them check of "web".
+// stuckLab returns a lab in which two of eight checkers report every endpoint as healthy.
+// In each cluster an endpoint is down that only one of the two checks, so that hdsd finds
+// them blind. It also returns the endpoints of "web" that both check.
 func stuckLab(t *testing.T, one, two string) (l *lab, both []string) {
 	l = newLab(t)
 	l.serve(web("web", stuckClusters["web"]...), web("pay", stuckClusters["pay"]...))
@@ -60,9 +60,9 @@ func (l *lab) wantBlind(want float64) {
 	}
 }
 
-// TestTheBlindAreOutnumbered: where two of an endpoint's three checkers take every
-// probe for a success, two others check it as well, and its outage is seen. When they
-// see one, all is as it was.
+// TestTheBlindAreOutnumbered: where two of an endpoint's three checkers are blind,
+// two others check it too, and hdsd sees its outage. When the two see one, the plan is as
+// before.
 func TestTheBlindAreOutnumbered(t *testing.T) {
 	l, both := stuckLab(t, "c0a", "c1b")
 	var log strings.Builder

@@ -11,9 +11,9 @@ import (
 	"hdsd/health"
 )
 
-// TestAZoneThatComesBackIsToldOfTogether: each checker that joins pulls work
-// from many. What came within a quarter of a report interval is told at once.
-func TestAZoneThatComesBackIsToldOfTogether(t *testing.T) {
+// TestAZoneThatReturnsCostsFewSpecifiers: each checker that joins takes work
+// from many others. Changes within a quarter of a report interval cost one specifier.
+func TestAZoneThatReturnsCostsFewSpecifiers(t *testing.T) {
 	l := newLab(t)
 	var addresses []string
 	for i := range 400 {
@@ -68,7 +68,7 @@ func TestAZoneThatComesBackIsToldOfTogether(t *testing.T) {
 }
 
 // TestSubscribersDoNotWaitForCheckers: a change of the sources is published at
-// once, while what checkers are sent of it is gathered.
+// once, while the specifiers for it are gathered.
 func TestSubscribersDoNotWaitForCheckers(t *testing.T) {
 	l := settled(t, web("web", one))
 	sent := l.sent["ca"]

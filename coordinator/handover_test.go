@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// handing gives a lab in which one checker had all, and another that has just
-// joined takes over some, with the addresses of these.
+// handing returns a lab in which one checker had everything and another has just joined,
+// and the addresses that move to it.
 func handing(t *testing.T) (l *lab, moved []string) {
 	l = newLab(t)
 	l.rules.Assignment.Redundancy = 1
@@ -32,7 +32,7 @@ func handing(t *testing.T) (l *lab, moved []string) {
 	return l, moved
 }
 
-func TestWhoeverHadAnEndpointChecksItUntilTheNextIsBelieved(t *testing.T) {
+func TestTheOldCheckerGoesOnUntilTheNewOneIsBelieved(t *testing.T) {
 	l, moved := handing(t)
 	both, next := []string{"ca", "da"}, []string{"da"}
 	for _, address := range moved {
@@ -54,7 +54,7 @@ func TestWhoeverHadAnEndpointChecksItUntilTheNextIsBelieved(t *testing.T) {
 	}
 }
 
-func TestAHandoverEndsWithWhoeverHadTheEndpoint(t *testing.T) {
+func TestAHandoverEndsWithTheOldChecker(t *testing.T) {
 	l, moved := handing(t)
 	l.lose("ca")
 	l.join("ca")
@@ -73,7 +73,7 @@ func TestAHandoverEndsWithTheEndpoint(t *testing.T) {
 	}
 }
 
-func TestAHandoverEndsWhenTheNextSaysNothing(t *testing.T) {
+func TestAHandoverEndsThoughTheNewCheckerIsSilent(t *testing.T) {
 	l, moved := handing(t)
 	l.checkers["da"].mute = true
 	l.pass(time.Minute - report)

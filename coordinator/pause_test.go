@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestTimeThatHdsdSleptIsNobodysSilence: after a pause of the process or of its
-// machine, what arrived meanwhile is heard before anybody is called late.
-func TestTimeThatHdsdSleptIsNobodysSilence(t *testing.T) {
+// TestAPauseOfHdsdMakesNobodySilent: after a pause of the process or its machine,
+// hdsd takes in what arrived meanwhile before it finds anybody late.
+func TestAPauseOfHdsdMakesNobodySilent(t *testing.T) {
 	l, _ := fleetOf(t, 5, 30)
 	l.lose("c0a")
 	l.now = l.now.Add(time.Hour)
@@ -25,9 +25,8 @@ func TestTimeThatHdsdSleptIsNobodysSilence(t *testing.T) {
 	}
 }
 
-// TestABusyHdsdStillFindsWhoIsLate, though it is long before it looks again, time
-// after time.
-func TestABusyHdsdStillFindsWhoIsLate(t *testing.T) {
+// TestABusyHdsdStillFindsLateCheckers, though it looks seldom.
+func TestABusyHdsdStillFindsLateCheckers(t *testing.T) {
 	l, _ := fleetOf(t, 5, 30)
 	l.lose("c0a")
 	for range 10 {

@@ -7,9 +7,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// TestACheckerThatStopsReporting while its stream goes on: others take over,
-// and it has work again when it reports.
-func TestACheckerThatStopsReporting(t *testing.T) {
+// TestACheckerThatStopsReportingIsReplaced while its stream stays open, and gets work
+// again when it reports.
+func TestACheckerThatStopsReportingIsReplaced(t *testing.T) {
 	l, addresses := fleetOf(t, 5, 30)
 	before := len(l.transitions)
 	l.hushLater("c0a")
@@ -36,8 +36,8 @@ func TestACheckerThatStopsReporting(t *testing.T) {
 	}
 }
 
-// TestManyThatStopReportingKeepTheirSeats: what is common to most is not cured
-// by giving it to the rest.
+// TestManyThatStopReportingKeepTheirSeats: a cause common to most would silence
+// the others too.
 func TestManyThatStopReportingKeepTheirSeats(t *testing.T) {
 	l, _ := fleetOf(t, 5, 30)
 	before := l.load("c1b")
@@ -71,7 +71,7 @@ func TestUnobservedEndpointsAreCounted(t *testing.T) {
 	want(0)
 }
 
-// hushLater has checkers stop reporting that have reported until now.
+// hushLater makes checkers stop reporting.
 func (l *lab) hushLater(ids ...string) {
 	for _, id := range ids {
 		l.checkers[id].mute = true

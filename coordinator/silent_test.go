@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// hush has a checker reject what it was sent, and hds find that out.
+// hush makes checkers reject what they were sent, and hds notice it.
 func (l *lab) hush(ids ...string) {
 	for _, id := range ids {
 		l.checkers[id].mute = true
@@ -22,7 +22,7 @@ func (l *lab) newcomer(id string) {
 	l.hush(id)
 }
 
-// fleetOf is a lab whose checkers know everything about some endpoints.
+// fleetOf returns a lab whose checkers have reported all of some endpoints.
 func fleetOf(t *testing.T, checkers, endpoints int) (*lab, []string) {
 	l := newLab(t)
 	var addresses, names []string
@@ -38,7 +38,7 @@ func fleetOf(t *testing.T, checkers, endpoints int) (*lab, []string) {
 	return l, addresses
 }
 
-// reporting is who checks an address and reports it.
+// reporting returns the checkers that check an address and report it.
 func (l *lab) reporting(address string) []string {
 	return slices.DeleteFunc(l.checking(address), func(id string) bool { return l.checkers[id].mute })
 }
@@ -52,7 +52,7 @@ func (l *lab) wantReportedBy(count int, addresses []string) {
 	}
 }
 
-func TestTheEndpointsOfASilentCheckerMove(t *testing.T) {
+func TestEndpointsOfASilentCheckerMove(t *testing.T) {
 	l, addresses := fleetOf(t, 5, 30)
 	before := len(l.transitions)
 	l.newcomer("xa")
@@ -131,7 +131,7 @@ func TestASilentCheckerThatReportsJoinsAgain(t *testing.T) {
 	}
 }
 
-func TestASilentCheckerConnectsAnewAndIsTriedAgain(t *testing.T) {
+func TestASilentCheckerThatReconnectsGetsWork(t *testing.T) {
 	l, _ := fleetOf(t, 5, 30)
 	l.newcomer("xa")
 	l.pass(10 * grace)
@@ -151,7 +151,7 @@ func TestASilentCheckerConnectsAnewAndIsTriedAgain(t *testing.T) {
 	}
 }
 
-func TestWhereMostAreSilentEverySeatIsKept(t *testing.T) {
+func TestSeatsAreKeptWhileMostAreSilent(t *testing.T) {
 	l, addresses := fleetOf(t, 6, 30)
 	before, plan := len(l.transitions), l.digest()
 	names := []string{"c0a", "c1b", "c2c", "c3a", "c4b", "c5c"}
@@ -186,7 +186,7 @@ func TestWhereMostAreSilentEverySeatIsKept(t *testing.T) {
 	}
 }
 
-func TestNothingMovesForSilenceWhileSettling(t *testing.T) {
+func TestSilenceMovesNothingWhileSettling(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.join("da", "db")
 	l.pass(10 * time.Second)
@@ -204,7 +204,7 @@ func TestNothingMovesForSilenceWhileSettling(t *testing.T) {
 	l.wantReportedBy(3, []string{one})
 }
 
-func TestAnIdleFleetTakesOverFromItsOnlyBusyChecker(t *testing.T) {
+func TestIdleCheckersTakeOverFromASilentOne(t *testing.T) {
 	l := newLab(t)
 	l.rules.Assignment.Redundancy = 1
 	l.serve(web("web", one))
@@ -221,9 +221,9 @@ func TestAnIdleFleetTakesOverFromItsOnlyBusyChecker(t *testing.T) {
 	l.wantPublished("web", one, 2)
 }
 
-// TestTheIdleDoNotHoldTheNextSilentOne: who has nothing any more is no reason to
-// leave another's endpoints unreported.
-func TestTheIdleDoNotHoldTheNextSilentOne(t *testing.T) {
+// TestCheckersGivenUpDoNotHoldTheNextSilentOne: a silent checker without
+// endpoints does not keep those of the next one unreported.
+func TestCheckersGivenUpDoNotHoldTheNextSilentOne(t *testing.T) {
 	l, addresses := fleetOf(t, 5, 30)
 	for _, id := range []string{"c0a", "c1b"} {
 		l.lose(id)

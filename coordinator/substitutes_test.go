@@ -9,7 +9,7 @@ import (
 	"hdsd/store"
 )
 
-// distrust has an operator distrust checkers.
+// distrust makes an operator distrust checkers.
 func (l *lab) distrust(ids ...string) {
 	l.t.Helper()
 	for _, id := range ids {
@@ -18,8 +18,8 @@ func (l *lab) distrust(ids ...string) {
 	}
 }
 
-// wantBelieved has each address checked by as many checkers that are believed, and
-// by as many others.
+// wantBelieved wants each address checked by this many believed checkers, and by this
+// many others.
 func (l *lab) wantBelieved(addresses []string, believed, others int) {
 	l.t.Helper()
 	for _, address := range addresses {
@@ -31,8 +31,8 @@ func (l *lab) wantBelieved(addresses []string, believed, others int) {
 	}
 }
 
-// TestADoubtedCheckerIsReplacedEverywhere while it goes on checking what it had, so
-// that it can be seen to be right again; then all is as it was.
+// TestADoubtedCheckerIsReplacedEverywhere while it goes on checking, so that hdsd
+// sees when it is right again. Then the plan is as before.
 func TestADoubtedCheckerIsReplacedEverywhere(t *testing.T) {
 	const doubted = "c1b"
 	for _, how := range []struct {
@@ -72,8 +72,8 @@ func TestADoubtedCheckerIsReplacedEverywhere(t *testing.T) {
 	}
 }
 
-// TestSubstitutesWaitForSettling: after a start nobody is replaced until it is known
-// who is back.
+// TestSubstitutesWaitForSettling: after a start no checker is replaced before the others
+// had time to come back.
 func TestSubstitutesWaitForSettling(t *testing.T) {
 	l, addresses := fleetOf(t, 8, 60)
 	l.distrust("c1b")

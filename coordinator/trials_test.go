@@ -13,10 +13,10 @@ import (
 	"hdsd/health"
 )
 
-// restless is longer than no checker must come or go before a suspect is tried.
+// restless is longer than the calm that a suspect waits for.
 const restless = 2*grace + 2*report
 
-// having are the connected checkers that were sent a text within a specifier.
+// having returns the checkers whose specifier contains a text.
 func (l *lab) having(text string) []string {
 	var who []string
 	for _, id := range slices.Sorted(maps.Keys(l.checkers)) {
@@ -27,7 +27,7 @@ func (l *lab) having(text string) []string {
 	return who
 }
 
-// die has a checker be lost, and another process of that id come soon.
+// die loses a checker, and connects another process of that id soon after.
 func (l *lab) die(id string) {
 	l.t.Helper()
 	l.lose(id)
@@ -35,7 +35,7 @@ func (l *lab) die(id string) {
 	l.join(id)
 }
 
-// oneOf wants exactly one checker.
+// oneOf wants one checker, and returns it.
 func (l *lab) oneOf(who []string) string {
 	l.t.Helper()
 	if len(who) != 1 {
@@ -73,9 +73,9 @@ func TestANewClusterGoesToOneCheckerFirst(t *testing.T) {
 	}
 }
 
-// TestWhoIsBehindThePlanIsKnown: who has an earlier version of a cluster, part
-// of it or nothing, but not a canary, nor who has more than its share.
-func TestWhoIsBehindThePlanIsKnown(t *testing.T) {
+// TestCheckersThatLackAVersionAreKnown: they have an earlier version of a cluster, a part
+// of it or nothing. A canary, and a checker with more than its share, lack nothing.
+func TestCheckersThatLackAVersionAreKnown(t *testing.T) {
 	changes := map[string][]*sourceCluster{
 		"new":     {web("web", one), web("db", two)},
 		"changed": {withPath("web", "/other", one)},
@@ -97,8 +97,8 @@ func TestWhoIsBehindThePlanIsKnown(t *testing.T) {
 	}
 }
 
-// TestAChangeGoesToOneCheckerFirst: the others keep what they had, and their
-// votes go on counting.
+// TestAChangeGoesToOneCheckerFirst: the others keep the version before, and their
+// votes count.
 func TestAChangeGoesToOneCheckerFirst(t *testing.T) {
 	l := settled(t, web("web", one, two))
 	l.say(withPath("web", "/other", one, two))
@@ -128,9 +128,9 @@ func TestPlainEndpointsNeedNoTrial(t *testing.T) {
 	l.oneOf(l.checking("[2001:db8::1]:80")) // the first of its kind
 }
 
-// TestACanaryIsSentEachNewShape has a cluster of which each checker checks a
-// part, and endpoints of several kinds all over it.
-func TestACanaryIsSentEachNewShape(t *testing.T) {
+// TestACanaryGetsEachNewShape: each checker has a part of the cluster, and
+// endpoints of several kinds are spread over it.
+func TestACanaryGetsEachNewShape(t *testing.T) {
 	l := newLab(t)
 	l.rules.Assignment.Redundancy = 1
 	addresses := make([]string, 1500)
@@ -228,7 +228,7 @@ func TestTwoLossesBlockAChange(t *testing.T) {
 		t.Errorf("hdsd_canary_lost_total is %g, want 4 at least", got)
 	}
 
-	// A restart neither forgets it nor tries the rest again.
+	// A restart neither forgets that nor tries the good clusters again.
 	l.restart()
 	l.serve(all...)
 	l.join("ca", "cb", "cc", "da", "db")
@@ -240,7 +240,7 @@ func TestTwoLossesBlockAChange(t *testing.T) {
 		t.Errorf("after a restart %v have it; quarantined: %v", who, l.describe("web").Quarantined)
 	}
 
-	// Removing it and adding it again does.
+	// A cluster that is removed and added again is tried again.
 	l.say(good...)
 	l.pass(report)
 	l.say(append(good, withPath("new", "/killer", two))...)
@@ -272,7 +272,7 @@ func TestARollingRestartDuringAChangeBlocksNothing(t *testing.T) {
 	l.wantTransitions(2)
 }
 
-func TestAChangeThatACheckerDoesNotTake(t *testing.T) {
+func TestAChangeThatIsNotAcceptedIsTriedElsewhere(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.say(withPath("web", "/rejected", one))
 	first := l.oneOf(l.having("/rejected"))
@@ -293,7 +293,7 @@ func TestAChangeThatACheckerDoesNotTake(t *testing.T) {
 	l.wantTransitions(1)
 }
 
-// notTakenWithin is when a trial that is not followed ends.
+// notTakenWithin is when a trial ends that is not accepted.
 const notTakenWithin = 6 * report
 
 func TestNothingIsTriedWhileHdsdSettles(t *testing.T) {
@@ -314,8 +314,8 @@ func TestNothingIsTriedWhileHdsdSettles(t *testing.T) {
 	}
 }
 
-// TestManyClustersCostFewSpecifiers starts with many clusters: their release is
-// not one specifier for each.
+// TestManyClustersCostFewSpecifiers: many clusters that are proven cost a few
+// specifiers, not one each.
 func TestManyClustersCostFewSpecifiers(t *testing.T) {
 	l := newLab(t)
 	var clusters []*sourceCluster
@@ -341,7 +341,7 @@ func TestManyClustersCostFewSpecifiers(t *testing.T) {
 	}
 }
 
-// TestBuildsAreTriedApart: what one build lives with may end another.
+// TestBuildsAreTriedApart: what one build survives may end another.
 func TestBuildsAreTriedApart(t *testing.T) {
 	l := newLab(t)
 	l.serve(web("web", one))

@@ -79,9 +79,9 @@ func TestSubstitutesStayWhereMoreAreDoubted(t *testing.T) {
 	l.wantCover(map[cover]int{fullCover: 2})
 }
 
-// TestDistrustDoubtsNobodyElse: however many an operator distrusts, he knows why;
+// TestDistrustedCheckersDoNotHoldSubstitutes: however many an operator distrusts, he knows why;
 // they get substitutes as long as anybody is left, and so does one that is doubted.
-func TestDistrustDoubtsNobodyElse(t *testing.T) {
+func TestDistrustedCheckersDoNotHoldSubstitutes(t *testing.T) {
 	l := newLab(t, options(), 5, 120)
 	l.judge(Distrusted, "c0", "c1")
 	l.judge(Doubted, "c2")

@@ -180,9 +180,9 @@ func TestDeadlinesAreKept(t *testing.T) {
 	}
 }
 
-// TestWhateverHappens the votes that are expected, the stored rows and the
+// TestRandomEventsKeepVotesInStep the votes that are expected, the stored rows and the
 // specifiers are in step with the plan.
-func TestWhateverHappens(t *testing.T) {
+func TestRandomEventsKeepVotesInStep(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		l := newLab(t, options(), 6, 40)

@@ -94,8 +94,8 @@ func TestBuildsAreTriedApart(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotAcceptedIsTakenBack and tried elsewhere.
-func TestWhatIsNotAcceptedIsTakenBack(t *testing.T) {
+// TestAVersionThatIsNotAcceptedIsWithdrawn and tried elsewhere.
+func TestAVersionThatIsNotAcceptedIsWithdrawn(t *testing.T) {
 	l := newLab(t)
 	l.Start(l.now)
 	l.connect("a1", "a2")
@@ -154,8 +154,8 @@ func TestTwoLossesBlockAVersion(t *testing.T) {
 	after.wantHaving("/mended", "a1", "a2")
 }
 
-// TestSamplesAreToldAnew when they become the canary's own: their votes did not count.
-func TestSamplesAreToldAnew(t *testing.T) {
+// TestSamplesAreReportedAgain when they become the canary's own: their votes did not count.
+func TestSamplesAreReportedAgain(t *testing.T) {
 	l := newLab(t)
 	l.Start(l.now)
 	l.connect("a1")
@@ -195,9 +195,9 @@ func TestManyClustersCostFewSpecifiers(t *testing.T) {
 	}
 }
 
-// TestWhateverChanges, votes begin anew exactly where what a checker is sent differs
+// TestRandomChangesRestartOnlyChangedVotes, votes begin anew exactly where what a checker is sent differs
 // (lab.specify), everything good reaches everybody, and deadlines are kept.
-func TestWhateverChanges(t *testing.T) {
+func TestRandomChangesRestartOnlyChangedVotes(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		l := newLab(t)

@@ -49,7 +49,7 @@ type process struct {
 	answered bool                     // it has reported since it was sent something
 }
 
-// world is a fleet, its operators and a coordinator as far as trials go.
+// world simulates a fleet, its operators, and the trials of a coordinator.
 type world struct {
 	t        *testing.T
 	random   *rand.Rand
@@ -91,7 +91,7 @@ func (w *world) start(p *process) {
 	w.dirty = true
 }
 
-// stop ends a process; its successor sometimes connects before its end is seen.
+// stop ends a process. Sometimes its successor connects before the end is noticed.
 func (w *world) stop(p *process) {
 	if p.down > 0 {
 		return
@@ -163,7 +163,7 @@ func (w *world) kill(p *process, v version) {
 	}
 }
 
-// pass lets a step go by.
+// pass simulates one step.
 func (w *world) pass() {
 	w.clock += step
 	for _, event := range w.events[w.clock] {
@@ -200,7 +200,7 @@ func (w *world) pass() {
 	}
 }
 
-// live has a process probe and report.
+// live lets a process probe and report.
 func (w *world) live(p *process) {
 	for name, v := range p.has {
 		if v.nature == prober && w.clock-p.since[name] >= jitter/2 {
@@ -240,13 +240,13 @@ func (w *world) run(d time.Duration) {
 	}
 }
 
-// at has something happen after a time.
+// at schedules an event.
 func (w *world) at(d time.Duration, event func()) {
 	d = (w.clock + d).Truncate(step)
 	w.events[d] = append(w.events[d], event)
 }
 
-// rolling restarts every checker, one soon after the other.
+// rolling restarts every checker, one shortly after the other.
 func (w *world) rolling(after time.Duration) {
 	for _, i := range w.random.Perm(len(w.checkers)) {
 		w.at(after, func() { w.stop(w.checkers[i]) })

@@ -10,7 +10,7 @@ import (
 	"hdsd/health"
 )
 
-// desk is a ledger with a clock, and checkers that do as they are told.
+// desk is a ledger with a clock and checkers that the test controls.
 type desk struct {
 	*Ledger
 	t      *testing.T
@@ -41,7 +41,7 @@ func (d *desk) set(name string, shapes ...Shape) {
 	d.Set(d.now, name, Version{Shapes: shapes, Probe: 2 * time.Second})
 }
 
-// try has a checker ask and, where it may, be sent what it asked for.
+// try asks for a trial, and sends the specifier if it is granted.
 func (d *desk) try(id, name string) bool {
 	ok := d.Try(d.now, id, name, false)
 	d.serial++
@@ -62,7 +62,7 @@ func (d *desk) want(what string, got, want bool) {
 
 func (d *desk) proven(name string) bool { return d.Proven(BuildOf(checkerOf("a")), name) }
 
-// prove has a checker live through a trial.
+// prove runs a trial that a checker survives.
 func (d *desk) prove(id, name string) {
 	d.t.Helper()
 	d.want("the trial", d.try(id, name), true)
@@ -72,7 +72,7 @@ func (d *desk) prove(id, name string) {
 	d.want("the proof", d.proven(name), true)
 }
 
-// condemn has two checkers be lost over a cluster.
+// condemn loses two checkers over a cluster.
 func (d *desk) condemn(name, first, second string) {
 	d.t.Helper()
 	for _, id := range []string{first, second} {
@@ -85,7 +85,7 @@ func (d *desk) condemn(name, first, second string) {
 	d.want("blocked", d.Blocked(name), true)
 }
 
-func TestProofTakesAProbeAndAReportAfterIt(t *testing.T) {
+func TestProofNeedsAProbeAndALaterReport(t *testing.T) {
 	d := newDesk(t, "a")
 	d.set("web", 1, 2)
 	d.want("first", d.try("a", "web"), true)
@@ -103,9 +103,9 @@ func TestProofTakesAProbeAndAReportAfterIt(t *testing.T) {
 	d.want("proven", d.proven("web"), true)
 }
 
-// TestVotesOnWhatItHadBeforeTellNothing: hosts keep their state when the check
-// becomes another.
-func TestVotesOnWhatItHadBeforeTellNothing(t *testing.T) {
+// TestVotesProveNothingOfAChangedCluster: an Envoy keeps
+// the state of hosts when their check changes.
+func TestVotesProveNothingOfAChangedCluster(t *testing.T) {
 	d := newDesk(t, "a")
 	d.set("web", 1)
 	d.want("first", d.Try(d.now, "a", "web", true), true)
@@ -173,7 +173,7 @@ func TestAReplacedStreamCountsAsLost(t *testing.T) {
 	}
 }
 
-func TestWhatPutsABlockedVersionRight(t *testing.T) {
+func TestWhatEndsABlock(t *testing.T) {
 	for name, test := range map[string]struct {
 		do   func(*desk)
 		ends bool
@@ -199,7 +199,7 @@ func TestWhatPutsABlockedVersionRight(t *testing.T) {
 	}
 }
 
-func TestAReturnToWhatIsProvenNeedsNoTrial(t *testing.T) {
+func TestAProvenVersionThatReturnsNeedsNoTrial(t *testing.T) {
 	d := newDesk(t, "a", "b")
 	d.set("web", 1)
 	d.prove("a", "web")
@@ -210,7 +210,7 @@ func TestAReturnToWhatIsProvenNeedsNoTrial(t *testing.T) {
 	d.want("the old version", d.proven("web"), true)
 }
 
-func TestAVersionThatIsNotAccepted(t *testing.T) {
+func TestAVersionThatIsNotAcceptedIsRetriedAlone(t *testing.T) {
 	d := newDesk(t, "a", "b")
 	d.follow("a")
 	d.follow("b")
@@ -233,9 +233,9 @@ func TestAVersionThatIsNotAccepted(t *testing.T) {
 	d.want("blocked", d.Blocked("web"), false)
 }
 
-// TestACheckerThatTakesNothingSaysNothingOfAVersion: it tries nothing more
-// until it has followed something.
-func TestACheckerThatTakesNothingSaysNothingOfAVersion(t *testing.T) {
+// TestACheckerThatAcceptsNothingTriesNothing: it tries nothing until
+// it has accepted something.
+func TestACheckerThatAcceptsNothingTriesNothing(t *testing.T) {
 	d := newDesk(t, "a", "b")
 	d.set("web", 1)
 	d.try("a", "web")
@@ -250,9 +250,9 @@ func TestACheckerThatTakesNothingSaysNothingOfAVersion(t *testing.T) {
 	d.want("the same once it follows", d.try("a", "web"), true)
 }
 
-// TestWhatWasLeftOutIsNotProven: a checker cannot follow what its protocol
-// could not say.
-func TestWhatWasLeftOutIsNotProven(t *testing.T) {
+// TestAClusterLeftOutIsNotProven: a checker cannot accept what its protocol
+// cannot express.
+func TestAClusterLeftOutIsNotProven(t *testing.T) {
 	d := newDesk(t, "a")
 	d.set("web", 1)
 	d.try("a", "web")
@@ -286,8 +286,9 @@ func TestACheckerLostAgainAndAgainTriesNothing(t *testing.T) {
 	d.want("once it stays", d.try("a", "db"), true)
 }
 
-// TestTheNewVersionGoesOnWhereTheOldOneWas: what it is lost to counts.
-func TestTheNewVersionGoesOnWhereTheOldOneWas(t *testing.T) {
+// TestATrialGoesOnWithANewVersion: a loss counts for the new
+// version.
+func TestATrialGoesOnWithANewVersion(t *testing.T) {
 	d := newDesk(t, "a", "b")
 	d.set("web", 1)
 	d.try("a", "web")
@@ -299,7 +300,7 @@ func TestTheNewVersionGoesOnWhereTheOldOneWas(t *testing.T) {
 	}
 }
 
-func TestALossSoonAfterATrialThatCameToNothingCounts(t *testing.T) {
+func TestALossSoonAfterAnEndedTrialCounts(t *testing.T) {
 	for wait, counts := range map[time.Duration]bool{time.Second: true, time.Minute: false} {
 		d := newDesk(t, "a")
 		d.set("web", 1)
@@ -311,7 +312,7 @@ func TestALossSoonAfterATrialThatCameToNothingCounts(t *testing.T) {
 	}
 }
 
-func TestARecordBringsEverythingBack(t *testing.T) {
+func TestRecordsSurviveARestart(t *testing.T) {
 	d := newDesk(t, "a", "b")
 	d.set("good", 1, 2)
 	d.prove("a", "good")
@@ -340,7 +341,7 @@ func TestARecordBringsEverythingBack(t *testing.T) {
 	}
 }
 
-func TestARecordIsBounded(t *testing.T) {
+func TestRecordsAreBounded(t *testing.T) {
 	d := newDesk(t, "a")
 	for version := range 2 {
 		var shapes []Shape
@@ -356,7 +357,7 @@ func TestARecordIsBounded(t *testing.T) {
 	}
 }
 
-// TestTheSameCallsGiveTheSameAnswers compares what two runs of a fleet tell.
+// TestTheSameCallsGiveTheSameAnswers compares the events of two runs of a fleet.
 func TestTheSameCallsGiveTheSameAnswers(t *testing.T) {
 	var told [2][]Event
 	for run := range told {

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// fleets runs a test with fleets of one to seven checkers, which already have
-// some clusters.
+// fleets runs a test with fleets of one to seven checkers that have some clusters.
 func fleets(t *testing.T, count uint64, test func(*world)) {
 	for seed := range count {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -23,7 +22,7 @@ func fleets(t *testing.T, count uint64, test func(*world)) {
 	}
 }
 
-// changes has clusters change at random within a time.
+// changes schedules random changes of clusters within a time.
 func (w *world) changes(within time.Duration, natures ...nature) {
 	for range 2 + w.random.IntN(10) {
 		name, n := fmt.Sprint("cluster-", w.random.IntN(12)), natures[w.random.IntN(len(natures))]
@@ -31,7 +30,7 @@ func (w *world) changes(within time.Duration, natures ...nature) {
 	}
 }
 
-func TestWhatKillsCostsTwoCheckersAndWhatIsGoodGoesThrough(t *testing.T) {
+func TestACrashBugCostsTwoCheckersAndGoodVersionsPass(t *testing.T) {
 	fleets(t, 25, func(w *world) { w.changes(2*time.Minute, good, good, receipt, reporter, prober, rejected) })
 }
 
@@ -42,9 +41,8 @@ func TestARollingRestartBlocksNothing(t *testing.T) {
 	})
 }
 
-// TestKillersInARollingRestart: which of the two a checker was lost to cannot
-// always be told, so something good may end blocked; but no killer costs
-// more.
+// TestKillersInARollingRestart: it is not always clear what a checker was
+// lost to, so a good version may be blocked. But no crash bug costs more checkers.
 func TestKillersInARollingRestart(t *testing.T) {
 	fleets(t, 25, func(w *world) {
 		w.confused = true
