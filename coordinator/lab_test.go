@@ -4,21 +4,16 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/feed"
@@ -28,6 +23,7 @@ import (
 	"hdsd/health"
 	"hdsd/internal/envoyaddr"
 	"hdsd/source"
+	"hdsd/source/sample"
 	"hdsd/store"
 )
 
@@ -438,43 +434,10 @@ func policiesOf(glob string, redundancy uint32, zone string) []*configv1.Policy 
 }
 
 // web gives a cluster of the addresses, checked by HTTP.
-func web(name string, addresses ...string) *source.Cluster {
-	return withPath(name, "/healthz", addresses...)
-}
+func web(name string, addresses ...string) *source.Cluster { return sample.Web(name, addresses...) }
 
 func withPath(name, path string, addresses ...string) *source.Cluster {
-	check := &corev3.HealthCheck{
-		Timeout: durationpb.New(time.Second), Interval: durationpb.New(time.Second),
-		UnhealthyThreshold: wrapperspb.UInt32(2), HealthyThreshold: wrapperspb.UInt32(1),
-		HealthChecker: &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{Path: path}},
-	}
-	assignment := &endpointv3.ClusterLoadAssignment{ClusterName: name, Endpoints: []*endpointv3.LocalityLbEndpoints{{
-		Locality: &corev3.Locality{Region: "eu", Zone: "a"},
-	}}}
-	for _, address := range addresses {
-		assignment.Endpoints[0].LbEndpoints = append(assignment.Endpoints[0].LbEndpoints, lbEndpoint(address))
-	}
-	config := &clusterv3.Cluster{
-		Name: name, ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
-		HealthChecks: []*corev3.HealthCheck{check}, LoadAssignment: assignment,
-	}
-	return &source.Cluster{
-		Source: "local", Name: name, ServiceName: name, Config: config, Assignment: assignment, HealthChecks: config.GetHealthChecks(),
-	}
+	return sample.WithPath(name, path, addresses...)
 }
 
-func lbEndpoint(address string) *endpointv3.LbEndpoint {
-	host, portText, err := net.SplitHostPort(address)
-	if err != nil {
-		panic(err)
-	}
-	port, err := strconv.Atoi(portText)
-	if err != nil {
-		panic(err)
-	}
-	return &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
-		Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
-			Address: host, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(port)},
-		}}},
-	}}}
-}
+func lbEndpoint(address string) *endpointv3.LbEndpoint { return sample.Endpoint(address) }
