@@ -158,6 +158,8 @@ func (p *Plan) Stranded(id health.EndpointID) bool {
 	return stranded
 }
 
+func (p *Plan) strandedEndpoints() int { return len(p.stranded) }
+
 // Shortage returns how many checkers an endpoint lacks, and why.
 func (p *Plan) Shortage(id health.EndpointID) (missing int, why assign.Reason) {
 	return p.planner.Shortage(id)

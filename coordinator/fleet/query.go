@@ -51,5 +51,5 @@ type Figures struct {
 
 // Figures counts the fleet.
 func (f *Fleet) Figures() Figures {
-	return Figures{f.connected(), len(f.checkers), len(f.silent), len(f.stranded)}
+	return Figures{f.connected(), len(f.checkers), len(f.silent), f.strandedEndpoints()}
 }

@@ -22,6 +22,7 @@ type cluster struct {
 	proven  map[Proof]struct{}
 	builds  map[Build]bool // whether the whole version is proven; filled when asked
 	trial   *trial         // nil: none is in progress
+	removed bool           // no source has it any more
 
 	// While the version has every blamed shape.
 	blamed []Shape // that were on trial when a checker was lost
@@ -127,3 +128,8 @@ func (k *cluster) again() time.Time { return k.retry.Add(max(k.backoff(), firstR
 
 // alone reports whether a cluster is to be tried alone.
 func (k *cluster) alone() bool { return k.suspect() || k.refused > 0 }
+
+// waits reports whether a cluster is still to be tried alone.
+func (k *cluster) waits() bool {
+	return !k.removed && k.trial == nil && k.alone() && !k.blocked()
+}

@@ -75,11 +75,11 @@ func (l *Ledger) reschedule(now time.Time) {
 			}
 		}
 		later(l.roster.steadyAt(c))
-		if l.suspects > 0 {
+		if l.tally.suspects > 0 {
 			later(c.since.Add(l.options.Calm))
 		}
 	}
-	if l.suspects > 0 {
+	if l.tally.suspects > 0 {
 		later(l.roster.unrest.Add(l.options.Calm))
 	}
 	for _, k := range l.clusters {

@@ -73,8 +73,23 @@ type Ledger struct {
 	next     time.Time // nothing is due before; zero: nothing is
 	trials   int       // in progress
 	events   []Event
+	tally    tally
+}
 
-	suspects, blocked int // clusters; suspects includes those that are blocked
+// tally counts clusters.
+type tally struct {
+	suspects int // those that are blocked included
+	blocked  int
+}
+
+// count counts a cluster with its latest loss, or without.
+func (t *tally) count(k *cluster, n int) {
+	switch len(k.losses) {
+	case 1:
+		t.suspects += n
+	case 2:
+		t.blocked += n
+	}
 }
 
 // New makes a ledger without entries.
@@ -117,6 +132,7 @@ func (l *Ledger) Remove(name string) {
 		l.end(k.trial)
 	}
 	l.acquit(k)
+	k.removed = true
 	delete(l.clusters, name)
 }
 
@@ -155,7 +171,7 @@ func (l *Ledger) Lost(now time.Time, id string) {
 		l.lose(now, c.trials[name])
 	}
 	for _, ended := range c.ended {
-		if k := ended.cluster; now.Sub(ended.at) <= acceptWithin*l.options.Report && l.clusters[k.name] == k && !k.suspect() {
+		if k := ended.cluster; now.Sub(ended.at) <= acceptWithin*l.options.Report && !k.removed && !k.suspect() {
 			l.blame(now, k, c)
 		}
 	}
@@ -169,7 +185,7 @@ func (l *Ledger) disturb(now time.Time, c *checker) {
 	if at := l.roster.steadyAt(c); now.Before(at) {
 		l.schedule(at)
 	}
-	if l.suspects > 0 {
+	if l.tally.suspects > 0 {
 		l.schedule(now.Add(l.options.Calm))
 	}
 }
@@ -184,24 +200,14 @@ func (l *Ledger) Forget(id string) {
 // blame makes a cluster suspect, or blocks it.
 func (l *Ledger) blame(now time.Time, k *cluster, c *checker) {
 	k.blame(now, c)
-	l.count(k, 1)
+	l.tally.count(k, 1)
 }
 
 // acquit ends suspicion and blocking.
 func (l *Ledger) acquit(k *cluster) {
 	for k.suspect() {
-		l.count(k, -1)
+		l.tally.count(k, -1)
 		k.losses = k.losses[1:]
 	}
 	k.acquit()
-}
-
-// count counts a cluster with its latest loss, or without.
-func (l *Ledger) count(k *cluster, n int) {
-	switch len(k.losses) {
-	case 1:
-		l.suspects += n
-	case 2:
-		l.blocked += n
-	}
 }

@@ -48,7 +48,7 @@ func (l *Ledger) Restore(name string, r Record) {
 	slices.Sort(k.blamed)
 	for _, loss := range r.Losses[:min(len(r.Losses), 2)] {
 		k.losses = append(k.losses, loss)
-		l.count(k, 1)
+		l.tally.count(k, 1)
 	}
 }
 
@@ -80,4 +80,4 @@ func (l *Ledger) Blocked(name string) bool {
 }
 
 // BlockedClusters counts the clusters that are blocked.
-func (l *Ledger) BlockedClusters() int { return l.blocked }
+func (l *Ledger) BlockedClusters() int { return l.tally.blocked }

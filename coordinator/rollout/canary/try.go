@@ -30,7 +30,7 @@ func (l *Ledger) mayTry(now time.Time, c *checker, k *cluster) bool {
 		return false
 	case k.refusedBy == c.id && now.Before(k.again()) && l.roster.othersListen(c):
 		return false
-	case c.reserved != nil && c.reserved != k && now.Before(c.until) && l.waits(c.reserved):
+	case c.reserved != nil && c.reserved != k && now.Before(c.until) && c.reserved.waits():
 		return false
 	case !k.alone():
 		return len(c.trials) < maxTrials
@@ -43,11 +43,6 @@ func (l *Ledger) mayTry(now time.Time, c *checker, k *cluster) bool {
 		return false
 	}
 	return true
-}
-
-// waits reports whether a cluster that a checker is reserved for is still to be tried.
-func (l *Ledger) waits(k *cluster) bool {
-	return l.clusters[k.name] == k && k.trial == nil && k.alone() && !k.blocked()
 }
 
 // start makes a checker the canary of a cluster.
