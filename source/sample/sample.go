@@ -49,7 +49,7 @@ func Endpoint(address string) *endpointv3.LbEndpoint {
 	if err != nil {
 		panic(err)
 	}
-	port, err := strconv.ParseUint(portText, 10, 16)
+	port, err := strconv.ParseUint(portText, 10, 32) // also ports that no Envoy takes
 	if err != nil {
 		panic(err)
 	}
