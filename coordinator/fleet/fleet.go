@@ -166,7 +166,7 @@ func (f *Fleet) Tick(now time.Time) Effects {
 
 // settle ends settling when its time has come. The plan may move from then on.
 func (f *Fleet) settle(now time.Time) {
-	if f.settling && f.Begun() && !now.Before(f.settleAt) {
+	if f.settling && !f.settleAt.IsZero() && !now.Before(f.settleAt) {
 		f.settling, f.doubt.changed, f.out.Settled = false, true, true
 	}
 }

@@ -35,9 +35,6 @@ func (f *Fleet) Connected(id string) bool {
 
 func (f *Fleet) connected() int { return len(f.checkers) - len(f.absent) }
 
-// Begun reports whether Begin was called.
-func (f *Fleet) Begun() bool { return !f.settleAt.IsZero() }
-
 // Settling reports whether hdsd waits for checkers to come back.
 func (f *Fleet) Settling() bool { return f.settling }
 
