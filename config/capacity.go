@@ -7,14 +7,14 @@ import (
 	configv1 "hdsd/gen/hdsd/config/v1"
 )
 
-// Bounds of what checkers can take.
+// Bounds of checker_capacities.
 const (
 	minWeight = 0.01
 	maxWeight = 100
 	maxRate   = 1e9
 )
 
-// capacities checks what is said of the checkers.
+// capacities checks the capacities of checkers.
 func (c *checks) capacities(field string, list []*configv1.CheckerCapacity) {
 	for i, each := range list {
 		at := fmt.Sprintf("%s[%d]", field, i)

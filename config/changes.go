@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// live lists the fields that a running coordinator takes over; any other
-// needs a restart. Changes, Reloaded and NeedRestart go by it.
+// live lists the fields that a running coordinator can apply. All others need a
+// restart. Changes, Reloaded and NeedRestart use it.
 var live = []string{
 	"sources",
 	"default_health_checks",
@@ -24,16 +24,15 @@ var live = []string{
 	"checkers",
 }
 
-// Changes names the fields in which two configurations differ: those that can
-// change while hdsd runs, and those that need a restart.
+// Changes names the fields in which two configurations differ: those that can change
+// while hdsd runs, and those that need a restart.
 func Changes(previous, next *Config) (reloadable, needRestart []string) {
 	d := &difference{}
 	d.message("", previous.ProtoReflect(), next.ProtoReflect())
 	return d.live, d.restart
 }
 
-// NeedRestart names the fields that no running coordinator takes over, with all
-// that is within them.
+// NeedRestart names the fields that need a restart, including all fields within them.
 func NeedRestart() (names []string) {
 	restartOnly("", (&Config{}).ProtoReflect(), (&Config{}).ProtoReflect(), func(name string, _, _ protoreflect.Message, _ protoreflect.FieldDescriptor) {
 		names = append(names, name)
@@ -41,8 +40,8 @@ func NeedRestart() (names []string) {
 	return names
 }
 
-// Reloaded gives what a coordinator that was started with one configuration
-// takes over of another: in the fields that need a restart, it is as it was.
+// Reloaded returns the configuration that a coordinator has after a reload: next, but
+// with the fields of started that need a restart.
 func Reloaded(started, next *Config) *Config {
 	kept, taken := proto.CloneOf(started), proto.CloneOf(next)
 	restartOnly("", kept.ProtoReflect(), taken.ProtoReflect(), func(_ string, from, to protoreflect.Message, field protoreflect.FieldDescriptor) {
@@ -54,7 +53,7 @@ func Reloaded(started, next *Config) *Config {
 	return taken
 }
 
-// restartOnly visits the fields of two messages that need a restart, the
+// restartOnly visits the differing fields of two messages that need a restart, the
 // outermost of each.
 func restartOnly(at string, a, b protoreflect.Message, visit func(name string, a, b protoreflect.Message, field protoreflect.FieldDescriptor)) {
 	fields := a.Descriptor().Fields()
@@ -94,13 +93,13 @@ func (d *difference) message(at string, a, b protoreflect.Message) {
 	}
 }
 
-// isPart tells whether a field is a message of hdsd's own, whose fields are looked
-// at one by one; others are taken as a whole.
+// isPart reports whether a field is one of hdsd's own messages. Their fields are
+// compared one by one; all others as a whole.
 func isPart(field protoreflect.FieldDescriptor) bool {
 	return field.Message() != nil && !field.IsList() && !field.IsMap() && field.Message().ParentFile() == (&Config{}).ProtoReflect().Descriptor().ParentFile()
 }
 
-// sameField compares one field by messages that hold nothing else.
+// sameField compares one field, by messages with only that field.
 func sameField(a, b protoreflect.Message, field protoreflect.FieldDescriptor) bool {
 	return proto.Equal(only(a, field), only(b, field))
 }

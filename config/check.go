@@ -17,7 +17,7 @@ import (
 	"hdsd/internal/yamlpb"
 )
 
-// Bounds of what can be set.
+// Bounds of settings.
 const (
 	maxRedundancy   = 7
 	minInterval     = 10 * time.Millisecond
@@ -36,8 +36,8 @@ const (
 	maxNameLength   = 256
 )
 
-// config checks the whole. It runs before the defaults are filled in, so that
-// a zero stands for what the file does not say.
+// config checks the whole configuration. It runs before the defaults are filled in, so
+// a zero means that the file does not set the field.
 func (c *checks) config(cfg *Config) {
 	if len(cfg.GetNodeId()) > maxNameLength {
 		c.add("node_id", "is longer than %d bytes", maxNameLength)
@@ -72,7 +72,7 @@ func (c *checks) duration(field string, d *durationpb.Duration, low, high time.D
 	}
 }
 
-// written is a duration as the configuration has it.
+// written formats a duration as the configuration writes it.
 func written(d *durationpb.Duration) string {
 	text, err := protojson.Marshal(d)
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *checks) defaultHealthChecks(defaults []*configv1.DefaultHealthChecks) {
 	}
 }
 
-// valid applies the rules of one of Envoy's messages.
+// valid applies the validation rules of one of Envoy's messages.
 func (c *checks) valid(field string, m proto.Message) {
 	for _, violation := range yamlpb.Validate(m) {
 		c.add(field+"."+violation.Field, "%s", violation.Reason)
@@ -135,8 +135,8 @@ func (c *checks) valid(field string, m proto.Message) {
 
 func (c *checks) checkers(checkers *configv1.Checkers) {
 	for i, file := range checkers.GetFiles() {
-		// The checkers' machines need not be of this one's kind, but Envoy's
-		// paths begin with a slash.
+		// Checkers may run on another system than hdsd, but Envoy's paths begin with a
+		// slash.
 		if !strings.HasPrefix(file, "/") && !filepath.IsAbs(file) {
 			c.add(fmt.Sprintf("checkers.files[%d]", i), "%q is relative: write the absolute path that it has on the checkers' machines", file)
 		}

@@ -24,7 +24,7 @@ const (
 	defaultMaxStreams      = 1000
 	defaultMaxClusters     = 100_000
 	defaultMaxEndpoints    = 2_000_000
-	defaultDoubtShare = 0.2
+	defaultDoubtShare      = 0.2
 	defaultPathShare       = 0.5
 	defaultRelease         = 0.05
 	defaultSuppress        = 2000

@@ -10,15 +10,14 @@ import (
 	"hdsd/internal/yamlpb"
 )
 
-// Bounds of what a fleet may have, so that a slip of the finger does not take
-// all memory.
+// Bounds of a fleet, so that a typo does not take all memory.
 const (
 	maxFleetCheckers  = 100_000
 	maxFleetClusters  = 1_000_000
 	maxFleetEndpoints = 20_000_000
 )
 
-// aVersion is what a checker of a fleet can be.
+// aVersion matches the versions that a checker of a fleet can have.
 var aVersion = regexp.MustCompile(`^(hdsd|envoy/\d{1,9}\.\d{1,9}(\.\d{1,9})?)$`)
 
 // Fleet is a fleet as a file describes it.
@@ -27,13 +26,14 @@ type Fleet struct {
 	root yamlpb.Node
 }
 
-// Problem is a problem with a field that only shows beside something else.
+// Problem makes a problem of a field that only shows in combination with something
+// else.
 func (f *Fleet) Problem(field, format string, args ...any) Problem {
 	return f.root.Problem(field, format, args...)
 }
 
-// LoadFleet reads and checks the description of a fleet. Where there is a
-// problem there is no Fleet.
+// LoadFleet reads and checks the description of a fleet. If there is a problem, it
+// returns no Fleet.
 func LoadFleet(path string) (*Fleet, []Problem) {
 	data, err := yamlpb.ReadFile(path, maxBytes)
 	if err != nil {
@@ -60,8 +60,8 @@ func parseFleet(path string, data []byte) (*Fleet, []Problem) {
 	return &Fleet{fleet, root}, nil
 }
 
-// Numbered gives the names in a group of so many: the name itself of one,
-// name-1, name-2 and so on of several.
+// Numbered returns the names in a group of count: name itself if count is one, else
+// name-1, name-2 and so on.
 func Numbered(name string, count uint32) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if count <= 1 {
@@ -148,7 +148,7 @@ func (c *checks) checkerGroup(at string, group *configv1.CheckerGroup) {
 	}
 }
 
-// counted gives the size of a group.
+// counted returns the size of a group.
 func (c *checks) counted(at string, count uint32) uint64 {
 	if count == 0 && c.root.Has(at+".count") {
 		c.add(at+".count", "is 0: remove the group, or say how many")
@@ -156,14 +156,14 @@ func (c *checks) counted(at string, count uint32) uint64 {
 	return uint64(max(count, 1))
 }
 
-// tally is a sum that stays at something far too large.
+// tally is a sum that saturates at a value far too large.
 type tally uint64
 
 const tooMany = 1 << 40
 
 func (t *tally) add(groups, each uint64) { *t = min(*t+tally(min(groups*each, tooMany)), tooMany) }
 
-// few tells whether there are few enough of something.
+// few reports whether a number is within its limit.
 func (c *checks) few(field string, sum tally, most int, what string) bool {
 	if sum <= tally(most) {
 		return true
@@ -172,7 +172,7 @@ func (c *checks) few(field string, sum tally, most int, what string) bool {
 	return false
 }
 
-// names are those that there are already, and of which group.
+// names maps the names in use to their groups.
 type names map[string]string
 
 func (c *checks) unique(field, name string, count uint32, seen names) {

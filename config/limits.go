@@ -2,27 +2,26 @@ package config
 
 import configv1 "hdsd/gen/hdsd/config/v1"
 
-// bytesPerCluster is what a cluster takes in one message that has all of them: in
-// a management server's response, or in the request of a data plane that names
-// each twice, as one that it asks for and with the version that it has.
+// bytesPerCluster is the size of a cluster in one message that has all of them: in a
+// management server's response, or in the request of a data plane. That request names
+// each twice, as subscribed and with its version.
 const bytesPerCluster = 640
 
-// messageBytes is the default of limits.max_message_bytes: 64 MiB, or more where a
-// management server may have so many clusters that these do not hold them.
+// messageBytes returns the default of limits.max_message_bytes: 64 MiB, or more if a
+// management server may have too many clusters for that.
 func messageBytes(clusters uint32) uint32 {
 	return uint32(min(max(defaultMaxMessageBytes, uint64(clusters)*bytesPerCluster), maxMessageBytes))
 }
 
-// LargestAnswer is how many bytes hdsd takes of a management server's response, and
-// gives in an answer of CSDS. A lower limits.max_message_bytes is only for what
-// others ask.
+// LargestAnswer returns the size limit of a management server's response, and of an
+// answer of CSDS. A lower limits.max_message_bytes bounds only requests.
 func LargestAnswer(l *configv1.Limits) int {
 	return int(max(defaultMaxMessageBytes, l.GetMaxMessageBytes()))
 }
 
-// Names is how many names a data plane may ask for on one stream: of twice as many
-// resources of a type as the sources may have, since what replaces others may be
-// asked for before those are given up.
+// Names returns how many names a data plane may subscribe to on one stream: twice as
+// many as the sources may have resources of a type. A data plane may subscribe to
+// replacements before it unsubscribes from what they replace.
 func Names(c *Config) int {
 	return 2 * len(c.GetSources()) * int(c.GetLimits().GetMaxSourceClusters())
 }

@@ -12,14 +12,14 @@ import (
 // Config is a whole configuration.
 type Config = configv1.Config
 
-// Problem is something wrong with a configuration, and how to put it right.
+// Problem is a fault in a configuration, and how to fix it.
 type Problem = yamlpb.Problem
 
-// maxBytes is the largest configuration file taken.
+// maxBytes is the size limit of a configuration file.
 const maxBytes = 16 << 20
 
-// Load reads and checks a configuration file. Where a problem is more than a
-// warning there is no Config.
+// Load reads and checks a configuration file. If a problem is more than a warning, it
+// returns no Config.
 func Load(path string) (*Config, []Problem) {
 	cfg, problems := Examine(path)
 	for _, problem := range problems {
@@ -30,8 +30,8 @@ func Load(path string) (*Config, []Problem) {
 	return cfg, problems
 }
 
-// Examine is Load for those who look for further problems: where there are
-// some, it gives what is left of the configuration, nil where that is nothing.
+// Examine is Load for callers that look for further problems. If there are problems, it
+// returns the valid rest of the configuration, or nil if there is none.
 func Examine(path string) (*Config, []Problem) {
 	data, err := yamlpb.ReadFile(path, maxBytes)
 	if err != nil {
@@ -68,9 +68,9 @@ func parse(path string, data []byte, folder string) (*Config, []Problem) {
 	return cfg, c.problems
 }
 
-// leaveOut takes out of a configuration what has a problem: its part of the
-// whole, the checks of default health checks, and nothing where sources and
-// checkers can be read all the same.
+// leaveOut removes a faulty field from a configuration: its top-level part, or the
+// checks of default health checks. It removes nothing if sources and checkers are
+// readable all the same.
 func leaveOut(cfg *Config, field string) {
 	part, rest, _ := strings.Cut(field, "[")
 	part, _, _ = strings.Cut(part, ".")
@@ -89,11 +89,11 @@ func leaveOut(cfg *Config, field string) {
 	}
 }
 
-// checks collects what is wrong with a decoded configuration.
+// checks collects the problems of a decoded configuration.
 type checks struct {
 	root     yamlpb.Node
 	problems []Problem
-	spoiled  []string // fields that could not be decoded, about which nothing more is said
+	spoiled  []string // undecodable fields, which get no further problems
 }
 
 func (c *checks) add(field, format string, args ...any) {
@@ -113,7 +113,7 @@ func (c *checks) warn(field, format string, args ...any) {
 	}
 }
 
-// within tells whether a field is another or inside it.
+// within reports whether a field is outer or inside it.
 func within(field, outer string) bool {
 	rest, ok := strings.CutPrefix(field, outer)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')

@@ -11,8 +11,8 @@ import (
 	configv1 "hdsd/gen/hdsd/config/v1"
 )
 
-// resolvePaths makes paths absolute that are relative to the configuration
-// file's folder. (Those under checkers are of other machines.)
+// resolvePaths makes relative paths absolute, from the configuration file's folder. The
+// paths under checkers are of other machines, and stay.
 func resolvePaths(cfg *Config, folder string) {
 	resolve := func(path *string) {
 		if *path != "" && !filepath.IsAbs(*path) {
@@ -45,24 +45,23 @@ func resolvePaths(cfg *Config, folder string) {
 	}
 }
 
-// pathFields are the fields of Envoy's messages that name a file or a folder, in
-// what an api_config_source may hold.
+// pathFields are the fields of Envoy's messages that name a file or a folder, anywhere
+// in an api_config_source.
 var pathFields = map[protoreflect.FullName]bool{
 	"envoy.config.core.v3.DataSource.filename":   true,
 	"envoy.config.core.v3.WatchedDirectory.path": true,
 }
 
-// resolveIn resolves the paths in a message, also in those within that are of a
-// known type.
+// resolveIn resolves the paths in a message, and in packed messages of a known type.
 func resolveIn(m protoreflect.Message, resolve func(*string)) {
 	if packed, ok := m.Interface().(*anypb.Any); ok {
 		inner, err := packed.UnmarshalNew()
 		if err != nil {
-			return // said elsewhere
+			return // reported elsewhere
 		}
 		before := proto.Clone(inner)
 		if resolveIn(inner.ProtoReflect(), resolve); !proto.Equal(before, inner) {
-			_ = packed.MarshalFrom(inner) // it has been unmarshalled
+			_ = packed.MarshalFrom(inner) // it was unmarshalled from the same type
 		}
 		return
 	}
@@ -84,8 +83,8 @@ func resolveIn(m protoreflect.Message, resolve func(*string)) {
 	})
 }
 
-// PathOf gives the path of a source that is one, and the folder whose moves
-// tell of changes, empty where the path's own do.
+// PathOf returns the path of a file source, and the folder whose moves announce
+// changes; empty if moves of the path itself do.
 func PathOf(source *configv1.Source) (path, watchedDirectory string) {
 	switch specifier := source.GetConfigSource().GetConfigSourceSpecifier().(type) {
 	case *corev3.ConfigSource_Path:

@@ -5,7 +5,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// EDSSource is where data planes take the endpoints of clusters that hdsd checks.
+// EDSSource returns the ConfigSource from which data planes take the endpoints of
+// checked clusters.
 func EDSSource(c *Config) *corev3.ConfigSource {
 	source := proto.CloneOf(c.GetDataPlanes().GetEdsConfigSource())
 	if source == nil {
@@ -28,7 +29,7 @@ func (c *checks) edsSource(field string, source *corev3.ConfigSource) {
 		c.add(field, "names V2, which Envoy no longer speaks: write V3, or leave the version out")
 	}
 	switch source.GetConfigSourceSpecifier().(type) {
-	case nil, *corev3.ConfigSource_Ads: // the message's own rules ask for one
+	case nil, *corev3.ConfigSource_Ads: // the message's own rules require one
 	case *corev3.ConfigSource_Self:
 		c.warn(field+".self", "is for gRPC clients: an Envoy refuses every cluster with it; for Envoys, write ads or api_config_source")
 	case *corev3.ConfigSource_ApiConfigSource:

@@ -17,10 +17,10 @@ const (
 	lookInterval = time.Second
 )
 
-// ServerTLS makes a server's TLS configuration from its files, which are read
-// again as they change: at most once a second, when a client connects. New
-// files that are broken are reported and the last good ones stay in use. The
-// protocols are those of ALPN, by default h2 and http/1.1.
+// ServerTLS makes a server's TLS configuration from its files. When a client connects,
+// it reads changed files again, at most once a second. It reports broken new files, and
+// the last valid ones stay in use. protocols are those of ALPN, by default h2 and
+// http/1.1.
 func ServerTLS(files *configv1.ServerTls, report func(error), protocols ...string) (*tls.Config, error) {
 	return serverTLS(files, report, time.Now, protocols)
 }
@@ -50,11 +50,11 @@ type follower struct {
 	now       func() time.Time
 	protocols []string
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	looked  time.Time
-	seen    [3][]byte   // contents when last read well
-	good    *tls.Config // made of seen; not changed once made
-	problem string      // last reported about the present files
+	seen    [3][]byte   // contents of the last successful read
+	good    *tls.Config // made of seen; immutable
+	problem string      // the last report about the current files
 }
 
 func (f *follower) current() *tls.Config {
@@ -88,17 +88,17 @@ func (f *follower) configuration(read *identity) *tls.Config {
 	if read.clientCAs != nil {
 		config.ClientCAs = read.clientCAs
 		config.ClientAuth = tls.RequireAndVerifyClientCert
-		// A resumed session would outlive the authority that vouched for it.
+		// A resumed session would outlive the authority that signed its certificate.
 		config.SessionTicketsDisabled = true
 	}
 	return config
 }
 
-// identity is what a server's files say.
+// identity is the content of a server's files.
 type identity struct {
 	contents    [3][]byte // certificate chain, key, client authorities
 	certificate tls.Certificate
-	clientCAs   *x509.CertPool // nil: clients show no certificate
+	clientCAs   *x509.CertPool // nil: clients need no certificate
 }
 
 func (i *identity) sameAs(contents [3][]byte) bool {
@@ -110,7 +110,7 @@ func (i *identity) sameAs(contents [3][]byte) bool {
 	return true
 }
 
-// fileError is what is wrong with the file that a field names.
+// fileError is a fault of a file that a field names.
 type fileError struct {
 	field, file string
 	err         error

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// pairError says which of certificate and key is to blame.
+// pairError says whether the certificate or the key is at fault.
 func pairError(named [3]fileError, contents [3][]byte, err error) *fileError {
 	certificate, key := &named[0], &named[1]
 	switch {

@@ -19,7 +19,7 @@ const (
 	maxCode = 599
 )
 
-// verdict checks the verdict of endpoints that have so many checkers each.
+// verdict checks the rules for verdicts of endpoints with redundancy checkers each.
 func (c *checks) verdict(field string, verdict *configv1.Verdict, redundancy uint32, interval time.Duration) {
 	c.duration(field+".staleness", verdict.GetStaleness(), 2*interval, maxWait)
 	c.duration(field+".warm_up", verdict.GetWarmUp(), time.Millisecond, maxWait)
@@ -34,7 +34,7 @@ func (c *checks) verdict(field string, verdict *configv1.Verdict, redundancy uin
 			c.add(field+".at_least", "is %d: say how many checkers it takes, from 1 to the %d that each endpoint has", least, redundancy)
 		}
 	case configv1.Rule_SHARE:
-		if share := verdict.GetShare(); !(share > 0 && share < 1) { // so that NaN is refused, too
+		if share := verdict.GetShare(); !(share > 0 && share < 1) { // this refuses NaN, too
 			c.add(field+".share", "is %g: it takes more than 0 and less than 1, as 0.18", share)
 		}
 	}
@@ -51,7 +51,7 @@ func (c *checks) verdict(field string, verdict *configv1.Verdict, redundancy uin
 	}
 }
 
-// doubt checks whom not to believe.
+// doubt checks the rules for doubting checkers.
 func (c *checks) doubt(field string, verdict *configv1.Verdict) {
 	q, p := verdict.GetDoubt(), verdict.GetPathCut()
 	c.share(field+".doubt.share", q.GetShare())
@@ -63,9 +63,9 @@ func (c *checks) doubt(field string, verdict *configv1.Verdict) {
 	c.atLeastOne(field+".damping.half_life_rounds", verdict.GetDamping().GetHalfLifeRounds())
 }
 
-// share checks a part of all that is given.
+// share checks a share: above 0, at most 1.
 func (c *checks) share(field string, share float64) {
-	if c.root.Has(field) && !(share > 0 && share <= 1) { // so that NaN is refused, too
+	if c.root.Has(field) && !(share > 0 && share <= 1) { // this refuses NaN, too
 		c.add(field, "is %g: it takes more than 0 and at most 1, as 0.2 for a fifth", share)
 	}
 }
@@ -76,7 +76,7 @@ func (c *checks) atLeastOne(field string, n uint32) {
 	}
 }
 
-// release checks that who is believed again is not doubted at once.
+// release checks that a checker that is believed again is not doubted at once.
 func (c *checks) release(field string, verdict *configv1.Verdict) {
 	q, p := verdict.GetDoubt(), verdict.GetPathCut()
 	release := or(q.GetRelease(), defaultRelease)
@@ -94,7 +94,7 @@ func (c *checks) damping(field string, d *configv1.Damping) {
 	}
 	suppress, reuse := or(d.GetSuppress(), defaultSuppress), or(d.GetReuse(), defaultReuse)
 	switch {
-	case !(reuse >= 1 && suppress <= 1e6): // so that NaN is refused, too
+	case !(reuse >= 1 && suppress <= 1e6): // this refuses NaN, too
 		c.add(field, "goes from %g down to %g: both must be from 1 to 1000000, where each time that an endpoint goes down counts 1000", suppress, reuse)
 	case !(reuse < suppress):
 		c.add(field, "has a reuse of %g, which is not below suppress, %g: an endpoint could never be held", reuse, suppress)
@@ -116,8 +116,8 @@ func or(value, otherwise float64) float64 {
 	return value
 }
 
-// degradedWhen checks the status codes. A policy that names none has none,
-// whatever holds for all.
+// degradedWhen checks the status codes. A policy without status codes has none, even if
+// the common rules have some.
 func (c *checks) degradedWhen(field string, d *configv1.DegradedWhen) {
 	if d != nil && len(d.GetHttpStatusCode()) == 0 && !strings.HasPrefix(field, "policies[") {
 		c.add(field, "names no http_status_code: add one, or remove it")
@@ -129,8 +129,8 @@ func (c *checks) degradedWhen(field string, d *configv1.DegradedWhen) {
 	}
 }
 
-// StatusCodes reads one of degraded_when's: a status code, or a range of them
-// with a start and an end that is not in it.
+// StatusCodes reads one entry of degraded_when: a status code, or a range with a start
+// and an exclusive end.
 func StatusCodes(value *structpb.Value) (first, last int, err error) {
 	switch v := value.GetKind().(type) {
 	case *structpb.Value_NumberValue:
@@ -155,7 +155,7 @@ func StatusCodes(value *structpb.Value) (first, last int, err error) {
 	return first, last, nil
 }
 
-// whole gives a whole number, and -1 in place of any other.
+// whole returns a whole number, or -1 for any other.
 func whole(n float64) int {
 	if n != math.Trunc(n) || math.Abs(n) > 1e6 {
 		return -1
@@ -163,8 +163,8 @@ func whole(n float64) int {
 	return int(n)
 }
 
-// InheritVerdict gives the verdict of a policy: what it says, and of the
-// durations and messages that it does not name those that hold for all.
+// InheritVerdict returns the rules of a policy: its own, and the common ones for each
+// duration or message that it does not set.
 func InheritVerdict(own, common *configv1.Verdict) *configv1.Verdict {
 	if own == nil {
 		return common

@@ -15,9 +15,9 @@ func find(clusters []*Cluster, name string) *Cluster {
 	return nil
 }
 
-// Amend gives clusters, which are in the order of their names, with others in
-// the place of those of the names given; nil takes one out. The clusters given
-// stay as they are.
+// Amend returns clusters with those of with in place of the clusters of the same names;
+// nil removes one. Both clusters and the result are sorted by name. It does not change
+// clusters.
 func Amend(clusters []*Cluster, with map[string]*Cluster) []*Cluster {
 	all := make([]*Cluster, 0, len(clusters)+len(with))
 	for _, name := range slices.Sorted(maps.Keys(with)) {
@@ -33,9 +33,8 @@ func Amend(clusters []*Cluster, with map[string]*Cluster) []*Cluster {
 	return append(all, clusters...)
 }
 
-// Changes tells what differs between clusters and those that take their place,
-// both in the order of their names: which are new or not the same, and which are
-// not there any more.
+// Changes compares clusters with their successors, both sorted by name. It returns
+// which are new or changed, and which are gone.
 func Changes(before, after []*Cluster) (changed, removed []*Cluster) {
 	for len(before) > 0 || len(after) > 0 {
 		order := 0

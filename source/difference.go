@@ -5,17 +5,17 @@ import (
 	"slices"
 )
 
-// difference is what has to be merged anew: the clusters that changed, and
-// those that share a name or a service name with one of these, or with one of
-// those, and so on. All others become what they were.
+// difference is what has to be merged again: the changed clusters, all that share a
+// name or service name with one of them, all that share one with those, and so on. All
+// others stay as merged before.
 type difference struct {
-	names   map[string]*Cluster // and service names; nil: not merged yet, or nothing is called so
-	aliases bool                // they are not what they were
+	names   map[string]*Cluster // and service names; nil: not merged yet, or no cluster has the name
+	aliases bool                // the aliases differ
 	todo    []string
 }
 
-// difference is that between what two catalogues are made of; nil where all has
-// to be merged.
+// difference compares the parts of two catalogues. It returns nil if everything has to
+// be merged.
 func (c *Catalog) difference(next *Catalog) *difference {
 	if !slices.EqualFunc(c.sets, next.sets, (*Set).comparable) || unread(c.sets) != unread(next.sets) || !sameDefaults(c.defaults, next.defaults) {
 		return nil
@@ -44,7 +44,7 @@ func (c *Catalog) difference(next *Catalog) *difference {
 	return d
 }
 
-// add adds names, with whatever will be found to share them.
+// add adds names, and collects the clusters that share them.
 func (d *difference) add(names ...string) {
 	for _, name := range names {
 		if _, known := d.names[name]; !known {
@@ -54,7 +54,7 @@ func (d *difference) add(names ...string) {
 	}
 }
 
-// of gives the clusters of the sets that are to be merged.
+// of returns sets with only the clusters that have to be merged.
 func (d *difference) of(sets []*Set) []*Set {
 	names := slices.Sorted(maps.Keys(d.names))
 	some := make([]*Set, len(sets))
@@ -69,8 +69,8 @@ func (d *difference) of(sets []*Set) []*Set {
 	return some
 }
 
-// amend gives the problems between sources with those found now in the place
-// of those of the same names.
+// amend returns the problems between sources, with those found now in place of those of
+// the same names.
 func (d *difference) amend(before, now []between) []between {
 	all := slices.DeleteFunc(slices.Clone(before), func(p between) bool {
 		_, again := d.names[p.Resource]
@@ -83,7 +83,7 @@ func (d *difference) amend(before, now []between) []between {
 	return all
 }
 
-// aliasesOf names clusters by the service names that are not their names.
+// aliasesOf lists clusters by service name, if that is not their name.
 func aliasesOf(sets []*Set) map[string][]string {
 	all := make(map[string][]string)
 	each(sets, func(_ int, c *Cluster) {
@@ -94,7 +94,7 @@ func aliasesOf(sets []*Set) map[string][]string {
 	return all
 }
 
-// alias is a cluster's service name where that is not its name, else empty.
+// alias returns a cluster's service name, or "" if that is its name.
 func (c *Cluster) alias() string {
 	if c == nil || c.ServiceName == c.Name {
 		return ""
@@ -109,12 +109,12 @@ func (s *Set) find(name string) *Cluster {
 	return find(s.Clusters, name)
 }
 
-// comparable tells whether two sets are of one source that was read.
+// comparable reports whether two sets are of the same source, and it was read.
 func (s *Set) comparable(other *Set) bool {
 	return s == other || s != nil && other != nil && s.Source == other.Source
 }
 
-// sameDefaults tells whether defaults are the same, and not only alike.
+// sameDefaults reports whether the defaults are identical, not just equal.
 func sameDefaults(a, b []DefaultHealthChecks) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

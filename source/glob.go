@@ -2,10 +2,10 @@ package source
 
 import "unicode/utf8"
 
-// Match tells whether a name is what a glob describes: * stands for any run of
-// characters, none included, and ? for one character.
+// Match reports whether a name matches a glob: * stands for any run of characters,
+// including none, and ? for one character.
 func Match(glob, name string) bool {
-	// Where the latest * was, and how much of name it stands for so far.
+	// The position of the latest *, and how much of name it matches so far.
 	star, taken := -1, 0
 	g, n := 0, 0
 	for n < len(name) {

@@ -7,35 +7,35 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 )
 
-// DefaultHealthChecks are for clusters that match Glob and bring none.
+// DefaultHealthChecks apply to clusters that match Glob and have no health checks.
 type DefaultHealthChecks struct {
 	Glob         string
 	HealthChecks []*corev3.HealthCheck
 }
 
-// Catalog is what all sources together say. It is not changed once made.
+// Catalog is the merged content of all sources. It is immutable.
 type Catalog struct {
 	Clusters []*Cluster // by Name, which is unique
 	Problems []Problem  // the sources' own and those between them
 
-	// What it was made of.
+	// What it was made from.
 	sets     []*Set
 	defaults []DefaultHealthChecks
-	aliases  map[string][]string // by service name: clusters that have another name
+	aliases  map[string][]string // by service name: clusters with another name
 	between  []between
 }
 
-// Merge makes one catalogue of the sources' sets, which come in the order of
-// their precedence: where two have a cluster of one name, the earlier one's
-// stands. An EDS cluster without endpoints in its own source gets them from the
-// first source with a ClusterLoadAssignment of its service name. Where two
-// clusters would be published under one service name with different
-// endpoints, the later one is rejected and has no Assignment. Clusters
-// without health checks get the first defaults that match. Nil sets are
-// sources that were not read yet.
+// Merge makes one catalogue of the sources' sets, which come in the order of their
+// precedence:
+//   - Of several clusters with one name, the earliest wins.
+//   - An EDS cluster without endpoints in its own source gets them from the first
+//     source that has a ClusterLoadAssignment of its service name.
+//   - If two clusters would be published under one service name with different
+//     endpoints, the later one is rejected and has no Assignment.
+//   - Clusters without health checks get the first defaults that match.
 //
-// The previous catalogue, if any, only saves work: clusters that what has
-// changed since has nothing to do with are taken from there.
+// Nil sets are sources that were not read yet. The previous catalogue, if any, only
+// saves work: Merge reuses the clusters that no change since concerns.
 func Merge(previous *Catalog, sets []*Set, defaults []DefaultHealthChecks) *Catalog {
 	if previous == nil {
 		previous = &Catalog{}
@@ -67,19 +67,19 @@ func Merge(previous *Catalog, sets []*Set, defaults []DefaultHealthChecks) *Cata
 	return next
 }
 
-// unread tells whether a source may have more than it has said.
+// unread reports whether a source may have more clusters than in its set.
 func unread(sets []*Set) bool {
 	return slices.ContainsFunc(sets, func(s *Set) bool { return !s.Answered() })
 }
 
-// between is a problem between sources, with its place among them.
+// between is a problem between sources, with its place in their order.
 type between struct {
 	Problem
 	rule rule
 	set  int
 }
 
-// rule is one of those that say how sources become one, in their order.
+// rule is a step of the merge, in the order of the steps.
 type rule uint8
 
 const (

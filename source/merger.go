@@ -10,29 +10,29 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// merger merges all clusters, or some that have nothing to do with the others.
+// merger merges all clusters, or some that share nothing with the others.
 type merger struct {
 	previous []*Cluster // by name
 	defaults []DefaultHealthChecks
-	unread   bool // a source may have more than it has said
+	unread   bool // a source may have more clusters than in its set
 
-	lone     map[*Cluster]bool     // lone assignments that a cluster uses
-	joined   map[*Cluster]*Cluster // whose assignment EDS clusters got from other sources
+	lone     map[*Cluster]bool     // lone assignments that clusters use
+	joined   map[*Cluster]*Cluster // EDS clusters with the assignment of another source
 	chosen   []chosen
 	problems []between
 }
 
-// chosen is the cluster that stands for its name, and what it is to have.
+// chosen is the cluster that wins its name, with what is added to it.
 type chosen struct {
 	base       *Cluster
-	set        int // index of the set that it is of
+	set        int // index of its set
 	assignment *endpointv3.ClusterLoadAssignment
-	from       string // the assignment's source, where that is another than the base's
+	from       string // the assignment's source, if it is not the base's
 	checks     []*corev3.HealthCheck
-	rejected string
+	rejected   string
 }
 
-// merge gives the clusters of all sets, by name.
+// merge merges the clusters of all sets, sorted by name.
 func (m *merger) merge(sets []*Set) []*Cluster {
 	m.join(sets)
 	m.choose(sets)
@@ -53,7 +53,7 @@ func (m *merger) problem(r rule, set int, c *Cluster, warning bool, format strin
 	}})
 }
 
-// each goes over all clusters in the order of precedence.
+// each visits all clusters in the order of precedence.
 func each(sets []*Set, visit func(set int, c *Cluster)) {
 	for i, set := range sets {
 		if set == nil {
@@ -115,7 +115,7 @@ func (m *merger) choose(sets []*Set) {
 	})
 }
 
-// join takes the assignment of another. One that is no good gives none.
+// join takes the assignment of another cluster, unless it is rejected.
 func (c *chosen) join(from *Cluster) {
 	if from.Rejected == "" {
 		c.assignment = from.Assignment
@@ -151,10 +151,9 @@ func defaultsFor(c chosen, defaults []DefaultHealthChecks) []*corev3.HealthCheck
 	return nil
 }
 
-// shareServiceNames sets aside whatever would be published under a service
-// name that other endpoints have already. The clusters stay in the order of
-// precedence until here, and are sorted by name in the end. What is published
-// under the name of its ClusterLoadAssignment goes before what is not.
+// shareServiceNames rejects clusters whose service name is already published with other
+// endpoints. A cluster whose ClusterLoadAssignment has that name goes first; the rest
+// go in the order of precedence. At the end, all are sorted by name.
 func (m *merger) shareServiceNames() {
 	owner := make(map[string]*chosen, len(m.chosen))
 	for _, rule := range []rule{sharing, sharingInline} {
@@ -173,7 +172,7 @@ func (m *merger) shareServiceNames() {
 				c.rejected = fmt.Sprintf("cluster %q (%s) has other endpoints under the service name %q already: give one of them another name",
 					first.base.Name, place(first.base), name)
 				m.problem(rule, c.set, c.base, false, "%s", c.rejected)
-			default: // one assignment, which is that of the first
+			default: // the same assignment as the first's
 				c.comesFrom(cmp.Or(first.from, first.base.Source))
 			}
 		}
@@ -181,8 +180,8 @@ func (m *merger) shareServiceNames() {
 	slices.SortFunc(m.chosen, func(a, b chosen) int { return cmp.Compare(a.base.Name, b.base.Name) })
 }
 
-// build gives the source's own cluster where nothing was added, and else the
-// one made before of the same parts, if any.
+// build returns the source's own cluster if nothing was added. Otherwise it returns a
+// new one, or the previous one if that has the same parts.
 func (m *merger) build(c *chosen) *Cluster {
 	if c.assignment == c.base.Assignment && c.from == c.base.AssignmentSource && c.rejected == c.base.Rejected && len(c.checks) == len(c.base.HealthChecks) {
 		return c.base

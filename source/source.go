@@ -9,82 +9,80 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 )
 
-// Set is all that one source says at one moment. It is not changed once handed
-// on; a cluster that did not change since the Set before keeps its pointer.
+// Set is all that one source says at one moment. It is immutable once handed on. An
+// unchanged cluster keeps its pointer from one Set to the next.
 type Set struct {
 	Source   string
 	Clusters []*Cluster // by Name, which is unique
 	Problems []Problem
 
-	// Awaited tells that the source has not answered since hdsd's start and
-	// is waited for, Unread that it is no longer waited for. The clusters here
-	// are then what it said before the start, if that is known: that one is
-	// not here does not mean that there is none.
+	// Awaited reports that the source has not answered since hdsd's start, and hdsd
+	// waits for it. Unread reports that hdsd waits no longer. In both cases, Clusters
+	// come from before the start, if they are stored, and a missing cluster may exist.
 	Awaited, Unread bool
 }
 
-// Answered tells whether a source has said what there is.
+// Answered reports whether the source has answered since the start.
 func (s *Set) Answered() bool { return s != nil && !s.Awaited && !s.Unread }
 
 // Cluster is one cluster with its endpoints.
 type Cluster struct {
 	Source string // name of the source it comes from
 
-	// Name is what everything calls the cluster. ServiceName is the name that
-	// its endpoints are published under: an EDS cluster's service_name, else
-	// Name, whatever the Assignment calls itself.
+	// Name identifies the cluster everywhere. Its endpoints are published under
+	// ServiceName: an EDS cluster's service_name, else Name, whatever the name in
+	// Assignment.
 	Name, ServiceName string
 
-	// Config is the cluster as the source gave it: nil for a lone
-	// ClusterLoadAssignment, and for a cluster that could not be read. Lone
-	// tells the two apart where the assignment could not be read either.
+	// Config is the cluster as the source sent it. It is nil for a lone
+	// ClusterLoadAssignment, and for an unreadable cluster. Lone tells the two apart,
+	// even if the assignment is unreadable too.
 	Config *clusterv3.Cluster
 	Lone   bool
 
-	// Assignment is the endpoints as the source gave them, unknown fields
-	// included; nil where there are none, as for an EDS cluster whose
-	// ClusterLoadAssignment is missing. AssignmentSource is the name of the
-	// source that they come from, where that is another than Source.
+	// Assignment is the endpoints as the source sent them, unknown fields included. It
+	// is nil if there are none, such as for an EDS cluster whose ClusterLoadAssignment
+	// is missing. AssignmentSource names their source if it is not Source.
 	Assignment       *endpointv3.ClusterLoadAssignment
 	AssignmentSource string
 
-	// HealthChecks are the cluster's own, else the default ones, else nil:
-	// then it is not checked and passes through.
+	// HealthChecks are the cluster's own, else the default ones. If nil, the cluster is
+	// not checked and passes through.
 	HealthChecks []*corev3.HealthCheck
 
-	// Rejected says why the cluster as a whole cannot be used; empty if it can.
-	// What could be read of it is there all the same.
+	// Rejected says why the cluster as a whole cannot be used; empty if it can. Its
+	// readable parts are set all the same.
 	Rejected string
 
-	// File and Line are where it was when it last changed; Line is 0 where
-	// the file has no lines.
+	// File and Line are its place when it last changed; Line is 0 if the file has no
+	// lines.
 	File string
 	Line int
 
-	base *Cluster // as its source gave it; nil where that is this
+	base *Cluster // as its source sent it; nil if that is this cluster
 }
 
-// EDS tells whether the cluster's endpoints come apart from it.
+// EDS reports whether the cluster's endpoints come by EDS.
 func (c *Cluster) EDS() bool {
 	kind, ok := c.Config.GetClusterDiscoveryType().(*clusterv3.Cluster_Type)
 	return ok && kind.Type == clusterv3.Cluster_EDS
 }
 
-// EndpointSource is the name of the source that the endpoints come from.
+// EndpointSource returns the name of the source of the endpoints.
 func (c *Cluster) EndpointSource() string { return cmp.Or(c.AssignmentSource, c.Source) }
 
-// Problem is something wrong with what a source says, and how to put it right.
+// Problem is a fault in what a source says, and how to fix it.
 type Problem struct {
 	File     string
-	Line     int    // 0 where there is none
-	Resource string // name of what is wrong, where it has one
+	Line     int    // 0 if unknown
+	Resource string // name of the faulty resource, if it has one
 	Field    string // path in proto names
 	Message  string
-	Warning  bool // nothing is set aside because of it
+	Warning  bool // nothing is rejected because of it
 }
 
-// String gives "file:line: resource: field: message", what is not known left
-// out, and the file where there is no line but a resource.
+// String formats p as "file:line: resource: field: message" without the unknown parts.
+// Without a line but with a resource, it omits the file.
 func (p Problem) String() string {
 	message := p.Message
 	if p.Field != "" {

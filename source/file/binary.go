@@ -16,14 +16,14 @@ import (
 	"hdsd/source"
 )
 
-// binary reads a file in protobuf's own form; fields that this program does
-// not know are kept. What it gives are problems with the file as a whole.
+// binary reads a file of binary protobuf, and keeps unknown fields. It returns the
+// problems of the file as a whole.
 func (c *contents) binary(file string, data []byte) []source.Problem {
 	if len(data) == 0 {
 		return unreadable(file, "is empty")
 	}
-	// The form does not say which message it is. A DiscoveryResponse has
-	// type URLs where a bootstrap has something else.
+	// The encoding does not name the message. A DiscoveryResponse has type URLs, a
+	// bootstrap has something else in their place.
 	response := &discoveryv3.DiscoveryResponse{}
 	if err := proto.Unmarshal(data, response); err == nil && hasTypes(response) {
 		c.listed = len(response.GetResources())

@@ -9,18 +9,17 @@ import (
 	"hdsd/source"
 )
 
-// Places say where assignments are in their files.
+// Places are the places of assignments in their files.
 type Places map[*endpointv3.ClusterLoadAssignment]Place
 
-// Place is where an assignment is in its file.
+// Place is the place of an assignment in its file.
 type Place struct {
 	File  string
-	Lines [][]int // of its endpoints, by locality; none where the file has no lines
+	Lines [][]int // of its endpoints, by locality; empty if the file has no lines
 }
 
-// Examine gives every problem of the files at a path. What could be read of
-// resources is in the set, however little it is and whatever is wrong with it:
-// it is to look for further problems in, and for nothing else.
+// Examine returns every problem of the files at a path. The set has whatever is
+// readable of the resources, however faulty. Use it only to look for further problems.
 func Examine(o Options) (*source.Set, Places) {
 	files, fatal := read(o.Path)
 	places := Places{}
@@ -31,7 +30,7 @@ func Examine(o Options) (*source.Set, Places) {
 	return &source.Set{Source: o.Name, Clusters: clusters, Problems: slices.Compact(problems)}, places
 }
 
-// add notes where an assignment is; a nil p notes nothing.
+// add records the place of an assignment. A nil p records nothing.
 func (p Places) add(r *resource, node yamlpb.Node) {
 	a := r.lone
 	if r.cluster != nil {
@@ -54,7 +53,7 @@ func (p Places) add(r *resource, node yamlpb.Node) {
 	p[a] = place
 }
 
-// Line gives the line of an endpoint, 0 where it is not known.
+// Line returns the line of an endpoint, or 0 if unknown.
 func (p Place) Line(locality, index int) int {
 	if locality >= len(p.Lines) || index >= len(p.Lines[locality]) {
 		return 0

@@ -11,40 +11,40 @@ import (
 	"hdsd/source"
 )
 
-// Options say what to read.
+// Options say which files to read.
 type Options struct {
 	Name string // of the source
-	Path string // of a file, or of a folder whose files are read
+	Path string // of a file, or of a folder
 
-	// WatchedDirectory is the folder in which a move of anything tells that
-	// the files have changed; empty: moves of the file itself do.
+	// WatchedDirectory is a folder: anything moved in it means that the files have
+	// changed. If empty, only moves of the file itself do.
 	WatchedDirectory string
 
 	Log zerolog.Logger
 }
 
-// Source reads one path. Load, Latest and Run may be called from any goroutine:
-// reads come one after the other, so that none overtakes a later one.
+// Source reads one path. Any goroutine may call Load, Latest and Run: reads run one
+// after the other, so none overtakes a later one.
 type Source struct {
 	options Options
 	settle  time.Duration // how long to wait for further events
 	retry   time.Duration // how long to wait for a folder that went away
 
 	mu   sync.Mutex  // the order of reads
-	last *source.Set // last good one
-	read sum         // digest of the files that it is of
+	last *source.Set // last valid one
+	read sum         // digest of the files it was read from
 	sums map[string]sum
 }
 
-// New makes a source that has not read anything yet.
+// New returns a source that has read nothing yet.
 func New(options Options) *Source {
 	return &Source{options: options, settle: 50 * time.Millisecond, retry: time.Second}
 }
 
-// Error says why files could not be read as a whole.
+// Error says why files cannot be read as a whole.
 type Error struct{ Problems []source.Problem }
 
-// Error gives the problems in lines.
+// Error lists the problems, one a line.
 func (e *Error) Error() string {
 	lines := make([]string, len(e.Problems))
 	for i, problem := range e.Problems {
@@ -53,8 +53,8 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Load reads the files now. An error is an *Error; it changes nothing of what
-// was loaded before.
+// Load reads the files. If it fails, the error is an *Error, and what was loaded before
+// stays.
 func (s *Source) Load() (*source.Set, error) {
 	set, fatal := s.load()
 	if len(fatal) > 0 {
@@ -63,22 +63,21 @@ func (s *Source) Load() (*source.Set, error) {
 	return set, nil
 }
 
-// Latest gives what the files held when they were last read, by Load or by Run,
-// as far as they could be; nil where they were not.
+// Latest returns the set of the last successful read, by Load or Run, or nil before it.
 func (s *Source) Latest() *source.Set {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last
 }
 
-// load gives a set, or why there is none.
+// load returns a set, or why there is none.
 func (s *Source) load() (*source.Set, []source.Problem) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	files, fatal := read(s.options.Path)
 	now := digest(files)
 	if len(fatal) == 0 && s.last != nil && now == s.read {
-		return s.last, nil // as at a start, where Run reads what Load has just read
+		return s.last, nil // as at a start, when Run reads the files again after Load
 	}
 	found, senseless := parse(files, nil)
 	if fatal = append(fatal, senseless...); len(fatal) > 0 {

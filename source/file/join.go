@@ -12,8 +12,8 @@ import (
 	"hdsd/source"
 )
 
-// join makes clusters of resources, by name, whatever their order. Of those
-// that could not be read in full it takes nothing, unless parts are asked for.
+// join makes clusters of resources, by name, in any order. It skips resources that were
+// not read in full, unless parts is set.
 func join(name string, resources []resource, parts bool) ([]*source.Cluster, []source.Problem) {
 	j := &joiner{source: name, parts: parts, clusters: make(map[string]*resource), assignments: make(map[string]*resource)}
 	j.unique(resources)
@@ -51,8 +51,8 @@ func (j *joiner) problem(r *resource, warning bool, format string, args ...any) 
 	})
 }
 
-// unique finds the one resource of each kind and name. Two that differ are
-// both set aside, as the order must not decide.
+// unique finds the one resource of each kind and name. Of two that differ it rejects
+// both, because the order must not decide.
 func (j *joiner) unique(resources []resource) {
 	type key struct {
 		cluster bool
@@ -100,7 +100,7 @@ func (j *joiner) conflict(group []*resource) *resource {
 	if same {
 		return first
 	}
-	// Which one lends its type to the rest must not hang on its place.
+	// The order must not decide which one lends its type to the rest.
 	conflict := *slices.MinFunc(group, func(a, b *resource) int { return bytes.Compare(encoded(a), encoded(b)) })
 	conflict.file, conflict.line, conflict.broken = first.file, first.line, true
 	conflict.reason = fmt.Sprintf("there are %d different ones of this name (%s): keep one", len(group), strings.Join(places, ", "))
@@ -113,7 +113,7 @@ func encoded(r *resource) []byte {
 		message = r.lone
 	}
 	data, err := proto.MarshalOptions{Deterministic: true}.Marshal(message)
-	if err != nil { // text that is not UTF-8, which was not taken
+	if err != nil { // text that is not UTF-8, which was rejected
 		return nil
 	}
 	return data

@@ -10,11 +10,11 @@ import (
 	"hdsd/source"
 )
 
-// sum is of all that a cluster is, its place in the file left out.
+// sum is the digest of a cluster without its place in the file.
 type sum [sha256.Size]byte
 
-// keep puts in the pointers of clusters that did not change, and the last good
-// content of those that can no longer be read.
+// keep returns unchanged clusters by their previous pointers, and unreadable ones with
+// their last valid content.
 func (s *Source) keep(clusters []*source.Cluster) []*source.Cluster {
 	before := make(map[string]*source.Cluster)
 	if s.last != nil {

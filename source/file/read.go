@@ -16,7 +16,7 @@ import (
 	"hdsd/source"
 )
 
-// maxBinaryBytes is the largest .pb file taken.
+// maxBinaryBytes is the size limit of a .pb file.
 const maxBinaryBytes = 512 << 20
 
 // resource is a Cluster or a ClusterLoadAssignment in a file.
@@ -26,8 +26,8 @@ type resource struct {
 	name    string
 	cluster *clusterv3.Cluster                // one of the two
 	lone    *endpointv3.ClusterLoadAssignment // is there
-	broken  bool                              // could not be read in full: what is there is not to be used
-	reason  string                            // why it is set aside; empty where it is not
+	broken  bool                              // not read in full: do not use the rest
+	reason  string                            // why it is rejected; empty if it is not
 }
 
 func (r *resource) place() string {
@@ -37,23 +37,23 @@ func (r *resource) place() string {
 	return fmt.Sprintf("%s:%d", r.file, r.line)
 }
 
-// contents is what files hold.
+// contents is the content of files.
 type contents struct {
 	resources []resource
 	problems  []source.Problem
-	listed    int    // elements, whatever they are
-	read      int    // of these: resources that could be read in full
-	places    Places // to add to; nil where nobody asks
+	listed    int    // all elements
+	read      int    // resources among them that were read in full
+	places    Places // to add to; nil if nobody asks
 }
 
-// rawFile is a file as it was read.
+// rawFile is the unparsed content of a file.
 type rawFile struct {
 	path string
 	data []byte
 }
 
-// read reads a file or the files of a folder. The problems are those of files
-// that cannot be read as a whole.
+// read reads a file or the files of a folder. It returns the problems of files that
+// cannot be read as a whole.
 func read(path string) (all []rawFile, fatal []source.Problem) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -81,7 +81,7 @@ func read(path string) (all []rawFile, fatal []source.Problem) {
 	return all, fatal
 }
 
-// digest tells files from others.
+// digest identifies the content of files.
 func digest(files []rawFile) (d sum) {
 	h := sha256.New()
 	for _, f := range files {
@@ -92,8 +92,8 @@ func digest(files []rawFile) (d sum) {
 	return d
 }
 
-// parse gives what files hold. The problems are those of files that make no
-// sense as a whole. Where the assignments are is added to places.
+// parse parses files, and adds the places of assignments to places. It returns the
+// problems of files that make no sense as a whole.
 func parse(files []rawFile, places Places) (all *contents, fatal []source.Problem) {
 	all = &contents{}
 	for _, f := range files {
@@ -121,7 +121,7 @@ func unreadable(file, format string, args ...any) []source.Problem {
 	return []source.Problem{{File: file, Message: fmt.Sprintf(format, args...)}}
 }
 
-// readable tells whether a file of this name in a folder is read.
+// readable reports whether a file of this name in a folder is read.
 func readable(name string) bool {
 	if strings.HasPrefix(name, ".") {
 		return false
@@ -134,7 +134,7 @@ func readable(name string) bool {
 	}
 }
 
-// list gives the files of a folder by name, links to files included.
+// list returns the files of a folder by name, including links to files.
 func list(folder string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -146,7 +146,7 @@ func list(folder string) ([]string, error) {
 		if !readable(entry.Name()) {
 			continue
 		}
-		// A link that leads nowhere is read, so that it is reported.
+		// A dangling link counts as a file, so that reading it reports it.
 		if info, err := os.Stat(file); err == nil && info.IsDir() {
 			continue
 		}

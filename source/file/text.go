@@ -17,8 +17,7 @@ import (
 
 const typeField = "@type"
 
-// text reads YAML and JSON. What it gives are problems with the file as a
-// whole.
+// text reads YAML and JSON. It returns the problems of the file as a whole.
 func (c *contents) text(file string, data []byte) []source.Problem {
 	root, problems := yamlpb.ParseAsEnvoy(file, data)
 	if yamlpb.Refused(problems) {
@@ -47,7 +46,7 @@ func (c *contents) text(file string, data []byte) []source.Problem {
 	}
 }
 
-// converted makes problems of text those of a source.
+// converted converts problems of package yamlpb to those of a source.
 func converted(name string, problems []yamlpb.Problem) []source.Problem {
 	all := make([]source.Problem, len(problems))
 	for i, problem := range problems {
@@ -57,7 +56,7 @@ func converted(name string, problems []yamlpb.Problem) []source.Problem {
 	return all
 }
 
-// elements gives the elements of a list; a mapping is a list of one, and anything
+// elements returns the elements of a list. A mapping is a list of one, and anything
 // else a problem.
 func elements(parent yamlpb.Node, name string) ([]yamlpb.Node, []yamlpb.Problem) {
 	list, ok := parent.Field(name)
@@ -67,7 +66,7 @@ func elements(parent yamlpb.Node, name string) ([]yamlpb.Node, []yamlpb.Problem)
 	return list.Elements(), nil
 }
 
-// bootstrap reads the clusters only, whatever else is in it.
+// bootstrap reads only the clusters of a bootstrap.
 func (c *contents) bootstrap(root yamlpb.Node) []source.Problem {
 	static, _ := root.Field("static_resources")
 	if !static.IsMapping() {
@@ -103,7 +102,7 @@ func (c *contents) response(root yamlpb.Node) []source.Problem {
 	return nil
 }
 
-// wrapped reads what is in an envelope. The name on it is not what counts.
+// wrapped reads the resource in an envelope, whose own name does not count.
 func (c *contents) wrapped(node yamlpb.Node) {
 	problems := node.Decode(&discoveryv3.Resource{}, typeField, "resource")
 	inside, ok := node.Field("resource")
@@ -116,7 +115,7 @@ func (c *contents) wrapped(node yamlpb.Node) {
 	c.typed(inside, url, problems)
 }
 
-// typed reads a resource of a type, which has some problems already.
+// typed reads a resource of a type. The problems are those found before.
 func (c *contents) typed(node yamlpb.Node, url string, problems []yamlpb.Problem) {
 	switch url {
 	case envoyrules.Cluster:
@@ -164,8 +163,8 @@ func (c *contents) textResource(node yamlpb.Node, r resource, message proto.Mess
 	c.add(r, converted(r.name, problems))
 }
 
-// concerns tells whether one of the problems is with a field, with what it is
-// in, or with what is in it.
+// concerns reports whether a problem is with a field, with a parent of it, or with a
+// part of it.
 func concerns(problems []yamlpb.Problem, field string) bool {
 	return slices.ContainsFunc(problems, func(p yamlpb.Problem) bool {
 		return strings.HasPrefix(p.Field+".", field+".") || strings.HasPrefix(p.Field, field+"[") ||
@@ -173,14 +172,14 @@ func concerns(problems []yamlpb.Problem, field string) bool {
 	})
 }
 
-// add takes a resource with its problems. One without a name cannot be
-// listed: its problems are all there is of it.
+// add adds a resource with its problems. One without a name cannot be listed: only its
+// problems stay.
 func (c *contents) add(r resource, problems []source.Problem) {
 	c.problems = append(c.problems, problems...)
 	if len(problems) > 0 {
 		first := problems[0]
 		if first.Line > 0 {
-			first.Resource = "" // whoever reads why a cluster is set aside knows which
+			first.Resource = "" // the reason stands beside the cluster's name
 		}
 		r.reason = first.String()
 		if len(problems) > 1 {

@@ -13,10 +13,10 @@ import (
 	"hdsd/source"
 )
 
-// Run reads the files again whenever they are moved into place, and hands on
-// each set that differs from the one before: first from Latest, if there is one.
-// It ends with its context, and with an error where it cannot begin. Where a
-// later read fails, the set has the last good clusters and the problem.
+// Run reads the files again whenever they are moved into place, and delivers each set
+// that differs from the one before. The first comes from Latest, if there is one. If a
+// later read fails, the set has the last valid clusters and the problem. Run ends with
+// its context, or with an error if it cannot begin.
 func (s *Source) Run(ctx context.Context, deliver func(*source.Set)) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *Source) Run(ctx context.Context, deliver func(*source.Set)) error {
 	}
 	r.delivered = s.Latest()
 	r.good = r.delivered
-	// What changed before the watch began is found here.
+	// Find changes from before the watch began.
 	if err := r.reload(); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (s *Source) Run(ctx context.Context, deliver func(*source.Set)) error {
 	return nil
 }
 
-// watched gives the folder to watch, and which of its events matter.
+// watched returns the folder to watch, and a filter for its events.
 func (s *Source) watched() (string, func(fsnotify.Event) bool) {
 	path := filepath.Clean(s.options.Path)
 	info, err := os.Stat(path)
@@ -55,26 +55,26 @@ func (s *Source) watched() (string, func(fsnotify.Event) bool) {
 
 func movedIn(e fsnotify.Event) bool { return e.Has(fsnotify.Create) }
 
-// changesFolder tells whether a folder's files are others now: one came or
-// went, or, in a Kubernetes volume, the link to all of them was replaced.
+// changesFolder reports whether an event changes the files of a folder: one came or
+// went, or the link to all of them was replaced, as in a Kubernetes volume.
 func changesFolder(e fsnotify.Event) bool {
 	name := filepath.Base(e.Name)
 	return name == "..data" && movedIn(e) ||
 		readable(name) && (e.Has(fsnotify.Create) || e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename))
 }
 
-// runner is the state of one Run; owned by its goroutine.
+// runner is the state of one Run. Its goroutine owns it.
 type runner struct {
 	*Source
 	watcher   *fsnotify.Watcher
 	deliver   func(*source.Set)
 	dir       string
 	wants     func(fsnotify.Event) bool
-	pending   *time.Timer // set while events are waited for
+	pending   *time.Timer // set while waiting for further events
 	since     time.Time   // when the first of them came
 	lost      *time.Timer // set while the folder is away
 	delivered *source.Set
-	good      *source.Set // the last delivered that could be read
+	good      *source.Set // the last valid one delivered
 }
 
 func stopped() *time.Timer {
@@ -93,13 +93,13 @@ func (r *runner) loop(ctx context.Context) {
 		case event := <-r.watcher.Events:
 			r.event(event)
 		case err := <-r.watcher.Errors:
-			// Events may be lost, so the files may have changed.
+			// Events may be lost, so read the files again.
 			r.options.Log.Warn().Str("event", "source_watch_trouble").Str("source", r.options.Name).Err(err).
 				Msg("changes of files may have been missed; they are read again")
 			r.soon()
 		case <-r.pending.C:
 			r.since = time.Time{}
-			_ = r.reload() // something was delivered before
+			_ = r.reload() // a set was delivered before
 		case <-r.lost.C:
 			r.watchAgain()
 		}
@@ -118,7 +118,7 @@ func (r *runner) event(event fsnotify.Event) {
 	}
 }
 
-// soon reads the files when events have ceased, or have gone on for long.
+// soon schedules a read for when events cease, or have continued for long.
 func (r *runner) soon() {
 	now := time.Now()
 	if r.since.IsZero() {
@@ -137,8 +137,8 @@ func (r *runner) watchAgain() {
 	r.soon()
 }
 
-// reload reads the files and hands on what is new. Its error is that there is
-// nothing to hand on.
+// reload reads the files and delivers a new set. It fails if there is nothing to
+// deliver.
 func (r *runner) reload() error {
 	set, fatal := r.load()
 	switch {
@@ -162,16 +162,16 @@ func (r *runner) reload() error {
 	return nil
 }
 
-// problemsLogged is how many problems one line of the log has.
+// problemsLogged is the number of problems in one line of the log.
 const problemsLogged = 10
 
-// lastGood is the last set that could be read, with what is wrong now.
+// lastGood returns the last valid set, with the current problems.
 func (r *runner) lastGood(problems []source.Problem) *source.Set {
 	return &source.Set{Source: r.good.Source, Clusters: r.good.Clusters, Problems: slices.Concat(r.good.Problems, problems)}
 }
 
-// CheckWatchedDirectory tells why a watched_directory cannot be watched. It may be
-// empty.
+// CheckWatchedDirectory says why a watched_directory cannot be watched. The folder may
+// be empty.
 func CheckWatchedDirectory(folder string) error {
 	if folder == "" {
 		return nil

@@ -42,8 +42,8 @@ func WithPath(name, path string, addresses ...string) *source.Cluster {
 	}
 }
 
-// Endpoint makes an endpoint with an IP address and a port. It panics if they are
-// not written as host:port.
+// Endpoint makes an endpoint with an IP address and a port. It panics unless the
+// address is host:port.
 func Endpoint(address string) *endpointv3.LbEndpoint {
 	host, portText, err := net.SplitHostPort(address)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	_ "hdsd/internal/yamlpb" // links the types that an Any of a cluster may hold
 )
 
-// parseJSON reads an answer, each of its resources apart, so that one that
-// makes no sense does not spoil the others.
+// parseJSON reads a response, each resource on its own, so that a bad one does not
+// spoil the others.
 func parseJSON(body []byte, typeURL string) (version string, u *update, err error) {
 	w := weighJSON(body)
 	if w.elements > maxElements {
@@ -53,8 +53,8 @@ func parseJSON(body []byte, typeURL string) (version string, u *update, err erro
 	return head.GetVersionInfo(), u, nil
 }
 
-// itemOfJSON reads a resource. Fields that this program does not know are left
-// out, as in JSON nothing can be made of them.
+// itemOfJSON reads a resource. It drops unknown fields, because JSON does not say
+// enough to keep them.
 func itemOfJSON(text []byte, version string) item {
 	w, packed := weighJSON(text), &anypb.Any{}
 	wrong := w.excess()
@@ -69,7 +69,7 @@ func itemOfJSON(text []byte, version string) item {
 			ClusterName  string `json:"cluster_name"` //nolint:tagliatelle // as protobuf writes it
 			ClusterName2 string `json:"clusterName"`
 		}{}
-		_ = json.Unmarshal(text, &names) // what cannot be read has no name
+		_ = json.Unmarshal(text, &names) // an unreadable resource has no name
 		return item{name: names.Name + names.ClusterName + names.ClusterName2, version: version, wrong: wrong}
 	}
 	return unwrap(packed, version)

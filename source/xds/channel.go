@@ -10,27 +10,26 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 )
 
-// How long to wait between attempts, as Envoy does: from the first of these to
-// the second, with some chance in it.
+// Bounds of the back-off between attempts, as in Envoy, with jitter.
 const (
 	leastBackoff = 500 * time.Millisecond
 	mostBackoff  = 30 * time.Second
 )
 
-// channel asks for some types, on one stream or by one poll after the other.
-// It is owned by the goroutine of run; its tables are the source's.
+// channel subscribes to some types, on one stream or by polling. The goroutine of run
+// owns it; its tables are the source's.
 type channel struct {
 	source   *Source
 	tables   []*table
-	wake     chan struct{} // what there is to ask for may have changed
+	wake     chan struct{} // the subscriptions may have changed
 	node     *corev3.Node
 	nodeOnce bool // only the first message of a stream has the node
 	limit    *bucket
 	attempt  func(ctx context.Context, server int) (good bool, err error)
 }
 
-// run asks until the context ends: a server as long as it answers, then the
-// next, and when all have been tried, all again after a while.
+// run asks until the context ends: one server as long as it answers, then the next.
+// After all have failed, it backs off and starts over.
 func (c *channel) run(ctx context.Context) {
 	servers := c.source.settings.servers()
 	wait := backoff{}
@@ -57,14 +56,14 @@ func (c *channel) run(ctx context.Context) {
 	}
 }
 
-// asks tells whether there is anything to ask for.
+// asks reports whether there is anything to ask for.
 func (c *channel) asks() bool {
 	c.source.mu.Lock()
 	defer c.source.mu.Unlock()
 	return slices.ContainsFunc(c.tables, (*table).asks)
 }
 
-// sleep waits; where wakeable, no longer than until there is more to ask for.
+// sleep waits for d. If wakeable, it ends early when there is more to ask for.
 func (c *channel) sleep(ctx context.Context, d time.Duration, wakeable bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -79,15 +78,15 @@ func (c *channel) sleep(ctx context.Context, d time.Duration, wakeable bool) {
 	}
 }
 
-// backoff grows from wait to wait.
+// backoff grows with each wait.
 type backoff struct{ last time.Duration }
 
 func (b *backoff) next() time.Duration {
 	b.last = min(max(2*b.last, leastBackoff), mostBackoff)
-	return b.last/2 + rand.N(b.last/2+1) //nolint:gosec // so that clients do not come all at once
+	return b.last/2 + rand.N(b.last/2+1) //nolint:gosec // jitter, so that clients do not come all at once
 }
 
-// bucket limits the rate of requests. A nil one does not.
+// bucket limits the rate of requests. A nil bucket does not.
 type bucket struct {
 	most, rate float64
 	tokens     float64
@@ -109,7 +108,7 @@ func newBucket(settings *corev3.RateLimitSettings) *bucket {
 	return b
 }
 
-// take takes a token, or tells how long to wait for one.
+// take takes a token, or returns how long to wait for one.
 func (b *bucket) take(now time.Time) time.Duration {
 	if b == nil {
 		return 0

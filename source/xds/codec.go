@@ -7,19 +7,19 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// incoming is a response to be received. Of one that holds too much, only what
-// it answers is decoded.
+// incoming is a response to receive. If it exceeds a limit, only its head is decoded:
+// what a NACK needs.
 type incoming struct {
 	message proto.Message
-	excess  string // why; empty: it is there as a whole
+	excess  string // why it exceeds a limit; empty: all of it is decoded
 }
 
-// codec is gRPC's own, but that it counts before it decodes.
+// codec is gRPC's own, except that it counts before it decodes.
 type codec struct{ encoding.CodecV2 }
 
 func newCodec() codec { return codec{encoding.GetCodecV2(protocodec.Name)} }
 
-// Name is empty so that the content type is what it is without a codec.
+// Name is empty, which leaves the content type as it is without a codec.
 func (codec) Name() string { return "" }
 
 // Unmarshal implements encoding.CodecV2.

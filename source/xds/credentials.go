@@ -19,10 +19,10 @@ import (
 	"hdsd/internal/yamlpb"
 )
 
-// maxSecretBytes is the largest file with a certificate, a key or a token.
+// maxSecretBytes is the size limit of a file with a certificate, a key or a token.
 const maxSecretBytes = 4 << 20
 
-// read gives what is in a data source now.
+// read returns the current content of a data source.
 func read(from *corev3.DataSource) ([]byte, error) {
 	switch s := from.GetSpecifier().(type) {
 	case *corev3.DataSource_Filename:
@@ -46,8 +46,8 @@ func read(from *corev3.DataSource) ([]byte, error) {
 	}
 }
 
-// transport makes the credentials of a connection, of the files as they are
-// now.
+// transport makes the credentials of a connection, from the current content of the
+// files.
 func transport(google *corev3.GrpcService_GoogleGrpc) (credentials.TransportCredentials, error) {
 	switch c := google.GetChannelCredentials().GetCredentialSpecifier().(type) {
 	case *corev3.GrpcService_GoogleGrpc_ChannelCredentials_SslCredentials:
@@ -63,7 +63,7 @@ func transport(google *corev3.GrpcService_GoogleGrpc) (credentials.TransportCred
 	}
 }
 
-// fileError is what is wrong with what a field names.
+// fileError is a fault of a file that a field names.
 type fileError struct {
 	field string
 	err   error
@@ -103,8 +103,8 @@ func clientTLS(from *corev3.GrpcService_GoogleGrpc_SslCredentials) (*tls.Config,
 	return config, nil
 }
 
-// withMetadata adds what a stream's requests are sent with; tokens are read
-// from their files for each stream.
+// withMetadata adds the metadata of a stream. It reads tokens from their files for each
+// stream.
 func withMetadata(ctx context.Context, service *corev3.GrpcService) (context.Context, error) {
 	md := metadata.MD{}
 	for _, header := range service.GetInitialMetadata() {
@@ -124,13 +124,13 @@ func withMetadata(ctx context.Context, service *corev3.GrpcService) (context.Con
 				return nil, fmt.Errorf("call_credentials: %w", err)
 			}
 			md.Append(key, value)
-		default: // Validate takes nothing else
+		default: // Validate accepts nothing else
 		}
 	}
 	return metadata.NewOutgoingContext(ctx, md), nil
 }
 
-// fileBased gives the header of a token that is in a file.
+// fileBased returns the header with a token from a file.
 func fileBased(plugin *corev3.GrpcService_GoogleGrpc_CallCredentials_MetadataCredentialsFromPlugin) (key, value string, err error) {
 	config := &credentialv3.FileBasedMetadataConfig{}
 	if err := plugin.GetTypedConfig().UnmarshalTo(config); err != nil {
@@ -154,7 +154,7 @@ func fileBased(plugin *corev3.GrpcService_GoogleGrpc_CallCredentials_MetadataCre
 	return key, config.GetHeaderPrefix() + token, nil
 }
 
-// printable tells whether a text can be the value of a header.
+// printable reports whether a text is a valid header value.
 func printable(text string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }

@@ -8,19 +8,19 @@ import (
 	"hdsd/source"
 )
 
-// pace is the least time between two sets that are handed on. One that comes
-// alone is handed on at once.
+// pace is the minimum time between two deliveries. A single change is delivered at
+// once.
 const pace = 5 * time.Millisecond
 
-// delivery hands sets on; it is owned by the goroutine of Run.
+// delivery hands sets on. The goroutine of Run owns it.
 type delivery struct {
 	*Source
 	take  func(*source.Set)
 	start time.Time
-	begun bool // a set was handed on that is not Unread, or could have been
+	begun bool // a set other than Unread was delivered, or could have been
 	heard bool // the server has answered about clusters and their endpoints
 	last  *source.Set
-	again bool // the set is to be handed on though it is the same
+	again bool // deliver the set even if it is the same
 }
 
 func newDelivery(s *Source, take func(*source.Set)) *delivery {
@@ -54,7 +54,7 @@ func (d *delivery) run(ctx context.Context) {
 	}
 }
 
-// say hands a set on. Whoever asks for the latest meanwhile gets it, too.
+// say delivers a set, and makes it the latest.
 func (d *delivery) say(set *source.Set) {
 	d.mu.Lock()
 	d.said = set
@@ -62,8 +62,8 @@ func (d *delivery) say(set *source.Set) {
 	d.take(set)
 }
 
-// next gives the set of now, nil while the first is waited for, and when to
-// look again though nothing was said; zero: never.
+// next returns the current set, or nil while waiting for the first. It also returns
+// when to look again even if no response comes; zero is never.
 func (d *delivery) next(now time.Time) (*source.Set, time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,7 +76,7 @@ func (d *delivery) next(now time.Time) (*source.Set, time.Time) {
 	d.heard = d.heard || said && !waits
 	switch {
 	case d.begun, late && d.unread():
-	case d.unread() || waits: // endpoints have their own time
+	case d.unread() || waits: // endpoints have a deadline of their own
 		if d.settings.fetchTimeout > 0 && !late {
 			next = sooner(next, due)
 		}
@@ -98,7 +98,7 @@ func (d *delivery) next(now time.Time) (*source.Set, time.Time) {
 	return set, next
 }
 
-// expire forgets what has outlived its ttl.
+// expire forgets the resources whose TTL is over.
 func (d *delivery) expire(now time.Time) {
 	for _, t := range []*table{d.clusters, d.assignments} {
 		if expired := t.expire(now); len(expired) > 0 {
@@ -111,8 +111,7 @@ func (d *delivery) expire(now time.Time) {
 	}
 }
 
-// waits tells whether endpoints are waited for, and when something ends: such
-// a wait, or a time to live.
+// waits reports whether it waits for endpoints, and when the next wait or TTL ends.
 func (d *delivery) waits(now time.Time) (waits bool, next time.Time) {
 	for _, t := range []*table{d.clusters, d.assignments} {
 		for _, e := range t.open {
@@ -131,7 +130,7 @@ func (d *delivery) waits(now time.Time) (waits bool, next time.Time) {
 	return waits, next
 }
 
-// sooner gives the earlier time; zero is never.
+// sooner returns the earlier time; zero is never.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || b.Before(a) {
 		return b

@@ -14,12 +14,12 @@ type deltaStream struct {
 	first   bool // nothing was sent yet
 }
 
-// deltaType is what one stream has said about one type.
+// deltaType is the state of one type on one stream.
 type deltaType struct {
 	*table
 	begun   bool
-	change  int            // of the table, when it was asked for last
-	sent    map[string]int // serial numbers of names that were asked for
+	change  int            // of the table, at the last request
+	sent    map[string]int // serial numbers of the subscribed names
 	answers []answer       // to responses, the oldest first
 	heard   bool           // a response came
 }
@@ -48,7 +48,7 @@ func (s *deltaStream) due() bool {
 	return slices.ContainsFunc(s.types, (*deltaType).due)
 }
 
-// next gives the request that is due: an answer, what is asked for, or both.
+// next returns the request that is due: an ACK or NACK, a subscription, or both.
 func (s *deltaStream) next() *discoveryv3.DeltaDiscoveryRequest {
 	for _, t := range s.types {
 		if !t.due() {
@@ -75,7 +75,7 @@ func (s *deltaStream) next() *discoveryv3.DeltaDiscoveryRequest {
 	return nil
 }
 
-// versions are those of all that is known.
+// versions returns the versions of all known resources.
 func (t *table) versions() map[string]string {
 	all := make(map[string]string)
 	for name, e := range t.entries {
@@ -86,7 +86,7 @@ func (t *table) versions() map[string]string {
 	return all
 }
 
-// ask adds what has to be asked for and what no longer.
+// ask adds the names to subscribe to and to unsubscribe from.
 func (t *deltaType) ask(request *discoveryv3.DeltaDiscoveryRequest) {
 	if t.begun && t.change == t.table.change {
 		return
@@ -108,7 +108,7 @@ func (t *deltaType) ask(request *discoveryv3.DeltaDiscoveryRequest) {
 	slices.Sort(request.ResourceNamesUnsubscribe)
 }
 
-// backlog is how many answers wait to be sent.
+// backlog returns how many ACKs and NACKs wait to be sent.
 func (s *deltaStream) backlog() int {
 	count := 0
 	for _, t := range s.types {
@@ -117,7 +117,7 @@ func (s *deltaStream) backlog() int {
 	return count
 }
 
-// take takes a response in, or refuses one that holds too much.
+// take accepts a response, or refuses one that exceeds a limit.
 func (s *deltaStream) take(response *discoveryv3.DeltaDiscoveryResponse, excess string) error {
 	source := s.channel.source
 	i := slices.IndexFunc(s.types, func(t *deltaType) bool {

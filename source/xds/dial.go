@@ -12,12 +12,12 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// keepaliveTime is how often a silent connection is tried. Servers of gRPC end
-// connections that do so more often, unless they are told otherwise.
+// keepaliveTime is the interval of pings on a silent connection. By default, gRPC
+// servers end connections that ping more often.
 const keepaliveTime = 5 * time.Minute
 
-// dial makes a connection for one stream: so its files are read again with
-// each, and nothing but our own back-off says when to try again.
+// dial makes a connection for one stream. So each stream reads the files again, and
+// only the back-off of this package decides when to retry.
 func (s *Source) dial(server int) (*grpc.ClientConn, error) {
 	google := s.settings.api.GetGrpcServices()[server].GetGoogleGrpc()
 	secure, err := s.secured(server, google)
@@ -40,8 +40,8 @@ func (s *Source) dial(server int) (*grpc.ClientConn, error) {
 // dialer opens connections.
 type dialer func(context.Context, string) (net.Conn, error)
 
-// dial opens a connection that is found out within half a minute when nobody
-// is at its other end any more, however silent it is.
+// dial opens a connection that fails within half a minute of losing its peer, however
+// silent it is.
 func dial(ctx context.Context, address string) (net.Conn, error) {
 	d := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}}
 	if path, ok := strings.CutPrefix(address, "unix://"); ok {
@@ -53,7 +53,7 @@ func dial(ctx context.Context, address string) (net.Conn, error) {
 	return d.DialContext(ctx, "tcp", address)
 }
 
-// channelArgs are the arguments of a channel that have a meaning here.
+// channelArgs are the supported arguments of a channel.
 var channelArgs = map[string]func(*corev3.GrpcService_GoogleGrpc_ChannelArgs_Value, *keepalive.ClientParameters) []grpc.DialOption{
 	"grpc.keepalive_time_ms": func(v *corev3.GrpcService_GoogleGrpc_ChannelArgs_Value, k *keepalive.ClientParameters) []grpc.DialOption {
 		k.Time = time.Duration(v.GetIntValue()) * time.Millisecond
@@ -68,8 +68,8 @@ var channelArgs = map[string]func(*corev3.GrpcService_GoogleGrpc_ChannelArgs_Val
 	},
 }
 
-// secured gives the credentials of a server's connections: where its files are
-// broken now, those that were good before.
+// secured returns the credentials for a server's connections. If the files are broken,
+// it returns the last valid ones.
 func (s *Source) secured(server int, google *corev3.GrpcService_GoogleGrpc) (credentials.TransportCredentials, error) {
 	now, err := transport(google)
 	s.mu.Lock()

@@ -12,7 +12,7 @@ import (
 	"hdsd/internal/envoyrules"
 )
 
-// examine decodes what has changed, and finds what is wrong with it.
+// examine decodes what has changed, and finds faults in it.
 func (t *table) examine(c *candidate, now time.Time) {
 	before := c.known()
 	switch {
@@ -26,7 +26,7 @@ func (t *table) examine(c *candidate, now time.Time) {
 	case before != nil && bytes.Equal(before.packed.GetValue(), c.body.GetValue()):
 		c.content = &content{version: c.version, packed: before.packed, message: before.message, endpoints: before.endpoints, updated: now}
 	default:
-		if c.message == nil { // it was not asked for when the response came
+		if c.message == nil { // not subscribed when the response came
 			c.message, c.endpoints, c.wrong = t.decode(c.name, c.body.GetValue())
 		}
 		if c.wrong == "" {
@@ -35,8 +35,8 @@ func (t *table) examine(c *candidate, now time.Time) {
 	}
 }
 
-// read decodes what is new in a response, so that nobody has to wait for that.
-// It is called without Source.mu, examine then with it.
+// read decodes what is new in a response, without Source.mu. So nobody waits for it.
+// Afterwards examine uses the result with the lock.
 func (s *Source) read(t *table, u *update) {
 	for i, known := range s.knownOf(t, u) {
 		one := &u.items[i]
@@ -47,8 +47,8 @@ func (s *Source) read(t *table, u *update) {
 	}
 }
 
-// knownOf names the items of a response, and gives what is known of each: nil
-// where it was not asked for, and an empty content where it is new.
+// knownOf returns what is known of each item of a response: nil if it is not
+// subscribed, an empty content if it is new.
 func (s *Source) knownOf(t *table, u *update) []*content {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,8 +69,7 @@ func (s *Source) knownOf(t *table, u *update) []*content {
 	return all
 }
 
-// decode reads a resource and counts its endpoints, or tells what is wrong with
-// it.
+// decode reads a resource and counts its endpoints, or says what is wrong with it.
 func (t *table) decode(name string, data []byte) (_ proto.Message, endpoints int, wrong string) {
 	var message proto.Message
 	var own string

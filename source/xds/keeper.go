@@ -11,25 +11,25 @@ import (
 )
 
 const (
-	// A change is on disk after the first of these; or later, so that of the time
-	// no more than one part in snapshotShare goes into writing.
+	// A change is on disk after snapshotEvery. It may take longer, so that writing
+	// takes at most one part in snapshotShare of the time.
 	snapshotEvery = time.Second
 	snapshotShare = 20
 
-	// How old the time may be that the file says the server was last there.
+	// How much the stored time of the last contact may lag behind.
 	contactEvery = time.Minute
 )
 
-// keeper keeps what is known in the snapshot, whose time of change is that of
-// the last contact with the server. It is owned by the goroutine of run.
+// keeper keeps the known resources in the snapshot. The file's modification time is
+// that of the last contact with the server. The goroutine of run owns it.
 type keeper struct {
 	*Source
-	kept    bool // the file is of this source
+	kept    bool // the file belongs to this source
 	written int  // updates that it holds
 	contact time.Time
 }
 
-// run writes whenever something has changed, and in the end.
+// run writes after each change, and at the end.
 func (k *keeper) run(ctx context.Context) {
 	timer := time.NewTimer(snapshotEvery)
 	defer timer.Stop()
@@ -48,7 +48,7 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// keep brings the file up to date.
+// keep updates the file.
 func (k *keeper) keep(now time.Time, last bool) error {
 	k.mu.Lock()
 	updates, contact := k.updates, k.lastContact(now)
@@ -77,15 +77,15 @@ func (k *keeper) write(now time.Time, all []*discoveryv3.Resource) error {
 	if err != nil {
 		return err
 	}
-	defer file.Cleanup() //nolint:errcheck // what is left is removed at the next start
+	defer file.Cleanup() //nolint:errcheck // the next start removes what is left
 	if err := writeTo(file, k.servers(), now, all); err != nil {
 		return err
 	}
 	return file.CloseAtomicallyReplace()
 }
 
-// lastContact is when the server was last there for all that it is asked: now
-// while it is connected; zero: nobody knows yet.
+// lastContact returns when the server last answered for all types: now while it is
+// connected; zero if unknown.
 func (s *Source) lastContact(now time.Time) time.Time {
 	at := now
 	for _, t := range []*table{s.clusters, s.assignments} {

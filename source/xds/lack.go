@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Lacks tells why the server's assignment of a name is not in use; empty: it is.
+// Lacks says why the server's assignment of a name is not in use; empty if it is.
 func (s *Source) Lacks(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,17 +8,17 @@ import (
 	"hdsd/source"
 )
 
-// latest is what the last set was made of. The next one is made of it and of
-// what was touched since. Guarded by Source.mu.
+// latest is the basis of the last set. The next one is made of it and of what was
+// touched since. Guarded by Source.mu.
 type latest struct {
 	built    map[string]built            // by name
-	services map[string]int              // how many EDS clusters there are of each service name
+	services map[string]int              // number of EDS clusters for each service name
 	troubles map[string][]source.Problem // by name
 	clusters []*source.Cluster
 	problems []source.Problem
 }
 
-// built is what a set has under a name. It is never empty.
+// built is the content of a set under one name. It is never empty.
 type built struct {
 	parts
 	result *source.Cluster
@@ -28,7 +28,7 @@ func newLatest() latest {
 	return latest{built: make(map[string]built), services: make(map[string]int), troubles: make(map[string][]source.Problem)}
 }
 
-// refresh looks at what was touched.
+// refresh updates what was touched.
 func (s *Source) refresh(now time.Time) {
 	amended, troubled := make(map[string]*source.Cluster), false
 	look := func(name string) {
@@ -54,7 +54,7 @@ func (s *Source) refresh(now time.Time) {
 	}
 }
 
-// stale names the clusters that may not be what they were.
+// stale names the clusters that may have changed.
 func (s *Source) stale(now time.Time) map[string]bool {
 	for name, a := range s.assignments.open {
 		if waits := a.waiting(now, s.settings.fetchTimeout); waits != a.waited {
@@ -72,7 +72,7 @@ func (s *Source) stale(now time.Time) map[string]bool {
 	return names
 }
 
-// look gives what a name stands for now; nil: nothing.
+// look returns the current cluster of a name; nil if there is none.
 func (s *Source) look(name string, set *source.Set, now time.Time) *source.Cluster {
 	before := s.latest.built[name]
 	var p parts
@@ -100,8 +100,8 @@ func (s *Source) look(name string, set *source.Set, now time.Time) *source.Clust
 	return after.result
 }
 
-// count keeps how many clusters have an assignment, on which it depends whether
-// it is handed on by itself.
+// count tracks how many clusters use an assignment. One that none uses is handed on by
+// itself.
 func (s *Source) count(c *source.Cluster, by int) {
 	if c == nil || !c.EDS() {
 		return
@@ -113,7 +113,7 @@ func (s *Source) count(c *source.Cluster, by int) {
 	s.assignments.touched[c.ServiceName] = true
 }
 
-// trouble notes what is wrong with a name, and tells whether that is new.
+// trouble records the problems of a name, and reports whether they are new.
 func (l *latest) trouble(name string, problems []source.Problem) bool {
 	if slices.Equal(problems, l.troubles[name]) {
 		return false

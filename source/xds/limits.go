@@ -11,14 +11,14 @@ import (
 	"hdsd/internal/envoyrules"
 )
 
-// What a response may hold. An empty message has two bytes on the wire and a
-// hundred or more in memory, so messages are counted before any is made.
+// Limits of a response. An empty message has two bytes on the wire and a hundred or
+// more in memory. So messages are counted before any is decoded.
 const (
 	maxElements  = 1_000_000 // resources, removed names and errors of one response
 	maxEndpoints = 1_000_000 // of one resource
 
-	// The least bytes that messages and endpoints have on average. A few more
-	// are free, for what is small.
+	// The minimum average size of messages and endpoints. A few are free, so that small
+	// responses pass.
 	leastMessageBytes  = 4
 	leastEndpointBytes = 8
 	freeMessages       = 32
@@ -26,7 +26,7 @@ const (
 
 const endpointName = "envoy.config.endpoint.v3.LbEndpoint"
 
-// weight is what there is in a message, counted on the wire.
+// weight is the content of a message, counted on the wire.
 type weight struct {
 	bytes     int
 	elements  int // of its own lists
@@ -34,8 +34,8 @@ type weight struct {
 	endpoints int
 }
 
-// weigh counts, but no further than the limits. Where the wire makes no sense,
-// decoding will end as well.
+// weigh counts up to the limits. It ignores malformed bytes, which fail to decode
+// anyway.
 func weigh(of protoreflect.MessageDescriptor, data []byte) weight {
 	w := weight{bytes: len(data)}
 	w.add(of, data, 0)
@@ -74,7 +74,7 @@ func (w *weight) message(of protoreflect.MessageDescriptor, data []byte, depth i
 	}
 }
 
-// excess tells why a message is not decoded; empty: it may be.
+// excess says which limit the message exceeds; empty if none.
 func (w *weight) excess() string {
 	switch {
 	case w.elements > maxElements:
@@ -90,13 +90,13 @@ func (w *weight) excess() string {
 	}
 }
 
-// resources are what the messages of each type are.
+// resources are the messages of each type.
 var resources = map[string]protoreflect.MessageDescriptor{
 	envoyrules.Cluster:    (&clusterv3.Cluster{}).ProtoReflect().Descriptor(),
 	envoyrules.Assignment: (&endpointv3.ClusterLoadAssignment{}).ProtoReflect().Descriptor(),
 }
 
-// head leaves of a response what it answers: texts and numbers, no lists.
+// head keeps only the strings and numbers of a response, for a NACK; no lists.
 func head(of protoreflect.MessageDescriptor, data []byte) (kept []byte) {
 	for len(data) > 0 {
 		number, _, n := protowire.ConsumeField(data)
@@ -111,8 +111,8 @@ func head(of protoreflect.MessageDescriptor, data []byte) (kept []byte) {
 	return kept
 }
 
-// weighJSON does the same for a text: what holds nothing else is counted as a
-// message, and so is each comma. The outer two levels count as elements.
+// weighJSON counts JSON text in the same way: each innermost value is a message, and so
+// is each comma. The outer two levels count as elements.
 func weighJSON(text []byte) weight {
 	w := weight{bytes: len(text)}
 	depth, quoted := 0, false

@@ -10,11 +10,11 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// put takes a candidate in.
+// put accepts a candidate.
 func (t *table) put(c *candidate, version string, now time.Time) {
 	e := c.entry
 	if e == nil && c.wrong != "" && len(t.entries)-t.stock.has.clusters >= maxRefused {
-		return // it is among those that the rejection counts
+		return // the rejection counts it
 	}
 	if e == nil {
 		e = &entry{name: c.name}
@@ -23,7 +23,7 @@ func (t *table) put(c *candidate, version string, now time.Time) {
 	}
 	before := e.gist()
 	defer func() {
-		if e.gist() != before { // in the state of the world, most are what they were
+		if e.gist() != before { // in the state of the world, most are unchanged
 			t.touch(e)
 		}
 	}()
@@ -43,7 +43,7 @@ func (t *table) put(c *candidate, version string, now time.Time) {
 	}
 }
 
-// forgive has it that nothing was said of a resource that is refused.
+// forgive drops a refused resource as if the server had never sent it.
 func (t *table) forgive(e *entry) {
 	if e.refused != nil {
 		t.remove(e.name)
@@ -59,8 +59,7 @@ func (t *table) remove(name string) {
 	}
 }
 
-// fault notes what the server says is wrong with a resource. One that is not
-// found is as one that was removed.
+// fault records the server's error for a resource. NOT_FOUND counts as a removal.
 func (t *table) fault(e *discoveryv3.ResourceError) {
 	name, code := e.GetResourceName().GetName(), status.FromProto(e.GetErrorDetail()).Code()
 	if code == codes.NotFound {
@@ -83,7 +82,7 @@ func (t *table) forget(e *entry) {
 	t.touch(e)
 }
 
-// expire forgets what has lived too long.
+// expire forgets the resources whose TTL is over.
 func (t *table) expire(now time.Time) (expired []string) {
 	for _, e := range t.open {
 		if e.expires.IsZero() || e.expires.After(now) {
@@ -92,7 +91,7 @@ func (t *table) expire(now time.Time) (expired []string) {
 		expired = append(expired, e.name)
 		t.forget(e)
 		if !t.wildcard() {
-			// Whoever goes on without a body has to be asked for the whole.
+			// A server that sends heartbeats only must send the whole resource again.
 			t.asked++
 			t.change++
 			e.serial, e.asked, e.lapsed = t.asked, now, true

@@ -10,8 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// How long the message of a NACK may be: so much with reasons, and so much
-// more with names alone.
+// Limits of a NACK's message: first resources with reasons, then names alone.
 const (
 	maxReasonBytes = 4 << 10
 	maxNameBytes   = 8 << 10
@@ -19,13 +18,13 @@ const (
 	maxRefused     = 1000 // resources that are named
 )
 
-// rejection is what is refused of a response.
+// rejection lists what is refused of a response.
 type rejection struct {
-	whole    string    // why nothing of it is taken; empty: some is
+	whole    string    // why all of it is refused; empty: some is accepted
 	total    int       // resources in the response
 	refused  []refused // the first of them
 	count    int       // of all that are refused
-	nameless bool      // one of them has no name that can be read
+	nameless bool      // one of them has no readable name
 }
 
 type refused struct{ name, reason string }
@@ -36,7 +35,7 @@ func (r *rejection) add(name, reason string) {
 	}
 }
 
-// name names the candidates with which something is wrong, in their order.
+// name records the faulty candidates, in their order.
 func (r *rejection) name(candidates map[string]*candidate) {
 	var wrong []string
 	for name, c := range candidates {
@@ -52,7 +51,7 @@ func (r *rejection) name(candidates map[string]*candidate) {
 
 func (r *rejection) empty() bool { return r.whole == "" && len(r.refused) == 0 }
 
-// String names each resource that is refused, as far as there is room.
+// String names each refused resource, as far as there is room.
 func (r *rejection) String() string {
 	if r.whole != "" {
 		return "refused as a whole: " + r.whole
@@ -85,7 +84,7 @@ func clip(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// status is what a NACK carries.
+// status returns the error detail of a NACK.
 func (r *rejection) status() *statuspb.Status {
 	if r == nil {
 		return nil

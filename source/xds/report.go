@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// Status tells what is known and how the talks with the server go.
+// Status returns what is known, and how the conversation with the server goes.
 func (s *Source) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,17 +25,17 @@ var paths = map[string]string{
 	envoyrules.Assignment: "/v3/discovery:endpoints",
 }
 
-// errUnserved says that a server knows nothing of what it was asked.
+// errUnserved reports that a server does not serve a type.
 var errUnserved = errors.New("the server does not serve this")
 
-// poller asks about one type again and again over REST.
+// poller polls one type over REST.
 type poller struct {
 	channel *channel
 	table   *table
 	client  *http.Client
 	refusal *statuspb.Status  // of the last response
-	taken   [sha256.Size]byte // of the body that was taken last
-	change  int               // of the table, when that was asked for
+	taken   [sha256.Size]byte // of the last accepted body
+	change  int               // of the table, at its request
 }
 
 func newPoller(c *channel) *poller {
@@ -45,12 +45,12 @@ func newPoller(c *channel) *poller {
 	}
 	return &poller{channel: c, table: c.tables[0], client: &http.Client{
 		Transport: transport,
-		// An answer is from the server that was asked, or it is none.
+		// Follow no redirect: only the configured server may answer.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// run polls one server until that fails.
+// run polls one server until it fails.
 func (p *poller) run(ctx context.Context, server int) (good bool, err error) {
 	defer p.client.CloseIdleConnections()
 	s := p.channel.source
@@ -72,7 +72,7 @@ func (p *poller) run(ctx context.Context, server int) (good bool, err error) {
 	}
 }
 
-// poll asks once.
+// poll sends one request.
 func (p *poller) poll(ctx context.Context, base string) error {
 	timeout := defaultRequestTimeout
 	if t := p.channel.source.settings.api.GetRequestTimeout(); t != nil {
@@ -99,7 +99,7 @@ func (p *poller) poll(ctx context.Context, base string) error {
 	return p.take(body, change)
 }
 
-// question is the next request, and the change of the table that it is of.
+// question returns the next request, and the change of the table behind it.
 func (p *poller) question() ([]byte, int, error) {
 	p.channel.source.mu.Lock()
 	defer p.channel.source.mu.Unlock()
@@ -110,20 +110,20 @@ func (p *poller) question() ([]byte, int, error) {
 		p.table.purge()
 		request.ResourceNames = p.table.names()
 		if !p.table.complete() {
-			request.VersionInfo = "" // else the server might have nothing to add to it
+			request.VersionInfo = "" // else the server may answer that nothing is new
 		}
 	}
 	data, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(request)
 	return data, p.table.change, err
 }
 
-// do gives the body of the answer; nil where it says that nothing is new.
+// do returns the body of the response; nil if nothing is new.
 func (p *poller) do(request *http.Request) ([]byte, error) {
 	response, err := p.client.Do(request)
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close() //nolint:errcheck // it was read
+	defer response.Body.Close() //nolint:errcheck // the body is read
 	most := p.channel.source.options.MaxMessageBytes
 	body, err := io.ReadAll(io.LimitReader(response.Body, int64(most)+1))
 	switch {
@@ -144,7 +144,7 @@ func (p *poller) do(request *http.Request) ([]byte, error) {
 	}
 }
 
-// take takes an answer in.
+// take accepts a response.
 func (p *poller) take(body []byte, change int) error {
 	sum := sha256.Sum256(body)
 	if sum == p.taken && change == p.change {

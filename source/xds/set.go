@@ -11,21 +11,20 @@ import (
 	"hdsd/source"
 )
 
-// parts are what a cluster is made of: the same ones give the same pointer.
+// parts are the parts of a cluster. The same parts give the same pointer.
 type parts struct {
 	config     *clusterv3.Cluster
 	assignment *endpointv3.ClusterLoadAssignment
-	rejected string
-	lone       bool // they are those of an assignment alone
+	rejected   string
+	lone       bool // the parts are only an assignment
 }
 
-// cluster tells the parts of a cluster from those of an assignment alone, and
-// from none.
+// cluster reports whether the parts are of a cluster, not of an assignment alone, nor
+// empty.
 func (p parts) cluster() bool { return p != (parts{}) && !p.lone }
 
-// build makes the set of what is known. A cluster that waits for its endpoints
-// stays what it was in the set before, and out if it was not there.
-// Guarded by Source.mu.
+// build makes the set of what is known. While a cluster waits for its endpoints, its
+// version from the set before stays; a new one is left out. Guarded by Source.mu.
 func (s *Source) build(now time.Time) *source.Set {
 	s.refresh(now)
 	set := &source.Set{Source: s.options.Name, Clusters: s.latest.clusters, Problems: slices.Clip(s.latest.problems)}
@@ -41,18 +40,18 @@ func (s *Source) build(now time.Time) *source.Set {
 	return set
 }
 
-// unread tells whether nothing was ever said of clusters, though it may be.
+// unread reports whether the server may have clusters and has never said which.
 func (s *Source) unread() bool {
 	return !s.clusters.talk.heard && len(s.clusters.entries) == 0 && !s.unserved()
 }
 
-// unserved tells whether each server says that it has no service for clusters,
-// where they do have assignments: then there are none to wait for.
+// unserved reports whether each server answers that it does not serve clusters, but
+// serves assignments. Then there are no clusters to wait for.
 func (s *Source) unserved() bool {
 	return s.assignments.talk.heard && len(s.clusters.entries) == 0 && s.clusters.talk.unserved >= len(s.settings.servers())
 }
 
-// parts are those of a cluster, unless it has to wait for its endpoints.
+// parts returns the parts of a cluster, unless it has to wait for its endpoints.
 func (s *Source) parts(e *entry, set *source.Set, now time.Time) (p parts, ok bool) {
 	if e.refused != nil {
 		s.problem(set, e.name, e.good != nil, "what the management server says of it is refused: %s", e.refused.reason)
@@ -83,8 +82,8 @@ func (s *Source) parts(e *entry, set *source.Set, now time.Time) (p parts, ok bo
 	return p, true
 }
 
-// endpoints are those that an assignment gives to a cluster; where there are
-// none, a problem says why.
+// endpoints returns the endpoints that an assignment gives to a cluster. If there are
+// none, it says why.
 func (s *Source) endpoints(cluster string, a *entry, set *source.Set) (assignment *endpointv3.ClusterLoadAssignment, rejected string) {
 	if a.refused != nil {
 		s.problem(set, cluster, a.good != nil, "the ClusterLoadAssignment %q that the management server sent is refused: %s", a.name, a.refused.reason)
@@ -108,7 +107,7 @@ func (s *Source) endpoints(cluster string, a *entry, set *source.Set) (assignmen
 	return nil, ""
 }
 
-// cluster makes one of its parts.
+// cluster makes a cluster of its parts.
 func (s *Source) cluster(name string, p parts) *source.Cluster {
 	c := &source.Cluster{
 		Source: s.options.Name, Name: name, ServiceName: name, File: s.where,
@@ -124,7 +123,7 @@ func (s *Source) problem(set *source.Set, name string, warning bool, format stri
 	set.Problems = append(set.Problems, source.Problem{File: s.where, Resource: name, Message: fmt.Sprintf(format, args...), Warning: warning})
 }
 
-// same tells whether a set says nothing new.
+// same reports whether two sets are equal.
 func same(a, b *source.Set) bool {
 	return b != nil && a.Awaited == b.Awaited && a.Unread == b.Unread && slices.Equal(a.Clusters, b.Clusters) && slices.Equal(a.Problems, b.Problems)
 }

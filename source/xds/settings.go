@@ -8,7 +8,7 @@ import (
 	minimumv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/config/validators/minimum_clusters/v3"
 )
 
-// What holds where the configuration says nothing.
+// Defaults and bounds.
 const (
 	defaultFetchTimeout   = 15 * time.Second
 	defaultRequestTimeout = time.Second
@@ -18,7 +18,7 @@ const (
 	lowestFillRate        = 1.0 / (365 * 24 * 3600) // once a year
 )
 
-// settings are what a valid ConfigSource says.
+// settings are the content of a valid ConfigSource.
 type settings struct {
 	api                     *corev3.ApiConfigSource
 	rest, delta, aggregated bool
@@ -52,7 +52,7 @@ func settingsOf(from *corev3.ConfigSource) settings {
 	return s
 }
 
-// servers are the addresses to ask, in order.
+// servers returns the addresses to ask, in order.
 func (s *settings) servers() []string {
 	if s.rest {
 		all := make([]string, len(s.api.GetClusterNames()))

@@ -21,7 +21,7 @@ import (
 
 const maxSnapshotBytes = 1 << 30
 
-// known are all resources in use, in any order.
+// known returns all resources in use, in any order.
 func (s *Source) known(now time.Time) []*discoveryv3.Resource {
 	var all []*discoveryv3.Resource
 	for _, t := range []*table{s.clusters, s.assignments} {
@@ -39,8 +39,8 @@ func (s *Source) known(now time.Time) []*discoveryv3.Resource {
 	return all
 }
 
-// servers tells the servers of one source from those of another, whose versions
-// mean something else.
+// servers identifies the servers of a source. Versions of another source's servers mean
+// something else.
 func (s *Source) servers() string { return strings.Join(s.settings.servers(), " ") }
 
 // writeTo writes a DiscoveryResponse with the resources, one after the other.
@@ -51,7 +51,7 @@ func writeTo(to io.Writer, servers string, now time.Time, all []*discoveryv3.Res
 		return err
 	}
 	w := bufio.NewWriterSize(to, 64<<10)
-	_, _ = w.Write(first) // Flush tells
+	_, _ = w.Write(first) // Flush returns the error
 	packed := &anypb.Any{TypeUrl: wrapperType}
 	one := &discoveryv3.DiscoveryResponse{Resources: []*anypb.Any{packed}}
 	var buffer []byte
@@ -67,8 +67,7 @@ func writeTo(to io.Writer, servers string, now time.Time, all []*discoveryv3.Res
 	return w.Flush()
 }
 
-// restore takes in what was known when the file was written, if it is of the
-// same servers.
+// restore restores the resources of the file, if it is of the same servers.
 func (s *Source) restore() error {
 	about, err := os.Stat(s.options.Snapshot)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,7 +95,7 @@ func (s *Source) restore() error {
 		}
 	}
 	written, err := time.Parse(time.RFC3339Nano, response.GetNonce())
-	if err != nil { // it is of a release that wrote none
+	if err != nil { // the file is of a release that wrote none
 		written = about.ModTime()
 	}
 	s.mu.Lock()

@@ -13,22 +13,21 @@ import (
 	"hdsd/internal/envoyrules"
 )
 
-// stateStream speaks the state of the world on one stream. Guarded by
-// Source.mu.
+// stateStream speaks the state of the world on one stream. Guarded by Source.mu.
 type stateStream struct {
 	channel *channel
 	types   []*stateType
 	first   bool // nothing was sent yet
 }
 
-// stateType is what one stream has said about one type.
+// stateType is the state of one type on one stream.
 type stateType struct {
 	*table
-	begun   bool // something was asked
-	change  int  // of the table, when it was asked for last
+	begun   bool // a request was sent
+	change  int  // of the table, at the last request
 	list    []string
 	nonce   string
-	answer  bool // the last response needs an answer
+	answer  bool // the last response needs an ACK or NACK
 	refusal *statuspb.Status
 }
 
@@ -47,8 +46,8 @@ func (t *stateType) due() bool {
 	return t.answer || t.change != t.table.change && !t.wildcard() && t.asks()
 }
 
-// ask gives the names to ask for. An empty list would ask for everything, so
-// what was asked for last is asked for until there is something else.
+// ask returns the names to subscribe to. An empty list would mean everything, so the
+// last names stay until there are others.
 func (t *stateType) ask() []string {
 	if t.wildcard() {
 		return nil
@@ -64,7 +63,7 @@ func (s *stateStream) due() bool {
 	return slices.ContainsFunc(s.types, (*stateType).due)
 }
 
-// next gives the request that is due: an answer, what is asked for, or both.
+// next returns the request that is due: an ACK or NACK, a subscription, or both.
 func (s *stateStream) next() *discoveryv3.DiscoveryRequest {
 	for _, t := range s.types {
 		if !t.due() {
@@ -74,7 +73,7 @@ func (s *stateStream) next() *discoveryv3.DiscoveryRequest {
 			TypeUrl: t.typeURL, ResourceNames: t.ask(), ResponseNonce: t.nonce, VersionInfo: t.talk.version, ErrorDetail: t.refusal,
 		}
 		if !t.begun && !t.complete() {
-			request.VersionInfo = "" // else the server might have nothing to add to it
+			request.VersionInfo = "" // else the server may answer that nothing is new
 		}
 		if s.first || !s.channel.nodeOnce {
 			request.Node = s.channel.node
@@ -87,7 +86,7 @@ func (s *stateStream) next() *discoveryv3.DiscoveryRequest {
 
 func (s *stateStream) backlog() int { return 0 }
 
-// take takes a response in, or refuses one that holds too much.
+// take accepts a response, or refuses one that exceeds a limit.
 func (s *stateStream) take(response *discoveryv3.DiscoveryResponse, excess string) error {
 	source := s.channel.source
 	i := slices.IndexFunc(s.types, func(t *stateType) bool {
@@ -119,14 +118,15 @@ func wrongStream(have, want string) *rejection {
 	return &rejection{whole: fmt.Sprintf("its type_url is %q, and this stream is for %q", have, want)}
 }
 
-// unasked is an error that ends nothing.
+// unasked is the error for a response that nobody asked for. It does not end the
+// stream.
 type unasked string
 
 func (u unasked) Error() string {
 	return fmt.Sprintf("the type_url %q of a response was not asked for: it is ignored", string(u))
 }
 
-// wrapperType is that of resources with a name and a time to live of their own.
+// wrapperType is the type of resources with a name and a TTL of their own.
 var wrapperType = "type.googleapis.com/" + string((&discoveryv3.Resource{}).ProtoReflect().Descriptor().FullName())
 
 func stateUpdate(t *table, response *discoveryv3.DiscoveryResponse) *update {
@@ -138,7 +138,7 @@ func stateUpdate(t *table, response *discoveryv3.DiscoveryResponse) *update {
 	return u
 }
 
-// unwrap makes an item of what may be wrapped.
+// unwrap makes an item of a resource that may be wrapped.
 func unwrap(packed *anypb.Any, version string) item {
 	if packed.GetTypeUrl() != wrapperType {
 		return item{version: version, body: packed}

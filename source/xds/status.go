@@ -10,51 +10,51 @@ import (
 
 // Status is what a source knows at one moment.
 type Status struct {
-	Types []TypeStatus // clusters, then assignments; both always there
+	Types []TypeStatus // clusters, then assignments; always both
 
-	// Fullness is how much there is of what the server may have of clusters,
-	// endpoints or bytes, whichever is nearest to its limit; 1 for all.
+	// Fullness is the used share of the limits for clusters, endpoints or bytes,
+	// whichever is fullest; 1 means full.
 	Fullness float64
 }
 
-// TypeStatus is what is known of one type of resource. It has its own
-// connection state, since each type may have a stream of its own.
+// TypeStatus is what is known of one type of resource. Each type has its own connection
+// state, because each may have a stream of its own.
 type TypeStatus struct {
 	TypeURL string
 
-	// Server is the target or base URL that is talked to, or tried next.
-	// Connected tells whether it answers, and Since when that last changed
-	// (zero: not yet; where it never did since a restart, since it was last
-	// there before that). For REST, it is what became of the last poll.
+	// Server is the target or base URL in use, or the next to try. Connected reports
+	// whether it answers, and Since when that last changed. Since is zero before the
+	// first answer. If it has not answered since a restart, Since is the last contact
+	// before the restart. For REST, both are of the last poll.
 	Server    string
 	Connected bool
 	Since     time.Time
 
-	// Version is that of the last response that was accepted: version_info,
-	// or system_version_info in delta.
+	// Version is the version of the last accepted response: version_info, or
+	// system_version_info in delta.
 	Version    string
-	LastUpdate time.Time // when the last response came, whatever became of it
-	LastAck    time.Time // when the last one was accepted
+	LastUpdate time.Time // when the last response came, accepted or not
+	LastAck    time.Time // when the last accepted one came
 
-	// LastError is the last thing that went wrong, with the connection or in
-	// a response; it is empty when all is well again.
+	// LastError is the latest error of the connection or of a response. It is empty
+	// once resolved.
 	LastError     string
 	LastErrorTime time.Time
 
-	// Rejected is the error_detail of the last response if that was refused,
-	// and RejectedVersion its version; empty otherwise.
+	// Rejected is the error_detail of the last response if it was refused, and
+	// RejectedVersion its version.
 	Rejected        string
 	RejectedVersion string
 
 	Resources []Resource // by name
 }
 
-// Resource is one that is known or asked for.
+// Resource is one that is known or subscribed to.
 type Resource struct {
 	Name    string
 	Version string // its own in delta, else that of its response
 
-	// Config is what is in use, as it came; nil where there is nothing.
+	// Config is the version in use, as it came; nil if there is none.
 	Config      *anypb.Any
 	LastUpdated time.Time // when Config last came
 
@@ -62,7 +62,7 @@ type Resource struct {
 	ClientStatus adminv3.ClientResourceStatus
 	ConfigStatus statusv3.ConfigStatus
 
-	// Error tells what was refused of the resource last, if that is not
-	// resolved; FailedConfiguration is what came.
+	// Error says why the latest version was refused, until that is resolved.
+	// FailedConfiguration is that version.
 	Error *adminv3.UpdateFailureState
 }

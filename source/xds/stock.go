@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// What is bounded whatever the configuration says.
+// Bounds that the configuration does not change.
 const (
-	maxStockBytes = maxSnapshotBytes // of all resources, so that what was written can be read
-	maxShownBytes = 64 << 20         // of what is refused, which is kept to be shown
-	resourceBytes = 256              // that a resource has in a snapshot besides its body, name and version
+	maxStockBytes = maxSnapshotBytes // of all resources, so that the snapshot is readable
+	maxShownBytes = 64 << 20         // of the refused resources that Status shows
+	resourceBytes = 256              // overhead of a resource in a snapshot
 )
 
-// amount is how much there is.
+// amount counts resources.
 type amount struct{ clusters, endpoints, bytes int }
 
 func (a amount) plus(b amount) amount {
@@ -25,7 +25,7 @@ func (a amount) plus(b amount) amount {
 
 func (a amount) minus(b amount) amount { return a.plus(amount{-b.clusters, -b.endpoints, -b.bytes}) }
 
-// amount is what a resource counts for; nothing where there is none.
+// amount returns what a resource counts for; nothing for nil.
 func (t *table) amount(name string, c *content) (a amount) {
 	if c == nil {
 		return a
@@ -38,11 +38,11 @@ func (t *table) amount(name string, c *content) (a amount) {
 	return a
 }
 
-// stock is what a source has in use, of both types together, and how much that
-// may be. Guarded by Source.mu.
+// stock counts what a source has in use, over both types, and knows the limits. Guarded
+// by Source.mu.
 type stock struct {
 	has, most amount
-	shown     int // bytes of what is refused
+	shown     int // bytes of refused resources
 }
 
 func newStock(o *Options) *stock {
@@ -51,7 +51,7 @@ func newStock(o *Options) *stock {
 	}}
 }
 
-// refusal tells why there may not be so much with a resource; empty: there may.
+// refusal says which limit a resource exceeds; empty if none.
 func (s *stock) refusal(after, one amount) string {
 	const less = "have it send fewer, or raise limits.%s in hdsd's configuration and restart it"
 	switch {
@@ -68,19 +68,19 @@ func (s *stock) refusal(after, one amount) string {
 	}
 }
 
-// fullness is how much of what there may be there is, 1 for all.
+// fullness returns the used share of the fullest limit.
 func (s *stock) fullness() float64 {
 	return max(float64(s.has.clusters)/float64(s.most.clusters), float64(s.has.endpoints)/float64(s.most.endpoints), float64(s.has.bytes)/float64(s.most.bytes))
 }
 
-// use puts a resource into use; nil takes it out. What was given up does not count.
+// use puts a resource into use; nil takes it out. Abandoned resources do not count.
 func (t *table) use(e *entry, c *content) {
 	t.stock.has = t.stock.has.minus(t.counted(e))
 	e.good = c
 	t.stock.has = t.stock.has.plus(t.counted(e))
 }
 
-// counted is what an entry has in the stock.
+// counted returns what an entry counts for in the stock.
 func (t *table) counted(e *entry) amount {
 	if e == nil || !t.wants(e) {
 		return amount{}
@@ -88,8 +88,8 @@ func (t *table) counted(e *entry) amount {
 	return t.amount(e.name, e.good)
 }
 
-// blame notes what is refused of a resource; nil: nothing is any more. What is
-// too much to be shown is left out.
+// blame records why a resource is refused; nil clears it. It drops what is too large to
+// show.
 func (t *table) blame(e *entry, r *refusal) {
 	t.stock.shown -= len(e.refused.body())
 	if r != nil && t.stock.shown+len(r.body()) > maxShownBytes {
@@ -106,8 +106,8 @@ func (r *refusal) body() []byte {
 	return r.packed.GetValue()
 }
 
-// fit refuses what there is no room for: of what grows, what is known comes
-// first, then what comes first by name.
+// fit refuses what exceeds the limits. Of the resources that grow, known ones have
+// precedence, then the first by name.
 func (t *table) fit(candidates map[string]*candidate, removed map[string]bool, full bool) {
 	has := t.stock.has.minus(t.going(candidates, removed, full))
 	after := has
@@ -134,7 +134,7 @@ func (t *table) fit(candidates map[string]*candidate, removed map[string]bool, f
 	}
 }
 
-// first orders what is true before what is not.
+// first orders true before false.
 func first(a, b bool) int {
 	switch {
 	case a == b:
@@ -145,7 +145,7 @@ func first(a, b bool) int {
 	return 1
 }
 
-// growth is what a candidate adds to what there is.
+// growth returns what a candidate adds to the stock.
 func (t *table) growth(c *candidate) amount {
 	if c.content == nil || c.entry != nil && !t.wants(c.entry) {
 		return amount{}
@@ -153,7 +153,7 @@ func (t *table) growth(c *candidate) amount {
 	return t.amount(c.name, c.content).minus(t.amount(c.name, c.known()))
 }
 
-// going is what an update takes out of use.
+// going returns what an update takes out of use.
 func (t *table) going(candidates map[string]*candidate, removed map[string]bool, full bool) (a amount) {
 	if full {
 		for name, e := range t.entries {

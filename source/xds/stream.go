@@ -18,30 +18,30 @@ import (
 	"hdsd/internal/envoyrules"
 )
 
-// Bounds of one stream: how many answers may wait to be sent before nothing
-// more is received, and how long one message may take to be sent.
+// Bounds of one stream: the number of unsent ACKs and NACKs at which it stops
+// receiving, and the time that sending one message may take.
 const (
 	maxBacklog  = 64
 	sendTimeout = 30 * time.Second
 )
 
-// dialect is what is said on a stream. All of it but take is called with
-// Source.mu.
+// dialect is a variant of the protocol on one stream. All methods but take are called
+// with Source.mu.
 type dialect[Req, Res any] interface {
-	due() bool // there is something to send
+	due() bool // there is a request to send
 	next() *Req
-	take(response *Res, excess string) error // an error ends nothing
-	backlog() int                            // how many answers wait to be sent
+	take(response *Res, excess string) error // an error does not end the stream
+	backlog() int                            // how many ACKs and NACKs wait to be sent
 }
 
-// stream asks a server on a stream for as long as it lasts.
+// stream runs one stream with a server until it ends.
 func (c *channel) stream(ctx context.Context, server int) (good bool, err error) {
 	service := c.source.settings.api.GetGrpcServices()[server]
 	conn, err := c.source.dial(server)
 	if err != nil {
 		return false, err
 	}
-	defer conn.Close() //nolint:errcheck // nothing is left to be done
+	defer conn.Close() //nolint:errcheck // nothing is left to do
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if ctx, err = withMetadata(ctx, service); err != nil {
@@ -63,8 +63,8 @@ func (c *channel) stream(ctx context.Context, server int) (good bool, err error)
 	return good, err
 }
 
-// open opens the stream that this channel's types are asked for on, and gives
-// the talk on it.
+// open opens the stream for this channel's types, and returns the function that runs
+// it.
 func (c *channel) open(ctx context.Context, conn *grpc.ClientConn) (func(context.Context, context.CancelCauseFunc) (bool, error), error) {
 	ads := discoveryv3.NewAggregatedDiscoveryServiceClient(conn)
 	cds := clusterservice.NewClusterDiscoveryServiceClient(conn)
@@ -91,12 +91,12 @@ func (c *channel) open(ctx context.Context, conn *grpc.ClientConn) (func(context
 	}, err
 }
 
-// converse receives and answers until the stream ends. It is good when a
-// response came.
+// converse receives and answers until the stream ends. good is set once a response
+// came.
 func converse[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc, c *channel,
 	stream grpc.BidiStreamingClient[Req, Res], d dialect[Req, Res],
 ) (good bool, err error) {
-	sent := make(chan struct{}, 1) // something was
+	sent := make(chan struct{}, 1) // a message was sent
 	spoken := make(chan struct{})
 	go func() {
 		defer close(spoken)
@@ -117,7 +117,7 @@ func converse[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc,
 	}
 }
 
-// hear takes a response in, and waits while too many answers are not sent yet.
+// hear accepts a response, and waits while too many ACKs and NACKs are unsent.
 func hear[Req, Res any](ctx context.Context, c *channel, d dialect[Req, Res], response *Res, excess string, sent chan struct{}) {
 	err := d.take(response, excess)
 	c.source.mu.Lock()
@@ -139,8 +139,8 @@ func hear[Req, Res any](ctx context.Context, c *channel, d dialect[Req, Res], re
 	}
 }
 
-// speak sends what is due, as fast as the rate limit lets it. What is said is
-// made up only when it can be sent, so that it is the latest.
+// speak sends what is due, as fast as the rate limit allows. It builds each request
+// only when it can send it, so that it is current.
 func speak[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc, c *channel,
 	stream grpc.BidiStreamingClient[Req, Res], d dialect[Req, Res], sent chan struct{},
 ) {
@@ -166,16 +166,16 @@ func speak[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc, c 
 		err := stream.Send(request)
 		stuck.Stop()
 		if err != nil {
-			return // and Recv tells why
+			return // Recv returns the reason
 		}
 		poke(sent)
 	}
 }
 
-// larger says how larger responses may be allowed.
+// larger says how to allow larger responses.
 const larger = "have the server send less at once, or raise limits.max_message_bytes in hdsd's configuration and restart it"
 
-// explained says what to do about a response that is too large.
+// explained adds advice to the error of a response that is too large.
 func explained(err error) error {
 	if status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "larger than max") {
 		return fmt.Errorf("%w: "+larger, err)

@@ -15,56 +15,55 @@ import (
 // table is what is known of the resources of one type. Guarded by Source.mu.
 type table struct {
 	typeURL string
-	minimum int // least number of resources that an update must leave
+	minimum int // the number of resources that an update must leave at least
 
-	// entries are the resources that are known and, where they are asked for
-	// by name, those that are not known yet. change counts what changes which
-	// names there are.
+	// entries are the known resources and, if subscribed by name, the unknown ones too.
+	// change counts the changes to the set of names.
 	entries map[string]*entry
 	change  int
-	asked   int // serial number of the last name asked for
+	asked   int // serial number of the latest subscription
 
-	// What need not be looked for among all entries: names of those that have
-	// changed since the last set, and those that time alone may change.
+	// Indexes: the names of entries that have changed since the last set, and of those
+	// that time alone may change.
 	touched map[string]bool
 	open    map[string]*entry
 
 	talk      talk
 	stock     *stock // of both types
-	endpoints *table // of clusters: where theirs are asked for; else nil
+	endpoints *table // of the table of clusters: that of their endpoints; else nil
 }
 
-// wildcard tells whether all resources are asked for, instead of some by name.
+// wildcard reports whether all resources are subscribed, instead of some by name.
 func (t *table) wildcard() bool { return t.typeURL == envoyrules.Cluster }
 
 // entry is one resource.
 type entry struct {
 	name    string
-	serial  int       // differs each time that the name is asked for anew
-	asked   time.Time // when it was asked for by name; zero: it was not
-	good    *content  // nil: there is nothing in use
-	expires time.Time // when good does; zero: never
-	gone    bool      // the server said that there is none
-	lapsed  bool      // it had a time to live, and that is over
-	refused *refusal  // of its last update; nil: that was taken
-	report  string    // what the server said is wrong with it; empty: nothing
+	serial  int       // differs for each subscription of the name
+	asked   time.Time // when it was subscribed by name; zero: it was not
+	good    *content  // nil: nothing is in use
+	expires time.Time // when good expires; zero: never
+	gone    bool      // the server said that it does not exist
+	lapsed  bool      // its TTL is over
+	refused *refusal  // of its last update; nil: accepted
+	report  string    // the server's error for it; empty: none
 
-	// Of an assignment: the clusters that ask for it, others stands for those
-	// of other sources; and whether it was waited for when the last set was made.
+	// Of an assignment: the clusters that use it, others for those of other sources,
+	// and whether the last set waited for it.
 	askers map[string]bool
 	waited bool
 
-	// Of a cluster: the name of the assignment that it asks for, if it does.
+	// Of a cluster: the name of the assignment that it uses, if any.
 	asks    bool
 	service string
 }
 
-// others is a name that no cluster has.
+// others stands for the clusters of other sources. No cluster has this name.
 const others = ""
 
-// gist is what sets depend on of an entry.
+// gist is the part of an entry that sets depend on.
 type gist struct {
-	message proto.Message // none where it is gone or has lapsed
+	message proto.Message // nil if it is gone or has lapsed
 	refused *refusal
 	report  string
 	expires bool
@@ -78,11 +77,11 @@ func (e *entry) gist() gist {
 	return g
 }
 
-// content is what a resource says. It is not changed once made.
+// content is the content of a resource. It is immutable.
 type content struct {
 	version string
 	packed  *anypb.Any
-	message proto.Message // of packed; the same as before where the bytes are
+	message proto.Message // of packed; the same pointer for the same bytes
 	updated time.Time
 
 	endpoints int // in message
@@ -98,7 +97,7 @@ func (c *content) assignment() *endpointv3.ClusterLoadAssignment {
 	return m
 }
 
-// refusal is an update that was refused.
+// refusal is a refused update.
 type refusal struct {
 	version string
 	reason  string
@@ -110,7 +109,7 @@ func newTable(typeURL string, s *stock) *table {
 	return &table{typeURL: typeURL, stock: s, entries: make(map[string]*entry), touched: make(map[string]bool), open: make(map[string]*entry)}
 }
 
-// touch notes that an entry is not what it was.
+// touch marks an entry as changed.
 func (t *table) touch(e *entry) {
 	t.touched[e.name] = true
 	if t.entries[e.name] == e && (e.good == nil || !e.expires.IsZero()) {
@@ -120,7 +119,7 @@ func (t *table) touch(e *entry) {
 	}
 }
 
-// names are those of what was not given up.
+// names returns the subscribed names.
 func (t *table) names() []string {
 	all := make([]string, 0, len(t.entries))
 	for name, e := range t.entries {
@@ -132,8 +131,8 @@ func (t *table) names() []string {
 	return all
 }
 
-// follow asks for the endpoints of a cluster as it is now, and no longer for
-// those of what it was.
+// follow subscribes to the endpoints of a cluster's current version, and unsubscribes
+// from those of the previous one.
 func (t *table) follow(e *entry, now time.Time) {
 	if t.endpoints == nil {
 		return
@@ -151,7 +150,7 @@ func (t *table) follow(e *entry, now time.Time) {
 	e.asks, e.service = asks, name
 }
 
-// subscribe asks for a name on behalf of a cluster.
+// subscribe subscribes to a name on behalf of a cluster.
 func (t *table) subscribe(name, asker string, now time.Time) {
 	e := t.entries[name]
 	if e == nil {
@@ -161,14 +160,14 @@ func (t *table) subscribe(name, asker string, now time.Time) {
 	}
 	if len(e.askers) == 0 {
 		t.change++
-		t.stock.has = t.stock.has.plus(t.amount(name, e.good)) // again, if it had been given up
+		t.stock.has = t.stock.has.plus(t.amount(name, e.good)) // again, if it was abandoned
 	}
 	e.askers[asker] = true
 	t.touch(e)
 }
 
-// unsubscribe gives up a name that no cluster asks for any more. It stays until
-// the server was told, since until then that sends nothing that it has sent.
+// unsubscribe abandons a name that no cluster uses any more. Its entry stays until the
+// server is told, because the server does not send it again before.
 func (t *table) unsubscribe(name, asker string) {
 	e := t.entries[name]
 	if !e.askers[asker] {
@@ -181,7 +180,7 @@ func (t *table) unsubscribe(name, asker string) {
 	t.touch(e)
 }
 
-// purge forgets what was given up.
+// purge forgets abandoned entries.
 func (t *table) purge() {
 	for name, e := range t.entries {
 		if !t.wants(e) {
@@ -193,10 +192,10 @@ func (t *table) purge() {
 	}
 }
 
-// wants tells whether a resource was not given up.
+// wants reports whether a resource is still subscribed.
 func (t *table) wants(e *entry) bool { return t.wildcard() || len(e.askers) > 0 }
 
-// asks tells whether there is anything to ask for.
+// asks reports whether there is anything to subscribe to.
 func (t *table) asks() bool {
 	if t.wildcard() {
 		return true
@@ -209,15 +208,15 @@ func (t *table) asks() bool {
 	return false
 }
 
-// waiting tells whether nothing is known of a resource that was asked for, and
-// it is not too late for it; a timeout of 0 is none.
+// waiting reports whether nothing is known of a subscribed resource within the timeout.
+// A timeout of 0 is none.
 func (e *entry) waiting(now time.Time, timeout time.Duration) bool {
 	return len(e.askers) > 0 && e.good == nil && !e.gone && !e.lapsed && e.refused == nil && e.report == "" &&
 		(timeout == 0 || now.Before(e.asked.Add(timeout)))
 }
 
-// complete tells whether every resource that is asked for by name is known,
-// after a purge.
+// complete reports whether every resource subscribed by name is known. Call it after
+// purge.
 func (t *table) complete() bool {
 	for _, e := range t.entries {
 		if e.good == nil {

@@ -11,25 +11,26 @@ import (
 	"hdsd/source"
 )
 
-// talk is how the talks with a server about one type go. Guarded by Source.mu.
+// talk is the state of the conversation with a server about one type. Guarded by
+// Source.mu.
 type talk struct {
 	server     string
 	connected  bool
 	since      time.Time
-	version    string // of the last response that was accepted
-	heard      bool   // something of a response was taken
+	version    string // of the last accepted response
+	heard      bool   // something in a response was accepted
 	updated    time.Time
 	acked      time.Time
 	failure    string
 	failed     time.Time
 	rejected   string
 	rejectedAs string // its version
-	unnamed    string // the part of it that no resource is known for
-	unserved   int    // how many times in a row a server said that it does not serve this type
+	unnamed    string // the part of it without a known resource
+	unserved   int    // how many times in a row servers answered that they do not serve this type
 }
 
-// connect notes that there is a stream with a server, or an answer. A stream is
-// no answer where the server said last that it does not serve this.
+// connect records a stream with a server, or a response. A stream does not count as an
+// answer if the server's last answer was that it does not serve the type.
 func (s *Source) connect(tables []*table, server string, answer bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +41,7 @@ func (s *Source) connect(tables []*table, server string, answer bool) {
 	}
 }
 
-// answers notes that a server answers about a type.
+// answers records that a server answers about a type.
 func (s *Source) answers(t *table) {
 	if !t.talk.connected {
 		t.talk.connected, t.talk.since = true, time.Now()
@@ -52,11 +53,11 @@ func (s *Source) answers(t *table) {
 	}
 }
 
-// answered tells whether a server answers about a type, if only that it has no
-// service for it.
+// answered reports whether a server answers about a type. "Unimplemented" is an answer,
+// too.
 func (s *Source) answered(t *table) bool { return t.talk.connected || t == s.clusters && s.unserved() }
 
-// lose notes that a server does not answer, and which is next.
+// lose records that a server does not answer, and which is next.
 func (s *Source) lose(tables []*table, server, next string, why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +70,7 @@ func (s *Source) lose(tables []*table, server, next string, why error) {
 		switch {
 		case t.talk.connected:
 			t.talk.connected, t.talk.since = false, now
-		case t.talk.since.IsZero(): // after a restart, it may have been gone for long
+		case t.talk.since.IsZero(): // after a restart, the server may have been away for long
 			t.talk.since = now
 			if !t.talk.updated.IsZero() && s.restored.Before(now) {
 				t.talk.since = s.restored
@@ -83,12 +84,12 @@ func (s *Source) lose(tables []*table, server, next string, why error) {
 	poke(s.changed)
 }
 
-// accept takes a response about one type in, and tells what is refused of it.
+// accept applies a response about one type, and returns what it refuses.
 func (s *Source) accept(t *table, u *update) *rejection {
 	now, before := time.Now(), s.assignments.change
 	s.answers(t)
 	if t == s.assignments {
-		s.unasked = nil // it will say what it has of them
+		s.unasked = nil // the server will say which of them exist
 	}
 	refused := t.apply(u, now)
 	s.updates++
@@ -106,7 +107,7 @@ func (s *Source) accept(t *table, u *update) *rejection {
 	return refused
 }
 
-// reject notes that a response is refused, in part or as a whole.
+// reject records that a response is refused, in part or as a whole.
 func (s *Source) reject(t *table, version string, refused *rejection) {
 	now, text := time.Now(), refused.String()
 	if t.talk.rejected != text {
@@ -123,8 +124,8 @@ func (s *Source) reject(t *table, version string, refused *rejection) {
 	poke(s.changed)
 }
 
-// asksFor gives the name of the assignment that a cluster's endpoints come
-// from, if they come from this server.
+// asksFor returns the name of the assignment of a cluster's endpoints, if they come
+// from this server.
 func asksFor(c *content) (string, bool) {
 	if c == nil {
 		return "", false
@@ -140,7 +141,7 @@ func asksFor(c *content) (string, bool) {
 	return cluster.GetName(), true
 }
 
-// poke wakes whoever waits for a channel of room for one.
+// poke wakes whoever waits for a channel with a buffer of one.
 func poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

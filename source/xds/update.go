@@ -15,26 +15,26 @@ import (
 type update struct {
 	version string // of the response
 	items   []item
-	full    bool   // what is not in it is no more
-	first   bool   // of a stream in delta: what was refused and is not in it may be no more
-	excess  string // why nothing of it is there; empty: it is
+	full    bool   // resources that are not in it are gone
+	first   bool   // of a delta stream: refused resources that are not in it may be gone
+	excess  string // which limit it exceeds, so that it is not decoded; empty: none
 	removed map[string]bool
 	errors  []*discoveryv3.ResourceError
 }
 
 // item is a resource in a response.
 type item struct {
-	name    string // empty: not known
+	name    string // empty: unknown
 	version string
 	body    *anypb.Any    // nil: a heartbeat, or a mistake
 	ttl     time.Duration // 0: none
-	wrong   string        // what is wrong with it already
+	wrong   string        // its fault, if known already
 
-	message   proto.Message // of the body, if that was read
+	message   proto.Message // of the body, if read
 	endpoints int           // in it
 }
 
-// candidate is an item that was looked at.
+// candidate is an item after inspection.
 type candidate struct {
 	item
 	entry     *entry   // nil: a new one
@@ -42,7 +42,7 @@ type candidate struct {
 	heartbeat bool
 }
 
-// known is what is in use under the name of a candidate; nil: nothing is.
+// known returns the content in use under the name of a candidate; nil if none.
 func (c *candidate) known() *content {
 	if c.entry == nil {
 		return nil
@@ -50,8 +50,8 @@ func (c *candidate) known() *content {
 	return c.entry.good
 }
 
-// apply takes an update as far as it is right, and gives what is refused of it.
-// A resource that is refused stays what it was.
+// apply applies the valid part of an update, and returns what it refuses. The last
+// version of a refused resource stays.
 func (t *table) apply(u *update, now time.Time) *rejection {
 	if u.excess != "" {
 		return &rejection{whole: u.excess}
@@ -92,8 +92,8 @@ func (t *table) apply(u *update, now time.Time) *rejection {
 	return r
 }
 
-// pardon lets go of what was never good and is refused no more, before others are
-// that take its place.
+// pardon forgets resources that were never valid and are no longer refused. It runs
+// before others take their place.
 func (t *table) pardon(candidates map[string]*candidate) {
 	if !t.wildcard() {
 		return
@@ -106,8 +106,7 @@ func (t *table) pardon(candidates map[string]*candidate) {
 	}
 }
 
-// look makes candidates of the items that were asked for, and counts the
-// heartbeats among them.
+// look makes candidates of the subscribed items, and counts the heartbeats among them.
 func (t *table) look(u *update, r *rejection, now time.Time) (candidates map[string]*candidate, beats int) {
 	candidates = make(map[string]*candidate, len(u.items))
 	for i := range u.items {
@@ -122,7 +121,7 @@ func (t *table) look(u *update, r *rejection, now time.Time) (candidates map[str
 			r.nameless = true
 			continue
 		case c.entry == nil && !t.wildcard():
-			continue // it may come without being asked for, and is of no use
+			continue // it came without a subscription
 		case candidates[c.name] != nil:
 			c.wrong = "its name is there more than once"
 		case u.removed[c.name]:
@@ -144,7 +143,7 @@ func reasonOr(reason, other string) string {
 	return other
 }
 
-// left is how many resources an update would leave.
+// left returns how many resources an update would leave.
 func (t *table) left(candidates map[string]*candidate, removed map[string]bool, full bool) int {
 	if t.minimum == 0 {
 		return 0

@@ -11,12 +11,12 @@ import (
 	"hdsd/internal/yamlpb"
 )
 
-// Problem is something wrong with a ConfigSource, and how to put it right.
+// Problem is a fault of a ConfigSource, and how to fix it.
 type Problem struct{ Field, Message string }
 
-// Validate gives every problem of a ConfigSource that is to be a source over
-// xDS; field is where it is. Files that it names are looked at too. One with a
-// path is not for this package, and is refused.
+// Validate returns every problem of a ConfigSource for an xDS source; field is its
+// place. It reads the files that it names, too. It refuses one with a path, which is
+// not for this package.
 func Validate(field string, from *corev3.ConfigSource) []Problem {
 	v := &validation{}
 	for _, violation := range yamlpb.Validate(from) {
@@ -28,7 +28,7 @@ func Validate(field string, from *corev3.ConfigSource) []Problem {
 
 type validation struct{ problems []Problem }
 
-// add notes a problem, unless there is one with the field already.
+// add records a problem, unless the field already has one.
 func (v *validation) add(field, format string, args ...any) {
 	for _, p := range v.problems {
 		if p.Field == field {
@@ -58,7 +58,7 @@ func (v *validation) source(field string, from *corev3.ConfigSource) {
 		v.add(field+".self", "means the server that the configuration with it came from, and this one came from a file: use api_config_source")
 	case *corev3.ConfigSource_Path, *corev3.ConfigSource_PathConfigSource:
 		v.add(field, "is a path, and no management server: use api_config_source")
-	default: // the message's own rules ask for one
+	default: // the message's own rules require one
 	}
 }
 
@@ -92,7 +92,7 @@ func (v *validation) validator(field string, extension *corev3.TypedExtensionCon
 	}
 }
 
-// rest looks at what is polled.
+// rest checks a REST source.
 func (v *validation) rest(field string, api *corev3.ApiConfigSource) {
 	if len(api.GetClusterNames()) == 0 {
 		v.add(field+".cluster_names", "needs the base URL of a server, as \"http://10.0.0.5:8080\"")
@@ -123,7 +123,7 @@ func (v *validation) rest(field string, api *corev3.ApiConfigSource) {
 	}
 }
 
-// grpc looks at what is asked on streams.
+// grpc checks a gRPC source.
 func (v *validation) grpc(field string, api *corev3.ApiConfigSource) {
 	if len(api.GetClusterNames()) > 0 {
 		v.add(field+".cluster_names", "is for REST: with %s, use grpc_services", api.GetApiType())
@@ -144,7 +144,7 @@ func (v *validation) grpc(field string, api *corev3.ApiConfigSource) {
 	}
 }
 
-// lower tells whether a text can be the name of a header over gRPC.
+// lower reports whether a text is a valid header name over gRPC.
 func lower(name string) bool {
 	return name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == ""
 }

@@ -11,7 +11,7 @@ import (
 	credentialv3 "github.com/envoyproxy/go-control-plane/envoy/config/grpc_credential/v3"
 )
 
-// service looks at one of grpc_services.
+// service checks one of grpc_services.
 func (v *validation) service(field string, s *corev3.GrpcService) {
 	if s.GetTimeout() != nil && s.GetTimeout().AsDuration() <= 0 {
 		v.add(field+".timeout", "needs a duration above 0: it is how long a stream may take to open (%s where it is absent)", defaultOpenTimeout)
@@ -28,7 +28,7 @@ func (v *validation) service(field string, s *corev3.GrpcService) {
 			target.EnvoyGrpc.GetClusterName())
 	case *corev3.GrpcService_GoogleGrpc_:
 		v.google(field+".google_grpc", target.GoogleGrpc)
-	default: // the message's own rules ask for one
+	default: // the message's own rules require one
 	}
 }
 
@@ -102,7 +102,7 @@ func (v *validation) channelArg(field, key string, arg *corev3.GrpcService_Googl
 	}
 }
 
-// channel looks at how a connection is secured.
+// channel checks the channel credentials of a connection.
 func (v *validation) channel(field string, g *corev3.GrpcService_GoogleGrpc) {
 	switch c := g.GetChannelCredentials().GetCredentialSpecifier().(type) {
 	case *corev3.GrpcService_GoogleGrpc_ChannelCredentials_SslCredentials:
@@ -116,7 +116,7 @@ func (v *validation) channel(field string, g *corev3.GrpcService_GoogleGrpc) {
 		if !isLocal(g.GetTargetUri()) {
 			v.add(field+".channel_credentials.local_credentials", "is for unix sockets and loopback addresses, and %s is none: use ssl_credentials", g.GetTargetUri())
 		}
-	default: // without any, the connection is in plaintext
+	default: // without credentials, the connection is in plaintext
 	}
 }
 
@@ -130,7 +130,7 @@ func isLocal(target string) bool {
 
 const fileBasedName = "envoy.grpc_credentials.file_based_metadata"
 
-// call looks at what a stream's requests are vouched for with.
+// call checks the call credentials of a stream.
 func (v *validation) call(field string, call *corev3.GrpcService_GoogleGrpc_CallCredentials, g *corev3.GrpcService_GoogleGrpc) {
 	if g.GetChannelCredentials().GetCredentialSpecifier() == nil {
 		v.add(field, "would be sent in plaintext: add channel_credentials: {ssl_credentials: {}}")
@@ -142,7 +142,7 @@ func (v *validation) call(field string, call *corev3.GrpcService_GoogleGrpc_Call
 		}
 	case *corev3.GrpcService_GoogleGrpc_CallCredentials_FromPlugin:
 		v.plugin(field+".from_plugin", c.FromPlugin)
-	case nil: // the message's own rules ask for one
+	case nil: // the message's own rules require one
 	default:
 		m := call.ProtoReflect()
 		name := m.WhichOneof(m.Descriptor().Oneofs().Get(0)).Name()

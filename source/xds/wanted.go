@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Want names the assignments that clusters of other sources take their
-// endpoints from. They are asked for as well, and handed on as clusters with
-// nothing but endpoints. Each call takes the place of the one before.
+// Want names the assignments that clusters of other sources take their endpoints from.
+// The source subscribes to them, and hands them on as clusters with nothing but
+// endpoints. Each call replaces the one before.
 func (s *Source) Want(names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,8 +30,7 @@ func (s *Source) Want(names []string) {
 	poke(s.changed)
 }
 
-// recall takes in what the server said before the start of an assignment that
-// nobody took then.
+// recall restores an assignment of the snapshot that nobody used before.
 func (s *Source) recall(name string) {
 	if one, ok := s.unasked[name]; ok {
 		delete(s.unasked, name)
@@ -40,16 +39,16 @@ func (s *Source) recall(name string) {
 	}
 }
 
-// Pending tells whether the server has yet to answer about what Want named. Once
-// it has, or its time for that is over, there is a set, if only the same again.
+// Pending reports whether the server has yet to answer about the names of Want. Once it
+// has, or the time is over, Run delivers a set, even an unchanged one.
 func (s *Source) Pending() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.pending
 }
 
-// settle notes that there is nothing pending any more, and tells whether there was.
-// Of a server that is given up, nothing is.
+// settle ends Pending, and reports whether it was set. If the server is given up,
+// nothing stays pending.
 func (s *Source) settle(now time.Time, givenUp bool) bool {
 	if !s.pending {
 		return false
@@ -63,8 +62,8 @@ func (s *Source) settle(now time.Time, givenUp bool) bool {
 	return true
 }
 
-// wantedParts are those of an assignment that others want, and that no cluster
-// of this source has. Where there is none, another source may have it.
+// wantedParts returns the parts of an assignment that others want, if no cluster of
+// this source has it. If it does not exist, another source may have it.
 func (s *Source) wantedParts(name string) parts {
 	a := s.assignments.entries[name]
 	switch {

@@ -17,57 +17,56 @@ import (
 	"hdsd/source"
 )
 
-// Options say what to ask, and as whom.
+// Options say which server to ask, and as which node.
 type Options struct {
 	Name string // of the source
 
-	// Node is who asks; it is sent with requests.
+	// Node identifies hdsd in requests.
 	Node *corev3.Node
 
-	// ConfigSource has an api_config_source that Validate finds nothing wrong
-	// with. Paths of files in it are used as they are.
+	// ConfigSource has an api_config_source without problems for Validate. Its file
+	// paths are used as they are.
 	ConfigSource *corev3.ConfigSource
 
-	// Snapshot is the path of a file that keeps the last good resources over
-	// a restart; empty: none.
+	// Snapshot is the path of a file that keeps the last valid resources over a
+	// restart; empty: none.
 	Snapshot string
 
-	// The most that the server may have of all it says; 0: any number.
+	// Limits of what the server may have in total; 0: none.
 	MaxClusters, MaxEndpoints int
 
-	// MaxMessageBytes is the largest response taken, 64 MiB by default.
+	// MaxMessageBytes is the size limit of a response, 64 MiB by default.
 	MaxMessageBytes int
 
 	Log zerolog.Logger
 }
 
-// Source is one management server's clusters. Its methods may be called from
-// any goroutine.
+// Source is the clusters of one management server. Any goroutine may call its methods.
 type Source struct {
 	options  Options
 	settings settings
-	where    string // the first server, which stands for the source in problems
+	where    string // the first server, the place of problems
 	dialer   dialer
 
-	changed  chan struct{}            // there may be something to hand on
-	wake     map[string]chan struct{} // by type: there may be something to ask for
+	changed  chan struct{}            // there may be something to deliver
+	wake     map[string]chan struct{} // by type: the subscriptions may have changed
 	channels []*channel               // what the server is asked on
 
 	mu                    sync.Mutex // guards what follows
 	stock                 *stock
 	clusters, assignments *table
-	secure                map[int]credentials.TransportCredentials // last good ones, by server
+	secure                map[int]credentials.TransportCredentials // last valid ones, by server
 	latest                latest
-	said                  *source.Set     // what was handed on last
-	wanted                []string        // assignments that clusters of other sources take
-	pending               bool            // there is no answer yet about some of these
-	unasked               map[string]item // assignments of the snapshot that nobody took yet
-	updates               int             // counts what may have changed what is known
-	restored              time.Time       // of when the snapshot is that was read; zero: none was
+	said                  *source.Set     // the last set delivered
+	wanted                []string        // assignments that clusters of other sources use
+	pending               bool            // the server has not answered about some of these
+	unasked               map[string]item // assignments of the snapshot that nobody uses yet
+	updates               int             // counts updates that may have changed what is known
+	restored              time.Time       // the time of the restored snapshot; zero: none
 }
 
-// New makes a source that has not asked anything yet. It fails where Validate
-// finds something wrong.
+// New returns a source that has asked nothing yet. It fails if Validate finds a
+// problem.
 func New(options Options) (*Source, error) {
 	if problems := Validate("config_source", options.ConfigSource); len(problems) > 0 {
 		lines := make([]string, len(problems))
@@ -93,20 +92,22 @@ func New(options Options) (*Source, error) {
 	return s, nil
 }
 
-// Latest gives what Run handed on last, or is about to; an Awaited set without
-// clusters before that.
+// Latest returns the set that Run delivered last or is about to deliver. Before that,
+// it returns an Awaited set without clusters.
 func (s *Source) Latest() *source.Set {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.said
 }
 
-// Run asks until its context ends, and hands on each set that differs from the
-// one before, or ends what was Pending. The first comes when the server has answered about clusters and
-// their endpoints, or when initial_fetch_timeout has passed (it is Unread then),
-// or at once where there is a snapshot (it is Awaited then). take is called on
-// the caller's goroutine. Run may be called once; it returns nil when its
-// context has ended and everything that it started is gone.
+// Run asks until its context ends, and delivers each set that differs from the one
+// before, or that ends Pending. The first set comes
+//   - when the server has answered about clusters and their endpoints, or
+//   - when initial_fetch_timeout has passed (then it is Unread), or
+//   - at once if there is a snapshot (then it is Awaited).
+//
+// Run calls take on the caller's goroutine. Call Run once; it returns nil when its
+// context has ended and all its goroutines have.
 func (s *Source) Run(ctx context.Context, take func(*source.Set)) error {
 	var owned sync.WaitGroup
 	defer owned.Wait()
@@ -126,11 +127,11 @@ func (s *Source) Run(ctx context.Context, take func(*source.Set)) error {
 	return nil
 }
 
-// wrapsResources tells a server that in the state of the world, too, resources
-// may come with a name and a time to live of their own.
+// wrapsResources tells a server that resources may have a name and a TTL of their own
+// in the state of the world, too.
 const wrapsResources = "xds.config.resource-in-sotw"
 
-// newChannels makes what the server is asked on: one for all types, or one each.
+// newChannels makes one channel for all types, or one for each.
 func (s *Source) newChannels() []*channel {
 	groups := [][]*table{{s.clusters}, {s.assignments}}
 	if s.settings.aggregated {
