@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: hdsd/v1/control.proto
 
-// What operators have a running hdsd do, over gRPC and, by the HTTP
+// Changes that operators make to a running hdsd, over gRPC and, by the HTTP
 // annotations, over REST.
 
 package hdsdv1
@@ -28,13 +28,13 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// What is published instead.
+// Publish is what hdsd publishes in place of verdicts.
 type FreezeState_Publish int32
 
 const (
-	// What the sources say.
+	// The sources' own health.
 	FreezeState_SOURCES FreezeState_Publish = 0
-	// The health as it stood at the moment of the freeze.
+	// The health at the moment of the freeze.
 	FreezeState_HELD FreezeState_Publish = 1
 )
 
@@ -77,10 +77,10 @@ func (FreezeState_Publish) EnumDescriptor() ([]byte, []int) {
 	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{0, 0}
 }
 
-// FreezeState says whether verdicts are kept from the subscribers.
+// FreezeState says whether a freeze is in force.
 type FreezeState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether they are. The other fields mean nothing where they are not.
+	// Whether hdsd is frozen. If not, ignore the other fields.
 	Frozen bool `protobuf:"varint,1,opt,name=frozen,proto3" json:"frozen,omitempty"`
 	// Why.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -162,7 +162,7 @@ func (x *FreezeState) GetPublish() FreezeState_Publish {
 // FreezeRequest says why and how to freeze.
 type FreezeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why, for everyone who wonders: one line, 1,000 bytes at most. Required.
+	// Why, for other operators: one line, 1,000 bytes at most. Required.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Who: one line, 200 bytes at most.
 	Author string `protobuf:"bytes,2,opt,name=author,proto3" json:"author,omitempty"`
@@ -223,12 +223,12 @@ func (x *FreezeRequest) GetPublish() FreezeState_Publish {
 	return FreezeState_SOURCES
 }
 
-// FreezeResponse says what is so now.
+// FreezeResponse has the freeze in force.
 type FreezeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The freeze in force.
 	Freeze *FreezeState `protobuf:"bytes,1,opt,name=freeze,proto3" json:"freeze,omitempty"`
-	// The one that it replaces; absent where hdsd was not frozen.
+	// The freeze that it replaces; absent if hdsd was not frozen.
 	Replaced      *FreezeState `protobuf:"bytes,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -324,10 +324,10 @@ func (x *UnfreezeRequest) GetAuthor() string {
 	return ""
 }
 
-// UnfreezeResponse says what is over.
+// UnfreezeResponse has the freeze that ended.
 type UnfreezeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The freeze that ended; absent where hdsd was not frozen.
+	// The freeze that ended; absent if hdsd was not frozen.
 	Ended         *FreezeState `protobuf:"bytes,1,opt,name=ended,proto3" json:"ended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -370,14 +370,14 @@ func (x *UnfreezeResponse) GetEnded() *FreezeState {
 	return nil
 }
 
-// SetTrustRequest says what to believe of a checker.
+// SetTrustRequest says whether to believe a checker.
 type SetTrustRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its node id.
 	Checker string `protobuf:"bytes,1,opt,name=checker,proto3" json:"checker,omitempty"`
 	// DISTRUSTED or TRUSTED.
 	Word Trust_Word `protobuf:"varint,2,opt,name=word,proto3,enum=hdsd.v1.Trust_Word" json:"word,omitempty"`
-	// Why, for everyone who wonders: one line, 1,000 bytes at most. Required.
+	// Why, for other operators: one line, 1,000 bytes at most. Required.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Who: one line, 200 bytes at most.
 	Author        string `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
@@ -443,12 +443,12 @@ func (x *SetTrustRequest) GetAuthor() string {
 	return ""
 }
 
-// SetTrustResponse says what is so now.
+// SetTrustResponse has the trust in force.
 type SetTrustResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is in force.
+	// The trust in force.
 	Trust *Trust `protobuf:"bytes,1,opt,name=trust,proto3" json:"trust,omitempty"`
-	// What it replaces; absent where nothing was said.
+	// The trust that it replaces; absent if none was set.
 	Replaced      *Trust `protobuf:"bytes,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -498,7 +498,7 @@ func (x *SetTrustResponse) GetReplaced() *Trust {
 	return nil
 }
 
-// ClearTrustRequest says about which checker nothing is said any more.
+// ClearTrustRequest names the checker whose trust ends.
 type ClearTrustRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its node id.
@@ -553,10 +553,10 @@ func (x *ClearTrustRequest) GetAuthor() string {
 	return ""
 }
 
-// ClearTrustResponse says what is over.
+// ClearTrustResponse has the trust that ended.
 type ClearTrustResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What was said; absent where nothing was.
+	// The trust that ended; absent if none was set.
 	Ended         *Trust `protobuf:"bytes,1,opt,name=ended,proto3" json:"ended,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -636,7 +636,7 @@ func (*ListTrustRequest) Descriptor() ([]byte, []int) {
 	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{9}
 }
 
-// ListTrustResponse has all that is said.
+// ListTrustResponse lists the trust in force.
 type ListTrustResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// By checker.
@@ -719,23 +719,24 @@ func (*GetFreezeRequest) Descriptor() ([]byte, []int) {
 	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{11}
 }
 
-// SetOverrideRequest says what an override is for. A cluster or a locality is
-// required; an address takes its cluster.
+// SetOverrideRequest says what to override. A cluster or a locality is
+// required; an address needs its cluster.
 type SetOverrideRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the cluster; empty for all.
 	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	// ip:port, [ip6]:port or a pipe's path; empty for all of the cluster.
 	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	// Where the endpoints are; a part that is empty may be anything.
+	// Where the endpoints are; an empty part matches all.
 	Locality *v3.Locality `protobuf:"bytes,3,opt,name=locality,proto3" json:"locality,omitempty"`
 	// The health: DRAINING, HEALTHY or UNHEALTHY.
 	Health v3.HealthStatus `protobuf:"varint,4,opt,name=health,proto3,enum=envoy.config.core.v3.HealthStatus" json:"health,omitempty"`
-	// Why, for everyone who wonders: one line, 1,000 bytes at most. Required.
+	// Why, for other operators: one line, 1,000 bytes at most. Required.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Who: one line, 200 bytes at most.
 	Author string `protobuf:"bytes,6,opt,name=author,proto3" json:"author,omitempty"`
-	// How long it lasts, 10 years at most; absent until it is cleared.
+	// How long it lasts, 10 years at most. If absent, it lasts until it is
+	// cleared.
 	Duration      *durationpb.Duration `protobuf:"bytes,7,opt,name=duration,proto3" json:"duration,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -820,12 +821,12 @@ func (x *SetOverrideRequest) GetDuration() *durationpb.Duration {
 	return nil
 }
 
-// SetOverrideResponse says what is so now.
+// SetOverrideResponse has the override in force.
 type SetOverrideResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The override in force.
 	Override *Override `protobuf:"bytes,1,opt,name=override,proto3" json:"override,omitempty"`
-	// The one that it replaces; absent where there was none.
+	// The override that it replaces; absent if there was none.
 	Replaced      *Override `protobuf:"bytes,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -875,7 +876,7 @@ func (x *SetOverrideResponse) GetReplaced() *Override {
 	return nil
 }
 
-// ClearOverridesRequest says what the override is for, as when it was set.
+// ClearOverridesRequest names the scope of the override, as it was set.
 type ClearOverridesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the cluster.
@@ -888,7 +889,8 @@ type ClearOverridesRequest struct {
 	Zone string `protobuf:"bytes,4,opt,name=zone,proto3" json:"zone,omitempty"`
 	// The sub-zone of its locality.
 	SubZone string `protobuf:"bytes,5,opt,name=sub_zone,json=subZone,proto3" json:"sub_zone,omitempty"`
-	// Those for part of it, too: with nothing else, all that there are.
+	// Also end all overrides within this scope. Without a scope, end all
+	// overrides.
 	All bool `protobuf:"varint,6,opt,name=all,proto3" json:"all,omitempty"`
 	// Who: one line, 200 bytes at most.
 	Author        string `protobuf:"bytes,7,opt,name=author,proto3" json:"author,omitempty"`
@@ -975,7 +977,7 @@ func (x *ClearOverridesRequest) GetAuthor() string {
 	return ""
 }
 
-// ClearOverridesResponse says what is over.
+// ClearOverridesResponse has the overrides that ended.
 type ClearOverridesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The overrides that ended.
@@ -1131,19 +1133,18 @@ func (x *ListOverridesResponse) GetNextPageToken() string {
 	return ""
 }
 
-// ClockState says what hdsd makes of the clock of its machine.
+// ClockState says whether hdsd doubts its machine's clock.
 type ClockState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Whether it is doubted: it is further from steady than a tenth of
-	// history.retention, or than 5 minutes where that is less, or 7 days where that
-	// is more.
+	// Whether the clock is doubted: it differs from steady by more than a tenth
+	// of history.retention, with a minimum of 5 minutes and a maximum of 7 days.
 	Doubted bool `protobuf:"varint,1,opt,name=doubted,proto3" json:"doubted,omitempty"`
-	// What the clock says.
+	// The time of the clock.
 	Clock *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=clock,proto3" json:"clock,omitempty"`
-	// The time by which history ages: the clock's, while that is not doubted, and
-	// else what has passed since.
+	// The time by which history ages: the clock's until it is doubted, then the
+	// time that has passed since.
 	Steady *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=steady,proto3" json:"steady,omitempty"`
-	// Since when it is doubted, by steady; absent where it is not.
+	// Since when it is doubted, in steady time; absent if it is not.
 	Since         *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=since,proto3" json:"since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1290,10 +1291,10 @@ func (x *ConfirmClockRequest) GetAuthor() string {
 	return ""
 }
 
-// ConfirmClockResponse says what it was like before.
+// ConfirmClockResponse has the previous state of the clock.
 type ConfirmClockResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What hdsd made of the clock until then.
+	// The state before the confirmation.
 	Before        *ClockState `protobuf:"bytes,1,opt,name=before,proto3" json:"before,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1373,7 +1374,7 @@ func (*BackupRequest) Descriptor() ([]byte, []int) {
 	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{22}
 }
 
-// BackupResponse is a part of the copy; the parts in their order are the file.
+// BackupResponse is a part of the copy. The parts, in order, make the file.
 type BackupResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Size of the whole copy in bytes.

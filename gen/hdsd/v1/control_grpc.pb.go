@@ -4,7 +4,7 @@
 // - protoc             (unknown)
 // source: hdsd/v1/control.proto
 
-// What operators have a running hdsd do, over gRPC and, by the HTTP
+// Changes that operators make to a running hdsd, over gRPC and, by the HTTP
 // annotations, over REST.
 
 package hdsdv1
@@ -42,46 +42,46 @@ const (
 //
 // Control changes what hdsd does.
 type ControlClient interface {
-	// Freeze keeps verdicts from the subscribers until Unfreeze, over restarts,
-	// too. It takes effect at once and is answered when it is on disk. Where hdsd
-	// is frozen already, reason and author are replaced.
+	// Freeze stops publishing verdicts until Unfreeze, across restarts. It takes
+	// effect at once, and returns when it is on disk. If hdsd is frozen already,
+	// it replaces reason and author.
 	Freeze(ctx context.Context, in *FreezeRequest, opts ...grpc.CallOption) (*FreezeResponse, error)
-	// Unfreeze publishes the present verdicts at once, and is answered when that
-	// is on disk. Where hdsd is not frozen, it changes nothing.
+	// Unfreeze publishes the current verdicts at once, and returns when that is
+	// on disk. If hdsd is not frozen, it changes nothing.
 	Unfreeze(ctx context.Context, in *UnfreezeRequest, opts ...grpc.CallOption) (*UnfreezeResponse, error)
-	// GetFreeze tells whether hdsd is frozen, and why.
+	// GetFreeze returns whether hdsd is frozen, and why.
 	GetFreeze(ctx context.Context, in *GetFreezeRequest, opts ...grpc.CallOption) (*FreezeState, error)
-	// SetOverride puts a health above the votes, over restarts, too. It takes
-	// effect at once and is answered when it is on disk. It replaces an override
-	// for exactly the same; where several are for an endpoint, the one for less
-	// decides. NOT_FOUND where there is nothing that it would be for.
+	// SetOverride sets a health in place of the verdict, across restarts. It
+	// takes effect at once, and returns when it is on disk. It replaces an
+	// override of exactly the same scope. If several apply to an endpoint, the
+	// most specific wins. NOT_FOUND if nothing is in its scope.
 	SetOverride(ctx context.Context, in *SetOverrideRequest, opts ...grpc.CallOption) (*SetOverrideResponse, error)
-	// ClearOverrides ends an override, so that the verdict of the votes, or the
-	// next override, is published at once. It is answered when that is on disk.
-	// NOT_FOUND where there is no such override.
+	// ClearOverrides ends an override and publishes the verdict, or the next
+	// override, at once. It returns when that is on disk. NOT_FOUND if there is
+	// no such override.
 	ClearOverrides(ctx context.Context, in *ClearOverridesRequest, opts ...grpc.CallOption) (*ClearOverridesResponse, error)
-	// ListOverrides gives the overrides in force.
+	// ListOverrides returns the overrides in force.
 	ListOverrides(ctx context.Context, in *ListOverridesRequest, opts ...grpc.CallOption) (*ListOverridesResponse, error)
-	// SetTrust says that a checker is not to be believed, or that it is whatever
-	// its peers say, over restarts, too. It takes effect at once, whether the
-	// checker is there or not, and is answered when it is on disk. It replaces
-	// what was said of the checker before.
+	// SetTrust decides that a checker is never believed, or is believed whatever
+	// its peers report, across restarts. It takes effect at once, even for a
+	// checker that is not connected, and returns when it is on disk. It replaces
+	// the checker's previous trust.
 	SetTrust(ctx context.Context, in *SetTrustRequest, opts ...grpc.CallOption) (*SetTrustResponse, error)
-	// ClearTrust leaves it to hdsd again whether a checker is believed. Where
-	// nothing was said of it, it changes nothing.
+	// ClearTrust returns a checker to automatic trust. If no trust is set, it
+	// changes nothing.
 	ClearTrust(ctx context.Context, in *ClearTrustRequest, opts ...grpc.CallOption) (*ClearTrustResponse, error)
-	// ListTrust gives what is said of checkers, by id.
+	// ListTrust returns the trust set for checkers, by id.
 	ListTrust(ctx context.Context, in *ListTrustRequest, opts ...grpc.CallOption) (*ListTrustResponse, error)
-	// GetClock tells whether hdsd doubts the clock of its machine, which keeps it
-	// from deleting history.
+	// GetClock returns whether hdsd doubts its machine's clock. If so, it deletes
+	// no history by that clock.
 	GetClock(ctx context.Context, in *GetClockRequest, opts ...grpc.CallOption) (*ClockState, error)
-	// ConfirmClock says that the clock of hdsd's machine is right, so that history
-	// is deleted by it. It is answered when that is on disk. Where the clock is not
-	// doubted, it changes nothing.
+	// ConfirmClock confirms that the clock of hdsd's machine is right, so that
+	// hdsd deletes history by it. It returns when that is on disk. If the clock
+	// is not doubted, it changes nothing.
 	ConfirmClock(ctx context.Context, in *ConfirmClockRequest, opts ...grpc.CallOption) (*ConfirmClockResponse, error)
-	// Backup gives a copy of the database as it is at one moment, part by part.
-	// It is whole when the call ends without an error. One copy is made at a
-	// time; who asks meanwhile is refused with RESOURCE_EXHAUSTED. Over gRPC only.
+	// Backup sends a consistent copy of the database, part by part. The copy is
+	// complete when the call ends without an error. hdsd makes one copy at a
+	// time, and refuses other calls with RESOURCE_EXHAUSTED. Over gRPC only.
 	Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupResponse], error)
 }
 
@@ -228,46 +228,46 @@ type Control_BackupClient = grpc.ServerStreamingClient[BackupResponse]
 //
 // Control changes what hdsd does.
 type ControlServer interface {
-	// Freeze keeps verdicts from the subscribers until Unfreeze, over restarts,
-	// too. It takes effect at once and is answered when it is on disk. Where hdsd
-	// is frozen already, reason and author are replaced.
+	// Freeze stops publishing verdicts until Unfreeze, across restarts. It takes
+	// effect at once, and returns when it is on disk. If hdsd is frozen already,
+	// it replaces reason and author.
 	Freeze(context.Context, *FreezeRequest) (*FreezeResponse, error)
-	// Unfreeze publishes the present verdicts at once, and is answered when that
-	// is on disk. Where hdsd is not frozen, it changes nothing.
+	// Unfreeze publishes the current verdicts at once, and returns when that is
+	// on disk. If hdsd is not frozen, it changes nothing.
 	Unfreeze(context.Context, *UnfreezeRequest) (*UnfreezeResponse, error)
-	// GetFreeze tells whether hdsd is frozen, and why.
+	// GetFreeze returns whether hdsd is frozen, and why.
 	GetFreeze(context.Context, *GetFreezeRequest) (*FreezeState, error)
-	// SetOverride puts a health above the votes, over restarts, too. It takes
-	// effect at once and is answered when it is on disk. It replaces an override
-	// for exactly the same; where several are for an endpoint, the one for less
-	// decides. NOT_FOUND where there is nothing that it would be for.
+	// SetOverride sets a health in place of the verdict, across restarts. It
+	// takes effect at once, and returns when it is on disk. It replaces an
+	// override of exactly the same scope. If several apply to an endpoint, the
+	// most specific wins. NOT_FOUND if nothing is in its scope.
 	SetOverride(context.Context, *SetOverrideRequest) (*SetOverrideResponse, error)
-	// ClearOverrides ends an override, so that the verdict of the votes, or the
-	// next override, is published at once. It is answered when that is on disk.
-	// NOT_FOUND where there is no such override.
+	// ClearOverrides ends an override and publishes the verdict, or the next
+	// override, at once. It returns when that is on disk. NOT_FOUND if there is
+	// no such override.
 	ClearOverrides(context.Context, *ClearOverridesRequest) (*ClearOverridesResponse, error)
-	// ListOverrides gives the overrides in force.
+	// ListOverrides returns the overrides in force.
 	ListOverrides(context.Context, *ListOverridesRequest) (*ListOverridesResponse, error)
-	// SetTrust says that a checker is not to be believed, or that it is whatever
-	// its peers say, over restarts, too. It takes effect at once, whether the
-	// checker is there or not, and is answered when it is on disk. It replaces
-	// what was said of the checker before.
+	// SetTrust decides that a checker is never believed, or is believed whatever
+	// its peers report, across restarts. It takes effect at once, even for a
+	// checker that is not connected, and returns when it is on disk. It replaces
+	// the checker's previous trust.
 	SetTrust(context.Context, *SetTrustRequest) (*SetTrustResponse, error)
-	// ClearTrust leaves it to hdsd again whether a checker is believed. Where
-	// nothing was said of it, it changes nothing.
+	// ClearTrust returns a checker to automatic trust. If no trust is set, it
+	// changes nothing.
 	ClearTrust(context.Context, *ClearTrustRequest) (*ClearTrustResponse, error)
-	// ListTrust gives what is said of checkers, by id.
+	// ListTrust returns the trust set for checkers, by id.
 	ListTrust(context.Context, *ListTrustRequest) (*ListTrustResponse, error)
-	// GetClock tells whether hdsd doubts the clock of its machine, which keeps it
-	// from deleting history.
+	// GetClock returns whether hdsd doubts its machine's clock. If so, it deletes
+	// no history by that clock.
 	GetClock(context.Context, *GetClockRequest) (*ClockState, error)
-	// ConfirmClock says that the clock of hdsd's machine is right, so that history
-	// is deleted by it. It is answered when that is on disk. Where the clock is not
-	// doubted, it changes nothing.
+	// ConfirmClock confirms that the clock of hdsd's machine is right, so that
+	// hdsd deletes history by it. It returns when that is on disk. If the clock
+	// is not doubted, it changes nothing.
 	ConfirmClock(context.Context, *ConfirmClockRequest) (*ConfirmClockResponse, error)
-	// Backup gives a copy of the database as it is at one moment, part by part.
-	// It is whole when the call ends without an error. One copy is made at a
-	// time; who asks meanwhile is refused with RESOURCE_EXHAUSTED. Over gRPC only.
+	// Backup sends a consistent copy of the database, part by part. The copy is
+	// complete when the call ends without an error. hdsd makes one copy at a
+	// time, and refuses other calls with RESOURCE_EXHAUSTED. Over gRPC only.
 	Backup(*BackupRequest, grpc.ServerStreamingServer[BackupResponse]) error
 	mustEmbedUnimplementedControlServer()
 }

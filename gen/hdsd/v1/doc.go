@@ -2,9 +2,8 @@
 
 // Package hdsdv1 is what `make generate` makes of the protos in proto/hdsd/v1.
 //
-// query.proto: Questions that people and programs ask a running hdsd, over gRPC and, by
-// the HTTP annotations, over REST.
+// query.proto: Queries to a running hdsd, over gRPC and, by the HTTP annotations, over REST.
 //
-// control.proto: What operators have a running hdsd do, over gRPC and, by the HTTP
+// control.proto: Changes that operators make to a running hdsd, over gRPC and, by the HTTP
 // annotations, over REST.
 package hdsdv1

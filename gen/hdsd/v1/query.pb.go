@@ -4,8 +4,7 @@
 // 	protoc        (unknown)
 // source: hdsd/v1/query.proto
 
-// Questions that people and programs ask a running hdsd, over gRPC and, by
-// the HTTP annotations, over REST.
+// Queries to a running hdsd, over gRPC and, by the HTTP annotations, over REST.
 
 package hdsdv1
 
@@ -27,15 +26,15 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Mode is what becomes of the verdicts.
+// Mode says whether verdicts are published.
 type Cluster_Mode int32
 
 const (
-	// They reach the subscribers.
+	// They are.
 	Cluster_PUBLISH Cluster_Mode = 0
-	// They do not, by the configuration.
+	// They are not, by the configuration.
 	Cluster_SHADOW Cluster_Mode = 1
-	// They do not, as hdsd is frozen.
+	// They are not, because hdsd is frozen.
 	Cluster_FROZEN Cluster_Mode = 2
 )
 
@@ -80,15 +79,15 @@ func (Cluster_Mode) EnumDescriptor() ([]byte, []int) {
 	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{10, 0}
 }
 
-// What is said.
+// Word is the decision.
 type Trust_Word int32
 
 const (
-	// Nothing.
+	// No decision.
 	Trust_WORD_UNSPECIFIED Trust_Word = 0
 	// None of its votes counts.
 	Trust_DISTRUSTED Trust_Word = 1
-	// It is not doubted, whatever its peers say.
+	// It is never doubted, whatever its peers report.
 	Trust_TRUSTED Trust_Word = 2
 )
 
@@ -138,13 +137,13 @@ type Observation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The checker's node id.
 	Checker string `protobuf:"bytes,1,opt,name=checker,proto3" json:"checker,omitempty"`
-	// What it says.
+	// The reported status.
 	Status v3.HealthStatus `protobuf:"varint,2,opt,name=status,proto3,enum=envoy.config.core.v3.HealthStatus" json:"status,omitempty"`
-	// Code of its latest HTTP probe; absent where there was none.
+	// Status code of its latest HTTP probe; absent if there was none.
 	HttpStatusCode *uint32 `protobuf:"varint,3,opt,name=http_status_code,json=httpStatusCode,proto3,oneof" json:"http_status_code,omitempty"`
-	// When it last said so.
+	// When it last reported this status.
 	Time *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=time,proto3" json:"time,omitempty"`
-	// Why the vote did not count; empty where it did.
+	// Why the vote did not count; empty if it did.
 	Disbelieved   string `protobuf:"bytes,5,opt,name=disbelieved,proto3" json:"disbelieved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -215,7 +214,7 @@ func (x *Observation) GetDisbelieved() string {
 	return ""
 }
 
-// Endpoint is the present health of one endpoint.
+// Endpoint is the current health of one endpoint.
 type Endpoint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of its cluster.
@@ -226,25 +225,25 @@ type Endpoint struct {
 	Locality *v3.Locality `protobuf:"bytes,3,opt,name=locality,proto3" json:"locality,omitempty"`
 	// The verdict.
 	Health v3.HealthStatus `protobuf:"varint,4,opt,name=health,proto3,enum=envoy.config.core.v3.HealthStatus" json:"health,omitempty"`
-	// Since when; absent where there was no verdict yet.
+	// Since when; absent before the first verdict.
 	Since *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"`
-	// What decided it, in words.
+	// The reason for it, in words.
 	Reason string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The latest votes of the checkers assigned now.
 	Observations []*Observation `protobuf:"bytes,7,rep,name=observations,proto3" json:"observations,omitempty"`
-	// What subscribers are told by EDS; absent where it is the verdict, and where
-	// they are told nothing of the endpoint.
+	// The health that EDS publishes; absent if that is the verdict, and if EDS
+	// does not publish the endpoint.
 	Published *v3.HealthStatus `protobuf:"varint,8,opt,name=published,proto3,enum=envoy.config.core.v3.HealthStatus,oneof" json:"published,omitempty"`
 	// Why that differs from the verdict.
 	PublishedReason *string `protobuf:"bytes,9,opt,name=published_reason,json=publishedReason,proto3,oneof" json:"published_reason,omitempty"`
-	// The override that is the verdict; absent where the votes decide.
+	// The override in place of the verdict; absent if the votes decide.
 	Override *Override `protobuf:"bytes,10,opt,name=override,proto3" json:"override,omitempty"`
-	// What the votes say under an override; absent where they decide.
+	// The verdict of the votes under an override; absent if they decide.
 	Voted *v3.HealthStatus `protobuf:"varint,11,opt,name=voted,proto3,enum=envoy.config.core.v3.HealthStatus,oneof" json:"voted,omitempty"`
-	// What decided that, in words.
+	// The reason for that, in words.
 	VotedReason *string `protobuf:"bytes,12,opt,name=voted_reason,json=votedReason,proto3,oneof" json:"voted_reason,omitempty"`
-	// What the checkers of each zone see, by region and zone; empty where no
-	// checker has a zone.
+	// The health that the checkers of each zone see, by region and zone; empty if
+	// no checker has a zone.
 	Zones         []*ZoneHealth `protobuf:"bytes,13,rep,name=zones,proto3" json:"zones,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -371,19 +370,19 @@ func (x *Endpoint) GetZones() []*ZoneHealth {
 	return nil
 }
 
-// ZoneHealth is what the checkers of one zone see of an endpoint, without
-// regard to whom hdsd doubts.
+// ZoneHealth is the health of an endpoint as the checkers of one zone see it,
+// doubted checkers included.
 type ZoneHealth struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Region of the checkers.
 	Region string `protobuf:"bytes,1,opt,name=region,proto3" json:"region,omitempty"`
 	// Zone of the checkers.
 	Zone string `protobuf:"bytes,2,opt,name=zone,proto3" json:"zone,omitempty"`
-	// The majority of their votes; UNKNOWN where there are none or they are even.
+	// The majority of their votes; UNKNOWN without votes or if they are tied.
 	Health v3.HealthStatus `protobuf:"varint,3,opt,name=health,proto3,enum=envoy.config.core.v3.HealthStatus" json:"health,omitempty"`
-	// How many say up.
+	// Number of up votes.
 	Up uint32 `protobuf:"varint,4,opt,name=up,proto3" json:"up,omitempty"`
-	// How many say down.
+	// Number of down votes.
 	Down          uint32 `protobuf:"varint,5,opt,name=down,proto3" json:"down,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -454,27 +453,27 @@ func (x *ZoneHealth) GetDown() uint32 {
 	return 0
 }
 
-// Override is a health that an operator has put above the votes.
+// Override is a health that an operator sets in place of the verdict.
 type Override struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The cluster that it is for; empty for all.
+	// The cluster that it applies to; empty for all.
 	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	// The endpoint that it is for: ip:port, [ip6]:port or a pipe's path; empty
-	// for all.
+	// The endpoint that it applies to: ip:port, [ip6]:port or a pipe's path;
+	// empty for all.
 	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	// Where endpoints are that it is for; a part that is empty may be anything.
+	// The locality that it applies to; an empty part matches all.
 	Locality *v3.Locality `protobuf:"bytes,3,opt,name=locality,proto3" json:"locality,omitempty"`
 	// The health: DRAINING, HEALTHY or UNHEALTHY.
 	Health v3.HealthStatus `protobuf:"varint,4,opt,name=health,proto3,enum=envoy.config.core.v3.HealthStatus" json:"health,omitempty"`
 	// Why.
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who did it.
+	// Who set it.
 	Author string `protobuf:"bytes,6,opt,name=author,proto3" json:"author,omitempty"`
 	// Since when.
 	Since *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=since,proto3" json:"since,omitempty"`
-	// Until when; absent where it lasts until it is cleared.
+	// Until when; absent if it lasts until it is cleared.
 	Until *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=until,proto3" json:"until,omitempty"`
-	// How many endpoints it decides now.
+	// Number of endpoints whose health it sets at present.
 	Endpoints     uint32 `protobuf:"varint,9,opt,name=endpoints,proto3" json:"endpoints,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -580,14 +579,14 @@ type ListEndpointsRequest struct {
 	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	// ip:port, [ip6]:port or a pipe's path.
 	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	// Exactly this health: a name of envoy.config.core.v3.HealthStatus.
+	// Only this health: a name of envoy.config.core.v3.HealthStatus.
 	Health *v3.HealthStatus `protobuf:"varint,3,opt,name=health,proto3,enum=envoy.config.core.v3.HealthStatus,oneof" json:"health,omitempty"`
 	// Largest number of endpoints to answer; 1,000 by default, at most 10,000.
 	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the answer before.
 	PageToken string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
-	// What was held to be true then instead of now: endpoints known then or now,
-	// with the votes of that time. Not in the future, but for a minute in which
+	// The health at this time instead of now: of endpoints known then or now,
+	// with the votes of that time. At most one minute in the future, because
 	// clocks may differ.
 	AsOf          *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=as_of,json=asOf,proto3" json:"as_of,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -721,10 +720,10 @@ func (x *ListEndpointsResponse) GetNextPageToken() string {
 	return ""
 }
 
-// Transition is one recorded change of health. from is what the endpoint's
-// transition before led to, UNKNOWN for the first. An endpoint that is in no
-// source any more, or not checked any more, becomes UNKNOWN, without votes; it
-// begins anew when it is back.
+// Transition is one recorded change of health. from is the "to" of the
+// endpoint's previous transition, UNKNOWN for the first. An endpoint that has
+// left all sources, or is no longer checked, becomes UNKNOWN, without votes. If
+// it comes back, it starts from UNKNOWN.
 type Transition struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// When it was decided.
@@ -739,7 +738,7 @@ type Transition struct {
 	From v3.HealthStatus `protobuf:"varint,5,opt,name=from,proto3,enum=envoy.config.core.v3.HealthStatus" json:"from,omitempty"`
 	// Health after.
 	To v3.HealthStatus `protobuf:"varint,6,opt,name=to,proto3,enum=envoy.config.core.v3.HealthStatus" json:"to,omitempty"`
-	// What decided it, in words.
+	// The reason for it, in words.
 	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	// The votes behind it.
 	Observations  []*Observation `protobuf:"bytes,8,rep,name=observations,proto3" json:"observations,omitempty"`
@@ -840,9 +839,9 @@ type ListTransitionsRequest struct {
 	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	// ip:port, [ip6]:port or a pipe's path.
 	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	// First time included; not after end_time.
+	// Start of the period, inclusive; not after end_time.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	// First time not included.
+	// End of the period, exclusive.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// Newest first instead of oldest first.
 	NewestFirst bool `protobuf:"varint,5,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
@@ -988,12 +987,12 @@ func (x *ListTransitionsResponse) GetNextPageToken() string {
 	return ""
 }
 
-// Quarantine is something that is not being checked.
+// Quarantine is a cluster or an endpoint that hdsd does not check.
 type Quarantine struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The endpoint; empty where the whole cluster is meant.
+	// The endpoint; empty for the whole cluster.
 	Address string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
-	// Why, and how to put it right.
+	// Why, and how to fix it.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1054,19 +1053,19 @@ type Cluster struct {
 	Checked bool `protobuf:"varint,3,opt,name=checked,proto3" json:"checked,omitempty"`
 	// Number of endpoints.
 	Endpoints uint32 `protobuf:"varint,4,opt,name=endpoints,proto3" json:"endpoints,omitempty"`
-	// How many are healthy.
+	// Number of healthy endpoints.
 	Healthy uint32 `protobuf:"varint,5,opt,name=healthy,proto3" json:"healthy,omitempty"`
-	// How many are UNHEALTHY or TIMEOUT.
+	// Number of endpoints that are UNHEALTHY or TIMEOUT.
 	Unhealthy uint32 `protobuf:"varint,6,opt,name=unhealthy,proto3" json:"unhealthy,omitempty"`
-	// How many are unknown.
+	// Number of unknown endpoints.
 	Unknown uint32 `protobuf:"varint,7,opt,name=unknown,proto3" json:"unknown,omitempty"`
-	// What is not being checked, and why.
+	// What is not checked, and why.
 	Quarantined []*Quarantine `protobuf:"bytes,8,rep,name=quarantined,proto3" json:"quarantined,omitempty"`
-	// Whether verdicts reach the subscribers.
+	// Whether verdicts are published.
 	Mode Cluster_Mode `protobuf:"varint,9,opt,name=mode,proto3,enum=hdsd.v1.Cluster_Mode" json:"mode,omitempty"`
-	// How many endpoints are under an override.
+	// Number of endpoints under an override.
 	Overridden uint32 `protobuf:"varint,10,opt,name=overridden,proto3" json:"overridden,omitempty"`
-	// Why it has no endpoints; empty where it has some.
+	// Why it has no endpoints; empty if it has some.
 	NoEndpointsReason string `protobuf:"bytes,11,opt,name=no_endpoints_reason,json=noEndpointsReason,proto3" json:"no_endpoints_reason,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -1296,45 +1295,45 @@ type Checker struct {
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// Where it is.
 	Locality *v3.Locality `protobuf:"bytes,2,opt,name=locality,proto3" json:"locality,omitempty"`
-	// Its program and version, as "envoy/1.40.0".
+	// Its program and version, such as "envoy/1.40.0".
 	Version string `protobuf:"bytes,3,opt,name=version,proto3" json:"version,omitempty"`
 	// Whether its stream is open.
 	Connected bool `protobuf:"varint,4,opt,name=connected,proto3" json:"connected,omitempty"`
-	// Kinds of health check that its binary is able to do, as it announces them.
-	// hdsd has it do any of them but THRIFT.
+	// Kinds of health check that its binary supports, as it announces them. hdsd
+	// uses all of them but THRIFT.
 	Abilities []string `protobuf:"bytes,5,rep,name=abilities,proto3" json:"abilities,omitempty"`
-	// How many endpoints it is to check.
+	// Number of endpoints assigned to it.
 	AssignedEndpoints uint32 `protobuf:"varint,6,opt,name=assigned_endpoints,json=assignedEndpoints,proto3" json:"assigned_endpoints,omitempty"`
-	// SYNCED when it was sent all that it is to check and reports it; SENT while
-	// its reports do not follow that yet; NOT_SENT while some of it is held back:
-	// a new or changed cluster that another checker tries first, a change that is
-	// just being gathered, or a cluster that a checker of v2 cannot be told of.
+	// SYNCED: it was sent its whole specifier, and reports it. SENT: its reports
+	// do not match the specifier yet. NOT_SENT: hdsd holds back a part of it.
+	// That is a new or changed cluster that another checker tries first, a change
+	// that hdsd is still collecting, or a cluster that a v2 checker cannot take.
 	Specifier string `protobuf:"bytes,7,opt,name=specifier,proto3" json:"specifier,omitempty"`
-	// When it last reported; absent where it never did since hdsd started.
+	// When it last reported; absent if it has not since hdsd started.
 	LastReport *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=last_report,json=lastReport,proto3" json:"last_report,omitempty"`
 	// Whether its votes are believed.
 	Trusted bool `protobuf:"varint,9,opt,name=trusted,proto3" json:"trusted,omitempty"`
 	// Why they are not.
 	DistrustReason string `protobuf:"bytes,10,opt,name=distrust_reason,json=distrustReason,proto3" json:"distrust_reason,omitempty"`
-	// How many endpoint reports were about what it was never assigned.
+	// Number of reported endpoints that it was never assigned.
 	StrangeReports uint64 `protobuf:"varint,11,opt,name=strange_reports,json=strangeReports,proto3" json:"strange_reports,omitempty"`
-	// What an operator says of it; absent where nothing.
+	// The operator's trust in it; absent if not set.
 	Operator *Trust `protobuf:"bytes,12,opt,name=operator,proto3" json:"operator,omitempty"`
 	// Zones about whose endpoints no checker of its zone is believed.
 	CutPaths []*CutPath `protobuf:"bytes,18,rep,name=cut_paths,json=cutPaths,proto3" json:"cut_paths,omitempty"`
-	// How much it is to check in comparison to others.
+	// Its weight in comparison to other checkers.
 	Weight float64 `protobuf:"fixed64,13,opt,name=weight,proto3" json:"weight,omitempty"`
-	// How many endpoints it should check by its weight.
+	// Number of endpoints that it should check by its weight.
 	Share uint32 `protobuf:"varint,14,opt,name=share,proto3" json:"share,omitempty"`
-	// How many checks a second the endpoints assigned to it take.
+	// Checks a second that its assigned endpoints need.
 	ChecksPerSecond float64 `protobuf:"fixed64,15,opt,name=checks_per_second,json=checksPerSecond,proto3" json:"checks_per_second,omitempty"`
-	// Most checks a second that it may do; absent where there is no ceiling.
+	// Limit of its checks a second; absent without a limit.
 	MaxChecksPerSecond *float64 `protobuf:"fixed64,16,opt,name=max_checks_per_second,json=maxChecksPerSecond,proto3,oneof" json:"max_checks_per_second,omitempty"`
-	// Digest of its part of the plan, in hexadecimal digits: equal where it has
-	// the same endpoints.
+	// Digest of its part of the plan, in hexadecimal digits. The same endpoints
+	// have the same digest.
 	PlanDigest string `protobuf:"bytes,17,opt,name=plan_digest,json=planDigest,proto3" json:"plan_digest,omitempty"`
-	// Why it is taken to be blind: it said up through outages that its peers saw.
-	// Its votes count all the same. Empty where it is not.
+	// Why it counts as blind: it kept reporting up through outages that its peers
+	// saw. Its votes count all the same. Empty if it is not blind.
 	BlindReason   string `protobuf:"bytes,19,opt,name=blind_reason,json=blindReason,proto3" json:"blind_reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1503,11 +1502,11 @@ func (x *Checker) GetBlindReason() string {
 	return ""
 }
 
-// CutPath is a way from the zone of a checker to that of endpoints over which a
-// down is not believed.
+// CutPath is a path from the zone of a checker to a zone of endpoints. Its down
+// votes about that zone are not believed.
 type CutPath struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The endpoints' region and zone, as "eu/a".
+	// The endpoints' region and zone, such as "eu/a".
 	To string `protobuf:"bytes,1,opt,name=to,proto3" json:"to,omitempty"`
 	// Why.
 	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -1559,16 +1558,16 @@ func (x *CutPath) GetReason() string {
 	return ""
 }
 
-// Trust is what an operator says of a checker.
+// Trust is an operator's decision on whether to believe a checker.
 type Trust struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Its node id.
 	Checker string `protobuf:"bytes,1,opt,name=checker,proto3" json:"checker,omitempty"`
-	// The word.
+	// The decision.
 	Word Trust_Word `protobuf:"varint,2,opt,name=word,proto3,enum=hdsd.v1.Trust_Word" json:"word,omitempty"`
 	// Why.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Who said so.
+	// Who decided it.
 	Author string `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
 	// Since when.
 	Since         *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"`
@@ -1703,8 +1702,8 @@ type ListCheckersResponse struct {
 	Checkers []*Checker `protobuf:"bytes,1,rep,name=checkers,proto3" json:"checkers,omitempty"`
 	// For the next page; empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// Digest of the whole plan, in hexadecimal digits: the sum of those of all
-	// checkers.
+	// Digest of the whole plan, in hexadecimal digits: the sum of all checkers'
+	// digests.
 	PlanDigest    string `protobuf:"bytes,3,opt,name=plan_digest,json=planDigest,proto3" json:"plan_digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1761,7 +1760,7 @@ func (x *ListCheckersResponse) GetPlanDigest() string {
 	return ""
 }
 
-// Availability is how long an endpoint was what.
+// Availability is how long an endpoint had each health.
 type Availability struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Name of the cluster.
@@ -1780,10 +1779,10 @@ type Availability struct {
 	DegradedSeconds float64 `protobuf:"fixed64,7,opt,name=degraded_seconds,json=degradedSeconds,proto3" json:"degraded_seconds,omitempty"`
 	// DRAINING.
 	DrainingSeconds float64 `protobuf:"fixed64,8,opt,name=draining_seconds,json=drainingSeconds,proto3" json:"draining_seconds,omitempty"`
-	// healthy_seconds / (healthy_seconds + unhealthy_seconds); absent where both
-	// are 0.
+	// healthy_seconds / (healthy_seconds + unhealthy_seconds); absent if both are
+	// 0.
 	HealthyRatio *float64 `protobuf:"fixed64,9,opt,name=healthy_ratio,json=healthyRatio,proto3,oneof" json:"healthy_ratio,omitempty"`
-	// Number of changes in this time.
+	// Number of transitions in the period.
 	Transitions   uint32 `protobuf:"varint,10,opt,name=transitions,proto3" json:"transitions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1896,10 +1895,10 @@ type ListAvailabilityRequest struct {
 	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	// ip:port, [ip6]:port or a pipe's path.
 	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	// First time included; by default the beginning of the history. Not after
-	// end_time.
+	// Start of the period, inclusive; by default the start of the history. Not
+	// after end_time.
 	StartTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
-	// First time not included; by default, and at the latest, now.
+	// End of the period, exclusive; by default, and at the latest, now.
 	EndTime *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// Largest number of endpoints to answer; 1,000 by default, at most 10,000.
 	PageSize int32 `protobuf:"varint,5,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
@@ -2037,39 +2036,39 @@ func (x *ListAvailabilityResponse) GetNextPageToken() string {
 	return ""
 }
 
-// Client is one type of resource that one client has. An upstream is a
-// management server among the sources: there, hdsd itself is the client.
+// Client is one type of resource of one client. An upstream is a management
+// server: there, hdsd itself is the client.
 type Client struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its node id; of an upstream, the name of the source.
+	// Its node id, or the source's name for an upstream.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// subscriber, checker or upstream.
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Whether a stream is open, or it polled within five minutes; of an upstream,
-	// whether it answers.
+	// Whether a stream is open, or it polled within five minutes. For an
+	// upstream, whether it answers.
 	Connected bool `protobuf:"varint,3,opt,name=connected,proto3" json:"connected,omitempty"`
 	// Type of the resources.
 	TypeUrl string `protobuf:"bytes,4,opt,name=type_url,json=typeUrl,proto3" json:"type_url,omitempty"`
-	// How many it is to have.
+	// Number of resources that it should have.
 	Resources uint32 `protobuf:"varint,5,opt,name=resources,proto3" json:"resources,omitempty"`
-	// How many it has as they are.
+	// Number of resources whose current version it has.
 	Synced uint32 `protobuf:"varint,6,opt,name=synced,proto3" json:"synced,omitempty"`
-	// How many have changed since, are held back, or are on their way. While an
-	// upstream does not answer, all that it gave are.
+	// Number of resources that have changed since, are held back, or are on their
+	// way. While an upstream does not answer, all of its resources.
 	Stale uint32 `protobuf:"varint,7,opt,name=stale,proto3" json:"stale,omitempty"`
-	// How many it refused.
+	// Number of resources that it refused.
 	Error uint32 `protobuf:"varint,8,opt,name=error,proto3" json:"error,omitempty"`
-	// When it last accepted something; of a checker, when it last reported.
+	// When it last accepted something. For a checker, when it last reported.
 	LastAck *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=last_ack,json=lastAck,proto3" json:"last_ack,omitempty"`
-	// Why it last refused something; of a type that it asks for and that hdsd does
-	// not serve, what to do.
+	// Why it last refused something. For a type that hdsd does not serve, what to
+	// do.
 	LastError string `protobuf:"bytes,10,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
-	// The latest poll of a data plane that polls; absent where it has streams only.
+	// The latest poll of a data plane; absent if it only has streams.
 	Poll *Poll `protobuf:"bytes,11,opt,name=poll,proto3" json:"poll,omitempty"`
-	// Of the type Cluster: how many clusters that hdsd checks a data plane took 30 s
-	// ago or longer without asking hdsd for their assignments, on any stream or by
-	// polls. It has neither health nor health checks of these. Absent where there is
-	// none.
+	// Number of unasked assignments: clusters with checks by hdsd that the data
+	// plane took at least 30 s ago, and whose assignments it has not asked hdsd
+	// for. It has neither health nor health checks for them. Only for type
+	// Cluster; absent if there are none.
 	Unasked       *uint32 `protobuf:"varint,12,opt,name=unasked,proto3,oneof" json:"unasked,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2189,16 +2188,16 @@ func (x *Client) GetUnasked() uint32 {
 	return 0
 }
 
-// Poll is a request for resources by who has no stream.
+// Poll is a request for resources outside of a stream.
 type Poll struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How: REST, or FETCH, a unary call of gRPC.
+	// REST, or FETCH for a unary gRPC call.
 	By string `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
 	// When.
 	Time *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
-	// The version that it was given.
+	// The version that hdsd sent.
 	Given string `protobuf:"bytes,3,opt,name=given,proto3" json:"given,omitempty"`
-	// The version that it said it had; empty: none.
+	// The version that the client had; empty: none.
 	Held          string `protobuf:"bytes,4,opt,name=held,proto3" json:"held,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2379,8 +2378,8 @@ type WatchRequest struct {
 	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	// ip:port, [ip6]:port or a pipe's path.
 	Address string `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"`
-	// Token of the last answer that was seen: goes on after it, without the
-	// present health.
+	// Token of the last response seen. Watch continues after it, without the
+	// current health.
 	ResumeToken   string `protobuf:"bytes,3,opt,name=resume_token,json=resumeToken,proto3" json:"resume_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2437,12 +2436,12 @@ func (x *WatchRequest) GetResumeToken() string {
 	return ""
 }
 
-// WatchResponse is one thing seen.
+// WatchResponse is one event.
 type WatchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// To resume after this; empty before synced.
+	// Token to resume after this event; empty before synced.
 	Token string `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
-	// What it is.
+	// The event.
 	//
 	// Types that are valid to be assigned to Event:
 	//
@@ -2530,12 +2529,12 @@ type isWatchResponse_Event interface {
 }
 
 type WatchResponse_Endpoint struct {
-	// Present health of an endpoint.
+	// Current health of an endpoint.
 	Endpoint *Endpoint `protobuf:"bytes,2,opt,name=endpoint,proto3,oneof"`
 }
 
 type WatchResponse_Synced struct {
-	// The present health of all was given; changes follow.
+	// The current health of all endpoints was sent; changes follow.
 	Synced *Synced `protobuf:"bytes,3,opt,name=synced,proto3,oneof"`
 }
 
@@ -2550,7 +2549,7 @@ func (*WatchResponse_Synced) isWatchResponse_Event() {}
 
 func (*WatchResponse_Transition) isWatchResponse_Event() {}
 
-// Synced says that the present health of all endpoints was given.
+// Synced says that the current health of all endpoints was sent.
 type Synced struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields

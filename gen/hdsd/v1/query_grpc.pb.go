@@ -4,8 +4,7 @@
 // - protoc             (unknown)
 // source: hdsd/v1/query.proto
 
-// Questions that people and programs ask a running hdsd, over gRPC and, by
-// the HTTP annotations, over REST.
+// Queries to a running hdsd, over gRPC and, by the HTTP annotations, over REST.
 
 package hdsdv1
 
@@ -35,27 +34,29 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Query answers what is healthy, what was, why, and who said so.
+// Query says which endpoints are and were healthy, why, and who reported it.
 type QueryClient interface {
-	// ListEndpoints gives the health of endpoints, now or as of a time, with the
-	// votes behind it. NOT_FOUND where the cluster was never known.
+	// ListEndpoints returns the health of endpoints, now or at a past time, with
+	// the votes behind it. NOT_FOUND if the cluster was never known.
 	ListEndpoints(ctx context.Context, in *ListEndpointsRequest, opts ...grpc.CallOption) (*ListEndpointsResponse, error)
-	// ListTransitions gives the recorded changes of health. NOT_FOUND where the
+	// ListTransitions returns the recorded changes of health. NOT_FOUND if the
 	// cluster was never known.
 	ListTransitions(ctx context.Context, in *ListTransitionsRequest, opts ...grpc.CallOption) (*ListTransitionsResponse, error)
-	// ListAvailability gives how long endpoints were healthy, from the recorded
-	// changes. NOT_FOUND where the cluster was never known.
+	// ListAvailability returns how long endpoints were healthy, from the recorded
+	// changes. NOT_FOUND if the cluster was never known.
 	ListAvailability(ctx context.Context, in *ListAvailabilityRequest, opts ...grpc.CallOption) (*ListAvailabilityResponse, error)
-	// ListClusters gives the clusters of all sources.
+	// ListClusters returns the clusters of all sources.
 	ListClusters(ctx context.Context, in *ListClustersRequest, opts ...grpc.CallOption) (*ListClustersResponse, error)
-	// ListCheckers gives the checkers that are connected or whose seat is kept.
+	// ListCheckers returns the checkers that are connected or whose seats are
+	// kept.
 	ListCheckers(ctx context.Context, in *ListCheckersRequest, opts ...grpc.CallOption) (*ListCheckersResponse, error)
-	// ListClients gives who is connected, and how far each has what it asked for.
+	// ListClients returns the connected clients, and how much of what each asked
+	// for it has.
 	ListClients(ctx context.Context, in *ListClientsRequest, opts ...grpc.CallOption) (*ListClientsResponse, error)
-	// Watch gives the present health of endpoints, then synced, then each
-	// recorded change without a gap. NOT_FOUND where the cluster was never known;
-	// OUT_OF_RANGE where the history does not reach back to the resume token.
-	// GET /v1/watch gives the same as server-sent events.
+	// Watch sends the current health of endpoints, then synced, then each
+	// recorded change without a gap. NOT_FOUND if the cluster was never known;
+	// OUT_OF_RANGE if the history does not reach back to the resume token. GET
+	// /v1/watch sends the same as server-sent events.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
 }
 
@@ -150,27 +151,29 @@ type Query_WatchClient = grpc.ServerStreamingClient[WatchResponse]
 // All implementations must embed UnimplementedQueryServer
 // for forward compatibility.
 //
-// Query answers what is healthy, what was, why, and who said so.
+// Query says which endpoints are and were healthy, why, and who reported it.
 type QueryServer interface {
-	// ListEndpoints gives the health of endpoints, now or as of a time, with the
-	// votes behind it. NOT_FOUND where the cluster was never known.
+	// ListEndpoints returns the health of endpoints, now or at a past time, with
+	// the votes behind it. NOT_FOUND if the cluster was never known.
 	ListEndpoints(context.Context, *ListEndpointsRequest) (*ListEndpointsResponse, error)
-	// ListTransitions gives the recorded changes of health. NOT_FOUND where the
+	// ListTransitions returns the recorded changes of health. NOT_FOUND if the
 	// cluster was never known.
 	ListTransitions(context.Context, *ListTransitionsRequest) (*ListTransitionsResponse, error)
-	// ListAvailability gives how long endpoints were healthy, from the recorded
-	// changes. NOT_FOUND where the cluster was never known.
+	// ListAvailability returns how long endpoints were healthy, from the recorded
+	// changes. NOT_FOUND if the cluster was never known.
 	ListAvailability(context.Context, *ListAvailabilityRequest) (*ListAvailabilityResponse, error)
-	// ListClusters gives the clusters of all sources.
+	// ListClusters returns the clusters of all sources.
 	ListClusters(context.Context, *ListClustersRequest) (*ListClustersResponse, error)
-	// ListCheckers gives the checkers that are connected or whose seat is kept.
+	// ListCheckers returns the checkers that are connected or whose seats are
+	// kept.
 	ListCheckers(context.Context, *ListCheckersRequest) (*ListCheckersResponse, error)
-	// ListClients gives who is connected, and how far each has what it asked for.
+	// ListClients returns the connected clients, and how much of what each asked
+	// for it has.
 	ListClients(context.Context, *ListClientsRequest) (*ListClientsResponse, error)
-	// Watch gives the present health of endpoints, then synced, then each
-	// recorded change without a gap. NOT_FOUND where the cluster was never known;
-	// OUT_OF_RANGE where the history does not reach back to the resume token.
-	// GET /v1/watch gives the same as server-sent events.
+	// Watch sends the current health of endpoints, then synced, then each
+	// recorded change without a gap. NOT_FOUND if the cluster was never known;
+	// OUT_OF_RANGE if the history does not reach back to the resume token. GET
+	// /v1/watch sends the same as server-sent events.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
 	mustEmbedUnimplementedQueryServer()
 }

@@ -5,7 +5,7 @@
 // source: hdsd/config/v1/config.proto
 
 // The configuration of an hdsd coordinator, read from YAML or JSON by the
-// proto3 JSON mapping. Envoy's own messages stand wherever one exists.
+// proto3 JSON mapping. It uses Envoy's own messages wherever one exists.
 
 package configv1
 
@@ -27,17 +27,16 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// UpstreamHealth says how a source's own health_status and hdsd's verdict
-// become one. The source is the one that gave the endpoints.
+// UpstreamHealth says how to combine the source's own health_status with hdsd's
+// verdict. The source is that of the endpoints.
 type UpstreamHealth int32
 
 const (
 	// The worse of both; DRAINING stays.
 	UpstreamHealth_WORST_OF UpstreamHealth = 0
-	// hdsd's verdict alone; initial_health before there is one.
+	// hdsd's verdict alone; initial_health before the first verdict.
 	UpstreamHealth_OURS UpstreamHealth = 1
-	// The source's word alone, unless an operator overrides it: then the worse of
-	// both.
+	// The source's health_status alone. Under an override, the worse of both.
 	UpstreamHealth_THEIRS UpstreamHealth = 2
 )
 
@@ -82,19 +81,19 @@ func (UpstreamHealth) EnumDescriptor() ([]byte, []int) {
 	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{0}
 }
 
-// Placement says where an endpoint's checkers are to be. An endpoint whose
-// locality is empty has no zone of its own: OWN_ONLY and OWN_FIRST are SPREAD
-// for it.
+// Placement says from which places to check an endpoint. An endpoint with an
+// empty locality has no place of its own: for it, OWN_ONLY and OWN_FIRST mean
+// SPREAD.
 type Placement int32
 
 const (
-	// In distinct places as far as there are, one of them its own.
+	// From as many different places as possible, one of them its own.
 	Placement_SPREAD Placement = 0
-	// In its own place and nowhere else.
+	// Only from its own place.
 	Placement_OWN_ONLY Placement = 1
-	// In its own place as far as there are checkers, the others spread.
+	// From its own place as far as it has checkers, the rest spread.
 	Placement_OWN_FIRST Placement = 2
-	// All places are the same.
+	// From any place.
 	Placement_ANYWHERE Placement = 3
 )
 
@@ -145,20 +144,20 @@ func (Placement) EnumDescriptor() ([]byte, []int) {
 type Rule int32
 
 const (
-	// More than half of the believed votes; a tie holds the last verdict.
+	// More than half of the believed votes. A tie keeps the last verdict.
 	Rule_MAJORITY Rule = 0
-	// Down when more than half of the believed votes are, and their reports of it
-	// in a row come to two more than there are votes, three of each at most: 5 of
-	// three checkers, 7 of five. One vote alone takes four rounds. It wants
-	// checks with an unhealthy_threshold of 1.
+	// Down when more than half of the believed votes are down, and their
+	// consecutive down reports, at most three of each, add up to two more than
+	// the number of votes: 5 with three checkers, 7 with five. A single vote
+	// takes four rounds. Use it with an unhealthy_threshold of 1.
 	Rule_SCORE Rule = 1
-	// Down when any checker says so.
+	// Down when any believed vote is down.
 	Rule_ANY Rule = 2
-	// Down when all checkers say so.
+	// Down when all believed votes are down.
 	Rule_ALL Rule = 3
-	// Down when at_least checkers say so.
+	// Down when at_least believed votes are down.
 	Rule_AT_LEAST Rule = 4
-	// Down unless more than the given share of checkers says up.
+	// Down unless more than this share of the believed votes is up.
 	Rule_SHARE Rule = 5
 	// The majority of the zones' majorities.
 	Rule_ZONE_MAJORITY Rule = 6
@@ -213,11 +212,11 @@ func (Rule) EnumDescriptor() ([]byte, []int) {
 	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2}
 }
 
-// WhenUnobserved is what to publish of an endpoint that nobody knows about.
+// WhenUnobserved is the health of an endpoint without believed votes.
 type WhenUnobserved int32
 
 const (
-	// The last verdict; UNKNOWN where there never was one.
+	// The last verdict; UNKNOWN if there never was one.
 	WhenUnobserved_HOLD WhenUnobserved = 0
 	// UNKNOWN.
 	WhenUnobserved_UNKNOWN WhenUnobserved = 1
@@ -266,13 +265,13 @@ func (WhenUnobserved) EnumDescriptor() ([]byte, []int) {
 	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
 }
 
-// Mode says whether verdicts reach the subscribers.
+// Mode says whether verdicts are published.
 type Mode int32
 
 const (
-	// They do.
+	// They are.
 	Mode_PUBLISH Mode = 0
-	// Check, decide and record, but publish what the sources say.
+	// hdsd checks, decides and records, but publishes the sources' own health.
 	Mode_SHADOW Mode = 1
 )
 
@@ -315,19 +314,19 @@ func (Mode) EnumDescriptor() ([]byte, []int) {
 	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
 }
 
-// ZoneHealth says whose view of health subscribers get. A zone's is the verdict,
-// but for endpoints that the majority of its own checkers has seen otherwise for
-// verdict.staleness. Where no region is named, all zones of a name are one.
+// ZoneHealth says whether data planes get the health that their zone sees. That
+// is the verdict, except for endpoints that the majority of the zone's own
+// checkers has seen otherwise for verdict.staleness. Without a region, all
+// zones of one name are one zone.
 type ZoneHealth int32
 
 const (
-	// The verdict, all of them.
+	// All data planes get the verdict.
 	ZoneHealth_GLOBAL ZoneHealth = 0
-	// A zone's, where they ask for it by the dynamic parameters "zone" and
+	// A zone's health, if they ask for it by the dynamic parameters "zone" and
 	// "region".
 	ZoneHealth_ON_REQUEST ZoneHealth = 1
-	// The same; and who gives no parameter gets that of region and zone of its
-	// node.locality.
+	// The same. Without parameters, the region and zone of node.locality count.
 	ZoneHealth_BY_LOCALITY ZoneHealth = 2
 )
 
@@ -375,38 +374,38 @@ func (ZoneHealth) EnumDescriptor() ([]byte, []int) {
 // Config is the whole configuration file.
 type Config struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of this coordinator: its node id towards upstreams and the control
-	// plane identifier towards subscribers. Default: the host's name.
+	// Name of this coordinator: its node id for management servers and its
+	// control plane identifier for data planes. Default: the host's name.
 	NodeId string `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
-	// Where checkers, data planes and gRPC queries connect.
-	// Default: 127.0.0.1:18000.
+	// Address for checkers, data planes and gRPC queries. Default:
+	// 127.0.0.1:18000.
 	Grpc *Listener `protobuf:"bytes,2,opt,name=grpc,proto3" json:"grpc,omitempty"`
-	// Where REST, metrics and health of hdsd itself are served.
-	// Default: 127.0.0.1:18080.
+	// Address for REST, metrics and the health of hdsd itself. Default:
+	// 127.0.0.1:18080.
 	Http *Listener `protobuf:"bytes,3,opt,name=http,proto3" json:"http,omitempty"`
 	// Folder of the database. Default: data, beside the configuration file.
 	DataDir string `protobuf:"bytes,4,opt,name=data_dir,json=dataDir,proto3" json:"data_dir,omitempty"`
-	// Where endpoints come from. At least one.
+	// Sources of clusters and endpoints. At least one.
 	Sources []*Source `protobuf:"bytes,5,rep,name=sources,proto3" json:"sources,omitempty"`
-	// Health checks for clusters that bring none; the first match wins.
+	// Health checks for clusters that have none; the first match wins.
 	DefaultHealthChecks []*DefaultHealthChecks `protobuf:"bytes,6,rep,name=default_health_checks,json=defaultHealthChecks,proto3" json:"default_health_checks,omitempty"`
-	// Who checks what.
+	// Which checkers check which endpoints.
 	Assignment *Assignment `protobuf:"bytes,7,opt,name=assignment,proto3" json:"assignment,omitempty"`
 	// How checkers report.
 	Reporting *Reporting `protobuf:"bytes,8,opt,name=reporting,proto3" json:"reporting,omitempty"`
-	// What to believe.
+	// How votes become verdicts.
 	Verdict *Verdict `protobuf:"bytes,9,opt,name=verdict,proto3" json:"verdict,omitempty"`
-	// Whether verdicts reach the subscribers.
+	// Whether verdicts are published.
 	Mode Mode `protobuf:"varint,10,opt,name=mode,proto3,enum=hdsd.config.v1.Mode" json:"mode,omitempty"`
-	// Other rules for some clusters; the first match wins.
+	// Different rules for some clusters; the first match wins.
 	Policies []*Policy `protobuf:"bytes,11,rep,name=policies,proto3" json:"policies,omitempty"`
-	// What is remembered.
+	// How long history is kept.
 	History *History `protobuf:"bytes,12,opt,name=history,proto3" json:"history,omitempty"`
-	// What is known of the checkers' machines.
+	// Files and secrets on the checkers' machines.
 	Checkers *Checkers `protobuf:"bytes,13,opt,name=checkers,proto3" json:"checkers,omitempty"`
-	// Bounds on what peers may send.
+	// Limits on what peers may send.
 	Limits *Limits `protobuf:"bytes,14,opt,name=limits,proto3" json:"limits,omitempty"`
-	// How data planes get health, besides asking for it.
+	// How data planes get clusters and health.
 	DataPlanes    *DataPlanes `protobuf:"bytes,15,opt,name=data_planes,json=dataPlanes,proto3" json:"data_planes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -550,11 +549,12 @@ func (x *Config) GetDataPlanes() *DataPlanes {
 // Listener is an address to serve on.
 type Listener struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// IP:PORT or [IP6]:PORT. Another address than loopback needs tls or insecure.
+	// IP:PORT or [IP6]:PORT. An address other than loopback needs tls or
+	// insecure.
 	Address string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
-	// Certificates; read again whenever the files change.
+	// Certificates. hdsd reads the files again when they change.
 	Tls *ServerTls `protobuf:"bytes,2,opt,name=tls,proto3" json:"tls,omitempty"`
-	// Serve an address other than loopback without TLS all the same.
+	// Allow an address other than loopback without TLS.
 	Insecure      bool `protobuf:"varint,3,opt,name=insecure,proto3" json:"insecure,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -618,8 +618,8 @@ type ServerTls struct {
 	CertificateChainFile string `protobuf:"bytes,1,opt,name=certificate_chain_file,json=certificateChainFile,proto3" json:"certificate_chain_file,omitempty"`
 	// PEM file with the private key.
 	PrivateKeyFile string `protobuf:"bytes,2,opt,name=private_key_file,json=privateKeyFile,proto3" json:"private_key_file,omitempty"`
-	// PEM file with the authorities whose client certificates are demanded
-	// (mutual TLS). Absent: clients show none.
+	// PEM file with the authorities of client certificates (mutual TLS). Clients
+	// must have one. Absent: clients need no certificate.
 	ClientCaFile  string `protobuf:"bytes,3,opt,name=client_ca_file,json=clientCaFile,proto3" json:"client_ca_file,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -676,16 +676,16 @@ func (x *ServerTls) GetClientCaFile() string {
 	return ""
 }
 
-// Source is one place that endpoints come from.
+// Source is one source of clusters and endpoints.
 type Source struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Unique name, shown wherever a cluster of this source is.
+	// Unique name, shown beside the clusters of this source.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Where it is: path_config_source (or the deprecated path), or
-	// api_config_source in any form but that of Envoy's own clusters.
+	// path_config_source (or the deprecated path), or api_config_source in any
+	// form that does not name one of Envoy's own clusters.
 	ConfigSource *v3.ConfigSource `protobuf:"bytes,2,opt,name=config_source,json=configSource,proto3" json:"config_source,omitempty"`
-	// What the source's own health_status counts for, where hdsd checks.
-	// Default: WORST_OF.
+	// How the source's own health_status counts for checked endpoints. Default:
+	// WORST_OF.
 	UpstreamHealth UpstreamHealth `protobuf:"varint,3,opt,name=upstream_health,json=upstreamHealth,proto3,enum=hdsd.config.v1.UpstreamHealth" json:"upstream_health,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -742,7 +742,7 @@ func (x *Source) GetUpstreamHealth() UpstreamHealth {
 	return UpstreamHealth_WORST_OF
 }
 
-// DefaultHealthChecks are given to clusters without their own.
+// DefaultHealthChecks apply to clusters without their own.
 type DefaultHealthChecks struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Glob over cluster names: * any run of characters, ? one character.
@@ -797,24 +797,23 @@ func (x *DefaultHealthChecks) GetHealthChecks() []*v3.HealthCheck {
 	return nil
 }
 
-// Assignment says who checks what.
+// Assignment says which checkers check which endpoints.
 type Assignment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Checkers for each endpoint, 1 to 7. Default: 3.
 	Redundancy uint32 `protobuf:"varint,1,opt,name=redundancy,proto3" json:"redundancy,omitempty"`
 	// How long a lost checker's seat is kept. Default: 5s.
 	ReconnectGrace *durationpb.Duration `protobuf:"bytes,2,opt,name=reconnect_grace,json=reconnectGrace,proto3" json:"reconnect_grace,omitempty"`
-	// How long to wait after a start for checkers to come back before anything
-	// moves. Default: 3s.
+	// How long to wait after a start for checkers to come back before seats move.
+	// Default: 3s.
 	Settle *durationpb.Duration `protobuf:"bytes,3,opt,name=settle,proto3" json:"settle,omitempty"`
-	// In which zones (region and zone) an endpoint's checkers are to be.
-	// Default: SPREAD.
+	// Zones (region and zone) from which to check an endpoint. Default: SPREAD.
 	Zones Placement `protobuf:"varint,4,opt,name=zones,proto3,enum=hdsd.config.v1.Placement" json:"zones,omitempty"`
-	// In which regions they are to be. It comes before zones. Default: ANYWHERE.
+	// Regions from which to check an endpoint. It has precedence over zones.
+	// Default: ANYWHERE.
 	Regions *Placement `protobuf:"varint,5,opt,name=regions,proto3,enum=hdsd.config.v1.Placement,oneof" json:"regions,omitempty"`
-	// What checkers can take; the first match wins. A checker that nothing
-	// matches has the weight that its node.metadata says under hdsd.weight, else 1,
-	// and no ceiling.
+	// Capacities of checkers; the first match wins. A checker without a match has
+	// the weight in hdsd.weight of its node.metadata, else 1, and no limit.
 	Checkers      []*CheckerCapacity `protobuf:"bytes,6,rep,name=checkers,proto3" json:"checkers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -892,16 +891,16 @@ func (x *Assignment) GetCheckers() []*CheckerCapacity {
 	return nil
 }
 
-// CheckerCapacity is what some checkers can take.
+// CheckerCapacity is the capacity of some checkers.
 type CheckerCapacity struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Glob over node ids: * any run of characters, ? one character.
 	NodeIdGlob string `protobuf:"bytes,1,opt,name=node_id_glob,json=nodeIdGlob,proto3" json:"node_id_glob,omitempty"`
-	// How much of the endpoints it is to check in comparison to others, 0.01 to
-	// 100. Default: 1.
+	// Weight of a checker in comparison to others, 0.01 to 100. A checker of
+	// weight 2 gets twice as many endpoints. Default: 1.
 	Weight float64 `protobuf:"fixed64,2,opt,name=weight,proto3" json:"weight,omitempty"`
-	// Most checks a second. Endpoints that do not fit at any checker are not
-	// checked, and say so. Default: no ceiling.
+	// Limit of a checker's checks a second. Endpoints that fit no checker are not
+	// checked, and are shown with that reason. Default: no limit.
 	MaxChecksPerSecond float64 `protobuf:"fixed64,3,opt,name=max_checks_per_second,json=maxChecksPerSecond,proto3" json:"max_checks_per_second,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache
@@ -1004,7 +1003,7 @@ func (x *Reporting) GetInterval() *durationpb.Duration {
 	return nil
 }
 
-// Verdict says what to believe.
+// Verdict says how votes become verdicts.
 type Verdict struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How votes become a verdict. Default: MAJORITY.
@@ -1013,29 +1012,29 @@ type Verdict struct {
 	AtLeast uint32 `protobuf:"varint,2,opt,name=at_least,json=atLeast,proto3" json:"at_least,omitempty"`
 	// Parameter of SHARE, between 0 and 1.
 	Share float64 `protobuf:"fixed64,3,opt,name=share,proto3" json:"share,omitempty"`
-	// What to publish when nobody knows. Default: HOLD.
+	// Health without believed votes. Default: HOLD.
 	WhenUnobserved WhenUnobserved `protobuf:"varint,4,opt,name=when_unobserved,json=whenUnobserved,proto3,enum=hdsd.config.v1.WhenUnobserved" json:"when_unobserved,omitempty"`
 	// Health before the first verdict: UNKNOWN (Envoy sends traffic) or
 	// UNHEALTHY. Default: UNKNOWN.
 	InitialHealth v3.HealthStatus `protobuf:"varint,5,opt,name=initial_health,json=initialHealth,proto3,enum=envoy.config.core.v3.HealthStatus" json:"initial_health,omitempty"`
-	// What counts as DEGRADED. Default: nothing that Envoy reports.
+	// Which votes count as DEGRADED. Default: none that Envoy reports.
 	DegradedWhen *DegradedWhen `protobuf:"bytes,6,opt,name=degraded_when,json=degradedWhen,proto3" json:"degraded_when,omitempty"`
-	// Silence of a checker after which its votes do not count any more, at least
-	// twice reporting.interval. Default: 2.5 times reporting.interval, at least
-	// 2s.
+	// How long the votes of a silent checker count, at least twice
+	// reporting.interval. Default: 2.5 times reporting.interval, at least 2s.
 	Staleness *durationpb.Duration `protobuf:"bytes,7,opt,name=staleness,proto3" json:"staleness,omitempty"`
-	// How long after its first report of an endpoint a checker is not believed
-	// that it is down. Default: by how it is checked, initial_jitter + timeout +
+	// How long after a checker's first report of an endpoint its down votes are
+	// not believed. Default: by the health check, initial_jitter + timeout +
 	// reporting.interval + (unhealthy_threshold + 1) * interval.
 	WarmUp *durationpb.Duration `protobuf:"bytes,8,opt,name=warm_up,json=warmUp,proto3" json:"warm_up,omitempty"`
-	// When a checker that says down is doubted.
+	// When to doubt a checker that reports down.
 	Doubt *Doubt `protobuf:"bytes,9,opt,name=doubt,proto3" json:"doubt,omitempty"`
-	// When the checkers of one zone are not believed any more that say down of
-	// endpoints in another.
+	// When to doubt the path between two zones: down votes of checkers in one
+	// about endpoints in the other.
 	PathCut *PathCut `protobuf:"bytes,10,opt,name=path_cut,json=pathCut,proto3" json:"path_cut,omitempty"`
-	// Endpoints that go up and down are held down. Absent: they are not.
+	// Keep flapping endpoints down. Absent: off.
 	Damping *Damping `protobuf:"bytes,11,opt,name=damping,proto3" json:"damping,omitempty"`
-	// Many endpoints that seem to go down at once wait. Absent: they do not.
+	// Delay the verdicts of many endpoints that seem to go down at once. Absent:
+	// off.
 	MassFailure   *MassFailure `protobuf:"bytes,12,opt,name=mass_failure,json=massFailure,proto3" json:"mass_failure,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1155,13 +1154,13 @@ func (x *Verdict) GetMassFailure() *MassFailure {
 	return nil
 }
 
-// DegradedWhen says with what a vote of UNHEALTHY counts as DEGRADED. Envoy
-// reports what answers that it is degraded as UNHEALTHY with its status code. In a
-// policy, one without codes is for nothing to count as DEGRADED.
+// DegradedWhen says when an UNHEALTHY vote counts as DEGRADED. Envoy reports an
+// endpoint that answers as degraded as UNHEALTHY, with its status code. In a
+// policy, DegradedWhen without codes means that no vote counts as DEGRADED.
 type DegradedWhen struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// HTTP status codes, and ranges of them as Envoy's Int64Range (the end is not
-	// in it): [200, 429, {start: 500, end: 504}].
+	// HTTP status codes, and ranges of them as in Envoy's Int64Range (the end is
+	// exclusive): [200, 429, {start: 500, end: 504}].
 	HttpStatusCode []*structpb.Value `protobuf:"bytes,1,rep,name=http_status_code,json=httpStatusCode,proto3" json:"http_status_code,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -1204,17 +1203,17 @@ func (x *DegradedWhen) GetHttpStatusCode() []*structpb.Value {
 	return nil
 }
 
-// Doubt says when a checker is doubted: it says down of endpoints that most of its
-// peers see up. Clusters with limits of their own are counted apart.
+// Doubt says when to doubt a checker: when it reports endpoints down that most
+// of its peers see up. Clusters with limits of their own count separately.
 type Doubt struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Of so many endpoints. Default: 8.
+	// Number of such endpoints. Default: 8.
 	Disagreements uint32 `protobuf:"varint,1,opt,name=disagreements,proto3" json:"disagreements,omitempty"`
-	// And of this share of its endpoints. Default: 0.2.
+	// And their share of the checker's endpoints. Default: 0.2.
 	Share float64 `protobuf:"fixed64,2,opt,name=share,proto3" json:"share,omitempty"`
-	// It is believed again when it is below this share. Default: 0.05.
+	// The checker is believed again once the share is below this. Default: 0.05.
 	Release float64 `protobuf:"fixed64,3,opt,name=release,proto3" json:"release,omitempty"`
-	// For so long. Default: 3 times reporting.interval.
+	// And stays there for this long. Default: 3 times reporting.interval.
 	ReleaseAfter  *durationpb.Duration `protobuf:"bytes,4,opt,name=release_after,json=releaseAfter,proto3" json:"release_after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1278,14 +1277,14 @@ func (x *Doubt) GetReleaseAfter() *durationpb.Duration {
 	return nil
 }
 
-// PathCut says when the checkers of one zone are not believed that say down of
-// endpoints in another, where the others, or one in that zone, see them up. It
-// is over as doubt is.
+// PathCut says when to doubt the path between two zones: when checkers of one
+// report endpoints in the other down that the other checkers, or one in that
+// zone, see up. It ends as doubt does.
 type PathCut struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Of so many votes. Default: 20.
+	// Number of such votes. Default: 20.
 	Disagreements uint32 `protobuf:"varint,1,opt,name=disagreements,proto3" json:"disagreements,omitempty"`
-	// And of this share of them. Default: 0.5.
+	// And their share of the votes over the path. Default: 0.5.
 	Share         float64 `protobuf:"fixed64,2,opt,name=share,proto3" json:"share,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1335,18 +1334,20 @@ func (x *PathCut) GetShare() float64 {
 	return 0
 }
 
-// Damping holds an endpoint down that goes down again and again, as RFC 2439
-// does with routes: each time costs 1000, which halve in half_life_rounds.
-// Never where more than half of the cluster is down.
+// Damping keeps an endpoint down that goes down again and again, as RFC 2439
+// does with routes. Each time adds a penalty of 1000, which halves in
+// half_life_rounds. It never applies while more than half of the cluster is
+// down.
 type Damping struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// No damping after all: for policies, where verdict has it for all.
+	// Turns damping off: for a policy, if verdict has it for all.
 	Disabled bool `protobuf:"varint,1,opt,name=disabled,proto3" json:"disabled,omitempty"`
-	// It is held from this on. Default: 2000.
+	// Penalty from which an endpoint is kept down. Default: 2000.
 	Suppress float64 `protobuf:"fixed64,2,opt,name=suppress,proto3" json:"suppress,omitempty"`
-	// Until it is below this. Default: 750.
+	// Penalty below which it is no longer. Default: 750.
 	Reuse float64 `protobuf:"fixed64,3,opt,name=reuse,proto3" json:"reuse,omitempty"`
-	// In rounds of checks, or of reports where these are slower. Default: 30.
+	// Half-life of the penalty in rounds of checks, or of reports if these are
+	// slower. Default: 30.
 	HalfLifeRounds uint32 `protobuf:"varint,4,opt,name=half_life_rounds,json=halfLifeRounds,proto3" json:"half_life_rounds,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -1410,12 +1411,13 @@ func (x *Damping) GetHalfLifeRounds() uint32 {
 	return 0
 }
 
-// MassFailure has endpoints wait that go down when one round takes more than
-// half of their cluster down, while some checkers see them up and not several
-// zones agree. An alarm is raised. What all checkers say is down at once.
+// MassFailure delays verdicts and raises an alarm when one round would take
+// more than half of a cluster down. It applies to endpoints that some checkers
+// see up, unless several zones agree. An endpoint that all checkers report down
+// is down at once.
 type MassFailure struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// For so long; 0s is not at all. Default: 10s.
+	// How long to wait; 0s turns it off. Default: 10s.
 	Hold          *durationpb.Duration `protobuf:"bytes,1,opt,name=hold,proto3" json:"hold,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1465,9 +1467,9 @@ type Policy struct {
 	ClusterNameGlob string `protobuf:"bytes,1,opt,name=cluster_name_glob,json=clusterNameGlob,proto3" json:"cluster_name_glob,omitempty"`
 	// Instead of assignment.redundancy.
 	Redundancy uint32 `protobuf:"varint,2,opt,name=redundancy,proto3" json:"redundancy,omitempty"`
-	// Instead of verdict, but for initial_health, which is the same for all.
-	// Durations and messages (degraded_when and what follows it) that are absent
-	// are those of verdict.
+	// Instead of verdict, except initial_health, which is the same for all.
+	// Absent durations and messages (degraded_when and the fields after it) are
+	// inherited from verdict.
 	Verdict *Verdict `protobuf:"bytes,3,opt,name=verdict,proto3" json:"verdict,omitempty"`
 	// Which checkers can reach these clusters. Absent: all.
 	Checkers *CheckerSelector `protobuf:"bytes,4,opt,name=checkers,proto3" json:"checkers,omitempty"`
@@ -1560,11 +1562,11 @@ func (x *Policy) GetRegions() Placement {
 	return Placement_SPREAD
 }
 
-// CheckerSelector picks checkers: one of the localities (if any are given)
-// and all of the metadata.
+// CheckerSelector selects checkers that match one of the localities (if there
+// are any) and all of the metadata.
 type CheckerSelector struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A locality matches when each part it names is equal.
+	// A locality matches if each part that it names is equal.
 	Localities []*LocalitySelector `protobuf:"bytes,1,rep,name=localities,proto3" json:"localities,omitempty"`
 	// Keys of node.metadata and their values.
 	Metadata      map[string]string `protobuf:"bytes,2,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
@@ -1680,10 +1682,10 @@ func (x *LocalitySelector) GetSubZone() string {
 	return ""
 }
 
-// History says what is remembered.
+// History says how long history is kept.
 type History struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Age at which a transition is forgotten. Default: 7776000s (90 days).
+	// Age at which a transition is deleted. Default: 7776000s (90 days).
 	Retention     *durationpb.Duration `protobuf:"bytes,1,opt,name=retention,proto3" json:"retention,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1726,16 +1728,17 @@ func (x *History) GetRetention() *durationpb.Duration {
 	return nil
 }
 
-// Checkers says what is known of the checkers' machines.
+// Checkers lists the files and secrets on the checkers' machines.
 type Checkers struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Absolute paths of files that every checker's machine has (certificates,
-	// keys, authorities). A transport socket that names any other file is not
-	// sent, since it would end the checker's process.
+	// keys, authorities). hdsd does not send a transport socket that names any
+	// other file, because a missing file ends the checker's process.
 	Files []string `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
 	// Names of secrets that every checker can get by SDS from a cluster of its
-	// own bootstrap. One that says who signs certificates must hold a trusted_ca:
-	// without it, a source that demands names of them ends the checkers.
+	// own bootstrap. A secret with a validation context must have a trusted_ca.
+	// Without it, a cluster that also matches names in certificates ends the
+	// checkers.
 	SdsSecrets    []string `protobuf:"bytes,2,rep,name=sds_secrets,json=sdsSecrets,proto3" json:"sds_secrets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1785,24 +1788,25 @@ func (x *Checkers) GetSdsSecrets() []string {
 	return nil
 }
 
-// DataPlanes says how data planes get health.
+// DataPlanes says how data planes get clusters and health.
 type DataPlanes struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Folder of files for Envoys that take endpoints by path_config_source: each
-	// ClusterLoadAssignment is one, NAME.pb. It is made if need be, and hdsd's
-	// own. Absent: none.
+	// Folder of files for Envoys that take endpoints by path_config_source, one
+	// NAME.pb for each ClusterLoadAssignment. hdsd creates it if needed; nothing
+	// else may write there. Absent: no files.
 	EdsDirectory string `protobuf:"bytes,1,opt,name=eds_directory,json=edsDirectory,proto3" json:"eds_directory,omitempty"`
-	// How long subscribers keep assignments without hearing of them, at least 1s;
-	// heartbeats tell that they go on. Absent: for ever.
+	// TTL of assignments, at least 1s: how long data planes keep them without a
+	// heartbeat from hdsd. Absent: for ever.
 	AssignmentTtl *durationpb.Duration `protobuf:"bytes,2,opt,name=assignment_ttl,json=assignmentTtl,proto3" json:"assignment_ttl,omitempty"`
-	// The same for clusters.
+	// TTL of clusters, in the same way.
 	ClusterTtl *durationpb.Duration `protobuf:"bytes,3,opt,name=cluster_ttl,json=clusterTtl,proto3" json:"cluster_ttl,omitempty"`
-	// Whose view of health they get. Default: GLOBAL.
+	// Whether data planes get the health that their zone sees. Default: GLOBAL.
 	ZoneHealth ZoneHealth `protobuf:"varint,4,opt,name=zone_health,json=zoneHealth,proto3,enum=hdsd.config.v1.ZoneHealth" json:"zone_health,omitempty"`
-	// Where they take the endpoints of clusters that hdsd checks: it is put into
-	// each that they get by CDS, and has to lead to hdsd. GRPC and DELTA_GRPC take
-	// one of grpc_services, REST takes a refresh_delay and one of cluster_names,
-	// which are clusters in the data planes' bootstraps. Default: {ads: {}}.
+	// From where data planes take the endpoints of checked clusters. hdsd puts it
+	// into each such cluster in CDS; it must lead to hdsd. GRPC and DELTA_GRPC
+	// need one of grpc_services. REST needs a refresh_delay and one of
+	// cluster_names. These name clusters in the data planes' bootstraps. Default:
+	// {ads: {}}.
 	EdsConfigSource *v3.ConfigSource `protobuf:"bytes,5,opt,name=eds_config_source,json=edsConfigSource,proto3" json:"eds_config_source,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -1873,24 +1877,25 @@ func (x *DataPlanes) GetEdsConfigSource() *v3.ConfigSource {
 	return nil
 }
 
-// Limits are bounds on what peers may send.
+// Limits bound what peers may send.
 type Limits struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Largest gRPC message and REST request taken, in bytes. A management server's
-	// responses and answers of CSDS may be 64 MiB in any case. Default: 67108864
-	// (64 MiB), or 640 for each of max_source_clusters where that is more, up to 1 GiB.
+	// Size limit of gRPC messages and REST requests, in bytes. Responses of
+	// management servers and of CSDS may always have 64 MiB. Default: 67108864
+	// (64 MiB), or 640 for each of max_source_clusters if that is more, up to 1
+	// GiB.
 	MaxMessageBytes uint32 `protobuf:"varint,1,opt,name=max_message_bytes,json=maxMessageBytes,proto3" json:"max_message_bytes,omitempty"`
-	// Most connections on each of the two addresses; one more is closed at once.
-	// Default: 20000.
+	// Limit of connections on each of the two addresses. hdsd closes any more at
+	// once. Default: 20000.
 	MaxConnections uint32 `protobuf:"varint,2,opt,name=max_connections,json=maxConnections,proto3" json:"max_connections,omitempty"`
-	// Most streams and calls under way on one gRPC connection; one more waits.
-	// Default: 1000.
+	// Limit of concurrent streams and calls on one gRPC connection. Any more
+	// wait. Default: 1000.
 	MaxStreamsPerConnection uint32 `protobuf:"varint,3,opt,name=max_streams_per_connection,json=maxStreamsPerConnection,proto3" json:"max_streams_per_connection,omitempty"`
-	// Most clusters of one management server; others are refused. For each source,
-	// a data plane may name twice as many on a stream. Default: 100000.
+	// Limit of clusters of one management server; hdsd refuses any more. For each
+	// source, a data plane may name twice as many on a stream. Default: 100000.
 	MaxSourceClusters uint32 `protobuf:"varint,4,opt,name=max_source_clusters,json=maxSourceClusters,proto3" json:"max_source_clusters,omitempty"`
-	// Most endpoints of one management server, in all that it says; what would
-	// make them more is refused. Default: 2000000.
+	// Limit of endpoints of one management server in total. hdsd refuses
+	// resources that exceed it. Default: 2000000.
 	MaxSourceEndpoints uint32 `protobuf:"varint,5,opt,name=max_source_endpoints,json=maxSourceEndpoints,proto3" json:"max_source_endpoints,omitempty"`
 	unknownFields      protoimpl.UnknownFields
 	sizeCache          protoimpl.SizeCache

@@ -3,8 +3,8 @@
 // Package configv1 is what `make generate` makes of the protos in proto/hdsd/config/v1.
 //
 // config.proto: The configuration of an hdsd coordinator, read from YAML or JSON by the
-// proto3 JSON mapping. Envoy's own messages stand wherever one exists.
+// proto3 JSON mapping. It uses Envoy's own messages wherever one exists.
 //
-// fleet.proto: A fleet that hdsd simulate makes a plan for, read from YAML or JSON by the
-// proto3 JSON mapping. Nothing in it needs to exist.
+// fleet.proto: The input of hdsd simulate, which makes a plan for it: a fleet, read from
+// YAML or JSON by the proto3 JSON mapping. Nothing in it needs to exist.
 package configv1

@@ -4,8 +4,8 @@
 // 	protoc        (unknown)
 // source: hdsd/config/v1/fleet.proto
 
-// A fleet that hdsd simulate makes a plan for, read from YAML or JSON by the
-// proto3 JSON mapping. Nothing in it needs to exist.
+// The input of hdsd simulate, which makes a plan for it: a fleet, read from
+// YAML or JSON by the proto3 JSON mapping. Nothing in it needs to exist.
 
 package configv1
 
@@ -85,11 +85,11 @@ func (CheckerGroup_Extension) EnumDescriptor() ([]byte, []int) {
 // Fleet is the whole file.
 type Fleet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Who checks. At least one group.
+	// The checkers. At least one group.
 	Checkers []*CheckerGroup `protobuf:"bytes,1,rep,name=checkers,proto3" json:"checkers,omitempty"`
 	// Clusters besides those of the configuration's sources.
 	Clusters []*ClusterGroup `protobuf:"bytes,2,rep,name=clusters,proto3" json:"clusters,omitempty"`
-	// Envoys that would check for themselves if it were not for hdsd.
+	// Envoys that would do their own checks without hdsd.
 	DataPlanes    []*DataPlaneGroup `protobuf:"bytes,3,rep,name=data_planes,json=dataPlanes,proto3" json:"data_planes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -146,26 +146,25 @@ func (x *Fleet) GetDataPlanes() []*DataPlaneGroup {
 	return nil
 }
 
-// CheckerGroup is some checkers that differ in nothing but their node ids.
+// CheckerGroup is a number of checkers that differ only in their node ids.
 type CheckerGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Node id of one, or what the ids of several begin with: zone-a gives
-	// zone-a-1, zone-a-2 and so on.
+	// Node id of a single checker, or prefix of several: zone-a gives zone-a-1,
+	// zone-a-2 and so on.
 	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	// How many. Default: 1.
 	Count uint32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	// Where they are.
 	Locality *v3.Locality `protobuf:"bytes,3,opt,name=locality,proto3" json:"locality,omitempty"`
-	// envoy/ and a release of Envoy, as envoy/1.40.0; or hdsd, the built-in
-	// checker.
+	// envoy/ and a release of Envoy, such as envoy/1.40.0; or hdsd for the
+	// built-in checker.
 	Version string `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
-	// What their Envoys were built without. Default: they have everything that
-	// their release has.
+	// Extensions that their Envoys were built without. Default: none.
 	Without []CheckerGroup_Extension `protobuf:"varint,5,rep,packed,name=without,proto3,enum=hdsd.config.v1.CheckerGroup_Extension" json:"without,omitempty"`
-	// What their node.metadata says under hdsd.weight, 0.01 to 100. Default:
-	// nothing.
+	// The value of hdsd.weight in their node.metadata, 0.01 to 100. Default: not
+	// set.
 	Weight float64 `protobuf:"fixed64,6,opt,name=weight,proto3" json:"weight,omitempty"`
-	// What else their node.metadata says.
+	// Other keys of their node.metadata.
 	Metadata      map[string]string `protobuf:"bytes,7,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -250,18 +249,18 @@ func (x *CheckerGroup) GetMetadata() map[string]string {
 	return nil
 }
 
-// ClusterGroup is some clusters that differ in nothing but their names and
+// ClusterGroup is a number of clusters that differ only in their names and
 // addresses.
 type ClusterGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Name of one, or what the names of several begin with: web gives web-1,
-	// web-2 and so on. Policies of the configuration apply to them by name.
+	// Name of a single cluster, or prefix of several: web gives web-1, web-2 and
+	// so on. Policies of the configuration apply to them by name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// How many. Default: 1.
 	Count uint32 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	// Endpoints of each.
 	Endpoints uint32 `protobuf:"varint,3,opt,name=endpoints,proto3" json:"endpoints,omitempty"`
-	// Where the endpoints are, evenly. Default: nowhere.
+	// Localities of the endpoints, in equal parts. Default: an empty locality.
 	Localities []*v3.Locality `protobuf:"bytes,4,rep,name=localities,proto3" json:"localities,omitempty"`
 	// How they are checked. Default: by the configuration's
 	// default_health_checks.
@@ -335,7 +334,7 @@ func (x *ClusterGroup) GetHealthChecks() []*v3.HealthCheck {
 	return nil
 }
 
-// DataPlaneGroup is some Envoys that have the same clusters.
+// DataPlaneGroup is a number of Envoys with the same clusters.
 type DataPlaneGroup struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// How many.
