@@ -11,6 +11,6 @@
 //     served at /v1/openapi.json and .yaml.
 //   - No web page of another site can change anything through an operator's browser.
 //
-// It starts no goroutine. It may import health, rest, the generated hdsd.v1 code and
-// the gRPC libraries.
+// It starts no goroutine. It may import health, internal/envoyaddr, rest, the generated
+// hdsd.v1 code and the gRPC libraries.
 package api

@@ -92,7 +92,7 @@
 //   - A unit that fits below no ceiling displaces units that more checkers may
 //     serve. If that fails, it is cut in two. Options.Looks bounds the search.
 //
-// # Rooms
+// # Parts
 //
 // Each type owns its fields; others use its methods. From the bottom up:
 //

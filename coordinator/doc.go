@@ -17,19 +17,19 @@
 //	rollout    which version of a cluster each checker is sent
 //	aggregate  what the votes on each endpoint come to
 //	ruling     what is published of it: the verdict, or what stands above it
-//	decision   the log of that, which data planes, the history and the log of events follow
+//	decision   the log of decisions; data planes, the history and the log of events follow it
 //
 // # One sequence of steps
 //
 // Each event goes to the rooms in one order. The effects of a room are carried out
 // before the next room is asked.
 //
-//	clusters    rollout, ruling, votes, decisions, fleet; then rulings that changed while
+//	clusters    rollout, ruling, aggregate, decision, fleet; then rulings that changed while
 //	            hdsd was down, since only then can the votes be explained
-//	connect     rollout, fleet, votes, specifier
-//	disconnect  rollout, fleet, votes
-//	report      fleet, rollout, votes, ruling, decisions
-//	tick        fleet, rollout, specifiers, stored plan, votes, ruling, decisions
+//	connect     rollout, fleet, aggregate, specifier
+//	disconnect  rollout, fleet, aggregate
+//	report      fleet, rollout, aggregate, ruling, decision
+//	tick        fleet, rollout, specifiers, stored plan, aggregate, ruling, decision
 //
 // A tick follows each batch of events, and comes when a room is due (NextDeadline), a
 // second later at most. After a time in which the process stood still, the core only

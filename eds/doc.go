@@ -95,6 +95,6 @@
 // refuses new ones.
 //
 // The grpc.Server has to use wire.Codec, which lets frames go out as they are. The
-// package imports eds/poll, health, gate, rest, wire, the protos, grpc, zerolog and the
+// package imports eds/poll, health, gate, rest, the protos, grpc, zerolog and the
 // Prometheus client.
 package eds

@@ -65,7 +65,7 @@
 // the stream. Each node that fetches has one, which answers it, calls the sink and
 // ends with the session. Server.Close ends all sessions and waits for them.
 //
-// It may import health, hds/specifier, internal/envoyaddr, internal/rest,
-// internal/wire, protos, grpc, net/http, and the metrics and log libraries. The
+// It may import health, hds/specifier, internal/envoyaddr, internal/gate,
+// internal/rest, internal/wire, protos, grpc, net/http, and the metrics and log libraries. The
 // grpc.Server must use wire's codec; ServerOptions has it.
 package hds

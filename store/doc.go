@@ -53,7 +53,7 @@
 // one over it. Open follows the name: if a file is replaced while Open waits for its lock,
 // Open opens the new one.
 //
-// # Rooms
+// # Parts
 //
 //	database     the open file: transactions that wait for the disk and survive bad pages
 //	intake       the writer's queue

