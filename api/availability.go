@@ -9,14 +9,14 @@ import (
 	"hdsd/health"
 )
 
-// availabilityPosition is where a page of availability ended. All pages are
-// about the time that the first one was about, whenever they are asked for.
+// availabilityPosition is the end of a page of availability. All pages cover the period
+// of the first, whenever they are requested.
 type availabilityPosition struct {
 	After      health.Endpoint
 	Start, End time.Time
 }
 
-// ListAvailability gives how long endpoints were what.
+// ListAvailability returns how long endpoints had each health.
 func (s *Service) ListAvailability(ctx context.Context, r *hdsdv1.ListAvailabilityRequest) (*hdsdv1.ListAvailabilityResponse, error) {
 	limit, err := pageSize(r.GetPageSize())
 	if err != nil {

@@ -8,44 +8,43 @@ import (
 	"hdsd/health"
 )
 
-// Errors that a Backend answers and callers see as their gRPC codes.
+// Errors of a Backend, which callers see as gRPC codes.
 var (
-	// ErrUnknownCluster says that a cluster of that name was never known.
+	// ErrUnknownCluster reports that no cluster of that name was ever known.
 	ErrUnknownCluster = errors.New("unknown cluster")
 
-	// ErrBadToken says that a page token is not one that was given out for
-	// this question.
+	// ErrBadToken reports that a page token does not belong to this question.
 	ErrBadToken = errors.New("page_token is not one given out for this question: repeat the first request without it")
 
-	// ErrTooOld says that the history does not reach back to a resume token.
+	// ErrTooOld reports that the history does not reach back to a resume token.
 	ErrTooOld = errors.New("the history no longer reaches back to the resume token: watch again without it")
 )
 
-// Backend knows the answers.
+// Backend answers queries.
 type Backend interface {
-	// Endpoints gives up to query.Limit endpoints after query.After, ordered
-	// by cluster, locality and address, and whether there are more.
+	// Endpoints returns up to query.Limit endpoints after query.After, ordered by
+	// cluster, locality and address, and whether there are more.
 	Endpoints(ctx context.Context, query EndpointQuery) ([]EndpointHealth, bool, error)
 
-	// Transitions gives a page of committed history and the token of the next.
+	// Transitions returns a page of committed history, and the token of the next page.
 	Transitions(ctx context.Context, query TransitionQuery) ([]health.Transition, string, error)
 
-	// Availability gives how long up to query.Limit endpoints after query.After
-	// were what, ordered as Endpoints, and whether there are more. Times that
-	// are zero are by default the beginning of the history and now.
+	// Availability returns how long endpoints had each health, for up to query.Limit
+	// endpoints after query.After in the order of Endpoints, and whether there are
+	// more. Zero times default to the start of the history and to now.
 	Availability(ctx context.Context, query AvailabilityQuery) (AvailabilityPage, error)
 
-	// Clusters gives up to limit clusters after the name, by name, and whether
-	// there are more.
+	// Clusters returns up to limit clusters after the name, by name, and whether there
+	// are more.
 	Clusters(ctx context.Context, after string, limit int) ([]Cluster, bool, error)
 
-	// Checkers gives all checkers, by id.
+	// Checkers returns all checkers, by id.
 	Checkers(ctx context.Context) ([]Checker, error)
 
-	// Clients gives all clients, each with one type once.
+	// Clients returns all clients, one for each client and type.
 	Clients(ctx context.Context) ([]Client, error)
 
-	// Watch begins to watch, or goes on behind a token.
+	// Watch starts to watch, or resumes after a token.
 	Watch(ctx context.Context, query WatchQuery) (Watcher, error)
 }
 
@@ -54,22 +53,21 @@ type EndpointQuery struct {
 	Cluster string
 	Address string
 	Health  *health.Status
-	AsOf    time.Time // what was held then; zero: what is now
+	AsOf    time.Time // the time of the health; zero: now
 	After   *health.Endpoint
 	Limit   int
 }
 
-// EndpointHealth is an endpoint and what is held to be true of it.
+// EndpointHealth is the health of an endpoint, and its reasons.
 type EndpointHealth struct {
 	Endpoint  health.Endpoint
 	Verdict   health.Verdict
-	Published *Published      // nil where subscribers are told the verdict, or nothing
-	Override  *Override       // that is the verdict; nil where the votes decide
-	Voted     *health.Verdict // what these come to under it; nil without one
+	Published *Published      // nil if the verdict is published, or nothing
+	Override  *Override       // in place of the verdict; nil if the votes decide
+	Voted     *health.Verdict // the verdict of the votes under an override; else nil
 }
 
-// Published is what subscribers are told of an endpoint in place of its
-// verdict, and why.
+// Published is the published health of an endpoint if it is not the verdict, and why.
 type Published struct {
 	Status health.Status
 	Reason string
@@ -93,10 +91,10 @@ type Cluster struct {
 	Endpoints, Healthy, Unhealthy, Unknown int
 	Overridden                             int // endpoints under an override
 	Quarantined                            []Quarantined
-	NoEndpointsReason                      string // empty where there are some
+	NoEndpointsReason                      string // empty if there are some
 }
 
-// Mode is what becomes of a cluster's verdicts.
+// Mode says whether the verdicts of a cluster are published.
 type Mode uint8
 
 // Modes.
@@ -106,8 +104,8 @@ const (
 	Frozen
 )
 
-// Quarantined is something that is not checked; the whole cluster where the
-// address is empty.
+// Quarantined is an endpoint that is not checked, or the whole cluster if the address
+// is empty.
 type Quarantined struct{ Address, Reason string }
 
 // Checker is a checker as the coordinator sees it.
@@ -120,9 +118,9 @@ type Checker struct {
 	Trusted           bool
 	DistrustReason    string
 	StrangeReports    uint64
-	Operator          *Trust // nil where nothing is said
+	Operator          *Trust // nil if not set
 	CutPaths          []CutPath
-	BlindReason       string // empty where it is not
+	BlindReason       string // empty if it is not blind
 
 	// Of the plan.
 	Share           int // endpoints that it should check
@@ -142,14 +140,14 @@ type AvailabilityQuery struct {
 	Limit      int
 }
 
-// AvailabilityPage is an answer, and the times that it is about.
+// AvailabilityPage is a page of availability, with its period.
 type AvailabilityPage struct {
 	Found      []Availability
 	More       bool
 	Start, End time.Time
 }
 
-// Availability is how long an endpoint was what.
+// Availability is how long an endpoint had each health.
 type Availability struct {
 	Endpoint    health.Endpoint
 	In          map[health.Status]time.Duration
@@ -163,15 +161,15 @@ const (
 	KindUpstream   = "upstream"
 )
 
-// Client is one type of resource that one client has.
+// Client is one type of resource of one client.
 type Client struct {
 	ID, Kind, TypeURL               string
 	Connected                       bool
 	Resources, Synced, Stale, Error int
-	Unasked                         int // assignments of checked clusters that it took and does not ask for
+	Unasked                         int // assignments of checked clusters that it took without asking for them
 	LastAck                         time.Time
 	LastError                       string
-	Poll                            *Poll // nil where it does not poll
+	Poll                            *Poll // nil if it does not poll
 }
 
 // Poll is a client's latest poll.

@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	// partSize is how much of a copy is in one message.
+	// partSize is the number of bytes of a copy in one message.
 	partSize = 256 << 10
 
-	// partPatience is how long a client may take no part: others wait for it.
+	// partPatience is how long a client may take for one part, because other clients
+	// wait for it.
 	partPatience = time.Minute
 )
 
@@ -25,18 +26,17 @@ const (
 type Copy interface {
 	io.Reader
 
-	// Context ends when the client goes, or hdsd stops.
+	// Context ends when the client disconnects, or hdsd stops.
 	Context() context.Context
 
-	// Size is that of the whole copy.
+	// Size returns the size of the whole copy in bytes.
 	Size() int64
 
-	// Close lets go of it. The error is why it was not delivered, nil where it
-	// was.
+	// Close releases the copy. failure says why it was not delivered; nil if it was.
 	Close(failure error)
 }
 
-// Backup gives a copy of the database, part by part.
+// Backup sends a copy of the database, part by part.
 func (c *Control) Backup(_ *hdsdv1.BackupRequest, stream grpc.ServerStreamingServer[hdsdv1.BackupResponse]) error {
 	copied, err := c.controller.Backup(stream.Context())
 	if err != nil {
@@ -65,8 +65,8 @@ func deliver(copied Copy, stream grpc.ServerStreamingServer[hdsdv1.BackupRespons
 	}
 }
 
-// sendInTime sends a message that the client must take within partPatience.
-// With an error the caller has to return, which ends a Send that still waits.
+// sendInTime sends a message, which the client must take within partPatience. On error
+// the caller has to return, which ends a Send that still waits.
 func sendInTime(ctx context.Context, stream grpc.ServerStreamingServer[hdsdv1.BackupResponse], m *hdsdv1.BackupResponse) error {
 	sent := make(chan error, 1)
 	go func() { sent <- stream.Send(m) }()

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// FreezePath is where hdsd is frozen and unfrozen over REST.
+	// FreezePath is the REST path for freezing.
 	FreezePath = "/v1/freeze"
 
-	// frozenHeader is in each answer below /v1/ while hdsd is frozen.
+	// frozenHeader is in each response below /v1/ while hdsd is frozen.
 	frozenHeader = "X-Hdsd-Frozen"
 
-	// maxBody is the size of a request that changes something, in bytes.
+	// maxBody is the size limit of a request that changes something, in bytes.
 	maxBody = 64 << 10
 )
 
@@ -35,7 +35,7 @@ func (c *Control) Handler() (http.Handler, error) {
 	return guardChanges(checkParameters(mux)), nil
 }
 
-// Mark has answers say that hdsd is frozen, while it is.
+// Mark adds frozenHeader to responses while hdsd is frozen.
 func (c *Control) Mark(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if frozen := c.controller.Frozen(); frozen != nil {
@@ -45,9 +45,11 @@ func (c *Control) Mark(next http.Handler) http.Handler {
 	})
 }
 
-// guardChanges keeps web pages from changing anything by the browser of
-// someone who can reach hdsd: a form cannot send JSON, a script of another site
-// is told by its origin, and a site whose name was made to lead here by its name.
+// guardChanges keeps web pages from changing anything through the browser of a person
+// who can reach hdsd:
+//   - A form cannot send JSON.
+//   - The Origin header shows a script of another site.
+//   - The Host header shows a site whose name was made to resolve to hdsd.
 func guardChanges(next http.Handler) http.Handler {
 	origins := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -70,8 +72,8 @@ func fromBrowser(r *http.Request) bool {
 	return r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != ""
 }
 
-// ownName tells whether the name that a browser asked for can only be ours:
-// there is a certificate for it, or it is none that a stranger could own.
+// ownName reports whether the Host of a request can only be hdsd's own: a certificate
+// has it, or no stranger can own it.
 func ownName(r *http.Request) bool {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {

@@ -8,7 +8,7 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-// clientPosition is what clients are ordered by.
+// clientPosition is the sort key of clients.
 type clientPosition struct{ ID, Kind, TypeURL string }
 
 func (p clientPosition) compare(q clientPosition) int {
@@ -17,7 +17,8 @@ func (p clientPosition) compare(q clientPosition) int {
 
 func (c *Client) position() clientPosition { return clientPosition{c.ID, c.Kind, c.TypeURL} }
 
-// ListClients gives who is connected, and how far each has what it asked for.
+// ListClients returns the connected clients, and how much of what each asked for it
+// has.
 func (s *Service) ListClients(ctx context.Context, r *hdsdv1.ListClientsRequest) (*hdsdv1.ListClientsResponse, error) {
 	limit, err := pageSize(r.GetPageSize())
 	if err != nil {

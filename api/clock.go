@@ -7,23 +7,23 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-// ClockPath is where operators say over REST that the clock is right.
+// ClockPath is the REST path for the clock.
 const ClockPath = "/v1/clock"
 
-// Clock is what hdsd makes of the clock of its machine.
+// Clock is hdsd's view of its machine's clock.
 type Clock struct {
 	Doubted bool
-	Wall    time.Time // what it says
+	Wall    time.Time // the time of the clock
 	Steady  time.Time // the time by which history ages
 	Since   time.Time // of the doubt
 }
 
-// GetClock tells whether hdsd doubts the clock of its machine.
+// GetClock returns whether hdsd doubts its machine's clock.
 func (c *Control) GetClock(context.Context, *hdsdv1.GetClockRequest) (*hdsdv1.ClockState, error) {
 	return clockMessage(c.controller.Clock()), nil
 }
 
-// ConfirmClock says that the clock is right.
+// ConfirmClock confirms that the clock is right.
 func (c *Control) ConfirmClock(ctx context.Context, r *hdsdv1.ConfirmClockRequest) (*hdsdv1.ConfirmClockResponse, error) {
 	author, err := authorOf(r.GetAuthor())
 	if err != nil {

@@ -16,69 +16,67 @@ import (
 	"hdsd/health"
 )
 
-// Bounds of what operators say, in bytes.
+// Size limits of operators' texts, in bytes.
 const (
 	maxReason = 1000
 	maxAuthor = 200
 )
 
-// Controller does what operators ask for.
+// Controller makes the changes that operators ask for.
 type Controller interface {
-	// Freeze keeps verdicts from the subscribers. It gives the freeze in force,
-	// and the one that it replaces, nil where there was none. It has taken
-	// effect even where the error is that it is not on disk yet.
+	// Freeze stops publishing verdicts. It returns the freeze in force and the one that
+	// it replaces, or nil. It has taken effect even if the error is that it is not on
+	// disk yet.
 	Freeze(ctx context.Context, f Freeze) (now Freeze, replaced *Freeze, err error)
 
-	// Unfreeze publishes verdicts again. It gives the freeze that ended, nil
-	// where there was none.
+	// Unfreeze publishes verdicts again. It returns the freeze that ended, or nil.
 	Unfreeze(ctx context.Context, author string) (*Freeze, error)
 
-	// Frozen gives the freeze in force, nil where there is none, at once.
+	// Frozen returns the freeze in force, or nil, without waiting.
 	Frozen() *Freeze
 
-	// SetOverride puts a health above the votes. It gives the override in force,
-	// and the one that it replaces, nil where there was none. It has taken
-	// effect even where the error is that it is not on disk yet.
+	// SetOverride sets a health in place of verdicts. It returns the override in force
+	// and the one that it replaces, or nil. It has taken effect even if the error is
+	// that it is not on disk yet.
 	SetOverride(ctx context.Context, o Override) (now Override, replaced *Override, err error)
 
-	// ClearOverrides ends the override for exactly a scope, or all within it, and
-	// gives those that ended.
+	// ClearOverrides ends the override of exactly a scope, or all within it, and
+	// returns those that ended.
 	ClearOverrides(ctx context.Context, scope health.Endpoint, all bool, author string) ([]Override, error)
 
-	// Overrides gives those in force, by scope.
+	// Overrides returns the overrides in force, by scope.
 	Overrides(ctx context.Context) ([]Override, error)
 
-	// SetTrust says whether to believe a checker. It gives what is in force, and
-	// what that replaces, nil where nothing was said. It has taken effect even
-	// where the error is that it is not on disk yet.
+	// SetTrust decides whether to believe a checker. It returns the trust in force and
+	// the one that it replaces, or nil. It has taken effect even if the error is that
+	// it is not on disk yet.
 	SetTrust(ctx context.Context, t Trust) (now Trust, replaced *Trust, err error)
 
-	// ClearTrust leaves a checker to be judged again, and gives what ended, nil
-	// where nothing was said.
+	// ClearTrust returns a checker to automatic trust, and returns the trust that
+	// ended, or nil.
 	ClearTrust(ctx context.Context, checker, author string) (*Trust, error)
 
-	// Trust gives what is said of checkers, by id.
+	// Trust returns the trust set for checkers, by id.
 	Trust(ctx context.Context) ([]Trust, error)
 
-	// Clock tells whether the clock of the machine is doubted, at once.
+	// Clock returns whether the machine's clock is doubted, without waiting.
 	Clock() Clock
 
-	// ConfirmClock says that the clock is right, and gives what was made of it
-	// before.
+	// ConfirmClock confirms that the clock is right, and returns its previous state.
 	ConfirmClock(ctx context.Context, author string) (before Clock, err error)
 
-	// Backup makes a copy of the database as it is, one at a time.
+	// Backup makes a consistent copy of the database, one at a time.
 	Backup(ctx context.Context) (Copy, error)
 }
 
-// Freeze is why and how verdicts are kept from the subscribers.
+// Freeze is an operator's stop to publishing verdicts.
 type Freeze struct {
 	Reason, Author string
 	Since          time.Time
-	Hold           bool // publish the health as it stood; else what the sources say
+	Hold           bool // publish the health at the time of the freeze; else the sources' health
 }
 
-// String tells of a freeze on one line.
+// String describes a freeze on one line.
 func (f *Freeze) String() string {
 	return fmt.Sprintf("frozen since %s by %s: %s", f.Since.UTC().Format(time.RFC3339), f.Author, f.Reason)
 }
@@ -89,13 +87,13 @@ type Control struct {
 	controller Controller
 }
 
-// NewControl gives a service that has controller do what is asked.
+// NewControl returns a service on top of controller.
 func NewControl(controller Controller) *Control { return &Control{controller: controller} }
 
-// Register puts the service on a gRPC server.
+// Register registers the service with a gRPC server.
 func (c *Control) Register(server grpc.ServiceRegistrar) { hdsdv1.RegisterControlServer(server, c) }
 
-// Freeze keeps verdicts from the subscribers.
+// Freeze stops publishing verdicts.
 func (c *Control) Freeze(ctx context.Context, r *hdsdv1.FreezeRequest) (*hdsdv1.FreezeResponse, error) {
 	reason, err := reasonOf(r.GetReason())
 	if err != nil {
@@ -136,7 +134,7 @@ func (c *Control) Unfreeze(ctx context.Context, r *hdsdv1.UnfreezeRequest) (*hds
 	return answer, nil
 }
 
-// GetFreeze tells whether hdsd is frozen.
+// GetFreeze returns whether hdsd is frozen.
 func (c *Control) GetFreeze(context.Context, *hdsdv1.GetFreezeRequest) (*hdsdv1.FreezeState, error) {
 	return freezeMessage(c.controller.Frozen()), nil
 }
@@ -165,7 +163,7 @@ func authorOf(text string) (string, error) {
 	return cmp.Or(author, "unknown"), err
 }
 
-// oneLine takes text that is shown in logs and on terminals.
+// oneLine checks text that logs and terminals show.
 func oneLine(field, text string, most int) (string, error) {
 	text = strings.TrimSpace(text)
 	if len(text) > most {

@@ -157,7 +157,7 @@ func checkerMessage(c Checker) *hdsdv1.Checker {
 	return m
 }
 
-// DigestText is how a digest is shown.
+// DigestText formats a digest.
 func DigestText(digest uint64) string { return fmt.Sprintf("%016x", digest) }
 
 func statusMessage(s health.Status) corev3.HealthStatus { return corev3.HealthStatus(s) }

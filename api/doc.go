@@ -1,9 +1,9 @@
 // Package api answers questions about health and takes the changes that operators
 // make: the hdsd.v1 services over gRPC and, by their HTTP annotations, over REST.
 //
-// It owns the shapes that programs outside see: messages and page tokens. Package
-// rest owns the errors. A Backend supplies the answers, and a Controller makes the
-// changes. It guarantees:
+// It owns the shapes that programs outside see: messages and page tokens. internal/rest
+// owns the errors. A Backend supplies the answers, and a Controller makes the changes.
+// It guarantees:
 //   - Page tokens are stable, and bound to the question that they continue. A token
 //     used with another question is an error, not a wrong answer.
 //   - A watch resumes behind the token of any event, without a gap.
@@ -11,6 +11,6 @@
 //     served at /v1/openapi.json and .yaml.
 //   - No web page of another site can change anything through an operator's browser.
 //
-// It starts no goroutine. It may import health, internal/envoyaddr, rest, the generated
-// hdsd.v1 code and the gRPC libraries.
+// It starts no goroutine. It may import health, internal/envoyaddr, internal/rest, the
+// generated hdsd.v1 code and the gRPC libraries.
 package api

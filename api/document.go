@@ -7,7 +7,7 @@ import (
 	"hdsd/internal/rest"
 )
 
-// withDocument serves the OpenAPI document, and the rest by next.
+// withDocument serves the OpenAPI document, and everything else by next.
 func withDocument(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		kind, text := "", []byte(nil)
@@ -25,6 +25,6 @@ func withDocument(next http.Handler) http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", kind)
-		_, _ = w.Write(text) // an error means that the client is gone
+		_, _ = w.Write(text) // an error means that the client has gone
 	})
 }

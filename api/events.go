@@ -18,21 +18,21 @@ import (
 const (
 	watchPath = "/v1/watch"
 
-	// lastEvent is the header by which a browser resumes by itself.
+	// lastEvent is the header with which a browser resumes on its own.
 	lastEvent = "Last-Event-ID"
 
-	// heartbeat is how long an event stream is silent at most.
+	// heartbeat is the maximum silence of an event stream.
 	heartbeat = 15 * time.Second
 
-	// writeTimeout is how long a client that takes nothing is waited for.
+	// writeTimeout is how long to wait for a client that takes nothing.
 	writeTimeout = 30 * time.Second
 
-	// chunk is from how many bytes on what is put together is written, so that
-	// many clients that are far behind do not cost much memory.
+	// chunk is the number of bytes after which the buffer is written, so that many
+	// clients that are far behind do not cost much memory.
 	chunk = 32 << 10
 )
 
-// withWatch serves server-sent events, and the rest by next.
+// withWatch serves server-sent events, and everything else by next.
 func (s *Service) withWatch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == watchPath {
@@ -43,7 +43,7 @@ func (s *Service) withWatch(next http.Handler) http.Handler {
 	})
 }
 
-// serveEvents is Watch as server-sent events. The token is the event's id.
+// serveEvents serves Watch as server-sent events. The token is the event's id.
 func (s *Service) serveEvents(w http.ResponseWriter, r *http.Request) {
 	given := r.URL.Query()
 	query := WatchQuery{Cluster: given.Get("cluster"), Address: given.Get("address")}
@@ -64,10 +64,10 @@ func (s *Service) serveEvents(w http.ResponseWriter, r *http.Request) {
 	defer watcher.Close()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")
-	w.Header().Set("X-Accel-Buffering", "no") // proxies are not to hold events back
+	w.Header().Set("X-Accel-Buffering", "no") // keeps proxies from buffering events
 	events := &eventWriter{to: w, control: http.NewResponseController(w)}
-	defer func() { _ = events.control.SetWriteDeadline(time.Time{}) }() // the connection may serve more
-	for err = events.flush(); err == nil; {                             // the client sees at once that it is served
+	defer func() { _ = events.control.SetWriteDeadline(time.Time{}) }() // the connection may serve further requests
+	for err = events.flush(); err == nil; {                             // tells the client at once that the watch has started
 		err = events.next(r.Context(), watcher)
 	}
 }
@@ -79,7 +79,7 @@ type eventWriter struct {
 	buffer  bytes.Buffer
 }
 
-// next waits for what is to be seen and writes it.
+// next waits for events and writes them.
 func (e *eventWriter) next(ctx context.Context, watcher Watcher) error {
 	waiting, cancel := context.WithTimeout(ctx, heartbeat)
 	defer cancel()
@@ -131,14 +131,14 @@ func appendEvent(to []byte, name, token string, text []byte) []byte {
 	return fmt.Appendf(to, "data: %s\n\n", text)
 }
 
-// fail tells why the stream ends. The client has the token of the last event.
+// fail writes why the stream ends. The client has the token of the last event.
 func (e *eventWriter) fail(err error) {
 	e.event("error", "", rest.ErrorText(grpcError(err)))
 }
 
-// flush sends what was put together, for a bounded time.
+// flush sends the buffer, for a bounded time.
 func (e *eventWriter) flush() error {
-	// Where a deadline is not supported, the server's own must do.
+	// If deadlines are not supported, the server's own applies.
 	_ = e.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 	if _, err := e.to.Write(e.buffer.Bytes()); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (e *eventWriter) flush() error {
 	return e.control.Flush()
 }
 
-// compactJSON is JSON on one line. protojson varies its white space on purpose;
+// compactJSON returns JSON on one line. protojson varies its white space on purpose;
 // programs want it stable.
 func compactJSON(m proto.Message) ([]byte, error) {
 	text, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)

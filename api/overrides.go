@@ -16,27 +16,27 @@ import (
 )
 
 const (
-	// OverridesPath is where overrides are set, cleared and listed over REST.
+	// OverridesPath is the REST path for overrides.
 	OverridesPath = "/v1/overrides"
 
-	// maxName is the size of a name in a scope, in bytes.
+	// maxName is the size limit of a name in a scope, in bytes.
 	maxName = 1000
 
-	// longest is for how long an override can be set.
+	// longest is the maximum duration of an override.
 	longest = 10 * 365 * 24 * time.Hour
 )
 
-// Override is a health that an operator has put above the votes.
+// Override is a health that an operator sets in place of verdicts.
 type Override struct {
-	Scope          health.Endpoint // whom it is for: a part that is empty may be anything
+	Scope          health.Endpoint // an empty part matches all
 	Status         health.Status   // DRAINING, HEALTHY or UNHEALTHY
 	Reason, Author string
 	Since          time.Time
 	Until          time.Time // zero: until it is cleared
-	Endpoints      int       // that it decides now
+	Endpoints      int       // number of endpoints whose health it sets at present
 }
 
-// SetOverride puts a health above the votes.
+// SetOverride sets a health in place of verdicts.
 func (c *Control) SetOverride(ctx context.Context, r *hdsdv1.SetOverrideRequest) (*hdsdv1.SetOverrideResponse, error) {
 	asked, err := askedOverride(r)
 	if err != nil {
@@ -80,7 +80,7 @@ func askedOverride(r *hdsdv1.SetOverrideRequest) (o Override, err error) {
 	return o, err
 }
 
-// durationOf reads how long an override lasts, 0 where it has no end.
+// durationOf reads the duration of an override, 0 if it has no end.
 func durationOf(d *durationpb.Duration) (time.Duration, error) {
 	if d == nil {
 		return 0, nil
@@ -91,8 +91,8 @@ func durationOf(d *durationpb.Duration) (time.Duration, error) {
 	return 0, status.Errorf(codes.InvalidArgument, "duration: is not between 1 ns and %.0f h: leave it out to have no end", longest.Hours())
 }
 
-// scopeOf reads whom an override is for. Names are shown in logs and on
-// terminals.
+// scopeOf reads the scope of an override. It checks names, because logs and terminals
+// show them.
 func scopeOf(cluster, address, region, zone, subZone string) (scope health.Endpoint, err error) {
 	for _, part := range []struct {
 		field, text string
@@ -135,7 +135,7 @@ func (c *Control) ClearOverrides(ctx context.Context, r *hdsdv1.ClearOverridesRe
 	return &hdsdv1.ClearOverridesResponse{Ended: each(ended, overrideMessage)}, nil
 }
 
-// ListOverrides gives the overrides in force.
+// ListOverrides returns the overrides in force.
 func (c *Control) ListOverrides(ctx context.Context, r *hdsdv1.ListOverridesRequest) (*hdsdv1.ListOverridesResponse, error) {
 	limit, err := pageSize(r.GetPageSize())
 	if err != nil {

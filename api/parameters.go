@@ -23,10 +23,10 @@ import (
 	"hdsd/internal/rest"
 )
 
-// parameters are what a request may have in its URL, by name.
+// parameters are the fields that the URL of a request may have, by name.
 type parameters map[string]protoreflect.FieldDescriptor
 
-// routes gives the parameters of each method of each path of hdsd.v1.
+// routes returns the parameters of each method of each path of hdsd.v1.
 var routes = sync.OnceValue(func() map[string]map[string]parameters {
 	all := map[string]map[string]parameters{}
 	protoregistry.GlobalFiles.RangeFilesByPackage(hdsdv1.File_hdsd_v1_query_proto.Package(), func(file protoreflect.FileDescriptor) bool {
@@ -65,8 +65,8 @@ func addRoute(all map[string]map[string]parameters, m protoreflect.MethodDescrip
 	all[path][verb] = known
 }
 
-// checkParameters drops empty parameters and refuses unknown ones, which the
-// gateway would ignore: a misspelt filter must not answer everything.
+// checkParameters drops empty parameters and refuses unknown ones. The gateway would
+// ignore them, so a misspelt filter would return everything.
 func checkParameters(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		methods, ok := routes()[r.URL.Path]
@@ -93,7 +93,7 @@ func checkParameters(next http.Handler) http.Handler {
 	})
 }
 
-// check tells what is wrong with what was given, and drops what is empty.
+// check says which of the given parameters is wrong, and drops empty ones.
 func (p parameters) check(given url.Values, path string) error {
 	once := map[protoreflect.FieldDescriptor]string{}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -117,7 +117,7 @@ func (p parameters) check(given url.Values, path string) error {
 	return nil
 }
 
-// String lists the names that JSON has.
+// String lists the names as in JSON.
 func (p parameters) String() string {
 	var names []string
 	for name, field := range p {
@@ -132,8 +132,8 @@ func (p parameters) String() string {
 	return strings.Join(names, ", ")
 }
 
-// checkValue says how to put right what the gateway would refuse in terms of
-// Go, or take for something else.
+// checkValue says how to fix a value that the gateway would refuse with an error about
+// Go, or misread.
 func checkValue(field protoreflect.FieldDescriptor, value string) error {
 	switch field.Kind() {
 	case protoreflect.BoolKind:

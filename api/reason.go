@@ -9,16 +9,16 @@ import (
 // errorDomain is the domain of the reasons in errors (google.rpc.ErrorInfo).
 const errorDomain = "hdsd"
 
-// Reasons of errors over gRPC, for programs that decide by them: texts may change.
+// Reasons of gRPC errors. Programs should use these, because texts may change.
 const (
 	ReasonUnknownCluster = "UNKNOWN_CLUSTER" // no cluster of that name was ever known
 	ReasonStopping       = "STOPPING"        // hdsd is shutting down
 )
 
-// ErrStopping answers those that still ask while hdsd stops.
+// ErrStopping is the error for calls while hdsd stops.
 var ErrStopping = withReason(codes.Unavailable, ReasonStopping, "hdsd is stopping")
 
-// ReasonOf gives the reason that an error of hdsd carries, nothing if it has none.
+// ReasonOf returns the reason in an error of hdsd, or "".
 func ReasonOf(err error) string {
 	for _, detail := range status.Convert(err).Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == errorDomain {
@@ -28,7 +28,7 @@ func ReasonOf(err error) string {
 	return ""
 }
 
-// withReason makes an error that carries its reason.
+// withReason makes an error with a reason.
 func withReason(code codes.Code, reason, message string) error {
 	plain := status.New(code, message)
 	if detailed, err := plain.WithDetails(&errdetails.ErrorInfo{Reason: reason, Domain: errorDomain}); err == nil {

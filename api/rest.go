@@ -25,14 +25,14 @@ func (s *Service) Handler() (http.Handler, error) {
 
 func newGateway() *runtime.ServeMux {
 	return runtime.NewServeMux(
-		runtime.WithDisablePathLengthFallback(), // a POST is no question
+		runtime.WithDisablePathLengthFallback(), // queries take no POST
 		runtime.WithMarshalerOption(runtime.MIMEWildcard, &answers{}),
 		runtime.WithErrorHandler(writeError),
 		runtime.WithRoutingErrorHandler(writeRoutingError),
 	)
 }
 
-// answers puts answers into compact JSON.
+// answers marshals responses as compact JSON.
 type answers struct{ runtime.JSONPb }
 
 func (answers) Marshal(answer any) ([]byte, error) {

@@ -17,7 +17,7 @@ import (
 	"hdsd/internal/rest"
 )
 
-// Sizes of a page, in items.
+// Page sizes, in items.
 const (
 	DefaultPageSize = 1000
 	MaxPageSize     = 10000
@@ -29,13 +29,13 @@ type Service struct {
 	backend Backend
 }
 
-// NewService gives a service that asks backend.
+// NewService returns a service on top of backend.
 func NewService(backend Backend) *Service { return &Service{backend: backend} }
 
-// Register puts the service on a gRPC server.
+// Register registers the service with a gRPC server.
 func (s *Service) Register(server grpc.ServiceRegistrar) { hdsdv1.RegisterQueryServer(server, s) }
 
-// ListEndpoints gives the health of endpoints, now or as of a time.
+// ListEndpoints returns the health of endpoints, now or at a past time.
 func (s *Service) ListEndpoints(ctx context.Context, r *hdsdv1.ListEndpointsRequest) (*hdsdv1.ListEndpointsResponse, error) {
 	limit, err := pageSize(r.GetPageSize())
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Service) ListEndpoints(ctx context.Context, r *hdsdv1.ListEndpointsRequ
 	return answer, grpcError(err)
 }
 
-// ListTransitions gives recorded changes of health.
+// ListTransitions returns the recorded changes of health.
 func (s *Service) ListTransitions(ctx context.Context, r *hdsdv1.ListTransitionsRequest) (*hdsdv1.ListTransitionsResponse, error) {
 	limit, err := pageSize(r.GetPageSize())
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *Service) ListTransitions(ctx context.Context, r *hdsdv1.ListTransitions
 	return &hdsdv1.ListTransitionsResponse{Transitions: each(transitions, transitionMessage), NextPageToken: next}, nil
 }
 
-// ListClusters gives the clusters of all sources.
+// ListClusters returns the clusters of all sources.
 func (s *Service) ListClusters(ctx context.Context, r *hdsdv1.ListClustersRequest) (*hdsdv1.ListClustersResponse, error) {
 	limit, after, err := page(r.GetPageSize(), r.GetPageToken(), "clusters")
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Service) ListClusters(ctx context.Context, r *hdsdv1.ListClustersReques
 	return answer, grpcError(err)
 }
 
-// ListCheckers gives the checkers that are connected or whose seat is kept.
+// ListCheckers returns the checkers that are connected or whose seats are kept.
 func (s *Service) ListCheckers(ctx context.Context, r *hdsdv1.ListCheckersRequest) (*hdsdv1.ListCheckersResponse, error) {
 	limit, after, err := page(r.GetPageSize(), r.GetPageToken(), "checkers")
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *Service) ListCheckers(ctx context.Context, r *hdsdv1.ListCheckersReques
 	return answer, grpcError(err)
 }
 
-// moment reads a time, zero where it is absent.
+// moment reads a time, zero if absent.
 func moment(field string, t *timestamppb.Timestamp) (time.Time, error) {
 	if t == nil {
 		return time.Time{}, nil
@@ -150,14 +150,13 @@ func moment(field string, t *timestamppb.Timestamp) (time.Time, error) {
 	if at := t.AsTime(); !at.IsZero() {
 		return at, nil
 	}
-	return time.Unix(0, 0).UTC(), nil // not absent, but as long ago as it gets
+	return time.Unix(0, 0).UTC(), nil // not absent, but the earliest time
 }
 
-// clockSkew is how far ahead of ours the clock of who asks may be.
+// clockSkew is how far ahead of hdsd's clock a caller's may be.
 const clockSkew = time.Minute
 
-// period reads the two times of a question, of which the second is not to come
-// first.
+// period reads the two times of a query, and checks their order.
 func period(r interface {
 	GetStartTime() *timestamppb.Timestamp
 	GetEndTime() *timestamppb.Timestamp
@@ -173,7 +172,7 @@ func period(r interface {
 
 func written(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// page reads the two paging fields of a list that goes by name.
+// page reads the paging fields of a list that is ordered by name.
 func page(size int32, token, question string) (limit int, after string, err error) {
 	if limit, err = pageSize(size); err != nil || token == "" {
 		return limit, "", err
@@ -192,7 +191,7 @@ func pageSize(asked int32) (int, error) {
 	return int(asked), nil
 }
 
-// grpcError gives the error of a Backend its code.
+// grpcError adds the gRPC code to a Backend's error.
 func grpcError(err error) error {
 	switch {
 	case err == nil:

@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-const questionBytes = 8 // of a token: which question it continues
+const questionBytes = 8 // bytes of a token that identify the question
 
 // encodeToken makes the token that continues question after position.
 func encodeToken(question string, position any) (string, error) {
@@ -19,8 +19,7 @@ func encodeToken(question string, position any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(append(digest(question), text...)), nil
 }
 
-// decodeToken reads the position out of a token that encodeToken made for the
-// same question.
+// decodeToken returns the position in a token of encodeToken for the same question.
 func decodeToken(question, token string, position any) error {
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(raw) < questionBytes || !bytes.Equal(raw[:questionBytes], digest(question)) {

@@ -12,18 +12,18 @@ import (
 	"hdsd/health"
 )
 
-// TrustPath is where operators say over REST which checkers to believe.
+// TrustPath is the REST path for trust in checkers.
 const TrustPath = "/v1/trust"
 
-// Trust is what an operator says of a checker.
+// Trust is an operator's decision on whether to believe a checker.
 type Trust struct {
 	Checker        string
-	Trusted        bool // not to be doubted; else none of its votes counts
+	Trusted        bool // never doubted; else none of its votes counts
 	Reason, Author string
 	Since          time.Time
 }
 
-// String tells of it on one line.
+// String describes the trust on one line.
 func (t *Trust) String() string {
 	word := "distrusted"
 	if t.Trusted {
@@ -32,7 +32,7 @@ func (t *Trust) String() string {
 	return fmt.Sprintf("%s since %s by %s: %s", word, t.Since.UTC().Format(time.RFC3339), t.Author, t.Reason)
 }
 
-// SetTrust says whether to believe a checker.
+// SetTrust decides whether to believe a checker.
 func (c *Control) SetTrust(ctx context.Context, r *hdsdv1.SetTrustRequest) (*hdsdv1.SetTrustResponse, error) {
 	asked, err := askedTrust(r)
 	if err != nil {
@@ -67,7 +67,7 @@ func askedTrust(r *hdsdv1.SetTrustRequest) (t Trust, err error) {
 	return t, err
 }
 
-// ClearTrust leaves a checker to be judged again.
+// ClearTrust returns a checker to automatic trust.
 func (c *Control) ClearTrust(ctx context.Context, r *hdsdv1.ClearTrustRequest) (*hdsdv1.ClearTrustResponse, error) {
 	checker, err := checkerOf(r.GetChecker())
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *Control) ClearTrust(ctx context.Context, r *hdsdv1.ClearTrustRequest) (
 	return answer, nil
 }
 
-// ListTrust gives what is said of checkers.
+// ListTrust returns the trust set for checkers.
 func (c *Control) ListTrust(ctx context.Context, _ *hdsdv1.ListTrustRequest) (*hdsdv1.ListTrustResponse, error) {
 	all, err := c.controller.Trust(ctx)
 	if err != nil {
@@ -113,7 +113,7 @@ func trustMessage(t Trust) *hdsdv1.Trust {
 	return m
 }
 
-// zoneMessages are empty where no checker has a zone.
+// zoneMessages returns nothing if no checker has a zone.
 func zoneMessages(zones []health.ZoneVerdict) []*hdsdv1.ZoneHealth {
 	if len(zones) == 0 || len(zones) == 1 && zones[0].Region+zones[0].Zone == "" {
 		return nil

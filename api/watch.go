@@ -13,34 +13,32 @@ import (
 	"hdsd/health"
 )
 
-// WatchQuery narrows what is watched; zero fields do not.
+// WatchQuery narrows a watch; zero fields do not.
 type WatchQuery struct {
 	Cluster string
 	Address string
-	Token   string // to go on behind it; empty: from the present health on
+	Token   string // to resume after; empty: start with the current health
 }
 
-// Watcher sees what happens. One goroutine uses it.
+// Watcher is one watch. One goroutine uses it.
 type Watcher interface {
-	// Next waits until there is something to see. Where it gives ctx's error,
-	// nothing is lost: it can be called again.
+	// Next waits for events. If it returns ctx's error, nothing is lost: call it again.
 	Next(ctx context.Context) ([]Sight, error)
 
 	// Close ends watching.
 	Close()
 }
 
-// Sight is one thing seen: the health of an endpoint, then that all endpoints
-// were shown, then changes.
+// Sight is one event of a watch: the health of an endpoint, then Synced once all
+// endpoints were sent, then changes.
 type Sight struct {
 	Endpoint *EndpointHealth
 	Synced   bool
 	Change   *Change
-	Token    string // to resume behind this; empty before Synced
+	Token    string // to resume after this event; empty before Synced
 }
 
-// Change is a transition that many watchers see. It is put into its outer forms
-// once.
+// Change is a transition that many watchers share. It is encoded once for all.
 type Change struct {
 	Token      string
 	Transition health.Transition
@@ -61,14 +59,14 @@ func (c *Change) encoded() (message *hdsdv1.Transition, event []byte, err error)
 	return c.message, c.event, c.err
 }
 
-// Watch gives the present health of endpoints, then each change.
+// Watch sends the current health of endpoints, then each change.
 func (s *Service) Watch(r *hdsdv1.WatchRequest, stream grpc.ServerStreamingServer[hdsdv1.WatchResponse]) error {
 	watcher, err := s.backend.Watch(stream.Context(), WatchQuery{Cluster: r.GetCluster(), Address: r.GetAddress(), Token: r.GetResumeToken()})
 	if err != nil {
 		return watchError(err, "resume_token")
 	}
 	defer watcher.Close()
-	if err := stream.SendHeader(nil); err != nil { // the client sees at once that it is served
+	if err := stream.SendHeader(nil); err != nil { // tells the client at once that the watch has started
 		return err
 	}
 	for {
@@ -88,7 +86,7 @@ func (s *Service) Watch(r *hdsdv1.WatchRequest, stream grpc.ServerStreamingServe
 	}
 }
 
-// watchError is grpcError; where a token is bad, it names what had it.
+// watchError is grpcError, but for a bad token it names the parameter.
 func watchError(err error, parameter string) error {
 	if errors.Is(err, ErrBadToken) {
 		return status.Errorf(codes.InvalidArgument, "%s is not a token that this history gave out: watch again without it", parameter)

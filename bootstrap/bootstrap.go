@@ -11,7 +11,7 @@ import (
 	"hdsd/health"
 )
 
-// Node says who an Envoy is.
+// Node identifies an Envoy.
 type Node struct {
 	ID       string // unique in the fleet
 	Cluster  string // the group of Envoys it belongs to
@@ -20,7 +20,7 @@ type Node struct {
 	Admin    string // ip:port of its admin interface; port 0 picks one
 }
 
-// Server says where hdsd is and how to speak to it.
+// Server says where hdsd is, and how to connect to it.
 type Server struct {
 	Address string // host:port of its gRPC address
 	TLS     *TLS   // nil is plaintext
@@ -30,7 +30,7 @@ type Server struct {
 type TLS struct {
 	CA               string // authorities to trust
 	Certificate, Key string // to show; both or none
-	Name             string // in the server's certificate; the host of its address where empty
+	Name             string // in the server's certificate; default: the host of its address
 }
 
 // Checker is an Envoy that checks endpoints for hdsd.
@@ -46,10 +46,10 @@ type Client struct {
 	Delta    bool     // delta xDS, else state of the world
 	Clusters []string // take the endpoints of these clusters only; empty: CDS brings all clusters
 	Listen   string   // ip:port of a listener that routes HTTP to the cluster Route
-	Route    string   // no listener where empty
+	Route    string   // empty: no listener
 }
 
-// YAML gives the bootstrap with comments.
+// YAML returns the bootstrap with comments.
 func (c Checker) YAML() ([]byte, error) {
 	if err := errors.Join(c.Node.check(), c.Server.check()); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (c Checker) YAML() ([]byte, error) {
 	return render("checker.yaml", c)
 }
 
-// YAML gives the bootstrap with comments.
+// YAML returns the bootstrap with comments.
 func (c Client) YAML() ([]byte, error) {
 	err := errors.Join(c.Node.check(), c.Server.check())
 	if c.Route != "" {
@@ -78,7 +78,7 @@ func (n Node) check() error {
 	return checkIP("admin address", n.Admin)
 }
 
-// checkIP holds what Envoy binds to be an address, which it takes no name for.
+// checkIP checks that Envoy can bind to an address: it accepts no names.
 func checkIP(what, hostPort string) error {
 	if _, err := netip.ParseAddrPort(hostPort); err != nil {
 		return fmt.Errorf("%s %q: want IP:PORT, as 127.0.0.1:9901 or [::1]:9901", what, hostPort)
@@ -100,20 +100,20 @@ func (s Server) check() error {
 	return nil
 }
 
-// Named tells whether hdsd is known by a name, which has to be resolved.
+// Named reports whether hdsd's address has a name, which has to be resolved.
 func (s Server) Named() bool {
 	host, _, _ := net.SplitHostPort(s.Address) // checked before
 	_, err := netip.ParseAddr(host)
 	return err != nil
 }
 
-// CertificateName is the name that hdsd's certificate must hold.
+// CertificateName returns the name that hdsd's certificate must have.
 func (s Server) CertificateName() string {
 	host, _, _ := net.SplitHostPort(s.Address) // checked before
 	return cmp.Or(s.TLS.Name, host)
 }
 
-// ByIP tells whether the name in the certificate is an IP address.
+// ByIP reports whether the name in the certificate is an IP address.
 func (s Server) ByIP() bool {
 	_, err := netip.ParseAddr(s.CertificateName())
 	return err == nil

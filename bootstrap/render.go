@@ -34,7 +34,7 @@ func render(name string, values any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// JSON turns a bootstrap into JSON, which has no comments.
+// JSON converts a bootstrap to JSON, which has no comments.
 func JSON(bootstrap []byte) ([]byte, error) {
 	var value any
 	if err := yaml.Unmarshal(bootstrap, &value); err != nil {
@@ -44,22 +44,21 @@ func JSON(bootstrap []byte) ([]byte, error) {
 	return append(out, '\n'), err
 }
 
-// plain is what YAML takes for a string without quotes.
+// plain matches strings that YAML accepts without quotes.
 var plain = regexp.MustCompile(`^[A-Za-z/][A-Za-z0-9_./-]*$`)
 
-// notStrings are plain words that one version of YAML or another takes for
-// something else.
+// notStrings are plain words that some version of YAML does not read as strings.
 var notStrings = []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
-// text writes a string, quoted where it has to be.
+// text writes a string, quoted if necessary.
 func text(value string) string {
 	if plain.MatchString(value) && !slices.Contains(notStrings, strings.ToLower(value)) {
 		return value
 	}
-	return strconv.Quote(value) // YAML knows all of Go's escapes
+	return strconv.Quote(value) // YAML accepts all of Go's escapes
 }
 
-// address writes an address; host:port has been checked before.
+// address writes an address; the caller has checked host:port.
 func address(hostPort string) string {
 	host, port, _ := net.SplitHostPort(hostPort)
 	if _, err := netip.ParseAddr(host); err != nil || strings.Contains(host, ":") {

@@ -11,9 +11,9 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 )
 
-// Address writes an address: ip:port, [ip6]:port or a pipe's path, and what can
-// be neither checked nor reported as far as it goes. It is empty where there is
-// none.
+// Address formats an address as ip:port, [ip6]:port or a pipe's path. It formats as
+// much as it can of an address that can be neither checked nor reported. It is empty
+// for no address.
 func Address(a *corev3.Address) string {
 	switch a := a.GetAddress().(type) {
 	case *corev3.Address_SocketAddress:
@@ -41,8 +41,8 @@ func socket(s *corev3.SocketAddress) string {
 	return net.JoinHostPort(s.GetAddress(), name)
 }
 
-// AddressOf writes the address of an endpoint that stands somewhere in an
-// assignment; its place where it has none.
+// AddressOf formats the address of an endpoint at a place in an assignment. Without an
+// address, it returns that place.
 func AddressOf(e *endpointv3.LbEndpoint, locality, index int) string {
 	if address := Address(e.GetEndpoint().GetAddress()); address != "" {
 		return address
@@ -50,7 +50,7 @@ func AddressOf(e *endpointv3.LbEndpoint, locality, index int) string {
 	return fmt.Sprintf("endpoints[%d].lb_endpoints[%d]", locality, index)
 }
 
-// AppendAddrPort writes an IP address with a port.
+// AppendAddrPort appends an IP address with a port.
 func AppendAddrPort(to []byte, at netip.AddrPort) []byte {
 	if at.Addr().Is4() {
 		to = at.Addr().AppendTo(to)
@@ -60,11 +60,11 @@ func AppendAddrPort(to []byte, at netip.AddrPort) []byte {
 	return strconv.AppendUint(append(to, ':'), uint64(at.Port()), 10)
 }
 
-// IP writes an IP address.
+// IP formats an IP address.
 func IP(a netip.Addr) string { return string(AppendIP(nil, a)) }
 
-// AppendIP writes an IP address as Envoy's reports do: as Go does, but for IPv4
-// addresses in the first 96 bits of nothing ("::192.0.2.1").
+// AppendIP appends an IP address as Envoy's reports write it. That is as in Go, except
+// for IPv4 addresses after 96 zero bits ("::192.0.2.1").
 func AppendIP(to []byte, a netip.Addr) []byte {
 	b := a.As16()
 	if a.Is4() || [12]byte(b[:12]) != [12]byte{} || b[12] == 0 && b[13] == 0 {

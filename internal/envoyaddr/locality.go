@@ -6,20 +6,19 @@ import (
 	"hdsd/health"
 )
 
-// names are what a locality has in every message: *corev3.Locality is one.
+// names are the fields of a locality in every message: *corev3.Locality has them.
 type names interface {
 	GetRegion() string
 	GetZone() string
 	GetSubZone() string
 }
 
-// Locality gives the locality of Envoy's message, or of one that has the same
-// names.
+// Locality converts Envoy's message of a locality, or any with the same fields.
 func Locality(l names) health.Locality {
 	return health.Locality{Region: l.GetRegion(), Zone: l.GetZone(), SubZone: l.GetSubZone()}
 }
 
-// LocalityMessage gives the message of a locality.
+// LocalityMessage converts a locality to Envoy's message.
 func LocalityMessage(l health.Locality) *corev3.Locality {
 	return &corev3.Locality{Region: l.Region, Zone: l.Zone, SubZone: l.SubZone}
 }

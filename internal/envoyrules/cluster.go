@@ -9,9 +9,9 @@ import (
 	"hdsd/internal/yamlpb"
 )
 
-// rule is what Envoy holds a cluster to when it builds it, besides the rules
-// that come with its message. Only what no release and no build of Envoy takes
-// has one: an extension may be one's own.
+// rule is a requirement of Envoy when it builds a cluster, beyond the rules of the
+// message. It has only requirements of every release and build: an extension may be the
+// user's own.
 type rule struct {
 	field, reason string
 	broken        func(*clusterv3.Cluster) bool
@@ -80,7 +80,7 @@ var rules = []rule{
 	}},
 }
 
-// unbuildable gives what Envoy cannot build a cluster with.
+// unbuildable returns why Envoy cannot build a cluster.
 func unbuildable(c *clusterv3.Cluster) []yamlpb.Violation {
 	var all []yamlpb.Violation
 	for _, r := range rules {
@@ -91,7 +91,7 @@ func unbuildable(c *clusterv3.Cluster) []yamlpb.Violation {
 	return all
 }
 
-// builtIn tells whether a cluster is of one of Envoy's own types.
+// builtIn reports whether a cluster is of one of Envoy's own types.
 func builtIn(c *clusterv3.Cluster) bool { return c.GetClusterType() == nil }
 
 func of(c *clusterv3.Cluster, kind clusterv3.Cluster_DiscoveryType) bool {

@@ -14,14 +14,14 @@ import (
 
 const typePrefix = "type.googleapis.com/"
 
-// The type URLs of what sources give.
+// The type URLs of the resources of sources.
 const (
 	Cluster    = typePrefix + "envoy.config.cluster.v3.Cluster"
 	Assignment = typePrefix + "envoy.config.endpoint.v3.ClusterLoadAssignment"
-	Wrapper    = typePrefix + "envoy.service.discovery.v3.Resource" // of one of them
+	Wrapper    = typePrefix + "envoy.service.discovery.v3.Resource" // wraps one of them
 )
 
-// Wrong says what is wrong with the type of a resource.
+// Wrong says what is wrong with a type URL for a resource; empty if nothing.
 func Wrong(url string) string {
 	const wanted = `"@type": ` + Cluster + ` or ` + Assignment
 	switch {
@@ -34,12 +34,12 @@ func Wrong(url string) string {
 	}
 }
 
-// inEndpoint is what concerns one endpoint only. It does not condemn the
-// cluster: whoever translates it for checkers sets aside that endpoint.
+// inEndpoint matches fields of a single endpoint. These do not reject the cluster:
+// translation for checkers excludes that endpoint.
 var inEndpoint = regexp.MustCompile(`^(load_assignment\.)?endpoints\[\d+\]\.lb_endpoints\[\d+\]`)
 
-// Violations are those of a resource's own rules, and of Envoy's for building a
-// cluster, that concern all of it.
+// Violations returns the broken rules that concern the whole resource: its own, and
+// Envoy's for building a cluster.
 func Violations(message proto.Message) []yamlpb.Violation {
 	var all []yamlpb.Violation
 	for _, violation := range yamlpb.Validate(message) {
@@ -53,8 +53,8 @@ func Violations(message proto.Message) []yamlpb.Violation {
 	return all
 }
 
-// Name reads field 1, which is the name in all that concerns us, out of a
-// message that may not be readable otherwise.
+// Name reads field 1, the name in all types of resources here, out of a message that
+// may be unreadable otherwise.
 func Name(data []byte) string {
 	for len(data) > 0 {
 		number, kind, n := protowire.ConsumeTag(data)

@@ -72,8 +72,8 @@ func (d *decoder) typeURL(n *yaml.Node, at *path) (string, bool) {
 	return "", false
 }
 
-// anyContent decodes the fields beside @type; a well-known type, which has no
-// fields in JSON, stands in "value".
+// anyContent decodes the fields beside @type. A well-known type has no fields in JSON:
+// its value is in "value".
 func (d *decoder) anyContent(n *yaml.Node, at *path, inner protoreflect.Message) {
 	if !hasOwnForm(inner.Descriptor()) {
 		d.fields(n, at, inner, []string{typeField})

@@ -11,23 +11,23 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Envoy turns YAML into JSON by rules of its own and reads JSON more loosely
-// than the proto3 mapping says. testdata/envoy.txt has what comes of it.
+// Envoy converts YAML to JSON by rules of its own, and reads JSON more leniently than
+// the proto3 mapping. testdata/envoy.txt has the results.
 
-// likeEnvoy changes the nodes of a YAML document into those that Envoy sees.
-// Outside of every list, where the fields are that hold all resources, what is
-// given twice stays, to be refused: half of the resources would be lost.
+// likeEnvoy changes the nodes of a YAML document into those that Envoy sees. Outside of
+// lists, where the fields are that hold all resources, repeated keys stay, to be
+// refused: otherwise half of the resources would be lost.
 func likeEnvoy(doc *document, n *yaml.Node) {
 	w := &walker{doc: doc, last: map[string]*yaml.Node{}}
 	w.walk(n, false)
 }
 
-// keptNames is how large a mapping's names may be for their map to be used again.
+// keptNames is the maximum size of a mapping whose map of names is reused.
 const keptNames = 100
 
 type walker struct {
 	doc  *document
-	last map[string]*yaml.Node // by name, while a mapping is looked at
+	last map[string]*yaml.Node // by name, during the visit of a mapping
 }
 
 func (w *walker) walk(n *yaml.Node, listed bool) {
@@ -46,9 +46,9 @@ func (w *walker) walk(n *yaml.Node, listed bool) {
 	}
 }
 
-// retype gives a scalar the type that Envoy sees: whole numbers are numbers,
-// in octal and hex too, and large ones are their digits; every other number is
-// a text, to be read by the field that it is for.
+// retype gives a scalar the type that Envoy sees. Whole numbers are numbers, in octal
+// and hex too; large ones stay as digits. Every other number is a string, and the field
+// decides how to read it.
 func retype(n *yaml.Node) {
 	if n.Tag == "!!null" || n.Tag == "!!bool" {
 		return
@@ -65,20 +65,20 @@ func retype(n *yaml.Node) {
 	}
 }
 
-// cInteger reads a number as C does: 0x10 is in hex, 010 in octal.
+// cInteger reads a number as in C: 0x10 is hex, 010 octal.
 func cInteger(text string) (int64, bool) {
-	if text == "" || text[0] > '9' { // most texts, which would cost an error each
+	if text == "" || text[0] > '9' { // most strings; parsing each would make an error
 		return 0, false
 	}
 	if strings.Contains(text, "_") || strings.ContainsAny(text, "bBoO") && !strings.ContainsAny(text, "xX") {
-		return 0, false // which are Go's alone
+		return 0, false // these forms are Go's alone
 	}
 	number, err := strconv.ParseInt(text, 0, 64)
 	return number, err == nil
 }
 
-// thin takes out of a mapping what Envoy does not look at: a key that is
-// tagged !ignore and, within a list, all but the last of a key.
+// thin removes from a mapping what Envoy ignores: a key tagged !ignore and, within a
+// list, all but the last of a repeated key.
 func (w *walker) thin(mapping *yaml.Node, listed bool) {
 	if isThin(mapping) {
 		return
@@ -107,12 +107,10 @@ func (w *walker) thin(mapping *yaml.Node, listed bool) {
 	mapping.Content = kept
 }
 
-// fewNames is how many names it is faster to compare with each other than to put
-// into a map.
+// fewNames is how many names are faster to compare pairwise than by a map.
 const fewNames = 8
 
-// isThin tells of a small mapping that each of its keys is there once, and none is
-// tagged.
+// isThin reports whether a small mapping has no repeated and no tagged key.
 func isThin(mapping *yaml.Node) bool {
 	if len(mapping.Content) > 2*fewNames {
 		return false
@@ -131,14 +129,13 @@ func isThin(mapping *yaml.Node) bool {
 	return true
 }
 
-// words are YAML's booleans besides true and false, where they stand without
-// quotes.
+// words are YAML's unquoted booleans besides true and false.
 var words = map[string]bool{
 	"y": true, "Y": true, "yes": true, "Yes": true, "YES": true, "on": true, "On": true, "ON": true,
 	"n": false, "N": false, "no": false, "No": false, "NO": false, "off": false, "Off": false, "OFF": false,
 }
 
-// word gives the boolean that a scalar stands for by such a word.
+// word returns the boolean that a scalar stands for in such a word.
 func word(n *yaml.Node) (value, ok bool) {
 	if n.Tag == "!!str" && n.Style == 0 {
 		value, ok = words[n.Value]
@@ -146,8 +143,8 @@ func word(n *yaml.Node) (value, ok bool) {
 	return value, ok
 }
 
-// strictly gives a scalar as proto3 JSON writes it, where Envoy reads it as a
-// value of the field.
+// strictly returns a scalar as proto3 JSON writes it, if Envoy accepts it as a value of
+// the field.
 func strictly(n *yaml.Node, field protoreflect.FieldDescriptor) *yaml.Node {
 	as := func(tag, value string) *yaml.Node {
 		changed := *n
@@ -199,8 +196,8 @@ var (
 	decimalForm = regexp.MustCompile(`^([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eE][+-]?[0-9]{1,4})?$`)
 )
 
-// decimal writes a number as JSON does; what is none, or is longer than any,
-// stays as it is.
+// decimal writes a number as JSON does. It leaves other text, and numbers that are too
+// long, as they are.
 func decimal(text string) string {
 	if len(text) > maxDigits {
 		return text

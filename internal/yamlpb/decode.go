@@ -9,13 +9,12 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// decoder walks the nodes along the descriptor of a message and collects
-// whatever is wrong.
+// decoder walks the nodes along the descriptor of a message and collects problems.
 type decoder struct {
 	doc      *document
 	problems []Problem
 	depth    int
-	except   []string // fields of the next message that are not looked at
+	except   []string // fields of the next message to skip
 }
 
 func (d *decoder) problem(n *yaml.Node, at *path, format string, args ...any) {
@@ -30,11 +29,11 @@ func (d *decoder) problem(n *yaml.Node, at *path, format string, args ...any) {
 	})
 }
 
-// full tells whether further problems are not recorded.
+// full reports whether further problems are dropped.
 func (d *decoder) full() bool { return len(d.problems) > maxProblems }
 
-// enter resolves an alias and pays for the visit; false where the limits are
-// reached. Each enter that gave true is followed by a leave.
+// enter resolves an alias and charges the visit to the budget. It returns false if a
+// limit is reached; else call leave afterwards.
 func (d *decoder) enter(n *yaml.Node, at *path) (*yaml.Node, bool) {
 	n = resolve(n)
 	spent := d.doc.budget < 0
@@ -54,7 +53,7 @@ func (d *decoder) enter(n *yaml.Node, at *path) (*yaml.Node, bool) {
 
 func (d *decoder) leave() { d.depth-- }
 
-// cost is what a visit of a value takes, that of the names in it included.
+// cost returns the cost of visiting a value, including its names.
 func cost(n *yaml.Node) int {
 	units := 1 + len(n.Content) + len(n.Value)/64
 	if n.Kind == yaml.MappingNode {
@@ -103,7 +102,7 @@ func (d *decoder) fields(n *yaml.Node, at *path, m protoreflect.Message, except 
 	}
 }
 
-// given is a field that a mapping has already named.
+// given is a field that a mapping already has.
 type given struct {
 	field protoreflect.FieldDescriptor
 	line  int
@@ -166,8 +165,7 @@ func (d *decoder) field(n *yaml.Node, at *path, m protoreflect.Message, field pr
 	}
 }
 
-// takesNull tells whether null is a value of the field rather than its
-// absence.
+// takesNull reports whether null is a value of the field rather than its absence.
 func takesNull(field protoreflect.FieldDescriptor) bool {
 	if field.IsList() || field.IsMap() {
 		return false
@@ -203,8 +201,8 @@ func (d *decoder) list(n *yaml.Node, at *path, list protoreflect.List, field pro
 	}
 }
 
-// holdsLists tells whether an element of a list may be a list itself. Where
-// not, Envoy takes the elements of one.
+// holdsLists reports whether an element of a list may be a list itself. If not, Envoy
+// takes the elements of one.
 func holdsLists(field protoreflect.FieldDescriptor) bool {
 	m := field.Message()
 	return m != nil && (m.FullName() == "google.protobuf.Value" || m.FullName() == "google.protobuf.ListValue")
@@ -256,7 +254,7 @@ func (d *decoder) mapKey(key *yaml.Node, at *path, field protoreflect.FieldDescr
 		d.problem(key, at, "a key must be a plain text")
 		return protoreflect.MapKey{}, false
 	}
-	// In JSON every key is a text, whatever its type.
+	// In JSON every key is a string, whatever its type.
 	text := *key
 	if field.Kind() == protoreflect.BoolKind && (key.Value == "true" || key.Value == "false") {
 		text.Tag = "!!bool"

@@ -12,8 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// parseJSON builds the nodes that the same document in YAML would have. JSON
-// has escapes and errors of its own, which a YAML parser gets wrong.
+// parseJSON builds the nodes of the same document in YAML. A YAML parser would misread
+// JSON's escapes and errors.
 func parseJSON(data []byte) (*yaml.Node, int, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	r := &jsonReader{decoder: json.NewDecoder(bytes.NewReader(data)), data: data, line: 1}

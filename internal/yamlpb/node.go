@@ -9,14 +9,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Node is a value in a document. The zero Node is none.
+// Node is a value in a document. The zero Node has no value.
 type Node struct {
 	doc  *document
 	yaml *yaml.Node
 	path *path
 }
 
-// path is where a value is, innermost first; nil is the document itself.
+// path is the place of a value, innermost first; nil is the document itself.
 type path struct {
 	parent *path
 	name   string // of a field or, in quotes, a map's key; "" for an element
@@ -27,7 +27,7 @@ func (p *path) field(name string) *path { return &path{parent: p, name: name} }
 func (p *path) key(key string) *path    { return &path{parent: p, name: strconv.Quote(key)} }
 func (p *path) element(i int) *path     { return &path{parent: p, index: i} }
 
-// unknown is the path of a field that there is not.
+// unknown returns the path of an unknown field.
 func (p *path) unknown(name string) *path {
 	if name == "" || name[0] == '"' {
 		return p.key(clip(name))
@@ -52,8 +52,7 @@ func (p *path) String() string {
 	}
 }
 
-// resolve follows an alias to what it stands for. (An alias of an alias is not
-// YAML.)
+// resolve returns the anchor of an alias. (YAML has no alias of an alias.)
 func resolve(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode && n.Alias != nil {
 		return n.Alias
@@ -61,7 +60,7 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// Line is where the value begins.
+// Line returns the line at which the value begins.
 func (n Node) Line() int {
 	if n.yaml == nil {
 		return 0
@@ -69,17 +68,17 @@ func (n Node) Line() int {
 	return n.yaml.Line
 }
 
-// Path is the path of the value in its document.
+// Path returns the path of the value in its document.
 func (n Node) Path() string { return n.path.String() }
 
-// IsMapping tells whether the value has fields.
+// IsMapping reports whether the value has fields.
 func (n Node) IsMapping() bool { return n.yaml != nil && resolve(n.yaml).Kind == yaml.MappingNode }
 
-// IsList tells whether the value has elements.
+// IsList reports whether the value has elements.
 func (n Node) IsList() bool { return n.yaml != nil && resolve(n.yaml).Kind == yaml.SequenceNode }
 
-// Field gives the value of a field by its proto name, however it is spelled in
-// the document. A null is as good as absent.
+// Field returns the value of a field by its proto name, in either spelling. A null
+// counts as absent.
 func (n Node) Field(name string) (Node, bool) {
 	if !n.IsMapping() {
 		return Node{}, false
@@ -93,8 +92,8 @@ func (n Node) Field(name string) (Node, bool) {
 	return Node{}, false
 }
 
-// Repeated gives a problem for each field of a mapping that is there twice. It
-// is for mappings that are not decoded themselves.
+// Repeated returns a problem for each repeated field of a mapping. It is for mappings
+// that are not decoded themselves.
 func (n Node) Repeated() []Problem {
 	if !n.IsMapping() {
 		return nil
@@ -115,8 +114,8 @@ func (n Node) Repeated() []Problem {
 	return problems
 }
 
-// Elements gives the elements of a list. Where Envoy's spelling counts, a
-// mapping is a list of one.
+// Elements returns the elements of a list. In a document for Envoy, a mapping is a list
+// of one.
 func (n Node) Elements() []Node {
 	if n.doc != nil && n.doc.envoy && n.IsMapping() {
 		return []Node{n}
@@ -132,7 +131,7 @@ func (n Node) Elements() []Node {
 	return elements
 }
 
-// Text gives the value where it is a text.
+// Text returns the value if it is a string.
 func (n Node) Text() (string, bool) {
 	if n.yaml == nil {
 		return "", false
@@ -141,8 +140,8 @@ func (n Node) Text() (string, bool) {
 	return value.Value, value.Kind == yaml.ScalarNode && value.Tag == "!!str"
 }
 
-// Problem is a problem with the field at a path below n, with the line of the
-// nearest value that the document has.
+// Problem makes a problem of the field at a path below n, with the line of the nearest
+// value in the document.
 func (n Node) Problem(field, format string, args ...any) Problem {
 	problem := Problem{Line: n.locate(field), Message: fmt.Sprintf(format, args...), Field: n.Path()}
 	if n.doc != nil {
@@ -155,7 +154,7 @@ func (n Node) Problem(field, format string, args ...any) Problem {
 	return problem
 }
 
-// Has tells whether the document has a value at a path below n.
+// Has reports whether the document has a value at a path below n.
 func (n Node) Has(field string) bool {
 	_, whole := n.descend(field)
 	return whole
@@ -166,7 +165,7 @@ func (n Node) locate(field string) int {
 	return nearest.Line()
 }
 
-// descend follows a path as health_checks[0].timeout as far as it goes.
+// descend follows a path such as health_checks[0].timeout as far as it exists.
 func (n Node) descend(field string) (Node, bool) {
 	for part := range strings.FieldsFuncSeq(field, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
 		next, ok := n.Field(part)
@@ -184,16 +183,16 @@ func (n Node) descend(field string) (Node, bool) {
 	return n, true
 }
 
-// sameName tells whether two spellings, as snake_case and lowerCamelCase, are
-// of one field.
+// sameName reports whether two spellings, such as snake_case and lowerCamelCase, mean
+// the same field.
 func sameName(a, b string) bool { return a == b || plainName(a) == plainName(b) }
 
 func plainName(name string) string {
 	return strings.ToLower(strings.ReplaceAll(name, "_", ""))
 }
 
-// Decode puts the value into m, the fields of the value named in except left
-// out. With problems, m holds what could be read.
+// Decode decodes the value into m, without the fields in except. If there are problems,
+// m has the readable rest.
 func (n Node) Decode(m proto.Message, except ...string) []Problem {
 	if n.yaml == nil {
 		return nil

@@ -13,9 +13,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds on what is read.
+// Limits of a document.
 const (
-	// MaxBytes is the largest file taken.
+	// MaxBytes is the size limit of a file.
 	MaxBytes = 64 << 20
 
 	maxMarks    = 4_000_000 // characters that may begin a value
@@ -24,11 +24,11 @@ const (
 	aliasBudget = 1_000_000 // values of 64 bytes that aliases may add
 )
 
-// document is one parsed file; owned by one goroutine.
+// document is one parsed file. One goroutine owns it.
 type document struct {
 	file     string
-	envoy    bool // what Envoy takes is taken
-	budget   int  // what decoding may still visit
+	envoy    bool // as lenient as Envoy
+	budget   int  // the rest of what decoding may visit
 	warnings []Problem
 }
 
@@ -38,15 +38,15 @@ func (d *document) warn(line int, field, message string) {
 	}
 }
 
-// Parse reads a file's bytes: JSON where the name ends in .json, else YAML.
-// Where that fails, it says why.
+// Parse parses a file's bytes: JSON if the name ends in .json, else YAML. If that
+// fails, it says why.
 func Parse(file string, data []byte) (Node, []Problem) {
 	return read(&document{file: file}, data)
 }
 
-// ParseAsEnvoy reads the bytes of a file that Envoy reads too, and what is
-// decoded of it may be spelled in every way that Envoy takes. Where it fails,
-// it says why; else its problems are warnings.
+// ParseAsEnvoy parses the bytes of a file that Envoy reads too. Decoding then accepts
+// every spelling that Envoy accepts. If parsing fails, it says why; else its problems
+// are warnings.
 func ParseAsEnvoy(file string, data []byte) (Node, []Problem) {
 	return read(&document{file: file, envoy: true}, data)
 }
@@ -89,7 +89,7 @@ func parse(doc *document, data []byte) (*yaml.Node, int, error) {
 }
 
 func parseYAML(doc *document, data []byte) (*yaml.Node, int, error) {
-	if bytes.HasPrefix(data, []byte("%YAML 1.")) { // the library knows 1.1 only, by name
+	if bytes.HasPrefix(data, []byte("%YAML 1.")) { // the library accepts the name 1.1 only
 		data = append([]byte("#"), data[1:]...)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -121,7 +121,7 @@ func parseYAML(doc *document, data []byte) (*yaml.Node, int, error) {
 
 var yamlErrorLine = regexp.MustCompile(`^line (\d+): `)
 
-// yamlError takes the line out of the library's message and adds what helps.
+// yamlError separates the line from the library's message, and adds advice.
 func yamlError(err error) (int, error) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
@@ -129,7 +129,7 @@ func yamlError(err error) (int, error) {
 		line, _ = strconv.Atoi(match[1])
 		message = message[len(match[0]):]
 	} else if !strings.Contains(message, "anchor") {
-		line = 1 // which the library does not mention
+		line = 1 // the library does not mention it
 	}
 	switch {
 	case strings.Contains(message, "cannot start any token"):

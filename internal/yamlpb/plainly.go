@@ -7,8 +7,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// rules turn what the generated code says of a value into what to do about it.
-// The first that matches counts.
+// rules turn the messages of generated code into advice. The first match counts.
 var rules = []struct {
 	says    *regexp.Regexp
 	plainly string
@@ -42,8 +41,8 @@ var rules = []struct {
 
 func said(pattern string) *regexp.Regexp { return regexp.MustCompile("^" + pattern + "$") }
 
-// plainly says what is wrong with a value and how to put it right, or what the
-// generated code said where that is an unusual thing.
+// plainly says what is wrong with a value and how to fix it. For unusual faults, it
+// returns the message of the generated code.
 func plainly(reason string) string {
 	for _, rule := range rules {
 		if rule.says.MatchString(reason) {
@@ -53,7 +52,7 @@ func plainly(reason string) string {
 	return reason
 }
 
-// noneOf says that of the fields of a oneof one has to be there.
+// noneOf says that one of the fields of a oneof is required.
 func noneOf(oneof protoreflect.OneofDescriptor) string {
 	fields := oneof.Fields()
 	names := make([]string, fields.Len())

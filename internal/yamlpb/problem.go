@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// Problem is something wrong with a file, and how to put it right.
+// Problem is a fault in a file, and how to fix it.
 type Problem struct {
 	File     string
-	Line     int    // 0 where there is none
-	Resource string // name of what is wrong, where it has one
-	Field    string // path in proto names, as sources[0].config_source
+	Line     int    // 0 if unknown
+	Resource string // name of the faulty resource, if it has one
+	Field    string // path in proto names, such as sources[0].config_source
 	Message  string
 	Warning  bool // nothing is refused because of it
 }
 
-// String gives "file:line: field: message".
+// String formats p as "file:line: field: message".
 func (p Problem) String() string {
 	message := p.Message
 	if p.Field != "" {
@@ -32,12 +32,12 @@ func (p Problem) String() string {
 	}
 }
 
-// Refused tells whether there is more among problems than warnings.
+// Refused reports whether any problem is more than a warning.
 func Refused(problems []Problem) bool {
 	return slices.ContainsFunc(problems, func(p Problem) bool { return !p.Warning })
 }
 
-// SortProblems puts problems in the order of their lines.
+// SortProblems sorts problems by line.
 func SortProblems(problems []Problem) {
 	slices.SortStableFunc(problems, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))

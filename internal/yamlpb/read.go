@@ -8,8 +8,7 @@ import (
 	"os"
 )
 
-// ReadFile gives the bytes of a file of at most so many. Its error names no
-// path.
+// ReadFile reads a file of at most most bytes. Its error names no path.
 func ReadFile(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -114,7 +114,7 @@ func parseEnum(n *yaml.Node, field protoreflect.FieldDescriptor) (protoreflect.E
 	values := field.Enum().Values()
 	switch n.Tag {
 	case "!!null":
-		return 0, nil // only where null is a value
+		return 0, nil // only if null is a value
 	case "!!str":
 		if value := values.ByName(protoreflect.Name(n.Value)); value != nil {
 			return value.Number(), nil
@@ -128,11 +128,11 @@ func parseEnum(n *yaml.Node, field protoreflect.FieldDescriptor) (protoreflect.E
 	return 0, fmt.Errorf("%w%s", unfit(n, field), suggestEnum(n.Value, values))
 }
 
-// jsonNumber is a number as JSON writes it; YAML has many other ways, which
-// readers of YAML disagree about.
+// jsonNumber matches a number of JSON. YAML has many other forms, which readers of YAML
+// disagree about.
 var jsonNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?$`)
 
-// maxDigits is the longest number taken, in characters.
+// maxDigits is the maximum length of a number, in characters.
 const maxDigits = 400
 
 func parseFloat(n *yaml.Node, field protoreflect.FieldDescriptor, bits int) (float64, error) {
@@ -156,7 +156,7 @@ func parseFloat(n *yaml.Node, field protoreflect.FieldDescriptor, bits int) (flo
 	return number, nil
 }
 
-// plainInteger reads a number as most are written: in a few decimal digits.
+// plainInteger reads a number in the usual form: a few decimal digits.
 func plainInteger(text string) (int64, bool) {
 	if len(text) == 0 || len(text) > 18 || text[0] == '+' || text[0] == '0' && len(text) > 1 || strings.HasPrefix(text, "-0") {
 		return 0, false

@@ -7,15 +7,14 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Violation is a value that its message's own rules forbid.
+// Violation is a value that breaks a rule of its message.
 type Violation struct {
 	Field  string // path in proto names
-	Reason string // what is wrong, and how to put it right
+	Reason string // what is wrong, and how to fix it
 }
 
-// Validate applies the rules that come with Envoy's messages (those of
-// protoc-gen-validate), and gives whatever breaks them. What is inside an Any
-// is not looked at.
+// Validate applies the validation rules of Envoy's messages (protoc-gen-validate), and
+// returns the violations. It does not look into an Any.
 func Validate(m proto.Message) []Violation {
 	validator, ok := m.(interface{ ValidateAll() error })
 	if !ok {
@@ -31,7 +30,7 @@ type violation interface {
 }
 
 func violations(err error, at string, m protoreflect.MessageDescriptor, depth int) []Violation {
-	switch e := err.(type) { //nolint:errorlint // what is wrapped is walked here
+	switch e := err.(type) { //nolint:errorlint // the loop walks the wrapped errors
 	case nil:
 		return nil
 	case interface{ AllErrors() []error }:
@@ -57,7 +56,7 @@ func violations(err error, at string, m protoreflect.MessageDescriptor, depth in
 	}
 }
 
-// protoName turns the name of a Go field, with its index, into the proto's.
+// protoName converts the name of a Go field, with its index, to the proto's.
 func protoName(name string, m protoreflect.MessageDescriptor) (string, protoreflect.MessageDescriptor) {
 	name, index, indexed := strings.Cut(name, "[")
 	if indexed {
@@ -82,7 +81,7 @@ func protoName(name string, m protoreflect.MessageDescriptor) (string, protorefl
 	return name + index, nil
 }
 
-// oneofOf gives the oneof of a Go field, nil where it is none.
+// oneofOf returns the oneof of a Go field, nil if it has none.
 func oneofOf(name string, m protoreflect.MessageDescriptor) protoreflect.OneofDescriptor {
 	if m == nil {
 		return nil

@@ -19,8 +19,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// wellKnown decodes the messages that have a form of their own in JSON; false
-// where m is an ordinary one. n is resolved and paid for.
+// wellKnown decodes messages with a JSON form of their own. It returns false for
+// others. The caller has entered n.
 func (d *decoder) wellKnown(n *yaml.Node, at *path, m protoreflect.Message) bool {
 	if d.doc.envoy && n.Kind == yaml.MappingNode && plainToo(m.Descriptor()) {
 		return false
@@ -46,7 +46,7 @@ func (d *decoder) wellKnown(n *yaml.Node, at *path, m protoreflect.Message) bool
 	return true
 }
 
-// plainToo tells whether Envoy also takes a message as a mapping of its fields.
+// plainToo reports whether Envoy also accepts a message as a mapping of its fields.
 func plainToo(m protoreflect.MessageDescriptor) bool {
 	switch m.Name() {
 	case "Any", "Struct", "Value", "ListValue":
@@ -94,7 +94,7 @@ func (d *decoder) duration(n *yaml.Node, at *path, m *durationpb.Duration) {
 	m.Seconds, m.Nanos = seconds, int32(nanos)
 }
 
-// durationHint translates what people write for a duration elsewhere.
+// durationHint converts a duration in another common form.
 func durationHint(n *yaml.Node) string {
 	text := n.Value
 	if jsonNumber.MatchString(text) { // in quotes or not
@@ -111,7 +111,7 @@ func durationHint(n *yaml.Node) string {
 	return fmt.Sprintf(": write %ss", strings.TrimSuffix(digits, "."))
 }
 
-// viaJSON decodes a message that is a text in JSON.
+// viaJSON decodes a message that is a string in JSON.
 func (d *decoder) viaJSON(n *yaml.Node, at *path, m proto.Message, form string) {
 	if n.Kind == yaml.ScalarNode && (n.Tag == "!!str" || n.Tag == "!!timestamp") {
 		if protojson.Unmarshal([]byte(strconv.Quote(n.Value)), m) == nil {

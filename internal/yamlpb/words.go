@@ -11,7 +11,7 @@ import (
 	"hdsd/internal/suggest"
 )
 
-// describe says what a value is.
+// describe names the kind of a value.
 func describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -36,7 +36,7 @@ func describe(n *yaml.Node) string {
 	}
 }
 
-// clip keeps messages readable whatever the file holds.
+// clip shortens text, so that messages stay readable.
 func clip(text string) string {
 	if len(text) <= 60 {
 		return text
@@ -44,7 +44,7 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:60], "") + "…"
 }
 
-// kindName says what a field needs.
+// kindName names the kind of value that a field takes.
 func kindName(field protoreflect.FieldDescriptor) string {
 	switch field.Kind() {
 	case protoreflect.BoolKind:
