@@ -9,5 +9,5 @@
 //   - Sets, catalogues and clusters are immutable once handed on.
 //   - A change costs what it touches, plus a comparison of pointers.
 //
-// It is pure and starts no goroutine. Of this module it may import health.
+// It is pure and starts no goroutine. It imports nothing of this module.
 package source

@@ -20,5 +20,5 @@
 //
 // Run works on its caller's goroutine, and returns when its context ends. The
 // watcher's goroutine has ended by then. Of this module it may import source,
-// health, internal/envoyrules and internal/yamlpb.
+// internal/envoyrules and internal/yamlpb.
 package file

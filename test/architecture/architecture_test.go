@@ -31,12 +31,12 @@ var mayImport = map[string][]string{
 	"internal/wire":       {},
 	"internal/gate":       {},
 	"internal/rest":       {},
-	"config":              {"internal/yamlpb", "gen/hdsd/config/v1", "health", "source/xds"},
+	"config":              {"internal/yamlpb", "gen/hdsd/config/v1", "source/xds"},
 	"internal/table":      {},
 	"internal/suggest":    {},
 	"internal/yamlpb":     {"gen/envoy", "internal/suggest"},
-	"source":              {"health"},
-	"source/file":         {"internal/yamlpb", "health", "source", "internal/envoyrules"},
+	"source":              {},
+	"source/file":         {"internal/yamlpb", "source", "internal/envoyrules"},
 	"internal/envoyrules": {"internal/yamlpb"},
 	"source/sample":       {"source"},
 	"source/xds":          {"internal/yamlpb", "source", "internal/envoyrules"},
@@ -57,7 +57,7 @@ var mayImport = map[string][]string{
 	"store/boltfile":             {},
 	"store/timeline":             {},
 	"eds/poll":                   {},
-	"eds":                        {"eds/poll", "health", "internal/gate", "internal/rest", "internal/wire"},
+	"eds":                        {"eds/poll", "health", "internal/gate", "internal/rest"},
 	"eds/files":                  {},
 	"internal/demo":              {"internal/demo/envoy", "internal/demo/upstream", "gen/hdsd/v1", "health", "internal/envoyaddr"},
 	"internal/demo/envoy":        {"bootstrap", "health"},
@@ -75,7 +75,7 @@ var mayImport = map[string][]string{
 	"coordinator/feed":           {"config", "coordinator/catalog", "gen/hdsd/config/v1", "hds/specifier", "source", "source/file", "source/xds"},
 	"coordinator/query":          {"api", "coordinator/catalog", "coordinator/feed", "csds", "eds", "hds", "health", "source/xds", "store"},
 	"coordinator":                {"aggregate", "api", "assign", "coordinator/rollout/canary", "config", "coordinator/catalog", "coordinator/decision", "coordinator/feed", "coordinator/fleet", "coordinator/query", "coordinator/rollout", "coordinator/ruling", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "internal/wire", "store"},
-	"cmd/hdsd":                   {"api", "bootstrap", "check", "config", "coordinator", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "internal/demo", "internal/suggest", "internal/table", "simulate", "simulate/scenario", "source", "source/file", "store", "validate"},
+	"cmd/hdsd":                   {"api", "bootstrap", "check", "config", "coordinator", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "internal/demo", "internal/suggest", "internal/table", "simulate", "simulate/scenario", "source", "store", "validate"},
 	"gen/envoy":                  {},
 	"gen/hdsd/config/v1":         {},
 	"gen/hdsd/store/v1":          {},
@@ -101,6 +101,11 @@ func TestImportsFollowTheTable(t *testing.T) {
 		if !ok {
 			t.Errorf("package %s is not in the import table", name)
 			continue
+		}
+		for _, unused := range allowed {
+			if !slices.Contains(p.Imports, "hdsd/"+unused) {
+				t.Errorf("%s does not import %s, which the import table lists", name, unused)
+			}
 		}
 		for _, imported := range p.Imports {
 			if inside, ok := strings.CutPrefix(imported, "hdsd/"); ok && !slices.Contains(allowed, inside) {
