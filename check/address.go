@@ -12,13 +12,13 @@ import (
 	"hdsd/internal/envoyaddr"
 )
 
-// longestPipe is how long the path of a Unix socket may be.
+// longestPipe is the maximum length of a Unix socket's path.
 const longestPipe = 107
 
-// target is where a connection goes.
+// target is the destination of a connection.
 type target struct{ network, address string }
 
-// place is an address that was understood: an IP and port, or a pipe.
+// place is a parsed address: an IP and port, or a pipe.
 type place struct {
 	ip   netip.Addr
 	port uint32
@@ -70,7 +70,7 @@ func (p place) target() target {
 	return target{"tcp", netip.AddrPortFrom(p.ip, uint16(p.port)).String()}
 }
 
-// reported is the address in the form that Envoy reports.
+// reported returns the address in the form of Envoy's reports.
 func (p place) reported() *endpointv3.Endpoint {
 	address := &corev3.Address{}
 	if p.pipe != nil {
@@ -84,7 +84,7 @@ func (p place) reported() *endpointv3.Endpoint {
 	return &endpointv3.Endpoint{Address: address}
 }
 
-// checkedAt is where an endpoint is probed.
+// checkedAt returns where to probe an endpoint.
 func checkedAt(p place, c *endpointv3.Endpoint_HealthCheckConfig) (place, error) {
 	if c.GetPortValue() > math.MaxUint16 {
 		return place{}, fmt.Errorf("health_check_config: port %d is over 65535", c.GetPortValue())
@@ -102,7 +102,7 @@ func checkedAt(p place, c *endpointv3.Endpoint_HealthCheckConfig) (place, error)
 	return p, nil
 }
 
-// sourceAddress is the address that connections are made from; nil for any.
+// sourceAddress returns the address to connect from; nil for any.
 func sourceAddress(b *corev3.BindConfig) (net.Addr, error) {
 	if b == nil || b.GetSourceAddress() == nil {
 		return nil, nil
@@ -112,7 +112,7 @@ func sourceAddress(b *corev3.BindConfig) (net.Addr, error) {
 		return nil, fmt.Errorf("upstream_bind_config: %w", err)
 	}
 	if b.GetFreebind().GetValue() || len(b.GetSocketOptions()) > 0 || len(b.GetExtraSourceAddresses()) > 0 ||
-		len(b.GetAdditionalSourceAddresses()) > 0 || b.GetLocalAddressSelector() != nil { //nolint:staticcheck // Envoy still follows it
+		len(b.GetAdditionalSourceAddresses()) > 0 || b.GetLocalAddressSelector() != nil { //nolint:staticcheck // Envoy still applies it
 		return nil, fmt.Errorf("upstream_bind_config: only source_address is supported")
 	}
 	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(p.ip, uint16(p.port))), nil

@@ -41,21 +41,21 @@ func newGRPCCheck(c *corev3.HealthCheck_GrpcHealthCheck, cluster string, timeout
 	return g, nil
 }
 
-// request gives the fields to send.
+// request returns the header fields to send.
 func (g *grpcCheck) request(hostname string, secure bool) []byte {
 	fields := pseudo(http.MethodPost, "/grpc.health.v1.Health/Check", cmp.Or(hostname, g.authority), secure)
 	return encodeFields(append(fields, g.fields...))
 }
 
-// grpcAnswer is as much of an answer as has come.
+// grpcAnswer is the received part of a response.
 type grpcAnswer struct {
-	rest    []byte // of a message that is not complete
+	rest    []byte // of an incomplete message
 	got     bool   // a message has come
-	serving bool   // and says so
+	serving bool   // and it says SERVING
 }
 
-// take takes an event and tells whether the outcome is certain: as in Envoy, a
-// wrong answer is one as soon as it shows.
+// take takes an event, and reports whether the outcome is certain. As in Envoy, a wrong
+// response fails as soon as it shows.
 func (a *grpcAnswer) take(e event) (o Outcome, certain bool) {
 	switch {
 	case e.kind == trailer:
@@ -64,7 +64,7 @@ func (a *grpcAnswer) take(e event) (o Outcome, certain bool) {
 			return Passed, true
 		}
 		return Failed, true
-	case e.ends: // without a message, or without saying how it went
+	case e.ends: // without a message, or without a status
 		return Failed, true
 	case e.kind == header:
 		return Failed, e.status != http.StatusOK || !isGRPC(e.header.Get("Content-Type"))
@@ -78,11 +78,11 @@ func isGRPC(contentType string) bool {
 	return ok && (rest == "" || rest[0] == '+')
 }
 
-// maxGRPCAnswer bounds the one message of an answer.
+// maxGRPCAnswer is the size limit of the one message in a response.
 const maxGRPCAnswer = maxBody
 
-// read takes a part of the body and tells whether it is right so far. A
-// message of no length is none, as in Envoy.
+// read takes a part of the body, and reports whether it is valid so far. As in Envoy,
+// an empty message is no message.
 func (a *grpcAnswer) read(part []byte) bool {
 	const prefix = 5
 	a.rest = append(a.rest, part...)

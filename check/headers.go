@@ -11,7 +11,7 @@ import (
 // field is a header field; the name is in lower case.
 type field struct{ name, value string }
 
-// editHeaders takes headers out, then adds some, as Envoy orders it.
+// editHeaders removes headers, then adds some, in Envoy's order.
 func editHeaders(fields []field, remove []string, add []*corev3.HeaderValueOption) ([]field, error) {
 	for _, name := range remove {
 		name = strings.ToLower(name)
@@ -46,7 +46,7 @@ func addHeader(fields []field, option *corev3.HeaderValueOption) ([]field, error
 		return fields, nil
 	}
 	action := option.GetAppendAction()
-	if a := option.GetAppend(); a != nil && !a.GetValue() { //nolint:staticcheck // Envoy still follows it
+	if a := option.GetAppend(); a != nil && !a.GetValue() { //nolint:staticcheck // Envoy still applies it
 		action = corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD
 	}
 	at := slices.IndexFunc(fields, func(g field) bool { return g.name == f.name })
@@ -74,7 +74,7 @@ func addHeader(fields []field, option *corev3.HeaderValueOption) ([]field, error
 	return append(fields, f), nil
 }
 
-// editable tells why a header must not be changed.
+// editable says why a header must not be changed.
 func editable(name string) error {
 	if name == "" || name == "host" || !isToken(name) {
 		return fmt.Errorf("header %q cannot be changed here; the host is set by host or health_check_config.hostname", name)
@@ -88,7 +88,7 @@ func isToken(s string) bool {
 	}) < 0
 }
 
-// literal resolves a header value in which "%" begins a command.
+// literal resolves a header value in which "%" starts a command.
 func literal(s string) (string, error) {
 	if strings.ContainsAny(s, "\r\n\x00") {
 		return "", fmt.Errorf("value %q has a line break or a zero byte", s)

@@ -10,7 +10,7 @@ import (
 	"hdsd/health"
 )
 
-// host is an endpoint that is being checked.
+// host is an endpoint with its checks.
 type host struct {
 	spec hostSpec // set once
 
@@ -18,7 +18,7 @@ type host struct {
 	probers []*prober // in the order of the checks
 	status  uint16    // of the latest HTTP answer; 0 for none since the latest failure
 
-	seen atomic.Uint32 // what a report says: health in the upper, HTTP status in the lower 16 bits
+	seen atomic.Uint32 // for reports: health in the upper, HTTP status in the lower 16 bits
 }
 
 func newHost(spec hostSpec) *host {
@@ -27,25 +27,25 @@ func newHost(spec hostSpec) *host {
 	return h
 }
 
-// view gives what a report says.
+// view returns the values for a report.
 func (h *host) view() (health.Status, uint16) {
 	seen := h.seen.Load()
 	return health.Status(seen >> 16), uint16(seen)
 }
 
-// publish makes view say what is known. The caller holds mu.
+// publish updates the values of view. The caller holds mu.
 func (h *host) publish() {
 	h.seen.Store(uint32(statusOf(h.probers))<<16 | uint32(h.status))
 }
 
-// record takes the outcome of a probe and gives the time to the next.
+// record takes the outcome of a probe, and returns the delay until the next.
 func (h *host) record(p *prober, o Outcome, status int) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	policy := &p.check.policy
 	next, pending := p.state.Apply(policy, o)
 	p.state = next
-	if slices.Contains(h.probers, p) { // else it was replaced meanwhile
+	if slices.Contains(h.probers, p) { // else it was replaced in the meantime
 		// A failure of any check takes the status away, as in Envoy; a TCP
 		// check that passes leaves it.
 		if status != 0 || o == NetworkFailure || o == TimedOut {
@@ -56,8 +56,8 @@ func (h *host) record(p *prober, o Outcome, status int) time.Duration {
 	return policy.Next(o, pending, p.net.random)
 }
 
-// use makes the host be checked by these checks: those that it had already go
-// on, others start and stop. It tells what to start.
+// use sets the checks of the host. Existing ones continue, others start and stop. It
+// returns those to start.
 func (h *host) use(checks []*checkSpec, n *network) (start []*prober) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,40 +11,40 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// What is taken of an HTTP/2 peer at most.
+// Limits for an HTTP/2 peer.
 const (
-	maxFrame      = 16 << 10 // bytes, the size that every peer must keep to
+	maxFrame      = 16 << 10 // bytes, the default of HTTP/2
 	maxFrames     = 10_000   // from one request to the next
-	creditEvery   = 32 << 10 // bytes received until the peer may send as many more
+	creditEvery   = 32 << 10 // bytes received before the next WINDOW_UPDATE
 	initialWindow = 65_535   // bytes
 )
 
 var (
 	errNotHTTP2    = errors.New("answer is not HTTP/2")
-	errStreamReset = errors.New("the stream was reset") // the connection can go on
+	errStreamReset = errors.New("the stream was reset") // the connection stays usable
 	errGoAway      = errors.New("the connection goes away")
 	errBroken      = errors.New("the connection is broken") // also where a write timed out
 )
 
-// http2Conn is an HTTP/2 connection that carries one request at a time. Who
-// asks also reads: a connection that rests costs no goroutine of its own, and
-// a deadline that passes amid a frame loses nothing of it.
+// http2Conn is an HTTP/2 connection that carries one request at a time. The goroutine
+// that sends a request also reads. So an idle connection needs no goroutine of its own,
+// and a deadline in the middle of a frame loses nothing of it.
 type http2Conn struct {
 	conn    net.Conn
-	in      []byte // read; what is before taken was understood
+	in      []byte // read; the part before taken is processed
 	taken   int
 	frames  int // since the latest request
 	single  bytes.Reader
-	out     bytes.Buffer // written, but not sent
+	out     bytes.Buffer // written, not yet sent
 	framer  *http2.Framer
 	fields  *hpack.Decoder
-	greeted bool // the peer's settings have come
-	leaving bool // the peer wants no more requests, or there are no numbers left
-	unpaid  int  // bytes received for which the peer has no credit yet
+	greeted bool // the peer's settings have arrived
+	leaving bool // the peer takes no more requests, or the stream ids are used up
+	unpaid  int  // bytes received since the last WINDOW_UPDATE
 
-	room  int64 // what the peer takes on the whole connection
-	first int64 // what it takes of each stream at first
-	frame int   // bytes of its largest frame
+	room  int64 // send window of the connection
+	first int64 // initial send window of a stream
+	frame int   // the peer's maximum frame size in bytes
 
 	stream http2Stream // the latest
 }
@@ -60,10 +60,10 @@ func newHTTP2Conn(conn net.Conn) *http2Conn {
 	return c
 }
 
-// write takes the error of writing to a buffer, which does not fail.
+// write ignores the error of writing to a buffer, which cannot fail.
 func (c *http2Conn) write(error) {}
 
-// flush sends what was written.
+// flush sends the buffer.
 func (c *http2Conn) flush() error {
 	if c.out.Len() == 0 {
 		return nil
@@ -79,8 +79,8 @@ func (c *http2Conn) flush() error {
 	return nil
 }
 
-// request sends a request with these fields, encoded, and this payload. Head
-// tells that the answer has no body whatever its fields say.
+// request sends a request with encoded fields and a payload. If head is set, the
+// response has no body, whatever its fields say.
 func (c *http2Conn) request(fields, payload []byte, head bool) error {
 	number := c.stream.number + 2
 	if c.stream.number == 0 {
@@ -100,7 +100,7 @@ func (c *http2Conn) request(fields, payload []byte, head bool) error {
 	return c.flush()
 }
 
-// sendMore writes as much of the payload as the peer takes now.
+// sendMore writes as much of the payload as the windows allow.
 func (c *http2Conn) sendMore() {
 	s := &c.stream
 	for s.open && len(s.unsent) > 0 {
@@ -115,7 +115,7 @@ func (c *http2Conn) sendMore() {
 	}
 }
 
-// cancel gives up the open stream; the connection goes on.
+// cancel cancels the open stream; the connection stays usable.
 func (c *http2Conn) cancel() error {
 	c.stream.open = false
 	c.write(c.framer.WriteRSTStream(c.stream.number, http2.ErrCodeCancel))
@@ -125,7 +125,7 @@ func (c *http2Conn) cancel() error {
 	return c.flush()
 }
 
-// next gives what comes next of the answer.
+// next returns the next event of the response.
 func (c *http2Conn) next() (event, error) {
 	for {
 		e, err := c.step()
@@ -135,8 +135,8 @@ func (c *http2Conn) next() (event, error) {
 	}
 }
 
-// idle treats what comes between requests until the connection's deadline or
-// its end. A peer that goes away is its end.
+// idle handles frames between requests until the connection's deadline or its end.
+// GOAWAY ends it, too.
 func (c *http2Conn) idle() error {
 	for {
 		if _, err := c.step(); err != nil {
@@ -145,7 +145,7 @@ func (c *http2Conn) idle() error {
 	}
 }
 
-// step takes one frame.
+// step handles one frame.
 func (c *http2Conn) step() (event, error) {
 	f, err := c.read()
 	if err != nil {
@@ -158,7 +158,7 @@ func (c *http2Conn) step() (event, error) {
 	return e, c.flush()
 }
 
-// read gives the next frame, which is good until the one after it.
+// read returns the next frame, which is valid until the one after it.
 func (c *http2Conn) read() (http2.Frame, error) {
 	if c.frames++; c.frames > maxFrames {
 		return nil, fmt.Errorf("%w: %d frames", errTooLong, c.frames)
@@ -187,7 +187,7 @@ func (c *http2Conn) read() (http2.Frame, error) {
 	}
 }
 
-// fill reads more. It keeps little memory where little is read.
+// fill reads more. It uses little memory if little is read.
 func (c *http2Conn) fill() error {
 	const least = 512
 	c.in, c.taken = append(c.in[:0], c.in[c.taken:]...), 0

@@ -10,28 +10,28 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// http2Stream is a request and as much of its answer as has come.
+// http2Stream is a request and the received part of its response.
 type http2Stream struct {
 	number uint32
-	open   bool // neither answered nor given up
+	open   bool // neither answered nor cancelled
 	head   bool
-	room   int64  // what the peer takes
+	room   int64  // send window
 	unsent []byte // of the payload
 
-	block    []byte // fields that are not complete
+	block    []byte // an incomplete header block
 	ends     bool   // the block ends the stream
-	answered bool   // the final answer's fields have come
+	answered bool   // the final response's fields have arrived
 	expected int64  // bytes of the body; -1 for any number
-	unpaid   int    // bytes received for which the peer has no credit yet
+	unpaid   int    // bytes received since the last WINDOW_UPDATE
 }
 
-// event is a part of an answer.
+// event is a part of a response.
 type event struct {
 	kind   eventKind
 	status int
 	header http.Header
-	data   []byte // good until the next event
-	ends   bool   // nothing comes after it
+	data   []byte // valid until the next event
+	ends   bool   // the last event
 }
 
 type eventKind uint8
@@ -43,7 +43,7 @@ const (
 	trailer
 )
 
-// treat does what a frame asks for.
+// treat handles a frame.
 func (c *http2Conn) treat(f http2.Frame) (event, error) {
 	switch f := f.(type) {
 	case *http2.SettingsFrame:
@@ -124,8 +124,7 @@ func (c *http2Conn) credit(f *http2.WindowUpdateFrame) error {
 	return nil
 }
 
-// goAway lets a request that is under way come to its end where the peer
-// allows it, as Envoy does.
+// goAway lets a pending request complete if the peer allows it, as Envoy does.
 func (c *http2Conn) goAway(f *http2.GoAwayFrame) error {
 	if f.ErrCode == http2.ErrCodeNo && c.stream.open && f.LastStreamID >= c.stream.number {
 		c.leaving = true
@@ -134,7 +133,7 @@ func (c *http2Conn) goAway(f *http2.GoAwayFrame) error {
 	return fmt.Errorf("%w: %s", errGoAway, f.ErrCode)
 }
 
-// gather takes a part of the fields of an answer.
+// gather takes a part of a header block.
 func (c *http2Conn) gather(f http2.Frame, part []byte, complete bool) (event, error) {
 	s := &c.stream
 	if s.block = append(s.block, part...); len(s.block) > maxHeader {
@@ -143,7 +142,8 @@ func (c *http2Conn) gather(f http2.Frame, part []byte, complete bool) (event, er
 	if !complete {
 		return event{}, nil
 	}
-	// Those of a stream that was given up count for the compression, too.
+	// Decode the fields of a cancelled stream, too: the compression state depends on
+	// them.
 	list, err := c.fields.DecodeFull(s.block)
 	s.block = nil
 	if err != nil {
@@ -158,7 +158,7 @@ func (c *http2Conn) gather(f http2.Frame, part []byte, complete bool) (event, er
 	return c.finish(header, list)
 }
 
-// finish makes an event of fields that are complete.
+// finish makes an event of a complete header block.
 func (c *http2Conn) finish(kind eventKind, list []hpack.HeaderField) (event, error) {
 	s := &c.stream
 	e := event{kind: kind, ends: s.ends}
@@ -173,7 +173,7 @@ func (c *http2Conn) finish(kind eventKind, list []hpack.HeaderField) (event, err
 		if e.ends {
 			return event{}, fmt.Errorf("%w: it ends with status %d", errNotHTTP2, e.status)
 		}
-		return event{}, nil // the final one is to come
+		return event{}, nil // the final response follows
 	case kind == header:
 		s.answered = true
 		if length := e.header.Get("Content-Length"); length != "" && !s.head && e.status != http.StatusNoContent && e.status != http.StatusNotModified {
@@ -185,7 +185,7 @@ func (c *http2Conn) finish(kind eventKind, list []hpack.HeaderField) (event, err
 	return e, c.end(e.ends)
 }
 
-// understand tests fields as HTTP/2 demands it.
+// understand checks fields by the rules of HTTP/2.
 func understand(kind eventKind, list []hpack.HeaderField) (status int, h http.Header, err error) {
 	if len(list) > maxHeaders {
 		return 0, nil, fmt.Errorf("%w: %d headers", errTooLong, len(list))
@@ -211,7 +211,7 @@ func understand(kind eventKind, list []hpack.HeaderField) (status int, h http.He
 
 // receive takes a part of the body.
 func (c *http2Conn) receive(f *http2.DataFrame) (event, error) {
-	size := int(f.Length) // with what pads it
+	size := int(f.Length) // including padding
 	if c.unpaid += size; c.unpaid >= creditEvery {
 		c.write(c.framer.WriteWindowUpdate(0, uint32(c.unpaid)))
 		c.unpaid = 0
@@ -235,7 +235,7 @@ func (c *http2Conn) receive(f *http2.DataFrame) (event, error) {
 	return event{kind: data, data: f.Data(), ends: f.StreamEnded()}, c.end(f.StreamEnded())
 }
 
-// end closes the stream where the answer ends.
+// end closes the stream if the response ends.
 func (c *http2Conn) end(ends bool) error {
 	if !ends {
 		return nil
@@ -245,7 +245,7 @@ func (c *http2Conn) end(ends bool) error {
 	if s.expected > 0 {
 		return fmt.Errorf("%w: %d bytes of the body are missing", errNotHTTP2, s.expected)
 	}
-	if len(s.unsent) > 0 { // the peer answered without hearing all of it
+	if len(s.unsent) > 0 { // the peer answered before the end of the request
 		c.write(c.framer.WriteRSTStream(s.number, http2.ErrCodeNo))
 	}
 	return nil

@@ -19,7 +19,7 @@ const (
 // statusRange is half-open.
 type statusRange struct{ start, end int64 }
 
-// httpCheck is what an HTTP health check asks, and what it wants to hear.
+// httpCheck is an HTTP health check: what it sends and what it expects.
 type httpCheck struct {
 	method  string
 	path    string
@@ -135,7 +135,7 @@ func (h *httpCheck) expectBody(c *corev3.HealthCheck_HttpHealthCheck) error {
 	return nil
 }
 
-// request gives the bytes to send.
+// request returns the bytes to send.
 func (h *httpCheck) request(hostname string) []byte {
 	var b []byte
 	b = append(b, h.method...)
@@ -157,7 +157,7 @@ func (h *httpCheck) request(hostname string) []byte {
 	return append(b, h.payload...)
 }
 
-// judge tells what a complete answer means. Body is as much of it as fits the
+// judge returns the outcome of a complete response. body is the part that fits the
 // buffer.
 func (h *httpCheck) judge(status int, header http.Header, body []byte) Outcome {
 	if !contains(body, h.receive) {

@@ -8,7 +8,7 @@ import (
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 )
 
-// matcher tells whether a string is what is wanted.
+// matcher reports whether a string matches.
 type matcher func(string) bool
 
 func newMatcher(m *matcherv3.StringMatcher) (matcher, error) {

@@ -9,14 +9,14 @@ import (
 // Dialer makes the connection of a probe; ctx has the probe's deadline.
 type Dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// network is what probers share.
+// network is shared by all probers.
 type network struct {
 	dialer Dialer // nil for the real network
 	places chan struct{}
 	random Random
 }
 
-// enter waits for one of the places for those who dial.
+// enter waits for one of the places for dialing.
 func (n *network) enter(ctx context.Context) error {
 	select {
 	case n.places <- struct{}{}:
@@ -34,7 +34,7 @@ func (n *network) dial(ctx context.Context, to target, source net.Addr, deadline
 		defer cancel()
 		return n.dialer(ctx, to.network, to.address)
 	}
-	// Keep-alive by the kernel is of no use to probes and costs system calls.
+	// TCP keep-alive does not help probes, and costs system calls.
 	d := net.Dialer{Deadline: deadline, KeepAlive: -1}
 	if to.network == "tcp" {
 		d.LocalAddr = source

@@ -9,11 +9,11 @@ import (
 	"hdsd/internal/envoyaddr"
 )
 
-// agent is what the checker calls itself.
+// agent is the checker's name of itself.
 const agent = "hdsd"
 
-// extensions are Envoy's names for what this checker has built in, by
-// category; and what the coordinator takes other checkers' word for.
+// extensions are Envoy's names for this checker's abilities, by category. They include
+// those that the coordinator only assumes of other checkers.
 var extensions = [][2]string{
 	{"hdsd.abilities", string(health.SeveralChecks)},
 	{"envoy.health_checkers", "envoy.health_checkers.http"},
@@ -24,14 +24,14 @@ var extensions = [][2]string{
 	{"envoy.transport_sockets.upstream", tlsName},
 }
 
-// hello is the first message of a stream.
+// hello returns the first message of a stream.
 func hello(o *Options) *request {
 	return &request{RequestType: &healthv3.HealthCheckRequestOrEndpointHealthResponse_HealthCheckRequest{
 		HealthCheckRequest: Introduction(o),
 	}}
 }
 
-// Introduction is what a checker says of itself first.
+// Introduction returns the first message of a checker, which says what it is.
 func Introduction(o *Options) *healthv3.HealthCheckRequest {
 	return &healthv3.HealthCheckRequest{
 		Node: node(o),

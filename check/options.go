@@ -12,21 +12,21 @@ import (
 	"hdsd/health"
 )
 
-// Options says whom to serve and as who.
+// Options say which coordinator to serve, and as which node.
 type Options struct {
 	Server   string            // the coordinator's address, host:port
 	NodeID   string            // unique among checkers
 	Locality health.Locality   // where this checker is
-	Metadata map[string]string // what endpoints' reach is matched with
+	Metadata map[string]string // matched with the checkers of policies
 	Version  string            // of the program
 	TLS      *tls.Config       // to the coordinator; nil is plaintext
 	Log      zerolog.Logger
 
-	// Reports leaves out of reports what others leave out.
+	// Reports says what to leave out of reports.
 	Reports Reports
 
-	// MaxDials is how many connections to endpoints may be in the making at
-	// once; more wait, and their timeout with them. 0 is 1,024.
+	// MaxDials limits the connections to endpoints that are being established. More
+	// have to wait, and their timeout starts afterwards. 0 is 1,024.
 	MaxDials int
 	// Dial connects to endpoints; nil is the real network.
 	Dial Dialer
@@ -34,8 +34,8 @@ type Options struct {
 	DialServer func(ctx context.Context, address string) (net.Conn, error)
 }
 
-// Reports says what is left out of reports, for fleets that mix with old or
-// odd checkers and for testing what a coordinator makes of them.
+// Reports says what to leave out of reports, like old or unusual checkers, and to test
+// how a coordinator handles them.
 type Reports struct {
 	Flat         bool // endpoints_health only, without cluster_endpoints_health
 	WithoutCodes bool // no HTTP status codes, as Envoy before 1.38
@@ -43,7 +43,7 @@ type Reports struct {
 
 const defaultMaxDials = 1024
 
-// ErrOptions is for options that cannot work.
+// ErrOptions reports options that cannot work.
 var ErrOptions = errors.New("checker's options")
 
 func (o *Options) complete() error {

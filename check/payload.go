@@ -8,7 +8,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 )
 
-// payloadBytes gives what a payload stands for: text is hexadecimal.
+// payloadBytes returns the bytes of a payload: text is hexadecimal.
 func payloadBytes(p *corev3.HealthCheck_Payload) ([]byte, error) {
 	text, isText := p.GetPayload().(*corev3.HealthCheck_Payload_Text)
 	if !isText {
@@ -21,7 +21,7 @@ func payloadBytes(p *corev3.HealthCheck_Payload) ([]byte, error) {
 	return decoded, nil
 }
 
-// segments gives the parts of an expected answer, the empty ones left out.
+// segments returns the parts of an expected response, without empty ones.
 func segments(payloads []*corev3.HealthCheck_Payload) ([][]byte, error) {
 	var list [][]byte
 	for i, p := range payloads {
@@ -36,8 +36,7 @@ func segments(payloads []*corev3.HealthCheck_Payload) ([][]byte, error) {
 	return list, nil
 }
 
-// contains tells whether all segments are in data, in this order, with
-// anything between.
+// contains reports whether data has all segments in this order, with anything between.
 func contains(data []byte, segments [][]byte) bool {
 	for _, segment := range segments {
 		at := bytes.Index(data, segment)

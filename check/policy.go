@@ -12,13 +12,13 @@ import (
 // defaultInterval is Envoy's for clusters without traffic.
 const defaultInterval = time.Minute
 
-// Policy says when to probe and how many outcomes change the health.
+// Policy says when to probe, and how many outcomes change the health.
 type Policy struct {
 	Timeout            time.Duration
-	Interval           time.Duration // after a probe that did not pass
-	HealthyInterval    time.Duration // after one that did
-	EdgeInterval       time.Duration // after one that did not, with a change pending
-	HealthyEdge        time.Duration // after one that did, with a change pending
+	Interval           time.Duration // after a failed probe
+	HealthyInterval    time.Duration // after a passed probe
+	EdgeInterval       time.Duration // after a failed probe, with a change pending
+	HealthyEdge        time.Duration // after a passed probe, with a change pending
 	InitialJitter      time.Duration
 	Jitter             time.Duration
 	JitterPercent      uint32
@@ -26,10 +26,10 @@ type Policy struct {
 	HealthyThreshold   uint32
 }
 
-// Random gives a number in [0, n), n > 0.
+// Random returns a number in [0, n), n > 0.
 type Random func(n int64) int64
 
-// First is the delay before the first probe.
+// First returns the delay before the first probe.
 func (p *Policy) First(random Random) time.Duration {
 	if p.InitialJitter <= 0 {
 		return 0
@@ -37,7 +37,7 @@ func (p *Policy) First(random Random) time.Duration {
 	return time.Duration(random(int64(p.InitialJitter)))
 }
 
-// Next is the delay from the end of a probe to the next.
+// Next returns the delay from the end of a probe to the next.
 func (p *Policy) Next(o Outcome, pending bool, random Random) time.Duration {
 	base := p.Interval
 	switch passed := o == Passed || o == Degraded; {
@@ -49,7 +49,7 @@ func (p *Policy) Next(o Outcome, pending bool, random Random) time.Duration {
 		base = p.EdgeInterval
 	}
 	delay := base
-	// Computed on the float, as the product may be too large.
+	// Compute with floats, because the product may overflow.
 	if share := time.Duration(float64(base) / 100 * float64(p.JitterPercent)); share > 0 {
 		delay += time.Duration(random(int64(share)))
 	}
@@ -62,11 +62,11 @@ func (p *Policy) Next(o Outcome, pending bool, random Random) time.Duration {
 	return min(max(delay, time.Millisecond), longest)
 }
 
-// longest keeps sums with the time of day in range.
+// longest keeps sums with a time in range.
 const longest = 10 * 365 * 24 * time.Hour
 
-// newPolicy takes the timing from a check. Traffic tells that Envoy takes the
-// cluster to carry some.
+// newPolicy reads the timing of a check. traffic says that Envoy counts traffic in the
+// cluster.
 func newPolicy(c *corev3.HealthCheck, traffic bool) (Policy, error) {
 	p := Policy{
 		UnhealthyThreshold: c.GetUnhealthyThreshold().GetValue(),

@@ -8,7 +8,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 )
 
-// pool is all that is being checked. Its methods are for one goroutine.
+// pool is all hosts with their checks. One goroutine calls its methods.
 type pool struct {
 	ctx      context.Context
 	work     sync.WaitGroup
@@ -26,7 +26,7 @@ type cluster struct {
 
 type locality struct {
 	locality *corev3.Locality
-	hosts    []*host // one that was given twice is here twice
+	hosts    []*host // a host that is listed twice is here twice
 }
 
 func newPool(ctx context.Context, dialer Dialer, maxDials int) *pool {
@@ -37,8 +37,8 @@ func newPool(ctx context.Context, dialer Dialer, maxDials int) *pool {
 	}}
 }
 
-// apply makes the pool check what s says: what is there already keeps its
-// state, what is gone stops before anything new starts.
+// apply makes the pool check what s says. Existing hosts keep their state. Removed ones
+// stop before anything new starts.
 func (p *pool) apply(s *specifier) {
 	before := map[string]*cluster{}
 	for i := range p.clusters {
@@ -69,8 +69,8 @@ func (p *pool) apply(s *specifier) {
 	}
 }
 
-// arrange gives the cluster that spec describes, with the hosts of the one
-// before where they are the same, and takes these out of gone.
+// arrange returns the cluster of spec. It reuses the same hosts of before, and removes
+// them from gone.
 func arrange(spec *clusterSpec, before *cluster, gone map[*host]struct{}) cluster {
 	c := cluster{name: spec.name, sockets: spec.sockets, hosts: map[string]*host{}}
 	for _, l := range spec.localities {
@@ -92,8 +92,7 @@ func arrange(spec *clusterSpec, before *cluster, gone map[*host]struct{}) cluste
 	return c
 }
 
-// close stops everything and waits for it. The context must have ended, or
-// ends soon.
+// close stops everything and waits for it. The context must have ended, or end soon.
 func (p *pool) close() {
 	p.apply(&specifier{})
 	p.work.Wait()

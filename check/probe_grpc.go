@@ -35,9 +35,8 @@ func (p *prober) probeGRPC(ctx context.Context) Outcome {
 	}
 }
 
-// failedGRPC gives what an error stands for. Unlike one of HTTP, a gRPC check
-// that times out gives up the stream only and goes on with the connection, as
-// in Envoy.
+// failedGRPC returns the outcome of an error. Unlike an HTTP check, a gRPC check that
+// times out cancels only the stream and keeps the connection, as in Envoy.
 func (p *prober) failedGRPC(err error) Outcome {
 	switch {
 	case errors.Is(err, errStreamReset):

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// What is read of an HTTP answer at most; Envoy's limits where it has them.
+// Limits of an HTTP response: Envoy's, if it has them.
 const (
 	maxHeader  = 60 << 10
 	maxHeaders = 100
@@ -24,7 +24,7 @@ var (
 	discardBytes = sync.Pool{New: func() any { return new([4096]byte) }}
 )
 
-// reader is a buffered reader that reads no more than it is told.
+// reader is a buffered reader with a limit.
 type reader struct {
 	buffered *bufio.Reader
 	from     io.Reader
@@ -47,12 +47,12 @@ func (r *reader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// answer is a complete HTTP answer. Its body is cut at what was asked for.
+// answer is a complete HTTP response. Its body is cut at the requested size.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
-	last   bool // the connection cannot be used again
+	last   bool // the connection is not reusable
 }
 
 func (p *prober) probeHTTP(ctx context.Context) (Outcome, int) {
@@ -62,8 +62,8 @@ func (p *prober) probeHTTP(ctx context.Context) (Outcome, int) {
 	if _, err := p.connect(ctx); err != nil {
 		return p.failure(err), 0
 	}
-	// An upstream may answer and close before it has read everything: what
-	// counts is the answer.
+	// An upstream may answer and close before it has read everything. The response
+	// counts.
 	_, failed := p.conn.Write(p.request)
 	if isTimeout(failed) {
 		return p.failure(failed), 0
@@ -83,12 +83,12 @@ func (p *prober) probeHTTP(ctx context.Context) (Outcome, int) {
 	return p.check.http.judge(a.status, a.header, a.body), a.status
 }
 
-// readAnswer reads a final answer to the end.
+// readAnswer reads a final response to the end.
 func readAnswer(r *reader, h *httpCheck) (answer, error) {
 	request := &http.Request{Method: h.method}
 	r.left = maxHeader
 	for {
-		response, err := http.ReadResponse(r.buffered, request) //nolint:bodyclose // it reads our connection: nothing to free
+		response, err := http.ReadResponse(r.buffered, request) //nolint:bodyclose // it reads our connection, so there is nothing to free
 		if err != nil {
 			return answer{}, err
 		}
@@ -96,7 +96,7 @@ func readAnswer(r *reader, h *httpCheck) (answer, error) {
 			return answer{}, fmt.Errorf("%w: %s %s", errNotHTTP1, response.Proto, response.Status)
 		}
 		if response.StatusCode/100 == 1 && response.StatusCode != http.StatusSwitchingProtocols {
-			continue // the final one is to come
+			continue // the final response follows
 		}
 		return finish(r, h, response)
 	}
@@ -125,7 +125,7 @@ func finish(r *reader, h *httpCheck, response *http.Response) (answer, error) {
 	return a, nil
 }
 
-// discard reads to the end. (io.Copy would look for shortcuts around limits.)
+// discard reads to the end. (io.Copy would bypass the limit.)
 func discard(from io.Reader) error {
 	if from == http.NoBody {
 		return nil

@@ -12,19 +12,19 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// encodeFields encodes a request's fields so that the bytes are the same each
-// time: nothing is put into the connection's table.
+// encodeFields encodes a request's fields to the same bytes each time: it adds nothing
+// to the connection's table.
 func encodeFields(fields []field) []byte {
 	var b bytes.Buffer
 	e := hpack.NewEncoder(&b)
 	e.SetMaxDynamicTableSize(0)
 	for _, f := range fields {
-		e.WriteField(hpack.HeaderField{Name: f.name, Value: f.value}) //nolint:errcheck // a Buffer does not fail
+		e.WriteField(hpack.HeaderField{Name: f.name, Value: f.value}) //nolint:errcheck // a Buffer cannot fail
 	}
 	return b.Bytes()
 }
 
-// pseudo are the fields that say what is asked for.
+// pseudo returns the pseudo-header fields of a request.
 func pseudo(method, path, authority string, secure bool) []field {
 	scheme := "http"
 	if secure {
@@ -33,7 +33,7 @@ func pseudo(method, path, authority string, secure bool) []field {
 	return []field{{":method", method}, {":scheme", scheme}, {":authority", authority}, {":path", path}}
 }
 
-// request2 gives the fields of a request by HTTP/2.
+// request2 returns the fields of an HTTP/2 request.
 func (h *httpCheck) request2(hostname string, secure bool) []byte {
 	fields := append(pseudo(h.method, h.path, cmp.Or(hostname, h.host), secure), h.fields...)
 	if len(h.payload) > 0 {
@@ -52,7 +52,7 @@ func (p *prober) probeHTTP2(ctx context.Context) (Outcome, int) {
 	}
 	a, err := p.ask2(h)
 	switch {
-	case errors.Is(err, errStreamReset): // the connection may go on
+	case errors.Is(err, errStreamReset): // the connection stays usable
 		p.keep2()
 		return NetworkFailure, 0
 	case err != nil:
@@ -62,14 +62,14 @@ func (p *prober) probeHTTP2(ctx context.Context) (Outcome, int) {
 	return h.judge(a.status, a.header, a.body), a.status
 }
 
-// keep2 drops the connection unless it can be used again.
+// keep2 drops the connection unless it is reusable.
 func (p *prober) keep2() {
 	if !p.check.reuse || p.http2.leaving {
 		p.drop()
 	}
 }
 
-// ask2 gets an answer by HTTP/2.
+// ask2 sends a request by HTTP/2, and returns the response.
 func (p *prober) ask2(h *httpCheck) (answer, error) {
 	if err := p.http2.request(p.request, h.payload, h.method == http.MethodHead); err != nil {
 		return answer{}, err

@@ -19,7 +19,7 @@ func (p *prober) probeRedis(ctx context.Context) Outcome {
 	return p.check.redis.judge(reply)
 }
 
-// hearReply reads the first line of a reply, and gives what came after it.
+// hearReply reads the first line of a reply, and returns the bytes after it.
 func (p *prober) hearReply() (r reply, rest []byte, err error) {
 	for {
 		if len(rest) == 0 {
@@ -40,7 +40,7 @@ func (p *prober) hearReply() (r reply, rest []byte, err error) {
 	}
 }
 
-// ignoreReplies reads replies that nobody asked for. They must be Redis all the same.
+// ignoreReplies reads replies without a request. They must be valid Redis all the same.
 func (p *prober) ignoreReplies(b []byte) error {
 	for len(b) > 0 {
 		n, _, err := p.replies.take(b)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// maxTCPAnswer is how much of an answer is looked at: what Envoy buffers.
+// maxTCPAnswer is how much of a response is examined: what Envoy buffers.
 const maxTCPAnswer = 32 << 10
 
 func (p *prober) probeTCP(ctx context.Context) Outcome {
@@ -30,8 +30,8 @@ func (p *prober) probeTCP(ctx context.Context) Outcome {
 	return outcome
 }
 
-// hear reads until the answer has come. Wrong bytes cannot be told from too
-// few: only the timeout ends the wait.
+// hear reads until the expected response has arrived. Wrong bytes look the same as
+// missing ones: only the timeout ends the wait.
 func (p *prober) hear(ctx context.Context, want [][]byte, deadline time.Time) Outcome {
 	var got []byte
 	chunk := make([]byte, 512)

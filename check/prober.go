@@ -27,7 +27,7 @@ type prober struct {
 	replies replyReader
 	unhook  func() bool
 	timer   *time.Timer
-	request []byte // of HTTP and gRPC, made once
+	request []byte // for HTTP and gRPC, made once
 	small   [64]byte
 }
 
@@ -73,9 +73,9 @@ func (p *prober) probe(ctx context.Context) (Outcome, int) {
 	}
 }
 
-// rest waits for the next probe and watches the kept connection meanwhile. An
-// upstream may close it between probes; with TCP alone that is a failure
-// (broke), as in Envoy. Not ok is the end of run.
+// rest waits for the next probe, and watches the kept connection. An upstream may close
+// it between probes. Only for TCP this is a failure (broke), as in Envoy. If not ok,
+// run ends.
 func (p *prober) rest(ctx context.Context, wait time.Duration) (broke, ok bool) {
 	p.timer.Reset(wait)
 	if p.conn == nil {
@@ -95,8 +95,8 @@ func (p *prober) rest(ctx context.Context, wait time.Duration) (broke, ok bool) 
 	return false, p.sleep(ctx)
 }
 
-// listen reads what nobody asked for until the deadline or the connection's
-// end. On HTTP/1 none is allowed; on TCP it may be the rest of an answer.
+// listen reads unrequested data until the deadline or the connection's end. HTTP/1
+// allows none; on TCP it may be the rest of a response.
 func (p *prober) listen() error {
 	switch {
 	case p.http2 != nil:
@@ -116,7 +116,7 @@ func (p *prober) listen() error {
 	}
 }
 
-// sleep waits for the timer and tells whether to go on.
+// sleep waits for the timer, and reports whether to continue.
 func (p *prober) sleep(ctx context.Context) bool {
 	select {
 	case <-p.timer.C:
@@ -126,12 +126,12 @@ func (p *prober) sleep(ctx context.Context) bool {
 	}
 }
 
-// errTooSlow is a connection that Envoy would have given up before the check
-// times out.
+// errTooSlow reports a connection that Envoy would have abandoned before the check's
+// timeout.
 var errTooSlow = errors.New("the connection took too long")
 
-// connect makes the connection unless one was kept, and gives it until now
-// plus the timeout.
+// connect makes the connection unless one was kept. Its deadline is the timeout from
+// now.
 func (p *prober) connect(ctx context.Context) (deadline time.Time, err error) {
 	timeout := p.check.policy.Timeout
 	if p.conn != nil {
@@ -142,7 +142,7 @@ func (p *prober) connect(ctx context.Context) (deadline time.Time, err error) {
 		return deadline, err
 	}
 	defer p.net.leave()
-	// The wait for a free place is not the upstream's fault: the time starts
+	// The wait for a free place is not the upstream's fault, so the timeout starts
 	// here.
 	deadline = time.Now().Add(timeout)
 	by := deadline
@@ -158,7 +158,7 @@ func (p *prober) connect(ctx context.Context) (deadline time.Time, err error) {
 	return deadline, p.conn.SetDeadline(deadline)
 }
 
-// dial makes a connection, and TLS on it where the check wants that.
+// dial makes a connection, with TLS if the check uses it.
 func (p *prober) dial(ctx context.Context, by time.Time) error {
 	to := p.host.spec.target
 	if p.check.redis != nil {
@@ -194,12 +194,12 @@ func (p *prober) drop() {
 		return
 	}
 	if p.unhook() {
-		p.raw.Close() //nolint:errcheck // nothing to do about it; without a farewell, as in Envoy
+		p.raw.Close() //nolint:errcheck // nothing to do about it; without a TLS alert, as in Envoy
 	}
 	p.conn, p.raw, p.http2, p.replies = nil, nil, nil, replyReader{}
 }
 
-// failure gives the outcome that an error of the network stands for.
+// failure returns the outcome of a network error.
 func (p *prober) failure(err error) Outcome {
 	p.drop()
 	if isTimeout(err) {
@@ -208,13 +208,13 @@ func (p *prober) failure(err error) Outcome {
 	return NetworkFailure
 }
 
-// isTimeout tells our own deadlines from the kernel's ETIMEDOUT.
+// isTimeout distinguishes the checker's deadlines from the kernel's ETIMEDOUT.
 func isTimeout(err error) bool {
 	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// statusOf is what a report says of several checks together: HEALTHY if all
-// pass; else TIMEOUT if any timed out, as in Envoy.
+// statusOf returns the status of several checks together: HEALTHY if all pass, else
+// TIMEOUT if any timed out, as in Envoy.
 func statusOf(probers []*prober) health.Status {
 	if len(probers) == 0 {
 		return health.Unhealthy

@@ -11,8 +11,8 @@ import (
 
 const redisName = "envoy.health_checkers.redis"
 
-// redisConnect is how long a connection may take: what Envoy gives clusters
-// that come by HDS. A check's timeout may be longer.
+// redisConnect is the connect timeout, as in Envoy for clusters from HDS. A check's
+// timeout may be longer.
 const redisConnect = time.Second
 
 // redisCheck sends PING, or EXISTS of a key that must not exist.
@@ -36,13 +36,13 @@ func newRedisCheck(c *corev3.HealthCheck_CustomHealthCheck) (*redisCheck, error)
 	return r, nil
 }
 
-// judge tells what a reply means.
+// judge returns the outcome of a reply.
 func (r *redisCheck) judge(v reply) Outcome {
 	if v.kind == '-' || v.kind == '!' {
 		words := strings.FieldsFunc(v.text, func(c rune) bool { return c == ' ' })
 		switch {
 		case len(words) == 3 && (words[0] == "MOVED" || words[0] == "ASK"):
-			return Passed // it is a part of a Redis cluster and works
+			return Passed // a working member of a Redis cluster
 		case len(words) > 0 && words[0] == "CLUSTERDOWN":
 			return NetworkFailure
 		}

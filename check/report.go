@@ -8,13 +8,14 @@ import (
 	"hdsd/health"
 )
 
-// statusKey is where a report has the status code of the latest HTTP answer.
+// statusKey is the metadata key of a report for the status code of the latest HTTP
+// response.
 const statusKey = "http_status_code"
 
 type request = healthv3.HealthCheckRequestOrEndpointHealthResponse
 
-// report gives the full report, in the specifier's order: equal bytes for
-// equal health. With no clusters it is empty, which is a heartbeat.
+// report returns the full report, in the specifier's order. Equal health gives equal
+// bytes. Without clusters it is empty, which is a heartbeat.
 func (p *pool) report() *request {
 	if len(p.clusters) == 0 {
 		return &request{}
@@ -41,7 +42,7 @@ func (p *pool) report() *request {
 	}}
 }
 
-// healthOf gives one endpoint's part. Metadata that many share is made once.
+// healthOf returns the report of one endpoint. Endpoints share equal metadata.
 func (p *pool) healthOf(h *host, metadata map[uint16]*structpb.Struct) *healthv3.EndpointHealth {
 	health, code := h.view()
 	e := &healthv3.EndpointHealth{Endpoint: h.spec.reported, HealthStatus: wire(health)}

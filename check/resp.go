@@ -9,8 +9,8 @@ import (
 
 var errNotRedis = errors.New("answer is not Redis")
 
-// reply is the first line of a Redis server's reply. PONG, an integer and an error
-// have no more than that, and nothing else is what a check hopes for.
+// reply is the first line of a Redis server's reply. PONG, an integer and an error have
+// only one line, and no other reply passes a check.
 type reply struct {
 	kind   byte   // the first byte, 'i' for a line without one (an inline command)
 	text   string // the beginning of the rest
@@ -23,16 +23,16 @@ func (r *reply) more() bool { return bytes.IndexByte([]byte("$*!=~>%|"), r.kind)
 // maxReplyText is how many bytes of a line are kept.
 const maxReplyText = 256
 
-// replyReader reads replies line by line, in parts as they come. It keeps the
-// beginning of a line, however long that is.
+// replyReader reads replies line by line, in any parts. It keeps the beginning of a
+// line, however long that is.
 type replyReader struct {
 	kind   byte // 0 before a line begins
 	text   []byte
-	ending bool // the line's \r has come
+	ending bool // the line's \r has arrived
 	reply  reply
 }
 
-// take takes bytes up to the end of a line. It gives how many it took, and whether
+// take takes bytes up to the end of a line. It returns how many it took, and whether
 // the line is complete.
 func (r *replyReader) take(b []byte) (n int, complete bool, err error) {
 	for i, c := range b {
@@ -54,8 +54,8 @@ func (r *replyReader) take(b []byte) (n int, complete bool, err error) {
 	return len(b), false, nil
 }
 
-// begin takes the first byte of a line. Like Envoy it takes commands, as people type
-// them, from servers too.
+// begin takes the first byte of a line. Like Envoy, it accepts inline commands from
+// servers, too.
 func (r *replyReader) begin(c byte) error {
 	switch {
 	case bytes.IndexByte([]byte("+-:$*_#,(!=~>%|"), c) >= 0:

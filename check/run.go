@@ -19,7 +19,7 @@ const (
 	maxMessage = 64 << 20
 )
 
-// Run checks what the coordinator asks for until ctx ends, then gives nil when
+// Run checks what the coordinator assigns until ctx ends, and returns nil once
 // everything has stopped. An error means that it could not start.
 func Run(ctx context.Context, options Options) error {
 	if err := options.complete(); err != nil {
@@ -48,7 +48,7 @@ func Run(ctx context.Context, options Options) error {
 	return nil
 }
 
-// backoff gives the wait after a failed attempt, with jitter.
+// backoff returns the delay after a failed attempt, with jitter.
 func backoff(attempt int, random Random) time.Duration {
 	limit := min(maxBackoff, minBackoff*time.Duration(math.Pow(2, float64(min(attempt+1, 10)))))
 	return minBackoff + time.Duration(random(int64(limit-minBackoff)+1))
@@ -63,8 +63,8 @@ func pause(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// connect follows one stream until it ends. Heard tells whether the
-// coordinator sent anything.
+// connect runs one stream until it ends. heard reports whether the coordinator sent
+// anything.
 func (r *runner) connect(ctx context.Context) (heard bool, err error) {
 	dial := r.options.DialServer
 	if dial == nil {
@@ -74,8 +74,8 @@ func (r *runner) connect(ctx context.Context) (heard bool, err error) {
 	if r.options.TLS != nil {
 		transport = credentials.NewTLS(r.options.TLS)
 	}
-	// A connection for each attempt: the back-off is ours, and each failure
-	// gives its reason.
+	// Use one connection for each attempt. So the back-off is ours, and each failure
+	// has its reason.
 	conn, err := grpc.NewClient("passthrough:///"+r.options.Server,
 		grpc.WithTransportCredentials(transport),
 		grpc.WithContextDialer(dial),

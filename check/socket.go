@@ -17,8 +17,8 @@ const (
 	rawName = "envoy.transport_sockets.raw_buffer"
 )
 
-// sockets are the ways to reach a cluster's endpoints, in the order in which
-// they are considered; plaintext is the last.
+// sockets are a cluster's transport sockets in the order of their match; plaintext is
+// the last.
 type sockets []socket
 
 type socket struct {
@@ -55,8 +55,7 @@ func parseSocketConfig(t *corev3.TransportSocket) (*tls.Config, error) {
 	}
 }
 
-// choose gives the socket that criteria select: the first whose labels they
-// all have.
+// choose returns the first socket whose labels are all in the criteria.
 func (s sockets) choose(criteria *structpb.Struct) *tls.Config {
 	for _, socket := range s {
 		if hasAll(criteria, socket.labels) {
@@ -75,9 +74,9 @@ func hasAll(have, want *structpb.Struct) bool {
 	return true
 }
 
-// secure sets how a check reaches endpoints. A Redis check uses what reaches
-// endpoints without criteria, and ignores tls_options: Envoy makes its
-// connection as for traffic. What requests say of it goes by that, too.
+// secure sets the socket of a check. A Redis check uses the socket without criteria and
+// ignores tls_options, because Envoy connects as for traffic. The scheme in requests is
+// of that socket, too.
 func (s *checkSpec) secure(h *corev3.HealthCheck, all sockets) {
 	s.tls = all.choose(nil)
 	s.https = s.tls != nil

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// specifier is a HealthCheckSpecifier that was understood as a whole.
+// specifier is a parsed HealthCheckSpecifier.
 type specifier struct {
 	interval time.Duration // between reports; 0 is never
 	clusters []clusterSpec
@@ -21,7 +21,7 @@ type specifier struct {
 
 type clusterSpec struct {
 	name       string
-	sockets    string // what, when changed, makes all hosts new
+	sockets    string // a change makes all hosts new
 	checks     []*checkSpec
 	localities []localitySpec
 }
@@ -35,9 +35,9 @@ type localitySpec struct {
 type hostSpec struct {
 	key      string // same key, same host
 	target   target // of probes
-	traffic  target // of Redis probes, which Envoy sends where traffic goes
+	traffic  target // of Redis probes, which Envoy sends to the traffic address
 	source   net.Addr
-	hostname string // overrides the check's host where not empty
+	hostname string // overrides the check's host if not empty
 	reported *endpointv3.Endpoint
 }
 
@@ -47,21 +47,20 @@ type checkSpec struct {
 	policy Policy
 	reuse  bool
 	tls    *tls.Config // nil is plaintext
-	https  bool        // what requests say of it
+	https  bool        // the scheme in requests
 	http   *httpCheck
 	tcp    *tcpCheck
 	grpc   *grpcCheck
 	redis  *redisCheck
 }
 
-// stable gives the same bytes for equal messages, for comparing.
+// stable returns the same bytes for equal messages, for comparison.
 func stable(m proto.Message) (string, error) {
 	b, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	return string(b), err
 }
 
-// parseSpecifier understands a specifier as a whole, or tells what in it
-// cannot be followed.
+// parseSpecifier parses a specifier as a whole, or says which part cannot be applied.
 func parseSpecifier(m *healthv3.HealthCheckSpecifier) (*specifier, error) {
 	if err := m.Validate(); err != nil {
 		return nil, err
@@ -79,7 +78,7 @@ func parseSpecifier(m *healthv3.HealthCheckSpecifier) (*specifier, error) {
 	for i, c := range m.GetClusterHealthChecks() {
 		name := c.GetClusterName()
 		if seen[name] {
-			continue // as Envoy: the first one counts
+			continue // as in Envoy, the first one counts
 		}
 		seen[name] = name != ""
 		cluster, err := parseCluster(c)
@@ -152,7 +151,7 @@ func parseHost(e *endpointv3.Endpoint, prefix string, source net.Addr) (hostSpec
 		return hostSpec{}, err
 	}
 	return hostSpec{
-		// The length keeps the parts apart.
+		// The length separates the parts.
 		key:      fmt.Sprint(len(prefix), " ", prefix, key),
 		target:   checked.target(),
 		traffic:  at.target(),
@@ -162,8 +161,7 @@ func parseHost(e *endpointv3.Endpoint, prefix string, source net.Addr) (hostSpec
 	}, nil
 }
 
-// parseChecks understands the checks of a cluster, the same one twice as one,
-// as Envoy does.
+// parseChecks parses the checks of a cluster. Equal ones count once, as in Envoy.
 func parseChecks(c *healthv3.ClusterHealthCheck) ([]*checkSpec, error) {
 	sockets, err := parseSockets(c.GetTransportSocketMatches())
 	if err != nil {

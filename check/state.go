@@ -2,21 +2,20 @@ package check
 
 import "hdsd/health"
 
-// Outcome is how one probe ended.
+// Outcome is the result of one probe.
 type Outcome uint8
 
 // The outcomes.
 const (
 	Passed         Outcome = iota
-	Degraded               // passed, but the upstream says that it is degraded
-	Failed                 // an answer that says no
-	Retriable              // an answer that says no, of a retriable status
-	NetworkFailure         // no connection, or it broke, or what came was no answer
-	TimedOut               // no answer in time
+	Degraded               // passed, but degraded
+	Failed                 // a failing response
+	Retriable              // a failing response with a retriable status
+	NetworkFailure         // no connection, a broken one, or an invalid response
+	TimedOut               // no response in time
 )
 
-// State is what one health check knows of one endpoint. NewState makes the
-// first one.
+// State is the state of one health check of one endpoint. NewState makes the first one.
 type State struct {
 	probed   bool // a probe has ended
 	failed   bool
@@ -27,15 +26,15 @@ type State struct {
 	failures uint32 // in a row, while not failed
 }
 
-// NewState is the state before the first probe. An endpoint that is new has
-// failed; one that got another health check stays what it was until that
-// check's first probe ends.
+// NewState returns the state before the first probe. A new endpoint has failed. An
+// endpoint with a new health check keeps its health until that check's first probe
+// ends.
 func NewState(before health.Status) State {
 	return State{failed: before != health.Healthy, timedOut: before == health.Timeout}
 }
 
-// Apply gives the state after a probe. Pending tells that a change is under
-// way: the outcome differs from the state, but a threshold is not reached.
+// Apply returns the state after a probe. pending reports that the outcome differs from
+// the state, but a threshold is not reached.
 func (s State) Apply(p *Policy, o Outcome) (next State, pending bool) {
 	if o == Passed || o == Degraded {
 		next, pending = s.passed(p)
@@ -72,7 +71,7 @@ func (s State) notPassed(p *Policy, o Outcome) (State, bool) {
 	return s, pending
 }
 
-// Status is what a report says: HEALTHY, UNHEALTHY or TIMEOUT.
+// Status returns the status for a report: HEALTHY, UNHEALTHY or TIMEOUT.
 func (s State) Status() health.Status {
 	switch {
 	case s.failed && s.timedOut:

@@ -11,27 +11,27 @@ import (
 	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 )
 
-// runner follows one stream after the other; one goroutine owns it.
+// runner runs one stream after the other. One goroutine owns it.
 type runner struct {
 	options *Options
 	pool    *pool
 	work    sync.WaitGroup // the stream's reader
-	current string         // the specifier that is followed, for comparing
+	current string         // the specifier in use, for comparison
 	every   time.Duration  // between its reports
-	lost    bool           // the coordinator, and that was logged
+	lost    bool           // the coordinator is lost, and that is logged
 }
 
 // stream is the client's side of StreamHealthCheck.
 type stream = healthv3.HealthDiscoveryService_StreamHealthCheckClient
 
-// incoming is what the reader of a stream hands on.
+// incoming is the output of a stream's reader.
 type incoming struct {
-	specifiers chan *healthv3.HealthCheckSpecifier // unbuffered: flow control holds the coordinator
-	ended      chan error                          // one at the end, with room for it
+	specifiers chan *healthv3.HealthCheckSpecifier // unbuffered: flow control slows the coordinator
+	ended      chan error                          // one error at the end, buffered
 }
 
-// follow does what comes on a stream and reports, until the stream ends. Its
-// context must end after that, for the reader to end; the caller waits for it.
+// follow applies specifiers from a stream and reports, until the stream ends. The
+// caller must then end its context, so that the reader ends, and wait for it.
 func (r *runner) follow(ctx context.Context, s stream) (heard bool, err error) {
 	in := incoming{make(chan *healthv3.HealthCheckSpecifier), make(chan error, 1)}
 	r.work.Go(func() { receive(ctx, s, in) })
@@ -61,7 +61,7 @@ func (r *runner) follow(ctx context.Context, s stream) (heard bool, err error) {
 	}
 }
 
-// found tells of a coordinator that was lost before.
+// found logs that a lost coordinator is back.
 func (r *runner) found() {
 	if r.lost {
 		r.lost = false
@@ -69,7 +69,7 @@ func (r *runner) found() {
 	}
 }
 
-// restart makes the ticker tick at another interval; 0 is never.
+// restart sets the interval of the ticker; 0 is never.
 func restart(ticker *time.Ticker, every time.Duration) <-chan time.Time {
 	if every == 0 {
 		return nil
@@ -78,7 +78,7 @@ func restart(ticker *time.Ticker, every time.Duration) <-chan time.Time {
 	return ticker.C
 }
 
-// receive hands on what comes until the stream or ctx ends.
+// receive passes on messages until the stream or ctx ends.
 func receive(ctx context.Context, s stream, in incoming) {
 	for {
 		m, err := s.Recv()
@@ -95,23 +95,22 @@ func receive(ctx context.Context, s stream, in incoming) {
 	}
 }
 
-// reason gives what a stream ended with after Send failed, which only says
-// that it did.
+// reason returns the error of the stream after Send failed, which only says that the
+// stream ended.
 func (in incoming) reason(err error) error {
 	if !errors.Is(err, io.EOF) {
 		return fmt.Errorf("send: %w", err)
 	}
 	for {
 		select {
-		case <-in.specifiers: // too late
+		case <-in.specifiers: // too late to apply it
 		case err := <-in.ended:
 			return err
 		}
 	}
 }
 
-// accept follows a specifier, or tells that it cannot be followed; then the
-// one before stays.
+// accept applies a specifier, or reports false; then the previous one stays in use.
 func (r *runner) accept(m *healthv3.HealthCheckSpecifier) bool {
 	text, err := stable(m)
 	if err == nil && text == r.current && text != "" {

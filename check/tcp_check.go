@@ -9,8 +9,8 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 )
 
-// tcpCheck is what a TCP health check sends, and what it wants to hear. With
-// nothing to hear it only connects, and sends nothing.
+// tcpCheck is a TCP health check: what it sends and what it expects. If it expects
+// nothing, it only connects and sends nothing.
 type tcpCheck struct {
 	send    []byte
 	receive [][]byte
@@ -46,7 +46,7 @@ func newTCPCheck(c *corev3.HealthCheck_TcpHealthCheck) (*tcpCheck, error) {
 	return t, nil
 }
 
-// request gives the bytes to send on a connection.
+// request returns the bytes to send on a connection.
 func (t *tcpCheck) request(c net.Conn) []byte {
 	header := t.proxy
 	if t.proxyV1 {
@@ -55,7 +55,7 @@ func (t *tcpCheck) request(c net.Conn) []byte {
 	return append(slices.Clip(header), t.send...)
 }
 
-// proxyHeader is the PROXY protocol header of version 1.
+// proxyHeader returns the PROXY protocol header of version 1.
 func proxyHeader(c net.Conn) []byte {
 	local, here := c.LocalAddr().(*net.TCPAddr)
 	remote, there := c.RemoteAddr().(*net.TCPAddr)

@@ -13,8 +13,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// only tells that a message has a field set that is not among those named,
-// which are all that is understood of it.
+// only refuses a message with a set field that is not in names, the supported ones.
 func only(m proto.Message, names ...string) error {
 	var err error
 	m.ProtoReflect().Range(func(fd protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
@@ -26,8 +25,8 @@ func only(m proto.Message, names ...string) error {
 	return err
 }
 
-// tlsClient gives what Envoy's TLS socket with this configuration does. Keys
-// of sessions are not kept: each connection is verified anew.
+// tlsClient returns the equivalent of Envoy's TLS socket. It has no session cache: each
+// connection verifies the certificate.
 func tlsClient(u *tlsv3.UpstreamTlsContext) (*tls.Config, error) {
 	if err := only(u, "common_tls_context", "sni", "allow_renegotiation", "max_session_keys", "enforce_rsa_key_usage"); err != nil {
 		return nil, err
@@ -38,7 +37,7 @@ func tlsClient(u *tlsv3.UpstreamTlsContext) (*tls.Config, error) {
 	}
 	config := &tls.Config{
 		ServerName: u.GetSni(), NextProtos: common.GetAlpnProtocols(),
-		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection does as Envoy, which has no need of a name
+		InsecureSkipVerify: true, //nolint:gosec // VerifyConnection verifies as Envoy does, without a name
 	}
 	if u.GetAllowRenegotiation() {
 		config.Renegotiation = tls.RenegotiateFreelyAsClient
@@ -51,7 +50,7 @@ func tlsClient(u *tlsv3.UpstreamTlsContext) (*tls.Config, error) {
 		return nil, fmt.Errorf("tls_certificates: %w", err)
 	}
 	if len(certificates) > 0 {
-		// Whatever authorities the server names, as Envoy.
+		// As in Envoy, whatever authorities the server names.
 		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &certificates[0], nil }
 	}
 	v, err := newVerifier(common)
@@ -64,7 +63,7 @@ func tlsClient(u *tlsv3.UpstreamTlsContext) (*tls.Config, error) {
 }
 
 var versions = map[tlsv3.TlsParameters_TlsProtocol]uint16{
-	tlsv3.TlsParameters_TLS_AUTO: tls.VersionTLS12, // of clients, the least and the greatest
+	tlsv3.TlsParameters_TLS_AUTO: tls.VersionTLS12, // minimum and maximum for clients
 	tlsv3.TlsParameters_TLSv1_0:  tls.VersionTLS10,
 	tlsv3.TlsParameters_TLSv1_1:  tls.VersionTLS11,
 	tlsv3.TlsParameters_TLSv1_2:  tls.VersionTLS12,
@@ -88,7 +87,7 @@ var suites = map[string]uint16{
 	"AES256-SHA":                    tls.TLS_RSA_WITH_AES_256_CBC_SHA,
 }
 
-// defaultSuites are those that Envoy's clients offer.
+// defaultSuites are the suites that Envoy's clients offer.
 var defaultSuites = []string{
 	"[ECDHE-ECDSA-AES128-GCM-SHA256|ECDHE-ECDSA-CHACHA20-POLY1305]",
 	"[ECDHE-RSA-AES128-GCM-SHA256|ECDHE-RSA-CHACHA20-POLY1305]",
@@ -160,11 +159,11 @@ func keyPairs(list []*tlsv3.TlsCertificate) ([]tls.Certificate, error) {
 	return pairs, nil
 }
 
-// maxMaterial bounds a file of certificates.
+// maxMaterial is the size limit of a file of certificates.
 const maxMaterial = 1 << 20
 
-// material gives what a data source holds. A file is read once, when the
-// specifier comes.
+// material returns the content of a data source. A file is read once, when the
+// specifier arrives.
 func material(d *corev3.DataSource) ([]byte, error) {
 	switch s := d.GetSpecifier().(type) {
 	case *corev3.DataSource_InlineBytes:

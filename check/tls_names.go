@@ -12,7 +12,7 @@ import (
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 )
 
-// nameMatcher tells whether one of a certificate's alternative names will do.
+// nameMatcher reports whether one of a certificate's alternative names matches.
 type nameMatcher struct {
 	kind    tlsv3.SubjectAltNameMatcher_SanType
 	oid     string // of kind OTHER_NAME
@@ -21,7 +21,7 @@ type nameMatcher struct {
 
 func nameMatchers(c *tlsv3.CertificateValidationContext) ([]nameMatcher, error) {
 	typed := c.GetMatchTypedSubjectAltNames()
-	for _, m := range c.GetMatchSubjectAltNames() { //nolint:staticcheck // Envoy still follows it
+	for _, m := range c.GetMatchSubjectAltNames() { //nolint:staticcheck // Envoy still applies it
 		for _, kind := range []tlsv3.SubjectAltNameMatcher_SanType{
 			tlsv3.SubjectAltNameMatcher_DNS, tlsv3.SubjectAltNameMatcher_URI,
 			tlsv3.SubjectAltNameMatcher_EMAIL, tlsv3.SubjectAltNameMatcher_IP_ADDRESS,
@@ -39,7 +39,7 @@ func nameMatchers(c *tlsv3.CertificateValidationContext) ([]nameMatcher, error) 
 		if n.matches, err = newMatcher(m.GetMatcher()); err != nil {
 			return nil, fmt.Errorf("match_typed_subject_alt_names[%d]: %w", i, err)
 		}
-		// A DNS name may be a wildcard, which only exact names follow.
+		// A DNS name may be a wildcard, which only exact matchers support.
 		if exact, ok := m.GetMatcher().GetMatchPattern().(*matcherv3.StringMatcher_Exact); ok && n.kind == tlsv3.SubjectAltNameMatcher_DNS {
 			n.matches = func(pattern string) bool { return matchesDNS(exact.Exact, pattern) }
 		}
@@ -99,8 +99,8 @@ func (m *nameMatcher) accepts(name asn1.RawValue) bool {
 	return m.matches(text)
 }
 
-// matchesDNS tells whether a name is meant by a certificate's pattern, whose
-// first label may hold one wildcard.
+// matchesDNS reports whether a name matches a certificate's pattern, whose first label
+// may have one wildcard.
 func matchesDNS(name, pattern string) bool {
 	name, pattern = strings.ToLower(name), strings.ToLower(pattern)
 	if name == pattern {

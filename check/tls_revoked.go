@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// revocation is what lists of revoked certificates say.
+// revocation is the content of revocation lists.
 type revocation struct {
 	lists    []*x509.RevocationList
 	leafOnly bool
 }
 
-// newRevocation reads the lists in text; nil where there is none.
+// newRevocation reads the lists in text; nil if there are none.
 func newRevocation(text []byte, leafOnly bool) (*revocation, error) {
 	r := &revocation{leafOnly: leafOnly}
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
@@ -34,11 +34,11 @@ func newRevocation(text []byte, leafOnly bool) (*revocation, error) {
 	return r, nil
 }
 
-// check demands for each certificate of a chain (or only the first) a list of
-// its issuer that does not name it.
+// check requires for each certificate of a chain (or only the first) a list of its
+// issuer that does not name it.
 func (r *revocation) check(chain []*x509.Certificate, anyTime bool) error {
 	for i, c := range chain {
-		issuer := c // of the last one, if it is its own
+		issuer := c // the last one may be its own issuer
 		if i+1 < len(chain) {
 			issuer = chain[i+1]
 		}

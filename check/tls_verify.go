@@ -20,14 +20,14 @@ import (
 
 var errCertificate = errors.New("the endpoint's certificate is refused")
 
-// verifier decides whether an endpoint's certificate will do, as Envoy's
-// default validator does.
+// verifier decides whether to accept an endpoint's certificate, as Envoy's default
+// validator does.
 type verifier struct {
 	roots   *x509.CertPool // nil: the chain is not verified
-	revoked *revocation    // nil: not asked for
+	revoked *revocation    // nil: not required
 	offers  []tls.CurveID
 	anyTime bool
-	any     bool // whatever is wrong
+	any     bool // accept everything
 	names   []nameMatcher
 	digests [][]byte // of the certificate
 	keys    [][]byte // digests of the public key
@@ -109,14 +109,14 @@ func (v *verifier) readAuthorities(c *tlsv3.CertificateValidationContext) error 
 	if !found {
 		return errors.New("trusted_ca: it holds no certificate in PEM")
 	}
-	// Lists may be among the authorities, too.
+	// The authorities may include lists, too.
 	if v.revoked, err = newRevocation(append(slices.Clip(text), lists...), c.GetOnlyVerifyLeafCertCrl()); err != nil {
 		return fmt.Errorf("crl: %w", err)
 	}
 	return nil
 }
 
-// verify is for tls.Config.VerifyConnection.
+// verify implements tls.Config.VerifyConnection.
 func (v *verifier) verify(s tls.ConnectionState) error {
 	leaf := s.PeerCertificates[0] // a server always has one
 	if !usable(leaf, &s) || !v.offersCurve(leaf, &s) {
@@ -147,7 +147,7 @@ func among(list [][]byte, digest []byte) bool {
 	return slices.ContainsFunc(list, func(d []byte) bool { return string(d) == string(digest) })
 }
 
-// usable tells whether the key may do what the handshake made it do.
+// usable reports whether the key may be used as in the handshake.
 func usable(leaf *x509.Certificate, s *tls.ConnectionState) bool {
 	if leaf.KeyUsage == 0 {
 		return true
@@ -163,15 +163,14 @@ func usable(leaf *x509.Certificate, s *tls.ConnectionState) bool {
 	return leaf.KeyUsage&x509.KeyUsageDigitalSignature != 0
 }
 
-// offersCurve tells whether the key is on a curve that was offered, which
-// TLS 1.2 demands.
+// offersCurve reports whether the key is on an offered curve, as TLS 1.2 requires.
 func (v *verifier) offersCurve(leaf *x509.Certificate, s *tls.ConnectionState) bool {
 	key, ok := leaf.PublicKey.(*ecdsa.PublicKey)
 	return !ok || s.Version > tls.VersionTLS12 || slices.Contains(v.offers, curves[key.Params().Name])
 }
 
-// verifyChain demands a chain to an authority, for servers; every authority
-// ends one, be it signed by others.
+// verifyChain requires a chain to an authority, for servers. Every trusted authority
+// ends a chain, even if others signed it.
 func (v *verifier) verifyChain(sent []*x509.Certificate) error {
 	o := x509.VerifyOptions{Roots: v.roots, Intermediates: x509.NewCertPool()}
 	for _, c := range sent[1:] {
@@ -192,8 +191,8 @@ func (v *verifier) verifyChain(sent []*x509.Certificate) error {
 	return fmt.Errorf("%w: %w", errCertificate, err)
 }
 
-// timed gives a certificate with the time in which it counts as valid. (Its
-// signature is over its bytes, which stay.)
+// timed returns a certificate with the time at which it counts as valid. (Its signature
+// is over its bytes, which stay.)
 func (v *verifier) timed(c *x509.Certificate) *x509.Certificate {
 	if !v.anyTime {
 		return c

@@ -13,11 +13,11 @@ import (
 	"hdsd/internal/suggest"
 )
 
-// shownAddresses is how many addresses are named where another was asked for.
+// shownAddresses is how many addresses to suggest for an unknown one.
 const shownAddresses = 5
 
-// tellAbsence says why nothing was shown, where an endpoint was asked for that
-// is not there, or those of a cluster that has none.
+// tellAbsence says why nothing was shown: the endpoint does not exist, or the cluster
+// has none.
 func (c *client) tellAbsence(ctx context.Context, query hdsdv1.QueryClient, to io.Writer) {
 	if c.shown.Load() > 0 || c.cluster == "" || c.told {
 		return
@@ -34,8 +34,8 @@ func (c *client) tellAbsence(ctx context.Context, query hdsdv1.QueryClient, to i
 	}
 }
 
-// absent is the error that there is no endpoint as was asked for, nil where
-// there is, or rows were shown.
+// absent returns an error if the requested endpoint does not exist, and nil if it does
+// or rows were shown.
 func (c *client) absent(ctx context.Context, query hdsdv1.QueryClient) error {
 	if c.shown.Load() > 0 || c.address == "" {
 		return nil
@@ -46,8 +46,8 @@ func (c *client) absent(ctx context.Context, query hdsdv1.QueryClient) error {
 	return nil
 }
 
-// neverThere is absent, unless the history knows of the endpoint: nothing is
-// wrong then with a question about the past.
+// neverThere is absent, unless the history has the endpoint: then a query of the past
+// is valid.
 func (c *client) neverThere(ctx context.Context, query hdsdv1.QueryClient) error {
 	absent := c.absent(ctx, query)
 	if absent == nil {
@@ -62,8 +62,8 @@ func (c *client) neverThere(ctx context.Context, query hdsdv1.QueryClient) error
 	return absent
 }
 
-// absence says that a cluster has no endpoint of an address, and which it
-// has; it says nothing where there is one, or nobody knows.
+// absence says that a cluster has no endpoint of an address, and which it has. It is
+// empty if the endpoint exists or the coordinator does not answer.
 func absence(ctx context.Context, query hdsdv1.QueryClient, cluster, address string) string {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -93,8 +93,8 @@ func absence(ctx context.Context, query hdsdv1.QueryClient, cluster, address str
 	return fmt.Sprintf("no such endpoint in %s; it has %s%s", cluster, strings.Join(has[:min(shownAddresses, len(has))], ", "), more)
 }
 
-// whyNone says why a cluster has no endpoints; it says nothing where it has
-// some, or nobody knows.
+// whyNone says why a cluster has no endpoints. It is empty if there are some or the
+// coordinator does not answer.
 func whyNone(ctx context.Context, query hdsdv1.QueryClient, cluster string) string {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()

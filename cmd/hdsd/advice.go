@@ -15,11 +15,10 @@ import (
 	"hdsd/internal/suggest"
 )
 
-// lookTimeout bounds what is only looked up to give better advice.
+// lookTimeout bounds look-ups that only improve advice.
 const lookTimeout = 3 * time.Second
 
-// advise turns what a coordinator answered, or that none did, into what to do
-// next.
+// advise turns an error of a coordinator, or its silence, into what to do next.
 func (c *client) advise(ctx context.Context, query hdsdv1.QueryClient, err error) error {
 	answer, ok := status.FromError(err)
 	if err == nil || !ok || ctx.Err() != nil {
@@ -49,7 +48,7 @@ func (c *client) advise(ctx context.Context, query hdsdv1.QueryClient, err error
 	return errors.New(answer.Message())
 }
 
-// answers tells whether there is an hdsd after all.
+// answers reports whether an hdsd answers after all.
 func answers(ctx context.Context, query hdsdv1.QueryClient) bool {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -57,7 +56,7 @@ func answers(ctx context.Context, query hdsdv1.QueryClient) bool {
 	return err == nil
 }
 
-// meant says which clusters an unknown name may have been meant for.
+// meant suggests clusters for an unknown name.
 func meant(ctx context.Context, query hdsdv1.QueryClient, name string) string {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()

@@ -69,7 +69,7 @@ func availabilityCells(a *hdsdv1.Availability) []string {
 	}
 }
 
-// secondsCell writes milliseconds only where there are any.
+// secondsCell formats seconds, with milliseconds only if there are any.
 func secondsCell(seconds float64) string {
 	text := strconv.FormatFloat(seconds, 'f', 3, 64)
 	if whole := len(text) - len(".000"); text[whole:] == ".000" {

@@ -45,7 +45,7 @@ standard output, unread. 'hdsd restore' puts a copy in place.`,
 	return command
 }
 
-// oneFile is for commands that take FILE.
+// oneFile checks the arguments of commands that take FILE.
 func oneFile(command *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return fmt.Errorf("%s takes one argument, FILE, but was given %d", command.Name(), len(args))
@@ -53,7 +53,7 @@ func oneFile(command *cobra.Command, args []string) error {
 	return nil
 }
 
-// backup is a copy under way.
+// backup is a copy in progress.
 type backup struct {
 	client     *client
 	done, size atomic.Int64
@@ -70,7 +70,7 @@ func (b *backup) progress() string {
 	return fmt.Sprintf("%s of %s", bytesText(done), bytesText(size))
 }
 
-// fetch writes a copy; a whole one where it gives no error.
+// fetch writes a copy, which is complete if there is no error.
 func (b *backup) fetch(ctx context.Context, to io.Writer) error {
 	return b.client.operate(ctx, func(ctx context.Context, control hdsdv1.ControlClient) error {
 		ctx, cancel := context.WithCancel(ctx)
@@ -118,13 +118,13 @@ func (b *backup) toFile(command *cobra.Command, path string) error {
 	}
 	folder := filepath.Dir(path)
 	file, err := os.CreateTemp(folder, filepath.Base(path)+".unfinished-*")
-	if bad, ok := errors.AsType[*fs.PathError](err); ok { // of a name that nobody chose
+	if bad, ok := errors.AsType[*fs.PathError](err); ok { // of a temporary name
 		return fmt.Errorf("%s cannot be written: %w", path, bad.Err)
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(file.Name()) }() // where it still has this name
+	defer func() { _ = os.Remove(file.Name()) }() // if it still has this name
 	if err := b.fill(command.Context(), file); err != nil {
 		return err
 	}
@@ -133,9 +133,9 @@ func (b *backup) toFile(command *cobra.Command, path string) error {
 		return fmt.Errorf("the copy has come, but is of no use: %w", err)
 	}
 	if err := command.Context().Err(); err != nil {
-		return err // whoever gave up while it was checked has no copy
+		return err // cancelled during the check: there is no copy
 	}
-	if about.Rows != nil { // no reason to have no copy, nor to give up a good one
+	if about.Rows != nil { // a damaged row is no reason to drop the copy
 		path += ".damaged"
 	}
 	_, none := os.Lstat(path)
@@ -155,7 +155,7 @@ func (b *backup) toFile(command *cobra.Command, path string) error {
 	return nil
 }
 
-// fill has a copy on disk and closes the file.
+// fill writes a copy to disk and closes the file.
 func (b *backup) fill(ctx context.Context, file *os.File) error {
 	to := bufio.NewWriterSize(file, 1<<20)
 	err := b.fetch(ctx, to)
@@ -168,8 +168,8 @@ func (b *backup) fill(ctx context.Context, file *os.File) error {
 	return errors.Join(err, file.Close())
 }
 
-// target gives where a copy is to be, links followed. It must not take the
-// place of what is no copy.
+// target returns the path of the copy, with links followed. It refuses to replace a
+// file that is not a copy.
 func target(path string) (string, error) {
 	followed, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {

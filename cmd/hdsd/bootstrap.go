@@ -28,7 +28,7 @@ nothing; the flags say it all.`,
 	return command
 }
 
-// envoyFlags are what the bootstraps of all Envoys have in common.
+// envoyFlags are the common flags of all bootstraps.
 type envoyFlags struct {
 	server       string
 	tls          tlsFlags
@@ -50,7 +50,7 @@ func (f *envoyFlags) addTo(command *cobra.Command, group, admin string) {
 	completeWords(command, "admin")
 }
 
-// parts gives what the flags say.
+// parts returns the node and the server of the flags.
 func (f *envoyFlags) parts() (node bootstrap.Node, server bootstrap.Server, err error) {
 	id, err := f.node.name()
 	node = bootstrap.Node{ID: id, Cluster: f.group, Locality: f.node.locality, Metadata: f.node.metadata, Admin: f.admin}
@@ -61,7 +61,7 @@ func (f *envoyFlags) parts() (node bootstrap.Node, server bootstrap.Server, err 
 	return node, server, err
 }
 
-// print writes a bootstrap. All that can be wrong with it are the flags.
+// print writes a bootstrap. Its errors are those of the flags.
 func (f *envoyFlags) print(to io.Writer, of interface{ YAML() ([]byte, error) }) error {
 	if f.output != "yaml" && f.output != "json" {
 		return usageError{fmt.Errorf("--output %q: want yaml or json", f.output)}

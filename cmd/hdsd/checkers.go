@@ -57,7 +57,7 @@ func checkerCells(c *hdsdv1.Checker) []string {
 	}
 }
 
-// wordCell is what an operator says of a checker.
+// wordCell formats an operator's trust in a checker.
 func wordCell(t *hdsdv1.Trust) string {
 	if t == nil {
 		return ""
@@ -65,7 +65,7 @@ func wordCell(t *hdsdv1.Trust) string {
 	return fmt.Sprintf("%s by %s: %s", strings.ToLower(t.GetWord().String()), t.GetAuthor(), t.GetReason())
 }
 
-// rateCell is how many checks a second a checker does, of how many at most.
+// rateCell formats a checker's checks a second, and their limit.
 func rateCell(c *hdsdv1.Checker) string {
 	rate := strconv.FormatFloat(c.GetChecksPerSecond(), 'f', 1, 64)
 	if c.MaxChecksPerSecond != nil {

@@ -29,8 +29,8 @@ const (
 	maxAnswer     = 64 << 20 // bytes
 )
 
-// What watches for long looks whether the coordinator is still there, and for
-// one that is there again.
+// Long watches check whether the coordinator is still there, and look for one that is
+// back.
 var (
 	alive        = keepalive.ClientParameters{Time: 15 * time.Second, Timeout: 10 * time.Second}
 	reconnecting = grpc.ConnectParams{
@@ -47,12 +47,12 @@ type client struct {
 	color  string
 	limit  int
 
-	cluster, address string // what it is about; empty is everything
+	cluster, address string // the arguments; empty means all
 	shown            atomic.Int64
-	told             bool // that there is no such endpoint
+	told             bool // the user was told that there is no such endpoint
 }
 
-// tlsFlags are the certificates a client shows and trusts.
+// tlsFlags are a client's certificates and authorities.
 type tlsFlags struct {
 	ca, certificate, key, name string
 }
@@ -65,7 +65,7 @@ func (f *tlsFlags) addTo(command *cobra.Command) {
 	completeWords(command, "tls-server-name")
 }
 
-// config gives the TLS configuration, nil without TLS.
+// config returns the TLS configuration, nil without TLS.
 func (f *tlsFlags) config() (*tls.Config, error) {
 	if f.ca == "" {
 		if *f != (tlsFlags{}) {
@@ -95,11 +95,11 @@ func (f *tlsFlags) config() (*tls.Config, error) {
 func addServerFlag(command *cobra.Command, server *string) {
 	byDefault := cmp.Or(os.Getenv("HDSD_SERVER"), defaultServer)
 	command.Flags().StringVar(server, "server", byDefault, "`HOST:PORT` of the coordinator's gRPC address (HDSD_SERVER)")
-	command.Flags().Lookup("server").DefValue = defaultServer // help and man pages say the same everywhere
+	command.Flags().Lookup("server").DefValue = defaultServer // help and man pages must not depend on the environment
 	completeWords(command, "server")
 }
 
-// checkServer refuses what names no server.
+// checkServer refuses an invalid server address.
 func checkServer(server string) error {
 	if _, port, err := net.SplitHostPort(server); err != nil || port == "" {
 		return usageError{fmt.Errorf("--server %q: want HOST:PORT, as 10.0.0.5:18000", server)}
@@ -107,7 +107,7 @@ func checkServer(server string) error {
 	return nil
 }
 
-// completeWords has a shell offer the values of a flag, and no files.
+// completeWords makes shells offer the values of a flag, and no files.
 func completeWords(command *cobra.Command, flag string, values ...string) {
 	_ = command.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -123,7 +123,7 @@ func (c *client) addFlags(command *cobra.Command) {
 	completeWords(command, "limit")
 }
 
-// about takes the arguments CLUSTER and ADDRESS.
+// about reads the arguments CLUSTER and ADDRESS.
 func (c *client) about(args []string) (cluster, address string) {
 	if len(args) > 0 {
 		c.cluster = args[0]
@@ -134,7 +134,7 @@ func (c *client) about(args []string) (cluster, address string) {
 	return c.cluster, c.address
 }
 
-// printer gives what shows the rows of an answer, and counts them.
+// printer returns a printer that counts rows.
 func (c *client) printer(command *cobra.Command, header []string) (printer, error) {
 	if c.limit < 0 {
 		return nil, usageError{fmt.Errorf("--limit %d: want a number of at least 1, or 0 for all", c.limit)}
@@ -143,7 +143,7 @@ func (c *client) printer(command *cobra.Command, header []string) (printer, erro
 	return counting{p, &c.shown}, err
 }
 
-// connect gives a connection to the coordinator, which is made when it is used.
+// connect returns a connection to the coordinator, which connects on first use.
 func (c *client) connect() (*grpc.ClientConn, error) {
 	if err := checkServer(c.server); err != nil {
 		return nil, err
@@ -165,7 +165,7 @@ func (c *client) connect() (*grpc.ClientConn, error) {
 	return connection, nil
 }
 
-// ask connects and calls do, and turns what went wrong into advice.
+// ask connects and calls do, and turns errors into advice.
 func (c *client) ask(command *cobra.Command, do func(context.Context, hdsdv1.QueryClient) error) error {
 	connection, err := c.connect()
 	if err != nil {
@@ -182,8 +182,8 @@ func (c *client) ask(command *cobra.Command, do func(context.Context, hdsdv1.Que
 	return nil
 }
 
-// startProgress counts rows at the terminal while they go elsewhere: where they
-// come to it, they are their own progress.
+// startProgress counts rows at the terminal while the output goes elsewhere. Rows at
+// the terminal are their own progress.
 func (c *client) startProgress(command *cobra.Command) (stop func()) {
 	if table.IsTerminal(command.OutOrStdout()) {
 		return func() {}
@@ -191,7 +191,7 @@ func (c *client) startProgress(command *cobra.Command) (stop func()) {
 	return startProgress(command.ErrOrStderr(), func() string { return fmt.Sprintf("%d rows", c.shown.Load()) })
 }
 
-// impatient bounds each call, not all the pages of an answer together.
+// impatient bounds each call, not all pages together.
 func impatient(ctx context.Context, method string, request, answer any, connection *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()

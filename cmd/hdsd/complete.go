@@ -14,8 +14,8 @@ import (
 // completionTimeout is how long a shell may wait for names.
 var completionTimeout = time.Second
 
-// completeEndpoint offers the arguments CLUSTER and ADDRESS as the coordinator
-// knows them; nothing where it does not answer soon.
+// completeEndpoint offers values for CLUSTER and ADDRESS from the coordinator. It
+// offers nothing if the coordinator does not answer soon.
 func (c *client) completeEndpoint(command *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 1 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -34,7 +34,7 @@ func (c *client) completeEndpoint(command *cobra.Command, args []string, begun s
 			offers = append(offers, value+"\t"+about)
 		}
 	}
-	if len(args) == 0 { // errors leave nothing to offer
+	if len(args) == 0 { // on an error there is nothing to offer
 		answer, _ := query.ListClusters(ctx, &hdsdv1.ListClustersRequest{PageSize: pageSize})
 		for _, k := range answer.GetClusters() {
 			offer(k.GetName(), fmt.Sprintf("%d of %d healthy", k.GetHealthy(), k.GetEndpoints()))

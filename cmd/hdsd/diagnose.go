@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// unexplained is what diagnose knows nothing better of.
+// unexplained is an error without advice of diagnose.
 type unexplained struct{ error }
 
-// diagnose finds out why nobody answers at an address that was spoken to with
-// a TLS configuration (nil: in plaintext), and says what to do about it. What
-// grpc said of it is shown where nothing better is known.
+// diagnose finds out why nobody answers at an address with a TLS configuration (nil: in
+// plaintext), and says what to do. Without a better explanation it shows the error of
+// gRPC.
 func diagnose(ctx context.Context, server string, config *tls.Config, said string) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -41,11 +41,10 @@ func diagnose(ctx context.Context, server string, config *tls.Config, said strin
 	return unexplained{fmt.Errorf("%s answers, but not as an hdsd does: %s", server, said)}
 }
 
-// shakeHands tries TLS, and says what the server makes of it: how it differs
-// from what was expected.
+// shakeHands tries TLS, and says how the server differs from the expected one.
 func shakeHands(connection net.Conn, server string, config *tls.Config) (advice string) {
-	host, _, _ := net.SplitHostPort(server)                                    // it was dialled
-	try := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} // nothing is asked or told over it
+	host, _, _ := net.SplitHostPort(server)                                    // checked before
+	try := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} // no data goes over it
 	if config != nil {
 		try = config.Clone()
 	}
@@ -56,14 +55,14 @@ func shakeHands(connection net.Conn, server string, config *tls.Config) (advice 
 	secure := tls.Client(connection, try)
 	err := secure.Handshake()
 	if err == nil && config != nil {
-		_, err = secure.Read(make([]byte, 1)) // TLS 1.3 tells only now what it thinks of the client's certificate
+		_, err = secure.Read(make([]byte, 1)) // TLS 1.3 rejects the client's certificate only here
 	}
 	var record tls.RecordHeaderError
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
 	var invalid x509.CertificateInvalidError
 	var peer *net.OpError
-	alert := errors.As(err, &peer) && peer.Op == "remote error" // of TLS, that is
+	alert := errors.As(err, &peer) && peer.Op == "remote error" // an alert of TLS
 	switch {
 	case errors.As(err, &record) && strings.HasPrefix(string(record.RecordHeader[:]), "HTTP"):
 		return "speaks HTTP: it may be hdsd's HTTP address, and the gRPC address (port 18000 by default) is needed"

@@ -16,31 +16,31 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-// Between two streams there is a pause, which doubles as long as nothing comes.
+// Bounds of the pause between two streams, which doubles until something arrives.
 const (
 	shortestPause = 500 * time.Millisecond
 	longestPause  = 8 * time.Second
 )
 
-// errEnough is that everything was shown that is to be.
+// errEnough reports that the limit of rows is reached.
 var errEnough = errors.New("enough was shown")
 
-// follower shows what a watch brings, over restarts of the coordinator.
+// follower shows the events of a watch, across restarts of the coordinator.
 type follower struct {
 	client  *client
 	query   hdsdv1.QueryClient
-	request *hdsdv1.WatchRequest // its token is of what was shown last
+	request *hdsdv1.WatchRequest // its token is that of the last event shown
 	printer printer
-	tell    io.Writer // of what is no row
+	tell    io.Writer // for messages
 
 	shown  int
-	synced bool // the present health was shown
-	served bool // something has come of the present stream
-	lost   bool // the coordinator is away, and it was said
+	synced bool // the current health was shown
+	served bool // the current stream has sent something
+	lost   bool // the coordinator is away, and the user was told
 }
 
-// run goes on until there is enough, or the context ends. Nothing is repeated
-// unless the coordinator answered once: what is wrong then is the question.
+// run continues until the limit is reached or the context ends. It retries only after
+// the coordinator has answered once; an earlier error is the command's.
 func (f *follower) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -59,7 +59,7 @@ func (f *follower) run(ctx context.Context) error {
 		pause = min(2*pause, longestPause)
 	}
 	if ctx.Err() != nil || errors.Is(err, errEnough) {
-		return f.printer.close() // as it is meant to end
+		return f.printer.close() // the intended end
 	}
 	if f.shown == 0 {
 		return err // not even a header
@@ -67,8 +67,8 @@ func (f *follower) run(ctx context.Context) error {
 	return cmp.Or(f.printer.close(), err)
 }
 
-// rest waits for about so long; false where the context ends first. Those who
-// lost the same coordinator are not to come back all at once.
+// rest waits for about pause; false if the context ends first. Jitter keeps clients of
+// one coordinator from returning all at once.
 func rest(ctx context.Context, pause time.Duration) bool {
 	timer := time.NewTimer(pause/2 + rand.N(pause)) //nolint:gosec // no secret
 	defer timer.Stop()
@@ -80,8 +80,8 @@ func rest(ctx context.Context, pause time.Duration) bool {
 	}
 }
 
-// recover tells whether a stream that ended with err is to be opened again,
-// and says what becomes of what happens meanwhile.
+// recover reports whether to open a stream again that ended with err, and tells the
+// user about the gap.
 func (f *follower) recover(err error) bool {
 	switch code := status.Code(err); {
 	case errors.Is(err, errEnough):
@@ -107,15 +107,15 @@ func (f *follower) say(format string, args ...any) {
 	fmt.Fprintf(f.tell, "hdsd: "+format+"\n", args...)
 }
 
-// follow shows what one stream brings until it ends. The present health is
-// laid out together; changes are shown at once.
+// follow shows the events of one stream until it ends. It lays out the current health
+// together, and shows changes at once.
 func (f *follower) follow(ctx context.Context, options ...grpc.CallOption) error {
 	stream, err := f.query.Watch(ctx, f.request, options...)
 	if err != nil {
 		return err
 	}
 	if len(options) > 0 {
-		if header, err := stream.Header(); err == nil && header != nil { // else Recv says why
+		if header, err := stream.Header(); err == nil && header != nil { // else Recv returns the reason
 			f.say("%s is there again", f.client.server)
 			f.lost = false
 		}

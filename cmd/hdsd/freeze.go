@@ -102,8 +102,7 @@ func addAuthorFlag(command *cobra.Command, author *string) {
 	completeWords(command, "author")
 }
 
-// operate connects and has do change something, and turns what went wrong into
-// advice.
+// operate connects and calls do, and turns errors into advice.
 func (c *client) operate(ctx context.Context, do func(context.Context, hdsdv1.ControlClient) error) error {
 	connection, err := c.connect()
 	if err != nil {
@@ -126,7 +125,7 @@ func authorOr(given string) string {
 		}
 		return who.Username
 	}
-	return "" // the coordinator says that it is unknown
+	return "" // the coordinator records it as unknown
 }
 
 func parsePublish(text string) (hdsdv1.FreezeState_Publish, error) {
@@ -146,7 +145,7 @@ func tellFreeze(to io.Writer, answer *hdsdv1.FreezeResponse) {
 	}
 }
 
-// freezeText tells all of a freeze.
+// freezeText describes a freeze in full.
 func freezeText(f *hdsdv1.FreezeState) string {
 	if !f.GetFrozen() {
 		return "not frozen"
@@ -162,11 +161,12 @@ func freezeLine(f *hdsdv1.FreezeState) string {
 	return fmt.Sprintf("frozen since %s by %s: %s", timeCell(f.GetSince()), f.GetAuthor(), f.GetReason())
 }
 
-// tellFrozen warns who asks, or overrides, that data planes are told something else.
+// tellFrozen warns that data planes do not get the verdict or override because of a
+// freeze.
 func tellFrozen(ctx context.Context, control hdsdv1.ControlClient, to io.Writer) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	// Where nobody answers, the question itself says so.
+	// If nobody answers, the command itself says so.
 	if state, err := control.GetFreeze(ctx, &hdsdv1.GetFreezeRequest{}); err == nil && state.GetFrozen() {
 		fmt.Fprintf(to, "hdsd: %s\n", freezeLine(state))
 	}

@@ -12,21 +12,21 @@ import (
 	"google.golang.org/grpc/grpclog"
 )
 
-const maxLibraryMessage = 1024 // bytes: there may be words of a peer in it
+const maxLibraryMessage = 1024 // bytes: it may contain text of a peer
 
-// libraryLog is where libraries complain, nil while the process has no log.
-// What they complain of reaches whoever runs another command as an error.
+// libraryLog is the log for libraries, nil while the process has none. In commands
+// without a log, the same problems show as errors.
 var libraryLog atomic.Pointer[zerolog.Logger]
 
-// gRPC takes a logger before anything else uses it. Who sets the variable wants
-// all that gRPC has to say, as it says it.
+// gRPC accepts a logger only before its first use. A user who sets the variable gets
+// all of gRPC's own log.
 func init() {
 	if os.Getenv("GRPC_GO_LOG_SEVERITY_LEVEL") == "" {
 		grpclog.SetLoggerV2(grpcLog{grpclog.NewLoggerV2(io.Discard, io.Discard, os.Stderr)})
 	}
 }
 
-// logLibraries directs what libraries write by themselves to a log.
+// logLibraries directs the logs of libraries to a log.
 func logLibraries(to zerolog.Logger) {
 	libraryLog.Store(&to)
 	stdlog.SetFlags(0)
@@ -40,8 +40,8 @@ func libraryTrouble(library, message string) {
 	}
 }
 
-// grpcLog takes the errors of gRPC, and of the REST gateway, for trouble with a
-// peer. The logger in it leaves out the rest, except why it ends the process.
+// grpcLog logs the errors of gRPC and of the REST gateway as trouble with a peer. The
+// embedded logger drops the rest, except fatal errors.
 type grpcLog struct{ grpclog.LoggerV2 }
 
 func (grpcLog) Error(args ...any)   { libraryTrouble("grpc", fmt.Sprint(args...)) }
@@ -50,7 +50,7 @@ func (grpcLog) Errorf(format string, args ...any) {
 	libraryTrouble("grpc", fmt.Sprintf(format, args...))
 }
 
-// goLog takes what is written with package log.
+// goLog takes the output of package log.
 type goLog struct{}
 
 // Write implements io.Writer for one message.

@@ -9,25 +9,24 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// Of each event, so many lines are written at once, and so many a second in
-// the long run.
+// For each event: the burst of lines, and the lines a second in the long run.
 const (
 	lineBurst = 200
 	lineRate  = 5
 )
 
-// limiter passes on a bounded number of lines of each event, and how many it
-// left out, so that no peer can fill the disk by doing something again and
-// again. The names of events are the program's own, so they are few.
+// limiter passes on a bounded number of lines for each event, and counts the rest. So
+// no peer can fill the disk by repeating something. Event names are the program's own,
+// so there are few.
 type limiter struct {
 	to  io.Writer
 	now func() time.Time
 
-	mu     sync.Mutex // guards what follows, and writing
+	mu     sync.Mutex // guards the fields below, and writing
 	events map[string]*allowance
 }
 
-// allowance is what is left to one event.
+// allowance is the remaining burst of one event.
 type allowance struct {
 	lines   float64
 	at      time.Time
@@ -62,14 +61,14 @@ func (l *limiter) Write(line []byte) (int, error) {
 	return l.to.Write(line)
 }
 
-// tell writes how many lines of an event are missing.
+// tell logs how many lines of an event are missing.
 func (l *limiter) tell(name string, count int) {
 	log := zerolog.New(l.to).With().Timestamp().Logger()
 	log.Warn().Str("event", "lines_left_out").Str("of", name).Int("count", count).
 		Msg("too many lines of one event: some were left out")
 }
 
-// take tells whether one more line may be written.
+// take reports whether one more line may be written.
 func (a *allowance) take(now time.Time) bool {
 	a.lines = min(lineBurst, a.lines+lineRate*max(0, now.Sub(a.at).Seconds()))
 	a.at = now
@@ -80,7 +79,7 @@ func (a *allowance) take(now time.Time) bool {
 	return true
 }
 
-// eventOf gives the name of a line's event, which comes right after its level.
+// eventOf returns the event name of a line, right after its level.
 func eventOf(line []byte) string {
 	_, rest, found := bytes.Cut(line, []byte(`"event":"`))
 	name, _, ended := bytes.Cut(rest, []byte(`"`))

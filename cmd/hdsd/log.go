@@ -11,7 +11,7 @@ import (
 	"hdsd/internal/table"
 )
 
-// logFlags say what is logged, and how.
+// logFlags are the flags of the log.
 type logFlags struct{ level, format string }
 
 func (f *logFlags) addTo(command *cobra.Command) {
@@ -21,8 +21,8 @@ func (f *logFlags) addTo(command *cobra.Command) {
 	_ = command.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions([]string{"json", "text"}, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// logger makes the logger of the process. Whatever others can cause again and
-// again, it writes a bounded number of lines. Libraries write to it, too.
+// logger makes the logger of the process, for libraries, too. It bounds the lines of
+// events that others can repeat.
 func (f *logFlags) logger(to io.Writer) (zerolog.Logger, error) {
 	at, known := map[string]zerolog.Level{
 		"debug": zerolog.DebugLevel, "info": zerolog.InfoLevel, "warn": zerolog.WarnLevel, "error": zerolog.ErrorLevel,

@@ -7,7 +7,7 @@ import (
 	"hdsd/internal/table"
 )
 
-// looks are the columns that tables show in a way of their own, by name.
+// looks are the columns with a format of their own in tables, by name.
 var looks = map[string]table.Look{
 	"time":                {Text: table.Clock},
 	"since":               {Text: table.Ago},
@@ -48,7 +48,7 @@ var looks = map[string]table.Look{
 	"draining_seconds":    {Title: "draining", Text: table.Lasting},
 }
 
-// longestHealth takes the most room of all states of health.
+// longestHealth is the longest health, for the column's width.
 const longestHealth = "UNHEALTHY"
 
 func always(s table.Style) func(string) table.Style { return func(string) table.Style { return s } }
@@ -72,7 +72,7 @@ func badIfNot(cell string) table.Style {
 	return table.Plain
 }
 
-// unlessPublished shows a mode that is out of the ordinary.
+// unlessPublished formats a mode other than the default.
 func unlessPublished(mode string, _ time.Time) string {
 	if mode == "PUBLISH" {
 		return ""
@@ -80,8 +80,8 @@ func unlessPublished(mode string, _ time.Time) string {
 	return mode
 }
 
-// unlessDistrusted shows what an operator says of a checker where it is not
-// shown as the reason for distrust.
+// unlessDistrusted formats an operator's trust, unless it is shown as the reason for
+// distrust.
 func unlessDistrusted(word string, _ time.Time) string {
 	if strings.HasPrefix(word, "distrusted ") {
 		return ""
@@ -89,7 +89,7 @@ func unlessDistrusted(word string, _ time.Time) string {
 	return word
 }
 
-// unlessNone shows a number that is not 0.
+// unlessNone formats a number other than 0.
 func unlessNone(number string, _ time.Time) string {
 	if number == "0" {
 		return ""
@@ -97,7 +97,7 @@ func unlessNone(number string, _ time.Time) string {
 	return number
 }
 
-// service shows a type of resource as the service that brings it.
+// service formats a type of resource as the name of its discovery service.
 func service(resource string, _ time.Time) string {
 	switch resource {
 	case "ClusterLoadAssignment":

@@ -25,7 +25,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is main with its surroundings as parameters.
+// run is main with its environment as parameters.
 func run(ctx context.Context, args []string, out, errors io.Writer) int {
 	root := newRoot(out, errors)
 	root.SetArgs(args)
@@ -33,10 +33,10 @@ func run(ctx context.Context, args []string, out, errors io.Writer) int {
 	return exitStatus(err, command, errors)
 }
 
-// usageError is an error in how a command was called.
+// usageError is an error in the arguments of a command.
 type usageError struct{ error }
 
-// reported is an error that the user has been told of already.
+// reported is an error that the user has already seen.
 type reported struct{ error }
 
 func exitStatus(err error, command *cobra.Command, to io.Writer) int {

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// manDate is what man pages show as their date: constant, so that they change
-// only when the commands do.
+// manDate is the date of man pages. It is constant, so that they change only with the
+// commands.
 var manDate = time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC)
 
 func newMan() *cobra.Command {
@@ -20,7 +20,7 @@ func newMan() *cobra.Command {
 		Use:    "man DIR",
 		Short:  "Write the man pages into a folder",
 		Args:   cobra.ExactArgs(1),
-		Hidden: true, // of use to those who make packages
+		Hidden: true, // for makers of packages
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
@@ -37,14 +37,14 @@ func newMan() *cobra.Command {
 	}
 }
 
-// listCommands has each page say what the commands below its own do.
+// listCommands adds to each page what its subcommands do.
 func listCommands(command *cobra.Command) {
 	var list strings.Builder
 	for _, child := range command.Commands() {
 		if child.IsAvailableCommand() {
 			fmt.Fprintf(&list, "**%s**\n: %s\n\n", child.CommandPath(), child.Short)
 		}
-		if child.Name() != "completion" { // cobra's own words
+		if child.Name() != "completion" { // cobra has its own text
 			listCommands(child)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"hdsd/health"
 )
 
-// nodeFlags say who an Envoy, or what stands for one, is.
+// nodeFlags identify an Envoy, or the built-in checker.
 type nodeFlags struct {
 	id       string
 	locality health.Locality
@@ -28,7 +28,7 @@ func (f *nodeFlags) addTo(command *cobra.Command) {
 	}
 }
 
-// name gives the node id, the host's name where none was given.
+// name returns the node id; the host's name by default.
 func (f *nodeFlags) name() (string, error) {
 	if f.id != "" {
 		return f.id, nil

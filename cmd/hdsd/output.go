@@ -18,15 +18,14 @@ import (
 	"hdsd/internal/table"
 )
 
-// printer shows the rows of an answer one after the other. It may hold them
-// back until flush or close.
+// printer shows rows one after the other. It may buffer them until flush or close.
 type printer interface {
 	row(message proto.Message, cells []string) error
 	flush() error
 	close() error
 }
 
-// counting counts the rows that go through a printer.
+// counting is a printer that counts rows.
 type counting struct {
 	printer
 	rows *atomic.Int64
@@ -37,7 +36,7 @@ func (c counting) row(message proto.Message, cells []string) error {
 	return c.printer.row(message, cells)
 }
 
-// newPrinter gives the printer of a format: table, json or csv.
+// newPrinter returns the printer of a format: table, json or csv.
 func newPrinter(format, colour string, to io.Writer, header []string) (printer, error) {
 	on, err := table.ScreenOf(to, colour)
 	if err != nil {
@@ -69,7 +68,7 @@ func (t tablePrinter) close() error                              { return t.tabl
 
 type csvPrinter struct{ to *csv.Writer }
 
-// row keeps to one line, which is what scripts expect.
+// row writes one line, as scripts expect.
 func (c csvPrinter) row(_ proto.Message, cells []string) error {
 	for i, cell := range cells {
 		cells[i] = strings.NewReplacer(table.LineBreak, "; ", "\n", "; ").Replace(cell)
@@ -112,12 +111,12 @@ func timeCell(t *timestamppb.Timestamp) string {
 	return t.AsTime().UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
-// localityCell writes region/zone/sub-zone without empty ends.
+// localityCell formats a locality as region/zone/sub-zone without empty ends.
 func localityCell(l *corev3.Locality) string {
 	return strings.Trim(l.GetRegion()+"/"+l.GetZone()+"/"+l.GetSubZone(), "/")
 }
 
-// observationsCell writes the votes as "checker-1=UNHEALTHY(503)".
+// observationsCell formats votes as "checker-1=UNHEALTHY(503)".
 func observationsCell(observations []*hdsdv1.Observation) string {
 	var votes []string
 	for _, o := range observations {

@@ -41,7 +41,7 @@ the cluster, the cluster's, a locality's everywhere, in this order.`,
 	return command
 }
 
-// scope is what an override is for.
+// scope is what an override applies to.
 type scope struct{ locality string }
 
 func (s *scope) addTo(command *cobra.Command) {
@@ -201,13 +201,12 @@ func overrideCells(o *hdsdv1.Override) []string {
 	}
 }
 
-// partialLocality writes a locality of which any part may be missing, as
-// --locality takes it.
+// partialLocality formats a locality with any parts missing, as --locality takes it.
 func partialLocality(l *corev3.Locality) string {
 	return strings.TrimRight(l.GetRegion()+"/"+l.GetZone()+"/"+l.GetSubZone(), "/")
 }
 
-// overrideLine tells of an override on one line.
+// overrideLine describes an override on one line.
 func overrideLine(o *hdsdv1.Override) string {
 	what := strings.TrimSpace(o.GetCluster() + " " + o.GetAddress())
 	if what == "" {

@@ -8,11 +8,10 @@ import (
 
 const pageSize = 5000
 
-// lister gives one page of a list.
+// lister returns one page of a list.
 type lister[Item proto.Message] func(token string, size int32) (items []Item, next string, err error)
 
-// printAll shows the pages of a list until it ends or limit (0: none) items
-// were shown.
+// printAll shows the pages of a list up to its end, or up to limit items (0: all).
 func printAll[Item proto.Message](p printer, limit int, list lister[Item], cells func(Item) []string) error {
 	shown, token := 0, ""
 	for {
@@ -25,7 +24,7 @@ func printAll[Item proto.Message](p printer, limit int, list lister[Item], cells
 			if shown == 0 {
 				return err
 			}
-			return cmp.Or(p.close(), err) // what has come is shown
+			return cmp.Or(p.close(), err) // show the rows so far
 		}
 		for _, item := range items {
 			if err := p.row(item, cells(item)); err != nil {

@@ -9,15 +9,14 @@ import (
 	"hdsd/internal/table"
 )
 
-// Progress is told of what takes longer than progressDelay, and again at each
-// progressStep.
+// Progress shows after progressDelay, and is updated every progressStep.
 const (
 	progressDelay = time.Second
 	progressStep  = 200 * time.Millisecond
 )
 
-// progress keeps one line of a terminal up to date until stop. Its goroutine
-// ends with stop, which takes the line away.
+// progress keeps one line of a terminal up to date until stop. stop ends its goroutine
+// and removes the line.
 type progress struct {
 	to   io.Writer
 	text func() string
@@ -26,7 +25,7 @@ type progress struct {
 	work sync.WaitGroup
 }
 
-// startProgress tells people at a terminal what goes on, and nobody else.
+// startProgress shows progress if to is a terminal.
 func startProgress(to io.Writer, text func() string) (stop func()) {
 	if !table.IsTerminal(to) {
 		return func() {}

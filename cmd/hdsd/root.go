@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newRoot makes the command tree afresh, so that a test can run it twice.
+// newRoot makes a new command tree, so that a test can run it twice.
 func newRoot(out, errors io.Writer) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "hdsd",
@@ -42,7 +42,7 @@ why, and tells every data plane by EDS.`,
 	return root
 }
 
-// nameShell makes completion without a shell that it knows wrong usage.
+// nameShell reports completion without a known shell as wrong usage.
 func nameShell(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	completion, _, err := root.Find([]string{"completion"})
@@ -55,7 +55,7 @@ func nameShell(root *cobra.Command) {
 	completion.RunE = func(*cobra.Command, []string) error { return nil }
 }
 
-// knownCommand refuses what is no command, and names what may have been meant.
+// knownCommand refuses an unknown command, and suggests a known one.
 func knownCommand(command *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -74,7 +74,7 @@ func add(root *cobra.Command, group string, commands ...*cobra.Command) {
 	}
 }
 
-// noArgs is for commands without arguments.
+// noArgs checks the arguments of commands without any.
 func noArgs(command *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return fmt.Errorf("%s takes no arguments, but was given %q", command.Name(), strings.Join(args, " "))
@@ -82,7 +82,7 @@ func noArgs(command *cobra.Command, args []string) error {
 	return nil
 }
 
-// endpointArgs is for commands that take [CLUSTER [ADDRESS]].
+// endpointArgs checks the arguments [CLUSTER [ADDRESS]].
 func endpointArgs(command *cobra.Command, args []string) error {
 	if len(args) > 2 {
 		return fmt.Errorf("%s takes at most 2 arguments, CLUSTER and ADDRESS, but was given %q", command.Name(), strings.Join(args, " "))
@@ -90,8 +90,8 @@ func endpointArgs(command *cobra.Command, args []string) error {
 	return nil
 }
 
-// usageArgs makes wrong arguments of every command wrong usage, and keeps shells
-// from offering files to those that take none.
+// usageArgs reports wrong arguments of every command as wrong usage, and keeps shells
+// from offering files to commands that take none.
 func usageArgs(command *cobra.Command) {
 	if check := command.Args; check != nil {
 		if command.ValidArgsFunction == nil && check(command, []string{"x"}) != nil {

@@ -55,7 +55,7 @@ func needConfig(path string) error {
 
 // serve runs a coordinator and reloads it at each SIGHUP.
 func serve(ctx context.Context, path string, log zerolog.Logger, to io.Writer) error {
-	// First of all: a SIGHUP that nobody takes would end the process.
+	// Do this first: an unhandled SIGHUP would end the process.
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
 	defer signal.Stop(hangup)
@@ -79,7 +79,7 @@ func serve(ctx context.Context, path string, log zerolog.Logger, to io.Writer) e
 	}
 }
 
-// load reads the configuration, and tells of every problem.
+// load reads the configuration, and prints every problem.
 func load(path string, to io.Writer) (*configv1.Config, error) {
 	loaded, problems := config.Load(path)
 	if bad := printProblems(to, problems, func(p config.Problem) bool { return p.Warning }); bad > 0 {
@@ -88,7 +88,7 @@ func load(path string, to io.Writer) (*configv1.Config, error) {
 	return loaded, nil
 }
 
-// printProblems prints a line each, and counts those that are no warnings.
+// printProblems prints problems, one a line, and counts those that are not warnings.
 func printProblems[Problem fmt.Stringer](to io.Writer, problems []Problem, warning func(Problem) bool) (bad int) {
 	for _, problem := range problems {
 		printProblem(to, problem, warning(problem))
@@ -99,7 +99,7 @@ func printProblems[Problem fmt.Stringer](to io.Writer, problems []Problem, warni
 	return bad
 }
 
-// printProblem prints one line, which tells apart what is only a warning.
+// printProblem prints a problem on one line, marked if it is a warning.
 func printProblem(to io.Writer, problem fmt.Stringer, warning bool) {
 	mark := ""
 	if warning {
@@ -108,7 +108,7 @@ func printProblem(to io.Writer, problem fmt.Stringer, warning bool) {
 	fmt.Fprintf(to, "%s%s\n", problem, mark)
 }
 
-// reload takes the configuration anew; a bad one changes nothing.
+// reload reads the configuration again; a bad one changes nothing.
 func reload(built *coordinator.Coordinator, path string, log zerolog.Logger) {
 	loaded, problems := config.Load(path)
 	bad := false

@@ -15,10 +15,10 @@ import (
 	"hdsd/simulate/scenario"
 )
 
-// mostLosses is how many checkers' losses are tried, and how many zones'.
+// mostLosses is how many losses of checkers are tried, and how many of zones.
 const mostLosses = 1000
 
-// simulation is what 'hdsd simulate' is told.
+// simulation has the flags of 'hdsd simulate'.
 type simulation struct{ config, fleet, output, color string }
 
 func newSimulate() *cobra.Command {
@@ -81,8 +81,7 @@ func (s *simulation) check() error {
 	return nil
 }
 
-// run reads the files and asks the plan. Before it tells of problems it calls
-// telling.
+// run reads the files and makes the plan. It calls telling before it prints problems.
 func (s *simulation) run(to io.Writer, telling func()) (*simulate.Result, error) {
 	read, err := s.read(to, telling)
 	if err != nil {
@@ -101,7 +100,7 @@ func (s *simulation) run(to io.Writer, telling func()) (*simulate.Result, error)
 	return result, nil
 }
 
-// read reads the files, and tells what is wrong with them.
+// read reads the files, and prints their problems.
 func (s *simulation) read(to io.Writer, telling func()) (scenario.Scenario, error) {
 	var none scenario.Scenario
 	loaded, err := load(s.config, to)

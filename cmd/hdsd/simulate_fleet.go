@@ -16,7 +16,7 @@ import (
 	"hdsd/health"
 )
 
-// extensionNames are what Envoys call what a fleet can have them be without.
+// extensionNames are Envoy's names of the extensions that a fleet can lack.
 var extensionNames = map[configv1.CheckerGroup_Extension]string{
 	configv1.CheckerGroup_GRPC:   "envoy.health_checkers.grpc",
 	configv1.CheckerGroup_REDIS:  "envoy.health_checkers.redis",
@@ -24,7 +24,7 @@ var extensionNames = map[configv1.CheckerGroup_Extension]string{
 	configv1.CheckerGroup_TLS:    "envoy.transport_sockets.tls",
 }
 
-// checkersOf gives the checkers of a fleet as a coordinator would see them.
+// checkersOf returns the checkers of a fleet as a coordinator would see them.
 func checkersOf(fleet *config.Fleet) (all []health.Checker, problems []config.Problem) {
 	for i, group := range fleet.GetCheckers() {
 		says := introduction(group)
@@ -41,7 +41,7 @@ func checkersOf(fleet *config.Fleet) (all []health.Checker, problems []config.Pr
 	return all, problems
 }
 
-// introduction is what the checkers of a group would say of themselves.
+// introduction returns the first message of a group's checkers.
 func introduction(group *configv1.CheckerGroup) *healthv3.HealthCheckRequest {
 	says := check.Introduction(&check.Options{Version: version})
 	if release, ok := strings.CutPrefix(group.GetVersion(), "envoy/"); ok {

@@ -31,7 +31,7 @@ func printSimulation(to io.Writer, on table.Screen, r *simulate.Result) error {
 	return pages.err
 }
 
-// simulationTables prints tables one below the other, until there is an error.
+// simulationTables prints tables one below the other, until an error.
 type simulationTables struct {
 	to  io.Writer
 	on  table.Screen
@@ -119,7 +119,8 @@ func lossRow(name string, checkers int, l simulate.Loss) []string {
 	}
 }
 
-// figure shows three significant digits, and all before the point.
+// figure formats a number with three significant digits, and all before the decimal
+// point.
 func figure(v float64) string {
 	digits := 0
 	for limit := 100.0; digits < 3 && v < limit && v != 0; limit /= 10 {

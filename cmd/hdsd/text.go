@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// plural counts things whose name takes an s.
+// plural formats a number of things whose plural takes an s.
 func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -10,7 +10,7 @@ func plural(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// bytesText is a size for people.
+// bytesText formats a size for people.
 func bytesText(n int64) string {
 	if n < 10<<20 {
 		return fmt.Sprintf("%d KiB", (n+1<<10-1)>>10)

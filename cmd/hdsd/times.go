@@ -9,19 +9,18 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// now is the clock. Tests stop it.
+// now is the clock. Tests replace it.
 var now = time.Now
 
-// timeForms is what parseTime reads.
+// timeForms lists the formats of parseTime.
 const timeForms = "RFC 3339, a time of today: 15:04, a day: 2026-01-02, or a duration ago: 90s, 1h, 7d"
 
-// localTimes are times as tables show them, or shorter.
+// localTimes are the formats of tables, and shorter ones.
 var localTimes = []string{
 	time.TimeOnly, "15:04", "Jan 02 15:04:05", "Jan 02 15:04", time.DateTime, "2006-01-02 15:04", time.DateOnly,
 }
 
-// parseTime reads RFC 3339, a time in the zone of now, or a duration as so
-// long before it.
+// parseTime reads RFC 3339, a time in the zone of now, or a duration before now.
 func parseTime(flag, text string, now time.Time) (*timestamppb.Timestamp, error) {
 	if text == "" {
 		return nil, nil
@@ -38,8 +37,8 @@ func parseTime(flag, text string, now time.Time) (*timestamppb.Timestamp, error)
 	return nil, usageError{fmt.Errorf("--%s %q: want a time (2026-01-02T15:04:05Z, 15:04 of today, 2026-01-02) or a duration ago (90s, 1h30m, 7d)", flag, text)}
 }
 
-// parseLocal reads a time in the zone of now; what it does not say of the date
-// is that of now.
+// parseLocal reads a time in the zone of now. The missing parts of the date are those
+// of now.
 func parseLocal(text string, now time.Time) (time.Time, bool) {
 	for _, layout := range localTimes {
 		at, err := time.ParseInLocation(layout, text, now.Location())
@@ -58,8 +57,7 @@ func parseLocal(text string, now time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// parsePeriod reads --since and --until, of which the second is not to come
-// first.
+// parsePeriod reads --since and --until, and checks their order.
 func parsePeriod(since, until string, now time.Time) (start, end *timestamppb.Timestamp, err error) {
 	if start, err = parseTime("since", since, now); err != nil {
 		return nil, nil, err
@@ -73,7 +71,7 @@ func parsePeriod(since, until string, now time.Time) (start, end *timestamppb.Ti
 	return start, end, nil
 }
 
-// parseAgo reads a duration; days, too, as there are many of them in a history.
+// parseAgo reads a duration, which may have days.
 func parseAgo(text string) (time.Duration, bool) {
 	if number, ok := strings.CutSuffix(text, "d"); ok {
 		days, err := strconv.ParseUint(number, 10, 16)

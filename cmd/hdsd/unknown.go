@@ -14,7 +14,7 @@ import (
 	"hdsd/internal/table"
 )
 
-// knownCheckers gives the ids of all checkers that the coordinator knows.
+// knownCheckers returns the ids of all checkers that the coordinator knows.
 func (c *client) knownCheckers(ctx context.Context) ([]string, error) {
 	connection, err := c.connect()
 	if err != nil {
@@ -37,8 +37,8 @@ func (c *client) knownCheckers(ctx context.Context) ([]string, error) {
 	}
 }
 
-// tellUnknown warns that something was said of a checker that is not known,
-// which may be to come, or misspelt.
+// tellUnknown warns that a trusted or distrusted checker is unknown: it may connect
+// later, or the id is misspelt.
 func (c *client) tellUnknown(ctx context.Context, id string, to io.Writer) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -49,7 +49,7 @@ func (c *client) tellUnknown(ctx context.Context, id string, to io.Writer) {
 	fmt.Fprintf(to, "hdsd: no checker %q is known now%s ('hdsd checkers judge %s' takes it back)\n", id, suggest.DidYouMean(id, ids), id)
 }
 
-// tellAwaited lists what is said of checkers that are not among the known ones.
+// tellAwaited lists the trust set for unknown checkers.
 func (c *client) tellAwaited(command *cobra.Command, known map[string]bool) {
 	ctx, cancel := context.WithTimeout(command.Context(), lookTimeout)
 	defer cancel()
@@ -58,7 +58,7 @@ func (c *client) tellAwaited(command *cobra.Command, known map[string]bool) {
 		return
 	}
 	defer connection.Close()
-	// Who may not ask for it, is shown the checkers all the same.
+	// A user without access to trust still sees the checkers.
 	answer, _ := hdsdv1.NewControlClient(connection).ListTrust(ctx, &hdsdv1.ListTrustRequest{})
 	for _, t := range answer.GetTrust() {
 		if !known[t.GetChecker()] {
@@ -67,14 +67,14 @@ func (c *client) tellAwaited(command *cobra.Command, known map[string]bool) {
 	}
 }
 
-// completeChecker offers the ids of checkers, nothing where the coordinator
-// does not answer soon.
+// completeChecker offers the ids of checkers, or nothing if the coordinator does not
+// answer soon.
 func (c *client) completeChecker(command *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	ctx, cancel := context.WithTimeout(command.Context(), completionTimeout)
 	defer cancel()
-	ids, _ := c.knownCheckers(ctx) // errors leave nothing to offer
+	ids, _ := c.knownCheckers(ctx) // on an error there is nothing to offer
 	return slices.DeleteFunc(ids, func(id string) bool { return !strings.HasPrefix(id, begun) }), cobra.ShellCompDirectiveNoFileComp
 }

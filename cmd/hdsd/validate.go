@@ -42,7 +42,7 @@ servers.`,
 	return command
 }
 
-// runValidate examines everything, calls examined, then prints what it found.
+// runValidate examines everything, calls examined, then prints the problems.
 func runValidate(path string, to io.Writer, examined func()) error {
 	loaded, problems := config.Examine(path)
 	var findings validate.Findings
@@ -77,7 +77,7 @@ func runValidate(path string, to io.Writer, examined func()) error {
 	return nil
 }
 
-// outcome is how an examination without problems ended.
+// outcome describes an examination without errors.
 func outcome(warnings int) string {
 	if warnings == 0 {
 		return "all good"

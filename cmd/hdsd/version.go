@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is that of this binary, wherever it is told.
+// version is the version of this binary.
 var version = versionOf(debug.ReadBuildInfo())
 
 func newVersion() *cobra.Command {
@@ -23,9 +23,8 @@ func newVersion() *cobra.Command {
 	}
 }
 
-// versionOf gives the version of the module that a binary was built from,
-// which has the revision in it where that is no release; "dev" where the build
-// knew of neither.
+// versionOf returns the version of the module of a binary. It includes the revision if
+// it is not a release. It is "dev" if the build has neither.
 func versionOf(info *debug.BuildInfo, known bool) string {
 	if !known || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return "dev"

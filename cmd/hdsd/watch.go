@@ -42,7 +42,7 @@ as those of endpoints (with "health") and history (with "from" and "to").`,
 	return command
 }
 
-// watchCells gives the row of an event, nil where it has none.
+// watchCells returns the row of an event, nil if it has none.
 func watchCells(event *hdsdv1.WatchResponse) (proto.Message, []string) {
 	if e := event.GetEndpoint(); e != nil {
 		return e, []string{

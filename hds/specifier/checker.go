@@ -16,37 +16,36 @@ import (
 	"hdsd/internal/envoyaddr"
 )
 
-// ErrNode is that a first message does not tell whose it is.
+// ErrNode reports that a first message does not identify its checker.
 var ErrNode = errors.New("the node is not usable")
 
-// envoyName is what an Envoy calls itself; any other checker is taken at its
-// word.
+// envoyName is the user agent of an Envoy. Any other checker's claims are believed.
 const envoyName = "envoy"
 
-// secretDiscovery is to get the secrets of a socket by SDS.
+// secretDiscovery is the ability to get the secrets of a socket by SDS.
 const secretDiscovery health.Ability = "SECRET_DISCOVERY"
 
-// signatureAlgorithms is to limit a socket to some: Go's TLS offers no choice.
+// signatureAlgorithms is the ability to limit the signature algorithms of a socket.
+// Go's TLS lacks it.
 const signatureAlgorithms health.Ability = "SIGNATURE_ALGORITHMS"
 
-// release is a release of Envoy, patches aside.
+// release is a release of Envoy, without its patch number.
 type release struct{ major, minor uint32 }
 
 func (r release) before(other release) bool {
 	return r.major < other.major || r.major == other.major && r.minor < other.minor
 }
 
-// since says from which release of Envoy on an ability is to be relied on,
-// whatever the binary claims.
+// since says from which release of Envoy an ability works, whatever the binary claims.
 var since = map[health.Ability]release{
-	health.GRPC:          {1, 38}, // 1.36 ends, as with what follows
-	health.Redis:         {1, 40}, // 1.39 does too, when an endpoint answers rubbish
+	health.GRPC:          {1, 38}, // 1.36 crashes
+	health.Redis:         {1, 40}, // 1.39 crashes if an endpoint answers garbage
 	secretDiscovery:      {1, 38},
-	health.SeveralChecks: {1, 40}, // before, the last check alone decides
+	health.SeveralChecks: {1, 40}, // before, only the last check decides
 }
 
-// extensions are the names in a node that stand for abilities. Other names
-// are of no interest, and there are hundreds.
+// extensions are the extension names in a node that stand for abilities. A node has
+// hundreds of others.
 var extensions = map[string]health.Ability{
 	"envoy.health_checkers.grpc":   health.GRPC,
 	redisName:                      health.Redis,
@@ -54,8 +53,8 @@ var extensions = map[string]health.Ability{
 	tlsName:                        "",
 }
 
-// CheckerFromNode tells from a checker's first message who it is and what it
-// is able to do. An error wraps ErrNode.
+// CheckerFromNode reads a checker's identity and abilities from its first message. An
+// error wraps ErrNode.
 func CheckerFromNode(node *corev3.Node, c *healthv3.Capability) (health.Checker, error) {
 	id := node.GetId()
 	if wrong := shortText(protoreflect.ValueOfString(id)); id == "" || wrong != "" {
@@ -77,25 +76,24 @@ func CheckerFromNode(node *corev3.Node, c *healthv3.Capability) (health.Checker,
 	return out, nil
 }
 
-// weightKey is where a node's metadata says how much it is to check in
-// comparison to others.
+// weightKey is the metadata key of a node's weight in comparison to others.
 const weightKey = "hdsd.weight"
 
-// weightOf is the weight that a node says it has, as a number or its text; 0 if
-// it says none that is above 0.
+// weightOf returns the weight in a node's metadata, a number or its text; 0 if there is
+// none above 0.
 func weightOf(node *corev3.Node) float64 {
 	value := node.GetMetadata().GetFields()[weightKey]
 	weight := value.GetNumberValue()
 	if text, err := strconv.ParseFloat(value.GetStringValue(), 64); err == nil {
 		weight = text
 	}
-	if !(weight > 0) || math.IsInf(weight, 1) { // so that NaN is none, too
+	if !(weight > 0) || math.IsInf(weight, 1) { // NaN is none, too
 		return 0
 	}
 	return weight
 }
 
-// IgnoresWeight tells whether a node says a weight that makes no sense.
+// IgnoresWeight reports whether a node has an invalid weight.
 func IgnoresWeight(node *corev3.Node) bool {
 	return node.GetMetadata().GetFields()[weightKey] != nil && weightOf(node) == 0
 }
@@ -133,7 +131,7 @@ func abilitiesOf(node *corev3.Node, c *healthv3.Capability) health.Abilities {
 	return abilities
 }
 
-// byRelease takes away what a release of Envoy only claims.
+// byRelease removes the abilities that a release of Envoy only claims.
 func byRelease(abilities health.Abilities, r release) {
 	for ability, from := range since {
 		if r.before(from) {
@@ -153,8 +151,7 @@ func versionOf(node *corev3.Node) string {
 	return version
 }
 
-// releaseOf gives the release that a node names, the zero one where it names
-// none that can be read.
+// releaseOf returns the release in a node, or zero if it is not readable.
 func releaseOf(node *corev3.Node) release {
 	if v := node.GetUserAgentBuildVersion().GetVersion(); v != nil {
 		return release{v.GetMajorNumber(), v.GetMinorNumber()}

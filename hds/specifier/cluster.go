@@ -13,57 +13,55 @@ import (
 	"hdsd/health"
 )
 
-// Options says what is on the checkers' machines: what is not named here
-// would end a checker that is told to use it.
+// Options say what the checkers' machines have. A checker that is told to use anything
+// else crashes.
 type Options struct {
 	Files      map[string]bool // paths that every checker can read
 	SDSSecrets map[string]bool // names of secrets that every checker can get
 
-	// Verbose has reasons name every problem, however many there are.
+	// Verbose makes reasons name every problem, however many there are.
 	Verbose bool
 
-	// Forge changes how a cluster is checked after everything was reviewed, so
-	// that tests can show what becomes of a mistake in the review. Nil: nothing.
+	// Forge changes the checks of a cluster after the review. Tests use it to show what
+	// a mistake in the review does. Nil: no change.
 	Forge func(cluster string, checks []*corev3.HealthCheck)
 }
 
-// Cluster is a source's cluster turned into what may be sent. It is not
-// changed once made.
+// Cluster is a source's cluster, translated for checkers. It is immutable.
 type Cluster struct {
 	Name      string
-	Needs     []health.Ability // what a checker must be able to do, sorted
-	Endpoints []Endpoint       // what is checked, in the source's order
-	Excluded  []Exclusion      // what is not, and why
+	Needs     []health.Ability // abilities that a checker needs, sorted
+	Endpoints []Endpoint       // the checked endpoints, in the source's order
+	Excluded  []Exclusion      // what is not checked, and why
 	Timing    Timing
-	forms     []*wireForm // the clusters on the wire that stand for it
+	forms     []*wireForm // its clusters on the wire
 }
 
-// Endpoint is one that is checked.
+// Endpoint is a checked endpoint.
 type Endpoint struct {
 	Key             health.Endpoint
-	Locality, Index int // where it stands in the ClusterLoadAssignment
-	form, rank      int // index in the cluster's forms; place among all that are sent
+	Locality, Index int // its place in the ClusterLoadAssignment
+	form, rank      int // index in the cluster's forms; order in which it is sent
 	message         *endpointv3.Endpoint
 }
 
-// Exclusion says what is not checked, and why. An empty Address stands for
-// the whole cluster, whose Endpoints are then empty.
+// Exclusion is an endpoint that is not checked, and why. An empty Address means the
+// whole cluster, whose Endpoints are then empty.
 type Exclusion struct {
 	Address, Reason string
-	Locality, Index int // where it stands in the ClusterLoadAssignment
+	Locality, Index int // its place in the ClusterLoadAssignment
 }
 
-// Timing is what is needed to judge reports: of several health checks the
-// slowest.
+// Timing is the timing of the checks, for judging reports. With several health checks
+// it is that of the slowest.
 type Timing struct {
 	Interval, Timeout, InitialJitter     time.Duration
 	UnhealthyThreshold, HealthyThreshold uint32
 }
 
-// Translate turns a source's cluster into what may be sent to a checker.
-// Whatever is wrong with its arguments ends in Excluded. An endpoint that
-// is not to be checked (disable_active_health_check) is in neither list; one
-// that the assignment holds twice in a locality is there once.
+// Translate translates a source's cluster for checkers. Faults in its arguments become
+// Excluded. An endpoint with disable_active_health_check is in neither list. One that
+// the assignment has twice in a locality is there once.
 func Translate(name string, config *clusterv3.Cluster, a *endpointv3.ClusterLoadAssignment, checks []*corev3.HealthCheck, o Options) *Cluster {
 	t := &translation{
 		out: &Cluster{Name: name}, options: o, sockets: reviewSockets(config, o),
@@ -83,19 +81,19 @@ func Translate(name string, config *clusterv3.Cluster, a *endpointv3.ClusterLoad
 	return t.out
 }
 
-// ListedElsewhere tells whether a locality's endpoints are not in its
-// lb_endpoints, which then count for nothing.
+// ListedElsewhere reports whether a locality's endpoints are outside of its
+// lb_endpoints, which then do not count.
 func ListedElsewhere(l *endpointv3.LocalityLbEndpoints) bool { return l.GetLbConfig() != nil }
 
-// ReviewCluster says what is wrong with a cluster, its endpoints apart: each
-// "field: what is wrong", or without a field.
+// ReviewCluster returns the faults of a cluster without those of its endpoints, each as
+// "field: what is wrong" or without a field.
 func ReviewCluster(name string, config *clusterv3.Cluster, a *endpointv3.ClusterLoadAssignment, checks []*corev3.HealthCheck, o Options) []string {
 	t := &translation{out: &Cluster{Name: name}, options: o, sockets: reviewSockets(config, o)}
 	return t.look(config, a, checks).problems
 }
 
-// ReviewEndpoints says what is wrong with endpoints by themselves, whatever may
-// be wrong with their cluster.
+// ReviewEndpoints returns the faults of endpoints alone, even if the cluster has
+// faults.
 func ReviewEndpoints(name string, a *endpointv3.ClusterLoadAssignment, o Options) []Exclusion {
 	t := &translation{out: &Cluster{Name: name}, options: o, seen: map[health.Endpoint]bool{}}
 	for i, l := range a.GetEndpoints() {
@@ -109,8 +107,8 @@ func ReviewEndpoints(name string, a *endpointv3.ClusterLoadAssignment, o Options
 	return t.out.Excluded
 }
 
-// rank numbers the endpoints in the order in which they are sent: by form,
-// locality and address.
+// rank numbers the endpoints in the order in which they are sent: by form, locality and
+// address.
 func (c *Cluster) rank() {
 	order := make([]int, len(c.Endpoints))
 	for i := range order {

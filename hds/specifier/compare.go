@@ -2,8 +2,8 @@ package specifier
 
 import "google.golang.org/protobuf/proto"
 
-// Comparer returns a function that reports whether checkers are sent the same of an
-// endpoint of before and of one of after, by their indexes in Endpoints.
+// Comparer returns a function that reports whether checkers are sent the same for an
+// endpoint of before and one of after, by their indexes in Endpoints.
 func Comparer(before, after *Cluster) func(i, j int) bool {
 	sameForms := map[[2]int]bool{}
 	return func(i, j int) bool {

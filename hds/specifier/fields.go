@@ -6,14 +6,13 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// fields is the allow-list: what is done with each field of each message that
-// a specifier may hold, by the field's full name. A field that Envoy adds
-// later is not here and so is refused; a test fails until it was reviewed.
+// fields lists the allowed fields: how to treat each field of each message in a
+// specifier, by the field's full name. A field that Envoy adds later is missing here,
+// and so is refused. A test fails until somebody has reviewed it.
 var fields = merge(checkFields, endpointFields, bindFields, tlsFields)
 
-// messages are tests that look at more than one field of a message, or at what
-// must be there. (Set by init, since some of the tests review messages
-// themselves.)
+// messages are rules that concern several fields of a message, or required ones. (init
+// sets it, because some rules review messages themselves.)
 var messages map[protoreflect.FullName]messageRule
 
 func init() { messages = merge(checkMessages, endpointMessages, bindMessages, tlsMessages) }
@@ -26,7 +25,7 @@ func merge[V any](all ...map[protoreflect.FullName]V) map[protoreflect.FullName]
 	return merged
 }
 
-// of prefixes the names of a message's fields with the message's name.
+// of adds the message's name to the names of its fields.
 func of(message protoreflect.FullName, treatments map[protoreflect.Name]treatment) map[protoreflect.FullName]treatment {
 	full := make(map[protoreflect.FullName]treatment, len(treatments))
 	for name, t := range treatments {

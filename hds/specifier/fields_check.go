@@ -8,7 +8,7 @@ const (
 	headerText = "a header that hdsd cannot test could end a checker; use value"
 )
 
-// checkFields are those of a HealthCheck and the messages in it.
+// checkFields are the fields of a HealthCheck and the messages in it.
 var checkFields = merge(
 	of("envoy.config.core.v3.HealthCheck", map[protoreflect.Name]treatment{
 		"timeout":                          kept(positiveDuration),
@@ -25,14 +25,14 @@ var checkFields = merge(
 		"unhealthy_edge_interval":          kept(positiveDuration),
 		"healthy_edge_interval":            kept(positiveDuration),
 		"tls_options":                      sent,
-		"transport_socket_match_criteria":  sent, // what it selects is put in its place
+		"transport_socket_match_criteria":  sent, // replaced by the socket that it selects
 		"http_health_check":                sent,
 		"tcp_health_check":                 sent,
 		"grpc_health_check":                sent,
 		"custom_health_check":              sent,
-		"name":                             leftOut, // for statistics; hdsd names several checks itself
+		"name":                             leftOut, // for statistics; hdsd sets names itself
 		"alt_port":                         leftOut, // no release of Envoy reads it
-		"event_log_path":                   leftOut, // logging, on machines of others
+		"event_log_path":                   leftOut, // logging, on other machines
 		"event_logger":                     leftOut,
 		"event_service":                    leftOut,
 		"always_log_health_check_failures": leftOut,
@@ -83,7 +83,7 @@ var checkFields = merge(
 		"safe_regex": sent, "ignore_case": sent, "custom": refused(extension),
 	}),
 	of("envoy.type.matcher.v3.RegexMatcher", map[protoreflect.Name]treatment{
-		"regex": kept(regularExpression), "google_re2": leftOut, // says what is so anyway
+		"regex": kept(regularExpression), "google_re2": leftOut, // says only the default
 	}),
 	of("envoy.config.core.v3.ProxyProtocolConfig", map[protoreflect.Name]treatment{
 		"version":           sent,

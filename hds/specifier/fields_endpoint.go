@@ -2,13 +2,13 @@ package specifier
 
 import "google.golang.org/protobuf/reflect/protoreflect"
 
-// endpointFields are those of an Endpoint and the messages in it, and of the
-// parts of a ClusterLoadAssignment that go with it. (What else is in a
-// ClusterLoadAssignment is about traffic and never sent.)
+// endpointFields are the fields of an Endpoint and the messages in it, and the related
+// ones of a ClusterLoadAssignment. (The rest of a ClusterLoadAssignment concerns
+// traffic and is never sent.)
 var endpointFields = merge(
 	of("envoy.config.endpoint.v3.Endpoint", map[protoreflect.Name]treatment{
 		"address": sent, "health_check_config": sent,
-		"hostname":             leftOut, // what Envoy's health checks call an endpoint is in health_check_config
+		"hostname":             leftOut, // health checks use the hostname in health_check_config
 		"additional_addresses": leftOut, // health checks go to the first address
 		"observability_name":   leftOut, // statistics
 	}),
@@ -35,7 +35,7 @@ var endpointFields = merge(
 	}),
 )
 
-// bindFields are those of a BindConfig that are not in other tables.
+// bindFields are the fields of a BindConfig that are not in other tables.
 var bindFields = merge(
 	of("envoy.config.core.v3.BindConfig", map[protoreflect.Name]treatment{
 		"source_address":              sent,

@@ -8,7 +8,7 @@ const (
 	localOnly = "what is on a checker's machine is not for sources to say; use inline material or a file named in the configuration's checkers.files"
 )
 
-// tlsFields are those of an UpstreamTlsContext and the messages in it.
+// tlsFields are the fields of an UpstreamTlsContext and the messages in it.
 var tlsFields = merge(
 	of("envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext", map[protoreflect.Name]treatment{
 		"common_tls_context":      sent,
@@ -97,7 +97,7 @@ var tlsFields = merge(
 		"cluster_names":       refused("of secrets only gRPC services are supported; use grpc_services"),
 		"refresh_delay":       leftOut, // for REST
 		"request_timeout":     leftOut,
-		"rate_limit_settings": leftOut, // how often a checker may ask; the default serves
+		"rate_limit_settings": leftOut, // how often a checker may ask; the default is fine
 		"config_validators":   refused(extension),
 	}),
 	of("envoy.config.core.v3.GrpcService", map[protoreflect.Name]treatment{

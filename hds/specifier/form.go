@@ -14,8 +14,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// wireForm is a cluster as a specifier names it. A source's cluster has more
-// than one where its endpoints are reached through different sockets.
+// wireForm is a cluster as a specifier has it. A source's cluster has several if its
+// endpoints use different sockets.
 type wireForm struct {
 	name    string
 	checks  []*corev3.HealthCheck
@@ -30,11 +30,11 @@ func (f *wireForm) start() *healthv3.ClusterHealthCheck {
 	}
 }
 
-// criterion is the key by which a check selects its socket.
+// criterion is the key with which a check selects its socket.
 const criterion = "hdsd"
 
-// newForm makes the form of a cluster whose checks use these sockets, one for
-// each check.
+// newForm makes the form of a cluster whose checks use these sockets, one for each
+// check.
 func newForm(name string, checks []*corev3.HealthCheck, chosen []*socket, bind *corev3.BindConfig) *wireForm {
 	f := &wireForm{bind: bind, checks: make([]*corev3.HealthCheck, len(checks))}
 	numbers := map[*socket]string{}
@@ -47,7 +47,7 @@ func newForm(name string, checks []*corev3.HealthCheck, chosen []*socket, bind *
 			Name: criterion + "-" + numbers[s], Match: criteria(numbers[s]), TransportSocket: s.wire,
 		}
 		if slices.ContainsFunc(checks, isRedis) && alike(chosen) {
-			match.Match = nil // for Redis, which has no criteria
+			match.Match = nil // for Redis, which uses no criteria
 		}
 		f.sockets = append(f.sockets, match)
 	}
@@ -57,7 +57,7 @@ func newForm(name string, checks []*corev3.HealthCheck, chosen []*socket, bind *
 		switch {
 		case chosen[i].wire != nil:
 			f.checks[i].TransportSocketMatchCriteria = criteria(numbers[chosen[i]])
-		case len(f.sockets) > 0: // matches none of them: without criteria Envoy would use those of another check
+		case len(f.sockets) > 0: // matches none: without criteria Envoy would use those of another check
 			f.checks[i].TransportSocketMatchCriteria = criteria("plain")
 		}
 	}
@@ -71,8 +71,8 @@ func alike(chosen []*socket) bool {
 	return !slices.ContainsFunc(chosen, func(s *socket) bool { return s != chosen[0] })
 }
 
-// unreachable tells which check cannot use the socket that was chosen for it.
-// Envoy makes the connection of a Redis check without any criteria.
+// unreachable says which check cannot use the socket chosen for it. Envoy connects for
+// a Redis check without criteria.
 func unreachable(checks []*corev3.HealthCheck, chosen []*socket) string {
 	for i, check := range checks {
 		if isRedis(check) && chosen[i].wire != nil && !alike(chosen) {
@@ -86,9 +86,9 @@ func criteria(value string) *structpb.Struct {
 	return &structpb.Struct{Fields: map[string]*structpb.Value{criterion: structpb.NewStringValue(value)}}
 }
 
-// wireName is the cluster's own name but where Envoy cannot apply a change in
-// place: gRPC checks, sockets and a bound address make it different, so that a
-// change of these is another cluster to Envoy.
+// wireName returns the cluster's own name, unless Envoy cannot apply a change in place.
+// For gRPC checks, sockets and a bound address, the name has a hash, so that a change
+// makes another cluster for Envoy.
 func (f *wireForm) wireName(name string) string {
 	fixed := healthv3.ClusterHealthCheck{TransportSocketMatches: f.sockets, UpstreamBindConfig: f.bind}
 	for _, check := range f.checks {
@@ -98,7 +98,7 @@ func (f *wireForm) wireName(name string) string {
 	}
 	text, err := proto.MarshalOptions{Deterministic: true}.Marshal(&fixed)
 	if err != nil || len(text) == 0 {
-		return name // what cannot be encoded cannot be sent either
+		return name // a cluster that cannot be encoded cannot be sent either
 	}
 	sum := sha256.Sum256(text)
 	return name + "#" + hex.EncodeToString(sum[:5])

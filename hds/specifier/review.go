@@ -10,20 +10,19 @@ import (
 	"hdsd/health"
 )
 
-// action is what is done with a field that is set. A field without a
-// treatment is refused.
+// action says what to do with a set field. A field without a treatment is refused.
 type action uint8
 
 const (
-	refuse   action = iota // exclude, saying why
-	leaveOut               // do not send: it makes no difference to checking
-	keep                   // send, once its value is tested
+	refuse   action = iota // exclude the endpoint or cluster, with a reason
+	leaveOut               // do not send: checking does not depend on it
+	keep                   // test the value, then send
 )
 
-// treatment says what is done with one field.
+// treatment says how to handle one field.
 type treatment struct {
 	action action
-	test   func(protoreflect.Value) string // what is wrong with a value (of a list: with an element); "" where nothing is
+	test   func(protoreflect.Value) string // what is wrong with a value (of a list: with an element); "" if nothing is
 	advice string                          // why a field is refused, and what to do instead
 }
 
@@ -36,12 +35,12 @@ var (
 	leftOut = treatment{action: leaveOut}
 )
 
-// review looks through messages for what may not be sent.
+// review finds in messages what may not be sent.
 type review struct {
 	options  Options
 	needs    map[health.Ability]bool
 	problems []string // each "path: what is wrong"
-	looking  bool     // change nothing, but note in dirty what would be cleared
+	looking  bool     // change nothing, but set dirty if something would be cleared
 	dirty    bool
 }
 
@@ -60,7 +59,7 @@ func (r *review) need(a health.Ability) {
 	r.needs[a] = true
 }
 
-// reason gives the problems in one line, "" where there are none.
+// reason returns the problems in one line, "" if there are none.
 func (r *review) reason() string {
 	const shown = 3
 	if len(r.problems) > shown && !r.options.Verbose {
@@ -69,9 +68,9 @@ func (r *review) reason() string {
 	return strings.Join(r.problems, "; ")
 }
 
-// message looks at every field of m that is set, and those of the messages in
-// it. What is left out is cleared in m, which must then be the package's own;
-// a review that is only looking changes nothing.
+// message reviews every set field of m and of the messages in it. It clears what is
+// left out, so m must belong to the package. A review that is only looking changes
+// nothing.
 func (r *review) message(path string, m protoreflect.Message) {
 	if len(m.GetUnknown()) > 0 {
 		r.problem(path, "holds a field that this release of hdsd does not know; take it out or use a newer hdsd")
@@ -100,7 +99,7 @@ func (r *review) field(path string, m protoreflect.Message, fd protoreflect.Fiel
 			m.Clear(fd)
 		}
 	case fd.IsMap():
-		// Of those reviewed only a Struct has maps, and it is data.
+		// Of the reviewed messages only a Struct has maps, and it is data.
 	case fd.IsList():
 		list := m.Get(fd).List()
 		for i := range list.Len() {
@@ -127,7 +126,7 @@ func (r *review) value(path string, t treatment, fd protoreflect.FieldDescriptor
 	}
 }
 
-// leaves are messages that are tested as values, by the field that holds them.
+// leaves are messages that are tested as values, by the field that has them.
 var leaves = map[protoreflect.FullName]bool{
 	"google.protobuf.Duration": true, "google.protobuf.BoolValue": true, "google.protobuf.UInt32Value": true,
 	"google.protobuf.UInt64Value": true, "google.protobuf.Struct": true, "google.protobuf.Any": true,

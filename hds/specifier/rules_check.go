@@ -16,10 +16,10 @@ import (
 
 const redisName = "envoy.health_checkers.redis"
 
-// messageRule looks at a message whose fields were reviewed.
+// messageRule checks a message whose fields were reviewed.
 type messageRule func(r *review, path string, m protoreflect.ProtoMessage)
 
-// rule makes a messageRule of a function on a message's own type.
+// rule makes a messageRule of a function on the message's own type.
 func rule[M protoreflect.ProtoMessage](f func(r *review, path string, m M)) messageRule {
 	return func(r *review, path string, m protoreflect.ProtoMessage) {
 		if typed, ok := m.(M); ok {
@@ -58,7 +58,7 @@ func ruleCheck(r *review, path string, c *corev3.HealthCheck) {
 		r.need(health.TCP)
 	case *corev3.HealthCheck_GrpcHealthCheck_:
 		r.need(health.GRPC)
-	case *corev3.HealthCheck_CustomHealthCheck_: // its own test says what it needs
+	case *corev3.HealthCheck_CustomHealthCheck_: // its own rule says what it needs
 	default:
 		r.problem(path, "says nothing of how to check; set http_health_check, tcp_health_check, grpc_health_check or custom_health_check")
 	}
@@ -87,7 +87,7 @@ func ruleHTTP(r *review, path string, h *corev3.HealthCheck_HttpHealthCheck) {
 	ruleStatuses(r, join(path, "retriable_statuses"), h.GetRetriableStatuses())
 }
 
-// defaultBuffer is how much of a response Envoy looks at when it is not said.
+// defaultBuffer is how much of a response Envoy examines by default.
 const defaultBuffer = 1024
 
 func ruleBody(r *review, path string, h *corev3.HealthCheck_HttpHealthCheck) {
@@ -100,7 +100,7 @@ func ruleBody(r *review, path string, h *corev3.HealthCheck_HttpHealthCheck) {
 	}
 	buffer := uint64(defaultBuffer)
 	if h.GetResponseBufferSize() != nil {
-		buffer = h.GetResponseBufferSize().GetValue() // 0 means as much as there is
+		buffer = h.GetResponseBufferSize().GetValue() // 0 means no limit
 	}
 	var wanted uint64
 	for _, p := range h.GetReceive() {
@@ -119,7 +119,7 @@ func ruleStatuses(r *review, path string, ranges []*typev3.Int64Range) {
 	}
 }
 
-// ruleCustom lets Redis through, by type and name.
+// ruleCustom allows Redis, by type and name.
 func ruleCustom(r *review, path string, c *corev3.HealthCheck_CustomHealthCheck) {
 	switch c.GetName() {
 	case redisName:
@@ -137,14 +137,14 @@ func ruleCustom(r *review, path string, c *corev3.HealthCheck_CustomHealthCheck)
 	}
 }
 
-// validated is a message that knows Envoy's own rules for it.
+// validated is a message with Envoy's own validation rules.
 type validated interface {
 	proto.Message
 	ValidateAll() error
 }
 
-// unpack reviews what is in an Any, which must hold a message of into's type,
-// and gives it packed again; nil where that is impossible.
+// unpack reviews the content of an Any, which must be of into's type. It returns it
+// packed again, or nil if that is impossible.
 func (r *review) unpack(path string, packed *anypb.Any, into validated) *anypb.Any {
 	want := into.ProtoReflect().Descriptor().FullName()
 	if packed.MessageName() != want {
@@ -156,7 +156,7 @@ func (r *review) unpack(path string, packed *anypb.Any, into validated) *anypb.A
 		return nil
 	}
 	r.message(path, into.ProtoReflect())
-	if wrong := validate(into); wrong != "" { // the rules for what holds it do not look inside
+	if wrong := validate(into); wrong != "" { // the rules for the outer message do not look inside
 		r.problem(path, "%s", wrong)
 	}
 	return r.pack(path, into)

@@ -59,7 +59,7 @@ func rulePipe(r *review, path string, p *corev3.Pipe) {
 	}
 }
 
-// canonical tells whether an endpoint is sent as it stands.
+// canonical reports whether an endpoint is sent unchanged.
 func canonical(e *endpointv3.Endpoint) bool {
 	if config := e.GetHealthCheckConfig(); config != nil && proto.Size(config) == 0 {
 		return false
@@ -72,8 +72,8 @@ func canonical(e *endpointv3.Endpoint) bool {
 	return err == nil && envoyaddr.IP(a) == s.GetAddress()
 }
 
-// normalize makes an endpoint canonical: Envoy takes one that is written
-// differently for another host.
+// normalize makes an endpoint canonical, because Envoy treats different spellings as
+// different hosts.
 func normalize(e *endpointv3.Endpoint) {
 	if config := e.GetHealthCheckConfig(); config != nil && proto.Size(config) == 0 {
 		e.HealthCheckConfig = nil

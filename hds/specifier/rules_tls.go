@@ -95,7 +95,7 @@ func ruleValidation(r *review, path string, v *tlsv3.CertificateValidationContex
 	}
 }
 
-// ruleAuthority refuses what ends an Envoy where there is no trusted_ca.
+// ruleAuthority refuses a context without trusted_ca that ends an Envoy.
 func ruleAuthority(r *review, path string, v *tlsv3.CertificateValidationContext) {
 	if v.GetTrustedCa() == nil && (v.GetCrl() != nil || v.GetAllowExpiredCertificate() ||
 		len(v.GetMatchTypedSubjectAltNames())+len(v.GetMatchSubjectAltNames()) > 0) { //nolint:staticcheck // deprecated, still in use
@@ -103,7 +103,7 @@ func ruleAuthority(r *review, path string, v *tlsv3.CertificateValidationContext
 	}
 }
 
-// inline gives the material in a data source, nil where it is not in there.
+// inline returns the inline content of a data source, or nil.
 func inline(d *corev3.DataSource) []byte {
 	switch s := d.GetSpecifier().(type) {
 	case *corev3.DataSource_InlineBytes:
@@ -246,7 +246,7 @@ func objectIdentifier(v protoreflect.Value) string {
 	return ""
 }
 
-// Of what BoringSSL knows, that which every release knows.
+// The parts of BoringSSL that every release has.
 var (
 	cipherSuites = names("ECDHE-ECDSA-AES128-GCM-SHA256 ECDHE-RSA-AES128-GCM-SHA256 ECDHE-ECDSA-AES256-GCM-SHA384 ECDHE-RSA-AES256-GCM-SHA384 " +
 		"ECDHE-ECDSA-CHACHA20-POLY1305 ECDHE-RSA-CHACHA20-POLY1305 ECDHE-ECDSA-AES128-SHA ECDHE-RSA-AES128-SHA ECDHE-ECDSA-AES256-SHA ECDHE-RSA-AES256-SHA " +
@@ -264,7 +264,7 @@ func names(list string) map[string]bool {
 	return set
 }
 
-// cipherSuite takes a suite, or a group of equals as [A|B].
+// cipherSuite accepts a suite, or a group of equals such as [A|B].
 func cipherSuite(v protoreflect.Value) string {
 	group := v.String()
 	if strings.HasPrefix(group, "[") && strings.HasSuffix(group, "]") {

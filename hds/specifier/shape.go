@@ -10,16 +10,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Shapes gives, endpoint by endpoint, a hash of what a checker is sent of it
-// apart from what only tells endpoints apart: of IP addresses just the kind
-// counts, of port numbers and of plain host names that there is one.
+// Shapes returns, for each endpoint, a hash of what a checker is sent for it, without
+// the parts that only identify the endpoint. Of an IP address only its kind counts. Of
+// a port and a plain host name, only that there is one.
 func (c *Cluster) Shapes() []uint64 {
 	if len(c.Endpoints) == 0 {
 		return nil
 	}
 	forms := make([][]byte, len(c.forms))
 	for i, f := range c.forms {
-		forms[i], _ = proto.MarshalOptions{Deterministic: true}.Marshal(f.start()) // what fails is never sent
+		forms[i], _ = proto.MarshalOptions{Deterministic: true}.Marshal(f.start()) // a form that fails is never sent
 	}
 	type kind struct {
 		form int
@@ -44,7 +44,7 @@ func (c *Cluster) Shapes() []uint64 {
 	return shapes
 }
 
-// outline gives an endpoint without what only tells it from others.
+// outline returns an endpoint without the parts that only identify it.
 func outline(e *endpointv3.Endpoint) string {
 	if plain := plainKind(e); plain != "" {
 		return plain
@@ -64,8 +64,8 @@ func outline(e *endpointv3.Endpoint) string {
 	return "m" + string(text)
 }
 
-// plainKind is the outline of an endpoint that has an IP address and a port and
-// nothing else, as almost all; empty of others.
+// plainKind returns the outline of an endpoint with only an IP address and a port, as
+// almost all have. It is empty for others.
 func plainKind(e *endpointv3.Endpoint) string {
 	at := e.GetAddress().GetSocketAddress()
 	rest := e.GetHostname() != "" || e.GetHealthCheckConfig() != nil || len(e.GetAdditionalAddresses()) > 0
@@ -88,7 +88,7 @@ func outlineAddress(a *corev3.Address) {
 	}
 }
 
-// outlineHost gives the kind of an IP address, and anything else as it is.
+// outlineHost returns the kind of an IP address, and anything else unchanged.
 func outlineHost(host string) string {
 	at, err := netip.ParseAddr(host)
 	switch {
@@ -104,7 +104,7 @@ func outlineHost(host string) string {
 	return "6"
 }
 
-// outlineName gives "name" for a plain host name, and anything else as it is.
+// outlineName returns "name" for a plain host name, and anything else unchanged.
 func outlineName(name string) string {
 	if name == "" || len(name) > 253 {
 		return name

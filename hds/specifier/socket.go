@@ -22,23 +22,23 @@ const (
 	rawName  = "envoy.transport_sockets.raw_buffer"
 )
 
-// sockets are the ways in which a cluster's endpoints may be reached. Which
-// one an endpoint's checks use is resolved here, as the data plane would, so
-// that a specifier holds nothing but the result.
+// sockets are the transport sockets of a cluster's endpoints. The package chooses the
+// socket of each check as the data plane would, so that a specifier has only the
+// result.
 type sockets struct {
 	all     []*socket // those of the matches in order, then the cluster's own
 	matches []*clusterv3.Cluster_TransportSocketMatch
 }
 
-// socket is one of them, reviewed.
+// socket is one reviewed transport socket.
 type socket struct {
 	wire  *corev3.TransportSocket // nil: plain
 	needs map[health.Ability]bool
-	wrong string // why it cannot be used
+	wrong string // why it is unusable
 }
 
-// reviewSockets reviews all sockets of a cluster. What is wrong with one
-// counts only where it is used.
+// reviewSockets reviews all sockets of a cluster. A faulty one counts only if it is
+// used.
 func reviewSockets(c *clusterv3.Cluster, o Options) *sockets {
 	s := &sockets{matches: c.GetTransportSocketMatches()}
 	for i, match := range s.matches {
@@ -62,7 +62,7 @@ func reviewSocket(path string, t *corev3.TransportSocket, o Options) *socket {
 			out.wire = &corev3.TransportSocket{Name: tlsName, ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: clean}}
 			r.need(tlsName)
 		}
-	case (&rawv3.RawBuffer{}).ProtoReflect().Descriptor().FullName(): // as if there were none
+	case (&rawv3.RawBuffer{}).ProtoReflect().Descriptor().FullName(): // same as no socket
 	case "":
 		if t.GetName() != rawName {
 			r.problem(join(path, "typed_config"), "is missing")
@@ -77,9 +77,9 @@ func reviewSocket(path string, t *corev3.TransportSocket, o Options) *socket {
 	return out
 }
 
-// resolve gives the number of the socket that reaches an endpoint, as Envoy
-// chooses it: by the check's criteria or else the endpoint's metadata, then by
-// the locality's metadata, then the cluster's own.
+// resolve returns the number of an endpoint's socket, chosen as in Envoy: by the
+// check's criteria or else the endpoint's metadata, then the locality's metadata, then
+// the cluster's own.
 func (s *sockets) resolve(criteria *structpb.Struct, e *endpointv3.LbEndpoint, l *endpointv3.LocalityLbEndpoints) int {
 	if len(s.matches) == 0 {
 		return 0
@@ -114,7 +114,7 @@ func matchesAll(want, have *structpb.Struct) bool {
 	return true
 }
 
-// choice is which socket each of a cluster's checks uses, as a key.
+// choice is a key for the sockets of a cluster's checks.
 type choice string
 
 func (s *sockets) choose(checks []*corev3.HealthCheck, e *endpointv3.LbEndpoint, l *endpointv3.LocalityLbEndpoints) choice {
@@ -128,7 +128,7 @@ func (s *sockets) choose(checks []*corev3.HealthCheck, e *endpointv3.LbEndpoint,
 	return choice(strings.Join(chosen, ","))
 }
 
-// of gives the sockets that a choice stands for.
+// of returns the sockets of a choice.
 func (s *sockets) of(c choice) []*socket {
 	var chosen []*socket
 	for text := range strings.SplitSeq(string(c), ",") {

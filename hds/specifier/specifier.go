@@ -13,28 +13,28 @@ import (
 	"hdsd/internal/envoyaddr"
 )
 
-// Item is one endpoint that one checker is to check.
+// Item is one endpoint for one checker.
 type Item struct {
 	Cluster  *Cluster
 	Endpoint int // index in Cluster.Endpoints
 	ID       health.EndpointID
 }
 
-// Specifier is what one checker is told, and what its reports are then
-// expected to look like. Its parts are shared with others: do not change them.
+// Specifier is the message for one checker, and the expected order of its reports.
+// Specifiers share parts: do not change them.
 type Specifier struct {
 	Message   *healthv3.HealthCheckSpecifier
 	Order     []health.EndpointID // entry by entry as reports list them: clusters, localities, endpoints
 	Addresses []string            // of each entry, as health.Endpoint writes it
 
-	// For whoever assigns it to a checker.
-	Serial uint64 // tells it from others
-	Retell bool   // every vote is to be told anew, even if it differs in nothing from the one before
+	// Set by the caller.
+	Serial uint64 // identifies it
+	Retell bool   // report every vote again, even if unchanged
 }
 
-// Build makes the specifier that has a checker check items and report every
-// interval (each second when it is not above zero). The order of the items
-// does not matter; what is there twice is sent once.
+// Build makes the specifier for a checker that checks items and reports every interval
+// (each second if it is not above zero). The order of items does not matter, and
+// duplicates are sent once.
 func Build(items []Item, interval time.Duration) *Specifier {
 	sorted := slices.Clone(items)
 	slices.SortFunc(sorted, compare)
@@ -58,7 +58,7 @@ func Build(items []Item, interval time.Duration) *Specifier {
 	return s
 }
 
-// add puts endpoints of one locality into the message.
+// add adds endpoints of one locality to the message.
 func (s *Specifier) add(first *Item, endpoints []*endpointv3.Endpoint) {
 	all := s.Message.ClusterHealthChecks
 	if len(all) == 0 || all[len(all)-1].ClusterName != formOf(first).name {
@@ -69,14 +69,14 @@ func (s *Specifier) add(first *Item, endpoints []*endpointv3.Endpoint) {
 	last.LocalityEndpoints = append(last.LocalityEndpoints, &healthv3.LocalityEndpoints{Locality: envoyaddr.LocalityMessage(endpoint(first).Key.Locality), Endpoints: endpoints})
 }
 
-// together tells whether two items stand in one list of endpoints.
+// together reports whether two items belong to one list of endpoints.
 func together(a, b *Item) bool {
 	return a.Cluster == b.Cluster && endpoint(a).form == endpoint(b).form && endpoint(a).Key.Locality == endpoint(b).Key.Locality
 }
 
 func reportInterval(interval time.Duration) time.Duration {
 	if interval <= 0 {
-		return time.Second // Envoy takes 0 to mean never
+		return time.Second // for Envoy, 0 means never
 	}
 	return interval
 }

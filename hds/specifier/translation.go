@@ -18,20 +18,20 @@ import (
 	"hdsd/internal/envoyaddr"
 )
 
-// translation is a cluster on its way.
+// translation is the state of Translate.
 type translation struct {
 	out     *Cluster
 	options Options
-	checks  []*corev3.HealthCheck // reviewed, with what is absent filled in; criteria as the source gave them
+	checks  []*corev3.HealthCheck // reviewed, with defaults filled in; criteria as in the source
 	bind    *corev3.BindConfig
 	needs   map[health.Ability]bool
 	sockets *sockets
-	forms   map[choice]int // of those choices met so far: index in out.forms, or -1 where the choice cannot be used
+	forms   map[choice]int // by choice: index in out.forms, or -1 if the choice is unusable
 	wrong   map[choice]string
 	seen    map[health.Endpoint]bool
 }
 
-// cluster translates all but the endpoints. It says what is wrong.
+// cluster translates everything but the endpoints. It returns what is wrong.
 func (t *translation) cluster(config *clusterv3.Cluster, a *endpointv3.ClusterLoadAssignment, checks []*corev3.HealthCheck) string {
 	r := t.look(config, a, checks)
 	if len(r.problems) > 0 {
@@ -42,7 +42,7 @@ func (t *translation) cluster(config *clusterv3.Cluster, a *endpointv3.ClusterLo
 	return validate(&healthv3.ClusterHealthCheck{ClusterName: t.out.Name, HealthChecks: t.checks, UpstreamBindConfig: t.bind})
 }
 
-// look reviews all of a cluster but the endpoints.
+// look reviews everything in a cluster but the endpoints.
 func (t *translation) look(config *clusterv3.Cluster, a *endpointv3.ClusterLoadAssignment, checks []*corev3.HealthCheck) *review {
 	r := &review{options: t.options}
 	switch wrong := shortText(protoreflect.ValueOfString(t.out.Name)); {
@@ -72,12 +72,11 @@ func (t *translation) look(config *clusterv3.Cluster, a *endpointv3.ClusterLoadA
 	return r
 }
 
-// maxInitialJitter bounds for how long the first probes are spread out, since
-// nothing is known of an endpoint until then.
+// maxInitialJitter bounds the time over which first probes are spread, because an
+// endpoint is unknown until then.
 const maxInitialJitter = 2 * time.Second
 
-// fill sets what the source left to defaults that do not suit a checker, and
-// takes the timing.
+// fill sets defaults that suit a checker, and reads the timing.
 func (t *translation) fill() {
 	for i, check := range t.checks {
 		interval := check.Interval.AsDuration()
@@ -100,8 +99,8 @@ func (t *translation) fill() {
 	}
 }
 
-// fillHost writes out the name that Envoy's checks send where nothing else is
-// given, since the cluster may have another name in the specifier.
+// fillHost sets the host name that Envoy's checks send by default. That is the
+// cluster's name, which may differ in the specifier.
 func fillHost(check *corev3.HealthCheck, name string) {
 	if h := check.GetHttpHealthCheck(); h != nil && h.Host == "" {
 		h.Host = name
@@ -111,8 +110,8 @@ func fillHost(check *corev3.HealthCheck, name string) {
 	}
 }
 
-// spellPayloads writes binary payloads of a TCP check in hexadecimal: Envoy
-// 1.40 sends nothing of one that is given as binary, and waits in vain.
+// spellPayloads writes binary payloads of a TCP check in hexadecimal. Envoy 1.40 does
+// not send a binary payload, and waits in vain.
 func spellPayloads(check *corev3.HealthCheck_TcpHealthCheck) {
 	for _, p := range append(check.GetReceive(), check.GetSend()) {
 		if binary := p.GetBinary(); len(binary) > 0 {
@@ -121,8 +120,8 @@ func spellPayloads(check *corev3.HealthCheck_TcpHealthCheck) {
 	}
 }
 
-// slowest takes the timing of a check where it is slower. To Envoy, the
-// connections of Redis checks are traffic, and make it use other intervals.
+// slowest takes over the slower timing of a check. The connections of Redis checks are
+// traffic for Envoy, which makes it use other intervals.
 func (t *Timing) slowest(check *corev3.HealthCheck, traffic bool) {
 	t.Interval = max(t.Interval, check.NoTrafficInterval.AsDuration(), check.NoTrafficHealthyInterval.AsDuration())
 	if traffic {
@@ -144,20 +143,20 @@ func (t *translation) need(a health.Ability) {
 
 const byLEDS = "takes its endpoints by LEDS, by which hdsd asks for none: to have them checked, list them in lb_endpoints alone"
 
-// locality excludes one whose endpoints are not in the assignment.
+// locality excludes a locality whose endpoints are not in the assignment.
 func (t *translation) locality(i int, l *endpointv3.LocalityLbEndpoints) {
 	if ListedElsewhere(l) {
 		t.out.Excluded = append(t.out.Excluded, Exclusion{Address: fmt.Sprintf("endpoints[%d]", i), Reason: byLEDS, Locality: i})
 	}
 }
 
-// candidate is an endpoint that was looked at by itself.
+// candidate is an endpoint that was reviewed alone.
 type candidate struct {
 	review   review
 	endpoint Endpoint
 }
 
-// endpoint translates one of them, to be checked or excluded.
+// endpoint translates an endpoint, or excludes it.
 func (t *translation) endpoint(i, j int, l *endpointv3.LocalityLbEndpoints, lb *endpointv3.LbEndpoint) {
 	of := t.review(i, j, l, lb)
 	if of == nil {
@@ -171,8 +170,8 @@ func (t *translation) endpoint(i, j int, l *endpointv3.LocalityLbEndpoints, lb *
 	}
 }
 
-// review looks at an endpoint by itself; nil where it is not to be checked, or
-// was met before.
+// review reviews an endpoint alone. It returns nil if it is not to be checked, or a
+// duplicate.
 func (t *translation) review(i, j int, l *endpointv3.LocalityLbEndpoints, lb *endpointv3.LbEndpoint) *candidate {
 	source := lb.GetEndpoint()
 	if source.GetHealthCheckConfig().GetDisableActiveHealthCheck() {
@@ -191,7 +190,7 @@ func (t *translation) review(i, j int, l *endpointv3.LocalityLbEndpoints, lb *en
 	return of
 }
 
-// setAside excludes an endpoint with problems; false where it has none.
+// setAside excludes an endpoint with problems; false if it has none.
 func (t *translation) setAside(of *candidate) bool {
 	if len(of.review.problems) == 0 {
 		return false
@@ -201,7 +200,7 @@ func (t *translation) setAside(of *candidate) bool {
 	return true
 }
 
-// endpoint reviews an endpoint, and gives what is sent of it.
+// endpoint reviews an endpoint, and returns the message to send.
 func (r *review) endpoint(e *endpointv3.Endpoint, l *corev3.Locality) *endpointv3.Endpoint {
 	if e == nil {
 		r.problem("endpoint", "is missing; endpoint_name is not supported")
@@ -215,7 +214,7 @@ func (r *review) endpoint(e *endpointv3.Endpoint, l *corev3.Locality) *endpointv
 	if len(r.problems) > 0 {
 		return nil
 	}
-	wire := e // shared with the source where nothing needs to change, which saves memory
+	wire := e // shared with the source if nothing needs to change, which saves memory
 	if r.dirty || !canonical(e) {
 		wire = proto.CloneOf(e)
 		(&review{}).message("endpoint", wire.ProtoReflect())
@@ -227,7 +226,7 @@ func (r *review) endpoint(e *endpointv3.Endpoint, l *corev3.Locality) *endpointv
 	return wire
 }
 
-// form gives the form for endpoints that are reached by c.
+// form returns the form for endpoints with choice c.
 func (t *translation) form(r *review, c choice) int {
 	if wrong, ok := t.wrong[c]; ok {
 		r.problem("", "%s", wrong)
@@ -266,7 +265,7 @@ func (t *translation) form(r *review, c choice) int {
 	return t.forms[c]
 }
 
-// validate applies Envoy's own rules, as a last belt.
+// validate applies Envoy's own rules, as a last check.
 func validate(m interface{ ValidateAll() error }) string {
 	if err := m.ValidateAll(); err != nil {
 		return "Envoy's own rules refuse it: " + err.Error()

@@ -16,8 +16,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// Bounds that Envoy does not have, or has further away: what is past them is
-// a mistake, and would cost checkers memory or never come to pass.
+// Bounds that are stricter than Envoy's. Values beyond them are mistakes, and would
+// cost checkers memory or never take effect.
 const (
 	maxDuration = 24 * time.Hour
 	maxText     = 1024
@@ -26,7 +26,7 @@ const (
 	maxPipe     = 107 // bytes, since a socket's path ends with a zero byte in 108
 )
 
-// The tests of values. Each says what is wrong, "" where nothing is.
+// The tests of values. Each returns what is wrong, "" if nothing is.
 
 func positiveDuration(v protoreflect.Value) string {
 	if d := duration(v); !d.IsValid() || d.AsDuration() < time.Millisecond || d.AsDuration() > maxDuration {
@@ -90,7 +90,7 @@ func hexadecimal(v protoreflect.Value) string {
 	return ""
 }
 
-// shortText is text without control characters.
+// shortText accepts text without control characters.
 func shortText(v protoreflect.Value) string {
 	s := v.String()
 	switch {
@@ -104,8 +104,8 @@ func shortText(v protoreflect.Value) string {
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
-// headerFormat is a header's value without Envoy's substitutions, which mean a
-// request that a health check does not have.
+// headerFormat accepts a header's value without Envoy's substitutions. These need a
+// downstream request, which a health check does not have.
 func headerFormat(v protoreflect.Value) string {
 	if wrong := shortText(v); wrong != "" {
 		return wrong
@@ -118,7 +118,7 @@ func headerFormat(v protoreflect.Value) string {
 
 var token = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
-// ownHeaders are those that say where a message goes and where it ends.
+// ownHeaders are headers for the routing and framing of a message.
 var ownHeaders = map[string]bool{
 	"host": true, "content-length": true, "transfer-encoding": true, "connection": true, "upgrade": true, "keep-alive": true,
 	"proxy-connection": true, "te": true, "trailer": true, "expect": true, "http2-settings": true,
@@ -155,12 +155,12 @@ func regularExpression(v protoreflect.Value) string {
 	return ""
 }
 
-// maxProgram is under the 100 instructions at which Envoy refuses a regular
-// expression, by a margin since they are estimated.
+// maxProgram is below the 100 instructions at which Envoy refuses a regular expression.
+// The margin is for the estimate.
 const maxProgram = 80
 
-// programSize estimates, rather too high, how many instructions RE2 makes of
-// an expression. It works on bytes, so that whatever is not ASCII costs more.
+// programSize estimates, rather too high, the number of instructions of an expression
+// in RE2. RE2 works on bytes, so characters outside of ASCII cost more.
 func programSize(expression string) (int, error) {
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
@@ -211,7 +211,7 @@ func pipePath(v protoreflect.Value) string {
 	return ""
 }
 
-// clip shortens what is quoted in a reason.
+// clip shortens quotes in a reason.
 func clip(s string) string {
 	const longest = 80
 	if len(s) <= longest {

@@ -19,7 +19,7 @@ type child struct {
 	exited  chan struct{}
 
 	mu   sync.Mutex
-	text bytes.Buffer // what it said; guarded by mu
+	text bytes.Buffer // its output; guarded by mu
 }
 
 func startChild(binary string, args ...string) (*child, error) {
@@ -30,13 +30,13 @@ func startChild(binary string, args ...string) (*child, error) {
 		return nil, err
 	}
 	go func() {
-		_ = c.command.Wait() // whether it lives is what counts
+		_ = c.command.Wait() // only its end counts
 		close(c.exited)
 	}()
 	return c, nil
 }
 
-// Write keeps what the process says.
+// Write collects the output of the process.
 func (c *child) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

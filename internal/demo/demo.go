@@ -11,24 +11,23 @@ import (
 	"hdsd/internal/demo/upstream"
 )
 
-// Options say how to show it.
+// Options say how to run the demonstration.
 type Options struct {
 	Out     io.Writer
 	Once    bool   // one scripted round instead of rounds until the context ends
-	NoEnvoy bool   // the built-in checker and subscriber even where Envoy could be had
-	Cache   string // folder for the Envoy that is fetched
+	NoEnvoy bool   // the built-in checker and subscriber even if Envoy is available
+	Cache   string // folder for the downloaded Envoy
 	HDSD    string // path of the hdsd binary
 }
 
-// patience is how long any one thing may take before the demonstration has
-// failed.
+// patience is how long any one step may take before the demonstration fails.
 const patience = 30 * time.Second
 
-// pause is between the scenes of an endless demonstration.
+// pause is the time between the scenes of an endless demonstration.
 const pause = 3 * time.Second
 
-// Run shows hdsd at work. It gives an error when something did not happen as
-// it should, nil when the round was good or the context ended.
+// Run shows hdsd at work. It returns an error if a step fails, and nil if the round was
+// good or the context ended.
 func Run(ctx context.Context, o Options) error {
 	s := &stage{options: o, narrator: narrator{to: o.Out, started: time.Now()}}
 	defer s.clear()
@@ -74,7 +73,7 @@ var scenes = []scene{
 	{"refuses connections", upstream.Refuse()},
 }
 
-// play makes an upstream fail and recover, and prints what follows.
+// play makes an upstream fail and recover, and prints the effects.
 func (s *stage) play(ctx context.Context, fails scene, victim *upstream.Server) error {
 	if err := s.rest(ctx); err != nil {
 		return err
@@ -119,7 +118,7 @@ func (s *stage) rest(ctx context.Context) error {
 }
 
 // track prints each step of a change as it happens: the first vote, verdict, EDS,
-// history. votes is how many votes agreed with the new health before it.
+// history. votes is how many votes agreed with the new health before.
 func (s *stage) track(ctx context.Context, address string, since time.Time, votes int, up bool) error {
 	if !await(ctx, func() bool { return s.votes(ctx, address, up) > votes }) {
 		return s.failed(ctx, "no checker reported a change of %s", address)
@@ -145,8 +144,7 @@ func (s *stage) track(ctx context.Context, address string, since time.Time, vote
 	return nil
 }
 
-// failed is the error of a thing that did not happen, unless it is that the
-// context ended.
+// failed returns the error of a failed step, or that of the context if it has ended.
 func (s *stage) failed(ctx context.Context, format string, args ...any) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -154,8 +152,8 @@ func (s *stage) failed(ctx context.Context, format string, args ...any) error {
 	return errors.New(fmt.Sprintf(format, args...) + fmt.Sprintf(" within %v", patience))
 }
 
-// await looks at a condition until it is true; false when patience or the
-// context ended first.
+// await polls a condition until it is true. It returns false when patience or the
+// context ends first.
 func await(ctx context.Context, condition func() bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

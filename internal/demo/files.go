@@ -9,7 +9,7 @@ import (
 
 const clusterName = "web"
 
-// configuration is the coordinator's: defaults, but for faster reports.
+// configuration returns the coordinator's configuration: defaults with faster reports.
 func configuration(grpc, http string) string {
 	return fmt.Sprintf(`node_id: hdsd-demo
 grpc: {address: %q}
@@ -23,7 +23,8 @@ reporting: {interval: 0.25s}
 `, grpc, http)
 }
 
-// clusters is the cluster file: one cluster of the upstreams, over the zones.
+// clusters returns the cluster file: one cluster of the upstreams, spread over the
+// zones.
 func clusters(servers []*upstream.Server) string {
 	var endpoints strings.Builder
 	for i, server := range servers {

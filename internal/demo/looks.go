@@ -13,7 +13,7 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-// endpoint asks the coordinator about an endpoint; nil where it cannot tell.
+// endpoint queries the coordinator for an endpoint; nil if it has no answer.
 func (s *stage) endpoint(ctx context.Context, address string) *hdsdv1.Endpoint {
 	answer, err := s.query.ListEndpoints(ctx, &hdsdv1.ListEndpointsRequest{Cluster: clusterName, Address: address})
 	if err != nil || len(answer.GetEndpoints()) == 0 {
@@ -26,7 +26,7 @@ func isUp(e *hdsdv1.Endpoint) bool { return e.GetHealth() == corev3.HealthStatus
 
 func unknown(e *hdsdv1.Endpoint) bool { return e.GetHealth() == corev3.HealthStatus_UNKNOWN }
 
-// votes counts the checkers that say up (or not) of an endpoint.
+// votes counts the checkers that report an endpoint up (or not).
 func (s *stage) votes(ctx context.Context, address string, up bool) int {
 	count := 0
 	for _, o := range s.endpoint(ctx, address).GetObservations() {
@@ -37,7 +37,7 @@ func (s *stage) votes(ctx context.Context, address string, up bool) int {
 	return count
 }
 
-// firstVotes tells who says up (or not) of an endpoint so far.
+// firstVotes names the checkers that have reported an endpoint up (or not) so far.
 func (s *stage) firstVotes(ctx context.Context, address string, up bool) string {
 	return voteText(slices.DeleteFunc(s.endpoint(ctx, address).GetObservations(), func(o *hdsdv1.Observation) bool {
 		return (o.GetStatus() == corev3.HealthStatus_HEALTHY) != up
@@ -56,7 +56,7 @@ func voteText(observations []*hdsdv1.Observation) string {
 	return strings.Join(votes, ", ")
 }
 
-// history gives the newest row about an endpoint since a time, with the votes
+// history returns the newest transition of an endpoint since a time, with the votes
 // that decided it; "" before there is one.
 func (s *stage) history(ctx context.Context, address string, since time.Time) string {
 	answer, err := s.query.ListTransitions(ctx, &hdsdv1.ListTransitionsRequest{

@@ -7,11 +7,11 @@ import (
 	"hdsd/internal/demo/envoy"
 )
 
-// dataPlane is whoever takes the health by EDS.
+// dataPlane takes the health by EDS.
 type dataPlane interface {
 	name() string
-	// told gives what it was told of an endpoint, as far as it tells: an Envoy
-	// shows UNKNOWN as HEALTHY and TIMEOUT as UNHEALTHY.
+	// told returns the health of an endpoint from EDS, as far as the data plane shows
+	// it: an Envoy shows UNKNOWN as HEALTHY and TIMEOUT as UNHEALTHY.
 	told(address string) string
 	traffic() (sent, failed int) // requests sent through it, if it routes
 }
@@ -41,7 +41,7 @@ func (p *envoyPlane) traffic() (sent, failed int) {
 			failed++
 			continue
 		}
-		_, _ = io.Copy(io.Discard, response.Body) // the status is what counts
+		_, _ = io.Copy(io.Discard, response.Body) // only the status counts
 		response.Body.Close()
 		if response.StatusCode != http.StatusOK {
 			failed++

@@ -32,13 +32,13 @@ type stage struct {
 	connection  *grpc.ClientConn
 	query       hdsdv1.QueryClient
 	plane       dataPlane
-	ends        []func() // what ends what was started, in the order of starting
+	ends        []func() // functions that end what was started, in the order of starting
 }
 
 var zones = []string{"a", "b", "c"}
 
-// prepare starts everything and waits until the data plane holds every
-// endpoint to be healthy.
+// prepare starts everything and waits until every endpoint is healthy at the data
+// plane.
 func (s *stage) prepare(ctx context.Context) error {
 	s.say("hdsd on one machine: a coordinator, checkers in zones a, b and c, four upstreams, a data plane.")
 	s.say("Preparing:")
@@ -56,7 +56,7 @@ func (s *stage) prepare(ctx context.Context) error {
 	return s.awaitHealthy(ctx)
 }
 
-// findEnvoy gives the path of a real Envoy, or "" where none can be had.
+// findEnvoy returns the path of a real Envoy, or "" if none is available.
 func (s *stage) findEnvoy(ctx context.Context) string {
 	if s.options.NoEnvoy {
 		s.step("the built-in checker (--no-envoy)")
@@ -133,7 +133,7 @@ func (s *stage) startCoordinator(ctx context.Context) (err error) {
 	return nil
 }
 
-// startFleet starts checkers and data plane: Envoys where there is a binary.
+// startFleet starts checkers and data plane: Envoys if there is a binary.
 func (s *stage) startFleet(ctx context.Context, binary string) error {
 	for i, zone := range zones {
 		id := fmt.Sprintf("checker-%d", i+1)
@@ -185,7 +185,7 @@ func (s *stage) awaitHealthy(ctx context.Context) error {
 	return nil
 }
 
-// pointOut names the commands to look with.
+// pointOut prints the commands to look around with.
 func (s *stage) pointOut() {
 	server := ""
 	if s.grpc != "127.0.0.1:18000" {
@@ -203,7 +203,7 @@ func (s *stage) pointOut() {
 	}
 }
 
-// clear ends everything, what was started last first.
+// clear ends everything, in reverse order of starting.
 func (s *stage) clear() {
 	for _, end := range slices.Backward(s.ends) {
 		end()

@@ -14,7 +14,7 @@ import (
 
 const endpointType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
 
-// subscriber takes one assignment over ADS, in place of a data plane. Its
+// subscriber subscribes to one assignment over ADS, in place of a data plane. Its
 // goroutine ends with close.
 type subscriber struct {
 	cancel context.CancelFunc
@@ -29,7 +29,7 @@ func subscribe(connection *grpc.ClientConn, cluster string) *subscriber {
 	s := &subscriber{cancel: cancel, done: make(chan struct{}), healths: map[string]string{}}
 	go func() {
 		defer close(s.done)
-		_ = s.run(ctx, connection, cluster) // what it was told is what counts
+		_ = s.run(ctx, connection, cluster) // only the received health counts
 	}()
 	return s
 }

@@ -6,15 +6,15 @@ import (
 	"strconv"
 )
 
-// The ports among which FreeAddress chooses. Linux gives none of them to who asks
-// for any port, or connects from one: until it is listened on, or while its server
-// restarts, nobody else takes it by chance.
+// The ports from which FreeAddress chooses. They are outside of Linux's ephemeral
+// range. So no other process gets one by chance before a server listens on it, or while
+// the server restarts.
 const (
 	firstPort = 12000
 	lastPort  = 32000
 )
 
-// FreeAddress gives a loopback address that nobody listened on a moment ago.
+// FreeAddress returns a loopback address on which nobody listened a moment ago.
 func FreeAddress() (address string, err error) {
 	var l net.Listener
 	for range 100 {

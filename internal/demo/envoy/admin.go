@@ -11,25 +11,25 @@ import (
 	"strconv"
 )
 
-// Host is what a data plane thinks of one endpoint.
+// Host is a data plane's view of one endpoint.
 type Host struct {
 	Address        string // ip:port, [ip6]:port or a pipe's path
-	EDSHealth      string // HEALTHY (UNKNOWN, too), UNHEALTHY (TIMEOUT, too), DRAINING or DEGRADED, as its cluster was told
-	FailedActive   bool   // it gets no traffic since this Envoy's own check says so
+	EDSHealth      string // HEALTHY (UNKNOWN, too), UNHEALTHY (TIMEOUT, too), DRAINING or DEGRADED, from EDS
+	FailedActive   bool   // it gets no traffic because of this Envoy's own check
 	Priority       uint32
 	Region, Zone   string
 	Weight         uint32
 	PendingRemoval bool
 }
 
-// Failed tells whether the endpoint gets no traffic (but in panic).
+// Failed reports whether the endpoint gets no traffic (unless the Envoy is in panic).
 func (h Host) Failed() bool {
 	return h.FailedActive || h.EDSHealth == "UNHEALTHY" || h.EDSHealth == "DRAINING"
 }
 
 var client = http.Client{Timeout: patience}
 
-// Get asks the admin interface.
+// Get sends a request to the admin interface.
 func (p *Process) Get(path string) ([]byte, error) {
 	response, err := client.Get("http://" + p.admin + path)
 	if err != nil {
@@ -54,7 +54,7 @@ func (p *Process) getJSON(path string, into any) error {
 	return nil
 }
 
-// Stats gives the counters and gauges whose names match a regular expression.
+// Stats returns the counters and gauges whose names match a regular expression.
 func (p *Process) Stats(filter string) (map[string]uint64, error) {
 	var answer struct {
 		Stats []struct {
@@ -74,11 +74,11 @@ func (p *Process) Stats(filter string) (map[string]uint64, error) {
 	return stats, nil
 }
 
-// ConfigDump gives /config_dump, endpoints included.
+// ConfigDump returns /config_dump, endpoints included.
 func (p *Process) ConfigDump() ([]byte, error) { return p.Get("/config_dump?include_eds") }
 
-// Clusters gives what the Envoy thinks of each endpoint, by cluster and
-// address. (An address that a cluster holds twice is there once.)
+// Clusters returns the Envoy's view of each endpoint, by cluster and address. (An
+// address that is twice in a cluster is there once.)
 func (p *Process) Clusters() (map[string]map[string]Host, error) {
 	var answer struct {
 		ClusterStatuses []struct {

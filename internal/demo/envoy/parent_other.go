@@ -4,6 +4,5 @@ package envoy
 
 import "syscall"
 
-// EndWithParent has no equivalent here: a child may outlive a parent that is
-// killed.
+// EndWithParent has no effect on this system: a child may outlive a killed parent.
 func EndWithParent() *syscall.SysProcAttr { return nil }

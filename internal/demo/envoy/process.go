@@ -20,7 +20,7 @@ const patience = 30 * time.Second
 // Process is a running Envoy.
 type Process struct {
 	ID     string // its node id
-	Listen string // host:port of its listener, "" where it has none
+	Listen string // host:port of its listener, "" if it has none
 
 	dir     string // removed when it ends
 	admin   string // host:port
@@ -30,9 +30,9 @@ type Process struct {
 	err     error         // how it ended, once exited is closed
 }
 
-// launch runs an Envoy with a bootstrap and waits until its admin interface
-// answers. It works in folder, or in one of its own where that is empty. The
-// process ends with Kill or Stop, or with its parent.
+// launch runs an Envoy with a bootstrap and waits until its admin interface answers. It
+// works in folder, or in a folder of its own if that is empty. The process ends with
+// Kill or Stop, or with its parent.
 func launch(ctx context.Context, binary, id, folder string, bootstrap []byte, args ...string) (*Process, error) {
 	dir, err := os.MkdirTemp("", "envoy-")
 	if err != nil {
@@ -80,7 +80,7 @@ func (p *Process) awaitAdmin(ctx context.Context, file string) error {
 	return nil
 }
 
-// Alive tells whether the process is there.
+// Alive reports whether the process runs.
 func (p *Process) Alive() bool {
 	select {
 	case <-p.exited:
@@ -90,17 +90,17 @@ func (p *Process) Alive() bool {
 	}
 }
 
-// Exited is closed once the process is gone, however it ended.
+// Exited is closed once the process has ended in any way.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Kill ends the process as kill -9 does, and waits until it is gone.
+// Kill ends the process as kill -9 does, and waits for its end.
 func (p *Process) Kill() {
 	_ = p.command.Process.Kill() // it may be gone already
 	<-p.exited
 }
 
-// Stop asks the process to end and waits until it is gone; one that does not
-// end in time is killed, which is an error.
+// Stop asks the process to end and waits for it. It kills a process that does not end
+// in time, and returns an error.
 func (p *Process) Stop() error {
 	_ = p.command.Process.Signal(syscall.SIGTERM) // it may be gone already
 	select {
@@ -112,7 +112,7 @@ func (p *Process) Stop() error {
 	}
 }
 
-// Err tells how the process ended, once it has.
+// Err returns how the process ended.
 func (p *Process) Err() error {
 	if p.Alive() {
 		return nil
@@ -120,17 +120,17 @@ func (p *Process) Err() error {
 	return p.err
 }
 
-// Logs gives what the process has said so far.
+// Logs returns the output of the process so far.
 func (p *Process) Logs() string { return p.logs.String() }
 
-// Pause stops the process until Resume, as a machine that hangs.
+// Pause stops the process until Resume, like a machine that hangs.
 func (p *Process) Pause() error { return p.command.Process.Signal(syscall.SIGSTOP) }
 
-// Resume lets a paused process go on.
+// Resume continues a paused process.
 func (p *Process) Resume() error { return p.command.Process.Signal(syscall.SIGCONT) }
 
-// Await looks at a condition every few milliseconds until it is true, or
-// until patience or ctx ends, which it tells by false.
+// Await polls a condition every few milliseconds. It returns true once that is true,
+// and false when patience or ctx ends first.
 func Await(ctx context.Context, patience time.Duration, condition func() bool) bool {
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()
@@ -146,7 +146,7 @@ func Await(ctx context.Context, patience time.Duration, condition func() bool) b
 	return true
 }
 
-// logBuffer keeps the last part of what a process says.
+// logBuffer keeps the last part of a process's output.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer // guarded by mu

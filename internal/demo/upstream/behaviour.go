@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// Kind says how an upstream treats a probe.
+// Kind says how an upstream handles a probe.
 type Kind uint8
 
 // The kinds of behaviour.
 const (
 	KindAnswer Kind = iota // answer, after Delay
-	KindHang               // take the connection and the request, never answer
+	KindHang               // accept the connection and the request, never answer
 	KindReset              // reset the connection instead of answering
 	KindRaw                // write Raw instead of an answer, then close
-	KindRefuse             // listen no more, drop what is connected and keep the address
+	KindRefuse             // stop listening, drop connections and keep the address
 )
 
-// Behaviour is what an upstream does with a probe. Make one with the functions
-// below and refine its fields.
+// Behaviour says how an upstream answers probes. Make one with the functions below and
+// refine its fields.
 type Behaviour struct {
 	Kind   Kind
 	Status int           // of an HTTP answer
 	Header http.Header   // more headers of an HTTP answer
 	Body   string        // of an HTTP answer
 	Delay  time.Duration // before an answer
-	Raw    []byte        // KindRaw: the bytes; TCP's answer where not nil, else it echoes
+	Raw    []byte        // KindRaw: the bytes; TCP: the answer, or nil to echo
 	Close  bool          // close after each answer without announcing it
 }
 
@@ -44,18 +44,17 @@ func Slow(delay time.Duration) Behaviour {
 	return b
 }
 
-// Hang takes connections and requests and never answers.
+// Hang accepts connections and requests and never answers.
 func Hang() Behaviour { return Behaviour{Kind: KindHang} }
 
-// Reset resets the connection once a request has come (on TCP at once).
+// Reset resets the connection after a request (on TCP at once).
 func Reset() Behaviour { return Behaviour{Kind: KindReset} }
 
-// Garbage answers with what is not HTTP.
+// Garbage answers with bytes that are not HTTP.
 func Garbage() Behaviour { return Raw([]byte("\x00\x01garbage\r\n\xff\xfe\r\n\r\n")) }
 
 // Raw answers with exactly these bytes, then closes.
 func Raw(bytes []byte) Behaviour { return Behaviour{Kind: KindRaw, Raw: bytes} }
 
-// Refuse makes the kernel refuse connections: nobody listens any more, and
-// nobody else can meanwhile.
+// Refuse makes the kernel refuse connections. No other process can take the address.
 func Refuse() Behaviour { return Behaviour{Kind: KindRefuse} }

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// prepareTLS takes the caller's configuration or makes a certificate for
-// localhost and the loopback addresses.
+// prepareTLS takes the caller's configuration or makes a certificate for localhost and
+// the loopback addresses.
 func (s *Server) prepareTLS(config *tls.Config) error {
 	if config != nil {
 		s.tls = config

@@ -7,21 +7,21 @@ import (
 	"sync"
 )
 
-// Request is an HTTP probe as it came; of a TCP probe it is zero.
+// Request is an HTTP probe as it came. For a TCP probe it is zero.
 type Request struct {
 	Method, Path, Host string
 	Header             http.Header
 	Body               string
 }
 
-// Stats counts what came.
+// Stats counts probes.
 type Stats struct {
-	Probes      uint64            // HTTP requests; TCP connections and what they ask after the first time
+	Probes      uint64            // HTTP requests; TCP connections and their further requests
 	Connections uint64            // accepted
 	Hosts       map[string]uint64 // HTTP requests by their Host header
 }
 
-// counter counts probes. All fields are under mu.
+// counter counts probes. mu guards all fields.
 type counter struct {
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at each change
@@ -50,7 +50,7 @@ func (c *counter) probed(r Request) {
 	c.changed = make(chan struct{})
 }
 
-// Stats gives the counts up to now.
+// Stats returns the counts so far.
 func (s *Server) Stats() Stats {
 	c := &s.counts
 	c.mu.Lock()
@@ -60,7 +60,7 @@ func (s *Server) Stats() Stats {
 	return stats
 }
 
-// Last gives the latest HTTP probe.
+// Last returns the latest HTTP probe.
 func (s *Server) Last() Request {
 	s.counts.mu.Lock()
 	defer s.counts.mu.Unlock()

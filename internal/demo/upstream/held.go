@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-// backlog is how many connections may wait to be accepted.
+// backlog is how many connections may wait for accept.
 const backlog = 128
 
-// hold keeps a TCP address without listening: the kernel refuses connections,
-// and no other program gets the port meanwhile. Where connections of before
-// linger, the address has to be shared with whoever asks for this very port.
+// hold keeps a TCP address without listening: the kernel refuses connections, and no
+// other program gets the port. While earlier connections linger, the address has to be
+// shared with any program that asks for this very port.
 func hold(address netip.AddrPort) (*os.File, error) {
 	held, err := bind(address, 0)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -32,7 +32,7 @@ func bind(address netip.AddrPort, reuse int) (*os.File, error) {
 	if address.Addr().Is4() {
 		family, at = syscall.AF_INET, &syscall.SockaddrInet4{Addr: address.Addr().As4(), Port: int(address.Port())}
 	}
-	syscall.ForkLock.RLock() // no child inherits it
+	syscall.ForkLock.RLock() // so that no child inherits it
 	fd, err := syscall.Socket(family, syscall.SOCK_STREAM, 0)
 	if err == nil {
 		syscall.CloseOnExec(fd)
@@ -53,7 +53,7 @@ func bind(address netip.AddrPort, reuse int) (*os.File, error) {
 	return held, nil
 }
 
-// listenHeld listens on what was held, which is closed.
+// listenHeld listens on a held address, and closes held.
 func listenHeld(held *os.File) (net.Listener, error) {
 	defer held.Close() // the listener has its own
 	raw, err := held.SyscallConn()
@@ -62,7 +62,7 @@ func listenHeld(held *os.File) (net.Listener, error) {
 	}
 	var refused error
 	err = raw.Control(func(fd uintptr) {
-		// What lingers of the connections to come must not keep the port from the next program.
+		// Lingering connections must not keep the port from the next program.
 		refused = errors.Join(syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1), syscall.Listen(int(fd), backlog))
 	})
 	if err = errors.Join(err, refused); err != nil {

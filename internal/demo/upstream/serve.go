@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// serve treats one connection until it ends.
+// serve handles one connection until it ends.
 func (s *Server) serve(c net.Conn) {
 	defer c.Close() //nolint:errcheck // nothing to do about it
 	if s.now(c).Kind == KindRefuse {
@@ -50,7 +50,7 @@ func (s *Server) serveHTTP(raw, c net.Conn) {
 	}
 }
 
-// answerHTTP tells whether the connection can go on.
+// answerHTTP answers, and reports whether the connection stays usable.
 func (s *Server) answerHTTP(raw, c net.Conn, method string, b Behaviour) bool {
 	switch b.Kind {
 	case KindHang:
@@ -75,7 +75,7 @@ func (s *Server) answerHTTP(raw, c net.Conn, method string, b Behaviour) bool {
 func response(method string, b Behaviour) string {
 	var text strings.Builder
 	text.WriteString("HTTP/1.1 " + strconv.Itoa(b.Status) + " " + http.StatusText(b.Status) + "\r\n")
-	b.Header.Write(&text) //nolint:errcheck // a Builder does not fail
+	b.Header.Write(&text) //nolint:errcheck // a Builder cannot fail
 	if b.Header.Get("Transfer-Encoding") == "" {
 		text.WriteString("content-length: " + strconv.Itoa(len(b.Body)) + "\r\n")
 	}
@@ -86,7 +86,7 @@ func response(method string, b Behaviour) string {
 	return text.String()
 }
 
-// serveTCP answers whatever it reads.
+// serveTCP answers everything that it reads.
 func (s *Server) serveTCP(c net.Conn) {
 	s.counts.probed(Request{})
 	if s.now(c).Kind == KindReset {
@@ -125,19 +125,19 @@ func (s *Server) serveTCP(c net.Conn) {
 	}
 }
 
-// linger keeps the connection until the peer gives up.
+// linger keeps the connection until the peer closes it.
 func linger(c net.Conn) {
-	io.Copy(io.Discard, c) //nolint:errcheck // its end is what is waited for
+	io.Copy(io.Discard, c) //nolint:errcheck // this waits for the end
 }
 
 // reset makes closing the connection send a reset.
 func reset(c net.Conn) {
 	if tcp, ok := c.(*net.TCPConn); ok {
-		tcp.SetLinger(0) //nolint:errcheck // then it is closed the ordinary way
+		tcp.SetLinger(0) //nolint:errcheck // if it fails, the connection closes the ordinary way
 	}
 }
 
-// pause waits, and tells whether the server still runs.
+// pause waits, and reports whether the server still runs.
 func (s *Server) pause(delay time.Duration) bool {
 	if delay <= 0 {
 		return s.ctx.Err() == nil

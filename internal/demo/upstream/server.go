@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// Protocol is what an upstream speaks.
+// Protocol is the protocol of an upstream.
 type Protocol uint8
 
 // The protocols. HTTPS is HTTP behind TLS.
@@ -22,20 +22,20 @@ const (
 	HTTPS
 )
 
-// Options says what to start.
+// Options say what to start.
 type Options struct {
 	Protocol Protocol
 
-	// Address is host:port on loopback, or the path of a pipe; port 0 picks
-	// one; empty is 127.0.0.1:0. "0.0.0.0:0" serves all of 127.0.0.0/8, so that
-	// one Server stands for as many endpoints as wanted (see SetAt).
+	// Address is host:port on loopback, or the path of a pipe. Port 0 picks one; the
+	// default is 127.0.0.1:0. "0.0.0.0:0" serves all of 127.0.0.0/8, so that one Server
+	// can be any number of endpoints (see SetAt).
 	Address string
 
 	Behaviour Behaviour   // at the start; the zero value is Healthy
 	TLS       *tls.Config // for HTTPS; nil is a fresh self-signed certificate
 }
 
-// ErrNotLoopback is for an address that others could reach.
+// ErrNotLoopback reports an address that others could reach.
 var ErrNotLoopback = errors.New("an upstream listens on loopback only")
 
 // Server is a running upstream.
@@ -47,7 +47,7 @@ type Server struct {
 	ca       []byte
 	ctx      context.Context
 	stop     context.CancelFunc
-	stopped  func() bool // takes back the hook on the caller's context
+	stopped  func() bool // removes the hook on the caller's context
 	work     sync.WaitGroup
 	counts   counter
 
@@ -114,10 +114,10 @@ func loopbackOnly(address string) error {
 	return nil
 }
 
-// Addr gives the address, ip:port or a pipe's path; it does not change.
+// Addr returns the address, ip:port or a pipe's path; it does not change.
 func (s *Server) Addr() string { return s.address }
 
-// Port gives the port, 0 for a pipe.
+// Port returns the port, 0 for a pipe.
 func (s *Server) Port() uint32 {
 	a, err := netip.ParseAddrPort(s.address)
 	if err != nil {
@@ -126,8 +126,8 @@ func (s *Server) Port() uint32 {
 	return uint32(a.Port())
 }
 
-// Set switches the behaviour. An error means that it cannot keep its address
-// while refusing, or listen there again.
+// Set changes the behaviour. It fails if the Server cannot keep its address while
+// refusing, or cannot listen there again.
 func (s *Server) Set(b Behaviour) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,31 +144,30 @@ func (s *Server) Set(b Behaviour) error {
 	return s.listen()
 }
 
-// SetAt switches the behaviour of one IP of a Server that serves many.
-// Refuse there resets connections as soon as they are made.
+// SetAt changes the behaviour of one IP of a Server that serves many. Refuse resets new
+// connections there.
 func (s *Server) SetAt(ip string, b Behaviour) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.at[ip] = orHealthy(b)
 }
 
-// Cut switches the behaviour towards one peer's IP, as a broken network between
-// the two would: it stands above all others. Refuse resets connections as soon
-// as they are made.
+// Cut changes the behaviour towards one peer's IP, like a broken network between the
+// two. It has precedence over all others. Refuse resets new connections.
 func (s *Server) Cut(peer string, b Behaviour) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cuts[peer] = orHealthy(b)
 }
 
-// Mend ends what Cut began.
+// Mend undoes Cut.
 func (s *Server) Mend(peer string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.cuts, peer)
 }
 
-// Close stops it and waits for its goroutines. It may be called again.
+// Close stops the Server and waits for its goroutines. It may be called again.
 func (s *Server) Close() {
 	s.mu.Lock()
 	if !s.closed {
@@ -184,8 +183,8 @@ func (s *Server) Close() {
 	s.work.Wait()
 }
 
-// CA gives the certificate to trust, in PEM; nil but for HTTPS with a
-// certificate of its own.
+// CA returns the certificate to trust, in PEM. It is nil unless the Server made its own
+// certificate for HTTPS.
 func (s *Server) CA() []byte { return s.ca }
 
 func orHealthy(b Behaviour) Behaviour {
@@ -229,7 +228,7 @@ func (s *Server) drop() {
 		s.listener = nil
 	}
 	for c := range s.connections {
-		reset(c)  // so that nothing lingers
+		reset(c)  // so that no connection lingers
 		c.Close() //nolint:errcheck // nothing to do about it
 	}
 }
@@ -241,7 +240,7 @@ func (s *Server) accept(listener net.Listener) {
 			return
 		}
 		if err != nil {
-			continue // a passing lack of file descriptors
+			continue // a temporary lack of file descriptors
 		}
 		if !s.admit(listener, c) {
 			c.Close() //nolint:errcheck // nothing to do about it
@@ -249,7 +248,7 @@ func (s *Server) accept(listener net.Listener) {
 	}
 }
 
-// admit starts serving a connection unless the listener is out of use.
+// admit starts serving a connection, unless the listener is closed.
 func (s *Server) admit(listener net.Listener, c net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -272,7 +271,7 @@ func fromLoopback(c net.Conn) bool {
 	return !ok || tcp.IP.IsLoopback()
 }
 
-// now gives the behaviour for a connection's peer and local address.
+// now returns the behaviour for a connection's peer and local address.
 func (s *Server) now(c net.Conn) Behaviour {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -285,7 +284,7 @@ func (s *Server) now(c net.Conn) Behaviour {
 	return s.behaviour
 }
 
-// ip gives the IP of a TCP address, nothing of a pipe's.
+// ip returns the IP of a TCP address, "" for a pipe.
 func ip(a net.Addr) string {
 	if tcp, ok := a.(*net.TCPAddr); ok {
 		return tcp.IP.String()
