@@ -12,8 +12,8 @@ import (
 	"hdsd/test/envoy"
 )
 
-// binary gives the path of an hdsd made of this code: with the race detector
-// for tests, and without for benchmarks.
+// binary returns the path of an hdsd built from this code: with the race detector for
+// tests, without for benchmarks.
 func binary(t testing.TB) string {
 	t.Helper()
 	built := raceBinary
@@ -32,8 +32,8 @@ var (
 	plainBinary = sync.OnceValues(func() (string, error) { return build("hdsd") })
 )
 
-// build makes hdsd and moves it into the repository's .cache, where packages
-// that are tested at the same time find the same.
+// build builds hdsd into the repository's .cache, where all packages under test find
+// it.
 func build(name string, flags ...string) (string, error) {
 	root, err := envoy.Repository()
 	if err != nil {
@@ -59,9 +59,9 @@ func build(name string, flags ...string) (string, error) {
 	return binary, os.Rename(made, binary)
 }
 
-// notice opens all that hdsd is made of. go test shows an earlier result again
-// until a file changes that the test has opened, and does not see what the
-// compiler opens for it.
+// notice opens all sources of hdsd. go test repeats a cached result until a file
+// changes that the test has opened, and does not see the files that the compiler opens
+// for it.
 func notice(root string) error {
 	const paths = `{{with .Module}}{{if .Main}}{{println $.Dir}}{{range $.EmbedFiles}}{{printf "%s/%s\n" $.Dir .}}{{end}}{{end}}{{end}}`
 	out, err := exec.Command("go", "list", "-deps", "-f", paths, "hdsd/cmd/hdsd").Output()

@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// ClusterFile writes a cluster file of the clusters given.
+// ClusterFile writes a cluster file with the given clusters.
 func ClusterFile(clusters ...string) string { return "resources:\n" + strings.Join(clusters, "") }
 
-// CheckHTTP is an HTTP health check that finds out fast, and leaves upstreams on
-// a busy machine the time to answer.
+// CheckHTTP is a fast HTTP health check that still leaves upstreams on a busy machine
+// the time to answer.
 const CheckHTTP = `{timeout: 1s, interval: 0.25s, unhealthy_threshold: 2, healthy_threshold: 1, http_health_check: {path: /healthz}}`
 
-// CheckTCP is a TCP health check that finds out fast.
+// CheckTCP is a fast TCP health check.
 const CheckTCP = `{timeout: 1s, interval: 0.25s, unhealthy_threshold: 2, healthy_threshold: 1, tcp_health_check: {}}`
 
-// StaticCluster writes a cluster whose endpoints are spread over the zones a,
-// b and c. More (YAML of Cluster's fields, one a line) is added as it is.
+// StaticCluster writes a cluster whose endpoints are spread over the zones a, b and c.
+// It adds more (YAML of Cluster's fields, one a line) unchanged.
 func StaticCluster(name, check string, addresses []string, more ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "- \"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster\n  name: %s\n  type: STATIC\n  connect_timeout: 1s\n", name)

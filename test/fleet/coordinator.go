@@ -23,8 +23,8 @@ import (
 // Patience is how long anything may take on a busy machine.
 const Patience = 60 * time.Second
 
-// Coordinator is an hdsd process, its files and its addresses, which stay the
-// same over restarts.
+// Coordinator is an hdsd process, its files and its addresses, which stay the same
+// across restarts.
 type Coordinator struct {
 	Dir        string // holds hdsd.yaml, clusters.yaml and data
 	GRPC, HTTP string // addresses
@@ -54,8 +54,8 @@ func (b *lockedBuffer) String() string {
 	return b.text.String()
 }
 
-// Prepare chooses addresses and writes the configuration: defaults, but for
-// what extra (YAML) says. Nothing runs yet.
+// Prepare chooses addresses and writes the configuration: defaults and extra (YAML).
+// Nothing runs yet.
 func Prepare(t testing.TB, clusters, extra string) *Coordinator {
 	t.Helper()
 	c := &Coordinator{t: t, Binary: binary(t), Dir: t.TempDir(), GRPC: envoy.FreeAddress(t), HTTP: envoy.FreeAddress(t)}
@@ -122,12 +122,12 @@ func (c *Coordinator) Start() {
 // Kill ends hdsd as kill -9 does.
 func (c *Coordinator) Kill() {
 	if c.command != nil {
-		_ = c.command.Process.Kill() // it may be gone already
+		_ = c.command.Process.Kill() // it may have ended already
 		<-c.exited
 	}
 }
 
-// Terminate asks hdsd to stop and tells its exit status and how long it took.
+// Terminate asks hdsd to stop, and returns its exit status and how long it took.
 func (c *Coordinator) Terminate() (status int, took time.Duration) {
 	c.t.Helper()
 	started := time.Now()
@@ -150,10 +150,10 @@ func (c *Coordinator) Signal(s os.Signal) {
 	}
 }
 
-// PID is hdsd's process.
+// PID returns hdsd's process id.
 func (c *Coordinator) PID() int { return c.command.Process.Pid }
 
-// Logs gives what hdsd has said so far.
+// Logs returns hdsd's log so far.
 func (c *Coordinator) Logs() string { return c.logs.String() }
 
 // Observation, Endpoint and the rest are the JSON of /v1.
@@ -193,7 +193,7 @@ type (
 	}
 )
 
-// Endpoints asks for the endpoints of a cluster, by address.
+// Endpoints queries the endpoints of a cluster, by address.
 func (c *Coordinator) Endpoints(cluster string) map[string]Endpoint {
 	c.t.Helper()
 	var answer struct{ Endpoints []Endpoint }
@@ -205,7 +205,7 @@ func (c *Coordinator) Endpoints(cluster string) map[string]Endpoint {
 	return found
 }
 
-// Transitions asks for the history of a cluster, all pages.
+// Transitions queries the history of a cluster, all pages.
 func (c *Coordinator) Transitions(cluster string) (all []Transition) {
 	c.t.Helper()
 	for token := ""; ; {
@@ -221,7 +221,7 @@ func (c *Coordinator) Transitions(cluster string) (all []Transition) {
 	}
 }
 
-// Clusters asks for all clusters, by name.
+// Clusters queries all clusters, by name.
 func (c *Coordinator) Clusters() map[string]Cluster {
 	c.t.Helper()
 	var answer struct{ Clusters []Cluster }
@@ -233,7 +233,7 @@ func (c *Coordinator) Clusters() map[string]Cluster {
 	return found
 }
 
-// Checkers asks for all checkers, by id.
+// Checkers queries all checkers, by id.
 func (c *Coordinator) Checkers() map[string]Checker {
 	c.t.Helper()
 	var answer struct{ Checkers []Checker }
@@ -252,7 +252,7 @@ func (c *Coordinator) ask(path string, into any) {
 	}
 }
 
-// Get asks hdsd over REST.
+// Get queries hdsd over REST.
 func (c *Coordinator) Get(path string, into any) error {
 	response, err := http.Get("http://" + c.HTTP + path)
 	if err != nil {
@@ -269,7 +269,7 @@ func (c *Coordinator) Get(path string, into any) error {
 	return json.Unmarshal(body, into)
 }
 
-// Metric gives a metric without labels.
+// Metric returns a metric without labels.
 func (c *Coordinator) Metric(name string) float64 {
 	c.t.Helper()
 	response, err := http.Get("http://" + c.HTTP + "/metrics")

@@ -12,11 +12,11 @@ import (
 	"hdsd/test/envoy"
 )
 
-// FastReports has checkers report often, and seats given up soon, so that
-// tests need not wait.
+// FastReports makes checkers report often and releases seats soon, so that tests need
+// not wait.
 const FastReports = "reporting: {interval: 0.25s}\nassignment: {redundancy: 3, reconnect_grace: 2s, settle: 2s}\n"
 
-// Upstreams starts n HTTP upstreams, or what options say.
+// Upstreams starts n HTTP upstreams, or those that options describe.
 func Upstreams(t testing.TB, n int, options upstream.Options) []*upstream.Server {
 	t.Helper()
 	var all []*upstream.Server
@@ -31,7 +31,7 @@ func Upstreams(t testing.TB, n int, options upstream.Options) []*upstream.Server
 	return all
 }
 
-// Addresses gives the addresses of upstreams.
+// Addresses returns the addresses of upstreams.
 func Addresses(servers []*upstream.Server) []string {
 	var all []string
 	for _, s := range servers {
@@ -40,8 +40,8 @@ func Addresses(servers []*upstream.Server) []string {
 	return all
 }
 
-// Checkers starts n real Envoys that check for the coordinator, in the zones
-// a, b and c in turn.
+// Checkers starts n real Envoys that check for the coordinator, in zones a, b and c in
+// turn.
 func Checkers(t testing.TB, c *Coordinator, n int) []*envoy.Process {
 	t.Helper()
 	var all []*envoy.Process
@@ -75,7 +75,8 @@ func (c *Coordinator) AwaitHealth(cluster, address, want string) {
 	}
 }
 
-// AwaitAllHealthy waits until hdsd and every data plane hold all to be well.
+// AwaitAllHealthy waits until all endpoints are healthy at hdsd and at every data
+// plane.
 func (c *Coordinator) AwaitAllHealthy(cluster string, addresses []string, planes []*envoy.Process) {
 	c.t.Helper()
 	for _, address := range addresses {
@@ -86,7 +87,7 @@ func (c *Coordinator) AwaitAllHealthy(cluster string, addresses []string, planes
 	}
 }
 
-// AwaitSynced waits until so many checkers follow what they were sent last.
+// AwaitSynced waits until count checkers report by their latest specifiers.
 func (c *Coordinator) AwaitSynced(count int) {
 	c.t.Helper()
 	envoy.Eventually(c.t, Patience, "all checkers to follow what they were sent", func() bool {
@@ -100,8 +101,8 @@ func (c *Coordinator) AwaitSynced(count int) {
 	})
 }
 
-// AwaitPlane waits until a data plane was told a health of an endpoint. (An
-// Envoy shows TIMEOUT as UNHEALTHY.)
+// AwaitPlane waits until an endpoint has a health at a data plane. (An Envoy shows
+// TIMEOUT as UNHEALTHY.)
 func AwaitPlane(t testing.TB, plane *envoy.Process, cluster, address, want string) {
 	t.Helper()
 	if want == "TIMEOUT" {
@@ -118,8 +119,8 @@ func AwaitPlane(t testing.TB, plane *envoy.Process, cluster, address, want strin
 
 var traffic = http.Client{Timeout: 5 * time.Second}
 
-// Traffic sends n requests through a data plane and tells how many of them
-// were not answered with 200.
+// Traffic sends n requests through a data plane, and returns how many were not answered
+// with 200.
 func Traffic(t testing.TB, plane *envoy.Process, n int) (failed int) {
 	t.Helper()
 	for range n {
@@ -128,7 +129,7 @@ func Traffic(t testing.TB, plane *envoy.Process, n int) (failed int) {
 			failed++
 			continue
 		}
-		_, _ = io.Copy(io.Discard, response.Body) // the status is what counts
+		_, _ = io.Copy(io.Discard, response.Body) // only the status counts
 		response.Body.Close()
 		if response.StatusCode != http.StatusOK {
 			failed++

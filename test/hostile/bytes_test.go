@@ -17,8 +17,7 @@ import (
 	"hdsd/test/fleet"
 )
 
-// talk writes what it is given and reads until the other side closes, which it
-// has to do.
+// talk writes, and reads until the other side closes, as it must.
 func talk(t *testing.T, address string, write func(net.Conn) error) (answer []byte) {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -89,7 +88,7 @@ func (s *site) wrongProtocol(t *testing.T) {
 	talk(t, s.HTTP, send(fmt.Appendf(nil, "GET / HTTP/1.1\r\nHost: x\r\nX-Long: %s\r\n\r\n", bytes.Repeat([]byte("a"), 1<<20))))
 }
 
-// floods are what clients of HTTP/2 can do for next to nothing.
+// floods are attacks over HTTP/2 that cost a client almost nothing.
 func (s *site) floods(t *testing.T) {
 	const times = 5_000
 	flood := func(frame func(f *http2.Framer, i uint32) error) func(net.Conn) error {
@@ -147,9 +146,9 @@ func (s *site) floods(t *testing.T) {
 func requestHeaders(path string) []byte {
 	var out bytes.Buffer
 	encoder := hpack.NewEncoder(&out)
-	encoder.SetMaxDynamicTableSize(0) // so that it can be sent again and again
+	encoder.SetMaxDynamicTableSize(0) // so that the same bytes can be sent repeatedly
 	for _, field := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", path}, {":authority", "x"}, {"content-type", "application/grpc"}, {"te", "trailers"}} {
-		_ = encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1], Sensitive: true}) // a Buffer does not fail
+		_ = encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1], Sensitive: true}) // a Buffer cannot fail
 	}
 	return out.Bytes()
 }

@@ -15,8 +15,8 @@ import (
 	"hdsd/test/fleet"
 )
 
-// traps are cluster files that nobody should write: not readable at all, or what
-// is good with something beside it.
+// traps are cluster files that nobody should write: unreadable ones, and good ones with
+// something added.
 func traps(good string) map[string]string {
 	bomb := &strings.Builder{}
 	bomb.WriteString("a0: &a0 [x,x,x,x,x,x,x,x,x]\n")
@@ -100,8 +100,8 @@ func TestWhatIsNoDatabase(t *testing.T) {
 	s.unharmed(t)
 }
 
-// run has another hdsd do something in a folder that is prepared, and gives what
-// it said, its exit status and its memory.
+// run runs another hdsd in a prepared folder, and returns its output, its exit status
+// and its memory.
 func (s *site) run(t *testing.T, what string, prepare func(dir string)) (said string, status int, memory int64) {
 	t.Helper()
 	dir := t.TempDir()
@@ -135,7 +135,7 @@ func mkdir(t *testing.T, path string) {
 	}
 }
 
-// truncated gives the first pages of a file.
+// truncated returns the first pages of a file.
 func truncated(t *testing.T, path string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -22,8 +22,8 @@ import (
 	"hdsd/test/fleet"
 )
 
-// How much more hdsd may need while it is under attack. It is far more than
-// what was seen, and far less than what was sent.
+// How much more hdsd may need during an attack: far more than it did, and far less than
+// is sent.
 const (
 	moreHeap       = 700 << 20
 	moreAtOnce     = 30_000 // goroutines
@@ -61,7 +61,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// figures are what hdsd needs.
+// figures is what hdsd uses.
 type figures struct{ heap, goroutines, problems float64 }
 
 func (s *site) figures(t *testing.T) figures {
@@ -96,8 +96,8 @@ func (s *site) ask() (f figures, err error) {
 	return f, nil
 }
 
-// under runs an attack, and looks at what hdsd needs meanwhile. Afterwards all
-// is to be as before.
+// under runs an attack, and checks what hdsd uses. Afterwards everything must be as
+// before.
 func (s *site) under(t *testing.T, attack func(t *testing.T)) {
 	t.Helper()
 	done := make(chan struct{})
@@ -130,8 +130,8 @@ func (s *site) under(t *testing.T, attack func(t *testing.T)) {
 	s.unharmed(t)
 }
 
-// unharmed wants hdsd to be up, its verdicts and their history to be as they
-// were, and what it had for the attacker to be given back.
+// unharmed checks that hdsd is up, its verdicts and history are unchanged, and what it
+// used for the attacker is free again.
 func (s *site) unharmed(t *testing.T) {
 	t.Helper()
 	envoy.Eventually(t, fleet.Patience, "goroutines to end", func() bool {
@@ -163,7 +163,7 @@ func (s *site) unharmed(t *testing.T) {
 	}
 }
 
-// dial connects to the gRPC address; what is sent may be as large as one likes.
+// dial connects to the gRPC address, without a limit on sent messages.
 func (s *site) dial(t *testing.T, options ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
 	connection, err := grpc.NewClient(s.GRPC, append(options, grpc.WithTransportCredentials(insecure.NewCredentials()),

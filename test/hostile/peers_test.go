@@ -35,12 +35,12 @@ type (
 	telling = healthv3.HealthCheckRequestOrEndpointHealthResponse_EndpointHealthResponse
 )
 
-// first is a first message. A checker of no ability is given no work.
+// first is a first message. A checker without abilities gets no endpoints.
 func first(node *corev3.Node) *request {
 	return &request{RequestType: &opening{HealthCheckRequest: &healthv3.HealthCheckRequest{Node: node}}}
 }
 
-// lies is a report that says of addresses that they are down, or up.
+// lies is a report that addresses are down, or up.
 func lies(status corev3.HealthStatus, cluster string, addresses ...string) *request {
 	said := &healthv3.EndpointHealthResponse{}
 	group := &healthv3.LocalityEndpointsHealth{Locality: &corev3.Locality{Region: "eu", Zone: "a"}}
@@ -64,7 +64,7 @@ func endpointAt(address string) *endpointv3.Endpoint {
 	}}}}
 }
 
-// stream opens one of bidirectional type.
+// stream opens a stream of a bidirectional method.
 func stream(t *testing.T, on *grpc.ClientConn, method string) grpc.ClientStream {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), fleet.Patience)
@@ -76,7 +76,7 @@ func stream(t *testing.T, on *grpc.ClientConn, method string) grpc.ClientStream 
 	return opened
 }
 
-// end gives what a stream ends with, whatever comes before.
+// end returns the error that ends a stream, and ignores messages before it.
 func end(s grpc.ClientStream) error {
 	for {
 		if err := s.RecvMsg(&emptypb.Empty{}); err != nil { // whatever it is, it is unknown fields
@@ -85,7 +85,7 @@ func end(s grpc.ClientStream) error {
 	}
 }
 
-// conversation sends messages and wants the stream to end so.
+// conversation sends messages and checks how the stream ends.
 func (s *site) conversation(t *testing.T, on *grpc.ClientConn, method string, want codes.Code, messages ...any) {
 	t.Helper()
 	if err := tell(t, on, method, messages...); status.Code(err) != want {
@@ -93,7 +93,7 @@ func (s *site) conversation(t *testing.T, on *grpc.ClientConn, method string, wa
 	}
 }
 
-// tell sends messages and gives what the stream ends with.
+// tell sends messages and returns the error that ends the stream.
 func tell(t *testing.T, on *grpc.ClientConn, method string, messages ...any) error {
 	t.Helper()
 	opened := stream(t, on, method)
@@ -133,7 +133,7 @@ func (s *site) missingNodes(t *testing.T) {
 
 func (s *site) strangers(t *testing.T) {
 	on := s.dial(t)
-	s.conversation(t, on, hdsMethod, codes.InvalidArgument, lies(corev3.HealthStatus_UNHEALTHY, "web", s.up)) // before saying who
+	s.conversation(t, on, hdsMethod, codes.InvalidArgument, lies(corev3.HealthStatus_UNHEALTHY, "web", s.up)) // before the node
 	liar := stream(t, on, hdsMethod)
 	messages := []*request{first(&corev3.Node{Id: "liar"})}
 	for range 20 {
@@ -155,7 +155,7 @@ func (s *site) strangers(t *testing.T) {
 		if err := taken.SendMsg(first(&corev3.Node{Id: "checker-1", Cluster: "elsewhere"})); err != nil {
 			t.Fatal(err)
 		}
-		return status.Code(end(taken)) == codes.AlreadyExists // else the first was not heard for so long that it counted as gone
+		return status.Code(end(taken)) == codes.AlreadyExists // else the first was silent for so long that it counts as gone
 	})
 	report, err := protojson.Marshal(lies(corev3.HealthStatus_UNHEALTHY, "web", s.up))
 	if err != nil {
@@ -168,7 +168,7 @@ func (s *site) strangers(t *testing.T) {
 	}
 }
 
-// readsNothing has clients ask and never read what comes.
+// readsNothing starts clients that send requests and never read.
 func (s *site) readsNothing(t *testing.T) {
 	on := s.dial(t, grpc.WithInitialWindowSize(64<<10), grpc.WithInitialConnWindowSize(64<<10))
 	for range 200 {

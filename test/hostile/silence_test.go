@@ -14,7 +14,7 @@ import (
 	"hdsd/test/fleet"
 )
 
-// halfOpen has thousands of peers begin something and say no more.
+// halfOpen starts thousands of peers that begin something and then say nothing.
 func (s *site) halfOpen(t *testing.T) {
 	var mute []net.Conn
 	for range 1000 {
@@ -59,7 +59,7 @@ func (s *site) halfOpen(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if len(subscribers) == 0 { // theirs is a longer wait, which the tests of eds look at
+	if len(subscribers) == 0 { // they wait longer, which the tests of eds cover
 		t.Error("no subscriber")
 	}
 }

@@ -56,8 +56,8 @@ const large = 100 << 20
 
 func (s *site) largeMessages(t *testing.T) {
 	huge := raw(field(1, make([]byte, large)))
-	// On a busy machine this side may be too slow to answer hdsd's pings, and is
-	// then taken for dead: on another connection it may do better.
+	// On a busy machine this side may be too slow to answer hdsd's pings. It then
+	// counts as dead, so retry on another connection.
 	envoy.Eventually(t, fleet.Patience, "large messages to be refused, and another stream of their connection to go on", func() bool {
 		err := s.tellHuge(t, huge)
 		lost := status.Code(err) == codes.Unavailable
@@ -73,12 +73,12 @@ func (s *site) largeMessages(t *testing.T) {
 	}
 }
 
-// tellHuge sends what is far too large over one connection, and tells what is
-// wrong with how that ends.
+// tellHuge sends a message that is far too large over one connection, and returns what
+// is wrong with the end.
 func (s *site) tellHuge(t *testing.T, huge raw) error {
 	on := s.rawly(t)
 	defer on.Close()
-	calm := stream(t, on, adsMethod) // on the same connection, and not to be harmed
+	calm := stream(t, on, adsMethod) // on the same connection; must stay unharmed
 	if err := calm.SendMsg(raw(field(4, []byte("type.googleapis.com/a.type.not.served")))); err != nil {
 		return err
 	}
@@ -100,12 +100,12 @@ func (s *site) tellHuge(t *testing.T, huge raw) error {
 	return calm.RecvMsg(&raw{})
 }
 
-// zeros is endless.
+// zeros is an endless reader of zeros.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// post gives the status of an answer, 0 where there was none.
+// post returns the status of a response, 0 if there is none.
 func (s *site) post(t *testing.T, path string, body io.Reader, node string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.HTTP+path, body)
@@ -162,7 +162,7 @@ func (s *site) invalidText(t *testing.T) {
 	}
 }
 
-// tooManyNames subscribes to several times what one subscription may have.
+// tooManyNames subscribes to several times the allowed number of names.
 func (s *site) tooManyNames(t *testing.T) {
 	names := make([]string, 500_000)
 	for i := range names {
@@ -198,7 +198,7 @@ func (s *site) enormousMetadata(t *testing.T) {
 	}
 }
 
-// hold opens a connection, writes, and does nothing until released.
+// hold opens a connection, writes, and does nothing until release.
 func (s *site) hold(t *testing.T, address, text string) (release func()) {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
@@ -211,7 +211,7 @@ func (s *site) hold(t *testing.T, address, text string) (release func()) {
 	return sync.OnceFunc(func() { c.Close() })
 }
 
-// alive wants an answer to a new client on both addresses.
+// alive checks that a new client gets a response on both addresses.
 func (s *site) alive(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), fleet.Patience)

@@ -10,14 +10,14 @@ import (
 	"hdsd/internal/demo/upstream"
 )
 
-// cut is what becomes of the network, and who is to be doubted for it.
+// cut is a broken network, and which checkers or paths must be doubted for it.
 type cut struct {
 	name    string
 	how     upstream.Behaviour
-	severs  func(k checker, zone string) bool // whether a checker does not reach a zone's endpoints
-	checker string                            // who is doubted, or
-	paths   [][2]string                       // which paths, from checkers to endpoints
-	restart bool                              // hdsd is killed meanwhile, and comes back
+	severs  func(k checker, zone string) bool // reports whether a checker cannot reach a zone's endpoints
+	checker string                            // the doubted checker, or
+	paths   [][2]string                       // the doubted paths, from checkers to endpoints
+	restart bool                              // hdsd is killed during the cut, and comes back
 }
 
 var cuts = []cut{
@@ -47,13 +47,13 @@ func TestACutTakesOutOnlyWhatIsDown(t *testing.T) {
 	l := newLab(t)
 	for _, c := range cuts {
 		if !t.Run(c.name, func(t *testing.T) { l.endure(t, &c) }) {
-			return // the next begins when all is well
+			return // the next cut starts when all is well
 		}
 	}
 	l.checkHistory(t)
 }
 
-// endure goes through a cut, during which endpoints fail for other reasons.
+// endure runs a cut, during which endpoints fail for other reasons.
 func (l *lab) endure(t *testing.T, c *cut) {
 	victims, said, started := l.victims(t, c), len(l.Logs()), time.Now()
 	l.sever(c)
@@ -90,7 +90,7 @@ func (l *lab) endure(t *testing.T, c *cut) {
 	l.down = 0
 }
 
-// fail has an upstream answer 500 to all that reach it.
+// fail makes an upstream answer 500 to everyone who reaches it.
 func (l *lab) fail(t *testing.T, s *upstream.Server) {
 	t.Helper()
 	l.down++
@@ -99,13 +99,13 @@ func (l *lab) fail(t *testing.T, s *upstream.Server) {
 	}
 }
 
-// awaitFailed waits until the data plane sends nothing to an upstream.
+// awaitFailed waits until the data plane sends no traffic to an upstream.
 func (l *lab) awaitFailed(t *testing.T, s *upstream.Server) {
 	t.Helper()
 	l.await(t, "an endpoint that fails to be found", func() bool { return l.plane.Clusters(t)["web"][s.Addr()].Failed() })
 }
 
-// doubts tells whether everybody is told whom not to believe.
+// doubts reports whether API, metrics and log show the doubt of a cut.
 func (l *lab) doubts(t *testing.T, c *cut, logs string) bool {
 	t.Helper()
 	for _, p := range c.paths {
@@ -124,8 +124,8 @@ func (l *lab) doubts(t *testing.T, c *cut, logs string) bool {
 	return l.Metric("hdsd_checkers_doubted") == 1 && strings.Contains(logs, fmt.Sprintf(`"event":"checker_doubted","checker":%q`, c.checker))
 }
 
-// leftOut tells whether the votes on an endpoint of those who do not reach it
-// are shown as not believed.
+// leftOut reports whether the votes of cut off checkers on an endpoint are shown as not
+// believed.
 func (l *lab) leftOut(c *cut, address string) bool {
 	e, at := l.Endpoints("web")[address], 0
 	for i, s := range l.upstreams {
@@ -141,7 +141,7 @@ func (l *lab) leftOut(c *cut, address string) bool {
 	return true
 }
 
-// believes tells whether everybody is told that all is well again.
+// believes reports whether API, metrics and log show that the doubt is over.
 func (l *lab) believes(t *testing.T, c *cut, logs string) bool {
 	t.Helper()
 	for _, p := range c.paths {
@@ -160,8 +160,8 @@ func (l *lab) believes(t *testing.T, c *cut, logs string) bool {
 	return l.Metric("hdsd_checkers_doubted") == 0 && l.Metric("hdsd_paths_doubted") == 0
 }
 
-// checkHistory wants each endpoint to have become known once and, where it
-// failed, to have gone and come back as often as it may, however short a time it was.
+// checkHistory checks that each endpoint became known once. A failed one must have gone
+// down and come back as often as allowed, however briefly.
 func (l *lab) checkHistory(t *testing.T) {
 	t.Helper()
 	falls, rises := map[string]int{}, map[string]int{}

@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// endpoints is so many that a path between two zones can be doubted, which
-// takes 20 votes on each.
+// endpoints is large enough that a path between two zones can be doubted, which takes
+// 20 votes on each.
 const endpoints = 72
 
 var zones = []string{"a", "b", "c"}
@@ -30,9 +30,9 @@ type lab struct {
 	checkers  map[string]checker
 	upstreams []*upstream.Server // in zones a, b and c in turn
 	plane     *envoy.Process
-	zonal     map[string]*envoy.Process // data planes by their zone, which are told what it sees
-	down      int                       // upstreams that fail, cuts apart
-	failed    map[string]int            // addresses that have failed, cuts apart, and how often each may go for it
+	zonal     map[string]*envoy.Process // data planes by their zone, with its view of health
+	down      int                       // upstreams that fail for other reasons than a cut
+	failed    map[string]int            // by address of such upstreams: how often it may go down
 }
 
 func newLab(t *testing.T) *lab {
@@ -40,7 +40,7 @@ func newLab(t *testing.T) *lab {
 	l := &lab{
 		upstreams: fleet.Upstreams(t, endpoints, upstream.Options{}), checkers: map[string]checker{}, failed: map[string]int{}, zonal: map[string]*envoy.Process{},
 	}
-	// A timeout that a machine short of cores does not take for a cut.
+	// The timeout is long enough for a machine with few cores.
 	check := `{timeout: 1.5s, interval: 0.5s, unhealthy_threshold: 2, healthy_threshold: 1, http_health_check: {path: /healthz}}`
 	l.Coordinator = fleet.Prepare(t, fleet.ClusterFile(fleet.StaticCluster("web", check, fleet.Addresses(l.upstreams))), fleet.FastReports+"data_planes: {zone_health: BY_LOCALITY}")
 	l.Start()
@@ -50,7 +50,7 @@ func newLab(t *testing.T) *lab {
 		envoy.StartChecker(t, envoy.Checker{ID: k.id, HDS: startRelay(t, l.GRPC, k.ip), Locality: health.Locality{Region: "eu", Zone: k.zone}})
 	}
 	l.plane = envoy.StartDataPlane(t, envoy.DataPlane{ID: "dp", ADS: l.GRPC, Delta: true, Clusters: []string{"web"}})
-	for z, region := range map[string]string{"a": "eu", "b": "eu", "c": ""} { // a zone may go by its name alone
+	for z, region := range map[string]string{"a": "eu", "b": "eu", "c": ""} { // a zone may have no region
 		l.zonal[z] = envoy.StartDataPlane(t, envoy.DataPlane{
 			ID: "dp-" + z, ADS: l.GRPC, Delta: z == "a", Clusters: []string{"web"}, Locality: health.Locality{Region: region, Zone: z},
 		})
@@ -59,7 +59,7 @@ func newLab(t *testing.T) *lab {
 	return l
 }
 
-// well tells whether everybody holds all endpoints to be healthy.
+// well reports whether all endpoints are healthy everywhere.
 func (l *lab) well(t *testing.T) bool {
 	t.Helper()
 	for _, e := range l.Endpoints("web") {
@@ -75,8 +75,8 @@ func (l *lab) well(t *testing.T) bool {
 	return l.rotation(t) == endpoints && l.zonesSee(t, nil, nil)
 }
 
-// zonesSee tells whether the data planes of each zone are told to leave out what
-// is down and what a cut (nil: none) keeps all the checkers of their zone from.
+// zonesSee reports whether the data planes of each zone leave out what is down, and
+// what a cut (nil: none) hides from all checkers of their zone.
 func (l *lab) zonesSee(t *testing.T, c *cut, down []*upstream.Server) bool {
 	t.Helper()
 	for z, plane := range l.zonal {
@@ -91,18 +91,18 @@ func (l *lab) zonesSee(t *testing.T, c *cut, down []*upstream.Server) bool {
 	return true
 }
 
-// zone is where the i-th upstream is.
+// zone returns the zone of the i-th upstream.
 func zone(i int) string { return zones[i%len(zones)] }
 
-// rotation is how many endpoints the data plane sends traffic to.
+// rotation returns how many endpoints get traffic from the data plane.
 func (l *lab) rotation(t *testing.T) int {
 	t.Helper()
 	const gauge = "cluster.web.membership_healthy"
 	return int(l.plane.Stats(t, "^"+gauge+"$")[gauge])
 }
 
-// await waits for a condition, and meanwhile wants everything in rotation but
-// what fails.
+// await waits for a condition. Until then, everything but failed upstreams must stay in
+// rotation.
 func (l *lab) await(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	envoy.Eventually(t, fleet.Patience, what, func() bool {
@@ -113,7 +113,7 @@ func (l *lab) await(t *testing.T, what string, condition func() bool) {
 	})
 }
 
-// sever breaks the network wherever a cut says so.
+// sever breaks the network as a cut says.
 func (l *lab) sever(c *cut) {
 	l.each(c, func(s *upstream.Server, k checker) { s.Cut(k.ip, c.how) })
 }
@@ -132,9 +132,9 @@ func (l *lab) each(c *cut, do func(*upstream.Server, checker)) {
 	}
 }
 
-// victims are two endpoints that a cut keeps some of their checkers from, and
-// that have not failed before. The first fails with the cut: its fall may be taken
-// back once, while those who say it is down are doubted for the cut.
+// victims returns two endpoints that a cut hides from some of their checkers, and that
+// have not failed before. The first fails with the cut. Its fall may be reverted once,
+// while the checkers that report it down are doubted for the cut.
 func (l *lab) victims(t *testing.T, c *cut) (two []*upstream.Server) {
 	t.Helper()
 	observed := l.Endpoints("web")

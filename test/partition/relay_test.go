@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// relay stands between one checker and hdsd, and has the checker probe from
-// an address.
+// relay stands between one checker and hdsd, and makes the checker probe from an
+// address.
 type relay struct {
 	healthv3.UnimplementedHealthDiscoveryServiceServer
 	hdsd    healthv3.HealthDiscoveryServiceClient
@@ -22,7 +22,7 @@ type relay struct {
 	reports sync.WaitGroup
 }
 
-// startRelay tells at which address the relay serves.
+// startRelay returns the address of the relay.
 func startRelay(t *testing.T, hdsd, source string) (address string) {
 	t.Helper()
 	connection, err := grpc.NewClient(hdsd, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -45,7 +45,7 @@ func startRelay(t *testing.T, hdsd, source string) (address string) {
 		server.Stop()
 		serving.Wait()
 		r.reports.Wait()
-		_ = connection.Close() // nothing uses it any more
+		_ = connection.Close() // it has no users any more
 	})
 	return listener.Addr().String()
 }
@@ -61,11 +61,11 @@ func (r *relay) StreamHealthCheck(checker grpc.BidiStreamingServer[healthv3.Heal
 		for {
 			report, err := checker.Recv()
 			if err != nil {
-				_ = hdsd.CloseSend() // it never fails
+				_ = hdsd.CloseSend() // it cannot fail
 				return
 			}
 			if hdsd.Send(report) != nil {
-				return // the other direction tells why
+				return // the other direction returns the reason
 			}
 		}
 	})

@@ -10,20 +10,21 @@ import (
 	"hdsd/test/sim/truth"
 )
 
-// contender judges by one rule in one run. All of a run are told the same.
+// contender judges by one rule in one run. All contenders of a run get the same
+// reports.
 type contender struct {
 	rule       Rule
 	aggregator *aggregate.Aggregator
 	verdicts   []health.Verdict // as stored: status and since
 	judge      *judge
-	blindness  []string // checkers that became blind, or ceased to be, not dealt with yet
+	blindness  []string // checkers that became blind or no longer are, not handled yet
 }
 
 func newContender(r Rule, world *truth.World) *contender {
 	return &contender{rule: r, verdicts: make([]health.Verdict, world.Endpoints), judge: newJudge(world)}
 }
 
-// start begins anew with the verdicts that were stored.
+// start starts again with the stored verdicts.
 func (c *contender) start(list []assign.Endpoint) {
 	c.aggregator, c.blindness = aggregate.New(aggregate.Options{Doubt: c.rule.Doubt}), nil
 	for i, e := range list {
@@ -33,7 +34,7 @@ func (c *contender) start(list []assign.Endpoint) {
 	}
 }
 
-// seat takes over what a plan changed.
+// seat applies a change of the plan.
 func (c *contender) seat(now time.Time, m *assign.Move) {
 	for _, id := range m.Add {
 		c.aggregator.Assign(now, id, m.Checker)
@@ -43,14 +44,14 @@ func (c *contender) seat(now time.Time, m *assign.Move) {
 	}
 }
 
-// tick does what has come due up to a step.
+// tick does what is due up to a step.
 func (c *contender) tick(step int) {
 	if due, ok := c.aggregator.NextDeadline(); ok && !due.After(at(step)) {
 		c.apply(step, c.aggregator.Tick(at(step)))
 	}
 }
 
-// apply records the verdicts, and who became blind or ceased to be.
+// apply records the verdicts, and the checkers that became blind or no longer are.
 func (c *contender) apply(step int, effects aggregate.Effects) {
 	for _, b := range effects.Blindness {
 		c.blindness = append(c.blindness, b.Checker)

@@ -10,11 +10,11 @@ import (
 
 var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// at is the time of a step.
+// at returns the time of a step.
 func at(step int) time.Time { return epoch.Add(time.Duration(step) * 100 * time.Millisecond) }
 
-// coordinator joins the pure packages as hdsd does: plan to specifiers,
-// reports to verdicts. It knows nothing but what observers tell it.
+// coordinator joins the pure packages as hdsd does: plan to specifiers, reports to
+// verdicts. It knows only the reports of observers.
 type coordinator struct {
 	planner    *assign.Planner
 	contenders []*contender
@@ -23,8 +23,8 @@ type coordinator struct {
 	settling   bool
 }
 
-// apply plans anew and hands on what moved. A checker that is added begins to
-// check before the ones that it replaces end, but no longer.
+// apply changes the plan and applies the moves. A new checker starts before the ones
+// that it replaces end, but no handover waits for its votes.
 func (c *coordinator) apply(step int, change assign.Change) {
 	change.Settling = c.settling
 	moves := c.planner.Apply(change).Moves
@@ -66,8 +66,8 @@ func (c *coordinator) tick(step int) {
 	c.outnumber(step)
 }
 
-// outnumber has others check beside those who are blind, which is the same by all
-// rules that judge a run but for its trust: it goes by the first.
+// outnumber adds checkers beside blind ones. The plan is the same for all rules of a
+// run, so the first rule decides who is blind.
 func (c *coordinator) outnumber(step int) {
 	first := c.contenders[0]
 	if c.settling || len(first.blindness) == 0 {
@@ -85,7 +85,7 @@ func (c *coordinator) outnumber(step int) {
 	c.apply(step, change)
 }
 
-// plan is what a checker has, in the planner's order.
+// plan returns the endpoints of a checker, in the planner's order.
 func (c *coordinator) plan(checker string) []health.EndpointID {
 	return slices.Collect(c.planner.Endpoints(checker))
 }

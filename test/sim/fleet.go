@@ -9,17 +9,17 @@ import (
 	"hdsd/test/sim/truth"
 )
 
-// Size says how large a fleet is, and how its reports fare.
+// Size says how large a fleet is, and how many of its reports are late or lost.
 type Size struct {
 	truth.Layout
 	Clusters, Redundancy int
-	Late                 float64 // of the reports come up to a round late
-	Lost                 float64 // of the reports do not come; the next one says the same
-	Failing              float64 // of the endpoints are truly down for a while
+	Late                 float64 // share of the reports that come up to a round late
+	Lost                 float64 // share of the reports that are lost; the next one has the same content
+	Failing              float64 // share of the endpoints that are truly down for a while
 }
 
-// settled is the step from which on verdicts are judged: by then, every
-// observer has probed and reported.
+// settled is the step from which verdicts are judged: by then, every observer has
+// probed and reported.
 const settled = 10 * round
 
 // fleet is one run.
@@ -35,8 +35,8 @@ type fleet struct {
 	step        int
 	events      map[int][]func() // by step
 
-	moved      int // assignments that were added
-	specifiers int // that were sent
+	moved      int // added assignments
+	specifiers int // sent specifiers
 }
 
 func (f *fleet) locality(number int) health.Locality {
@@ -47,8 +47,8 @@ func (f *fleet) checker(number int) health.Checker {
 	return health.Checker{ID: checkerName(number), Locality: f.locality(number), Abilities: health.Abilities{health.HTTP: {}}}
 }
 
-// Of gives the size of a fleet with so many endpoints: a checker for a hundred
-// of them, and clusters of about forty.
+// Of returns the size of a fleet with this number of endpoints: one checker for each
+// hundred, and clusters of about forty.
 func Of(endpoints int) Size {
 	return Size{
 		Layout:   truth.Layout{Endpoints: endpoints, Observers: endpoints / 100, Zones: 6, Noise: 0.01},
@@ -56,8 +56,8 @@ func Of(endpoints int) Size {
 	}
 }
 
-// newFleet starts a fleet in which everybody is connected. Its rules have the
-// same threshold.
+// newFleet starts a fleet in which all are connected. Its rules have the same
+// threshold.
 func newFleet(size Size, seed uint64, rules ...Rule) *fleet {
 	f := &fleet{
 		Size: size, world: truth.New(seed, size.Layout), random: rand.New(rand.NewPCG(seed, 2)),
@@ -89,7 +89,7 @@ func newFleet(size Size, seed uint64, rules ...Rule) *fleet {
 	return f
 }
 
-// clusterOf has one endpoint in fifty in the first cluster, which is the largest.
+// clusterOf puts one endpoint in fifty into the first cluster, which is the largest.
 func clusterOf(number, clusters int) int {
 	if number%50 == 0 {
 		return 0
@@ -97,7 +97,7 @@ func clusterOf(number, clusters int) int {
 	return number % clusters
 }
 
-// start starts a coordinator, with the plan and the verdicts that an earlier one stored.
+// start starts a coordinator, with the stored plan and verdicts of an earlier one.
 func (f *fleet) start(plan map[string][]health.Hash) {
 	c := &coordinator{planner: assign.New(assign.Options{}), contenders: f.contenders, specify: f.specify, describe: func(id string) health.Checker { return f.checker(f.byID[id].number) }}
 	class := c.planner.Class(assign.Class{Needs: []health.Ability{health.HTTP}})
@@ -111,7 +111,7 @@ func (f *fleet) start(plan map[string][]health.Hash) {
 	f.coordinator = c
 }
 
-// specify sends a specifier to a checker that is there to take it.
+// specify sends specifiers to the connected checkers of a move.
 func (f *fleet) specify(m *assign.Move) {
 	f.moved += len(m.Add)
 	if o := f.byID[m.Checker]; o.running && o.connected {
@@ -120,10 +120,10 @@ func (f *fleet) specify(m *assign.Move) {
 	}
 }
 
-// when has something happen at a step.
+// when schedules an event at a step.
 func (f *fleet) when(step int, event func()) { f.events[step] = append(f.events[step], event) }
 
-// run lets time pass up to a step.
+// run advances the time up to a step.
 func (f *fleet) run(end int) {
 	for ; f.step < end; f.step++ {
 		for i := 0; i < len(f.events[f.step]); i++ { // an event may add another

@@ -10,31 +10,31 @@ import (
 	"hdsd/test/sim/truth"
 )
 
-// patience is how many steps after a true change a verdict may lag behind
-// before it counts as wrong.
+// patience is how many steps a verdict may lag behind a true change before it counts as
+// wrong.
 const patience = Patience * round
 
 // Patience is the same in rounds.
 const Patience = 3
 
-// examples is how many wrong changes a judge keeps in words.
+// examples is how many wrong changes a judge keeps as text.
 const examples = 5
 
 // judge compares verdicts with the truth.
 type judge struct {
 	world *truth.World
 
-	looked, wrong     int         // endpoint-rounds; wrong: down though truly up
-	falseDowns, flaps int         // changes to down of what is truly up; changes other than the first that the truth did not make
+	looked, wrong     int         // endpoint-rounds; wrong: down while truly up
+	falseDowns, flaps int         // changes to down of endpoints that are truly up; further changes without one of the truth
 	seen              []bool      // by outage
-	delays            []int       // steps from the beginning of an outage to the change that saw it
+	delays            []int       // steps from the start of an outage to the change that shows it
 	latest            map[int]int // by endpoint: the step of its latest change
-	lines             []string    // the first of them that were wrong
+	lines             []string    // the first wrong changes
 }
 
 func newJudge(world *truth.World) *judge { return &judge{world: world, latest: map[int]int{}} }
 
-// see notes that an outage is seen, and tells whether it was not before.
+// see records that an outage is seen, and reports whether it is the first time.
 func (j *judge) see(outage int) bool {
 	for len(j.seen) < len(j.world.Outages()) {
 		j.seen = append(j.seen, false)
@@ -87,14 +87,14 @@ func (j *judge) look(step int, verdicts []health.Verdict) {
 	}
 }
 
-// Result is what a run comes to by one rule.
+// Result is the result of a run by one rule.
 type Result struct {
-	Looked, Wrong int // endpoint-rounds; those that were falsely down
-	FalseDowns    int // changes to down of what was truly up
-	Flaps         int // changes that the truth did not make
+	Looked, Wrong int // endpoint-rounds, and those falsely down
+	FalseDowns    int // changes to down of endpoints that are truly up
+	Flaps         int // changes without one of the truth
 	Outages       int
 	Missed        int      // outages that were never seen
-	Delays        []int    // in steps, of those that a change showed
+	Delays        []int    // in steps, of outages that a change showed
 	Examples      []string // of false downs and flaps
 }
 
@@ -112,11 +112,11 @@ func (j *judge) result() Result {
 	return r
 }
 
-// Rate is the part of all endpoint-rounds that was falsely down.
+// Rate returns the share of endpoint-rounds that were falsely down.
 func (r Result) Rate() float64 { return float64(r.Wrong) / float64(max(1, r.Looked)) }
 
-// Delay gives the mean delay, and the one that a share of all delays is not
-// above, in rounds. It sorts them.
+// Delay returns the mean delay and the quantile of all delays at share, in rounds. It
+// sorts them.
 func (r Result) Delay(share float64) (mean, most float64) {
 	if len(r.Delays) == 0 {
 		return 0, 0

@@ -5,7 +5,7 @@ import (
 	"hdsd/health"
 )
 
-// connect has an observer begin a stream.
+// connect starts a stream of an observer.
 func (f *fleet) connect(o *observer) {
 	if f.coordinator == nil {
 		return // it will try again
@@ -30,7 +30,7 @@ func (f *fleet) connect(o *observer) {
 	o.assign(have, gone)
 }
 
-// restart has an observer lose its stream and its state, and return.
+// restart makes an observer lose its stream and its state, and return.
 func (f *fleet) restart(o *observer, steps int) {
 	o.running, o.connected = false, false
 	o.restart()
@@ -41,7 +41,7 @@ func (f *fleet) restart(o *observer, steps int) {
 	})
 }
 
-// leave has observers give their seats up, and end.
+// leave makes observers release their seats, and end.
 func (f *fleet) leave(numbers []int) {
 	var change assign.Change
 	for _, i := range numbers {
@@ -51,7 +51,7 @@ func (f *fleet) leave(numbers []int) {
 	f.coordinator.apply(f.step, change)
 }
 
-// kill ends the coordinator; the observers go on probing.
+// kill ends the coordinator; the observers continue to probe.
 func (f *fleet) kill() (plan map[string][]health.Hash) {
 	plan = f.coordinator.planner.Plan()
 	for _, o := range f.observers {
@@ -61,7 +61,7 @@ func (f *fleet) kill() (plan map[string][]health.Hash) {
 	return plan
 }
 
-// revive starts a coordinator with what was stored; the observers come back one by one.
+// revive starts a coordinator with the stored state. The observers return one by one.
 func (f *fleet) revive(plan map[string][]health.Hash, within int) {
 	f.start(plan)
 	f.coordinator.settling = true

@@ -8,14 +8,14 @@ import (
 	"hdsd/test/sim/truth"
 )
 
-// Time goes in steps of 100 ms; a round, which is the interval of checks and
-// of reports, is ten.
+// Time advances in steps of 100 ms. A round, the interval of checks and of reports, is
+// ten steps.
 const round = 10
 
-// absence is for how many rounds an observer that restarts is gone.
+// absence is how many rounds a restart of an observer takes.
 const absence = 2
 
-// observer is one checking Envoy.
+// observer is one Envoy that checks.
 type observer struct {
 	number    int
 	id        string
@@ -25,11 +25,11 @@ type observer struct {
 
 	running   bool
 	connected bool
-	streams   int // how many it began
+	streams   int // number of streams so far
 	hosts     map[health.EndpointID]*host
-	order     [round][]*host // by the step of the round in which they are probed
-	turn      int            // step of the round in which it reports
-	news      bool           // some host is not as it was last reported
+	order     [round][]*host // by the step of the round for their probes
+	turn      int            // step of the round for its reports
+	news      bool           // some host has changed since the last report
 }
 
 type host struct {
@@ -37,7 +37,7 @@ type host struct {
 	failures int32
 	status   health.Status
 	reported health.Status
-	told     bool // reported is what the coordinator was told
+	told     bool // the coordinator has got reported
 	gone     bool
 }
 
@@ -50,7 +50,7 @@ func newObserver(number int, world *truth.World, random *rand.Rand, threshold in
 
 func checkerName(number int) string { return fmt.Sprintf("checker-%03d", number) }
 
-// assign takes a specifier: hosts that stay keep their state.
+// assign applies a specifier: hosts that stay keep their state.
 func (o *observer) assign(add, remove []health.EndpointID) {
 	for _, id := range remove {
 		if h := o.hosts[id]; h != nil {
@@ -79,8 +79,8 @@ func (o *observer) restart() {
 	o.order = [round][]*host{}
 }
 
-// probe probes what is due, as Envoy does: the first success makes healthy, as
-// does the threshold's worth of failures make unhealthy.
+// probe probes the hosts that are due, as Envoy does. The first success makes a host
+// healthy; threshold failures in a row make it unhealthy.
 func (o *observer) probe(step int) {
 	if !o.running {
 		return
@@ -108,7 +108,7 @@ func (o *observer) set(h *host, s health.Status) {
 	}
 }
 
-// report gives what changed since the report before.
+// report returns the changes since the last report.
 func (o *observer) report() []health.Vote {
 	if !o.news {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"hdsd/aggregate"
 )
 
-// Rule is a way to come from votes to a verdict.
+// Rule is a way from votes to a verdict.
 type Rule struct {
 	Name, What string
 	Rule       aggregate.Rule
@@ -14,7 +14,7 @@ type Rule struct {
 	Threshold  int // unhealthy_threshold of the health checks; 0 is 2
 }
 
-// Rules gives all of them. The first is what hdsd does unless told otherwise.
+// Rules returns all rules. The first is hdsd's default.
 func Rules() []Rule {
 	nobody := aggregate.Doubt{Disagreements: 1 << 30, PathDisagreements: 1 << 30}
 	return []Rule{
@@ -36,7 +36,7 @@ func (r *Rule) threshold() int {
 	return r.Threshold
 }
 
-// timing is how endpoints are checked.
+// timing returns the timing of the health checks.
 func (r *Rule) timing() aggregate.Timing {
 	return aggregate.Timing{
 		Interval: time.Second, Timeout: 500 * time.Millisecond, InitialJitter: time.Second,

@@ -4,7 +4,7 @@ import (
 	"hdsd/test/sim/truth"
 )
 
-// Times of a run, in steps: trouble begins, ends, and the run does.
+// Times of a run, in steps: start and end of the trouble, end of the run.
 const (
 	begin = 20 * round
 	until = 40 * round
@@ -13,7 +13,7 @@ const (
 
 var trouble = truth.Span{From: begin, To: until}
 
-// deadZone is the zone that trouble is in, where it is in one.
+// deadZone is the zone of scenarios that concern one zone.
 const deadZone = 2
 
 // Scenario is something that can go wrong.
@@ -22,7 +22,7 @@ type Scenario struct {
 	start      func(*fleet)
 }
 
-// Scenarios gives all of them.
+// Scenarios returns all scenarios.
 func Scenarios() []Scenario {
 	return []Scenario{
 		{"nothing wrong", "only what every scenario has: noise, lost and late reports, outages", func(*fleet) {}},
@@ -46,16 +46,16 @@ func Scenarios() []Scenario {
 	}
 }
 
-// Outcome is what a run comes to.
+// Outcome is the result of a run.
 type Outcome struct {
-	Moved      int      // assignments that were added, by the first rule
-	Specifiers int      // that were sent, likewise
+	Moved      int      // added assignments, by the first rule
+	Specifiers int      // sent specifiers, by the first rule
 	Results    []Result // by rule
 }
 
-// Run plays a scenario by each rule, once for all with the same threshold. In
-// each, Size.Failing of the endpoints are truly down for twenty rounds, beginning
-// within ten rounds of when the trouble does.
+// Run plays a scenario by each rule, once for all rules with the same threshold. In
+// each run, a share Size.Failing of the endpoints is truly down for twenty rounds.
+// Their outages start within ten rounds of the trouble.
 func (s Scenario) Run(size Size, seed uint64, rules []Rule) Outcome {
 	outcome := Outcome{Results: make([]Result, len(rules))}
 	for _, alike := range byThreshold(rules) {
@@ -74,7 +74,7 @@ func (s Scenario) Run(size Size, seed uint64, rules []Rule) Outcome {
 	return outcome
 }
 
-// byThreshold gives the indices of the rules that have the same threshold.
+// byThreshold groups the indexes of rules by threshold.
 func byThreshold(rules []Rule) map[int][]int {
 	alike := map[int][]int{}
 	for i := range rules {

@@ -42,13 +42,13 @@ The measures:
 
 `
 
-// mark is something that is asked of the verdicts.
+// mark is a requirement for the verdicts.
 type mark struct {
 	what, scenario string
 	most           float64
 	of             func(*figures) float64
 	write          func(float64) string
-	why            string // it may be missed
+	why            string // why the rule may miss it
 }
 
 var (
@@ -103,7 +103,7 @@ func (s *study) writeRules(d *strings.Builder) {
 	d.WriteString("\n")
 }
 
-// writeMarks holds the figures against what is asked of them.
+// writeMarks compares the figures with the requirements.
 func (s *study) writeMarks(d *strings.Builder) {
 	d.WriteString("## Against the marks\n\nWhat the design asks of the default. ✗: missed.\n\n| mark | scenario | at most |")
 	s.writeHeader(d, 3)

@@ -27,7 +27,7 @@ const (
 
 var colours = []string{"#1b6ca8", "#8a8a8a", "#d1495b", "#2e933c", "#e08e0b", "#7b4ea3", "#159a9c", "#4a3b32", "#c2185b"}
 
-// x is where a value is.
+// x returns the position of a value.
 func (p *plot) x(v float64) float64 {
 	v = max(p.least, min(p.most, v))
 	share := (v - p.least) / (p.most - p.least)
@@ -71,11 +71,11 @@ func (p *plot) svg() string {
 
 func text(s *strings.Builder, x, y float64, anchor, what string) {
 	fmt.Fprintf(s, `<text x="%.1f" y="%.1f" text-anchor="%s">`, x, y, anchor)
-	_ = xml.EscapeText(s, []byte(what)) // a Builder takes everything
+	_ = xml.EscapeText(s, []byte(what)) // a Builder cannot fail
 	s.WriteString("</text>\n")
 }
 
-// plots are the plots of the document.
+// plots returns the plots of the document.
 func (s *study) plots() []*plot {
 	var rows, names []string
 	for _, f := range s.findings {

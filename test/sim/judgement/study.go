@@ -22,7 +22,7 @@ type study struct {
 // last is the last seed.
 func (s *study) last() int { return s.first + s.seeds - 1 }
 
-// finding is what came of one scenario.
+// finding is the result of one scenario.
 type finding struct {
 	sim.Scenario
 	moved, specifiers spread
@@ -32,7 +32,7 @@ type finding struct {
 // spread is a figure over all runs, and the lowest and the highest of a run.
 type spread struct{ all, low, high float64 }
 
-// figures is what came of one scenario by one rule.
+// figures is the result of one scenario by one rule.
 type figures struct {
 	looked, wrong, falseDowns, flaps int
 	outages, missed                  int
@@ -40,7 +40,7 @@ type figures struct {
 	p99                              float64
 }
 
-// play plays a scenario with every seed and shows how far it has come.
+// play plays a scenario with every seed and shows its progress.
 func (s *study) play(x sim.Scenario) *finding {
 	outcomes := make([]sim.Outcome, s.seeds)
 	var wait sync.WaitGroup
@@ -66,7 +66,7 @@ func (s *study) play(x sim.Scenario) *finding {
 	return s.sum(x, outcomes)
 }
 
-// sum brings the runs of a scenario together.
+// sum combines the runs of a scenario.
 func (s *study) sum(x sim.Scenario, outcomes []sim.Outcome) *finding {
 	f := &finding{Scenario: x, figures: make([]figures, len(s.rules))}
 	n := float64(len(outcomes))
@@ -103,7 +103,7 @@ func figuresOf(outcomes []sim.Outcome, rule int) figures {
 	return g
 }
 
-// add adds to the figure over all, and takes in that of run i.
+// add adds run i to the total, the low and the high.
 func (s *spread) add(i int, part, one float64) {
 	s.all += part
 	if i == 0 {

@@ -5,19 +5,19 @@ import (
 	"math/rand/v2"
 )
 
-// Span is a span of time in steps, From included and To not.
+// Span is a period in steps: From is inclusive, To exclusive.
 type Span struct{ From, To int }
 
 func (s Span) holds(step int) bool { return s.From <= step && step < s.To }
 
-// Layout says how large a world is, and how its probes fail by chance.
+// Layout says how large a world is, and how many of its probes fail by chance.
 type Layout struct {
 	Endpoints, Observers int // each named by its number
 	Zones                int
-	Noise                float64 // of the probes of something healthy fail for no reason
+	Noise                float64 // share of the probes of healthy endpoints that fail by chance
 }
 
-// Zone is where an endpoint or an observer is.
+// Zone returns the zone of an endpoint or an observer.
 func (l Layout) Zone(number int) int { return number % l.Zones }
 
 // Outage is an endpoint that is truly down for a while.
@@ -26,17 +26,17 @@ type Outage struct {
 	Span
 }
 
-// World says what is true. Probes draw from one seeded source, so that a run
-// can be repeated.
+// World is the truth. Its probes draw from one seeded source, so that a run can be
+// repeated.
 type World struct {
 	Layout
 	random *rand.Rand
-	lucky  int // probes until the next one that fails for no reason
+	lucky  int // probes until the next one that fails by chance
 
 	outages []Outage
 	down    [][]int         // by endpoint: its outages, in order of time
 	cuts    []Span          // by observer: reaches nothing
-	stuck   []bool          // by observer: takes every probe for a success
+	stuck   []bool          // by observer: every probe succeeds
 	walls   []Span          // by zone of the observer and of the endpoint: no way there
 	paths   map[[2]int]Span // by observer and endpoint: no way there
 
@@ -44,7 +44,7 @@ type World struct {
 	share float64
 }
 
-// New makes a world in which everything is well.
+// New makes a world without faults.
 func New(seed uint64, l Layout) *World {
 	w := &World{
 		Layout: l, random: rand.New(rand.NewPCG(seed, 1)),
@@ -55,7 +55,7 @@ func New(seed uint64, l Layout) *World {
 	return w
 }
 
-// Fail takes an endpoint down for a while, which is after any other outage of it.
+// Fail takes an endpoint down for a period, after all its other outages.
 func (w *World) Fail(endpoint int, s Span) {
 	w.down[endpoint] = append(w.down[endpoint], len(w.outages))
 	w.outages = append(w.outages, Outage{endpoint, s})
@@ -70,13 +70,13 @@ func (w *World) CutPath(observer, endpoint int, s Span) { w.paths[[2]int{observe
 // Wall keeps the observers of a zone from reaching the endpoints of another, once in a run.
 func (w *World) Wall(from, to int, s Span) { w.walls[from*w.Zones+to] = s }
 
-// Stick has an observer take every probe for a success.
+// Stick makes every probe of an observer succeed.
 func (w *World) Stick(observer int) { w.stuck[observer] = true }
 
-// Brown has a share of all probes fail for a while, once in a run.
+// Brown makes a share of all probes fail for a period, once in a run.
 func (w *World) Brown(share float64, s Span) { w.share, w.brown = share, s }
 
-// Probe tells whether a probe succeeds, as far as the observer can tell.
+// Probe reports whether an observer's probe succeeds.
 func (w *World) Probe(step, observer, endpoint int) bool {
 	if w.stuck[observer] {
 		return true
@@ -95,8 +95,8 @@ func (w *World) Probe(step, observer, endpoint int) bool {
 	return !w.unlucky(step)
 }
 
-// unlucky tells whether a probe fails by chance. The next one that does is drawn
-// when the one before has: the same as drawing for each, and faster.
+// unlucky reports whether a probe fails by chance. It draws the distance to the next
+// failure, which is the same as drawing for each probe, but faster.
 func (w *World) unlucky(step int) bool {
 	if w.brown.holds(step) && w.random.Float64() < w.share {
 		return true
@@ -118,7 +118,7 @@ func (w *World) draw() {
 	}
 }
 
-// Down gives the outage that an endpoint is in.
+// Down returns the outage of an endpoint at a step.
 func (w *World) Down(step, endpoint int) (outage int, down bool) {
 	for _, i := range w.down[endpoint] {
 		if w.outages[i].holds(step) {
@@ -128,8 +128,7 @@ func (w *World) Down(step, endpoint int) (outage int, down bool) {
 	return 0, false
 }
 
-// Up tells whether an endpoint is truly up, and since when: the step of its
-// latest change.
+// Up reports whether an endpoint is truly up, and since which step.
 func (w *World) Up(step, endpoint int) (up bool, since int) {
 	for _, i := range w.down[endpoint] {
 		switch s := w.outages[i]; {
@@ -142,8 +141,8 @@ func (w *World) Up(step, endpoint int) (up bool, since int) {
 	return true, since
 }
 
-// Sound tells whether an endpoint is up in the whole of a run.
+// Sound reports whether an endpoint is up in the whole run.
 func (w *World) Sound(endpoint int) bool { return len(w.down[endpoint]) == 0 }
 
-// Outages lists what is down at some time in a run.
+// Outages lists all outages of a run.
 func (w *World) Outages() []Outage { return w.outages }
