@@ -68,7 +68,7 @@ func (s *fetcher) fetch(t *table, m *discoveryv3.DiscoveryRequest) (*fetched, er
 	}
 	incomplete := s.published.incomplete.Load() // read before the resources are
 	f := &fetched{
-		table: t, asked: names, list: poll.ListOf(t.typeURL, names), choice: s.zoning.choice(t, m.GetNode().GetLocality()), response: newResponse(),
+		table: t, asked: names, list: poll.ListOf(t.typeURL, names), choice: s.zoning.choice(t, localityOf(m.GetNode())), response: newResponse(),
 	}
 	f.collect(s.published.find(t, names, f.choice))
 	if incomplete && !t.answerable(names, len(f.frames)) {

@@ -76,6 +76,17 @@ func featuresOf(n *corev3.Node) features {
 		// The protocol's documents spell it both ways.
 		wrapped: envoy || has("xds.config.resource-in-sotw", "xds.config.supports-resource-in-sotw"),
 		errors:  strings.HasPrefix(n.GetUserAgentName(), "gRPC"),
-		at:      n.GetLocality(),
+		at:      localityOf(n),
 	}
+}
+
+// localityOf returns region and zone of a client's node, nil where they are longer than
+// those of any checker: nobody sees health from there, and what a client is remembered
+// by stays small.
+func localityOf(n *corev3.Node) *corev3.Locality {
+	at := n.GetLocality()
+	if at == nil || len(at.GetRegion())+len(at.GetZone()) > maxText {
+		return nil
+	}
+	return &corev3.Locality{Region: at.GetRegion(), Zone: at.GetZone()}
 }

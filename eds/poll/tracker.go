@@ -63,7 +63,7 @@ func (t *Tracker) Record(f *Fetch, now time.Time) {
 	t.free += e.client.size + e.size
 	e.client.node, e.client.size = f.Node, 2*proto.Size(f.Node)
 	e.record(t, f, now)
-	e.size = overhead + len(f.ID) + len(e.Held) + 2*len(e.LastError)
+	e.size = overhead + len(f.ID) + len(e.Held) + len(e.Choice) + 2*len(e.LastError)
 	t.free -= e.client.size + e.size
 	t.expire(now)
 }
