@@ -35,8 +35,8 @@ func (c *Control) Handler() (http.Handler, error) {
 	return guardChanges(checkParameters(mux)), nil
 }
 
-// Mark adds frozenHeader to responses while hdsd is frozen.
-func (c *Control) Mark(next http.Handler) http.Handler {
+// MarkFrozen adds frozenHeader to responses while hdsd is frozen.
+func (c *Control) MarkFrozen(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if frozen := c.controller.Frozen(); frozen != nil {
 			w.Header().Set(frozenHeader, mime.QEncoding.Encode("utf-8", frozen.String()))

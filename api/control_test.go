@@ -88,7 +88,7 @@ func call(t *testing.T, s *switchboard, method, path, body string, headers ...st
 		}
 	}
 	recorder := httptest.NewRecorder()
-	control.Mark(handler).ServeHTTP(recorder, request)
+	control.MarkFrozen(handler).ServeHTTP(recorder, request)
 	answer := recorder.Result()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {

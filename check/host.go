@@ -83,8 +83,8 @@ func (h *host) use(checks []*checkSpec, n *network) (start []*prober) {
 	return start
 }
 
-// quit stops all checks.
-func (h *host) quit() {
+// stop stops all checks.
+func (h *host) stop() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range h.probers {

@@ -151,7 +151,7 @@ func (c *http2Conn) step() (event, error) {
 	if err != nil {
 		return event{}, err
 	}
-	e, err := c.treat(f)
+	e, err := c.handle(f)
 	if err != nil {
 		return event{}, err
 	}

@@ -43,8 +43,8 @@ const (
 	trailer
 )
 
-// treat handles a frame.
-func (c *http2Conn) treat(f http2.Frame) (event, error) {
+// handle handles a frame.
+func (c *http2Conn) handle(f http2.Frame) (event, error) {
 	switch f := f.(type) {
 	case *http2.SettingsFrame:
 		return event{}, c.set(f)
@@ -66,9 +66,9 @@ func (c *http2Conn) treat(f http2.Frame) (event, error) {
 			return event{}, fmt.Errorf("%w: fields of stream %d", errNotHTTP2, f.StreamID)
 		}
 		c.stream.block, c.stream.ends = nil, f.StreamEnded()
-		return c.gather(f, f.HeaderBlockFragment(), f.HeadersEnded())
+		return c.takeFields(f, f.HeaderBlockFragment(), f.HeadersEnded())
 	case *http2.ContinuationFrame:
-		return c.gather(f, f.HeaderBlockFragment(), f.HeadersEnded())
+		return c.takeFields(f, f.HeaderBlockFragment(), f.HeadersEnded())
 	case *http2.DataFrame:
 		return c.receive(f)
 	case *http2.PushPromiseFrame:
@@ -133,8 +133,8 @@ func (c *http2Conn) goAway(f *http2.GoAwayFrame) error {
 	return fmt.Errorf("%w: %s", errGoAway, f.ErrCode)
 }
 
-// gather takes a part of a header block.
-func (c *http2Conn) gather(f http2.Frame, part []byte, complete bool) (event, error) {
+// takeFields takes a part of a header block.
+func (c *http2Conn) takeFields(f http2.Frame, part []byte, complete bool) (event, error) {
 	s := &c.stream
 	if s.block = append(s.block, part...); len(s.block) > maxHeader {
 		return event{}, fmt.Errorf("%w: %d bytes of headers", errTooLong, len(s.block))
@@ -163,7 +163,7 @@ func (c *http2Conn) finish(kind eventKind, list []hpack.HeaderField) (event, err
 	s := &c.stream
 	e := event{kind: kind, ends: s.ends}
 	var err error
-	if e.status, e.header, err = understand(kind, list); err != nil {
+	if e.status, e.header, err = parseFields(kind, list); err != nil {
 		return event{}, err
 	}
 	switch {
@@ -185,8 +185,8 @@ func (c *http2Conn) finish(kind eventKind, list []hpack.HeaderField) (event, err
 	return e, c.end(e.ends)
 }
 
-// understand checks fields by the rules of HTTP/2.
-func understand(kind eventKind, list []hpack.HeaderField) (status int, h http.Header, err error) {
+// parseFields checks fields by the rules of HTTP/2.
+func parseFields(kind eventKind, list []hpack.HeaderField) (status int, h http.Header, err error) {
 	if len(list) > maxHeaders {
 		return 0, nil, fmt.Errorf("%w: %d headers", errTooLong, len(list))
 	}

@@ -16,8 +16,8 @@ type network struct {
 	random Random
 }
 
-// enter waits for one of the places for dialing.
-func (n *network) enter(ctx context.Context) error {
+// acquire waits for one of the places for dialing.
+func (n *network) acquire(ctx context.Context) error {
 	select {
 	case n.places <- struct{}{}:
 		return nil
@@ -26,7 +26,7 @@ func (n *network) enter(ctx context.Context) error {
 	}
 }
 
-func (n *network) leave() { <-n.places }
+func (n *network) release() { <-n.places }
 
 func (n *network) dial(ctx context.Context, to target, source net.Addr, deadline time.Time) (net.Conn, error) {
 	if n.dialer != nil {

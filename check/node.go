@@ -24,8 +24,8 @@ var extensions = [][2]string{
 	{"envoy.transport_sockets.upstream", tlsName},
 }
 
-// hello returns the first message of a stream.
-func hello(o *Options) *request {
+// firstMessage returns the first message of a stream.
+func firstMessage(o *Options) *request {
 	return &request{RequestType: &healthv3.HealthCheckRequestOrEndpointHealthResponse_HealthCheckRequest{
 		HealthCheckRequest: Introduction(o),
 	}}

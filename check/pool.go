@@ -54,10 +54,10 @@ func (p *pool) apply(s *specifier) {
 	}
 	clusters := make([]cluster, 0, len(s.clusters))
 	for i := range s.clusters {
-		clusters = append(clusters, arrange(&s.clusters[i], before[s.clusters[i].name], gone))
+		clusters = append(clusters, buildCluster(&s.clusters[i], before[s.clusters[i].name], gone))
 	}
 	for h := range gone {
-		h.quit()
+		h.stop()
 	}
 	p.clusters = clusters
 	for i := range s.clusters {
@@ -69,9 +69,9 @@ func (p *pool) apply(s *specifier) {
 	}
 }
 
-// arrange returns the cluster of spec. It reuses the same hosts of before, and removes
+// buildCluster returns the cluster of spec. It reuses the same hosts of before, and removes
 // them from gone.
-func arrange(spec *clusterSpec, before *cluster, gone map[*host]struct{}) cluster {
+func buildCluster(spec *clusterSpec, before *cluster, gone map[*host]struct{}) cluster {
 	c := cluster{name: spec.name, sockets: spec.sockets, hosts: map[string]*host{}}
 	for _, l := range spec.localities {
 		hosts := make([]*host, 0, len(l.hosts))

@@ -30,7 +30,7 @@ func (p *prober) probeGRPC(ctx context.Context) Outcome {
 			p.drop()
 			return o
 		}
-		p.keep2()
+		p.keepOrDrop2()
 		return o
 	}
 }
@@ -40,14 +40,14 @@ func (p *prober) probeGRPC(ctx context.Context) Outcome {
 func (p *prober) failedGRPC(err error) Outcome {
 	switch {
 	case errors.Is(err, errStreamReset):
-		p.keep2()
+		p.keepOrDrop2()
 		return NetworkFailure
 	case isTimeout(err) && !errors.Is(err, errBroken):
 		if p.http2.cancel() != nil {
 			p.drop()
 			return TimedOut
 		}
-		p.keep2()
+		p.keepOrDrop2()
 		return TimedOut
 	default:
 		return p.failure(err)

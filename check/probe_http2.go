@@ -50,27 +50,27 @@ func (p *prober) probeHTTP2(ctx context.Context) (Outcome, int) {
 	if _, err := p.connect(ctx); err != nil {
 		return p.failure(err), 0
 	}
-	a, err := p.ask2(h)
+	a, err := p.roundTrip2(h)
 	switch {
 	case errors.Is(err, errStreamReset): // the connection stays usable
-		p.keep2()
+		p.keepOrDrop2()
 		return NetworkFailure, 0
 	case err != nil:
 		return p.failure(err), 0
 	}
-	p.keep2()
+	p.keepOrDrop2()
 	return h.judge(a.status, a.header, a.body), a.status
 }
 
-// keep2 drops the connection unless it is reusable.
-func (p *prober) keep2() {
+// keepOrDrop2 drops the connection unless it is reusable.
+func (p *prober) keepOrDrop2() {
 	if !p.check.reuse || p.http2.leaving {
 		p.drop()
 	}
 }
 
-// ask2 sends a request by HTTP/2, and returns the response.
-func (p *prober) ask2(h *httpCheck) (answer, error) {
+// roundTrip2 sends a request by HTTP/2, and returns the response.
+func (p *prober) roundTrip2(h *httpCheck) (answer, error) {
 	if err := p.http2.request(p.request, h.payload, h.method == http.MethodHead); err != nil {
 		return answer{}, err
 	}

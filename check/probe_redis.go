@@ -9,7 +9,7 @@ func (p *prober) probeRedis(ctx context.Context) Outcome {
 	if _, err := p.conn.Write(p.check.redis.request); err != nil {
 		return p.failure(err)
 	}
-	reply, rest, err := p.hearReply()
+	reply, rest, err := p.readReply()
 	if err != nil {
 		return p.failure(err)
 	}
@@ -19,8 +19,8 @@ func (p *prober) probeRedis(ctx context.Context) Outcome {
 	return p.check.redis.judge(reply)
 }
 
-// hearReply reads the first line of a reply, and returns the bytes after it.
-func (p *prober) hearReply() (r reply, rest []byte, err error) {
+// readReply reads the first line of a reply, and returns the bytes after it.
+func (p *prober) readReply() (r reply, rest []byte, err error) {
 	for {
 		if len(rest) == 0 {
 			n, err := p.conn.Read(p.small[:])

@@ -23,16 +23,16 @@ func (p *prober) probeTCP(ctx context.Context) Outcome {
 			return p.failure(err)
 		}
 	}
-	outcome := p.hear(ctx, t.receive, deadline)
+	outcome := p.readExpected(ctx, t.receive, deadline)
 	if outcome == Passed && !p.check.reuse {
 		p.drop()
 	}
 	return outcome
 }
 
-// hear reads until the expected response has arrived. Wrong bytes look the same as
+// readExpected reads until the expected response has arrived. Wrong bytes look the same as
 // missing ones: only the timeout ends the wait.
-func (p *prober) hear(ctx context.Context, want [][]byte, deadline time.Time) Outcome {
+func (p *prober) readExpected(ctx context.Context, want [][]byte, deadline time.Time) Outcome {
 	var got []byte
 	chunk := make([]byte, 512)
 	for len(got) < maxTCPAnswer {

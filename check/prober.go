@@ -46,7 +46,7 @@ func (p *prober) run(ctx context.Context) {
 		}
 		for {
 			wait := p.host.record(p, outcome, status)
-			broke, ok := p.rest(ctx, wait)
+			broke, ok := p.awaitNext(ctx, wait)
 			if !ok {
 				return
 			}
@@ -73,10 +73,10 @@ func (p *prober) probe(ctx context.Context) (Outcome, int) {
 	}
 }
 
-// rest waits for the next probe, and watches the kept connection. An upstream may close
+// awaitNext waits for the next probe, and watches the kept connection. An upstream may close
 // it between probes. Only for TCP this is a failure (broke), as in Envoy. If not ok,
 // run ends.
-func (p *prober) rest(ctx context.Context, wait time.Duration) (broke, ok bool) {
+func (p *prober) awaitNext(ctx context.Context, wait time.Duration) (broke, ok bool) {
 	p.timer.Reset(wait)
 	if p.conn == nil {
 		return false, p.sleep(ctx)
@@ -138,10 +138,10 @@ func (p *prober) connect(ctx context.Context) (deadline time.Time, err error) {
 		deadline = time.Now().Add(timeout)
 		return deadline, p.conn.SetDeadline(deadline)
 	}
-	if err := p.net.enter(ctx); err != nil {
+	if err := p.net.acquire(ctx); err != nil {
 		return deadline, err
 	}
-	defer p.net.leave()
+	defer p.net.release()
 	// The wait for a free place is not the upstream's fault, so the timeout starts
 	// here.
 	deadline = time.Now().Add(timeout)

@@ -74,10 +74,10 @@ func hasAll(have, want *structpb.Struct) bool {
 	return true
 }
 
-// secure sets the socket of a check. A Redis check uses the socket without criteria and
+// setSocket sets the socket of a check. A Redis check uses the socket without criteria and
 // ignores tls_options, because Envoy connects as for traffic. The scheme in requests is
 // of that socket, too.
-func (s *checkSpec) secure(h *corev3.HealthCheck, all sockets) {
+func (s *checkSpec) setSocket(h *corev3.HealthCheck, all sockets) {
 	s.tls = all.choose(nil)
 	s.https = s.tls != nil
 	if s.redis != nil {

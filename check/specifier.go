@@ -175,7 +175,7 @@ func parseChecks(c *healthv3.ClusterHealthCheck) ([]*checkSpec, error) {
 		if err != nil {
 			return nil, fmt.Errorf("health_checks[%d]: %w", i, err)
 		}
-		check.secure(h, sockets)
+		check.setSocket(h, sockets)
 		if !slices.ContainsFunc(checks, func(other *checkSpec) bool { return other.key == check.key }) {
 			checks = append(checks, check)
 		}

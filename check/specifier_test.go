@@ -200,7 +200,7 @@ func tryCluster(t *testing.T, c clusterSpec) {
 			t.Errorf("first after %d", d)
 		}
 	}
-	arrange(&c, nil, nil)
+	buildCluster(&c, nil, nil)
 }
 
 func FuzzHTTPResponse(f *testing.F) {

@@ -35,7 +35,7 @@ type incoming struct {
 func (r *runner) follow(ctx context.Context, s stream) (heard bool, err error) {
 	in := incoming{make(chan *healthv3.HealthCheckSpecifier), make(chan error, 1)}
 	r.work.Go(func() { receive(ctx, s, in) })
-	if err := s.Send(hello(r.options)); err != nil {
+	if err := s.Send(firstMessage(r.options)); err != nil {
 		return false, in.reason(err)
 	}
 	every := time.Duration(-1) // not reporting yet
@@ -46,7 +46,7 @@ func (r *runner) follow(ctx context.Context, s stream) (heard bool, err error) {
 		select {
 		case m := <-in.specifiers:
 			heard = true
-			r.found()
+			r.logRecovered()
 			if r.accept(m) && every != r.every {
 				every = r.every
 				due = restart(ticker, every)
@@ -61,8 +61,8 @@ func (r *runner) follow(ctx context.Context, s stream) (heard bool, err error) {
 	}
 }
 
-// found logs that a lost coordinator is back.
-func (r *runner) found() {
+// logRecovered logs that a lost coordinator is back.
+func (r *runner) logRecovered() {
 	if r.lost {
 		r.lost = false
 		r.options.Log.Info().Str("event", "coordinator_found").Str("server", r.options.Server).Msg("the coordinator is there again")

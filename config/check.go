@@ -68,12 +68,12 @@ func (c *checks) duration(field string, d *durationpb.Duration, low, high time.D
 		return
 	}
 	if value := d.AsDuration(); value < low || value > high {
-		c.add(field, "is %s: from %s to %s is possible", written(d), written(durationpb.New(low)), written(durationpb.New(high)))
+		c.add(field, "is %s: from %s to %s is possible", durationText(d), durationText(durationpb.New(low)), durationText(durationpb.New(high)))
 	}
 }
 
-// written formats a duration as the configuration writes it.
-func written(d *durationpb.Duration) string {
+// durationText formats a duration as the configuration writes it.
+func durationText(d *durationpb.Duration) string {
 	text, err := protojson.Marshal(d)
 	if err != nil {
 		return d.String()

@@ -93,10 +93,10 @@ func (c *checks) checkerGroups(groups []*configv1.CheckerGroup) {
 	var sum tally
 	for i, group := range groups {
 		at := fmt.Sprintf("checkers[%d]", i)
-		sum.add(c.counted(at, group.GetCount()), 1)
+		sum.add(c.groupSize(at, group.GetCount()), 1)
 		c.checkerGroup(at, group)
 	}
-	if !c.few("checkers", sum, maxFleetCheckers, "checkers") {
+	if !c.atMost("checkers", sum, maxFleetCheckers, "checkers") {
 		return
 	}
 	ids := names{}
@@ -109,7 +109,7 @@ func (c *checks) clusterGroups(groups []*configv1.ClusterGroup) {
 	var sum, endpoints tally
 	for i, group := range groups {
 		at := fmt.Sprintf("clusters[%d]", i)
-		count := c.counted(at, group.GetCount())
+		count := c.groupSize(at, group.GetCount())
 		sum.add(count, 1)
 		endpoints.add(count, uint64(group.GetEndpoints()))
 		if group.GetEndpoints() == 0 {
@@ -119,8 +119,8 @@ func (c *checks) clusterGroups(groups []*configv1.ClusterGroup) {
 			c.valid(fmt.Sprintf("%s.health_checks[%d]", at, j), check)
 		}
 	}
-	few := c.few("clusters", sum, maxFleetClusters, "clusters")
-	if !c.few("clusters", endpoints, maxFleetEndpoints, "endpoints") || !few {
+	few := c.atMost("clusters", sum, maxFleetClusters, "clusters")
+	if !c.atMost("clusters", endpoints, maxFleetEndpoints, "endpoints") || !few {
 		return
 	}
 	all := names{}
@@ -148,8 +148,8 @@ func (c *checks) checkerGroup(at string, group *configv1.CheckerGroup) {
 	}
 }
 
-// counted returns the size of a group.
-func (c *checks) counted(at string, count uint32) uint64 {
+// groupSize returns the size of a group.
+func (c *checks) groupSize(at string, count uint32) uint64 {
 	if count == 0 && c.root.Has(at+".count") {
 		c.add(at+".count", "is 0: remove the group, or say how many")
 	}
@@ -163,8 +163,8 @@ const tooMany = 1 << 40
 
 func (t *tally) add(groups, each uint64) { *t = min(*t+tally(min(groups*each, tooMany)), tooMany) }
 
-// few reports whether a number is within its limit.
-func (c *checks) few(field string, sum tally, most int, what string) bool {
+// atMost reports whether a number is within its limit.
+func (c *checks) atMost(field string, sum tally, most int, what string) bool {
 	if sum <= tally(most) {
 		return true
 	}

@@ -117,11 +117,11 @@ func (c *Coordinator) register() error {
 		return err
 	}
 	mux, counted := http.NewServeMux(), c.servers.calls.counted
-	mux.Handle("/v1/", counted("/v1/", operators.Mark(rest)))
-	mux.Handle(api.FreezePath, counted("/v1/", operators.Mark(changes)))
-	mux.Handle(api.OverridesPath, counted("/v1/", operators.Mark(changes)))
-	mux.Handle(api.TrustPath, counted("/v1/", operators.Mark(changes)))
-	mux.Handle(api.ClockPath, counted("/v1/", operators.Mark(changes)))
+	mux.Handle("/v1/", counted("/v1/", operators.MarkFrozen(rest)))
+	mux.Handle(api.FreezePath, counted("/v1/", operators.MarkFrozen(changes)))
+	mux.Handle(api.OverridesPath, counted("/v1/", operators.MarkFrozen(changes)))
+	mux.Handle(api.TrustPath, counted("/v1/", operators.MarkFrozen(changes)))
+	mux.Handle(api.ClockPath, counted("/v1/", operators.MarkFrozen(changes)))
 	mux.Handle(csds.Path, counted(csds.Path, c.csds.Handler()))
 	dataPlanes := c.eds.Handler()
 	mux.Handle(eds.EndpointsPath, counted(eds.EndpointsPath, dataPlanes))

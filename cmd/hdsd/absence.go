@@ -16,9 +16,9 @@ import (
 // shownAddresses is how many addresses to suggest for an unknown one.
 const shownAddresses = 5
 
-// tellAbsence says why nothing was shown: the endpoint does not exist, or the cluster
+// warnAbsent says why nothing was shown: the endpoint does not exist, or the cluster
 // has none.
-func (c *client) tellAbsence(ctx context.Context, query hdsdv1.QueryClient, to io.Writer) {
+func (c *client) warnAbsent(ctx context.Context, query hdsdv1.QueryClient, to io.Writer) {
 	if c.shown.Load() > 0 || c.cluster == "" || c.told {
 		return
 	}
@@ -46,9 +46,9 @@ func (c *client) absent(ctx context.Context, query hdsdv1.QueryClient) error {
 	return nil
 }
 
-// neverThere is absent, unless the history has the endpoint: then a query of the past
+// neverKnown is absent, unless the history has the endpoint: then a query of the past
 // is valid.
-func (c *client) neverThere(ctx context.Context, query hdsdv1.QueryClient) error {
+func (c *client) neverKnown(ctx context.Context, query hdsdv1.QueryClient) error {
 	absent := c.absent(ctx, query)
 	if absent == nil {
 		return nil

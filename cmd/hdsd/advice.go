@@ -39,7 +39,7 @@ func (c *client) advise(ctx context.Context, query hdsdv1.QueryClient, err error
 		if api.ReasonOf(err) != api.ReasonUnknownCluster {
 			return errors.New(answer.Message())
 		}
-		return fmt.Errorf("%s%s ('hdsd clusters' lists all)", answer.Message(), meant(ctx, query, c.cluster))
+		return fmt.Errorf("%s%s ('hdsd clusters' lists all)", answer.Message(), suggestClusters(ctx, query, c.cluster))
 	case codes.DeadlineExceeded:
 		return fmt.Errorf("%s did not answer within %s: it is busy, or something between drops what is sent", c.server, askTimeout)
 	case codes.Unimplemented:
@@ -56,8 +56,8 @@ func answers(ctx context.Context, query hdsdv1.QueryClient) bool {
 	return err == nil
 }
 
-// meant suggests clusters for an unknown name.
-func meant(ctx context.Context, query hdsdv1.QueryClient, name string) string {
+// suggestClusters suggests clusters for an unknown name.
+func suggestClusters(ctx context.Context, query hdsdv1.QueryClient, name string) string {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	answer, err := query.ListClusters(ctx, &hdsdv1.ListClustersRequest{PageSize: pageSize})

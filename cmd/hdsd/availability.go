@@ -41,7 +41,7 @@ unhealthy).`,
 					request.PageToken, request.PageSize = token, size
 					answer, err := query.ListAvailability(ctx, request)
 					if err == nil && len(answer.GetAvailability()) == 0 {
-						err = c.neverThere(ctx, query)
+						err = c.neverKnown(ctx, query)
 					}
 					return answer.GetAvailability(), answer.GetNextPageToken(), err
 				}, availabilityCells)

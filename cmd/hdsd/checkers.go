@@ -35,7 +35,7 @@ func newCheckers() *cobra.Command {
 				}, checkerCells)
 			})
 			if err == nil && c.limit == 0 {
-				c.tellAwaited(command, known)
+				c.listUnknownTrust(command, known)
 			}
 			return err
 		},
@@ -53,12 +53,12 @@ func checkerCells(c *hdsdv1.Checker) []string {
 	return []string{
 		c.GetId(), localityCell(c.GetLocality()), c.GetVersion(), strconv.FormatBool(c.GetConnected()),
 		strings.Join(c.GetAbilities(), ","), number(c.GetAssignedEndpoints()), c.GetSpecifier(),
-		timeCell(c.GetLastReport()), strconv.FormatBool(c.GetTrusted()), c.GetDistrustReason(), number(c.GetShare()), rateCell(c), c.GetPlanDigest(), wordCell(c.GetOperator()), c.GetBlindReason(),
+		timeCell(c.GetLastReport()), strconv.FormatBool(c.GetTrusted()), c.GetDistrustReason(), number(c.GetShare()), rateCell(c), c.GetPlanDigest(), trustCell(c.GetOperator()), c.GetBlindReason(),
 	}
 }
 
-// wordCell formats an operator's trust in a checker.
-func wordCell(t *hdsdv1.Trust) string {
+// trustCell formats an operator's trust in a checker.
+func trustCell(t *hdsdv1.Trust) string {
 	if t == nil {
 		return ""
 	}

@@ -158,7 +158,7 @@ func (c *client) connect() (*grpc.ClientConn, error) {
 	}
 	connection, err := grpc.NewClient(c.server, grpc.WithTransportCredentials(transport),
 		grpc.WithConnectParams(reconnecting), grpc.WithKeepaliveParams(alive),
-		grpc.WithUnaryInterceptor(impatient), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)))
+		grpc.WithUnaryInterceptor(withTimeout), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)))
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--server %q: %w", c.server, err)}
 	}
@@ -173,12 +173,12 @@ func (c *client) ask(command *cobra.Command, do func(context.Context, hdsdv1.Que
 	}
 	defer connection.Close()
 	ctx, query := command.Context(), hdsdv1.NewQueryClient(connection)
-	tellFrozen(ctx, hdsdv1.NewControlClient(connection), command.ErrOrStderr())
+	warnFrozen(ctx, hdsdv1.NewControlClient(connection), command.ErrOrStderr())
 	defer c.startProgress(command)()
 	if err := do(ctx, query); err != nil {
 		return c.advise(ctx, query, err)
 	}
-	c.tellAbsence(ctx, query, command.ErrOrStderr())
+	c.warnAbsent(ctx, query, command.ErrOrStderr())
 	return nil
 }
 
@@ -191,8 +191,8 @@ func (c *client) startProgress(command *cobra.Command) (stop func()) {
 	return startProgress(command.ErrOrStderr(), func() string { return fmt.Sprintf("%d rows", c.shown.Load()) })
 }
 
-// impatient bounds each call, not all pages together.
-func impatient(ctx context.Context, method string, request, answer any, connection *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption) error {
+// withTimeout bounds each call, not all pages together.
+func withTimeout(ctx context.Context, method string, request, answer any, connection *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	return call(ctx, method, request, answer, connection, options...)

@@ -35,14 +35,14 @@ func diagnose(ctx context.Context, server string, config *tls.Config, said strin
 	if err := connection.SetDeadline(time.Now().Add(lookTimeout)); err != nil {
 		return err
 	}
-	if advice := shakeHands(connection, server, config); advice != "" {
+	if advice := tryTLS(connection, server, config); advice != "" {
 		return fmt.Errorf("%s %s", server, advice)
 	}
 	return unexplained{fmt.Errorf("%s answers, but not as an hdsd does: %s", server, said)}
 }
 
-// shakeHands tries TLS, and says how the server differs from the expected one.
-func shakeHands(connection net.Conn, server string, config *tls.Config) (advice string) {
+// tryTLS tries TLS, and says how the server differs from the expected one.
+func tryTLS(connection net.Conn, server string, config *tls.Config) (advice string) {
 	host, _, _ := net.SplitHostPort(server)                                    // checked before
 	try := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} // no data goes over it
 	if config != nil {

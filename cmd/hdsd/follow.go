@@ -150,7 +150,7 @@ func (f *follower) event(ctx context.Context, event *hdsdv1.WatchResponse) error
 	}
 	if event.GetSynced() != nil {
 		f.synced = true
-		f.client.tellAbsence(ctx, f.query, f.tell)
+		f.client.warnAbsent(ctx, f.query, f.tell)
 	}
 	if f.client.limit > 0 && f.shown >= f.client.limit {
 		return errEnough

@@ -161,9 +161,9 @@ func freezeLine(f *hdsdv1.FreezeState) string {
 	return fmt.Sprintf("frozen since %s by %s: %s", timeCell(f.GetSince()), f.GetAuthor(), f.GetReason())
 }
 
-// tellFrozen warns that data planes do not get the verdict or override because of a
+// warnFrozen warns that data planes do not get the verdict or override because of a
 // freeze.
-func tellFrozen(ctx context.Context, control hdsdv1.ControlClient, to io.Writer) {
+func warnFrozen(ctx context.Context, control hdsdv1.ControlClient, to io.Writer) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	// If nobody answers, the command itself says so.

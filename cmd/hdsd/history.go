@@ -35,7 +35,7 @@ func newHistory() *cobra.Command {
 					request.PageToken, request.PageSize = token, size
 					answer, err := query.ListTransitions(ctx, request)
 					if err == nil && len(answer.GetTransitions()) == 0 {
-						err = c.neverThere(ctx, query)
+						err = c.neverKnown(ctx, query)
 					}
 					return answer.GetTransitions(), answer.GetNextPageToken(), err
 				}, transitionCells)

@@ -86,7 +86,7 @@ func newOverrideSet(name, short string, to corev3.HealthStatus) *cobra.Command {
 				return err
 			}
 			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
-				tellFrozen(ctx, control, command.ErrOrStderr())
+				warnFrozen(ctx, control, command.ErrOrStderr())
 				answer, err := control.SetOverride(ctx, request)
 				if err != nil {
 					return err
@@ -147,7 +147,7 @@ endpoints; without a name, all of them.`,
 				Cluster: cluster, Address: address, Region: l.GetRegion(), Zone: l.GetZone(), SubZone: l.GetSubZone(), All: all, Author: authorOr(author),
 			}
 			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
-				tellFrozen(ctx, control, command.ErrOrStderr())
+				warnFrozen(ctx, control, command.ErrOrStderr())
 				answer, err := control.ClearOverrides(ctx, request)
 				if err != nil {
 					return err
@@ -182,7 +182,7 @@ func newOverrideList() *cobra.Command {
 				return err
 			}
 			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
-				tellFrozen(ctx, control, command.ErrOrStderr())
+				warnFrozen(ctx, control, command.ErrOrStderr())
 				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Override, string, error) {
 					answer, err := control.ListOverrides(ctx, &hdsdv1.ListOverridesRequest{PageToken: token, PageSize: size})
 					return answer.GetOverrides(), answer.GetNextPageToken(), err

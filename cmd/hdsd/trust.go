@@ -32,7 +32,7 @@ connected.`,
 				if err != nil {
 					return err
 				}
-				c.tellUnknown(ctx, args[0], command.ErrOrStderr())
+				c.warnUnknown(ctx, args[0], command.ErrOrStderr())
 				fmt.Fprintln(command.OutOrStdout(), trustLine(answer.GetTrust()))
 				if replaced := answer.GetReplaced(); replaced != nil {
 					fmt.Fprintf(command.OutOrStdout(), "it replaces: %s\n", trustLine(replaced))

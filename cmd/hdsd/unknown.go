@@ -37,9 +37,9 @@ func (c *client) knownCheckers(ctx context.Context) ([]string, error) {
 	}
 }
 
-// tellUnknown warns that a trusted or distrusted checker is unknown: it may connect
+// warnUnknown warns that a trusted or distrusted checker is unknown: it may connect
 // later, or the id is misspelt.
-func (c *client) tellUnknown(ctx context.Context, id string, to io.Writer) {
+func (c *client) warnUnknown(ctx context.Context, id string, to io.Writer) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	ids, err := c.knownCheckers(ctx)
@@ -49,8 +49,8 @@ func (c *client) tellUnknown(ctx context.Context, id string, to io.Writer) {
 	fmt.Fprintf(to, "hdsd: no checker %q is known now%s ('hdsd checkers judge %s' takes it back)\n", id, suggest.DidYouMean(id, ids), id)
 }
 
-// tellAwaited lists the trust set for unknown checkers.
-func (c *client) tellAwaited(command *cobra.Command, known map[string]bool) {
+// listUnknownTrust lists the trust set for unknown checkers.
+func (c *client) listUnknownTrust(command *cobra.Command, known map[string]bool) {
 	ctx, cancel := context.WithTimeout(command.Context(), lookTimeout)
 	defer cancel()
 	connection, err := c.connect()

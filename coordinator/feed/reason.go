@@ -64,7 +64,7 @@ func (f *Feed) noAssignmentReason(service string) string {
 		if one.upstream == nil {
 			continue
 		}
-		reason := one.upstream.Lacks(service)
+		reason := one.upstream.MissingReason(service)
 		if reason == "" {
 			return fmt.Sprintf("its ClusterLoadAssignment has just come from source %s", one.name)
 		}

@@ -100,7 +100,7 @@ func ReviewEndpoints(name string, a *endpointv3.ClusterLoadAssignment, o Options
 		t.locality(i, l)
 		for j, e := range l.GetLbEndpoints() {
 			if of := t.review(i, j, l, e); of != nil {
-				t.setAside(of)
+				t.exclude(of)
 			}
 		}
 	}

@@ -94,7 +94,7 @@ func (t *translation) fill() {
 			t.need(health.SeveralChecks)
 		}
 		fillHost(check, t.out.Name)
-		spellPayloads(check.GetTcpHealthCheck())
+		hexPayloads(check.GetTcpHealthCheck())
 		t.out.Timing.slowest(check, slices.ContainsFunc(t.checks, isRedis))
 	}
 }
@@ -110,9 +110,9 @@ func fillHost(check *corev3.HealthCheck, name string) {
 	}
 }
 
-// spellPayloads writes binary payloads of a TCP check in hexadecimal. Envoy 1.40 does
+// hexPayloads writes binary payloads of a TCP check in hexadecimal. Envoy 1.40 does
 // not send a binary payload, and waits in vain.
-func spellPayloads(check *corev3.HealthCheck_TcpHealthCheck) {
+func hexPayloads(check *corev3.HealthCheck_TcpHealthCheck) {
 	for _, p := range append(check.GetReceive(), check.GetSend()) {
 		if binary := p.GetBinary(); len(binary) > 0 {
 			p.Payload = &corev3.HealthCheck_Payload_Text{Text: hex.EncodeToString(binary)}
@@ -165,7 +165,7 @@ func (t *translation) endpoint(i, j int, l *endpointv3.LocalityLbEndpoints, lb *
 	if len(of.review.problems) == 0 {
 		of.endpoint.form = t.form(&of.review, t.sockets.choose(t.checks, lb, l))
 	}
-	if !t.setAside(of) {
+	if !t.exclude(of) {
 		t.out.Endpoints = append(t.out.Endpoints, of.endpoint)
 	}
 }
@@ -190,8 +190,8 @@ func (t *translation) review(i, j int, l *endpointv3.LocalityLbEndpoints, lb *en
 	return of
 }
 
-// setAside excludes an endpoint with problems; false if it has none.
-func (t *translation) setAside(of *candidate) bool {
+// exclude excludes an endpoint with problems; false if it has none.
+func (t *translation) exclude(of *candidate) bool {
 	if len(of.review.problems) == 0 {
 		return false
 	}

@@ -46,7 +46,7 @@ func (s *stage) perform(ctx context.Context) error {
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
-	s.pointOut()
+	s.printCommands()
 	for round := 1; ; round++ {
 		for i, scene := range scenes {
 			victim := s.upstreams[(round*len(scenes)+i)%len(s.upstreams)]
@@ -75,7 +75,7 @@ var scenes = []scene{
 
 // play makes an upstream fail and recover, and prints the effects.
 func (s *stage) play(ctx context.Context, fails scene, victim *upstream.Server) error {
-	if err := s.rest(ctx); err != nil {
+	if err := s.pause(ctx); err != nil {
 		return err
 	}
 	s.scene("%s %s", victim.Addr(), fails.title)
@@ -93,7 +93,7 @@ func (s *stage) play(ctx context.Context, fails scene, victim *upstream.Server) 
 	if err := s.track(ctx, victim.Addr(), since, votes, false); err != nil {
 		return err
 	}
-	if err := s.rest(ctx); err != nil {
+	if err := s.pause(ctx); err != nil {
 		return err
 	}
 	s.scene("%s recovers", victim.Addr())
@@ -104,8 +104,8 @@ func (s *stage) play(ctx context.Context, fails scene, victim *upstream.Server) 
 	return s.track(ctx, victim.Addr(), since, votes, true)
 }
 
-// rest waits, so that people can read.
-func (s *stage) rest(ctx context.Context) error {
+// pause waits, so that people can read.
+func (s *stage) pause(ctx context.Context) error {
 	if s.options.Once {
 		return ctx.Err()
 	}
@@ -129,10 +129,10 @@ func (s *stage) track(ctx context.Context, address string, since time.Time, vote
 	}
 	verdict := s.endpoint(ctx, address)
 	s.event("verdict", "%s: %s", verdict.GetHealth(), verdict.GetReason())
-	if !await(ctx, func() bool { return (s.plane.told(address) == health.Healthy.String()) == up }) {
-		return s.failed(ctx, "the data plane did not get the change of %s; it has it as %q", address, s.plane.told(address))
+	if !await(ctx, func() bool { return (s.plane.published(address) == health.Healthy.String()) == up }) {
+		return s.failed(ctx, "the data plane did not get the change of %s; it has it as %q", address, s.plane.published(address))
 	}
-	s.event("EDS", "%s now has it as %s", s.plane.name(), s.plane.told(address))
+	s.event("EDS", "%s now has it as %s", s.plane.name(), s.plane.published(address))
 	if sent, failed := s.plane.traffic(); sent > 0 {
 		s.event("traffic", "%d requests through the data plane, %d failed", sent, failed)
 	}

@@ -10,9 +10,9 @@ import (
 // dataPlane takes the health by EDS.
 type dataPlane interface {
 	name() string
-	// told returns the health of an endpoint from EDS, as far as the data plane shows
+	// published returns the health of an endpoint from EDS, as far as the data plane shows
 	// it: an Envoy shows UNKNOWN as HEALTHY and TIMEOUT as UNHEALTHY.
-	told(address string) string
+	published(address string) string
 	traffic() (sent, failed int) // requests sent through it, if it routes
 }
 
@@ -24,7 +24,7 @@ type envoyPlane struct {
 
 func (p *envoyPlane) name() string { return "data plane " + p.process.ID + " (Envoy)" }
 
-func (p *envoyPlane) told(address string) string {
+func (p *envoyPlane) published(address string) string {
 	clusters, err := p.process.Clusters()
 	if err != nil {
 		return ""

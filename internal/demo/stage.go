@@ -172,7 +172,7 @@ func (s *stage) awaitHealthy(ctx context.Context) error {
 	first := true
 	for _, up := range s.upstreams {
 		if !await(ctx, func() bool {
-			return isUp(s.endpoint(ctx, up.Addr())) && s.plane.told(up.Addr()) == health.Healthy.String()
+			return isUp(s.endpoint(ctx, up.Addr())) && s.plane.published(up.Addr()) == health.Healthy.String()
 		}) {
 			return s.failed(ctx, "%s is not healthy at the data plane", up.Addr())
 		}
@@ -185,8 +185,8 @@ func (s *stage) awaitHealthy(ctx context.Context) error {
 	return nil
 }
 
-// pointOut prints the commands to look around with.
-func (s *stage) pointOut() {
+// printCommands prints the commands to look around with.
+func (s *stage) printCommands() {
 	server := ""
 	if s.grpc != "127.0.0.1:18000" {
 		server = " --server " + s.grpc

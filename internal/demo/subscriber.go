@@ -74,7 +74,7 @@ func (s *subscriber) take(assignment *endpointv3.ClusterLoadAssignment) {
 
 func (s *subscriber) name() string { return "subscriber dp-1" }
 
-func (s *subscriber) told(address string) string {
+func (s *subscriber) published(address string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.healths[address]

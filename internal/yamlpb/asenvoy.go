@@ -14,10 +14,10 @@ import (
 // Envoy converts YAML to JSON by rules of its own, and reads JSON more leniently than
 // the proto3 mapping. testdata/envoy.txt has the results.
 
-// likeEnvoy changes the nodes of a YAML document into those that Envoy sees. Outside of
+// convertForEnvoy changes the nodes of a YAML document into those that Envoy sees. Outside of
 // lists, where the fields are that hold all resources, repeated keys stay, to be
 // refused: otherwise half of the resources would be lost.
-func likeEnvoy(doc *document, n *yaml.Node) {
+func convertForEnvoy(doc *document, n *yaml.Node) {
 	w := &walker{doc: doc, last: map[string]*yaml.Node{}}
 	w.walk(n, false)
 }
@@ -42,7 +42,7 @@ func (w *walker) walk(n *yaml.Node, listed bool) {
 		for i := 1; i < len(n.Content); i += 2 {
 			w.walk(n.Content[i], listed)
 		}
-		w.thin(n, listed)
+		w.dropIgnored(n, listed)
 	}
 }
 
@@ -77,10 +77,10 @@ func cInteger(text string) (int64, bool) {
 	return number, err == nil
 }
 
-// thin removes from a mapping what Envoy ignores: a key tagged !ignore and, within a
+// dropIgnored removes from a mapping what Envoy ignores: a key tagged !ignore and, within a
 // list, all but the last of a repeated key.
-func (w *walker) thin(mapping *yaml.Node, listed bool) {
-	if isThin(mapping) {
+func (w *walker) dropIgnored(mapping *yaml.Node, listed bool) {
+	if hasPlainKeys(mapping) {
 		return
 	}
 	if len(w.last) > keptNames { // clearing a large map costs as much each time
@@ -110,8 +110,8 @@ func (w *walker) thin(mapping *yaml.Node, listed bool) {
 // fewNames is how many names are faster to compare pairwise than by a map.
 const fewNames = 8
 
-// isThin reports whether a small mapping has no repeated and no tagged key.
-func isThin(mapping *yaml.Node) bool {
+// hasPlainKeys reports whether a small mapping has no repeated and no tagged key.
+func hasPlainKeys(mapping *yaml.Node) bool {
 	if len(mapping.Content) > 2*fewNames {
 		return false
 	}
@@ -143,9 +143,9 @@ func word(n *yaml.Node) (value, ok bool) {
 	return value, ok
 }
 
-// strictly returns a scalar as proto3 JSON writes it, if Envoy accepts it as a value of
+// asProto3 returns a scalar as proto3 JSON writes it, if Envoy accepts it as a value of
 // the field.
-func strictly(n *yaml.Node, field protoreflect.FieldDescriptor) *yaml.Node {
+func asProto3(n *yaml.Node, field protoreflect.FieldDescriptor) *yaml.Node {
 	as := func(tag, value string) *yaml.Node {
 		changed := *n
 		changed.Tag, changed.Value = tag, value

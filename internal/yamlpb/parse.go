@@ -57,7 +57,7 @@ func read(doc *document, data []byte) (Node, []Problem) {
 		return Node{}, []Problem{{File: doc.file, Line: line, Message: err.Error()}}
 	}
 	if doc.envoy && !doc.json() {
-		likeEnvoy(doc, node)
+		convertForEnvoy(doc, node)
 	}
 	return Node{doc: doc, yaml: node}, doc.warnings
 }

@@ -26,7 +26,7 @@ func (d *decoder) scalar(n *yaml.Node, at *path, field protoreflect.FieldDescrip
 		return protoreflect.Value{}, false
 	}
 	if d.doc.envoy {
-		n = strictly(n, field)
+		n = asProto3(n, field)
 	}
 	value, err := parseScalar(n, field)
 	if err != nil {

@@ -48,7 +48,7 @@ func violations(err error, at string, m protoreflect.MessageDescriptor, depth in
 			return []Violation{{name, noneOf(oneof)}}
 		}
 		if e.Cause() == nil || depth > maxDepth {
-			return []Violation{{name, plainly(e.Reason())}}
+			return []Violation{{name, explain(e.Reason())}}
 		}
 		return violations(e.Cause(), name, below, depth+1)
 	default:

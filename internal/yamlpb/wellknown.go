@@ -22,7 +22,7 @@ import (
 // wellKnown decodes messages with a JSON form of their own. It returns false for
 // others. The caller has entered n.
 func (d *decoder) wellKnown(n *yaml.Node, at *path, m protoreflect.Message) bool {
-	if d.doc.envoy && n.Kind == yaml.MappingNode && plainToo(m.Descriptor()) {
+	if d.doc.envoy && n.Kind == yaml.MappingNode && takesFields(m.Descriptor()) {
 		return false
 	}
 	switch message := m.Interface().(type) {
@@ -46,8 +46,8 @@ func (d *decoder) wellKnown(n *yaml.Node, at *path, m protoreflect.Message) bool
 	return true
 }
 
-// plainToo reports whether Envoy also accepts a message as a mapping of its fields.
-func plainToo(m protoreflect.MessageDescriptor) bool {
+// takesFields reports whether Envoy also accepts a message as a mapping of its fields.
+func takesFields(m protoreflect.MessageDescriptor) bool {
 	switch m.Name() {
 	case "Any", "Struct", "Value", "ListValue":
 		return false

@@ -37,7 +37,7 @@ func (in *incoming) decode(data []byte) error {
 	of := in.message.ProtoReflect().Descriptor()
 	w := weigh(of, data)
 	if in.excess = w.excess(); in.excess != "" {
-		data = head(of, data)
+		data = keepHead(of, data)
 	}
 	return proto.Unmarshal(data, in.message)
 }

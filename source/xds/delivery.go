@@ -78,7 +78,7 @@ func (d *delivery) next(now time.Time) (*source.Set, time.Time) {
 	case d.begun, late && d.unread():
 	case d.unread() || waits: // endpoints have a deadline of their own
 		if d.settings.fetchTimeout > 0 && !late {
-			next = sooner(next, due)
+			next = earlier(next, due)
 		}
 		return nil, next
 	default:
@@ -92,7 +92,7 @@ func (d *delivery) next(now time.Time) (*source.Set, time.Time) {
 		return set, next
 	}
 	if !late {
-		return set, sooner(next, due)
+		return set, earlier(next, due)
 	}
 	d.problem(set, "", true, "the management server has not answered since the start: its clusters are those of %s", d.restored.UTC().Format(time.RFC3339))
 	return set, next
@@ -106,7 +106,7 @@ func (d *delivery) expire(now time.Time) {
 			d.options.Log.Warn().Str("event", "upstream_resources_expired").Str("source", d.options.Name).Str("type_url", t.typeURL).
 				Int("count", len(expired)).Strs("names", expired[:min(len(expired), 10)]).
 				Msg("the management server gave these resources a time to live, and it is over")
-			poke(d.wake[envoyrules.Assignment])
+			notify(d.wake[envoyrules.Assignment])
 		}
 	}
 }
@@ -116,22 +116,22 @@ func (d *delivery) waits(now time.Time) (waits bool, next time.Time) {
 	for _, t := range []*table{d.clusters, d.assignments} {
 		for _, e := range t.open {
 			if !e.expires.IsZero() {
-				next = sooner(next, e.expires)
+				next = earlier(next, e.expires)
 			}
 			if t == d.clusters || !e.waiting(now, d.settings.fetchTimeout) {
 				continue
 			}
 			waits = true
 			if d.settings.fetchTimeout > 0 {
-				next = sooner(next, e.asked.Add(d.settings.fetchTimeout))
+				next = earlier(next, e.asked.Add(d.settings.fetchTimeout))
 			}
 		}
 	}
 	return waits, next
 }
 
-// sooner returns the earlier time; zero is never.
-func sooner(a, b time.Time) time.Time {
+// earlier returns the earlier time; zero is never.
+func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || b.Before(a) {
 		return b
 	}

@@ -34,7 +34,7 @@ func (s *Source) refresh(now time.Time) {
 	look := func(name string) {
 		found := &source.Set{}
 		amended[name] = s.look(name, found, now)
-		troubled = s.latest.trouble(name, found.Problems) || troubled
+		troubled = s.latest.setProblems(name, found.Problems) || troubled
 	}
 	for name := range s.stale(now) {
 		look(name)
@@ -95,14 +95,14 @@ func (s *Source) look(name string, set *source.Set, now time.Time) *source.Clust
 		after.result = s.cluster(name, p)
 		s.latest.built[name] = after
 	}
-	s.count(before.result, -1)
-	s.count(after.result, 1)
+	s.countUse(before.result, -1)
+	s.countUse(after.result, 1)
 	return after.result
 }
 
-// count tracks how many clusters use an assignment. One that none uses is handed on by
+// countUse tracks how many clusters use an assignment. One that none uses is handed on by
 // itself.
-func (s *Source) count(c *source.Cluster, by int) {
+func (s *Source) countUse(c *source.Cluster, by int) {
 	if c == nil || !c.EDS() {
 		return
 	}
@@ -113,8 +113,8 @@ func (s *Source) count(c *source.Cluster, by int) {
 	s.assignments.touched[c.ServiceName] = true
 }
 
-// trouble records the problems of a name, and reports whether they are new.
-func (l *latest) trouble(name string, problems []source.Problem) bool {
+// setProblems records the problems of a name, and reports whether they are new.
+func (l *latest) setProblems(name string, problems []source.Problem) bool {
 	if slices.Equal(problems, l.troubles[name]) {
 		return false
 	}

@@ -96,8 +96,8 @@ var resources = map[string]protoreflect.MessageDescriptor{
 	envoyrules.Assignment: (&endpointv3.ClusterLoadAssignment{}).ProtoReflect().Descriptor(),
 }
 
-// head keeps only the strings and numbers of a response, for a NACK; no lists.
-func head(of protoreflect.MessageDescriptor, data []byte) (kept []byte) {
+// keepHead keeps only the strings and numbers of a response, for a NACK; no lists.
+func keepHead(of protoreflect.MessageDescriptor, data []byte) (kept []byte) {
 	for len(data) > 0 {
 		number, _, n := protowire.ConsumeField(data)
 		if n < 0 {

@@ -29,22 +29,22 @@ func (t *table) put(c *candidate, version string, now time.Time) {
 	}()
 	e.gone, e.lapsed, e.report = false, false, ""
 	if c.wrong != "" {
-		t.blame(e, &refusal{version: reasonOr(c.version, version), reason: c.wrong, packed: c.body, at: now})
+		t.setRefusal(e, &refusal{version: reasonOr(c.version, version), reason: c.wrong, packed: c.body, at: now})
 		return
 	}
-	t.blame(e, nil)
+	t.setRefusal(e, nil)
 	e.expires = time.Time{}
 	if c.content != nil {
 		t.use(e, c.content)
-		t.follow(e, now)
+		t.resubscribe(e, now)
 	}
 	if c.ttl > 0 {
 		e.expires = now.Add(c.ttl)
 	}
 }
 
-// forgive drops a refused resource as if the server had never sent it.
-func (t *table) forgive(e *entry) {
+// dropRefused drops a refused resource as if the server had never sent it.
+func (t *table) dropRefused(e *entry) {
 	if e.refused != nil {
 		t.remove(e.name)
 		e.gone = false
@@ -54,13 +54,13 @@ func (t *table) forgive(e *entry) {
 func (t *table) remove(name string) {
 	if e := t.entries[name]; e != nil {
 		e.gone, e.report = true, ""
-		t.blame(e, nil)
+		t.setRefusal(e, nil)
 		t.forget(e)
 	}
 }
 
-// fault records the server's error for a resource. NOT_FOUND counts as a removal.
-func (t *table) fault(e *discoveryv3.ResourceError) {
+// recordError records the server's error for a resource. NOT_FOUND counts as a removal.
+func (t *table) recordError(e *discoveryv3.ResourceError) {
 	name, code := e.GetResourceName().GetName(), status.FromProto(e.GetErrorDetail()).Code()
 	if code == codes.NotFound {
 		t.remove(name)
@@ -74,7 +74,7 @@ func (t *table) fault(e *discoveryv3.ResourceError) {
 func (t *table) forget(e *entry) {
 	t.use(e, nil)
 	e.expires = time.Time{}
-	t.follow(e, time.Time{})
+	t.resubscribe(e, time.Time{})
 	if t.wildcard() && e.refused == nil {
 		delete(t.entries, e.name)
 		t.change++

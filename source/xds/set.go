@@ -70,7 +70,7 @@ func (s *Source) parts(e *entry, set *source.Set, now time.Time) (p parts, ok bo
 		p.assignment = p.config.GetLoadAssignment()
 		return p, true
 	}
-	name, ours := asksFor(e.good)
+	name, ours := assignmentOf(e.good)
 	if !ours {
 		return p, true
 	}

@@ -26,7 +26,7 @@ func (s *Source) known(now time.Time) []*discoveryv3.Resource {
 	var all []*discoveryv3.Resource
 	for _, t := range []*table{s.clusters, s.assignments} {
 		for name, e := range t.entries {
-			if e.good == nil || !t.wants(e) {
+			if e.good == nil || !t.subscribed(e) {
 				continue
 			}
 			r := &discoveryv3.Resource{Name: name, Version: e.good.version, Resource: e.good.packed}
@@ -107,7 +107,7 @@ func (s *Source) restore() error {
 			t.talk.updated, t.talk.acked = written, written
 		}
 		for _, e := range t.entries {
-			t.forgive(e)
+			t.dropRefused(e)
 		}
 		for _, e := range s.assignments.entries {
 			e.asked = time.Now()

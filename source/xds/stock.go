@@ -82,15 +82,15 @@ func (t *table) use(e *entry, c *content) {
 
 // counted returns what an entry counts for in the stock.
 func (t *table) counted(e *entry) amount {
-	if e == nil || !t.wants(e) {
+	if e == nil || !t.subscribed(e) {
 		return amount{}
 	}
 	return t.amount(e.name, e.good)
 }
 
-// blame records why a resource is refused; nil clears it. It drops what is too large to
+// setRefusal records why a resource is refused; nil clears it. It drops what is too large to
 // show.
-func (t *table) blame(e *entry, r *refusal) {
+func (t *table) setRefusal(e *entry, r *refusal) {
 	t.stock.shown -= len(e.refused.body())
 	if r != nil && t.stock.shown+len(r.body()) > maxShownBytes {
 		r.packed = nil
@@ -109,7 +109,7 @@ func (r *refusal) body() []byte {
 // fit refuses what exceeds the limits. Of the resources that grow, known ones have
 // precedence, then the first by name.
 func (t *table) fit(candidates map[string]*candidate, removed map[string]bool, full bool) {
-	has := t.stock.has.minus(t.going(candidates, removed, full))
+	has := t.stock.has.minus(t.removals(candidates, removed, full))
 	after := has
 	for _, c := range candidates {
 		after = after.plus(t.growth(c))
@@ -147,14 +147,14 @@ func first(a, b bool) int {
 
 // growth returns what a candidate adds to the stock.
 func (t *table) growth(c *candidate) amount {
-	if c.content == nil || c.entry != nil && !t.wants(c.entry) {
+	if c.content == nil || c.entry != nil && !t.subscribed(c.entry) {
 		return amount{}
 	}
 	return t.amount(c.name, c.content).minus(t.amount(c.name, c.known()))
 }
 
-// going returns what an update takes out of use.
-func (t *table) going(candidates map[string]*candidate, removed map[string]bool, full bool) (a amount) {
+// removals returns what an update takes out of use.
+func (t *table) removals(candidates map[string]*candidate, removed map[string]bool, full bool) (a amount) {
 	if full {
 		for name, e := range t.entries {
 			if candidates[name] == nil {

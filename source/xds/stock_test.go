@@ -24,7 +24,7 @@ func counted(t *testing.T, s *Source) {
 	shown := 0
 	for _, of := range []*table{s.clusters, s.assignments} {
 		for _, e := range of.entries {
-			if of.wants(e) {
+			if of.subscribed(e) {
 				has = has.plus(of.amount(e.name, e.good))
 			}
 			shown += len(e.refused.body())

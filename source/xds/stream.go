@@ -82,25 +82,25 @@ func (c *channel) open(ctx context.Context, conn *grpc.ClientConn) (func(context
 	if c.source.settings.delta {
 		s, err := delta(ctx)
 		return func(ctx context.Context, cancel context.CancelCauseFunc) (bool, error) {
-			return converse(ctx, cancel, c, s, newDeltaStream(c))
+			return exchange(ctx, cancel, c, s, newDeltaStream(c))
 		}, err
 	}
 	s, err := state(ctx)
 	return func(ctx context.Context, cancel context.CancelCauseFunc) (bool, error) {
-		return converse(ctx, cancel, c, s, newStateStream(c))
+		return exchange(ctx, cancel, c, s, newStateStream(c))
 	}, err
 }
 
-// converse receives and answers until the stream ends. good is set once a response
+// exchange receives and answers until the stream ends. good is set once a response
 // came.
-func converse[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc, c *channel,
+func exchange[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc, c *channel,
 	stream grpc.BidiStreamingClient[Req, Res], d dialect[Req, Res],
 ) (good bool, err error) {
 	sent := make(chan struct{}, 1) // a message was sent
 	spoken := make(chan struct{})
 	go func() {
 		defer close(spoken)
-		speak(ctx, cancel, c, stream, d, sent)
+		sendDue(ctx, cancel, c, stream, d, sent)
 	}()
 	defer func() {
 		cancel(nil)
@@ -110,15 +110,15 @@ func converse[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc,
 		response := new(Res)
 		in := &incoming{message: any(response).(proto.Message)} //nolint:forcetypeassert // all are
 		if err := stream.RecvMsg(in); err != nil {
-			return good, explained(err)
+			return good, withAdvice(err)
 		}
 		good = true
-		hear(ctx, c, d, response, in.excess, sent)
+		receive(ctx, c, d, response, in.excess, sent)
 	}
 }
 
-// hear accepts a response, and waits while too many ACKs and NACKs are unsent.
-func hear[Req, Res any](ctx context.Context, c *channel, d dialect[Req, Res], response *Res, excess string, sent chan struct{}) {
+// receive accepts a response, and waits while too many ACKs and NACKs are unsent.
+func receive[Req, Res any](ctx context.Context, c *channel, d dialect[Req, Res], response *Res, excess string, sent chan struct{}) {
 	err := d.take(response, excess)
 	c.source.mu.Lock()
 	waiting := d.backlog()
@@ -127,7 +127,7 @@ func hear[Req, Res any](ctx context.Context, c *channel, d dialect[Req, Res], re
 		c.source.options.Log.Warn().Str("event", "upstream_ignored").Str("source", c.source.options.Name).Err(err).
 			Msg("a response of the management server is ignored")
 	}
-	poke(c.wake)
+	notify(c.wake)
 	for waiting > maxBacklog && ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -139,9 +139,9 @@ func hear[Req, Res any](ctx context.Context, c *channel, d dialect[Req, Res], re
 	}
 }
 
-// speak sends what is due, as fast as the rate limit allows. It builds each request
+// sendDue sends what is due, as fast as the rate limit allows. It builds each request
 // only when it can send it, so that it is current.
-func speak[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc, c *channel,
+func sendDue[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc, c *channel,
 	stream grpc.BidiStreamingClient[Req, Res], d dialect[Req, Res], sent chan struct{},
 ) {
 	for ctx.Err() == nil {
@@ -168,15 +168,15 @@ func speak[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc, c 
 		if err != nil {
 			return // Recv returns the reason
 		}
-		poke(sent)
+		notify(sent)
 	}
 }
 
 // larger says how to allow larger responses.
 const larger = "have the server send less at once, or raise limits.max_message_bytes in hdsd's configuration and restart it"
 
-// explained adds advice to the error of a response that is too large.
-func explained(err error) error {
+// withAdvice adds advice to the error of a response that is too large.
+func withAdvice(err error) error {
 	if status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "larger than max") {
 		return fmt.Errorf("%w: "+larger, err)
 	}

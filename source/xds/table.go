@@ -123,7 +123,7 @@ func (t *table) touch(e *entry) {
 func (t *table) names() []string {
 	all := make([]string, 0, len(t.entries))
 	for name, e := range t.entries {
-		if t.wants(e) {
+		if t.subscribed(e) {
 			all = append(all, name)
 		}
 	}
@@ -131,13 +131,13 @@ func (t *table) names() []string {
 	return all
 }
 
-// follow subscribes to the endpoints of a cluster's current version, and unsubscribes
+// resubscribe subscribes to the endpoints of a cluster's current version, and unsubscribes
 // from those of the previous one.
-func (t *table) follow(e *entry, now time.Time) {
+func (t *table) resubscribe(e *entry, now time.Time) {
 	if t.endpoints == nil {
 		return
 	}
-	name, asks := asksFor(e.good)
+	name, asks := assignmentOf(e.good)
 	if asks == e.asks && name == e.service {
 		return
 	}
@@ -183,17 +183,17 @@ func (t *table) unsubscribe(name, asker string) {
 // purge forgets abandoned entries.
 func (t *table) purge() {
 	for name, e := range t.entries {
-		if !t.wants(e) {
+		if !t.subscribed(e) {
 			t.use(e, nil)
-			t.blame(e, nil)
+			t.setRefusal(e, nil)
 			delete(t.entries, name)
 			delete(t.open, name)
 		}
 	}
 }
 
-// wants reports whether a resource is still subscribed.
-func (t *table) wants(e *entry) bool { return t.wildcard() || len(e.askers) > 0 }
+// subscribed reports whether a resource is still subscribed.
+func (t *table) subscribed(e *entry) bool { return t.wildcard() || len(e.askers) > 0 }
 
 // asks reports whether there is anything to subscribe to.
 func (t *table) asks() bool {
@@ -201,7 +201,7 @@ func (t *table) asks() bool {
 		return true
 	}
 	for _, e := range t.entries {
-		if t.wants(e) {
+		if t.subscribed(e) {
 			return true
 		}
 	}

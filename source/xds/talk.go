@@ -81,7 +81,7 @@ func (s *Source) lose(tables []*table, server, next string, why error) {
 			t.talk.unserved = 0
 		}
 	}
-	poke(s.changed)
+	notify(s.changed)
 }
 
 // accept applies a response about one type, and returns what it refuses.
@@ -101,9 +101,9 @@ func (s *Source) accept(t *table, u *update) *rejection {
 		s.reject(t, u.version, refused)
 	}
 	if s.assignments.change != before {
-		poke(s.wake[envoyrules.Assignment])
+		notify(s.wake[envoyrules.Assignment])
 	}
-	poke(s.changed)
+	notify(s.changed)
 	return refused
 }
 
@@ -121,12 +121,12 @@ func (s *Source) reject(t *table, version string, refused *rejection) {
 	if refused.whole != "" || refused.nameless {
 		t.talk.unnamed = text
 	}
-	poke(s.changed)
+	notify(s.changed)
 }
 
-// asksFor returns the name of the assignment of a cluster's endpoints, if they come
+// assignmentOf returns the name of the assignment of a cluster's endpoints, if they come
 // from this server.
-func asksFor(c *content) (string, bool) {
+func assignmentOf(c *content) (string, bool) {
 	if c == nil {
 		return "", false
 	}
@@ -141,8 +141,8 @@ func asksFor(c *content) (string, bool) {
 	return cluster.GetName(), true
 }
 
-// poke wakes whoever waits for a channel with a buffer of one.
-func poke(c chan struct{}) {
+// notify wakes whoever waits for a channel with a buffer of one.
+func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:

@@ -65,7 +65,7 @@ func (t *table) apply(u *update, now time.Time) *rejection {
 		return &rejection{whole: fmt.Sprintf("it would leave %d clusters, and envoy.config.validators.minimum_clusters_validator asks for %d", left, t.minimum)}
 	}
 	if full || u.first {
-		t.pardon(candidates)
+		t.forgetResolved(candidates)
 	}
 	for _, c := range candidates {
 		t.put(c, u.version, now)
@@ -76,12 +76,12 @@ func (t *table) apply(u *update, now time.Time) *rejection {
 		}
 	}
 	for _, e := range u.errors {
-		t.fault(e)
+		t.recordError(e)
 	}
 	if full {
 		for name, e := range t.entries {
 			if candidates[name] == nil {
-				t.blame(e, nil)
+				t.setRefusal(e, nil)
 				t.forget(e)
 			}
 		}
@@ -92,15 +92,15 @@ func (t *table) apply(u *update, now time.Time) *rejection {
 	return r
 }
 
-// pardon forgets resources that were never valid and are no longer refused. It runs
+// forgetResolved forgets resources that were never valid and are no longer refused. It runs
 // before others take their place.
-func (t *table) pardon(candidates map[string]*candidate) {
+func (t *table) forgetResolved(candidates map[string]*candidate) {
 	if !t.wildcard() {
 		return
 	}
 	for name, e := range t.entries {
 		if candidates[name] == nil && e.good == nil {
-			t.blame(e, nil)
+			t.setRefusal(e, nil)
 			t.forget(e)
 		}
 	}

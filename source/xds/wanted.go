@@ -18,7 +18,7 @@ func (s *Source) Want(names []string) {
 		known := s.assignments.entries[name]
 		s.pending = s.pending || known == nil || !known.askers[others]
 		s.assignments.subscribe(name, others, now)
-		s.recall(name)
+		s.restoreUnused(name)
 	}
 	for _, name := range s.wanted {
 		if !wanted[name] {
@@ -26,16 +26,16 @@ func (s *Source) Want(names []string) {
 		}
 	}
 	s.wanted = slices.Clone(names)
-	poke(s.wake[s.assignments.typeURL])
-	poke(s.changed)
+	notify(s.wake[s.assignments.typeURL])
+	notify(s.changed)
 }
 
-// recall restores an assignment of the snapshot that nobody used before.
-func (s *Source) recall(name string) {
+// restoreUnused restores an assignment of the snapshot that nobody used before.
+func (s *Source) restoreUnused(name string) {
 	if one, ok := s.unasked[name]; ok {
 		delete(s.unasked, name)
 		s.assignments.apply(&update{items: []item{one}}, s.assignments.talk.updated)
-		s.assignments.forgive(s.assignments.entries[name])
+		s.assignments.dropRefused(s.assignments.entries[name])
 	}
 }
 

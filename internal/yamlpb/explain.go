@@ -9,8 +9,8 @@ import (
 
 // rules turn the messages of generated code into advice. The first match counts.
 var rules = []struct {
-	says    *regexp.Regexp
-	plainly string
+	says   *regexp.Regexp
+	advice string
 }{
 	{said(`value is required( and must not be nil\.)?`), "is missing: give it a value"},
 	{said(`value length must be at least 1 (?:runes|bytes)`), "is empty or missing: give it a value"},
@@ -41,12 +41,12 @@ var rules = []struct {
 
 func said(pattern string) *regexp.Regexp { return regexp.MustCompile("^" + pattern + "$") }
 
-// plainly says what is wrong with a value and how to fix it. For unusual faults, it
+// explain says what is wrong with a value and how to fix it. For unusual faults, it
 // returns the message of the generated code.
-func plainly(reason string) string {
+func explain(reason string) string {
 	for _, rule := range rules {
 		if rule.says.MatchString(reason) {
-			return rule.says.ReplaceAllString(reason, rule.plainly)
+			return rule.says.ReplaceAllString(reason, rule.advice)
 		}
 	}
 	return reason

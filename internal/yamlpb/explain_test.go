@@ -21,13 +21,13 @@ func TestRulesSayWhatToDo(t *testing.T) {
 		`value does not match regex pattern "^[^\x00\n\r]*$"`: "holds a control character, as a line break: take it out",
 		"what nobody thought of":                              "what nobody thought of",
 	} {
-		if got := plainly(says); got != want {
+		if got := explain(says); got != want {
 			t.Errorf("%q became %q, want %q", says, got, want)
 		}
 	}
 	for _, rule := range rules {
-		if what, advice, found := strings.Cut(rule.plainly, ": "); !found && !strings.Contains(rule.plainly, "cannot") || what == "" || advice == "" {
-			t.Errorf("%s: %q gives no advice", rule.says, rule.plainly)
+		if what, advice, found := strings.Cut(rule.advice, ": "); !found && !strings.Contains(rule.advice, "cannot") || what == "" || advice == "" {
+			t.Errorf("%s: %q gives no advice", rule.says, rule.advice)
 		}
 	}
 }

@@ -14,24 +14,24 @@ import (
 	"hdsd/internal/envoyrules"
 )
 
-// TestLacks: why there is no assignment, in each case, until it comes.
-func TestLacks(t *testing.T) {
+// TestMissingReason: why there is no assignment, in each case, until it comes.
+func TestMissingReason(t *testing.T) {
 	inNetwork(t, func(t *testing.T, n *network) {
 		keep := func(path string) func(*Options) { return func(o *Options) { o.Snapshot = path } }(filepath.Join(t.TempDir(), "upstream.pb"))
 		r := n.run(deltaSource, keep)
-		equal(t, "before it is asked", r.Lacks("web"), "it has not been asked for it yet")
+		equal(t, "before it is asked", r.MissingReason("web"), "it has not been asked for it yet")
 		r.Want([]string{"web", "other"})
 		time.Sleep(time.Second)
 		synctest.Wait()
-		has(t, "it is away", r.Lacks("web"), "it cannot be asked (", "nobody is at one")
+		has(t, "it is away", r.MissingReason("web"), "it cannot be asked (", "nobody is at one")
 
 		s := newScript(t)
 		stop := n.serve("one", s.register)
 		p := reconnect(t, s.delta)
 		synctest.Wait()
-		equal(t, "it is silent", r.Lacks("web"), "it has not answered yet")
+		equal(t, "it is silent", r.MissingReason("web"), "it has not answered yet")
 		time.Sleep(15 * time.Second)
-		equal(t, "late", r.Lacks("web"), "it has not sent it within 15s")
+		equal(t, "late", r.MissingReason("web"), "it has not sent it within 15s")
 		for _, step := range []struct {
 			response *discoveryv3.DeltaDiscoveryResponse
 			want     string
@@ -46,14 +46,14 @@ func TestLacks(t *testing.T) {
 		} {
 			p.send(step.response)
 			synctest.Wait()
-			equal(t, "of web", r.Lacks("web"), step.want)
+			equal(t, "of web", r.MissingReason("web"), step.want)
 		}
-		equal(t, "of other", r.Lacks("other"), "it says: PermissionDenied: not yours")
+		equal(t, "of other", r.MissingReason("other"), "it says: PermissionDenied: not yours")
 		mortal := wrap("web", "2", endpoints("web"))
 		mortal.Ttl = durationpb.New(time.Second)
 		p.send(change(envoyrules.Assignment, "n5", mortal))
 		time.Sleep(2 * time.Second)
-		equal(t, "lapsed", r.Lacks("web"), "the time to live that it gave it is over")
+		equal(t, "lapsed", r.MissingReason("web"), "the time to live that it gave it is over")
 		p.send(change(envoyrules.Cluster, "n6", wrap("api", "1", eds("api", ""))))
 		time.Sleep(15 * time.Second)
 		r.stop()
@@ -63,6 +63,6 @@ func TestLacks(t *testing.T) {
 		defer r.stop()
 		time.Sleep(20 * time.Second)
 		equal(t, "set", said(r.latest()), "api=none unread")
-		has(t, "after a restart", r.Lacks("api"), "it cannot be asked (")
+		has(t, "after a restart", r.MissingReason("api"), "it cannot be asked (")
 	})
 }

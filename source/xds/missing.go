@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Lacks says why the server's assignment of a name is not in use; empty if it is.
-func (s *Source) Lacks(name string) string {
+// MissingReason says why the server's assignment of a name is not in use; empty if it is.
+func (s *Source) MissingReason(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.assignments.entries[name]
