@@ -200,11 +200,23 @@ func (u *subscription) resumeVersions(versions map[string]string) error {
 			}
 			w = u.watch(name)
 		}
-		u.mu.Lock()
-		u.delivery.resume(w, u.beat.shown(parseVersion(text)))
-		w.force = false
-		u.queue.push(w)
-		u.mu.Unlock()
+		for !u.resumeVersion(w, parseVersion(text)) { // the resource went away just now
+			w = u.watch(name)
+		}
 	}
 	return nil
+}
+
+// resumeVersion notes which version of a resource the client has. It tells whether the
+// watch has not ended.
+func (u *subscription) resumeVersion(w *watch, version uint64) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if w.closed {
+		return false
+	}
+	u.delivery.resume(w, u.beat.shown(version))
+	w.force = false
+	u.queue.push(w)
+	return true
 }

@@ -19,11 +19,24 @@ func (u *subscription) subscribe(key string) (w *watch, added bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	w = u.watch(key)
+	for {
+		// Until it is named, the watch may end because its resource goes away.
+		if w = u.watch(key); u.name(w) {
+			return w, true, nil
+		}
+	}
+}
+
+// name notes that the client asks for a watch by name, and tells whether that has not
+// ended.
+func (u *subscription) name(w *watch) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if w.closed {
+		return false
+	}
 	u.interest.setNamed(w, true)
-	return w, true, nil
+	return true
 }
 
 // unsubscribe ends the client's interest in a key. A client that asks for everything is
@@ -64,7 +77,9 @@ func (u *subscription) subscribeAll(again bool) {
 		u.queue.push(w)
 	})
 	for key, version := range u.unsubscribedUnderWay() {
-		u.remember(u.watch(key), version)
+		for known := false; !known; { // as in subscribe
+			known = u.remember(u.watch(key), version)
+		}
 	}
 }
 
@@ -87,10 +102,14 @@ func (u *subscription) unsubscribedUnderWay() map[string]uint64 {
 }
 
 // remember notes a version that the client will have when it reads what is under way: it
-// may have to learn that the resource is gone.
-func (u *subscription) remember(w *watch, version uint64) {
+// may have to learn that the resource is gone. It tells whether the watch has not ended.
+func (u *subscription) remember(w *watch, version uint64) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if w.closed {
+		return false
+	}
 	u.delivery.remember(w, version)
 	u.queue.push(w)
+	return true
 }

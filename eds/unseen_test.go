@@ -3,6 +3,7 @@ package eds
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -76,4 +77,64 @@ func unseen(t *testing.T, b *bench, table *table, zone string) {
 	}
 	d.cancel()
 	s.cancel()
+}
+
+// whileItComesAndGoes publishes and removes an assignment over and over while a client's
+// subscription is put to a test.
+func whileItComesAndGoes(t *testing.T, test func(u *subscription)) {
+	s := NewServer(Options{})
+	defer s.Close()
+	u := newSubscription(&stream{server: s, delta: true, wake: make(chan struct{}, 1)}, s.published.assignments)
+	defer u.end()
+	stop := make(chan struct{})
+	var publisher sync.WaitGroup
+	publisher.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1)}})
+				s.Update(Update{RemovedAssignments: []string{"a"}})
+			}
+		}
+	})
+	defer publisher.Wait()
+	defer close(stop)
+	for range 100_000 {
+		if test(u); t.Failed() {
+			return
+		}
+	}
+}
+
+// TestANameStaysWatchedWhileItsResourceComesAndGoes: a resource that goes away just when
+// a client asks for its name does not take the watch with it.
+func TestANameStaysWatchedWhileItsResourceComesAndGoes(t *testing.T) {
+	whileItComesAndGoes(t, func(u *subscription) {
+		w, _, err := u.subscribe("a")
+		u.mu.Lock()
+		known := u.interest.watches["a"]
+		u.mu.Unlock()
+		if err != nil || known != w {
+			t.Errorf("the client asked for the resource and never learns of it (%v)", err)
+		}
+		u.unsubscribe("a")
+	})
+}
+
+// TestAResumedResourceIsRemovedAlthoughItGoesJustThen: a client with a wildcard that has
+// the resource from an earlier stream has to learn that it is gone.
+func TestAResumedResourceIsRemovedAlthoughItGoesJustThen(t *testing.T) {
+	whileItComesAndGoes(t, func(u *subscription) {
+		u.subscribeAll(false)
+		err := u.resumeVersions(map[string]string{"a": "1"})
+		u.mu.Lock()
+		known := u.interest.watches["a"]
+		u.mu.Unlock()
+		if err != nil || known == nil || known.sent == 0 {
+			t.Errorf("the client keeps the resource for ever (%v)", err)
+		}
+		u.unsubscribeAll()
+	})
 }
