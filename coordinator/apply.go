@@ -48,7 +48,7 @@ func (c *core) apply(d feed.Delivery, now time.Time) {
 func (c *core) setRules(r *catalog.Rules) {
 	before := c.rules
 	c.rules = r
-	c.judge.Configure(c.timing.judging(r.Trust))
+	c.judge.Configure(c.timing.aggregating(r.Trust))
 	if before != r {
 		c.fleet.SetCapacity(r.SetCapacity)
 	}

@@ -37,8 +37,8 @@ type timing struct {
 	zoneViews             bool // some data planes get the health that their zone sees
 }
 
-// judging returns the options of the aggregator.
-func (t timing) judging(trust aggregate.BeliefLimits) aggregate.Options {
+// aggregating returns the options of the aggregator.
+func (t timing) aggregating(trust aggregate.BeliefLimits) aggregate.Options {
 	trust = catalog.WithDefaults(trust, t.report)
 	return aggregate.Options{Staleness: trust.Staleness, Doubt: trust.Doubt, AwaitFor: t.settle + 2*t.report, ZoneViews: t.zoneViews}
 }
@@ -80,7 +80,7 @@ type core struct {
 func newCore(t timing, log zerolog.Logger, m *metrics, planes resourceServer, history historian) *core {
 	c := &core{
 		mailbox: newMailbox(m.waiting), log: log, timing: t, metrics: m, history: history,
-		judge:     aggregate.New(t.judging(aggregate.BeliefLimits{})),
+		judge:     aggregate.New(t.aggregating(aggregate.BeliefLimits{})),
 		trust:     trust{},
 		decisions: newDecisions(planes, history, log, &m.rulings),
 	}

@@ -17,7 +17,7 @@
 //	rollout    which version of a cluster each checker is sent
 //	aggregate  what the votes on each endpoint come to
 //	ruling     what is published of it: the verdict, or what stands above it
-//	decision   the log of decisions; data planes, the history and the log of events follow it
+//	decision   the log of decisions, which EDS, the store and the event log follow
 //
 // # One sequence of steps
 //

@@ -28,7 +28,7 @@ func (l *lab) wantInZone(zone, address string, want health.Status) {
 func cutZone(t *testing.T) (l *lab, address string) {
 	l, addresses := fleetOf(t, 6, 30)
 	l.core.timing.zoneViews = true
-	l.core.judge.Configure(l.core.timing.judging(l.core.rules.Trust))
+	l.core.judge.Configure(l.core.timing.aggregating(l.core.rules.Trust))
 	l.cutOff(addresses[:2], func(id string) bool { return id[len(id)-1] == 'b' })
 	l.pass(10 * time.Second)
 	l.wantPublished("web", addresses[0], health.Healthy)

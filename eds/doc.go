@@ -58,8 +58,8 @@
 //   - By delta a heartbeat has no body. By state of the world the resources are sent
 //     again, wrapped: Envoy takes clusters without bodies for removed, and does not
 //     prolong assignments by them.
-//   - Envoy crashes when an assignment expires that it has by state of the world, so it
-//     gets none with a TTL. Fetches have no TTL.
+//   - By state of the world, assignments have no TTL: Envoy crashes when one expires.
+//     Fetches have no TTL either.
 //
 // Zones:
 //   - With Options.ZoneVariants, a locator with a zone gets the variant of that zone.

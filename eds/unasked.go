@@ -179,7 +179,7 @@ func (n *unasked) finish(found map[*watch]asking, report func(before, after int)
 		case m.watch.queued || m.watch.state == pending:
 			next = max(next, 0) // the client has yet to get the latest version
 		default:
-			m.watch.asking = unchecked // until the client takes it when hdsd checks it again
+			m.watch.asking = unchecked // until the client subscribes to a cluster that hdsd checks again
 			continue
 		}
 		n.since = append(n.since, m)

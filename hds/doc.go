@@ -1,10 +1,15 @@
 // Package hds is the server side of Envoy's health discovery service. It sends
 // checkers their specifiers and turns their reports into votes.
 //
-// A session is a checker's stream, or its fetches. It owns, each in a type of its
-// own: its end (lifetime.go), when it was heard (activity.go), the specifier that
-// waits to be sent (pending.go), what was sent and which of it the reports follow
-// (progress.go), and the calls of the sink (notifier.go). Other files decide
+// A session is a checker's stream, or its fetches. Each of its parts is a type:
+//
+//   - its end (lifetime.go);
+//   - when it was heard (activity.go);
+//   - the specifier that waits to be sent (pending.go);
+//   - the specifiers that were sent, and the one that reports follow (progress.go);
+//   - the calls of the sink (notifier.go).
+//
+// Other files decide
 //
 //   - who a checker is (join.go, caller.go), and which of two sessions has a node
 //     id (contest.go);
@@ -51,8 +56,8 @@
 // The protocol has no acknowledgement. A specifier is SYNCED when a report lists
 // exactly its endpoints in its order, by cluster, locality and address. Until then
 // a report may follow an earlier specifier; only endpoints of the current one give
-// votes. A checker is silent if it reports nothing of its first specifier that
-// lists something within three intervals, until it does; heartbeats do not count.
+// votes. A checker falls silent if it reports nothing of its first non-empty
+// specifier within three intervals. Heartbeats do not count as reports.
 // A report equal to the one before, byte for byte, is not decoded.
 //
 // No input of a peer panics, and every wait for a peer ends: the first message, the

@@ -164,7 +164,7 @@ func (s *session) fallSilent() {
 	}
 }
 
-// endOf gives what a stream ends with whose peer went away.
+// endOf gives the error that ends a stream when its peer goes away.
 func endOf(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil

@@ -38,7 +38,8 @@ func damaged(path string, err error) error {
 }
 
 // openDatabase opens the history of a folder. It makes the folder and the file if they
-// are missing. It returns when the file was last written.
+// are missing. The second result is the time when the file
+// was last written.
 func openDatabase(ctx context.Context, dir string, o *Options) (d *database, written time.Time, err error) {
 	path := filepath.Join(dir, fileName)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

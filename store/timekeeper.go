@@ -72,8 +72,8 @@ func (t *timekeeper) load(tx *bolt.Tx, created uint64, written time.Time) {
 	t.moment.Store(&moment{next, t.uptime()})
 }
 
-// begin makes the timeline of a history that has none: a new one, or one that an
-// older hdsd wrote last when its file was.
+// begin makes the timeline of a history that has none. For a history of an older hdsd
+// it ends at the time when that last wrote the file.
 func (t *timekeeper) begin(tx *bolt.Tx, wall, created, written uint64) timeline.Timeline {
 	first, _ := tx.Bucket(transitions).Cursor().First()
 	if len(first) != 8 {

@@ -1,6 +1,6 @@
-// Command hdsd is the whole program: the coordinator (serve), the built-in checker
-// (check), the commands that query or control a running coordinator, and the
-// bootstraps of Envoys that work with it. Each command has one file. Exit status:
+// Command hdsd is the whole program. It has the coordinator (serve), the built-in
+// checker (check), and the commands that query or control a running coordinator. It
+// also prints the bootstraps of Envoys. Each command has one file. Exit status:
 // 0 done, 1 failed, 2 wrong usage.
 //
 // json and csv are for programs, and look the same in a pipe and on a terminal.

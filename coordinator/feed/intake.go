@@ -20,7 +20,7 @@ type Intake struct {
 
 	problems problemLog // written with mu held
 
-	mu       sync.Mutex // orders deliveries as the changes
+	mu       sync.Mutex // makes deliveries come in the order of the changes
 	rules    *catalog.Rules
 	names    []string            // of the sources, in order of precedence
 	readers  map[string]Reader   // by source
@@ -81,13 +81,13 @@ func (in *Intake) Take(by Reader, set *source.Set) {
 	if in.readers[set.Source] != by {
 		return
 	}
-	in.latest[set.Source] = in.latest[set.Source].then(accepted{by, set})
+	in.latest[set.Source] = in.latest[set.Source].replacedBy(accepted{by, set})
 	in.merge(false)
 }
 
-// then gives the set that holds of a source after another one. If a new reader
-// does not know its clusters yet, those of the reader before it stay.
-func (a accepted) then(next accepted) accepted {
+// replacedBy returns the set of a source to use after next has come. While a new reader
+// does not know the source's clusters, the last set of the reader before it stays.
+func (a accepted) replacedBy(next accepted) accepted {
 	switch {
 	case a.by == next.by, next.set.Answered(), a.set == nil:
 		return next
@@ -110,7 +110,7 @@ func (in *Intake) Restart(readers []Reader, r *catalog.Rules) {
 		set := by.Latest()
 		in.names = append(in.names, set.Source)
 		in.readers[set.Source] = by
-		in.latest[set.Source] = before[set.Source].then(accepted{by, set})
+		in.latest[set.Source] = before[set.Source].replacedBy(accepted{by, set})
 	}
 	in.merge(true)
 }

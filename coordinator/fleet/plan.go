@@ -107,8 +107,8 @@ func (p *Plan) change(now time.Time, change assign.Change, out *Effects) {
 	}
 }
 
-// noteSeats notes the rows of checkers whose seats have changed. A substitute that
-// gets the seat goes on checking what it had, so that no move shows it.
+// noteSeats notes the rows of checkers whose seats have changed. A substitute that gets
+// a seat already checks the endpoint, so the planner reports no move for it.
 func (p *Plan) noteSeats() {
 	for checker, seats := range p.planner.Seats() {
 		if seats != p.seats[checker] {
@@ -138,7 +138,7 @@ func (p *Plan) move(now time.Time, m *assign.Move, out *Effects) {
 
 // Rows returns the rows of the plan that are to be stored, once; nil for none.
 func (p *Plan) Rows() map[string][]health.Hash {
-	if len(p.changed) == 0 { // of none, Plan would give all
+	if len(p.changed) == 0 { // without arguments, Plan gives all rows
 		return nil
 	}
 	rows := p.planner.Plan(slices.Collect(maps.Keys(p.changed))...)

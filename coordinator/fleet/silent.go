@@ -18,9 +18,9 @@ import (
 // take an empty specifier, and reject the next load again.
 //
 // Silent checkers are replaced a few at a time, and only while enough others
-// are known to report: two for each silent one that has seats, or one where only
-// one is silent. Where many are silent, the cause is common to them: a load that
-// they all reject, or that is too much for them or their machine. The others
+// are known to report: two for each silent one that has seats, or one if only one is
+// silent. If many are silent, they have a common cause: a load that they all reject, or
+// that is too much for them. The others
 // would not survive it either. Then every seat is kept, and endpoints that nobody
 // reports keep their last verdict.
 type silence struct {
@@ -149,8 +149,9 @@ func (f *Fleet) logHeld() {
 	f.log(SilentHeld, held)
 }
 
-// holdsSilent reports whether silent checkers keep their seats: fewer than two
-// others are known to report for each of them, or none where one is silent.
+// holdsSilent reports whether silent checkers keep their seats, since too few others are
+// known to report: fewer than two for each silent one. If only one is silent, one other
+// is enough.
 func (f *Fleet) holdsSilent() bool {
 	silent, reporting := f.countReporting()
 	if silent == 1 {

@@ -99,7 +99,7 @@ type checkerStatus struct {
 
 // Clients implements csds.Source.
 func (s checkerStatus) Clients(yield func(csds.Client) bool) {
-	lagging := s.lagging() // before the streams, whose later state can only be better
+	lagging := s.lagging() // read first: a stream that catches up meanwhile only looks better
 	for _, checker := range s.hds.Clients() {
 		checker.State.Specifier = specifierState(&checker.State, lagging[checker.Node.GetId()])
 		c := csds.Client{

@@ -82,8 +82,8 @@ func (w *watcher) Next(ctx context.Context) (seen []api.Sight, err error) {
 	return seen, watchError(err)
 }
 
-// list shows a page of the present endpoints with their recorded health, from which
-// later changes go on. It may be of a later place than the page before.
+// list returns a page of the present endpoints with their recorded health. Later changes
+// build on it. The history may have grown since the page before.
 func (w *watcher) list(ctx context.Context) ([]api.Sight, error) {
 	found, more, err := w.backend.Endpoints(ctx, api.EndpointQuery{
 		Cluster: w.query.Cluster, Address: w.query.Address, After: w.after, Limit: listPage,

@@ -109,7 +109,7 @@ func (e *edit) replace(before, after *catalog.Cluster) {
 	if after != nil {
 		e.clusters.add(after)
 		e.services[after.Source.ServiceName] = true
-		e.forgetUnheard(before, after)
+		e.forgetPast(before, after)
 		e.addChecked(after)
 		e.addExcluded(after)
 		e.reweigh(before, after)
@@ -253,10 +253,10 @@ func (e *edit) drop(id health.EndpointID, r *row) {
 	e.rows.release(id, e.now)
 }
 
-// forgetUnheard forgets the health from before the start of endpoints that now appear, if
-// hdsd had settled and their sources had answered without them. They were gone, so they
-// start anew.
-func (e *edit) forgetUnheard(before, after *catalog.Cluster) {
+// forgetPast forgets the stored health of endpoints that appear only after hdsd has
+// settled and their sources have answered without them. They were gone, so they start
+// anew.
+func (e *edit) forgetPast(before, after *catalog.Cluster) {
 	from := after.Source
 	if !e.settled || len(e.past.last) == 0 || hidesEndpoints(before) || !e.answered[from.Source] || !e.answered[from.EndpointSource()] {
 		return

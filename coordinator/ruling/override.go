@@ -180,7 +180,7 @@ func (e *edit) announce(ruled []Ruled, how string) {
 			t.Reason = o.Explain()
 			d.Voted[r.hash] = &health.Verdict{Status: r.status, Since: verdict.Since}
 		} else {
-			t.Reason = ruled[i].end(how) + ": " + verdict.Reason
+			t.Reason = ruled[i].endReason(how) + ": " + verdict.Reason
 			d.Unvoted = append(d.Unvoted, r.hash)
 		}
 		d.Health[i] = eds.Health{ID: id, Status: e.publishing.health(r)}
@@ -203,8 +203,8 @@ func (e *edit) votes(r *row, ruled *Ruled) health.Verdict {
 	return verdict
 }
 
-// end says that the votes decide again, and why.
-func (r *Ruled) end(how string) string {
+// endReason returns the reason of the transition with which the override ends.
+func (r *Ruled) endReason(how string) string {
 	if r.before == nil { // the override ended while hdsd was down
 		return "no longer overridden"
 	}
