@@ -103,7 +103,7 @@ func TestTimesThatCannotBeMeant(t *testing.T) {
 	for path, want := range map[string]string{
 		"/v1/transitions?startTime=2024-01-02T00:00:00Z&endTime=2024-01-01T00:00:00Z":  "start_time: 2024-01-02T00:00:00Z is after end_time, 2024-01-01T00:00:00Z: exchange the two",
 		"/v1/availability?startTime=2024-01-02T00:00:00Z&endTime=2024-01-01T00:00:00Z": "start_time: 2024-01-02T00:00:00Z is after end_time, 2024-01-01T00:00:00Z: exchange the two",
-		"/v1/endpoints?asOf=" + at(2*time.Minute):                                      "leave it out to see what is now",
+		"/v1/endpoints?asOf=" + at(2*time.Minute):                                      "leave it out for the current health",
 		"/v1/endpoints?asOf=" + at(30*time.Second):                                     "",
 		"/v1/transitions?startTime=2024-01-02T00:00:00Z&endTime=2024-01-02T00:00:00Z":  "",
 		"/v1/availability?startTime=2024-01-02T00:00:00Z":                              "",

@@ -153,7 +153,7 @@ func freezeMessage(f *Freeze) *hdsdv1.FreezeState {
 func reasonOf(text string) (string, error) {
 	reason, err := oneLine("reason", text, maxReason)
 	if err == nil && reason == "" {
-		err = status.Error(codes.InvalidArgument, "reason: is needed: say why, for everyone who wonders")
+		err = status.Error(codes.InvalidArgument, "reason: is required: say why, for other operators")
 	}
 	return reason, err
 }

@@ -131,8 +131,8 @@ func TestFreezeOverREST(t *testing.T) {
 
 func TestWrongFreezes(t *testing.T) {
 	for body, says := range map[string]string{
-		`{}`:                                  "reason: is needed",
-		`{"reason": "  "}`:                    "reason: is needed",
+		`{}`:                                  "reason: is required",
+		`{"reason": "  "}`:                    "reason: is required",
 		`{"reason": "a\nb"}`:                  "reason: has a character at byte 1",
 		`{"reason": "a\u001b[31m"}`:           "reason: has a character",
 		`{"reason": "a\u202eb"}`:              "reason: has a character",

@@ -108,14 +108,14 @@ func TestTheDocumentHasTheBounds(t *testing.T) {
 func TestRefusalsSayHowToPutItRight(t *testing.T) {
 	for path, want := range map[string]string{
 		"/v1/clusters?clutser=x":                    `query: unknown parameter "clutser": /v1/clusters takes pageSize, pageToken`,
-		"/v1/endpoints?health=SICK":                 `query: health: "SICK" is none of UNKNOWN, HEALTHY, UNHEALTHY, DRAINING, TIMEOUT, DEGRADED`,
+		"/v1/endpoints?health=SICK":                 `query: health: "SICK" is not one of UNKNOWN, HEALTHY, UNHEALTHY, DRAINING, TIMEOUT, DEGRADED`,
 		"/v1/endpoints?pageSize=many":               `query: pageSize: "many" is not a number, or too large`,
-		"/v1/endpoints?as_of=null":                  `query: as_of: "null" is not a time in RFC 3339, as 2026-01-02T15:04:05Z (a + before hours is %2B in a URL)`,
+		"/v1/endpoints?as_of=null":                  `query: as_of: "null" is not a time in RFC 3339, such as 2026-01-02T15:04:05Z (a + before hours is %2B in a URL)`,
 		"/v1/transitions?newestFirst=yes":           `query: newestFirst: "yes" is neither true nor false`,
 		"/v1/transitions?pageSize=1&page_size=2":    `query: parameter page_size is given as pageSize, too`,
 		"/v1/watch?cluster=%ff":                     `query: cluster: "\xff" is not UTF-8`,
 		"/v1/watch?cluster=a&cluster=b":             `query: parameter cluster is given 2 times`,
-		"/v1/endpoints?asOf=2026-01-02T03:04:05+01": `query: asOf: "2026-01-02T03:04:05 01" is not a time in RFC 3339, as 2026-01-02T15:04:05Z (a + before hours is %2B in a URL)`,
+		"/v1/endpoints?asOf=2026-01-02T03:04:05+01": `query: asOf: "2026-01-02T03:04:05 01" is not a time in RFC 3339, such as 2026-01-02T15:04:05Z (a + before hours is %2B in a URL)`,
 	} {
 		if code, body, _ := get(t, &fleet{n: 1}, path); code != http.StatusBadRequest || body["message"] != want {
 			t.Errorf("GET %s: %d\n%s, want\n%s", path, code, body["message"], want)

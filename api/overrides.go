@@ -59,13 +59,13 @@ func askedOverride(r *hdsdv1.SetOverrideRequest) (o Override, err error) {
 		return o, err
 	}
 	if o.Scope == (health.Endpoint{}) {
-		return o, status.Error(codes.InvalidArgument, "name what it is for: a cluster, an address in it, a locality")
+		return o, status.Error(codes.InvalidArgument, "name a target: a cluster, an address in it, or a locality")
 	}
 	switch r.GetHealth() {
 	case corev3.HealthStatus_DRAINING, corev3.HealthStatus_HEALTHY, corev3.HealthStatus_UNHEALTHY:
 		o.Status = health.Status(r.GetHealth())
 	default:
-		return o, status.Errorf(codes.InvalidArgument, "health: %s is none of DRAINING, HEALTHY, UNHEALTHY", r.GetHealth())
+		return o, status.Errorf(codes.InvalidArgument, "health: %s is not one of DRAINING, HEALTHY, UNHEALTHY", r.GetHealth())
 	}
 	if o.Reason, err = reasonOf(r.GetReason()); err != nil {
 		return o, err
@@ -122,7 +122,7 @@ func (c *Control) ClearOverrides(ctx context.Context, r *hdsdv1.ClearOverridesRe
 		return nil, err
 	}
 	if scope == (health.Endpoint{}) && !r.GetAll() {
-		return nil, status.Error(codes.InvalidArgument, "name what the override is for, as when it was set, or ask for all")
+		return nil, status.Error(codes.InvalidArgument, "name the override's target as it was set, or ask for all")
 	}
 	author, err := authorOf(r.GetAuthor())
 	if err != nil {

@@ -57,12 +57,12 @@ func TestAnOverrideHasAnEnd(t *testing.T) {
 
 func TestWrongOverrides(t *testing.T) {
 	for body, says := range map[string]string{
-		`{"health":"DRAINING","reason":"x"}`:                                                 "name what it is for",
+		`{"health":"DRAINING","reason":"x"}`:                                                 "name a target",
 		`{"address":"x","health":"DRAINING","reason":"x"}`:                                   "address: needs its cluster",
-		`{"cluster":"web","reason":"x"}`:                                                     "health: UNKNOWN is none of",
-		`{"cluster":"web","health":"TIMEOUT","reason":"x"}`:                                  "health: TIMEOUT is none of",
-		`{"cluster":"web","health":77,"reason":"x"}`:                                         "health: 77 is none of",
-		`{"cluster":"web","health":"DRAINING"}`:                                              "reason: is needed",
+		`{"cluster":"web","reason":"x"}`:                                                     "health: UNKNOWN is not one of",
+		`{"cluster":"web","health":"TIMEOUT","reason":"x"}`:                                  "health: TIMEOUT is not one of",
+		`{"cluster":"web","health":77,"reason":"x"}`:                                         "health: 77 is not one of",
+		`{"cluster":"web","health":"DRAINING"}`:                                              "reason: is required",
 		`{"cluster":"web","health":"DRAINING","reason":"a\nb"}`:                              "reason: has a character",
 		`{"cluster":"web","health":"DRAINING","reason":"x","author":"a\u0000"}`:              "author: has a character",
 		`{"cluster":"a\u001b[31m","health":"DRAINING","reason":"x"}`:                         "cluster: has a character",
@@ -82,8 +82,8 @@ func TestWrongOverrides(t *testing.T) {
 		}
 	}
 	for query, says := range map[string]string{
-		"":                        "name what the override is for",
-		"?author=bob":             "name what the override is for",
+		"":                        "name the override's target",
+		"?author=bob":             "name the override's target",
 		"?address=x":              "address: needs its cluster",
 		"?address=x&all=true":     "address: needs its cluster",
 		"?cluster=web&author=%00": "author: has a character",

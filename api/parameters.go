@@ -148,7 +148,7 @@ func checkValue(field protoreflect.FieldDescriptor, value string) error {
 		return checkEnum(field.Enum().Values(), value)
 	case protoreflect.MessageKind:
 		if _, err := time.Parse(time.RFC3339Nano, value); err != nil {
-			return fmt.Errorf("%q is not a time in RFC 3339, as 2026-01-02T15:04:05Z (a + before hours is %%2B in a URL)", value)
+			return fmt.Errorf("%q is not a time in RFC 3339, such as 2026-01-02T15:04:05Z (a + before hours is %%2B in a URL)", value)
 		}
 	default:
 		if !utf8.ValidString(value) {
@@ -169,5 +169,5 @@ func checkEnum(all protoreflect.EnumValueDescriptors, value string) error {
 		}
 		names = append(names, string(all.Get(i).Name()))
 	}
-	return fmt.Errorf("%q is none of %s", value, strings.Join(names, ", "))
+	return fmt.Errorf("%q is not one of %s", value, strings.Join(names, ", "))
 }

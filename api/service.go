@@ -53,7 +53,7 @@ func (s *Service) ListEndpoints(ctx context.Context, r *hdsdv1.ListEndpointsRequ
 		return nil, err
 	}
 	if now := time.Now(); query.AsOf.After(now.Add(clockSkew)) {
-		return nil, status.Errorf(codes.InvalidArgument, "as_of: %s is in the future, it is %s here: leave it out to see what is now", written(query.AsOf), written(now))
+		return nil, status.Errorf(codes.InvalidArgument, "as_of: %s is in the future, it is %s here: leave it out for the current health", written(query.AsOf), written(now))
 	}
 	question := fmt.Sprintf("endpoints %q %q %t %d", query.Cluster, query.Address, r.Health != nil, r.GetHealth())
 	if r.GetAsOf() != nil {

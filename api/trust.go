@@ -100,7 +100,7 @@ func (c *Control) ListTrust(ctx context.Context, _ *hdsdv1.ListTrustRequest) (*h
 func checkerOf(id string) (string, error) {
 	name, err := oneLine("checker", id, maxName)
 	if err == nil && name == "" {
-		err = status.Error(codes.InvalidArgument, "checker: is needed: the node id, as hdsd checkers shows it")
+		err = status.Error(codes.InvalidArgument, "checker: is required: the node id, as hdsd checkers shows it")
 	}
 	return name, err
 }

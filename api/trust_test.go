@@ -53,9 +53,9 @@ func TestTrustOverREST(t *testing.T) {
 
 func TestWrongTrust(t *testing.T) {
 	for body, says := range map[string]string{
-		`{"word":"TRUSTED","reason":"x"}`:                                                      "checker: is needed",
+		`{"word":"TRUSTED","reason":"x"}`:                                                      "checker: is required",
 		`{"checker":"c","reason":"x"}`:                                                         "neither DISTRUSTED nor TRUSTED",
-		`{"checker":"c","word":"TRUSTED"}`:                                                     "reason: is needed",
+		`{"checker":"c","word":"TRUSTED"}`:                                                     "reason: is required",
 		`{"checker":"c\u0007","word":"TRUSTED","reason":"x"}`:                                  "cannot be shown",
 		`{"checker":"c","word":"TRUSTED","reason":"x","author":"a\nb"}`:                        "cannot be shown",
 		`{"checker":"` + strings.Repeat("c", 1001) + `","word":"TRUSTED","reason":"x"}`:        "longer than",

@@ -81,7 +81,7 @@ func (n Node) check() error {
 // checkIP checks that Envoy can bind to an address: it accepts no names.
 func checkIP(what, hostPort string) error {
 	if _, err := netip.ParseAddrPort(hostPort); err != nil {
-		return fmt.Errorf("%s %q: want IP:PORT, as 127.0.0.1:9901 or [::1]:9901", what, hostPort)
+		return fmt.Errorf("%s %q: want IP:PORT, such as 127.0.0.1:9901 or [::1]:9901", what, hostPort)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func checkIP(what, hostPort string) error {
 func (s Server) check() error {
 	host, port, err := net.SplitHostPort(s.Address)
 	if number, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || host == "" || number == 0 {
-		return fmt.Errorf("server %q: want HOST:PORT of hdsd's gRPC address, as 10.0.0.5:18000", s.Address)
+		return fmt.Errorf("server %q: want HOST:PORT of hdsd's gRPC address, such as 10.0.0.5:18000", s.Address)
 	}
 	if s.TLS != nil && s.TLS.CA == "" {
 		return errors.New("the authorities to trust are missing: without them TLS proves nothing")

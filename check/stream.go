@@ -121,7 +121,7 @@ func (r *runner) accept(m *healthv3.HealthCheckSpecifier) bool {
 		s, err = parseSpecifier(m)
 	}
 	if err != nil {
-		r.options.Log.Error().Str("event", "specifier_rejected").Err(err).Msg("the specifier is rejected; the one before stays")
+		r.options.Log.Error().Str("event", "specifier_rejected").Err(err).Msg("the specifier is rejected; the previous one stays in use")
 		return false
 	}
 	r.pool.apply(s)

@@ -23,7 +23,7 @@ func (c *checks) capacities(field string, list []*configv1.CheckerCapacity) {
 			c.add(at+".weight", "is %g: from %g to %d is possible, 1 is usual", weight, minWeight, maxWeight)
 		}
 		if rate := each.GetMaxChecksPerSecond(); (rate != 0 || c.root.Has(at+".max_checks_per_second")) && !(rate > 0 && rate <= maxRate) || math.IsNaN(rate) {
-			c.add(at+".max_checks_per_second", "is %g: a checker can have any ceiling above 0; remove it for none", rate)
+			c.add(at+".max_checks_per_second", "is %g: it must be above 0; remove it for no limit", rate)
 		}
 		if each.GetWeight() == 0 && each.GetMaxChecksPerSecond() == 0 && each.GetNodeIdGlob() != "" {
 			c.warn(at, "gives the checkers neither weight nor max_checks_per_second: it only keeps what follows, and their nodes' hdsd.weight, from them")

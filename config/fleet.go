@@ -88,7 +88,7 @@ func (c *checks) fleet(f *configv1.Fleet) {
 
 func (c *checks) checkerGroups(groups []*configv1.CheckerGroup) {
 	if len(groups) == 0 {
-		c.add("checkers", "at least one group is needed, as checkers: [{id: checker, count: 3, version: hdsd}]")
+		c.add("checkers", "at least one group is required, such as checkers: [{id: checker, count: 3, version: hdsd}]")
 	}
 	var sum tally
 	for i, group := range groups {
@@ -177,12 +177,12 @@ type names map[string]string
 
 func (c *checks) unique(field, name string, count uint32, seen names) {
 	if name == "" {
-		c.add(field, "is needed: what the names of the group begin with")
+		c.add(field, "is needed: the prefix of the group's names")
 		return
 	}
 	for each := range Numbered(name, count) {
 		if first := seen[each]; first != "" {
-			c.add(field, "gives %q, which %s gives too: choose another", each, first)
+			c.add(field, "gives %q, as %s does: choose another", each, first)
 			return
 		}
 		seen[each] = field

@@ -21,7 +21,7 @@ func (c *checks) listener(field string, listener *configv1.Listener, byDefault s
 	}
 	address, err := netip.ParseAddrPort(text)
 	if err != nil {
-		c.add(field+".address", "%q is not IP:PORT or [IP6]:PORT, as %s", text, byDefault)
+		c.add(field+".address", "%q is not IP:PORT or [IP6]:PORT, such as %s", text, byDefault)
 		return netip.AddrPort{}
 	}
 	tls := listener.GetTls()

@@ -11,7 +11,7 @@ import (
 
 func (c *checks) sources(sources []*configv1.Source) {
 	if len(sources) == 0 {
-		c.add("sources", "at least one is needed, as {name: local, config_source: {path_config_source: {path: clusters.yaml}}}")
+		c.add("sources", "at least one is required, such as {name: local, config_source: {path_config_source: {path: clusters.yaml}}}")
 	}
 	seen := make(map[string]int, len(sources))
 	for i, source := range sources {
@@ -34,7 +34,7 @@ func (c *checks) sources(sources []*configv1.Source) {
 func (c *checks) configSource(field string, source *corev3.ConfigSource) {
 	switch specifier := source.GetConfigSourceSpecifier().(type) {
 	case nil:
-		c.add(field, "is needed, as {path_config_source: {path: clusters.yaml}}")
+		c.add(field, "is required, such as {path_config_source: {path: clusters.yaml}}")
 		return
 	case *corev3.ConfigSource_PathConfigSource:
 	case *corev3.ConfigSource_Path:

@@ -35,7 +35,7 @@ func (c *checks) verdict(field string, verdict *configv1.Verdict, redundancy uin
 		}
 	case configv1.Rule_SHARE:
 		if share := verdict.GetShare(); !(share > 0 && share < 1) { // this refuses NaN, too
-			c.add(field+".share", "is %g: it takes more than 0 and less than 1, as 0.18", share)
+			c.add(field+".share", "is %g: it takes more than 0 and less than 1, such as 0.18", share)
 		}
 	}
 	if verdict.GetAtLeast() != 0 && verdict.GetRule() != configv1.Rule_AT_LEAST {
@@ -66,7 +66,7 @@ func (c *checks) doubt(field string, verdict *configv1.Verdict) {
 // share checks a share: above 0, at most 1.
 func (c *checks) share(field string, share float64) {
 	if c.root.Has(field) && !(share > 0 && share <= 1) { // this refuses NaN, too
-		c.add(field, "is %g: it takes more than 0 and at most 1, as 0.2 for a fifth", share)
+		c.add(field, "is %g: it takes more than 0 and at most 1, such as 0.2 for a fifth", share)
 	}
 }
 
@@ -81,10 +81,10 @@ func (c *checks) release(field string, verdict *configv1.Verdict) {
 	q, p := verdict.GetDoubt(), verdict.GetPathCut()
 	release := or(q.GetRelease(), defaultRelease)
 	if share := or(q.GetShare(), defaultDoubtShare); c.root.Has(field+".doubt") && release > share {
-		c.add(field+".doubt", "releases at %g, which is not below the share of %g: who is released would be doubted at once", release, share)
+		c.add(field+".doubt", "releases at %g, which is not below the share of %g: a released checker would be doubted again at once", release, share)
 	}
 	if share := or(p.GetShare(), defaultPathShare); c.root.Has(field+".path_cut") && release > share {
-		c.add(field+".path_cut", "has a share of %g, and doubt.release is %g, which is not below: what is released would be cut at once", share, release)
+		c.add(field+".path_cut", "has a share of %g, and doubt.release is %g, which is not below: a released path would be cut again at once", share, release)
 	}
 }
 
@@ -105,7 +105,7 @@ func (c *checks) damping(field string, d *configv1.Damping) {
 		c.add(field+".half_life_rounds", "is %d: up to 100000 is possible", rounds)
 	}
 	if d.GetDisabled() && !proto.Equal(d, &configv1.Damping{Disabled: true}) {
-		c.add(field, "is disabled, and says how: remove one of the two")
+		c.add(field, "is disabled, but has settings: remove one of the two")
 	}
 }
 
@@ -140,11 +140,11 @@ func StatusCodes(value *structpb.Value) (first, last int, err error) {
 		start, hasStart := fields["start"].GetKind().(*structpb.Value_NumberValue)
 		end, hasEnd := fields["end"].GetKind().(*structpb.Value_NumberValue)
 		if !hasStart || !hasEnd || len(fields) != 2 {
-			return 0, 0, fmt.Errorf("is no range: a range has a start and an end, both numbers, as {start: 500, end: 504}")
+			return 0, 0, fmt.Errorf("is no range: a range has a start and an end, both numbers, such as {start: 500, end: 504}")
 		}
 		first, last = whole(start.NumberValue), whole(end.NumberValue)-1
 	default:
-		return 0, 0, fmt.Errorf("is neither a status code, as 429, nor a range of them, as {start: 500, end: 504}")
+		return 0, 0, fmt.Errorf("is neither a status code, such as 429, nor a range of them, such as {start: 500, end: 504}")
 	}
 	switch {
 	case first < minCode || last < minCode-1 || last > maxCode:

@@ -96,7 +96,7 @@ func TestWhoeverAnswersIsTold(t *testing.T) {
 		{"TLS as it should be", secure, named, ""},
 		{"nobody there", "127.0.0.1:1", nil, "nothing listens at 127.0.0.1:1: is 'hdsd serve' running there?"},
 		{"nobody there, by TLS", "127.0.0.1:1", named, "nothing listens at 127.0.0.1:1"},
-		{"no such host", "nowhere.invalid:1", nil, "nobody knows the host nowhere.invalid"},
+		{"no such host", "nowhere.invalid:1", nil, "unknown host nowhere.invalid"},
 		{"plaintext to TLS", secure, nil, "speaks TLS: give --tls-ca FILE"},
 		{"plaintext to mutual TLS", mutual, nil, "speaks TLS: give --tls-ca FILE"},
 		{"TLS to plaintext", plain, named, "speaks no TLS: leave out --tls-ca"},

@@ -85,7 +85,7 @@ func (b *backup) fetch(ctx context.Context, to io.Writer) error {
 				break
 			}
 			if done := b.done.Load(); status.Code(err) == codes.Unavailable && done > 0 {
-				return fmt.Errorf("%s stopped or was restarted when %s of %s had come: the copy is not whole, start again",
+				return fmt.Errorf("%s stopped or was restarted when %s of %s had come: the copy is incomplete, start again",
 					b.client.server, bytesText(done), bytesText(b.size.Load()))
 			}
 			if err != nil {
@@ -146,7 +146,7 @@ func (b *backup) toFile(command *cobra.Command, path string) error {
 		return err
 	}
 	if none == nil {
-		fmt.Fprintf(command.ErrOrStderr(), "hdsd: %s was there: the copy has taken its place\n", path)
+		fmt.Fprintf(command.ErrOrStderr(), "hdsd: the copy has replaced the existing %s\n", path)
 	}
 	fmt.Fprintf(command.OutOrStdout(), "%s: %s\n", path, copyText(&about))
 	if about.Rows != nil {

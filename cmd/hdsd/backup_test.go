@@ -106,7 +106,7 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	copies := t.TempDir()
 	path := filepath.Join(copies, "copy.db")
-	for _, says := range []string{"", "hdsd: " + path + " was there: the copy has taken its place\n"} {
+	for _, says := range []string{"", "hdsd: the copy has replaced the existing " + path + "\n"} {
 		code, out, errors := hdsd(t, "backup", path, "--server", site.grpc)
 		want := fmt.Sprintf("copy.db: 300 transitions from %s to %s, 1 cluster, ", recorded.Format(time.RFC3339), recorded.Add(299*time.Minute).Format(time.RFC3339))
 		if code != exitDone || errors != says || !strings.HasPrefix(out, filepath.Join(copies, want)) {
@@ -133,7 +133,7 @@ func TestBackupAndRestore(t *testing.T) {
 	site.stop()
 	record(t, dir, 7)
 	code, out, errors = hdsd(t, "restore", path, "-c", filepath.Join(dir, "hdsd.yaml"))
-	for _, want := range []string{"hdsd.db: 300 transitions from", "what was there is kept: " + filepath.Join(dir, "data", "hdsd.db.2"), "hdsd was frozen", "now start hdsd"} {
+	for _, want := range []string{"hdsd.db: 300 transitions from", "the old database is kept: " + filepath.Join(dir, "data", "hdsd.db.2"), "hdsd was frozen", "now start hdsd"} {
 		if code != exitDone || errors != "" || !strings.Contains(out, want) {
 			t.Fatalf("exit status %d, %s, nothing of %q in %s", code, errors, want, out)
 		}
@@ -171,7 +171,7 @@ func TestBackupOfNoUse(t *testing.T) {
 		"nothing":   {tape{}, "of 0 bytes of the copy, 0 have come"},
 		"cut off":   {tape{size: 7, parts: []string{"ab", "cd"}}, "of 7 bytes of the copy, 4 have come"},
 		"stopped":   {tape{size: 7, parts: []string{"ab"}, ends: status.Error(codes.Aborted, "hdsd is stopping")}, "hdsd is stopping"},
-		"killed":    {tape{size: 7 << 20, parts: []string{"ab"}, ends: status.Error(codes.Unavailable, "EOF")}, "stopped or was restarted when 1 KiB of 7168 KiB had come: the copy is not whole, start again"},
+		"killed":    {tape{size: 7 << 20, parts: []string{"ab"}, ends: status.Error(codes.Unavailable, "EOF")}, "stopped or was restarted when 1 KiB of 7168 KiB had come: the copy is incomplete, start again"},
 		"another's": {tape{ends: status.Error(codes.ResourceExhausted, "another backup is under way")}, "another backup is under way"},
 		"nonsense":  {tape{size: 4, parts: []string{"ab", "cd"}}, "is of no use: history is damaged"},
 	} {
@@ -211,7 +211,7 @@ func TestBackupOfADamagedHistory(t *testing.T) {
 	}
 	restored := t.TempDir()
 	code, _, errors = hdsd(t, "restore", path+".damaged", "--data-dir", restored)
-	if code != exitFailed || !strings.Contains(errors, "--damaged takes it all the same") || len(names(t, restored)) != 0 {
+	if code != exitFailed || !strings.Contains(errors, "--damaged restores it anyway") || len(names(t, restored)) != 0 {
 		t.Errorf("exit status %d, %s", code, errors)
 	}
 	code, out, errors = hdsd(t, "restore", path+".damaged", "--data-dir", restored, "--damaged")

@@ -59,7 +59,7 @@ type tlsFlags struct {
 
 func (f *tlsFlags) addTo(command *cobra.Command) {
 	command.Flags().StringVar(&f.ca, "tls-ca", "", "PEM `file` of the authorities to trust; turns TLS on")
-	command.Flags().StringVar(&f.certificate, "tls-cert", "", "PEM `file` of the certificate to show")
+	command.Flags().StringVar(&f.certificate, "tls-cert", "", "PEM `file` of the client certificate")
 	command.Flags().StringVar(&f.key, "tls-key", "", "PEM `file` of its private key")
 	command.Flags().StringVar(&f.name, "tls-server-name", "", "`name` that the server's certificate must hold (default: the host of --server)")
 	completeWords(command, "tls-server-name")
@@ -102,7 +102,7 @@ func addServerFlag(command *cobra.Command, server *string) {
 // checkServer refuses an invalid server address.
 func checkServer(server string) error {
 	if _, port, err := net.SplitHostPort(server); err != nil || port == "" {
-		return usageError{fmt.Errorf("--server %q: want HOST:PORT, as 10.0.0.5:18000", server)}
+		return usageError{fmt.Errorf("--server %q: want HOST:PORT, such as 10.0.0.5:18000", server)}
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func completeWords(command *cobra.Command, flag string, values ...string) {
 func (c *client) addFlags(command *cobra.Command) {
 	addServerFlag(command, &c.server)
 	command.Flags().StringVarP(&c.output, "output", "o", "table", "table, json (an object a line) or csv")
-	command.Flags().IntVar(&c.limit, "limit", 0, "show at most so many (0: all)")
+	command.Flags().IntVar(&c.limit, "limit", 0, "show at most this many (0: all)")
 	command.Flags().StringVar(&c.color, "color", "auto", "`when` tables have colour: auto (on a terminal, unless NO_COLOR is set), always or never")
 	c.tls.addTo(command)
 	completeWords(command, "output", "table", "json", "csv")

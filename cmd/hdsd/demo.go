@@ -27,9 +27,9 @@ func newDemo() *cobra.Command {
 			return demo.Run(command.Context(), o)
 		},
 	}
-	command.Flags().BoolVar(&o.Once, "once", false, "one scripted round, then stop; exit status 1 when something did not happen as it should")
-	command.Flags().BoolVar(&o.NoEnvoy, "no-envoy", false, "use the built-in checker even where a real Envoy could be had")
-	command.Flags().StringVar(&o.Cache, "cache", "", "`folder` for the Envoy that is fetched (default: the user's cache folder)")
+	command.Flags().BoolVar(&o.Once, "once", false, "one scripted round, then stop; exit status 1 if a step fails")
+	command.Flags().BoolVar(&o.NoEnvoy, "no-envoy", false, "use the built-in checker even if a real Envoy is available")
+	command.Flags().StringVar(&o.Cache, "cache", "", "`folder` for the downloaded Envoy (default: the user's cache folder)")
 	_ = command.MarkFlagDirname("cache")
 	return command
 }

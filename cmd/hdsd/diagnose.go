@@ -25,7 +25,7 @@ func diagnose(ctx context.Context, server string, config *tls.Config, said strin
 	var name *net.DNSError
 	switch {
 	case errors.As(err, &name):
-		return fmt.Errorf("--server %s: nobody knows the host %s", server, name.Name)
+		return fmt.Errorf("--server %s: unknown host %s", server, name.Name)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("nothing listens at %s: is 'hdsd serve' running there? --server or HDSD_SERVER name another address", server)
 	case err != nil:

@@ -55,7 +55,7 @@ func newEndpoints() *cobra.Command {
 	command.ValidArgsFunction = c.completeEndpoint
 	command.Flags().StringVar(&wanted, "health", "", "only endpoints of exactly this `health`")
 	completeWords(command, "health", "HEALTHY", "UNHEALTHY", "TIMEOUT", "UNKNOWN", "DEGRADED", "DRAINING")
-	command.Flags().StringVar(&asOf, "as-of", "", "what was held at this `time` instead of now ("+timeForms+")")
+	command.Flags().StringVar(&asOf, "as-of", "", "the health at this `time` instead of now ("+timeForms+")")
 	completeWords(command, "as-of")
 	return command
 }

@@ -38,7 +38,7 @@ restarts, until 'hdsd unfreeze'. Freezing again replaces the reason.`,
 				})
 			}
 			if reason == "" {
-				return usageError{errors.New("--reason TEXT is missing: why, for everyone who wonders")}
+				return usageError{errors.New("--reason TEXT is missing: say why, for other operators")}
 			}
 			publishes, err := parsePublish(publish)
 			if err != nil {
@@ -55,7 +55,7 @@ restarts, until 'hdsd unfreeze'. Freezing again replaces the reason.`,
 		},
 	}
 	command.Flags().StringVar(&reason, "reason", "", "why, on one `line`")
-	command.Flags().StringVar(&publish, "publish", "sources", "what data planes get: sources (what these say) or held (the health as it stood)")
+	command.Flags().StringVar(&publish, "publish", "sources", "what data planes get: sources (the sources' own health) or held (the health at this moment)")
 	command.Flags().BoolVar(&show, "show", false, "change nothing, show whether hdsd is frozen")
 	addAuthorFlag(command, &author)
 	c.addOperatorFlags(command)
@@ -98,7 +98,7 @@ func (c *client) addOperatorFlags(command *cobra.Command) {
 }
 
 func addAuthorFlag(command *cobra.Command, author *string) {
-	command.Flags().StringVar(author, "author", "", "`name` of who does it (default: you, as USER@HOST)")
+	command.Flags().StringVar(author, "author", "", "your `name` (default: USER@HOST)")
 	completeWords(command, "author")
 }
 

@@ -48,7 +48,7 @@ func exitStatus(err error, command *cobra.Command, to io.Writer) int {
 	case errors.As(err, &told):
 		return exitFailed
 	case errors.As(err, &usage):
-		fmt.Fprintf(to, "hdsd: %v\nUsage: %s ('%s --help' says more)\n", err, command.UseLine(), command.CommandPath())
+		fmt.Fprintf(to, "hdsd: %v\nUsage: %s (see '%s --help')\n", err, command.UseLine(), command.CommandPath())
 		return exitUsage
 	}
 	fmt.Fprintf(to, "hdsd: %v\n", err)

@@ -104,7 +104,7 @@ func TestWrongUsage(t *testing.T) {
 	cases := map[string]string{ // what is said
 		"nonsense":                                   `no command "nonsense"`,
 		"endpoint":                                   "did you mean endpoints?",
-		"endpoints --nope":                           "unknown flag: --nope\nUsage: hdsd endpoints [CLUSTER [ADDRESS]] [flags] ('hdsd endpoints --help' says more)",
+		"endpoints --nope":                           "unknown flag: --nope\nUsage: hdsd endpoints [CLUSTER [ADDRESS]] [flags] (see 'hdsd endpoints --help')",
 		"endpoints a b c":                            "at most 2",
 		"endpoints -o xml":                           "want table, json or csv",
 		"endpoints --limit -1":                       "--limit -1",

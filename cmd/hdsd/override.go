@@ -27,7 +27,7 @@ it or its time is over. The most specific one wins: an endpoint's, a locality's 
 the cluster, the cluster's, a locality's everywhere, in this order.`,
 		RunE: func(command *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("there is no override %q: drain, healthy, unhealthy, clear or list", args[0])}
+				return usageError{fmt.Errorf("unknown override %q: use drain, healthy, unhealthy, clear or list", args[0])}
 			}
 			return command.Help()
 		},
@@ -57,7 +57,7 @@ func (s *scope) parse() (*corev3.Locality, error) {
 	return &corev3.Locality{Region: parts[0], Zone: parts[1], SubZone: parts[2]}, nil
 }
 
-var errNoScope = usageError{errors.New("name what it is for: CLUSTER, CLUSTER ADDRESS, or --locality")}
+var errNoScope = usageError{errors.New("name a target: CLUSTER, CLUSTER ADDRESS, or --locality")}
 
 func newOverrideSet(name, short string, to corev3.HealthStatus) *cobra.Command {
 	var c client
@@ -77,7 +77,7 @@ func newOverrideSet(name, short string, to corev3.HealthStatus) *cobra.Command {
 			case cluster == "" && strings.Trim(of.locality, "/") == "":
 				return errNoScope
 			case reason == "":
-				return usageError{errors.New("--reason TEXT is missing: why, for everyone who wonders")}
+				return usageError{errors.New("--reason TEXT is missing: say why, for other operators")}
 			}
 			request := &hdsdv1.SetOverrideRequest{
 				Cluster: cluster, Address: address, Locality: locality, Health: to, Reason: reason, Author: authorOr(author),
@@ -141,7 +141,7 @@ endpoints; without a name, all of them.`,
 			case err != nil:
 				return err
 			case cluster == "" && strings.Trim(of.locality, "/") == "" && !all:
-				return usageError{errors.New("name what the override is for, as 'hdsd override list' shows it, or give --all")}
+				return usageError{errors.New("name the override's target as 'hdsd override list' shows it, or give --all")}
 			}
 			request := &hdsdv1.ClearOverridesRequest{
 				Cluster: cluster, Address: address, Region: l.GetRegion(), Zone: l.GetZone(), SubZone: l.GetSubZone(), All: all, Author: authorOr(author),
@@ -156,14 +156,14 @@ endpoints; without a name, all of them.`,
 					fmt.Fprintf(command.OutOrStdout(), "has ended: %s\n", overrideLine(o))
 				}
 				if len(answer.GetEnded()) == 0 {
-					fmt.Fprintln(command.OutOrStdout(), "there was none: nothing has changed")
+					fmt.Fprintln(command.OutOrStdout(), "there is no such override: nothing has changed")
 				}
 				return nil
 			})
 		},
 	}
 	of.addTo(command)
-	command.Flags().BoolVar(&all, "all", false, "all overrides within what is named")
+	command.Flags().BoolVar(&all, "all", false, "all overrides within the target")
 	addAuthorFlag(command, &author)
 	c.addOperatorFlags(command)
 	command.ValidArgsFunction = c.completeEndpoint

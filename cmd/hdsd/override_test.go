@@ -68,7 +68,7 @@ func TestOverride(t *testing.T) {
 		"unhealthy --locality //rack --author bob": "everything in //rack: forced unhealthy" + since + " by bob: kernel upgrade\nendpoints that it decides: 1\n",
 		"clear --locality /b":                      "has ended: " + zone,
 		"clear --all":                              "has ended: " + zone,
-		"clear db --all":                           "there was none: nothing has changed\n",
+		"clear db --all":                           "there is no such override: nothing has changed\n",
 	} {
 		args := append([]string{"override"}, strings.Fields(line)...)
 		if !strings.HasPrefix(line, "clear") {
@@ -111,8 +111,8 @@ func TestOverrideList(t *testing.T) {
 func TestWrongOverrides(t *testing.T) {
 	for line, want := range map[string]string{
 		"override nonsense":                                "drain, healthy, unhealthy, clear or list",
-		"override drain --reason x":                        "name what it is for",
-		"override drain --reason x --locality //":          "name what it is for",
+		"override drain --reason x":                        "name a target",
+		"override drain --reason x --locality //":          "name a target",
 		"override drain web":                               "--reason TEXT is missing",
 		"override drain a b c --reason x":                  "at most 2",
 		"override drain web --reason x --locality a/b/c/d": "REGION/ZONE",

@@ -41,7 +41,7 @@ error, everything is as it was.`,
 	addConfigFlag(command, &config)
 	command.Flags().StringVar(&folder, "data-dir", "", "`folder` of the database, in place of a configuration")
 	_ = command.MarkFlagDirname("data-dir")
-	command.Flags().BoolVar(&damaged, "damaged", false, "take a copy in which single values are damaged, which are left out of answers")
+	command.Flags().BoolVar(&damaged, "damaged", false, "restore a copy with damaged values; queries leave them out")
 	return command
 }
 
@@ -59,7 +59,7 @@ func restore(ctx context.Context, out, progress io.Writer, folder, from string, 
 	})
 	stop()
 	if restored.Rows != nil && !damaged && err != nil {
-		return fmt.Errorf("%w; --damaged takes it all the same", err)
+		return fmt.Errorf("%w; --damaged restores it anyway", err)
 	}
 	if err != nil {
 		return err
@@ -69,7 +69,7 @@ func restore(ctx context.Context, out, progress io.Writer, folder, from string, 
 		fmt.Fprintf(out, "damaged, and left out of answers: %v\n", restored.Rows)
 	}
 	if restored.Kept != "" {
-		fmt.Fprintf(out, "what was there is kept: %s\n", restored.Kept)
+		fmt.Fprintf(out, "the old database is kept: %s\n", restored.Kept)
 	}
 	if restored.Frozen {
 		fmt.Fprintln(out, "hdsd was frozen when the copy was made, and will be: 'hdsd unfreeze' ends that")

@@ -103,7 +103,7 @@ func TestSimulateSaysWhatIsWrong(t *testing.T) {
 		}
 	}
 	status, out, errors := simulateFiles(t, badClusters, smallFleet)
-	if status != exitDone || !strings.Contains(out, "conect_timeout") || !strings.Contains(errors, "1 problems, and what is bad in them is not planned for: 'hdsd validate -c ") {
+	if status != exitDone || !strings.Contains(out, "conect_timeout") || !strings.Contains(errors, "1 problems, and the plan leaves out what is bad: 'hdsd validate -c ") {
 		t.Errorf("with a bad cluster: exit status %d, %s%s", status, out, errors)
 	}
 }

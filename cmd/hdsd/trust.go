@@ -24,7 +24,7 @@ connected.`,
 		Args:    oneChecker,
 		RunE: func(command *cobra.Command, args []string) error {
 			if reason == "" {
-				return usageError{errors.New("--reason TEXT is missing: why, for everyone who wonders")}
+				return usageError{errors.New("--reason TEXT is missing: say why, for other operators")}
 			}
 			request := &hdsdv1.SetTrustRequest{Checker: args[0], Word: word, Reason: reason, Author: authorOr(author)}
 			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
@@ -63,7 +63,7 @@ func newJudge() *cobra.Command {
 				case err != nil:
 					return err
 				case answer.GetEnded() == nil:
-					fmt.Fprintf(command.OutOrStdout(), "nothing was said of %s: nothing has changed\n", args[0])
+					fmt.Fprintf(command.OutOrStdout(), "no trust is set for %s: nothing has changed\n", args[0])
 				default:
 					fmt.Fprintf(command.OutOrStdout(), "has ended: %s\n", trustLine(answer.GetEnded()))
 				}

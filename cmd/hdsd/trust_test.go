@@ -66,7 +66,7 @@ func TestTrust(t *testing.T) {
 		"distrust checker-7 --reason why --author bob": "checker-7 is distrusted" + since + "bob: why\n",
 		"trust checker-7 --reason why --author bob":    "checker-7 is trusted" + since + "bob: why\nit replaces: checker-7 is distrusted" + since + "ann@here: stuck\n",
 		"judge checker-7": "has ended: checker-7 is trusted" + since + "ann@here: stuck\n",
-		"judge checker-8": "nothing was said of checker-8: nothing has changed\n",
+		"judge checker-8": "no trust is set for checker-8: nothing has changed\n",
 	} {
 		exit, out, errors := hdsd(t, append(append([]string{"checkers"}, strings.Fields(line)...), "--server", address)...)
 		if exit != 0 || out != want {

@@ -65,7 +65,7 @@ func runValidate(path string, to io.Writer, examined func()) error {
 		fmt.Fprintf(out, "%s: %s with %s, %d checked, %s\n", path,
 			plural(findings.Clusters, "cluster"), plural(findings.Endpoints, "endpoint"), findings.Checked, outcome(warnings))
 		for _, name := range findings.Unread {
-			fmt.Fprintf(out, "%s: what the source %s has was not looked into: its management server is not asked\n", path, name)
+			fmt.Fprintf(out, "%s: source %s was not examined: validate does not ask management servers\n", path, name)
 		}
 	}
 	if err := out.Flush(); err != nil {

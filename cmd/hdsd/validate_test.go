@@ -217,7 +217,7 @@ policies: [{cluster_name_glob: "mesh-*", redundancy: 2}]
 `
 	status, out := validated(t, upstream, "clusters.yaml", waits)
 	const want = "hdsd.yaml: 1 cluster with 0 endpoints, 0 checked, all good\n" +
-		"hdsd.yaml: what the source mesh has was not looked into: its management server is not asked\n"
+		"hdsd.yaml: source mesh was not examined: validate does not ask management servers\n"
 	if status != exitDone || out != want {
 		t.Errorf("exit status %d:\n%s", status, out)
 	}

@@ -5,7 +5,7 @@ import "google.golang.org/protobuf/reflect/protoreflect"
 const (
 	provider  = "hdsd does not know whether checkers have this certificate provider; use files, inline material or SDS"
 	watched   = "hdsd does not know whether checkers have this folder; take it out"
-	localOnly = "what is on a checker's machine is not for sources to say; use inline material or a file named in the configuration's checkers.files"
+	localOnly = "sources cannot name what is on a checker's machine; use inline material or a file named in the configuration's checkers.files"
 )
 
 // tlsFields are the fields of an UpstreamTlsContext and the messages in it.

@@ -60,7 +60,7 @@ func ruleCheck(r *review, path string, c *corev3.HealthCheck) {
 		r.need(health.GRPC)
 	case *corev3.HealthCheck_CustomHealthCheck_: // its own rule says what it needs
 	default:
-		r.problem(path, "says nothing of how to check; set http_health_check, tcp_health_check, grpc_health_check or custom_health_check")
+		r.problem(path, "does not say how to check; set http_health_check, tcp_health_check, grpc_health_check or custom_health_check")
 	}
 }
 

@@ -188,7 +188,7 @@ func ruleDataSource(r *review, path string, d *corev3.DataSource) {
 
 func ruleConfigSource(r *review, path string, c *corev3.ConfigSource) {
 	if c.GetApiConfigSource() == nil {
-		r.problem(join(path, "api_config_source"), "is missing, and what else gives a secret is not on every checker")
+		r.problem(join(path, "api_config_source"), "is missing, and no other way to a secret works on every checker")
 	}
 	if c.GetResourceApiVersion() != corev3.ApiVersion_V3 {
 		r.problem(join(path, "resource_api_version"), "must be V3")

@@ -55,7 +55,7 @@ func (t *translation) look(config *clusterv3.Cluster, a *endpointv3.ClusterLoadA
 		r.problem("transport_socket_matcher", "hdsd cannot tell which socket it selects; use transport_socket_matches alone")
 	}
 	if len(checks) == 0 {
-		r.problem("health_checks", "there is none, and a checker would call every endpoint unhealthy; give one")
+		r.problem("health_checks", "is missing, and a checker would call every endpoint unhealthy; give one")
 	}
 	for i, check := range checks {
 		check = proto.CloneOf(check)

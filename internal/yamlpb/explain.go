@@ -30,12 +30,12 @@ var rules = []struct {
 	{said(`value must contain at least (\d+) (?:item\(s\)|pair\(s\))`), "has too few elements: give $1 or more"},
 	{said(`value must contain no more than (\d+) (?:item\(s\)|pair\(s\))`), "has too many elements: give $1 at most"},
 	{said(`value must contain exactly (\d+) (?:item\(s\)|pair\(s\))`), "has the wrong number of elements: give $1"},
-	{said(`value must be one of the defined enum values`), "is none of the values that there are: write the name of one"},
+	{said(`value must be one of the defined enum values`), "is not one of the values: write the name of one"},
 	{said(`value must not be in list \[(.+)\]`), "cannot be $1: write another value"},
 	{said(`value must be in list \[(.+)\]`), "is not possible: write one of $1"},
 	{said(`value must equal (.+)`), "is not possible: write $1"},
 	{said(`value is not a valid duration`), `is no duration: write one in seconds, as "0.5s"`},
-	{said(`value does not match regex pattern "\^\[\^\\x00.*`), "holds a control character, as a line break: take it out"},
+	{said(`value does not match regex pattern "\^\[\^\\x00.*`), "holds a control character, such as a line break: take it out"},
 	{said(`value does not match regex pattern (.+)`), "has a form that is not possible: write what the regular expression $1 matches"},
 }
 

@@ -18,7 +18,7 @@ func TestRulesSayWhatToDo(t *testing.T) {
 		"value must be outside range (0s, 1ms)":               "is out of range: write no value between 0s and 1ms",
 		"value must contain at least 1 item(s)":               "has too few elements: give 1 or more",
 		"value must be in list [http https]":                  "is not possible: write one of http https",
-		`value does not match regex pattern "^[^\x00\n\r]*$"`: "holds a control character, as a line break: take it out",
+		`value does not match regex pattern "^[^\x00\n\r]*$"`: "holds a control character, such as a line break: take it out",
 		"what nobody thought of":                              "what nobody thought of",
 	} {
 		if got := explain(says); got != want {

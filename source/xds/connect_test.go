@@ -154,7 +154,7 @@ func TestStuckServer(t *testing.T) {
 		equal(t, "too early", r.Status().Types[0].Connected, true)
 		time.Sleep(time.Nanosecond)
 		synctest.Wait()
-		has(t, "error", r.Status().Types[0].LastError, "a request could not be sent within 30s")
+		has(t, "error", r.Status().Types[0].LastError, "the server has not taken a request within 30s")
 		time.Sleep(10 * time.Second)
 		next(t, s.streams)
 	})

@@ -41,7 +41,7 @@ func TestDeltaRequests(t *testing.T) {
 		p.next()
 		set := r.latest()
 		equal(t, "removed", said(set), "api=none web=10.0.0.1")
-		has(t, "problem", set.Problems[0].String(), `api: it has no endpoints, as the management server has no ClusterLoadAssignment "svc"`)
+		has(t, "problem", set.Problems[0].String(), `api: it has no endpoints: the management server has no ClusterLoadAssignment "svc"`)
 
 		response := removal(envoyrules.Cluster, "n4")
 		response.RemovedResourceNames = []*discoveryv3.ResourceName{{Name: "api"}}
@@ -251,7 +251,7 @@ func TestTimeToLive(t *testing.T) {
 		time.Sleep(12 * time.Second)
 		set := r.latest()
 		equal(t, "endpoints expired", said(set), "a=10.0.0.1 web=none")
-		has(t, "problem", set.Problems[0].String(), `the time to live that the management server gave the ClusterLoadAssignment "web" is over`)
+		has(t, "problem", set.Problems[0].String(), `the TTL of the ClusterLoadAssignment "web" is over`)
 		equal(t, "asked for again", fmt.Sprint(p.next().GetResourceNamesSubscribe()), "[web]")
 		time.Sleep(time.Hour)
 		r.nothing() // a has no time to live any more
@@ -306,7 +306,7 @@ func TestResourceErrors(t *testing.T) {
 		set := r.latest()
 		equal(t, "set", said(set), "a=none b=none c=10.0.0.1")
 		has(t, "problem", set.Problems[0].String(), `a: the management server says of the ClusterLoadAssignment "a": PermissionDenied: not for you`)
-		has(t, "problem", set.Problems[1].String(), `b: it has no endpoints, as the management server has no ClusterLoadAssignment "b"`)
+		has(t, "problem", set.Problems[1].String(), `b: it has no endpoints: the management server has no ClusterLoadAssignment "b"`)
 		equal(t, "problems", len(set.Problems), 3)
 
 		p.send(change(envoyrules.Assignment, "n3", wrap("c", "1", endpoints("c", "10.0.0.1"))))

@@ -22,7 +22,7 @@ func (t *table) examine(c *candidate, now time.Time) {
 	case c.body == nil:
 		c.wrong = fmt.Sprintf("it has no body, and its version %q is not known here", c.version)
 	case c.body.GetTypeUrl() != t.typeURL:
-		c.wrong = fmt.Sprintf("its type is %q, and that of the response %q", c.body.GetTypeUrl(), t.typeURL)
+		c.wrong = fmt.Sprintf("its type is %q, but the response is of type %q", c.body.GetTypeUrl(), t.typeURL)
 	case before != nil && bytes.Equal(before.packed.GetValue(), c.body.GetValue()):
 		c.content = &content{version: c.version, packed: before.packed, message: before.message, endpoints: before.endpoints, updated: now}
 	default:

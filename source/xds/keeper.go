@@ -42,7 +42,7 @@ func (k *keeper) run(ctx context.Context) {
 		began := time.Now()
 		if err := k.keep(began, last); err != nil {
 			k.options.Log.Error().Str("event", "upstream_snapshot_trouble").Str("source", k.options.Name).Err(err).
-				Msg("what the management server said could not be kept for a restart")
+				Msg("the snapshot of the management server's resources cannot be written")
 		}
 		timer.Reset(max(snapshotEvery, snapshotShare*time.Since(began)))
 	}

@@ -78,7 +78,7 @@ func (w *weight) message(of protoreflect.MessageDescriptor, data []byte, depth i
 func (w *weight) excess() string {
 	switch {
 	case w.elements > maxElements:
-		return fmt.Sprintf("it has more than %d elements, and no more are taken at once", maxElements)
+		return fmt.Sprintf("it has more than %d elements, the limit for one response", maxElements)
 	case w.endpoints > maxEndpoints:
 		return fmt.Sprintf("it has more than %d endpoints, and no more are taken: make several of it", maxEndpoints)
 	case w.endpoints > freeMessages+w.bytes/leastEndpointBytes:

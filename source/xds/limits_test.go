@@ -73,7 +73,7 @@ func TestExcess(t *testing.T) {
 // TestTooManyResources: the response is refused as a whole without being
 // decoded, and the next one is taken.
 func TestTooManyResources(t *testing.T) {
-	refusal := "refused as a whole: it has more than 1000000 elements, and no more are taken at once"
+	refusal := "refused as a whole: it has more than 1000000 elements, the limit for one response"
 	t.Run("delta", func(t *testing.T) {
 		scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 			p := next(t, s.delta)

@@ -34,7 +34,7 @@ func (s *Source) build(now time.Time) *source.Set {
 		}
 	}
 	if s.unread() && !s.assignments.talk.heard {
-		s.problem(set, "", false, "the management server has not said within %s which clusters there are: see that it can be reached",
+		s.problem(set, "", false, "the management server has not sent its clusters within %s: check that it can be reached",
 			s.settings.fetchTimeout)
 	}
 	return set
@@ -97,11 +97,11 @@ func (s *Source) endpoints(cluster string, a *entry, set *source.Set) (assignmen
 	case a.refused != nil:
 		return nil, "its ClusterLoadAssignment: " + a.refused.reason
 	case a.gone:
-		s.problem(set, cluster, true, "it has no endpoints, as the management server has no ClusterLoadAssignment %q", a.name)
+		s.problem(set, cluster, true, "it has no endpoints: the management server has no ClusterLoadAssignment %q", a.name)
 	case a.lapsed:
-		s.problem(set, cluster, true, "it has no endpoints, as the time to live that the management server gave the ClusterLoadAssignment %q is over", a.name)
+		s.problem(set, cluster, true, "it has no endpoints: the TTL of the ClusterLoadAssignment %q is over", a.name)
 	case a.report == "":
-		s.problem(set, cluster, true, "it has no endpoints, as the management server has not sent the ClusterLoadAssignment %q within %s",
+		s.problem(set, cluster, true, "it has no endpoints: the management server has not sent the ClusterLoadAssignment %q within %s",
 			a.name, s.settings.fetchTimeout)
 	}
 	return nil, ""

@@ -120,6 +120,6 @@ func (s *Source) restore() error {
 		}
 	}
 	s.options.Log.Info().Str("event", "upstream_restored").Str("source", s.options.Name).
-		Int("clusters", len(s.clusters.entries)).Time("of", s.restored).Msg("until the management server answers, what it said last is used")
+		Int("clusters", len(s.clusters.entries)).Time("of", s.restored).Msg("the stored resources are used until the management server answers")
 	return nil
 }

@@ -183,4 +183,4 @@ func withAdvice(err error) error {
 	return err
 }
 
-var errStuck = fmt.Errorf("a request could not be sent within %s, as the server takes none", sendTimeout)
+var errStuck = fmt.Errorf("the server has not taken a request within %s", sendTimeout)

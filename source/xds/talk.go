@@ -65,7 +65,7 @@ func (s *Source) lose(tables []*table, server, next string, why error) {
 	for _, t := range tables {
 		if t.talk.connected || t.talk.failure != text {
 			s.options.Log.Warn().Str("event", "upstream_lost").Str("source", s.options.Name).Str("type_url", t.typeURL).
-				Str("upstream", server).Err(why).Msg("the management server cannot be asked; what it said before stays")
+				Str("upstream", server).Err(why).Msg("the management server does not answer; its last resources stay in use")
 		}
 		switch {
 		case t.talk.connected:
@@ -113,7 +113,7 @@ func (s *Source) reject(t *table, version string, refused *rejection) {
 	if t.talk.rejected != text {
 		s.options.Log.Warn().Str("event", "upstream_refused").Str("source", s.options.Name).Str("type_url", t.typeURL).
 			Str("version", version).Str("error", text).
-			Msg("this is refused of a response of the management server; what was there before stays")
+			Msg("resources of the management server are refused; their last valid versions stay in use")
 	}
 	t.talk.heard = t.talk.heard || refused.whole == ""
 	t.talk.updated, t.talk.failure, t.talk.failed = now, text, now

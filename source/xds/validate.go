@@ -95,7 +95,7 @@ func (v *validation) validator(field string, extension *corev3.TypedExtensionCon
 // rest checks a REST source.
 func (v *validation) rest(field string, api *corev3.ApiConfigSource) {
 	if len(api.GetClusterNames()) == 0 {
-		v.add(field+".cluster_names", "needs the base URL of a server, as \"http://10.0.0.5:8080\"")
+		v.add(field+".cluster_names", "needs the base URL of a server, such as \"http://10.0.0.5:8080\"")
 	}
 	for i, base := range api.GetClusterNames() {
 		u, err := url.Parse(base)
@@ -129,7 +129,7 @@ func (v *validation) grpc(field string, api *corev3.ApiConfigSource) {
 		v.add(field+".cluster_names", "is for REST: with %s, use grpc_services", api.GetApiType())
 	}
 	if len(api.GetGrpcServices()) == 0 {
-		v.add(field+".grpc_services", "needs a server, as [{google_grpc: {target_uri: \"10.0.0.5:18000\", stat_prefix: upstream}}]")
+		v.add(field+".grpc_services", "needs a server, such as [{google_grpc: {target_uri: \"10.0.0.5:18000\", stat_prefix: upstream}}]")
 	}
 	for name, given := range map[string]bool{"refresh_delay": api.GetRefreshDelay() != nil, "request_timeout": api.GetRequestTimeout() != nil} {
 		if given {

@@ -36,7 +36,7 @@ func (v *validation) header(field string, h *corev3.HeaderValue) {
 	binary := strings.HasSuffix(h.GetKey(), "-bin")
 	switch {
 	case !lower(h.GetKey()) || strings.HasPrefix(h.GetKey(), "grpc-"):
-		v.add(field+".key", "needs a name in lower case that is not gRPC's own, as x-team")
+		v.add(field+".key", "needs a name in lower case that is not gRPC's own, such as x-team")
 	case h.GetValue() != "" && len(h.GetRawValue()) > 0:
 		v.add(field, "has value and raw_value: only one of them may be set")
 	case strings.Contains(strings.ReplaceAll(h.GetValue(), "%%", ""), "%"):
@@ -86,7 +86,7 @@ func (v *validation) target(field string, g *corev3.GrpcService_GoogleGrpc) {
 		return
 	}
 	if _, port, err := net.SplitHostPort(strings.TrimPrefix(endpoint, "dns:")); err != nil || port == "" {
-		v.add(field+".target_uri", "needs a host and a port, as \"10.0.0.5:18000\"")
+		v.add(field+".target_uri", "needs a host and a port, such as \"10.0.0.5:18000\"")
 	}
 }
 
@@ -158,10 +158,10 @@ func (v *validation) plugin(field string, plugin *corev3.GrpcService_GoogleGrpc_
 		return
 	}
 	if key := strings.ToLower(config.GetHeaderKey()); key != "" && (!lower(key) || strings.HasPrefix(key, "grpc-")) {
-		v.add(field+".typed_config.header_key", "needs the name of a header that is not gRPC's own, as authorization")
+		v.add(field+".typed_config.header_key", "needs the name of a header that is not gRPC's own, such as authorization")
 	}
 	if !printable(config.GetHeaderPrefix()) {
-		v.add(field+".typed_config.header_prefix", "needs printable ASCII, as \"Bearer \"")
+		v.add(field+".typed_config.header_prefix", "needs printable ASCII, such as \"Bearer \"")
 	}
 	if _, _, err := fileBased(plugin); err != nil {
 		v.add(field+".typed_config.secret_data", "%s", err)

@@ -116,7 +116,7 @@ func (s *Source) Run(ctx context.Context, take func(*source.Set)) error {
 	if s.options.Snapshot != "" {
 		if err := s.restore(); err != nil {
 			s.options.Log.Error().Str("event", "upstream_snapshot_trouble").Str("source", s.options.Name).Err(err).
-				Msg("what the management server said before the start cannot be read")
+				Msg("the snapshot of the management server's resources cannot be read")
 		}
 		owned.Go(func() { (&keeper{Source: s, kept: !s.restored.IsZero()}).run(ctx) })
 	}
