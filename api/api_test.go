@@ -139,7 +139,7 @@ func TestAnswersAreCompact(t *testing.T) {
 	}
 }
 
-func TestPagesAddUpToTheWhole(t *testing.T) {
+func TestPagesCoverAllEndpoints(t *testing.T) {
 	for _, path := range []string{"/v1/endpoints?pageSize=7", "/v1/clusters?pageSize=2", "/v1/checkers?pageSize=1", "/v1/clients?pageSize=2", "/v1/availability?pageSize=5"} {
 		seen, token := 0, ""
 		for pages := 0; ; pages++ {

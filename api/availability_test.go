@@ -56,8 +56,8 @@ func TestAvailabilityHasThePromisedShape(t *testing.T) {
 	}
 }
 
-// TestPagesOfAvailabilityAreAboutOneTime: though time goes on between them.
-func TestPagesOfAvailabilityAreAboutOneTime(t *testing.T) {
+// TestPagesOfAvailabilityCoverOnePeriod: though time goes on between them.
+func TestPagesOfAvailabilityCoverOnePeriod(t *testing.T) {
 	f := &fleet{n: 5}
 	for token := ""; ; {
 		code, body, text := get(t, f, "/v1/availability?pageSize=2&pageToken="+token)
@@ -98,7 +98,7 @@ func TestClientsHaveThePromisedShape(t *testing.T) {
 	}
 }
 
-func TestTimesThatCannotBeMeant(t *testing.T) {
+func TestImpossibleTimesAreRefused(t *testing.T) {
 	at := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339) }
 	for path, want := range map[string]string{
 		"/v1/transitions?startTime=2024-01-02T00:00:00Z&endTime=2024-01-01T00:00:00Z":  "start_time: 2024-01-02T00:00:00Z is after end_time, 2024-01-01T00:00:00Z: exchange the two",

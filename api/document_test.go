@@ -105,7 +105,7 @@ func TestTheDocumentHasTheBounds(t *testing.T) {
 	}
 }
 
-func TestRefusalsSayHowToPutItRight(t *testing.T) {
+func TestRefusalsSayHowToFixThem(t *testing.T) {
 	for path, want := range map[string]string{
 		"/v1/clusters?clutser=x":                    `query: unknown parameter "clutser": /v1/clusters takes pageSize, pageToken`,
 		"/v1/endpoints?health=SICK":                 `query: health: "SICK" is not one of UNKNOWN, HEALTHY, UNHEALTHY, DRAINING, TIMEOUT, DEGRADED`,

@@ -149,7 +149,7 @@ func TestBadWatchesAreRefused(t *testing.T) {
 	}
 }
 
-func TestABadTokenIsCalledAsItWasGiven(t *testing.T) {
+func TestBadTokenIsReportedByItsParameter(t *testing.T) {
 	handler, err := api.NewService(&fleet{n: 1}).Handler()
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func newAuthority(t testing.TB, name string) *authority {
 	return (&authority{t: t}).subordinate(name)
 }
 
-// subordinate gives an authority that this one signs; the zero one's signs
+// subordinate returns an authority that this one signs; the zero authority signs
 // itself.
 func (a *authority) subordinate(name string) *authority {
 	c := a.issue(func(c *x509.Certificate) {
@@ -88,7 +88,7 @@ func keyPEM(t testing.TB, c tls.Certificate) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-// revokes gives the authority's list of revoked certificates.
+// revokes returns the authority's list of revoked certificates.
 func (a *authority) revokes(list ...tls.Certificate) string {
 	a.t.Helper()
 	l := &x509.RevocationList{Number: big.NewInt(1), ThisUpdate: time.Now().Add(-time.Hour), NextUpdate: time.Now().Add(time.Hour)}

@@ -27,7 +27,7 @@ type wireGroup struct {
 	edit    func(*endpointv3.Endpoint) // nil for none
 }
 
-// checks gives the group's checks in a variant, so many times as far apart.
+// checks returns the group's checks in a variant, so many times as far apart.
 func (g *wireGroup) checks(way func(*base), apart int) (list []*corev3.HealthCheck) {
 	timeout := time.Second
 	if len(g.sockets) > 0 {
@@ -62,7 +62,7 @@ type variant struct {
 	column int // in what cases want
 }
 
-// variants gives the ways in which a group's check is done. With TLS, making a
+// variants returns the ways in which a group's check is done. With TLS, making a
 // connection for each probe would cost too much.
 func (g *wireGroup) variants() []variant {
 	plain := variant{"plain", func(*base) {}, 0}
@@ -233,7 +233,7 @@ func compareProtocols(t *testing.T, groups []wireGroup, apart int, limit time.Du
 	return wrong
 }
 
-// expectations gives what is to be reported, in a report's order: for each
+// expectations returns what is to be reported, in a report's order: for each
 // group, variant and case.
 func expectations(groups []wireGroup, of func(*wireCase) string) (list []string) {
 	for _, g := range groups {

@@ -138,7 +138,7 @@ func subjects(t *testing.T) []subject {
 	}
 }
 
-// otherPort makes an endpoint be checked where it is and reported elsewhere.
+// otherPort makes a checker probe an endpoint at its address and report another.
 func otherPort(e *endpointv3.Endpoint) {
 	s := e.GetAddress().GetSocketAddress()
 	e.HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{PortValue: s.GetPortValue()}
@@ -168,7 +168,7 @@ func TestAsEnvoy(t *testing.T) {
 	}
 }
 
-// present gives the specifier for all subjects, and an upstream for each.
+// present returns the specifier for all subjects, and an upstream for each.
 func present(t *testing.T, list []subject) (*healthv3.HealthCheckSpecifier, []*upstream.Server) {
 	m := &healthv3.HealthCheckSpecifier{Interval: durationpb.New(50 * time.Millisecond)}
 	var upstreams []*upstream.Server

@@ -64,7 +64,7 @@ func newTLSLab(t testing.TB) *tlsLab {
 	return l
 }
 
-// with gives a server's configuration.
+// with returns a server's configuration.
 func with(c tls.Certificate, edit ...func(*tls.Config)) *tls.Config {
 	config := &tls.Config{Certificates: []tls.Certificate{c}, MinVersion: tls.VersionTLS10}
 	for _, e := range edit {

@@ -228,7 +228,7 @@ func redisCheckOf(key string) func(*base) {
 	}
 }
 
-// messageOf gives a message of a gRPC answer in its frame.
+// messageOf returns a message of a gRPC answer in its frame.
 func messageOf(status grpc_health_v1.HealthCheckResponse_ServingStatus) []byte {
 	m, _ := proto.Marshal(&grpc_health_v1.HealthCheckResponse{Status: status})
 	return framed(0, m)

@@ -207,8 +207,8 @@ func TestHeartbeat(t *testing.T) {
 	}
 }
 
-// Who waits for a place to dial must not hold up who has a connection, and
-// fails nobody.
+// A prober that waits to dial must not hold up those with a connection, and fails
+// nobody.
 func TestFewDials(t *testing.T) {
 	p := startPool(t)
 	p.net.places = make(chan struct{}, 1)

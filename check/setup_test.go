@@ -18,7 +18,7 @@ import (
 	"hdsd/internal/demo/upstream"
 )
 
-// httpHealthCheck gives a check that probes often; edit changes it.
+// httpHealthCheck returns a check that probes often; edit changes it.
 func httpHealthCheck(edit ...func(*corev3.HealthCheck, *corev3.HealthCheck_HttpHealthCheck)) *corev3.HealthCheck {
 	h := &corev3.HealthCheck_HttpHealthCheck{Path: "/healthy"}
 	c := timing()
@@ -57,7 +57,7 @@ func payload(s string) *corev3.HealthCheck_Payload {
 	return &corev3.HealthCheck_Payload{Payload: &corev3.HealthCheck_Payload_Binary{Binary: []byte(s)}}
 }
 
-// endpoint gives the endpoint at ip:port or at a pipe's path.
+// endpoint returns the endpoint at ip:port or at a pipe's path.
 func endpoint(address string) *endpointv3.Endpoint {
 	a := &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: address}}}
 	if at, err := netip.ParseAddrPort(address); err == nil {
@@ -120,7 +120,7 @@ type seen struct {
 	code   uint16
 }
 
-// all gives what a report would say now.
+// all returns what a report would say now.
 func (p *pool) all() (list []seen) {
 	for _, c := range p.clusters {
 		for _, l := range c.localities {

@@ -97,7 +97,7 @@ func serve(t testing.TB, l net.Listener) *coordinator {
 	return c
 }
 
-// startChecker runs a checker against a coordinator in memory, and gives the
+// startChecker runs a checker against a coordinator in memory, and returns the
 // first stream with its first message.
 func startChecker(t testing.TB, log *bytes.Buffer) (*coordinator, *serverStream, *request) {
 	t.Helper()

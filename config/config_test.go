@@ -333,8 +333,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// TestExamineGivesWhatIsLeft: sources stand, whatever else is wrong.
-func TestExamineGivesWhatIsLeft(t *testing.T) {
+// TestExamineReturnsTheValidRest: sources stand, whatever else is wrong.
+func TestExamineReturnsTheValidRest(t *testing.T) {
 	path := write(t, t.TempDir(), "hdsd.yaml", `
 sources: [{name: "", config_source: {path_config_source: {path: /a.yaml}}}]
 reporting: {interval: -1s}

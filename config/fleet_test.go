@@ -12,7 +12,7 @@ import (
 	"hdsd/config"
 )
 
-func TestWhatIsWrongWithAFleet(t *testing.T) {
+func TestProblemsOfAFleet(t *testing.T) {
 	const web = "{timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, tcp_health_check: {}}"
 	for text, want := range map[string]string{
 		"{}":                                    ":1: checkers: at least one group is required, such as checkers: [{id: checker, count: 3, version: hdsd}]",

@@ -59,7 +59,7 @@ func (a *authority) pool() *x509.CertPool {
 	return pool
 }
 
-// issue gives a certificate and its key in PEM.
+// issue returns a certificate and its key in PEM.
 func (a *authority) issue(t *testing.T, name string) (certificate, key string) {
 	t.Helper()
 	private := newKey(t)

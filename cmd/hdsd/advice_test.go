@@ -23,7 +23,7 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-func TestWhatGoesWrongAtTheCoordinator(t *testing.T) {
+func TestErrorsOfTheCoordinator(t *testing.T) {
 	address := serveFake(t, newFake())
 	for _, c := range []struct{ name, want string }{
 		{"nowhere", "hdsd: unknown cluster \"nowhere\" ('hdsd clusters' lists all)\n"},
@@ -47,7 +47,7 @@ func TestWhatGoesWrongAtTheCoordinator(t *testing.T) {
 	}
 }
 
-func TestAnEndpointThatIsNotThereIsTold(t *testing.T) {
+func TestUnknownEndpointIsReported(t *testing.T) {
 	f := newFake()
 	address := serveFake(t, f)
 	want := "hdsd: no such endpoint in web; it has 10.0.0.1:8080, 10.0.0.2:8080 and more\n"
@@ -76,9 +76,9 @@ func TestAnEndpointThatIsNotThereIsTold(t *testing.T) {
 	}
 }
 
-// TestWhoeverAnswersIsTold speaks to what is no coordinator, or is spoken to
+// TestAdviceByWhatAnswers speaks to what is no coordinator, or is spoken to
 // in another way.
-func TestWhoeverAnswersIsTold(t *testing.T) {
+func TestAdviceByWhatAnswers(t *testing.T) {
 	ca, pair := certify(t, "hdsd.test")
 	stranger, _ := certify(t, "hdsd.test")
 	secure := serveTLS(t, &tls.Config{Certificates: []tls.Certificate{pair}})
@@ -120,7 +120,7 @@ func serveTLS(t *testing.T, config *tls.Config) (address string) {
 	return serveFake(t, newFake(), grpc.Creds(credentials.NewTLS(config)))
 }
 
-// certify makes a self-signed certificate, and gives the file to trust it by.
+// certify makes a self-signed certificate, and returns the file to trust it by.
 func certify(t *testing.T, name string) (file string, pair tls.Certificate) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

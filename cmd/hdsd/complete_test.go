@@ -78,9 +78,9 @@ func TestEveryCompletion(t *testing.T) {
 	golden(t, "completions.txt", got.String())
 }
 
-// TestCompletionDoesNotKeepAShellWaiting completes from a server that answers
+// TestCompletionReturnsSoon completes from a server that answers
 // no call that has an end, and from one that says nothing at all.
-func TestCompletionDoesNotKeepAShellWaiting(t *testing.T) {
+func TestCompletionReturnsSoon(t *testing.T) {
 	defer func(patience time.Duration) { completionTimeout = patience }(completionTimeout)
 	completionTimeout = 20 * time.Millisecond
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

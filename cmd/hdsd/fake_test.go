@@ -54,7 +54,7 @@ func newFake() *fake {
 	return f
 }
 
-// known tells whether an address is that of an endpoint, or none in particular.
+// known reports whether an address is that of an endpoint, or none in particular.
 func known(address string) bool { return address == "" || strings.HasSuffix(address, ":8080") }
 
 // has tells the same of today.

@@ -80,7 +80,7 @@ sorces: []
 verdict: {rule: SOMETIMES}
 `
 
-func TestABadConfigurationIsTold(t *testing.T) {
+func TestBadConfigurationIsReported(t *testing.T) {
 	dir := folder(t, map[string]string{"hdsd.yaml": badConfig})
 	for _, command := range []string{"validate", "serve"} {
 		status, out, errors := hdsd(t, command, "-c", filepath.Join(dir, "hdsd.yaml"))

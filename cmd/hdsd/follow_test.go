@@ -179,8 +179,8 @@ func TestWatchTellsOfAGap(t *testing.T) {
 	w.ends(t, exitDone)
 }
 
-// TestWatchEndsWhereToGoOnIsOfNoUse: what is no restart is a failure.
-func TestWatchEndsWhereToGoOnIsOfNoUse(t *testing.T) {
+// TestWatchEndsOnPermanentErrors: an error other than a restart is a failure.
+func TestWatchEndsOnPermanentErrors(t *testing.T) {
 	address := envoy.FreeAddress(t)
 	live(t, address, &life{shows: []*hdsdv1.WatchResponse{allShown("1")}, ends: status.Error(codes.Internal, "the disk is gone")})
 	w := startWatch(t, address)

@@ -14,9 +14,9 @@ import (
 	"testing"
 )
 
-// TestWhatLibrariesSayIsInTheLog writes with package log, and closes connections
+// TestLibrariesWriteToTheLog writes with package log, and closes connections
 // while answers are written, of which the REST gateway complains by gRPC's logger.
-func TestWhatLibrariesSayIsInTheLog(t *testing.T) {
+func TestLibrariesWriteToTheLog(t *testing.T) {
 	clusters := goodClusters
 	for i := range 2000 {
 		clusters += fmt.Sprintf("  - lb_endpoints: [{endpoint: {address: {socket_address: {address: 10.1.%d.%d, port_value: 80}}}}]\n", i/250, i%250)

@@ -47,7 +47,7 @@ func TestLevelsAndFormatsOfTheLog(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoLevelAndNoFormat(t *testing.T) {
+func TestUnknownLevelAndFormat(t *testing.T) {
 	for _, level := range []string{"", "loud", "trace", "fatal", "disabled", "3", "INFO "} {
 		flags := logFlags{level, "json"}
 		if _, err := flags.logger(os.Stderr); err == nil || !strings.Contains(err.Error(), "want debug, info, warn or error") {

@@ -212,7 +212,7 @@ func TestFiltersAreAskedFor(t *testing.T) {
 	}
 }
 
-func TestAvailabilityOfATime(t *testing.T) {
+func TestAvailabilityOfAPeriod(t *testing.T) {
 	f := newFake()
 	status, _, errors := hdsd(t, "availability", "web", "10.0.0.1:8080", "--since", "2026-01-01T00:00:00Z", "--until", "2026-01-02T00:00:00Z", "--server", serveFake(t, f))
 	if status != exitDone || len(f.periods) != 1 {

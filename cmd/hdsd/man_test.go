@@ -23,7 +23,7 @@ func TestManPagesAreUpToDate(t *testing.T) {
 	}
 }
 
-// pages gives the files of a folder by name.
+// pages returns the files of a folder by name.
 func pages(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)

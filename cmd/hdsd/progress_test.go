@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestProgressIsToldOfWhatTakesLong(t *testing.T) {
+func TestProgressShowsAfterADelay(t *testing.T) {
 	for took, want := range map[time.Duration]string{
 		900 * time.Millisecond:  "",
 		1100 * time.Millisecond: "\r\x1b[K1 rows\r\x1b[K",

@@ -108,7 +108,7 @@ func TestSimulateSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestCheckersOfAFleetAreAsTheySayThemselves(t *testing.T) {
+func TestCheckersOfAFleetMatchTheirIntroduction(t *testing.T) {
 	dir := folder(t, map[string]string{"fleet.yaml": `checkers:
 - {id: new, version: envoy/1.40.1, metadata: {vpc: blue}, weight: 2}
 - {id: old, version: envoy/1.36}

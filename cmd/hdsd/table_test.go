@@ -66,7 +66,7 @@ func TestColours(t *testing.T) {
 	}
 }
 
-func TestWhatWouldMoveTheCursorIsEscaped(t *testing.T) {
+func TestControlCharactersAreEscaped(t *testing.T) {
 	f := newFake()
 	f.endpoints = f.endpoints[:1]
 	f.endpoints[0].Reason = "\x1b[2Jgone\tand\rback\u0301\u202e\nweb"

@@ -13,7 +13,7 @@ import (
 	"hdsd/internal/table"
 )
 
-// terminal gives both ends of a terminal of so many columns.
+// terminal returns both ends of a terminal of so many columns.
 func terminal(t *testing.T, columns uint16) (screen, program *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -37,7 +37,7 @@ func terminal(t *testing.T, columns uint16) (screen, program *os.File) {
 	return screen, program
 }
 
-// onTerminal runs a command on a terminal, and gives what is seen there.
+// onTerminal runs a command on a terminal, and returns what is seen there.
 func onTerminal(t *testing.T, columns uint16, args ...string) string {
 	t.Helper()
 	screen, program := terminal(t, columns)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// validated gives what validate says of two files, without where they are.
+// validated returns what validate says of two files, without where they are.
 func validated(t *testing.T, config, name, clusters string) (status int, out string) {
 	t.Helper()
 	dir := folder(t, map[string]string{"hdsd.yaml": config, name: clusters})

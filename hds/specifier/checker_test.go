@@ -42,9 +42,9 @@ func TestAbilitiesDependOnTheRelease(t *testing.T) {
 	}
 }
 
-// TestCapabilitiesAreTakenAtTheirWord, unless it is an Envoy that is known to
+// TestOtherCheckersCapabilitiesAreBelieved, unless it is an Envoy that is known to
 // end by them; what has no name here is of no interest.
-func TestCapabilitiesAreTakenAtTheirWord(t *testing.T) {
+func TestOtherCheckersCapabilitiesAreBelieved(t *testing.T) {
 	const http, tcp, redis, tomorrow = healthv3.Capability_HTTP, healthv3.Capability_TCP, healthv3.Capability_REDIS, 77
 	for _, test := range []struct {
 		node  string

@@ -21,7 +21,7 @@ func socketAt(host string, port uint32) *corev3.Address {
 	}}}
 }
 
-// shapeOf gives the shape of an endpoint, which has to be sent.
+// shapeOf returns the shape of an endpoint, which has to be sent.
 func shapeOf(t *testing.T, e *endpointv3.Endpoint, path string) uint64 {
 	t.Helper()
 	check := &corev3.HealthCheck{
@@ -39,7 +39,7 @@ func shapeOf(t *testing.T, e *endpointv3.Endpoint, path string) uint64 {
 	return shapes[0]
 }
 
-func TestShapesTellKindsApartAndNothingElse(t *testing.T) {
+func TestShapesDifferByKindOnly(t *testing.T) {
 	config := func(e *endpointv3.Endpoint) *endpointv3.Endpoint_HealthCheckConfig {
 		if e.HealthCheckConfig == nil {
 			e.HealthCheckConfig = &endpointv3.Endpoint_HealthCheckConfig{}

@@ -72,7 +72,7 @@ func TestChecksAreFilledIn(t *testing.T) {
 	}
 }
 
-func TestBinaryPayloadsAreSpeltOut(t *testing.T) {
+func TestBinaryPayloadsBecomeHex(t *testing.T) {
 	given := check(t, `tcp_health_check {send {binary: "\x01\xfe"} receive {binary: "ok"} receive {text: "00"}}`)
 	c := Translate("web", nil, assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`), []*corev3.HealthCheck{given}, Options{})
 	got := specifierOf(c).Message.GetClusterHealthChecks()[0].HealthChecks[0].GetTcpHealthCheck()
@@ -85,7 +85,7 @@ func TestBinaryPayloadsAreSpeltOut(t *testing.T) {
 	}
 }
 
-func TestWhatTheSourceSaysStays(t *testing.T) {
+func TestTheSourcesValuesStay(t *testing.T) {
 	said := check(t, `http_health_check {path: "/" host: "h"} no_traffic_interval {seconds: 7} no_traffic_healthy_interval {seconds: 8} initial_jitter {}`)
 	c := Translate("web", nil, assignment(t, `endpoints {`+endpointText("10.0.0.1")+`}`), []*corev3.HealthCheck{said}, Options{})
 	if got := specifierOf(c).Message.GetClusterHealthChecks()[0].HealthChecks[0]; !proto.Equal(got, said) {
@@ -132,7 +132,7 @@ func TestTimingOfRedis(t *testing.T) {
 	}
 }
 
-func TestEndpointsAreSetAsideAlone(t *testing.T) {
+func TestEndpointsAreExcludedAlone(t *testing.T) {
 	c := Translate("web", nil, assignment(t, `endpoints {`+
 		endpointText("10.0.0.1")+endpointText("db.internal")+endpointText("10.0.0.1")+endpointText("::1")+
 		`lb_endpoints {endpoint {health_check_config {disable_active_health_check: true} address {socket_address {address: "10.0.0.9" port_value: 80}}}}
@@ -162,7 +162,7 @@ func TestEndpointsAreSetAsideAlone(t *testing.T) {
 	}
 }
 
-func TestClustersAreSetAsideAsAWhole(t *testing.T) {
+func TestClustersAreExcludedAsAWhole(t *testing.T) {
 	for name, c := range map[string]struct {
 		cluster, check, field string
 	}{
@@ -194,9 +194,9 @@ func TestClustersAreSetAsideAsAWhole(t *testing.T) {
 	}
 }
 
-// TestALocalityByLEDSIsSetAsideAlone: what it lists all the same counts for
+// TestLocalityByLEDSIsExcludedAlone: what it lists all the same counts for
 // nothing, as in an Envoy.
-func TestALocalityByLEDSIsSetAsideAlone(t *testing.T) {
+func TestLocalityByLEDSIsExcludedAlone(t *testing.T) {
 	for _, list := range []string{`leds_cluster_locality_config {leds_collection_name: "x"}`, `load_balancer_endpoints {}`} {
 		a := assignment(t, `endpoints {`+endpointText("10.0.0.1")+`} endpoints {`+list+endpointText("10.0.0.2")+`} endpoints {`+list+`}`)
 		got := Translate("web", nil, a, []*corev3.HealthCheck{check(t, `tcp_health_check {}`)}, Options{})
@@ -258,9 +258,9 @@ func TestNamesDifferWhereEnvoyCannotChangeInPlace(t *testing.T) {
 	}
 }
 
-// TestEndpointsStandInTheirLocalities, as EDS has them, with the check's own
+// TestEndpointsAreInTheirLocalities, as EDS has them, with the check's own
 // address and port beside those of traffic.
-func TestEndpointsStandInTheirLocalities(t *testing.T) {
+func TestEndpointsAreInTheirLocalities(t *testing.T) {
 	a := assignment(t, `endpoints {locality {region: "r" zone: "b" sub_zone: "s"}`+endpointText("10.0.0.1")+endpointText("10.0.0.2")+`}
 		endpoints {locality {zone: "a"} lb_endpoints {endpoint {address {socket_address {address: "10.0.0.1" port_value: 80}} health_check_config {port_value: 8081 hostname: "h"}}}}`)
 	got := specifierOf(Translate("web", nil, a, []*corev3.HealthCheck{check(t, `tcp_health_check {}`)}, Options{})).Message.GetClusterHealthChecks()
@@ -381,8 +381,8 @@ func TestWhoSignsMayComeBySDS(t *testing.T) {
 	}
 }
 
-// TestWhatWasSeenToBeHarmlessIsSent: TestRaw sends the same to an Envoy.
-func TestWhatWasSeenToBeHarmlessIsSent(t *testing.T) {
+// TestHarmlessValuesAreSent: TestRaw sends the same to an Envoy.
+func TestHarmlessValuesAreSent(t *testing.T) {
 	twice, err := anypb.New(parse(t, `common_tls_context {tls_params {cipher_suites: "AES128-SHA" cipher_suites: "AES128-SHA"}}`, &tlsv3.UpstreamTlsContext{}))
 	if err != nil {
 		t.Fatal(err)

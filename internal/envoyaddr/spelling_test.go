@@ -61,7 +61,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-func TestAddressOfWhatHasNone(t *testing.T) {
+func TestAddressOfAnEndpointWithoutOne(t *testing.T) {
 	if got := AddressOf(&endpointv3.LbEndpoint{}, 2, 3); got != "endpoints[2].lb_endpoints[3]" {
 		t.Errorf("it is %s", got)
 	}

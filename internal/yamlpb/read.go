@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// ReadFile reads a file of at most most bytes. Its error names no path.
+// ReadFile reads a file of at most this many bytes. Its error names no path.
 func ReadFile(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -167,9 +167,9 @@ func indent(text string) string {
 	return "      " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n      ") + "\n"
 }
 
-// TestWhatIsLookedUpIsPaidFor has aliases stand for long names and type URLs,
+// TestLookUpsCountTowardTheBudget has aliases stand for long names and type URLs,
 // which take time wherever they are looked up, though they are no values.
-func TestWhatIsLookedUpIsPaidFor(t *testing.T) {
+func TestLookUpsCountTowardTheBudget(t *testing.T) {
 	const times = 900 // fewer than there are problems shown
 	long := strings.Repeat("k", 1<<17)
 	for name, text := range map[string]string{
@@ -185,7 +185,7 @@ func TestWhatIsLookedUpIsPaidFor(t *testing.T) {
 	}
 }
 
-func TestANumberLongerThanAnyIsNone(t *testing.T) {
+func TestNumberTooLong(t *testing.T) {
 	for digits, taken := range map[int]bool{50: true, 1 << 20: false} {
 		text := `connect_timeout: {seconds: "` + strings.Repeat("0", digits) + `5"}`
 		root, problems := yamlpb.ParseAsEnvoy("a.yaml", []byte(text))
@@ -230,7 +230,7 @@ func TestPartsAreDecodedApart(t *testing.T) {
 	}
 }
 
-func TestWhatIsLeftOutIsStillCountedOnce(t *testing.T) {
+func TestExceptedFieldsCountOnce(t *testing.T) {
 	root, problems := yamlpb.Parse("a.yaml", []byte("name: a\nother: 1\nother: 2\n"))
 	if len(problems) > 0 {
 		t.Fatal(problems)

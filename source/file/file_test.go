@@ -211,7 +211,7 @@ func TestUnchangedClustersKeepTheirPointers(t *testing.T) {
 	}
 }
 
-func TestLastGoodContentStays(t *testing.T) {
+func TestLastValidContentStays(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	const (
 		eds     = `{"@type": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: eds, type: EDS}`

@@ -38,7 +38,7 @@ func drawResource(t *rapid.T) string {
 // sound is in each file, since one that has nothing good is no good as a whole.
 const sound = `{"@type": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: sound}`
 
-// loaded gives what came of resources spread over a folder's files.
+// loaded returns what came of resources spread over a folder's files.
 func loaded(t *rapid.T, resources []string, files int) []*source.Cluster {
 	folder, err := os.MkdirTemp("", "order")
 	if err != nil {

@@ -196,7 +196,7 @@ func TestFolderThatIsReplaced(t *testing.T) {
 	w.expect("c")
 }
 
-func TestRunSaysOnlyWhatIsNew(t *testing.T) {
+func TestRunDeliversOnlyChanges(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	write(t, path, clusters("a"))
 	s := file.New(file.Options{Path: path}).Hasten()
@@ -220,9 +220,9 @@ func TestRunSaysOnlyWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestWhatLoadReadsIsNotHandedOn: whoever loads and then has no use for it, as a
-// reload that is refused, changes nothing of what Run says.
-func TestWhatLoadReadsIsNotHandedOn(t *testing.T) {
+// TestLoadDoesNotDeliver: a Load whose result is not used, such as by a refused reload,
+// does not change what Run delivers.
+func TestLoadDoesNotDeliver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.yaml")
 	write(t, path, clusters("a"))
 	s := file.New(file.Options{Path: path}).Hasten()

@@ -121,7 +121,7 @@ func (n *network) start(s *Source) *running {
 	return r
 }
 
-// latest gives the last set that was handed on, as soon as one may be.
+// latest returns the last set that was handed on, as soon as one may be.
 func (r *running) latest() *source.Set {
 	r.t.Helper()
 	time.Sleep(pace)

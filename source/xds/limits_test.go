@@ -32,7 +32,7 @@ func hosts(name string, count int, one *endpointv3.LbEndpoint) *endpointv3.Clust
 	return &endpointv3.ClusterLoadAssignment{ClusterName: name, Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: list(count, one)}}}
 }
 
-// wire gives the bytes of a field, again and again.
+// wire returns the bytes of a field, again and again.
 func wire(number protowire.Number, count int, data []byte) []byte {
 	return bytes.Repeat(protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), data), count)
 }
@@ -177,8 +177,8 @@ func TestRefusedAreNamedInPart(t *testing.T) {
 	}
 }
 
-// TestDecodingHoldsNobodyUp: while a response is decoded, others may ask.
-func TestDecodingHoldsNobodyUp(t *testing.T) {
+// TestDecodingHoldsNoLock: while a response is decoded, others may ask.
+func TestDecodingHoldsNoLock(t *testing.T) {
 	s := primed(t, ways["AGGREGATED_DELTA_GRPC"])
 	u := &update{items: []item{
 		{version: "2", body: pack(inline("new", "10.0.0.3"))}, {version: "2", body: pack(inline("db", "10.0.0.9"))},

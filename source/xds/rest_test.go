@@ -55,7 +55,7 @@ func (w *web) say(path, answer string) {
 	w.answers[path] = answer
 }
 
-// last gives the last request, without the spaces that protojson adds at will.
+// last returns the last request, without the spaces that protojson adds at will.
 func (w *web) last(t *testing.T, path string) string {
 	t.Helper()
 	synctest.Wait()

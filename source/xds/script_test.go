@@ -100,7 +100,7 @@ func play[Req, Res any](t testing.TB, stream grpc.BidiStreamingServer[Req, Res],
 
 var errEnough = errors.New("enough")
 
-// next gives what the test waits for, which comes without time passing.
+// next returns what the test waits for, which comes without time passing.
 func next[T any](t testing.TB, from chan T) T {
 	t.Helper()
 	synctest.Wait()
@@ -113,7 +113,7 @@ func next[T any](t testing.TB, from chan T) T {
 	}
 }
 
-// reconnect gives the next stream, which comes after a while.
+// reconnect returns the next stream, which comes after a while.
 func reconnect[T any](t testing.TB, from chan T) T {
 	t.Helper()
 	for range 40 {

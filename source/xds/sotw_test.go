@@ -260,8 +260,9 @@ func TestStateOfTheWorldTakenUpLater(t *testing.T) {
 	})
 }
 
-// TestNobodyWaitsForWhatWasGivenUp: not even while it stays asked for.
-func TestNobodyWaitsForWhatWasGivenUp(t *testing.T) {
+// TestNobodyWaitsForAbandonedResources: not even while the server still counts them as
+// subscribed.
+func TestNobodyWaitsForAbandonedResources(t *testing.T) {
 	scripted(t, grpcSource(corev3.ApiConfigSource_AGGREGATED_GRPC, "one"), func(t *testing.T, s *script, r *running) {
 		p := next(t, s.state)
 		p.send(state(envoyrules.Cluster, "c1", "n1", eds("web", "")))

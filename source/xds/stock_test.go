@@ -102,9 +102,9 @@ func TestMostEndpoints(t *testing.T) {
 	}, atMost(10, 4))
 }
 
-// TestGivenUpIsNotCounted: in the state of the world nothing is asked any more
+// TestAbandonedResourcesDoNotCount: in the state of the world nothing is asked any more
 // where nothing is wanted, so that what was given up stays, and may be taken again.
-func TestGivenUpIsNotCounted(t *testing.T) {
+func TestAbandonedResourcesDoNotCount(t *testing.T) {
 	scripted(t, grpcSource(corev3.ApiConfigSource_AGGREGATED_GRPC, "one"), func(t *testing.T, s *script, r *running) {
 		p := next(t, s.state)
 		web := func(version string) {
@@ -136,8 +136,8 @@ func TestMostBytes(t *testing.T) {
 	counted(t, s)
 }
 
-// TestRestoredAsFarAsThereIsRoom: limits may be lower than before the restart.
-func TestRestoredAsFarAsThereIsRoom(t *testing.T) {
+// TestRestoreKeepsTheLimits: limits may be lower than before the restart.
+func TestRestoreKeepsTheLimits(t *testing.T) {
 	inNetwork(t, func(t *testing.T, n *network) {
 		keep := func(path string) func(*Options) { return func(o *Options) { o.Snapshot = path } }(filepath.Join(t.TempDir(), "upstream.pb"))
 		s := newScript(t)
@@ -205,9 +205,9 @@ func TestRefusedBodiesAreBounded(t *testing.T) {
 	counted(t, s)
 }
 
-// TestRefusedNamesAreLetGo: a server does not tell that something is gone which
+// TestRefusedNamesAreForgotten: a server does not tell that something is gone which
 // a new stream does not tell of.
-func TestRefusedNamesAreLetGo(t *testing.T) {
+func TestRefusedNamesAreForgotten(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		p := next(t, s.delta)
 		p.send(change(envoyrules.Cluster, "n1", wrap("a", "1", inline("a")), wrap("b", "1", inline("other")), wrap("c", "1", inline("other"))))

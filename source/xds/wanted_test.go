@@ -48,9 +48,9 @@ func TestWant(t *testing.T) {
 	})
 }
 
-// TestWantOfWhatIsRefused: those who want it learn that there is one, and that a
+// TestWantOfRefusedAssignments: those who want it learn that there is one, and that a
 // mistake hides it; one that was good before stays.
-func TestWantOfWhatIsRefused(t *testing.T) {
+func TestWantOfRefusedAssignments(t *testing.T) {
 	scripted(t, deltaSource, func(t *testing.T, s *script, r *running) {
 		r.Want([]string{"svc"})
 		p := next(t, s.delta)
@@ -150,8 +150,9 @@ func (n *network) endpointsAlone(name string) (s *script, stop func()) {
 	})
 }
 
-// TestClustersThatNobodyServes: a server that says so is not waited for.
-func TestClustersThatNobodyServes(t *testing.T) {
+// TestUnservedClustersAreNotAwaited: nobody waits for clusters of a server that says
+// that it does not serve them.
+func TestUnservedClustersAreNotAwaited(t *testing.T) {
 	alone := change(envoyrules.Assignment, "n1", wrap("svc", "1", endpoints("svc", "10.0.0.1")))
 	t.Run("gRPC", func(t *testing.T) {
 		inNetwork(t, func(t *testing.T, n *network) {

@@ -140,9 +140,9 @@ func (s *supervised) dead() []string {
 	return s.deaths
 }
 
-// TestAKillerThatNoRuleForesawCostsTwoEnvoys has a change that ends whoever
+// TestAnUnknownCrashBugCostsAtMostTwoEnvoys has a change that ends whoever
 // gets it, among good ones, in one edit of a file.
-func TestAKillerThatNoRuleForesawCostsTwoEnvoys(t *testing.T) {
+func TestAnUnknownCrashBugCostsAtMostTwoEnvoys(t *testing.T) {
 	t.Parallel()
 	ups := Upstreams(t, 5, upstream.Options{})
 	addresses := Addresses(ups)

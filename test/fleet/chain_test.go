@@ -117,7 +117,7 @@ func TestAChainOfCoordinators(t *testing.T) {
 	want(ups[1], "HEALTHY")
 }
 
-// kept gives the health of all endpoints that a coordinator has kept of what its
+// kept returns the health of all endpoints that a coordinator has kept of what its
 // management servers said.
 func kept(t *testing.T, c *Coordinator) (all []corev3.HealthStatus) {
 	t.Helper()

@@ -30,7 +30,7 @@ dynamic_resources:
 `, id, api("DELTA_GRPC", grpcServer), listeners) + server("grpc", c.GRPC) + server("ads", ads))
 }
 
-// clients gives the rows of hdsd clients of a node, by type.
+// clients returns the rows of hdsd clients of a node, by type.
 func (c *Coordinator) clients(t *testing.T, id string) map[string]clientRow {
 	t.Helper()
 	out, err := exec.Command(c.Binary, "clients", "--server", c.GRPC, "-o", "json").Output()

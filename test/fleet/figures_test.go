@@ -18,7 +18,7 @@ import (
 	"hdsd/test/envoy"
 )
 
-// quantile gives the q-th quantile of durations, in ms.
+// quantile returns the q-th quantile of durations, in ms.
 func quantile(durations []time.Duration, q float64) float64 {
 	sorted := slices.Sorted(slices.Values(durations))
 	return float64(sorted[min(int(q*float64(len(sorted))), len(sorted)-1)].Microseconds()) / 1000

@@ -135,9 +135,9 @@ func TestExampleBootstrapsAreGood(t *testing.T) {
 	}
 }
 
-// TestWhatEnvoysRefuseReachesNone has bad resources in a file with good ones:
+// TestWhatEnvoysRefuseIsNotPublished has bad resources in a file with good ones:
 // an Envoy that is sent one of them refuses all that come along.
-func TestWhatEnvoysRefuseReachesNone(t *testing.T) {
+func TestWhatEnvoysRefuseIsNotPublished(t *testing.T) {
 	t.Parallel()
 	ups := Upstreams(t, 3, upstream.Options{})
 	addresses := Addresses(ups)

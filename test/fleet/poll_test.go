@@ -47,7 +47,7 @@ func (c *Coordinator) polling(id, listen string, clusters bool) []byte {
 `, host, port))
 }
 
-// poll asks for the endpoints of web with a version, and gives the status and
+// poll asks for the endpoints of web with a version, and returns the status and
 // the version of the answer, if it has one.
 func (c *Coordinator) poll(version string) (code int, told string) {
 	c.t.Helper()

@@ -12,7 +12,7 @@ import (
 	"hdsd/test/envoy"
 )
 
-func TestACheckerThatDiesTakesNothingOut(t *testing.T) {
+func TestADyingCheckerTakesNothingOutOfRotation(t *testing.T) {
 	t.Parallel()
 	ups := Upstreams(t, 6, upstream.Options{})
 	addresses := Addresses(ups)

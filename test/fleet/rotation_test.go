@@ -112,7 +112,7 @@ func TestTLSAndTCPUpstreams(t *testing.T) {
 	}
 }
 
-func TestWhatWouldKillIsSetAsideAlone(t *testing.T) {
+func TestACrashingClusterIsExcludedAlone(t *testing.T) {
 	t.Parallel()
 	ups := Upstreams(t, 2, upstream.Options{})
 	bad := StaticCluster("bad", `{timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, http_health_check: {path: /, codec_client_type: HTTP3}}`, []string{"127.0.0.1:9"})

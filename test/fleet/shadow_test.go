@@ -52,7 +52,7 @@ func TestShadowThenPublishThenFreeze(t *testing.T) {
 		return plane.Stats(t, `^cluster\.own\.health_check\.success$`)["cluster.own.health_check.success"] > 0
 	})
 
-	// shares tells whether the failing upstream still gets its share.
+	// shares reports whether the failing upstream still gets its share.
 	shares := func(want bool, when string) {
 		t.Helper()
 		envoy.Eventually(t, Patience, "traffic "+when, func() bool { return (Traffic(t, plane, 6) > 0) == want })

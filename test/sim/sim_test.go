@@ -160,11 +160,11 @@ func TestCoordinatorRestart(t *testing.T) {
 	})
 }
 
-// TestStuckAreOutnumbered has two checkers of the same endpoints take every probe for a
+// TestStuckCheckersAreOutnumbered has two checkers of the same endpoints take every probe for a
 // success. They miss what fails that only one of them has; when what both of them have
 // fails after that, it is seen by others who check it, too, and by then nothing else
 // is checked by more than it was.
-func TestStuckAreOutnumbered(t *testing.T) {
+func TestStuckCheckersAreOutnumbered(t *testing.T) {
 	var f *fleet
 	var shared int
 	run := func(seed uint64) Result {

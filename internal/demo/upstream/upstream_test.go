@@ -103,7 +103,7 @@ func TestRefusesAndComesBackOnTheSamePort(t *testing.T) {
 	}
 }
 
-func TestNobodyElseGetsThePortOfWhatRefuses(t *testing.T) {
+func TestNobodyElseGetsARefusingPort(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0", "0.0.0.0:0"} {
 		s := start(t, upstream.Options{Address: address})
 		for range 3 {
