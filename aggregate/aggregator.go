@@ -7,7 +7,7 @@ import (
 	"hdsd/health"
 )
 
-// Aggregator turns reports and time into Effects. The comment of the package lists its
+// Aggregator turns reports and time into Effects. The package comment lists its
 // parts, and says who may call it.
 type Aggregator struct {
 	clock     clock
@@ -58,8 +58,8 @@ func New(o Options) *Aggregator {
 	return a
 }
 
-// Configure changes the options. Waits that are under way end as they were to; those
-// that begin afterwards follow o. So does doubt, from the next Report or Tick on.
+// Configure changes the options. A wait that is under way keeps its end. Later waits
+// use o; doubt uses o from the next Report or Tick on.
 func (a *Aggregator) Configure(o Options) {
 	if a.settings.configure(o) {
 		a.records.queueAll()
@@ -67,10 +67,9 @@ func (a *Aggregator) Configure(o Options) {
 	a.clock.maxPause = a.settings.longestStaleness()
 }
 
-// Set makes an endpoint known, or changes how it is checked. A new endpoint starts
-// with its last known verdict, or UNKNOWN when last is zero. For one that is known
-// already, last is ignored and its votes stay as they are; under another rule it is
-// decided anew.
+// Set adds an endpoint, or changes how it is checked. A new endpoint starts with the
+// verdict last, or UNKNOWN if last is zero. For a known endpoint, Set ignores last
+// and keeps the votes, and decides it again if its rule changed.
 func (a *Aggregator) Set(e Endpoint, last health.Verdict) {
 	x, t := a.roster.makeRoom(e.ID), termsOf(&e)
 	if !x.has(isKnown) {
@@ -98,12 +97,12 @@ func (a *Aggregator) add(x *endpoint, e *Endpoint, t *terms, last health.Verdict
 		x.since = last.Since.UnixNano()
 	}
 	if e.Rule.Unobserved != Hold {
-		a.decisions.awaitAbsent(e.ID, x) // the checkers to come have that long to report
+		a.decisions.awaitAbsent(e.ID, x) // gives its checkers time to report
 		a.roster.mark(e.ID, x)
 	}
 }
 
-// adopt puts an endpoint under other terms.
+// adopt changes the terms of an endpoint.
 func (a *Aggregator) adopt(id health.EndpointID, e *endpoint, t *terms) {
 	number := a.settings.use(t)
 	p, before := a.settings.policy(number), a.settings.of(e)
@@ -151,9 +150,9 @@ func (a *Aggregator) Remove(id health.EndpointID) {
 	a.views.forget(id)
 }
 
-// Assign seats a checker at an endpoint, which begins to warm up. A checker that
-// has a seat there begins anew: its host was re-created. An endpoint that is not
-// known is passed over.
+// Assign gives a checker a seat at an endpoint, and the pair begins to warm up. If
+// the checker has that seat already, its host was re-created and the pair begins
+// anew. Assign ignores unknown endpoints.
 func (a *Aggregator) Assign(now time.Time, id health.EndpointID, checker string) {
 	a.clock.advance(now)
 	e := a.roster.endpoint(id)
@@ -170,7 +169,7 @@ func (a *Aggregator) Assign(now time.Time, id health.EndpointID, checker string)
 	a.roster.mark(id, e)
 }
 
-// Unassign takes the checker's seat at the endpoint away, and its vote.
+// Unassign removes the checker's seat at the endpoint, and its vote.
 func (a *Aggregator) Unassign(now time.Time, id health.EndpointID, checker string) {
 	a.clock.advance(now)
 	if e, i := a.roster.find(id, checker); i >= 0 {
@@ -179,7 +178,7 @@ func (a *Aggregator) Unassign(now time.Time, id health.EndpointID, checker strin
 	}
 }
 
-// vacate takes seat i of an endpoint away.
+// vacate removes seat i of an endpoint.
 func (a *Aggregator) vacate(e *endpoint, i int) {
 	s := &a.roster.seatsOf(e)[i]
 	c := s.checker
@@ -189,8 +188,8 @@ func (a *Aggregator) vacate(e *endpoint, i int) {
 	a.release(c)
 }
 
-// Connected says that the checker began a stream, the first or another. Its earlier
-// votes no longer count, and its pairs warm up again.
+// Connected records that the checker began a stream. Its earlier votes no longer
+// count, and its pairs warm up again.
 func (a *Aggregator) Connected(now time.Time, k health.Checker) {
 	a.clock.advance(now)
 	c := a.number(k.ID)
@@ -213,8 +212,8 @@ func (a *Aggregator) move(c uint32, to health.Locality) {
 	a.roster.markAll(c)
 }
 
-// Lost says that the checker's stream is gone. Its votes count until they are stale;
-// its next report is taken as the first of a new stream.
+// Lost records that the checker's stream is gone. Its votes count until they are
+// stale; its next report counts as the first of a new stream.
 func (a *Aggregator) Lost(checker string) {
 	if c, ok := a.roster.lookup(checker); ok {
 		a.presence.lost(c)
@@ -223,8 +222,8 @@ func (a *Aggregator) Lost(checker string) {
 	}
 }
 
-// SetTrust sets an operator's trust in a checker, whether it is there or not. The
-// reason is shown where its votes do not count.
+// SetTrust sets an operator's trust in a checker, known or not. Reasons show the
+// given reason where the checker's votes do not count.
 func (a *Aggregator) SetTrust(checker string, trust OperatorTrust, reason string) {
 	a.trust.set(checker, trust, reason)
 	c, ok := a.roster.lookup(checker)
@@ -237,7 +236,7 @@ func (a *Aggregator) SetTrust(checker string, trust OperatorTrust, reason string
 	a.doubts.setTrust(c, trust)
 }
 
-// number returns the number of a checker, a new one where it has none.
+// number returns the number of a checker, and numbers a new checker.
 func (a *Aggregator) number(checker string) uint32 {
 	c := a.roster.number(checker)
 	a.roster.checker(c).trust = a.trust.of(checker)
@@ -257,8 +256,9 @@ func (a *Aggregator) release(c uint32) {
 	a.presence.forget()
 }
 
-// Report applies what changed in a checker's report. Without votes, the checker was
-// heard and said the same. Votes on endpoints where it has no seat are ignored.
+// Report applies the changed votes of a checker's report. A report without votes only
+// shows that the checker is alive. Votes at endpoints where the checker has no seat
+// are ignored.
 func (a *Aggregator) Report(now time.Time, checker string, votes []health.Vote) Effects {
 	a.clock.advance(now)
 	c, ok := a.roster.lookup(checker)
@@ -272,7 +272,7 @@ func (a *Aggregator) Report(now time.Time, checker string, votes []health.Vote) 
 		a.intake.restartRuns(c)
 		a.roster.markAll(c)
 	}
-	a.runDue() // after hearing it, so that it does not fall silent just to come back
+	a.runDue() // after hear, so that the checker does not fall silent and come back at once
 	a.intake.growRuns(c)
 	a.intake.apply(c, votes)
 	if a.idle() {
@@ -281,15 +281,14 @@ func (a *Aggregator) Report(now time.Time, checker string, votes []health.Vote) 
 	return a.step()
 }
 
-// Tick does what has become due, and what follows from what was recorded since the
-// latest Report or Tick.
+// Tick applies what is due, and what was recorded since the latest Report or Tick.
 func (a *Aggregator) Tick(now time.Time) Effects {
 	a.clock.advance(now)
 	a.runDue()
 	return a.step()
 }
 
-// runDue does all that is due.
+// runDue passes each due deadline to its part.
 func (a *Aggregator) runDue() {
 	for now := a.clock.tick(); ; {
 		at, ok := a.deadlines.next()
@@ -345,7 +344,7 @@ func (a *Aggregator) step() Effects {
 	return a.effects.take()
 }
 
-// updateViews compares what the zones see of the endpoints that were just decided.
+// updateViews updates the zone views of the endpoints that were just decided.
 func (a *Aggregator) updateViews() {
 	for i := range a.roster.markedCount() {
 		id := a.roster.markedAt(i)
@@ -359,8 +358,8 @@ func (a *Aggregator) updateViews() {
 	}
 }
 
-// NextDeadline says when Tick has something to do if nothing else happens; it may
-// turn out to be nothing.
+// NextDeadline returns when to call Tick if nothing else happens. That Tick may have
+// nothing to do.
 func (a *Aggregator) NextDeadline() (time.Time, bool) {
 	if a.roster.markedCount() > 0 || a.presence.pending() || !a.effects.Empty() {
 		return a.clock.now, true

@@ -6,45 +6,47 @@ import (
 	"hdsd/health"
 )
 
-// A checker is blind that says up through one outage after the other that its peers
-// see, as one does that takes every probe for a success. Its ups count nevertheless,
-// or checkers in trouble could take out what one checker still reaches: it is for the
-// owner to add so many substitutes that they outnumber the blind.
+// A checker is blind if it says up through several outages that its peers see, for
+// example because it takes every probe for a success. Its ups count
+// nevertheless, or checkers in trouble could take down endpoints that only one
+// checker still reaches. The owner adds enough substitutes to outnumber the blind
+// checkers.
 const (
-	// missesToBlind is how many outages in a row it has to miss while it sees no
-	// other, each in another cluster than the one before. Endpoints that it alone
-	// can reach are mostly of one cluster.
+	// missesToBlind is how many outages in a row make a checker blind if it misses
+	// all and sees no other. Each must be in another cluster than the one before,
+	// since endpoints that only one checker can reach are mostly of one cluster.
 	missesToBlind = 2
 
-	// roundsToMiss is for how many rounds most have to say down meanwhile. By then
-	// every checker that probes sees the outage, even if one report is lost and the
-	// next late.
+	// roundsToMiss is for how many rounds most votes must say down before a miss
+	// counts. By then every checker that probes sees the outage, even if one report
+	// is lost and the next one late.
 	roundsToMiss = 4
 )
 
 var missesOutages = fmt.Sprintf("it said up through %d outages in a row that its peers saw", missesToBlind)
 
-// BlindnessChange reports that a checker is blind from now on, or no longer is.
+// BlindnessChange reports that a checker became blind, or is no longer blind.
 type BlindnessChange struct {
 	Checker string
 	Blind   bool
 	Reason  string // as "it sees an outage that its peers see"
 }
 
-// outage says how a vote stands to an outage, where most votes that count say down.
+// outage says how a vote relates to an outage, in which most votes that count say
+// down.
 type outage uint8
 
 const (
 	noOutage outage = iota
 	missed          // it says up
-	seen            // it says down, and others do
+	seen            // it says down, and so do others
 )
 
 // outages counts the outages that a checker missed.
 type outages struct {
-	missed int    // since it last saw one
-	last   string // the cluster of the last of them
-	seen   int    // those that it sees now
+	missed int    // outages missed since it last saw one
+	last   string // cluster of the latest missed outage
+	seen   int    // outages that it sees at present
 }
 
 func (o *outages) blind() bool { return o.missed >= missesToBlind }
@@ -58,7 +60,7 @@ type blindness struct {
 	effects   *Effects
 }
 
-// reason says why a checker is taken to be blind; empty where it is not.
+// reason says why a checker is blind; it is empty if the checker is not.
 func (b *blindness) reason(c uint32) string {
 	if b.roster.checker(c).outages.blind() {
 		return missesOutages
@@ -66,7 +68,7 @@ func (b *blindness) reason(c uint32) string {
 	return ""
 }
 
-// set records that a checker sees an outage or misses it; a miss counts if it lasts.
+// set records whether a checker sees or misses an outage. A miss counts if it lasts.
 func (b *blindness) set(id health.EndpointID, p *policy, s *seat, now outage) {
 	b.leave(s)
 	switch s.outage = now; now {
@@ -80,7 +82,7 @@ func (b *blindness) set(id health.EndpointID, p *policy, s *seat, now outage) {
 	}
 }
 
-// leave ends that a checker sees an outage or misses it.
+// leave records that a checker neither sees nor misses an outage any more.
 func (b *blindness) leave(s *seat) {
 	if s.outage == seen {
 		b.roster.checker(s.checker).outages.seen--

@@ -6,11 +6,11 @@ import (
 	"hdsd/health"
 )
 
-// budgets keeps the wait budget of each endpoint: the time for which its verdict may
-// wait although the votes that count ask for another. All waits draw on it together:
-// for checkers that connect, warm up or are absent, for the confirmation of a change,
-// and for the end of a mass failure. Only a new verdict fills it again, or votes past
-// their warm-up that agree with the verdict. So waits that begin over and over end, too.
+// budgets keeps the wait budget of each endpoint: how long its verdict may wait
+// although the votes that count ask for another. All waits draw on it: for checkers
+// that connect, warm up or are absent, for confirmation, and for the end of a mass
+// failure. Only a new verdict refills it, or a vote past its warm-up that agrees with
+// the verdict. So waits that begin over and over end, too.
 type budgets struct {
 	clock     *clock
 	deadlines *deadlines
@@ -18,22 +18,22 @@ type budgets struct {
 	roster    *roster
 }
 
-// largestBudget keeps ticks distinct whose low bits alone are stored.
+// largestBudget is small enough to tell two ticks apart by their low 32 bits.
 const largestBudget = math.MaxInt32
 
-// of is the whole budget of an endpoint in milliseconds: a voter comes back, warms
-// up and is heard, and a change is confirmed.
+// of returns the whole budget of an endpoint in milliseconds. It covers the time for
+// a voter to come back, warm up and be heard, and for a change to be confirmed.
 func (b *budgets) of(e *endpoint) uint32 {
 	p := b.settings.of(e)
 	confirmed := max(b.settings.staleness(p.class), p.roundTime())
 	return uint32(min(uint64(milliseconds(b.settings.awaitFor()+confirmed+p.MassHold))+uint64(p.warmUp), largestBudget))
 }
 
-// left is what remains of a budget that is being spent.
+// left returns what remains of a budget that is being spent.
 func (b *budgets) left(e *endpoint) int32 { return int32(e.budget - uint32(b.clock.watchedTick())) }
 
-// spend counts the time from here on. It sets no deadline the first time: the awaited
-// votes have one that comes sooner, and then the endpoint is decided anew. So after a
+// spend starts to count the time. It sets no deadline the first time: the awaited
+// votes have an earlier one, at which the endpoint is decided again. So after a
 // start, most endpoints need no deadline of their own.
 func (b *budgets) spend(id health.EndpointID, e *endpoint) {
 	first := e.budget == 0
@@ -49,7 +49,7 @@ func (b *budgets) spend(id health.EndpointID, e *endpoint) {
 	}
 }
 
-// schedule sets the deadline at which nothing is left.
+// schedule sets the deadline at which the budget is spent.
 func (b *budgets) schedule(id health.EndpointID, e *endpoint) {
 	at := b.clock.in(0) + tick(uint32(b.left(e)))
 	e.set(budgetScheduled)
@@ -57,7 +57,7 @@ func (b *budgets) schedule(id health.EndpointID, e *endpoint) {
 	b.deadlines.add(at, deadline{id, dueBudget})
 }
 
-// stop ends the counting.
+// stop stops counting the time.
 func (b *budgets) stop(e *endpoint) {
 	if !e.has(spendsBudget) {
 		return
@@ -83,7 +83,7 @@ func (b *budgets) due(id health.EndpointID, at tick) {
 	b.roster.mark(id, e)
 }
 
-// check ends a budget that is spent and had no deadline.
+// check ends a budget that is spent and has no deadline.
 func (b *budgets) check(e *endpoint) {
 	if e.has(spendsBudget) && !e.has(budgetScheduled) && b.left(e) <= 0 {
 		e.clear(spendsBudget)
@@ -91,7 +91,7 @@ func (b *budgets) check(e *endpoint) {
 	}
 }
 
-// untouched reports whether a budget is whole.
+// untouched reports whether the whole budget is left.
 func (b *budgets) untouched(e *endpoint) bool {
 	return !e.has(spendsBudget|budgetSpent) && e.budget == 0
 }

@@ -6,9 +6,9 @@ import (
 	"hdsd/health"
 )
 
-// checker is the row of a checker that is connected or has a seat. First comes
-// what every judgement of a vote reads. The comment of a field names the type
-// that writes it; the others only read it.
+// checker is the row of a checker that is connected or has a seat. The fields that
+// every judgement of a vote reads come first. The comment of a field names the type
+// that writes it; other types only read it.
 type checker struct {
 	trust   OperatorTrust     // Aggregator
 	lost    bool              // presence: its stream is gone
@@ -19,9 +19,9 @@ type checker struct {
 	outages outages           // blindness
 	name    string
 	votes   []health.Vote       // roster, intake: its votes, one for each seat; seat.place points back
-	heard   time.Time           // presence: its latest report; zero where there was none
+	heard   time.Time           // presence: its latest report; zero if there is none
 	heardAt time.Duration       // presence: the same on the clock
-	growing []health.EndpointID // intake: where its run of downs still grows
+	growing []health.EndpointID // intake: endpoints at which its run of downs still grows
 }
 
 // addClass adds a class.
@@ -33,8 +33,8 @@ func (k *checker) addClass() {
 // checkerClass names a checker in one class.
 type checkerClass struct{ checker, class uint32 }
 
-// perClass holds a value for each class that a checker has seats in. Most have
-// none but in the first.
+// perClass holds a value for each class that a checker has seats in. Most checkers
+// have seats in the first class only.
 type perClass[T any] struct {
 	first  T
 	others []T
@@ -48,7 +48,7 @@ func (p *perClass[T]) in(class uint32) *T {
 	return &p.others[class-1]
 }
 
-// len is the number of classes.
+// len returns the number of classes.
 func (p *perClass[T]) len() int { return 1 + len(p.others) }
 
 // grow adds a class.

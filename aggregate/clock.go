@@ -8,8 +8,8 @@ import (
 // tick counts milliseconds since the first moment that the clock was given.
 type tick int64
 
-// clock holds the latest moment that it was given. It measures by the monotonic
-// reading where the times carry one, and never goes back.
+// clock holds the latest moment that it was given. It uses the monotonic reading if
+// the times carry one, and never goes back.
 type clock struct {
 	base, now time.Time
 	elapsed   time.Duration
@@ -28,18 +28,19 @@ func (c *clock) advance(now time.Time) {
 	}
 }
 
-// watchedTick is the first tick of the watched time that is not before now.
+// watchedTick returns the first tick of the watched time that is not before the
+// present.
 func (c *clock) watchedTick() tick { return tickOf(c.watched + time.Millisecond - 1) }
 
-// tick is the latest tick that has come.
+// tick returns the latest tick that has come.
 func (c *clock) tick() tick { return tickOf(c.elapsed) }
 
 func tickOf(elapsed time.Duration) tick { return tick(elapsed / time.Millisecond) }
 
-// in is the first tick that is no sooner than d from now.
+// in returns the first tick at least d from the present.
 func (c *clock) in(d time.Duration) tick { return c.after(c.elapsed, d) }
 
-// after is the first tick that is no sooner than d after the moment from.
+// after returns the first tick at least d after the moment from.
 func (c *clock) after(from, d time.Duration) tick {
 	if d > math.MaxInt64/2-from {
 		d = math.MaxInt64/2 - from
@@ -49,7 +50,7 @@ func (c *clock) after(from, d time.Duration) tick {
 
 func (c *clock) time(t tick) time.Time { return c.base.Add(time.Duration(t) * time.Millisecond) }
 
-// milliseconds rounds up, and stops at 49 days.
+// milliseconds rounds up, and returns at most 49 days.
 func milliseconds(d time.Duration) uint32 {
 	n := d / time.Millisecond
 	if d%time.Millisecond > 0 {
@@ -58,5 +59,5 @@ func milliseconds(d time.Duration) uint32 {
 	return uint32(max(0, min(math.MaxUint32, n)))
 }
 
-// fromMilliseconds is the reverse of milliseconds.
+// fromMilliseconds is the inverse of milliseconds.
 func fromMilliseconds(ms uint32) time.Duration { return time.Duration(ms) * time.Millisecond }

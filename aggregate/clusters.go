@@ -8,7 +8,7 @@ type cluster struct{ size, down int }
 // mostlyDown reports whether more than half of a cluster is down.
 func (k *cluster) mostlyDown() bool { return 2*k.down > k.size }
 
-// clusters counts how many endpoints of each cluster there are, and are down.
+// clusters counts the endpoints of each cluster, and how many of them are down.
 type clusters struct{ pool[string, cluster] }
 
 // join adds an endpoint to a cluster.
@@ -21,7 +21,7 @@ func (k *clusters) join(e *endpoint, name string) {
 	}
 }
 
-// leave removes an endpoint from its cluster, which stays until drop.
+// leave removes an endpoint from its cluster. The cluster stays until drop.
 func (k *clusters) leave(e *endpoint) {
 	c := k.at(e.cluster)
 	c.size--

@@ -3,7 +3,7 @@ package aggregate
 // Codes is a set of HTTP status codes, each below MaxCode.
 type Codes [MaxCode / 64]uint64
 
-// MaxCode is above every status code.
+// MaxCode is greater than every status code.
 const MaxCode = 640
 
 // Add puts the codes from first to last into the set.

@@ -2,13 +2,13 @@ package aggregate
 
 import "slices"
 
-// belief says what a seat's vote is worth.
+// belief says whether a seat's vote counts, and why not.
 type belief uint8
 
 const (
 	believed    belief = iota // it counts
 	unreported                // no vote yet; awaited
-	warmingUp                 // a down that may be no more than a first probe still under way; awaited
+	warmingUp                 // a down that may only mean that the first probe has not ended; awaited
 	fellSilent                // its checker has just fallen silent; awaited
 	notReported               // no vote for too long
 	stale                     // its checker has been silent for too long
@@ -21,14 +21,15 @@ const (
 // awaited reports whether a vote may soon count that does not count now.
 func (b belief) awaited() bool { return b == unreported || b == warmingUp || b == fellSilent }
 
-// heard reports whether a vote is that of a checker that is heard and is past its
-// warm-up, so that it can be held against the checker, whatever it is worth.
+// heard reports whether a vote comes from a checker that is heard, and is past its
+// warm-up. Such a vote can contradict others, or speak against its own checker, even
+// if it does not count.
 func (b belief) heard() bool {
 	return b == believed || b == undecided || b == doubted || b == cutOff
 }
 
-// absent reports whether a checker has been silent for too long to be awaited,
-// unless the endpoint awaitsAbsent.
+// absent reports whether a checker has been silent for too long to be awaited, unless
+// the endpoint has awaitsAbsent.
 func (b belief) absent() bool { return b == notReported || b == stale }
 
 // counter judges votes and counts them.
@@ -44,7 +45,7 @@ func (c *counter) believe(e *endpoint, s *seat) belief {
 	return c.judge(c.settings.of(e), e, s, c.roster.checker(s.checker))
 }
 
-// judge is believe where the endpoint's policy and the seat's checker are at hand.
+// judge judges a vote whose policy and checker the caller has at hand.
 func (c *counter) judge(p *policy, e *endpoint, s *seat, k *checker) belief {
 	hearing := k.hearing.in(p.class).state
 	switch {
@@ -124,8 +125,9 @@ func (c *counter) tally(p *policy, e *endpoint, t *tally) {
 	}
 }
 
-// heard returns the side that the votes of all checkers that are heard come to,
-// doubted or not, and whether there are any. By score, the majority is enough.
+// heard returns the majority of the votes of all checkers that are heard, doubted or
+// not, and whether there are any. The Score rule needs no more than the majority
+// here.
 func (c *counter) heard(e *endpoint) (side, bool) {
 	p, t := c.settings.of(e), tally{}
 	list := c.roster.seatsOf(e)
@@ -150,13 +152,13 @@ func (c *counter) heard(e *endpoint) (side, bool) {
 	return p.of(t.count), true
 }
 
-// zoneTally is the tally of the votes of one zone's checkers.
+// zoneTally is a tally of the votes of one zone's checkers.
 type zoneTally struct {
 	zone uint32
 	tally
 }
 
-// byZone counts the votes on an endpoint that have one of these worths, by the
+// byZone counts the votes on an endpoint that have one of the given beliefs, by the
 // zones of their checkers.
 func (c *counter) byZone(e *endpoint, worth ...belief) []zoneTally {
 	var zones []zoneTally

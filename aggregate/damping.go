@@ -9,57 +9,57 @@ import (
 	"hdsd/health"
 )
 
-// Damping holds an endpoint down that goes down again and again, until it has
-// been steady for a while (RFC 2439). Each time adds 1000 to a penalty that
-// halves in HalfLife rounds. An endpoint is held from Suppress on until the
-// penalty is below Reuse. The zero Damping damps nothing.
+// Damping holds down an endpoint that goes down again and again, until it has been
+// steady for a while (RFC 2439). Each down adds 1000 to a penalty that halves in
+// HalfLife rounds. hdsd holds an endpoint once the penalty reaches Suppress, until it
+// falls below Reuse. The zero Damping is off.
 type Damping struct {
 	Suppress, Reuse float64
-	HalfLife        int // in rounds of checks or of reports, whichever is slower
+	HalfLife        int // in rounds of checks or of reports, whichever are longer
 }
 
-// DefaultDamping is as in RFC 2439. With rounds of a second, three downs within a
-// minute are held for about as long.
+// DefaultDamping has the values of RFC 2439. With rounds of a second, an endpoint
+// that goes down three times within a minute is held for about a minute.
 var DefaultDamping = Damping{Suppress: 2000, Reuse: 750, HalfLife: 30}
 
 const (
-	penaltyOfDown = 1000 // each time that an endpoint goes down
-	ceiling       = 16   // times Reuse: the penalty never takes longer than four half-lives
-	forgotten     = 0.5  // of Reuse: below, an endpoint is as good as one that never flapped
+	penaltyOfDown = 1000 // added each time an endpoint goes down
+	ceiling       = 16   // times Reuse: the largest penalty, which falls below Reuse within four half-lives
+	forgotten     = 0.5  // times Reuse: below this penalty, the endpoint's flapping is forgotten
 )
 
 // flap is the state of an endpoint that went down lately.
 type flap struct {
-	penalty    float64 // as of the moment at
+	penalty    float64 // at the moment at
 	at         time.Duration
-	due        tick // the deadline that it waits for
-	suppressed bool // from Suppress until below Reuse
-	held       bool // the votes say up
+	due        tick // when the penalty is low enough
+	suppressed bool // from Suppress until the penalty is below Reuse
+	held       bool // held down although the votes say up
 }
 
-// longestHalfLife is more than anybody waits for, and far from an overflow.
+// longestHalfLife is longer than any useful half-life, and far from an overflow.
 const longestHalfLife = 365 * 24 * time.Hour
 
-// halfLife of penalties.
+// halfLife returns the time in which a penalty halves.
 func (p *policy) halfLife() time.Duration {
 	ms := int64(min(p.Damping.HalfLife, 1_000_000)) * int64(p.round)
 	return time.Duration(min(ms, longestHalfLife.Milliseconds())) * time.Millisecond
 }
 
-// now returns what is left of the penalty.
+// now returns the present penalty.
 func (f *flap) now(p *policy, elapsed time.Duration) float64 {
 	return f.penalty * math.Exp2(-float64(elapsed-f.at)/float64(p.halfLife()))
 }
 
-// damping holds endpoints down that flap.
+// damping holds down endpoints that flap.
 type damping struct {
 	clock     *clock
 	deadlines *deadlines
 	settings  *settings
 	roster    *roster
-	flaps     map[health.EndpointID]*flap    // of those that went down lately, where that is damped
-	held      map[uint32][]health.EndpointID // down only because they flap, by number of their cluster
-	count     int                            // of held
+	flaps     map[health.EndpointID]*flap    // damped endpoints that went down lately
+	held      map[uint32][]health.EndpointID // endpoints that are down only because they flap, by number of their cluster
+	count     int                            // number of endpoints in held
 }
 
 func newDamping(c *clock, d *deadlines, s *settings, r *roster) damping {
@@ -69,7 +69,7 @@ func newDamping(c *clock, d *deadlines, s *settings, r *roster) damping {
 	}
 }
 
-// fell adds to the penalty of an endpoint that goes down.
+// fell adds to the penalty of an endpoint that went down.
 func (d *damping) fell(id health.EndpointID, e *endpoint) {
 	p := d.settings.of(e)
 	if p.Damping.HalfLife <= 0 {
@@ -113,7 +113,7 @@ func (d *damping) due(id health.EndpointID, now tick) {
 	d.forget(id, e)
 }
 
-// forget makes an endpoint one that never flapped.
+// forget forgets that an endpoint flapped.
 func (d *damping) forget(id health.EndpointID, e *endpoint) {
 	if f := d.flaps[id]; f != nil {
 		d.setHeld(id, e, f, false)
@@ -122,9 +122,9 @@ func (d *damping) forget(id health.EndpointID, e *endpoint) {
 	e.clear(isFlapping)
 }
 
-// damp returns the status of an endpoint that went down lately: it stays down while
-// it flaps, unless more than half of its cluster is down. It went down again if the
-// votes say so, not while votes are awaited.
+// damp returns the status of an endpoint that went down lately. The endpoint stays
+// down while it flaps, unless more than half of its cluster is down. Another down of
+// the votes adds to the penalty; awaited votes do not.
 func (d *damping) damp(id health.EndpointID, e *endpoint, to health.Status, votes side, mostlyDown bool) health.Status {
 	f := d.flaps[id]
 	if d.settings.of(e).Damping.HalfLife <= 0 {
@@ -136,7 +136,7 @@ func (d *damping) damp(id health.EndpointID, e *endpoint, to health.Status, vote
 	}
 	if f.held && to.Down() {
 		d.setHeld(id, e, f, false)
-		d.fell(id, e) // it would have been up
+		d.fell(id, e) // without damping it would have been up before
 		return to
 	}
 	d.setHeld(id, e, f, e.status.Down() && to.Up() && f.suppressed && !mostlyDown)
@@ -146,7 +146,7 @@ func (d *damping) damp(id health.EndpointID, e *endpoint, to health.Status, vote
 	return to
 }
 
-// suppresses reports whether an endpoint flaps so much that it is to stay down.
+// suppresses reports whether the penalty of an endpoint keeps it down.
 func (d *damping) suppresses(id health.EndpointID, e *endpoint) bool {
 	return e.has(isFlapping) && d.flaps[id].suppressed
 }
@@ -177,14 +177,14 @@ func (d *damping) setHeld(id health.EndpointID, e *endpoint, f *flap, held bool)
 	d.count--
 }
 
-// markHeld has all endpoints of a cluster decided that are held down.
+// markHeld marks all endpoints of a cluster that are held down.
 func (d *damping) markHeld(cluster uint32) {
 	for _, id := range d.held[cluster] {
 		d.roster.mark(id, d.roster.at(id))
 	}
 }
 
-// reason says until when an endpoint is held down.
+// reason says why and until when an endpoint is held down.
 func (d *damping) reason(id health.EndpointID) string {
 	return fmt.Sprintf("it flaps, and is held down until %s UTC if it stays up", d.clock.time(d.flaps[id].due).UTC().Format(time.TimeOnly))
 }

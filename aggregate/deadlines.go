@@ -6,31 +6,31 @@ import (
 	"hdsd/health"
 )
 
-// deadline says for which endpoint and checker something is due, or for one of
-// them as a whole.
+// deadline says for which pair of endpoint and checker something is due. It may also
+// concern the endpoint or the checker as a whole.
 type deadline struct {
 	endpoint health.EndpointID
 	checker  uint32
 }
 
-// These stand in for the endpoint or the checker.
+// These values stand for no endpoint or no checker.
 const (
 	noEndpoint = ^health.EndpointID(0) // the checker as a whole
 	noChecker  = ^uint32(0)            // the endpoint as a whole; with noEndpoint, the paths
 
 	dueDamping     = ^uint32(1) // the penalty of the endpoint is low enough
-	dueMassFailure = ^uint32(2) // the endpoint's id is the number of a cluster
+	dueMassFailure = ^uint32(2) // the id of the endpoint is the number of a cluster
 	dueZoneView    = ^uint32(3) // a zone's view of the endpoint has lasted
 	dueBudget      = ^uint32(4) // the endpoint's wait budget is spent; below are numbers of checkers
 )
 
-// deadlines lists what is due at each tick. A deadline cannot be taken back: its owner
-// remembers the tick that it waits for and ignores all others. Deadlines set by
-// one report share a tick, so the heap stays small.
+// deadlines lists what is due at each tick. A deadline cannot be withdrawn: its owner
+// remembers the tick that it waits for and ignores all others. Deadlines set by one
+// report share a tick, so the heap stays small.
 type deadlines struct {
 	ticks tickHeap            // the keys of due
 	due   map[tick][]deadline // no list is empty
-	spare []deadline          // for the next list
+	spare []deadline          // to be used for the next list
 }
 
 func newDeadlines() deadlines { return deadlines{due: map[tick][]deadline{}} }
@@ -59,7 +59,7 @@ func (d *deadlines) pop() []deadline {
 	return list
 }
 
-// recycle takes back a list that pop returned.
+// recycle keeps a list that pop returned for later use.
 func (d *deadlines) recycle(list []deadline) {
 	if cap(list) > cap(d.spare) && cap(list) <= 4096 {
 		d.spare = list[:0]

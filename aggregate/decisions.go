@@ -6,7 +6,7 @@ import (
 	"hdsd/health"
 )
 
-// decisions turns the votes on marked endpoints into verdicts.
+// decisions derives the verdicts of marked endpoints from their votes.
 type decisions struct {
 	clock     *clock
 	settings  *settings
@@ -20,11 +20,11 @@ type decisions struct {
 	damping   damping
 	mass      massFailures
 
-	unobserved int      // number of endpoints without a vote that counts
-	changes    []Change // those of the present step
+	unobserved int      // endpoints without a vote that counts
+	changes    []Change // in the present step
 }
 
-// decideMarked decides every marked endpoint, and those that this marks.
+// decideMarked decides every marked endpoint, and those that it marks itself.
 func (d *decisions) decideMarked() []Change {
 	d.changes = d.changes[:0]
 	var t tally
@@ -58,7 +58,7 @@ func (d *decisions) due(x deadline, at tick) {
 // awaitAbsent awaits the absent checkers of an endpoint.
 func (d *decisions) awaitAbsent(id health.EndpointID, e *endpoint) { d.waits.awaitAbsent(id, e) }
 
-// resolveContested takes the endpoints down whose contested downs need not wait.
+// resolveContested takes down the endpoints whose contested downs need not wait.
 func (d *decisions) resolveContested() {
 	for c := range d.mass.resolve() {
 		e := d.roster.at(c.id)
@@ -115,10 +115,10 @@ func (d *decisions) decide(id health.EndpointID, p *policy, e *endpoint, t *tall
 	return d.waits.confirm(id, p, e, t, status)
 }
 
-// damped is how many endpoints are held down because they flap.
+// damped counts the endpoints that are held down because they flap.
 func (d *decisions) damped() int { return d.damping.count }
 
-// setUnobserved records whether no vote on an endpoint counts.
+// setUnobserved records whether an endpoint has no vote that counts.
 func (d *decisions) setUnobserved(e *endpoint, is bool) {
 	switch was := e.has(isUnobserved); {
 	case is && !was:
@@ -130,8 +130,8 @@ func (d *decisions) setUnobserved(e *endpoint, is bool) {
 	}
 }
 
-// isContested reports whether a down waits in a mass failure: some vote that counts
-// says up, unless several zones say down and none says up.
+// isContested reports whether a down waits in a mass failure. It does if some vote
+// that counts says up, unless several zones say down and none says up.
 func (d *decisions) isContested(e *endpoint, t *tally) bool {
 	if t.up == 0 {
 		return false
@@ -148,7 +148,7 @@ func (d *decisions) isContested(e *endpoint, t *tally) bool {
 	return ups > 0 || downs < 2
 }
 
-// trackOutages finds the checkers that see an outage, and those that miss it.
+// trackOutages records which checkers see an outage, and which miss it.
 func (d *decisions) trackOutages(id health.EndpointID, p *policy, e *endpoint, t *tally) {
 	isDown := t.down > t.up
 	if !isDown && !e.has(isFailing) {
@@ -164,7 +164,7 @@ func (d *decisions) trackOutages(id health.EndpointID, p *policy, e *endpoint, t
 		case !isDown || d.counter.judge(p, e, s, d.roster.checker(s.checker)) != believed:
 		case s.status.Up():
 			if !t.inside || t.answered || d.roster.checker(s.checker).zone != e.zone {
-				now = missed // else it may be the way there that is cut
+				now = missed // otherwise the path to the endpoint may be cut
 			}
 		case t.down > 1:
 			now = seen
@@ -175,7 +175,7 @@ func (d *decisions) trackOutages(id health.EndpointID, p *policy, e *endpoint, t
 	}
 }
 
-// change applies a verdict that a tally led to.
+// change applies the verdict that follows from a tally.
 func (d *decisions) change(id health.EndpointID, e *endpoint, to health.Status, t *tally) {
 	from := e.status
 	if from.Up() && to.Down() {
@@ -190,7 +190,7 @@ func (d *decisions) change(id health.EndpointID, e *endpoint, to health.Status, 
 	d.budgets.refill(e)
 }
 
-// clusterChanged updates what depends on how much of a cluster is down.
+// clusterChanged updates what depends on how many endpoints of a cluster are down.
 func (d *decisions) clusterChanged(cluster uint32) {
 	if d.clusters.at(cluster).mostlyDown() {
 		d.damping.markHeld(cluster)
@@ -213,7 +213,7 @@ func (d *decisions) leaveCluster(id health.EndpointID, e *endpoint) {
 }
 
 // updateBudget spends the wait budget of an endpoint that was just decided while its
-// verdict waits, and fills it again when votes past their warm-up agree with the
+// verdict waits. It refills the budget when votes past their warm-up agree with the
 // verdict.
 func (d *decisions) updateBudget(id health.EndpointID, e *endpoint, t *tally) {
 	if d.isWaiting(id, e, t) {
@@ -229,12 +229,12 @@ func (d *decisions) updateBudget(id health.EndpointID, e *endpoint, t *tally) {
 	}
 }
 
-// isWaiting reports whether the votes that count would lead to another verdict if no
-// vote were awaited, or whether none counts and downs warm up.
+// isWaiting reports whether the votes that count would give another verdict if none
+// were awaited. It also returns true if no vote counts and downs warm up.
 func (d *decisions) isWaiting(id health.EndpointID, e *endpoint, t *tally) bool {
 	switch {
 	case t.up > t.down && e.status.Down() && d.damping.suppresses(id, e) && !d.clusters.mostlyDown(e):
-		return false // damping has an end of its own
+		return false // damping ends on its own
 	case t.awaited == 0 && !e.has(awaitsConfirmation|awaitsAbsent|isHeldBack):
 		return false
 	case t.up+t.down == 0 && t.awaited > 0 && (t.warming > 0 || e.budget > 0):

@@ -23,59 +23,63 @@
 //	zoneViews     which zones see an endpoint otherwise than the verdict is
 //	reasons       why a verdict is what it is, in words
 //
-// A part knows those that it has pointers to, and none above it. The rows of
-// endpoints, checkers and seats are shared and packed, since there are millions; the
-// comment of each field names the one part that writes it.
+// Each part uses only the parts that it has pointers to, never a part above it. There
+// are millions of endpoints and seats, so their rows are shared and packed. The
+// comment of each field names the part that writes it.
 //
 // What the package guarantees:
-//   - A verdict goes up or down only by the endpoint's rule (the majority, unless set
-//     otherwise) over the votes that count, and only when the awaited votes could not
-//     turn it round. Otherwise the last verdict holds, for as long as it takes. Only
-//     where the rule asks for it, a verdict lapses when no vote counts and none is
-//     awaited.
+//   - A verdict goes up or down only by the endpoint's rule over the votes that
+//     count. The default rule is the majority. The verdict changes only when the
+//     awaited votes cannot reverse the result. Otherwise the last verdict holds, for
+//     as long as it takes. A verdict lapses only where the rule asks for it, when no
+//     vote counts and none is awaited.
 //   - A vote of down does not count while its pair warms up. A pair warms up when it
-//     is assigned, when its host is re-created (it is assigned again), and when its
-//     checker's stream begins anew: that checker may have restarted, and then says
-//     UNHEALTHY of all that it has not yet probed.
-//   - A checker that says down of much that its peers see up is doubted, and so is a
-//     path between two zones. Their downs do not count until that has passed, so a
-//     checker that is cut off takes nothing out. Ups always count.
-//   - A checker that misses outages which its peers see is blind. That changes no
-//     verdict; its owner may have substitutes check beside it.
-//   - An operator's trust or distrust stands above what a checker's peers say. No vote
+//     is assigned, and when its host is re-created, since hdsd then assigns it again.
+//     It also warms up when its checker begins a new stream. That checker may have
+//     restarted, and then reports UNHEALTHY for all endpoints that it has not yet
+//     probed.
+//   - A checker is doubted if it says down of many endpoints that its peers see up. A
+//     path between two zones is doubted for the same reason. Downs do not count while
+//     the doubt lasts, so a checker that is cut off takes no endpoint down. Ups
+//     always count.
+//   - A checker is blind if it misses outages that its peers see. That changes no
+//     verdict; the owner may add substitutes beside it.
+//   - An operator's trust or distrust overrides what a checker's peers say. No vote
 //     of a distrusted checker counts.
-//   - Damping takes nothing down, and holds nothing down while more than half of its
-//     cluster is. In a mass failure no down waits that all votes agree on.
-//   - A majority elsewhere that gets no answer does not at once outvote a checker in
-//     the endpoint's own zone that says up, even one that has just lost its stream,
-//     unless most of its zone has. Nor does a single voter of several decide at once
-//     when the votes of the others do not count.
-//   - A checker that is silent for longer than the staleness has no say, in either
-//     direction.
-//   - A checker is awaited for Options.AwaitFor when it connects or falls silent, or
-//     when it was absent and an endpoint is observed again. So neither
-//     the first nor the last to report decides alone after a short disturbance.
-//   - Every wait has an end, over all repeats. An endpoint's wait budget is as long as
-//     one voter takes to come back and to warm up. Only votes past their warm-up that
-//     agree with the verdict, or another verdict, fill it again. When it is spent, the
-//     votes that count decide, and a re-created host is waited for only until its
-//     first probe.
-//   - A view of a zone is what its checkers see otherwise than the verdict is, if it
-//     lasts. It changes no verdict.
+//   - Damping takes no endpoint down. It keeps no endpoint down while more than half
+//     of its cluster is down. In a mass failure, a down that all votes agree on does
+//     not wait.
+//   - A majority elsewhere that gets no answer does not at once outvote an up from
+//     the endpoint's own zone. That up stands even if its checker has just lost its
+//     stream, unless most checkers of the zone have lost theirs. A single voter of several does
+//     not decide at once, either, when the votes of the others do not count.
+//   - No vote of a checker counts, up or down, once the checker has been silent for
+//     longer than the staleness.
+//   - A checker is awaited for Options.AwaitFor when it connects or falls silent. It
+//     is also awaited when it was absent and an endpoint is observed again. So
+//     neither the first nor the last to report decides alone after a short
+//     disturbance.
+//   - Every wait ends, even if its cause comes back again and again. An endpoint's
+//     wait budget covers the time that one voter takes to come back and to warm up. A
+//     new verdict refills the budget. So does a vote past its warm-up that agrees
+//     with the verdict. When the budget is spent, the votes that count decide. A
+//     re-created host is then awaited only until its first probe.
+//   - A zone view reports that the checkers of a zone see an endpoint differently
+//     from its verdict for some time. It changes no verdict.
 //   - The same calls in the same order give the same effects.
 //
 // It is pure: no goroutine, lock, clock or log. All calls come from one goroutine,
 // its owner; time comes in as a value and never runs backwards. Assign, Unassign,
-// Connected and the like only record. What follows from them is in the Effects of
-// the next Report or Tick, so that a batch of them takes effect as one. An owner
-// applies the Effects of each step, and calls Tick when NextDeadline has come, which
-// is at once after a batch.
+// Connected and the like only record events. The next Report or Tick returns their
+// Effects, so that a batch of them takes effect as one. An owner applies the Effects
+// of each step, and calls Tick when NextDeadline has come. After a batch, that is at
+// once.
 //
-// A report without a changed vote costs O(1), a changed vote O(checkers of the
-// endpoint), a checker that falls silent or comes back O(its endpoints), a Tick what
-// is due. By score, an endpoint is also decided at the reports in which its downs
-// still add up. A vote takes 28 bytes and an endpoint 40; one that went down lately,
-// where that is damped, some 100 more until it is forgotten.
+// A report without a changed vote costs O(1), and a changed vote O(checkers of the
+// endpoint). A checker that falls silent or comes back costs O(its endpoints). A Tick
+// costs as much as is due. Under the Score rule, a report also decides each endpoint
+// at which its checker's run of downs still grows. A vote takes 28 bytes and an
+// endpoint 40. An endpoint that is damped and went down lately takes some 100 more.
 //
 // It imports health and the standard library only.
 package aggregate

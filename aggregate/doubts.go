@@ -8,17 +8,16 @@ import (
 	"hdsd/health"
 )
 
-// DoubtChange reports that a checker or a path is doubted from now on, or is
-// believed again.
+// DoubtChange reports that a checker or a path became doubted, or is believed again.
 type DoubtChange struct {
 	Checker  string // empty for a path
-	From, To string // zones of the path's checkers and endpoints, as "region/zone"; from "elsewhere" are all others
+	From, To string // zones of the path's checkers and endpoints, as "region/zone"; From may be "elsewhere", all other zones
 	Doubted  bool
-	Reason   string // as "it disagrees with its peers on 41 % of its endpoints"
+	Reason   string // for example "it disagrees with its peers on 41 % of its endpoints"
 }
 
-// doubts finds the downs that others contradict, and begins and ends doubt of the
-// checkers and paths that they come from.
+// doubts finds downs that other votes contradict. It begins and ends the doubt of the
+// checkers and paths that those downs come from.
 type doubts struct {
 	clock     *clock
 	deadlines *deadlines
@@ -31,10 +30,10 @@ type doubts struct {
 
 	doubtedCheckers []checkerClass // reviewed in this step
 	doubtedPaths    []path         // reviewed in this step
-	beliefs         []belief       // of compare, for one endpoint
+	beliefs         []belief       // scratch space of compare, for one endpoint
 }
 
-// compare finds the votes on an endpoint that the others contradict.
+// compare records which votes on an endpoint the other votes contradict.
 func (d *doubts) compare(e *endpoint) {
 	list, p := d.roster.seatsOf(e), d.settings.of(e)
 	ups, downs, inside := 0, 0, false
@@ -84,10 +83,10 @@ func (d *doubts) compare(e *endpoint) {
 	}
 }
 
-// review begins and ends doubt where records changed. Doubt of one makes others
-// look contradicted that agreed with it, so it goes on until nothing follows; first
-// among checkers, then among paths, since a path excuses its checkers. Only then is
-// it clear when doubt ends.
+// review begins and ends doubt where records changed. Doubt of one checker can make
+// checkers that agreed with it look contradicted, so review repeats until no record
+// changes. It reviews checkers before paths, since a doubted path excuses its
+// checkers. Last, it schedules the end of each doubt.
 func (d *doubts) review() {
 	for d.records.pending() {
 		for list := d.records.takeCheckers(); len(list) > 0; list = d.records.takeCheckers() {
@@ -135,7 +134,7 @@ func (d *doubts) reviewPath(p path) {
 	}
 }
 
-// scheduleReleases sets when the doubt ends that was just reviewed.
+// scheduleReleases sets the end of each doubt that was just reviewed.
 func (d *doubts) scheduleReleases() {
 	for _, at := range d.doubtedCheckers {
 		if r := d.records.of(at); r != nil && r.doubted {
@@ -150,7 +149,7 @@ func (d *doubts) scheduleReleases() {
 	d.doubtedCheckers, d.doubtedPaths = d.doubtedCheckers[:0], d.doubtedPaths[:0]
 }
 
-// scheduleRelease sets or takes back the time at which doubt ends.
+// scheduleRelease sets or withdraws the time at which doubt ends.
 func (d *doubts) scheduleRelease(r *record, class uint32, due deadline) {
 	limits := d.settings.doubt(class)
 	if end := d.clock.in(r.endsAfter(&limits)); r.scheduleRelease(end, &limits) {
@@ -162,7 +161,7 @@ func (d *doubts) scheduleRelease(r *record, class uint32, due deadline) {
 func (d *doubts) setChecker(at checkerClass, doubted bool) {
 	k := d.roster.checker(at.checker)
 	d.records.doubt(at, doubted)
-	if n := d.classes(at.checker); n == 0 || doubted && n == 1 { // else another class doubts it, too
+	if n := d.classes(at.checker); n == 0 || doubted && n == 1 { // otherwise another class doubts it, too
 		d.effects.Doubts = append(d.effects.Doubts, DoubtChange{Checker: k.name, Doubted: doubted, Reason: d.checkerReason(at)})
 	}
 	if doubted {
@@ -176,12 +175,12 @@ func (d *doubts) setChecker(at checkerClass, doubted bool) {
 // setPath begins or ends doubt of a path.
 func (d *doubts) setPath(p path, doubted bool) {
 	d.records.doubtPath(p, doubted)
-	if n := d.pathClasses(p); n == 0 || doubted && n == 1 { // else another class doubts it, too
+	if n := d.pathClasses(p); n == 0 || doubted && n == 1 { // otherwise another class doubts it, too
 		d.effects.Doubts = append(d.effects.Doubts, d.pathChange(p, doubted))
 	}
 	for _, k := range d.roster.eachChecker() {
 		if p.from != elsewhere && p.from != k.zone {
-			continue // its votes do not take this path
+			continue // its votes take another path
 		}
 		for _, v := range k.votes {
 			if e := d.roster.at(v.Endpoint); p.concerns(k.zone, e.zone) && d.settings.of(e).class == p.class {
@@ -191,7 +190,7 @@ func (d *doubts) setPath(p path, doubted bool) {
 	}
 }
 
-// compareAnew compares and marks an endpoint after doubt of a checker or a path
+// compareAnew compares and marks an endpoint after the doubt of a checker or a path
 // began or ended.
 func (d *doubts) compareAnew(id health.EndpointID) {
 	e := d.roster.at(id)
@@ -199,7 +198,7 @@ func (d *doubts) compareAnew(id health.EndpointID) {
 	d.compare(e)
 }
 
-// classes is in how many classes a checker is doubted.
+// classes counts the classes in which a checker is doubted.
 func (d *doubts) classes(c uint32) int {
 	n := 0
 	for class := range d.roster.checker(c).record.len() {
@@ -210,7 +209,7 @@ func (d *doubts) classes(c uint32) int {
 	return n
 }
 
-// pathClasses is in how many classes a path is doubted.
+// pathClasses counts the classes in which a path is doubted.
 func (d *doubts) pathClasses(p path) int {
 	n := 0
 	for class := range d.settings.classCount() {
@@ -222,7 +221,7 @@ func (d *doubts) pathClasses(p path) int {
 	return n
 }
 
-// due ends the doubt of a checker that is due.
+// due ends the doubts of a checker whose end has come.
 func (d *doubts) due(c uint32, now tick) {
 	for class := range d.roster.checker(c).record.len() {
 		at := checkerClass{c, uint32(class)}
@@ -232,17 +231,17 @@ func (d *doubts) due(c uint32, now tick) {
 	}
 }
 
-// pathsDue ends the doubt of paths that is due.
+// pathsDue ends the doubts of paths whose end has come.
 func (d *doubts) pathsDue(now tick) {
 	for _, p := range d.records.cutPaths() {
 		if d.records.ofPath(p).release == now {
 			d.setPath(p, false)
-			d.records.queuePath(p) // which may have no votes left
+			d.records.queuePath(p) // the path may have no votes left
 		}
 	}
 }
 
-// setTrust follows an operator's trust in a checker.
+// setTrust applies an operator's trust in a checker.
 func (d *doubts) setTrust(c uint32, trust OperatorTrust) {
 	k := d.roster.checker(c)
 	for class := range k.record.len() {
@@ -257,14 +256,14 @@ func (d *doubts) setTrust(c uint32, trust OperatorTrust) {
 	}
 }
 
-// forget ends the doubt of a checker that is gone.
+// forget ends the doubt of a checker that hdsd forgets.
 func (d *doubts) forget(c uint32) {
 	if d.classes(c) > 0 {
 		d.effects.Doubts = append(d.effects.Doubts, DoubtChange{Checker: d.roster.checker(c).name, Reason: "it is gone"})
 	}
 }
 
-// reason says why a checker is doubted; empty where it is not.
+// reason says why a checker is doubted; it is empty if the checker is not.
 func (d *doubts) reason(c uint32) string {
 	for class := range d.roster.checker(c).record.len() {
 		if at := (checkerClass{c, uint32(class)}); d.records.of(at).doubted {
@@ -297,7 +296,7 @@ func (d *doubts) pathChange(p path, doubted bool) DoubtChange {
 	return DoubtChange{From: d.from(p), To: d.zones.name(p.to).String(), Doubted: doubted, Reason: d.pathReason(p)}
 }
 
-// from names the zone that a path begins in.
+// from returns the name of the zone in which a path begins.
 func (d *doubts) from(p path) string {
 	if p.from == elsewhere {
 		return "elsewhere"
@@ -306,9 +305,9 @@ func (d *doubts) from(p path) string {
 }
 
 // cutPaths returns the doubted paths from a zone, one for each zone that they lead
-// to: the one from elsewhere only where the zone's own is not doubted.
+// to. It returns the path from elsewhere only if the zone's own path is not doubted.
 func (d *doubts) cutPaths(from uint32) []DoubtChange {
-	cut := map[uint32]path{} // by where it leads
+	cut := map[uint32]path{} // by destination zone
 	for _, p := range d.records.cutPaths() {
 		if !p.includes(from) {
 			continue

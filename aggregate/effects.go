@@ -2,9 +2,9 @@ package aggregate
 
 import "hdsd/health"
 
-// Effects lists everything that a Report or a Tick leads to. Its owner applies
-// Changes before ZoneViews, since a view differs from the verdict; the rest in
-// any order. Each list is in the order in which things happened.
+// Effects lists everything that follows from a Report or a Tick. Its owner applies
+// Changes before ZoneViews, since a view differs from the verdict, and the rest in
+// any order. Each list is in the order of events.
 type Effects struct {
 	Changes      []Change
 	Doubts       []DoubtChange
@@ -13,7 +13,7 @@ type Effects struct {
 	ZoneViews    []ZoneView
 }
 
-// Change is a verdict that became another.
+// Change reports that a verdict changed.
 type Change struct {
 	Endpoint     health.EndpointID
 	From, To     health.Status
@@ -21,12 +21,12 @@ type Change struct {
 	Observations []health.Observation
 }
 
-// Empty reports whether there is nothing to do.
+// Empty reports whether there are no effects.
 func (e *Effects) Empty() bool {
 	return len(e.Changes)+len(e.Doubts)+len(e.Blindness)+len(e.MassFailures)+len(e.ZoneViews) == 0
 }
 
-// take returns the effects and empties them.
+// take returns the effects and clears them.
 func (e *Effects) take() (taken Effects) {
 	if !e.Empty() {
 		taken, *e = *e, Effects{}

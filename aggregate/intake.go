@@ -6,19 +6,19 @@ import (
 	"hdsd/health"
 )
 
-// phase says how far a pair of endpoint and checker has come.
+// phase is the state of a pair of endpoint and checker.
 type phase uint8
 
 const (
-	waiting   phase = iota // no vote since it was assigned, or since its checker connected; awaited
-	overdue                // the same, but no longer awaited
-	recreated              // its host is being re-created: votes may still be about the old one
-	warming                // has voted, but not yet up: a down may only mean that no probe has ended
+	waiting   phase = iota // no vote since it was assigned or its checker connected; awaited
+	overdue                // still no vote, and no longer awaited
+	recreated              // its host was re-created: votes may still be about the old host
+	warming                // has voted, but not yet up: a down may only mean that the first probe has not ended
 	warm                   // every vote counts
 )
 
 // intake applies the votes of reports. It tracks the phase of each pair, and the runs
-// of downs that add up to a score (score.go).
+// of downs that the Score rule adds up (score.go).
 type intake struct {
 	clock     *clock
 	deadlines *deadlines
@@ -27,7 +27,7 @@ type intake struct {
 	blindness *blindness
 }
 
-// enter puts seat i of an endpoint into a phase that ends after d.
+// enter sets the phase of seat i of an endpoint, which ends after d.
 func (in *intake) enter(id health.EndpointID, e *endpoint, i int, p phase, d time.Duration) {
 	s := &in.roster.seatsOf(e)[i]
 	at := in.clock.in(d)
@@ -41,8 +41,8 @@ func (in *intake) await(id health.EndpointID, e *endpoint, i int) {
 	in.enter(id, e, i, waiting, in.settings.awaitFor())
 }
 
-// warm begins the warm-up of seat i. It lasts until a down is confirmed, or only
-// until a first probe has been reported where the wait budget is spent.
+// warm begins the warm-up of seat i. If the wait budget is spent, the warm-up lasts
+// only until a first probe has been reported.
 func (in *intake) warm(id health.EndpointID, e *endpoint, i int, firstProbe uint32) {
 	d := in.settings.of(e).warmUp
 	if e.has(budgetSpent) {
@@ -60,8 +60,8 @@ func (in *intake) recreate(id health.EndpointID, e *endpoint, i int) {
 	in.roster.mark(id, e)
 }
 
-// restart awaits new votes from a checker whose stream began anew. An Envoy that kept
-// running says up of what is up at once, and is then believed at once.
+// restart awaits new votes from a checker that began a new stream. An Envoy that kept
+// running reports its endpoints that are up at once, and is then believed at once.
 func (in *intake) restart(c uint32) {
 	votes := in.roster.checker(c).votes
 	in.blindness.clear(c, "its stream began anew")
@@ -74,9 +74,9 @@ func (in *intake) restart(c uint32) {
 	}
 }
 
-// apply applies the votes of a report. Those of a checker are kept in the order of its
-// latest full report, so that in the next one, unchanged votes are skipped without a
-// look at their endpoints.
+// apply applies the votes of a report. The votes of a checker stay in the order of
+// its latest full report. So it can skip unchanged votes of the next report without
+// looking up their endpoints.
 func (in *intake) apply(c uint32, votes []health.Vote) {
 	before := in.roster.checker(c).votes
 	inFull, next := len(votes) >= len(before), 0
@@ -106,7 +106,7 @@ func (in *intake) apply(c uint32, votes []health.Vote) {
 func (in *intake) applyVote(v health.Vote, e *endpoint, i int) {
 	s := &in.roster.seatsOf(e)[i]
 	if s.code != v.HTTPStatusCode {
-		s.code = v.HTTPStatusCode // early evidence: the status may follow
+		s.code = v.HTTPStatusCode // early evidence: the status may change soon, too
 		in.roster.mark(v.Endpoint, e)
 	}
 	if status := in.settings.of(e).countsAs(v.Status, v.HTTPStatusCode); s.status != status || s.phase < recreated {
@@ -114,13 +114,13 @@ func (in *intake) applyVote(v health.Vote, e *endpoint, i int) {
 	}
 }
 
-// set changes what the vote of seat i counts as.
+// set changes the status that the vote of seat i counts as.
 func (in *intake) set(id health.EndpointID, e *endpoint, i int, status health.Status) {
 	s := &in.roster.seatsOf(e)[i]
 	fell := status.Down() && !s.status.Down()
 	s.status, s.began = status, s.code
 	switch {
-	case s.phase == recreated: // decided when that ends
+	case s.phase == recreated: // endRecreated decides
 	case status.Up():
 		s.phase = warm
 	case s.phase < recreated:
@@ -131,7 +131,7 @@ func (in *intake) set(id health.EndpointID, e *endpoint, i int, status health.St
 	in.roster.mark(id, e)
 }
 
-// reapply counts the votes on an endpoint that is under another rule.
+// reapply counts the votes on an endpoint again under a new rule.
 func (in *intake) reapply(id health.EndpointID, e *endpoint) {
 	p := in.settings.of(e)
 	list := in.roster.seatsOf(e)
@@ -147,7 +147,7 @@ func (in *intake) reapply(id health.EndpointID, e *endpoint) {
 	in.roster.mark(id, e)
 }
 
-// due ends the phase of a pair, if this is the deadline that it waits for.
+// due ends the phase of a pair, if d is the deadline that it waits for.
 func (in *intake) due(d deadline, at tick) {
 	e := in.roster.endpoint(d.endpoint)
 	if e == nil {
@@ -178,7 +178,7 @@ func (in *intake) due(d deadline, at tick) {
 	in.roster.mark(d.endpoint, e)
 }
 
-// endRecreated continues with a vote that is about the new host by now.
+// endRecreated applies a vote that must be about the new host.
 func (in *intake) endRecreated(id health.EndpointID, e *endpoint, i int) {
 	s := &in.roster.seatsOf(e)[i]
 	switch {

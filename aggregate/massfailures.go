@@ -8,31 +8,31 @@ import (
 	"hdsd/health"
 )
 
-// MassFailure reports that one round is about to take more than half of a cluster
-// down, although some votes and zones say up; or that this is over.
+// MassFailure reports that one round would take more than half of a cluster down
+// although some votes and zones say up. It also reports the end of a mass failure.
 type MassFailure struct {
 	Cluster string
 	Over    bool
-	Reason  string // as "5 of 8 endpoints down in one round, and zones do not agree"
+	Reason  string // for example "5 of 8 endpoints down in one round, and zones do not agree"
 }
 
-// massPhase says how far a mass failure has come.
+// massPhase is the state of a mass failure.
 type massPhase uint8
 
 const (
 	noMassFailure massPhase = iota
 	holding                 // contested downs wait
-	waitedOut               // they have waited for long enough
+	waitedOut               // contested downs have waited for long enough
 )
 
 // massFailure is the state of a cluster with contested downs.
 type massFailure struct {
 	phase     massPhase
 	until     tick                // when holding ends
-	recent    int                 // contested downs of the present round
-	since     time.Duration       // when that round began
-	waiting   int                 // endpoints that are held back
-	heldBack  []health.EndpointID // these, and some that no longer are
+	recent    int                 // contested downs in the present round
+	since     time.Duration       // when the present round began
+	waiting   int                 // number of endpoints that are held back
+	heldBack  []health.EndpointID // endpoints that are held back, and some that no longer are
 	contested []contested         // in this step
 }
 
@@ -42,10 +42,10 @@ type contested struct {
 	to health.Status
 }
 
-// smallestMass is how many endpoints at least make a mass failure.
+// smallestMass is the least number of endpoints in a mass failure.
 const smallestMass = 2
 
-// massFailures holds downs back where one round takes more than half of a cluster
+// massFailures holds downs back when one round would take more than half of a cluster
 // down and the zones do not agree.
 type massFailures struct {
 	clock     *clock
@@ -62,7 +62,7 @@ func newMassFailures(c *clock, d *deadlines, s *settings, r *roster, k *clusters
 	return massFailures{clock: c, deadlines: d, settings: s, roster: r, clusters: k, effects: e, all: map[uint32]*massFailure{}}
 }
 
-// contest puts a down off until resolve, which knows how many there are.
+// contest leaves a down to resolve, which knows how many there are.
 func (m *massFailures) contest(id health.EndpointID, e *endpoint, to health.Status) {
 	x := m.all[e.cluster]
 	if x == nil {
@@ -75,7 +75,7 @@ func (m *massFailures) contest(id health.EndpointID, e *endpoint, to health.Stat
 	x.contested = append(x.contested, contested{id, to})
 }
 
-// resolve yields the contested downs that happen, and holds the others back. The
+// resolve yields the contested downs that take effect, and holds the others back. The
 // caller changes the status of each before it asks for the next.
 func (m *massFailures) resolve() iter.Seq[contested] {
 	return func(yield func(contested) bool) {
@@ -99,8 +99,8 @@ func (m *massFailures) resolve() iter.Seq[contested] {
 	}
 }
 
-// count begins another round where the one before is over, and a mass failure where
-// the downs of the round are too many.
+// count begins a new round when the present one is over. It begins a mass failure
+// when the round has too many downs.
 func (m *massFailures) count(cluster uint32, x *massFailure, list []contested) {
 	p := m.settings.of(m.roster.at(list[0].id))
 	if m.clock.elapsed-x.since > 2*p.roundTime() {
@@ -126,7 +126,7 @@ func (m *massFailures) holdBack(x *massFailure, id health.EndpointID) {
 	}
 }
 
-// due ends the wait of a cluster.
+// due ends the wait of a cluster's downs.
 func (m *massFailures) due(cluster uint32, now tick) {
 	x := m.all[cluster]
 	if x == nil || x.phase != holding || x.until != now {
@@ -141,7 +141,7 @@ func (m *massFailures) due(cluster uint32, now tick) {
 	x.heldBack = nil
 }
 
-// release ends that the down of an endpoint is held back.
+// release stops holding back the down of an endpoint.
 func (m *massFailures) release(e *endpoint) {
 	if !e.has(isHeldBack) {
 		return
@@ -151,7 +151,7 @@ func (m *massFailures) release(e *endpoint) {
 	m.check(e.cluster)
 }
 
-// check ends a mass failure when nothing is held back and at most half of the
+// check ends a mass failure when no endpoint is held back and at most half of the
 // cluster is down.
 func (m *massFailures) check(cluster uint32) {
 	x := m.all[cluster]
@@ -168,10 +168,10 @@ func (m *massFailures) check(cluster uint32) {
 	})
 }
 
-// forget drops the state of a cluster that is gone.
+// forget drops the state of a cluster.
 func (m *massFailures) forget(cluster uint32) { delete(m.all, cluster) }
 
-// until says until when the downs of a cluster wait.
+// until returns a phrase that says until when the downs of a cluster wait.
 func (m *massFailures) until(cluster uint32) string {
 	return m.clock.time(m.all[cluster].until).UTC().Format(time.TimeOnly) + " UTC"
 }

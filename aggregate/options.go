@@ -6,28 +6,27 @@ import (
 	"hdsd/health"
 )
 
-// Options are the parameters of an Aggregator. A zero field means its default.
+// Options are the parameters of an Aggregator. A zero field stands for its default.
 type Options struct {
 	// Staleness is how long a checker may be silent before its votes no
 	// longer count. Default: DefaultStaleness of reports each second.
 	Staleness time.Duration
 
-	// AwaitFor is how long a voter without a vote is awaited: a checker after a
-	// start, after it connected, or after it fell silent. Meanwhile nothing
-	// changes that its vote could prevent. It should cover a reconnection and
-	// two reports. Default: 5 s.
+	// AwaitFor is how long to wait for a voter that has no vote: after a start, after
+	// it connected, or after it fell silent. A change that its vote could
+	// prevent waits meanwhile. AwaitFor should cover a reconnection and two reports.
+	// Default: 5 s.
 	AwaitFor time.Duration
 
 	// Doubt says when a checker or a path is doubted.
 	Doubt Doubt
 
-	// ZoneViews asks for Effects.ZoneViews.
+	// ZoneViews enables Effects.ZoneViews.
 	ZoneViews bool
 }
 
-// DefaultStaleness is the staleness that goes with reports every interval: two
-// intervals and a half, so that one late report is not taken for silence, and at
-// least two seconds, so that a pause of either process is not either.
+// DefaultStaleness returns two and a half report intervals, and at least two seconds.
+// So neither one late report nor a short pause of a process counts as silence.
 func DefaultStaleness(interval time.Duration) time.Duration {
 	return max(interval*5/2, 2*time.Second)
 }
@@ -43,33 +42,32 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// BeliefLimits say for how long votes count, and when a checker is doubted. A
-// zero field is as in Options. Endpoints with the same limits are a class of
-// their own: a checker may be doubted in one class and believed in another.
+// BeliefLimits say for how long votes count, and when a checker is doubted. A zero
+// field stands for the value in Options. Endpoints with the same limits form a class:
+// a checker may be doubted in one class and believed in another.
 type BeliefLimits struct {
 	Staleness time.Duration
 	Doubt     Doubt
 }
 
-// Doubt says when a checker, or a path from the checkers of one zone to the
-// endpoints of another, is no longer believed when it says down. Ups are always
-// believed, since a checker that is cut off cannot make one up. A zero field
-// means its default.
+// Doubt says when hdsd stops believing the downs of a checker, or of a path from the
+// checkers of one zone to the endpoints of another. It always believes ups, since a
+// checker that is cut off cannot report one. A zero field stands for its default.
 type Doubt struct {
-	// Disagreements is how many endpoints a checker must say down of that most
-	// of its peers see up, and Share what part of its endpoints these must be.
-	// Defaults: 8 and 0.2.
+	// A checker is doubted if it says down of Disagreements endpoints that most of
+	// its peers see up, and these are at least Share of its endpoints. Defaults: 8
+	// and 0.2.
 	Disagreements int
 	Share         float64
 
-	// PathDisagreements and PathShare are the same for a path. Where the
-	// endpoint's own zone has a checker, the up of that one is enough.
-	// Defaults: 20 and 0.5.
+	// PathDisagreements and PathShare are the same limits for a path. If the
+	// endpoint's own zone has a checker, its up alone contradicts a down. Defaults:
+	// 20 and 0.5.
 	PathDisagreements int
 	PathShare         float64
 
-	// PathNoise is the part of the votes on a zone from elsewhere that may be
-	// contradicted while the way there still looks intact. Default: 0.002.
+	// PathNoise is the share of votes from elsewhere on a zone that may be
+	// contradicted while the path there still counts as intact. Default: 0.002.
 	PathNoise float64
 
 	// Doubt ends when the contradicted share is below Release for ReleaseAfter.
@@ -78,7 +76,7 @@ type Doubt struct {
 	ReleaseAfter time.Duration
 }
 
-// WithDefaults returns the limits with defaults in place of zeros.
+// WithDefaults returns the limits with defaults instead of zeros.
 func (d Doubt) WithDefaults() Doubt {
 	return d.or(&Doubt{
 		Disagreements: 8, Share: 0.2, PathDisagreements: 20, PathShare: 0.5, PathNoise: 0.002,
@@ -86,7 +84,7 @@ func (d Doubt) WithDefaults() Doubt {
 	})
 }
 
-// or returns the limits with others in place of zeros.
+// or returns the limits with the others instead of zeros.
 func (d Doubt) or(others *Doubt) Doubt {
 	or(&d.Disagreements, others.Disagreements)
 	or(&d.Share, others.Share)
@@ -104,18 +102,18 @@ func or[T int | float64 | time.Duration](value *T, otherwise T) {
 	}
 }
 
-// Timing says how an endpoint is checked, as far as a verdict depends on it.
+// Timing says how an endpoint is checked, as far as its verdict depends on it.
 type Timing struct {
 	Interval, Timeout, InitialJitter time.Duration
 	UnhealthyThreshold               uint32
 	ReportInterval                   time.Duration
 }
 
-// Endpoint is an endpoint to judge.
+// Endpoint describes an endpoint to judge.
 type Endpoint struct {
-	ID      health.EndpointID // dense: memory goes with the highest
+	ID      health.EndpointID // dense: memory grows with the largest id
 	Timing  Timing
 	Rule    Rule
-	Zone    health.Locality // where it is; of no zone if region and zone are empty
+	Zone    health.Locality // its own zone; none if region and zone are empty
 	Cluster string
 }

@@ -1,12 +1,12 @@
 package aggregate
 
-// pool numbers the keys that are in use and keeps a value for each. A number is
-// free again when nobody uses its key.
+// pool numbers the keys in use and keeps a value for each. A number is free again
+// when its key has no user.
 type pool[K comparable, V any] struct {
 	numbers map[K]uint32
 	all     []pooled[K, V]
 	free    []uint32
-	last    uint32 // the latest number in use, which is often the next, too
+	last    uint32 // the latest number used, which the next caller often wants, too
 }
 
 type pooled[K comparable, V any] struct {
@@ -53,7 +53,7 @@ func (p *pool[K, V]) drop(number uint32) bool {
 	return true
 }
 
-// len is above every number in use.
+// len is greater than every number in use.
 func (p *pool[K, V]) len() int { return len(p.all) }
 
 func (p *pool[K, V]) key(number uint32) K { return p.all[number].key }

@@ -11,23 +11,23 @@ const (
 	awaited                     // has just fallen silent
 )
 
-// hearing is whether a checker is heard, in one class.
+// hearing is the state of a checker in one class: heard, awaited or silent.
 type hearing struct {
-	due   tick // the deadline that it waits for; 0 where silent
+	due   tick // the deadline that it waits for; 0 if silent
 	state hearingState
 }
 
-// presence knows which checkers are heard and which zones are deserted.
+// presence tracks which checkers are heard and which zones are deserted.
 type presence struct {
 	clock     *clock
 	deadlines *deadlines
 	settings  *settings
 	roster    *roster
 	zones     *zones
-	changed   bool // a checker lost its stream, came back, moved or went since findDeserted
+	changed   bool // a checker lost its stream, came back, moved or left since findDeserted
 }
 
-// joinClass makes a checker known in a class.
+// joinClass adds a checker to a class.
 func (p *presence) joinClass(c, class uint32) {
 	k := p.roster.checker(c)
 	for next := uint32(k.hearing.len()); next <= class; next++ {
@@ -39,8 +39,8 @@ func (p *presence) joinClass(c, class uint32) {
 	}
 }
 
-// hear records a report, and tells whether its checker was not heard before. The
-// caller then marks its endpoints.
+// hear records a report, and returns whether its checker was not heard before. The
+// caller then marks the checker's endpoints.
 func (p *presence) hear(c uint32) (back bool) {
 	k := p.roster.checker(c)
 	k.heard, k.heardAt = p.clock.now, p.clock.elapsed
@@ -53,16 +53,16 @@ func (p *presence) hear(c uint32) (back bool) {
 	return back
 }
 
-// watch waits for a checker that is heard to fall silent.
+// watch sets the deadline at which a checker that is heard falls silent.
 func (p *presence) watch(at checkerClass) {
 	k := p.roster.checker(at.checker)
 	h := k.hearing.in(at.class)
-	// A tick later, since a vote still counts at the staleness itself.
+	// One tick later, since a vote exactly as old as the staleness still counts.
 	h.due = p.clock.after(k.heardAt, p.settings.staleness(at.class)) + 1
 	p.deadlines.add(h.due, deadline{noEndpoint, at.checker})
 }
 
-// due moves a checker from heard to awaited, and from awaited to silent.
+// due makes a checker that was heard awaited, and an awaited checker silent.
 func (p *presence) due(c uint32, now tick) {
 	k := p.roster.checker(c)
 	for class := range k.hearing.len() {
@@ -73,9 +73,9 @@ func (p *presence) due(c uint32, now tick) {
 		case h.state == heard && silence <= p.settings.staleness(at.class):
 			p.watch(at)
 		case h.state == heard:
-			// It is awaited from this moment, not from when it fell silent. If this
-			// process itself stood still, all come back together, and the first of
-			// them must not decide alone.
+			// It is awaited from the present, not from the moment of silence. After a
+			// pause of this process, all checkers come back together, and the first
+			// of them must not decide alone.
 			h.state, h.due = awaited, p.clock.in(p.settings.awaitFor())
 			p.deadlines.add(h.due, deadline{noEndpoint, c})
 			p.roster.markAll(c)
@@ -86,15 +86,15 @@ func (p *presence) due(c uint32, now tick) {
 	}
 }
 
-// findDeserted finds the zones that most checkers have lost their streams in. A
-// single checker that loses its stream most likely restarts, and its votes stand
-// until they are stale; where most do, the zone itself is the likelier reason.
+// findDeserted finds the zones where most checkers have lost their streams. A single
+// checker that loses its stream most likely restarts, so its votes stand until they
+// are stale. If most do, the zone itself has probably failed.
 func (p *presence) findDeserted() {
 	if !p.changed {
 		return
 	}
 	p.changed = false
-	lead := make([]int, p.zones.len()) // of the lost checkers over the others
+	lead := make([]int, p.zones.len()) // lost checkers minus the others, by zone
 	for _, k := range p.roster.eachChecker() {
 		if k.lost {
 			lead[k.zone]++
@@ -110,13 +110,13 @@ func (p *presence) findDeserted() {
 	p.zones.setDeserted(func(zone uint32) bool { return lead[zone] > 0 })
 }
 
-// speaksFor reports whether a checker in the endpoint's own zone speaks for it:
-// one that lost its stream does, unless the zone is deserted.
+// speaksFor reports whether a checker in the endpoint's own zone speaks for it. A
+// checker that lost its stream does, unless the zone is deserted.
 func (p *presence) speaksFor(e *endpoint, k *checker) bool {
 	return e.zone != noZone && k.zone == e.zone && !(k.lost && p.zones.deserted(e.zone))
 }
 
-// untilHeard is how long it takes until the checkers in the endpoint's own zone
+// untilHeard returns how long it takes until the checkers in the endpoint's own zone
 // must have reported once more.
 func (p *presence) untilHeard(e *endpoint) time.Duration {
 	var last time.Duration
@@ -129,13 +129,13 @@ func (p *presence) untilHeard(e *endpoint) time.Duration {
 	return last + fromMilliseconds(policy.round+policy.slack) - p.clock.elapsed
 }
 
-// forget records that a checker is gone.
+// forget records that a checker was forgotten.
 func (p *presence) forget() { p.changed = true }
 
-// pending reports whether findDeserted has something to do.
+// pending reports whether findDeserted has work.
 func (p *presence) pending() bool { return p.changed }
 
-// lost records that the stream of a checker is gone.
+// lost records that a checker lost its stream.
 func (p *presence) lost(c uint32) {
 	k := p.roster.checker(c)
 	k.lost, k.here, p.changed = true, false, true
@@ -152,7 +152,7 @@ func (p *presence) move(c, zone uint32) {
 	p.roster.checker(c).zone, p.changed = zone, true
 }
 
-// returned records that a checker has a stream, and tells whether it had lost one.
+// returned records that a checker has a stream, and returns whether it had lost one.
 func (p *presence) returned(c uint32) bool {
 	k := p.roster.checker(c)
 	if !k.lost {

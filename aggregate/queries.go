@@ -6,8 +6,8 @@ import (
 	"hdsd/health"
 )
 
-// Verdict returns the verdict of an endpoint, its reason, and the votes; the zero
-// verdict of an endpoint that is not known.
+// Verdict returns the verdict of an endpoint, its reason, and the votes. For an
+// unknown endpoint it returns the zero verdict.
 func (a *Aggregator) Verdict(id health.EndpointID) health.Verdict {
 	e := a.roster.endpoint(id)
 	if e == nil {
@@ -17,7 +17,8 @@ func (a *Aggregator) Verdict(id health.EndpointID) health.Verdict {
 	a.counter.tally(a.settings.of(e), e, &t)
 	v := health.Verdict{
 		Status: e.status, Reason: a.reasons.explain(id, e, &t), Observations: a.reasons.observations(e),
-		// Doubted or not: a checker that is cut off does see the endpoint down.
+		// Doubted votes are included: a checker that is cut off does see the endpoint
+		// down.
 		Zones: a.zones.verdicts(a.counter.byZone(e, believed, doubted, cutOff)),
 	}
 	if e.since != never {
@@ -32,7 +33,7 @@ func (a *Aggregator) Believes(id health.EndpointID, checker string) bool {
 	return i >= 0 && a.counter.believe(e, &a.roster.seatsOf(e)[i]) == believed
 }
 
-// DoubtReason says why a checker is doubted; empty where it is not.
+// DoubtReason says why a checker is doubted; it is empty if the checker is not.
 func (a *Aggregator) DoubtReason(checker string) string {
 	if c, ok := a.roster.lookup(checker); ok {
 		return a.doubts.reason(c)
@@ -40,7 +41,7 @@ func (a *Aggregator) DoubtReason(checker string) string {
 	return ""
 }
 
-// BlindReason says why a checker is taken to be blind; empty where it is not.
+// BlindReason says why a checker is blind; it is empty if the checker is not.
 func (a *Aggregator) BlindReason(checker string) string {
 	if c, ok := a.roster.lookup(checker); ok {
 		return a.blindness.reason(c)
@@ -49,13 +50,14 @@ func (a *Aggregator) BlindReason(checker string) string {
 }
 
 // CutPaths returns the doubted paths from a zone of checkers, one for each zone that
-// they lead to: the one from elsewhere only where the zone's own is not doubted.
+// they lead to. It returns the path from elsewhere only if the zone's own path is not
+// doubted.
 func (a *Aggregator) CutPaths(from health.Locality) []DoubtChange {
 	return a.doubts.cutPaths(a.zones.find(from))
 }
 
-// Damped is how many endpoints are held down because they flap.
+// Damped counts the endpoints that are held down because they flap.
 func (a *Aggregator) Damped() int { return a.decisions.damped() }
 
-// Unobserved is how many endpoints have no vote that counts.
+// Unobserved counts the endpoints without a vote that counts.
 func (a *Aggregator) Unobserved() int { return a.decisions.unobserved }

@@ -10,7 +10,7 @@ import (
 	"hdsd/health"
 )
 
-// maxNamed is how many checkers a reason names for one cause.
+// maxNamed is how many checkers a reason names for one cause at most.
 const maxNamed = 5
 
 // reasons explains verdicts in words.
@@ -92,16 +92,16 @@ func (r *reasons) noVotes(e *endpoint) string {
 	return "no checker has reported lately"
 }
 
-// notes says what else there is to know of the votes.
+// notes returns the early evidence, and names the votes that are left out.
 func (r *reasons) notes(e *endpoint, t *tally) string {
 	if t.up+t.down == t.assigned {
-		return r.evidence(e) // no vote is left out
+		return r.evidence(e) // every vote counts
 	}
 	return r.evidence(e) + r.leftOut(e)
 }
 
-// evidence names the checkers that get another HTTP status code than when they began
-// to vote as they do: their votes may follow.
+// evidence names checkers whose HTTP status code differs from the one with which
+// their status began: their votes may change soon.
 func (r *reasons) evidence(e *endpoint) string {
 	var list []string
 	seats := r.roster.seatsOf(e)
@@ -160,7 +160,7 @@ func (r *reasons) leftOut(e *endpoint) string {
 	return text.String()
 }
 
-// disbelief is describe, and says so where a vote was awaited for too long.
+// disbelief adds to describe that a vote was awaited for too long, if it was.
 func (r *reasons) disbelief(e *endpoint, s *seat) string {
 	b := r.counter.believe(e, s)
 	if b.awaited() && e.has(budgetSpent) {
@@ -169,7 +169,7 @@ func (r *reasons) disbelief(e *endpoint, s *seat) string {
 	return r.describe(b, e, s)
 }
 
-// describe says in words why a vote does not count; empty where it does.
+// describe says why a vote does not count; it is empty if the vote counts.
 func (r *reasons) describe(b belief, e *endpoint, s *seat) string {
 	switch b {
 	case unreported:

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// record counts how often others contradict a checker, or the votes over a path.
+// record counts how often other votes contradict a checker, or the votes over a path.
 type record struct {
-	votes        int  // of pairs that are warm
-	downs        int  // of these
-	contradicted int  // of the downs
+	votes        int  // votes of pairs that are warm
+	downs        int  // downs among the votes
+	contradicted int  // contradicted downs
 	doubted      bool // its downs do not count
-	queued       bool // listed to be reviewed
-	release      tick // when doubt ends; 0 where it is not scheduled
+	queued       bool // listed for review
+	release      tick // when doubt ends; 0 if no end is scheduled
 }
 
 // contribution is what a seat adds to the records.
@@ -23,12 +23,12 @@ type contribution uint8
 const (
 	voting             contribution = 1 << iota // the vote of a pair that is warm
 	sayingDown                                  // a down
-	contradictedByMost                          // a down that most of the peers contradict
+	contradictedByMost                          // a down that most peers contradict
 	contradictedOnPath                          // a down from another zone, without an answer, that the endpoint's own zone or most peers contradict
-	excused                                     // a path is doubted, so the checker is not to blame
+	excused                                     // a doubted path explains the vote, so the checker is not to blame
 )
 
-// toChecker is what a seat adds to the record of its checker.
+// toChecker returns what a seat adds to the record of its checker.
 func (c contribution) toChecker() contribution {
 	if c&excused != 0 {
 		return 0
@@ -36,7 +36,7 @@ func (c contribution) toChecker() contribution {
 	return c
 }
 
-// replace takes one contribution out of a record and puts another in.
+// replace removes one contribution from a record and adds another.
 func (r *record) replace(from, to, contradicted contribution) {
 	r.votes += int(to&voting) - int(from&voting)
 	r.downs += int(to&sayingDown)/int(sayingDown) - int(from&sayingDown)/int(sayingDown)
@@ -48,7 +48,7 @@ func (r *record) replace(from, to, contradicted contribution) {
 	}
 }
 
-// share is the part of the votes that others contradict.
+// share returns the share of votes that are contradicted.
 func (r *record) share() float64 {
 	if r.votes == 0 {
 		return 0
@@ -56,8 +56,8 @@ func (r *record) share() float64 {
 	return float64(r.contradicted) / float64(r.votes)
 }
 
-// endsAfter is how long the share has to stay low until doubt ends. It ends at once
-// where there are as many downs as before and the others agree by now: then the
+// endsAfter returns how long the share must stay low before doubt ends. Doubt ends at
+// once if the downs are as many as before and the others have come to agree. Then the
 // doubted checker was only early.
 func (r *record) endsAfter(d *Doubt) time.Duration {
 	if r.downs > 0 && float64(r.downs) >= d.Share*float64(r.votes) {
@@ -66,10 +66,10 @@ func (r *record) endsAfter(d *Doubt) time.Duration {
 	return d.ReleaseAfter
 }
 
-// reviewed notes that a record that was listed has been reviewed.
+// reviewed takes a record off the review list.
 func (r *record) reviewed() { r.queued = false }
 
-// scheduleRelease sets or takes back the tick at which doubt ends, and reports whether
+// scheduleRelease sets or withdraws the tick at which doubt ends, and reports whether
 // it set one.
 func (r *record) scheduleRelease(end tick, limits *Doubt) bool {
 	switch {
@@ -82,29 +82,31 @@ func (r *record) scheduleRelease(end tick, limits *Doubt) bool {
 	return false
 }
 
-// path is the way from the checkers of one zone to the endpoints of another, those
-// of one class.
+// path leads from the checkers of one zone to the endpoints of another. It covers the
+// endpoints of one class.
 type path struct {
 	from, to uint32 // from may be elsewhere
 	class    uint32
 }
 
-// elsewhere is all zones but the one that a path leads to. The votes from there
-// show that a zone is cut off which has too few endpoints for each path to show it.
+// elsewhere stands for all zones except the path's destination. If a zone has too few
+// endpoints to judge each path, the votes from elsewhere together show that it is cut
+// off.
 const elsewhere = noZone
 
-// elsewhereShare is the part of the votes from elsewhere that has to be
-// contradicted; of as many endpoints as for a checker.
+// elsewhereShare is the share of votes from elsewhere that must be contradicted to
+// cut the path. The number of contradicted votes must also reach Doubt.Disagreements.
 const elsewhereShare = 0.8
 
-// includes reports whether the path begins in a zone.
+// includes reports whether the path begins in the given zone.
 func (p path) includes(zone uint32) bool {
 	return zone != noZone && p.to != noZone && zone != p.to && (p.from == zone || p.from == elsewhere)
 }
 
-// concerns reports whether doubt of a path matters for the votes of a zone's checkers
-// on the endpoints of another. They take that path, or, where it leads from elsewhere
-// to their own zone, their way out is cut, too.
+// concerns reports whether doubt of a path matters for votes of one zone's checkers
+// on another zone's endpoints. It does if the votes take that path. It also does if
+// the path leads from elsewhere to the checkers' zone: their way out is then cut,
+// too.
 func (p path) concerns(from, to uint32) bool {
 	if p.from == elsewhere && p.to == from {
 		return from != to
@@ -116,13 +118,13 @@ func (p path) compare(q path) int {
 	return cmp.Or(cmp.Compare(p.from, q.from), cmp.Compare(p.to, q.to), cmp.Compare(p.class, q.class))
 }
 
-// records keeps the records of checkers and of paths, and lists those that changed.
+// records keeps the records of checkers and paths, and lists those that changed.
 type records struct {
 	settings     *settings
 	roster       *roster
 	zones        *zones
 	paths        map[path]*record // those with votes
-	cuts         int              // paths that are doubted
+	cuts         int              // number of doubted paths
 	checkerQueue []checkerClass
 	pathQueue    []path
 }
@@ -144,7 +146,7 @@ func (r *records) doubtPath(p path, doubted bool) {
 	}
 }
 
-// ofPath returns the record of a path; nil where it has no votes.
+// ofPath returns the record of a path, or nil if the path has no votes.
 func (r *records) ofPath(p path) *record { return r.paths[p] }
 
 // cutPaths returns the paths that are doubted, in order.
@@ -162,7 +164,7 @@ func (r *records) cutPaths() []path {
 	return cut
 }
 
-// of returns the record of a checker; nil where it is gone.
+// of returns the record of a checker, or nil if the checker is gone.
 func (r *records) of(at checkerClass) *record {
 	k := r.roster.checker(at.checker)
 	if int(at.class) >= k.record.len() {
@@ -171,7 +173,7 @@ func (r *records) of(at checkerClass) *record {
 	return k.record.in(at.class)
 }
 
-// set changes what a seat adds to the records.
+// set changes what a seat contributes to the records.
 func (r *records) set(e *endpoint, s *seat, to contribution) {
 	k, at := r.roster.checker(s.checker), checkerClass{s.checker, r.settings.of(e).class}
 	k.record.in(at.class).replace(s.adds.toChecker(), to.toChecker(), contradictedByMost)
@@ -195,7 +197,7 @@ func (r *records) setPath(p path, from, to contribution) {
 	r.queuePath(p)
 }
 
-// clear takes out what the seats of an endpoint add.
+// clear removes what the seats of an endpoint contribute.
 func (r *records) clear(e *endpoint) {
 	list := r.roster.seatsOf(e)
 	for i := range list {
@@ -224,7 +226,7 @@ func (r *records) queuePath(p path) {
 	}
 }
 
-// queueAll lists all records, for limits that changed.
+// queueAll lists all records after limits changed.
 func (r *records) queueAll() {
 	for c, k := range r.roster.eachChecker() {
 		for class := range k.record.len() {
@@ -236,14 +238,14 @@ func (r *records) queueAll() {
 	}
 }
 
-// takeCheckers returns the checkers that are listed, and empties the list.
+// takeCheckers returns the listed checkers, and clears the list.
 func (r *records) takeCheckers() []checkerClass {
 	list := r.checkerQueue
 	r.checkerQueue = nil
 	return list
 }
 
-// takePaths returns the paths that are listed, and empties the list.
+// takePaths returns the listed paths, and clears the list.
 func (r *records) takePaths() []path {
 	list := r.pathQueue
 	r.pathQueue = nil
@@ -259,7 +261,7 @@ func (r *records) isCut(p path) bool {
 	return x != nil && x.doubted
 }
 
-// cut reports whether the path of a seat is doubted.
+// cut reports whether the path that a seat's vote takes is doubted.
 func (r *records) cut(e *endpoint, s *seat) bool {
 	if r.cuts == 0 {
 		return false
@@ -268,7 +270,7 @@ func (r *records) cut(e *endpoint, s *seat) bool {
 	return cut
 }
 
-// cutPath returns the path of a seat that is doubted.
+// cutPath returns the doubted path that a seat's vote takes.
 func (r *records) cutPath(e *endpoint, s *seat) (path, bool) {
 	from, class := r.roster.checker(s.checker).zone, r.settings.of(e).class
 	for _, p := range [...]path{{from, e.zone, class}, {elsewhere, e.zone, class}} {
@@ -279,16 +281,17 @@ func (r *records) cutPath(e *endpoint, s *seat) (path, bool) {
 	return path{}, false
 }
 
-// excuses reports whether a path is doubted that explains the vote of a seat: its
-// own, or the one to its checker's zone. Then its way out is cut, too.
+// excuses reports whether a doubted path explains the vote of a seat. That is the
+// path that the vote takes, or the path to the checker's own zone, whose way out is
+// then cut, too.
 func (r *records) excuses(e *endpoint, s *seat) bool {
 	zone := r.roster.checker(s.checker).zone
 	return r.cut(e, s) || zone != noZone && zone != e.zone && r.isCut(path{elsewhere, zone, r.settings.of(e).class})
 }
 
 // looksIntact reports whether hardly any vote from elsewhere on the endpoint's zone
-// is contradicted, those on the endpoint itself apart. If the way there were cut,
-// others would be contradicted long before two votes on the same endpoint are.
+// is contradicted, except on the endpoint itself. If the path were cut, votes on
+// other endpoints would be contradicted long before two votes on the same endpoint.
 func (r *records) looksIntact(e *endpoint) bool {
 	class := r.settings.of(e).class
 	x := r.paths[path{elsewhere, e.zone, class}]
@@ -305,5 +308,5 @@ func (r *records) looksIntact(e *endpoint) bool {
 	return float64(others+1) <= r.settings.doubt(class).PathNoise*float64(x.votes)
 }
 
-// pending reports whether a record is listed to be reviewed.
+// pending reports whether any record is listed for review.
 func (r *records) pending() bool { return len(r.checkerQueue)+len(r.pathQueue) > 0 }

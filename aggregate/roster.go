@@ -6,20 +6,20 @@ import (
 	"hdsd/health"
 )
 
-// roster holds the rows of all endpoints and checkers and the seats that join
-// them, and lists the endpoints to decide at the end of a step.
+// roster holds the rows of endpoints and checkers and the seats that join them. It
+// lists the endpoints to decide at the end of a step.
 type roster struct {
 	endpoints []endpoint // by EndpointID
 	seats     seats
 	checkers  []checker // by number
 	numbers   map[string]uint32
-	free      []uint32 // numbers of checkers that are gone
+	free      []uint32 // numbers that no checker has
 	marked    []health.EndpointID
 }
 
 func newRoster() roster { return roster{numbers: map[string]uint32{}} }
 
-// endpoint returns the row of an endpoint that is known, else nil.
+// endpoint returns the row of a known endpoint, otherwise nil.
 func (r *roster) endpoint(id health.EndpointID) *endpoint {
 	if int(id) >= len(r.endpoints) || r.endpoints[id].flags&isKnown == 0 {
 		return nil
@@ -27,10 +27,10 @@ func (r *roster) endpoint(id health.EndpointID) *endpoint {
 	return &r.endpoints[id]
 }
 
-// at returns the row of an endpoint that there is or was.
+// at returns the row of an endpoint that is or was known.
 func (r *roster) at(id health.EndpointID) *endpoint { return &r.endpoints[id] }
 
-// makeRoom returns the row of an endpoint, known or not.
+// makeRoom returns the row of an endpoint, and adds rows up to it if needed.
 func (r *roster) makeRoom(id health.EndpointID) *endpoint {
 	for int(id) >= len(r.endpoints) {
 		r.endpoints = append(r.endpoints, endpoint{})
@@ -53,13 +53,13 @@ func (r *roster) markAll(c uint32) {
 	}
 }
 
-// markedCount is how many endpoints are marked. Marks that are made while the caller
-// looks at them come last.
+// markedCount counts the marked endpoints. Marks added during a loop over markedAt
+// come last.
 func (r *roster) markedCount() int { return len(r.marked) }
 
 func (r *roster) markedAt(i int) health.EndpointID { return r.marked[i] }
 
-// clearMarked empties the list of those that are marked.
+// clearMarked empties the list of marked endpoints.
 func (r *roster) clearMarked() { r.marked = r.marked[:0] }
 
 // checker returns the row of a checker.
@@ -77,13 +77,13 @@ func (r *roster) eachChecker() iter.Seq2[uint32, *checker] {
 	}
 }
 
-// lookup returns the number of a checker that has one.
+// lookup returns the number of a checker, if it has one.
 func (r *roster) lookup(name string) (uint32, bool) {
 	c, ok := r.numbers[name]
 	return c, ok
 }
 
-// number returns the number of a checker, a new one where it has none. It is
+// number returns the number of a checker, and numbers a new checker. The number is
 // free again after drop.
 func (r *roster) number(name string) uint32 {
 	c, ok := r.numbers[name]
@@ -101,21 +101,21 @@ func (r *roster) number(name string) uint32 {
 	return c
 }
 
-// drop forgets a checker without seats.
+// drop forgets a checker that has no seat.
 func (r *roster) drop(c uint32) {
 	delete(r.numbers, r.checkers[c].name)
 	r.checkers[c] = checker{}
 	r.free = append(r.free, c)
 }
 
-// seatsOf returns the seats of an endpoint; good until the next add or remove.
+// seatsOf returns the seats of an endpoint. They are valid until the next add or
+// remove.
 func (r *roster) seatsOf(e *endpoint) []seat { return r.seats.of(e) }
 
-// indexOf returns the index of a checker's seat at an endpoint, -1 where it has none.
+// indexOf returns the index of a checker's seat at an endpoint, or -1.
 func (r *roster) indexOf(e *endpoint, c uint32) int { return r.seats.find(e, c) }
 
-// find returns an endpoint's row and the index of a checker's seat there, -1 where
-// it has none.
+// find returns an endpoint's row and the index of a checker's seat there, or -1.
 func (r *roster) find(id health.EndpointID, name string) (*endpoint, int) {
 	e := r.endpoint(id)
 	c, ok := r.numbers[name]
@@ -125,13 +125,13 @@ func (r *roster) find(id health.EndpointID, name string) (*endpoint, int) {
 	return e, r.seats.find(e, c)
 }
 
-// seat returns the seat of a checker at an endpoint where it has one.
+// seat returns the seat of a checker at an endpoint, if it has one.
 func (r *roster) seat(id health.EndpointID, c uint32) *seat {
 	e := &r.endpoints[id]
 	return &r.seats.of(e)[r.seats.find(e, c)]
 }
 
-// add seats a checker at an endpoint and returns the index of the seat.
+// add gives a checker a seat at an endpoint and returns its index.
 func (r *roster) add(id health.EndpointID, e *endpoint, c uint32) int {
 	k := &r.checkers[c]
 	k.votes = append(k.votes, health.Vote{Endpoint: id, Status: noVote})
@@ -139,7 +139,7 @@ func (r *roster) add(id health.EndpointID, e *endpoint, c uint32) int {
 	return int(e.count) - 1
 }
 
-// remove takes seat i of an endpoint away, with its vote.
+// remove removes seat i of an endpoint, with its vote.
 func (r *roster) remove(e *endpoint, i int) {
 	s := r.seats.of(e)[i]
 	r.seats.remove(e, i)
@@ -152,7 +152,7 @@ func (r *roster) remove(e *endpoint, i int) {
 	k.votes = k.votes[:last]
 }
 
-// swap exchanges the places of two of a checker's votes.
+// swap exchanges two votes in a checker's list.
 func (r *roster) swap(c, i, j uint32) {
 	if i == j {
 		return

@@ -7,22 +7,21 @@ import (
 	"hdsd/health"
 )
 
-// Kind is a way to get from votes to a verdict. Votes that do not count are left
-// out.
+// Kind says how votes become a verdict. A rule sees only votes that count.
 type Kind uint8
 
 // The kinds of rule.
 const (
 	Majority     Kind = iota // the side with more votes
-	Any                      // down when any vote is, else up
-	All                      // down when all votes are, else up
-	AtLeast                  // down when Rule.AtLeast votes are; else up when any vote is
-	Share                    // up when more than Rule.Share of the votes are, else down
-	ZoneMajority             // the side with more zones, each of which goes by the majority of its own votes
-	Score                    // up by majority; down by majority when its runs of reports add up to enough: 5 for 3 voters
+	Any                      // down if any vote is, otherwise up
+	All                      // down if all votes are, otherwise up
+	AtLeast                  // down if at least Rule.AtLeast votes are; otherwise up if any vote is
+	Share                    // up if more than Rule.Share of the votes are, otherwise down
+	ZoneMajority             // the side with more zones; each zone takes the majority of its own votes
+	Score                    // up by majority; down by majority if its runs of downs also add up to enough: 5 for 3 voters
 )
 
-// Unobserved is what becomes of an endpoint when no vote counts.
+// Unobserved says what an endpoint's status is when no vote counts.
 type Unobserved uint8
 
 // The kinds of Unobserved.
@@ -37,36 +36,36 @@ const (
 type Rule struct {
 	Kind       Kind
 	AtLeast    int     // for AtLeast
-	Share      float64 // for Share; at least 0 and less than 1
+	Share      float64 // for Share; at least 0, and less than 1
 	Unobserved Unobserved
 
-	// DegradedWhen holds the HTTP status codes with which a vote of UNHEALTHY
+	// DegradedWhen holds HTTP status codes; a vote of UNHEALTHY with one of them
 	// counts as DEGRADED.
 	DegradedWhen Codes
 
-	// WarmUp is how long after its first vote a pair's downs do not count.
-	// Default: as follows from Timing.
+	// WarmUp is how long a pair's downs do not count after its first vote. Default:
+	// derived from Timing.
 	WarmUp time.Duration
 
-	// Limits say whose votes count.
+	// Limits say which votes count.
 	Limits BeliefLimits
 
-	// Damping holds endpoints down that flap.
+	// Damping holds down endpoints that flap.
 	Damping Damping
 
-	// MassHold is how long downs wait when one round takes more than half of a
-	// cluster down, and neither all votes nor all zones agree on them. Where it
-	// is 0, they do not wait.
+	// MassHold is how long downs wait when one round would take more than half of a
+	// cluster down. Downs that all votes or all zones agree on do not wait. With 0,
+	// no down waits.
 	MassHold time.Duration
 }
 
-// outcome says how a rule got to its status.
+// outcome says how a rule arrived at its status.
 type outcome uint8
 
 const (
 	decided    outcome = iota
 	tied               // the votes come to neither side: the last verdict holds
-	unsettled          // the awaited votes could turn it round: the last verdict holds
+	unsettled          // the awaited votes could reverse the result: the last verdict holds
 	unobserved         // no vote counts: the last verdict holds
 	lapsed             // no vote counts: the last verdict does not hold
 )
@@ -74,10 +73,10 @@ const (
 // decide returns the status that follows from a tally.
 //
 // It asks what would follow if all awaited votes were up, and if all were down. So
-// what the first checkers report after a start decides only if it still will when
-// all have. Otherwise two of three checkers that see an endpoint down would lose to
-// the third for as long as they warm up. For the same reason a verdict does not
-// change its name (UNHEALTHY to TIMEOUT) while a vote is awaited.
+// the first checkers to report after a start decide only if the others cannot reverse
+// the result. Otherwise two of three checkers that see an endpoint down would lose to
+// the third while they warm up. For the same reason, a verdict does not change from
+// UNHEALTHY to TIMEOUT while a vote is awaited.
 func (r *Rule) decide(t *tally, last health.Status) (health.Status, outcome) {
 	if t.up+t.down == 0 {
 		if r.Unobserved == Hold || t.awaited > 0 || t.holds {
@@ -98,7 +97,7 @@ func (r *Rule) decide(t *tally, last health.Status) (health.Status, outcome) {
 	}
 }
 
-// side returns the side that the votes come to when the awaited ones are on a side.
+// side returns the side that wins if the awaited votes are on the given side.
 func (r *Rule) side(t *tally, awaited side) side {
 	if r.Kind == ZoneMajority {
 		var zones count
@@ -117,7 +116,7 @@ func (r *Rule) side(t *tally, awaited side) side {
 	return r.of(t.with(awaited))
 }
 
-// of is side for the rules that need no zones. Some vote counts.
+// of is side for the rules that ignore zones. At least one vote counts.
 func (r *Rule) of(c count) side {
 	fails := false
 	switch r.Kind {
@@ -147,8 +146,7 @@ func (u Unobserved) status() health.Status {
 	return health.Unknown
 }
 
-// String says what the rule asks for; empty for the majority, which everybody
-// expects.
+// String describes the rule; it is empty for the majority, which is the default.
 func (r *Rule) String() string {
 	switch r.Kind {
 	case Any:

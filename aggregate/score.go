@@ -2,14 +2,15 @@ package aggregate
 
 import "hdsd/health"
 
-// How much a run of reports of down adds to the score: of one voter among several,
-// and of one alone.
+// These bound what the downs that one voter reports in a row add to the score: of
+// several voters, or of a single one.
 const (
 	longestRun = 3
 	aloneTakes = 4
 )
 
-// neededScore is the score at which so many voters take an endpoint down.
+// neededScore returns the score at which the given number of voters takes an endpoint
+// down.
 func neededScore(voters uint16) int {
 	if voters == 1 {
 		return aloneTakes
@@ -17,8 +18,8 @@ func neededScore(voters uint16) int {
 	return int(voters) + 2
 }
 
-// runLength is for how many rounds in a row a vote said down. It goes by time: of
-// the reports between two probes only the first is news.
+// runLength returns for how many rounds in a row a vote has said down. It counts
+// time, since only the first report after each probe has news.
 func (p *policy) runLength(s *seat, k *checker) int {
 	since := uint64(uint32(tickOf(k.heardAt)) - s.until)
 	return 1 + int(min((since+uint64(p.slack))/uint64(p.round), aloneTakes-1))
@@ -30,7 +31,7 @@ func (in *intake) beginRun(id health.EndpointID, e *endpoint, s *seat) {
 	in.trackRun(id, s, in.settings.of(e))
 }
 
-// trackRun lists an endpoint to be marked at every report while the run grows.
+// trackRun lists an endpoint to be marked at every report while its run grows.
 func (in *intake) trackRun(id health.EndpointID, s *seat, p *policy) {
 	if p.Kind == Score && s.phase == warm && s.status.Down() {
 		k := in.roster.checker(s.checker)
@@ -38,8 +39,8 @@ func (in *intake) trackRun(id health.EndpointID, s *seat, p *policy) {
 	}
 }
 
-// growRuns marks the endpoints where the vote of a checker may count for more
-// with this report.
+// growRuns marks the endpoints at which this report may lengthen the checker's run of
+// downs.
 func (in *intake) growRuns(c uint32) {
 	k := in.roster.checker(c)
 	if len(k.growing) == 0 {
@@ -67,7 +68,7 @@ func (in *intake) growRuns(c uint32) {
 	}
 }
 
-// restartRuns begins the runs of a checker anew that was not heard for a while.
+// restartRuns begins the runs of a checker again after it was not heard for a while.
 func (in *intake) restartRuns(c uint32) {
 	for _, v := range in.roster.checker(c).votes {
 		if s := in.roster.seat(v.Endpoint, c); s.phase == warm && s.status.Down() {

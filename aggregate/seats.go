@@ -11,44 +11,44 @@ import (
 type seat struct {
 	checker uint32
 	place   uint32        // roster: in the checker's list of votes
-	until   uint32        // intake: low bits of the tick that ends the phase, or of the report that began a run; blindness: of when a missed outage counts
-	code    uint16        // intake: latest HTTP status code; 0 where there was none
-	began   uint16        // intake: the code with which its status began
-	status  health.Status // intake: what its vote counts as
+	until   uint32        // intake: low bits of the tick at which the phase ends or the run began; blindness: of the tick at which a missed outage counts
+	code    uint16        // intake: latest HTTP status code; 0 if there is none
+	began   uint16        // intake: HTTP status code at the start of the present status
+	status  health.Status // intake: the status that its vote counts as
 	phase   phase         // intake
 	adds    contribution  // records
 	outage  outage        // blindness
 }
 
-// noVote is the status of a seat whose checker has not voted, and of a vote that
-// is news even when it is repeated.
+// noVote is the status of a seat whose checker has not voted. It also marks a vote
+// that counts as news even if it is repeated.
 const noVote = ^health.Status(0)
 
-// firstError is the lowest HTTP status code that says that something is wrong.
+// firstError is the lowest HTTP status code that means an error.
 const firstError = 400
 
-// failsNow reports whether the checker's latest probe failed, unlike those that
-// made it say up: most likely it says down soon.
+// failsNow reports whether the checker's latest probe failed although its vote is
+// still up: most likely it says down soon.
 func (s *seat) failsNow() bool {
 	return s.status == health.Healthy && s.code != s.began && (s.code == 0 || s.code >= firstError)
 }
 
-// seats holds the seats of all endpoints in one array, those of an endpoint in
-// one block. A block has room for 3, 6, 12 … seats, the least that is enough, so
-// the usual three checkers an endpoint waste nothing.
+// seats holds the seats of all endpoints in one array, with one block for each
+// endpoint. A block has room for 3, 6, 12 … seats, and is as small as possible. So
+// endpoints with the usual three checkers waste no memory.
 type seats struct {
 	all  []seat
-	free [][]uint32 // where unused blocks start, by size
+	free [][]uint32 // starts of unused blocks, by size
 }
 
 func sizeOf(count uint8) int { return bits.Len8((count - 1) / 3) }
 
-// of returns the endpoint's seats; good until the next add or remove.
+// of returns the endpoint's seats. They are valid until the next add or remove.
 func (s *seats) of(e *endpoint) []seat {
 	return s.all[e.start : e.start+uint32(e.count)]
 }
 
-// find returns the index of the checker's seat, -1 where it has none.
+// find returns the index of the checker's seat, or -1.
 func (s *seats) find(e *endpoint, checker uint32) int {
 	for i, x := range s.of(e) {
 		if x.checker == checker {
@@ -68,7 +68,7 @@ func (s *seats) add(e *endpoint, x seat) {
 	e.count++
 }
 
-// remove puts the last seat in the place of seat i.
+// remove moves the last seat to the place of seat i.
 func (s *seats) remove(e *endpoint, i int) {
 	list := s.of(e)
 	list[i] = list[len(list)-1]

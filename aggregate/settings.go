@@ -7,16 +7,16 @@ import (
 	"hdsd/health"
 )
 
-// terms is how an endpoint is judged, and how it is checked as far as that
-// matters. As a rule it is the same for a whole cluster. All times are in
+// terms says how an endpoint is judged, and how it is checked as far as that matters.
+// Usually, all endpoints of a cluster have the same terms. All times are in
 // milliseconds.
 type terms struct {
 	Rule
 	warmUp     uint32 // from a pair's first vote until its downs count
 	firstProbe uint32 // until a checker has reported the result of its first probe
-	lingering  uint32 // for how long a re-created host may be reported as it was before
-	round      uint32 // until a checker has something new to say
-	slack      uint32 // by how much that may come too early
+	lingering  uint32 // for how long reports may still describe the old host after it was re-created
+	round      uint32 // until a checker has a new result
+	slack      uint32 // by how much a new result may come too early
 }
 
 func termsOf(e *Endpoint) terms {
@@ -31,50 +31,50 @@ func termsOf(e *Endpoint) terms {
 	return t
 }
 
-// longestTiming is more than milliseconds can hold, and far from an overflow.
+// longestTiming is longer than milliseconds can hold, and far from an overflow.
 const longestTiming = 50 * 24 * time.Hour
 
-// warmUp is how long after its first vote a pair's downs do not count: its first
-// probe must have ended, been reported, and confirmed as often as the threshold
-// asks, with a round to spare. Milliseconds.
+// warmUp returns for how many milliseconds a pair's downs do not count after its
+// first vote. By then, its first probe must have ended and been reported. As many
+// probes as the threshold asks for must have confirmed it, with a round to spare.
 func (t Timing) warmUp() uint32 {
 	rounds := time.Duration(t.UnhealthyThreshold) + 1
 	return milliseconds(min(t.InitialJitter, longestTiming) + min(t.Timeout, longestTiming) + min(t.ReportInterval, longestTiming) +
 		rounds*min(t.Interval, longestTiming/rounds+1))
 }
 
-// policy is the terms that endpoints share.
+// policy holds terms that endpoints share.
 type policy struct {
 	terms
 	class uint32
 }
 
-// roundTime is how long a checker takes to have something new to say.
+// roundTime returns how long a checker takes to have a new result.
 func (p *policy) roundTime() time.Duration { return fromMilliseconds(p.round) }
 
-// settings holds the options and the terms of all endpoints. Endpoints whose
-// limits of belief are the same are of one class.
+// settings holds the options and the terms of all endpoints. Endpoints with the same
+// belief limits form a class.
 type settings struct {
 	options  Options
 	policies pool[terms, policy]
-	classes  []BeliefLimits // by number; as many as the configuration ever had, which are few
+	classes  []BeliefLimits // by number; classes are few and never removed
 }
 
 func newSettings(o Options) settings {
 	return settings{options: o.withDefaults(), classes: []BeliefLimits{{}}}
 }
 
-// configure changes the options, and tells whether the limits of doubt changed.
+// configure changes the options, and returns whether the limits of doubt changed.
 func (s *settings) configure(o Options) bool {
 	before := s.options.Doubt
 	s.options = o.withDefaults()
 	return s.options.Doubt != before
 }
 
-// awaitFor is how long a voter without a vote is awaited.
+// awaitFor returns how long to wait for a voter without a vote.
 func (s *settings) awaitFor() time.Duration { return s.options.AwaitFor }
 
-// zoneViews reports whether zone views are asked for.
+// zoneViews reports whether zone views are enabled.
 func (s *settings) zoneViews() bool { return s.options.ZoneViews }
 
 // of returns an endpoint's policy.
@@ -89,7 +89,7 @@ func (s *settings) use(t *terms) uint32 {
 	return number
 }
 
-// policy returns the policy of a number.
+// policy returns the policy with the given number.
 func (s *settings) policy(number uint32) *policy { return s.policies.at(number) }
 
 // drop removes an endpoint from a policy.
@@ -106,7 +106,7 @@ func (s *settings) class(limits BeliefLimits) uint32 {
 	return uint32(len(s.classes) - 1)
 }
 
-// classCount is how many classes there are.
+// classCount returns the number of classes.
 func (s *settings) classCount() int { return len(s.classes) }
 
 // doubt returns the limits of doubt of a class.
@@ -114,7 +114,7 @@ func (s *settings) doubt(class uint32) Doubt {
 	return s.classes[class].Doubt.or(&s.options.Doubt)
 }
 
-// staleness is how long a checker may be silent before its votes on endpoints of
+// staleness returns how long a checker may be silent before its votes on endpoints of
 // a class no longer count.
 func (s *settings) staleness(class uint32) time.Duration {
 	if own := s.classes[class].Staleness; own > 0 {
@@ -123,7 +123,7 @@ func (s *settings) staleness(class uint32) time.Duration {
 	return s.options.Staleness
 }
 
-// longestStaleness is the time after which no vote counts, whatever its class.
+// longestStaleness returns the time after which no vote counts in any class.
 func (s *settings) longestStaleness() time.Duration {
 	longest := time.Duration(0)
 	for class := range s.classes {
@@ -132,8 +132,8 @@ func (s *settings) longestStaleness() time.Duration {
 	return longest
 }
 
-// countsAs returns the status that a vote counts as. Envoy reports an endpoint that
-// answers that it is degraded as UNHEALTHY, with the status code of the answer.
+// countsAs returns the status that a vote counts as. If an endpoint answers that it
+// is degraded, Envoy reports UNHEALTHY with the status code of the answer.
 func (p *policy) countsAs(said health.Status, code uint16) health.Status {
 	if said == health.Unhealthy && code != 0 && p.DegradedWhen.Has(code) {
 		return health.Degraded

@@ -8,7 +8,7 @@ import (
 	"hdsd/health"
 )
 
-// side is the side that a vote is on, or that votes come to.
+// side is the side of one vote, or the side that wins.
 type side int8
 
 const (
@@ -28,10 +28,10 @@ func sideOf(s health.Status) side {
 	}
 }
 
-// count is how many votes are on each side, and how many are awaited.
+// count holds the number of votes on each side, and of awaited votes.
 type count struct{ up, down, awaited uint16 }
 
-// one is the count of one vote on a side.
+// one returns the count of a single vote.
 func one(on side) count {
 	switch on {
 	case up:
@@ -49,7 +49,7 @@ func (c *count) add(more count) {
 	c.awaited += more.awaited
 }
 
-// with returns the count when the awaited votes are on a side.
+// with returns the count with the awaited votes added to a side.
 func (c count) with(awaited side) count {
 	switch awaited {
 	case up:
@@ -71,29 +71,29 @@ func (c count) majority() side {
 	}
 }
 
-// zoneCount is the count of the votes of one zone's checkers.
+// zoneCount counts the votes of one zone's checkers.
 type zoneCount struct {
 	zone uint32
 	count
 }
 
-// tally is what a rule decides from.
+// tally is the input of a rule.
 type tally struct {
-	count                                // the absent are awaited while the endpoint awaitsAbsent
-	votes    [health.Degraded + 1]uint16 // those that count, by status
-	warming  uint16                      // downs that may count when they have warmed up
+	count                                // includes the absent as awaited while the endpoint has awaitsAbsent
+	votes    [health.Degraded + 1]uint16 // votes that count, by status
+	warming  uint16                      // downs that may count when their pairs have warmed up
 	absent   uint16
 	assigned uint16
 	holds    bool        // the last verdict holds when no vote counts, whatever the rule
-	inside   bool        // a checker that speaks for the endpoint's own zone says up or is awaited, and none says down
-	answered bool        // a down that counts is an answer, so its checker got through
-	firm     bool        // an up that counts is not about to turn down
-	score    int         // the sum of the runs of downs, where the rule asks for it
-	longest  int         // the longest of these runs
-	zones    []zoneCount // where the rule asks for them
+	inside   bool        // a checker that speaks for the endpoint's own zone says up or is awaited, and no other there says down
+	answered bool        // a down that counts has an answer, so its checker reached the endpoint
+	firm     bool        // an up that counts is not about to become a down
+	score    int         // the sum of the runs of downs, if the rule needs it
+	longest  int         // the longest run of downs
+	zones    []zoneCount // if the rule needs them
 }
 
-// addZone adds votes to those of a zone.
+// addZone adds votes to the count of a zone.
 func (t *tally) addZone(zone uint32, more count) {
 	for i := range t.zones {
 		if t.zones[i].zone == zone {
@@ -104,19 +104,19 @@ func (t *tally) addZone(zone uint32, more count) {
 	t.zones = append(t.zones, zoneCount{zone, more})
 }
 
-// addRun adds the run of a down.
+// addRun adds one vote's run of downs.
 func (t *tally) addRun(length int) {
 	t.score += min(length, longestRun)
 	t.longest = max(t.longest, length)
 }
 
-// expectNobody leaves the awaited votes out.
+// expectNobody drops the awaited votes.
 func (t *tally) expectNobody(e *endpoint) {
 	t.awaited, t.holds = 0, e.since == never
 }
 
-// scoreSuffices reports whether the score takes the endpoint down when the awaited
-// votes are on a side.
+// scoreSuffices reports whether the score takes the endpoint down if the awaited
+// votes are on the given side.
 func (t *tally) scoreSuffices(awaited side) bool {
 	voters, score := t.up+t.down+t.awaited, t.score
 	if voters == 1 {
@@ -128,7 +128,7 @@ func (t *tally) scoreSuffices(awaited side) bool {
 	return score >= neededScore(voters)
 }
 
-// name is the status with the most votes on a side; the worse of equals.
+// name returns the most frequent status on a side, or the worst of the most frequent.
 func (t *tally) name(of side) health.Status {
 	worse, better := health.Degraded, health.Healthy
 	if of == down {
@@ -140,7 +140,7 @@ func (t *tally) name(of side) health.Status {
 	return better
 }
 
-// names says how many votes of a side there are by each of its statuses.
+// names says how many votes on a side have each status.
 func (t *tally) names(of side) string {
 	var names []string
 	for i, n := range t.votes {
@@ -151,7 +151,7 @@ func (t *tally) names(of side) string {
 	return strings.Join(names, ", ")
 }
 
-// sides says how many of the votes that count are on the side that won.
+// sides says how many votes that count are on the winning side.
 func (t *tally) sides(r *Rule) string {
 	side, won, word := r.side(t, neither), t.up, "up"
 	if side == down {
@@ -182,7 +182,7 @@ func (t *tally) sides(r *Rule) string {
 	return text
 }
 
-// tie says that the votes come to neither side.
+// tie says that neither side wins.
 func (t *tally) tie(r *Rule) string {
 	switch {
 	case r.Kind == AtLeast:
@@ -197,7 +197,7 @@ func (t *tally) tie(r *Rule) string {
 	return text
 }
 
-// scored says what the score is.
+// scored says how high the score is.
 func (t *tally) scored() string {
 	if t.up+t.down == 1 {
 		return fmt.Sprintf("for %d rounds, and one alone takes %d", t.longest, aloneTakes)

@@ -1,17 +1,17 @@
 package aggregate
 
-// OperatorTrust is what an operator says of a checker. It stands above what its
+// OperatorTrust is an operator's word on a checker. It overrides what the checker's
 // peers say.
 type OperatorTrust uint8
 
 // The kinds of trust.
 const (
-	AutomaticTrust OperatorTrust = iota // it is believed unless its peers contradict it
+	AutomaticTrust OperatorTrust = iota // believed unless its peers contradict it
 	Distrusted                          // none of its votes counts
-	Trusted                             // it is never doubted; paths from its zone may be
+	Trusted                             // never doubted itself; paths from its zone may be
 )
 
-// trusts holds what operators said, by checker, whether it is there or not.
+// trusts holds the operators' words by checker, known or not.
 type trusts map[string]statedTrust
 
 type statedTrust struct {
@@ -27,7 +27,7 @@ func (t trusts) set(checker string, trust OperatorTrust, reason string) {
 	}
 }
 
-// of returns the trust in a checker.
+// of returns the operator's trust in a checker.
 func (t trusts) of(checker string) OperatorTrust { return t[checker].trust }
 
 // reason says why the votes of a distrusted checker do not count.

@@ -6,8 +6,8 @@ import (
 	"hdsd/health"
 )
 
-// waits makes endpoints wait: for absent checkers, or until a change has lasted. One
-// wait replaces the other.
+// waits delays changes: until absent checkers have had time to report, or until a
+// change has lasted. A new wait replaces the old one.
 type waits struct {
 	clock     *clock
 	deadlines *deadlines
@@ -17,8 +17,8 @@ type waits struct {
 	records   *records
 }
 
-// awaitAbsent awaits the absent checkers of an endpoint. After a time in which none
-// was heard, the first to come back must not decide alone.
+// awaitAbsent waits for the absent checkers of an endpoint. After a time in which no
+// checker was heard, the first to come back must not decide alone.
 func (w *waits) awaitAbsent(id health.EndpointID, e *endpoint) {
 	w.begin(id, e, awaitsAbsent, w.settings.awaitFor())
 }
@@ -31,7 +31,7 @@ func (w *waits) begin(id health.EndpointID, e *endpoint, wait flags, d time.Dura
 	w.deadlines.add(at, deadline{id, noChecker})
 }
 
-// due ends the wait of an endpoint, if this is the deadline that it waits for.
+// due ends the wait of an endpoint, if at is the deadline that it waits for.
 func (w *waits) due(id health.EndpointID, at tick) {
 	e := w.roster.endpoint(id)
 	if e == nil || !e.has(awaitsAbsent|awaitsConfirmation) || e.waitUntil != uint32(at) {
@@ -44,18 +44,18 @@ func (w *waits) due(id health.EndpointID, at tick) {
 	w.roster.mark(id, e)
 }
 
-// confirm returns the status that a tally leads to, or the present one where that
-// change has to last first:
+// confirm returns the status that a tally leads to, or the present status while that
+// change must last first:
 //
-//   - A majority of down that got no answer does not at once outvote a checker in
-//     the endpoint's own zone that says up. If the way to that zone is cut, that shows
-//     after a round and the staleness. Where nothing else points to a cut, it is enough
-//     to wait for that checker's next report, whether it comes or is lost.
-//   - The only believed voter of several does not at once take an endpoint down. If its
-//     vote was noise, that shows.
-//   - An endpoint that is down does not come back by the votes of checkers alone whose
-//     probes have begun to fail. These may be all that are believed, while others are
-//     doubted.
+//   - A majority of down that gets no answer does not at once outvote an up from the
+//     endpoint's own zone. If the path to that zone is cut, that becomes clear after
+//     a round and the staleness. If nothing else suggests a cut, waits awaits only
+//     that checker's next report, whether it comes or is lost.
+//   - The only believed voter of several does not at once take an endpoint down. If
+//     its vote was noise, that becomes clear meanwhile.
+//   - An endpoint does not come back up by the votes of checkers whose probes have
+//     all begun to fail. While others are doubted, these may be the only believed
+//     votes.
 func (w *waits) confirm(id health.EndpointID, p *policy, e *endpoint, t *tally, to health.Status) health.Status {
 	byMajority := p.Kind == Majority || p.Kind == Score
 	outvotesZone := byMajority && t.inside && !t.answered

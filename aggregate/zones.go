@@ -6,7 +6,7 @@ import (
 	"hdsd/health"
 )
 
-// zone is a region and a zone in it.
+// zone is a region and a zone within it.
 type zone [2]string
 
 func (z zone) String() string { return strings.Trim(z[0]+"/"+z[1], "/") }
@@ -14,14 +14,14 @@ func (z zone) String() string { return strings.Trim(z[0]+"/"+z[1], "/") }
 // noZone is the number of the empty zone.
 const noZone = 0
 
-// zones numbers the zones that endpoints, checkers and paths refer to. A number
-// is free again when nothing refers to it.
+// zones numbers the zones that endpoints, checkers and paths refer to. A number is
+// free again when it has no more references.
 type zones struct {
 	pool[zone, bool] // whether the zone is deserted
 }
 
 func newZones() (z zones) {
-	z.use(zone{}) // takes noZone, for good
+	z.use(zone{}) // keeps noZone for ever
 	return z
 }
 
@@ -35,7 +35,7 @@ func (z *zones) enter(l health.Locality) uint32 {
 	return number
 }
 
-// hold adds a reference to a zone that has some.
+// hold adds a reference to a zone that already has one.
 func (z *zones) hold(number uint32) {
 	if number != noZone {
 		z.all[number].uses++
@@ -49,7 +49,7 @@ func (z *zones) leave(number uint32) {
 	}
 }
 
-// find returns the number of a zone, noZone where nothing refers to it.
+// find returns the number of a zone, or noZone if nothing refers to it.
 func (z *zones) find(l health.Locality) uint32 { return z.numbers[zone{l.Region, l.Zone}] }
 
 func (z *zones) name(number uint32) zone { return z.key(number) }

@@ -8,30 +8,29 @@ import (
 	"hdsd/health"
 )
 
-// ZoneView is what the checkers of a zone see an endpoint to be, for some time,
-// where the verdict is on the other side. There are none unless Options.ZoneViews
-// asks for them.
+// ZoneView reports that the checkers of a zone see an endpoint on the other side of
+// the verdict, and have for some time. Only Options.ZoneViews enables zone views.
 //
-// A zone's view is the majority of its checkers that are believed, or would be but
-// for a cut path: they do not get through, nor do the data planes beside them. It
-// has to last for the staleness, so that it does not matter which checker is the first
-// to see something, or is about to be doubted.
+// A zone's view is the majority of its checkers that are believed, or that only a cut
+// path keeps from being believed. If these do not reach the endpoint, neither do the
+// data planes beside them. A view must last for the staleness. So it does not depend
+// on which checker is first to see a change, or is about to be doubted.
 type ZoneView struct {
 	Endpoint health.EndpointID
-	Zone     health.Locality // region and zone; without a region, all zones of that name together
-	Status   health.Status   // undefined where it is over
-	Over     bool            // the verdict is what they see, too
+	Zone     health.Locality // region and zone; without a region, all zones of that name
+	Status   health.Status   // undefined if Over
+	Over     bool            // the checkers see the same as the verdict again
 }
 
-// differingView is a ZoneView that was reported, or is to be if it lasts.
+// differingView is a ZoneView that was reported, or will be if it lasts.
 type differingView struct {
 	zone     health.Locality
 	status   health.Status
-	due      tick // when it has lasted
+	due      tick // when it has lasted for long enough
 	reported bool
 }
 
-// zoneViews tracks the zones that see an endpoint otherwise than the verdict is.
+// zoneViews tracks the zones whose view of an endpoint differs from its verdict.
 type zoneViews struct {
 	clock     *clock
 	deadlines *deadlines
@@ -40,8 +39,8 @@ type zoneViews struct {
 	differing map[health.EndpointID][]differingView
 }
 
-// update compares what the zones see of an endpoint with its verdict. A view is
-// reported when it has lasted.
+// update compares what the zones see of an endpoint with its verdict. It reports a
+// view that has lasted.
 func (v *zoneViews) update(id health.EndpointID, verdict health.Status, byZone []zoneTally, lasts time.Duration) {
 	before := v.differing[id]
 	var now []differingView
@@ -68,7 +67,7 @@ func (v *zoneViews) update(id health.EndpointID, verdict health.Status, byZone [
 	v.replace(id, now)
 }
 
-// replace records the views that differ, and reports those that are over.
+// replace records the views that differ, and reports the views that ended.
 func (v *zoneViews) replace(id health.EndpointID, now []differingView) {
 	for _, b := range v.differing[id] {
 		if b.reported && !slices.ContainsFunc(now, func(n differingView) bool { return n.zone == b.zone }) {
@@ -85,14 +84,14 @@ func (v *zoneViews) replace(id health.EndpointID, now []differingView) {
 // forget ends all views of an endpoint.
 func (v *zoneViews) forget(id health.EndpointID) { v.replace(id, nil) }
 
-// localityTally is the tally of a zone, or of all zones of a name.
+// localityTally is the tally of a zone, or of all zones with one name.
 type localityTally struct {
 	zone health.Locality
 	tally
 }
 
-// byLocality names zones, and adds all zones of a name together beside each of those
-// that have a region.
+// byLocality adds the region and zone to each tally. For each zone name with a
+// region, it adds a tally of all zones with that name.
 func (v *zoneViews) byLocality(byZone []zoneTally) (all []localityTally) {
 	for _, z := range byZone {
 		name := v.zones.name(z.zone)
@@ -116,8 +115,7 @@ func (v *zoneViews) byLocality(byZone []zoneTally) (all []localityTally) {
 	return all
 }
 
-// verdicts gives the majority of each zone, UNKNOWN where there are no votes or as
-// many on each side.
+// verdicts returns the majority of each zone, or UNKNOWN for no votes or a tie.
 func (z *zones) verdicts(byZone []zoneTally) []health.ZoneVerdict {
 	var list []health.ZoneVerdict
 	for _, t := range byZone {
