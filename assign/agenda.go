@@ -2,7 +2,7 @@ package assign
 
 import "slices"
 
-// agenda lists the units that are to be looked at.
+// agenda lists the units to look at.
 type agenda struct {
 	forest   *forest
 	seats    *seats
@@ -11,8 +11,8 @@ type agenda struct {
 
 	step   uint32
 	visits []int32 // in this step
-	wanted []int32 // could use a checker that comes
-	parts  []int32 // were cut off from others, and not looked at since
+	wanted []int32 // units that could use a new checker
+	parts  []int32 // cut off from other units, and not yet looked at
 }
 
 // begin begins a step.
@@ -21,7 +21,7 @@ func (a *agenda) begin() {
 	a.visits = a.visits[:0]
 }
 
-// visit lists a unit to be looked at in this step.
+// visit lists a unit for this step.
 func (a *agenda) visit(i int32) {
 	if u := a.seats.at(i); u.visited != a.step {
 		u.visited = a.step
@@ -36,10 +36,10 @@ func (a *agenda) visitAll() {
 	}
 }
 
-// visited lists the units that are to be looked at in this step.
+// visited returns the units listed for this step.
 func (a *agenda) visited() []int32 { return a.visits }
 
-// want lists a unit if it could use a checker that comes.
+// want lists a unit if it could use a new checker.
 func (a *agenda) want(i int32) {
 	if u := a.seats.at(i); !u.wanted && a.needs.any(u) {
 		u.wanted = true
@@ -47,8 +47,8 @@ func (a *agenda) want(i int32) {
 	}
 }
 
-// review lists the units that could use a checker, and still can. The list is
-// valid until the next unit is wanted.
+// review returns the wanted units that can still use a checker. The list is valid
+// until the next unit is wanted.
 func (a *agenda) review() []int32 {
 	list := a.wanted
 	a.wanted = a.wanted[:0]
@@ -63,8 +63,8 @@ func (a *agenda) review() []int32 {
 	return a.wanted
 }
 
-// visitWanted lists the wanted units to be looked at: those that a checker that
-// came can serve, or all.
+// visitWanted lists for this step the wanted units that a checker in came can serve,
+// or all wanted units.
 func (a *agenda) visitWanted(came []int32, all bool) {
 	for _, i := range a.review() {
 		if all || slices.ContainsFunc(came, a.seats.at(i).kind.class.has) {
@@ -73,8 +73,8 @@ func (a *agenda) visitWanted(came []int32, all bool) {
 	}
 }
 
-// touchEmpty lists the units without seats that were looked at among those that
-// are told of.
+// touchEmpty adds the visited units without seats to the units that the journal
+// reports.
 func (a *agenda) touchEmpty() {
 	for _, i := range a.visits {
 		if len(a.seats.at(i).seats) == 0 {
@@ -83,8 +83,8 @@ func (a *agenda) touchEmpty() {
 	}
 }
 
-// halve cuts a unit's leaf in two. It returns the unit's halves, one if it cannot be
-// cut; what else is cut off is looked at later.
+// halve cuts a unit's leaf in two. It returns the unit's halves, or the unit alone if
+// it cannot be cut. It lists the other new units for later.
 func (a *agenda) halve(i int32) []int32 {
 	halves, ok := a.forest.halve(i, a.addPart)
 	if ok {
@@ -93,10 +93,10 @@ func (a *agenda) halve(i int32) []int32 {
 	return halves
 }
 
-// divisible tells whether halve can cut a unit.
+// divisible reports whether halve can cut a unit.
 func (a *agenda) divisible(i int32) bool { return a.forest.divisible(a.seats.at(i)) }
 
-// addPart takes in a unit that was cut off from another.
+// addPart adds a unit that was cut off from another.
 func (a *agenda) addPart(i int32) {
 	if a.seats.at(i).visited == a.step {
 		a.visits = append(a.visits, i)
@@ -105,17 +105,17 @@ func (a *agenda) addPart(i int32) {
 	a.later(i)
 }
 
-// later lists a unit to be looked at when others were.
+// later lists a unit to look at after the others.
 func (a *agenda) later(i int32) { a.parts = append(a.parts, i) }
 
-// takeParts takes out all that are listed for later.
+// takeParts returns the units listed for later, and clears the list.
 func (a *agenda) takeParts() []int32 {
 	parts := slices.Clone(a.parts)
 	a.parts = a.parts[:0]
 	return parts
 }
 
-// nextPart takes out the unit that was listed last for later.
+// nextPart removes and returns the latest unit listed for later.
 func (a *agenda) nextPart() (i int32, ok bool) {
 	last := len(a.parts) - 1
 	if last < 0 {

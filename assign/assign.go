@@ -13,20 +13,20 @@ type Class struct {
 
 // Endpoint is one endpoint to check.
 type Endpoint struct {
-	ID          health.EndpointID // dense; names this endpoint until it is removed
+	ID          health.EndpointID // dense; identifies this endpoint until it is removed
 	Hash        health.Hash       // of the endpoint, as in the stored plan
 	ClusterHash health.Hash       // endpoints of one cluster are kept together
 	Locality    health.Locality   // its own zone; none if region and zone are empty
 	Class       ClassID           // from Planner.Class
 	Redundancy  int               // how many checkers; less than one counts as one
-	Rate        int64             // its cost for each of them: checks in 1,000 seconds
-	Zones       Placement         // in which zones they are
-	Regions     Placement         // in which regions
+	Rate        int64             // its cost for each checker: checks in 1,000 seconds
+	Zones       Placement         // in which zones its checkers should be
+	Regions     Placement         // in which regions its checkers should be
 }
 
-// Change is what happened since the last Apply. The order inside a list does not
-// matter. A checker in several lists goes through Leave, Lost, Doubted, Join and
-// Blind in this order. Remove comes before Upsert.
+// Change lists what happened since the last Apply. The order inside a list does not
+// matter. Apply treats a checker in several lists as if Leave, Lost, Doubted, Join
+// and Blind came in this order. Remove comes before Upsert.
 type Change struct {
 	Upsert []Endpoint // new, or with another class, locality or redundancy
 	Remove []health.EndpointID
@@ -34,23 +34,23 @@ type Change struct {
 	Lost   []string         // stream gone, seat kept
 	Leave  []string         // seat given up
 
-	// Doubted keep their seats, and each of their endpoints gets a substitute until
-	// they join again, even if they are lost meanwhile.
+	// Doubted checkers keep their seats. Each of their endpoints gets a substitute
+	// until they join again, even if they are lost meanwhile.
 	Doubted []string
 
-	// Blind keep their seats, too. Where others do not outnumber them, endpoints get
-	// substitutes until they do, or until the blind join again.
+	// Blind checkers keep their seats, too. Endpoints get substitutes where other
+	// checkers do not outnumber them, until the blind checkers join again.
 	Blind []string
 
-	// Settling places and moves nothing until the first Apply without it; see the
-	// package's comment.
+	// Settling defers all placing and moving to the first Apply without it; see the
+	// package comment.
 	Settling bool
 }
 
-// Move is what changes for one checker, live or not.
+// Move lists the changes for one checker, live or not.
 type Move struct {
 	Checker     string
-	Add, Remove []health.EndpointID // to check from now on, and no longer
+	Add, Remove []health.EndpointID // endpoints to start checking, and to stop checking
 }
 
 // Uncheckable is an endpoint that no checker has.
@@ -60,45 +60,45 @@ type Uncheckable struct {
 	Reason   Reason
 }
 
-// Reason is why an endpoint has fewer checkers than it should.
+// Reason says why an endpoint has fewer checkers than it should.
 type Reason uint8
 
 // The reasons.
 const (
 	Enough   Reason = iota // it has as many as it should
 	Waiting                // it waits for the end of settling
-	NoOthers               // all live checkers have it
-	TooFew                 // no other checker is able to check it and reaches it
-	TooFar                 // those that are able are not in its zone or region, and others may not
-	NoRoom                 // those that are able are at their ceilings
+	NoOthers               // every live checker checks it already
+	TooFew                 // no other checker is able to check and reach it
+	TooFar                 // the able checkers are not in its zone or region, and others are not allowed
+	NoRoom                 // the able checkers are at their ceilings
 )
 
-// Diff is what an Apply changed. A copy of the plan stays current if it removes what
-// each Move removes, then adds what it adds.
+// Diff lists the changes of an Apply. To update a copy of the plan, remove what each
+// Move removes, then add what it adds.
 type Diff struct {
 	Moves       []Move              // at most one for each checker, by checker
-	Uncheckable []Uncheckable       // have no checker any more, or never had one
-	Checkable   []health.EndpointID // have a checker again
+	Uncheckable []Uncheckable       // endpoints that lost their last checker, or are new and have none
+	Checkable   []health.EndpointID // endpoints that have a checker again
 }
 
-// Options are a Planner's parameters; the zero value has sensible ones.
+// Options are a Planner's parameters; the zero value has sensible defaults.
 type Options struct {
-	// Slack is how many percent above its fair share a checker may get while others
-	// have room. With more, plans of different times are more alike; with less, loads
-	// are more even. Default: 10.
+	// Slack is by how many percent a checker may exceed its fair share while others
+	// have room. With more slack, plans of different times are more alike; with less,
+	// loads are more even. Default: 10.
 	Slack int
 
-	// Unit is how many endpoints move as one at most. Default: 256.
+	// Unit is the most endpoints that move as one. Default: 256.
 	Unit int
 
 	// Looks bounds how many checkers and units one Apply looks at to find room below
-	// ceilings for endpoints that have too few checkers, but one. The rest waits for
-	// the next change that leaves room. A first plan has no bound. Default: 2,097,152,
-	// some ten milliseconds.
+	// ceilings. The bound holds for endpoints that have some checkers but too few.
+	// The rest waits for the next change that leaves room. A first plan has no bound.
+	// Default: 2,097,152, some ten milliseconds.
 	Looks int
 }
 
-// withDefaults fills in what is not set.
+// withDefaults sets the fields that are zero.
 func (o Options) withDefaults() Options {
 	if o.Slack <= 0 {
 		o.Slack = 10

@@ -7,7 +7,7 @@ import (
 	"hdsd/assign/internal/quota"
 )
 
-// balancer moves work away from checkers that have clearly more than their share.
+// balancer moves work away from checkers that are clearly above their share.
 type balancer struct {
 	fleet   *fleet
 	room    *room
@@ -21,9 +21,9 @@ type balancer struct {
 	budget  *budget
 }
 
-// shed moves work from checkers above their quotas to others that have room: what
-// they do as substitutes, and seats only where without that they still have too
-// much. Of those that are doubted, substitutes take them.
+// shed moves work from checkers above their quotas to others that have room. It moves
+// substitute work first, and seats only if that is not enough. If the checker is
+// doubted, its substitutes get the seats.
 func (b *balancer) shed() {
 	full := b.above(quota.Breach)
 	if len(full) == 0 {
@@ -58,7 +58,7 @@ func (b *balancer) shed() {
 	b.repairs.fill(append(vacated, b.agenda.takeParts()...))
 }
 
-// above lists the checkers at work with more than a quota, by hash.
+// above lists the checkers at work that are above a quota, by hash.
 func (b *balancer) above(q quota.Level) []int32 {
 	isAbove := b.room.above(q)
 	var full []int32
@@ -71,9 +71,9 @@ func (b *balancer) above(q quota.Level) []int32 {
 	return full
 }
 
-// relay relieves a checker that has too much where all who could take some of it
-// are full: the first of them hands on something of its own, and so on to one that
-// has room. Of such chains it takes a shortest one. It tells whether there is one.
+// relay relieves a checker that is above its bound when every possible taker is full.
+// The first taker hands something on, and so does each next one, up to a checker with
+// room. It uses a shortest such chain, and reports whether there is one.
 func (b *balancer) relay(s int32, from []int32) bool {
 	chain := b.chain(s, from)
 	if len(chain) == 0 {
@@ -91,7 +91,7 @@ func (b *balancer) relay(s int32, from []int32) bool {
 			return false
 		}
 		b.mover.swap(i, giver, taker)
-		b.agenda.later(i) // in its own zone, both may have a place for it by now
+		b.agenda.later(i) // its own zone may have room for it again
 		u := b.seats.at(i)
 		room = max(b.room.quota(quota.Breach, giver)-b.room.load(giver), u.size())
 		leeway = max(b.room.leeway(giver), u.cost())
@@ -99,9 +99,9 @@ func (b *balancer) relay(s int32, from []int32) bool {
 	return true
 }
 
-// chain finds the checkers along which work can go from one that has too much to
-// one that has no more than its share, and room, the last first. From tells who
-// can hand something to whom; those that lead nowhere are not tried again.
+// chain returns the checkers along which work can pass from an overloaded checker to
+// one with room below its share, last first. The slice from records which checker can
+// hand work to which; it marks dead ends, which are not tried again.
 func (b *balancer) chain(s int32, from []int32) []int32 {
 	seen := b.newSeen()
 	from[s] = s
@@ -133,7 +133,7 @@ func (b *balancer) chain(s int32, from []int32) []int32 {
 	return nil
 }
 
-// back follows a chain to where it begins.
+// back returns the chain that ends at t.
 func back(t int32, from []int32) []int32 {
 	chain := []int32{t}
 	for from[t] != t {
@@ -143,7 +143,7 @@ func back(t int32, from []int32) []int32 {
 	return chain
 }
 
-// seen tells of which classes all checkers in which zones were seen.
+// seen marks, by class and zone, whether all checkers were seen.
 type seen [][]bool
 
 func (b *balancer) newSeen() seen {
@@ -154,8 +154,8 @@ func (b *balancer) newSeen() seen {
 	return all
 }
 
-// takers yields those who could have a unit in the place of another checker, but
-// for zones where all of its class were seen.
+// takers yields the checkers that could take a unit from another. It skips zones
+// where all checkers of the class were seen.
 func (b *balancer) takers(i, s int32, all seen, yield func(t int32)) {
 	u := b.seats.at(i)
 	seen, tally := all[u.kind.id], b.tally
@@ -178,8 +178,8 @@ func (b *balancer) takers(i, s int32, all seen, yield func(t int32)) {
 	}
 }
 
-// parcel is a unit that one checker can hand to another that has so much room; a
-// part of one, if all are too large; none, if there is none.
+// parcel finds a unit that the giver can hand to a taker with the given room. If all
+// units are too large, it returns a part of one; if there is none, none.
 func (b *balancer) parcel(giver, taker, room int32, leeway int64) int32 {
 	fits := func(u *unit) bool { return u.size() <= room && u.cost() <= leeway }
 	size := func(i int32) int32 { return b.seats.at(i).size() }

@@ -18,17 +18,17 @@ type class struct {
 	id    ClassID
 	hash  uint64
 	able  []uint64 // bit set of slots with a seat
-	total int      // how many those are
+	total int      // number of able checkers
 
-	seats    []int32    // how many of them in each zone
-	mass     []int64    // what they weigh
-	odd      []int32    // live ones that do not have the full weight
-	pools    [][]int32  // those that are live
+	seats    []int32    // number of able checkers in each zone
+	mass     []int64    // their total weight
+	odd      []int32    // live checkers whose weight is not the full weight
+	pools    [][]int32  // live checkers
 	rights   [][]uint64 // their hashes, prepared for scores
-	arrivals []uint32   // how often someone came into a pool
-	gaps     []int64    // no one in a pool has more room below its ceiling
+	arrivals []uint32   // how often a checker joined a pool
+	gaps     []int64    // upper bound of the room below a ceiling that any checker in a pool has
 
-	version uint32 // of mass and pools; never 0
+	version uint32 // version of mass and pools; never 0
 }
 
 // worker is a checker as the classes see it.
@@ -39,7 +39,7 @@ type worker struct {
 	live       bool
 }
 
-// has tells whether a checker can serve the class.
+// has reports whether a checker can serve the class.
 func (c *class) has(s int32) bool {
 	word := int(s / 64)
 	return word < len(c.able) && c.able[word]>>(s%64)&1 == 1
@@ -55,7 +55,7 @@ func (c *class) grow(n int) {
 	}
 }
 
-// admit counts a checker in, if it is able; leeway is its room below its ceiling.
+// admit adds a checker if it is able; leeway is its room below its ceiling.
 func (c *class) admit(w worker, checker *health.Checker, leeway int64) {
 	if !checker.Abilities.Has(c.Needs...) || !c.Reach.Includes(checker) {
 		return
@@ -73,7 +73,7 @@ func (c *class) admit(w worker, checker *health.Checker, leeway int64) {
 	}
 }
 
-// expel counts a checker out.
+// expel removes a checker.
 func (c *class) expel(w worker) {
 	if !c.has(w.slot) {
 		return
@@ -88,7 +88,7 @@ func (c *class) expel(w worker) {
 	c.version++
 }
 
-// enlist puts a checker that is live into its zone's pool.
+// enlist adds a live checker to its zone's pool.
 func (c *class) enlist(w worker, leeway int64) {
 	z := w.zone
 	c.pools[z], c.rights[z] = append(c.pools[z], w.slot), append(c.rights[z], rendezvous.Right(w.hash))
@@ -100,7 +100,7 @@ func (c *class) enlist(w worker, leeway int64) {
 	}
 }
 
-// delist takes a checker out of its zone's pool.
+// delist removes a checker from its zone's pool.
 func (c *class) delist(w worker) {
 	z := w.zone
 	at := slices.Index(c.pools[z], w.slot)
@@ -111,7 +111,7 @@ func (c *class) delist(w worker) {
 	}
 }
 
-// narrow finds how much room someone in a zone has at most.
+// narrow computes anew the most room that any checker in a zone has.
 func (c *class) narrow(z int32, r *room) {
 	c.gaps[z] = 0
 	for _, s := range c.pools[z] {
@@ -119,10 +119,10 @@ func (c *class) narrow(z int32, r *room) {
 	}
 }
 
-// mayFitIn tells whether someone in a zone may have room for a cost.
+// mayFitIn reports whether a checker in a zone may have room for a cost.
 func (c *class) mayFitIn(z int32, cost int64) bool { return cost <= c.gaps[z] }
 
-// mayFit tells whether someone may have room for a cost.
+// mayFit reports whether any checker may have room for a cost.
 func (c *class) mayFit(cost int64) bool {
 	for z, gap := range c.gaps {
 		if gap >= cost && len(c.pools[z]) > 0 {
@@ -132,13 +132,13 @@ func (c *class) mayFit(cost int64) bool {
 	return false
 }
 
-// classes are the classes that endpoints can want. None is ever forgotten.
+// classes holds the classes that endpoints can want. It never forgets one.
 type classes struct {
 	list []*class
 	ids  map[uint64]ClassID // by hash
 }
 
-// find returns the class that equals one, which is made where there is none.
+// find returns the class equal to c, and makes it if there is none.
 func (cs *classes) find(c Class) (at *class, made bool) {
 	h := c.digest()
 	if id, ok := cs.ids[h]; ok {
@@ -160,7 +160,7 @@ func (cs *classes) grow(n int) {
 	}
 }
 
-// bits tells which classes a checker can serve, a bit each.
+// bits returns the classes that a checker can serve, one bit each.
 func (cs *classes) bits(s int32) string {
 	bits := make([]byte, (len(cs.list)+7)/8)
 	for i, c := range cs.list {
@@ -171,21 +171,21 @@ func (cs *classes) bits(s int32) string {
 	return string(bits)
 }
 
-// admit counts a checker in wherever it is able.
+// admit adds a checker to every class that it is able to serve.
 func (cs *classes) admit(w worker, checker *health.Checker, leeway int64) {
 	for _, c := range cs.list {
 		c.admit(w, checker, leeway)
 	}
 }
 
-// expel counts a checker out.
+// expel removes a checker from every class.
 func (cs *classes) expel(w worker) {
 	for _, c := range cs.list {
 		c.expel(w)
 	}
 }
 
-// enlist puts a checker that becomes live into the pools of its classes.
+// enlist adds a checker that becomes live to the pools of its classes.
 func (cs *classes) enlist(w worker, leeway int64) {
 	for _, c := range cs.list {
 		if c.has(w.slot) {
@@ -194,7 +194,7 @@ func (cs *classes) enlist(w worker, leeway int64) {
 	}
 }
 
-// delist takes a checker that is live no more out of these pools.
+// delist removes a checker that is no longer live from the pools of its classes.
 func (cs *classes) delist(w worker) {
 	for _, c := range cs.list {
 		if c.has(w.slot) {
@@ -203,7 +203,7 @@ func (cs *classes) delist(w worker) {
 	}
 }
 
-// widen notes that a checker has more room below its ceiling.
+// widen records that a checker has more room below its ceiling.
 func (cs *classes) widen(s, zone int32, leeway int64) {
 	for _, c := range cs.list {
 		if c.has(s) {
@@ -212,8 +212,7 @@ func (cs *classes) widen(s, zone int32, leeway int64) {
 	}
 }
 
-// byScarcity gives each class its place in the order of how few checkers can
-// serve it.
+// byScarcity returns the rank of each class, fewest able checkers first.
 func (cs *classes) byScarcity() []int32 {
 	order := slices.Clone(cs.list)
 	slices.SortFunc(order, func(a, b *class) int {
@@ -226,7 +225,7 @@ func (cs *classes) byScarcity() []int32 {
 	return place
 }
 
-// digest is a hash of what a class says.
+// digest returns a hash of the class.
 func (c *Class) digest() uint64 {
 	var parts []string
 	for _, need := range slices.Compact(slices.Sorted(slices.Values(c.Needs))) {

@@ -13,42 +13,44 @@
 //     allows, and are below their ceilings.
 //  2. It has as many checkers as its redundancy asks for, or as many as there are.
 //  3. They are placed as its Zones and Regions say. By default they are in distinct
-//     zones as far as there are zones. A zone is a region and a zone.
+//     zones, if there are enough. Zones of different regions are distinct.
 //  4. One of them is in the endpoint's own zone, if that has a checker.
-//  5. No checker has much more than its fair share (Options.Slack). That is what it
-//     has where loads are as even for their weights as rules 1 to 4 allow.
+//  5. No checker has much more than its fair share (Options.Slack). Fair shares are
+//     as even, relative to the checkers' weights, as rules 1 to 4 allow.
 //
 // A plan changes only where a rule asks for it:
 //
 //   - A checker that leaves moves its own checks and no others.
 //   - A checker that joins takes at most its fair share.
-//   - A checker that returns to its seats moves nothing. Ceilings are an exception:
-//     units that were cut for a substitute may find a better place.
-//   - A checker that comes to 1.15 times the slack above its share sheds the excess.
+//   - A checker that returns to its seats moves nothing, with one exception: if
+//     ceilings forced a unit to be cut for a substitute, the parts may move.
+//   - A checker sheds its excess once it exceeds its share by 1.15 times the slack.
 //
 // The same history gives the same plan and digest on every machine. The order
 // inside a Change does not matter.
 //
 // No endpoint is dropped silently. A Diff lists endpoints that nobody checks, and
-// Shortage tells how many checkers an endpoint lacks, and why. Where ceilings leave
-// too little room, second and third checkers are missing before first ones. All are
-// made up for as soon as there is room.
+// Shortage returns how many checkers an endpoint lacks, and why. Where ceilings leave
+// too little room, endpoints lack second and third checkers rather than first ones.
+// The planner adds them as soon as there is room.
 //
 // # Seats
 //
 //   - A Lost checker keeps its seats. Endpoints with fewer than two live checkers
 //     left (one, where the redundancy is one) get substitutes at once. These leave
 //     when the lost checker joins again.
-//   - Leave gives seats up. Substitutes get the seats, and the planner fills the rest.
+//   - A checker that leaves gives up its seats. Its substitutes get them, and the
+//     planner fills the rest.
 //   - A Doubted checker keeps its seats. Each of its endpoints gets a substitute, as
-//     if its redundancy was one more.
-//   - A Blind checker keeps its seats, and gets another only where nobody else can
-//     have it. Where the blind are as many as other live checkers, substitutes come
-//     until they are outnumbered.
+//     if the redundancy were higher by one.
+//   - A Blind checker keeps its seats. It gets a new seat only where no other checker
+//     can. An endpoint gets substitutes until its other live checkers outnumber the
+//     blind ones.
 //
-// A substitute is in a zone without a live checker of the endpoint, in its own zone
-// only if there is room. It yields to seats where ceilings leave no room for both,
-// and a checker sheds it first. The stored plan has no substitutes.
+// A substitute is in a zone without a live checker of the endpoint. It is in the
+// endpoint's own zone only if that has room. Where ceilings leave no room for both,
+// seats displace substitutes, and a checker sheds substitute work first. The stored
+// plan has no substitutes.
 //
 // # After a start
 //
@@ -62,51 +64,53 @@
 // While Settling, the planner places nothing: otherwise the first checker back would
 // get everything. Endpoints without a stored seat wait. The first Apply without
 // Settling places all of them as one batch, so the order in which checkers came does
-// not matter. Endpoints that are upserted later still find their stored seats.
+// not matter. Endpoints that are upserted later still get their stored seats.
 //
 // # Method
 //
 // Endpoints of one kind want the same class, redundancy, rate and placement. For
 // each kind, a binary trie over the hashes of cluster and endpoint cuts its
 // endpoints into leaves. Small clusters share a leaf, large ones have many. The
-// endpoints of a leaf that are in one zone are a unit, and share one list of seats.
+// endpoints of a leaf that are in one zone form a unit, and share one list of seats.
 // A unit has at most about a twelfth of the mean load, and at most Options.Unit
-// endpoints. Splitting a leaf moves nothing; neither does joining two with the same
-// seats.
+// endpoints. Neither splitting a leaf nor joining leaves with equal seats moves a
+// check.
 //
 // Units rank zones by weighted rendezvous hashing (highest random weight: Thaler and
 // Ravishankar, "Using name-based mappings to increase hit rates", 1998), their own
 // zone first. In a zone, the highest ranking checker with room gets the seat. All
-// units of a leaf rank alike, so a cluster in all zones has hardly more than one
-// checker in each. Room is bounded as in consistent hashing with bounded loads
-// (Mirrokni, Thorup and Zadimoghaddam, 2016): a share, and the slack on top. If
-// nobody has room, the least loaded checker gets the seat.
+// units of a leaf have the same ranking, so a cluster in all zones has hardly more
+// than one checker in each. A checker has room up to its share plus the slack, as in
+// consistent hashing with bounded loads (Mirrokni, Thorup and Zadimoghaddam, 2016).
+// If no checker has room, the least loaded one gets the seat.
 //
 //   - Filling begins with the classes that the fewest checkers can serve.
-//   - Newcomers pull the units that they win by rank, then units of those above
-//     their share, up to their own share.
-//   - If much joins at once, as when a zone comes back, the planner tries a plan from
-//     scratch. It takes that plan if it moves little more than the newcomers' share.
+//   - Newcomers take seats up to their own share. They first take units that rank
+//     them higher, then units of checkers above their share.
+//   - If many checkers join at once, as when a zone comes back, the planner tries a
+//     plan from scratch. It takes that plan if it moves little more than the
+//     newcomers' share.
 //   - A checker above its bound sheds the units that rank it lowest. If all takers
 //     are full, each hands something on, along a shortest chain to one with room.
-//   - A unit that fits below no ceiling displaces units that more checkers may
-//     serve. If that fails, it is cut in two. Options.Looks bounds the search.
+//   - If no able checker has room below its ceiling for a unit, the unit displaces
+//     units that more checkers may serve. If that fails, the planner cuts the unit in
+//     two. Options.Looks bounds the search.
 //
 // # Parts
 //
 // Each type owns its fields; others use its methods. From the bottom up:
 //
 //   - zone.Table, quota.Table: numbers of zones; fair shares.
-//   - fleet, classes, room: who is there; who can serve what; what each has left.
+//   - fleet, classes, room: the checkers; the classes each can serve; its free room.
 //   - kinds, endpoints, forest: which endpoints are in which unit.
-//   - seats: the plan itself, and what a step changes.
+//   - seats: the plan itself, and the changes of a step.
 //   - tally, rankings, needs, picker: which checker is best for one unit.
-//   - mover, repairer, squeezer, balancer, puller, rebuilder, joined by work: they
-//     decide what moves.
-//   - agenda, journal, restored: what to look at; what changed; the stored plan.
+//   - mover, repairer, squeezer, balancer, puller, rebuilder: they decide what moves,
+//     in the order that work sets.
+//   - agenda, journal, restored: units to look at; changes; the stored plan.
 //
-// The unit is shared: forest groups its endpoints, seats gives it checkers, agenda
-// and journal mark it, and all may read it.
+// The parts share the units: forest groups a unit's endpoints, seats gives it
+// checkers, agenda and journal mark it, and all may read it.
 //
 // # Costs
 //
@@ -117,8 +121,8 @@
 //   - a checker leaves or is doubted: O(C + its checks + its leaves*C/Z);
 //   - a checker is lost: O(C + its units*R);
 //   - a checker joins: O(L + C + its checks);
-//   - an endpoint comes or goes: O(C + its leaf + the leaves of its kind).
+//   - an endpoint is added or removed: O(C + its leaf + the leaves of its kind).
 //
-// Shares are computed anew in each step: some 20 operations for each pair of kind and
+// Each step computes the shares again: some 20 operations for each pair of kind and
 // cohort. With several kinds or ceilings, this takes 3 to 24 rounds.
 package assign

@@ -7,23 +7,23 @@ import (
 	"hdsd/health"
 )
 
-// endpoint is what is kept of an endpoint.
+// endpoint is the record of an endpoint.
 type endpoint struct {
-	trie.Key       // hashes of its cluster and of itself
-	kind     int32 // none if it is not known
-	unit     int32 // none until it is in one
+	trie.Key       // hashes of its cluster and of the endpoint itself
+	kind     int32 // none if the endpoint is unknown
+	unit     int32 // none until the endpoint is in a unit
 }
 
-// flag says what is to be told of an endpoint.
+// flag says what the next Diff reports about an endpoint.
 type flag uint8
 
 const (
 	isNew         flag = 1 << iota // had no seats before this step
 	isMoved                        // changed its kind in this step
-	isUncheckable                  // was told to be
+	isUncheckable                  // was reported as uncheckable
 )
 
-// endpoints are all that are known, by id.
+// endpoints holds all known endpoints, by id.
 type endpoints struct {
 	list        []endpoint
 	flags       []flag
@@ -44,7 +44,7 @@ func (es *endpoints) grow(id health.EndpointID) {
 	}
 }
 
-// has tells whether an endpoint is known.
+// has reports whether an endpoint is known.
 func (es *endpoints) has(id health.EndpointID) bool {
 	return int(id) < len(es.list) && es.list[id].kind != none
 }
@@ -55,7 +55,7 @@ func (es *endpoints) hash(id health.EndpointID) uint64      { return es.list[id]
 func (es *endpoints) unit(id health.EndpointID) int32       { return es.list[id].unit }
 func (es *endpoints) setUnit(id health.EndpointID, i int32) { es.list[id].unit = i }
 
-// set says what an endpoint is.
+// set stores the record of an endpoint.
 func (es *endpoints) set(id health.EndpointID, is endpoint) { es.list[id] = is }
 
 // remove forgets an endpoint.
@@ -64,10 +64,10 @@ func (es *endpoints) remove(id health.EndpointID) {
 	es.list[id], es.flags[id] = endpoint{kind: none, unit: none}, 0
 }
 
-// is tells whether an endpoint has any of some flags.
+// is reports whether an endpoint has any of the given flags.
 func (es *endpoints) is(id health.EndpointID, any flag) bool { return es.flags[id]&any != 0 }
 
-// marks are an endpoint's flags.
+// marks returns an endpoint's flags.
 func (es *endpoints) marks(id health.EndpointID) flag { return es.flags[id] }
 
 // mark gives an endpoint a flag.
@@ -78,7 +78,7 @@ func (es *endpoints) mark(id health.EndpointID, f flag) {
 	es.flags[id] |= f
 }
 
-// unmark takes a flag away.
+// unmark removes a flag.
 func (es *endpoints) unmark(id health.EndpointID, f flag) {
 	if f == isUncheckable && es.flags[id]&f != 0 {
 		es.uncheckable--
@@ -86,10 +86,10 @@ func (es *endpoints) unmark(id health.EndpointID, f flag) {
 	es.flags[id] &^= f
 }
 
-// anyUncheckable tells whether any endpoint was told to be uncheckable.
+// anyUncheckable reports whether any endpoint was reported as uncheckable.
 func (es *endpoints) anyUncheckable() bool { return es.uncheckable > 0 }
 
-// sum is what endpoints are in the digest.
+// sum returns what the endpoints contribute to the digest.
 func (es *endpoints) sum(ids []health.EndpointID) uint64 {
 	sum := uint64(0)
 	for _, id := range ids {
@@ -98,8 +98,8 @@ func (es *endpoints) sum(ids []health.EndpointID) uint64 {
 	return sum
 }
 
-// from returns where the endpoints begin whose keys have a bit set; ids are in the
-// order of keys, which differ in no bit before.
+// from returns the index of the first endpoint whose key has the bit set. The ids are
+// in the order of their keys, which do not differ before that bit.
 func (es *endpoints) from(ids []health.EndpointID, bit int) int {
 	at, _ := slices.BinarySearchFunc(ids, true, func(id health.EndpointID, _ bool) int {
 		if es.list[id].Bit(bit) {

@@ -10,35 +10,36 @@ import (
 	"hdsd/health"
 )
 
-// fleet is the checkers that have a seat, by slot. A slot is a checker's number
-// while it has a seat; no decision depends on it.
+// fleet holds the checkers that have a seat, by slot. A slot numbers a checker while
+// it has a seat; no decision depends on the number.
 type fleet struct {
 	members []member
-	hashes  []uint64 // of the node ids
-	zones   []int32  // none while not known
+	hashes  []uint64 // hashes of the node ids
+	zones   []int32  // none while unknown
 	weights []int64  // in thousandths
-	active  []bool   // its stream is up, and nobody stands in for it
-	doubt   []bool   // it is not live as it is doubted
-	unseen  []bool   // it is not live as it is blind
+	active  []bool   // its stream is up, and no substitute replaces it
+	doubt   []bool   // it is not live because it is doubted
+	unseen  []bool   // it is not live because it is blind
 	slots   map[string]int32
 	free    []int32
 	seated  int
-	lives   int     // how many are live
-	waiting []int32 // those that have not pulled their share yet
+	lives   int     // number of live checkers
+	waiting []int32 // checkers that have not pulled their share yet
 }
 
 // member is a checker with a seat.
 type member struct {
 	id      string
-	checker health.Checker // as it joined last
-	seated  bool           // false: the slot is free, or given up in this Apply
+	checker health.Checker // its latest description
+	seated  bool           // false if the slot is free, or given up in this Apply
 	known   bool           // has joined: its abilities and zone are known
 	fresh   bool           // has not pulled its share yet
 }
 
 func newFleet() *fleet { return &fleet{slots: map[string]int32{}} }
 
-// len is above each slot, size how many have a seat, alive how many are live.
+// len is greater than every slot. size counts the checkers with a seat, alive those
+// that are live.
 func (f *fleet) len() int   { return len(f.members) }
 func (f *fleet) size() int  { return f.seated }
 func (f *fleet) alive() int { return f.lives }
@@ -54,7 +55,7 @@ func (f *fleet) isSeated(s int32) bool  { return f.members[s].seated }
 func (f *fleet) isKnown(s int32) bool   { return f.members[s].known }
 func (f *fleet) compare(a, b int32) int { return cmp.Compare(f.hashes[a], f.hashes[b]) }
 
-// checker is a checker's description, if it is known.
+// checker returns a checker's description, if it is known.
 func (f *fleet) checker(s int32) *health.Checker { return &f.members[s].checker }
 
 // find returns the slot of a checker.
@@ -66,7 +67,7 @@ func (f *fleet) find(id string) (int32, bool) {
 // ids lists the checkers that have a seat.
 func (f *fleet) ids() []string { return slices.Collect(maps.Keys(f.slots)) }
 
-// open gives a checker that has none a seat.
+// open gives a seat to a checker that has none.
 func (f *fleet) open(id string) int32 {
 	var s int32
 	if n := len(f.free); n > 0 {
@@ -84,7 +85,7 @@ func (f *fleet) open(id string) int32 {
 	return s
 }
 
-// close takes a checker's seat away. Its slot stays its own until vacate.
+// close removes a checker's seat. The checker keeps its slot until vacate.
 func (f *fleet) close(s int32) {
 	f.suspend(s)
 	f.doubt[s], f.unseen[s] = false, false
@@ -95,7 +96,7 @@ func (f *fleet) close(s int32) {
 	f.seated--
 }
 
-// vacate empties a slot, which may go to another checker if reuse says so.
+// vacate empties a slot. Another checker may get it if reuse is true.
 func (f *fleet) vacate(s int32, reuse bool) {
 	f.members[s], f.zones[s] = member{}, none
 	if reuse {
@@ -103,13 +104,13 @@ func (f *fleet) vacate(s int32, reuse bool) {
 	}
 }
 
-// describe takes in what a checker says of itself.
+// describe stores a checker's description of itself.
 func (f *fleet) describe(s int32, c *health.Checker, zone int32) {
 	f.members[s].checker, f.members[s].known = *c, true
 	f.zones[s], f.weights[s] = zone, quota.CapacityOf(c).Weight
 }
 
-// capacity is what a checker can take.
+// capacity returns how much a checker can take.
 func (f *fleet) capacity(s int32) quota.Capacity {
 	if !f.members[s].known {
 		return quota.Default
@@ -117,15 +118,15 @@ func (f *fleet) capacity(s int32) quota.Capacity {
 	return quota.CapacityOf(&f.members[s].checker)
 }
 
-// isAs tells whether a checker's description asks for the same plan as the one that
-// is known.
+// isAs reports whether a checker's description asks for the same plan as the stored
+// one.
 func (f *fleet) isAs(s int32, c *health.Checker) bool {
 	m, is := &f.members[s], &f.members[s].checker
 	return m.known && is.Locality == c.Locality && quota.CapacityOf(is) == quota.CapacityOf(c) &&
 		maps.Equal(is.Abilities, c.Abilities) && maps.Equal(is.Metadata, c.Metadata)
 }
 
-// revive makes a checker live. It tells whether it was not.
+// revive makes a checker live, and returns whether it was not.
 func (f *fleet) revive(s int32) bool {
 	if f.active[s] {
 		return false
@@ -135,7 +136,7 @@ func (f *fleet) revive(s int32) bool {
 	return true
 }
 
-// suspend makes a checker not live. It tells whether it was.
+// suspend makes a checker not live, and returns whether it was.
 func (f *fleet) suspend(s int32) bool {
 	if !f.active[s] {
 		return false
@@ -145,10 +146,10 @@ func (f *fleet) suspend(s int32) bool {
 	return true
 }
 
-// setDoubted says whether a checker that is not live is doubted.
+// setDoubted records whether a checker that is not live is doubted.
 func (f *fleet) setDoubted(s int32, doubted bool) { f.doubt[s] = doubted }
 
-// setBlind marks a checker that is not live as blind. It tells whether it was not.
+// setBlind marks a checker that is not live as blind, and returns whether it was not.
 func (f *fleet) setBlind(s int32) bool {
 	was := f.unseen[s]
 	f.unseen[s] = true
@@ -163,8 +164,8 @@ func (f *fleet) refresh(s int32) {
 	}
 }
 
-// newcomers takes out the live checkers that have not pulled their share yet, by
-// hash.
+// newcomers removes from the list of those waiting the live checkers that have not
+// pulled their share yet. It returns them by hash.
 func (f *fleet) newcomers() []int32 {
 	var now, later []int32
 	for _, s := range f.waiting {

@@ -12,38 +12,38 @@ import (
 	"hdsd/health"
 )
 
-// forest is the tries that divide endpoints into leaves, and these into units: one
-// trie for each kind. It says which endpoints are in a unit, never who checks it:
-// endpoints that move between units take their seats along.
+// forest divides endpoints into leaves by one trie for each kind, and leaves into
+// units. It knows which endpoints are in a unit, never who checks it. Endpoints that
+// move between units keep their seats.
 type forest struct {
 	zones     *zone.Table
 	kinds     *kinds
 	endpoints *endpoints
 	seats     *seats
 
-	mostOfUnit int // as the options have it
-	most       int // endpoints in a unit, at this size of the fleet
+	mostOfUnit int // upper bound of most, from Options.Unit
+	most       int // most endpoints in a unit, for the present size of the fleet
 
 	pending []trie.Item // endpoints to be put into units
-	brought seatLists   // the seats that they bring
-	hollow  []*kind     // that may have empty units
+	brought seatLists   // seats of the endpoints that are pending
+	hollow  []*kind     // kinds that may have empty units
 
-	groups []group // of the leaf at hand, by own zone
+	groups []group // groups of the leaf being made, by own zone
 	spare  []int32
-	made   func(i int32) // is called for each unit that is made
+	made   func(i int32) // is called for each new unit
 }
 
-// group is what is noted of the endpoints of one zone while a leaf is made.
+// group describes the endpoints of one zone while a leaf is made.
 type group struct {
-	seed int32 // the seats that they bring, none if none
+	seed int32 // number of the seats that they bring, or none
 	size int
 	unit int32
 }
 
-// groupOf is that of a zone, or of those without one.
+// groupOf returns the group of a zone, or of the endpoints without a zone.
 func (f *forest) groupOf(zone int32) *group { return &f.groups[zone+1] }
 
-// grow makes room for as many zones as there are.
+// grow makes room for all zones.
 func (f *forest) grow() {
 	for len(f.groups) <= f.zones.Len() {
 		f.groups = append(f.groups, group{})
@@ -53,19 +53,19 @@ func (f *forest) grow() {
 // reserve makes room for endpoints that are about to be added.
 func (f *forest) reserve(n int) { f.pending = make([]trie.Item, 0, n) }
 
-// add lets an endpoint of a kind wait for divide. Its seed is the number of the
-// seats and substitutes that it brings.
+// add queues an endpoint of a kind for divide. The item's seed numbers the seats and
+// substitutes that the endpoint brings.
 func (f *forest) add(i trie.Item, k *kind) {
 	f.pending = append(f.pending, i)
 	f.count(k, i.Zone, 1)
 }
 
-// bring numbers the seats and substitutes that an endpoint brings.
+// bring returns a number for the seats and substitutes that an endpoint brings.
 func (f *forest) bring(seats, substitutes []int32) (seed int32) {
 	return f.brought.add(seats, substitutes)
 }
 
-// withdraw takes an endpoint that waits out again, and returns what it brought.
+// withdraw removes an endpoint from the queue, and returns its seed.
 func (f *forest) withdraw(id health.EndpointID) (seed int32) {
 	i := slices.IndexFunc(f.pending, func(i trie.Item) bool { return i.ID == id })
 	was := f.pending[i]
@@ -87,14 +87,14 @@ func (f *forest) remove(id health.EndpointID) {
 	}
 }
 
-// count counts endpoints of a kind in a zone.
+// count adds n endpoints of a kind in a zone to its counts.
 func (f *forest) count(k *kind, zone, n int32) {
 	k.add(zone, n)
 	f.zones.Occupy(zone, n)
 }
 
-// divide puts the endpoints that wait into units of a size that suits so many
-// checkers, and removes empty units. It calls made for each unit that it makes.
+// divide puts the queued endpoints into units, whose size suits the number of
+// checkers, and removes empty units. It calls made for each new unit.
 func (f *forest) divide(checkers int, made func(i int32)) {
 	f.made = made
 	for _, k := range f.hollow {
@@ -138,7 +138,7 @@ func (f *forest) clean(k *kind) {
 	k.leaves = slices.DeleteFunc(k.leaves, func(l leaf) bool { return l.first == none })
 }
 
-// byKind divides the endpoints that wait by the number of their kind.
+// byKind divides the queued endpoints by the number of their kind.
 func (f *forest) byKind() [][]trie.Item {
 	parts := make([][]trie.Item, f.kinds.len())
 	starts := make([]int, f.kinds.len()+1)
@@ -146,7 +146,7 @@ func (f *forest) byKind() [][]trie.Item {
 		starts[f.pending[i].Kind+1]++
 	}
 	for k := range parts {
-		if starts[k+1] == len(f.pending) { // all are of one kind
+		if starts[k+1] == len(f.pending) { // all endpoints have one kind
 			parts[k] = f.pending
 			return parts
 		}
@@ -164,7 +164,7 @@ func (f *forest) byKind() [][]trie.Item {
 	return parts
 }
 
-// graft adds endpoints to a kind's trie as it is.
+// graft adds endpoints to the present trie of a kind.
 func (f *forest) graft(k *kind, pending []trie.Item) {
 	old := k.leaves
 	k.leaves = make([]leaf, 0, len(old)+1)
@@ -192,8 +192,8 @@ func (f *forest) graft(k *kind, pending []trie.Item) {
 	k.leaves = append(k.leaves, old[i:]...)
 }
 
-// locate finds where a key belongs: in leaf i, or else in an empty part of the
-// trie between leaves i-1 and i.
+// locate finds the place of a key: leaf i, or an empty part of the trie between
+// leaves i-1 and i.
 func locate(leaves []leaf, i int, k trie.Key) (at trie.Node, taken bool) {
 	var left, right *trie.Node
 	if i < len(leaves) {
@@ -207,7 +207,7 @@ func locate(leaves []leaf, i int, k trie.Key) (at trie.Node, taken bool) {
 	return trie.Gap(k, left, right), false
 }
 
-// rebuild makes all units of a kind anew.
+// rebuild makes all units of a kind again.
 func (f *forest) rebuild(k *kind, items []trie.Item) {
 	news := len(items)
 	items = slices.Grow(items, k.count-news)
@@ -220,19 +220,18 @@ func (f *forest) rebuild(k *kind, items []trie.Item) {
 		trie.SortInPlace(items[from:], space[:n])
 	}
 	k.leaves = k.leaves[:0]
-	if news > 0 { // else leaf by leaf is in order
+	if news > 0 { // otherwise the leaves are in order already
 		items = trie.Sort(items)
 	}
-	const zones = 8 // of more, only some have endpoints in a leaf
+	const zones = 8 // even with more zones, few leaves have endpoints in more than these
 	f.seats.reserve(min(len(items), len(items)/f.most*min(f.zones.Len(), zones)))
 	if len(items) > 0 {
 		f.cut(k, trie.Node{}, items)
 	}
 }
 
-// gather appends a leaf's endpoints, and dissolves its units. Those without seats
-// may get some from others in their next unit, and so are told of as if they were
-// new.
+// gather appends a leaf's endpoints, and dissolves its units. It notes endpoints
+// without seats as changed, since their next unit may have seats.
 func (f *forest) gather(items []trie.Item, l leaf) []trie.Item {
 	for i := l.first; i != none; {
 		u := f.seats.at(i)
@@ -250,9 +249,9 @@ func (f *forest) gather(items []trie.Item, l leaf) []trie.Item {
 	return items
 }
 
-// resize sets the most endpoints in a unit to about a twelfth of the mean load, a
-// power of two and at most a ninth. It shrinks at once, and grows late, since
-// leaves are only joined for speed's sake. It tells whether the size changed.
+// resize sets the most endpoints of a unit to a power of two: about a twelfth of the
+// mean load, and at most a ninth. It shrinks units at once, but enlarges them late,
+// since joining leaves only saves time. It reports whether the size changed.
 func (f *forest) resize(checkers int) bool {
 	checks := 0
 	for _, k := range f.kinds.inOrder() {
@@ -297,7 +296,7 @@ func (f *forest) all(k *kind) iter.Seq[int32] {
 	}
 }
 
-// inOrder compares two units by what they are, not by their numbers.
+// inOrder compares two units by their content, not by their numbers.
 func (f *forest) inOrder(a, b int32) int {
 	u, v := f.seats.at(a), f.seats.at(b)
 	if u.kind != v.kind {
@@ -310,8 +309,8 @@ func (f *forest) inOrder(a, b int32) int {
 		cmp.Compare(u.Depth, v.Depth), f.zones.Compare(u.zone, v.zone))
 }
 
-// leafHash is what a leaf ranks zones and checkers by. Another redundancy, rate
-// or placement does not change it, and so does not move what can stay.
+// leafHash returns the hash by which a leaf ranks zones and checkers. It ignores
+// redundancy, rate and placement, so a change of these moves only what must move.
 func leafHash(k *kind, at trie.Node) uint64 {
 	return rendezvous.Score(rendezvous.Score(k.class.hash, at.Prefix.Hi), at.Prefix.Lo)
 }

@@ -8,9 +8,9 @@ import (
 	"hdsd/health"
 )
 
-// journal tells what a step changed, in an order that depends on endpoints and
-// checkers only, and keeps the plan's digest: the sum over all seats of the product
-// of the endpoint's hash and the checker's.
+// journal reports what a step changed, in an order that depends on endpoints and
+// checkers only. It also keeps the plan's digest, a sum over all seats. Each seat
+// adds the product of its endpoint's hash and its checker's hash.
 type journal struct {
 	fleet     *fleet
 	room      *room
@@ -20,12 +20,12 @@ type journal struct {
 	needs     *needs
 
 	sum   uint64   // the digest
-	parts []uint64 // of it, by slot
+	parts []uint64 // parts of the digest, by slot
 
-	added   []health.EndpointID // whose units have others, too
+	added   []health.EndpointID // endpoints that joined units with others in them
 	changed []changed
 
-	// Of one call.
+	// The fields below are valid during one close.
 	diff    Diff
 	waiting bool // endpoints without checkers wait for the end of settling
 	cold    bool
@@ -34,34 +34,34 @@ type journal struct {
 	some    []health.EndpointID
 }
 
-// changed is an endpoint whose earlier seats are no longer those of its unit.
+// changed describes an endpoint that left its earlier unit.
 type changed struct {
 	id      health.EndpointID
 	key     trie.Key
 	before  []int32
 	removed bool
-	renewed bool // has another class
+	renewed bool // its class changed
 }
 
-// digest is that of the plan, digestOf the part of it of a slot.
+// digest returns the digest of the plan; digestOf returns the part of one slot.
 func (j *journal) digest() uint64          { return j.sum }
 func (j *journal) digestOf(s int32) uint64 { return j.parts[s] }
 
-// open begins the account of a slot.
+// open resets the state of a slot.
 func (j *journal) open(s int32) {
 	for len(j.parts) <= int(s) {
 		j.parts, j.moves = append(j.parts, 0), append(j.moves, Move{})
 	}
 }
 
-// note remembers the checkers of an endpoint that is about to leave its unit.
+// note records the checkers of an endpoint that is about to leave its unit.
 func (j *journal) note(id health.EndpointID, removed, renewed bool) {
 	u := j.seats.at(j.endpoints.unit(id))
 	j.changed = append(j.changed, changed{id, j.endpoints.key(id), u.all(), removed, renewed})
 }
 
-// start takes in a unit that was made in this step. It tells whether some of its
-// endpoints are new or changed.
+// start records a unit made in this step. It reports whether some of its endpoints
+// are new or changed.
 func (j *journal) start(i int32) bool {
 	u := j.seats.at(i)
 	news, moved := 0, false
@@ -86,8 +86,8 @@ func (j *journal) start(i int32) bool {
 	return news > 0 || moved
 }
 
-// close tells what the step changed, and begins the next. Endpoints that have no
-// checker may wait; a cold plan is the first.
+// close returns what the step changed, and begins the next step. Endpoints without a
+// checker may wait; cold means that the plan was empty before.
 func (j *journal) close(waiting, cold bool) Diff {
 	j.diff, j.waiting, j.cold = Diff{}, waiting, cold
 	for _, i := range j.arranged() {
@@ -116,12 +116,12 @@ func compareKeys(a, b trie.Key) int {
 	return cmp.Or(cmp.Compare(a.Hi, b.Hi), cmp.Compare(a.Lo, b.Lo))
 }
 
-// current lists the checkers that an endpoint has now.
+// current lists the present checkers of an endpoint.
 func (j *journal) current(id health.EndpointID) []int32 {
 	return j.seats.at(j.endpoints.unit(id)).current()
 }
 
-// arranged sorts the units that changed by what they are.
+// arranged sorts the changed units by their content.
 func (j *journal) arranged() []int32 {
 	list := j.seats.changes()
 	if len(list) < j.seats.len()/16 {
@@ -137,7 +137,7 @@ func (j *journal) arranged() []int32 {
 	return list
 }
 
-// collectMoves lists what was recorded, by checker.
+// collectMoves lists the recorded moves, by checker.
 func (j *journal) collectMoves() []Move {
 	all := make([]Move, 0, len(j.moved))
 	for _, s := range j.moved {
@@ -146,7 +146,7 @@ func (j *journal) collectMoves() []Move {
 	}
 	j.moved = j.moved[:0]
 	slices.SortFunc(all, func(a, b Move) int { return cmp.Compare(a.Checker, b.Checker) })
-	one := all[:0] // one that left and joined at once had two slots
+	one := all[:0] // a checker that left and joined at once had two slots
 	for _, m := range all {
 		if n := len(one); n > 0 && one[n-1].Checker == m.Checker {
 			one[n-1].Add, one[n-1].Remove = append(one[n-1].Add, m.Add...), append(one[n-1].Remove, m.Remove...)
@@ -157,7 +157,7 @@ func (j *journal) collectMoves() []Move {
 	return one
 }
 
-// tellUnit tells of a unit's endpoints, but for those told of one by one.
+// tellUnit reports a unit's endpoints, except those reported one by one.
 func (j *journal) tellUnit(i int32) {
 	u := j.seats.at(i)
 	members, sum := u.members, u.sum
@@ -179,7 +179,7 @@ func (j *journal) tellUnit(i int32) {
 	u.before, u.born, u.mixed = span{}, false, false
 }
 
-// tellChanged tells of an endpoint that left its unit.
+// tellChanged reports an endpoint that left its unit.
 func (j *journal) tellChanged(c *changed) {
 	ids := []health.EndpointID{c.id}
 	if c.removed {
@@ -190,8 +190,8 @@ func (j *journal) tellChanged(c *changed) {
 	j.tell(ids, j.endpoints.hash(c.id), c.before, j.current(c.id), c.renewed)
 }
 
-// tell records how endpoints went from some checkers to others, and which can be
-// checked no longer or again.
+// tell records the endpoints' change of checkers, and which endpoints became
+// uncheckable or checkable.
 func (j *journal) tell(ids []health.EndpointID, sum uint64, before, now []int32, renewed bool) {
 	j.record(before, now, ids, sum)
 	if len(now) > 0 && !j.endpoints.anyUncheckable() {
@@ -214,7 +214,7 @@ func (j *journal) tell(ids []health.EndpointID, sum uint64, before, now []int32,
 	}
 }
 
-// record puts endpoints into the moves of the checkers that had or have them.
+// record adds endpoints to the moves of the checkers that lose or get them.
 func (j *journal) record(before, now []int32, ids []health.EndpointID, sum uint64) {
 	if len(ids) == 0 {
 		return
@@ -240,7 +240,7 @@ func (j *journal) record(before, now []int32, ids []health.EndpointID, sum uint6
 	}
 }
 
-// move is what changes for a checker.
+// move returns the move of a checker.
 func (j *journal) move(s int32) *Move {
 	m := &j.moves[s]
 	if m.Checker == "" {

@@ -7,33 +7,33 @@ import (
 	"hdsd/assign/internal/rendezvous"
 )
 
-// kindKey is what endpoints of a kind have in common.
+// kindKey holds what the endpoints of a kind have in common.
 type kindKey struct {
-	id             ClassID // of their class
+	id             ClassID // their class
 	redundancy     int32
 	zones, regions Placement
 	rate           int64
 }
 
-// kind is the endpoints that want the same, each in or near its own zone.
+// kind groups the endpoints that want the same, each relative to its own zone.
 type kind struct {
 	kindKey
 	class  *class
 	number int32
 	hash   uint64
 	count  int     // endpoints
-	counts []int32 // those without a zone, and those of each zone
+	counts []int32 // endpoints without a zone, then endpoints in each zone
 	leaves []leaf  // by prefix
 	hollow bool    // some of its units may be empty
 }
 
-// plain tells whether a kind's checkers are to be in distinct zones, wherever.
+// plain reports whether a kind's checkers should be in distinct zones, in any region.
 func (k *kind) plain() bool { return k.zones == Spread && k.regions == Anywhere }
 
-// wants is how many seats each endpoint wants.
+// wants returns how many seats each endpoint wants.
 func (k *kind) wants() int { return int(k.redundancy) }
 
-// add counts endpoints in a zone.
+// add adds n endpoints in a zone to the counts.
 func (k *kind) add(zone, n int32) {
 	for len(k.counts) <= int(zone)+1 {
 		k.counts = append(k.counts, 0)
@@ -42,10 +42,10 @@ func (k *kind) add(zone, n int32) {
 	k.count += int(n)
 }
 
-// maxRedundancy bounds what a unit's list of seats can grow to.
+// maxRedundancy bounds the length of a unit's list of seats.
 const maxRedundancy = 1 << 10
 
-// keyOf is what an endpoint wants.
+// keyOf returns the kind of an endpoint.
 func keyOf(e *Endpoint) kindKey {
 	k := kindKey{
 		id: e.Class, redundancy: int32(min(max(e.Redundancy, 1), maxRedundancy)),
@@ -60,7 +60,7 @@ func keyOf(e *Endpoint) kindKey {
 	return k
 }
 
-// kinds are the kinds that there are endpoints of.
+// kinds holds the kinds that have endpoints.
 type kinds struct {
 	classes *classes
 
@@ -68,10 +68,10 @@ type kinds struct {
 	ids    map[kindKey]int32
 	order  []*kind // by hash
 	free   []int32
-	latest *kind // that was asked for: a million endpoints ask for few
+	latest *kind // the latest one found: most calls ask for the same kind
 }
 
-// find returns the kind of what endpoints want, which is made where there is none.
+// find returns the kind with a key, and makes it if there is none.
 func (ks *kinds) find(key kindKey) *kind {
 	if ks.latest == nil || ks.latest.kindKey != key {
 		ks.latest = ks.look(key)
@@ -79,7 +79,7 @@ func (ks *kinds) find(key kindKey) *kind {
 	return ks.latest
 }
 
-// look is find without what is remembered.
+// look is find without the cache.
 func (ks *kinds) look(key kindKey) *kind {
 	if id, ok := ks.ids[key]; ok {
 		return ks.list[id]
@@ -95,7 +95,7 @@ func (ks *kinds) look(key kindKey) *kind {
 	return k
 }
 
-// add makes room for one more kind.
+// add returns a free number for a new kind.
 func (ks *kinds) add() int32 {
 	if n := len(ks.free); n > 0 {
 		id := ks.free[n-1]
@@ -114,10 +114,10 @@ func (ks *kinds) inOrder() []*kind { return ks.order }
 // byNumber lists the kinds by number, nil where a number is free.
 func (ks *kinds) byNumber() []*kind { return ks.list }
 
-// len is above each kind's number.
+// len is greater than every kind's number.
 func (ks *kinds) len() int { return len(ks.list) }
 
-// forget forgets the kinds that no endpoint is of any more.
+// forget removes the kinds that have no endpoints.
 func (ks *kinds) forget() {
 	ks.latest = nil
 	ks.order = slices.DeleteFunc(ks.order, func(k *kind) bool {

@@ -9,20 +9,20 @@ import (
 	"hdsd/health"
 )
 
-// zonesOfLeaf is how many times as many endpoints as a unit a leaf may have, if
-// they are of several zones.
+// zonesOfLeaf bounds the size of a leaf with several zones, in multiples of the size
+// of a unit.
 const zonesOfLeaf = 2
 
-// cut makes leaves of sorted endpoints in a part of a kind's trie: as few as are
-// small, and endpoints of one zone with different seats apart.
+// cut makes leaves from sorted endpoints in a part of a kind's trie. It makes as few
+// leaves as it can: each is small, and endpoints of one zone bring the same seats.
 func (f *forest) cut(k *kind, at trie.Node, items []trie.Item) {
 	trie.Cut(at, items,
 		func(items []trie.Item) bool { return f.small(items) && f.uniform(items) },
 		func(at trie.Node, items []trie.Item) { f.addLeaf(k, at, items) })
 }
 
-// small tells whether endpoints are few enough for a leaf: those of each zone for
-// a unit.
+// small reports whether endpoints are few enough for one leaf, and those of each zone
+// for one unit.
 func (f *forest) small(items []trie.Item) bool {
 	if len(items) <= f.most || len(items) > zonesOfLeaf*f.most {
 		return len(items) <= f.most
@@ -39,7 +39,7 @@ func (f *forest) small(items []trie.Item) bool {
 	return most <= f.most
 }
 
-// uniform tells whether those of one zone that bring seats bring the same.
+// uniform reports whether all endpoints of one zone that bring seats bring the same.
 func (f *forest) uniform(items []trie.Item) bool {
 	if !slices.ContainsFunc(items, func(i trie.Item) bool { return i.Seed != none }) {
 		return true
@@ -61,7 +61,7 @@ func (f *forest) uniform(items []trie.Item) bool {
 	return true
 }
 
-// addLeaf makes a leaf, and its units, one for each zone.
+// addLeaf makes a leaf with one unit for each zone.
 func (f *forest) addLeaf(k *kind, at trie.Node, items []trie.Item) {
 	zones := f.spare[:0]
 	for i := range items {
@@ -105,7 +105,7 @@ func (f *forest) addLeaf(k *kind, at trie.Node, items []trie.Item) {
 	k.leaves = append(k.leaves, l)
 }
 
-// link puts a unit behind the last one of a leaf.
+// link appends a unit after the last unit of a leaf.
 func (f *forest) link(l *leaf, last, i int32) {
 	if last == none {
 		l.first = i
@@ -114,9 +114,9 @@ func (f *forest) link(l *leaf, last, i int32) {
 	}
 }
 
-// halve cuts the leaf of a unit in two, and so each of its units. All keep their
-// checkers. It returns the unit's halves, and false if no two of the leaf's
-// endpoints differ. It calls parted for each unit that is new.
+// halve cuts a unit's leaf in two, and each of its units with it. All units keep
+// their checkers. It returns the unit's halves, or false if all endpoints of the leaf
+// are alike. It calls parted for each new unit.
 func (f *forest) halve(i int32, parted func(part int32)) (halves []int32, ok bool) {
 	k := f.seats.at(i).kind
 	at, _ := slices.BinarySearchFunc(k.leaves, f.seats.at(i).Prefix, func(l leaf, k trie.Key) int {
@@ -149,7 +149,7 @@ func (f *forest) halve(i int32, parted func(part int32)) (halves []int32, ok boo
 	return halves, true
 }
 
-// span lists a leaf's units, and finds the lowest and highest key of its endpoints.
+// span returns a leaf's units, and the lowest and highest key of its endpoints.
 func (f *forest) span(l leaf) (units []int32, low, high trie.Key) {
 	for i := l.first; i != none; i = f.seats.at(i).next {
 		list := f.seats.at(i).members
@@ -165,8 +165,8 @@ func (f *forest) span(l leaf) (units []int32, low, high trie.Key) {
 	return units, low, high
 }
 
-// part cuts a unit in two at a bit, if it has endpoints on both sides. It returns
-// the unit on each side, none where there is none.
+// part cuts a unit in two at a bit, if it has endpoints on both sides. It returns the
+// unit on each side, or none.
 func (f *forest) part(i int32, bit int, halves [2]leaf, parted func(part int32)) [2]int32 {
 	members := f.seats.at(i).members
 	at := f.endpoints.from(members, bit)
@@ -191,21 +191,21 @@ func (f *forest) part(i int32, bit int, halves [2]leaf, parted func(part int32))
 	return sides
 }
 
-// divisible tells whether a unit has two different endpoints.
+// divisible reports whether a unit has two different endpoints.
 func (f *forest) divisible(u *unit) bool {
 	n := len(u.members)
 	return n > 1 && f.endpoints.key(u.members[0]) != f.endpoints.key(u.members[n-1])
 }
 
-// seatLists numbers the seats and substitutes that endpoints bring: equal lists
-// have one number.
+// seatLists numbers the seats and substitutes that endpoints bring. Equal lists have
+// one number.
 type seatLists struct {
 	lists   [][2][]int32
 	numbers map[string]int32
 	buffer  []byte
 }
 
-// add returns the number of two lists, none if both are empty.
+// add returns the number of a pair of lists, or none if both are empty.
 func (l *seatLists) add(seats, substitutes []int32) int32 {
 	if len(seats)+len(substitutes) == 0 {
 		return none

@@ -8,8 +8,7 @@ import (
 	"hdsd/assign/internal/zone"
 )
 
-// shares computes what each checker's fair share is, from what all endpoints ask
-// for.
+// shares computes each checker's fair share from the demand of all endpoints.
 type shares struct {
 	zones   *zone.Table
 	fleet   *fleet
@@ -17,21 +16,21 @@ type shares struct {
 	kinds   *kinds
 	quotas  *quota.Table
 	slack   int
-	stale   bool // there are classes that the cohorts do not tell apart
+	stale   bool // the cohorts do not yet distinguish all classes
 }
 
-// join puts a checker that is known into the cohort of those that are alike.
+// join adds a known checker to the cohort of checkers like it.
 func (h *shares) join(s int32) {
 	h.quotas.Join(s, quota.Kind{Zone: h.fleet.zone(s), Capacity: h.fleet.capacity(s), Classes: h.classes.bits(s)})
 }
 
-// addClass notes that there is a class that cohorts do not tell apart yet.
+// addClass records a new class that cohorts do not distinguish yet.
 func (h *shares) addClass() { h.stale = true }
 
-// leave takes a checker out.
+// leave removes a checker from its cohort.
 func (h *shares) leave(s int32) { h.quotas.Leave(s) }
 
-// level computes all shares anew.
+// level computes all shares again.
 func (h *shares) level() {
 	if h.stale || h.quotas.Stale(h.fleet.size()) {
 		h.quotas.Clear()
@@ -45,15 +44,15 @@ func (h *shares) level() {
 	h.quotas.Level(h.demands(), h.slack)
 }
 
-// demand is what endpoints of some kinds ask for, those of one zone or of all.
+// demand is the demand of some kinds, in one zone or in all.
 type demand struct {
 	quota.Demand
-	hash uint64 // of its first kind
+	hash uint64 // hash of its first kind
 	own  int32
 }
 
-// demands are those of all kinds, scarcest classes first. Kinds that only differ in
-// what they cost are as one, and so are all zones' endpoints where these matter
+// demands returns the demands of all kinds, scarcest classes first. It merges kinds
+// that differ only in cost. It also merges all zones of a kind where zones matter
 // little.
 func (h *shares) demands() []quota.Demand {
 	place := h.classes.byScarcity()
@@ -90,14 +89,14 @@ func (h *shares) demands() []quota.Demand {
 	return all
 }
 
-// demandKey is what endpoints of one demand have in common.
+// demandKey holds what the endpoints of one demand have in common.
 type demandKey struct {
 	kindKey
 	own int32
 }
 
-// request adds endpoints of one kind and zone to a demand: in which zones their
-// seats may be.
+// request adds the endpoints of one kind and zone to a demand, and says in which
+// zones their seats may be.
 type request struct {
 	*quota.Demand
 	*class
@@ -106,7 +105,8 @@ type request struct {
 	count int
 }
 
-// place sees to the regions, and returns how many seats there are for each.
+// place applies the placement by region, and returns how many seats there are for
+// each endpoint.
 func (r *request) place(k *kind, seats int) int {
 	everywhere := func(int32) bool { return true }
 	if r.own == none {
@@ -119,14 +119,14 @@ func (r *request) place(k *kind, seats int) int {
 	case OwnFirst:
 		first := r.among(k.zones, seats, inside)
 		return first + r.among(k.zones, seats-first, func(z int32) bool { return !inside(z) })
-	case Spread: // one in each as far as there are
+	case Spread: // one in each, if there are enough
 		first := r.among(k.zones, min(seats, 1), inside)
 		return first + r.among(k.zones, seats-first, everywhere)
 	}
 	return r.among(k.zones, seats, everywhere)
 }
 
-// among sees to the zones of some regions.
+// among applies the placement by zone within some regions.
 func (r *request) among(zones Placement, seats int, in func(z int32) bool) int {
 	own := r.own
 	if own != none && !in(own) {
@@ -149,7 +149,7 @@ func (r *request) among(zones Placement, seats int, in func(z int32) bool) int {
 	return first + r.spread(zones, seats-first, own, in)
 }
 
-// spread puts one seat in each zone as far as there are, or any number where
+// spread puts one seat in each zone if there are enough zones, or any number where
 // zones do not matter.
 func (r *request) spread(placement Placement, seats int, own int32, in func(z int32) bool) int {
 	zones, checkers := 0, 0

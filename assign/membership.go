@@ -5,7 +5,7 @@ import (
 	"hdsd/health"
 )
 
-// open gives a checker that has none a seat.
+// open gives a seat to a checker that has none.
 func (p *Planner) open(id string) int32 {
 	s := p.fleet.open(id)
 	p.room.open(s)
@@ -14,8 +14,8 @@ func (p *Planner) open(id string) int32 {
 	return s
 }
 
-// vacate frees the slot of a checker that left. Slots are not used again while a
-// restored plan still names them.
+// vacate frees the slot of a checker that left. No other checker gets the slot while
+// a restored plan still names it.
 func (p *Planner) vacate(s int32) {
 	p.zones.Occupy(p.fleet.zone(s), -1)
 	p.seats.disown(s)
@@ -40,7 +40,7 @@ func (p *Planner) join(c *health.Checker) {
 	p.came = append(p.came, s)
 }
 
-// describe takes in a checker's new description.
+// describe applies a checker's new description.
 func (p *Planner) describe(s int32, c *health.Checker) {
 	known, before, from, z := p.fleet.isKnown(s), p.fleet.capacity(s), p.fleet.zone(s), p.zones.Number(c.Locality)
 	p.growZones()
@@ -59,8 +59,8 @@ func (p *Planner) describe(s int32, c *health.Checker) {
 	p.shares.join(s)
 }
 
-// suspend lets substitutes stand in for a checker that was lost or is doubted; of
-// one that is lost while it is doubted they stay.
+// suspend lets substitutes replace a checker that was lost or is doubted. If a
+// doubted checker is lost, its substitutes stay.
 func (p *Planner) suspend(id string, doubted bool) {
 	s, ok := p.fleet.find(id)
 	if !ok || !p.fleet.live(s) && (p.fleet.doubted(s) || !doubted) {
@@ -74,7 +74,7 @@ func (p *Planner) suspend(id string, doubted bool) {
 	p.suspended = append(p.suspended, s)
 }
 
-// markBlind lets substitutes come where those that are blind are not outnumbered.
+// markBlind lets substitutes come where the blind checkers are not outnumbered.
 func (p *Planner) markBlind(id string) {
 	p.suspend(id, false)
 	if s, ok := p.fleet.find(id); ok && p.fleet.setBlind(s) {
@@ -95,7 +95,7 @@ func (p *Planner) leave(id string) {
 	p.left = append(p.left, s)
 }
 
-// worker is a checker as the classes see it.
+// worker returns a checker as the classes see it.
 func (p *Planner) worker(s int32) worker {
 	return worker{slot: s, zone: p.fleet.zone(s), hash: p.fleet.hash(s), weight: p.fleet.weight(s), live: p.fleet.live(s)}
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// mover makes single moves: each gives or takes one seat, or the work of one
+// mover makes single moves. A move gives or takes one seat, or the work of one
 // substitute.
 type mover struct {
 	forest *forest
@@ -17,8 +17,8 @@ type mover struct {
 	rankings *rankings
 }
 
-// add fills a seat: with a substitute, unless another is in a better zone. It tells
-// whether there was one.
+// add fills a seat, with a substitute of the unit unless another checker is in a
+// better zone. It reports whether it found a checker.
 func (m *mover) add(i int32) bool {
 	u, tally := m.seats.at(i), m.tally
 	tally.count(u)
@@ -40,7 +40,7 @@ func (m *mover) add(i int32) bool {
 	return true
 }
 
-// addHome fills a seat in a place that is as good as the unit's own zone, if it can.
+// addHome fills a seat in a zone as good as the unit's own, if it can.
 func (m *mover) addHome(i int32) {
 	u := m.seats.at(i)
 	m.tally.count(u)
@@ -49,14 +49,14 @@ func (m *mover) addHome(i int32) {
 	}
 }
 
-// drop takes away a seat that a unit has too many.
+// drop removes a surplus seat of a unit.
 func (m *mover) drop(i int32) {
 	u := m.seats.at(i)
 	m.tally.count(u)
 	m.seats.unseat(i, m.needs.worst(u))
 }
 
-// improve moves a seat to a better zone. It tells whether it could.
+// improve moves a seat to a better zone, and reports whether it could.
 func (m *mover) improve(i int32) bool {
 	u := m.seats.at(i)
 	if len(u.seats) == 0 || m.tally.count(u) {
@@ -75,13 +75,13 @@ func (m *mover) improve(i int32) bool {
 	return true
 }
 
-// swap gives the seat of one checker to another.
+// swap moves a seat from one checker to another.
 func (m *mover) swap(i, from, to int32) {
 	m.seats.unseat(i, from)
 	m.seats.seat(i, to)
 }
 
-// addSubstitute finds a substitute. It tells whether there was one.
+// addSubstitute adds a substitute, and reports whether it found one.
 func (m *mover) addSubstitute(i int32) bool {
 	u := m.seats.at(i)
 	m.tally.countLive(u)
@@ -93,7 +93,7 @@ func (m *mover) addSubstitute(i int32) bool {
 	return true
 }
 
-// dropSubstitutes removes the substitutes that a unit does not need any more.
+// dropSubstitutes removes the substitutes that a unit no longer needs.
 func (m *mover) dropSubstitutes(i int32) {
 	u := m.seats.at(i)
 	for len(u.substitutes) > 0 && m.needs.lacking(u) < 0 {
@@ -101,13 +101,13 @@ func (m *mover) dropSubstitutes(i int32) {
 	}
 }
 
-// shift moves one seat, or the work of a substitute, to someone with room in a
-// place that is as good. It tells whether there was one.
+// shift moves one seat, or the work of a substitute, to a checker with room in an
+// equally good zone. It reports whether it found one.
 func (m *mover) shift(i, s int32) bool {
 	u, tally := m.seats.at(i), m.tally
 	if u.substituted(s) {
 		tally.countLive(u)
-		to := m.picker.pickRoom(u, max(tally.remove(u, s), 1)) // as pickSubstitute has it
+		to := m.picker.pickRoom(u, max(tally.remove(u, s), 1)) // as in pickSubstitute
 		if to == none {
 			return false
 		}
@@ -126,8 +126,8 @@ func (m *mover) shift(i, s int32) bool {
 	return true
 }
 
-// sheddable lists some of a checker's units, those first that others can take most
-// easily and that rank it lowest.
+// sheddable lists the checker's units that some accepts. First come those that other
+// checkers can take most easily and that rank it lowest.
 func (m *mover) sheddable(s int32, some func(*unit) bool) []int32 {
 	var list []int32
 	for _, i := range m.seats.of(s) {
@@ -145,17 +145,18 @@ func (m *mover) sheddable(s int32, some func(*unit) bool) []int32 {
 	return list
 }
 
-// own lists the units in which a checker has a seat, in that order.
+// own lists the units in which a checker has a seat, in the order of sheddable.
 func (m *mover) own(s int32) []int32 {
 	return m.sheddable(s, func(u *unit) bool { return u.seated(s) })
 }
 
-// costly lists those of them that count for its ceiling.
+// costly is own for units that count toward the checker's ceiling.
 func (m *mover) costly(s int32) []int32 {
 	return m.sheddable(s, func(u *unit) bool { return u.seated(s) && u.kind.rate > 0 })
 }
 
-// helped lists the units in which a checker is a substitute, in that order.
+// helped lists the units in which a checker is a substitute, in the order of
+// sheddable.
 func (m *mover) helped(s int32) []int32 {
 	return m.sheddable(s, func(u *unit) bool { return u.substituted(s) })
 }

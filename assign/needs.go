@@ -6,8 +6,8 @@ import (
 	"hdsd/assign/internal/quota"
 )
 
-// needs tells what a unit lacks, and who may be in the place of whom. It keeps
-// nothing; it uses the tally.
+// needs determines what a unit lacks, and which checker may replace which. It keeps
+// no state; it uses the tally.
 type needs struct {
 	fleet    *fleet
 	room     *room
@@ -15,7 +15,7 @@ type needs struct {
 	rankings *rankings
 }
 
-// any tells whether a unit could use a checker that comes.
+// any reports whether a unit could use a new checker.
 func (n *needs) any(u *unit) bool {
 	if u.short() || n.lacking(u) > 0 {
 		return true
@@ -27,8 +27,8 @@ func (n *needs) any(u *unit) bool {
 	return n.tally.remove(u, n.worst(u)) > n.tally.ideal(u)
 }
 
-// lacking is how many substitutes a unit is short of; negative if it has more
-// than it must have.
+// lacking returns how many more substitutes a unit needs. It is negative if the unit
+// has more than it needs.
 func (n *needs) lacking(u *unit) int {
 	doubted, blind := 0, 0
 	for _, s := range u.seats {
@@ -42,7 +42,7 @@ func (n *needs) lacking(u *unit) int {
 	return max(max(u.fewest(), blind+1)-n.living(u), doubted-len(u.substitutes))
 }
 
-// living is how many live checkers a unit has, substitutes included.
+// living counts the live checkers of a unit, including substitutes.
 func (n *needs) living(u *unit) int {
 	count := len(u.substitutes)
 	for _, s := range u.seats {
@@ -53,9 +53,9 @@ func (n *needs) living(u *unit) int {
 	return count
 }
 
-// worst is the seat that a unit, which is counted, can best do without: the one in
-// the worst place; live ones before those that are kept for someone; of these the
-// one that ranks lowest.
+// worst returns the seat that a counted unit can best do without: the worst placed.
+// On a tie, it prefers live checkers to those whose seats are only kept, then the
+// checker that ranks lowest.
 func (n *needs) worst(u *unit) int32 {
 	worst, place := u.seats[0], -1
 	for _, s := range u.seats {
@@ -70,7 +70,7 @@ func (n *needs) worst(u *unit) int32 {
 	return worst
 }
 
-// choice is how many checkers are able to serve a unit, and are where they may.
+// choice counts the checkers that are able to serve a unit and are in allowed zones.
 func (n *needs) choice(u *unit) int {
 	k := u.kind
 	switch {
@@ -88,11 +88,11 @@ func (n *needs) choice(u *unit) int {
 	return sum
 }
 
-// allowed tells whether a unit may ever have a seat in a zone.
+// allowed reports whether a unit may ever have a seat in a zone.
 func (n *needs) allowed(u *unit, z int32) bool { return n.tally.tier(u, z) != never }
 
-// suits tells whether a checker is able to have a unit in the place of another,
-// and as well placed.
+// suits reports whether a checker is able to take a unit from another, and is as well
+// placed.
 func (n *needs) suits(u *unit, o, s int32) bool {
 	z := n.fleet.zone(s)
 	if !u.kind.class.has(s) || u.has(s) {
@@ -106,13 +106,13 @@ func (n *needs) suits(u *unit, o, s int32) bool {
 	return n.tally.tier(u, z) <= standing
 }
 
-// replaces tells whether a newcomer suits in the place of another, and has room
-// below its share.
+// replaces reports whether a newcomer suits as a replacement, and has room below its
+// share.
 func (n *needs) replaces(u *unit, o, s int32) bool {
 	return n.room.takes(s, u, quota.Share) && n.suits(u, o, s)
 }
 
-// why is the reason for which a unit has too few seats.
+// why returns the reason why a unit has too few seats.
 func (n *needs) why(u *unit) Reason {
 	able, near := 0, 0
 	for z, pool := range u.kind.class.pools {
@@ -140,8 +140,8 @@ func (n *needs) why(u *unit) Reason {
 	return TooFew
 }
 
-// eligible lists the live checkers that may have a unit and do not, of those that
-// are to be considered, best placed first. It also says how many it looked at.
+// eligible lists the live checkers that could be added to a unit and that consider
+// accepts, best placed first. It also returns how many it looked at.
 func (n *needs) eligible(u *unit, consider func(s int32) bool) (list []int32, looks int) {
 	n.tally.count(u)
 	for z, pool := range u.kind.class.pools {

@@ -8,20 +8,20 @@ import (
 	"hdsd/assign/internal/trie"
 )
 
-// turn is a unit's place in the order of filling.
+// turn is a unit's position in the order of filling.
 type turn struct {
-	class int32 // its place by scarcity
+	class int32 // rank of its class, scarcest first
 	size  int32 // size class, largest first
 	hash  uint64
 	unit  int32
-	home  bool // it may get a seat in its own zone before all others get theirs
+	home  bool // may get a seat in its own zone before all other seats are filled
 }
 
-// sizes is how many size classes there are.
+// sizes is the number of size classes.
 const sizes = 32
 
-// queue puts units in the order in which they are filled: scarcest class first, of
-// these the largest first.
+// queue orders units for filling: scarcest class first, and within a class the
+// largest first.
 type queue struct {
 	fleet   *fleet
 	classes *classes
@@ -29,7 +29,7 @@ type queue struct {
 	seats   *seats
 }
 
-// order gives units their turns.
+// order returns the units' turns in order.
 func (q *queue) order(units []int32) []turn {
 	place := q.classes.byScarcity()
 	list := make([]turn, len(units))
@@ -51,7 +51,7 @@ func (q *queue) order(units []int32) []turn {
 	return sorted
 }
 
-// sort sorts turns of one class and size, with space for as many.
+// sort sorts turns of one class and size; space has room for as many.
 func (q *queue) sort(list, space []turn) {
 	digits := bits.Len(uint(len(list))) - 2
 	if digits < 4 {
@@ -77,8 +77,8 @@ func (q *queue) compare(a, b turn) int {
 	return q.forest.inOrder(a.unit, b.unit)
 }
 
-// home tells whether a unit may get a seat in its own zone before all others get
-// theirs.
+// home reports whether a unit may get a seat in its own zone before all other seats
+// are filled.
 func (q *queue) home(u *unit) bool {
 	if u.zone == none || !u.short() || len(u.substitutes) > 0 {
 		return false

@@ -2,8 +2,8 @@ package assign
 
 import "hdsd/assign/internal/quota"
 
-// picker finds a checker for a unit's next seat: in the best tier of zones, there
-// in the zone that ranks first, there the one that ranks highest with room.
+// picker finds a checker for a unit's next seat. It takes the best tier of zones,
+// then the zone that ranks first, then the checker with room that ranks highest.
 type picker struct {
 	fleet    *fleet
 	room     *room
@@ -11,20 +11,20 @@ type picker struct {
 	rankings *rankings
 }
 
-// graded ranks the zones for a unit that is counted, with their tiers.
+// graded returns the ranked zones of a counted unit, with their tiers.
 func (p *picker) graded(u *unit) []rank {
 	zones := p.rankings.of(u)
 	p.tally.grade(u, zones)
 	return zones
 }
 
-// pick finds the checker that is to have the next seat of a unit that is counted,
-// in a tier below a given one; none if there is none.
+// pick finds the checker for the next seat of a counted unit. It considers only tiers
+// better than below, and returns none if there is no checker.
 func (p *picker) pick(u *unit, below int) int32 { return p.first(u, p.graded(u), below) }
 
 // pickSubstitute finds a substitute for a unit whose live checkers are counted, or
-// none. Where there is no room in its own zone, other unused ones are as good: the
-// few that are left in a zone would else stand in for many.
+// none. If its own zone has no room, all other unused zones are equally good.
+// Otherwise the few checkers left in a zone would substitute for many.
 func (p *picker) pickSubstitute(u *unit) int32 {
 	zones := p.graded(u)
 	if s := p.withRoom(u, zones, 0, 0); s != none {
@@ -36,10 +36,10 @@ func (p *picker) pickSubstitute(u *unit) int32 {
 	return p.first(u, zones, never)
 }
 
-// pickRoom finds a checker with room in a tier as good as one, or none.
+// pickRoom finds a checker with room in a tier no worse than the given one, or none.
 func (p *picker) pickRoom(u *unit, tier int) int32 { return p.withRoom(u, p.graded(u), 0, tier) }
 
-// first goes through the tiers of zones, best first.
+// first searches the tiers of zones, best first.
 func (p *picker) first(u *unit, zones []rank, below int) int32 {
 	at := below
 	for i := range zones {
@@ -60,8 +60,8 @@ func (p *picker) first(u *unit, zones []rank, below int) int32 {
 	return none
 }
 
-// inTier takes the best of the first zone of a tier where someone has room, else
-// the least loaded of all in these zones.
+// inTier returns the best checker of the tier's first zone where one has room. If
+// none has room, it returns the least loaded checker of the tier.
 func (p *picker) inTier(u *unit, zones []rank, tier int) int32 {
 	if s := p.withRoom(u, zones, tier, tier); s != none {
 		return s
@@ -90,7 +90,7 @@ func (p *picker) inTier(u *unit, zones []rank, tier int) int32 {
 	return best
 }
 
-// withRoom looks for someone with room only, in the zones of some tiers.
+// withRoom searches the zones of some tiers for a checker with room.
 func (p *picker) withRoom(u *unit, zones []rank, from, to int) int32 {
 	for i := range zones {
 		r := &zones[i]

@@ -1,28 +1,27 @@
 package assign
 
-// Placement says in which zones an endpoint's checkers are to be, or in which
-// regions.
+// Placement says in which zones or regions an endpoint's checkers should be.
 type Placement uint8
 
-// The placements. An endpoint that has no zone of its own is treated as if
-// OwnOnly and OwnFirst were Spread.
+// The placements. For an endpoint without a zone, OwnOnly and OwnFirst mean Spread.
 const (
 	Default  Placement = iota // Spread for zones, Anywhere for regions
-	Spread                    // in distinct ones as far as there are, one of them its own
-	OwnOnly                   // in its own, and nowhere else
-	OwnFirst                  // in its own as far as there are checkers, the others spread
-	Anywhere                  // all the same
+	Spread                    // in distinct ones if there are enough, one of them its own
+	OwnOnly                   // only in its own
+	OwnFirst                  // in its own if that has enough checkers, the rest spread
+	Anywhere                  // in any
 )
 
-// A zone and its region each have a grade for one more seat of a unit; the zone's
-// tier is made of both. Less is better.
+// A zone and its region each have a grade for one more seat of a unit. The zone's
+// tier combines both. Lower is better.
 const (
 	grades = 3
-	never  = grades * grades // not at all
+	never  = grades * grades // not allowed
 )
 
-// grade is how good a zone or region is that is the unit's own or not, and used by
-// another of its seats or not. A unit is homeless if its endpoints have no zone.
+// grade rates a zone or region for one more seat. It depends on whether this is the
+// unit's own, and whether another of its seats is there. A unit is homeless if its
+// endpoints have no zone.
 func (p Placement) grade(homeless, own, used bool) int {
 	if p == Anywhere {
 		return 0

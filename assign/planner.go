@@ -7,8 +7,8 @@ import (
 	"hdsd/health"
 )
 
-// Planner holds a plan. Make one with New. It joins the rooms that package assign
-// is made of, and takes each change to the ones that it concerns.
+// Planner holds a plan. Make one with New. It passes each change to the parts that
+// the package comment lists.
 type Planner struct {
 	zones     *zone.Table
 	classes   *classes
@@ -27,8 +27,8 @@ type Planner struct {
 	restored  *restored
 
 	left, suspended, came []int32 // slots, in this step
-	unfair                bool    // something happened after which loads may be uneven
-	waiting               bool    // settling: nothing is placed
+	unfair                bool    // loads may have become uneven
+	waiting               bool    // settling: the planner places nothing
 }
 
 // New makes an empty Planner.
@@ -55,7 +55,7 @@ func New(o Options) *Planner {
 	return p
 }
 
-// Class gives the number of a class: the same for equal classes.
+// Class returns the number of a class; equal classes have the same number.
 func (p *Planner) Class(c Class) ClassID {
 	at, made := p.classes.find(c)
 	if made {
@@ -70,8 +70,8 @@ func (p *Planner) Class(c Class) ClassID {
 	return at.id
 }
 
-// Restore gives the seats of a stored plan to their checkers: endpoints that are
-// upserted later take theirs up. It comes before anything else.
+// Restore stores a saved plan. Endpoints that are upserted later take their seats
+// from it. Call it before any other method.
 func (p *Planner) Restore(plan map[string][]health.Hash) {
 	p.restored.fill(plan, func(id string) int32 {
 		if s, ok := p.fleet.find(id); ok {
@@ -81,7 +81,7 @@ func (p *Planner) Restore(plan map[string][]health.Hash) {
 	})
 }
 
-// Apply changes the plan and tells how.
+// Apply changes the plan and returns the changes.
 func (p *Planner) Apply(ch Change) Diff {
 	waited := p.waiting
 	p.waiting = ch.Settling
@@ -103,7 +103,7 @@ func (p *Planner) Apply(ch Change) Diff {
 	return diff
 }
 
-// applyFleet applies what happened to checkers.
+// applyFleet applies the changes of checkers.
 func (p *Planner) applyFleet(ch *Change) {
 	for _, id := range ch.Leave {
 		p.leave(id)
@@ -122,7 +122,7 @@ func (p *Planner) applyFleet(ch *Change) {
 	}
 }
 
-// applyEndpoints applies what happened to endpoints, and puts them into units.
+// applyEndpoints applies the changes of endpoints, and puts endpoints into units.
 func (p *Planner) applyEndpoints(ch *Change) {
 	for _, id := range ch.Remove {
 		p.remove(id)
@@ -136,16 +136,16 @@ func (p *Planner) applyEndpoints(ch *Change) {
 	p.forest.divide(p.fleet.size(), p.start)
 }
 
-// start takes in a unit that was made.
+// start records a new unit.
 func (p *Planner) start(i int32) {
 	if p.journal.start(i) {
-		p.agenda.visit(i) // which lists it as wanting, if it still is then
+		p.agenda.visit(i) // the visit lists it as wanted if it still is
 	} else {
 		p.agenda.want(i)
 	}
 }
 
-// upsert takes in an endpoint that is new or changed.
+// upsert applies a new or changed endpoint.
 func (p *Planner) upsert(e *Endpoint) {
 	p.endpoints.grow(e.ID)
 	k := p.kinds.find(keyOf(e))
@@ -162,7 +162,7 @@ func (p *Planner) upsert(e *Endpoint) {
 			seed = p.forest.bring(p.restored.claim(uint64(e.Hash), p.fleet.isSeated), nil)
 		}
 		p.unfair = p.unfair || seed == none && !p.waiting
-	case i == none: // twice in one Change
+	case i == none: // the Change has it twice
 		seed = p.forest.withdraw(e.ID)
 	default:
 		u := p.seats.at(i)
@@ -187,7 +187,7 @@ func (p *Planner) remove(id health.EndpointID) {
 	p.unfair = true
 }
 
-// ownZone is the zone that an endpoint is in, none if it is in none.
+// ownZone returns an endpoint's zone, or none.
 func (p *Planner) ownZone(e *Endpoint) int32 {
 	if e.Locality.Region == "" && e.Locality.Zone == "" {
 		return none
@@ -195,7 +195,7 @@ func (p *Planner) ownZone(e *Endpoint) int32 {
 	return p.zones.Number(e.Locality)
 }
 
-// growZones makes room for all zones in what is kept by zone.
+// growZones makes room for all zones in every slice indexed by zone.
 func (p *Planner) growZones() {
 	if p.tally.grow() {
 		p.forest.grow()
@@ -203,7 +203,7 @@ func (p *Planner) growZones() {
 	}
 }
 
-// collect lists the units that this step can have to do with.
+// collect lists the units that this step may affect.
 func (p *Planner) collect(waited bool) {
 	freed := !p.waiting && p.room.takeFreed()
 	if waited && !p.waiting {
@@ -225,7 +225,7 @@ func (p *Planner) collect(waited bool) {
 	}
 }
 
-// end forgets what only concerned this step.
+// end forgets the state of this step.
 func (p *Planner) end() {
 	for _, s := range p.left {
 		p.vacate(s)

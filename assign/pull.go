@@ -9,7 +9,7 @@ import (
 	"hdsd/assign/internal/rendezvous"
 )
 
-// puller lets newcomers take over seats.
+// puller lets newcomers take seats from other checkers.
 type puller struct {
 	fleet    *fleet
 	room     *room
@@ -23,9 +23,9 @@ type puller struct {
 	balancer *balancer
 }
 
-// pull lets newcomers take over seats, up to their fair share: first from
-// checkers that have far more than their share, then those that they would have
-// had, had they been there from the start, then from any above its share.
+// pull lets newcomers take seats up to their fair share. They first take from
+// checkers far above their share. Then they take the seats that they outrank others
+// for, then seats of any checker above its share.
 func (p *puller) pull(newcomers []int32) {
 	for _, donor := range p.balancer.above(quota.Bound) {
 		p.handOver(donor, newcomers, quota.Bound, true)
@@ -54,15 +54,15 @@ func (p *puller) pull(newcomers []int32) {
 	}
 }
 
-// handOver gives what a donor has above a quota to hungry newcomers; all of it, or
-// no more than that.
+// handOver gives a donor's units above a quota to hungry newcomers. If all is true,
+// the last unit may take the donor below the quota.
 func (p *puller) handOver(donor int32, newcomers []int32, q quota.Level, all bool) {
 	if !p.fleet.live(donor) {
 		return // substitutes take what it sheds
 	}
 	newcomers = slices.DeleteFunc(slices.Clone(newcomers), func(s int32) bool { return !p.hungry(s) })
 	enough := p.room.quota(q, donor)
-	const few = 4 // it costs little to ask so many who could have what
+	const few = 4 // up to so many newcomers are cheap to compare for each unit
 	for _, i := range p.mover.sheddable(donor, func(u *unit) bool {
 		may := func(s int32) bool { return p.needs.replaces(u, donor, s) }
 		return u.seated(donor) && (len(newcomers) > few || slices.ContainsFunc(newcomers, may))
@@ -89,15 +89,15 @@ func (p *puller) handOver(donor int32, newcomers []int32, q quota.Level, all boo
 	}
 }
 
-// hungry tells whether a newcomer has clearly less than its share, and could do
+// hungry reports whether a newcomer is clearly below its share, and has room for
 // more.
 func (p *puller) hungry(s int32) bool {
 	share := p.room.quota(quota.Share, s)
 	return int64(p.room.load(s))*100 < int64(share)*92 && p.room.rate(s) < p.room.ceiling(s)
 }
 
-// win gives a newcomer the seat of a neighbour that it outranks, or of another
-// zone that the unit likes less than this one by now.
+// win gives a newcomer the seat of a checker in its zone that it outranks. Otherwise
+// it may take a seat in a zone that the unit ranks lower.
 func (p *puller) win(i, s int32) {
 	u, z := p.seats.at(i), p.fleet.zone(s)
 	if u.has(s) || !p.room.takes(s, u, quota.Share) {
@@ -124,8 +124,8 @@ func (p *puller) win(i, s int32) {
 	p.mover.swap(i, rival, s)
 }
 
-// lastChoice is the seat in the zone that a unit likes least, if it likes that of
-// a newcomer more; none otherwise.
+// lastChoice returns the seat in the zone that a unit ranks lowest, if the unit ranks
+// the newcomer's zone higher; otherwise none.
 func (p *puller) lastChoice(u *unit, s int32) int32 {
 	worst, seat := p.rankings.draw(u, p.fleet.zone(s)), int32(none)
 	for _, o := range u.seats {
@@ -141,8 +141,8 @@ func (p *puller) lastChoice(u *unit, s int32) int32 {
 	return seat
 }
 
-// unburden gives a hungry newcomer the seat of the checker that has most above
-// its share.
+// unburden gives a hungry newcomer the seat of the checker that is furthest above its
+// share.
 func (p *puller) unburden(i, s int32) {
 	u := p.seats.at(i)
 	donor, most := int32(none), int32(-1)
@@ -163,13 +163,13 @@ func (p *puller) unburden(i, s int32) {
 
 // candidate is a leaf that a newcomer ranks high for.
 type candidate struct {
-	place int32 // of its class, scarcest first
+	place int32 // rank of its class, scarcest first
 	score uint64
 	first int32
 }
 
-// candidates are the leaves for which a newcomer is likely to be among the first
-// in its zone, best first. Of those, it has about one in spread.
+// candidates returns the leaves for which a newcomer is probably among the first in
+// its zone, best first. The newcomer gets about one in spread of them.
 func (p *puller) candidates(s int32) []candidate {
 	const spread = 12
 	places := p.classes.byScarcity()

@@ -8,8 +8,8 @@ import (
 	"hdsd/health"
 )
 
-// Checkers lists those that check an endpoint, substitutes and checkers that are
-// not live included, sorted.
+// Checkers lists the checkers of an endpoint, sorted. It includes substitutes and
+// checkers that are not live.
 func (p *Planner) Checkers(id health.EndpointID) []string {
 	if !p.endpoints.has(id) {
 		return nil
@@ -22,8 +22,8 @@ func (p *Planner) Checkers(id health.EndpointID) []string {
 	return ids
 }
 
-// Endpoints lists what a checker checks, in no particular order. The plan must not
-// be changed meanwhile.
+// Endpoints lists the endpoints that a checker checks, in no particular order. The
+// plan must not change meanwhile.
 func (p *Planner) Endpoints(checker string) iter.Seq[health.EndpointID] {
 	return func(yield func(health.EndpointID) bool) {
 		s, ok := p.fleet.find(checker)
@@ -40,7 +40,7 @@ func (p *Planner) Endpoints(checker string) iter.Seq[health.EndpointID] {
 	}
 }
 
-// Load is how many endpoints a checker checks.
+// Load returns how many endpoints a checker checks.
 func (p *Planner) Load(checker string) int {
 	if s, ok := p.fleet.find(checker); ok {
 		return int(p.room.load(s))
@@ -48,15 +48,15 @@ func (p *Planner) Load(checker string) int {
 	return 0
 }
 
-// Checker is what the plan has of a checker.
+// Checker holds the plan's figures for a checker.
 type Checker struct {
-	Endpoints int    // that it checks
-	Share     int    // that it should check, by its weight
-	Rate      int64  // what they cost: checks in 1,000 seconds
+	Endpoints int    // endpoints that it checks
+	Share     int    // endpoints that it should check, by its weight
+	Rate      int64  // cost of its endpoints: checks in 1,000 seconds
 	Digest    uint64 // its part of the plan's digest
 }
 
-// Checker returns a checker's figures; all zero if it has no seat.
+// Checker returns a checker's figures, all zero if it has no seat.
 func (p *Planner) Checker(id string) Checker {
 	s, ok := p.fleet.find(id)
 	if !ok {
@@ -69,8 +69,8 @@ func (p *Planner) Checker(id string) Checker {
 	return Checker{int(p.room.load(s)), int(share), p.room.rate(s), p.journal.digestOf(s)}
 }
 
-// Seats lists the checkers with the number of endpoints at which they have a seat,
-// in no particular order. The plan must not be changed meanwhile.
+// Seats yields each checker with the number of endpoints where it has a seat, in no
+// particular order. The plan must not change meanwhile.
 func (p *Planner) Seats() iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
 		for s := range int32(p.fleet.len()) {
@@ -81,8 +81,8 @@ func (p *Planner) Seats() iter.Seq2[string, int] {
 	}
 }
 
-// Short counts the endpoints that have fewer checkers than they should, or none,
-// only because those that are able have no room.
+// Short counts the endpoints that have too few checkers only because the able
+// checkers have no room.
 func (p *Planner) Short() int {
 	sum := 0
 	if !p.room.hasCeilings() {
@@ -96,7 +96,7 @@ func (p *Planner) Short() int {
 	return sum
 }
 
-// Shortage tells how many checkers an endpoint lacks, and why.
+// Shortage returns how many checkers an endpoint lacks, and why.
 func (p *Planner) Shortage(id health.EndpointID) (missing int, why Reason) {
 	if !p.endpoints.has(id) {
 		return 0, Enough
@@ -108,7 +108,7 @@ func (p *Planner) Shortage(id health.EndpointID) (missing int, why Reason) {
 	return u.kind.wants() - len(u.seats), p.why(u)
 }
 
-// why is the reason for which a unit has too few seats.
+// why returns the reason why a unit has too few seats.
 func (p *Planner) why(u *unit) Reason {
 	if p.waiting {
 		return Waiting
@@ -116,16 +116,16 @@ func (p *Planner) why(u *unit) Reason {
 	return p.needs.why(u)
 }
 
-// unitOf is the unit of an endpoint that is known.
+// unitOf returns the unit of a known endpoint.
 func (p *Planner) unitOf(id health.EndpointID) *unit { return p.seats.at(p.endpoints.unit(id)) }
 
-// Digest is a sum over the plan: equal plans have equal digests, on every machine
-// and however they came about.
+// Digest returns a sum over the plan. Equal plans have equal digests, on every
+// machine and whatever their history.
 func (p *Planner) Digest() uint64 { return p.journal.digest() }
 
-// Plan returns what to store of the named checkers, or of all: the endpoints at
-// which they have a seat, sorted. Substitutes have none. A name without a seat in
-// the fleet has no entry, one without endpoints an empty one.
+// Plan returns what to store for the named checkers, or for all: the endpoints at
+// which each has a seat, sorted. Substitutes have no seat. A name that is not in the
+// fleet has no entry. A checker without endpoints has an empty entry.
 func (p *Planner) Plan(checkers ...string) map[string][]health.Hash {
 	if len(checkers) == 0 {
 		checkers = p.fleet.ids()
@@ -152,18 +152,18 @@ func (p *Planner) Plan(checkers ...string) map[string][]health.Hash {
 
 // Stats are figures of a plan.
 type Stats struct {
-	Checkers, Live  int // with a seat; those of them that are live
+	Checkers, Live  int // checkers with a seat; live ones among them
 	Endpoints       int
 	Checks          int // pairs of endpoint and checker
-	Substitutes     int // of these, those in place of a lost one
+	Substitutes     int // pairs in which the checker is a substitute
 	Uncheckable     int // endpoints without any checker
 	UnderReplicated int // endpoints with some, but fewer than asked for
-	NoRoom          int // of these two, those that only lack a checker below its ceiling
+	NoRoom          int // endpoints that are uncheckable or under-replicated only because able checkers are at their ceilings
 	Units           int
-	MaxLoad         int // of one checker
+	MaxLoad         int // most endpoints at one checker
 }
 
-// Stats counts; it looks at every unit.
+// Stats computes the figures; it looks at every unit.
 func (p *Planner) Stats() Stats {
 	st := Stats{Checkers: p.fleet.size(), Live: p.fleet.alive()}
 	for s := range int32(p.fleet.len()) {

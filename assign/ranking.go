@@ -9,24 +9,24 @@ import (
 	"hdsd/assign/internal/zone"
 )
 
-// ranking is how the units of a leaf rank the zones where they can find a live
-// checker. It is kept with the leaf as long as the fleet stays the same.
+// ranking is the order in which the units of a leaf prefer zones that have a live
+// checker. The leaf keeps it while the fleet stays the same.
 type ranking struct {
 	class   *class
-	hash    uint64 // the leaf's
-	version uint32 // the class's, when it was made; 0 if it was not
+	hash    uint64 // hash of the leaf
+	version uint32 // version of the class at that time; 0 if there is no ranking
 	zones   []rank // best first
 }
 
-// rank is a zone in that order.
+// rank is one zone of a ranking.
 type rank struct {
 	zone   int32
-	tier   int32 // how good it is for the next seat of the unit at hand
+	tier   int32 // how good it is for the next seat of the current unit
 	weight uint64
-	draw   uint64   // divided by weight: the smallest ranks first
-	top    int32    // the best with room when last looked for by a unit of this leaf and size; none if not looked for
-	seen   uint32   // arrivals in the zone's pool when leaders were found; 0 if they were not
-	lead   [4]int32 // those that rank highest, with room or without
+	draw   uint64   // divided by the zone's weight: the smallest ranks first
+	top    int32    // the best checker with room that the latest unit of this leaf and size found; none if not searched
+	seen   uint32   // arrivals in the zone's pool when lead was computed; 0 if it was not
+	lead   [4]int32 // the checkers that rank highest, with room or without
 }
 
 func (r *rank) before(o *rank) bool {
@@ -36,7 +36,7 @@ func (r *rank) before(o *rank) bool {
 	return r.draw < o.draw
 }
 
-// mostRanked is for how many zones each leaf keeps a ranking of its own.
+// mostRanked bounds the zones for which each leaf keeps its own ranking.
 const mostRanked = 16
 
 // rankings ranks zones and checkers for units, by weighted rendezvous hashing.
@@ -45,14 +45,14 @@ type rankings struct {
 	fleet *fleet
 	room  *room
 
-	current *ranking // of the unit at hand
-	common  ranking  // of the leaf at hand, where there are many zones
+	current *ranking // ranking of the current unit
+	common  ranking  // ranking of the current leaf, if there are many zones
 }
 
-// forget forgets the unit at hand.
+// forget forgets the current unit.
 func (rs *rankings) forget() { rs.current = nil }
 
-// of ranks the zones where a unit can find a live checker.
+// of returns the ranked zones in which a unit can find a live checker.
 func (rs *rankings) of(u *unit) []rank {
 	r, c := u.ranking, u.kind.class
 	if rs.table.Len() > mostRanked {
@@ -74,13 +74,13 @@ func (rs *rankings) of(u *unit) []rank {
 	return r.zones
 }
 
-// ofZone is the place of a zone with a live checker in a unit's order.
+// ofZone returns the rank of a zone with a live checker for a unit.
 func (rs *rankings) ofZone(u *unit, z int32) *rank {
 	zones := rs.of(u)
 	return &zones[slices.IndexFunc(zones, func(r rank) bool { return r.zone == z })]
 }
 
-// remake makes a ranking. It keeps what is known of the zones' leaders.
+// remake makes a ranking, and keeps the leaders of its zones.
 func (rs *rankings) remake(r *ranking, u *unit) {
 	var space [mostRanked]rank
 	known := space[:0]
@@ -107,19 +107,19 @@ func (rs *rankings) remake(r *ranking, u *unit) {
 	}
 }
 
-// draw is how high a unit ranks a zone.
+// draw returns the rank that a unit gives a zone.
 func (rs *rankings) draw(u *unit, z int32) rank {
 	score := rendezvous.Score(u.hash, rs.table.Hash(z))
 	return rank{zone: z, weight: uint64(u.kind.class.mass[z]), draw: rendezvous.Exponential(score), top: none}
 }
 
-// prefers tells whether one zone ranks before another. Ties are broken by what
-// does not depend on how zones are numbered.
+// prefers reports whether zone a ranks before zone b. Ties do not depend on how zones
+// are numbered.
 func (rs *rankings) prefers(a, b *rank) bool {
 	return a.before(b) || !b.before(a) && rs.table.Hash(a.zone) < rs.table.Hash(b.zone)
 }
 
-// best is the checker of a zone that ranks highest among those with room.
+// best returns the checker with room that ranks highest in a zone.
 func (rs *rankings) best(u *unit, r *rank, q quota.Level) int32 {
 	c := u.kind.class
 	if !c.mayFitIn(r.zone, u.cost()) {
@@ -140,7 +140,7 @@ func (rs *rankings) best(u *unit, r *rank, q quota.Level) int32 {
 	return s
 }
 
-// findLeaders finds those of a zone that rank highest.
+// findLeaders finds the checkers of a zone that rank highest.
 func (rs *rankings) findLeaders(u *unit, r *rank) {
 	c := u.kind.class
 	r.seen, r.lead = c.arrivals[r.zone], [4]int32{none, none, none, none}
@@ -160,7 +160,7 @@ func (rs *rankings) findLeaders(u *unit, r *rank) {
 	}
 	pool := c.pools[r.zone]
 	var scores [len(r.lead)]uint64
-	bar := uint64(0) // about twice as many as are wanted are above it
+	bar := uint64(0) // about twice as many checkers as needed score above it
 	if wanted := 2 * len(scores); len(pool) > wanted {
 		bar -= math.MaxUint64 / uint64(len(pool)) * uint64(wanted)
 	}
@@ -179,7 +179,7 @@ func (rs *rankings) findLeaders(u *unit, r *rank) {
 	}
 }
 
-// bestOfAll is best where those that rank highest have no room.
+// bestOfAll searches the whole zone when its leaders have no room.
 func (rs *rankings) bestOfAll(u *unit, z int32, q quota.Level) int32 {
 	c := u.kind.class
 	slot, top := int32(none), uint64(0)
@@ -202,15 +202,15 @@ func (rs *rankings) bestOfAll(u *unit, z int32, q quota.Level) int32 {
 	return slot
 }
 
-// score is how high a checker ranks for a unit among others of its weight.
+// score returns a checker's score for a unit, among checkers of equal weight.
 func (rs *rankings) score(u *unit, s int32) uint64 {
 	return rendezvous.Score(u.hash, rs.fleet.hash(s))
 }
 
-// compare compares two checkers by how high a unit ranks them.
+// compare compares two checkers by their rank for a unit.
 func (rs *rankings) compare(u *unit, a, b int32) int {
 	return rendezvous.Compare(rs.score(u, a), rs.score(u, b), rs.fleet.weight(a), rs.fleet.weight(b))
 }
 
-// outranks tells whether a unit ranks one checker above another.
+// outranks reports whether checker a ranks above checker b for a unit.
 func (rs *rankings) outranks(u *unit, a, b int32) bool { return rs.compare(u, a, b) > 0 }

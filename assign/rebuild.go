@@ -6,9 +6,9 @@ import (
 	"hdsd/assign/internal/quota"
 )
 
-// rebuilder takes the plan made from scratch instead of the one at hand after much
-// joined at once, if that moves little. So it undoes what a lost zone had moved when
-// the zone is back.
+// rebuilder tries a plan made from scratch after many checkers join at once, and
+// takes it if it moves little. So when a lost zone is back, it undoes the moves that
+// the loss caused.
 type rebuilder struct {
 	fleet   *fleet
 	room    *room
@@ -17,8 +17,8 @@ type rebuilder struct {
 	repairs *repairer
 }
 
-// reconsider tries the plan from scratch. It tells whether it took it: that moves
-// hardly more than what the newcomers are to have.
+// reconsider tries the plan from scratch, and returns whether it took it. It takes
+// the plan if that moves hardly more checks than the newcomers' share.
 func (r *rebuilder) reconsider(newcomers []int32) bool {
 	if len(newcomers) < 2 || len(newcomers)*20 < r.fleet.size() || !r.quiet() {
 		return false
@@ -41,8 +41,8 @@ func (r *rebuilder) reconsider(newcomers []int32) bool {
 	return better
 }
 
-// quiet tells whether all checkers are live and nobody is a substitute, so that
-// the plan can be made from scratch.
+// quiet reports whether all checkers are live and none is a substitute, which a plan
+// made from scratch requires.
 func (r *rebuilder) quiet() bool {
 	for s := range int32(r.fleet.len()) {
 		if r.fleet.isSeated(s) && (!r.fleet.live(s) || r.room.spare(s) > 0) {

@@ -16,9 +16,10 @@ type repairer struct {
 	squeezer *squeezer
 }
 
-// fill puts the listed units right, those with the scarcest checkers first, of
-// these the largest first, and seats in their own zones before all others. Where
-// checkers have ceilings, each gets a first checker before any gets a second.
+// fill repairs the listed units. It begins with the classes that have the fewest
+// checkers, and within a class with the largest units. It fills seats in units' own
+// zones before all others. If checkers have ceilings, each unit gets a first checker
+// before any gets a second.
 func (r *repairer) fill(units []int32) {
 	r.rankings.forget()
 	order := r.queue.order(units)
@@ -62,7 +63,7 @@ func (r *repairer) deal(order []turn) {
 	}
 }
 
-// repair gives a unit the seats and substitutes that it should have.
+// repair gives a unit its missing seats and substitutes.
 func (r *repairer) repair(i int32) {
 	u := r.seats.at(i)
 	wants := u.kind.wants()
@@ -97,8 +98,8 @@ func (r *repairer) repair(i int32) {
 	r.agenda.want(i)
 }
 
-// seatBlind gives a unit that nobody else can have to a checker that is blind, or it
-// would not be checked at all for as long as that one goes on.
+// seatBlind gives a seat to a blind checker if no other can have the unit. Otherwise
+// nobody would check the unit while that checker stays blind.
 func (r *repairer) seatBlind(i int32) {
 	u := r.seats.at(i)
 	cost, to, best := u.cost(), int32(none), never
@@ -117,8 +118,8 @@ func (r *repairer) seatBlind(i int32) {
 	}
 }
 
-// substitute finds substitutes for lost checkers where too few are left, and for
-// those that are doubted.
+// substitute finds substitutes for doubted checkers, and for lost ones where too few
+// are left.
 func (r *repairer) substitute(i int32) {
 	for r.needs.lacking(r.seats.at(i)) > 0 {
 		if r.mover.addSubstitute(i) {
@@ -133,7 +134,7 @@ func (r *repairer) substitute(i int32) {
 	}
 }
 
-// prune takes away the seats of those that left or are no longer able or allowed.
+// prune removes the seats of checkers that left or are no longer able or allowed.
 func (r *repairer) prune(i int32) {
 	u := r.seats.at(i)
 	c, plain := u.kind.class, u.kind.plain()

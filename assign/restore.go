@@ -8,16 +8,16 @@ import (
 	"hdsd/health"
 )
 
-// restored is what of a stored plan no endpoint has claimed yet: for each hash, in
-// order, the slots that have a seat at it.
+// restored holds the part of a stored plan that no endpoint has claimed yet. For each
+// hash, in order, it has the slots with a seat there.
 type restored struct {
 	hashes  []uint64
-	slots   []int32 // none where it was claimed
+	slots   []int32 // none if claimed
 	claimed int
-	list    []int32 // that claim returns
+	list    []int32 // result of claim
 }
 
-// fill takes in a stored plan; slot gives each checker its slot.
+// fill stores a plan; slot returns each checker's slot.
 func (r *restored) fill(plan map[string][]health.Hash, slot func(id string) int32) {
 	type seat struct {
 		hash uint64
@@ -40,11 +40,11 @@ func (r *restored) fill(plan map[string][]health.Hash, slot func(id string) int3
 	}
 }
 
-// empty tells whether nothing is left.
+// empty reports whether nothing is left.
 func (r *restored) empty() bool { return len(r.hashes) == 0 }
 
-// claim takes out the slots at an endpoint's hash, and returns those that still
-// count. The list is valid until the next call.
+// claim removes the slots at an endpoint's hash, and returns those for which counts
+// is true. The list is valid until the next call.
 func (r *restored) claim(hash uint64, counts func(slot int32) bool) []int32 {
 	at, found := slices.BinarySearch(r.hashes, hash)
 	if !found {
@@ -63,7 +63,7 @@ func (r *restored) claim(hash uint64, counts func(slot int32) bool) []int32 {
 	return r.list
 }
 
-// compact forgets what was claimed once that is half of it.
+// compact removes claimed entries once they are half of all.
 func (r *restored) compact() {
 	if len(r.hashes) == 0 || r.claimed*2 < len(r.hashes) {
 		return

@@ -6,47 +6,48 @@ import (
 	"hdsd/health"
 )
 
-// seats is the plan itself: the units, and who has a seat in which. It keeps the
-// books of room and classes, and remembers what units had before a step.
+// seats is the plan itself: the units and their checkers. It updates room and
+// classes, and keeps each unit's earlier seats during a step.
 type seats struct {
 	fleet   *fleet
 	room    *room
 	classes *classes
 
 	units  []unit
-	free   []int32   // numbers of units
-	chairs []int32   // what units' seats are cut from
-	held   [][]int32 // the units in which each slot has a seat or is a substitute
+	free   []int32   // numbers that no unit has
+	chairs []int32   // memory for units' lists of seats
+	held   [][]int32 // by slot: the units in which the checker has a seat or is a substitute
 
 	step  uint32
 	dirty []int32   // units whose seats changed in this step
-	kept  []int32   // what they had before
-	saved [][]int32 // units' seats, while another plan is tried; nil otherwise
+	kept  []int32   // their earlier seats and substitutes
+	saved [][]int32 // seats of all units while another plan is tried, otherwise nil
 }
 
-// span is a part of what was kept.
+// span is a range in kept.
 type span struct{ from, to int32 }
 
-// at returns a unit; it is valid until another one is added.
+// at returns a unit. It is valid until a unit is added.
 func (p *seats) at(i int32) *unit { return &p.units[i] }
 
-// len is above each unit's number.
+// len is greater than every unit's number.
 func (p *seats) len() int { return len(p.units) }
 
-// empty tells whether nobody checks anything.
+// empty reports whether nobody checks anything.
 func (p *seats) empty() bool { return p.room.idle() }
 
 // of lists the units in which a checker has a seat or is a substitute.
 func (p *seats) of(s int32) []int32 { return p.held[s] }
 
-// open makes room for the slot of a checker that has no seat yet.
+// open makes room for the slot of a checker that has a new seat.
 func (p *seats) open(s int32) {
 	for len(p.held) <= int(s) {
 		p.held = append(p.held, nil)
 	}
 }
 
-// disown forgets which units a checker has; each of them is about to remove it.
+// disown clears a checker's list of units. The caller then removes the checker from
+// each of them.
 func (p *seats) disown(s int32) { p.held[s] = nil }
 
 // begin begins a step.
@@ -55,7 +56,7 @@ func (p *seats) begin() {
 	p.dirty, p.kept = p.dirty[:0], p.kept[:0]
 }
 
-// add adds a unit that nobody checks.
+// add adds a unit without checkers.
 func (p *seats) add(u unit) int32 {
 	if n := len(p.free); n > 0 {
 		i := p.free[n-1]
@@ -66,12 +67,12 @@ func (p *seats) add(u unit) int32 {
 	return int32(len(p.units) - 1)
 }
 
-// reserve makes room for so many more units.
+// reserve makes room for the given number of additional units.
 func (p *seats) reserve(units int) {
 	p.units = slices.Grow(p.units, max(units-len(p.free), 0))
 }
 
-// allot makes room for a few seats, together with those of other units.
+// allot returns room for a few seats, from memory that units share.
 func (p *seats) allot(n int) []int32 {
 	const many = 1 << 12
 	if cap(p.chairs)-len(p.chairs) < n {
@@ -82,7 +83,7 @@ func (p *seats) allot(n int) []int32 {
 	return p.chairs[at : at : at+n]
 }
 
-// touch remembers what a unit has before its seats change.
+// touch keeps a unit's present seats before they change.
 func (p *seats) touch(i int32) *unit {
 	u := &p.units[i]
 	if u.touched != p.step {
@@ -97,21 +98,21 @@ func (p *seats) touch(i int32) *unit {
 	return u
 }
 
-// bear marks a unit whose endpoints are all new: it had nothing before.
+// bear marks a unit whose endpoints are all new, and which had no seats before.
 func (p *seats) bear(i int32) {
 	u := &p.units[i]
 	u.born, u.touched = true, p.step
 	p.dirty = append(p.dirty, i)
 }
 
-// changes lists the units whose seats changed in this step, in no order. The
-// caller may sort it.
+// changes returns the units whose seats changed in this step, in no particular order.
+// The caller may sort the list.
 func (p *seats) changes() []int32 { return p.dirty }
 
-// changed tells whether a unit's seats changed in this step.
+// changed reports whether a unit's seats changed in this step.
 func (p *seats) changed(i int32) bool { return p.units[i].touched == p.step }
 
-// before is what a unit had before this step changed it.
+// before returns a unit's seats before this step.
 func (p *seats) before(u *unit) []int32 { return p.kept[u.before.from:u.before.to] }
 
 // seat gives a checker a seat in a unit.
@@ -124,7 +125,7 @@ func (p *seats) seat(i, s int32) {
 	p.enter(i, s)
 }
 
-// unseat takes a checker's seat in a unit away.
+// unseat removes a checker's seat in a unit.
 func (p *seats) unseat(i, s int32) {
 	u := p.touch(i)
 	u.seats = without(u.seats, s)
@@ -155,14 +156,14 @@ func (p *seats) promote(i, s int32) {
 	p.room.bookSpare(s, -u.size())
 }
 
-// enter adds a unit to what a checker has.
+// enter adds a unit to a checker's list.
 func (p *seats) enter(i, s int32) {
 	u := &p.units[i]
 	p.book(s, u.size(), u.kind)
 	p.held[s] = append(p.held[s], i)
 }
 
-// leave takes a unit out of what a checker has.
+// leave removes a unit from a checker's list.
 func (p *seats) leave(i, s int32) {
 	u := &p.units[i]
 	p.book(s, -u.size(), u.kind)
@@ -173,17 +174,17 @@ func (p *seats) leave(i, s int32) {
 	}
 }
 
-// book counts endpoints of a kind that a checker gets or gives up.
+// book adds endpoints of a kind to a checker's load, or removes them.
 func (p *seats) book(s, endpoints int32, k *kind) {
 	if p.room.book(s, endpoints, k.rate) {
 		p.widen(s)
 	}
 }
 
-// widen notes that a checker has more room.
+// widen records that a checker has more room.
 func (p *seats) widen(s int32) { p.classes.widen(s, p.fleet.zone(s), p.room.leeway(s)) }
 
-// give gives a unit that nobody checks seats and substitutes that its endpoints
+// give assigns a unit without checkers the seats and substitutes that its endpoints
 // had before.
 func (p *seats) give(i int32, lists [2][]int32) {
 	u := &p.units[i]
@@ -197,7 +198,7 @@ func (p *seats) give(i int32, lists [2][]int32) {
 	}
 }
 
-// dissolve removes a unit. Its number is used again.
+// dissolve removes a unit. Another unit may then use its number.
 func (p *seats) dissolve(i int32) {
 	u := &p.units[i]
 	for _, s := range u.seats {
@@ -211,7 +212,7 @@ func (p *seats) dissolve(i int32) {
 	p.free = append(p.free, i)
 }
 
-// remove takes an endpoint out of its unit.
+// remove removes an endpoint from its unit.
 func (p *seats) remove(i int32, id health.EndpointID, hash uint64) {
 	u := &p.units[i]
 	at := slices.Index(u.members, id)
@@ -226,8 +227,8 @@ func (p *seats) remove(i int32, id health.EndpointID, hash uint64) {
 	}
 }
 
-// divide moves a unit's endpoints from the one at a place on, whose hashes have a
-// sum, to a new unit with the same checkers.
+// divide moves a unit's endpoints from index at on to a new unit with the same
+// checkers. sum is the sum of the moved endpoints' hashes.
 func (p *seats) divide(i int32, at int, sum uint64) int32 {
 	part := p.add(p.units[i])
 	u, n := &p.units[i], &p.units[part]
@@ -248,7 +249,7 @@ func (p *seats) divide(i int32, at int, sum uint64) int32 {
 	return part
 }
 
-// save remembers all seats, so that another plan can be tried.
+// save keeps all seats before another plan is tried.
 func (p *seats) save() {
 	p.saved = make([][]int32, len(p.units))
 	for i := range p.units {
@@ -259,7 +260,7 @@ func (p *seats) save() {
 	}
 }
 
-// clear empties all seats of some units, which are all that there are; none has a
+// clear removes the seats of all units, which the caller lists. No unit may have a
 // substitute.
 func (p *seats) clear(units []int32) {
 	for s := range p.held {
@@ -272,7 +273,7 @@ func (p *seats) clear(units []int32) {
 	}
 }
 
-// restore gives units that are empty the seats that were saved.
+// restore gives empty units their saved seats.
 func (p *seats) restore(units []int32) {
 	for _, i := range units {
 		p.units[i].seats = p.saved[i]
@@ -282,10 +283,10 @@ func (p *seats) restore(units []int32) {
 	}
 }
 
-// drop forgets the seats that were saved.
+// drop forgets the saved seats.
 func (p *seats) drop() { p.saved = nil }
 
-// moved counts the checks that this step has given to a checker.
+// moved counts the checks that this step moved to another checker.
 func (p *seats) moved() int {
 	sum := 0
 	for _, i := range p.dirty {

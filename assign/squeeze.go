@@ -13,25 +13,26 @@ type squeezer struct {
 	budget *budget
 
 	step uint32
-	full []uint32 // by slot: the step in which nothing was left to take from it
+	full []uint32 // by slot: the step in which all its units were found unable to move
 	jams []jam    // by slot
 }
 
-// jam is a unit that a checker's others did not make room for, in a step. Those
-// that ask for more, or as much where more may serve them, are not tried then: at
-// the ceilings of a whole fleet that would take most of the time.
+// jam records a unit for which a checker's other units could not make room in a step.
+// Units that ask for more are not tried again in that step. Nor are units that ask
+// for as much and have more checkers to choose from. Without that, a fleet at its
+// ceilings would spend most of the time here.
 type jam struct {
 	step   uint32
-	choice int // checkers that may serve the unit
+	choice int // number of checkers that may serve the unit
 	cost   int64
 }
 
-// blocks tells whether a unit that asks for so much is not to be tried.
+// blocks reports whether to skip a unit with the given choice and cost.
 func (j *jam) blocks(step uint32, choice int, cost int64) bool {
 	return j.step == step && choice >= j.choice && cost >= j.cost
 }
 
-// budget bounds how many checkers and units are looked at in one step.
+// budget bounds how many checkers and units one step looks at.
 type budget struct {
 	most, looks int
 	unbounded   bool
@@ -40,7 +41,7 @@ type budget struct {
 func (b *budget) spend(looks int) { b.looks += looks }
 func (b *budget) spent() bool     { return !b.unbounded && b.looks > b.most }
 
-// reset begins a step, which may be unbounded.
+// reset begins a step, which may have no bound.
 func (b *budget) reset(unbounded bool) { b.looks, b.unbounded = 0, unbounded }
 
 // begin begins a step.
@@ -51,9 +52,9 @@ func (q *squeezer) begin() {
 	}
 }
 
-// squeeze finds room for a unit with too few seats: what could go elsewhere moves
-// away for it. If no one has room for all of its endpoints, but for some, it cuts
-// the unit and returns the parts, which are to be repaired.
+// squeeze finds room for a unit with too few seats by moving other units away. If
+// checkers have room for only some of its endpoints, it cuts the unit. It returns the
+// parts, which the caller repairs.
 func (q *squeezer) squeeze(i int32) (parts []int32) {
 	for q.seats.at(i).short() {
 		if q.mover.add(i) || q.makeRoom(i) {
@@ -67,7 +68,7 @@ func (q *squeezer) squeeze(i int32) (parts []int32) {
 	return nil
 }
 
-// partFits tells whether a unit can be cut, and someone has room for some of it.
+// partFits reports whether a unit can be cut and a checker has room for part of it.
 func (q *squeezer) partFits(i int32) bool {
 	if !q.agenda.divisible(i) {
 		return false
@@ -88,10 +89,10 @@ func (q *squeezer) partFits(i int32) bool {
 	return false
 }
 
-// makeRoom gives a unit a seat at a checker that others leave for it: those it is
-// a substitute for without need, then those that more checkers are able to serve,
-// if they can go elsewhere. If the unit has no checker at all, those that have
-// others go in any case.
+// makeRoom gives a unit a seat at a checker whose other work can move away. It first
+// dismisses substitutes that are not needed. Then it moves units that more checkers
+// can serve. If the unit has no checker at all, it removes the checker from units
+// that have others.
 func (q *squeezer) makeRoom(i int32) bool {
 	u := q.seats.at(i)
 	if q.budget.spent() && len(u.seats) > 0 {
@@ -120,8 +121,8 @@ func (q *squeezer) makeRoom(i int32) bool {
 	return false
 }
 
-// displace moves a checker's other units elsewhere until a cost fits. It tells
-// whether it does.
+// displace moves a checker's other units elsewhere until a cost fits. It reports
+// whether the cost fits.
 func (q *squeezer) displace(i, s int32, cost int64) bool {
 	choice, j := q.needs.choice(q.seats.at(i)), &q.jams[s]
 	if q.room.fits(s, cost) {
@@ -139,7 +140,7 @@ func (q *squeezer) displace(i, s int32, cost int64) bool {
 	return false
 }
 
-// moveOthers moves those units elsewhere that more checkers may serve.
+// moveOthers moves units elsewhere that have more checkers to choose from.
 func (q *squeezer) moveOthers(s int32, choice int, cost int64) bool {
 	q.budget.spend(len(q.seats.of(s)))
 	for _, o := range q.mover.sheddable(s, func(o *unit) bool {
@@ -153,8 +154,8 @@ func (q *squeezer) moveOthers(s int32, choice int, cost int64) bool {
 	return q.room.fits(s, cost)
 }
 
-// dismissSpare removes a substitute from units that have live checkers enough
-// without it, until a cost fits. It tells whether it does.
+// dismissSpare removes a substitute from units that have enough live checkers without
+// it, until a cost fits. It reports whether the cost fits.
 func (q *squeezer) dismissSpare(s int32, cost int64) bool {
 	for _, o := range q.mover.sheddable(s, func(o *unit) bool {
 		return o.kind.rate > 0 && o.substituted(s) && q.needs.living(o) > o.fewest()
@@ -168,8 +169,8 @@ func (q *squeezer) dismissSpare(s int32, cost int64) bool {
 	return q.room.fits(s, cost)
 }
 
-// deprive takes a checker away from units that have others, until a cost fits. It
-// tells whether it does.
+// deprive removes a checker from units that have others, until a cost fits. It
+// reports whether the cost fits.
 func (q *squeezer) deprive(s int32, cost int64) bool {
 	for _, o := range q.mover.costly(s) {
 		if q.room.fits(s, cost) {
@@ -183,12 +184,12 @@ func (q *squeezer) deprive(s int32, cost int64) bool {
 	if q.room.fits(s, cost) {
 		return true
 	}
-	q.full[s] = q.step // there is nothing to take
+	q.full[s] = q.step // no unit can move
 	return false
 }
 
-// enforce makes checkers that are above their ceilings give up seats. It lists
-// their units to be looked at.
+// enforce removes seats of checkers above their ceilings, and lists their units for a
+// visit.
 func (q *squeezer) enforce() {
 	if !q.room.hasCeilings() {
 		return

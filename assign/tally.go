@@ -3,15 +3,14 @@ package assign
 import "hdsd/assign/internal/zone"
 
 // tally counts the seats of one unit by zone and region, and grades zones for one
-// more. Count begins; what is asked then is about that unit.
+// more. Its other methods refer to the unit of the latest count.
 type tally struct {
 	table         *zone.Table
 	fleet         *fleet
 	zones, region []int32 // seats in each
 }
 
-// grow makes room for as many zones and regions as there are. It tells whether
-// there are more zones than before.
+// grow makes room for all zones and regions, and reports whether there are new zones.
 func (t *tally) grow() (more bool) {
 	for len(t.zones) < t.table.Len() {
 		t.zones = append(t.zones, 0)
@@ -23,8 +22,7 @@ func (t *tally) grow() (more bool) {
 	return more
 }
 
-// count counts a unit's seats. It tells whether a seat is in a zone that is not
-// known yet.
+// count counts a unit's seats. It reports whether the zone of any seat is unknown.
 func (t *tally) count(u *unit) (unknown bool) {
 	clear(t.zones)
 	clear(t.region)
@@ -49,7 +47,7 @@ func (t *tally) countLive(u *unit) {
 	}
 }
 
-// add adds a seat, or takes one away (-1).
+// add adds a seat to the counts, or removes one if by is -1.
 func (t *tally) add(s, by int32) {
 	if z := t.fleet.zone(s); z != none {
 		t.zones[z] += by
@@ -57,7 +55,7 @@ func (t *tally) add(s, by int32) {
 	}
 }
 
-// tier is how good a zone is for one more seat.
+// tier returns how good a zone is for one more seat; lower is better.
 func (t *tally) tier(u *unit, z int32) int {
 	k := u.kind
 	homeless := u.zone == none
@@ -69,11 +67,11 @@ func (t *tally) tier(u *unit, z int32) int {
 	return min(region*grades+k.zones.grade(homeless, z == u.zone, t.zones[z] > 0), never)
 }
 
-// tierOf is the tier of a checker's zone.
+// tierOf returns the tier of a checker's zone.
 func (t *tally) tierOf(u *unit, s int32) int { return t.tier(u, t.fleet.zone(s)) }
 
-// ideal is the best tier that a zone could have for one more seat, with checkers
-// there or not.
+// ideal returns the best tier that any zone could have for one more seat, even
+// without checkers.
 func (t *tally) ideal(u *unit) int {
 	k := u.kind
 	homeless := u.zone == none
@@ -85,11 +83,11 @@ func (t *tally) ideal(u *unit) int {
 	return min(t.tier(u, u.zone), beside, elsewhere)
 }
 
-// standing is the tier of a seat that is counted, among the others.
+// standing returns the tier of a counted seat among the other seats.
 func (t *tally) standing(u *unit, s int32) int {
 	z := t.fleet.zone(s)
 	if z == none {
-		return 0 // that is known when its checker is back
+		return 0 // unknown until its checker is back
 	}
 	t.add(s, -1)
 	tier := t.tier(u, z)
@@ -97,14 +95,14 @@ func (t *tally) standing(u *unit, s int32) int {
 	return tier
 }
 
-// remove takes a seat out, and returns its standing.
+// remove removes a seat from the counts, and returns its standing.
 func (t *tally) remove(u *unit, s int32) (standing int) {
 	standing = t.standing(u, s)
 	t.add(s, -1)
 	return standing
 }
 
-// crowded tells whether a plain unit has two seats in a zone, or none in its own.
+// crowded reports whether a plain unit has two seats in one zone, or none in its own.
 func (t *tally) crowded(u *unit) bool {
 	known := false
 	for _, s := range u.seats {
@@ -118,7 +116,7 @@ func (t *tally) crowded(u *unit) bool {
 	return known && u.zone != none && t.zones[u.zone] == 0
 }
 
-// grade gives zones their tiers.
+// grade sets the tiers of zones.
 func (t *tally) grade(u *unit, zones []rank) {
 	if u.kind.plain() {
 		for i := range zones {

@@ -8,42 +8,42 @@ import (
 	"hdsd/health"
 )
 
-// none is no slot, no zone, no unit.
+// none stands for no slot, no zone and no unit.
 const none = zone.None
 
-// leaf is the endpoints of one kind whose hashes begin alike.
+// leaf groups endpoints of one kind whose keys share a prefix.
 type leaf struct {
 	trie.Node
 	hash    uint64 // ranks zones and checkers
-	first   int32  // of its units, one for each zone; the others follow by unit.next
+	first   int32  // its first unit; unit.next links the units, one for each zone
 	ranking *ranking
 }
 
-// unit is the endpoints of a leaf that have the same own zone, and who checks
-// them. Units of one leaf rank zones and checkers alike, so that the checkers of a
-// cluster are few.
+// unit groups the endpoints of a leaf that have the same own zone, with their
+// checkers. Units of one leaf rank zones and checkers alike, so that a cluster has
+// few checkers.
 type unit struct {
-	trie.Node       // its leaf's, as hash and ranking are
-	kind      *kind // nil where the number is free
+	trie.Node       // copied from its leaf, as hash and ranking are
+	kind      *kind // nil if the number is free
 	hash      uint64
 	ranking   *ranking
-	zone      int32               // none where they have none
-	next      int32               // in the leaf, by hash of zone; none after the last
+	zone      int32               // none if the endpoints have no zone
+	next      int32               // the leaf's next unit, by hash of the zone; none after the last
 	members   []health.EndpointID // by key
-	sum       uint64              // of its endpoints' hashes, for the digest
+	sum       uint64              // sum of its endpoints' hashes, for the digest
 
 	seats       []int32 // slots, sorted; only type seats changes them
 	substitutes []int32 // the same
 
 	touched uint32 // the step in which its seats changed
-	before  span   // seats and substitutes before that
-	visited uint32 // the step in which it was last listed to be looked at
-	wanted  bool   // listed as one that could use a checker that comes
+	before  span   // its seats and substitutes before that
+	visited uint32 // the latest step that listed it
+	wanted  bool   // listed because it could use a new checker
 	born    bool   // all its endpoints are new in this step
-	mixed   bool   // some of them are told of one by one in this step
+	mixed   bool   // some of its endpoints are reported one by one in this step
 }
 
-// all lists seats and substitutes, sorted.
+// all returns seats and substitutes, sorted.
 func (u *unit) all() []int32 {
 	both := append(append(make([]int32, 0, len(u.seats)+len(u.substitutes)), u.seats...), u.substitutes...)
 	if len(u.substitutes) > 0 {
@@ -52,7 +52,7 @@ func (u *unit) all() []int32 {
 	return both
 }
 
-// current is all, in a list that changes with the unit.
+// current is all, but the list may change with the unit.
 func (u *unit) current() []int32 {
 	if len(u.substitutes) == 0 {
 		return u.seats
@@ -60,7 +60,7 @@ func (u *unit) current() []int32 {
 	return u.all()
 }
 
-// has tells whether a checker has a seat or is a substitute.
+// has reports whether a checker has a seat or is a substitute.
 func (u *unit) has(s int32) bool {
 	return slices.Contains(u.seats, s) || slices.Contains(u.substitutes, s)
 }
@@ -68,16 +68,16 @@ func (u *unit) has(s int32) bool {
 func (u *unit) seated(s int32) bool      { return slices.Contains(u.seats, s) }
 func (u *unit) substituted(s int32) bool { return slices.Contains(u.substitutes, s) }
 
-// size is how many endpoints there are.
+// size returns the number of endpoints.
 func (u *unit) size() int32 { return int32(len(u.members)) }
 
-// cost is what all of them cost each checker, in checks in 1,000 seconds.
+// cost returns what all its endpoints cost each checker: checks in 1,000 seconds.
 func (u *unit) cost() int64 { return int64(len(u.members)) * u.kind.rate }
 
-// short tells whether there are fewer seats than wanted.
+// short reports whether there are fewer seats than wanted.
 func (u *unit) short() bool { return len(u.seats) < u.kind.wants() }
 
-// fewest is how many live checkers the unit must have, whoever is lost.
+// fewest returns how many live checkers the unit needs even while checkers are lost.
 func (u *unit) fewest() int { return min(2, u.kind.wants()) }
 
 // insert adds a slot to a sorted list.

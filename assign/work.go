@@ -2,7 +2,7 @@ package assign
 
 import "slices"
 
-// work makes the plan right, from the units that are to be looked at.
+// work repairs the plan, starting from the units listed for this step.
 type work struct {
 	fleet    *fleet
 	room     *room
@@ -15,7 +15,7 @@ type work struct {
 	budget   *budget
 }
 
-// newWork makes the rooms that do the work, out of those that a Planner has.
+// newWork makes the parts that change the plan, from a Planner's other parts.
 func newWork(p *Planner, rankings *rankings, looks *budget) *work {
 	pick := &picker{fleet: p.fleet, room: p.room, tally: p.tally, rankings: rankings}
 	move := &mover{forest: p.forest, seats: p.seats, needs: p.needs, picker: pick, tally: p.tally, rankings: rankings}
@@ -39,15 +39,15 @@ func newWork(p *Planner, rankings *rankings, looks *budget) *work {
 	}
 }
 
-// prune takes away the seats that nobody may have any more.
+// prune removes seats that are no longer allowed.
 func (w *work) prune() {
 	for _, i := range w.agenda.visited() {
 		w.repairs.prune(i)
 	}
 }
 
-// run makes the plan right. Unfair says that something happened after which loads
-// may be uneven. It tells whether nobody had anything before.
+// run repairs the plan. If unfair is true, it also evens out loads. It reports
+// whether the plan was empty before.
 func (w *work) run(unfair bool) (cold bool) {
 	cold = w.room.idle()
 	w.budget.reset(cold)
@@ -58,7 +58,7 @@ func (w *work) run(unfair bool) (cold bool) {
 	if newcomers := w.fleet.newcomers(); len(newcomers) > 0 && !cold && !w.rebuilds.reconsider(newcomers) {
 		w.pulls.pull(newcomers)
 	}
-	const rounds = 4 // room that is left is used, and may be used too much
+	const rounds = 4 // moves leave room, and filling it may exceed quotas again
 	for n := 0; unfair && n < rounds; n++ {
 		w.balancer.shed()
 		unfair = w.refill()
@@ -67,7 +67,7 @@ func (w *work) run(unfair bool) (cold bool) {
 	return cold
 }
 
-// refill uses the room below ceilings that moves have left. It tells whether there
+// refill uses the room below ceilings that moves have left, and reports whether there
 // was any.
 func (w *work) refill() (freed bool) {
 	const rounds = 8

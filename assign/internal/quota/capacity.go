@@ -13,7 +13,7 @@ const (
 	mostWeight  = 100 * FullWeight
 )
 
-// Unlimited is the ceiling of a checker that has none.
+// Unlimited is the ceiling of a checker without one.
 const Unlimited = math.MaxInt64
 
 // Capacity is how much a checker can take.
@@ -22,16 +22,16 @@ type Capacity struct {
 	Ceiling int64 // checks in 1,000 seconds
 }
 
-// Default is the capacity of a checker of which nothing is known.
+// Default is the capacity of a checker whose description is unknown.
 var Default = Capacity{FullWeight, Unlimited}
 
-// CapacityOf is the capacity that a checker's description gives.
+// CapacityOf returns the capacity in a checker's description.
 func CapacityOf(c *health.Checker) Capacity {
 	is := Default
 	if c.Weight > 0 {
 		is.Weight = int64(math.Round(min(max(c.Weight*FullWeight, leastWeight), mostWeight)))
 	}
-	if c.MaxChecksPerSecond > 0 && c.MaxChecksPerSecond < 1e9 { // more than any can do
+	if c.MaxChecksPerSecond > 0 && c.MaxChecksPerSecond < 1e9 { // a higher ceiling is no limit
 		is.Ceiling = int64(math.Round(c.MaxChecksPerSecond * 1000))
 	}
 	return is

@@ -1,18 +1,18 @@
 package quota
 
-// Demand is what endpoints ask of the checkers of a class. Checks are counted in
-// parts, as quotas are, so that rounding errors do not add up.
+// Demand is what the endpoints of a class ask of checkers. It counts checks in parts,
+// as quotas are, so that rounding errors do not add up.
 type Demand struct {
 	Class uint32
-	Seats int64   // how many checks
-	Cost  int64   // of all of them: checks in 1,000 seconds
-	Lo    []int64 // how many checks must go to each zone
-	Hi    []int64 // how many can
-	Each  []int64 // how many a checker of the zone can have at most
+	Seats int64   // number of checks
+	Cost  int64   // cost of all checks: checks in 1,000 seconds
+	Lo    []int64 // least checks in each zone
+	Hi    []int64 // most checks in each zone
+	Each  []int64 // most checks at one checker of the zone
 
-	cohorts [][]int32 // that can have them, by zone
-	took    []int64   // how many each cohort has
-	level   int64     // up to which they fill their cohorts
+	cohorts [][]int32 // cohorts that can serve it, by zone
+	took    []int64   // checks of each cohort
+	level   int64     // level up to which it fills its cohorts
 }
 
 // NewDemand makes an empty Demand.
@@ -20,18 +20,18 @@ func NewDemand(class uint32, zones int) Demand {
 	return Demand{Class: class, Lo: make([]int64, zones), Hi: make([]int64, zones), Each: make([]int64, zones)}
 }
 
-// Parts is how many parts some checks are.
+// Parts converts a number of checks to parts.
 func Parts(checks int) int64 { return int64(checks) << quotaBits }
 
-// Add adds the checks of some endpoints that have so many seats each, and cost so
-// much for each seat.
+// Add adds the checks of endpoints with the given number of seats each. Each seat
+// costs rate.
 func (d *Demand) Add(endpoints, seats int, rate int64) {
 	d.Seats += Parts(endpoints) * int64(seats)
 	d.Cost += int64(endpoints) * int64(seats) * rate
 }
 
-// Allow says how many of some endpoints' seats in a zone are at least and at most
-// there, for each of them.
+// Allow sets the least and most seats that each of the given endpoints may have in a
+// zone.
 func (d *Demand) Allow(zone int32, endpoints, least, most int) {
 	d.Lo[zone] += Parts(endpoints) * int64(least)
 	d.Hi[zone] += Parts(endpoints) * int64(most)

@@ -5,20 +5,20 @@ import (
 	"math/bits"
 )
 
-// filling is how demands fill up the cohorts.
+// filling tracks how much of each demand is in each cohort.
 type filling struct {
 	cohorts      []cohort
 	checks, cost []int64 // poured into each cohort
-	held         []int64 // what of it is below the cohort's ceilings, when last looked
-	width        []int64 // of each cohort: what it takes for each unit of level
-	sum          int64   // of all demands
-	steady       int     // for how many rounds little has moved
+	held         []int64 // part of checks that was below the cohort's ceilings at the last look
+	width        []int64 // checks that each cohort takes for one unit of level
+	sum          int64   // checks of all demands
+	steady       int     // number of rounds in which little has moved
 }
 
-// widthBits are how much finer widths are counted than full weights.
+// widthBits is the precision of widths beyond that of full weights.
 const widthBits = 20
 
-// width is how wide a cohort is whose ceilings leave room.
+// width returns the width of a cohort whose ceilings leave room.
 func (c *cohort) width() int64 { return c.mass() << widthBits / FullWeight }
 
 func newFilling(cohorts []cohort, demands []Demand) *filling {
@@ -33,9 +33,9 @@ func newFilling(cohorts []cohort, demands []Demand) *filling {
 	return f
 }
 
-// run pours all demands, again and again until little moves.
+// run pours all demands, repeatedly, until little moves.
 func (f *filling) run(demands []Demand) {
-	const rounds = 24 // more are of no use
+	const rounds = 24 // more do not help
 	for range rounds {
 		for i := range demands {
 			f.pour(&demands[i])
@@ -47,8 +47,9 @@ func (f *filling) run(demands []Demand) {
 	}
 }
 
-// settled tells whether cohorts hold about as much as when it was asked before.
-// While some have too much, it is patient: others are about to take it.
+// settled reports whether cohorts hold about as much as at the last call. While some
+// cohorts are above their ceilings, it takes more rounds, since others may take the
+// excess.
 func (f *filling) settled() bool {
 	const even, patience = 10000, 3
 	moved, above := int64(0), int64(0)
@@ -66,7 +67,7 @@ func (f *filling) settled() bool {
 	return above*even <= f.sum || f.steady > patience
 }
 
-// most is how much of what is poured into a cohort is below its ceilings.
+// most returns how much of a cohort's content is below its ceilings.
 func (f *filling) most(g int) int64 {
 	c := &f.cohorts[g]
 	if c.Ceiling == Unlimited || f.cost[g] == 0 {
@@ -75,7 +76,7 @@ func (f *filling) most(g int) int64 {
 	return scale(f.checks[g], c.checkers*c.Ceiling, f.cost[g])
 }
 
-// pour lets a demand fill its cohorts over what others have poured.
+// pour lets a demand fill its cohorts on top of other demands.
 func (f *filling) pour(d *Demand) {
 	f.add(d, -1)
 	d.level = lowest(d.level, d.Seats, func(level int64) (sum int64) {
@@ -90,7 +91,7 @@ func (f *filling) pour(d *Demand) {
 	f.add(d, 1)
 }
 
-// add adds what a demand's cohorts have of it, or takes it away (-1).
+// add adds a demand's content to its cohorts, or removes it if sign is -1.
 func (f *filling) add(d *Demand, sign int64) {
 	for _, cohorts := range d.cohorts {
 		for _, g := range cohorts {
@@ -103,7 +104,7 @@ func (f *filling) add(d *Demand, sign int64) {
 	}
 }
 
-// divide divides what a zone takes among its cohorts.
+// divide divides a zone's part of a demand among its cohorts.
 func (f *filling) divide(d *Demand, z int) {
 	level, sum := d.level, f.inZone(d, z, d.level)
 	if sum == 0 {
@@ -123,7 +124,7 @@ func (f *filling) divide(d *Demand, z int) {
 	}
 }
 
-// inZone is how much of a demand a zone takes at a level, within its bounds.
+// inZone returns how much of a demand a zone takes at a level, within its bounds.
 func (f *filling) inZone(d *Demand, z int, level int64) int64 {
 	if d.Lo[z] == d.Hi[z] {
 		return d.Hi[z] // as where nothing may go
@@ -131,7 +132,7 @@ func (f *filling) inZone(d *Demand, z int, level int64) int64 {
 	return min(max(f.below(d, z, level), d.Lo[z]), d.Hi[z])
 }
 
-// below is how much of a demand fits into a zone's cohorts below a level.
+// below returns how much of a demand fits into a zone's cohorts below a level.
 func (f *filling) below(d *Demand, z int, level int64) (sum int64) {
 	for _, g := range d.cohorts[z] {
 		sum += f.takes(d, g, level)
@@ -139,8 +140,8 @@ func (f *filling) below(d *Demand, z int, level int64) (sum int64) {
 	return sum
 }
 
-// takes is how much of a demand a cohort takes until it is filled up to a level:
-// no checker has an endpoint twice.
+// takes returns how much of a demand a cohort takes until it is filled to a level. No
+// checker has an endpoint twice.
 func (f *filling) takes(d *Demand, g int32, level int64) int64 {
 	c := &f.cohorts[g]
 	hi, lo := bits.Mul64(uint64(level), uint64(f.width[g]))
@@ -151,8 +152,8 @@ func (f *filling) takes(d *Demand, g int32, level int64) int64 {
 	return max(min(n, c.checkers*d.Each[c.Zone]), 0)
 }
 
-// narrow makes cohorts narrower by what they have above their ceilings, so that
-// others take it.
+// narrow makes cohorts narrower by their excess above their ceilings, so that others
+// take it.
 func (f *filling) narrow() {
 	for g := range f.cohorts {
 		full, most := f.cohorts[g].width(), f.most(g)
@@ -162,8 +163,8 @@ func (f *filling) narrow() {
 	}
 }
 
-// lowest is the lowest level at which a number of checks is reached, or as many
-// of them as can be. It searches outwards from a level.
+// lowest returns the lowest level at which the given number of checks is reached, or
+// as many as possible. It searches outwards from the level around.
 func lowest(around, checks int64, reached func(level int64) int64) int64 {
 	const highest = math.MaxInt64 / 4
 	low, high := around, around
@@ -186,7 +187,7 @@ func lowest(around, checks int64, reached func(level int64) int64) int64 {
 	return low
 }
 
-// scale is n*by/of, or a number that is more than any.
+// scale returns n*by/of, or the largest number on overflow.
 func scale(n, by, of int64) int64 {
 	const most = math.MaxInt64 / 2
 	hi, lo := bits.Mul64(uint64(n), uint64(by))

@@ -4,25 +4,25 @@ import "math"
 
 const none = -1
 
-// Kind is what the checkers of a cohort have in common.
+// Kind holds what the checkers of a cohort have in common.
 type Kind struct {
 	Zone int32
 	Capacity
-	Classes string // that they can serve, a bit each
+	Classes string // classes that they can serve, one bit each
 }
 
-// serves tells whether checkers of a kind can serve a class.
+// serves reports whether checkers of a kind can serve a class.
 func (k *Kind) serves(class uint32) bool {
 	return int(class/8) < len(k.Classes) && k.Classes[class/8]>>(class%8)&1 == 1
 }
 
-// cohort is the checkers of a kind.
+// cohort holds the checkers of a kind.
 type cohort struct {
 	Kind
 	checkers int64
 }
 
-// mass is what the checkers weigh together.
+// mass returns the total weight of the checkers.
 func (c *cohort) mass() int64 { return c.checkers * c.Weight }
 
 // Level names a quota.
@@ -31,11 +31,11 @@ type Level int
 // The quotas of a checker, in ascending order.
 const (
 	Share  Level = iota // its fair share
-	Limit               // up to which it gets seats while others have room
-	Bound               // above which newcomers take from it first
-	Breach              // above which it sheds seats
+	Limit               // a checker gets seats up to this while others have room
+	Bound               // newcomers take from checkers above this first
+	Breach              // a checker above this sheds seats
 	levels
-	Any // no quota at all
+	Any // no quota
 )
 
 // quota is how many checks a checker of full weight may have, in 256ths.
@@ -47,15 +47,15 @@ const quotaBits = 8
 type Table struct {
 	cohorts []cohort
 	ids     map[Kind]int32
-	cohort  []int32         // of each slot; none if it has none
-	weight  []int64         // of each slot
+	cohort  []int32         // by slot; none if the slot has no cohort
+	weight  []int64         // by slot
 	quotas  [levels][]quota // by cohort
 }
 
 // NewTable makes a Table without checkers.
 func NewTable() *Table { return &Table{ids: map[Kind]int32{}} }
 
-// Join puts the checker in a slot into the cohort of its kind.
+// Join adds the checker in a slot to the cohort of its kind.
 func (t *Table) Join(slot int32, k Kind) {
 	t.Leave(slot)
 	g, ok := t.ids[k]
@@ -71,7 +71,7 @@ func (t *Table) Join(slot int32, k Kind) {
 	t.cohorts[g].checkers++
 }
 
-// Leave takes the checker in a slot out of its cohort, if it is in one.
+// Leave removes the checker in a slot from its cohort, if it has one.
 func (t *Table) Leave(slot int32) {
 	for len(t.cohort) <= int(slot) {
 		t.cohort, t.weight = append(t.cohort, none), append(t.weight, 0)
@@ -82,10 +82,10 @@ func (t *Table) Leave(slot int32) {
 	}
 }
 
-// Stale tells whether most cohorts are empty, in a fleet of so many checkers.
+// Stale reports whether most cohorts are empty, for a fleet of the given size.
 func (t *Table) Stale(checkers int) bool { return len(t.cohorts) > 2*checkers+16 }
 
-// Clear forgets all cohorts; all checkers have to join anew.
+// Clear forgets all cohorts. All checkers must join again.
 func (t *Table) Clear() {
 	clear(t.ids)
 	t.cohorts = t.cohorts[:0]
@@ -97,7 +97,8 @@ func (t *Table) Clear() {
 	}
 }
 
-// Of is the quota of the checker in a slot, which is in a cohort, rounded up.
+// Of returns the quota of the checker in a slot, rounded up. The checker must be in a
+// cohort.
 func (t *Table) Of(l Level, slot int32) int32 {
 	if l == Any {
 		return math.MaxInt32
@@ -106,10 +107,10 @@ func (t *Table) Of(l Level, slot int32) int32 {
 	return int32(min((q+1<<quotaBits-1)>>quotaBits, math.MaxInt32))
 }
 
-// Above returns a function that tells whether a load is above the quota of the
-// checker in a slot. It costs little for most checkers.
+// Above returns a function that reports whether a load is above the quota of the
+// checker in a slot. It is cheap for most checkers.
 func (t *Table) Above(l Level) func(slot, load int32) bool {
-	least := quota(math.MaxInt64) // nobody is above any quota with no more than this
+	least := quota(math.MaxInt64) // a load up to this is above no quota
 	for g := range t.cohorts {
 		if t.cohorts[g].checkers > 0 {
 			least = min(least, t.quotas[l][g])
@@ -120,7 +121,7 @@ func (t *Table) Above(l Level) func(slot, load int32) bool {
 	}
 }
 
-// serving lists the cohorts that can serve a class, by zone.
+// serving returns the cohorts that can serve a class, by zone.
 func (t *Table) serving(class uint32, zones int) [][]int32 {
 	list := make([][]int32, zones)
 	for g := range t.cohorts {
@@ -131,8 +132,8 @@ func (t *Table) serving(class uint32, zones int) [][]int32 {
 	return list
 }
 
-// Level finds the quotas that meet the demands as evenly as can be; earlier
-// demands are poured first. Slack is how many percent Limit is above Share.
+// Level computes quotas that meet the demands as evenly as possible. It pours demands
+// in order. Slack is by how many percent Limit exceeds Share.
 func (t *Table) Level(demands []Demand, slack int) {
 	f := newFilling(t.cohorts, demands)
 	for i := range demands {

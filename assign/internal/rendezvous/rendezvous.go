@@ -11,7 +11,7 @@ const (
 	right = 0xe7037ed1a0b428db
 )
 
-// Hash hashes names from outside, such as those of checkers, zones and abilities.
+// Hash hashes external names, such as those of checkers, zones and abilities.
 func Hash(names ...string) uint64 {
 	var buffer []byte
 	for _, name := range names {
@@ -22,24 +22,24 @@ func Hash(names ...string) uint64 {
 	return binary.BigEndian.Uint64(sum[:8])
 }
 
-// Score is a pseudo-random number for two hashes.
+// Score returns a pseudo-random number for two hashes.
 func Score(a, b uint64) uint64 { return Join(Left(a), Right(b)) }
 
-// Left and Right prepare the first and the second hash of a Score, so that a
-// hash of many scores is prepared once. Join makes the score.
+// Left prepares the first hash of a Score, Right the second, and Join combines both.
+// So a hash of many scores is prepared once.
 func Left(a uint64) uint64 { return a ^ left }
 
 // Right prepares the second hash of a Score.
 func Right(b uint64) uint64 { return b ^ right }
 
-// Join makes the score of two prepared hashes.
+// Join combines two prepared hashes into a score.
 func Join(left, right uint64) uint64 {
 	hi, lo := bits.Mul64(left, right)
 	return hi ^ lo
 }
 
-// Compare compares two scores by their weights, which are above 0: the higher
-// ranks first.
+// Compare compares two scores by their weights, which must be positive. The higher
+// score ranks first.
 func Compare(x, y uint64, weightX, weightY int64) int {
 	if weightX != weightY {
 		const precise = 1 << 24
@@ -57,9 +57,9 @@ func Compare(x, y uint64, weightX, weightY int64) int {
 	return 0
 }
 
-// Exponential turns a uniform number into one that is about exponentially
-// distributed: -log2 of it, in 65536ths. Divided by weights, the smallest is a
-// weighted choice.
+// Exponential turns a uniform number into an approximately exponential one: -log2 of
+// it, in 65536ths. To choose by weight, divide it by each weight and take the
+// smallest.
 func Exponential(h uint64) uint64 {
 	zeros := bits.LeadingZeros64(h | 1)
 	fraction := (h << zeros << 1) >> 48

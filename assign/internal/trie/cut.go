@@ -6,8 +6,7 @@ import (
 	"hdsd/health"
 )
 
-// Item is an endpoint on its way into a leaf. Seed, Kind and Zone are the
-// caller's.
+// Item is an endpoint to be put into a leaf. The caller defines Seed, Kind and Zone.
 type Item struct {
 	Key
 	ID   health.EndpointID
@@ -16,7 +15,7 @@ type Item struct {
 	Zone int32
 }
 
-// Cut divides sorted items of a node into leaves, in order: as few as fit.
+// Cut divides a node's sorted items into as few leaves as fit, in order.
 func Cut(at Node, items []Item, fits func([]Item) bool, leaf func(Node, []Item)) {
 	for {
 		if at.Full() || fits(items) {

@@ -2,7 +2,7 @@ package trie
 
 import "math/bits"
 
-// bitsOfKey is how many bits a Key has.
+// bitsOfKey is the length of a Key.
 const bitsOfKey = 128
 
 // Key is a place in the trie.
@@ -11,7 +11,7 @@ type Key struct{ Hi, Lo uint64 }
 // Less compares keys.
 func (k Key) Less(l Key) bool { return k.Hi < l.Hi || k.Hi == l.Hi && k.Lo < l.Lo }
 
-// Bit tells whether the bit at a depth is set.
+// Bit reports whether the bit at a depth is set.
 func (k Key) Bit(depth int) bool {
 	if depth < 64 {
 		return k.Hi>>(63-depth)&1 == 1
@@ -19,7 +19,7 @@ func (k Key) Bit(depth int) bool {
 	return k.Lo>>(127-depth)&1 == 1
 }
 
-// with sets the bit at a depth.
+// with returns the key with the bit at a depth set.
 func (k Key) with(depth int) Key {
 	if depth < 64 {
 		k.Hi |= 1 << (63 - depth)
@@ -37,7 +37,7 @@ func (k Key) Common(l Key) int {
 	return 64 + bits.LeadingZeros64(k.Lo^l.Lo)
 }
 
-// Prefix keeps the first depth bits.
+// Prefix returns the key with only its first depth bits.
 func (k Key) Prefix(depth int) Key {
 	switch {
 	case depth >= bitsOfKey:
@@ -53,31 +53,31 @@ func (k Key) Prefix(depth int) Key {
 	return k
 }
 
-// Node is a part of the trie: all keys that begin with a prefix.
+// Node is a part of the trie: all keys with a common prefix.
 type Node struct {
 	Prefix Key
-	Depth  uint8 // bits of the prefix
+	Depth  uint8 // length of the prefix
 }
 
-// NodeOf is the part of the trie around a key.
+// NodeOf returns the node at a depth that contains a key.
 func NodeOf(k Key, depth int) Node { return Node{k.Prefix(depth), uint8(depth)} }
 
-// Contains tells whether a key is in the node.
+// Contains reports whether a key is in the node.
 func (n Node) Contains(k Key) bool { return k.Prefix(int(n.Depth)) == n.Prefix }
 
-// Before tells whether all keys of the node come before a key.
+// Before reports whether all keys of the node come before a key.
 func (n Node) Before(k Key) bool { return n.Prefix.Less(k) && !n.Contains(k) }
 
-// Full tells whether the node has one key only.
+// Full reports whether the node has only one key.
 func (n Node) Full() bool { return n.Depth >= bitsOfKey }
 
-// children are the node's halves.
+// children returns the node's halves.
 func (n Node) children() (left, right Node) {
 	return Node{n.Prefix, n.Depth + 1}, Node{n.Prefix.with(int(n.Depth)), n.Depth + 1}
 }
 
-// Gap is the largest empty node around a key that lies between two leaves;
-// either may be nil.
+// Gap returns the largest empty node that contains a key and lies between two leaves.
+// Either leaf may be nil.
 func Gap(k Key, left, right *Node) Node {
 	depth := 0
 	for _, leaf := range [2]*Node{left, right} {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Sort sorts items by key, then by id, into another slice.
+// Sort sorts items by key, then by id, and returns them in a new slice.
 func Sort(items []Item) []Item {
 	sorted := make([]Item, len(items))
 	starts := distribute(items, sorted, make([]int32, 1<<digitsFor(len(items), 16)+1))
@@ -16,7 +16,7 @@ func Sort(items []Item) []Item {
 	return sorted
 }
 
-// SortInPlace sorts items where they are; space has room for as many.
+// SortInPlace sorts items in place. space has at least as much room.
 func SortInPlace(items, space []Item) {
 	if len(items) <= 24 {
 		insertionSort(items)
@@ -35,11 +35,11 @@ func SortInPlace(items, space []Item) {
 	}
 }
 
-// digitsFor is how many binary digits divide a list into parts of a few items.
+// digitsFor returns how many binary digits divide a list into parts of a few items.
 func digitsFor(length, most int) int { return max(min(bits.Len(uint(length))-2, most), 1) }
 
-// distribute puts items into another slice by the first bits in which they
-// differ. It returns where each run of equal bits begins, in the space of starts.
+// distribute copies items into another slice, ordered by the first bits in which they
+// differ. It returns where each run of equal bits begins, in the memory of starts.
 func distribute(items, to []Item, starts []int32) []int32 {
 	var hi, lo uint64
 	for i := range items {
@@ -59,8 +59,8 @@ func distribute(items, to []Item, starts []int32) []int32 {
 	return Scatter(items, to, starts, func(i *Item) uint64 { return i.Hi >> shift & mask })
 }
 
-// Scatter puts a list into another in the order of a digit (counting sort).
-// Starts are zero at first; it returns where each digit begins, and the end.
+// Scatter copies a list into another in the order of a digit (counting sort). starts
+// must be zero. It returns where each digit begins, and the end.
 func Scatter[T any](list, to []T, starts []int32, digit func(*T) uint64) []int32 {
 	for i := range list {
 		starts[digit(&list[i])+1]++

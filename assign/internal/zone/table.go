@@ -7,24 +7,24 @@ import (
 	"hdsd/health"
 )
 
-// None is the number of no zone.
+// None stands for no zone.
 const None = -1
 
-// name is what a zone is called.
+// name holds the names of a zone and its region.
 type name struct{ region, zone string }
 
-// Table numbers the zones and regions where somebody is. Make one with NewTable.
+// Table numbers the occupied zones and regions. Make one with NewTable.
 type Table struct {
 	ids    map[name]int32
-	names  []name // by number, as hashes, uses and regions are
+	names  []name // by number, like hashes, uses and regions
 	hashes []uint64
-	uses   []int32 // how many are there; None where the number is free
+	uses   []int32 // number of occupants; None if the number is free
 	region []int32
 	free   []int32
-	idle   []int32 // where nobody may be any more
+	idle   []int32 // zones that may be empty
 
 	regionIDs   map[string]int32
-	zones       []int32 // of each region, how many
+	zones       []int32 // number of zones in each region
 	freeRegions []int32
 
 	recent [recentZones]recent
@@ -35,19 +35,19 @@ func NewTable() *Table {
 	return &Table{ids: map[name]int32{}, regionIDs: map[string]int32{}}
 }
 
-// Len is above each zone's number.
+// Len is greater than every zone's number.
 func (t *Table) Len() int { return len(t.names) }
 
-// Regions is above each region's number.
+// Regions is greater than every region's number.
 func (t *Table) Regions() int { return len(t.zones) }
 
-// Region is the number of a zone's region.
+// Region returns the number of a zone's region.
 func (t *Table) Region(z int32) int32 { return t.region[z] }
 
-// Hash is a hash of a zone's name.
+// Hash returns a hash of a zone's name.
 func (t *Table) Hash(z int32) uint64 { return t.hashes[z] }
 
-// Compare orders zones by what they are called, None first.
+// Compare orders zones by name, None first.
 func (t *Table) Compare(a, b int32) int {
 	if a == None || b == None {
 		return cmp.Compare(a, b)
@@ -55,8 +55,8 @@ func (t *Table) Compare(a, b int32) int {
 	return cmp.Compare(t.hashes[a], t.hashes[b])
 }
 
-// Number gives a locality's zone its number. It stays valid until a Forget that
-// finds nobody there.
+// Number returns the number of a locality's zone. It stays valid until a Forget that
+// finds the zone empty.
 func (t *Table) Number(l health.Locality) int32 {
 	n := name{l.Region, l.Zone}
 	latest := &t.recent[n.recent()]
@@ -68,13 +68,13 @@ func (t *Table) Number(l health.Locality) int32 {
 		id = t.add()
 		t.ids[n] = id
 		t.names[id], t.hashes[id], t.region[id] = n, rendezvous.Hash(n.region, n.zone), t.addToRegion(n.region)
-		t.idle = append(t.idle, id) // until somebody is there
+		t.idle = append(t.idle, id) // until the zone is occupied
 	}
 	*latest = recent{n, id, true}
 	return id
 }
 
-// add finds a free number.
+// add returns a free number.
 func (t *Table) add() int32 {
 	if n := len(t.free); n > 0 {
 		id := t.free[n-1]
@@ -86,7 +86,7 @@ func (t *Table) add() int32 {
 	return int32(len(t.names) - 1)
 }
 
-// Occupy counts how many are in a zone, if it is one.
+// Occupy adds to the occupants of a zone, unless it is None.
 func (t *Table) Occupy(z, by int32) {
 	if z == None {
 		return
@@ -96,7 +96,7 @@ func (t *Table) Occupy(z, by int32) {
 	}
 }
 
-// Forget frees the numbers of the zones where nobody is.
+// Forget frees the numbers of empty zones.
 func (t *Table) Forget() {
 	for _, z := range t.idle {
 		if t.uses[z] != 0 {
@@ -108,13 +108,13 @@ func (t *Table) Forget() {
 			*latest = recent{}
 		}
 		t.removeFromRegion(n.region, t.region[z])
-		t.names[z], t.uses[z] = name{}, None // its region is as good as any
+		t.names[z], t.uses[z] = name{}, None // its region no longer matters
 		t.free = append(t.free, z)
 	}
 	t.idle = t.idle[:0]
 }
 
-// addToRegion numbers a region, and counts one more zone of it.
+// addToRegion returns a region's number, and counts one more zone there.
 func (t *Table) addToRegion(region string) int32 {
 	id, ok := t.regionIDs[region]
 	switch n := len(t.freeRegions); {
@@ -130,7 +130,7 @@ func (t *Table) addToRegion(region string) int32 {
 	return id
 }
 
-// removeFromRegion counts one zone of a region less.
+// removeFromRegion counts one zone less in a region.
 func (t *Table) removeFromRegion(region string, id int32) {
 	if t.zones[id]--; t.zones[id] == 0 {
 		delete(t.regionIDs, region)
@@ -138,7 +138,7 @@ func (t *Table) removeFromRegion(region string, id int32) {
 	}
 }
 
-// recent is a zone that was asked for lately: a million endpoints ask for few.
+// recent is a zone found lately: most calls ask for the same few.
 type recent struct {
 	name  name
 	id    int32
@@ -147,7 +147,7 @@ type recent struct {
 
 const recentZones = 64
 
-// recent is where a zone is remembered: names mostly differ at the end.
+// recent returns where to remember a zone: most names differ only at the end.
 func (n name) recent() int {
 	at := len(n.region)
 	if at > 0 {
