@@ -4,15 +4,15 @@
 // A new or changed cluster goes to one checker first, its canary (package canary).
 // The others keep the last version that is proven for their build, or get as much of
 // the new version as is proven. So two checkers may have different versions of a
-// cluster: what has changed for a checker is found where its specifier is made.
+// cluster. Specifier determines what changes for each checker.
 //
 // # What it guarantees
 //
-//   - A checker is sent what is proven for its build, and the versions that it is the
-//     canary of. Nothing is tried before Start.
-//   - The votes of a checker on an endpoint begin anew exactly where what it is sent
-//     of the endpoint differs: only then does it take the endpoint for another, and
-//     report it again.
+//   - A checker gets versions that are proven for its build, and those that it tries
+//     as a canary. Nothing is tried before Start.
+//   - A checker's votes on an endpoint begin again exactly when its specifier changes
+//     the checks of that endpoint. Only then does the checker treat it as a new
+//     endpoint and report it again.
 //   - When many clusters are proven one after the other, each specifier is made a few
 //     times, not once for each cluster.
 //   - The same calls in the same order give the same answers.

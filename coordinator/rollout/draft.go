@@ -13,19 +13,20 @@ import (
 // Work is what a checker has to check.
 type Work struct {
 	Endpoints iter.Seq[health.EndpointID]
-	Count     int                 // of Endpoints, about
-	Handovers []health.EndpointID // in addition, until others are believed
+	Count     int                 // approximate number of Endpoints
+	Handovers []health.EndpointID // checked in addition, until other checkers are believed
 }
 
-// VoteChange says that the votes of a checker on an endpoint end, begin anew, or
+// VoteChange says that the votes of a checker on an endpoint end, begin again, or
 // both.
 type VoteChange struct {
 	Endpoint         health.EndpointID
 	Unassign, Assign bool
 }
 
-// Specifier makes the specifier of a checker that is connected, of its work as far as
-// it may have that. The owner changes the votes before it sends the specifier.
+// Specifier makes the specifier of a connected checker. It contains the part of the
+// checker's work that the checker may be sent. The owner changes the votes before it
+// sends the specifier.
 func (r *Rollout) Specifier(now time.Time, id string, w Work) (*specifier.Specifier, []VoteChange) {
 	to := r.recipients[id]
 	to.withheld = nil
@@ -51,42 +52,42 @@ func (r *Rollout) Specifier(now time.Time, id string, w Work) (*specifier.Specif
 	return spec, d.votes
 }
 
-// NoSpecifier notes that a checker gets none, and so lacks nothing.
+// NoSpecifier records that a checker gets no specifier, and so lacks nothing.
 func (r *Rollout) NoSpecifier(id string) {
 	if to := r.recipients[id]; to != nil {
 		to.withheld = nil
 	}
 }
 
-// withhold notes that a checker is not sent all of a cluster. The endpoints of one
-// cluster come mostly together.
+// withhold records that a checker does not get all of a cluster. Endpoints of one
+// cluster mostly come together.
 func (to *recipient) withhold(cluster string) {
 	if n := len(to.withheld); n == 0 || to.withheld[n-1] != cluster {
 		to.withheld = append(to.withheld, cluster)
 	}
 }
 
-// draft is a specifier in the making.
+// draft is a specifier that is being made.
 type draft struct {
 	rollout  *Rollout
 	to       *recipient
 	now      time.Time
 	items    []specifier.Item
-	versions map[string]*selection            // what the checker has of each cluster
-	tried    map[string]map[canary.Shape]bool // of the clusters on trial, what is in its share
-	denied   []string                         // clusters that it might try later
+	versions map[string]*selection            // what the checker gets of each cluster
+	tried    map[string]map[canary.Shape]bool // clusters on trial, with the shapes in the checker's share
+	denied   []string                         // clusters that it may try later
 	retell   bool
 	votes    []VoteChange
 
-	// Of the cluster at hand; the endpoints of one come mostly together.
+	// State of the current cluster; its endpoints mostly come together.
 	cluster       *catalog.Cluster
 	history       *history
-	before, after *selection // before is nil: it had no endpoint of the cluster
+	before, after *selection // before is nil if the checker had no endpoint of the cluster
 	shapes        map[canary.Shape]bool
 }
 
-// add adds an endpoint, as far as the checker may have it, and reports whether that
-// is all of it as it is now.
+// add adds an endpoint as far as the checker may have it. It reports whether the
+// checker gets the present version of it in full.
 func (d *draft) add(id health.EndpointID) bool {
 	k, index := d.rollout.lookup.Endpoint(id)
 	if k != d.cluster {
@@ -107,12 +108,12 @@ func (d *draft) add(id health.EndpointID) bool {
 		d.shapes[d.after.cluster.Shapes[index]] = true
 	}
 	if _, sample := d.to.samples[id]; sample {
-		d.retell = true // its votes were told already, and did not count
+		d.retell = true // its votes were reported already, and did not count
 	}
 	return d.after.cluster == k
 }
 
-// compare drops what the checker said of an endpoint where it is sent another, or
+// compare drops the checker's votes on an endpoint if it now gets another version, or
 // none.
 func (d *draft) compare(id health.EndpointID, hash health.Hash, index int, sent bool) {
 	_, had := d.history.sent(d.before, hash)
@@ -126,7 +127,7 @@ func (d *draft) compare(id health.EndpointID, hash health.Hash, index int, sent 
 	}
 }
 
-// turnTo goes on with another cluster.
+// turnTo makes a cluster the current one.
 func (d *draft) turnTo(k *catalog.Cluster) {
 	name := k.Source.Name
 	d.cluster, d.history, d.before = k, d.rollout.histories[name], d.to.versions[name]
@@ -137,7 +138,7 @@ func (d *draft) turnTo(k *catalog.Cluster) {
 	d.shapes = d.tried[name]
 }
 
-// choose decides what the checker has of a cluster.
+// choose decides what the checker gets of a cluster.
 func (d *draft) choose(name string) *selection {
 	present := d.history.present
 	if d.rollout.ledger.Proven(d.to.build, name) {
@@ -154,12 +155,11 @@ func (d *draft) choose(name string) *selection {
 	return d.rollout.usable(d.history, d.to)
 }
 
-// maxSamples bounds how many endpoints a canary is sent beyond its share of a
-// cluster.
+// maxSamples bounds how many endpoints a canary gets beyond its share of a cluster.
 const maxSamples = 100
 
-// addSamples adds an endpoint of each shape on trial that is not in the checker's
-// share. Its votes on them do not count.
+// addSamples adds one endpoint of each shape on trial that the checker's share lacks.
+// Its votes on them do not count.
 func (d *draft) addSamples() map[health.EndpointID]struct{} {
 	var samples map[health.EndpointID]struct{}
 	r, to := d.rollout, d.to

@@ -9,16 +9,16 @@ import (
 	"hdsd/health"
 )
 
-// history is the versions of a cluster that checkers may still be sent.
+// history holds the versions of a cluster that checkers may still get.
 type history struct {
 	present *catalog.Cluster
-	stable  map[canary.Build]*catalog.Cluster // the last one proven for a build, where the present one is not
-	proven  map[canary.Build]*selection       // what is proven of the present one
+	stable  map[canary.Build]*catalog.Cluster // by build: the last proven version, if the present one is not proven
+	proven  map[canary.Build]*selection       // by build: what is proven of the present version
 	changed map[[2]*catalog.Cluster][]bool    // what catalog.ChangedProbes returns
 	places  map[*catalog.Cluster]map[health.Hash]int
 }
 
-// selection is what a checker is sent of a cluster: nothing where cluster is nil.
+// selection is what a checker gets of a cluster: nothing if cluster is nil.
 type selection struct {
 	cluster  *catalog.Cluster
 	withheld map[canary.Shape]bool // endpoints of these shapes are not sent
@@ -26,15 +26,15 @@ type selection struct {
 
 var nothing = &selection{}
 
-// same reports whether two selections are the same, so that endpoints need not be
-// compared.
+// same reports whether two selections are equal, so that their endpoints need no
+// comparison.
 func (s *selection) same(other *selection) bool {
 	return s == other || s.cluster == other.cluster && len(s.withheld)+len(other.withheld) == 0
 }
 
-// SetCluster takes a new version of a cluster. The version before stays in use where
-// that is proven and the new one is not. Changed is what catalog.ChangedProbes
-// returns for the two.
+// SetCluster sets a new version of a cluster. The previous version stays in use for
+// builds that it is proven for and the new one is not. Changed is the result of
+// catalog.ChangedProbes for the two.
 func (r *Rollout) SetCluster(now time.Time, after *catalog.Cluster, changed []bool) {
 	name := after.Source.Name
 	h := r.histories[name]
@@ -71,7 +71,7 @@ func (r *Rollout) RemoveCluster(name string) {
 	r.unsaved[name] = true
 }
 
-// versionOf returns a cluster as the canary knows it.
+// versionOf returns a cluster in the form that package canary uses.
 func versionOf(k *catalog.Cluster) canary.Version {
 	v := canary.Version{Shapes: slices.Clone(k.Shapes)}
 	slices.Sort(v.Shapes)
@@ -82,8 +82,8 @@ func versionOf(k *catalog.Cluster) canary.Version {
 	return v
 }
 
-// dropProven forgets the versions before, for builds that the present one is proven
-// for.
+// dropProven forgets previous versions for builds for which the present one is
+// proven.
 func (r *Rollout) dropProven(name string) {
 	h := r.histories[name]
 	if h == nil {
@@ -97,8 +97,9 @@ func (r *Rollout) dropProven(name string) {
 	clear(h.proven)
 }
 
-// usable returns what a checker may have of a cluster that it is not to try: what is
-// proven of the present version, or the version before where that has more.
+// usable returns what a checker may have of a cluster without trying it: the proven
+// part of the present version, or the previous version. It returns the one that has
+// more.
 func (r *Rollout) usable(h *history, to *recipient) *selection {
 	proven := r.provenPart(h, to.build)
 	before := h.stable[to.build]
@@ -115,7 +116,7 @@ func (r *Rollout) usable(h *history, to *recipient) *selection {
 	return proven
 }
 
-// provenPart returns what is proven for a build of the present version.
+// provenPart returns the part of the present version that is proven for a build.
 func (r *Rollout) provenPart(h *history, build canary.Build) *selection {
 	if part := h.proven[build]; part != nil {
 		return part
@@ -136,7 +137,7 @@ func (r *Rollout) provenPart(h *history, build canary.Build) *selection {
 	return part
 }
 
-// sent finds an endpoint in what is sent of a cluster.
+// sent returns the index of an endpoint in a selection, if it is there.
 func (h *history) sent(s *selection, hash health.Hash) (index int, ok bool) {
 	if s.cluster == nil {
 		return 0, false
@@ -147,7 +148,7 @@ func (h *history) sent(s *selection, hash health.Hash) (index int, ok bool) {
 	return index, !s.withheld[s.cluster.Shapes[index]]
 }
 
-// place finds an endpoint in a version.
+// place returns the index of an endpoint in a version, if it is there.
 func (h *history) place(k *catalog.Cluster, hash health.Hash) (index int, ok bool) {
 	places := h.places[k]
 	if places == nil {
@@ -161,8 +162,8 @@ func (h *history) place(k *catalog.Cluster, hash health.Hash) (index int, ok boo
 	return index, ok
 }
 
-// differs reports whether a checker takes an endpoint for another than in the version
-// before. The index is that in after.
+// differs reports whether a checker takes an endpoint for a different one than
+// before. index is the endpoint's index in after.
 func (h *history) differs(before, after *catalog.Cluster, index int) bool {
 	if before == after {
 		return false

@@ -17,15 +17,15 @@ func (r *Rollout) BlockedClusters() int { return r.ledger.BlockedClusters() }
 // Blocked reports whether nobody may try the present version of a cluster.
 func (r *Rollout) Blocked(cluster string) bool { return r.ledger.Blocked(cluster) }
 
-// Behind reports whether a checker lacks something of what it has to check until
-// others have tried it. What is blocked does not count.
+// Behind reports whether a checker lacks part of its work until others have tried it.
+// Blocked clusters do not count.
 func (r *Rollout) Behind(checker string) bool {
 	to := r.recipients[checker]
 	return to != nil && slices.ContainsFunc(to.withheld, func(name string) bool { return !r.ledger.Blocked(name) })
 }
 
-// Reason says why a cluster is not sent, as it is now, to all that are to check it;
-// empty where it is.
+// Reason says why some checkers of a cluster do not get its present version. It is
+// empty if all do.
 func (r *Rollout) Reason(cluster string) string {
 	s := r.ledger.Standing(cluster)
 	moment := func(at time.Time) string { return at.UTC().Format(time.RFC3339) }
@@ -45,8 +45,8 @@ func (r *Rollout) Reason(cluster string) string {
 	return ""
 }
 
-// UntriedReason says why no checker may be sent an endpoint of a cluster yet; empty
-// where some may.
+// UntriedReason says why no checker may get an endpoint of a cluster yet. It is empty
+// if some may.
 func (r *Rollout) UntriedReason(k *catalog.Cluster, index int) string {
 	for id, to := range r.recipients {
 		if r.lookup.Connected(id) && r.ledger.ProvenShape(to.build, k.Source.Name, k.Shapes[index]) {

@@ -13,13 +13,13 @@ import (
 
 // Options are the parameters of a Rollout.
 type Options struct {
-	Report time.Duration // between two reports of a checker
-	Grace  time.Duration // for which the seats of a lost checker are kept
+	Report time.Duration // time between two reports of a checker
+	Grace  time.Duration // for how long the seats of a lost checker are kept
 }
 
-// leastCalm is for how long no checker must come or go, at least, before a cluster
-// is tried again whose canary was lost: longer than the restarts of two checkers one
-// after the other are apart.
+// leastCalm is how long at least no checker must come or go before a cluster whose
+// canary was lost is tried again. It exceeds the time between the restarts of two
+// checkers in a rolling restart.
 const leastCalm = 10 * time.Second
 
 // Lookup answers what a Rollout asks its owner.
@@ -45,19 +45,19 @@ type Rollout struct {
 	histories  map[string]*history // by cluster
 	recipients map[string]*recipient
 	serial     uint64          // of the last specifier made
-	releaseAt  time.Time       // when to look again at what checkers were denied; zero: nothing has changed
+	releaseAt  time.Time       // when to look again at what checkers were denied; zero if nothing changed
 	unsaved    map[string]bool // clusters whose record is to be stored
-	restored   []string        // clusters that a record was restored of, until ForgetAbsent
+	restored   []string        // clusters with a restored record, until ForgetAbsent
 }
 
 // recipient is a checker that is sent specifiers.
 type recipient struct {
 	health.Checker
 	build    canary.Build
-	versions map[string]*selection          // what it has of each cluster of which it has endpoints
-	denied   []string                       // clusters that are to be tried before it may have them
-	samples  map[health.EndpointID]struct{} // what it was sent beyond its share, as a canary
-	withheld []string                       // clusters of which it was not sent all that it has to check, as they are
+	versions map[string]*selection          // what it has of each cluster, for clusters in which it has endpoints
+	denied   []string                       // clusters that others must try before it may have them
+	samples  map[health.EndpointID]struct{} // endpoints that it got beyond its share, as a canary
+	withheld []string                       // clusters that it did not get in full, in their present version
 }
 
 // New makes a Rollout without clusters or checkers.
@@ -68,13 +68,13 @@ func New(o Options, lookup Lookup) *Rollout {
 	}
 }
 
-// Restore takes up the stored record of a cluster, before anything else.
+// Restore restores the stored record of a cluster. Call it before any other method.
 func (r *Rollout) Restore(cluster string, record canary.Record) {
 	r.ledger.Restore(cluster, record)
 	r.restored = append(r.restored, cluster)
 }
 
-// ForgetAbsent forgets what was restored of clusters that no source has.
+// ForgetAbsent forgets restored records of clusters that no source has.
 func (r *Rollout) ForgetAbsent() {
 	for _, name := range r.restored {
 		if r.histories[name] == nil {
@@ -87,7 +87,7 @@ func (r *Rollout) ForgetAbsent() {
 // Start allows trials, once hdsd has settled.
 func (r *Rollout) Start(now time.Time) { r.started, r.releaseAt = true, now }
 
-// Connect notes that a checker begins a stream.
+// Connect records that a checker begins a stream.
 func (r *Rollout) Connect(now time.Time, k *health.Checker) {
 	r.ledger.Connected(now, k)
 	to := r.recipients[k.ID]
@@ -98,17 +98,17 @@ func (r *Rollout) Connect(now time.Time, k *health.Checker) {
 	to.Checker, to.build = *k, canary.BuildOf(k)
 }
 
-// Disconnect notes that a checker is lost.
+// Disconnect records that a checker is lost.
 func (r *Rollout) Disconnect(now time.Time, id string) { r.ledger.Lost(now, id) }
 
-// Forget forgets a checker whose seats are given up.
+// Forget forgets a checker that gave up its seats.
 func (r *Rollout) Forget(id string) {
 	delete(r.recipients, id)
 	r.ledger.Forget(id)
 }
 
-// Accepted notes that a checker has taken a specifier, and with it the clusters on
-// trial there, except for those that were left out for the sake of its protocol.
+// Accepted records that a checker accepted a specifier, with its clusters on trial.
+// It excludes clusters that the checker's protocol left out.
 func (r *Rollout) Accepted(now time.Time, id string, s *specifier.Specifier) {
 	var has map[string]bool
 	r.ledger.Accepted(now, id, s.Serial, func(name string) bool {
@@ -130,7 +130,7 @@ func (r *Rollout) clustersOf(s *specifier.Specifier) map[string]bool {
 	return has
 }
 
-// Report notes what the report of a checker shows of trials.
+// Report applies what a checker's report shows about trials.
 func (r *Rollout) Report(now time.Time, id string, votes []health.Vote) {
 	r.ledger.Reported(now, id)
 	if !r.ledger.Trying(id) {
@@ -151,18 +151,18 @@ type Effects struct {
 	Records map[string]*canary.Record // to store, by cluster; nil removes one
 }
 
-// Event is what became of a trial.
+// Event reports the outcome of a trial.
 type Event struct {
 	canary.Event
-	Reason string // of canary.Blocked: what to do
+	Reason string // for canary.Blocked: what to do
 }
 
-// Tick does what is due. It calls specify for each checker whose specifier is to be
-// made and sent before the next one is looked at: the first may become a canary.
+// Tick applies what is due. It calls specify for each checker whose specifier must be
+// made. The owner sends that specifier before specify returns, since the checker may
+// become a canary.
 //
-// Checkers get what is proven when no trial is in progress any more, or a report
-// interval later, so that a start with many clusters does not make each specifier
-// once for each of them.
+// Checkers get what is proven when all trials have ended, or a report interval later.
+// So a start with many clusters does not make each specifier once for each cluster.
 func (r *Rollout) Tick(now time.Time, specify func(checker string)) Effects {
 	var out Effects
 	if r.ledger.Tick(now) {
@@ -178,7 +178,7 @@ func (r *Rollout) Tick(now time.Time, specify func(checker string)) Effects {
 	return out
 }
 
-// NextDeadline says when Tick next has something to do if nothing else happens.
+// NextDeadline returns when Tick next has work if nothing else happens.
 func (r *Rollout) NextDeadline() (time.Time, bool) {
 	next, ok := r.ledger.NextDeadline()
 	if !r.releaseAt.IsZero() && (!ok || r.releaseAt.Before(next)) {
@@ -187,17 +187,17 @@ func (r *Rollout) NextDeadline() (time.Time, bool) {
 	return next, ok
 }
 
-// release lets Tick look soon at what checkers were denied.
+// release makes Tick look soon at what checkers were denied.
 func (r *Rollout) release(now time.Time) {
 	if r.releaseAt.IsZero() {
 		r.releaseAt = now.Add(r.options.Report)
 	}
 }
 
-// settleTrials takes over the results of trials, until there are no more.
+// settleTrials applies the results of trials until there are no more.
 func (r *Rollout) settleTrials(now time.Time, specify func(string), out *Effects) {
 	for events := r.ledger.Events(); len(events) > 0; events = r.ledger.Events() {
-		withdraw := map[string]bool{} // checkers that have what they should not
+		withdraw := map[string]bool{} // checkers that have something they should not
 		for _, e := range events {
 			noted := Event{Event: e}
 			switch e.Kind {
@@ -223,8 +223,8 @@ func (r *Rollout) settleTrials(now time.Time, specify func(string), out *Effects
 	}
 }
 
-// sendReleased makes the specifiers of checkers that may have what they were denied,
-// and of canaries that have more than their share.
+// sendReleased makes the specifiers of checkers that may now have what they were
+// denied. It also makes those of canaries that have more than their share.
 func (r *Rollout) sendReleased(now time.Time, specify func(string)) {
 	for _, id := range slices.Sorted(maps.Keys(r.recipients)) {
 		to := r.recipients[id]

@@ -6,34 +6,34 @@ import (
 	"time"
 )
 
-// Back-off of a version that was not accepted.
+// These bound the back-off of a version that was not accepted.
 const (
 	firstRetry = 30 * time.Second
 	lastRetry  = 10 * time.Minute
 )
 
-// maxProofs bounds the proofs that are kept of a cluster beyond its present version.
+// maxProofs bounds the proofs that a cluster keeps beyond its present version.
 const maxProofs = 256
 
-// cluster is what is known of one.
+// cluster holds what is known of one cluster.
 type cluster struct {
 	name    string
 	version Version
 	proven  map[Proof]struct{}
-	builds  map[Build]bool // whether the whole version is proven; filled when asked
-	trial   *trial         // nil: none is in progress
+	builds  map[Build]bool // whether the whole version is proven, by build; computed on request
+	trial   *trial         // nil if none is in progress
 	removed bool           // no source has it any more
 
-	// While the version has every blamed shape.
-	blamed []Shape // that were on trial when a checker was lost
+	// These hold while the version has every blamed shape.
+	blamed []Shape // shapes on trial when a checker was lost
 	losses []Loss  // one: suspect; two: blocked
 
-	refused   int       // trials in a row that were not accepted
-	refusedBy string    // the last of these
-	retry     time.Time // not before, by others
+	refused   int       // number of trials in a row that were not accepted
+	refusedBy string    // the checker of the latest such trial
+	retry     time.Time // other checkers must not try before
 }
 
-// change takes another version, and reports whether it has other shapes.
+// change sets a new version, and reports whether its shapes differ.
 func (k *cluster) change(v Version) bool {
 	v.Shapes = slices.Clone(v.Shapes)
 	slices.Sort(v.Shapes)
@@ -50,7 +50,7 @@ func (k *cluster) change(v Version) bool {
 	return true
 }
 
-// has reports whether all shapes are in the present version; of none, all are.
+// has reports whether the present version has all the shapes; true for none.
 func (k *cluster) has(shapes ...Shape) bool {
 	for _, s := range shapes {
 		if _, ok := slices.BinarySearch(k.version.Shapes, s); !ok {
@@ -60,7 +60,7 @@ func (k *cluster) has(shapes ...Shape) bool {
 	return true
 }
 
-// prove notes what a build has survived.
+// prove records shapes that a build has survived.
 func (k *cluster) prove(b Build, shapes map[Shape]bool) {
 	for s := range shapes {
 		k.proven[Proof{b, s}] = struct{}{}
@@ -79,7 +79,7 @@ func (k *cluster) provenFor(b Build) bool {
 	return whole
 }
 
-// unproven returns the shapes that a build has still to survive.
+// unproven returns the shapes that a build has not survived yet.
 func (k *cluster) unproven(b Build) []Shape {
 	var all []Shape
 	for _, s := range k.version.Shapes {
@@ -93,7 +93,7 @@ func (k *cluster) unproven(b Build) []Shape {
 func (k *cluster) suspect() bool { return len(k.losses) > 0 }
 func (k *cluster) blocked() bool { return len(k.losses) > 1 }
 
-// blame notes that a checker was lost during a trial.
+// blame records that a checker was lost during a trial.
 func (k *cluster) blame(now time.Time, c *checker) {
 	k.losses = append(k.losses, Loss{c.id, now})
 	k.blamed = k.unproven(c.build)
@@ -107,14 +107,14 @@ func (k *cluster) acquit() {
 	}
 }
 
-// refuse notes that a checker did not accept a cluster.
+// refuse records that a checker did not accept a cluster.
 func (k *cluster) refuse(now time.Time, c *checker) {
 	k.refused++
 	k.refusedBy, k.retry = c.id, now.Add(k.backoff())
 }
 
-// backoff is none at first: the checker may have had another reason, among all that it
-// tried.
+// backoff is zero after the first refusal: the checker may have refused because of
+// another cluster that it tried.
 func (k *cluster) backoff() time.Duration {
 	if k.refused < 2 {
 		return 0
@@ -122,14 +122,15 @@ func (k *cluster) backoff() time.Duration {
 	return min(firstRetry<<min(k.refused-2, 10), lastRetry)
 }
 
-// again is when the checker that did not accept a cluster may try it again, if no other
-// has.
+// again returns when the checker that did not accept a cluster may try it again, if
+// no other has tried it by then.
 func (k *cluster) again() time.Time { return k.retry.Add(max(k.backoff(), firstRetry)) }
 
-// alone reports whether a cluster is to be tried alone.
+// alone reports whether a trial of the cluster must be its checker's only one.
 func (k *cluster) alone() bool { return k.suspect() || k.refused > 0 }
 
-// waits reports whether a cluster is still to be tried alone.
+// waits reports whether a cluster has yet to begin a trial that must be its checker's
+// only one.
 func (k *cluster) waits() bool {
 	return !k.removed && k.trial == nil && k.alone() && !k.blocked()
 }

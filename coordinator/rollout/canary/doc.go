@@ -23,16 +23,16 @@
 //   - A suspect is tried only while no checker comes or goes, or at a checker that has
 //     come back since. So a rolling restart does not meet it twice. A checker that is
 //     lost again and again tries nothing, and does not disturb the others.
-//   - A version that its canary does not accept is tried elsewhere, later and alone.
-//     That never blocks it.
+//   - If a canary does not accept a version, another checker tries it later and
+//     alone. That never blocks the version.
 //   - A version is suspect or blocked as long as it has every shape that was on trial.
 //     A proof holds for ever.
 //   - The same calls in the same order give the same answers.
 //
 // It is pure: no goroutine, lock, clock or log. All calls come from one goroutine, its
-// owner; time comes in as a value and never runs backwards. Events returns what became
+// owner; time comes in as a value and never runs backwards. Events returns the results
 // of trials. An owner calls Tick when NextDeadline has come. After that, and after
-// events, it asks again with Try for what was denied.
+// events, it calls Try again for what was denied.
 //
 // It imports health and the standard library only.
 package canary

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Tick does what is due. It reports whether something was: what was denied may be
-// granted now.
+// Tick applies what is due. If it returns true, a Try that was denied may now
+// succeed.
 func (l *Ledger) Tick(now time.Time) bool {
 	if l.next.IsZero() || now.Before(l.next) {
 		return false
@@ -28,7 +28,7 @@ func (l *Ledger) Tick(now time.Time) bool {
 	return true
 }
 
-// refuse ends a trial that is not accepted. That says nothing of the cluster if the
+// refuse ends a trial that was not accepted. It does not blame the cluster if the
 // checker accepts nothing at all.
 func (l *Ledger) refuse(now time.Time, t *trial) {
 	k, c := t.cluster, t.checker
@@ -50,17 +50,17 @@ func (l *Ledger) refuse(now time.Time, t *trial) {
 	l.note(NotAccepted, t)
 }
 
-// NextDeadline says when Tick has something to do if nothing else happens.
+// NextDeadline returns when Tick has work if nothing else happens.
 func (l *Ledger) NextDeadline() (time.Time, bool) { return l.next, !l.next.IsZero() }
 
-// schedule makes something due at a time.
+// schedule makes Tick due at a time, at the latest.
 func (l *Ledger) schedule(at time.Time) {
 	if l.next.IsZero() || at.Before(l.next) {
 		l.next = at
 	}
 }
 
-// reschedule finds out what is due next after now.
+// reschedule computes the next deadline after now.
 func (l *Ledger) reschedule(now time.Time) {
 	l.next = time.Time{}
 	later := func(at time.Time) {

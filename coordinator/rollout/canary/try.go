@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Try reports whether a checker is the canary of a cluster. It becomes the canary if it
-// can. Had says that it was sent another version of the cluster before.
+// Try reports whether a checker is the canary of a cluster, and makes it the canary
+// if it can. had says that the checker got another version of the cluster before.
 func (l *Ledger) Try(now time.Time, id, name string, had bool) bool {
 	c, k := l.roster.checkers[id], l.clusters[name]
 	if c == nil || !c.connected || k == nil {
@@ -22,8 +22,8 @@ func (l *Ledger) Try(now time.Time, id, name string, had bool) bool {
 	return true
 }
 
-// mayTry reports whether a checker may try a cluster. It reserves the checker for a
-// cluster that is to be tried alone.
+// mayTry reports whether a checker may try a cluster. If the cluster must be tried
+// alone, it reserves the checker for it.
 func (l *Ledger) mayTry(now time.Time, c *checker, k *cluster) bool {
 	switch {
 	case k.blocked() || now.Before(k.retry) || c.deaf || l.roster.unsteady(now, c) || c.triesAlone():
@@ -56,7 +56,7 @@ func (l *Ledger) start(now time.Time, c *checker, k *cluster, had bool) {
 	l.note(Started, t)
 }
 
-// begin begins a trial, or begins it anew, with the present version.
+// begin begins or restarts a trial, with the present version.
 func (l *Ledger) begin(now time.Time, t *trial) {
 	shapes := t.cluster.unproven(t.checker.build)
 	if len(shapes) == 0 {
@@ -87,12 +87,12 @@ func (l *Ledger) withdraw(now time.Time, t *trial) {
 	l.note(Withdrawn, t)
 }
 
-// lose ends a trial whose checker was lost.
+// lose ends a trial because its checker was lost.
 func (l *Ledger) lose(now time.Time, t *trial) {
 	l.end(t)
 	k, kind := t.cluster, Lost
 	if k.suspect() && !t.suspect {
-		l.acquit(k) // of the loss elsewhere meanwhile: one of the two counts
+		l.acquit(k) // clear the loss at another checker during this trial: only one of the two losses counts
 	}
 	if l.blame(now, k, t.checker); k.blocked() {
 		kind = Blocked
@@ -123,7 +123,7 @@ func (l *Ledger) Trying(id string) bool {
 // InProgress counts the trials in progress.
 func (l *Ledger) InProgress() int { return l.trials }
 
-// Sent notes that a checker was sent a specifier that has all its trials. Serials grow.
+// Sent records that a checker got a specifier with all its trials. Serials grow.
 func (l *Ledger) Sent(now time.Time, id string, serial uint64) {
 	c := l.roster.checkers[id]
 	if c == nil {
@@ -137,8 +137,8 @@ func (l *Ledger) Sent(now time.Time, id string, serial uint64) {
 	}
 }
 
-// Accepted notes that a report listed just what a specifier has. Lacks reports whether a
-// cluster was left out of it on the way.
+// Accepted records that a report listed exactly what a specifier has. lacks reports
+// whether the specifier left out a cluster.
 func (l *Ledger) Accepted(now time.Time, id string, serial uint64, lacks func(cluster string) bool) {
 	c := l.roster.checkers[id]
 	if c == nil {
@@ -155,14 +155,15 @@ func (l *Ledger) Accepted(now time.Time, id string, serial uint64, lacks func(cl
 	}
 }
 
-// Probed notes that a report shows a probe of an endpoint of this shape.
+// Probed records that a report shows a probe of an endpoint of this shape.
 func (l *Ledger) Probed(id, name string, s Shape) {
 	if k := l.clusters[name]; k != nil && k.trial != nil && k.trial.checker.id == id {
 		k.trial.probe(s)
 	}
 }
 
-// Reported notes that a checker reported. Probed follows for what the report shows.
+// Reported records a report of a checker. Call Probed afterwards for what the report
+// shows.
 func (l *Ledger) Reported(now time.Time, id string) {
 	for _, name := range l.Trials(id) {
 		if t := l.clusters[name].trial; t.survived(now, l.options.Report) {
