@@ -116,8 +116,8 @@ func (f *forest) link(l *leaf, last, i int32) {
 
 // halve cuts a unit's leaf in two, and each of its units with it. All units keep
 // their checkers. It returns the unit's halves, or false if all endpoints of the leaf
-// are alike. It calls parted for each new unit.
-func (f *forest) halve(i int32, parted func(part int32)) (halves []int32, ok bool) {
+// are alike. It calls added for each new unit.
+func (f *forest) halve(i int32, added func(part int32)) (halves []int32, ok bool) {
 	k := f.seats.at(i).kind
 	at, _ := slices.BinarySearchFunc(k.leaves, f.seats.at(i).Prefix, func(l leaf, k trie.Key) int {
 		return cmp.Or(cmp.Compare(l.Prefix.Hi, k.Hi), cmp.Compare(l.Prefix.Lo, k.Lo))
@@ -135,7 +135,7 @@ func (f *forest) halve(i int32, parted func(part int32)) (halves []int32, ok boo
 	halves = []int32{i}
 	last := [2]int32{none, none}
 	for _, o := range units {
-		for side, n := range f.part(o, depth, both, parted) {
+		for side, n := range f.part(o, depth, both, added) {
 			if n != none {
 				f.link(&both[side], last[side], n)
 				last[side] = n
@@ -167,7 +167,7 @@ func (f *forest) span(l leaf) (units []int32, low, high trie.Key) {
 
 // part cuts a unit in two at a bit, if it has endpoints on both sides. It returns the
 // unit on each side, or none.
-func (f *forest) part(i int32, bit int, halves [2]leaf, parted func(part int32)) [2]int32 {
+func (f *forest) part(i int32, bit int, halves [2]leaf, added func(part int32)) [2]int32 {
 	members := f.seats.at(i).members
 	at := f.endpoints.from(members, bit)
 	sides := [2]int32{i, none}
@@ -180,7 +180,7 @@ func (f *forest) part(i int32, bit int, halves [2]leaf, parted func(part int32))
 		for _, id := range members[at:] {
 			f.endpoints.setUnit(id, sides[1])
 		}
-		parted(sides[1])
+		added(sides[1])
 	}
 	for side, n := range sides {
 		if n != none {

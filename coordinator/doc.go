@@ -47,7 +47,7 @@
 // A decision reaches data planes first, then the store's queue, then the log of events
 // (decisions.go). Publishing never waits for the disk. What an operator asks for takes
 // effect at once, and is acknowledged when it is on disk. Queries of the history read
-// what is committed, so history that a query has shown survives kill -9.
+// what is committed, so history you have seen survives any crash.
 //
 // # Start
 //

@@ -75,7 +75,7 @@ func TestAHandoverEndsWithTheEndpoint(t *testing.T) {
 
 func TestAHandoverEndsThoughTheNewCheckerIsSilent(t *testing.T) {
 	l, moved := handing(t)
-	l.checkers["da"].mute = true
+	l.checkers["da"].rejects = true
 	l.pass(time.Minute - report)
 	if who := l.checking(moved[0]); !slices.Contains(who, "ca") {
 		t.Errorf("%s is checked by %v before the time is over", moved[0], who)

@@ -75,12 +75,12 @@ type lab struct {
 // told when they change, and all of them after a specifier that was sent.
 type fakeChecker struct {
 	health.Checker
-	spec  *specifier.Specifier
-	fresh bool // nothing was reported on spec
-	said  map[health.EndpointID]health.Status
-	blind map[string]health.Status // sees this instead of the truth
-	until time.Time                // when it sees again; zero: never
-	mute  bool                     // rejects what it is sent
+	spec    *specifier.Specifier
+	fresh   bool // nothing was reported on spec
+	said    map[health.EndpointID]health.Status
+	blind   map[string]health.Status // sees this instead of the truth
+	until   time.Time                // when it sees again; zero: never
+	rejects bool                     // rejects what it is sent
 }
 
 func newLab(t testing.TB) *lab {
@@ -213,7 +213,7 @@ func (l *lab) lose(id string) {
 
 func (l *lab) report(id string) {
 	k := l.checkers[id]
-	if k.spec == nil || k.mute {
+	if k.spec == nil || k.rejects {
 		return
 	}
 	if !k.until.IsZero() && !l.now.Before(k.until) {

@@ -219,8 +219,8 @@ func TestACheckerThatIsKeptFromItsPlanIsNotSynced(t *testing.T) {
 	slow := strings.ReplaceAll(brisk, "interval: 0.2s", "interval: 60s")
 	s := newSite(t, t.TempDir(), slow, static("web", "192.0.2.1:80", "192.0.2.2:80"))
 	s.ready()
-	mute := func(*healthv3.HealthCheckSpecifier) *healthv3.EndpointHealthResponse { return nil }
-	s.scripted("canary", mute)
+	silent := func(*healthv3.HealthCheckSpecifier) *healthv3.EndpointHealthResponse { return nil }
+	s.scripted("canary", silent)
 	s.eventually("it to try the cluster", func() bool {
 		k := s.checkerState("canary")
 		return k.AssignedEndpoints == 2 && k.Specifier == "SENT"
@@ -260,20 +260,20 @@ func TestASilentCheckerIsShownAndItsEndpointsMove(t *testing.T) {
 	s.ready()
 	s.scripted("good", flat(upBelow1000))
 	s.eventually("a verdict", func() bool { return s.healthOf("web", addresses[0]) == "HEALTHY" })
-	mute := s.scripted("mute", func(*healthv3.HealthCheckSpecifier) *healthv3.EndpointHealthResponse { return nil })
-	s.eventually("it to get work", func() bool { return s.checkerState("mute").AssignedEndpoints > 0 })
-	s.eventually("it to be found out", func() bool { return !s.checkerState("mute").Trusted })
+	silent := s.scripted("silent", func(*healthv3.HealthCheckSpecifier) *healthv3.EndpointHealthResponse { return nil })
+	s.eventually("it to get work", func() bool { return s.checkerState("silent").AssignedEndpoints > 0 })
+	s.eventually("it to be found out", func() bool { return !s.checkerState("silent").Trusted })
 	s.eventually("its endpoints to move", func() bool {
-		return s.checkerState("mute").AssignedEndpoints == 0 && s.checkerState("good").AssignedEndpoints == len(addresses)
+		return s.checkerState("silent").AssignedEndpoints == 0 && s.checkerState("good").AssignedEndpoints == len(addresses)
 	})
 	for _, want := range []string{"within 600ms", "others check its endpoints"} {
-		if k := s.checkerState("mute"); !strings.Contains(k.DistrustReason, want) {
+		if k := s.checkerState("silent"); !strings.Contains(k.DistrustReason, want) {
 			t.Errorf("it is distrusted because %q, want %q", k.DistrustReason, want)
 		}
 	}
-	mute.mu.Lock()
-	defer mute.mu.Unlock()
-	if len(mute.have.GetClusterHealthChecks()) == 0 {
+	silent.mu.Lock()
+	defer silent.mu.Unlock()
+	if len(silent.have.GetClusterHealthChecks()) == 0 {
 		t.Error("it was sent an empty specifier, which would wake it")
 	}
 }

@@ -26,7 +26,7 @@ func TestACheckerThatStopsReportingIsReplaced(t *testing.T) {
 		t.Errorf("%d endpoints stay with it", n)
 	}
 	l.wantReportedBy(3, addresses)
-	l.checkers["c0a"].mute = false
+	l.checkers["c0a"].rejects = false
 	l.pass(10 * report)
 	if l.silenceReason("c0a") != "" || l.load("c0a") == 0 {
 		t.Error("it reports again and has no work")
@@ -62,7 +62,7 @@ func TestUnobservedEndpointsAreCounted(t *testing.T) {
 	l.pass(time.Minute)
 	want(30)
 	for _, k := range l.checkers {
-		k.mute = false
+		k.rejects = false
 	}
 	l.pass(10 * report)
 	want(0)
@@ -74,6 +74,6 @@ func TestUnobservedEndpointsAreCounted(t *testing.T) {
 // hushLater makes checkers stop reporting.
 func (l *lab) hushLater(ids ...string) {
 	for _, id := range ids {
-		l.checkers[id].mute = true
+		l.checkers[id].rejects = true
 	}
 }

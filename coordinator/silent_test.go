@@ -11,7 +11,7 @@ import (
 // hush makes checkers reject what they were sent, and hds notice it.
 func (l *lab) hush(ids ...string) {
 	for _, id := range ids {
-		l.checkers[id].mute = true
+		l.checkers[id].rejects = true
 		l.setSilent(true, id)
 	}
 }
@@ -40,7 +40,7 @@ func fleetOf(t *testing.T, checkers, endpoints int) (*lab, []string) {
 
 // reporting returns the checkers that check an address and report it.
 func (l *lab) reporting(address string) []string {
-	return slices.DeleteFunc(l.checking(address), func(id string) bool { return l.checkers[id].mute })
+	return slices.DeleteFunc(l.checking(address), func(id string) bool { return l.checkers[id].rejects })
 }
 
 func (l *lab) wantReportedBy(count int, addresses []string) {
@@ -112,7 +112,7 @@ func TestASilentCheckerThatReportsJoinsAgain(t *testing.T) {
 		l, addresses := fleetOf(t, 5, 30)
 		l.newcomer("xa")
 		l.pass(wait)
-		l.checkers["xa"].mute = false
+		l.checkers["xa"].rejects = false
 		l.setSilent(false, "xa")
 		before := len(l.transitions)
 		l.pass(10 * time.Second)
@@ -176,7 +176,7 @@ func TestSeatsAreKeptWhileMostAreSilent(t *testing.T) {
 		}
 	}
 	for _, id := range names[:4] { // the cause goes away
-		l.checkers[id].mute = false
+		l.checkers[id].rejects = false
 		l.setSilent(false, id)
 	}
 	l.pass(10 * grace)

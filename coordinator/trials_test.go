@@ -276,12 +276,12 @@ func TestAChangeThatIsNotAcceptedIsTriedElsewhere(t *testing.T) {
 	l := settled(t, web("web", one))
 	l.say(withPath("web", "/rejected", one))
 	first := l.oneOf(l.having("/rejected"))
-	l.checkers[first].mute = true
+	l.checkers[first].rejects = true
 	l.pass(notTakenWithin)
 	if k := l.checkers[first]; strings.Contains(k.spec.Message.String(), "/rejected") {
 		t.Errorf("%s still has it", first)
 	}
-	l.checkers[first].mute = false
+	l.checkers[first].rejects = false
 	second := l.oneOf(l.having("/rejected"))
 	if second == first {
 		t.Errorf("%s tries it again at once", first)

@@ -74,8 +74,8 @@ func (f *flapping) change(key health.Endpoint, to health.Status) {
 	f.Store.Append([]health.Transition{t})
 }
 
-// witness watches, and checks that what it sees is one story.
-type witness struct {
+// observer watches, and checks that what it sees is one story.
+type observer struct {
 	f       *flapping
 	query   api.WatchQuery
 	state   map[health.Endpoint]health.Status
@@ -83,7 +83,7 @@ type witness struct {
 }
 
 // see watches until it has seen so many changes, or all up to end.
-func (w *witness) see(ctx context.Context, atMost int, end store.Place) error {
+func (w *observer) see(ctx context.Context, atMost int, end store.Place) error {
 	watcher, err := w.f.Watch(ctx, w.query)
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (w *witness) see(ctx context.Context, atMost int, end store.Place) error {
 }
 
 // verify compares with all that happened.
-func (w *witness) verify(all []health.Transition) error {
+func (w *observer) verify(all []health.Transition) error {
 	var wanted []health.Transition
 	for _, t := range all {
 		if w.query.Cluster == "" || w.query.Cluster == t.Endpoint.Cluster {
@@ -157,10 +157,10 @@ func (w *witness) verify(all []health.Transition) error {
 func TestWatchersSeeOneStory(t *testing.T) {
 	const watchers, rounds = 9, 20
 	f := newFlapping(t, 1200, rounds) // two pages
-	seen := make([]*witness, watchers)
+	seen := make([]*observer, watchers)
 	var group sync.WaitGroup
 	for i := range seen {
-		w := &witness{f: f, state: map[health.Endpoint]health.Status{}}
+		w := &observer{f: f, state: map[health.Endpoint]health.Status{}}
 		if i%3 == 2 {
 			w.query.Cluster = "web"
 		}
