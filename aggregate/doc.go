@@ -40,8 +40,8 @@
 //     probed.
 //   - A checker is doubted if it says down of many endpoints that its peers see up. A
 //     path between two zones is doubted for the same reason. Downs do not count while
-//     the doubt lasts, so a checker that is cut off takes no endpoint down. Ups
-//     always count.
+//     the doubt lasts, so a checker that is cut off takes no endpoint down. Doubt
+//     never discounts an up.
 //   - A checker is blind if it misses outages that its peers see. That changes no
 //     verdict; the owner may add substitutes beside it.
 //   - An operator's trust or distrust overrides what a checker's peers say. No vote
@@ -51,8 +51,9 @@
 //     not wait.
 //   - A majority elsewhere that gets no answer does not at once outvote an up from
 //     the endpoint's own zone. That up stands even if its checker has just lost its
-//     stream, unless most checkers of the zone have lost theirs. A single voter of several does
-//     not decide at once, either, when the votes of the others do not count.
+//     stream, unless most checkers of the zone have lost theirs. Nor does a single
+//     voter of several take an endpoint down at once when the votes of the others do
+//     not count.
 //   - No vote of a checker counts, up or down, once the checker has been silent for
 //     longer than the staleness.
 //   - A checker is awaited for Options.AwaitFor when it connects or falls silent. It
@@ -60,10 +61,11 @@
 //     neither the first nor the last to report decides alone after a short
 //     disturbance.
 //   - Every wait ends, even if its cause comes back again and again. An endpoint's
-//     wait budget covers the time that one voter takes to come back and to warm up. A
-//     new verdict refills the budget. So does a vote past its warm-up that agrees
-//     with the verdict. When the budget is spent, the votes that count decide. A
-//     re-created host is then awaited only until its first probe.
+//     wait budget covers the time that one voter takes to come back and to warm up,
+//     one confirmation, and the hold of a mass failure. A new verdict refills the
+//     budget. So do votes past their warm-up whose majority does not oppose it.
+//     When the budget is spent, the votes that count decide. A re-created host is
+//     then awaited only until its first probe.
 //   - A zone view reports that the checkers of a zone see an endpoint differently
 //     from its verdict for some time. It changes no verdict.
 //   - The same calls in the same order give the same effects.
@@ -79,7 +81,8 @@
 // endpoint). A checker that falls silent or comes back costs O(its endpoints). A Tick
 // costs as much as is due. Under the Score rule, a report also decides each endpoint
 // at which its checker's run of downs still grows. A vote takes 28 bytes and an
-// endpoint 40. An endpoint that is damped and went down lately takes some 100 more.
+// endpoint 40. Where damping is on, an endpoint that went down lately takes some 100
+// more until that is forgotten.
 //
 // It imports health and the standard library only.
 package aggregate

@@ -33,7 +33,8 @@ type doubts struct {
 	beliefs         []belief       // scratch space of compare, for one endpoint
 }
 
-// compare records which votes on an endpoint the other votes contradict.
+// compare records which votes on an endpoint the other votes contradict, and which of
+// them a doubted path excuses.
 func (d *doubts) compare(e *endpoint) {
 	list, p := d.roster.seatsOf(e), d.settings.of(e)
 	ups, downs, inside := 0, 0, false
@@ -86,7 +87,7 @@ func (d *doubts) compare(e *endpoint) {
 // review begins and ends doubt where records changed. Doubt of one checker can make
 // checkers that agreed with it look contradicted, so review repeats until no record
 // changes. It reviews checkers before paths, since a doubted path excuses its
-// checkers. Last, it schedules the end of each doubt.
+// checkers. Only then is it clear when each doubt ends.
 func (d *doubts) review() {
 	for d.records.pending() {
 		for list := d.records.takeCheckers(); len(list) > 0; list = d.records.takeCheckers() {
@@ -134,7 +135,7 @@ func (d *doubts) reviewPath(p path) {
 	}
 }
 
-// scheduleReleases sets the end of each doubt that was just reviewed.
+// scheduleReleases sets or withdraws the end of each doubt that was just reviewed.
 func (d *doubts) scheduleReleases() {
 	for _, at := range d.doubtedCheckers {
 		if r := d.records.of(at); r != nil && r.doubted {
@@ -149,7 +150,7 @@ func (d *doubts) scheduleReleases() {
 	d.doubtedCheckers, d.doubtedPaths = d.doubtedCheckers[:0], d.doubtedPaths[:0]
 }
 
-// scheduleRelease sets or withdraws the time at which doubt ends.
+// scheduleRelease sets or withdraws the time at which a doubt ends.
 func (d *doubts) scheduleRelease(r *record, class uint32, due deadline) {
 	limits := d.settings.doubt(class)
 	if end := d.clock.in(r.endsAfter(&limits)); r.scheduleRelease(end, &limits) {
@@ -241,7 +242,7 @@ func (d *doubts) pathsDue(now tick) {
 	}
 }
 
-// setTrust applies an operator's trust in a checker.
+// setTrust applies an operator's trust in a checker. Trust ends its doubt at once.
 func (d *doubts) setTrust(c uint32, trust OperatorTrust) {
 	k := d.roster.checker(c)
 	for class := range k.record.len() {
@@ -256,7 +257,7 @@ func (d *doubts) setTrust(c uint32, trust OperatorTrust) {
 	}
 }
 
-// forget ends the doubt of a checker that hdsd forgets.
+// forget reports the end of the doubt of a checker that is gone.
 func (d *doubts) forget(c uint32) {
 	if d.classes(c) > 0 {
 		d.effects.Doubts = append(d.effects.Doubts, DoubtChange{Checker: d.roster.checker(c).name, Reason: "it is gone"})

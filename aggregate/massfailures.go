@@ -13,7 +13,7 @@ import (
 type MassFailure struct {
 	Cluster string
 	Over    bool
-	Reason  string // for example "5 of 8 endpoints down in one round, and zones do not agree"
+	Reason  string // for example "5 of 8 endpoints would go down in one round, and zones do not agree that they are"
 }
 
 // massPhase is the state of a mass failure.
@@ -29,7 +29,7 @@ const (
 type massFailure struct {
 	phase     massPhase
 	until     tick                // when holding ends
-	recent    int                 // contested downs in the present round
+	recent    int                 // contested downs that took effect in the present round
 	since     time.Duration       // when the present round began
 	waiting   int                 // number of endpoints that are held back
 	heldBack  []health.EndpointID // endpoints that are held back, and some that no longer are
@@ -100,7 +100,7 @@ func (m *massFailures) resolve() iter.Seq[contested] {
 }
 
 // count begins a new round when the present one is over. It begins a mass failure
-// when the round has too many downs.
+// when the contested downs of the round are too many.
 func (m *massFailures) count(cluster uint32, x *massFailure, list []contested) {
 	p := m.settings.of(m.roster.at(list[0].id))
 	if m.clock.elapsed-x.since > 2*p.roundTime() {
@@ -151,8 +151,8 @@ func (m *massFailures) release(e *endpoint) {
 	m.check(e.cluster)
 }
 
-// check ends a mass failure when no endpoint is held back and at most half of the
-// cluster is down.
+// check ends a mass failure when no endpoint is held back. After the wait, it also
+// requires that at most half of the cluster is down.
 func (m *massFailures) check(cluster uint32) {
 	x := m.all[cluster]
 	if x == nil || x.phase == noMassFailure {
@@ -168,7 +168,7 @@ func (m *massFailures) check(cluster uint32) {
 	})
 }
 
-// forget drops the state of a cluster.
+// forget drops the state of a cluster that is gone.
 func (m *massFailures) forget(cluster uint32) { delete(m.all, cluster) }
 
 // until returns a phrase that says until when the downs of a cluster wait.

@@ -49,13 +49,13 @@ func (w *waits) due(id health.EndpointID, at tick) {
 //
 //   - A majority of down that gets no answer does not at once outvote an up from the
 //     endpoint's own zone. If the path to that zone is cut, that becomes clear after
-//     a round and the staleness. If nothing else suggests a cut, waits awaits only
-//     that checker's next report, whether it comes or is lost.
+//     a round or the staleness, whichever is longer. If nothing else suggests a cut,
+//     the wait ends when the zone's checkers must have reported once more.
 //   - The only believed voter of several does not at once take an endpoint down. If
 //     its vote was noise, that becomes clear meanwhile.
-//   - An endpoint does not come back up by the votes of checkers whose probes have
-//     all begun to fail. While others are doubted, these may be the only believed
-//     votes.
+//   - An endpoint does not at once come back up if all believed ups are from checkers
+//     whose probes have begun to fail. While others are doubted, these may be the
+//     only believed votes.
 func (w *waits) confirm(id health.EndpointID, p *policy, e *endpoint, t *tally, to health.Status) health.Status {
 	byMajority := p.Kind == Majority || p.Kind == Score
 	outvotesZone := byMajority && t.inside && !t.answered

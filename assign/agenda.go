@@ -12,7 +12,7 @@ type agenda struct {
 	step   uint32
 	visits []int32 // in this step
 	wanted []int32 // units that could use a new checker
-	parts  []int32 // cut off from other units, and not yet looked at
+	parts  []int32 // units to look at later, as those just cut off from others
 }
 
 // begin begins a step.
@@ -84,7 +84,7 @@ func (a *agenda) touchEmpty() {
 }
 
 // halve cuts a unit's leaf in two. It returns the unit's halves, or the unit alone if
-// it cannot be cut. It lists the other new units for later.
+// its endpoints stay together. It lists all new units for later.
 func (a *agenda) halve(i int32) []int32 {
 	halves, ok := a.forest.halve(i, a.addPart)
 	if ok {
@@ -93,10 +93,11 @@ func (a *agenda) halve(i int32) []int32 {
 	return halves
 }
 
-// divisible reports whether halve can cut a unit.
+// divisible reports whether a unit can be cut, by one call of halve or by several.
 func (a *agenda) divisible(i int32) bool { return a.forest.divisible(a.seats.at(i)) }
 
-// addPart adds a unit that was cut off from another.
+// addPart lists for later a unit that was cut off from another. It also lists it for
+// this step if the other is listed, and as wanted if it could use a new checker.
 func (a *agenda) addPart(i int32) {
 	if a.seats.at(i).visited == a.step {
 		a.visits = append(a.visits, i)

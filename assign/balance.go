@@ -22,8 +22,8 @@ type balancer struct {
 }
 
 // shed moves work from checkers above their quotas to others that have room. It moves
-// substitute work first, and seats only if that is not enough. If the checker is
-// doubted, its substitutes get the seats.
+// substitute work first, and seats only if the checker still has too many. A doubted
+// checker gives up seats only in units with substitutes, which take them.
 func (b *balancer) shed() {
 	full := b.above(quota.Breach)
 	if len(full) == 0 {
@@ -71,9 +71,9 @@ func (b *balancer) above(q quota.Level) []int32 {
 	return full
 }
 
-// relay relieves a checker that is above its bound when every possible taker is full.
+// relay relieves a checker that has too many seats when every possible taker is full.
 // The first taker hands something on, and so does each next one, up to a checker with
-// room. It uses a shortest such chain, and reports whether there is one.
+// room. It uses a shortest such chain, and reports whether work moved all along it.
 func (b *balancer) relay(s int32, from []int32) bool {
 	chain := b.chain(s, from)
 	if len(chain) == 0 {
@@ -91,7 +91,7 @@ func (b *balancer) relay(s int32, from []int32) bool {
 			return false
 		}
 		b.mover.swap(i, giver, taker)
-		b.agenda.later(i) // its own zone may have room for it again
+		b.agenda.later(i) // giver and taker may have room for it in its own zone by now
 		u := b.seats.at(i)
 		room = max(b.room.quota(quota.Breach, giver)-b.room.load(giver), u.size())
 		leeway = max(b.room.leeway(giver), u.cost())
@@ -100,8 +100,9 @@ func (b *balancer) relay(s int32, from []int32) bool {
 }
 
 // chain returns the checkers along which work can pass from an overloaded checker to
-// one with room below its share, last first. The slice from records which checker can
-// hand work to which; it marks dead ends, which are not tried again.
+// one that has room and no more than its share, last first. The slice from records
+// who can hand work to each checker. After a search in vain it stays as it is, so that
+// the next search skips dead ends.
 func (b *balancer) chain(s int32, from []int32) []int32 {
 	seen := b.newSeen()
 	from[s] = s
@@ -133,7 +134,7 @@ func (b *balancer) chain(s int32, from []int32) []int32 {
 	return nil
 }
 
-// back returns the chain that ends at t.
+// back returns the chain that ends at t, last first.
 func back(t int32, from []int32) []int32 {
 	chain := []int32{t}
 	for from[t] != t {
@@ -143,7 +144,7 @@ func back(t int32, from []int32) []int32 {
 	return chain
 }
 
-// seen marks, by class and zone, whether all checkers were seen.
+// seen tells, by class and zone, whether all checkers were seen.
 type seen [][]bool
 
 func (b *balancer) newSeen() seen {
@@ -154,8 +155,8 @@ func (b *balancer) newSeen() seen {
 	return all
 }
 
-// takers yields the checkers that could take a unit from another. It skips zones
-// where all checkers of the class were seen.
+// takers yields the checkers that could have a unit in place of checker s. It skips
+// zones where all checkers of the class were seen.
 func (b *balancer) takers(i, s int32, all seen, yield func(t int32)) {
 	u := b.seats.at(i)
 	seen, tally := all[u.kind.id], b.tally
@@ -179,7 +180,8 @@ func (b *balancer) takers(i, s int32, all seen, yield func(t int32)) {
 }
 
 // parcel finds a unit that the giver can hand to a taker with the given room. If all
-// units are too large, it returns a part of one; if there is none, none.
+// that suit are too large, it cuts the smallest, and returns a part that fits. It
+// returns none if no unit suits or no part fits.
 func (b *balancer) parcel(giver, taker, room int32, leeway int64) int32 {
 	fits := func(u *unit) bool { return u.size() <= room && u.cost() <= leeway }
 	size := func(i int32) int32 { return b.seats.at(i).size() }

@@ -24,8 +24,9 @@ type puller struct {
 }
 
 // pull lets newcomers take seats up to their fair share. They first take from
-// checkers far above their share. Then they take the seats that they outrank others
-// for, then seats of any checker above its share.
+// checkers far above their share. Then they take the seats that they would have had,
+// had they been there from the start. Last, they take from any checker above its
+// share.
 func (p *puller) pull(newcomers []int32) {
 	for _, donor := range p.balancer.above(quota.Bound) {
 		p.handOver(donor, newcomers, quota.Bound, true)
@@ -62,7 +63,7 @@ func (p *puller) handOver(donor int32, newcomers []int32, q quota.Level, all boo
 	}
 	newcomers = slices.DeleteFunc(slices.Clone(newcomers), func(s int32) bool { return !p.hungry(s) })
 	enough := p.room.quota(q, donor)
-	const few = 4 // up to so many newcomers are cheap to compare for each unit
+	const few = 4 // it is cheap to ask for each unit whether so many newcomers may have it
 	for _, i := range p.mover.sheddable(donor, func(u *unit) bool {
 		may := func(s int32) bool { return p.needs.replaces(u, donor, s) }
 		return u.seated(donor) && (len(newcomers) > few || slices.ContainsFunc(newcomers, may))
@@ -89,15 +90,16 @@ func (p *puller) handOver(donor int32, newcomers []int32, q quota.Level, all boo
 	}
 }
 
-// hungry reports whether a newcomer is clearly below its share, and has room for
-// more.
+// hungry reports whether a newcomer is clearly below its share, and below its
+// ceiling.
 func (p *puller) hungry(s int32) bool {
 	share := p.room.quota(quota.Share, s)
 	return int64(p.room.load(s))*100 < int64(share)*92 && p.room.rate(s) < p.room.ceiling(s)
 }
 
-// win gives a newcomer the seat of a checker in its zone that it outranks. Otherwise
-// it may take a seat in a zone that the unit ranks lower.
+// win gives a newcomer the seat of the lowest-ranked live checker in its zone, if it
+// outranks that one. If the unit has no seat in that zone, the newcomer takes the
+// unit's last choice. For that, it must rank highest in its zone among those with room.
 func (p *puller) win(i, s int32) {
 	u, z := p.seats.at(i), p.fleet.zone(s)
 	if u.has(s) || !p.room.takes(s, u, quota.Share) {
@@ -124,8 +126,8 @@ func (p *puller) win(i, s int32) {
 	p.mover.swap(i, rival, s)
 }
 
-// lastChoice returns the seat in the zone that a unit ranks lowest, if the unit ranks
-// the newcomer's zone higher; otherwise none.
+// lastChoice returns the live seat that a newcomer can take in the zone that the unit
+// ranks lowest. It returns none if the unit ranks no such zone below the newcomer's.
 func (p *puller) lastChoice(u *unit, s int32) int32 {
 	worst, seat := p.rankings.draw(u, p.fleet.zone(s)), int32(none)
 	for _, o := range u.seats {
@@ -141,8 +143,8 @@ func (p *puller) lastChoice(u *unit, s int32) int32 {
 	return seat
 }
 
-// unburden gives a hungry newcomer the seat of the checker that is furthest above its
-// share.
+// unburden gives a hungry newcomer the seat of the live checker that is furthest above
+// its share. The checker must still have its share without the unit.
 func (p *puller) unburden(i, s int32) {
 	u := p.seats.at(i)
 	donor, most := int32(none), int32(-1)
@@ -165,11 +167,12 @@ func (p *puller) unburden(i, s int32) {
 type candidate struct {
 	place int32 // rank of its class, scarcest first
 	score uint64
-	first int32
+	first int32 // first unit of the leaf
 }
 
 // candidates returns the leaves for which a newcomer is probably among the first in
-// its zone, best first. The newcomer gets about one in spread of them.
+// its zone: scarcest class first, then the highest score. It gets about one in spread
+// of them.
 func (p *puller) candidates(s int32) []candidate {
 	const spread = 12
 	places := p.classes.byScarcity()

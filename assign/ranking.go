@@ -14,7 +14,7 @@ import (
 type ranking struct {
 	class   *class
 	hash    uint64 // hash of the leaf
-	version uint32 // version of the class at that time; 0 if there is no ranking
+	version uint32 // version of the class when the ranking was made; 0 if it was not
 	zones   []rank // best first
 }
 
@@ -36,7 +36,8 @@ func (r *rank) before(o *rank) bool {
 	return r.draw < o.draw
 }
 
-// mostRanked bounds the zones for which each leaf keeps its own ranking.
+// mostRanked is the largest number of zones with which each leaf keeps its own
+// ranking. With more, all leaves share one, which is made again for each leaf.
 const mostRanked = 16
 
 // rankings ranks zones and checkers for units, by weighted rendezvous hashing.
@@ -49,7 +50,7 @@ type rankings struct {
 	common  ranking  // ranking of the current leaf, if there are many zones
 }
 
-// forget forgets the current unit.
+// forget forgets whose ranking is current, and so the best checkers that were found.
 func (rs *rankings) forget() { rs.current = nil }
 
 // of returns the ranked zones in which a unit can find a live checker.
@@ -107,7 +108,7 @@ func (rs *rankings) remake(r *ranking, u *unit) {
 	}
 }
 
-// draw returns the rank that a unit gives a zone.
+// draw returns a zone's rank for a unit, by weighted rendezvous hashing.
 func (rs *rankings) draw(u *unit, z int32) rank {
 	score := rendezvous.Score(u.hash, rs.table.Hash(z))
 	return rank{zone: z, weight: uint64(u.kind.class.mass[z]), draw: rendezvous.Exponential(score), top: none}
@@ -119,7 +120,7 @@ func (rs *rankings) prefers(a, b *rank) bool {
 	return a.before(b) || !b.before(a) && rs.table.Hash(a.zone) < rs.table.Hash(b.zone)
 }
 
-// best returns the checker with room that ranks highest in a zone.
+// best returns the checker of a zone that ranks highest among those with room.
 func (rs *rankings) best(u *unit, r *rank, q quota.Level) int32 {
 	c := u.kind.class
 	if !c.mayFitIn(r.zone, u.cost()) {
@@ -179,7 +180,7 @@ func (rs *rankings) findLeaders(u *unit, r *rank) {
 	}
 }
 
-// bestOfAll searches the whole zone when its leaders have no room.
+// bestOfAll is best over the whole zone, for when none of its leaders has room.
 func (rs *rankings) bestOfAll(u *unit, z int32, q quota.Level) int32 {
 	c := u.kind.class
 	slot, top := int32(none), uint64(0)
@@ -207,7 +208,7 @@ func (rs *rankings) score(u *unit, s int32) uint64 {
 	return rendezvous.Score(u.hash, rs.fleet.hash(s))
 }
 
-// compare compares two checkers by their rank for a unit.
+// compare compares two checkers by how high a unit ranks them.
 func (rs *rankings) compare(u *unit, a, b int32) int {
 	return rendezvous.Compare(rs.score(u, a), rs.score(u, b), rs.fleet.weight(a), rs.fleet.weight(b))
 }

@@ -17,9 +17,9 @@ type repairer struct {
 }
 
 // fill repairs the listed units. It begins with the classes that have the fewest
-// checkers, and within a class with the largest units. It fills seats in units' own
-// zones before all others. If checkers have ceilings, each unit gets a first checker
-// before any gets a second.
+// checkers, and within a class with the largest units. In each class, it fills
+// seats in units' own zones before all others. If checkers have ceilings, each unit of
+// the class then gets a first checker before any gets a second.
 func (r *repairer) fill(units []int32) {
 	r.rankings.forget()
 	order := r.queue.order(units)
@@ -63,7 +63,8 @@ func (r *repairer) deal(order []turn) {
 	}
 }
 
-// repair gives a unit its missing seats and substitutes.
+// repair gives a unit the seats and substitutes that it should have. It removes those
+// in excess, moves seats to better zones, and cuts the unit if only parts find room.
 func (r *repairer) repair(i int32) {
 	u := r.seats.at(i)
 	wants := u.kind.wants()
@@ -98,7 +99,7 @@ func (r *repairer) repair(i int32) {
 	r.agenda.want(i)
 }
 
-// seatBlind gives a seat to a blind checker if no other can have the unit. Otherwise
+// seatBlind gives a unit that no other checker can have to a blind one. Otherwise
 // nobody would check the unit while that checker stays blind.
 func (r *repairer) seatBlind(i int32) {
 	u := r.seats.at(i)
@@ -118,8 +119,8 @@ func (r *repairer) seatBlind(i int32) {
 	}
 }
 
-// substitute finds substitutes for doubted checkers, and for lost ones where too few
-// are left.
+// substitute finds the substitutes that a unit lacks: for doubted and blind checkers,
+// and for lost ones where too few are left. It cuts the unit if only parts find room.
 func (r *repairer) substitute(i int32) {
 	for r.needs.lacking(r.seats.at(i)) > 0 {
 		if r.mover.addSubstitute(i) {
@@ -134,7 +135,8 @@ func (r *repairer) substitute(i int32) {
 	}
 }
 
-// prune removes the seats of checkers that left or are no longer able or allowed.
+// prune removes the seats of checkers that left or are no longer able or allowed. It
+// also removes substitutes that are no longer live, able or allowed.
 func (r *repairer) prune(i int32) {
 	u := r.seats.at(i)
 	c, plain := u.kind.class, u.kind.plain()

@@ -13,14 +13,14 @@ type squeezer struct {
 	budget *budget
 
 	step uint32
-	full []uint32 // by slot: the step in which all its units were found unable to move
+	full []uint32 // by slot: the step in which nothing was left to take from it
 	jams []jam    // by slot
 }
 
 // jam records a unit for which a checker's other units could not make room in a step.
-// Units that ask for more are not tried again in that step. Nor are units that ask
-// for as much and have more checkers to choose from. Without that, a fleet at its
-// ceilings would spend most of the time here.
+// In that step, the checker does not move units again for a unit that costs no less
+// and has no fewer checkers to choose from. Without that, a fleet at its ceilings would
+// spend most of the time here.
 type jam struct {
 	step   uint32
 	choice int // number of checkers that may serve the unit
@@ -89,10 +89,10 @@ func (q *squeezer) partFits(i int32) bool {
 	return false
 }
 
-// makeRoom gives a unit a seat at a checker whose other work can move away. It first
-// dismisses substitutes that are not needed. Then it moves units that more checkers
-// can serve. If the unit has no checker at all, it removes the checker from units
-// that have others.
+// makeRoom gives a unit a seat at a checker that others leave for it. First go units
+// that do not need the checker as a substitute. Then go units that more checkers can
+// serve, if they can go elsewhere. If the unit has no seat at all, units that have
+// other seats give up the checker in any case.
 func (q *squeezer) makeRoom(i int32) bool {
 	u := q.seats.at(i)
 	if q.budget.spent() && len(u.seats) > 0 {
@@ -140,7 +140,8 @@ func (q *squeezer) displace(i, s int32, cost int64) bool {
 	return false
 }
 
-// moveOthers moves units elsewhere that have more checkers to choose from.
+// moveOthers moves units elsewhere that have more checkers to choose from, until a
+// cost fits. It reports whether the cost fits.
 func (q *squeezer) moveOthers(s int32, choice int, cost int64) bool {
 	q.budget.spend(len(q.seats.of(s)))
 	for _, o := range q.mover.sheddable(s, func(o *unit) bool {
@@ -169,8 +170,8 @@ func (q *squeezer) dismissSpare(s int32, cost int64) bool {
 	return q.room.fits(s, cost)
 }
 
-// deprive removes a checker from units that have others, until a cost fits. It
-// reports whether the cost fits.
+// deprive removes a checker's seats in units that have other seats, until a cost
+// fits. It reports whether the cost fits.
 func (q *squeezer) deprive(s int32, cost int64) bool {
 	for _, o := range q.mover.costly(s) {
 		if q.room.fits(s, cost) {
@@ -184,12 +185,13 @@ func (q *squeezer) deprive(s int32, cost int64) bool {
 	if q.room.fits(s, cost) {
 		return true
 	}
-	q.full[s] = q.step // no unit can move
+	q.full[s] = q.step // nothing is left to take
 	return false
 }
 
-// enforce removes seats of checkers above their ceilings, and lists their units for a
-// visit.
+// enforce makes checkers above their ceilings give up seats, and then their work as
+// substitutes. A seat goes to a checker with room, if there is one. It lists for a
+// visit the units that it changes.
 func (q *squeezer) enforce() {
 	if !q.room.hasCeilings() {
 		return
