@@ -63,7 +63,7 @@
 //   - Every wait ends, even if its cause comes back again and again. An endpoint's
 //     wait budget covers the time that one voter takes to come back and to warm up,
 //     one confirmation, and the hold of a mass failure. A new verdict refills the
-//     budget. So do votes past their warm-up whose majority does not oppose it.
+//     budget. So do votes past their warm-up whose majority does not oppose the verdict.
 //     When the budget is spent, the votes that count decide. A re-created host is
 //     then awaited only until its first probe.
 //   - A zone view reports that the checkers of a zone see an endpoint differently
