@@ -9,8 +9,9 @@ import (
 // budgets keeps the wait budget of each endpoint: how long its verdict may wait
 // although the votes that count ask for another. All waits draw on it: for checkers
 // that connect, warm up or are absent, for confirmation, and for the end of a mass
-// failure. Only a new verdict refills it, or a vote past its warm-up that agrees with
-// the verdict. So waits that begin over and over end, too.
+// failure. A new verdict refills it, and so does a majority of the votes past their
+// warm-up that does not contradict the verdict. So waits that begin over and over end,
+// too.
 type budgets struct {
 	clock     *clock
 	deadlines *deadlines
