@@ -85,7 +85,7 @@ func storedTrials(records map[string]*canary.Record) map[string]*store.Trials {
 			all[name] = nil
 			continue
 		}
-		out := &store.Trials{}
+		out := &store.Trials{Retries: r.Retries}
 		for _, p := range r.Proven {
 			out.Proven = append(out.Proven, store.Proof{Build: uint64(p.Build), Shape: uint64(p.Shape)})
 		}
@@ -93,7 +93,7 @@ func storedTrials(records map[string]*canary.Record) map[string]*store.Trials {
 			out.Blamed = append(out.Blamed, uint64(shape))
 		}
 		for _, loss := range r.Losses {
-			out.Losses = append(out.Losses, store.Loss{Checker: loss.Checker, Time: loss.Time})
+			out.Losses = append(out.Losses, store.Loss(loss))
 		}
 		all[name] = out
 	}
@@ -102,7 +102,7 @@ func storedTrials(records map[string]*canary.Record) map[string]*store.Trials {
 
 // recordOf returns a record from what the store keeps.
 func recordOf(stored *store.Trials) canary.Record {
-	r := canary.Record{}
+	r := canary.Record{Retries: stored.Retries}
 	for _, p := range stored.Proven {
 		r.Proven = append(r.Proven, canary.Proof{Build: canary.Build(p.Build), Shape: canary.Shape(p.Shape)})
 	}
@@ -110,7 +110,7 @@ func recordOf(stored *store.Trials) canary.Record {
 		r.Blamed = append(r.Blamed, canary.Shape(shape))
 	}
 	for _, loss := range stored.Losses {
-		r.Losses = append(r.Losses, canary.Loss{Checker: loss.Checker, Time: loss.Time})
+		r.Losses = append(r.Losses, canary.Loss(loss))
 	}
 	return r
 }

@@ -38,7 +38,7 @@ func TestRowsKeepTheirForm(t *testing.T) {
 	rack := health.Endpoint{Cluster: "web", Locality: health.Locality{Region: "eu", Zone: "a", SubZone: "rack"}, Address: "x:1"}
 	s.SavePlan(map[string][]health.Hash{"c": {2, 1}})
 	s.RememberClusters([]string{"web"})
-	s.SaveTrials(map[string]*Trials{"web": {Proven: []Proof{{1, 2}}, Blamed: []uint64{3}, Losses: []Loss{{"c", at}}}})
+	s.SaveTrials(map[string]*Trials{"web": {Proven: []Proof{{1, 2}}, Blamed: []uint64{3}, Losses: []Loss{{Checker: "c", Time: at}}}})
 	s.SaveFreeze(&Freeze{Reason: "why", Author: "ann", Since: at, Held: map[health.Hash]health.Status{2: health.Timeout, 1: health.Healthy}})
 	s.SaveOverrides(map[health.Endpoint]*Override{rack: {Scope: rack, Status: health.Draining, Reason: "why", Author: "ann", Since: at, Until: at.Add(1)}})
 	s.SaveVoted(map[health.Hash]*health.Verdict{1: {Status: health.Healthy, Since: at}, 2: {}})

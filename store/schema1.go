@@ -136,7 +136,7 @@ func trials1(row []byte) (cluster string, t Trials, ok bool) {
 		t.Blamed = append(t.Blamed, r.fixed())
 	}
 	for range r.count(9) {
-		t.Losses = append(t.Losses, Loss{r.string(), timeOf(r.fixed())})
+		t.Losses = append(t.Losses, Loss{Checker: r.string(), Time: timeOf(r.fixed())})
 	}
 	return cluster, t, r.end()
 }

@@ -49,7 +49,7 @@ func inSchema1() State {
 		Voted: map[health.Hash]health.Verdict{1: {Status: health.Healthy, Since: at}, 2: {}},
 		Trust: map[string]Trust{"c": {Level: Trusted, Reason: "why", Author: "ann", Since: at}, "d": {Level: Distrusted, Since: at}},
 		Trials: map[string]*Trials{
-			"web": {Proven: []Proof{{1, 2}, {1 << 63, 3}}, Blamed: []uint64{3}, Losses: []Loss{{"c", at}, {"prüfer", at.Add(time.Second)}}},
+			"web": {Proven: []Proof{{1, 2}, {1 << 63, 3}}, Blamed: []uint64{3}, Losses: []Loss{{Checker: "c", Time: at}, {Checker: "prüfer", Time: at.Add(time.Second)}}},
 			"pay": {},
 		},
 	}

@@ -11,6 +11,9 @@ type Trials struct {
 	Proven []Proof
 	Blamed []uint64 // shapes that were on trial when a checker was lost
 	Losses []Loss   // during trials
+
+	// Retries counts those of a blocked version that a checker did not survive.
+	Retries int
 }
 
 // Proof says that a build of checker survives a shape of endpoints.
@@ -18,8 +21,9 @@ type Proof struct{ Build, Shape uint64 }
 
 // Loss is a checker that was lost.
 type Loss struct {
-	Checker string
-	Time    time.Time
+	Checker  string
+	Identity string // verified; without one, the checker's id
+	Time     time.Time
 }
 
 var trials = []byte("trials")
@@ -35,12 +39,14 @@ func (s *Store) SaveTrials(changed map[string]*Trials) {
 }
 
 func encodeTrials(cluster string, t *Trials) []byte {
-	m := storev1.Trials{Cluster: text(cluster), Blamed: t.Blamed}
+	m := storev1.Trials{Cluster: text(cluster), Blamed: t.Blamed, Retries: uint32(t.Retries)}
 	for _, p := range t.Proven {
 		m.Proven = append(m.Proven, &storev1.Trials_Proof{Build: p.Build, Shape: p.Shape})
 	}
 	for _, loss := range t.Losses {
-		m.Losses = append(m.Losses, &storev1.Trials_Loss{Checker: text(loss.Checker), Time: timestamp(loss.Time)})
+		m.Losses = append(m.Losses, &storev1.Trials_Loss{
+			Checker: text(loss.Checker), Identity: text(loss.Identity), Time: timestamp(loss.Time),
+		})
 	}
 	return marshal(&m)
 }
@@ -50,7 +56,7 @@ func decodeTrials(row []byte) (cluster string, t *Trials, ok bool) {
 	if !unmarshal(row, &m) {
 		return "", nil, false
 	}
-	t = &Trials{Blamed: m.GetBlamed()}
+	t = &Trials{Blamed: m.GetBlamed(), Retries: int(m.GetRetries())}
 	for _, p := range m.GetProven() {
 		t.Proven = append(t.Proven, Proof{p.GetBuild(), p.GetShape()})
 	}
@@ -59,7 +65,7 @@ func decodeTrials(row []byte) (cluster string, t *Trials, ok bool) {
 		if !ok {
 			return "", nil, false
 		}
-		t.Losses = append(t.Losses, Loss{loss.GetChecker(), at})
+		t.Losses = append(t.Losses, Loss{loss.GetChecker(), loss.GetIdentity(), at})
 	}
 	return m.GetCluster(), t, true
 }

@@ -12,8 +12,8 @@ import (
 
 var someTrials = map[string]*Trials{
 	"proven":     {Proven: []Proof{{1, 1 << 63}, {2, 3}}},
-	"suspect":    {Proven: []Proof{{1, 1}}, Blamed: []uint64{7}, Losses: []Loss{{"checker-1", day}}},
-	"quarantine": {Blamed: []uint64{7, 8}, Losses: []Loss{{"checker-1", day}, {"prüfer", day.Add(time.Second)}}},
+	"suspect":    {Proven: []Proof{{1, 1}}, Blamed: []uint64{7}, Losses: []Loss{{Checker: "checker-1", Time: day}}},
+	"quarantine": {Blamed: []uint64{7, 8}, Losses: []Loss{{Checker: "checker-1", Identity: "spiffe://prod/1", Time: day}, {Checker: "prüfer", Time: day.Add(time.Second)}}, Retries: 3},
 }
 
 func trialsOf(t *testing.T, s *Store) map[string]*Trials {

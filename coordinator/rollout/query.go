@@ -32,8 +32,9 @@ func (r *Rollout) Reason(cluster string) string {
 	switch {
 	case len(s.Losses) > 1:
 		return fmt.Sprintf("blocked: %s (at %s) and %s (at %s) were lost while they tried this version, so no other checker gets it; "+
-			"the version before stays in use; change the cluster, or remove it and add it again",
-			s.Losses[0].Checker, moment(s.Losses[0].Time), s.Losses[1].Checker, moment(s.Losses[1].Time))
+			"the version before stays in use; change the cluster, or remove it and add it again; "+
+			"otherwise one established checker tries it after %s",
+			s.Losses[0].Checker, moment(s.Losses[0].Time), s.Losses[1].Checker, moment(s.Losses[1].Time), moment(s.Retry))
 	case s.Canary != "":
 		return fmt.Sprintf("a new or changed cluster goes to one checker first, now to %s", s.Canary)
 	case len(s.Losses) > 0:

@@ -12,6 +12,16 @@ const (
 	lastRetry  = 10 * time.Minute
 )
 
+// These bound the back-off of a blocked version.
+const (
+	firstBlockedRetry = 30 * time.Minute
+	lastBlockedRetry  = 24 * time.Hour
+)
+
+// patience is how many reports a cluster waits for an established canary before it takes
+// a newcomer.
+const patience = 3
+
 // maxProofs bounds the proofs that a cluster keeps beyond its present version.
 const maxProofs = 256
 
@@ -25,8 +35,12 @@ type cluster struct {
 	removed bool           // no source has it any more
 
 	// These hold while the version has every blamed shape.
-	blamed []Shape // shapes on trial when a checker was lost
-	losses []Loss  // one: suspect; two: blocked
+	blamed  []Shape // shapes on trial when a checker was lost
+	losses  []Loss  // one: suspect; two: blocked
+	retries int     // trials that a blocked version had, and did not survive
+
+	asked  time.Time           // when a checker that was not fit first asked for a trial; zero: none did
+	wanted map[string]struct{} // fit checkers that asked for it and had to wait
 
 	refused   int       // number of trials in a row that were not accepted
 	refusedBy string    // the checker of the latest such trial
@@ -44,6 +58,7 @@ func (k *cluster) change(v Version) bool {
 	}
 	clear(k.builds)
 	k.refused, k.refusedBy, k.retry = 0, "", time.Time{}
+	k.asked, k.wanted = time.Time{}, nil
 	if len(k.proven) > maxProofs {
 		maps.DeleteFunc(k.proven, func(p Proof, _ struct{}) bool { return !k.has(p.Shape) })
 	}
@@ -93,15 +108,46 @@ func (k *cluster) unproven(b Build) []Shape {
 func (k *cluster) suspect() bool { return len(k.losses) > 0 }
 func (k *cluster) blocked() bool { return len(k.losses) > 1 }
 
-// blame records that a checker was lost during a trial.
-func (k *cluster) blame(now time.Time, c *checker) {
-	k.losses = append(k.losses, Loss{c.id, now})
+// blame records that a checker was lost during a trial. It reports whether the
+// version was not blocked before.
+func (k *cluster) blame(now time.Time, c *checker) bool {
+	k.asked, k.wanted = time.Time{}, nil
+	if k.blocked() { // this was a retry
+		k.losses[1] = Loss{c.id, c.identity, now}
+		k.retries++
+		return false
+	}
+	k.losses = append(k.losses, Loss{c.id, c.identity, now})
 	k.blamed = k.unproven(c.build)
+	return true
+}
+
+// lostBy reports whether a checker of this identity was lost to the version.
+func (k *cluster) lostBy(identity string) bool {
+	return slices.ContainsFunc(k.losses, func(loss Loss) bool { return loss.Identity == identity })
+}
+
+// blockedUntil returns when a blocked version is tried again. A loss in the future,
+// by a clock that was set back since, counts as one of now.
+func (k *cluster) blockedUntil(now time.Time) time.Time {
+	last := &k.losses[len(k.losses)-1]
+	if last.Time.After(now) {
+		last.Time = now
+	}
+	return last.Time.Add(min(firstBlockedRetry<<min(k.retries, 10), lastBlockedRetry))
+}
+
+// want notes that a fit checker has to wait for a trial.
+func (k *cluster) want(c *checker) {
+	if k.wanted == nil {
+		k.wanted = map[string]struct{}{}
+	}
+	k.wanted[c.id] = struct{}{}
 }
 
 // acquit ends suspicion and blocking.
 func (k *cluster) acquit() {
-	k.blamed, k.losses = nil, nil
+	k.blamed, k.losses, k.retries = nil, nil, 0
 	if k.trial != nil {
 		k.trial.suspect = false
 	}
@@ -132,5 +178,5 @@ func (k *cluster) alone() bool { return k.suspect() || k.refused > 0 }
 // waits reports whether a cluster has yet to begin a trial that must be its checker's
 // only one.
 func (k *cluster) waits() bool {
-	return !k.removed && k.trial == nil && k.alone() && !k.blocked()
+	return !k.removed && k.trial == nil && k.alone()
 }

@@ -18,8 +18,9 @@
 //   - The checker that could have a cluster asks for its trial (Try). A checker may
 //     try many clusters at once. When it is lost, all of them are suspect.
 //   - A suspect is tried alone: its checker tries nothing else. If that checker is lost
-//     as well, the version is blocked: nobody tries it any more. So a crash bug costs
-//     two checkers.
+//     as well, the version is blocked. So a crash bug costs two checkers.
+//   - The two are different checkers, and established ones, wherever others can try.
+//   - A blocked version is retried by one established checker, with back-off.
 //   - A suspect is tried only while no checker comes or goes, or at a checker that has
 //     come back since. So a rolling restart does not meet it twice. A checker that is
 //     lost again and again tries nothing, and does not disturb the others.

@@ -87,5 +87,11 @@ func (l *Ledger) reschedule(now time.Time) {
 			later(k.retry)
 			later(k.again())
 		}
+		if k.blocked() {
+			later(k.blockedUntil(now))
+		}
+		if !k.asked.IsZero() {
+			later(k.asked.Add(patience * l.options.Report))
+		}
 	}
 }

@@ -35,6 +35,10 @@ type Options struct {
 	// Calm is for how long no checker must come or go before a suspect is tried.
 	// Default: 10 s.
 	Calm time.Duration
+
+	// Established reports whether a checker is no newcomer. Newcomers are canaries only
+	// where no other checker can be. Default: all are established.
+	Established func(checker string) bool
 }
 
 func (o Options) withDefaults() Options {
@@ -43,6 +47,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Calm <= 0 {
 		o.Calm = 10 * time.Second
+	}
+	if o.Established == nil {
+		o.Established = func(string) bool { return true }
 	}
 	return o
 }
@@ -61,8 +68,9 @@ type Proof struct {
 
 // Loss is the end of a checker during a trial.
 type Loss struct {
-	Checker string
-	Time    time.Time
+	Checker  string
+	Identity string // verified; without one, its id
+	Time     time.Time
 }
 
 // Ledger is the account of all trials. See the package's comment for who may call it.
@@ -95,7 +103,7 @@ func (t *tally) count(k *cluster, n int) {
 // New makes a ledger without entries.
 func New(o Options) *Ledger {
 	o = o.withDefaults()
-	return &Ledger{options: o, clusters: map[string]*cluster{}, roster: roster{calm: o.Calm, checkers: map[string]*checker{}}}
+	return &Ledger{options: o, clusters: map[string]*cluster{}, roster: roster{calm: o.Calm, history: o.Established, checkers: map[string]*checker{}}}
 }
 
 // Set takes another version of a cluster, which may be new. A trial in progress goes on
@@ -199,8 +207,12 @@ func (l *Ledger) Forget(id string) {
 
 // blame makes a cluster suspect, or blocks it.
 func (l *Ledger) blame(now time.Time, k *cluster, c *checker) {
-	k.blame(now, c)
-	l.tally.count(k, 1)
+	if k.blame(now, c) {
+		l.tally.count(k, 1)
+	}
+	if k.blocked() {
+		l.schedule(k.blockedUntil(now))
+	}
 }
 
 // acquit ends suspicion and blocking.

@@ -9,9 +9,10 @@ import (
 
 // Record is what outlives the process.
 type Record struct {
-	Proven []Proof
-	Blamed []Shape
-	Losses []Loss
+	Proven  []Proof
+	Blamed  []Shape
+	Losses  []Loss
+	Retries int // trials that a blocked version had, and did not survive
 }
 
 // Record returns that of a cluster, in one order; false if there is nothing to keep. The
@@ -21,7 +22,7 @@ func (l *Ledger) Record(name string) (Record, bool) {
 	if k == nil || len(k.proven)+len(k.losses) == 0 {
 		return Record{}, false
 	}
-	r := Record{Blamed: slices.Clone(k.blamed), Losses: slices.Clone(k.losses)}
+	r := Record{Blamed: slices.Clone(k.blamed), Losses: slices.Clone(k.losses), Retries: k.retries}
 	r.Proven = slices.SortedFunc(maps.Keys(k.proven), func(a, b Proof) int {
 		if x, y := k.has(a.Shape), k.has(b.Shape); x != y {
 			if x {
@@ -46,7 +47,11 @@ func (l *Ledger) Restore(name string, r Record) {
 	}
 	k.blamed = slices.Clone(r.Blamed)
 	slices.Sort(k.blamed)
+	k.retries = max(0, r.Retries)
 	for _, loss := range r.Losses[:min(len(r.Losses), 2)] {
+		if loss.Identity == "" {
+			loss.Identity = loss.Checker
+		}
 		k.losses = append(k.losses, loss)
 		l.tally.count(k, 1)
 	}
@@ -57,7 +62,7 @@ type Standing struct {
 	Canary    string    // where it is on trial; empty: nowhere
 	Losses    []Loss    // one: it is suspect; two: it is blocked
 	RefusedBy string    // the last checker that did not accept it; empty: none
-	Retry     time.Time // when it is tried again after that
+	Retry     time.Time // when it is tried again after that, or after it was blocked
 }
 
 // Standing returns that of a cluster.
@@ -67,6 +72,10 @@ func (l *Ledger) Standing(name string) Standing {
 		return Standing{}
 	}
 	s := Standing{Losses: slices.Clone(k.losses), RefusedBy: k.refusedBy, Retry: k.retry}
+	if k.blocked() {
+		last := k.losses[1].Time
+		s.Retry = k.blockedUntil(last)
+	}
 	if k.trial != nil {
 		s.Canary = k.trial.checker.id
 	}

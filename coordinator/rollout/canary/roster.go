@@ -17,7 +17,8 @@ const longUnrest = 10
 
 // roster is the checkers, and whether they come and go.
 type roster struct {
-	calm     time.Duration // for which no checker must come or go before a suspect is tried
+	calm     time.Duration        // for which no checker must come or go before a suspect is tried
+	history  func(id string) bool // whether a checker is established
 	checkers map[string]*checker
 	unrest   time.Time // when a steady checker last came or went
 }
@@ -25,6 +26,7 @@ type roster struct {
 // checker is one that is or was connected.
 type checker struct {
 	id        string
+	identity  string // verified, or else the id: what may count as one loss only
 	build     Build
 	connected bool
 	since     time.Time // when it last connected
@@ -52,12 +54,42 @@ func (r *roster) connect(now time.Time, h *health.Checker) *checker {
 		r.checkers[h.ID] = c
 	}
 	c.build, c.connected, c.since, c.accepted, c.deaf = BuildOf(h), true, now, false, false
+	c.identity = h.ID
 	return c
 }
 
-// disturb notes that a checker came or went.
+// fit reports whether the loss of a checker would say something new of a version: it is
+// established, and nobody of its identity was lost to the version.
+func (r *roster) fit(c *checker, k *cluster) bool {
+	return r.history(c.id) && !k.lostBy(c.identity)
+}
+
+// better reports whether a fit checker could be the canary in place of c. One that could
+// but never asks is waited for until the cluster's patience ends.
+func (r *roster) better(now, until time.Time, c *checker, k *cluster) bool {
+	for _, other := range r.checkers {
+		_, asked := k.wanted[other.id]
+		if (asked || now.Before(until)) && other != c && other.connected && !other.deaf && k.refusedBy != other.id &&
+			r.fit(other, k) && !k.provenFor(other.build) && !r.unsteady(now, other) {
+			return true
+		}
+	}
+	return false
+}
+
+// someEstablished reports whether an established checker other than c is connected.
+func (r *roster) someEstablished(c *checker) bool {
+	for _, other := range r.checkers {
+		if other != c && other.connected && r.history(other.id) {
+			return true
+		}
+	}
+	return false
+}
+
+// disturb notes that a checker came or went. A newcomer does not disturb established ones.
 func (r *roster) disturb(now time.Time, c *checker) {
-	if !r.unsteady(now, c) {
+	if !r.unsteady(now, c) && (r.history(c.id) || !r.someEstablished(c)) {
 		r.unrest = now
 	}
 }

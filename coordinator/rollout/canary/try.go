@@ -15,18 +15,41 @@ func (l *Ledger) Try(now time.Time, id, name string, had bool) bool {
 	if k.trial != nil {
 		return k.trial.checker == c
 	}
-	if k.provenFor(c.build) || !l.mayTry(now, c, k) {
+	if k.provenFor(c.build) {
+		return false
+	}
+	fit := l.roster.fit(c, k)
+	if !fit && !l.mayStandIn(now, c, k) {
+		return false
+	}
+	if !l.mayTry(now, c, k) {
+		if fit && !k.blocked() {
+			k.want(c)
+		}
 		return false
 	}
 	l.start(now, c, k, had)
 	return true
 }
 
+// mayStandIn reports whether a checker that is not fit may try a cluster, since no fit one
+// can. No newcomer retries a blocked version.
+func (l *Ledger) mayStandIn(now time.Time, c *checker, k *cluster) bool {
+	if k.blocked() {
+		return l.roster.history(c.id)
+	}
+	if k.asked.IsZero() {
+		k.asked = now
+		l.schedule(now.Add(patience * l.options.Report))
+	}
+	return !l.roster.better(now, k.asked.Add(patience*l.options.Report), c, k)
+}
+
 // mayTry reports whether a checker may try a cluster. If the cluster must be tried
 // alone, it reserves the checker for it.
 func (l *Ledger) mayTry(now time.Time, c *checker, k *cluster) bool {
 	switch {
-	case k.blocked() || now.Before(k.retry) || c.deaf || l.roster.unsteady(now, c) || c.triesAlone():
+	case k.blocked() && now.Before(k.blockedUntil(now)) || now.Before(k.retry) || c.deaf || l.roster.unsteady(now, c) || c.triesAlone():
 		return false
 	case k.refusedBy == c.id && now.Before(k.again()) && l.roster.othersListen(c):
 		return false
@@ -48,7 +71,7 @@ func (l *Ledger) mayTry(now time.Time, c *checker, k *cluster) bool {
 // start makes a checker the canary of a cluster.
 func (l *Ledger) start(now time.Time, c *checker, k *cluster, had bool) {
 	t := &trial{cluster: k, checker: c, alone: k.alone(), suspect: k.suspect(), had: had}
-	k.trial = t
+	k.trial, k.asked, k.wanted = t, time.Time{}, nil
 	c.trials[k.name] = t
 	c.reserved = nil
 	l.trials++

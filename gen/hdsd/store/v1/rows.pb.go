@@ -416,8 +416,10 @@ type Trials struct {
 	Cluster string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
 	Proven  []*Trials_Proof        `protobuf:"bytes,2,rep,name=proven,proto3" json:"proven,omitempty"`
 	// Shapes that were on trial when a checker was lost.
-	Blamed        []uint64       `protobuf:"fixed64,3,rep,packed,name=blamed,proto3" json:"blamed,omitempty"`
-	Losses        []*Trials_Loss `protobuf:"bytes,4,rep,name=losses,proto3" json:"losses,omitempty"`
+	Blamed []uint64       `protobuf:"fixed64,3,rep,packed,name=blamed,proto3" json:"blamed,omitempty"`
+	Losses []*Trials_Loss `protobuf:"bytes,4,rep,name=losses,proto3" json:"losses,omitempty"`
+	// Retries of a blocked version that a checker did not survive.
+	Retries       uint32 `protobuf:"varint,5,opt,name=retries,proto3" json:"retries,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -478,6 +480,13 @@ func (x *Trials) GetLosses() []*Trials_Loss {
 		return x.Losses
 	}
 	return nil
+}
+
+func (x *Trials) GetRetries() uint32 {
+	if x != nil {
+		return x.Retries
+	}
+	return 0
 }
 
 // Scope is a set of endpoints. A field that is empty matches any.
@@ -596,9 +605,11 @@ func (x *Trials_Proof) GetShape() uint64 {
 
 // Loss is a checker that was lost during a trial.
 type Trials_Loss struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Checker       string                 `protobuf:"bytes,1,opt,name=checker,proto3" json:"checker,omitempty"`
-	Time          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Checker string                 `protobuf:"bytes,1,opt,name=checker,proto3" json:"checker,omitempty"`
+	Time    *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
+	// Its verified identity; empty for the checker's id.
+	Identity      string `protobuf:"bytes,3,opt,name=identity,proto3" json:"identity,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -647,6 +658,13 @@ func (x *Trials_Loss) GetTime() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *Trials_Loss) GetIdentity() string {
+	if x != nil {
+		return x.Identity
+	}
+	return ""
+}
+
 var File_hdsd_store_v1_rows_proto protoreflect.FileDescriptor
 
 const file_hdsd_store_v1_rows_proto_rawDesc = "" +
@@ -684,18 +702,20 @@ const file_hdsd_store_v1_rows_proto_rawDesc = "" +
 	"\vUNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
 	"DISTRUSTED\x10\x01\x12\v\n" +
-	"\aTRUSTED\x10\x02\"\xaa\x02\n" +
+	"\aTRUSTED\x10\x02\"\xe0\x02\n" +
 	"\x06Trials\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x123\n" +
 	"\x06proven\x18\x02 \x03(\v2\x1b.hdsd.store.v1.Trials.ProofR\x06proven\x12\x16\n" +
 	"\x06blamed\x18\x03 \x03(\x06R\x06blamed\x122\n" +
-	"\x06losses\x18\x04 \x03(\v2\x1a.hdsd.store.v1.Trials.LossR\x06losses\x1a3\n" +
+	"\x06losses\x18\x04 \x03(\v2\x1a.hdsd.store.v1.Trials.LossR\x06losses\x12\x18\n" +
+	"\aretries\x18\x05 \x01(\rR\aretries\x1a3\n" +
 	"\x05Proof\x12\x14\n" +
 	"\x05build\x18\x01 \x01(\x06R\x05build\x12\x14\n" +
-	"\x05shape\x18\x02 \x01(\x06R\x05shape\x1aP\n" +
+	"\x05shape\x18\x02 \x01(\x06R\x05shape\x1al\n" +
 	"\x04Loss\x12\x18\n" +
 	"\achecker\x18\x01 \x01(\tR\achecker\x12.\n" +
-	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04timeB Z\x1ehdsd/gen/hdsd/store/v1;storev1b\x06proto3"
+	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1a\n" +
+	"\bidentity\x18\x03 \x01(\tR\bidentityB Z\x1ehdsd/gen/hdsd/store/v1;storev1b\x06proto3"
 
 var (
 	file_hdsd_store_v1_rows_proto_rawDescOnce sync.Once
