@@ -31,6 +31,7 @@ var mayImport = map[string][]string{
 	"internal/wire":       {},
 	"internal/gate":       {},
 	"internal/rest":       {},
+	"internal/share":      {},
 	"config":              {"internal/yamlpb", "gen/hdsd/config/v1", "source/xds"},
 	"internal/table":      {},
 	"internal/suggest":    {},

@@ -1,0 +1,58 @@
+package share
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Error is a refusal, or the end of a lease that had to make room.
+type Error struct {
+	Limit    Limit
+	Caller   string
+	Has      int64 // what the caller had
+	Wants    int64 // what it wanted beside that
+	Taken    int64 // what all callers had
+	ByCaller bool  // the limit for one caller was reached, else that for all
+	Ended    bool  // a lease had to make room
+}
+
+// Field returns the configuration field of the limit that was reached.
+func (e *Error) Field() string {
+	if e.ByCaller && e.Limit.EachField != "" {
+		return e.Limit.EachField
+	}
+	return e.Limit.Field
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	who, l := Name(e.Caller), &e.Limit
+	switch {
+	case e.Ended:
+		return fmt.Sprintf("%s had the most of all %d %s, and others have less: raise %s if it needs so many", who, l.Total, l.What, l.Field)
+	case e.ByCaller:
+		return fmt.Sprintf("%s has %d of at most %d %s for one caller and asks for %d more: raise %s if it needs so many", who, e.Has, l.Each, l.What, e.Wants, e.Field())
+	default:
+		return fmt.Sprintf("all callers together have %d of at most %d %s, and %s asks for %d more: try again later, or raise %s", e.Taken, l.Total, l.What, who, e.Wants, l.Field)
+	}
+}
+
+// GRPCStatus returns the status that grpc sends.
+func (e *Error) GRPCStatus() *status.Status { return status.New(codes.ResourceExhausted, e.Error()) }
+
+// longestName is how much of a caller's key a message shows.
+const longestName = 200
+
+// Name is a caller's key as text for people: quoted, and not too long.
+func Name(caller string) string {
+	if !utf8.ValidString(caller) {
+		return fmt.Sprintf("caller %x", caller[:min(len(caller), longestName/2)])
+	}
+	if len(caller) > longestName {
+		caller = caller[:longestName] + "…"
+	}
+	return fmt.Sprintf("caller %q", caller)
+}
