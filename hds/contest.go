@@ -45,7 +45,7 @@ func (s *Server) claim(one *session, came int64) (rival *session, wait time.Dura
 	}
 	interval := int64(s.options.Interval)
 	if rival.activity.heard.Load() >= came+interval {
-		return nil, 0, s.refuse(one.checker.ID, one.origin.host, rival)
+		return nil, 0, s.refuse(one.checker.ID, one.origin.Host(), rival)
 	}
 	if wait := max(rival.activity.keepsIDUntil(s.options.Interval), came+interval) - s.now(); wait > 0 {
 		return rival, time.Duration(wait), nil
@@ -59,11 +59,11 @@ func (s *Server) refuse(id, from string, old *session) error {
 	s.metrics.refused.Inc()
 	if now := time.Now(); now.Sub(old.warned) >= warnPause {
 		old.warned = now
-		s.options.Log.Warn().Str("event", "checker_id_contested").Str("checker", id).Str("from", from).Str("connected", old.origin.host).
+		s.options.Log.Warn().Str("event", "checker_id_contested").Str("checker", id).Str("from", from).Str("connected", old.origin.Host()).
 			Msg("a checker with the node id of one that reports is refused: give each checker its own node.id")
 	}
 	return status.Errorf(codes.AlreadyExists,
 		"node id %q is taken: a checker at %s has it, and was last heard %s ago; give each checker its own node.id "+
 			"(a checker that comes back gets its id when its old stream ends, or says nothing for %s)",
-		id, old.origin.host, old.activity.silence().Round(time.Millisecond), quietIntervals*s.options.Interval)
+		id, old.origin.Host(), old.activity.silence().Round(time.Millisecond), quietIntervals*s.options.Interval)
 }

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"hdsd/internal/caller"
 	"hdsd/internal/gate"
 )
 
@@ -19,7 +20,7 @@ const NodeHeader = "x-hdsd-node-id"
 
 // query is one fetch.
 type query struct {
-	from    caller
+	from    caller.Caller
 	nodes   []string // values of NodeHeader
 	v2      bool
 	message *healthv3.HealthCheckRequestOrEndpointHealthResponse
@@ -34,7 +35,7 @@ func (s *Server) FetchHealthCheck(ctx context.Context, m *healthv3.HealthCheckRe
 }
 
 func queryOf(ctx context.Context, m *healthv3.HealthCheckRequestOrEndpointHealthResponse) *query {
-	return &query{from: callerOf(ctx), nodes: metadata.ValueFromIncomingContext(ctx, NodeHeader), message: m}
+	return &query{from: caller.FromContext(ctx), nodes: metadata.ValueFromIncomingContext(ctx, NodeHeader), message: m}
 }
 
 func (s *Server) fetch(ctx context.Context, q *query) (*healthv3.HealthCheckSpecifier, error) {
@@ -75,7 +76,7 @@ func (s *Server) sessionOf(who *introduction, q *query) (*session, error) {
 		case same && old.v2 == q.v2:
 			return old, nil
 		case !same && s.now() < old.activity.keepsIDUntil(s.options.Interval):
-			return nil, s.refuse(who.checker.ID, from.host, old)
+			return nil, s.refuse(who.checker.ID, from.Host(), old)
 		}
 	}
 	one := s.newSession()
@@ -119,10 +120,10 @@ func (s *Server) reporter(q *query) (*session, error) {
 	switch {
 	case one == nil || one.calls == nil || one.ending:
 		return nil, notFetched(id)
-	case one.origin.names != q.from.names:
+	case one.origin.Fingerprint() != q.from.Fingerprint():
 		return nil, status.Errorf(codes.Unauthenticated, "node %q fetches with another client certificate: send its reports with one of the same subject and alternative names", id)
-	case !one.origin.caller.is(q.from):
-		return nil, status.Errorf(codes.Unauthenticated, "node %q fetches from %s, this report came from %s: send both from one address, or with a client certificate", id, one.origin.host, q.from.host)
+	case !one.origin.Caller.Is(q.from):
+		return nil, status.Errorf(codes.Unauthenticated, "node %q fetches from %s, this report came from %s: send both from one address, or with a client certificate", id, one.origin.Host(), q.from.Host())
 	case one.v2 != q.v2:
 		return nil, status.Errorf(codes.FailedPrecondition, "node %q fetches by the other version of the API: report by the same", id)
 	}

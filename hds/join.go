@@ -15,6 +15,7 @@ import (
 
 	"hdsd/hds/specifier"
 	"hdsd/health"
+	"hdsd/internal/caller"
 	"hdsd/internal/gate"
 )
 
@@ -28,10 +29,10 @@ const (
 // origin is what all fetches of one checker have in common.
 type origin struct {
 	node [sha256.Size]byte // its cluster, locality and metadata
-	caller
+	caller.Caller
 }
 
-func (o origin) is(other origin) bool { return o.node == other.node && o.caller.is(other.caller) }
+func (o origin) is(other origin) bool { return o.node == other.node && o.Caller.Is(other.Caller) }
 
 // introduction is what the first message says.
 type introduction struct {
@@ -103,7 +104,7 @@ func (s *Server) admit(one *session) error {
 			one.warned = old.warned
 			s.metrics.replaced.Inc()
 			old.lifetime.stop(status.Errorf(codes.Aborted, "node id %q came again, from %s, and takes the place of this stream, on which nothing was heard for %s",
-				id, one.origin.host, old.activity.silence().Round(time.Millisecond)))
+				id, one.origin.Host(), old.activity.silence().Round(time.Millisecond)))
 		}
 		one.before = old
 	}

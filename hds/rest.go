@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"hdsd/internal/caller"
 	"hdsd/internal/rest"
 )
 
@@ -35,7 +36,7 @@ func (s *Server) Handler() http.Handler {
 
 func byREST(fetch func(context.Context, *query, []byte) (proto.Message, error)) func(*http.Request, []byte) (rest.Answer, error) {
 	return func(r *http.Request, body []byte) (rest.Answer, error) {
-		q := &query{from: caller{hostOf(r.RemoteAddr), namesIn(r.TLS)}, nodes: r.Header.Values(NodeHeader)}
+		q := &query{from: caller.OfRequest(r), nodes: r.Header.Values(NodeHeader)}
 		spec, err := fetch(r.Context(), q, body)
 		if err != nil {
 			return nil, err

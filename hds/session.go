@@ -15,6 +15,7 @@ import (
 
 	"hdsd/hds/specifier"
 	"hdsd/health"
+	"hdsd/internal/caller"
 	"hdsd/internal/gate"
 )
 
@@ -98,7 +99,7 @@ func (s *session) converse() error {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
 	s.checker, s.node = who.checker, who.kept
-	s.origin = origin{who.node, callerOf(s.grpc.Context())}
+	s.origin = origin{who.node, caller.FromContext(s.grpc.Context())}
 	if err := s.server.join(s); err != nil {
 		return err
 	}
