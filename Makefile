@@ -3,7 +3,7 @@ GO      ?= go
 FUZZTIME ?= 20s
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
-.PHONY: build demo test lint bench fuzz sim corpus generate clean
+.PHONY: build demo test lint bench fuzz sim corpus release generate clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -o bin/hdsd ./cmd/hdsd
@@ -50,3 +50,7 @@ generate:
 
 clean:
 	rm -rf bin
+
+# Archives for others, with licences and a bill of materials, into bin/release.
+release:
+	cd tools && $(GO) run ./release .. ../bin/release
