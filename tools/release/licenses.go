@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode"
 )
 
 // text is one licence file of a module.
@@ -61,7 +62,8 @@ func isLicense(name string) bool {
 
 // identify gives the SPDX identifier of a licence; empty if it is unknown.
 func identify(license string) string {
-	plain := strings.ToLower(strings.Join(strings.Fields(license), " "))
+	words := strings.FieldsFunc(strings.ToLower(license), func(r rune) bool { return unicode.IsSpace(r) || r == '>' })
+	plain := strings.Join(words, " ")
 	for _, k := range known {
 		if strings.Contains(plain, k.says) {
 			return k.id

@@ -108,6 +108,7 @@ func TestLicensesAreNamed(t *testing.T) {
 		"Permission is hereby granted, free of charge, to any person\nobtaining a copy":                         "MIT",
 		"Redistributions in binary form must reproduce the above\ncopyright notice\nNeither the name of Google": "BSD-3-Clause",
 		"Redistributions in binary form must reproduce the above\ncopyright notice":                             "BSD-2-Clause",
+		"> Redistributions in binary form must\n> reproduce the above copyright notice":                         "BSD-2-Clause",
 		"GNU AFFERO GENERAL PUBLIC LICENSE":                                                                     "",
 		"":                                                                                                      "",
 	} {
