@@ -163,45 +163,6 @@ func TestWrongFreezes(t *testing.T) {
 	}
 }
 
-// TestNoWebPageChangesAnything is what browsers send for the pages that one
-// might come across, beside what programs and hdsd's own page send.
-func TestNoWebPageChangesAnything(t *testing.T) {
-	const origin, site = "Origin: ", "Sec-Fetch-Site: "
-	cases := []struct {
-		name    string
-		headers []string
-		want    int // of a POST
-		deletes int
-	}{
-		{"a program", []string{asJSON}, 200, 200},
-		{"a program that names hdsd", []string{asJSON, "Host: hdsd.internal:18080"}, 200, 200},
-		{"a program without a type", nil, 415, 200},
-		{"a form", []string{"Content-Type: application/x-www-form-urlencoded", origin + "http://evil.example", site + "cross-site"}, 403, 403},
-		{"a form of an old browser", []string{"Content-Type: text/plain"}, 415, 200}, // which has no DELETE
-		{"a script of another site", []string{asJSON, origin + "http://evil.example", site + "cross-site"}, 403, 403},
-		{"a script of another port", []string{asJSON, origin + "http://127.0.0.1:3000", site + "same-site"}, 403, 403},
-		{"a script in an old browser", []string{asJSON, origin + "http://evil.example"}, 403, 403},
-		{"a file or a sandbox", []string{asJSON, origin + "null"}, 403, 403},
-		{"a name made to lead here", []string{asJSON, "Host: evil.example:18080", origin + "http://evil.example:18080", site + "same-origin"}, 403, 403},
-		{"such a name in an old browser", []string{asJSON, "Host: evil.example:18080", origin + "http://evil.example:18080"}, 403, 403},
-		{"the own page", []string{asJSON, origin + "http://127.0.0.1:18080", site + "same-origin"}, 200, 200},
-		{"the own page by name", []string{asJSON, "Host: localhost:18080", origin + "http://localhost:18080", site + "same-origin"}, 200, 200},
-		{"the own page over IPv6", []string{asJSON, "Host: [::1]:18080", origin + "http://[::1]:18080", site + "same-origin"}, 200, 200},
-	}
-	for _, c := range cases {
-		s := &switchboard{}
-		answer, text := call(t, s, "POST", "/v1/freeze", `{"reason": "x"}`, c.headers...)
-		if answer.StatusCode != c.want || (s.frozen != nil) != (c.want == 200) {
-			t.Errorf("%s: POST gives %d %s, want %d; frozen: %t", c.name, answer.StatusCode, text, c.want, s.frozen != nil)
-		}
-		s.frozen = &Freeze{}
-		answer, text = call(t, s, "DELETE", "/v1/freeze", "", c.headers...)
-		if answer.StatusCode != c.deletes || (s.frozen == nil) != (c.deletes == 200) {
-			t.Errorf("%s: DELETE gives %d %s, want %d; unfrozen: %t", c.name, answer.StatusCode, text, c.deletes, s.frozen == nil)
-		}
-	}
-}
-
 func TestAnswersAreMarkedWhileFrozen(t *testing.T) {
 	s := &switchboard{}
 	if answer, _ := call(t, s, "GET", "/v1/freeze", ""); answer.Header.Get("x-hdsd-frozen") != "" {

@@ -9,7 +9,6 @@
 //   - A watch resumes behind the token of any event, without a gap.
 //   - The protos define which parameters a URL may have, and the OpenAPI document,
 //     served at /v1/openapi.json and .yaml.
-//   - No web page of another site can change anything through an operator's browser.
 //
 // It starts no goroutine. It may import health, internal/envoyaddr, internal/rest, the
 // generated hdsd.v1 code and the gRPC libraries.

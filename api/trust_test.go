@@ -66,12 +66,6 @@ func TestWrongTrust(t *testing.T) {
 			t.Errorf("%s: %d %s", body, answer.StatusCode, text)
 		}
 	}
-	for _, header := range []string{"Content-Type: text/plain", "Sec-Fetch-Site: cross-site"} {
-		s := &switchboard{}
-		if answer, text := call(t, s, "POST", TrustPath, `{"checker":"c","word":"TRUSTED","reason":"x"}`, header); answer.StatusCode < 400 || len(s.trust) > 0 {
-			t.Errorf("with %s: %d %s", header, answer.StatusCode, text)
-		}
-	}
 	if answer, _ := call(t, &switchboard{}, "DELETE", TrustPath, ""); answer.StatusCode != http.StatusBadRequest {
 		t.Errorf("without a checker: %d", answer.StatusCode)
 	}

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
+	"regexp"
 
 	configv1 "hdsd/gen/hdsd/config/v1"
 )
@@ -9,6 +11,10 @@ import (
 func (c *checks) listeners(cfg *Config) {
 	grpc := c.listener("grpc", cfg.GetGrpc(), defaultGRPCAddress)
 	http := c.listener("http", cfg.GetHttp(), defaultHTTPAddress)
+	c.hosts("http.allowed_hosts", cfg.GetHttp().GetAllowedHosts())
+	if len(cfg.GetGrpc().GetAllowedHosts()) > 0 {
+		c.warn("grpc.allowed_hosts", "has no effect: no web page can speak gRPC to hdsd; remove it, or write http.allowed_hosts")
+	}
 	if grpc.IsValid() && grpc == http && grpc.Port() != 0 {
 		c.add("http.address", "%s is the gRPC address already: use another port", http)
 	}
@@ -35,6 +41,16 @@ func (c *checks) listener(field string, listener *configv1.Listener, byDefault s
 		c.tls(field+".tls", tls)
 	}
 	return address
+}
+
+var hostName = regexp.MustCompile(`^(\*\.)?([A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?\.)*[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?$`)
+
+func (c *checks) hosts(field string, hosts []string) {
+	for i, host := range hosts {
+		if !hostName.MatchString(host) {
+			c.add(fmt.Sprintf("%s[%d]", field, i), "%q is no name of a host: write it without scheme and port, such as hdsd.example.com or *.example.com", host)
+		}
+	}
 }
 
 func (c *checks) tls(field string, tls *configv1.ServerTls) {

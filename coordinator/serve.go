@@ -141,7 +141,7 @@ func (c *Coordinator) register() error {
 			fmt.Fprintln(w, frozen)
 		}
 	})
-	c.servers.http.Handler = timed(mux)
+	c.servers.http.Handler = timed(c.guarded(mux))
 	return nil
 }
 

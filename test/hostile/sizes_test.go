@@ -112,6 +112,7 @@ func (s *site) post(t *testing.T, path string, body io.Reader, node string) int 
 	if err != nil {
 		t.Fatal(err)
 	}
+	request.Header.Set("Content-Type", "application/json")
 	if node != "" {
 		request.Header.Set("x-hdsd-node-id", node)
 	}

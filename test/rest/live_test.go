@@ -121,7 +121,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 		switch what {
 		case "DELETE /v1/freeze 403", "POST /v1/freeze 403", "POST /v1/freeze 415", "event error",
 			"DELETE /v1/overrides 403", "POST /v1/overrides 403", "POST /v1/overrides 415",
-			"DELETE /v1/trust 403", "POST /v1/trust 403", "POST /v1/trust 415", "POST /v1/clock 403", "POST /v1/clock 415": // the tests of api see these
+			"DELETE /v1/trust 403", "POST /v1/trust 403", "POST /v1/trust 415", "POST /v1/clock 403", "POST /v1/clock 415": // the tests of coordinator see these
 		default:
 			t.Errorf("nothing was seen of %s", what)
 		}

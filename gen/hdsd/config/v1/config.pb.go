@@ -555,7 +555,11 @@ type Listener struct {
 	// Certificates. hdsd reads the files again when they change.
 	Tls *ServerTls `protobuf:"bytes,2,opt,name=tls,proto3" json:"tls,omitempty"`
 	// Allow an address other than loopback without TLS.
-	Insecure      bool `protobuf:"varint,3,opt,name=insecure,proto3" json:"insecure,omitempty"`
+	Insecure bool `protobuf:"varint,3,opt,name=insecure,proto3" json:"insecure,omitempty"`
+	// For http: names under which clients without TLS and web pages ask, beside IP
+	// addresses, localhost and names without a dot. "*.example.com" stands for all
+	// names below example.com.
+	AllowedHosts  []string `protobuf:"bytes,5,rep,name=allowed_hosts,json=allowedHosts,proto3" json:"allowed_hosts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -609,6 +613,13 @@ func (x *Listener) GetInsecure() bool {
 		return x.Insecure
 	}
 	return false
+}
+
+func (x *Listener) GetAllowedHosts() []string {
+	if x != nil {
+		return x.AllowedHosts
+	}
+	return nil
 }
 
 // ServerTls names the files of a server's certificate.
@@ -1990,11 +2001,12 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\bcheckers\x18\r \x01(\v2\x18.hdsd.config.v1.CheckersR\bcheckers\x12.\n" +
 	"\x06limits\x18\x0e \x01(\v2\x16.hdsd.config.v1.LimitsR\x06limits\x12;\n" +
 	"\vdata_planes\x18\x0f \x01(\v2\x1a.hdsd.config.v1.DataPlanesR\n" +
-	"dataPlanes\"m\n" +
+	"dataPlanes\"\x92\x01\n" +
 	"\bListener\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12+\n" +
 	"\x03tls\x18\x02 \x01(\v2\x19.hdsd.config.v1.ServerTlsR\x03tls\x12\x1a\n" +
-	"\binsecure\x18\x03 \x01(\bR\binsecure\"\x91\x01\n" +
+	"\binsecure\x18\x03 \x01(\bR\binsecure\x12#\n" +
+	"\rallowed_hosts\x18\x05 \x03(\tR\fallowedHosts\"\x91\x01\n" +
 	"\tServerTls\x124\n" +
 	"\x16certificate_chain_file\x18\x01 \x01(\tR\x14certificateChainFile\x12(\n" +
 	"\x10private_key_file\x18\x02 \x01(\tR\x0eprivateKeyFile\x12$\n" +
