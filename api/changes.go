@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/caller"
 )
 
 const (
@@ -26,7 +27,7 @@ func (c *Control) Handler() (http.Handler, error) {
 	if err := hdsdv1.RegisterControlHandlerServer(context.Background(), mux, c); err != nil {
 		return nil, fmt.Errorf("serving REST: %w", err)
 	}
-	return bounded(checkParameters(mux)), nil
+	return identified(bounded(checkParameters(mux))), nil
 }
 
 // MarkFrozen adds frozenHeader to responses while hdsd is frozen.
@@ -36,6 +37,13 @@ func (c *Control) MarkFrozen(next http.Handler) http.Handler {
 			w.Header().Set(frozenHeader, mime.QEncoding.Encode("utf-8", frozen.String()))
 		}
 		next.ServeHTTP(w, r)
+	})
+}
+
+// identified puts the caller into the context of a request, for the audit.
+func identified(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(caller.With(r.Context(), caller.OfRequest(r))))
 	})
 }
 

@@ -40,6 +40,10 @@ type Controller interface {
 	// that it is not on disk yet.
 	SetOverride(ctx context.Context, o Override) (now Override, replaced *Override, err error)
 
+	// PreviewOverride returns what SetOverride would return, and the number of all
+	// endpoints. It changes nothing.
+	PreviewOverride(ctx context.Context, o Override) (would Override, replaced *Override, total int, err error)
+
 	// ClearOverrides ends the override of exactly a scope, or all within it, and
 	// returns those that ended.
 	ClearOverrides(ctx context.Context, scope health.Endpoint, all bool, author string) ([]Override, error)
@@ -64,6 +68,10 @@ type Controller interface {
 
 	// ConfirmClock confirms that the clock is right, and returns its previous state.
 	ConfirmClock(ctx context.Context, author string) (before Clock, err error)
+
+	// Audit returns up to query.Limit entries that are on disk, and whether there are
+	// more.
+	Audit(ctx context.Context, query AuditQuery) ([]AuditEntry, bool, error)
 
 	// Backup makes a consistent copy of the database, one at a time.
 	Backup(ctx context.Context) (Copy, error)

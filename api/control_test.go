@@ -30,6 +30,9 @@ type switchboard struct {
 
 	trust []Trust
 	clock Clock
+
+	audit []AuditEntry
+	asked []AuditQuery
 }
 
 func (s *switchboard) Freeze(_ context.Context, f Freeze) (Freeze, *Freeze, error) {
@@ -68,6 +71,19 @@ func (s *switchboard) ClearOverrides(_ context.Context, scope health.Endpoint, a
 
 func (s *switchboard) Overrides(context.Context) ([]Override, error) {
 	return slices.Clone(s.overrides), s.err
+}
+
+// PreviewOverride would decide two of three endpoints.
+func (s *switchboard) PreviewOverride(_ context.Context, o Override) (Override, *Override, int, error) {
+	o.Endpoints = 2
+	return o, nil, 3, s.err
+}
+
+// Audit gives what comes after a place, oldest first.
+func (s *switchboard) Audit(_ context.Context, q AuditQuery) ([]AuditEntry, bool, error) {
+	s.asked = append(s.asked, q)
+	rest := slices.DeleteFunc(slices.Clone(s.audit), func(e AuditEntry) bool { return e.Place <= q.After })
+	return rest[:min(q.Limit, len(rest))], len(rest) > q.Limit, s.err
 }
 
 func (s *switchboard) Backup(context.Context) (Copy, error) { return nil, s.err }

@@ -100,7 +100,7 @@ func TestTheDocumentHasTheBounds(t *testing.T) {
 			}
 		}
 	}
-	if sizes != 7 {
+	if sizes != 8 {
 		t.Errorf("%d lists have a page size", sizes)
 	}
 }

@@ -19,6 +19,9 @@ const (
 	// OverridesPath is the REST path for overrides.
 	OverridesPath = "/v1/overrides"
 
+	// PreviewPath is the REST path for what an override would do.
+	PreviewPath = "/v1/overrides/preview"
+
 	// maxName is the size limit of a name in a scope, in bytes.
 	maxName = 1000
 
@@ -47,6 +50,23 @@ func (c *Control) SetOverride(ctx context.Context, r *hdsdv1.SetOverrideRequest)
 		return nil, grpcError(err)
 	}
 	answer := &hdsdv1.SetOverrideResponse{Override: overrideMessage(now)}
+	if replaced != nil {
+		answer.Replaced = overrideMessage(*replaced)
+	}
+	return answer, nil
+}
+
+// PreviewOverride answers what an override would be.
+func (c *Control) PreviewOverride(ctx context.Context, r *hdsdv1.SetOverrideRequest) (*hdsdv1.PreviewOverrideResponse, error) {
+	asked, err := askedOverride(r)
+	if err != nil {
+		return nil, err
+	}
+	would, replaced, total, err := c.controller.PreviewOverride(ctx, asked)
+	if err != nil {
+		return nil, grpcError(err)
+	}
+	answer := &hdsdv1.PreviewOverrideResponse{Override: overrideMessage(would), TotalEndpoints: uint32(total)}
 	if replaced != nil {
 		answer.Replaced = overrideMessage(*replaced)
 	}

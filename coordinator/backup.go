@@ -3,6 +3,7 @@ package coordinator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync/atomic"
 	"time"
@@ -34,7 +35,16 @@ func newBackups(from *store.Store, stopping <-chan struct{}, to prometheus.Regis
 }
 
 // Backup implements api.Controller.
-func (c *backups) Backup(ctx context.Context) (api.Copy, error) {
+func (c *control) Backup(ctx context.Context) (api.Copy, error) {
+	copied, err := c.backups.begin(ctx)
+	if err == nil {
+		c.record(ctx, time.Now(), store.AuditEntry{Action: "Backup", After: fmt.Sprintf("%d bytes", copied.Size())})
+	}
+	return copied, err
+}
+
+// begin makes the copy that a client takes.
+func (c *backups) begin(ctx context.Context) (api.Copy, error) {
 	if !c.busy.CompareAndSwap(false, true) {
 		return nil, status.Error(codes.ResourceExhausted, "another backup is in progress: try again when it is done")
 	}

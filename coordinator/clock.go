@@ -27,6 +27,14 @@ func (c *control) ConfirmClock(ctx context.Context, author string) (api.Clock, e
 	case err != nil:
 		return api.Clock{}, status.Errorf(codes.Internal, "the clock may be doubted again after a restart: %v", err)
 	}
+	if before.Doubted {
+		c.record(ctx, time.Now(), store.AuditEntry{
+			Action: "ConfirmClock", Author: author, Before: "doubted since " + before.Since.UTC().Format(time.RFC3339), After: "believed",
+		})
+		if err := c.store.Flush(ctx); err != nil {
+			return api.Clock{}, status.Errorf(codes.Internal, "the clock is believed, but the audit of that is not on disk: %v", err)
+		}
+	}
 	return shownClock(before), nil
 }
 

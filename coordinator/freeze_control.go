@@ -17,6 +17,9 @@ func (c *control) Freeze(ctx context.Context, asked api.Freeze) (api.Freeze, *ap
 		now := time.Now()
 		before, after, effects = c.core.rulings.Freeze(now, asked.Author, asked.Reason, asked.Hold)
 		c.core.applyRulings(now, effects)
+		c.record(ctx, now, store.AuditEntry{
+			Action: "Freeze", Author: asked.Author, Reason: asked.Reason, Before: told(shownFreeze(before)), After: told(shownFreeze(after)),
+		})
 		return nil
 	}); err != nil {
 		return api.Freeze{}, nil, err
@@ -30,7 +33,11 @@ func (c *control) Unfreeze(ctx context.Context, author string) (*api.Freeze, err
 	if err := c.carryOut(ctx, "publishing is no longer frozen, but a restart may undo that", func() error {
 		var effects ruling.Effects
 		before, effects = c.core.rulings.Unfreeze(author)
-		c.core.applyRulings(time.Now(), effects)
+		now := time.Now()
+		c.core.applyRulings(now, effects)
+		if before != nil {
+			c.record(ctx, now, store.AuditEntry{Action: "Unfreeze", Author: author, Before: told(shownFreeze(before))})
+		}
 		return nil
 	}); err != nil {
 		return nil, err

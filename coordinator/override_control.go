@@ -24,6 +24,12 @@ func (c *control) SetOverride(ctx context.Context, asked api.Override) (api.Over
 		now := time.Now()
 		set, replaced, effects, err = c.core.rulings.SetOverride(now, storedOverride(&asked))
 		c.core.applyRulings(now, effects)
+		if err == nil {
+			c.record(ctx, now, store.AuditEntry{
+				Action: "SetOverride", Target: targetOf(set.Scope), Author: asked.Author, Reason: asked.Reason,
+				Before: explained(replaced), After: explained(&set),
+			})
+		}
 		return refusal(err)
 	}); err != nil {
 		return api.Override{}, nil, err
@@ -39,6 +45,11 @@ func (c *control) ClearOverrides(ctx context.Context, scope health.Endpoint, all
 		now := time.Now()
 		ended, effects, err = c.core.rulings.ClearOverrides(now, scope, all, author)
 		c.core.applyRulings(now, effects)
+		for i := range ended {
+			c.record(ctx, now, store.AuditEntry{
+				Action: "ClearOverrides", Target: targetOf(ended[i].Scope), Author: author, Before: explained(&ended[i]),
+			})
+		}
 		return refusal(err)
 	}); err != nil {
 		return nil, err
@@ -53,6 +64,25 @@ func (c *control) Overrides(ctx context.Context) ([]api.Override, error) {
 		return nil, err
 	}
 	return shownOverrides(found), nil
+}
+
+// PreviewOverride implements api.Controller.
+func (c *control) PreviewOverride(ctx context.Context, asked api.Override) (would api.Override, replaced *api.Override, total int, err error) {
+	if err := c.core.ask(ctx, func() {
+		set, before, refused := c.core.rulings.PreviewOverride(storedOverride(&asked))
+		would, replaced, total, err = *shownOverride(&set), shownOverride(before), c.core.rulings.Len(), refusal(refused)
+	}); err != nil {
+		return api.Override{}, nil, 0, err
+	}
+	return would, replaced, total, err
+}
+
+// explained describes an override; it is empty for nil.
+func explained(o *ruling.Override) string {
+	if o == nil {
+		return ""
+	}
+	return o.Explain()
 }
 
 // refusal turns a *ruling.Refusal into an error with a gRPC code.

@@ -122,6 +122,8 @@ func (c *Coordinator) register() error {
 	mux.Handle(api.OverridesPath, counted("/v1/", operators.MarkFrozen(changes)))
 	mux.Handle(api.TrustPath, counted("/v1/", operators.MarkFrozen(changes)))
 	mux.Handle(api.ClockPath, counted("/v1/", operators.MarkFrozen(changes)))
+	mux.Handle(api.PreviewPath, counted("/v1/", operators.MarkFrozen(changes)))
+	mux.Handle(api.AuditPath, counted("/v1/", operators.MarkFrozen(changes)))
 	mux.Handle(csds.Path, counted(csds.Path, c.csds.Handler()))
 	dataPlanes := c.eds.Handler()
 	mux.Handle(eds.EndpointsPath, counted(eds.EndpointsPath, dataPlanes))

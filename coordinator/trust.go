@@ -29,6 +29,10 @@ func (c *control) SetTrust(ctx context.Context, asked api.Trust) (api.Trust, *ap
 			return err
 		}
 		c.core.applyTrust(change)
+		c.record(ctx, said.Since, store.AuditEntry{
+			Action: "SetTrust", Target: asked.Checker, Author: asked.Author, Reason: asked.Reason,
+			Before: told(shownTrust(asked.Checker, change.Before)), After: told(shownTrust(asked.Checker, &said)),
+		})
 		return nil
 	}); err != nil {
 		return api.Trust{}, nil, err
@@ -43,6 +47,9 @@ func (c *control) ClearTrust(ctx context.Context, checker, author string) (*api.
 		var changed bool
 		if change, changed = c.core.trust.clear(checker, author); changed {
 			c.core.applyTrust(change)
+			c.record(ctx, time.Now(), store.AuditEntry{
+				Action: "ClearTrust", Target: checker, Author: author, Before: told(shownTrust(checker, change.Before)),
+			})
 		}
 		return nil
 	}); err != nil {

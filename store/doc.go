@@ -81,8 +81,9 @@
 //	overrides     hash of its scope: Override
 //	voted         endpoint hash: VotedHealth, of endpoints under an override
 //	trust         checker: Trust
+//	audit         time: AuditEntry
 //
-// The last five come with their first row. Their values are messages of
+// The last six come with their first row. Their values are messages of
 // proto/hdsd/store/v1; schema 1 had another encoding for them. The other values have
 // encodings of their own, which are fast. Numbers in keys are big-endian, so that bytes
 // sort as numbers do. Values end with a checksum over key and value.

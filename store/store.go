@@ -19,6 +19,7 @@ type Store struct {
 	time   *timekeeper
 	damage *damage
 	known  *clusterSet
+	trail  *trail // of the audit
 	intake *intake
 	writer *writer
 	now    func() time.Time
@@ -36,7 +37,7 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		db: db, time: newTimekeeper(db, &o), damage: &damage{path: db.path, report: o.OnError},
-		known: &clusterSet{}, intake: newIntake(o.MaxPending), now: o.now,
+		known: &clusterSet{}, trail: &trail{limit: maxAudit}, intake: newIntake(o.MaxPending), now: o.now,
 	}
 	s.history = &history{db: db, time: s.time, known: s.known, damage: s.damage}
 	s.writer = &writer{
@@ -62,6 +63,7 @@ func (s *Store) load(tx *bolt.Tx, written time.Time) error {
 	}
 	s.created = created
 	s.time.load(tx, created, written)
+	s.trail.load(tx)
 	for _, name := range (stateReader{tx: tx, damage: s.damage, time: s.time}).clusters() {
 		s.known.add(name)
 	}

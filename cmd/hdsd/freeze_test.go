@@ -24,6 +24,8 @@ type fakeControl struct {
 	clock   *hdsdv1.ClockState
 	set     *hdsdv1.SetOverrideRequest
 	cleared *hdsdv1.ClearOverridesRequest
+	audited *hdsdv1.ListAuditRequest
+	decides int // endpoints that an override would
 }
 
 func (f *fakeControl) Freeze(_ context.Context, r *hdsdv1.FreezeRequest) (*hdsdv1.FreezeResponse, error) {

@@ -63,6 +63,7 @@ func newOverrideSet(name, short string, to corev3.HealthStatus) *cobra.Command {
 	var c client
 	var of scope
 	var reason, author, lasts string
+	var careful caution
 	command := &cobra.Command{
 		Use:     name + " [CLUSTER [ADDRESS]] --reason TEXT",
 		Short:   short,
@@ -87,6 +88,9 @@ func newOverrideSet(name, short string, to corev3.HealthStatus) *cobra.Command {
 			}
 			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
 				warnFrozen(ctx, control, command.ErrOrStderr())
+				if ok, err := careful.check(ctx, command, control, request); err != nil || !ok {
+					return err
+				}
 				answer, err := control.SetOverride(ctx, request)
 				if err != nil {
 					return err
@@ -104,6 +108,7 @@ func newOverrideSet(name, short string, to corev3.HealthStatus) *cobra.Command {
 	command.Flags().StringVar(&lasts, "for", "", "end after this `duration` (90s, 1h30m, 7d; default: when it is cleared)")
 	completeWords(command, "reason")
 	completeWords(command, "for")
+	careful.addTo(command)
 	addAuthorFlag(command, &author)
 	c.addOperatorFlags(command)
 	command.ValidArgsFunction = c.completeEndpoint

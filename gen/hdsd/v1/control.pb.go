@@ -876,6 +876,70 @@ func (x *SetOverrideResponse) GetReplaced() *Override {
 	return nil
 }
 
+// PreviewOverrideResponse has the override that would be in force.
+type PreviewOverrideResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The override. Its endpoints are those that it would decide.
+	Override *Override `protobuf:"bytes,1,opt,name=override,proto3" json:"override,omitempty"`
+	// The override that it would replace; absent if there is none.
+	Replaced *Override `protobuf:"bytes,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
+	// Number of endpoints of all clusters.
+	TotalEndpoints uint32 `protobuf:"varint,3,opt,name=total_endpoints,json=totalEndpoints,proto3" json:"total_endpoints,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *PreviewOverrideResponse) Reset() {
+	*x = PreviewOverrideResponse{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PreviewOverrideResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PreviewOverrideResponse) ProtoMessage() {}
+
+func (x *PreviewOverrideResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PreviewOverrideResponse.ProtoReflect.Descriptor instead.
+func (*PreviewOverrideResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *PreviewOverrideResponse) GetOverride() *Override {
+	if x != nil {
+		return x.Override
+	}
+	return nil
+}
+
+func (x *PreviewOverrideResponse) GetReplaced() *Override {
+	if x != nil {
+		return x.Replaced
+	}
+	return nil
+}
+
+func (x *PreviewOverrideResponse) GetTotalEndpoints() uint32 {
+	if x != nil {
+		return x.TotalEndpoints
+	}
+	return 0
+}
+
 // ClearOverridesRequest names the scope of the override, as it was set.
 type ClearOverridesRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -900,7 +964,7 @@ type ClearOverridesRequest struct {
 
 func (x *ClearOverridesRequest) Reset() {
 	*x = ClearOverridesRequest{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[14]
+	mi := &file_hdsd_v1_control_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -912,7 +976,7 @@ func (x *ClearOverridesRequest) String() string {
 func (*ClearOverridesRequest) ProtoMessage() {}
 
 func (x *ClearOverridesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[14]
+	mi := &file_hdsd_v1_control_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -925,7 +989,7 @@ func (x *ClearOverridesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClearOverridesRequest.ProtoReflect.Descriptor instead.
 func (*ClearOverridesRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{14}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ClearOverridesRequest) GetCluster() string {
@@ -988,7 +1052,7 @@ type ClearOverridesResponse struct {
 
 func (x *ClearOverridesResponse) Reset() {
 	*x = ClearOverridesResponse{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[15]
+	mi := &file_hdsd_v1_control_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1064,7 @@ func (x *ClearOverridesResponse) String() string {
 func (*ClearOverridesResponse) ProtoMessage() {}
 
 func (x *ClearOverridesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[15]
+	mi := &file_hdsd_v1_control_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1077,7 @@ func (x *ClearOverridesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClearOverridesResponse.ProtoReflect.Descriptor instead.
 func (*ClearOverridesResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{15}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ClearOverridesResponse) GetEnded() []*Override {
@@ -1021,6 +1085,262 @@ func (x *ClearOverridesResponse) GetEnded() []*Override {
 		return x.Ended
 	}
 	return nil
+}
+
+// ListAuditRequest asks for changes that were made.
+type ListAuditRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// From this time on; absent: from the oldest.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// Before this time; absent: up to the newest.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// Newest first instead of oldest first.
+	NewestFirst bool `protobuf:"varint,3,opt,name=newest_first,json=newestFirst,proto3" json:"newest_first,omitempty"`
+	// Largest number of entries to answer; 1,000 by default, at most 10,000.
+	PageSize int32 `protobuf:"varint,4,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// next_page_token of the answer before.
+	PageToken     string `protobuf:"bytes,5,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAuditRequest) Reset() {
+	*x = ListAuditRequest{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAuditRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAuditRequest) ProtoMessage() {}
+
+func (x *ListAuditRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAuditRequest.ProtoReflect.Descriptor instead.
+func (*ListAuditRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *ListAuditRequest) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *ListAuditRequest) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+func (x *ListAuditRequest) GetNewestFirst() bool {
+	if x != nil {
+		return x.NewestFirst
+	}
+	return false
+}
+
+func (x *ListAuditRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListAuditRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListAuditResponse is a page of the audit.
+type ListAuditResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The entries.
+	Entries []*AuditEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	// For the next page; empty on the last one.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListAuditResponse) Reset() {
+	*x = ListAuditResponse{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListAuditResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListAuditResponse) ProtoMessage() {}
+
+func (x *ListAuditResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListAuditResponse.ProtoReflect.Descriptor instead.
+func (*ListAuditResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ListAuditResponse) GetEntries() []*AuditEntry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+func (x *ListAuditResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
+// AuditEntry is one change.
+type AuditEntry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When.
+	Time *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	// Who, as far as it was verified: a name in the caller's certificate, or its token.
+	// Empty if nothing was.
+	Identity string `protobuf:"bytes,2,opt,name=identity,proto3" json:"identity,omitempty"`
+	// The other end of the caller's connection, ip:port.
+	Address string `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"`
+	// Who, by the caller's own word.
+	Author string `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
+	// The method, such as SetOverride.
+	Action string `protobuf:"bytes,5,opt,name=action,proto3" json:"action,omitempty"`
+	// What it was done to; empty for hdsd as a whole.
+	Target string `protobuf:"bytes,6,opt,name=target,proto3" json:"target,omitempty"`
+	// How that stood before; empty if nothing was in force.
+	Before string `protobuf:"bytes,7,opt,name=before,proto3" json:"before,omitempty"`
+	// How it stood after; empty if nothing was in force.
+	After string `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
+	// Why, by the caller's own word.
+	Reason        string `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditEntry) Reset() {
+	*x = AuditEntry{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditEntry) ProtoMessage() {}
+
+func (x *AuditEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditEntry.ProtoReflect.Descriptor instead.
+func (*AuditEntry) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *AuditEntry) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *AuditEntry) GetIdentity() string {
+	if x != nil {
+		return x.Identity
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetBefore() string {
+	if x != nil {
+		return x.Before
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
 }
 
 // ListOverridesRequest asks for overrides.
@@ -1036,7 +1356,7 @@ type ListOverridesRequest struct {
 
 func (x *ListOverridesRequest) Reset() {
 	*x = ListOverridesRequest{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[16]
+	mi := &file_hdsd_v1_control_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1048,7 +1368,7 @@ func (x *ListOverridesRequest) String() string {
 func (*ListOverridesRequest) ProtoMessage() {}
 
 func (x *ListOverridesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[16]
+	mi := &file_hdsd_v1_control_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1061,7 +1381,7 @@ func (x *ListOverridesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOverridesRequest.ProtoReflect.Descriptor instead.
 func (*ListOverridesRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{16}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ListOverridesRequest) GetPageSize() int32 {
@@ -1091,7 +1411,7 @@ type ListOverridesResponse struct {
 
 func (x *ListOverridesResponse) Reset() {
 	*x = ListOverridesResponse{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[17]
+	mi := &file_hdsd_v1_control_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1103,7 +1423,7 @@ func (x *ListOverridesResponse) String() string {
 func (*ListOverridesResponse) ProtoMessage() {}
 
 func (x *ListOverridesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[17]
+	mi := &file_hdsd_v1_control_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1116,7 +1436,7 @@ func (x *ListOverridesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOverridesResponse.ProtoReflect.Descriptor instead.
 func (*ListOverridesResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{17}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListOverridesResponse) GetOverrides() []*Override {
@@ -1152,7 +1472,7 @@ type ClockState struct {
 
 func (x *ClockState) Reset() {
 	*x = ClockState{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[18]
+	mi := &file_hdsd_v1_control_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1164,7 +1484,7 @@ func (x *ClockState) String() string {
 func (*ClockState) ProtoMessage() {}
 
 func (x *ClockState) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[18]
+	mi := &file_hdsd_v1_control_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1177,7 +1497,7 @@ func (x *ClockState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClockState.ProtoReflect.Descriptor instead.
 func (*ClockState) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ClockState) GetDoubted() bool {
@@ -1217,7 +1537,7 @@ type GetClockRequest struct {
 
 func (x *GetClockRequest) Reset() {
 	*x = GetClockRequest{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[19]
+	mi := &file_hdsd_v1_control_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1229,7 +1549,7 @@ func (x *GetClockRequest) String() string {
 func (*GetClockRequest) ProtoMessage() {}
 
 func (x *GetClockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[19]
+	mi := &file_hdsd_v1_control_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1242,7 +1562,7 @@ func (x *GetClockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClockRequest.ProtoReflect.Descriptor instead.
 func (*GetClockRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{23}
 }
 
 // ConfirmClockRequest says who confirms.
@@ -1256,7 +1576,7 @@ type ConfirmClockRequest struct {
 
 func (x *ConfirmClockRequest) Reset() {
 	*x = ConfirmClockRequest{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[20]
+	mi := &file_hdsd_v1_control_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1268,7 +1588,7 @@ func (x *ConfirmClockRequest) String() string {
 func (*ConfirmClockRequest) ProtoMessage() {}
 
 func (x *ConfirmClockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[20]
+	mi := &file_hdsd_v1_control_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1281,7 +1601,7 @@ func (x *ConfirmClockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmClockRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmClockRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ConfirmClockRequest) GetAuthor() string {
@@ -1302,7 +1622,7 @@ type ConfirmClockResponse struct {
 
 func (x *ConfirmClockResponse) Reset() {
 	*x = ConfirmClockResponse{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[21]
+	mi := &file_hdsd_v1_control_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1314,7 +1634,7 @@ func (x *ConfirmClockResponse) String() string {
 func (*ConfirmClockResponse) ProtoMessage() {}
 
 func (x *ConfirmClockResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[21]
+	mi := &file_hdsd_v1_control_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1327,7 +1647,7 @@ func (x *ConfirmClockResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmClockResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmClockResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{21}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ConfirmClockResponse) GetBefore() *ClockState {
@@ -1346,7 +1666,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[22]
+	mi := &file_hdsd_v1_control_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1358,7 +1678,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[22]
+	mi := &file_hdsd_v1_control_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1371,7 +1691,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{22}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{26}
 }
 
 // BackupResponse is a part of the copy. The parts, in order, make the file.
@@ -1387,7 +1707,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[23]
+	mi := &file_hdsd_v1_control_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1399,7 +1719,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[23]
+	mi := &file_hdsd_v1_control_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1412,7 +1732,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{23}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *BackupResponse) GetSize() int64 {
@@ -1481,7 +1801,11 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"\bduration\x18\a \x01(\v2\x19.google.protobuf.DurationR\bduration\"s\n" +
 	"\x13SetOverrideResponse\x12-\n" +
 	"\boverride\x18\x01 \x01(\v2\x11.hdsd.v1.OverrideR\boverride\x12-\n" +
-	"\breplaced\x18\x02 \x01(\v2\x11.hdsd.v1.OverrideR\breplaced\"\xbc\x01\n" +
+	"\breplaced\x18\x02 \x01(\v2\x11.hdsd.v1.OverrideR\breplaced\"\xa0\x01\n" +
+	"\x17PreviewOverrideResponse\x12-\n" +
+	"\boverride\x18\x01 \x01(\v2\x11.hdsd.v1.OverrideR\boverride\x12-\n" +
+	"\breplaced\x18\x02 \x01(\v2\x11.hdsd.v1.OverrideR\breplaced\x12'\n" +
+	"\x0ftotal_endpoints\x18\x03 \x01(\rR\x0etotalEndpoints\"\xbc\x01\n" +
 	"\x15ClearOverridesRequest\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x16\n" +
@@ -1491,7 +1815,29 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"\x03all\x18\x06 \x01(\bR\x03all\x12\x16\n" +
 	"\x06author\x18\a \x01(\tR\x06author\"A\n" +
 	"\x16ClearOverridesResponse\x12'\n" +
-	"\x05ended\x18\x01 \x03(\v2\x11.hdsd.v1.OverrideR\x05ended\"R\n" +
+	"\x05ended\x18\x01 \x03(\v2\x11.hdsd.v1.OverrideR\x05ended\"\xe3\x01\n" +
+	"\x10ListAuditRequest\x129\n" +
+	"\n" +
+	"start_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12!\n" +
+	"\fnewest_first\x18\x03 \x01(\bR\vnewestFirst\x12\x1b\n" +
+	"\tpage_size\x18\x04 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\x05 \x01(\tR\tpageToken\"j\n" +
+	"\x11ListAuditResponse\x12-\n" +
+	"\aentries\x18\x01 \x03(\v2\x13.hdsd.v1.AuditEntryR\aentries\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\x80\x02\n" +
+	"\n" +
+	"AuditEntry\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1a\n" +
+	"\bidentity\x18\x02 \x01(\tR\bidentity\x12\x18\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x16\n" +
+	"\x06author\x18\x04 \x01(\tR\x06author\x12\x16\n" +
+	"\x06action\x18\x05 \x01(\tR\x06action\x12\x16\n" +
+	"\x06target\x18\x06 \x01(\tR\x06target\x12\x16\n" +
+	"\x06before\x18\a \x01(\tR\x06before\x12\x14\n" +
+	"\x05after\x18\b \x01(\tR\x05after\x12\x16\n" +
+	"\x06reason\x18\t \x01(\tR\x06reason\"R\n" +
 	"\x14ListOverridesRequest\x12\x1b\n" +
 	"\tpage_size\x18\x01 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
@@ -1513,7 +1859,7 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"\rBackupRequest\"8\n" +
 	"\x0eBackupResponse\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x03R\x04size\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data2\xad\b\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data2\xf8\t\n" +
 	"\aControl\x12P\n" +
 	"\x06Freeze\x12\x16.hdsd.v1.FreezeRequest\x1a\x17.hdsd.v1.FreezeResponse\"\x15\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
 	"/v1/freeze\x12S\n" +
@@ -1521,7 +1867,8 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"/v1/freeze\x12P\n" +
 	"\tGetFreeze\x12\x19.hdsd.v1.GetFreezeRequest\x1a\x14.hdsd.v1.FreezeState\"\x12\x82\xd3\xe4\x93\x02\f\x12\n" +
 	"/v1/freeze\x12b\n" +
-	"\vSetOverride\x12\x1b.hdsd.v1.SetOverrideRequest\x1a\x1c.hdsd.v1.SetOverrideResponse\"\x18\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/v1/overrides\x12h\n" +
+	"\vSetOverride\x12\x1b.hdsd.v1.SetOverrideRequest\x1a\x1c.hdsd.v1.SetOverrideResponse\"\x18\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/v1/overrides\x12r\n" +
+	"\x0fPreviewOverride\x12\x1b.hdsd.v1.SetOverrideRequest\x1a .hdsd.v1.PreviewOverrideResponse\" \x82\xd3\xe4\x93\x02\x1a:\x01*\"\x15/v1/overrides/preview\x12h\n" +
 	"\x0eClearOverrides\x12\x1e.hdsd.v1.ClearOverridesRequest\x1a\x1f.hdsd.v1.ClearOverridesResponse\"\x15\x82\xd3\xe4\x93\x02\x0f*\r/v1/overrides\x12e\n" +
 	"\rListOverrides\x12\x1d.hdsd.v1.ListOverridesRequest\x1a\x1e.hdsd.v1.ListOverridesResponse\"\x15\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/overrides\x12U\n" +
 	"\bSetTrust\x12\x18.hdsd.v1.SetTrustRequest\x1a\x19.hdsd.v1.SetTrustResponse\"\x14\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/v1/trust\x12X\n" +
@@ -1529,7 +1876,8 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"ClearTrust\x12\x1a.hdsd.v1.ClearTrustRequest\x1a\x1b.hdsd.v1.ClearTrustResponse\"\x11\x82\xd3\xe4\x93\x02\v*\t/v1/trust\x12U\n" +
 	"\tListTrust\x12\x19.hdsd.v1.ListTrustRequest\x1a\x1a.hdsd.v1.ListTrustResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/trust\x12L\n" +
 	"\bGetClock\x12\x18.hdsd.v1.GetClockRequest\x1a\x13.hdsd.v1.ClockState\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/clock\x12a\n" +
-	"\fConfirmClock\x12\x1c.hdsd.v1.ConfirmClockRequest\x1a\x1d.hdsd.v1.ConfirmClockResponse\"\x14\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/v1/clock\x12;\n" +
+	"\fConfirmClock\x12\x1c.hdsd.v1.ConfirmClockRequest\x1a\x1d.hdsd.v1.ConfirmClockResponse\"\x14\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/v1/clock\x12U\n" +
+	"\tListAudit\x12\x19.hdsd.v1.ListAuditRequest\x1a\x1a.hdsd.v1.ListAuditResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/audit\x12;\n" +
 	"\x06Backup\x12\x16.hdsd.v1.BackupRequest\x1a\x17.hdsd.v1.BackupResponse0\x01B\x19Z\x17hdsd/gen/hdsd/v1;hdsdv1b\x06proto3"
 
 var (
@@ -1545,93 +1893,107 @@ func file_hdsd_v1_control_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_v1_control_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hdsd_v1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_hdsd_v1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_hdsd_v1_control_proto_goTypes = []any{
-	(FreezeState_Publish)(0),       // 0: hdsd.v1.FreezeState.Publish
-	(*FreezeState)(nil),            // 1: hdsd.v1.FreezeState
-	(*FreezeRequest)(nil),          // 2: hdsd.v1.FreezeRequest
-	(*FreezeResponse)(nil),         // 3: hdsd.v1.FreezeResponse
-	(*UnfreezeRequest)(nil),        // 4: hdsd.v1.UnfreezeRequest
-	(*UnfreezeResponse)(nil),       // 5: hdsd.v1.UnfreezeResponse
-	(*SetTrustRequest)(nil),        // 6: hdsd.v1.SetTrustRequest
-	(*SetTrustResponse)(nil),       // 7: hdsd.v1.SetTrustResponse
-	(*ClearTrustRequest)(nil),      // 8: hdsd.v1.ClearTrustRequest
-	(*ClearTrustResponse)(nil),     // 9: hdsd.v1.ClearTrustResponse
-	(*ListTrustRequest)(nil),       // 10: hdsd.v1.ListTrustRequest
-	(*ListTrustResponse)(nil),      // 11: hdsd.v1.ListTrustResponse
-	(*GetFreezeRequest)(nil),       // 12: hdsd.v1.GetFreezeRequest
-	(*SetOverrideRequest)(nil),     // 13: hdsd.v1.SetOverrideRequest
-	(*SetOverrideResponse)(nil),    // 14: hdsd.v1.SetOverrideResponse
-	(*ClearOverridesRequest)(nil),  // 15: hdsd.v1.ClearOverridesRequest
-	(*ClearOverridesResponse)(nil), // 16: hdsd.v1.ClearOverridesResponse
-	(*ListOverridesRequest)(nil),   // 17: hdsd.v1.ListOverridesRequest
-	(*ListOverridesResponse)(nil),  // 18: hdsd.v1.ListOverridesResponse
-	(*ClockState)(nil),             // 19: hdsd.v1.ClockState
-	(*GetClockRequest)(nil),        // 20: hdsd.v1.GetClockRequest
-	(*ConfirmClockRequest)(nil),    // 21: hdsd.v1.ConfirmClockRequest
-	(*ConfirmClockResponse)(nil),   // 22: hdsd.v1.ConfirmClockResponse
-	(*BackupRequest)(nil),          // 23: hdsd.v1.BackupRequest
-	(*BackupResponse)(nil),         // 24: hdsd.v1.BackupResponse
-	(*timestamppb.Timestamp)(nil),  // 25: google.protobuf.Timestamp
-	(Trust_Word)(0),                // 26: hdsd.v1.Trust.Word
-	(*Trust)(nil),                  // 27: hdsd.v1.Trust
-	(*v3.Locality)(nil),            // 28: envoy.config.core.v3.Locality
-	(v3.HealthStatus)(0),           // 29: envoy.config.core.v3.HealthStatus
-	(*durationpb.Duration)(nil),    // 30: google.protobuf.Duration
-	(*Override)(nil),               // 31: hdsd.v1.Override
+	(FreezeState_Publish)(0),        // 0: hdsd.v1.FreezeState.Publish
+	(*FreezeState)(nil),             // 1: hdsd.v1.FreezeState
+	(*FreezeRequest)(nil),           // 2: hdsd.v1.FreezeRequest
+	(*FreezeResponse)(nil),          // 3: hdsd.v1.FreezeResponse
+	(*UnfreezeRequest)(nil),         // 4: hdsd.v1.UnfreezeRequest
+	(*UnfreezeResponse)(nil),        // 5: hdsd.v1.UnfreezeResponse
+	(*SetTrustRequest)(nil),         // 6: hdsd.v1.SetTrustRequest
+	(*SetTrustResponse)(nil),        // 7: hdsd.v1.SetTrustResponse
+	(*ClearTrustRequest)(nil),       // 8: hdsd.v1.ClearTrustRequest
+	(*ClearTrustResponse)(nil),      // 9: hdsd.v1.ClearTrustResponse
+	(*ListTrustRequest)(nil),        // 10: hdsd.v1.ListTrustRequest
+	(*ListTrustResponse)(nil),       // 11: hdsd.v1.ListTrustResponse
+	(*GetFreezeRequest)(nil),        // 12: hdsd.v1.GetFreezeRequest
+	(*SetOverrideRequest)(nil),      // 13: hdsd.v1.SetOverrideRequest
+	(*SetOverrideResponse)(nil),     // 14: hdsd.v1.SetOverrideResponse
+	(*PreviewOverrideResponse)(nil), // 15: hdsd.v1.PreviewOverrideResponse
+	(*ClearOverridesRequest)(nil),   // 16: hdsd.v1.ClearOverridesRequest
+	(*ClearOverridesResponse)(nil),  // 17: hdsd.v1.ClearOverridesResponse
+	(*ListAuditRequest)(nil),        // 18: hdsd.v1.ListAuditRequest
+	(*ListAuditResponse)(nil),       // 19: hdsd.v1.ListAuditResponse
+	(*AuditEntry)(nil),              // 20: hdsd.v1.AuditEntry
+	(*ListOverridesRequest)(nil),    // 21: hdsd.v1.ListOverridesRequest
+	(*ListOverridesResponse)(nil),   // 22: hdsd.v1.ListOverridesResponse
+	(*ClockState)(nil),              // 23: hdsd.v1.ClockState
+	(*GetClockRequest)(nil),         // 24: hdsd.v1.GetClockRequest
+	(*ConfirmClockRequest)(nil),     // 25: hdsd.v1.ConfirmClockRequest
+	(*ConfirmClockResponse)(nil),    // 26: hdsd.v1.ConfirmClockResponse
+	(*BackupRequest)(nil),           // 27: hdsd.v1.BackupRequest
+	(*BackupResponse)(nil),          // 28: hdsd.v1.BackupResponse
+	(*timestamppb.Timestamp)(nil),   // 29: google.protobuf.Timestamp
+	(Trust_Word)(0),                 // 30: hdsd.v1.Trust.Word
+	(*Trust)(nil),                   // 31: hdsd.v1.Trust
+	(*v3.Locality)(nil),             // 32: envoy.config.core.v3.Locality
+	(v3.HealthStatus)(0),            // 33: envoy.config.core.v3.HealthStatus
+	(*durationpb.Duration)(nil),     // 34: google.protobuf.Duration
+	(*Override)(nil),                // 35: hdsd.v1.Override
 }
 var file_hdsd_v1_control_proto_depIdxs = []int32{
-	25, // 0: hdsd.v1.FreezeState.since:type_name -> google.protobuf.Timestamp
+	29, // 0: hdsd.v1.FreezeState.since:type_name -> google.protobuf.Timestamp
 	0,  // 1: hdsd.v1.FreezeState.publish:type_name -> hdsd.v1.FreezeState.Publish
 	0,  // 2: hdsd.v1.FreezeRequest.publish:type_name -> hdsd.v1.FreezeState.Publish
 	1,  // 3: hdsd.v1.FreezeResponse.freeze:type_name -> hdsd.v1.FreezeState
 	1,  // 4: hdsd.v1.FreezeResponse.replaced:type_name -> hdsd.v1.FreezeState
 	1,  // 5: hdsd.v1.UnfreezeResponse.ended:type_name -> hdsd.v1.FreezeState
-	26, // 6: hdsd.v1.SetTrustRequest.word:type_name -> hdsd.v1.Trust.Word
-	27, // 7: hdsd.v1.SetTrustResponse.trust:type_name -> hdsd.v1.Trust
-	27, // 8: hdsd.v1.SetTrustResponse.replaced:type_name -> hdsd.v1.Trust
-	27, // 9: hdsd.v1.ClearTrustResponse.ended:type_name -> hdsd.v1.Trust
-	27, // 10: hdsd.v1.ListTrustResponse.trust:type_name -> hdsd.v1.Trust
-	28, // 11: hdsd.v1.SetOverrideRequest.locality:type_name -> envoy.config.core.v3.Locality
-	29, // 12: hdsd.v1.SetOverrideRequest.health:type_name -> envoy.config.core.v3.HealthStatus
-	30, // 13: hdsd.v1.SetOverrideRequest.duration:type_name -> google.protobuf.Duration
-	31, // 14: hdsd.v1.SetOverrideResponse.override:type_name -> hdsd.v1.Override
-	31, // 15: hdsd.v1.SetOverrideResponse.replaced:type_name -> hdsd.v1.Override
-	31, // 16: hdsd.v1.ClearOverridesResponse.ended:type_name -> hdsd.v1.Override
-	31, // 17: hdsd.v1.ListOverridesResponse.overrides:type_name -> hdsd.v1.Override
-	25, // 18: hdsd.v1.ClockState.clock:type_name -> google.protobuf.Timestamp
-	25, // 19: hdsd.v1.ClockState.steady:type_name -> google.protobuf.Timestamp
-	25, // 20: hdsd.v1.ClockState.since:type_name -> google.protobuf.Timestamp
-	19, // 21: hdsd.v1.ConfirmClockResponse.before:type_name -> hdsd.v1.ClockState
-	2,  // 22: hdsd.v1.Control.Freeze:input_type -> hdsd.v1.FreezeRequest
-	4,  // 23: hdsd.v1.Control.Unfreeze:input_type -> hdsd.v1.UnfreezeRequest
-	12, // 24: hdsd.v1.Control.GetFreeze:input_type -> hdsd.v1.GetFreezeRequest
-	13, // 25: hdsd.v1.Control.SetOverride:input_type -> hdsd.v1.SetOverrideRequest
-	15, // 26: hdsd.v1.Control.ClearOverrides:input_type -> hdsd.v1.ClearOverridesRequest
-	17, // 27: hdsd.v1.Control.ListOverrides:input_type -> hdsd.v1.ListOverridesRequest
-	6,  // 28: hdsd.v1.Control.SetTrust:input_type -> hdsd.v1.SetTrustRequest
-	8,  // 29: hdsd.v1.Control.ClearTrust:input_type -> hdsd.v1.ClearTrustRequest
-	10, // 30: hdsd.v1.Control.ListTrust:input_type -> hdsd.v1.ListTrustRequest
-	20, // 31: hdsd.v1.Control.GetClock:input_type -> hdsd.v1.GetClockRequest
-	21, // 32: hdsd.v1.Control.ConfirmClock:input_type -> hdsd.v1.ConfirmClockRequest
-	23, // 33: hdsd.v1.Control.Backup:input_type -> hdsd.v1.BackupRequest
-	3,  // 34: hdsd.v1.Control.Freeze:output_type -> hdsd.v1.FreezeResponse
-	5,  // 35: hdsd.v1.Control.Unfreeze:output_type -> hdsd.v1.UnfreezeResponse
-	1,  // 36: hdsd.v1.Control.GetFreeze:output_type -> hdsd.v1.FreezeState
-	14, // 37: hdsd.v1.Control.SetOverride:output_type -> hdsd.v1.SetOverrideResponse
-	16, // 38: hdsd.v1.Control.ClearOverrides:output_type -> hdsd.v1.ClearOverridesResponse
-	18, // 39: hdsd.v1.Control.ListOverrides:output_type -> hdsd.v1.ListOverridesResponse
-	7,  // 40: hdsd.v1.Control.SetTrust:output_type -> hdsd.v1.SetTrustResponse
-	9,  // 41: hdsd.v1.Control.ClearTrust:output_type -> hdsd.v1.ClearTrustResponse
-	11, // 42: hdsd.v1.Control.ListTrust:output_type -> hdsd.v1.ListTrustResponse
-	19, // 43: hdsd.v1.Control.GetClock:output_type -> hdsd.v1.ClockState
-	22, // 44: hdsd.v1.Control.ConfirmClock:output_type -> hdsd.v1.ConfirmClockResponse
-	24, // 45: hdsd.v1.Control.Backup:output_type -> hdsd.v1.BackupResponse
-	34, // [34:46] is the sub-list for method output_type
-	22, // [22:34] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	30, // 6: hdsd.v1.SetTrustRequest.word:type_name -> hdsd.v1.Trust.Word
+	31, // 7: hdsd.v1.SetTrustResponse.trust:type_name -> hdsd.v1.Trust
+	31, // 8: hdsd.v1.SetTrustResponse.replaced:type_name -> hdsd.v1.Trust
+	31, // 9: hdsd.v1.ClearTrustResponse.ended:type_name -> hdsd.v1.Trust
+	31, // 10: hdsd.v1.ListTrustResponse.trust:type_name -> hdsd.v1.Trust
+	32, // 11: hdsd.v1.SetOverrideRequest.locality:type_name -> envoy.config.core.v3.Locality
+	33, // 12: hdsd.v1.SetOverrideRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	34, // 13: hdsd.v1.SetOverrideRequest.duration:type_name -> google.protobuf.Duration
+	35, // 14: hdsd.v1.SetOverrideResponse.override:type_name -> hdsd.v1.Override
+	35, // 15: hdsd.v1.SetOverrideResponse.replaced:type_name -> hdsd.v1.Override
+	35, // 16: hdsd.v1.PreviewOverrideResponse.override:type_name -> hdsd.v1.Override
+	35, // 17: hdsd.v1.PreviewOverrideResponse.replaced:type_name -> hdsd.v1.Override
+	35, // 18: hdsd.v1.ClearOverridesResponse.ended:type_name -> hdsd.v1.Override
+	29, // 19: hdsd.v1.ListAuditRequest.start_time:type_name -> google.protobuf.Timestamp
+	29, // 20: hdsd.v1.ListAuditRequest.end_time:type_name -> google.protobuf.Timestamp
+	20, // 21: hdsd.v1.ListAuditResponse.entries:type_name -> hdsd.v1.AuditEntry
+	29, // 22: hdsd.v1.AuditEntry.time:type_name -> google.protobuf.Timestamp
+	35, // 23: hdsd.v1.ListOverridesResponse.overrides:type_name -> hdsd.v1.Override
+	29, // 24: hdsd.v1.ClockState.clock:type_name -> google.protobuf.Timestamp
+	29, // 25: hdsd.v1.ClockState.steady:type_name -> google.protobuf.Timestamp
+	29, // 26: hdsd.v1.ClockState.since:type_name -> google.protobuf.Timestamp
+	23, // 27: hdsd.v1.ConfirmClockResponse.before:type_name -> hdsd.v1.ClockState
+	2,  // 28: hdsd.v1.Control.Freeze:input_type -> hdsd.v1.FreezeRequest
+	4,  // 29: hdsd.v1.Control.Unfreeze:input_type -> hdsd.v1.UnfreezeRequest
+	12, // 30: hdsd.v1.Control.GetFreeze:input_type -> hdsd.v1.GetFreezeRequest
+	13, // 31: hdsd.v1.Control.SetOverride:input_type -> hdsd.v1.SetOverrideRequest
+	13, // 32: hdsd.v1.Control.PreviewOverride:input_type -> hdsd.v1.SetOverrideRequest
+	16, // 33: hdsd.v1.Control.ClearOverrides:input_type -> hdsd.v1.ClearOverridesRequest
+	21, // 34: hdsd.v1.Control.ListOverrides:input_type -> hdsd.v1.ListOverridesRequest
+	6,  // 35: hdsd.v1.Control.SetTrust:input_type -> hdsd.v1.SetTrustRequest
+	8,  // 36: hdsd.v1.Control.ClearTrust:input_type -> hdsd.v1.ClearTrustRequest
+	10, // 37: hdsd.v1.Control.ListTrust:input_type -> hdsd.v1.ListTrustRequest
+	24, // 38: hdsd.v1.Control.GetClock:input_type -> hdsd.v1.GetClockRequest
+	25, // 39: hdsd.v1.Control.ConfirmClock:input_type -> hdsd.v1.ConfirmClockRequest
+	18, // 40: hdsd.v1.Control.ListAudit:input_type -> hdsd.v1.ListAuditRequest
+	27, // 41: hdsd.v1.Control.Backup:input_type -> hdsd.v1.BackupRequest
+	3,  // 42: hdsd.v1.Control.Freeze:output_type -> hdsd.v1.FreezeResponse
+	5,  // 43: hdsd.v1.Control.Unfreeze:output_type -> hdsd.v1.UnfreezeResponse
+	1,  // 44: hdsd.v1.Control.GetFreeze:output_type -> hdsd.v1.FreezeState
+	14, // 45: hdsd.v1.Control.SetOverride:output_type -> hdsd.v1.SetOverrideResponse
+	15, // 46: hdsd.v1.Control.PreviewOverride:output_type -> hdsd.v1.PreviewOverrideResponse
+	17, // 47: hdsd.v1.Control.ClearOverrides:output_type -> hdsd.v1.ClearOverridesResponse
+	22, // 48: hdsd.v1.Control.ListOverrides:output_type -> hdsd.v1.ListOverridesResponse
+	7,  // 49: hdsd.v1.Control.SetTrust:output_type -> hdsd.v1.SetTrustResponse
+	9,  // 50: hdsd.v1.Control.ClearTrust:output_type -> hdsd.v1.ClearTrustResponse
+	11, // 51: hdsd.v1.Control.ListTrust:output_type -> hdsd.v1.ListTrustResponse
+	23, // 52: hdsd.v1.Control.GetClock:output_type -> hdsd.v1.ClockState
+	26, // 53: hdsd.v1.Control.ConfirmClock:output_type -> hdsd.v1.ConfirmClockResponse
+	19, // 54: hdsd.v1.Control.ListAudit:output_type -> hdsd.v1.ListAuditResponse
+	28, // 55: hdsd.v1.Control.Backup:output_type -> hdsd.v1.BackupResponse
+	42, // [42:56] is the sub-list for method output_type
+	28, // [28:42] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_control_proto_init() }
@@ -1646,7 +2008,7 @@ func file_hdsd_v1_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_v1_control_proto_rawDesc), len(file_hdsd_v1_control_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   24,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -22,18 +22,20 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Control_Freeze_FullMethodName         = "/hdsd.v1.Control/Freeze"
-	Control_Unfreeze_FullMethodName       = "/hdsd.v1.Control/Unfreeze"
-	Control_GetFreeze_FullMethodName      = "/hdsd.v1.Control/GetFreeze"
-	Control_SetOverride_FullMethodName    = "/hdsd.v1.Control/SetOverride"
-	Control_ClearOverrides_FullMethodName = "/hdsd.v1.Control/ClearOverrides"
-	Control_ListOverrides_FullMethodName  = "/hdsd.v1.Control/ListOverrides"
-	Control_SetTrust_FullMethodName       = "/hdsd.v1.Control/SetTrust"
-	Control_ClearTrust_FullMethodName     = "/hdsd.v1.Control/ClearTrust"
-	Control_ListTrust_FullMethodName      = "/hdsd.v1.Control/ListTrust"
-	Control_GetClock_FullMethodName       = "/hdsd.v1.Control/GetClock"
-	Control_ConfirmClock_FullMethodName   = "/hdsd.v1.Control/ConfirmClock"
-	Control_Backup_FullMethodName         = "/hdsd.v1.Control/Backup"
+	Control_Freeze_FullMethodName          = "/hdsd.v1.Control/Freeze"
+	Control_Unfreeze_FullMethodName        = "/hdsd.v1.Control/Unfreeze"
+	Control_GetFreeze_FullMethodName       = "/hdsd.v1.Control/GetFreeze"
+	Control_SetOverride_FullMethodName     = "/hdsd.v1.Control/SetOverride"
+	Control_PreviewOverride_FullMethodName = "/hdsd.v1.Control/PreviewOverride"
+	Control_ClearOverrides_FullMethodName  = "/hdsd.v1.Control/ClearOverrides"
+	Control_ListOverrides_FullMethodName   = "/hdsd.v1.Control/ListOverrides"
+	Control_SetTrust_FullMethodName        = "/hdsd.v1.Control/SetTrust"
+	Control_ClearTrust_FullMethodName      = "/hdsd.v1.Control/ClearTrust"
+	Control_ListTrust_FullMethodName       = "/hdsd.v1.Control/ListTrust"
+	Control_GetClock_FullMethodName        = "/hdsd.v1.Control/GetClock"
+	Control_ConfirmClock_FullMethodName    = "/hdsd.v1.Control/ConfirmClock"
+	Control_ListAudit_FullMethodName       = "/hdsd.v1.Control/ListAudit"
+	Control_Backup_FullMethodName          = "/hdsd.v1.Control/Backup"
 )
 
 // ControlClient is the client API for Control service.
@@ -56,6 +58,8 @@ type ControlClient interface {
 	// override of exactly the same scope. If several apply to an endpoint, the
 	// most specific wins. NOT_FOUND if nothing is in its scope.
 	SetOverride(ctx context.Context, in *SetOverrideRequest, opts ...grpc.CallOption) (*SetOverrideResponse, error)
+	// PreviewOverride returns what SetOverride would do, and changes nothing.
+	PreviewOverride(ctx context.Context, in *SetOverrideRequest, opts ...grpc.CallOption) (*PreviewOverrideResponse, error)
 	// ClearOverrides ends an override and publishes the verdict, or the next
 	// override, at once. It returns when that is on disk. NOT_FOUND if there is
 	// no such override.
@@ -79,6 +83,9 @@ type ControlClient interface {
 	// hdsd deletes history by it. It returns when that is on disk. If the clock
 	// is not doubted, it changes nothing.
 	ConfirmClock(ctx context.Context, in *ConfirmClockRequest, opts ...grpc.CallOption) (*ConfirmClockResponse, error)
+	// ListAudit returns what was changed through this service and who did it, oldest
+	// first. The latest 50,000 changes are kept.
+	ListAudit(ctx context.Context, in *ListAuditRequest, opts ...grpc.CallOption) (*ListAuditResponse, error)
 	// Backup sends a consistent copy of the database, part by part. The copy is
 	// complete when the call ends without an error. hdsd makes one copy at a
 	// time, and refuses other calls with RESOURCE_EXHAUSTED. Over gRPC only.
@@ -127,6 +134,16 @@ func (c *controlClient) SetOverride(ctx context.Context, in *SetOverrideRequest,
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(SetOverrideResponse)
 	err := c.cc.Invoke(ctx, Control_SetOverride_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) PreviewOverride(ctx context.Context, in *SetOverrideRequest, opts ...grpc.CallOption) (*PreviewOverrideResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PreviewOverrideResponse)
+	err := c.cc.Invoke(ctx, Control_PreviewOverride_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -203,6 +220,16 @@ func (c *controlClient) ConfirmClock(ctx context.Context, in *ConfirmClockReques
 	return out, nil
 }
 
+func (c *controlClient) ListAudit(ctx context.Context, in *ListAuditRequest, opts ...grpc.CallOption) (*ListAuditResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListAuditResponse)
+	err := c.cc.Invoke(ctx, Control_ListAudit_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *controlClient) Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[0], Control_Backup_FullMethodName, cOpts...)
@@ -242,6 +269,8 @@ type ControlServer interface {
 	// override of exactly the same scope. If several apply to an endpoint, the
 	// most specific wins. NOT_FOUND if nothing is in its scope.
 	SetOverride(context.Context, *SetOverrideRequest) (*SetOverrideResponse, error)
+	// PreviewOverride returns what SetOverride would do, and changes nothing.
+	PreviewOverride(context.Context, *SetOverrideRequest) (*PreviewOverrideResponse, error)
 	// ClearOverrides ends an override and publishes the verdict, or the next
 	// override, at once. It returns when that is on disk. NOT_FOUND if there is
 	// no such override.
@@ -265,6 +294,9 @@ type ControlServer interface {
 	// hdsd deletes history by it. It returns when that is on disk. If the clock
 	// is not doubted, it changes nothing.
 	ConfirmClock(context.Context, *ConfirmClockRequest) (*ConfirmClockResponse, error)
+	// ListAudit returns what was changed through this service and who did it, oldest
+	// first. The latest 50,000 changes are kept.
+	ListAudit(context.Context, *ListAuditRequest) (*ListAuditResponse, error)
 	// Backup sends a consistent copy of the database, part by part. The copy is
 	// complete when the call ends without an error. hdsd makes one copy at a
 	// time, and refuses other calls with RESOURCE_EXHAUSTED. Over gRPC only.
@@ -291,6 +323,9 @@ func (UnimplementedControlServer) GetFreeze(context.Context, *GetFreezeRequest) 
 func (UnimplementedControlServer) SetOverride(context.Context, *SetOverrideRequest) (*SetOverrideResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetOverride not implemented")
 }
+func (UnimplementedControlServer) PreviewOverride(context.Context, *SetOverrideRequest) (*PreviewOverrideResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PreviewOverride not implemented")
+}
 func (UnimplementedControlServer) ClearOverrides(context.Context, *ClearOverridesRequest) (*ClearOverridesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ClearOverrides not implemented")
 }
@@ -311,6 +346,9 @@ func (UnimplementedControlServer) GetClock(context.Context, *GetClockRequest) (*
 }
 func (UnimplementedControlServer) ConfirmClock(context.Context, *ConfirmClockRequest) (*ConfirmClockResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ConfirmClock not implemented")
+}
+func (UnimplementedControlServer) ListAudit(context.Context, *ListAuditRequest) (*ListAuditResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListAudit not implemented")
 }
 func (UnimplementedControlServer) Backup(*BackupRequest, grpc.ServerStreamingServer[BackupResponse]) error {
 	return status.Error(codes.Unimplemented, "method Backup not implemented")
@@ -404,6 +442,24 @@ func _Control_SetOverride_Handler(srv interface{}, ctx context.Context, dec func
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
 		return srv.(ControlServer).SetOverride(ctx, req.(*SetOverrideRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_PreviewOverride_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetOverrideRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).PreviewOverride(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_PreviewOverride_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).PreviewOverride(ctx, req.(*SetOverrideRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }
@@ -534,6 +590,24 @@ func _Control_ConfirmClock_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Control_ListAudit_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListAuditRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).ListAudit(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_ListAudit_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).ListAudit(ctx, req.(*ListAuditRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Control_Backup_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(BackupRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -569,6 +643,10 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Control_SetOverride_Handler,
 		},
 		{
+			MethodName: "PreviewOverride",
+			Handler:    _Control_PreviewOverride_Handler,
+		},
+		{
 			MethodName: "ClearOverrides",
 			Handler:    _Control_ClearOverrides_Handler,
 		},
@@ -595,6 +673,10 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ConfirmClock",
 			Handler:    _Control_ConfirmClock_Handler,
+		},
+		{
+			MethodName: "ListAudit",
+			Handler:    _Control_ListAudit_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

@@ -410,6 +410,115 @@ func (x *Trust) GetSince() *timestamppb.Timestamp {
 	return nil
 }
 
+// AuditEntry is a change that somebody made. Its key has its time.
+type AuditEntry struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Time          *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=time,proto3" json:"time,omitempty"`
+	Identity      string                 `protobuf:"bytes,2,opt,name=identity,proto3" json:"identity,omitempty"`
+	Address       string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"`
+	Author        string                 `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
+	Action        string                 `protobuf:"bytes,5,opt,name=action,proto3" json:"action,omitempty"`
+	Target        string                 `protobuf:"bytes,6,opt,name=target,proto3" json:"target,omitempty"`
+	Before        string                 `protobuf:"bytes,7,opt,name=before,proto3" json:"before,omitempty"`
+	After         string                 `protobuf:"bytes,8,opt,name=after,proto3" json:"after,omitempty"`
+	Reason        string                 `protobuf:"bytes,9,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AuditEntry) Reset() {
+	*x = AuditEntry{}
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AuditEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AuditEntry) ProtoMessage() {}
+
+func (x *AuditEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AuditEntry.ProtoReflect.Descriptor instead.
+func (*AuditEntry) Descriptor() ([]byte, []int) {
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *AuditEntry) GetTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *AuditEntry) GetIdentity() string {
+	if x != nil {
+		return x.Identity
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetAction() string {
+	if x != nil {
+		return x.Action
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetTarget() string {
+	if x != nil {
+		return x.Target
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetBefore() string {
+	if x != nil {
+		return x.Before
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *AuditEntry) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // Trials is what canaries found out about a cluster.
 type Trials struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
@@ -426,7 +535,7 @@ type Trials struct {
 
 func (x *Trials) Reset() {
 	*x = Trials{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[5]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -438,7 +547,7 @@ func (x *Trials) String() string {
 func (*Trials) ProtoMessage() {}
 
 func (x *Trials) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[5]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -451,7 +560,7 @@ func (x *Trials) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trials.ProtoReflect.Descriptor instead.
 func (*Trials) Descriptor() ([]byte, []int) {
-	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{5}
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Trials) GetCluster() string {
@@ -501,7 +610,7 @@ type Override_Scope struct {
 
 func (x *Override_Scope) Reset() {
 	*x = Override_Scope{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[6]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -513,7 +622,7 @@ func (x *Override_Scope) String() string {
 func (*Override_Scope) ProtoMessage() {}
 
 func (x *Override_Scope) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[6]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -561,7 +670,7 @@ type Trials_Proof struct {
 
 func (x *Trials_Proof) Reset() {
 	*x = Trials_Proof{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[7]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -573,7 +682,7 @@ func (x *Trials_Proof) String() string {
 func (*Trials_Proof) ProtoMessage() {}
 
 func (x *Trials_Proof) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[7]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -586,7 +695,7 @@ func (x *Trials_Proof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trials_Proof.ProtoReflect.Descriptor instead.
 func (*Trials_Proof) Descriptor() ([]byte, []int) {
-	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{5, 0}
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{6, 0}
 }
 
 func (x *Trials_Proof) GetBuild() uint64 {
@@ -616,7 +725,7 @@ type Trials_Loss struct {
 
 func (x *Trials_Loss) Reset() {
 	*x = Trials_Loss{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[8]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -628,7 +737,7 @@ func (x *Trials_Loss) String() string {
 func (*Trials_Loss) ProtoMessage() {}
 
 func (x *Trials_Loss) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[8]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -641,7 +750,7 @@ func (x *Trials_Loss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trials_Loss.ProtoReflect.Descriptor instead.
 func (*Trials_Loss) Descriptor() ([]byte, []int) {
-	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{5, 1}
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{6, 1}
 }
 
 func (x *Trials_Loss) GetChecker() string {
@@ -702,7 +811,18 @@ const file_hdsd_store_v1_rows_proto_rawDesc = "" +
 	"\vUNSPECIFIED\x10\x00\x12\x0e\n" +
 	"\n" +
 	"DISTRUSTED\x10\x01\x12\v\n" +
-	"\aTRUSTED\x10\x02\"\xe0\x02\n" +
+	"\aTRUSTED\x10\x02\"\x80\x02\n" +
+	"\n" +
+	"AuditEntry\x12.\n" +
+	"\x04time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1a\n" +
+	"\bidentity\x18\x02 \x01(\tR\bidentity\x12\x18\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x16\n" +
+	"\x06author\x18\x04 \x01(\tR\x06author\x12\x16\n" +
+	"\x06action\x18\x05 \x01(\tR\x06action\x12\x16\n" +
+	"\x06target\x18\x06 \x01(\tR\x06target\x12\x16\n" +
+	"\x06before\x18\a \x01(\tR\x06before\x12\x14\n" +
+	"\x05after\x18\b \x01(\tR\x05after\x12\x16\n" +
+	"\x06reason\x18\t \x01(\tR\x06reason\"\xe0\x02\n" +
 	"\x06Trials\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x123\n" +
 	"\x06proven\x18\x02 \x03(\v2\x1b.hdsd.store.v1.Trials.ProofR\x06proven\x12\x16\n" +
@@ -730,7 +850,7 @@ func file_hdsd_store_v1_rows_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_store_v1_rows_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hdsd_store_v1_rows_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_hdsd_store_v1_rows_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_hdsd_store_v1_rows_proto_goTypes = []any{
 	(Trust_Level)(0),              // 0: hdsd.store.v1.Trust.Level
 	(*Freeze)(nil),                // 1: hdsd.store.v1.Freeze
@@ -738,34 +858,36 @@ var file_hdsd_store_v1_rows_proto_goTypes = []any{
 	(*Override)(nil),              // 3: hdsd.store.v1.Override
 	(*VotedHealth)(nil),           // 4: hdsd.store.v1.VotedHealth
 	(*Trust)(nil),                 // 5: hdsd.store.v1.Trust
-	(*Trials)(nil),                // 6: hdsd.store.v1.Trials
-	(*Override_Scope)(nil),        // 7: hdsd.store.v1.Override.Scope
-	(*Trials_Proof)(nil),          // 8: hdsd.store.v1.Trials.Proof
-	(*Trials_Loss)(nil),           // 9: hdsd.store.v1.Trials.Loss
-	(*timestamppb.Timestamp)(nil), // 10: google.protobuf.Timestamp
-	(v3.HealthStatus)(0),          // 11: envoy.config.core.v3.HealthStatus
-	(*v3.Locality)(nil),           // 12: envoy.config.core.v3.Locality
+	(*AuditEntry)(nil),            // 6: hdsd.store.v1.AuditEntry
+	(*Trials)(nil),                // 7: hdsd.store.v1.Trials
+	(*Override_Scope)(nil),        // 8: hdsd.store.v1.Override.Scope
+	(*Trials_Proof)(nil),          // 9: hdsd.store.v1.Trials.Proof
+	(*Trials_Loss)(nil),           // 10: hdsd.store.v1.Trials.Loss
+	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(v3.HealthStatus)(0),          // 12: envoy.config.core.v3.HealthStatus
+	(*v3.Locality)(nil),           // 13: envoy.config.core.v3.Locality
 }
 var file_hdsd_store_v1_rows_proto_depIdxs = []int32{
-	10, // 0: hdsd.store.v1.Freeze.since:type_name -> google.protobuf.Timestamp
-	11, // 1: hdsd.store.v1.HeldHealth.statuses:type_name -> envoy.config.core.v3.HealthStatus
-	7,  // 2: hdsd.store.v1.Override.scope:type_name -> hdsd.store.v1.Override.Scope
-	11, // 3: hdsd.store.v1.Override.status:type_name -> envoy.config.core.v3.HealthStatus
-	10, // 4: hdsd.store.v1.Override.since:type_name -> google.protobuf.Timestamp
-	10, // 5: hdsd.store.v1.Override.until:type_name -> google.protobuf.Timestamp
-	11, // 6: hdsd.store.v1.VotedHealth.status:type_name -> envoy.config.core.v3.HealthStatus
-	10, // 7: hdsd.store.v1.VotedHealth.since:type_name -> google.protobuf.Timestamp
+	11, // 0: hdsd.store.v1.Freeze.since:type_name -> google.protobuf.Timestamp
+	12, // 1: hdsd.store.v1.HeldHealth.statuses:type_name -> envoy.config.core.v3.HealthStatus
+	8,  // 2: hdsd.store.v1.Override.scope:type_name -> hdsd.store.v1.Override.Scope
+	12, // 3: hdsd.store.v1.Override.status:type_name -> envoy.config.core.v3.HealthStatus
+	11, // 4: hdsd.store.v1.Override.since:type_name -> google.protobuf.Timestamp
+	11, // 5: hdsd.store.v1.Override.until:type_name -> google.protobuf.Timestamp
+	12, // 6: hdsd.store.v1.VotedHealth.status:type_name -> envoy.config.core.v3.HealthStatus
+	11, // 7: hdsd.store.v1.VotedHealth.since:type_name -> google.protobuf.Timestamp
 	0,  // 8: hdsd.store.v1.Trust.level:type_name -> hdsd.store.v1.Trust.Level
-	10, // 9: hdsd.store.v1.Trust.since:type_name -> google.protobuf.Timestamp
-	8,  // 10: hdsd.store.v1.Trials.proven:type_name -> hdsd.store.v1.Trials.Proof
-	9,  // 11: hdsd.store.v1.Trials.losses:type_name -> hdsd.store.v1.Trials.Loss
-	12, // 12: hdsd.store.v1.Override.Scope.locality:type_name -> envoy.config.core.v3.Locality
-	10, // 13: hdsd.store.v1.Trials.Loss.time:type_name -> google.protobuf.Timestamp
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	11, // 9: hdsd.store.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	11, // 10: hdsd.store.v1.AuditEntry.time:type_name -> google.protobuf.Timestamp
+	9,  // 11: hdsd.store.v1.Trials.proven:type_name -> hdsd.store.v1.Trials.Proof
+	10, // 12: hdsd.store.v1.Trials.losses:type_name -> hdsd.store.v1.Trials.Loss
+	13, // 13: hdsd.store.v1.Override.Scope.locality:type_name -> envoy.config.core.v3.Locality
+	11, // 14: hdsd.store.v1.Trials.Loss.time:type_name -> google.protobuf.Timestamp
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_store_v1_rows_proto_init() }
@@ -779,7 +901,7 @@ func file_hdsd_store_v1_rows_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_store_v1_rows_proto_rawDesc), len(file_hdsd_store_v1_rows_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   9,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

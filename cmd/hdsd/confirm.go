@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+// An override that decides more endpoints than both of these has to be confirmed.
+const (
+	confirmAbove = 20
+	confirmShare = 0.1
+)
+
+// caution is how careful an operator wants to be.
+type caution struct{ dryRun, yes bool }
+
+func (c *caution) addTo(command *cobra.Command) {
+	command.Flags().BoolVar(&c.dryRun, "dry-run", false, "change nothing, show what the override would decide")
+	command.Flags().BoolVar(&c.yes, "yes", false, fmt.Sprintf("do not ask before an override that decides more than %d endpoints and %.0f %% of all", confirmAbove, 100*confirmShare))
+}
+
+// check shows what an override would do, or asks where it does much. It reports whether
+// to go on.
+func (c *caution) check(ctx context.Context, command *cobra.Command, control hdsdv1.ControlClient, request *hdsdv1.SetOverrideRequest) (bool, error) {
+	if c.yes && !c.dryRun {
+		return true, nil
+	}
+	would, err := control.PreviewOverride(ctx, request)
+	switch {
+	case status.Code(err) == codes.Unimplemented && !c.dryRun:
+		return true, nil // an older hdsd
+	case err != nil:
+		return false, err
+	case c.dryRun:
+		showPreview(command.OutOrStdout(), would)
+		return false, nil
+	}
+	decides, all := would.GetOverride().GetEndpoints(), would.GetTotalEndpoints()
+	if decides <= confirmAbove || float64(decides) <= confirmShare*float64(all) {
+		return true, nil
+	}
+	question := fmt.Sprintf("the override would decide %d of %d endpoints", decides, all)
+	if in, ok := command.InOrStdin().(*os.File); !ok || !term.IsTerminal(int(in.Fd())) {
+		return false, errors.New(question + ": give --yes if that is what you want, or --dry-run to see it")
+	}
+	return confirmed(command.InOrStdin(), command.ErrOrStderr(), question)
+}
+
+func showPreview(to io.Writer, would *hdsdv1.PreviewOverrideResponse) {
+	fmt.Fprintf(to, "would decide %d of %d endpoints; nothing has changed\n", would.GetOverride().GetEndpoints(), would.GetTotalEndpoints())
+	if replaced := would.GetReplaced(); replaced != nil {
+		fmt.Fprintf(to, "would replace: %s\n", overrideLine(replaced))
+	}
+}
+
+// confirmed asks a person.
+func confirmed(from io.Reader, to io.Writer, question string) (bool, error) {
+	fmt.Fprintf(to, "%s. Go on? [y/N] ", question)
+	line, err := bufio.NewReader(from).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false, err
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return true, nil
+	}
+	return false, errors.New("not confirmed: nothing has changed")
+}
