@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -102,12 +103,13 @@ type past struct {
 	current  *bolt.Bucket
 	endpoint *bolt.Cursor
 	shared   names
+	gaps     []gap
 }
 
 func (h *history) past(tx *bolt.Tx) *past {
 	return &past{
 		dates: h.time.dates(tx), damage: h.damage, shared: names{},
-		rows: tx.Bucket(transitions), current: tx.Bucket(current), endpoint: tx.Bucket(byEndpoint).Cursor(),
+		rows: tx.Bucket(transitions), current: tx.Bucket(current), endpoint: tx.Bucket(byEndpoint).Cursor(), gaps: h.gaps(tx),
 	}
 }
 
@@ -127,18 +129,18 @@ func (p *past) latest(row []byte) (health.Transition, bool) {
 	return t, ok
 }
 
-// before returns an endpoint's last transition before a time.
-func (p *past) before(row []byte, end uint64) (health.Transition, bool) {
+// before returns an endpoint's last transition before a time, with its recorded time.
+func (p *past) before(row []byte, end uint64) (_ health.Transition, recorded uint64, _ bool) {
 	s := newSpan(p.endpoint, row, p.dates.search(0, end), true)
 	for recorded, ok := s.next(); ok; recorded, ok = s.next() {
 		k := key(recorded)
 		t, ok := p.dates.open(k, p.rows.Get(k), p.shared)
 		p.damage.unless(ok, transitions, k)
 		if ok && nanos(t.Time) < end {
-			return t, true
+			return t, recorded, true
 		}
 	}
-	return health.Transition{}, false
+	return health.Transition{}, 0, false
 }
 
 // steps calls f for an endpoint's transitions from start on and before end, oldest first,
@@ -149,6 +151,7 @@ func (p *past) steps(row []byte, start, end uint64, f func(step) bool) {
 		k := key(recorded)
 		taken, ok := openStep(k, p.rows.Get(k))
 		p.damage.unless(ok, transitions, k)
+		taken.recorded = recorded
 		taken.at = p.dates.line.Shown(recorded, taken.at)
 		if ok && taken.at >= start && taken.at < end && !f(taken) {
 			return
@@ -168,21 +171,50 @@ func (p *past) asOf(e *health.Endpoint, at uint64, began time.Time) health.Verdi
 	if nanos(last.Time) <= at {
 		return verdict(&last)
 	}
-	if t, ok := p.before(row, at+1); ok {
+	t, recorded, ok := p.before(row, at+1)
+	missing := p.gapBehind(recorded, at)
+	if ok && missing == nil {
 		return verdict(&t)
 	}
-	return p.edge(row, &last)
+	return p.fromNext(row, &last, at, missing)
 }
 
-// edge returns the verdict before the first transition of an endpoint that is kept.
-func (p *past) edge(row []byte, last *health.Transition) health.Verdict {
-	before := last.From
-	p.steps(row, 0, 1<<63, func(s step) bool {
-		before = s.from
+// gapBehind returns a gap that is behind a recorded time and began by a time, or nil.
+func (p *past) gapBehind(recorded, at uint64) *Gap {
+	for i := range p.gaps {
+		if g := &p.gaps[i]; g.to > recorded && nanos(g.Start) <= at {
+			return &g.Gap
+		}
+	}
+	return nil
+}
+
+// gapBefore returns a gap that ended at a time or later and is before a recorded time, or
+// nil.
+func (p *past) gapBefore(recorded, at uint64) *Gap {
+	for i := range p.gaps {
+		if g := &p.gaps[i]; g.from < recorded && nanos(g.End) >= at {
+			return &g.Gap
+		}
+	}
+	return nil
+}
+
+// fromNext returns the verdict at a time as the next transition tells. The one before is
+// not kept, or there is a gap behind it.
+func (p *past) fromNext(row []byte, last *health.Transition, at uint64, missing *Gap) health.Verdict {
+	status, recorded := last.From, uint64(math.MaxUint64)
+	p.steps(row, at+1, 1<<63, func(s step) bool {
+		status, recorded = s.from, s.recorded
 		return false
 	})
-	if before == health.Unknown {
+	switch again := p.gapBefore(recorded, at); {
+	case again != nil:
+		return health.Verdict{Reason: "not known: " + again.String()}
+	case status == health.Unknown:
 		return health.Verdict{Reason: "there was no verdict yet"}
+	case missing != nil:
+		return health.Verdict{Status: status, Reason: "the transition to it is missing: " + missing.String()}
 	}
-	return health.Verdict{Status: before, Reason: "the transition to it is older than the history that is kept"}
+	return health.Verdict{Status: status, Reason: "the transition to it is older than the history that is kept"}
 }

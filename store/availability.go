@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
@@ -45,18 +46,48 @@ func (p *past) timeInStatus(e *health.Endpoint, start, end, began time.Time) (ou
 		}
 	}
 	until(max(from, nanos(began))) // UNKNOWN before the history began
-	if at == to {
-		return out
-	}
-	status = p.asOf(e, at, began).Status
-	p.steps(rowOf(e), at, to, func(s step) bool {
-		until(s.at)
-		status = s.to
-		if s.from != s.to { // an override can begin or end without a change
-			out.Transitions++
+	row := rowOf(e)
+	for _, end := range p.parts(row, at, to) {
+		if at >= end {
+			continue
 		}
-		return true
-	})
-	until(to)
+		status = p.asOf(e, at, began).Status
+		p.steps(row, at, end, func(s step) bool {
+			until(s.at)
+			if status = s.to; p.inGap(s.recorded) {
+				status = health.Unknown
+			}
+			if s.from != s.to { // an override can begin or end without a change
+				out.Transitions++
+			}
+			return true
+		})
+		until(end)
+	}
 	return out
+}
+
+// parts returns the ends of the parts that gaps divide a period into. The last transition
+// of an endpoint is known even if it is in a gap.
+func (p *past) parts(row []byte, start, end uint64) (ends []uint64) {
+	if len(p.gaps) == 0 {
+		return []uint64{end}
+	}
+	if last, ok := p.latest(row); ok && nanos(last.Time) > start && nanos(last.Time) < end {
+		ends = append(ends, nanos(last.Time))
+	}
+	for i := range p.gaps {
+		for _, at := range [2]uint64{nanos(p.gaps[i].Start), nanos(p.gaps[i].End) + 1} {
+			if at > start && at < end {
+				ends = append(ends, at)
+			}
+		}
+	}
+	slices.Sort(ends)
+	return append(ends, end)
+}
+
+// inGap reports whether something was recorded between two gaps that became one.
+func (p *past) inGap(recorded uint64) bool {
+	return slices.ContainsFunc(p.gaps, func(g gap) bool { return g.from < recorded && recorded < g.to })
 }

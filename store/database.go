@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -22,15 +23,23 @@ type database struct {
 	file *os.File
 	bolt *bolt.DB
 
-	durable    atomic.Int64          // latest transaction that is on disk
-	broken     atomic.Pointer[error] // why bbolt can no longer be used
-	committing sync.RWMutex          // held while a transaction commits
+	durable    atomic.Int64              // latest transaction that is on disk
+	broken     atomic.Pointer[error]     // why bbolt can no longer be used
+	committing sync.RWMutex              // held while a transaction commits
+	began      atomic.Pointer[time.Time] // when the transaction that writes now did; nil for none
+
+	// unsure is whether the page cache may show first pages that are not on disk. Owned
+	// by who holds committing.
+	unsure bool
 }
+
+// tooLong is how long a transaction may take until the disk counts as failing.
+const tooLong = 5 * time.Second
 
 // newDatabase puts on disk what an unclean end left in the page cache.
 func newDatabase(db *bolt.DB, file *os.File) (*database, error) {
 	d := &database{path: db.Path(), file: file, bolt: db}
-	if err := db.Sync(); err != nil {
+	if err := d.settle(); err != nil {
 		return nil, errors.Join(fmt.Errorf("history: %w", err), db.Close())
 	}
 	d.durable.Store(1<<63 - 1)
@@ -105,6 +114,13 @@ func (d *database) update(f func(*bolt.Tx) error) error {
 	}
 	d.committing.Lock()
 	defer d.committing.Unlock()
+	d.began.Store(new(time.Now()))
+	defer d.began.Store(nil)
+	if d.unsure {
+		if err := d.settle(); err != nil {
+			return err
+		}
+	}
 	transaction := 0
 	panicked, err := guard(func() error {
 		return d.bolt.Update(func(tx *bolt.Tx) error {
@@ -119,7 +135,31 @@ func (d *database) update(f func(*bolt.Tx) error) error {
 	if err == nil {
 		d.durable.Store(int64(transaction))
 	}
+	d.unsure = err != nil
 	return err
+}
+
+// settle puts the first pages on disk as the page cache shows them. bbolt goes on from
+// there: after a sync of a first page that failed, it would reuse the pages of the
+// transaction before, which is the last one on disk. The kernel does not write such a
+// page again by itself.
+func (d *database) settle() error {
+	first := make([]byte, 2*d.bolt.Info().PageSize)
+	if _, err := d.file.ReadAt(first, 0); err != nil {
+		return err
+	}
+	if _, err := d.file.WriteAt(first, 0); err != nil {
+		return err
+	}
+	return d.bolt.Sync()
+}
+
+// waited returns for how long a transaction has been waiting for the disk.
+func (d *database) waited() time.Duration {
+	if began := d.began.Load(); began != nil {
+		return time.Since(*began)
+	}
+	return 0
 }
 
 // size returns the size of the file, or 0 once it is closed.

@@ -25,7 +25,11 @@
 // When the disk fails, the writer retries with back-off and reports each failure to
 // Options.OnError. When the queue is full meanwhile, the writer drops the oldest
 // transitions from the history, counts and reports them. The health that they led to is
-// still written when the disk is back.
+// still written when the disk is back, and so is the Gap. Queries say that health in a gap
+// is not known, and no Place leads across one.
+//
+// After a write that failed, the page cache may show what is not on disk. The next
+// transaction puts the first pages there before anything else.
 //
 // Open changes nothing in a file that is of a newer version, damaged or in use, and its
 // error says what to do. It checks the pages first (package boltfile), since bbolt believes
@@ -82,8 +86,9 @@
 //	voted         endpoint hash: VotedHealth, of endpoints under an override
 //	trust         checker: Trust
 //	audit         time: AuditEntry
+//	gaps          recorded time where it begins: Gap
 //
-// The last six come with their first row. Their values are messages of
+// The last ones, from trials on, come with their first row. Their values are messages of
 // proto/hdsd/store/v1; schema 1 had another encoding for them. The other values have
 // encodings of their own, which are fast. Numbers in keys are big-endian, so that bytes
 // sort as numbers do. Values end with a checksum over key and value.

@@ -27,9 +27,7 @@ type Recorded struct {
 func (h *history) Latest(endpoints []health.Endpoint) (held []*health.Verdict, place Place, err error) {
 	held = make([]*health.Verdict, len(endpoints))
 	err = h.db.view(func(tx *bolt.Tx) error {
-		if k, _ := tx.Bucket(transitions).Cursor().Last(); len(k) == 8 {
-			place = Place(number(k))
-		}
+		place = Place(newest(tx))
 		past := h.past(tx)
 		for i := range endpoints {
 			if t, ok := past.latest(rowOf(&endpoints[i])); ok {
@@ -42,7 +40,8 @@ func (h *history) Latest(endpoints []health.Endpoint) (held []*health.Verdict, p
 }
 
 // After returns up to limit transitions behind a place, in recorded order. The error is
-// ErrTooOld if some of them may no longer be kept.
+// ErrTooOld if some of them may no longer be kept, or are
+// in a gap.
 func (h *history) After(place Place, limit int) (found []Recorded, err error) {
 	shared := names{}
 	err = h.db.view(func(tx *bolt.Tx) error {
@@ -71,6 +70,9 @@ func (h *history) reaches(tx *bolt.Tx, place Place) error {
 	}
 	if k, _ := tx.Bucket(transitions).Cursor().First(); uint64(place) < t.Pruned() && len(k) == 8 {
 		return fmt.Errorf("%w: it begins at %s", ErrTooOld, timeOf(number(k)).Format(time.RFC3339))
+	}
+	if last, ok := lastGap(tx); ok && uint64(place) < last.to {
+		return fmt.Errorf("%w: %s", ErrTooOld, &last.Gap)
 	}
 	return nil
 }

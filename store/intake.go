@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -21,11 +22,14 @@ type intake struct {
 	ended    bool // the writer is gone
 	pending  []health.Transition
 	overflow map[health.Hash]health.Transition // last of each endpoint that was dropped
+	missing  Gap                               // all that was dropped since the last group
 	plan     map[string][]health.Hash
 	rows     changes
 	forgets  func(health.Hash) bool
 	prunes   uint64 // passes requested
 	urgent   int    // callers of flush
+	hurry    bool   // somebody asks for an attempt at once, although the last one failed
+	failures uint64 // attempts that failed
 	asked    mark
 	saved    mark
 	pruned   uint64        // passes ended
@@ -45,6 +49,8 @@ type group struct {
 	transitions []health.Transition
 	places      []place // of transitions, once recorded
 	overflow    map[health.Hash]health.Transition
+	missing     Gap
+	gap         *gap // the same, once recorded; nil for none
 	plan        map[string][]health.Hash
 	rows        changes
 	upTo        mark
@@ -97,6 +103,7 @@ func (in *intake) drop(count int) {
 	}
 	for _, t := range in.pending[:count] {
 		in.overflow[t.Endpoint.Hash()] = t
+		in.missing.add(t.Time)
 	}
 	in.pending = append([]health.Transition(nil), in.pending[count:]...)
 	in.stat.Dropped += uint64(count)
@@ -149,28 +156,48 @@ func (in *intake) take() *group {
 		return nil
 	}
 	size := min(len(in.pending), groupSize)
-	g := &group{transitions: in.pending[:size:size], overflow: in.overflow, plan: in.plan, rows: in.takeRows(size == len(in.pending)), upTo: in.asked}
-	in.pending, in.overflow, in.plan = in.pending[size:], nil, nil
+	g := &group{transitions: in.pending[:size:size], overflow: in.overflow, missing: in.missing, plan: in.plan, rows: in.takeRows(size == len(in.pending)), upTo: in.asked}
+	in.pending, in.overflow, in.missing, in.plan = in.pending[size:], nil, Gap{}, nil
 	g.upTo.transitions -= uint64(len(in.pending))
 	in.stat.Pending = size
 	return g
 }
 
-// committed records that a group is on disk.
-func (in *intake) committed(g *group) {
+// committed records that a group is on disk, and reports whether attempts before failed.
+func (in *intake) committed(g *group) (ended bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	ended = in.stat.LastError != nil
 	in.saved = g.upTo
 	in.stat.Pending = 0
 	in.stat.Committed += uint64(len(g.transitions))
+	if g.gap != nil {
+		in.stat.Gaps++
+	}
 	in.stat.LastError = nil
 	in.notify()
+	return ended
 }
 
-func (in *intake) failed(err error) {
+// failed records that the disk did not take a group, and reports whether it took the one
+// before.
+func (in *intake) failed(err error) (began bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	began = in.stat.LastError == nil
 	in.stat.LastError = err
+	in.failures++
+	in.notify()
+	return began
+}
+
+// hurried reports, once, whether somebody asks for an attempt at once.
+func (in *intake) hurried() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	asked := in.hurry
+	in.hurry = false
+	return asked
 }
 
 // notify wakes everybody who waits. The caller holds the lock.
@@ -219,6 +246,25 @@ func (in *intake) flush(ctx context.Context) error {
 	in.work(func() {})
 	defer in.work(func() { in.urgent-- })
 	return in.wait(ctx, func() bool { return in.saved.reached(target) })
+}
+
+// durable is flush, but it ends with the first attempt that fails.
+func (in *intake) durable(ctx context.Context) error {
+	in.mu.Lock()
+	target, failures := in.asked, in.failures
+	in.urgent++
+	in.hurry = true
+	in.mu.Unlock()
+	in.work(func() {})
+	defer in.work(func() { in.urgent-- })
+	var failed error
+	err := in.wait(ctx, func() bool {
+		if in.failures > failures {
+			failed = in.stat.LastError
+		}
+		return in.saved.reached(target) || failed != nil
+	})
+	return cmp.Or(err, failed)
 }
 
 // wait waits until reached returns true. It calls that under the lock.

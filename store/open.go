@@ -42,7 +42,7 @@ func damaged(path string, err error) error {
 // was last written.
 func openDatabase(ctx context.Context, dir string, o *Options) (d *database, written time.Time, err error) {
 	path := filepath.Join(dir, fileName)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := makeFolder(dir); err != nil {
 		return nil, written, fmt.Errorf("data folder: %w: create it or choose another data_dir", err)
 	}
 	if err := create(ctx, path, o); err != nil {
@@ -64,6 +64,24 @@ func openDatabase(ctx context.Context, dir string, o *Options) (d *database, wri
 	}
 	d, err = newDatabase(db, file)
 	return d, info.ModTime(), err
+}
+
+// makeFolder makes a folder and those above it, and puts their names on disk.
+func makeFolder(path string) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return err
+	}
+	if found, err := exists(path); found || err != nil {
+		return os.MkdirAll(path, 0o700) // which says what is wrong with it
+	}
+	if err := makeFolder(filepath.Dir(path)); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		return err
+	}
+	return SyncFolder(filepath.Dir(path))
 }
 
 // unfinished returns the name of the file until it is whole.

@@ -18,6 +18,14 @@ type Options struct {
 	// ErrSkipped. It must not block or call Close.
 	OnError func(error)
 
+	// OnDisk is called with an error when the disk no longer takes the history, and with
+	// nil when it does again. It must not block or call Close.
+	OnDisk func(error)
+
+	// OnGap is called when the history has a gap, once that is on disk. It must not
+	// block or call Close.
+	OnGap func(Gap)
+
 	// OnClock is called when the wall clock becomes doubted and when it is believed
 	// again. It must not block or call Close.
 	OnClock func(Clock)
@@ -46,6 +54,12 @@ func (o Options) withDefaults() Options {
 	}
 	if o.OnClock == nil {
 		o.OnClock = func(Clock) {}
+	}
+	if o.OnDisk == nil {
+		o.OnDisk = func(error) {}
+	}
+	if o.OnGap == nil {
+		o.OnGap = func(Gap) {}
 	}
 	if o.now == nil {
 		o.now = time.Now

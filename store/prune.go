@@ -76,7 +76,7 @@ func (p *pruner) prune(edge uint64) (more bool, err error) {
 				return err
 			}
 		}
-		return nil
+		return deleteGaps(tx, number(keys[len(keys)-1]))
 	})
 	return len(keys) == pruneSize, err
 }

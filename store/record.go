@@ -67,6 +67,7 @@ func decodeRecord(b []byte, base uint64, n names) (health.Transition, bool) {
 // several times as long.
 type step struct {
 	at       uint64
+	recorded uint64 // filled in by who knows it
 	from, to health.Status
 }
 

@@ -45,7 +45,7 @@ func Restore(ctx context.Context, folder, from string, r RestoreOptions) (done R
 		return done, fmt.Errorf("copy: %w", err)
 	}
 	defer source.Close()
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	if err := makeFolder(folder); err != nil {
 		return done, fmt.Errorf("data folder: %w: create it or choose another data_dir", err)
 	}
 	done.Path = filepath.Join(folder, fileName)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -85,9 +86,10 @@ type Stats struct {
 	Pending   int    // transitions that wait for the disk
 	Committed uint64 // transitions written since Open
 	Dropped   uint64 // transitions that are missing from the history
+	Gaps      uint64 // gaps written since Open
 	Skipped   uint64 // damaged values met
 	Doubted   bool   // the wall clock is: see Clock
-	LastError error  // of the disk; nil once it has taken a group again
+	LastError error  // of the disk, also if it has not answered for a while; nil once it has taken a group again
 	Bytes     int64  // size of the file
 }
 
@@ -95,6 +97,9 @@ type Stats struct {
 func (s *Store) Stats() Stats {
 	stats := s.intake.stats()
 	stats.Skipped, stats.Doubted, stats.Bytes = s.damage.count(), s.time.timeline().Doubted(), s.db.size()
+	if waited := s.db.waited(); stats.LastError == nil && waited >= tooLong {
+		stats.LastError = fmt.Errorf("history: the disk has not answered for %v", waited.Truncate(time.Second))
+	}
 	return stats
 }
 
@@ -111,6 +116,11 @@ func (s *Store) Append(all []health.Transition) {
 
 // Flush waits until everything handed over before is on disk.
 func (s *Store) Flush(ctx context.Context) error { return s.intake.flush(ctx) }
+
+// Durable is Flush for callers in a hurry. While the disk does not take the history, it
+// asks for one more attempt and returns the error of that. What it waited for is written
+// as soon as the disk takes it.
+func (s *Store) Durable(ctx context.Context) error { return s.intake.durable(ctx) }
 
 // Committed returns a channel that is closed when more is committed, or when the store
 // closes; sometimes for less. Whoever gets the channel first and then reads misses

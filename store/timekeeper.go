@@ -59,9 +59,7 @@ func newTimekeeper(db *database, o *Options) *timekeeper {
 // load continues the timeline of a history that was created at one time, and whose
 // file was last written at another.
 func (t *timekeeper) load(tx *bolt.Tx, created uint64, written time.Time) {
-	if k, _ := tx.Bucket(transitions).Cursor().Last(); len(k) == 8 {
-		t.last = number(k)
-	}
+	t.last = newest(tx)
 	t.skew = readSkew(tx)
 	wall, retention := nanos(t.now()), t.keep()
 	line, ok := readTimeline(tx)
@@ -183,25 +181,36 @@ func (t *timekeeper) tick() {
 	}
 }
 
-// record gives transitions their recorded times, and corrects the time of those that
-// cannot be dated by the wall clock.
-func (t *timekeeper) record(all []health.Transition) []place {
+// record gives the transitions of a group their recorded times, and the gap before them.
+// It corrects the time of those that cannot be dated by the wall clock.
+func (t *timekeeper) record(g *group) {
 	t.look()
 	m, retention := t.moment.Load(), t.keep()
 	next := &moment{m.Clone(), m.at}
-	places := make([]place, len(all))
-	for i := range all {
-		own := nanos(all[i].Time)
-		recorded, dated := next.Record(own, t.last, retention)
-		if t.last = recorded; dated != own {
-			redate(&all[i], dated)
-		}
+	at := func(own uint64) (recorded, dated uint64) {
+		recorded, dated = next.Record(own, t.last, retention)
+		t.last = recorded
 		t.skew.Note(recorded, dated)
-		e := &all[i].Endpoint
-		places[i] = place{recorded, uint64(health.ClusterHash(e.Cluster)), e.Hash()}
+		return recorded, dated
+	}
+	if g.missing.Transitions > 0 {
+		g.gap = &gap{Gap: g.missing}
+		from, start := at(nanos(g.missing.Start))
+		to, end := at(nanos(g.missing.End))
+		g.gap.from, g.gap.to, g.gap.Start, g.gap.End = from, to, timeOf(start), timeOf(end)
+	}
+	g.places = make([]place, len(g.transitions))
+	for i := range g.transitions {
+		transition := &g.transitions[i]
+		own := nanos(transition.Time)
+		recorded, dated := at(own)
+		if dated != own {
+			redate(transition, dated)
+		}
+		e := &transition.Endpoint
+		g.places[i] = place{recorded, uint64(health.ClusterHash(e.Cluster)), e.Hash()}
 	}
 	t.moment.Store(next)
-	return places
 }
 
 // put writes the timeline in the transaction of a group.

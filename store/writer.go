@@ -139,7 +139,7 @@ func (w *writer) isClosing() bool {
 // save commits a group, and retries until the disk takes it. It returns false if the
 // store closes and the last attempt failed too.
 func (w *writer) save(g *group) bool {
-	g.places = w.time.record(g.transitions) // once, so that a retry writes the same
+	w.time.record(g) // once, so that a retry writes the same
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		last := w.isClosing()
 		err := w.db.update(func(tx *bolt.Tx) error {
@@ -149,11 +149,13 @@ func (w *writer) save(g *group) bool {
 			return w.time.put(tx)
 		})
 		if err == nil {
-			w.intake.committed(g)
+			w.saved(g)
 			return true
 		}
 		err = fmt.Errorf("history: write %d transitions: %w", len(g.transitions), err)
-		w.intake.failed(err)
+		if w.intake.failed(err) {
+			w.options.OnDisk(err)
+		}
 		w.options.OnError(err)
 		w.reportDropped()
 		if last {
@@ -163,13 +165,29 @@ func (w *writer) save(g *group) bool {
 	}
 }
 
-// pause waits, but not longer than until the store closes.
+// saved says that a group is on disk.
+func (w *writer) saved(g *group) {
+	if w.intake.committed(g) {
+		w.options.OnDisk(nil)
+	}
+	if g.gap != nil {
+		w.options.OnGap(g.gap.Gap)
+	}
+}
+
+// pause waits, but not longer than until the store closes, or until somebody asks for an
+// attempt at once.
 func (w *writer) pause(wait time.Duration) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-w.closing:
+	for !w.intake.hurried() {
+		select {
+		case <-w.intake.wake:
+		case <-timer.C:
+			return
+		case <-w.closing:
+			return
+		}
 	}
 }
 

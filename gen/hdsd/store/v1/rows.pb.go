@@ -73,7 +73,7 @@ func (x Trust_Level) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Trust_Level.Descriptor instead.
 func (Trust_Level) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{4, 0}
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{5, 0}
 }
 
 // Freeze is an operator's stop to publishing verdicts.
@@ -288,6 +288,79 @@ func (x *Override) GetUntil() *timestamppb.Timestamp {
 	return nil
 }
 
+// Gap is a part of the history that is missing. Its key is the recorded time of its
+// beginning.
+type Gap struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Recorded time of its end.
+	To uint64 `protobuf:"fixed64,1,opt,name=to,proto3" json:"to,omitempty"`
+	// When the first and the last of what is missing happened.
+	Start *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start,proto3" json:"start,omitempty"`
+	End   *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end,proto3" json:"end,omitempty"`
+	// How many transitions are missing.
+	Transitions   uint64 `protobuf:"varint,4,opt,name=transitions,proto3" json:"transitions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Gap) Reset() {
+	*x = Gap{}
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Gap) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Gap) ProtoMessage() {}
+
+func (x *Gap) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Gap.ProtoReflect.Descriptor instead.
+func (*Gap) Descriptor() ([]byte, []int) {
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Gap) GetTo() uint64 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+func (x *Gap) GetStart() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
+func (x *Gap) GetEnd() *timestamppb.Timestamp {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+func (x *Gap) GetTransitions() uint64 {
+	if x != nil {
+		return x.Transitions
+	}
+	return 0
+}
+
 // VotedHealth is the verdict of the votes on an endpoint under an override.
 type VotedHealth struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -299,7 +372,7 @@ type VotedHealth struct {
 
 func (x *VotedHealth) Reset() {
 	*x = VotedHealth{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[3]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -311,7 +384,7 @@ func (x *VotedHealth) String() string {
 func (*VotedHealth) ProtoMessage() {}
 
 func (x *VotedHealth) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[3]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -324,7 +397,7 @@ func (x *VotedHealth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VotedHealth.ProtoReflect.Descriptor instead.
 func (*VotedHealth) Descriptor() ([]byte, []int) {
-	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{3}
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *VotedHealth) GetStatus() v3.HealthStatus {
@@ -354,7 +427,7 @@ type Trust struct {
 
 func (x *Trust) Reset() {
 	*x = Trust{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[4]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -366,7 +439,7 @@ func (x *Trust) String() string {
 func (*Trust) ProtoMessage() {}
 
 func (x *Trust) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[4]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -379,7 +452,7 @@ func (x *Trust) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trust.ProtoReflect.Descriptor instead.
 func (*Trust) Descriptor() ([]byte, []int) {
-	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{4}
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Trust) GetLevel() Trust_Level {
@@ -428,7 +501,7 @@ type AuditEntry struct {
 
 func (x *AuditEntry) Reset() {
 	*x = AuditEntry{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[5]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -440,7 +513,7 @@ func (x *AuditEntry) String() string {
 func (*AuditEntry) ProtoMessage() {}
 
 func (x *AuditEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[5]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -453,7 +526,7 @@ func (x *AuditEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditEntry.ProtoReflect.Descriptor instead.
 func (*AuditEntry) Descriptor() ([]byte, []int) {
-	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{5}
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AuditEntry) GetTime() *timestamppb.Timestamp {
@@ -535,7 +608,7 @@ type Trials struct {
 
 func (x *Trials) Reset() {
 	*x = Trials{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[6]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -547,7 +620,7 @@ func (x *Trials) String() string {
 func (*Trials) ProtoMessage() {}
 
 func (x *Trials) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[6]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -560,7 +633,7 @@ func (x *Trials) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trials.ProtoReflect.Descriptor instead.
 func (*Trials) Descriptor() ([]byte, []int) {
-	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{6}
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Trials) GetCluster() string {
@@ -610,7 +683,7 @@ type Override_Scope struct {
 
 func (x *Override_Scope) Reset() {
 	*x = Override_Scope{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[7]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -622,7 +695,7 @@ func (x *Override_Scope) String() string {
 func (*Override_Scope) ProtoMessage() {}
 
 func (x *Override_Scope) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[7]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -670,7 +743,7 @@ type Trials_Proof struct {
 
 func (x *Trials_Proof) Reset() {
 	*x = Trials_Proof{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[8]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -682,7 +755,7 @@ func (x *Trials_Proof) String() string {
 func (*Trials_Proof) ProtoMessage() {}
 
 func (x *Trials_Proof) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[8]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -695,7 +768,7 @@ func (x *Trials_Proof) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trials_Proof.ProtoReflect.Descriptor instead.
 func (*Trials_Proof) Descriptor() ([]byte, []int) {
-	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{6, 0}
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{7, 0}
 }
 
 func (x *Trials_Proof) GetBuild() uint64 {
@@ -725,7 +798,7 @@ type Trials_Loss struct {
 
 func (x *Trials_Loss) Reset() {
 	*x = Trials_Loss{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[9]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -737,7 +810,7 @@ func (x *Trials_Loss) String() string {
 func (*Trials_Loss) ProtoMessage() {}
 
 func (x *Trials_Loss) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[9]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -750,7 +823,7 @@ func (x *Trials_Loss) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trials_Loss.ProtoReflect.Descriptor instead.
 func (*Trials_Loss) Descriptor() ([]byte, []int) {
-	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{6, 1}
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{7, 1}
 }
 
 func (x *Trials_Loss) GetChecker() string {
@@ -798,7 +871,12 @@ const file_hdsd_store_v1_rows_proto_rawDesc = "" +
 	"\x05Scope\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12:\n" +
 	"\blocality\x18\x02 \x01(\v2\x1e.envoy.config.core.v3.LocalityR\blocality\x12\x18\n" +
-	"\aaddress\x18\x03 \x01(\tR\aaddress\"{\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddress\"\x97\x01\n" +
+	"\x03Gap\x12\x0e\n" +
+	"\x02to\x18\x01 \x01(\x06R\x02to\x120\n" +
+	"\x05start\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
+	"\x03end\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12 \n" +
+	"\vtransitions\x18\x04 \x01(\x04R\vtransitions\"{\n" +
 	"\vVotedHealth\x12:\n" +
 	"\x06status\x18\x01 \x01(\x0e2\".envoy.config.core.v3.HealthStatusR\x06status\x120\n" +
 	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\xd2\x01\n" +
@@ -850,44 +928,47 @@ func file_hdsd_store_v1_rows_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_store_v1_rows_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hdsd_store_v1_rows_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_hdsd_store_v1_rows_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_hdsd_store_v1_rows_proto_goTypes = []any{
 	(Trust_Level)(0),              // 0: hdsd.store.v1.Trust.Level
 	(*Freeze)(nil),                // 1: hdsd.store.v1.Freeze
 	(*HeldHealth)(nil),            // 2: hdsd.store.v1.HeldHealth
 	(*Override)(nil),              // 3: hdsd.store.v1.Override
-	(*VotedHealth)(nil),           // 4: hdsd.store.v1.VotedHealth
-	(*Trust)(nil),                 // 5: hdsd.store.v1.Trust
-	(*AuditEntry)(nil),            // 6: hdsd.store.v1.AuditEntry
-	(*Trials)(nil),                // 7: hdsd.store.v1.Trials
-	(*Override_Scope)(nil),        // 8: hdsd.store.v1.Override.Scope
-	(*Trials_Proof)(nil),          // 9: hdsd.store.v1.Trials.Proof
-	(*Trials_Loss)(nil),           // 10: hdsd.store.v1.Trials.Loss
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
-	(v3.HealthStatus)(0),          // 12: envoy.config.core.v3.HealthStatus
-	(*v3.Locality)(nil),           // 13: envoy.config.core.v3.Locality
+	(*Gap)(nil),                   // 4: hdsd.store.v1.Gap
+	(*VotedHealth)(nil),           // 5: hdsd.store.v1.VotedHealth
+	(*Trust)(nil),                 // 6: hdsd.store.v1.Trust
+	(*AuditEntry)(nil),            // 7: hdsd.store.v1.AuditEntry
+	(*Trials)(nil),                // 8: hdsd.store.v1.Trials
+	(*Override_Scope)(nil),        // 9: hdsd.store.v1.Override.Scope
+	(*Trials_Proof)(nil),          // 10: hdsd.store.v1.Trials.Proof
+	(*Trials_Loss)(nil),           // 11: hdsd.store.v1.Trials.Loss
+	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(v3.HealthStatus)(0),          // 13: envoy.config.core.v3.HealthStatus
+	(*v3.Locality)(nil),           // 14: envoy.config.core.v3.Locality
 }
 var file_hdsd_store_v1_rows_proto_depIdxs = []int32{
-	11, // 0: hdsd.store.v1.Freeze.since:type_name -> google.protobuf.Timestamp
-	12, // 1: hdsd.store.v1.HeldHealth.statuses:type_name -> envoy.config.core.v3.HealthStatus
-	8,  // 2: hdsd.store.v1.Override.scope:type_name -> hdsd.store.v1.Override.Scope
-	12, // 3: hdsd.store.v1.Override.status:type_name -> envoy.config.core.v3.HealthStatus
-	11, // 4: hdsd.store.v1.Override.since:type_name -> google.protobuf.Timestamp
-	11, // 5: hdsd.store.v1.Override.until:type_name -> google.protobuf.Timestamp
-	12, // 6: hdsd.store.v1.VotedHealth.status:type_name -> envoy.config.core.v3.HealthStatus
-	11, // 7: hdsd.store.v1.VotedHealth.since:type_name -> google.protobuf.Timestamp
-	0,  // 8: hdsd.store.v1.Trust.level:type_name -> hdsd.store.v1.Trust.Level
-	11, // 9: hdsd.store.v1.Trust.since:type_name -> google.protobuf.Timestamp
-	11, // 10: hdsd.store.v1.AuditEntry.time:type_name -> google.protobuf.Timestamp
-	9,  // 11: hdsd.store.v1.Trials.proven:type_name -> hdsd.store.v1.Trials.Proof
-	10, // 12: hdsd.store.v1.Trials.losses:type_name -> hdsd.store.v1.Trials.Loss
-	13, // 13: hdsd.store.v1.Override.Scope.locality:type_name -> envoy.config.core.v3.Locality
-	11, // 14: hdsd.store.v1.Trials.Loss.time:type_name -> google.protobuf.Timestamp
-	15, // [15:15] is the sub-list for method output_type
-	15, // [15:15] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	12, // 0: hdsd.store.v1.Freeze.since:type_name -> google.protobuf.Timestamp
+	13, // 1: hdsd.store.v1.HeldHealth.statuses:type_name -> envoy.config.core.v3.HealthStatus
+	9,  // 2: hdsd.store.v1.Override.scope:type_name -> hdsd.store.v1.Override.Scope
+	13, // 3: hdsd.store.v1.Override.status:type_name -> envoy.config.core.v3.HealthStatus
+	12, // 4: hdsd.store.v1.Override.since:type_name -> google.protobuf.Timestamp
+	12, // 5: hdsd.store.v1.Override.until:type_name -> google.protobuf.Timestamp
+	12, // 6: hdsd.store.v1.Gap.start:type_name -> google.protobuf.Timestamp
+	12, // 7: hdsd.store.v1.Gap.end:type_name -> google.protobuf.Timestamp
+	13, // 8: hdsd.store.v1.VotedHealth.status:type_name -> envoy.config.core.v3.HealthStatus
+	12, // 9: hdsd.store.v1.VotedHealth.since:type_name -> google.protobuf.Timestamp
+	0,  // 10: hdsd.store.v1.Trust.level:type_name -> hdsd.store.v1.Trust.Level
+	12, // 11: hdsd.store.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	12, // 12: hdsd.store.v1.AuditEntry.time:type_name -> google.protobuf.Timestamp
+	10, // 13: hdsd.store.v1.Trials.proven:type_name -> hdsd.store.v1.Trials.Proof
+	11, // 14: hdsd.store.v1.Trials.losses:type_name -> hdsd.store.v1.Trials.Loss
+	14, // 15: hdsd.store.v1.Override.Scope.locality:type_name -> envoy.config.core.v3.Locality
+	12, // 16: hdsd.store.v1.Trials.Loss.time:type_name -> google.protobuf.Timestamp
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_store_v1_rows_proto_init() }
@@ -901,7 +982,7 @@ func file_hdsd_store_v1_rows_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_store_v1_rows_proto_rawDesc), len(file_hdsd_store_v1_rows_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   10,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
