@@ -32,6 +32,8 @@ type fleet struct {
 	watches []api.WatchQuery
 	end     error // of what is watched
 	closed  bool
+	gaps    []api.Gap
+	failing string
 }
 
 func (f *fleet) endpoint(i int) api.EndpointHealth {
@@ -74,6 +76,12 @@ func (f *fleet) Transitions(_ context.Context, q api.TransitionQuery) ([]health.
 	}
 	return []health.Transition{{Time: noon, Endpoint: f.endpoint(1).Endpoint, From: health.Healthy, To: health.Unhealthy, Reason: "2 of 3 checkers say UNHEALTHY"}}, "", nil
 }
+
+func (f *fleet) Gaps(context.Context, api.TransitionQuery, string) ([]api.Gap, error) {
+	return f.gaps, nil
+}
+
+func (f *fleet) HistoryFailing() string { return f.failing }
 
 func (f *fleet) Clusters(_ context.Context, after string, limit int) ([]api.Cluster, bool, error) {
 	names := []string{"api", "db", "web"}
@@ -211,6 +219,20 @@ func TestBadQuestionsAreRefused(t *testing.T) {
 		if message, ok := body["message"].(string); !ok || message == "" || body["code"] == nil || len(body) != 2 {
 			t.Errorf("GET %s: body %s, want code and message", path, text)
 		}
+	}
+}
+
+// TestTransitionsSayWhatIsMissing: gaps stand beside the transitions of a page, and why
+// the disk takes nothing at present.
+func TestTransitionsSayWhatIsMissing(t *testing.T) {
+	f := &fleet{n: 3}
+	if _, body, text := get(t, f, "/v1/transitions"); body["failing"] != nil || body["missing"] != nil {
+		t.Error("when all is well:", text)
+	}
+	f.failing, f.gaps = "full", []api.Gap{{Start: noon, End: noon.Add(time.Minute), Transitions: 7}}
+	_, body, text := get(t, f, "/v1/transitions")
+	if want := `"missing":{"gaps":[{"start":"2026-01-02T12:00:00.345Z","end":"2026-01-02T12:01:00.345Z","transitions":7}]}`; body["failing"] != "full" || !strings.Contains(text, want) {
+		t.Errorf("%s, want %s", text, want)
 	}
 }
 

@@ -29,6 +29,12 @@ type Backend interface {
 	// Transitions returns a page of committed history, and the token of the next page.
 	Transitions(ctx context.Context, query TransitionQuery) ([]health.Transition, string, error)
 
+	// Gaps returns the gaps of one page of Transitions, of which next is the token.
+	Gaps(ctx context.Context, query TransitionQuery, next string) ([]Gap, error)
+
+	// HistoryFailing returns why the disk does not take the history at present, or "".
+	HistoryFailing() string
+
 	// Availability returns how long endpoints had each health, for up to query.Limit
 	// endpoints after query.After in the order of Endpoints, and whether there are
 	// more. Zero times default to the start of the history and to now.
@@ -81,6 +87,12 @@ type TransitionQuery struct {
 	NewestFirst bool
 	Limit       int
 	Token       string
+}
+
+// Gap is a part of the history that is missing.
+type Gap struct {
+	Start, End  time.Time // of the first and the last transition that is missing
+	Transitions uint64
 }
 
 // Cluster is one cluster of the sources.

@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -25,8 +26,8 @@ const (
 // Controller makes the changes that operators ask for.
 type Controller interface {
 	// Freeze stops publishing verdicts. It returns the freeze in force and the one that
-	// it replaces, or nil. It has taken effect even if the error is that it is not on
-	// disk yet.
+	// it replaces, or nil. With the error NotDurable it has taken effect all the same,
+	// as with the other changes.
 	Freeze(ctx context.Context, f Freeze) (now Freeze, replaced *Freeze, err error)
 
 	// Unfreeze publishes verdicts again. It returns the freeze that ended, or nil.
@@ -36,8 +37,7 @@ type Controller interface {
 	Frozen() *Freeze
 
 	// SetOverride sets a health in place of verdicts. It returns the override in force
-	// and the one that it replaces, or nil. It has taken effect even if the error is
-	// that it is not on disk yet.
+	// and the one that it replaces, or nil.
 	SetOverride(ctx context.Context, o Override) (now Override, replaced *Override, err error)
 
 	// PreviewOverride returns what SetOverride would return, and the number of all
@@ -52,8 +52,7 @@ type Controller interface {
 	Overrides(ctx context.Context) ([]Override, error)
 
 	// SetTrust decides whether to believe a checker. It returns the trust in force and
-	// the one that it replaces, or nil. It has taken effect even if the error is that
-	// it is not on disk yet.
+	// the one that it replaces, or nil.
 	SetTrust(ctx context.Context, t Trust) (now Trust, replaced *Trust, err error)
 
 	// ClearTrust returns a checker to automatic trust, and returns the trust that
@@ -75,6 +74,20 @@ type Controller interface {
 
 	// Backup makes a consistent copy of the database, one at a time.
 	Backup(ctx context.Context) (Copy, error)
+}
+
+// NotDurable is the error of a change that is in force, but that the disk does not take.
+type NotDurable struct{ Why string }
+
+// Error returns why.
+func (n *NotDurable) Error() string { return n.Why }
+
+// durability divides the error of a change: why it is not durable, and why it was not made.
+func durability(err error) (notDurable *string, failed error) {
+	if in, ok := errors.AsType[*NotDurable](err); ok {
+		return &in.Why, nil
+	}
+	return nil, grpcError(err)
 }
 
 // Freeze is an operator's stop to publishing verdicts.
@@ -115,10 +128,11 @@ func (c *Control) Freeze(ctx context.Context, r *hdsdv1.FreezeRequest) (*hdsdv1.
 		return nil, status.Errorf(codes.InvalidArgument, "publish: %d is neither SOURCES nor HELD", r.GetPublish())
 	}
 	now, replaced, err := c.controller.Freeze(ctx, Freeze{Reason: reason, Author: author, Hold: r.GetPublish() == hdsdv1.FreezeState_HELD})
+	notDurable, err := durability(err)
 	if err != nil {
-		return nil, grpcError(err)
+		return nil, err
 	}
-	answer := &hdsdv1.FreezeResponse{Freeze: freezeMessage(&now)}
+	answer := &hdsdv1.FreezeResponse{Freeze: freezeMessage(&now), NotDurable: notDurable}
 	if replaced != nil {
 		answer.Replaced = freezeMessage(replaced)
 	}
@@ -132,10 +146,11 @@ func (c *Control) Unfreeze(ctx context.Context, r *hdsdv1.UnfreezeRequest) (*hds
 		return nil, err
 	}
 	ended, err := c.controller.Unfreeze(ctx, author)
+	notDurable, err := durability(err)
 	if err != nil {
-		return nil, grpcError(err)
+		return nil, err
 	}
-	answer := &hdsdv1.UnfreezeResponse{}
+	answer := &hdsdv1.UnfreezeResponse{NotDurable: notDurable}
 	if ended != nil {
 		answer.Ended = freezeMessage(ended)
 	}

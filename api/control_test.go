@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -142,6 +143,30 @@ func TestFreezeOverREST(t *testing.T) {
 	}
 	if s.ended != "bob" {
 		t.Errorf("%q unfroze", s.ended)
+	}
+}
+
+// TestChangesThatAreNotDurable: what the disk does not take is in force all the same, and
+// the answer says that it is not durable.
+func TestChangesThatAreNotDurable(t *testing.T) {
+	s := &switchboard{err: &NotDurable{Why: "a restart undoes that: no space left"}}
+	for _, change := range []struct{ method, path, body, done string }{
+		{"POST", FreezePath, `{"reason":"moving"}`, `"freeze":{`},
+		{"DELETE", FreezePath, "", `"ended":{`},
+		{"POST", OverridesPath, `{"cluster":"web","health":"DRAINING","reason":"moving"}`, `"override":{`},
+		{"DELETE", OverridesPath + "?cluster=web", "", `"ended":[{`},
+		{"POST", TrustPath, `{"checker":"a","word":"TRUSTED","reason":"moving"}`, `"trust":{`},
+		{"DELETE", TrustPath + "?checker=a", "", `"ended":{`},
+	} {
+		answer, text := call(t, s, change.method, change.path, change.body, asJSON)
+		if answer.StatusCode != http.StatusOK || !strings.Contains(text, change.done) ||
+			!strings.Contains(text, `"notDurable":"a restart undoes that: no space left"`) {
+			t.Errorf("%s %s: %d %s", change.method, change.path, answer.StatusCode, text)
+		}
+	}
+	s.err = errors.New("the core is gone")
+	if answer, text := call(t, s, "POST", FreezePath, `{"reason":"moving"}`, asJSON); answer.StatusCode != http.StatusInternalServerError {
+		t.Errorf("%d %s", answer.StatusCode, text)
 	}
 }
 

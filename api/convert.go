@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -44,6 +45,10 @@ func transitionMessage(t health.Transition) *hdsdv1.Transition {
 		Reason:       t.Reason,
 		Observations: each(t.Observations, observationMessage),
 	}
+}
+
+func gapMessage(g Gap) *hdsdv1.Gap {
+	return &hdsdv1.Gap{Start: timeMessage(g.Start), End: timeMessage(g.End), Transitions: uint32(min(g.Transitions, math.MaxUint32))}
 }
 
 func observationMessage(o health.Observation) *hdsdv1.Observation {

@@ -46,10 +46,11 @@ func (c *Control) SetOverride(ctx context.Context, r *hdsdv1.SetOverrideRequest)
 		return nil, err
 	}
 	now, replaced, err := c.controller.SetOverride(ctx, asked)
+	notDurable, err := durability(err)
 	if err != nil {
-		return nil, grpcError(err)
+		return nil, err
 	}
-	answer := &hdsdv1.SetOverrideResponse{Override: overrideMessage(now)}
+	answer := &hdsdv1.SetOverrideResponse{Override: overrideMessage(now), NotDurable: notDurable}
 	if replaced != nil {
 		answer.Replaced = overrideMessage(*replaced)
 	}
@@ -149,10 +150,11 @@ func (c *Control) ClearOverrides(ctx context.Context, r *hdsdv1.ClearOverridesRe
 		return nil, err
 	}
 	ended, err := c.controller.ClearOverrides(ctx, scope, r.GetAll(), author)
+	notDurable, err := durability(err)
 	if err != nil {
-		return nil, grpcError(err)
+		return nil, err
 	}
-	return &hdsdv1.ClearOverridesResponse{Ended: each(ended, overrideMessage)}, nil
+	return &hdsdv1.ClearOverridesResponse{Ended: each(ended, overrideMessage), NotDurable: notDurable}, nil
 }
 
 // ListOverrides returns the overrides in force.

@@ -93,7 +93,18 @@ func (s *Service) ListTransitions(ctx context.Context, r *hdsdv1.ListTransitions
 	if err != nil {
 		return nil, grpcError(err)
 	}
-	return &hdsdv1.ListTransitionsResponse{Transitions: each(transitions, transitionMessage), NextPageToken: next}, nil
+	gaps, err := s.backend.Gaps(ctx, query, next)
+	if err != nil {
+		return nil, grpcError(err)
+	}
+	answer := &hdsdv1.ListTransitionsResponse{Transitions: each(transitions, transitionMessage), NextPageToken: next}
+	if len(gaps) > 0 {
+		answer.Missing = &hdsdv1.Missing{Gaps: each(gaps, gapMessage)}
+	}
+	if failing := s.backend.HistoryFailing(); failing != "" {
+		answer.Failing = &failing
+	}
+	return answer, nil
 }
 
 // ListClusters returns the clusters of all sources.

@@ -39,10 +39,11 @@ func (c *Control) SetTrust(ctx context.Context, r *hdsdv1.SetTrustRequest) (*hds
 		return nil, err
 	}
 	now, replaced, err := c.controller.SetTrust(ctx, asked)
+	notDurable, err := durability(err)
 	if err != nil {
-		return nil, grpcError(err)
+		return nil, err
 	}
-	answer := &hdsdv1.SetTrustResponse{Trust: trustMessage(now)}
+	answer := &hdsdv1.SetTrustResponse{Trust: trustMessage(now), NotDurable: notDurable}
 	if replaced != nil {
 		answer.Replaced = trustMessage(*replaced)
 	}
@@ -78,10 +79,11 @@ func (c *Control) ClearTrust(ctx context.Context, r *hdsdv1.ClearTrustRequest) (
 		return nil, err
 	}
 	ended, err := c.controller.ClearTrust(ctx, checker, author)
+	notDurable, err := durability(err)
 	if err != nil {
-		return nil, grpcError(err)
+		return nil, err
 	}
-	answer := &hdsdv1.ClearTrustResponse{}
+	answer := &hdsdv1.ClearTrustResponse{NotDurable: notDurable}
 	if ended != nil {
 		answer.Ended = trustMessage(*ended)
 	}

@@ -21,6 +21,7 @@ var live = []string{
 	"assignment.checkers",
 	"verdict",
 	"history.retention",
+	"history.require_writable",
 	"checkers",
 }
 

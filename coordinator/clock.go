@@ -18,7 +18,7 @@ func (c *control) Clock() api.Clock { return shownClock(c.store.Clock()) }
 
 // ConfirmClock implements api.Controller.
 func (c *control) ConfirmClock(ctx context.Context, author string) (api.Clock, error) {
-	ctx, cancel := context.WithTimeout(ctx, diskPatience)
+	ctx, cancel := context.WithTimeout(ctx, clockPatience)
 	defer cancel()
 	before, err := c.store.ConfirmClock(ctx, author)
 	switch {

@@ -27,6 +27,22 @@ func TestTheClockIsToldOf(t *testing.T) {
 	}
 }
 
+func TestTheDiskIsToldOf(t *testing.T) {
+	var log bytes.Buffer
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	logDisk(zerolog.New(&log), errors.New("full"))
+	logDisk(zerolog.New(&log), nil)
+	logGap(zerolog.New(&log), &store.Gap{Start: now, End: now.Add(time.Minute), Transitions: 7})
+	for _, want := range []string{
+		`"event":"history_failing","error":"full"`, `"event":"history_recovered"`,
+		`"event":"history_gap","start":"2026-01-02T03:04:05Z","end":"2026-01-02T03:05:05Z","count":7`,
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("not told: %s in %s", want, log.String())
+		}
+	}
+}
+
 func TestConfirmingTheClock(t *testing.T) {
 	stored, err := store.Open(t.Context(), t.TempDir(), store.Options{})
 	if err != nil {

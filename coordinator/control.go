@@ -2,11 +2,11 @@ package coordinator
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
+	"hdsd/api"
 	"hdsd/store"
 )
 
@@ -18,12 +18,15 @@ type control struct {
 	*backups
 }
 
-// diskPatience is how long operators wait for the disk.
-const diskPatience = 10 * time.Second
+// How long operators wait for a disk that answers with nothing, not even an error.
+const (
+	diskPatience  = 3 * time.Second
+	clockPatience = 10 * time.Second
+)
 
-// carryOut runs act on the core's goroutine and waits until what it did is on disk. If
-// that may not be, the error begins with the text unstored. After any error, the caller
-// must not read what act writes.
+// carryOut runs act on the core's goroutine and waits until what it did is on disk. If the
+// disk does not take that, the error is an api.NotDurable that begins with the text
+// unstored. After any other error, the caller must not read what act writes.
 func (c *control) carryOut(ctx context.Context, unstored string, act func() error) error {
 	var refused error
 	if err := c.core.ask(ctx, func() { refused = act() }); err != nil {
@@ -34,8 +37,14 @@ func (c *control) carryOut(ctx context.Context, unstored string, act func() erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, diskPatience)
 	defer cancel()
-	if err := c.store.Flush(ctx); err != nil {
-		return status.Errorf(codes.Internal, "%s: %v", unstored, err)
+	if err := c.store.Durable(ctx); err != nil {
+		return &api.NotDurable{Why: fmt.Sprintf("%s: %v", unstored, err)}
 	}
 	return nil
+}
+
+// failed reports whether a change was not made.
+func failed(err error) bool {
+	_, inForce := errors.AsType[*api.NotDurable](err)
+	return err != nil && !inForce
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -53,7 +52,7 @@ type Coordinator struct {
 	query    *query.Backend
 	files    *fileOut // nil without data_planes.eds_directory
 	registry *prometheus.Registry
-	ready    atomic.Bool
+	ready    readyState
 
 	mu      sync.Mutex       // guards what follows
 	started *configv1.Config // of New: in force for what only a restart changes
@@ -87,6 +86,7 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 			_ = built.release() // err is the cause
 		}
 	}()
+	built.ready.needsDisk.Store(c.GetHistory().GetRequireWritable())
 	built.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if built.servers, err = listen(c, o.Log, newCalls(built.registry, o.Log)); err != nil {
 		return nil, err
@@ -96,6 +96,8 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 		OnError: func(err error) {
 			o.Log.Error().Str("event", "history_trouble").Err(err).Msg("the disk does not accept the history, or damaged values were skipped")
 		},
+		OnDisk:  func(failing error) { logDisk(o.Log, failing) },
+		OnGap:   func(g store.Gap) { logGap(o.Log, &g) },
 		OnClock: func(now store.Clock) { logClock(o.Log, now) },
 	})
 	if err != nil {
@@ -262,7 +264,7 @@ func (c *Coordinator) rules(from *configv1.Config) *catalog.Rules {
 }
 
 func (c *Coordinator) readiness(ready bool) {
-	c.ready.Store(ready)
+	c.ready.serving.Store(ready)
 	status := grpc_health_v1.HealthCheckResponse_NOT_SERVING
 	if ready {
 		status = grpc_health_v1.HealthCheckResponse_SERVING
@@ -285,6 +287,7 @@ func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err e
 		return needRestart, err
 	}
 	c.config = reloaded
+	c.ready.needsDisk.Store(reloaded.GetHistory().GetRequireWritable())
 	c.store.SetRetention(reloaded.GetHistory().GetRetention().AsDuration())
 	return needRestart, nil
 }

@@ -12,7 +12,7 @@ import (
 // Freeze implements api.Controller.
 func (c *control) Freeze(ctx context.Context, asked api.Freeze) (api.Freeze, *api.Freeze, error) {
 	var before, after *store.Freeze
-	if err := c.carryOut(ctx, "publishing is frozen, but a restart may undo that", func() error {
+	err := c.carryOut(ctx, "publishing is frozen, but a restart undoes that", func() error {
 		var effects ruling.Effects
 		now := time.Now()
 		before, after, effects = c.core.rulings.Freeze(now, asked.Author, asked.Reason, asked.Hold)
@@ -21,16 +21,17 @@ func (c *control) Freeze(ctx context.Context, asked api.Freeze) (api.Freeze, *ap
 			Action: "Freeze", Author: asked.Author, Reason: asked.Reason, Before: told(shownFreeze(before)), After: told(shownFreeze(after)),
 		})
 		return nil
-	}); err != nil {
+	})
+	if failed(err) {
 		return api.Freeze{}, nil, err
 	}
-	return *shownFreeze(after), shownFreeze(before), nil
+	return *shownFreeze(after), shownFreeze(before), err
 }
 
 // Unfreeze implements api.Controller.
 func (c *control) Unfreeze(ctx context.Context, author string) (*api.Freeze, error) {
 	var before *store.Freeze
-	if err := c.carryOut(ctx, "publishing is no longer frozen, but a restart may undo that", func() error {
+	err := c.carryOut(ctx, "publishing is no longer frozen, but a restart undoes that", func() error {
 		var effects ruling.Effects
 		before, effects = c.core.rulings.Unfreeze(author)
 		now := time.Now()
@@ -39,10 +40,11 @@ func (c *control) Unfreeze(ctx context.Context, author string) (*api.Freeze, err
 			c.record(ctx, now, store.AuditEntry{Action: "Unfreeze", Author: author, Before: told(shownFreeze(before))})
 		}
 		return nil
-	}); err != nil {
+	})
+	if failed(err) {
 		return nil, err
 	}
-	return shownFreeze(before), nil
+	return shownFreeze(before), err
 }
 
 // Frozen implements api.Controller.

@@ -23,6 +23,9 @@ func registerStore(to prometheus.Registerer, s interface{ Stats() store.Stats })
 		Name: "hdsd_history_dropped_total", Help: "Transitions missing from the history, because the disk did not accept them.",
 	}, func() float64 { return float64(s.Stats().Dropped) })
 	factory.NewCounterFunc(prometheus.CounterOpts{
+		Name: "hdsd_history_gaps_total", Help: "Gaps in the history, because the disk did not accept transitions.",
+	}, func() float64 { return float64(s.Stats().Gaps) })
+	factory.NewCounterFunc(prometheus.CounterOpts{
 		Name: "hdsd_history_skipped_total", Help: "Damaged values in the database that were skipped.",
 	}, func() float64 { return float64(s.Stats().Skipped) })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
@@ -45,7 +48,7 @@ func (c *Coordinator) registerProcess(version string) {
 	}).Set(1)
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hdsd_ready", Help: "1 while /readyz is 200, else 0.",
-	}, func() float64 { return flag(c.ready.Load()) })
+	}, func() float64 { return flag(c.notReady() == "") })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hdsd_mailbox_events", Help: "Events that wait for the core.",
 	}, func() float64 { return float64(len(c.core.events)) })

@@ -64,6 +64,7 @@ func falls(before, after float64) bool { return after < before }
 var elsewhere = map[string]string{
 	"hdsd_history_pending":                 "figures_test.go",
 	"hdsd_history_dropped_total":           "figures_test.go",
+	"hdsd_history_gaps_total":              "figures_test.go",
 	"hdsd_history_skipped_total":           "figures_test.go",
 	"hdsd_history_failing":                 "figures_test.go",
 	"hdsd_clock_doubted":                   "figures_test.go",

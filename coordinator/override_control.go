@@ -19,7 +19,7 @@ import (
 func (c *control) SetOverride(ctx context.Context, asked api.Override) (api.Override, *api.Override, error) {
 	var set ruling.Override
 	var replaced *ruling.Override
-	if err := c.carryOut(ctx, "the override is in force, but a restart may undo that", func() (err error) {
+	err := c.carryOut(ctx, "the override is in force, but a restart undoes that", func() (err error) {
 		var effects ruling.Effects
 		now := time.Now()
 		set, replaced, effects, err = c.core.rulings.SetOverride(now, storedOverride(&asked))
@@ -31,16 +31,17 @@ func (c *control) SetOverride(ctx context.Context, asked api.Override) (api.Over
 			})
 		}
 		return refusal(err)
-	}); err != nil {
+	})
+	if failed(err) {
 		return api.Override{}, nil, err
 	}
-	return *shownOverride(&set), shownOverride(replaced), nil
+	return *shownOverride(&set), shownOverride(replaced), err
 }
 
 // ClearOverrides implements api.Controller.
 func (c *control) ClearOverrides(ctx context.Context, scope health.Endpoint, all bool, author string) ([]api.Override, error) {
 	var ended []ruling.Override
-	if err := c.carryOut(ctx, "the override has ended, but a restart may undo that", func() (err error) {
+	err := c.carryOut(ctx, "the override has ended, but a restart undoes that", func() (err error) {
 		var effects ruling.Effects
 		now := time.Now()
 		ended, effects, err = c.core.rulings.ClearOverrides(now, scope, all, author)
@@ -51,10 +52,11 @@ func (c *control) ClearOverrides(ctx context.Context, scope health.Endpoint, all
 			})
 		}
 		return refusal(err)
-	}); err != nil {
+	})
+	if failed(err) {
 		return nil, err
 	}
-	return shownOverrides(ended), nil
+	return shownOverrides(ended), err
 }
 
 // Overrides implements api.Controller.

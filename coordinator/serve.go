@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -133,16 +132,7 @@ func (c *Coordinator) register() error {
 	mux.Handle(hds.FetchPathV2, counted(hds.FetchPathV2, checkers))
 	mux.Handle("GET /metrics", counted("/metrics", promhttp.HandlerFor(c.registry, promhttp.HandlerOpts{})))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if !c.ready.Load() {
-			http.Error(w, "not ready: "+cmp.Or(c.feed.Waiting(), "starting or stopping"), http.StatusServiceUnavailable)
-			return
-		}
-		fmt.Fprintln(w, "ready")
-		if frozen := shownFreeze(c.core.decisions.frozen.Load()); frozen != nil {
-			fmt.Fprintln(w, frozen)
-		}
-	})
+	mux.HandleFunc("GET /readyz", c.serveReady)
 	c.servers.http.Handler = timed(c.guarded(mux))
 	return nil
 }

@@ -23,7 +23,7 @@ const maxTrust = 10_000
 func (c *control) SetTrust(ctx context.Context, asked api.Trust) (api.Trust, *api.Trust, error) {
 	said := store.Trust{Level: storedTrust(asked.Trusted), Reason: asked.Reason, Author: asked.Author}
 	var change decision.TrustChange
-	if err := c.carryOut(ctx, "the checker's trust is set, but a restart may undo that", func() (err error) {
+	err := c.carryOut(ctx, "the checker's trust is set, but a restart undoes that", func() (err error) {
 		said.Since = time.Now().UTC().Round(0)
 		if change, err = c.core.trust.set(asked.Checker, &said); err != nil {
 			return err
@@ -34,16 +34,17 @@ func (c *control) SetTrust(ctx context.Context, asked api.Trust) (api.Trust, *ap
 			Before: told(shownTrust(asked.Checker, change.Before)), After: told(shownTrust(asked.Checker, &said)),
 		})
 		return nil
-	}); err != nil {
+	})
+	if failed(err) {
 		return api.Trust{}, nil, err
 	}
-	return *shownTrust(asked.Checker, &said), shownTrust(asked.Checker, change.Before), nil
+	return *shownTrust(asked.Checker, &said), shownTrust(asked.Checker, change.Before), err
 }
 
 // ClearTrust implements api.Controller.
 func (c *control) ClearTrust(ctx context.Context, checker, author string) (*api.Trust, error) {
 	var change decision.TrustChange
-	if err := c.carryOut(ctx, "the checker is back to automatic trust, but a restart may undo that", func() error {
+	err := c.carryOut(ctx, "the checker is back to automatic trust, but a restart undoes that", func() error {
 		var changed bool
 		if change, changed = c.core.trust.clear(checker, author); changed {
 			c.core.applyTrust(change)
@@ -52,10 +53,11 @@ func (c *control) ClearTrust(ctx context.Context, checker, author string) (*api.
 			})
 		}
 		return nil
-	}); err != nil {
+	})
+	if failed(err) {
 		return nil, err
 	}
-	return shownTrust(checker, change.Before), nil
+	return shownTrust(checker, change.Before), err
 }
 
 // Trust implements api.Controller.

@@ -83,6 +83,7 @@ func newUnfreeze() *cobra.Command {
 				default:
 					fmt.Fprintf(command.OutOrStdout(), "verdicts are published again; was %s\n", freezeLine(answer.GetEnded()))
 				}
+				tellDurability(command.OutOrStdout(), answer)
 				return nil
 			})
 		},
@@ -138,8 +139,16 @@ func parsePublish(text string) (hdsdv1.FreezeState_Publish, error) {
 	return 0, usageError{fmt.Errorf("--publish %q: want sources or held", text)}
 }
 
+// tellDurability warns if a change is in force, but not on disk.
+func tellDurability(to io.Writer, answer interface{ GetNotDurable() string }) {
+	if why := answer.GetNotDurable(); why != "" {
+		fmt.Fprintf(to, "in force, not durable: %s\n", why)
+	}
+}
+
 func tellFreeze(to io.Writer, answer *hdsdv1.FreezeResponse) {
 	fmt.Fprintln(to, freezeText(answer.GetFreeze()))
+	tellDurability(to, answer)
 	if replaced := answer.GetReplaced(); replaced != nil {
 		fmt.Fprintf(to, "it was frozen already, by %s: %s\n", replaced.GetAuthor(), replaced.GetReason())
 	}

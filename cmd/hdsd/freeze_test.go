@@ -20,6 +20,8 @@ type fakeControl struct {
 	frozen *hdsdv1.FreezeState
 	ended  string // who unfroze
 
+	notDurable *string
+
 	trust   []*hdsdv1.Trust
 	clock   *hdsdv1.ClockState
 	set     *hdsdv1.SetOverrideRequest
@@ -29,14 +31,14 @@ type fakeControl struct {
 }
 
 func (f *fakeControl) Freeze(_ context.Context, r *hdsdv1.FreezeRequest) (*hdsdv1.FreezeResponse, error) {
-	answer := &hdsdv1.FreezeResponse{Replaced: f.frozen}
+	answer := &hdsdv1.FreezeResponse{Replaced: f.frozen, NotDurable: f.notDurable}
 	f.frozen = &hdsdv1.FreezeState{Frozen: true, Reason: r.GetReason(), Author: r.GetAuthor(), Publish: r.GetPublish(), Since: timestamppb.New(noon)}
 	answer.Freeze = f.frozen
 	return answer, nil
 }
 
 func (f *fakeControl) Unfreeze(_ context.Context, r *hdsdv1.UnfreezeRequest) (*hdsdv1.UnfreezeResponse, error) {
-	answer := &hdsdv1.UnfreezeResponse{Ended: f.frozen}
+	answer := &hdsdv1.UnfreezeResponse{Ended: f.frozen, NotDurable: f.notDurable}
 	f.frozen, f.ended = nil, r.GetAuthor()
 	return answer, nil
 }
@@ -96,6 +98,18 @@ func TestFreezeAndUnfreeze(t *testing.T) {
 	}
 	if _, _, errors := hdsd(t, "freeze", "--reason", "x", "--server", address); !strings.HasPrefix(control.frozen.GetAuthor(), who.Username+"@") {
 		t.Errorf("frozen by %q, want the user: %s", control.frozen.GetAuthor(), errors)
+	}
+}
+
+// TestInForceNotDurable: what the disk does not take is done all the same, and said.
+func TestInForceNotDurable(t *testing.T) {
+	control, address := serveFreezable(t)
+	control.notDurable = new("a restart undoes that: no space left")
+	for _, args := range [][]string{{"freeze", "--reason", "moving"}, {"unfreeze"}} {
+		status, out, _ := hdsd(t, append(args, "--server", address)...)
+		if status != exitDone || !strings.HasSuffix(out, "\nin force, not durable: a restart undoes that: no space left\n") {
+			t.Errorf("%v: exit status %d, %q", args, status, out)
+		}
 	}
 }
 

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -31,13 +33,20 @@ func newHistory() *cobra.Command {
 				return err
 			}
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
+				failing := ""
+				defer func() {
+					if failing != "" {
+						fmt.Fprintf(command.ErrOrStderr(), "hdsd: history failing: what happens now is not shown before the disk takes it: %s\n", failing)
+					}
+				}()
 				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Transition, string, error) {
 					request.PageToken, request.PageSize = token, size
 					answer, err := query.ListTransitions(ctx, request)
-					if err == nil && len(answer.GetTransitions()) == 0 {
+					if err == nil && len(answer.GetTransitions()) == 0 && answer.GetMissing() == nil {
 						err = c.neverKnown(ctx, query)
 					}
-					return answer.GetTransitions(), answer.GetNextPageToken(), err
+					failing = answer.GetFailing()
+					return withGaps(answer, newestFirst), answer.GetNextPageToken(), err
 				}, transitionCells)
 			})
 		},
@@ -50,6 +59,26 @@ func newHistory() *cobra.Command {
 	completeWords(command, "since")
 	completeWords(command, "until")
 	return command
+}
+
+// withGaps puts rows for gaps among the transitions of a page. Such a row has no cluster.
+func withGaps(page *hdsdv1.ListTransitionsResponse, newestFirst bool) []*hdsdv1.Transition {
+	all := page.GetTransitions()
+	for _, g := range page.GetMissing().GetGaps() {
+		row := &hdsdv1.Transition{Time: g.GetStart(), Reason: fmt.Sprintf("gap until %s: the disk did not take %d transitions; health in between is not known",
+			timeCell(g.GetEnd()), g.GetTransitions())}
+		at := slices.IndexFunc(all, func(t *hdsdv1.Transition) bool {
+			if newestFirst {
+				return t.GetTime().AsTime().Before(g.GetStart().AsTime())
+			}
+			return t.GetTime().AsTime().After(g.GetStart().AsTime())
+		})
+		if at < 0 {
+			at = len(all)
+		}
+		all = slices.Insert(all, at, row)
+	}
+	return all
 }
 
 func transitionCells(t *hdsdv1.Transition) []string {

@@ -99,6 +99,7 @@ func newOverrideSet(name, short string, to corev3.HealthStatus) *cobra.Command {
 				if replaced := answer.GetReplaced(); replaced != nil {
 					fmt.Fprintf(command.OutOrStdout(), "it replaces: %s\n", overrideLine(replaced))
 				}
+				tellDurability(command.OutOrStdout(), answer)
 				return nil
 			})
 		},
@@ -163,6 +164,7 @@ endpoints; without a name, all of them.`,
 				if len(answer.GetEnded()) == 0 {
 					fmt.Fprintln(command.OutOrStdout(), "there is no such override: nothing has changed")
 				}
+				tellDurability(command.OutOrStdout(), answer)
 				return nil
 			})
 		},

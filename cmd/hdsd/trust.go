@@ -37,6 +37,7 @@ connected.`,
 				if replaced := answer.GetReplaced(); replaced != nil {
 					fmt.Fprintf(command.OutOrStdout(), "it replaces: %s\n", trustLine(replaced))
 				}
+				tellDurability(command.OutOrStdout(), answer)
 				return nil
 			})
 		},
@@ -67,6 +68,7 @@ func newJudge() *cobra.Command {
 				default:
 					fmt.Fprintf(command.OutOrStdout(), "has ended: %s\n", trustLine(answer.GetEnded()))
 				}
+				tellDurability(command.OutOrStdout(), answer)
 				return nil
 			})
 		},

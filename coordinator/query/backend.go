@@ -122,14 +122,36 @@ func (b *Backend) Transitions(ctx context.Context, q api.TransitionQuery) ([]hea
 			return nil, "", err
 		}
 	}
-	found, next, err := b.Store.Transitions(store.Query{
-		Cluster: q.Cluster, Address: q.Address, Start: q.Start, End: q.End,
-		NewestFirst: q.NewestFirst, Limit: q.Limit, Token: q.Token,
-	})
+	found, next, err := b.Store.Transitions(storeQuery(&q))
 	if errors.Is(err, store.ErrBadToken) {
 		return nil, "", api.ErrBadToken
 	}
 	return found, next, err
+}
+
+// Gaps implements api.Backend.
+func (b *Backend) Gaps(_ context.Context, q api.TransitionQuery, next string) ([]api.Gap, error) {
+	found, err := b.Store.Gaps(storeQuery(&q), next)
+	all := make([]api.Gap, len(found))
+	for i, g := range found {
+		all[i] = api.Gap{Start: g.Start, End: g.End, Transitions: g.Transitions}
+	}
+	return all, err
+}
+
+// HistoryFailing implements api.Backend.
+func (b *Backend) HistoryFailing() string {
+	if err := b.Store.Stats().LastError; err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+func storeQuery(q *api.TransitionQuery) store.Query {
+	return store.Query{
+		Cluster: q.Cluster, Address: q.Address, Start: q.Start, End: q.End,
+		NewestFirst: q.NewestFirst, Limit: q.Limit, Token: q.Token,
+	}
 }
 
 // checkKnown gives an error unless a cluster exists or ever did.

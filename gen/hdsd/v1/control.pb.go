@@ -229,7 +229,10 @@ type FreezeResponse struct {
 	// The freeze in force.
 	Freeze *FreezeState `protobuf:"bytes,1,opt,name=freeze,proto3" json:"freeze,omitempty"`
 	// The freeze that it replaces; absent if hdsd was not frozen.
-	Replaced      *FreezeState `protobuf:"bytes,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
+	Replaced *FreezeState `protobuf:"bytes,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
+	// Why it is in force, but not durable: the disk does not take it, so that a
+	// restart undoes it. hdsd writes it as soon as it can. Absent: it is on disk.
+	NotDurable    *string `protobuf:"bytes,3,opt,name=not_durable,json=notDurable,proto3,oneof" json:"not_durable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -276,6 +279,13 @@ func (x *FreezeResponse) GetReplaced() *FreezeState {
 		return x.Replaced
 	}
 	return nil
+}
+
+func (x *FreezeResponse) GetNotDurable() string {
+	if x != nil && x.NotDurable != nil {
+		return *x.NotDurable
+	}
+	return ""
 }
 
 // UnfreezeRequest says who unfreezes.
@@ -328,7 +338,10 @@ func (x *UnfreezeRequest) GetAuthor() string {
 type UnfreezeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The freeze that ended; absent if hdsd was not frozen.
-	Ended         *FreezeState `protobuf:"bytes,1,opt,name=ended,proto3" json:"ended,omitempty"`
+	Ended *FreezeState `protobuf:"bytes,1,opt,name=ended,proto3" json:"ended,omitempty"`
+	// Why it is in force, but not durable: the disk does not take it, so that a
+	// restart undoes it. hdsd writes it as soon as it can. Absent: it is on disk.
+	NotDurable    *string `protobuf:"bytes,2,opt,name=not_durable,json=notDurable,proto3,oneof" json:"not_durable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -368,6 +381,13 @@ func (x *UnfreezeResponse) GetEnded() *FreezeState {
 		return x.Ended
 	}
 	return nil
+}
+
+func (x *UnfreezeResponse) GetNotDurable() string {
+	if x != nil && x.NotDurable != nil {
+		return *x.NotDurable
+	}
+	return ""
 }
 
 // SetTrustRequest says whether to believe a checker.
@@ -449,7 +469,10 @@ type SetTrustResponse struct {
 	// The trust in force.
 	Trust *Trust `protobuf:"bytes,1,opt,name=trust,proto3" json:"trust,omitempty"`
 	// The trust that it replaces; absent if none was set.
-	Replaced      *Trust `protobuf:"bytes,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
+	Replaced *Trust `protobuf:"bytes,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
+	// Why it is in force, but not durable: the disk does not take it, so that a
+	// restart undoes it. hdsd writes it as soon as it can. Absent: it is on disk.
+	NotDurable    *string `protobuf:"bytes,3,opt,name=not_durable,json=notDurable,proto3,oneof" json:"not_durable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -496,6 +519,13 @@ func (x *SetTrustResponse) GetReplaced() *Trust {
 		return x.Replaced
 	}
 	return nil
+}
+
+func (x *SetTrustResponse) GetNotDurable() string {
+	if x != nil && x.NotDurable != nil {
+		return *x.NotDurable
+	}
+	return ""
 }
 
 // ClearTrustRequest names the checker whose trust ends.
@@ -557,7 +587,10 @@ func (x *ClearTrustRequest) GetAuthor() string {
 type ClearTrustResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The trust that ended; absent if none was set.
-	Ended         *Trust `protobuf:"bytes,1,opt,name=ended,proto3" json:"ended,omitempty"`
+	Ended *Trust `protobuf:"bytes,1,opt,name=ended,proto3" json:"ended,omitempty"`
+	// Why it is in force, but not durable: the disk does not take it, so that a
+	// restart undoes it. hdsd writes it as soon as it can. Absent: it is on disk.
+	NotDurable    *string `protobuf:"bytes,2,opt,name=not_durable,json=notDurable,proto3,oneof" json:"not_durable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -597,6 +630,13 @@ func (x *ClearTrustResponse) GetEnded() *Trust {
 		return x.Ended
 	}
 	return nil
+}
+
+func (x *ClearTrustResponse) GetNotDurable() string {
+	if x != nil && x.NotDurable != nil {
+		return *x.NotDurable
+	}
+	return ""
 }
 
 // ListTrustRequest has no parameters.
@@ -827,7 +867,10 @@ type SetOverrideResponse struct {
 	// The override in force.
 	Override *Override `protobuf:"bytes,1,opt,name=override,proto3" json:"override,omitempty"`
 	// The override that it replaces; absent if there was none.
-	Replaced      *Override `protobuf:"bytes,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
+	Replaced *Override `protobuf:"bytes,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
+	// Why it is in force, but not durable: the disk does not take it, so that a
+	// restart undoes it. hdsd writes it as soon as it can. Absent: it is on disk.
+	NotDurable    *string `protobuf:"bytes,3,opt,name=not_durable,json=notDurable,proto3,oneof" json:"not_durable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -874,6 +917,13 @@ func (x *SetOverrideResponse) GetReplaced() *Override {
 		return x.Replaced
 	}
 	return nil
+}
+
+func (x *SetOverrideResponse) GetNotDurable() string {
+	if x != nil && x.NotDurable != nil {
+		return *x.NotDurable
+	}
+	return ""
 }
 
 // PreviewOverrideResponse has the override that would be in force.
@@ -1045,7 +1095,10 @@ func (x *ClearOverridesRequest) GetAuthor() string {
 type ClearOverridesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The overrides that ended.
-	Ended         []*Override `protobuf:"bytes,1,rep,name=ended,proto3" json:"ended,omitempty"`
+	Ended []*Override `protobuf:"bytes,1,rep,name=ended,proto3" json:"ended,omitempty"`
+	// Why it is in force, but not durable: the disk does not take it, so that a
+	// restart undoes it. hdsd writes it as soon as it can. Absent: it is on disk.
+	NotDurable    *string `protobuf:"bytes,2,opt,name=not_durable,json=notDurable,proto3,oneof" json:"not_durable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1085,6 +1138,13 @@ func (x *ClearOverridesResponse) GetEnded() []*Override {
 		return x.Ended
 	}
 	return nil
+}
+
+func (x *ClearOverridesResponse) GetNotDurable() string {
+	if x != nil && x.NotDurable != nil {
+		return *x.NotDurable
+	}
+	return ""
 }
 
 // ListAuditRequest asks for changes that were made.
@@ -1766,27 +1826,39 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"\rFreezeRequest\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x16\n" +
 	"\x06author\x18\x02 \x01(\tR\x06author\x126\n" +
-	"\apublish\x18\x03 \x01(\x0e2\x1c.hdsd.v1.FreezeState.PublishR\apublish\"p\n" +
+	"\apublish\x18\x03 \x01(\x0e2\x1c.hdsd.v1.FreezeState.PublishR\apublish\"\xa6\x01\n" +
 	"\x0eFreezeResponse\x12,\n" +
 	"\x06freeze\x18\x01 \x01(\v2\x14.hdsd.v1.FreezeStateR\x06freeze\x120\n" +
-	"\breplaced\x18\x02 \x01(\v2\x14.hdsd.v1.FreezeStateR\breplaced\")\n" +
+	"\breplaced\x18\x02 \x01(\v2\x14.hdsd.v1.FreezeStateR\breplaced\x12$\n" +
+	"\vnot_durable\x18\x03 \x01(\tH\x00R\n" +
+	"notDurable\x88\x01\x01B\x0e\n" +
+	"\f_not_durable\")\n" +
 	"\x0fUnfreezeRequest\x12\x16\n" +
-	"\x06author\x18\x01 \x01(\tR\x06author\">\n" +
+	"\x06author\x18\x01 \x01(\tR\x06author\"t\n" +
 	"\x10UnfreezeResponse\x12*\n" +
-	"\x05ended\x18\x01 \x01(\v2\x14.hdsd.v1.FreezeStateR\x05ended\"\x84\x01\n" +
+	"\x05ended\x18\x01 \x01(\v2\x14.hdsd.v1.FreezeStateR\x05ended\x12$\n" +
+	"\vnot_durable\x18\x02 \x01(\tH\x00R\n" +
+	"notDurable\x88\x01\x01B\x0e\n" +
+	"\f_not_durable\"\x84\x01\n" +
 	"\x0fSetTrustRequest\x12\x18\n" +
 	"\achecker\x18\x01 \x01(\tR\achecker\x12'\n" +
 	"\x04word\x18\x02 \x01(\x0e2\x13.hdsd.v1.Trust.WordR\x04word\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x16\n" +
-	"\x06author\x18\x04 \x01(\tR\x06author\"d\n" +
+	"\x06author\x18\x04 \x01(\tR\x06author\"\x9a\x01\n" +
 	"\x10SetTrustResponse\x12$\n" +
 	"\x05trust\x18\x01 \x01(\v2\x0e.hdsd.v1.TrustR\x05trust\x12*\n" +
-	"\breplaced\x18\x02 \x01(\v2\x0e.hdsd.v1.TrustR\breplaced\"E\n" +
+	"\breplaced\x18\x02 \x01(\v2\x0e.hdsd.v1.TrustR\breplaced\x12$\n" +
+	"\vnot_durable\x18\x03 \x01(\tH\x00R\n" +
+	"notDurable\x88\x01\x01B\x0e\n" +
+	"\f_not_durable\"E\n" +
 	"\x11ClearTrustRequest\x12\x18\n" +
 	"\achecker\x18\x01 \x01(\tR\achecker\x12\x16\n" +
-	"\x06author\x18\x02 \x01(\tR\x06author\":\n" +
+	"\x06author\x18\x02 \x01(\tR\x06author\"p\n" +
 	"\x12ClearTrustResponse\x12$\n" +
-	"\x05ended\x18\x01 \x01(\v2\x0e.hdsd.v1.TrustR\x05ended\"\x12\n" +
+	"\x05ended\x18\x01 \x01(\v2\x0e.hdsd.v1.TrustR\x05ended\x12$\n" +
+	"\vnot_durable\x18\x02 \x01(\tH\x00R\n" +
+	"notDurable\x88\x01\x01B\x0e\n" +
+	"\f_not_durable\"\x12\n" +
 	"\x10ListTrustRequest\"9\n" +
 	"\x11ListTrustResponse\x12$\n" +
 	"\x05trust\x18\x01 \x03(\v2\x0e.hdsd.v1.TrustR\x05trust\"\x12\n" +
@@ -1798,10 +1870,13 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"\x06health\x18\x04 \x01(\x0e2\".envoy.config.core.v3.HealthStatusR\x06health\x12\x16\n" +
 	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x16\n" +
 	"\x06author\x18\x06 \x01(\tR\x06author\x125\n" +
-	"\bduration\x18\a \x01(\v2\x19.google.protobuf.DurationR\bduration\"s\n" +
+	"\bduration\x18\a \x01(\v2\x19.google.protobuf.DurationR\bduration\"\xa9\x01\n" +
 	"\x13SetOverrideResponse\x12-\n" +
 	"\boverride\x18\x01 \x01(\v2\x11.hdsd.v1.OverrideR\boverride\x12-\n" +
-	"\breplaced\x18\x02 \x01(\v2\x11.hdsd.v1.OverrideR\breplaced\"\xa0\x01\n" +
+	"\breplaced\x18\x02 \x01(\v2\x11.hdsd.v1.OverrideR\breplaced\x12$\n" +
+	"\vnot_durable\x18\x03 \x01(\tH\x00R\n" +
+	"notDurable\x88\x01\x01B\x0e\n" +
+	"\f_not_durable\"\xa0\x01\n" +
 	"\x17PreviewOverrideResponse\x12-\n" +
 	"\boverride\x18\x01 \x01(\v2\x11.hdsd.v1.OverrideR\boverride\x12-\n" +
 	"\breplaced\x18\x02 \x01(\v2\x11.hdsd.v1.OverrideR\breplaced\x12'\n" +
@@ -1813,9 +1888,12 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"\x04zone\x18\x04 \x01(\tR\x04zone\x12\x19\n" +
 	"\bsub_zone\x18\x05 \x01(\tR\asubZone\x12\x10\n" +
 	"\x03all\x18\x06 \x01(\bR\x03all\x12\x16\n" +
-	"\x06author\x18\a \x01(\tR\x06author\"A\n" +
+	"\x06author\x18\a \x01(\tR\x06author\"w\n" +
 	"\x16ClearOverridesResponse\x12'\n" +
-	"\x05ended\x18\x01 \x03(\v2\x11.hdsd.v1.OverrideR\x05ended\"\xe3\x01\n" +
+	"\x05ended\x18\x01 \x03(\v2\x11.hdsd.v1.OverrideR\x05ended\x12$\n" +
+	"\vnot_durable\x18\x02 \x01(\tH\x00R\n" +
+	"notDurable\x88\x01\x01B\x0e\n" +
+	"\f_not_durable\"\xe3\x01\n" +
 	"\x10ListAuditRequest\x129\n" +
 	"\n" +
 	"start_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
@@ -2002,6 +2080,12 @@ func file_hdsd_v1_control_proto_init() {
 		return
 	}
 	file_hdsd_v1_query_proto_init()
+	file_hdsd_v1_control_proto_msgTypes[2].OneofWrappers = []any{}
+	file_hdsd_v1_control_proto_msgTypes[4].OneofWrappers = []any{}
+	file_hdsd_v1_control_proto_msgTypes[6].OneofWrappers = []any{}
+	file_hdsd_v1_control_proto_msgTypes[8].OneofWrappers = []any{}
+	file_hdsd_v1_control_proto_msgTypes[13].OneofWrappers = []any{}
+	file_hdsd_v1_control_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

@@ -45,8 +45,8 @@ const (
 // Control changes what hdsd does.
 type ControlClient interface {
 	// Freeze stops publishing verdicts until Unfreeze, across restarts. It takes
-	// effect at once, and returns when it is on disk. If hdsd is frozen already,
-	// it replaces reason and author.
+	// effect at once, and returns when it is on disk, or with not_durable. If hdsd
+	// is frozen already, it replaces reason and author.
 	Freeze(ctx context.Context, in *FreezeRequest, opts ...grpc.CallOption) (*FreezeResponse, error)
 	// Unfreeze publishes the current verdicts at once, and returns when that is
 	// on disk. If hdsd is not frozen, it changes nothing.
@@ -256,8 +256,8 @@ type Control_BackupClient = grpc.ServerStreamingClient[BackupResponse]
 // Control changes what hdsd does.
 type ControlServer interface {
 	// Freeze stops publishing verdicts until Unfreeze, across restarts. It takes
-	// effect at once, and returns when it is on disk. If hdsd is frozen already,
-	// it replaces reason and author.
+	// effect at once, and returns when it is on disk, or with not_durable. If hdsd
+	// is frozen already, it replaces reason and author.
 	Freeze(context.Context, *FreezeRequest) (*FreezeResponse, error)
 	// Unfreeze publishes the current verdicts at once, and returns when that is
 	// on disk. If hdsd is not frozen, it changes nothing.

@@ -76,7 +76,7 @@ func (x Cluster_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Cluster_Mode.Descriptor instead.
 func (Cluster_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{10, 0}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{12, 0}
 }
 
 // Word is the decision.
@@ -129,7 +129,7 @@ func (x Trust_Word) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Trust_Word.Descriptor instead.
 func (Trust_Word) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{15, 0}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{17, 0}
 }
 
 // Observation is the latest vote of one checker.
@@ -939,6 +939,11 @@ type ListTransitionsResponse struct {
 	Transitions []*Transition `protobuf:"bytes,1,rep,name=transitions,proto3" json:"transitions,omitempty"`
 	// For the next page; empty on the last one.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// What is missing between the transitions of this page. Absent if nothing is.
+	Missing *Missing `protobuf:"bytes,3,opt,name=missing,proto3" json:"missing,omitempty"`
+	// Why the disk does not take the history at present. What happens meanwhile
+	// is not among the transitions yet. Absent if all is well.
+	Failing       *string `protobuf:"bytes,4,opt,name=failing,proto3,oneof" json:"failing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -987,6 +992,131 @@ func (x *ListTransitionsResponse) GetNextPageToken() string {
 	return ""
 }
 
+func (x *ListTransitionsResponse) GetMissing() *Missing {
+	if x != nil {
+		return x.Missing
+	}
+	return nil
+}
+
+func (x *ListTransitionsResponse) GetFailing() string {
+	if x != nil && x.Failing != nil {
+		return *x.Failing
+	}
+	return ""
+}
+
+// Missing is what is missing from a page of transitions.
+type Missing struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the page.
+	Gaps          []*Gap `protobuf:"bytes,1,rep,name=gaps,proto3" json:"gaps,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Missing) Reset() {
+	*x = Missing{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Missing) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Missing) ProtoMessage() {}
+
+func (x *Missing) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Missing.ProtoReflect.Descriptor instead.
+func (*Missing) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Missing) GetGaps() []*Gap {
+	if x != nil {
+		return x.Gaps
+	}
+	return nil
+}
+
+// Gap is a part of the history that is missing, because the disk did not take
+// it. In between, the health of endpoints that changed is not known.
+type Gap struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// When the first missing transition happened.
+	Start *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
+	// When the last one did.
+	End *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=end,proto3" json:"end,omitempty"`
+	// How many are missing, of all clusters.
+	Transitions   uint32 `protobuf:"varint,3,opt,name=transitions,proto3" json:"transitions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Gap) Reset() {
+	*x = Gap{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Gap) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Gap) ProtoMessage() {}
+
+func (x *Gap) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Gap.ProtoReflect.Descriptor instead.
+func (*Gap) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Gap) GetStart() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
+func (x *Gap) GetEnd() *timestamppb.Timestamp {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+func (x *Gap) GetTransitions() uint32 {
+	if x != nil {
+		return x.Transitions
+	}
+	return 0
+}
+
 // Quarantine is a cluster or an endpoint that hdsd does not check.
 type Quarantine struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1000,7 +1130,7 @@ type Quarantine struct {
 
 func (x *Quarantine) Reset() {
 	*x = Quarantine{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[9]
+	mi := &file_hdsd_v1_query_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1012,7 +1142,7 @@ func (x *Quarantine) String() string {
 func (*Quarantine) ProtoMessage() {}
 
 func (x *Quarantine) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[9]
+	mi := &file_hdsd_v1_query_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1025,7 +1155,7 @@ func (x *Quarantine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quarantine.ProtoReflect.Descriptor instead.
 func (*Quarantine) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{9}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Quarantine) GetAddress() string {
@@ -1073,7 +1203,7 @@ type Cluster struct {
 
 func (x *Cluster) Reset() {
 	*x = Cluster{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[10]
+	mi := &file_hdsd_v1_query_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1085,7 +1215,7 @@ func (x *Cluster) String() string {
 func (*Cluster) ProtoMessage() {}
 
 func (x *Cluster) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[10]
+	mi := &file_hdsd_v1_query_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1098,7 +1228,7 @@ func (x *Cluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cluster.ProtoReflect.Descriptor instead.
 func (*Cluster) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{10}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Cluster) GetName() string {
@@ -1191,7 +1321,7 @@ type ListClustersRequest struct {
 
 func (x *ListClustersRequest) Reset() {
 	*x = ListClustersRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[11]
+	mi := &file_hdsd_v1_query_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1203,7 +1333,7 @@ func (x *ListClustersRequest) String() string {
 func (*ListClustersRequest) ProtoMessage() {}
 
 func (x *ListClustersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[11]
+	mi := &file_hdsd_v1_query_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1216,7 +1346,7 @@ func (x *ListClustersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClustersRequest.ProtoReflect.Descriptor instead.
 func (*ListClustersRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{11}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ListClustersRequest) GetPageSize() int32 {
@@ -1246,7 +1376,7 @@ type ListClustersResponse struct {
 
 func (x *ListClustersResponse) Reset() {
 	*x = ListClustersResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[12]
+	mi := &file_hdsd_v1_query_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1258,7 +1388,7 @@ func (x *ListClustersResponse) String() string {
 func (*ListClustersResponse) ProtoMessage() {}
 
 func (x *ListClustersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[12]
+	mi := &file_hdsd_v1_query_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1271,7 +1401,7 @@ func (x *ListClustersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClustersResponse.ProtoReflect.Descriptor instead.
 func (*ListClustersResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{12}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ListClustersResponse) GetClusters() []*Cluster {
@@ -1341,7 +1471,7 @@ type Checker struct {
 
 func (x *Checker) Reset() {
 	*x = Checker{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[13]
+	mi := &file_hdsd_v1_query_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1353,7 +1483,7 @@ func (x *Checker) String() string {
 func (*Checker) ProtoMessage() {}
 
 func (x *Checker) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[13]
+	mi := &file_hdsd_v1_query_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1366,7 +1496,7 @@ func (x *Checker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checker.ProtoReflect.Descriptor instead.
 func (*Checker) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{13}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Checker) GetId() string {
@@ -1516,7 +1646,7 @@ type CutPath struct {
 
 func (x *CutPath) Reset() {
 	*x = CutPath{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[14]
+	mi := &file_hdsd_v1_query_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1528,7 +1658,7 @@ func (x *CutPath) String() string {
 func (*CutPath) ProtoMessage() {}
 
 func (x *CutPath) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[14]
+	mi := &file_hdsd_v1_query_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1541,7 +1671,7 @@ func (x *CutPath) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutPath.ProtoReflect.Descriptor instead.
 func (*CutPath) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{14}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *CutPath) GetTo() string {
@@ -1577,7 +1707,7 @@ type Trust struct {
 
 func (x *Trust) Reset() {
 	*x = Trust{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[15]
+	mi := &file_hdsd_v1_query_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1589,7 +1719,7 @@ func (x *Trust) String() string {
 func (*Trust) ProtoMessage() {}
 
 func (x *Trust) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[15]
+	mi := &file_hdsd_v1_query_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1602,7 +1732,7 @@ func (x *Trust) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trust.ProtoReflect.Descriptor instead.
 func (*Trust) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{15}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Trust) GetChecker() string {
@@ -1653,7 +1783,7 @@ type ListCheckersRequest struct {
 
 func (x *ListCheckersRequest) Reset() {
 	*x = ListCheckersRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[16]
+	mi := &file_hdsd_v1_query_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1665,7 +1795,7 @@ func (x *ListCheckersRequest) String() string {
 func (*ListCheckersRequest) ProtoMessage() {}
 
 func (x *ListCheckersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[16]
+	mi := &file_hdsd_v1_query_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1678,7 +1808,7 @@ func (x *ListCheckersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckersRequest.ProtoReflect.Descriptor instead.
 func (*ListCheckersRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{16}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListCheckersRequest) GetPageSize() int32 {
@@ -1711,7 +1841,7 @@ type ListCheckersResponse struct {
 
 func (x *ListCheckersResponse) Reset() {
 	*x = ListCheckersResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[17]
+	mi := &file_hdsd_v1_query_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1723,7 +1853,7 @@ func (x *ListCheckersResponse) String() string {
 func (*ListCheckersResponse) ProtoMessage() {}
 
 func (x *ListCheckersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[17]
+	mi := &file_hdsd_v1_query_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1736,7 +1866,7 @@ func (x *ListCheckersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckersResponse.ProtoReflect.Descriptor instead.
 func (*ListCheckersResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{17}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ListCheckersResponse) GetCheckers() []*Checker {
@@ -1790,7 +1920,7 @@ type Availability struct {
 
 func (x *Availability) Reset() {
 	*x = Availability{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[18]
+	mi := &file_hdsd_v1_query_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1802,7 +1932,7 @@ func (x *Availability) String() string {
 func (*Availability) ProtoMessage() {}
 
 func (x *Availability) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[18]
+	mi := &file_hdsd_v1_query_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1815,7 +1945,7 @@ func (x *Availability) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Availability.ProtoReflect.Descriptor instead.
 func (*Availability) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Availability) GetCluster() string {
@@ -1910,7 +2040,7 @@ type ListAvailabilityRequest struct {
 
 func (x *ListAvailabilityRequest) Reset() {
 	*x = ListAvailabilityRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[19]
+	mi := &file_hdsd_v1_query_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1922,7 +2052,7 @@ func (x *ListAvailabilityRequest) String() string {
 func (*ListAvailabilityRequest) ProtoMessage() {}
 
 func (x *ListAvailabilityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[19]
+	mi := &file_hdsd_v1_query_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1935,7 +2065,7 @@ func (x *ListAvailabilityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAvailabilityRequest.ProtoReflect.Descriptor instead.
 func (*ListAvailabilityRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListAvailabilityRequest) GetCluster() string {
@@ -1994,7 +2124,7 @@ type ListAvailabilityResponse struct {
 
 func (x *ListAvailabilityResponse) Reset() {
 	*x = ListAvailabilityResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[20]
+	mi := &file_hdsd_v1_query_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2006,7 +2136,7 @@ func (x *ListAvailabilityResponse) String() string {
 func (*ListAvailabilityResponse) ProtoMessage() {}
 
 func (x *ListAvailabilityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[20]
+	mi := &file_hdsd_v1_query_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2019,7 +2149,7 @@ func (x *ListAvailabilityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAvailabilityResponse.ProtoReflect.Descriptor instead.
 func (*ListAvailabilityResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListAvailabilityResponse) GetAvailability() []*Availability {
@@ -2076,7 +2206,7 @@ type Client struct {
 
 func (x *Client) Reset() {
 	*x = Client{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[21]
+	mi := &file_hdsd_v1_query_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2088,7 +2218,7 @@ func (x *Client) String() string {
 func (*Client) ProtoMessage() {}
 
 func (x *Client) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[21]
+	mi := &file_hdsd_v1_query_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2101,7 +2231,7 @@ func (x *Client) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Client.ProtoReflect.Descriptor instead.
 func (*Client) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{21}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Client) GetId() string {
@@ -2205,7 +2335,7 @@ type Poll struct {
 
 func (x *Poll) Reset() {
 	*x = Poll{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[22]
+	mi := &file_hdsd_v1_query_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2217,7 +2347,7 @@ func (x *Poll) String() string {
 func (*Poll) ProtoMessage() {}
 
 func (x *Poll) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[22]
+	mi := &file_hdsd_v1_query_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2230,7 +2360,7 @@ func (x *Poll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Poll.ProtoReflect.Descriptor instead.
 func (*Poll) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{22}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Poll) GetBy() string {
@@ -2274,7 +2404,7 @@ type ListClientsRequest struct {
 
 func (x *ListClientsRequest) Reset() {
 	*x = ListClientsRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[23]
+	mi := &file_hdsd_v1_query_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2286,7 +2416,7 @@ func (x *ListClientsRequest) String() string {
 func (*ListClientsRequest) ProtoMessage() {}
 
 func (x *ListClientsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[23]
+	mi := &file_hdsd_v1_query_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2299,7 +2429,7 @@ func (x *ListClientsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClientsRequest.ProtoReflect.Descriptor instead.
 func (*ListClientsRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{23}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListClientsRequest) GetPageSize() int32 {
@@ -2329,7 +2459,7 @@ type ListClientsResponse struct {
 
 func (x *ListClientsResponse) Reset() {
 	*x = ListClientsResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[24]
+	mi := &file_hdsd_v1_query_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2341,7 +2471,7 @@ func (x *ListClientsResponse) String() string {
 func (*ListClientsResponse) ProtoMessage() {}
 
 func (x *ListClientsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[24]
+	mi := &file_hdsd_v1_query_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2354,7 +2484,7 @@ func (x *ListClientsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClientsResponse.ProtoReflect.Descriptor instead.
 func (*ListClientsResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{24}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListClientsResponse) GetClients() []*Client {
@@ -2387,7 +2517,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[25]
+	mi := &file_hdsd_v1_query_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2399,7 +2529,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[25]
+	mi := &file_hdsd_v1_query_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2412,7 +2542,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{25}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *WatchRequest) GetCluster() string {
@@ -2455,7 +2585,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[26]
+	mi := &file_hdsd_v1_query_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2467,7 +2597,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[26]
+	mi := &file_hdsd_v1_query_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2480,7 +2610,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{26}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *WatchResponse) GetToken() string {
@@ -2558,7 +2688,7 @@ type Synced struct {
 
 func (x *Synced) Reset() {
 	*x = Synced{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[27]
+	mi := &file_hdsd_v1_query_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2570,7 +2700,7 @@ func (x *Synced) String() string {
 func (*Synced) ProtoMessage() {}
 
 func (x *Synced) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[27]
+	mi := &file_hdsd_v1_query_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2583,7 +2713,7 @@ func (x *Synced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Synced.ProtoReflect.Descriptor instead.
 func (*Synced) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{27}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{29}
 }
 
 var File_hdsd_v1_query_proto protoreflect.FileDescriptor
@@ -2666,10 +2796,20 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\fnewest_first\x18\x05 \x01(\bR\vnewestFirst\x12\x1b\n" +
 	"\tpage_size\x18\x06 \x01(\x05R\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\a \x01(\tR\tpageToken\"x\n" +
+	"page_token\x18\a \x01(\tR\tpageToken\"\xcf\x01\n" +
 	"\x17ListTransitionsResponse\x125\n" +
 	"\vtransitions\x18\x01 \x03(\v2\x13.hdsd.v1.TransitionR\vtransitions\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\">\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12*\n" +
+	"\amissing\x18\x03 \x01(\v2\x10.hdsd.v1.MissingR\amissing\x12\x1d\n" +
+	"\afailing\x18\x04 \x01(\tH\x00R\afailing\x88\x01\x01B\n" +
+	"\n" +
+	"\b_failing\"+\n" +
+	"\aMissing\x12 \n" +
+	"\x04gaps\x18\x01 \x03(\v2\f.hdsd.v1.GapR\x04gaps\"\x87\x01\n" +
+	"\x03Gap\x120\n" +
+	"\x05start\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
+	"\x03end\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12 \n" +
+	"\vtransitions\x18\x03 \x01(\rR\vtransitions\">\n" +
 	"\n" +
 	"Quarantine\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x16\n" +
@@ -2838,7 +2978,7 @@ func file_hdsd_v1_query_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_v1_query_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_hdsd_v1_query_proto_goTypes = []any{
 	(Cluster_Mode)(0),                // 0: hdsd.v1.Cluster.Mode
 	(Trust_Word)(0),                  // 1: hdsd.v1.Trust.Word
@@ -2851,96 +2991,102 @@ var file_hdsd_v1_query_proto_goTypes = []any{
 	(*Transition)(nil),               // 8: hdsd.v1.Transition
 	(*ListTransitionsRequest)(nil),   // 9: hdsd.v1.ListTransitionsRequest
 	(*ListTransitionsResponse)(nil),  // 10: hdsd.v1.ListTransitionsResponse
-	(*Quarantine)(nil),               // 11: hdsd.v1.Quarantine
-	(*Cluster)(nil),                  // 12: hdsd.v1.Cluster
-	(*ListClustersRequest)(nil),      // 13: hdsd.v1.ListClustersRequest
-	(*ListClustersResponse)(nil),     // 14: hdsd.v1.ListClustersResponse
-	(*Checker)(nil),                  // 15: hdsd.v1.Checker
-	(*CutPath)(nil),                  // 16: hdsd.v1.CutPath
-	(*Trust)(nil),                    // 17: hdsd.v1.Trust
-	(*ListCheckersRequest)(nil),      // 18: hdsd.v1.ListCheckersRequest
-	(*ListCheckersResponse)(nil),     // 19: hdsd.v1.ListCheckersResponse
-	(*Availability)(nil),             // 20: hdsd.v1.Availability
-	(*ListAvailabilityRequest)(nil),  // 21: hdsd.v1.ListAvailabilityRequest
-	(*ListAvailabilityResponse)(nil), // 22: hdsd.v1.ListAvailabilityResponse
-	(*Client)(nil),                   // 23: hdsd.v1.Client
-	(*Poll)(nil),                     // 24: hdsd.v1.Poll
-	(*ListClientsRequest)(nil),       // 25: hdsd.v1.ListClientsRequest
-	(*ListClientsResponse)(nil),      // 26: hdsd.v1.ListClientsResponse
-	(*WatchRequest)(nil),             // 27: hdsd.v1.WatchRequest
-	(*WatchResponse)(nil),            // 28: hdsd.v1.WatchResponse
-	(*Synced)(nil),                   // 29: hdsd.v1.Synced
-	(v3.HealthStatus)(0),             // 30: envoy.config.core.v3.HealthStatus
-	(*timestamppb.Timestamp)(nil),    // 31: google.protobuf.Timestamp
-	(*v3.Locality)(nil),              // 32: envoy.config.core.v3.Locality
+	(*Missing)(nil),                  // 11: hdsd.v1.Missing
+	(*Gap)(nil),                      // 12: hdsd.v1.Gap
+	(*Quarantine)(nil),               // 13: hdsd.v1.Quarantine
+	(*Cluster)(nil),                  // 14: hdsd.v1.Cluster
+	(*ListClustersRequest)(nil),      // 15: hdsd.v1.ListClustersRequest
+	(*ListClustersResponse)(nil),     // 16: hdsd.v1.ListClustersResponse
+	(*Checker)(nil),                  // 17: hdsd.v1.Checker
+	(*CutPath)(nil),                  // 18: hdsd.v1.CutPath
+	(*Trust)(nil),                    // 19: hdsd.v1.Trust
+	(*ListCheckersRequest)(nil),      // 20: hdsd.v1.ListCheckersRequest
+	(*ListCheckersResponse)(nil),     // 21: hdsd.v1.ListCheckersResponse
+	(*Availability)(nil),             // 22: hdsd.v1.Availability
+	(*ListAvailabilityRequest)(nil),  // 23: hdsd.v1.ListAvailabilityRequest
+	(*ListAvailabilityResponse)(nil), // 24: hdsd.v1.ListAvailabilityResponse
+	(*Client)(nil),                   // 25: hdsd.v1.Client
+	(*Poll)(nil),                     // 26: hdsd.v1.Poll
+	(*ListClientsRequest)(nil),       // 27: hdsd.v1.ListClientsRequest
+	(*ListClientsResponse)(nil),      // 28: hdsd.v1.ListClientsResponse
+	(*WatchRequest)(nil),             // 29: hdsd.v1.WatchRequest
+	(*WatchResponse)(nil),            // 30: hdsd.v1.WatchResponse
+	(*Synced)(nil),                   // 31: hdsd.v1.Synced
+	(v3.HealthStatus)(0),             // 32: envoy.config.core.v3.HealthStatus
+	(*timestamppb.Timestamp)(nil),    // 33: google.protobuf.Timestamp
+	(*v3.Locality)(nil),              // 34: envoy.config.core.v3.Locality
 }
 var file_hdsd_v1_query_proto_depIdxs = []int32{
-	30, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
-	31, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
-	32, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
-	30, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
-	31, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
+	32, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
+	33, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
+	34, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
+	32, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
+	33, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
 	2,  // 5: hdsd.v1.Endpoint.observations:type_name -> hdsd.v1.Observation
-	30, // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
+	32, // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
 	5,  // 7: hdsd.v1.Endpoint.override:type_name -> hdsd.v1.Override
-	30, // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
+	32, // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
 	4,  // 9: hdsd.v1.Endpoint.zones:type_name -> hdsd.v1.ZoneHealth
-	30, // 10: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
-	32, // 11: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
-	30, // 12: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
-	31, // 13: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
-	31, // 14: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
-	30, // 15: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
-	31, // 16: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
+	32, // 10: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
+	34, // 11: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
+	32, // 12: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
+	33, // 13: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
+	33, // 14: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
+	32, // 15: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	33, // 16: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
 	3,  // 17: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
-	31, // 18: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	32, // 19: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
-	30, // 20: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
-	30, // 21: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
+	33, // 18: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	34, // 19: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
+	32, // 20: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
+	32, // 21: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
 	2,  // 22: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
-	31, // 23: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	31, // 24: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	33, // 23: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	33, // 24: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
 	8,  // 25: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
-	11, // 26: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
-	0,  // 27: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
-	12, // 28: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
-	32, // 29: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
-	31, // 30: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
-	17, // 31: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
-	16, // 32: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
-	1,  // 33: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
-	31, // 34: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
-	15, // 35: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
-	32, // 36: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
-	31, // 37: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
-	31, // 38: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
-	20, // 39: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
-	31, // 40: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
-	24, // 41: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
-	31, // 42: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
-	23, // 43: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
-	3,  // 44: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
-	29, // 45: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
-	8,  // 46: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
-	6,  // 47: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
-	9,  // 48: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
-	21, // 49: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
-	13, // 50: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
-	18, // 51: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
-	25, // 52: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
-	27, // 53: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
-	7,  // 54: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
-	10, // 55: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
-	22, // 56: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
-	14, // 57: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
-	19, // 58: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
-	26, // 59: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
-	28, // 60: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
-	54, // [54:61] is the sub-list for method output_type
-	47, // [47:54] is the sub-list for method input_type
-	47, // [47:47] is the sub-list for extension type_name
-	47, // [47:47] is the sub-list for extension extendee
-	0,  // [0:47] is the sub-list for field type_name
+	11, // 26: hdsd.v1.ListTransitionsResponse.missing:type_name -> hdsd.v1.Missing
+	12, // 27: hdsd.v1.Missing.gaps:type_name -> hdsd.v1.Gap
+	33, // 28: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
+	33, // 29: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
+	13, // 30: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
+	0,  // 31: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
+	14, // 32: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
+	34, // 33: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
+	33, // 34: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
+	19, // 35: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
+	18, // 36: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
+	1,  // 37: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
+	33, // 38: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	17, // 39: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
+	34, // 40: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
+	33, // 41: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
+	33, // 42: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
+	22, // 43: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
+	33, // 44: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
+	26, // 45: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
+	33, // 46: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
+	25, // 47: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
+	3,  // 48: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
+	31, // 49: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
+	8,  // 50: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
+	6,  // 51: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
+	9,  // 52: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
+	23, // 53: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
+	15, // 54: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
+	20, // 55: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
+	27, // 56: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
+	29, // 57: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
+	7,  // 58: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
+	10, // 59: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
+	24, // 60: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
+	16, // 61: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
+	21, // 62: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
+	28, // 63: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
+	30, // 64: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
+	58, // [58:65] is the sub-list for method output_type
+	51, // [51:58] is the sub-list for method input_type
+	51, // [51:51] is the sub-list for extension type_name
+	51, // [51:51] is the sub-list for extension extendee
+	0,  // [0:51] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_query_proto_init() }
@@ -2951,10 +3097,11 @@ func file_hdsd_v1_query_proto_init() {
 	file_hdsd_v1_query_proto_msgTypes[0].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[1].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[4].OneofWrappers = []any{}
-	file_hdsd_v1_query_proto_msgTypes[13].OneofWrappers = []any{}
-	file_hdsd_v1_query_proto_msgTypes[18].OneofWrappers = []any{}
-	file_hdsd_v1_query_proto_msgTypes[21].OneofWrappers = []any{}
-	file_hdsd_v1_query_proto_msgTypes[26].OneofWrappers = []any{
+	file_hdsd_v1_query_proto_msgTypes[8].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[15].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[20].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[23].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[28].OneofWrappers = []any{
 		(*WatchResponse_Endpoint)(nil),
 		(*WatchResponse_Synced)(nil),
 		(*WatchResponse_Transition)(nil),
@@ -2965,7 +3112,7 @@ func file_hdsd_v1_query_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_v1_query_proto_rawDesc), len(file_hdsd_v1_query_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   28,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1697,9 +1697,13 @@ func (x *LocalitySelector) GetSubZone() string {
 type History struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Age at which a transition is deleted. Default: 7776000s (90 days).
-	Retention     *durationpb.Duration `protobuf:"bytes,1,opt,name=retention,proto3" json:"retention,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Retention *durationpb.Duration `protobuf:"bytes,1,opt,name=retention,proto3" json:"retention,omitempty"`
+	// Whether hdsd is ready only while the disk takes the history. If false,
+	// /readyz says that the history is failing, and stays 200: checking and
+	// publishing go on without the disk.
+	RequireWritable bool `protobuf:"varint,3,opt,name=require_writable,json=requireWritable,proto3" json:"require_writable,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *History) Reset() {
@@ -1737,6 +1741,13 @@ func (x *History) GetRetention() *durationpb.Duration {
 		return x.Retention
 	}
 	return nil
+}
+
+func (x *History) GetRequireWritable() bool {
+	if x != nil {
+		return x.RequireWritable
+	}
+	return false
 }
 
 // Checkers lists the files and secrets on the checkers' machines.
@@ -2093,9 +2104,10 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x10LocalitySelector\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04zone\x18\x02 \x01(\tR\x04zone\x12\x19\n" +
-	"\bsub_zone\x18\x03 \x01(\tR\asubZone\"B\n" +
+	"\bsub_zone\x18\x03 \x01(\tR\asubZone\"m\n" +
 	"\aHistory\x127\n" +
-	"\tretention\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\tretention\"A\n" +
+	"\tretention\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\tretention\x12)\n" +
+	"\x10require_writable\x18\x03 \x01(\bR\x0frequireWritable\"A\n" +
 	"\bCheckers\x12\x14\n" +
 	"\x05files\x18\x01 \x03(\tR\x05files\x12\x1f\n" +
 	"\vsds_secrets\x18\x02 \x03(\tR\n" +

@@ -1,0 +1,23 @@
+package coordinator
+
+import (
+	"github.com/rs/zerolog"
+
+	"hdsd/store"
+)
+
+// logDisk logs that the disk does not take the history, or takes it again.
+func logDisk(log zerolog.Logger, failing error) {
+	if failing != nil {
+		log.Error().Str("event", "history_failing").Err(failing).
+			Msg("the disk does not take the history: what changes waits in memory; checking and publishing go on; what operators set is in force, but not durable")
+		return
+	}
+	log.Warn().Str("event", "history_recovered").Msg("the disk takes the history again, and has what waited")
+}
+
+// logGap logs that a part of the history is missing.
+func logGap(log zerolog.Logger, g *store.Gap) {
+	log.Error().Str("event", "history_gap").Time("start", g.Start).Time("end", g.End).Uint64("count", g.Transitions).
+		Msg("transitions are missing from the history, because more than fit in memory waited for the disk; past health in between is not known")
+}

@@ -1,0 +1,41 @@
+package coordinator
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+)
+
+// readyState is what readiness depends on. Any goroutine reads it.
+type readyState struct {
+	serving   atomic.Bool // every source has answered, and hdsd is not stopping
+	needsDisk atomic.Bool // history.require_writable
+}
+
+// serveReady answers /readyz. What is wrong without making hdsd unready stands on lines
+// of its own.
+func (c *Coordinator) serveReady(w http.ResponseWriter, _ *http.Request) {
+	if why := c.notReady(); why != "" {
+		http.Error(w, "not ready: "+why, http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ready")
+	if frozen := shownFreeze(c.core.decisions.frozen.Load()); frozen != nil {
+		fmt.Fprintln(w, frozen)
+	}
+	if failing := c.query.HistoryFailing(); failing != "" {
+		fmt.Fprintln(w, "history failing: "+failing)
+	}
+}
+
+// notReady returns why hdsd is not ready, or "".
+func (c *Coordinator) notReady() string {
+	if !c.ready.serving.Load() {
+		return cmp.Or(c.feed.Waiting(), "starting or stopping")
+	}
+	if failing := c.query.HistoryFailing(); failing != "" && c.ready.needsDisk.Load() {
+		return "history failing: " + failing
+	}
+	return ""
+}
