@@ -110,6 +110,9 @@ func (p *playground) steps() []step {
 			p.fetch(`{"health_check_request":{"node":{"id":"f"},"capability":{"health_check_protocols":["HTTP"]}}}`)
 		}, moves{"hdsd_hds_fetches_total": rises}},
 		{"a stranger reports", func() { p.fetch(`{"endpoint_health_response":{}}`) }, moves{"hdsd_hds_unbound_reports_total": rises}},
+		{"a fetch lists far too much", func() {
+			p.fetch(`{"endpoint_health_response":{"endpoints_health":[` + strings.Repeat("{},", 100_000) + `{}]}}`)
+		}, moves{"hdsd_hds_refused_reports_total": rises}},
 		{"many more connect than may", p.crowd, moves{"hdsd_connections_refused_total": rises}},
 		{"checkers go", p.leave, moves{"hdsd_checkers_connected": falls, "hdsd_checkers": falls}},
 	}

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
 
 	"hdsd/hds"
 	"hdsd/hds/specifier"
@@ -172,8 +173,12 @@ func usual(endpoints []checked) func(*testing.B, grpc.ServerStream) error {
 	votes := make(map[key]corev3.HealthStatus, len(endpoints))
 	return func(b *testing.B, stream grpc.ServerStream) error {
 		for range b.N {
+			var b wire.Bytes
+			if err := stream.RecvMsg(&b); err != nil {
+				return err
+			}
 			var m healthv3.HealthCheckRequestOrEndpointHealthResponse
-			if err := stream.RecvMsg(&m); err != nil {
+			if err := proto.Unmarshal(b, &m); err != nil {
 				return err
 			}
 			for _, c := range m.GetEndpointHealthResponse().GetClusterEndpointsHealth() {

@@ -16,7 +16,9 @@
 //   - what has to be sent next (outbox.go, sender.go for streams, fetcher.go for
 //     fetches), in v2 if the checker speaks it (v2.go, form.go);
 //   - what reports should look like (plan.go, expected.go), and how to read them
-//     (reader.go with walk.go, the fast way, and decode.go, the general one).
+//     (reader.go with walk.go, the fast way, and decode.go, the general one);
+//   - what is too much to be read (allowance.go), before it is decoded (message.go,
+//     unary.go, rest.go).
 //
 // Package hds/specifier decides what is safe to send.
 //
@@ -58,7 +60,12 @@
 // a report may follow an earlier specifier; only endpoints of the current one give
 // votes. A checker falls silent if it reports nothing of its first non-empty
 // specifier within three intervals. Heartbeats do not count as reports.
-// A report equal to the one before, byte for byte, is not decoded.
+// A report equal to the one before is not decoded. Small ones are compared byte for
+// byte, others by a keyed hash of 128 bits.
+//
+// A report may list twice what is assigned to its checker, or 1,000 endpoints, and may
+// have as many bytes as these need. Whatever is beyond is refused before it is copied
+// or decoded, since an entry takes two bytes on the wire and a hundred in memory.
 //
 // No input of a peer panics, and every wait for a peer ends: the first message, the
 // body of a fetch, each write, and, by keepalive, the connection.

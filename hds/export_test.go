@@ -48,7 +48,7 @@ func Walk(message []byte, spec *specifier.Specifier) (text string, ok bool) {
 // Decode reads a report the general way; false where it is not in the
 // specifier's order.
 func Decode(message []byte, spec *specifier.Specifier) (text string, ok bool, err error) {
-	d, err := decode(message)
+	d, err := decode(message, func() bool { return false })
 	if err != nil || d.request || !d.follows(newPlan(1, spec)) {
 		return "", false, err
 	}
@@ -64,8 +64,11 @@ type Reader struct {
 	// Generally makes it decode all that is not as the report before.
 	Generally bool
 
+	// Stopped ends decoding.
+	Stopped bool
+
 	reader  reader
-	message message
+	message *message
 	plans   plans
 }
 
@@ -81,17 +84,32 @@ func (r *Reader) Assign(spec *specifier.Specifier) {
 // Read gives what a report comes to; synced tells whether the checker is known
 // to follow the current specifier.
 func (r *Reader) Read(b []byte) (votes []health.Vote, strange uint64, synced bool, err error) {
-	if err := r.message.UnmarshalWire(mem.BufferSlice{mem.SliceBuffer(b)}); err != nil {
+	if r.message == nil {
+		r.message = newMessage(func() plans { return r.plans })
+	}
+	m := r.message
+	if err := m.UnmarshalWire(mem.BufferSlice{mem.SliceBuffer(b)}); err != nil {
 		return nil, 0, false, err
 	}
-	var got reading
-	current := r.plans.current()
-	if r.Generally && !(r.message.same && current == r.reader.plan) {
-		r.reader.votes, r.reader.strange = nil, 0
-		r.reader.adopt(r.plans)
-		got, err = r.reader.general(r.message.bytes)
-	} else {
-		got, err = r.reader.read(&r.message, r.plans)
+	if m.refusal != nil {
+		return nil, 0, false, m.refusal
 	}
+	var got reading
+	current := m.plans.current()
+	if r.Generally && !(m.same && current == r.reader.plan) {
+		r.reader.votes, r.reader.strange = nil, 0
+		r.reader.adopt(m.plans)
+		got, err = r.reader.general(m.bytes, r.stopped)
+	} else {
+		got, err = r.reader.read(m, r.stopped)
+	}
+	m.done(err)
 	return got.votes, got.strange, current != nil && got.matched >= current.seq, err
+}
+
+func (r *Reader) stopped() bool { return r.Stopped }
+
+// Kept is how many bytes of messages are kept between two reports.
+func (r *Reader) Kept() int {
+	return cap(r.message.small) + len(r.message.bytes) - len(r.message.small)
 }

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"hdsd/internal/caller"
 	"hdsd/internal/gate"
@@ -23,31 +23,27 @@ type query struct {
 	from    caller.Caller
 	nodes   []string // values of NodeHeader
 	v2      bool
-	message *healthv3.HealthCheckRequestOrEndpointHealthResponse
+	message []byte // as it came
 }
 
-// FetchHealthCheck answers a checker that has no stream with its specifier. A node
-// that fetches is connected until three intervals after its last fetch. NodeHeader
-// says whose report it is. The report must come with a certificate of the same names
-// as that node's fetches or, without one, from the same address.
-func (s *Server) FetchHealthCheck(ctx context.Context, m *healthv3.HealthCheckRequestOrEndpointHealthResponse) (*healthv3.HealthCheckSpecifier, error) {
-	return s.fetch(ctx, queryOf(ctx, m))
+func queryOf(ctx context.Context, message []byte) *query {
+	return &query{from: caller.FromContext(ctx), nodes: metadata.ValueFromIncomingContext(ctx, NodeHeader), message: message}
 }
 
-func queryOf(ctx context.Context, m *healthv3.HealthCheckRequestOrEndpointHealthResponse) *query {
-	return &query{from: caller.FromContext(ctx), nodes: metadata.ValueFromIncomingContext(ctx, NodeHeader), message: m}
-}
-
+// fetch answers a checker that has no stream with its specifier. A node that fetches is
+// connected until three intervals after its last fetch. NodeHeader says whose report it
+// is. The report must come with a certificate of the same names as that node's fetches
+// or, without one, from the same address.
 func (s *Server) fetch(ctx context.Context, q *query) (*healthv3.HealthCheckSpecifier, error) {
 	if !s.gate.Enter() {
 		return nil, gate.ErrClosing
 	}
 	defer s.gate.Leave()
 	s.metrics.fetches.Inc()
-	if q.message.GetHealthCheckRequest() == nil {
+	if !isFirst(q.message) {
 		return s.fetchWithReport(ctx, q)
 	}
-	who, err := introducedBy(q.message)
+	who, err := introduce(q.message)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
@@ -61,6 +57,15 @@ func (s *Server) fetch(ctx context.Context, q *query) (*healthv3.HealthCheckSpec
 			return spec, err
 		}
 	}
+}
+
+// isFirst reports whether a message has a first message, and no report after it.
+func isFirst(message []byte) (first bool) {
+	eachBytes(message, func(number protowire.Number, _ []byte) bool {
+		first = number == messageRequest || first && number != messageReport
+		return true
+	})
+	return first
 }
 
 // sessionOf gives the session of a checker that fetches. It is a new one if there
@@ -96,11 +101,7 @@ func (s *Server) fetchWithReport(ctx context.Context, q *query) (*healthv3.Healt
 		s.metrics.unbound.Inc()
 		return nil, err
 	}
-	report, err := proto.MarshalOptions{Deterministic: true}.Marshal(q.message)
-	if err != nil {
-		return nil, status.Errorf(codes.InvalidArgument, "the report cannot be read: %v", err)
-	}
-	spec, err := one.fetch(ctx, &call{ctx: ctx, isReport: true, report: report})
+	spec, err := one.fetch(ctx, &call{ctx: ctx, isReport: true, report: q.message})
 	if errors.Is(err, errLapsed) {
 		return nil, notFetched(one.checker.ID)
 	}

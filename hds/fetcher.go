@@ -69,7 +69,7 @@ type fetcher struct {
 	session *session
 	box     outbox
 	form    form
-	in      message
+	in      *message
 	reader  reader
 	waited  bool        // for the first assignment
 	expiry  *time.Timer // when the session ends
@@ -82,7 +82,7 @@ func (s *session) answerFetches() {
 	defer close(s.lifetime.done)
 	defer s.leave()
 	interval := s.server.options.Interval
-	f := fetcher{session: s, box: outbox{grace: interval}, form: form{session: s}}
+	f := fetcher{session: s, box: outbox{grace: interval}, form: form{session: s}, in: newMessage(s.progress.sentPlans)}
 	f.expiry, f.silence = stoppedTimer(), newSilenceTimer()
 	defer f.expiry.Stop()
 	defer f.silence.Stop()
@@ -113,7 +113,7 @@ func (f *fetcher) answer(c *call) (*healthv3.HealthCheckSpecifier, error) {
 		if err := f.in.UnmarshalWire(mem.BufferSlice{mem.SliceBuffer(c.report)}); err != nil {
 			return nil, err
 		}
-		if err := s.hear(&f.in, &f.reader); err != nil {
+		if err := s.hear(f.in, &f.reader); err != nil {
 			return nil, err
 		}
 	}

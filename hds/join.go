@@ -43,6 +43,9 @@ type introduction struct {
 
 // introduce reads a first message. Its errors are written for the peer.
 func introduce(message []byte) (introduction, error) {
+	if err := checkFirstFields(message); err != nil {
+		return introduction{}, err
+	}
 	var m healthv3.HealthCheckRequestOrEndpointHealthResponse
 	if err := proto.Unmarshal(message, &m); err != nil {
 		return introduction{}, fmt.Errorf("the first message is not a HealthCheckRequestOrEndpointHealthResponse: %w", err)

@@ -33,6 +33,7 @@ type metrics struct {
 	fetches    prometheus.Counter
 	unbound    prometheus.Counter
 	noForm     prometheus.Counter
+	oversize   prometheus.Counter
 }
 
 func newMetrics() (*metrics, []prometheus.Collector) {
@@ -54,6 +55,7 @@ func newMetrics() (*metrics, []prometheus.Collector) {
 		silent:     counter("silent_checkers_total", "Checkers that reported nothing within three intervals of their first specifier."),
 		fetches:    counter("fetches_total", "Fetches, by gRPC and REST."),
 		unbound:    counter("unbound_reports_total", "Fetched reports refused because they were not shown to be of a checker that fetches."),
+		oversize:   counter("refused_reports_total", "Reports and first messages refused because they list or weigh far more than the checker is assigned."),
 		noForm:     counter("v2_left_out_clusters_total", "Clusters left out of specifiers because they have no v2 form."),
 	}
 	reports := prometheus.NewCounterVec(prometheus.CounterOpts{

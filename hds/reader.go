@@ -1,50 +1,10 @@
 package hds
 
 import (
-	"bytes"
 	"slices"
-
-	"google.golang.org/grpc/mem"
 
 	"hdsd/health"
 )
-
-// message is what was received last, as it came. The next one is compared with it
-// while it is still in grpc's buffers.
-type message struct {
-	bytes []byte
-	same  bool // it equals the one before
-}
-
-// largeMessage is the size from which a buffer is dropped when the next message
-// needs far less.
-const largeMessage = 1 << 20
-
-// UnmarshalWire implements wire.Unmarshaler.
-func (m *message) UnmarshalWire(data mem.BufferSlice) error {
-	size := data.Len()
-	if m.same = size == len(m.bytes) && m.equal(data); m.same {
-		return nil
-	}
-	if cap(m.bytes) < size || cap(m.bytes) > max(largeMessage, 4*size) {
-		m.bytes = make([]byte, size)
-	}
-	m.bytes = m.bytes[:size]
-	data.CopyTo(m.bytes)
-	return nil
-}
-
-func (m *message) equal(data mem.BufferSlice) bool {
-	offset := 0
-	for _, buffer := range data {
-		part := buffer.ReadOnlyData()
-		if !bytes.Equal(part, m.bytes[offset:offset+len(part)]) {
-			return false
-		}
-		offset += len(part)
-	}
-	return true
-}
 
 // reading is what the reader makes of one report.
 type reading struct {
@@ -65,16 +25,15 @@ type reader struct {
 	reading
 }
 
-// read gives what a report says that came in while these plans were in force. An
-// error means that the bytes are no report.
-func (r *reader) read(m *message, in plans) (reading, error) {
+// read gives what a report says. An error means that the bytes are no report, or one
+// of far more than was assigned. Its status is INVALID_ARGUMENT unless it has another.
+func (r *reader) read(m *message, stopped func() bool) (reading, error) {
 	r.votes = nil
-	current := in.current()
-	if m.same && current == r.plan {
+	if m.same && m.plans.current() == r.plan {
 		r.kind = unchangedReport
 		return r.reading, nil
 	}
-	r.adopt(in)
+	r.adopt(m.plans)
 	r.strange = 0
 	for _, p := range slices.Backward(r.plans) {
 		if out := r.buffer(p); walk(m.bytes, p, out) {
@@ -86,12 +45,15 @@ func (r *reader) read(m *message, in plans) (reading, error) {
 			return r.reading, nil
 		}
 	}
-	return r.general(m.bytes)
+	return r.general(m.bytes, stopped)
 }
 
 // general reads a report that differs from what every plan expects.
-func (r *reader) general(message []byte) (reading, error) {
-	d, err := decode(message)
+func (r *reader) general(message []byte, stopped func() bool) (reading, error) {
+	if err := r.plans.checkEntries(message); err != nil {
+		return reading{}, err
+	}
+	d, err := decode(message, stopped)
 	if err != nil {
 		return reading{}, err
 	}

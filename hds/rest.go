@@ -1,6 +1,7 @@
 package hds
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 
@@ -25,19 +26,36 @@ const (
 func (s *Server) Handler() http.Handler {
 	return &rest.Server{
 		Paths: map[string]func(*http.Request, []byte) (rest.Answer, error){
-			FetchPath:   byREST(s.restV3),
-			FetchPathV2: byREST(s.restV2),
+			FetchPath: byREST(s, func() *healthv3.HealthCheckRequestOrEndpointHealthResponse {
+				return new(healthv3.HealthCheckRequestOrEndpointHealthResponse)
+			}, s.fetch),
+			FetchPathV2: byREST(s, func() *discoveryv2.HealthCheckRequestOrEndpointHealthResponse {
+				return new(discoveryv2.HealthCheckRequestOrEndpointHealthResponse)
+			}, s.fetchV2),
 		},
+		Most:         s.mostText,
 		MaxBytes:     s.options.MaxMessageBytes,
 		ReadTimeout:  s.options.FirstMessageTimeout,
 		WriteTimeout: s.options.WriteTimeout,
 	}
 }
 
-func byREST(fetch func(context.Context, *query, []byte) (proto.Message, error)) func(*http.Request, []byte) (rest.Answer, error) {
+func byREST[T, M proto.Message](s *Server, request func() M, fetch func(context.Context, *query) (T, error)) func(*http.Request, []byte) (rest.Answer, error) {
 	return func(r *http.Request, body []byte) (rest.Answer, error) {
-		q := &query{from: caller.OfRequest(r), nodes: r.Header.Values(NodeHeader)}
-		spec, err := fetch(r.Context(), q, body)
+		nodes := r.Header.Values(NodeHeader)
+		if err := s.checkText(body, nodes); err != nil {
+			s.refuseReport("", err)
+			return nil, err
+		}
+		m := request()
+		if err := rest.Unmarshal(lenient, body, m); err != nil {
+			return nil, err
+		}
+		message, err := encoded(m)
+		if err != nil {
+			return nil, err
+		}
+		spec, err := fetch(r.Context(), &query{from: caller.OfRequest(r), nodes: nodes, message: message})
 		if err != nil {
 			return nil, err
 		}
@@ -46,20 +64,25 @@ func byREST(fetch func(context.Context, *query, []byte) (proto.Message, error)) 
 	}
 }
 
-func (s *Server) restV3(ctx context.Context, q *query, body []byte) (proto.Message, error) {
-	q.message = &healthv3.HealthCheckRequestOrEndpointHealthResponse{}
-	if err := rest.Unmarshal(lenient, body, q.message); err != nil {
-		return nil, err
-	}
-	return s.fetch(ctx, q)
+// textFactor is how much larger a message may be in JSON.
+const textFactor = 8
+
+// mostText is how many bytes the body of a request may have.
+func (s *Server) mostText(r *http.Request) int {
+	return min(s.options.MaxMessageBytes, textFactor*max(maxFirstBytes, s.mostBytes(r.Header.Values(NodeHeader))))
 }
 
-func (s *Server) restV2(ctx context.Context, q *query, body []byte) (proto.Message, error) {
-	m := &discoveryv2.HealthCheckRequestOrEndpointHealthResponse{}
-	if err := rest.Unmarshal(lenient, body, m); err != nil {
-		return nil, err
+// checkText gives an error if a body has more parts than any message of the checker
+// that is taken. It counts before anything is decoded: a comma stands between two parts.
+func (s *Server) checkText(body []byte, nodes []string) error {
+	most := maxFirstFields + s.mostBytes(nodes)/bytesPerEntry*fieldsPerEntry
+	if n := bytes.Count(body, []byte{','}); n > most {
+		return rest.TooLarge("the fetch has %d fields, and %d are taken for what the checker is assigned: report only what the specifier lists", n, most)
 	}
-	return s.fetchV2(ctx, q, m)
+	return nil
 }
+
+// fieldsPerEntry is how many fields an entry of a report has in JSON, at most.
+const fieldsPerEntry = 8
 
 var lenient = protojson.UnmarshalOptions{DiscardUnknown: true}

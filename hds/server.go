@@ -75,6 +75,8 @@ type Server struct {
 	start   time.Time  // stream times count from here, monotonic
 	gate    *gate.Gate // for handlers and the goroutines of sessions
 
+	refusals throttle // of the log
+
 	mu       sync.Mutex
 	sessions map[string]*session // by node id
 }
@@ -94,8 +96,8 @@ func NewServer(o Options, sink Sink) *Server {
 
 // Register makes r serve health discovery, v3 and v2.
 func (s *Server) Register(r grpc.ServiceRegistrar) {
-	healthv3.RegisterHealthDiscoveryServiceServer(r, s)
-	discoveryv2.RegisterHealthDiscoveryServiceServer(r, &serviceV2{server: s})
+	r.RegisterService(unary(s, healthv3.HealthDiscoveryService_ServiceDesc, s.fetch), s)
+	r.RegisterService(unary(s, discoveryv2.HealthDiscoveryService_ServiceDesc, s.fetchV2), &serviceV2{server: s})
 }
 
 // Assign sets what a checker should check. The latest specifier wins. Assign does

@@ -88,15 +88,9 @@ func (s *session) receive() {
 }
 
 func (s *session) converse() error {
-	first := &message{}
-	if err := s.grpc.RecvMsg(first); err != nil {
-		return endOf(err)
-	}
-	s.introduced.Store(true)
-	s.activity.hear()
-	who, err := introduce(first.bytes)
+	who, err := s.introduction()
 	if err != nil {
-		return status.Error(codes.InvalidArgument, err.Error())
+		return err
 	}
 	s.checker, s.node = who.checker, who.kept
 	s.origin = origin{who.node, caller.FromContext(s.grpc.Context())}
@@ -107,6 +101,26 @@ func (s *session) converse() error {
 	s.connect()
 	s.server.gate.Go(s.send)
 	return s.listen()
+}
+
+// introduction receives the first message.
+func (s *session) introduction() (introduction, error) {
+	first := newMessage(nil)
+	if err := s.grpc.RecvMsg(first); err != nil {
+		return introduction{}, endOf(err)
+	}
+	defer first.done(nil)
+	s.introduced.Store(true)
+	s.activity.hear()
+	if first.refusal != nil {
+		s.server.refuseReport("", first.refusal)
+		return introduction{}, first.refusal
+	}
+	who, err := introduce(first.bytes)
+	if err != nil {
+		return introduction{}, status.Error(codes.InvalidArgument, err.Error())
+	}
+	return who, nil
 }
 
 // connect tells the sink of the session, once the sink knows all about the one
@@ -127,7 +141,7 @@ func (s *session) leave() {
 }
 
 func (s *session) listen() error {
-	in, r := &message{}, &reader{}
+	in, r := newMessage(s.progress.sentPlans), &reader{}
 	for {
 		if err := s.grpc.RecvMsg(in); err != nil {
 			return endOf(err)
@@ -138,22 +152,50 @@ func (s *session) listen() error {
 	}
 }
 
+// stopped reports whether nobody waits for what the session does.
+func (s *session) stopped() bool {
+	select {
+	case <-s.lifetime.stopped:
+		return true
+	case <-s.server.gate.Closing():
+		return true
+	default:
+		return s.grpc != nil && s.grpc.Context().Err() != nil
+	}
+}
+
 // hear takes one report.
 func (s *session) hear(in *message, r *reader) error {
 	s.activity.block()
 	defer s.activity.unblock()
 	s.activity.report()
-	current := s.progress.sentPlans()
-	got, err := r.read(in, current)
+	got, err := s.read(in, r)
 	if err != nil {
-		return status.Error(codes.InvalidArgument, err.Error())
+		return err
 	}
 	s.server.metrics.count(&got)
-	accepted := s.progress.match(current, &got)
+	accepted := s.progress.match(in.plans, &got)
 	if s.notifier.reported(s.checker.ID, got.votes, accepted, s.progress.follows.Load()) {
 		s.server.options.Log.Info().Str("event", "checker_speaks").Str("checker", s.checker.ID).Msg("a silent checker reports again")
 	}
 	return nil
+}
+
+// read gives what a report says, or why it is not taken.
+func (s *session) read(in *message, r *reader) (got reading, err error) {
+	if err = in.refusal; err == nil {
+		got, err = r.read(in, s.stopped)
+	}
+	in.done(err)
+	switch status.Code(err) {
+	case codes.OK, codes.Canceled:
+		return got, err
+	case codes.ResourceExhausted:
+		s.server.refuseReport(s.checker.ID, err)
+		return got, err
+	default:
+		return got, status.Error(codes.InvalidArgument, err.Error())
+	}
 }
 
 // fallSilent tells that the checker reports nothing of what it was sent.

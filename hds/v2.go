@@ -7,7 +7,6 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv2 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v2"
-	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -31,16 +30,16 @@ func (v *serviceV2) StreamHealthCheck(g grpc.BidiStreamingServer[discoveryv2.Hea
 
 // FetchHealthCheck is Server.FetchHealthCheck in v2.
 func (v *serviceV2) FetchHealthCheck(ctx context.Context, m *discoveryv2.HealthCheckRequestOrEndpointHealthResponse) (*discoveryv2.HealthCheckSpecifier, error) {
-	q := queryOf(ctx, nil)
-	return v.server.fetchV2(ctx, q, m)
+	b, err := encoded(m)
+	if err != nil {
+		return nil, err
+	}
+	return v.server.fetchV2(ctx, queryOf(ctx, b))
 }
 
-// fetchV2 answers q, whose message is m.
-func (s *Server) fetchV2(ctx context.Context, q *query, m *discoveryv2.HealthCheckRequestOrEndpointHealthResponse) (*discoveryv2.HealthCheckSpecifier, error) {
-	q.v2, q.message = true, &healthv3.HealthCheckRequestOrEndpointHealthResponse{}
-	if err := rewrite(m, q.message); err != nil {
-		return nil, status.Error(codes.InvalidArgument, err.Error())
-	}
+// fetchV2 answers q.
+func (s *Server) fetchV2(ctx context.Context, q *query) (*discoveryv2.HealthCheckSpecifier, error) {
+	q.v2 = true
 	spec, err := s.fetch(ctx, q)
 	if err != nil {
 		return nil, err

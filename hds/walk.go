@@ -18,7 +18,7 @@ import (
 
 // Field numbers of the messages in a report.
 const (
-	messageReport                            = 2
+	messageRequest, messageReport            = 1, 2
 	reportFlat, reportClusters               = 1, 2
 	clusterName, clusterLocalities           = 1, 2
 	localityLocality, localityEntries        = 1, 2

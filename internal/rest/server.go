@@ -28,6 +28,10 @@ type Server struct {
 	// MaxBytes is the size of the largest body.
 	MaxBytes int
 
+	// Most, if not nil, gives the size of the largest body of one request, where that
+	// is less than MaxBytes.
+	Most func(*http.Request) int
+
 	// ReadTimeout bounds how long a client may take to send a body.
 	// Default: 10 s.
 	ReadTimeout time.Duration
@@ -104,11 +108,19 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (Answer, error) 
 	return serve(r, body)
 }
 
-// body reads a request of bounded size.
+// body reads a request of bounded size. It refuses one that is announced as larger
+// before it reads it.
 func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(s.MaxBytes)))
+	most := s.MaxBytes
+	if s.Most != nil {
+		most = min(most, s.Most(r))
+	}
+	if r.ContentLength > int64(most) {
+		return nil, TooLarge("a request may have up to %d bytes, and this one has %d", most, r.ContentLength)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(most)))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return nil, TooLarge("a request may have up to %d bytes", s.MaxBytes)
+		return nil, TooLarge("a request may have up to %d bytes", most)
 	} else if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "reading the request: %v", err)
 	}

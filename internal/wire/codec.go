@@ -1,10 +1,13 @@
 package wire
 
 import (
+	"fmt"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
+	protobuf "google.golang.org/protobuf/proto"
 )
 
 // Marshaler is a message that encodes itself.
@@ -50,8 +53,23 @@ func (codec) Unmarshal(data mem.BufferSlice, message any) error {
 	if m, ok := message.(Unmarshaler); ok {
 		return m.UnmarshalWire(data)
 	}
+	if m, ok := message.(protobuf.Message); ok && data.Len() > fewBytes {
+		whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
+		defer whole.Free()
+		if CountFields(maxFields, m.ProtoReflect().Descriptor(), whole.ReadOnlyData()) < 0 {
+			return fmt.Errorf("a %s may have up to %d fields", m.ProtoReflect().Descriptor().FullName(), maxFields)
+		}
+		return protobuf.Unmarshal(whole.ReadOnlyData(), m)
+	}
 	return standard.Unmarshal(data, message)
 }
+
+// A message of the standard codec that is larger than fewBytes may have up to
+// maxFields. Messages with more decode themselves.
+const (
+	fewBytes  = 64 << 10
+	maxFields = 64 << 10
+)
 
 // Bytes is a message in encoded form. It is sent unchanged, and received as a copy into
 // the same memory.

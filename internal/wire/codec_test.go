@@ -9,6 +9,7 @@ import (
 	_ "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"hdsd/internal/wire"
@@ -56,6 +57,26 @@ func TestAValueThatIsNoMessageIsAnError(t *testing.T) {
 	}
 	if err := wire.Codec().Unmarshal(nil, "text"); err == nil {
 		t.Error("a string was decoded into")
+	}
+}
+
+func TestOrdinaryMessagesAreCountedBeforeTheyAreDecoded(t *testing.T) {
+	list := &structpb.ListValue{}
+	for range 65_000 {
+		list.Values = append(list.Values, &structpb.Value{})
+	}
+	for _, want := range []bool{true, false} {
+		sent, err := wire.Codec().Marshal(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := &structpb.ListValue{}
+		if err := wire.Codec().Unmarshal(sent, got); (err == nil) != want || want && !proto.Equal(got, list) {
+			t.Errorf("%d values: %v", len(list.Values), err)
+		}
+		for range 1000 {
+			list.Values = append(list.Values, &structpb.Value{})
+		}
 	}
 }
 
