@@ -32,7 +32,7 @@ func (l *lab) reconfigure() {
 
 func TestCheckersHaveTheWeightOfTheFirstMatch(t *testing.T) {
 	l := newLab(t)
-	l.rules.Assignment.Redundancy = 1
+	l.rules.Assignment.Redundancy, l.rules.Checkers.NodeWeights = 1, true
 	l.rules.Assignment.Checkers = []*configv1.CheckerCapacity{{NodeIdGlob: "big-*", Weight: 3}, {NodeIdGlob: "*g-?", Weight: 9}}
 	l.serve(web("web", many(800)...))
 	for _, k := range []health.Checker{{ID: "big-1", Weight: 7}, {ID: "node-says", Weight: 2}, {ID: "plain-1"}, {ID: "plain-2"}, {ID: "plain-3"}} {
@@ -53,8 +53,11 @@ func TestCheckersHaveTheWeightOfTheFirstMatch(t *testing.T) {
 	}
 	want(map[string]int{"big-1": 300, "node-says": 200, "plain-1": 100, "plain-2": 100, "plain-3": 100})
 	l.rules.Assignment.Checkers = []*configv1.CheckerCapacity{{NodeIdGlob: "plain-2", Weight: 2}}
-	l.reconfigure() // big-1 is as big as its node says
-	want(map[string]int{"big-1": 431, "node-says": 124, "plain-1": 62, "plain-2": 124, "plain-3": 62})
+	l.reconfigure() // big-1 is as big as its node says, up to 4 times the median
+	want(map[string]int{"big-1": 320, "node-says": 160, "plain-1": 80, "plain-2": 160, "plain-3": 80})
+	l.rules.Checkers.NodeWeights = false
+	l.reconfigure()
+	want(map[string]int{"big-1": 134, "node-says": 134, "plain-1": 134, "plain-2": 267, "plain-3": 134})
 }
 
 // TestWhatDoesNotFitSaysSo holds back what checkers may not do in a second.

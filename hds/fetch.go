@@ -87,6 +87,7 @@ func (s *Server) sessionOf(who *introduction, q *query) (*session, error) {
 	one := s.newSession()
 	one.calls, one.v2 = make(chan *call), q.v2
 	one.checker, one.node, one.origin = who.checker, who.kept, from
+	one.checker.Identity = from.Identity
 	if err := s.admit(one); err != nil {
 		return nil, err
 	}

@@ -94,6 +94,7 @@ func (s *session) converse() error {
 	}
 	s.checker, s.node = who.checker, who.kept
 	s.origin = origin{who.node, caller.FromContext(s.grpc.Context())}
+	s.checker.Identity = s.origin.Identity
 	if err := s.server.join(s); err != nil {
 		return err
 	}

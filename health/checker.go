@@ -40,6 +40,7 @@ type Checker struct {
 	Version   string // such as "envoy/1.40.0"
 	Abilities Abilities
 	Metadata  map[string]string // string values of its node's metadata
+	Identity  string            // the verified name of its certificate; empty without one
 
 	// Weight is how many endpoints it can check in comparison to others; 0 counts
 	// as 1. MaxChecksPerSecond is 0 for any number.

@@ -31,6 +31,8 @@ type Rules struct {
 	upstream   map[string]configv1.UpstreamHealth // by source
 	edsConfig  *corev3.ConfigSource               // where data planes take the endpoints of what is checked
 	capacities []capacity
+
+	nodeWeights bool // whether the weight counts that a checker's node claims
 }
 
 // Settings are what the rules say of one cluster.
@@ -74,8 +76,9 @@ func NewRules(c *configv1.Config) *Rules {
 			Rule:       ruleOf(c.GetVerdict()),
 			Shadow:     c.GetMode() == configv1.Mode_SHADOW,
 		},
-		upstream:  map[string]configv1.UpstreamHealth{},
-		edsConfig: config.EDSSource(c),
+		upstream:    map[string]configv1.UpstreamHealth{},
+		edsConfig:   config.EDSSource(c),
+		nodeWeights: c.GetCheckers().GetNodeWeights(),
 	}
 	if a := c.GetAssignment(); a != nil && a.Regions != nil {
 		r.settings.Regions = placements[a.GetRegions()]
@@ -134,12 +137,16 @@ func (r *Rules) For(c *source.Cluster) Settings {
 	return s
 }
 
-// SetCapacity sets a checker's weight and ceiling to what the configuration
-// says, else to the weight that its node says. The rules may be nil.
+// SetCapacity sets a checker's weight and ceiling to what the configuration says, else
+// to the weight that its node claims if the configuration allows that, else to 1. The
+// rules may be nil.
 func (r *Rules) SetCapacity(k *health.Checker, nodeWeight float64) {
-	k.Weight, k.MaxChecksPerSecond = nodeWeight, 0
+	k.Weight, k.MaxChecksPerSecond = 1, 0
 	if r == nil {
 		return
+	}
+	if r.nodeWeights {
+		k.Weight = nodeWeight
 	}
 	for _, c := range r.capacities {
 		if source.Match(c.glob, k.ID) {

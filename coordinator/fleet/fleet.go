@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -118,7 +117,6 @@ func (f *Fleet) Connect(now time.Time, k health.Checker) Effects {
 	}
 	f.endHandovers(k.ID, &f.out)
 	known.nodeWeight = k.Weight
-	f.capacity(&k, known.nodeWeight)
 	known.Checker, known.connected, known.voted = k, true, false
 	known.cover, f.doubt.changed = uncovered, true
 	delete(f.absent, k.ID)
@@ -130,9 +128,10 @@ func (f *Fleet) Connect(now time.Time, k health.Checker) Effects {
 
 // join gives a checker its seats again, or new ones.
 func (f *Fleet) join(now time.Time, known *checker) {
+	others := slices.DeleteFunc(f.weigh(), func(k health.Checker) bool { return k.ID == known.ID })
 	k := known.Checker
 	f.out.Votes = append(f.out.Votes, VoteChange{Checker: k.ID, Connected: &k})
-	f.replan(now, assign.Change{Join: []health.Checker{k}})
+	f.replan(now, assign.Change{Join: append(others, k)})
 }
 
 // Disconnect keeps the seats of a checker that is lost for the grace period.
@@ -187,7 +186,7 @@ func (f *Fleet) giveUpSeats(now time.Time) {
 	slices.Sort(gone)
 	f.log(SeatsGivenUp, gone)
 	f.out.GivenUp = gone
-	f.replan(now, assign.Change{Leave: gone})
+	f.replan(now, assign.Change{Leave: gone, Join: f.weigh()})
 }
 
 // replan changes the plan.
@@ -237,18 +236,4 @@ func (f *Fleet) NextDeadline() (time.Time, bool) {
 	}
 	wake(f.giveUpAt)
 	return next, true
-}
-
-// SetCapacity takes another rule for the capacity of checkers. The next Apply applies it.
-func (f *Fleet) SetCapacity(c Capacity) {
-	f.capacity = c
-	for _, id := range slices.Sorted(maps.Keys(f.checkers)) {
-		known := f.checkers[id]
-		before := known.Checker
-		c(&known.Checker, known.nodeWeight)
-		changed := before.Weight != known.Weight || before.MaxChecksPerSecond != known.MaxChecksPerSecond
-		if changed && known.connected && known.cover == uncovered && !f.silent[id].replaced() {
-			f.upsertChecker(known.Checker)
-		}
-	}
 }

@@ -53,8 +53,13 @@ func Read(c *configv1.Config, fleet *config.Fleet, checkers []health.Checker) Sc
 			in.Input.Clusters = append(in.Input.Clusters, invent(name, group, r))
 		}
 	}
+	claims := make([]float64, len(checkers))
+	for i := range checkers {
+		claims[i] = checkers[i].Weight
+	}
+	most := health.MostWeight(claims)
 	for _, k := range checkers {
-		r.SetCapacity(&k, k.Weight)
+		r.SetCapacity(&k, min(k.Weight, most))
 		in.Input.Checkers = append(in.Input.Checkers, k)
 	}
 	for _, group := range fleet.GetDataPlanes() {

@@ -20,6 +20,7 @@ sources: [{name: local, config_source: {path_config_source: {path: clusters.yaml
 default_health_checks:
 - cluster_name_glob: "old*"
   health_checks: [{timeout: 1s, interval: 4s, unhealthy_threshold: 1, healthy_threshold: 1, tcp_health_check: {}}]
+checkers: {node_weights: true}
 assignment: {redundancy: 2, checkers: [{node_id_glob: "big-*", weight: 3, max_checks_per_second: 7}]}
 policies:
 - {cluster_name_glob: "pay*", redundancy: 5, zones: OWN_FIRST, regions: SPREAD, checkers: {metadata: {vpc: blue}}}
@@ -140,8 +141,8 @@ func TestFleetClusterMayNotHaveTheNameOfASourceCluster(t *testing.T) {
 }
 
 func TestCheckersAndDataPlanes(t *testing.T) {
-	in := readScenario(t, "[]", `data_planes: [{count: 2}, {count: 3, cluster_name_globs: ["web-*", db]}]`, health.Checker{ID: "big-1"}, health.Checker{ID: "c", Weight: 2}, health.Checker{ID: "d"}).Input
-	want := []health.Checker{{ID: "big-1", Weight: 3, MaxChecksPerSecond: 7}, {ID: "c", Weight: 2}, {ID: "d", Weight: 1}}
+	in := readScenario(t, "[]", `data_planes: [{count: 2}, {count: 3, cluster_name_globs: ["web-*", db]}]`, health.Checker{ID: "big-1"}, health.Checker{ID: "c", Weight: 9}, health.Checker{ID: "d"}).Input
+	want := []health.Checker{{ID: "big-1", Weight: 3, MaxChecksPerSecond: 7}, {ID: "c", Weight: 4}, {ID: "d", Weight: 1}}
 	if diff := cmp.Diff(want, in.Checkers); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

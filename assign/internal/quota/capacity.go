@@ -9,7 +9,7 @@ import (
 // Weights are counted in thousandths.
 const (
 	FullWeight  = 1000
-	leastWeight = 10
+	leastWeight = 1
 	mostWeight  = 100 * FullWeight
 )
 

@@ -97,14 +97,21 @@ func (t *Table) Clear() {
 	}
 }
 
-// Of returns the quota of the checker in a slot, rounded up. The checker must be in a
-// cohort.
+// lightWeight is below what quotas are rounded down. Many light checkers that share one
+// part would else have much more than it together.
+const lightWeight = FullWeight / 10
+
+// Of returns the quota of the checker in a slot, rounded up, or down if it is light. The
+// checker must be in a cohort.
 func (t *Table) Of(l Level, slot int32) int32 {
 	if l == Any {
 		return math.MaxInt32
 	}
 	q := int64(t.quotas[l][t.cohort[slot]]) * t.weight[slot] / FullWeight
-	return int32(min((q+1<<quotaBits-1)>>quotaBits, math.MaxInt32))
+	if t.weight[slot] >= lightWeight {
+		q += 1<<quotaBits - 1
+	}
+	return int32(min(q>>quotaBits, math.MaxInt32))
 }
 
 // Above returns a function that reports whether a load is above the quota of the

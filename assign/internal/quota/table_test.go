@@ -17,7 +17,7 @@ func TestCapacityOf(t *testing.T) {
 	}{
 		{0, 0, quota.Default},
 		{2.5, 0.1, quota.Capacity{Weight: 2500, Ceiling: 100}},
-		{1e-9, 1e12, quota.Capacity{Weight: 10, Ceiling: quota.Unlimited}},
+		{1e-9, 1e12, quota.Capacity{Weight: 1, Ceiling: quota.Unlimited}},
 		{1e9, -1, quota.Capacity{Weight: 100_000, Ceiling: quota.Unlimited}},
 	} {
 		if got := quota.CapacityOf(&health.Checker{Weight: tt.weight, MaxChecksPerSecond: tt.ceiling}); got != tt.want {

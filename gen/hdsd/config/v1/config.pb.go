@@ -824,7 +824,7 @@ type Assignment struct {
 	// Default: ANYWHERE.
 	Regions *Placement `protobuf:"varint,5,opt,name=regions,proto3,enum=hdsd.config.v1.Placement,oneof" json:"regions,omitempty"`
 	// Capacities of checkers; the first match wins. A checker without a match has
-	// the weight in hdsd.weight of its node.metadata, else 1, and no limit.
+	// no limit, and the weight 1, or what checkers.node_weights allows.
 	Checkers      []*CheckerCapacity `protobuf:"bytes,6,rep,name=checkers,proto3" json:"checkers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1761,7 +1761,11 @@ type Checkers struct {
 	// own bootstrap. A secret with a validation context must have a trusted_ca.
 	// Without it, a cluster that also matches names in certificates ends the
 	// checkers.
-	SdsSecrets    []string `protobuf:"bytes,2,rep,name=sds_secrets,json=sdsSecrets,proto3" json:"sds_secrets,omitempty"`
+	SdsSecrets []string `protobuf:"bytes,2,rep,name=sds_secrets,json=sdsSecrets,proto3" json:"sds_secrets,omitempty"`
+	// Whether the weight counts that a checker claims in hdsd.weight of its
+	// node.metadata; if so, up to 4 times the median of all checkers.
+	// assignment.checkers stands above it.
+	NodeWeights   bool `protobuf:"varint,5,opt,name=node_weights,json=nodeWeights,proto3" json:"node_weights,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1808,6 +1812,13 @@ func (x *Checkers) GetSdsSecrets() []string {
 		return x.SdsSecrets
 	}
 	return nil
+}
+
+func (x *Checkers) GetNodeWeights() bool {
+	if x != nil {
+		return x.NodeWeights
+	}
+	return false
 }
 
 // DataPlanes says how data planes get clusters and health.
@@ -2107,11 +2118,12 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\bsub_zone\x18\x03 \x01(\tR\asubZone\"m\n" +
 	"\aHistory\x127\n" +
 	"\tretention\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\tretention\x12)\n" +
-	"\x10require_writable\x18\x03 \x01(\bR\x0frequireWritable\"A\n" +
+	"\x10require_writable\x18\x03 \x01(\bR\x0frequireWritable\"d\n" +
 	"\bCheckers\x12\x14\n" +
 	"\x05files\x18\x01 \x03(\tR\x05files\x12\x1f\n" +
 	"\vsds_secrets\x18\x02 \x03(\tR\n" +
-	"sdsSecrets\"\xbc\x02\n" +
+	"sdsSecrets\x12!\n" +
+	"\fnode_weights\x18\x05 \x01(\bR\vnodeWeights\"\xbc\x02\n" +
 	"\n" +
 	"DataPlanes\x12#\n" +
 	"\reds_directory\x18\x01 \x01(\tR\fedsDirectory\x12@\n" +
