@@ -59,6 +59,7 @@ type ControlClient interface {
 	// most specific wins. NOT_FOUND if nothing is in its scope.
 	SetOverride(ctx context.Context, in *SetOverrideRequest, opts ...grpc.CallOption) (*SetOverrideResponse, error)
 	// PreviewOverride returns what SetOverride would do, and changes nothing.
+	// NOT_FOUND if nothing is in its scope.
 	PreviewOverride(ctx context.Context, in *SetOverrideRequest, opts ...grpc.CallOption) (*PreviewOverrideResponse, error)
 	// ClearOverrides ends an override and publishes the verdict, or the next
 	// override, at once. It returns when that is on disk. NOT_FOUND if there is
@@ -270,6 +271,7 @@ type ControlServer interface {
 	// most specific wins. NOT_FOUND if nothing is in its scope.
 	SetOverride(context.Context, *SetOverrideRequest) (*SetOverrideResponse, error)
 	// PreviewOverride returns what SetOverride would do, and changes nothing.
+	// NOT_FOUND if nothing is in its scope.
 	PreviewOverride(context.Context, *SetOverrideRequest) (*PreviewOverrideResponse, error)
 	// ClearOverrides ends an override and publishes the verdict, or the next
 	// override, at once. It returns when that is on disk. NOT_FOUND if there is
