@@ -141,6 +141,7 @@ func (c *checks) checkers(checkers *configv1.Checkers) {
 			c.add(fmt.Sprintf("checkers.files[%d]", i), "%q is relative: write the absolute path that it has on the checkers' machines", file)
 		}
 	}
+	c.admit(checkers.GetAdmit())
 	for i, name := range checkers.GetSdsSecrets() {
 		if name == "" {
 			c.add(fmt.Sprintf("checkers.sds_secrets[%d]", i), "a secret's name cannot be empty")

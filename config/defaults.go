@@ -24,6 +24,8 @@ const (
 	defaultMaxStreams      = 1000
 	defaultMaxClusters     = 100_000
 	defaultMaxEndpoints    = 2_000_000
+	defaultMaxIDs          = 2000
+	defaultMaxJoins        = 1200
 	defaultDoubtShare      = 0.2
 	defaultPathShare       = 0.5
 	defaultRelease         = 0.05
@@ -59,6 +61,8 @@ func fillDefaults(cfg *Config, folder string) error {
 	fill(&cfg.Limits.MaxStreamsPerConnection, defaultMaxStreams)
 	fill(&cfg.Limits.MaxSourceClusters, defaultMaxClusters)
 	fill(&cfg.Limits.MaxSourceEndpoints, defaultMaxEndpoints)
+	fill(&cfg.Limits.MaxIdsPerCaller, defaultMaxIDs)
+	fill(&cfg.Limits.MaxJoinsPerMinute, defaultMaxJoins)
 	fill(&cfg.Limits.MaxMessageBytes, messageBytes(cfg.Limits.MaxSourceClusters))
 	return nil
 }

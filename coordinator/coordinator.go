@@ -134,8 +134,10 @@ func (c *Coordinator) wire(self *corev3.Node) error {
 	}, c.log, newMetrics(c.registry), c.eds, c.store)
 	c.hds = hds.NewServer(hds.Options{
 		Interval: c.core.timing.report, MaxMessageBytes: int(c.started.GetLimits().GetMaxMessageBytes()),
+		MaxIDsPerCaller: int(c.started.GetLimits().GetMaxIdsPerCaller()), MaxJoinsPerMinute: int(c.started.GetLimits().GetMaxJoinsPerMinute()),
 		Log: c.log, Registerer: c.registry,
 	}, sink{c.core})
+	c.hds.SetAdmission(admission(c.started))
 	registerStore(c.registry, c.store)
 	c.query = query.New(query.Options{Core: asker{c.core}, Store: c.store, HDS: c.hds, EDS: c.eds, Feed: c.feed, Node: self})
 	c.core.hds = c.hds
@@ -288,6 +290,7 @@ func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err e
 	}
 	c.config = reloaded
 	c.ready.needsDisk.Store(reloaded.GetHistory().GetRequireWritable())
+	c.hds.SetAdmission(admission(reloaded))
 	c.store.SetRetention(reloaded.GetHistory().GetRetention().AsDuration())
 	return needRestart, nil
 }

@@ -105,6 +105,7 @@ func (p *playground) steps() []step {
 		}},
 		{"it tells of what it was not asked", p.strange, moves{"hdsd_hds_strange_entries_total": rises}},
 		{"another has its name", p.impersonate, moves{"hdsd_hds_refused_streams_total": rises}},
+		{"one comes that is not admitted", p.intrude, moves{"hdsd_hds_turned_away_total": rises}},
 		{"it connects a second time", func() { p.introduce("x", "a") }, moves{"hdsd_hds_replaced_streams_total": rises}},
 		{"a node fetches", func() {
 			p.fetch(`{"health_check_request":{"node":{"id":"f"},"capability":{"health_check_protocols":["HTTP"]}}}`)
@@ -122,6 +123,7 @@ func (p *playground) start() {
 	text := quick + `
 policies: [{cluster_name_glob: dark, mode: SHADOW, redundancy: 7}, {cluster_name_glob: "*", redundancy: 7}]  # every checker has work
 limits: {max_connections: 50}
+checkers: {admit: [{node_id_glob: "c?"}, {node_id_glob: "?"}]}
 data_planes: {eds_directory: eds}
 `
 	p.site = newSite(p.t, p.dir, text, static("web", p.address)+static("dark", p.address))
@@ -243,6 +245,14 @@ func (p *playground) impersonate() {
 		_, err := impostor.Recv()
 		_ = impostor.CloseSend() // where it was taken for the checker, come back from a pause
 		return status.Code(err) == codes.AlreadyExists
+	})
+}
+
+// intrude has a checker come that no rule admits.
+func (p *playground) intrude() {
+	p.eventually("an intruder to be refused", func() bool {
+		_, err := p.introduce("intruder", "a").Recv()
+		return status.Code(err) == codes.PermissionDenied
 	})
 }
 

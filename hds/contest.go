@@ -39,6 +39,9 @@ func (s *Server) join(one *session) error {
 func (s *Server) claim(one *session, came int64) (rival *session, wait time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.door.admits(one.checker.ID, &one.origin.Caller); err != nil {
+		return nil, 0, s.turnAway(one.checker.ID, &one.origin.Caller, err)
+	}
 	rival = s.sessions[one.checker.ID]
 	if rival == nil || rival.ending {
 		return nil, 0, s.admit(one)

@@ -11,7 +11,7 @@
 //
 // Other files decide
 //
-//   - who a checker is (join.go), and which of two sessions has a node
+//   - who a checker is (join.go), which ones may come in (door.go), and which of two sessions has a node
 //     id (contest.go);
 //   - what has to be sent next (outbox.go, sender.go for streams, fetcher.go for
 //     fetches), in v2 if the checker speaks it (v2.go, form.go);
@@ -78,6 +78,6 @@
 // ends with the session. Server.Close ends all sessions and waits for them.
 //
 // It may import health, hds/specifier, internal/caller, internal/envoyaddr,
-// internal/gate, internal/rest, internal/wire, protos, grpc, net/http, and the metrics
+// internal/gate, internal/share, internal/rest, internal/wire, protos, grpc, net/http, and the metrics
 // and log libraries. The grpc.Server must use wire's codec; ServerOptions has it.
 package hds

@@ -75,6 +75,9 @@ func (s *Server) sessionOf(who *introduction, q *query) (*session, error) {
 	from := origin{who.node, q.from}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.door.admits(who.checker.ID, &from.Caller); err != nil {
+		return nil, s.turnAway(who.checker.ID, &from.Caller, err)
+	}
 	if old := s.sessions[who.checker.ID]; old != nil && !old.ending {
 		same := old.calls != nil && old.origin.is(from) && sameChecker(&old.checker, &who.checker)
 		switch {

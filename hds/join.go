@@ -101,6 +101,9 @@ func (s *Server) admit(one *session) error {
 		return gate.ErrClosing
 	}
 	id := one.checker.ID
+	if err := s.door.enter(time.Now(), id, one.origin.Key()); err != nil {
+		return s.turnAway(id, &one.origin.Caller, err)
+	}
 	if old := s.sessions[id]; old != nil {
 		if !old.ending {
 			old.replaced = true
@@ -128,6 +131,7 @@ func (s *Server) leave(one *session) {
 	s.mu.Lock()
 	replaced := one.replaced
 	one.ending = !replaced
+	s.door.leave(time.Now(), one.checker.ID, one.origin.Key())
 	s.mu.Unlock()
 	if replaced {
 		return

@@ -22,6 +22,7 @@ var reportKindNames = [reportKinds]string{"unchanged", "changed", "unexpected", 
 type metrics struct {
 	streams    prometheus.Gauge
 	refused    prometheus.Counter
+	turnedAway prometheus.Counter
 	replaced   prometheus.Counter
 	reports    [reportKinds]prometheus.Counter
 	votes      prometheus.Counter
@@ -46,6 +47,7 @@ func newMetrics() (*metrics, []prometheus.Collector) {
 	m := &metrics{
 		streams:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "hdsd_hds_streams", Help: "Checkers connected now."}),
 		refused:    counter("refused_streams_total", "Streams and fetches refused because a checker of the same node id reports."),
+		turnedAway: counter("turned_away_total", "Streams and fetches refused by checkers.admit, limits.max_ids_per_caller or limits.max_joins_per_minute, or ended by a new checkers.admit."),
 		replaced:   counter("replaced_streams_total", "Silent streams ended because their node id came again, and fetches because they changed the version of the API."),
 		votes:      counter("votes_total", "Votes that changed and were handed on."),
 		strange:    counter("strange_entries_total", "Reported endpoints that the checker was not assigned, or of a status unknown here."),

@@ -34,6 +34,11 @@ type Options struct {
 	// stream with RESOURCE_EXHAUSTED. Default: 64 MiB.
 	MaxMessageBytes int
 
+	// MaxIDsPerCaller bounds the node ids that a caller has checkers under, now and in
+	// the last minute. MaxJoinsPerMinute bounds how many of them may be new to it in a
+	// minute. Defaults: 2,000 and 1,200.
+	MaxIDsPerCaller, MaxJoinsPerMinute int
+
 	// Log gets what operators should know. Default: nothing is logged.
 	Log zerolog.Logger
 
@@ -47,6 +52,8 @@ func (o Options) withDefaults() Options {
 	o.WriteTimeout = orDefault(o.WriteTimeout, 10*time.Second)
 	o.AssignTimeout = orDefault(o.AssignTimeout, time.Second)
 	o.MaxMessageBytes = orDefault(o.MaxMessageBytes, 64<<20)
+	o.MaxIDsPerCaller = orDefault(o.MaxIDsPerCaller, 2000)
+	o.MaxJoinsPerMinute = orDefault(o.MaxJoinsPerMinute, 1200)
 	return o
 }
 

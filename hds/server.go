@@ -79,6 +79,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session // by node id
+	door     door
 }
 
 // NewServer makes a server. Register it with a grpc.Server that has ServerOptions.
@@ -90,7 +91,7 @@ func NewServer(o Options, sink Sink) *Server {
 	}
 	return &Server{
 		options: o, sink: sink, metrics: m, start: time.Now(),
-		gate: gate.New(), sessions: make(map[string]*session),
+		gate: gate.New(), sessions: make(map[string]*session), door: newDoor(&o),
 	}
 }
 

@@ -1762,6 +1762,8 @@ type Checkers struct {
 	// Without it, a cluster that also matches names in certificates ends the
 	// checkers.
 	SdsSecrets []string `protobuf:"bytes,2,rep,name=sds_secrets,json=sdsSecrets,proto3" json:"sds_secrets,omitempty"`
+	// Which checkers may join; one rule has to match. Absent: all that may connect.
+	Admit []*AdmitRule `protobuf:"bytes,3,rep,name=admit,proto3" json:"admit,omitempty"`
 	// Whether the weight counts that a checker claims in hdsd.weight of its
 	// node.metadata; if so, up to 4 times the median of all checkers.
 	// assignment.checkers stands above it.
@@ -1814,11 +1816,74 @@ func (x *Checkers) GetSdsSecrets() []string {
 	return nil
 }
 
+func (x *Checkers) GetAdmit() []*AdmitRule {
+	if x != nil {
+		return x.Admit
+	}
+	return nil
+}
+
 func (x *Checkers) GetNodeWeights() bool {
 	if x != nil {
 		return x.NodeWeights
 	}
 	return false
+}
+
+// AdmitRule admits the checkers that match all of its fields.
+type AdmitRule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Glob over node ids: * any run of characters, ? one character. Default: all.
+	NodeIdGlob string `protobuf:"bytes,1,opt,name=node_id_glob,json=nodeIdGlob,proto3" json:"node_id_glob,omitempty"`
+	// Addresses that they connect from, such as 10.0.0.0/8 or 10.1.2.3. Behind a
+	// load balancer, these may be the load balancer's. Default: all.
+	Addresses     []string `protobuf:"bytes,2,rep,name=addresses,proto3" json:"addresses,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AdmitRule) Reset() {
+	*x = AdmitRule{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AdmitRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AdmitRule) ProtoMessage() {}
+
+func (x *AdmitRule) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AdmitRule.ProtoReflect.Descriptor instead.
+func (*AdmitRule) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *AdmitRule) GetNodeIdGlob() string {
+	if x != nil {
+		return x.NodeIdGlob
+	}
+	return ""
+}
+
+func (x *AdmitRule) GetAddresses() []string {
+	if x != nil {
+		return x.Addresses
+	}
+	return nil
 }
 
 // DataPlanes says how data planes get clusters and health.
@@ -1847,7 +1912,7 @@ type DataPlanes struct {
 
 func (x *DataPlanes) Reset() {
 	*x = DataPlanes{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1859,7 +1924,7 @@ func (x *DataPlanes) String() string {
 func (*DataPlanes) ProtoMessage() {}
 
 func (x *DataPlanes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1872,7 +1937,7 @@ func (x *DataPlanes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataPlanes.ProtoReflect.Descriptor instead.
 func (*DataPlanes) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DataPlanes) GetEdsDirectory() string {
@@ -1930,13 +1995,20 @@ type Limits struct {
 	// Limit of endpoints of one management server in total. hdsd refuses
 	// resources that exceed it. Default: 2000000.
 	MaxSourceEndpoints uint32 `protobuf:"varint,5,opt,name=max_source_endpoints,json=maxSourceEndpoints,proto3" json:"max_source_endpoints,omitempty"`
-	unknownFields      protoimpl.UnknownFields
-	sizeCache          protoimpl.SizeCache
+	// Limit of node ids under which one caller may have checkers, now and in the
+	// last minute. A caller is the identity of a certificate; without one, a
+	// connection. Default: 2000.
+	MaxIdsPerCaller uint32 `protobuf:"varint,30,opt,name=max_ids_per_caller,json=maxIdsPerCaller,proto3" json:"max_ids_per_caller,omitempty"`
+	// Limit of node ids a minute that one caller may bring and that it did not
+	// have in the last minute. Default: 1200.
+	MaxJoinsPerMinute uint32 `protobuf:"varint,31,opt,name=max_joins_per_minute,json=maxJoinsPerMinute,proto3" json:"max_joins_per_minute,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1948,7 +2020,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1961,7 +2033,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Limits) GetMaxMessageBytes() uint32 {
@@ -1995,6 +2067,20 @@ func (x *Limits) GetMaxSourceClusters() uint32 {
 func (x *Limits) GetMaxSourceEndpoints() uint32 {
 	if x != nil {
 		return x.MaxSourceEndpoints
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxIdsPerCaller() uint32 {
+	if x != nil {
+		return x.MaxIdsPerCaller
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxJoinsPerMinute() uint32 {
+	if x != nil {
+		return x.MaxJoinsPerMinute
 	}
 	return 0
 }
@@ -2118,12 +2204,17 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\bsub_zone\x18\x03 \x01(\tR\asubZone\"m\n" +
 	"\aHistory\x127\n" +
 	"\tretention\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\tretention\x12)\n" +
-	"\x10require_writable\x18\x03 \x01(\bR\x0frequireWritable\"d\n" +
+	"\x10require_writable\x18\x03 \x01(\bR\x0frequireWritable\"\x95\x01\n" +
 	"\bCheckers\x12\x14\n" +
 	"\x05files\x18\x01 \x03(\tR\x05files\x12\x1f\n" +
 	"\vsds_secrets\x18\x02 \x03(\tR\n" +
-	"sdsSecrets\x12!\n" +
-	"\fnode_weights\x18\x05 \x01(\bR\vnodeWeights\"\xbc\x02\n" +
+	"sdsSecrets\x12/\n" +
+	"\x05admit\x18\x03 \x03(\v2\x19.hdsd.config.v1.AdmitRuleR\x05admit\x12!\n" +
+	"\fnode_weights\x18\x05 \x01(\bR\vnodeWeights\"K\n" +
+	"\tAdmitRule\x12 \n" +
+	"\fnode_id_glob\x18\x01 \x01(\tR\n" +
+	"nodeIdGlob\x12\x1c\n" +
+	"\taddresses\x18\x02 \x03(\tR\taddresses\"\xbc\x02\n" +
 	"\n" +
 	"DataPlanes\x12#\n" +
 	"\reds_directory\x18\x01 \x01(\tR\fedsDirectory\x12@\n" +
@@ -2132,13 +2223,15 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"clusterTtl\x12;\n" +
 	"\vzone_health\x18\x04 \x01(\x0e2\x1a.hdsd.config.v1.ZoneHealthR\n" +
 	"zoneHealth\x12N\n" +
-	"\x11eds_config_source\x18\x05 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\x0fedsConfigSource\"\xfc\x01\n" +
+	"\x11eds_config_source\x18\x05 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\x0fedsConfigSource\"\xda\x02\n" +
 	"\x06Limits\x12*\n" +
 	"\x11max_message_bytes\x18\x01 \x01(\rR\x0fmaxMessageBytes\x12'\n" +
 	"\x0fmax_connections\x18\x02 \x01(\rR\x0emaxConnections\x12;\n" +
 	"\x1amax_streams_per_connection\x18\x03 \x01(\rR\x17maxStreamsPerConnection\x12.\n" +
 	"\x13max_source_clusters\x18\x04 \x01(\rR\x11maxSourceClusters\x120\n" +
-	"\x14max_source_endpoints\x18\x05 \x01(\rR\x12maxSourceEndpoints*4\n" +
+	"\x14max_source_endpoints\x18\x05 \x01(\rR\x12maxSourceEndpoints\x12+\n" +
+	"\x12max_ids_per_caller\x18\x1e \x01(\rR\x0fmaxIdsPerCaller\x12/\n" +
+	"\x14max_joins_per_minute\x18\x1f \x01(\rR\x11maxJoinsPerMinute*4\n" +
 	"\x0eUpstreamHealth\x12\f\n" +
 	"\bWORST_OF\x10\x00\x12\b\n" +
 	"\x04OURS\x10\x01\x12\n" +
@@ -2187,7 +2280,7 @@ func file_hdsd_config_v1_config_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(UpstreamHealth)(0),         // 0: hdsd.config.v1.UpstreamHealth
 	(Placement)(0),              // 1: hdsd.config.v1.Placement
@@ -2214,14 +2307,15 @@ var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(*LocalitySelector)(nil),    // 22: hdsd.config.v1.LocalitySelector
 	(*History)(nil),             // 23: hdsd.config.v1.History
 	(*Checkers)(nil),            // 24: hdsd.config.v1.Checkers
-	(*DataPlanes)(nil),          // 25: hdsd.config.v1.DataPlanes
-	(*Limits)(nil),              // 26: hdsd.config.v1.Limits
-	nil,                         // 27: hdsd.config.v1.CheckerSelector.MetadataEntry
-	(*v3.ConfigSource)(nil),     // 28: envoy.config.core.v3.ConfigSource
-	(*v3.HealthCheck)(nil),      // 29: envoy.config.core.v3.HealthCheck
-	(*durationpb.Duration)(nil), // 30: google.protobuf.Duration
-	(v3.HealthStatus)(0),        // 31: envoy.config.core.v3.HealthStatus
-	(*structpb.Value)(nil),      // 32: google.protobuf.Value
+	(*AdmitRule)(nil),           // 25: hdsd.config.v1.AdmitRule
+	(*DataPlanes)(nil),          // 26: hdsd.config.v1.DataPlanes
+	(*Limits)(nil),              // 27: hdsd.config.v1.Limits
+	nil,                         // 28: hdsd.config.v1.CheckerSelector.MetadataEntry
+	(*v3.ConfigSource)(nil),     // 29: envoy.config.core.v3.ConfigSource
+	(*v3.HealthCheck)(nil),      // 30: envoy.config.core.v3.HealthCheck
+	(*durationpb.Duration)(nil), // 31: google.protobuf.Duration
+	(v3.HealthStatus)(0),        // 32: envoy.config.core.v3.HealthStatus
+	(*structpb.Value)(nil),      // 33: google.protobuf.Value
 }
 var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	7,  // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
@@ -2235,48 +2329,49 @@ var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	20, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
 	23, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
 	24, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
-	26, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
-	25, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
+	27, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
+	26, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
 	8,  // 13: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
-	28, // 14: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
+	29, // 14: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
 	0,  // 15: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
-	29, // 16: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
-	30, // 17: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
-	30, // 18: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
+	30, // 16: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	31, // 17: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
+	31, // 18: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
 	1,  // 19: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
 	1,  // 20: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
 	12, // 21: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
-	30, // 22: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
+	31, // 22: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
 	2,  // 23: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
 	3,  // 24: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
-	31, // 25: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
+	32, // 25: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
 	15, // 26: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
-	30, // 27: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
-	30, // 28: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
+	31, // 27: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
+	31, // 28: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
 	16, // 29: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
 	17, // 30: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
 	18, // 31: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
 	19, // 32: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
-	32, // 33: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	30, // 34: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
-	30, // 35: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	33, // 33: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	31, // 34: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
+	31, // 35: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
 	14, // 36: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
 	21, // 37: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
 	4,  // 38: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
 	1,  // 39: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
 	1,  // 40: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
 	22, // 41: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	27, // 42: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	30, // 43: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	30, // 44: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	30, // 45: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	5,  // 46: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	28, // 47: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	48, // [48:48] is the sub-list for method output_type
-	48, // [48:48] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	28, // 42: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	31, // 43: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	25, // 44: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
+	31, // 45: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	31, // 46: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	5,  // 47: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	29, // 48: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	49, // [49:49] is the sub-list for method output_type
+	49, // [49:49] is the sub-list for method input_type
+	49, // [49:49] is the sub-list for extension type_name
+	49, // [49:49] is the sub-list for extension extendee
+	0,  // [0:49] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
@@ -2292,7 +2387,7 @@ func file_hdsd_config_v1_config_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_config_v1_config_proto_rawDesc), len(file_hdsd_config_v1_config_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   22,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
