@@ -19,21 +19,23 @@ import (
 
 // Bounds of settings.
 const (
-	maxRedundancy   = 7
-	minInterval     = 10 * time.Millisecond
-	maxInterval     = time.Hour
-	maxWait         = time.Hour
-	minTTL          = time.Second
-	maxTTL          = 24 * time.Hour
-	minRetention    = time.Second
-	maxRetention    = 100 * 365 * 24 * time.Hour
-	minMessageBytes = 1 << 20
-	maxMessageBytes = 1 << 30
-	minConnections  = 10
-	minStreams      = 10
-	minSourceSize   = 10
-	maxCount        = math.MaxUint32
-	maxNameLength   = 256
+	maxRedundancy    = 7
+	minInterval      = 10 * time.Millisecond
+	maxInterval      = time.Hour
+	maxWait          = time.Hour
+	minTTL           = time.Second
+	maxTTL           = 24 * time.Hour
+	minRetention     = time.Second
+	maxRetention     = 100 * 365 * 24 * time.Hour
+	minMessageBytes  = 1 << 20
+	maxMessageBytes  = 1 << 30
+	minConnectionAge = time.Second
+	maxConnectionAge = 365 * 24 * time.Hour
+	minConnections   = 10
+	minStreams       = 10
+	minSourceSize    = 10
+	maxCount         = math.MaxUint32
+	maxNameLength    = 256
 )
 
 // config checks the whole configuration. It runs before the defaults are filled in, so

@@ -88,7 +88,7 @@ func TestDefaults(t *testing.T) {
 	}
 	want := &configv1.Config{}
 	text := strings.NewReplacer("HOST", host, "FOLDER", filepath.ToSlash(folder)).Replace(`{
-		"nodeId": "HOST", "grpc": {"address": "127.0.0.1:18000"}, "http": {"address": "127.0.0.1:18080"}, "dataDir": "FOLDER/data",
+		"nodeId": "HOST", "grpc": {"address": "127.0.0.1:18000", "maxConnectionAge": "86400s"}, "http": {"address": "127.0.0.1:18080", "maxConnectionAge": "86400s"}, "dataDir": "FOLDER/data",
 		"sources": [{"name": "local", "configSource": {"path": "FOLDER/clusters.yaml"}}],
 		"assignment": {"redundancy": 3, "reconnectGrace": "5s", "settle": "3s"}, "reporting": {"interval": "1s"}, "verdict": {},
 		"history": {"retention": "7776000s"}, "checkers": {}, "limits": {"maxMessageBytes": 67108864, "maxConnections": 20000, "maxStreamsPerConnection": 1000,

@@ -19,6 +19,7 @@ const (
 	defaultSettle          = 3 * time.Second
 	defaultInterval        = time.Second
 	defaultRetention       = 90 * 24 * time.Hour
+	defaultConnectionAge   = 24 * time.Hour
 	defaultMaxMessageBytes = 64 << 20
 	defaultMaxConnections  = 20_000
 	defaultMaxStreams      = 1000
@@ -51,6 +52,8 @@ func fillDefaults(cfg *Config, folder string) error {
 	fill(&cfg.Limits, &configv1.Limits{})
 	fill(&cfg.Grpc.Address, defaultGRPCAddress)
 	fill(&cfg.Http.Address, defaultHTTPAddress)
+	fill(&cfg.Grpc.MaxConnectionAge, durationpb.New(defaultConnectionAge))
+	fill(&cfg.Http.MaxConnectionAge, durationpb.New(defaultConnectionAge))
 	fill(&cfg.DataDir, filepath.Join(folder, defaultDataDir))
 	fill(&cfg.Assignment.Redundancy, defaultRedundancy)
 	fill(&cfg.Assignment.ReconnectGrace, durationpb.New(defaultGrace))

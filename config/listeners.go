@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"net/netip"
 	"regexp"
+	"time"
 
 	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/internal/certs"
 )
 
 func (c *checks) listeners(cfg *Config) {
@@ -37,6 +39,9 @@ func (c *checks) listener(field string, listener *configv1.Listener, byDefault s
 	case tls == nil && open && !listener.GetInsecure():
 		c.add(field+".address", "%s can be reached from other machines without TLS: give tls, or an address as %s, or say insecure: true", text, byDefault)
 	}
+	if age := listener.GetMaxConnectionAge(); age.AsDuration() != 0 {
+		c.duration(field+".max_connection_age", age, minConnectionAge, maxConnectionAge)
+	}
 	if tls != nil {
 		c.tls(field+".tls", tls)
 	}
@@ -66,7 +71,11 @@ func (c *checks) tls(field string, tls *configv1.ServerTls) {
 	if !complete {
 		return
 	}
-	if _, err := readIdentity(tls); err != nil {
-		c.add(field+"."+err.field, "%s", err)
+	problem, invalid := certs.Check(tls, time.Now())
+	switch {
+	case problem != nil:
+		c.add(field+"."+problem.Field, "%s", problem)
+	case invalid != nil:
+		c.warn(field+"."+invalid.Field, "%s", invalid)
 	}
 }

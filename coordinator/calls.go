@@ -31,6 +31,8 @@ type calls struct {
 	http   *prometheus.CounterVec
 	panics prometheus.Counter
 	closed prometheus.Counter
+	ended  *prometheus.CounterVec // by listener and reason
+	expiry *expiry
 }
 
 func newCalls(to prometheus.Registerer, log zerolog.Logger) *calls {
@@ -51,7 +53,11 @@ func newCalls(to prometheus.Registerer, log zerolog.Logger) *calls {
 			Name: "hdsd_connections_refused_total", Help: "Connections closed at once because limits.max_connections were open.",
 		}),
 	}
-	to.MustRegister(c.grpc)
+	c.ended = factory.NewCounterVec(prometheus.CounterOpts{
+		Name: "hdsd_connections_ended_total", Help: "Connections that hdsd ended, by listener and reason: their age, or their client's certificate.",
+	}, []string{"listener", "reason"})
+	c.expiry = &expiry{}
+	to.MustRegister(c.grpc, c.expiry)
 	return c
 }
 

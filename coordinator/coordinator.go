@@ -135,6 +135,7 @@ func (c *Coordinator) wire(self *corev3.Node) error {
 	c.hds = hds.NewServer(hds.Options{
 		Interval: c.core.timing.report, MaxMessageBytes: int(c.started.GetLimits().GetMaxMessageBytes()),
 		MaxIDsPerCaller: int(c.started.GetLimits().GetMaxIdsPerCaller()), MaxJoinsPerMinute: int(c.started.GetLimits().GetMaxJoinsPerMinute()),
+		Planned: c.servers.planned, PlannedGrace: c.core.timing.grace,
 		Log: c.log, Registerer: c.registry,
 	}, sink{c.core})
 	c.hds.SetAdmission(admission(c.started))

@@ -8,6 +8,7 @@ import (
 	stdlog "log"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -25,6 +26,7 @@ import (
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds"
+	"hdsd/internal/conns"
 )
 
 const (
@@ -42,6 +44,7 @@ type servers struct {
 	health       *health.Server
 	http         *http.Server
 	httpListener net.Listener
+	watched      []*watched // both listeners
 	calls        *calls
 }
 
@@ -57,8 +60,6 @@ func listen(c *configv1.Config, log zerolog.Logger, counters *calls) (*servers, 
 		s.grpcListener.Close()
 		return nil, fmt.Errorf("http.address: %w", err)
 	}
-	s.grpcListener = counters.limited(s.grpcListener, c.GetLimits())
-	s.httpListener = counters.limited(s.httpListener, c.GetLimits())
 	if err := s.secure(c, log); err != nil {
 		s.close()
 		return nil, err
@@ -68,26 +69,32 @@ func listen(c *configv1.Config, log zerolog.Logger, counters *calls) (*servers, 
 
 // secure makes the servers, with TLS if the configuration has it.
 func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
-	report := func(err error) {
-		log.Error().Str("event", "certificate_refused").Err(err).Msg("changed TLS files cannot be used: the last valid certificate stays in use")
+	watch := func(name string, on net.Listener, from *configv1.Listener, protocols ...string) (*watched, error) {
+		w, err := s.calls.watch(name, s.calls.limited(on, c.GetLimits()), from, protocols...)
+		s.watched = append(s.watched, w)
+		return w, err
 	}
-	options := append(hds.ServerOptions(hds.Options{MaxMessageBytes: int(c.GetLimits().GetMaxMessageBytes())}),
-		grpc.MaxConcurrentStreams(c.GetLimits().GetMaxStreamsPerConnection()), grpc.MaxHeaderListSize(maxHeaderBytes))
-	if files := c.GetGrpc().GetTls(); files != nil {
-		secured, err := config.ServerTLS(files, report, "h2")
-		if err != nil {
-			return fmt.Errorf("grpc.tls: %w", err)
-		}
-		options = append(options, grpc.Creds(credentials.NewTLS(secured)))
+	forGRPC, err := watch("grpc", s.grpcListener, c.GetGrpc(), "h2")
+	if err != nil {
+		return err
+	}
+	forHTTP, err := watch("http", s.httpListener, c.GetHttp())
+	if err != nil {
+		return err
+	}
+	options := append(hds.ServerOptions(hds.Options{
+		MaxMessageBytes: int(c.GetLimits().GetMaxMessageBytes()), MoveAfter: conns.SoftAge(c.GetGrpc().GetMaxConnectionAge().AsDuration()),
+	}), grpc.MaxConcurrentStreams(c.GetLimits().GetMaxStreamsPerConnection()), grpc.MaxHeaderListSize(maxHeaderBytes))
+	if s.grpcListener = forGRPC; forGRPC.tls != nil {
+		options = append(options, grpc.Creds(credentials.NewTLS(forGRPC.tls.Config())))
 	}
 	s.grpc = grpc.NewServer(append(options, s.calls.options()...)...)
-	s.http = &http.Server{ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ErrorLog: stdlog.New(errorLog{log}, "", 0)}
-	if files := c.GetHttp().GetTls(); files != nil {
-		secured, err := config.ServerTLS(files, report)
-		if err != nil {
-			return fmt.Errorf("http.tls: %w", err)
-		}
-		s.httpListener = tls.NewListener(s.httpListener, secured)
+	s.http = &http.Server{
+		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ConnContext: inContext,
+		ErrorLog: stdlog.New(errorLog{log}, "", 0),
+	}
+	if s.httpListener = forHTTP; forHTTP.tls != nil {
+		s.httpListener = tls.NewListener(forHTTP, forHTTP.tls.Config())
 	}
 	return nil
 }
@@ -133,13 +140,16 @@ func (c *Coordinator) register() error {
 	mux.Handle("GET /metrics", counted("/metrics", promhttp.HandlerFor(c.registry, promhttp.HandlerOpts{})))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
 	mux.HandleFunc("GET /readyz", c.serveReady)
-	c.servers.http.Handler = timed(c.guarded(mux))
+	c.servers.http.Handler = timed(moving(c.guarded(mux)))
 	return nil
 }
 
 // serve runs both servers until they are stopped. It calls failed if one ends by
 // itself.
 func (s *servers) serve(failed func(error)) (wait func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var looking sync.WaitGroup
+	looking.Go(func() { s.look(ctx) })
 	done := make(chan struct{}, 2)
 	go func() {
 		defer func() { done <- struct{}{} }()
@@ -153,7 +163,7 @@ func (s *servers) serve(failed func(error)) (wait func()) {
 			failed(fmt.Errorf("serving HTTP: %w", err))
 		}
 	}()
-	return func() { <-done; <-done }
+	return func() { <-done; <-done; cancel(); looking.Wait() }
 }
 
 // stop waits a bounded time for open calls to end.

@@ -105,7 +105,9 @@ func (s *Server) admit(one *session) error {
 		return s.turnAway(id, &one.origin.Caller, err)
 	}
 	if old := s.sessions[id]; old != nil {
-		if !old.ending {
+		if old.ending {
+			close(old.lifetime.followed)
+		} else {
 			old.replaced = true
 			one.warned = old.warned
 			s.metrics.replaced.Inc()
@@ -136,6 +138,9 @@ func (s *Server) leave(one *session) {
 	if replaced {
 		return
 	}
+	if s.isFollowed(one) {
+		return
+	}
 	s.sink.Disconnected(one.checker.ID)
 	s.mu.Lock()
 	if s.sessions[one.checker.ID] == one {
@@ -143,4 +148,23 @@ func (s *Server) leave(one *session) {
 	}
 	s.metrics.streams.Set(float64(len(s.sessions)))
 	s.mu.Unlock()
+}
+
+// isFollowed waits a while for the next stream of a checker whose connection hdsd ended
+// by plan, so that nobody else gets its seats meanwhile. It reports whether there is one.
+func (s *Server) isFollowed(one *session) bool {
+	if s.options.Planned == nil || one.grpc == nil || !s.options.Planned(one.origin.Address) {
+		return false
+	}
+	timer := time.NewTimer(s.options.PlannedGrace)
+	defer timer.Stop()
+	select {
+	case <-one.lifetime.followed:
+		return true
+	case <-timer.C:
+	case <-s.gate.Closing():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sessions[one.checker.ID] != one
 }

@@ -7,12 +7,14 @@ type lifetime struct {
 	stopped chan struct{} // closed by stop
 	done    chan struct{} // closed when the session calls the sink no more
 
+	followed chan struct{} // closed when another session takes the place of one that was ending; guarded by Server.mu
+
 	once  sync.Once
 	cause error // written before stopped is closed
 }
 
 func newLifetime() lifetime {
-	return lifetime{stopped: make(chan struct{}), done: make(chan struct{})}
+	return lifetime{stopped: make(chan struct{}), done: make(chan struct{}), followed: make(chan struct{})}
 }
 
 // stop ends the session with err; the first call counts. It does not wait.

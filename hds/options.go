@@ -39,6 +39,18 @@ type Options struct {
 	// minute. Defaults: 2,000 and 1,200.
 	MaxIDsPerCaller, MaxJoinsPerMinute int
 
+	// Planned reports whether the server itself ended the connection from an
+	// address, so that the client makes another. The checker then counts as
+	// connected for PlannedGrace. Default: no connection is ended.
+	Planned func(address string) bool
+
+	// MoveAfter is the age of a connection at which ServerOptions let grpc ask the
+	// client to move, give or take a tenth. Streams stay. Default: none.
+	MoveAfter time.Duration
+
+	// PlannedGrace is how long to wait for such a checker. Default: 5 s.
+	PlannedGrace time.Duration
+
 	// Log gets what operators should know. Default: nothing is logged.
 	Log zerolog.Logger
 
@@ -51,6 +63,7 @@ func (o Options) withDefaults() Options {
 	o.FirstMessageTimeout = orDefault(o.FirstMessageTimeout, 10*time.Second)
 	o.WriteTimeout = orDefault(o.WriteTimeout, 10*time.Second)
 	o.AssignTimeout = orDefault(o.AssignTimeout, time.Second)
+	o.PlannedGrace = orDefault(o.PlannedGrace, 5*time.Second)
 	o.MaxMessageBytes = orDefault(o.MaxMessageBytes, 64<<20)
 	o.MaxIDsPerCaller = orDefault(o.MaxIDsPerCaller, 2000)
 	o.MaxJoinsPerMinute = orDefault(o.MaxJoinsPerMinute, 1200)
@@ -81,7 +94,7 @@ func ServerOptions(o Options) []grpc.ServerOption {
 		wire.ServerOption(),
 		grpc.MaxRecvMsgSize(o.MaxMessageBytes),
 		grpc.ConnectionTimeout(o.FirstMessageTimeout),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, MaxConnectionAge: o.MoveAfter}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveMinTime, PermitWithoutStream: true}),
 	}
 }

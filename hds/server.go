@@ -26,7 +26,8 @@ type Sink interface {
 	Connected(c health.Checker)
 
 	// Disconnected: the checker has no stream any more, or has not fetched for
-	// three intervals.
+	// three intervals. If the server itself ended its connection by plan, the call
+	// comes later, and not at all if the checker has another stream by then.
 	Disconnected(id string)
 
 	// Accepted: for the first time a report has listed exactly what is in s.

@@ -119,6 +119,9 @@ func verified(state *tls.ConnectionState) Caller {
 	return Caller{Identity: identity(leaf, names), Names: names, Leaf: leaf}
 }
 
+// Named gives the identity in a certificate.
+func Named(leaf *x509.Certificate) string { return identity(leaf, namesIn(leaf)) }
+
 func namesIn(leaf *x509.Certificate) []string {
 	names := make([]string, 0, len(leaf.URIs)+len(leaf.DNSNames)+len(leaf.EmailAddresses)+len(leaf.IPAddresses))
 	for _, uri := range leaf.URIs {

@@ -556,6 +556,10 @@ type Listener struct {
 	Tls *ServerTls `protobuf:"bytes,2,opt,name=tls,proto3" json:"tls,omitempty"`
 	// Allow an address other than loopback without TLS.
 	Insecure bool `protobuf:"varint,3,opt,name=insecure,proto3" json:"insecure,omitempty"`
+	// How long a connection lasts at most; clients connect again. They end between
+	// 0.88 and 1 times this age, each at its own. 0s: as long as clients want.
+	// Default: 86400s.
+	MaxConnectionAge *durationpb.Duration `protobuf:"bytes,4,opt,name=max_connection_age,json=maxConnectionAge,proto3" json:"max_connection_age,omitempty"`
 	// For http: names under which clients without TLS and web pages ask, beside IP
 	// addresses, localhost and names without a dot. "*.example.com" stands for all
 	// names below example.com.
@@ -613,6 +617,13 @@ func (x *Listener) GetInsecure() bool {
 		return x.Insecure
 	}
 	return false
+}
+
+func (x *Listener) GetMaxConnectionAge() *durationpb.Duration {
+	if x != nil {
+		return x.MaxConnectionAge
+	}
+	return nil
 }
 
 func (x *Listener) GetAllowedHosts() []string {
@@ -2109,11 +2120,12 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\bcheckers\x18\r \x01(\v2\x18.hdsd.config.v1.CheckersR\bcheckers\x12.\n" +
 	"\x06limits\x18\x0e \x01(\v2\x16.hdsd.config.v1.LimitsR\x06limits\x12;\n" +
 	"\vdata_planes\x18\x0f \x01(\v2\x1a.hdsd.config.v1.DataPlanesR\n" +
-	"dataPlanes\"\x92\x01\n" +
+	"dataPlanes\"\xdb\x01\n" +
 	"\bListener\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12+\n" +
 	"\x03tls\x18\x02 \x01(\v2\x19.hdsd.config.v1.ServerTlsR\x03tls\x12\x1a\n" +
-	"\binsecure\x18\x03 \x01(\bR\binsecure\x12#\n" +
+	"\binsecure\x18\x03 \x01(\bR\binsecure\x12G\n" +
+	"\x12max_connection_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x10maxConnectionAge\x12#\n" +
 	"\rallowed_hosts\x18\x05 \x03(\tR\fallowedHosts\"\x91\x01\n" +
 	"\tServerTls\x124\n" +
 	"\x16certificate_chain_file\x18\x01 \x01(\tR\x14certificateChainFile\x12(\n" +
@@ -2311,9 +2323,9 @@ var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(*DataPlanes)(nil),          // 26: hdsd.config.v1.DataPlanes
 	(*Limits)(nil),              // 27: hdsd.config.v1.Limits
 	nil,                         // 28: hdsd.config.v1.CheckerSelector.MetadataEntry
-	(*v3.ConfigSource)(nil),     // 29: envoy.config.core.v3.ConfigSource
-	(*v3.HealthCheck)(nil),      // 30: envoy.config.core.v3.HealthCheck
-	(*durationpb.Duration)(nil), // 31: google.protobuf.Duration
+	(*durationpb.Duration)(nil), // 29: google.protobuf.Duration
+	(*v3.ConfigSource)(nil),     // 30: envoy.config.core.v3.ConfigSource
+	(*v3.HealthCheck)(nil),      // 31: envoy.config.core.v3.HealthCheck
 	(v3.HealthStatus)(0),        // 32: envoy.config.core.v3.HealthStatus
 	(*structpb.Value)(nil),      // 33: google.protobuf.Value
 }
@@ -2332,46 +2344,47 @@ var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	27, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
 	26, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
 	8,  // 13: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
-	29, // 14: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
-	0,  // 15: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
-	30, // 16: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
-	31, // 17: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
-	31, // 18: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
-	1,  // 19: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
-	1,  // 20: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
-	12, // 21: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
-	31, // 22: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
-	2,  // 23: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
-	3,  // 24: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
-	32, // 25: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
-	15, // 26: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
-	31, // 27: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
-	31, // 28: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
-	16, // 29: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
-	17, // 30: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
-	18, // 31: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
-	19, // 32: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
-	33, // 33: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	31, // 34: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
-	31, // 35: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
-	14, // 36: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
-	21, // 37: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
-	4,  // 38: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
-	1,  // 39: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
-	1,  // 40: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
-	22, // 41: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	28, // 42: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	31, // 43: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	25, // 44: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
-	31, // 45: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	31, // 46: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	5,  // 47: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	29, // 48: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	49, // [49:49] is the sub-list for method output_type
-	49, // [49:49] is the sub-list for method input_type
-	49, // [49:49] is the sub-list for extension type_name
-	49, // [49:49] is the sub-list for extension extendee
-	0,  // [0:49] is the sub-list for field type_name
+	29, // 14: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
+	30, // 15: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
+	0,  // 16: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
+	31, // 17: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	29, // 18: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
+	29, // 19: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
+	1,  // 20: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
+	1,  // 21: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
+	12, // 22: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
+	29, // 23: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
+	2,  // 24: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
+	3,  // 25: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
+	32, // 26: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
+	15, // 27: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
+	29, // 28: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
+	29, // 29: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
+	16, // 30: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
+	17, // 31: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
+	18, // 32: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
+	19, // 33: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
+	33, // 34: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	29, // 35: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
+	29, // 36: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	14, // 37: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
+	21, // 38: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
+	4,  // 39: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
+	1,  // 40: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
+	1,  // 41: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
+	22, // 42: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
+	28, // 43: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	29, // 44: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	25, // 45: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
+	29, // 46: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	29, // 47: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	5,  // 48: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	30, // 49: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	50, // [50:50] is the sub-list for method output_type
+	50, // [50:50] is the sub-list for method input_type
+	50, // [50:50] is the sub-list for extension type_name
+	50, // [50:50] is the sub-list for extension extendee
+	0,  // [0:50] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }

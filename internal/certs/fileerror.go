@@ -1,26 +1,27 @@
-package config
+package certs
 
 import (
 	"bytes"
 	"encoding/pem"
+	"errors"
 	"fmt"
 )
 
 // pairError says whether the certificate or the key is at fault.
-func pairError(named [3]fileError, contents [3][]byte, err error) *fileError {
+func pairError(named [2]FileError, contents [2][]byte, err error) *FileError {
 	certificate, key := &named[0], &named[1]
 	switch {
 	case !hasBlock(contents[0], "CERTIFICATE"):
-		certificate.err = fmt.Errorf("holds no certificate: it needs the server's certificate and its chain in PEM (-----BEGIN CERTIFICATE-----)")
+		certificate.Err = errors.New("holds no certificate: it needs the server's certificate and its chain in PEM (-----BEGIN CERTIFICATE-----)")
 		return certificate
 	case hasBlock(contents[1], "ENCRYPTED PRIVATE KEY"):
-		key.err = fmt.Errorf("is encrypted, and hdsd cannot ask for a password: decrypt it (openssl pkey -in FILE -out FILE)")
+		key.Err = errors.New("is encrypted, and hdsd cannot ask for a password: decrypt it (openssl pkey -in FILE -out FILE)")
 		return key
 	case !hasBlock(contents[1], "PRIVATE KEY"):
-		key.err = fmt.Errorf("holds no private key: it needs the certificate's key in PEM (-----BEGIN PRIVATE KEY-----)")
+		key.Err = errors.New("holds no private key: it needs the certificate's key in PEM (-----BEGIN PRIVATE KEY-----)")
 		return key
 	}
-	key.err = fmt.Errorf("does not go with %s: both must come from one request (%w)", certificate.file, err)
+	key.Err = fmt.Errorf("does not go with %s: both must come from one request (%w)", certificate.File, err)
 	return key
 }
 

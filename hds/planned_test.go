@@ -1,0 +1,31 @@
+package hds_test
+
+import (
+	"testing"
+	"time"
+
+	"hdsd/hds"
+)
+
+// TestAPlannedEndIsNoLoss: a checker whose connection hdsd ended by plan counts as
+// connected until it had time to come back.
+func TestAPlannedEndIsNoLoss(t *testing.T) {
+	bubble(t, hds.Options{Planned: func(address string) bool { return address == "10.1.0.1:40000" }}, func(f *fixture) {
+		planned := f.connect("a", "10.1.0.1", "z1")
+		other := f.connect("b", "10.1.0.2", "z1")
+		same(t, "at first", f.sink.take(), "connected a", "connected b")
+		planned.cancel()
+		other.cancel()
+		same(t, "at the end", f.sink.take(), "disconnected b")
+		time.Sleep(2 * time.Second)
+		again := f.connect("a", "10.1.0.1", "z1")
+		same(t, "when it is back", f.sink.take(), "connected a")
+		again.cancel()
+		time.Sleep(4 * time.Second)
+		same(t, "while it may still come", f.sink.take())
+		time.Sleep(2 * time.Second)
+		same(t, "when it does not come", f.sink.take(), "disconnected a")
+		f.connect("a", "10.1.0.1", "z1")
+		same(t, "when it comes late", f.sink.take(), "connected a")
+	})
+}

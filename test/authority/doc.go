@@ -1,0 +1,2 @@
+// Package authority issues certificates for tests.
+package authority
