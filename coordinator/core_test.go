@@ -190,6 +190,7 @@ func TestTwoCheckersLostGetASubstituteAtOnce(t *testing.T) {
 	all := l.checking(one)
 	l.lose(all[0])
 	l.lose(all[1])
+	l.replan()
 	if who := l.checking(one); len(who) != 2 {
 		t.Errorf("%v check right after two of three were lost", who)
 	}

@@ -40,6 +40,7 @@ func TestAZoneThatReturnsCostsFewSpecifiers(t *testing.T) {
 		l.now = l.now.Add(time.Millisecond)
 		l.core.tick(l.now)
 	}
+	l.replan()
 	if len(l.behind()) == 0 {
 		t.Error("nobody waits for what is gathered")
 	}

@@ -3,6 +3,7 @@ package coordinator
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"hdsd/assign"
 	"hdsd/coordinator/fleet"
@@ -10,6 +11,12 @@ import (
 
 // What the lab shares with the tests of checkers: what hds and operators say of
 // them, and what can be asked.
+
+// replan lets the time go by that is between two plans for checkers that come and go.
+func (l *lab) replan() {
+	l.now = l.now.Add(100 * time.Millisecond)
+	l.core.tick(l.now)
+}
 
 // setSilent says what hds says of checkers that report nothing, or report again.
 func (l *lab) setSilent(silent bool, ids ...string) {

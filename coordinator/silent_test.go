@@ -159,6 +159,7 @@ func TestSeatsAreKeptWhileMostAreSilent(t *testing.T) {
 		l.lose(id)
 		l.join(id)
 	}
+	l.replan()
 	sent := l.sent["c5c"]
 	l.hush(names[:5]...)
 	l.pass(time.Minute)

@@ -301,6 +301,7 @@ func TestNothingIsTriedWhileHdsdSettles(t *testing.T) {
 	l.restart()
 	l.serve(web("web", one), web("db", two))
 	l.join("ca", "cb", "cc")
+	l.replan()
 	if who := l.checking(one); len(who) != 3 {
 		t.Errorf("%v check what was proven before the restart, want three", who)
 	}

@@ -15,6 +15,9 @@
 //     substitutes (cover.go).
 //   - An endpoint that moves is checked where it was until its new checkers are
 //     believed, a minute at most (handover.go).
+//   - For checkers that come and go, a plan is made at once after some calm, and else at
+//     most every 100 ms (churn.go).
+//   - Nobody weighs more by what it claims or by how many ids it has (weights.go).
 //   - Changes of the plan are gathered for a quarter of a report interval before
 //     specifiers are made of them (dispatch.go). So a zone that comes back costs
 //     each checker a specifier or two, not dozens.

@@ -51,7 +51,8 @@ type Fleet struct {
 
 	quietAt  time.Time // when to look again for checkers that have stopped reporting
 	giveUpAt time.Time // when the next silent checker loses its seats; zero: none does
-	pace     pace      // of replacing silent checkers
+	churn    churn
+	pace     pace // of replacing silent checkers
 	doubt    doubt
 
 	out Effects // of the call under way
@@ -72,7 +73,7 @@ type checker struct {
 func New(o Options, lookup Lookup) *Fleet {
 	f := &Fleet{
 		options: o, lookup: lookup, capacity: func(k *health.Checker, nodeWeight float64) { k.Weight, k.MaxChecksPerSecond = nodeWeight, 0 },
-		checkers: map[string]*checker{}, absent: map[string]time.Time{}, silent: map[string]*silence{},
+		checkers: map[string]*checker{}, absent: map[string]time.Time{}, silent: map[string]*silence{}, churn: newChurn(),
 	}
 	f.Plan = newPlan(o, lookup, f.present)
 	return f
@@ -107,8 +108,8 @@ func (f *Fleet) Begin(now time.Time) {
 	}
 }
 
-// Connect seats a checker whose stream begins. Its specifier is due at once,
-// since it waits for one.
+// Connect seats a checker whose stream begins. It waits for its specifier, which is due
+// with the next plan.
 func (f *Fleet) Connect(now time.Time, k health.Checker) Effects {
 	known := f.checkers[k.ID]
 	if known == nil {
@@ -121,17 +122,17 @@ func (f *Fleet) Connect(now time.Time, k health.Checker) Effects {
 	known.cover, f.doubt.changed = uncovered, true
 	delete(f.absent, k.ID)
 	delete(f.silent, k.ID)
-	f.join(now, known)
-	f.out.Specify = []string{k.ID}
+	f.expect(known)
+	f.churn.moved[k.ID] = true
+	f.churn.waiting = append(f.churn.waiting, k.ID)
+	f.planChurn(now)
 	return f.effects()
 }
 
-// join gives a checker its seats again, or new ones.
-func (f *Fleet) join(now time.Time, known *checker) {
-	others := slices.DeleteFunc(f.weigh(), func(k health.Checker) bool { return k.ID == known.ID })
+// expect expects the reports of a checker to begin anew.
+func (f *Fleet) expect(known *checker) {
 	k := known.Checker
 	f.out.Votes = append(f.out.Votes, VoteChange{Checker: k.ID, Connected: &k})
-	f.replan(now, assign.Change{Join: append(others, k)})
 }
 
 // Disconnect keeps the seats of a checker that is lost for the grace period.
@@ -149,7 +150,9 @@ func (f *Fleet) Disconnect(now time.Time, id string) Effects {
 	}
 	f.log(Lost, []string{id})
 	f.out.Votes = append(f.out.Votes, VoteChange{Checker: id, Lost: true})
-	f.replan(now, assign.Change{Lost: []string{id}})
+	f.churn.moved[id] = true
+	f.churn.waiting = slices.DeleteFunc(f.churn.waiting, func(waits string) bool { return waits == id })
+	f.planChurn(now)
 	return f.effects()
 }
 
@@ -157,6 +160,7 @@ func (f *Fleet) Disconnect(now time.Time, id string) Effects {
 func (f *Fleet) Tick(now time.Time) Effects {
 	f.settle(now)
 	f.giveUpSeats(now)
+	f.planChurn(now)
 	f.findQuiet(now)
 	f.replaceSilent(now)
 	f.replaceDoubted(now)
@@ -178,21 +182,32 @@ func (f *Fleet) giveUpSeats(now time.Time) {
 			gone = append(gone, id)
 			delete(f.absent, id)
 			delete(f.checkers, id)
+			f.churn.left[id] = true
 		}
-	}
-	if len(gone) == 0 && !f.out.Settled {
-		return
 	}
 	slices.Sort(gone)
 	f.log(SeatsGivenUp, gone)
 	f.out.GivenUp = gone
-	f.replan(now, assign.Change{Leave: gone, Join: f.weigh()})
+	if f.out.Settled {
+		f.replan(now, assign.Change{})
+	}
 }
 
-// replan changes the plan.
+// replan changes the plan, first for those that came and went.
 func (f *Fleet) replan(now time.Time, change assign.Change) {
-	change.Settling = f.settling
-	f.change(now, change, &f.out)
+	if f.churn.pending() {
+		came := f.takeChurn(now)
+		came.Settling = f.settling
+		f.change(now, came, &f.out)
+	}
+	if !isEmpty(&change) || f.out.Settled {
+		change.Settling = f.settling
+		f.change(now, change, &f.out)
+	}
+}
+
+func isEmpty(c *assign.Change) bool {
+	return len(c.Upsert)+len(c.Remove)+len(c.Join)+len(c.Lost)+len(c.Leave)+len(c.Doubted)+len(c.Blind) == 0
 }
 
 // Apply applies what was queued to the plan.
@@ -226,6 +241,9 @@ func (f *Fleet) NextDeadline() (time.Time, bool) {
 		}
 	}
 	wake(f.due())
+	if f.churn.pending() {
+		wake(f.churn.next)
+	}
 	if f.settling {
 		wake(f.settleAt)
 	} else {

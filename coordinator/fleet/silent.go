@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hdsd/assign"
+	"hdsd/health"
 )
 
 // silence is that of a checker that is connected and reports nothing of what it
@@ -72,7 +73,8 @@ func (f *Fleet) endSilence(now time.Time, id string) {
 	f.doubt.changed, f.out.Recount = true, true
 	if s.replaced() {
 		f.checkers[id].cover = uncovered
-		f.join(now, f.checkers[id])
+		f.expect(f.checkers[id])
+		f.replan(now, assign.Change{Join: []health.Checker{f.checkers[id].Checker}})
 		f.note(id)
 	}
 }
