@@ -1,9 +1,12 @@
 package api
 
 import (
+	"time"
+
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // errorDomain is the domain of the reasons in errors (google.rpc.ErrorInfo).
@@ -26,6 +29,17 @@ func ReasonOf(err error) string {
 		}
 	}
 	return ""
+}
+
+// retryAfter is when a caller may try again that was refused because of a limit.
+const retryAfter = 5 * time.Second
+
+// withRetry adds to a refusal when to try again.
+func withRetry(refusal *status.Status) error {
+	if detailed, err := refusal.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(retryAfter)}); err == nil {
+		return detailed.Err()
+	}
+	return refusal.Err()
 }
 
 // withReason makes an error with a reason.

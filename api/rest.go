@@ -17,10 +17,10 @@ import (
 // Handler serves the service as REST below /v1/.
 func (s *Service) Handler() (http.Handler, error) {
 	mux := newGateway()
-	if err := hdsdv1.RegisterQueryHandlerServer(context.Background(), mux, s); err != nil {
+	if err := hdsdv1.RegisterQueryHandlerServer(context.Background(), mux, queries{s}); err != nil {
 		return nil, fmt.Errorf("serving REST: %w", err)
 	}
-	return checkParameters(withDocument(s.withWatch(mux))), nil
+	return checkParameters(withDocument(s.withWatch(delivered(mux)))), nil
 }
 
 func newGateway() *runtime.ServeMux {

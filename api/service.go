@@ -15,6 +15,7 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
 	"hdsd/internal/rest"
+	"hdsd/internal/share"
 )
 
 // Page sizes, in items.
@@ -27,13 +28,16 @@ const (
 type Service struct {
 	hdsdv1.UnimplementedQueryServer
 	backend Backend
+	limits  Limits
 }
 
 // NewService returns a service on top of backend.
 func NewService(backend Backend) *Service { return &Service{backend: backend} }
 
 // Register registers the service with a gRPC server.
-func (s *Service) Register(server grpc.ServiceRegistrar) { hdsdv1.RegisterQueryServer(server, s) }
+func (s *Service) Register(server grpc.ServiceRegistrar) {
+	hdsdv1.RegisterQueryServer(server, queries{s})
+}
 
 // ListEndpoints returns the health of endpoints, now or at a past time.
 func (s *Service) ListEndpoints(ctx context.Context, r *hdsdv1.ListEndpointsRequest) (*hdsdv1.ListEndpointsResponse, error) {
@@ -204,6 +208,7 @@ func pageSize(asked int32) (int, error) {
 
 // grpcError adds the gRPC code to a Backend's error.
 func grpcError(err error) error {
+	full := (*share.Error)(nil)
 	switch {
 	case err == nil:
 		return nil
@@ -213,6 +218,8 @@ func grpcError(err error) error {
 		return status.Error(codes.InvalidArgument, err.Error())
 	case errors.Is(err, ErrTooOld):
 		return status.Error(codes.OutOfRange, err.Error())
+	case errors.As(err, &full):
+		return withRetry(full.GRPCStatus())
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return status.FromContextError(err).Err()
 	}

@@ -34,6 +34,7 @@ const (
 	minConnections   = 10
 	minStreams       = 10
 	minSourceSize    = 10
+	minQueryRows     = 10_000 // the largest page of the API
 	maxCount         = math.MaxUint32
 	maxNameLength    = 256
 )

@@ -27,6 +27,9 @@ const (
 	defaultMaxEndpoints    = 2_000_000
 	defaultMaxIDs          = 2000
 	defaultMaxJoins        = 1200
+	defaultMaxQueries      = 1000
+	defaultMaxOwnQueries   = 100
+	defaultMaxQueryRows    = 200_000
 	defaultDoubtShare      = 0.2
 	defaultPathShare       = 0.5
 	defaultRelease         = 0.05
@@ -66,6 +69,9 @@ func fillDefaults(cfg *Config, folder string) error {
 	fill(&cfg.Limits.MaxSourceEndpoints, defaultMaxEndpoints)
 	fill(&cfg.Limits.MaxIdsPerCaller, defaultMaxIDs)
 	fill(&cfg.Limits.MaxJoinsPerMinute, defaultMaxJoins)
+	fill(&cfg.Limits.MaxQueries, defaultMaxQueries)
+	fill(&cfg.Limits.MaxQueriesPerCaller, defaultMaxOwnQueries)
+	fill(&cfg.Limits.MaxQueryRows, defaultMaxQueryRows)
 	fill(&cfg.Limits.MaxMessageBytes, messageBytes(cfg.Limits.MaxSourceClusters))
 	return nil
 }

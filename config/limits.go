@@ -34,6 +34,9 @@ func (c *checks) limits(l *configv1.Limits) {
 	c.limit("limits.max_source_endpoints", l.GetMaxSourceEndpoints(), minSourceSize, maxCount)
 	c.limit("limits.max_ids_per_caller", l.GetMaxIdsPerCaller(), 1, maxCount)
 	c.limit("limits.max_joins_per_minute", l.GetMaxJoinsPerMinute(), 1, maxCount)
+	c.limit("limits.max_queries", l.GetMaxQueries(), 1, maxCount)
+	c.limit("limits.max_queries_per_caller", l.GetMaxQueriesPerCaller(), 1, maxCount)
+	c.limit("limits.max_query_rows", l.GetMaxQueryRows(), minQueryRows, maxCount)
 	const bytes = "limits.max_message_bytes"
 	if need := messageBytes(l.GetMaxSourceClusters()); need > defaultMaxMessageBytes && c.root.Has(bytes) && l.GetMaxMessageBytes() < need {
 		c.warn(bytes, "is %d, which may be too few for a message with all of limits.max_source_clusters: write %d, or leave it out", l.GetMaxMessageBytes(), need)

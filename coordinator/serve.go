@@ -84,7 +84,7 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 	}
 	options := append(hds.ServerOptions(hds.Options{
 		MaxMessageBytes: int(c.GetLimits().GetMaxMessageBytes()), MoveAfter: conns.SoftAge(c.GetGrpc().GetMaxConnectionAge().AsDuration()),
-	}), grpc.MaxConcurrentStreams(c.GetLimits().GetMaxStreamsPerConnection()), grpc.MaxHeaderListSize(maxHeaderBytes))
+	}), grpc.MaxConcurrentStreams(c.GetLimits().GetMaxStreamsPerConnection()), grpc.MaxHeaderListSize(maxHeaderBytes), api.Deliveries())
 	if s.grpcListener = forGRPC; forGRPC.tls != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(forGRPC.tls.Config())))
 	}
@@ -105,7 +105,7 @@ func (c *Coordinator) register() error {
 	c.eds.Register(c.servers.grpc)
 	c.csds = csds.NewServer(csds.Options{MaxBytes: config.LargestAnswer(c.started.GetLimits())}, c.query.StatusSources()...)
 	c.csds.Register(c.servers.grpc)
-	queries := api.NewService(c.query)
+	queries := c.bounded(api.NewService(c.query))
 	queries.Register(c.servers.grpc)
 	operators := api.NewControl(&control{
 		core: c.core, store: c.store, backups: newBackups(c.store, c.core.done, c.registry, c.log),

@@ -41,10 +41,18 @@ func MethodError(w http.ResponseWriter, r *http.Request, served ...string) error
 	return Errorf(http.StatusMethodNotAllowed, codes.Unimplemented, "%s is not served at %s: use %s", r.Method, r.URL.Path, allowed)
 }
 
-// WriteError answers with an error.
+// retryAfter is when a client may try again that was refused because of a limit, in
+// seconds.
+const retryAfter = "5"
+
+// WriteError answers with an error. If a limit was reached, it says when to try again.
 func WriteError(w http.ResponseWriter, err error) {
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(statusOf(err))
+	code := statusOf(err)
+	if code == http.StatusTooManyRequests && w.Header().Get("Retry-After") == "" {
+		w.Header().Set("Retry-After", retryAfter)
+	}
+	w.WriteHeader(code)
 	_, _ = w.Write(append(ErrorText(err), '\n')) // on an error the client has gone
 }
 

@@ -33,6 +33,9 @@ func TestStatuses(t *testing.T) {
 		if recorder.Code != want {
 			t.Errorf("%v: %d, want %d", err, recorder.Code, want)
 		}
+		if after := recorder.Header().Get("Retry-After"); (after == "5") != (want == 429) {
+			t.Errorf("%v: Retry-After: %q", err, after)
+		}
 		if text := recorder.Body.String(); !strings.HasPrefix(text, fmt.Sprintf(`{"code":%d,"message":"`, status.Code(err))) || !strings.HasSuffix(text, "x\"}\n") {
 			t.Errorf("%v: %q", err, text)
 		}

@@ -32,6 +32,16 @@ var (
 	plainBinary = sync.OnceValues(func() (string, error) { return build("hdsd") })
 )
 
+// Plain returns the path of an hdsd without the race detector, for tests that measure.
+func Plain(t testing.TB) string {
+	t.Helper()
+	path, err := plainBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // build builds hdsd into the repository's .cache, where all packages under test find
 // it.
 func build(name string, flags ...string) (string, error) {

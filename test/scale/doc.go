@@ -14,5 +14,13 @@
 // simulation shares its processors. The processor's share is read from /proc,
 // and so only on Linux.
 //
+// Tests with small crowds of watchers and askers run in make test. With the crowds of
+// real attacks they measure detection, and hold it to that of an undisturbed hdsd:
+//
+//	HDSD_SCALE=full go test ./test/scale -run Many -v -timeout 20m
+//
+// HDSD_BINARY is the path of another hdsd to measure, that of an earlier commit for
+// instance.
+//
 // Everything that is started ends with the test. It may import anything.
 package scale

@@ -2006,6 +2006,16 @@ type Limits struct {
 	// Limit of endpoints of one management server in total. hdsd refuses
 	// resources that exceed it. Default: 2000000.
 	MaxSourceEndpoints uint32 `protobuf:"varint,5,opt,name=max_source_endpoints,json=maxSourceEndpoints,proto3" json:"max_source_endpoints,omitempty"`
+	// Limit of queries that hdsd works at, keeps waiting or sends the answers of,
+	// over gRPC and /v1. hdsd refuses any more. Default: 1000.
+	MaxQueries uint32 `protobuf:"varint,18,opt,name=max_queries,json=maxQueries,proto3" json:"max_queries,omitempty"`
+	// Limit of those of one caller: its identity or, without one, its connection.
+	// Default: 100.
+	MaxQueriesPerCaller uint32 `protobuf:"varint,19,opt,name=max_queries_per_caller,json=maxQueriesPerCaller,proto3" json:"max_queries_per_caller,omitempty"`
+	// Limit of rows of the answers that hdsd is sending. A query whose answer
+	// exceeds it is refused. If one caller has most of them, and others have
+	// less, its newest answer is cut off. Default: 200000.
+	MaxQueryRows uint32 `protobuf:"varint,20,opt,name=max_query_rows,json=maxQueryRows,proto3" json:"max_query_rows,omitempty"`
 	// Limit of node ids under which one caller may have checkers, now and in the
 	// last minute. A caller is the identity of a certificate; without one, a
 	// connection. Default: 2000.
@@ -2078,6 +2088,27 @@ func (x *Limits) GetMaxSourceClusters() uint32 {
 func (x *Limits) GetMaxSourceEndpoints() uint32 {
 	if x != nil {
 		return x.MaxSourceEndpoints
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxQueries() uint32 {
+	if x != nil {
+		return x.MaxQueries
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxQueriesPerCaller() uint32 {
+	if x != nil {
+		return x.MaxQueriesPerCaller
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxQueryRows() uint32 {
+	if x != nil {
+		return x.MaxQueryRows
 	}
 	return 0
 }
@@ -2235,13 +2266,17 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"clusterTtl\x12;\n" +
 	"\vzone_health\x18\x04 \x01(\x0e2\x1a.hdsd.config.v1.ZoneHealthR\n" +
 	"zoneHealth\x12N\n" +
-	"\x11eds_config_source\x18\x05 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\x0fedsConfigSource\"\xda\x02\n" +
+	"\x11eds_config_source\x18\x05 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\x0fedsConfigSource\"\xd6\x03\n" +
 	"\x06Limits\x12*\n" +
 	"\x11max_message_bytes\x18\x01 \x01(\rR\x0fmaxMessageBytes\x12'\n" +
 	"\x0fmax_connections\x18\x02 \x01(\rR\x0emaxConnections\x12;\n" +
 	"\x1amax_streams_per_connection\x18\x03 \x01(\rR\x17maxStreamsPerConnection\x12.\n" +
 	"\x13max_source_clusters\x18\x04 \x01(\rR\x11maxSourceClusters\x120\n" +
-	"\x14max_source_endpoints\x18\x05 \x01(\rR\x12maxSourceEndpoints\x12+\n" +
+	"\x14max_source_endpoints\x18\x05 \x01(\rR\x12maxSourceEndpoints\x12\x1f\n" +
+	"\vmax_queries\x18\x12 \x01(\rR\n" +
+	"maxQueries\x123\n" +
+	"\x16max_queries_per_caller\x18\x13 \x01(\rR\x13maxQueriesPerCaller\x12$\n" +
+	"\x0emax_query_rows\x18\x14 \x01(\rR\fmaxQueryRows\x12+\n" +
 	"\x12max_ids_per_caller\x18\x1e \x01(\rR\x0fmaxIdsPerCaller\x12/\n" +
 	"\x14max_joins_per_minute\x18\x1f \x01(\rR\x11maxJoinsPerMinute*4\n" +
 	"\x0eUpstreamHealth\x12\f\n" +

@@ -1,0 +1,335 @@
+package api_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"hdsd/api"
+	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/caller"
+	"hdsd/internal/share"
+)
+
+// slow is a backend whose queries of endpoints end when the test says so.
+type slow struct {
+	fleet
+	release chan struct{}
+
+	mu    sync.Mutex
+	order []int // page sizes, as their turns came
+}
+
+func (s *slow) Endpoints(ctx context.Context, q api.EndpointQuery) ([]api.EndpointHealth, bool, error) {
+	s.mu.Lock()
+	s.order = append(s.order, q.Limit)
+	s.mu.Unlock()
+	select {
+	case <-s.release:
+		return make([]api.EndpointHealth, min(q.Limit, s.n)), false, nil
+	case <-ctx.Done():
+		return nil, false, ctx.Err()
+	}
+}
+
+// limits makes some that can be reached.
+func limits(queries, each, rows int64) api.Limits {
+	return api.Limits{
+		Queries: share.NewPool(share.Limit{What: "queries", Field: "limits.max_queries", Total: queries, EachField: "limits.max_queries_per_caller", Each: each}),
+		Rows:    share.NewPool(share.Limit{What: "rows", Field: "limits.max_query_rows", Total: rows}),
+	}
+}
+
+// asking is one query over HTTP, by a caller that is named by its address.
+func asking(t *testing.T, handler http.Handler, from, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+	r.RemoteAddr = from
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	return w
+}
+
+func limited(t *testing.T, b api.Backend, l api.Limits) (*api.Service, http.Handler) {
+	t.Helper()
+	s := api.NewService(b)
+	s.Limit(l)
+	handler, err := s.Handler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, handler
+}
+
+func TestTooManyQueriesAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, l := &slow{release: make(chan struct{})}, limits(3, 1, 100)
+		s, handler := limited(t, b, l)
+		var all sync.WaitGroup
+		ask := func(from string) { all.Go(func() { asking(t, handler, from, "/v1/endpoints") }); synctest.Wait() }
+		ask("10.0.0.1:1")
+		refusal := func(from, field string) {
+			t.Helper()
+			w := asking(t, handler, from, "/v1/endpoints")
+			if text := w.Body.String(); w.Code != http.StatusTooManyRequests || !strings.Contains(text, "raise "+field) || w.Header().Get("Retry-After") != "5" {
+				t.Errorf("%s got %d %s %v", from, w.Code, text, w.Header())
+			}
+			_, err := hdsdv1.QueryServer(s).ListClusters(caller.With(t.Context(), caller.Caller{Address: from}), nil)
+			if err != nil {
+				t.Errorf("the service itself has no limits: %v", err)
+			}
+		}
+		refusal("10.0.0.1:1", "limits.max_queries_per_caller")
+		ask("10.0.0.2:1")
+		ask("10.0.0.3:1")
+		refusal("10.0.0.4:1", "limits.max_queries")
+		close(b.release)
+		all.Wait()
+		if got := l.Queries.Usage(); got.Taken != 0 || s.QueriesWaiting() != 0 {
+			t.Errorf("%+v is left, %d wait", got, s.QueriesWaiting())
+		}
+		if w := asking(t, handler, "10.0.0.3:1", "/v1/endpoints"); w.Code != http.StatusOK {
+			t.Errorf("afterwards: %d %s", w.Code, w.Body)
+		}
+	})
+}
+
+// TestAPersonGoesBeforeACrowd of large queries, and each of the crowd gets its turn.
+func TestAPersonGoesBeforeACrowd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &slow{release: make(chan struct{})}
+		s, handler := limited(t, b, limits(1000, 100, 1<<20))
+		var all sync.WaitGroup
+		ask := func(from, size string) {
+			all.Go(func() {
+				if w := asking(t, handler, from, "/v1/endpoints?pageSize="+size); w.Code != http.StatusOK {
+					t.Errorf("%s: %d %s", from, w.Code, w.Body)
+				}
+			})
+			synctest.Wait()
+		}
+		for i := range 40 {
+			ask("10.0.0.1:"+string(rune('0'+i)), "10000")
+		}
+		waiting := s.QueriesWaiting()
+		ask("10.0.0.2:1", "20")
+		if len(b.order) == 0 || b.order[len(b.order)-1] != 20 || s.QueriesWaiting() != waiting {
+			t.Errorf("the turns were %v, %d wait", b.order, s.QueriesWaiting())
+		}
+		close(b.release)
+		all.Wait()
+		if len(b.order) != 41 {
+			t.Errorf("%d turns", len(b.order))
+		}
+	})
+}
+
+func TestImpatientQueriesAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, l := &slow{release: make(chan struct{})}, limits(1000, 1000, 1<<20)
+		l.Patience = 7 * time.Second
+		_, handler := limited(t, b, l)
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() {
+				r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/endpoints?pageSize=10000", nil)
+				handler.ServeHTTP(httptest.NewRecorder(), r)
+			})
+		}
+		synctest.Wait()
+		began := time.Now()
+		w := asking(t, handler, "10.0.0.2:1", "/v1/endpoints?pageSize=10000")
+		if w.Code != http.StatusTooManyRequests || !strings.Contains(w.Body.String(), "waited 7s for its turn") || time.Since(began) != l.Patience {
+			t.Errorf("after %v: %d %s", time.Since(began), w.Code, w.Body)
+		}
+		cancel()
+		all.Wait()
+	})
+}
+
+// TestQueriesMakeRoom: whoever has most ends one, whether it waits or works.
+func TestQueriesMakeRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &slow{release: make(chan struct{})}
+		_, handler := limited(t, b, limits(30, 0, 1<<20))
+		var all sync.WaitGroup
+		codes := map[string]map[int]int{"10.0.0.1:1": {}, "10.0.0.2:1": {}}
+		var mu sync.Mutex
+		for _, from := range []string{"10.0.0.1:1", "10.0.0.2:1"} {
+			for range 30 {
+				all.Go(func() {
+					w := asking(t, handler, from, "/v1/endpoints")
+					mu.Lock()
+					defer mu.Unlock()
+					codes[from][w.Code]++
+				})
+			}
+			synctest.Wait()
+		}
+		close(b.release)
+		all.Wait()
+		for from, got := range codes {
+			if got[200] != 15 || got[429] != 15 {
+				t.Errorf("%s: %v, want half each", from, got)
+			}
+		}
+	})
+}
+
+// reader is a response that a caller takes when it likes.
+type reader struct {
+	*httptest.ResponseRecorder
+	wait     chan struct{}
+	deadline time.Time
+}
+
+func (r *reader) Write(b []byte) (int, error) {
+	<-r.wait
+	if !r.deadline.IsZero() {
+		return 0, context.DeadlineExceeded
+	}
+	return r.ResponseRecorder.Write(b)
+}
+
+func (r *reader) SetWriteDeadline(at time.Time) error {
+	r.deadline = at
+	close(r.wait)
+	return nil
+}
+
+// TestSlowReadersHoldRowsButNoTurn: they keep nobody waiting, and their answers count.
+func TestSlowReadersHoldRowsButNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, l := &slow{fleet: fleet{n: 600}, release: make(chan struct{})}, limits(1000, 0, 1000)
+		close(b.release)
+		_, handler := limited(t, b, l)
+		var all sync.WaitGroup
+		w := &reader{ResponseRecorder: httptest.NewRecorder(), wait: make(chan struct{})}
+		all.Go(func() {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/endpoints?pageSize=10000", nil)
+			r.RemoteAddr = "10.0.0.9:1"
+			handler.ServeHTTP(w, r)
+		})
+		synctest.Wait()
+		if got := l.Rows.Usage().Taken; got != 600 {
+			t.Errorf("%d rows are being sent", got)
+		}
+		if small := asking(t, handler, "10.0.0.1:1", "/v1/endpoints?pageSize=300"); small.Code != http.StatusOK || !w.deadline.IsZero() {
+			t.Errorf("there was room: %d, cut off %v", small.Code, !w.deadline.IsZero())
+		}
+		b.n = 500
+		if refused := asking(t, handler, "10.0.0.9:1", "/v1/endpoints?pageSize=10000"); refused.Code != http.StatusTooManyRequests || !strings.Contains(refused.Body.String(), "limits.max_query_rows") {
+			t.Errorf("the one that has most: %d %s", refused.Code, refused.Body)
+		}
+		b.n = 1000
+		if large := asking(t, handler, "10.0.0.2:1", "/v1/endpoints?pageSize=10000"); large.Code != http.StatusTooManyRequests {
+			t.Errorf("more than the other has: %d", large.Code)
+		}
+		if !w.deadline.IsZero() {
+			t.Error("an answer was cut off for nothing")
+		}
+		close(w.wait)
+		all.Wait()
+		if got := l.Rows.Usage(); got.Taken != 0 || got.Callers != 0 {
+			t.Errorf("%+v is left", got)
+		}
+	})
+}
+
+// TestAnAnswerIsCutOff if it has to make room.
+func TestAnAnswerIsCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, l := &slow{fleet: fleet{n: 300}, release: make(chan struct{})}, limits(1000, 0, 1000)
+		close(b.release)
+		_, handler := limited(t, b, l)
+		var all sync.WaitGroup
+		var readers []*reader
+		for range 3 {
+			w := &reader{ResponseRecorder: httptest.NewRecorder(), wait: make(chan struct{})}
+			readers = append(readers, w)
+			all.Go(func() {
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/endpoints?pageSize=10000", nil)
+				r.RemoteAddr = "10.0.0.9:1"
+				handler.ServeHTTP(w, r)
+			})
+			synctest.Wait()
+		}
+		if w := asking(t, handler, "10.0.0.2:1", "/v1/endpoints?pageSize=10000"); w.Code != http.StatusOK {
+			t.Errorf("a caller that has less: %d %s", w.Code, w.Body)
+		}
+		if readers[2].deadline.IsZero() || !readers[0].deadline.IsZero() || !readers[1].deadline.IsZero() {
+			t.Error("want the newest answer cut off, and no other")
+		}
+		close(readers[0].wait)
+		close(readers[1].wait)
+		all.Wait()
+	})
+}
+
+// TestQueriesOverGRPC count until they are sent, and say when to try again.
+func TestQueriesOverGRPC(t *testing.T) {
+	b, l := &slow{fleet: fleet{n: 5}, release: make(chan struct{})}, limits(10, 1, 100)
+	s, _ := limited(t, b, l)
+	server := grpc.NewServer(api.Deliveries())
+	s.Register(server)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) })
+	defer serving.Wait()
+	defer server.Stop()
+	connection, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	client := hdsdv1.NewQueryClient(connection)
+	var first sync.WaitGroup
+	first.Go(func() {
+		if answer, err := client.ListEndpoints(t.Context(), &hdsdv1.ListEndpointsRequest{}); err != nil || len(answer.GetEndpoints()) != 5 {
+			t.Error(answer, err)
+		}
+	})
+	waitFor(t, func() bool { return l.Queries.Usage().Taken == 1 })
+	_, err = client.ListClusters(t.Context(), &hdsdv1.ListClustersRequest{})
+	said := status.Convert(err)
+	if said.Code() != codes.ResourceExhausted || !strings.Contains(said.Message(), "limits.max_queries_per_caller") || len(said.Details()) != 1 ||
+		said.Details()[0].(*errdetails.RetryInfo).GetRetryDelay().GetSeconds() != 5 {
+		t.Errorf("got %v %v", err, said.Details())
+	}
+	close(b.release)
+	first.Wait()
+	waitFor(t, func() bool { return l.Queries.Usage().Taken == 0 && l.Rows.Usage().Taken == 0 })
+	if _, err := client.ListClusters(t.Context(), &hdsdv1.ListClustersRequest{}); err != nil {
+		t.Error(err)
+	}
+	if _, err := client.ListClusters(t.Context(), &hdsdv1.ListClustersRequest{PageSize: -1}); status.Code(err) != codes.InvalidArgument {
+		t.Error(err)
+	}
+}
+
+// waitFor waits for what another goroutine is about to do.
+func waitFor(t *testing.T, condition func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !condition(); {
+		if time.Now().After(end) {
+			t.Fatal("it never happens")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

@@ -1,0 +1,111 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/stats"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/caller"
+)
+
+// queries is the Query service within its Limits.
+type queries struct{ *Service }
+
+// ListEndpoints implements hdsdv1.QueryServer.
+func (s queries) ListEndpoints(ctx context.Context, r *hdsdv1.ListEndpointsRequest) (*hdsdv1.ListEndpointsResponse, error) {
+	return answer(ctx, s.Service, r.GetPageSize(), r, s.Service.ListEndpoints, func(a *hdsdv1.ListEndpointsResponse) int { return len(a.GetEndpoints()) })
+}
+
+// ListTransitions implements hdsdv1.QueryServer.
+func (s queries) ListTransitions(ctx context.Context, r *hdsdv1.ListTransitionsRequest) (*hdsdv1.ListTransitionsResponse, error) {
+	return answer(ctx, s.Service, r.GetPageSize(), r, s.Service.ListTransitions, func(a *hdsdv1.ListTransitionsResponse) int { return len(a.GetTransitions()) })
+}
+
+// ListAvailability implements hdsdv1.QueryServer.
+func (s queries) ListAvailability(ctx context.Context, r *hdsdv1.ListAvailabilityRequest) (*hdsdv1.ListAvailabilityResponse, error) {
+	return answer(ctx, s.Service, r.GetPageSize(), r, s.Service.ListAvailability, func(a *hdsdv1.ListAvailabilityResponse) int { return len(a.GetAvailability()) })
+}
+
+// ListClusters implements hdsdv1.QueryServer.
+func (s queries) ListClusters(ctx context.Context, r *hdsdv1.ListClustersRequest) (*hdsdv1.ListClustersResponse, error) {
+	return answer(ctx, s.Service, r.GetPageSize(), r, s.Service.ListClusters, func(a *hdsdv1.ListClustersResponse) int { return len(a.GetClusters()) })
+}
+
+// ListCheckers implements hdsdv1.QueryServer.
+func (s queries) ListCheckers(ctx context.Context, r *hdsdv1.ListCheckersRequest) (*hdsdv1.ListCheckersResponse, error) {
+	return answer(ctx, s.Service, r.GetPageSize(), r, s.Service.ListCheckers, func(a *hdsdv1.ListCheckersResponse) int { return len(a.GetCheckers()) })
+}
+
+// ListClients implements hdsdv1.QueryServer.
+func (s queries) ListClients(ctx context.Context, r *hdsdv1.ListClientsRequest) (*hdsdv1.ListClientsResponse, error) {
+	return answer(ctx, s.Service, r.GetPageSize(), r, s.Service.ListClients, func(a *hdsdv1.ListClientsResponse) int { return len(a.GetClients()) })
+}
+
+// Deliveries gives the option that makes a gRPC server tell when the answer of a query is
+// sent. Until then it counts.
+func Deliveries() grpc.ServerOption { return grpc.StatsHandler(sending{}) }
+
+// sending notes when a gRPC call has ended.
+type sending struct{}
+
+var queryMethods = "/" + hdsdv1.Query_ServiceDesc.ServiceName + "/List"
+
+// TagRPC implements stats.Handler.
+func (sending) TagRPC(ctx context.Context, info *stats.RPCTagInfo) context.Context {
+	if !strings.HasPrefix(info.FullMethodName, queryMethods) {
+		return ctx
+	}
+	return within(ctx, &delivery{})
+}
+
+// HandleRPC implements stats.Handler.
+func (sending) HandleRPC(ctx context.Context, s stats.RPCStats) {
+	if _, over := s.(*stats.End); !over {
+		return
+	}
+	if d, ok := ctx.Value(inContext{}).(*delivery); ok {
+		d.finish()
+	}
+}
+
+// TagConn implements stats.Handler.
+func (sending) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+// HandleConn implements stats.Handler.
+func (sending) HandleConn(context.Context, stats.ConnStats) {}
+
+// delivered serves queries over HTTP. Each one counts until its answer is sent. Its turn
+// ends when the answer is encoded: it must not depend on how fast the caller reads.
+func delivered(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		d := &delivery{stop: func() { _ = control.SetWriteDeadline(time.Unix(1, 0)) }} // without deadlines it is sent all the same
+		defer d.finish()
+		ctx := caller.With(r.Context(), caller.OfRequest(r))
+		next.ServeHTTP(&encoded{ResponseWriter: w, delivery: d}, r.WithContext(within(ctx, d)))
+	})
+}
+
+// encoded is a response whose delivery has been worked at once its text comes.
+type encoded struct {
+	http.ResponseWriter
+	delivery *delivery
+	written  atomic.Bool
+}
+
+// Write implements http.ResponseWriter.
+func (e *encoded) Write(text []byte) (int, error) {
+	if e.written.CompareAndSwap(false, true) {
+		e.delivery.worked()
+	}
+	return e.ResponseWriter.Write(text)
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (e *encoded) Unwrap() http.ResponseWriter { return e.ResponseWriter }

@@ -1,0 +1,95 @@
+package coordinator
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/rs/zerolog"
+
+	"hdsd/api"
+	configv1 "hdsd/gen/hdsd/config/v1"
+)
+
+// heldBackend is one that answers when the test says so.
+type heldBackend struct {
+	api.Backend
+	release chan struct{}
+}
+
+func (h heldBackend) Clusters(context.Context, string, int) ([]api.Cluster, bool, error) {
+	<-h.release
+	return nil, false, nil
+}
+
+// TestQueriesAreBoundedAsConfigured, and the metrics and the log show it.
+func TestQueriesAreBoundedAsConfigured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		c := &Coordinator{log: zerolog.New(&log), registry: prometheus.NewRegistry(), started: &configv1.Config{Limits: &configv1.Limits{
+			MaxQueries: 30, MaxQueriesPerCaller: 20, MaxQueryRows: 10_000,
+		}}}
+		backend := heldBackend{release: make(chan struct{})}
+		handler, err := c.bounded(api.NewService(backend)).Handler()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		ask := func(from string, want int) {
+			all.Go(func() {
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/clusters?pageSize=10000", nil)
+				r.RemoteAddr = from
+				w := httptest.NewRecorder()
+				if handler.ServeHTTP(w, r); w.Code != want {
+					t.Errorf("%s got %d %s", from, w.Code, w.Body)
+				}
+			})
+			synctest.Wait()
+		}
+		for range 20 {
+			ask("10.0.0.1:1", http.StatusOK)
+		}
+		ask("10.0.0.1:1", http.StatusTooManyRequests)
+		for name, least := range map[string]float64{"hdsd_queries": 20, "hdsd_queries_waiting": 1, "hdsd_limit_refusals_total": 1} {
+			if got := sumOf(t, c.registry, name); got < least || got > 20 {
+				t.Errorf("%s is %v", name, got)
+			}
+		}
+		close(backend.release)
+		all.Wait()
+		if got := sumOf(t, c.registry, "hdsd_queries"); got != 0 {
+			t.Errorf("%v queries are left", got)
+		}
+		if got := log.String(); strings.Count(got, `"event":"limit_reached","limit":"limits.max_queries_per_caller","caller":"caller \"connection 10.0.0.1:1\""`) != 1 {
+			t.Errorf("the log says %s", got)
+		}
+		if problems, err := testutil.GatherAndLint(c.registry); err != nil || len(problems) > 0 {
+			t.Errorf("%v %v", problems, err)
+		}
+	})
+}
+
+// sumOf adds up a metric's values.
+func sumOf(t *testing.T, from prometheus.Gatherer, name string) (sum float64) {
+	t.Helper()
+	families, err := from.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, m := range family.GetMetric() {
+			sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
+		}
+	}
+	return sum
+}
