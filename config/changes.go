@@ -22,6 +22,7 @@ var live = []string{
 	"verdict",
 	"history.retention",
 	"history.require_writable",
+	"history.max_bytes",
 	"checkers",
 }
 

@@ -39,6 +39,12 @@ const (
 	maxNameLength    = 256
 )
 
+// Bounds of history.max_bytes.
+const (
+	minHistory = 1 << 20
+	maxHistory = 1 << 50
+)
+
 // config checks the whole configuration. It runs before the defaults are filled in, so
 // a zero means that the file does not set the field.
 func (c *checks) config(cfg *Config) {
@@ -62,6 +68,9 @@ func (c *checks) config(cfg *Config) {
 	c.duration("data_planes.cluster_ttl", cfg.GetDataPlanes().GetClusterTtl(), minTTL, maxTTL)
 	c.edsSource("data_planes.eds_config_source", cfg.GetDataPlanes().GetEdsConfigSource())
 	c.duration("history.retention", cfg.GetHistory().GetRetention(), minRetention, maxRetention)
+	if most := cfg.GetHistory().GetMaxBytes(); most > 0 && most < minHistory || most > maxHistory {
+		c.add("history.max_bytes", "is %d: 0 (no bound) and from %d to %d is possible", most, uint64(minHistory), uint64(maxHistory))
+	}
 	c.checkers(cfg.GetCheckers())
 	c.limits(cfg.GetLimits())
 }

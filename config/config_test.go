@@ -172,6 +172,7 @@ func TestChanges(t *testing.T) {
 		"nothing":      {base + "mode: PUBLISH\nassignment: {redundancy: 3}", nil, nil},
 		"sources":      {"sources: [{name: a, config_source: {path: /b}}]\nnode_id: n\ndata_dir: /d", []string{"sources"}, nil},
 		"retention":    {base + "history: {retention: 60s}", []string{"history.retention"}, nil},
+		"quota":        {base + "history: {max_bytes: 1048576, require_writable: true}", []string{"history.max_bytes", "history.require_writable"}, nil},
 		"node":         {strings.Replace(base, "node_id: n", "node_id: m", 1), nil, []string{"node_id"}},
 		"data":         {strings.Replace(base, "/d", "/e", 1), nil, []string{"data_dir"}},
 		"initial":      {base + "verdict: {initial_health: UNHEALTHY}", []string{"verdict"}, nil},

@@ -32,9 +32,14 @@ func TestTheDiskIsToldOf(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	logDisk(zerolog.New(&log), errors.New("full"))
 	logDisk(zerolog.New(&log), nil)
+	logQuota(zerolog.New(&log), &store.Quota{Used: 8, Max: 10, Near: true})
+	logQuota(zerolog.New(&log), &store.Quota{Used: 8, Max: 10, Near: true, Pruned: 3, Oldest: now})
+	logQuota(zerolog.New(&log), &store.Quota{Used: 1, Max: 10, Oldest: now})
 	logGap(zerolog.New(&log), &store.Gap{Start: now, End: now.Add(time.Minute), Transitions: 7})
 	for _, want := range []string{
 		`"event":"history_failing","error":"full"`, `"event":"history_recovered"`,
+		`"event":"history_quota","used":8,"max":10`, `"event":"history_quota_over","used":1,"max":10`,
+		`"event":"history_pruned_early","used":8,"max":10,"count":3,"oldest":"2026-01-02T03:04:05Z"`,
 		`"event":"history_gap","start":"2026-01-02T03:04:05Z","end":"2026-01-02T03:05:05Z","count":7`,
 	} {
 		if !strings.Contains(log.String(), want) {

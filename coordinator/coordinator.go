@@ -96,9 +96,11 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 		OnError: func(err error) {
 			o.Log.Error().Str("event", "history_trouble").Err(err).Msg("the disk does not accept the history, or damaged values were skipped")
 		},
-		OnDisk:  func(failing error) { logDisk(o.Log, failing) },
-		OnGap:   func(g store.Gap) { logGap(o.Log, &g) },
-		OnClock: func(now store.Clock) { logClock(o.Log, now) },
+		OnDisk:   func(failing error) { logDisk(o.Log, failing) },
+		MaxBytes: int64(c.GetHistory().GetMaxBytes()),
+		OnQuota:  func(q store.Quota) { logQuota(o.Log, &q) },
+		OnGap:    func(g store.Gap) { logGap(o.Log, &g) },
+		OnClock:  func(now store.Clock) { logClock(o.Log, now) },
 	})
 	if err != nil {
 		return nil, err
@@ -292,6 +294,7 @@ func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err e
 	c.config = reloaded
 	c.ready.needsDisk.Store(reloaded.GetHistory().GetRequireWritable())
 	c.hds.SetAdmission(admission(reloaded))
+	c.store.SetMaxBytes(int64(reloaded.GetHistory().GetMaxBytes()))
 	c.store.SetRetention(reloaded.GetHistory().GetRetention().AsDuration())
 	return needRestart, nil
 }

@@ -21,3 +21,18 @@ func logGap(log zerolog.Logger, g *store.Gap) {
 	log.Error().Str("event", "history_gap").Time("start", g.Start).Time("end", g.End).Uint64("count", g.Transitions).
 		Msg("transitions are missing from the history, because more than fit in memory waited for the disk; past health in between is not known")
 }
+
+// logQuota logs that the history is near its quota, no longer is, or was pruned to fit.
+func logQuota(log zerolog.Logger, q *store.Quota) {
+	switch {
+	case !q.Near:
+		log.Info().Str("event", "history_quota_over").Int64("used", q.Used).Int64("max", q.Max).
+			Msg("the history is well below history.max_bytes again")
+	case q.Oldest.IsZero():
+		log.Warn().Str("event", "history_quota").Int64("used", q.Used).Int64("max", q.Max).
+			Msg("the history is near history.max_bytes: at that, the oldest transitions are deleted before their time")
+	default:
+		log.Warn().Str("event", "history_pruned_early").Int64("used", q.Used).Int64("max", q.Max).Uint64("count", q.Pruned).Time("oldest", q.Oldest).
+			Msg("the oldest transitions are deleted before their time, to stay below history.max_bytes")
+	}
+}

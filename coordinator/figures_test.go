@@ -46,9 +46,10 @@ func TestFiguresOfTheHistory(t *testing.T) {
 	d := &fakeDisk{}
 	registry := prometheus.NewPedanticRegistry()
 	registerStore(registry, d)
-	d.stats = store.Stats{Pending: 1, Committed: 2, Dropped: 3, Gaps: 6, Skipped: 4, Bytes: 5, Doubted: true, LastError: errors.New("full")}
+	d.stats = store.Stats{Pending: 1, Committed: 2, Dropped: 3, Gaps: 6, Quota: store.Quota{Used: 7, Near: true, Pruned: 8}, Skipped: 4, Bytes: 5, Doubted: true, LastError: errors.New("full")}
 	for name, want := range map[string]float64{
 		"hdsd_history_pending": 1, "hdsd_history_committed_total": 2, "hdsd_history_dropped_total": 3, "hdsd_history_gaps_total": 6,
+		"hdsd_history_used_bytes": 7, "hdsd_history_near_quota": 1, "hdsd_history_pruned_early_total": 8,
 		"hdsd_history_skipped_total": 4, "hdsd_history_bytes": 5, "hdsd_history_failing": 1, "hdsd_clock_doubted": 1,
 	} {
 		if got := figure(t, registry, name); got != want {

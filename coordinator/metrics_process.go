@@ -37,6 +37,15 @@ func registerStore(to prometheus.Registerer, s interface{ Stats() store.Stats })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hdsd_history_bytes", Help: "Size of the database file.",
 	}, func() float64 { return float64(s.Stats().Bytes) })
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hdsd_history_used_bytes", Help: "What of the database file is in use. The rest is used again before it grows.",
+	}, func() float64 { return float64(s.Stats().Quota.Used) })
+	factory.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hdsd_history_near_quota", Help: "1 while the history is near history.max_bytes, else 0.",
+	}, func() float64 { return flag(s.Stats().Quota.Near) })
+	factory.NewCounterFunc(prometheus.CounterOpts{
+		Name: "hdsd_history_pruned_early_total", Help: "Transitions deleted before their time, to stay below history.max_bytes.",
+	}, func() float64 { return float64(s.Stats().Quota.Pruned) })
 }
 
 // registerProcess registers the metrics of this process.
@@ -48,7 +57,7 @@ func (c *Coordinator) registerProcess(version string) {
 	}).Set(1)
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hdsd_ready", Help: "1 while /readyz is 200, else 0.",
-	}, func() float64 { return flag(c.notReady() == "") })
+	}, func() float64 { return flag(c.isReady()) })
 	factory.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hdsd_mailbox_events", Help: "Events that wait for the core.",
 	}, func() float64 { return float64(len(c.core.events)) })

@@ -29,13 +29,24 @@ func (c *Coordinator) serveReady(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
+// isReady reports whether hdsd is ready.
+func (c *Coordinator) isReady() bool { return c.ready.serving.Load() && c.missingDisk() == "" }
+
 // notReady returns why hdsd is not ready, or "".
 func (c *Coordinator) notReady() string {
 	if !c.ready.serving.Load() {
 		return cmp.Or(c.feed.Waiting(), "starting or stopping")
 	}
-	if failing := c.query.HistoryFailing(); failing != "" && c.ready.needsDisk.Load() {
+	if failing := c.missingDisk(); failing != "" {
 		return "history failing: " + failing
 	}
 	return ""
+}
+
+// missingDisk returns why the disk fails if hdsd is not ready without it, or "".
+func (c *Coordinator) missingDisk() string {
+	if !c.ready.needsDisk.Load() {
+		return ""
+	}
+	return c.query.HistoryFailing()
 }

@@ -24,6 +24,9 @@ func (h *history) Began() (began time.Time, err error) {
 
 func (h *history) began(tx *bolt.Tx) time.Time {
 	from := h.time.timeline().Begun(h.created, h.time.edge())
+	if early := readEarly(tx); early > 0 {
+		from = max(from, min(early, math.MaxInt64-1)+1)
+	}
 	if k, _ := tx.Bucket(transitions).Cursor().First(); len(k) == 8 {
 		from = min(from, number(k))
 	}

@@ -24,6 +24,7 @@ type database struct {
 	bolt *bolt.DB
 
 	durable    atomic.Int64              // latest transaction that is on disk
+	used       atomic.Int64              // bytes of the pages in use
 	broken     atomic.Pointer[error]     // why bbolt can no longer be used
 	committing sync.RWMutex              // held while a transaction commits
 	began      atomic.Pointer[time.Time] // when the transaction that writes now did; nil for none
@@ -48,6 +49,7 @@ func newDatabase(db *bolt.DB, file *os.File) (*database, error) {
 		return nil, errors.Join(err, d.close())
 	}
 	d.durable.Store(int64(last))
+	d.measure()
 	return d, nil
 }
 
@@ -134,6 +136,7 @@ func (d *database) update(f func(*bolt.Tx) error) error {
 	}
 	if err == nil {
 		d.durable.Store(int64(transaction))
+		d.measure()
 	}
 	d.unsure = err != nil
 	return err
@@ -169,6 +172,16 @@ func (d *database) size() int64 {
 		return 0
 	}
 	return info.Size()
+}
+
+// measure counts the pages in use. The rest of the file are free pages, which stay in it.
+func (d *database) measure() {
+	_ = d.bolt.View(func(tx *bolt.Tx) error {
+		stats := d.bolt.Stats()
+		free := int64(stats.FreePageN+stats.PendingPageN) * int64(d.bolt.Info().PageSize)
+		d.used.Store(max(tx.Size()-free, 0))
+		return nil
+	})
 }
 
 // writeTo writes the file as one transaction sees it.

@@ -42,6 +42,9 @@
 // Their age counts in steady time (package timeline), so that no wrong clock deletes
 // anything. A file without steady time is as old as its last change.
 //
+// Near Options.MaxBytes it deletes the oldest ones before their time, except the newest of
+// all, and nothing but transitions. The header keeps how far: the history begins there.
+//
 // The health that an endpoint had when retention begins is still known: it is From of its
 // first transition kept, or its current health if there is none. The current health stays
 // until Forget learns that nobody knows the endpoint and no transition of it is left. Names
@@ -63,7 +66,7 @@
 //	intake       the writer's queue
 //	writer       the goroutine that commits groups
 //	timekeeper   steady time, and the recorded time of transitions
-//	pruner       retention, and endpoints to forget
+//	pruner       retention, the quota, and endpoints to forget
 //	dates        when the transitions of one transaction happened
 //	history      queries: pages of transitions, past health, availability, places
 //	State        everything else, read at once at a start
@@ -72,7 +75,8 @@
 // # Keys
 //
 //	header        "hdsd": format, schema version; "clock": where recorded time ran ahead;
-//	              "time": steady time, and which transitions a wrong clock dated
+//	              "time": steady time, and which transitions a wrong clock dated;
+//	              "early": how far it was deleted because of MaxBytes
 //	transitions   recorded time: transition
 //	by-cluster    cluster hash, recorded time
 //	by-endpoint   cluster hash, endpoint hash, recorded time: from, to

@@ -7,6 +7,11 @@ type Options struct {
 	// Retention is how long transitions are kept; 0 is for ever.
 	Retention time.Duration
 
+	// MaxBytes is how much of the file may be in use; 0 is any. Near that there is an
+	// alarm. Then the oldest transitions are deleted before their time, but nothing else.
+	// What one transaction takes may be too much for a moment.
+	MaxBytes int64
+
 	// LockTimeout is how long Open waits for another process, 5 s by default.
 	LockTimeout time.Duration
 
@@ -25,6 +30,10 @@ type Options struct {
 	// OnGap is called when the history has a gap, once that is on disk. It must not
 	// block or call Close.
 	OnGap func(Gap)
+
+	// OnQuota is called when the history is near MaxBytes, when it no longer is, and when
+	// transitions were deleted because of that. It must not block or call Close.
+	OnQuota func(Quota)
 
 	// OnClock is called when the wall clock becomes doubted and when it is believed
 	// again. It must not block or call Close.
@@ -57,6 +66,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.OnDisk == nil {
 		o.OnDisk = func(error) {}
+	}
+	if o.OnQuota == nil {
+		o.OnQuota = func(Quota) {}
 	}
 	if o.OnGap == nil {
 		o.OnGap = func(Gap) {}

@@ -15,6 +15,9 @@ const (
 	// not wait long behind it.
 	pruneSize = 512
 
+	// trimSize is the same for early pruning, which must not fall behind the writer.
+	trimSize = groupSize
+
 	// lookAhead is how many transitions that an older hdsd dated in the future may
 	// stand before one that is not.
 	lookAhead = 100_000
@@ -27,11 +30,15 @@ type pruner struct {
 	time    *timekeeper
 	intake  *intake
 	damage  *damage
+	quota   *quota
 	onError func(error)
 }
 
-// step does one small transaction of what was asked for.
+// step does one small transaction of what was asked for, or of what the quota needs.
 func (p *pruner) step() {
+	if p.quota.look() {
+		p.trim()
+	}
 	if pass, asked := p.intake.pruneAsked(); asked {
 		if p.pruneSome() {
 			return
@@ -70,15 +77,66 @@ func (p *pruner) prune(edge uint64) (more bool, err error) {
 	if err != nil || len(keys) == 0 {
 		return false, err
 	}
-	err = p.time.prune(number(keys[len(keys)-1]), func(tx *bolt.Tx) error {
+	return len(keys) == pruneSize, p.deleteAll(keys, nil)
+}
+
+// deleteAll deletes the oldest transitions in a transaction, in which also runs.
+func (p *pruner) deleteAll(keys [][]byte, also func(*bolt.Tx) error) error {
+	last := number(keys[len(keys)-1])
+	return p.time.prune(last, func(tx *bolt.Tx) error {
+		if also != nil {
+			if err := also(tx); err != nil {
+				return err
+			}
+		}
 		for _, k := range keys {
 			if err := p.deleteTransition(tx, k); err != nil {
 				return err
 			}
 		}
-		return deleteGaps(tx, number(keys[len(keys)-1]))
+		return deleteGaps(tx, last)
 	})
-	return len(keys) == pruneSize, err
+}
+
+// trim deletes the oldest transitions before their time, but never the newest of all.
+// After an error, the next group tries again.
+func (p *pruner) trim() {
+	var keys [][]byte
+	early := uint64(0) // when the newest of them happened
+	err := p.db.view(func(tx *bolt.Tx) error {
+		keys, early = p.oldest(tx)
+		return nil
+	})
+	if err == nil && len(keys) > 0 {
+		err = p.deleteAll(keys, func(tx *bolt.Tx) error {
+			early = max(early, readEarly(tx))
+			return putEarly(tx, early)
+		})
+	}
+	switch {
+	case err != nil:
+		p.onError(fmt.Errorf("history: delete the oldest transitions to stay below %d bytes: %w", p.quota.max.Load(), err))
+		p.quota.stop()
+	case len(keys) == 0:
+		p.quota.stop() // the rest takes more than there is
+	default:
+		p.quota.oldest.Store(int64(early))
+		p.quota.pruned.Add(uint64(len(keys)))
+	}
+}
+
+// oldest returns the keys of the oldest transitions, and when the newest of them happened.
+func (p *pruner) oldest(tx *bolt.Tx) (keys [][]byte, at uint64) {
+	line := p.time.timeline()
+	last, _ := tx.Bucket(transitions).Cursor().Last()
+	rows := tx.Bucket(transitions).Cursor()
+	for k, v := rows.First(); k != nil && len(keys) < trimSize && !bytes.Equal(k, last); k, v = rows.Next() {
+		keys = append(keys, slices.Clone(k))
+		if taken, ok := openStep(k, v); ok {
+			at = max(at, line.Shown(number(k), taken.at))
+		}
+	}
+	return keys, at
 }
 
 // old returns the keys of the first transitions up to one that is older than edge.

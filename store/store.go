@@ -23,6 +23,7 @@ type Store struct {
 	trail  *trail // of the audit
 	intake *intake
 	writer *writer
+	quota  *quota
 	now    func() time.Time
 	close  func() error
 }
@@ -39,11 +40,13 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	s := &Store{
 		db: db, time: newTimekeeper(db, &o), damage: &damage{path: db.path, report: o.OnError},
 		known: &clusterSet{}, trail: &trail{limit: maxAudit}, intake: newIntake(o.MaxPending), now: o.now,
+		quota: &quota{db: db, told: o.OnQuota},
 	}
+	s.quota.max.Store(o.MaxBytes)
 	s.history = &history{db: db, time: s.time, known: s.known, damage: s.damage}
 	s.writer = &writer{
 		db: db, time: s.time, intake: s.intake, options: &o,
-		pruner: pruner{db: db, time: s.time, intake: s.intake, damage: s.damage, onError: o.OnError},
+		pruner: pruner{db: db, time: s.time, intake: s.intake, damage: s.damage, quota: s.quota, onError: o.OnError},
 		asks:   make(chan func()), closing: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.close = sync.OnceValue(s.shut)
@@ -64,6 +67,7 @@ func (s *Store) load(tx *bolt.Tx, written time.Time) error {
 	}
 	s.created = created
 	s.time.load(tx, created, written)
+	s.quota.load(tx)
 	s.trail.load(tx)
 	for _, name := range (stateReader{tx: tx, damage: s.damage, time: s.time}).clusters() {
 		s.known.add(name)
@@ -91,12 +95,14 @@ type Stats struct {
 	Doubted   bool   // the wall clock is: see Clock
 	LastError error  // of the disk, also if it has not answered for a while; nil once it has taken a group again
 	Bytes     int64  // size of the file
+	Quota     Quota  // what of it is in use
 }
 
 // Stats returns the present figures.
 func (s *Store) Stats() Stats {
 	stats := s.intake.stats()
 	stats.Skipped, stats.Doubted, stats.Bytes = s.damage.count(), s.time.timeline().Doubted(), s.db.size()
+	stats.Quota = s.quota.figures()
 	if waited := s.db.waited(); stats.LastError == nil && waited >= tooLong {
 		stats.LastError = fmt.Errorf("history: the disk has not answered for %v", waited.Truncate(time.Second))
 	}
@@ -130,6 +136,10 @@ func (s *Store) Committed() <-chan struct{} { return s.intake.moved() }
 // SetRetention changes how long transitions are kept; 0 is for ever. The next pass
 // goes by it.
 func (s *Store) SetRetention(d time.Duration) { s.time.retention.Store(int64(d)) }
+
+// SetMaxBytes changes how much of the file may be in use; 0 is any. The next group goes by
+// it.
+func (s *Store) SetMaxBytes(most int64) { s.quota.max.Store(most) }
 
 // Forget deletes the current health of endpoints that known denies and that have no
 // transitions left. It happens in the background, which calls known. Without a

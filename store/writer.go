@@ -89,7 +89,7 @@ func (w *writer) wait(pruning, looking <-chan time.Time) bool {
 	var due <-chan time.Time
 	for {
 		something, now := w.intake.due()
-		if now || !w.intake.idle() {
+		if now || !w.intake.idle() || w.pruner.quota.trimming {
 			break
 		}
 		if something && due == nil {

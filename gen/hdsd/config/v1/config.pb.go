@@ -1709,6 +1709,10 @@ type History struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Age at which a transition is deleted. Default: 7776000s (90 days).
 	Retention *durationpb.Duration `protobuf:"bytes,1,opt,name=retention,proto3" json:"retention,omitempty"`
+	// How many bytes of the database may be in use, at least 1 MiB. Near that,
+	// hdsd warns; then it deletes the oldest transitions before their time. The
+	// file does not shrink: its free parts are used again. 0: no bound.
+	MaxBytes uint64 `protobuf:"varint,2,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
 	// Whether hdsd is ready only while the disk takes the history. If false,
 	// /readyz says that the history is failing, and stays 200: checking and
 	// publishing go on without the disk.
@@ -1752,6 +1756,13 @@ func (x *History) GetRetention() *durationpb.Duration {
 		return x.Retention
 	}
 	return nil
+}
+
+func (x *History) GetMaxBytes() uint64 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
 }
 
 func (x *History) GetRequireWritable() bool {
@@ -2244,9 +2255,10 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x10LocalitySelector\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\tR\x06region\x12\x12\n" +
 	"\x04zone\x18\x02 \x01(\tR\x04zone\x12\x19\n" +
-	"\bsub_zone\x18\x03 \x01(\tR\asubZone\"m\n" +
+	"\bsub_zone\x18\x03 \x01(\tR\asubZone\"\x8a\x01\n" +
 	"\aHistory\x127\n" +
-	"\tretention\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\tretention\x12)\n" +
+	"\tretention\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\tretention\x12\x1b\n" +
+	"\tmax_bytes\x18\x02 \x01(\x04R\bmaxBytes\x12)\n" +
 	"\x10require_writable\x18\x03 \x01(\bR\x0frequireWritable\"\x95\x01\n" +
 	"\bCheckers\x12\x14\n" +
 	"\x05files\x18\x01 \x03(\tR\x05files\x12\x1f\n" +
