@@ -24,6 +24,7 @@ var live = []string{
 	"history.require_writable",
 	"history.max_bytes",
 	"checkers",
+	"access",
 }
 
 // Changes names the fields in which two configurations differ: those that can change

@@ -73,6 +73,7 @@ func (c *checks) config(cfg *Config) {
 	}
 	c.checkers(cfg.GetCheckers())
 	c.limits(cfg.GetLimits())
+	c.access(cfg)
 }
 
 func (c *checks) duration(field string, d *durationpb.Duration, low, high time.Duration) {

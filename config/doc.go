@@ -9,6 +9,6 @@
 //   - The servers' TLS configurations use the current content of their files.
 //
 // It starts no goroutine: certificates are read during handshakes. Of this module it
-// may import internal/yamlpb, source/xds (to check the sources that use it)
-// and the generated messages.
+// may import internal/yamlpb, source/xds (to check the sources that use it), access (to
+// check grants) and the generated messages.
 package config

@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"math/big"
 	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -61,7 +62,7 @@ func newKey(t testing.TB) *ecdsa.PrivateKey {
 	return key
 }
 
-func (a *authority) issue(use x509.ExtKeyUsage) (der []byte, key *ecdsa.PrivateKey) {
+func (a *authority) issue(use x509.ExtKeyUsage, names ...string) (der []byte, key *ecdsa.PrivateKey) {
 	a.t.Helper()
 	key = newKey(a.t)
 	template := &x509.Certificate{
@@ -69,11 +70,26 @@ func (a *authority) issue(use x509.ExtKeyUsage) (der []byte, key *ecdsa.PrivateK
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{use},
 	}
+	for _, name := range names {
+		if parsed, err := url.Parse(name); err == nil && parsed.Scheme != "" {
+			template.URIs = append(template.URIs, parsed)
+		} else {
+			template.DNSNames = append(template.DNSNames, name)
+		}
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
 	if err != nil {
 		a.t.Fatal(err)
 	}
 	return der, key
+}
+
+// named trusts the authority, and shows a certificate of it with these names.
+func (a *authority) named(names ...string) *tls.Config {
+	c := a.client(false)
+	der, key := a.issue(x509.ExtKeyUsageClientAuth, names...)
+	c.Certificates = []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}
+	return c
 }
 
 // client trusts the authority, and shows a certificate of it if told so.

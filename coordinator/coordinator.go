@@ -15,6 +15,8 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"hdsd/access"
+	"hdsd/access/guard"
 	"hdsd/config"
 	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/feed"
@@ -88,7 +90,9 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 	}()
 	built.ready.needsDisk.Store(c.GetHistory().GetRequireWritable())
 	built.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if built.servers, err = listen(c, o.Log, newCalls(built.registry, o.Log)); err != nil {
+	policy, _ := access.Compile(c.GetAccess()) // config has shown its problems
+	guarded := guard.New(guard.Options{Policy: policy, Log: o.Log, Registerer: built.registry})
+	if built.servers, err = listen(c, o.Log, newCalls(built.registry, o.Log), guarded); err != nil {
 		return nil, err
 	}
 	built.store, err = store.Open(ctx, c.GetDataDir(), store.Options{
@@ -295,6 +299,8 @@ func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err e
 	c.ready.needsDisk.Store(reloaded.GetHistory().GetRequireWritable())
 	c.hds.SetAdmission(admission(reloaded))
 	c.store.SetMaxBytes(int64(reloaded.GetHistory().GetMaxBytes()))
+	policy, _ := access.Compile(reloaded.GetAccess()) // as in New
+	c.servers.guard.SetPolicy(policy)
 	c.store.SetRetention(reloaded.GetHistory().GetRetention().AsDuration())
 	return needRestart, nil
 }

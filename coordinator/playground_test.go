@@ -114,19 +114,35 @@ func (p *playground) steps() []step {
 		{"a fetch lists far too much", func() {
 			p.fetch(`{"endpoint_health_response":{"endpoints_health":[` + strings.Repeat("{},", 100_000) + `{}]}}`)
 		}, moves{"hdsd_hds_refused_reports_total": rises}},
+		{"somebody asks without a role", p.deny, moves{"hdsd_access_denied_total{mode=\"WARN\",role=\"VIEWER\"}": rises}},
 		{"many more connect than may", p.crowd, moves{"hdsd_connections_refused_total": rises}},
 		{"checkers go", p.leave, moves{"hdsd_checkers_connected": falls, "hdsd_checkers": falls}},
 	}
 }
 
-func (p *playground) start() {
-	text := quick + `
+// deny tries out grants under which nobody here has a role, and withdraws them.
+func (p *playground) deny() {
+	clusters := static("web", p.address) + static("dark", p.address)
+	token := strings.Repeat("0", 64)
+	for _, access := range []string{"access: {mode: WARN, grants: [{roles: [VIEWER], token_sha256: '" + token + "'}]}\n", ""} {
+		if _, err := p.Reload(configuration(p.t, p.dir, playgroundText+access, clusters)); err != nil {
+			p.t.Fatal(err)
+		}
+		if code, text := p.get("/v1/clusters"); code != http.StatusOK {
+			p.t.Errorf("/v1/clusters: %d %s", code, text)
+		}
+	}
+}
+
+const playgroundText = quick + `
 policies: [{cluster_name_glob: dark, mode: SHADOW, redundancy: 7}, {cluster_name_glob: "*", redundancy: 7}]  # every checker has work
 limits: {max_connections: 50}
 checkers: {admit: [{node_id_glob: "c?"}, {node_id_glob: "?"}]}
 data_planes: {eds_directory: eds}
 `
-	p.site = newSite(p.t, p.dir, text, static("web", p.address)+static("dark", p.address))
+
+func (p *playground) start() {
+	p.site = newSite(p.t, p.dir, playgroundText, static("web", p.address)+static("dark", p.address))
 	p.ready()
 }
 

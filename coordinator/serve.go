@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
+	"hdsd/access/guard"
 	"hdsd/api"
 	"hdsd/config"
 	"hdsd/csds"
@@ -46,12 +47,14 @@ type servers struct {
 	httpListener net.Listener
 	watched      []*watched // both listeners
 	calls        *calls
+	guard        *guard.Guard
+	routes       *routes
 }
 
 // listen binds both addresses, before anything else happens: one may be in use. It
 // serves nothing yet.
-func listen(c *configv1.Config, log zerolog.Logger, counters *calls) (*servers, error) {
-	s := &servers{health: health.NewServer(), calls: counters}
+func listen(c *configv1.Config, log zerolog.Logger, counters *calls, g *guard.Guard) (*servers, error) {
+	s := &servers{health: health.NewServer(), calls: counters, guard: g}
 	var err error
 	if s.grpcListener, err = net.Listen("tcp", c.GetGrpc().GetAddress()); err != nil {
 		return nil, fmt.Errorf("grpc.address: %w", err)
@@ -88,7 +91,8 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 	if s.grpcListener = forGRPC; forGRPC.tls != nil {
 		options = append(options, grpc.Creds(credentials.NewTLS(forGRPC.tls.Config())))
 	}
-	s.grpc = grpc.NewServer(append(options, s.calls.options()...)...)
+	options = append(append(options, s.calls.options()...), s.guard.ServerOptions(mutual(c.GetGrpc()))...)
+	s.grpc = grpc.NewServer(options...)
 	s.http = &http.Server{
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ConnContext: inContext,
 		ErrorLog: stdlog.New(errorLog{log}, "", 0),
@@ -98,6 +102,9 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 	}
 	return nil
 }
+
+// mutual reports whether a listener demands client certificates.
+func mutual(l *configv1.Listener) bool { return l.GetTls().GetClientCaFile() != "" }
 
 // register registers the services with the servers.
 func (c *Coordinator) register() error {
@@ -122,7 +129,8 @@ func (c *Coordinator) register() error {
 	if err != nil {
 		return err
 	}
-	mux, counted := http.NewServeMux(), c.servers.calls.counted
+	mux, counted := &routes{ServeMux: http.NewServeMux()}, c.servers.calls.counted
+	c.servers.routes = mux
 	mux.Handle("/v1/", counted("/v1/", operators.MarkFrozen(rest)))
 	mux.Handle(api.FreezePath, counted("/v1/", operators.MarkFrozen(changes)))
 	mux.Handle(api.OverridesPath, counted("/v1/", operators.MarkFrozen(changes)))
@@ -140,7 +148,7 @@ func (c *Coordinator) register() error {
 	mux.Handle("GET /metrics", counted("/metrics", promhttp.HandlerFor(c.registry, promhttp.HandlerOpts{})))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
 	mux.HandleFunc("GET /readyz", c.serveReady)
-	c.servers.http.Handler = timed(moving(c.guarded(mux)))
+	c.servers.http.Handler = timed(moving(c.guarded(c.servers.guard.Handler(mutual(c.started.GetHttp()), mux))))
 	return nil
 }
 

@@ -78,6 +78,8 @@ func (s *Server) StreamClientStatus(g grpc.BidiStreamingServer[statusv3.ClientSt
 	select {
 	case err := <-end:
 		return err
+	case <-g.Context().Done(): // also when its authority is withdrawn
+		return status.FromContextError(g.Context().Err()).Err()
 	case <-s.streams.Closing():
 		return gate.ErrClosing
 	}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"hdsd/access"
 	"hdsd/eds/poll"
 	"hdsd/internal/gate"
 )
@@ -54,9 +55,12 @@ type fetched struct {
 }
 
 // fetch answers a request, which means everything where it names nothing or "*".
-func (s *fetcher) fetch(t *table, m *discoveryv3.DiscoveryRequest) (*fetched, error) {
+func (s *fetcher) fetch(ctx context.Context, t *table, m *discoveryv3.DiscoveryRequest) (*fetched, error) {
 	if asked := m.GetTypeUrl(); asked != "" && asked != t.typeURL {
 		return nil, errOtherType(t)
+	}
+	if err := access.FromContext(ctx).Admit(accessNode(m.GetNode())); err != nil {
+		return nil, err
 	}
 	names, err := s.asked(t, m)
 	if err != nil {
@@ -163,7 +167,7 @@ func (s *fetcher) answer(ctx context.Context, t *table, m *discoveryv3.Discovery
 		return nil, err
 	}
 	defer done()
-	f, err := s.fetch(t, m)
+	f, err := s.fetch(ctx, t, m)
 	if err != nil {
 		return nil, err
 	}

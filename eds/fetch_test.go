@@ -101,7 +101,7 @@ func TestFetchAnswersAsAStreamDoes(t *testing.T) {
 func TestFetchedVersionIsOfTheContent(t *testing.T) {
 	version := func(s *Server, names ...string) string {
 		t.Helper()
-		f, err := s.fetcher.fetch(s.published.assignments, want("", names...))
+		f, err := s.fetcher.fetch(context.Background(), s.published.assignments, want("", names...))
 		if err != nil {
 			t.Fatal(err)
 		}

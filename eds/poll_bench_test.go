@@ -1,6 +1,7 @@
 package eds
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -58,7 +59,7 @@ func benchmarkPoll(b *testing.B, names, endpoints int, path string, unchanged bo
 	s.Update(u)
 	handler, body, code := s.Handler(), `{"node":{"id":"dp-1"}}`, 0 // 0: what was not said
 	if unchanged {
-		f, err := s.fetcher.fetch(map[string]*table{EndpointsPath: s.published.assignments, ClustersPath: s.published.clusters}[path], want(""))
+		f, err := s.fetcher.fetch(context.Background(), map[string]*table{EndpointsPath: s.published.assignments, ClustersPath: s.published.clusters}[path], want(""))
 		if err != nil {
 			b.Fatal(err)
 		}

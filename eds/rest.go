@@ -47,7 +47,7 @@ func (s *fetcher) overREST(t *table) func(*http.Request, []byte) (rest.Answer, e
 		if err := rest.Unmarshal(protojson.UnmarshalOptions{DiscardUnknown: true}, body, m); err != nil {
 			return nil, err
 		}
-		f, err := s.fetch(t, m)
+		f, err := s.fetch(r.Context(), t, m)
 		if err != nil {
 			return nil, err
 		}

@@ -238,7 +238,7 @@ func TestResourcesThatJSONCannotExpressAreLeftOut(t *testing.T) {
 			for range 3 {
 				code, r := pollREST(t, s, ClustersPath, want(""))
 				equal(t, name, fmt.Sprint(code, describeState(r)), "200[a=1 z=2]")
-				f, err := s.fetcher.fetch(s.published.clusters, want(""))
+				f, err := s.fetcher.fetch(context.Background(), s.published.clusters, want(""))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -257,7 +257,7 @@ func TestJSONIsMadeOnce(t *testing.T) {
 	s := NewServer(Options{})
 	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1), assignment("b", 1, 1)}})
 	texts := func() (all [2]*byte) {
-		f, err := s.fetcher.fetch(s.published.assignments, want(""))
+		f, err := s.fetcher.fetch(context.Background(), s.published.assignments, want(""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +286,7 @@ func TestJSONOfAFrameThatWasReplaced(t *testing.T) {
 	s := NewServer(Options{})
 	s.Update(Update{Assignments: []Assignment{assignment("a", 0, 1)}})
 	s.setHealth(0, health.Healthy)
-	f, err := s.fetcher.fetch(s.published.assignments, want(""))
+	f, err := s.fetcher.fetch(context.Background(), s.published.assignments, want(""))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -122,6 +122,8 @@ func (s *Server) serve(gs grpc.ServerStream, delta bool, only *table) error {
 	select {
 	case err := <-st.end:
 		return err
+	case <-gs.Context().Done(): // also when its authority is withdrawn
+		return status.FromContextError(gs.Context().Err()).Err()
 	case <-s.gate.Closing():
 		return gate.ErrClosing
 	}

@@ -13,6 +13,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"hdsd/access"
 )
 
 // stream is one client's stream, of one type or of all.
@@ -27,7 +29,8 @@ type stream struct {
 	wake chan struct{} // holds one: there may be something to send
 	end  chan error    // the first error ends the stream
 
-	nonces uint64 // owned by the sending goroutine
+	nonces     uint64 // owned by the sending goroutine
+	introduced bool   // there was a request; owned by the receiving goroutine
 
 	mu       sync.Mutex
 	node     *corev3.Node // as kept; nil until the client sends it
@@ -123,7 +126,9 @@ func (st *stream) receive(first *time.Timer) {
 	defer st.leave()
 	for {
 		r, err := st.read()
-		first.Stop()
+		if first.Stop(); err == nil {
+			err = st.introduce(r)
+		}
 		if err == nil {
 			err = st.take(r)
 		}
@@ -164,6 +169,21 @@ func (st *stream) read() (*request, error) {
 		return nil, err
 	}
 	return st.stateRequest(m), nil
+}
+
+// introduce holds what the first request says of its node against what the caller's
+// identity binds it to.
+func (st *stream) introduce(r *request) error {
+	if st.introduced {
+		return nil
+	}
+	st.introduced = true
+	return access.FromContext(st.grpc.Context()).Admit(accessNode(r.node))
+}
+
+// accessNode is a client's node as access knows it.
+func accessNode(n *corev3.Node) access.Node {
+	return access.Node{ID: n.GetId(), Region: n.GetLocality().GetRegion(), Zone: n.GetLocality().GetZone()}
 }
 
 func (st *stream) receiveInto(m proto.Message) error {

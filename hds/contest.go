@@ -5,6 +5,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"hdsd/health"
 )
 
 // warnPause is the time between two warnings about one contested node id.
@@ -14,7 +16,7 @@ const warnPause = 10 * time.Minute
 // has the node id, nothing that either says of itself shows which one should have
 // it: a checker may come back while its old stream is half open, and two checkers
 // may share an id, a host and a load balancer. The one that reports stays, so one
-// waits to see whether the other does.
+// waits to see whether the other does. Only a grant shows whose an id is.
 func (s *Server) join(one *session) error {
 	came := s.now()
 	timer := stoppedTimer()
@@ -43,7 +45,7 @@ func (s *Server) claim(one *session, came int64) (rival *session, wait time.Dura
 		return nil, 0, s.turnAway(one.checker.ID, &one.origin.Caller, err)
 	}
 	rival = s.sessions[one.checker.ID]
-	if rival == nil || rival.ending {
+	if rival == nil || rival.ending || takesBack(one.origin, rival.origin, &one.checker) {
 		return nil, 0, s.admit(one)
 	}
 	interval := int64(s.options.Interval)
@@ -54,6 +56,12 @@ func (s *Server) claim(one *session, came int64) (rival *session, wait time.Dura
 		return rival, time.Duration(wait), nil
 	}
 	return nil, 0, s.admit(one)
+}
+
+// takesBack reports whether one has the node id at once, although another session is
+// heard: a grant binds it to one's identity, and not to the other's.
+func takesBack(one, rival origin, c *health.Checker) bool {
+	return one.owns(c) && !rival.owns(c)
 }
 
 // refuse gives the error for a checker that claims the node id of a live session,

@@ -42,8 +42,10 @@
 // the first ends, or says nothing for three intervals, and then takes its place. It
 // is refused when the first is heard an interval or more after it came. So it waits
 // for less than four intervals, unless hdsd itself is held up and does not read the
-// first. Neither address nor certificate counts. The sink hears nothing of a
-// session that waits or is refused.
+// first. Neither address nor certificate counts, except that a grant may bind the id
+// to one's identity and not to the other's (package access): then that one has it at
+// once. The sink hears nothing of a session that waits or is refused. A checker that
+// says it is a node that its identity is not bound to is refused.
 //
 // A node that fetches is the same checker as on a stream, with the same rules,
 // except that a fetch is refused at once. It is connected until three intervals
@@ -77,7 +79,7 @@
 // the stream. Each node that fetches has one, which answers it, calls the sink and
 // ends with the session. Server.Close ends all sessions and waits for them.
 //
-// It may import health, hds/specifier, internal/caller, internal/envoyaddr,
+// It may import access, health, hds/specifier, internal/caller, internal/envoyaddr,
 // internal/gate, internal/share, internal/rest, internal/wire, protos, grpc, net/http, and the metrics
 // and log libraries. The grpc.Server must use wire's codec; ServerOptions has it.
 package hds

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"hdsd/access"
 	"hdsd/internal/caller"
 	"hdsd/internal/gate"
 )
@@ -21,13 +22,14 @@ const NodeHeader = "x-hdsd-node-id"
 // query is one fetch.
 type query struct {
 	from    caller.Caller
+	permit  access.Permit
 	nodes   []string // values of NodeHeader
 	v2      bool
 	message []byte // as it came
 }
 
 func queryOf(ctx context.Context, message []byte) *query {
-	return &query{from: caller.FromContext(ctx), nodes: metadata.ValueFromIncomingContext(ctx, NodeHeader), message: message}
+	return &query{from: caller.FromContext(ctx), permit: access.FromContext(ctx), nodes: metadata.ValueFromIncomingContext(ctx, NodeHeader), message: message}
 }
 
 // fetch answers a checker that has no stream with its specifier. A node that fetches is
@@ -46,6 +48,9 @@ func (s *Server) fetch(ctx context.Context, q *query) (*healthv3.HealthCheckSpec
 	who, err := introduce(q.message)
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	if err := q.permit.Admit(nodeOf(&who.checker)); err != nil {
+		return nil, err
 	}
 	for {
 		one, err := s.sessionOf(&who, q)
@@ -72,7 +77,7 @@ func isFirst(message []byte) (first bool) {
 // is none, or the checker changes to the other version of the API. While another
 // checker has the id it refuses at once: a checker that fetches asks again.
 func (s *Server) sessionOf(who *introduction, q *query) (*session, error) {
-	from := origin{who.node, q.from}
+	from := origin{who.node, q.from, q.permit}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.door.admits(who.checker.ID, &from.Caller); err != nil {
@@ -83,7 +88,7 @@ func (s *Server) sessionOf(who *introduction, q *query) (*session, error) {
 		switch {
 		case same && old.v2 == q.v2:
 			return old, nil
-		case !same && s.now() < old.activity.keepsIDUntil(s.options.Interval):
+		case !same && !takesBack(from, old.origin, &who.checker) && s.now() < old.activity.keepsIDUntil(s.options.Interval):
 			return nil, s.refuse(who.checker.ID, from.Host(), old)
 		}
 	}
@@ -101,6 +106,9 @@ func (s *Server) sessionOf(who *introduction, q *query) (*session, error) {
 // fetchWithReport takes a report of the node that NodeHeader names.
 func (s *Server) fetchWithReport(ctx context.Context, q *query) (*healthv3.HealthCheckSpecifier, error) {
 	one, err := s.reporter(q)
+	if err == nil {
+		err = q.permit.Admit(nodeOf(&one.checker))
+	}
 	if err != nil {
 		s.metrics.unbound.Inc()
 		return nil, err
@@ -127,7 +135,7 @@ func (s *Server) reporter(q *query) (*session, error) {
 		return nil, notFetched(id)
 	case one.origin.Fingerprint() != q.from.Fingerprint():
 		return nil, status.Errorf(codes.Unauthenticated, "node %q fetches with another client certificate: send its reports with one of the same subject and alternative names", id)
-	case !one.origin.Caller.Is(q.from):
+	case !one.origin.Is(q.from):
 		return nil, status.Errorf(codes.Unauthenticated, "node %q fetches from %s, this report came from %s: send both from one address, or with a client certificate", id, one.origin.Host(), q.from.Host())
 	case one.v2 != q.v2:
 		return nil, status.Errorf(codes.FailedPrecondition, "node %q fetches by the other version of the API: report by the same", id)

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"hdsd/access"
 	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/internal/caller"
@@ -30,9 +31,18 @@ const (
 type origin struct {
 	node [sha256.Size]byte // its cluster, locality and metadata
 	caller.Caller
+	permit access.Permit
 }
 
-func (o origin) is(other origin) bool { return o.node == other.node && o.Caller.Is(other.Caller) }
+func (o origin) is(other origin) bool { return o.node == other.node && o.Is(other.Caller) }
+
+// owns reports whether a grant binds the checker's node id to the caller.
+func (o origin) owns(c *health.Checker) bool { return o.permit.Owns(nodeOf(c)) }
+
+// nodeOf gives what a checker says of itself as access knows it.
+func nodeOf(c *health.Checker) access.Node {
+	return access.Node{ID: c.ID, Region: c.Locality.Region, Zone: c.Locality.Zone}
+}
 
 // introduction is what the first message says.
 type introduction struct {
@@ -111,8 +121,7 @@ func (s *Server) admit(one *session) error {
 			old.replaced = true
 			one.warned = old.warned
 			s.metrics.replaced.Inc()
-			old.lifetime.stop(status.Errorf(codes.Aborted, "node id %q came again, from %s, and takes the place of this stream, on which nothing was heard for %s",
-				id, one.origin.Host(), old.activity.silence().Round(time.Millisecond)))
+			old.lifetime.stop(replacement(one, old))
 		}
 		one.before = old
 	}
@@ -125,6 +134,15 @@ func (s *Server) admit(one *session) error {
 	s.sessions[id] = one
 	s.metrics.streams.Set(float64(len(s.sessions)))
 	return nil
+}
+
+// replacement is the error that ends old when one takes its place.
+func replacement(one, old *session) error {
+	if id := one.checker.ID; takesBack(one.origin, old.origin, &one.checker) {
+		return status.Errorf(codes.Aborted, "node id %q belongs to the caller from %s, by a grant, and it takes the place of this stream: use another node.id", id, one.origin.Host())
+	}
+	return status.Errorf(codes.Aborted, "node id %q came again, from %s, and takes the place of this stream, on which nothing was heard for %s",
+		one.checker.ID, one.origin.Host(), old.activity.silence().Round(time.Millisecond))
 }
 
 // leave removes one and tells the sink, unless another has taken its place. The

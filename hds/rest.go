@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"hdsd/access"
 	"hdsd/internal/caller"
 	"hdsd/internal/rest"
 )
@@ -55,7 +56,7 @@ func byREST[T, M proto.Message](s *Server, request func() M, fetch func(context.
 		if err != nil {
 			return nil, err
 		}
-		spec, err := fetch(r.Context(), &query{from: caller.OfRequest(r), nodes: nodes, message: message})
+		spec, err := fetch(r.Context(), &query{from: caller.OfRequest(r), permit: access.FromContext(r.Context()), nodes: nodes, message: message})
 		if err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"hdsd/access"
 	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/internal/caller"
@@ -72,6 +73,8 @@ func (s *Server) serve(g grpc.ServerStream, v2 bool) error {
 			return one.lifetime.cause
 		case <-s.gate.Closing():
 			return gate.ErrClosing
+		case <-g.Context().Done(): // also when its authority is withdrawn
+			return status.FromContextError(g.Context().Err()).Err()
 		case <-first.C:
 			if !one.introduced.Load() {
 				return status.Errorf(codes.DeadlineExceeded, "no first message within %s: send health_check_request with node and capability", s.options.FirstMessageTimeout)
@@ -93,8 +96,11 @@ func (s *session) converse() error {
 		return err
 	}
 	s.checker, s.node = who.checker, who.kept
-	s.origin = origin{who.node, caller.FromContext(s.grpc.Context())}
+	s.origin = origin{who.node, caller.FromContext(s.grpc.Context()), access.FromContext(s.grpc.Context())}
 	s.checker.Identity = s.origin.Identity
+	if err := s.origin.permit.Admit(nodeOf(&s.checker)); err != nil {
+		return err
+	}
 	if err := s.server.join(s); err != nil {
 		return err
 	}

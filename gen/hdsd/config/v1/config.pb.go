@@ -27,6 +27,67 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Role is what a caller may do.
+type Role int32
+
+const (
+	// Serve as a checker: health discovery.
+	Role_CHECKER Role = 0
+	// Take clusters and endpoint health: xDS.
+	Role_DATA_PLANE Role = 1
+	// Ask questions: the hdsd.v1 queries, client status, /metrics.
+	Role_VIEWER Role = 2
+	// Set overrides and trust, freeze, confirm the clock.
+	Role_OPERATOR Role = 3
+	// All of this, and backups, reflection and channelz.
+	Role_ADMIN Role = 4
+)
+
+// Enum value maps for Role.
+var (
+	Role_name = map[int32]string{
+		0: "CHECKER",
+		1: "DATA_PLANE",
+		2: "VIEWER",
+		3: "OPERATOR",
+		4: "ADMIN",
+	}
+	Role_value = map[string]int32{
+		"CHECKER":    0,
+		"DATA_PLANE": 1,
+		"VIEWER":     2,
+		"OPERATOR":   3,
+		"ADMIN":      4,
+	}
+)
+
+func (x Role) Enum() *Role {
+	p := new(Role)
+	*p = x
+	return p
+}
+
+func (x Role) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Role) Descriptor() protoreflect.EnumDescriptor {
+	return file_hdsd_config_v1_config_proto_enumTypes[0].Descriptor()
+}
+
+func (Role) Type() protoreflect.EnumType {
+	return &file_hdsd_config_v1_config_proto_enumTypes[0]
+}
+
+func (x Role) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Role.Descriptor instead.
+func (Role) EnumDescriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{0}
+}
+
 // UpstreamHealth says how to combine the source's own health_status with hdsd's
 // verdict. The source is that of the endpoints.
 type UpstreamHealth int32
@@ -65,11 +126,11 @@ func (x UpstreamHealth) String() string {
 }
 
 func (UpstreamHealth) Descriptor() protoreflect.EnumDescriptor {
-	return file_hdsd_config_v1_config_proto_enumTypes[0].Descriptor()
+	return file_hdsd_config_v1_config_proto_enumTypes[1].Descriptor()
 }
 
 func (UpstreamHealth) Type() protoreflect.EnumType {
-	return &file_hdsd_config_v1_config_proto_enumTypes[0]
+	return &file_hdsd_config_v1_config_proto_enumTypes[1]
 }
 
 func (x UpstreamHealth) Number() protoreflect.EnumNumber {
@@ -78,7 +139,7 @@ func (x UpstreamHealth) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UpstreamHealth.Descriptor instead.
 func (UpstreamHealth) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1}
 }
 
 // Placement says from which places to check an endpoint. An endpoint with an
@@ -124,11 +185,11 @@ func (x Placement) String() string {
 }
 
 func (Placement) Descriptor() protoreflect.EnumDescriptor {
-	return file_hdsd_config_v1_config_proto_enumTypes[1].Descriptor()
+	return file_hdsd_config_v1_config_proto_enumTypes[2].Descriptor()
 }
 
 func (Placement) Type() protoreflect.EnumType {
-	return &file_hdsd_config_v1_config_proto_enumTypes[1]
+	return &file_hdsd_config_v1_config_proto_enumTypes[2]
 }
 
 func (x Placement) Number() protoreflect.EnumNumber {
@@ -137,7 +198,7 @@ func (x Placement) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Placement.Descriptor instead.
 func (Placement) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2}
 }
 
 // Rule is how votes become a verdict.
@@ -196,11 +257,11 @@ func (x Rule) String() string {
 }
 
 func (Rule) Descriptor() protoreflect.EnumDescriptor {
-	return file_hdsd_config_v1_config_proto_enumTypes[2].Descriptor()
+	return file_hdsd_config_v1_config_proto_enumTypes[3].Descriptor()
 }
 
 func (Rule) Type() protoreflect.EnumType {
-	return &file_hdsd_config_v1_config_proto_enumTypes[2]
+	return &file_hdsd_config_v1_config_proto_enumTypes[3]
 }
 
 func (x Rule) Number() protoreflect.EnumNumber {
@@ -209,7 +270,7 @@ func (x Rule) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Rule.Descriptor instead.
 func (Rule) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
 }
 
 // WhenUnobserved is the health of an endpoint without believed votes.
@@ -249,11 +310,11 @@ func (x WhenUnobserved) String() string {
 }
 
 func (WhenUnobserved) Descriptor() protoreflect.EnumDescriptor {
-	return file_hdsd_config_v1_config_proto_enumTypes[3].Descriptor()
+	return file_hdsd_config_v1_config_proto_enumTypes[4].Descriptor()
 }
 
 func (WhenUnobserved) Type() protoreflect.EnumType {
-	return &file_hdsd_config_v1_config_proto_enumTypes[3]
+	return &file_hdsd_config_v1_config_proto_enumTypes[4]
 }
 
 func (x WhenUnobserved) Number() protoreflect.EnumNumber {
@@ -262,7 +323,7 @@ func (x WhenUnobserved) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use WhenUnobserved.Descriptor instead.
 func (WhenUnobserved) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
 }
 
 // Mode says whether verdicts are published.
@@ -298,11 +359,11 @@ func (x Mode) String() string {
 }
 
 func (Mode) Descriptor() protoreflect.EnumDescriptor {
-	return file_hdsd_config_v1_config_proto_enumTypes[4].Descriptor()
+	return file_hdsd_config_v1_config_proto_enumTypes[5].Descriptor()
 }
 
 func (Mode) Type() protoreflect.EnumType {
-	return &file_hdsd_config_v1_config_proto_enumTypes[4]
+	return &file_hdsd_config_v1_config_proto_enumTypes[5]
 }
 
 func (x Mode) Number() protoreflect.EnumNumber {
@@ -311,7 +372,7 @@ func (x Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Mode.Descriptor instead.
 func (Mode) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
 }
 
 // ZoneHealth says whether data planes get the health that their zone sees. That
@@ -355,11 +416,11 @@ func (x ZoneHealth) String() string {
 }
 
 func (ZoneHealth) Descriptor() protoreflect.EnumDescriptor {
-	return file_hdsd_config_v1_config_proto_enumTypes[5].Descriptor()
+	return file_hdsd_config_v1_config_proto_enumTypes[6].Descriptor()
 }
 
 func (ZoneHealth) Type() protoreflect.EnumType {
-	return &file_hdsd_config_v1_config_proto_enumTypes[5]
+	return &file_hdsd_config_v1_config_proto_enumTypes[6]
 }
 
 func (x ZoneHealth) Number() protoreflect.EnumNumber {
@@ -368,7 +429,56 @@ func (x ZoneHealth) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ZoneHealth.Descriptor instead.
 func (ZoneHealth) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
+}
+
+// Mode says what becomes of what is not granted.
+type Access_Mode int32
+
+const (
+	// It is denied.
+	Access_ENFORCE Access_Mode = 0
+	// It is allowed, logged and counted: to try out grants.
+	Access_WARN Access_Mode = 1
+)
+
+// Enum value maps for Access_Mode.
+var (
+	Access_Mode_name = map[int32]string{
+		0: "ENFORCE",
+		1: "WARN",
+	}
+	Access_Mode_value = map[string]int32{
+		"ENFORCE": 0,
+		"WARN":    1,
+	}
+)
+
+func (x Access_Mode) Enum() *Access_Mode {
+	p := new(Access_Mode)
+	*p = x
+	return p
+}
+
+func (x Access_Mode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Access_Mode) Descriptor() protoreflect.EnumDescriptor {
+	return file_hdsd_config_v1_config_proto_enumTypes[7].Descriptor()
+}
+
+func (Access_Mode) Type() protoreflect.EnumType {
+	return &file_hdsd_config_v1_config_proto_enumTypes[7]
+}
+
+func (x Access_Mode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Access_Mode.Descriptor instead.
+func (Access_Mode) EnumDescriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3, 0}
 }
 
 // Config is the whole configuration file.
@@ -406,7 +516,11 @@ type Config struct {
 	// Limits on what peers may send.
 	Limits *Limits `protobuf:"bytes,14,opt,name=limits,proto3" json:"limits,omitempty"`
 	// How data planes get clusters and health.
-	DataPlanes    *DataPlanes `protobuf:"bytes,15,opt,name=data_planes,json=dataPlanes,proto3" json:"data_planes,omitempty"`
+	DataPlanes *DataPlanes `protobuf:"bytes,15,opt,name=data_planes,json=dataPlanes,proto3" json:"data_planes,omitempty"`
+	// Who may do what. Absent: without mutual TLS, everybody may do everything.
+	// Where a listener has tls.client_ca_file, whoever has a certificate is
+	// CHECKER, DATA_PLANE and VIEWER there, and nobody is OPERATOR or ADMIN.
+	Access        *Access `protobuf:"bytes,16,opt,name=access,proto3" json:"access,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -542,6 +656,13 @@ func (x *Config) GetLimits() *Limits {
 func (x *Config) GetDataPlanes() *DataPlanes {
 	if x != nil {
 		return x.DataPlanes
+	}
+	return nil
+}
+
+func (x *Config) GetAccess() *Access {
+	if x != nil {
+		return x.Access
 	}
 	return nil
 }
@@ -698,6 +819,131 @@ func (x *ServerTls) GetClientCaFile() string {
 	return ""
 }
 
+// Access says who may do what. What is not granted is denied. /healthz, /readyz
+// and grpc.health.v1 need no role.
+type Access struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What becomes of what is not granted. Default: ENFORCE.
+	Mode Access_Mode `protobuf:"varint,1,opt,name=mode,proto3,enum=hdsd.config.v1.Access_Mode" json:"mode,omitempty"`
+	// A caller has the roles of all grants that match it.
+	Grants        []*Grant `protobuf:"bytes,2,rep,name=grants,proto3" json:"grants,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Access) Reset() {
+	*x = Access{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Access) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Access) ProtoMessage() {}
+
+func (x *Access) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Access.ProtoReflect.Descriptor instead.
+func (*Access) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Access) GetMode() Access_Mode {
+	if x != nil {
+		return x.Mode
+	}
+	return Access_ENFORCE
+}
+
+func (x *Access) GetGrants() []*Grant {
+	if x != nil {
+		return x.Grants
+	}
+	return nil
+}
+
+// Grant gives roles to callers. It matches a caller that meets all of its
+// conditions: san, token_sha256. One at least is needed.
+type Grant struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The roles. One at least.
+	Roles []Role `protobuf:"varint,1,rep,packed,name=roles,proto3,enum=hdsd.config.v1.Role" json:"roles,omitempty"`
+	// Pattern of a name in the caller's verified certificate: of a URI if it has a
+	// colon, of an e-mail address if it has an @, else of a DNS name. * matches
+	// any run of characters but /. {node.id}, {region} and {zone} match the same,
+	// and bind a checker or data plane: it must give these values of itself.
+	San string `protobuf:"bytes,2,opt,name=san,proto3" json:"san,omitempty"`
+	// SHA-256 of a bearer token, in hexadecimal. Callers send the token in the
+	// authorization header, over gRPC or HTTP.
+	TokenSha256   string `protobuf:"bytes,4,opt,name=token_sha256,json=tokenSha256,proto3" json:"token_sha256,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Grant) Reset() {
+	*x = Grant{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Grant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Grant) ProtoMessage() {}
+
+func (x *Grant) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Grant.ProtoReflect.Descriptor instead.
+func (*Grant) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Grant) GetRoles() []Role {
+	if x != nil {
+		return x.Roles
+	}
+	return nil
+}
+
+func (x *Grant) GetSan() string {
+	if x != nil {
+		return x.San
+	}
+	return ""
+}
+
+func (x *Grant) GetTokenSha256() string {
+	if x != nil {
+		return x.TokenSha256
+	}
+	return ""
+}
+
 // Source is one source of clusters and endpoints.
 type Source struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -715,7 +961,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -727,7 +973,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -740,7 +986,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Source) GetName() string {
@@ -777,7 +1023,7 @@ type DefaultHealthChecks struct {
 
 func (x *DefaultHealthChecks) Reset() {
 	*x = DefaultHealthChecks{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -789,7 +1035,7 @@ func (x *DefaultHealthChecks) String() string {
 func (*DefaultHealthChecks) ProtoMessage() {}
 
 func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -802,7 +1048,7 @@ func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefaultHealthChecks.ProtoReflect.Descriptor instead.
 func (*DefaultHealthChecks) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DefaultHealthChecks) GetClusterNameGlob() string {
@@ -843,7 +1089,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -855,7 +1101,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -868,7 +1114,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Assignment) GetRedundancy() uint32 {
@@ -930,7 +1176,7 @@ type CheckerCapacity struct {
 
 func (x *CheckerCapacity) Reset() {
 	*x = CheckerCapacity{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -942,7 +1188,7 @@ func (x *CheckerCapacity) String() string {
 func (*CheckerCapacity) ProtoMessage() {}
 
 func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -955,7 +1201,7 @@ func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerCapacity.ProtoReflect.Descriptor instead.
 func (*CheckerCapacity) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *CheckerCapacity) GetNodeIdGlob() string {
@@ -990,7 +1236,7 @@ type Reporting struct {
 
 func (x *Reporting) Reset() {
 	*x = Reporting{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1002,7 +1248,7 @@ func (x *Reporting) String() string {
 func (*Reporting) ProtoMessage() {}
 
 func (x *Reporting) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1015,7 +1261,7 @@ func (x *Reporting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reporting.ProtoReflect.Descriptor instead.
 func (*Reporting) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Reporting) GetInterval() *durationpb.Duration {
@@ -1064,7 +1310,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1076,7 +1322,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1089,7 +1335,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Verdict) GetRule() Rule {
@@ -1190,7 +1436,7 @@ type DegradedWhen struct {
 
 func (x *DegradedWhen) Reset() {
 	*x = DegradedWhen{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1202,7 +1448,7 @@ func (x *DegradedWhen) String() string {
 func (*DegradedWhen) ProtoMessage() {}
 
 func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1215,7 +1461,7 @@ func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegradedWhen.ProtoReflect.Descriptor instead.
 func (*DegradedWhen) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DegradedWhen) GetHttpStatusCode() []*structpb.Value {
@@ -1243,7 +1489,7 @@ type Doubt struct {
 
 func (x *Doubt) Reset() {
 	*x = Doubt{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1255,7 +1501,7 @@ func (x *Doubt) String() string {
 func (*Doubt) ProtoMessage() {}
 
 func (x *Doubt) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1268,7 +1514,7 @@ func (x *Doubt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Doubt.ProtoReflect.Descriptor instead.
 func (*Doubt) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Doubt) GetDisagreements() uint32 {
@@ -1314,7 +1560,7 @@ type PathCut struct {
 
 func (x *PathCut) Reset() {
 	*x = PathCut{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1326,7 +1572,7 @@ func (x *PathCut) String() string {
 func (*PathCut) ProtoMessage() {}
 
 func (x *PathCut) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1339,7 +1585,7 @@ func (x *PathCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathCut.ProtoReflect.Descriptor instead.
 func (*PathCut) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PathCut) GetDisagreements() uint32 {
@@ -1377,7 +1623,7 @@ type Damping struct {
 
 func (x *Damping) Reset() {
 	*x = Damping{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1389,7 +1635,7 @@ func (x *Damping) String() string {
 func (*Damping) ProtoMessage() {}
 
 func (x *Damping) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1402,7 +1648,7 @@ func (x *Damping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damping.ProtoReflect.Descriptor instead.
 func (*Damping) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Damping) GetDisabled() bool {
@@ -1447,7 +1693,7 @@ type MassFailure struct {
 
 func (x *MassFailure) Reset() {
 	*x = MassFailure{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1705,7 @@ func (x *MassFailure) String() string {
 func (*MassFailure) ProtoMessage() {}
 
 func (x *MassFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1718,7 @@ func (x *MassFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MassFailure.ProtoReflect.Descriptor instead.
 func (*MassFailure) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *MassFailure) GetHold() *durationpb.Duration {
@@ -1507,7 +1753,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1519,7 +1765,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1532,7 +1778,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Policy) GetClusterNameGlob() string {
@@ -1598,7 +1844,7 @@ type CheckerSelector struct {
 
 func (x *CheckerSelector) Reset() {
 	*x = CheckerSelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1610,7 +1856,7 @@ func (x *CheckerSelector) String() string {
 func (*CheckerSelector) ProtoMessage() {}
 
 func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1623,7 +1869,7 @@ func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerSelector.ProtoReflect.Descriptor instead.
 func (*CheckerSelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *CheckerSelector) GetLocalities() []*LocalitySelector {
@@ -1655,7 +1901,7 @@ type LocalitySelector struct {
 
 func (x *LocalitySelector) Reset() {
 	*x = LocalitySelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1667,7 +1913,7 @@ func (x *LocalitySelector) String() string {
 func (*LocalitySelector) ProtoMessage() {}
 
 func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1680,7 +1926,7 @@ func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalitySelector.ProtoReflect.Descriptor instead.
 func (*LocalitySelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LocalitySelector) GetRegion() string {
@@ -1723,7 +1969,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1735,7 +1981,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1748,7 +1994,7 @@ func (x *History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use History.ProtoReflect.Descriptor instead.
 func (*History) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *History) GetRetention() *durationpb.Duration {
@@ -1796,7 +2042,7 @@ type Checkers struct {
 
 func (x *Checkers) Reset() {
 	*x = Checkers{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1808,7 +2054,7 @@ func (x *Checkers) String() string {
 func (*Checkers) ProtoMessage() {}
 
 func (x *Checkers) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1821,7 +2067,7 @@ func (x *Checkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkers.ProtoReflect.Descriptor instead.
 func (*Checkers) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Checkers) GetFiles() []string {
@@ -1866,7 +2112,7 @@ type AdmitRule struct {
 
 func (x *AdmitRule) Reset() {
 	*x = AdmitRule{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1878,7 +2124,7 @@ func (x *AdmitRule) String() string {
 func (*AdmitRule) ProtoMessage() {}
 
 func (x *AdmitRule) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1891,7 +2137,7 @@ func (x *AdmitRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitRule.ProtoReflect.Descriptor instead.
 func (*AdmitRule) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *AdmitRule) GetNodeIdGlob() string {
@@ -1934,7 +2180,7 @@ type DataPlanes struct {
 
 func (x *DataPlanes) Reset() {
 	*x = DataPlanes{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1946,7 +2192,7 @@ func (x *DataPlanes) String() string {
 func (*DataPlanes) ProtoMessage() {}
 
 func (x *DataPlanes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1959,7 +2205,7 @@ func (x *DataPlanes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataPlanes.ProtoReflect.Descriptor instead.
 func (*DataPlanes) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DataPlanes) GetEdsDirectory() string {
@@ -2040,7 +2286,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2052,7 +2298,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2065,7 +2311,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Limits) GetMaxMessageBytes() uint32 {
@@ -2142,7 +2388,7 @@ var File_hdsd_config_v1_config_proto protoreflect.FileDescriptor
 
 const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\n" +
-	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xff\x05\n" +
+	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xaf\x06\n" +
 	"\x06Config\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12,\n" +
 	"\x04grpc\x18\x02 \x01(\v2\x18.hdsd.config.v1.ListenerR\x04grpc\x12,\n" +
@@ -2162,7 +2408,8 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\bcheckers\x18\r \x01(\v2\x18.hdsd.config.v1.CheckersR\bcheckers\x12.\n" +
 	"\x06limits\x18\x0e \x01(\v2\x16.hdsd.config.v1.LimitsR\x06limits\x12;\n" +
 	"\vdata_planes\x18\x0f \x01(\v2\x1a.hdsd.config.v1.DataPlanesR\n" +
-	"dataPlanes\"\xdb\x01\n" +
+	"dataPlanes\x12.\n" +
+	"\x06access\x18\x10 \x01(\v2\x16.hdsd.config.v1.AccessR\x06access\"\xdb\x01\n" +
 	"\bListener\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12+\n" +
 	"\x03tls\x18\x02 \x01(\v2\x19.hdsd.config.v1.ServerTlsR\x03tls\x12\x1a\n" +
@@ -2172,7 +2419,17 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\tServerTls\x124\n" +
 	"\x16certificate_chain_file\x18\x01 \x01(\tR\x14certificateChainFile\x12(\n" +
 	"\x10private_key_file\x18\x02 \x01(\tR\x0eprivateKeyFile\x12$\n" +
-	"\x0eclient_ca_file\x18\x03 \x01(\tR\fclientCaFile\"\xae\x01\n" +
+	"\x0eclient_ca_file\x18\x03 \x01(\tR\fclientCaFile\"\x87\x01\n" +
+	"\x06Access\x12/\n" +
+	"\x04mode\x18\x01 \x01(\x0e2\x1b.hdsd.config.v1.Access.ModeR\x04mode\x12-\n" +
+	"\x06grants\x18\x02 \x03(\v2\x15.hdsd.config.v1.GrantR\x06grants\"\x1d\n" +
+	"\x04Mode\x12\v\n" +
+	"\aENFORCE\x10\x00\x12\b\n" +
+	"\x04WARN\x10\x01\"h\n" +
+	"\x05Grant\x12*\n" +
+	"\x05roles\x18\x01 \x03(\x0e2\x14.hdsd.config.v1.RoleR\x05roles\x12\x10\n" +
+	"\x03san\x18\x02 \x01(\tR\x03san\x12!\n" +
+	"\ftoken_sha256\x18\x04 \x01(\tR\vtokenSha256\"\xae\x01\n" +
 	"\x06Source\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12G\n" +
 	"\rconfig_source\x18\x02 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\fconfigSource\x12G\n" +
@@ -2290,7 +2547,15 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x16max_queries_per_caller\x18\x13 \x01(\rR\x13maxQueriesPerCaller\x12$\n" +
 	"\x0emax_query_rows\x18\x14 \x01(\rR\fmaxQueryRows\x12+\n" +
 	"\x12max_ids_per_caller\x18\x1e \x01(\rR\x0fmaxIdsPerCaller\x12/\n" +
-	"\x14max_joins_per_minute\x18\x1f \x01(\rR\x11maxJoinsPerMinute*4\n" +
+	"\x14max_joins_per_minute\x18\x1f \x01(\rR\x11maxJoinsPerMinute*H\n" +
+	"\x04Role\x12\v\n" +
+	"\aCHECKER\x10\x00\x12\x0e\n" +
+	"\n" +
+	"DATA_PLANE\x10\x01\x12\n" +
+	"\n" +
+	"\x06VIEWER\x10\x02\x12\f\n" +
+	"\bOPERATOR\x10\x03\x12\t\n" +
+	"\x05ADMIN\x10\x04*4\n" +
 	"\x0eUpstreamHealth\x12\f\n" +
 	"\bWORST_OF\x10\x00\x12\b\n" +
 	"\x04OURS\x10\x01\x12\n" +
@@ -2338,100 +2603,108 @@ func file_hdsd_config_v1_config_proto_rawDescGZIP() []byte {
 	return file_hdsd_config_v1_config_proto_rawDescData
 }
 
-var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
+var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_hdsd_config_v1_config_proto_goTypes = []any{
-	(UpstreamHealth)(0),         // 0: hdsd.config.v1.UpstreamHealth
-	(Placement)(0),              // 1: hdsd.config.v1.Placement
-	(Rule)(0),                   // 2: hdsd.config.v1.Rule
-	(WhenUnobserved)(0),         // 3: hdsd.config.v1.WhenUnobserved
-	(Mode)(0),                   // 4: hdsd.config.v1.Mode
-	(ZoneHealth)(0),             // 5: hdsd.config.v1.ZoneHealth
-	(*Config)(nil),              // 6: hdsd.config.v1.Config
-	(*Listener)(nil),            // 7: hdsd.config.v1.Listener
-	(*ServerTls)(nil),           // 8: hdsd.config.v1.ServerTls
-	(*Source)(nil),              // 9: hdsd.config.v1.Source
-	(*DefaultHealthChecks)(nil), // 10: hdsd.config.v1.DefaultHealthChecks
-	(*Assignment)(nil),          // 11: hdsd.config.v1.Assignment
-	(*CheckerCapacity)(nil),     // 12: hdsd.config.v1.CheckerCapacity
-	(*Reporting)(nil),           // 13: hdsd.config.v1.Reporting
-	(*Verdict)(nil),             // 14: hdsd.config.v1.Verdict
-	(*DegradedWhen)(nil),        // 15: hdsd.config.v1.DegradedWhen
-	(*Doubt)(nil),               // 16: hdsd.config.v1.Doubt
-	(*PathCut)(nil),             // 17: hdsd.config.v1.PathCut
-	(*Damping)(nil),             // 18: hdsd.config.v1.Damping
-	(*MassFailure)(nil),         // 19: hdsd.config.v1.MassFailure
-	(*Policy)(nil),              // 20: hdsd.config.v1.Policy
-	(*CheckerSelector)(nil),     // 21: hdsd.config.v1.CheckerSelector
-	(*LocalitySelector)(nil),    // 22: hdsd.config.v1.LocalitySelector
-	(*History)(nil),             // 23: hdsd.config.v1.History
-	(*Checkers)(nil),            // 24: hdsd.config.v1.Checkers
-	(*AdmitRule)(nil),           // 25: hdsd.config.v1.AdmitRule
-	(*DataPlanes)(nil),          // 26: hdsd.config.v1.DataPlanes
-	(*Limits)(nil),              // 27: hdsd.config.v1.Limits
-	nil,                         // 28: hdsd.config.v1.CheckerSelector.MetadataEntry
-	(*durationpb.Duration)(nil), // 29: google.protobuf.Duration
-	(*v3.ConfigSource)(nil),     // 30: envoy.config.core.v3.ConfigSource
-	(*v3.HealthCheck)(nil),      // 31: envoy.config.core.v3.HealthCheck
-	(v3.HealthStatus)(0),        // 32: envoy.config.core.v3.HealthStatus
-	(*structpb.Value)(nil),      // 33: google.protobuf.Value
+	(Role)(0),                   // 0: hdsd.config.v1.Role
+	(UpstreamHealth)(0),         // 1: hdsd.config.v1.UpstreamHealth
+	(Placement)(0),              // 2: hdsd.config.v1.Placement
+	(Rule)(0),                   // 3: hdsd.config.v1.Rule
+	(WhenUnobserved)(0),         // 4: hdsd.config.v1.WhenUnobserved
+	(Mode)(0),                   // 5: hdsd.config.v1.Mode
+	(ZoneHealth)(0),             // 6: hdsd.config.v1.ZoneHealth
+	(Access_Mode)(0),            // 7: hdsd.config.v1.Access.Mode
+	(*Config)(nil),              // 8: hdsd.config.v1.Config
+	(*Listener)(nil),            // 9: hdsd.config.v1.Listener
+	(*ServerTls)(nil),           // 10: hdsd.config.v1.ServerTls
+	(*Access)(nil),              // 11: hdsd.config.v1.Access
+	(*Grant)(nil),               // 12: hdsd.config.v1.Grant
+	(*Source)(nil),              // 13: hdsd.config.v1.Source
+	(*DefaultHealthChecks)(nil), // 14: hdsd.config.v1.DefaultHealthChecks
+	(*Assignment)(nil),          // 15: hdsd.config.v1.Assignment
+	(*CheckerCapacity)(nil),     // 16: hdsd.config.v1.CheckerCapacity
+	(*Reporting)(nil),           // 17: hdsd.config.v1.Reporting
+	(*Verdict)(nil),             // 18: hdsd.config.v1.Verdict
+	(*DegradedWhen)(nil),        // 19: hdsd.config.v1.DegradedWhen
+	(*Doubt)(nil),               // 20: hdsd.config.v1.Doubt
+	(*PathCut)(nil),             // 21: hdsd.config.v1.PathCut
+	(*Damping)(nil),             // 22: hdsd.config.v1.Damping
+	(*MassFailure)(nil),         // 23: hdsd.config.v1.MassFailure
+	(*Policy)(nil),              // 24: hdsd.config.v1.Policy
+	(*CheckerSelector)(nil),     // 25: hdsd.config.v1.CheckerSelector
+	(*LocalitySelector)(nil),    // 26: hdsd.config.v1.LocalitySelector
+	(*History)(nil),             // 27: hdsd.config.v1.History
+	(*Checkers)(nil),            // 28: hdsd.config.v1.Checkers
+	(*AdmitRule)(nil),           // 29: hdsd.config.v1.AdmitRule
+	(*DataPlanes)(nil),          // 30: hdsd.config.v1.DataPlanes
+	(*Limits)(nil),              // 31: hdsd.config.v1.Limits
+	nil,                         // 32: hdsd.config.v1.CheckerSelector.MetadataEntry
+	(*durationpb.Duration)(nil), // 33: google.protobuf.Duration
+	(*v3.ConfigSource)(nil),     // 34: envoy.config.core.v3.ConfigSource
+	(*v3.HealthCheck)(nil),      // 35: envoy.config.core.v3.HealthCheck
+	(v3.HealthStatus)(0),        // 36: envoy.config.core.v3.HealthStatus
+	(*structpb.Value)(nil),      // 37: google.protobuf.Value
 }
 var file_hdsd_config_v1_config_proto_depIdxs = []int32{
-	7,  // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
-	7,  // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
-	9,  // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
-	10, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
-	11, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
-	13, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
-	14, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
-	4,  // 7: hdsd.config.v1.Config.mode:type_name -> hdsd.config.v1.Mode
-	20, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
-	23, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
-	24, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
-	27, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
-	26, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
-	8,  // 13: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
-	29, // 14: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
-	30, // 15: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
-	0,  // 16: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
-	31, // 17: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
-	29, // 18: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
-	29, // 19: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
-	1,  // 20: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
-	1,  // 21: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
-	12, // 22: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
-	29, // 23: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
-	2,  // 24: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
-	3,  // 25: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
-	32, // 26: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
-	15, // 27: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
-	29, // 28: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
-	29, // 29: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
-	16, // 30: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
-	17, // 31: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
-	18, // 32: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
-	19, // 33: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
-	33, // 34: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	29, // 35: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
-	29, // 36: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
-	14, // 37: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
-	21, // 38: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
-	4,  // 39: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
-	1,  // 40: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
-	1,  // 41: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
-	22, // 42: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	28, // 43: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	29, // 44: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	25, // 45: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
-	29, // 46: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	29, // 47: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	5,  // 48: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	30, // 49: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	50, // [50:50] is the sub-list for method output_type
-	50, // [50:50] is the sub-list for method input_type
-	50, // [50:50] is the sub-list for extension type_name
-	50, // [50:50] is the sub-list for extension extendee
-	0,  // [0:50] is the sub-list for field type_name
+	9,  // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
+	9,  // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
+	13, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
+	14, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
+	15, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
+	17, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
+	18, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
+	5,  // 7: hdsd.config.v1.Config.mode:type_name -> hdsd.config.v1.Mode
+	24, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
+	27, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
+	28, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
+	31, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
+	30, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
+	11, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
+	10, // 14: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
+	33, // 15: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
+	7,  // 16: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
+	12, // 17: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
+	0,  // 18: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
+	34, // 19: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
+	1,  // 20: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
+	35, // 21: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	33, // 22: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
+	33, // 23: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
+	2,  // 24: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 25: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
+	16, // 26: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
+	33, // 27: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
+	3,  // 28: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
+	4,  // 29: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
+	36, // 30: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
+	19, // 31: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
+	33, // 32: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
+	33, // 33: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
+	20, // 34: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
+	21, // 35: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
+	22, // 36: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
+	23, // 37: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
+	37, // 38: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	33, // 39: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
+	33, // 40: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	18, // 41: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
+	25, // 42: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
+	5,  // 43: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
+	2,  // 44: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 45: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
+	26, // 46: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
+	32, // 47: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	33, // 48: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	29, // 49: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
+	33, // 50: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	33, // 51: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	6,  // 52: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	34, // 53: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	54, // [54:54] is the sub-list for method output_type
+	54, // [54:54] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
@@ -2439,15 +2712,15 @@ func file_hdsd_config_v1_config_proto_init() {
 	if File_hdsd_config_v1_config_proto != nil {
 		return
 	}
-	file_hdsd_config_v1_config_proto_msgTypes[5].OneofWrappers = []any{}
-	file_hdsd_config_v1_config_proto_msgTypes[14].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[7].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[16].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_config_v1_config_proto_rawDesc), len(file_hdsd_config_v1_config_proto_rawDesc)),
-			NumEnums:      6,
-			NumMessages:   23,
+			NumEnums:      8,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

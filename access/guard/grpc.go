@@ -1,0 +1,99 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"hdsd/access"
+	"hdsd/internal/caller"
+)
+
+// ServerOptions are those of a gRPC server. Mutual tells whether it demands client certificates.
+func (g *Guard) ServerOptions(mutual bool) []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
+			c, err := g.enter(info.FullMethod, access.OfMethod(info.FullMethod), factsOf(ctx, mutual))
+			if err != nil {
+				return nil, err
+			}
+			return handle(c.context(ctx), request)
+		}),
+		grpc.ChainStreamInterceptor(func(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+			return g.stream(server, stream, info, handle, mutual)
+		}),
+	}
+}
+
+func (g *Guard) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler, mutual bool) error {
+	c, err := g.enter(info.FullMethod, access.OfMethod(info.FullMethod), factsOf(stream.Context(), mutual))
+	if err != nil {
+		return err
+	}
+	ctx, leave := c.follow(c.context(stream.Context()))
+	defer leave()
+	err = handle(server, &guarded{stream, ctx})
+	if denied := (*access.Denied)(nil); errors.As(context.Cause(ctx), &denied) {
+		return denied
+	}
+	return err
+}
+
+func factsOf(ctx context.Context, mutual bool) access.Facts {
+	md, _ := metadata.FromIncomingContext(ctx)
+	return access.Facts{Caller: caller.FromContext(ctx), Mutual: mutual, Token: access.HashOf(bearer(md.Get("authorization")))}
+}
+
+// bearer gives the token of an authorization header, empty without one. What is no bearer
+// token becomes one that nobody has: it begins with a space.
+func bearer(headers []string) string {
+	if len(headers) == 0 {
+		return ""
+	}
+	text := strings.Join(headers, ",")
+	if scheme, token, ok := strings.Cut(text, " "); ok && strings.EqualFold(scheme, "bearer") {
+		if token = strings.TrimSpace(token); token != "" {
+			return token
+		}
+	}
+	return " " + text
+}
+
+// guarded is a stream whose authority may be withdrawn.
+type guarded struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context implements grpc.ServerStream.
+func (s *guarded) Context() context.Context { return s.ctx }
+
+// RecvMsg implements grpc.ServerStream.
+func (s *guarded) RecvMsg(m any) error {
+	if err := s.ServerStream.RecvMsg(m); err != nil {
+		return err
+	}
+	return withdrawn(s.ctx)
+}
+
+// SendMsg implements grpc.ServerStream.
+func (s *guarded) SendMsg(m any) error {
+	if err := withdrawn(s.ctx); err != nil {
+		return err
+	}
+	return s.ServerStream.SendMsg(m)
+}
+
+// withdrawn gives what ended a call's authority, or nil.
+func withdrawn(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	if denied := (*access.Denied)(nil); errors.As(context.Cause(ctx), &denied) {
+		return denied
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package guard
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"github.com/rs/zerolog"
+
+	"hdsd/access"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/internal/caller"
+	"hdsd/internal/rest"
+)
+
+// Options are what a Guard needs.
+type Options struct {
+	Policy     *access.Policy
+	Log        zerolog.Logger
+	Registerer prometheus.Registerer
+}
+
+// Guard lets in whom its policy lets in.
+type Guard struct {
+	log    zerolog.Logger
+	denied *prometheus.CounterVec
+	policy atomic.Pointer[access.Policy]
+
+	mu   sync.Mutex
+	open map[*call]struct{} // whose end SetPolicy may be
+}
+
+// New makes a guard.
+func New(o Options) *Guard {
+	g := &Guard{log: o.Log, open: map[*call]struct{}{}, denied: promauto.With(o.Registerer).NewCounterVec(prometheus.CounterOpts{
+		Name: "hdsd_access_denied_total", Help: "Calls that their callers have no authority for, by the role that they need. In mode WARN they were allowed.",
+	}, []string{"role", "mode"})}
+	for role := access.Checker; role <= access.Admin; role++ { // 0 from the start
+		g.denied.WithLabelValues(role.String(), modeOf(false))
+		g.denied.WithLabelValues(role.String(), modeOf(true))
+	}
+	g.policy.Store(o.Policy)
+	return g
+}
+
+func modeOf(warns bool) string {
+	if warns {
+		return configv1.Access_WARN.String()
+	}
+	return configv1.Access_ENFORCE.String()
+}
+
+// SetPolicy puts another policy in force, and ends the open calls that it denies.
+func (g *Guard) SetPolicy(p *access.Policy) {
+	g.policy.Store(p)
+	g.mu.Lock()
+	open := make([]*call, 0, len(g.open))
+	for c := range g.open {
+		open = append(open, c)
+	}
+	g.mu.Unlock()
+	for _, c := range open {
+		if err := c.again(); err != nil {
+			c.cancel(err)
+		}
+	}
+}
+
+// call is one call. It implements access.Permit.
+type call struct {
+	guard  *Guard
+	method string
+	need   access.Need
+	facts  access.Facts
+	cancel context.CancelCauseFunc // nil: it is over before it matters
+
+	mu        sync.Mutex
+	policy    *access.Policy // that authority is by
+	authority access.Authority
+	node      *access.Node // that was admitted
+}
+
+// enter judges a call. With an error it must not be made.
+func (g *Guard) enter(method string, need access.Need, facts access.Facts) (*call, error) {
+	c := &call{guard: g, method: method, need: need, facts: facts, policy: g.policy.Load()}
+	c.authority = c.policy.Judge(facts)
+	return c, c.check(&c.authority, c.authority.Allows(need))
+}
+
+// context gives the context of what handles the call.
+func (c *call) context(ctx context.Context) context.Context {
+	from := c.facts.Caller
+	from.Identity = c.authority.Identity()
+	return access.With(caller.With(ctx, from), c)
+}
+
+// follow makes the call one that SetPolicy may end, until leave.
+func (c *call) follow(ctx context.Context) (_ context.Context, leave func()) {
+	ctx, c.cancel = context.WithCancelCause(ctx)
+	g := c.guard
+	g.mu.Lock()
+	g.open[c] = struct{}{}
+	g.mu.Unlock()
+	if g.policy.Load() != c.policy { // it has changed meanwhile
+		if err := c.again(); err != nil {
+			c.cancel(err)
+		}
+	}
+	return ctx, func() {
+		g.mu.Lock()
+		delete(g.open, c)
+		g.mu.Unlock()
+		c.cancel(nil)
+	}
+}
+
+// now gives the authority under the policy in force.
+func (c *call) now() access.Authority {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.guard.policy.Load(); p != c.policy {
+		c.policy, c.authority = p, p.Judge(c.facts)
+	}
+	return c.authority
+}
+
+// again says why the call may not go on, or nil.
+func (c *call) again() error {
+	authority := c.now()
+	if err := c.check(&authority, authority.Allows(c.need)); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	node := c.node
+	c.mu.Unlock()
+	if node == nil {
+		return nil
+	}
+	return c.check(&authority, authority.Binds(c.need.Role, *node))
+}
+
+// Admit implements access.Permit.
+func (c *call) Admit(node access.Node) error {
+	c.mu.Lock()
+	c.node = &node
+	c.mu.Unlock()
+	authority := c.now()
+	return c.check(&authority, authority.Binds(c.need.Role, node))
+}
+
+// Owns implements access.Permit.
+func (c *call) Owns(node access.Node) bool {
+	authority := c.now()
+	return authority.Owns(c.need.Role, node)
+}
+
+// check counts and logs what is denied. It returns the error, unless the policy only
+// warns.
+func (c *call) check(of *access.Authority, denied *access.Denied) error {
+	if denied == nil {
+		return nil
+	}
+	g := c.guard
+	warns := g.policy.Load().Warns()
+	mode := modeOf(warns)
+	g.denied.WithLabelValues(denied.Role.String(), mode).Inc()
+	g.log.Warn().Str("event", "access_denied").Str("mode", mode).Str("call", rest.Brief(c.method)).Str("role", denied.Role.String()).
+		Str("identity", of.Identity()).Str("address", c.facts.Caller.Address).Msg(denied.Reason)
+	if warns {
+		return nil
+	}
+	return denied
+}

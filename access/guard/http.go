@@ -1,0 +1,30 @@
+package guard
+
+import (
+	"errors"
+	"net/http"
+
+	"hdsd/access"
+	"hdsd/internal/caller"
+	"hdsd/internal/rest"
+)
+
+// Handler lets requests in to next. Mutual tells whether its server demands client
+// certificates.
+func (g *Guard) Handler(mutual bool, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		facts := access.Facts{Caller: caller.OfRequest(r), Mutual: mutual, Token: access.HashOf(bearer(r.Header.Values("Authorization")))}
+		c, err := g.enter(r.Method+" "+r.URL.Path, access.OfRequest(r.Method, r.URL.Path), facts)
+		if err != nil {
+			w.Header().Set("Connection", "close") // the body is not read
+			if denied := (*access.Denied)(nil); errors.As(err, &denied) && denied.Unknown {
+				w.Header().Set("WWW-Authenticate", "Bearer")
+			}
+			rest.WriteError(w, err)
+			return
+		}
+		ctx, leave := c.follow(c.context(r.Context()))
+		defer leave()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}

@@ -1,0 +1,269 @@
+package access
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/internal/caller"
+)
+
+// Policy is what the configuration's access says.
+type Policy struct {
+	absent bool
+	warn   bool
+	tokens bool // some grant is for a token
+	grants []grant
+}
+
+// grant gives roles to callers that meet its conditions.
+type grant struct {
+	roles roles
+	san   *Pattern // nil: any name, or none
+	token *Hash
+}
+
+// roles is a set of roles.
+type roles uint8
+
+func (r roles) has(role Role) bool { return r&(1<<role|1<<Admin) != 0 }
+
+// String lists the roles.
+func (r roles) String() string {
+	var names []string
+	for role := Checker; role <= Admin; role++ {
+		if r&(1<<role) != 0 {
+			names = append(names, role.String())
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// Problem is a fault of a grant.
+type Problem struct {
+	Field   string // below access
+	Message string
+}
+
+// Compile makes the policy of a configuration, nil where it has no access. Grants with
+// problems grant nothing.
+func Compile(a *configv1.Access) (*Policy, []Problem) {
+	p := &Policy{absent: a == nil, warn: a.GetMode() == configv1.Access_WARN}
+	var problems []Problem
+	for i, each := range a.GetGrants() {
+		compiled, found := compile(fmt.Sprintf("grants[%d]", i), each)
+		if problems = append(problems, found...); len(found) > 0 {
+			continue
+		}
+		p.tokens = p.tokens || compiled.token != nil
+		p.grants = append(p.grants, compiled)
+	}
+	return p, problems
+}
+
+func compile(field string, from *configv1.Grant) (grant, []Problem) {
+	var g grant
+	var problems []Problem
+	add := func(name, format string, values ...any) {
+		problems = append(problems, Problem{field + name, fmt.Sprintf(format, values...)})
+	}
+	if len(from.GetRoles()) == 0 {
+		add(".roles", "is needed: name CHECKER, DATA_PLANE, VIEWER, OPERATOR or ADMIN")
+	}
+	for i, role := range from.GetRoles() {
+		if role < Checker || role > Admin {
+			add(fmt.Sprintf(".roles[%d]", i), "%d is no role: name CHECKER, DATA_PLANE, VIEWER, OPERATOR or ADMIN", role)
+			continue
+		}
+		g.roles |= 1 << role
+	}
+	if from.GetSan() == "" && from.GetTokenSha256() == "" {
+		add("", "would hold for everybody: say for whom, by san or token_sha256")
+	}
+	var err error
+	if from.GetSan() != "" {
+		if g.san, err = ParsePattern(from.GetSan()); err != nil {
+			add(".san", "%v", err)
+		}
+	}
+	if from.GetTokenSha256() != "" {
+		if g.token, err = parseHash(from.GetTokenSha256()); err != nil {
+			add(".token_sha256", "%v", err)
+		}
+	}
+	return g, problems
+}
+
+// Hash is the SHA-256 of a token.
+type Hash [sha256.Size]byte
+
+// HashOf gives the hash of a token, nil where there is none.
+func HashOf(token string) *Hash {
+	if token == "" {
+		return nil
+	}
+	hash := Hash(sha256.Sum256([]byte(token)))
+	return &hash
+}
+
+func parseHash(text string) (*Hash, error) {
+	raw, err := hex.DecodeString(text)
+	if err != nil || len(raw) != sha256.Size {
+		return nil, fmt.Errorf("is not a SHA-256 in hexadecimal (64 digits): printf %%s TOKEN | sha256sum gives it")
+	}
+	return (*Hash)(raw), nil
+}
+
+// Warns reports whether what is not granted is allowed, and logged.
+func (p *Policy) Warns() bool { return p.warn }
+
+// Facts is what is known of a caller before it says anything of itself.
+type Facts struct {
+	Caller caller.Caller
+	Mutual bool  // the listener demands client certificates
+	Token  *Hash // of the authorization header; nil without one
+}
+
+// Authority is what a caller may do.
+type Authority struct {
+	all      bool // everything
+	known    bool // by a certificate or a token
+	strange  bool // its token is none that a grant names
+	identity string
+	grants   []*matched
+}
+
+// matched is a grant that matches a caller.
+type matched struct {
+	*grant
+	name string // the certificate's name that san matches
+}
+
+// anyCertificate is what holders of certificates have where access is absent.
+var anyCertificate = &grant{roles: 1<<Checker | 1<<DataPlane | 1<<Viewer}
+
+// Judge gives the authority of a caller.
+func (p *Policy) Judge(f Facts) Authority {
+	a := Authority{identity: f.Caller.Identity, known: f.Caller.Identity != ""}
+	if p.absent {
+		if a.all = !f.Mutual; f.Mutual && f.Caller.Leaf != nil {
+			a.grants = []*matched{{grant: anyCertificate}}
+		}
+		return a
+	}
+	a.strange = p.tokens && f.Token != nil
+	shown := namesIn(f.Caller.Leaf)
+	for i := range p.grants {
+		g := &p.grants[i]
+		if g.token != nil {
+			if f.Token == nil || subtle.ConstantTimeCompare(g.token[:], f.Token[:]) != 1 {
+				continue
+			}
+			a.strange, a.known, a.identity = false, true, f.Token.identity()
+		}
+		a.add(g, shown)
+	}
+	return a
+}
+
+// identity names the holder of a token.
+func (h *Hash) identity() string { return "token:" + hex.EncodeToString(h[:8]) }
+
+// add adds a grant, once for each name of the certificate that it matches.
+func (a *Authority) add(g *grant, shown names) {
+	if g.san == nil {
+		a.grants = append(a.grants, &matched{grant: g})
+		return
+	}
+	for _, name := range shown[g.san.kind] {
+		if g.san.Match(name, nil) {
+			a.grants = append(a.grants, &matched{g, name})
+		}
+	}
+}
+
+// Identity is who the caller is: by the token that it has shown, or by its
+// certificate. It is empty where nothing is verified.
+func (a *Authority) Identity() string { return a.identity }
+
+// Allows says why a caller may not make a call, or nil.
+func (a *Authority) Allows(need Need) *Denied {
+	switch {
+	case need.Open || a.all:
+		return nil
+	case a.strange:
+		return &Denied{Role: need.Role, Unknown: true, Reason: "the bearer token is not valid: no grant names it"}
+	case a.has(need.Role) || need.Operators && a.has(Operator):
+		return nil
+	case !a.known:
+		return &Denied{Role: need.Role, Unknown: true, Reason: "it is not known who calls: show a client certificate or a bearer token that has this role"}
+	}
+	has := a.roles().String()
+	if has == "" {
+		has = "no role"
+	}
+	return &Denied{Role: need.Role, Reason: fmt.Sprintf("%q has %s: give it the role by access.grants", a.identity, has)}
+}
+
+func (a *Authority) has(role Role) bool { return a.roles().has(role) }
+
+func (a *Authority) roles() (all roles) {
+	for _, m := range a.grants {
+		all |= m.roles
+	}
+	return all
+}
+
+// Binds says why a caller with a role may not be a node, or nil.
+func (a *Authority) Binds(role Role, node Node) *Denied {
+	if a.all {
+		return nil
+	}
+	var bound []string
+	for _, m := range a.grants {
+		switch {
+		case !m.roles.has(role):
+		case m.san == nil || !m.san.binds || m.san.Match(m.name, &node):
+			return nil
+		default:
+			bound = append(bound, fmt.Sprintf("%s (%s)", m.name, m.san))
+		}
+	}
+	if len(bound) == 0 {
+		return a.Allows(Need{Role: role})
+	}
+	return &Denied{Role: role, Reason: fmt.Sprintf("node.id %q in region %q, zone %q is not what the caller's name binds it to: %s",
+		node.ID, node.Region, node.Zone, strings.Join(bound, ", "))}
+}
+
+// Owns reports whether a grant of the role binds a node id to the caller's name.
+func (a *Authority) Owns(role Role, node Node) bool {
+	return slices.ContainsFunc(a.grants, func(m *matched) bool {
+		return m.roles.has(role) && m.san != nil && m.san.bindsID && m.san.Match(m.name, &node)
+	})
+}
+
+// Denied is an error: a call that its caller may not make.
+type Denied struct {
+	Role    Role   // that is missing
+	Unknown bool   // who calls is not known
+	Reason  string // written for the caller
+}
+
+// Error implements error.
+func (d *Denied) Error() string { return fmt.Sprintf("this needs role %s: %s", d.Role, d.Reason) }
+
+// GRPCStatus gives what grpc sends.
+func (d *Denied) GRPCStatus() *status.Status {
+	if d.Unknown {
+		return status.New(codes.Unauthenticated, d.Error())
+	}
+	return status.New(codes.PermissionDenied, d.Error())
+}

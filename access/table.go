@@ -1,0 +1,150 @@
+package access
+
+import (
+	"net/http"
+
+	configv1 "hdsd/gen/hdsd/config/v1"
+)
+
+// Role is what a caller may do.
+type Role = configv1.Role
+
+// The roles. Admin has all of them.
+const (
+	Checker   = configv1.Role_CHECKER
+	DataPlane = configv1.Role_DATA_PLANE
+	Viewer    = configv1.Role_VIEWER
+	Operator  = configv1.Role_OPERATOR
+	Admin     = configv1.Role_ADMIN
+)
+
+// Need is what a call needs.
+type Need struct {
+	Role Role
+	Open bool // it needs no role
+
+	Operators bool // OPERATOR will do as well: it reads what operators change
+}
+
+var (
+	open      = Need{Open: true}
+	checker   = Need{Role: Checker}
+	dataPlane = Need{Role: DataPlane}
+	viewer    = Need{Role: Viewer}
+	operator  = Need{Role: Operator}
+	admin     = Need{Role: Admin}
+
+	changeable = Need{Role: Viewer, Operators: true}
+)
+
+// Methods is what each gRPC method needs.
+var Methods = map[string]Need{
+	"/envoy.service.health.v3.HealthDiscoveryService/StreamHealthCheck":    checker,
+	"/envoy.service.health.v3.HealthDiscoveryService/FetchHealthCheck":     checker,
+	"/envoy.service.discovery.v2.HealthDiscoveryService/StreamHealthCheck": checker,
+	"/envoy.service.discovery.v2.HealthDiscoveryService/FetchHealthCheck":  checker,
+
+	"/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources": dataPlane,
+	"/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources":  dataPlane,
+	"/envoy.service.endpoint.v3.EndpointDiscoveryService/StreamEndpoints":              dataPlane,
+	"/envoy.service.endpoint.v3.EndpointDiscoveryService/DeltaEndpoints":               dataPlane,
+	"/envoy.service.endpoint.v3.EndpointDiscoveryService/FetchEndpoints":               dataPlane,
+	"/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters":                 dataPlane,
+	"/envoy.service.cluster.v3.ClusterDiscoveryService/DeltaClusters":                  dataPlane,
+	"/envoy.service.cluster.v3.ClusterDiscoveryService/FetchClusters":                  dataPlane,
+
+	"/envoy.service.status.v3.ClientStatusDiscoveryService/StreamClientStatus": viewer,
+	"/envoy.service.status.v3.ClientStatusDiscoveryService/FetchClientStatus":  viewer,
+
+	"/hdsd.v1.Query/ListEndpoints":    viewer,
+	"/hdsd.v1.Query/ListTransitions":  viewer,
+	"/hdsd.v1.Query/ListAvailability": viewer,
+	"/hdsd.v1.Query/ListClusters":     viewer,
+	"/hdsd.v1.Query/ListCheckers":     viewer,
+	"/hdsd.v1.Query/ListClients":      viewer,
+	"/hdsd.v1.Query/Watch":            viewer,
+
+	"/hdsd.v1.Control/GetFreeze":       changeable,
+	"/hdsd.v1.Control/ListOverrides":   changeable,
+	"/hdsd.v1.Control/PreviewOverride": changeable,
+	"/hdsd.v1.Control/ListTrust":       changeable,
+	"/hdsd.v1.Control/GetClock":        changeable,
+	"/hdsd.v1.Control/ListAudit":       viewer,
+	"/hdsd.v1.Control/Freeze":          operator,
+	"/hdsd.v1.Control/Unfreeze":        operator,
+	"/hdsd.v1.Control/SetOverride":     operator,
+	"/hdsd.v1.Control/ClearOverrides":  operator,
+	"/hdsd.v1.Control/SetTrust":        operator,
+	"/hdsd.v1.Control/ClearTrust":      operator,
+	"/hdsd.v1.Control/ConfirmClock":    operator,
+	"/hdsd.v1.Control/Backup":          admin,
+
+	"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      admin,
+	"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo": admin,
+	"/grpc.channelz.v1.Channelz/GetTopChannels":                      admin,
+	"/grpc.channelz.v1.Channelz/GetServers":                          admin,
+	"/grpc.channelz.v1.Channelz/GetServer":                           admin,
+	"/grpc.channelz.v1.Channelz/GetServerSockets":                    admin,
+	"/grpc.channelz.v1.Channelz/GetChannel":                          admin,
+	"/grpc.channelz.v1.Channelz/GetSubchannel":                       admin,
+	"/grpc.channelz.v1.Channelz/GetSocket":                           admin,
+
+	"/grpc.health.v1.Health/Check": open,
+	"/grpc.health.v1.Health/List":  open,
+	"/grpc.health.v1.Health/Watch": open,
+}
+
+// Path is what the requests of an HTTP path need: those that only read, and others.
+type Path struct {
+	Read, Change Need
+}
+
+// Paths is what the requests of each HTTP path need.
+var Paths = map[string]Path{
+	"/v3/discovery:health_check":  {checker, checker},
+	"/v2/discovery:health_check":  {checker, checker},
+	"/v3/discovery:endpoints":     {dataPlane, dataPlane},
+	"/v3/discovery:clusters":      {dataPlane, dataPlane},
+	"/v3/discovery:client_status": {viewer, viewer},
+
+	"/v1/endpoints":    {viewer, viewer},
+	"/v1/transitions":  {viewer, viewer},
+	"/v1/availability": {viewer, viewer},
+	"/v1/clusters":     {viewer, viewer},
+	"/v1/checkers":     {viewer, viewer},
+	"/v1/clients":      {viewer, viewer},
+	"/v1/watch":        {viewer, viewer},
+	"/v1/openapi.json": {viewer, viewer},
+	"/v1/openapi.yaml": {viewer, viewer},
+
+	"/v1/audit":             {viewer, viewer},
+	"/v1/freeze":            {changeable, operator},
+	"/v1/overrides":         {changeable, operator},
+	"/v1/overrides/preview": {changeable, changeable},
+	"/v1/trust":             {changeable, operator},
+	"/v1/clock":             {changeable, operator},
+
+	"/metrics": {viewer, viewer},
+	"/healthz": {open, open},
+	"/readyz":  {open, open},
+}
+
+// OfMethod gives what a gRPC method needs.
+func OfMethod(fullMethod string) Need {
+	if need, ok := Methods[fullMethod]; ok {
+		return need
+	}
+	return admin
+}
+
+// OfRequest gives what an HTTP request needs.
+func OfRequest(method, path string) Need {
+	needs, ok := Paths[path]
+	switch {
+	case !ok:
+		return admin
+	case method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions:
+		return needs.Read
+	}
+	return needs.Change
+}
