@@ -20,6 +20,19 @@ func (c *checks) listeners(cfg *Config) {
 	if grpc.IsValid() && grpc == http && grpc.Port() != 0 {
 		c.add("http.address", "%s is the gRPC address already: use another port", http)
 	}
+	if cfg.GetProbes() != nil {
+		c.probes(cfg.GetProbes().GetAddress(), grpc, http)
+	}
+}
+
+func (c *checks) probes(text string, grpc, http netip.AddrPort) {
+	address, err := netip.ParseAddrPort(text)
+	switch {
+	case err != nil:
+		c.add("probes.address", "%q is not IP:PORT or [IP6]:PORT, such as 127.0.0.1:18081", text)
+	case address.Port() != 0 && (address == grpc || address == http):
+		c.add("probes.address", "%s is the address of grpc or http already: use another port", address)
+	}
 }
 
 func (c *checks) listener(field string, listener *configv1.Listener, byDefault string) netip.AddrPort {

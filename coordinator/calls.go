@@ -26,13 +26,14 @@ var seconds = []float64{0.0001, 0.001, 0.01, 0.1, 1, 10}
 // ends the process: they change shared state, and a new process with the last known
 // health is better than a wrong one.
 type calls struct {
-	log    zerolog.Logger
-	grpc   *grpcprom.ServerMetrics
-	http   *prometheus.CounterVec
-	panics prometheus.Counter
-	closed prometheus.Counter
-	ended  *prometheus.CounterVec // by listener and reason
-	expiry *expiry
+	log      zerolog.Logger
+	grpc     *grpcprom.ServerMetrics
+	http     *prometheus.CounterVec
+	panics   prometheus.Counter
+	closed   prometheus.Counter
+	ended    *prometheus.CounterVec // by listener and reason
+	insecure *prometheus.GaugeVec   // by listener
+	expiry   *expiry
 }
 
 func newCalls(to prometheus.Registerer, log zerolog.Logger) *calls {
@@ -56,6 +57,9 @@ func newCalls(to prometheus.Registerer, log zerolog.Logger) *calls {
 	c.ended = factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "hdsd_connections_ended_total", Help: "Connections that hdsd ended, by listener and reason: their age, or their client's certificate.",
 	}, []string{"listener", "reason"})
+	c.insecure = factory.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "hdsd_listener_insecure", Help: "1 while other machines reach a listener without TLS, else 0.",
+	}, []string{"listener"})
 	c.expiry = &expiry{}
 	to.MustRegister(c.grpc, c.expiry)
 	return c

@@ -26,6 +26,7 @@ type watched struct {
 	name string        // of its field in the configuration
 	tls  *certs.Server // nil without TLS
 	log  zerolog.Logger
+	warn time.Time // when to say next that others reach it without TLS; zero: never
 }
 
 // watch makes a watched listener, and reads the certificates of its TLS.
@@ -41,8 +42,13 @@ func (c *calls) watch(name string, on net.Listener, from *configv1.Listener, pro
 	c.ended.WithLabelValues(name, "age") // so that both exist from the start
 	c.ended.WithLabelValues(name, "certificate")
 	if from.GetTls() == nil {
+		c.insecure.WithLabelValues(name).Set(flag(isOpen(on.Addr())))
+		if isOpen(on.Addr()) {
+			w.warnInsecure(time.Now())
+		}
 		return w, nil
 	}
+	c.insecure.WithLabelValues(name).Set(0)
 	var err error
 	w.tls, err = certs.New(from.GetTls(), certs.Options{Protocols: protocols, Verified: w.hold, Report: func(err error) {
 		c.log.Error().Str("event", "certificate_refused").Str("listener", name).Err(err).Msg("a certificate is not valid or cannot be used")
@@ -70,10 +76,26 @@ func (w *watched) hold(raw net.Conn, client *certs.Client) {
 	})
 }
 
+// isOpen reports whether other machines may reach an address.
+func isOpen(address net.Addr) bool {
+	tcp, ok := address.(*net.TCPAddr)
+	return ok && !tcp.IP.IsLoopback()
+}
+
+// warnInsecure says that others reach a listener without TLS, now and in a day.
+func (w *watched) warnInsecure(now time.Time) {
+	w.warn = now.Add(24 * time.Hour)
+	w.log.Warn().Str("event", "listener_insecure").Str("listener", w.name).Str("address", w.Addr().String()).
+		Msg("other machines reach this address without TLS: nobody knows who they are, and others can read and change what they send; give " + w.name + ".tls, or an address of loopback")
+}
+
 // look reads changed files, and ends the connections whose time is over.
 func (w *watched) look(now time.Time) {
 	if w.tls != nil {
 		w.tls.Look()
+	}
+	if !w.warn.IsZero() && !now.Before(w.warn) {
+		w.warnInsecure(now)
 	}
 	w.Sweep(now)
 }

@@ -205,6 +205,14 @@ func (c *Coordinator) GRPCAddress() string { return c.servers.grpcListener.Addr(
 // HTTPAddress gives the address that serves REST and metrics.
 func (c *Coordinator) HTTPAddress() string { return c.servers.httpListener.Addr().String() }
 
+// ProbesAddress gives the address that serves probes alone, or "".
+func (c *Coordinator) ProbesAddress() string {
+	if c.servers.probesListener == nil {
+		return ""
+	}
+	return c.servers.probesListener.Addr().String()
+}
+
 // Run serves until ctx ends or Close is called, then drains and closes everything. It
 // returns an error if a server fails or the last group cannot be committed, and ErrUsed
 // if it is called again.
@@ -215,10 +223,10 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	}
 	defer close(c.ended)
 	defer c.cancel()
-	failures := make(chan error, 2) // one for each server
+	failures := make(chan error, 3) // one for each server
 	wait := c.servers.serve(func(err error) { failures <- err })
 	c.files.run(c.running)
-	c.log.Info().Str("event", "serving").Str("grpc", c.GRPCAddress()).Str("http", c.HTTPAddress()).Msg("serving")
+	c.log.Info().Str("event", "serving").Str("grpc", c.GRPCAddress()).Str("http", c.HTTPAddress()).Str("probes", c.ProbesAddress()).Msg("serving")
 	failure := c.untilEnd(failures)
 	began := time.Now()
 	c.readiness(false)

@@ -40,15 +40,17 @@ const (
 
 // servers are the gRPC and the HTTP server with their listeners.
 type servers struct {
-	grpc         *grpc.Server
-	grpcListener net.Listener
-	health       *health.Server
-	http         *http.Server
-	httpListener net.Listener
-	watched      []*watched // both listeners
-	calls        *calls
-	guard        *guard.Guard
-	routes       *routes
+	grpc           *grpc.Server
+	grpcListener   net.Listener
+	health         *health.Server
+	http           *http.Server
+	httpListener   net.Listener
+	watched        []*watched   // the two above
+	probes         *http.Server // nil without probes.address
+	probesListener net.Listener
+	calls          *calls
+	guard          *guard.Guard
+	routes         *routes
 }
 
 // listen binds both addresses, before anything else happens: one may be in use. It
@@ -62,6 +64,12 @@ func listen(c *configv1.Config, log zerolog.Logger, counters *calls, g *guard.Gu
 	if s.httpListener, err = net.Listen("tcp", c.GetHttp().GetAddress()); err != nil {
 		s.grpcListener.Close()
 		return nil, fmt.Errorf("http.address: %w", err)
+	}
+	if address := c.GetProbes().GetAddress(); address != "" {
+		if s.probesListener, err = net.Listen("tcp", address); err != nil {
+			s.close()
+			return nil, fmt.Errorf("probes.address: %w", err)
+		}
 	}
 	if err := s.secure(c, log); err != nil {
 		s.close()
@@ -93,9 +101,14 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 	}
 	options = append(append(options, s.calls.options()...), s.guard.ServerOptions(mutual(c.GetGrpc()))...)
 	s.grpc = grpc.NewServer(options...)
-	s.http = &http.Server{
-		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ConnContext: inContext,
-		ErrorLog: stdlog.New(errorLog{log}, "", 0),
+	newHTTP := func() *http.Server {
+		return &http.Server{
+			ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes, ConnContext: inContext,
+			ErrorLog: stdlog.New(errorLog{log}, "", 0),
+		}
+	}
+	if s.http = newHTTP(); s.probesListener != nil {
+		s.probes, s.probesListener = newHTTP(), s.calls.limited(s.probesListener, c.GetLimits())
 	}
 	if s.httpListener = forHTTP; forHTTP.tls != nil {
 		s.httpListener = tls.NewListener(forHTTP, forHTTP.tls.Config())
@@ -145,33 +158,45 @@ func (c *Coordinator) register() error {
 	checkers := c.hds.Handler()
 	mux.Handle(hds.FetchPath, counted(hds.FetchPath, checkers))
 	mux.Handle(hds.FetchPathV2, counted(hds.FetchPathV2, checkers))
-	mux.Handle("GET /metrics", counted("/metrics", promhttp.HandlerFor(c.registry, promhttp.HandlerOpts{})))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
-	mux.HandleFunc("GET /readyz", c.serveReady)
+	c.serveProbes(mux)
 	c.servers.http.Handler = timed(moving(c.guarded(c.servers.guard.Handler(mutual(c.started.GetHttp()), mux))))
+	if c.servers.probes != nil {
+		probes := &routes{ServeMux: http.NewServeMux()}
+		c.serveProbes(probes)
+		c.servers.probes.Handler = timed(c.guarded(probes))
+	}
 	return nil
 }
 
-// serve runs both servers until they are stopped. It calls failed if one ends by
-// itself.
+// serveProbes registers what says how hdsd itself is.
+func (c *Coordinator) serveProbes(mux *routes) {
+	counted := c.servers.calls.counted
+	mux.Handle("GET /metrics", counted("/metrics", promhttp.HandlerFor(c.registry, promhttp.HandlerOpts{})))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "alive") })
+	mux.HandleFunc("GET /readyz", c.serveReady)
+}
+
+// serve runs the servers until they are stopped. It calls failed if one ends by itself.
 func (s *servers) serve(failed func(error)) (wait func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var looking sync.WaitGroup
 	looking.Go(func() { s.look(ctx) })
-	done := make(chan struct{}, 2)
-	go func() {
-		defer func() { done <- struct{}{} }()
+	var serving sync.WaitGroup
+	serving.Go(func() {
 		if err := s.grpc.Serve(s.grpcListener); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
 			failed(fmt.Errorf("serving gRPC: %w", err))
 		}
-	}()
-	go func() {
-		defer func() { done <- struct{}{} }()
-		if err := s.http.Serve(s.httpListener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+	})
+	serveHTTP := func(server *http.Server, on net.Listener) {
+		if err := server.Serve(on); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			failed(fmt.Errorf("serving HTTP: %w", err))
 		}
-	}()
-	return func() { <-done; <-done; cancel(); looking.Wait() }
+	}
+	serving.Go(func() { serveHTTP(s.http, s.httpListener) })
+	if s.probes != nil {
+		serving.Go(func() { serveHTTP(s.probes, s.probesListener) })
+	}
+	return func() { serving.Wait(); cancel(); looking.Wait() }
 }
 
 // stop waits a bounded time for open calls to end.
@@ -185,6 +210,9 @@ func (s *servers) stop() {
 	}()
 	if err := s.http.Shutdown(ctx); err != nil {
 		s.http.Close()
+	}
+	if s.probes != nil {
+		s.probes.Close() // probes see the end of a stop, not of a process
 	}
 	select {
 	case <-drained:
@@ -201,4 +229,7 @@ func (s *servers) close() {
 	}
 	s.grpcListener.Close()
 	s.httpListener.Close()
+	if s.probesListener != nil {
+		s.probesListener.Close()
+	}
 }

@@ -478,7 +478,7 @@ func (x Access_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Access_Mode.Descriptor instead.
 func (Access_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4, 0}
 }
 
 // Config is the whole configuration file.
@@ -520,7 +520,10 @@ type Config struct {
 	// Who may do what. Absent: without mutual TLS, everybody may do everything.
 	// Where a listener has tls.client_ca_file, whoever has a certificate is
 	// CHECKER, DATA_PLANE and VIEWER there, and nobody is OPERATOR or ADMIN.
-	Access        *Access `protobuf:"bytes,16,opt,name=access,proto3" json:"access,omitempty"`
+	Access *Access `protobuf:"bytes,16,opt,name=access,proto3" json:"access,omitempty"`
+	// Another address for the health of hdsd itself and its metrics. Default: on
+	// http only.
+	Probes        *Probes `protobuf:"bytes,17,opt,name=probes,proto3" json:"probes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -667,6 +670,13 @@ func (x *Config) GetAccess() *Access {
 	return nil
 }
 
+func (x *Config) GetProbes() *Probes {
+	if x != nil {
+		return x.Probes
+	}
+	return nil
+}
+
 // Listener is an address to serve on.
 type Listener struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -754,6 +764,53 @@ func (x *Listener) GetAllowedHosts() []string {
 	return nil
 }
 
+// Probes is an address that serves /healthz, /readyz and /metrics, to everybody who
+// reaches it, and nothing else.
+type Probes struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// IP:PORT or [IP6]:PORT.
+	Address       string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Probes) Reset() {
+	*x = Probes{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Probes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Probes) ProtoMessage() {}
+
+func (x *Probes) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Probes.ProtoReflect.Descriptor instead.
+func (*Probes) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Probes) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
 // ServerTls names the files of a server's certificate.
 type ServerTls struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -770,7 +827,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -782,7 +839,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -795,7 +852,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ServerTls) GetCertificateChainFile() string {
@@ -833,7 +890,7 @@ type Access struct {
 
 func (x *Access) Reset() {
 	*x = Access{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -845,7 +902,7 @@ func (x *Access) String() string {
 func (*Access) ProtoMessage() {}
 
 func (x *Access) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -858,7 +915,7 @@ func (x *Access) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Access.ProtoReflect.Descriptor instead.
 func (*Access) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Access) GetMode() Access_Mode {
@@ -895,7 +952,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -907,7 +964,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -920,7 +977,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Grant) GetRoles() []Role {
@@ -961,7 +1018,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -973,7 +1030,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -986,7 +1043,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Source) GetName() string {
@@ -1023,7 +1080,7 @@ type DefaultHealthChecks struct {
 
 func (x *DefaultHealthChecks) Reset() {
 	*x = DefaultHealthChecks{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1035,7 +1092,7 @@ func (x *DefaultHealthChecks) String() string {
 func (*DefaultHealthChecks) ProtoMessage() {}
 
 func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1048,7 +1105,7 @@ func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefaultHealthChecks.ProtoReflect.Descriptor instead.
 func (*DefaultHealthChecks) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DefaultHealthChecks) GetClusterNameGlob() string {
@@ -1089,7 +1146,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1101,7 +1158,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1114,7 +1171,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Assignment) GetRedundancy() uint32 {
@@ -1176,7 +1233,7 @@ type CheckerCapacity struct {
 
 func (x *CheckerCapacity) Reset() {
 	*x = CheckerCapacity{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1188,7 +1245,7 @@ func (x *CheckerCapacity) String() string {
 func (*CheckerCapacity) ProtoMessage() {}
 
 func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1201,7 +1258,7 @@ func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerCapacity.ProtoReflect.Descriptor instead.
 func (*CheckerCapacity) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CheckerCapacity) GetNodeIdGlob() string {
@@ -1236,7 +1293,7 @@ type Reporting struct {
 
 func (x *Reporting) Reset() {
 	*x = Reporting{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1248,7 +1305,7 @@ func (x *Reporting) String() string {
 func (*Reporting) ProtoMessage() {}
 
 func (x *Reporting) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1261,7 +1318,7 @@ func (x *Reporting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reporting.ProtoReflect.Descriptor instead.
 func (*Reporting) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Reporting) GetInterval() *durationpb.Duration {
@@ -1310,7 +1367,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1322,7 +1379,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1335,7 +1392,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Verdict) GetRule() Rule {
@@ -1436,7 +1493,7 @@ type DegradedWhen struct {
 
 func (x *DegradedWhen) Reset() {
 	*x = DegradedWhen{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1448,7 +1505,7 @@ func (x *DegradedWhen) String() string {
 func (*DegradedWhen) ProtoMessage() {}
 
 func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1461,7 +1518,7 @@ func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegradedWhen.ProtoReflect.Descriptor instead.
 func (*DegradedWhen) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DegradedWhen) GetHttpStatusCode() []*structpb.Value {
@@ -1489,7 +1546,7 @@ type Doubt struct {
 
 func (x *Doubt) Reset() {
 	*x = Doubt{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1501,7 +1558,7 @@ func (x *Doubt) String() string {
 func (*Doubt) ProtoMessage() {}
 
 func (x *Doubt) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1514,7 +1571,7 @@ func (x *Doubt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Doubt.ProtoReflect.Descriptor instead.
 func (*Doubt) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Doubt) GetDisagreements() uint32 {
@@ -1560,7 +1617,7 @@ type PathCut struct {
 
 func (x *PathCut) Reset() {
 	*x = PathCut{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1572,7 +1629,7 @@ func (x *PathCut) String() string {
 func (*PathCut) ProtoMessage() {}
 
 func (x *PathCut) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1585,7 +1642,7 @@ func (x *PathCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathCut.ProtoReflect.Descriptor instead.
 func (*PathCut) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PathCut) GetDisagreements() uint32 {
@@ -1623,7 +1680,7 @@ type Damping struct {
 
 func (x *Damping) Reset() {
 	*x = Damping{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1635,7 +1692,7 @@ func (x *Damping) String() string {
 func (*Damping) ProtoMessage() {}
 
 func (x *Damping) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1648,7 +1705,7 @@ func (x *Damping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damping.ProtoReflect.Descriptor instead.
 func (*Damping) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Damping) GetDisabled() bool {
@@ -1693,7 +1750,7 @@ type MassFailure struct {
 
 func (x *MassFailure) Reset() {
 	*x = MassFailure{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1705,7 +1762,7 @@ func (x *MassFailure) String() string {
 func (*MassFailure) ProtoMessage() {}
 
 func (x *MassFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1718,7 +1775,7 @@ func (x *MassFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MassFailure.ProtoReflect.Descriptor instead.
 func (*MassFailure) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *MassFailure) GetHold() *durationpb.Duration {
@@ -1753,7 +1810,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1765,7 +1822,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1778,7 +1835,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Policy) GetClusterNameGlob() string {
@@ -1844,7 +1901,7 @@ type CheckerSelector struct {
 
 func (x *CheckerSelector) Reset() {
 	*x = CheckerSelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1856,7 +1913,7 @@ func (x *CheckerSelector) String() string {
 func (*CheckerSelector) ProtoMessage() {}
 
 func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1869,7 +1926,7 @@ func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerSelector.ProtoReflect.Descriptor instead.
 func (*CheckerSelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CheckerSelector) GetLocalities() []*LocalitySelector {
@@ -1901,7 +1958,7 @@ type LocalitySelector struct {
 
 func (x *LocalitySelector) Reset() {
 	*x = LocalitySelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1913,7 +1970,7 @@ func (x *LocalitySelector) String() string {
 func (*LocalitySelector) ProtoMessage() {}
 
 func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1926,7 +1983,7 @@ func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalitySelector.ProtoReflect.Descriptor instead.
 func (*LocalitySelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LocalitySelector) GetRegion() string {
@@ -1969,7 +2026,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1981,7 +2038,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1994,7 +2051,7 @@ func (x *History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use History.ProtoReflect.Descriptor instead.
 func (*History) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *History) GetRetention() *durationpb.Duration {
@@ -2042,7 +2099,7 @@ type Checkers struct {
 
 func (x *Checkers) Reset() {
 	*x = Checkers{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2054,7 +2111,7 @@ func (x *Checkers) String() string {
 func (*Checkers) ProtoMessage() {}
 
 func (x *Checkers) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2067,7 +2124,7 @@ func (x *Checkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkers.ProtoReflect.Descriptor instead.
 func (*Checkers) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Checkers) GetFiles() []string {
@@ -2112,7 +2169,7 @@ type AdmitRule struct {
 
 func (x *AdmitRule) Reset() {
 	*x = AdmitRule{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2124,7 +2181,7 @@ func (x *AdmitRule) String() string {
 func (*AdmitRule) ProtoMessage() {}
 
 func (x *AdmitRule) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2137,7 +2194,7 @@ func (x *AdmitRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitRule.ProtoReflect.Descriptor instead.
 func (*AdmitRule) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AdmitRule) GetNodeIdGlob() string {
@@ -2180,7 +2237,7 @@ type DataPlanes struct {
 
 func (x *DataPlanes) Reset() {
 	*x = DataPlanes{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2192,7 +2249,7 @@ func (x *DataPlanes) String() string {
 func (*DataPlanes) ProtoMessage() {}
 
 func (x *DataPlanes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2205,7 +2262,7 @@ func (x *DataPlanes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataPlanes.ProtoReflect.Descriptor instead.
 func (*DataPlanes) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DataPlanes) GetEdsDirectory() string {
@@ -2286,7 +2343,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2298,7 +2355,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2311,7 +2368,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Limits) GetMaxMessageBytes() uint32 {
@@ -2388,7 +2445,7 @@ var File_hdsd_config_v1_config_proto protoreflect.FileDescriptor
 
 const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\n" +
-	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xaf\x06\n" +
+	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xdf\x06\n" +
 	"\x06Config\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12,\n" +
 	"\x04grpc\x18\x02 \x01(\v2\x18.hdsd.config.v1.ListenerR\x04grpc\x12,\n" +
@@ -2409,13 +2466,16 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x06limits\x18\x0e \x01(\v2\x16.hdsd.config.v1.LimitsR\x06limits\x12;\n" +
 	"\vdata_planes\x18\x0f \x01(\v2\x1a.hdsd.config.v1.DataPlanesR\n" +
 	"dataPlanes\x12.\n" +
-	"\x06access\x18\x10 \x01(\v2\x16.hdsd.config.v1.AccessR\x06access\"\xdb\x01\n" +
+	"\x06access\x18\x10 \x01(\v2\x16.hdsd.config.v1.AccessR\x06access\x12.\n" +
+	"\x06probes\x18\x11 \x01(\v2\x16.hdsd.config.v1.ProbesR\x06probes\"\xdb\x01\n" +
 	"\bListener\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12+\n" +
 	"\x03tls\x18\x02 \x01(\v2\x19.hdsd.config.v1.ServerTlsR\x03tls\x12\x1a\n" +
 	"\binsecure\x18\x03 \x01(\bR\binsecure\x12G\n" +
 	"\x12max_connection_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x10maxConnectionAge\x12#\n" +
-	"\rallowed_hosts\x18\x05 \x03(\tR\fallowedHosts\"\x91\x01\n" +
+	"\rallowed_hosts\x18\x05 \x03(\tR\fallowedHosts\"\"\n" +
+	"\x06Probes\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\"\x91\x01\n" +
 	"\tServerTls\x124\n" +
 	"\x16certificate_chain_file\x18\x01 \x01(\tR\x14certificateChainFile\x12(\n" +
 	"\x10private_key_file\x18\x02 \x01(\tR\x0eprivateKeyFile\x12$\n" +
@@ -2604,7 +2664,7 @@ func file_hdsd_config_v1_config_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(Role)(0),                   // 0: hdsd.config.v1.Role
 	(UpstreamHealth)(0),         // 1: hdsd.config.v1.UpstreamHealth
@@ -2616,95 +2676,97 @@ var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(Access_Mode)(0),            // 7: hdsd.config.v1.Access.Mode
 	(*Config)(nil),              // 8: hdsd.config.v1.Config
 	(*Listener)(nil),            // 9: hdsd.config.v1.Listener
-	(*ServerTls)(nil),           // 10: hdsd.config.v1.ServerTls
-	(*Access)(nil),              // 11: hdsd.config.v1.Access
-	(*Grant)(nil),               // 12: hdsd.config.v1.Grant
-	(*Source)(nil),              // 13: hdsd.config.v1.Source
-	(*DefaultHealthChecks)(nil), // 14: hdsd.config.v1.DefaultHealthChecks
-	(*Assignment)(nil),          // 15: hdsd.config.v1.Assignment
-	(*CheckerCapacity)(nil),     // 16: hdsd.config.v1.CheckerCapacity
-	(*Reporting)(nil),           // 17: hdsd.config.v1.Reporting
-	(*Verdict)(nil),             // 18: hdsd.config.v1.Verdict
-	(*DegradedWhen)(nil),        // 19: hdsd.config.v1.DegradedWhen
-	(*Doubt)(nil),               // 20: hdsd.config.v1.Doubt
-	(*PathCut)(nil),             // 21: hdsd.config.v1.PathCut
-	(*Damping)(nil),             // 22: hdsd.config.v1.Damping
-	(*MassFailure)(nil),         // 23: hdsd.config.v1.MassFailure
-	(*Policy)(nil),              // 24: hdsd.config.v1.Policy
-	(*CheckerSelector)(nil),     // 25: hdsd.config.v1.CheckerSelector
-	(*LocalitySelector)(nil),    // 26: hdsd.config.v1.LocalitySelector
-	(*History)(nil),             // 27: hdsd.config.v1.History
-	(*Checkers)(nil),            // 28: hdsd.config.v1.Checkers
-	(*AdmitRule)(nil),           // 29: hdsd.config.v1.AdmitRule
-	(*DataPlanes)(nil),          // 30: hdsd.config.v1.DataPlanes
-	(*Limits)(nil),              // 31: hdsd.config.v1.Limits
-	nil,                         // 32: hdsd.config.v1.CheckerSelector.MetadataEntry
-	(*durationpb.Duration)(nil), // 33: google.protobuf.Duration
-	(*v3.ConfigSource)(nil),     // 34: envoy.config.core.v3.ConfigSource
-	(*v3.HealthCheck)(nil),      // 35: envoy.config.core.v3.HealthCheck
-	(v3.HealthStatus)(0),        // 36: envoy.config.core.v3.HealthStatus
-	(*structpb.Value)(nil),      // 37: google.protobuf.Value
+	(*Probes)(nil),              // 10: hdsd.config.v1.Probes
+	(*ServerTls)(nil),           // 11: hdsd.config.v1.ServerTls
+	(*Access)(nil),              // 12: hdsd.config.v1.Access
+	(*Grant)(nil),               // 13: hdsd.config.v1.Grant
+	(*Source)(nil),              // 14: hdsd.config.v1.Source
+	(*DefaultHealthChecks)(nil), // 15: hdsd.config.v1.DefaultHealthChecks
+	(*Assignment)(nil),          // 16: hdsd.config.v1.Assignment
+	(*CheckerCapacity)(nil),     // 17: hdsd.config.v1.CheckerCapacity
+	(*Reporting)(nil),           // 18: hdsd.config.v1.Reporting
+	(*Verdict)(nil),             // 19: hdsd.config.v1.Verdict
+	(*DegradedWhen)(nil),        // 20: hdsd.config.v1.DegradedWhen
+	(*Doubt)(nil),               // 21: hdsd.config.v1.Doubt
+	(*PathCut)(nil),             // 22: hdsd.config.v1.PathCut
+	(*Damping)(nil),             // 23: hdsd.config.v1.Damping
+	(*MassFailure)(nil),         // 24: hdsd.config.v1.MassFailure
+	(*Policy)(nil),              // 25: hdsd.config.v1.Policy
+	(*CheckerSelector)(nil),     // 26: hdsd.config.v1.CheckerSelector
+	(*LocalitySelector)(nil),    // 27: hdsd.config.v1.LocalitySelector
+	(*History)(nil),             // 28: hdsd.config.v1.History
+	(*Checkers)(nil),            // 29: hdsd.config.v1.Checkers
+	(*AdmitRule)(nil),           // 30: hdsd.config.v1.AdmitRule
+	(*DataPlanes)(nil),          // 31: hdsd.config.v1.DataPlanes
+	(*Limits)(nil),              // 32: hdsd.config.v1.Limits
+	nil,                         // 33: hdsd.config.v1.CheckerSelector.MetadataEntry
+	(*durationpb.Duration)(nil), // 34: google.protobuf.Duration
+	(*v3.ConfigSource)(nil),     // 35: envoy.config.core.v3.ConfigSource
+	(*v3.HealthCheck)(nil),      // 36: envoy.config.core.v3.HealthCheck
+	(v3.HealthStatus)(0),        // 37: envoy.config.core.v3.HealthStatus
+	(*structpb.Value)(nil),      // 38: google.protobuf.Value
 }
 var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	9,  // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
 	9,  // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
-	13, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
-	14, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
-	15, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
-	17, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
-	18, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
+	14, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
+	15, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
+	16, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
+	18, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
+	19, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
 	5,  // 7: hdsd.config.v1.Config.mode:type_name -> hdsd.config.v1.Mode
-	24, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
-	27, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
-	28, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
-	31, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
-	30, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
-	11, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
-	10, // 14: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
-	33, // 15: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
-	7,  // 16: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
-	12, // 17: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
-	0,  // 18: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
-	34, // 19: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
-	1,  // 20: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
-	35, // 21: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
-	33, // 22: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
-	33, // 23: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
-	2,  // 24: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 25: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
-	16, // 26: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
-	33, // 27: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
-	3,  // 28: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
-	4,  // 29: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
-	36, // 30: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
-	19, // 31: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
-	33, // 32: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
-	33, // 33: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
-	20, // 34: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
-	21, // 35: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
-	22, // 36: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
-	23, // 37: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
-	37, // 38: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	33, // 39: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
-	33, // 40: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
-	18, // 41: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
-	25, // 42: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
-	5,  // 43: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
-	2,  // 44: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 45: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
-	26, // 46: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	32, // 47: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	33, // 48: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	29, // 49: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
-	33, // 50: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	33, // 51: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	6,  // 52: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	34, // 53: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	54, // [54:54] is the sub-list for method output_type
-	54, // [54:54] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	25, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
+	28, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
+	29, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
+	32, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
+	31, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
+	12, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
+	10, // 14: hdsd.config.v1.Config.probes:type_name -> hdsd.config.v1.Probes
+	11, // 15: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
+	34, // 16: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
+	7,  // 17: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
+	13, // 18: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
+	0,  // 19: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
+	35, // 20: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
+	1,  // 21: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
+	36, // 22: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	34, // 23: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
+	34, // 24: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
+	2,  // 25: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 26: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
+	17, // 27: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
+	34, // 28: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
+	3,  // 29: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
+	4,  // 30: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
+	37, // 31: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
+	20, // 32: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
+	34, // 33: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
+	34, // 34: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
+	21, // 35: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
+	22, // 36: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
+	23, // 37: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
+	24, // 38: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
+	38, // 39: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	34, // 40: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
+	34, // 41: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	19, // 42: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
+	26, // 43: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
+	5,  // 44: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
+	2,  // 45: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 46: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
+	27, // 47: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
+	33, // 48: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	34, // 49: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	30, // 50: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
+	34, // 51: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	34, // 52: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	6,  // 53: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	35, // 54: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	55, // [55:55] is the sub-list for method output_type
+	55, // [55:55] is the sub-list for method input_type
+	55, // [55:55] is the sub-list for extension type_name
+	55, // [55:55] is the sub-list for extension extendee
+	0,  // [0:55] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
@@ -2712,15 +2774,15 @@ func file_hdsd_config_v1_config_proto_init() {
 	if File_hdsd_config_v1_config_proto != nil {
 		return
 	}
-	file_hdsd_config_v1_config_proto_msgTypes[7].OneofWrappers = []any{}
-	file_hdsd_config_v1_config_proto_msgTypes[16].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[8].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[17].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_config_v1_config_proto_rawDesc), len(file_hdsd_config_v1_config_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
