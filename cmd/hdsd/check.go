@@ -41,5 +41,6 @@ TLS. It is for fleets without Envoys.`,
 	node.addTo(command)
 	logs.addTo(command)
 	tls.addTo(command)
+	tls.fromEnvironment(command)
 	return command
 }

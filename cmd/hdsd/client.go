@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -65,11 +66,21 @@ func (f *tlsFlags) addTo(command *cobra.Command) {
 	completeWords(command, "tls-server-name")
 }
 
+// fromEnvironment takes the files from HDSD_TLS_CA, HDSD_TLS_CERT and HDSD_TLS_KEY,
+// where no flag names them.
+func (f *tlsFlags) fromEnvironment(command *cobra.Command) {
+	for name, value := range map[string]*string{"tls-ca": &f.ca, "tls-cert": &f.certificate, "tls-key": &f.key} {
+		variable := "HDSD_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+		*value = os.Getenv(variable)
+		command.Flags().Lookup(name).Usage += " (" + variable + ")"
+	}
+}
+
 // config returns the TLS configuration, nil without TLS.
 func (f *tlsFlags) config() (*tls.Config, error) {
 	if f.ca == "" {
 		if *f != (tlsFlags{}) {
-			return nil, usageError{errors.New("--tls-cert, --tls-key and --tls-server-name need --tls-ca, the authorities to trust")}
+			return nil, usageError{errors.New("--tls-cert, --tls-key and --tls-server-name need --tls-ca (or HDSD_TLS_CA), the authorities to trust")}
 		}
 		return nil, nil
 	}
@@ -118,6 +129,7 @@ func (c *client) addFlags(command *cobra.Command) {
 	command.Flags().IntVar(&c.limit, "limit", 0, "show at most this many (0: all)")
 	command.Flags().StringVar(&c.color, "color", "auto", "`when` tables have colour: auto (on a terminal, unless NO_COLOR is set), always or never")
 	c.tls.addTo(command)
+	c.tls.fromEnvironment(command)
 	completeWords(command, "output", "table", "json", "csv")
 	completeWords(command, "color", "auto", "always", "never")
 	completeWords(command, "limit")
@@ -156,9 +168,16 @@ func (c *client) connect() (*grpc.ClientConn, error) {
 	if config != nil {
 		transport = credentials.NewTLS(config)
 	}
-	connection, err := grpc.NewClient(c.server, grpc.WithTransportCredentials(transport),
-		grpc.WithConnectParams(reconnecting), grpc.WithKeepaliveParams(alive),
-		grpc.WithUnaryInterceptor(withTimeout), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)))
+	options := []grpc.DialOption{
+		grpc.WithTransportCredentials(transport), grpc.WithConnectParams(reconnecting), grpc.WithKeepaliveParams(alive),
+		grpc.WithUnaryInterceptor(withTimeout), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
+	}
+	if mine, err := tokenFor(c.server, config != nil); err != nil {
+		return nil, err
+	} else if mine != "" {
+		options = append(options, grpc.WithPerRPCCredentials(mine))
+	}
+	connection, err := grpc.NewClient(c.server, options...)
 	if err != nil {
 		return nil, usageError{fmt.Errorf("--server %q: %w", c.server, err)}
 	}

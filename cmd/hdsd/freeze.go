@@ -96,6 +96,7 @@ func newUnfreeze() *cobra.Command {
 func (c *client) addOperatorFlags(command *cobra.Command) {
 	addServerFlag(command, &c.server)
 	c.tls.addTo(command)
+	c.tls.fromEnvironment(command)
 }
 
 func addAuthorFlag(command *cobra.Command, author *string) {

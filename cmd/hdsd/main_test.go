@@ -21,7 +21,9 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // No test leaves a goroutine behind.
 func TestMain(m *testing.M) {
-	os.Unsetenv("HDSD_SERVER")
+	for _, name := range []string{"HDSD_SERVER", "HDSD_TLS_CA", "HDSD_TLS_CERT", "HDSD_TLS_KEY", "HDSD_TOKEN"} {
+		os.Unsetenv(name)
+	}
 	time.Local = time.UTC
 	now = func() time.Time { return noon.Add(5*time.Minute + 7*time.Second) }
 	completionTimeout = time.Minute // a busy machine takes longer than a shell waits
