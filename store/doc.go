@@ -60,6 +60,9 @@
 // one over it. Open follows the name: if a file is replaced while Open waits for its lock,
 // Open opens the new one.
 //
+// Salvage makes a new file of the good values of a damaged one, in the same way. Where
+// transitions are missing, it writes a Gap.
+//
 // # Parts
 //
 //	database     the open file: transactions that wait for the disk and survive bad pages
@@ -71,6 +74,7 @@
 //	history      queries: pages of transitions, past health, availability, places
 //	State        everything else, read at once at a start
 //	Restore, Examine, Check   copies, and what is wrong with them
+//	rescuer       what Salvage keeps
 //
 // # Keys
 //

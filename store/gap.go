@@ -21,14 +21,19 @@ const (
 var gaps = []byte("gaps")
 
 // Gap is a part of the history that is missing: the queue was full because the disk did
-// not take it. Which endpoints changed in it, nobody knows any more.
+// not take it, or the file was damaged. Which endpoints changed in it, nobody knows any
+// more.
 type Gap struct {
 	Start, End  time.Time // of the first and the last transition that is missing
-	Transitions uint64    // how many are missing
+	Transitions uint64    // how many are missing; 0 if the file was damaged, and nobody knows
 }
 
 // String describes a gap on one line.
 func (g *Gap) String() string {
+	if g.Transitions == 0 {
+		return fmt.Sprintf("the history has a gap from %s to %s: what was there is lost, because the database was damaged",
+			g.Start.UTC().Format(time.RFC3339), g.End.UTC().Format(time.RFC3339))
+	}
 	return fmt.Sprintf("the history has a gap from %s to %s: %d transitions were not recorded, because the disk did not take them",
 		g.Start.UTC().Format(time.RFC3339), g.End.UTC().Format(time.RFC3339), g.Transitions)
 }

@@ -31,7 +31,7 @@ const (
 )
 
 // advice ends the text of ErrDamaged.
-const advice = "restore a backup, or move the file away to begin a new history; hdsd leaves it as it is"
+const advice = "restore a backup, keep what can be read ('hdsd restore --salvage'), or move the file away to begin a new history; hdsd leaves it as it is"
 
 func damaged(path string, err error) error {
 	return fmt.Errorf("%w: %s: %w: %s", ErrDamaged, path, err, advice)

@@ -60,12 +60,21 @@ func schema(tx *bolt.Tx) (version uint32, created uint64, err error) {
 	if b == nil {
 		return 0, 0, errNoHeader
 	}
-	row, ok := unseal(formatKey, b.Get(formatKey))
-	if !ok || len(row) != len(magic)+12 || string(row[:len(magic)]) != magic {
+	version, created, ok := parseSchema(b.Get(formatKey))
+	if !ok {
 		return 0, 0, errNoHeader
 	}
+	return version, created, nil
+}
+
+// parseSchema reads the row that identifies the file.
+func parseSchema(sealed []byte) (version uint32, created uint64, ok bool) {
+	row, ok := unseal(formatKey, sealed)
+	if !ok || len(row) != len(magic)+12 || string(row[:len(magic)]) != magic {
+		return 0, 0, false
+	}
 	row = row[len(magic):]
-	return binary.BigEndian.Uint32(row), binary.BigEndian.Uint64(row[4:]), nil
+	return binary.BigEndian.Uint32(row), binary.BigEndian.Uint64(row[4:]), true
 }
 
 // complete returns an error if a bucket is missing.

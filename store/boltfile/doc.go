@@ -9,6 +9,8 @@
 // Any content comes to an end: an error or nil, never a panic. Memory stays within
 // a few pages and one bit per page. Nothing is written.
 //
+// Salvage reads what is left of a damaged file, in the same bounds.
+//
 // Check reads branches, leaves, buckets inside leaves and the list of free pages.
 // It knows nothing of what keys and values mean.
 //

@@ -1,0 +1,89 @@
+package boltfile_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"testing"
+
+	"hdsd/store/boltfile"
+)
+
+// found is what a salvage finds, by bucket: key to value.
+type found struct {
+	rows map[string]map[string]string
+	lost []string
+}
+
+func salvage(t testing.TB, content []byte, strays bool) found {
+	t.Helper()
+	f := found{rows: map[string]map[string]string{}}
+	s := boltfile.Salvage{
+		Row: func(bucket, k, v []byte) {
+			if f.rows[string(bucket)] == nil {
+				f.rows[string(bucket)] = map[string]string{}
+			}
+			f.rows[string(bucket)][string(k)] = string(v)
+		},
+		Lost:   func(bucket []byte, why error) { f.lost = append(f.lost, fmt.Sprintf("%s: %v", bucket, why)) },
+		Strays: func() bool { return strays },
+	}
+	if err := s.Read(bytes.NewReader(content), int64(len(content))); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestSalvageOfAWholeFileHasEverything(t *testing.T) {
+	f := salvage(t, file(t), true)
+	if len(f.lost) > 0 || len(f.rows["large"]) != 1201 || len(f.rows["small"]) != 3 || len(f.rows[""]) != 0 {
+		t.Errorf("%d and %d rows, %d strays, lost: %v", len(f.rows["large"]), len(f.rows["small"]), len(f.rows[""]), f.lost)
+	}
+}
+
+// TestSalvageLosesOnlyWhatIsDamaged: a leaf costs its rows, a branch none if strays are
+// looked for.
+func TestSalvageLosesOnlyWhatIsDamaged(t *testing.T) {
+	whole := file(t)
+	for _, kind := range []uint16{leafFlag, branchFlag} {
+		for _, at := range pagesOf(whole, kind) {
+			bad := bytes.Clone(whole)
+			native.PutUint32(bad[at+header:], 1<<20)
+			f := salvage(t, bad, true)
+			rows := len(f.rows["large"]) + len(f.rows[""])
+			switch {
+			case len(f.lost) == 0 && rows == 1201: // a free page
+			case kind == leafFlag && rows > 1100 || kind == branchFlag && rows == 1201:
+			case len(f.rows["large"]) == 0 && len(f.lost) == 1 && rows > 300: // the list of buckets
+			default:
+				t.Errorf("page %d of kind %d: %d rows of large, %d strays, lost: %v", at/pageSize, kind, len(f.rows["large"]), len(f.rows[""]), f.lost)
+			}
+		}
+	}
+	meta := bytes.Clone(whole)
+	clear(meta[:2*pageSize])
+	if f := salvage(t, meta, true); len(f.rows[""]) < 1200 || len(f.lost) != 1 {
+		t.Errorf("without first pages: %d rows, lost: %v", len(f.rows[""]), f.lost)
+	}
+}
+
+// FuzzSalvage changes bytes as FuzzCheck does. What is found in a bucket was there.
+func FuzzSalvage(f *testing.F) {
+	if os.Getpagesize() != pageSize {
+		f.Skip("the pages of this machine have another size")
+	}
+	whole := file(f)
+	f.Add([]byte{}, uint32(0))
+	for _, at := range []int{rootAt, freelistAt, highAt, 2*pageSize + 8, 3*pageSize + 10, 5*pageSize + header} {
+		f.Add(append(binary.BigEndian.AppendUint32(nil, uint32(at)), 1), uint32(at))
+	}
+	f.Fuzz(func(t *testing.T, edits []byte, cut uint32) {
+		bad := bytes.Clone(whole)
+		for ; len(edits) >= 5; edits = edits[5:] {
+			bad[binary.BigEndian.Uint32(edits)%uint32(len(bad))] ^= edits[4]
+		}
+		sign(bad)
+		salvage(t, bad[:len(bad)-int(cut)%len(bad)], true)
+	})
+}
