@@ -118,9 +118,9 @@ func (s *simulation) told() (bytes, specifiers int64) {
 	return bytes, specifiers
 }
 
-// flipping has endpoints chosen by chance fail or recover, so many a minute,
+// flipSome has endpoints chosen by chance fail or recover, so many a minute,
 // for a time.
-func (s *simulation) flipping(aMinute int, d time.Duration) {
+func (s *simulation) flipSome(aMinute int, d time.Duration) {
 	random := rand.New(rand.NewPCG(1, 2))
 	ticker := time.NewTicker(time.Minute / time.Duration(aMinute))
 	defer ticker.Stop()

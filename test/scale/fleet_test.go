@@ -30,7 +30,7 @@ func BenchmarkFleet(b *testing.B) {
 		s.measureUse(b, 30*time.Second, func() { time.Sleep(30 * time.Second) })
 	})
 	b.Run("flipping", func(b *testing.B) {
-		s.measureUse(b, time.Minute, func() { s.flipping(endpoints/100, time.Minute) })
+		s.measureUse(b, time.Minute, func() { s.flipSome(endpoints/100, time.Minute) })
 		for i := range s.world.failing {
 			s.world.failing[i].Store(false)
 		}

@@ -14,6 +14,7 @@ import (
 // world is the truth: the endpoints, and which of them are down.
 type world struct {
 	clusters  int
+	check     string         // how each endpoint is checked, as far as checkers are told
 	addresses []string       // by endpoint
 	index     map[string]int // of an address
 	up, down  [][]byte       // by endpoint, what a report says of it
@@ -32,7 +33,7 @@ func encoded(h *healthv3.EndpointHealth) []byte {
 }
 
 func newWorld(clusters, each int) *world {
-	w := &world{clusters: clusters, index: map[string]int{}, failing: make([]atomic.Bool, clusters*each)}
+	w := &world{clusters: clusters, check: slowCheck, index: map[string]int{}, failing: make([]atomic.Bool, clusters*each)}
 	for i := range w.failing {
 		ip := fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255)
 		address := fmt.Sprintf("%s:%d", ip, port)
@@ -47,15 +48,15 @@ func newWorld(clusters, each int) *world {
 	return w
 }
 
-// check is how each endpoint is checked, as far as checkers are told.
-const check = `{timeout: 1s, interval: 5s, unhealthy_threshold: 2, healthy_threshold: 1, http_health_check: {path: /healthz}}`
+// slowCheck is the check of most worlds.
+const slowCheck = `{timeout: 1s, interval: 5s, unhealthy_threshold: 2, healthy_threshold: 1, http_health_check: {path: /healthz}}`
 
 // file is the cluster file of it all.
 func (w *world) file() string {
 	each := len(w.addresses) / w.clusters
 	all := make([]string, w.clusters)
 	for i := range all {
-		all[i] = fleet.StaticCluster(fmt.Sprintf("cluster-%04d", i), check, w.addresses[i*each:(i+1)*each])
+		all[i] = fleet.StaticCluster(fmt.Sprintf("cluster-%04d", i), w.check, w.addresses[i*each:(i+1)*each])
 	}
 	return fleet.ClusterFile(all...)
 }
