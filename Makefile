@@ -3,7 +3,7 @@ GO      ?= go
 FUZZTIME ?= 20s
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
-.PHONY: build demo test lint bench fuzz sim corpus release generate clean
+.PHONY: build demo test lint bench fuzz sim soak corpus release generate clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -o bin/hdsd ./cmd/hdsd
@@ -50,6 +50,11 @@ generate:
 
 clean:
 	rm -rf bin
+
+# Hours of faults that a seed draws (SOAK=10m for less), then attacks at their full size.
+soak:
+	SOAK=$${SOAK:-1h} $(GO) test ./test/scale -run TestSoak -v -timeout 3h
+	HDSD_SCALE=full $(GO) test ./test/scale -run Many -v -timeout 1h
 
 # Archives for others, with licences and a bill of materials, into bin/release.
 release:

@@ -43,6 +43,11 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, overrider(dir, first))
 		os.Exit(1)
 	}
+	if dir := os.Getenv(registersVariable); dir != "" {
+		first, _ := strconv.Atoi(os.Getenv(firstVariable))
+		fmt.Fprintln(os.Stderr, registers(dir, first))
+		os.Exit(1)
+	}
 	if dir := os.Getenv(restorerVariable); dir != "" {
 		fmt.Fprintln(os.Stderr, restorer(dir))
 		os.Exit(1)

@@ -22,5 +22,10 @@
 // HDSD_BINARY is the path of another hdsd to measure, that of an earlier commit for
 // instance.
 //
+// TestSoak has everything go wrong at once that a seed draws, for a minute in make test, and
+// for longer by
+//
+//	make soak SOAK=10m
+//
 // Everything that is started ends with the test. It may import anything.
 package scale

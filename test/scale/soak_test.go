@@ -137,25 +137,35 @@ func (s *soak) interrupted(happens func()) {
 }
 
 // checkHistory holds the recorded transitions of each endpoint to be one chain, which ends
-// with its health.
+// with its health once the disk has the last one.
 func (s *soak) checkHistory() {
 	s.t.Helper()
 	transitions := 0
 	for i := range s.world.clusters {
 		name := fmt.Sprintf("cluster-%04d", i)
-		last := map[string]string{}
-		for _, tr := range s.Transitions(name) {
-			transitions++
-			if before, ok := last[tr.Address]; ok && before != tr.From {
-				s.t.Errorf("%s %s went from %s at %s, but had come to %s", name, tr.Address, tr.From, tr.Time, before)
+		s.until("the history of "+name+" to end with the present health", func() bool {
+			last := s.chains(name)
+			for address, e := range s.Endpoints(name) {
+				if e.Health != last[address] {
+					return false
+				}
 			}
-			last[tr.Address] = tr.To
-		}
-		for address, e := range s.Endpoints(name) {
-			if e.Health != last[address] {
-				s.t.Errorf("%s %s is %s, and %s by its history", name, address, e.Health, last[address])
-			}
-		}
+			return true
+		})
+		transitions += len(s.Transitions(name))
 	}
 	s.t.Logf("%d transitions are recorded", transitions)
+}
+
+// chains returns the health to which the history of each endpoint of a cluster has come.
+func (s *soak) chains(cluster string) map[string]string {
+	s.t.Helper()
+	last := map[string]string{}
+	for _, tr := range s.Transitions(cluster) {
+		if before, ok := last[tr.Address]; ok && before != tr.From {
+			s.t.Errorf("%s %s went from %s at %s, but had come to %s", cluster, tr.Address, tr.From, tr.Time, before)
+		}
+		last[tr.Address] = tr.To
+	}
+	return last
 }
