@@ -70,6 +70,8 @@ var Methods = map[string]Need{
 	"/hdsd.v1.Control/ListTrust":       changeable,
 	"/hdsd.v1.Control/GetClock":        changeable,
 	"/hdsd.v1.Control/ListAudit":       viewer,
+	"/hdsd.v1.Control/ListSources":     changeable,
+	"/hdsd.v1.Control/AcceptSource":    operator,
 	"/hdsd.v1.Control/Freeze":          operator,
 	"/hdsd.v1.Control/Unfreeze":        operator,
 	"/hdsd.v1.Control/SetOverride":     operator,
@@ -123,6 +125,7 @@ var Paths = map[string]Path{
 	"/v1/overrides/preview": {changeable, changeable},
 	"/v1/trust":             {changeable, operator},
 	"/v1/clock":             {changeable, operator},
+	"/v1/sources":           {changeable, operator},
 
 	"/metrics": {viewer, viewer},
 	"/healthz": {open, open},

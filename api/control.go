@@ -62,6 +62,13 @@ type Controller interface {
 	// Trust returns the trust set for checkers, by id.
 	Trust(ctx context.Context) ([]Trust, error)
 
+	// Sources returns the sources of clusters, in the order of their precedence.
+	Sources() []Source
+
+	// AcceptSource follows a source in what is held of it. It returns what was held, and
+	// the source after that.
+	AcceptSource(ctx context.Context, a SourceAcceptance) (accepted Held, now Source, err error)
+
 	// Clock returns whether the machine's clock is doubted, without waiting.
 	Clock() Clock
 

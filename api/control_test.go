@@ -32,6 +32,9 @@ type switchboard struct {
 	trust []Trust
 	clock Clock
 
+	sources  []Source
+	accepted []SourceAcceptance
+
 	audit []AuditEntry
 	asked []AuditQuery
 }

@@ -34,6 +34,8 @@ const (
 	minConnections   = 10
 	minStreams       = 10
 	minSourceSize    = 10
+	minHold          = 10 * time.Millisecond
+	maxHold          = 24 * time.Hour
 	minQueryRows     = 10_000 // the largest page of the API
 	maxCount         = math.MaxUint32
 	maxNameLength    = 256

@@ -35,6 +35,8 @@ const (
 	defaultRelease         = 0.05
 	defaultSuppress        = 2000
 	defaultReuse           = 750
+	defaultHoldShare       = 0.5
+	defaultHoldFor         = 5 * time.Minute
 )
 
 func fillDefaults(cfg *Config, folder string) error {
@@ -72,8 +74,22 @@ func fillDefaults(cfg *Config, folder string) error {
 	fill(&cfg.Limits.MaxQueries, defaultMaxQueries)
 	fill(&cfg.Limits.MaxQueriesPerCaller, defaultMaxOwnQueries)
 	fill(&cfg.Limits.MaxQueryRows, defaultMaxQueryRows)
+	fillHolds(cfg.GetSources())
 	fill(&cfg.Limits.MaxMessageBytes, messageBytes(cfg.Limits.MaxSourceClusters))
 	return nil
+}
+
+// fillHolds makes management servers hold what they take away, and fills in how.
+func fillHolds(sources []*configv1.Source) {
+	for _, source := range sources {
+		if source.GetConfigSource().GetApiConfigSource() != nil {
+			fill(&source.HoldShrinkage, &configv1.HoldShrinkage{})
+		}
+		if source.GetHoldShrinkage() != nil {
+			fill(&source.HoldShrinkage.Share, defaultHoldShare)
+			fill(&source.HoldShrinkage.For, durationpb.New(defaultHoldFor))
+		}
+	}
 }
 
 func fill[T comparable](field *T, value T) {

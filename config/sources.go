@@ -28,7 +28,15 @@ func (c *checks) sources(sources []*configv1.Source) {
 			seen[source.GetName()] = i
 		}
 		c.configSource(field+".config_source", source.GetConfigSource())
+		c.holdShrinkage(field+".hold_shrinkage", source.GetHoldShrinkage())
 	}
+}
+
+func (c *checks) holdShrinkage(field string, h *configv1.HoldShrinkage) {
+	if share := h.GetShare(); !(share >= 0 && share <= 1) || share == 0 && c.root.Has(field+".share") {
+		c.add(field+".share", "is %v: above 0 and up to 1 is possible, where 1 holds nothing", share)
+	}
+	c.duration(field+".for", h.GetFor(), minHold, maxHold)
 }
 
 func (c *checks) configSource(field string, source *corev3.ConfigSource) {

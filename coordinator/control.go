@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hdsd/api"
+	"hdsd/coordinator/feed"
 	"hdsd/store"
 )
 
@@ -15,6 +16,7 @@ import (
 type control struct {
 	core  *core
 	store *store.Store
+	feed  *feed.Feed
 	*backups
 }
 

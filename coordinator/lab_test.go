@@ -156,7 +156,7 @@ func (in *labFeed) restart(sets []*source.Set, r *catalog.Rules) {
 		in.readers[set.Source] = &fixed{set}
 		all = append(all, in.readers[set.Source])
 	}
-	in.Restart(all, r)
+	in.Restart(all, r, nil)
 }
 
 // hear takes a set of the source that has its name.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -90,8 +91,12 @@ func (m *management) says(clusters []types.Resource, assignments ...types.Resour
 	}
 }
 
-// source is the line of a configuration that has it as a source.
+// source is the line of a configuration that has it as a source. Unless more says
+// otherwise, nothing of it is held.
 func (m *management) source(name, timeout, more string) string {
+	if !strings.Contains(more, "hold_shrinkage") {
+		more += ", hold_shrinkage: {share: 1}"
+	}
 	return fmt.Sprintf("- {name: %s, config_source: {initial_fetch_timeout: %s, api_config_source: {api_type: AGGREGATED_DELTA_GRPC, transport_api_version: V3, grpc_services: [{google_grpc: {target_uri: %q, stat_prefix: x}}]}}%s}\n",
 		name, timeout, m.address, more)
 }

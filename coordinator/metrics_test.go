@@ -93,6 +93,8 @@ var elsewhere = map[string]string{
 	"hdsd_canary_proven_total":             "trials_test.go",
 	"hdsd_canary_lost_total":               "trials_test.go",
 	"hdsd_canary_blocked":                  "trials_test.go",
+	"hdsd_sources_held":                    "sources_test.go",
+	"hdsd_source_endpoints_held":           "sources_test.go",
 	"hdsd_upstreams":                       "upstream_test.go",
 	"hdsd_upstreams_connected":             "upstream_test.go",
 	"hdsd_upstream_age_seconds":            "upstream_test.go",

@@ -24,6 +24,9 @@ func (c *Coordinator) serveReady(w http.ResponseWriter, _ *http.Request) {
 	if frozen := shownFreeze(c.core.decisions.frozen.Load()); frozen != nil {
 		fmt.Fprintln(w, frozen)
 	}
+	for _, line := range heldLines(c.feed.Held()) {
+		fmt.Fprintln(w, line)
+	}
 	if failing := c.query.HistoryFailing(); failing != "" {
 		fmt.Fprintln(w, "history failing: "+failing)
 	}

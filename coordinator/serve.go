@@ -128,7 +128,7 @@ func (c *Coordinator) register() error {
 	queries := c.bounded(api.NewService(c.query))
 	queries.Register(c.servers.grpc)
 	operators := api.NewControl(&control{
-		core: c.core, store: c.store, backups: newBackups(c.store, c.core.done, c.registry, c.log),
+		core: c.core, store: c.store, feed: c.feed, backups: newBackups(c.store, c.core.done, c.registry, c.log),
 	})
 	operators.Register(c.servers.grpc)
 	grpc_health_v1.RegisterHealthServer(c.servers.grpc, c.servers.health)
@@ -150,6 +150,7 @@ func (c *Coordinator) register() error {
 	mux.Handle(api.TrustPath, counted("/v1/", operators.MarkFrozen(changes)))
 	mux.Handle(api.ClockPath, counted("/v1/", operators.MarkFrozen(changes)))
 	mux.Handle(api.PreviewPath, counted("/v1/", operators.MarkFrozen(changes)))
+	mux.Handle(api.SourcesPath, counted("/v1/", operators.MarkFrozen(changes)))
 	mux.Handle(api.AuditPath, counted("/v1/", operators.MarkFrozen(changes)))
 	mux.Handle(csds.Path, counted(csds.Path, c.csds.Handler()))
 	dataPlanes := c.eds.Handler()

@@ -28,14 +28,14 @@ func (c *Catalog) difference(next *Catalog) *difference {
 		changed, removed := Changes(c.sets[i].Clusters, set.Clusters)
 		for _, one := range slices.Concat(changed, removed) {
 			d.add(one.Name, one.ServiceName)
-			d.aliases = d.aliases || c.sets[i].find(one.Name).alias() != set.find(one.Name).alias()
+			d.aliases = d.aliases || c.sets[i].Find(one.Name).alias() != set.Find(one.Name).alias()
 		}
 	}
 	for len(d.todo) > 0 {
 		name := d.todo[0]
 		d.todo = d.todo[1:]
 		for _, set := range slices.Concat(c.sets, next.sets) {
-			if one := set.find(name); one != nil {
+			if one := set.Find(name); one != nil {
 				d.add(one.ServiceName)
 			}
 		}
@@ -61,7 +61,7 @@ func (d *difference) of(sets []*Set) []*Set {
 	for i, set := range sets {
 		some[i] = &Set{}
 		for _, name := range names {
-			if c := set.find(name); c != nil {
+			if c := set.Find(name); c != nil {
 				some[i].Clusters = append(some[i].Clusters, c)
 			}
 		}
@@ -102,7 +102,8 @@ func (c *Cluster) alias() string {
 	return c.ServiceName
 }
 
-func (s *Set) find(name string) *Cluster {
+// Find returns the cluster of a name, or nil. The set may be nil.
+func (s *Set) Find(name string) *Cluster {
 	if s == nil {
 		return nil
 	}

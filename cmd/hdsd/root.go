@@ -32,7 +32,7 @@ why, and tells every data plane by EDS.`,
 	)
 	add(root, "run", newServe(), newValidate(), newSimulate(), newCheck(), newBootstrap(), newDemo())
 	add(root, "ask", newEndpoints(), newHistory(), newAvailability(), newWatch(), newClusters(), newCheckers(), newClients(), newAudit())
-	add(root, "change", newOverride(), newFreeze(), newUnfreeze())
+	add(root, "change", newOverride(), newFreeze(), newUnfreeze(), newSource())
 	add(root, "keep", newBackup(), newRestore(), newClock())
 	root.AddCommand(newVersion(), newMan())
 	root.SetOut(out)

@@ -2,8 +2,11 @@ package feed
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/rs/zerolog"
@@ -11,6 +14,7 @@ import (
 	"hdsd/coordinator/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/source"
+	"hdsd/source/hold"
 )
 
 // Options are what a Feed needs besides its configuration.
@@ -31,8 +35,10 @@ type Feed struct {
 
 	open atomic.Pointer[sources] // written with mu held
 
-	mu      sync.Mutex      // orders Start, Reload and Stop
-	running context.Context // of Start; nil before it
+	mu      sync.Mutex           // orders Start, Reload and Stop
+	running context.Context      // of Start; nil before it
+	hold    map[string]hold.Rule // by source
+	clock   *clock               // nil before Start
 }
 
 // Open opens the sources of a configuration and reads the files among them. It
@@ -46,6 +52,8 @@ func Open(c *configv1.Config, o Options) (*Feed, error) {
 	}
 	f.open.Store(&all)
 	f.removeSnapshots()
+	f.hold, f.intake.holds.keep = holdRules(c), f.keepHeld
+	f.restoreHeld(time.Now(), slices.Collect(maps.Keys(f.hold)))
 	return f, nil
 }
 
@@ -56,6 +64,7 @@ func (f *Feed) Start(ctx context.Context, r *catalog.Rules, deliver func(Deliver
 	defer f.mu.Unlock()
 	f.running, f.deliver = ctx, deliver
 	f.restart(r)
+	f.clock = startClock(ctx, f.intake)
 }
 
 // Reload replaces the configuration and the rules. With an error nothing changes.
@@ -66,6 +75,7 @@ func (f *Feed) Reload(c *configv1.Config, r *catalog.Rules) error {
 	if err != nil {
 		return err
 	}
+	f.hold = holdRules(c)
 	f.replace(next, r)
 	return nil
 }
@@ -82,7 +92,7 @@ func (f *Feed) replace(next sources, r *catalog.Rules) {
 // restart delivers all that the sources have, then follows their changes.
 func (f *Feed) restart(r *catalog.Rules) {
 	all := *f.open.Load()
-	f.intake.Restart(all.readers(), r)
+	f.intake.Restart(all.readers(), r, f.hold)
 	all.run(f.running, func(by Reader, set *source.Set) {
 		f.intake.Take(by, set)
 		f.pending.hear(set)
@@ -95,6 +105,18 @@ func (f *Feed) Stop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.open.Load().stop(nil)
+	f.clock.stop()
+}
+
+// Sources returns the state of each source, in the order of precedence.
+func (f *Feed) Sources() []SourceState { return f.intake.Sources() }
+
+// Held returns the sources of which something is held, without waiting.
+func (f *Feed) Held() []SourceState { return f.intake.Held() }
+
+// Accept follows a source in what it took away, as Intake.Accept says.
+func (f *Feed) Accept(name string, since time.Time, revision string) (hold.Held, SourceState, error) {
+	return f.intake.Accept(name, since, revision)
 }
 
 // Answered is closed once every management server has answered or was given up.

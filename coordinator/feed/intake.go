@@ -4,11 +4,14 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"hdsd/coordinator/catalog"
 	"hdsd/source"
+	"hdsd/source/hold"
 )
 
 // Intake merges what the sources give and prepares the clusters that changed.
@@ -18,17 +21,20 @@ type Intake struct {
 	asker   Asker // may be nil
 	log     zerolog.Logger
 
-	problems problemLog // written with mu held
+	problems problemLog                    // written with mu held
+	held     atomic.Pointer[[]SourceState] // written with mu held
+	moved    chan struct{}                 // the next tick may be due at another time
 
 	mu       sync.Mutex // makes deliveries come in the order of the changes
 	rules    *catalog.Rules
 	names    []string            // of the sources, in order of precedence
 	readers  map[string]Reader   // by source
 	latest   map[string]accepted // by source
+	holds    *holds
 	merged   *source.Catalog
 	prepared map[string]*catalog.Cluster // by name
 	lacking  map[string]lack             // by name: clusters that use assignments of other sources, or would
-	wanted   map[string][]string         // by source: the assignments that it was last asked for
+	asked    map[string][]string         // by source: the assignments that it was last asked for
 }
 
 // Reader is a source that is open. It hands on sets in the order in which it reads
@@ -70,7 +76,7 @@ type Change struct {
 func NewIntake(deliver func(Delivery), asker Asker, log zerolog.Logger) *Intake {
 	return &Intake{
 		deliver: deliver, asker: asker, log: log, problems: problemLog{log: log}, merged: &source.Catalog{}, prepared: map[string]*catalog.Cluster{},
-		lacking: map[string]lack{}, wanted: map[string][]string{},
+		lacking: map[string]lack{}, asked: map[string][]string{}, holds: newHolds(log), moved: make(chan struct{}, 1),
 	}
 }
 
@@ -100,12 +106,13 @@ func (a accepted) replacedBy(next accepted) accepted {
 
 // Restart replaces the rules and the readers. It takes the latest set of each under
 // the lock that Take waits for, so that it undoes nothing newer.
-func (in *Intake) Restart(readers []Reader, r *catalog.Rules) {
+func (in *Intake) Restart(readers []Reader, r *catalog.Rules, rules map[string]hold.Rule) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
+	in.holds.configure(rules)
 	before := in.latest
 	in.rules, in.names = r, nil
-	in.readers, in.latest, in.wanted = map[string]Reader{}, map[string]accepted{}, map[string][]string{}
+	in.readers, in.latest, in.asked = map[string]Reader{}, map[string]accepted{}, map[string][]string{}
 	for _, by := range readers {
 		set := by.Latest()
 		in.names = append(in.names, set.Source)
@@ -118,23 +125,26 @@ func (in *Intake) Restart(readers []Reader, r *catalog.Rules) {
 // merge merges the sources, prepares what changed or what the rules have changed
 // for, and delivers it.
 func (in *Intake) merge(restarted bool) {
-	sets := make([]*source.Set, len(in.names))
-	for i, name := range in.names {
-		sets[i] = in.latest[name].set
-	}
-	merged := source.Merge(in.merged, sets, in.rules.DefaultHealthChecks)
-	changed, removed := source.Changes(in.merged.Clusters, merged.Clusters)
-	in.merged = merged
+	before, now := in.merged, time.Now()
+	in.merged = source.Merge(before, in.inUse(now), in.rules.DefaultHealthChecks)
+	changed, removed := source.Changes(before.Clusters, in.merged.Clusters)
 	lackChanged := in.trackLacking(changed, removed)
+	if lackChanged { // what nobody wants any more is not held
+		middle := in.merged
+		in.merged = source.Merge(middle, in.inUse(now), in.rules.DefaultHealthChecks)
+		in.trackLacking(source.Changes(middle.Clusters, in.merged.Clusters))
+		changed, removed = source.Changes(before.Clusters, in.merged.Clusters)
+	}
+	in.shareHeld()
 	if in.asker != nil && (lackChanged || restarted) {
 		in.ask()
 	}
 	if restarted {
-		changed = merged.Clusters
+		changed = in.merged.Clusters
 	}
 	answered := in.answered()
 	d := Delivery{Rules: in.rules, Answered: answered, Complete: len(answered) == len(in.names)}
-	in.problems.update(merged.Problems)
+	in.problems.update(in.merged.Problems)
 	for _, c := range changed {
 		before := in.prepared[c.Name]
 		if before != nil && before.Latest == c && before.UpToDate(in.rules) {
@@ -150,6 +160,15 @@ func (in *Intake) merge(restarted bool) {
 		d.Removed = append(d.Removed, c.Name)
 	}
 	in.deliver(d)
+}
+
+// inUse returns what is in use of each source, in the order of precedence.
+func (in *Intake) inUse(now time.Time) []*source.Set {
+	sets := make([]*source.Set, len(in.names))
+	for i, name := range in.names {
+		sets[i] = in.holds.take(now, in.latest[name].set, in.wanted(name))
+	}
+	return sets
 }
 
 func (in *Intake) prepare(before *catalog.Cluster, c *source.Cluster) *catalog.Cluster {
@@ -209,9 +228,9 @@ func (in *Intake) ask() {
 	for _, name := range in.names {
 		slices.Sort(wanted[name])
 		names := slices.Compact(wanted[name])
-		if asked, ok := in.wanted[name]; !ok || !slices.Equal(names, asked) {
+		if asked, ok := in.asked[name]; !ok || !slices.Equal(names, asked) {
 			in.asker.Want(name, names)
-			in.wanted[name] = names
+			in.asked[name] = names
 		}
 	}
 }

@@ -92,7 +92,7 @@ func TestIntakeOfChanges(t *testing.T) {
 			}
 		}, asker(wanted), zerolog.Nop())
 		restart := func() {
-			in.Restart([]Reader{&fixed{sets["x"]}, &fixed{sets["y"]}}, catalog.NewRules(&configv1.Config{}))
+			in.Restart([]Reader{&fixed{sets["x"]}, &fixed{sets["y"]}}, catalog.NewRules(&configv1.Config{}), nil)
 		}
 		sets["x"], sets["y"] = &source.Set{Source: "x"}, &source.Set{Source: "y"}
 		restart()
@@ -198,7 +198,7 @@ func TestNothingOlderIsTheLastWord(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			in := NewIntake(func(Delivery) {}, nil, zerolog.Nop())
-			restart := func(j *journal) { in.Restart([]Reader{j}, catalog.NewRules(&configv1.Config{})) }
+			restart := func(j *journal) { in.Restart([]Reader{j}, catalog.NewRules(&configv1.Config{}), nil) }
 			a, b := &journal{to: in}, &journal{to: in}
 			a.says(named("first"))
 			b.says(awaited(&source.Set{}))

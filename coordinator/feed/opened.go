@@ -86,12 +86,14 @@ func (f *Feed) snapshot(name string) string {
 }
 
 // removeSnapshots removes the snapshots of management servers that are not
-// configured, and what a crash left of others.
+// configured, what was held of such sources, and what a crash left of others.
 func (f *Feed) removeSnapshots() {
 	all := *f.open.Load()
 	found, _ := filepath.Glob(filepath.Join(f.options.Dir, "*source-*.pb*")) // the pattern is valid
 	for _, path := range found {
-		if slices.ContainsFunc(all, func(one *opened) bool { return one.upstream != nil && f.snapshot(one.name) == path }) {
+		if slices.ContainsFunc(all, func(one *opened) bool {
+			return one.upstream != nil && f.snapshot(one.name) == path || f.heldFile(one.name) == path
+		}) {
 			continue
 		}
 		if err := os.Remove(path); err != nil {

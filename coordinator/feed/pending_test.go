@@ -39,7 +39,7 @@ func TestPendingForOtherSources(t *testing.T) {
 	f.open.Store(&all)
 	var last Delivery
 	in := NewIntake(func(d Delivery) { last = d }, f, zerolog.Nop())
-	in.Restart(all.readers(), &catalog.Rules{})
+	in.Restart(all.readers(), &catalog.Rules{}, nil)
 	p := newPending()
 	p.expect(all)
 	take := func(set *source.Set) {

@@ -42,12 +42,14 @@ var (
 	upstreamAge       = prometheus.NewDesc("hdsd_upstream_age_seconds", "How long ago a management server was last there, for the one that is away longest; what it said stays in use. 0 while all answer.", nil, nil)
 	upstreamFullness  = prometheus.NewDesc("hdsd_upstream_fullness_ratio", "Of the management server that is nearest to its limits of clusters, endpoints or bytes: how much it uses. At 1, more is refused.", nil, nil)
 	sourceProblems    = prometheus.NewDesc("hdsd_source_problems", "Problems of the sources as they were last read.", nil, nil)
+	sourcesHeld       = prometheus.NewDesc("hdsd_sources_held", "Sources that took away more than hold_shrinkage allows, so that something of them is held.", nil, nil)
+	endpointsHeld     = prometheus.NewDesc("hdsd_source_endpoints_held", "Endpoints that their source has taken away, and that stay in use because they are held.", nil, nil)
 	upstreamRefused   = prometheus.NewDesc("hdsd_upstream_resources_refused", "Resources of management servers whose latest update is refused, so that the last valid version stays in use.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (f *Feed) Describe(to chan<- *prometheus.Desc) {
-	for _, each := range []*prometheus.Desc{upstreamCount, upstreamConnected, upstreamAge, upstreamFullness, upstreamRefused, sourceProblems} {
+	for _, each := range []*prometheus.Desc{upstreamCount, upstreamConnected, upstreamAge, upstreamFullness, upstreamRefused, sourceProblems, sourcesHeld, endpointsHeld} {
 		to <- each
 	}
 }
@@ -86,4 +88,10 @@ func (f *Feed) Collect(to chan<- prometheus.Metric) {
 	gauge(upstreamFullness, fullness)
 	gauge(upstreamRefused, float64(refused))
 	gauge(sourceProblems, float64(f.intake.problems.count.Load()))
+	held, endpoints := f.Held(), 0
+	for _, s := range held {
+		endpoints += s.Endpoints - s.Held.Endpoints
+	}
+	gauge(sourcesHeld, float64(len(held)))
+	gauge(endpointsHeld, float64(endpoints))
 }

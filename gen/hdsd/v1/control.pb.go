@@ -1147,6 +1147,298 @@ func (x *ClearOverridesResponse) GetNotDurable() string {
 	return ""
 }
 
+// ListSourcesRequest has no parameters.
+type ListSourcesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListSourcesRequest) Reset() {
+	*x = ListSourcesRequest{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSourcesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSourcesRequest) ProtoMessage() {}
+
+func (x *ListSourcesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSourcesRequest.ProtoReflect.Descriptor instead.
+func (*ListSourcesRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{17}
+}
+
+// ListSourcesResponse lists the sources.
+type ListSourcesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of their precedence.
+	Sources       []*Source `protobuf:"bytes,1,rep,name=sources,proto3" json:"sources,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListSourcesResponse) Reset() {
+	*x = ListSourcesResponse{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListSourcesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListSourcesResponse) ProtoMessage() {}
+
+func (x *ListSourcesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListSourcesResponse.ProtoReflect.Descriptor instead.
+func (*ListSourcesResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ListSourcesResponse) GetSources() []*Source {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
+// Source is a source of clusters and endpoints.
+type Source struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name in the configuration.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// How many clusters and endpoints of it are in use.
+	Clusters  uint32 `protobuf:"varint,2,opt,name=clusters,proto3" json:"clusters,omitempty"`
+	Endpoints uint32 `protobuf:"varint,3,opt,name=endpoints,proto3" json:"endpoints,omitempty"`
+	// What it took away too much of, and stays in use. Absent if nothing is held.
+	Held          *Source_Held `protobuf:"bytes,4,opt,name=held,proto3" json:"held,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Source) Reset() {
+	*x = Source{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Source) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Source) ProtoMessage() {}
+
+func (x *Source) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Source.ProtoReflect.Descriptor instead.
+func (*Source) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Source) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Source) GetClusters() uint32 {
+	if x != nil {
+		return x.Clusters
+	}
+	return 0
+}
+
+func (x *Source) GetEndpoints() uint32 {
+	if x != nil {
+		return x.Endpoints
+	}
+	return 0
+}
+
+func (x *Source) GetHeld() *Source_Held {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
+// AcceptSourceRequest names the source.
+type AcceptSourceRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its name in the configuration.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Why, for other operators: one line, 1,000 bytes at most.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who: one line, 200 bytes at most.
+	Author string `protobuf:"bytes,3,opt,name=author,proto3" json:"author,omitempty"`
+	// If set, accept only what is held since then, as ListSources returned it.
+	HeldSince *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=held_since,json=heldSince,proto3" json:"held_since,omitempty"`
+	// If set, accept only this revision.
+	HeldRevision  string `protobuf:"bytes,5,opt,name=held_revision,json=heldRevision,proto3" json:"held_revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcceptSourceRequest) Reset() {
+	*x = AcceptSourceRequest{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcceptSourceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcceptSourceRequest) ProtoMessage() {}
+
+func (x *AcceptSourceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcceptSourceRequest.ProtoReflect.Descriptor instead.
+func (*AcceptSourceRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *AcceptSourceRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AcceptSourceRequest) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *AcceptSourceRequest) GetAuthor() string {
+	if x != nil {
+		return x.Author
+	}
+	return ""
+}
+
+func (x *AcceptSourceRequest) GetHeldSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.HeldSince
+	}
+	return nil
+}
+
+func (x *AcceptSourceRequest) GetHeldRevision() string {
+	if x != nil {
+		return x.HeldRevision
+	}
+	return ""
+}
+
+// AcceptSourceResponse says what was accepted.
+type AcceptSourceResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What was held.
+	Accepted *Source_Held `protobuf:"bytes,1,opt,name=accepted,proto3" json:"accepted,omitempty"`
+	// The source after that.
+	Source        *Source `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcceptSourceResponse) Reset() {
+	*x = AcceptSourceResponse{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcceptSourceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcceptSourceResponse) ProtoMessage() {}
+
+func (x *AcceptSourceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcceptSourceResponse.ProtoReflect.Descriptor instead.
+func (*AcceptSourceResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *AcceptSourceResponse) GetAccepted() *Source_Held {
+	if x != nil {
+		return x.Accepted
+	}
+	return nil
+}
+
+func (x *AcceptSourceResponse) GetSource() *Source {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
 // ListAuditRequest asks for changes that were made.
 type ListAuditRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1166,7 +1458,7 @@ type ListAuditRequest struct {
 
 func (x *ListAuditRequest) Reset() {
 	*x = ListAuditRequest{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[17]
+	mi := &file_hdsd_v1_control_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1178,7 +1470,7 @@ func (x *ListAuditRequest) String() string {
 func (*ListAuditRequest) ProtoMessage() {}
 
 func (x *ListAuditRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[17]
+	mi := &file_hdsd_v1_control_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1191,7 +1483,7 @@ func (x *ListAuditRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAuditRequest.ProtoReflect.Descriptor instead.
 func (*ListAuditRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{17}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListAuditRequest) GetStartTime() *timestamppb.Timestamp {
@@ -1242,7 +1534,7 @@ type ListAuditResponse struct {
 
 func (x *ListAuditResponse) Reset() {
 	*x = ListAuditResponse{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[18]
+	mi := &file_hdsd_v1_control_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1254,7 +1546,7 @@ func (x *ListAuditResponse) String() string {
 func (*ListAuditResponse) ProtoMessage() {}
 
 func (x *ListAuditResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[18]
+	mi := &file_hdsd_v1_control_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1267,7 +1559,7 @@ func (x *ListAuditResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAuditResponse.ProtoReflect.Descriptor instead.
 func (*ListAuditResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListAuditResponse) GetEntries() []*AuditEntry {
@@ -1312,7 +1604,7 @@ type AuditEntry struct {
 
 func (x *AuditEntry) Reset() {
 	*x = AuditEntry{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[19]
+	mi := &file_hdsd_v1_control_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1324,7 +1616,7 @@ func (x *AuditEntry) String() string {
 func (*AuditEntry) ProtoMessage() {}
 
 func (x *AuditEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[19]
+	mi := &file_hdsd_v1_control_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1337,7 +1629,7 @@ func (x *AuditEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AuditEntry.ProtoReflect.Descriptor instead.
 func (*AuditEntry) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AuditEntry) GetTime() *timestamppb.Timestamp {
@@ -1416,7 +1708,7 @@ type ListOverridesRequest struct {
 
 func (x *ListOverridesRequest) Reset() {
 	*x = ListOverridesRequest{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[20]
+	mi := &file_hdsd_v1_control_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1428,7 +1720,7 @@ func (x *ListOverridesRequest) String() string {
 func (*ListOverridesRequest) ProtoMessage() {}
 
 func (x *ListOverridesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[20]
+	mi := &file_hdsd_v1_control_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1441,7 +1733,7 @@ func (x *ListOverridesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOverridesRequest.ProtoReflect.Descriptor instead.
 func (*ListOverridesRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListOverridesRequest) GetPageSize() int32 {
@@ -1471,7 +1763,7 @@ type ListOverridesResponse struct {
 
 func (x *ListOverridesResponse) Reset() {
 	*x = ListOverridesResponse{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[21]
+	mi := &file_hdsd_v1_control_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1483,7 +1775,7 @@ func (x *ListOverridesResponse) String() string {
 func (*ListOverridesResponse) ProtoMessage() {}
 
 func (x *ListOverridesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[21]
+	mi := &file_hdsd_v1_control_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1496,7 +1788,7 @@ func (x *ListOverridesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListOverridesResponse.ProtoReflect.Descriptor instead.
 func (*ListOverridesResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{21}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListOverridesResponse) GetOverrides() []*Override {
@@ -1532,7 +1824,7 @@ type ClockState struct {
 
 func (x *ClockState) Reset() {
 	*x = ClockState{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[22]
+	mi := &file_hdsd_v1_control_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1544,7 +1836,7 @@ func (x *ClockState) String() string {
 func (*ClockState) ProtoMessage() {}
 
 func (x *ClockState) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[22]
+	mi := &file_hdsd_v1_control_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1557,7 +1849,7 @@ func (x *ClockState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClockState.ProtoReflect.Descriptor instead.
 func (*ClockState) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{22}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ClockState) GetDoubted() bool {
@@ -1597,7 +1889,7 @@ type GetClockRequest struct {
 
 func (x *GetClockRequest) Reset() {
 	*x = GetClockRequest{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[23]
+	mi := &file_hdsd_v1_control_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1609,7 +1901,7 @@ func (x *GetClockRequest) String() string {
 func (*GetClockRequest) ProtoMessage() {}
 
 func (x *GetClockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[23]
+	mi := &file_hdsd_v1_control_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1622,7 +1914,7 @@ func (x *GetClockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetClockRequest.ProtoReflect.Descriptor instead.
 func (*GetClockRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{23}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{28}
 }
 
 // ConfirmClockRequest says who confirms.
@@ -1636,7 +1928,7 @@ type ConfirmClockRequest struct {
 
 func (x *ConfirmClockRequest) Reset() {
 	*x = ConfirmClockRequest{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[24]
+	mi := &file_hdsd_v1_control_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1648,7 +1940,7 @@ func (x *ConfirmClockRequest) String() string {
 func (*ConfirmClockRequest) ProtoMessage() {}
 
 func (x *ConfirmClockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[24]
+	mi := &file_hdsd_v1_control_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1661,7 +1953,7 @@ func (x *ConfirmClockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmClockRequest.ProtoReflect.Descriptor instead.
 func (*ConfirmClockRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{24}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ConfirmClockRequest) GetAuthor() string {
@@ -1682,7 +1974,7 @@ type ConfirmClockResponse struct {
 
 func (x *ConfirmClockResponse) Reset() {
 	*x = ConfirmClockResponse{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[25]
+	mi := &file_hdsd_v1_control_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1694,7 +1986,7 @@ func (x *ConfirmClockResponse) String() string {
 func (*ConfirmClockResponse) ProtoMessage() {}
 
 func (x *ConfirmClockResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[25]
+	mi := &file_hdsd_v1_control_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1707,7 +1999,7 @@ func (x *ConfirmClockResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfirmClockResponse.ProtoReflect.Descriptor instead.
 func (*ConfirmClockResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{25}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ConfirmClockResponse) GetBefore() *ClockState {
@@ -1726,7 +2018,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[26]
+	mi := &file_hdsd_v1_control_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1738,7 +2030,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[26]
+	mi := &file_hdsd_v1_control_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1751,7 +2043,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{26}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{31}
 }
 
 // BackupResponse is a part of the copy. The parts, in order, make the file.
@@ -1767,7 +2059,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_hdsd_v1_control_proto_msgTypes[27]
+	mi := &file_hdsd_v1_control_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1779,7 +2071,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_control_proto_msgTypes[27]
+	mi := &file_hdsd_v1_control_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1792,7 +2084,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{27}
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *BackupResponse) GetSize() int64 {
@@ -1807,6 +2099,87 @@ func (x *BackupResponse) GetData() []byte {
 		return x.Data
 	}
 	return nil
+}
+
+// Held is what is left if what is held is accepted.
+type Source_Held struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Since when. Of several things, the one that is held longest.
+	Since *timestamppb.Timestamp `protobuf:"bytes,1,opt,name=since,proto3" json:"since,omitempty"`
+	// How many clusters and endpoints are left then.
+	Clusters  uint32 `protobuf:"varint,2,opt,name=clusters,proto3" json:"clusters,omitempty"`
+	Endpoints uint32 `protobuf:"varint,3,opt,name=endpoints,proto3" json:"endpoints,omitempty"`
+	// When hdsd accepts by itself. Of several things, the first.
+	AcceptsAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=accepts_at,json=acceptsAt,proto3" json:"accepts_at,omitempty"`
+	// Names what is held. It changes with that.
+	Revision      string `protobuf:"bytes,5,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Source_Held) Reset() {
+	*x = Source_Held{}
+	mi := &file_hdsd_v1_control_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Source_Held) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Source_Held) ProtoMessage() {}
+
+func (x *Source_Held) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_control_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Source_Held.ProtoReflect.Descriptor instead.
+func (*Source_Held) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_control_proto_rawDescGZIP(), []int{19, 0}
+}
+
+func (x *Source_Held) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *Source_Held) GetClusters() uint32 {
+	if x != nil {
+		return x.Clusters
+	}
+	return 0
+}
+
+func (x *Source_Held) GetEndpoints() uint32 {
+	if x != nil {
+		return x.Endpoints
+	}
+	return 0
+}
+
+func (x *Source_Held) GetAcceptsAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.AcceptsAt
+	}
+	return nil
+}
+
+func (x *Source_Held) GetRevision() string {
+	if x != nil {
+		return x.Revision
+	}
+	return ""
 }
 
 var File_hdsd_v1_control_proto protoreflect.FileDescriptor
@@ -1893,7 +2266,32 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"\x05ended\x18\x01 \x03(\v2\x11.hdsd.v1.OverrideR\x05ended\x12$\n" +
 	"\vnot_durable\x18\x02 \x01(\tH\x00R\n" +
 	"notDurable\x88\x01\x01B\x0e\n" +
-	"\f_not_durable\"\xe3\x01\n" +
+	"\f_not_durable\"\x14\n" +
+	"\x12ListSourcesRequest\"@\n" +
+	"\x13ListSourcesResponse\x12)\n" +
+	"\asources\x18\x01 \x03(\v2\x0f.hdsd.v1.SourceR\asources\"\xcc\x02\n" +
+	"\x06Source\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\bclusters\x18\x02 \x01(\rR\bclusters\x12\x1c\n" +
+	"\tendpoints\x18\x03 \x01(\rR\tendpoints\x12(\n" +
+	"\x04held\x18\x04 \x01(\v2\x14.hdsd.v1.Source.HeldR\x04held\x1a\xc9\x01\n" +
+	"\x04Held\x120\n" +
+	"\x05since\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x1a\n" +
+	"\bclusters\x18\x02 \x01(\rR\bclusters\x12\x1c\n" +
+	"\tendpoints\x18\x03 \x01(\rR\tendpoints\x129\n" +
+	"\n" +
+	"accepts_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tacceptsAt\x12\x1a\n" +
+	"\brevision\x18\x05 \x01(\tR\brevision\"\xb9\x01\n" +
+	"\x13AcceptSourceRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06author\x18\x03 \x01(\tR\x06author\x129\n" +
+	"\n" +
+	"held_since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\theldSince\x12#\n" +
+	"\rheld_revision\x18\x05 \x01(\tR\fheldRevision\"q\n" +
+	"\x14AcceptSourceResponse\x120\n" +
+	"\baccepted\x18\x01 \x01(\v2\x14.hdsd.v1.Source.HeldR\baccepted\x12'\n" +
+	"\x06source\x18\x02 \x01(\v2\x0f.hdsd.v1.SourceR\x06source\"\xe3\x01\n" +
 	"\x10ListAuditRequest\x129\n" +
 	"\n" +
 	"start_time\x18\x01 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
@@ -1937,7 +2335,7 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"\rBackupRequest\"8\n" +
 	"\x0eBackupResponse\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x03R\x04size\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data2\xf8\t\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data2\xbc\v\n" +
 	"\aControl\x12P\n" +
 	"\x06Freeze\x12\x16.hdsd.v1.FreezeRequest\x1a\x17.hdsd.v1.FreezeResponse\"\x15\x82\xd3\xe4\x93\x02\x0f:\x01*\"\n" +
 	"/v1/freeze\x12S\n" +
@@ -1954,7 +2352,9 @@ const file_hdsd_v1_control_proto_rawDesc = "" +
 	"ClearTrust\x12\x1a.hdsd.v1.ClearTrustRequest\x1a\x1b.hdsd.v1.ClearTrustResponse\"\x11\x82\xd3\xe4\x93\x02\v*\t/v1/trust\x12U\n" +
 	"\tListTrust\x12\x19.hdsd.v1.ListTrustRequest\x1a\x1a.hdsd.v1.ListTrustResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/trust\x12L\n" +
 	"\bGetClock\x12\x18.hdsd.v1.GetClockRequest\x1a\x13.hdsd.v1.ClockState\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/clock\x12a\n" +
-	"\fConfirmClock\x12\x1c.hdsd.v1.ConfirmClockRequest\x1a\x1d.hdsd.v1.ConfirmClockResponse\"\x14\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/v1/clock\x12U\n" +
+	"\fConfirmClock\x12\x1c.hdsd.v1.ConfirmClockRequest\x1a\x1d.hdsd.v1.ConfirmClockResponse\"\x14\x82\xd3\xe4\x93\x02\x0e:\x01*\"\t/v1/clock\x12]\n" +
+	"\vListSources\x12\x1b.hdsd.v1.ListSourcesRequest\x1a\x1c.hdsd.v1.ListSourcesResponse\"\x13\x82\xd3\xe4\x93\x02\r\x12\v/v1/sources\x12c\n" +
+	"\fAcceptSource\x12\x1c.hdsd.v1.AcceptSourceRequest\x1a\x1d.hdsd.v1.AcceptSourceResponse\"\x16\x82\xd3\xe4\x93\x02\x10:\x01*\"\v/v1/sources\x12U\n" +
 	"\tListAudit\x12\x19.hdsd.v1.ListAuditRequest\x1a\x1a.hdsd.v1.ListAuditResponse\"\x11\x82\xd3\xe4\x93\x02\v\x12\t/v1/audit\x12;\n" +
 	"\x06Backup\x12\x16.hdsd.v1.BackupRequest\x1a\x17.hdsd.v1.BackupResponse0\x01B\x19Z\x17hdsd/gen/hdsd/v1;hdsdv1b\x06proto3"
 
@@ -1971,7 +2371,7 @@ func file_hdsd_v1_control_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_v1_control_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hdsd_v1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_hdsd_v1_control_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_hdsd_v1_control_proto_goTypes = []any{
 	(FreezeState_Publish)(0),        // 0: hdsd.v1.FreezeState.Publish
 	(*FreezeState)(nil),             // 1: hdsd.v1.FreezeState
@@ -1991,87 +2391,104 @@ var file_hdsd_v1_control_proto_goTypes = []any{
 	(*PreviewOverrideResponse)(nil), // 15: hdsd.v1.PreviewOverrideResponse
 	(*ClearOverridesRequest)(nil),   // 16: hdsd.v1.ClearOverridesRequest
 	(*ClearOverridesResponse)(nil),  // 17: hdsd.v1.ClearOverridesResponse
-	(*ListAuditRequest)(nil),        // 18: hdsd.v1.ListAuditRequest
-	(*ListAuditResponse)(nil),       // 19: hdsd.v1.ListAuditResponse
-	(*AuditEntry)(nil),              // 20: hdsd.v1.AuditEntry
-	(*ListOverridesRequest)(nil),    // 21: hdsd.v1.ListOverridesRequest
-	(*ListOverridesResponse)(nil),   // 22: hdsd.v1.ListOverridesResponse
-	(*ClockState)(nil),              // 23: hdsd.v1.ClockState
-	(*GetClockRequest)(nil),         // 24: hdsd.v1.GetClockRequest
-	(*ConfirmClockRequest)(nil),     // 25: hdsd.v1.ConfirmClockRequest
-	(*ConfirmClockResponse)(nil),    // 26: hdsd.v1.ConfirmClockResponse
-	(*BackupRequest)(nil),           // 27: hdsd.v1.BackupRequest
-	(*BackupResponse)(nil),          // 28: hdsd.v1.BackupResponse
-	(*timestamppb.Timestamp)(nil),   // 29: google.protobuf.Timestamp
-	(Trust_Word)(0),                 // 30: hdsd.v1.Trust.Word
-	(*Trust)(nil),                   // 31: hdsd.v1.Trust
-	(*v3.Locality)(nil),             // 32: envoy.config.core.v3.Locality
-	(v3.HealthStatus)(0),            // 33: envoy.config.core.v3.HealthStatus
-	(*durationpb.Duration)(nil),     // 34: google.protobuf.Duration
-	(*Override)(nil),                // 35: hdsd.v1.Override
+	(*ListSourcesRequest)(nil),      // 18: hdsd.v1.ListSourcesRequest
+	(*ListSourcesResponse)(nil),     // 19: hdsd.v1.ListSourcesResponse
+	(*Source)(nil),                  // 20: hdsd.v1.Source
+	(*AcceptSourceRequest)(nil),     // 21: hdsd.v1.AcceptSourceRequest
+	(*AcceptSourceResponse)(nil),    // 22: hdsd.v1.AcceptSourceResponse
+	(*ListAuditRequest)(nil),        // 23: hdsd.v1.ListAuditRequest
+	(*ListAuditResponse)(nil),       // 24: hdsd.v1.ListAuditResponse
+	(*AuditEntry)(nil),              // 25: hdsd.v1.AuditEntry
+	(*ListOverridesRequest)(nil),    // 26: hdsd.v1.ListOverridesRequest
+	(*ListOverridesResponse)(nil),   // 27: hdsd.v1.ListOverridesResponse
+	(*ClockState)(nil),              // 28: hdsd.v1.ClockState
+	(*GetClockRequest)(nil),         // 29: hdsd.v1.GetClockRequest
+	(*ConfirmClockRequest)(nil),     // 30: hdsd.v1.ConfirmClockRequest
+	(*ConfirmClockResponse)(nil),    // 31: hdsd.v1.ConfirmClockResponse
+	(*BackupRequest)(nil),           // 32: hdsd.v1.BackupRequest
+	(*BackupResponse)(nil),          // 33: hdsd.v1.BackupResponse
+	(*Source_Held)(nil),             // 34: hdsd.v1.Source.Held
+	(*timestamppb.Timestamp)(nil),   // 35: google.protobuf.Timestamp
+	(Trust_Word)(0),                 // 36: hdsd.v1.Trust.Word
+	(*Trust)(nil),                   // 37: hdsd.v1.Trust
+	(*v3.Locality)(nil),             // 38: envoy.config.core.v3.Locality
+	(v3.HealthStatus)(0),            // 39: envoy.config.core.v3.HealthStatus
+	(*durationpb.Duration)(nil),     // 40: google.protobuf.Duration
+	(*Override)(nil),                // 41: hdsd.v1.Override
 }
 var file_hdsd_v1_control_proto_depIdxs = []int32{
-	29, // 0: hdsd.v1.FreezeState.since:type_name -> google.protobuf.Timestamp
+	35, // 0: hdsd.v1.FreezeState.since:type_name -> google.protobuf.Timestamp
 	0,  // 1: hdsd.v1.FreezeState.publish:type_name -> hdsd.v1.FreezeState.Publish
 	0,  // 2: hdsd.v1.FreezeRequest.publish:type_name -> hdsd.v1.FreezeState.Publish
 	1,  // 3: hdsd.v1.FreezeResponse.freeze:type_name -> hdsd.v1.FreezeState
 	1,  // 4: hdsd.v1.FreezeResponse.replaced:type_name -> hdsd.v1.FreezeState
 	1,  // 5: hdsd.v1.UnfreezeResponse.ended:type_name -> hdsd.v1.FreezeState
-	30, // 6: hdsd.v1.SetTrustRequest.word:type_name -> hdsd.v1.Trust.Word
-	31, // 7: hdsd.v1.SetTrustResponse.trust:type_name -> hdsd.v1.Trust
-	31, // 8: hdsd.v1.SetTrustResponse.replaced:type_name -> hdsd.v1.Trust
-	31, // 9: hdsd.v1.ClearTrustResponse.ended:type_name -> hdsd.v1.Trust
-	31, // 10: hdsd.v1.ListTrustResponse.trust:type_name -> hdsd.v1.Trust
-	32, // 11: hdsd.v1.SetOverrideRequest.locality:type_name -> envoy.config.core.v3.Locality
-	33, // 12: hdsd.v1.SetOverrideRequest.health:type_name -> envoy.config.core.v3.HealthStatus
-	34, // 13: hdsd.v1.SetOverrideRequest.duration:type_name -> google.protobuf.Duration
-	35, // 14: hdsd.v1.SetOverrideResponse.override:type_name -> hdsd.v1.Override
-	35, // 15: hdsd.v1.SetOverrideResponse.replaced:type_name -> hdsd.v1.Override
-	35, // 16: hdsd.v1.PreviewOverrideResponse.override:type_name -> hdsd.v1.Override
-	35, // 17: hdsd.v1.PreviewOverrideResponse.replaced:type_name -> hdsd.v1.Override
-	35, // 18: hdsd.v1.ClearOverridesResponse.ended:type_name -> hdsd.v1.Override
-	29, // 19: hdsd.v1.ListAuditRequest.start_time:type_name -> google.protobuf.Timestamp
-	29, // 20: hdsd.v1.ListAuditRequest.end_time:type_name -> google.protobuf.Timestamp
-	20, // 21: hdsd.v1.ListAuditResponse.entries:type_name -> hdsd.v1.AuditEntry
-	29, // 22: hdsd.v1.AuditEntry.time:type_name -> google.protobuf.Timestamp
-	35, // 23: hdsd.v1.ListOverridesResponse.overrides:type_name -> hdsd.v1.Override
-	29, // 24: hdsd.v1.ClockState.clock:type_name -> google.protobuf.Timestamp
-	29, // 25: hdsd.v1.ClockState.steady:type_name -> google.protobuf.Timestamp
-	29, // 26: hdsd.v1.ClockState.since:type_name -> google.protobuf.Timestamp
-	23, // 27: hdsd.v1.ConfirmClockResponse.before:type_name -> hdsd.v1.ClockState
-	2,  // 28: hdsd.v1.Control.Freeze:input_type -> hdsd.v1.FreezeRequest
-	4,  // 29: hdsd.v1.Control.Unfreeze:input_type -> hdsd.v1.UnfreezeRequest
-	12, // 30: hdsd.v1.Control.GetFreeze:input_type -> hdsd.v1.GetFreezeRequest
-	13, // 31: hdsd.v1.Control.SetOverride:input_type -> hdsd.v1.SetOverrideRequest
-	13, // 32: hdsd.v1.Control.PreviewOverride:input_type -> hdsd.v1.SetOverrideRequest
-	16, // 33: hdsd.v1.Control.ClearOverrides:input_type -> hdsd.v1.ClearOverridesRequest
-	21, // 34: hdsd.v1.Control.ListOverrides:input_type -> hdsd.v1.ListOverridesRequest
-	6,  // 35: hdsd.v1.Control.SetTrust:input_type -> hdsd.v1.SetTrustRequest
-	8,  // 36: hdsd.v1.Control.ClearTrust:input_type -> hdsd.v1.ClearTrustRequest
-	10, // 37: hdsd.v1.Control.ListTrust:input_type -> hdsd.v1.ListTrustRequest
-	24, // 38: hdsd.v1.Control.GetClock:input_type -> hdsd.v1.GetClockRequest
-	25, // 39: hdsd.v1.Control.ConfirmClock:input_type -> hdsd.v1.ConfirmClockRequest
-	18, // 40: hdsd.v1.Control.ListAudit:input_type -> hdsd.v1.ListAuditRequest
-	27, // 41: hdsd.v1.Control.Backup:input_type -> hdsd.v1.BackupRequest
-	3,  // 42: hdsd.v1.Control.Freeze:output_type -> hdsd.v1.FreezeResponse
-	5,  // 43: hdsd.v1.Control.Unfreeze:output_type -> hdsd.v1.UnfreezeResponse
-	1,  // 44: hdsd.v1.Control.GetFreeze:output_type -> hdsd.v1.FreezeState
-	14, // 45: hdsd.v1.Control.SetOverride:output_type -> hdsd.v1.SetOverrideResponse
-	15, // 46: hdsd.v1.Control.PreviewOverride:output_type -> hdsd.v1.PreviewOverrideResponse
-	17, // 47: hdsd.v1.Control.ClearOverrides:output_type -> hdsd.v1.ClearOverridesResponse
-	22, // 48: hdsd.v1.Control.ListOverrides:output_type -> hdsd.v1.ListOverridesResponse
-	7,  // 49: hdsd.v1.Control.SetTrust:output_type -> hdsd.v1.SetTrustResponse
-	9,  // 50: hdsd.v1.Control.ClearTrust:output_type -> hdsd.v1.ClearTrustResponse
-	11, // 51: hdsd.v1.Control.ListTrust:output_type -> hdsd.v1.ListTrustResponse
-	23, // 52: hdsd.v1.Control.GetClock:output_type -> hdsd.v1.ClockState
-	26, // 53: hdsd.v1.Control.ConfirmClock:output_type -> hdsd.v1.ConfirmClockResponse
-	19, // 54: hdsd.v1.Control.ListAudit:output_type -> hdsd.v1.ListAuditResponse
-	28, // 55: hdsd.v1.Control.Backup:output_type -> hdsd.v1.BackupResponse
-	42, // [42:56] is the sub-list for method output_type
-	28, // [28:42] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	36, // 6: hdsd.v1.SetTrustRequest.word:type_name -> hdsd.v1.Trust.Word
+	37, // 7: hdsd.v1.SetTrustResponse.trust:type_name -> hdsd.v1.Trust
+	37, // 8: hdsd.v1.SetTrustResponse.replaced:type_name -> hdsd.v1.Trust
+	37, // 9: hdsd.v1.ClearTrustResponse.ended:type_name -> hdsd.v1.Trust
+	37, // 10: hdsd.v1.ListTrustResponse.trust:type_name -> hdsd.v1.Trust
+	38, // 11: hdsd.v1.SetOverrideRequest.locality:type_name -> envoy.config.core.v3.Locality
+	39, // 12: hdsd.v1.SetOverrideRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	40, // 13: hdsd.v1.SetOverrideRequest.duration:type_name -> google.protobuf.Duration
+	41, // 14: hdsd.v1.SetOverrideResponse.override:type_name -> hdsd.v1.Override
+	41, // 15: hdsd.v1.SetOverrideResponse.replaced:type_name -> hdsd.v1.Override
+	41, // 16: hdsd.v1.PreviewOverrideResponse.override:type_name -> hdsd.v1.Override
+	41, // 17: hdsd.v1.PreviewOverrideResponse.replaced:type_name -> hdsd.v1.Override
+	41, // 18: hdsd.v1.ClearOverridesResponse.ended:type_name -> hdsd.v1.Override
+	20, // 19: hdsd.v1.ListSourcesResponse.sources:type_name -> hdsd.v1.Source
+	34, // 20: hdsd.v1.Source.held:type_name -> hdsd.v1.Source.Held
+	35, // 21: hdsd.v1.AcceptSourceRequest.held_since:type_name -> google.protobuf.Timestamp
+	34, // 22: hdsd.v1.AcceptSourceResponse.accepted:type_name -> hdsd.v1.Source.Held
+	20, // 23: hdsd.v1.AcceptSourceResponse.source:type_name -> hdsd.v1.Source
+	35, // 24: hdsd.v1.ListAuditRequest.start_time:type_name -> google.protobuf.Timestamp
+	35, // 25: hdsd.v1.ListAuditRequest.end_time:type_name -> google.protobuf.Timestamp
+	25, // 26: hdsd.v1.ListAuditResponse.entries:type_name -> hdsd.v1.AuditEntry
+	35, // 27: hdsd.v1.AuditEntry.time:type_name -> google.protobuf.Timestamp
+	41, // 28: hdsd.v1.ListOverridesResponse.overrides:type_name -> hdsd.v1.Override
+	35, // 29: hdsd.v1.ClockState.clock:type_name -> google.protobuf.Timestamp
+	35, // 30: hdsd.v1.ClockState.steady:type_name -> google.protobuf.Timestamp
+	35, // 31: hdsd.v1.ClockState.since:type_name -> google.protobuf.Timestamp
+	28, // 32: hdsd.v1.ConfirmClockResponse.before:type_name -> hdsd.v1.ClockState
+	35, // 33: hdsd.v1.Source.Held.since:type_name -> google.protobuf.Timestamp
+	35, // 34: hdsd.v1.Source.Held.accepts_at:type_name -> google.protobuf.Timestamp
+	2,  // 35: hdsd.v1.Control.Freeze:input_type -> hdsd.v1.FreezeRequest
+	4,  // 36: hdsd.v1.Control.Unfreeze:input_type -> hdsd.v1.UnfreezeRequest
+	12, // 37: hdsd.v1.Control.GetFreeze:input_type -> hdsd.v1.GetFreezeRequest
+	13, // 38: hdsd.v1.Control.SetOverride:input_type -> hdsd.v1.SetOverrideRequest
+	13, // 39: hdsd.v1.Control.PreviewOverride:input_type -> hdsd.v1.SetOverrideRequest
+	16, // 40: hdsd.v1.Control.ClearOverrides:input_type -> hdsd.v1.ClearOverridesRequest
+	26, // 41: hdsd.v1.Control.ListOverrides:input_type -> hdsd.v1.ListOverridesRequest
+	6,  // 42: hdsd.v1.Control.SetTrust:input_type -> hdsd.v1.SetTrustRequest
+	8,  // 43: hdsd.v1.Control.ClearTrust:input_type -> hdsd.v1.ClearTrustRequest
+	10, // 44: hdsd.v1.Control.ListTrust:input_type -> hdsd.v1.ListTrustRequest
+	29, // 45: hdsd.v1.Control.GetClock:input_type -> hdsd.v1.GetClockRequest
+	30, // 46: hdsd.v1.Control.ConfirmClock:input_type -> hdsd.v1.ConfirmClockRequest
+	18, // 47: hdsd.v1.Control.ListSources:input_type -> hdsd.v1.ListSourcesRequest
+	21, // 48: hdsd.v1.Control.AcceptSource:input_type -> hdsd.v1.AcceptSourceRequest
+	23, // 49: hdsd.v1.Control.ListAudit:input_type -> hdsd.v1.ListAuditRequest
+	32, // 50: hdsd.v1.Control.Backup:input_type -> hdsd.v1.BackupRequest
+	3,  // 51: hdsd.v1.Control.Freeze:output_type -> hdsd.v1.FreezeResponse
+	5,  // 52: hdsd.v1.Control.Unfreeze:output_type -> hdsd.v1.UnfreezeResponse
+	1,  // 53: hdsd.v1.Control.GetFreeze:output_type -> hdsd.v1.FreezeState
+	14, // 54: hdsd.v1.Control.SetOverride:output_type -> hdsd.v1.SetOverrideResponse
+	15, // 55: hdsd.v1.Control.PreviewOverride:output_type -> hdsd.v1.PreviewOverrideResponse
+	17, // 56: hdsd.v1.Control.ClearOverrides:output_type -> hdsd.v1.ClearOverridesResponse
+	27, // 57: hdsd.v1.Control.ListOverrides:output_type -> hdsd.v1.ListOverridesResponse
+	7,  // 58: hdsd.v1.Control.SetTrust:output_type -> hdsd.v1.SetTrustResponse
+	9,  // 59: hdsd.v1.Control.ClearTrust:output_type -> hdsd.v1.ClearTrustResponse
+	11, // 60: hdsd.v1.Control.ListTrust:output_type -> hdsd.v1.ListTrustResponse
+	28, // 61: hdsd.v1.Control.GetClock:output_type -> hdsd.v1.ClockState
+	31, // 62: hdsd.v1.Control.ConfirmClock:output_type -> hdsd.v1.ConfirmClockResponse
+	19, // 63: hdsd.v1.Control.ListSources:output_type -> hdsd.v1.ListSourcesResponse
+	22, // 64: hdsd.v1.Control.AcceptSource:output_type -> hdsd.v1.AcceptSourceResponse
+	24, // 65: hdsd.v1.Control.ListAudit:output_type -> hdsd.v1.ListAuditResponse
+	33, // 66: hdsd.v1.Control.Backup:output_type -> hdsd.v1.BackupResponse
+	51, // [51:67] is the sub-list for method output_type
+	35, // [35:51] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_control_proto_init() }
@@ -2092,7 +2509,7 @@ func file_hdsd_v1_control_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_v1_control_proto_rawDesc), len(file_hdsd_v1_control_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   28,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

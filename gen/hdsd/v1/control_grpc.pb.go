@@ -34,6 +34,8 @@ const (
 	Control_ListTrust_FullMethodName       = "/hdsd.v1.Control/ListTrust"
 	Control_GetClock_FullMethodName        = "/hdsd.v1.Control/GetClock"
 	Control_ConfirmClock_FullMethodName    = "/hdsd.v1.Control/ConfirmClock"
+	Control_ListSources_FullMethodName     = "/hdsd.v1.Control/ListSources"
+	Control_AcceptSource_FullMethodName    = "/hdsd.v1.Control/AcceptSource"
 	Control_ListAudit_FullMethodName       = "/hdsd.v1.Control/ListAudit"
 	Control_Backup_FullMethodName          = "/hdsd.v1.Control/Backup"
 )
@@ -84,6 +86,14 @@ type ControlClient interface {
 	// hdsd deletes history by it. It returns when that is on disk. If the clock
 	// is not doubted, it changes nothing.
 	ConfirmClock(ctx context.Context, in *ConfirmClockRequest, opts ...grpc.CallOption) (*ConfirmClockResponse, error)
+	// ListSources returns the sources of clusters, in the order of their
+	// precedence, how much of each is in use, and what would be left if what is
+	// held were accepted.
+	ListSources(ctx context.Context, in *ListSourcesRequest, opts ...grpc.CallOption) (*ListSourcesResponse, error)
+	// AcceptSource follows a source in what it took away and hdsd holds. If
+	// nothing is held any more, or something else than was shown, it changes
+	// nothing and answers FAILED_PRECONDITION.
+	AcceptSource(ctx context.Context, in *AcceptSourceRequest, opts ...grpc.CallOption) (*AcceptSourceResponse, error)
 	// ListAudit returns what was changed through this service and who did it, oldest
 	// first. The latest 50,000 changes are kept.
 	ListAudit(ctx context.Context, in *ListAuditRequest, opts ...grpc.CallOption) (*ListAuditResponse, error)
@@ -221,6 +231,26 @@ func (c *controlClient) ConfirmClock(ctx context.Context, in *ConfirmClockReques
 	return out, nil
 }
 
+func (c *controlClient) ListSources(ctx context.Context, in *ListSourcesRequest, opts ...grpc.CallOption) (*ListSourcesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListSourcesResponse)
+	err := c.cc.Invoke(ctx, Control_ListSources_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) AcceptSource(ctx context.Context, in *AcceptSourceRequest, opts ...grpc.CallOption) (*AcceptSourceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AcceptSourceResponse)
+	err := c.cc.Invoke(ctx, Control_AcceptSource_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *controlClient) ListAudit(ctx context.Context, in *ListAuditRequest, opts ...grpc.CallOption) (*ListAuditResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListAuditResponse)
@@ -296,6 +326,14 @@ type ControlServer interface {
 	// hdsd deletes history by it. It returns when that is on disk. If the clock
 	// is not doubted, it changes nothing.
 	ConfirmClock(context.Context, *ConfirmClockRequest) (*ConfirmClockResponse, error)
+	// ListSources returns the sources of clusters, in the order of their
+	// precedence, how much of each is in use, and what would be left if what is
+	// held were accepted.
+	ListSources(context.Context, *ListSourcesRequest) (*ListSourcesResponse, error)
+	// AcceptSource follows a source in what it took away and hdsd holds. If
+	// nothing is held any more, or something else than was shown, it changes
+	// nothing and answers FAILED_PRECONDITION.
+	AcceptSource(context.Context, *AcceptSourceRequest) (*AcceptSourceResponse, error)
 	// ListAudit returns what was changed through this service and who did it, oldest
 	// first. The latest 50,000 changes are kept.
 	ListAudit(context.Context, *ListAuditRequest) (*ListAuditResponse, error)
@@ -348,6 +386,12 @@ func (UnimplementedControlServer) GetClock(context.Context, *GetClockRequest) (*
 }
 func (UnimplementedControlServer) ConfirmClock(context.Context, *ConfirmClockRequest) (*ConfirmClockResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ConfirmClock not implemented")
+}
+func (UnimplementedControlServer) ListSources(context.Context, *ListSourcesRequest) (*ListSourcesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListSources not implemented")
+}
+func (UnimplementedControlServer) AcceptSource(context.Context, *AcceptSourceRequest) (*AcceptSourceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AcceptSource not implemented")
 }
 func (UnimplementedControlServer) ListAudit(context.Context, *ListAuditRequest) (*ListAuditResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListAudit not implemented")
@@ -592,6 +636,42 @@ func _Control_ConfirmClock_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Control_ListSources_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListSourcesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).ListSources(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_ListSources_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).ListSources(ctx, req.(*ListSourcesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_AcceptSource_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AcceptSourceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).AcceptSource(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_AcceptSource_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).AcceptSource(ctx, req.(*AcceptSourceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Control_ListAudit_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListAuditRequest)
 	if err := dec(in); err != nil {
@@ -675,6 +755,14 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ConfirmClock",
 			Handler:    _Control_ConfirmClock_Handler,
+		},
+		{
+			MethodName: "ListSources",
+			Handler:    _Control_ListSources_Handler,
+		},
+		{
+			MethodName: "AcceptSource",
+			Handler:    _Control_AcceptSource_Handler,
 		},
 		{
 			MethodName: "ListAudit",

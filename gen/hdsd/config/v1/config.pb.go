@@ -1012,8 +1012,11 @@ type Source struct {
 	// How the source's own health_status counts for checked endpoints. Default:
 	// WORST_OF.
 	UpstreamHealth UpstreamHealth `protobuf:"varint,3,opt,name=upstream_health,json=upstreamHealth,proto3,enum=hdsd.config.v1.UpstreamHealth" json:"upstream_health,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// When to hold what this source takes away. Default: for a management server
+	// as the fields say, for files never.
+	HoldShrinkage *HoldShrinkage `protobuf:"bytes,4,opt,name=hold_shrinkage,json=holdShrinkage,proto3" json:"hold_shrinkage,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Source) Reset() {
@@ -1067,6 +1070,71 @@ func (x *Source) GetUpstreamHealth() UpstreamHealth {
 	return UpstreamHealth_WORST_OF
 }
 
+func (x *Source) GetHoldShrinkage() *HoldShrinkage {
+	if x != nil {
+		return x.HoldShrinkage
+	}
+	return nil
+}
+
+// HoldShrinkage says how much a source may take away at once. What an update takes
+// away beyond that stays in use until it is accepted ('hdsd source accept').
+type HoldShrinkage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Hold an update that takes away more than this share of the source's clusters
+	// or endpoints, or of the endpoints of a cluster that has 10 or more. Above 0;
+	// 1 holds nothing. Default: 0.5.
+	Share float64 `protobuf:"fixed64,1,opt,name=share,proto3" json:"share,omitempty"`
+	// How long to hold before hdsd accepts by itself. Default: 300s.
+	For           *durationpb.Duration `protobuf:"bytes,2,opt,name=for,proto3" json:"for,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HoldShrinkage) Reset() {
+	*x = HoldShrinkage{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HoldShrinkage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HoldShrinkage) ProtoMessage() {}
+
+func (x *HoldShrinkage) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HoldShrinkage.ProtoReflect.Descriptor instead.
+func (*HoldShrinkage) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *HoldShrinkage) GetShare() float64 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+func (x *HoldShrinkage) GetFor() *durationpb.Duration {
+	if x != nil {
+		return x.For
+	}
+	return nil
+}
+
 // DefaultHealthChecks apply to clusters without their own.
 type DefaultHealthChecks struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1080,7 +1148,7 @@ type DefaultHealthChecks struct {
 
 func (x *DefaultHealthChecks) Reset() {
 	*x = DefaultHealthChecks{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1092,7 +1160,7 @@ func (x *DefaultHealthChecks) String() string {
 func (*DefaultHealthChecks) ProtoMessage() {}
 
 func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1105,7 +1173,7 @@ func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefaultHealthChecks.ProtoReflect.Descriptor instead.
 func (*DefaultHealthChecks) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DefaultHealthChecks) GetClusterNameGlob() string {
@@ -1146,7 +1214,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1158,7 +1226,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1171,7 +1239,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Assignment) GetRedundancy() uint32 {
@@ -1233,7 +1301,7 @@ type CheckerCapacity struct {
 
 func (x *CheckerCapacity) Reset() {
 	*x = CheckerCapacity{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1245,7 +1313,7 @@ func (x *CheckerCapacity) String() string {
 func (*CheckerCapacity) ProtoMessage() {}
 
 func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1258,7 +1326,7 @@ func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerCapacity.ProtoReflect.Descriptor instead.
 func (*CheckerCapacity) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CheckerCapacity) GetNodeIdGlob() string {
@@ -1293,7 +1361,7 @@ type Reporting struct {
 
 func (x *Reporting) Reset() {
 	*x = Reporting{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1305,7 +1373,7 @@ func (x *Reporting) String() string {
 func (*Reporting) ProtoMessage() {}
 
 func (x *Reporting) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1318,7 +1386,7 @@ func (x *Reporting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reporting.ProtoReflect.Descriptor instead.
 func (*Reporting) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Reporting) GetInterval() *durationpb.Duration {
@@ -1367,7 +1435,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1379,7 +1447,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1392,7 +1460,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Verdict) GetRule() Rule {
@@ -1493,7 +1561,7 @@ type DegradedWhen struct {
 
 func (x *DegradedWhen) Reset() {
 	*x = DegradedWhen{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1505,7 +1573,7 @@ func (x *DegradedWhen) String() string {
 func (*DegradedWhen) ProtoMessage() {}
 
 func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1518,7 +1586,7 @@ func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegradedWhen.ProtoReflect.Descriptor instead.
 func (*DegradedWhen) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DegradedWhen) GetHttpStatusCode() []*structpb.Value {
@@ -1546,7 +1614,7 @@ type Doubt struct {
 
 func (x *Doubt) Reset() {
 	*x = Doubt{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1558,7 +1626,7 @@ func (x *Doubt) String() string {
 func (*Doubt) ProtoMessage() {}
 
 func (x *Doubt) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1571,7 +1639,7 @@ func (x *Doubt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Doubt.ProtoReflect.Descriptor instead.
 func (*Doubt) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Doubt) GetDisagreements() uint32 {
@@ -1617,7 +1685,7 @@ type PathCut struct {
 
 func (x *PathCut) Reset() {
 	*x = PathCut{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1629,7 +1697,7 @@ func (x *PathCut) String() string {
 func (*PathCut) ProtoMessage() {}
 
 func (x *PathCut) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1642,7 +1710,7 @@ func (x *PathCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathCut.ProtoReflect.Descriptor instead.
 func (*PathCut) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PathCut) GetDisagreements() uint32 {
@@ -1680,7 +1748,7 @@ type Damping struct {
 
 func (x *Damping) Reset() {
 	*x = Damping{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1692,7 +1760,7 @@ func (x *Damping) String() string {
 func (*Damping) ProtoMessage() {}
 
 func (x *Damping) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1705,7 +1773,7 @@ func (x *Damping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damping.ProtoReflect.Descriptor instead.
 func (*Damping) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Damping) GetDisabled() bool {
@@ -1750,7 +1818,7 @@ type MassFailure struct {
 
 func (x *MassFailure) Reset() {
 	*x = MassFailure{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1762,7 +1830,7 @@ func (x *MassFailure) String() string {
 func (*MassFailure) ProtoMessage() {}
 
 func (x *MassFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1775,7 +1843,7 @@ func (x *MassFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MassFailure.ProtoReflect.Descriptor instead.
 func (*MassFailure) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *MassFailure) GetHold() *durationpb.Duration {
@@ -1810,7 +1878,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1822,7 +1890,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1835,7 +1903,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Policy) GetClusterNameGlob() string {
@@ -1901,7 +1969,7 @@ type CheckerSelector struct {
 
 func (x *CheckerSelector) Reset() {
 	*x = CheckerSelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1913,7 +1981,7 @@ func (x *CheckerSelector) String() string {
 func (*CheckerSelector) ProtoMessage() {}
 
 func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1926,7 +1994,7 @@ func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerSelector.ProtoReflect.Descriptor instead.
 func (*CheckerSelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CheckerSelector) GetLocalities() []*LocalitySelector {
@@ -1958,7 +2026,7 @@ type LocalitySelector struct {
 
 func (x *LocalitySelector) Reset() {
 	*x = LocalitySelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1970,7 +2038,7 @@ func (x *LocalitySelector) String() string {
 func (*LocalitySelector) ProtoMessage() {}
 
 func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1983,7 +2051,7 @@ func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalitySelector.ProtoReflect.Descriptor instead.
 func (*LocalitySelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LocalitySelector) GetRegion() string {
@@ -2026,7 +2094,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2038,7 +2106,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2051,7 +2119,7 @@ func (x *History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use History.ProtoReflect.Descriptor instead.
 func (*History) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *History) GetRetention() *durationpb.Duration {
@@ -2099,7 +2167,7 @@ type Checkers struct {
 
 func (x *Checkers) Reset() {
 	*x = Checkers{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2111,7 +2179,7 @@ func (x *Checkers) String() string {
 func (*Checkers) ProtoMessage() {}
 
 func (x *Checkers) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2124,7 +2192,7 @@ func (x *Checkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkers.ProtoReflect.Descriptor instead.
 func (*Checkers) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Checkers) GetFiles() []string {
@@ -2169,7 +2237,7 @@ type AdmitRule struct {
 
 func (x *AdmitRule) Reset() {
 	*x = AdmitRule{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2181,7 +2249,7 @@ func (x *AdmitRule) String() string {
 func (*AdmitRule) ProtoMessage() {}
 
 func (x *AdmitRule) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2194,7 +2262,7 @@ func (x *AdmitRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitRule.ProtoReflect.Descriptor instead.
 func (*AdmitRule) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AdmitRule) GetNodeIdGlob() string {
@@ -2237,7 +2305,7 @@ type DataPlanes struct {
 
 func (x *DataPlanes) Reset() {
 	*x = DataPlanes{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2249,7 +2317,7 @@ func (x *DataPlanes) String() string {
 func (*DataPlanes) ProtoMessage() {}
 
 func (x *DataPlanes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2262,7 +2330,7 @@ func (x *DataPlanes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataPlanes.ProtoReflect.Descriptor instead.
 func (*DataPlanes) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DataPlanes) GetEdsDirectory() string {
@@ -2343,7 +2411,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2355,7 +2423,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2368,7 +2436,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Limits) GetMaxMessageBytes() uint32 {
@@ -2489,11 +2557,15 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x05Grant\x12*\n" +
 	"\x05roles\x18\x01 \x03(\x0e2\x14.hdsd.config.v1.RoleR\x05roles\x12\x10\n" +
 	"\x03san\x18\x02 \x01(\tR\x03san\x12!\n" +
-	"\ftoken_sha256\x18\x04 \x01(\tR\vtokenSha256\"\xae\x01\n" +
+	"\ftoken_sha256\x18\x04 \x01(\tR\vtokenSha256\"\xf4\x01\n" +
 	"\x06Source\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12G\n" +
 	"\rconfig_source\x18\x02 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\fconfigSource\x12G\n" +
-	"\x0fupstream_health\x18\x03 \x01(\x0e2\x1e.hdsd.config.v1.UpstreamHealthR\x0eupstreamHealth\"\x89\x01\n" +
+	"\x0fupstream_health\x18\x03 \x01(\x0e2\x1e.hdsd.config.v1.UpstreamHealthR\x0eupstreamHealth\x12D\n" +
+	"\x0ehold_shrinkage\x18\x04 \x01(\v2\x1d.hdsd.config.v1.HoldShrinkageR\rholdShrinkage\"R\n" +
+	"\rHoldShrinkage\x12\x14\n" +
+	"\x05share\x18\x01 \x01(\x01R\x05share\x12+\n" +
+	"\x03for\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03for\"\x89\x01\n" +
 	"\x13DefaultHealthChecks\x12*\n" +
 	"\x11cluster_name_glob\x18\x01 \x01(\tR\x0fclusterNameGlob\x12F\n" +
 	"\rhealth_checks\x18\x02 \x03(\v2!.envoy.config.core.v3.HealthCheckR\fhealthChecks\"\xd7\x02\n" +
@@ -2664,7 +2736,7 @@ func file_hdsd_config_v1_config_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(Role)(0),                   // 0: hdsd.config.v1.Role
 	(UpstreamHealth)(0),         // 1: hdsd.config.v1.UpstreamHealth
@@ -2681,92 +2753,95 @@ var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(*Access)(nil),              // 12: hdsd.config.v1.Access
 	(*Grant)(nil),               // 13: hdsd.config.v1.Grant
 	(*Source)(nil),              // 14: hdsd.config.v1.Source
-	(*DefaultHealthChecks)(nil), // 15: hdsd.config.v1.DefaultHealthChecks
-	(*Assignment)(nil),          // 16: hdsd.config.v1.Assignment
-	(*CheckerCapacity)(nil),     // 17: hdsd.config.v1.CheckerCapacity
-	(*Reporting)(nil),           // 18: hdsd.config.v1.Reporting
-	(*Verdict)(nil),             // 19: hdsd.config.v1.Verdict
-	(*DegradedWhen)(nil),        // 20: hdsd.config.v1.DegradedWhen
-	(*Doubt)(nil),               // 21: hdsd.config.v1.Doubt
-	(*PathCut)(nil),             // 22: hdsd.config.v1.PathCut
-	(*Damping)(nil),             // 23: hdsd.config.v1.Damping
-	(*MassFailure)(nil),         // 24: hdsd.config.v1.MassFailure
-	(*Policy)(nil),              // 25: hdsd.config.v1.Policy
-	(*CheckerSelector)(nil),     // 26: hdsd.config.v1.CheckerSelector
-	(*LocalitySelector)(nil),    // 27: hdsd.config.v1.LocalitySelector
-	(*History)(nil),             // 28: hdsd.config.v1.History
-	(*Checkers)(nil),            // 29: hdsd.config.v1.Checkers
-	(*AdmitRule)(nil),           // 30: hdsd.config.v1.AdmitRule
-	(*DataPlanes)(nil),          // 31: hdsd.config.v1.DataPlanes
-	(*Limits)(nil),              // 32: hdsd.config.v1.Limits
-	nil,                         // 33: hdsd.config.v1.CheckerSelector.MetadataEntry
-	(*durationpb.Duration)(nil), // 34: google.protobuf.Duration
-	(*v3.ConfigSource)(nil),     // 35: envoy.config.core.v3.ConfigSource
-	(*v3.HealthCheck)(nil),      // 36: envoy.config.core.v3.HealthCheck
-	(v3.HealthStatus)(0),        // 37: envoy.config.core.v3.HealthStatus
-	(*structpb.Value)(nil),      // 38: google.protobuf.Value
+	(*HoldShrinkage)(nil),       // 15: hdsd.config.v1.HoldShrinkage
+	(*DefaultHealthChecks)(nil), // 16: hdsd.config.v1.DefaultHealthChecks
+	(*Assignment)(nil),          // 17: hdsd.config.v1.Assignment
+	(*CheckerCapacity)(nil),     // 18: hdsd.config.v1.CheckerCapacity
+	(*Reporting)(nil),           // 19: hdsd.config.v1.Reporting
+	(*Verdict)(nil),             // 20: hdsd.config.v1.Verdict
+	(*DegradedWhen)(nil),        // 21: hdsd.config.v1.DegradedWhen
+	(*Doubt)(nil),               // 22: hdsd.config.v1.Doubt
+	(*PathCut)(nil),             // 23: hdsd.config.v1.PathCut
+	(*Damping)(nil),             // 24: hdsd.config.v1.Damping
+	(*MassFailure)(nil),         // 25: hdsd.config.v1.MassFailure
+	(*Policy)(nil),              // 26: hdsd.config.v1.Policy
+	(*CheckerSelector)(nil),     // 27: hdsd.config.v1.CheckerSelector
+	(*LocalitySelector)(nil),    // 28: hdsd.config.v1.LocalitySelector
+	(*History)(nil),             // 29: hdsd.config.v1.History
+	(*Checkers)(nil),            // 30: hdsd.config.v1.Checkers
+	(*AdmitRule)(nil),           // 31: hdsd.config.v1.AdmitRule
+	(*DataPlanes)(nil),          // 32: hdsd.config.v1.DataPlanes
+	(*Limits)(nil),              // 33: hdsd.config.v1.Limits
+	nil,                         // 34: hdsd.config.v1.CheckerSelector.MetadataEntry
+	(*durationpb.Duration)(nil), // 35: google.protobuf.Duration
+	(*v3.ConfigSource)(nil),     // 36: envoy.config.core.v3.ConfigSource
+	(*v3.HealthCheck)(nil),      // 37: envoy.config.core.v3.HealthCheck
+	(v3.HealthStatus)(0),        // 38: envoy.config.core.v3.HealthStatus
+	(*structpb.Value)(nil),      // 39: google.protobuf.Value
 }
 var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	9,  // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
 	9,  // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
 	14, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
-	15, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
-	16, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
-	18, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
-	19, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
+	16, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
+	17, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
+	19, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
+	20, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
 	5,  // 7: hdsd.config.v1.Config.mode:type_name -> hdsd.config.v1.Mode
-	25, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
-	28, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
-	29, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
-	32, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
-	31, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
+	26, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
+	29, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
+	30, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
+	33, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
+	32, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
 	12, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
 	10, // 14: hdsd.config.v1.Config.probes:type_name -> hdsd.config.v1.Probes
 	11, // 15: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
-	34, // 16: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
+	35, // 16: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
 	7,  // 17: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
 	13, // 18: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
 	0,  // 19: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
-	35, // 20: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
+	36, // 20: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
 	1,  // 21: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
-	36, // 22: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
-	34, // 23: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
-	34, // 24: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
-	2,  // 25: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 26: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
-	17, // 27: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
-	34, // 28: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
-	3,  // 29: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
-	4,  // 30: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
-	37, // 31: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
-	20, // 32: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
-	34, // 33: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
-	34, // 34: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
-	21, // 35: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
-	22, // 36: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
-	23, // 37: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
-	24, // 38: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
-	38, // 39: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	34, // 40: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
-	34, // 41: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
-	19, // 42: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
-	26, // 43: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
-	5,  // 44: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
-	2,  // 45: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 46: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
-	27, // 47: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	33, // 48: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	34, // 49: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	30, // 50: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
-	34, // 51: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	34, // 52: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	6,  // 53: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	35, // 54: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	55, // [55:55] is the sub-list for method output_type
-	55, // [55:55] is the sub-list for method input_type
-	55, // [55:55] is the sub-list for extension type_name
-	55, // [55:55] is the sub-list for extension extendee
-	0,  // [0:55] is the sub-list for field type_name
+	15, // 22: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
+	35, // 23: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
+	37, // 24: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	35, // 25: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
+	35, // 26: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
+	2,  // 27: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 28: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
+	18, // 29: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
+	35, // 30: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
+	3,  // 31: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
+	4,  // 32: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
+	38, // 33: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
+	21, // 34: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
+	35, // 35: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
+	35, // 36: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
+	22, // 37: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
+	23, // 38: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
+	24, // 39: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
+	25, // 40: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
+	39, // 41: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	35, // 42: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
+	35, // 43: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	20, // 44: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
+	27, // 45: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
+	5,  // 46: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
+	2,  // 47: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 48: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
+	28, // 49: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
+	34, // 50: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	35, // 51: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	31, // 52: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
+	35, // 53: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	35, // 54: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	6,  // 55: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	36, // 56: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	57, // [57:57] is the sub-list for method output_type
+	57, // [57:57] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
@@ -2774,15 +2849,15 @@ func file_hdsd_config_v1_config_proto_init() {
 	if File_hdsd_config_v1_config_proto != nil {
 		return
 	}
-	file_hdsd_config_v1_config_proto_msgTypes[8].OneofWrappers = []any{}
-	file_hdsd_config_v1_config_proto_msgTypes[17].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[9].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[18].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_config_v1_config_proto_rawDesc), len(file_hdsd_config_v1_config_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

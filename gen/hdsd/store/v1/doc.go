@@ -2,6 +2,8 @@
 
 // Package storev1 is what `make generate` makes of the protos in proto/hdsd/store/v1.
 //
+// held.proto: What is held of a source, in a file of its own for each.
+//
 // rows.proto: Rows of the database that operators write or that change rarely. Rows that are
 // written all the time (transitions, current health, the plan) have a form of their
 // own. A checksum over key and row stands behind each message.

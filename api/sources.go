@@ -1,0 +1,95 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+// SourcesPath is the REST path for sources.
+const SourcesPath = "/v1/sources"
+
+// Source is a source of clusters, and how much of it is in use.
+type Source struct {
+	Name                string
+	Clusters, Endpoints int
+	Held                *Held // nil if nothing is held
+}
+
+// Held is what is left of a source if what is held is accepted.
+type Held struct {
+	Since, AcceptsAt    time.Time
+	Clusters, Endpoints int
+	Revision            string // names what is held
+}
+
+// String describes what is held on one line.
+func (h *Held) String() string {
+	return fmt.Sprintf("held since %s until %s: accepted, it leaves %d clusters and %d endpoints",
+		h.Since.UTC().Format(time.RFC3339), h.AcceptsAt.UTC().Format(time.RFC3339), h.Clusters, h.Endpoints)
+}
+
+// SourceAcceptance is an operator's acceptance of what a source takes away.
+type SourceAcceptance struct {
+	Source         string
+	Reason, Author string
+
+	// Since and Revision are those of what was shown; zero and empty accept anything.
+	Since    time.Time
+	Revision string
+}
+
+// ListSources returns the sources of clusters.
+func (c *Control) ListSources(context.Context, *hdsdv1.ListSourcesRequest) (*hdsdv1.ListSourcesResponse, error) {
+	return &hdsdv1.ListSourcesResponse{Sources: each(c.controller.Sources(), sourceMessage)}, nil
+}
+
+// AcceptSource follows a source in what is held of it.
+func (c *Control) AcceptSource(ctx context.Context, r *hdsdv1.AcceptSourceRequest) (*hdsdv1.AcceptSourceResponse, error) {
+	name, err := oneLine("name", r.GetName(), maxName)
+	if err == nil && name == "" {
+		err = status.Error(codes.InvalidArgument, "name: is required: of the source, as hdsd source list shows it")
+	}
+	if err != nil {
+		return nil, err
+	}
+	reason, err := oneLine("reason", r.GetReason(), maxReason)
+	if err != nil {
+		return nil, err
+	}
+	author, err := authorOf(r.GetAuthor())
+	if err != nil {
+		return nil, err
+	}
+	asked := SourceAcceptance{Source: name, Reason: reason, Author: author, Revision: r.GetHeldRevision()}
+	if r.GetHeldSince() != nil {
+		if err := r.GetHeldSince().CheckValid(); err != nil {
+			return nil, status.Errorf(codes.InvalidArgument, "held_since: %s", err)
+		}
+		asked.Since = r.GetHeldSince().AsTime()
+	}
+	accepted, now, err := c.controller.AcceptSource(ctx, asked)
+	if err != nil {
+		return nil, grpcError(err)
+	}
+	return &hdsdv1.AcceptSourceResponse{Accepted: heldMessage(&accepted), Source: sourceMessage(now)}, nil
+}
+
+func sourceMessage(s Source) *hdsdv1.Source {
+	return &hdsdv1.Source{Name: s.Name, Clusters: uint32(s.Clusters), Endpoints: uint32(s.Endpoints), Held: heldMessage(s.Held)}
+}
+
+func heldMessage(h *Held) *hdsdv1.Source_Held {
+	if h == nil {
+		return nil
+	}
+	return &hdsdv1.Source_Held{
+		Since: timeMessage(h.Since), AcceptsAt: timeMessage(h.AcceptsAt),
+		Clusters: uint32(h.Clusters), Endpoints: uint32(h.Endpoints), Revision: h.Revision,
+	}
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+)
+
+var sourceHeader = []string{"name", "clusters", "endpoints", "held_since", "clusters_left", "endpoints_left", "accepts_at"}
+
+func newSource() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "source",
+		Short: "List the sources of clusters, and accept what one of them takes away",
+		Args:  knownCommand,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return usageError{errors.New("name what to do: list or accept")}
+		},
+	}
+	command.AddCommand(newSourceList(), newSourceAccept())
+	return command
+}
+
+func newSourceList() *cobra.Command {
+	var c client
+	command := &cobra.Command{
+		Use:   "list",
+		Short: "List the sources of clusters",
+		Long: `list shows how much of each source is in use. Where a source takes away more at
+once than its hold_shrinkage allows, what it takes away is held: it stays in use.
+Then list also shows since when, what would be left without it, and when hdsd
+accepts by itself.`,
+		Example: "  hdsd source list",
+		Args:    noArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			p, err := c.printer(command, sourceHeader)
+			if err != nil {
+				return err
+			}
+			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
+				return printAll(p, c.limit, func(string, int32) ([]*hdsdv1.Source, string, error) {
+					answer, err := control.ListSources(ctx, &hdsdv1.ListSourcesRequest{})
+					return answer.GetSources(), "", err
+				}, sourceCells)
+			})
+		},
+	}
+	c.addFlags(command)
+	return command
+}
+
+func newSourceAccept() *cobra.Command {
+	var c client
+	var reason, author string
+	command := &cobra.Command{
+		Use:   "accept NAME",
+		Short: "Follow a source in what it took away",
+		Long: `accept shows what is held of a source, and takes it out of use. If something else
+is held by then than was shown, it changes nothing.`,
+		Example: "  hdsd source accept mesh --reason \"the old cluster is gone for good\"",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || args[0] == "" {
+				return errors.New("name one source, as 'hdsd source list' shows it")
+			}
+			return nil
+		},
+		RunE: func(command *cobra.Command, args []string) error {
+			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
+				all, err := control.ListSources(ctx, &hdsdv1.ListSourcesRequest{})
+				if err != nil {
+					return err
+				}
+				request := &hdsdv1.AcceptSourceRequest{Name: args[0], Reason: reason, Author: authorOr(author)}
+				for _, s := range all.GetSources() {
+					if held := s.GetHeld(); s.GetName() == args[0] && held != nil {
+						fmt.Fprintf(command.OutOrStdout(), "%s has %d clusters and %d endpoints in use; %d clusters and %d endpoints are left\n",
+							s.GetName(), s.GetClusters(), s.GetEndpoints(), held.GetClusters(), held.GetEndpoints())
+						request.HeldSince, request.HeldRevision = held.GetSince(), held.GetRevision()
+					}
+				}
+				answer, err := control.AcceptSource(ctx, request)
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(command.OutOrStdout(), "accepted: %d clusters and %d endpoints are in use\n",
+					answer.GetSource().GetClusters(), answer.GetSource().GetEndpoints())
+				return nil
+			})
+		},
+	}
+	command.Flags().StringVar(&reason, "reason", "", "why, on one `line`")
+	completeWords(command, "reason")
+	addAuthorFlag(command, &author)
+	c.addOperatorFlags(command)
+	command.ValidArgsFunction = cobra.NoFileCompletions
+	return command
+}
+
+func sourceCells(s *hdsdv1.Source) []string {
+	cells := []string{s.GetName(), strconv.Itoa(int(s.GetClusters())), strconv.Itoa(int(s.GetEndpoints())), "", "", "", ""}
+	if held := s.GetHeld(); held != nil {
+		cells[3], cells[6] = timeCell(held.GetSince()), timeCell(held.GetAcceptsAt())
+		cells[4], cells[5] = strconv.Itoa(int(held.GetClusters())), strconv.Itoa(int(held.GetEndpoints()))
+	}
+	return cells
+}

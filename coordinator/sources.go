@@ -1,0 +1,60 @@
+package coordinator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"hdsd/api"
+	"hdsd/coordinator/feed"
+	"hdsd/source/hold"
+	"hdsd/store"
+)
+
+// Sources implements api.Controller.
+func (c *control) Sources() []api.Source {
+	all := c.feed.Sources()
+	shown := make([]api.Source, len(all))
+	for i, s := range all {
+		shown[i] = shownSource(s)
+	}
+	return shown
+}
+
+// AcceptSource implements api.Controller.
+func (c *control) AcceptSource(ctx context.Context, a api.SourceAcceptance) (api.Held, api.Source, error) {
+	was, is, err := c.feed.Accept(a.Source, a.Since, a.Revision)
+	if err != nil {
+		return api.Held{}, api.Source{}, err
+	}
+	before, now := shownHeld(&was), shownSource(is)
+	err = c.carryOut(ctx, "what the source takes away is accepted, but the audit does not have it", func() error {
+		c.record(ctx, time.Now(), store.AuditEntry{
+			Action: "AcceptSource", Target: a.Source, Author: a.Author, Reason: a.Reason,
+			Before: before.String(), After: fmt.Sprintf("%d clusters and %d endpoints", now.Clusters, now.Endpoints),
+		})
+		return nil
+	})
+	return *before, now, err
+}
+
+func shownSource(s feed.SourceState) api.Source {
+	return api.Source{Name: s.Name, Clusters: s.Clusters, Endpoints: s.Endpoints, Held: shownHeld(s.Held)}
+}
+
+func shownHeld(h *hold.Held) *api.Held {
+	if h == nil {
+		return nil
+	}
+	return &api.Held{
+		Since: h.Since.UTC().Round(0), AcceptsAt: h.AcceptsAt.UTC().Round(0), Clusters: h.Clusters, Endpoints: h.Endpoints, Revision: h.Revision,
+	}
+}
+
+// heldLines says what is held, a line for each source.
+func heldLines(all []feed.SourceState) (lines []string) {
+	for _, s := range all {
+		lines = append(lines, fmt.Sprintf("source %s: %s (hdsd source list)", s.Name, shownHeld(s.Held)))
+	}
+	return lines
+}

@@ -1,0 +1,175 @@
+package coordinator_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
+)
+
+// sourceJSON is a source in /v1/sources.
+type sourceJSON struct {
+	Name                string
+	Clusters, Endpoints int
+	Held                *struct {
+		Since, AcceptsAt    time.Time
+		Clusters, Endpoints int
+		Revision            string
+	}
+}
+
+func (s *site) source(name string) (found sourceJSON) {
+	s.t.Helper()
+	_, text := s.get("/v1/sources")
+	var answer struct{ Sources []sourceJSON }
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+		s.t.Fatalf("%s: %v", text, err)
+	}
+	for _, one := range answer.Sources {
+		if one.Name == name {
+			found = one
+		}
+	}
+	return found
+}
+
+// inUse describes a source, such as "10/20" or, if it is held, "10/20, 1/2 left".
+func (s *site) inUse(name string) string {
+	one := s.source(name)
+	text := fmt.Sprintf("%d/%d", one.Clusters, one.Endpoints)
+	if one.Held != nil {
+		text += fmt.Sprintf(", %d/%d left", one.Held.Clusters, one.Held.Endpoints)
+	}
+	return text
+}
+
+func (s *site) wantInUse(name, want string) {
+	s.t.Helper()
+	s.eventually(name+" to be "+want, func() bool { return s.inUse(name) == want })
+}
+
+// saysMany has it say n clusters with two endpoints each.
+func (m *management) saysMany(n int) {
+	names, assignments := make([]string, n), make([]types.Resource, n)
+	for i := range n {
+		names[i] = fmt.Sprintf("c%d", i)
+		assignments[i] = endpoints(names[i], noWord, fmt.Sprintf("127.0.0.1:%d", 2*i+1), fmt.Sprintf("127.0.0.1:%d", 2*i+2))
+	}
+	m.says(byEDS(names...), assignments...)
+}
+
+// TestShrinkageIsHeld goes through all that a hold does, in each form of the protocol.
+func TestShrinkageIsHeld(t *testing.T) {
+	for _, form := range []string{"AGGREGATED_DELTA_GRPC", "AGGREGATED_GRPC"} {
+		t.Run(form, func(t *testing.T) {
+			t.Parallel()
+			m := newManagement(t)
+			m.saysMany(10)
+			m.come()
+			dir := t.TempDir()
+			text := strings.Replace(quick+m.source("mesh", "600s", ", hold_shrinkage: {}"), "AGGREGATED_DELTA_GRPC", form, 1)
+			s := newSite(t, dir, text, static("local", "127.0.0.1:1"))
+			s.ready()
+			s.wantInUse("mesh", "10/20")
+			s.wantInUse("local", "1/1")
+
+			m.saysMany(1)
+			s.wantInUse("mesh", "10/20, 1/2 left")
+			held := s.source("mesh").Held
+			if d := held.AcceptsAt.Sub(held.Since); d != 5*time.Minute || held.Revision == "" || time.Since(held.Since) > time.Minute {
+				t.Errorf("held %+v", held)
+			}
+			if code, text := s.get("/readyz"); code != http.StatusOK || !strings.Contains(text, "\nsource mesh: held since ") {
+				t.Errorf("readyz is %d %q", code, text)
+			}
+			if found := s.scrape(); found.sum("hdsd_sources_held") != 1 || found.sum("hdsd_source_endpoints_held") != 18 {
+				t.Errorf("%v sources, %v endpoints held", found.sum("hdsd_sources_held"), found.sum("hdsd_source_endpoints_held"))
+			}
+			if _, text := s.get("/v1/endpoints?cluster=c9"); !strings.Contains(text, "127.0.0.1:20") {
+				t.Errorf("what is held is not in use: %s", text)
+			}
+			m.saysMany(10)
+			s.wantInUse("mesh", "10/20")
+
+			m.saysMany(1)
+			s.wantInUse("mesh", "10/20, 1/2 left")
+			held = s.source("mesh").Held
+			if restart, err := s.Reload(configuration(t, dir, text, static("local", "127.0.0.1:1"))); err != nil || len(restart) > 0 {
+				t.Fatal(restart, err)
+			}
+			if again := s.source("mesh"); again.Held == nil || *again.Held != *held {
+				t.Errorf("after a reload %+v, before %+v", again, held)
+			}
+			s.stopped()
+			s = newSite(t, dir, text, static("local", "127.0.0.1:1"))
+			s.ready()
+			s.eventually("the server to answer", func() bool { return s.upstreamRows("mesh")[0].Connected })
+			if again := s.source("mesh"); again.Clusters != 10 || again.Endpoints != 20 || again.Held == nil || *again.Held != *held {
+				t.Errorf("after a restart %+v, before %+v", again.Held, held)
+			}
+			accept := func(more string) string {
+				return string(s.post("/v1/sources", `{"name":"mesh","reason":"moved","author":"ann"`+more+`}`))
+			}
+			if answer := accept(`,"heldRevision":"0"`); !strings.Contains(answer, "something else") {
+				t.Errorf("what was not shown is accepted: %s", answer)
+			}
+			if answer := accept(`,"heldSince":"2020-01-01T00:00:00Z"`); !strings.Contains(answer, "something else") {
+				t.Errorf("what was not shown is accepted: %s", answer)
+			}
+			since, _ := held.Since.MarshalText()
+			accept(fmt.Sprintf(`,"heldRevision":%q,"heldSince":%q`, held.Revision, since))
+			s.wantInUse("mesh", "1/2")
+			if answer := accept(""); !strings.Contains(answer, "nothing to accept") {
+				t.Errorf("nothing is accepted: %s", answer)
+			}
+			s.eventually("nine clusters to go", func() bool { return s.healthOf("c9", "127.0.0.1:20") == "" })
+			if _, text := s.get("/v1/audit"); !strings.Contains(text, `"AcceptSource"`) {
+				t.Errorf("the audit is %s", text)
+			}
+			if found := s.scrape(); found.sum("hdsd_sources_held") != 0 || found.sum("hdsd_source_endpoints_held") != 0 {
+				t.Error("metrics say that something is held")
+			}
+		})
+	}
+}
+
+// TestAHoldEndsByItself and a first answer after a start is compared with what was known.
+func TestAHoldEndsByItself(t *testing.T) {
+	t.Parallel()
+	m := newManagement(t)
+	m.saysMany(4)
+	m.come()
+	dir := t.TempDir()
+	text := quick + m.source("mesh", "600s", ", hold_shrinkage: {for: 1s}")
+	s := newSite(t, dir, text, static("local", "127.0.0.1:1"))
+	s.ready()
+	s.wantInUse("mesh", "4/8")
+	s.stopped()
+	m.saysMany(1)
+	s = newSite(t, dir, text, static("local", "127.0.0.1:1"))
+	s.eventually("a hold", func() bool { return s.inUse("mesh") == "4/8, 1/2 left" })
+	s.wantInUse("mesh", "1/2")
+}
+
+// TestAFileHoldsIfConfigured and does not by itself.
+func TestAFileHoldsIfConfigured(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	held := strings.Replace(quick, "clusters.yaml}}}", "clusters.yaml}}, hold_shrinkage: {share: 0.2}}", 1)
+	s := newSite(t, dir, held, static("web", "127.0.0.1:1", "127.0.0.1:2"))
+	s.ready()
+	reload := func(text string, addresses ...string) {
+		t.Helper()
+		if _, err := s.Reload(configuration(t, dir, text, static("web", addresses...))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reload(held, "127.0.0.1:2")
+	s.wantInUse("local", "1/2, 1/1 left")
+	reload(quick, "127.0.0.1:2")
+	s.wantInUse("local", "1/1")
+}
