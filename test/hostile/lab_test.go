@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,6 +43,14 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
+	s, _ := newSiteUnder(t, "")
+	return s
+}
+
+// newSiteUnder is newSite with a line of shell before hdsd starts, such as a ulimit. It
+// also returns the endpoint that is up.
+func newSiteUnder(t *testing.T, limit string) (*site, *upstream.Server) {
+	t.Helper()
 	ups := fleet.Upstreams(t, 2, upstream.Options{})
 	if err := ups[1].Set(upstream.Status(503)); err != nil {
 		t.Fatal(err)
@@ -48,6 +58,13 @@ func newSite(t *testing.T) *site {
 	s := &site{up: ups[0].Addr(), down: ups[1].Addr()}
 	s.clusters = fleet.ClusterFile(fleet.StaticCluster("web", fleet.CheckHTTP, []string{s.up, s.down}))
 	s.Coordinator = fleet.Prepare(t, s.clusters, fleet.FastReports)
+	if limit != "" {
+		script := filepath.Join(t.TempDir(), "hdsd")
+		if err := os.WriteFile(script, []byte("#!/bin/sh\n"+limit+"\nexec "+s.Binary+" \"$@\"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		s.Binary = script
+	}
 	s.Start()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -58,7 +75,7 @@ func newSite(t *testing.T) *site {
 	s.AwaitHealth("web", s.up, "HEALTHY")
 	s.AwaitHealth("web", s.down, "UNHEALTHY")
 	s.before, s.idle = s.Endpoints("web"), s.figures(t)
-	return s
+	return s, ups[0]
 }
 
 // figures is what hdsd uses.
