@@ -5,6 +5,7 @@ import (
 
 	"hdsd/access"
 	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/internal/certs"
 )
 
 func (c *checks) access(cfg *Config) {
@@ -24,8 +25,8 @@ func (c *checks) access(cfg *Config) {
 		certificates = certificates || each.GetSan() != ""
 		tokens = tokens || each.GetTokenSha256() != ""
 	}
-	if certificates && cfg.GetGrpc().GetTls().GetClientCaFile() == "" && cfg.GetHttp().GetTls().GetClientCaFile() == "" {
-		c.warn("access.grants", "have names in certificates (san), but neither grpc.tls nor http.tls has a client_ca_file to verify certificates by")
+	if certificates && !certs.Mutual(cfg.GetGrpc().GetTls()) && !certs.Mutual(cfg.GetHttp().GetTls()) {
+		c.warn("access.grants", "have names in certificates (san), but neither grpc.tls nor http.tls has a client_ca_file or spiffe_workload_api to verify certificates by")
 	}
 	if tokens {
 		c.plaintext("grpc", cfg.GetGrpc(), defaultGRPCAddress)

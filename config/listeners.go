@@ -72,6 +72,15 @@ func (c *checks) hosts(field string, hosts []string) {
 }
 
 func (c *checks) tls(field string, tls *configv1.ServerTls) {
+	if api := tls.GetSpiffeWorkloadApi(); api != nil {
+		if tls.GetCertificateChainFile()+tls.GetPrivateKeyFile()+tls.GetClientCaFile() != "" {
+			c.add(field+".spiffe_workload_api", "comes in place of files: remove certificate_chain_file, private_key_file and client_ca_file")
+		}
+		if wrong, err := certs.CheckWorkloadAPI(api); err != nil {
+			c.add(field+".spiffe_workload_api."+wrong, "%s", err)
+		}
+		return
+	}
 	complete := true
 	for name, path := range map[string]string{
 		"certificate_chain_file": tls.GetCertificateChainFile(), "private_key_file": tls.GetPrivateKeyFile(),

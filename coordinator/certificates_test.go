@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	pki "hdsd/test/authority"
+	"hdsd/test/workload"
 )
 
 const mutual = `tls: {certificate_chain_file: cert, private_key_file: key, client_ca_file: ca}`
@@ -180,4 +181,27 @@ func TestOldConnectionsEnd(t *testing.T) {
 			t.Errorf("%s was %v and is %v", metric, before.samples[metric], after.samples[metric])
 		}
 	}
+}
+
+// TestCertificatesByASPIFFEWorkloadAPI: a stream ends when a rotation withdraws its
+// authority, and clients of the next one join.
+func TestCertificatesByASPIFFEWorkloadAPI(t *testing.T) {
+	t.Parallel()
+	const id = "spiffe://prod/hdsd"
+	first, next := pki.New(t, "first"), pki.New(t, "next")
+	api := workload.Serve(t)
+	own := func(by *pki.Authority) pki.Pair { return by.Issue(t, "hdsd", pki.URI(t, id)) }
+	envoy := func(by *pki.Authority) *tls.Config {
+		as := trusting(by, by.Issue(t, "envoy", pki.URI(t, "spiffe://prod/envoy/c1")))
+		as.RootCAs.AddCert(first.Certificate)
+		return as
+	}
+	api.Say(workload.Said{ID: id, Pair: own(first), Bundle: []*pki.Authority{first}})
+	s := newSite(t, t.TempDir(), strings.Replace(quick, `grpc: {address: "127.0.0.1:0"`,
+		`grpc: {address: "127.0.0.1:0", tls: {spiffe_workload_api: {address: "`+api.Address()+`", trust_domains: [prod]}}`, 1), static("web", "127.0.0.1:1"))
+	s.ready()
+	before := s.joins("c1", envoy(first))
+	api.Say(workload.Said{ID: id, Pair: own(first), Bundle: []*pki.Authority{next}})
+	s.awaitEnd("the stream of an authority that was rotated out", before)
+	s.joins("c1", envoy(next))
 }

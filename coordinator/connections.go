@@ -50,9 +50,15 @@ func (c *calls) watch(name string, on net.Listener, from *configv1.Listener, pro
 	}
 	c.insecure.WithLabelValues(name).Set(0)
 	var err error
-	w.tls, err = certs.New(from.GetTls(), certs.Options{Protocols: protocols, Verified: w.hold, Report: func(err error) {
-		c.log.Error().Str("event", "certificate_refused").Str("listener", name).Err(err).Msg("a certificate is not valid or cannot be used")
-	}})
+	w.tls, err = certs.New(from.GetTls(), certs.Options{
+		Protocols: protocols, Verified: w.hold,
+		Report: func(err error) {
+			c.log.Error().Str("event", "certificate_refused").Str("listener", name).Err(err).Msg("a certificate is not valid or cannot be used")
+		},
+		Lost: func(err error) {
+			c.log.Warn().Str("event", "workload_api_lost").Str("listener", name).Err(err).Msg("the Workload API cannot be asked: what it said stays in use")
+		},
+	})
 	if err != nil {
 		return nil, errors.New(name + ".tls: " + err.Error())
 	}
@@ -100,8 +106,18 @@ func (w *watched) look(now time.Time) {
 	w.Sweep(now)
 }
 
+// closeTLS ends what the listeners have open for their certificates.
+func (s *servers) closeTLS() {
+	for _, w := range s.watched {
+		if w != nil && w.tls != nil {
+			_ = w.tls.Close() // nothing is asked of it any more
+		}
+	}
+}
+
 // look looks at both listeners, until ctx ends.
 func (s *servers) look(ctx context.Context) {
+	defer s.closeTLS()
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
 	for {

@@ -27,6 +27,7 @@ import (
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds"
+	"hdsd/internal/certs"
 	"hdsd/internal/conns"
 )
 
@@ -117,7 +118,7 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 }
 
 // mutual reports whether a listener demands client certificates.
-func mutual(l *configv1.Listener) bool { return l.GetTls().GetClientCaFile() != "" }
+func mutual(l *configv1.Listener) bool { return certs.Mutual(l.GetTls()) }
 
 // register registers the services with the servers.
 func (c *Coordinator) register() error {
@@ -228,6 +229,7 @@ func (s *servers) close() {
 	if s.grpc != nil {
 		s.grpc.Stop()
 	}
+	s.closeTLS()
 	s.grpcListener.Close()
 	s.httpListener.Close()
 	if s.probesListener != nil {

@@ -25,6 +25,10 @@ type Options struct {
 	// with the connection below TLS.
 	Verified func(net.Conn, *Client)
 
+	// Lost is told when a Workload API cannot be asked, at most once a minute. What it
+	// said stays in use.
+	Lost func(error)
+
 	// Protocols are those of ALPN, by default h2 and http/1.1.
 	Protocols []string
 
@@ -39,6 +43,8 @@ type source interface {
 
 	// accepts says why verified chains of a client are not good enough.
 	accepts(chains [][]*x509.Certificate) error
+
+	close() error
 }
 
 // part is what is in use of a source, and the last report about what is not.
@@ -63,9 +69,26 @@ type Server struct {
 	good        *tls.Config    // made of the above; immutable
 }
 
-// New reads the files of a server's certificate. Certificates that are not valid at
-// present are reported, and used: clients may have another clock.
-func New(c *configv1.ServerTls, o Options) (*Server, error) { return newServer(newFiles(c), o) }
+// New reads the files of a server's certificate, or asks a Workload API, for at most
+// startTimeout. Certificates that are not valid at present are reported, and used: clients
+// may have another clock. Close the server in the end.
+func New(c *configv1.ServerTls, o Options) (*Server, error) {
+	if c.GetSpiffeWorkloadApi() == nil {
+		return newServer(newFiles(c), o)
+	}
+	from, err := openWorkload(c.GetSpiffeWorkloadApi(), o.Lost)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newServer(from, o)
+	if err != nil {
+		return nil, errors.Join(err, from.close())
+	}
+	return s, nil
+}
+
+// Close ends the connection to a Workload API. What is in use stays.
+func (s *Server) Close() error { return s.from.close() }
 
 func newServer(from source, o Options) (*Server, error) {
 	if len(o.Protocols) == 0 {

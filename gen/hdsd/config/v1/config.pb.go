@@ -478,7 +478,7 @@ func (x Access_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Access_Mode.Descriptor instead.
 func (Access_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5, 0}
 }
 
 // Config is the whole configuration file.
@@ -811,7 +811,7 @@ func (x *Probes) GetAddress() string {
 	return ""
 }
 
-// ServerTls names the files of a server's certificate.
+// ServerTls says where a server has its certificate from: files, or SPIFFE.
 type ServerTls struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// PEM file with the certificate and its chain.
@@ -820,9 +820,12 @@ type ServerTls struct {
 	PrivateKeyFile string `protobuf:"bytes,2,opt,name=private_key_file,json=privateKeyFile,proto3" json:"private_key_file,omitempty"`
 	// PEM file with the authorities of client certificates (mutual TLS). Clients
 	// must have one. Absent: clients need no certificate.
-	ClientCaFile  string `protobuf:"bytes,3,opt,name=client_ca_file,json=clientCaFile,proto3" json:"client_ca_file,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	ClientCaFile string `protobuf:"bytes,3,opt,name=client_ca_file,json=clientCaFile,proto3" json:"client_ca_file,omitempty"`
+	// Certificate and authorities from SPIFFE's Workload API, in place of files.
+	// Clients must have a certificate (mutual TLS).
+	SpiffeWorkloadApi *SpiffeWorkloadApi `protobuf:"bytes,4,opt,name=spiffe_workload_api,json=spiffeWorkloadApi,proto3" json:"spiffe_workload_api,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *ServerTls) Reset() {
@@ -876,6 +879,68 @@ func (x *ServerTls) GetClientCaFile() string {
 	return ""
 }
 
+func (x *ServerTls) GetSpiffeWorkloadApi() *SpiffeWorkloadApi {
+	if x != nil {
+		return x.SpiffeWorkloadApi
+	}
+	return nil
+}
+
+// SpiffeWorkloadApi names a Workload API, and whose clients to accept.
+type SpiffeWorkloadApi struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its socket, such as unix:///run/spire/agent.sock or tcp://127.0.0.1:8081.
+	Address string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	// Trust domains whose clients are accepted. Default: hdsd's own.
+	TrustDomains  []string `protobuf:"bytes,2,rep,name=trust_domains,json=trustDomains,proto3" json:"trust_domains,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SpiffeWorkloadApi) Reset() {
+	*x = SpiffeWorkloadApi{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SpiffeWorkloadApi) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SpiffeWorkloadApi) ProtoMessage() {}
+
+func (x *SpiffeWorkloadApi) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SpiffeWorkloadApi.ProtoReflect.Descriptor instead.
+func (*SpiffeWorkloadApi) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SpiffeWorkloadApi) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *SpiffeWorkloadApi) GetTrustDomains() []string {
+	if x != nil {
+		return x.TrustDomains
+	}
+	return nil
+}
+
 // Access says who may do what. What is not granted is denied. /healthz, /readyz
 // and grpc.health.v1 need no role.
 type Access struct {
@@ -890,7 +955,7 @@ type Access struct {
 
 func (x *Access) Reset() {
 	*x = Access{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -902,7 +967,7 @@ func (x *Access) String() string {
 func (*Access) ProtoMessage() {}
 
 func (x *Access) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -915,7 +980,7 @@ func (x *Access) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Access.ProtoReflect.Descriptor instead.
 func (*Access) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Access) GetMode() Access_Mode {
@@ -952,7 +1017,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -964,7 +1029,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -977,7 +1042,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Grant) GetRoles() []Role {
@@ -1021,7 +1086,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1033,7 +1098,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1046,7 +1111,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Source) GetName() string {
@@ -1093,7 +1158,7 @@ type HoldShrinkage struct {
 
 func (x *HoldShrinkage) Reset() {
 	*x = HoldShrinkage{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1105,7 +1170,7 @@ func (x *HoldShrinkage) String() string {
 func (*HoldShrinkage) ProtoMessage() {}
 
 func (x *HoldShrinkage) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1118,7 +1183,7 @@ func (x *HoldShrinkage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldShrinkage.ProtoReflect.Descriptor instead.
 func (*HoldShrinkage) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *HoldShrinkage) GetShare() float64 {
@@ -1148,7 +1213,7 @@ type DefaultHealthChecks struct {
 
 func (x *DefaultHealthChecks) Reset() {
 	*x = DefaultHealthChecks{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1160,7 +1225,7 @@ func (x *DefaultHealthChecks) String() string {
 func (*DefaultHealthChecks) ProtoMessage() {}
 
 func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1173,7 +1238,7 @@ func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefaultHealthChecks.ProtoReflect.Descriptor instead.
 func (*DefaultHealthChecks) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *DefaultHealthChecks) GetClusterNameGlob() string {
@@ -1214,7 +1279,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1226,7 +1291,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1239,7 +1304,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Assignment) GetRedundancy() uint32 {
@@ -1301,7 +1366,7 @@ type CheckerCapacity struct {
 
 func (x *CheckerCapacity) Reset() {
 	*x = CheckerCapacity{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1313,7 +1378,7 @@ func (x *CheckerCapacity) String() string {
 func (*CheckerCapacity) ProtoMessage() {}
 
 func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1326,7 +1391,7 @@ func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerCapacity.ProtoReflect.Descriptor instead.
 func (*CheckerCapacity) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CheckerCapacity) GetNodeIdGlob() string {
@@ -1361,7 +1426,7 @@ type Reporting struct {
 
 func (x *Reporting) Reset() {
 	*x = Reporting{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1438,7 @@ func (x *Reporting) String() string {
 func (*Reporting) ProtoMessage() {}
 
 func (x *Reporting) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1451,7 @@ func (x *Reporting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reporting.ProtoReflect.Descriptor instead.
 func (*Reporting) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Reporting) GetInterval() *durationpb.Duration {
@@ -1435,7 +1500,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1447,7 +1512,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1460,7 +1525,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Verdict) GetRule() Rule {
@@ -1561,7 +1626,7 @@ type DegradedWhen struct {
 
 func (x *DegradedWhen) Reset() {
 	*x = DegradedWhen{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1573,7 +1638,7 @@ func (x *DegradedWhen) String() string {
 func (*DegradedWhen) ProtoMessage() {}
 
 func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1586,7 +1651,7 @@ func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegradedWhen.ProtoReflect.Descriptor instead.
 func (*DegradedWhen) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DegradedWhen) GetHttpStatusCode() []*structpb.Value {
@@ -1614,7 +1679,7 @@ type Doubt struct {
 
 func (x *Doubt) Reset() {
 	*x = Doubt{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1626,7 +1691,7 @@ func (x *Doubt) String() string {
 func (*Doubt) ProtoMessage() {}
 
 func (x *Doubt) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1639,7 +1704,7 @@ func (x *Doubt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Doubt.ProtoReflect.Descriptor instead.
 func (*Doubt) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Doubt) GetDisagreements() uint32 {
@@ -1685,7 +1750,7 @@ type PathCut struct {
 
 func (x *PathCut) Reset() {
 	*x = PathCut{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1697,7 +1762,7 @@ func (x *PathCut) String() string {
 func (*PathCut) ProtoMessage() {}
 
 func (x *PathCut) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1710,7 +1775,7 @@ func (x *PathCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathCut.ProtoReflect.Descriptor instead.
 func (*PathCut) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *PathCut) GetDisagreements() uint32 {
@@ -1748,7 +1813,7 @@ type Damping struct {
 
 func (x *Damping) Reset() {
 	*x = Damping{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1760,7 +1825,7 @@ func (x *Damping) String() string {
 func (*Damping) ProtoMessage() {}
 
 func (x *Damping) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1773,7 +1838,7 @@ func (x *Damping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damping.ProtoReflect.Descriptor instead.
 func (*Damping) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Damping) GetDisabled() bool {
@@ -1818,7 +1883,7 @@ type MassFailure struct {
 
 func (x *MassFailure) Reset() {
 	*x = MassFailure{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1830,7 +1895,7 @@ func (x *MassFailure) String() string {
 func (*MassFailure) ProtoMessage() {}
 
 func (x *MassFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1843,7 +1908,7 @@ func (x *MassFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MassFailure.ProtoReflect.Descriptor instead.
 func (*MassFailure) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *MassFailure) GetHold() *durationpb.Duration {
@@ -1878,7 +1943,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +1955,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +1968,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Policy) GetClusterNameGlob() string {
@@ -1969,7 +2034,7 @@ type CheckerSelector struct {
 
 func (x *CheckerSelector) Reset() {
 	*x = CheckerSelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1981,7 +2046,7 @@ func (x *CheckerSelector) String() string {
 func (*CheckerSelector) ProtoMessage() {}
 
 func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1994,7 +2059,7 @@ func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerSelector.ProtoReflect.Descriptor instead.
 func (*CheckerSelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CheckerSelector) GetLocalities() []*LocalitySelector {
@@ -2026,7 +2091,7 @@ type LocalitySelector struct {
 
 func (x *LocalitySelector) Reset() {
 	*x = LocalitySelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2038,7 +2103,7 @@ func (x *LocalitySelector) String() string {
 func (*LocalitySelector) ProtoMessage() {}
 
 func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2051,7 +2116,7 @@ func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalitySelector.ProtoReflect.Descriptor instead.
 func (*LocalitySelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LocalitySelector) GetRegion() string {
@@ -2094,7 +2159,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2106,7 +2171,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2119,7 +2184,7 @@ func (x *History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use History.ProtoReflect.Descriptor instead.
 func (*History) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *History) GetRetention() *durationpb.Duration {
@@ -2167,7 +2232,7 @@ type Checkers struct {
 
 func (x *Checkers) Reset() {
 	*x = Checkers{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2179,7 +2244,7 @@ func (x *Checkers) String() string {
 func (*Checkers) ProtoMessage() {}
 
 func (x *Checkers) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2192,7 +2257,7 @@ func (x *Checkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkers.ProtoReflect.Descriptor instead.
 func (*Checkers) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Checkers) GetFiles() []string {
@@ -2237,7 +2302,7 @@ type AdmitRule struct {
 
 func (x *AdmitRule) Reset() {
 	*x = AdmitRule{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2249,7 +2314,7 @@ func (x *AdmitRule) String() string {
 func (*AdmitRule) ProtoMessage() {}
 
 func (x *AdmitRule) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2262,7 +2327,7 @@ func (x *AdmitRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitRule.ProtoReflect.Descriptor instead.
 func (*AdmitRule) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AdmitRule) GetNodeIdGlob() string {
@@ -2305,7 +2370,7 @@ type DataPlanes struct {
 
 func (x *DataPlanes) Reset() {
 	*x = DataPlanes{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2317,7 +2382,7 @@ func (x *DataPlanes) String() string {
 func (*DataPlanes) ProtoMessage() {}
 
 func (x *DataPlanes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2330,7 +2395,7 @@ func (x *DataPlanes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataPlanes.ProtoReflect.Descriptor instead.
 func (*DataPlanes) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *DataPlanes) GetEdsDirectory() string {
@@ -2411,7 +2476,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2423,7 +2488,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2436,7 +2501,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{25}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Limits) GetMaxMessageBytes() uint32 {
@@ -2543,11 +2608,15 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x12max_connection_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x10maxConnectionAge\x12#\n" +
 	"\rallowed_hosts\x18\x05 \x03(\tR\fallowedHosts\"\"\n" +
 	"\x06Probes\x12\x18\n" +
-	"\aaddress\x18\x01 \x01(\tR\aaddress\"\x91\x01\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\"\xe4\x01\n" +
 	"\tServerTls\x124\n" +
 	"\x16certificate_chain_file\x18\x01 \x01(\tR\x14certificateChainFile\x12(\n" +
 	"\x10private_key_file\x18\x02 \x01(\tR\x0eprivateKeyFile\x12$\n" +
-	"\x0eclient_ca_file\x18\x03 \x01(\tR\fclientCaFile\"\x87\x01\n" +
+	"\x0eclient_ca_file\x18\x03 \x01(\tR\fclientCaFile\x12Q\n" +
+	"\x13spiffe_workload_api\x18\x04 \x01(\v2!.hdsd.config.v1.SpiffeWorkloadApiR\x11spiffeWorkloadApi\"R\n" +
+	"\x11SpiffeWorkloadApi\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12#\n" +
+	"\rtrust_domains\x18\x02 \x03(\tR\ftrustDomains\"\x87\x01\n" +
 	"\x06Access\x12/\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x1b.hdsd.config.v1.Access.ModeR\x04mode\x12-\n" +
 	"\x06grants\x18\x02 \x03(\v2\x15.hdsd.config.v1.GrantR\x06grants\"\x1d\n" +
@@ -2736,7 +2805,7 @@ func file_hdsd_config_v1_config_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(Role)(0),                   // 0: hdsd.config.v1.Role
 	(UpstreamHealth)(0),         // 1: hdsd.config.v1.UpstreamHealth
@@ -2750,98 +2819,100 @@ var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(*Listener)(nil),            // 9: hdsd.config.v1.Listener
 	(*Probes)(nil),              // 10: hdsd.config.v1.Probes
 	(*ServerTls)(nil),           // 11: hdsd.config.v1.ServerTls
-	(*Access)(nil),              // 12: hdsd.config.v1.Access
-	(*Grant)(nil),               // 13: hdsd.config.v1.Grant
-	(*Source)(nil),              // 14: hdsd.config.v1.Source
-	(*HoldShrinkage)(nil),       // 15: hdsd.config.v1.HoldShrinkage
-	(*DefaultHealthChecks)(nil), // 16: hdsd.config.v1.DefaultHealthChecks
-	(*Assignment)(nil),          // 17: hdsd.config.v1.Assignment
-	(*CheckerCapacity)(nil),     // 18: hdsd.config.v1.CheckerCapacity
-	(*Reporting)(nil),           // 19: hdsd.config.v1.Reporting
-	(*Verdict)(nil),             // 20: hdsd.config.v1.Verdict
-	(*DegradedWhen)(nil),        // 21: hdsd.config.v1.DegradedWhen
-	(*Doubt)(nil),               // 22: hdsd.config.v1.Doubt
-	(*PathCut)(nil),             // 23: hdsd.config.v1.PathCut
-	(*Damping)(nil),             // 24: hdsd.config.v1.Damping
-	(*MassFailure)(nil),         // 25: hdsd.config.v1.MassFailure
-	(*Policy)(nil),              // 26: hdsd.config.v1.Policy
-	(*CheckerSelector)(nil),     // 27: hdsd.config.v1.CheckerSelector
-	(*LocalitySelector)(nil),    // 28: hdsd.config.v1.LocalitySelector
-	(*History)(nil),             // 29: hdsd.config.v1.History
-	(*Checkers)(nil),            // 30: hdsd.config.v1.Checkers
-	(*AdmitRule)(nil),           // 31: hdsd.config.v1.AdmitRule
-	(*DataPlanes)(nil),          // 32: hdsd.config.v1.DataPlanes
-	(*Limits)(nil),              // 33: hdsd.config.v1.Limits
-	nil,                         // 34: hdsd.config.v1.CheckerSelector.MetadataEntry
-	(*durationpb.Duration)(nil), // 35: google.protobuf.Duration
-	(*v3.ConfigSource)(nil),     // 36: envoy.config.core.v3.ConfigSource
-	(*v3.HealthCheck)(nil),      // 37: envoy.config.core.v3.HealthCheck
-	(v3.HealthStatus)(0),        // 38: envoy.config.core.v3.HealthStatus
-	(*structpb.Value)(nil),      // 39: google.protobuf.Value
+	(*SpiffeWorkloadApi)(nil),   // 12: hdsd.config.v1.SpiffeWorkloadApi
+	(*Access)(nil),              // 13: hdsd.config.v1.Access
+	(*Grant)(nil),               // 14: hdsd.config.v1.Grant
+	(*Source)(nil),              // 15: hdsd.config.v1.Source
+	(*HoldShrinkage)(nil),       // 16: hdsd.config.v1.HoldShrinkage
+	(*DefaultHealthChecks)(nil), // 17: hdsd.config.v1.DefaultHealthChecks
+	(*Assignment)(nil),          // 18: hdsd.config.v1.Assignment
+	(*CheckerCapacity)(nil),     // 19: hdsd.config.v1.CheckerCapacity
+	(*Reporting)(nil),           // 20: hdsd.config.v1.Reporting
+	(*Verdict)(nil),             // 21: hdsd.config.v1.Verdict
+	(*DegradedWhen)(nil),        // 22: hdsd.config.v1.DegradedWhen
+	(*Doubt)(nil),               // 23: hdsd.config.v1.Doubt
+	(*PathCut)(nil),             // 24: hdsd.config.v1.PathCut
+	(*Damping)(nil),             // 25: hdsd.config.v1.Damping
+	(*MassFailure)(nil),         // 26: hdsd.config.v1.MassFailure
+	(*Policy)(nil),              // 27: hdsd.config.v1.Policy
+	(*CheckerSelector)(nil),     // 28: hdsd.config.v1.CheckerSelector
+	(*LocalitySelector)(nil),    // 29: hdsd.config.v1.LocalitySelector
+	(*History)(nil),             // 30: hdsd.config.v1.History
+	(*Checkers)(nil),            // 31: hdsd.config.v1.Checkers
+	(*AdmitRule)(nil),           // 32: hdsd.config.v1.AdmitRule
+	(*DataPlanes)(nil),          // 33: hdsd.config.v1.DataPlanes
+	(*Limits)(nil),              // 34: hdsd.config.v1.Limits
+	nil,                         // 35: hdsd.config.v1.CheckerSelector.MetadataEntry
+	(*durationpb.Duration)(nil), // 36: google.protobuf.Duration
+	(*v3.ConfigSource)(nil),     // 37: envoy.config.core.v3.ConfigSource
+	(*v3.HealthCheck)(nil),      // 38: envoy.config.core.v3.HealthCheck
+	(v3.HealthStatus)(0),        // 39: envoy.config.core.v3.HealthStatus
+	(*structpb.Value)(nil),      // 40: google.protobuf.Value
 }
 var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	9,  // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
 	9,  // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
-	14, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
-	16, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
-	17, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
-	19, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
-	20, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
+	15, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
+	17, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
+	18, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
+	20, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
+	21, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
 	5,  // 7: hdsd.config.v1.Config.mode:type_name -> hdsd.config.v1.Mode
-	26, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
-	29, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
-	30, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
-	33, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
-	32, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
-	12, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
+	27, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
+	30, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
+	31, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
+	34, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
+	33, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
+	13, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
 	10, // 14: hdsd.config.v1.Config.probes:type_name -> hdsd.config.v1.Probes
 	11, // 15: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
-	35, // 16: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
-	7,  // 17: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
-	13, // 18: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
-	0,  // 19: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
-	36, // 20: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
-	1,  // 21: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
-	15, // 22: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
-	35, // 23: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
-	37, // 24: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
-	35, // 25: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
-	35, // 26: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
-	2,  // 27: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 28: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
-	18, // 29: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
-	35, // 30: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
-	3,  // 31: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
-	4,  // 32: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
-	38, // 33: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
-	21, // 34: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
-	35, // 35: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
-	35, // 36: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
-	22, // 37: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
-	23, // 38: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
-	24, // 39: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
-	25, // 40: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
-	39, // 41: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	35, // 42: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
-	35, // 43: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
-	20, // 44: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
-	27, // 45: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
-	5,  // 46: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
-	2,  // 47: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 48: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
-	28, // 49: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	34, // 50: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	35, // 51: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	31, // 52: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
-	35, // 53: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	35, // 54: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	6,  // 55: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	36, // 56: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	57, // [57:57] is the sub-list for method output_type
-	57, // [57:57] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	36, // 16: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
+	12, // 17: hdsd.config.v1.ServerTls.spiffe_workload_api:type_name -> hdsd.config.v1.SpiffeWorkloadApi
+	7,  // 18: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
+	14, // 19: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
+	0,  // 20: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
+	37, // 21: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
+	1,  // 22: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
+	16, // 23: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
+	36, // 24: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
+	38, // 25: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	36, // 26: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
+	36, // 27: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
+	2,  // 28: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 29: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
+	19, // 30: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
+	36, // 31: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
+	3,  // 32: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
+	4,  // 33: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
+	39, // 34: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
+	22, // 35: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
+	36, // 36: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
+	36, // 37: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
+	23, // 38: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
+	24, // 39: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
+	25, // 40: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
+	26, // 41: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
+	40, // 42: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	36, // 43: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
+	36, // 44: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	21, // 45: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
+	28, // 46: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
+	5,  // 47: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
+	2,  // 48: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 49: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
+	29, // 50: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
+	35, // 51: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	36, // 52: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	32, // 53: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
+	36, // 54: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	36, // 55: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	6,  // 56: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	37, // 57: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	58, // [58:58] is the sub-list for method output_type
+	58, // [58:58] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
@@ -2849,15 +2920,15 @@ func file_hdsd_config_v1_config_proto_init() {
 	if File_hdsd_config_v1_config_proto != nil {
 		return
 	}
-	file_hdsd_config_v1_config_proto_msgTypes[9].OneofWrappers = []any{}
-	file_hdsd_config_v1_config_proto_msgTypes[18].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[10].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[19].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_config_v1_config_proto_rawDesc), len(file_hdsd_config_v1_config_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   27,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
