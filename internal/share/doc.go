@@ -19,6 +19,8 @@
 //	}
 //	defer lease.Release()
 //
+// Who can wait for others to give something back uses Wait in place of Add.
+//
 // A pool costs one mutex and, for each change, the logarithm of the number of callers.
 // It forgets callers that have nothing. It starts no goroutine, and imports grpc for
 // the status of its error.

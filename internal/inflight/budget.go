@@ -1,0 +1,71 @@
+package inflight
+
+import (
+	"context"
+	"net"
+	"time"
+
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/peer"
+
+	"hdsd/internal/caller"
+	"hdsd/internal/share"
+)
+
+// Budget bounds the bytes of messages in flight.
+type Budget struct {
+	// Pool has the bytes.
+	Pool *share.Pool
+
+	// Patience is how long a connection waits for room before a message is refused.
+	// Default: 2 s.
+	Patience time.Duration
+
+	// Arrival is how long a message may take to arrive, and a second more for each MiB.
+	// Default: 10 s.
+	Arrival time.Duration
+
+	// Late, if not nil, is called for each connection that is closed because a message
+	// took longer. It must not block.
+	Late func(caller string, bytes int)
+}
+
+func (b *Budget) patience() time.Duration {
+	if b.Patience > 0 {
+		return b.Patience
+	}
+	return 2 * time.Second
+}
+
+func (b *Budget) arrival(size int) time.Duration {
+	from := b.Arrival
+	if from <= 0 {
+		from = 10 * time.Second
+	}
+	return from + time.Duration(size>>20)*time.Second
+}
+
+// Credentials adds the budget to the connections of a gRPC server.
+func (b *Budget) Credentials(of credentials.TransportCredentials) credentials.TransportCredentials {
+	return &counting{of, b}
+}
+
+type counting struct {
+	credentials.TransportCredentials
+	budget *Budget
+}
+
+// ServerHandshake implements credentials.TransportCredentials.
+func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	secured, info, err := c.TransportCredentials.ServerHandshake(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx := peer.NewContext(context.Background(), &peer.Peer{Addr: raw.RemoteAddr(), AuthInfo: info})
+	return newConn(secured, c.budget, caller.FromContext(ctx).Key()), info, nil
+}
+
+// Clone implements credentials.TransportCredentials.
+func (c *counting) Clone() credentials.TransportCredentials {
+	return &counting{c.TransportCredentials.Clone(), c.budget}
+}

@@ -1,0 +1,360 @@
+package inflight
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"hdsd/internal/share"
+)
+
+// conn is a connection between grpc and the network. grpc reads in one goroutine and
+// writes in one.
+type conn struct {
+	net.Conn
+	budget *Budget
+	caller string
+	in     scanner // owned by the goroutine that reads
+	out    scanner // owned by the one that writes
+
+	// Owned by the goroutine that reads.
+	rest    []byte // what was read and has to wait
+	patient bool   // the next message that has no room waits for it
+
+	mu      sync.Mutex
+	streams map[uint32]*stream // open ones
+	closed  bool
+}
+
+// stream is what of one gRPC stream is in flight.
+type stream struct {
+	// Owned by the goroutine that reads.
+	head [messageHeadBytes]byte
+	have int // of head
+	left int // bytes of the present message that are to come
+
+	// Guarded by conn.mu.
+	lease    *share.Lease
+	messages []int64       // bytes of those that the handler has not done with, oldest first
+	taken    int           // how many of them the handler has
+	refusal  error         // of the message after these
+	busy     bool          // the handler does not ask for a message
+	begun    chan struct{} // closed when a handler has begun that gets one message after the other
+	missing  int           // bytes of the present message, as far as it is awaited
+	late     *time.Timer   // nil while the handler does not wait for the rest of a message
+}
+
+// A gRPC message has a byte that says whether it is compressed, and its length.
+const messageHeadBytes = 5
+
+// impossible is the first byte of a length that no limit allows.
+const impossible = 0xff
+
+// beginning is how long a refusal waits for the handler of a stream to begin.
+const beginning = 200 * time.Millisecond
+
+func newConn(of net.Conn, b *Budget, caller string) *conn {
+	return &conn{Conn: of, budget: b, caller: caller, in: scanner{skip: prefaceBytes}, streams: make(map[uint32]*stream)}
+}
+
+// RemoteAddr implements net.Conn. It leads from a call to its connection.
+func (c *conn) RemoteAddr() net.Addr { return address{c.Conn.RemoteAddr(), c} }
+
+type address struct {
+	net.Addr
+	conn *conn
+}
+
+// Read implements net.Conn. Where a message has no room, it passes on what came before
+// it, and waits.
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := copy(b, c.rest), error(nil)
+	c.rest = c.rest[n:]
+	if n == 0 {
+		n, err = c.Conn.Read(b)
+	}
+	used, refused := c.in.scan(b[:n], c.begin, c.try)
+	if refused != nil && used == 0 {
+		c.patient = true // grpc has all that came before
+		used, refused = c.in.scan(b[:n], c.begin, c.try)
+	}
+	switch {
+	case refused == nil:
+		return n, err
+	case errors.Is(refused, errNoRoom):
+		c.rest = append(bytes.Clone(b[used:n]), c.rest...)
+		return used, nil // an error of Read comes again
+	default:
+		return 0, refused
+	}
+}
+
+// Write implements net.Conn.
+func (c *conn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	_, _ = c.out.scan(b[:n], c.end, nil) // without data nothing fails
+	return n, err
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	for _, s := range c.streams {
+		s.release()
+	}
+	clear(c.streams)
+	c.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// begin takes note of what the client begins and ends.
+func (c *conn) begin(f frame) {
+	if f.kind != typeHeaders && f.kind != typeReset {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch s := c.streams[f.stream]; {
+	case f.kind == typeReset && s != nil:
+		s.release()
+		delete(c.streams, f.stream)
+	case f.kind == typeHeaders && s == nil && !c.closed:
+		c.streams[f.stream] = &stream{begun: make(chan struct{})}
+	}
+}
+
+// end takes note of what hdsd ends.
+func (c *conn) end(f frame) {
+	if f.kind != typeReset && (f.kind != typeHeaders || f.flags&flagEndStream == 0) {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.streams[f.stream]; s != nil {
+		s.release()
+		delete(c.streams, f.stream)
+	}
+}
+
+// errNoRoom says that a message has to wait.
+var errNoRoom = errors.New("no room yet")
+
+// try follows the messages of a stream up to one that has no room. If it is to be patient,
+// it waits for the room of one message, and refuses it if it gets none.
+func (c *conn) try(id uint32, part []byte) (used int, err error) {
+	c.mu.Lock()
+	s := c.streams[id]
+	c.mu.Unlock()
+	if s == nil {
+		return len(part), nil // it has ended; grpc drops the rest
+	}
+	for used < len(part) {
+		if s.left > 0 {
+			n := min(s.left, len(part)-used)
+			s.left -= n
+			used += n
+			if s.left == 0 {
+				c.await(s)
+			}
+			continue
+		}
+		had := s.have
+		head := part[used : used+copy(s.head[had:], part[used:])]
+		if s.have += len(head); s.have < messageHeadBytes {
+			return len(part), nil
+		}
+		s.have, s.left = 0, int(binary.BigEndian.Uint32(s.head[1:]))
+		if err := c.take(s); errors.Is(err, errNoRoom) {
+			s.have, s.left = had, 0
+			return used, err
+		} else if err != nil && !c.hide(s, head, had) {
+			return used, err
+		}
+		used += len(head)
+	}
+	c.await(s)
+	return used, nil
+}
+
+// hide changes the head of a message that was refused, of which grpc has a part already.
+// A handler of a stream gets an empty message, which Stream turns into the refusal; it
+// asks for nothing after it. grpc itself refuses that of a unary call, whose handler would
+// take it for a request. It reports whether that was possible.
+func (c *conn) hide(s *stream, head []byte, had int) bool {
+	select {
+	case <-s.begun:
+		for _, b := range s.head[1:max(1, had)] {
+			if b != 0 {
+				return false
+			}
+		}
+		clear(head[max(0, 1-had):])
+		return true
+	case <-time.After(beginning):
+		if had > 1 {
+			return false
+		}
+		head[1-had] = impossible
+		return true
+	}
+}
+
+// take takes a lease for a message whose head has come. It gives errNoRoom where it would
+// have to wait, and is not to.
+func (c *conn) take(s *stream) error {
+	size := int64(s.left + messageHeadBytes)
+	lease, err := c.lease(s)
+	switch {
+	case err != nil:
+	case !c.patient:
+		if !lease.Try(size) {
+			return errNoRoom
+		}
+	default:
+		c.patient = false
+		err = lease.Wait(size, c.budget.patience())
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		s.refusal = err
+		return err
+	}
+	s.messages = append(s.messages, size)
+	return nil
+}
+
+// lease gives the lease of a stream. When others need its room, the connection ends: its
+// caller has most.
+func (c *conn) lease(s *stream) (*share.Lease, error) {
+	c.mu.Lock()
+	lease := s.lease
+	c.mu.Unlock()
+	if lease != nil {
+		return lease, nil
+	}
+	lease, err := c.budget.Pool.Take(c.caller, 0, func(error) { _ = c.Conn.Close() }) // grpc finds out, and closes c
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		lease.Release()
+		return nil, net.ErrClosed
+	}
+	s.lease = lease
+	return lease, nil
+}
+
+// await takes note of how much of the present message is missing.
+func (c *conn) await(s *stream) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.missing = s.left
+	if s.refusal != nil {
+		s.missing = 0 // nobody waits for it
+	}
+	c.time(s)
+}
+
+// time starts or stops the time that the rest of a message has. It does not count while
+// the handler does not ask: grpc lets the sender wait then. The caller holds mu.
+func (c *conn) time(s *stream) {
+	switch wanted := s.missing > 0 && !s.busy && !c.closed; {
+	case !wanted && s.late != nil:
+		s.late.Stop()
+		s.late = nil
+	case wanted && s.late == nil:
+		c.start(s)
+	}
+}
+
+// start starts that time. The caller holds mu.
+func (c *conn) start(s *stream) {
+	size, limit := s.missing, c.budget.arrival(s.missing)
+	due := time.Now().Add(limit)
+	var timer *time.Timer
+	timer = time.AfterFunc(limit, func() {
+		c.mu.Lock()
+		if s.late != timer {
+			c.mu.Unlock()
+			return
+		}
+		if time.Since(due) > limit/2 { // hdsd itself stood still
+			c.start(s)
+			c.mu.Unlock()
+			return
+		}
+		c.mu.Unlock()
+		if c.budget.Late != nil {
+			c.budget.Late(c.caller, size)
+		}
+		_ = c.Conn.Close() // grpc finds out, and closes c
+	})
+	s.late = timer
+}
+
+// hold takes note that a handler has begun, and does not ask for a message yet.
+func (c *conn) hold(id uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.streams[id]; s != nil {
+		close(s.begun)
+		s.busy = true
+		c.time(s)
+	}
+}
+
+// next gives back what the handler has done with, and takes note that it gets another
+// message. It is called before the handler asks for one.
+func (c *conn) next(id uint32) {
+	c.mu.Lock()
+	s := c.streams[id]
+	if s == nil {
+		c.mu.Unlock()
+		return
+	}
+	done := int64(0)
+	if s.taken > 0 && len(s.messages) > 0 {
+		done, s.messages = s.messages[0], s.messages[1:]
+		s.taken--
+	}
+	lease := s.lease
+	s.busy = false
+	c.time(s)
+	c.mu.Unlock()
+	if done > 0 {
+		_ = lease.Add(-done) // to give back is not refused; an ended lease has nothing
+	}
+}
+
+// took takes note that the handler has a message. It gives the refusal if that message
+// only stands for one that was refused.
+func (c *conn) took(id uint32) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.streams[id]
+	switch {
+	case s == nil:
+	case s.refusal != nil && s.taken == len(s.messages):
+		return s.refusal
+	default:
+		s.taken++
+		s.busy = true
+		c.time(s)
+	}
+	return nil
+}
+
+// release gives everything back. The caller holds conn.mu.
+func (s *stream) release() {
+	if s.late != nil {
+		s.late.Stop()
+	}
+	s.lease.Release()
+}

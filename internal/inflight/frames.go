@@ -1,0 +1,78 @@
+package inflight
+
+import "encoding/binary"
+
+// Parts of HTTP/2 that matter here (RFC 9113).
+const (
+	prefaceBytes     = 24
+	frameHeaderBytes = 9
+
+	typeData    = 0
+	typeHeaders = 1
+	typeReset   = 3
+
+	flagEndStream = 0x1
+	flagPadded    = 0x8
+)
+
+// frame is the head of a frame.
+type frame struct {
+	kind, flags byte
+	stream      uint32
+	size        int
+}
+
+// scanner finds the frames in one direction of a connection. It sees the bytes in parts
+// of any size, and keeps none but heads. It checks nothing: grpc does.
+type scanner struct {
+	skip   int // bytes before the first frame
+	head   [frameHeaderBytes]byte
+	have   int // of head
+	frame  frame
+	left   int // bytes of the frame that are to come
+	padded bool
+	pad    int // bytes at the end of a data frame that are no data
+}
+
+// scan calls begin for each frame, and data for the parts of the content of data frames.
+// data may change them. It gives how many bytes it used up; with an error, that is fewer
+// than there were, and the scan ends there. Another scan goes on behind what was used up.
+func (s *scanner) scan(b []byte, begin func(frame), data func(uint32, []byte) (int, error)) (used int, err error) {
+	whole := len(b)
+	if n := min(s.skip, len(b)); n > 0 {
+		s.skip -= n
+		b = b[n:]
+	}
+	for len(b) > 0 && err == nil {
+		var n int
+		switch content := s.left - s.pad; {
+		case s.left == 0:
+			n = copy(s.head[s.have:], b)
+			if s.have += n; s.have == frameHeaderBytes {
+				s.begin(begin)
+			}
+		case s.padded:
+			s.padded, s.pad, n = false, int(b[0]), 1
+			s.left--
+		case s.frame.kind == typeData && data != nil && content > 0:
+			n, err = data(s.frame.stream, b[:min(content, len(b))])
+			s.left -= n
+		default:
+			n = min(s.left, len(b))
+			s.left -= n
+		}
+		b = b[n:]
+	}
+	return whole - len(b), err
+}
+
+func (s *scanner) begin(begin func(frame)) {
+	s.have = 0
+	s.frame = frame{
+		size: int(s.head[0])<<16 | int(s.head[1])<<8 | int(s.head[2]),
+		kind: s.head[3], flags: s.head[4], stream: binary.BigEndian.Uint32(s.head[5:]) &^ (1 << 31),
+	}
+	s.left = s.frame.size
+	s.padded, s.pad = s.frame.kind == typeData && s.frame.flags&flagPadded != 0, 0
+	begin(s.frame)
+}
