@@ -13,6 +13,15 @@ func messageBytes(clusters uint32) uint32 {
 	return uint32(min(max(defaultMaxMessageBytes, uint64(clusters)*bytesPerCluster), maxMessageBytes))
 }
 
+// BytesInFlight returns limits.max_bytes_in_flight or, without it, room for the largest
+// message and a little more.
+func BytesInFlight(l *configv1.Limits) int64 {
+	if most := l.GetMaxBytesInFlight(); most > 0 {
+		return int64(most)
+	}
+	return int64(l.GetMaxMessageBytes()) + minMessageBytes
+}
+
 // LargestAnswer returns the size limit of a management server's response, and of an
 // answer of CSDS. A lower limits.max_message_bytes bounds only requests.
 func LargestAnswer(l *configv1.Limits) int {
@@ -30,6 +39,7 @@ func (c *checks) limits(l *configv1.Limits) {
 	c.limit("limits.max_message_bytes", l.GetMaxMessageBytes(), minMessageBytes, maxMessageBytes)
 	c.limit("limits.max_connections", l.GetMaxConnections(), minConnections, maxCount)
 	c.limit("limits.max_streams_per_connection", l.GetMaxStreamsPerConnection(), minStreams, maxCount)
+	c.limit("limits.max_bytes_in_flight", l.GetMaxBytesInFlight(), minMessageBytes, maxCount)
 	c.limit("limits.max_source_clusters", l.GetMaxSourceClusters(), minSourceSize, maxCount)
 	c.limit("limits.max_source_endpoints", l.GetMaxSourceEndpoints(), minSourceSize, maxCount)
 	c.limit("limits.max_ids_per_caller", l.GetMaxIdsPerCaller(), 1, maxCount)
@@ -37,6 +47,9 @@ func (c *checks) limits(l *configv1.Limits) {
 	c.limit("limits.max_queries", l.GetMaxQueries(), 1, maxCount)
 	c.limit("limits.max_queries_per_caller", l.GetMaxQueriesPerCaller(), 1, maxCount)
 	c.limit("limits.max_query_rows", l.GetMaxQueryRows(), minQueryRows, maxCount)
+	if most := l.GetMaxBytesInFlight(); c.root.Has("limits.max_bytes_in_flight") && most < l.GetMaxMessageBytes() {
+		c.warn("limits.max_bytes_in_flight", "is %d, so that no message of limits.max_message_bytes fits: write %d or more", most, l.GetMaxMessageBytes())
+	}
 	const bytes = "limits.max_message_bytes"
 	if need := messageBytes(l.GetMaxSourceClusters()); need > defaultMaxMessageBytes && c.root.Has(bytes) && l.GetMaxMessageBytes() < need {
 		c.warn(bytes, "is %d, which may be too few for a message with all of limits.max_source_clusters: write %d, or leave it out", l.GetMaxMessageBytes(), need)

@@ -36,6 +36,7 @@ func TestQueriesAreBoundedAsConfigured(t *testing.T) {
 		c := &Coordinator{log: zerolog.New(&log), registry: prometheus.NewRegistry(), started: &configv1.Config{Limits: &configv1.Limits{
 			MaxQueries: 30, MaxQueriesPerCaller: 20, MaxQueryRows: 10_000,
 		}}}
+		c.servers = &servers{bounds: newBounds(c.registry, c.log, c.started.GetLimits())}
 		backend := heldBackend{release: make(chan struct{})}
 		handler, err := c.bounded(api.NewService(backend)).Handler()
 		if err != nil {

@@ -92,7 +92,7 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 	built.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	policy, _ := access.Compile(c.GetAccess()) // config has shown its problems
 	guarded := guard.New(guard.Options{Policy: policy, Log: o.Log, Registerer: built.registry})
-	if built.servers, err = listen(c, o.Log, newCalls(built.registry, o.Log), guarded); err != nil {
+	if built.servers, err = listen(c, o.Log, newCalls(built.registry, o.Log), guarded, newBounds(built.registry, o.Log, c.GetLimits())); err != nil {
 		return nil, err
 	}
 	built.store, err = store.Open(ctx, c.GetDataDir(), store.Options{
@@ -140,7 +140,7 @@ func (c *Coordinator) wire(self *corev3.Node) error {
 	}, c.log, newMetrics(c.registry), c.eds, c.store)
 	c.hds = hds.NewServer(hds.Options{
 		Interval: c.core.timing.report, MaxMessageBytes: int(c.started.GetLimits().GetMaxMessageBytes()),
-		MaxIDsPerCaller: int(c.started.GetLimits().GetMaxIdsPerCaller()), MaxJoinsPerMinute: int(c.started.GetLimits().GetMaxJoinsPerMinute()),
+		Bodies: c.servers.bounds.bodies, MaxIDsPerCaller: int(c.started.GetLimits().GetMaxIdsPerCaller()), MaxJoinsPerMinute: int(c.started.GetLimits().GetMaxJoinsPerMinute()),
 		Planned: c.servers.planned, PlannedGrace: c.core.timing.grace,
 		Log: c.log, Registerer: c.registry,
 	}, sink{c.core})
@@ -158,6 +158,7 @@ func (c *Coordinator) subscriberOptions() eds.Options {
 	o := eds.Options{
 		Identifier: c.started.GetNodeId(), Log: c.log, Metrics: c.registry, Incomplete: true, TTL: map[string]time.Duration{},
 		MaxNames: config.Names(c.started), MaxBodyBytes: int(c.started.GetLimits().GetMaxMessageBytes()),
+		Bodies:         c.servers.bounds.bodies,
 		ZoneVariants:   planes.GetZoneHealth() != configv1.ZoneHealth_GLOBAL,
 		ZoneByLocality: planes.GetZoneHealth() == configv1.ZoneHealth_BY_LOCALITY,
 	}

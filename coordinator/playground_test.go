@@ -111,6 +111,7 @@ func (p *playground) steps() []step {
 			p.fetch(`{"health_check_request":{"node":{"id":"f"},"capability":{"health_check_protocols":["HTTP"]}}}`)
 		}, moves{"hdsd_hds_fetches_total": rises}},
 		{"a stranger reports", func() { p.fetch(`{"endpoint_health_response":{}}`) }, moves{"hdsd_hds_unbound_reports_total": rises}},
+		{"a client begins a request", p.begin, moves{"hdsd_bytes_in_flight": rises}},
 		{"a fetch lists far too much", func() {
 			p.fetch(`{"endpoint_health_response":{"endpoints_health":[` + strings.Repeat("{},", 100_000) + `{}]}}`)
 		}, moves{"hdsd_hds_refused_reports_total": rises}},
@@ -311,6 +312,18 @@ func (p *playground) crowd() {
 			p.t.Fatal(err)
 		}
 		p.t.Cleanup(func() { connection.Close() })
+	}
+}
+
+// begin sends a part of a request.
+func (p *playground) begin() {
+	c, err := net.Dial("tcp", p.HTTPAddress())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { c.Close() })
+	if _, err := fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{", eds.EndpointsPath); err != nil {
+		p.t.Fatal(err)
 	}
 }
 

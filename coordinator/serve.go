@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc"
 	channelz "google.golang.org/grpc/channelz/service"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
@@ -51,13 +52,14 @@ type servers struct {
 	probesListener net.Listener
 	calls          *calls
 	guard          *guard.Guard
+	bounds         *bounds
 	routes         *routes
 }
 
 // listen binds both addresses, before anything else happens: one may be in use. It
 // serves nothing yet.
-func listen(c *configv1.Config, log zerolog.Logger, counters *calls, g *guard.Guard) (*servers, error) {
-	s := &servers{health: health.NewServer(), calls: counters, guard: g}
+func listen(c *configv1.Config, log zerolog.Logger, counters *calls, g *guard.Guard, b *bounds) (*servers, error) {
+	s := &servers{health: health.NewServer(), calls: counters, guard: g, bounds: b}
 	var err error
 	if s.grpcListener, err = net.Listen("tcp", c.GetGrpc().GetAddress()); err != nil {
 		return nil, fmt.Errorf("grpc.address: %w", err)
@@ -97,9 +99,11 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 	options := append(hds.ServerOptions(hds.Options{
 		MaxMessageBytes: int(c.GetLimits().GetMaxMessageBytes()), MoveAfter: conns.SoftAge(c.GetGrpc().GetMaxConnectionAge().AsDuration()),
 	}), grpc.MaxConcurrentStreams(c.GetLimits().GetMaxStreamsPerConnection()), grpc.MaxHeaderListSize(maxHeaderBytes), api.Deliveries())
+	secured := insecure.NewCredentials()
 	if s.grpcListener = forGRPC; forGRPC.tls != nil {
-		options = append(options, grpc.Creds(credentials.NewTLS(forGRPC.tls.Config())))
+		secured = credentials.NewTLS(forGRPC.tls.Config())
 	}
+	options = append(options, grpc.Creds(s.bounds.bytes.Credentials(secured)), grpc.ChainStreamInterceptor(s.bounds.bytes.Stream))
 	options = append(append(options, s.calls.options()...), s.guard.ServerOptions(mutual(c.GetGrpc()))...)
 	s.grpc = grpc.NewServer(options...)
 	newHTTP := func() *http.Server {
@@ -124,7 +128,7 @@ func mutual(l *configv1.Listener) bool { return certs.Mutual(l.GetTls()) }
 func (c *Coordinator) register() error {
 	c.hds.Register(c.servers.grpc)
 	c.eds.Register(c.servers.grpc)
-	c.csds = csds.NewServer(csds.Options{MaxBytes: config.LargestAnswer(c.started.GetLimits())}, c.query.StatusSources()...)
+	c.csds = csds.NewServer(csds.Options{Bodies: c.servers.bounds.bodies, MaxBytes: config.LargestAnswer(c.started.GetLimits())}, c.query.StatusSources()...)
 	c.csds.Register(c.servers.grpc)
 	queries := c.bounded(api.NewService(c.query))
 	queries.Register(c.servers.grpc)

@@ -26,6 +26,7 @@ func (s *Server) Handler() http.Handler {
 		Paths:    map[string]func(*http.Request, []byte) (rest.Answer, error){Path: s.rest},
 		Methods:  []string{http.MethodGet, http.MethodHead, http.MethodPost},
 		MaxBytes: maxRequest,
+		Budget:   s.bodies,
 	}
 }
 

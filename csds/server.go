@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/internal/gate"
+	"hdsd/internal/rest"
 )
 
 // Options are the settings of a Server. The zero value is ready to use.
@@ -21,6 +22,8 @@ type Options struct {
 	// MaxBytes is the size of the largest response; a larger one is refused with
 	// RESOURCE_EXHAUSTED. Default: 64 MiB.
 	MaxBytes int
+	// Bodies bounds the bytes of REST requests; nil: nothing does.
+	Bodies *rest.Budget
 	// Concurrent is how many responses are made at a time; others wait.
 	// Default: 2.
 	Concurrent int
@@ -36,6 +39,7 @@ type Server struct {
 	// Set once.
 	sources      []Source
 	maxBytes     int
+	bodies       *rest.Budget
 	writeTimeout time.Duration
 	turns        chan struct{} // holds one for each response that is being made
 
@@ -48,6 +52,7 @@ func NewServer(o Options, sources ...Source) *Server {
 	return &Server{
 		sources:      sources,
 		maxBytes:     cmp.Or(o.MaxBytes, 64<<20),
+		bodies:       o.Bodies,
 		writeTimeout: cmp.Or(o.WriteTimeout, 30*time.Second),
 		turns:        make(chan struct{}, cmp.Or(o.Concurrent, 2)),
 		streams:      gate.New(),

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"hdsd/health"
+	"hdsd/internal/rest"
 )
 
 // Options are the settings of a Server. Every field but Identifier has a default.
@@ -26,6 +27,8 @@ type Options struct {
 	MaxNames int
 	// MaxBodyBytes is the size of the largest REST request; 64 MiB by default.
 	MaxBodyBytes int
+	// Bodies bounds the bytes of REST requests; nil: nothing does.
+	Bodies *rest.Budget
 	// MaxResponseBytes is the size above which a response of changes is split; 1 MiB
 	// by default. A single resource is never split.
 	MaxResponseBytes int

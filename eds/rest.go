@@ -29,6 +29,7 @@ func (s *Server) Handler() http.Handler {
 			ClustersPath:  s.fetcher.overREST(s.published.clusters),
 		},
 		MaxBytes: s.maxBodyBytes,
+		Budget:   s.bodies,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"hdsd/eds/poll"
 	"hdsd/health"
 	"hdsd/internal/gate"
+	"hdsd/internal/rest"
 )
 
 // Server is the xDS server for data planes.
@@ -18,6 +19,7 @@ type Server struct {
 	// Set once.
 	identifier       string
 	maxBodyBytes     int
+	bodies           *rest.Budget
 	maxResponseBytes int
 	firstTimeout     time.Duration
 	writeTimeout     time.Duration
@@ -43,6 +45,7 @@ func NewServer(o Options) *Server {
 	s := &Server{
 		identifier:       o.Identifier,
 		maxBodyBytes:     cmp.Or(o.MaxBodyBytes, 64<<20),
+		bodies:           o.Bodies,
 		maxResponseBytes: cmp.Or(o.MaxResponseBytes, 1<<20),
 		firstTimeout:     cmp.Or(o.FirstRequestTimeout, 30*time.Second),
 		writeTimeout:     cmp.Or(o.WriteTimeout, 30*time.Second),

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
+	"hdsd/internal/rest"
 	"hdsd/internal/wire"
 )
 
@@ -50,6 +51,9 @@ type Options struct {
 
 	// PlannedGrace is how long to wait for such a checker. Default: 5 s.
 	PlannedGrace time.Duration
+
+	// Bodies bounds the bytes of REST requests. Default: nothing does.
+	Bodies *rest.Budget
 
 	// Log gets what operators should know. Default: nothing is logged.
 	Log zerolog.Logger

@@ -35,6 +35,7 @@ func (s *Server) Handler() http.Handler {
 			}, s.fetchV2),
 		},
 		Most:         s.mostText,
+		Budget:       s.options.Bodies,
 		MaxBytes:     s.options.MaxMessageBytes,
 		ReadTimeout:  s.options.FirstMessageTimeout,
 		WriteTimeout: s.options.WriteTimeout,

@@ -9,6 +9,9 @@
 // except for an error of Errorf, which has its own. So RESOURCE_EXHAUSTED is 429, but
 // 413 where the request is too large (TooLarge).
 //
-// It starts no goroutine, has no state, and imports the protos' runtime, grpc and
-// its gateway, and net/http.
+// A Budget bounds the bytes of bodies over all Servers that share it, and lets one large
+// body at a time be processed.
+//
+// It starts no goroutine, and imports internal/caller, internal/share, the protos'
+// runtime, grpc and its gateway, and net/http.
 package rest

@@ -32,6 +32,9 @@ type Server struct {
 	// is less than MaxBytes.
 	Most func(*http.Request) int
 
+	// Budget, if not nil, has the bytes of bodies that are read or processed.
+	Budget *Budget
+
 	// ReadTimeout bounds how long a client may take to send a body.
 	// Default: 10 s.
 	ReadTimeout time.Duration
@@ -99,30 +102,42 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (Answer, error) 
 	if !slices.Contains(methods, r.Method) {
 		return nil, MethodError(w, r, methods...)
 	}
-	body, err := s.body(w, r)
+	body, done, err := s.body(w, r)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { done() }()
 	w.Header().Del("Connection")
 	_ = control.SetReadDeadline(time.Time{}) // it would also end the request's context
+	if err := s.Budget.turn(r.Context(), len(body), &done); err != nil {
+		return nil, err
+	}
 	return serve(r, body)
 }
 
-// body reads a request of bounded size. It refuses one that is announced as larger
-// before it reads it.
-func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// body reads a request of bounded size, within the budget. It refuses one that is
+// announced as larger before it reads it. Its bytes count until done is called.
+func (s *Server) body(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
 	most := s.MaxBytes
 	if s.Most != nil {
 		most = min(most, s.Most(r))
 	}
 	if r.ContentLength > int64(most) {
-		return nil, TooLarge("a request may have up to %d bytes, and this one has %d", most, r.ContentLength)
+		return nil, nil, TooLarge("a request may have up to %d bytes, and this one has %d", most, r.ContentLength)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(most)))
+	counted, done, err := s.Budget.reader(r, http.MaxBytesReader(w, r.Body, int64(most)))
+	if err != nil {
+		return nil, nil, err
+	}
+	body, err = io.ReadAll(counted)
+	if err == nil {
+		return body, done, nil
+	}
+	done()
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return nil, TooLarge("a request may have up to %d bytes", most)
-	} else if err != nil {
-		return nil, status.Errorf(codes.InvalidArgument, "reading the request: %v", err)
+		return nil, nil, TooLarge("a request may have up to %d bytes", most)
+	} else if status.Code(err) == codes.ResourceExhausted {
+		return nil, nil, err
 	}
-	return body, nil
+	return nil, nil, status.Errorf(codes.InvalidArgument, "reading the request: %v", err)
 }

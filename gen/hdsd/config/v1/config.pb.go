@@ -2453,6 +2453,12 @@ type Limits struct {
 	// Limit of endpoints of one management server in total. hdsd refuses
 	// resources that exceed it. Default: 2000000.
 	MaxSourceEndpoints uint32 `protobuf:"varint,5,opt,name=max_source_endpoints,json=maxSourceEndpoints,proto3" json:"max_source_endpoints,omitempty"`
+	// Limit of bytes of gRPC messages and REST requests that are on their way or
+	// not yet processed, over all connections. A message waits for room for two
+	// seconds, and is refused if it gets none. If one caller has most of them, and
+	// others have less, a connection of it ends. Default: max_message_bytes and 1
+	// MiB.
+	MaxBytesInFlight uint32 `protobuf:"varint,6,opt,name=max_bytes_in_flight,json=maxBytesInFlight,proto3" json:"max_bytes_in_flight,omitempty"`
 	// Limit of queries that hdsd works at, keeps waiting or sends the answers of,
 	// over gRPC and /v1. hdsd refuses any more. Default: 1000.
 	MaxQueries uint32 `protobuf:"varint,18,opt,name=max_queries,json=maxQueries,proto3" json:"max_queries,omitempty"`
@@ -2535,6 +2541,13 @@ func (x *Limits) GetMaxSourceClusters() uint32 {
 func (x *Limits) GetMaxSourceEndpoints() uint32 {
 	if x != nil {
 		return x.MaxSourceEndpoints
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxBytesInFlight() uint32 {
+	if x != nil {
+		return x.MaxBytesInFlight
 	}
 	return 0
 }
@@ -2736,13 +2749,14 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"clusterTtl\x12;\n" +
 	"\vzone_health\x18\x04 \x01(\x0e2\x1a.hdsd.config.v1.ZoneHealthR\n" +
 	"zoneHealth\x12N\n" +
-	"\x11eds_config_source\x18\x05 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\x0fedsConfigSource\"\xd6\x03\n" +
+	"\x11eds_config_source\x18\x05 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\x0fedsConfigSource\"\x85\x04\n" +
 	"\x06Limits\x12*\n" +
 	"\x11max_message_bytes\x18\x01 \x01(\rR\x0fmaxMessageBytes\x12'\n" +
 	"\x0fmax_connections\x18\x02 \x01(\rR\x0emaxConnections\x12;\n" +
 	"\x1amax_streams_per_connection\x18\x03 \x01(\rR\x17maxStreamsPerConnection\x12.\n" +
 	"\x13max_source_clusters\x18\x04 \x01(\rR\x11maxSourceClusters\x120\n" +
-	"\x14max_source_endpoints\x18\x05 \x01(\rR\x12maxSourceEndpoints\x12\x1f\n" +
+	"\x14max_source_endpoints\x18\x05 \x01(\rR\x12maxSourceEndpoints\x12-\n" +
+	"\x13max_bytes_in_flight\x18\x06 \x01(\rR\x10maxBytesInFlight\x12\x1f\n" +
 	"\vmax_queries\x18\x12 \x01(\rR\n" +
 	"maxQueries\x123\n" +
 	"\x16max_queries_per_caller\x18\x13 \x01(\rR\x13maxQueriesPerCaller\x12$\n" +
