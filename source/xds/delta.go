@@ -2,6 +2,7 @@ package xds
 
 import (
 	"slices"
+	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
@@ -37,21 +38,32 @@ func newDeltaStream(c *channel) *deltaStream {
 	return s
 }
 
-func (t *deltaType) due() bool {
-	if !t.begun {
-		return t.asks()
+// due returns after what time a request is due; negative is never.
+func (t *deltaType) due(now time.Time) time.Duration {
+	switch {
+	case !t.begun && !t.asks():
+		return never
+	case !t.begun, t.change != t.table.change && !t.wildcard(), len(t.answers) > 0 && t.answers[0].refusal == nil:
+		return 0
+	case len(t.answers) > 0:
+		return t.nacks.wait(now)
+	default:
+		return never
 	}
-	return len(t.answers) > 0 || t.change != t.table.change && !t.wildcard()
 }
 
-func (s *deltaStream) due() bool {
-	return slices.ContainsFunc(s.types, (*deltaType).due)
+func (s *deltaStream) due(now time.Time) time.Duration {
+	wait := never
+	for _, t := range s.types {
+		wait = soonest(wait, t.due(now))
+	}
+	return wait
 }
 
 // next returns the request that is due: an ACK or NACK, a subscription, or both.
-func (s *deltaStream) next() *discoveryv3.DeltaDiscoveryRequest {
+func (s *deltaStream) next(now time.Time) *discoveryv3.DeltaDiscoveryRequest {
 	for _, t := range s.types {
-		if !t.due() {
+		if t.due(now) != 0 {
 			continue
 		}
 		request := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: t.typeURL}
@@ -64,6 +76,9 @@ func (s *deltaStream) next() *discoveryv3.DeltaDiscoveryRequest {
 		}
 		if len(t.answers) > 0 {
 			request.ResponseNonce, request.ErrorDetail = t.answers[0].nonce, t.answers[0].refusal
+			if request.GetErrorDetail() != nil {
+				t.nacks.spend()
+			}
 			t.answers = t.answers[1:]
 		}
 		if s.first || !s.channel.nodeOnce {

@@ -29,6 +29,7 @@ type stateType struct {
 	nonce   string
 	answer  bool // the last response needs an ACK or NACK
 	refusal *statuspb.Status
+	pushed  int // refused responses since the last request
 }
 
 func newStateStream(c *channel) *stateStream {
@@ -39,11 +40,18 @@ func newStateStream(c *channel) *stateStream {
 	return s
 }
 
-func (t *stateType) due() bool {
-	if !t.begun {
-		return t.asks()
+// due returns after what time a request is due; negative is never.
+func (t *stateType) due(now time.Time) time.Duration {
+	switch {
+	case !t.begun && !t.asks():
+		return never
+	case !t.begun, t.change != t.table.change && !t.wildcard() && t.asks(), t.answer && t.refusal == nil:
+		return 0
+	case t.answer:
+		return t.nacks.wait(now)
+	default:
+		return never
 	}
-	return t.answer || t.change != t.table.change && !t.wildcard() && t.asks()
 }
 
 // ask returns the names to subscribe to. An empty list would mean everything, so the
@@ -59,15 +67,22 @@ func (t *stateType) ask() []string {
 	return t.list
 }
 
-func (s *stateStream) due() bool {
-	return slices.ContainsFunc(s.types, (*stateType).due)
+func (s *stateStream) due(now time.Time) time.Duration {
+	wait := never
+	for _, t := range s.types {
+		wait = soonest(wait, t.due(now))
+	}
+	return wait
 }
 
 // next returns the request that is due: an ACK or NACK, a subscription, or both.
-func (s *stateStream) next() *discoveryv3.DiscoveryRequest {
+func (s *stateStream) next(now time.Time) *discoveryv3.DiscoveryRequest {
 	for _, t := range s.types {
-		if !t.due() {
+		if t.due(now) != 0 {
 			continue
+		}
+		if t.refusal != nil {
+			t.nacks.spend()
 		}
 		request := &discoveryv3.DiscoveryRequest{
 			TypeUrl: t.typeURL, ResourceNames: t.ask(), ResponseNonce: t.nonce, VersionInfo: t.talk.version, ErrorDetail: t.refusal,
@@ -78,13 +93,19 @@ func (s *stateStream) next() *discoveryv3.DiscoveryRequest {
 		if s.first || !s.channel.nodeOnce {
 			request.Node = s.channel.node
 		}
-		t.begun, t.answer, t.refusal, s.first = true, false, nil, false
+		t.begun, t.answer, t.refusal, t.pushed, s.first = true, false, nil, 0, false
 		return request
 	}
 	return nil
 }
 
-func (s *stateStream) backlog() int { return 0 }
+// backlog counts what a server sends without waiting for a NACK.
+func (s *stateStream) backlog() (most int) {
+	for _, t := range s.types {
+		most = max(most, t.pushed)
+	}
+	return most
+}
 
 // take accepts a response, or refuses one that exceeds a limit.
 func (s *stateStream) take(response *discoveryv3.DiscoveryResponse, excess string) error {
@@ -111,6 +132,9 @@ func (s *stateStream) take(response *discoveryv3.DiscoveryResponse, excess strin
 	}
 	t := s.types[i]
 	t.nonce, t.answer, t.refusal = response.GetNonce(), true, refused.status()
+	if refused != nil {
+		t.pushed++
+	}
 	return nil
 }
 

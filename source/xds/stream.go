@@ -28,8 +28,8 @@ const (
 // dialect is a variant of the protocol on one stream. All methods but take are called
 // with Source.mu.
 type dialect[Req, Res any] interface {
-	due() bool // there is a request to send
-	next() *Req
+	due(now time.Time) time.Duration // after what time there is a request to send; negative: never
+	next(now time.Time) *Req
 	take(response *Res, excess string) error // an error does not end the stream
 	backlog() int                            // how many ACKs and NACKs wait to be sent
 }
@@ -146,10 +146,13 @@ func sendDue[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc, 
 ) {
 	for ctx.Err() == nil {
 		c.source.mu.Lock()
-		due := d.due()
+		due := d.due(time.Now())
 		c.source.mu.Unlock()
-		if !due {
-			c.sleep(ctx, time.Hour, true)
+		if due < 0 {
+			due = time.Hour
+		}
+		if due > 0 {
+			c.sleep(ctx, due, true)
 			continue
 		}
 		if wait := c.limit.take(time.Now()); wait > 0 {
@@ -157,7 +160,7 @@ func sendDue[Req, Res any](ctx context.Context, cancel context.CancelCauseFunc, 
 			continue
 		}
 		c.source.mu.Lock()
-		request := d.next()
+		request := d.next(time.Now())
 		c.source.mu.Unlock()
 		if request == nil {
 			continue

@@ -29,6 +29,7 @@ type table struct {
 	open    map[string]*entry
 
 	talk      talk
+	nacks     patience
 	stock     *stock // of both types
 	endpoints *table // of the table of clusters: that of their endpoints; else nil
 }
@@ -106,7 +107,7 @@ type refusal struct {
 }
 
 func newTable(typeURL string, s *stock) *table {
-	return &table{typeURL: typeURL, stock: s, entries: make(map[string]*entry), touched: make(map[string]bool), open: make(map[string]*entry)}
+	return &table{typeURL: typeURL, stock: s, nacks: newPatience(), entries: make(map[string]*entry), touched: make(map[string]bool), open: make(map[string]*entry)}
 }
 
 // touch marks an entry as changed.
