@@ -132,7 +132,8 @@ type Checker struct {
 	StrangeReports    uint64
 	Operator          *Trust // nil if not set
 	CutPaths          []CutPath
-	BlindReason       string // empty if it is not blind
+	BlindReason       string     // empty if it is not blind
+	Probation         *Probation // nil if it is established
 
 	// Of the plan.
 	Share           int // endpoints that it should check
@@ -189,4 +190,10 @@ type Poll struct {
 	By          string
 	Time        time.Time
 	Given, Held string // versions
+}
+
+// Probation is that of a checker whose votes do not decide yet.
+type Probation struct {
+	Since  time.Time
+	Reason string // how far it is
 }

@@ -139,11 +139,15 @@ func checkerMessage(c Checker) *hdsdv1.Checker {
 		Trusted:           c.Trusted,
 		DistrustReason:    c.DistrustReason,
 		BlindReason:       c.BlindReason,
+		Probation:         c.Probation != nil,
 		StrangeReports:    c.StrangeReports,
 		Weight:            c.Weight,
 		Share:             uint32(c.Share),
 		ChecksPerSecond:   c.ChecksPerSecond,
 		PlanDigest:        DigestText(c.PlanDigest),
+	}
+	if p := c.Probation; p != nil {
+		m.ProbationSince, m.ProbationReason = timeMessage(p.Since), p.Reason
 	}
 	if c.MaxChecksPerSecond > 0 {
 		m.MaxChecksPerSecond = &c.MaxChecksPerSecond

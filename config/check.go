@@ -73,6 +73,7 @@ func (c *checks) config(cfg *Config) {
 	if most := cfg.GetHistory().GetMaxBytes(); most > 0 && most < minHistory || most > maxHistory {
 		c.add("history.max_bytes", "is %d: 0 (no bound) and from %d to %d is possible", most, uint64(minHistory), uint64(maxHistory))
 	}
+	c.duration("checkers.probation", cfg.GetCheckers().GetProbation(), 0, maxWait)
 	c.checkers(cfg.GetCheckers())
 	c.limits(cfg.GetLimits())
 	c.access(cfg)

@@ -17,6 +17,7 @@ const (
 	defaultRedundancy      = 3
 	defaultGrace           = 5 * time.Second
 	defaultSettle          = 3 * time.Second
+	defaultProbation       = 30 * time.Second
 	defaultInterval        = time.Second
 	defaultRetention       = 90 * 24 * time.Hour
 	defaultConnectionAge   = 24 * time.Hour
@@ -63,6 +64,7 @@ func fillDefaults(cfg *Config, folder string) error {
 	fill(&cfg.Assignment.Redundancy, defaultRedundancy)
 	fill(&cfg.Assignment.ReconnectGrace, durationpb.New(defaultGrace))
 	fill(&cfg.Assignment.Settle, durationpb.New(defaultSettle))
+	fill(&cfg.Checkers.Probation, durationpb.New(defaultProbation))
 	fill(&cfg.Reporting.Interval, durationpb.New(defaultInterval))
 	fill(&cfg.History.Retention, durationpb.New(defaultRetention))
 	fill(&cfg.Limits.MaxConnections, defaultMaxConnections)

@@ -16,7 +16,7 @@ import (
 // time. Restored overrides come last: only then can the aggregator explain the votes.
 func (c *core) apply(d feed.Delivery, now time.Time) {
 	before := c.rulings.Len()
-	c.setRules(d.Rules)
+	c.setRules(now, d.Rules)
 	change := ruling.Change{InitialHealth: d.Rules.InitialHealth, Removed: d.Removed, Answered: d.Answered, Complete: d.Complete}
 	changedProbes := map[string][]bool{}
 	for _, name := range d.Removed {
@@ -45,12 +45,13 @@ func (c *core) apply(d feed.Delivery, now time.Time) {
 }
 
 // setRules applies the rules of the configuration.
-func (c *core) setRules(r *catalog.Rules) {
+func (c *core) setRules(now time.Time, r *catalog.Rules) {
 	before := c.rules
 	c.rules = r
 	c.judge.Configure(c.timing.aggregating(r.Trust))
 	if before != r {
 		c.fleet.SetCapacity(r.SetCapacity)
+		c.fleet.SetProbation(now, r.Probation)
 	}
 }
 
@@ -94,6 +95,7 @@ func (c *core) setMembers(now time.Time, members []ruling.Member, changedProbes 
 // setUnchecked tells the aggregator and the fleet that nobody checks an endpoint.
 func (c *core) setUnchecked(now time.Time, m *ruling.Member) {
 	if m.WasChecked {
+		c.newcomers.Remove(m.ID)
 		for _, checker := range c.fleet.Remove(m.ID) {
 			c.judge.Unassign(now, m.ID, checker)
 		}

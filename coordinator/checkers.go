@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"hdsd/assign"
 	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/fleet"
 	"hdsd/hds/specifier"
@@ -80,6 +81,7 @@ func (c *core) report(id string, votes []health.Vote, now time.Time) {
 		}
 	}
 	c.rollout.Report(now, id, votes)
+	c.newcomers.Report(now, id, votes)
 	c.applyVerdicts(now, c.judge.Report(now, id, votes))
 }
 
@@ -98,12 +100,18 @@ func (c *core) applyFleet(now, began time.Time, e fleet.Effects) {
 	if e.Settled {
 		c.applyRulings(now, c.rulings.Settle(now))
 		c.forgetAbsent()
-		c.forgetAt = now
+		c.upkeep.forgetAt = now
 		c.rollout.Start(now)
 	}
 	fleetLog{c.log, c.timing.grace}.write(e.Events)
+	for _, id := range e.Newcomers {
+		c.newcomers.Begin(id)
+	}
 	for i := range e.Votes {
 		c.expectVotes(now, &e.Votes[i])
+	}
+	for i := range e.Votes {
+		c.countNewcomer(now, &e.Votes[i])
 	}
 	for _, id := range e.Specify {
 		c.specify(now, id)
@@ -111,8 +119,12 @@ func (c *core) applyFleet(now, began time.Time, e fleet.Effects) {
 	if len(e.Rows) > 0 {
 		c.history.SavePlan(e.Rows)
 	}
+	if len(e.Established) > 0 {
+		c.history.SaveEstablished(storedEstablished(e.Established))
+	}
 	for _, id := range e.GivenUp {
 		c.rollout.Forget(id)
+		c.newcomers.Forget(id)
 	}
 	if e.Planned {
 		c.metrics.plan.update(c.fleet.Plan, e.Moves)
@@ -138,6 +150,17 @@ func (c *core) expectVotes(now time.Time, v *fleet.VoteChange) {
 	}
 }
 
+// countNewcomer counts what a checker has said on probation, where it has a seat now.
+func (c *core) countNewcomer(now time.Time, v *fleet.VoteChange) {
+	votes := c.newcomers.On(v.Checker, v.Assign)
+	if len(v.Assign) > 0 && !c.fleet.OnProbation(v.Checker) {
+		c.newcomers.Forget(v.Checker)
+	}
+	if len(votes) > 0 {
+		c.applyVerdicts(now, c.judge.Report(now, v.Checker, votes))
+	}
+}
+
 // lookup answers what the rooms ask of each other.
 type lookup struct{ core *core }
 
@@ -159,6 +182,22 @@ func (l lookup) Believes(id health.EndpointID, checker string) bool {
 	return l.core.judge.Believes(id, checker)
 }
 
+// Compare implements fleet.Lookup.
+func (l lookup) Compare(id health.EndpointID, checker string) fleet.Comparison {
+	isUp, ok := l.core.judge.Majority(id)
+	if !ok {
+		return fleet.Alone
+	}
+	vote, voted := l.core.newcomers.Of(checker, id)
+	switch {
+	case !voted || !vote.Status.Up() && !vote.Status.Down():
+		return fleet.Unreported
+	case vote.Status.Up() == isUp:
+		return fleet.Same
+	}
+	return fleet.Opposite
+}
+
 // Endpoint implements rollout.Lookup.
 func (l lookup) Endpoint(id health.EndpointID) (*catalog.Cluster, int) { return l.core.rulings.At(id) }
 
@@ -175,5 +214,27 @@ func (l lookup) Connected(checker string) bool { return l.core.fleet.Connected(c
 func (l lookup) CanCheck(k *health.Checker, id health.EndpointID) bool {
 	cluster, index := l.core.rulings.At(id)
 	return cluster != nil && index != catalog.None &&
-		k.Abilities.Has(cluster.Checked.Needs...) && cluster.Reach.Includes(k)
+		k.Abilities.Has(cluster.Checked.Needs...) && cluster.Reach.Includes(k) &&
+		mayBe(cluster, cluster.Checked.Endpoints[index].Key.Locality, k.Locality)
+}
+
+// mayBe reports whether the placement of a cluster lets checkers of a zone check an
+// endpoint of another.
+func mayBe(k *catalog.Cluster, endpoint, checker health.Locality) bool {
+	if endpoint.Region == "" && endpoint.Zone == "" {
+		return true
+	}
+	sameRegion := endpoint.Region == checker.Region
+	return (k.Regions != assign.OwnOnly || sameRegion) && (k.Zones != assign.OwnOnly || sameRegion && endpoint.Zone == checker.Zone)
+}
+
+// storedEstablished returns who is established as the store keeps it.
+func storedEstablished(changed map[string]*fleet.Established) map[string]*store.Established {
+	all := make(map[string]*store.Established, len(changed))
+	for id, e := range changed {
+		if all[id] = nil; e != nil {
+			all[id] = &store.Established{Identity: e.Identity, Seen: e.Seen}
+		}
+	}
+	return all
 }

@@ -11,6 +11,7 @@ import (
 	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/decision"
 	"hdsd/coordinator/fleet"
+	"hdsd/coordinator/probation"
 	"hdsd/coordinator/rollout"
 	"hdsd/coordinator/ruling"
 	"hdsd/hds/specifier"
@@ -27,6 +28,7 @@ type (
 		historyWriter
 		SavePlan(map[string][]health.Hash)
 		SaveTrials(map[string]*store.Trials)
+		SaveEstablished(map[string]*store.Established)
 		Forget(known func(health.Hash) bool)
 	}
 )
@@ -68,20 +70,26 @@ type core struct {
 	// Owned by the goroutine of run.
 	rules     *catalog.Rules
 	fleet     *fleet.Fleet          // who checks what
+	newcomers *probation.Votes      // what those on probation say
 	rollout   *rollout.Rollout      // which version of a cluster each checker gets
 	judge     *aggregate.Aggregator // what the votes come to
 	trust     trust                 // what operators say of checkers
 	rulings   *ruling.Table         // what data planes get
 	decisions *decisions            // the log, and who follows it
-	pause     pause
-	forgetAt  time.Time // when the store may next forget what is gone
+	upkeep    upkeep
+}
+
+// upkeep is what the core has to do for its process and its store.
+type upkeep struct {
+	pause    pause
+	forgetAt time.Time // when the store may next forget what is gone
 }
 
 func newCore(t timing, log zerolog.Logger, m *metrics, planes resourceServer, history historian) *core {
 	c := &core{
 		mailbox: newMailbox(m.waiting), log: log, timing: t, metrics: m, history: history,
-		judge:     aggregate.New(t.aggregating(aggregate.BeliefLimits{})),
-		trust:     trust{},
+		judge: aggregate.New(t.aggregating(aggregate.BeliefLimits{})),
+		trust: trust{}, newcomers: probation.New(),
 		decisions: newDecisions(planes, history, log, &m.rulings),
 	}
 	c.rulings = ruling.New(c.judge.Verdict)
@@ -121,7 +129,7 @@ const longestSleep = time.Second
 // tick lets each room do what is due, and returns the time until the next tick. The
 // fleet comes first, so that specifiers and verdicts go by the present plan.
 func (c *core) tick(now time.Time) time.Duration {
-	if until := c.pause.listenUntil(now, c.timing.report); now.Before(until) {
+	if until := c.upkeep.pause.listenUntil(now, c.timing.report); now.Before(until) {
 		return until.Sub(now)
 	}
 	c.applyFleet(now, now, c.fleet.Tick(now))
@@ -150,10 +158,10 @@ const forgetEvery = 6 * time.Hour
 
 // forgetGone lets the store forget the health of endpoints that are gone, now and then.
 func (c *core) forgetGone(now time.Time) {
-	if !c.rulings.IsConclusive() || now.Before(c.forgetAt) {
+	if !c.rulings.IsConclusive() || now.Before(c.upkeep.forgetAt) {
 		return
 	}
-	c.forgetAt = now.Add(forgetEvery)
+	c.upkeep.forgetAt = now.Add(forgetEvery)
 	// A Cluster does not change, so the store's goroutine may read it.
 	present := slices.Collect(c.rulings.Clusters())
 	hashes := sync.OnceValue(func() map[health.Hash]struct{} { return hashesOf(present) })

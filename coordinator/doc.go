@@ -14,6 +14,7 @@
 // know each other:
 //
 //	fleet      which checkers there are, and what each has to check
+//	probation  what checkers say whose votes do not count yet
 //	rollout    which version of a cluster each checker is sent
 //	aggregate  what the votes on each endpoint come to
 //	ruling     what is published of it: the verdict, or what stands above it

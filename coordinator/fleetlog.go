@@ -48,6 +48,11 @@ func (l fleetLog) write(events []fleet.Event) {
 				Int("believed", e.Trust.Believed).Int("doubted", e.Trust.Doubted).Int("distrusted", e.Trust.Distrusted).
 				Int("blind", e.Trust.Blind).Int("away", e.Trust.Away).
 				Msg("doubted checkers get substitutes only where fewer than two believed ones are left, since half of the fleet cannot be relied on")
+		case fleet.NewcomersEstablished:
+			l.Info().Str("event", "checkers_established").Int("count", len(e.Checkers)).Strs("checkers", e.Checkers[:min(len(e.Checkers), namedCheckers)]).
+				Msg("checkers are established: they have agreed with others for long enough, or were there first")
+		case fleet.NewcomerLost:
+			l.Info().Str("event", "newcomer_lost").Str("checker", e.Checkers[0]).Msg("a checker on probation is gone; it had no seats")
 		case fleet.DoubtedHeldOver:
 			l.Info().Str("event", "doubted_held_over").Msg("no doubted checker lacks substitutes for that reason any more")
 		}

@@ -64,6 +64,7 @@ type lab struct {
 	trust       map[string]store.Trust
 	voted       map[health.Hash]health.Verdict
 	trials      map[string]*store.Trials
+	established map[string]store.Established
 	forget      func(health.Hash) bool
 	order       []string // of effects
 
@@ -89,7 +90,7 @@ func newLab(t testing.TB) *lab {
 		rules:  &configv1.Config{Assignment: &configv1.Assignment{Redundancy: 3}, Verdict: &configv1.Verdict{}, Checkers: &configv1.Checkers{}},
 		truth:  map[string]health.Status{},
 		health: map[health.EndpointID]health.Status{}, assignments: map[string]eds.Assignment{}, clusters: map[string]*clusterv3.Cluster{},
-		plan: map[string][]health.Hash{}, trials: map[string]*store.Trials{},
+		plan: map[string][]health.Hash{}, trials: map[string]*store.Trials{}, established: map[string]store.Established{},
 		overrides: map[health.Endpoint]store.Override{}, voted: map[health.Hash]health.Verdict{}, trust: map[string]store.Trust{},
 	}
 	l.start(map[health.Hash]store.Held{})
@@ -104,7 +105,7 @@ func (l *lab) start(last map[health.Hash]store.Held) {
 	c.hds = l
 	c.restore(store.State{
 		Current: last, Voted: maps.Clone(l.voted), Plan: maps.Clone(l.plan), Freeze: l.frozen,
-		Overrides: slices.Collect(maps.Values(l.overrides)), Trust: maps.Clone(l.trust), Trials: l.trials,
+		Overrides: slices.Collect(maps.Values(l.overrides)), Trust: maps.Clone(l.trust), Trials: l.trials, Established: maps.Clone(l.established),
 	})
 	l.core, l.zoneHealth = c, map[health.Locality]map[health.EndpointID]health.Status{}
 	l.deliver = func(d feed.Delivery) {
@@ -340,6 +341,15 @@ func (l *lab) SaveVoted(changed map[health.Hash]*health.Verdict) {
 	for hash, v := range changed {
 		if delete(l.voted, hash); v != nil {
 			l.voted[hash] = *v
+		}
+	}
+}
+
+// SaveEstablished implements historian.
+func (l *lab) SaveEstablished(changed map[string]*store.Established) {
+	for id, e := range changed {
+		if delete(l.established, id); e != nil {
+			l.established[id] = *e
 		}
 	}
 }

@@ -148,13 +148,14 @@ func (m *planMetrics) update(p *fleet.Plan, moves int) {
 }
 
 // fleetMetrics show which checkers there are.
-type fleetMetrics struct{ connected, seated, silent, stranded prometheus.Gauge }
+type fleetMetrics struct{ connected, seated, silent, stranded, probation prometheus.Gauge }
 
 func newFleetMetrics(f factory) fleetMetrics {
 	return fleetMetrics{
 		connected: f.gauge("hdsd_checkers_connected", "Checkers that have a stream, or fetch."),
 		seated:    f.gauge("hdsd_checkers", "Checkers that are connected or whose seat is kept."),
 		silent:    f.gauge("hdsd_checkers_silent", "Connected checkers that report nothing of what they were sent."),
+		probation: f.gauge("hdsd_checkers_on_probation", "Connected checkers whose votes do not decide yet."),
 		stranded:  f.gauge("hdsd_endpoints_stranded", "Endpoints that no connected checker is able to check."),
 	}
 }
@@ -164,6 +165,7 @@ func (m *fleetMetrics) update(figures fleet.Figures) {
 	m.seated.Set(float64(figures.Seated))
 	m.silent.Set(float64(figures.Silent))
 	m.stranded.Set(float64(figures.Stranded))
+	m.probation.Set(float64(figures.Probation))
 }
 
 // voteMetrics show what the aggregator finds in the votes beside verdicts.

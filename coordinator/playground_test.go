@@ -101,7 +101,7 @@ func (p *playground) steps() []step {
 		{"operators freeze", p.freeze, moves{"hdsd_frozen": rises}},
 		{"a file is wrong", p.mistake, moves{"hdsd_quarantined": rises, "hdsd_source_problems": rises}},
 		{"a checker comes that says nothing", func() { p.x = p.introduce("x", "a") }, moves{
-			"hdsd_hds_silent_checkers_total": rises, "hdsd_hds_unaccepted_specifiers_total": rises, "hdsd_checkers_silent": rises,
+			"hdsd_hds_silent_checkers_total": rises, "hdsd_hds_unaccepted_specifiers_total": rises, "hdsd_checkers_silent": rises, "hdsd_checkers_on_probation": rises,
 		}},
 		{"it tells of what it was not asked", p.strange, moves{"hdsd_hds_strange_entries_total": rises}},
 		{"another has its name", p.impersonate, moves{"hdsd_hds_refused_streams_total": rises}},

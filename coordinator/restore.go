@@ -1,11 +1,19 @@
 package coordinator
 
-import "hdsd/store"
+import (
+	"hdsd/coordinator/fleet"
+	"hdsd/store"
+)
 
 // restore takes over what the store has, before the first event. No seat moves until hdsd
 // has settled.
 func (c *core) restore(s store.State) {
 	c.fleet.Restore(s.Plan)
+	established := make(map[string]fleet.Established, len(s.Established))
+	for id, e := range s.Established {
+		established[id] = fleet.Established{Identity: e.Identity, Seen: e.Seen}
+	}
+	c.fleet.RestoreEstablished(established)
 	for name, trials := range s.Trials {
 		c.rollout.Restore(name, recordOf(trials))
 	}

@@ -3,11 +3,14 @@ package coordinator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"hdsd/api"
 	"hdsd/assign"
 	"hdsd/coordinator/catalog"
+	"hdsd/coordinator/fleet"
 	"hdsd/coordinator/query"
 	"hdsd/coordinator/ruling"
 	"hdsd/health"
@@ -101,6 +104,7 @@ func (v view) explainVotes(k *catalog.Cluster, e *catalog.Endpoint) health.Verdi
 		return health.Verdict{Reason: e.Reason}
 	}
 	verdict := v.core.judge.Verdict(id)
+	verdict.Observations = v.withNewcomers(id, verdict.Observations)
 	if e.Checked == catalog.None {
 		if v.core.rulings.Ruling(id).Judged {
 			verdict.Reason = "held: " + verdict.Status.String() + " was the last verdict; " + e.Reason
@@ -121,6 +125,21 @@ func (v view) explainVotes(k *catalog.Cluster, e *catalog.Endpoint) health.Verdi
 		verdict.Reason = strings.TrimPrefix(verdict.Reason+"; "+short, "; ")
 	}
 	return verdict
+}
+
+// withNewcomers adds the votes of checkers on probation, which decide nothing.
+func (v view) withNewcomers(id health.EndpointID, seated []health.Observation) []health.Observation {
+	added := v.core.newcomers.Observations(id, "on probation")
+	added = slices.DeleteFunc(added, func(o health.Observation) bool {
+		return !v.core.fleet.OnProbation(o.Checker) ||
+			slices.ContainsFunc(seated, func(s health.Observation) bool { return s.Checker == o.Checker })
+	})
+	if len(added) == 0 {
+		return seated
+	}
+	all := append(slices.Clone(seated), added...)
+	slices.SortFunc(all, func(a, b health.Observation) int { return strings.Compare(a.Checker, b.Checker) })
+	return all
 }
 
 // untriedReason says why an endpoint has no votes, if no checker may be sent it yet.
@@ -181,12 +200,23 @@ func (v view) Checkers() []query.Checker {
 			DistrustReason: v.core.fleet.SilenceReason(known.ID), BlindReason: v.core.judge.BlindReason(known.ID),
 			Operator: shownTrust(known.ID, v.core.trust.of(known.ID)),
 		}}
+		if p := known.Probation; p != nil {
+			k.Probation = &api.Probation{Since: p.Since, Reason: v.probationReason(p)}
+		}
 		for _, cut := range v.core.judge.CutPaths(known.Locality) {
 			k.CutPaths = append(k.CutPaths, api.CutPath{To: cut.To, Reason: cut.Reason})
 		}
 		found = append(found, k)
 	}
 	return found
+}
+
+// probationReason says how far the probation of a checker is.
+func (v view) probationReason(p *fleet.Progress) string {
+	if !p.Wrong.IsZero() {
+		return "it disagrees with established checkers since " + p.Wrong.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("it has agreed with established checkers for %s of %s", p.Agreed.Round(time.Second), v.core.rules.Probation)
 }
 
 // Lagging implements query.State. A blocked version of a cluster is no part of the

@@ -93,6 +93,7 @@
 //	overrides     hash of its scope: Override
 //	voted         endpoint hash: VotedHealth, of endpoints under an override
 //	trust         checker: Trust
+//	established   checker: Established
 //	audit         time: AuditEntry
 //	gaps          recorded time where it begins: Gap
 //

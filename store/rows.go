@@ -30,6 +30,7 @@ var sealedBuckets = []struct {
 	{overrides, func(_, row []byte) bool { _, ok := decodeOverride(row); return ok }},
 	{voted, func(k, row []byte) bool { _, ok := decodeVoted(row); return ok && len(k) == 8 }},
 	{trust, func(_, row []byte) bool { _, ok := decodeTrust(row); return ok }},
+	{established, func(_, row []byte) bool { _, ok := decodeEstablished(row); return ok }},
 	{audit, func(k, row []byte) bool { _, ok := decodeAudit(row); return ok && len(k) == 8 }},
 	{gaps, func(k, row []byte) bool { _, ok := decodeGap(k, row); return ok }},
 }

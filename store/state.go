@@ -19,6 +19,8 @@ type State struct {
 	Voted     map[health.Hash]health.Verdict // verdict of the votes, by endpoint: all under an override, maybe others
 	Trust     map[string]Trust               // by checker
 	Trials    map[string]*Trials             // by cluster
+
+	Established map[string]Established // checkers that are not on probation
 }
 
 // Held is the last known health of an endpoint.
@@ -36,6 +38,7 @@ func (s *Store) State() (State, error) {
 		found = State{
 			Current: rows.current(), Voted: rows.voted(), Plan: rows.plan(), Clusters: rows.clusters(),
 			Freeze: rows.freeze(), Overrides: rows.overrides(), Trust: rows.trust(), Trials: rows.trials(),
+			Established: rows.established(),
 		}
 		return nil
 	})

@@ -11,7 +11,7 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var checkersHeader = []string{"id", "locality", "version", "connected", "abilities", "endpoints", "specifier", "last_report", "trusted", "distrust_reason", "share", "checks_per_second", "plan_digest", "operator", "blind_reason"}
+var checkersHeader = []string{"id", "locality", "version", "connected", "abilities", "endpoints", "specifier", "last_report", "trusted", "distrust_reason", "share", "checks_per_second", "plan_digest", "operator", "blind_reason", "probation"}
 
 func newCheckers() *cobra.Command {
 	var c client
@@ -53,7 +53,7 @@ func checkerCells(c *hdsdv1.Checker) []string {
 	return []string{
 		c.GetId(), localityCell(c.GetLocality()), c.GetVersion(), strconv.FormatBool(c.GetConnected()),
 		strings.Join(c.GetAbilities(), ","), number(c.GetAssignedEndpoints()), c.GetSpecifier(),
-		timeCell(c.GetLastReport()), strconv.FormatBool(c.GetTrusted()), c.GetDistrustReason(), number(c.GetShare()), rateCell(c), c.GetPlanDigest(), trustCell(c.GetOperator()), c.GetBlindReason(),
+		timeCell(c.GetLastReport()), strconv.FormatBool(c.GetTrusted()), c.GetDistrustReason(), number(c.GetShare()), rateCell(c), c.GetPlanDigest(), trustCell(c.GetOperator()), c.GetBlindReason(), c.GetProbationReason(),
 	}
 }
 

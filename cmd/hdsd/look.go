@@ -30,6 +30,7 @@ var looks = map[string]table.Look{
 	"distrust_reason":     {Optional: true},
 	"operator":            {Text: unlessDistrusted, Style: always(table.Yellow), Optional: true},
 	"blind_reason":        {Style: always(table.Yellow), Optional: true},
+	"probation":           {Style: always(table.Yellow), Optional: true},
 	"share":               {Never: true},
 	"plan_digest":         {Never: true},
 	"last_error":          {Style: always(table.Red), Optional: true},

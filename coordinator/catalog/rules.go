@@ -25,6 +25,7 @@ type Rules struct {
 	Trust               aggregate.BeliefLimits // of votes; a zero field stands for the default
 	InitialHealth       health.Status          // published before the first verdict
 	Options             specifier.Options      // what checkers' machines have
+	Probation           time.Duration          // of checkers that are new
 
 	settings   Settings // of clusters that no policy matches
 	policies   []policy
@@ -69,6 +70,7 @@ func NewRules(c *configv1.Config) *Rules {
 		Trust:         trustOf(c.GetVerdict()),
 		InitialHealth: health.Status(c.GetVerdict().GetInitialHealth()),
 		Options:       specifier.Options{Files: set(c.GetCheckers().GetFiles()), SDSSecrets: set(c.GetCheckers().GetSdsSecrets())},
+		Probation:     c.GetCheckers().GetProbation().AsDuration(),
 		settings: Settings{
 			Redundancy: int(c.GetAssignment().GetRedundancy()),
 			Zones:      placements[c.GetAssignment().GetZones()],

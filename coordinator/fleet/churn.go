@@ -32,9 +32,8 @@ func (f *Fleet) planChurn(now time.Time) {
 	}
 }
 
-// takeChurn returns what the plan does not yet know of those that came and went.
-func (f *Fleet) takeChurn(now time.Time) assign.Change {
-	c := &f.churn
+// take returns what the plan does not yet know of those that came and went.
+func (c *churn) take(now time.Time, f *Fleet) assign.Change {
 	change := assign.Change{Leave: slices.Sorted(maps.Keys(c.left))}
 	for _, k := range f.weigh() {
 		if !c.moved[k.ID] {
@@ -44,6 +43,7 @@ func (f *Fleet) takeChurn(now time.Time) assign.Change {
 	for _, id := range slices.Sorted(maps.Keys(c.moved)) {
 		switch known := f.checkers[id]; {
 		case known == nil: // it came and went
+		case known.onProbation():
 		case known.connected:
 			change.Join = append(change.Join, known.Checker)
 		default:

@@ -133,7 +133,7 @@ func (t Trust) shaken() bool { return t.Doubted+t.Distrusted+t.Blind+t.Away >= t
 // believed, are blind, or have substitutes.
 func (f *Fleet) assess() (trust Trust, troubled []string) {
 	for id, known := range f.checkers {
-		if f.idle(id) {
+		if f.idle(id) || known.onProbation() {
 			continue
 		}
 		if !known.connected || f.silent[id] != nil {

@@ -46,7 +46,7 @@ func (p *Plan) due() time.Time {
 type Work struct {
 	Endpoints iter.Seq[health.EndpointID] // by the plan; valid until that changes
 	Count     int                         // of Endpoints
-	Handovers []health.EndpointID         // in addition
+	Handovers []health.EndpointID         // in addition, a newcomer's sample included
 	Ended     []health.EndpointID         // handovers that the checker is not able to go on with: to unassign
 }
 
@@ -60,6 +60,11 @@ func (p *Plan) work(k *health.Checker) Work {
 		}
 		p.handovers.end(id, k.ID)
 		w.Ended = append(w.Ended, id)
+	}
+	for _, id := range sortedKeys(p.samples[k.ID]) {
+		if _, has := p.handovers[k.ID][id]; !has && p.lookup.CanCheck(k, id) {
+			w.Handovers = append(w.Handovers, id)
+		}
 	}
 	return w
 }

@@ -17,6 +17,9 @@
 //     believed, a minute at most (handover.go).
 //   - For checkers that come and go, a plan is made at once after some calm, and else at
 //     most every 100 ms (churn.go).
+//   - A newcomer is on probation until it has agreed with established checkers. It
+//     probes a sample on top of the plan (newcomer.go, sample.go). Who is established
+//     is known here, and who is a founder (probation.go).
 //   - Nobody weighs more by what it claims or by how many ids it has (weights.go).
 //   - Changes of the plan are gathered for a quarter of a report interval before
 //     specifiers are made of them (dispatch.go). So a zone that comes back costs
@@ -27,7 +30,7 @@
 // Each call that decides something returns Effects: the owner carries them out
 // in the order of the fields before it makes the next call. A Fleet asks its
 // owner, through Lookup, only for what it cannot know: whether votes are
-// believed, and whether a checker is able to check an endpoint.
+// believed or agree, and whether a checker is able to check an endpoint.
 //
 // An owner calls Tick, and then Dispatch, after each batch of events and when
 // NextDeadline has come.

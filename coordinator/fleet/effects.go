@@ -5,12 +5,14 @@ import "hdsd/health"
 // Effects lists what the owner of a Fleet has to do, in this order. The last four fields
 // only tell what happened.
 type Effects struct {
-	Settled bool                     // the time to settle has just ended
-	Events  []Event                  // to log
-	Votes   []VoteChange             // for the votes, in this order
-	Specify []string                 // checkers to send a specifier to, in this order: the first may become a canary
-	Rows    map[string][]health.Hash // of the plan, to store; nil removes a row
-	GivenUp []string                 // checkers that are forgotten, with their seats
+	Settled     bool                     // the time to settle has just ended
+	Events      []Event                  // to log
+	Votes       []VoteChange             // for the votes, in this order
+	Specify     []string                 // checkers to send a specifier to, in this order: the first may become a canary
+	Rows        map[string][]health.Hash // of the plan, to store; nil removes a row
+	Newcomers   []string                 // checkers whose votes are to be kept from now on, since they do not count
+	Established map[string]*Established  // to store; nil removes a row
+	GivenUp     []string                 // checkers that are forgotten, with their seats
 
 	Ignored bool // the report is that of a silent checker, and must not reach the votes
 	Planned bool // the plan was worked out anew
@@ -33,16 +35,18 @@ type Kind uint8
 
 // The kinds of event.
 const (
-	Lost             Kind = iota // a checker is lost; its seats are kept for the grace period
-	SeatsGivenUp                 // lost checkers did not come back in time
-	StoppedReporting             // checkers are connected and have stopped reporting
-	SilentReplaced               // silent checkers got substitutes
-	SilentGivenUp                // silent checkers lost their seats
-	SilentHeld                   // silent checkers keep their seats, since too few others report
-	DoubtedReplaced              // doubted checkers got substitutes at each of their endpoints
-	BlindOutnumbered             // blind checkers got substitutes where others did not outnumber them
-	DoubtedHeld                  // doubted checkers get substitutes only where they must
-	DoubtedHeldOver              // no checker does any more
+	Lost                 Kind = iota // a checker is lost; its seats are kept for the grace period
+	SeatsGivenUp                     // lost checkers did not come back in time
+	StoppedReporting                 // checkers are connected and have stopped reporting
+	SilentReplaced                   // silent checkers got substitutes
+	SilentGivenUp                    // silent checkers lost their seats
+	SilentHeld                       // silent checkers keep their seats, since too few others report
+	DoubtedReplaced                  // doubted checkers got substitutes at each of their endpoints
+	BlindOutnumbered                 // blind checkers got substitutes where others did not outnumber them
+	DoubtedHeld                      // doubted checkers get substitutes only where they must
+	DoubtedHeldOver                  // no checker does any more
+	NewcomersEstablished             // the probation of checkers is over, or they were there first
+	NewcomerLost                     // a checker on probation is gone
 )
 
 // Event is something to log.

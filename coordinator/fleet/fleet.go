@@ -23,6 +23,10 @@ type Lookup interface {
 	// Believes reports whether the vote of a checker on an endpoint counts.
 	Believes(id health.EndpointID, checker string) bool
 
+	// Compare compares the vote of a newcomer on an endpoint with those of established
+	// checkers.
+	Compare(id health.EndpointID, checker string) Comparison
+
 	// CanCheck reports whether a checker has the abilities to check an endpoint,
 	// and reaches it.
 	CanCheck(k *health.Checker, id health.EndpointID) bool
@@ -36,6 +40,7 @@ type Capacity func(k *health.Checker, nodeWeight float64)
 // call it.
 type Fleet struct {
 	*Plan
+	*Probation
 
 	// Set once.
 	options Options
@@ -67,6 +72,7 @@ type checker struct {
 	assigned   int       // endpoints, when its specifier was last made
 	nodeWeight float64   // what its node says
 	cover      cover
+	newcomer   *newcomer // nil: it is established
 }
 
 // New makes a Fleet without checkers or endpoints.
@@ -75,6 +81,7 @@ func New(o Options, lookup Lookup) *Fleet {
 		options: o, lookup: lookup, capacity: func(k *health.Checker, nodeWeight float64) { k.Weight, k.MaxChecksPerSecond = nodeWeight, 0 },
 		checkers: map[string]*checker{}, absent: map[string]time.Time{}, silent: map[string]*silence{}, churn: newChurn(),
 	}
+	f.Probation = &Probation{fleet: f, established: map[string]Established{}}
 	f.Plan = newPlan(o, lookup, f.present)
 	return f
 }
@@ -117,15 +124,23 @@ func (f *Fleet) Connect(now time.Time, k health.Checker) Effects {
 		f.checkers[k.ID] = known
 	}
 	f.endHandovers(k.ID, &f.out)
+	switch {
+	case !known.connected: // else its stream has replaced another
+	case known.newcomer == nil:
+		f.Probation.present--
+	case known.onProbation():
+		f.Probation.endSample(known)
+	}
 	known.nodeWeight = k.Weight
 	known.Checker, known.connected, known.voted = k, true, false
 	known.cover, f.doubt.changed = uncovered, true
 	delete(f.absent, k.ID)
 	delete(f.silent, k.ID)
-	f.expect(known)
-	f.churn.moved[k.ID] = true
-	f.churn.waiting = append(f.churn.waiting, k.ID)
-	f.planChurn(now)
+	if f.Probation.arrive(now, known); known.onProbation() {
+		f.Probation.welcome(now, known)
+	} else {
+		f.seat(now, known)
+	}
 	return f.effects()
 }
 
@@ -144,9 +159,17 @@ func (f *Fleet) Disconnect(now time.Time, id string) Effects {
 	known.connected, known.cover, f.doubt.changed = false, uncovered, true
 	f.endHandovers(id, &f.out)
 	delete(f.silent, id)
+	if known.onProbation() {
+		f.Probation.endSample(known)
+		f.Probation.dismiss(known)
+		return f.effects()
+	}
 	f.absent[id] = now.Add(f.options.Grace)
 	if f.settling && f.absent[id].Before(f.settleAt) {
 		f.absent[id] = f.settleAt
+	}
+	if known.newcomer == nil {
+		f.Probation.depart(now, known)
 	}
 	f.log(Lost, []string{id})
 	f.out.Votes = append(f.out.Votes, VoteChange{Checker: id, Lost: true})
@@ -161,6 +184,8 @@ func (f *Fleet) Tick(now time.Time) Effects {
 	f.settle(now)
 	f.giveUpSeats(now)
 	f.planChurn(now)
+	f.Probation.reviewNewcomers(now)
+	f.Probation.sweepEstablished(now)
 	f.findQuiet(now)
 	f.replaceSilent(now)
 	f.replaceDoubted(now)
@@ -196,7 +221,7 @@ func (f *Fleet) giveUpSeats(now time.Time) {
 // replan changes the plan, first for those that came and went.
 func (f *Fleet) replan(now time.Time, change assign.Change) {
 	if f.churn.pending() {
-		came := f.takeChurn(now)
+		came := f.churn.take(now, f)
 		came.Settling = f.settling
 		f.change(now, came, &f.out)
 	}
@@ -224,7 +249,7 @@ func (f *Fleet) Work(id string) (Work, bool) {
 		return Work{}, false
 	}
 	f.specified(id)
-	known.assigned = f.Part(id).Endpoints
+	known.assigned = f.Part(id).Endpoints + len(f.samples[id])
 	if !known.connected || f.idle(id) {
 		return Work{}, false
 	}
@@ -253,5 +278,6 @@ func (f *Fleet) NextDeadline() (time.Time, bool) {
 		wake(at)
 	}
 	wake(f.giveUpAt)
+	wake(f.Probation.lookAt)
 	return next, true
 }

@@ -27,6 +27,7 @@ type lab struct {
 	present  map[health.EndpointID]bool
 	unable   map[string]bool // checkers that are not able to check anything
 	doubtful bool            // no vote counts
+	compared map[string]Comparison
 
 	votes  map[string]map[health.EndpointID]bool // expected, by checker
 	rows   map[string][]health.Hash              // stored
@@ -40,7 +41,7 @@ type lab struct {
 // zones and endpoints 0, 1... that two checkers each have to check.
 func newLab(t testing.TB, o Options, checkers, endpoints int) *lab {
 	l := &lab{
-		TB: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), standing: map[string]Standing{}, present: map[health.EndpointID]bool{}, unable: map[string]bool{},
+		TB: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), standing: map[string]Standing{}, present: map[health.EndpointID]bool{}, compared: map[string]Comparison{}, unable: map[string]bool{},
 		votes: map[string]map[health.EndpointID]bool{}, rows: map[string][]health.Hash{},
 		has: map[string][]health.EndpointID{}, sent: map[string]int{}, silent: map[string]bool{},
 	}
@@ -65,6 +66,9 @@ func (l *lab) Standing(checker string) Standing { return l.standing[checker] }
 
 // Believes implements Lookup.
 func (l *lab) Believes(health.EndpointID, string) bool { return !l.doubtful }
+
+// Compare implements Lookup.
+func (l *lab) Compare(_ health.EndpointID, checker string) Comparison { return l.compared[checker] }
 
 // CanCheck implements Lookup.
 func (l *lab) CanCheck(k *health.Checker, id health.EndpointID) bool {

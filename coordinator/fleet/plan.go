@@ -20,6 +20,7 @@ type Plan struct {
 	queued    assign.Change                  // until Apply
 	stranded  map[health.EndpointID]struct{} // endpoints that nobody checks
 	handovers handovers
+	samples   samples
 
 	changed map[string]bool // checkers whose row is to be stored; true: and whose specifier is to be made
 	next    time.Time       // when specifiers may next be made
@@ -31,7 +32,7 @@ type Plan struct {
 func newPlan(o Options, lookup Lookup, present func(string) *health.Checker) *Plan {
 	return &Plan{
 		options: o, lookup: lookup, present: present, planner: assign.New(assign.Options{}),
-		stranded: map[health.EndpointID]struct{}{}, handovers: handovers{}, changed: map[string]bool{}, seats: map[string]int{},
+		stranded: map[health.EndpointID]struct{}{}, handovers: handovers{}, samples: samples{}, changed: map[string]bool{}, seats: map[string]int{},
 	}
 }
 
@@ -59,6 +60,11 @@ func (p *Plan) Renew(id health.EndpointID) {
 	for _, checker := range p.planner.Checkers(id) {
 		p.note(checker)
 	}
+	for checker, sample := range p.samples {
+		if _, has := sample[id]; has {
+			p.note(checker)
+		}
+	}
 }
 
 // Remove queues an endpoint that is not to be checked any more, for Apply. It
@@ -70,6 +76,7 @@ func (p *Plan) Remove(id health.EndpointID) []string {
 			checkers = append(checkers, checker)
 		}
 	}
+	checkers = append(checkers, p.unsample(id)...)
 	for _, checker := range checkers {
 		p.note(checker)
 	}
@@ -155,10 +162,23 @@ func (p *Plan) Part(checker string) assign.Checker { return p.planner.Checker(ch
 // Stranded reports whether no checker is able to check an endpoint.
 func (p *Plan) Stranded(id health.EndpointID) bool {
 	_, stranded := p.stranded[id]
+	for _, sample := range p.samples {
+		stranded = stranded && !sample[id]
+	}
 	return stranded
 }
 
-func (p *Plan) strandedEndpoints() int { return len(p.stranded) }
+func (p *Plan) strandedEndpoints() int {
+	left := maps.Clone(p.stranded)
+	for _, sample := range p.samples {
+		for id, counts := range sample {
+			if counts {
+				delete(left, id)
+			}
+		}
+	}
+	return len(left)
+}
 
 // Shortage returns how many checkers an endpoint lacks, and why.
 func (p *Plan) Shortage(id health.EndpointID) (missing int, why assign.Reason) {

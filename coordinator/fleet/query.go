@@ -13,14 +13,32 @@ type Checker struct {
 	health.Checker
 	Connected  bool
 	LastReport time.Time      // on whatever stream; zero: none is known
-	Plan       assign.Checker // its part of the plan
+	Plan       assign.Checker // its part of the plan, or its sample
+	Probation  *Progress      // nil: it is established
+}
+
+// Progress is how far the probation of a checker is.
+type Progress struct {
+	Since  time.Time
+	Agreed time.Duration // with established checkers
+	Wrong  time.Time     // since when it disagrees; zero: it does not
+}
+
+// probationOf returns how far a checker is on probation, or nil.
+func (k *checker) probationOf() *Progress {
+	if !k.onProbation() {
+		return nil
+	}
+	return &Progress{Since: k.newcomer.since, Agreed: k.newcomer.agreed, Wrong: k.newcomer.against}
 }
 
 // Checkers returns those that are connected or whose seats are kept, in no order.
 func (f *Fleet) Checkers() iter.Seq[Checker] {
 	return func(yield func(Checker) bool) {
 		for id, known := range f.checkers {
-			if !yield(Checker{known.Checker, known.connected, known.reported, f.Part(id)}) {
+			part := f.Part(id)
+			part.Endpoints += len(f.samples[id])
+			if !yield(Checker{known.Checker, known.connected, known.reported, part, known.probationOf()}) {
 				return
 			}
 		}
@@ -44,9 +62,28 @@ type Figures struct {
 	Seated    int // checkers that are connected or whose seats are kept
 	Silent    int // checkers
 	Stranded  int // endpoints
+	Probation int // checkers
+}
+
+// OnProbation reports whether a checker is.
+func (p *Probation) OnProbation(id string) bool {
+	f := p.fleet
+	known := f.checkers[id]
+	return known != nil && known.onProbation()
+}
+
+// waiting counts the checkers on probation.
+func (p *Probation) waiting() (count int) {
+	f := p.fleet
+	for _, known := range f.checkers {
+		if known.onProbation() {
+			count++
+		}
+	}
+	return count
 }
 
 // Figures counts the fleet.
 func (f *Fleet) Figures() Figures {
-	return Figures{f.connected(), len(f.checkers), len(f.silent), f.strandedEndpoints()}
+	return Figures{f.connected(), len(f.checkers), len(f.silent), f.strandedEndpoints(), f.Probation.waiting()}
 }

@@ -41,6 +41,9 @@ func (f *Fleet) SetSilent(now time.Time, id string, silent bool) Effects {
 		f.endSilence(now, id)
 	} else if known := f.checkers[id]; known != nil && known.connected && f.silent[id] == nil {
 		f.silent[id] = &silence{}
+		if known.onProbation() { // nobody has to take over
+			f.silent[id] = &silence{until: now, idle: true}
+		}
 		f.out.Recount = true
 	}
 	return f.effects()
@@ -71,7 +74,7 @@ func (f *Fleet) endSilence(now time.Time, id string) {
 	}
 	delete(f.silent, id)
 	f.doubt.changed, f.out.Recount = true, true
-	if s.replaced() {
+	if s.replaced() && !f.checkers[id].onProbation() {
 		f.checkers[id].cover = uncovered
 		f.expect(f.checkers[id])
 		f.replan(now, assign.Change{Join: []health.Checker{f.checkers[id].Checker}})
@@ -88,7 +91,7 @@ func (f *Fleet) findQuiet(now time.Time) {
 	patience := f.options.Grace + 3*f.options.Report
 	var quiet []string
 	for id, known := range f.checkers {
-		if known.connected && known.voted && known.assigned > 0 && f.silent[id] == nil && now.Sub(known.reported) > patience {
+		if known.connected && !known.onProbation() && known.voted && known.assigned > 0 && f.silent[id] == nil && now.Sub(known.reported) > patience {
 			f.silent[id] = &silence{stopped: true}
 			quiet = append(quiet, id)
 		}
@@ -169,7 +172,7 @@ func (f *Fleet) countReporting() (silent, reporting int) {
 		switch s := f.silent[id]; {
 		case s != nil && !s.idle:
 			silent++
-		case s == nil && known.connected && (known.voted || known.assigned == 0):
+		case s == nil && known.connected && !known.onProbation() && (known.voted || known.assigned == 0):
 			reporting++
 		}
 	}
@@ -215,7 +218,7 @@ func (f *Fleet) mayReplace(now time.Time, p *pace) bool {
 	if now.Sub(p.since) >= max(f.options.Grace, leastPace) {
 		*p = pace{since: now}
 	}
-	if p.count >= max(2, f.connected()/20) {
+	if p.count >= max(2, (f.connected()-f.Probation.waiting())/20) {
 		return false
 	}
 	p.count++

@@ -17,8 +17,10 @@ func (f *Fleet) weigh() (changed []health.Checker) {
 	claims := make([]float64, 0, len(f.checkers))
 	sharing := newSharing()
 	for _, known := range f.checkers {
-		claims = append(claims, known.nodeWeight)
-		sharing.add(&known.Checker)
+		if !known.onProbation() {
+			claims = append(claims, known.nodeWeight)
+			sharing.add(&known.Checker)
+		}
 	}
 	most := health.MostWeight(claims)
 	for _, id := range slices.Sorted(maps.Keys(f.checkers)) {
@@ -27,7 +29,7 @@ func (f *Fleet) weigh() (changed []health.Checker) {
 		f.capacity(&known.Checker, min(known.nodeWeight, most))
 		known.Weight = sharing.part(&known.Checker)
 		same := before.Weight == known.Weight && before.MaxChecksPerSecond == known.MaxChecksPerSecond
-		if !same && known.connected && known.cover == uncovered && !f.silent[id].replaced() {
+		if !same && known.connected && !known.onProbation() && known.cover == uncovered && !f.silent[id].replaced() {
 			changed = append(changed, known.Checker)
 		}
 	}

@@ -80,11 +80,12 @@ var mayImport = map[string][]string{
 	"coordinator/decision":       {"eds", "health", "store"},
 	"coordinator/ruling":         {"aggregate", "coordinator/catalog", "coordinator/decision", "eds", "gen/hdsd/config/v1", "health", "store"},
 	"coordinator/fleet":          {"assign", "health"},
+	"coordinator/probation":      {"health"},
 	"coordinator/rollout":        {"coordinator/catalog", "coordinator/rollout/canary", "hds/specifier", "health"},
 	"coordinator/rollout/canary": {"health"},
 	"coordinator/feed":           {"config", "coordinator/catalog", "gen/hdsd/config/v1", "gen/hdsd/store/v1", "hds/specifier", "internal/yamlpb", "source", "source/file", "source/hold", "source/xds"},
 	"coordinator/query":          {"api", "coordinator/catalog", "coordinator/feed", "csds", "eds", "hds", "health", "source/xds", "store"},
-	"coordinator":                {"access", "access/guard", "aggregate", "api", "assign", "coordinator/rollout/canary", "config", "coordinator/catalog", "coordinator/decision", "coordinator/feed", "coordinator/fleet", "coordinator/query", "coordinator/rollout", "coordinator/ruling", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "internal/caller", "internal/origin", "internal/rest", "internal/wire", "source", "source/hold", "store", "internal/certs", "internal/conns", "internal/inflight", "internal/share"},
+	"coordinator":                {"access", "access/guard", "aggregate", "api", "assign", "coordinator/rollout/canary", "config", "coordinator/catalog", "coordinator/decision", "coordinator/feed", "coordinator/fleet", "coordinator/probation", "coordinator/query", "coordinator/rollout", "coordinator/ruling", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "internal/caller", "internal/origin", "internal/rest", "internal/wire", "source", "source/hold", "store", "internal/certs", "internal/conns", "internal/inflight", "internal/share"},
 	"cmd/hdsd":                   {"api", "bootstrap", "check", "config", "coordinator", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "internal/demo", "internal/suggest", "internal/table", "simulate", "simulate/scenario", "source", "store", "validate"},
 	"gen/envoy":                  {},
 	"gen/hdsd/config/v1":         {},
@@ -94,7 +95,7 @@ var mayImport = map[string][]string{
 
 // pure lists the packages that import nothing but the standard library and
 // each other.
-var pure = []string{"health", "assign", "assign/internal/quota", "assign/internal/rendezvous", "assign/internal/trie", "assign/internal/zone", "aggregate", "coordinator/rollout/canary", "simulate", "store/timeline", "coordinator/fleet"}
+var pure = []string{"health", "assign", "assign/internal/quota", "assign/internal/rendezvous", "assign/internal/trie", "assign/internal/zone", "aggregate", "coordinator/rollout/canary", "simulate", "store/timeline", "coordinator/fleet", "coordinator/probation"}
 
 type goPackage struct {
 	ImportPath string

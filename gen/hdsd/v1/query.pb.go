@@ -1464,9 +1464,16 @@ type Checker struct {
 	PlanDigest string `protobuf:"bytes,17,opt,name=plan_digest,json=planDigest,proto3" json:"plan_digest,omitempty"`
 	// Why it counts as blind: it kept reporting up through outages that its peers
 	// saw. Its votes count all the same. Empty if it is not blind.
-	BlindReason   string `protobuf:"bytes,19,opt,name=blind_reason,json=blindReason,proto3" json:"blind_reason,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	BlindReason string `protobuf:"bytes,19,opt,name=blind_reason,json=blindReason,proto3" json:"blind_reason,omitempty"`
+	// Whether it is on probation: it probes a sample of endpoints, and its votes do
+	// not decide.
+	Probation bool `protobuf:"varint,20,opt,name=probation,proto3" json:"probation,omitempty"`
+	// Since when it is; absent if it is not.
+	ProbationSince *timestamppb.Timestamp `protobuf:"bytes,21,opt,name=probation_since,json=probationSince,proto3" json:"probation_since,omitempty"`
+	// How far its probation is. Empty if it is not on probation.
+	ProbationReason string `protobuf:"bytes,22,opt,name=probation_reason,json=probationReason,proto3" json:"probation_reason,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Checker) Reset() {
@@ -1628,6 +1635,27 @@ func (x *Checker) GetPlanDigest() string {
 func (x *Checker) GetBlindReason() string {
 	if x != nil {
 		return x.BlindReason
+	}
+	return ""
+}
+
+func (x *Checker) GetProbation() bool {
+	if x != nil {
+		return x.Probation
+	}
+	return false
+}
+
+func (x *Checker) GetProbationSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ProbationSince
+	}
+	return nil
+}
+
+func (x *Checker) GetProbationReason() string {
+	if x != nil {
+		return x.ProbationReason
 	}
 	return ""
 }
@@ -2841,7 +2869,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"page_token\x18\x02 \x01(\tR\tpageToken\"l\n" +
 	"\x14ListClustersResponse\x12,\n" +
 	"\bclusters\x18\x01 \x03(\v2\x10.hdsd.v1.ClusterR\bclusters\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xec\x05\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"\xfa\x06\n" +
 	"\aChecker\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12:\n" +
 	"\blocality\x18\x02 \x01(\v2\x1e.envoy.config.core.v3.LocalityR\blocality\x12\x18\n" +
@@ -2864,7 +2892,10 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x15max_checks_per_second\x18\x10 \x01(\x01H\x00R\x12maxChecksPerSecond\x88\x01\x01\x12\x1f\n" +
 	"\vplan_digest\x18\x11 \x01(\tR\n" +
 	"planDigest\x12!\n" +
-	"\fblind_reason\x18\x13 \x01(\tR\vblindReasonB\x18\n" +
+	"\fblind_reason\x18\x13 \x01(\tR\vblindReason\x12\x1c\n" +
+	"\tprobation\x18\x14 \x01(\bR\tprobation\x12C\n" +
+	"\x0fprobation_since\x18\x15 \x01(\v2\x1a.google.protobuf.TimestampR\x0eprobationSince\x12)\n" +
+	"\x10probation_reason\x18\x16 \x01(\tR\x0fprobationReasonB\x18\n" +
 	"\x16_max_checks_per_second\"1\n" +
 	"\aCutPath\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\tR\x02to\x12\x16\n" +
@@ -3054,39 +3085,40 @@ var file_hdsd_v1_query_proto_depIdxs = []int32{
 	33, // 34: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
 	19, // 35: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
 	18, // 36: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
-	1,  // 37: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
-	33, // 38: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
-	17, // 39: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
-	34, // 40: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
-	33, // 41: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
-	33, // 42: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
-	22, // 43: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
-	33, // 44: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
-	26, // 45: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
-	33, // 46: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
-	25, // 47: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
-	3,  // 48: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
-	31, // 49: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
-	8,  // 50: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
-	6,  // 51: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
-	9,  // 52: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
-	23, // 53: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
-	15, // 54: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
-	20, // 55: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
-	27, // 56: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
-	29, // 57: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
-	7,  // 58: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
-	10, // 59: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
-	24, // 60: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
-	16, // 61: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
-	21, // 62: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
-	28, // 63: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
-	30, // 64: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
-	58, // [58:65] is the sub-list for method output_type
-	51, // [51:58] is the sub-list for method input_type
-	51, // [51:51] is the sub-list for extension type_name
-	51, // [51:51] is the sub-list for extension extendee
-	0,  // [0:51] is the sub-list for field type_name
+	33, // 37: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
+	1,  // 38: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
+	33, // 39: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	17, // 40: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
+	34, // 41: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
+	33, // 42: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
+	33, // 43: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
+	22, // 44: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
+	33, // 45: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
+	26, // 46: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
+	33, // 47: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
+	25, // 48: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
+	3,  // 49: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
+	31, // 50: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
+	8,  // 51: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
+	6,  // 52: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
+	9,  // 53: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
+	23, // 54: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
+	15, // 55: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
+	20, // 56: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
+	27, // 57: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
+	29, // 58: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
+	7,  // 59: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
+	10, // 60: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
+	24, // 61: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
+	16, // 62: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
+	21, // 63: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
+	28, // 64: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
+	30, // 65: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
+	59, // [59:66] is the sub-list for method output_type
+	52, // [52:59] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_query_proto_init() }

@@ -2222,6 +2222,10 @@ type Checkers struct {
 	SdsSecrets []string `protobuf:"bytes,2,rep,name=sds_secrets,json=sdsSecrets,proto3" json:"sds_secrets,omitempty"`
 	// Which checkers may join; one rule has to match. Absent: all that may connect.
 	Admit []*AdmitRule `protobuf:"bytes,3,rep,name=admit,proto3" json:"admit,omitempty"`
+	// How long a newcomer's votes decide nothing: until it has agreed with
+	// established checkers for so long. Where none is established, nobody waits.
+	// 0s: nobody waits. Default: 30s.
+	Probation *durationpb.Duration `protobuf:"bytes,4,opt,name=probation,proto3" json:"probation,omitempty"`
 	// Whether the weight counts that a checker claims in hdsd.weight of its
 	// node.metadata; if so, up to 4 times the median of all checkers.
 	// assignment.checkers stands above it.
@@ -2277,6 +2281,13 @@ func (x *Checkers) GetSdsSecrets() []string {
 func (x *Checkers) GetAdmit() []*AdmitRule {
 	if x != nil {
 		return x.Admit
+	}
+	return nil
+}
+
+func (x *Checkers) GetProbation() *durationpb.Duration {
+	if x != nil {
+		return x.Probation
 	}
 	return nil
 }
@@ -2730,12 +2741,13 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\aHistory\x127\n" +
 	"\tretention\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\tretention\x12\x1b\n" +
 	"\tmax_bytes\x18\x02 \x01(\x04R\bmaxBytes\x12)\n" +
-	"\x10require_writable\x18\x03 \x01(\bR\x0frequireWritable\"\x95\x01\n" +
+	"\x10require_writable\x18\x03 \x01(\bR\x0frequireWritable\"\xce\x01\n" +
 	"\bCheckers\x12\x14\n" +
 	"\x05files\x18\x01 \x03(\tR\x05files\x12\x1f\n" +
 	"\vsds_secrets\x18\x02 \x03(\tR\n" +
 	"sdsSecrets\x12/\n" +
-	"\x05admit\x18\x03 \x03(\v2\x19.hdsd.config.v1.AdmitRuleR\x05admit\x12!\n" +
+	"\x05admit\x18\x03 \x03(\v2\x19.hdsd.config.v1.AdmitRuleR\x05admit\x127\n" +
+	"\tprobation\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tprobation\x12!\n" +
 	"\fnode_weights\x18\x05 \x01(\bR\vnodeWeights\"K\n" +
 	"\tAdmitRule\x12 \n" +
 	"\fnode_id_glob\x18\x01 \x01(\tR\n" +
@@ -2918,15 +2930,16 @@ var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	35, // 51: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
 	36, // 52: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
 	32, // 53: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
-	36, // 54: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	36, // 55: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	6,  // 56: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	37, // 57: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	58, // [58:58] is the sub-list for method output_type
-	58, // [58:58] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	36, // 54: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
+	36, // 55: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	36, // 56: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	6,  // 57: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	37, // 58: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	59, // [59:59] is the sub-list for method output_type
+	59, // [59:59] is the sub-list for method input_type
+	59, // [59:59] is the sub-list for extension type_name
+	59, // [59:59] is the sub-list for extension extendee
+	0,  // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }

@@ -671,6 +671,61 @@ func (x *Trials) GetRetries() uint32 {
 	return 0
 }
 
+// Established is a checker that is not on probation.
+type Established struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The verified name of its certificate; empty without one.
+	Identity string `protobuf:"bytes,1,opt,name=identity,proto3" json:"identity,omitempty"`
+	// When it was last known to be connected.
+	Seen          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=seen,proto3" json:"seen,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Established) Reset() {
+	*x = Established{}
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Established) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Established) ProtoMessage() {}
+
+func (x *Established) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Established.ProtoReflect.Descriptor instead.
+func (*Established) Descriptor() ([]byte, []int) {
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Established) GetIdentity() string {
+	if x != nil {
+		return x.Identity
+	}
+	return ""
+}
+
+func (x *Established) GetSeen() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Seen
+	}
+	return nil
+}
+
 // Scope is a set of endpoints. A field that is empty matches any.
 type Override_Scope struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -683,7 +738,7 @@ type Override_Scope struct {
 
 func (x *Override_Scope) Reset() {
 	*x = Override_Scope{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[8]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -695,7 +750,7 @@ func (x *Override_Scope) String() string {
 func (*Override_Scope) ProtoMessage() {}
 
 func (x *Override_Scope) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[8]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -743,7 +798,7 @@ type Trials_Proof struct {
 
 func (x *Trials_Proof) Reset() {
 	*x = Trials_Proof{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[9]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -755,7 +810,7 @@ func (x *Trials_Proof) String() string {
 func (*Trials_Proof) ProtoMessage() {}
 
 func (x *Trials_Proof) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[9]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -798,7 +853,7 @@ type Trials_Loss struct {
 
 func (x *Trials_Loss) Reset() {
 	*x = Trials_Loss{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[10]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -810,7 +865,7 @@ func (x *Trials_Loss) String() string {
 func (*Trials_Loss) ProtoMessage() {}
 
 func (x *Trials_Loss) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[10]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -913,7 +968,10 @@ const file_hdsd_store_v1_rows_proto_rawDesc = "" +
 	"\x04Loss\x12\x18\n" +
 	"\achecker\x18\x01 \x01(\tR\achecker\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1a\n" +
-	"\bidentity\x18\x03 \x01(\tR\bidentityB Z\x1ehdsd/gen/hdsd/store/v1;storev1b\x06proto3"
+	"\bidentity\x18\x03 \x01(\tR\bidentity\"Y\n" +
+	"\vEstablished\x12\x1a\n" +
+	"\bidentity\x18\x01 \x01(\tR\bidentity\x12.\n" +
+	"\x04seen\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04seenB Z\x1ehdsd/gen/hdsd/store/v1;storev1b\x06proto3"
 
 var (
 	file_hdsd_store_v1_rows_proto_rawDescOnce sync.Once
@@ -928,7 +986,7 @@ func file_hdsd_store_v1_rows_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_store_v1_rows_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hdsd_store_v1_rows_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_hdsd_store_v1_rows_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_hdsd_store_v1_rows_proto_goTypes = []any{
 	(Trust_Level)(0),              // 0: hdsd.store.v1.Trust.Level
 	(*Freeze)(nil),                // 1: hdsd.store.v1.Freeze
@@ -939,36 +997,38 @@ var file_hdsd_store_v1_rows_proto_goTypes = []any{
 	(*Trust)(nil),                 // 6: hdsd.store.v1.Trust
 	(*AuditEntry)(nil),            // 7: hdsd.store.v1.AuditEntry
 	(*Trials)(nil),                // 8: hdsd.store.v1.Trials
-	(*Override_Scope)(nil),        // 9: hdsd.store.v1.Override.Scope
-	(*Trials_Proof)(nil),          // 10: hdsd.store.v1.Trials.Proof
-	(*Trials_Loss)(nil),           // 11: hdsd.store.v1.Trials.Loss
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
-	(v3.HealthStatus)(0),          // 13: envoy.config.core.v3.HealthStatus
-	(*v3.Locality)(nil),           // 14: envoy.config.core.v3.Locality
+	(*Established)(nil),           // 9: hdsd.store.v1.Established
+	(*Override_Scope)(nil),        // 10: hdsd.store.v1.Override.Scope
+	(*Trials_Proof)(nil),          // 11: hdsd.store.v1.Trials.Proof
+	(*Trials_Loss)(nil),           // 12: hdsd.store.v1.Trials.Loss
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(v3.HealthStatus)(0),          // 14: envoy.config.core.v3.HealthStatus
+	(*v3.Locality)(nil),           // 15: envoy.config.core.v3.Locality
 }
 var file_hdsd_store_v1_rows_proto_depIdxs = []int32{
-	12, // 0: hdsd.store.v1.Freeze.since:type_name -> google.protobuf.Timestamp
-	13, // 1: hdsd.store.v1.HeldHealth.statuses:type_name -> envoy.config.core.v3.HealthStatus
-	9,  // 2: hdsd.store.v1.Override.scope:type_name -> hdsd.store.v1.Override.Scope
-	13, // 3: hdsd.store.v1.Override.status:type_name -> envoy.config.core.v3.HealthStatus
-	12, // 4: hdsd.store.v1.Override.since:type_name -> google.protobuf.Timestamp
-	12, // 5: hdsd.store.v1.Override.until:type_name -> google.protobuf.Timestamp
-	12, // 6: hdsd.store.v1.Gap.start:type_name -> google.protobuf.Timestamp
-	12, // 7: hdsd.store.v1.Gap.end:type_name -> google.protobuf.Timestamp
-	13, // 8: hdsd.store.v1.VotedHealth.status:type_name -> envoy.config.core.v3.HealthStatus
-	12, // 9: hdsd.store.v1.VotedHealth.since:type_name -> google.protobuf.Timestamp
+	13, // 0: hdsd.store.v1.Freeze.since:type_name -> google.protobuf.Timestamp
+	14, // 1: hdsd.store.v1.HeldHealth.statuses:type_name -> envoy.config.core.v3.HealthStatus
+	10, // 2: hdsd.store.v1.Override.scope:type_name -> hdsd.store.v1.Override.Scope
+	14, // 3: hdsd.store.v1.Override.status:type_name -> envoy.config.core.v3.HealthStatus
+	13, // 4: hdsd.store.v1.Override.since:type_name -> google.protobuf.Timestamp
+	13, // 5: hdsd.store.v1.Override.until:type_name -> google.protobuf.Timestamp
+	13, // 6: hdsd.store.v1.Gap.start:type_name -> google.protobuf.Timestamp
+	13, // 7: hdsd.store.v1.Gap.end:type_name -> google.protobuf.Timestamp
+	14, // 8: hdsd.store.v1.VotedHealth.status:type_name -> envoy.config.core.v3.HealthStatus
+	13, // 9: hdsd.store.v1.VotedHealth.since:type_name -> google.protobuf.Timestamp
 	0,  // 10: hdsd.store.v1.Trust.level:type_name -> hdsd.store.v1.Trust.Level
-	12, // 11: hdsd.store.v1.Trust.since:type_name -> google.protobuf.Timestamp
-	12, // 12: hdsd.store.v1.AuditEntry.time:type_name -> google.protobuf.Timestamp
-	10, // 13: hdsd.store.v1.Trials.proven:type_name -> hdsd.store.v1.Trials.Proof
-	11, // 14: hdsd.store.v1.Trials.losses:type_name -> hdsd.store.v1.Trials.Loss
-	14, // 15: hdsd.store.v1.Override.Scope.locality:type_name -> envoy.config.core.v3.Locality
-	12, // 16: hdsd.store.v1.Trials.Loss.time:type_name -> google.protobuf.Timestamp
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	13, // 11: hdsd.store.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	13, // 12: hdsd.store.v1.AuditEntry.time:type_name -> google.protobuf.Timestamp
+	11, // 13: hdsd.store.v1.Trials.proven:type_name -> hdsd.store.v1.Trials.Proof
+	12, // 14: hdsd.store.v1.Trials.losses:type_name -> hdsd.store.v1.Trials.Loss
+	13, // 15: hdsd.store.v1.Established.seen:type_name -> google.protobuf.Timestamp
+	15, // 16: hdsd.store.v1.Override.Scope.locality:type_name -> envoy.config.core.v3.Locality
+	13, // 17: hdsd.store.v1.Trials.Loss.time:type_name -> google.protobuf.Timestamp
+	18, // [18:18] is the sub-list for method output_type
+	18, // [18:18] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_store_v1_rows_proto_init() }
@@ -982,7 +1042,7 @@ func file_hdsd_store_v1_rows_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_store_v1_rows_proto_rawDesc), len(file_hdsd_store_v1_rows_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

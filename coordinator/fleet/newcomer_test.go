@@ -1,0 +1,210 @@
+package fleet
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"hdsd/health"
+)
+
+const probationTime = 30 * time.Second
+
+// watchful returns a lab with six established checkers and probation.
+func watchful(t *testing.T) *lab {
+	l := newLab(t, options(), 0, 600)
+	l.SetProbation(l.now, probationTime)
+	for i := range 6 {
+		l.join(fmt.Sprintf("c%d", i))
+	}
+	l.pass(5 * report)
+	l.wantOnProbation(0)
+	return l
+}
+
+func (l *lab) wantOnProbation(want int) {
+	l.Helper()
+	if got := l.Figures().Probation; got != want {
+		l.Errorf("%d are on probation, want %d", got, want)
+	}
+}
+
+// say sets how the votes of newcomers compare.
+func (l *lab) say(c Comparison, ids ...string) {
+	for _, id := range ids {
+		l.compared[id] = c
+	}
+}
+
+// TestWhoDisagreesStaysOnProbation, however long; a short disagreement only delays.
+func TestWhoDisagreesStaysOnProbation(t *testing.T) {
+	l := watchful(t)
+	l.say(Same, "n0", "n1", "n2")
+	l.join("n0")
+	l.join("n1")
+	l.join("n2")
+	l.say(Opposite, "n0")
+	l.pass(20 * report)
+	l.say(Opposite, "n1", "n2")
+	l.pass(5 * report)
+	l.say(Same, "n1")
+	l.pass(10 * report)
+	l.say(Same, "n2")
+	l.pass(4 * report)
+	l.wantOnProbation(2) // n1 has agreed for 34 s in all
+	if l.OnProbation("n1") {
+		t.Error("n1 waits though it disagreed only for a while")
+	}
+	l.pass(20 * report)
+	if !l.OnProbation("n2") {
+		t.Error("n2 disagreed for long and has not begun anew")
+	}
+	l.pass(time.Hour)
+	l.wantOnProbation(1)
+	for k := range l.Checkers() {
+		if k.ID == "n0" && (k.Probation == nil || k.Probation.Wrong.IsZero() || k.Plan.Endpoints == 0) {
+			t.Errorf("%+v", k)
+		}
+	}
+}
+
+// TestWhoSaysNothingStaysOnProbation, as one that is silent.
+func TestWhoSaysNothingStaysOnProbation(t *testing.T) {
+	l := watchful(t)
+	l.say(Same, "n1")
+	l.join("n0")
+	l.join("n1")
+	l.hush("n1")
+	l.pass(time.Minute)
+	l.wantOnProbation(2)
+	if _, n := l.take(SilentReplaced); n > 0 || l.Figures().Silent != 1 {
+		t.Errorf("%d silent newcomers are replaced", n)
+	}
+	l.speak("n1")
+	l.pass(probationTime + 2*report)
+	l.wantOnProbation(1)
+}
+
+// TestNewcomersThatComeAndGoMakeNoPlan: they have no seats.
+func TestNewcomersThatComeAndGoMakeNoPlan(t *testing.T) {
+	l := watchful(t)
+	digest := l.Digest()
+	for i := range 200 {
+		k := worker(i)
+		e := l.Connect(l.now, k)
+		l.do(e)
+		if n := len(l.has[k.ID]); n < 50 || n > 200 {
+			t.Errorf("%s probes %d endpoints", k.ID, n)
+		}
+		gone := l.Disconnect(l.now, k.ID)
+		l.do(gone)
+		if e.Planned || gone.Planned || len(gone.GivenUp) != 1 {
+			t.Errorf("%+v, %+v", e, gone)
+		}
+		l.pass(report / 2)
+	}
+	if l.Digest() != digest || len(l.Fleet.checkers) != 6 || len(l.samples) > 0 {
+		t.Errorf("left are %d checkers and %d samples", len(l.Fleet.checkers), len(l.samples))
+	}
+}
+
+// TestNewcomersOfOneIdentityDivideASample where others have certificates of their own.
+func TestNewcomersOfOneIdentityDivideASample(t *testing.T) {
+	l := watchful(t)
+	var ids []string
+	for i := range 10 {
+		ids = append(ids, fmt.Sprint("many", i))
+		l.come("spiffe://prod/many", "1", 0, ids[i])
+	}
+	l.pass(report)
+	l.lose(ids[0])
+	l.come("spiffe://prod/many", "1", 0, ids[0])
+	if n := len(l.samples[ids[0]]); n == 0 || n > 30 {
+		t.Errorf("the sample of one of ten has %d endpoints", n)
+	}
+}
+
+// TestOneFounderWaitsForOthers: two of three come later, and are founders too.
+func TestOneFounderWaitsForOthers(t *testing.T) {
+	l := newLab(t, options(), 0, 60)
+	l.SetProbation(l.now, probationTime)
+	for i := range 3 {
+		l.join(fmt.Sprintf("c%d", i))
+		l.wantOnProbation(0)
+		if i == 0 {
+			l.pass(20 * report)
+		}
+	}
+	l.pass(5 * report)
+	for i := range 3 {
+		if n := l.Part(fmt.Sprintf("c%d", i)).Endpoints; n == 0 {
+			t.Errorf("c%d has no seats", i)
+		}
+	}
+	if _, n := l.take(NewcomersEstablished); n != 3 {
+		t.Errorf("%d are established", n)
+	}
+	l.join("c3")
+	l.wantOnProbation(1)
+}
+
+// TestWithoutProbationNobodyWaits, and it can be turned on and off.
+func TestWithoutProbationNobodyWaits(t *testing.T) {
+	l := newLab(t, options(), 6, 60)
+	l.join("c6")
+	l.wantOnProbation(0)
+	l.SetProbation(l.now, probationTime)
+	l.join("n0")
+	l.wantOnProbation(1)
+	l.join("c6") // on another stream
+	l.wantOnProbation(1)
+	l.SetProbation(l.now, 0)
+	l.tick()
+	l.wantOnProbation(0)
+	l.pass(report)
+	if l.Part("n0").Endpoints == 0 {
+		t.Error("n0 has no seats")
+	}
+}
+
+// TestEndpointsThatGoLeaveSamples, and one that is changed is sent anew.
+func TestEndpointsThatGoLeaveSamples(t *testing.T) {
+	l := watchful(t)
+	l.join("n0")
+	l.pass(report)
+	var id health.EndpointID
+	for id = range l.samples["n0"] {
+		break
+	}
+	sent := l.sent["n0"]
+	l.Renew(id)
+	l.pass(report)
+	if l.sent["n0"] == sent {
+		t.Error("the newcomer is not sent what has changed")
+	}
+	l.remove(id)
+	l.do(l.Apply(l.now))
+	if _, has := l.samples["n0"][id]; has {
+		t.Error("the sample has an endpoint that is gone")
+	}
+}
+
+// TestWhoIsNotSeenForLongIsForgotten, and nobody who is connected.
+func TestWhoIsNotSeenForLongIsForgotten(t *testing.T) {
+	l := watchful(t)
+	l.lose("c5")
+	l.pass(grace + report)
+	l.now = l.now.Add(keepEstablished)
+	forgotten := map[string]bool{}
+	for range 2 {
+		e := l.Tick(l.now)
+		for id, row := range e.Established {
+			forgotten[id] = row == nil
+		}
+		l.do(e)
+		l.now = l.now.Add(sweepEvery)
+	}
+	if !forgotten["c5"] || forgotten["c0"] || len(l.established) != 5 {
+		t.Errorf("forgotten are %v, left %d", forgotten, len(l.established))
+	}
+}

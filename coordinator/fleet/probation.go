@@ -1,0 +1,283 @@
+package fleet
+
+import (
+	"time"
+)
+
+// Established is a checker that was on probation, or was there before others.
+type Established struct {
+	Identity string // of its certificate; empty without one
+	Any      bool   // whoever comes under its id first: a plan without identities names it
+	Seen     time.Time
+}
+
+// Probation knows who is established, who waits, and when that changes.
+type Probation struct {
+	fleet       *Fleet
+	lasts       time.Duration // 0: nobody waits
+	established map[string]Established
+	present     int // established checkers that are connected
+
+	open    bool      // nobody is established: those that are there are founders
+	opened  time.Time // since when
+	joined  time.Time // when the latest founder came
+	lookAt  time.Time // when to look at newcomers and founders again; zero: there are none
+	sweepAt time.Time // when to forget who was not seen for long
+}
+
+const (
+	// foundingCalm is how many report intervals nobody may join before founders are
+	// established.
+	foundingCalm = 3
+
+	// keepEstablished is for how long a checker that is not seen stays established.
+	keepEstablished = 7 * 24 * time.Hour
+
+	// mostEstablished is how many may be remembered that are not connected.
+	mostEstablished = 20_000
+
+	sweepEvery = time.Hour
+)
+
+// RestoreEstablished takes up who was established, after Restore and before anything
+// else. Without any, those of the stored plan are: it is of a time without probation.
+func (p *Probation) RestoreEstablished(all map[string]Established) {
+	f := p.fleet
+	for id, e := range all {
+		p.established[id] = e
+	}
+	if len(all) == 0 {
+		for id := range f.checkers {
+			p.established[id] = Established{Any: true}
+		}
+	}
+}
+
+// SetProbation sets how long probation lasts. With 0, nobody waits.
+func (p *Probation) SetProbation(now time.Time, lasts time.Duration) {
+	f := p.fleet
+	began := p.lasts == 0 && lasts > 0
+	p.lasts = lasts
+	if began {
+		for _, id := range sortedKeys(f.checkers) {
+			if known := f.checkers[id]; known.connected && known.newcomer == nil {
+				p.remember(now, known)
+			}
+		}
+	}
+	p.lookAt = now
+}
+
+// isEstablished reports whether a checker need not wait.
+func (p *Probation) isEstablished(known *checker) bool {
+	e, ok := p.established[known.ID]
+	return p.lasts == 0 || ok && (e.Any || e.Identity == known.Identity)
+}
+
+// remember stores that a checker is established.
+func (p *Probation) remember(now time.Time, known *checker) {
+	if p.lasts == 0 {
+		return
+	}
+	e := Established{Identity: known.Identity, Seen: now}
+	p.established[known.ID] = e
+	p.storeEstablished(known.ID, &e)
+}
+
+func (p *Probation) storeEstablished(id string, e *Established) {
+	f := p.fleet
+	if f.out.Established == nil {
+		f.out.Established = map[string]*Established{}
+	}
+	f.out.Established[id] = e
+}
+
+// arrive begins the probation of a checker that has connected, unless it is established.
+func (p *Probation) arrive(now time.Time, known *checker) {
+	f := p.fleet
+	known.newcomer = nil
+	if p.isEstablished(known) {
+		p.present++
+		p.remember(now, known)
+		p.closeFounding(now)
+		return
+	}
+	known.newcomer = &newcomer{since: now, looked: now}
+	if p.lookAt.IsZero() {
+		p.lookAt = now.Add(f.options.Report)
+	}
+	if p.openFounding(now); p.open {
+		known.newcomer.founder, p.joined = true, now
+	}
+}
+
+// depart notes that an established checker is gone.
+func (p *Probation) depart(now time.Time, known *checker) {
+	p.present--
+	p.remember(now, known)
+	p.openFounding(now)
+}
+
+// openFounding makes newcomers founders where nobody is established and is there, or may
+// come back to its seats after a start.
+func (p *Probation) openFounding(now time.Time) {
+	f := p.fleet
+	if p.open || p.present > 0 || f.settling && p.awaitsEstablished() {
+		return
+	}
+	p.open, p.opened, p.joined = true, now, now
+	for _, id := range sortedKeys(f.checkers) {
+		if known := f.checkers[id]; known.connected && known.onProbation() && f.silent[id] == nil {
+			p.endSample(known)
+			known.newcomer.founder = true
+			f.seat(now, known)
+		}
+	}
+}
+
+// awaitsEstablished reports whether a checker of the stored plan may come back.
+func (p *Probation) awaitsEstablished() bool {
+	f := p.fleet
+	for id := range f.absent {
+		if _, ok := p.established[id]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// closeFounding puts founders on probation, since somebody is established.
+func (p *Probation) closeFounding(now time.Time) {
+	f := p.fleet
+	if !p.open {
+		return
+	}
+	p.open = false
+	for _, id := range sortedKeys(f.checkers) {
+		known := f.checkers[id]
+		if known.newcomer == nil || !known.newcomer.founder {
+			continue
+		}
+		*known.newcomer = newcomer{since: known.newcomer.since, looked: now}
+		if p.unseat(id); known.connected {
+			f.out.Newcomers = append(f.out.Newcomers, id)
+		} else {
+			delete(f.absent, id)
+			p.dismiss(known)
+		}
+	}
+	f.planChurn(now)
+}
+
+// seat gives a checker seats with the next plan.
+func (f *Fleet) seat(now time.Time, known *checker) {
+	f.expect(known)
+	f.churn.moved[known.ID] = true
+	f.churn.waiting = append(f.churn.waiting, known.ID)
+	f.planChurn(now)
+}
+
+// establish ends the probation of a checker.
+func (p *Probation) establish(now time.Time, known *checker) {
+	f := p.fleet
+	wasFounder := known.newcomer.founder
+	if !wasFounder {
+		p.endSample(known)
+	}
+	known.newcomer = nil
+	p.present++
+	p.remember(now, known)
+	f.out.Recount = true
+	if !wasFounder {
+		f.seat(now, known)
+	}
+}
+
+// reviewNewcomers looks at who is on probation, when it is time.
+func (p *Probation) reviewNewcomers(now time.Time) {
+	f := p.fleet
+	if f.out.Settled {
+		p.openFounding(now)
+		p.lookAt = now
+	}
+	if p.lookAt.IsZero() || now.Before(p.lookAt) {
+		return
+	}
+	p.lookAt = time.Time{}
+	if p.open {
+		p.found(now)
+	}
+	var over []string
+	for _, id := range sortedKeys(f.checkers) {
+		known := f.checkers[id]
+		if known.newcomer == nil {
+			continue
+		}
+		p.lookAt = now.Add(f.options.Report)
+		if p.lasts == 0 || known.onProbation() && p.look(now, known, p.lasts) {
+			p.establish(now, known)
+			over = append(over, id)
+		} else if known.onProbation() {
+			p.yieldToSeats(id)
+		}
+	}
+	f.log(NewcomersEstablished, over)
+}
+
+// found establishes the founders once most of them have voted and nobody else has come
+// for a while: at the latest when one on probation would be established. One alone waits
+// until then.
+func (p *Probation) found(now time.Time) {
+	f := p.fleet
+	late, calm := !now.Before(p.opened.Add(p.lasts)), foundingCalm*f.options.Report
+	if f.settling || p.awaitsEstablished() || !late && now.Before(p.joined.Add(calm)) {
+		return
+	}
+	var ready []*checker
+	founders := 0
+	for _, id := range sortedKeys(f.checkers) {
+		known := f.checkers[id]
+		if known.newcomer == nil || !known.newcomer.founder || !known.connected {
+			continue
+		}
+		founders++
+		voted := known.voted || known.assigned == 0
+		if voted && now.Sub(known.newcomer.since) >= calm && f.silent[id] == nil && f.lookup.Standing(id) <= Blind {
+			ready = append(ready, known)
+		}
+	}
+	if len(ready) == 0 || !late && (len(ready) < 2 || 2*len(ready) < founders) {
+		return
+	}
+	var ids []string
+	for _, known := range ready {
+		p.establish(now, known)
+		ids = append(ids, known.ID)
+	}
+	f.log(NewcomersEstablished, ids)
+	p.closeFounding(now)
+}
+
+// sweepEstablished forgets who has not been seen for long.
+func (p *Probation) sweepEstablished(now time.Time) {
+	f := p.fleet
+	if p.sweepAt.IsZero() {
+		p.sweepAt = now.Add(sweepEvery)
+	}
+	if now.Before(p.sweepAt) {
+		return
+	}
+	p.sweepAt = now.Add(sweepEvery)
+	for _, id := range sortedKeys(p.established) {
+		known := f.checkers[id]
+		switch e := p.established[id]; {
+		case known != nil && known.connected:
+			if now.Sub(e.Seen) > keepEstablished/7 && known.newcomer == nil {
+				p.remember(now, known)
+			}
+		case now.Sub(e.Seen) > keepEstablished || len(p.established) > mostEstablished+p.present:
+			delete(p.established, id)
+			p.storeEstablished(id, nil)
+		}
+	}
+}

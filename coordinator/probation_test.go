@@ -1,0 +1,246 @@
+package coordinator
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"hdsd/health"
+)
+
+// guarded is a lab with probation, and 6 honest checkers in three zones that check 600
+// endpoints.
+func guarded(t testing.TB) (*lab, []string) {
+	t.Helper()
+	l := newLab(t)
+	l.rules.Checkers.Probation = durationpb.New(30 * time.Second)
+	addresses := many(600)
+	var all []*sourceCluster
+	for i := range 6 {
+		all = append(all, web(fmt.Sprint("web", i), addresses[100*i:100*i+100]...))
+	}
+	l.serve(all...)
+	l.join("c0a", "c1b", "c2c", "c3a", "c4b", "c5c")
+	l.pass(settle + 10*report)
+	if n := l.figures().Probation; n > 0 {
+		t.Fatalf("%d of a fleet that starts together are on probation", n)
+	}
+	return l, addresses
+}
+
+// lie has checkers say down of all endpoints.
+func (l *lab) lie(addresses []string, ids ...string) {
+	for _, id := range ids {
+		l.checkers[id].blind = map[string]health.Status{}
+		for _, address := range addresses {
+			l.checkers[id].blind[address] = health.Unhealthy
+		}
+	}
+}
+
+// downs counts the endpoints that are down.
+func (l *lab) downs(addresses []string) (n int) {
+	for i, address := range addresses {
+		if l.published(fmt.Sprint("web", i/100), address).Down() {
+			n++
+		}
+	}
+	return n
+}
+
+// TestNewcomersTakeNothingDown: three that keep coming back under new ids, with a weight
+// of a million, or fifty that stay, say down of all that they are given.
+func TestNewcomersTakeNothingDown(t *testing.T) {
+	for name, test := range map[string]struct {
+		count  int
+		weight float64
+		every  int // rounds, after which they come under other ids
+		honest int // rounds, in which they say what is true
+	}{
+		"three under ever new ids":             {count: 3, weight: 1e6, every: 1},
+		"three that are honest at first":       {count: 3, weight: 1e6, every: 25, honest: 10},
+		"fifty":                                {count: 50, every: 100},
+		"fifty that are honest at first":       {count: 50, every: 25, honest: 10},
+		"a hundred that are honest for longer": {count: 100, every: 100, honest: 20},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, addresses := guarded(t)
+			before, digest := len(l.transitions), l.digest()
+			var present []string
+			for round := range 40 {
+				if round%test.every == 0 {
+					for _, id := range present {
+						l.lose(id)
+					}
+					present = nil
+					for i := range test.count {
+						id := fmt.Sprintf("x%d-%d%c", round, i, 'a'+rune(i%3))
+						l.connect(health.Checker{
+							ID: id, Version: "envoy/1.40.0", Weight: test.weight, Locality: health.Locality{Region: "eu", Zone: id[len(id)-1:]},
+							Abilities: health.Abilities{health.HTTP: {}, health.TCP: {}},
+						})
+						present = append(present, id)
+					}
+				}
+				if round%test.every == test.honest {
+					l.lie(addresses, present...)
+				}
+				l.pass(report)
+			}
+			l.wantTransitions(before)
+			if n := l.downs(addresses); n > 0 {
+				t.Errorf("%d of 600 healthy endpoints are down", n)
+			}
+			if l.digest() != digest {
+				t.Error("newcomers have changed the plan")
+			}
+			if n := l.figures().Probation; n != test.count {
+				t.Errorf("%d are on probation, want %d", n, test.count)
+			}
+			if got := l.checkers[present[0]].spec; got == nil || len(got.Order) == 0 || len(got.Order) > 300 {
+				t.Errorf("a newcomer probes %v endpoints", got)
+			}
+		})
+	}
+}
+
+// TestANewcomerThatAgreesIsEstablished, takes its seats, and decides.
+func TestANewcomerThatAgreesIsEstablished(t *testing.T) {
+	l, addresses := guarded(t)
+	before := len(l.transitions)
+	l.join("n0a", "n1b", "n2c")
+	began := l.now
+	l.pass(10 * report)
+	if n := l.figures().Probation; n != 3 || len(l.plan["n0a"]) > 0 {
+		t.Errorf("%d are on probation after 10 s, and n0a has %d seats", n, len(l.plan["n0a"]))
+	}
+	shown := 0
+	for i := range addresses {
+		for _, o := range l.asked(fmt.Sprint("web", i/100), addresses[i]).Verdict.Observations {
+			if strings.HasPrefix(o.Checker, "n") && o.Disbelieved == "on probation" {
+				shown++
+			}
+		}
+	}
+	if shown < 300 {
+		t.Errorf("%d votes of newcomers are shown", shown)
+	}
+	for l.figures().Probation > 0 && l.now.Sub(began) < time.Minute {
+		l.pass(report / 2)
+	}
+	if took := l.now.Sub(began); took < 30*time.Second || took > 33*time.Second {
+		t.Errorf("they are established after %v", took)
+	}
+	l.pass(10 * report)
+	for _, id := range []string{"n0a", "n1b", "n2c"} {
+		if n := l.load(id); n < 150 || n > 300 {
+			t.Errorf("%s has %d endpoints", id, n)
+		}
+	}
+	l.wantTransitions(before)
+	l.truth[addresses[0]] = health.Unhealthy
+	l.pass(10 * report)
+	l.wantPublished("web0", addresses[0], health.Unhealthy)
+}
+
+// TestARestartSlowsNobody: who is established is stored, with their certificate.
+func TestARestartSlowsNobody(t *testing.T) {
+	l, addresses := guarded(t)
+	clusters := slices.Clone(l.sets[0].Clusters)
+	digest := l.digest()
+	l.restart()
+	l.serve(clusters...)
+	l.join("x0a", "x1b", "x2c") // the first to come are strangers
+	l.lie(addresses, "x0a", "x1b", "x2c")
+	l.pass(report)
+	l.join("c0a", "c1b", "c2c", "c3a", "c4b", "c5c")
+	l.pass(settle + 3*report)
+	if n := l.figures().Probation; n != 3 {
+		t.Errorf("%d are on probation after a restart, want 3", n)
+	}
+	if n := l.downs(addresses); n > 0 || l.digest() != digest {
+		t.Errorf("%d are down", n)
+	}
+	known := l.established["c0a"]
+	if len(l.established) != 6 || known.Identity != "" || known.Seen.IsZero() {
+		t.Errorf("stored are %v", l.established)
+	}
+}
+
+// TestAnotherCertificateIsANewcomer, under whatever id.
+func TestAnotherCertificateIsANewcomer(t *testing.T) {
+	l, _ := guarded(t)
+	honest := l.checkers["c0a"].Checker
+	l.lose("c0a")
+	l.pass(report)
+	honest.Identity = "spiffe://prod/thief"
+	l.connect(honest)
+	l.pass(report)
+	if !l.core.fleet.OnProbation("c0a") {
+		t.Error("it is established under the id of another")
+	}
+	l.lose("c0a")
+	honest.Identity = ""
+	l.connect(honest)
+	l.pass(report)
+	if l.core.fleet.OnProbation("c0a") {
+		t.Error("the owner has to wait when it comes back")
+	}
+}
+
+// TestAFleetThatIsReplacedIsNotSlower: all established checkers are gone.
+func TestAFleetThatIsReplacedIsNotSlower(t *testing.T) {
+	l, addresses := guarded(t)
+	l.join("n0a", "n1b", "n2c", "n3a", "n4b", "n5c")
+	l.pass(5 * report)
+	for id := range maps.Clone(l.checkers) {
+		if id[0] == 'c' {
+			l.lose(id)
+		}
+	}
+	for _, address := range addresses[:10] {
+		l.truth[address] = health.Unhealthy
+	}
+	l.pass(10 * report)
+	for _, address := range addresses[:10] {
+		l.wantPublished("web0", address, health.Unhealthy)
+	}
+	if n := l.downs(addresses); n != 10 {
+		t.Errorf("%d are down, want 10", n)
+	}
+	l.pass(grace + 5*report)
+	if n := l.figures().Probation; n > 0 {
+		t.Errorf("%d are on probation", n)
+	}
+}
+
+// TestNewcomersCheckWhatNobodyElseCan, and their votes count there.
+func TestNewcomersCheckWhatNobodyElseCan(t *testing.T) {
+	l, addresses := guarded(t)
+	l.rules.Policies = policiesOf("far", 2, "d")
+	l.reconfigure()
+	l.say(append(slices.Clone(l.sets[0].Clusters), web("far", "10.9.0.1:80"))...)
+	l.join("n0d", "n1d")
+	l.pass(10 * report)
+	l.wantPublished("far", "10.9.0.1:80", health.Healthy)
+	if n := l.figures().Stranded; n != 0 {
+		t.Errorf("%d are stranded", n)
+	}
+	l.truth["10.9.0.1:80"] = health.Unhealthy
+	l.pass(10 * report)
+	l.wantPublished("far", "10.9.0.1:80", health.Unhealthy)
+	l.truth["10.9.0.1:80"] = health.Healthy
+	l.pass(40 * report)
+	if n := l.figures().Probation; n > 0 || len(l.plan["n0d"]) == 0 {
+		t.Errorf("%d are on probation", n)
+	}
+	l.wantPublished("far", "10.9.0.1:80", health.Healthy)
+	if n := l.downs(addresses); n > 0 {
+		t.Errorf("%d are down", n)
+	}
+}

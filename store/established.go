@@ -1,0 +1,54 @@
+package store
+
+import (
+	"time"
+
+	storev1 "hdsd/gen/hdsd/store/v1"
+)
+
+// Established is a checker that is not on probation.
+type Established struct {
+	Identity string // the verified name of its certificate; empty without one
+	Seen     time.Time
+}
+
+var established = []byte("established")
+
+// SaveEstablished stores who is established, by checker; nil deletes a row. It does not
+// wait for the disk.
+func (s *Store) SaveEstablished(changed map[string]*Established) {
+	rows := make(map[string][]byte, len(changed))
+	for checker, e := range changed {
+		rows[checker] = encoded(e, encodeEstablished)
+	}
+	s.intake.put(established, rows)
+}
+
+func encodeEstablished(e *Established) []byte {
+	return marshal(&storev1.Established{Identity: text(e.Identity), Seen: timestamp(e.Seen)})
+}
+
+func decodeEstablished(row []byte) (e Established, ok bool) {
+	var m storev1.Established
+	if !unmarshal(row, &m) {
+		return Established{}, false
+	}
+	e.Identity = m.GetIdentity()
+	e.Seen, ok = timeIn(m.GetSeen())
+	return e, ok
+}
+
+func (r stateReader) established() map[string]Established {
+	var all map[string]Established
+	r.damage.each(r.tx, established, func(k, row []byte) bool {
+		e, ok := decodeEstablished(row)
+		if ok {
+			if all == nil {
+				all = map[string]Established{}
+			}
+			all[string(k)] = e
+		}
+		return ok
+	})
+	return all
+}

@@ -1,0 +1,31 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestEstablishedAreKept(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir)
+	if found := stateOf(t, s).Established; len(found) > 0 {
+		t.Errorf("at first: %v", found)
+	}
+	s.SaveEstablished(map[string]*Established{
+		"a": {Identity: "spiffe://prod/a", Seen: day}, "b": {Seen: day.Add(time.Second)}, "gone": {Seen: day},
+	})
+	s.SaveEstablished(map[string]*Established{"gone": nil, "never": nil})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir)
+	want := map[string]Established{"a": {Identity: "spiffe://prod/a", Seen: day}, "b": {Seen: day.Add(time.Second)}}
+	if diff := cmp.Diff(want, stateOf(t, s).Established); diff != "" {
+		t.Error(diff)
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+}
