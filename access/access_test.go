@@ -208,6 +208,51 @@ func TestBinding(t *testing.T) {
 	}
 }
 
+func TestClusters(t *testing.T) {
+	some := func(glob, san string, roles ...access.Role) *configv1.Grant {
+		return &configv1.Grant{San: san, ClusterNameGlob: glob, Roles: roles}
+	}
+	p := grants(t,
+		some("pay-*", "pay.internal", access.Viewer, access.Operator), some("web-?", "pay.internal", access.Viewer),
+		some("pay-*", "both.internal", access.Viewer), to("both.internal", access.Viewer),
+		some("pay-*", "other.internal", access.DataPlane), to("boss.internal", access.Admin),
+	)
+	viewer, changes := access.Need{Role: access.Viewer}, access.Need{Role: access.Operator}
+	for _, c := range []struct {
+		who  string
+		need access.Need
+		want string
+		pay  bool
+		web  bool
+	}{
+		{"pay.internal", viewer, "pay-*, web-?", true, true},
+		{"pay.internal", changes, "pay-*", true, false},
+		{"pay.internal", access.Need{Role: access.Viewer, Operators: true}, "pay-*, web-?", true, true},
+		{"both.internal", viewer, "*", true, true},
+		{"other.internal", viewer, "", false, false},
+		{"other.internal", access.Need{Role: access.DataPlane}, "pay-*", true, false},
+		{"boss.internal", viewer, "*", true, true},
+		{"nobody", viewer, "", false, false},
+	} {
+		a := p.Judge(holder(c.who))
+		got := a.Clusters(c.need)
+		if got.String() != c.want || got.Has("pay-1") != c.pay || got.Has("web-1") != c.web || got.Has("web-10") && !got.All() {
+			t.Errorf("%s sees %v for %+v", c.who, got, c.need)
+		}
+		whole := c.need
+		whole.Whole = true
+		if denied := a.Allows(whole); (denied == nil) != got.All() {
+			t.Errorf("%s, of all clusters: %v", c.who, denied)
+		}
+	}
+	_, problems := access.Compile(&configv1.Access{Grants: []*configv1.Grant{
+		some("x", "a", access.Checker), some("x", "a", access.Viewer, access.Admin), some("x", "a", access.Viewer),
+	}})
+	if len(problems) != 2 || problems[0].Field != "grants[0].cluster_name_glob" || problems[1].Field != "grants[1].cluster_name_glob" {
+		t.Errorf("problems: %+v", problems)
+	}
+}
+
 func TestPatterns(t *testing.T) {
 	a, b := &access.Node{ID: "a", Zone: "b"}, &access.Node{ID: "a-b", Zone: "c", Region: "r"}
 	for _, c := range []struct {

@@ -14,5 +14,6 @@
 //   - Tokens are compared by their hashes, in constant time.
 //
 // It is pure: no clock, goroutine, lock or log. access/guard enforces what it decides.
-// It may import internal/caller, the configuration's generated messages and grpc.
+// It may import internal/caller, source (for globs), the configuration's generated
+// messages and grpc.
 package access

@@ -10,6 +10,10 @@ type Permit interface {
 
 	// Owns reports whether a grant binds this node id to the caller.
 	Owns(Node) bool
+
+	// Clusters gives the clusters that the caller may see, or change. If the grants
+	// change so that these are others, the call ends.
+	Clusters() Clusters
 }
 
 type inContext struct{}
@@ -31,5 +35,6 @@ func FromContext(ctx context.Context) Permit {
 // everything permits everything. It owns nothing.
 type everything struct{}
 
-func (everything) Admit(Node) error { return nil }
-func (everything) Owns(Node) bool   { return false }
+func (everything) Admit(Node) error   { return nil }
+func (everything) Owns(Node) bool     { return false }
+func (everything) Clusters() Clusters { return AllClusters() }

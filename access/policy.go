@@ -28,6 +28,7 @@ type grant struct {
 	roles roles
 	san   *Pattern // nil: any name, or none
 	token *Hash
+	glob  string // of cluster names; empty: all
 }
 
 // roles is a set of roles.
@@ -83,6 +84,9 @@ func compile(field string, from *configv1.Grant) (grant, []Problem) {
 			continue
 		}
 		g.roles |= 1 << role
+	}
+	if g.glob = from.GetClusterNameGlob(); g.glob != "" && g.roles&(1<<Checker|1<<Admin) != 0 {
+		add(".cluster_name_glob", "cannot narrow CHECKER or ADMIN: give these roles by a grant of their own")
 	}
 	if from.GetSan() == "" && from.GetTokenSha256() == "" {
 		add("", "would hold for everybody: say for whom, by san or token_sha256")
@@ -200,6 +204,8 @@ func (a *Authority) Allows(need Need) *Denied {
 		return nil
 	case a.strange:
 		return &Denied{Role: need.Role, Unknown: true, Reason: "the bearer token is not valid: no grant names it"}
+	case need.Whole && a.has(need.Role) && !a.Clusters(need).All():
+		return &Denied{Role: need.Role, Reason: fmt.Sprintf("this concerns all clusters, and the grants of %q are for %s", a.identity, a.Clusters(need))}
 	case a.has(need.Role) || need.Operators && a.has(Operator):
 		return nil
 	case !a.known:

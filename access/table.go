@@ -24,6 +24,7 @@ type Need struct {
 	Open bool // it needs no role
 
 	Operators bool // OPERATOR will do as well: it reads what operators change
+	Whole     bool // it concerns all clusters: grants for some do not suffice
 }
 
 var (
@@ -33,6 +34,9 @@ var (
 	viewer    = Need{Role: Viewer}
 	operator  = Need{Role: Operator}
 	admin     = Need{Role: Admin}
+
+	wholeViewer   = Need{Role: Viewer, Whole: true}
+	wholeOperator = Need{Role: Operator, Whole: true}
 
 	changeable = Need{Role: Viewer, Operators: true}
 )
@@ -53,15 +57,15 @@ var Methods = map[string]Need{
 	"/envoy.service.cluster.v3.ClusterDiscoveryService/DeltaClusters":                  dataPlane,
 	"/envoy.service.cluster.v3.ClusterDiscoveryService/FetchClusters":                  dataPlane,
 
-	"/envoy.service.status.v3.ClientStatusDiscoveryService/StreamClientStatus": viewer,
-	"/envoy.service.status.v3.ClientStatusDiscoveryService/FetchClientStatus":  viewer,
+	"/envoy.service.status.v3.ClientStatusDiscoveryService/StreamClientStatus": wholeViewer,
+	"/envoy.service.status.v3.ClientStatusDiscoveryService/FetchClientStatus":  wholeViewer,
 
 	"/hdsd.v1.Query/ListEndpoints":    viewer,
 	"/hdsd.v1.Query/ListTransitions":  viewer,
 	"/hdsd.v1.Query/ListAvailability": viewer,
 	"/hdsd.v1.Query/ListClusters":     viewer,
 	"/hdsd.v1.Query/ListCheckers":     viewer,
-	"/hdsd.v1.Query/ListClients":      viewer,
+	"/hdsd.v1.Query/ListClients":      wholeViewer,
 	"/hdsd.v1.Query/Watch":            viewer,
 
 	"/hdsd.v1.Control/GetFreeze":       changeable,
@@ -69,16 +73,16 @@ var Methods = map[string]Need{
 	"/hdsd.v1.Control/PreviewOverride": changeable,
 	"/hdsd.v1.Control/ListTrust":       changeable,
 	"/hdsd.v1.Control/GetClock":        changeable,
-	"/hdsd.v1.Control/ListAudit":       viewer,
+	"/hdsd.v1.Control/ListAudit":       wholeViewer,
 	"/hdsd.v1.Control/ListSources":     changeable,
-	"/hdsd.v1.Control/AcceptSource":    operator,
-	"/hdsd.v1.Control/Freeze":          operator,
-	"/hdsd.v1.Control/Unfreeze":        operator,
+	"/hdsd.v1.Control/AcceptSource":    wholeOperator,
+	"/hdsd.v1.Control/Freeze":          wholeOperator,
+	"/hdsd.v1.Control/Unfreeze":        wholeOperator,
 	"/hdsd.v1.Control/SetOverride":     operator,
 	"/hdsd.v1.Control/ClearOverrides":  operator,
-	"/hdsd.v1.Control/SetTrust":        operator,
-	"/hdsd.v1.Control/ClearTrust":      operator,
-	"/hdsd.v1.Control/ConfirmClock":    operator,
+	"/hdsd.v1.Control/SetTrust":        wholeOperator,
+	"/hdsd.v1.Control/ClearTrust":      wholeOperator,
+	"/hdsd.v1.Control/ConfirmClock":    wholeOperator,
 	"/hdsd.v1.Control/Backup":          admin,
 
 	"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo":      admin,
@@ -107,25 +111,25 @@ var Paths = map[string]Path{
 	"/v2/discovery:health_check":  {checker, checker},
 	"/v3/discovery:endpoints":     {dataPlane, dataPlane},
 	"/v3/discovery:clusters":      {dataPlane, dataPlane},
-	"/v3/discovery:client_status": {viewer, viewer},
+	"/v3/discovery:client_status": {wholeViewer, wholeViewer},
 
 	"/v1/endpoints":    {viewer, viewer},
 	"/v1/transitions":  {viewer, viewer},
 	"/v1/availability": {viewer, viewer},
 	"/v1/clusters":     {viewer, viewer},
 	"/v1/checkers":     {viewer, viewer},
-	"/v1/clients":      {viewer, viewer},
+	"/v1/clients":      {wholeViewer, wholeViewer},
 	"/v1/watch":        {viewer, viewer},
 	"/v1/openapi.json": {viewer, viewer},
 	"/v1/openapi.yaml": {viewer, viewer},
 
-	"/v1/audit":             {viewer, viewer},
-	"/v1/freeze":            {changeable, operator},
+	"/v1/audit":             {wholeViewer, wholeViewer},
+	"/v1/freeze":            {changeable, wholeOperator},
 	"/v1/overrides":         {changeable, operator},
 	"/v1/overrides/preview": {changeable, changeable},
-	"/v1/trust":             {changeable, operator},
-	"/v1/clock":             {changeable, operator},
-	"/v1/sources":           {changeable, operator},
+	"/v1/trust":             {changeable, wholeOperator},
+	"/v1/clock":             {changeable, wholeOperator},
+	"/v1/sources":           {changeable, wholeOperator},
 
 	"/metrics": {viewer, viewer},
 	"/healthz": {open, open},

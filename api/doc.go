@@ -10,6 +10,6 @@
 //   - The protos define which parameters a URL may have, and the OpenAPI document,
 //     served at /v1/openapi.json and .yaml.
 //
-// It starts no goroutine. It may import health, internal/envoyaddr, internal/rest, the
+// It starts no goroutine. It may import access, health, internal/envoyaddr, internal/rest, the
 // generated hdsd.v1 code and the gRPC libraries.
 package api

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"hdsd/access"
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
 	"hdsd/internal/envoyaddr"
@@ -41,7 +43,7 @@ type Override struct {
 
 // SetOverride sets a health in place of verdicts.
 func (c *Control) SetOverride(ctx context.Context, r *hdsdv1.SetOverrideRequest) (*hdsdv1.SetOverrideResponse, error) {
-	asked, err := askedOverride(r)
+	asked, err := askedOverride(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +61,7 @@ func (c *Control) SetOverride(ctx context.Context, r *hdsdv1.SetOverrideRequest)
 
 // PreviewOverride answers what an override would be.
 func (c *Control) PreviewOverride(ctx context.Context, r *hdsdv1.SetOverrideRequest) (*hdsdv1.PreviewOverrideResponse, error) {
-	asked, err := askedOverride(r)
+	asked, err := askedOverride(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -74,9 +76,12 @@ func (c *Control) PreviewOverride(ctx context.Context, r *hdsdv1.SetOverrideRequ
 	return answer, nil
 }
 
-func askedOverride(r *hdsdv1.SetOverrideRequest) (o Override, err error) {
+func askedOverride(ctx context.Context, r *hdsdv1.SetOverrideRequest) (o Override, err error) {
 	l := r.GetLocality()
 	if o.Scope, err = scopeOf(r.GetCluster(), r.GetAddress(), l.GetRegion(), l.GetZone(), l.GetSubZone()); err != nil {
+		return o, err
+	}
+	if err := mayChange(access.FromContext(ctx).Clusters(), &o.Scope); err != nil {
 		return o, err
 	}
 	if o.Scope == (health.Endpoint{}) {
@@ -99,6 +104,18 @@ func askedOverride(r *hdsdv1.SetOverrideRequest) (o Override, err error) {
 		o.Until = time.Now().Add(lasts)
 	}
 	return o, err
+}
+
+// mayChange says why a caller may not override the health of what is in a scope, or nil.
+// One whose grants are for some clusters may name these only.
+func mayChange(may access.Clusters, scope *health.Endpoint) error {
+	switch {
+	case may.All() || scope.Cluster != "" && may.Has(scope.Cluster):
+		return nil
+	case scope.Cluster == "":
+		return status.Errorf(codes.PermissionDenied, "the caller's grants are for clusters %s only: name one of them", may)
+	}
+	return withReason(codes.NotFound, ReasonUnknownCluster, fmt.Sprintf("%v %q", ErrUnknownCluster, scope.Cluster))
 }
 
 // durationOf reads the duration of an override, 0 if it has no end.
@@ -145,6 +162,9 @@ func (c *Control) ClearOverrides(ctx context.Context, r *hdsdv1.ClearOverridesRe
 	if scope == (health.Endpoint{}) && !r.GetAll() {
 		return nil, status.Error(codes.InvalidArgument, "name the override's target as it was set, or ask for all")
 	}
+	if err := mayChange(access.FromContext(ctx).Clusters(), &scope); err != nil {
+		return nil, err
+	}
 	author, err := authorOf(r.GetAuthor())
 	if err != nil {
 		return nil, err
@@ -173,7 +193,8 @@ func (c *Control) ListOverrides(ctx context.Context, r *hdsdv1.ListOverridesRequ
 	if err != nil {
 		return nil, grpcError(err)
 	}
-	all = slices.DeleteFunc(all, func(o Override) bool { return o.Scope.Compare(after) <= 0 })
+	may := access.FromContext(ctx).Clusters()
+	all = slices.DeleteFunc(all, func(o Override) bool { return o.Scope.Compare(after) <= 0 || mayChange(may, &o.Scope) != nil })
 	shown := all[:min(limit, len(all))]
 	answer := &hdsdv1.ListOverridesResponse{Overrides: each(shown, overrideMessage)}
 	if len(shown) < len(all) {

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 
+	"hdsd/access"
 	"hdsd/health"
 	"hdsd/internal/wire"
 )
@@ -53,7 +54,7 @@ func benchmarkFlip(b *testing.B, names []string, watchers int) {
 	s.Update(Update{Assignments: manyAssignments(names, 100)})
 	subs := make([]*subscription, watchers)
 	for i := range subs {
-		st := &stream{server: s, id: uint64(i), delta: true, wake: make(chan struct{}, 1)}
+		st := &stream{server: s, may: access.AllClusters(), id: uint64(i), delta: true, wake: make(chan struct{}, 1)}
 		subs[i] = newSubscription(st, s.published.assignments)
 		if err := subs[i].requests.take(&request{names: names}); err != nil {
 			b.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"hdsd/access"
 )
 
 func TestIncompleteSendsNoAbsence(t *testing.T) {
@@ -145,7 +147,7 @@ func TestFetchWhileIncomplete(t *testing.T) {
 // answered by the next one.
 func TestCompleteWhileAResponseIsMade(t *testing.T) {
 	s := NewServer(Options{Incomplete: true})
-	u := newSubscription(&stream{server: s, delta: true, wake: make(chan struct{}, 1)}, s.published.assignments)
+	u := newSubscription(&stream{server: s, may: access.AllClusters(), delta: true, wake: make(chan struct{}, 1)}, s.published.assignments)
 	if err := u.requests.take(&request{names: []string{"none"}}); err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,10 @@
 //   - Update and SetHealth cost what changes and who watches it. They never wait for a
 //     client.
 //
+// What a caller's grants do not show it (package access) does not exist for it, whether
+// it asks by name or for everything. A cluster is shown by its name, an assignment by its
+// own.
+//
 // Responses:
 //   - One response of a type is outstanding on a stream. A refused resource is sent
 //     again when it changes. Others are not sent with it, except that a
@@ -95,6 +99,6 @@
 // refuses new ones.
 //
 // The grpc.Server has to use wire.Codec, which lets frames go out as they are. The
-// package imports eds/poll, health, gate, rest, the protos, grpc, zerolog and the
+// package imports access, eds/poll, health, gate, rest, the protos, grpc, zerolog and the
 // Prometheus client.
 package eds

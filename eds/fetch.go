@@ -66,6 +66,11 @@ func (s *fetcher) fetch(ctx context.Context, t *table, m *discoveryv3.DiscoveryR
 	if err != nil {
 		return nil, err
 	}
+	may := access.FromContext(ctx).Clusters()
+	all := len(names) == 0
+	if all && !may.All() {
+		names = s.allOf(t, may)
+	}
 	s.recorder.fetched(t)
 	if e := m.GetErrorDetail(); e != nil {
 		s.recorder.refused(t, brief(m.GetNode().GetId()), brief(e.GetMessage()))
@@ -74,12 +79,27 @@ func (s *fetcher) fetch(ctx context.Context, t *table, m *discoveryv3.DiscoveryR
 	f := &fetched{
 		table: t, asked: names, list: poll.ListOf(t.typeURL, names), choice: s.zoning.choice(t, localityOf(m.GetNode())), response: newResponse(),
 	}
-	f.collect(s.published.find(t, names, f.choice))
-	if incomplete && !t.answerable(names, len(f.frames)) {
+	f.collect(s.published.find(t, names, f.choice).only(may))
+	if incomplete && (all || !t.answerable(names, len(f.frames))) {
 		return nil, errIncomplete
 	}
 	f.version = formatVersion(f.response.digest.Sum64())
 	return f, nil
+}
+
+// allOf returns the names of all resources that a client may see. A client that may see
+// some only and asks for everything asks for these. There is at least one name: none
+// would mean everything.
+func (s *fetcher) allOf(t *table, may access.Clusters) (names []string) {
+	for _, slot := range s.published.find(t, nil, "").slots {
+		if may.Has(slot.name) && slot.latest() != nil {
+			names = append(names, slot.name)
+		}
+	}
+	if len(names) == 0 {
+		return []string{""} // nothing has this name
+	}
+	return names
 }
 
 // collect adds the resources that exist.

@@ -3,6 +3,8 @@ package eds
 import (
 	"slices"
 	"strings"
+
+	"hdsd/access"
 )
 
 // selection is the slots that a fetch asks for.
@@ -12,6 +14,20 @@ type selection struct {
 }
 
 func (s *selection) byLocator(i int) bool { return s.located != nil && s.located[i] }
+
+// only leaves out what a client may not see.
+func (s selection) only(may access.Clusters) selection {
+	if may.All() {
+		return s
+	}
+	s.slots = slices.Clone(s.slots)
+	for i, slot := range s.slots {
+		if slot != nil && !may.Has(slot.name) {
+			s.slots[i] = nil
+		}
+	}
+	return s
+}
 
 // latest is current of a slot that may be nil.
 func (s *slot) latest() *frame {

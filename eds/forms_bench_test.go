@@ -7,6 +7,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
+	"hdsd/access"
 	"hdsd/health"
 )
 
@@ -15,7 +16,7 @@ func BenchmarkHeartbeat(b *testing.B) {
 	names := manyNames(1000)
 	s := NewServer(Options{TTL: map[string]time.Duration{resourcev3.EndpointType: time.Hour}})
 	s.Update(Update{Assignments: manyAssignments(names, 100)})
-	st := &stream{server: s, delta: true, wake: make(chan struct{}, 1), features: features{ttl: true}}
+	st := &stream{server: s, may: access.AllClusters(), delta: true, wake: make(chan struct{}, 1), features: features{ttl: true}}
 	u := newSubscription(st, s.published.assignments)
 	defer u.end()
 	if err := u.requests.take(&request{names: names}); err != nil {
@@ -44,7 +45,7 @@ func BenchmarkZoneFlip(b *testing.B) {
 	}
 	subs := make([]*subscription, 500)
 	for i := range subs {
-		st := &stream{server: s, id: uint64(i), delta: true, wake: make(chan struct{}, 1)}
+		st := &stream{server: s, may: access.AllClusters(), id: uint64(i), delta: true, wake: make(chan struct{}, 1)}
 		subs[i] = newSubscription(st, s.published.assignments)
 		if err := subs[i].requests.take(&request{names: keys}); err != nil {
 			b.Fatal(err)

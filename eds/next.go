@@ -27,7 +27,7 @@ func (u *subscription) next(nonce func() string, limit int) *response {
 		var room [8]*frame
 		frames := room[:0]
 		for _, w := range batch {
-			frames = append(frames, w.slot.current())
+			frames = append(frames, w.current())
 		}
 		b := builder{sub: u, limit: limit, incomplete: incomplete}
 		r, more := u.build(&b, batch, frames, nonce)
@@ -45,7 +45,7 @@ func (u *subscription) next(nonce func() string, limit int) *response {
 
 // idle tells, under the locks of slot and subscription, whether there is nothing
 // left to watch. The resource may have come back after its removal was sent.
-func (w *watch) idle() bool { return !w.named && !w.queued && !w.slot.present() }
+func (w *watch) idle() bool { return !w.named && !w.queued && !w.present() }
 
 // take returns the watches that the next response is about. A resource that changes
 // afterwards is queued anew. A response that has to hold everything waits until

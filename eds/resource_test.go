@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"hdsd/access"
 	"hdsd/health"
 )
 
@@ -200,7 +201,7 @@ func TestLedgerTracksEndpointsThroughAssignments(t *testing.T) {
 
 func TestWildcardKeepsAResourceThatComesBackDuringItsRemoval(t *testing.T) {
 	s := NewServer(Options{})
-	u := newSubscription(&stream{server: s, delta: true, wake: make(chan struct{}, 1)}, s.published.assignments)
+	u := newSubscription(&stream{server: s, may: access.AllClusters(), delta: true, wake: make(chan struct{}, 1)}, s.published.assignments)
 	a := Update{Assignments: []Assignment{assignment("a", 0, 1)}}
 	s.Update(a)
 	if err := u.requests.take(new(request)); err != nil {

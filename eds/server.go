@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"hdsd/access"
 	"hdsd/eds/poll"
 	"hdsd/health"
 	"hdsd/internal/gate"
@@ -111,7 +112,7 @@ func (s *Server) serve(gs grpc.ServerStream, delta bool, only *table) error {
 	}
 	defer s.gate.Leave()
 	st := &stream{
-		server: s, grpc: gs, delta: delta, only: only, since: time.Now(),
+		server: s, grpc: gs, delta: delta, only: only, since: time.Now(), may: access.FromContext(gs.Context()).Clusters(),
 		wake: make(chan struct{}, 1), end: make(chan error, 1),
 	}
 	s.streams.add(st)

@@ -99,6 +99,18 @@ func (w *watch) has() uint64 {
 	return w.sent
 }
 
+// current returns the latest frame as the client may see it: nil where the resource does
+// not exist for it.
+func (w *watch) current() *frame {
+	if !w.sub.stream.may.Has(w.slot.name) {
+		return nil
+	}
+	return w.slot.current()
+}
+
+// present tells, under the slot's lock, whether the resource exists for the client.
+func (w *watch) present() bool { return w.slot.present() && w.sub.stream.may.Has(w.slot.name) }
+
 // key identifies the watch in its subscription.
 func (w *watch) key() string { return w.slot.key(w.located) }
 

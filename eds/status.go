@@ -155,7 +155,7 @@ func (u *subscription) resources() []Resource {
 
 	all := make([]Resource, len(watches))
 	for i := range copies {
-		all[i] = copies[i].resource(u.table.typeURL, copies[i].slot.current(), underWay[watches[i]])
+		all[i] = copies[i].resource(u.table.typeURL, copies[i].current(), underWay[watches[i]])
 	}
 	return all
 }

@@ -23,7 +23,8 @@ type stream struct {
 	grpc   grpc.ServerStream
 	id     uint64
 	delta  bool
-	only   *table // nil: the stream is aggregated
+	only   *table          // nil: the stream is aggregated
+	may    access.Clusters // those that exist for the client
 	since  time.Time
 
 	wake chan struct{} // holds one: there may be something to send

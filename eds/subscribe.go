@@ -55,7 +55,7 @@ func (u *subscription) unsubscribe(key string) {
 		u.queue.push(w)
 	}
 	u.mu.Unlock()
-	u.table.unwatch(w, func() bool { return !all || w.sent == 0 && !w.slot.present() })
+	u.table.unwatch(w, func() bool { return !all || w.sent == 0 && !w.present() })
 }
 
 // subscribesAll tells whether the client asks for everything.

@@ -56,7 +56,9 @@ func (t *table) set(name string, r *resource) *slot {
 		t.present++
 		t.most.Store(max(t.most.Load(), int64(t.present)))
 		for sub := range t.wildcards {
-			t.watchChosen(s, sub.choice, false, sub)
+			if sub.stream.may.Has(name) {
+				t.watchChosen(s, sub.choice, false, sub)
+			}
 		}
 	case r == nil && was:
 		t.present--
@@ -135,7 +137,7 @@ func (t *table) watchAll(sub *subscription, each func(*watch)) (made bool) {
 		s.mu.Lock()
 		present := s.resource != nil
 		s.mu.Unlock()
-		if present {
+		if present && sub.stream.may.Has(s.name) {
 			w, news := t.watchChosen(s, sub.choice, false, sub)
 			made = made || news
 			each(w)

@@ -67,7 +67,7 @@ func (n *unasked) resume(versions map[string]string) {
 		if w == nil {
 			continue
 		}
-		f := w.slot.current()
+		f := w.current()
 		u.mu.Lock()
 		if versionOf(f) == w.sent {
 			n.accept(w, f)

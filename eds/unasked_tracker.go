@@ -100,7 +100,7 @@ func (a *unaskedTracker) find(u *subscription, all []missed) map[*watch]asking {
 	}
 	var elsewhere *askedNames
 	for i, here := range u.stream.asksFor(watches) {
-		f := watches[i].slot.current()
+		f := watches[i].current()
 		switch {
 		case here:
 			found[watches[i]] = asked
@@ -183,7 +183,7 @@ func (st *stream) addAsked(n *askedNames, node string) {
 func (st *stream) asksFor(clusters []*watch) []bool {
 	found, services := make([]bool, len(clusters)), make([]string, len(clusters))
 	for i, w := range clusters {
-		if f := w.slot.current(); f != nil {
+		if f := w.current(); f != nil {
 			services[i] = f.service
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	"hdsd/access"
 )
 
 // put publishes a cluster and an assignment of each name.
@@ -84,7 +86,7 @@ func unseen(t *testing.T, b *bench, table *table, zone string) {
 func whileItComesAndGoes(t *testing.T, test func(u *subscription)) {
 	s := NewServer(Options{})
 	defer s.Close()
-	u := newSubscription(&stream{server: s, delta: true, wake: make(chan struct{}, 1)}, s.published.assignments)
+	u := newSubscription(&stream{server: s, may: access.AllClusters(), delta: true, wake: make(chan struct{}, 1)}, s.published.assignments)
 	defer u.end()
 	stop := make(chan struct{})
 	var publisher sync.WaitGroup

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
+	"hdsd/access"
 	"hdsd/health"
 )
 
@@ -388,7 +389,7 @@ func BenchmarkVariantsOfAName(b *testing.B) {
 // manyVariants lets a client ask for one name in many zones, and leave.
 func manyVariants(t testing.TB, zones int) (s *Server, come func()) {
 	s = NewServer(Options{MaxNames: zones, ZoneVariants: true})
-	u := newSubscription(&stream{server: s, delta: true, wake: make(chan struct{}, 1)}, s.published.assignments)
+	u := newSubscription(&stream{server: s, may: access.AllClusters(), delta: true, wake: make(chan struct{}, 1)}, s.published.assignments)
 	all := make([]string, zones)
 	for i := range all {
 		all[i] = "a" + separator + choiceOf(strconv.Itoa(i))

@@ -19,7 +19,7 @@ func (st *stream) servicesSent() (names []string) {
 		if !clusters.sentHere(w) {
 			continue
 		}
-		if f := w.slot.current(); f != nil && f.service != "" {
+		if f := w.current(); f != nil && f.service != "" {
 			names = append(names, f.service)
 		}
 	}

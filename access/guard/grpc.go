@@ -36,8 +36,8 @@ func (g *Guard) stream(server any, stream grpc.ServerStream, info *grpc.StreamSe
 	ctx, leave := c.follow(c.context(stream.Context()))
 	defer leave()
 	err = handle(server, &guarded{stream, ctx})
-	if denied := (*access.Denied)(nil); errors.As(context.Cause(ctx), &denied) {
-		return denied
+	if ended := withdrawn(ctx); ended != nil {
+		return ended
 	}
 	return err
 }
@@ -92,8 +92,8 @@ func withdrawn(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}
-	if denied := (*access.Denied)(nil); errors.As(context.Cause(ctx), &denied) {
-		return denied
+	if cause := (*withdrawal)(nil); errors.As(context.Cause(ctx), &cause) {
+		return cause.error
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/rs/zerolog"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"hdsd/access"
 	configv1 "hdsd/gen/hdsd/config/v1"
@@ -63,7 +65,7 @@ func (g *Guard) SetPolicy(p *access.Policy) {
 	g.mu.Unlock()
 	for _, c := range open {
 		if err := c.again(); err != nil {
-			c.cancel(err)
+			c.cancel(&withdrawal{err})
 		}
 	}
 }
@@ -74,6 +76,7 @@ type call struct {
 	method string
 	need   access.Need
 	facts  access.Facts
+	sees   access.Clusters         // when the call began
 	cancel context.CancelCauseFunc // nil: it is over before it matters
 
 	mu        sync.Mutex
@@ -86,6 +89,7 @@ type call struct {
 func (g *Guard) enter(method string, need access.Need, facts access.Facts) (*call, error) {
 	c := &call{guard: g, method: method, need: need, facts: facts, policy: g.policy.Load()}
 	c.authority = c.policy.Judge(facts)
+	c.sees = c.clustersOf(c.policy, &c.authority)
 	return c, c.check(&c.authority, c.authority.Allows(need))
 }
 
@@ -105,7 +109,7 @@ func (c *call) follow(ctx context.Context) (_ context.Context, leave func()) {
 	g.mu.Unlock()
 	if g.policy.Load() != c.policy { // it has changed meanwhile
 		if err := c.again(); err != nil {
-			c.cancel(err)
+			c.cancel(&withdrawal{err})
 		}
 	}
 	return ctx, func() {
@@ -132,6 +136,9 @@ func (c *call) again() error {
 	if err := c.check(&authority, authority.Allows(c.need)); err != nil {
 		return err
 	}
+	if !c.Clusters().Equal(c.sees) {
+		return errOtherClusters
+	}
 	c.mu.Lock()
 	node := c.node
 	c.mu.Unlock()
@@ -155,6 +162,28 @@ func (c *call) Owns(node access.Node) bool {
 	authority := c.now()
 	return authority.Owns(c.need.Role, node)
 }
+
+// Clusters implements access.Permit.
+func (c *call) Clusters() access.Clusters {
+	authority := c.now()
+	return c.clustersOf(c.guard.policy.Load(), &authority)
+}
+
+func (c *call) clustersOf(p *access.Policy, of *access.Authority) access.Clusters {
+	if p.Warns() {
+		return access.AllClusters()
+	}
+	return of.Clusters(c.need)
+}
+
+// errOtherClusters ends what shows clusters by grants that are in force no more.
+var errOtherClusters = status.Error(codes.Unavailable, "the grants have changed, and with them the clusters that the caller may see: call again")
+
+// withdrawal is the cause of the end of a call whose authority has changed.
+type withdrawal struct{ error }
+
+// Unwrap gives the error that the caller is told.
+func (w *withdrawal) Unwrap() error { return w.error }
 
 // check counts and logs what is denied. It returns the error, unless the policy only
 // warns.

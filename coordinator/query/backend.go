@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
+	"hdsd/access"
 	"hdsd/api"
 	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/feed"
@@ -94,7 +96,7 @@ func (b *Backend) Endpoints(ctx context.Context, q api.EndpointQuery) ([]api.End
 	if !q.AsOf.IsZero() {
 		return b.endpointsAsOf(ctx, q)
 	}
-	s := scan{query: q}
+	s := scan{query: q, may: access.FromContext(ctx).Clusters()}
 	if err := b.scan(ctx, &s); err != nil {
 		return nil, false, err
 	}
@@ -122,11 +124,22 @@ func (b *Backend) Transitions(ctx context.Context, q api.TransitionQuery) ([]hea
 			return nil, "", err
 		}
 	}
-	found, next, err := b.Store.Transitions(storeQuery(&q))
-	if errors.Is(err, store.ErrBadToken) {
-		return nil, "", api.ErrBadToken
+	for may := access.FromContext(ctx).Clusters(); ; {
+		found, next, err := b.Store.Transitions(storeQuery(&q))
+		if errors.Is(err, store.ErrBadToken) {
+			return nil, "", api.ErrBadToken
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if !may.All() {
+			found = slices.DeleteFunc(found, func(t health.Transition) bool { return !may.Has(t.Endpoint.Cluster) })
+		}
+		if err != nil || len(found) > 0 || next == "" {
+			return found, next, err
+		}
+		q.Token = next // nothing on this page may be shown
 	}
-	return found, next, err
 }
 
 // Gaps implements api.Backend.
@@ -154,8 +167,11 @@ func storeQuery(q *api.TransitionQuery) store.Query {
 	}
 }
 
-// checkKnown gives an error unless a cluster exists or ever did.
+// checkKnown gives an error unless a cluster exists or ever did, for this caller.
 func (b *Backend) checkKnown(ctx context.Context, name string) error {
+	if !access.FromContext(ctx).Clusters().Has(name) {
+		return fmt.Errorf("%w %q", api.ErrUnknownCluster, name)
+	}
 	var present bool
 	if err := b.Core.Ask(ctx, func(s State) { present = s.Cluster(name) != nil }); err != nil || present {
 		return err
@@ -168,7 +184,7 @@ func (b *Backend) checkKnown(ctx context.Context, name string) error {
 
 // Clusters implements api.Backend.
 func (b *Backend) Clusters(ctx context.Context, after string, limit int) (found []api.Cluster, more bool, err error) {
-	s := clusterScan{after: after, limit: limit}
+	s := clusterScan{after: after, limit: limit, may: access.FromContext(ctx).Clusters()}
 	for !s.finished {
 		if err := b.Core.Ask(ctx, s.step); err != nil {
 			return nil, false, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"hdsd/access"
 	"hdsd/api"
 	"hdsd/health"
 )
@@ -15,11 +16,12 @@ const pastStep = 512
 // allEndpoints gives up to limit endpoints that exist or did, by cluster, locality
 // and address, and whether there are more.
 func (b *Backend) allEndpoints(ctx context.Context, cluster, address string, after *health.Endpoint, limit int) ([]health.Endpoint, bool, error) {
-	s := scan{keysOnly: true, query: api.EndpointQuery{Cluster: cluster, Address: address, After: after, Limit: limit}}
+	may := access.FromContext(ctx).Clusters()
+	s := scan{keysOnly: true, may: may, query: api.EndpointQuery{Cluster: cluster, Address: address, After: after, Limit: limit}}
 	if err := b.scan(ctx, &s); err != nil {
 		return nil, false, err
 	}
-	recorded, err := b.Store.Endpoints(cluster, address, after, limit+1)
+	recorded, err := b.recorded(ctx, may, cluster, address, after, limit+1)
 	if err != nil {
 		return nil, false, err
 	}
@@ -47,6 +49,28 @@ func (b *Backend) allEndpoints(ctx context.Context, cluster, address string, aft
 		}
 	}
 	return all, s.more, nil
+}
+
+// recorded gives up to limit endpoints of the history that the caller may see.
+func (b *Backend) recorded(ctx context.Context, may access.Clusters, cluster, address string, after *health.Endpoint, limit int) (found []health.Endpoint, err error) {
+	for {
+		some, err := b.Store.Endpoints(cluster, address, after, limit)
+		if err != nil || may.All() {
+			return some, err
+		}
+		for _, e := range some {
+			if may.Has(e.Cluster) && len(found) < limit {
+				found = append(found, e)
+			}
+		}
+		if len(some) < limit || len(found) == limit {
+			return found, ctx.Err()
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		after = &some[len(some)-1]
+	}
 }
 
 // endpointsAsOf gives what hdsd held to be true of endpoints at a time.

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sort"
 
+	"hdsd/access"
 	"hdsd/api"
 	"hdsd/coordinator/catalog"
 	"hdsd/health"
@@ -19,6 +20,7 @@ const (
 // scan is how far a list of endpoints has come.
 type scan struct {
 	query    api.EndpointQuery
+	may      access.Clusters
 	keysOnly bool
 	cluster  string           // where to go on: with this cluster, or the next by name,
 	after    *health.Endpoint // and behind this endpoint
@@ -33,12 +35,15 @@ func (s *scan) step(state State) {
 	s.cost = 0
 	names := state.Names()
 	at, exact := slices.BinarySearch(names, s.cluster)
-	if s.query.Cluster != "" && !exact {
+	if s.query.Cluster != "" && (!exact || !s.may.Has(s.query.Cluster)) {
 		s.finished = true
 		return
 	}
 	for ; at < len(names); at++ {
-		s.cluster = names[at]
+		if s.cluster = names[at]; !s.may.Has(s.cluster) {
+			s.after = nil
+			continue
+		}
 		if !s.addCluster(state, state.Cluster(s.cluster)) {
 			return
 		}
@@ -103,6 +108,7 @@ func explainAll(state State, keys []health.Endpoint) []api.EndpointHealth {
 type clusterScan struct {
 	after    string
 	limit    int
+	may      access.Clusters
 	found    []api.Cluster
 	clusters []*catalog.Cluster // of found
 	more     bool
@@ -117,6 +123,9 @@ func (s *clusterScan) step(state State) {
 		at++
 	}
 	for cost := 0; at < len(names); at++ {
+		if !s.may.Has(names[at]) {
+			continue
+		}
 		if len(s.found) == s.limit {
 			s.more, s.finished = true, true
 			return

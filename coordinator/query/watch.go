@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"hdsd/access"
 	"hdsd/api"
 	"hdsd/health"
 	"hdsd/store"
@@ -23,6 +24,7 @@ const (
 type watcher struct {
 	backend *Backend
 	query   api.WatchQuery
+	may     access.Clusters
 	place   store.Place // what is recorded up to here was shown
 
 	// Until synced.
@@ -39,7 +41,7 @@ func (b *Backend) Watch(ctx context.Context, q api.WatchQuery) (api.Watcher, err
 			return nil, err
 		}
 	}
-	w := &watcher{backend: b, query: q}
+	w := &watcher{backend: b, query: q, may: access.FromContext(ctx).Clusters()}
 	if q.Token != "" {
 		var err error
 		if w.place, err = b.Store.Place(q.Token); err == nil {
@@ -195,5 +197,5 @@ func (w *watcher) await(ctx context.Context) (seen []api.Sight, err error) {
 
 func (w *watcher) wants(t *health.Transition) bool {
 	return (w.query.Cluster == "" || w.query.Cluster == t.Endpoint.Cluster) &&
-		(w.query.Address == "" || w.query.Address == t.Endpoint.Address)
+		(w.query.Address == "" || w.query.Address == t.Endpoint.Address) && w.may.Has(t.Endpoint.Cluster)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"hdsd/access"
 	"hdsd/api"
 	"hdsd/health"
 	"hdsd/source/sample"
@@ -256,7 +257,7 @@ func TestChangesWhileAWatchBeginsAreExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.tail.enter()
-	w := &watcher{backend: f.Backend, listed: true, until: until}
+	w := &watcher{backend: f.Backend, may: access.AllClusters(), listed: true, until: until}
 	seen, err := w.Next(t.Context())
 	w.Close()
 	if err != nil || len(seen) != 4+2+1+1 {

@@ -1008,6 +1008,10 @@ type Grant struct {
 	// any run of characters but /. {node.id}, {region} and {zone} match the same,
 	// and bind a checker or data plane: it must give these values of itself.
 	San string `protobuf:"bytes,2,opt,name=san,proto3" json:"san,omitempty"`
+	// Glob over cluster names: * any run of characters, ? one character. Other
+	// clusters, and assignments of other names, do not exist for the caller. For
+	// DATA_PLANE, VIEWER and OPERATOR. Absent: all clusters.
+	ClusterNameGlob string `protobuf:"bytes,3,opt,name=cluster_name_glob,json=clusterNameGlob,proto3" json:"cluster_name_glob,omitempty"`
 	// SHA-256 of a bearer token, in hexadecimal. Callers send the token in the
 	// authorization header, over gRPC or HTTP.
 	TokenSha256   string `protobuf:"bytes,4,opt,name=token_sha256,json=tokenSha256,proto3" json:"token_sha256,omitempty"`
@@ -1055,6 +1059,13 @@ func (x *Grant) GetRoles() []Role {
 func (x *Grant) GetSan() string {
 	if x != nil {
 		return x.San
+	}
+	return ""
+}
+
+func (x *Grant) GetClusterNameGlob() string {
+	if x != nil {
+		return x.ClusterNameGlob
 	}
 	return ""
 }
@@ -2646,10 +2657,11 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x06grants\x18\x02 \x03(\v2\x15.hdsd.config.v1.GrantR\x06grants\"\x1d\n" +
 	"\x04Mode\x12\v\n" +
 	"\aENFORCE\x10\x00\x12\b\n" +
-	"\x04WARN\x10\x01\"h\n" +
+	"\x04WARN\x10\x01\"\x94\x01\n" +
 	"\x05Grant\x12*\n" +
 	"\x05roles\x18\x01 \x03(\x0e2\x14.hdsd.config.v1.RoleR\x05roles\x12\x10\n" +
-	"\x03san\x18\x02 \x01(\tR\x03san\x12!\n" +
+	"\x03san\x18\x02 \x01(\tR\x03san\x12*\n" +
+	"\x11cluster_name_glob\x18\x03 \x01(\tR\x0fclusterNameGlob\x12!\n" +
 	"\ftoken_sha256\x18\x04 \x01(\tR\vtokenSha256\"\xf4\x01\n" +
 	"\x06Source\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12G\n" +
