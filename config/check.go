@@ -34,6 +34,7 @@ const (
 	minConnections   = 10
 	minStreams       = 10
 	minSourceSize    = 10
+	maxInCluster     = 1_000_000
 	minHold          = 10 * time.Millisecond
 	maxHold          = 24 * time.Hour
 	minQueryRows     = 10_000 // the largest page of the API

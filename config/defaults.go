@@ -26,6 +26,7 @@ const (
 	defaultMaxStreams      = 1000
 	defaultMaxClusters     = 100_000
 	defaultMaxEndpoints    = 2_000_000
+	defaultMaxInCluster    = 500_000
 	defaultMaxIDs          = 2000
 	defaultMaxJoins        = 1200
 	defaultMaxQueries      = 1000
@@ -71,6 +72,7 @@ func fillDefaults(cfg *Config, folder string) error {
 	fill(&cfg.Limits.MaxStreamsPerConnection, defaultMaxStreams)
 	fill(&cfg.Limits.MaxSourceClusters, defaultMaxClusters)
 	fill(&cfg.Limits.MaxSourceEndpoints, defaultMaxEndpoints)
+	fill(&cfg.Limits.MaxClusterEndpoints, defaultMaxInCluster)
 	fill(&cfg.Limits.MaxIdsPerCaller, defaultMaxIDs)
 	fill(&cfg.Limits.MaxJoinsPerMinute, defaultMaxJoins)
 	fill(&cfg.Limits.MaxQueries, defaultMaxQueries)

@@ -42,6 +42,7 @@ func (c *checks) limits(l *configv1.Limits) {
 	c.limit("limits.max_bytes_in_flight", l.GetMaxBytesInFlight(), minMessageBytes, maxCount)
 	c.limit("limits.max_source_clusters", l.GetMaxSourceClusters(), minSourceSize, maxCount)
 	c.limit("limits.max_source_endpoints", l.GetMaxSourceEndpoints(), minSourceSize, maxCount)
+	c.limit("limits.max_cluster_endpoints", l.GetMaxClusterEndpoints(), minSourceSize, maxInCluster)
 	c.limit("limits.max_ids_per_caller", l.GetMaxIdsPerCaller(), 1, maxCount)
 	c.limit("limits.max_joins_per_minute", l.GetMaxJoinsPerMinute(), 1, maxCount)
 	c.limit("limits.max_queries", l.GetMaxQueries(), 1, maxCount)

@@ -29,7 +29,7 @@ type Findings struct {
 // what it can.
 func Examine(c *configv1.Config) Findings {
 	e := examiner{
-		rules: catalog.NewRules(c), places: file.Places{},
+		rules: catalog.NewRules(c), places: file.Places{}, maxInCluster: int(c.GetLimits().GetMaxClusterEndpoints()),
 		unreadable: map[endpointPlace]bool{}, badFields: map[string][]string{},
 	}
 	e.rules.Options.Verbose = true
@@ -58,7 +58,9 @@ type examiner struct {
 	places     file.Places
 	unreadable map[endpointPlace]bool // endpoints with a problem of reading, which may cause others
 	badFields  map[string][]string    // by cluster: the fields in which its source found problems
-	found      Findings
+
+	maxInCluster int // endpoints; 0: any number
+	found        Findings
 }
 
 // endpointPlace is a cluster and the place of an endpoint in its assignment.
@@ -85,7 +87,7 @@ func (e *examiner) read(from *configv1.Source) *source.Set {
 	if err := file.CheckWatchedDirectory(watched); err != nil {
 		e.add(source.Problem{File: path, Resource: from.GetName(), Message: err.Error()})
 	}
-	set, places := file.Examine(file.Options{Name: from.GetName(), Path: path})
+	set, places := file.Examine(file.Options{Name: from.GetName(), Path: path, MaxClusterEndpoints: e.maxInCluster})
 	maps.Copy(e.places, places)
 	for _, p := range set.Problems {
 		e.unreadable[endpointPlace{p.Resource, endpointPath.FindString(p.Field)}] = true

@@ -62,14 +62,17 @@ func (f *Feed) openOne(from *configv1.Source, before *opened) (one *opened, err 
 		one.upstream, err = xds.New(xds.Options{
 			Name: one.name, Node: f.options.Node, ConfigSource: one.from, Snapshot: f.snapshot(one.name), Log: f.options.Log,
 			MaxClusters: int(f.options.Limits.GetMaxSourceClusters()), MaxEndpoints: int(f.options.Limits.GetMaxSourceEndpoints()),
-			MaxMessageBytes: config.LargestAnswer(f.options.Limits),
+			MaxClusterEndpoints: int(f.options.Limits.GetMaxClusterEndpoints()), MaxMessageBytes: config.LargestAnswer(f.options.Limits),
 		})
 		return one, err
 	}
 	if before != nil {
 		one.file = before.file
 	} else {
-		one.file = file.New(file.Options{Name: one.name, Path: path, WatchedDirectory: watched, Log: f.options.Log})
+		one.file = file.New(file.Options{
+			Name: one.name, Path: path, WatchedDirectory: watched,
+			MaxClusterEndpoints: int(f.options.Limits.GetMaxClusterEndpoints()), Log: f.options.Log,
+		})
 	}
 	if err := file.CheckWatchedDirectory(watched); err != nil {
 		return nil, err

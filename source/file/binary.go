@@ -76,6 +76,11 @@ func (c *contents) packed(file string, i int, packed *anypb.Any) {
 		c.problems = append(c.problems, source.Problem{File: file, Resource: r.name, Field: at, Message: envoyrules.Wrong(packed.GetTypeUrl())})
 		return
 	}
+	if excess := c.excess(envoyrules.CountEncoded(packed.GetTypeUrl(), packed.GetValue())); excess != "" { // before it is decoded
+		r.broken = true
+		c.add(r, []source.Problem{{File: file, Resource: r.name, Field: at, Message: excess}})
+		return
+	}
 	if err := proto.Unmarshal(packed.GetValue(), message); err != nil {
 		r.broken = true
 		c.add(r, []source.Problem{{File: file, Resource: r.name, Field: at, Message: fmt.Sprintf("cannot be decoded: %s", err)}})
@@ -85,6 +90,11 @@ func (c *contents) packed(file string, i int, packed *anypb.Any) {
 }
 
 func (c *contents) binaryResource(r resource, at string, message proto.Message) {
+	if excess := c.excess(envoyrules.Count(message)); excess != "" {
+		r.broken = true
+		c.add(r, []source.Problem{{File: r.file, Resource: r.name, Field: at, Message: excess}})
+		return
+	}
 	var problems []source.Problem
 	for _, violation := range envoyrules.Violations(message) {
 		problems = append(problems, source.Problem{

@@ -23,7 +23,7 @@ type Place struct {
 func Examine(o Options) (*source.Set, Places) {
 	files, fatal := read(o.Path)
 	places := Places{}
-	found, senseless := parse(files, places)
+	found, senseless := parse(files, places, o.MaxClusterEndpoints)
 	clusters, problems := join(o.Name, found.resources, true)
 	problems = slices.Concat(fatal, senseless, found.problems, problems)
 	sortProblems(problems)

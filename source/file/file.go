@@ -20,6 +20,9 @@ type Options struct {
 	// changed. If empty, only moves of the file itself do.
 	WatchedDirectory string
 
+	// MaxClusterEndpoints is the limit of endpoints of one cluster; 0: none.
+	MaxClusterEndpoints int
+
 	Log zerolog.Logger
 }
 
@@ -79,7 +82,7 @@ func (s *Source) load() (*source.Set, []source.Problem) {
 	if len(fatal) == 0 && s.last != nil && now == s.read {
 		return s.last, nil // as at a start, when Run reads the files again after Load
 	}
-	found, senseless := parse(files, nil)
+	found, senseless := parse(files, nil, s.options.MaxClusterEndpoints)
 	if fatal = append(fatal, senseless...); len(fatal) > 0 {
 		sortProblems(fatal)
 		return nil, fatal

@@ -12,6 +12,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
+	"hdsd/internal/envoyrules"
 	"hdsd/internal/yamlpb"
 	"hdsd/source"
 )
@@ -44,6 +45,7 @@ type contents struct {
 	listed    int    // all elements
 	read      int    // resources among them that were read in full
 	places    Places // to add to; nil if nobody asks
+	most      int    // endpoints of one cluster; 0: any number
 }
 
 // rawFile is the unparsed content of a file.
@@ -94,10 +96,10 @@ func digest(files []rawFile) (d sum) {
 
 // parse parses files, and adds the places of assignments to places. It returns the
 // problems of files that make no sense as a whole.
-func parse(files []rawFile, places Places) (all *contents, fatal []source.Problem) {
+func parse(files []rawFile, places Places, most int) (all *contents, fatal []source.Problem) {
 	all = &contents{}
 	for _, f := range files {
-		one := &contents{places: places}
+		one := &contents{places: places, most: most}
 		problems := one.parse(f)
 		if len(problems) == 0 && one.listed > 0 && one.read == 0 {
 			problems = append(unreadable(f.path, "none of its resources (%d) can be read, so nothing of it is used: "+
@@ -115,6 +117,14 @@ func (c *contents) parse(f rawFile) []source.Problem {
 		return c.binary(f.path, f.data)
 	}
 	return c.text(f.path, f.data)
+}
+
+// excess says that a cluster has too many endpoints; empty if it does not.
+func (c *contents) excess(endpoints int) string {
+	if c.most == 0 || endpoints <= c.most {
+		return ""
+	}
+	return envoyrules.TooMany(endpoints, c.most)
 }
 
 func unreadable(file, format string, args ...any) []source.Problem {

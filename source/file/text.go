@@ -148,6 +148,9 @@ func (c *contents) textAssignment(node yamlpb.Node, problems []yamlpb.Problem) {
 
 func (c *contents) textResource(node yamlpb.Node, r resource, message proto.Message, problems []yamlpb.Problem) {
 	problems = append(problems, node.Decode(message, typeField)...)
+	if excess := c.excess(envoyrules.Count(message)); excess != "" {
+		problems = append(problems, node.Problem("", "%s", excess))
+	}
 	unread := len(problems)
 	r.broken = unread > 0
 	if !r.broken || c.places != nil {

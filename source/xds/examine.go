@@ -77,6 +77,9 @@ func (t *table) decode(name string, data []byte) (_ proto.Message, endpoints int
 	if excess := w.excess(); excess != "" {
 		return nil, 0, excess
 	}
+	if w.endpoints > t.stock.perOne {
+		return nil, 0, envoyrules.TooMany(w.endpoints, t.stock.perOne)
+	}
 	if t.typeURL == envoyrules.Cluster {
 		cluster := &clusterv3.Cluster{}
 		if err := proto.Unmarshal(data, cluster); err != nil {

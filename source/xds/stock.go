@@ -43,12 +43,16 @@ func (t *table) amount(name string, c *content) (a amount) {
 type stock struct {
 	has, most amount
 	shown     int // bytes of refused resources
+	perOne    int // the most endpoints of one resource
 }
 
 func newStock(o *Options) *stock {
-	return &stock{most: amount{
-		clusters: cmp.Or(o.MaxClusters, math.MaxInt), endpoints: cmp.Or(o.MaxEndpoints, math.MaxInt), bytes: maxStockBytes,
-	}}
+	return &stock{
+		most: amount{
+			clusters: cmp.Or(o.MaxClusters, math.MaxInt), endpoints: cmp.Or(o.MaxEndpoints, math.MaxInt), bytes: maxStockBytes,
+		},
+		perOne: cmp.Or(o.MaxClusterEndpoints, maxEndpoints),
+	}
 }
 
 // refusal says which limit a resource exceeds; empty if none.

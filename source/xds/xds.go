@@ -35,6 +35,9 @@ type Options struct {
 	// Limits of what the server may have in total; 0: none.
 	MaxClusters, MaxEndpoints int
 
+	// MaxClusterEndpoints is the limit of endpoints of one resource; 0: 1,000,000.
+	MaxClusterEndpoints int
+
 	// MaxMessageBytes is the size limit of a response, 64 MiB by default.
 	MaxMessageBytes int
 

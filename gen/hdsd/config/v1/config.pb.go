@@ -2491,6 +2491,9 @@ type Limits struct {
 	// exceeds it is refused. If one caller has most of them, and others have
 	// less, its newest answer is cut off. Default: 200000.
 	MaxQueryRows uint32 `protobuf:"varint,20,opt,name=max_query_rows,json=maxQueryRows,proto3" json:"max_query_rows,omitempty"`
+	// Limit of endpoints of one cluster, at most 1000000. hdsd refuses a cluster
+	// or assignment with more; its last valid version stays. Default: 500000.
+	MaxClusterEndpoints uint32 `protobuf:"varint,21,opt,name=max_cluster_endpoints,json=maxClusterEndpoints,proto3" json:"max_cluster_endpoints,omitempty"`
 	// Limit of node ids under which one caller may have checkers, now and in the
 	// last minute. A caller is the identity of a certificate; without one, a
 	// connection. Default: 2000.
@@ -2591,6 +2594,13 @@ func (x *Limits) GetMaxQueriesPerCaller() uint32 {
 func (x *Limits) GetMaxQueryRows() uint32 {
 	if x != nil {
 		return x.MaxQueryRows
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxClusterEndpoints() uint32 {
+	if x != nil {
+		return x.MaxClusterEndpoints
 	}
 	return 0
 }
@@ -2773,7 +2783,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"clusterTtl\x12;\n" +
 	"\vzone_health\x18\x04 \x01(\x0e2\x1a.hdsd.config.v1.ZoneHealthR\n" +
 	"zoneHealth\x12N\n" +
-	"\x11eds_config_source\x18\x05 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\x0fedsConfigSource\"\x85\x04\n" +
+	"\x11eds_config_source\x18\x05 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\x0fedsConfigSource\"\xb9\x04\n" +
 	"\x06Limits\x12*\n" +
 	"\x11max_message_bytes\x18\x01 \x01(\rR\x0fmaxMessageBytes\x12'\n" +
 	"\x0fmax_connections\x18\x02 \x01(\rR\x0emaxConnections\x12;\n" +
@@ -2784,7 +2794,8 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\vmax_queries\x18\x12 \x01(\rR\n" +
 	"maxQueries\x123\n" +
 	"\x16max_queries_per_caller\x18\x13 \x01(\rR\x13maxQueriesPerCaller\x12$\n" +
-	"\x0emax_query_rows\x18\x14 \x01(\rR\fmaxQueryRows\x12+\n" +
+	"\x0emax_query_rows\x18\x14 \x01(\rR\fmaxQueryRows\x122\n" +
+	"\x15max_cluster_endpoints\x18\x15 \x01(\rR\x13maxClusterEndpoints\x12+\n" +
 	"\x12max_ids_per_caller\x18\x1e \x01(\rR\x0fmaxIdsPerCaller\x12/\n" +
 	"\x14max_joins_per_minute\x18\x1f \x01(\rR\x11maxJoinsPerMinute*H\n" +
 	"\x04Role\x12\v\n" +
