@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
@@ -29,6 +30,8 @@ type grant struct {
 	san   *Pattern // nil: any name, or none
 	token *Hash
 	glob  string // of cluster names; empty: all
+
+	claims *claimRule // nil: any, or none
 }
 
 // roles is a set of roles.
@@ -63,7 +66,7 @@ func Compile(a *configv1.Access) (*Policy, []Problem) {
 		if problems = append(problems, found...); len(found) > 0 {
 			continue
 		}
-		p.tokens = p.tokens || compiled.token != nil
+		p.tokens = p.tokens || compiled.token != nil || compiled.claims != nil
 		p.grants = append(p.grants, compiled)
 	}
 	return p, problems
@@ -88,8 +91,8 @@ func compile(field string, from *configv1.Grant) (grant, []Problem) {
 	if g.glob = from.GetClusterNameGlob(); g.glob != "" && g.roles&(1<<Checker|1<<Admin) != 0 {
 		add(".cluster_name_glob", "cannot narrow CHECKER or ADMIN: give these roles by a grant of their own")
 	}
-	if from.GetSan() == "" && from.GetTokenSha256() == "" {
-		add("", "would hold for everybody: say for whom, by san or token_sha256")
+	if from.GetSan() == "" && from.GetTokenSha256() == "" && from.GetOidc() == nil {
+		add("", "would hold for everybody: say for whom, by san, token_sha256 or oidc")
 	}
 	var err error
 	if from.GetSan() != "" {
@@ -100,6 +103,14 @@ func compile(field string, from *configv1.Grant) (grant, []Problem) {
 	if from.GetTokenSha256() != "" {
 		if g.token, err = parseHash(from.GetTokenSha256()); err != nil {
 			add(".token_sha256", "%v", err)
+		}
+	}
+	if from.GetOidc() != nil {
+		if g.claims, err = compileClaims(from.GetOidc()); err != nil {
+			add(".oidc", "%v", err)
+		}
+		if from.GetTokenSha256() != "" {
+			add(".oidc", "stands beside token_sha256, and no caller shows two tokens: make two grants")
 		}
 	}
 	return g, problems
@@ -133,13 +144,17 @@ type Facts struct {
 	Caller caller.Caller
 	Mutual bool  // the listener demands client certificates
 	Token  *Hash // of the authorization header; nil without one
+
+	Claims  *Claims // of a verified OIDC token; nil: it is none
+	Problem string  // why it could not be verified
 }
 
 // Authority is what a caller may do.
 type Authority struct {
-	all      bool // everything
-	known    bool // by a certificate or a token
-	strange  bool // its token is none that a grant names
+	all      bool   // everything
+	known    bool   // by a certificate or a token
+	strange  bool   // its token is none that a grant names
+	problem  string // with it
 	identity string
 	grants   []*matched
 }
@@ -162,7 +177,10 @@ func (p *Policy) Judge(f Facts) Authority {
 		}
 		return a
 	}
-	a.strange = p.tokens && f.Token != nil
+	a.strange, a.problem = p.tokens && f.Token != nil, f.Problem
+	if f.Claims != nil {
+		a.strange, a.known, a.identity = false, true, f.Claims.identity()
+	}
 	shown := namesIn(f.Caller.Leaf)
 	for i := range p.grants {
 		g := &p.grants[i]
@@ -171,6 +189,9 @@ func (p *Policy) Judge(f Facts) Authority {
 				continue
 			}
 			a.strange, a.known, a.identity = false, true, f.Token.identity()
+		}
+		if g.claims != nil && !g.claims.match(f.Claims) {
+			continue
 		}
 		a.add(g, shown)
 	}
@@ -203,7 +224,7 @@ func (a *Authority) Allows(need Need) *Denied {
 	case need.Open || a.all:
 		return nil
 	case a.strange:
-		return &Denied{Role: need.Role, Unknown: true, Reason: "the bearer token is not valid: no grant names it"}
+		return &Denied{Role: need.Role, Unknown: true, Reason: "the bearer token is not valid: " + cmp.Or(a.problem, "no grant names it")}
 	case need.Whole && a.has(need.Role) && !a.Clusters(need).All():
 		return &Denied{Role: need.Role, Reason: fmt.Sprintf("this concerns all clusters, and the grants of %q are for %s", a.identity, a.Clusters(need))}
 	case a.has(need.Role) || need.Operators && a.has(Operator):

@@ -23,7 +23,7 @@ func (c *checks) access(cfg *Config) {
 	certificates, tokens := false, false
 	for _, each := range from.GetGrants() {
 		certificates = certificates || each.GetSan() != ""
-		tokens = tokens || each.GetTokenSha256() != ""
+		tokens = tokens || each.GetTokenSha256() != "" || each.GetOidc() != nil
 	}
 	if certificates && !certs.Mutual(cfg.GetGrpc().GetTls()) && !certs.Mutual(cfg.GetHttp().GetTls()) {
 		c.warn("access.grants", "have names in certificates (san), but neither grpc.tls nor http.tls has a client_ca_file or spiffe_workload_api to verify certificates by")

@@ -13,7 +13,11 @@
 //   - What is denied is counted and logged.
 //   - In mode WARN nothing is refused; what would be is counted and logged.
 //
+// OIDC tokens are verified by go-oidc. An issuer is asked when its first token comes, so
+// that none holds up a start, and a bounded number of times. A call ends when its token
+// expires.
+//
 // It starts no goroutine: handlers have to watch their contexts. It may import access,
-// internal/caller, internal/rest, the configuration's generated messages, grpc, and the
-// metrics and log libraries.
+// internal/caller, internal/rest, the configuration's generated messages, grpc, go-oidc,
+// and the metrics and log libraries.
 package guard

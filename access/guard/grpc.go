@@ -16,7 +16,8 @@ import (
 func (g *Guard) ServerOptions(mutual bool) []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
-			c, err := g.enter(info.FullMethod, access.OfMethod(info.FullMethod), factsOf(ctx, mutual))
+			facts, token := factsOf(ctx, mutual)
+			c, err := g.enter(ctx, info.FullMethod, access.OfMethod(info.FullMethod), facts, token)
 			if err != nil {
 				return nil, err
 			}
@@ -29,7 +30,8 @@ func (g *Guard) ServerOptions(mutual bool) []grpc.ServerOption {
 }
 
 func (g *Guard) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler, mutual bool) error {
-	c, err := g.enter(info.FullMethod, access.OfMethod(info.FullMethod), factsOf(stream.Context(), mutual))
+	facts, token := factsOf(stream.Context(), mutual)
+	c, err := g.enter(stream.Context(), info.FullMethod, access.OfMethod(info.FullMethod), facts, token)
 	if err != nil {
 		return err
 	}
@@ -42,9 +44,10 @@ func (g *Guard) stream(server any, stream grpc.ServerStream, info *grpc.StreamSe
 	return err
 }
 
-func factsOf(ctx context.Context, mutual bool) access.Facts {
+// factsOf gives what a call shows of its caller, and its bearer token.
+func factsOf(ctx context.Context, mutual bool) (access.Facts, string) {
 	md, _ := metadata.FromIncomingContext(ctx)
-	return access.Facts{Caller: caller.FromContext(ctx), Mutual: mutual, Token: access.HashOf(bearer(md.Get("authorization")))}
+	return access.Facts{Caller: caller.FromContext(ctx), Mutual: mutual}, bearer(md.Get("authorization"))
 }
 
 // bearer gives the token of an authorization header, empty without one. What is no bearer

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
@@ -29,6 +30,8 @@ type Guard struct {
 	log    zerolog.Logger
 	denied *prometheus.CounterVec
 	policy atomic.Pointer[access.Policy]
+
+	issuers issuers
 
 	mu   sync.Mutex
 	open map[*call]struct{} // whose end SetPolicy may be
@@ -86,8 +89,16 @@ type call struct {
 }
 
 // enter judges a call. With an error it must not be made.
-func (g *Guard) enter(method string, need access.Need, facts access.Facts) (*call, error) {
+func (g *Guard) enter(ctx context.Context, method string, need access.Need, facts access.Facts, token string) (*call, error) {
 	c := &call{guard: g, method: method, need: need, facts: facts, policy: g.policy.Load()}
+	if known := c.policy.Issuers(); token != "" && len(known) > 0 && !need.Open {
+		var err error
+		if c.facts.Claims, err = g.issuers.claims(ctx, known, token); err != nil {
+			c.facts.Problem = err.Error()
+		}
+	}
+	c.facts.Token = access.HashOf(token)
+	facts = c.facts
 	c.authority = c.policy.Judge(facts)
 	c.sees = c.clustersOf(c.policy, &c.authority)
 	return c, c.check(&c.authority, c.authority.Allows(need))
@@ -112,12 +123,29 @@ func (c *call) follow(ctx context.Context) (_ context.Context, leave func()) {
 			c.cancel(&withdrawal{err})
 		}
 	}
+	stop := c.expire()
 	return ctx, func() {
+		stop()
 		g.mu.Lock()
 		delete(g.open, c)
 		g.mu.Unlock()
 		c.cancel(nil)
 	}
+}
+
+// expire ends the call when its token does.
+func (c *call) expire() (stop func()) {
+	if c.facts.Claims == nil {
+		return func() {}
+	}
+	timer := time.AfterFunc(time.Until(c.facts.Claims.Expires), func() {
+		authority := c.now()
+		denied := &access.Denied{Role: c.need.Role, Unknown: true, Reason: "the bearer token has expired"}
+		if err := c.check(&authority, denied); err != nil {
+			c.cancel(&withdrawal{err})
+		}
+	})
+	return func() { timer.Stop() }
 }
 
 // now gives the authority under the policy in force.

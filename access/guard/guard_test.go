@@ -216,3 +216,24 @@ func BenchmarkGuard(b *testing.B) {
 		b.Run(fmt.Sprintf("%d grants", n), run(g.Handler(true, next)))
 	}
 }
+
+// FuzzAuthorization holds that only the token that is granted lets in, however a header
+// is written.
+func FuzzAuthorization(f *testing.F) {
+	f.Add("Bearer secret", "")
+	f.Add("bearer  secret", "Bearer x")
+	f.Add("Basic secret", "a.b.c")
+	f.Add("Bearer e30.eyJpc3MiOiJodHRwczovL2lkLmV4YW1wbGUuY29tIn0.x", "")
+	f.Fuzz(func(t *testing.T, first, second string) {
+		g, _, _ := newGuard(policy(t, configv1.Access_ENFORCE, toToken("secret", access.Viewer)))
+		headers := []string{first}
+		if second != "" {
+			headers = append(headers, second)
+		}
+		w := ask(g.Handler(false, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})), "GET", "/v1/endpoints", headers...)
+		scheme, token, _ := strings.Cut(first, " ")
+		if good := len(headers) == 1 && strings.EqualFold(scheme, "bearer") && strings.TrimSpace(token) == "secret"; (w.Code == 200) != good {
+			t.Errorf("%q is answered with %d", headers, w.Code)
+		}
+	})
+}

@@ -13,8 +13,8 @@ import (
 // certificates.
 func (g *Guard) Handler(mutual bool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		facts := access.Facts{Caller: caller.OfRequest(r), Mutual: mutual, Token: access.HashOf(bearer(r.Header.Values("Authorization")))}
-		c, err := g.enter(r.Method+" "+r.URL.Path, access.OfRequest(r.Method, r.URL.Path), facts)
+		facts := access.Facts{Caller: caller.OfRequest(r), Mutual: mutual}
+		c, err := g.enter(r.Context(), r.Method+" "+r.URL.Path, access.OfRequest(r.Method, r.URL.Path), facts, bearer(r.Header.Values("Authorization")))
 		if err != nil {
 			w.Header().Set("Connection", "close") // the body is not read
 			if denied := (*access.Denied)(nil); errors.As(err, &denied) && denied.Unknown {

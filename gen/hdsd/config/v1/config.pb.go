@@ -998,7 +998,7 @@ func (x *Access) GetGrants() []*Grant {
 }
 
 // Grant gives roles to callers. It matches a caller that meets all of its
-// conditions: san, token_sha256. One at least is needed.
+// conditions: san, token_sha256, oidc. One at least is needed.
 type Grant struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The roles. One at least.
@@ -1014,7 +1014,10 @@ type Grant struct {
 	ClusterNameGlob string `protobuf:"bytes,3,opt,name=cluster_name_glob,json=clusterNameGlob,proto3" json:"cluster_name_glob,omitempty"`
 	// SHA-256 of a bearer token, in hexadecimal. Callers send the token in the
 	// authorization header, over gRPC or HTTP.
-	TokenSha256   string `protobuf:"bytes,4,opt,name=token_sha256,json=tokenSha256,proto3" json:"token_sha256,omitempty"`
+	TokenSha256 string `protobuf:"bytes,4,opt,name=token_sha256,json=tokenSha256,proto3" json:"token_sha256,omitempty"`
+	// What the caller's bearer token says, as an OpenID Connect issuer has signed
+	// it.
+	Oidc          *Oidc `protobuf:"bytes,5,opt,name=oidc,proto3" json:"oidc,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1077,6 +1080,89 @@ func (x *Grant) GetTokenSha256() string {
 	return ""
 }
 
+func (x *Grant) GetOidc() *Oidc {
+	if x != nil {
+		return x.Oidc
+	}
+	return nil
+}
+
+// Oidc is a condition on the claims of a token of an OpenID Connect issuer. All
+// fields are needed.
+type Oidc struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// https:// URL of the issuer. hdsd asks it for its keys when a token of it
+	// comes.
+	Issuer string `protobuf:"bytes,1,opt,name=issuer,proto3" json:"issuer,omitempty"`
+	// For whom the token has to be (aud).
+	Audience string `protobuf:"bytes,2,opt,name=audience,proto3" json:"audience,omitempty"`
+	// Name of a claim, or the path to it: realm_access.roles. email counts only
+	// with email_verified.
+	Claim string `protobuf:"bytes,3,opt,name=claim,proto3" json:"claim,omitempty"`
+	// Value of the claim, or of one in its list.
+	Value         string `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Oidc) Reset() {
+	*x = Oidc{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Oidc) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Oidc) ProtoMessage() {}
+
+func (x *Oidc) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Oidc.ProtoReflect.Descriptor instead.
+func (*Oidc) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Oidc) GetIssuer() string {
+	if x != nil {
+		return x.Issuer
+	}
+	return ""
+}
+
+func (x *Oidc) GetAudience() string {
+	if x != nil {
+		return x.Audience
+	}
+	return ""
+}
+
+func (x *Oidc) GetClaim() string {
+	if x != nil {
+		return x.Claim
+	}
+	return ""
+}
+
+func (x *Oidc) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
 // Source is one source of clusters and endpoints.
 type Source struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1097,7 +1183,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1109,7 +1195,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1122,7 +1208,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Source) GetName() string {
@@ -1169,7 +1255,7 @@ type HoldShrinkage struct {
 
 func (x *HoldShrinkage) Reset() {
 	*x = HoldShrinkage{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1181,7 +1267,7 @@ func (x *HoldShrinkage) String() string {
 func (*HoldShrinkage) ProtoMessage() {}
 
 func (x *HoldShrinkage) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1194,7 +1280,7 @@ func (x *HoldShrinkage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldShrinkage.ProtoReflect.Descriptor instead.
 func (*HoldShrinkage) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *HoldShrinkage) GetShare() float64 {
@@ -1224,7 +1310,7 @@ type DefaultHealthChecks struct {
 
 func (x *DefaultHealthChecks) Reset() {
 	*x = DefaultHealthChecks{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1236,7 +1322,7 @@ func (x *DefaultHealthChecks) String() string {
 func (*DefaultHealthChecks) ProtoMessage() {}
 
 func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1249,7 +1335,7 @@ func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefaultHealthChecks.ProtoReflect.Descriptor instead.
 func (*DefaultHealthChecks) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DefaultHealthChecks) GetClusterNameGlob() string {
@@ -1290,7 +1376,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1302,7 +1388,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1315,7 +1401,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Assignment) GetRedundancy() uint32 {
@@ -1377,7 +1463,7 @@ type CheckerCapacity struct {
 
 func (x *CheckerCapacity) Reset() {
 	*x = CheckerCapacity{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1389,7 +1475,7 @@ func (x *CheckerCapacity) String() string {
 func (*CheckerCapacity) ProtoMessage() {}
 
 func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1402,7 +1488,7 @@ func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerCapacity.ProtoReflect.Descriptor instead.
 func (*CheckerCapacity) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CheckerCapacity) GetNodeIdGlob() string {
@@ -1437,7 +1523,7 @@ type Reporting struct {
 
 func (x *Reporting) Reset() {
 	*x = Reporting{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1449,7 +1535,7 @@ func (x *Reporting) String() string {
 func (*Reporting) ProtoMessage() {}
 
 func (x *Reporting) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1462,7 +1548,7 @@ func (x *Reporting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reporting.ProtoReflect.Descriptor instead.
 func (*Reporting) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Reporting) GetInterval() *durationpb.Duration {
@@ -1511,7 +1597,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1523,7 +1609,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1536,7 +1622,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Verdict) GetRule() Rule {
@@ -1637,7 +1723,7 @@ type DegradedWhen struct {
 
 func (x *DegradedWhen) Reset() {
 	*x = DegradedWhen{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1649,7 +1735,7 @@ func (x *DegradedWhen) String() string {
 func (*DegradedWhen) ProtoMessage() {}
 
 func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1662,7 +1748,7 @@ func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegradedWhen.ProtoReflect.Descriptor instead.
 func (*DegradedWhen) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DegradedWhen) GetHttpStatusCode() []*structpb.Value {
@@ -1690,7 +1776,7 @@ type Doubt struct {
 
 func (x *Doubt) Reset() {
 	*x = Doubt{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1702,7 +1788,7 @@ func (x *Doubt) String() string {
 func (*Doubt) ProtoMessage() {}
 
 func (x *Doubt) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1715,7 +1801,7 @@ func (x *Doubt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Doubt.ProtoReflect.Descriptor instead.
 func (*Doubt) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Doubt) GetDisagreements() uint32 {
@@ -1761,7 +1847,7 @@ type PathCut struct {
 
 func (x *PathCut) Reset() {
 	*x = PathCut{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +1859,7 @@ func (x *PathCut) String() string {
 func (*PathCut) ProtoMessage() {}
 
 func (x *PathCut) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1786,7 +1872,7 @@ func (x *PathCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathCut.ProtoReflect.Descriptor instead.
 func (*PathCut) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *PathCut) GetDisagreements() uint32 {
@@ -1824,7 +1910,7 @@ type Damping struct {
 
 func (x *Damping) Reset() {
 	*x = Damping{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +1922,7 @@ func (x *Damping) String() string {
 func (*Damping) ProtoMessage() {}
 
 func (x *Damping) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +1935,7 @@ func (x *Damping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damping.ProtoReflect.Descriptor instead.
 func (*Damping) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Damping) GetDisabled() bool {
@@ -1894,7 +1980,7 @@ type MassFailure struct {
 
 func (x *MassFailure) Reset() {
 	*x = MassFailure{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1906,7 +1992,7 @@ func (x *MassFailure) String() string {
 func (*MassFailure) ProtoMessage() {}
 
 func (x *MassFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1919,7 +2005,7 @@ func (x *MassFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MassFailure.ProtoReflect.Descriptor instead.
 func (*MassFailure) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *MassFailure) GetHold() *durationpb.Duration {
@@ -1954,7 +2040,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1966,7 +2052,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1979,7 +2065,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Policy) GetClusterNameGlob() string {
@@ -2045,7 +2131,7 @@ type CheckerSelector struct {
 
 func (x *CheckerSelector) Reset() {
 	*x = CheckerSelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2057,7 +2143,7 @@ func (x *CheckerSelector) String() string {
 func (*CheckerSelector) ProtoMessage() {}
 
 func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2070,7 +2156,7 @@ func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerSelector.ProtoReflect.Descriptor instead.
 func (*CheckerSelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CheckerSelector) GetLocalities() []*LocalitySelector {
@@ -2102,7 +2188,7 @@ type LocalitySelector struct {
 
 func (x *LocalitySelector) Reset() {
 	*x = LocalitySelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2114,7 +2200,7 @@ func (x *LocalitySelector) String() string {
 func (*LocalitySelector) ProtoMessage() {}
 
 func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2127,7 +2213,7 @@ func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalitySelector.ProtoReflect.Descriptor instead.
 func (*LocalitySelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *LocalitySelector) GetRegion() string {
@@ -2170,7 +2256,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2182,7 +2268,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2195,7 +2281,7 @@ func (x *History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use History.ProtoReflect.Descriptor instead.
 func (*History) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *History) GetRetention() *durationpb.Duration {
@@ -2247,7 +2333,7 @@ type Checkers struct {
 
 func (x *Checkers) Reset() {
 	*x = Checkers{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2259,7 +2345,7 @@ func (x *Checkers) String() string {
 func (*Checkers) ProtoMessage() {}
 
 func (x *Checkers) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2272,7 +2358,7 @@ func (x *Checkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkers.ProtoReflect.Descriptor instead.
 func (*Checkers) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Checkers) GetFiles() []string {
@@ -2324,7 +2410,7 @@ type AdmitRule struct {
 
 func (x *AdmitRule) Reset() {
 	*x = AdmitRule{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2336,7 +2422,7 @@ func (x *AdmitRule) String() string {
 func (*AdmitRule) ProtoMessage() {}
 
 func (x *AdmitRule) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2349,7 +2435,7 @@ func (x *AdmitRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitRule.ProtoReflect.Descriptor instead.
 func (*AdmitRule) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *AdmitRule) GetNodeIdGlob() string {
@@ -2392,7 +2478,7 @@ type DataPlanes struct {
 
 func (x *DataPlanes) Reset() {
 	*x = DataPlanes{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2404,7 +2490,7 @@ func (x *DataPlanes) String() string {
 func (*DataPlanes) ProtoMessage() {}
 
 func (x *DataPlanes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2417,7 +2503,7 @@ func (x *DataPlanes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataPlanes.ProtoReflect.Descriptor instead.
 func (*DataPlanes) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{25}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *DataPlanes) GetEdsDirectory() string {
@@ -2507,7 +2593,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2519,7 +2605,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2532,7 +2618,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{26}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Limits) GetMaxMessageBytes() uint32 {
@@ -2667,12 +2753,18 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x06grants\x18\x02 \x03(\v2\x15.hdsd.config.v1.GrantR\x06grants\"\x1d\n" +
 	"\x04Mode\x12\v\n" +
 	"\aENFORCE\x10\x00\x12\b\n" +
-	"\x04WARN\x10\x01\"\x94\x01\n" +
+	"\x04WARN\x10\x01\"\xbe\x01\n" +
 	"\x05Grant\x12*\n" +
 	"\x05roles\x18\x01 \x03(\x0e2\x14.hdsd.config.v1.RoleR\x05roles\x12\x10\n" +
 	"\x03san\x18\x02 \x01(\tR\x03san\x12*\n" +
 	"\x11cluster_name_glob\x18\x03 \x01(\tR\x0fclusterNameGlob\x12!\n" +
-	"\ftoken_sha256\x18\x04 \x01(\tR\vtokenSha256\"\xf4\x01\n" +
+	"\ftoken_sha256\x18\x04 \x01(\tR\vtokenSha256\x12(\n" +
+	"\x04oidc\x18\x05 \x01(\v2\x14.hdsd.config.v1.OidcR\x04oidc\"f\n" +
+	"\x04Oidc\x12\x16\n" +
+	"\x06issuer\x18\x01 \x01(\tR\x06issuer\x12\x1a\n" +
+	"\baudience\x18\x02 \x01(\tR\baudience\x12\x14\n" +
+	"\x05claim\x18\x03 \x01(\tR\x05claim\x12\x14\n" +
+	"\x05value\x18\x04 \x01(\tR\x05value\"\xf4\x01\n" +
 	"\x06Source\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12G\n" +
 	"\rconfig_source\x18\x02 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\fconfigSource\x12G\n" +
@@ -2854,7 +2946,7 @@ func file_hdsd_config_v1_config_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(Role)(0),                   // 0: hdsd.config.v1.Role
 	(UpstreamHealth)(0),         // 1: hdsd.config.v1.UpstreamHealth
@@ -2871,98 +2963,100 @@ var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(*SpiffeWorkloadApi)(nil),   // 12: hdsd.config.v1.SpiffeWorkloadApi
 	(*Access)(nil),              // 13: hdsd.config.v1.Access
 	(*Grant)(nil),               // 14: hdsd.config.v1.Grant
-	(*Source)(nil),              // 15: hdsd.config.v1.Source
-	(*HoldShrinkage)(nil),       // 16: hdsd.config.v1.HoldShrinkage
-	(*DefaultHealthChecks)(nil), // 17: hdsd.config.v1.DefaultHealthChecks
-	(*Assignment)(nil),          // 18: hdsd.config.v1.Assignment
-	(*CheckerCapacity)(nil),     // 19: hdsd.config.v1.CheckerCapacity
-	(*Reporting)(nil),           // 20: hdsd.config.v1.Reporting
-	(*Verdict)(nil),             // 21: hdsd.config.v1.Verdict
-	(*DegradedWhen)(nil),        // 22: hdsd.config.v1.DegradedWhen
-	(*Doubt)(nil),               // 23: hdsd.config.v1.Doubt
-	(*PathCut)(nil),             // 24: hdsd.config.v1.PathCut
-	(*Damping)(nil),             // 25: hdsd.config.v1.Damping
-	(*MassFailure)(nil),         // 26: hdsd.config.v1.MassFailure
-	(*Policy)(nil),              // 27: hdsd.config.v1.Policy
-	(*CheckerSelector)(nil),     // 28: hdsd.config.v1.CheckerSelector
-	(*LocalitySelector)(nil),    // 29: hdsd.config.v1.LocalitySelector
-	(*History)(nil),             // 30: hdsd.config.v1.History
-	(*Checkers)(nil),            // 31: hdsd.config.v1.Checkers
-	(*AdmitRule)(nil),           // 32: hdsd.config.v1.AdmitRule
-	(*DataPlanes)(nil),          // 33: hdsd.config.v1.DataPlanes
-	(*Limits)(nil),              // 34: hdsd.config.v1.Limits
-	nil,                         // 35: hdsd.config.v1.CheckerSelector.MetadataEntry
-	(*durationpb.Duration)(nil), // 36: google.protobuf.Duration
-	(*v3.ConfigSource)(nil),     // 37: envoy.config.core.v3.ConfigSource
-	(*v3.HealthCheck)(nil),      // 38: envoy.config.core.v3.HealthCheck
-	(v3.HealthStatus)(0),        // 39: envoy.config.core.v3.HealthStatus
-	(*structpb.Value)(nil),      // 40: google.protobuf.Value
+	(*Oidc)(nil),                // 15: hdsd.config.v1.Oidc
+	(*Source)(nil),              // 16: hdsd.config.v1.Source
+	(*HoldShrinkage)(nil),       // 17: hdsd.config.v1.HoldShrinkage
+	(*DefaultHealthChecks)(nil), // 18: hdsd.config.v1.DefaultHealthChecks
+	(*Assignment)(nil),          // 19: hdsd.config.v1.Assignment
+	(*CheckerCapacity)(nil),     // 20: hdsd.config.v1.CheckerCapacity
+	(*Reporting)(nil),           // 21: hdsd.config.v1.Reporting
+	(*Verdict)(nil),             // 22: hdsd.config.v1.Verdict
+	(*DegradedWhen)(nil),        // 23: hdsd.config.v1.DegradedWhen
+	(*Doubt)(nil),               // 24: hdsd.config.v1.Doubt
+	(*PathCut)(nil),             // 25: hdsd.config.v1.PathCut
+	(*Damping)(nil),             // 26: hdsd.config.v1.Damping
+	(*MassFailure)(nil),         // 27: hdsd.config.v1.MassFailure
+	(*Policy)(nil),              // 28: hdsd.config.v1.Policy
+	(*CheckerSelector)(nil),     // 29: hdsd.config.v1.CheckerSelector
+	(*LocalitySelector)(nil),    // 30: hdsd.config.v1.LocalitySelector
+	(*History)(nil),             // 31: hdsd.config.v1.History
+	(*Checkers)(nil),            // 32: hdsd.config.v1.Checkers
+	(*AdmitRule)(nil),           // 33: hdsd.config.v1.AdmitRule
+	(*DataPlanes)(nil),          // 34: hdsd.config.v1.DataPlanes
+	(*Limits)(nil),              // 35: hdsd.config.v1.Limits
+	nil,                         // 36: hdsd.config.v1.CheckerSelector.MetadataEntry
+	(*durationpb.Duration)(nil), // 37: google.protobuf.Duration
+	(*v3.ConfigSource)(nil),     // 38: envoy.config.core.v3.ConfigSource
+	(*v3.HealthCheck)(nil),      // 39: envoy.config.core.v3.HealthCheck
+	(v3.HealthStatus)(0),        // 40: envoy.config.core.v3.HealthStatus
+	(*structpb.Value)(nil),      // 41: google.protobuf.Value
 }
 var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	9,  // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
 	9,  // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
-	15, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
-	17, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
-	18, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
-	20, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
-	21, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
+	16, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
+	18, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
+	19, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
+	21, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
+	22, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
 	5,  // 7: hdsd.config.v1.Config.mode:type_name -> hdsd.config.v1.Mode
-	27, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
-	30, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
-	31, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
-	34, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
-	33, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
+	28, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
+	31, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
+	32, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
+	35, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
+	34, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
 	13, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
 	10, // 14: hdsd.config.v1.Config.probes:type_name -> hdsd.config.v1.Probes
 	11, // 15: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
-	36, // 16: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
+	37, // 16: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
 	12, // 17: hdsd.config.v1.ServerTls.spiffe_workload_api:type_name -> hdsd.config.v1.SpiffeWorkloadApi
 	7,  // 18: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
 	14, // 19: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
 	0,  // 20: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
-	37, // 21: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
-	1,  // 22: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
-	16, // 23: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
-	36, // 24: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
-	38, // 25: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
-	36, // 26: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
-	36, // 27: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
-	2,  // 28: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 29: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
-	19, // 30: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
-	36, // 31: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
-	3,  // 32: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
-	4,  // 33: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
-	39, // 34: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
-	22, // 35: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
-	36, // 36: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
-	36, // 37: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
-	23, // 38: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
-	24, // 39: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
-	25, // 40: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
-	26, // 41: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
-	40, // 42: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	36, // 43: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
-	36, // 44: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
-	21, // 45: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
-	28, // 46: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
-	5,  // 47: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
-	2,  // 48: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 49: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
-	29, // 50: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	35, // 51: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	36, // 52: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	32, // 53: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
-	36, // 54: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
-	36, // 55: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	36, // 56: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	6,  // 57: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	37, // 58: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	59, // [59:59] is the sub-list for method output_type
-	59, // [59:59] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	15, // 21: hdsd.config.v1.Grant.oidc:type_name -> hdsd.config.v1.Oidc
+	38, // 22: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
+	1,  // 23: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
+	17, // 24: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
+	37, // 25: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
+	39, // 26: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	37, // 27: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
+	37, // 28: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
+	2,  // 29: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 30: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
+	20, // 31: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
+	37, // 32: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
+	3,  // 33: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
+	4,  // 34: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
+	40, // 35: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
+	23, // 36: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
+	37, // 37: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
+	37, // 38: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
+	24, // 39: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
+	25, // 40: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
+	26, // 41: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
+	27, // 42: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
+	41, // 43: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	37, // 44: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
+	37, // 45: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	22, // 46: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
+	29, // 47: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
+	5,  // 48: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
+	2,  // 49: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 50: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
+	30, // 51: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
+	36, // 52: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	37, // 53: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	33, // 54: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
+	37, // 55: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
+	37, // 56: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	37, // 57: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	6,  // 58: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	38, // 59: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	60, // [60:60] is the sub-list for method output_type
+	60, // [60:60] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
@@ -2970,15 +3064,15 @@ func file_hdsd_config_v1_config_proto_init() {
 	if File_hdsd_config_v1_config_proto != nil {
 		return
 	}
-	file_hdsd_config_v1_config_proto_msgTypes[10].OneofWrappers = []any{}
-	file_hdsd_config_v1_config_proto_msgTypes[19].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[11].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[20].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_config_v1_config_proto_rawDesc), len(file_hdsd_config_v1_config_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   28,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

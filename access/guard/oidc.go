@@ -1,0 +1,164 @@
+package guard
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+
+	"hdsd/access"
+)
+
+const (
+	issuerPatience = 5 * time.Second // for an answer of an issuer
+	issuerPause    = 5 * time.Second // between two attempts at one that did not answer
+
+	// Requests to one issuer: tokens with made-up key ids must not become a flood.
+	issuerBurst    = 5
+	issuerInterval = 2 * time.Second
+)
+
+// issuers verify OIDC tokens. An issuer is asked when its first token comes. Its keys are
+// kept, and asked for again when a token names another.
+type issuers struct {
+	mu sync.Mutex
+	of map[string]*issuer
+}
+
+// issuer is one that grants name.
+type issuer struct {
+	url    string
+	client *http.Client
+	turn   chan struct{} // holds one while somebody asks for its configuration
+
+	// Owned by who has the turn.
+	verifier *oidc.IDTokenVerifier // nil: not known yet
+	failed   error
+	retry    time.Time
+}
+
+// claims verifies a token, if one of these issuers may have made it. It returns nil for
+// other tokens.
+func (i *issuers) claims(ctx context.Context, known []string, token string) (*access.Claims, error) {
+	if name := issuerIn(token); slices.Contains(known, name) {
+		return i.named(name).verify(ctx, token)
+	}
+	return nil, nil //nolint:nilnil // it is no token of an issuer
+}
+
+// issuerIn reads who a token says has made it, which nothing has verified yet.
+func issuerIn(token string) string {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return ""
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return ""
+	}
+	var says struct {
+		Issuer string `json:"iss"`
+	}
+	if json.Unmarshal(payload, &says) != nil {
+		return ""
+	}
+	return says.Issuer
+}
+
+func (i *issuers) named(name string) *issuer {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.of == nil {
+		i.of = map[string]*issuer{}
+	}
+	if i.of[name] == nil {
+		// Without idle connections nothing has to be closed.
+		transport := &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}
+		i.of[name] = &issuer{
+			url: name, turn: make(chan struct{}, 1),
+			client: &http.Client{Timeout: issuerPatience, Transport: &paced{next: transport}},
+		}
+	}
+	return i.of[name]
+}
+
+func (i *issuer) verify(ctx context.Context, token string) (*access.Claims, error) {
+	verifier, err := i.ready(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("its issuer %s cannot be asked: %w", i.url, err)
+	}
+	verified, err := verifier.Verify(ctx, token)
+	if err != nil {
+		return nil, fmt.Errorf("its issuer is %s, but %w", i.url, err)
+	}
+	claims := &access.Claims{Issuer: verified.Issuer, Subject: verified.Subject, Audiences: verified.Audience, Expires: verified.Expiry}
+	if err := verified.Claims(&claims.All); err != nil {
+		return nil, err
+	}
+	return claims, nil
+}
+
+// ready gives what verifies the issuer's tokens. It asks the issuer, if nobody has yet.
+func (i *issuer) ready(ctx context.Context) (*oidc.IDTokenVerifier, error) {
+	select {
+	case i.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-i.turn }()
+	if i.verifier != nil {
+		return i.verifier, nil
+	}
+	if now := time.Now(); now.Before(i.retry) {
+		return nil, i.failed
+	}
+	// Not ctx: the provider keeps it, and the next caller waits for the same answer.
+	provider, err := oidc.NewProvider(oidc.ClientContext(context.Background(), i.client), i.url)
+	if err != nil {
+		i.failed, i.retry = err, time.Now().Add(issuerPause)
+		return nil, err
+	}
+	// The audience is a matter of grants.
+	i.verifier = provider.Verifier(&oidc.Config{SkipClientIDCheck: true})
+	return i.verifier, nil
+}
+
+// errPaced refuses a request to an issuer.
+var errPaced = errors.New("it is asked too often")
+
+// paced bounds the requests to an issuer.
+type paced struct {
+	next http.RoundTripper
+
+	mu   sync.Mutex
+	free time.Time // when all of the burst is free again
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p *paced) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !p.take(time.Now()) {
+		return nil, errPaced
+	}
+	return p.next.RoundTrip(r)
+}
+
+func (p *paced) take(now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.free.Before(now) {
+		p.free = now
+	}
+	if p.free.Sub(now) > (issuerBurst-1)*issuerInterval {
+		return false
+	}
+	p.free = p.free.Add(issuerInterval)
+	return true
+}
