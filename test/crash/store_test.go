@@ -16,6 +16,7 @@ import (
 
 	"hdsd/health"
 	"hdsd/store"
+	"hdsd/test/disk"
 )
 
 // The child finds its folder and where it goes on in the environment.
@@ -25,6 +26,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	disk.Main()
 	if dir := os.Getenv(folderVariable); dir != "" {
 		first, _ := strconv.Atoi(os.Getenv(firstVariable))
 		if err := child(dir, first); err != nil {
@@ -54,6 +56,10 @@ func TestMain(m *testing.M) {
 	}
 	if dir := os.Getenv(upgraderVariable); dir != "" {
 		fmt.Fprintln(os.Stderr, upgrader(dir))
+		os.Exit(1)
+	}
+	if dir := os.Getenv(powerVariable); dir != "" {
+		fmt.Fprintln(os.Stderr, powered(dir))
 		os.Exit(1)
 	}
 	os.Exit(m.Run())

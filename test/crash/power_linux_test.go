@@ -1,0 +1,126 @@
+package crash
+
+import (
+	"bufio"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"hdsd/test/disk"
+)
+
+// record runs the child until it has printed some lines, with a disk that does as fault
+// says from the second line on, and returns what it did.
+func record(t *testing.T, folder string, lines int, fault func(disk.Op) (time.Duration, error)) []disk.Op {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), os.Args[0])
+	command.Env = append(os.Environ(), powerVariable+"="+filepath.Join(folder, "deep", "data"))
+	command.Stderr = os.Stderr
+	pipe, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := disk.Start(t, command, folder)
+	in := bufio.NewScanner(pipe)
+	for n := 0; n < lines && in.Scan(); n++ {
+		if n == 1 {
+			d.SetFault(fault)
+		}
+	}
+	_ = command.Process.Kill()
+	if err := command.Wait(); err == nil || command.ProcessState.Exited() {
+		t.Fatalf("the child ended by itself: %v", err)
+	}
+	return d.Ops()
+}
+
+// losses is how many losses of power each test tries: SOAK asks for more.
+func losses() int {
+	if os.Getenv("SOAK") != "" {
+		return 600
+	}
+	return 60
+}
+
+// lose loses the power at random moments of what a child did, and looks at what is left:
+// the database opens and is whole, and has all that was shown.
+func lose(t *testing.T, folder string, ops []disk.Op) {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	random := rand.New(rand.NewPCG(seed, 0))
+	moments := map[int]int{} // how many losses, by how many operations were begun
+	for range losses() {
+		moments[random.IntN(len(ops)+1)]++
+	}
+	image, shown, tried := disk.NewImage(folder), 0, 0
+	for n := 0; ; n++ {
+		for range moments[n] {
+			dir := t.TempDir()
+			if err := image.Lose(dir, random); err != nil {
+				t.Fatal(err)
+			}
+			inspect(t, filepath.Join(dir, "deep", "data"), shown)
+			if t.Failed() {
+				t.Fatalf("after %d of %d operations, seed %d", n, len(ops), seed)
+			}
+			tried++
+		}
+		if n == len(ops) {
+			break
+		}
+		if image.Apply(&ops[n]); ops[n].Kind == disk.Print {
+			var err error
+			if shown, err = strconv.Atoi(string(ops[n].Data[:len(ops[n].Data)-1])); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Logf("%d losses of power among %d operations, %d transitions shown, seed %d", tried, len(ops), shown, seed)
+}
+
+// TestPowerLoss: whatever order the disk has written in, as far as syncs allow it.
+func TestPowerLoss(t *testing.T) {
+	folder := t.TempDir()
+	lose(t, folder, record(t, folder, 60, nil))
+}
+
+// TestPowerLossAfterFailedSyncs: the kernel forgets what it could not write, and says so
+// only once.
+func TestPowerLossAfterFailedSyncs(t *testing.T) {
+	folder, random := t.TempDir(), rand.New(rand.NewPCG(2, 0))
+	failed := 0
+	ops := record(t, folder, 60, func(op disk.Op) (time.Duration, error) {
+		if op.Kind == disk.Sync && random.IntN(3) == 0 {
+			failed++
+			return 0, unix.EIO
+		}
+		return 0, nil
+	})
+	if failed < 10 {
+		t.Fatalf("only %d syncs failed", failed)
+	}
+	lose(t, folder, ops)
+}
+
+// TestAFullDiskInBetween: writes fail for a while, at random.
+func TestAFullDiskInBetween(t *testing.T) {
+	folder, random := t.TempDir(), rand.New(rand.NewPCG(3, 0))
+	full := 0 // writes that still fail
+	ops := record(t, folder, 60, func(op disk.Op) (time.Duration, error) {
+		if random.IntN(50) == 0 {
+			full = 5
+		}
+		if op.Kind != disk.Write || full == 0 {
+			return 0, nil
+		}
+		full--
+		return 0, unix.ENOSPC
+	})
+	lose(t, folder, ops)
+}

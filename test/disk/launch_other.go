@@ -1,0 +1,6 @@
+//go:build !linux
+
+package disk
+
+// Main does nothing: Start is for Linux.
+func Main() {}
