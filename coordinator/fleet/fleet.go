@@ -129,15 +129,15 @@ func (f *Fleet) Connect(now time.Time, k health.Checker) Effects {
 	case known.newcomer == nil:
 		f.Probation.present--
 	case known.onProbation():
-		f.Probation.endSample(known)
+		f.endSample(known)
 	}
 	known.nodeWeight = k.Weight
 	known.Checker, known.connected, known.voted = k, true, false
 	known.cover, f.doubt.changed = uncovered, true
 	delete(f.absent, k.ID)
 	delete(f.silent, k.ID)
-	if f.Probation.arrive(now, known); known.onProbation() {
-		f.Probation.welcome(now, known)
+	if f.arrive(now, known); known.onProbation() {
+		f.welcome(now, known)
 	} else {
 		f.seat(now, known)
 	}
@@ -160,8 +160,8 @@ func (f *Fleet) Disconnect(now time.Time, id string) Effects {
 	f.endHandovers(id, &f.out)
 	delete(f.silent, id)
 	if known.onProbation() {
-		f.Probation.endSample(known)
-		f.Probation.dismiss(known)
+		f.endSample(known)
+		f.dismiss(known)
 		return f.effects()
 	}
 	f.absent[id] = now.Add(f.options.Grace)
@@ -169,7 +169,7 @@ func (f *Fleet) Disconnect(now time.Time, id string) Effects {
 		f.absent[id] = f.settleAt
 	}
 	if known.newcomer == nil {
-		f.Probation.depart(now, known)
+		f.depart(now, known)
 	}
 	f.log(Lost, []string{id})
 	f.out.Votes = append(f.out.Votes, VoteChange{Checker: id, Lost: true})
@@ -184,8 +184,8 @@ func (f *Fleet) Tick(now time.Time) Effects {
 	f.settle(now)
 	f.giveUpSeats(now)
 	f.planChurn(now)
-	f.Probation.reviewNewcomers(now)
-	f.Probation.sweepEstablished(now)
+	f.reviewNewcomers(now)
+	f.sweepEstablished(now)
 	f.findQuiet(now)
 	f.replaceSilent(now)
 	f.replaceDoubted(now)
@@ -278,6 +278,6 @@ func (f *Fleet) NextDeadline() (time.Time, bool) {
 		wake(at)
 	}
 	wake(f.giveUpAt)
-	wake(f.Probation.lookAt)
+	wake(f.lookAt)
 	return next, true
 }

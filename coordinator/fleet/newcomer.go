@@ -99,7 +99,7 @@ func (p *Probation) trySample(known *checker) {
 func (p *Probation) sampleSize(known *checker) int {
 	f := p.fleet
 	checks, checkers := 0, 1
-	for _, n := range f.Plan.seats {
+	for _, n := range f.seats {
 		checks += n
 		checkers++
 	}

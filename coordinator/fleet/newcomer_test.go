@@ -103,8 +103,8 @@ func TestNewcomersThatComeAndGoMakeNoPlan(t *testing.T) {
 		}
 		l.pass(report / 2)
 	}
-	if l.Digest() != digest || len(l.Fleet.checkers) != 6 || len(l.samples) > 0 {
-		t.Errorf("left are %d checkers and %d samples", len(l.Fleet.checkers), len(l.samples))
+	if l.Digest() != digest || len(l.checkers) != 6 || len(l.samples) > 0 {
+		t.Errorf("left are %d checkers and %d samples", len(l.checkers), len(l.samples))
 	}
 }
 

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"maps"
 	"time"
 )
 
@@ -43,9 +44,7 @@ const (
 // else. Without any, those of the stored plan are: it is of a time without probation.
 func (p *Probation) RestoreEstablished(all map[string]Established) {
 	f := p.fleet
-	for id, e := range all {
-		p.established[id] = e
-	}
+	maps.Copy(p.established, all)
 	if len(all) == 0 {
 		for id := range f.checkers {
 			p.established[id] = Established{Any: true}

@@ -85,5 +85,5 @@ func (p *Probation) waiting() (count int) {
 
 // Figures counts the fleet.
 func (f *Fleet) Figures() Figures {
-	return Figures{f.connected(), len(f.checkers), len(f.silent), f.strandedEndpoints(), f.Probation.waiting()}
+	return Figures{f.connected(), len(f.checkers), len(f.silent), f.strandedEndpoints(), f.waiting()}
 }
