@@ -187,7 +187,7 @@ func hash(cluster, address string) uint64 {
 	return h.Sum64()
 }
 
-// counts counts what is in use.
+// counts is how much is in use.
 type counts struct {
 	by                  map[string]size
 	clusters, endpoints int

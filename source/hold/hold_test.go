@@ -208,11 +208,11 @@ func TestARestart(t *testing.T) {
 			stored := snapshot.set(nil)
 			stored.Awaited = true
 			again.Take(start.Add(time.Minute), stored, nil)
-			got := again.Take(start.Add(time.Minute), partly.set(nil), nil)
+			again.Take(start.Add(time.Minute), partly.set(nil), nil)
 			if s := again.Status(); s.Clusters != 4 || s.Endpoints != 40 || *s.Held != *was {
 				t.Errorf("%+v, held %+v, before the restart %+v", s, s.Held, was)
 			}
-			if got = again.Take(start.Add(5*time.Minute), partly.set(nil), nil); fmt.Sprint(shown(got)) != fmt.Sprint(shown(partly.set(nil))) {
+			if got := again.Take(start.Add(5*time.Minute), partly.set(nil), nil); fmt.Sprint(shown(got)) != fmt.Sprint(shown(partly.set(nil))) {
 				t.Errorf("after its time %v is in use", shown(got))
 			}
 		})
