@@ -50,10 +50,12 @@ func (s sink) Accepted(id string, spec *specifier.Specifier) {
 
 // connect takes in a checker whose stream begins.
 func (c *core) connect(k health.Checker, now time.Time) {
+	began := time.Now()
+	effects := c.fleet.Connect(now, k) // first, since the rollout asks who is a newcomer
 	c.rollout.Connect(now, &k)
 	c.log.Info().Str("event", "checker_connected").Str("checker", k.ID).Str("version", k.Version).
 		Str("zone", k.Locality.Zone).Msg("checker connected")
-	c.applyFleet(now, time.Now(), c.fleet.Connect(now, k))
+	c.applyFleet(now, began, effects)
 }
 
 // disconnect keeps the seats of a checker that is lost.
@@ -209,6 +211,9 @@ func (l lookup) ID(hash health.Hash) health.EndpointID {
 
 // Connected implements rollout.Lookup.
 func (l lookup) Connected(checker string) bool { return l.core.fleet.Connected(checker) }
+
+// OnProbation implements rollout.Lookup.
+func (l lookup) OnProbation(checker string) bool { return l.core.fleet.OnProbation(checker) }
 
 // CanCheck implements fleet.Lookup.
 func (l lookup) CanCheck(k *health.Checker, id health.EndpointID) bool {

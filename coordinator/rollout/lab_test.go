@@ -81,6 +81,9 @@ func (l *lab) ID(hash health.Hash) health.EndpointID { return l.ids[hash] }
 // Connected implements rollout.Lookup.
 func (l *lab) Connected(id string) bool { return l.checkers[id] != nil }
 
+// OnProbation implements rollout.Lookup.
+func (l *lab) OnProbation(string) bool { return false }
+
 // set gives a source's cluster to the Rollout, and everybody a specifier of it.
 func (l *lab) set(from *source.Cluster) {
 	k := catalog.Prepare(from, l.rules)

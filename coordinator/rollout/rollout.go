@@ -33,6 +33,9 @@ type Lookup interface {
 
 	// Connected reports whether a checker is connected.
 	Connected(checker string) bool
+
+	// OnProbation reports whether a checker is a newcomer.
+	OnProbation(checker string) bool
 }
 
 // Rollout is what checkers are sent. See the package's comment for who may call it.
@@ -63,7 +66,10 @@ type recipient struct {
 // New makes a Rollout without clusters or checkers.
 func New(o Options, lookup Lookup) *Rollout {
 	return &Rollout{
-		options: o, lookup: lookup, ledger: canary.New(canary.Options{Report: o.Report, Calm: max(leastCalm, 2*o.Grace)}),
+		options: o, lookup: lookup,
+		ledger: canary.New(canary.Options{
+			Report: o.Report, Calm: max(leastCalm, 2*o.Grace), Established: func(id string) bool { return !lookup.OnProbation(id) },
+		}),
 		histories: map[string]*history{}, recipients: map[string]*recipient{}, unsaved: map[string]bool{},
 	}
 }

@@ -181,3 +181,26 @@ func TestAClockSetBackDelaysNoRetry(t *testing.T) {
 	d.pass(firstBlockedRetry)
 	d.want("after the back-off", d.try("a", "web"), true)
 }
+
+// TestIdentitiesAreBlamedOnce: two ids of one certificate count as one checker, wherever
+// another identity can try.
+func TestIdentitiesAreBlamedOnce(t *testing.T) {
+	d := newDesk(t)
+	for id, identity := range map[string]string{"a": "spiffe://prod/x", "b": "spiffe://prod/x", "c": "spiffe://prod/y"} {
+		h := checkerOf(id)
+		h.Identity = identity
+		d.Connected(d.now, h)
+	}
+	d.pass(time.Minute)
+	d.set("web", 1)
+	d.want("a", d.try("a", "web"), true)
+	d.Lost(d.now, "a")
+	d.pass(calm)
+	d.want("b, of the same identity", d.try("b", "web"), false)
+	d.want("c", d.try("c", "web"), true)
+	d.Withdraw(d.now, "web")
+	d.Lost(d.now, "c")
+	d.pass(calm)
+	d.pass(calm)
+	d.want("b, where nobody else can", d.try("b", "web"), true)
+}

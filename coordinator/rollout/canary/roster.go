@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"cmp"
 	"time"
 
 	"hdsd/health"
@@ -54,7 +55,7 @@ func (r *roster) connect(now time.Time, h *health.Checker) *checker {
 		r.checkers[h.ID] = c
 	}
 	c.build, c.connected, c.since, c.accepted, c.deaf = BuildOf(h), true, now, false, false
-	c.identity = h.ID
+	c.identity = cmp.Or(h.Identity, h.ID)
 	return c
 }
 
