@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"sync/atomic"
+
+	"hdsd/internal/printable"
 )
 
 // readyState is what readiness depends on. Any goroutine reads it.
@@ -17,18 +19,18 @@ type readyState struct {
 // of its own.
 func (c *Coordinator) serveReady(w http.ResponseWriter, _ *http.Request) {
 	if why := c.notReady(); why != "" {
-		http.Error(w, "not ready: "+why, http.StatusServiceUnavailable)
+		http.Error(w, "not ready: "+printable.Text(why), http.StatusServiceUnavailable)
 		return
 	}
 	fmt.Fprintln(w, "ready")
 	if frozen := shownFreeze(c.core.decisions.frozen.Load()); frozen != nil {
-		fmt.Fprintln(w, frozen)
+		fmt.Fprintln(w, printable.Text(frozen.String()))
 	}
 	for _, line := range heldLines(c.feed.Held()) {
-		fmt.Fprintln(w, line)
+		fmt.Fprintln(w, printable.Text(line))
 	}
 	if failing := c.query.HistoryFailing(); failing != "" {
-		fmt.Fprintln(w, "history failing: "+failing)
+		fmt.Fprintln(w, "history failing: "+printable.Text(failing))
 	}
 }
 

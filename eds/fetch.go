@@ -12,6 +12,7 @@ import (
 
 	"hdsd/access"
 	"hdsd/eds/poll"
+	"hdsd/internal/envoyaddr"
 	"hdsd/internal/gate"
 )
 
@@ -58,6 +59,9 @@ type fetched struct {
 func (s *fetcher) fetch(ctx context.Context, t *table, m *discoveryv3.DiscoveryRequest) (*fetched, error) {
 	if asked := m.GetTypeUrl(); asked != "" && asked != t.typeURL {
 		return nil, errOtherType(t)
+	}
+	if err := envoyaddr.CheckNode(m.GetNode()); err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	if err := access.FromContext(ctx).Admit(accessNode(m.GetNode())); err != nil {
 		return nil, err

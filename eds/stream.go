@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/access"
+	"hdsd/internal/envoyaddr"
 )
 
 // stream is one client's stream, of one type or of all.
@@ -179,6 +180,9 @@ func (st *stream) introduce(r *request) error {
 		return nil
 	}
 	st.introduced = true
+	if err := envoyaddr.CheckNode(r.node); err != nil {
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
 	return access.FromContext(st.grpc.Context()).Admit(accessNode(r.node))
 }
 

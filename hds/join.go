@@ -17,6 +17,7 @@ import (
 	"hdsd/hds/specifier"
 	"hdsd/health"
 	"hdsd/internal/caller"
+	"hdsd/internal/envoyaddr"
 	"hdsd/internal/gate"
 )
 
@@ -83,6 +84,9 @@ func introducedBy(m *healthv3.HealthCheckRequestOrEndpointHealthResponse) (intro
 		return introduction{}, fmt.Errorf("node %q has %d bytes: make its metadata smaller; at most %d are taken", node.GetId(), size, maxNodeTaken)
 	}
 	nameBuild(node)
+	if err := envoyaddr.CheckNode(node); err != nil {
+		return introduction{}, err
+	}
 	checker, err := specifier.CheckerFromNode(node, m.GetHealthCheckRequest().GetCapability())
 	if err != nil {
 		return introduction{}, fmt.Errorf("node %q: %w", node.GetId(), err)

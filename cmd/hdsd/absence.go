@@ -30,7 +30,7 @@ func (c *client) warnAbsent(ctx context.Context, query hdsdv1.QueryClient, to io
 		what = fmt.Sprintf("%s has no endpoints: %s", c.cluster, why)
 	}
 	if what != "" {
-		fmt.Fprintf(to, "hdsd: %s\n", what)
+		say(to, "hdsd: %s\n", what)
 	}
 }
 

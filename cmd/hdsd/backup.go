@@ -146,9 +146,9 @@ func (b *backup) toFile(command *cobra.Command, path string) error {
 		return err
 	}
 	if none == nil {
-		fmt.Fprintf(command.ErrOrStderr(), "hdsd: the copy has replaced the existing %s\n", path)
+		say(command.ErrOrStderr(), "hdsd: the copy has replaced the existing %s\n", path)
 	}
-	fmt.Fprintf(command.OutOrStdout(), "%s: %s\n", path, copyText(&about))
+	say(command.OutOrStdout(), "%s: %s\n", path, copyText(&about))
 	if about.Rows != nil {
 		return fmt.Errorf("the history of %s is damaged, and so is its copy: %w", b.client.server, about.Rows)
 	}

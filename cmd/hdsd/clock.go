@@ -25,7 +25,7 @@ wrong clock deletes no history.`,
 			return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
 				state, err := control.GetClock(ctx, &hdsdv1.GetClockRequest{})
 				if err == nil {
-					fmt.Fprintln(command.OutOrStdout(), clockText(state))
+					sayLine(command.OutOrStdout(), clockText(state))
 				}
 				return err
 			})
@@ -54,9 +54,9 @@ deletes is lost.`,
 				case err != nil:
 					return err
 				case !answer.GetBefore().GetDoubted():
-					fmt.Fprintln(command.OutOrStdout(), "the clock was not doubted: nothing has changed")
+					sayLine(command.OutOrStdout(), "the clock was not doubted: nothing has changed")
 				default:
-					fmt.Fprintln(command.OutOrStdout(), "history ages by the clock again, which was doubted: it was "+clockJump(answer.GetBefore()))
+					sayLine(command.OutOrStdout(), "history ages by the clock again, which was doubted: it was "+clockJump(answer.GetBefore()))
 				}
 				return nil
 			})

@@ -59,15 +59,15 @@ func (c *caution) check(ctx context.Context, command *cobra.Command, control hds
 }
 
 func showPreview(to io.Writer, would *hdsdv1.PreviewOverrideResponse) {
-	fmt.Fprintf(to, "would decide %d of %d endpoints; nothing has changed\n", would.GetOverride().GetEndpoints(), would.GetTotalEndpoints())
+	say(to, "would decide %d of %d endpoints; nothing has changed\n", would.GetOverride().GetEndpoints(), would.GetTotalEndpoints())
 	if replaced := would.GetReplaced(); replaced != nil {
-		fmt.Fprintf(to, "would replace: %s\n", overrideLine(replaced))
+		say(to, "would replace: %s\n", overrideLine(replaced))
 	}
 }
 
 // confirmed asks a person.
 func confirmed(from io.Reader, to io.Writer, question string) (bool, error) {
-	fmt.Fprintf(to, "%s. Go on? [y/N] ", question)
+	say(to, "%s. Go on? [y/N] ", question)
 	line, err := bufio.NewReader(from).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return false, err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"time"
@@ -104,7 +103,7 @@ func (f *follower) recover(err error) bool {
 }
 
 func (f *follower) say(format string, args ...any) {
-	fmt.Fprintf(f.tell, "hdsd: "+format+"\n", args...)
+	say(f.tell, "hdsd: "+format+"\n", args...)
 }
 
 // follow shows the events of one stream until it ends. It lays out the current health

@@ -32,7 +32,7 @@ restarts, until 'hdsd unfreeze'. Freezing again replaces the reason.`,
 				return c.operate(command.Context(), func(ctx context.Context, control hdsdv1.ControlClient) error {
 					state, err := control.GetFreeze(ctx, &hdsdv1.GetFreezeRequest{})
 					if err == nil {
-						fmt.Fprintln(command.OutOrStdout(), freezeText(state))
+						sayLine(command.OutOrStdout(), freezeText(state))
 					}
 					return err
 				})
@@ -79,9 +79,9 @@ func newUnfreeze() *cobra.Command {
 				case err != nil:
 					return err
 				case answer.GetEnded() == nil:
-					fmt.Fprintln(command.OutOrStdout(), "was not frozen: nothing has changed")
+					sayLine(command.OutOrStdout(), "was not frozen: nothing has changed")
 				default:
-					fmt.Fprintf(command.OutOrStdout(), "verdicts are published again; was %s\n", freezeLine(answer.GetEnded()))
+					say(command.OutOrStdout(), "verdicts are published again; was %s\n", freezeLine(answer.GetEnded()))
 				}
 				tellDurability(command.OutOrStdout(), answer)
 				return nil
@@ -143,15 +143,15 @@ func parsePublish(text string) (hdsdv1.FreezeState_Publish, error) {
 // tellDurability warns if a change is in force, but not on disk.
 func tellDurability(to io.Writer, answer interface{ GetNotDurable() string }) {
 	if why := answer.GetNotDurable(); why != "" {
-		fmt.Fprintf(to, "in force, not durable: %s\n", why)
+		say(to, "in force, not durable: %s\n", why)
 	}
 }
 
 func tellFreeze(to io.Writer, answer *hdsdv1.FreezeResponse) {
-	fmt.Fprintln(to, freezeText(answer.GetFreeze()))
+	sayLine(to, freezeText(answer.GetFreeze()))
 	tellDurability(to, answer)
 	if replaced := answer.GetReplaced(); replaced != nil {
-		fmt.Fprintf(to, "it was frozen already, by %s: %s\n", replaced.GetAuthor(), replaced.GetReason())
+		say(to, "it was frozen already, by %s: %s\n", replaced.GetAuthor(), replaced.GetReason())
 	}
 }
 
@@ -178,6 +178,6 @@ func warnFrozen(ctx context.Context, control hdsdv1.ControlClient, to io.Writer)
 	defer cancel()
 	// If nobody answers, the command itself says so.
 	if state, err := control.GetFreeze(ctx, &hdsdv1.GetFreezeRequest{}); err == nil && state.GetFrozen() {
-		fmt.Fprintf(to, "hdsd: %s\n", freezeLine(state))
+		say(to, "hdsd: %s\n", freezeLine(state))
 	}
 }

@@ -36,7 +36,7 @@ func newHistory() *cobra.Command {
 				failing := ""
 				defer func() {
 					if failing != "" {
-						fmt.Fprintf(command.ErrOrStderr(), "hdsd: history failing: what happens now is not shown before the disk takes it: %s\n", failing)
+						say(command.ErrOrStderr(), "hdsd: history failing: what happens now is not shown before the disk takes it: %s\n", failing)
 					}
 				}()
 				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Transition, string, error) {

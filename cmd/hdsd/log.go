@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"hdsd/internal/printable"
 	"hdsd/internal/table"
 )
 
@@ -33,8 +34,9 @@ func (f *logFlags) logger(to io.Writer) (zerolog.Logger, error) {
 	zerolog.TimeFieldFormat, zerolog.DurationFieldFormat = time.RFC3339Nano, zerolog.DurationFormatString
 	switch f.format {
 	case "json":
+		to = escaping{to}
 	case "text":
-		to = zerolog.ConsoleWriter{Out: to, TimeFormat: "15:04:05.000", NoColor: !table.IsTerminal(to)}
+		to = zerolog.ConsoleWriter{Out: to, TimeFormat: "15:04:05.000", NoColor: !table.IsTerminal(to), FormatMessage: messageText, FormatFieldValue: fieldText}
 	default:
 		return zerolog.Nop(), usageError{fmt.Errorf("--log-format %q: want json or text", f.format)}
 	}
@@ -42,3 +44,26 @@ func (f *logFlags) logger(to io.Writer) (zerolog.Logger, error) {
 	logLibraries(log)
 	return log, nil
 }
+
+// escaping writes lines of JSON with escapes for characters that do something to a
+// terminal.
+type escaping struct{ to io.Writer }
+
+// Write implements io.Writer. It gets one line at a time.
+func (e escaping) Write(line []byte) (int, error) {
+	if _, err := e.to.Write(printable.JSON(line)); err != nil {
+		return 0, err
+	}
+	return len(line), nil
+}
+
+// messageText writes the message of a line for people.
+func messageText(message any) string {
+	if message == nil {
+		return ""
+	}
+	return fieldText(message)
+}
+
+// fieldText writes a field, a string or bytes of JSON.
+func fieldText(value any) string { return printable.Text(fmt.Sprintf("%s", value)) }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
@@ -48,9 +47,9 @@ func exitStatus(err error, command *cobra.Command, to io.Writer) int {
 	case errors.As(err, &told):
 		return exitFailed
 	case errors.As(err, &usage):
-		fmt.Fprintf(to, "hdsd: %v\nUsage: %s (see '%s --help')\n", err, command.UseLine(), command.CommandPath())
+		say(to, "hdsd: %v\nUsage: %s (see '%s --help')\n", err, command.UseLine(), command.CommandPath())
 		return exitUsage
 	}
-	fmt.Fprintf(to, "hdsd: %v\n", err)
+	say(to, "hdsd: %v\n", err)
 	return exitFailed
 }

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/printable"
 	"hdsd/internal/table"
 )
 
@@ -71,7 +72,7 @@ type csvPrinter struct{ to *csv.Writer }
 // row writes one line, as scripts expect.
 func (c csvPrinter) row(_ proto.Message, cells []string) error {
 	for i, cell := range cells {
-		cells[i] = strings.NewReplacer(table.LineBreak, "; ", "\n", "; ").Replace(cell)
+		cells[i] = printable.Cell(strings.NewReplacer(table.LineBreak, "; ", "\n", "; ").Replace(cell))
 	}
 	return c.to.Write(cells)
 }
@@ -96,7 +97,7 @@ func (j jsonPrinter) row(message proto.Message, _ []string) error {
 		return err
 	}
 	line.WriteByte('\n')
-	_, err = j.to.Write(line.Bytes())
+	_, err = j.to.Write(printable.JSON(line.Bytes()))
 	return err
 }
 

@@ -95,9 +95,9 @@ func newOverrideSet(name, short string, to corev3.HealthStatus) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(command.OutOrStdout(), "%s\nendpoints that it decides: %d\n", overrideLine(answer.GetOverride()), answer.GetOverride().GetEndpoints())
+				say(command.OutOrStdout(), "%s\nendpoints that it decides: %d\n", overrideLine(answer.GetOverride()), answer.GetOverride().GetEndpoints())
 				if replaced := answer.GetReplaced(); replaced != nil {
-					fmt.Fprintf(command.OutOrStdout(), "it replaces: %s\n", overrideLine(replaced))
+					say(command.OutOrStdout(), "it replaces: %s\n", overrideLine(replaced))
 				}
 				tellDurability(command.OutOrStdout(), answer)
 				return nil
@@ -159,10 +159,10 @@ endpoints; without a name, all of them.`,
 					return err
 				}
 				for _, o := range answer.GetEnded() {
-					fmt.Fprintf(command.OutOrStdout(), "has ended: %s\n", overrideLine(o))
+					say(command.OutOrStdout(), "has ended: %s\n", overrideLine(o))
 				}
 				if len(answer.GetEnded()) == 0 {
-					fmt.Fprintln(command.OutOrStdout(), "there is no such override: nothing has changed")
+					sayLine(command.OutOrStdout(), "there is no such override: nothing has changed")
 				}
 				tellDurability(command.OutOrStdout(), answer)
 				return nil

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"hdsd/internal/printable"
 	"hdsd/internal/table"
 )
 
@@ -52,7 +53,7 @@ func (p *progress) run() {
 			}
 			return
 		case <-timer.C:
-			fmt.Fprintf(p.to, "\r\x1b[K%s", p.text())
+			fmt.Fprintf(p.to, "\r\x1b[K%s", printable.Text(p.text()))
 			timer.Reset(progressStep)
 		}
 	}

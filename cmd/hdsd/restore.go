@@ -78,17 +78,17 @@ func restore(ctx context.Context, out, progress io.Writer, folder, from string, 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s: %s\n", restored.Path, copyText(&restored.CopyInfo))
+	say(out, "%s: %s\n", restored.Path, copyText(&restored.CopyInfo))
 	if restored.Rows != nil {
-		fmt.Fprintf(out, "damaged, and left out of answers: %v\n", restored.Rows)
+		say(out, "damaged, and left out of answers: %v\n", restored.Rows)
 	}
 	if restored.Kept != "" {
-		fmt.Fprintf(out, "the old database is kept: %s\n", restored.Kept)
+		say(out, "the old database is kept: %s\n", restored.Kept)
 	}
 	if restored.Frozen {
-		fmt.Fprintln(out, "hdsd was frozen when the copy was made, and will be: 'hdsd unfreeze' ends that")
+		sayLine(out, "hdsd was frozen when the copy was made, and will be: 'hdsd unfreeze' ends that")
 	}
-	fmt.Fprintln(out, "now start hdsd: until the checkers report, it publishes the health that is in the copy")
+	sayLine(out, "now start hdsd: until the checkers report, it publishes the health that is in the copy")
 	return nil
 }
 
@@ -98,19 +98,19 @@ func salvageInto(ctx context.Context, out io.Writer, folder, from string) error 
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s: %s\n", done.Path, copyText(&done.CopyInfo))
+	say(out, "%s: %s\n", done.Path, copyText(&done.CopyInfo))
 	for _, lost := range done.Lost {
-		fmt.Fprintf(out, "lost: %s\n", lost)
+		say(out, "lost: %s\n", lost)
 	}
 	if len(done.Lost) == 0 {
-		fmt.Fprintln(out, "nothing is lost")
+		sayLine(out, "nothing is lost")
 	}
 	if done.Kept != "" {
-		fmt.Fprintf(out, "the old database is kept: %s\n", done.Kept)
+		say(out, "the old database is kept: %s\n", done.Kept)
 	}
 	if done.Frozen {
-		fmt.Fprintln(out, "hdsd was frozen, and will be: 'hdsd unfreeze' ends that")
+		sayLine(out, "hdsd was frozen, and will be: 'hdsd unfreeze' ends that")
 	}
-	fmt.Fprintln(out, "now start hdsd, and look at 'hdsd freeze --show', 'hdsd override list' and 'hdsd checkers'")
+	sayLine(out, "now start hdsd, and look at 'hdsd freeze --show', 'hdsd override list' and 'hdsd checkers'")
 	return nil
 }

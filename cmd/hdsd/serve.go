@@ -105,7 +105,7 @@ func printProblem(to io.Writer, problem fmt.Stringer, warning bool) {
 	if warning {
 		mark = " (warning)"
 	}
-	fmt.Fprintf(to, "%s%s\n", problem, mark)
+	say(to, "%s%s\n", problem, mark)
 }
 
 // reload reads the configuration again; a bad one changes nothing.

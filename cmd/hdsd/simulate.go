@@ -95,7 +95,7 @@ func (s *simulation) run(to io.Writer, telling func()) (*simulate.Result, error)
 	result.Plan.Seconds = took.Seconds()
 	if read.Ignored > 0 {
 		telling()
-		fmt.Fprintf(to, "hdsd: the sources have %d problems, and the plan leaves out what is bad: 'hdsd validate -c %s' shows them\n", read.Ignored, s.config)
+		say(to, "hdsd: the sources have %d problems, and the plan leaves out what is bad: 'hdsd validate -c %s' shows them\n", read.Ignored, s.config)
 	}
 	return result, nil
 }

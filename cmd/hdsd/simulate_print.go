@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"hdsd/internal/printable"
 	"hdsd/internal/table"
 	"hdsd/simulate"
 )
@@ -40,7 +41,7 @@ type simulationTables struct {
 
 func (p *simulationTables) text(format string, args ...any) {
 	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.to, format+"\n", args...)
+		_, p.err = io.WriteString(p.to, printable.Lines(fmt.Sprintf(format+"\n", args...)))
 	}
 }
 

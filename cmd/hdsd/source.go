@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -78,7 +77,7 @@ is held by then than was shown, it changes nothing.`,
 				request := &hdsdv1.AcceptSourceRequest{Name: args[0], Reason: reason, Author: authorOr(author)}
 				for _, s := range all.GetSources() {
 					if held := s.GetHeld(); s.GetName() == args[0] && held != nil {
-						fmt.Fprintf(command.OutOrStdout(), "%s has %d clusters and %d endpoints in use; %d clusters and %d endpoints are left\n",
+						say(command.OutOrStdout(), "%s has %d clusters and %d endpoints in use; %d clusters and %d endpoints are left\n",
 							s.GetName(), s.GetClusters(), s.GetEndpoints(), held.GetClusters(), held.GetEndpoints())
 						request.HeldSince, request.HeldRevision = held.GetSince(), held.GetRevision()
 					}
@@ -87,7 +86,7 @@ is held by then than was shown, it changes nothing.`,
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(command.OutOrStdout(), "accepted: %d clusters and %d endpoints are in use\n",
+				say(command.OutOrStdout(), "accepted: %d clusters and %d endpoints are in use\n",
 					answer.GetSource().GetClusters(), answer.GetSource().GetEndpoints())
 				return nil
 			})

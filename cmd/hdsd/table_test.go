@@ -2,7 +2,11 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,6 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/printable"
 	"hdsd/internal/table"
 )
 
@@ -73,6 +78,83 @@ func TestControlCharactersAreEscaped(t *testing.T) {
 	_, out, _ := hdsd(t, "endpoints", "--server", serveFake(t, f))
 	if !strings.Contains(out, `\x1b[2Jgone\tand\rback`+"\u0301"+`\u202e\nweb`) {
 		t.Errorf("shows %q", out)
+	}
+}
+
+// TestNothingActsInAnyOutput: names that come from others do nothing to terminals and
+// spreadsheets, whatever shows them.
+func TestNothingActsInAnyOutput(t *testing.T) {
+	const evil = "=cmd|' /C calc'!A0\x1b[2J\a\u202e\u009b31m"
+	f := newFake()
+	f.endpoints = f.endpoints[:1]
+	f.endpoints[0].Cluster, f.endpoints[0].Reason = evil, evil
+	f.endpoints[0].Locality = &corev3.Locality{Zone: evil}
+	address := serveFake(t, f)
+	for _, args := range [][]string{
+		{"endpoints"}, {"endpoints", "-o", "csv"}, {"endpoints", "-o", "json"}, {"endpoints", "no\x1b[2Jwhere"},
+	} {
+		_, out, errors := hdsd(t, append(args, "--server", address)...)
+		for _, shown := range []string{out, errors} {
+			if !printable.Is(strings.ReplaceAll(shown, "\n", "")) {
+				t.Errorf("%v shows %q", args, shown)
+			}
+		}
+		if args[0] == "endpoints" && len(args) > 2 && args[2] == "csv" && !strings.Contains(out, ",'=cmd") && !strings.Contains(out, "\n'=cmd") {
+			t.Errorf("a spreadsheet computes %q", out)
+		}
+		if args[0] == "endpoints" && len(args) > 2 && args[2] == "json" {
+			var row struct{ Cluster string }
+			if err := json.Unmarshal([]byte(out), &row); err != nil || row.Cluster != evil {
+				t.Errorf("JSON is %q: %v", out, err)
+			}
+		}
+	}
+}
+
+// TestNothingActsInAWarning of a freeze, and where it is shown.
+func TestNothingActsInAWarning(t *testing.T) {
+	const evil = "\x1b[2J\a\u202e\u009b31m"
+	control, address := serveFreezable(t)
+	control.frozen = &hdsdv1.FreezeState{Frozen: true, Reason: evil, Author: evil, Since: timestamppb.New(now())}
+	for _, args := range [][]string{{"endpoints", "-o", "json"}, {"freeze", "--show"}} {
+		_, out, errors := hdsd(t, append(args, "--server", address)...)
+		if shown := strings.ReplaceAll(out+errors, "\n", ""); !printable.Is(shown) || !strings.Contains(shown, `\x1b[2J`) {
+			t.Errorf("%v shows %q", args, shown)
+		}
+	}
+}
+
+// TestNothingActsInTheLog in either format.
+func TestNothingActsInTheLog(t *testing.T) {
+	for _, format := range []string{"json", "text"} {
+		var out bytes.Buffer
+		log, err := (&logFlags{level: "info", format: format}).logger(&out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const evil = "\x1b[2J\a\u202e\u009b31m"
+		log.Warn().Str("event", "x").Str("checker", evil).Strs("all", []string{evil}).Err(errors.New(evil)).Msg(evil)
+		if line := strings.TrimSuffix(out.String(), "\n"); !printable.Is(line) || !strings.Contains(line, "202e") {
+			t.Errorf("%s: %q", format, line)
+		}
+	}
+}
+
+// TestCommandsPrintBySay: what prints by package fmt alone shows names as they are.
+func TestCommandsPrintBySay(t *testing.T) {
+	allowed := map[string]bool{"man.go": true, "version.go": true, "progress.go": true} // without names, or escaped there
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(file, "_test.go") && !allowed[file] && strings.Contains(string(text), "fmt.Fprint") {
+			t.Errorf("%s prints by package fmt: use say", file)
+		}
 	}
 }
 

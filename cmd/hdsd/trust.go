@@ -33,9 +33,9 @@ connected.`,
 					return err
 				}
 				c.warnUnknown(ctx, args[0], command.ErrOrStderr())
-				fmt.Fprintln(command.OutOrStdout(), trustLine(answer.GetTrust()))
+				sayLine(command.OutOrStdout(), trustLine(answer.GetTrust()))
 				if replaced := answer.GetReplaced(); replaced != nil {
-					fmt.Fprintf(command.OutOrStdout(), "it replaces: %s\n", trustLine(replaced))
+					say(command.OutOrStdout(), "it replaces: %s\n", trustLine(replaced))
 				}
 				tellDurability(command.OutOrStdout(), answer)
 				return nil
@@ -64,9 +64,9 @@ func newJudge() *cobra.Command {
 				case err != nil:
 					return err
 				case answer.GetEnded() == nil:
-					fmt.Fprintf(command.OutOrStdout(), "no trust is set for %s: nothing has changed\n", args[0])
+					say(command.OutOrStdout(), "no trust is set for %s: nothing has changed\n", args[0])
 				default:
-					fmt.Fprintf(command.OutOrStdout(), "has ended: %s\n", trustLine(answer.GetEnded()))
+					say(command.OutOrStdout(), "has ended: %s\n", trustLine(answer.GetEnded()))
 				}
 				tellDurability(command.OutOrStdout(), answer)
 				return nil

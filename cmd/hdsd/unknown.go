@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -10,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/printable"
 	"hdsd/internal/suggest"
-	"hdsd/internal/table"
 )
 
 // knownCheckers returns the ids of all checkers that the coordinator knows.
@@ -46,7 +45,7 @@ func (c *client) warnUnknown(ctx context.Context, id string, to io.Writer) {
 	if err != nil || slices.Contains(ids, id) {
 		return
 	}
-	fmt.Fprintf(to, "hdsd: no checker %q is known now%s ('hdsd checkers judge %s' takes it back)\n", id, suggest.DidYouMean(id, ids), id)
+	say(to, "hdsd: no checker %q is known now%s ('hdsd checkers judge %s' takes it back)\n", id, suggest.DidYouMean(id, ids), id)
 }
 
 // listUnknownTrust lists the trust set for unknown checkers.
@@ -62,7 +61,7 @@ func (c *client) listUnknownTrust(command *cobra.Command, known map[string]bool)
 	answer, _ := hdsdv1.NewControlClient(connection).ListTrust(ctx, &hdsdv1.ListTrustRequest{})
 	for _, t := range answer.GetTrust() {
 		if !known[t.GetChecker()] {
-			fmt.Fprintf(command.ErrOrStderr(), "hdsd: not known now: %s\n", table.Printable(trustLine(t)))
+			say(command.ErrOrStderr(), "hdsd: not known now: %s\n", printable.Text(trustLine(t)))
 		}
 	}
 }

@@ -62,10 +62,10 @@ func runValidate(path string, to io.Writer, examined func()) error {
 			printProblem(out, source.Problem{File: path, Message: "no endpoint is checked: clusters need health_checks of their own, or default_health_checks"}, true)
 			warnings++
 		}
-		fmt.Fprintf(out, "%s: %s with %s, %d checked, %s\n", path,
+		say(out, "%s: %s with %s, %d checked, %s\n", path,
 			plural(findings.Clusters, "cluster"), plural(findings.Endpoints, "endpoint"), findings.Checked, outcome(warnings))
 		for _, name := range findings.Unread {
-			fmt.Fprintf(out, "%s: source %s was not examined: validate does not ask management servers\n", path, name)
+			say(out, "%s: source %s was not examined: validate does not ask management servers\n", path, name)
 		}
 	}
 	if err := out.Flush(); err != nil {

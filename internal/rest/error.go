@@ -9,6 +9,8 @@ import (
 	"github.com/grpc-ecosystem/grpc-gateway/v2/runtime"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"hdsd/internal/printable"
 )
 
 // refusal is an error whose HTTP status does not follow from its code.
@@ -63,7 +65,7 @@ func ErrorText(err error) []byte {
 		Code    codes.Code `json:"code"`
 		Message string     `json:"message"`
 	}{said.Code(), Brief(said.Message())})
-	return text
+	return printable.JSON(text)
 }
 
 func statusOf(err error) int {

@@ -2,5 +2,5 @@
 // columns, and times and durations as people write them.
 //
 // It starts no goroutine and keeps at most a block of rows in memory. It imports
-// the standard library and golang.org/x/{term,text}.
+// internal/printable and golang.org/x/{term,text}.
 package table

@@ -27,21 +27,22 @@ const (
 // that its code (tests apart) may import. What is not listed may not exist.
 var mayImport = map[string][]string{
 	"health":              {},
-	"internal/envoyaddr":  {"health"},
+	"internal/envoyaddr":  {"health", "internal/printable"},
 	"internal/wire":       {},
 	"internal/caller":     {},
 	"access":              {"gen/hdsd/config/v1", "internal/caller", "source"},
 	"access/guard":        {"access", "gen/hdsd/config/v1", "internal/caller", "internal/rest"},
 	"internal/gate":       {},
 	"internal/queue":      {},
-	"internal/rest":       {"internal/caller", "internal/share"},
+	"internal/rest":       {"internal/caller", "internal/share", "internal/printable"},
 	"internal/inflight":   {"internal/caller", "internal/share"},
 	"internal/share":      {},
 	"internal/origin":     {"internal/rest"},
 	"internal/certs":      {"gen/hdsd/config/v1", "internal/yamlpb"},
 	"internal/conns":      {},
 	"config":              {"access", "internal/certs", "internal/yamlpb", "gen/hdsd/config/v1", "source/xds"},
-	"internal/table":      {},
+	"internal/table":      {"internal/printable"},
+	"internal/printable":  {},
 	"internal/suggest":    {},
 	"internal/yamlpb":     {"gen/envoy", "internal/suggest"},
 	"source":              {},
@@ -67,7 +68,7 @@ var mayImport = map[string][]string{
 	"store/boltfile":             {},
 	"store/timeline":             {},
 	"eds/poll":                   {},
-	"eds":                        {"access", "eds/poll", "health", "internal/gate", "internal/rest"},
+	"eds":                        {"access", "eds/poll", "health", "internal/gate", "internal/rest", "internal/envoyaddr"},
 	"eds/files":                  {},
 	"internal/demo":              {"internal/demo/envoy", "internal/demo/upstream", "gen/hdsd/v1", "health", "internal/envoyaddr"},
 	"internal/demo/envoy":        {"bootstrap", "health"},
@@ -85,8 +86,8 @@ var mayImport = map[string][]string{
 	"coordinator/rollout/canary": {"health"},
 	"coordinator/feed":           {"config", "coordinator/catalog", "gen/hdsd/config/v1", "gen/hdsd/store/v1", "hds/specifier", "internal/yamlpb", "source", "source/file", "source/hold", "source/xds"},
 	"coordinator/query":          {"access", "api", "coordinator/catalog", "coordinator/feed", "csds", "eds", "hds", "health", "source/xds", "store"},
-	"coordinator":                {"access", "access/guard", "aggregate", "api", "assign", "coordinator/rollout/canary", "config", "coordinator/catalog", "coordinator/decision", "coordinator/feed", "coordinator/fleet", "coordinator/probation", "coordinator/query", "coordinator/rollout", "coordinator/ruling", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "internal/caller", "internal/origin", "internal/rest", "internal/wire", "source", "source/hold", "store", "internal/certs", "internal/conns", "internal/inflight", "internal/share"},
-	"cmd/hdsd":                   {"api", "bootstrap", "check", "config", "coordinator", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "internal/demo", "internal/suggest", "internal/table", "simulate", "simulate/scenario", "source", "store", "validate"},
+	"coordinator":                {"access", "access/guard", "aggregate", "api", "assign", "coordinator/rollout/canary", "config", "coordinator/catalog", "coordinator/decision", "coordinator/feed", "coordinator/fleet", "coordinator/probation", "coordinator/query", "coordinator/rollout", "coordinator/ruling", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "internal/caller", "internal/origin", "internal/rest", "internal/wire", "source", "source/hold", "store", "internal/certs", "internal/conns", "internal/inflight", "internal/share", "internal/printable"},
+	"cmd/hdsd":                   {"api", "bootstrap", "check", "config", "coordinator", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "internal/demo", "internal/suggest", "internal/table", "simulate", "simulate/scenario", "source", "store", "validate", "internal/printable"},
 	"gen/envoy":                  {},
 	"gen/hdsd/config/v1":         {},
 	"gen/hdsd/store/v1":          {},
@@ -95,7 +96,7 @@ var mayImport = map[string][]string{
 
 // pure lists the packages that import nothing but the standard library and
 // each other.
-var pure = []string{"health", "assign", "assign/internal/quota", "assign/internal/rendezvous", "assign/internal/trie", "assign/internal/zone", "aggregate", "coordinator/rollout/canary", "simulate", "store/timeline", "coordinator/fleet", "coordinator/probation"}
+var pure = []string{"internal/printable", "health", "assign", "assign/internal/quota", "assign/internal/rendezvous", "assign/internal/trie", "assign/internal/zone", "aggregate", "coordinator/rollout/canary", "simulate", "store/timeline", "coordinator/fleet", "coordinator/probation"}
 
 type goPackage struct {
 	ImportPath string
