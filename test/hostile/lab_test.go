@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -47,9 +48,21 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
+// newSiteOf is newSite with another binary.
+func newSiteOf(t *testing.T, binary string) *site {
+	t.Helper()
+	s, _ := siteUnder(t, binary, "")
+	return s
+}
+
 // newSiteUnder is newSite with a line of shell before hdsd starts, such as a ulimit. It
 // also returns the endpoint that is up.
 func newSiteUnder(t *testing.T, limit string) (*site, *upstream.Server) {
+	t.Helper()
+	return siteUnder(t, "", limit)
+}
+
+func siteUnder(t *testing.T, binary, limit string) (*site, *upstream.Server) {
 	t.Helper()
 	ups := fleet.Upstreams(t, 2, upstream.Options{})
 	if err := ups[1].Set(upstream.Status(503)); err != nil {
@@ -58,6 +71,7 @@ func newSiteUnder(t *testing.T, limit string) (*site, *upstream.Server) {
 	s := &site{up: ups[0].Addr(), down: ups[1].Addr()}
 	s.clusters = fleet.ClusterFile(fleet.StaticCluster("web", fleet.CheckHTTP, []string{s.up, s.down}))
 	s.Coordinator = fleet.Prepare(t, s.clusters, fleet.FastReports)
+	s.Binary = cmp.Or(binary, s.Binary)
 	if limit != "" {
 		script := filepath.Join(t.TempDir(), "hdsd")
 		if err := os.WriteFile(script, []byte("#!/bin/sh\n"+limit+"\nexec "+s.Binary+" \"$@\"\n"), 0o700); err != nil {

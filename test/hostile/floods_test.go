@@ -1,0 +1,209 @@
+package hostile
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/test/envoy"
+	"hdsd/test/fleet"
+)
+
+// FLOODS=full runs the floods in full size: some minutes, and 2 GB for this side.
+// FLOODS_BINARY is another hdsd to run, for figures of before.
+var fullFloods = os.Getenv("FLOODS") == "full"
+
+// of gives the size of a flood, and the full one where that is asked for.
+func of(small, full int) int {
+	if fullFloods {
+		return full
+	}
+	return small
+}
+
+// TestFloodsAreBounded: whatever is sent, by how many, hdsd needs at most 300 MiB more,
+// says what it refuses, and stops when it is told to.
+func TestFloodsAreBounded(t *testing.T) {
+	for _, attack := range []struct {
+		name string
+		run  func(*site, *testing.T)
+		logs string
+	}{
+		{"reports of tiny entries", (*site).tinyEntries, "report_refused"},
+		{"requests on their way", (*site).onTheirWay, "limit_reached"},
+		{"REST bodies", (*site).bodies, ""},
+	} {
+		t.Run(attack.name, func(t *testing.T) {
+			s := newSiteOf(t, cmp.Or(os.Getenv("FLOODS_BINARY"), fleet.Plain(t)))
+			idle := s.resident(t)
+			done := make(chan struct{})
+			peak := 0.0
+			var watching sync.WaitGroup
+			watching.Go(func() {
+				tick := time.NewTicker(50 * time.Millisecond)
+				defer tick.Stop()
+				for {
+					peak = max(peak, s.resident(t))
+					select {
+					case <-done:
+						return
+					case <-tick.C:
+					}
+				}
+			})
+			attack.run(s, t)
+			began := time.Now()
+			s.unharmed(t)
+			t.Logf("steady after %v", time.Since(began).Round(time.Millisecond))
+			began = time.Now()
+			if code, took := s.Terminate(); code != 0 || took > 10*time.Second {
+				t.Errorf("exit status %d, %v after SIGTERM", code, took)
+			} else {
+				t.Logf("stopped after %v", took.Round(time.Millisecond))
+			}
+			close(done)
+			watching.Wait()
+			t.Logf("%.0f MiB more, %.0f in all", (peak-idle)/(1<<20), peak/(1<<20))
+			if more := peak - idle; more > 300<<20 {
+				t.Errorf("hdsd needs %.0f MiB more", more/(1<<20))
+			}
+			if attack.logs != "" && !strings.Contains(s.Logs(), `"event":"`+attack.logs+`"`) {
+				t.Errorf("the log does not say %s", attack.logs)
+			}
+		})
+	}
+}
+
+// resident is how much memory the process has; zero when it has ended.
+func (s *site) resident(t *testing.T) float64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", s.PID()))
+	if err != nil {
+		return 0
+	}
+	var all, resident float64
+	if _, err := fmt.Sscan(string(text), &all, &resident); err != nil {
+		return 0
+	}
+	return resident * float64(os.Getpagesize())
+}
+
+// inParallel runs an attack by many at a time.
+func inParallel(n, atOnce int, attack func(i int)) {
+	turns := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i := range n {
+		turns <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turns }()
+			attack(i)
+		})
+	}
+	all.Wait()
+}
+
+// attempt opens a stream, sends messages, and returns how it ends.
+func attempt(on *grpc.ClientConn, method string, messages ...any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), fleet.Patience)
+	defer cancel()
+	opened, err := on.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method)
+	if err != nil {
+		return err
+	}
+	for _, m := range messages {
+		if opened.SendMsg(m) != nil {
+			break
+		}
+	}
+	for {
+		var got raw
+		if err := opened.RecvMsg(&got); err != nil {
+			return err
+		}
+	}
+}
+
+// tinyEntries sends reports of many entries that take two bytes each, flat and nested.
+func (s *site) tinyEntries(t *testing.T) {
+	size := of(16<<20, 60<<20)
+	flat := raw(field(2, bytes.Repeat([]byte{0x0a, 0}, size/2)))
+	nested := raw(field(2, field(2, field(2, bytes.Repeat([]byte{0x12, 0}, size/2)))))
+	few := raw(field(2, bytes.Repeat([]byte{0x0a, 0}, 100_000))) // within the bytes that are taken
+	ended := make(map[codes.Code]int)
+	var mu sync.Mutex
+	inParallel(of(16, 100), 100, func(i int) {
+		on := s.rawly(t)
+		defer on.Close()
+		node, err := proto.Marshal(first(&corev3.Node{Id: fmt.Sprint("bomber-", i)}))
+		if err != nil {
+			t.Error(err)
+		}
+		err = attempt(on, hdsMethod, raw(node), []raw{flat, nested, few}[i%3])
+		mu.Lock()
+		defer mu.Unlock()
+		ended[status.Code(err)]++
+	})
+	t.Logf("ended with %v", ended)
+	if ended[codes.ResourceExhausted] == 0 || ended[codes.OK] > 0 {
+		t.Errorf("ended with %v", ended)
+	}
+}
+
+// onTheirWay opens streams, and sends most of a large request on each.
+func (s *site) onTheirWay(t *testing.T) {
+	request := &discoveryv3.DiscoveryRequest{TypeUrl: assignments, ResourceNames: []string{strings.Repeat("x", of(16<<20, 60<<20))}}
+	encoded, err := proto.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inParallel(of(16, 100), 100, func(int) {
+		on := s.rawly(t)
+		defer on.Close()
+		_ = attempt(on, adsMethod, raw(encoded)) // refused, or ended: there is no such name
+	})
+}
+
+// bodies posts large requests in JSON.
+func (s *site) bodies(t *testing.T) {
+	size := of(8<<20, 60<<20)
+	body := `{"endpointHealthResponse":{"endpointsHealth":[{}` + strings.Repeat(",{}", size/3) + `]}}`
+	names := `{"resourceNames":[""` + strings.Repeat(`,""`, size/3) + `]}`
+	codes := make(map[int]int)
+	var mu sync.Mutex
+	inParallel(of(16, 60), 60, func(i int) {
+		path, text := "/v3/discovery:health_check", body
+		if i%2 == 0 {
+			path, text = "/v3/discovery:endpoints", names
+		}
+		var from io.Reader = strings.NewReader(text)
+		if i%4 < 2 {
+			from = io.LimitReader(from, int64(len(text))) // hides the length
+		}
+		code := s.post(t, path, from, "bomber")
+		mu.Lock()
+		defer mu.Unlock()
+		codes[code]++
+	})
+	t.Logf("answers: %v", codes)
+	if codes[http.StatusOK] > 0 {
+		t.Errorf("answers: %v", codes)
+	}
+	envoy.Eventually(t, fleet.Patience, "a small request to be answered", func() bool {
+		return s.post(t, "/v3/discovery:endpoints", strings.NewReader(`{"resourceNames":["web"]}`), "") == http.StatusOK
+	})
+}
