@@ -24,6 +24,11 @@ const (
 	defaultMaxMessageBytes = 64 << 20
 	defaultMaxConnections  = 20_000
 	defaultMaxStreams      = 1000
+	defaultMaxAllStreams   = 25_000
+	defaultMaxOwnStreams   = 24_000
+	defaultMaxNames        = 400_000
+	defaultMaxOwnNames     = 200_000
+	defaultMaxOwnConns     = 15_000
 	defaultMaxClusters     = 100_000
 	defaultMaxEndpoints    = 2_000_000
 	defaultMaxInCluster    = 500_000
@@ -70,6 +75,11 @@ func fillDefaults(cfg *Config, folder string) error {
 	fill(&cfg.History.Retention, durationpb.New(defaultRetention))
 	fill(&cfg.Limits.MaxConnections, defaultMaxConnections)
 	fill(&cfg.Limits.MaxStreamsPerConnection, defaultMaxStreams)
+	fill(&cfg.Limits.MaxConnectionsPerCaller, defaultMaxOwnConns)
+	fill(&cfg.Limits.MaxStreams, defaultMaxAllStreams)
+	fill(&cfg.Limits.MaxStreamsPerCaller, defaultMaxOwnStreams)
+	fill(&cfg.Limits.MaxSubscriptions, defaultMaxNames)
+	fill(&cfg.Limits.MaxSubscriptionsPerCaller, defaultMaxOwnNames)
 	fill(&cfg.Limits.MaxSourceClusters, defaultMaxClusters)
 	fill(&cfg.Limits.MaxSourceEndpoints, defaultMaxEndpoints)
 	fill(&cfg.Limits.MaxClusterEndpoints, defaultMaxInCluster)

@@ -1,7 +1,6 @@
 package coordinator
 
 import (
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +11,7 @@ import (
 	"hdsd/config"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/internal/inflight"
+	"hdsd/internal/pace"
 	"hdsd/internal/rest"
 	"hdsd/internal/share"
 )
@@ -23,6 +23,8 @@ type bounds struct {
 	refused *prometheus.CounterVec
 	bytes   *inflight.Budget // of gRPC messages
 	bodies  *rest.Budget     // of REST requests: the same bytes
+	streams *streamBounds
+	names   *share.Pool // that data planes ask for and that do not exist
 }
 
 func newBounds(to prometheus.Registerer, log zerolog.Logger, l *configv1.Limits) *bounds {
@@ -31,11 +33,16 @@ func newBounds(to prometheus.Registerer, log zerolog.Logger, l *configv1.Limits)
 	}, []string{"limit"})}
 	b.bytes = b.inFlight(l)
 	b.bodies = rest.NewBudget(b.bytes.Pool)
+	b.streams = b.streamBounds(l)
+	b.bytes.Connections = b.pool(share.Limit{
+		What: "connections", EachField: "limits.max_connections_per_caller", Each: int64(l.GetMaxConnectionsPerCaller()),
+	})
+	b.names = b.pool(share.Limit{
+		What: "names of what does not exist", Field: "limits.max_subscriptions", Total: int64(l.GetMaxSubscriptions()),
+		EachField: "limits.max_subscriptions_per_caller", Each: int64(l.GetMaxSubscriptionsPerCaller()),
+	})
 	return b
 }
-
-// refusalPause is the time between two lines of one limit in the log.
-const refusalPause = time.Second
 
 // pool makes a pool. Its fields are counted from the start.
 func (b *bounds) pool(l share.Limit) *share.Pool {
@@ -44,33 +51,14 @@ func (b *bounds) pool(l share.Limit) *share.Pool {
 			b.refused.WithLabelValues(field)
 		}
 	}
-	var lines pace
+	var lines pace.Pace
 	l.Refused = func(err *share.Error) {
 		b.refused.WithLabelValues(err.Field()).Inc()
-		if more, ok := lines.next(time.Now()); ok {
+		if more, ok := lines.Next(time.Now()); ok {
 			b.log.Warn().Str("event", "limit_reached").Str("limit", err.Field()).Str("caller", share.Name(err.Caller)).Uint64("more", more).Msg(err.Error())
 		}
 	}
 	return share.NewPool(l)
-}
-
-// pace keeps a flood out of the log.
-type pace struct {
-	mu   sync.Mutex
-	last time.Time
-	more uint64
-}
-
-// next tells whether to log now, and how much was not logged before.
-func (p *pace) next(now time.Time) (more uint64, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.last.IsZero() && now.Sub(p.last) < refusalPause {
-		p.more++
-		return 0, false
-	}
-	more, p.more, p.last = p.more, 0, now
-	return more, true
 }
 
 // inFlight bounds the bytes that are in flight.
@@ -79,10 +67,10 @@ func (b *bounds) inFlight(l *configv1.Limits) *inflight.Budget {
 	promauto.With(b.to).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hdsd_bytes_in_flight", Help: "Bytes of gRPC messages and REST requests that are on their way or not yet processed.",
 	}, func() float64 { return float64(pool.Usage().Taken) })
-	var lines pace
+	var lines pace.Pace
 	return &inflight.Budget{Pool: pool, Late: func(caller string, bytes int) {
 		b.refused.WithLabelValues(pool.Limit().Field).Inc()
-		if more, ok := lines.next(time.Now()); ok {
+		if more, ok := lines.Next(time.Now()); ok {
 			b.log.Warn().Str("event", "message_late").Str("caller", share.Name(caller)).Int("bytes", bytes).Uint64("more", more).
 				Msg("a connection is closed: its client began a message and did not send the rest in time")
 		}

@@ -101,6 +101,8 @@ var elsewhere = map[string]string{
 	"hdsd_upstream_fullness_ratio":         "fullness_test.go",
 	"hdsd_upstream_resources_refused":      "upstream_test.go",
 	"hdsd_hds_stuck_streams_total":         "../hds/lifecycle_test.go",
+	"hdsd_hds_idle_streams_total":          "../hds/join_test.go",
+	"hdsd_xds_idle_streams_total":          "../eds/names_test.go",
 	"hdsd_hds_v2_left_out_clusters_total":  "../hds/v2_test.go",
 	"hdsd_files_behind":                    "../eds/files/files_test.go",
 	"hdsd_xds_first_syncs_waiting":         "../eds/admission_test.go",

@@ -105,6 +105,7 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 	}
 	options = append(options, grpc.Creds(s.bounds.bytes.Credentials(secured)), grpc.ChainStreamInterceptor(s.bounds.bytes.Stream))
 	options = append(append(options, s.calls.options()...), s.guard.ServerOptions(mutual(c.GetGrpc()))...)
+	options = append(options, grpc.ChainStreamInterceptor(s.bounds.streams.intercept)) // by the caller that the guard knows
 	s.grpc = grpc.NewServer(options...)
 	newHTTP := func() *http.Server {
 		return &http.Server{

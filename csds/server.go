@@ -28,7 +28,7 @@ type Options struct {
 	// Default: 2.
 	Concurrent int
 	// WriteTimeout is how long a write may wait for a stream's client that does not
-	// read. Default: 30 s.
+	// read. Default: 12 s.
 	WriteTimeout time.Duration
 }
 
@@ -53,7 +53,7 @@ func NewServer(o Options, sources ...Source) *Server {
 		sources:      sources,
 		maxBytes:     cmp.Or(o.MaxBytes, 64<<20),
 		bodies:       o.Bodies,
-		writeTimeout: cmp.Or(o.WriteTimeout, 30*time.Second),
+		writeTimeout: cmp.Or(o.WriteTimeout, 12*time.Second),
 		turns:        make(chan struct{}, cmp.Or(o.Concurrent, 2)),
 		streams:      gate.New(),
 	}

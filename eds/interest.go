@@ -1,5 +1,7 @@
 package eds
 
+import "hdsd/internal/share"
+
 // interest is what a client asks for: names, or everything. It alone sets watch.named
 // and watch.closed. It is guarded by the subscription's lock.
 type interest struct {
@@ -8,6 +10,7 @@ type interest struct {
 	named    int               // watches that the client asks for by name
 	located  int               // those of them with a locator
 	bytes    int               // the length of all names
+	lease    *share.Lease      // has the names of what does not exist; nil: nothing bounds them
 }
 
 // add takes in a watch, unless its key is known: then it returns the known one.
@@ -32,6 +35,10 @@ func (i *interest) setNamed(w *watch, named bool) {
 		return
 	}
 	w.named = named
+	if !named && w.cost > 0 {
+		_ = i.lease.Add(-w.cost) // to give back is not refused
+		w.cost = 0
+	}
 	change := 1
 	if !named {
 		change = -1
@@ -41,6 +48,23 @@ func (i *interest) setNamed(w *watch, named bool) {
 	if w.located {
 		i.located += change
 	}
+}
+
+// bytesPerName is how long a name may be that counts as one.
+const bytesPerName = 256
+
+// count counts a name that the client is about to ask for, of something that does not
+// exist. What exists is bounded by what is published.
+func (i *interest) count(w *watch) error {
+	if i.lease == nil || w.named {
+		return nil
+	}
+	cost := int64(1 + len(w.key())/bytesPerName)
+	if err := i.lease.Add(cost); err != nil {
+		return err
+	}
+	w.cost = cost
+	return nil
 }
 
 // all returns the watches in no order.

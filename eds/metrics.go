@@ -19,6 +19,7 @@ type metrics struct {
 	delay         prometheus.Histogram
 	parked        *prometheus.CounterVec
 	stuck         prometheus.Counter
+	idle          prometheus.Counter
 	unencodable   prometheus.Counter
 }
 
@@ -42,6 +43,7 @@ func newMetrics() *metrics {
 			Buckets: []float64{0.0001, 0.001, 0.01, 0.1, 1, 10},
 		}),
 		parked:      prometheus.NewCounterVec(counter("parked_requests_total", "Requests for types that are not served."), byType),
+		idle:        prometheus.NewCounter(counter("idle_streams_total", "Streams ended because no request came.")),
 		stuck:       prometheus.NewCounter(counter("stuck_streams_total", "Streams ended because the client did not read.")),
 		unencodable: prometheus.NewCounter(counter("unencodable_resources_total", "Resources that could not be encoded.")),
 	}
@@ -57,7 +59,7 @@ func (m *metrics) register(registerer prometheus.Registerer, s *Server) {
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "hdsd_xds_" + name, Help: help}, value)
 	}
-	registerer.MustRegister(m.subscriptions, m.responses, m.bytes, m.acks, m.nacks, m.fetches, m.unchanged, m.delay, m.parked, m.stuck, m.unencodable,
+	registerer.MustRegister(m.subscriptions, m.responses, m.bytes, m.acks, m.nacks, m.fetches, m.unchanged, m.delay, m.parked, m.stuck, m.idle, m.unencodable,
 		gauge("streams", "Streams of data planes.", func() float64 { return float64(s.streams.count()) }),
 		gauge("pollers", "Data planes that polled, by gRPC or REST, within five minutes.", func() float64 { return float64(s.polls.Count(time.Now())) }),
 		gauge("assignments_not_asked", "Assignments of checked clusters that data planes took 30 s ago or longer, and have not asked for.",

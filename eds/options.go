@@ -10,6 +10,7 @@ import (
 
 	"hdsd/health"
 	"hdsd/internal/rest"
+	"hdsd/internal/share"
 )
 
 // Options are the settings of a Server. Every field but Identifier has a default.
@@ -25,6 +26,10 @@ type Options struct {
 	// have 256 bytes each on average. Beyond it, a stream ends with
 	// RESOURCE_EXHAUSTED.
 	MaxNames int
+	// Names has the names that clients ask for and that do not exist; nil: any number.
+	// A stream that asks for too many ends with RESOURCE_EXHAUSTED, and one of whoever
+	// has most when others need room.
+	Names *share.Pool
 	// MaxBodyBytes is the size of the largest REST request; 64 MiB by default.
 	MaxBodyBytes int
 	// Bodies bounds the bytes of REST requests; nil: nothing does.
@@ -33,10 +38,10 @@ type Options struct {
 	// by default. A single resource is never split.
 	MaxResponseBytes int
 	// FirstRequestTimeout is how long a stream may be open without a request before
-	// it ends; 30 s by default.
+	// it ends; 10 s by default.
 	FirstRequestTimeout time.Duration
 	// WriteTimeout is how long a write may wait for a client that does not read
-	// before the stream ends; 30 s by default.
+	// before the stream ends; 12 s by default.
 	WriteTimeout time.Duration
 	// TTL is how long clients keep the resources of a type that they hear nothing more
 	// of; for ever where there is none. Clients that understand a TTL get it, and three

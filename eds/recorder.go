@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"hdsd/internal/pace"
 )
 
 // recorder counts and logs what clients do, each thing once where they repeat it.
@@ -13,6 +15,8 @@ type recorder struct {
 	metrics  *metrics
 	nacks    latest
 	unserved latest
+
+	stuckPace, idlePace pace.Pace
 }
 
 // subscribed counts subscriptions that begin, or that end where change is negative.
@@ -30,8 +34,23 @@ func (r *recorder) sent(t *table, size int, delay time.Duration) {
 	r.answered(t, size)
 }
 
-// stuck counts a stream that ended because the client did not read.
-func (r *recorder) stuck() { r.metrics.stuck.Inc() }
+// stuck counts and logs a stream that ends because the client does not read.
+func (r *recorder) stuck(st *stream) {
+	r.metrics.stuck.Inc()
+	if more, ok := r.stuckPace.Next(time.Now()); ok {
+		r.log.Warn().Str("event", "stream_stuck").Str("caller", st.caller()).Str("node", st.name()).Uint64("more", more).
+			Msg("a stream of a data plane ends: its client does not read")
+	}
+}
+
+// idle counts and logs a stream that ends because the client asks for nothing.
+func (r *recorder) idle(st *stream) {
+	r.metrics.idle.Inc()
+	if more, ok := r.idlePace.Next(time.Now()); ok {
+		r.log.Warn().Str("event", "stream_idle").Str("caller", st.caller()).Uint64("more", more).
+			Msg("a stream of a data plane ends: its client has sent nothing")
+	}
+}
 
 // fetched counts a fetch.
 func (r *recorder) fetched(t *table) { r.metrics.fetches.WithLabelValues(t.typeURL).Inc() }

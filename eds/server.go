@@ -13,6 +13,7 @@ import (
 	"hdsd/health"
 	"hdsd/internal/gate"
 	"hdsd/internal/rest"
+	"hdsd/internal/share"
 )
 
 // Server is the xDS server for data planes.
@@ -25,6 +26,7 @@ type Server struct {
 	firstTimeout     time.Duration
 	writeTimeout     time.Duration
 	zoning           zoning
+	names            *share.Pool // nil: nothing bounds them
 
 	// Each of these guards itself.
 	published *publication
@@ -47,9 +49,10 @@ func NewServer(o Options) *Server {
 		identifier:       o.Identifier,
 		maxBodyBytes:     cmp.Or(o.MaxBodyBytes, 64<<20),
 		bodies:           o.Bodies,
+		names:            o.Names,
 		maxResponseBytes: cmp.Or(o.MaxResponseBytes, 1<<20),
-		firstTimeout:     cmp.Or(o.FirstRequestTimeout, 30*time.Second),
-		writeTimeout:     cmp.Or(o.WriteTimeout, 30*time.Second),
+		firstTimeout:     cmp.Or(o.FirstRequestTimeout, 10*time.Second),
+		writeTimeout:     cmp.Or(o.WriteTimeout, 12*time.Second),
 		zoning:           zoning{byLocator: o.ZoneVariants, byLocality: o.ZoneByLocality},
 		published:        published,
 		limiter:          &limiter{maxNames: cmp.Or(o.MaxNames, 50_000), published: published},
@@ -115,9 +118,14 @@ func (s *Server) serve(gs grpc.ServerStream, delta bool, only *table) error {
 		server: s, grpc: gs, delta: delta, only: only, since: time.Now(), may: access.FromContext(gs.Context()).Clusters(),
 		wake: make(chan struct{}, 1), end: make(chan error, 1),
 	}
+	if err := st.takeNames(); err != nil {
+		return err
+	}
+	defer st.names.Release()
 	s.streams.add(st)
 	defer s.streams.remove(st)
 	first := time.AfterFunc(s.firstTimeout, func() {
+		s.recorder.idle(st)
 		st.fail(status.Errorf(codes.DeadlineExceeded, "no request within %v: send one", s.firstTimeout))
 	})
 	defer first.Stop()

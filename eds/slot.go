@@ -61,8 +61,9 @@ type watch struct {
 	located bool // asked for by a locator, so that the answer carries constraints
 
 	// Guarded by sub.mu. Of the subscription's interest:
-	named  bool // asked for by name, not only by the wildcard
-	closed bool // ended
+	named  bool  // asked for by name, not only by the wildcard
+	closed bool  // ended
+	cost   int64 // of the name, as counted against the limit of all names
 	// Of its queue:
 	queued bool // is in the queue
 	force  bool // to be sent even if the client has it

@@ -15,7 +15,9 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/access"
+	"hdsd/internal/caller"
 	"hdsd/internal/envoyaddr"
+	"hdsd/internal/share"
 )
 
 // stream is one client's stream, of one type or of all.
@@ -27,6 +29,8 @@ type stream struct {
 	only   *table          // nil: the stream is aggregated
 	may    access.Clusters // those that exist for the client
 	since  time.Time
+
+	names *share.Lease // of what does not exist; nil: nothing bounds them
 
 	wake chan struct{} // holds one: there may be something to send
 	end  chan error    // the first error ends the stream
@@ -41,6 +45,24 @@ type stream struct {
 	subs     [2]*subscription // as the server's tables
 
 	unserved map[string]int // types that are not served, and the number of names in the latest request
+}
+
+// caller names who has the stream.
+func (st *stream) caller() string { return share.Name(caller.FromContext(st.grpc.Context()).Key()) }
+
+// name is the node id that the client gave; empty before.
+func (st *stream) name() string {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.nodeID
+}
+
+// takeNames begins the count of names. If others need them, the stream ends.
+func (st *stream) takeNames() (err error) {
+	if st.server.names != nil {
+		st.names, err = st.server.names.Take(caller.FromContext(st.grpc.Context()).Key(), 0, st.fail)
+	}
+	return err
 }
 
 // wakeUp makes the sending goroutine look for something to send.
@@ -63,7 +85,7 @@ func (st *stream) fail(err error) {
 func (st *stream) send() {
 	timeout := st.server.writeTimeout
 	stuck := time.AfterFunc(timeout, func() {
-		st.server.recorder.stuck()
+		st.server.recorder.stuck(st)
 		st.fail(status.Errorf(codes.DeadlineExceeded, "the client has not read for %v", timeout))
 	})
 	stuck.Stop()

@@ -21,22 +21,32 @@ func (u *subscription) subscribe(key string) (w *watch, added bool, err error) {
 	}
 	for {
 		// Until it is named, the watch may end because its resource goes away.
-		if w = u.watch(key); u.name(w) {
-			return w, true, nil
+		w = u.watch(key)
+		if named, err := u.name(w); named || err != nil {
+			return w, true, err
 		}
 	}
 }
 
 // name notes that the client asks for a watch by name, and tells whether that has not
-// ended.
-func (u *subscription) name(w *watch) bool {
+// ended. It is refused if too many ask for what does not exist.
+func (u *subscription) name(w *watch) (bool, error) {
+	w.slot.mu.Lock()
+	present := w.slot.present()
+	w.slot.mu.Unlock()
+	unknown := !present && !u.stream.server.published.incomplete.Load()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if w.closed {
-		return false
+		return false, nil
+	}
+	if unknown {
+		if err := u.interest.count(w); err != nil {
+			return false, err
+		}
 	}
 	u.interest.setNamed(w, true)
-	return true
+	return true, nil
 }
 
 // unsubscribe ends the client's interest in a key. A client that asks for everything is

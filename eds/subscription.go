@@ -34,7 +34,7 @@ type subscription struct {
 func newSubscription(s *stream, t *table) *subscription {
 	u := &subscription{
 		stream: s, node: s.nodeID, table: t, delta: s.delta, errors: s.features.errors,
-		choice: s.server.zoning.choice(t, s.features.at), interest: interest{watches: make(map[string]*watch)},
+		choice: s.server.zoning.choice(t, s.features.at), interest: interest{watches: make(map[string]*watch), lease: s.names},
 	}
 	u.requests = requests{sub: u, legacy: true}
 	if t.whole {

@@ -44,6 +44,9 @@ func TestStreamThatSaysNothingEnds(t *testing.T) {
 	bubble(t, hds.Options{FirstMessageTimeout: 10 * time.Second}, func(f *fixture) {
 		start := time.Now()
 		f.open(f.dial("10.1.0.1")).fails(codes.DeadlineExceeded, "no first message within 10s")
+		if n := f.counted("hdsd_hds_idle_streams_total"); n != 1 || !strings.Contains(f.log.String(), `"event":"stream_idle"`) {
+			t.Errorf("%v idle streams are counted, the log has %s", n, f.log)
+		}
 		if waited := time.Since(start); waited != 10*time.Second {
 			t.Errorf("it took %s", waited)
 		}

@@ -35,6 +35,7 @@ type metrics struct {
 	unbound    prometheus.Counter
 	noForm     prometheus.Counter
 	oversize   prometheus.Counter
+	idle       prometheus.Counter
 }
 
 func newMetrics() (*metrics, []prometheus.Collector) {
@@ -57,6 +58,7 @@ func newMetrics() (*metrics, []prometheus.Collector) {
 		silent:     counter("silent_checkers_total", "Checkers that reported nothing within three intervals of their first specifier."),
 		fetches:    counter("fetches_total", "Fetches, by gRPC and REST."),
 		unbound:    counter("unbound_reports_total", "Fetched reports refused because they were not shown to be of a checker that fetches."),
+		idle:       counter("idle_streams_total", "Streams ended because no first message came."),
 		oversize:   counter("refused_reports_total", "Reports and first messages refused because they list or weigh far more than the checker is assigned."),
 		noForm:     counter("v2_left_out_clusters_total", "Clusters left out of specifiers because they have no v2 form."),
 	}

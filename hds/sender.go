@@ -104,7 +104,7 @@ func (s *sender) wait() {
 func (s *sender) write(encoded []byte) bool {
 	server := s.session.server
 	deadline := time.AfterFunc(server.options.WriteTimeout, func() {
-		server.metrics.stuck.Inc()
+		server.endedStuck(s.session)
 		s.session.lifetime.stop(status.Errorf(codes.DeadlineExceeded, "a specifier was not read within %s", server.options.WriteTimeout))
 	})
 	defer deadline.Stop()

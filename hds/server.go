@@ -76,7 +76,7 @@ type Server struct {
 	start   time.Time  // stream times count from here, monotonic
 	gate    *gate.Gate // for handlers and the goroutines of sessions
 
-	refusals throttle // of the log
+	pace logPace
 
 	mu       sync.Mutex
 	sessions map[string]*session // by node id

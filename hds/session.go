@@ -77,6 +77,7 @@ func (s *Server) serve(g grpc.ServerStream, v2 bool) error {
 			return status.FromContextError(g.Context().Err()).Err()
 		case <-first.C:
 			if !one.introduced.Load() {
+				s.endedIdle(g.Context())
 				return status.Errorf(codes.DeadlineExceeded, "no first message within %s: send health_check_request with node and capability", s.options.FirstMessageTimeout)
 			}
 		}

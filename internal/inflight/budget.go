@@ -17,6 +17,9 @@ type Budget struct {
 	// Pool has the bytes.
 	Pool *share.Pool
 
+	// Connections, if not nil, has the connections that callers may have.
+	Connections *share.Pool
+
 	// Patience is how long a connection waits for room before a message is refused.
 	// Default: 2 s.
 	Patience time.Duration
@@ -62,7 +65,23 @@ func (c *counting) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo
 		return nil, nil, err
 	}
 	ctx := peer.NewContext(context.Background(), &peer.Peer{Addr: raw.RemoteAddr(), AuthInfo: info})
-	return newConn(secured, c.budget, caller.FromContext(ctx).Key()), info, nil
+	made := newConn(secured, c.budget, caller.FromContext(ctx).Key())
+	if all := c.budget.Connections; all != nil {
+		if made.place, err = all.Take(made.caller, 1, nil); err != nil {
+			_ = secured.Close() // its caller has too many
+			return nil, nil, err
+		}
+	}
+	return made, info, nil
+}
+
+// End ends the connection of a call, if it has one of a Budget.
+func End(ctx context.Context) {
+	if p, ok := peer.FromContext(ctx); ok {
+		if a, ok := p.Addr.(address); ok {
+			_ = a.conn.Conn.Close() // grpc finds out, and closes it, too
+		}
+	}
 }
 
 // Clone implements credentials.TransportCredentials.

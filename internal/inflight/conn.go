@@ -17,8 +17,9 @@ type conn struct {
 	net.Conn
 	budget *Budget
 	caller string
-	in     scanner // owned by the goroutine that reads
-	out    scanner // owned by the one that writes
+	place  *share.Lease // among all connections; nil if nothing bounds them
+	in     scanner      // owned by the goroutine that reads
+	out    scanner      // owned by the one that writes
 
 	// Owned by the goroutine that reads.
 	rest    []byte // what was read and has to wait
@@ -108,6 +109,7 @@ func (c *conn) Close() error {
 	}
 	clear(c.streams)
 	c.mu.Unlock()
+	c.place.Release()
 	return c.Conn.Close()
 }
 

@@ -2567,6 +2567,22 @@ type Limits struct {
 	// others have less, a connection of it ends. Default: max_message_bytes and 1
 	// MiB.
 	MaxBytesInFlight uint32 `protobuf:"varint,6,opt,name=max_bytes_in_flight,json=maxBytesInFlight,proto3" json:"max_bytes_in_flight,omitempty"`
+	// Limit of gRPC streams in progress, over all connections. Of 25, 7 may be
+	// streams on which the client has sent nothing yet. hdsd refuses any more, or
+	// ends a connection of whoever has most. Default: 25000.
+	MaxStreams uint32 `protobuf:"varint,7,opt,name=max_streams,json=maxStreams,proto3" json:"max_streams,omitempty"`
+	// Limit of those of one caller: its identity or, without one, its connection.
+	// Default: 24000.
+	MaxStreamsPerCaller uint32 `protobuf:"varint,8,opt,name=max_streams_per_caller,json=maxStreamsPerCaller,proto3" json:"max_streams_per_caller,omitempty"`
+	// Limit of names that data planes ask for and that do not exist, over all
+	// streams. A name counts once more for each 256 bytes. hdsd refuses any more,
+	// or ends a stream of whoever has most. Default: 400000.
+	MaxSubscriptions uint32 `protobuf:"varint,9,opt,name=max_subscriptions,json=maxSubscriptions,proto3" json:"max_subscriptions,omitempty"`
+	// Limit of those of one caller. Default: 200000.
+	MaxSubscriptionsPerCaller uint32 `protobuf:"varint,10,opt,name=max_subscriptions_per_caller,json=maxSubscriptionsPerCaller,proto3" json:"max_subscriptions_per_caller,omitempty"`
+	// Limit of connections of one identity on the gRPC address. hdsd closes any
+	// more at once. Default: 15000.
+	MaxConnectionsPerCaller uint32 `protobuf:"varint,11,opt,name=max_connections_per_caller,json=maxConnectionsPerCaller,proto3" json:"max_connections_per_caller,omitempty"`
 	// Limit of queries that hdsd works at, keeps waiting or sends the answers of,
 	// over gRPC and /v1. hdsd refuses any more. Default: 1000.
 	MaxQueries uint32 `protobuf:"varint,18,opt,name=max_queries,json=maxQueries,proto3" json:"max_queries,omitempty"`
@@ -2659,6 +2675,41 @@ func (x *Limits) GetMaxSourceEndpoints() uint32 {
 func (x *Limits) GetMaxBytesInFlight() uint32 {
 	if x != nil {
 		return x.MaxBytesInFlight
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxStreams() uint32 {
+	if x != nil {
+		return x.MaxStreams
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxStreamsPerCaller() uint32 {
+	if x != nil {
+		return x.MaxStreamsPerCaller
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxSubscriptions() uint32 {
+	if x != nil {
+		return x.MaxSubscriptions
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxSubscriptionsPerCaller() uint32 {
+	if x != nil {
+		return x.MaxSubscriptionsPerCaller
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxConnectionsPerCaller() uint32 {
+	if x != nil {
+		return x.MaxConnectionsPerCaller
 	}
 	return 0
 }
@@ -2875,7 +2926,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"clusterTtl\x12;\n" +
 	"\vzone_health\x18\x04 \x01(\x0e2\x1a.hdsd.config.v1.ZoneHealthR\n" +
 	"zoneHealth\x12N\n" +
-	"\x11eds_config_source\x18\x05 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\x0fedsConfigSource\"\xb9\x04\n" +
+	"\x11eds_config_source\x18\x05 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\x0fedsConfigSource\"\xba\x06\n" +
 	"\x06Limits\x12*\n" +
 	"\x11max_message_bytes\x18\x01 \x01(\rR\x0fmaxMessageBytes\x12'\n" +
 	"\x0fmax_connections\x18\x02 \x01(\rR\x0emaxConnections\x12;\n" +
@@ -2883,6 +2934,13 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x13max_source_clusters\x18\x04 \x01(\rR\x11maxSourceClusters\x120\n" +
 	"\x14max_source_endpoints\x18\x05 \x01(\rR\x12maxSourceEndpoints\x12-\n" +
 	"\x13max_bytes_in_flight\x18\x06 \x01(\rR\x10maxBytesInFlight\x12\x1f\n" +
+	"\vmax_streams\x18\a \x01(\rR\n" +
+	"maxStreams\x123\n" +
+	"\x16max_streams_per_caller\x18\b \x01(\rR\x13maxStreamsPerCaller\x12+\n" +
+	"\x11max_subscriptions\x18\t \x01(\rR\x10maxSubscriptions\x12?\n" +
+	"\x1cmax_subscriptions_per_caller\x18\n" +
+	" \x01(\rR\x19maxSubscriptionsPerCaller\x12;\n" +
+	"\x1amax_connections_per_caller\x18\v \x01(\rR\x17maxConnectionsPerCaller\x12\x1f\n" +
 	"\vmax_queries\x18\x12 \x01(\rR\n" +
 	"maxQueries\x123\n" +
 	"\x16max_queries_per_caller\x18\x13 \x01(\rR\x13maxQueriesPerCaller\x12$\n" +
