@@ -253,6 +253,43 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// TestAdmins may do everything, and the audit says who did what: by the token where one
+// was shown.
+func TestAdmins(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ca := newAuthority(t, dir)
+	s := newSite(t, dir, withGrants(someGrants), static("web", "127.0.0.1:1"))
+	s.served(ca)
+	boss := s.as(ca, "boss.internal")
+	if _, err := joins(t, boss, "any", "z7"); err != nil {
+		t.Errorf("as a checker: %v", err)
+	}
+	if _, err := subscribes(t, boss, "any"); err != nil {
+		t.Errorf("as a data plane: %v", err)
+	}
+	copying, err := hdsdv1.NewControlClient(boss).Backup(t.Context(), &hdsdv1.BackupRequest{})
+	if err == nil {
+		_, err = copying.Recv()
+	}
+	if err != nil {
+		t.Errorf("a backup: %v", err)
+	}
+	askHealth(t, boss)
+	askChannelz(t, boss, s.GRPCAddress())
+	for name, headers := range map[string][]string{"boss.internal": nil, "nobody.internal": {"Authorization: Bearer secret"}} {
+		if code, text := s.tell(ca.named(name), "POST", "/v1/freeze", `{"reason": "x", "author": "somebody else"}`, headers...); code != 200 {
+			t.Errorf("%s: %d %s", name, code, text)
+		}
+	}
+	_, text := s.tell(ca.named("boss.internal"), "GET", "/v1/audit", "")
+	for _, identity := range []string{"boss.internal", "token:2bb80d537b1da3e3"} {
+		if !strings.Contains(strings.ReplaceAll(text, " ", ""), `"identity":"`+identity+`"`) {
+			t.Errorf("the audit lacks %s: %s", identity, text)
+		}
+	}
+}
+
 // TestTheOwnerGetsItsIDBack: somebody took an id soon after its owner had left, and the
 // owner was locked out.
 func TestTheOwnerGetsItsIDBack(t *testing.T) {
@@ -294,6 +331,19 @@ func TestTheOwnerGetsItsIDBack(t *testing.T) {
 	}
 	if _, err := joins(t, s.as(ca, "x.loose.internal"), "b", "z1"); err != nil {
 		t.Errorf("the other under another id: %v", err)
+	}
+	fetches := func(name string) error {
+		_, err := healthv3.NewHealthDiscoveryServiceClient(s.as(ca, name)).FetchHealthCheck(t.Context(), hello("f", "z1"))
+		return err
+	}
+	if err := fetches("x.loose.internal"); err != nil {
+		t.Fatal(err)
+	}
+	if err := fetches("spiffe://prod/checker/z1/f"); err != nil {
+		t.Errorf("a fetch of the owner: %v", err)
+	}
+	if err := fetches("x.loose.internal"); status.Code(err) != codes.AlreadyExists {
+		t.Errorf("a fetch of one that does not own the id: %v", err)
 	}
 }
 
