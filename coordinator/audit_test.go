@@ -2,6 +2,7 @@ package coordinator_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -38,7 +39,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 	for err == nil {
 		_, err = backup.Recv()
 	}
-	if err != io.EOF {
+	if !errors.Is(err, io.EOF) {
 		t.Fatal(err)
 	}
 	s.stopped()

@@ -36,7 +36,7 @@ func newBackups(from *store.Store, stopping <-chan struct{}, to prometheus.Regis
 
 // Backup implements api.Controller.
 func (c *control) Backup(ctx context.Context) (api.Copy, error) {
-	copied, err := c.backups.begin(ctx)
+	copied, err := c.begin(ctx)
 	if err == nil {
 		c.record(ctx, time.Now(), store.AuditEntry{Action: "Backup", After: fmt.Sprintf("%d bytes", copied.Size())})
 	}

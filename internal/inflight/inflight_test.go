@@ -2,6 +2,7 @@ package inflight_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -183,7 +184,7 @@ func TestALeaseLastsUntilTheHandlerAsksForMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.let("a", 1)
-	if err := stream.RecvMsg(&m); err != io.EOF {
+	if err := stream.RecvMsg(&m); !errors.Is(err, io.EOF) {
 		t.Error(err)
 	}
 	s.taken(0)
