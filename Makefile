@@ -54,6 +54,7 @@ clean:
 # Hours of faults that a seed draws (SOAK=10m for less), then attacks at their full size.
 soak:
 	SOAK=$${SOAK:-1h} $(GO) test ./test/scale -run TestSoak -v -timeout 3h
+	SOAK=$${SOAK:-1h} $(GO) test ./test/crash -run 'TestKill9|TestPowerLoss|TestAFullDisk' -v -timeout 1h
 	HDSD_SCALE=full $(GO) test ./test/scale -run Many -v -timeout 1h
 
 # Archives for others, with licences and a bill of materials, into bin/release.

@@ -143,7 +143,7 @@ func child(dir string, first int) error {
 }
 
 // TestKill9 kills the writer at random moments, the making of the file
-// included, twenty times over the same folder: what a query has shown is
+// included, twenty times over the same folder (200 with SOAK): what a query has shown is
 // there, what is there is a beginning of what was appended, and the current
 // health is where the last transitions led to.
 func TestKill9(t *testing.T) {
@@ -151,15 +151,20 @@ func TestKill9(t *testing.T) {
 	t.Log("seed", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	dir := filepath.Join(t.TempDir(), "data")
-	next := 0
-	for round := range 20 {
+	next, slowest, rounds := 0, time.Duration(0), 20
+	if os.Getenv("SOAK") != "" {
+		rounds = 200
+	}
+	for round := range rounds {
 		lines := 1 + random.IntN(8)
 		if round < 4 {
 			lines = 1 + round%2 // while the file is made or opened
 		}
 		delay := time.Duration(random.IntN(25_000)) * time.Microsecond // a group and its commit
 		seen := runAndKill(t, dir, next, lines, delay)
-		before := next
+		before, began := next, time.Now()
+		reopen(t, dir)
+		slowest = max(slowest, time.Since(began))
 		next = inspect(t, dir, seen)
 		if t.Failed() {
 			t.Fatalf("round %d, seed %d", round, seed)
@@ -168,6 +173,19 @@ func TestKill9(t *testing.T) {
 	}
 	if next == 0 {
 		t.Error("nothing was ever written")
+	}
+	t.Logf("killed %d times, %d transitions; the slowest start took %v", rounds, next, slowest)
+}
+
+// reopen opens what is left and closes it: so long a start takes.
+func reopen(t *testing.T, dir string) {
+	t.Helper()
+	s, err := store.Open(t.Context(), dir, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }
 
