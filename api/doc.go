@@ -4,12 +4,19 @@
 // It owns the shapes that programs outside see: messages and page tokens. internal/rest
 // owns the errors. A Backend supplies the answers, and a Controller makes the changes.
 // It guarantees:
+//
 //   - Page tokens are stable, and bound to the question that they continue. A token
 //     used with another question is an error, not a wrong answer.
+//
 //   - A watch resumes behind the token of any event, without a gap.
+//
 //   - The protos define which parameters a URL may have, and the OpenAPI document,
 //     served at /v1/openapi.json and .yaml.
 //
-// It starts no goroutine. It may import access, health, internal/envoyaddr, internal/rest, the
-// generated hdsd.v1 code and the gRPC libraries.
+//   - Queries wait for their turn in fair order; a few watchers are sent something at a
+//     time. So what callers ask for leaves processors free for everything else.
+//
+//   - A client that does not read loses its watch, and its answers make room for others.
+//
+// It starts a goroutine for each watch over gRPC, for which Close waits.
 package api

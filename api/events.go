@@ -12,30 +12,25 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
+	"hdsd/internal/caller"
 	"hdsd/internal/rest"
 )
 
 const (
-	watchPath = "/v1/watch"
+	// WatchPath is the REST path of watches.
+	WatchPath = "/v1/watch"
 
 	// lastEvent is the header with which a browser resumes on its own.
 	lastEvent = "Last-Event-ID"
 
 	// heartbeat is the maximum silence of an event stream.
 	heartbeat = 15 * time.Second
-
-	// writeTimeout is how long to wait for a client that takes nothing.
-	writeTimeout = 30 * time.Second
-
-	// chunk is the number of bytes after which the buffer is written, so that many
-	// clients that are far behind do not cost much memory.
-	chunk = 32 << 10
 )
 
 // withWatch serves server-sent events, and everything else by next.
 func (s *Service) withWatch(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == watchPath {
+		if r.URL.Path == WatchPath {
 			s.serveEvents(w, r)
 			return
 		}
@@ -56,70 +51,64 @@ func (s *Service) serveEvents(w http.ResponseWriter, r *http.Request) {
 	if last := r.Header.Get(lastEvent); last != "" {
 		query.Token, from = last, lastEvent
 	}
-	watcher, err := s.backend.Watch(r.Context(), query)
+	events := &eventWriter{to: w, control: http.NewResponseController(w)}
+	ctx := caller.With(r.Context(), caller.OfRequest(r))
+	watch, err := s.watch(ctx, query, func() { _ = events.control.SetWriteDeadline(time.Now().Add(time.Second)) })
 	if err != nil {
 		rest.WriteError(w, watchError(err, from))
 		return
 	}
-	defer watcher.Close()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-cache")
-	w.Header().Set("X-Accel-Buffering", "no") // keeps proxies from buffering events
-	events := &eventWriter{to: w, control: http.NewResponseController(w)}
+	w.Header().Set("X-Accel-Buffering", "no")                           // keeps proxies from buffering events
 	defer func() { _ = events.control.SetWriteDeadline(time.Time{}) }() // the connection may serve further requests
-	for err = events.flush(); err == nil; {                             // tells the client at once that the watch has started
-		err = events.next(r.Context(), watcher)
+	for err = events.write(nil); err == nil; {                          // tells the client at once that the watch has started
+		err = events.next(watch)
 	}
+	watch.end(err)
 }
 
 // eventWriter writes server-sent events.
 type eventWriter struct {
 	to      http.ResponseWriter
 	control *http.ResponseController
-	buffer  bytes.Buffer
 }
 
 // next waits for events and writes them.
-func (e *eventWriter) next(ctx context.Context, watcher Watcher) error {
-	waiting, cancel := context.WithTimeout(ctx, heartbeat)
+func (e *eventWriter) next(w *watching) error {
+	waiting, cancel := context.WithTimeout(w, heartbeat)
 	defer cancel()
-	sights, err := watcher.Next(waiting)
+	batch, err := w.Next(waiting)
+	var text []byte
 	switch {
 	case err == nil:
-		for i := 0; i < len(sights) && err == nil; i++ {
-			if err = e.put(&sights[i]); err == nil && e.buffer.Len() >= chunk {
-				err = e.flush()
-			}
+		text, err = batch.Text()
+	case w.Err() != nil:
+		if err = w.reason(w.Err()); errors.Is(err, w.Err()) {
+			return err // the client has gone
 		}
-	case ctx.Err() != nil:
-		return ctx.Err()
 	case errors.Is(err, context.DeadlineExceeded):
-		e.buffer.WriteString(": heartbeat\n\n")
-		err = nil
+		text, err = []byte(": heartbeat\n\n"), nil
 	}
+	if err != nil { // The client has the token of the last event.
+		return errors.Join(err, e.write(appendEvent(nil, "error", "", rest.ErrorText(grpcError(err)))))
+	}
+	end, err := w.service.turns.take(w)
 	if err != nil {
-		e.fail(err)
+		return nil //nolint:nilerr // the next step says why it ends
 	}
-	return errors.Join(err, e.flush())
+	defer end()
+	return e.write(text)
 }
 
-func (e *eventWriter) put(s *Sight) error {
-	switch {
-	case s.Endpoint != nil:
-		text, err := compactJSON(endpointMessage(*s.Endpoint))
-		e.event("endpoint", s.Token, text)
-		return err
-	case s.Change != nil:
-		_, event, err := s.Change.encoded()
-		e.buffer.Write(event)
+// write sends text, for a bounded time.
+func (e *eventWriter) write(text []byte) error {
+	// If deadlines are not supported, the server's own applies.
+	_ = e.control.SetWriteDeadline(time.Now().Add(deafAfter))
+	if _, err := e.to.Write(text); err != nil {
 		return err
 	}
-	e.event("synced", s.Token, []byte("{}"))
-	return nil
-}
-
-func (e *eventWriter) event(name, token string, text []byte) {
-	e.buffer.Write(appendEvent(e.buffer.AvailableBuffer(), name, token, text))
+	return e.control.Flush()
 }
 
 // appendEvent frames an event.
@@ -129,22 +118,6 @@ func appendEvent(to []byte, name, token string, text []byte) []byte {
 		to = fmt.Appendf(to, "id: %s\n", token)
 	}
 	return fmt.Appendf(to, "data: %s\n\n", text)
-}
-
-// fail writes why the stream ends. The client has the token of the last event.
-func (e *eventWriter) fail(err error) {
-	e.event("error", "", rest.ErrorText(grpcError(err)))
-}
-
-// flush sends the buffer, for a bounded time.
-func (e *eventWriter) flush() error {
-	// If deadlines are not supported, the server's own applies.
-	_ = e.control.SetWriteDeadline(time.Now().Add(writeTimeout))
-	if _, err := e.to.Write(e.buffer.Bytes()); err != nil {
-		return err
-	}
-	e.buffer.Reset()
-	return e.control.Flush()
 }
 
 // compactJSON returns JSON on one line. protojson varies its white space on purpose;

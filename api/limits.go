@@ -27,6 +27,12 @@ type Limits struct {
 	// Rows are those of the answers that are being sent.
 	Rows *share.Pool
 
+	// Watches are the open ones.
+	Watches *share.Pool
+
+	// Deaf, if not nil, is told whose watch was ended because the client does not read.
+	Deaf func(caller string)
+
 	// Patience is how long a query may wait for its turn. Default: 30 s.
 	Patience time.Duration
 

@@ -14,6 +14,7 @@ import (
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
+	"hdsd/internal/gate"
 	"hdsd/internal/rest"
 	"hdsd/internal/share"
 )
@@ -29,10 +30,18 @@ type Service struct {
 	hdsdv1.UnimplementedQueryServer
 	backend Backend
 	limits  Limits
+	turns   turns      // of watchers
+	calls   *gate.Gate // the watches over gRPC
 }
 
 // NewService returns a service on top of backend.
-func NewService(backend Backend) *Service { return &Service{backend: backend} }
+func NewService(backend Backend) *Service {
+	return &Service{backend: backend, turns: newTurns(), calls: gate.New()}
+}
+
+// Close refuses new watches over gRPC, and waits for the others. They end when the
+// backend stops.
+func (s *Service) Close() { s.calls.Close() }
 
 // Register registers the service with a gRPC server.
 func (s *Service) Register(server grpc.ServiceRegistrar) {

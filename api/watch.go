@@ -3,14 +3,17 @@ package api
 import (
 	"context"
 	"errors"
-	"sync"
+	"os"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
-	"hdsd/health"
+	"hdsd/internal/caller"
+	"hdsd/internal/gate"
+	"hdsd/internal/share"
 )
 
 // WatchQuery narrows a watch; zero fields do not.
@@ -22,68 +25,140 @@ type WatchQuery struct {
 
 // Watcher is one watch. One goroutine uses it.
 type Watcher interface {
-	// Next waits for events. If it returns ctx's error, nothing is lost: call it again.
-	Next(ctx context.Context) ([]Sight, error)
+	// Next waits for events. They must not be changed. If it returns ctx's error, nothing
+	// is lost: call it again.
+	Next(ctx context.Context) (*Batch, error)
 
 	// Close ends watching.
 	Close()
 }
 
-// Sight is one event of a watch: the health of an endpoint, then Synced once all
-// endpoints were sent, then changes.
-type Sight struct {
-	Endpoint *EndpointHealth
-	Synced   bool
-	Change   *Change
-	Token    string // to resume after this event; empty before Synced
+// deafAfter is how long a watcher may take nothing of what it is sent.
+const deafAfter = 5 * time.Second
+
+// errDeaf ends a watch whose client reads nothing.
+var errDeaf = status.Errorf(codes.DeadlineExceeded, "the client has not read for %v", deafAfter)
+
+// watching is a watch that counts.
+type watching struct {
+	Watcher
+	context.Context // ends with the caller's, or when the watch has to make room
+
+	service *Service
+	caller  string
+	cancel  context.CancelCauseFunc
+	lease   *share.Lease
 }
 
-// Change is a transition that many watchers share. It is encoded once for all.
-type Change struct {
-	Token      string
-	Transition health.Transition
-
-	once    sync.Once
-	message *hdsdv1.Transition
-	event   []byte // server-sent
-	err     error
+// watch begins one. If it has to make room, ended is called after its context has ended.
+func (s *Service) watch(ctx context.Context, q WatchQuery, ended func()) (*watching, error) {
+	w := &watching{service: s, caller: caller.FromContext(ctx).Key()}
+	w.Context, w.cancel = context.WithCancelCause(ctx)
+	var err error
+	if s.limits.Watches != nil {
+		if w.lease, err = s.limits.Watches.Take(w.caller, 1, func(err error) { w.cancel(err); ended() }); err != nil {
+			w.cancel(nil)
+			return nil, err
+		}
+	}
+	if w.Watcher, err = s.backend.Watch(ctx, q); err != nil {
+		w.lease.Release()
+		w.cancel(nil)
+		return nil, err
+	}
+	return w, nil
 }
 
-func (c *Change) encoded() (message *hdsdv1.Transition, event []byte, err error) {
-	c.once.Do(func() {
-		c.message = transitionMessage(c.Transition)
-		var text []byte
-		text, c.err = compactJSON(c.message)
-		c.event = appendEvent(nil, "transition", c.Token, text)
-	})
-	return c.message, c.event, c.err
+// end ends a watch because of err.
+func (w *watching) end(err error) {
+	w.Close()
+	w.cancel(nil)
+	w.lease.Release()
+	if (errors.Is(err, errDeaf) || errors.Is(err, os.ErrDeadlineExceeded)) && w.service.limits.Deaf != nil {
+		w.service.limits.Deaf(w.caller)
+	}
+}
+
+// reason is why a watch ends: that it had to make room, if it had to.
+func (w *watching) reason(err error) error {
+	if own := (*share.Error)(nil); errors.As(context.Cause(w), &own) {
+		return own
+	}
+	return err
 }
 
 // Watch sends the current health of endpoints, then each change.
-func (s *Service) Watch(r *hdsdv1.WatchRequest, stream grpc.ServerStreamingServer[hdsdv1.WatchResponse]) error {
-	watcher, err := s.backend.Watch(stream.Context(), WatchQuery{Cluster: r.GetCluster(), Address: r.GetAddress(), Token: r.GetResumeToken()})
+func (s *Service) Watch(r *hdsdv1.WatchRequest, stream grpc.ServerStreamingServer[hdsdv1.WatchResponse]) (err error) {
+	if !s.calls.Enter() {
+		return gate.ErrClosing
+	}
+	defer s.calls.Leave()
+	ended := make(chan error, 2)
+	w, err := s.watch(stream.Context(), WatchQuery{Cluster: r.GetCluster(), Address: r.GetAddress(), Token: r.GetResumeToken()}, func() {})
 	if err != nil {
 		return watchError(err, "resume_token")
 	}
-	defer watcher.Close()
 	if err := stream.SendHeader(nil); err != nil { // tells the client at once that the watch has started
+		w.end(err)
 		return err
 	}
-	for {
-		sights, err := watcher.Next(stream.Context())
-		if err != nil {
-			return grpcError(err)
-		}
-		for i := range sights {
-			message, err := sights[i].message()
-			if err != nil {
-				return grpcError(err)
-			}
-			if err := stream.Send(message); err != nil {
-				return err
-			}
+	// A client that does not read holds up the goroutine that sends. When this one
+	// returns, grpc ends the stream, and so that goroutine.
+	s.calls.Go(func() {
+		err := w.send(stream, func() { ended <- errDeaf })
+		ended <- err
+		w.end(err)
+	})
+	select {
+	case err = <-ended:
+	case <-w.Done():
+		select {
+		case err = <-ended:
+		default:
+			err = w.reason(w.Err())
 		}
 	}
+	return grpcError(err)
+}
+
+// send sends events over gRPC until the watch ends. It calls stuck if the client has not
+// read for too long.
+func (w *watching) send(stream grpc.ServerStream, stuck func()) error {
+	deaf := time.AfterFunc(deafAfter, stuck)
+	deaf.Stop()
+	for {
+		batch, err := w.Next(w)
+		if err != nil {
+			return w.reason(err)
+		}
+		end, err := w.service.turns.take(w)
+		if err != nil {
+			return err
+		}
+		deaf.Reset(deafAfter)
+		err = sendAll(stream, batch)
+		late := !deaf.Stop()
+		end()
+		if late {
+			return errDeaf
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func sendAll(stream grpc.ServerStream, batch *Batch) error {
+	for _, e := range batch.Events {
+		message, err := e.Message()
+		if err == nil {
+			err = stream.SendMsg(&message)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // watchError is grpcError, but for a bad token it names the parameter.
@@ -92,21 +167,4 @@ func watchError(err error, parameter string) error {
 		return status.Errorf(codes.InvalidArgument, "%s is not a token that this history gave out: watch again without it", parameter)
 	}
 	return grpcError(err)
-}
-
-func (s *Sight) message() (*hdsdv1.WatchResponse, error) {
-	m := &hdsdv1.WatchResponse{Token: s.Token}
-	switch {
-	case s.Endpoint != nil:
-		m.Event = &hdsdv1.WatchResponse_Endpoint{Endpoint: endpointMessage(*s.Endpoint)}
-	case s.Synced:
-		m.Event = &hdsdv1.WatchResponse_Synced{Synced: &hdsdv1.Synced{}}
-	default:
-		transition, _, err := s.Change.encoded()
-		if err != nil {
-			return nil, err
-		}
-		m.Event = &hdsdv1.WatchResponse_Transition{Transition: transition}
-	}
-	return m, nil
 }

@@ -14,24 +14,26 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"hdsd/api"
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
+	"hdsd/internal/wire"
 )
 
 // script is a Watcher that shows what is in it, then waits.
 type script struct {
-	batches [][]api.Sight
+	batches [][]*api.Event
 	end     error
 	closed  *bool
 }
 
-func (s *script) Next(ctx context.Context) ([]api.Sight, error) {
+func (s *script) Next(ctx context.Context) (*api.Batch, error) {
 	if len(s.batches) > 0 {
 		next := s.batches[0]
 		s.batches = s.batches[1:]
-		return next, nil
+		return &api.Batch{Events: next}, nil
 	}
 	if s.end != nil {
 		return nil, s.end
@@ -53,12 +55,12 @@ func (f *fleet) Watch(_ context.Context, q api.WatchQuery) (api.Watcher, error) 
 		return nil, api.ErrTooOld
 	}
 	e := f.endpoint(0)
-	return &script{end: f.end, closed: &f.closed, batches: [][]api.Sight{
+	return &script{end: f.end, closed: &f.closed, batches: [][]*api.Event{
 		{{Endpoint: &e}},
 		{{Synced: true, Token: "t1"}},
-		{{Token: "t2", Change: &api.Change{Token: "t2", Transition: health.Transition{
+		{{Token: "t2", Transition: &health.Transition{
 			Time: noon, Endpoint: e.Endpoint, From: health.Healthy, To: health.Unhealthy, Reason: "two\nlines",
-		}}}},
+		}}},
 	}}, nil
 }
 
@@ -188,7 +190,11 @@ func (s *sent) SendHeader(metadata.MD) error {
 	return nil
 }
 
-func (s *sent) Send(m *hdsdv1.WatchResponse) error {
+func (s *sent) SendMsg(encoded any) error {
+	m := &hdsdv1.WatchResponse{}
+	if err := proto.Unmarshal(*encoded.(*wire.Bytes), m); err != nil {
+		return err
+	}
 	s.all = append(s.all, m)
 	return s.err
 }
@@ -206,7 +212,7 @@ func TestWatchOverGRPC(t *testing.T) {
 		t.Errorf("sent %v", stream.all)
 	}
 	stream = &sent{ctx: t.Context(), err: io.ErrClosedPipe}
-	if err := api.NewService(&fleet{n: 1}).Watch(&hdsdv1.WatchRequest{}, stream); !errors.Is(err, io.ErrClosedPipe) || len(stream.all) != 1 {
+	if err := api.NewService(&fleet{n: 1}).Watch(&hdsdv1.WatchRequest{}, stream); err == nil || !strings.Contains(err.Error(), io.ErrClosedPipe.Error()) || len(stream.all) != 1 {
 		t.Errorf("a client that is gone: %v after %d", err, len(stream.all))
 	}
 }

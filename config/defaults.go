@@ -34,6 +34,8 @@ const (
 	defaultMaxInCluster    = 500_000
 	defaultMaxIDs          = 2000
 	defaultMaxJoins        = 1200
+	defaultMaxWatchers     = 5000
+	defaultMaxOwnWatchers  = 1000
 	defaultMaxQueries      = 1000
 	defaultMaxOwnQueries   = 100
 	defaultMaxQueryRows    = 200_000
@@ -85,6 +87,8 @@ func fillDefaults(cfg *Config, folder string) error {
 	fill(&cfg.Limits.MaxClusterEndpoints, defaultMaxInCluster)
 	fill(&cfg.Limits.MaxIdsPerCaller, defaultMaxIDs)
 	fill(&cfg.Limits.MaxJoinsPerMinute, defaultMaxJoins)
+	fill(&cfg.Limits.MaxWatchers, defaultMaxWatchers)
+	fill(&cfg.Limits.MaxWatchersPerCaller, defaultMaxOwnWatchers)
 	fill(&cfg.Limits.MaxQueries, defaultMaxQueries)
 	fill(&cfg.Limits.MaxQueriesPerCaller, defaultMaxOwnQueries)
 	fill(&cfg.Limits.MaxQueryRows, defaultMaxQueryRows)

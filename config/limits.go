@@ -50,6 +50,8 @@ func (c *checks) limits(l *configv1.Limits) {
 	c.limit("limits.max_cluster_endpoints", l.GetMaxClusterEndpoints(), minSourceSize, maxInCluster)
 	c.limit("limits.max_ids_per_caller", l.GetMaxIdsPerCaller(), 1, maxCount)
 	c.limit("limits.max_joins_per_minute", l.GetMaxJoinsPerMinute(), 1, maxCount)
+	c.limit("limits.max_watchers", l.GetMaxWatchers(), 1, maxCount)
+	c.limit("limits.max_watchers_per_caller", l.GetMaxWatchersPerCaller(), 1, maxCount)
 	c.limit("limits.max_queries", l.GetMaxQueries(), 1, maxCount)
 	c.limit("limits.max_queries_per_caller", l.GetMaxQueriesPerCaller(), 1, maxCount)
 	c.limit("limits.max_query_rows", l.GetMaxQueryRows(), minQueryRows, maxCount)

@@ -7,7 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/rs/zerolog"
 
-	"hdsd/api"
 	"hdsd/config"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/internal/inflight"
@@ -75,29 +74,4 @@ func (b *bounds) inFlight(l *configv1.Limits) *inflight.Budget {
 				Msg("a connection is closed: its client began a message and did not send the rest in time")
 		}
 	}}
-}
-
-// queries bounds the queries of the API.
-func (b *bounds) queries(l *configv1.Limits) api.Limits {
-	return api.Limits{
-		Queries: b.pool(share.Limit{
-			What: "queries", Field: "limits.max_queries", Total: int64(l.GetMaxQueries()),
-			EachField: "limits.max_queries_per_caller", Each: int64(l.GetMaxQueriesPerCaller()),
-		}),
-		Rows: b.pool(share.Limit{What: "rows of answers that are being sent", Field: "limits.max_query_rows", Total: int64(l.GetMaxQueryRows())}),
-	}
-}
-
-// bounded bounds the queries of a service, and shows how many there are.
-func (c *Coordinator) bounded(s *api.Service) *api.Service {
-	limits := c.servers.bounds.queries(c.started.GetLimits())
-	s.Limit(limits)
-	factory := promauto.With(c.registry)
-	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "hdsd_queries", Help: "Queries over gRPC and HTTP that are worked at, wait, or are being sent.",
-	}, func() float64 { return float64(limits.Queries.Usage().Taken) })
-	factory.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "hdsd_queries_waiting", Help: "Queries that wait for their turn.",
-	}, func() float64 { return float64(s.QueriesWaiting()) })
-	return s
 }

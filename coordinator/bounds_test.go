@@ -63,6 +63,9 @@ func TestQueriesAreBoundedAsConfigured(t *testing.T) {
 				t.Errorf("%s is %v", name, got)
 			}
 		}
+		if got := sumOf(t, c.registry, "hdsd_watches_deaf_total"); got != 0 { // api.TestDeafWatchersAreEnded has some
+			t.Errorf("%v watches were deaf", got)
+		}
 		close(backend.release)
 		all.Wait()
 		if got := sumOf(t, c.registry, "hdsd_queries"); got != 0 {

@@ -240,6 +240,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	c.files.stop()
 	c.eds.Close()
 	c.csds.Close()
+	c.servers.queries.Close()
 	c.servers.stop()
 	wait()
 	if err := c.store.Close(); err != nil {

@@ -77,6 +77,7 @@ var elsewhere = map[string]string{
 	"hdsd_certificate_expiry_seconds":      "certificates_test.go",
 	"hdsd_connections_ended_total":         "certificates_test.go",
 	"hdsd_queries":                         "bounds_test.go",
+	"hdsd_watches_deaf_total":              "bounds_test.go",
 	"hdsd_queries_waiting":                 "bounds_test.go",
 	"hdsd_limit_refusals_total":            "bounds_test.go",
 	"hdsd_endpoints_short":                 "placement_test.go",

@@ -54,6 +54,7 @@ type servers struct {
 	guard          *guard.Guard
 	bounds         *bounds
 	routes         *routes
+	queries        *api.Service
 }
 
 // listen binds both addresses, before anything else happens: one may be in use. It
@@ -133,6 +134,7 @@ func (c *Coordinator) register() error {
 	c.csds.Register(c.servers.grpc)
 	queries := c.bounded(api.NewService(c.query))
 	queries.Register(c.servers.grpc)
+	c.servers.queries = queries
 	operators := api.NewControl(&control{
 		core: c.core, store: c.store, feed: c.feed, backups: newBackups(c.store, c.core.done, c.registry, c.log),
 	})
@@ -150,7 +152,7 @@ func (c *Coordinator) register() error {
 	}
 	mux, counted := &routes{ServeMux: http.NewServeMux()}, c.servers.calls.counted
 	c.servers.routes = mux
-	mux.Handle("/v1/", counted("/v1/", operators.MarkFrozen(rest)))
+	mux.Handle("/v1/", counted("/v1/", shallow(operators.MarkFrozen(rest))))
 	mux.Handle(api.FreezePath, counted("/v1/", operators.MarkFrozen(changes)))
 	mux.Handle(api.OverridesPath, counted("/v1/", operators.MarkFrozen(changes)))
 	mux.Handle(api.TrustPath, counted("/v1/", operators.MarkFrozen(changes)))

@@ -77,11 +77,16 @@ type Options struct {
 // Backend implements api.Backend.
 type Backend struct {
 	Options
-	tail *tail
+	tail     *tail
+	listings *listings
 }
 
 // New makes a Backend.
-func New(o Options) *Backend { return &Backend{Options: o, tail: newTail(o.Store)} }
+func New(o Options) *Backend {
+	b := &Backend{Options: o, tail: newTail(o.Store)}
+	b.listings = newListings(b)
+	return b
+}
 
 // Watchers counts the watches under way.
 func (b *Backend) Watchers() int { return b.tail.size() }

@@ -21,6 +21,11 @@
 // slow watcher: it reads later, and at worst learns that the history no longer
 // reaches back to where it is.
 //
+// Watchers cost the core next to nothing, however many they are. Those that begin at
+// about the same time share one listing, whose pages are made once, as they are needed;
+// a bounded number of pages is kept. What is new is shown in rounds, which are the
+// longer the more watchers there are. Each event is encoded once for all.
+//
 // # Goroutines
 //
 // The package starts none. A Backend may be used from any goroutine.

@@ -1,9 +1,12 @@
 package query
 
 import (
+	"context"
 	"sort"
 	"sync"
+	"time"
 
+	"hdsd/access"
 	"hdsd/api"
 	"hdsd/store"
 )
@@ -15,28 +18,46 @@ const (
 
 	// tailStep is how many are read at once: as many as the store's writer commits.
 	tailStep = 4096
+
+	// What is new is shown in rounds: each watcher makes it longer until the next one, so
+	// that to wake and serve all of them never takes more than a part of the time.
+	roundEach    = 50 * time.Microsecond
+	longestRound = 500 * time.Millisecond
 )
 
 // sharedChange is a recorded change and the place behind it.
 type sharedChange struct {
 	place store.Place
-	*api.Change
+	*api.Event
 }
 
 // tail is the newest part of the history, read once for all watchers. It has no
-// goroutine: the first watcher that asks after a commit reads.
+// goroutine: one of those that wait, the leader, waits for the store, and lets the others
+// look.
 type tail struct {
 	store *store.Store
+	lead  chan struct{} // held by the leader
 
 	mu       sync.Mutex
 	watchers int
 	begun    bool
 	from     store.Place // changes begin behind it
 	changes  []sharedChange
-	more     <-chan struct{} // closed when there may be more
+	more     <-chan struct{} // closed when the store may have more
+	round    chan struct{}   // closed when changes may have more
+	since    time.Time       // when the round began
+	batches  map[store.Place]stretch
 }
 
-func newTail(s *store.Store) *tail { return &tail{store: s} }
+// stretch is what those who watch everything are shown next, and the place behind it.
+type stretch struct {
+	*api.Batch
+	place store.Place
+}
+
+func newTail(s *store.Store) *tail {
+	return &tail{store: s, lead: make(chan struct{}, 1), round: make(chan struct{})}
+}
 
 // enter counts a new watcher.
 func (t *tail) enter() {
@@ -45,13 +66,15 @@ func (t *tail) enter() {
 	t.watchers++
 }
 
-// leave uncounts a watcher. Without any, the tail keeps nothing.
-func (t *tail) leave() {
+// leave uncounts a watcher, and tells whether it was the last. Then the tail keeps
+// nothing.
+func (t *tail) leave() (last bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.watchers--; t.watchers == 0 {
-		t.begun, t.changes, t.more = false, nil, nil
+		t.begun, t.changes, t.more, t.batches = false, nil, nil, nil
 	}
+	return t.watchers == 0
 }
 
 // size counts the watchers.
@@ -61,47 +84,127 @@ func (t *tail) size() int {
 	return t.watchers
 }
 
-// after gives up to limit changes behind a place, and a channel that is closed when
-// there may be more.
-func (t *tail) after(place store.Place, limit int) ([]sharedChange, <-chan struct{}, error) {
-	found, more, kept, err := t.kept(place, limit)
+// after gives the changes that a query wants among the limit behind a place (nil if it
+// wants none), the place behind them, and a channel that is closed when there may be more.
+func (t *tail) after(place store.Place, limit int, q *api.WatchQuery, may access.Clusters) (*api.Batch, store.Place, <-chan struct{}, error) {
+	s, round, kept, err := t.kept(place, limit, q, may)
 	if err != nil || kept {
-		return found, more, err
+		return s.Batch, s.place, round, err
 	}
 	older, err := t.store.After(place, limit)
-	return t.changesOf(older), more, err
+	s = batchOf(place, t.changesOf(older), q, may)
+	return s.Batch, s.place, round, err
 }
 
 // kept does the same, and says whether the tail reaches back to the place.
-func (t *tail) kept(place store.Place, limit int) (found []sharedChange, more <-chan struct{}, ok bool, err error) {
+func (t *tail) kept(place store.Place, limit int, q *api.WatchQuery, may access.Clusters) (s stretch, round <-chan struct{}, ok bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.refresh(); err != nil {
-		return nil, nil, false, err
+	if !t.begun {
+		if err := t.begin(); err != nil {
+			return s, nil, false, err
+		}
+	}
+	if place < t.from {
+		return s, t.round, false, nil
+	}
+	all := q.Cluster == "" && q.Address == "" && may.All()
+	if shared, ok := t.batches[place]; ok && all {
+		return shared, t.round, true, nil
 	}
 	first := sort.Search(len(t.changes), func(i int) bool { return t.changes[i].place > place })
-	found = append(found, t.changes[first:min(first+limit, len(t.changes))]...)
-	return found, t.more, place >= t.from, nil
+	s = batchOf(place, t.changes[first:min(first+limit, len(t.changes))], q, may)
+	if all && s.Batch != nil {
+		t.batches[place] = s
+	}
+	return s, t.round, true, nil
+}
+
+// batchOf gives what a query wants among changes behind a place.
+func batchOf(place store.Place, changes []sharedChange, q *api.WatchQuery, may access.Clusters) stretch {
+	var events []*api.Event
+	for _, c := range changes {
+		place = c.place
+		if wants(q, may, c.Transition) {
+			events = append(events, c.Event)
+		}
+	}
+	if len(events) == 0 {
+		return stretch{place: place}
+	}
+	return stretch{&api.Batch{Events: events}, place}
+}
+
+// begin starts to keep what is new.
+func (t *tail) begin() error {
+	more := t.store.Committed() // before reading, so that nothing is missed
+	_, latest, err := t.store.Latest(nil)
+	if err != nil {
+		return err
+	}
+	t.begun, t.from, t.more, t.batches = true, latest, more, map[store.Place]stretch{}
+	return nil
+}
+
+// await waits until the round is over. Whoever gets the lead waits for the store.
+func (t *tail) await(ctx context.Context, round <-chan struct{}, done <-chan struct{}) error {
+	select {
+	case <-round:
+		return nil
+	case t.lead <- struct{}{}:
+		defer func() { <-t.lead }()
+		return t.leads(ctx, round, done)
+	case <-done:
+		return api.ErrStopping
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// leads waits for something new, and until the round has been long enough, and ends it.
+func (t *tail) leads(ctx context.Context, round <-chan struct{}, done <-chan struct{}) error {
+	t.mu.Lock()
+	more, begun := t.more, t.begun && round == (<-chan struct{})(t.round)
+	enough := t.since.Add(min(time.Duration(t.watchers)*roundEach, longestRound))
+	t.mu.Unlock()
+	if !begun { // another one has ended it, or everybody has left since
+		return ctx.Err()
+	}
+	select {
+	case <-more:
+	case <-done:
+		return api.ErrStopping
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if wait := time.Until(enough); wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-done:
+			return api.ErrStopping
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.begun {
+		return ctx.Err()
+	}
+	if t.refresh() != nil {
+		t.begun, t.changes = false, nil // each watcher learns by itself what is wrong where it is
+	}
+	close(t.round)
+	t.round, t.since = make(chan struct{}), time.Now()
+	return nil
 }
 
 // refresh reads what was committed since the last time.
 func (t *tail) refresh() error {
-	if t.begun {
-		select {
-		case <-t.more:
-		default:
-			return nil
-		}
-	}
 	more := t.store.Committed() // before reading, so that nothing is missed
-	if !t.begun {
-		_, latest, err := t.store.Latest(nil)
-		if err != nil {
-			return err
-		}
-		t.begun, t.from, t.more = true, latest, more
-		return nil
-	}
+	clear(t.batches)
 	for {
 		end := t.from
 		if len(t.changes) > 0 {
@@ -109,7 +212,6 @@ func (t *tail) refresh() error {
 		}
 		found, err := t.store.After(end, tailStep)
 		if err != nil {
-			t.begun, t.changes = false, nil
 			return err
 		}
 		t.changes = append(t.changes, t.changesOf(found)...)
@@ -126,8 +228,9 @@ func (t *tail) refresh() error {
 
 func (t *tail) changesOf(found []store.Recorded) []sharedChange {
 	out := make([]sharedChange, len(found))
-	for i, r := range found {
-		out[i] = sharedChange{r.Place, &api.Change{Token: t.store.Token(r.Place), Transition: r.Transition}}
+	for i := range found {
+		r := &found[i]
+		out[i] = sharedChange{r.Place, &api.Event{Token: t.store.Token(r.Place), Transition: &r.Transition}}
 	}
 	return out
 }

@@ -94,18 +94,18 @@ func (w *observer) see(ctx context.Context, atMost int, end store.Place) error {
 		if at, err := w.f.Store.Place(w.query.Token); err == nil && at >= end {
 			return nil
 		}
-		sights, err := watcher.Next(ctx)
+		batch, err := watcher.Next(ctx)
 		if err != nil {
 			return err
 		}
-		for _, s := range sights {
+		for _, s := range batch.Events {
 			switch {
 			case s.Endpoint != nil && w.query.Token == "":
 				w.state[s.Endpoint.Endpoint] = s.Endpoint.Verdict.Status
 				continue
 			case s.Synced && w.query.Token == "":
-			case s.Change != nil && w.query.Token != "" && s.Token == s.Change.Token:
-				w.changes = append(w.changes, s.Change.Transition)
+			case s.Transition != nil && w.query.Token != "" && s.Token != "":
+				w.changes = append(w.changes, *s.Transition)
 			default:
 				return fmt.Errorf("out of turn: %+v", s)
 			}
@@ -225,8 +225,8 @@ func TestWatchersSeeOneStory(t *testing.T) {
 			t.Errorf("watcher %d: %v", i, err)
 		}
 	}
-	if f.Watchers() != 0 || f.tail.changes != nil {
-		t.Errorf("%d watchers are left, %d changes kept", f.Watchers(), len(f.tail.changes))
+	if f.Watchers() != 0 || f.tail.changes != nil || f.tail.batches != nil || len(f.listings.kept)+len(f.listings.open) > 0 {
+		t.Errorf("%d watchers are left, %d changes and %d pages kept, %d listings open", f.Watchers(), len(f.tail.changes), len(f.listings.kept), len(f.listings.open))
 	}
 }
 
@@ -257,12 +257,13 @@ func TestChangesWhileAWatchBeginsAreExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.tail.enter()
-	w := &watcher{backend: f.Backend, may: access.AllClusters(), listed: true, until: until}
-	seen, err := w.Next(t.Context())
+	w := &watcher{backend: f.Backend, may: access.AllClusters(), progress: progress{begun: true, listed: true, until: until}}
+	batch, err := w.Next(t.Context())
 	w.Close()
-	if err != nil || len(seen) != 4+2+1+1 {
-		t.Fatalf("%d seen, %v", len(seen), err)
+	if err != nil || len(batch.Events) != 4+2+1+1 {
+		t.Fatalf("%d seen, %v", len(batch.Events), err)
 	}
+	seen := batch.Events
 	for i, want := range []string{"HEALTHY UNKNOWN", "", "HEALTHY UNKNOWN", "HEALTHY UNKNOWN", "DRAINING UNKNOWN under HEALTHY", "DRAINING UNKNOWN under HEALTHY", "UNKNOWN gone"} {
 		e := seen[i].Endpoint
 		got := e.Verdict.Status.String()

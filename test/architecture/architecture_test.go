@@ -74,7 +74,7 @@ var mayImport = map[string][]string{
 	"internal/demo":              {"internal/demo/envoy", "internal/demo/upstream", "gen/hdsd/v1", "health", "internal/envoyaddr"},
 	"internal/demo/envoy":        {"bootstrap", "health"},
 	"internal/demo/upstream":     {},
-	"api":                        {"access", "gen/hdsd/v1", "health", "internal/caller", "internal/rest", "internal/envoyaddr", "internal/queue", "internal/share"},
+	"api":                        {"access", "gen/hdsd/v1", "health", "internal/caller", "internal/rest", "internal/envoyaddr", "internal/queue", "internal/share", "internal/gate", "internal/wire"},
 	"csds":                       {"internal/gate", "internal/rest"},
 	"bootstrap":                  {"health"},
 	"check":                      {"health", "internal/envoyaddr"},

@@ -2583,6 +2583,12 @@ type Limits struct {
 	// Limit of connections of one identity on the gRPC address. hdsd closes any
 	// more at once. Default: 15000.
 	MaxConnectionsPerCaller uint32 `protobuf:"varint,11,opt,name=max_connections_per_caller,json=maxConnectionsPerCaller,proto3" json:"max_connections_per_caller,omitempty"`
+	// Limit of watches of health, over gRPC and /v1/watch. hdsd refuses any more.
+	// Default: 5000.
+	MaxWatchers uint32 `protobuf:"varint,16,opt,name=max_watchers,json=maxWatchers,proto3" json:"max_watchers,omitempty"`
+	// Limit of those of one caller: its identity or, without one, its connection.
+	// Default: 1000.
+	MaxWatchersPerCaller uint32 `protobuf:"varint,17,opt,name=max_watchers_per_caller,json=maxWatchersPerCaller,proto3" json:"max_watchers_per_caller,omitempty"`
 	// Limit of queries that hdsd works at, keeps waiting or sends the answers of,
 	// over gRPC and /v1. hdsd refuses any more. Default: 1000.
 	MaxQueries uint32 `protobuf:"varint,18,opt,name=max_queries,json=maxQueries,proto3" json:"max_queries,omitempty"`
@@ -2710,6 +2716,20 @@ func (x *Limits) GetMaxSubscriptionsPerCaller() uint32 {
 func (x *Limits) GetMaxConnectionsPerCaller() uint32 {
 	if x != nil {
 		return x.MaxConnectionsPerCaller
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxWatchers() uint32 {
+	if x != nil {
+		return x.MaxWatchers
+	}
+	return 0
+}
+
+func (x *Limits) GetMaxWatchersPerCaller() uint32 {
+	if x != nil {
+		return x.MaxWatchersPerCaller
 	}
 	return 0
 }
@@ -2926,7 +2946,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"clusterTtl\x12;\n" +
 	"\vzone_health\x18\x04 \x01(\x0e2\x1a.hdsd.config.v1.ZoneHealthR\n" +
 	"zoneHealth\x12N\n" +
-	"\x11eds_config_source\x18\x05 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\x0fedsConfigSource\"\xba\x06\n" +
+	"\x11eds_config_source\x18\x05 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\x0fedsConfigSource\"\x94\a\n" +
 	"\x06Limits\x12*\n" +
 	"\x11max_message_bytes\x18\x01 \x01(\rR\x0fmaxMessageBytes\x12'\n" +
 	"\x0fmax_connections\x18\x02 \x01(\rR\x0emaxConnections\x12;\n" +
@@ -2940,7 +2960,9 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x11max_subscriptions\x18\t \x01(\rR\x10maxSubscriptions\x12?\n" +
 	"\x1cmax_subscriptions_per_caller\x18\n" +
 	" \x01(\rR\x19maxSubscriptionsPerCaller\x12;\n" +
-	"\x1amax_connections_per_caller\x18\v \x01(\rR\x17maxConnectionsPerCaller\x12\x1f\n" +
+	"\x1amax_connections_per_caller\x18\v \x01(\rR\x17maxConnectionsPerCaller\x12!\n" +
+	"\fmax_watchers\x18\x10 \x01(\rR\vmaxWatchers\x125\n" +
+	"\x17max_watchers_per_caller\x18\x11 \x01(\rR\x14maxWatchersPerCaller\x12\x1f\n" +
 	"\vmax_queries\x18\x12 \x01(\rR\n" +
 	"maxQueries\x123\n" +
 	"\x16max_queries_per_caller\x18\x13 \x01(\rR\x13maxQueriesPerCaller\x12$\n" +

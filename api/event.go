@@ -1,0 +1,93 @@
+package api
+
+import (
+	"sync"
+
+	"google.golang.org/protobuf/proto"
+
+	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/health"
+	"hdsd/internal/wire"
+)
+
+// Event is one event of a watch: the health of an endpoint, then Synced once all
+// endpoints were sent, then transitions. Watchers share it, so it is encoded once for all
+// of them, in each of the two forms at most.
+type Event struct {
+	Endpoint   *EndpointHealth
+	Synced     bool
+	Transition *health.Transition
+	Token      string // to resume after this event; empty before Synced
+
+	text, message form
+}
+
+// form is an encoded form of an event.
+type form struct {
+	once  sync.Once
+	bytes []byte
+	err   error
+}
+
+func (f *form) get(encode func() ([]byte, error)) ([]byte, error) {
+	f.once.Do(func() { f.bytes, f.err = encode() })
+	return f.bytes, f.err
+}
+
+// Message returns the event as an encoded WatchResponse.
+func (e *Event) Message() (wire.Bytes, error) {
+	return e.message.get(func() ([]byte, error) {
+		m := &hdsdv1.WatchResponse{Token: e.Token}
+		switch {
+		case e.Endpoint != nil:
+			m.Event = &hdsdv1.WatchResponse_Endpoint{Endpoint: endpointMessage(*e.Endpoint)}
+		case e.Synced:
+			m.Event = &hdsdv1.WatchResponse_Synced{Synced: &hdsdv1.Synced{}}
+		default:
+			m.Event = &hdsdv1.WatchResponse_Transition{Transition: transitionMessage(*e.Transition)}
+		}
+		return proto.Marshal(m)
+	})
+}
+
+// Text returns the server-sent event.
+func (e *Event) Text() ([]byte, error) {
+	return e.text.get(func() ([]byte, error) {
+		var name string
+		var m proto.Message
+		switch {
+		case e.Endpoint != nil:
+			name, m = "endpoint", endpointMessage(*e.Endpoint)
+		case e.Synced:
+			name, m = "synced", &hdsdv1.Synced{}
+		default:
+			name, m = "transition", transitionMessage(*e.Transition)
+		}
+		text, err := compactJSON(m)
+		return appendEvent(nil, name, e.Token, text), err
+	})
+}
+
+// Batch is some events that watchers are shown together. Watchers share it, too.
+type Batch struct {
+	Events []*Event
+
+	text form
+}
+
+// Text returns the server-sent events of all.
+func (b *Batch) Text() ([]byte, error) {
+	return b.text.get(func() (all []byte, err error) {
+		if len(b.Events) == 1 {
+			return b.Events[0].Text()
+		}
+		for _, e := range b.Events {
+			text, err := e.Text()
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, text...)
+		}
+		return all, nil
+	})
+}

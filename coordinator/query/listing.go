@@ -1,0 +1,293 @@
+package query
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"hdsd/access"
+	"hdsd/api"
+	"hdsd/health"
+	"hdsd/store"
+)
+
+const (
+	// listPage is how many endpoints are on a page of a listing.
+	listPage = 50
+
+	// pagesKept is how many pages of all listings are kept. Whoever reads too slowly for
+	// that goes on with a listing that begins where it is.
+	pagesKept = 400
+
+	// longestRest is how many times as long as it took to make a page nobody makes the
+	// next one, while several listings go on.
+	longestRest = 4
+)
+
+// progress is how far a listing has come: first it lists the endpoints, each as of the
+// place in the history where its page was made, then it catches up with what changed
+// meanwhile, so that all are as of one place.
+type progress struct {
+	begun  bool            // at least one page of endpoints was made
+	listed bool            // all of them were
+	synced bool            // and what changed meanwhile
+	after  health.Endpoint // listed up to this one; if begun
+	place  store.Place     // what is recorded up to here was shown
+	until  store.Place     // the place that the latest listed health is of
+}
+
+// start is what listings are shared by: what is listed, and from where.
+type start struct {
+	cluster, address string
+	progress
+}
+
+// page is some events of a listing, and how far it has come with them.
+type page struct {
+	*api.Batch
+	progress
+}
+
+// listings are the listings under way. Those who begin to watch at about the same time
+// share one: it asks the core and the disk once for all of them.
+type listings struct {
+	backend *Backend
+	making  chan struct{} // held while a page is made, and during the rest after it
+
+	mu      sync.Mutex
+	waiting int                // how many listings wait for making
+	open    map[start]*listing // those of which no page is made: others may join
+	kept    []*listing         // whose pages are kept, oldest page first
+}
+
+// listing is one sequence of pages, made as its readers need them.
+type listing struct {
+	start
+	may  access.Clusters // of its readers
+	turn chan struct{}   // held by the reader that has the next page made
+
+	// Guarded by listings.mu.
+	pages []*page // the newest ones
+	first int     // the number of pages[0]
+}
+
+func newListings(b *Backend) *listings {
+	return &listings{backend: b, making: make(chan struct{}, 1), open: map[start]*listing{}}
+}
+
+// join gives a listing of which no page is made. What it shows is no older than the call.
+// Who may not see all clusters shares it with nobody.
+func (s *listings) join(from start, may access.Clusters) *listing {
+	if !may.All() {
+		return &listing{start: from, may: may, turn: make(chan struct{}, 1)}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.open[from]
+	if l == nil {
+		l = &listing{start: from, may: may, turn: make(chan struct{}, 1)}
+		s.open[from] = l
+	}
+	return l
+}
+
+// page gives a page, or nil if it is not kept any more.
+func (s *listings) page(ctx context.Context, l *listing, number int) (*page, error) {
+	if p, made := s.find(l, number); made {
+		return p, nil
+	}
+	select {
+	case l.turn <- struct{}{}:
+		defer func() { <-l.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if p, made := s.find(l, number); made {
+		return p, nil
+	}
+	return s.make(ctx, l)
+}
+
+// find gives a page, and tells whether it was made. It is nil if it is not kept.
+func (s *listings) find(l *listing, number int) (*page, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch at := number - l.first; {
+	case at < 0:
+		return nil, true
+	case at < len(l.pages):
+		return l.pages[at], true
+	}
+	return nil, false
+}
+
+// make makes the next page of a listing. One is made at a time. While several listings go
+// on, there is a rest after each page: they must not have all of the core's time.
+func (s *listings) make(ctx context.Context, l *listing) (*page, error) {
+	s.wait(1)
+	defer s.wait(-1)
+	select {
+	case s.making <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	s.mu.Lock()
+	if s.open[l.start] == l {
+		delete(s.open, l.start)
+	}
+	rest := min(s.waiting-1, longestRest)
+	s.mu.Unlock()
+	began := time.Now()
+	p, err := s.backend.step(ctx, l)
+	if rest == 0 {
+		<-s.making
+	} else {
+		time.AfterFunc(time.Duration(rest)*time.Since(began), func() { <-s.making })
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.keep(l, p)
+	return p, nil
+}
+
+func (s *listings) wait(more int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting += more
+}
+
+// keep adds a page to its listing, and drops the oldest one of all if there are too many.
+func (s *listings) keep(l *listing, p *page) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.pages, l.progress = append(l.pages, p), p.progress
+	if s.kept = append(s.kept, l); len(s.kept) > pagesKept {
+		s.kept[0].drop(1)
+		s.kept = append([]*listing(nil), s.kept[1:]...)
+	}
+}
+
+// forget drops all pages, when nobody watches any more.
+func (s *listings) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, l := range s.kept {
+		l.drop(1)
+	}
+	s.kept = nil
+}
+
+func (l *listing) drop(pages int) {
+	l.first += pages
+	l.pages = append([]*page(nil), l.pages[pages:]...)
+}
+
+// step makes the next page of a listing that is not synced.
+func (b *Backend) step(ctx context.Context, l *listing) (*page, error) {
+	p := &page{progress: l.progress}
+	for {
+		var events []*api.Event
+		var err error
+		if p.listed {
+			events, err = b.catchUp(ctx, l, &p.progress)
+		} else {
+			events, err = b.list(ctx, l, &p.progress)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(events) > 0 {
+			p.Batch = &api.Batch{Events: events}
+			return p, nil
+		}
+	}
+}
+
+// list returns some of the present endpoints with their recorded health. Later changes
+// build on it. The history may have grown since the page before.
+func (b *Backend) list(ctx context.Context, l *listing, p *progress) ([]*api.Event, error) {
+	q := api.EndpointQuery{Cluster: l.cluster, Address: l.address, Limit: listPage}
+	if p.begun {
+		q.After = &p.after
+	}
+	found, more, err := b.Endpoints(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	keys := make([]health.Endpoint, len(found))
+	for i := range found {
+		keys[i] = found[i].Endpoint
+	}
+	held, place, err := b.Store.Latest(keys)
+	if err != nil {
+		return nil, err
+	}
+	if !p.begun {
+		p.place = place
+	}
+	p.begun, p.until, p.listed = true, place, !more
+	events := make([]*api.Event, len(found))
+	for i := range found {
+		p.after = found[i].Endpoint
+		showRecorded(&found[i], held[i])
+		events[i] = &api.Event{Endpoint: &found[i]}
+	}
+	return events, nil
+}
+
+// catchUp shows what changed while the endpoints were listed, so that all are as of one
+// place.
+func (b *Backend) catchUp(ctx context.Context, l *listing, p *progress) (events []*api.Event, err error) {
+	changes, err := b.Store.After(p.place, watchPage)
+	if err != nil {
+		return nil, err
+	}
+	wanted := api.WatchQuery{Cluster: l.cluster, Address: l.address}
+	var keys []health.Endpoint
+	var held []health.Verdict
+	place := p.place
+	for i := range changes {
+		if changes[i].Place > p.until {
+			break
+		}
+		place = changes[i].Place
+		if t := &changes[i].Transition; wants(&wanted, l.may, t) {
+			keys = append(keys, t.Endpoint)
+			held = append(held, health.Verdict{Status: t.To, Since: t.Time, Reason: t.Reason, Observations: t.Observations})
+		}
+	}
+	var found []api.EndpointHealth
+	if len(keys) > 0 {
+		if err := b.Core.Ask(ctx, func(s State) { found = explainAll(s, keys) }); err != nil {
+			return nil, err
+		}
+	}
+	p.place = place
+	for i := range found {
+		showRecorded(&found[i], &held[i])
+		events = append(events, &api.Event{Endpoint: &found[i]})
+	}
+	if len(changes) == 0 || changes[len(changes)-1].Place >= p.until {
+		p.place, p.synced = p.until, true
+		events = append(events, &api.Event{Synced: true, Token: b.Store.Token(p.place)})
+	}
+	return events, nil
+}
+
+// showRecorded replaces an endpoint's present health by the recorded one, if a
+// change is not recorded yet.
+func showRecorded(e *api.EndpointHealth, held *health.Verdict) {
+	switch now := &e.Verdict; {
+	case held == nil && now.Since.IsZero():
+		return
+	case held == nil:
+		held = &health.Verdict{Reason: "the first verdict is not recorded yet"}
+	case held.Status == now.Status && (now.Since.IsZero() || held.Since.Equal(now.Since)):
+		return
+	}
+	e.Verdict, e.Override, e.Voted = *held, nil, nil
+	if e.Published != nil && e.Published.Status == held.Status {
+		e.Published = nil
+	}
+}
