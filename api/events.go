@@ -103,12 +103,18 @@ func (e *eventWriter) next(w *watching) error {
 
 // write sends text, for a bounded time.
 func (e *eventWriter) write(text []byte) error {
-	// If deadlines are not supported, the server's own applies.
-	_ = e.control.SetWriteDeadline(time.Now().Add(deafAfter))
+	deadline := time.Now().Add(deafAfter)
+	_ = e.control.SetWriteDeadline(deadline) // without deadlines, the server's own applies
 	if _, err := e.to.Write(text); err != nil {
 		return err
 	}
-	return e.control.Flush()
+	if err := e.control.Flush(); err != nil {
+		return err
+	}
+	if time.Now().After(deadline) { // it has failed, but not every wrapper of a response says so
+		return errDeaf
+	}
+	return nil
 }
 
 // appendEvent frames an event.

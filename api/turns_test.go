@@ -41,9 +41,11 @@ func TestWhoWaitsForItsClientLosesItsTurn(t *testing.T) {
 		if _, err := all.take(gone); !errors.Is(err, enough) {
 			t.Errorf("got %v", err)
 		}
+		mu.Lock()
 		if len(order) > 0 {
 			t.Errorf("%v had a turn while another had it", order)
 		}
+		mu.Unlock()
 		group.Wait() // the clock goes on
 		if got := strings.Join(order, ""); got != "012" {
 			t.Errorf("the order was %s", got)

@@ -202,7 +202,9 @@ func (s *sent) SendMsg(encoded any) error {
 func TestWatchOverGRPC(t *testing.T) {
 	f := &fleet{n: 1, end: api.ErrTooOld}
 	stream := &sent{ctx: t.Context()}
-	err := api.NewService(f).Watch(&hdsdv1.WatchRequest{Cluster: "web", Address: "a", ResumeToken: "t"}, stream)
+	service := api.NewService(f)
+	err := service.Watch(&hdsdv1.WatchRequest{Cluster: "web", Address: "a", ResumeToken: "t"}, stream)
+	service.Close()
 	if status.Code(err) != codes.OutOfRange || !f.closed || f.watches[0] != (api.WatchQuery{Cluster: "web", Address: "a", Token: "t"}) {
 		t.Errorf("%v, asked %+v, closed %v", err, f.watches, f.closed)
 	}
@@ -212,7 +214,10 @@ func TestWatchOverGRPC(t *testing.T) {
 		t.Errorf("sent %v", stream.all)
 	}
 	stream = &sent{ctx: t.Context(), err: io.ErrClosedPipe}
-	if err := api.NewService(&fleet{n: 1}).Watch(&hdsdv1.WatchRequest{}, stream); err == nil || !strings.Contains(err.Error(), io.ErrClosedPipe.Error()) || len(stream.all) != 1 {
+	service = api.NewService(&fleet{n: 1})
+	err = service.Watch(&hdsdv1.WatchRequest{}, stream)
+	service.Close()
+	if err == nil || !strings.Contains(err.Error(), io.ErrClosedPipe.Error()) || len(stream.all) != 1 {
 		t.Errorf("a client that is gone: %v after %d", err, len(stream.all))
 	}
 }
