@@ -99,3 +99,37 @@ func TestPagesAreBounded(t *testing.T) {
 		t.Error("the first page is kept")
 	}
 }
+
+// TestWhoMaySeeSomeClustersSharesNothing: neither a listing nor what is new.
+func TestWhoMaySeeSomeClustersSharesNothing(t *testing.T) {
+	f := newFlapping(t, 4, 0)
+	some, all := access.Clusters{}, access.AllClusters()
+	if one := f.listings.join(start{}, all); one != f.listings.join(start{}, all) || one == f.listings.join(start{}, some) {
+		t.Error("listings are shared by the wrong watchers")
+	}
+	f.tail.enter()
+	defer f.tail.leave()
+	query := &api.WatchQuery{}
+	_, place, _, err := f.tail.after(0, watchPage, query, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.change(f.clusters["web"].Endpoints[0].Key, health.Healthy)
+	if err := f.Store.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.tail.mu.Lock()
+	err = f.tail.refresh()
+	f.tail.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the first one is kept to be shared
+		if seen, _, _, err := f.tail.after(place, watchPage, query, all); err != nil || seen == nil || len(seen.Events) != 1 {
+			t.Errorf("who may see all sees %v, %v", seen, err)
+		}
+		if seen, to, _, err := f.tail.after(place, watchPage, query, some); err != nil || seen != nil || to == place {
+			t.Errorf("who may see none sees %v, up to %v, %v", seen, to, err)
+		}
+	}
+}
