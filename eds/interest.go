@@ -1,6 +1,9 @@
 package eds
 
-import "hdsd/internal/share"
+import (
+	"hdsd/internal/rest"
+	"hdsd/internal/share"
+)
 
 // interest is what a client asks for: names, or everything. It alone sets watch.named
 // and watch.closed. It is guarded by the subscription's lock.
@@ -50,6 +53,9 @@ func (i *interest) setNamed(w *watch, named bool) {
 	}
 }
 
+// longestName is how many bytes a name may have.
+const longestName = 16 << 10
+
 // bytesPerName is how long a name may be that counts as one.
 const bytesPerName = 256
 
@@ -81,6 +87,9 @@ func (i *interest) has(name string) bool { return i.wildcard || i.watches[name] 
 
 // check returns an error if one more name is too many.
 func (i *interest) check(l limits, key string) error {
+	if len(key) > longestName {
+		return rest.TooLarge("a name may have up to %d bytes, and one has %d", longestName, len(key))
+	}
 	return l.check(i.named+1, i.bytes+len(key))
 }
 

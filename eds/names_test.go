@@ -60,6 +60,16 @@ func TestMadeUpNamesAreBounded(t *testing.T) {
 	})
 }
 
+func TestLongNamesAreRefused(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, b *bench) {
+		d := b.delta()
+		d.send(subscribe(resourcev3.EndpointType, strings.Repeat("y", 16<<10+1)))
+		if err := <-d.ended; status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "16384 bytes") {
+			t.Errorf("it ends with %v", err)
+		}
+	})
+}
+
 // TestNothingIsCountedBeforeTheSourcesAnswered: what data planes ask for may exist.
 func TestNothingIsCountedBeforeTheSourcesAnswered(t *testing.T) {
 	pool := namesPool(10, 0)
