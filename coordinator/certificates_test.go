@@ -4,9 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
-	"io"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
 	"testing"
 	"time"
@@ -206,34 +204,4 @@ func TestCertificatesByASPIFFEWorkloadAPI(t *testing.T) {
 	api.Say(workload.Said{ID: id, Pair: own(first), Bundle: []*pki.Authority{next}})
 	s.awaitEnd("the stream of an authority that was rotated out", before)
 	s.joins("c1", envoy(next))
-}
-
-// TestOldHTTPConnectionsEnd between two requests: no client sees it.
-func TestOldHTTPConnectionsEnd(t *testing.T) {
-	t.Parallel()
-	s := newSite(t, t.TempDir(), strings.Replace(quick, `http: {address: "127.0.0.1:0"`, `http: {address: "127.0.0.1:0", max_connection_age: 1s`, 1), static("web", "127.0.0.1:1"))
-	s.ready()
-	used := map[string]bool{}
-	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) { used[c.Conn.LocalAddr().String()] = true }})
-	transport := &http.Transport{MaxConnsPerHost: 1}
-	defer transport.CloseIdleConnections()
-	asked := 0
-	s.eventually("three connections", func() bool {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.HTTPAddress()+"/v3/discovery:client_status", strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("Content-Type", "application/json")
-		answer, err := (&http.Client{Transport: transport, Timeout: patience}).Do(request)
-		if err != nil {
-			t.Fatalf("a request fails: %v", err)
-		}
-		_, _ = io.Copy(io.Discard, answer.Body) // so that the connection is used again
-		answer.Body.Close()
-		asked++
-		return len(used) >= 3
-	})
-	if asked <= 2*len(used) {
-		t.Errorf("%d requests used %d connections", asked, len(used))
-	}
 }

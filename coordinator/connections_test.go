@@ -1,13 +1,18 @@
 package coordinator
 
 import (
+	"bufio"
 	"bytes"
+	"io"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
+	"google.golang.org/grpc/test/bufconn"
 
 	"hdsd/internal/conns"
 )
@@ -33,4 +38,41 @@ func TestAnInsecureListenerIsSaidEveryDay(t *testing.T) {
 			t.Errorf("after %d hours it was said %d times, want %d", hours, got, want)
 		}
 	}
+}
+
+// TestOldHTTPConnectionsEnd between two requests: the client is told before, in virtual
+// time.
+func TestOldHTTPConnectionsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		under := bufconn.Listen(1 << 10)
+		server := &http.Server{ConnContext: inContext, Handler: moving(http.NotFoundHandler()), ReadHeaderTimeout: headerTimeout}
+		served := make(chan error, 1)
+		go func() { served <- server.Serve(conns.Listen(under, conns.Options{MaxAge: 1000 * time.Second})) }()
+		client, err := under.DialContext(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		reading := bufio.NewReader(client)
+		for _, step := range []struct {
+			wait time.Duration
+			ends bool
+		}{{0, false}, {719 * time.Second, false}, {162 * time.Second, true}} {
+			time.Sleep(step.wait)
+			if _, err := client.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := http.ReadResponse(reading, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(io.Discard, answer.Body) // up to the next answer
+			answer.Body.Close()
+			if answer.Close != step.ends {
+				t.Errorf("after %v more, the answer ends the connection: %t", step.wait, answer.Close)
+			}
+		}
+		client.Close()
+		server.Close()
+		<-served
+	})
 }
