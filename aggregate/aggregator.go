@@ -20,6 +20,7 @@ type Aggregator struct {
 	presence  presence
 	intake    intake
 	records   records
+	divisions divisions
 	doubts    doubts
 	blindness blindness
 	counter   counter
@@ -40,14 +41,18 @@ func New(o Options) *Aggregator {
 	a.intake = intake{clock, deadlines, settings, roster, &a.blindness}
 	a.records = records{settings: settings, roster: roster, zones: &a.zones, paths: map[path]*record{}}
 	a.counter = counter{settings, roster, &a.presence, &a.records}
+	a.divisions = divisions{
+		clock: clock, deadlines: deadlines, settings: settings, roster: roster, zones: &a.zones, records: &a.records,
+		effects: &a.effects, all: map[zoneClass]*division{}, reported: map[uint32]health.Locality{},
+	}
 	a.doubts = doubts{
 		clock: clock, deadlines: deadlines, settings: settings, roster: roster,
-		zones: &a.zones, records: &a.records, counter: &a.counter, effects: &a.effects,
+		zones: &a.zones, records: &a.records, counter: &a.counter, divisions: &a.divisions, effects: &a.effects,
 	}
 	a.decisions = decisions{
 		clock: clock, settings: settings, roster: roster, clusters: &a.clusters,
 		counter: &a.counter, blindness: &a.blindness, reasons: &a.reasons,
-		waits:   waits{clock, deadlines, settings, roster, &a.presence, &a.records},
+		waits:   waits{clock, deadlines, settings, roster, &a.presence, &a.records, &a.divisions},
 		budgets: budgets{clock, deadlines, settings, roster},
 		damping: newDamping(clock, deadlines, settings, roster),
 		mass:    newMassFailures(clock, deadlines, settings, roster, &a.clusters, &a.effects),
@@ -341,6 +346,11 @@ func (a *Aggregator) step() Effects {
 		a.updateViews()
 	}
 	a.roster.clearMarked()
+	if a.records.anyCut() {
+		for i := range a.effects.Changes {
+			a.doubts.compareChanged(a.effects.Changes[i].Endpoint)
+		}
+	}
 	return a.effects.take()
 }
 
@@ -361,7 +371,7 @@ func (a *Aggregator) updateViews() {
 // NextDeadline returns when to call Tick if nothing else happens. That Tick may have
 // nothing to do.
 func (a *Aggregator) NextDeadline() (time.Time, bool) {
-	if a.roster.markedCount() > 0 || a.presence.pending() || !a.effects.Empty() {
+	if a.roster.markedCount() > 0 || a.records.pending() || a.presence.pending() || !a.effects.Empty() {
 		return a.clock.now, true
 	}
 	at, ok := a.deadlines.next()

@@ -69,7 +69,7 @@ func (c *counter) judge(p *policy, e *endpoint, s *seat, k *checker) belief {
 		return warmingUp
 	case k.record.in(p.class).doubted:
 		return doubted
-	case c.records.cut(e, s):
+	case c.records.cut(e, s) && !e.has(countsCut):
 		return cutOff
 	default:
 		return believed
@@ -96,6 +96,9 @@ func (c *counter) tally(p *policy, e *endpoint, t *tally) {
 			case down:
 				vote.down = 1
 				t.answered = t.answered || s.code >= firstError
+				if e.has(countsCut) && c.records.cut(e, s) {
+					t.overCut++
+				}
 				if p.Kind == Score {
 					t.addRun(p.runLength(s, k))
 				}
@@ -114,12 +117,14 @@ func (c *counter) tally(p *policy, e *endpoint, t *tally) {
 		t.add(vote)
 		if c.presence.speaksFor(e, k) {
 			own.add(vote)
+			t.muted = t.muted || b == doubted
 		}
 		if p.Kind == ZoneMajority {
 			t.addZone(k.zone, vote)
 		}
 	}
-	t.inside = own.up+own.awaited > 0 && own.down == 0
+	t.muted = t.muted && own.up+own.awaited == 0
+	t.inside = (own.up+own.awaited > 0 || t.muted) && own.down == 0
 	if e.has(budgetSpent) {
 		t.expectNobody(e)
 	}

@@ -11,6 +11,7 @@
 //	presence      which checkers are heard, which zones are deserted
 //	intake        applies votes; the phase of each pair of endpoint and checker
 //	records       how often others contradict a checker, or a path between zones
+//	divisions     which zones are cut off, or seem to be on the word of one checker
 //	doubts        which checkers and paths are doubted
 //	counter       which votes count, are awaited or left out; their tally
 //	Rule, tally   what follows from the votes that count
@@ -42,6 +43,9 @@
 //     path between two zones is doubted for the same reason. Downs do not count while
 //     the doubt lasts, so a checker that is cut off takes no endpoint down. Doubt
 //     never discounts an up.
+//   - One checker's ups cut no path and hold off no majority for longer than 10 rounds,
+//     and take no endpoint up against two others. More takes a second checker of the
+//     zone. Effects.Divided lists the zones that need one.
 //   - A checker is blind if it misses outages that its peers see. That changes no
 //     verdict; the owner may add substitutes beside it.
 //   - An operator's trust or distrust overrides what a checker's peers say. No vote

@@ -26,6 +26,7 @@ type doubts struct {
 	zones     *zones
 	records   *records
 	counter   *counter
+	divisions *divisions
 	effects   *Effects
 
 	doubtedCheckers []checkerClass // reviewed in this step
@@ -33,27 +34,58 @@ type doubts struct {
 	beliefs         []belief       // scratch space of compare, for one endpoint
 }
 
-// compare records which votes on an endpoint the other votes contradict, and which of
-// them a doubted path excuses.
-func (d *doubts) compare(e *endpoint) {
-	list, p := d.roster.seatsOf(e), d.settings.of(e)
-	ups, downs, inside := 0, 0, false
+// votes counts the votes on an endpoint that count.
+type votes struct {
+	ups, downs       int // ups of checkers that lost their stream may be out of date, and are left out
+	heardDowns       int // downs of all checkers that are heard, doubted or not
+	ownUps, ownDowns int // of these, those of checkers in the endpoint's own zone
+	ownUp            int // the seat of the latest of ownUps
+}
+
+// ownTied reports whether the endpoint's own zone has as many ups as downs, and some.
+func (v *votes) ownTied() bool { return v.ownUps > 0 && v.ownUps == v.ownDowns }
+
+// count judges and counts the votes on an endpoint.
+func (d *doubts) count(e *endpoint, list []seat, p *policy) (v votes) {
 	d.beliefs = d.beliefs[:0]
 	for i := range list {
 		s := &list[i]
 		k := d.roster.checker(s.checker)
 		b := d.counter.judge(p, e, s, k)
-		if d.beliefs = append(d.beliefs, b); b != believed {
+		if d.beliefs = append(d.beliefs, b); b.heard() && s.status.Down() {
+			v.heardDowns++
+		}
+		if b != believed {
 			continue
 		}
+		own := k.zone == e.zone && e.zone != noZone
 		switch {
 		case s.status.Down():
-			downs++
-		case !k.lost: // its up may be out of date
-			ups++
-			inside = inside || e.zone != noZone && k.zone == e.zone
+			if v.downs++; own {
+				v.ownDowns++
+			}
+		case !k.lost:
+			if v.ups++; own {
+				v.ownUps++
+				v.ownUp = i
+			}
 		}
 	}
+	return v
+}
+
+// compare records which votes on an endpoint the other votes contradict, and which of
+// them a doubted path excuses.
+func (d *doubts) compare(e *endpoint) {
+	list, p := d.roster.seatsOf(e), d.settings.of(e)
+	v := d.count(e, list, p)
+	if d.divisions.any() || e.has(countsCut) {
+		if counts := d.divisions.countsCut(e, list, p.class, &v); counts != e.has(countsCut) {
+			e.flags ^= countsCut
+			v = d.count(e, list, p)
+		}
+	}
+	inside, contradicted := v.ownUps > v.ownDowns, false
 	anyCut := d.records.anyCut()
 	for i := range list {
 		s := &list[i]
@@ -64,23 +96,37 @@ func (d *doubts) compare(e *endpoint) {
 			adds = voting
 		default:
 			adds = voting | sayingDown
-			others := downs
+			others := v.downs
 			if d.beliefs[i] == believed {
 				others--
 			}
-			if ups > others {
+			// One checker alone contradicts no two, even if both are doubted.
+			most := v.ups > others && (v.ups > 1 || v.heardDowns == 1)
+			if most {
 				adds |= contradictedByMost
 			}
-			if (ups > others || inside && d.roster.checker(s.checker).zone != e.zone) && s.code < firstError {
-				adds |= contradictedOnPath
+			if s.code < firstError {
+				outside := v.ownUps > 0 && d.roster.checker(s.checker).zone != e.zone
+				if most || inside && outside {
+					adds |= contradictedOnPath
+					contradicted = true
+				}
+				if outside {
+					adds |= opposedInZone
+				}
 			}
 		}
 		if adds != 0 && anyCut && d.records.excuses(e, s) {
 			adds |= excused
 		}
-		if adds != s.adds {
+		if adds != s.adds&^witnessing {
 			d.records.set(e, s, adds)
 		}
+	}
+	if contradicted && v.ups == 1 && v.ownUps == 1 {
+		d.records.setWitness(e, &list[v.ownUp])
+	} else if d.records.witnesses > 0 {
+		d.records.setWitness(e, nil)
 	}
 }
 
@@ -89,19 +135,52 @@ func (d *doubts) compare(e *endpoint) {
 // changes. It reviews checkers before paths, since a doubted path excuses its
 // checkers. Only then is it clear when each doubt ends.
 func (d *doubts) review() {
-	for d.records.pending() {
-		for list := d.records.takeCheckers(); len(list) > 0; list = d.records.takeCheckers() {
-			for _, at := range list {
-				d.reviewChecker(at)
-			}
+	for more := true; more; {
+		for d.records.pending() {
+			d.reviewListed()
 		}
-		for list := d.records.takePaths(); len(list) > 0; list = d.records.takePaths() {
-			for _, p := range list {
-				d.reviewPath(p)
-			}
+		var changed []zoneClass
+		changed, more = d.divisions.review()
+		for _, of := range changed {
+			d.compareDown(of)
 		}
 	}
 	d.scheduleReleases()
+}
+
+// reviewListed reviews the records that are listed, checkers before paths.
+func (d *doubts) reviewListed() {
+	for list := d.records.takeCheckers(); len(list) > 0; list = d.records.takeCheckers() {
+		for _, at := range list {
+			d.reviewChecker(at)
+		}
+	}
+	for list := d.records.takePaths(); len(list) > 0; list = d.records.takePaths() {
+		for _, p := range list {
+			d.reviewPath(p)
+		}
+	}
+}
+
+// compareDown compares the endpoints of a zone that are down, for which it has changed
+// whether the votes from elsewhere count.
+func (d *doubts) compareDown(of zoneClass) {
+	for id := range d.roster.endpoints {
+		e := &d.roster.endpoints[id]
+		if e.has(isKnown) && e.zone == of.zone && e.status.Down() && d.settings.of(e).class == of.class {
+			d.compareAnew(health.EndpointID(id))
+		}
+	}
+}
+
+// compareChanged compares an endpoint whose verdict has just changed, if votes over a
+// cut path now count that did not, or the reverse. It is decided again in the next step.
+func (d *doubts) compareChanged(id health.EndpointID) {
+	e := d.roster.at(id)
+	before := e.has(countsCut)
+	if d.compare(e); e.has(countsCut) != before {
+		d.roster.mark(id, e)
+	}
 }
 
 func (d *doubts) reviewChecker(at checkerClass) {
@@ -125,10 +204,11 @@ func (d *doubts) reviewPath(p path) {
 		disagreements, share = limits.Disagreements, elsewhereShare
 	}
 	r.reviewed()
+	d.divisions.queueReview(p)
 	switch {
 	case r.doubted:
 		d.doubtedPaths = append(d.doubtedPaths, p)
-	case r.contradicted >= disagreements && r.share() >= share:
+	case r.contradicted >= disagreements && r.share() >= share && d.divisions.mayCut(p):
 		d.setPath(p, true)
 	case r.votes == 0:
 		d.records.forgetPath(p)
@@ -176,6 +256,7 @@ func (d *doubts) setChecker(at checkerClass, doubted bool) {
 // setPath begins or ends doubt of a path.
 func (d *doubts) setPath(p path, doubted bool) {
 	d.records.doubtPath(p, doubted)
+	d.divisions.cut(p, doubted)
 	if n := d.pathClasses(p); n == 0 || doubted && n == 1 { // otherwise another class doubts it, too
 		d.effects.Doubts = append(d.effects.Doubts, d.pathChange(p, doubted))
 	}
@@ -234,11 +315,15 @@ func (d *doubts) due(c uint32, now tick) {
 
 // pathsDue ends the doubts of paths whose end has come.
 func (d *doubts) pathsDue(now tick) {
+	believe := d.divisions.due(now)
 	for _, p := range d.records.cutPaths() {
-		if d.records.ofPath(p).release == now {
-			d.setPath(p, false)
-			d.records.queuePath(p) // the path may have no votes left
+		if d.records.ofPath(p).release == now && !slices.Contains(believe, p) {
+			believe = append(believe, p)
 		}
+	}
+	for _, p := range believe {
+		d.setPath(p, false)
+		d.records.queuePath(p) // the path may have no votes left
 	}
 }
 
@@ -287,10 +372,15 @@ func (d *doubts) pathReason(p path) string {
 	if p.from == elsewhere {
 		text = fmt.Sprintf("the way from elsewhere to zone %s is doubted: ", d.zones.name(p.to))
 	}
-	if share := d.records.ofPath(p).share(); share >= d.settings.doubt(p.class).Release {
+	share := d.records.ofPath(p).share()
+	switch {
+	case share < d.settings.doubt(p.class).Release:
+		return text + "others contradicted what was said over it until lately"
+	case d.divisions.isLone(p):
+		return text + fmt.Sprintf("one checker alone contradicts %.0f %% of what is said over it", 100*share)
+	default:
 		return text + fmt.Sprintf("others contradict %.0f %% of what is said over it", 100*share)
 	}
-	return text + "others contradicted what was said over it until lately"
 }
 
 func (d *doubts) pathChange(p path, doubted bool) DoubtChange {

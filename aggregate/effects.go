@@ -11,6 +11,16 @@ type Effects struct {
 	Blindness    []BlindnessChange
 	MassFailures []MassFailure
 	ZoneViews    []ZoneView
+	Divided      []DividedChange
+}
+
+// DividedChange reports that many votes from elsewhere on a zone's endpoints are
+// contradicted by the zone's own checkers, or no longer are. Either the way there is
+// cut or checkers lie. Meanwhile, each endpoint of the zone should have two checkers
+// of its own zone.
+type DividedChange struct {
+	Zone health.Locality // region and zone
+	Over bool
 }
 
 // Change reports that a verdict changed.
@@ -23,7 +33,7 @@ type Change struct {
 
 // Empty reports whether there are no effects.
 func (e *Effects) Empty() bool {
-	return len(e.Changes)+len(e.Doubts)+len(e.Blindness)+len(e.MassFailures)+len(e.ZoneViews) == 0
+	return len(e.Changes)+len(e.Doubts)+len(e.Blindness)+len(e.MassFailures)+len(e.ZoneViews)+len(e.Divided) == 0
 }
 
 // take returns the effects and clears them.

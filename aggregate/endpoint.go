@@ -42,6 +42,7 @@ const (
 	spendsBudget                         // budgets: its verdict waits
 	budgetScheduled                      // budgets: its budget has a deadline
 	budgetSpent                          // budgets: its budget is used up
+	countsCut                            // doubts: votes over a cut path count
 )
 
 func (e *endpoint) has(any flags) bool { return e.flags&any != 0 }

@@ -3,6 +3,8 @@ package aggregate_test
 import (
 	"slices"
 	"time"
+
+	"hdsd/aggregate"
 )
 
 // blind tells whether it missed outages of two clusters.
@@ -65,7 +67,8 @@ func (o *oracle) looksCut(e *oracleEndpoint) bool {
 		if worth == "down" {
 			return false
 		}
-		up = up || worth == "up" || worth == "awaited" || worth == "absent" && e.awaitAbsentEnd != 0
+		doubted := p.phase == "warm" && c.state == "heard" && c.trust != aggregate.Distrusted && p.status.Down() && c.doubted
+		up = up || doubted || worth == "up" || worth == "awaited" || worth == "absent" && e.awaitAbsentEnd != 0
 	}
 	return up
 }

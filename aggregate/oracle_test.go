@@ -16,6 +16,7 @@ type oracle struct {
 	now, watched        time.Duration // without pauses: of one that is longer than the staleness, only so much counts
 	doubt               aggregate.Doubt
 	paths               map[[2]string]*oracleDoubt
+	divisions           map[string]*oracleDivision // by zone
 	trusts              map[string]aggregate.OperatorTrust
 	endpoints           map[health.EndpointID]*oracleEndpoint
 	checkers            map[string]*oracleChecker // those connected or with a seat somewhere
@@ -32,6 +33,7 @@ type oracleEndpoint struct {
 	awaitAbsentEnd time.Duration // 0: does not await the absent
 	confirmEnd     time.Duration // 0: needs no confirmation
 	confirmed      bool
+	countsCut      bool // votes over a cut path count
 	pairs          map[string]*oraclePair
 	oracleBudget
 }
@@ -86,7 +88,7 @@ var testDoubt = aggregate.Doubt{
 func newOracle(doubt aggregate.Doubt) *oracle {
 	return &oracle{
 		staleness: aggregate.DefaultStaleness(time.Second), awaitFor: 5 * time.Second,
-		doubt: doubt, paths: map[[2]string]*oracleDoubt{}, trusts: map[string]aggregate.OperatorTrust{},
+		doubt: doubt, paths: map[[2]string]*oracleDoubt{}, divisions: map[string]*oracleDivision{}, trusts: map[string]aggregate.OperatorTrust{},
 		endpoints: map[health.EndpointID]*oracleEndpoint{}, checkers: map[string]*oracleChecker{},
 	}
 }
@@ -275,6 +277,7 @@ func (o *oracle) age(now time.Duration) {
 			c.state = "silent"
 		}
 	}
+	o.endLone(now)
 	for _, d := range o.doubts() {
 		if d.release != 0 && now >= d.release {
 			*d = oracleDoubt{}
@@ -334,6 +337,11 @@ func (o *oracle) next() (time.Duration, bool) {
 			all = append(all, d.release)
 		}
 	}
+	for _, d := range o.divisions {
+		if d.lone {
+			all = append(all, d.until)
+		}
+	}
 	for _, e := range o.endpoints {
 		if e.awaitAbsentEnd != 0 {
 			all = append(all, e.awaitAbsentEnd)
@@ -377,7 +385,7 @@ func (o *oracle) worth(e *oracleEndpoint, name string, p *oraclePair) string {
 		return ""
 	case p.phase == "warming":
 		return "awaited"
-	case c.doubted || o.cut(e, c):
+	case c.doubted || o.cut(e, c) && !e.countsCut:
 		return ""
 	default:
 		return "down"
@@ -414,26 +422,23 @@ func (o *oracle) doubts() []*oracleDoubt {
 	return all
 }
 
-// contradicted tells whether the others contradict a vote of down: all of
-// them, or those of the endpoint's zone.
+// contradicted tells whether the others contradict a vote of down: most of
+// them, or most of those in the endpoint's zone.
 func (o *oracle) contradicted(e *oracleEndpoint, name string) (byPeers, byZone bool) {
-	ups, downs := 0, 0
+	v := o.count(e)
+	if o.worth(e, name, e.pairs[name]) == "down" {
+		v.downs--
+	}
+	heard := 0
 	for other, p := range e.pairs {
-		if other == name {
-			continue
-		}
-		switch worth := o.worth(e, other, p); {
-		case worth == "up" && !o.checkers[other].lost:
-			ups++
-			byZone = byZone || e.zone != "" && o.checkers[other].zone == e.zone
-		case worth == "down":
-			downs++
+		if c := o.checkers[other]; p.phase == "warm" && c.state == "heard" && c.trust != aggregate.Distrusted && p.status.Down() {
+			heard++
 		}
 	}
-	return ups > downs, byZone && o.checkers[name].zone != e.zone
+	return v.ups > v.downs && (v.ups > 1 || heard == 1), v.ownUps > v.ownDowns && o.checkers[name].zone != e.zone
 }
 
-type oracleRecord struct{ votes, downs, contradicted int }
+type oracleRecord struct{ votes, downs, contradicted, opposed int }
 
 func (r *oracleRecord) share() float64 { return float64(r.contradicted) / float64(max(1, r.votes)) }
 
@@ -466,6 +471,9 @@ func (o *oracle) records() (map[string]*oracleRecord, map[[2]string]*oracleRecor
 					paths[key], o.paths[key] = &oracleRecord{}, &oracleDoubt{}
 				}
 				count(paths[key], p, (byPeers || byZone) && p.code < 400)
+				if p.status.Down() && p.code < 400 && o.count(e).ownUps > 0 {
+					paths[key].opposed++
+				}
 			}
 		}
 	}
@@ -485,7 +493,10 @@ func count(r *oracleRecord, p *oraclePair, contradicted bool) {
 // review begins doubt until nothing follows, among checkers, then among paths, and
 // schedules its end.
 func (o *oracle) review(now time.Duration) {
-	for o.doubtCheckers() || o.doubtPaths() {
+	o.refresh()
+	for more := true; more; more = o.divide(now) {
+		for o.doubtCheckers() || o.doubtPaths(now) {
+		}
 	}
 	checkers, paths := o.records()
 	for name, r := range checkers {
@@ -504,11 +515,12 @@ func (o *oracle) doubtCheckers() (more bool) {
 			c.doubted, more = true, true
 		}
 	}
+	o.refresh()
 	return more
 }
 
 // doubtPaths goes on among paths before anything follows for checkers.
-func (o *oracle) doubtPaths() (any bool) {
+func (o *oracle) doubtPaths(now time.Duration) (any bool) {
 	for more := true; more; {
 		more = false
 		_, paths := o.records()
@@ -517,8 +529,10 @@ func (o *oracle) doubtPaths() (any bool) {
 			if key[0] == "elsewhere" {
 				contradicted, share = o.doubt.Disagreements, 0.8
 			}
-			if d := o.paths[key]; !d.doubted && r.contradicted >= contradicted && r.share() >= share {
+			if d := o.paths[key]; !d.doubted && r.contradicted >= contradicted && r.share() >= share && o.mayCut(key[1]) {
+				o.beginCut(now, key[1])
 				d.doubted, more, any = true, true, true
+				o.refresh()
 			}
 		}
 	}
@@ -550,6 +564,7 @@ func (o *oracle) decide(now time.Duration) map[health.EndpointID]health.Status {
 		}
 		o.trackOutages(now, e)
 	}
+	o.refresh()
 	return changed
 }
 
@@ -577,8 +592,14 @@ func (o *oracle) statusOf(now time.Duration, e *oracleEndpoint) health.Status {
 	if unobserved {
 		return to
 	}
-	firm, counting := false, 0
+	firm, counting, sure, ups := false, 0, 0, 0
 	for name, p := range e.pairs {
+		switch worth := o.worth(e, name, p); {
+		case worth == "up":
+			ups++
+		case worth == "down" && !o.cut(e, o.checkers[name]):
+			sure++
+		}
 		if worth := o.worth(e, name, p); worth == "up" || worth == "down" {
 			counting++
 		}
@@ -589,7 +610,9 @@ func (o *oracle) statusOf(now time.Duration, e *oracleEndpoint) health.Status {
 	cut := byMajority && o.looksCut(e)
 	alone := majority && counting == 1 && len(e.pairs) > 1
 	wavering := byMajority && to.Up() && e.status.Down() && !firm
-	uncertain := to.Down() && !e.status.Down() && (cut || alone) || wavering
+	cut = cut && !o.spent(e.zone)
+	divided := byMajority && sure+ups < counting && sure <= ups
+	uncertain := to.Down() && !e.status.Down() && (cut || divided || alone) || wavering
 	if !uncertain || e.confirmed || e.exhausted {
 		e.confirmEnd, e.confirmed = 0, false
 		return to

@@ -11,8 +11,9 @@ import (
 )
 
 // partition is a fleet of three checkers in zones a, b and c, which check the same
-// number of endpoints in each of six zones. From some time on, only b reaches the
-// endpoints of zone b. The others find out endpoint by endpoint, with their rounds.
+// number of endpoints in each of six zones. From some time on, only zone b reaches the
+// endpoints of zone b. The others find out endpoint by endpoint, with their rounds. When
+// the zone is divided, b2 checks its endpoints, too.
 type partition struct {
 	size, interval int // endpoints in a zone; seconds
 
@@ -55,7 +56,7 @@ func (p *partition) votes(checker string, since int) []health.Vote {
 	var votes []health.Vote
 	for id, before := range p.said[checker] {
 		status := health.Healthy
-		if id < p.size && checker != "b" && since >= p.learns[checker][id] {
+		if id < p.size && checker[0] != 'b' && since >= p.learns[checker][id] {
 			status = health.Timeout
 		}
 		if status != before {
@@ -66,6 +67,18 @@ func (p *partition) votes(checker string, since int) []health.Vote {
 	return votes
 }
 
+// seat gives the endpoints of a divided zone a second checker of their own zone.
+func (p *partition) seat(now time.Time, divided []aggregate.DividedChange) {
+	for range divided {
+		p.aggregator.Connected(now, health.Checker{ID: "b2", Locality: p.locality("b")})
+		p.checkers = append(p.checkers, "b2")
+		p.said["b2"] = make([]health.Status, p.size)
+		for id := range p.size {
+			p.aggregator.Assign(now, health.EndpointID(id), "b2")
+		}
+	}
+}
+
 // run returns the changes of verdicts to down.
 func (p *partition) run() (downs []aggregate.Change) {
 	begin := time.Unix(0, 0)
@@ -73,12 +86,16 @@ func (p *partition) run() (downs []aggregate.Change) {
 	cut := (3*p.interval + 20) * 1000
 	for at := 0; at < cut+(5*p.interval+10)*1000; at += 100 {
 		now := begin.Add(time.Duration(at) * time.Millisecond)
-		changes := p.aggregator.Tick(now).Changes
+		effects := p.aggregator.Tick(now)
+		changes := effects.Changes
 		for i, checker := range p.checkers {
-			if at%1000 == 300*i {
-				changes = append(changes, p.aggregator.Report(now, checker, p.votes(checker, at-cut)).Changes...)
+			p.seat(now, effects.Divided)
+			if effects = (aggregate.Effects{}); at%1000 == 300*i {
+				effects = p.aggregator.Report(now, checker, p.votes(checker, at-cut))
+				changes = append(changes, effects.Changes...)
 			}
 		}
+		p.seat(now, effects.Divided)
 		for _, change := range changes {
 			if change.To.Down() {
 				downs = append(downs, change)

@@ -261,6 +261,7 @@ func (w *twins) actions() map[string]func(*rapid.T) {
 		},
 		"distrust others": w.distrustOthers,
 		"miss outages":    w.missOutages,
+		"divide":          w.divide,
 		"report":          w.report,
 		"report2":         w.report,
 		"hear all": func(*rapid.T) {

@@ -52,6 +52,10 @@ func (r *reasons) explain(id health.EndpointID, e *endpoint, t *tally) string {
 	switch {
 	case e.has(awaitsConfirmation|awaitsAbsent) && how == decided && status.Up() && e.status.Down():
 		why = t.sides(rule) + ", though the latest probes failed; whether more do shows soon"
+	case e.has(awaitsConfirmation) && !t.inside && t.leansOnCut():
+		why = t.sides(rule) + ", some over a path that is doubted; whether its own zone goes on agreeing shows soon"
+	case e.has(awaitsConfirmation) && t.muted:
+		why = t.sides(rule) + ", but no checker in its own zone is believed; whether the way there is cut shows soon"
 	case e.has(awaitsConfirmation) && !t.inside:
 		why = t.sides(rule) + ", alone; whether it goes on saying so shows soon"
 	case e.has(awaitsConfirmation):

@@ -12,6 +12,8 @@ type record struct {
 	votes        int  // votes of pairs that are warm
 	downs        int  // downs among the votes
 	contradicted int  // contradicted downs
+	opposed      int  // of a path: downs that a checker in the endpoint's own zone opposes
+	witnessed    int  // of a checker: downs from elsewhere on its own zone that it alone contradicts
 	doubted      bool // its downs do not count
 	queued       bool // listed for review
 	release      tick // when doubt ends; 0 if no end is scheduled
@@ -26,6 +28,8 @@ const (
 	contradictedByMost                          // a down that most peers contradict
 	contradictedOnPath                          // a down from another zone, without an answer, that the endpoint's own zone or most peers contradict
 	excused                                     // a doubted path explains the vote, so the checker is not to blame
+	opposedInZone                               // a down as in contradictedOnPath that some checker in the endpoint's own zone opposes
+	witnessing                                  // an up in the endpoint's own zone that alone contradicts downs from other zones
 )
 
 // toChecker returns what a seat adds to the record of its checker.
@@ -46,6 +50,7 @@ func (r *record) replace(from, to, contradicted contribution) {
 	if from&contradicted != 0 {
 		r.contradicted--
 	}
+	r.opposed += int(to&opposedInZone)/int(opposedInZone) - int(from&opposedInZone)/int(opposedInZone)
 }
 
 // share returns the share of votes that are contradicted.
@@ -54,6 +59,15 @@ func (r *record) share() float64 {
 		return 0
 	}
 	return float64(r.contradicted) / float64(r.votes)
+}
+
+// opposedShare returns the share of votes that a checker in the endpoint's own zone
+// opposes.
+func (r *record) opposedShare() float64 {
+	if r.votes == 0 {
+		return 0
+	}
+	return float64(r.opposed) / float64(r.votes)
 }
 
 // endsAfter returns how long the share must stay low before doubt ends. Doubt ends at
@@ -125,6 +139,7 @@ type records struct {
 	zones        *zones
 	paths        map[path]*record // those with votes
 	cuts         int              // number of doubted paths
+	witnesses    int              // number of seats that are witnessing
 	checkerQueue []checkerClass
 	pathQueue    []path
 }
@@ -175,6 +190,7 @@ func (r *records) of(at checkerClass) *record {
 
 // set changes what a seat contributes to the records.
 func (r *records) set(e *endpoint, s *seat, to contribution) {
+	r.dropWitness(e)
 	k, at := r.roster.checker(s.checker), checkerClass{s.checker, r.settings.of(e).class}
 	k.record.in(at.class).replace(s.adds.toChecker(), to.toChecker(), contradictedByMost)
 	r.queueChecker(at)
@@ -195,6 +211,70 @@ func (r *records) setPath(p path, from, to contribution) {
 	}
 	x.replace(from, to, contradictedOnPath)
 	r.queuePath(p)
+}
+
+// witness returns the seat that alone contradicts downs from other zones, if any, and
+// how many.
+func (r *records) witness(e *endpoint) (s *seat, downs int) {
+	list := r.roster.seatsOf(e)
+	for i := range list {
+		if list[i].adds&witnessing != 0 {
+			s = &list[i]
+		}
+		if zone := r.roster.checker(list[i].checker).zone; list[i].adds&contradictedOnPath != 0 && zone != noZone && zone != e.zone {
+			downs++
+		}
+	}
+	return s, downs
+}
+
+// setWitness records which seat alone contradicts downs from other zones, nil for none.
+func (r *records) setWitness(e *endpoint, to *seat) {
+	before, downs := r.witness(e)
+	if before == to {
+		return
+	}
+	r.dropWitness(e)
+	if to != nil && downs > 0 {
+		r.addWitnessed(e, to, downs)
+		to.adds |= witnessing
+		r.witnesses++
+	}
+}
+
+// dropWitness forgets which seat alone contradicts downs from other zones, before that
+// changes.
+func (r *records) dropWitness(e *endpoint) {
+	if r.witnesses == 0 {
+		return
+	}
+	if s, downs := r.witness(e); s != nil {
+		r.addWitnessed(e, s, -downs)
+		s.adds &^= witnessing
+		r.witnesses--
+	}
+}
+
+// addWitnessed counts downs that one checker alone contradicts.
+func (r *records) addWitnessed(e *endpoint, s *seat, downs int) {
+	class := r.settings.of(e).class
+	r.roster.checker(s.checker).record.in(class).witnessed += downs
+	r.queuePath(path{elsewhere, e.zone, class})
+}
+
+// mostWitnessed returns how many votes from elsewhere on a zone the checker contradicts
+// that alone contradicts most of them.
+func (r *records) mostWitnessed(key zoneClass) int {
+	most := 0
+	if r.witnesses == 0 {
+		return 0
+	}
+	for c := range r.roster.checkers {
+		if k := &r.roster.checkers[c]; k.zone == key.zone && int(key.class) < k.record.len() {
+			most = max(most, k.record.in(key.class).witnessed)
+		}
+	}
+	return most
 }
 
 // clear removes what the seats of an endpoint contribute.
@@ -223,6 +303,15 @@ func (r *records) queuePath(p path) {
 	if x := r.paths[p]; !x.queued {
 		x.queued = true
 		r.pathQueue = append(r.pathQueue, p)
+	}
+}
+
+// queuePaths lists all paths into a zone for review.
+func (r *records) queuePaths(to zoneClass) {
+	for _, p := range slices.SortedFunc(maps.Keys(r.paths), path.compare) {
+		if p.to == to.zone && p.class == to.class {
+			r.queuePath(p)
+		}
 	}
 }
 

@@ -123,6 +123,17 @@ func (s *settings) staleness(class uint32) time.Duration {
 	return s.options.Staleness
 }
 
+// longestRound returns the longest round of the endpoints of a class.
+func (s *settings) longestRound(class uint32) time.Duration {
+	longest := time.Millisecond
+	for i := range s.policies.all {
+		if p := &s.policies.all[i]; p.uses > 0 && p.value.class == class {
+			longest = max(longest, p.value.roundTime())
+		}
+	}
+	return longest
+}
+
 // longestStaleness returns the time after which no vote counts in any class.
 func (s *settings) longestStaleness() time.Duration {
 	longest := time.Duration(0)

@@ -84,8 +84,10 @@ type tally struct {
 	warming  uint16                      // downs that may count when their pairs have warmed up
 	absent   uint16
 	assigned uint16
+	overCut  uint16      // downs that count although their path is cut
 	holds    bool        // the last verdict holds when no vote counts, whatever the rule
-	inside   bool        // a checker that speaks for the endpoint's own zone says up or is awaited, and no other there says down
+	inside   bool        // a checker that speaks for the endpoint's own zone says up, is awaited or is doubted, and no other there says down
+	muted    bool        // only a checker there that is doubted says down, and nobody there is heard beside it
 	answered bool        // a down that counts has an answer, so its checker reached the endpoint
 	firm     bool        // an up that counts is not about to become a down
 	score    int         // the sum of the runs of downs, if the rule needs it
@@ -109,6 +111,9 @@ func (t *tally) addRun(length int) {
 	t.score += min(length, longestRun)
 	t.longest = max(t.longest, length)
 }
+
+// leansOnCut reports whether the downs that need no cut path are no majority.
+func (t *tally) leansOnCut() bool { return t.overCut > 0 && t.down-t.overCut <= t.up }
 
 // expectNobody drops the awaited votes.
 func (t *tally) expectNobody(e *endpoint) {

@@ -15,6 +15,7 @@ type waits struct {
 	roster    *roster
 	presence  *presence
 	records   *records
+	divisions *divisions
 }
 
 // awaitAbsent waits for the absent checkers of an endpoint. After a time in which no
@@ -51,6 +52,9 @@ func (w *waits) due(id health.EndpointID, at tick) {
 //     endpoint's own zone. If the path to that zone is cut, that becomes clear after
 //     a round or the staleness, whichever is longer. If nothing else suggests a cut,
 //     the wait ends when the zone's checkers must have reported once more.
+//     If one checker has held the doubt of that path for as long as it may, nothing waits.
+//   - Votes over a cut path with which the zone's own checkers agree do not decide at
+//     once, either.
 //   - The only believed voter of several does not at once take an endpoint down. If
 //     its vote was noise, that becomes clear meanwhile.
 //   - An endpoint does not at once come back up if all believed ups are from checkers
@@ -58,10 +62,11 @@ func (w *waits) due(id health.EndpointID, at tick) {
 //     only believed votes.
 func (w *waits) confirm(id health.EndpointID, p *policy, e *endpoint, t *tally, to health.Status) health.Status {
 	byMajority := p.Kind == Majority || p.Kind == Score
-	outvotesZone := byMajority && t.inside && !t.answered
+	outvotesZone := byMajority && t.inside && !t.answered && !w.divisions.spent(e, p.class)
+	dividedZone := byMajority && t.leansOnCut()
 	alone := t.up+t.down == 1 && t.assigned > 1 && p.Kind == Majority
 	wavering := byMajority && to.Up() && e.status.Down() && !t.firm
-	uncertain := to.Down() && !e.status.Down() && (outvotesZone || alone) || wavering
+	uncertain := to.Down() && !e.status.Down() && (outvotesZone || dividedZone || alone) || wavering
 	if !uncertain || e.has(isConfirmed|budgetSpent) {
 		e.clear(awaitsConfirmation | isConfirmed)
 		return to
