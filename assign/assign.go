@@ -42,6 +42,11 @@ type Change struct {
 	// checkers do not outnumber them, until the blind checkers join again.
 	Blind []string
 
+	// Endpoints of Divided zones get a substitute where they have fewer than two live
+	// checkers in their own zone, until the zone is Undivided. Both name regions and
+	// zones only.
+	Divided, Undivided []health.Locality
+
 	// Settling defers all placing and moving to the first Apply without it; see the
 	// package comment.
 	Settling bool

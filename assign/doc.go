@@ -46,8 +46,11 @@
 //   - A Blind checker keeps its seats. It gets a new seat only where no other checker
 //     can. An endpoint gets substitutes until its other live checkers outnumber the
 //     blind ones.
+//   - An endpoint of a Divided zone gets substitutes until it has two live checkers in
+//     its own zone.
 //
-// A substitute is in a zone without a live checker of the endpoint. It is in the
+// A substitute that becomes doubted stays while a seat of the endpoint is doubted, but
+// does not count. A substitute is in a zone without a live checker of the endpoint. It is in the
 // endpoint's own zone only if that has room. Where ceilings leave no room for both,
 // seats displace substitutes, and a checker sheds substitute work first. The stored
 // plan has no substitutes.

@@ -82,6 +82,21 @@ func (p *Planner) markBlind(id string) {
 	}
 }
 
+// divide lets the endpoints of a zone have a second checker of their own zone, or no
+// longer. The zone keeps its number meanwhile.
+func (p *Planner) divide(l health.Locality, divided bool) {
+	z := p.zones.Number(l)
+	p.growZones()
+	if !p.needs.divide(z, divided) {
+		return
+	}
+	by := int32(-1)
+	if divided {
+		by = 1
+	}
+	p.zones.Occupy(z, by)
+}
+
 func (p *Planner) leave(id string) {
 	s, ok := p.fleet.find(id)
 	if !ok {

@@ -93,11 +93,28 @@ func (m *mover) addSubstitute(i int32) bool {
 	return true
 }
 
+// addHomeSubstitute adds a substitute in the unit's own zone, and reports whether it
+// found one.
+func (m *mover) addHomeSubstitute(i int32) bool {
+	u := m.seats.at(i)
+	m.tally.countLive(u)
+	s := m.picker.pickHome(u)
+	if s == none {
+		return false
+	}
+	m.seats.substitute(i, s)
+	return true
+}
+
 // dropSubstitutes removes the substitutes that a unit no longer needs.
 func (m *mover) dropSubstitutes(i int32) {
 	u := m.seats.at(i)
-	for len(u.substitutes) > 0 && m.needs.lacking(u) < 0 {
-		m.seats.dismiss(i, slices.MinFunc(u.substitutes, func(a, b int32) int { return m.rankings.compare(u, a, b) }))
+	for s := m.needs.idleSubstitute(u); s != none; s = m.needs.idleSubstitute(u) {
+		m.seats.dismiss(i, s)
+	}
+	for m.needs.substitutes(u) > 0 && m.needs.lacking(u) < 0 {
+		live := slices.DeleteFunc(slices.Clone(u.substitutes), func(s int32) bool { return !m.needs.fleet.live(s) })
+		m.seats.dismiss(i, slices.MinFunc(live, func(a, b int32) int { return m.rankings.compare(u, a, b) }))
 	}
 }
 
@@ -107,7 +124,11 @@ func (m *mover) shift(i, s int32) bool {
 	u, tally := m.seats.at(i), m.tally
 	if u.substituted(s) {
 		tally.countLive(u)
+		tied := m.needs.fleet.zone(s) == u.zone && m.needs.lackingHome(u) >= 0
 		to := m.picker.pickRoom(u, max(tally.remove(u, s), 1)) // as in pickSubstitute
+		if tied {
+			to = m.picker.pickHomeRoom(u)
+		}
 		if to == none {
 			return false
 		}

@@ -13,6 +13,31 @@ type needs struct {
 	room     *room
 	tally    *tally
 	rankings *rankings
+	divided  map[int32]bool // zones whose endpoints need two checkers of their own
+	changed  []int32        // zones that are divided, or no longer are, since takeChanged
+}
+
+// divide records whether the endpoints of a zone need two checkers of their own, and
+// returns whether that is new.
+func (n *needs) divide(z int32, divided bool) bool {
+	if n.divided[z] == divided {
+		return false
+	}
+	if n.divided == nil {
+		n.divided = map[int32]bool{}
+	}
+	if n.divided[z] = divided; !divided {
+		delete(n.divided, z)
+	}
+	n.changed = append(n.changed, z)
+	return true
+}
+
+// takeChanged returns the zones that have become divided, or no longer are.
+func (n *needs) takeChanged() []int32 {
+	changed := n.changed
+	n.changed = nil
+	return changed
 }
 
 // any reports whether a unit could use a new checker.
@@ -27,9 +52,13 @@ func (n *needs) any(u *unit) bool {
 	return n.tally.remove(u, n.worst(u)) > n.tally.ideal(u)
 }
 
-// lacking returns how many more substitutes a unit needs. It is negative if the unit
-// has more than it needs.
-func (n *needs) lacking(u *unit) int {
+// lacking returns how many more substitutes a unit needs, wherever they are. It is
+// negative if the unit has more than it needs.
+func (n *needs) lacking(u *unit) int { return max(n.lackingAnywhere(u), n.lackingHome(u)) }
+
+// lackingAnywhere returns how many more substitutes a unit needs for checkers that are
+// lost, doubted or blind.
+func (n *needs) lackingAnywhere(u *unit) int {
 	doubted, blind := 0, 0
 	for _, s := range u.seats {
 		if n.fleet.doubted(s) {
@@ -39,18 +68,62 @@ func (n *needs) lacking(u *unit) int {
 			blind++
 		}
 	}
-	return max(max(u.fewest(), blind+1)-n.living(u), doubted-len(u.substitutes))
+	return max(max(u.fewest(), blind+1)-n.living(u), doubted-n.substitutes(u))
+}
+
+// isDivided reports whether a unit needs two checkers of its own zone.
+func (n *needs) isDivided(u *unit) bool { return len(n.divided) > 0 && n.divided[u.zone] }
+
+// lackingHome returns how many more substitutes a unit of a divided zone needs there. It
+// is negative if the unit has more than it needs.
+func (n *needs) lackingHome(u *unit) int {
+	if !n.isDivided(u) {
+		return -n.substitutes(u)
+	}
+	needed := u.fewest()
+	for _, list := range [][]int32{u.seats, u.substitutes} {
+		for _, s := range list {
+			if n.fleet.live(s) && n.fleet.zone(s) == u.zone {
+				needed--
+			}
+		}
+	}
+	return needed
 }
 
 // living counts the live checkers of a unit, including substitutes.
 func (n *needs) living(u *unit) int {
-	count := len(u.substitutes)
+	count := n.substitutes(u)
 	for _, s := range u.seats {
 		if n.fleet.live(s) {
 			count++
 		}
 	}
 	return count
+}
+
+// substitutes counts the live substitutes of a unit.
+func (n *needs) substitutes(u *unit) int {
+	count := 0
+	for _, s := range u.substitutes {
+		if n.fleet.live(s) {
+			count++
+		}
+	}
+	return count
+}
+
+// idleSubstitute returns a doubted substitute of a unit without a doubted seat, or none.
+func (n *needs) idleSubstitute(u *unit) int32 {
+	if slices.ContainsFunc(u.seats, n.fleet.doubted) {
+		return none
+	}
+	for _, s := range u.substitutes {
+		if !n.fleet.live(s) {
+			return s
+		}
+	}
+	return none
 }
 
 // worst returns the seat that a counted unit can best do without: the worst placed.

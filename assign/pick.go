@@ -36,6 +36,23 @@ func (p *picker) pickSubstitute(u *unit) int32 {
 	return p.first(u, zones, never)
 }
 
+// pickHome finds a substitute in the own zone of a counted unit, or none.
+func (p *picker) pickHome(u *unit) int32 { return p.first(u, p.home(u), 1) }
+
+// pickHomeRoom finds a checker with room in the own zone of a counted unit, or none.
+func (p *picker) pickHomeRoom(u *unit) int32 { return p.withRoom(u, p.home(u), 0, 0) }
+
+// home returns the ranked zones of a unit, all but its own in the worst tier.
+func (p *picker) home(u *unit) []rank {
+	zones := p.graded(u)
+	for i := range zones {
+		if zones[i].tier = never; zones[i].zone == u.zone {
+			zones[i].tier = 0
+		}
+	}
+	return zones
+}
+
 // pickRoom finds a checker with room in a tier no worse than the given one, or none.
 func (p *picker) pickRoom(u *unit, tier int) int32 { return p.withRoom(u, p.graded(u), 0, tier) }
 

@@ -1,6 +1,8 @@
 package assign
 
 import (
+	"slices"
+
 	"hdsd/assign/internal/quota"
 	"hdsd/assign/internal/trie"
 	"hdsd/assign/internal/zone"
@@ -120,6 +122,12 @@ func (p *Planner) applyFleet(ch *Change) {
 	for _, id := range ch.Blind {
 		p.markBlind(id)
 	}
+	for _, l := range ch.Divided {
+		p.divide(l, true)
+	}
+	for _, l := range ch.Undivided {
+		p.divide(l, false)
+	}
 }
 
 // applyEndpoints applies the changes of endpoints, and puts endpoints into units.
@@ -219,6 +227,13 @@ func (p *Planner) collect(waited bool) {
 	}
 	for _, s := range p.left {
 		p.seats.disown(s)
+	}
+	if changed := p.needs.takeChanged(); len(changed) > 0 {
+		for i := range p.forest.units() {
+			if z := p.seats.at(i).zone; z != none && slices.Contains(changed, z) {
+				p.agenda.visit(i)
+			}
+		}
 	}
 	if (len(p.came) > 0 || freed) && !p.waiting {
 		p.agenda.visitWanted(p.came, freed)

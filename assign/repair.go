@@ -120,9 +120,12 @@ func (r *repairer) seatBlind(i int32) {
 }
 
 // substitute finds the substitutes that a unit lacks: for doubted and blind checkers,
-// and for lost ones where too few are left. It cuts the unit if only parts find room.
+// for lost ones where too few are left, and in a divided zone. It cuts the unit if only
+// parts find room.
 func (r *repairer) substitute(i int32) {
-	for r.needs.lacking(r.seats.at(i)) > 0 {
+	for r.needs.lackingHome(r.seats.at(i)) > 0 && r.mover.addHomeSubstitute(i) {
+	}
+	for r.needs.lackingAnywhere(r.seats.at(i)) > 0 {
 		if r.mover.addSubstitute(i) {
 			continue
 		}
@@ -136,7 +139,8 @@ func (r *repairer) substitute(i int32) {
 }
 
 // prune removes the seats of checkers that left or are no longer able or allowed. It
-// also removes substitutes that are no longer live, able or allowed.
+// also removes substitutes that are no longer live, able or allowed, except for doubted
+// ones: their peers may be about to be doubted for the same cause.
 func (r *repairer) prune(i int32) {
 	u := r.seats.at(i)
 	c, plain := u.kind.class, u.kind.plain()
@@ -150,7 +154,7 @@ func (r *repairer) prune(i int32) {
 		}
 	}
 	for _, s := range slices.Backward(u.substitutes) {
-		if !r.fleet.live(s) || !c.has(s) || banned(s) {
+		if !r.fleet.live(s) && (!r.fleet.doubted(s) || r.fleet.blind(s)) || !c.has(s) || banned(s) {
 			r.seats.dismiss(i, s)
 		}
 	}

@@ -349,3 +349,51 @@ func TestSubstituteZone(t *testing.T) {
 		}
 	}
 }
+
+// TestDivided: the endpoints of a divided zone have two live checkers there, as far as
+// the zone has them, and no others move; it ends where it began.
+func TestDivided(t *testing.T) {
+	p := assign.New(assign.Options{})
+	list, fleet := endpoints(600, 3, p.Class(assign.Class{}), 3), checkers(12, 3)
+	zones := map[string]health.Locality{}
+	for _, c := range fleet {
+		zones[c.ID] = c.Locality
+	}
+	p.Apply(assign.Change{Upsert: list, Join: fleet})
+	before, divided, blind := p.Digest(), list[0].Locality, ""
+	home := func(e assign.Endpoint) (n int) {
+		for _, id := range p.Checkers(e.ID) {
+			if zones[id] == e.Locality && id != blind {
+				n++
+			}
+		}
+		return n
+	}
+	p.Apply(assign.Change{Divided: []health.Locality{divided}})
+	for _, e := range list {
+		want := 1
+		if e.Locality == divided {
+			want = 2
+		}
+		if got := home(e); got != want || len(p.Checkers(e.ID)) != 2+want {
+			t.Fatalf("endpoint %d of %v has %v", e.ID, e.Locality, p.Checkers(e.ID))
+		}
+	}
+	if d := p.Apply(assign.Change{Divided: []health.Locality{divided}}); len(d.Moves) > 0 {
+		t.Errorf("said again, it moves %+v", d.Moves)
+	}
+	for _, id := range p.Checkers(list[0].ID) {
+		if zones[id] == divided {
+			blind = id
+		}
+	}
+	p.Apply(assign.Change{Blind: []string{blind}})
+	if got := home(list[0]); got != 2 {
+		t.Errorf("beside a blind one, %d are in the zone", got)
+	}
+	i := slices.IndexFunc(fleet, func(c health.Checker) bool { return c.ID == blind })
+	p.Apply(assign.Change{Join: fleet[i : i+1], Undivided: []health.Locality{divided}})
+	if p.Digest() != before || p.Stats().Substitutes != 0 {
+		t.Errorf("%d substitutes are left", p.Stats().Substitutes)
+	}
+}

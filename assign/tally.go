@@ -43,7 +43,9 @@ func (t *tally) countLive(u *unit) {
 		}
 	}
 	for _, s := range u.substitutes {
-		t.add(s, 1)
+		if t.fleet.live(s) {
+			t.add(s, 1)
+		}
 	}
 }
 
