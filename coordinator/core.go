@@ -188,6 +188,10 @@ func (c *core) applyVerdicts(now time.Time, effects aggregate.Effects) {
 	if len(effects.Doubts)+len(effects.Blindness) > 0 {
 		c.fleet.Reconsider()
 	}
+	for _, d := range effects.Divided {
+		c.fleet.Divide(d.Zone, d.Over)
+		c.applyFleet(now, now, c.fleet.Apply(now))
+	}
 	c.metrics.votes.count(&effects)
 	c.metrics.votes.update(c.judge)
 	c.appendDecisions(c.rulings.Decide(now, effects.Changes, effects.ZoneViews).Decisions)

@@ -82,7 +82,7 @@ func TestCutOffCheckersTakeNothingOut(t *testing.T) {
 }
 
 // TestACutPathTakesNothingOut: nobody in other zones reaches zone a, whose own
-// checkers see that all is well there.
+// checkers see that all is well there. Each endpoint gets a second checker of zone a.
 func TestACutPathTakesNothingOut(t *testing.T) {
 	l, addresses := fleetOf(t, 6, 60)
 	before := len(l.transitions)
@@ -92,8 +92,8 @@ func TestACutPathTakesNothingOut(t *testing.T) {
 	if testutil.ToFloat64(l.core.metrics.votes.doubtedPaths) == 0 {
 		t.Error("no path is doubted")
 	}
-	if n := l.beyond(3, addresses); n > 0 {
-		t.Errorf("%d substitutes for what a cut path leads to", n)
+	if n := l.beyond(3, addresses); n != len(addresses) {
+		t.Errorf("%d second checkers, want one for each of %d endpoints", n, len(addresses))
 	}
 	for _, k := range l.checkers {
 		if cuts := l.core.judge.CutPaths(k.Locality); (len(cuts) > 0) == (k.Locality.Zone == "a") || len(cuts) > 0 && cuts[0].To != "eu/a" {
@@ -104,6 +104,9 @@ func TestACutPathTakesNothingOut(t *testing.T) {
 	l.pass(10 * time.Second)
 	l.wantTransitions(before)
 	l.wantDoubted(0, 0)
+	if n := l.beyond(3, addresses); n > 0 {
+		t.Errorf("%d second checkers are left", n)
+	}
 }
 
 // TestACutPathIsToldOnce: of clusters that are judged apart, and beside the way

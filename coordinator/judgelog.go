@@ -19,6 +19,9 @@ func (l judgeLog) write(e *aggregate.Effects) {
 	for i := range e.MassFailures {
 		l.massFailure(&e.MassFailures[i])
 	}
+	for i := range e.Divided {
+		l.divided(&e.Divided[i])
+	}
 }
 
 func (l judgeLog) doubt(c *aggregate.DoubtChange) {
@@ -43,6 +46,16 @@ func (l judgeLog) blindness(c *aggregate.BlindnessChange) {
 	} else {
 		l.Info().Str("event", "checker_sees").Str("checker", c.Checker).Msg("a checker is no longer blind: " + c.Reason)
 	}
+}
+
+func (l judgeLog) divided(d *aggregate.DividedChange) {
+	if d.Over {
+		l.Info().Str("event", "zone_divided_over").Str("region", d.Zone.Region).Str("zone", d.Zone.Zone).
+			Msg("a zone's own checkers and those elsewhere agree again on its endpoints")
+		return
+	}
+	l.Warn().Str("event", "zone_divided").Str("region", d.Zone.Region).Str("zone", d.Zone.Zone).
+		Msg("a zone's own checkers contradict those elsewhere on many of its endpoints: each gets a second checker of its own zone")
 }
 
 func (l judgeLog) massFailure(f *aggregate.MassFailure) {

@@ -3,6 +3,9 @@ package fleet
 import (
 	"testing"
 	"time"
+
+	"hdsd/assign"
+	"hdsd/health"
 )
 
 // TestManyDoubtedAreReplacedAFewAtATime: where too few believed checkers would be
@@ -147,4 +150,40 @@ func TestHeldSubstitutesAreLoggedOnce(t *testing.T) {
 	l.speak(numbered(1, 4)...)
 	l.judge(Distrusted, "c4", "c5")
 	logged("a few at a time", 5, 0, 0)
+}
+
+// TestDivide: the endpoints of a divided zone get a second checker of it at once, and lose
+// it when that is over.
+func TestDivide(t *testing.T) {
+	l := newLab(t, options(), 9, 0)
+	zone := health.Locality{Region: "r", Zone: "1"}
+	for i := range 60 {
+		id := health.EndpointID(i)
+		l.present[id] = true
+		l.Upsert(assign.Endpoint{ID: id, Hash: health.Hash(i+1) * 0x9e3779b97f4a7c15, Locality: zone, Class: l.Class(assign.Class{}), Redundancy: 2, Rate: 1})
+	}
+	l.do(l.Apply(l.now))
+	l.pass(2 * report)
+	before := l.Digest()
+	l.Divide(zone, false)
+	l.do(l.Apply(l.now))
+	for i := range 60 {
+		home := 0
+		for _, id := range l.planner.Checkers(health.EndpointID(i)) {
+			if l.checkers[id].Locality == zone {
+				home++
+			}
+		}
+		if home != 2 {
+			t.Fatalf("endpoint %d has %v", i, l.planner.Checkers(health.EndpointID(i)))
+		}
+	}
+	l.pass(2 * report)
+	l.Divide(zone, true)
+	l.do(l.Apply(l.now))
+	l.pass(2 * report)
+	if l.Digest() != before {
+		t.Error("the plan is another when it is over")
+	}
+	l.wantInStep()
 }

@@ -12,7 +12,7 @@
 //   - A silent checker loses its seats to others, as long as enough others report
 //     (silent.go).
 //   - A checker that is doubted, distrusted or blind keeps its seats and gets
-//     substitutes (cover.go).
+//     substitutes (cover.go). So do the endpoints of a divided zone.
 //   - An endpoint that moves is checked where it was until its new checkers are
 //     believed, a minute at most (handover.go).
 //   - For checkers that come and go, a plan is made at once after some calm, and else at

@@ -48,6 +48,17 @@ func (p *Plan) Upsert(e assign.Endpoint) { p.queued.Upsert = append(p.queued.Ups
 // upsertChecker queues a checker whose capacity has changed, for Apply.
 func (p *Plan) upsertChecker(k health.Checker) { p.queued.Join = append(p.queued.Join, k) }
 
+// Divide queues that the endpoints of a zone get a second checker of their own zone, or
+// lose it if that is over, for Apply. Many votes from elsewhere on them are contradicted
+// in the zone, and one checker there may be lying.
+func (p *Plan) Divide(zone health.Locality, over bool) {
+	if over {
+		p.queued.Undivided = append(p.queued.Undivided, zone)
+	} else {
+		p.queued.Divided = append(p.queued.Divided, zone)
+	}
+}
+
 // takeQueued returns what was queued, once.
 func (p *Plan) takeQueued() assign.Change {
 	change := p.queued
