@@ -17,7 +17,8 @@ type contender struct {
 	aggregator *aggregate.Aggregator
 	verdicts   []health.Verdict // as stored: status and since
 	judge      *judge
-	blindness  []string // checkers that became blind or no longer are, not handled yet
+	changed    []string                  // checkers that became blind or doubted, or no longer are, not handled yet
+	divided    []aggregate.DividedChange // not handled yet
 }
 
 func newContender(r Rule, world *truth.World) *contender {
@@ -26,7 +27,7 @@ func newContender(r Rule, world *truth.World) *contender {
 
 // start starts again with the stored verdicts.
 func (c *contender) start(list []assign.Endpoint) {
-	c.aggregator, c.blindness = aggregate.New(aggregate.Options{Doubt: c.rule.Doubt}), nil
+	c.aggregator, c.changed, c.divided = aggregate.New(aggregate.Options{Doubt: c.rule.Doubt}), nil, nil
 	for i, e := range list {
 		c.aggregator.Set(aggregate.Endpoint{
 			ID: e.ID, Timing: c.rule.timing(), Rule: c.rule.Rule, Zone: e.Locality, Cluster: fmt.Sprint(e.ClusterHash),
@@ -51,11 +52,17 @@ func (c *contender) tick(step int) {
 	}
 }
 
-// apply records the verdicts, and the checkers that became blind or no longer are.
+// apply records the verdicts, and what the plan depends on.
 func (c *contender) apply(step int, effects aggregate.Effects) {
 	for _, b := range effects.Blindness {
-		c.blindness = append(c.blindness, b.Checker)
+		c.changed = append(c.changed, b.Checker)
 	}
+	for _, d := range effects.Doubts {
+		if d.Checker != "" {
+			c.changed = append(c.changed, d.Checker)
+		}
+	}
+	c.divided = append(c.divided, effects.Divided...)
 	for i := range effects.Changes {
 		x := &effects.Changes[i]
 		c.verdicts[x.Endpoint] = health.Verdict{Status: x.To, Since: at(step)}

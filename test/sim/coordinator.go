@@ -19,8 +19,10 @@ type coordinator struct {
 	planner    *assign.Planner
 	contenders []*contender
 	specify    func(m *assign.Move)
-	describe   func(checker string) health.Checker
+	describe   func(checker string) *health.Checker // nil: it is not there
 	settling   bool
+	waiting    []string // doubted checkers that have no substitutes yet
+	covered    []int    // steps at which doubted checkers got substitutes, latest last
 }
 
 // apply changes the plan and applies the moves. A new checker starts before the ones
@@ -63,26 +65,53 @@ func (c *coordinator) tick(step int) {
 	for _, x := range c.contenders {
 		x.tick(step)
 	}
-	c.outnumber(step)
+	c.cover(step)
 }
 
-// outnumber adds checkers beside blind ones. The plan is the same for all rules of a
-// run, so the first rule decides who is blind.
-func (c *coordinator) outnumber(step int) {
+// Substitutes for doubted checkers come for so many checkers in so many steps.
+const (
+	coveredAtOnce = 2
+	coverPace     = 5 * round
+)
+
+// cover adds checkers beside those that are blind or doubted, and in zones that are
+// divided, as coordinator/fleet does. The plan is the same for all rules of a run, so the
+// first rule decides.
+func (c *coordinator) cover(step int) {
 	first := c.contenders[0]
-	if c.settling || len(first.blindness) == 0 {
+	if c.settling || len(first.changed)+len(first.divided)+len(c.waiting) == 0 {
 		return
 	}
 	var change assign.Change
-	for _, id := range first.blindness {
-		if first.aggregator.BlindReason(id) != "" {
+	for _, id := range first.changed {
+		c.waiting = slices.DeleteFunc(c.waiting, func(waits string) bool { return waits == id })
+		switch {
+		case first.aggregator.DoubtReason(id) != "":
+			c.waiting = append(c.waiting, id)
+			continue
+		case first.aggregator.BlindReason(id) != "":
 			change.Blind = append(change.Blind, id)
-		} else {
-			change.Join = append(change.Join, c.describe(id))
+		}
+		if k := c.describe(id); k != nil {
+			change.Join = append(change.Join, *k)
 		}
 	}
-	first.blindness = nil
-	c.apply(step, change)
+	for _, d := range first.divided {
+		if d.Over {
+			change.Undivided = append(change.Undivided, d.Zone)
+		} else {
+			change.Divided = append(change.Divided, d.Zone)
+		}
+	}
+	first.changed, first.divided = nil, nil
+	c.covered = slices.DeleteFunc(c.covered, func(at int) bool { return at <= step-coverPace })
+	for len(c.waiting) > 0 && len(c.covered) < coveredAtOnce {
+		change.Doubted, c.waiting = append(change.Doubted, c.waiting[0]), c.waiting[1:]
+		c.covered = append(c.covered, step)
+	}
+	if len(change.Join)+len(change.Blind)+len(change.Doubted)+len(change.Divided)+len(change.Undivided) > 0 {
+		c.apply(step, change)
+	}
 }
 
 // plan returns the endpoints of a checker, in the planner's order.

@@ -34,6 +34,7 @@ type fleet struct {
 	contenders  []*contender
 	step        int
 	events      map[int][]func() // by step
+	weights     map[int]float64  // of checkers that claim one, by number
 
 	moved      int // added assignments
 	specifiers int // sent specifiers
@@ -44,7 +45,17 @@ func (f *fleet) locality(number int) health.Locality {
 }
 
 func (f *fleet) checker(number int) health.Checker {
-	return health.Checker{ID: checkerName(number), Locality: f.locality(number), Abilities: health.Abilities{health.HTTP: {}}}
+	return health.Checker{ID: checkerName(number), Locality: f.locality(number), Abilities: health.Abilities{health.HTTP: {}}, Weight: f.weights[number]}
+}
+
+// describe returns a checker, or nil if it is not connected.
+func (f *fleet) describe(id string) *health.Checker {
+	o := f.byID[id]
+	if !o.running || !o.connected {
+		return nil
+	}
+	k := f.checker(o.number)
+	return &k
 }
 
 // Of returns the size of a fleet with this number of endpoints: one checker for each
@@ -61,7 +72,7 @@ func Of(endpoints int) Size {
 func newFleet(size Size, seed uint64, rules ...Rule) *fleet {
 	f := &fleet{
 		Size: size, world: truth.New(seed, size.Layout), random: rand.New(rand.NewPCG(seed, 2)),
-		byID: map[string]*observer{}, events: map[int][]func(){},
+		byID: map[string]*observer{}, events: map[int][]func(){}, weights: map[int]float64{},
 	}
 	for _, r := range rules {
 		f.contenders = append(f.contenders, newContender(r, f.world))
@@ -99,7 +110,7 @@ func clusterOf(number, clusters int) int {
 
 // start starts a coordinator, with the stored plan and verdicts of an earlier one.
 func (f *fleet) start(plan map[string][]health.Hash) {
-	c := &coordinator{planner: assign.New(assign.Options{}), contenders: f.contenders, specify: f.specify, describe: func(id string) health.Checker { return f.checker(f.byID[id].number) }}
+	c := &coordinator{planner: assign.New(assign.Options{}), contenders: f.contenders, specify: f.specify, describe: f.describe}
 	class := c.planner.Class(assign.Class{Needs: []health.Ability{health.HTTP}})
 	for i := range f.list {
 		f.list[i].Class = class

@@ -24,7 +24,7 @@ type Scenario struct {
 
 // Scenarios returns all scenarios.
 func Scenarios() []Scenario {
-	return []Scenario{
+	return append([]Scenario{
 		{"nothing wrong", "only what every scenario has: noise, lost and late reports, outages", func(*fleet) {}},
 		{"reports in time", "the same, with no report lost or late", func(f *fleet) { f.Late, f.Lost = 0, 0 }},
 		{"1 % cut off", "one in a hundred checkers reaches nothing", func(f *fleet) { f.cutOff(f.Observers / 100) }},
@@ -43,7 +43,7 @@ func Scenarios() []Scenario {
 		{"hdsd restart", "hdsd is gone for four rounds, in the midst of the outages; its checkers come back within two", (*fleet).restartCoordinator},
 		{"partition and restarts", "a zone partition, while all checkers restart one after the other", func(f *fleet) { f.partition(); f.roll() }},
 		{"reassignment storm", "every other round, one in fifty checkers gives its seat up, and returns eight rounds later", (*fleet).storm},
-	}
+	}, liars()...)
 }
 
 // Outcome is the result of a run.

@@ -37,6 +37,7 @@ type World struct {
 	down    [][]int         // by endpoint: its outages, in order of time
 	cuts    []Span          // by observer: reaches nothing
 	stuck   []bool          // by observer: every probe succeeds
+	broken  []bool          // by observer: every probe fails
 	walls   []Span          // by zone of the observer and of the endpoint: no way there
 	paths   map[[2]int]Span // by observer and endpoint: no way there
 
@@ -48,7 +49,7 @@ type World struct {
 func New(seed uint64, l Layout) *World {
 	w := &World{
 		Layout: l, random: rand.New(rand.NewPCG(seed, 1)),
-		down: make([][]int, l.Endpoints), cuts: make([]Span, l.Observers), stuck: make([]bool, l.Observers),
+		down: make([][]int, l.Endpoints), cuts: make([]Span, l.Observers), stuck: make([]bool, l.Observers), broken: make([]bool, l.Observers),
 		walls: make([]Span, l.Zones*l.Zones), paths: map[[2]int]Span{},
 	}
 	w.draw()
@@ -73,6 +74,9 @@ func (w *World) Wall(from, to int, s Span) { w.walls[from*w.Zones+to] = s }
 // Stick makes every probe of an observer succeed.
 func (w *World) Stick(observer int) { w.stuck[observer] = true }
 
+// Break makes every probe of an observer fail.
+func (w *World) Break(observer int) { w.broken[observer] = true }
+
 // Brown makes a share of all probes fail for a period, once in a run.
 func (w *World) Brown(share float64, s Span) { w.share, w.brown = share, s }
 
@@ -80,6 +84,9 @@ func (w *World) Brown(share float64, s Span) { w.share, w.brown = share, s }
 func (w *World) Probe(step, observer, endpoint int) bool {
 	if w.stuck[observer] {
 		return true
+	}
+	if w.broken[observer] {
+		return false
 	}
 	if len(w.down[endpoint]) > 0 {
 		if _, down := w.Down(step, endpoint); down {
