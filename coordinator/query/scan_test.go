@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"hdsd/access"
 	"hdsd/api"
 	"hdsd/health"
 	"hdsd/source"
@@ -44,7 +45,7 @@ func TestAListOfEndpointsIsCompleteHoweverManyStepsItTakes(t *testing.T) {
 	if got, _ := pages(t, f, api.EndpointQuery{Limit: 10, Cluster: "c3"}, 9); len(got) != 5 {
 		t.Errorf("by cluster: %v", got)
 	}
-	s := clusterScan{limit: 100}
+	s := clusterScan{limit: 100, may: access.AllClusters()}
 	steps := 0
 	for ; !s.finished; steps++ {
 		s.step(f)
@@ -58,7 +59,7 @@ func TestAListOfEndpointsIsCompleteHoweverManyStepsItTakes(t *testing.T) {
 func pages(t *testing.T, f *fake, q api.EndpointQuery, enough int) (found []health.Endpoint, steps int) {
 	t.Helper()
 	for {
-		s := scan{query: q, cluster: q.Cluster}
+		s := scan{query: q, cluster: q.Cluster, may: access.AllClusters()}
 		if q.After != nil {
 			s.cluster, s.after = q.After.Cluster, q.After
 		}

@@ -88,7 +88,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 		"/v1/transitions?cluster=web&address=" + up + "&startTime=2001-01-01T00:00:00Z&endTime=" + now + "&newestFirst=true&pageSize=1&pageToken=",
 		"/v1/availability?cluster=web&address=" + up + "&startTime=2001-01-01T00:00:00Z&endTime=" + now + "&pageSize=1&pageToken=",
 		"/v1/availability", "/v1/clusters?pageSize=2&pageToken=", "/v1/clusters", "/v1/checkers?pageSize=0&pageToken=", "/v1/clients?pageSize=2&pageToken=", "/v1/clients",
-		"/v1/openapi.json", "/v1/freeze", "/v1/trust", "/v1/clock", "/v1/overrides", "/v1/overrides?pageSize=1&pageToken=",
+		"/v1/openapi.json", "/v1/freeze", "/v1/trust", "/v1/clock", "/v1/overrides", "/v1/overrides?pageSize=1&pageToken=", "/v1/sources",
 		"/v1/audit?startTime=2001-01-01T00:00:00Z&endTime=" + now + "&newestFirst=true&pageSize=1&pageToken=", "/v3/discovery:client_status?node_id=dp-1&exclude_resource_contents=true",
 	} {
 		s.get(path)
@@ -101,13 +101,13 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	for _, path := range []string{"endpoints", "transitions", "availability", "watch"} {
 		s.refused("/v1/"+path+"?cluster=nowhere", http.StatusNotFound)
 	}
-	for _, path := range []string{"endpoints", "transitions", "availability", "watch", "clusters", "checkers", "clients", "freeze", "trust", "clock", "overrides", "audit"} {
+	for _, path := range []string{"endpoints", "transitions", "availability", "watch", "clusters", "checkers", "clients", "freeze", "trust", "clock", "overrides", "audit", "sources"} {
 		s.refused("/v1/"+path+"?nonsense=1", http.StatusBadRequest)
 	}
 	s.refused("/v1/nothing", http.StatusNotFound)
 	s.refused("/v1/", http.StatusNotFound)
 	s.refused("/v3/discovery:client_status?nonsense=1", http.StatusBadRequest)
-	for _, path := range []string{"/v1/endpoints", "/v1/watch", "/v1/openapi.json", "/v1/freeze", "/v1/trust", "/v1/clock", "/v1/overrides", "/v1/overrides?pageSize=1&pageToken=", "/v1/overrides/preview", "/v1/audit", "/v3/discovery:client_status", "/v3/discovery:health_check", eds.EndpointsPath, eds.ClustersPath} {
+	for _, path := range []string{"/v1/endpoints", "/v1/watch", "/v1/openapi.json", "/v1/freeze", "/v1/trust", "/v1/clock", "/v1/overrides", "/v1/overrides?pageSize=1&pageToken=", "/v1/overrides/preview", "/v1/audit", "/v1/sources", "/v3/discovery:client_status", "/v3/discovery:health_check", eds.EndpointsPath, eds.ClustersPath} {
 		if a := s.do(http.MethodPut, path, "{}"); a.Status != http.StatusMethodNotAllowed || a.Header.Get("Allow") == "" {
 			t.Errorf("PUT %s: %d, allowed %q", path, a.Status, a.Header.Get("Allow"))
 		}
@@ -116,6 +116,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	s.overrides(up)
 	s.trust()
 	s.clock()
+	s.sources()
 	s.fetches()
 	s.polls()
 	s.watches()
@@ -123,7 +124,7 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 		switch what {
 		case "DELETE /v1/freeze 403", "POST /v1/freeze 403", "POST /v1/freeze 415", "event error",
 			"DELETE /v1/overrides 403", "POST /v1/overrides 403", "POST /v1/overrides 415",
-			"POST /v1/overrides/preview 403", "POST /v1/overrides/preview 415",
+			"POST /v1/overrides/preview 403", "POST /v1/overrides/preview 415", "POST /v1/sources 200", "POST /v1/sources 403", "POST /v1/sources 415",
 			"DELETE /v1/trust 403", "POST /v1/trust 403", "POST /v1/trust 415", "POST /v1/clock 403", "POST /v1/clock 415": // the tests of coordinator see these
 		default:
 			t.Errorf("nothing was seen of %s", what)
@@ -161,6 +162,18 @@ func (s *site) clock() {
 	for body, want := range map[string]int{`{"nonsense":1}`: http.StatusBadRequest, `{"author":"me"}`: http.StatusOK} {
 		if a := s.do(http.MethodPost, "/v1/clock", body); a.Status != want {
 			s.t.Errorf("POST /v1/clock %s: %d, want %d: %s", body, a.Status, want, a.Body)
+		}
+	}
+}
+
+// sources accepts what sources take away, well and badly.
+func (s *site) sources() {
+	s.t.Helper()
+	for body, want := range map[string]int{
+		`{"nonsense":1}`: http.StatusBadRequest, `{"name":"nowhere"}`: http.StatusNotFound, `{"name":"local","reason":"x"}`: http.StatusBadRequest,
+	} {
+		if a := s.do(http.MethodPost, api.SourcesPath, body); a.Status != want {
+			s.t.Errorf("POST %s %s: %d, want %d: %s", api.SourcesPath, body, a.Status, want, a.Body)
 		}
 	}
 }

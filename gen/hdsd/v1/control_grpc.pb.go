@@ -92,7 +92,7 @@ type ControlClient interface {
 	ListSources(ctx context.Context, in *ListSourcesRequest, opts ...grpc.CallOption) (*ListSourcesResponse, error)
 	// AcceptSource follows a source in what it took away and hdsd holds. If
 	// nothing is held any more, or something else than was shown, it changes
-	// nothing and answers FAILED_PRECONDITION.
+	// nothing and answers FAILED_PRECONDITION. NOT_FOUND if there is no such source.
 	AcceptSource(ctx context.Context, in *AcceptSourceRequest, opts ...grpc.CallOption) (*AcceptSourceResponse, error)
 	// ListAudit returns what was changed through this service and who did it, oldest
 	// first. The latest 50,000 changes are kept.
@@ -332,7 +332,7 @@ type ControlServer interface {
 	ListSources(context.Context, *ListSourcesRequest) (*ListSourcesResponse, error)
 	// AcceptSource follows a source in what it took away and hdsd holds. If
 	// nothing is held any more, or something else than was shown, it changes
-	// nothing and answers FAILED_PRECONDITION.
+	// nothing and answers FAILED_PRECONDITION. NOT_FOUND if there is no such source.
 	AcceptSource(context.Context, *AcceptSourceRequest) (*AcceptSourceResponse, error)
 	// ListAudit returns what was changed through this service and who did it, oldest
 	// first. The latest 50,000 changes are kept.
