@@ -30,6 +30,9 @@ type Coordinator struct {
 	GRPC, HTTP string // addresses
 	Binary     string // path of the hdsd that runs
 
+	// Launch starts the process, for tests that stand around it. Nil: its Start.
+	Launch func(*exec.Cmd) error
+
 	t       testing.TB
 	command *exec.Cmd
 	exited  chan struct{}
@@ -96,7 +99,11 @@ func (c *Coordinator) Start() {
 	c.command.Stdout, c.command.Stderr = &c.logs, &c.logs
 	c.command.Env = append(os.Environ(), "GORACE=halt_on_error=1")
 	c.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := c.command.Start(); err != nil {
+	launch := c.command.Start
+	if c.Launch != nil {
+		launch = func() error { return c.Launch(c.command) }
+	}
+	if err := launch(); err != nil {
 		c.t.Fatal(err)
 	}
 	c.exited = make(chan struct{})

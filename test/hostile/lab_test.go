@@ -44,14 +44,14 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	s, _ := newSiteUnder(t, "")
+	s, _ := newSiteBy(t, func(*fleet.Coordinator) {})
 	return s
 }
 
-// newSiteOf is newSite with another binary.
+// newSiteOf is newSite with another binary; empty for the same.
 func newSiteOf(t *testing.T, binary string) *site {
 	t.Helper()
-	s, _ := siteUnder(t, binary, "")
+	s, _ := newSiteBy(t, func(c *fleet.Coordinator) { c.Binary = cmp.Or(binary, c.Binary) })
 	return s
 }
 
@@ -59,10 +59,17 @@ func newSiteOf(t *testing.T, binary string) *site {
 // also returns the endpoint that is up.
 func newSiteUnder(t *testing.T, limit string) (*site, *upstream.Server) {
 	t.Helper()
-	return siteUnder(t, "", limit)
+	return newSiteBy(t, func(c *fleet.Coordinator) {
+		script := filepath.Join(t.TempDir(), "hdsd")
+		if err := os.WriteFile(script, []byte("#!/bin/sh\n"+limit+"\nexec "+c.Binary+" \"$@\"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		c.Binary = script
+	})
 }
 
-func siteUnder(t *testing.T, binary, limit string) (*site, *upstream.Server) {
+// newSiteBy is newSite with a change before hdsd starts.
+func newSiteBy(t *testing.T, change func(*fleet.Coordinator)) (*site, *upstream.Server) {
 	t.Helper()
 	ups := fleet.Upstreams(t, 2, upstream.Options{})
 	if err := ups[1].Set(upstream.Status(503)); err != nil {
@@ -71,14 +78,7 @@ func siteUnder(t *testing.T, binary, limit string) (*site, *upstream.Server) {
 	s := &site{up: ups[0].Addr(), down: ups[1].Addr()}
 	s.clusters = fleet.ClusterFile(fleet.StaticCluster("web", fleet.CheckHTTP, []string{s.up, s.down}))
 	s.Coordinator = fleet.Prepare(t, s.clusters, fleet.FastReports)
-	s.Binary = cmp.Or(binary, s.Binary)
-	if limit != "" {
-		script := filepath.Join(t.TempDir(), "hdsd")
-		if err := os.WriteFile(script, []byte("#!/bin/sh\n"+limit+"\nexec "+s.Binary+" \"$@\"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		s.Binary = script
-	}
+	change(s.Coordinator)
 	s.Start()
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
