@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,7 +53,8 @@ func TestEachWayIn(t *testing.T) {
 		m.publish(Addresses(more), map[string]corev3.HealthStatus{more[0].Addr(): corev3.HealthStatus_DRAINING})
 		AwaitPlane(t, plane, name, more[0].Addr(), "DRAINING")
 		c.AwaitAllHealthy(name, Addresses(more[2:]), []*envoy.Process{plane})
-		m.publish(Addresses(more[2:]), nil)
+		m.publish(Addresses(more[2:]), nil) // so much at once is held until somebody accepts it
+		envoy.Eventually(t, Patience, name+": something to accept", func() bool { return c.accept(name) })
 		envoy.Eventually(t, Patience, name+": the others to be gone", func() bool { return len(plane.Clusters(t)[name]) == 1 })
 	}
 	var clients struct {
@@ -67,6 +70,17 @@ func TestEachWayIn(t *testing.T) {
 	if upstreams != 2*len(kinds) {
 		t.Errorf("%d upstreams are shown: %+v", upstreams, clients)
 	}
+}
+
+// accept accepts what is held of a source, and reports whether anything was.
+func (c *Coordinator) accept(source string) bool {
+	c.t.Helper()
+	answer, err := http.Post("http://"+c.HTTP+"/v1/sources", "application/json", strings.NewReader(fmt.Sprintf(`{"name": %q}`, source)))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	answer.Body.Close()
+	return answer.StatusCode == http.StatusOK
 }
 
 // TestAChainOfCoordinators: a management server, an hdsd that checks, an hdsd
