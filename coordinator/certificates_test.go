@@ -166,11 +166,13 @@ func TestOldConnectionsEnd(t *testing.T) {
 	address, _ := upstream(t)
 	text := strings.NewReplacer(`grpc: {address: "127.0.0.1:0"}`, `grpc: {address: "127.0.0.1:0", max_connection_age: 1s}`,
 		"reconnect_grace: 0.2s", "reconnect_grace: 5s, redundancy: 1").Replace(quick)
-	s := newSite(t, t.TempDir(), text, static("web", address))
+	s := newSite(t, t.TempDir(), text, static("web"))
 	s.ready()
 	for _, id := range []string{"c1", "c2", "c3"} {
 		s.checker(id)
 	}
+	s.eventually("three checkers", func() bool { return s.scrape().samples["hdsd_checkers_connected"] == 3 })
+	move(t, s.dir, "clusters.yaml", "resources:\n"+static("web", address)) // no join moves its seat
 	s.eventually("a healthy endpoint", func() bool { return s.healthOf("web", address) == "HEALTHY" })
 	before := s.scrape()
 	ended := `hdsd_connections_ended_total{listener="grpc",reason="age"}`
