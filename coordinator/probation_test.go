@@ -244,3 +244,23 @@ func TestNewcomersCheckWhatNobodyElseCan(t *testing.T) {
 		t.Errorf("%d are down", n)
 	}
 }
+
+// TestOneThatReportsNothingKeepsNobodyWaiting: it is the only established checker, is
+// connected, and rejects what it is sent.
+func TestOneThatReportsNothingKeepsNobodyWaiting(t *testing.T) {
+	l := newLab(t)
+	l.rules.Checkers.Probation = durationpb.New(30 * time.Second)
+	addresses := many(20)
+	l.serve(web("web0", addresses...))
+	l.join("c0a")
+	l.pass(settle + 40*report)
+	l.checkers["c0a"].rejects = true
+	l.pass(20 * report)
+	l.join("n0a", "n1a")
+	l.truth[addresses[0]] = health.Unhealthy
+	l.pass(20 * report)
+	l.wantPublished("web0", addresses[0], health.Unhealthy)
+	if n := l.figures().Probation; n > 0 {
+		t.Errorf("%d wait for a checker that reports nothing", n)
+	}
+}

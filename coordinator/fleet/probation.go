@@ -117,11 +117,21 @@ func (p *Probation) depart(now time.Time, known *checker) {
 	p.openFounding(now)
 }
 
-// openFounding makes newcomers founders where nobody is established and is there, or may
-// come back to its seats after a start.
+// hushed counts the established checkers that are there and report nothing.
+func (p *Probation) hushed() (count int) {
+	for id := range p.fleet.silent {
+		if p.fleet.checkers[id].newcomer == nil {
+			count++
+		}
+	}
+	return count
+}
+
+// openFounding makes newcomers founders where nobody is established, is there and reports,
+// or may come back to its seats after a start.
 func (p *Probation) openFounding(now time.Time) {
 	f := p.fleet
-	if p.open || p.present > 0 || f.settling && p.awaitsEstablished() {
+	if p.open || p.present > p.hushed() || f.settling && p.awaitsEstablished() {
 		return
 	}
 	p.open, p.opened, p.joined = true, now, now
@@ -203,6 +213,9 @@ func (p *Probation) reviewNewcomers(now time.Time) {
 		return
 	}
 	p.lookAt = time.Time{}
+	if len(f.checkers) > p.present { // somebody waits
+		p.openFounding(now)
+	}
 	if p.open {
 		p.found(now)
 	}
