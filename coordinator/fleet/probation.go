@@ -164,18 +164,46 @@ func (p *Probation) closeFounding(now time.Time) {
 	p.open = false
 	for _, id := range sortedKeys(f.checkers) {
 		known := f.checkers[id]
-		if known.newcomer == nil || !known.newcomer.founder {
-			continue
-		}
-		*known.newcomer = newcomer{since: known.newcomer.since, looked: now}
-		if p.unseat(id); known.connected {
-			f.out.Newcomers = append(f.out.Newcomers, id)
-		} else {
-			delete(f.absent, id)
-			p.dismiss(known)
+		if known.newcomer != nil && known.newcomer.founder {
+			p.demote(now, known)
 		}
 	}
 	f.planChurn(now)
+}
+
+// demote puts a founder on probation.
+func (p *Probation) demote(now time.Time, known *checker) {
+	f := p.fleet
+	*known.newcomer = newcomer{since: known.newcomer.since, looked: now}
+	if p.unseat(known.ID); known.connected {
+		f.out.Newcomers = append(f.out.Newcomers, known.ID)
+	} else {
+		delete(f.absent, known.ID)
+		p.dismiss(known)
+	}
+}
+
+// isReady reports whether a founder may be established: it has been there and voted for a
+// while.
+func (p *Probation) isReady(now time.Time, known *checker) bool {
+	f := p.fleet
+	voted := known.voted || known.assigned == 0
+	return voted && now.Sub(known.newcomer.since) >= foundingCalm*f.options.Report && f.silent[known.ID] == nil &&
+		f.lookup.Standing(known.ID) <= Blind
+}
+
+// reviewLast establishes a founder that was not ready when most were, or puts it on
+// probation when it has had its time.
+func (p *Probation) reviewLast(now time.Time, known *checker) (established bool) {
+	switch {
+	case known.connected && p.isReady(now, known):
+		p.establish(now, known)
+		return true
+	case now.Sub(known.newcomer.since) >= p.lasts:
+		p.demote(now, known)
+		p.fleet.planChurn(now)
+	}
+	return false
 }
 
 // seat gives a checker seats with the next plan.
@@ -231,6 +259,8 @@ func (p *Probation) reviewNewcomers(now time.Time) {
 			over = append(over, id)
 		} else if known.onProbation() {
 			p.yieldToSeats(id)
+		} else if !p.open && p.reviewLast(now, known) {
+			over = append(over, id)
 		}
 	}
 	f.log(NewcomersEstablished, over)
@@ -253,8 +283,7 @@ func (p *Probation) found(now time.Time) {
 			continue
 		}
 		founders++
-		voted := known.voted || known.assigned == 0
-		if voted && now.Sub(known.newcomer.since) >= calm && f.silent[id] == nil && f.lookup.Standing(id) <= Blind {
+		if p.isReady(now, known) {
 			ready = append(ready, known)
 		}
 	}
@@ -267,7 +296,7 @@ func (p *Probation) found(now time.Time) {
 		ids = append(ids, known.ID)
 	}
 	f.log(NewcomersEstablished, ids)
-	p.closeFounding(now)
+	p.open = false // the other founders keep their seats, and follow when they have voted
 }
 
 // sweepEstablished forgets who has not been seen for long.
