@@ -113,6 +113,7 @@ func (l *lab) start(last map[health.Hash]store.Held) {
 		l.heard, l.unread = d.Answered, !d.Complete
 	}
 	l.intake = &labFeed{Intake: feed.NewIntake(func(d feed.Delivery) { l.deliver(d) }, l, zerolog.Nop())}
+	l.intake.Now = func() time.Time { return l.now }
 }
 
 // serve has the sources say these clusters, and the time to settle begin.

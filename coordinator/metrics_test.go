@@ -96,6 +96,7 @@ var elsewhere = map[string]string{
 	"hdsd_canary_blocked":                  "trials_test.go",
 	"hdsd_sources_held":                    "sources_test.go",
 	"hdsd_source_endpoints_held":           "sources_test.go",
+	"hdsd_source_changes_delayed_total":    "sources_test.go",
 	"hdsd_upstreams":                       "upstream_test.go",
 	"hdsd_upstreams_connected":             "upstream_test.go",
 	"hdsd_upstream_age_seconds":            "upstream_test.go",

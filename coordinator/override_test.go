@@ -385,6 +385,7 @@ func TestOverridesOfUncheckedEndpoints(t *testing.T) {
 	l.wantTold("web", a2, drained, drained, "")
 	l.cleared(keyOf("web", a2))
 	l.wantTold("web", a2, up, up, "")
+	l.pass(time.Minute)               // sooner, that would alternate
 	l.say(spared(web("web", a1, a2))) // under no override, nothing of it is held
 	l.wantTold("web", a2, never, never, "")
 	l.say(web("web", a1, a3))

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 )
 
@@ -172,4 +173,43 @@ func TestAFileHoldsIfConfigured(t *testing.T) {
 	s.wantInUse("local", "1/2, 1/1 left")
 	reload(quick, "127.0.0.1:2")
 	s.wantInUse("local", "1/1")
+}
+
+// TestAnAlternatingServerIsNotFollowed each time: an endpoint that stays becomes healthy
+// and stays so, though the server changes its check and its neighbour to and fro.
+func TestAnAlternatingServerIsNotFollowed(t *testing.T) {
+	t.Parallel()
+	address, _ := upstream(t)
+	other, _ := upstream(t)
+	m := newManagement(t)
+	turn := 0
+	alternate := func() {
+		turn++
+		clusters, assignment := byEDS("web", "calm"), endpoints("web", noWord, address, other)
+		if turn%2 == 0 {
+			clusters[0].(*clusterv3.Cluster).HealthChecks[0].GetHttpHealthCheck().Path = "/other"
+			assignment = endpoints("web", noWord, address)
+		}
+		m.says(clusters, assignment, endpoints("calm", noWord, other))
+	}
+	alternate()
+	m.come()
+	s := newSite(t, t.TempDir(), quick+m.source("mesh", "600s", ""), static("local", other))
+	s.ready()
+	changing := func() bool { alternate(); return s.scrape().sum("hdsd_source_changes_delayed_total") > 0 }
+	s.eventually("changes to wait", changing)
+	s.checker("c1")
+	s.eventually("the endpoint to be healthy", func() bool {
+		alternate()
+		return s.healthOf("web", address) == "HEALTHY" && s.healthOf("calm", other) == "HEALTHY"
+	})
+	for end := turn + 300; turn < end; {
+		alternate()
+		if is := s.healthOf("web", address); is != "HEALTHY" {
+			t.Fatalf("it is %s after %d answers", is, turn)
+		}
+	}
+	if n := s.scrape().sum("hdsd_source_changes_delayed_total"); n > 10 {
+		t.Errorf("%v changes of %d answers are followed", n, turn)
+	}
 }

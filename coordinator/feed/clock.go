@@ -20,7 +20,7 @@ func startClock(ctx context.Context, in *Intake) *clock {
 		defer timer.Stop()
 		for {
 			timer.Stop()
-			if next := in.tick(time.Now()); !next.IsZero() {
+			if next := in.tick(in.Now()); !next.IsZero() {
 				timer.Reset(max(0, time.Until(next)))
 			}
 			select {

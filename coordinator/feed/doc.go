@@ -16,15 +16,16 @@
 // alone if its configuration is the same.
 //
 // What a source takes away too much of at once stays in use (package source/hold),
-// over a restart too: a file for each source keeps it.
+// over a restart too: a file for each source keeps it. Changes of a cluster that
+// alternates wait, there too.
 //
 // Answered closes once every management server has answered or was given up. The
 // delivery of its answer comes before that.
 //
 // # Goroutines
 //
-// Start runs one goroutine for each source, and one that ends holds when their time is
-// over. They call the deliver function, and so does the caller's goroutine. Deliver may
+// Start runs one goroutine for each source, and one that ends holds and delays when
+// their time is over. They call the deliver function, and so does the caller's goroutine. Deliver may
 // block: the source then waits. Reload stops the goroutines of sources that are no
 // longer configured, and Stop all; both wait until they have ended.
 package feed

@@ -116,9 +116,7 @@ func (h *holds) save(name string, one *hold.Hold) {
 // due returns when the first hold is over; zero is never.
 func (h *holds) due() (next time.Time) {
 	for _, one := range h.by {
-		if at := one.Due(); !at.IsZero() && (next.IsZero() || at.Before(next)) {
-			next = at
-		}
+		next = earlier(next, one.Due())
 	}
 	return next
 }
@@ -158,7 +156,7 @@ func (in *Intake) Accept(name string, since time.Time, revision string) (was hol
 			"something else of source %q is held than was shown: look again with 'hdsd source list', then accept that", name)
 	}
 	one.Accept()
-	in.holds.note(time.Now(), name, held, one, "an operator has accepted it")
+	in.holds.note(in.Now(), name, held, one, "an operator has accepted it")
 	in.merge(false)
 	return *held, SourceState{name, one.Status()}, nil
 }
@@ -186,16 +184,18 @@ func (in *Intake) Held() []SourceState {
 	return nil
 }
 
-// tick lets go of what was held for its time, and returns when to call it again; zero is
+// tick follows what was held or waited for its time, and returns when to call it again; zero is
 // when moved says so.
 func (in *Intake) tick(now time.Time) time.Time {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if at := in.holds.due(); !at.IsZero() && !now.Before(at) && in.rules != nil {
+	if at := in.due(); !at.IsZero() && !now.Before(at) && in.rules != nil {
 		in.merge(false)
 	}
-	return in.holds.due()
+	return in.due()
 }
+
+func (in *Intake) due() time.Time { return earlier(in.holds.due(), in.delays.due()) }
 
 // wanted returns a function that tells whether a cluster of another source uses an
 // assignment of this one; nil for files, which nobody asks.

@@ -16,6 +16,9 @@ import (
 
 // Intake merges what the sources give and prepares the clusters that changed.
 type Intake struct {
+	// Now tells the time. Set it before anything else, if at all.
+	Now func() time.Time
+
 	// Set once.
 	deliver func(Delivery)
 	asker   Asker // may be nil
@@ -31,6 +34,7 @@ type Intake struct {
 	readers  map[string]Reader   // by source
 	latest   map[string]accepted // by source
 	holds    *holds
+	delays   *delays
 	merged   *source.Catalog
 	prepared map[string]*catalog.Cluster // by name
 	lacking  map[string]lack             // by name: clusters that use assignments of other sources, or would
@@ -75,8 +79,8 @@ type Change struct {
 // NewIntake makes an Intake without sources.
 func NewIntake(deliver func(Delivery), asker Asker, log zerolog.Logger) *Intake {
 	return &Intake{
-		deliver: deliver, asker: asker, log: log, problems: problemLog{log: log}, merged: &source.Catalog{}, prepared: map[string]*catalog.Cluster{},
-		lacking: map[string]lack{}, asked: map[string][]string{}, holds: newHolds(log), moved: make(chan struct{}, 1),
+		Now: time.Now, deliver: deliver, asker: asker, log: log, problems: problemLog{log: log}, merged: &source.Catalog{}, prepared: map[string]*catalog.Cluster{},
+		lacking: map[string]lack{}, asked: map[string][]string{}, holds: newHolds(log), delays: newDelays(log), moved: make(chan struct{}, 1),
 	}
 }
 
@@ -110,6 +114,7 @@ func (in *Intake) Restart(readers []Reader, r *catalog.Rules, rules map[string]h
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.holds.configure(rules)
+	in.delays.configure(rules)
 	before := in.latest
 	in.rules, in.names = r, nil
 	in.readers, in.latest, in.asked = map[string]Reader{}, map[string]accepted{}, map[string][]string{}
@@ -125,7 +130,7 @@ func (in *Intake) Restart(readers []Reader, r *catalog.Rules, rules map[string]h
 // merge merges the sources, prepares what changed or what the rules have changed
 // for, and delivers it.
 func (in *Intake) merge(restarted bool) {
-	before, now := in.merged, time.Now()
+	before, now := in.merged, in.Now()
 	in.merged = source.Merge(before, in.inUse(now), in.rules.DefaultHealthChecks)
 	changed, removed := source.Changes(before.Clusters, in.merged.Clusters)
 	lackChanged := in.trackLacking(changed, removed)
@@ -166,7 +171,7 @@ func (in *Intake) merge(restarted bool) {
 func (in *Intake) inUse(now time.Time) []*source.Set {
 	sets := make([]*source.Set, len(in.names))
 	for i, name := range in.names {
-		sets[i] = in.holds.take(now, in.latest[name].set, in.wanted(name))
+		sets[i] = in.delays.take(now, in.holds.take(now, in.latest[name].set, in.wanted(name)))
 	}
 	return sets
 }

@@ -44,12 +44,13 @@ var (
 	sourceProblems    = prometheus.NewDesc("hdsd_source_problems", "Problems of the sources as they were last read.", nil, nil)
 	sourcesHeld       = prometheus.NewDesc("hdsd_sources_held", "Sources that took away more than hold_shrinkage allows, so that something of them is held.", nil, nil)
 	endpointsHeld     = prometheus.NewDesc("hdsd_source_endpoints_held", "Endpoints that their source has taken away, and that stay in use because they are held.", nil, nil)
+	changesDelayed    = prometheus.NewDesc("hdsd_source_changes_delayed_total", "How often changes of a cluster began to wait because it alternates.", nil, nil)
 	upstreamRefused   = prometheus.NewDesc("hdsd_upstream_resources_refused", "Resources of management servers whose latest update is refused, so that the last valid version stays in use.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (f *Feed) Describe(to chan<- *prometheus.Desc) {
-	for _, each := range []*prometheus.Desc{upstreamCount, upstreamConnected, upstreamAge, upstreamFullness, upstreamRefused, sourceProblems, sourcesHeld, endpointsHeld} {
+	for _, each := range []*prometheus.Desc{upstreamCount, upstreamConnected, upstreamAge, upstreamFullness, upstreamRefused, sourceProblems, sourcesHeld, endpointsHeld, changesDelayed} {
 		to <- each
 	}
 }
@@ -94,4 +95,5 @@ func (f *Feed) Collect(to chan<- prometheus.Metric) {
 	}
 	gauge(sourcesHeld, float64(len(held)))
 	gauge(endpointsHeld, float64(endpoints))
+	to <- prometheus.MustNewConstMetric(changesDelayed, prometheus.CounterValue, float64(f.intake.delays.count.Load()))
 }

@@ -1,6 +1,7 @@
-// Package hold keeps in use what a source takes away too much of at once.
+// Package hold keeps in use what a source takes away too much of at once, and what it
+// changes to and fro.
 //
-// It owns the difference between what one source says and what is in use of it. A set
+// A Hold owns the difference between what one source says and what is in use of it. A set
 // that takes away more than a share of the clusters or endpoints in use is not followed
 // at once: what it adds and changes counts, and what it takes away stays.
 //
@@ -13,6 +14,13 @@
 //   - The revision names what is held, over a restart too, so that an operator accepts
 //     only what was shown.
 //
-// It is pure: time comes in as a value. Of this module it may import source and
+// A Delay owns which clusters of a source alternate: an endpoint or the configuration is
+// for the third time within a minute each what it had been. It guarantees:
+//   - The changes of such a cluster wait, at most 10 s. What was in use before stays.
+//   - Other clusters of the source do not wait, nor does one of which each endpoint
+//     leaves and comes back once, as in a rolling restart.
+//   - Without anything that waits, a set is handed on as it came, by the same pointer.
+//
+// Both are pure: time comes in as a value. Of this module it may import source and
 // internal/envoyaddr.
 package hold
