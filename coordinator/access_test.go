@@ -339,12 +339,13 @@ func TestTheOwnerGetsItsIDBack(t *testing.T) {
 	if err := fetches("x.loose.internal"); err != nil {
 		t.Fatal(err)
 	}
-	if err := fetches("spiffe://prod/checker/z1/f"); err != nil {
-		t.Errorf("a fetch of the owner: %v", err)
-	}
-	if err := fetches("x.loose.internal"); status.Code(err) != codes.AlreadyExists {
-		t.Errorf("a fetch of one that does not own the id: %v", err)
-	}
+	// A fetch keeps the id for a few report intervals, which may pass on a busy machine.
+	s.eventually("a fetch of one that does not own the id to be refused", func() bool {
+		if err := fetches("spiffe://prod/checker/z1/f"); err != nil {
+			t.Fatalf("a fetch of the owner: %v", err)
+		}
+		return status.Code(fetches("x.loose.internal")) == codes.AlreadyExists
+	})
 }
 
 // TestWithdrawnAuthorityEndsStreams, over gRPC and HTTP, and leaves others alone.
