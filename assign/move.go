@@ -123,6 +123,10 @@ func (m *mover) dropSubstitutes(i int32) {
 func (m *mover) shift(i, s int32) bool {
 	u, tally := m.seats.at(i), m.tally
 	if u.substituted(s) {
+		if !m.needs.fleet.live(s) { // others do its work already
+			m.seats.dismiss(i, s)
+			return true
+		}
 		tally.countLive(u)
 		tied := m.needs.fleet.zone(s) == u.zone && m.needs.lackingHome(u) >= 0
 		to := m.picker.pickRoom(u, max(tally.remove(u, s), 1)) // as in pickSubstitute
