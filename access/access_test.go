@@ -287,6 +287,10 @@ func TestPatterns(t *testing.T) {
 		{"*-{node.id}", "x-a-b", b, false},     // so would "b"
 		{"*-{node.id}", "x-y-a", a, true},
 		{"{region}.{zone}.{node.id}", "r.c.a-b", b, true},
+		{"{zone}--{node.id}", "a---b", &access.Node{ID: "b", Zone: "a-"}, false}, // so would "-b" in "a"
+		{"{zone}--{node.id}", "a---b", &access.Node{ID: "-b", Zone: "a"}, true},
+		{"*--{node.id}", "a---b", &access.Node{ID: "-b"}, false}, // so would "b"
+		{"*--{node.id}", "a---b", &access.Node{ID: "b"}, true},
 		{"*", "a", &access.Node{}, true},
 		{"{region}", "a", a, false},
 		{"{node.id}", "a/b", &access.Node{ID: "a/b"}, false},
@@ -334,6 +338,8 @@ func FuzzPattern(f *testing.F) {
 	f.Add("spiffe://prod/{zone}/{node.id}", "spiffe://prod/z/a", "a", "z", "b", "z")
 	f.Add("{node.id}-{zone}.x", "a-b-c.x", "a", "b-c", "a-b", "c")
 	f.Add("*-{node.id}", "x-a-b", "b", "", "a-b", "")
+	f.Add("{zone}--{node.id}", "a---b", "b", "a-", "-b", "a")
+	f.Add("*--{node.id}", "a---b", "b", "", "-b", "")
 	f.Add("{zone}.*.{node.id}", "a.b.c.d", "d", "a", "c.d", "a.b")
 	f.Fuzz(func(t *testing.T, pattern, name, id, zone, otherID, otherZone string) {
 		p, err := access.ParsePattern(pattern)

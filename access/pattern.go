@@ -191,8 +191,8 @@ func (t token) as(node *Node) (literal string, least int, any bool) {
 }
 
 // unmistakable reports whether a name that matches with this node's values matches
-// with no others. So values are not empty, and hold nothing of what separates them
-// from the next wildcard.
+// with no others. So values are not empty, and what separates them from the next wildcard
+// is found nowhere else in the two together: not even in a part of each.
 func unmistakable(tokens []token, node *Node) bool {
 	for i, t := range tokens {
 		if t.variable == none {
@@ -202,11 +202,15 @@ func unmistakable(tokens []token, node *Node) bool {
 		if value == "" || strings.Contains(value, "/") {
 			return false
 		}
-		if i+2 < len(tokens) && tokens[i+2].wild() && strings.Contains(value, tokens[i+1].literal) {
-			return false
+		if i+2 < len(tokens) && tokens[i+2].wild() {
+			if after := tokens[i+1].literal; strings.Index(value+after, after) != len(value) {
+				return false
+			}
 		}
-		if i >= 2 && tokens[i-2].star && strings.Contains(value, tokens[i-1].literal) {
-			return false
+		if i >= 2 && tokens[i-2].star {
+			if before := tokens[i-1].literal; strings.LastIndex(before+value, before) != 0 {
+				return false
+			}
 		}
 	}
 	return true
