@@ -118,7 +118,7 @@ func (c *call) follow(ctx context.Context) (_ context.Context, leave func()) {
 	g.mu.Lock()
 	g.open[c] = struct{}{}
 	g.mu.Unlock()
-	if g.policy.Load() != c.policy { // it has changed meanwhile
+	if c.isStale() { // the policy has changed meanwhile
 		if err := c.again(); err != nil {
 			c.cancel(&withdrawal{err})
 		}
@@ -146,6 +146,13 @@ func (c *call) expire() (stop func()) {
 		}
 	})
 	return func() { timer.Stop() }
+}
+
+// isStale reports whether the authority is by a policy that is in force no more.
+func (c *call) isStale() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.policy != c.guard.policy.Load()
 }
 
 // now gives the authority under the policy in force.

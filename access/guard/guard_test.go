@@ -148,6 +148,32 @@ func TestReloadsEndRequests(t *testing.T) {
 	}
 }
 
+// TestReloadsWhileRequestsBegin is for the race detector.
+func TestReloadsWhileRequestsBegin(t *testing.T) {
+	granted := policy(t, configv1.Access_ENFORCE, toToken("secret", access.Viewer))
+	none := policy(t, configv1.Access_ENFORCE, toToken("else", access.Viewer))
+	g, _, _ := newGuard(granted)
+	handler := g.Handler(false, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	var open sync.WaitGroup
+	for range 100 {
+		open.Go(func() { ask(handler, "GET", "/v1/watch", "Bearer secret") })
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		open.Wait()
+	}()
+	for {
+		g.SetPolicy(granted)
+		g.SetPolicy(none)
+		select {
+		case <-ended:
+			return
+		default:
+		}
+	}
+}
+
 func TestPermits(t *testing.T) {
 	bound := func(mode configv1.Access_Mode) *access.Policy {
 		return policy(t, mode, &configv1.Grant{Roles: []access.Role{access.Checker}, San: "spiffe://prod/{zone}/{node.id}"})
