@@ -15,9 +15,11 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"hdsd/coordinator/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
+	storev1 "hdsd/gen/hdsd/store/v1"
 	"hdsd/source"
 	"hdsd/source/hold"
 	"hdsd/source/sample"
@@ -156,5 +158,31 @@ func TestWhatIsHeldIsReadAsItWasWritten(t *testing.T) {
 	}
 	if got, err := readHeld(path, "local"); err != nil || got != nil {
 		t.Error(got, err)
+	}
+}
+
+// TestADamagedFileHoldsUpNoStart although it can be decoded.
+func TestADamagedFileHoldsUpNoStart(t *testing.T) {
+	zero := timestamppb.New(time.Time{})
+	for what, c := range map[string]*storev1.HeldCluster{
+		"nothing is held":            {Name: "a"},
+		"a cluster since year 1":     {Name: "a", Taken: zero},
+		"an endpoint since year 1":   {Name: "a", Endpoints: []*storev1.HeldEndpoint{{Address: "10.0.0.1:80", Taken: zero}}},
+		"an endpoint since no time":  {Name: "a", Endpoints: []*storev1.HeldEndpoint{{Address: "10.0.0.1:80"}}},
+		"a time that cannot be read": {Name: "a", Taken: &timestamppb.Timestamp{Nanos: -1}},
+	} {
+		var log bytes.Buffer
+		f := &Feed{options: Options{Dir: t.TempDir(), Log: zerolog.New(&log)}, intake: NewIntake(func(Delivery) {}, nil, zerolog.Nop())}
+		data, err := proto.Marshal(&storev1.HeldSource{Source: "x", Clusters: []*storev1.HeldCluster{c}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(f.heldFile("x"), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f.restoreHeld(time.Now(), []string{"x"})
+		if !strings.Contains(log.String(), `"shrinkage_not_kept"`) || f.intake.holds.of("x").Holds() {
+			t.Errorf("%s: it is held, and the log has %q", what, log.String())
+		}
 	}
 }

@@ -145,11 +145,27 @@ func savedOf(name string, c *storev1.HeldCluster) (hold.Saved, error) {
 	if s.Cluster.Config.GetLoadAssignment() != nil && !s.Cluster.EDS() {
 		s.Cluster.Config.LoadAssignment = s.Cluster.Assignment
 	}
-	if c.GetTaken() != nil {
-		s.Taken = c.GetTaken().AsTime()
+	if c.Taken == nil && len(c.GetEndpoints()) == 0 {
+		return s, errors.New("nothing of it is held: remove the file")
+	}
+	var err error
+	if c.Taken != nil {
+		if s.Taken, err = takenAt(c.GetTaken()); err != nil {
+			return s, err
+		}
 	}
 	for _, e := range c.GetEndpoints() {
-		s.Endpoints[e.GetAddress()] = e.GetTaken().AsTime()
+		if s.Endpoints[e.GetAddress()], err = takenAt(e.GetTaken()); err != nil {
+			return s, err
+		}
 	}
 	return s, nil
+}
+
+// takenAt reads when something was taken away. The zero time would end no hold.
+func takenAt(at *timestamppb.Timestamp) (time.Time, error) {
+	if !at.IsValid() || at.AsTime().IsZero() {
+		return time.Time{}, errors.New("a time when something was taken away cannot be read: remove the file")
+	}
+	return at.AsTime(), nil
 }
