@@ -329,7 +329,7 @@ func (a *Aggregator) due(d deadline, at tick) {
 
 // idle reports whether a step would do nothing, as after most reports.
 func (a *Aggregator) idle() bool {
-	return a.roster.markedCount() == 0 && !a.records.pending() && !a.presence.pending() && a.effects.Empty()
+	return a.roster.markedCount() == 0 && !a.records.pending() && !a.divisions.pending() && !a.presence.pending() && a.effects.Empty()
 }
 
 // step decides the endpoints that are marked and returns the effects.
@@ -337,7 +337,7 @@ func (a *Aggregator) step() Effects {
 	a.presence.findDeserted()
 	for i := 0; i < a.roster.markedCount(); i++ {
 		if e := a.roster.at(a.roster.markedAt(i)); e.has(isKnown) {
-			a.doubts.compare(e)
+			a.doubts.refresh(e)
 		}
 	}
 	a.doubts.review()

@@ -14,13 +14,16 @@ type zoneClass struct{ zone, class uint32 }
 // division is what the cut paths into a zone have in common. The zone's checkers and
 // those elsewhere say the opposite of many of its endpoints. If several checkers of
 // the zone do, the way there is cut. If only one does, that one may also be lying. The
-// paths are then cut for a limited time, and never against a verdict of down.
+// paths are then cut for a limited time, and never against a verdict of down. So it is at first, since
+// others may only be late to see a change.
 type division struct {
 	cuts   int           // doubted paths into the zone
 	began  time.Duration // on the clock
 	lone   bool          // one checker alone contradicts most of what is said over them
 	until  tick          // while lone: when the doubt ends
+	firm   tick          // while lone: when others have contradicted it for long enough; 0: they do not
 	spent  bool          // a lone checker has held the doubt for as long as it may
+	recent tick          // until when such doubt has just ended
 	queued bool          // listed for review
 }
 
@@ -41,6 +44,10 @@ type divisions struct {
 
 // longestHold is for how many rounds one checker may hold off what others see.
 const longestHold = 10
+
+// confirmedIn is for how many rounds others must contradict the votes from elsewhere, too.
+// By then, every checker that probes sees a change.
+const confirmedIn = 3
 
 // leastWitnessed is how many votes others must contradict beside one checker.
 const leastWitnessed = 2
@@ -74,9 +81,8 @@ func (d *divisions) corroborated(key zoneClass, share float64) bool {
 // mayCut reports whether a path may be doubted. It may not if one checker alone asks
 // for it, and did so for as long as it may.
 func (d *divisions) mayCut(p path) bool {
-	key := zoneClass{p.to, p.class}
-	x := d.all[key]
-	return x == nil || !x.spent || d.corroborated(key, d.settings.doubt(p.class).PathShare)
+	x := d.all[zoneClass{p.to, p.class}]
+	return x == nil || !x.spent
 }
 
 // cut records that a path becomes doubted, or no longer is.
@@ -86,7 +92,11 @@ func (d *divisions) cut(p path, doubted bool) {
 	switch {
 	case !doubted:
 		if x.cuts--; x.cuts == 0 {
-			x.lone, x.until = false, 0
+			if x.lone {
+				x.recent = d.clock.in(d.confirmation(p.class))
+				d.deadlines.add(x.recent, deadline{noEndpoint, noChecker})
+			}
+			x.lone, x.until, x.firm = false, 0, 0
 		}
 		d.queueReview(p)
 		return
@@ -97,30 +107,51 @@ func (d *divisions) cut(p path, doubted bool) {
 	}
 	if x.cuts++; x.cuts == 1 {
 		x.began = d.clock.elapsed
-		d.setLone(key, x, !d.corroborated(key, d.settings.doubt(p.class).PathShare))
+		d.setLone(key, x, true)
 	}
 	d.queueReview(p)
 }
 
 // setLone records whether a division rests on one checker. Together with the wait
-// before it, the doubt then lasts for longestHold. If others were heard before, it
-// lasts for half as long from the present at least.
+// before it and a round for reports, the doubt then lasts for longestHold. If others were
+// heard before, it lasts for half as long from the present at least.
 func (d *divisions) setLone(key zoneClass, x *division, lone bool) {
-	if x.lone, x.until = lone, 0; !lone {
+	if x.lone, x.until, x.firm = lone, 0, 0; !lone {
 		return
 	}
 	round := d.settings.longestRound(key.class)
-	lasts := max(round, longestHold*round-max(d.settings.staleness(key.class), round))
+	lasts := max((confirmedIn+1)*round, (longestHold-1)*round-max(d.settings.staleness(key.class), round))
 	end := max(x.began+lasts, d.clock.elapsed+(lasts/2).Truncate(time.Millisecond))
 	x.until = d.clock.after(end, 0)
 	d.deadlines.add(x.until, deadline{noEndpoint, noChecker})
 }
 
+// confirmation returns how long others must contradict the votes from elsewhere, too,
+// before a cut no longer rests on one checker.
+func (d *divisions) confirmation(class uint32) time.Duration {
+	return confirmedIn * d.settings.longestRound(class)
+}
+
+// confirm notes whether others than one checker contradict the votes from elsewhere. It
+// returns whether they have for long enough.
+func (d *divisions) confirm(key zoneClass, x *division, corroborated bool) bool {
+	switch {
+	case !corroborated:
+		x.firm = 0
+	case x.firm == 0:
+		x.firm = d.clock.in(d.confirmation(key.class))
+		d.deadlines.add(x.firm, deadline{noEndpoint, noChecker})
+	}
+	return x.firm != 0 && x.firm <= d.clock.tick()
+}
+
 // due ends the doubts that a lone checker has held for as long as it may. It returns
 // the paths to believe again.
 func (d *divisions) due(now tick) (believe []path) {
-	if len(d.all) == 0 {
-		return nil
+	for key, x := range d.all {
+		if x.recent == now || x.firm == now {
+			d.queueReview(path{elsewhere, key.zone, key.class})
+		}
 	}
 	for _, p := range d.records.cutPaths() {
 		if x := d.all[zoneClass{p.to, p.class}]; x.lone && x.until == now {
@@ -134,8 +165,8 @@ func (d *divisions) due(now tick) (believe []path) {
 }
 
 // review updates the listed divisions. It returns those that came to rest on one
-// checker, or no longer do, and whether there is more to review.
-func (d *divisions) review() (changed []zoneClass, more bool) {
+// checker, or no longer do.
+func (d *divisions) review() (changed []zoneClass) {
 	list := d.queue
 	d.queue = nil
 	slices.SortFunc(list, zoneClass.compare)
@@ -144,26 +175,35 @@ func (d *divisions) review() (changed []zoneClass, more bool) {
 		x.queued = false
 		needs := limits.PathShare
 		if x.cuts > 0 && !x.lone {
-			needs = limits.Release
+			needs /= 2 // others may agree again one after the other
 		}
 		corroborated := d.corroborated(key, needs)
-		if x.cuts > 0 && x.lone == corroborated {
-			d.setLone(key, x, !corroborated)
+		firm := (x.lone || x.spent) && d.confirm(key, x, corroborated)
+		switch {
+		case x.cuts == 0:
+		case firm:
+			d.setLone(key, x, false)
+			changed = append(changed, key)
+		case !x.lone && !corroborated:
+			d.setLone(key, x, true)
 			changed = append(changed, key)
 		}
 		r := d.records.ofPath(path{elsewhere, key.zone, key.class})
-		if x.spent && (corroborated || r == nil || r.share() < limits.Release) {
+		if x.spent && (firm || r == nil || r.share() < limits.Release) {
 			x.spent = false
 			d.records.queuePaths(key)
 		}
-		if x.cuts == 0 && !x.spent && (r == nil || r.opposedShare() < limits.Release) {
+		if x.cuts == 0 && !x.spent && x.recent <= d.clock.tick() && (r == nil || r.opposedShare() < limits.Release) {
 			delete(d.all, key)
 			defer d.zones.leave(key.zone)
 		}
 		d.report(key.zone)
 	}
-	return changed, len(changed) > 0 || d.records.pending()
+	return changed
 }
+
+// pending reports whether any division is listed for review.
+func (d *divisions) pending() bool { return len(d.queue) > 0 }
 
 // report reports whether a zone is divided, if that has changed.
 func (d *divisions) report(zone uint32) {
@@ -186,23 +226,23 @@ func (d *divisions) report(zone uint32) {
 
 // countsCut reports whether the votes on an endpoint count although their path is cut:
 // if as many of the zone's own checkers agree with them as do not, or if the endpoint is
-// down and the doubt rests on one checker.
+// down, the doubt rests on one checker, and no two of the zone say up.
 func (d *divisions) countsCut(e *endpoint, list []seat, class uint32, v *votes) bool {
 	x := d.all[zoneClass{e.zone, class}]
-	if x == nil || x.cuts == 0 || !v.ownTied() && !(x.lone && e.status.Down()) {
+	if x == nil || x.cuts == 0 || !v.ownTied() && !(x.lone && e.status.Down() && v.ownUps < 2) {
 		return false
 	}
 	return slices.ContainsFunc(list, func(s seat) bool { return d.records.cut(e, &s) })
 }
 
 // spent reports whether a lone checker has held off the votes from elsewhere on an
-// endpoint's zone for as long as it may.
+// endpoint's zone for as long as it may, or has done so until just now.
 func (d *divisions) spent(e *endpoint, class uint32) bool {
 	if len(d.all) == 0 {
 		return false
 	}
 	x := d.all[zoneClass{e.zone, class}]
-	return x != nil && x.spent
+	return x != nil && (x.spent || x.cuts == 0 && x.recent > d.clock.tick())
 }
 
 // any reports whether any zone is divided.
@@ -211,7 +251,7 @@ func (d *divisions) any() bool { return len(d.all) > 0 }
 // isLone reports whether the doubt of a path rests on one checker, or did.
 func (d *divisions) isLone(p path) bool {
 	x := d.all[zoneClass{p.to, p.class}]
-	return x != nil && (x.lone || x.spent)
+	return x != nil && (x.lone && x.firm == 0 || x.spent)
 }
 
 func (z zoneClass) compare(other zoneClass) int {

@@ -29,9 +29,10 @@ type doubts struct {
 	divisions *divisions
 	effects   *Effects
 
-	doubtedCheckers []checkerClass // reviewed in this step
-	doubtedPaths    []path         // reviewed in this step
-	beliefs         []belief       // scratch space of compare, for one endpoint
+	doubtedCheckers []checkerClass      // reviewed in this step
+	doubtedPaths    []path              // reviewed in this step
+	stale           []health.EndpointID // to refresh after the doubts of this step
+	beliefs         []belief            // scratch space of compare, for one endpoint
 }
 
 // votes counts the votes on an endpoint that count.
@@ -74,17 +75,25 @@ func (d *doubts) count(e *endpoint, list []seat, p *policy) (v votes) {
 	return v
 }
 
+// refresh finds out whether votes over a cut path count on an endpoint, and compares its
+// votes. It returns whether that has changed.
+func (d *doubts) refresh(e *endpoint) (changed bool) {
+	if d.divisions.any() || e.has(countsCut) {
+		list, p := d.roster.seatsOf(e), d.settings.of(e)
+		v := d.count(e, list, p)
+		if changed = d.divisions.countsCut(e, list, p.class, &v) != e.has(countsCut); changed {
+			e.flags ^= countsCut
+		}
+	}
+	d.compare(e)
+	return changed
+}
+
 // compare records which votes on an endpoint the other votes contradict, and which of
 // them a doubted path excuses.
 func (d *doubts) compare(e *endpoint) {
 	list, p := d.roster.seatsOf(e), d.settings.of(e)
 	v := d.count(e, list, p)
-	if d.divisions.any() || e.has(countsCut) {
-		if counts := d.divisions.countsCut(e, list, p.class, &v); counts != e.has(countsCut) {
-			e.flags ^= countsCut
-			v = d.count(e, list, p)
-		}
-	}
 	inside, contradicted := v.ownUps > v.ownDowns, false
 	anyCut := d.records.anyCut()
 	for i := range list {
@@ -133,19 +142,34 @@ func (d *doubts) compare(e *endpoint) {
 // review begins and ends doubt where records changed. Doubt of one checker can make
 // checkers that agreed with it look contradicted, so review repeats until no record
 // changes. It reviews checkers before paths, since a doubted path excuses its
-// checkers. Only then is it clear when each doubt ends.
+// checkers. Only then is it clear which paths one checker alone has cut, and on which
+// endpoints votes over a cut path count, and in the end, when each doubt ends.
 func (d *doubts) review() {
 	for more := true; more; {
 		for d.records.pending() {
 			d.reviewListed()
 		}
-		var changed []zoneClass
-		changed, more = d.divisions.review()
-		for _, of := range changed {
-			d.compareDown(of)
+		for _, of := range d.divisions.review() {
+			d.listDown(of)
 		}
+		more = d.refreshListed() || d.records.pending()
 	}
 	d.scheduleReleases()
+}
+
+// refreshListed refreshes the endpoints whose doubts changed, and returns whether votes
+// over a cut path now count on any of them that did not, or the reverse.
+func (d *doubts) refreshListed() (changed bool) {
+	list := d.stale
+	d.stale = nil
+	for _, id := range list {
+		e := d.roster.at(id)
+		if e.has(isKnown) && d.refresh(e) {
+			d.roster.mark(id, e)
+			changed = true
+		}
+	}
+	return changed
 }
 
 // reviewListed reviews the records that are listed, checkers before paths.
@@ -162,13 +186,13 @@ func (d *doubts) reviewListed() {
 	}
 }
 
-// compareDown compares the endpoints of a zone that are down, for which it has changed
-// whether the votes from elsewhere count.
-func (d *doubts) compareDown(of zoneClass) {
+// listDown lists the endpoints of a zone that are down, for which it has changed whether
+// the votes from elsewhere count.
+func (d *doubts) listDown(of zoneClass) {
 	for id := range d.roster.endpoints {
 		e := &d.roster.endpoints[id]
 		if e.has(isKnown) && e.zone == of.zone && e.status.Down() && d.settings.of(e).class == of.class {
-			d.compareAnew(health.EndpointID(id))
+			d.stale = append(d.stale, health.EndpointID(id))
 		}
 	}
 }
@@ -176,9 +200,7 @@ func (d *doubts) compareDown(of zoneClass) {
 // compareChanged compares an endpoint whose verdict has just changed, if votes over a
 // cut path now count that did not, or the reverse. It is decided again in the next step.
 func (d *doubts) compareChanged(id health.EndpointID) {
-	e := d.roster.at(id)
-	before := e.has(countsCut)
-	if d.compare(e); e.has(countsCut) != before {
+	if e := d.roster.at(id); d.refresh(e) {
 		d.roster.mark(id, e)
 	}
 }
@@ -278,6 +300,9 @@ func (d *doubts) compareAnew(id health.EndpointID) {
 	e := d.roster.at(id)
 	d.roster.mark(id, e)
 	d.compare(e)
+	if d.divisions.any() {
+		d.stale = append(d.stale, id)
+	}
 }
 
 // classes counts the classes in which a checker is doubted.

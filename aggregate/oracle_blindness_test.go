@@ -72,3 +72,15 @@ func (o *oracle) looksCut(e *oracleEndpoint) bool {
 	}
 	return up
 }
+
+// ownHeard tells whether somebody in the endpoint's own zone says up or is awaited.
+func (o *oracle) ownHeard(e *oracleEndpoint) bool {
+	for name, p := range e.pairs {
+		worth, c := o.worth(e, name, p), o.checkers[name]
+		speaks := e.zone != "" && c.zone == e.zone && !(c.lost && o.deserted(c.zone))
+		if speaks && (worth == "up" || worth == "awaited" || worth == "absent" && e.awaitAbsentEnd != 0) {
+			return true
+		}
+	}
+	return false
+}

@@ -14,6 +14,8 @@ import (
 // cut any more.
 type oracleDivision struct {
 	began, until time.Duration
+	firm         time.Duration // while lone: when others have contradicted it for long enough
+	recent       time.Duration // until when a lone cut has just ended
 	lone, spent  bool
 }
 
@@ -49,6 +51,21 @@ func (o *oracle) cuts(zone string) (n int) {
 }
 
 func (o *oracle) spent(zone string) bool { return o.divisions[zone] != nil && o.divisions[zone].spent }
+
+// held tells whether a lone checker has held off the votes on a zone for long enough, or
+// until just now.
+func (o *oracle) held(zone string) bool {
+	return o.spent(zone) || o.divisions[zone] != nil && o.cuts(zone) == 0 && o.divisions[zone].recent > o.now
+}
+
+// endCuts notes the lone cuts that have just ended.
+func (o *oracle) endCuts(now time.Duration) {
+	for zone, d := range o.divisions {
+		if d.lone && o.cuts(zone) == 0 {
+			*d = oracleDivision{began: d.began, spent: d.spent, recent: now + 3*o.longestRound()}
+		}
+	}
+}
 
 // corroborated tells whether a share of the votes on a zone is contradicted by others
 // than the one checker that alone contradicts most.
@@ -86,9 +103,7 @@ func (o *oracle) corroborated(zone string, share float64) bool {
 	return false
 }
 
-func (o *oracle) mayCut(zone string) bool {
-	return !o.spent(zone) || o.corroborated(zone, o.doubt.PathShare)
-}
+func (o *oracle) mayCut(zone string) bool { return !o.spent(zone) }
 
 // beginCut notes that a path into a zone is about to be cut.
 func (o *oracle) beginCut(now time.Duration, zone string) {
@@ -99,30 +114,39 @@ func (o *oracle) beginCut(now time.Duration, zone string) {
 	}
 	if o.cuts(zone) == 0 {
 		d.began = now
-		o.setLone(now, d, !o.corroborated(zone, o.doubt.PathShare))
+		o.setLone(now, d, true)
 	}
 }
 
-func (o *oracle) setLone(now time.Duration, d *oracleDivision, lone bool) {
-	d.lone, d.until = lone, 0
-	if !lone {
-		return
-	}
+func (o *oracle) longestRound() time.Duration {
 	round := time.Millisecond
 	for _, e := range o.endpoints {
 		round = max(round, e.timing.Interval, e.timing.ReportInterval)
 	}
-	lasts := max(round, 10*round-max(o.staleness, round))
+	return round
+}
+
+func (o *oracle) setLone(now time.Duration, d *oracleDivision, lone bool) {
+	d.lone, d.until, d.firm = lone, 0, 0
+	if !lone {
+		return
+	}
+	round := o.longestRound()
+	lasts := max(4*round, 9*round-max(o.staleness, round))
 	d.until = max(d.began+lasts, now+(lasts/2).Truncate(time.Millisecond))
 }
 
 // endLone believes the paths again that a lone checker has cut for long enough.
 func (o *oracle) endLone(now time.Duration) {
 	for zone, d := range o.divisions {
-		if !d.lone || now < d.until {
+		lasts := false // some doubt lasts until then
+		for key, path := range o.paths {
+			lasts = lasts || key[1] == zone && path.doubted && (path.release == 0 || path.release >= d.until)
+		}
+		if !d.lone || now < d.until || !lasts {
 			continue
 		}
-		d.lone, d.until, d.spent = false, 0, true
+		d.spent = true
 		for key, path := range o.paths {
 			if key[1] == zone {
 				*path = oracleDoubt{}
@@ -136,35 +160,43 @@ func (o *oracle) divide(now time.Duration) (more bool) {
 	_, paths := o.records()
 	for zone, d := range o.divisions {
 		cuts, needs := o.cuts(zone), o.doubt.PathShare
-		if cuts == 0 {
-			d.lone, d.until = false, 0
-		} else if !d.lone {
-			needs = o.doubt.Release
+		if cuts > 0 && !d.lone {
+			needs /= 2
 		}
 		corroborated := o.corroborated(zone, needs)
-		if cuts > 0 && d.lone == corroborated {
-			o.setLone(now, d, !corroborated)
+		switch {
+		case !d.lone && !d.spent:
+		case !corroborated:
+			d.firm = 0
+		case d.firm == 0:
+			d.firm = now + 3*o.longestRound()
+		}
+		firm := (d.lone || d.spent) && d.firm != 0 && d.firm <= now
+		if cuts > 0 && (d.lone && firm || !d.lone && !corroborated) {
+			o.setLone(now, d, !d.lone)
 			more = true
 		}
 		r := paths[[2]string{"elsewhere", zone}]
-		if d.spent && (corroborated || r == nil || r.share() < o.doubt.Release) {
+		if d.spent && (firm || r == nil || r.share() < o.doubt.Release) {
 			d.spent, more = false, true
 		}
 	}
-	o.refresh()
-	return more
+	return o.refresh() || more
 }
 
 // refresh finds the endpoints whose votes count although a path is cut.
-func (o *oracle) refresh() {
+func (o *oracle) refresh() (changed bool) {
 	for _, e := range o.endpoints {
 		d, v := o.divisions[e.zone], o.count(e)
 		over := false
 		for name := range e.pairs {
 			over = over || o.cut(e, o.checkers[name])
 		}
-		e.countsCut = over && (v.ownUps > 0 && v.ownUps == v.ownDowns || d.lone && e.status.Down())
+		before := e.countsCut
+		e.countsCut = over && (v.ownUps > 0 && v.ownUps == v.ownDowns || d.lone && e.status.Down() && v.ownUps < 2)
+		changed = changed || e.countsCut != before
 	}
+	return changed
 }
 
 // divide lets the checkers elsewhere say that they get no answer from a zone, while some

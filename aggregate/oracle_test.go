@@ -283,6 +283,7 @@ func (o *oracle) age(now time.Duration) {
 			*d = oracleDoubt{}
 		}
 	}
+	o.endCuts(now)
 	for _, e := range o.endpoints {
 		if e.awaitAbsentEnd != 0 && now >= e.awaitAbsentEnd {
 			e.awaitAbsentEnd = 0
@@ -515,7 +516,6 @@ func (o *oracle) doubtCheckers() (more bool) {
 			c.doubted, more = true, true
 		}
 	}
-	o.refresh()
 	return more
 }
 
@@ -532,7 +532,6 @@ func (o *oracle) doubtPaths(now time.Duration) (any bool) {
 			if d := o.paths[key]; !d.doubted && r.contradicted >= contradicted && r.share() >= share && o.mayCut(key[1]) {
 				o.beginCut(now, key[1])
 				d.doubted, more, any = true, true, true
-				o.refresh()
 			}
 		}
 	}
@@ -610,7 +609,7 @@ func (o *oracle) statusOf(now time.Duration, e *oracleEndpoint) health.Status {
 	cut := byMajority && o.looksCut(e)
 	alone := majority && counting == 1 && len(e.pairs) > 1
 	wavering := byMajority && to.Up() && e.status.Down() && !firm
-	cut = cut && !o.spent(e.zone)
+	cut = cut && !o.held(e.zone)
 	divided := byMajority && sure+ups < counting && sure <= ups
 	uncertain := to.Down() && !e.status.Down() && (cut || divided || alone) || wavering
 	if !uncertain || e.confirmed || e.exhausted {
@@ -619,7 +618,7 @@ func (o *oracle) statusOf(now time.Duration, e *oracleEndpoint) health.Status {
 	}
 	if e.confirmEnd == 0 && e.awaitAbsentEnd == 0 {
 		end := now + max(o.staleness, e.timing.Interval, e.timing.ReportInterval, time.Millisecond)
-		if cut && o.looksIntact(e) {
+		if cut && o.ownHeard(e) && o.looksIntact(e) {
 			end = min(end, o.nextReport(e))
 		}
 		if end <= now {

@@ -73,7 +73,7 @@ func (w *waits) confirm(id health.EndpointID, p *policy, e *endpoint, t *tally, 
 	}
 	if !e.has(awaitsConfirmation | awaitsAbsent) {
 		d := max(w.settings.staleness(p.class), p.roundTime())
-		if outvotesZone && w.records.looksIntact(e) {
+		if outvotesZone && !t.muted && w.records.looksIntact(e) {
 			d = min(d, w.presence.untilHeard(e))
 		}
 		if d <= 0 {
