@@ -183,9 +183,10 @@ func (d *decisions) change(id health.EndpointID, e *endpoint, to health.Status, 
 	}
 	d.clusters.turn(e, to)
 	d.clusterChanged(e.cluster)
+	before := e.sinceTime()
 	e.since = d.clock.now.UnixNano()
 	d.changes = append(d.changes, Change{
-		Endpoint: id, From: from, To: to, Reason: d.reasons.explain(id, e, t), Observations: d.reasons.observations(e),
+		Endpoint: id, From: from, To: to, FromSince: before, Reason: d.reasons.explain(id, e, t), Observations: d.reasons.observations(e),
 	})
 	d.budgets.refill(e)
 }

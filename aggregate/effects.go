@@ -1,6 +1,10 @@
 package aggregate
 
-import "hdsd/health"
+import (
+	"time"
+
+	"hdsd/health"
+)
 
 // Effects lists everything that follows from a Report or a Tick. Its owner applies
 // Changes before ZoneViews, since a view differs from the verdict, and the rest in
@@ -27,6 +31,7 @@ type DividedChange struct {
 type Change struct {
 	Endpoint     health.EndpointID
 	From, To     health.Status
+	FromSince    time.Time // when From became the verdict; zero if there was none
 	Reason       string
 	Observations []health.Observation
 }

@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"math"
+	"time"
 
 	"hdsd/health"
 )
@@ -24,6 +25,14 @@ type endpoint struct {
 
 // never is the time of a verdict that does not exist.
 const never = math.MinInt64
+
+// sinceTime returns the time of the verdict; zero if there is none.
+func (e *endpoint) sinceTime() time.Time {
+	if e.since == never {
+		return time.Time{}
+	}
+	return time.Unix(0, e.since).UTC()
+}
 
 // flags holds properties of an endpoint. The comment of a flag names the type that
 // sets it.

@@ -1,10 +1,6 @@
 package aggregate
 
-import (
-	"time"
-
-	"hdsd/health"
-)
+import "hdsd/health"
 
 // Verdict returns the verdict of an endpoint, its reason, and the votes. For an
 // unknown endpoint it returns the zero verdict.
@@ -20,9 +16,7 @@ func (a *Aggregator) Verdict(id health.EndpointID) health.Verdict {
 		// Doubted votes are included: a checker that is cut off does see the endpoint
 		// down.
 		Zones: a.zones.verdicts(a.counter.byZone(e, believed, doubted, cutOff)),
-	}
-	if e.since != never {
-		v.Since = time.Unix(0, e.since).UTC()
+		Since: e.sinceTime(),
 	}
 	return v
 }

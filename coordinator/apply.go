@@ -33,6 +33,7 @@ func (c *core) apply(d feed.Delivery, now time.Time) {
 	effects := c.rulings.Apply(now, change)
 	c.setMembers(now, effects.Members, changedProbes)
 	c.appendDecisions(effects.Decisions)
+	c.decisions.events.leaveOut(effects.LeftOut)
 	c.applyFleet(now, time.Now(), c.fleet.Apply(now))
 	c.applyRulings(now, c.rulings.Announce(now, effects.Unannounced))
 	c.forgetAbsent()
@@ -59,6 +60,7 @@ func (c *core) setRules(now time.Time, r *catalog.Rules) {
 func (c *core) applyRulings(now time.Time, e ruling.Effects) {
 	c.setMembers(now, e.Members, nil)
 	c.appendDecisions(e.Decisions)
+	c.decisions.events.leaveOut(e.LeftOut)
 }
 
 // setMembers tells the aggregator and the fleet which endpoints there are. changedProbes

@@ -137,7 +137,10 @@ func (c *core) tick(now time.Time) time.Duration {
 	c.applyFleet(now, now, c.fleet.Dispatch(now))
 	c.applyVerdicts(now, c.judge.Tick(now))
 	c.applyRulings(now, c.rulings.Expire(now))
+	c.applyRulings(now, c.rulings.Release(now))
+	c.metrics.rulings.paced.Set(float64(c.rulings.Paced()))
 	c.decisions.events.transitions.logOmitted(now)
+	c.decisions.events.logLeftOut(now, c.rulings.Paced())
 	c.forgetGone(now)
 	return c.sleep(now)
 }
@@ -194,7 +197,7 @@ func (c *core) applyVerdicts(now time.Time, effects aggregate.Effects) {
 	}
 	c.metrics.votes.count(&effects)
 	c.metrics.votes.update(c.judge)
-	c.appendDecisions(c.rulings.Decide(now, effects.Changes, effects.ZoneViews).Decisions)
+	c.applyRulings(now, c.rulings.Decide(now, effects.Changes, effects.ZoneViews))
 }
 
 // appendDecisions appends decisions to the log, whose followers carry them out at once.

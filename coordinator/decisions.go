@@ -48,7 +48,7 @@ type decisions struct {
 func newDecisions(planes resourceServer, history historyWriter, log zerolog.Logger, m *rulingMetrics) *decisions {
 	d := &decisions{
 		log: decision.NewMemory(maxDecisions), planes: planes, history: history,
-		events: eventLog{log, m, newTransitionLog(log)},
+		events: eventLog{log: log, metrics: m, transitions: newTransitionLog(log)},
 	}
 	for i := range d.followers {
 		d.followers[i] = d.log.Follow()

@@ -1,6 +1,8 @@
 package coordinator
 
 import (
+	"time"
+
 	"github.com/rs/zerolog"
 
 	"hdsd/coordinator/decision"
@@ -12,6 +14,32 @@ type eventLog struct {
 	log         zerolog.Logger
 	metrics     *rulingMetrics
 	transitions *transitionLog
+	leftOut     leftOut
+}
+
+// leftOut counts changes that were left out because an endpoint changed too often.
+type leftOut struct {
+	count  int       // since they were logged
+	logged time.Time // at the latest
+}
+
+// leftOutEvery is how often changes that were left out are logged.
+const leftOutEvery = 10 * time.Second
+
+func (l *eventLog) leaveOut(count int) {
+	l.leftOut.count += count
+	l.metrics.leftOut.Add(float64(count))
+}
+
+// logLeftOut logs how many changes were left out since it last did, and how many endpoints
+// change too often.
+func (l *eventLog) logLeftOut(now time.Time, endpoints int) {
+	if l.leftOut.count == 0 || now.Sub(l.leftOut.logged) < leftOutEvery {
+		return
+	}
+	l.log.Warn().Str("event", "changes_left_out").Int("count", l.leftOut.count).Int("endpoints", endpoints).
+		Msg("endpoints change too often: not each change is published and recorded")
+	l.leftOut = leftOut{logged: now}
 }
 
 func (l *eventLog) write(next *decision.Decision) {

@@ -48,8 +48,9 @@ func (f factory) histogram(name, help string) prometheus.Observer {
 
 // rulingMetrics show clusters, endpoints and what data planes are told of them.
 type rulingMetrics struct {
-	clusters, endpoints, quarantined, shadowed, frozen, overridden prometheus.Gauge
+	clusters, endpoints, quarantined, shadowed, frozen, overridden, paced prometheus.Gauge
 
+	leftOut     prometheus.Counter
 	overrides   *prometheus.GaugeVec   // by kind
 	transitions *prometheus.CounterVec // by health
 	byHealth    [len(ruling.Counts{})]prometheus.Gauge
@@ -66,6 +67,8 @@ func newRulingMetrics(f factory) rulingMetrics {
 		shadowed:    f.gauge("hdsd_clusters_shadowed", "Clusters with checked endpoints whose verdicts are not published, because of mode: SHADOW."),
 		frozen:      f.gauge("hdsd_frozen", "1 while publishing is frozen, else 0."),
 		overridden:  f.gauge("hdsd_endpoints_overridden", "Endpoints whose health an override decides."),
+		paced:       f.gauge("hdsd_endpoints_paced", "Endpoints whose verdict changed too often lately for each change to be published and recorded."),
+		leftOut:     f.counter("hdsd_changes_left_out_total", "Changes of verdicts that were not published and recorded, because the endpoint changed too often."),
 		overrides: f.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "hdsd_overrides", Help: "Overrides in force, by what they do.",
 		}, []string{"kind"}),

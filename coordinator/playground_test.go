@@ -117,6 +117,7 @@ func (p *playground) steps() []step {
 		}, moves{"hdsd_hds_refused_reports_total": rises}},
 		{"somebody asks without a role", p.deny, moves{"hdsd_access_denied_total{mode=\"WARN\",role=\"VIEWER\"}": rises}},
 		{"many more connect than may", p.crowd, moves{"hdsd_connections_refused_total": rises}},
+		{"an endpoint flips", p.flip, moves{"hdsd_endpoints_paced": rises, "hdsd_changes_left_out_total": rises}},
 		{"checkers go", p.leave, moves{"hdsd_checkers_connected": falls, "hdsd_checkers": falls}},
 	}
 }
@@ -253,6 +254,21 @@ func (p *playground) freeze() {
 func (p *playground) mistake() {
 	move(p.t, p.dir, "clusters.yaml", "resources:\n"+static("web", p.address)+static("dark", p.address, "db.internal:80")+
 		"- {\"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: bad, nonsense: 1}\n")
+}
+
+// flip has an endpoint fail and come back so often that not each change is recorded.
+func (p *playground) flip() {
+	p.eventually("changes to be left out", func() bool {
+		now, next := "HEALTHY", int32(http.StatusServiceUnavailable)
+		if p.status.Load() != http.StatusOK {
+			now, next = "UNHEALTHY", http.StatusOK
+		}
+		_, text := p.get("/v1/endpoints?cluster=web")
+		if p.healthOf("web", p.address) == now || strings.Contains(text, "it changes too often, so "+now) {
+			p.status.Store(next)
+		}
+		return p.scrape().sum("hdsd_changes_left_out_total") > 0
+	})
 }
 
 // impersonate has another node take the name of a checker that is heard.

@@ -103,7 +103,7 @@ func (v view) explainVotes(k *catalog.Cluster, e *catalog.Endpoint) health.Verdi
 	if !ok {
 		return health.Verdict{Reason: e.Reason}
 	}
-	verdict := v.core.judge.Verdict(id)
+	verdict := v.core.rulings.Votes(id)
 	verdict.Observations = v.withNewcomers(id, verdict.Observations)
 	if e.Checked == catalog.None {
 		if v.core.rulings.Ruling(id).Judged {

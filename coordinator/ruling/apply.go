@@ -238,10 +238,13 @@ func (e *edit) dropLeft(k *catalog.Cluster) {
 // drop removes an endpoint that is neither checked nor held. While hdsd settles, it may
 // come back, so its health is remembered instead of recorded as gone.
 func (e *edit) drop(id health.EndpointID, r *row) {
-	d, from := &e.decision, r.health()
+	d, from, since := &e.decision, r.health(), e.Votes(id).Since
+	more, left := e.Pacing.forget(id)
+	e.effects.LeftOut += left
+	e.summarize(d, e.now, id, more)
 	switch {
 	case !e.settled:
-		e.past.keep(r, e.verdict(id).Since)
+		e.past.keep(r, since)
 	case from != health.Unknown:
 		key := r.key()
 		d.Transitions = append(d.Transitions, goneTransition(e.clusters.byName[key.Cluster], key, from, e.now))

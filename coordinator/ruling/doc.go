@@ -8,16 +8,21 @@
 //	rows        ids, and what is known of each endpoint
 //	overrides   which override decides an endpoint
 //	publishing  what is published of a row, given freeze, shadow mode and upstream_health
+//	Pacing      how often the verdict of an endpoint may change
 //	past        endpoints that are not there and whose health is remembered
 //	zoneViews   the health that zones see where it differs
 //
 // Each call returns Effects: the endpoints that the aggregator and the planner have to know,
-// and the decisions for the log (package decision). NextDeadline says when to call Expire.
+// and the decisions for the log (package decision). NextDeadline says when to call Expire and
+// Release.
 //
 // # Guarantees
 //
 //   - The history of an endpoint is a chain: each transition starts where the previous one
 //     ended, and the last one ends at the health that hdsd holds to be true.
+//   - The verdict of an endpoint changes at most 10 times in a row, then once in 5 s. What
+//     waits is published after 5 s at the latest; what is left out is counted in the next
+//     transition. Only an endpoint that waited lately takes memory for that.
 //   - A change of overrides is one batch for data planes and for the history. While an
 //     override decides, the history has the override, and Decision.Voted the verdict.
 //   - While a verdict is not published, the assignment does not refer to it, so the endpoint

@@ -17,6 +17,9 @@ type Effects struct {
 	// Unannounced is to be passed to Announce after the aggregator and the planner have
 	// applied Members, since only then can the aggregator explain the votes.
 	Unannounced []Ruled
+	// LeftOut is how many changes of verdicts are not published and recorded, because the
+	// endpoint changes too often. The next transition of the endpoint says "n more".
+	LeftOut int
 }
 
 // Member is an endpoint that is new, changed or gone.

@@ -219,7 +219,7 @@ func (e *edit) votes(r *row, ruled *Ruled) health.Verdict {
 	if ruled.voted != nil {
 		verdict = *ruled.voted
 	} else {
-		verdict = e.verdict(ruled.id)
+		verdict = e.Votes(ruled.id)
 	}
 	if !r.checked() {
 		verdict.Reason = "it is not checked"

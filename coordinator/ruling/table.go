@@ -15,6 +15,7 @@ import (
 
 // Table holds what hdsd holds to be true of each endpoint, and decides what is published.
 type Table struct {
+	*Pacing
 	clusters   clusters
 	rows       rows
 	overrides  overrides
@@ -31,13 +32,15 @@ type Table struct {
 
 // New makes an empty table. It calls verdict for the verdict of the votes with its reason.
 func New(verdict func(health.EndpointID) health.Verdict) *Table {
-	return &Table{
+	t := &Table{
 		verdict:   verdict,
 		clusters:  clusters{byName: map[string]*catalog.Cluster{}, byService: map[string]map[string]*catalog.Cluster{}},
 		rows:      rows{ids: map[health.Hash]health.EndpointID{}},
 		past:      past{last: map[health.Hash]store.Held{}, voted: map[health.Hash]health.Verdict{}},
 		zoneViews: zoneViews{},
 	}
+	t.Pacing = &Pacing{table: t, paced: map[health.EndpointID]*paced{}}
+	return t
 }
 
 // Restore takes over what was stored, before the first Apply. The table owns s.Current and
@@ -77,35 +80,25 @@ func (t *Table) Remembers(hash health.Hash) bool {
 }
 
 // Decide applies changed verdicts of the votes and changed zone views. Under an override, a
-// verdict is only stored.
+// verdict is only stored. If an endpoint changes too often, the change waits for Release.
 func (t *Table) Decide(now time.Time, changes []aggregate.Change, views []aggregate.ZoneView) Effects {
 	if len(changes)+len(views) == 0 {
 		return Effects{}
 	}
+	t.Pacing.advance(now)
+	var e Effects
 	d := decision.Decision{
 		Health:      make([]eds.Health, 0, len(changes)),
 		Transitions: make([]health.Transition, 0, len(changes)),
 	}
 	for i := range changes {
 		change := &changes[i]
-		r := &t.rows.all[change.Endpoint]
-		t.rows.judge(r, change.To, true)
-		if r.override() != nil {
-			if d.Voted == nil {
-				d.Voted = map[health.Hash]*health.Verdict{}
-			}
-			d.Voted[r.hash] = &health.Verdict{Status: change.To, Since: now}
-			continue
+		passes, more, left := t.Pacing.admit(now, &t.rows.all[change.Endpoint], change)
+		if e.LeftOut += left; passes {
+			t.turn(&d, now, change.Endpoint, &health.Verdict{Status: change.To, Reason: change.Reason, Observations: change.Observations}, more)
 		}
-		r.overlay = nil
-		d.Health = append(d.Health, eds.Health{ID: change.Endpoint, Status: t.publishing.health(r)})
-		d.Transitions = append(d.Transitions, health.Transition{
-			Time: now, Endpoint: r.key(), From: change.From, To: change.To,
-			Reason: change.Reason, Observations: change.Observations,
-		})
 	}
 	d.Zones = t.zoneHealth(t.zoneViews.apply(views))
-	var e Effects
 	e.add(d)
 	return e
 }
@@ -115,9 +108,13 @@ func (t *Table) zoneHealth(views []zoneView) []decision.ZoneHealth {
 	return t.zoneViews.health(views, func(id health.EndpointID) bool { return t.publishing.zoneHealthCounts(&t.rows.all[id]) })
 }
 
-// NextDeadline returns when Expire next has something to do, if ever.
+// NextDeadline returns when Expire or Release next has something to do, if ever.
 func (t *Table) NextDeadline() (time.Time, bool) {
-	return t.overrides.expireAt, t.started && !t.overrides.expireAt.IsZero()
+	at, ok := t.Pacing.next()
+	if end := t.overrides.expireAt; t.started && !end.IsZero() && (!ok || end.Before(at)) {
+		return end, true
+	}
+	return at, ok
 }
 
 // Cluster returns the present cluster of a name, or nil.
