@@ -190,6 +190,19 @@ func (l lookup) Compare(id health.EndpointID, checker string) fleet.Comparison {
 	if !ok {
 		return fleet.Alone
 	}
+	return l.compare(id, checker, isUp)
+}
+
+// CompareVerdict implements fleet.Lookup.
+func (l lookup) CompareVerdict(id health.EndpointID, checker string) fleet.Comparison {
+	status := l.core.judge.Verdict(id).Status
+	if !status.Up() && !status.Down() {
+		return fleet.Alone
+	}
+	return l.compare(id, checker, status.Up())
+}
+
+func (l lookup) compare(id health.EndpointID, checker string, isUp bool) fleet.Comparison {
 	vote, voted := l.core.newcomers.Of(checker, id)
 	switch {
 	case !voted || !vote.Status.Up() && !vote.Status.Down():
@@ -238,7 +251,7 @@ func storedEstablished(changed map[string]*fleet.Established) map[string]*store.
 	all := make(map[string]*store.Established, len(changed))
 	for id, e := range changed {
 		if all[id] = nil; e != nil {
-			all[id] = &store.Established{Identity: e.Identity, Seen: e.Seen}
+			all[id] = &store.Established{Identity: e.Identity, Seen: e.Seen, StandIn: e.StandIn}
 		}
 	}
 	return all

@@ -53,6 +53,8 @@ func (l fleetLog) write(events []fleet.Event) {
 				Msg("checkers are established: they have agreed with others for long enough, or were there first")
 		case fleet.NewcomerLost:
 			l.Info().Str("event", "newcomer_lost").Str("checker", e.Checkers[0]).Msg("a checker on probation is gone; it had no seats")
+		case fleet.StandInsEnded:
+			l.warn("stand_ins_ended", e.Checkers, "checkers are on probation again: one that was established before them is back")
 		case fleet.DoubtedHeldOver:
 			l.Info().Str("event", "doubted_held_over").Msg("no doubted checker lacks substitutes for that reason any more")
 		}

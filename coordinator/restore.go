@@ -11,7 +11,7 @@ func (c *core) restore(s store.State) {
 	c.fleet.Restore(s.Plan)
 	established := make(map[string]fleet.Established, len(s.Established))
 	for id, e := range s.Established {
-		established[id] = fleet.Established{Identity: e.Identity, Seen: e.Seen}
+		established[id] = fleet.Established{Identity: e.Identity, Seen: e.Seen, StandIn: e.StandIn}
 	}
 	c.fleet.RestoreEstablished(established)
 	for name, trials := range s.Trials {

@@ -10,6 +10,7 @@ import (
 type Established struct {
 	Identity string // the verified name of its certificate; empty without one
 	Seen     time.Time
+	StandIn  time.Time // since when it stands in for checkers that are away; zero: it does not
 }
 
 var established = []byte("established")
@@ -25,7 +26,7 @@ func (s *Store) SaveEstablished(changed map[string]*Established) {
 }
 
 func encodeEstablished(e *Established) []byte {
-	return marshal(&storev1.Established{Identity: text(e.Identity), Seen: timestamp(e.Seen)})
+	return marshal(&storev1.Established{Identity: text(e.Identity), Seen: timestamp(e.Seen), StandIn: timestamp(e.StandIn)})
 }
 
 func decodeEstablished(row []byte) (e Established, ok bool) {
@@ -34,8 +35,10 @@ func decodeEstablished(row []byte) (e Established, ok bool) {
 		return Established{}, false
 	}
 	e.Identity = m.GetIdentity()
+	var valid bool
 	e.Seen, ok = timeIn(m.GetSeen())
-	return e, ok
+	e.StandIn, valid = timeIn(m.GetStandIn())
+	return e, ok && valid
 }
 
 func (r stateReader) established() map[string]Established {

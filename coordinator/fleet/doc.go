@@ -19,7 +19,8 @@
 //     most every 100 ms (churn.go).
 //   - A newcomer is on probation until it has agreed with established checkers. It
 //     probes a sample on top of the plan (newcomer.go, sample.go). Who is established
-//     is known here, and who is a founder (probation.go).
+//     is known here, who is a founder (probation.go), and who only stands in for those
+//     that are away (standin.go).
 //   - Nobody weighs more by what it claims or by how many ids it has (weights.go).
 //   - Changes of the plan are gathered for a quarter of a report interval before
 //     specifiers are made of them (dispatch.go). So a zone that comes back costs

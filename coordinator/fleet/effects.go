@@ -47,6 +47,7 @@ const (
 	DoubtedHeldOver                  // no checker does any more
 	NewcomersEstablished             // the probation of checkers is over, or they were there first
 	NewcomerLost                     // a checker on probation is gone
+	StandInsEnded                    // checkers are on probation again, since one that was established before them is back
 )
 
 // Event is something to log.

@@ -27,6 +27,9 @@ type Lookup interface {
 	// checkers.
 	Compare(id health.EndpointID, checker string) Comparison
 
+	// CompareVerdict compares it with the verdict in force.
+	CompareVerdict(id health.EndpointID, checker string) Comparison
+
 	// CanCheck reports whether a checker has the abilities to check an endpoint,
 	// and reaches it.
 	CanCheck(k *health.Checker, id health.EndpointID) bool

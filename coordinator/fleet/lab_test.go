@@ -70,6 +70,11 @@ func (l *lab) Believes(health.EndpointID, string) bool { return !l.doubtful }
 // Compare implements Lookup.
 func (l *lab) Compare(_ health.EndpointID, checker string) Comparison { return l.compared[checker] }
 
+// CompareVerdict implements Lookup.
+func (l *lab) CompareVerdict(_ health.EndpointID, checker string) Comparison {
+	return l.compared[checker]
+}
+
 // CanCheck implements Lookup.
 func (l *lab) CanCheck(k *health.Checker, id health.EndpointID) bool {
 	return !l.unable[k.ID] && l.present[id]

@@ -122,7 +122,7 @@ func (p *Probation) choose(known *checker, size int) (sample []health.EndpointID
 	f := p.fleet
 	var peers []string
 	for id, each := range f.checkers {
-		if each.connected && each.newcomer == nil && f.silent[id] == nil {
+		if f.silent[id] == nil && (each.newcomer == nil && each.connected || p.open && !each.onProbation()) {
 			peers = append(peers, id)
 		}
 	}
@@ -147,17 +147,27 @@ func (p *Probation) choose(known *checker, size int) (sample []health.EndpointID
 			}
 		}
 	}
+	if len(sample) == 0 && p.open {
+		for id := range f.stranded { // what those that are away had
+			if len(sample) == largestSample {
+				break
+			}
+			if f.lookup.CanCheck(&known.Checker, id) {
+				sample = append(sample, id)
+			}
+		}
+	}
 	return sample
 }
 
 // strandedFor lists endpoints that nobody checks and a newcomer is able to check.
 func (p *Probation) strandedFor(known *checker, chosen []health.EndpointID) (list []health.EndpointID) {
 	f := p.fleet
-	if len(f.stranded) == 0 || len(f.stranded) > mostStranded {
+	if len(f.stranded) == 0 || len(f.stranded) > mostStranded || p.awaitsFormer() {
 		return nil
 	}
 	for _, id := range sortedKeys(f.stranded) {
-		if _, has := f.samples[known.ID][id]; !has && !slices.Contains(chosen, id) && f.lookup.CanCheck(&known.Checker, id) {
+		if !f.samples[known.ID][id] && !slices.Contains(chosen, id) && f.lookup.CanCheck(&known.Checker, id) {
 			if list = append(list, id); len(list) == largestSample {
 				return list
 			}
@@ -175,12 +185,16 @@ func (p *Probation) look(now time.Time, known *checker, lasts time.Duration) boo
 	passed := now.Sub(n.looked)
 	n.looked = now
 	sample, reported, compared, against := f.samples[known.ID], 0, 0, 0
+	compare := f.lookup.Compare
+	if p.awaitsFormer() {
+		compare = f.lookup.CompareVerdict
+	}
 	for id, alone := range sample {
 		if alone {
 			reported++
 			continue
 		}
-		switch f.lookup.Compare(id, known.ID) {
+		switch compare(id, known.ID) {
 		case Unreported:
 			continue
 		case Same:

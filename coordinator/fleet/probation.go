@@ -10,6 +10,7 @@ type Established struct {
 	Identity string // of its certificate; empty without one
 	Any      bool   // whoever comes under its id first: a plan without identities names it
 	Seen     time.Time
+	StandIn  time.Time // since when it stands in for those of before, who are away; zero: it does not
 }
 
 // Probation knows who is established, who waits, and when that changes.
@@ -18,6 +19,7 @@ type Probation struct {
 	lasts       time.Duration // 0: nobody waits
 	established map[string]Established
 	present     int // established checkers that are connected
+	standIns    int // of established
 
 	open    bool      // nobody is established: those that are there are founders
 	opened  time.Time // since when
@@ -45,6 +47,9 @@ const (
 func (p *Probation) RestoreEstablished(all map[string]Established) {
 	f := p.fleet
 	maps.Copy(p.established, all)
+	for _, e := range all {
+		p.countStandIn(e, 1)
+	}
 	if len(all) == 0 {
 		for id := range f.checkers {
 			p.established[id] = Established{Any: true}
@@ -78,13 +83,17 @@ func (p *Probation) remember(now time.Time, known *checker) {
 	if p.lasts == 0 {
 		return
 	}
-	e := Established{Identity: known.Identity, Seen: now}
-	p.established[known.ID] = e
-	p.storeEstablished(known.ID, &e)
+	p.setEstablished(known.ID, &Established{Identity: known.Identity, Seen: now, StandIn: p.established[known.ID].StandIn})
 }
 
-func (p *Probation) storeEstablished(id string, e *Established) {
+// setEstablished keeps and stores that a checker is established; nil: that it is not.
+func (p *Probation) setEstablished(id string, e *Established) {
 	f := p.fleet
+	p.countStandIn(p.established[id], -1)
+	if delete(p.established, id); e != nil {
+		p.established[id] = *e
+		p.countStandIn(*e, 1)
+	}
 	if f.out.Established == nil {
 		f.out.Established = map[string]*Established{}
 	}
@@ -98,6 +107,9 @@ func (p *Probation) arrive(now time.Time, known *checker) {
 	if p.isEstablished(known) {
 		p.present++
 		p.remember(now, known)
+		if p.lasts > 0 && !p.standsIn(known.ID) {
+			p.endStandIns(now)
+		}
 		p.closeFounding(now)
 		return
 	}
@@ -105,7 +117,7 @@ func (p *Probation) arrive(now time.Time, known *checker) {
 	if p.lookAt.IsZero() {
 		p.lookAt = now.Add(f.options.Report)
 	}
-	if p.openFounding(now); p.open {
+	if p.openFounding(now); p.open && !p.awaitsFormer() {
 		known.newcomer.founder, p.joined = true, now
 	}
 }
@@ -135,10 +147,18 @@ func (p *Probation) openFounding(now time.Time) {
 		return
 	}
 	p.open, p.opened, p.joined = true, now, now
+	p.makeFounders(now)
+}
+
+// makeFounders gives seats to those on probation that need not wait any more.
+func (p *Probation) makeFounders(now time.Time) {
+	f := p.fleet
+	awaits := p.awaitsFormer()
 	for _, id := range sortedKeys(f.checkers) {
-		if known := f.checkers[id]; known.connected && known.onProbation() && f.silent[id] == nil {
+		known := f.checkers[id]
+		if known.connected && known.onProbation() && f.silent[id] == nil && (!awaits || p.mayStandIn(now, known)) {
 			p.endSample(known)
-			known.newcomer.founder = true
+			known.newcomer.founder, p.joined = true, now
 			f.seat(now, known)
 		}
 	}
@@ -194,10 +214,10 @@ func (p *Probation) isReady(now time.Time, known *checker) bool {
 
 // reviewLast establishes a founder that was not ready when most were, or puts it on
 // probation when it has had its time.
-func (p *Probation) reviewLast(now time.Time, known *checker) (established bool) {
+func (p *Probation) reviewLast(now time.Time, known *checker, standIn bool) (established bool) {
 	switch {
 	case known.connected && p.isReady(now, known):
-		p.establish(now, known)
+		p.establish(now, known, standIn)
 		return true
 	case now.Sub(known.newcomer.since) >= p.lasts:
 		p.demote(now, known)
@@ -214,8 +234,8 @@ func (f *Fleet) seat(now time.Time, known *checker) {
 	f.planChurn(now)
 }
 
-// establish ends the probation of a checker.
-func (p *Probation) establish(now time.Time, known *checker) {
+// establish ends the probation of a checker. It may only stand in for those of before.
+func (p *Probation) establish(now time.Time, known *checker, standIn bool) {
 	f := p.fleet
 	wasFounder := known.newcomer.founder
 	if !wasFounder {
@@ -224,6 +244,12 @@ func (p *Probation) establish(now time.Time, known *checker) {
 	known.newcomer = nil
 	p.present++
 	p.remember(now, known)
+	if e := p.established[known.ID]; p.lasts > 0 {
+		if e.StandIn = (time.Time{}); standIn {
+			e.StandIn = now
+		}
+		p.setEstablished(known.ID, &e)
+	}
 	f.out.Recount = true
 	if !wasFounder {
 		f.seat(now, known)
@@ -245,8 +271,10 @@ func (p *Probation) reviewNewcomers(now time.Time) {
 		p.openFounding(now)
 	}
 	if p.open {
+		p.makeFounders(now)
 		p.found(now)
 	}
+	standIn := p.awaitsFormer()
 	var over []string
 	for _, id := range sortedKeys(f.checkers) {
 		known := f.checkers[id]
@@ -255,11 +283,11 @@ func (p *Probation) reviewNewcomers(now time.Time) {
 		}
 		p.lookAt = now.Add(f.options.Report)
 		if p.lasts == 0 || known.onProbation() && p.look(now, known, p.lasts) {
-			p.establish(now, known)
+			p.establish(now, known, standIn)
 			over = append(over, id)
 		} else if known.onProbation() {
 			p.yieldToSeats(id)
-		} else if !p.open && p.reviewLast(now, known) {
+		} else if !p.open && p.reviewLast(now, known, standIn) {
 			over = append(over, id)
 		}
 	}
@@ -291,8 +319,9 @@ func (p *Probation) found(now time.Time) {
 		return
 	}
 	var ids []string
+	standIn := p.awaitsFormer()
 	for _, known := range ready {
-		p.establish(now, known)
+		p.establish(now, known, standIn)
 		ids = append(ids, known.ID)
 	}
 	f.log(NewcomersEstablished, ids)
@@ -309,6 +338,7 @@ func (p *Probation) sweepEstablished(now time.Time) {
 		return
 	}
 	p.sweepAt = now.Add(sweepEvery)
+	p.reviewStandIns(now)
 	for _, id := range sortedKeys(p.established) {
 		known := f.checkers[id]
 		switch e := p.established[id]; {
@@ -317,8 +347,7 @@ func (p *Probation) sweepEstablished(now time.Time) {
 				p.remember(now, known)
 			}
 		case now.Sub(e.Seen) > keepEstablished || len(p.established) > mostEstablished+p.present:
-			delete(p.established, id)
-			p.storeEstablished(id, nil)
+			p.setEstablished(id, nil)
 		}
 	}
 }

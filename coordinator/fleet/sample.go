@@ -22,8 +22,10 @@ func (p *Probation) sample(known *checker, endpoints []health.EndpointID) {
 		f.samples[known.ID] = sample
 	}
 	var counted []health.EndpointID
+	awaits := p.awaitsFormer()
 	for _, id := range endpoints {
 		_, alone := f.stranded[id]
+		alone = alone && !awaits
 		if sample[id] = alone; alone {
 			counted = append(counted, id)
 		}

@@ -677,7 +677,10 @@ type Established struct {
 	// The verified name of its certificate; empty without one.
 	Identity string `protobuf:"bytes,1,opt,name=identity,proto3" json:"identity,omitempty"`
 	// When it was last known to be connected.
-	Seen          *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=seen,proto3" json:"seen,omitempty"`
+	Seen *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=seen,proto3" json:"seen,omitempty"`
+	// Since when it stands in for checkers that were established before it and are away;
+	// unset: it does not.
+	StandIn       *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=stand_in,json=standIn,proto3" json:"stand_in,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -722,6 +725,13 @@ func (x *Established) GetIdentity() string {
 func (x *Established) GetSeen() *timestamppb.Timestamp {
 	if x != nil {
 		return x.Seen
+	}
+	return nil
+}
+
+func (x *Established) GetStandIn() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StandIn
 	}
 	return nil
 }
@@ -968,10 +978,11 @@ const file_hdsd_store_v1_rows_proto_rawDesc = "" +
 	"\x04Loss\x12\x18\n" +
 	"\achecker\x18\x01 \x01(\tR\achecker\x12.\n" +
 	"\x04time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12\x1a\n" +
-	"\bidentity\x18\x03 \x01(\tR\bidentity\"Y\n" +
+	"\bidentity\x18\x03 \x01(\tR\bidentity\"\x90\x01\n" +
 	"\vEstablished\x12\x1a\n" +
 	"\bidentity\x18\x01 \x01(\tR\bidentity\x12.\n" +
-	"\x04seen\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04seenB Z\x1ehdsd/gen/hdsd/store/v1;storev1b\x06proto3"
+	"\x04seen\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04seen\x125\n" +
+	"\bstand_in\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\astandInB Z\x1ehdsd/gen/hdsd/store/v1;storev1b\x06proto3"
 
 var (
 	file_hdsd_store_v1_rows_proto_rawDescOnce sync.Once
@@ -1022,13 +1033,14 @@ var file_hdsd_store_v1_rows_proto_depIdxs = []int32{
 	11, // 13: hdsd.store.v1.Trials.proven:type_name -> hdsd.store.v1.Trials.Proof
 	12, // 14: hdsd.store.v1.Trials.losses:type_name -> hdsd.store.v1.Trials.Loss
 	13, // 15: hdsd.store.v1.Established.seen:type_name -> google.protobuf.Timestamp
-	15, // 16: hdsd.store.v1.Override.Scope.locality:type_name -> envoy.config.core.v3.Locality
-	13, // 17: hdsd.store.v1.Trials.Loss.time:type_name -> google.protobuf.Timestamp
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	13, // 16: hdsd.store.v1.Established.stand_in:type_name -> google.protobuf.Timestamp
+	15, // 17: hdsd.store.v1.Override.Scope.locality:type_name -> envoy.config.core.v3.Locality
+	13, // 18: hdsd.store.v1.Trials.Loss.time:type_name -> google.protobuf.Timestamp
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_store_v1_rows_proto_init() }

@@ -1,0 +1,95 @@
+package fleet
+
+import "time"
+
+// Stand-ins are checkers that were established while all that were established before
+// were away. They decide as any other, until the first of those comes back: it has been
+// trusted for longer. Then they are on probation again. Who stands in for long without
+// that is established for good.
+
+const (
+	// standInFor is for how long a stand-in may have to go back on probation.
+	standInFor = time.Hour
+
+	// holdOut is for how many times the time of probation those of before are awaited,
+	// before newcomers that contradict what they found may stand in for them.
+	holdOut = 3
+)
+
+func (p *Probation) countStandIn(e Established, n int) {
+	if !e.StandIn.IsZero() {
+		p.standIns += n
+	}
+}
+
+func (p *Probation) standsIn(id string) bool { return !p.established[id].StandIn.IsZero() }
+
+// awaitsFormer reports whether all that were established before are away.
+func (p *Probation) awaitsFormer() bool {
+	if p.lasts == 0 || len(p.established) == p.standIns {
+		return false
+	}
+	if p.standIns == 0 {
+		return p.present == 0
+	}
+	for id, known := range p.fleet.checkers {
+		if known.connected && known.newcomer == nil && !p.standsIn(id) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayStandIn reports whether a newcomer may stand in for those of before: it has agreed
+// with them, or with the verdicts that they left, or they have been awaited for long.
+func (p *Probation) mayStandIn(now time.Time, known *checker) bool {
+	n := known.newcomer
+	return n.agreed > 0 && n.against.IsZero() || now.Sub(p.opened) >= holdOut*p.lasts
+}
+
+// endStandIns puts stand-ins on probation, since one of before is back.
+func (p *Probation) endStandIns(now time.Time) {
+	f := p.fleet
+	if p.standIns == 0 {
+		return
+	}
+	var ended []string
+	for _, id := range sortedKeys(p.established) {
+		if !p.standsIn(id) {
+			continue
+		}
+		p.setEstablished(id, nil)
+		known := f.checkers[id]
+		if known == nil || known.newcomer != nil {
+			continue
+		}
+		known.newcomer = &newcomer{since: now}
+		if known.connected {
+			p.present--
+			ended = append(ended, id)
+		}
+		p.demote(now, known)
+	}
+	f.log(StandInsEnded, ended)
+	f.out.Recount = true
+	if p.lookAt.IsZero() {
+		p.lookAt = now.Add(f.options.Report)
+	}
+	f.planChurn(now)
+}
+
+// reviewStandIns establishes for good who has stood in for long.
+func (p *Probation) reviewStandIns(now time.Time) {
+	for _, id := range sortedKeys(p.established) {
+		e := p.established[id]
+		switch {
+		case e.StandIn.IsZero():
+		case e.StandIn.After(now): // the clock was set back
+			e.StandIn = now
+			p.setEstablished(id, &e)
+		case now.Sub(e.StandIn) >= standInFor:
+			e.StandIn = time.Time{}
+			p.setEstablished(id, &e)
+		}
+	}
+}
