@@ -168,11 +168,11 @@ func (c *Coordinator) register() error {
 	mux.Handle(hds.FetchPath, counted(hds.FetchPath, checkers))
 	mux.Handle(hds.FetchPathV2, counted(hds.FetchPathV2, checkers))
 	c.serveProbes(mux)
-	c.servers.http.Handler = timed(moving(c.guarded(c.servers.guard.Handler(mutual(c.started.GetHttp()), mux))))
+	c.servers.http.Handler = timed(moving(patiently(c.guarded(c.servers.guard.Handler(mutual(c.started.GetHttp()), mux)))))
 	if c.servers.probes != nil {
 		probes := &routes{ServeMux: http.NewServeMux()}
 		c.serveProbes(probes)
-		c.servers.probes.Handler = timed(c.guarded(probes))
+		c.servers.probes.Handler = timed(patiently(c.guarded(probes)))
 	}
 	return nil
 }

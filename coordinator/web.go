@@ -20,7 +20,7 @@ func (c *Coordinator) guarded(next http.Handler) http.Handler {
 		}
 		c.log.Warn().Str("event", "http_refused").Str("client", r.RemoteAddr).Err(err).Msg("refused an HTTP request that a web page may have made")
 		c.servers.calls.counted("refused", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Connection", "close") // the body is not read
+			w.Header().Set("Connection", "close") // unless patiently reads the body
 			rest.WriteError(w, err)
 		})).ServeHTTP(w, r)
 	})

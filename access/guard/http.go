@@ -16,7 +16,7 @@ func (g *Guard) Handler(mutual bool, next http.Handler) http.Handler {
 		facts := access.Facts{Caller: caller.OfRequest(r), Mutual: mutual}
 		c, err := g.enter(r.Context(), r.Method+" "+r.URL.Path, access.OfRequest(r.Method, r.URL.Path), facts, bearer(r.Header.Values("Authorization")))
 		if err != nil {
-			w.Header().Set("Connection", "close") // the body is not read
+			w.Header().Set("Connection", "close") // unless the server reads the body first
 			if denied := (*access.Denied)(nil); errors.As(err, &denied) && denied.Unknown {
 				w.Header().Set("WWW-Authenticate", "Bearer")
 			}

@@ -1,0 +1,72 @@
+package coordinator
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// refusedBody is how much of a request is read before it is refused, as net/http itself
+// does over HTTP/1.1.
+const refusedBody = 256 << 10
+
+// patiently lets clients send the rest of a request that is refused: up to refusedBody, and
+// no later than timed lets them. Some clients, such as curl, lose an answer that comes
+// while they still send: over HTTP/2 because net/http resets the stream then, over
+// HTTP/1.1 because it closes the connection.
+func patiently(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body == nil || r.Body == http.NoBody {
+			next.ServeHTTP(w, r)
+			return
+		}
+		next.ServeHTTP(&hearing{ResponseWriter: w, request: r, until: time.Now().Add(headerTimeout), ends: w.Header().Get("Connection") == "close"}, r)
+	})
+}
+
+// hearing is the answer to a request that has a body.
+type hearing struct {
+	http.ResponseWriter
+	request *http.Request
+	until   time.Time
+	ends    bool // the connection ends after this answer, whatever becomes of the request
+	begun   bool
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (h *hearing) WriteHeader(code int) {
+	if code >= http.StatusBadRequest && !h.begun {
+		h.hear()
+	}
+	h.begun = true
+	h.ResponseWriter.WriteHeader(code)
+}
+
+// Write implements http.ResponseWriter.
+func (h *hearing) Write(p []byte) (int, error) {
+	h.begun = true
+	return h.ResponseWriter.Write(p)
+}
+
+// Unwrap is for http.ResponseController.
+func (h *hearing) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+
+// hear reads the rest of the request, unless the client awaits the answer before it
+// sends any, or announced more than is read.
+func (h *hearing) hear() {
+	r := h.request
+	if strings.EqualFold(r.Header.Get("Expect"), "100-continue") || r.ContentLength > refusedBody {
+		return
+	}
+	control := http.NewResponseController(h.ResponseWriter)
+	_ = control.SetReadDeadline(h.until) // only a writer that is not on a network lacks deadlines
+	n, err := io.CopyN(io.Discard, r.Body, refusedBody+1)
+	if err != io.EOF || n > refusedBody {
+		return
+	}
+	_ = control.SetReadDeadline(time.Time{}) // it would also end the request's context
+	if !h.ends {
+		h.Header().Del("Connection") // all was read
+	}
+}
