@@ -54,7 +54,7 @@ func New(o Options) *Aggregator {
 		counter: &a.counter, blindness: &a.blindness, reasons: &a.reasons,
 		waits:   waits{clock, deadlines, settings, roster, &a.presence, &a.records, &a.divisions},
 		budgets: budgets{clock, deadlines, settings, roster},
-		damping: newDamping(clock, deadlines, settings, roster),
+		damping: newDamping(clock, deadlines, settings, roster, &a.effects),
 		mass:    newMassFailures(clock, deadlines, settings, roster, &a.clusters, &a.effects),
 	}
 	a.reasons = reasons{settings, roster, &a.counter, &a.records, &a.doubts, &a.decisions.damping, &a.decisions.mass, a.trust}
@@ -104,6 +104,15 @@ func (a *Aggregator) add(x *endpoint, e *Endpoint, t *terms, last health.Verdict
 	if e.Rule.Unobserved != Hold {
 		a.decisions.awaitAbsent(e.ID, x) // gives its checkers time to report
 		a.roster.mark(e.ID, x)
+	}
+}
+
+// RestorePenalty takes over what damping held against an endpoint before a restart. It
+// comes after the endpoint's first Set, and ignores an endpoint that is not known.
+func (a *Aggregator) RestorePenalty(now time.Time, id health.EndpointID, p Penalty) {
+	a.clock.advance(now)
+	if e := a.roster.endpoint(id); e != nil && !e.has(isFlapping) {
+		a.decisions.damping.restore(id, e, p)
 	}
 }
 

@@ -57,14 +57,15 @@ type damping struct {
 	deadlines *deadlines
 	settings  *settings
 	roster    *roster
+	effects   *Effects
 	flaps     map[health.EndpointID]*flap    // damped endpoints that went down lately
 	held      map[uint32][]health.EndpointID // endpoints that are down only because they flap, by number of their cluster
 	count     int                            // number of endpoints in held
 }
 
-func newDamping(c *clock, d *deadlines, s *settings, r *roster) damping {
+func newDamping(c *clock, d *deadlines, s *settings, r *roster, e *Effects) damping {
 	return damping{
-		clock: c, deadlines: d, settings: s, roster: r,
+		clock: c, deadlines: d, settings: s, roster: r, effects: e,
 		flaps: map[health.EndpointID]*flap{}, held: map[uint32][]health.EndpointID{},
 	}
 }
@@ -84,6 +85,27 @@ func (d *damping) fell(id health.EndpointID, e *endpoint) {
 	f.penalty, f.at = min(f.now(p, d.clock.elapsed)+penaltyOfDown, ceiling*p.Damping.Reuse), d.clock.elapsed
 	f.suppressed = f.suppressed || f.penalty >= p.Damping.Suppress
 	d.schedule(id, p, f)
+	d.effects.Penalties = append(d.effects.Penalties, PenaltyChange{
+		Endpoint: id, Penalty: Penalty{Value: f.penalty, At: d.clock.now, Suppressed: f.suppressed},
+	})
+}
+
+// restore takes over the penalty of an endpoint from before a restart. If it seems to come
+// from the future, the clock was put back: then it is as of now, and so holds the endpoint
+// for four half-lives at most.
+func (d *damping) restore(id health.EndpointID, e *endpoint, from Penalty) {
+	p := d.settings.of(e)
+	f := &flap{penalty: min(from.Value, ceiling*p.Damping.Reuse), at: d.clock.elapsed - max(0, d.clock.now.Sub(from.At))}
+	if p.Damping.HalfLife <= 0 || !(f.now(p, d.clock.elapsed) >= forgotten*p.Damping.Reuse) {
+		d.effects.Penalties = append(d.effects.Penalties, PenaltyChange{Endpoint: id, Over: true})
+		return
+	}
+	f.penalty, f.at = f.now(p, d.clock.elapsed), d.clock.elapsed
+	f.suppressed = from.Suppressed && f.penalty >= p.Damping.Reuse
+	d.flaps[id] = f
+	e.set(isFlapping)
+	d.schedule(id, p, f)
+	d.roster.mark(id, e)
 }
 
 // schedule sets the deadline at which the penalty is low enough.
@@ -118,6 +140,7 @@ func (d *damping) forget(id health.EndpointID, e *endpoint) {
 	if f := d.flaps[id]; f != nil {
 		d.setHeld(id, e, f, false)
 		delete(d.flaps, id)
+		d.effects.Penalties = append(d.effects.Penalties, PenaltyChange{Endpoint: id, Over: true})
 	}
 	e.clear(isFlapping)
 }

@@ -16,6 +16,22 @@ type Effects struct {
 	MassFailures []MassFailure
 	ZoneViews    []ZoneView
 	Divided      []DividedChange
+	Penalties    []PenaltyChange
+}
+
+// PenaltyChange reports that a damped endpoint went down, or that its penalty is
+// forgotten. Nothing reports that a penalty halves.
+type PenaltyChange struct {
+	Endpoint health.EndpointID
+	Penalty  Penalty
+	Over     bool // it is forgotten
+}
+
+// Penalty is what damping holds against an endpoint.
+type Penalty struct {
+	Value      float64 // at the moment At
+	At         time.Time
+	Suppressed bool // from Damping.Suppress until it is below Damping.Reuse
 }
 
 // DividedChange reports that many votes from elsewhere on a zone's endpoints are
@@ -38,7 +54,7 @@ type Change struct {
 
 // Empty reports whether there are no effects.
 func (e *Effects) Empty() bool {
-	return len(e.Changes)+len(e.Doubts)+len(e.Blindness)+len(e.MassFailures)+len(e.ZoneViews)+len(e.Divided) == 0
+	return len(e.Changes)+len(e.Doubts)+len(e.Blindness)+len(e.MassFailures)+len(e.ZoneViews)+len(e.Divided)+len(e.Penalties) == 0
 }
 
 // take returns the effects and clears them.

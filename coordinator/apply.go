@@ -86,6 +86,9 @@ func (c *core) setMembers(now time.Time, members []ruling.Member, changedProbes 
 		}
 		judged.ID, judged.Zone = m.ID, of.Checked.Endpoints[m.Index].Key.Locality
 		c.judge.Set(judged, health.Verdict{Status: m.Status, Since: m.Since})
+		if m.New {
+			c.upkeep.penalties.introduce(now, c.judge, m.ID, of.Hashes[m.Index])
+		}
 		if !m.New && changed != nil && changed[m.Index] {
 			c.fleet.Renew(m.ID)
 		}

@@ -29,6 +29,7 @@ type (
 		SavePlan(map[string][]health.Hash)
 		SaveTrials(map[string]*store.Trials)
 		SaveEstablished(map[string]*store.Established)
+		SavePenalties(map[health.Hash]*store.Penalty)
 		Forget(known func(health.Hash) bool)
 	}
 )
@@ -83,13 +84,15 @@ type core struct {
 type upkeep struct {
 	pause    pause
 	forgetAt time.Time // when the store may next forget what is gone
+
+	penalties penalties
 }
 
 func newCore(t timing, log zerolog.Logger, m *metrics, planes resourceServer, history historian) *core {
 	c := &core{
 		mailbox: newMailbox(m.waiting), log: log, timing: t, metrics: m, history: history,
 		judge: aggregate.New(t.aggregating(aggregate.BeliefLimits{})),
-		trust: trust{}, newcomers: probation.New(),
+		trust: trust{}, newcomers: probation.New(), upkeep: upkeep{penalties: newPenalties()},
 		decisions: newDecisions(planes, history, log, &m.rulings),
 	}
 	c.rulings = ruling.New(c.judge.Verdict)
@@ -109,6 +112,7 @@ func (c *core) run(stop <-chan struct{}) {
 			if rows := c.fleet.Rows(); len(rows) > 0 {
 				c.history.SavePlan(rows)
 			}
+			c.upkeep.penalties.save(time.Now(), c.history, true)
 			return
 		case event := <-c.events:
 			event()
@@ -141,6 +145,7 @@ func (c *core) tick(now time.Time) time.Duration {
 	c.metrics.rulings.paced.Set(float64(c.rulings.Paced()))
 	c.decisions.events.transitions.logOmitted(now)
 	c.decisions.events.logLeftOut(now, c.rulings.Paced())
+	c.upkeep.penalties.save(now, c.history, false)
 	c.forgetGone(now)
 	return c.sleep(now)
 }
@@ -195,6 +200,7 @@ func (c *core) applyVerdicts(now time.Time, effects aggregate.Effects) {
 		c.fleet.Divide(d.Zone, d.Over)
 		c.applyFleet(now, now, c.fleet.Apply(now))
 	}
+	c.upkeep.penalties.change(c.rulings, effects.Penalties)
 	c.metrics.votes.count(&effects)
 	c.metrics.votes.update(c.judge)
 	c.applyRulings(now, c.rulings.Decide(now, effects.Changes, effects.ZoneViews))

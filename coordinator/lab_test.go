@@ -65,6 +65,8 @@ type lab struct {
 	voted       map[health.Hash]health.Verdict
 	trials      map[string]*store.Trials
 	established map[string]store.Established
+	penalties   map[health.Hash]store.Penalty
+	saves       int // calls of SavePenalties
 	forget      func(health.Hash) bool
 	order       []string // of effects
 
@@ -91,6 +93,7 @@ func newLab(t testing.TB) *lab {
 		truth:  map[string]health.Status{},
 		health: map[health.EndpointID]health.Status{}, assignments: map[string]eds.Assignment{}, clusters: map[string]*clusterv3.Cluster{},
 		plan: map[string][]health.Hash{}, trials: map[string]*store.Trials{}, established: map[string]store.Established{},
+		penalties: map[health.Hash]store.Penalty{},
 		overrides: map[health.Endpoint]store.Override{}, voted: map[health.Hash]health.Verdict{}, trust: map[string]store.Trust{},
 	}
 	l.start(map[health.Hash]store.Held{})
@@ -106,6 +109,7 @@ func (l *lab) start(last map[health.Hash]store.Held) {
 	c.restore(store.State{
 		Current: last, Voted: maps.Clone(l.voted), Plan: maps.Clone(l.plan), Freeze: l.frozen,
 		Overrides: slices.Collect(maps.Values(l.overrides)), Trust: maps.Clone(l.trust), Trials: l.trials, Established: maps.Clone(l.established),
+		Penalties: maps.Clone(l.penalties),
 	})
 	l.core, l.zoneHealth = c, map[health.Locality]map[health.EndpointID]health.Status{}
 	l.deliver = func(d feed.Delivery) {
@@ -351,6 +355,16 @@ func (l *lab) SaveEstablished(changed map[string]*store.Established) {
 	for id, e := range changed {
 		if delete(l.established, id); e != nil {
 			l.established[id] = *e
+		}
+	}
+}
+
+// SavePenalties implements historian.
+func (l *lab) SavePenalties(changed map[health.Hash]*store.Penalty) {
+	l.saves++
+	for hash, p := range changed {
+		if delete(l.penalties, hash); p != nil {
+			l.penalties[hash] = *p
 		}
 	}
 }

@@ -18,6 +18,7 @@ func (c *core) restore(s store.State) {
 		c.rollout.Restore(name, recordOf(trials))
 	}
 	c.rulings.Restore(s)
+	c.upkeep.penalties.past = s.Penalties
 	c.decisions.restore(&s)
 	for checker, said := range s.Trust {
 		c.trust[checker] = said

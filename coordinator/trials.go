@@ -48,11 +48,12 @@ func (c *core) tickTrials(now time.Time) {
 	}
 }
 
-// forgetAbsent forgets the trials of clusters that no source has after a start, once
-// that is certain.
+// forgetAbsent forgets the trials of clusters and the penalties of endpoints that no source
+// has after a start, once that is certain.
 func (c *core) forgetAbsent() {
 	if c.rulings.IsConclusive() {
 		c.rollout.ForgetAbsent()
+		c.upkeep.penalties.forgetAbsent(c.rulings)
 	}
 }
 

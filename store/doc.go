@@ -94,6 +94,7 @@
 //	voted         endpoint hash: VotedHealth, of endpoints under an override
 //	trust         checker: Trust
 //	established   checker: Established
+//	penalties     endpoint hash: Penalty, of endpoints that went down lately and are damped
 //	audit         time: AuditEntry
 //	gaps          recorded time where it begins: Gap
 //

@@ -40,6 +40,7 @@ func FuzzMessages(f *testing.F) {
 	f.Add(encodeOverride(&Override{Scope: endpoint("web", "a", "x"), Status: health.Draining, Reason: "why", Author: "ann", Since: day, Until: day}))
 	f.Add(encodeVoted(&health.Verdict{Status: health.Timeout, Since: day}))
 	f.Add(encodeTrust(&Trust{Level: Trusted, Reason: "r", Author: "a", Since: day.Add(-100 * 365 * 24 * time.Hour)}))
+	f.Add(encodePenalty(&Penalty{Value: 2000, At: day, Suppressed: true}))
 	for name, some := range someTrials {
 		f.Add(encodeTrials(name, some))
 	}
@@ -55,6 +56,7 @@ func FuzzMessages(f *testing.F) {
 		roundTrip(t, row, decodeOverride, func(o Override) []byte { return encodeOverride(&o) })
 		roundTrip(t, row, decodeVoted, func(v health.Verdict) []byte { return encodeVoted(&v) })
 		roundTrip(t, row, decodeTrust, func(said Trust) []byte { return encodeTrust(&said) })
+		roundTrip(t, row, decodePenalty, func(p Penalty) []byte { return encodePenalty(&p) })
 		type named struct {
 			Cluster string
 			Trials  *Trials

@@ -31,6 +31,7 @@ var sealedBuckets = []struct {
 	{voted, func(k, row []byte) bool { _, ok := decodeVoted(row); return ok && len(k) == 8 }},
 	{trust, func(_, row []byte) bool { _, ok := decodeTrust(row); return ok }},
 	{established, func(_, row []byte) bool { _, ok := decodeEstablished(row); return ok }},
+	{penalties, func(k, row []byte) bool { _, ok := decodePenalty(row); return ok && len(k) == 8 }},
 	{audit, func(k, row []byte) bool { _, ok := decodeAudit(row); return ok && len(k) == 8 }},
 	{gaps, func(k, row []byte) bool { _, ok := decodeGap(k, row); return ok }},
 }

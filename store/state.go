@@ -20,7 +20,8 @@ type State struct {
 	Trust     map[string]Trust               // by checker
 	Trials    map[string]*Trials             // by cluster
 
-	Established map[string]Established // checkers that are not on probation
+	Established map[string]Established  // checkers that are not on probation
+	Penalties   map[health.Hash]Penalty // of endpoints that went down lately and are damped
 }
 
 // Held is the last known health of an endpoint.
@@ -38,7 +39,7 @@ func (s *Store) State() (State, error) {
 		found = State{
 			Current: rows.current(), Voted: rows.voted(), Plan: rows.plan(), Clusters: rows.clusters(),
 			Freeze: rows.freeze(), Overrides: rows.overrides(), Trust: rows.trust(), Trials: rows.trials(),
-			Established: rows.established(),
+			Established: rows.established(), Penalties: rows.penalties(),
 		}
 		return nil
 	})

@@ -65,7 +65,7 @@ func (l *pacedLab) pass(d time.Duration) {
 		}
 		l.now = next
 		l.do(l.table.Release(l.now))
-		if at, ok := l.table.NextDeadline(); next == end && (!ok || at.After(end)) {
+		if at, ok := l.table.NextDeadline(); next.Equal(end) && (!ok || at.After(end)) {
 			return
 		}
 	}

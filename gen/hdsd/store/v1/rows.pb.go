@@ -736,6 +736,69 @@ func (x *Established) GetStandIn() *timestamppb.Timestamp {
 	return nil
 }
 
+// Penalty is what damping holds against an endpoint that went down lately.
+type Penalty struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At the moment at; it halves again and again from then on.
+	Value float64                `protobuf:"fixed64,1,opt,name=value,proto3" json:"value,omitempty"`
+	At    *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=at,proto3" json:"at,omitempty"`
+	// Whether it has been large enough to hold the endpoint down, and not small since.
+	Suppressed    bool `protobuf:"varint,3,opt,name=suppressed,proto3" json:"suppressed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Penalty) Reset() {
+	*x = Penalty{}
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Penalty) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Penalty) ProtoMessage() {}
+
+func (x *Penalty) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Penalty.ProtoReflect.Descriptor instead.
+func (*Penalty) Descriptor() ([]byte, []int) {
+	return file_hdsd_store_v1_rows_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Penalty) GetValue() float64 {
+	if x != nil {
+		return x.Value
+	}
+	return 0
+}
+
+func (x *Penalty) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *Penalty) GetSuppressed() bool {
+	if x != nil {
+		return x.Suppressed
+	}
+	return false
+}
+
 // Scope is a set of endpoints. A field that is empty matches any.
 type Override_Scope struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -748,7 +811,7 @@ type Override_Scope struct {
 
 func (x *Override_Scope) Reset() {
 	*x = Override_Scope{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[9]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -760,7 +823,7 @@ func (x *Override_Scope) String() string {
 func (*Override_Scope) ProtoMessage() {}
 
 func (x *Override_Scope) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[9]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -808,7 +871,7 @@ type Trials_Proof struct {
 
 func (x *Trials_Proof) Reset() {
 	*x = Trials_Proof{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[10]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -820,7 +883,7 @@ func (x *Trials_Proof) String() string {
 func (*Trials_Proof) ProtoMessage() {}
 
 func (x *Trials_Proof) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[10]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -863,7 +926,7 @@ type Trials_Loss struct {
 
 func (x *Trials_Loss) Reset() {
 	*x = Trials_Loss{}
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[11]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -875,7 +938,7 @@ func (x *Trials_Loss) String() string {
 func (*Trials_Loss) ProtoMessage() {}
 
 func (x *Trials_Loss) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_store_v1_rows_proto_msgTypes[11]
+	mi := &file_hdsd_store_v1_rows_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -982,7 +1045,13 @@ const file_hdsd_store_v1_rows_proto_rawDesc = "" +
 	"\vEstablished\x12\x1a\n" +
 	"\bidentity\x18\x01 \x01(\tR\bidentity\x12.\n" +
 	"\x04seen\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04seen\x125\n" +
-	"\bstand_in\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\astandInB Z\x1ehdsd/gen/hdsd/store/v1;storev1b\x06proto3"
+	"\bstand_in\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\astandIn\"k\n" +
+	"\aPenalty\x12\x14\n" +
+	"\x05value\x18\x01 \x01(\x01R\x05value\x12*\n" +
+	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x1e\n" +
+	"\n" +
+	"suppressed\x18\x03 \x01(\bR\n" +
+	"suppressedB Z\x1ehdsd/gen/hdsd/store/v1;storev1b\x06proto3"
 
 var (
 	file_hdsd_store_v1_rows_proto_rawDescOnce sync.Once
@@ -997,7 +1066,7 @@ func file_hdsd_store_v1_rows_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_store_v1_rows_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_hdsd_store_v1_rows_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_hdsd_store_v1_rows_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_hdsd_store_v1_rows_proto_goTypes = []any{
 	(Trust_Level)(0),              // 0: hdsd.store.v1.Trust.Level
 	(*Freeze)(nil),                // 1: hdsd.store.v1.Freeze
@@ -1009,38 +1078,40 @@ var file_hdsd_store_v1_rows_proto_goTypes = []any{
 	(*AuditEntry)(nil),            // 7: hdsd.store.v1.AuditEntry
 	(*Trials)(nil),                // 8: hdsd.store.v1.Trials
 	(*Established)(nil),           // 9: hdsd.store.v1.Established
-	(*Override_Scope)(nil),        // 10: hdsd.store.v1.Override.Scope
-	(*Trials_Proof)(nil),          // 11: hdsd.store.v1.Trials.Proof
-	(*Trials_Loss)(nil),           // 12: hdsd.store.v1.Trials.Loss
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(v3.HealthStatus)(0),          // 14: envoy.config.core.v3.HealthStatus
-	(*v3.Locality)(nil),           // 15: envoy.config.core.v3.Locality
+	(*Penalty)(nil),               // 10: hdsd.store.v1.Penalty
+	(*Override_Scope)(nil),        // 11: hdsd.store.v1.Override.Scope
+	(*Trials_Proof)(nil),          // 12: hdsd.store.v1.Trials.Proof
+	(*Trials_Loss)(nil),           // 13: hdsd.store.v1.Trials.Loss
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
+	(v3.HealthStatus)(0),          // 15: envoy.config.core.v3.HealthStatus
+	(*v3.Locality)(nil),           // 16: envoy.config.core.v3.Locality
 }
 var file_hdsd_store_v1_rows_proto_depIdxs = []int32{
-	13, // 0: hdsd.store.v1.Freeze.since:type_name -> google.protobuf.Timestamp
-	14, // 1: hdsd.store.v1.HeldHealth.statuses:type_name -> envoy.config.core.v3.HealthStatus
-	10, // 2: hdsd.store.v1.Override.scope:type_name -> hdsd.store.v1.Override.Scope
-	14, // 3: hdsd.store.v1.Override.status:type_name -> envoy.config.core.v3.HealthStatus
-	13, // 4: hdsd.store.v1.Override.since:type_name -> google.protobuf.Timestamp
-	13, // 5: hdsd.store.v1.Override.until:type_name -> google.protobuf.Timestamp
-	13, // 6: hdsd.store.v1.Gap.start:type_name -> google.protobuf.Timestamp
-	13, // 7: hdsd.store.v1.Gap.end:type_name -> google.protobuf.Timestamp
-	14, // 8: hdsd.store.v1.VotedHealth.status:type_name -> envoy.config.core.v3.HealthStatus
-	13, // 9: hdsd.store.v1.VotedHealth.since:type_name -> google.protobuf.Timestamp
+	14, // 0: hdsd.store.v1.Freeze.since:type_name -> google.protobuf.Timestamp
+	15, // 1: hdsd.store.v1.HeldHealth.statuses:type_name -> envoy.config.core.v3.HealthStatus
+	11, // 2: hdsd.store.v1.Override.scope:type_name -> hdsd.store.v1.Override.Scope
+	15, // 3: hdsd.store.v1.Override.status:type_name -> envoy.config.core.v3.HealthStatus
+	14, // 4: hdsd.store.v1.Override.since:type_name -> google.protobuf.Timestamp
+	14, // 5: hdsd.store.v1.Override.until:type_name -> google.protobuf.Timestamp
+	14, // 6: hdsd.store.v1.Gap.start:type_name -> google.protobuf.Timestamp
+	14, // 7: hdsd.store.v1.Gap.end:type_name -> google.protobuf.Timestamp
+	15, // 8: hdsd.store.v1.VotedHealth.status:type_name -> envoy.config.core.v3.HealthStatus
+	14, // 9: hdsd.store.v1.VotedHealth.since:type_name -> google.protobuf.Timestamp
 	0,  // 10: hdsd.store.v1.Trust.level:type_name -> hdsd.store.v1.Trust.Level
-	13, // 11: hdsd.store.v1.Trust.since:type_name -> google.protobuf.Timestamp
-	13, // 12: hdsd.store.v1.AuditEntry.time:type_name -> google.protobuf.Timestamp
-	11, // 13: hdsd.store.v1.Trials.proven:type_name -> hdsd.store.v1.Trials.Proof
-	12, // 14: hdsd.store.v1.Trials.losses:type_name -> hdsd.store.v1.Trials.Loss
-	13, // 15: hdsd.store.v1.Established.seen:type_name -> google.protobuf.Timestamp
-	13, // 16: hdsd.store.v1.Established.stand_in:type_name -> google.protobuf.Timestamp
-	15, // 17: hdsd.store.v1.Override.Scope.locality:type_name -> envoy.config.core.v3.Locality
-	13, // 18: hdsd.store.v1.Trials.Loss.time:type_name -> google.protobuf.Timestamp
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	14, // 11: hdsd.store.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	14, // 12: hdsd.store.v1.AuditEntry.time:type_name -> google.protobuf.Timestamp
+	12, // 13: hdsd.store.v1.Trials.proven:type_name -> hdsd.store.v1.Trials.Proof
+	13, // 14: hdsd.store.v1.Trials.losses:type_name -> hdsd.store.v1.Trials.Loss
+	14, // 15: hdsd.store.v1.Established.seen:type_name -> google.protobuf.Timestamp
+	14, // 16: hdsd.store.v1.Established.stand_in:type_name -> google.protobuf.Timestamp
+	14, // 17: hdsd.store.v1.Penalty.at:type_name -> google.protobuf.Timestamp
+	16, // 18: hdsd.store.v1.Override.Scope.locality:type_name -> envoy.config.core.v3.Locality
+	14, // 19: hdsd.store.v1.Trials.Loss.time:type_name -> google.protobuf.Timestamp
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_store_v1_rows_proto_init() }
@@ -1054,7 +1125,7 @@ func file_hdsd_store_v1_rows_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_store_v1_rows_proto_rawDesc), len(file_hdsd_store_v1_rows_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
