@@ -202,8 +202,9 @@ func countsOf(set *source.Set) counts {
 	return n
 }
 
-// update counts the difference between two sets.
-func (n *counts) update(before, after *source.Set) {
+// update counts the difference between two sets. It returns what the clusters that have
+// changed were.
+func (n *counts) update(before, after *source.Set) map[string]size {
 	var old, now []*source.Cluster
 	if before != nil {
 		old = before.Clusters
@@ -212,13 +213,15 @@ func (n *counts) update(before, after *source.Set) {
 		now = after.Clusters
 	}
 	changed, removed := source.Changes(old, now)
+	was := make(map[string]size, len(changed)+len(removed))
 	for _, c := range removed {
-		n.remove(c.Name)
+		was[c.Name] = n.remove(c.Name)
 	}
 	for _, c := range changed {
-		n.remove(c.Name)
+		was[c.Name] = n.remove(c.Name)
 		n.add(c)
 	}
+	return was
 }
 
 func (n *counts) add(c *source.Cluster) {
@@ -231,9 +234,10 @@ func (n *counts) add(c *source.Cluster) {
 	n.endpoints += one.endpoints
 }
 
-func (n *counts) remove(name string) {
+func (n *counts) remove(name string) size {
 	one := n.by[name]
 	delete(n.by, name)
 	n.clusters -= one.clusters
 	n.endpoints -= one.endpoints
+	return one
 }

@@ -3,11 +3,12 @@
 //
 // A Hold owns the difference between what one source says and what is in use of it. A set
 // that takes away more than a share of the clusters or endpoints in use is not followed
-// at once: what it adds and changes counts, and what it takes away stays.
+// at once: what it adds and changes counts, and what it takes away stays. What it takes away
+// little by little adds up: it is compared with the most that was in use lately, too.
 //
 // It guarantees:
 //   - Each endpoint, and each cluster, is held for its own time. Whatever the source
-//     says in between, nothing prolongs that.
+//     says in between, nothing prolongs that but a restart, by a minute at most.
 //   - What the source has again is no longer held.
 //   - Without anything held, a set is handed on as it came, by the same pointer.
 //   - A cluster of which the same is held keeps its pointer.

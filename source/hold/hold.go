@@ -27,10 +27,12 @@ type Hold struct {
 	said  *source.Set // the latest of the source
 	inUse *source.Set // nil before the first
 	count counts      // of inUse; only kept while the rule is on
+	peaks peaks       // of count
 	taken map[string]*taken
 
 	next     time.Time // when the first of them is accepted by itself
 	since    time.Time // since when that is held
+	restored time.Time // when that was; zero: it was not
 	revision uint64
 }
 
@@ -51,7 +53,7 @@ func New(rule Rule) *Hold { return &Hold{rule: rule, taken: map[string]*taken{}}
 func (h *Hold) Configure(rule Rule) {
 	if h.rule != rule {
 		h.rule, h.said = rule, nil
-		h.count = countsOf(h.inUse)
+		h.count, h.peaks = countsOf(h.inUse), peaks{}
 		h.plan()
 	}
 }
@@ -64,7 +66,7 @@ func (h *Hold) Take(now time.Time, set *source.Set, wanted func(service string) 
 	}
 	if h.rule.Off() {
 		clear(h.taken)
-		h.said, h.inUse, h.count = set, set, counts{}
+		h.said, h.inUse, h.count, h.peaks = set, set, counts{}, peaks{}
 		h.plan()
 		return set
 	}
@@ -72,10 +74,16 @@ func (h *Hold) Take(now time.Time, set *source.Set, wanted func(service string) 
 	if set.Answered() {
 		h.release(set)
 	}
-	h.hold(now, gone)
-	h.expire(now)
+	slot := h.peaks.slot(now, h.rule)
+	h.hold(now, slot, gone)
+	accepted := h.expire(now)
 	h.said = set
-	h.use(set)
+	before := h.count
+	was := h.use(set)
+	h.peaks.note(slot, &before, &h.count, was)
+	for _, name := range accepted {
+		h.peaks.forget(name)
+	}
 	h.plan()
 	return h.inUse
 }
@@ -94,6 +102,7 @@ func (h *Hold) Accept() *source.Set {
 	}
 	clear(h.taken)
 	h.use(h.said)
+	h.peaks = peaks{}
 	h.plan()
 	return h.inUse
 }
@@ -144,6 +153,7 @@ func (h *Hold) missing(set *source.Set, wanted func(string) bool) map[string]*lo
 	for _, before := range removed {
 		if before.Lone && set.Answered() && wanted != nil && !wanted(before.ServiceName) {
 			delete(h.taken, before.Name)
+			h.peaks.forget(before.Name)
 			continue
 		}
 		gone[before.Name] = &loss{before: before, cluster: true, endpoints: addresses(before)}
@@ -175,7 +185,7 @@ type loss struct {
 }
 
 // hold holds what is taken away, where that is too much.
-func (h *Hold) hold(now time.Time, gone map[string]*loss) {
+func (h *Hold) hold(now time.Time, slot int64, gone map[string]*loss) {
 	clusters, endpoints := 0, 0
 	for _, l := range gone {
 		endpoints += len(l.endpoints)
@@ -183,16 +193,22 @@ func (h *Hold) hold(now time.Time, gone map[string]*loss) {
 			clusters++
 		}
 	}
-	all := h.exceeds(clusters, h.count.clusters) || h.exceeds(endpoints, h.count.endpoints)
+	all := h.exceeds(clusters, h.count.clusters, h.peaks.clusters.largest(slot, h.count.clusters)) ||
+		h.exceeds(endpoints, h.count.endpoints, h.peaks.endpoints.largest(slot, h.count.endpoints))
 	for name, l := range gone {
-		size := h.count.by[name].endpoints
-		if all || size >= large && h.exceeds(len(l.endpoints), size) || l.cluster && h.taken[name] != nil {
+		size, falls := h.count.by[name].endpoints, h.peaks.by[name]
+		peak := falls.largest(slot, size)
+		if all || peak >= large && h.exceeds(len(l.endpoints), size, peak) || l.cluster && h.taken[name] != nil {
 			h.take(now, name, l)
 		}
 	}
 }
 
-func (h *Hold) exceeds(lost, of int) bool { return float64(lost) > h.rule.Share*float64(of) }
+// exceeds reports whether too much would be lost, of what is in use or of the most that was
+// in use lately.
+func (h *Hold) exceeds(lost, of, peak int) bool {
+	return lost > 0 && (float64(lost) > h.rule.Share*float64(of) || float64(peak-of+lost) > h.rule.Share*float64(peak))
+}
 
 // take holds what is taken away of a cluster. What is held already keeps its time.
 func (h *Hold) take(now time.Time, name string, l *loss) {
@@ -232,10 +248,10 @@ func (h *Hold) release(set *source.Set) {
 	}
 }
 
-// expire accepts what was held for its time.
-func (h *Hold) expire(now time.Time) {
+// expire accepts what was held for its time. It returns the clusters of it.
+func (h *Hold) expire(now time.Time) (accepted []string) {
 	if !h.due(now) {
-		return
+		return nil
 	}
 	over := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) >= h.rule.For }
 	for name, t := range h.taken {
@@ -243,13 +259,16 @@ func (h *Hold) expire(now time.Time) {
 		maps.DeleteFunc(t.endpoints, func(_ string, since time.Time) bool { return over(since) })
 		if over(t.cluster) {
 			delete(h.taken, name)
+			accepted = append(accepted, name)
 			continue
 		}
 		if len(t.endpoints) != before {
 			t.built = nil
+			accepted = append(accepted, name)
 		}
 		h.drop(name)
 	}
+	return accepted
 }
 
 // drop forgets a cluster of which nothing is held.
@@ -272,8 +291,9 @@ func (h *Hold) unwanted(wanted func(string) bool) bool {
 	return false
 }
 
-// use puts into use what a set has and what is held.
-func (h *Hold) use(set *source.Set) {
+// use puts into use what a set has and what is held. It returns what the clusters that have
+// changed were.
+func (h *Hold) use(set *source.Set) map[string]size {
 	before := h.inUse
 	h.inUse = set
 	if len(h.taken) > 0 {
@@ -294,9 +314,9 @@ func (h *Hold) use(set *source.Set) {
 	}
 	if h.count.by == nil {
 		h.count = countsOf(h.inUse)
-		return
+		return nil
 	}
-	h.count.update(before, h.inUse)
+	return h.count.update(before, h.inUse)
 }
 
 // plan finds out when the next is due, and what the present state is called.
@@ -319,6 +339,9 @@ func (h *Hold) plan() {
 	}
 	if h.next = (time.Time{}); !h.since.IsZero() {
 		h.next = h.since.Add(h.rule.For)
+		if least := h.restored.Add(min(atLeast, h.rule.For)); h.next.Before(least) {
+			h.next = least
+		}
 	}
 }
 
@@ -355,8 +378,13 @@ func (h *Hold) Save() []Saved {
 	return all
 }
 
+// atLeast is for how long what was held before a restart is held after it. The clock may
+// have been wrong then, or be wrong now.
+const atLeast = time.Minute
+
 // Restore holds what was held before a restart. Call it before the first Take.
 func (h *Hold) Restore(now time.Time, saved []Saved) {
+	h.restored = now
 	past := func(at time.Time) time.Time {
 		if at.After(now) { // the clock was set back
 			return now

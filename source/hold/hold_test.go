@@ -173,6 +173,85 @@ func TestAnotherEvilAnswerProlongsNothing(t *testing.T) {
 	}
 }
 
+// TestASlowShrinkageIsHeld takes 40 % of the rest away every 100 ms, of one source or of one of
+// its clusters, and every 10 s.
+func TestASlowShrinkageIsHeld(t *testing.T) {
+	for name, c := range map[string]struct {
+		clusters int
+		every    time.Duration
+	}{"of all": {1, 100 * time.Millisecond}, "of one cluster": {4, 100 * time.Millisecond}, "slower": {1, 10 * time.Second}, "by small clusters": {100, time.Second}} {
+		t.Run(name, func(t *testing.T) {
+			h, w, now := New(half), many(c.clusters, 100), start
+			if c.clusters == 100 {
+				w = many(100, 1)
+			}
+			set := w.set(nil)
+			h.Take(now, set, nil)
+			size := h.Status().Endpoints
+			for range 10 {
+				now = now.Add(c.every)
+				if w["c00"] = w["c00"][:6*len(w["c00"])/10]; c.clusters == 100 {
+					for i := range len(w) * 4 / 10 {
+						delete(w, slices.Sorted(maps.Keys(w))[len(w)-1-i/100])
+					}
+				}
+				set = w.set(set)
+				h.Take(now, set, nil)
+			}
+			s := h.Status()
+			if lost := size - s.Endpoints; s.Held == nil || lost == 0 || lost > 50 {
+				t.Errorf("%d of %d are gone, held is %+v", lost, size, s.Held)
+			}
+			if got := h.Take(now.Add(half.For), set, nil); h.Status().Held != nil || got != set {
+				t.Errorf("after its time %+v is held", h.Status().Held)
+			}
+			w["c00"] = append(w["c00"], 200, 201, 202)
+			set = w.set(set)
+			h.Take(now.Add(half.For+time.Second), set, nil)
+			w["c00"] = w["c00"][:len(w["c00"])-1]
+			if h.Take(now.Add(half.For+2*time.Second), w.set(set), nil); h.Status().Held != nil {
+				t.Error("what was accepted still counts")
+			}
+		})
+	}
+}
+
+// TestASlowerScaleDownIsFollowed: a tenth of what there was goes every 75 s.
+func TestASlowerScaleDownIsFollowed(t *testing.T) {
+	h, w := New(half), many(1, 100)
+	set := w.set(nil)
+	h.Take(start, set, nil)
+	for i := range 10 {
+		w["c00"] = w["c00"][:len(w["c00"])*9/10]
+		set = w.set(set)
+		if got := h.Take(start.Add(time.Duration(i)*75*time.Second), set, nil); got != set {
+			t.Fatalf("step %d: %d are left, held is %+v", i, len(w["c00"]), h.Status().Held)
+		}
+	}
+}
+
+// TestARestartAfterItsTime leaves a minute to mend it: the clock may be wrong.
+func TestARestartAfterItsTime(t *testing.T) {
+	full, part := many(4, 10).set(nil), world{"c00": {1}}.set(nil)
+	h := New(half)
+	h.Take(start, full, nil)
+	h.Take(start, part, nil)
+	ahead := start.AddDate(1, 0, 0)
+	again := New(half)
+	again.Restore(ahead, h.Save())
+	again.Take(ahead, part, nil)
+	if s := again.Status(); s.Endpoints != 40 || s.Held == nil || !s.Held.AcceptsAt.Equal(ahead.Add(time.Minute)) || s.Held.Endpoints != 1 {
+		t.Errorf("%+v, held %+v", s, s.Held)
+	}
+	again.Take(ahead.Add(59*time.Second), part, nil)
+	if s := again.Status(); s.Endpoints != 40 {
+		t.Errorf("%+v", s)
+	}
+	if again.Take(ahead.Add(time.Minute), part, nil); again.Status().Held != nil {
+		t.Error("it is held for longer than a minute")
+	}
+}
+
 func TestOffIsOff(t *testing.T) {
 	for _, rule := range []Rule{{}, {Share: 1, For: time.Minute}, {Share: 0.5}} {
 		h := New(rule)
@@ -241,6 +320,41 @@ func TestALoneAssignmentThatNobodyWants(t *testing.T) {
 type model struct {
 	inUse map[string]bool
 	held  map[string]time.Time
+	least time.Time
+	log   map[string][]sized // how large a cluster was, and the source (" "), and how many clusters it had ("#")
+}
+
+// sized is a size that ended.
+type sized struct {
+	size int
+	slot int
+}
+
+// slotOf is the sixtieth of the rule's time since the start.
+func slotOf(began, now time.Time) int { return int(now.Sub(began) / (half.For / 60)) }
+
+func (m *model) peak(slot int, name string, is int) int {
+	for _, one := range m.log[name] {
+		if slot-one.slot <= 60 {
+			is = max(is, one.size)
+		}
+	}
+	return is
+}
+
+// sizes are those of all clusters, of the source and of its clusters.
+func sizes(all map[string]bool) map[string]int {
+	n := map[string]int{}
+	for item := range all {
+		if len(item) == 4 {
+			n["#"]++
+			n[clusterOf(item)] += 0
+			continue
+		}
+		n[" "]++
+		n[clusterOf(item)]++
+	}
+	return n
 }
 
 func items(w world) map[string]bool {
@@ -256,22 +370,18 @@ func items(w world) map[string]bool {
 
 func clusterOf(item string) string { return item[:3] }
 
-func (m *model) take(now time.Time, says map[string]bool) {
-	lost, size, clusters, lostClusters := map[string]int{}, map[string]int{}, 0, 0
-	total, lostTotal := 0, 0
+func (m *model) take(began, now time.Time, says map[string]bool) {
+	slot, before, left := slotOf(began, now), sizes(m.inUse), map[string]int{}
 	for item := range m.inUse {
-		gone, name := !says[item], clusterOf(item)
-		if len(item) == 4 {
-			if clusters++; gone {
-				lostClusters++
-			}
-			continue
+		if says[item] {
+			left[clusterOf(item)] += min(1, len(item)-4)
+			left[" "] += min(1, len(item)-4)
+			left["#"] += 1 - min(1, len(item)-4)
 		}
-		size[name]++
-		if total++; gone {
-			lost[name]++
-			lostTotal++
-		}
+	}
+	much := func(name string, least int) bool {
+		is, peak := before[name], m.peak(slot, name, before[name])
+		return peak >= least && left[name] < is && (2*(is-left[name]) > is || 2*(peak-left[name]) > peak)
 	}
 	kept := map[string]bool{} // clusters of which something is held
 	for item := range m.held {
@@ -281,17 +391,19 @@ func (m *model) take(now time.Time, says map[string]bool) {
 			kept[clusterOf(item)] = true
 		}
 	}
-	all := 2*lostClusters > clusters || 2*lostTotal > total
+	all := much("#", 0) || much(" ", 0)
 	for item := range m.inUse {
 		name := clusterOf(item)
 		whole := kept[name] && !says[name+" "]
-		if _, known := m.held[item]; !known && !says[item] && (all || size[name] >= large && 2*lost[name] > size[name] || whole) {
+		if _, known := m.held[item]; !known && !says[item] && (all || much(name, large) || whole) {
 			m.held[item] = now
 		}
 	}
+	accepted := map[string]bool{}
 	for item, since := range m.held {
-		if now.Sub(since) >= half.For {
+		if now.Sub(since) >= half.For && !now.Before(m.least) {
 			delete(m.held, item)
+			accepted[clusterOf(item)], accepted[" "], accepted["#"] = true, true, true
 		}
 	}
 	for item := range m.held { // an endpoint has its cluster
@@ -303,17 +415,30 @@ func (m *model) take(now time.Time, says map[string]bool) {
 	for item := range m.held {
 		m.inUse[item] = true
 	}
+	m.remember(slot, before, accepted)
+}
+
+// remember notes what has become smaller, and forgets where that was accepted.
+func (m *model) remember(slot int, before map[string]int, accepted map[string]bool) {
+	after := sizes(m.inUse)
+	for name, was := range before {
+		if is, there := after[name]; !there && name != " " && name != "#" || accepted[name] {
+			delete(m.log, name)
+		} else if is < was {
+			m.log[name] = append(m.log[name], sized{was, slot})
+		}
+	}
 }
 
 // check compares a Hold with the model, for any sequence of worlds.
 func check(t *testing.T, next func() uint64) {
 	t.Helper()
-	h, m := New(half), &model{held: map[string]time.Time{}}
-	w, now := many(3, 12), start
+	h, m := New(half), &model{held: map[string]time.Time{}, log: map[string][]sized{}}
+	w, now, began := many(3, 12), start, start
 	set := w.set(nil)
 	for step := range 30 {
 		got := h.Take(now, set, nil)
-		m.take(now, items(w))
+		m.take(began, now, items(w))
 		have := map[string]bool{}
 		for name, list := range shown(got) {
 			have[name+" "] = true
@@ -341,6 +466,8 @@ func check(t *testing.T, next func() uint64) {
 			saved := h.Save()
 			h = New(half)
 			h.Restore(now, saved)
+			began, m.least = now, now.Add(time.Minute)
+			clear(m.log)
 			stored := w.set(set)
 			stored.Awaited = true
 			h.Take(now, stored, nil)
