@@ -2,6 +2,7 @@ package eds
 
 import (
 	"bytes"
+	"cmp"
 
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -28,27 +29,36 @@ func (l *limiter) decode(receive func(any) error, m proto.Message) error {
 	return c.refusal
 }
 
-// UnmarshalWire implements wire.Unmarshaler.
-func (c *counted) UnmarshalWire(data mem.BufferSlice) error {
-	whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
-	defer whole.Free()
-	if whole.Len() > fewBytes {
-		if c.refusal = c.limiter.count(whole.ReadOnlyData(), c.message); c.refusal != nil {
-			return nil
-		}
-	}
-	return proto.Unmarshal(whole.ReadOnlyData(), c.message)
-}
-
 // fewBytes is the size up to which a request is not counted.
 const fewBytes = 64 << 10
 
+// UnmarshalWire implements wire.Unmarshaler. It decodes a large request piece by piece,
+// which gives the same message as the whole: so it needs no copy of it beside that of
+// grpc.
+func (c *counted) UnmarshalWire(data mem.BufferSlice) error {
+	if data.Len() <= fewBytes {
+		whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
+		defer whole.Free()
+		return proto.Unmarshal(whole.ReadOnlyData(), c.message)
+	}
+	n := c.limiter.counter(c.message)
+	if c.refusal = eachPiece(data, n.count); c.refusal != nil {
+		return nil
+	}
+	// Nothing here reads unknown fields.
+	options := proto.UnmarshalOptions{Merge: true, DiscardUnknown: true}
+	return eachPiece(data, func(piece []byte) error { return options.Unmarshal(piece, c.message) })
+}
+
+// otherParts and otherBytes are what the other messages of a request may have together: a
+// node has hundreds of extensions, however many names it asks for.
+const (
+	otherParts = 64 << 10
+	otherBytes = 4 << 20
+)
+
 // parts returns how many fields the locators of a request may have together.
 func (l limits) parts() int { return 8 * l.names }
-
-// otherParts is how many fields the other messages of a request may have together: a
-// node has hundreds of extensions, however many names it asks for.
-const otherParts = 64 << 10
 
 // versions returns how many versions a client may say it has: one for each resource,
 // and as many again as it may have named, or may have from before, that are gone.
@@ -56,43 +66,82 @@ func (l *limiter) versions(limits limits) int {
 	return max(l.published.clusters.size(), l.published.assignments.size()) + 2*limits.names
 }
 
-// count refuses an encoded request with too many parts. It leaves invalid input to the
-// decoder.
-func (l *limiter) count(encoded []byte, m proto.Message) error {
-	known := m.ProtoReflect().Descriptor().Fields()
-	of := make([]int, known.Len()) // the entries of each list
-	limits := l.limits()
-	parts, others, versions := limits.parts(), otherParts, l.versions(limits)
-	var field protoreflect.FieldDescriptor // of the previous part, and mostly of the next
-	for len(encoded) > 0 && parts >= 0 && others >= 0 {
-		part, err := nextField(encoded)
+// counter counts the parts of one request.
+type counter struct {
+	limits   limits
+	versions int // that it may list
+	known    protoreflect.FieldDescriptors
+	field    protoreflect.FieldDescriptor // of the previous part, and mostly of the next
+	of       []listed                     // each list
+
+	parts, others, otherBytes int // that are left
+}
+
+// listed is what one list of a request has so far.
+type listed struct{ entries, bytes int }
+
+func (l *limiter) counter(m proto.Message) *counter {
+	known, limits := m.ProtoReflect().Descriptor().Fields(), l.limits()
+	return &counter{
+		limits: limits, versions: l.versions(limits), known: known, of: make([]listed, known.Len()),
+		parts: limits.parts(), others: otherParts, otherBytes: otherBytes,
+	}
+}
+
+// count refuses a request with too many parts, or too long ones. It leaves invalid input
+// to the decoder.
+func (c *counter) count(piece []byte) error {
+	for len(piece) > 0 {
+		part, err := nextField(piece)
 		if err != nil {
 			return nil
 		}
-		encoded = encoded[len(part.raw):]
-		if field == nil || field.Number() != part.number {
-			field = known.ByNumber(part.number)
+		piece = piece[len(part.raw):]
+		if c.field == nil || c.field.Number() != part.number {
+			c.field = c.known.ByNumber(part.number)
 		}
-		if field == nil || !field.IsList() && !field.IsMap() {
-			others = countParts(others, field, part.value, 0)
-			continue
+		if c.field != nil && (c.field.IsList() || c.field.IsMap()) {
+			err = c.list(part)
+		} else {
+			err = c.other(part)
 		}
-		n := &of[field.Index()]
-		*n++
-		switch {
-		case !field.IsMap() && *n > limits.names+1: // "*" beside the names
-			return limits.check(*n, 0)
-		case !field.IsMap():
-			parts = countParts(parts, field, part.value, 0)
-		case *n > versions:
-			return rest.TooLarge("a client may list up to %d resources that it has: "+raised, versions)
+		if err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// list counts an entry of a list.
+func (c *counter) list(part field) error {
+	n := &c.of[c.field.Index()]
+	n.entries++
 	switch {
-	case parts < 0:
-		return rest.TooLarge("the locators of a request may have up to %d fields together: "+raised, limits.parts())
-	case others < 0:
+	case c.field.IsMap():
+		if n.entries > c.versions {
+			return rest.TooLarge("a client may list up to %d resources that it has: "+raised, c.versions)
+		}
+		return nil
+	case n.entries > c.limits.names+1: // "*" beside the names
+		return c.limits.check(n.entries, 0)
+	case c.field.Message() == nil:
+		n.bytes += len(part.value)
+		return cmp.Or(checkName(len(part.value)), c.limits.check(0, n.bytes))
+	}
+	if c.parts = countParts(c.parts, c.field, part.value, 0); c.parts < 0 {
+		return rest.TooLarge("the locators of a request may have up to %d fields together: "+raised, c.limits.parts())
+	}
+	return nil
+}
+
+// other counts what is not in a list.
+func (c *counter) other(part field) error {
+	c.others, c.otherBytes = countParts(c.others, c.field, part.value, 0), c.otherBytes-len(part.raw)
+	switch {
+	case c.others < 0:
 		return rest.TooLarge("the node and the error of a request may have up to %d fields together: make the node smaller", otherParts)
+	case c.otherBytes < 0:
+		return rest.TooLarge("the node and the error of a request may have up to %d bytes together: make the node smaller", otherBytes)
 	}
 	return nil
 }
@@ -115,11 +164,18 @@ func countParts(left int, field protoreflect.FieldDescriptor, encoded []byte, de
 	return left
 }
 
-// countText refuses a JSON request with too many parts before it is decoded. It counts
-// commas, because one stands between any two parts.
+// countText refuses a JSON request with too many parts, or with too long a text, before it
+// is decoded. It counts commas, because one stands between any two parts.
 func (l *limiter) countText(body []byte) error {
 	if most := l.limits().parts() + otherParts; bytes.Count(body, comma) > most {
 		return rest.TooLarge("a request may have up to %d fields: "+raised, most)
+	}
+	for len(body) > otherBytes { // what is left may have no longer text
+		next := bytes.IndexByte(body[:otherBytes], '"')
+		if next < 0 {
+			return rest.TooLarge("a text of a request may have up to %d bytes: use shorter names, or make the node smaller", otherBytes)
+		}
+		body = body[next+1:]
 	}
 	return nil
 }

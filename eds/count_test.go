@@ -126,12 +126,12 @@ func FuzzCount(f *testing.F) {
 	s := NewServer(Options{MaxNames: 3})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		state, delta := new(discoveryv3.DiscoveryRequest), new(discoveryv3.DeltaDiscoveryRequest)
-		if s.limiter.count(b, state) == nil && proto.Unmarshal(b, state) == nil {
+		if s.limiter.counter(state).count(b) == nil && proto.Unmarshal(b, state) == nil {
 			if n := max(len(state.GetResourceNames()), len(state.GetResourceLocators())); n > 4 {
 				t.Errorf("%d names are decoded", n)
 			}
 		}
-		if s.limiter.count(b, delta) == nil && proto.Unmarshal(b, delta) == nil {
+		if s.limiter.counter(delta).count(b) == nil && proto.Unmarshal(b, delta) == nil {
 			if n := max(len(delta.GetResourceNamesSubscribe()), len(delta.GetResourceNamesUnsubscribe())); n > 4 {
 				t.Errorf("%d names are decoded", n)
 			}

@@ -56,6 +56,14 @@ func (i *interest) setNamed(w *watch, named bool) {
 // longestName is how many bytes a name may have.
 const longestName = 16 << 10
 
+// checkName returns an error if a name has too many bytes.
+func checkName(bytes int) error {
+	if bytes > longestName {
+		return rest.TooLarge("a name may have up to %d bytes, and one has %d", longestName, bytes)
+	}
+	return nil
+}
+
 // bytesPerName is how long a name may be that counts as one.
 const bytesPerName = 256
 
@@ -87,8 +95,8 @@ func (i *interest) has(name string) bool { return i.wildcard || i.watches[name] 
 
 // check returns an error if one more name is too many.
 func (i *interest) check(l limits, key string) error {
-	if len(key) > longestName {
-		return rest.TooLarge("a name may have up to %d bytes, and one has %d", longestName, len(key))
+	if err := checkName(len(key)); err != nil {
+		return err
 	}
 	return l.check(i.named+1, i.bytes+len(key))
 }

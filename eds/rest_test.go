@@ -359,3 +359,26 @@ func TestSlowPollsTimeOut(t *testing.T) {
 		equal(t, "turns taken", len(s.fetcher.turns), 0)
 	})
 }
+
+// TestLongTextsAreRefusedByREST: before they are decoded, whatever else is in a request.
+func TestLongTextsAreRefusedByREST(t *testing.T) {
+	s := NewServer(Options{})
+	for bytes, want := range map[int]int{longestName: 200, 9 << 20: 413} {
+		long := strings.Repeat("x", bytes)
+		answer := post(s, EndpointsPath, `{"resourceNames":["a","`+long+`","b"]}`)
+		equal(t, "status", answer.StatusCode, want)
+		answer.Body.Close()
+	}
+	for name, body := range map[string]string{
+		"a long one":         `{"resourceNames":["` + strings.Repeat("x", otherBytes) + `"]}`,
+		"after many":         `{"resourceNames":["a"` + strings.Repeat(`,"b"`, otherBytes/8) + `,"` + strings.Repeat("x", 2*otherBytes) + `"]}`,
+		"many and a long id": `{"resourceNames":[` + strings.Repeat(`"b",`, otherBytes/8) + `"b"],"node":{"id":"` + strings.Repeat("x", otherBytes) + `"}}`,
+	} {
+		if err := s.limiter.countText([]byte(body)); err == nil || !strings.Contains(err.Error(), "up to") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := s.limiter.countText([]byte(`{"resourceNames":[` + strings.Repeat(`"b",`, otherBytes/8) + `"b"]}`)); err != nil && !strings.Contains(err.Error(), "fields") {
+		t.Error(err)
+	}
+}

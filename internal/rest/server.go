@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -115,6 +116,22 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) (Answer, error) 
 	return serve(r, body)
 }
 
+// readAll reads a body of some length, or of one that is not known, which is negative. It
+// does not grow what it has read over and over, which would leave it several times in memory.
+func readAll(from io.Reader, length int64) ([]byte, error) {
+	if length >= 0 {
+		body := make([]byte, length)
+		_, err := io.ReadFull(from, body)
+		return body, err
+	}
+	parts, err := mem.ReadAll(from, mem.DefaultBufferPool())
+	defer parts.Free()
+	if err != nil {
+		return nil, err
+	}
+	return parts.Materialize(), nil
+}
+
 // body reads a request of bounded size, within the budget. It refuses one that is
 // announced as larger before it reads it. Its bytes count until done is called.
 func (s *Server) body(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
@@ -129,7 +146,7 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) (body []byte, done
 	if err != nil {
 		return nil, nil, err
 	}
-	body, err = io.ReadAll(counted)
+	body, err = readAll(counted, r.ContentLength)
 	if err == nil {
 		return body, done, nil
 	}

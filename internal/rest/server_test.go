@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -91,6 +92,33 @@ func TestATruncatedBody(t *testing.T) {
 	serving(echo).ServeHTTP(recorder, httptest.NewRequest("POST", "/a", iotest.ErrReader(errors.New("cut off"))))
 	if answer := recorder.Result(); answer.StatusCode != 400 || answer.Header.Get("Connection") != "close" || !strings.Contains(recorder.Body.String(), "cut off") {
 		t.Errorf("%d %v %s", answer.StatusCode, answer.Header, recorder.Body)
+	}
+}
+
+// TestBodiesAreReadWhole, whether their length is announced or not, and take little more than
+// their size.
+func TestBodiesAreReadWhole(t *testing.T) {
+	const size = 32 << 20
+	sent := bytes.Repeat([]byte("0123456789abcdef"), size/16)
+	for _, announced := range []bool{true, false} {
+		s := serving(func(_ *http.Request, got []byte) (rest.Answer, error) {
+			if !bytes.Equal(got, sent) {
+				t.Errorf("announced %v: got %d bytes", announced, len(got))
+			}
+			return nil, nil
+		})
+		s.MaxBytes = size
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/a", bytes.NewReader(sent))
+		if !announced {
+			request.ContentLength = -1
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		s.ServeHTTP(httptest.NewRecorder(), request)
+		runtime.ReadMemStats(&after)
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > 2*size+size/4 {
+			t.Errorf("announced %v: a body of %d bytes takes %d", announced, size, taken)
+		}
 	}
 }
 

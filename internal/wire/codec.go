@@ -54,6 +54,9 @@ func (codec) Unmarshal(data mem.BufferSlice, message any) error {
 		return m.UnmarshalWire(data)
 	}
 	if m, ok := message.(protobuf.Message); ok && data.Len() > fewBytes {
+		if size := data.Len(); size > maxBytes {
+			return fmt.Errorf("a %s may have up to %d bytes, and this one has %d", m.ProtoReflect().Descriptor().FullName(), maxBytes, size)
+		}
 		whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
 		defer whole.Free()
 		if CountFields(maxFields, m.ProtoReflect().Descriptor(), whole.ReadOnlyData()) < 0 {
@@ -64,10 +67,11 @@ func (codec) Unmarshal(data mem.BufferSlice, message any) error {
 	return standard.Unmarshal(data, message)
 }
 
-// A message of the standard codec that is larger than fewBytes may have up to
-// maxFields. Messages with more decode themselves.
+// A message of the standard codec may have up to maxBytes and, if it is larger than
+// fewBytes, up to maxFields. Messages with more decode themselves.
 const (
 	fewBytes  = 64 << 10
+	maxBytes  = 4 << 20
 	maxFields = 64 << 10
 )
 

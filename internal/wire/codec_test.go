@@ -3,6 +3,7 @@ package wire_test
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/encoding"
@@ -77,6 +78,25 @@ func TestOrdinaryMessagesAreCountedBeforeTheyAreDecoded(t *testing.T) {
 		for range 1000 {
 			list.Values = append(list.Values, &structpb.Value{})
 		}
+	}
+}
+
+// TestOrdinaryMessagesAreSmall: a larger one is refused without a copy of it.
+func TestOrdinaryMessagesAreSmall(t *testing.T) {
+	in := func(bytes int) mem.BufferSlice {
+		sent, err := proto.Marshal(wrapperspb.String(strings.Repeat("x", bytes)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return mem.BufferSlice{mem.SliceBuffer(sent)}
+	}
+	var got wrapperspb.StringValue
+	if err := wire.Codec().Unmarshal(in(4<<20-100), &got); err != nil || len(got.GetValue()) != 4<<20-100 {
+		t.Errorf("%d bytes: %v", len(got.GetValue()), err)
+	}
+	got.Reset()
+	if err := wire.Codec().Unmarshal(in(4<<20), &got); err == nil || !strings.Contains(err.Error(), "up to 4194304 bytes") || got.GetValue() != "" {
+		t.Errorf("%d bytes: %v", len(got.GetValue()), err)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -45,8 +46,14 @@ func TestFloodsAreBounded(t *testing.T) {
 		logs string
 	}{
 		{"reports of tiny entries", (*site).tinyEntries, "report_refused"},
-		{"requests on their way", (*site).onTheirWay, ""},
+		{"long names", (*site).longNames, ""},
+		{"long names on one connection", (*site).longNamesOnOneConnection, ""},
+		{"many names", (*site).manyNames, ""},
+		{"first messages", (*site).firstMessages, ""},
+		{"requests for status", (*site).statusRequests, ""},
 		{"REST bodies", (*site).bodies, ""},
+		{"REST names", (*site).restNames, ""},
+		{"every kind at once", (*site).everyKind, "report_refused"},
 	} {
 		t.Run(attack.name, func(t *testing.T) {
 			s := newSiteOf(t, cmp.Or(os.Getenv("FLOODS_BINARY"), fleet.Plain(t)))
@@ -163,17 +170,75 @@ func (s *site) tinyEntries(t *testing.T) {
 	}
 }
 
-// onTheirWay opens streams, and sends most of a large request on each.
-func (s *site) onTheirWay(t *testing.T) {
-	request := &discoveryv3.DiscoveryRequest{TypeUrl: assignments, ResourceNames: []string{strings.Repeat("x", of(12<<20, 60<<20))}}
-	encoded, err := proto.Marshal(request)
+// encodedAs gives the encoded message that each of many streams sends.
+func encodedAs(t *testing.T, m proto.Message) raw {
+	t.Helper()
+	encoded, err := proto.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return encoded
+}
+
+// oneLongName is a request with one name that makes all of its size.
+func oneLongName(t *testing.T) raw {
+	return encodedAs(t, &discoveryv3.DiscoveryRequest{TypeUrl: assignments, ResourceNames: []string{strings.Repeat("x", of(12<<20, 60<<20))}})
+}
+
+// longNames opens streams, each on a connection of its own, and sends a long name on each.
+func (s *site) longNames(t *testing.T) { s.onEach(t, adsMethod, oneLongName(t)) }
+
+// longNamesOnOneConnection does so on one connection.
+func (s *site) longNamesOnOneConnection(t *testing.T) {
+	message, on := oneLongName(t), s.rawly(t)
+	inParallel(of(12, 100), 100, func(int) { _ = attempt(on, 10*time.Second, adsMethod, message) }) // refused, or held for a while
+}
+
+// manyNames sends names of a plausible length, as many as one stream may have by their
+// bytes.
+func (s *site) manyNames(t *testing.T) {
+	names := make([]string, of(20_000, 80_000))
+	for i := range names {
+		names[i] = fmt.Sprintf("%0600d", i)
+	}
+	s.onEach(t, deltaMethod, encodedAs(t, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: assignments, ResourceNamesSubscribe: names}))
+}
+
+// firstMessages are nodes of the size of a flood.
+func (s *site) firstMessages(t *testing.T) {
+	s.onEach(t, hdsMethod, encodedAs(t, first(&corev3.Node{Id: strings.Repeat("x", of(12<<20, 60<<20))})))
+}
+
+// statusRequests ask for the status of a client with a very long name.
+func (s *site) statusRequests(t *testing.T) {
+	s.onEach(t, statusMethod, encodedAs(t, &statusv3.ClientStatusRequest{Node: &corev3.Node{Id: strings.Repeat("x", of(12<<20, 60<<20))}}))
+}
+
+// onEach sends a message on each of many streams, each on a connection of its own.
+func (s *site) onEach(t *testing.T, method string, message raw) {
 	inParallel(of(12, 100), 100, func(int) {
 		on := s.rawly(t)
 		defer on.Close()
-		_ = attempt(on, 10*time.Second, adsMethod, raw(encoded)) // refused, or held for a while
+		_ = attempt(on, 10*time.Second, method, message) // refused, or held for a while
+	})
+}
+
+// everyKind runs all kinds at once, so that they share the budget.
+func (s *site) everyKind(t *testing.T) {
+	var all sync.WaitGroup
+	for _, run := range []func(*testing.T){s.tinyEntries, s.longNames, s.manyNames, s.firstMessages, s.statusRequests, s.restNames} {
+		all.Go(func() { run(t) })
+	}
+	all.Wait()
+}
+
+// restNames posts one long name.
+func (s *site) restNames(t *testing.T) {
+	text := `{"resourceNames":["` + strings.Repeat("x", of(8<<20, 60<<20)) + `"]}`
+	inParallel(of(16, 60), 60, func(int) {
+		if code := s.post(t, "/v3/discovery:endpoints", strings.NewReader(text), ""); code == http.StatusOK {
+			t.Errorf("a long name is answered with %d", code)
+		}
 	})
 }
 
