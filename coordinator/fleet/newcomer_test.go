@@ -208,3 +208,19 @@ func TestWhoIsNotSeenForLongIsForgotten(t *testing.T) {
 		t.Errorf("forgotten are %v, left %d", forgotten, len(l.established))
 	}
 }
+
+// TestTheLongestUnseenIsForgottenFirst where too many are remembered.
+func TestTheLongestUnseenIsForgottenFirst(t *testing.T) {
+	l := watchful(t)
+	for i := range mostEstablished + 100 { // the first of them was seen last
+		l.setEstablished(fmt.Sprintf("gone%05d", i), &Established{Seen: l.now.Add(-time.Duration(i) * time.Second)})
+	}
+	l.effects()
+	l.now = l.now.Add(sweepEvery)
+	l.do(l.Tick(l.now))
+	for i := range mostEstablished + 100 {
+		if _, kept := l.established[fmt.Sprintf("gone%05d", i)]; kept != (i < mostEstablished) {
+			t.Fatalf("number %d is kept: %v; %d in all", i, kept, len(l.established))
+		}
+	}
+}

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"maps"
+	"slices"
 	"time"
 )
 
@@ -339,6 +340,7 @@ func (p *Probation) sweepEstablished(now time.Time) {
 	}
 	p.sweepAt = now.Add(sweepEvery)
 	p.reviewStandIns(now)
+	var away []string
 	for _, id := range sortedKeys(p.established) {
 		known := f.checkers[id]
 		switch e := p.established[id]; {
@@ -346,8 +348,14 @@ func (p *Probation) sweepEstablished(now time.Time) {
 			if now.Sub(e.Seen) > keepEstablished/7 && known.newcomer == nil {
 				p.remember(now, known)
 			}
-		case now.Sub(e.Seen) > keepEstablished || len(p.established) > mostEstablished+p.present:
+		case now.Sub(e.Seen) > keepEstablished:
 			p.setEstablished(id, nil)
+		default:
+			away = append(away, id)
 		}
+	}
+	slices.SortStableFunc(away, func(a, b string) int { return p.established[a].Seen.Compare(p.established[b].Seen) })
+	for _, id := range away[:max(0, len(away)-mostEstablished)] {
+		p.setEstablished(id, nil)
 	}
 }
