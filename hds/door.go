@@ -32,6 +32,13 @@ func (r *AdmitRule) matches(id string, from netip.Addr) bool {
 // memory is for how long a caller that has left is still known to have had a node id.
 const memory = time.Minute
 
+// countGone is for how long a node id counts towards those of its caller that has left.
+const countGone = 10 * time.Second
+
+// recountEvery is the shortest time between two counts of a caller's node ids while it has
+// too many.
+const recountEvery = 100 * time.Millisecond
+
 // door decides which checkers may come in. Server.mu guards it.
 type door struct {
 	rules          []AdmitRule // none: everybody
@@ -50,6 +57,24 @@ type visitor struct {
 	ids    map[string]*visit
 	joins  float64 // how many more it may bring now
 	filled time.Time
+	full   time.Time // until then it has too many ids
+}
+
+// isFull reports whether the caller has as many ids as it may. Who has just left counts.
+func (v *visitor) isFull(now time.Time, most int) bool {
+	if len(v.ids) < most || now.Before(v.full) {
+		return len(v.ids) >= most
+	}
+	count := 0
+	for _, one := range v.ids {
+		if one.sessions > 0 || now.Sub(one.left) < countGone {
+			count++
+		}
+	}
+	if count >= most {
+		v.full = now.Add(recountEvery)
+	}
+	return count >= most
 }
 
 // visit is what a caller has under one node id.
@@ -97,12 +122,12 @@ func (d *door) enter(now time.Time, id, key string) error {
 	v.joins = min(rate, v.joins+rate*now.Sub(v.filled).Minutes())
 	v.filled = now
 	switch {
-	case len(v.ids) >= d.maxIDs:
-		return status.Errorf(codes.ResourceExhausted,
-			"%s has checkers under %d node ids, the most for one caller: raise limits.max_ids_per_caller, or give checkers certificates of their own", share.Name(key), len(v.ids))
 	case v.joins < 1:
 		return status.Errorf(codes.ResourceExhausted,
 			"%s brought %d new node ids within a minute, the most for one caller: let checkers keep their node.id when they come back, or raise limits.max_joins_per_minute", share.Name(key), d.joinsPerMinute)
+	case v.isFull(now, d.maxIDs):
+		return status.Errorf(codes.ResourceExhausted,
+			"%s has checkers under %d node ids, the most for one caller, those that have just left included: raise limits.max_ids_per_caller, or give checkers certificates of their own", share.Name(key), d.maxIDs)
 	}
 	v.joins--
 	v.ids[id] = &visit{sessions: 1}

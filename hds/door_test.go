@@ -60,7 +60,7 @@ func TestAnotherAdmissionEndsSessions(t *testing.T) {
 	})
 }
 
-// TestOneCallerHasABoundedNumberOfIDs until a minute after they have left.
+// TestOneCallerHasABoundedNumberOfIDs until 10 s after they have left.
 func TestOneCallerHasABoundedNumberOfIDs(t *testing.T) {
 	bubble(t, hds.Options{Interval: time.Second, MaxIDsPerCaller: 3}, func(f *fixture) {
 		conn := f.dial("10.1.0.1")
@@ -79,7 +79,9 @@ func TestOneCallerHasABoundedNumberOfIDs(t *testing.T) {
 		come("d").fails(codes.ResourceExhausted, "limits.max_ids_per_caller")
 		come("a").cancel()
 		f.sink.take()
-		time.Sleep(2*time.Minute + time.Second)
+		time.Sleep(9 * time.Second)
+		come("d").fails(codes.ResourceExhausted, "limits.max_ids_per_caller")
+		time.Sleep(2 * time.Second)
 		come("d")
 		if calls := f.sink.take(); len(calls) == 0 || calls[len(calls)-1] != "connected d" {
 			t.Errorf("calls: %v", calls)
@@ -139,5 +141,38 @@ func TestAFleetUnderOneCertificateIsNotRefused(t *testing.T) {
 		come("old")
 		time.Sleep(50 * time.Second)
 		come("new")
+	})
+}
+
+// TestAFleetUnderOneCertificateIsRenamedTwice by the defaults, within two minutes: each
+// checker leaves as its successor comes.
+func TestAFleetUnderOneCertificateIsRenamedTwice(t *testing.T) {
+	bubble(t, hds.Options{Interval: time.Second}, func(f *fixture) {
+		const size = 1000
+		conn := f.dial("10.1.0.1")
+		present := make([]*client, size)
+		for _, name := range []string{"first", "second", "third"} {
+			for i := range present {
+				if present[i] != nil {
+					present[i].cancel()
+				}
+				present[i] = f.open(conn)
+				present[i].send(hello(nodeIn(fmt.Sprint(name, i), "z1")))
+				synctest.Wait()
+				time.Sleep(time.Minute / size)
+			}
+			connected := 0
+			for _, call := range f.sink.take() {
+				if strings.HasPrefix(call, "connected "+name) {
+					connected++
+				}
+			}
+			if connected != size {
+				t.Errorf("%d of %s connect", connected, name)
+			}
+		}
+		for _, c := range present {
+			c.cancel()
+		}
 	})
 }

@@ -36,8 +36,8 @@ type Options struct {
 	MaxMessageBytes int
 
 	// MaxIDsPerCaller bounds the node ids that a caller has checkers under, now and in
-	// the last minute. MaxJoinsPerMinute bounds how many of them may be new to it in a
-	// minute. Defaults: 2,000 and 1,200.
+	// the last 10 s. MaxJoinsPerMinute bounds how many ids a minute it may bring that it did
+	// not have in the last minute. Defaults: 2,000 and 1,200.
 	MaxIDsPerCaller, MaxJoinsPerMinute int
 
 	// Planned reports whether the server itself ended the connection from an

@@ -46,7 +46,7 @@ func (f *falls) note(slot int64, was, is int) {
 	*f = append(list, fall{was, slot})
 }
 
-// largest returns the largest size of late. is is the present one.
+// largest returns the largest size of late, or the present one.
 func (f *falls) largest(slot int64, is int) int {
 	list := *f
 	for len(list) > 0 && slot-list[0].slot > slots {

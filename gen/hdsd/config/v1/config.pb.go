@@ -2603,7 +2603,7 @@ type Limits struct {
 	// or assignment with more; its last valid version stays. Default: 500000.
 	MaxClusterEndpoints uint32 `protobuf:"varint,21,opt,name=max_cluster_endpoints,json=maxClusterEndpoints,proto3" json:"max_cluster_endpoints,omitempty"`
 	// Limit of node ids under which one caller may have checkers, now and in the
-	// last minute. A caller is the identity of a certificate; without one, a
+	// last 10 s. A caller is the identity of a certificate; without one, a
 	// connection. Default: 2000.
 	MaxIdsPerCaller uint32 `protobuf:"varint,30,opt,name=max_ids_per_caller,json=maxIdsPerCaller,proto3" json:"max_ids_per_caller,omitempty"`
 	// Limit of node ids a minute that one caller may bring and that it did not
