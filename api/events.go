@@ -1,16 +1,11 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"time"
-
-	"google.golang.org/protobuf/encoding/protojson"
-	"google.golang.org/protobuf/proto"
 
 	"hdsd/internal/caller"
 	"hdsd/internal/rest"
@@ -124,16 +119,4 @@ func appendEvent(to []byte, name, token string, text []byte) []byte {
 		to = fmt.Appendf(to, "id: %s\n", token)
 	}
 	return fmt.Appendf(to, "data: %s\n\n", text)
-}
-
-// compactJSON returns JSON on one line. protojson varies its white space on purpose;
-// programs want it stable.
-func compactJSON(m proto.Message) ([]byte, error) {
-	text, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
-	if err != nil {
-		return nil, err
-	}
-	var line bytes.Buffer
-	err = json.Compact(&line, text)
-	return line.Bytes(), err
 }

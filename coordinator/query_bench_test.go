@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"hdsd/api"
+	"hdsd/coordinator/feed"
 	"hdsd/coordinator/query"
 	"hdsd/eds"
+	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds"
 	"hdsd/health"
 	"hdsd/store"
@@ -77,8 +79,12 @@ func newArchive(b *testing.B) *archive {
 	stop := make(chan struct{})
 	go l.core.run(stop)
 	b.Cleanup(func() { close(stop); <-l.core.done })
+	none, err := feed.Open(&configv1.Config{}, feed.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
 	handler, err := api.NewService(query.New(query.Options{
-		Core: asker{l.core}, Store: history, HDS: hds.NewServer(hds.Options{}, sink{l.core}), EDS: eds.NewServer(eds.Options{}),
+		Core: asker{l.core}, Store: history, HDS: hds.NewServer(hds.Options{}, sink{l.core}), EDS: eds.NewServer(eds.Options{}), Feed: none,
 	})).Handler()
 	if err != nil {
 		b.Fatal(err)
