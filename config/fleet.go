@@ -43,7 +43,7 @@ func LoadFleet(path string) (*Fleet, []Problem) {
 }
 
 func parseFleet(path string, data []byte) (*Fleet, []Problem) {
-	root, problems := yamlpb.Parse(path, data)
+	root, problems := yamlpb.ParseOwn(path, data)
 	if len(problems) > 0 {
 		return nil, problems
 	}

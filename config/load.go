@@ -45,7 +45,7 @@ func Examine(path string) (*Config, []Problem) {
 }
 
 func parse(path string, data []byte, folder string) (*Config, []Problem) {
-	root, problems := yamlpb.Parse(path, data)
+	root, problems := yamlpb.ParseOwn(path, data)
 	if len(problems) > 0 {
 		return nil, problems
 	}

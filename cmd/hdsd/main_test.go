@@ -122,7 +122,7 @@ func TestWrongUsage(t *testing.T) {
 		"watch a b c":                                "at most 2",
 		"watch -o xml":                               "want table, json or csv",
 		"availability a b c":                         "at most 2",
-		"availability --since 1w":                    "--since",
+		"availability --since 1y":                    "--since",
 		"availability --until then":                  "--until",
 		"clients dp-1":                               "dp-1",
 		"history --until 25:00":                      "--until",
@@ -228,7 +228,7 @@ func TestAvailabilityOfAPeriod(t *testing.T) {
 func TestParseTime(t *testing.T) {
 	noon := noon.In(time.FixedZone("elsewhere", 5*3600+1800))
 	for text, want := range map[string]time.Time{
-		"1h": noon.Add(-time.Hour), "90s": noon.Add(-90 * time.Second), "0s": noon, "2d": noon.Add(-48 * time.Hour),
+		"1h": noon.Add(-time.Hour), "90s": noon.Add(-90 * time.Second), "0s": noon, "2d": noon.Add(-48 * time.Hour), "1w1.5d": noon.Add(-204 * time.Hour),
 		"2026-01-02T03:04:05Z": time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		"2026-01-02":           time.Date(2026, 1, 1, 18, 30, 0, 0, time.UTC),
 		"00:01":                time.Date(2026, 1, 1, 18, 31, 0, 0, time.UTC),
@@ -240,7 +240,7 @@ func TestParseTime(t *testing.T) {
 			t.Errorf("%s: %v, %v", text, got.AsTime(), err)
 		}
 	}
-	for _, text := range []string{"-1h", "1w", "d", "-2d", "1.5d", "2026-13-02", "99999d", "noon", "24:01", "Feb 30"} {
+	for _, text := range []string{"-1h", "1y", "d", "-2d", "1.5", "2026-13-02", "999999d", "noon", "24:01", "Feb 30"} {
 		if _, err := parseTime("since", text, noon); err == nil {
 			t.Errorf("%q is taken for a time", text)
 		}

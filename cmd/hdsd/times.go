@@ -2,11 +2,12 @@ package main
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"hdsd/internal/duration"
 )
 
 // now is the clock. Tests replace it.
@@ -71,12 +72,8 @@ func parsePeriod(since, until string, now time.Time) (start, end *timestamppb.Ti
 	return start, end, nil
 }
 
-// parseAgo reads a duration, which may have days.
+// parseAgo reads a duration, such as 90s or 7d.
 func parseAgo(text string) (time.Duration, bool) {
-	if number, ok := strings.CutSuffix(text, "d"); ok {
-		days, err := strconv.ParseUint(number, 10, 16)
-		return time.Duration(days) * 24 * time.Hour, err == nil
-	}
-	ago, err := time.ParseDuration(text)
-	return ago, err == nil && ago >= 0
+	ago, err := duration.Parse(text)
+	return ago, err == nil
 }

@@ -20,6 +20,10 @@
 //   - unknown fields, which Envoy ignores outside of its bootstrap;
 //   - commas and quotes that are not valid JSON.
 //
+// ParseOwn reads files that only hdsd reads: durations may also be such as 30d and
+// 1h30m, also within Envoy's messages. Files that Envoy may read as well take them as
+// Envoy does, in seconds, so that no file works here and fails there.
+//
 // The types behind google.protobuf.Any are those linked into the program. This
 // package links all types of Envoy and its contrib extensions (gen/envoy).
 //
@@ -28,5 +32,5 @@
 // numbers in place of strings.
 //
 // It starts no goroutine. Of this module it imports gen/envoy, which is a list of
-// imports, and internal/suggest.
+// imports, internal/suggest and internal/duration.
 package yamlpb

@@ -108,3 +108,32 @@ func bytesOf(t *testing.T, m proto.Message) string {
 	}
 	return string(data)
 }
+
+// What a strict file means, a file of hdsd's own means too. What only the latter takes
+// can be written as JSON, and means the same in a strict file.
+func FuzzDecodeOwn(f *testing.F) {
+	seeds(f)
+	f.Add([]byte(`{"connectTimeout":"30d","healthChecks":[{"interval":"1h30m","timeout":"500ms"}]}`))
+	f.Add([]byte(`{"connectTimeout":"-1d","healthChecks":[{"interval":"99999999w","timeout":"-0.5s"}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		own := &clusterv3.Cluster{}
+		root, problems := yamlpb.ParseOwn("a.json", data)
+		if len(problems) == 0 {
+			problems = root.Decode(own)
+		}
+		strict, refused := decode("a.json", data)
+		if len(refused) == 0 && (len(problems) > 0 || bytesOf(t, own) != bytesOf(t, strict)) {
+			t.Errorf("got %v, %v, want %v", own, problems, strict)
+		}
+		if len(problems) > 0 {
+			return
+		}
+		text, err := protojson.Marshal(own)
+		if err != nil {
+			return
+		}
+		if again, problems := decode("a.json", text); len(problems) > 0 || bytesOf(t, again) != bytesOf(t, own) {
+			t.Errorf("got %v from %s, %v", again, text, problems)
+		}
+	})
+}

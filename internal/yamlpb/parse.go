@@ -28,6 +28,7 @@ const (
 type document struct {
 	file     string
 	envoy    bool // as lenient as Envoy
+	own      bool // durations as people write them
 	budget   int  // the rest of what decoding may visit
 	warnings []Problem
 }
@@ -42,6 +43,12 @@ func (d *document) warn(line int, field, message string) {
 // fails, it says why.
 func Parse(file string, data []byte) (Node, []Problem) {
 	return read(&document{file: file}, data)
+}
+
+// ParseOwn is Parse for files that only hdsd reads. Decoding also accepts durations such
+// as 30d and 1h30m.
+func ParseOwn(file string, data []byte) (Node, []Problem) {
+	return read(&document{file: file, own: true}, data)
 }
 
 // ParseAsEnvoy parses the bytes of a file that Envoy reads too. Decoding then accepts

@@ -17,6 +17,8 @@ import (
 	"google.golang.org/protobuf/types/known/fieldmaskpb"
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"hdsd/internal/duration"
 )
 
 // wellKnown decodes messages with a JSON form of their own. It returns false for
@@ -78,6 +80,10 @@ var (
 
 func (d *decoder) duration(n *yaml.Node, at *path, m *durationpb.Duration) {
 	match := durationForm.FindStringSubmatch(n.Value)
+	if match == nil && d.doc.own {
+		d.ownDuration(n, at, m)
+		return
+	}
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" || match == nil {
 		d.problem(n, at, `needs a duration in seconds as "0.5s", not %s%s`, describe(n), durationHint(n))
 		return
@@ -92,6 +98,20 @@ func (d *decoder) duration(n *yaml.Node, at *path, m *durationpb.Duration) {
 		seconds, nanos = -seconds, -nanos
 	}
 	m.Seconds, m.Nanos = seconds, int32(nanos)
+}
+
+// ownDuration decodes a duration as people write it.
+func (d *decoder) ownDuration(n *yaml.Node, at *path, m *durationpb.Duration) {
+	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
+		d.problem(n, at, `needs a duration as %s, not %s%s`, duration.Forms, describe(n), durationHint(n))
+		return
+	}
+	length, err := duration.Parse(n.Value)
+	if err != nil {
+		d.problem(n, at, "%q %s", clip(n.Value), err)
+		return
+	}
+	m.Seconds, m.Nanos = int64(length/time.Second), int32(length%time.Second)
 }
 
 // durationHint converts a duration in another common form.
