@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"hdsd/config"
 	configv1 "hdsd/gen/hdsd/config/v1"
 )
 
@@ -44,6 +45,42 @@ func TestConfigurationListsEachField(t *testing.T) {
 	}
 	if len(cells) < 30 {
 		t.Errorf("only %d rows were found", len(cells))
+	}
+}
+
+// TestLimitsListsEachLimit: the page of limits has one row for each field of the limits, with
+// its default, and none for anything else.
+func TestLimitsListsEachLimit(t *testing.T) {
+	rows := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| ([^|]*) \\|").FindAllStringSubmatch(text(t, "docs/operations/limits.md"), -1) {
+		if rows[row[1]] != "" {
+			t.Errorf("limits.md lists %s twice", row[1])
+		}
+		rows[row[1]] = row[2]
+	}
+	path := filepath.Join(t.TempDir(), "hdsd.yaml")
+	if err := os.WriteFile(path, []byte("sources: [{name: local, config_source: {path: clusters.yaml}}]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	loaded, problems := config.Load(path)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	limits := loaded.GetLimits().ProtoReflect()
+	all := limits.Descriptor().Fields()
+	for i := range all.Len() {
+		name, byDefault := string(all.Get(i).Name()), limits.Get(all.Get(i)).String()
+		switch {
+		case rows[name] == "":
+			t.Errorf("limits.md does not list %s", name)
+		case name == "max_message_bytes" || byDefault == "0": // in words
+		case !regexp.MustCompile(`^` + byDefault + `\b`).MatchString(rows[name]):
+			t.Errorf("limits.md says that %s is %q, and it is %s", name, rows[name], byDefault)
+		}
+		delete(rows, name)
+	}
+	for name := range rows {
+		t.Errorf("limits.md lists %s, which is no limit", name)
 	}
 }
 
