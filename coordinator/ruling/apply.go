@@ -239,7 +239,7 @@ func (e *edit) dropLeft(k *catalog.Cluster) {
 // come back, so its health is remembered instead of recorded as gone.
 func (e *edit) drop(id health.EndpointID, r *row) {
 	d, from, since := &e.decision, r.health(), e.Votes(id).Since
-	more, left := e.Pacing.forget(id)
+	more, left := e.forget(id)
 	e.effects.LeftOut += left
 	e.summarize(d, e.now, id, more)
 	switch {

@@ -85,7 +85,7 @@ func (t *Table) Decide(now time.Time, changes []aggregate.Change, views []aggreg
 	if len(changes)+len(views) == 0 {
 		return Effects{}
 	}
-	t.Pacing.advance(now)
+	t.advance(now)
 	var e Effects
 	d := decision.Decision{
 		Health:      make([]eds.Health, 0, len(changes)),
@@ -93,7 +93,7 @@ func (t *Table) Decide(now time.Time, changes []aggregate.Change, views []aggreg
 	}
 	for i := range changes {
 		change := &changes[i]
-		passes, more, left := t.Pacing.admit(now, &t.rows.all[change.Endpoint], change)
+		passes, more, left := t.admit(now, &t.rows.all[change.Endpoint], change)
 		if e.LeftOut += left; passes {
 			t.turn(&d, now, change.Endpoint, &health.Verdict{Status: change.To, Reason: change.Reason, Observations: change.Observations}, more)
 		}
