@@ -52,7 +52,7 @@ func clockRun(t *testing.T, restarts bool, jump func(l *lab, round int)) (decide
 		for _, r := range l.intake.readers {
 			readers = append(readers, r)
 		}
-		l.intake.Intake.Restart(readers, catalog.NewRules(l.rules), map[string]hold.Rule{"local": {Share: 0.5, For: 30 * time.Second}})
+		l.intake.Restart(readers, catalog.NewRules(l.rules), map[string]hold.Rule{"local": {Share: 0.5, For: 30 * time.Second}})
 	}
 	holding()
 	l.join("c0a", "c1b", "c2c", "c3a", "c4b", "c5c")
