@@ -16,10 +16,14 @@ import (
 // Clock implements api.Controller.
 func (c *control) Clock() api.Clock { return shownClock(c.store.Clock()) }
 
-// ConfirmClock implements api.Controller.
+// ConfirmClock implements api.Controller. While the disk takes nothing, it changes nothing:
+// that disk would not take deletions either.
 func (c *control) ConfirmClock(ctx context.Context, author string) (api.Clock, error) {
-	ctx, cancel := context.WithTimeout(ctx, clockPatience)
+	ctx, cancel := context.WithTimeout(ctx, diskPatience)
 	defer cancel()
+	if err := c.store.Durable(ctx); err != nil && !errors.Is(err, store.ErrClosed) {
+		return api.Clock{}, status.Errorf(codes.Unavailable, "nothing has changed, confirm the clock again once the disk works: %v", err)
+	}
 	before, err := c.store.ConfirmClock(ctx, author)
 	switch {
 	case errors.Is(err, store.ErrClosed):

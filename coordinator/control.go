@@ -20,11 +20,8 @@ type control struct {
 	*backups
 }
 
-// How long operators wait for a disk that answers with nothing, not even an error.
-const (
-	diskPatience  = 3 * time.Second
-	clockPatience = 10 * time.Second
-)
+// diskPatience is how long operators wait for a disk that answers with nothing, not even an error.
+const diskPatience = 3 * time.Second
 
 // carryOut runs act on the core's goroutine and waits until what it did is on disk. If the
 // disk does not take that, the error is an api.NotDurable that begins with the text

@@ -85,6 +85,9 @@ func TestAFailingDiskStopsNothing(t *testing.T) {
 			t.Errorf("POST %s: %s", path, text)
 		}
 	}
+	if text := string(s.post("/v1/clock", `{}`)); !strings.Contains(text, "nothing has changed") || strings.Contains(text, "deadline") {
+		t.Errorf("POST /v1/clock: %s", text)
+	}
 	if code, text := s.get("/readyz"); code != http.StatusOK || !strings.Contains(text, "\nhistory failing: history: write ") {
 		t.Errorf("/readyz: %d %q", code, text)
 	}
