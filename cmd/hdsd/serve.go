@@ -33,6 +33,7 @@ func newServe() *cobra.Command {
 			if err := needConfig(path); err != nil {
 				return err
 			}
+			boundMemory(log)
 			return serve(command.Context(), path, log, command.ErrOrStderr())
 		},
 	}
