@@ -158,6 +158,9 @@ func (in *intake) take() *group {
 	size := min(len(in.pending), groupSize)
 	g := &group{transitions: in.pending[:size:size], overflow: in.overflow, missing: in.missing, plan: in.plan, rows: in.takeRows(size == len(in.pending)), upTo: in.asked}
 	in.pending, in.overflow, in.missing, in.plan = in.pending[size:], nil, Gap{}, nil
+	if len(in.pending) == 0 {
+		in.pending = nil // or it would keep all that ever waited
+	}
 	g.upTo.transitions -= uint64(len(in.pending))
 	in.stat.Pending = size
 	return g
@@ -171,6 +174,7 @@ func (in *intake) committed(g *group) (ended bool) {
 	in.saved = g.upTo
 	in.stat.Pending = 0
 	in.stat.Committed += uint64(len(g.transitions))
+	clear(g.transitions) // those that wait for the next group share their memory
 	if g.gap != nil {
 		in.stat.Gaps++
 	}
