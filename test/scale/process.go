@@ -17,6 +17,7 @@ type usage struct {
 	at        time.Time
 	processor time.Duration
 	resident  int // bytes
+	anonymous int // bytes of these that are no pages of files
 	peak      int // bytes
 }
 
@@ -40,6 +41,8 @@ func usageOf(t testing.TB, pid int) usage {
 		switch fields := strings.Fields(line); fields[0] {
 		case "VmRSS:":
 			u.resident = number(t, fields[1]) << 10
+		case "RssAnon:":
+			u.anonymous = number(t, fields[1]) << 10
 		case "VmHWM:":
 			u.peak = number(t, fields[1]) << 10
 		}
