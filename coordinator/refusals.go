@@ -1,6 +1,7 @@
 package coordinator
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -62,7 +63,7 @@ func (h *hearing) hear() {
 	control := http.NewResponseController(h.ResponseWriter)
 	_ = control.SetReadDeadline(h.until) // only a writer that is not on a network lacks deadlines
 	n, err := io.CopyN(io.Discard, r.Body, refusedBody+1)
-	if err != io.EOF || n > refusedBody {
+	if !errors.Is(err, io.EOF) || n > refusedBody {
 		return
 	}
 	_ = control.SetReadDeadline(time.Time{}) // it would also end the request's context
