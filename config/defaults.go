@@ -31,7 +31,7 @@ const (
 	defaultMaxOwnConns     = 15_000
 	defaultMaxClusters     = 100_000
 	defaultMaxEndpoints    = 2_000_000
-	defaultMaxInCluster    = 500_000
+	defaultMaxInCluster    = 150_000
 	defaultMaxIDs          = 2000
 	defaultMaxJoins        = 1200
 	defaultMaxWatchers     = 5000

@@ -2600,7 +2600,7 @@ type Limits struct {
 	// less, its newest answer is cut off. Default: 200000.
 	MaxQueryRows uint32 `protobuf:"varint,20,opt,name=max_query_rows,json=maxQueryRows,proto3" json:"max_query_rows,omitempty"`
 	// Limit of endpoints of one cluster, at most 1000000. hdsd refuses a cluster
-	// or assignment with more; its last valid version stays. Default: 500000.
+	// or assignment with more; its last valid version stays. Default: 150000.
 	MaxClusterEndpoints uint32 `protobuf:"varint,21,opt,name=max_cluster_endpoints,json=maxClusterEndpoints,proto3" json:"max_cluster_endpoints,omitempty"`
 	// Limit of node ids under which one caller may have checkers, now and in the
 	// last 10 s. A caller is the identity of a certificate; without one, a
