@@ -17,7 +17,6 @@ import (
 const (
 	fewEntries    = 1000
 	fewBytes      = 256 << 10
-	littleBytes   = 4 << 10
 	bytesPerEntry = 64 // beside the address
 	spare         = 2  // more may be listed than is assigned by this factor
 )
@@ -49,7 +48,7 @@ func checkFirstFields(message []byte) error {
 // one of the plans can list.
 func (l plans) assigned() (entries, bytes int) {
 	for _, p := range l {
-		entries, bytes = max(entries, len(p.order)), max(bytes, len(p.encoded))
+		entries, bytes = max(entries, len(p.order)), max(bytes, p.size)
 	}
 	return entries, bytes
 }
@@ -64,11 +63,6 @@ func (l plans) expectedBytes() int {
 
 // maxBytes is how many bytes a report may have.
 func (l plans) maxBytes() int { return fewBytes + l.expectedBytes() }
-
-// keptBytes is how many bytes of a report are kept to compare the next one with. It
-// depends on what is assigned: what all checkers say together then does not add up to
-// more than a multiple of all endpoints.
-func (l plans) keptBytes() int { return littleBytes + l.expectedBytes() }
 
 // checkBytes gives an error if a report of this size is more than a multiple of what
 // is assigned.

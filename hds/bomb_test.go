@@ -216,7 +216,7 @@ func TestOfLargeReportsAHashIsKept(t *testing.T) {
 		if err != nil || len(votes) != want || strange != 0 {
 			t.Errorf("%s: %d votes, %d strange, %v; want %d votes", what, len(votes), strange, err, want)
 		}
-		if large, kept := len(message) > 1<<20, r.Kept(); large == (kept > 0) {
+		if large, kept := len(message) > 4<<10, r.Kept(); large == (kept > 0) {
 			t.Errorf("%s: %d of %d bytes are kept", what, kept, len(message))
 		}
 	}

@@ -25,12 +25,15 @@ func FormV2(spec *specifier.Specifier) (fit *specifier.Specifier, leftOut map[st
 // AppendEndpoint encodes the Endpoint of an address.
 func AppendEndpoint(to []byte, address string) ([]byte, string) { return appendEndpoint(to, address) }
 
+// IsEndpoint tells whether an Endpoint is seen at once to have an address.
+func IsEndpoint(encoded []byte, address string) bool { return isEndpoint(encoded, address) }
+
 // Expected gives the entries' endpoints as reports are expected to have them.
 func Expected(spec *specifier.Specifier) [][]byte {
-	p := newPlan(1, spec)
 	var all [][]byte
-	for i := range p.order {
-		all = append(all, p.expected(i))
+	for _, address := range newPlan(1, spec).addresses {
+		encoded, _ := appendEndpoint(nil, address)
+		all = append(all, encoded)
 	}
 	return all
 }
@@ -39,7 +42,7 @@ func Expected(spec *specifier.Specifier) [][]byte {
 func Walk(message []byte, spec *specifier.Specifier) (text string, ok bool) {
 	p := newPlan(1, spec)
 	out := make([]observed, len(p.order))
-	if !walk(message, p, out) {
+	if w := (walker{plan: p, out: out}); !w.walk(message) {
 		return "", false
 	}
 	return fmt.Sprint(out), true

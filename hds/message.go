@@ -2,13 +2,15 @@ package hds
 
 import (
 	"bytes"
-	"hash/maphash"
+	"math/rand/v2"
 
+	"github.com/cespare/xxhash/v2"
 	"google.golang.org/grpc/mem"
 )
 
-// message is what was received last, as it came. The next one is compared with it
-// while it is still in grpc's buffers. Of a large one only a hash is kept. A call of
+// message is what was received last. The next one is compared with it while it is still
+// in grpc's buffers, without a copy. Of all but a small one only a hash is kept: what all
+// checkers say together would be several hundred bytes for each endpoint. A call of
 // UnmarshalWire is followed by one of done.
 type message struct {
 	// current gives the plans that a report may follow; nil for a first message.
@@ -20,26 +22,26 @@ type message struct {
 	refusal error  // why it was not taken; grpc would hide the error's code
 
 	size  int        // of the message; -1 if there was none
-	sum   digest     // of a large one
+	sum   uint64     // of a large one
 	small []byte     // keeps the bytes of a small one
 	large mem.Buffer // holds those of a large one until done
 }
 
-// keptBytes is the size up to which a message is kept, if the checker is assigned as
-// much. Up to it, two messages are compared faster than they are hashed.
-const keptBytes = 1 << 20
+// keptBytes is the size up to which a message is kept.
+const keptBytes = 4 << 10
 
-// digest is a hash of a message by two secret seeds. Whoever sends reports does not see
-// it, and could only make hdsd overlook a change in its own.
-type digest [2]uint64
+// seed is that of all hashes of reports. Whoever sends reports does not know it, and could
+// only make hdsd overlook a change in its own.
+var seed = rand.Uint64()
 
-var seeds = [len(digest{})]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
-
-func digestOf(b []byte) (d digest) {
-	for i, seed := range seeds {
-		d[i] = maphash.Bytes(seed, b)
+// sumOf hashes bytes as fast as they could be compared with those before.
+func sumOf(parts ...mem.Buffer) uint64 {
+	var d xxhash.Digest
+	d.ResetWithSeed(seed)
+	for _, part := range parts {
+		_, _ = d.Write(part.ReadOnlyData()) // it cannot fail
 	}
-	return d
+	return d.Sum64()
 }
 
 func newMessage(current func() plans) *message { return &message{current: current, size: -1} }
@@ -55,7 +57,7 @@ func (m *message) UnmarshalWire(data mem.BufferSlice) error {
 		m.same, m.bytes, m.size = false, nil, -1
 		return nil
 	}
-	if size > min(keptBytes, m.plans.keptBytes()) {
+	if size > keptBytes {
 		m.takeLarge(data, size, before)
 		return nil
 	}
@@ -66,7 +68,7 @@ func (m *message) UnmarshalWire(data mem.BufferSlice) error {
 		m.small = m.small[:size]
 		data.CopyTo(m.small)
 	}
-	m.size, m.bytes, m.sum = size, m.small, digest{}
+	m.size, m.bytes = size, m.small
 	return nil
 }
 
@@ -79,16 +81,13 @@ func (m *message) refuse(size int) error {
 }
 
 func (m *message) takeLarge(data mem.BufferSlice, size int, before *plan) {
-	whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
-	sum := digestOf(whole.ReadOnlyData())
+	sum := sumOf(data...)
 	m.same = size == m.size && m.small == nil && sum == m.sum
-	m.size, m.sum, m.small = size, sum, nil
-	if m.same && m.plans.current() == before {
-		m.bytes = nil
-		whole.Free()
-		return
+	m.size, m.sum, m.small, m.bytes = size, sum, nil, nil
+	if !m.same || m.plans.current() != before {
+		m.large = data.MaterializeToBuffer(mem.DefaultBufferPool())
+		m.bytes = m.large.ReadOnlyData()
 	}
-	m.large, m.bytes = whole, whole.ReadOnlyData()
 }
 
 // done ends the use of the bytes. After an error, the same message again is not the

@@ -1,6 +1,8 @@
 package hds
 
 import (
+	"slices"
+
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/proto"
 
@@ -15,12 +17,12 @@ type plan struct {
 	seq       uint64 // counts the specifiers of a session, from 1
 	spec      *specifier.Specifier
 	order     []health.EndpointID // entry by entry
-	addresses []string            // of each entry, canonical
-	encoded   []byte              // each entry's Endpoint as Envoy writes it, one after the other
-	ends      []uint32            // where each ends in encoded
+	addresses []string            // of each entry, canonical; spec's own, as a rule
+	size      int                 // of all entries' Endpoints as Envoy writes them
 	groups    []group             // the entries by cluster and locality, in order; none is empty
 
-	// Made when first needed. Only the goroutine that receives uses them.
+	// Made when first needed, and dropped when a report matches the plan. Only the
+	// goroutine that receives uses them.
 	byID      map[health.EndpointID]int
 	byKey     map[health.Endpoint]int
 	byAddress map[string]int // -1 where there are several
@@ -38,25 +40,22 @@ type group struct {
 // lists beyond the order; specifier.Build makes none.
 func newPlan(seq uint64, spec *specifier.Specifier) *plan {
 	entries := min(len(spec.Order), len(spec.Addresses))
-	p := &plan{
-		seq: seq, spec: spec, order: spec.Order[:entries],
-		addresses: make([]string, 0, entries),
-		encoded:   make([]byte, 0, 24*entries),
-		ends:      make([]uint32, 0, entries),
-	}
+	p := &plan{seq: seq, spec: spec, order: spec.Order[:entries], addresses: spec.Addresses[:entries]}
+	next := 0
 	for _, cluster := range spec.Message.GetClusterHealthChecks() {
 		for _, l := range cluster.GetLocalityEndpoints() {
-			size := min(len(l.GetEndpoints()), entries-len(p.addresses))
+			size := min(len(l.GetEndpoints()), entries-next)
 			if size == 0 {
 				continue
 			}
 			for range size {
-				p.add(spec.Addresses[len(p.addresses)])
+				p.see(next)
+				next++
 			}
-			p.groups = append(p.groups, newGroup(cluster.GetClusterName(), l.GetLocality(), len(p.addresses)))
+			p.groups = append(p.groups, newGroup(cluster.GetClusterName(), l.GetLocality(), next))
 		}
 	}
-	p.order = p.order[:len(p.addresses)]
+	p.order, p.addresses = p.order[:next], p.addresses[:next]
 	return p
 }
 
@@ -67,19 +66,22 @@ func newGroup(cluster string, l *corev3.Locality, end int) group {
 	return group{cluster: cluster, locality: where, encoded: encoded, end: end}
 }
 
-func (p *plan) add(address string) {
-	encoded, canonical := appendEndpoint(p.encoded, address)
-	p.encoded, p.addresses = encoded, append(p.addresses, canonical)
-	p.ends = append(p.ends, uint32(len(p.encoded)))
+// see takes note of the address of the i-th entry.
+func (p *plan) see(i int) {
+	var room [longestEndpoint]byte
+	encoded, canonical := appendEndpoint(room[:0], p.addresses[i])
+	p.size += len(encoded)
+	if canonical == p.addresses[i] {
+		return
+	}
+	if &p.addresses[0] == &p.spec.Addresses[0] {
+		p.addresses = slices.Clone(p.addresses)
+	}
+	p.addresses[i] = canonical
 }
 
-// expected gives the bytes of the i-th entry's Endpoint.
-func (p *plan) expected(i int) []byte {
-	if i == 0 {
-		return p.encoded[:p.ends[0]]
-	}
-	return p.encoded[p.ends[i-1]:p.ends[i]]
-}
+// dropIndexes forgets what is made again when it is needed.
+func (p *plan) dropIndexes() { p.byID, p.byKey, p.byAddress = nil, nil, nil }
 
 func (p *plan) ids() map[health.EndpointID]int {
 	if p.byID == nil {
@@ -130,6 +132,11 @@ func (l plans) current() *plan {
 		return nil
 	}
 	return l[len(l)-1]
+}
+
+// from gives the plans from a seq on.
+func (l plans) from(seq uint64) plans {
+	return slices.DeleteFunc(slices.Clone(l), func(p *plan) bool { return p.seq < seq })
 }
 
 // numbered gives the one with this seq, which is among them.

@@ -11,7 +11,7 @@ import (
 // goroutine that sends adds plans, the one that receives matches reports; any
 // goroutine may ask.
 type progress struct {
-	plans    atomic.Pointer[plans] // written by the goroutine that sends
+	plans    atomic.Pointer[plans] // the goroutine that sends adds to them, the one that receives trims them
 	sent     atomic.Pointer[sent]  // the last message; written by the goroutine that sends
 	partial  atomic.Bool           // that message leaves out clusters that have no v2 form
 	accepted atomic.Uint64         // seq of the newest plan matched; written by the goroutine that receives
@@ -49,6 +49,10 @@ func (p *progress) match(in plans, got *reading) (accepted *plan) {
 		accepted = in.numbered(got.matched)
 	}
 	p.accepted.Store(got.matched)
+	if now := p.plans.Load(); now != nil && (*now)[0].seq < got.matched {
+		rest := now.from(got.matched)
+		p.plans.CompareAndSwap(now, &rest) // else there is a newer list, which the next report trims
+	}
 	p.strange.Add(got.strange)
 	if got.follows || len(got.votes) > 0 {
 		p.follows.Store(true)

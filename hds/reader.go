@@ -22,6 +22,7 @@ type reader struct {
 	plan    *plan      // the current one
 	last    []observed // by entry of plan: what was reported last, also in reports on earlier plans
 	scratch []observed
+	said    []stretch // by the latest report, if last has all that it said; else empty
 	reading
 }
 
@@ -36,20 +37,37 @@ func (r *reader) read(m *message, stopped func() bool) (reading, error) {
 	r.adopt(m.plans)
 	r.strange = 0
 	for _, p := range slices.Backward(r.plans) {
-		if out := r.buffer(p); walk(m.bytes, p, out) {
-			r.kind = changedReport
-			if len(m.bytes) == 0 {
-				r.kind = heartbeat
-			}
-			r.apply(p, out)
+		if r.walk(m.bytes, p) {
 			return r.reading, nil
 		}
 	}
 	return r.general(m.bytes, stopped)
 }
 
+// walk reads a report that follows p in the order and form of Envoy's reports.
+func (r *reader) walk(message []byte, p *plan) bool {
+	w := walker{plan: p, out: r.buffer(p), now: r.said[:0]}
+	if p == r.plan && p.seq == r.matched {
+		w.last, w.before = r.last, r.said
+	}
+	r.said = r.said[:0]
+	if !w.walk(message) {
+		return false
+	}
+	r.kind = changedReport
+	if len(message) == 0 {
+		r.kind = heartbeat
+	}
+	r.apply(p, w.out)
+	if p == r.plan && r.strange == 0 {
+		r.said = w.now
+	}
+	return true
+}
+
 // general reads a report that differs from what every plan expects.
 func (r *reader) general(message []byte, stopped func() bool) (reading, error) {
+	r.said = r.said[:0]
 	if err := r.plans.checkEntries(message); err != nil {
 		return reading{}, err
 	}
@@ -113,6 +131,10 @@ func (r *reader) apply(p *plan, out []observed) {
 				r.vote(i, out[i])
 			}
 		}
+		p.dropIndexes()
+		if len(r.plans) > 1 {
+			r.plans = plans{p}
+		}
 	} else {
 		index := r.plan.ids()
 		for i, id := range p.order {
@@ -159,7 +181,7 @@ func (r *reader) adopt(in plans) {
 			}
 		}
 	}
-	r.plan, r.last = current, last
+	r.plan, r.last, r.said = current, last, nil
 }
 
 // buffer gives space for the entries of p, valid until the next call.

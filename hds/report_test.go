@@ -82,6 +82,20 @@ func TestReportOfUnknownStatusIsStrange(t *testing.T) {
 	})
 }
 
+// TestUnknownStatusStaysStrange: a cluster that is reported as before counts in each
+// report, also where only another cluster changes.
+func TestUnknownStatusStaysStrange(t *testing.T) {
+	bubble(t, hds.Options{}, func(f *fixture) {
+		c := assigned(f, checked{9, db1}, checked{1, web1})
+		c.hears("first", report(said{db1, 77, 0}, said{web1, up, 0}), "1=HEALTHY")
+		f.is(hds.Synced, 1)
+		c.hears("another cluster changes", report(said{db1, 77, 0}, said{web1, down, 0}), "1=UNHEALTHY")
+		f.is(hds.Synced, 2)
+		c.hears("and again", report(said{db1, 77, 0}, said{web1, up, 0}), "1=HEALTHY")
+		f.is(hds.Synced, 3)
+	})
+}
+
 func TestReportMayFollowTheSpecifierBefore(t *testing.T) {
 	bubble(t, hds.Options{}, func(f *fixture) {
 		c := assigned(f, checked{9, db1}, checked{1, web1})

@@ -8,6 +8,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -42,11 +43,10 @@ type observed struct {
 
 const strangeStatus health.Status = math.MaxUint8
 
-// walk reads a report that lists exactly the entries of p in their order into out,
-// without decoding the rest. It reports whether it could: it leaves whatever is out
+// walk reads a report that lists exactly the entries of the plan in their order into
+// out, without decoding the rest. It reports whether it could: it leaves whatever is out
 // of the ordinary to decode.
-func walk(message []byte, p *plan, out []observed) bool {
-	w := walker{plan: p, out: out}
+func (w *walker) walk(message []byte) bool {
 	report, found := []byte(nil), false
 	ok := eachField(message, func(number protowire.Number, value []byte) bool {
 		if number != messageReport || found {
@@ -55,7 +55,7 @@ func walk(message []byte, p *plan, out []observed) bool {
 		report, found = value, true
 		return true
 	})
-	return ok && w.report(report) && w.entry == len(p.order)
+	return ok && w.report(report) && w.entry == len(w.plan.order)
 }
 
 // walker is a position in a report and in the plan that it is compared with.
@@ -64,6 +64,33 @@ type walker struct {
 	out   []observed
 	entry int // next one expected
 	group int // the one it belongs to
+
+	// What the report before said on the same plan, if known, and which of its clusters
+	// stood where. A cluster with the same bytes says the same.
+	last   []observed
+	before []stretch
+	now    []stretch // of this report; may share the memory of before
+}
+
+// stretch is what a report lists of one cluster.
+type stretch struct {
+	sum      uint64 // of its bytes
+	from, to uint32 // its entries
+	group    uint32 // the first one after it
+}
+
+// repeats reports whether the next cluster of the report is as before, and passes it by.
+func (w *walker) repeats(sum uint64) bool {
+	if len(w.now) >= len(w.before) {
+		return false
+	}
+	s := w.before[len(w.now)]
+	if s.sum != sum || int(s.from) != w.entry {
+		return false
+	}
+	copy(w.out[s.from:s.to], w.last[s.from:s.to])
+	w.entry, w.group, w.now = int(s.to), int(s.group), append(w.now, s)
+	return true
 }
 
 func (w *walker) report(report []byte) bool {
@@ -84,6 +111,19 @@ func (w *walker) report(report []byte) bool {
 }
 
 func (w *walker) cluster(cluster []byte) bool {
+	sum, from := sumOf(mem.SliceBuffer(cluster)), w.entry
+	if w.repeats(sum) {
+		return true
+	}
+	if !w.compare(cluster) {
+		return false
+	}
+	w.now = append(w.now, stretch{sum, uint32(from), uint32(w.entry), uint32(w.group)})
+	return true
+}
+
+// compare reads a cluster entry by entry.
+func (w *walker) compare(cluster []byte) bool {
 	var name []byte
 	named, compared := false, false
 	ok := eachField(cluster, func(number protowire.Number, value []byte) bool {
@@ -177,11 +217,12 @@ func (w *walker) next(entry []byte) bool {
 
 // isAt reports whether an Endpoint has the address of the next entry.
 func (w *walker) isAt(endpoint []byte) bool {
-	if bytes.Equal(endpoint, w.plan.expected(w.entry)) {
+	address := w.plan.addresses[w.entry]
+	if isEndpoint(endpoint, address) {
 		return true
 	}
 	var e endpointv3.Endpoint
-	return proto.Unmarshal(endpoint, &e) == nil && envoyaddr.Address(e.GetAddress()) == w.plan.addresses[w.entry]
+	return proto.Unmarshal(endpoint, &e) == nil && envoyaddr.Address(e.GetAddress()) == address
 }
 
 // statusOf gives the status of a value of Envoy's enum.
