@@ -212,7 +212,7 @@ func TestWhatIsThereTwiceIsCheckedOnce(t *testing.T) {
 	}
 	for _, e := range k.Endpoints {
 		if e.Checked < 0 {
-			t.Errorf("%v is listed as not checked", e.Key)
+			t.Errorf("%v is listed as not checked", *e.Key)
 		}
 	}
 	ids := l.assignments["web"].IDs

@@ -74,7 +74,7 @@ func (v view) StrandedReason(k *catalog.Cluster, e *catalog.Endpoint) string {
 
 // Explain implements query.State.
 func (v view) Explain(k *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealth {
-	out := api.EndpointHealth{Endpoint: e.Key, Verdict: v.explainVotes(k, e)}
+	out := api.EndpointHealth{Endpoint: *e.Key, Verdict: v.explainVotes(k, e)}
 	if id, ok := v.core.rulings.Find(e.Hash); ok {
 		ruling := v.core.rulings.Ruling(id)
 		if o := ruling.Override; o != nil {
@@ -119,7 +119,7 @@ func (v view) explainVotes(k *catalog.Cluster, e *catalog.Endpoint) health.Verdi
 		}
 		return verdict
 	}
-	if untried := v.untriedReason(k, e.Checked, &verdict); untried != "" {
+	if untried := v.untriedReason(k, int(e.Checked), &verdict); untried != "" {
 		verdict.Reason = strings.TrimSuffix(untried+"; "+verdict.Reason, "; ")
 	} else if short := v.shortReason(k, id); short != "" {
 		verdict.Reason = strings.TrimPrefix(verdict.Reason+"; "+short, "; ")

@@ -50,14 +50,15 @@ type Cluster struct {
 // None stands for an index where there is none.
 const None = -1
 
-// Endpoint is one endpoint of a cluster, checked or not.
+// Endpoint is one endpoint of a cluster, checked or not, packed because there may be
+// millions.
 type Endpoint struct {
-	Key          health.Endpoint
-	Hash         health.Hash   // of Key
-	Checked      int           // index in Checked.Endpoints, or None
-	Reason       string        // why it is not checked
-	SourceHealth health.Status // the health that the source gives it
-	InAssignment bool          // whether data planes get it
+	Key          *health.Endpoint // of a checked one that in Checked.Endpoints; must not be changed
+	Hash         health.Hash      // of Key
+	Reason       string           // why it is not checked
+	Checked      int32            // index in Checked.Endpoints, or None
+	SourceHealth health.Status    // the health that the source gives it
+	InAssignment bool             // whether data planes get it
 }
 
 // Excluded is an endpoint that is not checked. Its last verdict is held, unless

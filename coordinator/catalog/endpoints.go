@@ -34,7 +34,7 @@ func (c *Cluster) listEndpoints() {
 	l.reason = cmp.Or(c.Source.Rejected, noHealthChecks)
 	if c.Checked != nil {
 		for i, e := range c.Checked.Endpoints {
-			l.at[[2]int{e.Locality, e.Index}] = i
+			l.at[[2]int{int(e.Locality), int(e.Index)}] = i
 			l.checked[e.Key] = i
 		}
 		for _, q := range c.Checked.Excluded {
@@ -42,6 +42,11 @@ func (c *Cluster) listEndpoints() {
 		}
 		l.reason = cmp.Or(l.reasons[""], checkDisabled)
 	}
+	size := 0
+	for _, group := range c.Source.Assignment.GetEndpoints() {
+		size += len(group.GetLbEndpoints())
+	}
+	c.Endpoints = make([]Endpoint, 0, size)
 	for i, group := range c.Source.Assignment.GetEndpoints() {
 		indices := make([]int, 0, len(group.GetLbEndpoints()))
 		for j, e := range group.GetLbEndpoints() {
@@ -57,8 +62,8 @@ func (c *Cluster) listEndpoints() {
 		}
 		c.CheckedIndex = append(c.CheckedIndex, indices)
 	}
-	slices.SortFunc(c.Endpoints, func(a, b Endpoint) int { return a.Key.Compare(b.Key) })
-	c.Endpoints = slices.CompactFunc(c.Endpoints, func(a, b Endpoint) bool { return a.Key == b.Key })
+	slices.SortFunc(c.Endpoints, func(a, b Endpoint) int { return a.Key.Compare(*b.Key) })
+	c.Endpoints = slices.CompactFunc(c.Endpoints, func(a, b Endpoint) bool { return *a.Key == *b.Key })
 }
 
 // add lists one endpoint, given its position in its locality of Assignment, or
@@ -70,12 +75,12 @@ func (l *lister) add(i, j int, locality *corev3.Locality, e *endpointv3.LbEndpoi
 	}
 	one := Endpoint{Checked: None, SourceHealth: eds.SourceStatus(e), InAssignment: position != None}
 	if index, ok := l.at[[2]int{i, j}]; ok {
-		one.Key, one.Hash, one.Checked = l.Checked.Endpoints[index].Key, l.Hashes[index], index
+		one.Key, one.Hash, one.Checked = &l.Checked.Endpoints[index].Key, l.Hashes[index], int32(index)
 		l.Endpoints = append(l.Endpoints, one)
 		return index
 	}
-	one.Key = health.Endpoint{Cluster: l.Source.Name, Locality: envoyaddr.Locality(locality), Address: envoyaddr.AddressOf(e, i, j)}
-	twin, hasTwin := l.checked[one.Key]
+	one.Key = &health.Endpoint{Cluster: l.Source.Name, Locality: envoyaddr.Locality(locality), Address: envoyaddr.AddressOf(e, i, j)}
+	twin, hasTwin := l.checked[*one.Key]
 	if hasTwin && !e.GetEndpoint().GetHealthCheckConfig().GetDisableActiveHealthCheck() {
 		return twin // which is listed
 	}
@@ -92,7 +97,7 @@ func (l *lister) add(i, j int, locality *corev3.Locality, e *endpointv3.LbEndpoi
 
 // exclude notes an endpoint that is not checked although health checks apply.
 func (l *lister) exclude(e *Endpoint, locality, position int, hasTwin bool) {
-	excluded := Excluded{Locality: locality, Index: position, Key: e.Key, Hash: e.Hash}
+	excluded := Excluded{Locality: locality, Index: position, Key: *e.Key, Hash: e.Hash}
 	switch {
 	case l.Source.Rejected+l.reasons[""]+l.reasons[e.Key.Address] != "":
 		l.Excluded = append(l.Excluded, excluded)

@@ -67,7 +67,7 @@ func (f *fake) Mode(*catalog.Cluster) api.Mode { return api.Publish }
 
 func (f *fake) BlockedReason(*catalog.Cluster) string { return f.blocked }
 
-func (f *fake) Status(e *catalog.Endpoint) health.Status { return f.status[e.Key] }
+func (f *fake) Status(e *catalog.Endpoint) health.Status { return f.status[*e.Key] }
 
 func (f *fake) Overridden(e *catalog.Endpoint) bool { return f.overridden[e.Key.Address] }
 
@@ -76,9 +76,9 @@ func (f *fake) StrandedReason(_ *catalog.Cluster, e *catalog.Endpoint) string {
 }
 
 func (f *fake) Explain(_ *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealth {
-	out := api.EndpointHealth{Endpoint: e.Key, Verdict: f.changed[e.Key]}
+	out := api.EndpointHealth{Endpoint: *e.Key, Verdict: f.changed[*e.Key]}
 	if out.Verdict.Since.IsZero() {
-		out.Verdict.Status = f.status[e.Key]
+		out.Verdict.Status = f.status[*e.Key]
 	}
 	if f.explain != nil {
 		f.explain(&out)

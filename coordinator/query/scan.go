@@ -67,7 +67,7 @@ func (s *scan) addCluster(state State, k *catalog.Cluster) bool {
 		if s.cost >= stepCost {
 			s.after = &health.Endpoint{} // before all
 			if i > 0 {
-				s.after = &k.Endpoints[i-1].Key
+				s.after = k.Endpoints[i-1].Key
 			}
 			return false
 		}
@@ -81,7 +81,7 @@ func (s *scan) addCluster(state State, k *catalog.Cluster) bool {
 			return false
 		}
 		if s.keysOnly {
-			s.found = append(s.found, api.EndpointHealth{Endpoint: e.Key})
+			s.found = append(s.found, api.EndpointHealth{Endpoint: *e.Key})
 			continue
 		}
 		s.cost += explainCost

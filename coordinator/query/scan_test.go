@@ -26,7 +26,7 @@ func TestAListOfEndpointsIsCompleteHoweverManyStepsItTakes(t *testing.T) {
 	var want []health.Endpoint
 	for _, name := range f.Names() {
 		for _, e := range f.clusters[name].Endpoints {
-			want = append(want, e.Key)
+			want = append(want, *e.Key)
 		}
 	}
 	healthy := health.Healthy

@@ -72,7 +72,7 @@ func (t *Table) PreviewOverride(asked store.Override) (would Override, replaced 
 	}
 	for k := range t.clusters.within(&asked.Scope) {
 		for i := range k.Endpoints {
-			decides(k.Endpoints[i].Key)
+			decides(*k.Endpoints[i].Key)
 		}
 		for i := range k.Excluded {
 			decides(k.Excluded[i].Key)
@@ -239,7 +239,7 @@ func (r *Ruled) endReason(how string) string {
 func (t *Table) within(scope *health.Endpoint) (ids []health.EndpointID) {
 	if k := t.clusters.byName[scope.Cluster]; k != nil {
 		for i := range k.Endpoints {
-			if id, ok := t.Find(k.Endpoints[i].Hash); ok && covers(scope, &k.Endpoints[i].Key) {
+			if id, ok := t.Find(k.Endpoints[i].Hash); ok && covers(scope, k.Endpoints[i].Key) {
 				ids = append(ids, id)
 			}
 		}
@@ -264,7 +264,7 @@ func (t *Table) Overridable(scope *health.Endpoint) error {
 	for k := range t.clusters.within(scope) {
 		for i := range k.Endpoints {
 			e := &k.Endpoints[i]
-			if !covers(scope, &e.Key) {
+			if !covers(scope, e.Key) {
 				continue
 			}
 			if canOverride(k, e) {

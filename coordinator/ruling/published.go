@@ -38,7 +38,7 @@ func (t *Table) Published(k *catalog.Cluster, e *catalog.Endpoint, verdict healt
 // endpoint, with the cluster that has it, or nil if none decides.
 func (t *Table) worst(k *catalog.Cluster, e *catalog.Endpoint) (worst health.Status, decider *catalog.Cluster) {
 	for other := range t.clusters.sharing(k.Source.ServiceName) {
-		key := e.Key
+		key := *e.Key
 		key.Cluster = other.Source.Name
 		hash := key.Hash()
 		_, r := t.rows.of(hash)

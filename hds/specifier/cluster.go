@@ -37,11 +37,11 @@ type Cluster struct {
 	forms     []*wireForm // its clusters on the wire
 }
 
-// Endpoint is a checked endpoint.
+// Endpoint is a checked endpoint, packed because there may be millions.
 type Endpoint struct {
 	Key             health.Endpoint
-	Locality, Index int // its place in the ClusterLoadAssignment
-	form, rank      int // index in the cluster's forms; order in which it is sent
+	Locality, Index int32 // its place in the ClusterLoadAssignment
+	form, rank      int32 // index in the cluster's forms; order in which it is sent
 	message         *endpointv3.Endpoint
 }
 
@@ -70,6 +70,11 @@ func Translate(name string, config *clusterv3.Cluster, a *endpointv3.ClusterLoad
 	if wrong := t.cluster(config, a, checks); wrong != "" {
 		return &Cluster{Name: name, Excluded: []Exclusion{{Reason: wrong}}}
 	}
+	size := 0
+	for _, l := range a.GetEndpoints() {
+		size += len(l.GetLbEndpoints())
+	}
+	t.out.Endpoints = make([]Endpoint, 0, size)
 	for i, l := range a.GetEndpoints() {
 		t.locality(i, l)
 		for j, e := range l.GetLbEndpoints() {
@@ -119,6 +124,6 @@ func (c *Cluster) rank() {
 		return cmp.Or(cmp.Compare(c.forms[a.form].name, c.forms[b.form].name), a.Key.Compare(b.Key))
 	})
 	for rank, i := range order {
-		c.Endpoints[i].rank = rank
+		c.Endpoints[i].rank = int32(rank)
 	}
 }

@@ -5,10 +5,10 @@ import "google.golang.org/protobuf/proto"
 // Comparer returns a function that reports whether checkers are sent the same for an
 // endpoint of before and one of after, by their indexes in Endpoints.
 func Comparer(before, after *Cluster) func(i, j int) bool {
-	sameForms := map[[2]int]bool{}
+	sameForms := map[[2]int32]bool{}
 	return func(i, j int) bool {
 		a, b := &before.Endpoints[i], &after.Endpoints[j]
-		forms := [2]int{a.form, b.form}
+		forms := [2]int32{a.form, b.form}
 		same, known := sameForms[forms]
 		if !known {
 			same = proto.Equal(before.forms[a.form].start(), after.forms[b.form].start())

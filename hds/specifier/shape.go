@@ -22,7 +22,7 @@ func (c *Cluster) Shapes() []uint64 {
 		forms[i], _ = proto.MarshalOptions{Deterministic: true}.Marshal(f.start()) // a form that fails is never sent
 	}
 	type kind struct {
-		form int
+		form int32
 		text string
 	}
 	known := map[kind]uint64{}

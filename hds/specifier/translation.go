@@ -163,7 +163,7 @@ func (t *translation) endpoint(i, j int, l *endpointv3.LocalityLbEndpoints, lb *
 		return
 	}
 	if len(of.review.problems) == 0 {
-		of.endpoint.form = t.form(&of.review, t.sockets.choose(t.checks, lb, l))
+		of.endpoint.form = int32(t.form(&of.review, t.sockets.choose(t.checks, lb, l)))
 	}
 	if !t.exclude(of) {
 		t.out.Endpoints = append(t.out.Endpoints, of.endpoint)
@@ -182,7 +182,7 @@ func (t *translation) review(i, j int, l *endpointv3.LocalityLbEndpoints, lb *en
 		return nil
 	}
 	t.seen[key] = true
-	of := &candidate{review{options: t.options}, Endpoint{Key: key, Locality: i, Index: j}}
+	of := &candidate{review{options: t.options}, Endpoint{Key: key, Locality: int32(i), Index: int32(j)}}
 	if ListedElsewhere(l) {
 		of.review.problem("its locality", byLEDS)
 	}
@@ -196,7 +196,7 @@ func (t *translation) exclude(of *candidate) bool {
 		return false
 	}
 	e := &of.endpoint
-	t.out.Excluded = append(t.out.Excluded, Exclusion{Address: e.Key.Address, Reason: of.review.reason(), Locality: e.Locality, Index: e.Index})
+	t.out.Excluded = append(t.out.Excluded, Exclusion{Address: e.Key.Address, Reason: of.review.reason(), Locality: int(e.Locality), Index: int(e.Index)})
 	return true
 }
 

@@ -156,8 +156,9 @@ func invent(name string, group *configv1.ClusterGroup, r *catalog.Rules) simulat
 		for i := first[e.Key.Address]; i < size; i += len(localities) {
 			count++
 			if e.Checked != catalog.None {
-				e.Key.Address = address(i).String()
-				place.Hashes = append(place.Hashes, e.Key.Hash())
+				like := *e.Key
+				like.Address = address(i).String()
+				place.Hashes = append(place.Hashes, like.Hash())
 			}
 		}
 		if e.Checked != catalog.None {
