@@ -25,7 +25,7 @@ func (c *Control) GetClock(context.Context, *hdsdv1.GetClockRequest) (*hdsdv1.Cl
 
 // ConfirmClock confirms that the clock is right.
 func (c *Control) ConfirmClock(ctx context.Context, r *hdsdv1.ConfirmClockRequest) (*hdsdv1.ConfirmClockResponse, error) {
-	author, err := authorOf(r.GetAuthor())
+	author, err := authorOf(ctx, r.GetAuthor())
 	if err != nil {
 		return nil, err
 	}

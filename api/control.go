@@ -15,6 +15,7 @@ import (
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
+	"hdsd/internal/caller"
 )
 
 // Size limits of operators' texts, in bytes.
@@ -127,7 +128,7 @@ func (c *Control) Freeze(ctx context.Context, r *hdsdv1.FreezeRequest) (*hdsdv1.
 	if err != nil {
 		return nil, err
 	}
-	author, err := authorOf(r.GetAuthor())
+	author, err := authorOf(ctx, r.GetAuthor())
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +149,7 @@ func (c *Control) Freeze(ctx context.Context, r *hdsdv1.FreezeRequest) (*hdsdv1.
 
 // Unfreeze publishes verdicts again.
 func (c *Control) Unfreeze(ctx context.Context, r *hdsdv1.UnfreezeRequest) (*hdsdv1.UnfreezeResponse, error) {
-	author, err := authorOf(r.GetAuthor())
+	author, err := authorOf(ctx, r.GetAuthor())
 	if err != nil {
 		return nil, err
 	}
@@ -188,9 +189,11 @@ func reasonOf(text string) (string, error) {
 	return reason, err
 }
 
-func authorOf(text string) (string, error) {
+// authorOf returns who makes a change by the caller's own word or, if it says nothing, its
+// verified identity.
+func authorOf(ctx context.Context, text string) (string, error) {
 	author, err := oneLine("author", text, maxAuthor)
-	return cmp.Or(author, "unknown"), err
+	return cmp.Or(author, caller.FromContext(ctx).Identity, "unknown"), err
 }
 
 // oneLine checks text that logs and terminals show.

@@ -18,6 +18,7 @@ import (
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
+	"hdsd/internal/caller"
 )
 
 // switchboard is a Controller that only remembers.
@@ -126,6 +127,18 @@ func call(t *testing.T, s *switchboard, method, path, body string, headers ...st
 }
 
 const asJSON = "Content-Type: application/json"
+
+// TestTheAuthorIsTheCaller: who does not say who makes a change is the one that the
+// certificate names.
+func TestTheAuthorIsTheCaller(t *testing.T) {
+	s := &switchboard{}
+	ctx := caller.With(t.Context(), caller.Caller{Identity: "spiffe://prod/sre/ann"})
+	for author, want := range map[string]string{"": "spiffe://prod/sre/ann", "bob": "bob"} {
+		if _, err := NewControl(s).Freeze(ctx, &hdsdv1.FreezeRequest{Reason: "moving", Author: author}); err != nil || s.frozen.Author != want {
+			t.Errorf("%q: frozen by %q, %v, want %q", author, s.frozen.Author, err, want)
+		}
+	}
+}
 
 func TestFreezeOverREST(t *testing.T) {
 	s := &switchboard{}

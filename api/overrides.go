@@ -96,7 +96,7 @@ func askedOverride(ctx context.Context, r *hdsdv1.SetOverrideRequest) (o Overrid
 	if o.Reason, err = reasonOf(r.GetReason()); err != nil {
 		return o, err
 	}
-	if o.Author, err = authorOf(r.GetAuthor()); err != nil {
+	if o.Author, err = authorOf(ctx, r.GetAuthor()); err != nil {
 		return o, err
 	}
 	lasts, err := durationOf(r.GetDuration())
@@ -165,7 +165,7 @@ func (c *Control) ClearOverrides(ctx context.Context, r *hdsdv1.ClearOverridesRe
 	if err := mayChange(access.FromContext(ctx).Clusters(), &scope); err != nil {
 		return nil, err
 	}
-	author, err := authorOf(r.GetAuthor())
+	author, err := authorOf(ctx, r.GetAuthor())
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func (c *Control) AcceptSource(ctx context.Context, r *hdsdv1.AcceptSourceReques
 	if err != nil {
 		return nil, err
 	}
-	author, err := authorOf(r.GetAuthor())
+	author, err := authorOf(ctx, r.GetAuthor())
 	if err != nil {
 		return nil, err
 	}

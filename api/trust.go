@@ -34,7 +34,7 @@ func (t *Trust) String() string {
 
 // SetTrust decides whether to believe a checker.
 func (c *Control) SetTrust(ctx context.Context, r *hdsdv1.SetTrustRequest) (*hdsdv1.SetTrustResponse, error) {
-	asked, err := askedTrust(r)
+	asked, err := askedTrust(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (c *Control) SetTrust(ctx context.Context, r *hdsdv1.SetTrustRequest) (*hds
 	return answer, nil
 }
 
-func askedTrust(r *hdsdv1.SetTrustRequest) (t Trust, err error) {
+func askedTrust(ctx context.Context, r *hdsdv1.SetTrustRequest) (t Trust, err error) {
 	if t.Checker, err = checkerOf(r.GetChecker()); err != nil {
 		return t, err
 	}
@@ -64,7 +64,7 @@ func askedTrust(r *hdsdv1.SetTrustRequest) (t Trust, err error) {
 	if t.Reason, err = reasonOf(r.GetReason()); err != nil {
 		return t, err
 	}
-	t.Author, err = authorOf(r.GetAuthor())
+	t.Author, err = authorOf(ctx, r.GetAuthor())
 	return t, err
 }
 
@@ -74,7 +74,7 @@ func (c *Control) ClearTrust(ctx context.Context, r *hdsdv1.ClearTrustRequest) (
 	if err != nil {
 		return nil, err
 	}
-	author, err := authorOf(r.GetAuthor())
+	author, err := authorOf(ctx, r.GetAuthor())
 	if err != nil {
 		return nil, err
 	}
