@@ -21,7 +21,7 @@ type ledger struct {
 // entry is a published assignment.
 type entry struct {
 	slot      *slot
-	endpoints []decided
+	endpoints decided
 	touched   bool // during set: its slot has changed
 }
 
@@ -43,12 +43,12 @@ func (l *ledger) status(id health.EndpointID) health.Status {
 }
 
 // put replaces the assignment of a name.
-func (l *ledger) put(name string, s *slot, endpoints []decided) {
+func (l *ledger) put(name string, s *slot, endpoints decided) {
 	l.remove(name)
 	e := &entry{slot: s, endpoints: endpoints}
 	l.assignments[name] = e
-	for i := range endpoints {
-		for _, id := range endpoints[i].ids {
+	for i := range endpoints.len() {
+		for _, id := range endpoints.ids(i) {
 			l.add(id, place{e, i})
 		}
 	}
@@ -60,8 +60,8 @@ func (l *ledger) remove(name string) {
 		return
 	}
 	delete(l.assignments, name)
-	for i := range e.endpoints {
-		for _, id := range e.endpoints[i].ids {
+	for i := range e.endpoints.len() {
+		for _, id := range e.endpoints.ids(i) {
 			l.drop(id, e)
 		}
 	}
@@ -118,7 +118,7 @@ func (l *ledger) set(changes []Health, each func(p place, changed bool)) []*slot
 }
 
 func (l *ledger) apply(touched []*entry, p place, each func(p place, changed bool)) []*entry {
-	status := p.entry.endpoints[p.index].status(l.status)
+	status := p.entry.endpoints.status(p.index, l.status)
 	changed := p.entry.slot.setHealth(p.index, byte(status))
 	each(p, changed)
 	if changed && !p.entry.touched {

@@ -152,7 +152,7 @@ func (o ours) put(name string, first health.EndpointID, statuses []health.Status
 		changes = append(changes, Health{first + health.EndpointID(i), s})
 	}
 	o.server.SetHealth(changes)
-	if e := o.server.published.ledger.assignments[name]; e == nil || len(e.endpoints) != len(statuses) {
+	if e := o.server.published.ledger.assignments[name]; e == nil || e.endpoints.len() != len(statuses) {
 		o.server.Update(Update{Assignments: []Assignment{assignment(name, first, len(statuses))}})
 	}
 }

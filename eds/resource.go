@@ -84,20 +84,38 @@ func newCluster(of Cluster) (*resource, error) {
 	return r, nil
 }
 
-// decided is an lb endpoint whose health verdicts decide.
+// decided lists the lb endpoints of an assignment whose health verdicts decide, packed
+// because there may be millions.
 type decided struct {
-	ids    []health.EndpointID
-	source health.Status // the source's word; Unknown says nothing
+	all     []health.EndpointID // one lb endpoint after the other
+	ends    []uint32            // of each lb endpoint: where its ids end
+	sources []health.Status     // of each: the source's word; Unknown says nothing
 }
 
-// status returns the health to publish, given the verdict of each id: the worst of them,
-// combined with the source's word.
-func (d *decided) status(of func(health.EndpointID) health.Status) health.Status {
-	ours := of(d.ids[0])
-	for _, id := range d.ids[1:] {
+func (d *decided) add(ids []health.EndpointID, source health.Status) {
+	d.all = append(d.all, ids...)
+	d.ends, d.sources = append(d.ends, uint32(len(d.all))), append(d.sources, source)
+}
+
+func (d *decided) len() int { return len(d.ends) }
+
+// ids returns those whose verdicts decide the i-th lb endpoint.
+func (d *decided) ids(i int) []health.EndpointID {
+	if i == 0 {
+		return d.all[:d.ends[0]]
+	}
+	return d.all[d.ends[i-1]:d.ends[i]]
+}
+
+// status returns the health to publish of the i-th lb endpoint, given the verdict of each
+// id: the worst of them, combined with the source's word.
+func (d *decided) status(i int, of func(health.EndpointID) health.Status) health.Status {
+	ids := d.ids(i)
+	ours := of(ids[0])
+	for _, id := range ids[1:] {
 		ours = health.Worse(ours, of(id))
 	}
-	return Combine(ours, d.source)
+	return Combine(ours, d.sources[i])
 }
 
 // Combine returns the health to publish of a verdict and the source's word: the worse of
@@ -115,46 +133,52 @@ func Combine(ours, source health.Status) health.Status {
 
 // newAssignment encodes an assignment. It also returns the endpoints that verdicts
 // decide, in the order of the resource's health.
-func newAssignment(a *Assignment, of func(health.EndpointID) health.Status) (*resource, []decided, error) {
+func newAssignment(a *Assignment, of func(health.EndpointID) health.Status) (*resource, decided, error) {
 	wire, err := deterministic.Marshal(a.Message)
 	if err != nil {
-		return nil, nil, fmt.Errorf("encode assignment %q: %w", a.Name, err)
+		return nil, decided{}, fmt.Errorf("encode assignment %q: %w", a.Name, err)
 	}
 	endpoints := decidedOf(a)
 	s := splicer{ours: func(locality, endpoint int) bool { return len(idsOf(a.IDs, locality, endpoint)) > 0 }}
 	message, err := s.assignment(wire, a.Name)
 	if err != nil {
-		return nil, nil, fmt.Errorf("encode assignment %q: %w", a.Name, err)
+		return nil, decided{}, fmt.Errorf("encode assignment %q: %w", a.Name, err)
 	}
-	if len(message) > math.MaxInt32 || len(s.at) != len(endpoints) {
-		return nil, nil, fmt.Errorf("encode assignment %q: %d bytes with %d endpoints where %d were expected",
-			a.Name, len(message), len(s.at), len(endpoints))
+	if len(message) > math.MaxInt32 || len(s.at) != endpoints.len() {
+		return nil, decided{}, fmt.Errorf("encode assignment %q: %d bytes with %d endpoints where %d were expected",
+			a.Name, len(message), len(s.at), endpoints.len())
 	}
 
 	r := &resource{frame: newFrame(resourcev3.EndpointType, a.Name, message), base: xxhash.Sum64(message)}
 	r.at, r.health = make([]uint32, len(s.at)), make([]byte, len(s.at))
 	for i, at := range s.at {
 		r.at[i] = uint32(r.frame.value + at)
-		r.health[i] = byte(endpoints[i].status(of))
+		r.health[i] = byte(endpoints.status(i, of))
 	}
 	r.finish()
 	return r, endpoints, nil
 }
 
-func decidedOf(a *Assignment) []decided {
-	var all []decided
+func decidedOf(a *Assignment) decided {
+	count, size := 0, 0
+	for l := range a.IDs {
+		for _, ids := range a.IDs[l] {
+			count, size = count+min(len(ids), 1), size+len(ids)
+		}
+	}
+	d := decided{make([]health.EndpointID, 0, size), make([]uint32, 0, count), make([]health.Status, 0, count)}
 	for l, locality := range a.Message.GetEndpoints() {
 		for e, endpoint := range locality.GetLbEndpoints() {
 			if ids := idsOf(a.IDs, l, e); len(ids) > 0 {
-				d := decided{ids: ids}
+				source := health.Unknown
 				if !a.Overruled {
-					d.source = SourceStatus(endpoint)
+					source = SourceStatus(endpoint)
 				}
-				all = append(all, d)
+				d.add(ids, source)
 			}
 		}
 	}
-	return all
+	return d
 }
 
 func idsOf(ids [][][]health.EndpointID, locality, endpoint int) []health.EndpointID {

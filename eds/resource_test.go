@@ -115,11 +115,14 @@ func TestHealthIsTheWorstOfVerdictsAndSource(t *testing.T) {
 		{un, []health.Status{he, un}, un},
 		{he, []health.Status{he, de, he}, de},
 	} {
-		d := decided{source: c.source}
+		var d decided
+		var ids []health.EndpointID
 		for i := range c.ours {
-			d.ids = append(d.ids, health.EndpointID(i))
+			ids = append(ids, health.EndpointID(i))
 		}
-		got := d.status(func(id health.EndpointID) health.Status { return c.ours[id] })
+		d.add([]health.EndpointID{99}, un) // of another
+		d.add(ids, c.source)
+		got := d.status(1, func(id health.EndpointID) health.Status { return c.ours[id] })
 		if got != c.want {
 			t.Errorf("source %v, ours %v: got %v, want %v", c.source, c.ours, got, c.want)
 		}
@@ -276,8 +279,7 @@ func FuzzSplice(f *testing.F) {
 				status := health.Status(c & 0xf % 6)
 				later = append(later, Health{id, status})
 				ids = append(ids, []health.EndpointID{id})
-				d := decided{ids: ids[len(ids)-1], source: SourceStatus(e)}
-				e.HealthStatus = corev3.HealthStatus(d.status(func(health.EndpointID) health.Status { return status }))
+				e.HealthStatus = corev3.HealthStatus(Combine(status, SourceStatus(e)))
 			}
 			a.IDs = append(a.IDs, ids)
 		}

@@ -143,7 +143,7 @@ func (l *ledger) places(id health.EndpointID) []place {
 // zoneHas tells whether a variant's zone has health of its own for a place.
 func (l *ledger) zoneHas(v *slot, p place) bool {
 	of := l.zones[v.variant.zone]
-	for _, id := range p.entry.endpoints[p.index].ids {
+	for _, id := range p.entry.endpoints.ids(p.index) {
 		if _, ok := of[id]; ok {
 			return true
 		}
@@ -158,7 +158,7 @@ func (l *ledger) fillOne(v *slot, p place) bool {
 		return v.unsetZoneHealth(p.index)
 	}
 	of := l.zones[v.variant.zone]
-	status := p.entry.endpoints[p.index].status(func(id health.EndpointID) health.Status {
+	status := p.entry.endpoints.status(p.index, func(id health.EndpointID) health.Status {
 		if status, ok := of[id]; ok {
 			return status
 		}
@@ -183,7 +183,7 @@ func (l *ledger) fill(v *slot) {
 	if e == nil || l.zones[v.variant.zone] == nil {
 		return
 	}
-	for i := range e.endpoints {
+	for i := range e.endpoints.len() {
 		l.fillOne(v, place{e, i})
 	}
 }

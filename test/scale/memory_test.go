@@ -1,14 +1,19 @@
 package scale
 
 import (
+	"os"
 	"testing"
 	"time"
 )
 
 // BenchmarkMemory tells how much memory each endpoint of a large fleet takes, once all
-// have their verdict and reports have come for a while.
+// have their verdict and reports have come for a while. HDSD_BINARY is the path of another
+// hdsd, so that two can be compared.
 func BenchmarkMemory(b *testing.B) {
 	s := simulate(b, newWorld(clusters, endpoints/clusters), checkers, zones, time.Second, "")
+	if path := os.Getenv("HDSD_BINARY"); path != "" {
+		s.Binary = path
+	}
 	s.connect()
 	b.Run("first-start", func(b *testing.B) { s.measureStart(b) })
 	b.Run("steady", func(b *testing.B) { s.measureMemory(b, 30*time.Second) })
