@@ -36,11 +36,13 @@ func TestTheDiskIsToldOf(t *testing.T) {
 	logQuota(zerolog.New(&log), &store.Quota{Used: 8, Max: 10, Near: true, Pruned: 3, Oldest: now})
 	logQuota(zerolog.New(&log), &store.Quota{Used: 1, Max: 10, Oldest: now})
 	logGap(zerolog.New(&log), &store.Gap{Start: now, End: now.Add(time.Minute), Transitions: 7})
+	logAuditGap(zerolog.New(&log), &store.AuditGap{Start: now, End: now.Add(time.Minute), Entries: 7})
 	for _, want := range []string{
 		`"event":"history_failing","error":"full"`, `"event":"history_recovered"`,
 		`"event":"history_quota","used":8,"max":10`, `"event":"history_quota_over","used":1,"max":10`,
 		`"event":"history_pruned_early","used":8,"max":10,"count":3,"oldest":"2026-01-02T03:04:05Z"`,
 		`"event":"history_gap","start":"2026-01-02T03:04:05Z","end":"2026-01-02T03:05:05Z","count":7`,
+		`"event":"audit_gap","start":"2026-01-02T03:04:05Z","end":"2026-01-02T03:05:05Z","count":7`,
 	} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("not told: %s in %s", want, log.String())

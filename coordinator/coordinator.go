@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/rs/zerolog"
-	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"hdsd/access"
@@ -88,6 +87,7 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 			_ = built.release() // err is the cause
 		}
 	}()
+	built.ready.changed = make(chan struct{}, 1)
 	built.ready.needsDisk.Store(c.GetHistory().GetRequireWritable())
 	built.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	policy, _ := access.Compile(c.GetAccess()) // config has shown its problems
@@ -100,11 +100,13 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 		OnError: func(err error) {
 			o.Log.Error().Str("event", "history_trouble").Err(err).Msg("the disk does not accept the history, or damaged values were skipped")
 		},
-		OnDisk:   func(failing error) { logDisk(o.Log, failing) },
+		OnDisk:   func(failing error) { logDisk(o.Log, failing); built.ready.change() },
 		MaxBytes: int64(c.GetHistory().GetMaxBytes()),
 		OnQuota:  func(q store.Quota) { logQuota(o.Log, &q) },
 		OnGap:    func(g store.Gap) { logGap(o.Log, &g) },
 		OnClock:  func(now store.Clock) { logClock(o.Log, now) },
+
+		OnAuditGap: func(g store.AuditGap) { logAuditGap(o.Log, &g) },
 	})
 	if err != nil {
 		return nil, err
@@ -282,15 +284,6 @@ func (c *Coordinator) rules(from *configv1.Config) *catalog.Rules {
 	return r
 }
 
-func (c *Coordinator) readiness(ready bool) {
-	c.ready.serving.Store(ready)
-	status := grpc_health_v1.HealthCheckResponse_NOT_SERVING
-	if ready {
-		status = grpc_health_v1.HealthCheckResponse_SERVING
-	}
-	c.servers.health.SetServingStatus("", status)
-}
-
 // Reload applies another configuration, as far as that is possible without a restart.
 // It returns the names of the fields that need a restart, including those of earlier
 // reloads. With an error nothing changes.
@@ -307,6 +300,7 @@ func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err e
 	}
 	c.config = reloaded
 	c.ready.needsDisk.Store(reloaded.GetHistory().GetRequireWritable())
+	c.ready.change()
 	c.hds.SetAdmission(admission(reloaded))
 	c.store.SetMaxBytes(int64(reloaded.GetHistory().GetMaxBytes()))
 	policy, _ := access.Compile(reloaded.GetAccess()) // as in New
@@ -316,8 +310,10 @@ func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err e
 }
 
 // untilEnd waits until Run is to end, or a server fails. It makes hdsd ready once every
-// source has answered.
+// source has answered, and gRPC health follow.
 func (c *Coordinator) untilEnd(failures <-chan error) error {
+	look := time.NewTicker(time.Second) // a disk that does not answer tells nobody
+	defer look.Stop()
 	if who := c.feed.Waiting(); who != "" {
 		c.log.Info().Str("event", "sources_awaited").Msg("not ready yet: " + who)
 	}
@@ -326,6 +322,10 @@ func (c *Coordinator) untilEnd(failures <-chan error) error {
 		case <-over:
 			over = nil
 			c.complete()
+		case <-c.ready.changed:
+			c.tellHealth()
+		case <-look.C:
+			c.tellHealth()
 		case <-c.running.Done():
 			return nil
 		case err := <-failures:

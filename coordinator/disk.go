@@ -16,6 +16,12 @@ func logDisk(log zerolog.Logger, failing error) {
 	log.Warn().Str("event", "history_recovered").Msg("the disk takes the history again, and has what waited")
 }
 
+// logAuditGap logs that a part of the audit is missing.
+func logAuditGap(log zerolog.Logger, g *store.AuditGap) {
+	log.Error().Str("event", "audit_gap").Time("start", g.Start).Time("end", g.End).Uint64("count", g.Entries).
+		Msg("entries of the audit are missing, because more than fit in memory waited for the disk; the log has them")
+}
+
 // logGap logs that a part of the history is missing.
 func logGap(log zerolog.Logger, g *store.Gap) {
 	log.Error().Str("event", "history_gap").Time("start", g.Start).Time("end", g.End).Uint64("count", g.Transitions).

@@ -1,6 +1,7 @@
 package coordinator_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/health/grpc_health_v1"
 )
 
 // failingDisk has every write to the database of this site fail until heal is called: the
@@ -108,18 +110,49 @@ func TestAFailingDiskStopsNothing(t *testing.T) {
 	}
 }
 
+// TestWhoRequiresAWritableDiskIsNotReadyWithoutOne holds that of /readyz and of gRPC health,
+// which tells those that watch it at once. A reload changes both.
 func TestWhoRequiresAWritableDiskIsNotReadyWithoutOne(t *testing.T) {
 	t.Parallel()
 	address, _ := upstream(t)
-	s := newSite(t, t.TempDir(), quick+"\nhistory: {require_writable: true}\n", static("web", address))
+	demanding, clusters := quick+"\nhistory: {require_writable: true}\n", static("web", address)
+	s := newSite(t, t.TempDir(), demanding, clusters)
 	s.ready()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	watch, err := grpc_health_v1.NewHealthClient(s.dial()).Watch(ctx, &grpc_health_v1.HealthCheckRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect := func(want grpc_health_v1.HealthCheckResponse_ServingStatus) {
+		t.Helper()
+		for {
+			if got, err := watch.Recv(); err != nil {
+				t.Fatal(err)
+			} else if got.GetStatus() == want {
+				return
+			}
+		}
+	}
+	expect(grpc_health_v1.HealthCheckResponse_SERVING)
 	heal := s.failingDisk()
 	defer heal()
 	s.post("/v1/freeze", `{"reason":"moving"}`)
 	if code, text := s.get("/readyz"); code != http.StatusServiceUnavailable || !strings.HasPrefix(text, "not ready: history failing: ") {
 		t.Errorf("/readyz: %d %q", code, text)
 	}
+	expect(grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+	for _, step := range []struct {
+		text string
+		want grpc_health_v1.HealthCheckResponse_ServingStatus
+	}{{quick, grpc_health_v1.HealthCheckResponse_SERVING}, {demanding, grpc_health_v1.HealthCheckResponse_NOT_SERVING}} {
+		if _, err := s.Reload(configuration(t, s.dir, step.text, clusters)); err != nil {
+			t.Fatal(err)
+		}
+		expect(step.want)
+	}
 	heal()
+	expect(grpc_health_v1.HealthCheckResponse_SERVING)
 	s.ready()
 }
 

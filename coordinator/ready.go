@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync/atomic"
 
+	"google.golang.org/grpc/health/grpc_health_v1"
+
 	"hdsd/internal/printable"
 )
 
@@ -13,6 +15,30 @@ import (
 type readyState struct {
 	serving   atomic.Bool // every source has answered, and hdsd is not stopping
 	needsDisk atomic.Bool // history.require_writable
+	changed   chan struct{}
+}
+
+// change has gRPC health follow. It does not wait.
+func (r *readyState) change() {
+	select {
+	case r.changed <- struct{}{}:
+	default: // it will look anyway
+	}
+}
+
+// readiness says whether hdsd serves. Only Run calls it.
+func (c *Coordinator) readiness(serving bool) {
+	c.ready.serving.Store(serving)
+	c.tellHealth()
+}
+
+// tellHealth has gRPC health say what /readyz does. Only Run calls it.
+func (c *Coordinator) tellHealth() {
+	status := grpc_health_v1.HealthCheckResponse_NOT_SERVING
+	if c.isReady() {
+		status = grpc_health_v1.HealthCheckResponse_SERVING
+	}
+	c.servers.health.SetServingStatus("", status)
 }
 
 // serveReady answers /readyz. What is wrong without making hdsd unready stands on lines

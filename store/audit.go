@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -10,8 +11,13 @@ import (
 	storev1 "hdsd/gen/hdsd/store/v1"
 )
 
-// maxAudit is how many entries of the audit are kept.
-const maxAudit = 50_000
+const (
+	// maxAudit is how many entries of the audit are kept.
+	maxAudit = 50_000
+
+	// maxAuditWaiting is how many wait for the disk.
+	maxAuditWaiting = 4096
+)
 
 var audit = []byte("audit")
 
@@ -39,13 +45,39 @@ type AuditedEntry struct {
 	Place uint64
 }
 
-// trail numbers the entries of the audit, and bounds them. A place is a time in
-// nanoseconds since 1970, or one more than the place before.
-type trail struct {
-	limit int // of entries
+// AuditGap is a part of the audit that is missing: the disk did not take it, and too much
+// waited. The audit has an entry in its place.
+type AuditGap struct {
+	Start, End time.Time // of the first and the last entry that is missing
+	Entries    uint64
+}
 
-	mu     sync.Mutex
-	places []uint64 // sorted
+// mark returns the entry that stands for what is missing.
+func (g *AuditGap) mark() AuditEntry {
+	return AuditEntry{
+		Time: g.Start, Action: "AuditGap", Target: "audit",
+		Reason: fmt.Sprintf("%d entries until %s are missing, because the disk did not take them: the log has them as events \"audit\"",
+			g.Entries, g.End.UTC().Format(time.RFC3339)),
+	}
+}
+
+// trail is the queue of entries of the audit. It numbers them and bounds them, in memory
+// and on disk. A place is a time in nanoseconds since 1970, or one more than the place
+// before.
+type trail struct {
+	limit int // of entries on disk
+	most  int // of entries that wait for the disk
+
+	mu      sync.Mutex
+	waiting []trailRow
+	missing AuditGap // before those that wait
+	places  []uint64 // sorted, of entries on disk and in the group on its way there
+}
+
+// trailRow is an entry that waits for the disk.
+type trailRow struct {
+	at  time.Time
+	row []byte
 }
 
 // load takes over the places of the entries that are stored.
@@ -60,31 +92,69 @@ func (t *trail) load(tx *bolt.Tx) {
 	}
 }
 
-// add returns the place of a new entry, and those of entries to delete.
-func (t *trail) add(at time.Time) (place uint64, old []uint64) {
+// add takes in an entry. If too many wait, the oldest ones go.
+func (t *trail) add(at time.Time, row []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	place = nanos(at)
+	t.waiting = append(t.waiting, trailRow{at, row})
+	if len(t.waiting) <= t.most {
+		return
+	}
+	over := len(t.waiting) - t.most + t.most/16 // more, so that not every entry moves the rest
+	if t.missing.Entries == 0 {
+		t.missing.Start = t.waiting[0].at
+	}
+	t.missing.End = t.waiting[over-1].at
+	t.missing.Entries += uint64(over)
+	t.waiting = slices.Delete(t.waiting, 0, over)
+}
+
+// take moves what waits to a group, and has it delete the oldest entries on disk if there
+// are too many.
+func (t *trail) take(g *group) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.waiting) == 0 {
+		return
+	}
+	rows := map[string][]byte{}
+	if t.missing.Entries > 0 {
+		mark := t.missing.mark()
+		rows[t.place(mark.Time)] = encodeAudit(&mark)
+	}
+	for _, e := range t.waiting {
+		rows[t.place(e.at)] = e.row
+	}
+	g.unaudited = t.missing
+	t.waiting, t.missing = nil, AuditGap{}
+	if over := len(t.places) - t.limit; over > 0 {
+		for _, old := range t.places[:over] {
+			rows[string(key(old))] = nil
+		}
+		t.places = slices.Delete(t.places, 0, over)
+	}
+	if g.rows == nil {
+		g.rows = changes{}
+	}
+	g.rows[string(audit)] = rows
+}
+
+// place returns the key of the next entry. The caller holds the lock.
+func (t *trail) place(at time.Time) string {
+	place := nanos(at)
 	if n := len(t.places); n > 0 {
 		place = max(place, t.places[n-1]+1)
 	}
 	t.places = append(t.places, place)
-	if over := len(t.places) - t.limit; over > 0 {
-		old = slices.Clone(t.places[:over])
-		t.places = slices.Delete(t.places, 0, over)
-	}
-	return place, old
+	return string(key(place))
 }
 
 // AppendAudit adds an entry to the audit, and deletes the oldest ones if there are too
-// many. It does not wait for the disk; Flush does.
+// many. It does not wait for the disk; Flush does. While the disk takes nothing, a bounded
+// number of entries wait; what is too much is an AuditGap.
 func (s *Store) AppendAudit(e AuditEntry) {
-	place, old := s.trail.add(e.Time)
-	rows := map[string][]byte{string(key(place)): encodeAudit(&e)}
-	for _, gone := range old {
-		rows[string(key(gone))] = nil
-	}
-	s.intake.put(audit, rows)
+	s.trail.add(e.Time, encodeAudit(&e))
+	s.intake.work(func() { s.intake.asked.others++ })
 }
 
 // Audit returns entries that are on disk, and whether there are more.

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	bolt "go.etcd.io/bbolt"
+
+	"hdsd/health"
 )
 
 // entry is one of the audit, told apart by its target.
@@ -92,5 +95,51 @@ func TestTheAuditIsBounded(t *testing.T) {
 	want := []string{"1 3", "2 0", "2 1", "2 2", "2 3"}
 	if diff := cmp.Diff(want, pages(t, open(t, dir), AuditQuery{Limit: 2})); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestTheAuditIsBoundedWhileTheDiskFails: the oldest entries that wait go, an entry stands
+// in their place, and what is on disk stays.
+func TestTheAuditIsBoundedWhileTheDiskFails(t *testing.T) {
+	failed := make(chan struct{}, 1000)
+	var gone AuditGap
+	s := open(t, t.TempDir(), func(o *Options) {
+		o.maxSize = 256 << 10
+		o.OnError = func(error) { failed <- struct{}{} }
+		o.OnAuditGap = func(g AuditGap) { gone = g }
+	})
+	s.AppendAudit(entry("before", day))
+	flush(t, s)
+	s.SavePlan(map[string][]health.Hash{"big": make([]health.Hash, 100_000)})
+	<-failed // the plan does not fit, and is tried again and again
+	const count = 3 * maxAuditWaiting
+	after := func(n int) time.Time { return day.Add(time.Duration(1+n) * time.Second) }
+	for n := range count {
+		s.AppendAudit(entry(fmt.Sprint(n), after(n)))
+	}
+	if waiting := len(s.trail.waiting); waiting > maxAuditWaiting {
+		t.Errorf("%d entries wait", waiting)
+	}
+	edit(t, s, func(tx *bolt.Tx) error { tx.DB().MaxSize = 0; return nil })
+	flush(t, s)
+	prune(t, s) // the writer is past the group
+
+	kept := count - int(gone.Entries)
+	want := []string{"before", "audit"}
+	for n := count - kept; n < count; n++ {
+		want = append(want, fmt.Sprint(n))
+	}
+	if kept < maxAuditWaiting*7/8 || kept > maxAuditWaiting {
+		t.Errorf("%d of %d are kept", kept, count)
+	}
+	if diff := cmp.Diff(want, pages(t, s, AuditQuery{Limit: 1000})); diff != "" {
+		t.Error(diff)
+	}
+	if want := (AuditGap{Start: after(0), End: after(count - kept - 1), Entries: gone.Entries}); gone != want {
+		t.Errorf("told of %+v, not %+v", gone, want)
+	}
+	found, _, err := s.Audit(AuditQuery{Start: after(0), Limit: 1})
+	if err != nil || !cmp.Equal(found[0].AuditEntry, gone.mark()) {
+		t.Errorf("%v: %+v", err, found)
 	}
 }

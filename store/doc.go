@@ -26,7 +26,8 @@
 // Options.OnError. When the queue is full meanwhile, the writer drops the oldest
 // transitions from the history, counts and reports them. The health that they led to is
 // still written when the disk is back, and so is the Gap. Queries say that health in a gap
-// is not known, and no Place leads across one.
+// is not known, and no Place leads across one. The audit drops its oldest waiting entries,
+// and has an entry in their place (AuditGap). Of everything else only the latest waits.
 //
 // After a write that failed, the page cache may show what is not on disk. The next
 // transaction puts the first pages there before anything else.
@@ -67,6 +68,7 @@
 //
 //	database     the open file: transactions that wait for the disk and survive bad pages
 //	intake       the writer's queue
+//	trail        the queue of the audit
 //	writer       the goroutine that commits groups
 //	timekeeper   steady time, and the recorded time of transitions
 //	pruner       retention, the quota, and endpoints to forget

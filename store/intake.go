@@ -53,6 +53,7 @@ type group struct {
 	gap         *gap // the same, once recorded; nil for none
 	plan        map[string][]health.Hash
 	rows        changes
+	unaudited   AuditGap // of the audit; no Entries for none
 	upTo        mark
 }
 

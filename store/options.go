@@ -31,6 +31,10 @@ type Options struct {
 	// block or call Close.
 	OnGap func(Gap)
 
+	// OnAuditGap is called when entries of the audit are missing, once the entry that says
+	// so is on disk. It must not block or call Close.
+	OnAuditGap func(AuditGap)
+
 	// OnQuota is called when the history is near MaxBytes, when it no longer is, and when
 	// transitions were deleted because of that. It must not block or call Close.
 	OnQuota func(Quota)
@@ -72,6 +76,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.OnGap == nil {
 		o.OnGap = func(Gap) {}
+	}
+	if o.OnAuditGap == nil {
+		o.OnAuditGap = func(AuditGap) {}
 	}
 	if o.now == nil {
 		o.now = time.Now

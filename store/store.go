@@ -39,13 +39,13 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	}
 	s := &Store{
 		db: db, time: newTimekeeper(db, &o), damage: &damage{path: db.path, report: o.OnError},
-		known: &clusterSet{}, trail: &trail{limit: maxAudit}, intake: newIntake(o.MaxPending), now: o.now,
+		known: &clusterSet{}, trail: &trail{limit: maxAudit, most: maxAuditWaiting}, intake: newIntake(o.MaxPending), now: o.now,
 		quota: &quota{db: db, told: o.OnQuota},
 	}
 	s.quota.max.Store(o.MaxBytes)
 	s.history = &history{db: db, time: s.time, known: s.known, damage: s.damage}
 	s.writer = &writer{
-		db: db, time: s.time, intake: s.intake, options: &o,
+		db: db, time: s.time, intake: s.intake, trail: s.trail, options: &o,
 		pruner: pruner{db: db, time: s.time, intake: s.intake, damage: s.damage, quota: s.quota, onError: o.OnError},
 		asks:   make(chan func()), closing: make(chan struct{}), done: make(chan struct{}),
 	}

@@ -24,6 +24,7 @@ type writer struct {
 	db      *database
 	time    *timekeeper
 	intake  *intake
+	trail   *trail
 	pruner  pruner
 	options *Options
 
@@ -140,6 +141,7 @@ func (w *writer) isClosing() bool {
 // store closes and the last attempt failed too.
 func (w *writer) save(g *group) bool {
 	w.time.record(g) // once, so that a retry writes the same
+	w.trail.take(g)
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		last := w.isClosing()
 		err := w.db.update(func(tx *bolt.Tx) error {
@@ -172,6 +174,9 @@ func (w *writer) saved(g *group) {
 	}
 	if g.gap != nil {
 		w.options.OnGap(g.gap.Gap)
+	}
+	if g.unaudited.Entries > 0 {
+		w.options.OnAuditGap(g.unaudited)
 	}
 }
 
