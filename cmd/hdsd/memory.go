@@ -5,23 +5,32 @@ import (
 	"math"
 	"os"
 	"runtime/debug"
+	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/rs/zerolog"
 )
 
-// collectAt is the GOGC of the coordinator: garbage may grow to this percentage of what is
-// in use before it is collected. Most of what hdsd holds stays, and it makes little garbage
-// at rest, so that less than Go's 100 costs little time and saves much memory
-// (docs/figures.md).
+// collectAt is the GOGC of the coordinator after startTime: garbage may grow to this
+// percentage of what is in use before it is collected. Most of what hdsd holds stays, and
+// it makes little garbage at rest, so that less than Go's 100 costs little time and saves
+// memory. A start makes much, and would take longer (docs/figures.md).
 const collectAt = 25
 
-// boundMemory sets the garbage collector, unless GOGC and GOMEMLIMIT do. The limit is
-// nine tenths of the one of the control group, if there is any.
-func boundMemory(log zerolog.Logger, options ...memlimit.Option) {
+// startTime is how long a start takes in which much garbage is made.
+const startTime = time.Minute
+
+// collectEarlier has garbage collected as it suits an hdsd that has started, unless GOGC
+// says otherwise.
+func collectEarlier() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
 	}
+}
+
+// boundMemory sets the limit of the garbage collector, unless GOMEMLIMIT does. It is nine
+// tenths of the one of the control group, if there is any.
+func boundMemory(log zerolog.Logger, options ...memlimit.Option) {
 	limit, err := memlimit.Set(options...)
 	switch {
 	case errors.Is(err, memlimit.ErrNoCgroup), errors.Is(err, memlimit.ErrCgroupsNotSupported): // no limit

@@ -1,12 +1,17 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"io"
 	"math"
 	"os"
+	"path/filepath"
 	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/rs/zerolog"
@@ -18,25 +23,19 @@ func TestMemoryIsBounded(t *testing.T) {
 	for name, test := range map[string]struct {
 		environment map[string]string
 		group       memlimit.Provider
-		percent     int
 		limit       int64
 		logs        string
 	}{
-		"a control group":             {nil, memlimit.Limit(controlGroup), collectAt, controlGroup * 9 / 10, `"event":"memory_limit","bytes":943718400`},
-		"no limit":                    {nil, noLimit, collectAt, math.MaxInt64, ""},
-		"no control group":            {nil, func() (uint64, error) { return 0, memlimit.ErrNoCgroup }, collectAt, math.MaxInt64, ""},
-		"no limit that can be read":   {nil, func() (uint64, error) { return 0, errors.New("no file") }, collectAt, math.MaxInt64, `"event":"memory_limit_unknown"`},
-		"what the operator sets goes": {map[string]string{"GOGC": "70", "GOMEMLIMIT": "1GiB"}, memlimit.Limit(controlGroup), 70, 1 << 30, `"bytes":1073741824`},
+		"a control group":             {nil, memlimit.Limit(controlGroup), controlGroup * 9 / 10, `"event":"memory_limit","bytes":943718400`},
+		"no limit":                    {nil, noLimit, math.MaxInt64, ""},
+		"no control group":            {nil, func() (uint64, error) { return 0, memlimit.ErrNoCgroup }, math.MaxInt64, ""},
+		"no limit that can be read":   {nil, func() (uint64, error) { return 0, errors.New("no file") }, math.MaxInt64, `"event":"memory_limit_unknown"`},
+		"what the operator sets goes": {map[string]string{"GOMEMLIMIT": "1GiB"}, memlimit.Limit(controlGroup), 1 << 30, `"bytes":1073741824`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			percent, limit := debug.SetGCPercent(70), debug.SetMemoryLimit(math.MaxInt64)
-			t.Cleanup(func() { debug.SetGCPercent(percent); debug.SetMemoryLimit(limit) })
-			for _, key := range []string{"GOGC", "GOMEMLIMIT", "AUTOMEMLIMIT"} {
-				t.Setenv(key, "") // so that it is restored
-				if err := os.Unsetenv(key); err != nil {
-					t.Fatal(err)
-				}
-			}
+			limit := debug.SetMemoryLimit(math.MaxInt64)
+			t.Cleanup(func() { debug.SetMemoryLimit(limit) })
+			unset(t, "GOMEMLIMIT", "AUTOMEMLIMIT")
 			for key, value := range test.environment {
 				t.Setenv(key, value)
 			}
@@ -45,9 +44,6 @@ func TestMemoryIsBounded(t *testing.T) {
 			}
 			var log strings.Builder
 			boundMemory(zerolog.New(&log), memlimit.WithProvider(test.group))
-			if got := debug.SetGCPercent(70); got != test.percent {
-				t.Errorf("GOGC is %d, want %d", got, test.percent)
-			}
 			if got := debug.SetMemoryLimit(-1); got != test.limit {
 				t.Errorf("GOMEMLIMIT is %d, want %d", got, test.limit)
 			}
@@ -56,4 +52,55 @@ func TestMemoryIsBounded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// unset removes variables of the environment until the end of a test.
+func unset(t *testing.T, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		t.Setenv(key, "") // so that it is restored
+		if err := os.Unsetenv(key); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestGarbageIsCollectedEarlierAfterTheStart runs an hdsd whose start is over at once.
+func TestGarbageIsCollectedEarlierAfterTheStart(t *testing.T) {
+	percent := debug.SetGCPercent(70)
+	t.Cleanup(func() { debug.SetGCPercent(percent) })
+	unset(t, "GOGC")
+	dir := folder(t, map[string]string{"hdsd.yaml": goodConfig + anyAddresses, "clusters.yaml": goodClusters})
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- serve(ctx, filepath.Join(dir, "hdsd.yaml"), time.Nanosecond, zerolog.Nop(), io.Discard)
+	}()
+	for patience := time.After(time.Minute); gogc() != collectAt; {
+		select {
+		case <-patience:
+			t.Fatalf("GOGC stays %d, want %d", gogc(), collectAt)
+		case err := <-ended:
+			t.Fatal(err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+
+	debug.SetGCPercent(70)
+	t.Setenv("GOGC", "70")
+	if collectEarlier(); gogc() != 70 {
+		t.Errorf("GOGC is %d, although the operator has set 70", gogc())
+	}
+}
+
+// gogc is the GOGC in force.
+func gogc() int {
+	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(sample)
+	return int(sample[0].Value.Uint64())
 }

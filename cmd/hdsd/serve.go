@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -34,7 +35,7 @@ func newServe() *cobra.Command {
 				return err
 			}
 			boundMemory(log)
-			return serve(command.Context(), path, log, command.ErrOrStderr())
+			return serve(command.Context(), path, startTime, log, command.ErrOrStderr())
 		},
 	}
 	addConfigFlag(command, &path)
@@ -54,8 +55,8 @@ func needConfig(path string) error {
 	return nil
 }
 
-// serve runs a coordinator and reloads it at each SIGHUP.
-func serve(ctx context.Context, path string, log zerolog.Logger, to io.Writer) error {
+// serve runs a coordinator, whose start may take so long, and reloads it at each SIGHUP.
+func serve(ctx context.Context, path string, start time.Duration, log zerolog.Logger, to io.Writer) error {
 	// Do this first: an unhandled SIGHUP would end the process.
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -68,12 +69,16 @@ func serve(ctx context.Context, path string, log zerolog.Logger, to io.Writer) e
 	if err != nil {
 		return err
 	}
+	started := time.NewTimer(start)
+	defer started.Stop()
 	done := make(chan error, 1)
 	go func() { done <- built.Run(ctx) }()
 	for {
 		select {
 		case err := <-done:
 			return err
+		case <-started.C:
+			collectEarlier()
 		case <-hangup:
 			reload(built, path, log)
 		}
