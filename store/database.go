@@ -37,20 +37,21 @@ type database struct {
 // tooLong is how long a transaction may take until the disk counts as failing.
 const tooLong = 5 * time.Second
 
-// newDatabase puts on disk what an unclean end left in the page cache.
-func newDatabase(db *bolt.DB, file *os.File) (*database, error) {
-	d := &database{path: db.Path(), file: file, bolt: db}
+// newDatabase puts on disk what an unclean end left in the page cache. If the disk does not
+// take that, the file can be read all the same, and unsettled says why.
+func newDatabase(db *bolt.DB, file *os.File) (d *database, unsettled, err error) {
+	d = &database{path: db.Path(), file: file, bolt: db}
 	if err := d.settle(); err != nil {
-		return nil, errors.Join(fmt.Errorf("history: %w", err), db.Close())
+		d.unsure, unsettled = true, fmt.Errorf("history: write %s: %w", d.path, err)
 	}
 	d.durable.Store(1<<63 - 1)
 	last := 0
 	if err := d.view(func(tx *bolt.Tx) error { last = tx.ID(); return nil }); err != nil {
-		return nil, errors.Join(err, d.close())
+		return nil, nil, errors.Join(err, d.close())
 	}
 	d.durable.Store(int64(last))
 	d.measure()
-	return d, nil
+	return d, unsettled, nil
 }
 
 var errPanic = errors.New("bbolt gave up on a page")

@@ -13,7 +13,7 @@
 // transition and the current health that it leads to are in one group.
 //
 // Queries read only what is committed and on disk. History that a query has shown survives
-// any crash.
+// any crash. The exception is a store that was opened on a disk that fails.
 //
 // Transitions keep the order in which they were appended, whatever the wall clock does.
 // The key of each is its recorded time: its own time, or 1 ns after the transition before
@@ -30,7 +30,8 @@
 // and has an entry in their place (AuditGap). Of everything else only the latest waits.
 //
 // After a write that failed, the page cache may show what is not on disk. The next
-// transaction puts the first pages there before anything else.
+// transaction puts the first pages there before anything else. So does Open; if the disk
+// does not take them, it goes on with what the page cache shows.
 //
 // Open changes nothing in a file that is of a newer version, damaged or in use, and its
 // error says what to do. It checks the pages first (package boltfile), since bbolt believes

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -243,6 +244,16 @@ func TestFullDisk(t *testing.T) {
 	if err := s.Check(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestANewHistoryOnAFullDisk is refused, and leaves nothing behind that a later start would
+// take for one.
+func TestANewHistoryOnAFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Open(t.Context(), dir, Options{maxSize: 4096}); err == nil || !strings.Contains(err.Error(), "free disk space, or choose another data_dir") {
+		t.Error(err)
+	}
+	open(t, dir)
 }
 
 func TestCloseOnFullDisk(t *testing.T) {

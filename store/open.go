@@ -37,20 +37,26 @@ func damaged(path string, err error) error {
 	return fmt.Errorf("%w: %s: %w: %s", ErrDamaged, path, err, advice)
 }
 
+// opened is what openDatabase found.
+type opened struct {
+	db        *database
+	written   time.Time // when the file was last
+	unsettled error     // why the disk takes no writes; nil if it does
+}
+
 // openDatabase opens the history of a folder. It makes the folder and the file if they
-// are missing. The second result is the time when the file
-// was last written.
-func openDatabase(ctx context.Context, dir string, o *Options) (d *database, written time.Time, err error) {
+// are missing.
+func openDatabase(ctx context.Context, dir string, o *Options) (found opened, err error) {
 	path := filepath.Join(dir, fileName)
 	if err := makeFolder(dir); err != nil {
-		return nil, written, fmt.Errorf("data folder: %w: create it or choose another data_dir", err)
+		return found, fmt.Errorf("data folder: %w: create it or choose another data_dir", err)
 	}
 	if err := create(ctx, path, o); err != nil {
-		return nil, written, err
+		return found, err
 	}
 	file, err := lockPlace(ctx, path, os.O_RDWR, o.LockTimeout)
 	if err != nil {
-		return nil, written, err
+		return found, err
 	}
 	var db *bolt.DB
 	info, err := file.Stat()
@@ -60,10 +66,11 @@ func openDatabase(ctx context.Context, dir string, o *Options) (d *database, wri
 	if err != nil {
 		unlock(file)
 		_ = file.Close()
-		return nil, written, err
+		return found, err
 	}
-	d, err = newDatabase(db, file)
-	return d, info.ModTime(), err
+	found.written = info.ModTime()
+	found.db, found.unsettled, err = newDatabase(db, file)
+	return found, err
 }
 
 // makeFolder makes a folder and those above it, and puts their names on disk.
@@ -117,7 +124,7 @@ func create(ctx context.Context, path string, o *Options) error {
 		err = SyncFolder(filepath.Dir(path))
 	}
 	if err := errors.Join(err, db.Close()); err != nil {
-		return fmt.Errorf("history: %w", err)
+		return fmt.Errorf("history: %w: a new history needs a disk that takes writes: free disk space, or choose another data_dir", err)
 	}
 	return nil
 }
@@ -147,7 +154,7 @@ func SyncFolder(path string) error {
 func lockFile(ctx context.Context, path string, flag int, timeout time.Duration) (*os.File, error) {
 	file, err := os.OpenFile(path, flag, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("history: %w: hdsd needs to read and write it", err)
+		return nil, fmt.Errorf("history: %w: hdsd needs to read and write it: give it the right to, make the file system writable, or choose another data_dir", err)
 	}
 	if err := waitLock(ctx, file, timeout); err != nil {
 		_ = file.Close()

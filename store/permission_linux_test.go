@@ -33,7 +33,7 @@ func TestFileThatCannotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	asNobody(t)
-	if _, err := Open(t.Context(), dir, Options{}); !errors.Is(err, os.ErrPermission) {
+	if _, err := Open(t.Context(), dir, Options{}); !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), "choose another data_dir") {
 		t.Error(err)
 	}
 }

@@ -30,13 +30,15 @@ type Store struct {
 
 // Open opens the history in a folder, or begins one. It waits a bounded time for a
 // process that has it open. The errors ErrLocked, ErrVersion and ErrDamaged say what
-// to do; the file is then as it was.
+// to do; the file is then as it was. If the disk only takes no writes, Open succeeds, and
+// the history fails from the beginning on.
 func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 	o = o.withDefaults()
-	db, written, err := openDatabase(ctx, dir, &o)
+	found, err := openDatabase(ctx, dir, &o)
 	if err != nil {
 		return nil, err
 	}
+	db := found.db
 	s := &Store{
 		db: db, time: newTimekeeper(db, &o), damage: &damage{path: db.path, report: o.OnError},
 		known: &clusterSet{}, trail: &trail{limit: maxAudit, most: maxAuditWaiting}, intake: newIntake(o.MaxPending), now: o.now,
@@ -50,9 +52,12 @@ func Open(ctx context.Context, dir string, o Options) (*Store, error) {
 		asks:   make(chan func()), closing: make(chan struct{}), done: make(chan struct{}),
 	}
 	s.close = sync.OnceValue(s.shut)
-	if err := db.view(func(tx *bolt.Tx) error { return s.load(tx, written) }); err != nil {
+	if err := db.view(func(tx *bolt.Tx) error { return s.load(tx, found.written) }); err != nil {
 		_ = db.close()
 		return nil, err
+	}
+	if found.unsettled != nil {
+		s.writer.beginFailing(found.unsettled)
 	}
 	go s.writer.run()
 	return s, nil

@@ -167,6 +167,14 @@ func (w *writer) save(g *group) bool {
 	}
 }
 
+// beginFailing says that the disk fails before anything waits for it. The writer tries
+// until it no longer does. It comes before run.
+func (w *writer) beginFailing(err error) {
+	w.intake.failed(err)
+	w.options.OnDisk(err)
+	w.intake.work(func() { w.intake.asked.others++ })
+}
+
 // saved says that a group is on disk.
 func (w *writer) saved(g *group) {
 	if w.intake.committed(g) {
