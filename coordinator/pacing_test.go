@@ -17,6 +17,7 @@ import (
 // endpoints every 100 ms, for 10 minutes.
 func TestColludersFlipWithinBounds(t *testing.T) {
 	l := newLab(t)
+	l.core.rulings.Spare = 0
 	var log bytes.Buffer
 	l.core.decisions.events.log = zerolog.New(&log)
 	l.rules.Assignment.Redundancy = 5

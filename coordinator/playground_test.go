@@ -258,6 +258,9 @@ func (p *playground) mistake() {
 
 // flip has an endpoint fail and come back so often that not each change is recorded.
 func (p *playground) flip() {
+	if err := p.WithoutSpareChanges(p.ctx); err != nil {
+		p.t.Fatal(err)
+	}
 	p.eventually("changes to be left out", func() bool {
 		now, next := "HEALTHY", int32(http.StatusServiceUnavailable)
 		if p.status.Load() != http.StatusOK {

@@ -20,8 +20,9 @@
 //
 //   - The history of an endpoint is a chain: each transition starts where the previous one
 //     ended, and the last one ends at the health that hdsd holds to be true.
-//   - The verdict of an endpoint changes at most 10 times in a row, then once in 5 s. What
-//     waits is published after 5 s at the latest; what is left out is counted in the next
+//   - The verdict of an endpoint changes at most 10 times in a row, then once in 5 s, but
+//     for 1,000 changes of all endpoints together and 2 more a second. What waits is
+//     published after 5 s at the latest; what is left out is counted in the next
 //     transition. Only an endpoint that waited lately takes memory for that.
 //   - A change of overrides is one batch for data planes and for the history. While an
 //     override decides, the history has the override, and Decision.Voted the verdict.

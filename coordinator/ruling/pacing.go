@@ -16,12 +16,19 @@ import (
 // does that, nor one that does so five times at once: no outage, restart loop or rolling
 // deployment is as fast for long. A change that waits is published after refill at the
 // latest, be it a down or an up.
+//
+// Few endpoints that change more often than that harm nobody: all endpoints have spare
+// changes together beyond their own, and one more in each spareRefill.
 const (
 	burst  = 10
 	refill = 5 * time.Second
 
-	tenth      = 100 * time.Millisecond
-	refillTime = tenths(refill / tenth)
+	spare       = 1000
+	spareRefill = 500 * time.Millisecond
+
+	tenth           = 100 * time.Millisecond
+	refillTime      = tenths(refill / tenth)
+	spareRefillTime = tenths(spareRefill / tenth)
 )
 
 // tenths counts tenths of a second. It is small, since each row has one.
@@ -30,11 +37,19 @@ type tenths uint32
 // Pacing bounds how often the verdict of an endpoint changes. Each row has a token bucket
 // (row.refilled), and only an endpoint whose bucket was empty lately takes more memory.
 type Pacing struct {
-	table *Table
-	base  time.Time // the first moment
-	now   tenths    // since base; never goes back
-	paced map[health.EndpointID]*paced
-	due   dueHeap // one entry for each in paced
+	// Spare is how many changes all endpoints have together beyond their own.
+	Spare int
+
+	table  *Table
+	base   time.Time // the first moment
+	now    tenths    // since base; never goes back
+	spared tenths    // when all spare changes are there again
+	paced  map[health.EndpointID]*paced
+	due    dueHeap // one entry for each in paced
+}
+
+func newPacing(t *Table) *Pacing {
+	return &Pacing{Spare: spare, table: t, paced: map[health.EndpointID]*paced{}}
 }
 
 // paced is an endpoint whose bucket was empty lately. It is forgotten when that is full.
@@ -57,12 +72,18 @@ func (p *Pacing) advance(now time.Time) {
 
 func (p *Pacing) time(at tenths) time.Time { return p.base.Add(time.Duration(at) * tenth) }
 
-// take takes a token out of the bucket of a row, if there is one.
+// take takes a token out of the bucket of a row, or else a spare one, if there is one.
 func (p *Pacing) take(r *row) bool {
-	if r.refilled > p.now+(burst-1)*refillTime {
+	return takeFrom(&r.refilled, p.now, burst, refillTime) || takeFrom(&p.spared, p.now, p.Spare, spareRefillTime)
+}
+
+// takeFrom takes a token out of a bucket of a size that is full again at a time, if there
+// is one.
+func takeFrom(full *tenths, now tenths, size int, each tenths) bool {
+	if size <= 0 || *full > now+tenths(size-1)*each {
 		return false
 	}
-	r.refilled = max(r.refilled, p.now) + refillTime
+	*full = max(*full, now) + each
 	return true
 }
 

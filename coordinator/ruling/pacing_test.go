@@ -17,7 +17,8 @@ const (
 	oneMore = 5 * time.Second
 )
 
-// pacedLab counts what the votes come to, and what becomes of it.
+// pacedLab counts what the votes come to, and what becomes of it. Its endpoints have no
+// spare changes.
 type pacedLab struct {
 	*lab
 	key     health.Endpoint
@@ -28,6 +29,7 @@ type pacedLab struct {
 
 func newPacedLab(t testing.TB) *pacedLab {
 	l := &pacedLab{lab: newLab(t), key: keyOf("web", addresses[0])}
+	l.table.Spare = 0
 	l.serve(web("web", addresses[0], addresses[1]))
 	l.since = l.now
 	return l
@@ -277,4 +279,47 @@ func TestAnEndpointThatGoesTellsOfTheRest(t *testing.T) {
 	}
 	l.wantLast(down, unknown, "in no source any more")
 	l.pass(time.Minute)
+}
+
+// TestFewThatFlipDoNotWait: one endpoint flips 500 times at once, then once a second. Many
+// that flip get no more together than one does.
+func TestFewThatFlipDoNotWait(t *testing.T) {
+	l := newPacedLab(t)
+	l.table.Spare = 1000
+	flip := func() { l.turn(map[bool]health.Status{true: down, false: up}[l.voted().Status == up]) }
+	for range 1000 {
+		flip()
+	}
+	for range 600 {
+		flip()
+		l.pass(time.Second)
+	}
+	if l.table.Paced() > 0 || l.leftOut > 0 {
+		t.Errorf("%d changes were left out of %d", l.leftOut, l.changes)
+	}
+
+	const many, perSecond = 300, 10
+	m := newLab(t)
+	var all []string
+	for i := range many {
+		all = append(all, fmt.Sprintf("10.1.%d.%d", i/250, i%250))
+	}
+	m.serve(web("web", all...))
+	const seconds = 60
+	for i := range seconds * perSecond {
+		var changes []aggregate.Change
+		for _, address := range all {
+			id, _ := m.table.Find(keyOf("web", address).Hash())
+			to := []health.Status{up, down}[i%2]
+			changes = append(changes, aggregate.Change{Endpoint: id, From: m.verdicts[id].Status, To: to, FromSince: m.verdicts[id].Since, Reason: "said"})
+			m.verdicts[id] = health.Verdict{Status: to, Since: m.now, Reason: "said"}
+		}
+		m.do(m.table.Decide(m.now, changes, nil))
+		m.now = m.now.Add(time.Second / perSecond)
+		m.do(m.table.Release(m.now))
+	}
+	most := many*(inARow+int(seconds*time.Second/oneMore)) + 1000 + 2*seconds
+	if n := len(m.transitions); n > most || n < most/2 {
+		t.Errorf("%d changes are recorded of %d, at most %d should be", n, many*seconds*perSecond, most)
+	}
 }

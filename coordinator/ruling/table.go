@@ -39,7 +39,7 @@ func New(verdict func(health.EndpointID) health.Verdict) *Table {
 		past:      past{last: map[health.Hash]store.Held{}, voted: map[health.Hash]health.Verdict{}},
 		zoneViews: zoneViews{},
 	}
-	t.Pacing = &Pacing{table: t, paced: map[health.EndpointID]*paced{}}
+	t.Pacing = newPacing(t)
 	return t
 }
 
