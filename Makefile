@@ -3,7 +3,7 @@ GO      ?= go
 FUZZTIME ?= 20s
 LINT    := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
-.PHONY: build demo test lint bench fuzz sim soak corpus release generate clean
+.PHONY: build demo test lint bench microbench fuzz sim soak corpus release generate clean
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -o bin/hdsd ./cmd/hdsd
@@ -20,7 +20,14 @@ lint:
 	$(LINT) run ./...
 	cd tools && $(GO) vet ./...
 
-bench:
+# hdsd beside floors and peers: prints a table, writes docs/reference/performance.md. FULL=1 for
+# large sizes; BASE=rev compares with that revision instead, and fails where hdsd is slower;
+# ONLY=words for the scenarios with these words in their name.
+bench: build
+	$(GO) build -o bin/bench ./test/bench
+	bin/bench $(if $(FULL),-full) $(if $(BASE),-base '$(BASE)') $(if $(ONLY),-only '$(ONLY)') $(if $(TURNS),-turns '$(TURNS)')
+
+microbench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 # Each fuzz target for FUZZTIME, one after the other. Making a find smaller would take

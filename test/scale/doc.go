@@ -27,5 +27,6 @@
 //
 //	make soak SOAK=10m
 //
-// Everything that is started ends with the test. It may import anything.
+// export.go is what test/bench uses of it. Everything that is started ends with the test. It
+// may import anything.
 package scale

@@ -3,6 +3,7 @@ package scale
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"slices"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -90,18 +91,25 @@ func healthOf(address *corev3.Address, status corev3.HealthStatus, answers *stru
 
 // next says how things are now.
 func (r *report) next() []byte {
-	fresh := false
-	for i := range r.entries {
-		e := &r.entries[i]
-		down := r.world.failing[e.endpoint].Load()
-		if down == e.down {
-			continue
+	return r.patch(func(yield func(int) bool) {
+		for i := range r.entries {
+			if e := &r.entries[i]; r.world.failing[e.endpoint].Load() != e.down && !yield(i) {
+				return
+			}
 		}
-		if e.down = down; !fresh {
+	})
+}
+
+// patch changes what is said of some entries.
+func (r *report) patch(of iter.Seq[int]) []byte {
+	fresh := false
+	for i := range of {
+		e := &r.entries[i]
+		if e.down = !e.down; !fresh {
 			r.now, fresh = slices.Clone(r.now), true
 		}
 		says := r.world.up[e.endpoint]
-		if down {
+		if e.down {
 			says = r.world.down[e.endpoint]
 		}
 		for _, at := range e.at {

@@ -51,12 +51,14 @@ func newWorld(clusters, each int) *world {
 // slowCheck is the check of most worlds.
 const slowCheck = `{timeout: 1s, interval: 5s, unhealthy_threshold: 2, healthy_threshold: 1, http_health_check: {path: /healthz}}`
 
+func clusterName(i int) string { return fmt.Sprintf("cluster-%04d", i) }
+
 // file is the cluster file of it all.
 func (w *world) file() string {
 	each := len(w.addresses) / w.clusters
 	all := make([]string, w.clusters)
 	for i := range all {
-		all[i] = fleet.StaticCluster(fmt.Sprintf("cluster-%04d", i), w.check, w.addresses[i*each:(i+1)*each])
+		all[i] = fleet.StaticCluster(clusterName(i), w.check, w.addresses[i*each:(i+1)*each])
 	}
 	return fleet.ClusterFile(all...)
 }

@@ -170,7 +170,7 @@ func (s *study) writeOverview(d *strings.Builder) {
 	}
 	d.WriteString("\n")
 	for _, p := range s.plots() {
-		fmt.Fprintf(d, "![%s](%s)\n\n", p.title, p.file)
+		fmt.Fprintf(d, "![%s](%s)\n\n", p.Title, p.File)
 	}
 }
 

@@ -44,7 +44,7 @@ func main() {
 func (s *study) write(folder string) error {
 	files := map[string]string{"judgement.md": s.document()}
 	for _, p := range s.plots() {
-		files[p.file] = p.svg()
+		files[p.File] = p.SVG()
 	}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {

@@ -26,14 +26,14 @@ func TestDocument(t *testing.T) {
 		}
 	}
 	for _, p := range s.plots() {
-		if !strings.Contains(text, "("+p.file+")") {
-			t.Errorf("the document does not show %s", p.file)
+		if !strings.Contains(text, "("+p.File+")") {
+			t.Errorf("the document does not show %s", p.File)
 		}
-		for d := xml.NewDecoder(strings.NewReader(p.svg())); ; {
+		for d := xml.NewDecoder(strings.NewReader(p.SVG())); ; {
 			if _, err := d.Token(); errors.Is(err, io.EOF) {
 				break
 			} else if err != nil {
-				t.Fatalf("%s: %v", p.file, err)
+				t.Fatalf("%s: %v", p.File, err)
 			}
 		}
 	}

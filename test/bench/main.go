@@ -1,0 +1,34 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+)
+
+func main() {
+	if len(os.Args) == 2 && os.Args[1] == "floor" {
+		end(serveFloor())
+	}
+	if len(os.Args) == 3 && os.Args[1] == "peer" {
+		end(servePeer(os.Args[2]))
+	}
+	var o options
+	flag.StringVar(&o.binary, "hdsd", "bin/hdsd", "the hdsd to measure")
+	flag.StringVar(&o.base, "base", "", "revision to compare with; writes no document")
+	flag.BoolVar(&o.full, "full", false, "large sizes: hours, and gigabytes of memory")
+	flag.IntVar(&o.turns, "turns", 5, "how often the contenders of a scenario take turns")
+	flag.StringVar(&o.only, "only", "", "only scenarios whose name contains this; writes no document")
+	flag.StringVar(&o.docs, "docs", "docs/reference", "folder to write to")
+	flag.Parse()
+	end(o.bench())
+}
+
+// end ends the process.
+func end(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
