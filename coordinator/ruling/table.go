@@ -110,7 +110,7 @@ func (t *Table) zoneHealth(views []zoneView) []decision.ZoneHealth {
 
 // NextDeadline returns when Expire or Release next has something to do, if ever.
 func (t *Table) NextDeadline() (time.Time, bool) {
-	at, ok := t.Pacing.next()
+	at, ok := t.next()
 	if end := t.overrides.expireAt; t.started && !end.IsZero() && (!ok || end.Before(at)) {
 		return end, true
 	}
