@@ -3,6 +3,8 @@ package hds
 import (
 	"bytes"
 	"math/rand/v2"
+	"slices"
+	"sync"
 
 	"github.com/cespare/xxhash/v2"
 	"google.golang.org/grpc/mem"
@@ -21,11 +23,14 @@ type message struct {
 	same    bool   // it equals the one before
 	refusal error  // why it was not taken; grpc would hide the error's code
 
-	size  int        // of the message; -1 if there was none
-	sum   uint64     // of a large one
-	small []byte     // keeps the bytes of a small one
-	large mem.Buffer // holds those of a large one until done
+	size  int     // of the message; -1 if there was none
+	sum   uint64  // of a large one
+	small []byte  // keeps the bytes of a small one
+	large *[]byte // of larges; holds those of a large one until done
 }
+
+// larges has room for large messages. Unlike grpc's, it is not cleared for each.
+var larges = sync.Pool{New: func() any { return new([]byte) }}
 
 // keptBytes is the size up to which a message is kept.
 const keptBytes = 4 << 10
@@ -85,8 +90,10 @@ func (m *message) takeLarge(data mem.BufferSlice, size int, before *plan) {
 	m.same = size == m.size && m.small == nil && sum == m.sum
 	m.size, m.sum, m.small, m.bytes = size, sum, nil, nil
 	if !m.same || m.plans.current() != before {
-		m.large = data.MaterializeToBuffer(mem.DefaultBufferPool())
-		m.bytes = m.large.ReadOnlyData()
+		m.large = larges.Get().(*[]byte)
+		*m.large = slices.Grow((*m.large)[:0], size)[:size]
+		data.CopyTo(*m.large)
+		m.bytes = *m.large
 	}
 }
 
@@ -94,7 +101,7 @@ func (m *message) takeLarge(data mem.BufferSlice, size int, before *plan) {
 // same: it has to be refused again.
 func (m *message) done(err error) {
 	if m.large != nil {
-		m.large.Free()
+		larges.Put(m.large)
 		m.large, m.bytes = nil, nil
 	}
 	if err != nil {
