@@ -20,11 +20,12 @@ const collectAt = 25
 // startTime is how long a start takes in which much garbage is made.
 const startTime = time.Minute
 
-// collectEarlier has garbage collected as it suits an hdsd that has started, unless GOGC
-// says otherwise.
+// collectEarlier has garbage collected as it suits an hdsd that has started, and gives back
+// what the start took, unless GOGC says otherwise.
 func collectEarlier() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
+		debug.FreeOSMemory()
 	}
 }
 
