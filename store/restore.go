@@ -114,7 +114,7 @@ func copyIn(ctx context.Context, staged, source *os.File, size int64, progress f
 	if err := staged.Truncate(0); err != nil {
 		return err
 	}
-	to := &countingWriter{to: &contextWriter{ctx, staged}, written: func(done int64) { progress(done, size) }}
+	to := &countingWriter{to: &contextWriter{ctx, io.NewOffsetWriter(staged, 0)}, written: func(done int64) { progress(done, size) }}
 	if _, err := io.Copy(to, source); err != nil {
 		return err
 	}

@@ -12,15 +12,22 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"hdsd/store"
 	"hdsd/test/disk"
 )
 
-// record runs the child until it has printed some lines, with a disk that does as fault
-// says from the second line on, and returns what it did.
+// record runs the child that appends until it has printed some lines, with a disk that does
+// as fault says from the second line on, and returns what it did.
 func record(t *testing.T, folder string, lines int, fault func(disk.Op) (time.Duration, error)) []disk.Op {
 	t.Helper()
+	return recordOf(t, powerVariable+"="+filepath.Join(folder, "deep", "data"), folder, lines, fault)
+}
+
+// recordOf is record of the child that a variable stands for.
+func recordOf(t *testing.T, variable, folder string, lines int, fault func(disk.Op) (time.Duration, error)) []disk.Op {
+	t.Helper()
 	command := exec.CommandContext(t.Context(), os.Args[0])
-	command.Env = append(os.Environ(), powerVariable+"="+filepath.Join(folder, "deep", "data"))
+	command.Env = append(os.Environ(), variable)
 	command.Stderr = os.Stderr
 	pipe, err := command.StdoutPipe()
 	if err != nil {
@@ -123,4 +130,52 @@ func TestAFullDiskInBetween(t *testing.T) {
 		return 0, unix.ENOSPC
 	})
 	lose(t, folder, ops)
+}
+
+// TestPowerLossWhileRestoring: once a restore has ended, there is always a history, whole,
+// and it is the last that was said to be restored or the next. So are those that were kept.
+func TestPowerLossWhileRestoring(t *testing.T) {
+	top := t.TempDir()
+	for name, count := range histories {
+		writeCopy(t, filepath.Join(top, name), count)
+	}
+	folder := filepath.Join(top, "data")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ops := recordOf(t, restorerVariable+"="+top, folder, 6, nil)
+	random, image, last := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)), disk.NewImage(folder), 0
+	tried, between := 0, 0
+	for n := range ops {
+		image.Apply(&ops[n])
+		if ops[n].Kind == disk.Print {
+			last = decoded[int](t, ops[n].Data)
+		}
+		if last == 0 || ops[n].Kind == disk.Write && random.IntN(len(ops)) > losses() {
+			continue // most of what happens are writes
+		}
+		dir := t.TempDir()
+		if err := image.Lose(dir, random); err != nil {
+			t.Fatal(err)
+		}
+		s, err := store.Open(t.Context(), dir, store.Options{OnError: func(err error) { t.Error(err) }})
+		if err != nil {
+			t.Fatalf("after %d of %d operations: %v", n, len(ops), err)
+		}
+		there := len(all(t, s))
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if other := histories["a.db"] + histories["b.db"] - last; there == other {
+			between++
+		} else if there != last {
+			t.Errorf("after %d of %d operations: %d were restored, %d are there", n, len(ops), last, there)
+		}
+		wantKept(t, dir)
+		tried++
+	}
+	t.Logf("%d losses of power among %d operations; %d times, the next was in place before that was said", tried, len(ops), between)
+	if tried < 10 {
+		t.Error("too few")
+	}
 }

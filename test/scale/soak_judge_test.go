@@ -93,7 +93,8 @@ func (j *judge) listen(ctx context.Context) error {
 	}
 }
 
-// take holds an assignment against the truth: nothing goes down that is up.
+// take holds an assignment against the truth: nothing goes down that is up, and no health
+// is forgotten.
 func (j *judge) take(assignment *endpointv3.ClusterLoadAssignment) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -102,6 +103,9 @@ func (j *judge) take(assignment *endpointv3.ClusterLoadAssignment) {
 			endpoint, now := j.world.index[envoyaddr.Address(e.GetEndpoint().GetAddress())], e.GetHealthStatus()
 			if j.published[endpoint] == now {
 				continue
+			}
+			if now == corev3.HealthStatus_UNKNOWN {
+				j.t.Errorf("the health of %s is no longer known", j.world.addresses[endpoint])
 			}
 			j.published[endpoint] = now
 			j.updates++
