@@ -25,7 +25,13 @@ type reports struct {
 	changed           float64 // share of the entries that change in every report
 	mark              float64
 
-	bodies []wire.Bytes // a report of each checker, for the others to take
+	bodies []body // a report of each checker, for the others to take
+}
+
+// body is a report.
+type body struct {
+	bytes   wire.Bytes
+	entries int
 }
 
 func (s *reports) name() string     { return s.title }
@@ -82,7 +88,9 @@ func (s *reports) hdsd(l *lab, binary string) (*contender, error) {
 		return nil, err
 	}
 	for _, k := range r.c.all {
-		s.bodies = append(s.bodies, k.bytes())
+		if n := k.assigned(); n > 0 { // of small fleets, some have nothing
+			s.bodies = append(s.bodies, body{bytes: k.bytes(), entries: n})
+		}
 	}
 	return &contender{turn: r.turn, close: ends}, nil
 }
@@ -142,6 +150,9 @@ func (r *hdsdReports) send() (sent, entries int64, err error) {
 	errs := make([]error, len(r.c.all))
 	end := time.Now().Add(flood)
 	for i, k := range r.c.all {
+		if k.assigned() == 0 {
+			continue
+		}
 		random := rand.New(rand.NewPCG(uint64(i), r.random.Uint64()))
 		group.Go(func() {
 			for errs[i] == nil && time.Now().Before(end) {
@@ -212,19 +223,18 @@ func (r *hdsdReports) flip(down bool) error {
 // sink is a server that takes reports, and a stream for each checker.
 type sink struct {
 	*process
-	bodies  []wire.Bytes
-	entries int
+	bodies  []body
 	streams []grpc.ClientStream
 	close   func()
 }
 
-func newSink(l *lab, bodies []wire.Bytes, entries int, arguments ...string) (*sink, error) {
+func newSink(l *lab, bodies []body, arguments ...string) (*sink, error) {
 	p, address, err := helper(l.dir, arguments...)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	k := &sink{process: p, bodies: bodies, entries: entries}
+	k := &sink{process: p, bodies: bodies}
 	var hangUps []func() error
 	k.close = func() {
 		cancel()
@@ -251,14 +261,14 @@ func (k *sink) turn() ([]float64, error) {
 		return nil, err
 	}
 	var group sync.WaitGroup
-	var sent atomic.Int64
+	var entries atomic.Int64
 	errs := make([]error, len(k.streams))
 	end := time.Now().Add(flood)
 	for i, stream := range k.streams {
 		group.Go(func() {
 			for errs[i] == nil && time.Now().Before(end) {
-				errs[i] = stream.SendMsg(&k.bodies[i])
-				sent.Add(1)
+				errs[i] = stream.SendMsg(&k.bodies[i].bytes)
+				entries.Add(int64(k.bodies[i].entries))
 			}
 			if errs[i] == nil {
 				errs[i] = stream.SendMsg(&marker)
@@ -274,7 +284,7 @@ func (k *sink) turn() ([]float64, error) {
 		return nil, err
 	}
 	after, err := k.processor()
-	return []float64{milliseconds(after-before) / float64(sent.Load()*int64(k.entries)) * 1e6}, err
+	return []float64{milliseconds(after-before) / float64(entries.Load()) * 1e6}, err
 }
 
 func (s *reports) others(l *lab) (all []*contender, err error) {
@@ -282,7 +292,7 @@ func (s *reports) others(l *lab) (all []*contender, err error) {
 		name      string
 		arguments []string
 	}{{"drops the bytes", []string{"floor"}}, {"Unmarshal and a map", []string{"peer", "unmarshal"}}} {
-		k, err := newSink(l, s.bodies, s.entries, other.arguments...)
+		k, err := newSink(l, s.bodies, other.arguments...)
 		if err != nil {
 			return all, err
 		}
