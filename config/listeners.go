@@ -23,6 +23,21 @@ func (c *checks) listeners(cfg *Config) {
 	if cfg.GetProbes() != nil {
 		c.probes(cfg.GetProbes().GetAddress(), grpc, http)
 	}
+	if cfg.GetAdmin() != nil {
+		checkAdmin(c, cfg.GetAdmin().GetAddress(), cfg.GetProbes().GetAddress(), grpc, http)
+	}
+}
+
+func checkAdmin(c *checks, text, probes string, grpc, http netip.AddrPort) {
+	address, err := netip.ParseAddrPort(text)
+	switch {
+	case err != nil:
+		c.add("admin.address", "%q is not IP:PORT or [IP6]:PORT, such as 127.0.0.1:18082", text)
+	case !address.Addr().Unmap().IsLoopback():
+		c.add("admin.address", "%s can be reached from other machines: give an address of loopback, such as 127.0.0.1:18082", address)
+	case address.Port() != 0 && (address == grpc || address == http || text == probes):
+		c.add("admin.address", "%s is the address of grpc, http or probes already: use another port", address)
+	}
 }
 
 func (c *checks) probes(text string, grpc, http netip.AddrPort) {

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -52,5 +54,27 @@ func TestBrokenFilesAreNamed(t *testing.T) {
 				t.Errorf("got %v, want %s", problems, test.want)
 			}
 		})
+	}
+}
+
+// TestAdminIsOnLoopback, at an address of its own.
+func TestAdminIsOnLoopback(t *testing.T) {
+	for address, want := range map[string]string{
+		"localhost":       `admin.address: "localhost" is not IP:PORT`,
+		"10.0.0.1:18082":  "admin.address: 10.0.0.1:18082 can be reached from other machines",
+		"127.0.0.1:18080": "admin.address: 127.0.0.1:18080 is the address of grpc, http or probes already",
+		"127.0.0.1:18081": "admin.address: 127.0.0.1:18081 is the address of grpc, http or probes already",
+		"127.0.0.1:18082": "",
+		"[::1]:18082":     "",
+	} {
+		path := filepath.Join(t.TempDir(), "hdsd.yaml")
+		text := fmt.Sprintf("sources: [{name: a, config_source: {path_config_source: {path: a.yaml}}}]\nprobes: {address: \"127.0.0.1:18081\"}\nadmin: {address: %q}\n", address)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, problems := Load(path)
+		if got := fmt.Sprint(problems); want == "" && len(problems) > 0 || !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %q", address, got, want)
+		}
 	}
 }

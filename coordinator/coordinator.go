@@ -216,6 +216,14 @@ func (c *Coordinator) ProbesAddress() string {
 	return c.servers.probesListener.Addr().String()
 }
 
+// AdminAddress gives the address for looking into the process, or "".
+func (c *Coordinator) AdminAddress() string {
+	if c.servers.admin == nil {
+		return ""
+	}
+	return c.servers.admin.listener.Addr().String()
+}
+
 // Run serves until ctx ends or Close is called, then drains and closes everything. It
 // returns an error if a server fails or the last group cannot be committed, and ErrUsed
 // if it is called again.
@@ -226,10 +234,10 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	}
 	defer close(c.ended)
 	defer c.cancel()
-	failures := make(chan error, 3) // one for each server
+	failures := make(chan error, 4) // one for each server
 	wait := c.servers.serve(func(err error) { failures <- err })
 	c.files.run(c.running)
-	c.log.Info().Str("event", "serving").Str("grpc", c.GRPCAddress()).Str("http", c.HTTPAddress()).Str("probes", c.ProbesAddress()).Msg("serving")
+	c.log.Info().Str("event", "serving").Str("grpc", c.GRPCAddress()).Str("http", c.HTTPAddress()).Str("probes", c.ProbesAddress()).Str("admin", c.AdminAddress()).Msg("serving")
 	failure := c.untilEnd(failures)
 	began := time.Now()
 	c.readiness(false)

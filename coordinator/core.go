@@ -86,6 +86,8 @@ type upkeep struct {
 	forgetAt time.Time // when the store may next forget what is gone
 
 	penalties penalties
+
+	took func(time.Duration) // called with how long each event and tick took; nil: nobody asks
 }
 
 func newCore(t timing, log zerolog.Logger, m *metrics, planes resourceServer, history historian) *core {
@@ -115,7 +117,9 @@ func (c *core) run(stop <-chan struct{}) {
 			c.upkeep.penalties.save(time.Now(), c.history, true)
 			return
 		case event := <-c.events:
+			began := time.Now()
 			event()
+			c.measure(began)
 			// Events that have arrived come before the tick, which may find someone late.
 			if handled++; handled < mailboxSize && len(c.events) > 0 {
 				continue
@@ -123,7 +127,16 @@ func (c *core) run(stop <-chan struct{}) {
 		case <-timer.C:
 		}
 		handled = 0
-		timer.Reset(c.tick(time.Now()))
+		began := time.Now()
+		timer.Reset(c.tick(began))
+		c.measure(began)
+	}
+}
+
+// measure says how long something took.
+func (c *core) measure(began time.Time) {
+	if c.upkeep.took != nil {
+		c.upkeep.took(time.Since(began))
 	}
 }
 

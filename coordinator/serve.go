@@ -50,6 +50,7 @@ type servers struct {
 	watched        []*watched   // the two above
 	probes         *http.Server // nil without probes.address
 	probesListener net.Listener
+	admin          *admin // nil without admin.address
 	calls          *calls
 	guard          *guard.Guard
 	bounds         *bounds
@@ -73,6 +74,12 @@ func listen(c *configv1.Config, log zerolog.Logger, counters *calls, g *guard.Gu
 		if s.probesListener, err = net.Listen("tcp", address); err != nil {
 			s.close()
 			return nil, fmt.Errorf("probes.address: %w", err)
+		}
+	}
+	if address := c.GetAdmin().GetAddress(); address != "" {
+		if s.admin, err = newAdmin(address, c.GetDataDir(), log); err != nil {
+			s.close()
+			return nil, err
 		}
 	}
 	if err := s.secure(c, log); err != nil {
@@ -116,6 +123,9 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 	}
 	if s.http = newHTTP(); s.probesListener != nil {
 		s.probes, s.probesListener = newHTTP(), s.calls.limited(s.probesListener, c.GetLimits())
+	}
+	if s.admin != nil {
+		s.admin.server, s.admin.listener = newHTTP(), s.calls.limited(s.admin.listener, c.GetLimits())
 	}
 	if s.httpListener = forHTTP; forHTTP.tls != nil {
 		s.httpListener = tls.NewListener(forHTTP, forHTTP.tls.Config())
@@ -174,6 +184,10 @@ func (c *Coordinator) register() error {
 		c.serveProbes(probes)
 		c.servers.probes.Handler = timed(patiently(c.guarded(probes)))
 	}
+	if a := c.servers.admin; a != nil {
+		a.server.Handler = timed(patiently(c.guarded(c.servers.guard.Handler(false, a.handler()))))
+		c.core.upkeep.took = a.took
+	}
 	return nil
 }
 
@@ -205,6 +219,10 @@ func (s *servers) serve(failed func(error)) (wait func()) {
 	if s.probes != nil {
 		serving.Go(func() { serveHTTP(s.probes, s.probesListener) })
 	}
+	if s.admin != nil {
+		s.admin.start()
+		serving.Go(func() { serveHTTP(s.admin.server, s.admin.listener) })
+	}
 	return func() { serving.Wait(); cancel(); looking.Wait() }
 }
 
@@ -222,6 +240,9 @@ func (s *servers) stop() {
 	}
 	if s.probes != nil {
 		s.probes.Close() // probes see the end of a stop, not of a process
+	}
+	if s.admin != nil {
+		s.admin.stop()
 	}
 	select {
 	case <-drained:
@@ -241,5 +262,8 @@ func (s *servers) close() {
 	s.httpListener.Close()
 	if s.probesListener != nil {
 		s.probesListener.Close()
+	}
+	if s.admin != nil {
+		s.admin.listener.Close()
 	}
 }

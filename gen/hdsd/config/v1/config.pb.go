@@ -478,7 +478,7 @@ func (x Access_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Access_Mode.Descriptor instead.
 func (Access_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6, 0}
 }
 
 // Config is the whole configuration file.
@@ -523,7 +523,10 @@ type Config struct {
 	Access *Access `protobuf:"bytes,16,opt,name=access,proto3" json:"access,omitempty"`
 	// Another address for the health of hdsd itself and its metrics. Default: on
 	// http only.
-	Probes        *Probes `protobuf:"bytes,17,opt,name=probes,proto3" json:"probes,omitempty"`
+	Probes *Probes `protobuf:"bytes,17,opt,name=probes,proto3" json:"probes,omitempty"`
+	// An address where to look into the running process: profiles, and a trace of its
+	// last seconds. Default: none.
+	Admin         *Admin `protobuf:"bytes,18,opt,name=admin,proto3" json:"admin,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -677,6 +680,13 @@ func (x *Config) GetProbes() *Probes {
 	return nil
 }
 
+func (x *Config) GetAdmin() *Admin {
+	if x != nil {
+		return x.Admin
+	}
+	return nil
+}
+
 // Listener is an address to serve on.
 type Listener struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -811,6 +821,54 @@ func (x *Probes) GetAddress() string {
 	return ""
 }
 
+// Admin is an address that serves /debug/pprof/ and /debug/flight, to ADMIN and, without
+// access, to every program of this machine. While it is there, hdsd keeps a trace in
+// data_dir/traces when an event takes the core longer than 100 ms.
+type Admin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// IP:PORT or [IP6]:PORT of loopback.
+	Address       string `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Admin) Reset() {
+	*x = Admin{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Admin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Admin) ProtoMessage() {}
+
+func (x *Admin) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Admin.ProtoReflect.Descriptor instead.
+func (*Admin) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Admin) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
 // ServerTls says where a server has its certificate from: files, or SPIFFE.
 type ServerTls struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -830,7 +888,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -842,7 +900,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -855,7 +913,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ServerTls) GetCertificateChainFile() string {
@@ -899,7 +957,7 @@ type SpiffeWorkloadApi struct {
 
 func (x *SpiffeWorkloadApi) Reset() {
 	*x = SpiffeWorkloadApi{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -911,7 +969,7 @@ func (x *SpiffeWorkloadApi) String() string {
 func (*SpiffeWorkloadApi) ProtoMessage() {}
 
 func (x *SpiffeWorkloadApi) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -924,7 +982,7 @@ func (x *SpiffeWorkloadApi) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpiffeWorkloadApi.ProtoReflect.Descriptor instead.
 func (*SpiffeWorkloadApi) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SpiffeWorkloadApi) GetAddress() string {
@@ -955,7 +1013,7 @@ type Access struct {
 
 func (x *Access) Reset() {
 	*x = Access{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -967,7 +1025,7 @@ func (x *Access) String() string {
 func (*Access) ProtoMessage() {}
 
 func (x *Access) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -980,7 +1038,7 @@ func (x *Access) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Access.ProtoReflect.Descriptor instead.
 func (*Access) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Access) GetMode() Access_Mode {
@@ -1024,7 +1082,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1036,7 +1094,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1049,7 +1107,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Grant) GetRoles() []Role {
@@ -1107,7 +1165,7 @@ type Oidc struct {
 
 func (x *Oidc) Reset() {
 	*x = Oidc{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1119,7 +1177,7 @@ func (x *Oidc) String() string {
 func (*Oidc) ProtoMessage() {}
 
 func (x *Oidc) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1132,7 +1190,7 @@ func (x *Oidc) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Oidc.ProtoReflect.Descriptor instead.
 func (*Oidc) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Oidc) GetIssuer() string {
@@ -1183,7 +1241,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1195,7 +1253,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1208,7 +1266,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Source) GetName() string {
@@ -1255,7 +1313,7 @@ type HoldShrinkage struct {
 
 func (x *HoldShrinkage) Reset() {
 	*x = HoldShrinkage{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1267,7 +1325,7 @@ func (x *HoldShrinkage) String() string {
 func (*HoldShrinkage) ProtoMessage() {}
 
 func (x *HoldShrinkage) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1280,7 +1338,7 @@ func (x *HoldShrinkage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldShrinkage.ProtoReflect.Descriptor instead.
 func (*HoldShrinkage) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *HoldShrinkage) GetShare() float64 {
@@ -1310,7 +1368,7 @@ type DefaultHealthChecks struct {
 
 func (x *DefaultHealthChecks) Reset() {
 	*x = DefaultHealthChecks{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1322,7 +1380,7 @@ func (x *DefaultHealthChecks) String() string {
 func (*DefaultHealthChecks) ProtoMessage() {}
 
 func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1335,7 +1393,7 @@ func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefaultHealthChecks.ProtoReflect.Descriptor instead.
 func (*DefaultHealthChecks) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DefaultHealthChecks) GetClusterNameGlob() string {
@@ -1376,7 +1434,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1388,7 +1446,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1401,7 +1459,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Assignment) GetRedundancy() uint32 {
@@ -1463,7 +1521,7 @@ type CheckerCapacity struct {
 
 func (x *CheckerCapacity) Reset() {
 	*x = CheckerCapacity{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1475,7 +1533,7 @@ func (x *CheckerCapacity) String() string {
 func (*CheckerCapacity) ProtoMessage() {}
 
 func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1488,7 +1546,7 @@ func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerCapacity.ProtoReflect.Descriptor instead.
 func (*CheckerCapacity) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *CheckerCapacity) GetNodeIdGlob() string {
@@ -1523,7 +1581,7 @@ type Reporting struct {
 
 func (x *Reporting) Reset() {
 	*x = Reporting{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1535,7 +1593,7 @@ func (x *Reporting) String() string {
 func (*Reporting) ProtoMessage() {}
 
 func (x *Reporting) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1548,7 +1606,7 @@ func (x *Reporting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reporting.ProtoReflect.Descriptor instead.
 func (*Reporting) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Reporting) GetInterval() *durationpb.Duration {
@@ -1597,7 +1655,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1609,7 +1667,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1622,7 +1680,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Verdict) GetRule() Rule {
@@ -1723,7 +1781,7 @@ type DegradedWhen struct {
 
 func (x *DegradedWhen) Reset() {
 	*x = DegradedWhen{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1735,7 +1793,7 @@ func (x *DegradedWhen) String() string {
 func (*DegradedWhen) ProtoMessage() {}
 
 func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1748,7 +1806,7 @@ func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegradedWhen.ProtoReflect.Descriptor instead.
 func (*DegradedWhen) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DegradedWhen) GetHttpStatusCode() []*structpb.Value {
@@ -1776,7 +1834,7 @@ type Doubt struct {
 
 func (x *Doubt) Reset() {
 	*x = Doubt{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1788,7 +1846,7 @@ func (x *Doubt) String() string {
 func (*Doubt) ProtoMessage() {}
 
 func (x *Doubt) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1801,7 +1859,7 @@ func (x *Doubt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Doubt.ProtoReflect.Descriptor instead.
 func (*Doubt) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Doubt) GetDisagreements() uint32 {
@@ -1847,7 +1905,7 @@ type PathCut struct {
 
 func (x *PathCut) Reset() {
 	*x = PathCut{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1859,7 +1917,7 @@ func (x *PathCut) String() string {
 func (*PathCut) ProtoMessage() {}
 
 func (x *PathCut) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1872,7 +1930,7 @@ func (x *PathCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathCut.ProtoReflect.Descriptor instead.
 func (*PathCut) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PathCut) GetDisagreements() uint32 {
@@ -1910,7 +1968,7 @@ type Damping struct {
 
 func (x *Damping) Reset() {
 	*x = Damping{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1922,7 +1980,7 @@ func (x *Damping) String() string {
 func (*Damping) ProtoMessage() {}
 
 func (x *Damping) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1935,7 +1993,7 @@ func (x *Damping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damping.ProtoReflect.Descriptor instead.
 func (*Damping) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Damping) GetDisabled() bool {
@@ -1980,7 +2038,7 @@ type MassFailure struct {
 
 func (x *MassFailure) Reset() {
 	*x = MassFailure{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1992,7 +2050,7 @@ func (x *MassFailure) String() string {
 func (*MassFailure) ProtoMessage() {}
 
 func (x *MassFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2005,7 +2063,7 @@ func (x *MassFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MassFailure.ProtoReflect.Descriptor instead.
 func (*MassFailure) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *MassFailure) GetHold() *durationpb.Duration {
@@ -2040,7 +2098,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2052,7 +2110,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2065,7 +2123,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Policy) GetClusterNameGlob() string {
@@ -2131,7 +2189,7 @@ type CheckerSelector struct {
 
 func (x *CheckerSelector) Reset() {
 	*x = CheckerSelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2143,7 +2201,7 @@ func (x *CheckerSelector) String() string {
 func (*CheckerSelector) ProtoMessage() {}
 
 func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2156,7 +2214,7 @@ func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerSelector.ProtoReflect.Descriptor instead.
 func (*CheckerSelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CheckerSelector) GetLocalities() []*LocalitySelector {
@@ -2188,7 +2246,7 @@ type LocalitySelector struct {
 
 func (x *LocalitySelector) Reset() {
 	*x = LocalitySelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2200,7 +2258,7 @@ func (x *LocalitySelector) String() string {
 func (*LocalitySelector) ProtoMessage() {}
 
 func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2213,7 +2271,7 @@ func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalitySelector.ProtoReflect.Descriptor instead.
 func (*LocalitySelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *LocalitySelector) GetRegion() string {
@@ -2256,7 +2314,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2268,7 +2326,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2281,7 +2339,7 @@ func (x *History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use History.ProtoReflect.Descriptor instead.
 func (*History) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *History) GetRetention() *durationpb.Duration {
@@ -2333,7 +2391,7 @@ type Checkers struct {
 
 func (x *Checkers) Reset() {
 	*x = Checkers{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2345,7 +2403,7 @@ func (x *Checkers) String() string {
 func (*Checkers) ProtoMessage() {}
 
 func (x *Checkers) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2358,7 +2416,7 @@ func (x *Checkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkers.ProtoReflect.Descriptor instead.
 func (*Checkers) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Checkers) GetFiles() []string {
@@ -2410,7 +2468,7 @@ type AdmitRule struct {
 
 func (x *AdmitRule) Reset() {
 	*x = AdmitRule{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2422,7 +2480,7 @@ func (x *AdmitRule) String() string {
 func (*AdmitRule) ProtoMessage() {}
 
 func (x *AdmitRule) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2435,7 +2493,7 @@ func (x *AdmitRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitRule.ProtoReflect.Descriptor instead.
 func (*AdmitRule) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{25}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *AdmitRule) GetNodeIdGlob() string {
@@ -2478,7 +2536,7 @@ type DataPlanes struct {
 
 func (x *DataPlanes) Reset() {
 	*x = DataPlanes{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2490,7 +2548,7 @@ func (x *DataPlanes) String() string {
 func (*DataPlanes) ProtoMessage() {}
 
 func (x *DataPlanes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2503,7 +2561,7 @@ func (x *DataPlanes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataPlanes.ProtoReflect.Descriptor instead.
 func (*DataPlanes) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{26}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DataPlanes) GetEdsDirectory() string {
@@ -2615,7 +2673,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2627,7 +2685,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2640,7 +2698,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{27}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Limits) GetMaxMessageBytes() uint32 {
@@ -2780,7 +2838,7 @@ var File_hdsd_config_v1_config_proto protoreflect.FileDescriptor
 
 const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\n" +
-	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xdf\x06\n" +
+	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x8c\a\n" +
 	"\x06Config\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12,\n" +
 	"\x04grpc\x18\x02 \x01(\v2\x18.hdsd.config.v1.ListenerR\x04grpc\x12,\n" +
@@ -2802,7 +2860,8 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\vdata_planes\x18\x0f \x01(\v2\x1a.hdsd.config.v1.DataPlanesR\n" +
 	"dataPlanes\x12.\n" +
 	"\x06access\x18\x10 \x01(\v2\x16.hdsd.config.v1.AccessR\x06access\x12.\n" +
-	"\x06probes\x18\x11 \x01(\v2\x16.hdsd.config.v1.ProbesR\x06probes\"\xdb\x01\n" +
+	"\x06probes\x18\x11 \x01(\v2\x16.hdsd.config.v1.ProbesR\x06probes\x12+\n" +
+	"\x05admin\x18\x12 \x01(\v2\x15.hdsd.config.v1.AdminR\x05admin\"\xdb\x01\n" +
 	"\bListener\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12+\n" +
 	"\x03tls\x18\x02 \x01(\v2\x19.hdsd.config.v1.ServerTlsR\x03tls\x12\x1a\n" +
@@ -2810,6 +2869,8 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x12max_connection_age\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x10maxConnectionAge\x12#\n" +
 	"\rallowed_hosts\x18\x05 \x03(\tR\fallowedHosts\"\"\n" +
 	"\x06Probes\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\"!\n" +
+	"\x05Admin\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\"\xe4\x01\n" +
 	"\tServerTls\x124\n" +
 	"\x16certificate_chain_file\x18\x01 \x01(\tR\x14certificateChainFile\x12(\n" +
@@ -3026,7 +3087,7 @@ func file_hdsd_config_v1_config_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(Role)(0),                   // 0: hdsd.config.v1.Role
 	(UpstreamHealth)(0),         // 1: hdsd.config.v1.UpstreamHealth
@@ -3039,104 +3100,106 @@ var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(*Config)(nil),              // 8: hdsd.config.v1.Config
 	(*Listener)(nil),            // 9: hdsd.config.v1.Listener
 	(*Probes)(nil),              // 10: hdsd.config.v1.Probes
-	(*ServerTls)(nil),           // 11: hdsd.config.v1.ServerTls
-	(*SpiffeWorkloadApi)(nil),   // 12: hdsd.config.v1.SpiffeWorkloadApi
-	(*Access)(nil),              // 13: hdsd.config.v1.Access
-	(*Grant)(nil),               // 14: hdsd.config.v1.Grant
-	(*Oidc)(nil),                // 15: hdsd.config.v1.Oidc
-	(*Source)(nil),              // 16: hdsd.config.v1.Source
-	(*HoldShrinkage)(nil),       // 17: hdsd.config.v1.HoldShrinkage
-	(*DefaultHealthChecks)(nil), // 18: hdsd.config.v1.DefaultHealthChecks
-	(*Assignment)(nil),          // 19: hdsd.config.v1.Assignment
-	(*CheckerCapacity)(nil),     // 20: hdsd.config.v1.CheckerCapacity
-	(*Reporting)(nil),           // 21: hdsd.config.v1.Reporting
-	(*Verdict)(nil),             // 22: hdsd.config.v1.Verdict
-	(*DegradedWhen)(nil),        // 23: hdsd.config.v1.DegradedWhen
-	(*Doubt)(nil),               // 24: hdsd.config.v1.Doubt
-	(*PathCut)(nil),             // 25: hdsd.config.v1.PathCut
-	(*Damping)(nil),             // 26: hdsd.config.v1.Damping
-	(*MassFailure)(nil),         // 27: hdsd.config.v1.MassFailure
-	(*Policy)(nil),              // 28: hdsd.config.v1.Policy
-	(*CheckerSelector)(nil),     // 29: hdsd.config.v1.CheckerSelector
-	(*LocalitySelector)(nil),    // 30: hdsd.config.v1.LocalitySelector
-	(*History)(nil),             // 31: hdsd.config.v1.History
-	(*Checkers)(nil),            // 32: hdsd.config.v1.Checkers
-	(*AdmitRule)(nil),           // 33: hdsd.config.v1.AdmitRule
-	(*DataPlanes)(nil),          // 34: hdsd.config.v1.DataPlanes
-	(*Limits)(nil),              // 35: hdsd.config.v1.Limits
-	nil,                         // 36: hdsd.config.v1.CheckerSelector.MetadataEntry
-	(*durationpb.Duration)(nil), // 37: google.protobuf.Duration
-	(*v3.ConfigSource)(nil),     // 38: envoy.config.core.v3.ConfigSource
-	(*v3.HealthCheck)(nil),      // 39: envoy.config.core.v3.HealthCheck
-	(v3.HealthStatus)(0),        // 40: envoy.config.core.v3.HealthStatus
-	(*structpb.Value)(nil),      // 41: google.protobuf.Value
+	(*Admin)(nil),               // 11: hdsd.config.v1.Admin
+	(*ServerTls)(nil),           // 12: hdsd.config.v1.ServerTls
+	(*SpiffeWorkloadApi)(nil),   // 13: hdsd.config.v1.SpiffeWorkloadApi
+	(*Access)(nil),              // 14: hdsd.config.v1.Access
+	(*Grant)(nil),               // 15: hdsd.config.v1.Grant
+	(*Oidc)(nil),                // 16: hdsd.config.v1.Oidc
+	(*Source)(nil),              // 17: hdsd.config.v1.Source
+	(*HoldShrinkage)(nil),       // 18: hdsd.config.v1.HoldShrinkage
+	(*DefaultHealthChecks)(nil), // 19: hdsd.config.v1.DefaultHealthChecks
+	(*Assignment)(nil),          // 20: hdsd.config.v1.Assignment
+	(*CheckerCapacity)(nil),     // 21: hdsd.config.v1.CheckerCapacity
+	(*Reporting)(nil),           // 22: hdsd.config.v1.Reporting
+	(*Verdict)(nil),             // 23: hdsd.config.v1.Verdict
+	(*DegradedWhen)(nil),        // 24: hdsd.config.v1.DegradedWhen
+	(*Doubt)(nil),               // 25: hdsd.config.v1.Doubt
+	(*PathCut)(nil),             // 26: hdsd.config.v1.PathCut
+	(*Damping)(nil),             // 27: hdsd.config.v1.Damping
+	(*MassFailure)(nil),         // 28: hdsd.config.v1.MassFailure
+	(*Policy)(nil),              // 29: hdsd.config.v1.Policy
+	(*CheckerSelector)(nil),     // 30: hdsd.config.v1.CheckerSelector
+	(*LocalitySelector)(nil),    // 31: hdsd.config.v1.LocalitySelector
+	(*History)(nil),             // 32: hdsd.config.v1.History
+	(*Checkers)(nil),            // 33: hdsd.config.v1.Checkers
+	(*AdmitRule)(nil),           // 34: hdsd.config.v1.AdmitRule
+	(*DataPlanes)(nil),          // 35: hdsd.config.v1.DataPlanes
+	(*Limits)(nil),              // 36: hdsd.config.v1.Limits
+	nil,                         // 37: hdsd.config.v1.CheckerSelector.MetadataEntry
+	(*durationpb.Duration)(nil), // 38: google.protobuf.Duration
+	(*v3.ConfigSource)(nil),     // 39: envoy.config.core.v3.ConfigSource
+	(*v3.HealthCheck)(nil),      // 40: envoy.config.core.v3.HealthCheck
+	(v3.HealthStatus)(0),        // 41: envoy.config.core.v3.HealthStatus
+	(*structpb.Value)(nil),      // 42: google.protobuf.Value
 }
 var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	9,  // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
 	9,  // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
-	16, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
-	18, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
-	19, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
-	21, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
-	22, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
+	17, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
+	19, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
+	20, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
+	22, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
+	23, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
 	5,  // 7: hdsd.config.v1.Config.mode:type_name -> hdsd.config.v1.Mode
-	28, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
-	31, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
-	32, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
-	35, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
-	34, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
-	13, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
+	29, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
+	32, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
+	33, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
+	36, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
+	35, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
+	14, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
 	10, // 14: hdsd.config.v1.Config.probes:type_name -> hdsd.config.v1.Probes
-	11, // 15: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
-	37, // 16: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
-	12, // 17: hdsd.config.v1.ServerTls.spiffe_workload_api:type_name -> hdsd.config.v1.SpiffeWorkloadApi
-	7,  // 18: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
-	14, // 19: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
-	0,  // 20: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
-	15, // 21: hdsd.config.v1.Grant.oidc:type_name -> hdsd.config.v1.Oidc
-	38, // 22: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
-	1,  // 23: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
-	17, // 24: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
-	37, // 25: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
-	39, // 26: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
-	37, // 27: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
-	37, // 28: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
-	2,  // 29: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 30: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
-	20, // 31: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
-	37, // 32: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
-	3,  // 33: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
-	4,  // 34: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
-	40, // 35: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
-	23, // 36: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
-	37, // 37: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
-	37, // 38: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
-	24, // 39: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
-	25, // 40: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
-	26, // 41: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
-	27, // 42: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
-	41, // 43: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	37, // 44: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
-	37, // 45: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
-	22, // 46: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
-	29, // 47: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
-	5,  // 48: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
-	2,  // 49: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 50: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
-	30, // 51: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	36, // 52: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	37, // 53: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	33, // 54: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
-	37, // 55: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
-	37, // 56: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	37, // 57: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	6,  // 58: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	38, // 59: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	60, // [60:60] is the sub-list for method output_type
-	60, // [60:60] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	11, // 15: hdsd.config.v1.Config.admin:type_name -> hdsd.config.v1.Admin
+	12, // 16: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
+	38, // 17: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
+	13, // 18: hdsd.config.v1.ServerTls.spiffe_workload_api:type_name -> hdsd.config.v1.SpiffeWorkloadApi
+	7,  // 19: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
+	15, // 20: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
+	0,  // 21: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
+	16, // 22: hdsd.config.v1.Grant.oidc:type_name -> hdsd.config.v1.Oidc
+	39, // 23: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
+	1,  // 24: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
+	18, // 25: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
+	38, // 26: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
+	40, // 27: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	38, // 28: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
+	38, // 29: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
+	2,  // 30: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 31: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
+	21, // 32: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
+	38, // 33: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
+	3,  // 34: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
+	4,  // 35: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
+	41, // 36: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
+	24, // 37: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
+	38, // 38: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
+	38, // 39: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
+	25, // 40: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
+	26, // 41: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
+	27, // 42: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
+	28, // 43: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
+	42, // 44: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	38, // 45: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
+	38, // 46: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	23, // 47: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
+	30, // 48: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
+	5,  // 49: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
+	2,  // 50: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 51: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
+	31, // 52: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
+	37, // 53: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	38, // 54: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	34, // 55: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
+	38, // 56: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
+	38, // 57: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	38, // 58: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	6,  // 59: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	39, // 60: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	61, // [61:61] is the sub-list for method output_type
+	61, // [61:61] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
@@ -3144,15 +3207,15 @@ func file_hdsd_config_v1_config_proto_init() {
 	if File_hdsd_config_v1_config_proto != nil {
 		return
 	}
-	file_hdsd_config_v1_config_proto_msgTypes[11].OneofWrappers = []any{}
-	file_hdsd_config_v1_config_proto_msgTypes[20].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[12].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[21].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_config_v1_config_proto_rawDesc), len(file_hdsd_config_v1_config_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
