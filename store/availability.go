@@ -35,7 +35,21 @@ func (p *past) timeInStatus(e *health.Endpoint, start, end, began time.Time) (ou
 	if from >= to {
 		return out
 	}
-	at, status := from, health.Unknown
+	at := min(max(from, nanos(began)), to)
+	if at < to {
+		var ok bool
+		if out, ok = p.difference(rowOf(e), at, to); !ok {
+			out = p.walk(e, at, to, began)
+		}
+	}
+	out.In[health.Unknown] += time.Duration(at - from) // before the history began
+	return out
+}
+
+// walk reads every transition of an endpoint in a period that begins no earlier than the
+// history. difference gives the same faster, where it can.
+func (p *past) walk(e *health.Endpoint, at, to uint64, began time.Time) (out StatusTimes) {
+	status := health.Unknown
 	until := func(t uint64) {
 		if t = min(t, to); t > at {
 			if !status.Valid() {
@@ -45,7 +59,6 @@ func (p *past) timeInStatus(e *health.Endpoint, start, end, began time.Time) (ou
 			at = t
 		}
 	}
-	until(max(from, nanos(began))) // UNKNOWN before the history began
 	row := rowOf(e)
 	for _, end := range p.parts(row, at, to) {
 		if at >= end {

@@ -47,7 +47,7 @@ func checkRows(tx *bolt.Tx, version uint32) error {
 		return ok && indexed(tx, &t, number(k))
 	})
 	check(byCluster, func(k, _ []byte) bool { return len(k) == 16 && rows.Get(k[8:]) != nil })
-	check(byEndpoint, func(k, v []byte) bool { return len(k) == 24 && len(v) == 2 && rows.Get(k[16:]) != nil })
+	check(byEndpoint, func(k, v []byte) bool { return goodInIndex(k, v) && rows.Get(k[16:]) != nil })
 	check(current, func(k, v []byte) bool {
 		t, ok := openCurrent(k, v, shared)
 		return ok && tx.Bucket(addresses).Get(addressKey(t.Endpoint.Address, number(k), number(k[8:]))) != nil

@@ -22,7 +22,7 @@ func (g *group) write(tx *bolt.Tx) error {
 }
 
 func (g *group) writeHistory(tx *bolt.Tx) error {
-	main, cluster, endpoint := tx.Bucket(transitions), tx.Bucket(byCluster), tx.Bucket(byEndpoint)
+	main, cluster, endpoint := tx.Bucket(transitions), tx.Bucket(byCluster), tx.Bucket(byEndpoint).Cursor()
 	main.FillPercent = 0.95 // its keys only grow
 	for i, at := range g.places {
 		t, k := &g.transitions[i], key(at.recorded)
@@ -32,8 +32,7 @@ func (g *group) writeHistory(tx *bolt.Tx) error {
 		if err := cluster.Put(key(at.cluster, at.recorded), present); err != nil {
 			return err
 		}
-		statuses := []byte{byte(t.From), byte(t.To)}
-		if err := endpoint.Put(key(at.cluster, uint64(at.endpoint), at.recorded), statuses); err != nil {
+		if err := putInIndex(endpoint, at, t); err != nil {
 			return err
 		}
 	}

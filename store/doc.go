@@ -86,7 +86,8 @@
 //	              "early": how far it was deleted because of MaxBytes
 //	transitions   recorded time: transition
 //	by-cluster    cluster hash, recorded time
-//	by-endpoint   cluster hash, endpoint hash, recorded time: from, to
+//	by-endpoint   cluster hash, endpoint hash, recorded time: from, to, and how long the
+//	              endpoint had each status before
 //	addresses     address hash, cluster hash, endpoint hash
 //	current       cluster hash, endpoint hash: the endpoint's last transition
 //	plan          checker hash: checker, endpoint hashes
@@ -105,6 +106,10 @@
 // proto/hdsd/store/v1; schema 1 had another encoding for them. The other values have
 // encodings of their own, which are fast. Numbers in keys are big-endian, so that bytes
 // sort as numbers do. Values end with a checksum over key and value.
+//
+// Availability is the difference of two rows of by-endpoint. Rows of schema 2 have no such
+// sums. There, at gaps, and where a wrong clock dated transitions, every transition of the
+// period is read.
 //
 // # Goroutines
 //

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	bolt "go.etcd.io/bbolt"
+
+	"hdsd/health"
 )
 
 // What tests do inside an open store stands here, so that the others use its API.
@@ -52,5 +54,23 @@ func look(t testing.TB, s *Store) {
 	t.Helper()
 	if err := s.writer.do(t.Context(), s.time.look); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// lose has a transition missing, as if the queue had been full.
+func lose(s *Store, tr health.Transition) {
+	s.intake.work(func() {
+		s.intake.overflow = map[health.Hash]health.Transition{tr.Endpoint.Hash(): tr}
+		s.intake.missing.add(tr.Time)
+		s.intake.asked.transitions++
+	})
+}
+
+// change changes the file as the writer does.
+func change(t testing.TB, s *Store, f func(tx *bolt.Tx) error) {
+	t.Helper()
+	var err error
+	if asked := s.writer.do(t.Context(), func() { err = s.db.update(f) }); asked != nil || err != nil {
+		t.Fatal(asked, err)
 	}
 }

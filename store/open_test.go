@@ -106,15 +106,15 @@ func TestOlderFileIsMigrated(t *testing.T) {
 	}
 	var done []string
 	steps := []migration{
-		toSchema2,
+		toSchema2, toSchema3,
 		func(tx *bolt.Tx) error {
-			done = append(done, "2 to 3")
-			_, err := tx.CreateBucket([]byte("new in 3"))
+			done = append(done, "3 to 4")
+			_, err := tx.CreateBucket([]byte("new in 4"))
 			return err
 		},
 		func(tx *bolt.Tx) error {
-			done = append(done, "3 to 4")
-			return tx.DeleteBucket([]byte("new in 3"))
+			done = append(done, "4 to 5")
+			return tx.DeleteBucket([]byte("new in 4"))
 		},
 	}
 	for range 2 { // the second time there is nothing to do
@@ -126,10 +126,10 @@ func TestOlderFileIsMigrated(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := strings.Join(done, ", "); got != "2 to 3, 3 to 4" {
+	if got := strings.Join(done, ", "); got != "3 to 4, 4 to 5" {
 		t.Errorf("migrations: %s", got)
 	}
-	refused(t, dir, Options{}, ErrVersion, "newer hdsd", "schema 4, this one knows 2", "upgrade hdsd")
+	refused(t, dir, Options{}, ErrVersion, "newer hdsd", "schema 5, this one knows 3", "upgrade hdsd")
 }
 
 func TestFailedMigrationChangesNothing(t *testing.T) {
@@ -141,11 +141,11 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 	}
 	failure := errors.New("no room")
 	steps := []migration{
-		toSchema2,
+		toSchema2, toSchema3,
 		func(tx *bolt.Tx) error { return tx.DeleteBucket(transitions) },
 		func(*bolt.Tx) error { return failure },
 	}
-	refused(t, dir, Options{migrations: steps}, failure, "from schema 3", "the file is as it was")
+	refused(t, dir, Options{migrations: steps}, failure, "from schema 4", "the file is as it was")
 	if got := len(queryAll(t, open(t, dir), Query{})); got != 5 {
 		t.Errorf("%d transitions", got)
 	}

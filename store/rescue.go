@@ -196,7 +196,7 @@ func (r *rescuer) write(tx *bolt.Tx) error {
 		case err != nil:
 		case bytes.Equal(row.bucket, transitions):
 			t, _ := openTransition(row.key, row.value, r.shared)
-			err = index(tx, &t, number(row.key))
+			err = r.index(tx, &t, number(row.key))
 		case bytes.Equal(row.bucket, current):
 			t, _ := openCurrent(row.key, row.value, r.shared)
 			err = tx.Bucket(addresses).Put(addressKey(t.Endpoint.Address, number(row.key), number(row.key[8:])), present)
@@ -268,9 +268,12 @@ func (r *rescuer) putMissingHealth(tx *bolt.Tx) error {
 }
 
 // index writes the rows by which a transition is found.
-func index(tx *bolt.Tx, t *health.Transition, recorded uint64) error {
-	cluster := uint64(hashOf(t.Endpoint.Cluster))
-	return errors.Join(
-		tx.Bucket(byCluster).Put(key(cluster, recorded), present),
-		tx.Bucket(byEndpoint).Put(key(cluster, uint64(t.Endpoint.Hash()), recorded), []byte{byte(t.From), byte(t.To)}))
+func (r *rescuer) index(tx *bolt.Tx, t *health.Transition, recorded uint64) error {
+	at := place{recorded, uint64(hashOf(t.Endpoint.Cluster)), t.Endpoint.Hash()}
+	err := tx.Bucket(byCluster).Put(key(at.cluster, recorded), present)
+	if r.version < sumsSchema {
+		k := key(at.cluster, uint64(at.endpoint), recorded)
+		return errors.Join(err, tx.Bucket(byEndpoint).Put(k, []byte{byte(t.From), byte(t.To)}))
+	}
+	return errors.Join(err, putInIndex(tx.Bucket(byEndpoint).Cursor(), at, t))
 }

@@ -145,7 +145,9 @@ func TestRestoreRefuses(t *testing.T) {
 	foreign, spoiled := filepath.Join(t.TempDir(), "foreign.db"), fileWith(t, good)
 	spoil(t, foreign, func(tx *bolt.Tx) error { _, err := tx.CreateBucket([]byte("theirs")); return err })
 	spoil(t, spoiled, spoilRow)
-	newSchema := copyOf(t, 5, func(o *Options) { o.migrations = []migration{toSchema2, func(*bolt.Tx) error { return nil }} })
+	newSchema := copyOf(t, 5, func(o *Options) {
+		o.migrations = []migration{toSchema2, toSchema3, func(*bolt.Tx) error { return nil }}
+	})
 	newFormat := bytes.Clone(good)
 	for _, at := range []int{0, os.Getpagesize()} { // of each first page
 		binary.NativeEndian.PutUint32(newFormat[at+pageHead+4:], 99)

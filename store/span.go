@@ -56,7 +56,7 @@ func (s *span) step() (k []byte) {
 	case s.inside:
 		k, _ = s.rows.Next()
 	case s.newest:
-		k = s.seekBefore(s.ranges[0].To)
+		k, _ = seekBefore(s.rows, s.at(s.ranges[0].To))
 	default:
 		k, _ = s.rows.Seek(s.at(s.ranges[0].From))
 	}
@@ -64,19 +64,16 @@ func (s *span) step() (k []byte) {
 	return k
 }
 
-// seekBefore moves the cursor to the last key before a recorded time.
-func (s *span) seekBefore(recorded uint64) []byte {
-	k, _ := s.rows.Seek(s.at(recorded))
-	if k == nil {
-		k, _ = s.rows.Last()
-		return k
-	}
-	k, _ = s.rows.Prev()
-	return k
-}
-
 func (s *span) at(recorded uint64) []byte {
 	return append(slices.Clone(s.prefix), key(recorded)...)
+}
+
+// seekBefore moves a cursor to the last row before a key.
+func seekBefore(rows *bolt.Cursor, before []byte) (k, v []byte) {
+	if k, _ := rows.Seek(before); k == nil {
+		return rows.Last()
+	}
+	return rows.Prev()
 }
 
 // merge joins spans in order of recorded time.
