@@ -22,16 +22,20 @@ type bounds struct {
 	refused *prometheus.CounterVec
 	bytes   *inflight.Budget // of gRPC messages
 	bodies  *rest.Budget     // of REST requests: the same bytes
-	streams *streamBounds
-	names   *share.Pool // that data planes ask for and that do not exist
+
+	requests refusals
+	streams  *streamBounds
+	names    *share.Pool // that data planes ask for and that do not exist
 }
 
 func newBounds(to prometheus.Registerer, log zerolog.Logger, l *configv1.Limits) *bounds {
 	b := &bounds{to: to, log: log, refused: promauto.With(to).NewCounterVec(prometheus.CounterOpts{
 		Name: "hdsd_limit_refusals_total", Help: "What was refused, or ended to make room, because of a limit, by the field of the limit.",
 	}, []string{"limit"})}
+	b.requests.log = log
 	b.bytes = b.inFlight(l)
 	b.bodies = rest.NewBudget(b.bytes.Pool)
+	b.bodies.Refused = b.requests.byREST
 	b.streams = b.streamBounds(l)
 	b.bytes.Connections = b.pool(share.Limit{
 		What: "connections", EachField: "limits.max_connections_per_caller", Each: int64(l.GetMaxConnectionsPerCaller()),
@@ -67,11 +71,15 @@ func (b *bounds) inFlight(l *configv1.Limits) *inflight.Budget {
 		Name: "hdsd_bytes_in_flight", Help: "Bytes of gRPC messages and REST requests that are on their way or not yet processed.",
 	}, func() float64 { return float64(pool.Usage().Taken) })
 	var lines pace.Pace
-	return &inflight.Budget{Pool: pool, Late: func(caller string, bytes int) {
-		b.refused.WithLabelValues(pool.Limit().Field).Inc()
-		if more, ok := lines.Next(time.Now()); ok {
-			b.log.Warn().Str("event", "message_late").Str("caller", share.Name(caller)).Int("bytes", bytes).Uint64("more", more).
-				Msg("a connection is closed: its client began a message and did not send the rest in time")
-		}
-	}}
+	return &inflight.Budget{
+		Pool: pool, Largest: int(l.GetMaxMessageBytes()), LargestField: "limits.max_message_bytes",
+		Refused: func(caller string, err error) { b.requests.tell(caller, "", err) },
+		Late: func(caller string, bytes int) {
+			b.refused.WithLabelValues(pool.Limit().Field).Inc()
+			if more, ok := lines.Next(time.Now()); ok {
+				b.log.Warn().Str("event", "message_late").Str("caller", share.Name(caller)).Int("bytes", bytes).Uint64("more", more).
+					Msg("a connection is closed: its client began a message and did not send the rest in time")
+			}
+		},
+	}
 }

@@ -113,6 +113,7 @@ func (s *servers) secure(c *configv1.Config, log zerolog.Logger) error {
 	}
 	options = append(options, grpc.Creds(s.bounds.bytes.Credentials(secured)), grpc.ChainStreamInterceptor(s.bounds.bytes.Stream))
 	options = append(append(options, s.calls.options()...), s.guard.ServerOptions(mutual(c.GetGrpc()))...)
+	options = append(options, s.bounds.requests.options()...)
 	options = append(options, grpc.ChainStreamInterceptor(s.bounds.streams.intercept)) // by the caller that the guard knows
 	s.grpc = grpc.NewServer(options...)
 	newHTTP := func() *http.Server {
@@ -141,14 +142,15 @@ func (c *Coordinator) register() error {
 	c.hds.Register(c.servers.grpc)
 	c.eds.Register(c.servers.grpc)
 	c.csds = csds.NewServer(csds.Options{Bodies: c.servers.bounds.bodies, MaxBytes: config.LargestAnswer(c.started.GetLimits())}, c.query.StatusSources()...)
-	c.csds.Register(c.servers.grpc)
+	decoded := &registrar{c.servers.grpc, &c.servers.bounds.requests}
+	c.csds.Register(decoded)
 	queries := c.bounded(api.NewService(c.query))
-	queries.Register(c.servers.grpc)
+	queries.Register(decoded)
 	c.servers.queries = queries
 	operators := api.NewControl(&control{
 		core: c.core, store: c.store, feed: c.feed, backups: newBackups(c.store, c.core.done, c.registry, c.log),
 	})
-	operators.Register(c.servers.grpc)
+	operators.Register(decoded)
 	grpc_health_v1.RegisterHealthServer(c.servers.grpc, c.servers.health)
 	reflection.Register(c.servers.grpc)
 	channelz.RegisterChannelzServiceToServer(c.servers.grpc)

@@ -169,15 +169,16 @@ func (s *fetcher) unary(service grpc.ServiceDesc, method string, t *table) *grpc
 		MethodName: method,
 		Handler: func(server any, ctx context.Context, decode func(any) error, intercept grpc.UnaryServerInterceptor) (any, error) {
 			m := new(discoveryv3.DiscoveryRequest)
-			if err := s.limiter.decode(decode, m); err != nil {
-				return nil, err
+			handle := answer
+			if refusal := s.limiter.decode(decode, m); refusal != nil {
+				handle = func(context.Context, any) (any, error) { return nil, refusal }
 			}
 			if intercept == nil {
-				return answer(ctx, m)
+				return handle(ctx, m)
 			}
 			called := info
 			called.Server = server
-			return intercept(ctx, m, &called, answer)
+			return intercept(ctx, m, &called, handle) // which sees refusals, too
 		},
 	}}
 	return &service

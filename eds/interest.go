@@ -59,7 +59,7 @@ const longestName = 16 << 10
 // checkName returns an error if a name has too many bytes.
 func checkName(bytes int) error {
 	if bytes > longestName {
-		return rest.TooLarge("a name may have up to %d bytes, and one has %d", longestName, bytes)
+		return rest.TooLarge("a name may have up to %d bytes, and one has %d: use shorter names", longestName, bytes)
 	}
 	return nil
 }

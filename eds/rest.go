@@ -30,6 +30,8 @@ func (s *Server) Handler() http.Handler {
 		},
 		MaxBytes: s.maxBodyBytes,
 		Budget:   s.bodies,
+
+		MaxBytesField: "limits.max_message_bytes",
 	}
 }
 

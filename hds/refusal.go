@@ -16,10 +16,10 @@ type logPace struct{ reports, idle, stuck pace.Pace }
 
 // refuseReport counts and logs a report of far more than the checker is assigned, or a
 // first message that is too large, whose checker has no name yet.
-func (s *Server) refuseReport(checker string, err error) {
+func (s *Server) refuseReport(from, checker string, err error) {
 	s.metrics.oversize.Inc()
 	if more, ok := s.pace.reports.Next(time.Now()); ok {
-		s.options.Log.Warn().Str("event", "report_refused").Str("checker", checker).Str("reason", status.Convert(err).Message()).Uint64("more", more).
+		s.options.Log.Warn().Str("event", "report_refused").Str("caller", share.Name(from)).Str("checker", checker).Str("reason", status.Convert(err).Message()).Uint64("more", more).
 			Msg("a checker sent far more than it is assigned: it is refused, unread")
 	}
 }

@@ -34,11 +34,13 @@ func (s *Server) Handler() http.Handler {
 				return new(discoveryv2.HealthCheckRequestOrEndpointHealthResponse)
 			}, s.fetchV2),
 		},
-		Most:         s.mostText,
-		Budget:       s.options.Bodies,
-		MaxBytes:     s.options.MaxMessageBytes,
-		ReadTimeout:  s.options.FirstMessageTimeout,
-		WriteTimeout: s.options.WriteTimeout,
+		Most:     s.mostText,
+		Budget:   s.options.Bodies,
+		MaxBytes: s.options.MaxMessageBytes,
+
+		MaxBytesField: "limits.max_message_bytes",
+		ReadTimeout:   s.options.FirstMessageTimeout,
+		WriteTimeout:  s.options.WriteTimeout,
 	}
 }
 
@@ -46,7 +48,7 @@ func byREST[T, M proto.Message](s *Server, request func() M, fetch func(context.
 	return func(r *http.Request, body []byte) (rest.Answer, error) {
 		nodes := r.Header.Values(NodeHeader)
 		if err := s.checkText(body, nodes); err != nil {
-			s.refuseReport("", err)
+			s.refuseReport(caller.OfRequest(r).Key(), "", err)
 			return nil, err
 		}
 		m := request()

@@ -121,7 +121,7 @@ func (s *session) introduction() (introduction, error) {
 	s.introduced.Store(true)
 	s.activity.hear()
 	if first.refusal != nil {
-		s.server.refuseReport("", first.refusal)
+		s.server.refuseReport(caller.FromContext(s.grpc.Context()).Key(), "", first.refusal)
 		return introduction{}, first.refusal
 	}
 	who, err := introduce(first.bytes)
@@ -199,7 +199,7 @@ func (s *session) read(in *message, r *reader) (got reading, err error) {
 	case codes.OK, codes.Canceled:
 		return got, err
 	case codes.ResourceExhausted:
-		s.server.refuseReport(s.checker.ID, err)
+		s.server.refuseReport(s.origin.Key(), s.checker.ID, err)
 		return got, err
 	default:
 		return got, status.Error(codes.InvalidArgument, err.Error())

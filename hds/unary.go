@@ -9,6 +9,8 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"hdsd/internal/caller"
 )
 
 // fetchedBytes is a fetch as it came. It is not decoded before hdsd knows whose it is,
@@ -49,7 +51,7 @@ func unary[T proto.Message](s *Server, service grpc.ServiceDesc, answer func(con
 			handle := func(ctx context.Context, m any) (any, error) {
 				in := m.(*fetchedBytes)
 				if in.refusal != nil {
-					s.refuseReport("", in.refusal)
+					s.refuseReport(caller.FromContext(ctx).Key(), "", in.refusal)
 					return nil, in.refusal
 				}
 				q := queryOf(ctx, in.bytes)

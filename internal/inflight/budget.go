@@ -20,9 +20,18 @@ type Budget struct {
 	// Connections, if not nil, has the connections that callers may have.
 	Connections *share.Pool
 
-	// Patience is how long a connection waits for room before a message is refused.
-	// Default: 2 s.
+	// Patience is how long a connection waits for room before a message is refused. It
+	// waits a tenth as long where it has several streams, and for a tenth of the time in
+	// all. Default: 2 s.
 	Patience time.Duration
+
+	// Largest, if not zero, is how many bytes a message may have, and LargestField the
+	// configuration field of that.
+	Largest      int
+	LargestField string
+
+	// Refused, if not nil, is called for each message that is larger. It must not block.
+	Refused func(caller string, err error)
 
 	// Arrival is how long a message may take to arrive, and a second more for each MiB.
 	// Default: 10 s.
@@ -38,6 +47,12 @@ func (b *Budget) patience() time.Duration {
 		return b.Patience
 	}
 	return 2 * time.Second
+}
+
+func (b *Budget) refused(caller string, err error) {
+	if b.Refused != nil {
+		b.Refused(caller, err)
+	}
 }
 
 func (b *Budget) arrival(size int) time.Duration {

@@ -8,6 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"hdsd/internal/share"
 )
 
@@ -24,6 +27,7 @@ type conn struct {
 	// Owned by the goroutine that reads.
 	rest    []byte // what was read and has to wait
 	patient bool   // the next message that has no room waits for it
+	waits   waits
 
 	mu      sync.Mutex
 	streams map[uint32]*stream // open ones
@@ -210,15 +214,27 @@ func (c *conn) hide(s *stream, head []byte, had int) bool {
 func (c *conn) take(s *stream) error {
 	size := int64(s.left + messageHeadBytes)
 	lease, err := c.lease(s)
-	switch {
+	switch most := c.budget.Largest; {
 	case err != nil:
+	case most > 0 && s.left > most:
+		if !c.patient {
+			return errNoRoom // grpc sees the stream's beginning first
+		}
+		c.patient = false
+		err = status.Errorf(codes.ResourceExhausted, "a message may have up to %d bytes, and one has %d: make it smaller, or raise %s", most, s.left, c.budget.LargestField)
+		c.budget.refused(c.caller, err)
 	case !c.patient:
 		if !lease.Try(size) {
 			return errNoRoom
 		}
 	default:
 		c.patient = false
-		err = lease.Wait(size, c.budget.patience())
+		c.mu.Lock()
+		others := len(c.streams) - 1
+		c.mu.Unlock()
+		began := time.Now()
+		err = lease.Wait(size, c.waits.next(c.budget.patience(), others, began))
+		c.waits.took(time.Since(began))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

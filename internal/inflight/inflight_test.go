@@ -62,7 +62,7 @@ func newSite(t *testing.T, each int64) *site {
 	s := &site{T: t, may: make(map[string]chan struct{}), pool: share.NewPool(share.Limit{
 		What: "bytes", Field: "limits.bytes", Total: total, EachField: "limits.bytes_each", Each: each,
 	})}
-	b := &inflight.Budget{Pool: s.pool, Patience: 500 * time.Millisecond, Arrival: 500 * time.Millisecond, Late: func(_ string, bytes int) {
+	b := &inflight.Budget{Pool: s.pool, Largest: 32 << 20, LargestField: "limits.largest", Patience: 500 * time.Millisecond, Arrival: 500 * time.Millisecond, Late: func(_ string, bytes int) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.late = append(s.late, bytes)
@@ -383,4 +383,43 @@ func TestEndedStreamsHaveNothing(t *testing.T) {
 	s.taken(100_005)
 	c.Close()
 	s.taken(0)
+}
+
+// TestRefusalsDoNotHoldUpTheirConnection: each refusal that waits would hold up all
+// streams of its connection, one after the other.
+func TestRefusalsDoNotHoldUpTheirConnection(t *testing.T) {
+	s := newSite(t, 0)
+	holder, _ := s.open(s.dial(), "holder")
+	s.send(holder, 700_000)
+	s.taken(700_005)
+	c := s.dial()
+	calm, _ := s.open(c, "calm")
+	const bombs = 60 // 30 s, if each waits as long as one alone
+	began := time.Now()
+	for i := range bombs {
+		bomb, _ := s.open(c, fmt.Sprint("bomb", i))
+		m := make(wire.Bytes, 600_000)
+		_ = bomb.SendMsg(&m) // it may have ended already
+		s.let(fmt.Sprint("bomb", i), 1)
+	}
+	s.send(calm, 10)
+	s.let("calm", 1)
+	s.receive(calm, "10")
+	if took := time.Since(began); took > 15*time.Second {
+		t.Errorf("a stream beside %d refusals is answered after %v", bombs, took)
+	}
+}
+
+func TestATooLargeMessageNamesTheLimit(t *testing.T) {
+	s := newSite(t, 0)
+	c := s.dial()
+	stream, _ := s.open(c, "a")
+	s.let("a", 1)
+	m := make(wire.Bytes, 33<<20)
+	_ = stream.SendMsg(&m) // it may have ended already
+	s.refused(stream, "limits.largest")
+	calm, _ := s.open(c, "calm")
+	s.send(calm, 10)
+	s.let("calm", 1)
+	s.receive(calm, "10")
 }

@@ -6,7 +6,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/peer"
-	"google.golang.org/grpc/status"
 )
 
 // Stream is the interceptor that tells the budget how far handlers are.
@@ -37,7 +36,7 @@ func (s *counted) RecvMsg(m any) error {
 		return err
 	}
 	if refusal := s.conn.took(s.id); refusal != nil {
-		s.refusal = status.Convert(refusal).Err()
+		s.refusal = refusal
 	}
 	return s.refusal
 }

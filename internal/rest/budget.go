@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"hdsd/internal/caller"
@@ -22,12 +23,24 @@ const smallBody = 64 << 10
 // Budget bounds the bytes of bodies, over all servers that share it. A nil one bounds
 // nothing.
 type Budget struct {
+	// Refused, if not nil, is called for each request that is refused because it has, or
+	// asks for, too much. It must not block.
+	Refused func(*http.Request, error)
+
 	bytes *share.Pool
 	turns chan struct{}
 }
 
+func (b *Budget) refused(r *http.Request, err error) {
+	if b != nil && b.Refused != nil && status.Code(err) == codes.ResourceExhausted {
+		b.Refused(r, err)
+	}
+}
+
 // NewBudget makes a budget of the bytes in a pool, which others may share.
-func NewBudget(bytes *share.Pool) *Budget { return &Budget{bytes, make(chan struct{}, 1)} }
+func NewBudget(bytes *share.Pool) *Budget {
+	return &Budget{bytes: bytes, turns: make(chan struct{}, 1)}
+}
 
 // reader gives a reader of a request's body that counts it: what is announced at once,
 // and the rest as it comes.

@@ -29,6 +29,9 @@ type Server struct {
 	// MaxBytes is the size of the largest body.
 	MaxBytes int
 
+	// MaxBytesField is the configuration field of MaxBytes; empty if none sets it.
+	MaxBytesField string
+
 	// Most, if not nil, gives the size of the largest body of one request, where that
 	// is less than MaxBytes.
 	Most func(*http.Request) int
@@ -78,6 +81,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(cmp.Or(s.WriteTimeout, 2*time.Minute))) // as in answer
 	switch {
 	case err != nil:
+		s.Budget.refused(r, err)
 		WriteError(w, err)
 	case answer == nil:
 		w.WriteHeader(http.StatusNotModified)
@@ -132,6 +136,14 @@ func readAll(from io.Reader, length int64) ([]byte, error) {
 	return parts.Materialize(), nil
 }
 
+// raise tells how to take larger requests, where that is a matter of configuration.
+func (s *Server) raise(most int) string {
+	if most < s.MaxBytes || s.MaxBytesField == "" {
+		return ""
+	}
+	return ", or raise " + s.MaxBytesField
+}
+
 // body reads a request of bounded size, within the budget. It refuses one that is
 // announced as larger before it reads it. Its bytes count until done is called.
 func (s *Server) body(w http.ResponseWriter, r *http.Request) (body []byte, done func(), err error) {
@@ -140,7 +152,7 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) (body []byte, done
 		most = min(most, s.Most(r))
 	}
 	if r.ContentLength > int64(most) {
-		return nil, nil, TooLarge("a request may have up to %d bytes, and this one has %d", most, r.ContentLength)
+		return nil, nil, TooLarge("a request may have up to %d bytes, and this one has %d: make it smaller"+s.raise(most), most, r.ContentLength)
 	}
 	counted, done, err := s.Budget.reader(r, http.MaxBytesReader(w, r.Body, int64(most)))
 	if err != nil {
@@ -152,7 +164,7 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) (body []byte, done
 	}
 	done()
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return nil, nil, TooLarge("a request may have up to %d bytes", most)
+		return nil, nil, TooLarge("a request may have up to %d bytes: make it smaller"+s.raise(most), most)
 	} else if status.Code(err) == codes.ResourceExhausted {
 		return nil, nil, err
 	}

@@ -55,12 +55,12 @@ func (codec) Unmarshal(data mem.BufferSlice, message any) error {
 	}
 	if m, ok := message.(protobuf.Message); ok && data.Len() > fewBytes {
 		if size := data.Len(); size > maxBytes {
-			return fmt.Errorf("a %s may have up to %d bytes, and this one has %d", m.ProtoReflect().Descriptor().FullName(), maxBytes, size)
+			return fmt.Errorf("a %s may have up to %d bytes, and this one has %d"+tooLarge, m.ProtoReflect().Descriptor().FullName(), maxBytes, size)
 		}
 		whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
 		defer whole.Free()
 		if CountFields(maxFields, m.ProtoReflect().Descriptor(), whole.ReadOnlyData()) < 0 {
-			return fmt.Errorf("a %s may have up to %d fields", m.ProtoReflect().Descriptor().FullName(), maxFields)
+			return fmt.Errorf("a %s may have up to %d fields"+tooLarge, m.ProtoReflect().Descriptor().FullName(), maxFields)
 		}
 		return protobuf.Unmarshal(whole.ReadOnlyData(), m)
 	}

@@ -46,13 +46,14 @@ func TestFloodsAreBounded(t *testing.T) {
 		logs string
 	}{
 		{"reports of tiny entries", (*site).tinyEntries, "report_refused"},
-		{"long names", (*site).longNames, ""},
-		{"long names on one connection", (*site).longNamesOnOneConnection, ""},
-		{"many names", (*site).manyNames, ""},
-		{"first messages", (*site).firstMessages, ""},
+		{"long names", (*site).longNames, "request_refused"},
+		{"long names on one connection", (*site).longNamesOnOneConnection, "request_refused"},
+		{"many names", (*site).manyNames, "limit_reached"},
+		{"too large messages", (*site).tooLarge, "request_refused"},
+		{"first messages", (*site).firstMessages, "report_refused"},
 		{"requests for status", (*site).statusRequests, ""},
-		{"REST bodies", (*site).bodies, ""},
-		{"REST names", (*site).restNames, ""},
+		{"REST bodies", (*site).bodies, "request_refused"},
+		{"REST names", (*site).restNames, "request_refused"},
 		{"every kind at once", (*site).everyKind, "report_refused"},
 	} {
 		t.Run(attack.name, func(t *testing.T) {
@@ -88,11 +89,32 @@ func TestFloodsAreBounded(t *testing.T) {
 			if more := peak - idle; more > 300<<20 {
 				t.Errorf("hdsd needs %.0f MiB more", more/(1<<20))
 			}
-			if attack.logs != "" && !strings.Contains(s.Logs(), `"event":"`+attack.logs+`"`) {
-				t.Errorf("the log does not say %s", attack.logs)
+			if attack.logs != "" {
+				s.says(t, attack.logs)
 			}
 		})
 	}
+}
+
+// says checks that the log has an event of refusals, which names the caller and what to
+// do.
+func (s *site) says(t *testing.T, event string) {
+	t.Helper()
+	lines := 0
+	for line := range strings.Lines(s.Logs()) {
+		if !strings.Contains(line, `"event":"`+event+`"`) {
+			continue
+		}
+		lines++
+		if !strings.Contains(line, `"caller":"caller`) || !strings.Contains(line, "raise limits.") && !strings.Contains(line, ": use ") &&
+			!strings.Contains(line, ": report only") && !strings.Contains(line, ": make ") {
+			t.Errorf("the log does not say who it is, or what to do: %s", line)
+		}
+	}
+	if lines == 0 {
+		t.Errorf("the log does not say %s", event)
+	}
+	t.Logf("%d lines of %s", lines, event)
 }
 
 // resident is how much memory the process has; zero when it has ended.
@@ -191,7 +213,52 @@ func (s *site) longNames(t *testing.T) { s.onEach(t, adsMethod, oneLongName(t)) 
 // longNamesOnOneConnection does so on one connection.
 func (s *site) longNamesOnOneConnection(t *testing.T) {
 	message, on := oneLongName(t), s.rawly(t)
-	inParallel(of(12, 100), 100, func(int) { _ = attempt(on, 10*time.Second, adsMethod, message) }) // refused, or held for a while
+	ended := make(map[codes.Code]int)
+	var mu sync.Mutex
+	flooding := make(chan struct{})
+	go func() {
+		defer close(flooding)
+		inParallel(of(12, 100), 100, func(int) {
+			code := status.Code(attempt(on, fleet.Patience, adsMethod, message))
+			mu.Lock()
+			defer mu.Unlock()
+			ended[code]++
+		})
+	}()
+	slowest, asked := time.Duration(0), 0
+	for over := false; !over; asked++ { // others on the same connection are answered
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), fleet.Patience)
+		var answer raw
+		if err := on.Invoke(ctx, "/grpc.health.v1.Health/Check", raw{}, &answer); err != nil {
+			t.Error("a small request beside the flood is not answered:", err)
+		}
+		cancel()
+		slowest = max(slowest, time.Since(began))
+		select {
+		case <-flooding:
+			over = true
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	t.Logf("ended with %v; %d small requests beside it took up to %v", ended, asked, slowest.Round(time.Millisecond))
+	if ended[codes.ResourceExhausted] == 0 || ended[codes.OK] > 0 {
+		t.Errorf("ended with %v", ended)
+	}
+}
+
+// tooLarge sends messages that are larger than any may be.
+func (s *site) tooLarge(t *testing.T) {
+	message := make(raw, 65<<20)
+	for _, method := range []string{hdsMethod, adsMethod, statusMethod} {
+		inParallel(of(2, 30), 30, func(int) {
+			on := s.rawly(t)
+			defer on.Close()
+			if err := attempt(on, fleet.Patience, method, message); status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "limits.max_message_bytes") {
+				t.Errorf("%s ends with %v", method, err)
+			}
+		})
+	}
 }
 
 // manyNames sends names of a plausible length, as many as one stream may have by their

@@ -1,0 +1,48 @@
+package coordinator
+
+import (
+	"context"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"hdsd/internal/caller"
+	"hdsd/internal/rest"
+	"hdsd/internal/share"
+)
+
+// TestRefusedRequestsAreLogged once a second, by caller, call and reason.
+func TestRefusedRequestsAreLogged(t *testing.T) {
+	ctx := caller.With(context.Background(), caller.Caller{Address: "10.0.0.1:1"})
+	for name, c := range map[string]struct {
+		tell func(*refusals)
+		want string
+	}{
+		"a call": {func(r *refusals) {
+			r.called(ctx, "/a.B/C", rest.TooLarge("too many: raise limits.x"))
+			r.called(ctx, "/a.B/C", rest.TooLarge("not again within a second"))
+		}, `{"level":"warn","event":"request_refused","caller":"caller \"connection 10.0.0.1:1\"","call":"/a.B/C","reason":"too many: raise limits.x","more":0,"message":"a request has too much, or asks for too much"}`},
+		"a request by REST": {func(r *refusals) {
+			q := httptest.NewRequest("POST", "/v3/x", nil)
+			r.byREST(q.WithContext(ctx), rest.TooLarge("too long"))
+		}, `"call":"/v3/x","reason":"too long"`},
+		"another error":          {func(r *refusals) { r.called(ctx, "/a.B/C", status.Error(codes.InvalidArgument, "no")) }, ""},
+		"success":                {func(r *refusals) { r.called(ctx, "/a.B/C", nil) }, ""},
+		"what a pool has logged": {func(r *refusals) { r.called(ctx, "/a.B/C", &share.Error{}) }, ""},
+		"a checker's report": {func(r *refusals) {
+			r.called(ctx, checkersPrefix+"StreamHealthCheck", rest.TooLarge("report_refused has it"))
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log strings.Builder
+			c.tell(&refusals{log: zerolog.New(&log)})
+			if got := log.String(); !strings.Contains(got, c.want) || c.want == "" && got != "" || strings.Count(got, "\n") > 1 {
+				t.Errorf("logged %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}

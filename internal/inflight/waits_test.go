@@ -1,0 +1,28 @@
+package inflight
+
+import (
+	"testing"
+	"time"
+)
+
+func TestAConnectionWaitsForATenthOfTheTime(t *testing.T) {
+	const patience = 2 * time.Second
+	var w waits
+	now := time.Now()
+	if got := w.next(patience, 0, now); got != patience {
+		t.Errorf("the first one waits for %v", got)
+	}
+	w.took(patience)
+	if got := w.next(patience, 0, now); got != 0 {
+		t.Errorf("the next one waits for %v", got)
+	}
+	if got := w.next(patience, 0, now.Add(5*time.Second)); got != 500*time.Millisecond {
+		t.Errorf("after 5 s one waits for %v", got)
+	}
+	if got := w.next(patience, 0, now.Add(time.Hour)); got != patience {
+		t.Errorf("after an hour one waits for %v", got)
+	}
+	if got := w.next(patience, 1, now.Add(time.Hour)); got != patience/10 {
+		t.Errorf("beside another stream one waits for %v", got)
+	}
+}
