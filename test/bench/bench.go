@@ -50,7 +50,7 @@ func scenarios(full bool) []scenario {
 		&pushes{title: "one flip to 50 state-of-the-world subscribers of 1,000 names", subscribers: 50, clusters: 1000, markCPU: 1.5, markTime: 1.2},
 		&pushes{title: "first sync of 500 delta subscribers of 1,000 assignments", subscribers: 500, clusters: 1000, delta: true, firstSync: true, markCPU: 1.3},
 		&echoes{entries: 600},
-		&watchers{title: "1,000 watchers through 10,000 transitions", watchers: 1000, endpoints: 1000, transitions: 10_000, markTime: 3},
+		&watchers{title: "1,000 watchers through 10,000 transitions", watchers: 1000, endpoints: 2500, transitions: 10_000, markTime: 3},
 		lifeOf(full),
 	}
 }

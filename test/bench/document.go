@@ -113,15 +113,16 @@ turns; the load is one more process on the same cores.
 
 - **Machine:** %s.
 - **Run:** %s, in %s; %d turns of each after one to warm up.
-- **A figure** is the median of its turns, and in brackets the lowest and the highest. A ratio is that of each turn to the
-  other's turn beside it.
+- **A figure** is the median of its turns, and in brackets the lowest and the highest. A ratio is that of each turn to
+  the other's turn beside it.
 - **CPU** is the kernel's accounting of one process alone: user and system time.
 - **A floor** is a gRPC server that only moves the bytes: it drops reports, writes one encoded frame to everybody, or
   answers at once.
-- **Peers:** LinearCache and SnapshotCache are go-control-plane's, unmodified, with its own server; "Unmarshal and a map"
-  decodes each report by ` + "`proto.Unmarshal`" + ` and keeps each health in a map.
-- **Listening:** a turn of reports ends when hdsd has read all of them, endpoints have failed, and a data plane was told;
-  one of pushes when each subscriber had its push. Had it not come, there would be no page.
+- **Peers:** LinearCache and SnapshotCache are go-control-plane's, unmodified, with its own server. "Unmarshal and
+  a map" decodes each report by ` + "`proto.Unmarshal`" + ` and keeps each health in a map.
+- **Not said by the floors:** they neither read nor copy a report, and an echo does not decode it.
+- **Listening:** a turn of reports ends when hdsd has read all of them, endpoints have failed, and a data plane was
+  told; one of pushes when each subscriber had its push. Had it not come, there would be no page.
 
 `
 

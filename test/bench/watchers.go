@@ -14,7 +14,8 @@ import (
 	"hdsd/test/scale"
 )
 
-// watchers is many who watch everything over HTTP while all endpoints fail and recover.
+// watchers is many who watch everything over HTTP while all endpoints fail and recover. An
+// endpoint may change only a few times: hdsd paces those that change more often.
 type watchers struct {
 	title                string
 	watchers, endpoints  int
