@@ -1,0 +1,67 @@
+package scale
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// lasting is how long a fault lasts.
+func lasting() time.Duration { return time.Duration(crowdSize(3, 30)) * time.Second }
+
+// without has checkers be away for a time.
+func (s *soak) without(some []*checker) {
+	for _, k := range some {
+		k.stop()
+	}
+	time.Sleep(lasting()) // the fault itself
+	for _, k := range some {
+		k.start()
+	}
+}
+
+// TestTrouble has one thing go wrong after the other while endpoints fail and recover.
+// Nothing false goes out, the log says what happened, and all that is published is true
+// again soon. HDSD_SCALE=full has each fault last for 30 s.
+func TestTrouble(t *testing.T) {
+	s := newSoak(t, 1)
+	s.judge.settle(patience)
+	for i, fault := range []struct {
+		name    string
+		happens func()
+		says    string // in the log
+	}{
+		{"half of the checkers are lost", func() { s.without(s.checkers[:len(s.checkers)/2]) }, `"event":"checker_lost"`},
+		{"a zone is lost", func() { s.without(s.inZone(1)) }, `"event":"checker_lost"`},
+		{"all checkers are lost", func() { s.without(s.checkers) }, `"event":"checker_lost"`},
+		{"hdsd stands still", func() {
+			s.interrupted(func() {
+				s.Signal(syscall.SIGSTOP)
+				time.Sleep(lasting()) // the fault itself
+				s.Signal(syscall.SIGCONT)
+			})
+		}, ""},
+		{"40 reloads a second", func() {
+			for end := time.Now().Add(lasting()); time.Now().Before(end); {
+				s.Signal(syscall.SIGHUP)
+				time.Sleep(time.Second / 40) // the fault itself
+			}
+		}, `"event":"reloaded"`},
+		{"reports as fast as hdsd takes them", func() { s.flood(nil) }, ""},
+		{"50 subscribers that never read", func() { s.deaf(nil) }, ""},
+	} {
+		said := len(s.Logs())
+		for n := range 5 {
+			s.judge.flip(5*i + n)
+		}
+		fault.happens()
+		began := time.Now()
+		s.judge.settle(patience)
+		t.Logf("%s: steady %v after its end, load %.1f", fault.name, time.Since(began).Round(10*time.Millisecond), load(t))
+		if !strings.Contains(s.Logs()[said:], fault.says) {
+			t.Errorf("%s: the log does not say so", fault.name)
+		}
+	}
+	s.checkHistory()
+}
