@@ -23,7 +23,12 @@ type counted struct {
 // decode receives a request from grpc and counts its parts before it is decoded.
 func (l *limiter) decode(receive func(any) error, m proto.Message) error {
 	c := counted{limiter: l, message: m}
-	if err := receive(&c); err != nil {
+	return c.receive(receive, &c)
+}
+
+// receive receives into a message that decodes itself and whose parts are counted in c.
+func (c *counted) receive(receive func(any) error, into any) error {
+	if err := receive(into); err != nil {
 		return err
 	}
 	return c.refusal

@@ -48,8 +48,10 @@
 //     at most 5 s. The others wait in line, so that each sync is fast. A client that
 //     has its first resources never waits.
 //
-// Limits:
+// Limits and costs:
 //   - A request with too many names or fields is refused before it is decoded.
+//   - Of a state-of-the-world request up to 64 kB, names that are byte for byte the last
+//     ones of the type are compared (by hash), not decoded.
 //   - Of a client's node, everything but the extensions is kept; of a node over 64 kB,
 //     only the names. Of refused resources, one response's worth is kept.
 //   - A client that polls is shown until five minutes after its last poll. All that is

@@ -23,6 +23,16 @@ func (st *stream) stateRequest(m *discoveryv3.DiscoveryRequest) *request {
 	return r
 }
 
+// stateMessageRequest returns the request of a message from a stream.
+func (st *stream) stateMessageRequest(m *stateMessage) *request {
+	r := st.stateRequest(m.request)
+	r.repeats = m.repeats
+	if len(m.request.GetResourceLocators()) == 0 {
+		r.span = m.names
+	}
+	return r
+}
+
 func (st *stream) deltaRequest(m *discoveryv3.DeltaDiscoveryRequest) *request {
 	typeURL := st.typeOf(m.GetTypeUrl())
 	r := &request{

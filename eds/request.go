@@ -23,6 +23,10 @@ type request struct {
 	refusal *string // why the response of that nonce was refused; nil for an ACK
 	names   []string
 
+	// Of state-of-the-world requests.
+	span    span // of the names on the wire
+	repeats bool // the names are those of the latest request, and not given
+
 	// Of delta requests.
 	unsubscribe []string
 	versions    map[string]string
@@ -35,6 +39,7 @@ type requests struct {
 	begun  bool   // there was a request
 	legacy bool   // no request had a name so far: all resources are meant
 	list   uint64 // hash of the names in the latest state-of-the-world request
+	names  span   // of the same names on the wire
 }
 
 // take processes a request. Nothing is sent until that is done.
@@ -57,9 +62,13 @@ func (q *requests) takeState(r *request) error {
 		return nil
 	}
 	u.acknowledge(r)
+	if r.repeats {
+		return nil // the usual ACK
+	}
+	q.names = r.span
 	list := poll.Hash(r.names)
 	if q.begun && list == q.list {
-		return nil // the usual ACK
+		return nil
 	}
 	first := !q.begun
 	q.begun, q.list = true, list

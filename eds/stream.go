@@ -188,11 +188,11 @@ func (st *stream) read() (*request, error) {
 		}
 		return st.deltaRequest(m), nil
 	}
-	m := new(discoveryv3.DiscoveryRequest)
-	if err := st.receiveInto(m); err != nil {
+	m := st.newStateMessage()
+	if err := m.receive(st.grpc.RecvMsg, m); err != nil {
 		return nil, err
 	}
-	return st.stateRequest(m), nil
+	return st.stateMessageRequest(m), nil
 }
 
 // introduce holds what the first request says of its node against what the caller's

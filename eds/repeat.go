@@ -1,0 +1,132 @@
+package eds
+
+import (
+	"hash/maphash"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// requestNames is the field of a DiscoveryRequest that has its names.
+const requestNames = 3
+
+// span stands for the encoded names of a request, where they follow each other without
+// another field between them. Its size is 0 where there is none.
+type span struct {
+	size int
+	sum  uint64 // a hash of the bytes
+}
+
+var spanSeed = maphash.MakeSeed()
+
+func spanOf(encoded []byte) span {
+	return span{size: len(encoded), sum: maphash.Bytes(spanSeed, encoded)}
+}
+
+// begins tells whether encoded begins with the names of the span.
+func (s span) begins(encoded []byte) bool {
+	return s.size > 0 && s.size <= len(encoded) && spanOf(encoded[:s.size]) == s
+}
+
+// stateMessage is a state-of-the-world request as grpc passes it on. Each ACK repeats
+// all names: they are compared with the last ones of the type before they are decoded.
+type stateMessage struct {
+	counted
+	stream  *stream
+	request *discoveryv3.DiscoveryRequest
+	names   span
+	repeats bool // the names are the last ones of the type; request does not have them
+}
+
+func (st *stream) newStateMessage() *stateMessage {
+	m := new(discoveryv3.DiscoveryRequest)
+	return &stateMessage{counted: counted{limiter: st.server.limiter, message: m}, stream: st, request: m}
+}
+
+// UnmarshalWire implements wire.Unmarshaler.
+func (m *stateMessage) UnmarshalWire(data mem.BufferSlice) error {
+	if data.Len() > fewBytes {
+		return m.counted.UnmarshalWire(data)
+	}
+	whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
+	defer whole.Free()
+	encoded := whole.ReadOnlyData()
+	at := firstName(encoded)
+	if m.repeats = m.decodeRest(encoded[:at], encoded[at:]); m.repeats {
+		return nil
+	}
+	m.names = namesAt(encoded[at:])
+	proto.Reset(m.request)
+	return proto.Unmarshal(encoded, m.request)
+}
+
+// decodeRest decodes all but the names if those are the last ones of the type. It tells
+// whether they are.
+func (m *stateMessage) decodeRest(before, names []byte) bool {
+	found := m.stream.lastNames(names)
+	if found.size == 0 {
+		return false
+	}
+	options := proto.UnmarshalOptions{Merge: true}
+	if options.Unmarshal(before, m.request) != nil || options.Unmarshal(names[found.size:], m.request) != nil {
+		return false
+	}
+	if len(m.request.GetResourceNames())+len(m.request.GetResourceLocators()) > 0 {
+		return false // there are more
+	}
+	m.names = found
+	return found == m.stream.lastNamesOf(m.request.GetTypeUrl())
+}
+
+// firstName returns where the first name of a request begins, or else its length.
+func firstName(encoded []byte) (at int) {
+	for at < len(encoded) {
+		f, err := nextField(encoded[at:])
+		if err != nil {
+			return len(encoded)
+		}
+		if f.is(requestNames, protowire.BytesType) {
+			break
+		}
+		at += len(f.raw)
+	}
+	return at
+}
+
+// namesAt returns the span of the names that a part of a request begins with.
+func namesAt(encoded []byte) span {
+	size := 0
+	for size < len(encoded) {
+		f, err := nextField(encoded[size:])
+		if err != nil || !f.is(requestNames, protowire.BytesType) {
+			break
+		}
+		size += len(f.raw)
+	}
+	return spanOf(encoded[:size])
+}
+
+// lastNames returns the longest last names of any type that a part of a request begins
+// with. The type follows the names on the wire.
+func (st *stream) lastNames(encoded []byte) (longest span) {
+	clusters, assignments := st.pair()
+	for _, u := range []*subscription{clusters, assignments} {
+		if u != nil && u.requests.names.size > longest.size && u.requests.names.begins(encoded) {
+			longest = u.requests.names
+		}
+	}
+	return longest
+}
+
+// lastNamesOf returns the last names of the type that a request has.
+func (st *stream) lastNamesOf(asked string) span {
+	clusters, assignments := st.pair()
+	for _, u := range []*subscription{clusters, assignments} {
+		if u != nil && u.table.typeURL == st.typeOf(asked) {
+			return u.requests.names
+		}
+	}
+	return span{}
+}
