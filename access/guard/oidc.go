@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -20,14 +19,10 @@ import (
 const (
 	issuerPatience = 5 * time.Second // for an answer of an issuer
 	issuerPause    = 5 * time.Second // between two attempts at one that did not answer
-
-	// Requests to one issuer: tokens with made-up key ids must not become a flood.
-	issuerBurst    = 5
-	issuerInterval = 2 * time.Second
 )
 
 // issuers verify OIDC tokens. An issuer is asked when its first token comes. Its keys are
-// kept, and asked for again when a token names another.
+// kept, and asked for again while they are used, and when a token names another.
 type issuers struct {
 	mu sync.Mutex
 	of map[string]*issuer
@@ -81,13 +76,13 @@ func (i *issuers) named(name string) *issuer {
 	}
 	if i.of[name] == nil {
 		// Without idle connections nothing has to be closed.
-		transport := &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}
-		i.of[name] = &issuer{
-			url: name, turn: make(chan struct{}, 1),
-			client: &http.Client{Timeout: issuerPatience, Transport: &paced{next: transport}},
-		}
+		i.of[name] = newIssuer(name, &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment})
 	}
 	return i.of[name]
+}
+
+func newIssuer(url string, transport http.RoundTripper) *issuer {
+	return &issuer{url: url, turn: make(chan struct{}, 1), client: &http.Client{Timeout: issuerPatience, Transport: transport}}
 }
 
 func (i *issuer) verify(ctx context.Context, token string) (*access.Claims, error) {
@@ -126,39 +121,9 @@ func (i *issuer) ready(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 		i.failed, i.retry = err, time.Now().Add(issuerPause)
 		return nil, err
 	}
-	// The audience is a matter of grants.
-	i.verifier = provider.Verifier(&oidc.Config{SkipClientIDCheck: true})
+	if i.verifier, err = verifierOf(provider, i.url, i.client); err != nil {
+		i.failed, i.retry = err, time.Now().Add(issuerPause)
+		return nil, err
+	}
 	return i.verifier, nil
-}
-
-// errPaced refuses a request to an issuer.
-var errPaced = errors.New("it is asked too often")
-
-// paced bounds the requests to an issuer.
-type paced struct {
-	next http.RoundTripper
-
-	mu   sync.Mutex
-	free time.Time // when all of the burst is free again
-}
-
-// RoundTrip implements http.RoundTripper.
-func (p *paced) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !p.take(time.Now()) {
-		return nil, errPaced
-	}
-	return p.next.RoundTrip(r)
-}
-
-func (p *paced) take(now time.Time) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.free.Before(now) {
-		p.free = now
-	}
-	if p.free.Sub(now) > (issuerBurst-1)*issuerInterval {
-		return false
-	}
-	p.free = p.free.Add(issuerInterval)
-	return true
 }
