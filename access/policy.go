@@ -225,9 +225,9 @@ func (a *Authority) Allows(need Need) *Denied {
 		return nil
 	case a.strange:
 		return &Denied{Role: need.Role, Unknown: true, Reason: "the bearer token is not valid: " + cmp.Or(a.problem, "no grant names it")}
-	case need.Whole && a.has(need.Role) && !a.Clusters(need).All():
+	case need.Whole && a.mayCall(need) && !a.Clusters(need).All():
 		return &Denied{Role: need.Role, Reason: fmt.Sprintf("this concerns all clusters, and the grants of %q are for %s", a.identity, a.Clusters(need))}
-	case a.has(need.Role) || need.Operators && a.has(Operator):
+	case a.mayCall(need):
 		return nil
 	case !a.known:
 		return &Denied{Role: need.Role, Unknown: true, Reason: "it is not known who calls: show a client certificate or a bearer token that has this role"}
@@ -237,6 +237,10 @@ func (a *Authority) Allows(need Need) *Denied {
 		has = "no role"
 	}
 	return &Denied{Role: need.Role, Reason: fmt.Sprintf("%q has %s: give it the role by access.grants", a.identity, has)}
+}
+
+func (a *Authority) mayCall(need Need) bool {
+	return a.has(need.Role) || need.Operators && a.has(Operator)
 }
 
 func (a *Authority) has(role Role) bool { return a.roles().has(role) }

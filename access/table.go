@@ -38,7 +38,8 @@ var (
 	wholeViewer   = Need{Role: Viewer, Whole: true}
 	wholeOperator = Need{Role: Operator, Whole: true}
 
-	changeable = Need{Role: Viewer, Operators: true}
+	changeable      = Need{Role: Viewer, Operators: true}
+	wholeChangeable = Need{Role: Viewer, Operators: true, Whole: true}
 )
 
 // Methods is what each gRPC method needs.
@@ -74,7 +75,7 @@ var Methods = map[string]Need{
 	"/hdsd.v1.Control/ListTrust":       changeable,
 	"/hdsd.v1.Control/GetClock":        changeable,
 	"/hdsd.v1.Control/ListAudit":       wholeViewer,
-	"/hdsd.v1.Control/ListSources":     changeable,
+	"/hdsd.v1.Control/ListSources":     wholeChangeable,
 	"/hdsd.v1.Control/AcceptSource":    wholeOperator,
 	"/hdsd.v1.Control/Freeze":          wholeOperator,
 	"/hdsd.v1.Control/Unfreeze":        wholeOperator,
@@ -129,9 +130,9 @@ var Paths = map[string]Path{
 	"/v1/overrides/preview": {changeable, changeable},
 	"/v1/trust":             {changeable, wholeOperator},
 	"/v1/clock":             {changeable, wholeOperator},
-	"/v1/sources":           {changeable, wholeOperator},
+	"/v1/sources":           {wholeChangeable, wholeOperator},
 
-	"/metrics": {viewer, viewer},
+	"/metrics": {wholeViewer, wholeViewer},
 	"/healthz": {open, open},
 	"/readyz":  {open, open},
 }

@@ -25,6 +25,7 @@ access:
   grants:
   - {roles: [CHECKER], san: "checker.internal"}
   - {roles: [VIEWER, OPERATOR, DATA_PLANE], san: "pay.internal", cluster_name_glob: "pay-*"}
+  - {roles: [OPERATOR], san: "drains.internal", cluster_name_glob: "pay-*"}
   - {roles: [VIEWER, OPERATOR, DATA_PLANE], san: "all.internal"}
 `
 
@@ -66,7 +67,7 @@ func TestViewersSeeTheirClusters(t *testing.T) {
 			t.Errorf("%s tells %q from %q", path, hidden, missing)
 		}
 	}
-	for _, path := range []string{"/v1/clients", "/v1/audit"} {
+	for _, path := range []string{"/v1/clients", "/v1/audit", "/v1/sources", "/metrics"} {
 		if code, text := ask("pay.internal", path); code != 403 || !strings.Contains(text, "all clusters") {
 			t.Errorf("%s: %d %s", path, code, text)
 		}
@@ -138,6 +139,7 @@ func TestOperatorsChangeTheirClusters(t *testing.T) {
 		return err
 	}
 	_, freezing := control.Freeze(ctx, &hdsdv1.FreezeRequest{Reason: "x"})
+	_, listing := hdsdv1.NewControlClient(s.as(ca, "drains.internal")).ListSources(ctx, &hdsdv1.ListSourcesRequest{})
 	_, trusting := control.SetTrust(ctx, &hdsdv1.SetTrustRequest{Checker: "a", Reason: "x"})
 	for what, c := range map[string]struct {
 		err  error
@@ -151,9 +153,28 @@ func TestOperatorsChangeTheirClusters(t *testing.T) {
 		"clear all of it": {clear("pay-a", true), codes.OK},
 		"freeze":          {freezing, codes.PermissionDenied},
 		"trust":           {trusting, codes.PermissionDenied},
+		"sources":         {listing, codes.PermissionDenied},
 	} {
 		if status.Code(c.err) != c.want {
 			t.Errorf("%s: %v, want %v", what, c.err, c.want)
+		}
+	}
+}
+
+// TestPreviewsCountTheirClusters: the share that needs a confirmation is of what the caller
+// may change.
+func TestPreviewsCountTheirClusters(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ca := newAuthority(t, dir)
+	s := newSite(t, dir, withGrants(grantsByCluster), twoClusters())
+	s.served(ca)
+	for name, want := range map[string]uint32{"pay.internal": 1, "drains.internal": 1, "all.internal": 2} {
+		would, err := hdsdv1.NewControlClient(s.as(ca, name)).PreviewOverride(t.Context(), &hdsdv1.SetOverrideRequest{
+			Cluster: "pay-a", Health: corev3.HealthStatus_DRAINING, Reason: "x",
+		})
+		if err != nil || would.GetOverride().GetEndpoints() != 1 || would.GetTotalEndpoints() != want {
+			t.Errorf("%s: %v, %v, want 1 of %d endpoints", name, would, err, want)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"hdsd/access"
 	"hdsd/api"
 	"hdsd/coordinator/ruling"
 	"hdsd/health"
@@ -70,9 +71,11 @@ func (c *control) Overrides(ctx context.Context) ([]api.Override, error) {
 
 // PreviewOverride implements api.Controller.
 func (c *control) PreviewOverride(ctx context.Context, asked api.Override) (would api.Override, replaced *api.Override, total int, err error) {
+	may := access.FromContext(ctx).Clusters()
 	if err := c.core.ask(ctx, func() {
 		set, before, refused := c.core.rulings.PreviewOverride(storedOverride(&asked))
-		would, replaced, total, err = *shownOverride(&set), shownOverride(before), c.core.rulings.Len(), refusal(refused)
+		total = endpointsOf(c.core.rulings, may)
+		would, replaced, err = *shownOverride(&set), shownOverride(before), refusal(refused)
 	}); err != nil {
 		return api.Override{}, nil, 0, err
 	}
@@ -120,4 +123,23 @@ func shownOverride(o *ruling.Override) *api.Override {
 
 func storedOverride(o *api.Override) store.Override {
 	return store.Override{Scope: o.Scope, Status: o.Status, Reason: o.Reason, Author: o.Author, Until: o.Until}
+}
+
+// endpointsOf counts the endpoints of some clusters, as ruling.Table.Len does those of all.
+func endpointsOf(t *ruling.Table, may access.Clusters) (n int) {
+	if may.All() {
+		return t.Len()
+	}
+	for _, name := range t.Names() {
+		if !may.Has(name) {
+			continue
+		}
+		endpoints := t.Cluster(name).Endpoints
+		for i := range endpoints {
+			if _, ok := t.Find(endpoints[i].Hash); ok {
+				n++
+			}
+		}
+	}
+	return n
 }

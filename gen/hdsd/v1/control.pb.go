@@ -933,7 +933,7 @@ type PreviewOverrideResponse struct {
 	Override *Override `protobuf:"bytes,1,opt,name=override,proto3" json:"override,omitempty"`
 	// The override that it would replace; absent if there is none.
 	Replaced *Override `protobuf:"bytes,2,opt,name=replaced,proto3" json:"replaced,omitempty"`
-	// Number of endpoints of all clusters.
+	// Number of endpoints of all clusters that the caller may see.
 	TotalEndpoints uint32 `protobuf:"varint,3,opt,name=total_endpoints,json=totalEndpoints,proto3" json:"total_endpoints,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
