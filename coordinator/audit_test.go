@@ -26,6 +26,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		{"POST", "/v1/overrides/preview", `{"cluster": "web", "health": "DRAINING", "reason": "x", "author": "ann"}`},
 		{"POST", "/v1/overrides", `{"cluster": "web", "address": "127.0.0.1:1", "health": "DRAINING", "reason": "kernel", "author": "ann"}`},
 		{"POST", "/v1/overrides", `{"cluster": "web", "address": "127.0.0.1:1", "health": "UNHEALTHY", "reason": "worse", "author": "bob"}`},
+		{"POST", "/v1/overrides", `{"cluster": "web", "address": "127.0.0.1:1", "health": "UNHEALTHY", "reason": "worse", "author": "bob"}`}, // changes nothing
 		{"DELETE", "/v1/overrides?cluster=web&all=true&author=bob", ""},
 		{"POST", "/v1/trust", `{"checker": "c-1", "word": "DISTRUSTED", "reason": "lies", "author": "ann"}`},
 		{"DELETE", "/v1/trust?checker=c-1&author=bob", ""},

@@ -25,7 +25,7 @@ func (c *control) SetOverride(ctx context.Context, asked api.Override) (api.Over
 		now := time.Now()
 		set, replaced, effects, err = c.core.rulings.SetOverride(now, storedOverride(&asked))
 		c.core.applyRulings(now, effects)
-		if err == nil {
+		if err == nil && (replaced == nil || replaced.Override != set.Override) {
 			c.record(ctx, now, store.AuditEntry{
 				Action: "SetOverride", Target: targetOf(set.Scope), Author: asked.Author, Reason: asked.Reason,
 				Before: explained(replaced), After: explained(&set),

@@ -28,8 +28,8 @@ func impossible(format string, args ...any) error {
 	return &Refusal{Text: fmt.Sprintf(format, args...)}
 }
 
-// SetOverride sets an override, and returns it with the one that it replaces, if any. The
-// error is a *Refusal.
+// SetOverride sets an override, and returns it with the one that it replaces, if any. One
+// that says the same stays as it is, and both are that one. The error is a *Refusal.
 func (t *Table) SetOverride(now time.Time, asked store.Override) (set Override, replaced *Override, _ Effects, err error) {
 	if err := t.Overridable(&asked.Scope); err != nil {
 		return set, nil, Effects{}, err
@@ -38,6 +38,10 @@ func (t *Table) SetOverride(now time.Time, asked store.Override) (set Override, 
 		return set, nil, Effects{}, impossible("there are %d overrides, the most allowed: clear some, or override a whole cluster or locality", MaxOverrides)
 	}
 	asked.Since, asked.Until = now.UTC().Round(0), asked.Until.UTC().Round(0)
+	if was := t.overrides.all[asked.Scope]; was != nil && was.says(&asked) {
+		same := *was // the caller may keep it
+		return same, &same, Effects{}, nil
+	}
 	next := &Override{Override: asked}
 	replaced = t.overrides.put(next)
 	e := t.edit(now)

@@ -143,6 +143,16 @@ func (o *Override) verb() string {
 	}
 }
 
+// says reports whether another override would change nothing but the time since when this
+// one is in force.
+func (o *Override) says(other *store.Override) bool {
+	same := *other
+	if same.Since = o.Since; same.Until.Equal(o.Until) {
+		same.Until = o.Until
+	}
+	return o.Override == same
+}
+
 // Explain returns the reason that endpoints get which the override decides.
 func (o *Override) Explain() string {
 	with := ""
