@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,9 +30,7 @@ func lifeOf(full bool) *fleet {
 	all := f.figures()
 	marks := map[int]float64{memoryFigure: 1.5, endpointsFigure: 40, availabilityFigure: 100}
 	if full {
-		for i, mark := range map[int]float64{readyFigure: 3, verdictsFigure: 20, restFigure: 0.5, againFigure: 10} {
-			marks[i] = mark
-		}
+		maps.Copy(marks, map[int]float64{readyFigure: 3, verdictsFigure: 20, restFigure: 0.5, againFigure: 10})
 	}
 	f.marks = map[string]float64{}
 	for i, mark := range marks {

@@ -20,7 +20,6 @@ import (
 type checker struct {
 	id, zone string
 	world    *scale.World
-	hangUp   func()
 
 	mu     sync.Mutex // guards the fields below, and what is sent
 	stream grpc.ClientStream

@@ -49,13 +49,12 @@ func (s *pushes) figures() []figure {
 // publisher is whoever tells subscribers: hdsd, the floor, a peer.
 type publisher struct {
 	*process
-	s       *pushes
-	server  string
-	flip    func(endpoint int, down bool) error // makes it happen
-	verify  func(endpoint int, down bool) error // waits until it was seen; nil: nobody looks
-	all     *audience
-	next    int
-	cleanup func()
+	s      *pushes
+	server string
+	flip   func(endpoint int, down bool) error // makes it happen
+	verify func(endpoint int, down bool) error // waits until it was seen; nil: nobody looks
+	all    *audience
+	next   int
 }
 
 // turn measures.

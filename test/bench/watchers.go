@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -17,10 +18,10 @@ import (
 // watchers is many who watch everything over HTTP while all endpoints fail and recover. An
 // endpoint may change only a few times: hdsd paces those that change more often.
 type watchers struct {
-	title                string
-	watchers, endpoints  int
-	transitions          int
-	markTime, markMemory float64
+	title               string
+	watchers, endpoints int
+	transitions         int
+	markTime            float64
 }
 
 func (s *watchers) name() string     { return s.title }
@@ -59,7 +60,7 @@ func (c *crowd) join(ctx context.Context, i int, server string) error {
 		for {
 			line, err := in.ReadSlice('\n')
 			switch {
-			case err == bufio.ErrBufferFull: // the rest of a long line
+			case errors.Is(err, bufio.ErrBufferFull): // the rest of a long line
 			case err != nil:
 				return // the wait says how many it has seen
 			case bytes.HasPrefix(line, []byte("event: transition")):
