@@ -59,8 +59,11 @@ func (c *counted) UnmarshalWire(data mem.BufferSlice) error {
 // node has hundreds of extensions, however many names it asks for.
 const (
 	otherParts = 64 << 10
-	otherBytes = 4 << 20
+	otherBytes = 32 << 20
 )
+
+// textBytes is what a text may have in a request in JSON.
+const textBytes = 4 << 20
 
 // parts returns how many fields the locators of a request may have together.
 func (l limits) parts() int { return 8 * l.names }
@@ -175,10 +178,10 @@ func (l *limiter) countText(body []byte) error {
 	if most := l.limits().parts() + otherParts; bytes.Count(body, comma) > most {
 		return rest.TooLarge("a request may have up to %d fields: "+raised, most)
 	}
-	for len(body) > otherBytes { // what is left may have no longer text
-		next := bytes.IndexByte(body[:otherBytes], '"')
+	for len(body) > textBytes { // what is left may have no longer text
+		next := bytes.IndexByte(body[:textBytes], '"')
 		if next < 0 {
-			return rest.TooLarge("a text of a request may have up to %d bytes: use shorter names, or make the node smaller", otherBytes)
+			return rest.TooLarge("a text of a request may have up to %d bytes: use shorter names, or make the node smaller", textBytes)
 		}
 		body = body[next+1:]
 	}

@@ -33,12 +33,17 @@ func eachPiece(data mem.BufferSlice, visit func(piece []byte) error) error {
 			if err != nil {
 				return visit(piece)
 			}
-			if err := visit(piece[:whole]); err != nil {
-				return err
+			if whole > 0 { // else there is nothing to visit, and much to move
+				if err := visit(piece[:whole]); err != nil {
+					return err
+				}
+				piece = append(piece[:0], piece[whole:]...)
 			}
-			if piece = append(piece[:0], piece[whole:]...); max(announced(piece), uint64(len(piece))) > otherBytes {
+			size := max(announced(piece), uint64(len(piece)))
+			if size > otherBytes {
 				return rest.TooLarge("a field of a request may have up to %d bytes: use shorter names, or make the node smaller", otherBytes)
 			}
+			piece = slices.Grow(piece, min(int(size), data.Len())+stepBytes-len(piece))
 		}
 	}
 	return visit(piece)

@@ -69,7 +69,7 @@ func TestLargePartsAreRefusedWithoutACopy(t *testing.T) {
 		"a name of 60 MiB":      {&discoveryv3.DiscoveryRequest{ResourceNames: []string{strings.Repeat("x", 60<<20)}}, "a field of a request may have up to"},
 		"names of 20,000 bytes": {&discoveryv3.DiscoveryRequest{ResourceNames: slices.Repeat([]string{long}, 3000)}, "a name may have up to 16384 bytes"},
 		"names of 60 MiB":       {&discoveryv3.DiscoveryRequest{ResourceNames: slices.Repeat([]string{long[:600]}, 100_000)}, "bytes together"},
-		"a node of 5 MiB":       {&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: strings.Repeat("x", 5<<20)}}, "make the node smaller"},
+		"a node of 33 MiB":      {&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: strings.Repeat("x", 33<<20)}}, "make the node smaller"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			encoded, err := proto.Marshal(c.m)

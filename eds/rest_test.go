@@ -370,15 +370,15 @@ func TestLongTextsAreRefusedByREST(t *testing.T) {
 		answer.Body.Close()
 	}
 	for name, body := range map[string]string{
-		"a long one":         `{"resourceNames":["` + strings.Repeat("x", otherBytes) + `"]}`,
-		"after many":         `{"resourceNames":["a"` + strings.Repeat(`,"b"`, otherBytes/8) + `,"` + strings.Repeat("x", 2*otherBytes) + `"]}`,
-		"many and a long id": `{"resourceNames":[` + strings.Repeat(`"b",`, otherBytes/8) + `"b"],"node":{"id":"` + strings.Repeat("x", otherBytes) + `"}}`,
+		"a long one":         `{"resourceNames":["` + strings.Repeat("x", textBytes) + `"]}`,
+		"after many":         `{"resourceNames":["a"` + strings.Repeat(`,"b"`, textBytes/8) + `,"` + strings.Repeat("x", 2*textBytes) + `"]}`,
+		"many and a long id": `{"resourceNames":[` + strings.Repeat(`"b",`, textBytes/8) + `"b"],"node":{"id":"` + strings.Repeat("x", textBytes) + `"}}`,
 	} {
 		if err := s.limiter.countText([]byte(body)); err == nil || !strings.Contains(err.Error(), "up to") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := s.limiter.countText([]byte(`{"resourceNames":[` + strings.Repeat(`"b",`, otherBytes/8) + `"b"]}`)); err != nil && !strings.Contains(err.Error(), "fields") {
+	if err := s.limiter.countText([]byte(`{"resourceNames":[` + strings.Repeat(`"b",`, textBytes/8) + `"b"]}`)); err != nil && !strings.Contains(err.Error(), "fields") {
 		t.Error(err)
 	}
 }

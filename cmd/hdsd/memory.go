@@ -11,21 +11,21 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// collectAt is the GOGC of the coordinator after startTime: garbage may grow to this
-// percentage of what is in use before it is collected. Most of what hdsd holds stays, and
-// it makes little garbage at rest, so that less than Go's 100 costs little time and saves
-// memory. A start makes much, and would take longer (docs/figures.md).
+// collectAt is the GOGC of the coordinator once it has read its files: garbage may grow to
+// this percentage of what is in use before it is collected. Most of what hdsd holds stays,
+// and it makes little garbage at rest, so that less than Go's 100 costs little time and
+// saves memory, in floods too. Reading large files makes much garbage, and would take
+// longer.
 const collectAt = 25
 
-// startTime is how long a start takes in which much garbage is made.
+// startTime is how long a start takes. What it took is given back then.
 const startTime = time.Minute
 
-// collectEarlier has garbage collected as it suits an hdsd that has started, and gives back
-// what the start took, unless GOGC says otherwise.
+// collectEarlier has garbage collected as it suits an hdsd that has read its files, unless
+// GOGC says otherwise.
 func collectEarlier() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
-		debug.FreeOSMemory()
 	}
 }
 

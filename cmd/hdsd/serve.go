@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 	"time"
 
@@ -69,6 +70,7 @@ func serve(ctx context.Context, path string, start time.Duration, log zerolog.Lo
 	if err != nil {
 		return err
 	}
+	collectEarlier()
 	started := time.NewTimer(start)
 	defer started.Stop()
 	done := make(chan error, 1)
@@ -78,7 +80,7 @@ func serve(ctx context.Context, path string, start time.Duration, log zerolog.Lo
 		case err := <-done:
 			return err
 		case <-started.C:
-			collectEarlier()
+			debug.FreeOSMemory()
 		case <-hangup:
 			reload(built, path, log)
 		}
