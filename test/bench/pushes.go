@@ -10,7 +10,6 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
-	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"hdsd/internal/wire"
@@ -119,56 +118,82 @@ func (p *publisher) sync() ([]float64, error) {
 }
 
 func (s *pushes) hdsd(l *lab, binary string) (*contender, error) {
-	const checkers = 10
-	w := scale.NewWorld(s.clusters, endpointsOfACluster)
-	s.world = w
-	h, err := newHDSD(l.dir, binary, w, fmt.Sprintf(settings, 1, 1.0))
+	s.world = scale.NewWorld(s.clusters, endpointsOfACluster)
+	p, err := s.publish(l, binary, 10)
+	if err != nil {
+		return nil, err
+	}
+	return &contender{turn: p.turn, close: p.close}, nil
+}
+
+// subject is hdsd as a publisher, its checkers, and a data plane that sees what becomes of
+// flips.
+type subject struct {
+	*publisher
+	h    *hdsd
+	crew *crew
+	sees *plane // nil: nobody looks
+}
+
+// publish starts an hdsd with some checkers and all subscribers.
+func (s *pushes) publish(l *lab, binary string, checkers int) (*subject, error) {
+	h, err := newHDSD(l.dir, binary, s.world, fmt.Sprintf(settings, 1, 1.0))
 	if err != nil {
 		return nil, err
 	}
 	if err := h.start(); err != nil {
 		return nil, err
 	}
-	c := newCrew(h.grpc, w, checkers, time.Second)
-	p := &publisher{process: h.process, s: s, server: h.grpc}
-	var sees *plane
-	ends := func() {
-		if p.all != nil {
-			p.all.leave()
-		}
-		h.kill()
-		c.leave()
-		if sees != nil {
-			sees.leave()
-		}
+	p := &subject{
+		publisher: &publisher{process: h.process, s: s, server: h.grpc},
+		h:         h, crew: newCrew(h.grpc, s.world, checkers, time.Second),
 	}
-	if err := p.connect(h, c, &sees); err != nil {
-		ends()
+	if err := p.connect(); err != nil {
+		p.close()
 		return nil, err
 	}
-	return &contender{turn: p.turn, close: ends}, nil
+	return p, nil
+}
+
+func (p *subject) close() {
+	if p.all != nil {
+		p.all.leave()
+	}
+	p.h.kill()
+	p.crew.leave()
+	p.look(nil)
+}
+
+// look has another data plane see what becomes of flips, or nobody.
+func (p *subject) look(next *plane) {
+	if p.sees != nil {
+		p.sees.leave()
+	}
+	p.sees, p.verify = next, nil
 }
 
 // connect waits until everything is well, connects the subscribers, and keeps what hdsd
 // sends them, for the floor to send.
-func (p *publisher) connect(h *hdsd, c *crew, sees **plane) error {
-	err := c.settle(h, 1)
+func (p *subject) connect() error {
+	err := p.crew.settle(p.h, 1)
 	if err != nil {
 		return err
 	}
-	if *sees, err = newPlane(h.grpc, c.world); err != nil {
+	sees, err := newPlane(p.server, p.s.world)
+	if err != nil {
 		return err
 	}
-	of := c.checkersOf()
+	p.look(sees)
+	of := p.crew.checkersOf()
 	wait := func() (time.Time, error) { return time.Time{}, nil }
 	p.flip = func(endpoint int, down bool) error {
-		wait = (*sees).expect([]int{endpoint}, down)
-		c.world.Set(endpoint, down)
+		wait = sees.expect([]int{endpoint}, down)
+		p.s.world.Set(endpoint, down)
 		_, err := of[endpoint][0].send()
 		return err
 	}
 	p.verify = func(int, bool) error { _, err := wait(); return err }
-	if p.all, err = newAudience(h.grpc, c.world, p.s.subscribers, p.s.clusters, p.s.delta); err != nil {
+	if p.all, err = newAudience(p.server, p.s.world, p.s.subscribers, p.s.clusters, p.s.delta); err != nil {
 		return err
 	}
 	if _, err := p.one(); err != nil {
@@ -314,122 +339,4 @@ func post(url string, m proto.Message) error {
 		return fmt.Errorf("%s: %s", url, answer.Status)
 	}
 	return nil
-}
-
-// echoes is one subscriber, and a report of 119 kB: how long after it the push comes, and
-// an echo of the same bytes.
-type echoes struct {
-	entries int
-
-	report, push wire.Bytes
-}
-
-func (s *echoes) name() string {
-	return fmt.Sprintf("report to push, one subscriber, report of %d entries", s.entries)
-}
-func (s *echoes) turns(l *lab) int { return l.turns }
-
-const plainEcho = "gRPC echo"
-
-func (s *echoes) figures() []figure {
-	return []figure{{name: "p50", unit: "ms", floor: plainEcho, mark: 1.5}, {name: "p99", unit: "ms", floor: plainEcho, mark: 1.5}}
-}
-
-// trips is how many make a turn.
-const trips = 200
-
-func quantiles(took []time.Duration) []float64 {
-	all := make([]float64, len(took))
-	for i, t := range took {
-		all[i] = milliseconds(t)
-	}
-	return []float64{quantile(all, 0.5), quantile(all, 0.99)}
-}
-
-func (s *echoes) hdsd(l *lab, binary string) (*contender, error) {
-	const each = 10
-	inner := &pushes{title: s.name(), subscribers: 1, clusters: s.entries / each, delta: true}
-	w := scale.NewWorld(s.entries/each, each)
-	inner.world = w
-	h, err := newHDSD(l.dir, binary, w, fmt.Sprintf(settings, 1, 1.0))
-	if err != nil {
-		return nil, err
-	}
-	if err := h.start(); err != nil {
-		return nil, err
-	}
-	c := newCrew(h.grpc, w, 1, time.Second)
-	p := &publisher{process: h.process, s: inner, server: h.grpc}
-	var sees *plane
-	ends := func() {
-		if p.all != nil {
-			p.all.leave()
-		}
-		h.kill()
-		c.leave()
-		if sees != nil {
-			sees.leave()
-		}
-	}
-	if err := p.connect(h, c, &sees); err != nil {
-		ends()
-		return nil, err
-	}
-	sees.leave() // one subscriber is measured; it has the name of the cluster
-	sees = nil
-	s.report, s.push = c.all[0].bytes(), inner.frame
-	p.verify = nil
-	p.flip = func(endpoint int, down bool) error {
-		c.world.Set(endpoint, down)
-		_, err := c.all[0].send()
-		return err
-	}
-	return &contender{close: ends, turn: func() ([]float64, error) {
-		var took []time.Duration
-		for range trips {
-			one, err := p.one()
-			if err != nil {
-				return nil, err
-			}
-			took = append(took, one)
-		}
-		return quantiles(took), nil
-	}}, nil
-}
-
-func (s *echoes) others(l *lab) ([]*contender, error) {
-	process, address, err := helper(l.dir, "floor")
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	stream, hangUp, err := scale.Dial(ctx, address, echoMethod)
-	if err == nil {
-		err = stream.SendMsg(&s.push)
-	}
-	if err != nil {
-		cancel()
-		process.kill()
-		return nil, err
-	}
-	return []*contender{{
-		name: plainEcho, close: func() { cancel(); _ = hangUp(); process.kill() },
-		turn: func() ([]float64, error) { return roundTrips(stream, s.report) },
-	}}, nil
-}
-
-func roundTrips(stream grpc.ClientStream, report wire.Bytes) ([]float64, error) {
-	var took []time.Duration
-	for range trips {
-		began := time.Now()
-		if err := stream.SendMsg(&report); err != nil {
-			return nil, err
-		}
-		var answer wire.Bytes
-		if err := stream.RecvMsg(&answer); err != nil {
-			return nil, err
-		}
-		took = append(took, time.Since(began))
-	}
-	return quantiles(took), nil
 }
