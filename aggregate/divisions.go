@@ -14,8 +14,8 @@ type zoneClass struct{ zone, class uint32 }
 // division is what the cut paths into a zone have in common. The zone's checkers and
 // those elsewhere say the opposite of many of its endpoints. If several checkers of
 // the zone do, the way there is cut. If only one does, that one may also be lying. The
-// paths are then cut for a limited time, and never against a verdict of down. So it is at first, since
-// others may only be late to see a change.
+// paths are then cut for a limited time, and never against a verdict of down. Each cut
+// begins that way: the others may just be late to see a change.
 type division struct {
 	cuts   int           // doubted paths into the zone
 	began  time.Duration // on the clock

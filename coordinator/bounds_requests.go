@@ -21,7 +21,7 @@ import (
 	"hdsd/internal/wire"
 )
 
-// refusals log the requests that are refused because they have, or ask for, too much.
+// refusals logs requests that are refused because they hold or ask for too much.
 type refusals struct {
 	log   zerolog.Logger
 	lines pace.Pace
@@ -36,7 +36,7 @@ func (r *refusals) tell(from, call string, err error) {
 	if more, ok := r.lines.Next(time.Now()); ok {
 		r.log.Warn().Str("event", "request_refused").Str("caller", share.Name(from)).Str("call", call).
 			Str("reason", rest.Brief(status.Convert(err).Message())).Uint64("more", more).
-			Msg("a request has too much, or asks for too much")
+			Msg("refused a request that holds or asks for too much")
 	}
 }
 
@@ -60,7 +60,7 @@ func (r *refusals) options() []grpc.ServerOption {
 	}
 }
 
-// called tells of a call. Those of checkers have events of their own.
+// called logs a refused call. The calls of checkers have events of their own.
 func (r *refusals) called(ctx context.Context, method string, err error) {
 	if err != nil && !strings.HasPrefix(method, checkersPrefix) {
 		r.tell(caller.FromContext(ctx).Key(), method, err)
@@ -69,8 +69,8 @@ func (r *refusals) called(ctx context.Context, method string, err error) {
 
 var checkersPrefix = "/" + healthv3.HealthDiscoveryService_ServiceDesc.ServiceName + "/"
 
-// registrar registers services whose requests of single answers are decoded before any
-// interceptor sees them: it tells of those that are not decoded because of their size.
+// registrar registers services. It logs unary requests that are too large to decode: grpc
+// decodes them before any interceptor sees them.
 type registrar struct {
 	grpc.ServiceRegistrar
 	refusals *refusals

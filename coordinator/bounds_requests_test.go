@@ -25,7 +25,7 @@ func TestRefusedRequestsAreLogged(t *testing.T) {
 		"a call": {func(r *refusals) {
 			r.called(ctx, "/a.B/C", rest.TooLarge("too many: raise limits.x"))
 			r.called(ctx, "/a.B/C", rest.TooLarge("not again within a second"))
-		}, `{"level":"warn","event":"request_refused","caller":"caller \"connection 10.0.0.1:1\"","call":"/a.B/C","reason":"too many: raise limits.x","more":0,"message":"a request has too much, or asks for too much"}`},
+		}, `{"level":"warn","event":"request_refused","caller":"caller \"connection 10.0.0.1:1\"","call":"/a.B/C","reason":"too many: raise limits.x","more":0,"message":"refused a request that holds or asks for too much"}`},
 		"a request by REST": {func(r *refusals) {
 			q := httptest.NewRequest("POST", "/v3/x", nil)
 			r.byREST(q.WithContext(ctx), rest.TooLarge("too long"))

@@ -27,7 +27,7 @@ func newPenalties() penalties {
 	return penalties{hashes: map[health.EndpointID]health.Hash{}, changed: map[health.Hash]*store.Penalty{}}
 }
 
-// introduce gives a new endpoint its penalty from before the start back.
+// introduce gives a new endpoint the penalty that it had before the start.
 func (p *penalties) introduce(now time.Time, judge *aggregate.Aggregator, id health.EndpointID, hash health.Hash) {
 	found, ok := p.past[hash]
 	if !ok {
@@ -38,7 +38,7 @@ func (p *penalties) introduce(now time.Time, judge *aggregate.Aggregator, id hea
 	judge.RestorePenalty(now, id, aggregate.Penalty{Value: found.Value, At: found.At, Suppressed: found.Suppressed})
 }
 
-// change notes what follows from the votes.
+// change records the penalties that the votes have changed.
 func (p *penalties) change(rulings *ruling.Table, changes []aggregate.PenaltyChange) {
 	for i := range changes {
 		c := &changes[i]

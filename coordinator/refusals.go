@@ -12,8 +12,8 @@ import (
 // does over HTTP/1.1.
 const refusedBody = 256 << 10
 
-// patiently lets clients send the rest of a request that is refused: up to refusedBody, and
-// no later than timed lets them. Some clients, such as curl, lose an answer that comes
+// patiently reads the rest of a request before it is refused: up to refusedBody, and for
+// headerTimeout at most. Some clients, such as curl, lose an answer that comes
 // while they still send: over HTTP/2 because net/http resets the stream then, over
 // HTTP/1.1 because it closes the connection.
 func patiently(next http.Handler) http.Handler {
@@ -26,7 +26,7 @@ func patiently(next http.Handler) http.Handler {
 	})
 }
 
-// hearing is the answer to a request that has a body.
+// hearing is the answer to a request with a body.
 type hearing struct {
 	http.ResponseWriter
 	request *http.Request

@@ -25,7 +25,7 @@ func spanOf(encoded []byte) span {
 	return span{size: len(encoded), sum: maphash.Bytes(spanSeed, encoded)}
 }
 
-// begins tells whether encoded begins with the names of the span.
+// begins reports whether encoded begins with the names of the span.
 func (s span) begins(encoded []byte) bool {
 	return s.size > 0 && s.size <= len(encoded) && spanOf(encoded[:s.size]) == s
 }
@@ -62,8 +62,8 @@ func (m *stateMessage) UnmarshalWire(data mem.BufferSlice) error {
 	return proto.Unmarshal(encoded, m.request)
 }
 
-// decodeRest decodes all but the names if those are the last ones of the type. It tells
-// whether they are.
+// decodeRest decodes everything but the names, if they are the same as in the last request
+// of the type, and reports whether they are.
 func (m *stateMessage) decodeRest(before, names []byte) bool {
 	found := m.stream.lastNames(names)
 	if found.size == 0 {
@@ -108,8 +108,8 @@ func namesAt(encoded []byte) span {
 	return spanOf(encoded[:size])
 }
 
-// lastNames returns the longest last names of any type that a part of a request begins
-// with. The type follows the names on the wire.
+// lastNames returns the names of the last request of either type that encoded begins with;
+// of two, the longer. The type follows the names on the wire, so it is not known yet.
 func (st *stream) lastNames(encoded []byte) (longest span) {
 	clusters, assignments := st.pair()
 	for _, u := range []*subscription{clusters, assignments} {
@@ -120,7 +120,7 @@ func (st *stream) lastNames(encoded []byte) (longest span) {
 	return longest
 }
 
-// lastNamesOf returns the last names of the type that a request has.
+// lastNamesOf returns the names of the last request of a type.
 func (st *stream) lastNamesOf(asked string) span {
 	clusters, assignments := st.pair()
 	for _, u := range []*subscription{clusters, assignments} {

@@ -11,7 +11,7 @@ type Established struct {
 	Identity string // of its certificate; empty without one
 	Any      bool   // whoever comes under its id first: a plan without identities names it
 	Seen     time.Time
-	StandIn  time.Time // since when it stands in for those of before, who are away; zero: it does not
+	StandIn  time.Time // since when it stands in for earlier checkers that are away; zero: it does not
 }
 
 // Probation knows who is established, who waits, and when that changes.
@@ -235,7 +235,7 @@ func (f *Fleet) seat(now time.Time, known *checker) {
 	f.planChurn(now)
 }
 
-// establish ends the probation of a checker. It may only stand in for those of before.
+// establish ends the probation of a checker. It may only stand in for the earlier ones.
 func (p *Probation) establish(now time.Time, known *checker, standIn bool) {
 	f := p.fleet
 	wasFounder := known.newcomer.founder

@@ -2,20 +2,21 @@ package fleet
 
 import "time"
 
-// Stand-ins are checkers that were established while all that were established before
-// were away. They decide as any other, until the first of those comes back: it has been
-// trusted for longer. Then they are on probation again. Who stands in for long without
-// that is established for good.
+// Stand-ins are checkers that were established while all the earlier ones were away. They
+// decide like any other until the first of those comes back, which has been trusted for
+// longer. Then they are on probation again. A checker that stands in for long enough is
+// established for good.
 
 const (
-	// standInFor is for how long a stand-in may have to go back on probation.
+	// standInFor is how long a checker stands in before it is established for good.
 	standInFor = time.Hour
 
-	// holdOut is for how many times the time of probation those of before are awaited,
-	// before newcomers that contradict what they found may stand in for them.
+	// holdOut is how many times the length of a probation the fleet waits for the earlier
+	// checkers. After that, newcomers may stand in even if they contradict them.
 	holdOut = 3
 )
 
+// countStandIn adds n to the number of stand-ins if a checker is one.
 func (p *Probation) countStandIn(e Established, n int) {
 	if !e.StandIn.IsZero() {
 		p.standIns += n
@@ -24,7 +25,7 @@ func (p *Probation) countStandIn(e Established, n int) {
 
 func (p *Probation) standsIn(id string) bool { return !p.established[id].StandIn.IsZero() }
 
-// awaitsFormer reports whether all that were established before are away.
+// awaitsFormer reports whether all the earlier checkers are away.
 func (p *Probation) awaitsFormer() bool {
 	if p.lasts == 0 || len(p.established) == p.standIns {
 		return false
@@ -40,14 +41,14 @@ func (p *Probation) awaitsFormer() bool {
 	return true
 }
 
-// mayStandIn reports whether a newcomer may stand in for those of before: it has agreed
-// with them, or with the verdicts that they left, or they have been awaited for long.
+// mayStandIn reports whether a newcomer may stand in for the earlier checkers: it has
+// agreed with them or with the verdicts that they left, or they have been away for too long.
 func (p *Probation) mayStandIn(now time.Time, known *checker) bool {
 	n := known.newcomer
 	return n.agreed > 0 && n.against.IsZero() || now.Sub(p.opened) >= holdOut*p.lasts
 }
 
-// endStandIns puts stand-ins on probation, since one of before is back.
+// endStandIns puts stand-ins on probation: an earlier checker is back.
 func (p *Probation) endStandIns(now time.Time) {
 	f := p.fleet
 	if p.standIns == 0 {
@@ -78,7 +79,7 @@ func (p *Probation) endStandIns(now time.Time) {
 	f.planChurn(now)
 }
 
-// reviewStandIns establishes for good who has stood in for long.
+// reviewStandIns establishes checkers for good that have stood in for long enough.
 func (p *Probation) reviewStandIns(now time.Time) {
 	for _, id := range sortedKeys(p.established) {
 		e := p.established[id]

@@ -6,8 +6,8 @@ import "time"
 // was.
 const slots = 60
 
-// peaks knows how large a source was lately, so that what goes away little by little adds
-// up. The zero value knows nothing.
+// peaks remembers how large a source was lately, so that small losses add up. The zero
+// value remembers nothing.
 type peaks struct {
 	base                time.Time // when the first slot begins
 	clusters, endpoints falls
@@ -31,7 +31,7 @@ func (p *peaks) slot(now time.Time, rule Rule) int64 {
 	return int64(now.Sub(p.base) / max(rule.For/slots, 1))
 }
 
-// note notes that something is smaller than it was.
+// note records that something has shrunk.
 func (f *falls) note(slot int64, was, is int) {
 	if is >= was {
 		return
@@ -46,7 +46,7 @@ func (f *falls) note(slot int64, was, is int) {
 	*f = append(list, fall{was, slot})
 }
 
-// largest returns the largest size of late, or the present one.
+// largest returns the largest recent size, the present one included.
 func (f *falls) largest(slot int64, is int) int {
 	list := *f
 	for len(list) > 0 && slot-list[0].slot > slots {
@@ -58,7 +58,7 @@ func (f *falls) largest(slot int64, is int) int {
 	return is
 }
 
-// note notes what has become smaller. was is what the clusters that have changed were.
+// note records what has shrunk. was has the earlier sizes of the clusters that changed.
 func (p *peaks) note(slot int64, before, after *counts, was map[string]size) {
 	p.clusters.note(slot, before.clusters, after.clusters)
 	p.endpoints.note(slot, before.endpoints, after.endpoints)
@@ -73,8 +73,7 @@ func (p *peaks) note(slot int64, before, after *counts, was map[string]size) {
 	}
 }
 
-// forget forgets how large the source and a cluster were: that they are smaller was
-// accepted.
+// forget drops the sizes of the source and of one cluster, whose loss was accepted.
 func (p *peaks) forget(cluster string) {
 	p.clusters, p.endpoints = nil, nil
 	delete(p.by, cluster)
