@@ -55,6 +55,11 @@ func (l fleetLog) write(events []fleet.Event) {
 			l.Info().Str("event", "newcomer_lost").Str("checker", e.Checkers[0]).Msg("a checker on probation is gone; it had no seats")
 		case fleet.StandInsEnded:
 			l.warn("stand_ins_ended", e.Checkers, "checkers are on probation again: one that was established before them is back")
+		case fleet.NoCheckers:
+			l.Error().Str("event", "no_checkers").
+				Msg("no checker is connected: nothing is checked, and health stays what it was last; connect a checker")
+		case fleet.NoCheckersOver:
+			l.Info().Str("event", "no_checkers_over").Dur("lasted", e.Lasted).Msg("a checker is connected again")
 		case fleet.DoubtedHeldOver:
 			l.Info().Str("event", "doubted_held_over").Msg("no doubted checker lacks substitutes for that reason any more")
 		}

@@ -9,6 +9,8 @@
 //
 //   - A checker that is lost keeps its seats for the grace period, and after a
 //     start until hdsd has settled.
+//   - Nobody is left that checks anything, or somebody is again: it tells of that once
+//     (unwatched.go).
 //   - A silent checker loses its seats to others, as long as enough others report
 //     (silent.go).
 //   - A checker that is doubted, distrusted or blind keeps its seats and gets

@@ -1,6 +1,10 @@
 package fleet
 
-import "hdsd/health"
+import (
+	"time"
+
+	"hdsd/health"
+)
 
 // Effects lists what the owner of a Fleet has to do, in this order. The last four fields
 // only tell what happened.
@@ -48,13 +52,16 @@ const (
 	NewcomersEstablished             // the probation of checkers is over, or they were there first
 	NewcomerLost                     // a checker on probation is gone
 	StandInsEnded                    // checkers are on probation again, since one that was established before them is back
+	NoCheckers                       // the last checker is lost, or none came while hdsd settled
+	NoCheckersOver                   // a checker is connected again
 )
 
 // Event is something to log.
 type Event struct {
 	Kind     Kind
-	Checkers []string // sorted
-	Trust    Trust    // of DoubtedHeld
+	Checkers []string      // sorted
+	Trust    Trust         // of DoubtedHeld
+	Lasted   time.Duration // of NoCheckersOver
 }
 
 // log notes what happened to checkers, if there are any.
