@@ -37,8 +37,10 @@ func newTransitionLog(log zerolog.Logger) *transitionLog {
 }
 
 func (l *transitionLog) write(t *health.Transition) {
+	in := &t.Endpoint.Locality
 	l.bounded.Info().Str("event", "transition").
 		Str("cluster", t.Endpoint.Cluster).Str("address", t.Endpoint.Address).
+		Str("region", in.Region).Str("zone", in.Zone).Str("sub_zone", in.SubZone).
 		Stringer("from", t.From).Stringer("to", t.To).
 		Str("reason", t.Reason).Msg("health changed")
 }

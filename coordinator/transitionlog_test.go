@@ -38,3 +38,20 @@ func TestTransitionLogIsBounded(t *testing.T) {
 		t.Error("no line says how many were omitted later")
 	}
 }
+
+// TestTransitionsAreLoggedWithTheirLocality: the same address in two localities is two
+// endpoints, and the log tells them apart.
+func TestTransitionsAreLoggedWithTheirLocality(t *testing.T) {
+	var out bytes.Buffer
+	l := newTransitionLog(zerolog.New(&out))
+	for _, zone := range []string{"a", "b"} {
+		l.write(&health.Transition{Endpoint: health.Endpoint{
+			Cluster: "web", Address: one, Locality: health.Locality{Region: "eu", Zone: zone, SubZone: "rack1"},
+		}, To: health.Unhealthy})
+	}
+	for _, zone := range []string{"a", "b"} {
+		if want := `"region":"eu","zone":"` + zone + `","sub_zone":"rack1"`; strings.Count(out.String(), want) != 1 {
+			t.Errorf("the log lacks %s: %s", want, out.String())
+		}
+	}
+}
