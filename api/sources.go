@@ -30,8 +30,20 @@ type Held struct {
 
 // String describes what is held on one line.
 func (h *Held) String() string {
-	return fmt.Sprintf("held since %s until %s: accepted, it leaves %d clusters and %d endpoints",
-		h.Since.UTC().Format(time.RFC3339), h.AcceptsAt.UTC().Format(time.RFC3339), h.Clusters, h.Endpoints)
+	return fmt.Sprintf("held since %s until %s: accepted, it leaves %s",
+		h.Since.UTC().Format(time.RFC3339), h.AcceptsAt.UTC().Format(time.RFC3339), AmountText(h.Clusters, h.Endpoints))
+}
+
+// AmountText says how much a source has.
+func AmountText(clusters, endpoints int) string {
+	text := fmt.Sprintf("%d clusters", clusters)
+	if clusters == 1 {
+		text = "1 cluster"
+	}
+	if endpoints == 1 {
+		return text + " and 1 endpoint"
+	}
+	return fmt.Sprintf("%s and %d endpoints", text, endpoints)
 }
 
 // SourceAcceptance is an operator's acceptance of what a source takes away.

@@ -21,6 +21,12 @@ func TestSources(t *testing.T) {
 		{Name: "mesh", Clusters: 10, Endpoints: 20, Held: &Held{Since: at, AcceptsAt: at.Add(time.Minute), Clusters: 1, Endpoints: 2, Revision: "ab"}},
 		{Name: "local", Clusters: 3, Endpoints: 4},
 	}}
+	if text := board.sources[0].Held.String(); !strings.HasSuffix(text, "it leaves 1 cluster and 2 endpoints") {
+		t.Errorf("held: %s", text)
+	}
+	if text := AmountText(3, 1); text != "3 clusters and 1 endpoint" {
+		t.Error(text)
+	}
 	_, got := call(t, board, "GET", SourcesPath, "")
 	if want := `{"sources":[{"clusters":10,"endpoints":20,"held":{"acceptsAt":"2026-01-02T03:05:05Z","clusters":1,"endpoints":2,"revision":"ab","since":"2026-01-02T03:04:05Z"},"name":"mesh"},`; !strings.HasPrefix(got, want) {
 		t.Errorf("got %s, want %s", got, want)

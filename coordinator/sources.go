@@ -31,7 +31,7 @@ func (c *control) AcceptSource(ctx context.Context, a api.SourceAcceptance) (api
 	err = c.carryOut(ctx, "what the source takes away is accepted, but the audit does not have it", func() error {
 		c.record(ctx, time.Now(), store.AuditEntry{
 			Action: "AcceptSource", Target: a.Source, Author: a.Author, Reason: a.Reason,
-			Before: before.String(), After: fmt.Sprintf("%d clusters and %d endpoints", now.Clusters, now.Endpoints),
+			Before: before.String(), After: api.AmountText(now.Clusters, now.Endpoints),
 		})
 		return nil
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hdsd/api"
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
@@ -77,8 +78,8 @@ is held by then than was shown, it changes nothing.`,
 				request := &hdsdv1.AcceptSourceRequest{Name: args[0], Reason: reason, Author: authorOr(author)}
 				for _, s := range all.GetSources() {
 					if held := s.GetHeld(); s.GetName() == args[0] && held != nil {
-						say(command.OutOrStdout(), "%s has %d clusters and %d endpoints in use; %d clusters and %d endpoints are left\n",
-							s.GetName(), s.GetClusters(), s.GetEndpoints(), held.GetClusters(), held.GetEndpoints())
+						say(command.OutOrStdout(), "%s has %s in use; %s are left\n",
+							s.GetName(), api.AmountText(int(s.GetClusters()), int(s.GetEndpoints())), api.AmountText(int(held.GetClusters()), int(held.GetEndpoints())))
 						request.HeldSince, request.HeldRevision = held.GetSince(), held.GetRevision()
 					}
 				}
@@ -86,8 +87,8 @@ is held by then than was shown, it changes nothing.`,
 				if err != nil {
 					return err
 				}
-				say(command.OutOrStdout(), "accepted: %d clusters and %d endpoints are in use\n",
-					answer.GetSource().GetClusters(), answer.GetSource().GetEndpoints())
+				say(command.OutOrStdout(), "accepted: %s are in use\n",
+					api.AmountText(int(answer.GetSource().GetClusters()), int(answer.GetSource().GetEndpoints())))
 				return nil
 			})
 		},

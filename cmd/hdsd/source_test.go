@@ -42,7 +42,7 @@ func TestSource(t *testing.T) {
 		t.Errorf("%d, %q, %q; want %q", exit, out, errors, want)
 	}
 	exit, out, errors = hdsd(t, "source", "accept", "mesh", "--reason", "moved", "--server", address)
-	if exit != exitDone || out != "mesh has 10 clusters and 20 endpoints in use; 1 clusters and 2 endpoints are left\naccepted: 1 clusters and 2 endpoints are in use\n" {
+	if exit != exitDone || out != "mesh has 10 clusters and 20 endpoints in use; 1 cluster and 2 endpoints are left\naccepted: 1 cluster and 2 endpoints are in use\n" {
 		t.Errorf("%d, %q, %q", exit, out, errors)
 	}
 	if exit, _, errors = hdsd(t, "source", "accept", "local", "--server", address); exit == exitDone || !strings.Contains(errors, "asked for") {
