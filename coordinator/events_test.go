@@ -132,7 +132,7 @@ func TestWatchOverARestart(t *testing.T) {
 	if e := s.expect(read, "transition"); e.data.From != "UNHEALTHY" || e.data.To != "HEALTHY" {
 		t.Errorf("live again: %+v", e)
 	}
-	if code, text := s.get("/v1/watch?resumeToken=" + strings.ToUpper(begin)); code != http.StatusBadRequest {
+	if code, text := s.get("/v1/watch?resumeToken=z" + begin[1:]); code != http.StatusBadRequest {
 		t.Errorf("a bad token: %d %s", code, text)
 	}
 }
