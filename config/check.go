@@ -55,7 +55,7 @@ func (c *checks) config(cfg *Config) {
 		c.add("node_id", "is longer than %d bytes", maxNameLength)
 	}
 	c.listeners(cfg)
-	c.sources(cfg.GetSources())
+	sourceChecks{c}.all(cfg.GetSources())
 	c.defaultHealthChecks(cfg.GetDefaultHealthChecks())
 	c.redundancy("assignment.redundancy", cfg.GetAssignment().GetRedundancy())
 	c.capacities("assignment.checkers", cfg.GetAssignment().GetCheckers())
@@ -67,9 +67,7 @@ func (c *checks) config(cfg *Config) {
 	c.verdict("verdict", cfg.GetVerdict(), redundancy, interval)
 	c.release("verdict", cfg.GetVerdict())
 	c.policies(cfg.GetPolicies(), cfg.GetVerdict(), redundancy, interval)
-	c.duration("data_planes.assignment_ttl", cfg.GetDataPlanes().GetAssignmentTtl(), minTTL, maxTTL)
-	c.duration("data_planes.cluster_ttl", cfg.GetDataPlanes().GetClusterTtl(), minTTL, maxTTL)
-	c.edsSource("data_planes.eds_config_source", cfg.GetDataPlanes().GetEdsConfigSource())
+	planeChecks{c}.all(cfg.GetDataPlanes())
 	c.duration("history.retention", cfg.GetHistory().GetRetention(), minRetention, maxRetention)
 	if most := cfg.GetHistory().GetMaxBytes(); most > 0 && most < minHistory || most > maxHistory {
 		c.add("history.max_bytes", "is %d: 0 (no bound) and from %d to %d is possible", most, uint64(minHistory), uint64(maxHistory))

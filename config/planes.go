@@ -3,6 +3,8 @@ package config
 import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/proto"
+
+	configv1 "hdsd/gen/hdsd/config/v1"
 )
 
 // EDSSource returns the ConfigSource from which data planes take the endpoints of
@@ -19,8 +21,18 @@ func EDSSource(c *Config) *corev3.ConfigSource {
 	return source
 }
 
+// planeChecks checks data_planes.
+type planeChecks struct{ *checks }
+
+// all checks how data planes get clusters and health.
+func (c planeChecks) all(planes *configv1.DataPlanes) {
+	c.duration("data_planes.assignment_ttl", planes.GetAssignmentTtl(), minTTL, maxTTL)
+	c.duration("data_planes.cluster_ttl", planes.GetClusterTtl(), minTTL, maxTTL)
+	c.edsSource("data_planes.eds_config_source", planes.GetEdsConfigSource())
+}
+
 // edsSource refuses what Envoy 1.40 refuses, and what cannot serve all clusters.
-func (c *checks) edsSource(field string, source *corev3.ConfigSource) {
+func (c planeChecks) edsSource(field string, source *corev3.ConfigSource) {
 	if source == nil {
 		return
 	}
@@ -40,7 +52,7 @@ func (c *checks) edsSource(field string, source *corev3.ConfigSource) {
 	}
 }
 
-func (c *checks) edsAPI(field string, api *corev3.ApiConfigSource) {
+func (c planeChecks) edsAPI(field string, api *corev3.ApiConfigSource) {
 	switch api.GetApiType() {
 	case corev3.ApiConfigSource_GRPC, corev3.ApiConfigSource_DELTA_GRPC:
 		if len(api.GetGrpcServices()) != 1 {

@@ -9,7 +9,10 @@ import (
 	"hdsd/source/xds"
 )
 
-func (c *checks) sources(sources []*configv1.Source) {
+// sourceChecks checks the sources.
+type sourceChecks struct{ *checks }
+
+func (c sourceChecks) all(sources []*configv1.Source) {
 	if len(sources) == 0 {
 		c.add("sources", "at least one is required, such as {name: local, config_source: {path_config_source: {path: clusters.yaml}}}")
 	}
@@ -29,17 +32,29 @@ func (c *checks) sources(sources []*configv1.Source) {
 		}
 		c.configSource(field+".config_source", source.GetConfigSource())
 		c.holdShrinkage(field+".hold_shrinkage", source.GetHoldShrinkage())
+		c.node(field+".node", source)
 	}
 }
 
-func (c *checks) holdShrinkage(field string, h *configv1.HoldShrinkage) {
+// node checks what a management server is told of who asks.
+func (c sourceChecks) node(field string, source *configv1.Source) {
+	if source.GetNode() == nil {
+		return
+	}
+	c.valid(field, source.GetNode())
+	if path, _ := PathOf(source); path != "" {
+		c.add(field, "means nothing for a file, which nobody is asked for: remove it")
+	}
+}
+
+func (c sourceChecks) holdShrinkage(field string, h *configv1.HoldShrinkage) {
 	if share := h.GetShare(); !(share >= 0 && share <= 1) || share == 0 && c.root.Has(field+".share") {
 		c.add(field+".share", "is %v: above 0 and up to 1 is possible, where 1 holds nothing", share)
 	}
 	c.duration(field+".for", h.GetFor(), minHold, maxHold)
 }
 
-func (c *checks) configSource(field string, source *corev3.ConfigSource) {
+func (c sourceChecks) configSource(field string, source *corev3.ConfigSource) {
 	switch specifier := source.GetConfigSourceSpecifier().(type) {
 	case nil:
 		c.add(field, "is required, such as {path_config_source: {path: clusters.yaml}}")

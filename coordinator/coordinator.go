@@ -116,7 +116,7 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 		return nil, err
 	}
 	built.registry.MustRegister(built.feed)
-	if err = built.wire(node); err != nil {
+	if err = built.wire(); err != nil {
 		return nil, err
 	}
 	if built.files, err = built.openFiles(); err != nil {
@@ -127,7 +127,7 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 }
 
 // wire makes the stages, joins them, and restores what was stored.
-func (c *Coordinator) wire(self *corev3.Node) error {
+func (c *Coordinator) wire() error {
 	stored, err := c.store.State()
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (c *Coordinator) wire(self *corev3.Node) error {
 	}, sink{c.core})
 	c.hds.SetAdmission(admission(c.started))
 	registerStore(c.registry, c.store)
-	c.query = query.New(query.Options{Core: asker{c.core}, Store: c.store, HDS: c.hds, EDS: c.eds, Feed: c.feed, Node: self})
+	c.query = query.New(query.Options{Core: asker{c.core}, Store: c.store, HDS: c.hds, EDS: c.eds, Feed: c.feed})
 	c.core.hds = c.hds
 	c.core.restore(stored)
 	return nil

@@ -56,7 +56,7 @@ func TestClustersFromAManagementServer(t *testing.T) {
 	m := newManagement(t)
 	m.says(byEDS("web", "db"), endpoints("web", noWord, address), endpoints("db", corev3.HealthStatus_DRAINING, other))
 	m.come()
-	s := newSite(t, t.TempDir(), quick+m.source("upstream", "600s", "")+"node_id: here\n", static("local", other))
+	s := newSite(t, t.TempDir(), quick+m.source("upstream", "600s", ", node: {cluster: eg}")+"node_id: here\n", static("local", other))
 	s.ready()
 	s.checker("c1")
 	p := s.plane()
@@ -130,7 +130,7 @@ func (s *site) shownAsClient() {
 				s.t.Errorf("refused is shown as %v", r)
 			}
 		}
-		if c.GetNode().GetId() != "here" || states["ACKED"] != 3 || states["NACKED"] != 1 {
+		if c.GetNode().GetId() != "here" || c.GetNode().GetCluster() != "eg" || states["ACKED"] != 3 || states["NACKED"] != 1 {
 			s.t.Errorf("node %v, states %v", c.GetNode(), states)
 		}
 		return

@@ -77,6 +77,35 @@ func (s *shelf) eventually(name string) {
 	}
 }
 
+// TestAnotherNodeIsAnotherClient: a management server is asked anew as another node.
+func TestAnotherNodeIsAnotherClient(t *testing.T) {
+	c := &configv1.Config{Sources: []*configv1.Source{{Name: "mesh", ConfigSource: &corev3.ConfigSource{
+		ConfigSourceSpecifier: &corev3.ConfigSource_ApiConfigSource{ApiConfigSource: &corev3.ApiConfigSource{
+			ApiType:      corev3.ApiConfigSource_AGGREGATED_DELTA_GRPC,
+			GrpcServices: []*corev3.GrpcService{{TargetSpecifier: &corev3.GrpcService_GoogleGrpc_{GoogleGrpc: &corev3.GrpcService_GoogleGrpc{TargetUri: "127.0.0.1:1", StatPrefix: "x"}}}},
+		}},
+	}}}}
+	f, err := Open(c, Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Stop()
+	before := (*f.open.Load())[0].upstream
+	for _, one := range []struct {
+		node *corev3.Node
+		same bool
+	}{{nil, true}, {&corev3.Node{Cluster: "eg"}, false}} {
+		c.Sources[0].Node = one.node
+		if err := f.Reload(c, catalog.NewRules(c)); err != nil {
+			t.Fatal(err)
+		}
+		now := (*f.open.Load())[0].upstream
+		if (now == before) != one.same || now.Status().Node.GetCluster() != one.node.GetCluster() {
+			t.Errorf("as %v it is the same client: %v; its node is %v", one.node, now == before, now.Status().Node)
+		}
+	}
+}
+
 // TestAFileMovedInDuringAReloadStays: the reload reads the file before the move,
 // and the watcher after it.
 func TestAFileMovedInDuringAReloadStays(t *testing.T) {

@@ -27,6 +27,7 @@ type sources []*opened
 type opened struct {
 	name     string
 	from     *corev3.ConfigSource
+	node     *corev3.Node // that a management server is told; may be nil
 	file     *file.Source
 	upstream *xds.Source
 
@@ -56,11 +57,11 @@ func (f *Feed) openAll(c *configv1.Config) (sources, error) {
 
 // openOne opens a source. A file that was open before it reads again.
 func (f *Feed) openOne(from *configv1.Source, before *opened) (one *opened, err error) {
-	one = &opened{name: from.GetName(), from: from.GetConfigSource()}
+	one = &opened{name: from.GetName(), from: from.GetConfigSource(), node: from.GetNode()}
 	path, watched := config.PathOf(from)
 	if path == "" {
 		one.upstream, err = xds.New(xds.Options{
-			Name: one.name, Node: f.options.Node, ConfigSource: one.from, Snapshot: f.snapshot(one.name), Log: f.options.Log,
+			Name: one.name, Node: f.options.Node, As: one.node, ConfigSource: one.from, Snapshot: f.snapshot(one.name), Log: f.options.Log,
 			MaxClusters: int(f.options.Limits.GetMaxSourceClusters()), MaxEndpoints: int(f.options.Limits.GetMaxSourceEndpoints()),
 			MaxClusterEndpoints: int(f.options.Limits.GetMaxClusterEndpoints()), MaxMessageBytes: config.LargestAnswer(f.options.Limits),
 		})
@@ -112,7 +113,7 @@ func (s *sources) find(from *configv1.Source) *opened {
 		return nil
 	}
 	for _, one := range *s {
-		if one.name == from.GetName() && proto.Equal(one.from, from.GetConfigSource()) {
+		if one.name == from.GetName() && proto.Equal(one.from, from.GetConfigSource()) && proto.Equal(one.node, from.GetNode()) {
 			return one
 		}
 	}

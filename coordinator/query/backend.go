@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-
 	"hdsd/access"
 	"hdsd/api"
 	"hdsd/coordinator/catalog"
@@ -71,7 +69,6 @@ type Options struct {
 	HDS   *hds.Server
 	EDS   *eds.Server
 	Feed  *feed.Feed
-	Node  *corev3.Node // hdsd, as management servers know it
 }
 
 // Backend implements api.Backend.

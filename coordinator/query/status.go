@@ -4,7 +4,6 @@ import (
 	"context"
 
 	adminv3 "github.com/envoyproxy/go-control-plane/envoy/admin/v3"
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -22,7 +21,7 @@ const specifierType = "type.googleapis.com/envoy.service.health.v3.HealthCheckSp
 // StatusSources gives the client status of subscribers, of checkers, and of hdsd
 // itself as a client of management servers.
 func (b *Backend) StatusSources() []csds.Source {
-	return []csds.Source{subscriberStatus{b.EDS}, checkerStatus{b.HDS, b.lagging}, upstreamStatus{b.Node, b.Feed}}
+	return []csds.Source{subscriberStatus{b.EDS}, checkerStatus{b.HDS, b.lagging}, upstreamStatus{b.Feed}}
 }
 
 // lagging asks which checkers were not sent all of their plan; none if hdsd is
@@ -142,16 +141,13 @@ func specified(c *hds.Client) csds.Resource {
 }
 
 // upstreamStatus tells client status of hdsd as a client of management servers.
-type upstreamStatus struct {
-	node *corev3.Node
-	feed *feed.Feed
-}
+type upstreamStatus struct{ feed *feed.Feed }
 
 // Clients implements csds.Source. It gives hdsd once for each management server.
 func (u upstreamStatus) Clients(yield func(csds.Client) bool) {
 	ended := false
 	u.feed.Upstreams(func(name string, known xds.Status) {
-		ended = ended || !yield(csds.Client{Node: u.node, Scope: name, Resources: func(yield func(csds.Resource) bool) {
+		ended = ended || !yield(csds.Client{Node: known.Node, Scope: name, Resources: func(yield func(csds.Resource) bool) {
 			for i := range known.Types {
 				for j := range known.Types[i].Resources {
 					if !yield(taken(known.Types[i].TypeURL, &known.Types[i].Resources[j])) {

@@ -13,7 +13,7 @@ func (s *Source) Status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	return Status{Types: []TypeStatus{s.statusOf(s.clusters, now), s.statusOf(s.assignments, now)}, Fullness: s.stock.fullness()}
+	return Status{Node: s.node, Types: []TypeStatus{s.statusOf(s.clusters, now), s.statusOf(s.assignments, now)}, Fullness: s.stock.fullness()}
 }
 
 func (s *Source) statusOf(t *table, now time.Time) TypeStatus {

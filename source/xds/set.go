@@ -34,8 +34,7 @@ func (s *Source) build(now time.Time) *source.Set {
 		}
 	}
 	if s.unread() && !s.assignments.talk.heard {
-		s.problem(set, "", false, "the management server has not sent its clusters within %s: check that it can be reached",
-			s.settings.fetchTimeout)
+		s.problem(set, "", false, "the management server has not sent its clusters within %s: %s", s.settings.fetchTimeout, s.silenceAdvice())
 	}
 	return set
 }
@@ -43,6 +42,14 @@ func (s *Source) build(now time.Time) *source.Set {
 // unread reports whether the server may have clusters and has never said which.
 func (s *Source) unread() bool {
 	return !s.clusters.talk.heard && len(s.clusters.entries) == 0 && !s.unserved()
+}
+
+// silenceAdvice says what to do about a server that has said nothing.
+func (s *Source) silenceAdvice() string {
+	if s.clusters.talk.connected {
+		return "it can be reached, but may know no node such as hdsd's: set sources[].node as it expects, such as {cluster: eg}"
+	}
+	return "check that it can be reached"
 }
 
 // unserved reports whether each server answers that it does not serve clusters, but

@@ -2,6 +2,7 @@ package xds
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -39,9 +40,16 @@ func (s *Source) known(now time.Time) []*discoveryv3.Resource {
 	return all
 }
 
-// servers identifies the servers of a source. Versions of another source's servers mean
-// something else.
-func (s *Source) servers() string { return strings.Join(s.settings.servers(), " ") }
+// servers identifies the servers of a source, and whom they answer. Versions of another
+// source's servers mean something else, and so do those for another node.
+func (s *Source) servers() string {
+	all := strings.Join(s.settings.servers(), " ")
+	if s.options.As == nil {
+		return all
+	}
+	node, _ := proto.MarshalOptions{Deterministic: true}.Marshal(s.options.As) // it was decoded
+	return fmt.Sprintf("%s as %x", all, sha256.Sum256(node))
+}
 
 // writeTo writes a DiscoveryResponse with the resources, one after the other.
 // Its nonce is the time.

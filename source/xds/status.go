@@ -4,12 +4,14 @@ import (
 	"time"
 
 	adminv3 "github.com/envoyproxy/go-control-plane/envoy/admin/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	statusv3 "github.com/envoyproxy/go-control-plane/envoy/service/status/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
 // Status is what a source knows at one moment.
 type Status struct {
+	Node  *corev3.Node // as the server is told
 	Types []TypeStatus // clusters, then assignments; always both
 
 	// Fullness is the used share of the limits for clusters, endpoints or bytes,

@@ -33,6 +33,7 @@ var ways = map[string]*corev3.ConfigSource{
 // manager is go-control-plane's management server.
 type manager struct {
 	t         testing.TB
+	node      string // whose resources it publishes
 	snapshots cache.SnapshotCache
 }
 
@@ -50,14 +51,19 @@ func (m *manager) publish(version string, clusters []*clusterv3.Cluster, assignm
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	if err := m.snapshots.SetSnapshot(m.t.Context(), "hdsd-test", snapshot); err != nil {
+	if err := m.snapshots.SetSnapshot(m.t.Context(), m.node, snapshot); err != nil {
 		m.t.Fatal(err)
 	}
 }
 
 // manage starts a manager at "one", over gRPC, and at "web", over HTTP.
 func (n *network) manage(ctx context.Context) (m *manager, stop func()) {
-	m = &manager{t: n.t, snapshots: cache.NewSnapshotCache(false, cache.IDHash{}, nil)}
+	return n.manageFor(ctx, "hdsd-test", cache.IDHash{})
+}
+
+// manageFor starts one that knows its clients by a hash.
+func (n *network) manageFor(ctx context.Context, node string, by cache.NodeHash) (m *manager, stop func()) {
+	m = &manager{t: n.t, node: node, snapshots: cache.NewSnapshotCache(false, by, nil)}
 	server := gcp.NewServer(ctx, m.snapshots, nil)
 	stopGRPC := n.serve("one", func(r grpc.ServiceRegistrar) {
 		discoveryv3.RegisterAggregatedDiscoveryServiceServer(r, server)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,8 +22,9 @@ import (
 type Options struct {
 	Name string // of the source
 
-	// Node identifies hdsd in requests.
-	Node *corev3.Node
+	// Node identifies hdsd in requests. The fields that As sets go out in place of
+	// Node's.
+	Node, As *corev3.Node
 
 	// ConfigSource has an api_config_source without problems for Validate. Its file
 	// paths are used as they are.
@@ -48,7 +50,8 @@ type Options struct {
 type Source struct {
 	options  Options
 	settings settings
-	where    string // the first server, the place of problems
+	node     *corev3.Node // in requests
+	where    string       // the first server, the place of problems
 	dialer   dialer
 
 	changed  chan struct{}            // there may be something to deliver
@@ -81,7 +84,7 @@ func New(options Options) (*Source, error) {
 	options.MaxMessageBytes = cmp.Or(options.MaxMessageBytes, 64<<20)
 	stock := newStock(&options)
 	s := &Source{
-		options: options, settings: settingsOf(options.ConfigSource), dialer: dial,
+		options: options, settings: settingsOf(options.ConfigSource), node: nodeOf(&options), dialer: dial,
 		changed: make(chan struct{}, 1), wake: make(map[string]chan struct{}),
 		stock: stock, clusters: newTable(envoyrules.Cluster, stock), assignments: newTable(envoyrules.Assignment, stock),
 		secure: make(map[int]credentials.TransportCredentials), latest: newLatest(),
@@ -134,21 +137,31 @@ func (s *Source) Run(ctx context.Context, take func(*source.Set)) error {
 // in the state of the world, too.
 const wrapsResources = "xds.config.resource-in-sotw"
 
+// nodeOf returns the node that requests have.
+func nodeOf(o *Options) *corev3.Node {
+	node := &corev3.Node{}
+	if o.Node != nil {
+		proto.Merge(node, o.Node)
+	}
+	if o.As != nil {
+		proto.Merge(node, o.As)
+	}
+	if !slices.Contains(node.GetClientFeatures(), wrapsResources) {
+		node.ClientFeatures = append(node.ClientFeatures, wrapsResources)
+	}
+	return node
+}
+
 // newChannels makes one channel for all types, or one for each.
 func (s *Source) newChannels() []*channel {
 	groups := [][]*table{{s.clusters}, {s.assignments}}
 	if s.settings.aggregated {
 		groups = [][]*table{{s.clusters, s.assignments}}
 	}
-	node := proto.CloneOf(s.options.Node)
-	if node == nil {
-		node = &corev3.Node{}
-	}
-	node.ClientFeatures = append(node.ClientFeatures, wrapsResources)
 	all := make([]*channel, len(groups))
 	for i, tables := range groups {
 		c := &channel{
-			source: s, tables: tables, wake: make(chan struct{}, 1), node: node,
+			source: s, tables: tables, wake: make(chan struct{}, 1), node: s.node,
 			nodeOnce: s.settings.api.GetSetNodeOnFirstMessageOnly(), limit: newBucket(s.settings.api.GetRateLimitSettings()),
 		}
 		c.attempt = c.stream

@@ -1235,6 +1235,9 @@ type Source struct {
 	// When to hold what this source takes away. Default: for a management server
 	// as the fields say, for files never.
 	HoldShrinkage *HoldShrinkage `protobuf:"bytes,4,opt,name=hold_shrinkage,json=holdShrinkage,proto3" json:"hold_shrinkage,omitempty"`
+	// What a management server is told of who asks. Fields that are not set are
+	// hdsd's own: node_id as the id, hdsd and its version as the user agent.
+	Node          *v3.Node `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1293,6 +1296,13 @@ func (x *Source) GetUpstreamHealth() UpstreamHealth {
 func (x *Source) GetHoldShrinkage() *HoldShrinkage {
 	if x != nil {
 		return x.HoldShrinkage
+	}
+	return nil
+}
+
+func (x *Source) GetNode() *v3.Node {
+	if x != nil {
+		return x.Node
 	}
 	return nil
 }
@@ -2838,7 +2848,7 @@ var File_hdsd_config_v1_config_proto protoreflect.FileDescriptor
 
 const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\n" +
-	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x8c\a\n" +
+	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a\x1fenvoy/config/core/v3/base.proto\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x8c\a\n" +
 	"\x06Config\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12,\n" +
 	"\x04grpc\x18\x02 \x01(\v2\x18.hdsd.config.v1.ListenerR\x04grpc\x12,\n" +
@@ -2896,12 +2906,13 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x06issuer\x18\x01 \x01(\tR\x06issuer\x12\x1a\n" +
 	"\baudience\x18\x02 \x01(\tR\baudience\x12\x14\n" +
 	"\x05claim\x18\x03 \x01(\tR\x05claim\x12\x14\n" +
-	"\x05value\x18\x04 \x01(\tR\x05value\"\xf4\x01\n" +
+	"\x05value\x18\x04 \x01(\tR\x05value\"\xa4\x02\n" +
 	"\x06Source\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12G\n" +
 	"\rconfig_source\x18\x02 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\fconfigSource\x12G\n" +
 	"\x0fupstream_health\x18\x03 \x01(\x0e2\x1e.hdsd.config.v1.UpstreamHealthR\x0eupstreamHealth\x12D\n" +
-	"\x0ehold_shrinkage\x18\x04 \x01(\v2\x1d.hdsd.config.v1.HoldShrinkageR\rholdShrinkage\"R\n" +
+	"\x0ehold_shrinkage\x18\x04 \x01(\v2\x1d.hdsd.config.v1.HoldShrinkageR\rholdShrinkage\x12.\n" +
+	"\x04node\x18\x05 \x01(\v2\x1a.envoy.config.core.v3.NodeR\x04node\"R\n" +
 	"\rHoldShrinkage\x12\x14\n" +
 	"\x05share\x18\x01 \x01(\x01R\x05share\x12+\n" +
 	"\x03for\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03for\"\x89\x01\n" +
@@ -3129,9 +3140,10 @@ var file_hdsd_config_v1_config_proto_goTypes = []any{
 	nil,                         // 37: hdsd.config.v1.CheckerSelector.MetadataEntry
 	(*durationpb.Duration)(nil), // 38: google.protobuf.Duration
 	(*v3.ConfigSource)(nil),     // 39: envoy.config.core.v3.ConfigSource
-	(*v3.HealthCheck)(nil),      // 40: envoy.config.core.v3.HealthCheck
-	(v3.HealthStatus)(0),        // 41: envoy.config.core.v3.HealthStatus
-	(*structpb.Value)(nil),      // 42: google.protobuf.Value
+	(*v3.Node)(nil),             // 40: envoy.config.core.v3.Node
+	(*v3.HealthCheck)(nil),      // 41: envoy.config.core.v3.HealthCheck
+	(v3.HealthStatus)(0),        // 42: envoy.config.core.v3.HealthStatus
+	(*structpb.Value)(nil),      // 43: google.protobuf.Value
 }
 var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	9,  // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
@@ -3160,46 +3172,47 @@ var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	39, // 23: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
 	1,  // 24: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
 	18, // 25: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
-	38, // 26: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
-	40, // 27: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
-	38, // 28: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
-	38, // 29: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
-	2,  // 30: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 31: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
-	21, // 32: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
-	38, // 33: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
-	3,  // 34: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
-	4,  // 35: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
-	41, // 36: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
-	24, // 37: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
-	38, // 38: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
-	38, // 39: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
-	25, // 40: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
-	26, // 41: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
-	27, // 42: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
-	28, // 43: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
-	42, // 44: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	38, // 45: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
-	38, // 46: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
-	23, // 47: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
-	30, // 48: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
-	5,  // 49: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
-	2,  // 50: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 51: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
-	31, // 52: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	37, // 53: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	38, // 54: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	34, // 55: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
-	38, // 56: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
-	38, // 57: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	38, // 58: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	6,  // 59: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	39, // 60: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	61, // [61:61] is the sub-list for method output_type
-	61, // [61:61] is the sub-list for method input_type
-	61, // [61:61] is the sub-list for extension type_name
-	61, // [61:61] is the sub-list for extension extendee
-	0,  // [0:61] is the sub-list for field type_name
+	40, // 26: hdsd.config.v1.Source.node:type_name -> envoy.config.core.v3.Node
+	38, // 27: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
+	41, // 28: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	38, // 29: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
+	38, // 30: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
+	2,  // 31: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 32: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
+	21, // 33: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
+	38, // 34: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
+	3,  // 35: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
+	4,  // 36: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
+	42, // 37: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
+	24, // 38: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
+	38, // 39: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
+	38, // 40: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
+	25, // 41: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
+	26, // 42: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
+	27, // 43: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
+	28, // 44: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
+	43, // 45: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	38, // 46: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
+	38, // 47: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	23, // 48: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
+	30, // 49: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
+	5,  // 50: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
+	2,  // 51: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 52: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
+	31, // 53: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
+	37, // 54: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	38, // 55: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	34, // 56: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
+	38, // 57: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
+	38, // 58: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	38, // 59: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	6,  // 60: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	39, // 61: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	62, // [62:62] is the sub-list for method output_type
+	62, // [62:62] is the sub-list for method input_type
+	62, // [62:62] is the sub-list for extension type_name
+	62, // [62:62] is the sub-list for extension extendee
+	0,  // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
