@@ -20,7 +20,7 @@ func (c *core) apply(d feed.Delivery, now time.Time) {
 	change := ruling.Change{InitialHealth: d.Rules.InitialHealth, Removed: d.Removed, Answered: d.Answered, Complete: d.Complete}
 	changedProbes := map[string][]bool{}
 	for _, name := range d.Removed {
-		c.rollout.RemoveCluster(name)
+		c.rollout.RemoveCluster(now, name)
 	}
 	for _, changed := range d.Changed {
 		k := changed.Cluster

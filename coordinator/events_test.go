@@ -128,7 +128,7 @@ func TestWatchOverARestart(t *testing.T) {
 		}
 	}
 	upstreamStatus.Store(http.StatusOK)
-	s.checker("c2")
+	s.checker("c1") // another would be a newcomer that contradicts what this one found
 	if e := s.expect(read, "transition"); e.data.From != "UNHEALTHY" || e.data.To != "HEALTHY" {
 		t.Errorf("live again: %+v", e)
 	}

@@ -1,6 +1,9 @@
 package coordinator
 
 import (
+	"maps"
+	"slices"
+
 	"hdsd/coordinator/fleet"
 	"hdsd/store"
 )
@@ -14,8 +17,8 @@ func (c *core) restore(s store.State) {
 		established[id] = fleet.Established{Identity: e.Identity, Seen: e.Seen, StandIn: e.StandIn}
 	}
 	c.fleet.RestoreEstablished(established)
-	for name, trials := range s.Trials {
-		c.rollout.Restore(name, recordOf(trials))
+	for _, name := range slices.Sorted(maps.Keys(s.Trials)) {
+		c.rollout.Restore(name, recordOf(s.Trials[name]))
 	}
 	c.rulings.Restore(s)
 	c.upkeep.penalties.past = s.Penalties

@@ -60,7 +60,7 @@ func TestUnreadSourceIsNotEmpty(t *testing.T) {
 	l.intake.hear(&source.Set{Source: "local", Clusters: []*sourceCluster{web("db", three, "10.0.0.4:80")}})
 	l.pass(10 * time.Second)
 	l.wantTransitions(recorded + 1) // of the new one
-	if l.forget != nil || l.trials["web"] == nil {
+	if l.forget != nil || len(l.trials) == 0 {
 		t.Errorf("the store was told to forget: %t, trials %v", l.forget != nil, l.trials)
 	}
 

@@ -92,7 +92,7 @@
 //	current       cluster hash, endpoint hash: the endpoint's last transition
 //	plan          checker hash: checker, endpoint hashes
 //	clusters      cluster hash: name
-//	trials        cluster hash: Trials
+//	trials        hash of the record's name: Trials
 //	freeze        "freeze": Freeze; "held": HeldHealth; only while publishing is frozen
 //	overrides     hash of its scope: Override
 //	voted         endpoint hash: VotedHealth, of endpoints under an override

@@ -6,7 +6,7 @@ import (
 	storev1 "hdsd/gen/hdsd/store/v1"
 )
 
-// Trials is what canaries found out about a cluster.
+// Trials is what canaries found out about shapes of endpoints.
 type Trials struct {
 	Proven []Proof
 	Blamed []uint64 // shapes that were on trial when a checker was lost
@@ -28,8 +28,8 @@ type Loss struct {
 
 var trials = []byte("trials")
 
-// SaveTrials stores the trials of these clusters; nil deletes those of one. Others stay
-// as they are. It does not wait for the disk.
+// SaveTrials stores trials by the names of their records; nil deletes a record. Others
+// stay as they are. It does not wait for the disk.
 func (s *Store) SaveTrials(changed map[string]*Trials) {
 	rows := make(map[string][]byte, len(changed))
 	for cluster, t := range changed {

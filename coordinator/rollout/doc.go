@@ -13,6 +13,7 @@
 //   - A checker's votes on an endpoint begin again exactly when its specifier changes
 //     the checks of that endpoint. Only then does the checker treat it as a new
 //     endpoint and report it again.
+//   - A cluster whose shapes are all proven goes to all at once, also a new one.
 //   - When many clusters are proven one after the other, each specifier is made a few
 //     times, not once for each cluster.
 //   - The same calls in the same order give the same answers.

@@ -142,6 +142,7 @@ func (d *draft) turnTo(k *catalog.Cluster) {
 func (d *draft) choose(name string) *selection {
 	present := d.history.present
 	if d.rollout.ledger.Proven(d.to.build, name) {
+		delete(d.history.stable, d.to.build)
 		if before := d.before; before != nil && before.cluster == present && len(before.withheld) == 0 {
 			return before
 		}
@@ -173,7 +174,7 @@ func (d *draft) addSamples() map[health.EndpointID]struct{} {
 			seen = map[canary.Shape]bool{}
 		}
 		for i, shape := range k.Shapes {
-			if seen[shape] || r.ledger.ProvenShape(to.build, name, shape) || count == maxSamples {
+			if seen[shape] || r.ledger.ProvenShape(to.build, shape) || count == maxSamples {
 				continue
 			}
 			seen[shape] = true

@@ -14,6 +14,7 @@ type history struct {
 	present *catalog.Cluster
 	stable  map[canary.Build]*catalog.Cluster // by build: the last proven version, if the present one is not proven
 	proven  map[canary.Build]*selection       // by build: what is proven of the present version
+	proofs  uint64                            // as canary.Ledger counts them, of which proven is made
 	changed map[[2]*catalog.Cluster][]bool    // what catalog.ChangedProbes returns
 	places  map[*catalog.Cluster]map[health.Hash]int
 }
@@ -47,11 +48,11 @@ func (r *Rollout) SetCluster(now time.Time, after *catalog.Cluster, changed []bo
 	for _, to := range r.recipients {
 		proven[to.build] = proven[to.build] || before != nil && r.ledger.Proven(to.build, name)
 	}
-	suspect := len(r.ledger.Standing(name).Losses) > 0
-	r.ledger.Set(now, name, versionOf(after))
-	if suspect {
-		r.unsaved[name] = true
+	version := versionOf(after)
+	if r.ledger.HasRecord(name) {
+		version.Former = formerShapes(after)
 	}
+	r.ledger.Set(now, name, version)
 	for build, was := range proven {
 		switch {
 		case r.ledger.Proven(build, name):
@@ -65,10 +66,9 @@ func (r *Rollout) SetCluster(now time.Time, after *catalog.Cluster, changed []bo
 }
 
 // RemoveCluster forgets a cluster.
-func (r *Rollout) RemoveCluster(name string) {
+func (r *Rollout) RemoveCluster(now time.Time, name string) {
 	delete(r.histories, name)
-	r.ledger.Remove(name)
-	r.unsaved[name] = true
+	r.ledger.Remove(now, name)
 }
 
 // versionOf returns a cluster in the form that package canary uses.
@@ -82,19 +82,24 @@ func versionOf(k *catalog.Cluster) canary.Version {
 	return v
 }
 
-// dropProven forgets previous versions for builds for which the present one is
-// proven.
-func (r *Rollout) dropProven(name string) {
-	h := r.histories[name]
-	if h == nil {
-		return
+// formerShapes returns what a cluster's shapes are called in records of before.
+func formerShapes(k *catalog.Cluster) map[canary.Shape]canary.Shape {
+	if k.Checked == nil {
+		return nil
 	}
-	for build := range h.stable {
-		if r.ledger.Proven(build, name) {
-			delete(h.stable, build)
-		}
+	former := map[canary.Shape]canary.Shape{}
+	for i, shape := range k.Checked.FormerShapes() {
+		former[k.Shapes[i]] = canary.Shape(shape)
 	}
-	clear(h.proven)
+	return former
+}
+
+// refresh forgets what was proven by build, if more is proven since.
+func (h *history) refresh(proofs uint64) {
+	if h.proofs != proofs {
+		h.proofs = proofs
+		clear(h.proven)
+	}
 }
 
 // usable returns what a checker may have of a cluster without trying it: the proven
@@ -118,13 +123,14 @@ func (r *Rollout) usable(h *history, to *recipient) *selection {
 
 // provenPart returns the part of the present version that is proven for a build.
 func (r *Rollout) provenPart(h *history, build canary.Build) *selection {
+	h.refresh(r.ledger.Proofs())
 	if part := h.proven[build]; part != nil {
 		return part
 	}
 	k := h.present
 	part, some := &selection{cluster: k, withheld: map[canary.Shape]bool{}}, false
 	for _, shape := range k.Shapes {
-		if r.ledger.ProvenShape(build, k.Source.Name, shape) {
+		if r.ledger.ProvenShape(build, shape) {
 			some = true
 		} else {
 			part.withheld[shape] = true

@@ -35,6 +35,8 @@ func (r *Rollout) Reason(cluster string) string {
 			"the version before stays in use; change the cluster, or remove it and add it again; "+
 			"otherwise one established checker tries it after %s",
 			s.Losses[0].Checker, moment(s.Losses[0].Time), s.Losses[1].Checker, moment(s.Losses[1].Time), moment(s.Retry))
+	case s.With != "":
+		return fmt.Sprintf("checks like those of this cluster go to one checker first, now to %s with the cluster %s", s.Canary, s.With)
 	case s.Canary != "":
 		return fmt.Sprintf("a new or changed cluster goes to one checker first, now to %s", s.Canary)
 	case len(s.Losses) > 0:
@@ -50,7 +52,7 @@ func (r *Rollout) Reason(cluster string) string {
 // if some may.
 func (r *Rollout) UntriedReason(k *catalog.Cluster, index int) string {
 	for id, to := range r.recipients {
-		if r.lookup.Connected(id) && r.ledger.ProvenShape(to.build, k.Source.Name, k.Shapes[index]) {
+		if r.lookup.Connected(id) && r.ledger.ProvenShape(to.build, k.Shapes[index]) {
 			return ""
 		}
 	}

@@ -47,10 +47,8 @@ type Rollout struct {
 	started    bool                // trials may begin
 	histories  map[string]*history // by cluster
 	recipients map[string]*recipient
-	serial     uint64          // of the last specifier made
-	releaseAt  time.Time       // when to look again at what checkers were denied; zero if nothing changed
-	unsaved    map[string]bool // clusters whose record is to be stored
-	restored   []string        // clusters with a restored record, until ForgetAbsent
+	serial     uint64    // of the last specifier made
+	releaseAt  time.Time // when to look again at what checkers were denied; zero if nothing changed
 }
 
 // recipient is a checker that is sent specifiers.
@@ -70,25 +68,15 @@ func New(o Options, lookup Lookup) *Rollout {
 		ledger: canary.New(canary.Options{
 			Report: o.Report, Calm: max(leastCalm, 2*o.Grace), Established: func(id string) bool { return !lookup.OnProbation(id) },
 		}),
-		histories: map[string]*history{}, recipients: map[string]*recipient{}, unsaved: map[string]bool{},
+		histories: map[string]*history{}, recipients: map[string]*recipient{},
 	}
 }
 
-// Restore restores the stored record of a cluster. Call it before any other method.
-func (r *Rollout) Restore(cluster string, record canary.Record) {
-	r.ledger.Restore(cluster, record)
-	r.restored = append(r.restored, cluster)
-}
+// Restore restores a stored record by its name. Call it before any other method.
+func (r *Rollout) Restore(name string, record canary.Record) { r.ledger.Restore(name, record) }
 
-// ForgetAbsent forgets restored records of clusters that no source has.
-func (r *Rollout) ForgetAbsent() {
-	for _, name := range r.restored {
-		if r.histories[name] == nil {
-			r.RemoveCluster(name)
-		}
-	}
-	r.restored = nil
-}
+// ForgetAbsent forgets what was restored of clusters that no source has.
+func (r *Rollout) ForgetAbsent() { r.ledger.ForgetAbsent() }
 
 // Start allows trials, once hdsd has settled.
 func (r *Rollout) Start(now time.Time) { r.started, r.releaseAt = true, now }
@@ -154,7 +142,7 @@ func (r *Rollout) Report(now time.Time, id string, votes []health.Vote) {
 // Effects lists what the owner of a Rollout has to do.
 type Effects struct {
 	Events  []Event                   // to log
-	Records map[string]*canary.Record // to store, by cluster; nil removes one
+	Records map[string]*canary.Record // to store, by name; nil removes one
 }
 
 // Event reports the outcome of a trial.
@@ -180,7 +168,7 @@ func (r *Rollout) Tick(now time.Time, specify func(checker string)) Effects {
 		r.sendReleased(now, specify)
 		r.settleTrials(now, specify, &out)
 	}
-	out.Records = r.changedRecords()
+	out.Records = r.ledger.Changed()
 	return out
 }
 
@@ -207,14 +195,9 @@ func (r *Rollout) settleTrials(now time.Time, specify func(string), out *Effects
 		for _, e := range events {
 			noted := Event{Event: e}
 			switch e.Kind {
-			case canary.Proven:
-				r.dropProven(e.Cluster)
-				r.unsaved[e.Cluster] = true
-			case canary.Lost:
-				r.unsaved[e.Cluster] = true
+			case canary.Proven, canary.Lost:
 			case canary.Blocked:
 				noted.Reason = r.Reason(e.Cluster)
-				r.unsaved[e.Cluster] = true
 			case canary.NotAccepted, canary.Withdrawn:
 				withdraw[e.Checker] = true
 			}
@@ -254,20 +237,4 @@ func (r *Rollout) sendReleased(now time.Time, specify func(string)) {
 func (r *Rollout) mayTry(now time.Time, to *recipient, cluster string) bool {
 	before := to.versions[cluster]
 	return r.started && r.ledger.Try(now, to.ID, cluster, before != nil && before.cluster != nil)
-}
-
-// changedRecords returns the records that have changed since the last call.
-func (r *Rollout) changedRecords() map[string]*canary.Record {
-	if len(r.unsaved) == 0 {
-		return nil
-	}
-	records := make(map[string]*canary.Record, len(r.unsaved))
-	for name := range r.unsaved {
-		records[name] = nil
-		if record, ok := r.ledger.Record(name); ok {
-			records[name] = &record
-		}
-	}
-	clear(r.unsaved)
-	return records
 }

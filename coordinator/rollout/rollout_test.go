@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/rollout"
 	"hdsd/coordinator/rollout/canary"
 	"hdsd/health"
@@ -89,8 +90,10 @@ func TestBuildsAreTriedApart(t *testing.T) {
 	if got := l.kinds(); got[canary.Proven] != 2 {
 		t.Errorf("events are %v, want a trial for each build", got)
 	}
-	if proofs := len(l.records["web"].Proven); proofs != 2 {
-		t.Errorf("%d proofs are recorded, want 2", proofs)
+	for _, r := range l.records {
+		if len(l.records) != 1 || len(r.Proven) != 2 {
+			t.Errorf("%+v is recorded, want two proofs of one shape", l.records)
+		}
 	}
 }
 
@@ -192,6 +195,58 @@ func TestManyClustersCostFewSpecifiers(t *testing.T) {
 		if len(c.spec.Order) != 200 || c.sent-before[id] > 8 {
 			t.Errorf("%s has %d of 200 clusters after %d specifiers", id, len(c.spec.Order), c.sent-before[id])
 		}
+	}
+}
+
+// TestAProvenCheckNeedsNoTrialInAnotherCluster: a new cluster with it goes to all at once.
+func TestAProvenCheckNeedsNoTrialInAnotherCluster(t *testing.T) {
+	l := newLab(t)
+	l.Start(l.now)
+	l.connect("a1", "a2")
+	for i := range 200 {
+		l.set(web(fmt.Sprintf("web-%03d", i), "/one", 80+uint32(i)))
+	}
+	if reason := l.Reason("web-001"); reason != "checks like those of this cluster go to one checker first, now to a1 with the cluster web-000" {
+		t.Errorf("a cluster that waits says %q", reason)
+	}
+	l.pass(long)
+	before := l.checkers["a2"].sent
+	l.set(web("new", "/one", 999))
+	l.wantHaving("port_value:999", "a1", "a2")
+	if got := l.kinds(); got[canary.Started] != 1 || got[canary.Proven] != 1 {
+		t.Errorf("events are %v, want one trial", got)
+	}
+	if sent := l.checkers["a2"].sent; len(l.checkers["a2"].spec.Order) != 201 || sent != before+1 {
+		t.Errorf("a2 has %d clusters after %d specifiers", len(l.checkers["a2"].spec.Order), sent)
+	}
+}
+
+// TestRecordsOfAnEarlierVersion holds what it is blocked by to the cluster, and what is
+// proven.
+func TestRecordsOfAnEarlierVersion(t *testing.T) {
+	l := newLab(t)
+	first := catalog.Prepare(web("bad", "/killer", 80), l.rules)
+	second := catalog.Prepare(web("good", "/one", 80), l.rules)
+	build := canary.BuildOf(&health.Checker{Version: "a", Abilities: health.Abilities{health.HTTP: {}, health.TCP: {}}})
+	l.Restore("bad", canary.Record{
+		Blamed: []canary.Shape{canary.Shape(first.Checked.FormerShapes()[0])},
+		Losses: []canary.Loss{{Checker: "x", Time: l.now}, {Checker: "y", Time: l.now}},
+	})
+	l.Restore("good", canary.Record{Proven: []canary.Proof{{Build: build, Shape: canary.Shape(second.Checked.FormerShapes()[0])}}})
+	l.Restore("gone", canary.Record{Proven: []canary.Proof{{Build: 1, Shape: 1}}})
+	l.set(web("bad", "/killer", 80))
+	l.set(web("good", "/one", 80))
+	l.ForgetAbsent()
+	l.connect("a1", "a2")
+	l.wantHaving("/one", "a1", "a2")
+	l.Start(l.now)
+	l.pass(long)
+	l.wantHaving("/killer")
+	if !l.Blocked("bad") || len(l.events) > 0 {
+		t.Errorf("it is blocked: %t; events are %v", l.Blocked("bad"), l.events)
+	}
+	if _, kept := l.records["gone"]; kept || len(l.records) != 2 {
+		t.Errorf("records are %v, want one of the proof and one of the losses", l.records)
 	}
 }
 

@@ -7,19 +7,44 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	healthv3 "github.com/envoyproxy/go-control-plane/envoy/service/health/v3"
 	"google.golang.org/protobuf/proto"
 )
 
 // Shapes returns, for each endpoint, a hash of what a checker is sent for it, without
-// the parts that only identify the endpoint. Of an IP address only its kind counts. Of
-// a port and a plain host name, only that there is one.
+// the parts that only identify the endpoint and its cluster. Of an IP address only its
+// kind counts. Of a port and an endpoint's plain host name, only that there is one. Of the
+// names of the cluster, and of the host in its checks, only their punctuation.
 func (c *Cluster) Shapes() []uint64 {
+	return c.shapes(func(f *wireForm) *healthv3.ClusterHealthCheck {
+		form := proto.CloneOf(f.start())
+		form.ClusterName = outlineParts(c.Name)
+		if f.name != c.Name {
+			form.ClusterName += "#" // the rest follows from the checks and sockets
+		}
+		for _, check := range form.GetHealthChecks() {
+			if h := check.GetHttpHealthCheck(); h != nil {
+				h.Host = outlineParts(h.GetHost())
+			}
+			if g := check.GetGrpcHealthCheck(); g != nil {
+				g.Authority = outlineParts(g.GetAuthority())
+			}
+		}
+		return form
+	})
+}
+
+// FormerShapes returns the shapes as they were when they included those names.
+func (c *Cluster) FormerShapes() []uint64 { return c.shapes((*wireForm).start) }
+
+// shapes returns a hash for each endpoint. outlined returns a form as it counts.
+func (c *Cluster) shapes(outlined func(*wireForm) *healthv3.ClusterHealthCheck) []uint64 {
 	if len(c.Endpoints) == 0 {
 		return nil
 	}
 	forms := make([][]byte, len(c.forms))
 	for i, f := range c.forms {
-		forms[i], _ = proto.MarshalOptions{Deterministic: true}.Marshal(f.start()) // a form that fails is never sent
+		forms[i], _ = proto.MarshalOptions{Deterministic: true}.Marshal(outlined(f)) // a form that fails is never sent
 	}
 	type kind struct {
 		form int32
@@ -104,15 +129,41 @@ func outlineHost(host string) string {
 	return "6"
 }
 
+// longestName is how long a name is that only identifies what it names.
+const longestName = 253
+
 // outlineName returns "name" for a plain host name, and anything else unchanged.
 func outlineName(name string) string {
-	if name == "" || len(name) > 253 {
+	if name == "" || len(name) > longestName || !isPlain(name) {
 		return name
 	}
-	for _, c := range []byte(name) {
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' && c != '-' && c != '_' {
-			return name
+	return "name"
+}
+
+// outlineParts returns a name with each plain part as "n": "outbound|80||web.example"
+// becomes "n|n||n".
+func outlineParts(name string) string {
+	if len(name) > longestName {
+		return name
+	}
+	var outline []byte
+	for i := range len(name) {
+		switch plain := isPlain(name[i : i+1]); {
+		case !plain:
+			outline = append(outline, name[i])
+		case i == 0 || !isPlain(name[i-1:i]):
+			outline = append(outline, 'n')
 		}
 	}
-	return "name"
+	return string(outline)
+}
+
+// isPlain reports whether a text has only the characters of host names.
+func isPlain(text string) bool {
+	for _, c := range []byte(text) {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '.' && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
 }

@@ -1,6 +1,7 @@
 package specifier
 
 import (
+	"strings"
 	"testing"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -24,19 +25,69 @@ func socketAt(host string, port uint32) *corev3.Address {
 // shapeOf returns the shape of an endpoint, which has to be sent.
 func shapeOf(t *testing.T, e *endpointv3.Endpoint, path string) uint64 {
 	t.Helper()
+	shape, _ := shapesIn(t, "web", e, path, nil)
+	return shape
+}
+
+// shapesIn returns the shape of an endpoint of a cluster, and its former shape.
+func shapesIn(t *testing.T, cluster string, e *endpointv3.Endpoint, path string, edit func(*corev3.HealthCheck)) (shape, former uint64) {
+	t.Helper()
 	check := &corev3.HealthCheck{
 		Timeout: durationpb.New(1e9), Interval: durationpb.New(1e9),
 		UnhealthyThreshold: wrapperspb.UInt32(2), HealthyThreshold: wrapperspb.UInt32(1),
 		HealthChecker: &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{Path: path}},
 	}
-	c := Translate("web", &clusterv3.Cluster{Name: "web"}, &endpointv3.ClusterLoadAssignment{Endpoints: []*endpointv3.LocalityLbEndpoints{{
+	if edit != nil {
+		edit(check)
+	}
+	c := Translate(cluster, &clusterv3.Cluster{Name: cluster}, &endpointv3.ClusterLoadAssignment{Endpoints: []*endpointv3.LocalityLbEndpoints{{
 		LbEndpoints: []*endpointv3.LbEndpoint{{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: e}}},
 	}}}, []*corev3.HealthCheck{check}, Options{})
 	shapes := c.Shapes()
 	if len(shapes) != 1 {
 		t.Fatalf("%v has the shapes %v; set aside: %v", e, shapes, c.Excluded)
 	}
-	return shapes[0]
+	return shapes[0], c.FormerShapes()[0]
+}
+
+// TestShapesDoNotNameTheCluster: two clusters with the same checks have the same shapes.
+// What is odd in a name counts, and that Envoy gets it with a hash.
+func TestShapesDoNotNameTheCluster(t *testing.T) {
+	grpc := func(check *corev3.HealthCheck) {
+		check.HealthChecker = &corev3.HealthCheck_GrpcHealthCheck_{GrpcHealthCheck: &corev3.HealthCheck_GrpcHealthCheck{}}
+	}
+	alike := [][]string{
+		{"web", "db", "a-cluster_with.9.dots", strings.Repeat("n", 100)},
+		{"outbound|80||web.example", "outbound|8080||db.example"},
+		{"a/b", "c/d"},
+		{"odd%name"},
+	}
+	for _, edit := range []func(*corev3.HealthCheck){nil, grpc} {
+		seen, former := map[uint64]int{}, map[uint64]string{}
+		for kind, names := range alike {
+			for i, name := range names {
+				shape, before := shapesIn(t, name, plainEndpoint(), "/", edit)
+				if other, ok := seen[shape]; ok && other != kind || !ok && i > 0 {
+					t.Errorf("%q has the shape of %q", name, alike[other])
+				}
+				if other, ok := former[before]; ok {
+					t.Errorf("%q has the former shape of %q", name, other)
+				}
+				seen[shape], former[before] = kind, name
+			}
+		}
+	}
+	plain, _ := shapesIn(t, "web", plainEndpoint(), "/", nil)
+	if hashed, _ := shapesIn(t, "web", plainEndpoint(), "/", grpc); hashed == plain {
+		t.Error("another check has the same shape")
+	}
+}
+
+// TestFormerShapes holds the hashes to those of stored records.
+func TestFormerShapes(t *testing.T) {
+	if _, former := shapesIn(t, "web", plainEndpoint(), "/", nil); former != 0x54e53511468bd628 {
+		t.Errorf("the former shape is %#x", former)
+	}
 }
 
 func TestShapesDifferByKindOnly(t *testing.T) {

@@ -7,18 +7,21 @@
 //
 // # Terms
 //
-// A shape stands for what a checker is sent of an endpoint, except for its address;
-// a version of a cluster is the set of its shapes. A build is a kind of checker: its
-// version and abilities. A proof is a shape that a build has survived. A trial is a
-// version at one checker. A cluster has at most one trial at a time, over all builds,
-// so that a crash bug has one victim at a time.
+// A shape stands for what a checker is sent of an endpoint, except for its address and
+// names; a version of a cluster is the set of its shapes, which other clusters may have
+// too. A build is a kind of checker: its version and abilities. A proof is a shape that a
+// build has survived. A trial is a version at one checker, in one cluster. A shape is in
+// at most one trial at a time, over all builds, so that a crash bug has one victim at a
+// time. A charge is the shapes that were on trial when checkers were lost.
 //
 // # What it guarantees
 //
 //   - The checker that could have a cluster asks for its trial (Try). A checker may
 //     try many clusters at once. When it is lost, all of them are suspect.
+//   - A shape that is proven for a build needs no trial in another cluster.
 //   - A suspect is tried alone: its checker tries nothing else. If that checker is lost
-//     as well, the version is blocked. So a crash bug costs two checkers.
+//     as well, all versions with what both tried are blocked. So a crash bug costs two
+//     checkers, in however many clusters it is.
 //   - The two are different checkers, and established ones, wherever others can try.
 //   - A blocked version is retried by one established checker, with back-off.
 //   - A suspect is tried only while no checker comes or goes, or at a checker that has
@@ -26,8 +29,10 @@
 //     lost again and again tries nothing, and does not disturb the others.
 //   - If a canary does not accept a version, another checker tries it later and
 //     alone. That never blocks the version.
-//   - A version is suspect or blocked as long as it has every shape that was on trial.
-//     A proof holds for ever.
+//   - A version is suspect while it has a shape of a charge, and blocked while it has
+//     all of one with two losses. A charge ends when no cluster has its shapes, and what
+//     a checker survives is no longer in it.
+//   - A proof holds for ever, and is kept while its shape is used.
 //   - The same calls in the same order give the same answers.
 //
 // It is pure: no goroutine, lock, clock or log. All calls come from one goroutine, its

@@ -35,12 +35,13 @@ func (l *Ledger) refuse(now time.Time, t *trial) {
 	if !c.accepted {
 		c.deaf = true
 	} else {
-		k.refuse(now, c)
-		l.schedule(k.retry)
-		l.schedule(k.again())
+		v := k.version
+		v.refuse(now, c)
+		l.schedule(v.retry)
+		l.schedule(v.again())
 	}
 	l.end(t)
-	c.noteEnded(now, k)
+	c.noteEnded(now, t.tried)
 	// The rest of the specifier was not accepted either, and is sent anew.
 	for _, other := range c.trials {
 		if other.accepted.IsZero() {
@@ -75,23 +76,26 @@ func (l *Ledger) reschedule(now time.Time) {
 			}
 		}
 		later(l.roster.steadyAt(c))
-		if l.tally.suspects > 0 {
+		if len(l.shapes.charges) > 0 {
 			later(c.since.Add(l.options.Calm))
 		}
 	}
-	if l.tally.suspects > 0 {
+	if len(l.shapes.charges) > 0 {
 		later(l.roster.unrest.Add(l.options.Calm))
 	}
-	for _, k := range l.clusters {
-		if k.refused > 0 {
-			later(k.retry)
-			later(k.again())
+	for _, c := range l.shapes.charges {
+		if len(c.losses) > 1 {
+			later(c.blockedUntil(now))
 		}
-		if k.blocked() {
-			later(k.blockedUntil(now))
+	}
+	for _, v := range l.shapes.versions {
+		if v.refused > 0 {
+			later(v.retry)
+			later(v.again())
 		}
-		if !k.asked.IsZero() {
-			later(k.asked.Add(patience * l.options.Report))
+		if !v.asked.IsZero() {
+			later(v.asked.Add(patience * l.options.Report))
 		}
+		later(v.parts)
 	}
 }

@@ -29,20 +29,20 @@ const (
 	jitter = 2 * time.Second
 )
 
-// version is one of a cluster, with a number of its own.
-type version struct {
+// edition is one version of a cluster, with a number of its own.
+type edition struct {
 	number int
 	nature nature
 }
 
-func (v version) shapes() []Shape { return []Shape{Shape(2 * v.number), Shape(2*v.number + 1)} }
+func (v edition) shapes() []Shape { return []Shape{Shape(2 * v.number), Shape(2*v.number + 1)} }
 
 // process is a simulated checker.
 type process struct {
 	health.Checker
 	down     time.Duration // when it is started again; 0: it runs
-	sent     map[string]version
-	has      map[string]version       // the same unless it was not taken
+	sent     map[string]edition
+	has      map[string]edition       // the same unless it was not taken
 	since    map[string]time.Duration // when each came
 	serial   uint64                   // of what it was sent
 	reports  time.Duration            // its turn
@@ -56,14 +56,15 @@ type world struct {
 	ledger   *Ledger
 	clock    time.Duration
 	checkers []*process
-	present  map[string]version
-	stable   map[string]version
+	present  map[string]edition
+	stable   map[string]edition
 	serial   uint64
 	numbers  int
 	deaths   map[int]int // by version
 	events   map[time.Duration][]func()
 	dirty    bool
 	told     *[]Event // where events are written down; nil: nowhere
+	sharing  bool     // changes mostly make versions that other clusters have had
 	confused bool     // kills and restarts may be taken for each other
 }
 
@@ -74,7 +75,7 @@ func (w *world) now() time.Time { return epoch.Add(w.clock) }
 func newWorld(t *testing.T, seed uint64, checkers int) *world {
 	w := &world{
 		t: t, random: rand.New(rand.NewPCG(seed, 0)), ledger: New(Options{Report: report, Calm: calm}),
-		present: map[string]version{}, stable: map[string]version{}, deaths: map[int]int{}, events: map[time.Duration][]func(){},
+		present: map[string]edition{}, stable: map[string]edition{}, deaths: map[int]int{}, events: map[time.Duration][]func(){},
 	}
 	for i := range checkers {
 		p := &process{Checker: health.Checker{ID: fmt.Sprint("checker-", i), Version: fmt.Sprint("envoy/1.4", i%2)}}
@@ -85,7 +86,7 @@ func newWorld(t *testing.T, seed uint64, checkers int) *world {
 }
 
 func (w *world) start(p *process) {
-	p.down, p.sent, p.has, p.since, p.serial = 0, nil, map[string]version{}, map[string]time.Duration{}, 0
+	p.down, p.sent, p.has, p.since, p.serial = 0, nil, map[string]edition{}, map[string]time.Duration{}, 0
 	p.reports = time.Duration(w.random.IntN(10)) * step
 	w.ledger.Connected(w.now(), &p.Checker)
 	w.dirty = true
@@ -104,10 +105,22 @@ func (w *world) stop(p *process) {
 }
 
 func (w *world) change(name string, n nature) {
-	w.numbers++
-	w.present[name] = version{w.numbers, n}
+	v := w.edition(n)
+	if !slices.Contains(slices.Collect(maps.Values(w.present)), v) {
+		delete(w.deaths, v.number) // it may have been there before; nobody remembers its blame
+	}
+	w.present[name] = v
 	w.ledger.Set(w.now(), name, Version{Shapes: w.present[name].shapes(), Probe: jitter + time.Second})
 	w.dirty = true
+}
+
+// edition returns a version of a nature, mostly one of two if clusters share them.
+func (w *world) edition(n nature) edition {
+	if w.sharing && w.random.IntN(5) > 0 {
+		return edition{1000 + 2*int(n) + w.random.IntN(2), n}
+	}
+	w.numbers++
+	return edition{w.numbers, n}
 }
 
 // send gives a checker what it may have.
@@ -115,7 +128,7 @@ func (w *world) send(p *process) {
 	if p.down > 0 {
 		return
 	}
-	has := map[string]version{}
+	has := map[string]edition{}
 	build := BuildOf(&p.Checker)
 	names := slices.Sorted(maps.Keys(w.present))
 	w.random.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
@@ -125,7 +138,7 @@ func (w *world) send(p *process) {
 		switch {
 		case w.ledger.Proven(build, name) || w.ledger.Try(w.now(), p.ID, name, had):
 			has[name] = v
-		case old.number > 0 && w.ledger.ProvenShape(build, name, old.shapes()[0]):
+		case old.number > 0 && w.ledger.ProvenShape(build, old.shapes()[0]):
 			has[name] = old
 		}
 	}
@@ -156,7 +169,7 @@ func (w *world) send(p *process) {
 	}
 }
 
-func (w *world) kill(p *process, v version) {
+func (w *world) kill(p *process, v edition) {
 	if p.down == 0 {
 		w.deaths[v.number]++
 		w.stop(p)

@@ -58,6 +58,10 @@ func (o Options) withDefaults() Options {
 type Version struct {
 	Shapes []Shape       // each once
 	Probe  time.Duration // how long a first probe may take
+
+	// Former is what the shapes are called in a record of the cluster itself. It is only
+	// needed where HasRecord says that there is one.
+	Former map[Shape]Shape
 }
 
 // Proof says that a checker of a build has survived a shape.
@@ -77,89 +81,91 @@ type Loss struct {
 type Ledger struct {
 	options  Options
 	clusters map[string]*cluster
+	shapes   shapes
 	roster   roster
 	next     time.Time // nothing is due before; zero: nothing is
 	trials   int       // in progress
 	events   []Event
-	tally    tally
 }
 
-// tally counts clusters.
-type tally struct {
-	suspects int // those that are blocked included
-	blocked  int
-}
-
-// count counts a cluster with its latest loss, or without.
-func (t *tally) count(k *cluster, n int) {
-	switch len(k.losses) {
-	case 1:
-		t.suspects += n
-	case 2:
-		t.blocked += n
-	}
+// cluster is one that a source has.
+type cluster struct {
+	name    string
+	version *version
+	probe   time.Duration // how long a first probe may take
+	trial   *trial        // at this cluster; nil if none is in progress
 }
 
 // New makes a ledger without entries.
 func New(o Options) *Ledger {
 	o = o.withDefaults()
-	return &Ledger{options: o, clusters: map[string]*cluster{}, roster: roster{calm: o.Calm, history: o.Established, checkers: map[string]*checker{}}}
+	return &Ledger{
+		options: o, clusters: map[string]*cluster{}, shapes: newShapes(),
+		roster: roster{calm: o.Calm, history: o.Established, checkers: map[string]*checker{}},
+	}
 }
 
 // Set takes another version of a cluster, which may be new. A trial in progress goes on
-// with it, from the beginning if it has other shapes to prove.
+// with it, from the beginning if it has other shapes to prove; it ends if they must be
+// tried alone, or are on trial in another cluster.
 func (l *Ledger) Set(now time.Time, name string, v Version) {
-	k := l.cluster(name)
-	if !k.change(v) {
-		return
-	}
-	if !k.has(k.blamed...) {
-		l.acquit(k)
-	}
-	if k.trial != nil {
-		l.begin(now, k.trial)
-	}
-}
-
-func (l *Ledger) cluster(name string) *cluster {
 	k := l.clusters[name]
 	if k == nil {
-		k = &cluster{name: name, proven: map[Proof]struct{}{}, builds: map[Build]bool{}}
+		k = &cluster{name: name}
 		l.clusters[name] = k
 	}
-	return k
+	k.probe = v.Probe
+	before, after := k.version, l.shapes.version(slices.Compact(slices.Sorted(slices.Values(v.Shapes))))
+	if before == after {
+		return
+	}
+	after.clusters++
+	k.version = after
+	l.shapes.renameFormer(name, v.Former)
+	switch t := k.trial; {
+	case t != nil && after.alone():
+		l.withdraw(now, t)
+	case t != nil:
+		t.release()
+		l.begin(now, t)
+	}
+	if before != nil {
+		l.shapes.leave(before)
+	}
 }
 
-// Remove forgets a cluster that is gone, and all that is known of it.
-func (l *Ledger) Remove(name string) {
+// Remove forgets a cluster that is gone. What is known of its shapes stays while other
+// clusters have them.
+func (l *Ledger) Remove(now time.Time, name string) {
+	delete(l.shapes.former, name)
 	k := l.clusters[name]
 	if k == nil {
 		return
 	}
-	if k.trial != nil {
-		l.end(k.trial)
+	if t := k.trial; t != nil {
+		l.end(t)
+		t.checker.noteEnded(now, t.tried)
+		l.schedule(now) // others may try the shapes
 	}
-	l.acquit(k)
-	k.removed = true
 	delete(l.clusters, name)
+	l.shapes.leave(k.version)
 }
 
 // Proven reports whether the present version of a cluster may be sent to all checkers of
 // a build.
 func (l *Ledger) Proven(b Build, name string) bool {
 	k := l.clusters[name]
-	return k != nil && k.provenFor(b)
+	return k != nil && k.version.provenFor(b)
 }
 
-// ProvenShape reports whether one shape of a cluster may be.
-func (l *Ledger) ProvenShape(b Build, name string, s Shape) bool {
-	k := l.clusters[name]
-	if k == nil {
-		return false
-	}
-	_, ok := k.proven[Proof{b, s}]
-	return ok
+// ProvenShape reports whether one shape may be.
+func (l *Ledger) ProvenShape(b Build, id Shape) bool {
+	s := l.shapes.known[id]
+	return s != nil && s.provenFor(b)
 }
+
+// Proofs grows when a shape is proven.
+func (l *Ledger) Proofs() uint64 { return l.shapes.proofs }
 
 // Connected notes that a checker began a stream. If it had one, that counts as lost: its
 // process may have ended.
@@ -179,8 +185,8 @@ func (l *Ledger) Lost(now time.Time, id string) {
 		l.lose(now, c.trials[name])
 	}
 	for _, ended := range c.ended {
-		if k := ended.cluster; now.Sub(ended.at) <= acceptWithin*l.options.Report && !k.removed && !k.suspect() {
-			l.blame(now, k, c)
+		if now.Sub(ended.at) <= acceptWithin*l.options.Report {
+			l.shapes.accuseEnded(now, c, ended.shapes)
 		}
 	}
 	c.ended = nil
@@ -193,7 +199,7 @@ func (l *Ledger) disturb(now time.Time, c *checker) {
 	if at := l.roster.steadyAt(c); now.Before(at) {
 		l.schedule(at)
 	}
-	if l.tally.suspects > 0 {
+	if len(l.shapes.charges) > 0 {
 		l.schedule(now.Add(l.options.Calm))
 	}
 }
@@ -203,23 +209,4 @@ func (l *Ledger) Forget(id string) {
 	if c := l.roster.checkers[id]; c != nil && !c.connected {
 		delete(l.roster.checkers, id)
 	}
-}
-
-// blame makes a cluster suspect, or blocks it.
-func (l *Ledger) blame(now time.Time, k *cluster, c *checker) {
-	if k.blame(now, c) {
-		l.tally.count(k, 1)
-	}
-	if k.blocked() {
-		l.schedule(k.blockedUntil(now))
-	}
-}
-
-// acquit ends suspicion and blocking.
-func (l *Ledger) acquit(k *cluster) {
-	for k.suspect() {
-		l.tally.count(k, -1)
-		k.losses = k.losses[1:]
-	}
-	k.acquit()
 }

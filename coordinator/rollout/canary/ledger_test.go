@@ -2,7 +2,6 @@ package canary
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ type desk struct {
 	t      *testing.T
 	now    time.Time
 	serial uint64
+	stored map[string]*Record
 }
 
 func newDesk(t *testing.T, checkers ...string) *desk {
@@ -183,7 +183,7 @@ func TestWhatEndsABlock(t *testing.T) {
 		"more of it":             {func(d *desk) { d.set("web", 1, 2, 3) }, false},
 		"less of it":             {func(d *desk) { d.set("web", 1) }, true},
 		"another":                {func(d *desk) { d.set("web", 4) }, true},
-		"removing and adding it": {func(d *desk) { d.Remove("web"); d.set("web", 1, 2) }, true},
+		"removing and adding it": {func(d *desk) { d.Remove(d.now, "web"); d.set("web", 1, 2) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(t, "a", "b")
@@ -205,7 +205,7 @@ func TestAProvenVersionThatReturnsNeedsNoTrial(t *testing.T) {
 	d.prove("a", "web")
 	d.set("web", 2)
 	d.condemn("web", "a", "b")
-	d.want("the old shape", d.ProvenShape(BuildOf(checkerOf("a")), "web", 1), true)
+	d.want("the old shape", d.ProvenShape(BuildOf(checkerOf("a")), 1), true)
 	d.set("web", 1)
 	d.want("the old version", d.proven("web"), true)
 }
@@ -309,51 +309,6 @@ func TestALossSoonAfterAnEndedTrialCounts(t *testing.T) {
 		d.pass(wait)
 		d.Lost(d.now, "a")
 		d.want(fmt.Sprint("suspect after ", wait), len(d.Standing("web").Losses) == 1, counts)
-	}
-}
-
-func TestRecordsSurviveARestart(t *testing.T) {
-	d := newDesk(t, "a", "b")
-	d.set("good", 1, 2)
-	d.prove("a", "good")
-	d.set("bad", 3)
-	d.condemn("bad", "a", "b")
-	d.set("suspect", 4)
-	d.try("a", "suspect")
-	d.Lost(d.now, "a")
-	d.set("untried", 5)
-	again := newDesk(t, "a", "b")
-	for _, name := range []string{"good", "bad", "suspect", "untried"} {
-		r, ok := d.Record(name)
-		d.want(name+" has a record", ok, name != "untried")
-		again.Restore(name, r)
-	}
-	again.set("good", 1, 2)
-	again.set("bad", 3)
-	again.set("suspect", 4)
-	again.want("good", again.proven("good"), true)
-	again.want("bad", again.Blocked("bad"), true)
-	for _, name := range []string{"good", "bad", "suspect"} {
-		before, _ := d.Record(name)
-		if after, _ := again.Record(name); !reflect.DeepEqual(before, after) {
-			t.Errorf("%s: %+v, before %+v", name, after, before)
-		}
-	}
-}
-
-func TestRecordsAreBounded(t *testing.T) {
-	d := newDesk(t, "a")
-	for version := range 2 {
-		var shapes []Shape
-		for i := range 200 {
-			shapes = append(shapes, Shape(1000*version+i))
-		}
-		d.set("web", shapes...)
-		d.prove("a", "web")
-	}
-	r, _ := d.Record("web")
-	if len(r.Proven) != maxProofs || r.Proven[0].Shape != 1000 || r.Proven[199].Shape != 1199 {
-		t.Errorf("%d proofs, of which the first is on %d: want %d, and the present ones first", len(r.Proven), r.Proven[0].Shape, maxProofs)
 	}
 }
 

@@ -51,6 +51,15 @@ func TestKillersInARollingRestart(t *testing.T) {
 	})
 }
 
+// TestAKillerInManyClustersCostsTwoCheckers: many clusters have the same version, and so
+// do many that are good.
+func TestAKillerInManyClustersCostsTwoCheckers(t *testing.T) {
+	fleets(t, 50, func(w *world) {
+		w.sharing = true
+		w.changes(2*time.Minute, good, good, receipt, reporter, prober, rejected)
+	})
+}
+
 func (w *world) wantAllDecided() {
 	w.t.Helper()
 	for number, deaths := range w.deaths {

@@ -1,9 +1,11 @@
 package canary
 
 import (
-	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -12,54 +14,154 @@ type Record struct {
 	Proven  []Proof
 	Blamed  []Shape
 	Losses  []Loss
-	Retries int // trials that a blocked version had, and did not survive
+	Retries int // trials after two losses that ended with another
 }
 
-// Record returns that of a cluster, in one order; false if there is nothing to keep. The
-// number of its proofs is bounded.
-func (l *Ledger) Record(name string) (Record, bool) {
-	k := l.clusters[name]
-	if k == nil || len(k.proven)+len(k.losses) == 0 {
-		return Record{}, false
-	}
-	r := Record{Blamed: slices.Clone(k.blamed), Losses: slices.Clone(k.losses), Retries: k.retries}
-	r.Proven = slices.SortedFunc(maps.Keys(k.proven), func(a, b Proof) int {
-		if x, y := k.has(a.Shape), k.has(b.Shape); x != y {
-			if x {
-				return -1
-			}
-			return 1
+// Prefixes of the names of records. No cluster has such a name.
+const (
+	provenPrefix = "\x00proven " // of a shape
+	lostPrefix   = "\x00lost "   // of shapes that are suspect or blocked
+)
+
+// recordName returns the name of the record of shapes.
+func recordName(prefix, key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return prefix + hex.EncodeToString(sum[:16])
+}
+
+// Changed returns the records that have changed since the last call, by their names; nil
+// for those that are gone. Names say nothing to others.
+func (l *Ledger) Changed() map[string]*Record { return l.shapes.records() }
+
+func (a *shapes) records() map[string]*Record {
+	all := make(map[string]*Record, len(a.changed)+len(a.unsaved))
+	for id := range a.changed {
+		name := recordName(provenPrefix, versionKey([]Shape{id}))
+		all[name] = nil
+		if s := a.known[id]; s != nil && len(s.proven) > 0 {
+			all[name] = s.record()
 		}
-		return cmp.Or(cmp.Compare(a.Build, b.Build), cmp.Compare(a.Shape, b.Shape))
-	})
-	r.Proven = r.Proven[:min(len(r.Proven), maxProofs)]
-	return r, true
+	}
+	for name, c := range a.unsaved {
+		all[name] = nil
+		if c != nil {
+			all[name] = c.record()
+		}
+	}
+	clear(a.changed)
+	clear(a.unsaved)
+	return all
 }
 
-// Restore takes up the record of a cluster, before it is Set.
-func (l *Ledger) Restore(name string, r Record) {
-	k := l.cluster(name)
-	for _, p := range r.Proven {
-		k.proven[p] = struct{}{}
+func (s *shape) record() *Record {
+	r := &Record{}
+	for _, b := range s.proven {
+		r.Proven = append(r.Proven, Proof{b, s.id})
 	}
-	if k.suspect() || len(r.Losses) == 0 {
+	return r
+}
+
+func (c *charge) record() *Record {
+	return &Record{Blamed: ids(c.shapes), Losses: slices.Clone(c.losses), Retries: c.retries}
+}
+
+// Restore takes up a record, before any cluster is Set. Earlier versions of hdsd have one
+// for each cluster, under its name.
+func (l *Ledger) Restore(name string, r Record) {
+	l.shapes.restoring = true
+	switch {
+	case strings.HasPrefix(name, provenPrefix), strings.HasPrefix(name, lostPrefix):
+		l.shapes.restore(r)
+	default:
+		l.shapes.former[name] = r
+	}
+}
+
+func (a *shapes) restore(r Record) {
+	for _, p := range r.Proven {
+		a.prove(a.get(p.Shape), p.Build)
+	}
+	if len(r.Losses) == 0 || len(r.Blamed) == 0 {
 		return
 	}
-	k.blamed = slices.Clone(r.Blamed)
-	slices.Sort(k.blamed)
-	k.retries = max(0, r.Retries)
+	c := &charge{retries: max(0, r.Retries)}
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(r.Blamed))) {
+		c.shapes = append(c.shapes, a.get(id))
+	}
 	for _, loss := range r.Losses[:min(len(r.Losses), 2)] {
 		if loss.Identity == "" {
 			loss.Identity = loss.Checker
 		}
-		k.losses = append(k.losses, loss)
-		l.tally.count(k, 1)
+		c.losses = append(c.losses, loss)
+	}
+	a.charge(c)
+}
+
+// HasRecord reports whether a record of a cluster itself was restored, and the cluster is
+// not known yet.
+func (l *Ledger) HasRecord(name string) bool {
+	_, has := l.shapes.former[name]
+	return has
+}
+
+// renameFormer takes over the record of a cluster itself. As before, a loss counts only if
+// the cluster has every shape that was on trial.
+func (a *shapes) renameFormer(name string, former map[Shape]Shape) {
+	r, has := a.former[name]
+	if !has {
+		return
+	}
+	delete(a.former, name)
+	a.unsaved[name] = nil
+	present := make(map[Shape]Shape, len(former))
+	for id, before := range former {
+		present[before] = id
+	}
+	var proven []Proof
+	for _, p := range r.Proven {
+		if id, ok := present[p.Shape]; ok {
+			proven = append(proven, Proof{p.Build, id})
+			a.changed[id] = struct{}{}
+		}
+	}
+	r.Proven = proven
+	r.Blamed = slices.Clone(r.Blamed)
+	for i, before := range r.Blamed {
+		id, ok := present[before]
+		if !ok {
+			r.Losses = nil
+		}
+		r.Blamed[i] = id
+	}
+	a.restore(r)
+}
+
+// ForgetAbsent forgets what was restored of shapes and clusters that no source has. It
+// keeps some proofs.
+func (l *Ledger) ForgetAbsent() {
+	if l.shapes.restoring {
+		l.shapes.forgetAbsent()
+	}
+}
+
+func (a *shapes) forgetAbsent() {
+	a.restoring = false
+	for name := range a.former {
+		a.unsaved[name] = nil
+	}
+	clear(a.former)
+	a.dropUnused()
+	for _, id := range slices.Sorted(maps.Keys(a.known)) {
+		if s := a.known[id]; s != nil {
+			a.tidy(s)
+		}
 	}
 }
 
 // Standing is how a cluster stands, for people.
 type Standing struct {
-	Canary    string    // where it is on trial; empty: nowhere
+	Canary    string    // where it is on trial, or another cluster with shapes of it; empty: nowhere
+	With      string    // that other cluster; empty: it is on trial itself
 	Losses    []Loss    // one: it is suspect; two: it is blocked
 	RefusedBy string    // the last checker that did not accept it; empty: none
 	Retry     time.Time // when it is tried again after that, or after it was blocked
@@ -71,13 +173,26 @@ func (l *Ledger) Standing(name string) Standing {
 	if k == nil {
 		return Standing{}
 	}
-	s := Standing{Losses: slices.Clone(k.losses), RefusedBy: k.refusedBy, Retry: k.retry}
-	if k.blocked() {
-		last := k.losses[1].Time
-		s.Retry = k.blockedUntil(last)
+	v := k.version
+	s := Standing{RefusedBy: v.refusedBy, Retry: v.retry}
+	for _, c := range v.charges() {
+		if c.blocks(v) {
+			s.Losses, s.Retry = slices.Clone(c.losses), v.blockedUntil(c.losses[1].Time)
+			break
+		}
+		if s.Losses == nil {
+			s.Losses = slices.Clone(c.losses[:1])
+		}
 	}
 	if k.trial != nil {
 		s.Canary = k.trial.checker.id
+		return s
+	}
+	for _, shape := range v.shapes {
+		if t := shape.trial; t != nil {
+			s.Canary, s.With = t.checker.id, t.cluster.name
+			break
+		}
 	}
 	return s
 }
@@ -85,8 +200,22 @@ func (l *Ledger) Standing(name string) Standing {
 // Blocked reports whether nobody may try a cluster.
 func (l *Ledger) Blocked(name string) bool {
 	k := l.clusters[name]
-	return k != nil && k.blocked()
+	return k != nil && k.version.blocked()
 }
 
 // BlockedClusters counts the clusters that are blocked.
-func (l *Ledger) BlockedClusters() int { return l.tally.blocked }
+func (l *Ledger) BlockedClusters() int {
+	blocked := map[*version]struct{}{}
+	for _, c := range l.shapes.charges {
+		for _, v := range c.shapes[0].versions {
+			if c.blocks(v) {
+				blocked[v] = struct{}{}
+			}
+		}
+	}
+	n := 0
+	for v := range blocked {
+		n += v.clusters
+	}
+	return n
+}

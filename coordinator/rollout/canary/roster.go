@@ -35,7 +35,7 @@ type checker struct {
 	deaf      bool      // it accepted no trial, and nothing else since it connected
 	trials    map[string]*trial
 	ended     []endedTrial // without a result, the latest
-	reserved  *cluster     // to be tried alone as soon as the others are through
+	reserved  *version     // to be tried alone as soon as the others are through
 	until     time.Time    // when that is given up
 	lost      []time.Time  // the latest, at most flaps
 }
@@ -43,8 +43,8 @@ type checker struct {
 // endedTrial is a trial that ended without a result. A checker that is lost soon after
 // may have died of it all the same.
 type endedTrial struct {
-	cluster *cluster
-	at      time.Time
+	shapes []*shape
+	at     time.Time
 }
 
 // connect notes that a checker begins a stream.
@@ -61,17 +61,17 @@ func (r *roster) connect(now time.Time, h *health.Checker) *checker {
 
 // fit reports whether the loss of a checker would say something new of a version: it is
 // established, and nobody of its identity was lost to the version.
-func (r *roster) fit(c *checker, k *cluster) bool {
-	return r.history(c.id) && !k.lostBy(c.identity)
+func (r *roster) fit(c *checker, v *version) bool {
+	return r.history(c.id) && !v.lostBy(c.identity)
 }
 
 // better reports whether a fit checker could be the canary in place of c. One that could
 // but never asks is waited for until the cluster's patience ends.
-func (r *roster) better(now, until time.Time, c *checker, k *cluster) bool {
+func (r *roster) better(now, until time.Time, c *checker, v *version) bool {
 	for _, other := range r.checkers {
-		_, asked := k.wanted[other.id]
-		if (asked || now.Before(until)) && other != c && other.connected && !other.deaf && k.refusedBy != other.id &&
-			r.fit(other, k) && !k.provenFor(other.build) && !r.unsteady(now, other) {
+		_, asked := v.wanted[other.id]
+		if (asked || now.Before(until)) && other != c && other.connected && !other.deaf && v.refusedBy != other.id &&
+			r.fit(other, v) && !v.provenFor(other.build) && !r.unsteady(now, other) {
 			return true
 		}
 	}
@@ -136,8 +136,8 @@ func (c *checker) noteLoss(now time.Time) {
 }
 
 // noteEnded notes that a trial ended without a result.
-func (c *checker) noteEnded(now time.Time, k *cluster) {
-	c.ended = append(c.ended, endedTrial{k, now})
+func (c *checker) noteEnded(now time.Time, shapes []*shape) {
+	c.ended = append(c.ended, endedTrial{shapes, now})
 	c.ended = c.ended[max(0, len(c.ended)-maxTrials):]
 }
 

@@ -24,26 +24,36 @@ type trial struct {
 	cluster *cluster
 	checker *checker
 	alone   bool
-	suspect bool      // the cluster was when it began, so that another loss decides
+	suspect bool      // the version was when it began, so that another loss decides
 	had     bool      // the checker had the cluster before: its votes say nothing of the new version
 	serial  uint64    // of the first specifier that has it; 0: not sent yet
 	began   time.Time // when it was sent
 
 	accepted time.Time      // when a report first showed it; zero: none has
-	probes   map[Shape]bool // on trial: whether an endpoint was seen probed
+	tried    []*shape       // by their ids
+	probes   map[Shape]bool // of these: whether an endpoint was seen probed
 	waiting  int            // shapes of which none was
 }
 
 // wait is how long a first probe is awaited.
-func (t *trial) wait() time.Duration { return min(t.cluster.version.Probe, longestWait) }
+func (t *trial) wait() time.Duration { return min(t.cluster.probe, longestWait) }
 
 // begin begins with the shapes that are to be proven.
-func (t *trial) begin(now time.Time, shapes []Shape) {
+func (t *trial) begin(now time.Time, shapes []*shape) {
 	t.had = t.had || t.serial != 0
 	t.serial, t.began, t.accepted = 0, now, time.Time{}
-	t.probes, t.waiting = make(map[Shape]bool, len(shapes)), len(shapes)
+	t.tried, t.probes, t.waiting = shapes, make(map[Shape]bool, len(shapes)), len(shapes)
 	for _, s := range shapes {
-		t.probes[s] = false
+		t.probes[s.id], s.trial = false, t
+	}
+}
+
+// release lets others try the shapes.
+func (t *trial) release() {
+	for _, s := range t.tried {
+		if s.trial == t {
+			s.trial = nil
+		}
 	}
 }
 

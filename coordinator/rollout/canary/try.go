@@ -15,16 +15,17 @@ func (l *Ledger) Try(now time.Time, id, name string, had bool) bool {
 	if k.trial != nil {
 		return k.trial.checker == c
 	}
-	if k.provenFor(c.build) {
+	v := k.version
+	if v.provenFor(c.build) || v.busy(c.build) != nil || l.waitsForParts(now, c, v) {
 		return false
 	}
-	fit := l.roster.fit(c, k)
-	if !fit && !l.mayStandIn(now, c, k) {
+	fit := l.roster.fit(c, v)
+	if !fit && !l.mayStandIn(now, c, v) {
 		return false
 	}
-	if !l.mayTry(now, c, k) {
-		if fit && !k.blocked() {
-			k.want(c)
+	if !l.mayTry(now, c, v) {
+		if fit && !v.blocked() {
+			v.want(c)
 		}
 		return false
 	}
@@ -32,36 +33,49 @@ func (l *Ledger) Try(now time.Time, id, name string, had bool) bool {
 	return true
 }
 
-// mayStandIn reports whether a checker that is not fit may try a cluster, since no fit one
-// can. No newcomer retries a blocked version.
-func (l *Ledger) mayStandIn(now time.Time, c *checker, k *cluster) bool {
-	if k.blocked() {
-		return l.roster.history(c.id)
+// waitsForParts reports whether a smaller version is to be tried first. If nobody tries
+// that, the larger one does not wait for long.
+func (l *Ledger) waitsForParts(now time.Time, c *checker, v *version) bool {
+	if !v.hasSmaller(c.build) {
+		return false
 	}
-	if k.asked.IsZero() {
-		k.asked = now
-		l.schedule(now.Add(patience * l.options.Report))
+	if v.parts.IsZero() {
+		v.parts = now.Add(patience * l.options.Report)
+		l.schedule(v.parts)
 	}
-	return !l.roster.better(now, k.asked.Add(patience*l.options.Report), c, k)
+	return now.Before(v.parts)
 }
 
-// mayTry reports whether a checker may try a cluster. If the cluster must be tried
+// mayStandIn reports whether a checker that is not fit may try a version, since no fit one
+// can. No newcomer retries a blocked version.
+func (l *Ledger) mayStandIn(now time.Time, c *checker, v *version) bool {
+	if v.blocked() {
+		return l.roster.history(c.id)
+	}
+	if v.asked.IsZero() {
+		v.asked = now
+		l.schedule(now.Add(patience * l.options.Report))
+	}
+	return !l.roster.better(now, v.asked.Add(patience*l.options.Report), c, v)
+}
+
+// mayTry reports whether a checker may try a version. If the version must be tried
 // alone, it reserves the checker for it.
-func (l *Ledger) mayTry(now time.Time, c *checker, k *cluster) bool {
+func (l *Ledger) mayTry(now time.Time, c *checker, v *version) bool {
 	switch {
-	case k.blocked() && now.Before(k.blockedUntil(now)) || now.Before(k.retry) || c.deaf || l.roster.unsteady(now, c) || c.triesAlone():
+	case v.blocked() && now.Before(v.blockedUntil(now)) || now.Before(v.retry) || c.deaf || l.roster.unsteady(now, c) || c.triesAlone():
 		return false
-	case k.refusedBy == c.id && now.Before(k.again()) && l.roster.othersListen(c):
+	case v.refusedBy == c.id && now.Before(v.again()) && l.roster.othersListen(c):
 		return false
-	case c.reserved != nil && c.reserved != k && now.Before(c.until) && c.reserved.waits():
+	case c.reserved != nil && c.reserved != v && now.Before(c.until) && c.reserved.waits(c.build):
 		return false
-	case !k.alone():
+	case !v.alone():
 		return len(c.trials) < maxTrials
-	case k.suspect() && !l.roster.safe(now, c, k.losses[0].Time):
+	case slices.ContainsFunc(v.charges(), func(of *charge) bool { return !l.roster.safe(now, c, of.losses[0].Time) }):
 		return false
 	}
 	if len(c.trials) > 0 {
-		c.reserved, c.until = k, now.Add(acceptWithin*l.options.Report+longestWait)
+		c.reserved, c.until = v, now.Add(acceptWithin*l.options.Report+longestWait)
 		l.schedule(c.until)
 		return false
 	}
@@ -70,8 +84,9 @@ func (l *Ledger) mayTry(now time.Time, c *checker, k *cluster) bool {
 
 // start makes a checker the canary of a cluster.
 func (l *Ledger) start(now time.Time, c *checker, k *cluster, had bool) {
-	t := &trial{cluster: k, checker: c, alone: k.alone(), suspect: k.suspect(), had: had}
-	k.trial, k.asked, k.wanted = t, time.Time{}, nil
+	t := &trial{cluster: k, checker: c, alone: k.version.alone(), had: had}
+	k.trial = t
+	k.version.begun()
 	c.trials[k.name] = t
 	c.reserved = nil
 	l.trials++
@@ -81,17 +96,20 @@ func (l *Ledger) start(now time.Time, c *checker, k *cluster, had bool) {
 
 // begin begins or restarts a trial, with the present version.
 func (l *Ledger) begin(now time.Time, t *trial) {
-	shapes := t.cluster.unproven(t.checker.build)
-	if len(shapes) == 0 {
+	v, build := t.cluster.version, t.checker.build
+	shapes := v.unproven(build)
+	if len(shapes) == 0 || v.busy(build) != nil {
 		l.withdraw(now, t)
 		return
 	}
+	t.suspect = v.suspect()
 	t.begin(now, shapes)
 	l.schedule(t.acceptBy(l.options.Report))
 }
 
 // end removes a trial.
 func (l *Ledger) end(t *trial) {
+	t.release()
 	t.cluster.trial = nil
 	delete(t.checker.trials, t.cluster.name)
 	l.trials--
@@ -106,18 +124,19 @@ func (l *Ledger) Withdraw(now time.Time, name string) {
 
 func (l *Ledger) withdraw(now time.Time, t *trial) {
 	l.end(t)
-	t.checker.noteEnded(now, t.cluster)
+	t.checker.noteEnded(now, t.tried)
 	l.note(Withdrawn, t)
 }
 
 // lose ends a trial because its checker was lost.
 func (l *Ledger) lose(now time.Time, t *trial) {
 	l.end(t)
-	k, kind := t.cluster, Lost
-	if k.suspect() && !t.suspect {
-		l.acquit(k) // clear the loss at another checker during this trial: only one of the two losses counts
+	v, kind := t.cluster.version, Lost
+	v.begun()
+	for _, c := range l.shapes.accuse(now, t.checker, t.tried, t.suspect) {
+		l.schedule(c.blockedUntil(now))
 	}
-	if l.blame(now, k, t.checker); k.blocked() {
+	if v.blocked() {
 		kind = Blocked
 	}
 	l.note(kind, t)
@@ -189,10 +208,14 @@ func (l *Ledger) Probed(id, name string, s Shape) {
 // shows.
 func (l *Ledger) Reported(now time.Time, id string) {
 	for _, name := range l.Trials(id) {
-		if t := l.clusters[name].trial; t.survived(now, l.options.Report) {
-			t.cluster.prove(t.checker.build, t.probes)
-			l.acquit(t.cluster)
+		if t := l.roster.checkers[id].trials[name]; t.survived(now, l.options.Report) {
 			l.end(t)
+			for _, s := range t.tried {
+				l.shapes.prove(s, t.checker.build)
+				l.shapes.changed[s.id] = struct{}{}
+			}
+			t.cluster.version.settled()
+			l.shapes.clear(t.tried)
 			l.note(Proven, t)
 		}
 	}

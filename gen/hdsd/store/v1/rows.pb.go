@@ -592,11 +592,12 @@ func (x *AuditEntry) GetReason() string {
 	return ""
 }
 
-// Trials is what canaries found out about a cluster.
+// Trials is what canaries found out about shapes.
 type Trials struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Cluster string                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
-	Proven  []*Trials_Proof        `protobuf:"bytes,2,rep,name=proven,proto3" json:"proven,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the record. Earlier versions have one for each cluster, under its name.
+	Cluster string          `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Proven  []*Trials_Proof `protobuf:"bytes,2,rep,name=proven,proto3" json:"proven,omitempty"`
 	// Shapes that were on trial when a checker was lost.
 	Blamed []uint64       `protobuf:"fixed64,3,rep,packed,name=blamed,proto3" json:"blamed,omitempty"`
 	Losses []*Trials_Loss `protobuf:"bytes,4,rep,name=losses,proto3" json:"losses,omitempty"`
