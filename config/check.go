@@ -157,6 +157,7 @@ func (c *checks) checkers(checkers *configv1.Checkers) {
 		}
 	}
 	c.admit(checkers.GetAdmit())
+	c.sdsConfig("checkers.sds_config", checkers.GetSdsConfig())
 	for i, name := range checkers.GetSdsSecrets() {
 		if name == "" {
 			c.add(fmt.Sprintf("checkers.sds_secrets[%d]", i), "a secret's name cannot be empty")

@@ -2,7 +2,6 @@ package config
 
 import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	"google.golang.org/protobuf/proto"
 
 	configv1 "hdsd/gen/hdsd/config/v1"
 )
@@ -10,15 +9,13 @@ import (
 // EDSSource returns the ConfigSource from which data planes take the endpoints of
 // checked clusters.
 func EDSSource(c *Config) *corev3.ConfigSource {
-	source := proto.CloneOf(c.GetDataPlanes().GetEdsConfigSource())
-	if source == nil {
-		source = &corev3.ConfigSource{ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}}}
+	if source := c.GetDataPlanes().GetEdsConfigSource(); source != nil {
+		return withVersions(source)
 	}
-	source.ResourceApiVersion = corev3.ApiVersion_V3
-	if api := source.GetApiConfigSource(); api != nil {
-		api.TransportApiVersion = corev3.ApiVersion_V3
+	return &corev3.ConfigSource{
+		ResourceApiVersion:    corev3.ApiVersion_V3,
+		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
 	}
-	return source
 }
 
 // planeChecks checks data_planes.
@@ -37,7 +34,7 @@ func (c planeChecks) edsSource(field string, source *corev3.ConfigSource) {
 		return
 	}
 	c.valid(field, source)
-	if source.GetResourceApiVersion() == corev3.ApiVersion_V2 || source.GetApiConfigSource().GetTransportApiVersion() == corev3.ApiVersion_V2 { //nolint:staticcheck // to refuse it
+	if namesV2(source) {
 		c.add(field, "names V2, which Envoy no longer speaks: write V3, or leave the version out")
 	}
 	switch source.GetConfigSourceSpecifier().(type) {

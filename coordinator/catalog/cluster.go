@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"reflect"
 	"slices"
 	"strings"
 
@@ -96,7 +95,7 @@ func PrepareRejected(rejected *source.Cluster, last *Cluster, r *Rules) *Cluster
 
 // UpToDate tells whether r would prepare the cluster the same way.
 func (c *Cluster) UpToDate(r *Rules) bool {
-	return c.rules == r || r.For(c.Source).equal(c.Settings) && reflect.DeepEqual(r.Options, c.rules.Options)
+	return c.rules == r || r.For(c.Source).equal(c.Settings) && r.Options.Equal(c.rules.Options)
 }
 
 // IsChecked tells whether any endpoint of the cluster is checked.

@@ -69,7 +69,7 @@ func NewRules(c *configv1.Config) *Rules {
 	r := &Rules{
 		Trust:         trustOf(c.GetVerdict()),
 		InitialHealth: health.Status(c.GetVerdict().GetInitialHealth()),
-		Options:       specifier.Options{Files: set(c.GetCheckers().GetFiles()), SDSSecrets: set(c.GetCheckers().GetSdsSecrets())},
+		Options:       specifier.Options{Files: set(c.GetCheckers().GetFiles()), SDSSecrets: set(c.GetCheckers().GetSdsSecrets()), SDSConfig: config.SDSConfig(c)},
 		Probation:     c.GetCheckers().GetProbation().AsDuration(),
 		settings: Settings{
 			Redundancy: int(c.GetAssignment().GetRedundancy()),

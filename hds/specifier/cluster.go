@@ -3,12 +3,14 @@ package specifier
 import (
 	"cmp"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/proto"
 
 	"hdsd/health"
 )
@@ -19,12 +21,24 @@ type Options struct {
 	Files      map[string]bool // paths that every checker can read
 	SDSSecrets map[string]bool // names of secrets that every checker can get
 
+	// SDSConfig, if not nil, is where every checker gets secrets whose sds_config in the
+	// source only data planes can use: all if SDSSecrets is empty, else those in it. Its
+	// versions are V3. Nobody reviews it.
+	SDSConfig *corev3.ConfigSource
+
 	// Verbose makes reasons name every problem, however many there are.
 	Verbose bool
 
 	// Forge changes the checks of a cluster after the review. Tests use it to show what
 	// a mistake in the review does. Nil: no change.
 	Forge func(cluster string, checks []*corev3.HealthCheck)
+}
+
+// Equal reports whether both say the same.
+func (o Options) Equal(other Options) bool {
+	same := proto.Equal(o.SDSConfig, other.SDSConfig)
+	o.SDSConfig, other.SDSConfig = nil, nil
+	return same && reflect.DeepEqual(o, other)
 }
 
 // Cluster is a source's cluster, translated for checkers. It is immutable.

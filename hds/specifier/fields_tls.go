@@ -3,9 +3,10 @@ package specifier
 import "google.golang.org/protobuf/reflect/protoreflect"
 
 const (
-	provider  = "hdsd does not know whether checkers have this certificate provider; use files, inline material or SDS"
-	watched   = "hdsd does not know whether checkers have this folder; take it out"
-	localOnly = "sources cannot name what is on a checker's machine; use inline material or a file named in the configuration's checkers.files"
+	provider    = "hdsd does not know whether checkers have this certificate provider; use files, inline material or SDS"
+	watched     = "hdsd does not know whether checkers have this folder; take it out"
+	localSecret = "a checker may not have this file; set checkers.sds_config, or use api_config_source with a cluster of the checkers' bootstrap"
+	localOnly   = "sources cannot name what is on a checker's machine; use inline material or a file named in the configuration's checkers.files"
 )
 
 // tlsFields are the fields of an UpstreamTlsContext and the messages in it.
@@ -86,10 +87,10 @@ var tlsFields = merge(
 	}),
 	of("envoy.config.core.v3.ConfigSource", map[protoreflect.Name]treatment{
 		"api_config_source": sent, "resource_api_version": sent, "initial_fetch_timeout": kept(anyDuration),
-		"ads":                refused("a checker may have no ADS, which ends it; use api_config_source with a cluster of the checkers' bootstrap"),
+		"ads":                refused("a checker may have no ADS, which ends it; set checkers.sds_config, or use api_config_source with a cluster of the checkers' bootstrap"),
 		"self":               refused("a secret does not come from where the checks come from; use api_config_source with a cluster of the checkers' bootstrap"),
-		"path":               refused(localOnly),
-		"path_config_source": refused(localOnly),
+		"path":               refused(localSecret),
+		"path_config_source": refused(localSecret),
 		"authorities":        refused(extension),
 	}),
 	of("envoy.config.core.v3.ApiConfigSource", map[protoreflect.Name]treatment{

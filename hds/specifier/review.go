@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"hdsd/health"
@@ -42,6 +43,8 @@ type review struct {
 	problems []string // each "path: what is wrong"
 	looking  bool     // change nothing, but set dirty if something would be cleared
 	dirty    bool
+
+	replaced map[*tlsv3.SdsSecretConfig]bool // by options.SDSConfig
 }
 
 func (r *review) problem(path, format string, args ...any) {

@@ -155,7 +155,9 @@ func (r *review) unpack(path string, packed *anypb.Any, into validated) *anypb.A
 		r.problem(path, "cannot be decoded: %v", err)
 		return nil
 	}
+	r.takeSDS(into)
 	r.message(path, into.ProtoReflect())
+	r.giveSDS()
 	if wrong := validate(into); wrong != "" { // the rules for the outer message do not look inside
 		r.problem(path, "%s", wrong)
 	}

@@ -164,13 +164,6 @@ func ruleSAN(r *review, path string, m *tlsv3.SubjectAltNameMatcher) {
 	}
 }
 
-func ruleSecret(r *review, path string, s *tlsv3.SdsSecretConfig) {
-	r.need(secretDiscovery)
-	if !r.options.SDSSecrets[s.GetName()] {
-		r.problem(join(path, "name"), "the configuration does not say that checkers can get the secret %q, and one that cannot finds the endpoint unhealthy; add it to checkers.sds_secrets", clip(s.GetName()))
-	}
-}
-
 func ruleDataSource(r *review, path string, d *corev3.DataSource) {
 	switch s := d.GetSpecifier().(type) {
 	case nil:

@@ -164,6 +164,39 @@ func TestNamesWithTheAuthorityBySDS(t *testing.T) {
 	}
 }
 
+// TestSecretsFromElsewhere sends clusters whose source has the authority by ADS, which
+// the Envoy lacks, or in a file that it lacks: hdsd sends the checkers' own source.
+func TestSecretsFromElsewhere(t *testing.T) {
+	for _, release := range []string{"1.38.3", "1.40.0"} {
+		t.Run(release, func(t *testing.T) {
+			t.Parallel()
+			l := newLab(t)
+			c := &composer{lab: l}
+			trialOf := func(name string, by *corev3.ConfigSource) *trial {
+				context := combined(authoritySecret, named(name))
+				context.GetCombinedValidationContext().GetValidationContextSdsSecretConfig().SdsConfig = by
+				trial := c.add("UpstreamTlsContext", "combined_validation_context", name, func(s *source) {
+					c.secure(s, &tlsv3.UpstreamTlsContext{Sni: "lab.test", CommonTlsContext: context})
+				})
+				trial.options = specifier.Options{SDSConfig: sdsFrom("hdsd")}
+				return trial
+			}
+			right := trialOf("lab.test", &corev3.ConfigSource{
+				ResourceApiVersion: corev3.ApiVersion_V3, ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
+			})
+			wrong := trialOf("other.test", &corev3.ConfigSource{
+				ConfigSourceSpecifier: &corev3.ConfigSource_PathConfigSource{PathConfigSource: &corev3.PathConfigSource{Path: "/nowhere/secret.yaml"}},
+			})
+			if sent := len(l.sent(t, release, []*trial{right, wrong})); sent != 2 {
+				t.Fatalf("hdsd sends %d of the two clusters: %+v", sent, right.translate())
+			}
+			s := l.subject(t, release)
+			right.source.name, wrong.source.name = "right", "wrong"
+			s.distinguishes(t, right.translate().clusters[0], wrong.translate().clusters[0])
+		})
+	}
+}
+
 // distinguishes sends two clusters, of which an Envoy finds the first HEALTHY,
 // and the second UNHEALTHY since the endpoint's certificate has another name.
 func (s *subject) distinguishes(t *testing.T, right, wrong *healthv3.ClusterHealthCheck) {

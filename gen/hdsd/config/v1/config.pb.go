@@ -2394,7 +2394,12 @@ type Checkers struct {
 	// Whether the weight counts that a checker claims in hdsd.weight of its
 	// node.metadata; if so, up to 4 times the median of all checkers.
 	// assignment.checkers stands above it.
-	NodeWeights   bool `protobuf:"varint,5,opt,name=node_weights,json=nodeWeights,proto3" json:"node_weights,omitempty"`
+	NodeWeights bool `protobuf:"varint,5,opt,name=node_weights,json=nodeWeights,proto3" json:"node_weights,omitempty"`
+	// From where checkers take secrets whose sds_config in a source is ads, self or
+	// a path, which are the data planes' own. hdsd puts it in their place in what
+	// checkers are sent. Every checker's bootstrap must have what it names. If
+	// sds_secrets is empty, every secret can be had there; else those it lists.
+	SdsConfig     *v3.ConfigSource `protobuf:"bytes,6,opt,name=sds_config,json=sdsConfig,proto3" json:"sds_config,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2462,6 +2467,13 @@ func (x *Checkers) GetNodeWeights() bool {
 		return x.NodeWeights
 	}
 	return false
+}
+
+func (x *Checkers) GetSdsConfig() *v3.ConfigSource {
+	if x != nil {
+		return x.SdsConfig
+	}
+	return nil
 }
 
 // AdmitRule admits the checkers that match all of its fields.
@@ -2998,14 +3010,16 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\aHistory\x127\n" +
 	"\tretention\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\tretention\x12\x1b\n" +
 	"\tmax_bytes\x18\x02 \x01(\x04R\bmaxBytes\x12)\n" +
-	"\x10require_writable\x18\x03 \x01(\bR\x0frequireWritable\"\xce\x01\n" +
+	"\x10require_writable\x18\x03 \x01(\bR\x0frequireWritable\"\x91\x02\n" +
 	"\bCheckers\x12\x14\n" +
 	"\x05files\x18\x01 \x03(\tR\x05files\x12\x1f\n" +
 	"\vsds_secrets\x18\x02 \x03(\tR\n" +
 	"sdsSecrets\x12/\n" +
 	"\x05admit\x18\x03 \x03(\v2\x19.hdsd.config.v1.AdmitRuleR\x05admit\x127\n" +
 	"\tprobation\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tprobation\x12!\n" +
-	"\fnode_weights\x18\x05 \x01(\bR\vnodeWeights\"K\n" +
+	"\fnode_weights\x18\x05 \x01(\bR\vnodeWeights\x12A\n" +
+	"\n" +
+	"sds_config\x18\x06 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\tsdsConfig\"K\n" +
 	"\tAdmitRule\x12 \n" +
 	"\fnode_id_glob\x18\x01 \x01(\tR\n" +
 	"nodeIdGlob\x12\x1c\n" +
@@ -3204,15 +3218,16 @@ var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	38, // 55: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
 	34, // 56: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
 	38, // 57: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
-	38, // 58: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	38, // 59: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	6,  // 60: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	39, // 61: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	62, // [62:62] is the sub-list for method output_type
-	62, // [62:62] is the sub-list for method input_type
-	62, // [62:62] is the sub-list for extension type_name
-	62, // [62:62] is the sub-list for extension extendee
-	0,  // [0:62] is the sub-list for field type_name
+	39, // 58: hdsd.config.v1.Checkers.sds_config:type_name -> envoy.config.core.v3.ConfigSource
+	38, // 59: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	38, // 60: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	6,  // 61: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	39, // 62: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	63, // [63:63] is the sub-list for method output_type
+	63, // [63:63] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
