@@ -101,6 +101,23 @@ var Methods = map[string]Need{
 	"/grpc.health.v1.Health/Watch": open,
 }
 
+// Relayed is what the gRPC methods need that only the relay serves.
+var Relayed = map[string]Need{
+	"/envoy.service.listener.v3.ListenerDiscoveryService/StreamListeners":                dataPlane,
+	"/envoy.service.listener.v3.ListenerDiscoveryService/DeltaListeners":                 dataPlane,
+	"/envoy.service.route.v3.RouteDiscoveryService/StreamRoutes":                         dataPlane,
+	"/envoy.service.route.v3.RouteDiscoveryService/DeltaRoutes":                          dataPlane,
+	"/envoy.service.route.v3.ScopedRoutesDiscoveryService/StreamScopedRoutes":            dataPlane,
+	"/envoy.service.route.v3.ScopedRoutesDiscoveryService/DeltaScopedRoutes":             dataPlane,
+	"/envoy.service.route.v3.VirtualHostDiscoveryService/DeltaVirtualHosts":              dataPlane,
+	"/envoy.service.secret.v3.SecretDiscoveryService/StreamSecrets":                      dataPlane,
+	"/envoy.service.secret.v3.SecretDiscoveryService/DeltaSecrets":                       dataPlane,
+	"/envoy.service.runtime.v3.RuntimeDiscoveryService/StreamRuntime":                    dataPlane,
+	"/envoy.service.runtime.v3.RuntimeDiscoveryService/DeltaRuntime":                     dataPlane,
+	"/envoy.service.extension.v3.ExtensionConfigDiscoveryService/StreamExtensionConfigs": dataPlane,
+	"/envoy.service.extension.v3.ExtensionConfigDiscoveryService/DeltaExtensionConfigs":  dataPlane,
+}
+
 // Path is what the requests of an HTTP path need: those that only read, and others.
 type Path struct {
 	Read, Change Need
@@ -140,6 +157,9 @@ var Paths = map[string]Path{
 // OfMethod gives what a gRPC method needs.
 func OfMethod(fullMethod string) Need {
 	if need, ok := Methods[fullMethod]; ok {
+		return need
+	}
+	if need, ok := Relayed[fullMethod]; ok {
 		return need
 	}
 	return admin

@@ -25,6 +25,7 @@ var live = []string{
 	"history.max_bytes",
 	"checkers",
 	"access",
+	"relay.health",
 }
 
 // Changes names the fields in which two configurations differ: those that can change

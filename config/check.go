@@ -55,7 +55,8 @@ func (c *checks) config(cfg *Config) {
 		c.add("node_id", "is longer than %d bytes", maxNameLength)
 	}
 	c.listeners(cfg)
-	sourceChecks{c}.all(cfg.GetSources())
+	sourceChecks{c}.all(cfg)
+	c.relay(cfg.GetRelay())
 	c.defaultHealthChecks(cfg.GetDefaultHealthChecks())
 	c.redundancy("assignment.redundancy", cfg.GetAssignment().GetRedundancy())
 	c.capacities("assignment.checkers", cfg.GetAssignment().GetCheckers())

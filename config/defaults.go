@@ -44,6 +44,7 @@ const (
 	defaultRelease         = 0.05
 	defaultSuppress        = 2000
 	defaultReuse           = 750
+	defaultKeep            = 5 * time.Minute
 	defaultHoldShare       = 0.5
 	defaultHoldFor         = 5 * time.Minute
 )
@@ -93,6 +94,9 @@ func fillDefaults(cfg *Config, folder string) error {
 	fill(&cfg.Limits.MaxQueriesPerCaller, defaultMaxOwnQueries)
 	fill(&cfg.Limits.MaxQueryRows, defaultMaxQueryRows)
 	fillHolds(cfg.GetSources())
+	if cfg.GetRelay() != nil {
+		fill(&cfg.Relay.Keep, durationpb.New(defaultKeep))
+	}
 	fill(&cfg.Limits.MaxMessageBytes, messageBytes(cfg.Limits.MaxSourceClusters))
 	return nil
 }

@@ -30,6 +30,9 @@ func resolvePaths(cfg *Config, folder string) {
 			resolve(&tls.ClientCaFile)
 		}
 	}
+	if upstream := cfg.GetRelay().GetUpstream().GetApiConfigSource(); upstream != nil {
+		resolveIn(upstream.ProtoReflect(), resolve)
+	}
 	for _, source := range cfg.GetSources() {
 		switch specifier := source.GetConfigSource().GetConfigSourceSpecifier().(type) {
 		case *corev3.ConfigSource_Path:

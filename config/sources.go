@@ -12,8 +12,9 @@ import (
 // sourceChecks checks the sources.
 type sourceChecks struct{ *checks }
 
-func (c sourceChecks) all(sources []*configv1.Source) {
-	if len(sources) == 0 {
+func (c sourceChecks) all(cfg *Config) {
+	sources := cfg.GetSources()
+	if len(sources) == 0 && cfg.GetRelay() == nil {
 		c.add("sources", "at least one is required, such as {name: local, config_source: {path_config_source: {path: clusters.yaml}}}")
 	}
 	seen := make(map[string]int, len(sources))
@@ -23,6 +24,8 @@ func (c sourceChecks) all(sources []*configv1.Source) {
 		switch {
 		case source.GetName() == "":
 			c.add(field+".name", "is needed, and different from the other sources'")
+		case source.GetName() == relayName && cfg.GetRelay() != nil:
+			c.add(field+".name", "%q is the source of what the relay's clients have: choose another name", relayName)
 		case len(source.GetName()) > maxNameLength:
 			c.add(field+".name", "is longer than %d bytes", maxNameLength)
 		case double:

@@ -17,13 +17,13 @@ import (
 	"hdsd/access"
 	"hdsd/access/guard"
 	"hdsd/config"
-	"hdsd/coordinator/catalog"
 	"hdsd/coordinator/feed"
 	"hdsd/coordinator/query"
 	"hdsd/csds"
 	"hdsd/eds"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds"
+	"hdsd/relay"
 	"hdsd/store"
 )
 
@@ -41,11 +41,11 @@ type Options struct {
 // Coordinator is a whole hdsd: it joins the stages and owns their life cycle.
 type Coordinator struct {
 	// Set once.
+	planeServers
 	log      zerolog.Logger
 	forge    func(string, []*corev3.HealthCheck)
 	store    *store.Store
 	hds      *hds.Server
-	eds      *eds.Server
 	csds     *csds.Server
 	core     *core
 	feed     *feed.Feed
@@ -112,7 +112,12 @@ func New(ctx context.Context, c *configv1.Config, o Options) (_ *Coordinator, er
 		return nil, err
 	}
 	node := selfNode(c.GetNodeId(), o.Version)
-	if built.feed, err = feed.Open(c, feed.Options{Node: node, Dir: c.GetDataDir(), Limits: c.GetLimits(), Log: o.Log}); err != nil {
+	built.openRelay()
+	from := feed.Options{Node: node, Dir: c.GetDataDir(), Limits: c.GetLimits(), Log: o.Log}
+	if built.relay != nil {
+		from.Relay, from.RelayName = built.relay.Source(), relay.SourceName
+	}
+	if built.feed, err = feed.Open(c, from); err != nil {
 		return nil, err
 	}
 	built.registry.MustRegister(built.feed)
@@ -139,7 +144,7 @@ func (c *Coordinator) wire() error {
 		settle: c.started.GetAssignment().GetSettle().AsDuration(),
 
 		zoneViews: c.started.GetDataPlanes().GetZoneHealth() != configv1.ZoneHealth_GLOBAL,
-	}, c.log, newMetrics(c.registry), c.eds, c.store)
+	}, c.log, newMetrics(c.registry), c.planes(), c.store)
 	c.hds = hds.NewServer(hds.Options{
 		Interval: c.core.timing.report, MaxMessageBytes: int(c.started.GetLimits().GetMaxMessageBytes()),
 		Bodies: c.servers.bounds.bodies, MaxIDsPerCaller: int(c.started.GetLimits().GetMaxIdsPerCaller()), MaxJoinsPerMinute: int(c.started.GetLimits().GetMaxJoinsPerMinute()),
@@ -249,6 +254,9 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	c.hds.Close()
 	c.files.stop()
 	c.eds.Close()
+	if c.relay != nil {
+		c.relay.Close()
+	}
 	c.csds.Close()
 	c.servers.queries.Close()
 	c.servers.stop()
@@ -286,12 +294,6 @@ func (c *Coordinator) start(ctx context.Context) (stopCore func(), err error) {
 	return func() { close(stop); owned.Wait() }, nil
 }
 
-func (c *Coordinator) rules(from *configv1.Config) *catalog.Rules {
-	r := catalog.NewRules(from)
-	r.Options.Forge = c.forge
-	return r
-}
-
 // Reload applies another configuration, as far as that is possible without a restart.
 // It returns the names of the fields that need a restart, including those of earlier
 // reloads. With an error nothing changes.
@@ -313,6 +315,9 @@ func (c *Coordinator) Reload(next *configv1.Config) (needRestart []string, err e
 	c.store.SetMaxBytes(int64(reloaded.GetHistory().GetMaxBytes()))
 	policy, _ := access.Compile(reloaded.GetAccess()) // as in New
 	c.servers.guard.SetPolicy(policy)
+	if c.relay != nil {
+		c.relay.SetHealth(reloaded.GetRelay().GetHealth() == configv1.Relay_ON)
+	}
 	c.store.SetRetention(reloaded.GetHistory().GetRetention().AsDuration())
 	return needRestart, nil
 }

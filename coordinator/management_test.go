@@ -3,6 +3,7 @@ package coordinator_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"strconv"
 	"strings"
@@ -33,6 +34,8 @@ type management struct {
 	version int
 	address string
 	streams atomic.Int32 // that were opened
+	hears   callbacks
+	extra   map[resource.Type][]types.Resource // of other types
 
 	server *grpc.Server // nil while it is away
 	served sync.WaitGroup
@@ -49,6 +52,25 @@ func newManagement(t testing.TB) *management {
 	return m
 }
 
+// callbacks get the requests of clients, if they are set.
+type callbacks struct {
+	onDelta func(*discoveryv3.DeltaDiscoveryRequest)
+	onState func(*discoveryv3.DiscoveryRequest)
+	onOpen  func(context.Context) // of a delta stream
+}
+
+func (c *callbacks) delta(r *discoveryv3.DeltaDiscoveryRequest) {
+	if c.onDelta != nil {
+		c.onDelta(r)
+	}
+}
+
+func (c *callbacks) state(r *discoveryv3.DiscoveryRequest) {
+	if c.onState != nil {
+		c.onState(r)
+	}
+}
+
 // come has it serve what it has.
 func (m *management) come() {
 	m.t.Helper()
@@ -59,7 +81,15 @@ func (m *management) come() {
 	ctx, cancel := context.WithCancel(context.Background())
 	m.server = grpc.NewServer()
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(m.server, gcp.NewServer(ctx, m.cache, gcp.CallbackFuncs{
-		DeltaStreamOpenFunc: func(context.Context, int64, string) error { m.streams.Add(1); return nil },
+		DeltaStreamOpenFunc: func(ctx context.Context, _ int64, _ string) error {
+			m.streams.Add(1)
+			if m.hears.onOpen != nil {
+				m.hears.onOpen(ctx)
+			}
+			return nil
+		},
+		StreamDeltaRequestFunc: func(_ int64, r *discoveryv3.DeltaDiscoveryRequest) error { m.hears.delta(r); return nil },
+		StreamRequestFunc:      func(_ int64, r *discoveryv3.DiscoveryRequest) error { m.hears.state(r); return nil },
 	}))
 	m.served.Go(func() {
 		defer cancel()
@@ -80,9 +110,9 @@ func (m *management) leave() {
 func (m *management) says(clusters []types.Resource, assignments ...types.Resource) {
 	m.t.Helper()
 	m.version++
-	all, err := cache.NewSnapshot(strconv.Itoa(m.version), map[resource.Type][]types.Resource{
-		resource.ClusterType: clusters, resource.EndpointType: assignments,
-	})
+	parts := map[resource.Type][]types.Resource{resource.ClusterType: clusters, resource.EndpointType: assignments}
+	maps.Copy(parts, m.extra)
+	all, err := cache.NewSnapshot(strconv.Itoa(m.version), parts)
 	if err == nil {
 		err = m.cache.SetSnapshot(context.Background(), "", all)
 	}

@@ -140,7 +140,11 @@ func mutual(l *configv1.Listener) bool { return certs.Mutual(l.GetTls()) }
 // register registers the services with the servers.
 func (c *Coordinator) register() error {
 	c.hds.Register(c.servers.grpc)
-	c.eds.Register(c.servers.grpc)
+	if c.relay != nil {
+		c.relay.Register(c.servers.grpc)
+	} else {
+		c.eds.Register(c.servers.grpc)
+	}
 	c.csds = csds.NewServer(csds.Options{Bodies: c.servers.bounds.bodies, MaxBytes: config.LargestAnswer(c.started.GetLimits())}, c.query.StatusSources()...)
 	decoded := &registrar{c.servers.grpc, &c.servers.bounds.requests}
 	c.csds.Register(decoded)

@@ -42,6 +42,9 @@ func Examine(c *configv1.Config) Findings {
 	for _, from := range merged.Clusters {
 		e.examineCluster(from)
 	}
+	if c.GetRelay() != nil {
+		e.found.Unread = append(e.found.Unread, "relay")
+	}
 	if len(e.found.Unread) == 0 { // a management server may have what the files lack
 		e.findUnusedAssignments(merged.Clusters)
 		e.findUnusedPolicies(c.GetPolicies(), merged.Clusters)

@@ -23,6 +23,11 @@ type Options struct {
 	Dir    string       // for the snapshots of management servers
 	Limits *configv1.Limits
 	Log    zerolog.Logger
+
+	// Relay is what the clients of the relay have, a source of the name RelayName;
+	// nil: there is no relay.
+	Relay     Reader
+	RelayName string
 }
 
 // Feed is the open sources of a configuration.
@@ -31,6 +36,7 @@ type Feed struct {
 	options Options
 	intake  *Intake
 	pending *pending
+	relay   *opened        // nil: there is no relay
 	deliver func(Delivery) // before Start it is nil
 
 	open atomic.Pointer[sources] // written with mu held
@@ -46,6 +52,9 @@ type Feed struct {
 func Open(c *configv1.Config, o Options) (*Feed, error) {
 	f := &Feed{options: o, pending: newPending()}
 	f.intake = NewIntake(func(d Delivery) { f.deliver(d) }, f, o.Log)
+	if o.Relay != nil {
+		f.relay = &opened{name: o.RelayName, relay: o.Relay}
+	}
 	all, err := f.openAll(c)
 	if err != nil {
 		return nil, err

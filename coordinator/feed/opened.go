@@ -22,14 +22,15 @@ import (
 // sources are the open sources of a configuration, in order of precedence.
 type sources []*opened
 
-// opened is a source and what it was opened by. It is either a file or a
-// management server.
+// opened is a source and what it was opened by. It is a file, a management server, or
+// what the clients of the relay have.
 type opened struct {
 	name     string
 	from     *corev3.ConfigSource
 	node     *corev3.Node // that a management server is told; may be nil
 	file     *file.Source
 	upstream *xds.Source
+	relay    Reader
 
 	cancel context.CancelFunc // nil before it runs
 	ended  chan struct{}
@@ -51,6 +52,9 @@ func (f *Feed) openAll(c *configv1.Config) (sources, error) {
 			return nil, fmt.Errorf("source %s: %w", from.GetName(), err)
 		}
 		all = append(all, one)
+	}
+	if f.relay != nil {
+		all = append(all, f.relay)
 	}
 	return all, nil
 }
@@ -121,8 +125,11 @@ func (s *sources) find(from *configv1.Source) *opened {
 }
 
 func (o *opened) reader() Reader {
-	if o.upstream != nil {
+	switch {
+	case o.upstream != nil:
 		return o.upstream
+	case o.relay != nil:
+		return o.relay
 	}
 	return o.file
 }

@@ -432,6 +432,108 @@ func (ZoneHealth) EnumDescriptor() ([]byte, []int) {
 	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
 }
 
+// Whether hdsd puts health into what passes.
+type Relay_Health int32
+
+const (
+	// It does.
+	Relay_ON Relay_Health = 0
+	// Everything passes as it came. hdsd goes on checking.
+	Relay_OFF Relay_Health = 1
+)
+
+// Enum value maps for Relay_Health.
+var (
+	Relay_Health_name = map[int32]string{
+		0: "ON",
+		1: "OFF",
+	}
+	Relay_Health_value = map[string]int32{
+		"ON":  0,
+		"OFF": 1,
+	}
+)
+
+func (x Relay_Health) Enum() *Relay_Health {
+	p := new(Relay_Health)
+	*p = x
+	return p
+}
+
+func (x Relay_Health) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Relay_Health) Descriptor() protoreflect.EnumDescriptor {
+	return file_hdsd_config_v1_config_proto_enumTypes[7].Descriptor()
+}
+
+func (Relay_Health) Type() protoreflect.EnumType {
+	return &file_hdsd_config_v1_config_proto_enumTypes[7]
+}
+
+func (x Relay_Health) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Relay_Health.Descriptor instead.
+func (Relay_Health) EnumDescriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1, 0}
+}
+
+// What the control plane is told of who a client is.
+type Relay_Forward int32
+
+const (
+	// Nothing but its node.
+	Relay_NONE Relay_Forward = 0
+	// Its verified certificate, in the metadata x-forwarded-client-cert.
+	Relay_CLIENT_CERTIFICATE Relay_Forward = 1
+	// Its authorization header, in place of hdsd's own.
+	Relay_AUTHORIZATION Relay_Forward = 2
+)
+
+// Enum value maps for Relay_Forward.
+var (
+	Relay_Forward_name = map[int32]string{
+		0: "NONE",
+		1: "CLIENT_CERTIFICATE",
+		2: "AUTHORIZATION",
+	}
+	Relay_Forward_value = map[string]int32{
+		"NONE":               0,
+		"CLIENT_CERTIFICATE": 1,
+		"AUTHORIZATION":      2,
+	}
+)
+
+func (x Relay_Forward) Enum() *Relay_Forward {
+	p := new(Relay_Forward)
+	*p = x
+	return p
+}
+
+func (x Relay_Forward) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Relay_Forward) Descriptor() protoreflect.EnumDescriptor {
+	return file_hdsd_config_v1_config_proto_enumTypes[8].Descriptor()
+}
+
+func (Relay_Forward) Type() protoreflect.EnumType {
+	return &file_hdsd_config_v1_config_proto_enumTypes[8]
+}
+
+func (x Relay_Forward) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Relay_Forward.Descriptor instead.
+func (Relay_Forward) EnumDescriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1, 1}
+}
+
 // Mode says what becomes of what is not granted.
 type Access_Mode int32
 
@@ -465,11 +567,11 @@ func (x Access_Mode) String() string {
 }
 
 func (Access_Mode) Descriptor() protoreflect.EnumDescriptor {
-	return file_hdsd_config_v1_config_proto_enumTypes[7].Descriptor()
+	return file_hdsd_config_v1_config_proto_enumTypes[9].Descriptor()
 }
 
 func (Access_Mode) Type() protoreflect.EnumType {
-	return &file_hdsd_config_v1_config_proto_enumTypes[7]
+	return &file_hdsd_config_v1_config_proto_enumTypes[9]
 }
 
 func (x Access_Mode) Number() protoreflect.EnumNumber {
@@ -478,7 +580,7 @@ func (x Access_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Access_Mode.Descriptor instead.
 func (Access_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6, 0}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7, 0}
 }
 
 // Config is the whole configuration file.
@@ -495,7 +597,7 @@ type Config struct {
 	Http *Listener `protobuf:"bytes,3,opt,name=http,proto3" json:"http,omitempty"`
 	// Folder of the database. Default: data, beside the configuration file.
 	DataDir string `protobuf:"bytes,4,opt,name=data_dir,json=dataDir,proto3" json:"data_dir,omitempty"`
-	// Sources of clusters and endpoints. At least one.
+	// Sources of clusters and endpoints. At least one, unless there is a relay.
 	Sources []*Source `protobuf:"bytes,5,rep,name=sources,proto3" json:"sources,omitempty"`
 	// Health checks for clusters that have none; the first match wins.
 	DefaultHealthChecks []*DefaultHealthChecks `protobuf:"bytes,6,rep,name=default_health_checks,json=defaultHealthChecks,proto3" json:"default_health_checks,omitempty"`
@@ -526,7 +628,10 @@ type Config struct {
 	Probes *Probes `protobuf:"bytes,17,opt,name=probes,proto3" json:"probes,omitempty"`
 	// An address where to look into the running process: profiles, and a trace of its
 	// last seconds. Default: none.
-	Admin         *Admin `protobuf:"bytes,18,opt,name=admin,proto3" json:"admin,omitempty"`
+	Admin *Admin `protobuf:"bytes,18,opt,name=admin,proto3" json:"admin,omitempty"`
+	// Data planes take everything from another control plane through hdsd, which
+	// adds health. `sources` may be empty then. Default: none.
+	Relay         *Relay `protobuf:"bytes,19,opt,name=relay,proto3" json:"relay,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -687,6 +792,88 @@ func (x *Config) GetAdmin() *Admin {
 	return nil
 }
 
+func (x *Config) GetRelay() *Relay {
+	if x != nil {
+		return x.Relay
+	}
+	return nil
+}
+
+// Relay is a control plane whose clients connect to hdsd instead. hdsd passes on
+// what it says to each of them, and puts health into clusters and endpoints.
+type Relay struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The control plane.
+	Upstream *Relay_Upstream `protobuf:"bytes,1,opt,name=upstream,proto3" json:"upstream,omitempty"`
+	// Whether hdsd puts health into what passes. Default: ON.
+	Health Relay_Health `protobuf:"varint,2,opt,name=health,proto3,enum=hdsd.config.v1.Relay_Health" json:"health,omitempty"`
+	// How long to go on checking what only clients had that have gone. Default:
+	// 300s.
+	Keep *durationpb.Duration `protobuf:"bytes,3,opt,name=keep,proto3" json:"keep,omitempty"`
+	// What the control plane is told of who a client is. Default: NONE.
+	Forward       Relay_Forward `protobuf:"varint,4,opt,name=forward,proto3,enum=hdsd.config.v1.Relay_Forward" json:"forward,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Relay) Reset() {
+	*x = Relay{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Relay) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Relay) ProtoMessage() {}
+
+func (x *Relay) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Relay.ProtoReflect.Descriptor instead.
+func (*Relay) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Relay) GetUpstream() *Relay_Upstream {
+	if x != nil {
+		return x.Upstream
+	}
+	return nil
+}
+
+func (x *Relay) GetHealth() Relay_Health {
+	if x != nil {
+		return x.Health
+	}
+	return Relay_ON
+}
+
+func (x *Relay) GetKeep() *durationpb.Duration {
+	if x != nil {
+		return x.Keep
+	}
+	return nil
+}
+
+func (x *Relay) GetForward() Relay_Forward {
+	if x != nil {
+		return x.Forward
+	}
+	return Relay_NONE
+}
+
 // Listener is an address to serve on.
 type Listener struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -711,7 +898,7 @@ type Listener struct {
 
 func (x *Listener) Reset() {
 	*x = Listener{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[1]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -723,7 +910,7 @@ func (x *Listener) String() string {
 func (*Listener) ProtoMessage() {}
 
 func (x *Listener) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[1]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -736,7 +923,7 @@ func (x *Listener) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listener.ProtoReflect.Descriptor instead.
 func (*Listener) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Listener) GetAddress() string {
@@ -786,7 +973,7 @@ type Probes struct {
 
 func (x *Probes) Reset() {
 	*x = Probes{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -798,7 +985,7 @@ func (x *Probes) String() string {
 func (*Probes) ProtoMessage() {}
 
 func (x *Probes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[2]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -811,7 +998,7 @@ func (x *Probes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Probes.ProtoReflect.Descriptor instead.
 func (*Probes) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{2}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Probes) GetAddress() string {
@@ -834,7 +1021,7 @@ type Admin struct {
 
 func (x *Admin) Reset() {
 	*x = Admin{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -846,7 +1033,7 @@ func (x *Admin) String() string {
 func (*Admin) ProtoMessage() {}
 
 func (x *Admin) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[3]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -859,7 +1046,7 @@ func (x *Admin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admin.ProtoReflect.Descriptor instead.
 func (*Admin) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{3}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Admin) GetAddress() string {
@@ -888,7 +1075,7 @@ type ServerTls struct {
 
 func (x *ServerTls) Reset() {
 	*x = ServerTls{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -900,7 +1087,7 @@ func (x *ServerTls) String() string {
 func (*ServerTls) ProtoMessage() {}
 
 func (x *ServerTls) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[4]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -913,7 +1100,7 @@ func (x *ServerTls) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServerTls.ProtoReflect.Descriptor instead.
 func (*ServerTls) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{4}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ServerTls) GetCertificateChainFile() string {
@@ -957,7 +1144,7 @@ type SpiffeWorkloadApi struct {
 
 func (x *SpiffeWorkloadApi) Reset() {
 	*x = SpiffeWorkloadApi{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -969,7 +1156,7 @@ func (x *SpiffeWorkloadApi) String() string {
 func (*SpiffeWorkloadApi) ProtoMessage() {}
 
 func (x *SpiffeWorkloadApi) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[5]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -982,7 +1169,7 @@ func (x *SpiffeWorkloadApi) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SpiffeWorkloadApi.ProtoReflect.Descriptor instead.
 func (*SpiffeWorkloadApi) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{5}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SpiffeWorkloadApi) GetAddress() string {
@@ -1013,7 +1200,7 @@ type Access struct {
 
 func (x *Access) Reset() {
 	*x = Access{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1025,7 +1212,7 @@ func (x *Access) String() string {
 func (*Access) ProtoMessage() {}
 
 func (x *Access) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[6]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1038,7 +1225,7 @@ func (x *Access) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Access.ProtoReflect.Descriptor instead.
 func (*Access) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{6}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Access) GetMode() Access_Mode {
@@ -1082,7 +1269,7 @@ type Grant struct {
 
 func (x *Grant) Reset() {
 	*x = Grant{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1094,7 +1281,7 @@ func (x *Grant) String() string {
 func (*Grant) ProtoMessage() {}
 
 func (x *Grant) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[7]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1107,7 +1294,7 @@ func (x *Grant) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Grant.ProtoReflect.Descriptor instead.
 func (*Grant) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{7}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Grant) GetRoles() []Role {
@@ -1165,7 +1352,7 @@ type Oidc struct {
 
 func (x *Oidc) Reset() {
 	*x = Oidc{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1177,7 +1364,7 @@ func (x *Oidc) String() string {
 func (*Oidc) ProtoMessage() {}
 
 func (x *Oidc) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[8]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1190,7 +1377,7 @@ func (x *Oidc) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Oidc.ProtoReflect.Descriptor instead.
 func (*Oidc) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{8}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Oidc) GetIssuer() string {
@@ -1244,7 +1431,7 @@ type Source struct {
 
 func (x *Source) Reset() {
 	*x = Source{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1256,7 +1443,7 @@ func (x *Source) String() string {
 func (*Source) ProtoMessage() {}
 
 func (x *Source) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[9]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1269,7 +1456,7 @@ func (x *Source) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Source.ProtoReflect.Descriptor instead.
 func (*Source) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{9}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Source) GetName() string {
@@ -1323,7 +1510,7 @@ type HoldShrinkage struct {
 
 func (x *HoldShrinkage) Reset() {
 	*x = HoldShrinkage{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1335,7 +1522,7 @@ func (x *HoldShrinkage) String() string {
 func (*HoldShrinkage) ProtoMessage() {}
 
 func (x *HoldShrinkage) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[10]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1348,7 +1535,7 @@ func (x *HoldShrinkage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldShrinkage.ProtoReflect.Descriptor instead.
 func (*HoldShrinkage) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{10}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *HoldShrinkage) GetShare() float64 {
@@ -1378,7 +1565,7 @@ type DefaultHealthChecks struct {
 
 func (x *DefaultHealthChecks) Reset() {
 	*x = DefaultHealthChecks{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1390,7 +1577,7 @@ func (x *DefaultHealthChecks) String() string {
 func (*DefaultHealthChecks) ProtoMessage() {}
 
 func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1403,7 +1590,7 @@ func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefaultHealthChecks.ProtoReflect.Descriptor instead.
 func (*DefaultHealthChecks) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DefaultHealthChecks) GetClusterNameGlob() string {
@@ -1444,7 +1631,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1456,7 +1643,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1469,7 +1656,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Assignment) GetRedundancy() uint32 {
@@ -1531,7 +1718,7 @@ type CheckerCapacity struct {
 
 func (x *CheckerCapacity) Reset() {
 	*x = CheckerCapacity{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1543,7 +1730,7 @@ func (x *CheckerCapacity) String() string {
 func (*CheckerCapacity) ProtoMessage() {}
 
 func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1556,7 +1743,7 @@ func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerCapacity.ProtoReflect.Descriptor instead.
 func (*CheckerCapacity) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *CheckerCapacity) GetNodeIdGlob() string {
@@ -1591,7 +1778,7 @@ type Reporting struct {
 
 func (x *Reporting) Reset() {
 	*x = Reporting{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1603,7 +1790,7 @@ func (x *Reporting) String() string {
 func (*Reporting) ProtoMessage() {}
 
 func (x *Reporting) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1616,7 +1803,7 @@ func (x *Reporting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reporting.ProtoReflect.Descriptor instead.
 func (*Reporting) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Reporting) GetInterval() *durationpb.Duration {
@@ -1665,7 +1852,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1677,7 +1864,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1690,7 +1877,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Verdict) GetRule() Rule {
@@ -1791,7 +1978,7 @@ type DegradedWhen struct {
 
 func (x *DegradedWhen) Reset() {
 	*x = DegradedWhen{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1803,7 +1990,7 @@ func (x *DegradedWhen) String() string {
 func (*DegradedWhen) ProtoMessage() {}
 
 func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1816,7 +2003,7 @@ func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegradedWhen.ProtoReflect.Descriptor instead.
 func (*DegradedWhen) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DegradedWhen) GetHttpStatusCode() []*structpb.Value {
@@ -1844,7 +2031,7 @@ type Doubt struct {
 
 func (x *Doubt) Reset() {
 	*x = Doubt{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1856,7 +2043,7 @@ func (x *Doubt) String() string {
 func (*Doubt) ProtoMessage() {}
 
 func (x *Doubt) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1869,7 +2056,7 @@ func (x *Doubt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Doubt.ProtoReflect.Descriptor instead.
 func (*Doubt) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Doubt) GetDisagreements() uint32 {
@@ -1915,7 +2102,7 @@ type PathCut struct {
 
 func (x *PathCut) Reset() {
 	*x = PathCut{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1927,7 +2114,7 @@ func (x *PathCut) String() string {
 func (*PathCut) ProtoMessage() {}
 
 func (x *PathCut) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1940,7 +2127,7 @@ func (x *PathCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathCut.ProtoReflect.Descriptor instead.
 func (*PathCut) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PathCut) GetDisagreements() uint32 {
@@ -1978,7 +2165,7 @@ type Damping struct {
 
 func (x *Damping) Reset() {
 	*x = Damping{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1990,7 +2177,7 @@ func (x *Damping) String() string {
 func (*Damping) ProtoMessage() {}
 
 func (x *Damping) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2003,7 +2190,7 @@ func (x *Damping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damping.ProtoReflect.Descriptor instead.
 func (*Damping) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Damping) GetDisabled() bool {
@@ -2048,7 +2235,7 @@ type MassFailure struct {
 
 func (x *MassFailure) Reset() {
 	*x = MassFailure{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2060,7 +2247,7 @@ func (x *MassFailure) String() string {
 func (*MassFailure) ProtoMessage() {}
 
 func (x *MassFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2073,7 +2260,7 @@ func (x *MassFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MassFailure.ProtoReflect.Descriptor instead.
 func (*MassFailure) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *MassFailure) GetHold() *durationpb.Duration {
@@ -2108,7 +2295,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2120,7 +2307,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2133,7 +2320,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Policy) GetClusterNameGlob() string {
@@ -2199,7 +2386,7 @@ type CheckerSelector struct {
 
 func (x *CheckerSelector) Reset() {
 	*x = CheckerSelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2211,7 +2398,7 @@ func (x *CheckerSelector) String() string {
 func (*CheckerSelector) ProtoMessage() {}
 
 func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2224,7 +2411,7 @@ func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerSelector.ProtoReflect.Descriptor instead.
 func (*CheckerSelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CheckerSelector) GetLocalities() []*LocalitySelector {
@@ -2256,7 +2443,7 @@ type LocalitySelector struct {
 
 func (x *LocalitySelector) Reset() {
 	*x = LocalitySelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2268,7 +2455,7 @@ func (x *LocalitySelector) String() string {
 func (*LocalitySelector) ProtoMessage() {}
 
 func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2281,7 +2468,7 @@ func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalitySelector.ProtoReflect.Descriptor instead.
 func (*LocalitySelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *LocalitySelector) GetRegion() string {
@@ -2324,7 +2511,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2336,7 +2523,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2349,7 +2536,7 @@ func (x *History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use History.ProtoReflect.Descriptor instead.
 func (*History) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *History) GetRetention() *durationpb.Duration {
@@ -2406,7 +2593,7 @@ type Checkers struct {
 
 func (x *Checkers) Reset() {
 	*x = Checkers{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2418,7 +2605,7 @@ func (x *Checkers) String() string {
 func (*Checkers) ProtoMessage() {}
 
 func (x *Checkers) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2431,7 +2618,7 @@ func (x *Checkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkers.ProtoReflect.Descriptor instead.
 func (*Checkers) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{25}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Checkers) GetFiles() []string {
@@ -2490,7 +2677,7 @@ type AdmitRule struct {
 
 func (x *AdmitRule) Reset() {
 	*x = AdmitRule{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2502,7 +2689,7 @@ func (x *AdmitRule) String() string {
 func (*AdmitRule) ProtoMessage() {}
 
 func (x *AdmitRule) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2515,7 +2702,7 @@ func (x *AdmitRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitRule.ProtoReflect.Descriptor instead.
 func (*AdmitRule) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{26}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AdmitRule) GetNodeIdGlob() string {
@@ -2558,7 +2745,7 @@ type DataPlanes struct {
 
 func (x *DataPlanes) Reset() {
 	*x = DataPlanes{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2570,7 +2757,7 @@ func (x *DataPlanes) String() string {
 func (*DataPlanes) ProtoMessage() {}
 
 func (x *DataPlanes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2583,7 +2770,7 @@ func (x *DataPlanes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataPlanes.ProtoReflect.Descriptor instead.
 func (*DataPlanes) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{27}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DataPlanes) GetEdsDirectory() string {
@@ -2695,7 +2882,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2707,7 +2894,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2720,7 +2907,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{28}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Limits) GetMaxMessageBytes() uint32 {
@@ -2856,11 +3043,60 @@ func (x *Limits) GetMaxJoinsPerMinute() uint32 {
 	return 0
 }
 
+// Upstream says where the control plane is.
+type Relay_Upstream struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Its servers, in order. api_type: with AGGREGATED_GRPC and
+	// AGGREGATED_DELTA_GRPC, every stream leads to its aggregated service; with
+	// GRPC and DELTA_GRPC, to the service that the client asks. Each client gets
+	// state of the world or delta, as it asks.
+	ApiConfigSource *v3.ApiConfigSource `protobuf:"bytes,1,opt,name=api_config_source,json=apiConfigSource,proto3" json:"api_config_source,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Relay_Upstream) Reset() {
+	*x = Relay_Upstream{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Relay_Upstream) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Relay_Upstream) ProtoMessage() {}
+
+func (x *Relay_Upstream) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Relay_Upstream.ProtoReflect.Descriptor instead.
+func (*Relay_Upstream) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{1, 0}
+}
+
+func (x *Relay_Upstream) GetApiConfigSource() *v3.ApiConfigSource {
+	if x != nil {
+		return x.ApiConfigSource
+	}
+	return nil
+}
+
 var File_hdsd_config_v1_config_proto protoreflect.FileDescriptor
 
 const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\n" +
-	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a\x1fenvoy/config/core/v3/base.proto\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\x8c\a\n" +
+	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a\x1fenvoy/config/core/v3/base.proto\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xb9\a\n" +
 	"\x06Config\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12,\n" +
 	"\x04grpc\x18\x02 \x01(\v2\x18.hdsd.config.v1.ListenerR\x04grpc\x12,\n" +
@@ -2883,7 +3119,22 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"dataPlanes\x12.\n" +
 	"\x06access\x18\x10 \x01(\v2\x16.hdsd.config.v1.AccessR\x06access\x12.\n" +
 	"\x06probes\x18\x11 \x01(\v2\x16.hdsd.config.v1.ProbesR\x06probes\x12+\n" +
-	"\x05admin\x18\x12 \x01(\v2\x15.hdsd.config.v1.AdminR\x05admin\"\xdb\x01\n" +
+	"\x05admin\x18\x12 \x01(\v2\x15.hdsd.config.v1.AdminR\x05admin\x12+\n" +
+	"\x05relay\x18\x13 \x01(\v2\x15.hdsd.config.v1.RelayR\x05relay\"\x9b\x03\n" +
+	"\x05Relay\x12:\n" +
+	"\bupstream\x18\x01 \x01(\v2\x1e.hdsd.config.v1.Relay.UpstreamR\bupstream\x124\n" +
+	"\x06health\x18\x02 \x01(\x0e2\x1c.hdsd.config.v1.Relay.HealthR\x06health\x12-\n" +
+	"\x04keep\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04keep\x127\n" +
+	"\aforward\x18\x04 \x01(\x0e2\x1d.hdsd.config.v1.Relay.ForwardR\aforward\x1a]\n" +
+	"\bUpstream\x12Q\n" +
+	"\x11api_config_source\x18\x01 \x01(\v2%.envoy.config.core.v3.ApiConfigSourceR\x0fapiConfigSource\"\x19\n" +
+	"\x06Health\x12\x06\n" +
+	"\x02ON\x10\x00\x12\a\n" +
+	"\x03OFF\x10\x01\">\n" +
+	"\aForward\x12\b\n" +
+	"\x04NONE\x10\x00\x12\x16\n" +
+	"\x12CLIENT_CERTIFICATE\x10\x01\x12\x11\n" +
+	"\rAUTHORIZATION\x10\x02\"\xdb\x01\n" +
 	"\bListener\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12+\n" +
 	"\x03tls\x18\x02 \x01(\v2\x19.hdsd.config.v1.ServerTlsR\x03tls\x12\x1a\n" +
@@ -3111,8 +3362,8 @@ func file_hdsd_config_v1_config_proto_rawDescGZIP() []byte {
 	return file_hdsd_config_v1_config_proto_rawDescData
 }
 
-var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
+var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(Role)(0),                   // 0: hdsd.config.v1.Role
 	(UpstreamHealth)(0),         // 1: hdsd.config.v1.UpstreamHealth
@@ -3121,113 +3372,124 @@ var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(WhenUnobserved)(0),         // 4: hdsd.config.v1.WhenUnobserved
 	(Mode)(0),                   // 5: hdsd.config.v1.Mode
 	(ZoneHealth)(0),             // 6: hdsd.config.v1.ZoneHealth
-	(Access_Mode)(0),            // 7: hdsd.config.v1.Access.Mode
-	(*Config)(nil),              // 8: hdsd.config.v1.Config
-	(*Listener)(nil),            // 9: hdsd.config.v1.Listener
-	(*Probes)(nil),              // 10: hdsd.config.v1.Probes
-	(*Admin)(nil),               // 11: hdsd.config.v1.Admin
-	(*ServerTls)(nil),           // 12: hdsd.config.v1.ServerTls
-	(*SpiffeWorkloadApi)(nil),   // 13: hdsd.config.v1.SpiffeWorkloadApi
-	(*Access)(nil),              // 14: hdsd.config.v1.Access
-	(*Grant)(nil),               // 15: hdsd.config.v1.Grant
-	(*Oidc)(nil),                // 16: hdsd.config.v1.Oidc
-	(*Source)(nil),              // 17: hdsd.config.v1.Source
-	(*HoldShrinkage)(nil),       // 18: hdsd.config.v1.HoldShrinkage
-	(*DefaultHealthChecks)(nil), // 19: hdsd.config.v1.DefaultHealthChecks
-	(*Assignment)(nil),          // 20: hdsd.config.v1.Assignment
-	(*CheckerCapacity)(nil),     // 21: hdsd.config.v1.CheckerCapacity
-	(*Reporting)(nil),           // 22: hdsd.config.v1.Reporting
-	(*Verdict)(nil),             // 23: hdsd.config.v1.Verdict
-	(*DegradedWhen)(nil),        // 24: hdsd.config.v1.DegradedWhen
-	(*Doubt)(nil),               // 25: hdsd.config.v1.Doubt
-	(*PathCut)(nil),             // 26: hdsd.config.v1.PathCut
-	(*Damping)(nil),             // 27: hdsd.config.v1.Damping
-	(*MassFailure)(nil),         // 28: hdsd.config.v1.MassFailure
-	(*Policy)(nil),              // 29: hdsd.config.v1.Policy
-	(*CheckerSelector)(nil),     // 30: hdsd.config.v1.CheckerSelector
-	(*LocalitySelector)(nil),    // 31: hdsd.config.v1.LocalitySelector
-	(*History)(nil),             // 32: hdsd.config.v1.History
-	(*Checkers)(nil),            // 33: hdsd.config.v1.Checkers
-	(*AdmitRule)(nil),           // 34: hdsd.config.v1.AdmitRule
-	(*DataPlanes)(nil),          // 35: hdsd.config.v1.DataPlanes
-	(*Limits)(nil),              // 36: hdsd.config.v1.Limits
-	nil,                         // 37: hdsd.config.v1.CheckerSelector.MetadataEntry
-	(*durationpb.Duration)(nil), // 38: google.protobuf.Duration
-	(*v3.ConfigSource)(nil),     // 39: envoy.config.core.v3.ConfigSource
-	(*v3.Node)(nil),             // 40: envoy.config.core.v3.Node
-	(*v3.HealthCheck)(nil),      // 41: envoy.config.core.v3.HealthCheck
-	(v3.HealthStatus)(0),        // 42: envoy.config.core.v3.HealthStatus
-	(*structpb.Value)(nil),      // 43: google.protobuf.Value
+	(Relay_Health)(0),           // 7: hdsd.config.v1.Relay.Health
+	(Relay_Forward)(0),          // 8: hdsd.config.v1.Relay.Forward
+	(Access_Mode)(0),            // 9: hdsd.config.v1.Access.Mode
+	(*Config)(nil),              // 10: hdsd.config.v1.Config
+	(*Relay)(nil),               // 11: hdsd.config.v1.Relay
+	(*Listener)(nil),            // 12: hdsd.config.v1.Listener
+	(*Probes)(nil),              // 13: hdsd.config.v1.Probes
+	(*Admin)(nil),               // 14: hdsd.config.v1.Admin
+	(*ServerTls)(nil),           // 15: hdsd.config.v1.ServerTls
+	(*SpiffeWorkloadApi)(nil),   // 16: hdsd.config.v1.SpiffeWorkloadApi
+	(*Access)(nil),              // 17: hdsd.config.v1.Access
+	(*Grant)(nil),               // 18: hdsd.config.v1.Grant
+	(*Oidc)(nil),                // 19: hdsd.config.v1.Oidc
+	(*Source)(nil),              // 20: hdsd.config.v1.Source
+	(*HoldShrinkage)(nil),       // 21: hdsd.config.v1.HoldShrinkage
+	(*DefaultHealthChecks)(nil), // 22: hdsd.config.v1.DefaultHealthChecks
+	(*Assignment)(nil),          // 23: hdsd.config.v1.Assignment
+	(*CheckerCapacity)(nil),     // 24: hdsd.config.v1.CheckerCapacity
+	(*Reporting)(nil),           // 25: hdsd.config.v1.Reporting
+	(*Verdict)(nil),             // 26: hdsd.config.v1.Verdict
+	(*DegradedWhen)(nil),        // 27: hdsd.config.v1.DegradedWhen
+	(*Doubt)(nil),               // 28: hdsd.config.v1.Doubt
+	(*PathCut)(nil),             // 29: hdsd.config.v1.PathCut
+	(*Damping)(nil),             // 30: hdsd.config.v1.Damping
+	(*MassFailure)(nil),         // 31: hdsd.config.v1.MassFailure
+	(*Policy)(nil),              // 32: hdsd.config.v1.Policy
+	(*CheckerSelector)(nil),     // 33: hdsd.config.v1.CheckerSelector
+	(*LocalitySelector)(nil),    // 34: hdsd.config.v1.LocalitySelector
+	(*History)(nil),             // 35: hdsd.config.v1.History
+	(*Checkers)(nil),            // 36: hdsd.config.v1.Checkers
+	(*AdmitRule)(nil),           // 37: hdsd.config.v1.AdmitRule
+	(*DataPlanes)(nil),          // 38: hdsd.config.v1.DataPlanes
+	(*Limits)(nil),              // 39: hdsd.config.v1.Limits
+	(*Relay_Upstream)(nil),      // 40: hdsd.config.v1.Relay.Upstream
+	nil,                         // 41: hdsd.config.v1.CheckerSelector.MetadataEntry
+	(*durationpb.Duration)(nil), // 42: google.protobuf.Duration
+	(*v3.ConfigSource)(nil),     // 43: envoy.config.core.v3.ConfigSource
+	(*v3.Node)(nil),             // 44: envoy.config.core.v3.Node
+	(*v3.HealthCheck)(nil),      // 45: envoy.config.core.v3.HealthCheck
+	(v3.HealthStatus)(0),        // 46: envoy.config.core.v3.HealthStatus
+	(*structpb.Value)(nil),      // 47: google.protobuf.Value
+	(*v3.ApiConfigSource)(nil),  // 48: envoy.config.core.v3.ApiConfigSource
 }
 var file_hdsd_config_v1_config_proto_depIdxs = []int32{
-	9,  // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
-	9,  // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
-	17, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
-	19, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
-	20, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
-	22, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
-	23, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
+	12, // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
+	12, // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
+	20, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
+	22, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
+	23, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
+	25, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
+	26, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
 	5,  // 7: hdsd.config.v1.Config.mode:type_name -> hdsd.config.v1.Mode
-	29, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
-	32, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
-	33, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
-	36, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
-	35, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
-	14, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
-	10, // 14: hdsd.config.v1.Config.probes:type_name -> hdsd.config.v1.Probes
-	11, // 15: hdsd.config.v1.Config.admin:type_name -> hdsd.config.v1.Admin
-	12, // 16: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
-	38, // 17: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
-	13, // 18: hdsd.config.v1.ServerTls.spiffe_workload_api:type_name -> hdsd.config.v1.SpiffeWorkloadApi
-	7,  // 19: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
-	15, // 20: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
-	0,  // 21: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
-	16, // 22: hdsd.config.v1.Grant.oidc:type_name -> hdsd.config.v1.Oidc
-	39, // 23: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
-	1,  // 24: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
-	18, // 25: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
-	40, // 26: hdsd.config.v1.Source.node:type_name -> envoy.config.core.v3.Node
-	38, // 27: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
-	41, // 28: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
-	38, // 29: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
-	38, // 30: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
-	2,  // 31: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 32: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
-	21, // 33: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
-	38, // 34: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
-	3,  // 35: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
-	4,  // 36: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
-	42, // 37: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
-	24, // 38: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
-	38, // 39: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
-	38, // 40: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
-	25, // 41: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
-	26, // 42: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
-	27, // 43: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
-	28, // 44: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
-	43, // 45: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	38, // 46: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
-	38, // 47: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
-	23, // 48: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
-	30, // 49: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
-	5,  // 50: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
-	2,  // 51: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 52: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
-	31, // 53: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	37, // 54: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	38, // 55: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	34, // 56: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
-	38, // 57: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
-	39, // 58: hdsd.config.v1.Checkers.sds_config:type_name -> envoy.config.core.v3.ConfigSource
-	38, // 59: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	38, // 60: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	6,  // 61: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	39, // 62: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	63, // [63:63] is the sub-list for method output_type
-	63, // [63:63] is the sub-list for method input_type
-	63, // [63:63] is the sub-list for extension type_name
-	63, // [63:63] is the sub-list for extension extendee
-	0,  // [0:63] is the sub-list for field type_name
+	32, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
+	35, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
+	36, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
+	39, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
+	38, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
+	17, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
+	13, // 14: hdsd.config.v1.Config.probes:type_name -> hdsd.config.v1.Probes
+	14, // 15: hdsd.config.v1.Config.admin:type_name -> hdsd.config.v1.Admin
+	11, // 16: hdsd.config.v1.Config.relay:type_name -> hdsd.config.v1.Relay
+	40, // 17: hdsd.config.v1.Relay.upstream:type_name -> hdsd.config.v1.Relay.Upstream
+	7,  // 18: hdsd.config.v1.Relay.health:type_name -> hdsd.config.v1.Relay.Health
+	42, // 19: hdsd.config.v1.Relay.keep:type_name -> google.protobuf.Duration
+	8,  // 20: hdsd.config.v1.Relay.forward:type_name -> hdsd.config.v1.Relay.Forward
+	15, // 21: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
+	42, // 22: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
+	16, // 23: hdsd.config.v1.ServerTls.spiffe_workload_api:type_name -> hdsd.config.v1.SpiffeWorkloadApi
+	9,  // 24: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
+	18, // 25: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
+	0,  // 26: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
+	19, // 27: hdsd.config.v1.Grant.oidc:type_name -> hdsd.config.v1.Oidc
+	43, // 28: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
+	1,  // 29: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
+	21, // 30: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
+	44, // 31: hdsd.config.v1.Source.node:type_name -> envoy.config.core.v3.Node
+	42, // 32: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
+	45, // 33: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	42, // 34: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
+	42, // 35: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
+	2,  // 36: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 37: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
+	24, // 38: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
+	42, // 39: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
+	3,  // 40: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
+	4,  // 41: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
+	46, // 42: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
+	27, // 43: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
+	42, // 44: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
+	42, // 45: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
+	28, // 46: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
+	29, // 47: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
+	30, // 48: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
+	31, // 49: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
+	47, // 50: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	42, // 51: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
+	42, // 52: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	26, // 53: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
+	33, // 54: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
+	5,  // 55: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
+	2,  // 56: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 57: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
+	34, // 58: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
+	41, // 59: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	42, // 60: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	37, // 61: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
+	42, // 62: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
+	43, // 63: hdsd.config.v1.Checkers.sds_config:type_name -> envoy.config.core.v3.ConfigSource
+	42, // 64: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	42, // 65: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	6,  // 66: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	43, // 67: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	48, // 68: hdsd.config.v1.Relay.Upstream.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
+	69, // [69:69] is the sub-list for method output_type
+	69, // [69:69] is the sub-list for method input_type
+	69, // [69:69] is the sub-list for extension type_name
+	69, // [69:69] is the sub-list for extension extendee
+	0,  // [0:69] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
@@ -3235,15 +3497,15 @@ func file_hdsd_config_v1_config_proto_init() {
 	if File_hdsd_config_v1_config_proto != nil {
 		return
 	}
-	file_hdsd_config_v1_config_proto_msgTypes[12].OneofWrappers = []any{}
-	file_hdsd_config_v1_config_proto_msgTypes[21].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[13].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[22].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_config_v1_config_proto_rawDesc), len(file_hdsd_config_v1_config_proto_rawDesc)),
-			NumEnums:      8,
-			NumMessages:   30,
+			NumEnums:      10,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

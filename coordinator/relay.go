@@ -1,0 +1,91 @@
+package coordinator
+
+import (
+	"context"
+	"sync/atomic"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	"hdsd/config"
+	"hdsd/coordinator/catalog"
+	"hdsd/eds"
+	configv1 "hdsd/gen/hdsd/config/v1"
+	"hdsd/health"
+	"hdsd/relay"
+)
+
+// planeServers are what serves data planes.
+type planeServers struct {
+	eds      *eds.Server
+	relay    *relay.Server                 // nil: there is none
+	rulesNow atomic.Pointer[catalog.Rules] // the latest
+}
+
+var forwards = map[configv1.Relay_Forward]relay.Forward{
+	configv1.Relay_NONE: relay.Nothing, configv1.Relay_CLIENT_CERTIFICATE: relay.ClientCertificate, configv1.Relay_AUTHORIZATION: relay.Authorization,
+}
+
+// openRelay makes the relay, if the configuration has one.
+func (c *Coordinator) openRelay() {
+	r := c.started.GetRelay()
+	api := r.GetUpstream().GetApiConfigSource()
+	if api == nil {
+		return
+	}
+	limits := c.started.GetLimits()
+	c.relay = relay.NewServer(relay.Options{
+		Services:   api.GetGrpcServices(),
+		Aggregated: api.GetApiType() == corev3.ApiConfigSource_AGGREGATED_GRPC || api.GetApiType() == corev3.ApiConfigSource_AGGREGATED_DELTA_GRPC,
+		Health:     r.GetHealth() == configv1.Relay_ON,
+		Keep:       r.GetKeep().AsDuration(),
+		Forward:    forwards[r.GetForward()],
+		Settle:     func(ctx context.Context) error { return c.core.ask(ctx, func() {}) },
+		Checks:     func(k *clusterv3.Cluster) bool { return c.rulesNow.Load().Checks(relay.SourceName, k) },
+
+		MaxMessageBytes:     config.LargestAnswer(limits),
+		MaxClusterEndpoints: int(limits.GetMaxClusterEndpoints()),
+		MaxEndpoints:        int(limits.GetMaxSourceEndpoints()),
+		Log:                 c.log,
+	})
+}
+
+// planes is who gets what data planes get.
+func (c *Coordinator) planes() resourceServer {
+	if c.relay == nil {
+		return c.eds
+	}
+	return both{c.eds, c.relay.Health()}
+}
+
+// both gives two the same, in order.
+type both [2]resourceServer
+
+// Update implements resourceServer.
+func (b both) Update(u eds.Update) {
+	for _, one := range b {
+		one.Update(u)
+	}
+}
+
+// SetHealth implements resourceServer.
+func (b both) SetHealth(all []eds.Health) {
+	for _, one := range b {
+		one.SetHealth(all)
+	}
+}
+
+// SetZoneHealth implements resourceServer.
+func (b both) SetZoneHealth(zone health.Locality, set []eds.Health, unset []health.EndpointID) {
+	for _, one := range b {
+		one.SetZoneHealth(zone, set, unset)
+	}
+}
+
+// rules makes the rules that clusters are prepared by.
+func (c *Coordinator) rules(from *configv1.Config) *catalog.Rules {
+	r := catalog.NewRules(from)
+	r.Options.Forge = c.forge
+	c.rulesNow.Store(r)
+	return r
+}

@@ -1,0 +1,209 @@
+package coordinator_test
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	"google.golang.org/protobuf/proto"
+)
+
+// TestTheRelayPutsHealthIntoWhatPasses: a client of the control plane behind hdsd gets
+// what it says, and health that follows the upstream.
+func TestTheRelayPutsHealthIntoWhatPasses(t *testing.T) {
+	bothVariants(t, func(t *testing.T, delta bool) {
+		t.Parallel()
+		address, status := upstream(t)
+		m := newManagement(t)
+		m.come()
+		plain := proto.CloneOf(byEDS("plain")[0].(*clusterv3.Cluster))
+		plain.HealthChecks = nil
+		m.says(append(byEDS("web"), plain), endpoints("web", corev3.HealthStatus_UNKNOWN, address), endpoints("plain", corev3.HealthStatus_UNKNOWN, address))
+		s := newSite(t, t.TempDir(), relaying(m, ""), "")
+		s.ready() // without a client
+		s.checker("c1")
+		c := s.client(delta, "edge-1", "plain", "web")
+		s.eventually("health", func() bool { return c.health("web") == "HEALTHY" })
+		if got := c.cluster("web"); got == nil || len(got.GetHealthChecks()) != 0 {
+			t.Errorf("the checked cluster came as %v", got)
+		}
+		if got := c.cluster("plain"); !proto.Equal(got, plain) {
+			t.Errorf("the other cluster came as %v", got)
+		}
+		if got := s.healthOf("web", address); got != "HEALTHY" {
+			t.Errorf("/v1/endpoints says %q", got)
+		}
+		status.Store(fails)
+		s.eventually("the failure", func() bool { return c.health("web") == "UNHEALTHY" })
+		if got := c.health("plain"); got != "UNKNOWN" {
+			t.Errorf("what is not checked is %s", got)
+		}
+		status.Store(http.StatusOK)
+		s.eventually("the recovery", func() bool { return c.health("web") == "HEALTHY" })
+
+		other, _ := upstream(t)
+		m.says(byEDS("web"), endpoints("web", corev3.HealthStatus_UNKNOWN, other))
+		s.eventually("the control plane's change", func() bool {
+			a := c.assignment("web")
+			return a != nil && strings.Contains(a.String(), other[strings.LastIndex(other, ":")+1:]) && c.health("web") == "HEALTHY"
+		})
+	})
+}
+
+// TestTheFirstRelayedAssignmentHasStoredHealth, after a restart and before any checker is
+// back.
+func TestTheFirstRelayedAssignmentHasStoredHealth(t *testing.T) {
+	bothVariants(t, func(t *testing.T, delta bool) {
+		t.Parallel()
+		address, status := upstream(t)
+		status.Store(fails)
+		m := newManagement(t)
+		m.come()
+		m.says(byEDS("web"), endpoints("web", corev3.HealthStatus_UNKNOWN, address))
+		dir := t.TempDir()
+		s := newSite(t, dir, relaying(m, ""), "")
+		s.ready()
+		s.checker("c1")
+		c := s.client(delta, "edge-1", "web")
+		s.eventually("the failure", func() bool { return c.health("web") == "UNHEALTHY" })
+		s.stop()
+		<-s.ended
+
+		s = newSite(t, dir, relaying(m, ""), "")
+		s.ready()
+		c = s.client(delta, "edge-1", "web")
+		s.eventually("an assignment", func() bool { return c.assignment("web") != nil })
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, h := range c.responses {
+			if packed := h.resources["web"]; packed != nil && h.typeURL == resourcev3.ClusterType {
+				k := &clusterv3.Cluster{}
+				if err := packed.UnmarshalTo(k); err != nil || len(k.GetHealthChecks()) != 0 {
+					t.Errorf("a cluster came with health checks: %v, %v", k, err)
+				}
+			}
+		}
+		for _, h := range c.responses {
+			if h.typeURL == resourcev3.EndpointType {
+				if !strings.Contains(string(h.resources["web"].GetValue()), "\x10\x02") {
+					t.Error("the first assignment has not the stored health")
+				}
+				break
+			}
+		}
+	})
+}
+
+// TestTheControlPlaneHearsItsClients: acknowledgements and refusals of what it sent, with
+// their text and under its nonces and versions, and nothing of what hdsd sent.
+func TestTheControlPlaneHearsItsClients(t *testing.T) {
+	bothVariants(t, func(t *testing.T, delta bool) {
+		t.Parallel()
+		address, status := upstream(t)
+		m := newManagement(t)
+		var foreign, nodes atomic.Int32
+		refused := make(chan string, 10)
+		note := func(typeURL, nonce, version, refusal, node string) {
+			if strings.Contains(nonce, "hdsd") || strings.Contains(version, "hdsd") {
+				foreign.Add(1)
+			}
+			if refusal != "" {
+				select {
+				case refused <- typeURL + " " + refusal:
+				default: // by state of the world, it answers a refusal with the same again
+				}
+			}
+			if node == "edge-1" {
+				nodes.Add(1)
+			}
+		}
+		m.hears = callbacks{
+			onDelta: func(r *discoveryv3.DeltaDiscoveryRequest) {
+				note(r.GetTypeUrl(), r.GetResponseNonce(), "", r.GetErrorDetail().GetMessage(), r.GetNode().GetId())
+			},
+			onState: func(r *discoveryv3.DiscoveryRequest) {
+				note(r.GetTypeUrl(), r.GetResponseNonce(), r.GetVersionInfo(), r.GetErrorDetail().GetMessage(), r.GetNode().GetId())
+			},
+		}
+		m.come()
+		m.extra = map[string][]types.Resource{resourcev3.ListenerType: {&listenerv3.Listener{Name: "front"}}}
+		m.says(byEDS("web"), endpoints("web", corev3.HealthStatus_UNKNOWN, address))
+		s := newSite(t, t.TempDir(), relaying(m, ""), "")
+		s.ready()
+		s.checker("c1")
+		c := s.newClient(delta, "edge-1")
+		c.refuses = func(h *heard) string {
+			if h.typeURL == resourcev3.ListenerType {
+				return "no such filter"
+			}
+			return ""
+		}
+		c.talker.ask(resourcev3.ClusterType, nil, nil)
+		c.talker.ask(resourcev3.EndpointType, []string{"web"}, nil)
+		c.talker.ask(resourcev3.ListenerType, nil, nil)
+		go c.run()
+		if got, want := <-refused, resourcev3.ListenerType+" no such filter"; got != want {
+			t.Errorf("the control plane heard %q, want %q", got, want)
+		}
+		s.eventually("health", func() bool { return c.health("web") == "HEALTHY" })
+		status.Store(fails)
+		s.eventually("the failure", func() bool { return c.health("web") == "UNHEALTHY" })
+		m.says(byEDS("web"), endpoints("web", corev3.HealthStatus_UNKNOWN, address, "127.0.0.1:1"))
+		s.eventually("the change", func() bool {
+			a := c.assignment("web")
+			return a != nil && len(a.GetEndpoints()[0].GetLbEndpoints()) == 2
+		})
+		if foreign.Load() > 0 {
+			t.Errorf("the control plane got %d versions or nonces of hdsd's", foreign.Load())
+		}
+		if nodes.Load() == 0 {
+			t.Error("the control plane got no node")
+		}
+	})
+}
+
+// TestWithoutHealthEverythingPassesAsItCame, and the switch is live.
+func TestWithoutHealthEverythingPassesAsItCame(t *testing.T) {
+	bothVariants(t, func(t *testing.T, delta bool) {
+		t.Parallel()
+		address, status := upstream(t)
+		status.Store(fails)
+		m := newManagement(t)
+		m.come()
+		m.says(byEDS("web"), endpoints("web", corev3.HealthStatus_UNKNOWN, address))
+		s := newSite(t, t.TempDir(), relaying(m, ", health: OFF"), "")
+		s.ready()
+		s.checker("c1")
+		c := s.client(delta, "edge-1", "web")
+		s.eventually("the failure", func() bool { return s.healthOf("web", address) == "UNHEALTHY" })
+		if got := c.cluster("web"); !proto.Equal(got, byEDS("web")[0]) {
+			t.Errorf("the cluster came as %v", got)
+		}
+		if got := c.health("web"); got != "UNKNOWN" {
+			t.Errorf("the assignment says %s", got)
+		}
+		for _, h := range c.responses {
+			for _, v := range append([]string{h.version, h.nonce}, h.versions["web"]) {
+				if strings.Contains(v, "hdsd") {
+					t.Errorf("%s came with version or nonce %s", h.typeURL, v)
+				}
+			}
+		}
+		for _, on := range []string{"ON", "OFF"} {
+			restart, err := s.Reload(configuration(t, s.dir, relaying(m, ", health: "+on), ""))
+			if err != nil || len(restart) > 0 {
+				t.Fatal(restart, err)
+			}
+			s.eventually("the switch "+on, func() bool {
+				return (c.health("web") == "UNHEALTHY") == (on == "ON") && (len(c.cluster("web").GetHealthChecks()) == 0) == (on == "ON")
+			})
+		}
+	})
+}

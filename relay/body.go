@@ -1,0 +1,153 @@
+package relay
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+
+	"github.com/cespare/xxhash/v2"
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/internal/envoyrules"
+	"hdsd/relay/fields"
+)
+
+// kind is one of the two types that hdsd puts health into.
+type kind uint8
+
+const (
+	clusters kind = iota
+	assignments
+	kinds
+)
+
+func (k kind) typeURL() string {
+	if k == clusters {
+		return resourcev3.ClusterType
+	}
+	return resourcev3.EndpointType
+}
+
+// kindOf returns the kind of a type, and false for one that passes as it came.
+func kindOf(typeURL string) (kind, bool) {
+	switch typeURL {
+	case resourcev3.ClusterType:
+		return clusters, true
+	case resourcev3.EndpointType:
+		return assignments, true
+	}
+	return 0, false
+}
+
+// body is a resource as the control plane sent it, kept once however many nodes have it.
+type body struct {
+	kind kind
+	name string
+	wire []byte
+	hash uint64
+
+	// What hdsd makes of it to learn what to check. Set once.
+	cluster    *clusterv3.Cluster
+	assignment *endpointv3.ClusterLoadAssignment
+	endpoints  int
+	wrong      string // why it cannot be checked
+	group      uint64 // of a cluster: equal for those that are checked the same way
+
+	refs int // guarded by stock.mu
+
+	mu       sync.Mutex // guards what follows
+	edition  uint64     // of the health in out; 0: none yet
+	out      []byte
+	change   uint64 // hash of out; 0: out is wire
+	expected expectation
+}
+
+// expectation is whether hdsd will check a cluster.
+type expectation uint8
+
+const (
+	unasked expectation = iota
+	willCheck
+	wontCheck
+)
+
+func newBody(k kind, name string, wire []byte, maxEndpoints int) *body {
+	x := &body{kind: k, name: name, wire: bytes.Clone(wire), hash: xxhash.Sum64(wire)}
+	if x.endpoints = envoyrules.CountEncoded(k.typeURL(), wire); x.endpoints > maxEndpoints {
+		x.wrong = envoyrules.TooMany(x.endpoints, maxEndpoints)
+		return x
+	}
+	var message proto.Message
+	if k == clusters {
+		x.cluster = &clusterv3.Cluster{}
+		message = x.cluster
+	} else {
+		x.assignment = &endpointv3.ClusterLoadAssignment{}
+		message = x.assignment
+	}
+	if err := proto.Unmarshal(wire, message); err != nil {
+		x.wrong = fmt.Sprintf("it cannot be decoded: %s", err)
+	} else if violations := envoyrules.Violations(message); len(violations) > 0 {
+		x.wrong = violations[0].Field + ": " + violations[0].Reason
+	}
+	if k == clusters {
+		service, _ := x.service()
+		x.group = groupOf(wire, service)
+	}
+	return x
+}
+
+// service is the name of the assignment that has a cluster's endpoints, and whether they
+// come by EDS.
+func (x *body) service() (name string, byEDS bool) {
+	if x.cluster.GetClusterType() != nil || x.cluster.GetType() != clusterv3.Cluster_EDS {
+		return x.name, false
+	}
+	if name = x.cluster.GetEdsClusterConfig().GetServiceName(); name != "" {
+		return name, true
+	}
+	return x.name, true
+}
+
+// latest returns the resource with the latest health in it, and what stands for the
+// change; 0: it is as it came.
+func (x *body) latest(s *Server) (out []byte, change uint64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	edition := s.book.current(subject{x.kind, x.name}) + 1
+	if x.edition == edition {
+		return x.out, x.change
+	}
+	out, err := s.book.apply(x, func() (bool, bool) { return s.expects(x) })
+	if err != nil { // the client will judge it
+		out = x.wire
+	}
+	x.edition, x.out, x.change = edition, out, 0
+	if !bytes.Equal(out, x.wire) {
+		x.change = max(xxhash.Sum64(out), 1)
+	} else {
+		x.out = x.wire
+	}
+	return x.out, x.change
+}
+
+// Fields of a Cluster that say how to check its endpoints.
+var checkFields = map[protowire.Number]bool{2: true, 8: true, 24: true, 36: true, 38: true, 43: true}
+
+// groupOf is a hash of what a cluster says of how to check it.
+func groupOf(wire []byte, service string) uint64 {
+	var digest xxhash.Digest
+	digest.Reset()
+	_, _ = digest.WriteString(service)
+	_ = fields.Each(wire, func(f *fields.Field) bool { // it was decoded
+		if checkFields[f.Number] {
+			_, _ = digest.Write(f.Raw)
+		}
+		return true
+	})
+	return digest.Sum64()
+}

@@ -1,0 +1,220 @@
+package relay
+
+import (
+	"sync"
+
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+
+	"hdsd/eds"
+	"hdsd/health"
+	"hdsd/internal/envoyaddr"
+	"hdsd/relay/overlay"
+)
+
+// subject is what a change of health is about: a resource of a type and name.
+type subject struct {
+	kind kind
+	name string
+}
+
+// book knows the health to publish. It follows the decisions as eds.Server does.
+type book struct {
+	changed func([]subject) // called without a lock when something changed
+
+	mu       sync.RWMutex // guards what follows
+	on       bool
+	pages    uint64 // counts changes of everything
+	statuses []health.Status
+	sheets   map[string]*sheet              // by name of the assignment
+	users    map[health.EndpointID][]string // names of the assignments that an endpoint is in
+	clusters map[string]bool                // whether hdsd checks a cluster
+	edition  map[subject]uint64             // counts changes
+}
+
+// sheet is which verdicts decide the endpoints of an assignment.
+type sheet struct {
+	overruled bool
+	ids       map[overlay.Key][]health.EndpointID
+}
+
+func newBook(on bool) *book {
+	return &book{
+		on: on, sheets: map[string]*sheet{}, users: map[health.EndpointID][]string{}, clusters: map[string]bool{}, edition: map[subject]uint64{},
+	}
+}
+
+// about lists the resources whose health an assignment decides: itself, and a cluster
+// that lists its endpoints.
+func about(assignment string) []subject {
+	return []subject{{assignments, assignment}, {clusters, assignment}}
+}
+
+// Update takes in what eds.Server publishes.
+func (b *book) Update(u eds.Update) {
+	b.mu.Lock()
+	var touched []subject
+	for i := range u.Assignments {
+		a := &u.Assignments[i]
+		b.forget(a.Name)
+		b.sheets[a.Name] = b.sheetOf(a)
+		touched = append(touched, about(a.Name)...)
+	}
+	for _, c := range u.Clusters {
+		name := c.Message.GetName()
+		if was, known := b.clusters[name]; !known || was != c.Checked {
+			b.clusters[name] = c.Checked
+			touched = append(touched, subject{clusters, name})
+		}
+	}
+	for _, name := range u.RemovedClusters {
+		delete(b.clusters, name)
+		touched = append(touched, subject{clusters, name})
+	}
+	for _, name := range u.RemovedAssignments {
+		b.forget(name)
+		delete(b.sheets, name)
+		touched = append(touched, about(name)...)
+	}
+	b.announce(touched)
+}
+
+// announce counts the changes, releases the lock and tells of them.
+func (b *book) announce(touched []subject) {
+	for _, s := range touched {
+		b.edition[s]++
+	}
+	b.mu.Unlock()
+	if len(touched) > 0 {
+		b.changed(touched)
+	}
+}
+
+func (b *book) sheetOf(a *eds.Assignment) *sheet {
+	s := &sheet{overruled: a.Overruled, ids: map[overlay.Key][]health.EndpointID{}}
+	for l, group := range a.Message.GetEndpoints() {
+		for e, endpoint := range group.GetLbEndpoints() {
+			if l >= len(a.IDs) || e >= len(a.IDs[l]) || len(a.IDs[l][e]) == 0 {
+				continue
+			}
+			s.ids[keyOf(group, endpoint)] = a.IDs[l][e]
+			for _, id := range a.IDs[l][e] {
+				b.users[id] = append(b.users[id], a.Name)
+			}
+		}
+	}
+	return s
+}
+
+func keyOf(group *endpointv3.LocalityLbEndpoints, endpoint *endpointv3.LbEndpoint) overlay.Key {
+	return overlay.Key{Locality: envoyaddr.Locality(group.GetLocality()), Address: envoyaddr.Address(endpoint.GetEndpoint().GetAddress())}
+}
+
+// forget ends that an assignment uses its endpoints.
+func (b *book) forget(name string) {
+	before := b.sheets[name]
+	if before == nil {
+		return
+	}
+	for _, ids := range before.ids {
+		for _, id := range ids {
+			left := b.users[id][:0]
+			for _, user := range b.users[id] {
+				if user != name {
+					left = append(left, user)
+				}
+			}
+			if b.users[id] = left; len(left) == 0 {
+				delete(b.users, id)
+			}
+		}
+	}
+}
+
+// SetHealth takes in health that eds.Server publishes.
+func (b *book) SetHealth(changes []eds.Health) {
+	b.mu.Lock()
+	var touched []subject
+	for _, c := range changes {
+		if int(c.ID) >= len(b.statuses) {
+			b.statuses = append(b.statuses, make([]health.Status, int(c.ID)+1-len(b.statuses))...)
+		}
+		if b.statuses[c.ID] == c.Status {
+			continue
+		}
+		b.statuses[c.ID] = c.Status
+		for _, name := range b.users[c.ID] {
+			touched = append(touched, about(name)...)
+		}
+	}
+	b.announce(touched)
+}
+
+// SetZoneHealth does nothing: through the relay, all zones get the verdict.
+func (b *book) SetZoneHealth(health.Locality, []eds.Health, []health.EndpointID) {}
+
+// turn turns health on or off.
+func (b *book) turn(on bool) (changed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.on == on {
+		return false
+	}
+	b.on = on
+	b.pages++
+	return true
+}
+
+// current returns the edition of a resource's health.
+func (b *book) current(s subject) uint64 {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.pages<<40 + b.edition[s]
+}
+
+// apply puts health into a resource. checked says whether hdsd checks a cluster of which
+// it has no endpoints yet.
+func (b *book) apply(x *body, expected func() (bool, bool)) ([]byte, error) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	if !b.on {
+		return x.wire, nil
+	}
+	of := b.healthOf(x.name)
+	if x.kind == assignments {
+		return overlay.Assignment(x.wire, of)
+	}
+	checked, undecided := expected()
+	if !undecided {
+		checked = b.clusters[x.name]
+	}
+	return overlay.Cluster(x.wire, checked, of)
+}
+
+// healthOf returns the health of an assignment's endpoints.
+func (b *book) healthOf(name string) overlay.Health {
+	s := b.sheets[name]
+	return func(of overlay.Key, says health.Status) (health.Status, bool) {
+		if s == nil || len(s.ids[of]) == 0 {
+			return says, false
+		}
+		ours := health.Healthy
+		for i, id := range s.ids[of] {
+			if one := b.status(id); i == 0 {
+				ours = one
+			} else {
+				ours = health.Worse(ours, one)
+			}
+		}
+		if s.overruled {
+			return ours, true
+		}
+		return eds.Combine(ours, says), true
+	}
+}
+
+func (b *book) status(id health.EndpointID) health.Status {
+	if int(id) >= len(b.statuses) {
+		return health.Unknown
+	}
+	return b.statuses[id]
+}

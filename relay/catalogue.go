@@ -1,0 +1,300 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/relay/overlay"
+	"hdsd/source"
+)
+
+// SourceName is the name of the source that has what the connected nodes have.
+const SourceName = "relay"
+
+// catalogue makes a source of the stock: the union over the nodes. It implements
+// feed.Reader. All but latest belongs to the goroutine of Run.
+type catalogue struct {
+	server *Server
+	stock  *stock
+	where  string // the control plane
+
+	mu     sync.Mutex
+	latest *source.Set // guarded by mu
+
+	made   map[string][]*source.Cluster // by the name of the nodes' cluster, or of a lone assignment
+	unions map[string]*endpointv3.ClusterLoadAssignment
+	users  map[string]map[string]bool // by service: the clusters that use it
+	uses   map[string][]string        // by cluster: its services
+}
+
+func newCatalogue(s *Server, where string) *catalogue {
+	return &catalogue{
+		server: s, stock: s.stock, where: where, latest: &source.Set{Source: SourceName, Unread: true},
+		made: map[string][]*source.Cluster{}, unions: map[string]*endpointv3.ClusterLoadAssignment{},
+		users: map[string]map[string]bool{}, uses: map[string][]string{},
+	}
+}
+
+// Latest implements feed.Reader.
+func (c *catalogue) Latest() *source.Set {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.latest
+}
+
+// Run implements feed.Reader: it hands on what the nodes have, and then lets those know
+// who wait for it.
+func (c *catalogue) Run(ctx context.Context, take func(*source.Set)) error {
+	// What no node has asked for yet may still be wanted, until they have had time to
+	// come back.
+	over := time.NewTimer(c.server.options.Keep)
+	defer over.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-over.C:
+			c.hand(ctx, false, take)
+		case <-c.stock.wake:
+			c.hand(ctx, c.Latest().Unread, take)
+		}
+	}
+}
+
+// hand hands on a set.
+func (c *catalogue) hand(ctx context.Context, unread bool, take func(*source.Set)) {
+	set, moment, settled := c.make(unread)
+	c.mu.Lock()
+	c.latest = set
+	c.mu.Unlock()
+	take(set)
+	if c.server.options.Settle(ctx) != nil {
+		return // hdsd stops
+	}
+	if touched := c.stock.settle(settled); len(touched) > 0 {
+		c.server.changed(touched)
+	}
+	c.stock.know(moment)
+}
+
+// make makes a set of what is in the stock. settled says of each cluster made again
+// whether it has endpoints.
+func (c *catalogue) make(unread bool) (set *source.Set, moment uint64, settled map[string]bool) {
+	c.stock.mu.Lock()
+	defer c.stock.mu.Unlock()
+	names := c.dirtyClusters()
+	c.stock.dirty, moment = map[subject]bool{}, c.stock.learned
+
+	with, settled := map[string]*source.Cluster{}, map[string]bool{}
+	alone := map[string]bool{}
+	for name := range names {
+		for _, service := range c.uses[name] {
+			alone[service] = true
+		}
+		c.replace(name, c.variants(name), with)
+		for _, service := range c.uses[name] {
+			alone[service] = true
+		}
+		settled[name] = slices.ContainsFunc(c.made[name], func(k *source.Cluster) bool { return hasEndpoints(k.Assignment) })
+	}
+	for service := range alone {
+		if len(c.stock.byName[clusters][service]) == 0 {
+			c.replace(service, c.lone(service), with)
+		}
+	}
+	before := c.Latest()
+	return &source.Set{Source: SourceName, Unread: unread, Clusters: source.Amend(before.Clusters, with)}, moment, settled
+}
+
+func hasEndpoints(a *endpointv3.ClusterLoadAssignment) bool {
+	return slices.ContainsFunc(a.GetEndpoints(), func(g *endpointv3.LocalityLbEndpoints) bool { return len(g.GetLbEndpoints()) > 0 })
+}
+
+// dirtyClusters returns the clusters that a change concerns, and renews the unions of
+// assignments that changed.
+func (c *catalogue) dirtyClusters() map[string]bool {
+	names := map[string]bool{}
+	for changed := range c.stock.dirty {
+		names[changed.name] = true // of a cluster, or of a lone assignment
+		if changed.kind == clusters {
+			continue
+		}
+		for user := range c.users[changed.name] {
+			names[user] = true
+		}
+		c.unite(changed.name, assignmentsOf(c.stock.byName[assignments][changed.name]))
+	}
+	return names
+}
+
+// assignmentsOf returns what resources say of endpoints.
+func assignmentsOf(bodies []*body) (all []*endpointv3.ClusterLoadAssignment) {
+	for _, x := range bodies {
+		switch {
+		case x.wrong != "":
+		case x.kind == assignments:
+			all = append(all, x.assignment)
+		case x.cluster.GetLoadAssignment() != nil:
+			all = append(all, x.cluster.GetLoadAssignment())
+		}
+	}
+	return all
+}
+
+// replace puts other clusters in the place of those made of a name.
+func (c *catalogue) replace(name string, now []*source.Cluster, with map[string]*source.Cluster) {
+	before := c.made[name]
+	for _, k := range before {
+		with[k.Name] = nil
+	}
+	for i, k := range now {
+		if at := slices.IndexFunc(before, func(b *source.Cluster) bool { return sameCluster(b, k) }); at >= 0 {
+			k = before[at]
+			now[i] = k
+		}
+		with[k.Name] = k
+	}
+	if c.made[name] = now; len(now) == 0 {
+		delete(c.made, name)
+	}
+}
+
+func sameCluster(a, b *source.Cluster) bool {
+	return a.Name == b.Name && a.ServiceName == b.ServiceName && a.Config == b.Config && a.Assignment == b.Assignment && a.Rejected == b.Rejected
+}
+
+// lone makes a cluster of an assignment that no cluster uses.
+func (c *catalogue) lone(service string) []*source.Cluster {
+	bodies := c.stock.byName[assignments][service]
+	if len(bodies) == 0 || len(c.users[service]) > 0 {
+		return nil
+	}
+	k := &source.Cluster{Source: SourceName, Name: service, ServiceName: service, Lone: true, Assignment: c.unions[service], File: c.where}
+	if k.Assignment == nil {
+		k.Rejected = bodies[0].wrong
+	}
+	return []*source.Cluster{k}
+}
+
+// variants makes the clusters of a name: one for each way in which nodes check it.
+func (c *catalogue) variants(name string) (all []*source.Cluster) {
+	bodies := c.stock.byName[clusters][name]
+	for _, service := range c.uses[name] {
+		if delete(c.users[service], name); len(c.users[service]) == 0 {
+			delete(c.users, service)
+		}
+	}
+	delete(c.uses, name)
+	if len(bodies) == 0 {
+		return c.lone(name)
+	}
+	c.uses[name] = []string{name} // a lone assignment of that name gives way to it
+	groups := map[uint64]bool{}
+	inline := false
+	for _, x := range bodies {
+		if x.wrong != "" || groups[x.group] {
+			continue
+		}
+		groups[x.group] = true
+		service, byEDS := x.service()
+		if byEDS {
+			c.use(name, service)
+		} else if !inline {
+			inline = true
+			c.unite("\x00"+name, assignmentsOf(bodies))
+		}
+		all = append(all, c.variant(x, len(all), service, byEDS))
+	}
+	if len(all) == 0 {
+		x := bodies[0]
+		return []*source.Cluster{{Source: SourceName, Name: name, ServiceName: name, Rejected: x.wrong, File: c.where}}
+	}
+	return all
+}
+
+func (c *catalogue) use(name, service string) {
+	if c.users[service] == nil {
+		c.users[service] = map[string]bool{}
+	}
+	c.users[service][name] = true
+	if !slices.Contains(c.uses[name], service) {
+		c.uses[name] = append(c.uses[name], service)
+	}
+}
+
+func (c *catalogue) variant(x *body, index int, service string, byEDS bool) *source.Cluster {
+	k := &source.Cluster{
+		Source: SourceName, Name: x.name, ServiceName: service, Config: x.cluster, HealthChecks: x.cluster.GetHealthChecks(), File: c.where,
+	}
+	if index > 0 {
+		k.Name = fmt.Sprintf("%s#%d", x.name, index+1)
+	}
+	if byEDS {
+		k.Assignment = c.unions[service]
+	} else {
+		k.Assignment = c.unions["\x00"+x.name]
+	}
+	return k
+}
+
+// unite makes the union of what nodes have under a name. It keeps its pointer while it
+// stays the same.
+func (c *catalogue) unite(name string, all []*endpointv3.ClusterLoadAssignment) {
+	if len(all) == 0 {
+		delete(c.unions, name)
+		return
+	}
+	now := all[0]
+	if len(all) > 1 {
+		now = union(all)
+	}
+	if before := c.unions[name]; before != now && !proto.Equal(before, now) {
+		c.unions[name] = now
+	}
+}
+
+// union lists the endpoints of several assignments, each once.
+func union(all []*endpointv3.ClusterLoadAssignment) *endpointv3.ClusterLoadAssignment {
+	out := proto.CloneOf(all[0])
+	seen := map[overlay.Key]bool{}
+	for i, a := range all {
+		for _, group := range a.GetEndpoints() {
+			more := &endpointv3.LocalityLbEndpoints{Locality: group.GetLocality()}
+			for _, e := range group.GetLbEndpoints() {
+				key := keyOf(group, e)
+				if seen[key] {
+					continue
+				}
+				seen[key] = true
+				more.LbEndpoints = append(more.LbEndpoints, e)
+			}
+			if i > 0 && len(more.GetLbEndpoints()) > 0 {
+				out.Endpoints = append(out.Endpoints, more)
+			}
+		}
+	}
+	return out
+}
+
+// settle notes which clusters have endpoints, and returns those of which that is new.
+func (s *stock) settle(now map[string]bool) (touched []subject) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if s.settled[name] == now[name] {
+			continue
+		}
+		if s.settled[name] = now[name]; !now[name] {
+			delete(s.settled, name)
+		}
+		touched = append(touched, subject{clusters, name})
+	}
+	return touched
+}

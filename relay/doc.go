@@ -1,0 +1,40 @@
+// Package relay stands between data planes and their control plane. It passes on every
+// type of discovery, and puts health into Clusters and ClusterLoadAssignments on their way.
+//
+// # Structure
+//
+//   - A Server owns the connections to the control plane (upstream) and the streams. Each
+//     client's stream has one stream to the control plane, of the same kind.
+//   - A stream passes requests up and responses down. A ledger of it, for each of the two
+//     types, knows what the client has, and maps nonces and versions.
+//   - The stock has each resource once, however many clients have it (body).
+//   - The book has the health to publish. It follows hdsd's decisions as eds.Server does.
+//   - The catalogue makes a source of the stock, so that hdsd checks what clients have.
+//
+// # Guarantees
+//
+//   - Of other types, every byte passes as it came, in both directions.
+//   - Of a Cluster or an assignment, only what package overlay changes differs. A response
+//     in which nothing differs passes as it came, with its version and nonce.
+//   - A version with a mark (package message) stands for a changed resource. The control
+//     plane gets its own version back.
+//   - What the control plane sends, the client answers to it. What hdsd sends of its own, a
+//     flip, hdsd handles the answer of; it is sent once the client has answered all else.
+//   - A refused resource is sent again when it changes. Until then the client gets the
+//     health of the version that it has.
+//   - A response waits until hdsd's core knows its resources, up to LearnTimeout. So
+//     stored health is in the first one.
+//   - An EDS cluster whose endpoints are not known yet has its health checks removed if
+//     hdsd would check it. So the client need not take it twice.
+//   - Nothing is queued but one response each way. A client that does not read keeps the
+//     control plane waiting, and is cut off after WriteTimeout.
+//
+// # Locks and goroutines
+//
+// Locks are taken in this order: stream, body, book, stock; catalogue's last. The server's
+// is held alone. No lock is held while a message is written.
+//
+// Each stream has three goroutines: one for requests, one that receives from the control
+// plane, and one that sends to the client. They end when the stream's handler returns, and
+// Close waits for them. The catalogue runs on the goroutine of the feed.
+package relay

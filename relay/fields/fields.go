@@ -1,0 +1,159 @@
+package fields
+
+import (
+	"fmt"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// Field is one field of an encoded message.
+type Field struct {
+	Number protowire.Number
+	Kind   protowire.Type
+	Raw    []byte // with its tag
+	Value  []byte // of a length-delimited one
+}
+
+// Is reports whether a field has a number and is length-delimited: a text, bytes or a
+// message.
+func (f *Field) Is(number protowire.Number) bool {
+	return f.Number == number && f.Kind == protowire.BytesType
+}
+
+// IsNumber reports whether a field has a number and is a varint.
+func (f *Field) IsNumber(number protowire.Number) bool {
+	return f.Number == number && f.Kind == protowire.VarintType
+}
+
+// Varint returns the value of a varint.
+func (f *Field) Varint() uint64 {
+	_, _, head := protowire.ConsumeTag(f.Raw)
+	value, _ := protowire.ConsumeVarint(f.Raw[head:])
+	return value
+}
+
+// Next returns the first field of an encoded message.
+func Next(wire []byte) (Field, error) {
+	number, kind, head := protowire.ConsumeTag(wire)
+	if head < 0 {
+		return Field{}, fmt.Errorf("read a tag: %w", protowire.ParseError(head))
+	}
+	size := protowire.ConsumeFieldValue(number, kind, wire[head:])
+	if size < 0 {
+		return Field{}, fmt.Errorf("read field %d: %w", number, protowire.ParseError(size))
+	}
+	f := Field{Number: number, Kind: kind, Raw: wire[: head+size : head+size]}
+	if kind == protowire.BytesType {
+		f.Value, _ = protowire.ConsumeBytes(wire[head:])
+		f.Value = slices.Clip(f.Value)
+	}
+	return f, nil
+}
+
+// Each calls visit with each field, until visit returns false.
+func Each(wire []byte, visit func(*Field) bool) error {
+	for len(wire) > 0 {
+		f, err := Next(wire)
+		if err != nil {
+			return err
+		}
+		if wire = wire[len(f.Raw):]; !visit(&f) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Rewrite replaces fields. change returns what takes the place of a field, nothing to
+// remove it, and whether anything does. Rewrite returns wire itself if nothing changes.
+func Rewrite(wire []byte, change func(*Field) (in []byte, changed bool, err error)) ([]byte, error) {
+	var out []byte
+	changed := false
+	for at := 0; at < len(wire); {
+		f, err := Next(wire[at:])
+		if err != nil {
+			return nil, err
+		}
+		in, differs, err := change(&f)
+		if err != nil {
+			return nil, err
+		}
+		if differs && !changed {
+			changed = true
+			out = append(make([]byte, 0, len(wire)+len(in)+16), wire[:at]...)
+		}
+		switch {
+		case differs:
+			out = append(out, in...)
+		case changed:
+			out = append(out, f.Raw...)
+		}
+		at += len(f.Raw)
+	}
+	if !changed {
+		return wire, nil
+	}
+	return out, nil
+}
+
+// Bytes returns a length-delimited field.
+func Bytes(number protowire.Number, value []byte) []byte {
+	return AppendBytes(make([]byte, 0, len(value)+8), number, value)
+}
+
+// AppendBytes appends a length-delimited field.
+func AppendBytes(to []byte, number protowire.Number, value []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(to, number, protowire.BytesType), value)
+}
+
+// AppendText appends a text, unless it is empty.
+func AppendText(to []byte, number protowire.Number, text string) []byte {
+	if text == "" {
+		return to
+	}
+	return protowire.AppendString(protowire.AppendTag(to, number, protowire.BytesType), text)
+}
+
+// WithNumber returns a message in which a number has a value: in its place, or before the
+// fields of higher numbers. 0 removes it. It returns wire itself if it has that value.
+func WithNumber(wire []byte, number protowire.Number, value uint64) ([]byte, error) {
+	var had uint64
+	count, before, at := 0, -1, 0
+	if err := Each(wire, func(f *Field) bool {
+		if f.IsNumber(number) {
+			had = f.Varint()
+			count++
+		} else if f.Number > number && before < 0 {
+			before = at
+		}
+		at += len(f.Raw)
+		return true
+	}); err != nil {
+		return nil, err
+	}
+	if had == value && (count == 1 || count == 0) || value == 0 && count == 0 {
+		return wire, nil
+	}
+	one := protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.VarintType), value)
+	if value == 0 {
+		one = nil
+	}
+	if count == 0 {
+		if before < 0 {
+			before = len(wire)
+		}
+		return slices.Concat(wire[:before], one, wire[before:]), nil
+	}
+	placed := false
+	return Rewrite(wire, func(f *Field) ([]byte, bool, error) {
+		if !f.IsNumber(number) {
+			return nil, false, nil
+		}
+		if placed {
+			return nil, true, nil
+		}
+		placed = true
+		return one, true, nil
+	})
+}

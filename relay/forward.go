@@ -1,0 +1,82 @@
+package relay
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/pem"
+	"net/url"
+	"strings"
+
+	"google.golang.org/grpc/metadata"
+
+	"hdsd/internal/caller"
+)
+
+// Forward is what the control plane is told of who a client is.
+type Forward uint8
+
+// The ways to forward.
+const (
+	Nothing           Forward = iota
+	ClientCertificate         // the verified certificate
+	Authorization             // the client's own header
+)
+
+// forwarded returns the metadata that the control plane gets of a client.
+func (s *Server) forwarded(client context.Context) metadata.MD {
+	switch s.options.Forward {
+	case ClientCertificate:
+		if text := certificate(caller.FromContext(client)); text != "" {
+			return metadata.Pairs("x-forwarded-client-cert", text)
+		}
+	case Authorization:
+		if given := metadata.ValueFromIncomingContext(client, "authorization"); len(given) > 0 {
+			return metadata.MD{"authorization": given}
+		}
+	case Nothing:
+	}
+	return nil
+}
+
+// certificate writes a verified certificate as Envoy writes x-forwarded-client-cert.
+func certificate(c caller.Caller) string {
+	if c.Leaf == nil {
+		return ""
+	}
+	hash := sha256.Sum256(c.Leaf.Raw)
+	parts := []string{
+		"Hash=" + hex.EncodeToString(hash[:]),
+		`Cert="` + url.PathEscape(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Leaf.Raw}))) + `"`,
+		`Subject="` + quoted(c.Leaf.Subject.String()) + `"`,
+	}
+	for _, uri := range c.Leaf.URIs {
+		parts = append(parts, "URI="+plain(uri.String()))
+	}
+	for _, name := range c.Leaf.DNSNames {
+		parts = append(parts, "DNS="+plain(name))
+	}
+	return strings.Join(parts, ";")
+}
+
+// quoted escapes a value within quotation marks, and leaves out what a header cannot have.
+func quoted(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(printable(text), `\`, `\\`), `"`, `\"`)
+}
+
+// plain quotes a value that has a separator in it.
+func plain(text string) string {
+	if strings.ContainsAny(text, `,;="`) {
+		return `"` + quoted(text) + `"`
+	}
+	return printable(text)
+}
+
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, text)
+}

@@ -1,0 +1,405 @@
+package relay
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"hdsd/relay/message"
+)
+
+// maxOffers is how many responses a client may leave unanswered; older ones count as
+// accepted.
+const maxOffers = 64
+
+// maxPush is the size above which a response of changes is split.
+const maxPush = 1 << 20
+
+// item is a resource as a client was given it.
+type item struct {
+	body    *body
+	version string // the control plane's, by delta
+	extra   []byte
+	wrapped bool
+	uses    int
+}
+
+// holding is what a client has of one name.
+type holding struct {
+	now    *item  // what it was sent last
+	change uint64 // what hdsd changed of now, as it was sent
+
+	good       *item // what it accepted last; nil: nothing
+	goodChange uint64
+}
+
+// offer is a response that the client has not answered.
+type offer struct {
+	nonce   string
+	own     bool             // hdsd's, not the control plane's
+	items   map[string]*item // what it brings
+	gone    map[string]*holding
+	order   []string // before it
+	version string   // before it
+}
+
+// ledger is what a client has of one type, on one stream. Guarded by stream.mu.
+type ledger struct {
+	kind  kind
+	delta bool
+	stock *stock
+
+	held    map[string]*holding
+	order   []string // state of the world: the clusters as they came
+	version string   // state of the world: the control plane's
+	offers  []*offer
+	dirty   map[string]bool // health may have changed
+
+	tag      string            // of hdsd's own nonces
+	count    uint64            // of these
+	begun    bool              // there was a request
+	heard    bool              // there was a response of the control plane
+	names    string            // state of the world: those of the last request
+	answered string            // the nonce of the control plane that was answered last
+	claims   map[string]string // versions that the client says it has, and was not sent
+}
+
+func newLedger(k kind, delta bool, s *stock, tag string) *ledger {
+	return &ledger{kind: k, delta: delta, stock: s, held: map[string]*holding{}, dirty: map[string]bool{}, tag: tag}
+}
+
+func (l *ledger) use(i *item) *item {
+	if i != nil {
+		i.uses++
+	}
+	return i
+}
+
+func (l *ledger) drop(items ...*item) {
+	for _, i := range items {
+		if i == nil {
+			continue
+		}
+		if i.uses--; i.uses == 0 {
+			l.stock.release(i.body)
+		}
+	}
+}
+
+// put notes what the client is sent under a name.
+func (l *ledger) put(name string, i *item, change uint64) {
+	h := l.held[name]
+	if h == nil {
+		h = &holding{}
+		l.held[name] = h
+	}
+	l.drop(h.now)
+	h.now, h.change = l.use(i), change
+	delete(l.dirty, name)
+}
+
+// remove notes that the client is told to forget a name. It returns what it had.
+func (l *ledger) remove(name string) *holding {
+	h := l.held[name]
+	delete(l.held, name)
+	delete(l.dirty, name)
+	return h
+}
+
+func (l *ledger) forget(h *holding) {
+	if h != nil {
+		l.drop(h.now, h.good)
+	}
+}
+
+// close gives everything back.
+func (l *ledger) close() {
+	for _, o := range l.offers {
+		l.settle(o)
+	}
+	for _, h := range l.held {
+		l.forget(h)
+	}
+	l.held, l.offers = map[string]*holding{}, nil
+}
+
+// offer notes a response that goes out.
+func (l *ledger) offer(o *offer) {
+	l.offers = append(l.offers, o)
+	if len(l.offers) > maxOffers {
+		l.accept(l.offers[0])
+		l.offers = l.offers[1:]
+	}
+}
+
+// settle gives back what an offer keeps.
+func (l *ledger) settle(o *offer) {
+	for _, i := range o.items {
+		l.drop(i)
+	}
+	for _, h := range o.gone {
+		l.forget(h)
+	}
+}
+
+// accept notes that the client has what an offer brought.
+func (l *ledger) accept(o *offer) {
+	for name, i := range o.items {
+		if h := l.held[name]; h != nil && h.now == i {
+			l.drop(h.good)
+			h.good, h.goodChange = l.use(i), h.change
+		}
+	}
+	l.settle(o)
+}
+
+// refuse takes an offer of the control plane back: the client keeps what it had.
+func (l *ledger) refuse(o *offer) {
+	if o.own {
+		l.settle(o) // it is sent again when it changes
+		return
+	}
+	for name, i := range o.items {
+		h := l.held[name]
+		if h == nil || h.now != i {
+			continue
+		}
+		if h.good == nil {
+			l.forget(l.remove(name))
+			continue
+		}
+		l.drop(h.now)
+		h.now, h.change = l.use(h.good), h.goodChange
+		l.dirty[name] = true
+	}
+	for name, h := range o.gone {
+		if l.held[name] == nil {
+			l.held[name] = h
+			l.dirty[name] = true
+			delete(o.gone, name)
+		}
+	}
+	if !l.delta {
+		l.order, l.version = o.order, o.version
+	}
+	l.settle(o)
+}
+
+// answer notes the client's answer to a response. Those before it count as accepted.
+func (l *ledger) answer(nonce string, refused bool) {
+	at := slices.IndexFunc(l.offers, func(o *offer) bool { return o.nonce == nonce })
+	if at < 0 {
+		return
+	}
+	for _, o := range l.offers[:at] {
+		l.accept(o)
+	}
+	o := l.offers[at]
+	if l.offers = slices.Clone(l.offers[at+1:]); refused {
+		l.refuse(o)
+	} else {
+		l.accept(o)
+	}
+	if !o.own {
+		l.answered = nonce
+	}
+}
+
+// isOwn reports whether a nonce is one of hdsd's.
+func (l *ledger) isOwn(nonce string) bool { return strings.HasPrefix(nonce, l.tag) }
+
+// request takes a request. It returns what the control plane gets of it; nil: nothing.
+func (l *ledger) request(r *message.Request, wire []byte) ([]byte, error) {
+	first := !l.begun
+	l.begun = true
+	if r.Nonce != "" {
+		l.answer(r.Nonce, r.Refused)
+	}
+	own := l.isOwn(r.Nonce)
+	e := &message.Edit{Nonce: r.Nonce, Version: func(v string) string { v, _ = message.Unmark(v); return v }}
+	if l.delta {
+		return l.deltaRequest(r, wire, e, own)
+	}
+	names := strings.Join(r.Names, "\x00")
+	if own && names == l.names {
+		return nil, nil
+	}
+	l.names = names
+	l.keepOnly(r.Names)
+	if own {
+		e.Nonce, e.NoAnswer = l.answered, true
+	}
+	if first { // the control plane sends all of it again, since hdsd does not have it
+		e.Version = func(string) string { return "" }
+	}
+	return message.RewriteRequest(false, wire, e)
+}
+
+func (l *ledger) deltaRequest(r *message.Request, wire []byte, e *message.Edit, own bool) ([]byte, error) {
+	if own {
+		if !r.Changes && len(r.Initial) == 0 {
+			return nil, nil
+		}
+		e.Nonce, e.NoAnswer = "", true
+	}
+	for _, name := range r.Unsubscribe {
+		l.forget(l.remove(name))
+		delete(l.claims, name)
+	}
+	if len(r.Initial) > 0 {
+		l.claims = maps.Clone(r.Initial)
+	}
+	// As for the versions: hdsd does not have these resources, so the control plane has
+	// to send them again. That they exist, it has to know: it may have removed them.
+	e.Initial = func(_, version string) string { return message.Mark(version, 0) }
+	return message.RewriteRequest(true, wire, e)
+}
+
+// keepOnly forgets what a state-of-the-world client no longer asks for.
+func (l *ledger) keepOnly(names []string) {
+	if len(names) == 0 || slices.Contains(names, "*") {
+		return
+	}
+	wanted := make(map[string]bool, len(names))
+	for _, name := range names {
+		wanted[name] = true
+	}
+	for name := range l.held {
+		if !wanted[name] {
+			l.forget(l.remove(name))
+		}
+	}
+}
+
+// response takes a response of the control plane whose resources are in items, and
+// returns it as the client gets it.
+func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []byte) ([]byte, error) {
+	l.heard = true
+	o := &offer{nonce: r.Nonce, items: map[string]*item{}, gone: map[string]*holding{}, order: l.order, version: l.version}
+	changes := make([]message.Change, len(r.Units))
+	var order []string
+	marked := false
+	for i := range r.Units {
+		u, c := &r.Units[i], &changes[i]
+		c.Version, c.Body = u.Version, u.Body
+		if items[i] == nil { // a heartbeat, or nothing that has a name
+			if h := l.held[u.Name]; h != nil && h.change != 0 && h.now.version == u.Version {
+				c.Version = message.Mark(u.Version, h.change)
+			}
+			continue
+		}
+		out, change := items[i].body.latest(s)
+		if c.Body = out; change == 0 {
+			c.Body = u.Body
+		} else if marked = true; l.delta {
+			c.Version = message.Mark(u.Version, change)
+		}
+		if claimed, ok := l.claims[u.Name]; ok {
+			c.Drop = claimed == c.Version
+			delete(l.claims, u.Name)
+		}
+		o.items[u.Name] = l.use(items[i])
+		l.put(u.Name, items[i], change)
+		order = append(order, u.Name)
+	}
+	for _, name := range r.Removed {
+		delete(l.claims, name)
+		if h := l.remove(name); h != nil {
+			o.gone[name] = h
+		}
+	}
+	if !l.delta {
+		l.version = r.Version
+		if l.kind == clusters {
+			l.order = order
+			l.leaveOut(o)
+		}
+	}
+	l.offer(o)
+	return message.RewriteResponse(l.delta, wire, l.marked(r.Version, marked), r.Units, changes)
+}
+
+// leaveOut notes which clusters a whole response lacks.
+func (l *ledger) leaveOut(o *offer) {
+	for name := range l.held {
+		if o.items[name] == nil {
+			o.gone[name] = l.remove(name)
+		}
+	}
+}
+
+func (l *ledger) marked(version string, changed bool) string {
+	if !changed {
+		for _, h := range l.held {
+			if changed = h.change != 0; changed {
+				break
+			}
+		}
+	}
+	if !changed {
+		return version
+	}
+	l.count++
+	return message.Mark(version, l.count)
+}
+
+// push returns a response of hdsd's own with what has changed; nil: nothing has, or the
+// client has yet to answer.
+func (l *ledger) push(s *Server) []byte {
+	if len(l.dirty) == 0 || len(l.offers) > 0 {
+		return nil
+	}
+	var names []string
+	size := 0
+	for _, name := range slices.Sorted(maps.Keys(l.dirty)) {
+		h := l.held[name]
+		if h == nil {
+			delete(l.dirty, name)
+			continue
+		}
+		out, change := h.now.body.latest(s)
+		if change == h.change {
+			delete(l.dirty, name)
+			continue
+		}
+		if size += len(out); size > maxPush && len(names) > 0 && l.splits() {
+			break
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	if !l.splits() {
+		names = l.order
+		clear(l.dirty)
+	}
+	return l.build(s, names)
+}
+
+// splits reports whether changes may go out one by one. The clusters of a
+// state-of-the-world response have to be complete.
+func (l *ledger) splits() bool { return l.delta || l.kind == assignments }
+
+func (l *ledger) build(s *Server, names []string) []byte {
+	l.count++
+	o := &offer{nonce: fmt.Sprintf("%s%d", l.tag, l.count), own: true, items: map[string]*item{}}
+	units := make([]message.Unit, 0, len(names))
+	for _, name := range names {
+		h := l.held[name]
+		if h == nil {
+			continue
+		}
+		out, change := h.now.body.latest(s)
+		u := message.Unit{Name: name, Version: h.now.version, Body: out, Extra: h.now.extra, Wrapped: h.now.wrapped}
+		if change != 0 && l.delta {
+			u.Version = message.Mark(u.Version, change)
+		}
+		units = append(units, u)
+		o.items[name] = l.use(h.now)
+		l.put(name, h.now, change)
+	}
+	l.offer(o)
+	return message.Build(l.delta, l.kind.typeURL(), o.nonce, l.marked(l.version, false), units)
+}

@@ -1,0 +1,157 @@
+package message
+
+import (
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"hdsd/relay/fields"
+)
+
+// Field numbers of the two kinds of requests.
+const (
+	stateVersion, stateNode, stateNames, stateType, stateNonce, stateRefusal = 1, 2, 3, 4, 5, 6
+
+	deltaNode, deltaType, deltaSubscribe, deltaUnsubscribe, deltaInitial, deltaNonce, deltaRefusal = 1, 2, 3, 4, 5, 6, 7
+
+	deltaLocatorsSubscribe, deltaLocatorsUnsubscribe = 8, 9
+)
+
+// Request is what matters of a discovery request. It refers to the encoded one.
+type Request struct {
+	TypeURL, Nonce string
+	Node           []byte // encoded; nil: it has none
+	Refused        bool   // it has an error_detail
+
+	Version string   // of a state-of-the-world request
+	Names   []string // of the same, or what a delta request subscribes to
+
+	Unsubscribe []string          // of a delta request
+	Initial     map[string]string // of a delta request: versions by name
+	Changes     bool              // of a delta request: it subscribes or unsubscribes
+}
+
+// HeadOf reads the type and the node of a request.
+func HeadOf(delta bool, wire []byte) (typeURL string, node []byte, err error) {
+	numberOfType, numberOfNode := protowire.Number(stateType), protowire.Number(stateNode)
+	if delta {
+		numberOfType, numberOfNode = deltaType, deltaNode
+	}
+	err = fields.Each(wire, func(f *fields.Field) bool {
+		switch {
+		case f.Is(numberOfType):
+			typeURL = string(f.Value)
+		case f.Is(numberOfNode):
+			node = f.Value
+		}
+		return true
+	})
+	return typeURL, node, err
+}
+
+// ParseRequest reads a request.
+func ParseRequest(delta bool, wire []byte) (*Request, error) {
+	r := &Request{}
+	read := r.readState
+	if delta {
+		read = r.readDelta
+	}
+	return r, fields.Each(wire, func(f *fields.Field) bool { read(f); return true })
+}
+
+func (r *Request) readState(f *fields.Field) {
+	switch {
+	case f.Is(stateVersion):
+		r.Version = string(f.Value)
+	case f.Is(stateNode):
+		r.Node = f.Value
+	case f.Is(stateNames):
+		r.Names = append(r.Names, string(f.Value))
+	case f.Is(stateType):
+		r.TypeURL = string(f.Value)
+	case f.Is(stateNonce):
+		r.Nonce = string(f.Value)
+	case f.Is(stateRefusal):
+		r.Refused = true
+	}
+}
+
+func (r *Request) readDelta(f *fields.Field) {
+	switch {
+	case f.Is(deltaNode):
+		r.Node = f.Value
+	case f.Is(deltaType):
+		r.TypeURL = string(f.Value)
+	case f.Is(deltaSubscribe):
+		r.Names, r.Changes = append(r.Names, string(f.Value)), true
+	case f.Is(deltaUnsubscribe):
+		r.Unsubscribe, r.Changes = append(r.Unsubscribe, string(f.Value)), true
+	case f.Is(deltaLocatorsSubscribe), f.Is(deltaLocatorsUnsubscribe):
+		r.Changes = true
+	case f.Is(deltaInitial):
+		name, version := entry(f.Value)
+		if r.Initial == nil {
+			r.Initial = map[string]string{}
+		}
+		r.Initial[name] = version
+	case f.Is(deltaNonce):
+		r.Nonce = string(f.Value)
+	case f.Is(deltaRefusal):
+		r.Refused = true
+	}
+}
+
+// entry reads an entry of a map of texts.
+func entry(wire []byte) (key, value string) {
+	_ = fields.Each(wire, func(f *fields.Field) bool { // what cannot be read names nothing
+		switch {
+		case f.Is(1):
+			key = string(f.Value)
+		case f.Is(2):
+			value = string(f.Value)
+		}
+		return true
+	})
+	return key, value
+}
+
+// Edit is a change of a request.
+type Edit struct {
+	Nonce    string              // in place of the request's
+	NoAnswer bool                // it neither takes nor refuses a response: no error_detail
+	Version  func(string) string // of a state-of-the-world request
+	Initial  func(name, version string) string
+}
+
+// RewriteRequest changes a request. It returns wire itself if nothing changes.
+func RewriteRequest(delta bool, wire []byte, e *Edit) ([]byte, error) {
+	nonce, refusal := protowire.Number(stateNonce), protowire.Number(stateRefusal)
+	if delta {
+		nonce, refusal = deltaNonce, deltaRefusal
+	}
+	return fields.Rewrite(wire, func(f *fields.Field) ([]byte, bool, error) {
+		switch {
+		case f.Is(nonce) && string(f.Value) != e.Nonce:
+			return fields.AppendText(nil, nonce, e.Nonce), true, nil
+		case f.Is(refusal) && e.NoAnswer:
+			return nil, true, nil
+		case !delta && f.Is(stateVersion):
+			if after := e.Version(string(f.Value)); after != string(f.Value) {
+				return fields.AppendText(nil, stateVersion, after), true, nil
+			}
+		case delta && f.Is(deltaInitial):
+			name, before := entry(f.Value)
+			if after := e.Initial(name, before); after != before {
+				one := fields.AppendText(nil, 1, name)
+				return fields.Bytes(deltaInitial, fields.AppendText(one, 2, after)), true, nil
+			}
+		}
+		return nil, false, nil
+	})
+}
+
+// RequestType is the number of the field with the type of a request.
+func RequestType(delta bool) protowire.Number {
+	if delta {
+		return deltaType
+	}
+	return stateType
+}

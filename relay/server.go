@@ -1,0 +1,188 @@
+package relay
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"github.com/rs/zerolog"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"hdsd/access"
+	"hdsd/eds"
+	"hdsd/health"
+	"hdsd/internal/gate"
+	"hdsd/source"
+)
+
+// Options are the settings of a Server.
+type Options struct {
+	// Services are the control plane's servers, tried in order. They are valid for
+	// package source/xds.
+	Services []*corev3.GrpcService
+	// Aggregated leads all streams to the aggregated service of the control plane.
+	Aggregated bool
+	// Health is whether health is put into what passes.
+	Health bool
+	// Keep is how long what only nodes had that have gone is still checked.
+	Keep time.Duration
+	// Forward is what the control plane is told of who a client is.
+	Forward Forward
+	// Settle waits until hdsd's core has taken in everything that was handed on.
+	Settle func(context.Context) error
+	// Checks reports whether hdsd would check a cluster, once it has endpoints.
+	Checks func(*clusterv3.Cluster) bool
+
+	MaxMessageBytes     int
+	MaxClusterEndpoints int
+	MaxEndpoints        int // of all clusters
+	Log                 zerolog.Logger
+
+	// FirstRequestTimeout is how long a stream may be open without a request; 10 s by
+	// default. WriteTimeout is how long a write may wait for a client; 12 s by default.
+	// LearnTimeout is how long a response waits until hdsd knows its resources; 2 s by
+	// default.
+	FirstRequestTimeout, WriteTimeout, LearnTimeout time.Duration
+}
+
+// Server is the relay.
+type Server struct {
+	// Set once.
+	options   Options
+	upstream  *upstream
+	book      *book
+	stock     *stock
+	catalogue *catalogue
+	gate      *gate.Gate
+	process   string // stands for this process in nonces
+	tags      atomic.Uint64
+
+	mu      sync.Mutex // guards what follows
+	streams map[*stream]struct{}
+}
+
+// errClosing ends a stream because the server is closing, errEnded because the control
+// plane has ended its stream.
+var (
+	errClosing = gate.ErrClosing
+	errEnded   = status.Error(codes.Unavailable, "the control plane behind the relay has ended the stream")
+)
+
+// NewServer makes a relay.
+func NewServer(o Options) *Server {
+	o.FirstRequestTimeout = cmp.Or(o.FirstRequestTimeout, 10*time.Second)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 12*time.Second)
+	o.LearnTimeout = cmp.Or(o.LearnTimeout, 2*time.Second)
+	id := make([]byte, 6)
+	_, _ = rand.Read(id) // never fails
+	s := &Server{
+		options: o, upstream: &upstream{services: o.Services, maxBytes: o.MaxMessageBytes}, book: newBook(o.Health),
+		stock: newStock(o.MaxClusterEndpoints, o.MaxEndpoints), gate: gate.New(), process: hex.EncodeToString(id), streams: map[*stream]struct{}{},
+	}
+	s.book.changed = s.changed
+	var where []string
+	for _, one := range o.Services {
+		where = append(where, one.GetGoogleGrpc().GetTargetUri())
+	}
+	s.catalogue = newCatalogue(s, strings.Join(where, ", "))
+	return s
+}
+
+// Source is what the connected nodes have, as a source of clusters.
+func (s *Server) Source() interface {
+	Latest() *source.Set
+	Run(context.Context, func(*source.Set)) error
+} {
+	return s.catalogue
+}
+
+// Health is who has to get the health that data planes get.
+func (s *Server) Health() interface {
+	Update(eds.Update)
+	SetHealth([]eds.Health)
+	SetZoneHealth(zone health.Locality, set []eds.Health, unset []health.EndpointID)
+} {
+	return s.book
+}
+
+// SetHealth turns health on or off, for all streams at once.
+func (s *Server) SetHealth(on bool) {
+	if s.book.turn(on) {
+		s.changed(nil)
+	}
+}
+
+// Close ends all streams with UNAVAILABLE and waits for them.
+func (s *Server) Close() { s.gate.Close() }
+
+// serve relays a stream.
+func (s *Server) serve(gs grpc.ServerStream, m method) error {
+	if !s.gate.Enter() {
+		return errClosing
+	}
+	defer s.gate.Leave()
+	if !access.FromContext(gs.Context()).Clusters().All() {
+		return status.Error(codes.PermissionDenied,
+			"the relay passes on all that the control plane says: it needs DATA_PLANE of a grant without cluster_name_glob")
+	}
+	st := &stream{server: s, down: gs, method: m, inbox: make(chan []byte), wake: make(chan struct{}, 1), end: make(chan error, 1)}
+	return st.run()
+}
+
+func (s *Server) add(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.streams[st] = struct{}{}
+}
+
+func (s *Server) remove(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.streams, st)
+}
+
+// changed tells the streams of what may have changed; nil: everything.
+func (s *Server) changed(about []subject) {
+	s.mu.Lock()
+	all := make([]*stream, 0, len(s.streams))
+	for st := range s.streams {
+		all = append(all, st)
+	}
+	s.mu.Unlock()
+	for _, st := range all {
+		st.touch(about)
+	}
+}
+
+// tag begins the nonces that hdsd gives on a stream.
+func (s *Server) tag() string {
+	return "hdsd-" + s.process + "-" + strconv.FormatUint(s.tags.Add(1), 36) + "-"
+}
+
+// expects reports whether hdsd will check a cluster whose endpoints it does not know; false
+// where it knows them.
+func (s *Server) expects(x *body) (check, undecided bool) {
+	if s.stock.decided(x.name) {
+		return false, false
+	}
+	if _, byEDS := x.service(); !byEDS || x.wrong != "" {
+		return false, false
+	}
+	if x.expected == unasked {
+		x.expected = wontCheck
+		if s.options.Checks(x.cluster) {
+			x.expected = willCheck
+		}
+	}
+	return x.expected == willCheck, true
+}

@@ -1,0 +1,138 @@
+package relay
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// stock is what the connected nodes have, each resource once. Its content is what hdsd
+// checks.
+type stock struct {
+	maxEndpoints int // of one cluster
+	maxTotal     int // endpoints of all
+
+	mu       sync.Mutex // guards what follows
+	byHash   map[uint64][]*body
+	byName   [kinds]map[string][]*body // in the order in which they came
+	total    int                       // endpoints
+	dirty    map[subject]bool          // changed since the catalogue was last made
+	learned  uint64                    // counts changes
+	applied  uint64                    // of these, those that hdsd's core knows
+	progress chan struct{}             // closed when applied grows
+	wake     chan struct{}
+	settled  map[string]bool // by cluster: it has endpoints, so hdsd has decided whether to check it
+}
+
+func newStock(maxEndpoints, maxTotal int) *stock {
+	return &stock{
+		maxEndpoints: maxEndpoints, maxTotal: maxTotal, byHash: map[uint64][]*body{}, byName: [kinds]map[string][]*body{{}, {}},
+		dirty: map[subject]bool{}, progress: make(chan struct{}), wake: make(chan struct{}, 1), settled: map[string]bool{},
+	}
+}
+
+// take returns the resource with one more reference. The moment is for await.
+func (s *stock) take(k kind, name string, wire []byte) (x *body, moment uint64) {
+	hash := xxhash.Sum64(wire)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x = s.find(k, name, wire, hash); x == nil {
+		s.mu.Unlock()
+		fresh := newBody(k, name, wire, s.maxEndpoints) // decoding takes time
+		s.mu.Lock()
+		if x = s.find(k, name, wire, hash); x == nil {
+			x = fresh
+			s.add(x)
+		}
+	}
+	x.refs++
+	return x, s.learned
+}
+
+func (s *stock) find(k kind, name string, wire []byte, hash uint64) *body {
+	for _, x := range s.byHash[hash] {
+		if x.kind == k && x.name == name && bytes.Equal(x.wire, wire) {
+			return x
+		}
+	}
+	return nil
+}
+
+func (s *stock) add(x *body) {
+	if s.total += x.endpoints; s.total > s.maxTotal && x.wrong == "" {
+		x.wrong = "the nodes of the relay have more endpoints than limits.max_source_endpoints allows: raise it and restart hdsd"
+	}
+	s.byHash[x.hash] = append(s.byHash[x.hash], x)
+	s.byName[x.kind][x.name] = append(s.byName[x.kind][x.name], x)
+	s.touch(x)
+}
+
+// touch notes that a resource came or went.
+func (s *stock) touch(x *body) {
+	s.learned++
+	s.dirty[subject{x.kind, x.name}] = true
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// release gives references back.
+func (s *stock) release(all ...*body) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range all {
+		if x == nil {
+			continue
+		}
+		if x.refs--; x.refs > 0 {
+			continue
+		}
+		s.total -= x.endpoints
+		is := func(other *body) bool { return other == x }
+		if s.byHash[x.hash] = slices.DeleteFunc(s.byHash[x.hash], is); len(s.byHash[x.hash]) == 0 {
+			delete(s.byHash, x.hash)
+		}
+		named := s.byName[x.kind]
+		if named[x.name] = slices.DeleteFunc(named[x.name], is); len(named[x.name]) == 0 {
+			delete(named, x.name)
+		}
+		s.touch(x)
+	}
+}
+
+// await waits until hdsd knows what was learned up to a moment.
+func (s *stock) await(ctx context.Context, moment uint64) {
+	for {
+		s.mu.Lock()
+		done, progress := s.applied >= moment, s.progress
+		s.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-progress:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// know says that hdsd knows what was learned up to a moment.
+func (s *stock) know(moment uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.applied = max(s.applied, moment)
+	close(s.progress)
+	s.progress = make(chan struct{})
+}
+
+// decided reports whether hdsd knows endpoints of a cluster.
+func (s *stock) decided(cluster string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.settled[cluster]
+}

@@ -1,0 +1,409 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"hdsd/access"
+	"hdsd/internal/envoyaddr"
+	"hdsd/internal/wire"
+	"hdsd/relay/fields"
+	"hdsd/relay/message"
+)
+
+// stream is the stream of a client, and the one to the control plane that belongs to it.
+type stream struct {
+	server *Server
+	down   grpc.ServerStream // to the client
+	method method
+
+	up    grpc.ClientStream // to the control plane; set before the goroutines start
+	leave func(failed bool)
+
+	inbox chan []byte   // one response of the control plane that is on its way
+	wake  chan struct{} // something may have to be pushed
+	end   chan error
+
+	mu      sync.Mutex // guards what follows
+	nodeID  string
+	ledgers [kinds]*ledger // nil: the client has not asked for the type
+}
+
+// run relays until the stream ends.
+func (st *stream) run() error {
+	ctx, cancel := context.WithCancel(st.down.Context())
+	defer cancel()
+	first, err := st.first(ctx)
+	if err != nil {
+		return err
+	}
+	if st.up, st.leave, err = st.server.upstream.open(ctx, st.method.upstream, st.server.forwarded(st.down.Context())); err != nil {
+		return err
+	}
+	var running sync.WaitGroup
+	running.Add(3)
+	gate := st.server.gate
+	gate.Go(func() { defer running.Done(); st.fail(st.requests(ctx, first)) })
+	gate.Go(func() { defer running.Done(); st.fail(st.responses(ctx)) })
+	gate.Go(func() { defer running.Done(); st.fail(st.send(ctx)) })
+	st.server.add(st)
+	select {
+	case err = <-st.end:
+	case <-ctx.Done(): // the client has gone, or its authority is withdrawn
+		err = status.FromContextError(ctx.Err()).Err()
+	case <-gate.Closing():
+		err = errClosing
+	}
+	cancel()
+	gate.Go(func() { // the goroutines end once this handler has returned
+		running.Wait()
+		st.server.remove(st)
+		st.leave(status.Code(err) == codes.Unavailable)
+		st.close()
+	})
+	return err
+}
+
+// close gives back what the client had.
+func (st *stream) close() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, l := range st.ledgers {
+		if l != nil {
+			l.close()
+		}
+	}
+}
+
+func (st *stream) fail(err error) {
+	select {
+	case st.end <- err:
+	default:
+	}
+}
+
+// first waits for the first request, and holds its node against the caller's identity.
+func (st *stream) first(ctx context.Context) ([]byte, error) {
+	type received struct {
+		wire []byte
+		err  error
+	}
+	got := make(chan received, 1)
+	st.server.gate.Go(func() {
+		wire, err := st.receive()
+		got <- received{wire, err}
+	})
+	late := time.NewTimer(st.server.options.FirstRequestTimeout)
+	defer late.Stop()
+	select {
+	case r := <-got:
+		if r.err != nil {
+			return nil, r.err
+		}
+		return r.wire, st.introduce(r.wire)
+	case <-late.C:
+		return nil, status.Errorf(codes.DeadlineExceeded, "no request within %v: send one", st.server.options.FirstRequestTimeout)
+	case <-st.server.gate.Closing():
+		return nil, errClosing
+	case <-ctx.Done():
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
+}
+
+// maxNode is the size above which only the id of a node is read.
+const maxNode = 64 << 10
+
+func (st *stream) introduce(wire []byte) error {
+	_, packed, err := message.HeadOf(st.method.delta, wire)
+	if err != nil {
+		return status.Errorf(codes.InvalidArgument, "the first request cannot be decoded: %v", err)
+	}
+	node := &corev3.Node{}
+	if len(packed) > maxNode {
+		return status.Errorf(codes.InvalidArgument, "the node of a request may have up to %d bytes", maxNode)
+	}
+	if err := proto.Unmarshal(packed, node); err != nil {
+		return status.Errorf(codes.InvalidArgument, "the node cannot be decoded: %v", err)
+	}
+	if err := envoyaddr.CheckNode(node); err != nil {
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	st.mu.Lock()
+	st.nodeID = node.GetId()
+	st.mu.Unlock()
+	at := node.GetLocality()
+	return access.FromContext(st.down.Context()).Admit(access.Node{ID: node.GetId(), Region: at.GetRegion(), Zone: at.GetZone()})
+}
+
+func (st *stream) receive() ([]byte, error) {
+	var m wire.Bytes
+	err := st.down.RecvMsg(&m)
+	return m, err
+}
+
+// requests passes on the client's requests until it has no more.
+func (st *stream) requests(ctx context.Context, first []byte) error {
+	for m, err := first, error(nil); ; m, err = st.receive() {
+		if errors.Is(err, io.EOF) {
+			return ignoreEOF(st.up.CloseSend())
+		}
+		if err != nil {
+			return err
+		}
+		if m, err = st.request(m); err != nil {
+			return status.Errorf(codes.InvalidArgument, "a request cannot be decoded: %v", err)
+		}
+		if m == nil {
+			continue
+		}
+		out := wire.Bytes(m)
+		if err := st.up.SendMsg(&out); err != nil {
+			<-ctx.Done() // responses returns the reason
+			return nil
+		}
+	}
+}
+
+func ignoreEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// request returns what the control plane gets of a request; nil: nothing.
+func (st *stream) request(m []byte) ([]byte, error) {
+	typeURL, _, err := message.HeadOf(st.method.delta, m)
+	if err != nil {
+		return nil, err
+	}
+	if typeURL == "" && st.method.typeURL != "" { // a service of one type implies it
+		typeURL = st.method.typeURL
+		m = fields.AppendText(slices.Clip(m), message.RequestType(st.method.delta), typeURL)
+	}
+	k, ours := kindOf(typeURL)
+	if !ours {
+		return m, nil
+	}
+	r, err := message.ParseRequest(st.method.delta, m)
+	if err != nil {
+		return nil, err
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	defer st.wakeUp() // what waited for an answer may go out now
+	if st.ledgers[k] == nil {
+		st.ledgers[k] = newLedger(k, st.method.delta, st.server.stock, st.server.tag())
+	}
+	return st.ledgers[k].request(r, m)
+}
+
+func (st *stream) wakeUp() {
+	select {
+	case st.wake <- struct{}{}:
+	default:
+	}
+}
+
+// responses receives what the control plane says, one response at a time.
+func (st *stream) responses(ctx context.Context) error {
+	for {
+		var m wire.Bytes
+		if err := st.up.RecvMsg(&m); err != nil {
+			if errors.Is(err, io.EOF) {
+				return errEnded
+			}
+			return err
+		}
+		select {
+		case st.inbox <- m:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// send writes to the client what the control plane says, and what hdsd has to add. While
+// the client does not read, nothing is received for it.
+func (st *stream) send(ctx context.Context) error {
+	timeout := st.server.options.WriteTimeout
+	stuck := time.AfterFunc(timeout, func() {
+		st.fail(status.Errorf(codes.DeadlineExceeded, "the client has not read for %v", timeout))
+	})
+	stuck.Stop()
+	write := func(m []byte) error {
+		stuck.Reset(timeout)
+		defer stuck.Stop()
+		out := wire.Bytes(m)
+		return st.down.SendMsg(&out)
+	}
+	pass := func(all ...[]byte) error {
+		for _, m := range all {
+			m, err := st.response(ctx, m)
+			if err == nil {
+				err = write(m)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var early [][]byte
+	late := time.NewTimer(0)
+	defer late.Stop()
+	for {
+		select {
+		case m := <-st.inbox:
+			if st.isEarly(m) && len(early) < maxEarly {
+				if early = append(early, m); len(early) == 1 {
+					late.Reset(earlyTimeout)
+				}
+				continue
+			}
+			if st.isEarly(m) { // too many wait
+				early = append(early, m)
+			} else if err := pass(m); err != nil {
+				return err
+			} else if st.isEarly(early...) {
+				continue
+			}
+			if err := pass(early...); err != nil {
+				return err
+			}
+			early = nil
+		case <-late.C:
+			if err := pass(early...); err != nil {
+				return err
+			}
+			early = nil
+		case <-st.wake:
+			for m := st.push(); m != nil; m = st.push() {
+				if err := write(m); err != nil {
+					return err
+				}
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Assignments wait for the clusters that the client has asked for: without these, hdsd does
+// not know their health. They wait so long, and so many responses.
+const (
+	earlyTimeout = 300 * time.Millisecond
+	maxEarly     = 4
+)
+
+// isEarly reports whether a response has assignments before the stream had any clusters,
+// although the client has asked for them.
+func (st *stream) isEarly(all ...[]byte) bool {
+	if len(all) == 0 {
+		return false
+	}
+	if k, ours := kindOf(message.TypeOf(all[0])); !ours || k != assignments {
+		return false
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	asked := st.ledgers[clusters]
+	return asked != nil && !asked.heard
+}
+
+// response returns a response as the client gets it.
+func (st *stream) response(ctx context.Context, m []byte) ([]byte, error) {
+	k, ours := kindOf(message.TypeOf(m))
+	if !ours {
+		return m, nil
+	}
+	r, err := message.ParseResponse(st.method.delta, m)
+	if err != nil {
+		return nil, status.Errorf(codes.Unavailable, "a response of the control plane cannot be decoded: %v", err)
+	}
+	items, moment := st.take(k, r)
+	waiting, cancel := context.WithTimeout(ctx, st.server.options.LearnTimeout)
+	defer cancel()
+	st.server.stock.await(waiting, moment)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.ledgers[k] == nil {
+		st.ledgers[k] = newLedger(k, st.method.delta, st.server.stock, st.server.tag())
+	}
+	l := st.ledgers[k]
+	for _, i := range items {
+		l.use(i)
+	}
+	defer l.drop(items...)
+	return l.response(st.server, r, items, m)
+}
+
+// take puts the resources of a response into the stock.
+func (st *stream) take(k kind, r *message.Response) (items []*item, moment uint64) {
+	items = make([]*item, len(r.Units))
+	last := map[string]int{}
+	for i := range r.Units {
+		u := &r.Units[i]
+		if u.Body == nil || u.Name == "" {
+			continue
+		}
+		if before, twice := last[u.Name]; twice { // the last one counts
+			st.server.stock.release(items[before].body)
+			items[before] = nil
+		}
+		last[u.Name] = i
+		x, learned := st.server.stock.take(k, u.Name, u.Body)
+		items[i], moment = &item{body: x, version: u.Version, extra: u.Extra, wrapped: u.Wrapped}, max(moment, learned)
+	}
+	return items, moment
+}
+
+// push returns hdsd's next response of its own, clusters first; nil: there is none.
+func (st *stream) push() []byte {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, l := range st.ledgers {
+		if l == nil {
+			continue
+		}
+		if m := l.push(st.server); m != nil {
+			return m
+		}
+	}
+	return nil
+}
+
+// touch notes that the health of some resources may have changed; nil: of all.
+func (st *stream) touch(changed []subject) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	touched := false
+	for _, l := range st.ledgers {
+		if l == nil {
+			continue
+		}
+		if changed == nil {
+			for name := range l.held {
+				l.dirty[name], touched = true, true
+			}
+		}
+		for _, s := range changed {
+			if s.kind == l.kind && l.held[s.name] != nil {
+				l.dirty[s.name], touched = true, true
+			}
+		}
+	}
+	if touched {
+		st.wakeUp()
+	}
+}
