@@ -183,6 +183,9 @@ func (c *Coordinator) release() error {
 		c.servers.close()
 	}
 	c.files.stop()
+	if c.relay != nil {
+		c.relay.Close()
+	}
 	if c.store == nil {
 		return nil
 	}

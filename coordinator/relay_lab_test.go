@@ -46,6 +46,7 @@ type client struct {
 	talker  talker
 	node    *corev3.Node
 	ended   chan error
+	stop    context.CancelFunc
 	refuses func(*heard) string // why it refuses a response; nil: it refuses nothing
 
 	mu        sync.Mutex
@@ -91,6 +92,7 @@ func newClient(t *testing.T, to *grpc.ClientConn, delta bool, id string) *client
 		}
 		c.talker = &stateTalker{stream: stream, node: c.node, names: map[string][]string{}, version: map[string]string{}}
 	}
+	c.stop = cancel
 	t.Cleanup(cancel)
 	return c
 }

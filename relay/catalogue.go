@@ -56,10 +56,14 @@ func (c *catalogue) Run(ctx context.Context, take func(*source.Set)) error {
 	// come back.
 	over := time.NewTimer(c.server.options.Keep)
 	defer over.Stop()
+	forget := time.NewTicker(min(max(c.server.options.Keep/20, 50*time.Millisecond), time.Second))
+	defer forget.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case now := <-forget.C:
+			c.server.memory.expire(now)
 		case <-over.C:
 			c.hand(ctx, false, take)
 		case <-c.stock.wake:

@@ -26,13 +26,16 @@
 //     stored health is in the first one.
 //   - An EDS cluster whose endpoints are not known yet has its health checks removed if
 //     hdsd would check it. So the client need not take it twice.
+//   - What a node had is remembered for Keep after its stream has ended (memory). It is
+//     checked, it answers the versions that the node brings back, and the node is served
+//     it while the control plane cannot be reached (outage).
 //   - Nothing is queued but one response each way. A client that does not read keeps the
 //     control plane waiting, and is cut off after WriteTimeout.
 //
 // # Locks and goroutines
 //
-// Locks are taken in this order: stream, body, book, stock; catalogue's last. The server's
-// is held alone. No lock is held while a message is written.
+// Locks are taken in this order: stream, body, book, memory, stock; catalogue's last. The
+// server's and the outage's are held alone. No lock is held while a message is written.
 //
 // Each stream has three goroutines: one for requests, one that receives from the control
 // plane, and one that sends to the client. They end when the stream's handler returns, and

@@ -1,10 +1,12 @@
 package relay
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"hdsd/relay/message"
 )
@@ -56,6 +58,9 @@ type ledger struct {
 	offers  []*offer
 	dirty   map[string]bool // health may have changed
 
+	key    nodeKey
+	memory *memory
+
 	tag      string            // of hdsd's own nonces
 	count    uint64            // of these
 	begun    bool              // there was a request
@@ -65,8 +70,11 @@ type ledger struct {
 	claims   map[string]string // versions that the client says it has, and was not sent
 }
 
-func newLedger(k kind, delta bool, s *stock, tag string) *ledger {
-	return &ledger{kind: k, delta: delta, stock: s, held: map[string]*holding{}, dirty: map[string]bool{}, tag: tag}
+func newLedger(k kind, delta bool, node [sha256.Size]byte, m *memory, tag string) *ledger {
+	return &ledger{
+		kind: k, delta: delta, stock: m.stock, key: nodeKey{node, k, delta}, memory: m,
+		held: map[string]*holding{}, dirty: map[string]bool{}, tag: tag,
+	}
 }
 
 func (l *ledger) use(i *item) *item {
@@ -113,8 +121,9 @@ func (l *ledger) forget(h *holding) {
 	}
 }
 
-// close gives everything back.
+// close gives everything back. What the client had is remembered.
 func (l *ledger) close() {
+	l.memory.remember(l.key, l, time.Now())
 	for _, o := range l.offers {
 		l.settle(o)
 	}
@@ -217,7 +226,7 @@ func (l *ledger) request(r *message.Request, wire []byte) ([]byte, error) {
 		l.answer(r.Nonce, r.Refused)
 	}
 	own := l.isOwn(r.Nonce)
-	e := &message.Edit{Nonce: r.Nonce, Version: func(v string) string { v, _ = message.Unmark(v); return v }}
+	e := &message.Edit{Nonce: r.Nonce, Version: message.Original}
 	if l.delta {
 		return l.deltaRequest(r, wire, e, own)
 	}
@@ -230,7 +239,7 @@ func (l *ledger) request(r *message.Request, wire []byte) ([]byte, error) {
 	if own {
 		e.Nonce, e.NoAnswer = l.answered, true
 	}
-	if first { // the control plane sends all of it again, since hdsd does not have it
+	if first && (r.Version == "" || !l.resumeState(r)) { // the control plane has to send all of it
 		e.Version = func(string) string { return "" }
 	}
 	return message.RewriteRequest(false, wire, e)
@@ -249,10 +258,16 @@ func (l *ledger) deltaRequest(r *message.Request, wire []byte, e *message.Edit, 
 	}
 	if len(r.Initial) > 0 {
 		l.claims = maps.Clone(r.Initial)
+		l.resumeDelta()
 	}
-	// As for the versions: hdsd does not have these resources, so the control plane has
-	// to send them again. That they exist, it has to know: it may have removed them.
-	e.Initial = func(_, version string) string { return message.Mark(version, 0) }
+	e.Initial = func(name, version string) string {
+		if _, claimed := l.claims[name]; !claimed {
+			return message.Original(version)
+		}
+		// hdsd does not have the resource, so the control plane has to send it. That
+		// the client has one, it has to know: it may have removed it.
+		return message.Mark(version, 0)
+	}
 	return message.RewriteRequest(true, wire, e)
 }
 
@@ -316,6 +331,8 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 			l.leaveOut(o)
 		}
 	}
+	l.memory.replace(l.key, slices.Collect(maps.Keys(o.items)))
+	l.memory.replace(l.key, r.Removed)
 	l.offer(o)
 	return message.RewriteResponse(l.delta, wire, l.marked(r.Version, marked), r.Units, changes)
 }

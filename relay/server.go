@@ -62,6 +62,10 @@ type Server struct {
 	upstream  *upstream
 	book      *book
 	stock     *stock
+	memory    *memory
+	outage    *outage
+	ending    context.Context // of the whole server
+	end       context.CancelFunc
 	catalogue *catalogue
 	gate      *gate.Gate
 	process   string // stands for this process in nonces
@@ -89,7 +93,9 @@ func NewServer(o Options) *Server {
 		options: o, upstream: &upstream{services: o.Services, maxBytes: o.MaxMessageBytes}, book: newBook(o.Health),
 		stock: newStock(o.MaxClusterEndpoints, o.MaxEndpoints), gate: gate.New(), process: hex.EncodeToString(id), streams: map[*stream]struct{}{},
 	}
-	s.book.changed = s.changed
+	s.book.changed, s.memory = s.changed, newMemory(s.stock, o.Keep)
+	s.outage = &outage{server: s}
+	s.ending, s.end = context.WithCancel(context.Background())
 	var where []string
 	for _, one := range o.Services {
 		where = append(where, one.GetGoogleGrpc().GetTargetUri())
@@ -123,7 +129,10 @@ func (s *Server) SetHealth(on bool) {
 }
 
 // Close ends all streams with UNAVAILABLE and waits for them.
-func (s *Server) Close() { s.gate.Close() }
+func (s *Server) Close() {
+	s.end()
+	s.gate.Close()
+}
 
 // serve relays a stream.
 func (s *Server) serve(gs grpc.ServerStream, m method) error {

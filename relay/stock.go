@@ -104,6 +104,14 @@ func (s *stock) release(all ...*body) {
 	}
 }
 
+// hold takes one more reference of a resource that is held already.
+func (s *stock) hold(x *body) *body {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x.refs++
+	return x
+}
+
 // await waits until hdsd knows what was learned up to a moment.
 func (s *stock) await(ctx context.Context, moment uint64) {
 	for {

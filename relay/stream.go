@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"slices"
@@ -27,7 +28,7 @@ type stream struct {
 	down   grpc.ServerStream // to the client
 	method method
 
-	up    grpc.ClientStream // to the control plane; set before the goroutines start
+	up    grpc.ClientStream // to the control plane; nil while that is away. Set before the goroutines start
 	leave func(failed bool)
 
 	inbox chan []byte   // one response of the control plane that is on its way
@@ -35,6 +36,7 @@ type stream struct {
 	end   chan error
 
 	mu      sync.Mutex // guards what follows
+	node    [sha256.Size]byte
 	nodeID  string
 	ledgers [kinds]*ledger // nil: the client has not asked for the type
 }
@@ -47,14 +49,19 @@ func (st *stream) run() error {
 	if err != nil {
 		return err
 	}
+	responses := st.responses
 	if st.up, st.leave, err = st.server.upstream.open(ctx, st.method.upstream, st.server.forwarded(st.down.Context())); err != nil {
-		return err
+		if !st.remembered() || ctx.Err() != nil {
+			return err
+		}
+		why := err
+		st.leave, responses = func(bool) {}, func(ctx context.Context) error { return st.offline(ctx, why) }
 	}
 	var running sync.WaitGroup
 	running.Add(3)
 	gate := st.server.gate
 	gate.Go(func() { defer running.Done(); st.fail(st.requests(ctx, first)) })
-	gate.Go(func() { defer running.Done(); st.fail(st.responses(ctx)) })
+	gate.Go(func() { defer running.Done(); st.fail(responses(ctx)) })
 	gate.Go(func() { defer running.Done(); st.fail(st.send(ctx)) })
 	st.server.add(st)
 	select {
@@ -139,7 +146,7 @@ func (st *stream) introduce(wire []byte) error {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
 	st.mu.Lock()
-	st.nodeID = node.GetId()
+	st.nodeID, st.node = node.GetId(), keyOfNode(node)
 	st.mu.Unlock()
 	at := node.GetLocality()
 	return access.FromContext(st.down.Context()).Admit(access.Node{ID: node.GetId(), Region: at.GetRegion(), Zone: at.GetZone()})
@@ -155,7 +162,7 @@ func (st *stream) receive() ([]byte, error) {
 func (st *stream) requests(ctx context.Context, first []byte) error {
 	for m, err := first, error(nil); ; m, err = st.receive() {
 		if errors.Is(err, io.EOF) {
-			return ignoreEOF(st.up.CloseSend())
+			return nil
 		}
 		if err != nil {
 			return err
@@ -163,7 +170,7 @@ func (st *stream) requests(ctx context.Context, first []byte) error {
 		if m, err = st.request(m); err != nil {
 			return status.Errorf(codes.InvalidArgument, "a request cannot be decoded: %v", err)
 		}
-		if m == nil {
+		if m == nil || st.up == nil {
 			continue
 		}
 		out := wire.Bytes(m)
@@ -172,13 +179,6 @@ func (st *stream) requests(ctx context.Context, first []byte) error {
 			return nil
 		}
 	}
-}
-
-func ignoreEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
 }
 
 // request returns what the control plane gets of a request; nil: nothing.
@@ -203,9 +203,15 @@ func (st *stream) request(m []byte) ([]byte, error) {
 	defer st.mu.Unlock()
 	defer st.wakeUp() // what waited for an answer may go out now
 	if st.ledgers[k] == nil {
-		st.ledgers[k] = newLedger(k, st.method.delta, st.server.stock, st.server.tag())
+		st.ledgers[k] = newLedger(k, st.method.delta, st.node, st.server.memory, st.server.tag())
 	}
-	return st.ledgers[k].request(r, m)
+	l := st.ledgers[k]
+	first := !l.begun
+	out, err := l.request(r, m)
+	if err == nil && st.up == nil {
+		l.recall(r, first)
+	}
+	return out, err
 }
 
 func (st *stream) wakeUp() {
@@ -338,7 +344,7 @@ func (st *stream) response(ctx context.Context, m []byte) ([]byte, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.ledgers[k] == nil {
-		st.ledgers[k] = newLedger(k, st.method.delta, st.server.stock, st.server.tag())
+		st.ledgers[k] = newLedger(k, st.method.delta, st.node, st.server.memory, st.server.tag())
 	}
 	l := st.ledgers[k]
 	for _, i := range items {

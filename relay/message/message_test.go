@@ -37,12 +37,12 @@ func pack(t testing.TB, m proto.Message) *anypb.Any {
 func TestMarks(t *testing.T) {
 	for _, version := range []string{"", "1", "v~hdsd.1.x", "a b", message.Mark("1", 2)} {
 		marked := message.Mark(version, 12345)
-		if got, ok := message.Unmark(marked); got != version || !ok {
+		if got, change, ok := message.Unmark(marked); got != version || !ok || change != 12345 {
 			t.Errorf("%q becomes %q, and that %q, %v", version, marked, got, ok)
 		}
 	}
 	for _, version := range []string{"", "1", "v~hdsd.1.x", "~hdsd.", "~hdsd.1.", message.Mark("1", 2) + "x"} {
-		if got, ok := message.Unmark(version); got != version || ok {
+		if got, _, ok := message.Unmark(version); got != version || ok {
 			t.Errorf("%q has no mark, and becomes %q, %v", version, got, ok)
 		}
 	}
@@ -56,10 +56,10 @@ func FuzzMark(f *testing.F) {
 	f.Add("1", uint64(7))
 	f.Add(message.Mark("x", 1), uint64(0))
 	f.Fuzz(func(t *testing.T, version string, change uint64) {
-		if got, ok := message.Unmark(message.Mark(version, change)); got != version || !ok {
+		if got, back, ok := message.Unmark(message.Mark(version, change)); got != version || !ok || back != change {
 			t.Fatalf("%q becomes %q", version, got)
 		}
-		if got, ok := message.Unmark(version); !ok && got != version {
+		if got, _, ok := message.Unmark(version); !ok && got != version {
 			t.Fatalf("%q has no mark, and becomes %q", version, got)
 		}
 	})
@@ -145,7 +145,6 @@ func TestBuild(t *testing.T) {
 }
 
 func TestRequests(t *testing.T) {
-	unmark := func(v string) string { v, _ = message.Unmark(v); return v }
 	refusal := &rpcstatus.Status{Message: "no"}
 	state := &discoveryv3.DiscoveryRequest{
 		VersionInfo: message.Mark("7", 1), Node: &corev3.Node{Id: "n"}, ResourceNames: []string{"a", "b"}, TypeUrl: "t", ResponseNonce: "x", ErrorDetail: refusal,
@@ -154,7 +153,7 @@ func TestRequests(t *testing.T) {
 	if err != nil || !r.Refused || r.Nonce != "x" || !slices.Equal(r.Names, state.GetResourceNames()) || r.TypeURL != "t" {
 		t.Fatalf("read %+v, %v", r, err)
 	}
-	got, err := message.RewriteRequest(false, encode(t, state), &message.Edit{Nonce: "y", NoAnswer: true, Version: unmark})
+	got, err := message.RewriteRequest(false, encode(t, state), &message.Edit{Nonce: "y", NoAnswer: true, Version: message.Original})
 	state.VersionInfo, state.ResponseNonce, state.ErrorDetail = "7", "y", nil
 	if err != nil || !bytes.Equal(got, encode(t, state)) {
 		t.Errorf("it becomes %x, %v", got, err)
@@ -168,7 +167,7 @@ func TestRequests(t *testing.T) {
 	if err != nil || !r.Refused || !r.Changes || !slices.Equal(r.Names, []string{"a"}) || !slices.Equal(r.Unsubscribe, []string{"b"}) || len(r.Initial) != 2 {
 		t.Fatalf("read %+v, %v", r, err)
 	}
-	got, err = message.RewriteRequest(true, encode(t, delta), &message.Edit{Nonce: "x", Initial: func(_, v string) string { return unmark(v) }})
+	got, err = message.RewriteRequest(true, encode(t, delta), &message.Edit{Nonce: "x", Initial: func(_, v string) string { return message.Original(v) }})
 	delta.InitialResourceVersions["a"] = "1"
 	if err != nil || !bytes.Equal(got, encode(t, delta)) {
 		t.Errorf("it becomes %x, %v", got, err)

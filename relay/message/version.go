@@ -16,18 +16,25 @@ func Mark(version string, change uint64) string {
 	return version + marker + text + "." + checksum(version, text)
 }
 
-// Unmark returns the version without its mark. A version that has none is returned as it
-// is.
-func Unmark(version string) (original string, marked bool) {
+// Unmark returns the version without its mark, and what the mark stands for. A version that
+// has none is returned as it is.
+func Unmark(version string) (original string, change uint64, marked bool) {
 	at := strings.LastIndex(version, marker)
 	if at < 0 {
-		return version, false
+		return version, 0, false
 	}
-	change, sum, ok := strings.Cut(version[at+len(marker):], ".")
-	if !ok || sum != checksum(version[:at], change) {
-		return version, false
+	text, sum, ok := strings.Cut(version[at+len(marker):], ".")
+	change, err := strconv.ParseUint(text, 36, 64)
+	if !ok || err != nil || sum != checksum(version[:at], text) {
+		return version, 0, false
 	}
-	return version[:at], true
+	return version[:at], change, true
+}
+
+// Original returns the version without its mark.
+func Original(version string) string {
+	version, _, _ = Unmark(version)
+	return version
 }
 
 func checksum(version, change string) string {

@@ -1,0 +1,164 @@
+package relay
+
+import (
+	"crypto/sha256"
+	"slices"
+	"sync"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/proto"
+)
+
+// maxRemembered is how many resources of nodes that have gone are remembered.
+const maxRemembered = 1 << 20
+
+// nodeKey stands for all that a control plane tells nodes apart by, and for the variant of
+// the protocol.
+type nodeKey struct {
+	node  [sha256.Size]byte
+	kind  kind
+	delta bool
+}
+
+// keyOfNode is the part of the key that is the node's.
+func keyOfNode(n *corev3.Node) [sha256.Size]byte {
+	known := &corev3.Node{Id: n.GetId(), Cluster: n.GetCluster(), Metadata: n.GetMetadata(), Locality: n.GetLocality()}
+	wire, _ := proto.MarshalOptions{Deterministic: true}.Marshal(known) // it was decoded
+	return sha256.Sum256(wire)
+}
+
+// memory is what nodes had whose streams have ended, for a while.
+type memory struct {
+	stock *stock
+	keep  time.Duration
+
+	mu      sync.Mutex // guards what follows
+	records map[nodeKey]*record
+	order   []nodeKey // by the time at which they end; some may have come back since
+	count   int       // resources
+}
+
+// record is what a node had of one type.
+type record struct {
+	until   time.Time
+	version string // state of the world
+	order   []string
+	items   map[string]*item
+}
+
+func newMemory(s *stock, keep time.Duration) *memory {
+	return &memory{stock: s, keep: keep, records: map[nodeKey]*record{}}
+}
+
+// remember takes over what a ledger has.
+func (m *memory) remember(key nodeKey, l *ledger, now time.Time) {
+	if len(l.held) == 0 {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.records[key]
+	if r == nil {
+		r = &record{items: map[string]*item{}}
+		m.records[key] = r
+	} else if at := slices.Index(m.order, key); at >= 0 {
+		m.order = slices.Delete(m.order, at, at+1)
+	}
+	m.order = append(m.order, key)
+	r.until, r.version, r.order = now.Add(m.keep), l.version, l.order
+	if !l.splits() { // what it had is all there is
+		for name := range r.items {
+			m.drop(r, name)
+		}
+	}
+	for name, h := range l.held {
+		m.drop(r, name)
+		r.items[name] = m.copy(h.now)
+		m.count++
+	}
+	for m.count > maxRemembered && len(m.order) > 1 {
+		m.forget(m.order[0])
+	}
+}
+
+func (m *memory) drop(r *record, name string) {
+	i := r.items[name]
+	if i == nil {
+		return
+	}
+	delete(r.items, name)
+	m.count--
+	m.stock.release(i.body)
+}
+
+// copy makes an item of its own, whose uses nobody else counts.
+func (m *memory) copy(i *item) *item {
+	return &item{body: m.stock.hold(i.body), version: i.version, extra: i.extra, wrapped: i.wrapped}
+}
+
+func (m *memory) forget(key nodeKey) {
+	r := m.records[key]
+	for name := range r.items {
+		m.drop(r, name)
+	}
+	delete(m.records, key)
+	if at := slices.Index(m.order, key); at >= 0 {
+		m.order = slices.Delete(m.order, at, at+1)
+	}
+}
+
+// replace forgets what a node had of some names, because it has something newer.
+func (m *memory) replace(key nodeKey, names []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r := m.records[key]; r != nil {
+		for _, name := range names {
+			m.drop(r, name)
+		}
+	}
+}
+
+// expire forgets what is over, and returns when to call it again; zero: no need.
+func (m *memory) expire(now time.Time) (next time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for len(m.order) > 0 {
+		r := m.records[m.order[0]]
+		if now.Before(r.until) {
+			return r.until
+		}
+		m.forget(m.order[0])
+	}
+	return time.Time{}
+}
+
+// recall returns copies of what a node had: for wanted, or everything if that is nil. ok
+// is false where a name is missing, or there is nothing.
+func (m *memory) recall(key nodeKey, wanted []string) (items map[string]*item, version string, order []string, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.records[key]
+	if r == nil {
+		return nil, "", nil, false
+	}
+	ok = true
+	items = map[string]*item{}
+	take := func(name string) {
+		i := r.items[name]
+		if i == nil {
+			ok = false
+			return
+		}
+		items[name] = m.copy(i)
+	}
+	if wanted == nil {
+		for name := range r.items {
+			take(name)
+		}
+	}
+	for _, name := range wanted {
+		take(name)
+	}
+	return items, r.version, r.order, ok && len(items) > 0
+}
