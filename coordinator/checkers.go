@@ -45,7 +45,7 @@ func (s sink) Silent(id string, silent bool) {
 
 // Accepted implements hds.Sink.
 func (s sink) Accepted(id string, spec *specifier.Specifier) {
-	s.post(func() { s.rollout.Accepted(time.Now(), id, spec) })
+	s.post(func() { s.accept(id, spec, time.Now()) })
 }
 
 // connect takes in a checker whose stream begins.
@@ -62,6 +62,12 @@ func (c *core) connect(k health.Checker, now time.Time) {
 func (c *core) disconnect(id string, now time.Time) {
 	c.rollout.Disconnect(now, id)
 	c.applyFleet(now, time.Now(), c.fleet.Disconnect(now, id))
+}
+
+// accept notes that a checker follows a specifier, and may be sent the next.
+func (c *core) accept(id string, spec *specifier.Specifier, now time.Time) {
+	c.rollout.Accepted(now, id, spec)
+	c.want(now)
 }
 
 // setSilent notes that a checker is silent, or reports after all.
@@ -115,9 +121,7 @@ func (c *core) applyFleet(now, began time.Time, e fleet.Effects) {
 	for i := range e.Votes {
 		c.countNewcomer(now, &e.Votes[i])
 	}
-	for _, id := range e.Specify {
-		c.specify(now, id)
-	}
+	c.want(now, e.Specify...)
 	if len(e.Rows) > 0 {
 		c.history.SavePlan(e.Rows)
 	}

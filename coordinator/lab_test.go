@@ -244,7 +244,7 @@ func (l *lab) report(id string) {
 		k.said[endpoint] = status
 	}
 	if k.fresh {
-		l.core.rollout.Accepted(l.now, id, k.spec)
+		l.core.accept(id, k.spec, l.now)
 	}
 	k.fresh = false
 	l.core.report(id, votes, l.now)

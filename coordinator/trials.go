@@ -10,6 +10,16 @@ import (
 	"hdsd/store"
 )
 
+// want sends specifiers to checkers as soon as it is their turn.
+func (c *core) want(now time.Time, checkers ...string) {
+	for _, id := range checkers {
+		c.rollout.Pace.Want(now, id)
+	}
+	for id, ok := c.rollout.Pace.Next(now); ok; id, ok = c.rollout.Pace.Next(now) {
+		c.specify(now, id)
+	}
+}
+
 // specify makes and sends the specifier of a checker.
 func (c *core) specify(now time.Time, id string) {
 	work, ok := c.fleet.Work(id)
@@ -35,7 +45,14 @@ func (c *core) specify(now time.Time, id string) {
 
 // tickTrials does what is due of trials.
 func (c *core) tickTrials(now time.Time) {
-	effects := c.rollout.Tick(now, func(id string) { c.specify(now, id) })
+	effects := c.rollout.Tick(now, func(id string, atOnce bool) {
+		if atOnce {
+			c.specify(now, id)
+			return
+		}
+		c.rollout.Pace.Want(now, id)
+	})
+	c.want(now)
 	for i := range effects.Events {
 		logTrial(&c.log, &effects.Events[i])
 		c.metrics.rollout.count(effects.Events[i].Kind)

@@ -353,6 +353,33 @@ func manyClusters(t *testing.T, trials, specifiers int, path func(i int) string)
 	}
 }
 
+// TestACheckerIsToldWhenItHasFollowed: the plan changes again and again, and who follows
+// nothing is sent nothing more. What it should not have it loses at once.
+func TestACheckerIsToldWhenItHasFollowed(t *testing.T) {
+	l := settled(t, web("web", one))
+	slow := l.checkers["ca"]
+	slow.rejects = true
+	sent := l.sent["ca"]
+	for i := range 6 {
+		l.say(web("web", one, fmt.Sprintf("10.9.0.%d:80", i)))
+		l.pass(report / 2)
+	}
+	if n := l.sent["ca"] - sent; n != 1 {
+		t.Errorf("it was sent %d specifiers, want one", n)
+	}
+	if !slices.Contains(l.behind(), "ca") {
+		t.Error("it is not said to be behind")
+	}
+	slow.rejects = false
+	l.pass(2 * report)
+	if n := l.sent["ca"] - sent; n != 2 || !slices.Contains(slow.spec.Addresses, "10.9.0.5:80") || slices.Contains(slow.spec.Addresses, "10.9.0.4:80") {
+		t.Errorf("it was sent %d specifiers, the last with %v; want two, and what is there now", n, slow.spec.Addresses)
+	}
+	if who := l.behind(); len(who) > 0 {
+		t.Errorf("%v are behind in the end", who)
+	}
+}
+
 // TestBuildsAreTriedApart: what one build survives may end another.
 func TestBuildsAreTriedApart(t *testing.T) {
 	l := newLab(t)

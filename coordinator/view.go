@@ -224,7 +224,7 @@ func (v view) probationReason(p *fleet.Progress) string {
 func (v view) Lagging() map[string]bool {
 	found := map[string]bool{}
 	for k := range v.core.fleet.Checkers() {
-		if v.core.fleet.Gathering(k.ID) || v.core.rollout.Behind(k.ID) {
+		if v.core.fleet.Gathering(k.ID) || v.core.rollout.Pace.Waits(k.ID) || v.core.rollout.Behind(k.ID) {
 			found[k.ID] = true
 		}
 	}

@@ -16,6 +16,9 @@
 //   - A cluster whose shapes are all proven goes to all at once, also a new one.
 //   - When many clusters are proven one after the other, each specifier is made a few
 //     times, not once for each cluster.
+//   - A checker gets the next specifier when it has followed the last, and while not too
+//     many bytes are on their way to all (Pace). Canaries, and who has something that it
+//     should not, do not wait.
 //   - The same calls in the same order give the same answers.
 //
 // # Effects

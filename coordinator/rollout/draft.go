@@ -48,12 +48,14 @@ func (r *Rollout) Specifier(now time.Time, id string, w Work) (*specifier.Specif
 	r.serial++
 	spec.Serial, spec.Retell = r.serial, d.retell
 	to.versions, to.denied, to.samples = d.versions, d.denied, samples
+	r.Pace.Sent(now, id, spec)
 	r.ledger.Sent(now, id, spec.Serial)
 	return spec, d.votes
 }
 
 // NoSpecifier records that a checker gets no specifier, and so lacks nothing.
 func (r *Rollout) NoSpecifier(id string) {
+	r.Pace.Skip(id)
 	if to := r.recipients[id]; to != nil {
 		to.withheld = nil
 	}

@@ -233,7 +233,7 @@ func (l *lab) pass(d time.Duration) {
 
 func (l *lab) tick() {
 	l.Helper()
-	out := l.Tick(l.now, l.specify)
+	out := l.Tick(l.now, func(id string, _ bool) { l.specify(id) })
 	l.events = append(l.events, out.Events...)
 	for name, record := range out.Records {
 		if delete(l.records, name); record != nil {

@@ -40,6 +40,10 @@ type Lookup interface {
 
 // Rollout is what checkers are sent. See the package's comment for who may call it.
 type Rollout struct {
+	// Pace says when a checker is to be sent a specifier. Whoever wants one asks it. A
+	// Rollout tells it of those that are made, followed and gone.
+	Pace *Pace
+
 	options Options
 	lookup  Lookup
 
@@ -64,7 +68,7 @@ type recipient struct {
 // New makes a Rollout without clusters or checkers.
 func New(o Options, lookup Lookup) *Rollout {
 	return &Rollout{
-		options: o, lookup: lookup,
+		Pace: NewPace(o.Report), options: o, lookup: lookup,
 		ledger: canary.New(canary.Options{
 			Report: o.Report, Calm: max(leastCalm, 2*o.Grace), Established: func(id string) bool { return !lookup.OnProbation(id) },
 		}),
@@ -83,6 +87,7 @@ func (r *Rollout) Start(now time.Time) { r.started, r.releaseAt = true, now }
 
 // Connect records that a checker begins a stream.
 func (r *Rollout) Connect(now time.Time, k *health.Checker) {
+	r.Pace.Gone(k.ID)
 	r.ledger.Connected(now, k)
 	to := r.recipients[k.ID]
 	if to == nil {
@@ -93,7 +98,10 @@ func (r *Rollout) Connect(now time.Time, k *health.Checker) {
 }
 
 // Disconnect records that a checker is lost.
-func (r *Rollout) Disconnect(now time.Time, id string) { r.ledger.Lost(now, id) }
+func (r *Rollout) Disconnect(now time.Time, id string) {
+	r.Pace.Gone(id)
+	r.ledger.Lost(now, id)
+}
 
 // Forget forgets a checker that gave up its seats.
 func (r *Rollout) Forget(id string) {
@@ -104,6 +112,7 @@ func (r *Rollout) Forget(id string) {
 // Accepted records that a checker accepted a specifier, with its clusters on trial.
 // It excludes clusters that the checker's protocol left out.
 func (r *Rollout) Accepted(now time.Time, id string, s *specifier.Specifier) {
+	r.Pace.Followed(id, s)
 	var has map[string]bool
 	r.ledger.Accepted(now, id, s.Serial, func(name string) bool {
 		if has == nil {
@@ -152,12 +161,12 @@ type Event struct {
 }
 
 // Tick applies what is due. It calls specify for each checker whose specifier must be
-// made. The owner sends that specifier before specify returns, since the checker may
-// become a canary.
+// made. If that is to be at once, since the checker is a canary, or has what it should not,
+// the owner sends it before specify returns.
 //
 // Checkers get what is proven when all trials have ended, or a report interval later.
 // So a start with many clusters does not make each specifier once for each cluster.
-func (r *Rollout) Tick(now time.Time, specify func(checker string)) Effects {
+func (r *Rollout) Tick(now time.Time, specify func(checker string, atOnce bool)) Effects {
 	var out Effects
 	if r.ledger.Tick(now) {
 		r.release(now)
@@ -175,6 +184,9 @@ func (r *Rollout) Tick(now time.Time, specify func(checker string)) Effects {
 // NextDeadline returns when Tick next has work if nothing else happens.
 func (r *Rollout) NextDeadline() (time.Time, bool) {
 	next, ok := r.ledger.NextDeadline()
+	if at, waits := r.Pace.NextDeadline(); waits && (!ok || at.Before(next)) {
+		next, ok = at, true
+	}
 	if !r.releaseAt.IsZero() && (!ok || r.releaseAt.Before(next)) {
 		return r.releaseAt, true
 	}
@@ -189,7 +201,7 @@ func (r *Rollout) release(now time.Time) {
 }
 
 // settleTrials applies the results of trials until there are no more.
-func (r *Rollout) settleTrials(now time.Time, specify func(string), out *Effects) {
+func (r *Rollout) settleTrials(now time.Time, specify func(string, bool), out *Effects) {
 	for events := r.ledger.Events(); len(events) > 0; events = r.ledger.Events() {
 		withdraw := map[string]bool{} // checkers that have something they should not
 		for _, e := range events {
@@ -207,27 +219,30 @@ func (r *Rollout) settleTrials(now time.Time, specify func(string), out *Effects
 			}
 		}
 		for _, id := range slices.Sorted(maps.Keys(withdraw)) {
-			specify(id)
+			specify(id, true)
 		}
 	}
 }
 
 // sendReleased makes the specifiers of checkers that may now have what they were
 // denied. It also makes those of canaries that have more than their share.
-func (r *Rollout) sendReleased(now time.Time, specify func(string)) {
+func (r *Rollout) sendReleased(now time.Time, specify func(string, bool)) {
 	for _, id := range slices.Sorted(maps.Keys(r.recipients)) {
 		to := r.recipients[id]
 		if !r.lookup.Connected(id) {
 			continue
 		}
-		more := len(to.samples) > 0
+		more, canary := len(to.samples) > 0, false
 		for _, name := range to.denied {
-			if r.ledger.Proven(to.build, name) || r.mayTry(now, to, name) {
+			switch {
+			case r.ledger.Proven(to.build, name):
 				more = true
+			case r.mayTry(now, to, name):
+				canary = true
 			}
 		}
-		if more {
-			specify(id)
+		if more || canary {
+			specify(id, canary)
 		}
 	}
 }

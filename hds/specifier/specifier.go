@@ -58,6 +58,28 @@ func Build(items []Item, interval time.Duration) *Specifier {
 	return s
 }
 
+// Size is about how many bytes the message has when it is encoded.
+func (s *Specifier) Size() int {
+	const each, cluster = 32, 160 // beside the address
+	size := cluster * len(s.Message.GetClusterHealthChecks())
+	for _, address := range s.Addresses {
+		size += each + len(address)
+	}
+	return size
+}
+
+// Same reports whether two specifiers say the same in the same parts, so that a checker that
+// has one is not sent the other. It may be false where the parts only are alike.
+func Same(a, b *Specifier) bool {
+	return slices.Equal(a.Order, b.Order) && slices.EqualFunc(a.Message.GetClusterHealthChecks(), b.Message.GetClusterHealthChecks(), sameCluster)
+}
+
+func sameCluster(a, b *healthv3.ClusterHealthCheck) bool {
+	return a.ClusterName == b.ClusterName && slices.Equal(a.HealthChecks, b.HealthChecks) &&
+		slices.Equal(a.TransportSocketMatches, b.TransportSocketMatches) && a.UpstreamBindConfig == b.UpstreamBindConfig &&
+		slices.EqualFunc(a.LocalityEndpoints, b.LocalityEndpoints, func(a, b *healthv3.LocalityEndpoints) bool { return slices.Equal(a.Endpoints, b.Endpoints) })
+}
+
 // add adds endpoints of one locality to the message.
 func (s *Specifier) add(first *Item, endpoints []*endpointv3.Endpoint) {
 	all := s.Message.ClusterHealthChecks

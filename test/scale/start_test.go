@@ -1,0 +1,91 @@
+package scale
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"hdsd/test/fleet"
+)
+
+// BenchmarkFirstStart has all checkers wait for a coordinator that knows nobody, and tells
+// what they are sent until every endpoint has its verdict. With HDSD_SCALE=full it is a
+// million endpoints, 10,000 clusters and 1,000 checkers.
+func BenchmarkFirstStart(b *testing.B) {
+	clusters, each, checkers := clusters, endpoints/clusters, checkers
+	if full() {
+		clusters, each, checkers = 10_000, 100, 1000
+	}
+	s := simulate(b, newWorld(clusters, each), checkers, zones, time.Second, "")
+	if path := os.Getenv("HDSD_BINARY"); path != "" {
+		s.Binary = path
+	}
+	s.split(1000)
+	s.connect()
+	for b.Loop() {
+		began := time.Now()
+		s.Start()
+		b.ReportMetric(time.Since(began).Seconds(), "s-to-ready")
+		s.until("every endpoint to have its verdict", slowly(s.allHealthy))
+		b.ReportMetric(time.Since(began).Seconds(), "s-to-verdicts")
+		s.until("every checker to follow", slowly(func() bool { return s.synced(len(s.checkers)) }))
+		b.ReportMetric(time.Since(began).Seconds(), "s-to-synced")
+		bytes, specifiers := s.told()
+		most := int64(0)
+		for _, k := range s.checkers {
+			most = max(most, k.specifiers.Load())
+		}
+		b.ReportMetric(float64(specifiers)/float64(len(s.checkers)), "specifiers/checker")
+		b.ReportMetric(float64(most), "specifiers-at-most")
+		b.ReportMetric(float64(bytes)/mega, "MB-sent")
+		u := usageOf(b, s.PID())
+		b.ReportMetric(u.processor.Seconds(), "cpu-s")
+		b.ReportMetric(float64(u.peak)/mega, "peak-RSS-MB")
+		b.ReportMetric(load(b), "load")
+	}
+}
+
+// slowly returns a condition that is looked at once a second: what it asks for is large.
+func slowly(condition func() bool) func() bool {
+	var last time.Time
+	return func() bool {
+		if time.Since(last) < time.Second {
+			return false
+		}
+		defer func() { last = time.Now() }()
+		return condition()
+	}
+}
+
+// split gives the coordinator a file for each so many clusters: a file has a largest size.
+func (s *simulation) split(most int) {
+	each := len(s.world.addresses) / s.world.clusters
+	var sources bytes.Buffer
+	for first := 0; first < s.world.clusters; first += most {
+		var all []string
+		for i := first; i < min(first+most, s.world.clusters); i++ {
+			all = append(all, fleet.StaticCluster(clusterName(i), s.world.check, s.world.addresses[i*each:(i+1)*each]))
+		}
+		name := fmt.Sprintf("clusters-%d.yaml", first)
+		s.put(name, []byte(fleet.ClusterFile(all...)))
+		fmt.Fprintf(&sources, "- {name: from-%d, config_source: {path_config_source: {path: %s}}}\n", first, name)
+	}
+	config, err := os.ReadFile(filepath.Join(s.Dir, "hdsd.yaml"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	only := []byte("sources: [{name: local, config_source: {path_config_source: {path: clusters.yaml}}}]\n")
+	if !bytes.Contains(config, only) {
+		s.t.Fatalf("the configuration has other sources:\n%s", config)
+	}
+	s.put("hdsd.yaml", bytes.ReplaceAll(config, only, append([]byte("sources:\n"), sources.Bytes()...)))
+}
+
+func (s *simulation) put(name string, text []byte) {
+	if err := os.WriteFile(filepath.Join(s.Dir, name), text, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
