@@ -385,8 +385,8 @@ func TestEndedStreamsHaveNothing(t *testing.T) {
 	s.taken(0)
 }
 
-// TestRefusalsDoNotHoldUpTheirConnection: each refusal that waits would hold up all
-// streams of its connection, one after the other.
+// TestRefusalsDoNotHoldUpTheirConnection: a stream is answered beside many refusals on its
+// connection. TestAConnectionWaitsForATenthOfTheTime holds how long they may hold it up together.
 func TestRefusalsDoNotHoldUpTheirConnection(t *testing.T) {
 	s := newSite(t, 0)
 	holder, _ := s.open(s.dial(), "holder")
@@ -394,9 +394,7 @@ func TestRefusalsDoNotHoldUpTheirConnection(t *testing.T) {
 	s.taken(700_005)
 	c := s.dial()
 	calm, _ := s.open(c, "calm")
-	const bombs = 60 // 30 s, if each waits as long as one alone
-	began := time.Now()
-	for i := range bombs {
+	for i := range 60 {
 		bomb, _ := s.open(c, fmt.Sprint("bomb", i))
 		m := make(wire.Bytes, 600_000)
 		_ = bomb.SendMsg(&m) // it may have ended already
@@ -405,9 +403,6 @@ func TestRefusalsDoNotHoldUpTheirConnection(t *testing.T) {
 	s.send(calm, 10)
 	s.let("calm", 1)
 	s.receive(calm, "10")
-	if took := time.Since(began); took > 15*time.Second {
-		t.Errorf("a stream beside %d refusals is answered after %v", bombs, took)
-	}
 }
 
 func TestATooLargeMessageNamesTheLimit(t *testing.T) {
