@@ -146,7 +146,12 @@ const longestSleep = time.Second
 // tick lets each room do what is due, and returns the time until the next tick. The
 // fleet comes first, so that specifiers and verdicts go by the present plan.
 func (c *core) tick(now time.Time) time.Duration {
-	if until := c.upkeep.pause.listenUntil(now, c.timing.report); now.Before(until) {
+	until, paused := c.upkeep.pause.listenUntil(now, c.timing.report)
+	if paused > 0 {
+		c.log.Warn().Str("event", "paused").Dur("lasted", paused).
+			Msg("hdsd did nothing for a while: it, or its machine, was paused or had no processor time; no checker is late for that")
+	}
+	if now.Before(until) {
 		return until.Sub(now)
 	}
 	c.applyFleet(now, now, c.fleet.Tick(now))

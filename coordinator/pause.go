@@ -11,11 +11,11 @@ type pause struct {
 
 // listenUntil returns until when the core only takes in events: for a report interval
 // after a pause. What checkers reported meanwhile is on its way, and no checker is late
-// that hdsd did not read.
-func (p *pause) listenUntil(now time.Time, report time.Duration) time.Time {
-	if !p.ticked.IsZero() && now.Sub(p.ticked) > longestSleep+report {
-		p.until = now.Add(report)
+// that hdsd did not read. It also returns how long a pause lasted that has just ended, or 0.
+func (p *pause) listenUntil(now time.Time, report time.Duration) (until time.Time, lasted time.Duration) {
+	if since := now.Sub(p.ticked); !p.ticked.IsZero() && since > longestSleep+report {
+		p.until, lasted = now.Add(report), since
 	}
 	p.ticked = now
-	return p.until
+	return p.until, lasted
 }

@@ -1,14 +1,20 @@
 package coordinator
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/rs/zerolog"
 )
 
 // TestAPauseOfHdsdMakesNobodySilent: after a pause of the process or its machine,
 // hdsd takes in what arrived meanwhile before it finds anybody late.
 func TestAPauseOfHdsdMakesNobodySilent(t *testing.T) {
 	l, _ := fleetOf(t, 5, 30)
+	var log bytes.Buffer
+	l.core.log = zerolog.New(&log)
 	l.lose("c0a")
 	l.now = l.now.Add(time.Hour)
 	for range 10 {
@@ -17,6 +23,9 @@ func TestAPauseOfHdsdMakesNobodySilent(t *testing.T) {
 	}
 	if l.figures().Silent > 0 {
 		t.Error("checkers are called silent that nobody has listened to")
+	}
+	if n := strings.Count(log.String(), `"event":"paused","lasted":3600`); n != 1 {
+		t.Errorf("the log says %d times that hdsd was paused for an hour:\n%s", n, log.String())
 	}
 	l.join("c0a")
 	l.pass(30 * time.Second)
