@@ -157,7 +157,7 @@ func (b *backup) toFile(command *cobra.Command, path string) error {
 
 // fill writes a copy to disk and closes the file.
 func (b *backup) fill(ctx context.Context, file *os.File) error {
-	to := bufio.NewWriterSize(file, 1<<20)
+	to := bufio.NewWriterSize(io.NewOffsetWriter(file, 0), 1<<20) // at a place: test/disk records that
 	err := b.fetch(ctx, to)
 	if err == nil {
 		err = to.Flush()
