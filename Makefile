@@ -62,7 +62,9 @@ clean:
 soak:
 	SOAK=$${SOAK:-1h} $(GO) test ./test/scale -run TestSoak -v -timeout 3h
 	SOAK=$${SOAK:-1h} $(GO) test ./test/crash -run 'TestKill9|TestPowerLoss|TestAFullDisk' -v -timeout 1h
-	HDSD_SCALE=full $(GO) test ./test/scale -run Many -v -timeout 1h
+	HDSD_SCALE=full $(GO) test ./test/scale -run 'Many|TestTrouble|TestKill9' -v -timeout 1h
+	HDSD_SCALE=kills $(GO) test ./test/scale -run TestKill9 -v -timeout 1h
+	FLOODS=full $(GO) test ./test/hostile -run TestFloodsAreBounded -v -timeout 1h
 
 # Archives for others, with licences and a bill of materials, into bin/release.
 release:
