@@ -1,0 +1,121 @@
+package fleet
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+
+	"hdsd/internal/demo/upstream"
+	"hdsd/test/envoy"
+)
+
+// relayTo is a configuration with a relay to a control plane.
+func (c *Coordinator) relayTo(p *ControlPlane) {
+	c.t.Helper()
+	c.write("hdsd.yaml", fmt.Sprintf("node_id: hdsd-test\ngrpc: {address: %q}\nhttp: {address: %q}\ndata_dir: data\n%s"+
+		"relay: {upstream: {api_config_source: {api_type: AGGREGATED_DELTA_GRPC, transport_api_version: V3, grpc_services: [{google_grpc: {target_uri: %q, stat_prefix: x}}]}}}\n",
+		c.GRPC, c.HTTP, FastReports, p.Address))
+}
+
+// serves waits until a node's listeners answer with 200.
+func (f Front) serves(t *testing.T) {
+	t.Helper()
+	secure := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // who serves is known
+	defer secure.CloseIdleConnections()
+	for url, client := range map[string]*http.Client{"http://" + f.Plain: &traffic, "https://" + f.TLS: &secure} {
+		envoy.Eventually(t, Patience, url+" to answer", func() bool {
+			response, err := client.Get(url + "/")
+			if err == nil {
+				response.Body.Close()
+			}
+			return err == nil && response.StatusCode == http.StatusOK
+		})
+	}
+}
+
+// TestEnvoysBehindTheRelay: Envoys of three releases, with hdsd as their only xDS server in
+// front of a control plane that gives them listeners, routes and secrets.
+func TestEnvoysBehindTheRelay(t *testing.T) {
+	t.Parallel()
+	p := NewControlPlane(t)
+	p.Come()
+	c := Prepare(t, "resources: []\n", "")
+	c.relayTo(p)
+	c.Start()
+	Checkers(t, c, 1)
+	servers := Upstreams(t, 3, upstream.Options{})
+	addresses := Addresses(servers)
+	type plane struct {
+		version string
+		delta   bool
+		front   Front
+		*envoy.Process
+	}
+	planes := []*plane{{version: "1.36.4", delta: true}, {version: "1.38.3"}, {version: "1.40.0", delta: true}}
+	for _, one := range planes {
+		one.front = Front{Plain: envoy.FreeAddress(t), TLS: envoy.FreeAddress(t)}
+		p.Say(one.version, one.front, addresses...)
+		one.Process = envoy.Start(t, one.version, one.version, Bootstrap(t, one.version, c.GRPC, one.delta))
+		one.Listen = one.front.Plain
+	}
+	await := func(address, want string) {
+		t.Helper()
+		for _, one := range planes {
+			AwaitPlane(t, one.Process, "web", address, want)
+		}
+	}
+	calls := func(when string) {
+		t.Helper()
+		for _, one := range planes {
+			if failed := Traffic(t, one.Process, 30); failed > 0 {
+				t.Errorf("%s: %d of 30 calls through %s failed", when, failed, one.version)
+			}
+		}
+	}
+	for _, one := range planes {
+		one.front.serves(t)
+	}
+	for _, address := range addresses {
+		c.AwaitHealth("web", address, "HEALTHY")
+	}
+	for _, one := range planes { // hdsd checks, and nobody else
+		if stats := one.Stats(t, "^cluster.web.health_check"); len(stats) > 0 {
+			t.Errorf("%s has health checks of its own: %v", one.version, stats)
+		}
+	}
+	servers[0].Set(upstream.Status(503))
+	await(addresses[0], "UNHEALTHY")
+	calls("after a failure")
+
+	bad := planes[0].front
+	bad.More = `{"name": "no.such.filter", "typed_config": {"@type": "type.googleapis.com/google.protobuf.Struct", "value": {}}},`
+	p.Say(planes[0].version, bad, addresses...)
+	envoy.Eventually(t, Patience, "the control plane to hear of the refusal", func() bool { return p.Refused(resource.ListenerType, "no.such.filter") })
+
+	p.Leave()
+	servers[1].Set(upstream.Status(503))
+	await(addresses[1], "UNHEALTHY") // without the control plane
+	servers[0].Set(upstream.Healthy())
+	await(addresses[0], "HEALTHY")
+	calls("without the control plane")
+	more := append(Addresses(Upstreams(t, 1, upstream.Options{})), addresses...)
+	for _, one := range planes {
+		p.Say(one.version, one.front, more...)
+	}
+	p.Come()
+	await(more[0], "HEALTHY")
+	c.AwaitHealth("web", more[0], "HEALTHY")
+
+	c.Kill()
+	calls("without hdsd")
+	c.Start()
+	servers[1].Set(upstream.Healthy())
+	servers[2].Set(upstream.Status(503))
+	await(addresses[1], "HEALTHY")
+	await(addresses[2], "UNHEALTHY")
+	calls("after hdsd is back")
+}
