@@ -153,7 +153,11 @@ func (c *Coordinator) wire() error {
 	}, sink{c.core})
 	c.hds.SetAdmission(admission(c.started))
 	registerStore(c.registry, c.store)
-	c.query = query.New(query.Options{Core: asker{c.core}, Store: c.store, HDS: c.hds, EDS: c.eds, Feed: c.feed})
+	from := query.Options{Core: asker{c.core}, Store: c.store, HDS: c.hds, EDS: c.eds, Feed: c.feed}
+	if c.relay != nil {
+		from.Relayed = c.relay.Clients
+	}
+	c.query = query.New(from)
 	c.core.hds = c.hds
 	c.core.restore(stored)
 	return nil

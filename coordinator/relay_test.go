@@ -160,6 +160,10 @@ func TestTheControlPlaneHearsItsClients(t *testing.T) {
 			a := c.assignment("web")
 			return a != nil && len(a.GetEndpoints()[0].GetLbEndpoints()) == 2
 		})
+		s.eventually("the list of clients", func() bool {
+			_, text := s.get("/v1/clients")
+			return strings.Contains(text, "no such filter") && strings.Contains(text, resourcev3.EndpointType) && strings.Contains(text, `"id":"edge-1"`)
+		})
 		if foreign.Load() > 0 {
 			t.Errorf("the control plane got %d versions or nonces of hdsd's", foreign.Load())
 		}

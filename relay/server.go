@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -144,7 +146,7 @@ func (s *Server) serve(gs grpc.ServerStream, m method) error {
 		return status.Error(codes.PermissionDenied,
 			"the relay passes on all that the control plane says: it needs DATA_PLANE of a grant without cluster_name_glob")
 	}
-	st := &stream{server: s, down: gs, method: m, inbox: make(chan []byte), wake: make(chan struct{}, 1), end: make(chan error, 1)}
+	st := &stream{server: s, down: gs, method: m, since: time.Now(), inbox: make(chan []byte), wake: make(chan struct{}, 1), end: make(chan error, 1)}
 	return st.run()
 }
 
@@ -162,15 +164,16 @@ func (s *Server) remove(st *stream) {
 
 // changed tells the streams of what may have changed; nil: everything.
 func (s *Server) changed(about []subject) {
-	s.mu.Lock()
-	all := make([]*stream, 0, len(s.streams))
-	for st := range s.streams {
-		all = append(all, st)
-	}
-	s.mu.Unlock()
-	for _, st := range all {
+	for _, st := range s.open() {
 		st.touch(about)
 	}
+}
+
+// open lists the streams.
+func (s *Server) open() []*stream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.streams))
 }
 
 // tag begins the nonces that hdsd gives on a stream.

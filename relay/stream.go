@@ -26,6 +26,7 @@ import (
 type stream struct {
 	server *Server
 	down   grpc.ServerStream // to the client
+	since  time.Time
 	method method
 
 	up    grpc.ClientStream // to the control plane; nil while that is away. Set before the goroutines start
@@ -39,6 +40,7 @@ type stream struct {
 	node    [sha256.Size]byte
 	nodeID  string
 	ledgers [kinds]*ledger // nil: the client has not asked for the type
+	talks   map[string]*talk
 }
 
 // run relays until the stream ends.
@@ -131,15 +133,15 @@ func (st *stream) first(ctx context.Context) ([]byte, error) {
 const maxNode = 64 << 10
 
 func (st *stream) introduce(wire []byte) error {
-	_, packed, err := message.HeadOf(st.method.delta, wire)
+	head, err := message.HeadOf(st.method.delta, wire)
 	if err != nil {
 		return status.Errorf(codes.InvalidArgument, "the first request cannot be decoded: %v", err)
 	}
 	node := &corev3.Node{}
-	if len(packed) > maxNode {
+	if len(head.Node) > maxNode {
 		return status.Errorf(codes.InvalidArgument, "the node of a request may have up to %d bytes", maxNode)
 	}
-	if err := proto.Unmarshal(packed, node); err != nil {
+	if err := proto.Unmarshal(head.Node, node); err != nil {
 		return status.Errorf(codes.InvalidArgument, "the node cannot be decoded: %v", err)
 	}
 	if err := envoyaddr.CheckNode(node); err != nil {
@@ -183,15 +185,16 @@ func (st *stream) requests(ctx context.Context, first []byte) error {
 
 // request returns what the control plane gets of a request; nil: nothing.
 func (st *stream) request(m []byte) ([]byte, error) {
-	typeURL, _, err := message.HeadOf(st.method.delta, m)
+	head, err := message.HeadOf(st.method.delta, m)
 	if err != nil {
 		return nil, err
 	}
-	if typeURL == "" && st.method.typeURL != "" { // a service of one type implies it
-		typeURL = st.method.typeURL
-		m = fields.AppendText(slices.Clip(m), message.RequestType(st.method.delta), typeURL)
+	if head.TypeURL == "" && st.method.typeURL != "" { // a service of one type implies it
+		head.TypeURL = st.method.typeURL
+		m = fields.AppendText(slices.Clip(m), message.RequestType(st.method.delta), head.TypeURL)
 	}
-	k, ours := kindOf(typeURL)
+	st.note(&head)
+	k, ours := kindOf(head.TypeURL)
 	if !ours {
 		return m, nil
 	}

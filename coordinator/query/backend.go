@@ -69,6 +69,9 @@ type Options struct {
 	HDS   *hds.Server
 	EDS   *eds.Server
 	Feed  *feed.Feed
+
+	// Relayed lists the clients of the relay; nil: there is none.
+	Relayed func() []eds.Client
 }
 
 // Backend implements api.Backend.

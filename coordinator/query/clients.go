@@ -16,7 +16,11 @@ import (
 // each type, however many streams it has, and hdsd itself as a client of management
 // servers.
 func (b *Backend) Clients(ctx context.Context) ([]api.Client, error) {
-	all := append(subscribers(b.EDS.Clients()), b.upstreamClients()...)
+	streams := b.EDS.Clients()
+	if b.Relayed != nil {
+		streams = append(streams, b.Relayed()...)
+	}
+	all := append(subscribers(streams), b.upstreamClients()...)
 	checkers, err := b.Checkers(ctx)
 	if err != nil {
 		return nil, err

@@ -172,8 +172,9 @@ func TestRequests(t *testing.T) {
 	if err != nil || !bytes.Equal(got, encode(t, delta)) {
 		t.Errorf("it becomes %x, %v", got, err)
 	}
-	if typeURL, node, err := message.HeadOf(true, encode(t, delta)); typeURL != "t" || len(node) == 0 || err != nil {
-		t.Errorf("its head is %q, %x, %v", typeURL, node, err)
+	h, err := message.HeadOf(true, encode(t, delta))
+	if h.TypeURL != "t" || len(h.Node) == 0 || !h.Answers || h.Text() != "no" || err != nil {
+		t.Errorf("its head is %+v, %v", h, err)
 	}
 }
 

@@ -29,22 +29,45 @@ type Request struct {
 	Changes     bool              // of a delta request: it subscribes or unsubscribes
 }
 
-// HeadOf reads the type and the node of a request.
-func HeadOf(delta bool, wire []byte) (typeURL string, node []byte, err error) {
-	numberOfType, numberOfNode := protowire.Number(stateType), protowire.Number(stateNode)
+// Head is what concerns hdsd of a request of any type. It refers to the encoded one.
+type Head struct {
+	TypeURL string
+	Node    []byte // encoded; nil: it has none
+	Answers bool   // it has the nonce of a response
+	Refusal []byte // encoded error_detail; nil: it refuses nothing
+}
+
+// HeadOf reads the head of a request.
+func HeadOf(delta bool, wire []byte) (h Head, err error) {
+	typeURL, node, nonce, refusal := protowire.Number(stateType), protowire.Number(stateNode), protowire.Number(stateNonce), protowire.Number(stateRefusal)
 	if delta {
-		numberOfType, numberOfNode = deltaType, deltaNode
+		typeURL, node, nonce, refusal = deltaType, deltaNode, deltaNonce, deltaRefusal
 	}
 	err = fields.Each(wire, func(f *fields.Field) bool {
 		switch {
-		case f.Is(numberOfType):
-			typeURL = string(f.Value)
-		case f.Is(numberOfNode):
-			node = f.Value
+		case f.Is(typeURL):
+			h.TypeURL = string(f.Value)
+		case f.Is(node):
+			h.Node = f.Value
+		case f.Is(nonce):
+			h.Answers = len(f.Value) > 0
+		case f.Is(refusal):
+			h.Refusal = f.Value
 		}
 		return true
 	})
-	return typeURL, node, err
+	return h, err
+}
+
+// Text is the message of a refusal.
+func (h *Head) Text() (text string) {
+	_ = fields.Each(h.Refusal, func(f *fields.Field) bool { // what cannot be read says nothing
+		if f.Is(2) {
+			text = string(f.Value)
+		}
+		return true
+	})
+	return text
 }
 
 // ParseRequest reads a request.

@@ -1,0 +1,93 @@
+package relay
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+
+	"hdsd/eds"
+	"hdsd/relay/message"
+)
+
+// Bounds of what is noted of a stream: types, and bytes of a refusal's text.
+const (
+	maxTypes = 32
+	maxText  = 1024
+)
+
+// talk is what a client says of one type. Guarded by stream.mu.
+type talk struct {
+	lastAck   time.Time
+	lastError string // text of the latest refusal
+	refuses   bool   // its latest answer is a refusal
+}
+
+// note notes what a request says of its type. Of secrets, the text of a refusal is not
+// kept.
+func (st *stream) note(h *message.Head) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	t := st.talks[h.TypeURL]
+	if t == nil {
+		if len(st.talks) >= maxTypes {
+			return
+		}
+		if st.talks == nil {
+			st.talks = map[string]*talk{}
+		}
+		t = &talk{}
+		st.talks[strings.Clone(h.TypeURL)] = t
+	}
+	switch {
+	case h.Refusal != nil && h.TypeURL == resourcev3.SecretType:
+		t.refuses, t.lastError = true, "it refused a secret"
+	case h.Refusal != nil:
+		text := h.Text()
+		t.refuses, t.lastError = true, strings.ToValidUTF8(text[:min(len(text), maxText)], "?")
+	case h.Answers:
+		t.refuses, t.lastAck = false, time.Now()
+	}
+}
+
+// Clients returns every client and type, by id and type. Of types that pass as they came,
+// it does not know how many resources there are.
+func (s *Server) Clients() []eds.Client {
+	var all []eds.Client
+	for _, st := range s.open() {
+		all = append(all, st.clients()...)
+	}
+	slices.SortStableFunc(all, func(a, b eds.Client) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.TypeURL, b.TypeURL))
+	})
+	return all
+}
+
+func (st *stream) clients() []eds.Client {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	var all []eds.Client
+	for typeURL, t := range st.talks {
+		c := eds.Client{
+			ID: st.nodeID, TypeURL: typeURL, Delta: st.method.delta, Connected: st.since, LastAck: t.lastAck, LastError: t.lastError,
+		}
+		if k, ours := kindOf(typeURL); ours && st.ledgers[k] != nil {
+			l := st.ledgers[k]
+			c.Resources = len(l.held)
+			for name, h := range l.held {
+				switch {
+				case l.dirty[name] || h.good != h.now && !t.refuses:
+					c.Stale++
+				case h.good != h.now:
+					c.Error++
+				default:
+					c.Synced++
+				}
+			}
+		}
+		all = append(all, c)
+	}
+	return all
+}
