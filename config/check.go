@@ -76,6 +76,7 @@ func (c *checks) config(cfg *Config) {
 	c.duration("checkers.probation", cfg.GetCheckers().GetProbation(), 0, maxWait)
 	c.checkers(cfg.GetCheckers())
 	c.limits(cfg.GetLimits())
+	c.dns(cfg)
 	c.access(cfg)
 }
 

@@ -50,6 +50,10 @@ type Cluster struct {
 	// not checked and passes through.
 	HealthChecks []*corev3.HealthCheck
 
+	// Names are those that hdsd resolved to make this EDS cluster of one with names; empty
+	// if it did not.
+	Names string
+
 	// Rejected says why the cluster as a whole cannot be used; empty if it can. Its
 	// readable parts are set all the same.
 	Rejected string

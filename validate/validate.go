@@ -8,12 +8,16 @@ import (
 	"slices"
 	"strings"
 
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+
 	"hdsd/config"
 	"hdsd/coordinator/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/hds/specifier"
+	"hdsd/internal/envoyaddr"
 	"hdsd/source"
 	"hdsd/source/file"
+	"hdsd/source/names"
 )
 
 // Findings is what Examine found in the sources of a configuration.
@@ -59,8 +63,10 @@ func Examine(c *configv1.Config) Findings {
 type examiner struct {
 	rules      *catalog.Rules
 	places     file.Places
-	unreadable map[endpointPlace]bool // endpoints with a problem of reading, which may cause others
-	badFields  map[string][]string    // by cluster: the fields in which its source found problems
+	unreadable map[endpointPlace]bool                                                  // endpoints with a problem of reading, which may cause others
+	named      map[*endpointv3.ClusterLoadAssignment]*endpointv3.ClusterLoadAssignment // of those with addresses in the place of names: the original
+
+	badFields map[string][]string // by cluster: the fields in which its source found problems
 
 	maxInCluster int // endpoints; 0: any number
 	found        Findings
@@ -92,11 +98,25 @@ func (e *examiner) read(from *configv1.Source) *source.Set {
 	}
 	set, places := file.Examine(file.Options{Name: from.GetName(), Path: path, MaxClusterEndpoints: e.maxInCluster})
 	maps.Copy(e.places, places)
+	if from.GetResolveNames() {
+		set, e.named = e.withAddresses(set)
+	}
 	for _, p := range set.Problems {
 		e.unreadable[endpointPlace{p.Resource, endpointPath.FindString(p.Field)}] = true
 		e.badFields[p.Resource] = append(e.badFields[p.Resource], resourcePath.ReplaceAllString(p.Field, ""))
 	}
 	return set
+}
+
+// withAddresses puts addresses in the place of the names that hdsd would resolve. A name
+// may be right although it cannot be resolved here.
+func (e *examiner) withAddresses(set *source.Set) (*source.Set, map[*endpointv3.ClusterLoadAssignment]*endpointv3.ClusterLoadAssignment) {
+	out, originals := names.Example(set)
+	for assignment, original := range originals {
+		e.places[assignment] = e.places[original]
+	}
+	maps.Copy(originals, e.named)
+	return out, originals
 }
 
 func (e *examiner) examineCluster(from *source.Cluster) {
@@ -160,7 +180,11 @@ func (e *examiner) meantToBeChecked(from *source.Cluster) bool {
 func (e *examiner) addExclusion(from *source.Cluster, q specifier.Exclusion) {
 	p := source.Problem{File: from.File, Line: from.Line, Resource: from.Name, Message: q.Reason}
 	if q.Address != "" {
-		p.Message = fmt.Sprintf("endpoint %s: %s", q.Address, q.Reason)
+		address := q.Address
+		if original := e.named[from.Assignment]; original != nil {
+			address = envoyaddr.AddressOf(original.GetEndpoints()[q.Locality].GetLbEndpoints()[q.Index], q.Locality, q.Index)
+		}
+		p.Message = fmt.Sprintf("endpoint %s: %s", address, q.Reason)
 		if place := e.places[from.Assignment]; place.File != "" {
 			p.File, p.Line = place.File, cmp.Or(place.Line(q.Locality, q.Index), p.Line)
 		}

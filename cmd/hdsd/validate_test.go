@@ -204,6 +204,26 @@ func TestValidateWarns(t *testing.T) {
 	}
 }
 
+// TestValidateTakesNamesThatHdsdResolves for addresses, and calls them by their names.
+func TestValidateTakesNamesThatHdsdResolves(t *testing.T) {
+	named := strings.ReplaceAll(taken("db", "  type: STRICT_DNS\n"+tcpChecks+atOnce), "10.0.0.1", "db.internal")
+	for _, one := range []struct {
+		resolve, clusters string
+		status            int
+		want              string
+	}{
+		{"true", named, exitDone, "hdsd.yaml: 1 cluster with 1 endpoint, 1 checked, all good"},
+		{"true", strings.ReplaceAll(named, "port_value: 80", "port_value: 0"), exitFailed, "clusters.yaml:10: db: endpoint db.internal:0: endpoint.address.socket_address.port_value: is missing"},
+		{"false", named, exitFailed, "clusters.yaml:10: db: endpoint db.internal:80: endpoint.address.socket_address.address: \"db.internal\" is not an IP address"},
+	} {
+		config := "sources: [{name: local, config_source: {path_config_source: {path: clusters.yaml}}, resolve_names: " + one.resolve + "}]\ndns: {resolvers: [\"192.0.2.1:53\", \"2001:db8::1\"]}\n"
+		status, out := validated(t, config, "clusters.yaml", "resources:\n"+one.clusters)
+		if status != one.status || !strings.Contains(out, one.want) {
+			t.Errorf("resolve_names: %s: exit status %d:\n%s", one.resolve, status, out)
+		}
+	}
+}
+
 // TestValidateAsksNoManagementServer, but checks what is written of one, and
 // finds nothing missing that it may have.
 func TestValidateAsksNoManagementServer(t *testing.T) {

@@ -3,6 +3,7 @@ package feed
 import (
 	"context"
 	"maps"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,10 +12,12 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/rs/zerolog"
 
+	"hdsd/config"
 	"hdsd/coordinator/catalog"
 	configv1 "hdsd/gen/hdsd/config/v1"
 	"hdsd/source"
 	"hdsd/source/hold"
+	"hdsd/source/names"
 )
 
 // Options are what a Feed needs besides its configuration.
@@ -44,7 +47,9 @@ type Feed struct {
 	mu      sync.Mutex           // orders Start, Reload and Stop
 	running context.Context      // of Start; nil before it
 	hold    map[string]hold.Rule // by source
+	resolve map[string]bool      // by source
 	clock   *clock               // nil before Start
+	dns     *resolution          // nil before Start
 }
 
 // Open opens the sources of a configuration and reads the files among them. It
@@ -62,6 +67,9 @@ func Open(c *configv1.Config, o Options) (*Feed, error) {
 	f.open.Store(&all)
 	f.removeSnapshots()
 	f.hold, f.intake.holds.keep = holdRules(c), f.keepHeld
+	f.resolve = resolving(c)
+	f.intake.dns.resolver = names.New(names.Options{Resolvers: config.Resolvers(c), File: filepath.Join(o.Dir, "names.json"), Log: o.Log})
+	f.pending.unresolved = f.intake.Unresolved
 	f.restoreHeld(time.Now(), slices.Collect(maps.Keys(f.hold)))
 	return f, nil
 }
@@ -74,6 +82,7 @@ func (f *Feed) Start(ctx context.Context, r *catalog.Rules, deliver func(Deliver
 	f.running, f.deliver = ctx, deliver
 	f.restart(r)
 	f.clock = startClock(ctx, f.intake)
+	f.dns = startResolution(ctx, f)
 }
 
 // Reload replaces the configuration and the rules. With an error nothing changes.
@@ -84,7 +93,7 @@ func (f *Feed) Reload(c *configv1.Config, r *catalog.Rules) error {
 	if err != nil {
 		return err
 	}
-	f.hold = holdRules(c)
+	f.hold, f.resolve = holdRules(c), resolving(c)
 	f.replace(next, r)
 	return nil
 }
@@ -101,6 +110,7 @@ func (f *Feed) replace(next sources, r *catalog.Rules) {
 // restart delivers all that the sources have, then follows their changes.
 func (f *Feed) restart(r *catalog.Rules) {
 	all := *f.open.Load()
+	f.intake.Resolve(f.resolve)
 	f.intake.Restart(all.readers(), r, f.hold)
 	all.run(f.running, func(by Reader, set *source.Set) {
 		f.intake.Take(by, set)
@@ -115,6 +125,7 @@ func (f *Feed) Stop() {
 	defer f.mu.Unlock()
 	f.open.Load().stop(nil)
 	f.clock.stop()
+	f.dns.stop()
 }
 
 // Sources returns the state of each source, in the order of precedence.

@@ -35,6 +35,7 @@ type Intake struct {
 	latest   map[string]accepted // by source
 	holds    *holds
 	delays   *delays
+	dns      *naming
 	merged   *source.Catalog
 	prepared map[string]*catalog.Cluster // by name
 	lacking  map[string]lack             // by name: clusters that use assignments of other sources, or would
@@ -80,7 +81,7 @@ type Change struct {
 func NewIntake(deliver func(Delivery), asker Asker, log zerolog.Logger) *Intake {
 	return &Intake{
 		Now: time.Now, deliver: deliver, asker: asker, log: log, problems: problemLog{log: log}, merged: &source.Catalog{}, prepared: map[string]*catalog.Cluster{},
-		lacking: map[string]lack{}, asked: map[string][]string{}, holds: newHolds(log), delays: newDelays(log), moved: make(chan struct{}, 1),
+		lacking: map[string]lack{}, asked: map[string][]string{}, holds: newHolds(log), delays: newDelays(log), dns: newNaming(), moved: make(chan struct{}, 1),
 	}
 }
 
@@ -171,8 +172,9 @@ func (in *Intake) merge(restarted bool) {
 func (in *Intake) inUse(now time.Time) []*source.Set {
 	sets := make([]*source.Set, len(in.names))
 	for i, name := range in.names {
-		sets[i] = in.delays.take(now, in.holds.take(now, in.latest[name].set, in.wanted(name)))
+		sets[i] = in.dns.take(in.delays.take(now, in.holds.take(now, in.latest[name].set, in.wanted(name))))
 	}
+	in.dns.share()
 	return sets
 }
 
@@ -187,7 +189,7 @@ func (in *Intake) prepare(before *catalog.Cluster, c *source.Cluster) *catalog.C
 func (in *Intake) answered() map[string]bool {
 	all := make(map[string]bool, len(in.names))
 	for _, name := range in.names {
-		if in.latest[name].set.Answered() && (in.asker == nil || !in.asker.Pending(name)) {
+		if in.latest[name].set.Answered() && !in.dns.awaits(name) && (in.asker == nil || !in.asker.Pending(name)) {
 			all[name] = true
 		}
 	}

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -12,7 +13,8 @@ import (
 // or not about the assignments that clusters of other sources need. Until none is
 // left, nobody is told that something does not exist.
 type pending struct {
-	over chan struct{} // closed for good when none is left
+	over       chan struct{}   // closed for good when none is left
+	unresolved func() []string // sources with names that were never resolved so far; nil: none
 
 	mu    sync.Mutex // guards what follows
 	all   sources    // management servers
@@ -48,6 +50,13 @@ func (p *pending) hear(set *source.Set) {
 	p.check()
 }
 
+// look sees whether names were resolved.
+func (p *pending) look() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.check()
+}
+
 func (p *pending) check() {
 	if !p.ended && len(p.left()) == 0 {
 		p.ended = true
@@ -55,11 +64,20 @@ func (p *pending) check() {
 	}
 }
 
-// left lists the servers that have not answered.
+// left lists the servers that have not answered, and the sources whose names have not
+// been resolved.
 func (p *pending) left() (names []string) {
 	for _, one := range p.all {
 		if p.heard[one.name] == nil || one.upstream.Pending() {
 			names = append(names, one.name)
+		}
+	}
+	if p.unresolved == nil {
+		return names
+	}
+	for _, name := range p.unresolved() {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	return names

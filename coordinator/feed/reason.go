@@ -22,6 +22,8 @@ func (f *Feed) NoEndpointsReason(k *catalog.Cluster) string {
 		return ""
 	case k.Rejected+from.Rejected != "":
 		return cmp.Or(k.Rejected, from.Rejected)
+	case from.Names != "" && from.Assignment != nil:
+		return "DNS has no addresses for its names: " + from.Names
 	case from.Assignment != nil:
 		return emptyAssignment(from)
 	case from.EDS() && path != "":

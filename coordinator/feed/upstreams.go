@@ -45,12 +45,17 @@ var (
 	sourcesHeld       = prometheus.NewDesc("hdsd_sources_held", "Sources that took away more than hold_shrinkage allows, so that something of them is held.", nil, nil)
 	endpointsHeld     = prometheus.NewDesc("hdsd_source_endpoints_held", "Endpoints that their source has taken away, and that stay in use because they are held.", nil, nil)
 	changesDelayed    = prometheus.NewDesc("hdsd_source_changes_delayed_total", "How often changes of a cluster began to wait because it alternates.", nil, nil)
+	namesCount        = prometheus.NewDesc("hdsd_names", "DNS names that hdsd resolves for sources with resolve_names.", nil, nil)
+	namesFailing      = prometheus.NewDesc("hdsd_names_failing", "Those of them whose last lookup gave no addresses, so that the last ones stay in use.", nil, nil)
+	nameLookups       = prometheus.NewDesc("hdsd_name_lookups_total", "Lookups of names.", nil, nil)
+	nameFailures      = prometheus.NewDesc("hdsd_name_failures_total", "Lookups of names that gave no addresses.", nil, nil)
 	upstreamRefused   = prometheus.NewDesc("hdsd_upstream_resources_refused", "Resources of management servers whose latest update is refused, so that the last valid version stays in use.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (f *Feed) Describe(to chan<- *prometheus.Desc) {
-	for _, each := range []*prometheus.Desc{upstreamCount, upstreamConnected, upstreamAge, upstreamFullness, upstreamRefused, sourceProblems, sourcesHeld, endpointsHeld, changesDelayed} {
+	for _, each := range []*prometheus.Desc{upstreamCount, upstreamConnected, upstreamAge, upstreamFullness, upstreamRefused, sourceProblems, sourcesHeld, endpointsHeld, changesDelayed,
+		namesCount, namesFailing, nameLookups, nameFailures} {
 		to <- each
 	}
 }
@@ -95,5 +100,10 @@ func (f *Feed) Collect(to chan<- prometheus.Metric) {
 	}
 	gauge(sourcesHeld, float64(len(held)))
 	gauge(endpointsHeld, float64(endpoints))
+	dns := f.intake.dns.resolver.Stats()
+	gauge(namesCount, float64(dns.Names))
+	gauge(namesFailing, float64(dns.Failing))
+	to <- prometheus.MustNewConstMetric(nameLookups, prometheus.CounterValue, float64(dns.Lookups))
+	to <- prometheus.MustNewConstMetric(nameFailures, prometheus.CounterValue, float64(dns.Failures))
 	to <- prometheus.MustNewConstMetric(changesDelayed, prometheus.CounterValue, float64(f.intake.delays.count.Load()))
 }

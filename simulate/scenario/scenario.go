@@ -17,6 +17,7 @@ import (
 	"hdsd/simulate"
 	"hdsd/source"
 	"hdsd/source/file"
+	"hdsd/source/names"
 )
 
 // Scenario is what a simulation works on.
@@ -88,6 +89,9 @@ func readSources(c *configv1.Config, r *catalog.Rules) (merged *source.Catalog, 
 				unreadable = append(unreadable, source.Problem{File: path, Message: err.Error()})
 			}
 			continue
+		}
+		if from.GetResolveNames() {
+			set, _ = names.Example(set)
 		}
 		sets = append(sets, set)
 	}

@@ -51,6 +51,7 @@ var mayImport = map[string][]string{
 	"source/file":         {"internal/yamlpb", "source", "internal/envoyrules"},
 	"internal/envoyrules": {"internal/yamlpb"},
 	"source/hold":         {"internal/envoyaddr", "source"},
+	"source/names":        {"source"},
 	"source/sample":       {"source"},
 	"source/xds":          {"internal/yamlpb", "source", "internal/envoyrules"},
 
@@ -61,8 +62,8 @@ var mayImport = map[string][]string{
 	"assign/internal/zone":       {"health", "assign/internal/rendezvous"},
 
 	"simulate":                   {"assign", "health"},
-	"simulate/scenario":          {"config", "coordinator/catalog", "gen/hdsd/config/v1", "health", "simulate", "source", "source/file"},
-	"validate":                   {"config", "coordinator/catalog", "eds", "gen/hdsd/config/v1", "hds/specifier", "health", "internal/envoyaddr", "internal/suggest", "source", "source/file"},
+	"simulate/scenario":          {"config", "coordinator/catalog", "gen/hdsd/config/v1", "health", "simulate", "source", "source/file", "source/names"},
+	"validate":                   {"config", "coordinator/catalog", "eds", "gen/hdsd/config/v1", "hds/specifier", "health", "internal/envoyaddr", "internal/suggest", "source", "source/file", "source/names"},
 	"aggregate":                  {"health"},
 	"hds":                        {"access", "health", "hds/specifier", "internal/caller", "internal/gate", "internal/rest", "internal/share", "internal/envoyaddr", "internal/wire", "internal/pace"},
 	"hds/specifier":              {"health", "internal/envoyaddr"},
@@ -90,7 +91,7 @@ var mayImport = map[string][]string{
 	"coordinator/probation":      {"health"},
 	"coordinator/rollout":        {"coordinator/catalog", "coordinator/rollout/canary", "hds/specifier", "health"},
 	"coordinator/rollout/canary": {"health"},
-	"coordinator/feed":           {"config", "coordinator/catalog", "gen/hdsd/config/v1", "gen/hdsd/store/v1", "hds/specifier", "internal/yamlpb", "source", "source/file", "source/hold", "source/xds"},
+	"coordinator/feed":           {"config", "coordinator/catalog", "gen/hdsd/config/v1", "gen/hdsd/store/v1", "hds/specifier", "internal/yamlpb", "source", "source/file", "source/hold", "source/names", "source/xds"},
 	"coordinator/query":          {"access", "api", "coordinator/catalog", "coordinator/feed", "csds", "eds", "hds", "health", "source/xds", "store"},
 	"coordinator":                {"access", "access/guard", "aggregate", "api", "assign", "coordinator/rollout/canary", "config", "coordinator/catalog", "coordinator/decision", "coordinator/feed", "coordinator/fleet", "coordinator/probation", "coordinator/query", "coordinator/rollout", "coordinator/ruling", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "internal/caller", "internal/origin", "internal/rest", "internal/wire", "relay", "source", "source/hold", "store", "internal/certs", "internal/conns", "internal/inflight", "internal/share", "internal/printable", "internal/pace"},
 	"cmd/hdsd":                   {"api", "bootstrap", "check", "config", "coordinator", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "internal/demo", "internal/duration", "internal/suggest", "internal/table", "simulate", "simulate/scenario", "source", "store", "validate", "internal/printable"},

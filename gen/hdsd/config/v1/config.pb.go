@@ -631,7 +631,9 @@ type Config struct {
 	Admin *Admin `protobuf:"bytes,18,opt,name=admin,proto3" json:"admin,omitempty"`
 	// Data planes take everything from another control plane through hdsd, which
 	// adds health. `sources` may be empty then. Default: none.
-	Relay         *Relay `protobuf:"bytes,19,opt,name=relay,proto3" json:"relay,omitempty"`
+	Relay *Relay `protobuf:"bytes,19,opt,name=relay,proto3" json:"relay,omitempty"`
+	// Whom to ask for the addresses of names, for sources with resolve_names.
+	Dns           *Dns `protobuf:"bytes,20,opt,name=dns,proto3" json:"dns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -795,6 +797,13 @@ func (x *Config) GetAdmin() *Admin {
 func (x *Config) GetRelay() *Relay {
 	if x != nil {
 		return x.Relay
+	}
+	return nil
+}
+
+func (x *Config) GetDns() *Dns {
+	if x != nil {
+		return x.Dns
 	}
 	return nil
 }
@@ -1424,7 +1433,11 @@ type Source struct {
 	HoldShrinkage *HoldShrinkage `protobuf:"bytes,4,opt,name=hold_shrinkage,json=holdShrinkage,proto3" json:"hold_shrinkage,omitempty"`
 	// What a management server is told of who asks. Fields that are not set are
 	// hdsd's own: node_id as the id, hdsd and its version as the user agent.
-	Node          *v3.Node `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
+	Node *v3.Node `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
+	// Whether hdsd resolves the names in clusters of the types STRICT_DNS and
+	// LOGICAL_DNS, as an Envoy would. Such a cluster goes out as an EDS cluster, so
+	// that each of its addresses is checked. Default: data planes resolve them.
+	ResolveNames  bool `protobuf:"varint,6,opt,name=resolve_names,json=resolveNames,proto3" json:"resolve_names,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1494,6 +1507,60 @@ func (x *Source) GetNode() *v3.Node {
 	return nil
 }
 
+func (x *Source) GetResolveNames() bool {
+	if x != nil {
+		return x.ResolveNames
+	}
+	return false
+}
+
+// Dns says whom to ask for the addresses of names.
+type Dns struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// DNS servers, IP:PORT or IP (port 53). They are asked in order until one
+	// answers. Default: the system's (/etc/resolv.conf).
+	Resolvers     []string `protobuf:"bytes,1,rep,name=resolvers,proto3" json:"resolvers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Dns) Reset() {
+	*x = Dns{}
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Dns) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Dns) ProtoMessage() {}
+
+func (x *Dns) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Dns.ProtoReflect.Descriptor instead.
+func (*Dns) Descriptor() ([]byte, []int) {
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Dns) GetResolvers() []string {
+	if x != nil {
+		return x.Resolvers
+	}
+	return nil
+}
+
 // HoldShrinkage says how much a source may take away at once. What an update takes
 // away beyond that stays in use until it is accepted ('hdsd source accept').
 type HoldShrinkage struct {
@@ -1510,7 +1577,7 @@ type HoldShrinkage struct {
 
 func (x *HoldShrinkage) Reset() {
 	*x = HoldShrinkage{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1522,7 +1589,7 @@ func (x *HoldShrinkage) String() string {
 func (*HoldShrinkage) ProtoMessage() {}
 
 func (x *HoldShrinkage) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[11]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1535,7 +1602,7 @@ func (x *HoldShrinkage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HoldShrinkage.ProtoReflect.Descriptor instead.
 func (*HoldShrinkage) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{11}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *HoldShrinkage) GetShare() float64 {
@@ -1565,7 +1632,7 @@ type DefaultHealthChecks struct {
 
 func (x *DefaultHealthChecks) Reset() {
 	*x = DefaultHealthChecks{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1577,7 +1644,7 @@ func (x *DefaultHealthChecks) String() string {
 func (*DefaultHealthChecks) ProtoMessage() {}
 
 func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[12]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1590,7 +1657,7 @@ func (x *DefaultHealthChecks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefaultHealthChecks.ProtoReflect.Descriptor instead.
 func (*DefaultHealthChecks) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{12}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DefaultHealthChecks) GetClusterNameGlob() string {
@@ -1631,7 +1698,7 @@ type Assignment struct {
 
 func (x *Assignment) Reset() {
 	*x = Assignment{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1643,7 +1710,7 @@ func (x *Assignment) String() string {
 func (*Assignment) ProtoMessage() {}
 
 func (x *Assignment) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[13]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1656,7 +1723,7 @@ func (x *Assignment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Assignment.ProtoReflect.Descriptor instead.
 func (*Assignment) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{13}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Assignment) GetRedundancy() uint32 {
@@ -1718,7 +1785,7 @@ type CheckerCapacity struct {
 
 func (x *CheckerCapacity) Reset() {
 	*x = CheckerCapacity{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1730,7 +1797,7 @@ func (x *CheckerCapacity) String() string {
 func (*CheckerCapacity) ProtoMessage() {}
 
 func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[14]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1743,7 +1810,7 @@ func (x *CheckerCapacity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerCapacity.ProtoReflect.Descriptor instead.
 func (*CheckerCapacity) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{14}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CheckerCapacity) GetNodeIdGlob() string {
@@ -1778,7 +1845,7 @@ type Reporting struct {
 
 func (x *Reporting) Reset() {
 	*x = Reporting{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1790,7 +1857,7 @@ func (x *Reporting) String() string {
 func (*Reporting) ProtoMessage() {}
 
 func (x *Reporting) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[15]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1803,7 +1870,7 @@ func (x *Reporting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reporting.ProtoReflect.Descriptor instead.
 func (*Reporting) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{15}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Reporting) GetInterval() *durationpb.Duration {
@@ -1852,7 +1919,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1864,7 +1931,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[16]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1877,7 +1944,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{16}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Verdict) GetRule() Rule {
@@ -1978,7 +2045,7 @@ type DegradedWhen struct {
 
 func (x *DegradedWhen) Reset() {
 	*x = DegradedWhen{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1990,7 +2057,7 @@ func (x *DegradedWhen) String() string {
 func (*DegradedWhen) ProtoMessage() {}
 
 func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[17]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2003,7 +2070,7 @@ func (x *DegradedWhen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DegradedWhen.ProtoReflect.Descriptor instead.
 func (*DegradedWhen) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{17}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *DegradedWhen) GetHttpStatusCode() []*structpb.Value {
@@ -2031,7 +2098,7 @@ type Doubt struct {
 
 func (x *Doubt) Reset() {
 	*x = Doubt{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2043,7 +2110,7 @@ func (x *Doubt) String() string {
 func (*Doubt) ProtoMessage() {}
 
 func (x *Doubt) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[18]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2056,7 +2123,7 @@ func (x *Doubt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Doubt.ProtoReflect.Descriptor instead.
 func (*Doubt) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Doubt) GetDisagreements() uint32 {
@@ -2102,7 +2169,7 @@ type PathCut struct {
 
 func (x *PathCut) Reset() {
 	*x = PathCut{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2114,7 +2181,7 @@ func (x *PathCut) String() string {
 func (*PathCut) ProtoMessage() {}
 
 func (x *PathCut) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[19]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2127,7 +2194,7 @@ func (x *PathCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PathCut.ProtoReflect.Descriptor instead.
 func (*PathCut) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *PathCut) GetDisagreements() uint32 {
@@ -2165,7 +2232,7 @@ type Damping struct {
 
 func (x *Damping) Reset() {
 	*x = Damping{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2177,7 +2244,7 @@ func (x *Damping) String() string {
 func (*Damping) ProtoMessage() {}
 
 func (x *Damping) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[20]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2190,7 +2257,7 @@ func (x *Damping) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Damping.ProtoReflect.Descriptor instead.
 func (*Damping) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Damping) GetDisabled() bool {
@@ -2235,7 +2302,7 @@ type MassFailure struct {
 
 func (x *MassFailure) Reset() {
 	*x = MassFailure{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2247,7 +2314,7 @@ func (x *MassFailure) String() string {
 func (*MassFailure) ProtoMessage() {}
 
 func (x *MassFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[21]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2260,7 +2327,7 @@ func (x *MassFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MassFailure.ProtoReflect.Descriptor instead.
 func (*MassFailure) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{21}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *MassFailure) GetHold() *durationpb.Duration {
@@ -2295,7 +2362,7 @@ type Policy struct {
 
 func (x *Policy) Reset() {
 	*x = Policy{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2307,7 +2374,7 @@ func (x *Policy) String() string {
 func (*Policy) ProtoMessage() {}
 
 func (x *Policy) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[22]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2320,7 +2387,7 @@ func (x *Policy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Policy.ProtoReflect.Descriptor instead.
 func (*Policy) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{22}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Policy) GetClusterNameGlob() string {
@@ -2386,7 +2453,7 @@ type CheckerSelector struct {
 
 func (x *CheckerSelector) Reset() {
 	*x = CheckerSelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2398,7 +2465,7 @@ func (x *CheckerSelector) String() string {
 func (*CheckerSelector) ProtoMessage() {}
 
 func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[23]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2411,7 +2478,7 @@ func (x *CheckerSelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckerSelector.ProtoReflect.Descriptor instead.
 func (*CheckerSelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{23}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CheckerSelector) GetLocalities() []*LocalitySelector {
@@ -2443,7 +2510,7 @@ type LocalitySelector struct {
 
 func (x *LocalitySelector) Reset() {
 	*x = LocalitySelector{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2455,7 +2522,7 @@ func (x *LocalitySelector) String() string {
 func (*LocalitySelector) ProtoMessage() {}
 
 func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[24]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2468,7 +2535,7 @@ func (x *LocalitySelector) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LocalitySelector.ProtoReflect.Descriptor instead.
 func (*LocalitySelector) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{24}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LocalitySelector) GetRegion() string {
@@ -2511,7 +2578,7 @@ type History struct {
 
 func (x *History) Reset() {
 	*x = History{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2523,7 +2590,7 @@ func (x *History) String() string {
 func (*History) ProtoMessage() {}
 
 func (x *History) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[25]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2536,7 +2603,7 @@ func (x *History) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use History.ProtoReflect.Descriptor instead.
 func (*History) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{25}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *History) GetRetention() *durationpb.Duration {
@@ -2593,7 +2660,7 @@ type Checkers struct {
 
 func (x *Checkers) Reset() {
 	*x = Checkers{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2605,7 +2672,7 @@ func (x *Checkers) String() string {
 func (*Checkers) ProtoMessage() {}
 
 func (x *Checkers) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[26]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2618,7 +2685,7 @@ func (x *Checkers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checkers.ProtoReflect.Descriptor instead.
 func (*Checkers) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{26}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Checkers) GetFiles() []string {
@@ -2677,7 +2744,7 @@ type AdmitRule struct {
 
 func (x *AdmitRule) Reset() {
 	*x = AdmitRule{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2689,7 +2756,7 @@ func (x *AdmitRule) String() string {
 func (*AdmitRule) ProtoMessage() {}
 
 func (x *AdmitRule) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[27]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2702,7 +2769,7 @@ func (x *AdmitRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmitRule.ProtoReflect.Descriptor instead.
 func (*AdmitRule) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{27}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AdmitRule) GetNodeIdGlob() string {
@@ -2745,7 +2812,7 @@ type DataPlanes struct {
 
 func (x *DataPlanes) Reset() {
 	*x = DataPlanes{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2757,7 +2824,7 @@ func (x *DataPlanes) String() string {
 func (*DataPlanes) ProtoMessage() {}
 
 func (x *DataPlanes) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[28]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2770,7 +2837,7 @@ func (x *DataPlanes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataPlanes.ProtoReflect.Descriptor instead.
 func (*DataPlanes) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{28}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DataPlanes) GetEdsDirectory() string {
@@ -2882,7 +2949,7 @@ type Limits struct {
 
 func (x *Limits) Reset() {
 	*x = Limits{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2894,7 +2961,7 @@ func (x *Limits) String() string {
 func (*Limits) ProtoMessage() {}
 
 func (x *Limits) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[29]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2907,7 +2974,7 @@ func (x *Limits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Limits.ProtoReflect.Descriptor instead.
 func (*Limits) Descriptor() ([]byte, []int) {
-	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{29}
+	return file_hdsd_config_v1_config_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Limits) GetMaxMessageBytes() uint32 {
@@ -3057,7 +3124,7 @@ type Relay_Upstream struct {
 
 func (x *Relay_Upstream) Reset() {
 	*x = Relay_Upstream{}
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3069,7 +3136,7 @@ func (x *Relay_Upstream) String() string {
 func (*Relay_Upstream) ProtoMessage() {}
 
 func (x *Relay_Upstream) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_config_v1_config_proto_msgTypes[30]
+	mi := &file_hdsd_config_v1_config_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3096,7 +3163,7 @@ var File_hdsd_config_v1_config_proto protoreflect.FileDescriptor
 
 const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\n" +
-	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a\x1fenvoy/config/core/v3/base.proto\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xb9\a\n" +
+	"\x1bhdsd/config/v1/config.proto\x12\x0ehdsd.config.v1\x1a\x1fenvoy/config/core/v3/base.proto\x1a(envoy/config/core/v3/config_source.proto\x1a'envoy/config/core/v3/health_check.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\"\xe0\a\n" +
 	"\x06Config\x12\x17\n" +
 	"\anode_id\x18\x01 \x01(\tR\x06nodeId\x12,\n" +
 	"\x04grpc\x18\x02 \x01(\v2\x18.hdsd.config.v1.ListenerR\x04grpc\x12,\n" +
@@ -3120,7 +3187,8 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x06access\x18\x10 \x01(\v2\x16.hdsd.config.v1.AccessR\x06access\x12.\n" +
 	"\x06probes\x18\x11 \x01(\v2\x16.hdsd.config.v1.ProbesR\x06probes\x12+\n" +
 	"\x05admin\x18\x12 \x01(\v2\x15.hdsd.config.v1.AdminR\x05admin\x12+\n" +
-	"\x05relay\x18\x13 \x01(\v2\x15.hdsd.config.v1.RelayR\x05relay\"\x9b\x03\n" +
+	"\x05relay\x18\x13 \x01(\v2\x15.hdsd.config.v1.RelayR\x05relay\x12%\n" +
+	"\x03dns\x18\x14 \x01(\v2\x13.hdsd.config.v1.DnsR\x03dns\"\x9b\x03\n" +
 	"\x05Relay\x12:\n" +
 	"\bupstream\x18\x01 \x01(\v2\x1e.hdsd.config.v1.Relay.UpstreamR\bupstream\x124\n" +
 	"\x06health\x18\x02 \x01(\x0e2\x1c.hdsd.config.v1.Relay.HealthR\x06health\x12-\n" +
@@ -3169,13 +3237,16 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\x06issuer\x18\x01 \x01(\tR\x06issuer\x12\x1a\n" +
 	"\baudience\x18\x02 \x01(\tR\baudience\x12\x14\n" +
 	"\x05claim\x18\x03 \x01(\tR\x05claim\x12\x14\n" +
-	"\x05value\x18\x04 \x01(\tR\x05value\"\xa4\x02\n" +
+	"\x05value\x18\x04 \x01(\tR\x05value\"\xc9\x02\n" +
 	"\x06Source\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12G\n" +
 	"\rconfig_source\x18\x02 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\fconfigSource\x12G\n" +
 	"\x0fupstream_health\x18\x03 \x01(\x0e2\x1e.hdsd.config.v1.UpstreamHealthR\x0eupstreamHealth\x12D\n" +
 	"\x0ehold_shrinkage\x18\x04 \x01(\v2\x1d.hdsd.config.v1.HoldShrinkageR\rholdShrinkage\x12.\n" +
-	"\x04node\x18\x05 \x01(\v2\x1a.envoy.config.core.v3.NodeR\x04node\"R\n" +
+	"\x04node\x18\x05 \x01(\v2\x1a.envoy.config.core.v3.NodeR\x04node\x12#\n" +
+	"\rresolve_names\x18\x06 \x01(\bR\fresolveNames\"#\n" +
+	"\x03Dns\x12\x1c\n" +
+	"\tresolvers\x18\x01 \x03(\tR\tresolvers\"R\n" +
 	"\rHoldShrinkage\x12\x14\n" +
 	"\x05share\x18\x01 \x01(\x01R\x05share\x12+\n" +
 	"\x03for\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03for\"\x89\x01\n" +
@@ -3363,7 +3434,7 @@ func file_hdsd_config_v1_config_proto_rawDescGZIP() []byte {
 }
 
 var file_hdsd_config_v1_config_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_hdsd_config_v1_config_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(Role)(0),                   // 0: hdsd.config.v1.Role
 	(UpstreamHealth)(0),         // 1: hdsd.config.v1.UpstreamHealth
@@ -3386,110 +3457,112 @@ var file_hdsd_config_v1_config_proto_goTypes = []any{
 	(*Grant)(nil),               // 18: hdsd.config.v1.Grant
 	(*Oidc)(nil),                // 19: hdsd.config.v1.Oidc
 	(*Source)(nil),              // 20: hdsd.config.v1.Source
-	(*HoldShrinkage)(nil),       // 21: hdsd.config.v1.HoldShrinkage
-	(*DefaultHealthChecks)(nil), // 22: hdsd.config.v1.DefaultHealthChecks
-	(*Assignment)(nil),          // 23: hdsd.config.v1.Assignment
-	(*CheckerCapacity)(nil),     // 24: hdsd.config.v1.CheckerCapacity
-	(*Reporting)(nil),           // 25: hdsd.config.v1.Reporting
-	(*Verdict)(nil),             // 26: hdsd.config.v1.Verdict
-	(*DegradedWhen)(nil),        // 27: hdsd.config.v1.DegradedWhen
-	(*Doubt)(nil),               // 28: hdsd.config.v1.Doubt
-	(*PathCut)(nil),             // 29: hdsd.config.v1.PathCut
-	(*Damping)(nil),             // 30: hdsd.config.v1.Damping
-	(*MassFailure)(nil),         // 31: hdsd.config.v1.MassFailure
-	(*Policy)(nil),              // 32: hdsd.config.v1.Policy
-	(*CheckerSelector)(nil),     // 33: hdsd.config.v1.CheckerSelector
-	(*LocalitySelector)(nil),    // 34: hdsd.config.v1.LocalitySelector
-	(*History)(nil),             // 35: hdsd.config.v1.History
-	(*Checkers)(nil),            // 36: hdsd.config.v1.Checkers
-	(*AdmitRule)(nil),           // 37: hdsd.config.v1.AdmitRule
-	(*DataPlanes)(nil),          // 38: hdsd.config.v1.DataPlanes
-	(*Limits)(nil),              // 39: hdsd.config.v1.Limits
-	(*Relay_Upstream)(nil),      // 40: hdsd.config.v1.Relay.Upstream
-	nil,                         // 41: hdsd.config.v1.CheckerSelector.MetadataEntry
-	(*durationpb.Duration)(nil), // 42: google.protobuf.Duration
-	(*v3.ConfigSource)(nil),     // 43: envoy.config.core.v3.ConfigSource
-	(*v3.Node)(nil),             // 44: envoy.config.core.v3.Node
-	(*v3.HealthCheck)(nil),      // 45: envoy.config.core.v3.HealthCheck
-	(v3.HealthStatus)(0),        // 46: envoy.config.core.v3.HealthStatus
-	(*structpb.Value)(nil),      // 47: google.protobuf.Value
-	(*v3.ApiConfigSource)(nil),  // 48: envoy.config.core.v3.ApiConfigSource
+	(*Dns)(nil),                 // 21: hdsd.config.v1.Dns
+	(*HoldShrinkage)(nil),       // 22: hdsd.config.v1.HoldShrinkage
+	(*DefaultHealthChecks)(nil), // 23: hdsd.config.v1.DefaultHealthChecks
+	(*Assignment)(nil),          // 24: hdsd.config.v1.Assignment
+	(*CheckerCapacity)(nil),     // 25: hdsd.config.v1.CheckerCapacity
+	(*Reporting)(nil),           // 26: hdsd.config.v1.Reporting
+	(*Verdict)(nil),             // 27: hdsd.config.v1.Verdict
+	(*DegradedWhen)(nil),        // 28: hdsd.config.v1.DegradedWhen
+	(*Doubt)(nil),               // 29: hdsd.config.v1.Doubt
+	(*PathCut)(nil),             // 30: hdsd.config.v1.PathCut
+	(*Damping)(nil),             // 31: hdsd.config.v1.Damping
+	(*MassFailure)(nil),         // 32: hdsd.config.v1.MassFailure
+	(*Policy)(nil),              // 33: hdsd.config.v1.Policy
+	(*CheckerSelector)(nil),     // 34: hdsd.config.v1.CheckerSelector
+	(*LocalitySelector)(nil),    // 35: hdsd.config.v1.LocalitySelector
+	(*History)(nil),             // 36: hdsd.config.v1.History
+	(*Checkers)(nil),            // 37: hdsd.config.v1.Checkers
+	(*AdmitRule)(nil),           // 38: hdsd.config.v1.AdmitRule
+	(*DataPlanes)(nil),          // 39: hdsd.config.v1.DataPlanes
+	(*Limits)(nil),              // 40: hdsd.config.v1.Limits
+	(*Relay_Upstream)(nil),      // 41: hdsd.config.v1.Relay.Upstream
+	nil,                         // 42: hdsd.config.v1.CheckerSelector.MetadataEntry
+	(*durationpb.Duration)(nil), // 43: google.protobuf.Duration
+	(*v3.ConfigSource)(nil),     // 44: envoy.config.core.v3.ConfigSource
+	(*v3.Node)(nil),             // 45: envoy.config.core.v3.Node
+	(*v3.HealthCheck)(nil),      // 46: envoy.config.core.v3.HealthCheck
+	(v3.HealthStatus)(0),        // 47: envoy.config.core.v3.HealthStatus
+	(*structpb.Value)(nil),      // 48: google.protobuf.Value
+	(*v3.ApiConfigSource)(nil),  // 49: envoy.config.core.v3.ApiConfigSource
 }
 var file_hdsd_config_v1_config_proto_depIdxs = []int32{
 	12, // 0: hdsd.config.v1.Config.grpc:type_name -> hdsd.config.v1.Listener
 	12, // 1: hdsd.config.v1.Config.http:type_name -> hdsd.config.v1.Listener
 	20, // 2: hdsd.config.v1.Config.sources:type_name -> hdsd.config.v1.Source
-	22, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
-	23, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
-	25, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
-	26, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
+	23, // 3: hdsd.config.v1.Config.default_health_checks:type_name -> hdsd.config.v1.DefaultHealthChecks
+	24, // 4: hdsd.config.v1.Config.assignment:type_name -> hdsd.config.v1.Assignment
+	26, // 5: hdsd.config.v1.Config.reporting:type_name -> hdsd.config.v1.Reporting
+	27, // 6: hdsd.config.v1.Config.verdict:type_name -> hdsd.config.v1.Verdict
 	5,  // 7: hdsd.config.v1.Config.mode:type_name -> hdsd.config.v1.Mode
-	32, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
-	35, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
-	36, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
-	39, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
-	38, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
+	33, // 8: hdsd.config.v1.Config.policies:type_name -> hdsd.config.v1.Policy
+	36, // 9: hdsd.config.v1.Config.history:type_name -> hdsd.config.v1.History
+	37, // 10: hdsd.config.v1.Config.checkers:type_name -> hdsd.config.v1.Checkers
+	40, // 11: hdsd.config.v1.Config.limits:type_name -> hdsd.config.v1.Limits
+	39, // 12: hdsd.config.v1.Config.data_planes:type_name -> hdsd.config.v1.DataPlanes
 	17, // 13: hdsd.config.v1.Config.access:type_name -> hdsd.config.v1.Access
 	13, // 14: hdsd.config.v1.Config.probes:type_name -> hdsd.config.v1.Probes
 	14, // 15: hdsd.config.v1.Config.admin:type_name -> hdsd.config.v1.Admin
 	11, // 16: hdsd.config.v1.Config.relay:type_name -> hdsd.config.v1.Relay
-	40, // 17: hdsd.config.v1.Relay.upstream:type_name -> hdsd.config.v1.Relay.Upstream
-	7,  // 18: hdsd.config.v1.Relay.health:type_name -> hdsd.config.v1.Relay.Health
-	42, // 19: hdsd.config.v1.Relay.keep:type_name -> google.protobuf.Duration
-	8,  // 20: hdsd.config.v1.Relay.forward:type_name -> hdsd.config.v1.Relay.Forward
-	15, // 21: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
-	42, // 22: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
-	16, // 23: hdsd.config.v1.ServerTls.spiffe_workload_api:type_name -> hdsd.config.v1.SpiffeWorkloadApi
-	9,  // 24: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
-	18, // 25: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
-	0,  // 26: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
-	19, // 27: hdsd.config.v1.Grant.oidc:type_name -> hdsd.config.v1.Oidc
-	43, // 28: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
-	1,  // 29: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
-	21, // 30: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
-	44, // 31: hdsd.config.v1.Source.node:type_name -> envoy.config.core.v3.Node
-	42, // 32: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
-	45, // 33: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
-	42, // 34: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
-	42, // 35: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
-	2,  // 36: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 37: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
-	24, // 38: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
-	42, // 39: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
-	3,  // 40: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
-	4,  // 41: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
-	46, // 42: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
-	27, // 43: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
-	42, // 44: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
-	42, // 45: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
-	28, // 46: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
-	29, // 47: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
-	30, // 48: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
-	31, // 49: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
-	47, // 50: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
-	42, // 51: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
-	42, // 52: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
-	26, // 53: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
-	33, // 54: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
-	5,  // 55: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
-	2,  // 56: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
-	2,  // 57: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
-	34, // 58: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
-	41, // 59: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
-	42, // 60: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
-	37, // 61: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
-	42, // 62: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
-	43, // 63: hdsd.config.v1.Checkers.sds_config:type_name -> envoy.config.core.v3.ConfigSource
-	42, // 64: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
-	42, // 65: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
-	6,  // 66: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
-	43, // 67: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
-	48, // 68: hdsd.config.v1.Relay.Upstream.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
-	69, // [69:69] is the sub-list for method output_type
-	69, // [69:69] is the sub-list for method input_type
-	69, // [69:69] is the sub-list for extension type_name
-	69, // [69:69] is the sub-list for extension extendee
-	0,  // [0:69] is the sub-list for field type_name
+	21, // 17: hdsd.config.v1.Config.dns:type_name -> hdsd.config.v1.Dns
+	41, // 18: hdsd.config.v1.Relay.upstream:type_name -> hdsd.config.v1.Relay.Upstream
+	7,  // 19: hdsd.config.v1.Relay.health:type_name -> hdsd.config.v1.Relay.Health
+	43, // 20: hdsd.config.v1.Relay.keep:type_name -> google.protobuf.Duration
+	8,  // 21: hdsd.config.v1.Relay.forward:type_name -> hdsd.config.v1.Relay.Forward
+	15, // 22: hdsd.config.v1.Listener.tls:type_name -> hdsd.config.v1.ServerTls
+	43, // 23: hdsd.config.v1.Listener.max_connection_age:type_name -> google.protobuf.Duration
+	16, // 24: hdsd.config.v1.ServerTls.spiffe_workload_api:type_name -> hdsd.config.v1.SpiffeWorkloadApi
+	9,  // 25: hdsd.config.v1.Access.mode:type_name -> hdsd.config.v1.Access.Mode
+	18, // 26: hdsd.config.v1.Access.grants:type_name -> hdsd.config.v1.Grant
+	0,  // 27: hdsd.config.v1.Grant.roles:type_name -> hdsd.config.v1.Role
+	19, // 28: hdsd.config.v1.Grant.oidc:type_name -> hdsd.config.v1.Oidc
+	44, // 29: hdsd.config.v1.Source.config_source:type_name -> envoy.config.core.v3.ConfigSource
+	1,  // 30: hdsd.config.v1.Source.upstream_health:type_name -> hdsd.config.v1.UpstreamHealth
+	22, // 31: hdsd.config.v1.Source.hold_shrinkage:type_name -> hdsd.config.v1.HoldShrinkage
+	45, // 32: hdsd.config.v1.Source.node:type_name -> envoy.config.core.v3.Node
+	43, // 33: hdsd.config.v1.HoldShrinkage.for:type_name -> google.protobuf.Duration
+	46, // 34: hdsd.config.v1.DefaultHealthChecks.health_checks:type_name -> envoy.config.core.v3.HealthCheck
+	43, // 35: hdsd.config.v1.Assignment.reconnect_grace:type_name -> google.protobuf.Duration
+	43, // 36: hdsd.config.v1.Assignment.settle:type_name -> google.protobuf.Duration
+	2,  // 37: hdsd.config.v1.Assignment.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 38: hdsd.config.v1.Assignment.regions:type_name -> hdsd.config.v1.Placement
+	25, // 39: hdsd.config.v1.Assignment.checkers:type_name -> hdsd.config.v1.CheckerCapacity
+	43, // 40: hdsd.config.v1.Reporting.interval:type_name -> google.protobuf.Duration
+	3,  // 41: hdsd.config.v1.Verdict.rule:type_name -> hdsd.config.v1.Rule
+	4,  // 42: hdsd.config.v1.Verdict.when_unobserved:type_name -> hdsd.config.v1.WhenUnobserved
+	47, // 43: hdsd.config.v1.Verdict.initial_health:type_name -> envoy.config.core.v3.HealthStatus
+	28, // 44: hdsd.config.v1.Verdict.degraded_when:type_name -> hdsd.config.v1.DegradedWhen
+	43, // 45: hdsd.config.v1.Verdict.staleness:type_name -> google.protobuf.Duration
+	43, // 46: hdsd.config.v1.Verdict.warm_up:type_name -> google.protobuf.Duration
+	29, // 47: hdsd.config.v1.Verdict.doubt:type_name -> hdsd.config.v1.Doubt
+	30, // 48: hdsd.config.v1.Verdict.path_cut:type_name -> hdsd.config.v1.PathCut
+	31, // 49: hdsd.config.v1.Verdict.damping:type_name -> hdsd.config.v1.Damping
+	32, // 50: hdsd.config.v1.Verdict.mass_failure:type_name -> hdsd.config.v1.MassFailure
+	48, // 51: hdsd.config.v1.DegradedWhen.http_status_code:type_name -> google.protobuf.Value
+	43, // 52: hdsd.config.v1.Doubt.release_after:type_name -> google.protobuf.Duration
+	43, // 53: hdsd.config.v1.MassFailure.hold:type_name -> google.protobuf.Duration
+	27, // 54: hdsd.config.v1.Policy.verdict:type_name -> hdsd.config.v1.Verdict
+	34, // 55: hdsd.config.v1.Policy.checkers:type_name -> hdsd.config.v1.CheckerSelector
+	5,  // 56: hdsd.config.v1.Policy.mode:type_name -> hdsd.config.v1.Mode
+	2,  // 57: hdsd.config.v1.Policy.zones:type_name -> hdsd.config.v1.Placement
+	2,  // 58: hdsd.config.v1.Policy.regions:type_name -> hdsd.config.v1.Placement
+	35, // 59: hdsd.config.v1.CheckerSelector.localities:type_name -> hdsd.config.v1.LocalitySelector
+	42, // 60: hdsd.config.v1.CheckerSelector.metadata:type_name -> hdsd.config.v1.CheckerSelector.MetadataEntry
+	43, // 61: hdsd.config.v1.History.retention:type_name -> google.protobuf.Duration
+	38, // 62: hdsd.config.v1.Checkers.admit:type_name -> hdsd.config.v1.AdmitRule
+	43, // 63: hdsd.config.v1.Checkers.probation:type_name -> google.protobuf.Duration
+	44, // 64: hdsd.config.v1.Checkers.sds_config:type_name -> envoy.config.core.v3.ConfigSource
+	43, // 65: hdsd.config.v1.DataPlanes.assignment_ttl:type_name -> google.protobuf.Duration
+	43, // 66: hdsd.config.v1.DataPlanes.cluster_ttl:type_name -> google.protobuf.Duration
+	6,  // 67: hdsd.config.v1.DataPlanes.zone_health:type_name -> hdsd.config.v1.ZoneHealth
+	44, // 68: hdsd.config.v1.DataPlanes.eds_config_source:type_name -> envoy.config.core.v3.ConfigSource
+	49, // 69: hdsd.config.v1.Relay.Upstream.api_config_source:type_name -> envoy.config.core.v3.ApiConfigSource
+	70, // [70:70] is the sub-list for method output_type
+	70, // [70:70] is the sub-list for method input_type
+	70, // [70:70] is the sub-list for extension type_name
+	70, // [70:70] is the sub-list for extension extendee
+	0,  // [0:70] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_config_v1_config_proto_init() }
@@ -3497,15 +3570,15 @@ func file_hdsd_config_v1_config_proto_init() {
 	if File_hdsd_config_v1_config_proto != nil {
 		return
 	}
-	file_hdsd_config_v1_config_proto_msgTypes[13].OneofWrappers = []any{}
-	file_hdsd_config_v1_config_proto_msgTypes[22].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[14].OneofWrappers = []any{}
+	file_hdsd_config_v1_config_proto_msgTypes[23].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_config_v1_config_proto_rawDesc), len(file_hdsd_config_v1_config_proto_rawDesc)),
 			NumEnums:      10,
-			NumMessages:   32,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,69 @@
+package names
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+)
+
+const maxKeptBytes = 64 << 20
+
+// keptLine is one name in the file.
+type keptLine struct {
+	Name      string       `json:"name"`
+	Family    string       `json:"family"`
+	Addresses []netip.Addr `json:"addresses"`
+}
+
+// good returns the addresses of all names that have some.
+func (b *book) good() []keptLine {
+	var all []keptLine
+	seen := map[keptName]bool{}
+	for q, s := range b.states {
+		if key := q.kept(); len(s.answer.Addresses) > 0 && !seen[key] {
+			seen[key] = true
+			all = append(all, keptLine{key.Host, key.Family, s.answer.Addresses})
+		}
+	}
+	return all
+}
+
+func writeKept(path string, all []keptLine) error {
+	data, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	return renameio.WriteFile(path, data, 0o600, renameio.WithTempDir(filepath.Dir(path)))
+}
+
+func readKept(path string) (map[keptName][]netip.Addr, error) {
+	kept := map[keptName][]netip.Addr{}
+	if path == "" {
+		return kept, nil
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return kept, nil
+	}
+	if err != nil {
+		return kept, err
+	}
+	defer file.Close() //nolint:errcheck // it is read only
+	var all []keptLine
+	if err := json.NewDecoder(io.LimitReader(file, maxKeptBytes)).Decode(&all); err != nil {
+		return kept, fmt.Errorf("%s is no file of names: remove it: %w", path, err)
+	}
+	for _, one := range all {
+		if len(one.Addresses) <= maxAddresses {
+			kept[keptName{one.Name, one.Family}] = one.Addresses
+		}
+	}
+	return kept, nil
+}
