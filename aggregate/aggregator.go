@@ -52,10 +52,11 @@ func New(o Options) *Aggregator {
 	a.decisions = decisions{
 		clock: clock, settings: settings, roster: roster, clusters: &a.clusters,
 		counter: &a.counter, blindness: &a.blindness, reasons: &a.reasons,
-		waits:   waits{clock, deadlines, settings, roster, &a.presence, &a.records, &a.divisions},
-		budgets: budgets{clock, deadlines, settings, roster},
-		damping: newDamping(clock, deadlines, settings, roster, &a.effects),
-		mass:    newMassFailures(clock, deadlines, settings, roster, &a.clusters, &a.effects),
+		waits:     waits{clock, deadlines, settings, roster, &a.presence, &a.records, &a.divisions},
+		budgets:   budgets{clock, deadlines, settings, roster},
+		damping:   newDamping(clock, deadlines, settings, roster, &a.effects),
+		mass:      newMassFailures(clock, deadlines, settings, roster, &a.clusters, &a.effects),
+		witnesses: witnesses{clock: clock},
 	}
 	a.reasons = reasons{settings, roster, &a.counter, &a.records, &a.doubts, &a.decisions.damping, &a.decisions.mass, a.trust}
 	a.views = zoneViews{clock, deadlines, &a.zones, &a.effects, map[health.EndpointID][]differingView{}}
@@ -79,6 +80,7 @@ func (a *Aggregator) Set(e Endpoint, last health.Verdict) {
 	x, t := a.roster.makeRoom(e.ID), termsOf(&e)
 	if !x.has(isKnown) {
 		a.add(x, &e, &t, last)
+		a.decisions.witnesses.join(e.ID)
 	} else {
 		if a.clusters.key(x.cluster) != e.Cluster {
 			a.decisions.leaveCluster(e.ID, x)
@@ -159,6 +161,7 @@ func (a *Aggregator) Remove(id health.EndpointID) {
 	a.decisions.leaveCluster(id, e)
 	a.settings.drop(e.policy)
 	a.decisions.setUnobserved(e, false)
+	a.decisions.witnesses.leave(e)
 	a.zones.leave(e.zone)
 	*e = endpoint{flags: e.flags & isMarked}
 	a.views.forget(id)

@@ -20,6 +20,7 @@ type decisions struct {
 	damping   damping
 	mass      massFailures
 
+	witnesses  witnesses
 	unobserved int      // endpoints without a vote that counts
 	changes    []Change // in the present step
 }
@@ -101,6 +102,7 @@ func (d *decisions) update(id health.EndpointID, t *tally) {
 // decide returns the status that follows from the votes.
 func (d *decisions) decide(id health.EndpointID, p *policy, e *endpoint, t *tally) health.Status {
 	d.counter.tally(p, e, t)
+	d.witnesses.count(id, e, int(t.up+t.down))
 	status, how := p.decide(t, e.status)
 	if how == unobserved || how == lapsed {
 		d.setUnobserved(e, true)

@@ -22,6 +22,7 @@
 //	decisions     asks the parts above in order, for each endpoint that is marked
 //	blindness     which checkers miss outages that their peers see
 //	zoneViews     which zones see an endpoint otherwise than the verdict is
+//	witnesses     how many votes stand behind each verdict, and since when none
 //	reasons       why a verdict is what it is, in words
 //
 // Each part uses only the parts that it has pointers to, never a part above it. There
@@ -85,7 +86,7 @@
 // endpoint). A checker that falls silent or comes back costs O(its endpoints). A Tick
 // costs as much as is due. Under the Score rule, a report also decides each endpoint
 // at which its checker's run of downs still grows. A vote takes 28 bytes and an
-// endpoint 40. Where damping is on, an endpoint that went down lately takes some 100
+// endpoint 44. Where damping is on, an endpoint that went down lately takes some 100
 // more until that is forgotten.
 //
 // It imports health and the standard library only.

@@ -52,6 +52,7 @@ const (
 	budgetScheduled                      // budgets: its budget has a deadline
 	budgetSpent                          // budgets: its budget is used up
 	countsCut                            // doubts: votes over a cut path count
+	// The next two bits are those of witnesses.
 )
 
 func (e *endpoint) has(any flags) bool { return e.flags&any != 0 }

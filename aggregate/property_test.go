@@ -88,9 +88,9 @@ func (w *twins) compare(got aggregate.Effects, want map[health.EndpointID]health
 		w.t.Fatalf("at %s other changes than the oracle's (-oracle +got):\n%s", w.now, diff)
 	}
 	maps.DeleteFunc(w.opposed, func(id health.EndpointID, _ opposition) bool { return w.oracle.endpoints[id] == nil })
-	unobserved := 0
+	unobserved, voters := 0, aggregate.Voters{}
 	for id, e := range w.oracle.endpoints {
-		w.compareEndpoint(id, e)
+		voters[min(w.compareEndpoint(id, e), aggregate.ManyVoters)]++
 		w.checkWait(id, e)
 		if e.unobserved {
 			unobserved++
@@ -100,11 +100,20 @@ func (w *twins) compare(got aggregate.Effects, want map[health.EndpointID]health
 	if got := w.aggregator.Unobserved(); got != unobserved {
 		w.t.Fatalf("at %s %d endpoints are unobserved, the oracle says %d", w.now, got, unobserved)
 	}
+	if got := w.aggregator.Voters(); got != voters && w.settled() {
+		w.t.Fatalf("at %s the endpoints by votes that count are %v, the oracle says %v", w.now, got, voters)
+	}
 	if want, ok := w.oracle.next(); ok {
 		if at, ok := w.aggregator.NextDeadline(); !ok || at.Sub(epoch) > want {
 			w.t.Fatalf("at %s the next deadline is %v (%v), but something is due at %s", w.now, at.Sub(epoch), ok, want)
 		}
 	}
+}
+
+// settled reports whether nothing waits for the next step.
+func (w *twins) settled() bool {
+	at, some := w.aggregator.NextDeadline()
+	return !some || at.After(w.wall())
 }
 
 // compareBlindness compares who is blind with the oracle and with the effects.
@@ -125,7 +134,8 @@ func (w *twins) compareBlindness(changes []aggregate.BlindnessChange) {
 	}
 }
 
-func (w *twins) compareEndpoint(id health.EndpointID, e *oracleEndpoint) {
+// compareEndpoint compares an endpoint, and returns how many votes on it count.
+func (w *twins) compareEndpoint(id health.EndpointID, e *oracleEndpoint) (voters int) {
 	v := w.aggregator.Verdict(id)
 	if v.Status != e.status {
 		w.t.Fatalf("at %s endpoint %d is %s, the oracle says %s", w.now, id, v.Status, e.status)
@@ -140,12 +150,19 @@ func (w *twins) compareEndpoint(id health.EndpointID, e *oracleEndpoint) {
 	for name, p := range e.pairs {
 		if p.voted {
 			worth := w.oracle.worth(e, name, p)
-			want[name+" "+p.status.String()] = worth == "up" || worth == "down"
+			counts := worth == "up" || worth == "down"
+			if want[name+" "+p.status.String()] = counts; counts {
+				voters++
+			}
 		}
+	}
+	if _, held := w.aggregator.Held(id); w.settled() && held != (voters == 0 && !v.Since.IsZero() && v.Status != health.Unknown) {
+		w.t.Fatalf("at %s endpoint %d is held: %t, with %d votes that count and %s since %v", w.now, id, held, voters, v.Status, v.Since)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		w.t.Fatalf("at %s other votes of %d are believed than the oracle's (-oracle +got):\n%s", w.now, id, diff)
 	}
+	return voters
 }
 
 // checkCarried checks that the votes of a change lead to it by the rule.

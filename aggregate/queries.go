@@ -1,6 +1,10 @@
 package aggregate
 
-import "hdsd/health"
+import (
+	"time"
+
+	"hdsd/health"
+)
 
 // Verdict returns the verdict of an endpoint, its reason, and the votes. For an
 // unknown endpoint it returns the zero verdict.
@@ -26,6 +30,19 @@ func (a *Aggregator) Believes(id health.EndpointID, checker string) bool {
 	e, i := a.roster.find(id, checker)
 	return i >= 0 && a.counter.believe(e, &a.roster.seatsOf(e)[i]) == believed
 }
+
+// Held reports whether no vote that counts stands behind the verdict of an endpoint, and
+// since when. UNKNOWN is not held, nor is what never had a verdict.
+func (a *Aggregator) Held(id health.EndpointID) (since time.Time, held bool) {
+	e := a.roster.endpoint(id)
+	if e == nil || e.votersOf() > 0 || e.since == never || e.status == health.Unknown {
+		return time.Time{}, false
+	}
+	return a.decisions.witnesses.missing(id), true
+}
+
+// Voters counts the endpoints by the number of votes that count.
+func (a *Aggregator) Voters() Voters { return a.decisions.witnesses.voters }
 
 // DoubtReason says why a checker is doubted; it is empty if the checker is not.
 func (a *Aggregator) DoubtReason(checker string) string {

@@ -38,8 +38,9 @@ type fleet struct {
 
 func (f *fleet) endpoint(i int) api.EndpointHealth {
 	e := api.EndpointHealth{
-		Endpoint: health.Endpoint{Cluster: "web", Locality: health.Locality{Zone: "a"}, Address: fmt.Sprintf("10.0.0.%03d:80", i)},
-		Verdict:  health.Verdict{Status: health.Healthy, Since: noon, Reason: "3 of 3 checkers say HEALTHY"},
+		HeldSince: noon,
+		Endpoint:  health.Endpoint{Cluster: "web", Locality: health.Locality{Zone: "a"}, Address: fmt.Sprintf("10.0.0.%03d:80", i)},
+		Verdict:   health.Verdict{Status: health.Healthy, Since: noon, Reason: "3 of 3 checkers say HEALTHY"},
 	}
 	if i == 1 {
 		e.Verdict = health.Verdict{Status: health.Unhealthy, Since: noon, Reason: "2 of 3 checkers say UNHEALTHY", Observations: []health.Observation{
@@ -126,7 +127,7 @@ func TestEndpointsHaveThePromisedShape(t *testing.T) {
 	if code != http.StatusOK {
 		t.Fatalf("status %d: %v", code, body)
 	}
-	want := `{"endpoints":[{"address":"10.0.0.001:80","cluster":"web","health":"UNHEALTHY","locality":{"region":"","subZone":"","zone":"a"},` +
+	want := `{"endpoints":[{"address":"10.0.0.001:80","cluster":"web","health":"UNHEALTHY","held":true,"heldSince":"2026-01-02T12:00:00.345Z","locality":{"region":"","subZone":"","zone":"a"},` +
 		`"observations":[{"checker":"checker-1","disbelieved":"","httpStatusCode":503,"status":"UNHEALTHY","time":"2026-01-02T12:00:00.345Z"},` +
 		`{"checker":"checker-2","disbelieved":"warming up","status":"TIMEOUT","time":"2026-01-02T12:00:00.345Z"}],` +
 		`"reason":"2 of 3 checkers say UNHEALTHY","since":"2026-01-02T12:00:00.345Z","zones":[]}],"nextPageToken":""}`

@@ -71,6 +71,7 @@ type EndpointHealth struct {
 	Published *Published      // nil if the verdict is published, or nothing
 	Override  *Override       // in place of the verdict; nil if the votes decide
 	Voted     *health.Verdict // the verdict of the votes under an override; else nil
+	HeldSince time.Time       // since when no believed vote stands behind the verdict; zero if one does
 }
 
 // Published is the published health of an endpoint if it is not the verdict, and why.

@@ -24,6 +24,9 @@ func endpointMessage(e EndpointHealth) *hdsdv1.Endpoint {
 		Observations: each(e.Verdict.Observations, observationMessage),
 		Zones:        zoneMessages(e.Verdict.Zones),
 	}
+	if !e.HeldSince.IsZero() {
+		m.Held, m.HeldSince = true, timeMessage(e.HeldSince)
+	}
 	if e.Published != nil {
 		m.Published, m.PublishedReason = statusMessage(e.Published.Status).Enum(), &e.Published.Reason
 	}

@@ -151,6 +151,11 @@ func (o *object) number(name string, value uint32) {
 	o.text = strconv.AppendUint(o.text, uint64(value), 10)
 }
 
+func (o *object) bool(name string, value bool) {
+	o.name(name)
+	o.text = strconv.AppendBool(o.text, value)
+}
+
 func (o *object) optionalNumber(name string, value *uint32) {
 	if value != nil {
 		o.number(name, *value)

@@ -67,6 +67,8 @@ func fill(random *rand.Rand, m protoreflect.Message, text string) {
 
 func scalar(random *rand.Rand, field protoreflect.FieldDescriptor, text string) protoreflect.Value {
 	switch field.Kind() {
+	case protoreflect.BoolKind:
+		return protoreflect.ValueOfBool(random.IntN(2) == 0)
 	case protoreflect.StringKind:
 		return protoreflect.ValueOfString([]string{"", text, "web"}[random.IntN(3)])
 	case protoreflect.EnumKind:

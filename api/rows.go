@@ -42,6 +42,8 @@ func (o *object) endpoint(m *hdsdv1.Endpoint) {
 	o.optionalStatus("voted", m.Voted)
 	o.optionalString("votedReason", m.VotedReason)
 	writeList(o, "zones", m.GetZones(), (*object).zone)
+	o.bool("held", m.GetHeld())
+	o.time("heldSince", m.GetHeldSince())
 }
 
 func (o *object) transition(m *hdsdv1.Transition) {

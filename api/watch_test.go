@@ -65,7 +65,7 @@ func (f *fleet) Watch(_ context.Context, q api.WatchQuery) (api.Watcher, error) 
 }
 
 const events = `event: endpoint
-data: {"cluster":"web","address":"10.0.0.000:80","locality":{"region":"","zone":"a","subZone":""},"health":"HEALTHY","since":"2026-01-02T12:00:00.345Z","reason":"3 of 3 checkers say HEALTHY","observations":[],"zones":[]}
+data: {"cluster":"web","address":"10.0.0.000:80","locality":{"region":"","zone":"a","subZone":""},"health":"HEALTHY","since":"2026-01-02T12:00:00.345Z","reason":"3 of 3 checkers say HEALTHY","observations":[],"zones":[],"held":true,"heldSince":"2026-01-02T12:00:00.345Z"}
 
 event: synced
 id: t1

@@ -80,6 +80,8 @@ func (v view) Explain(k *catalog.Cluster, e *catalog.Endpoint) api.EndpointHealt
 		if o := ruling.Override; o != nil {
 			out.Override, out.Voted = shownOverride(o), &health.Verdict{Status: out.Verdict.Status, Reason: out.Verdict.Reason}
 			out.Verdict.Status, out.Verdict.Reason = o.Status, o.Explain()
+		} else if since, held := v.core.judge.Held(id); held {
+			out.HeldSince = since
 		}
 		if !ruling.Since.IsZero() {
 			out.Verdict.Since = ruling.Since

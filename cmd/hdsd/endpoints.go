@@ -11,7 +11,7 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var endpointsHeader = []string{"cluster", "address", "locality", "health", "since", "observations", "reason", "published", "published_reason", "voted"}
+var endpointsHeader = []string{"cluster", "address", "locality", "health", "held", "held_since", "since", "observations", "reason", "published", "published_reason", "voted"}
 
 func newEndpoints() *cobra.Command {
 	var c client
@@ -60,6 +60,14 @@ func newEndpoints() *cobra.Command {
 	return command
 }
 
+// heldCell marks health that no believed vote stands behind.
+func heldCell(e *hdsdv1.Endpoint) string {
+	if e.GetHeld() {
+		return "HELD"
+	}
+	return ""
+}
+
 func endpointCells(e *hdsdv1.Endpoint) []string {
 	published, voted := "", ""
 	if e.Published != nil {
@@ -69,7 +77,7 @@ func endpointCells(e *hdsdv1.Endpoint) []string {
 		voted = e.GetVoted().String()
 	}
 	return []string{
-		e.GetCluster(), e.GetAddress(), localityCell(e.GetLocality()), e.GetHealth().String(),
+		e.GetCluster(), e.GetAddress(), localityCell(e.GetLocality()), e.GetHealth().String(), heldCell(e), timeCell(e.GetHeldSince()),
 		timeCell(e.GetSince()), observationsCell(e.GetObservations()), e.GetReason(), published, e.GetPublishedReason(), voted,
 	}
 }

@@ -16,6 +16,8 @@ var looks = map[string]table.Look{
 	"last_ack":            {Text: table.Ago},
 	"event":               {Reserve: "transition"},
 	"health":              {Style: healthStyle, Reserve: longestHealth},
+	"held":                {Style: always(table.Yellow), Optional: true},
+	"held_since":          {Text: table.Ago, Optional: true},
 	"from":                {Style: healthStyle, Reserve: longestHealth},
 	"to":                  {Style: healthStyle, Reserve: longestHealth},
 	"published":           {Style: healthStyle, Optional: true},

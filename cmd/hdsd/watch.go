@@ -9,7 +9,7 @@ import (
 	hdsdv1 "hdsd/gen/hdsd/v1"
 )
 
-var watchHeader = []string{"time", "event", "cluster", "address", "locality", "from", "health", "observations", "reason"}
+var watchHeader = []string{"time", "event", "cluster", "address", "locality", "from", "health", "held", "observations", "reason"}
 
 func newWatch() *cobra.Command {
 	var c client
@@ -46,13 +46,13 @@ as those of endpoints (with "health") and history (with "from" and "to").`,
 func watchCells(event *hdsdv1.WatchResponse) (proto.Message, []string) {
 	if e := event.GetEndpoint(); e != nil {
 		return e, []string{
-			timeCell(e.GetSince()), "endpoint", e.GetCluster(), e.GetAddress(), localityCell(e.GetLocality()), "", e.GetHealth().String(),
+			timeCell(e.GetSince()), "endpoint", e.GetCluster(), e.GetAddress(), localityCell(e.GetLocality()), "", e.GetHealth().String(), heldCell(e),
 			observationsCell(e.GetObservations()), e.GetReason(),
 		}
 	}
 	if t := event.GetTransition(); t != nil {
 		return t, []string{
-			timeCell(t.GetTime()), "transition", t.GetCluster(), t.GetAddress(), localityCell(t.GetLocality()), t.GetFrom().String(), t.GetTo().String(),
+			timeCell(t.GetTime()), "transition", t.GetCluster(), t.GetAddress(), localityCell(t.GetLocality()), t.GetFrom().String(), t.GetTo().String(), "",
 			observationsCell(t.GetObservations()), t.GetReason(),
 		}
 	}

@@ -244,7 +244,13 @@ type Endpoint struct {
 	VotedReason *string `protobuf:"bytes,12,opt,name=voted_reason,json=votedReason,proto3,oneof" json:"voted_reason,omitempty"`
 	// The health that the checkers of each zone see, by region and zone; empty if
 	// no checker has a zone.
-	Zones         []*ZoneHealth `protobuf:"bytes,13,rep,name=zones,proto3" json:"zones,omitempty"`
+	Zones []*ZoneHealth `protobuf:"bytes,13,rep,name=zones,proto3" json:"zones,omitempty"`
+	// Whether no believed vote stands behind health: it is what it was last. An
+	// override is not held.
+	Held bool `protobuf:"varint,14,opt,name=held,proto3" json:"held,omitempty"`
+	// Since when no believed vote stands behind it; absent if one does. After a
+	// restart of hdsd, since the restart.
+	HeldSince     *timestamppb.Timestamp `protobuf:"bytes,15,opt,name=held_since,json=heldSince,proto3" json:"held_since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -366,6 +372,20 @@ func (x *Endpoint) GetVotedReason() string {
 func (x *Endpoint) GetZones() []*ZoneHealth {
 	if x != nil {
 		return x.Zones
+	}
+	return nil
+}
+
+func (x *Endpoint) GetHeld() bool {
+	if x != nil {
+		return x.Held
+	}
+	return false
+}
+
+func (x *Endpoint) GetHeldSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.HeldSince
 	}
 	return nil
 }
@@ -2755,7 +2775,7 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\x10http_status_code\x18\x03 \x01(\rH\x00R\x0ehttpStatusCode\x88\x01\x01\x12.\n" +
 	"\x04time\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x04time\x12 \n" +
 	"\vdisbelieved\x18\x05 \x01(\tR\vdisbelievedB\x13\n" +
-	"\x11_http_status_code\"\xb0\x05\n" +
+	"\x11_http_status_code\"\xff\x05\n" +
 	"\bEndpoint\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\tR\acluster\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12:\n" +
@@ -2770,7 +2790,10 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	" \x01(\v2\x11.hdsd.v1.OverrideR\boverride\x12=\n" +
 	"\x05voted\x18\v \x01(\x0e2\".envoy.config.core.v3.HealthStatusH\x02R\x05voted\x88\x01\x01\x12&\n" +
 	"\fvoted_reason\x18\f \x01(\tH\x03R\vvotedReason\x88\x01\x01\x12)\n" +
-	"\x05zones\x18\r \x03(\v2\x13.hdsd.v1.ZoneHealthR\x05zonesB\f\n" +
+	"\x05zones\x18\r \x03(\v2\x13.hdsd.v1.ZoneHealthR\x05zones\x12\x12\n" +
+	"\x04held\x18\x0e \x01(\bR\x04held\x129\n" +
+	"\n" +
+	"held_since\x18\x0f \x01(\v2\x1a.google.protobuf.TimestampR\theldSinceB\f\n" +
 	"\n" +
 	"_publishedB\x13\n" +
 	"\x11_published_reasonB\b\n" +
@@ -3058,67 +3081,68 @@ var file_hdsd_v1_query_proto_depIdxs = []int32{
 	5,  // 7: hdsd.v1.Endpoint.override:type_name -> hdsd.v1.Override
 	32, // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
 	4,  // 9: hdsd.v1.Endpoint.zones:type_name -> hdsd.v1.ZoneHealth
-	32, // 10: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
-	34, // 11: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
-	32, // 12: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
-	33, // 13: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
-	33, // 14: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
-	32, // 15: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
-	33, // 16: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
-	3,  // 17: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
-	33, // 18: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	34, // 19: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
-	32, // 20: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
-	32, // 21: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
-	2,  // 22: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
-	33, // 23: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	33, // 24: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
-	8,  // 25: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
-	11, // 26: hdsd.v1.ListTransitionsResponse.missing:type_name -> hdsd.v1.Missing
-	12, // 27: hdsd.v1.Missing.gaps:type_name -> hdsd.v1.Gap
-	33, // 28: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
-	33, // 29: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
-	13, // 30: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
-	0,  // 31: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
-	14, // 32: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
-	34, // 33: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
-	33, // 34: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
-	19, // 35: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
-	18, // 36: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
-	33, // 37: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
-	1,  // 38: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
-	33, // 39: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
-	17, // 40: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
-	34, // 41: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
-	33, // 42: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
-	33, // 43: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
-	22, // 44: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
-	33, // 45: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
-	26, // 46: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
-	33, // 47: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
-	25, // 48: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
-	3,  // 49: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
-	31, // 50: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
-	8,  // 51: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
-	6,  // 52: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
-	9,  // 53: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
-	23, // 54: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
-	15, // 55: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
-	20, // 56: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
-	27, // 57: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
-	29, // 58: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
-	7,  // 59: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
-	10, // 60: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
-	24, // 61: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
-	16, // 62: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
-	21, // 63: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
-	28, // 64: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
-	30, // 65: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
-	59, // [59:66] is the sub-list for method output_type
-	52, // [52:59] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	33, // 10: hdsd.v1.Endpoint.held_since:type_name -> google.protobuf.Timestamp
+	32, // 11: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
+	34, // 12: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
+	32, // 13: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
+	33, // 14: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
+	33, // 15: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
+	32, // 16: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	33, // 17: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
+	3,  // 18: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
+	33, // 19: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	34, // 20: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
+	32, // 21: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
+	32, // 22: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
+	2,  // 23: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
+	33, // 24: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	33, // 25: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	8,  // 26: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
+	11, // 27: hdsd.v1.ListTransitionsResponse.missing:type_name -> hdsd.v1.Missing
+	12, // 28: hdsd.v1.Missing.gaps:type_name -> hdsd.v1.Gap
+	33, // 29: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
+	33, // 30: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
+	13, // 31: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
+	0,  // 32: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
+	14, // 33: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
+	34, // 34: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
+	33, // 35: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
+	19, // 36: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
+	18, // 37: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
+	33, // 38: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
+	1,  // 39: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
+	33, // 40: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	17, // 41: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
+	34, // 42: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
+	33, // 43: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
+	33, // 44: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
+	22, // 45: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
+	33, // 46: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
+	26, // 47: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
+	33, // 48: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
+	25, // 49: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
+	3,  // 50: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
+	31, // 51: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
+	8,  // 52: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
+	6,  // 53: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
+	9,  // 54: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
+	23, // 55: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
+	15, // 56: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
+	20, // 57: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
+	27, // 58: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
+	29, // 59: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
+	7,  // 60: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
+	10, // 61: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
+	24, // 62: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
+	16, // 63: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
+	21, // 64: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
+	28, // 65: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
+	30, // 66: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
+	60, // [60:67] is the sub-list for method output_type
+	53, // [53:60] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_query_proto_init() }
