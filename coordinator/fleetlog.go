@@ -37,6 +37,8 @@ func (l fleetLog) write(events []fleet.Event) {
 			l.warn("silent_replaced", e.Checkers, "checkers are silent: substitutes check their endpoints")
 		case fleet.SilentGivenUp:
 			l.warn("silent_given_up", e.Checkers, "others have taken over the endpoints of silent checkers, which get no work until they reconnect or report")
+		case fleet.LostHeld:
+			l.warn("lost_held", e.Checkers, "many checkers are lost: the others keep what they have, so that they are not lost in turn")
 		case fleet.SilentHeld:
 			l.warn("silent_held", e.Checkers, "silent checkers keep their endpoints: two others must report for each of them, or one if only one is silent")
 		case fleet.DoubtedReplaced:

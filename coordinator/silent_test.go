@@ -2,10 +2,13 @@ package coordinator
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"hdsd/health"
 )
 
 // hush makes checkers reject what they were sent, and hds notice it.
@@ -166,7 +169,7 @@ func TestSeatsAreKeptWhileMostAreSilent(t *testing.T) {
 	if l.digest() != plan || l.sent["c5c"] != sent {
 		t.Errorf("the plan changed, and the one that reports was sent %d specifiers", l.sent["c5c"]-sent)
 	}
-	if reason := l.silenceReason("c0a"); !strings.Contains(reason, "two others have to report for each silent one, and 1 report where 5 are silent") {
+	if reason := l.silenceReason("c0a"); !strings.Contains(reason, "two others have to report for each that is silent or lost, and 1 report where 5 are") {
 		t.Errorf("the reason is %q", reason)
 	}
 	l.hush("c5c")
@@ -184,6 +187,47 @@ func TestSeatsAreKeptWhileMostAreSilent(t *testing.T) {
 	l.wantReportedBy(3, addresses)
 	if len(l.transitions) != before {
 		t.Errorf("verdicts changed: %+v", l.transitions[before:])
+	}
+}
+
+// TestMostAreLostForAMinute: nothing false is published, the rest keep what they have, and
+// half a minute later all is as before. Whether they are cut off or hang makes no difference.
+func TestMostAreLostForAMinute(t *testing.T) {
+	for _, how := range []string{"lost", "hanging"} {
+		t.Run(how, func(t *testing.T) {
+			l, addresses := fleetOf(t, 20, 200)
+			before, digest := len(l.transitions), l.digest()
+			gone := slices.Sorted(maps.Keys(l.checkers))[:14]
+			kept := map[string]*fakeChecker{}
+			for _, id := range gone {
+				kept[id] = l.checkers[id]
+				if kept[id].rejects = true; how == "lost" {
+					l.lose(id)
+				}
+			}
+			sent := maps.Clone(l.sent)
+			l.pass(time.Minute)
+			for id := range l.checkers {
+				if n := l.sent[id] - sent[id]; n > 3 {
+					t.Errorf("%s was sent %d specifiers meanwhile", id, n)
+				}
+			}
+			for _, address := range addresses {
+				if got := l.published("web", address); got != health.Healthy {
+					t.Errorf("%s is %v meanwhile", address, got)
+				}
+			}
+			for _, id := range gone {
+				if kept[id].rejects = false; how == "lost" {
+					l.join(id)
+				}
+			}
+			l.pass(30 * time.Second)
+			l.wantReportedBy(3, addresses)
+			if l.digest() != digest || len(l.transitions) != before {
+				t.Errorf("the plan is the same: %t; verdicts changed: %+v", l.digest() == digest, l.transitions[before:])
+			}
+		})
 	}
 }
 

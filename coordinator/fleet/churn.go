@@ -46,6 +46,8 @@ func (c *churn) take(now time.Time, f *Fleet) assign.Change {
 		case known.onProbation():
 		case known.connected:
 			change.Join = append(change.Join, known.Checker)
+		case f.missing.spares(now, id, f.missing.muster(), &f.missing.told):
+			f.missing.withoutSubstitutes(now, id)
 		default:
 			change.Lost = append(change.Lost, id)
 		}

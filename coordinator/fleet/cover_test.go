@@ -65,7 +65,7 @@ func TestNobodyIsReplacedEverywhereWhileHalfAreAway(t *testing.T) {
 			if test.back != nil {
 				test.back(l, away...)
 			}
-			l.pass(2 * grace) // or they are given up
+			l.pass(longestHold + 3*grace) // or they are given up
 			l.wantCover(map[cover]int{fullCover: 1})
 		})
 	}

@@ -54,6 +54,7 @@ const (
 	StandInsEnded                    // checkers are on probation again, since one that was established before them is back
 	NoCheckers                       // the last checker is lost, or none came while hdsd settled
 	NoCheckersOver                   // a checker is connected again
+	LostHeld                         // lost checkers keep their seats, since too few others report
 )
 
 // Event is something to log.

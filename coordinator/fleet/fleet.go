@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -60,6 +61,7 @@ type Fleet struct {
 	quietAt  time.Time // when to look again for checkers that have stopped reporting
 	giveUpAt time.Time // when the next silent checker loses its seats; zero: none does
 	churn    churn
+	missing  *missing
 	pace     pace // of replacing silent checkers
 	doubt    doubt
 
@@ -86,6 +88,7 @@ func New(o Options, lookup Lookup) *Fleet {
 		options: o, lookup: lookup, capacity: func(k *health.Checker, nodeWeight float64) { k.Weight, k.MaxChecksPerSecond = nodeWeight, 0 },
 		checkers: map[string]*checker{}, absent: map[string]time.Time{}, silent: map[string]*silence{}, churn: newChurn(),
 	}
+	f.missing = newMissing(f)
 	f.Probation = &Probation{fleet: f, established: map[string]Established{}}
 	f.Plan = newPlan(o, lookup, f.present)
 	return f
@@ -140,6 +143,7 @@ func (f *Fleet) Connect(now time.Time, k health.Checker) Effects {
 	known.Checker, known.connected, known.voted = k, true, false
 	known.cover, f.doubt.changed = uncovered, true
 	delete(f.absent, k.ID)
+	delete(f.missing.held, k.ID)
 	delete(f.silent, k.ID)
 	if f.arrive(now, known); known.onProbation() {
 		f.welcome(now, known)
@@ -178,6 +182,7 @@ func (f *Fleet) Disconnect(now time.Time, id string) Effects {
 	if known.newcomer == nil {
 		f.depart(now, known)
 	}
+	f.missing.last = now
 	f.log(Lost, []string{id})
 	f.unwatched.follow(now, f.connected(), &f.out)
 	f.out.Votes = append(f.out.Votes, VoteChange{Checker: id, Lost: true})
@@ -191,6 +196,7 @@ func (f *Fleet) Disconnect(now time.Time, id string) Effects {
 func (f *Fleet) Tick(now time.Time) Effects {
 	f.settle(now)
 	f.giveUpSeats(now)
+	f.missing.review(now)
 	f.planChurn(now)
 	f.reviewNewcomers(now)
 	f.sweepEstablished(now)
@@ -211,15 +217,21 @@ func (f *Fleet) settle(now time.Time) {
 // giveUpSeats gives the seats of checkers that did not come back in time to others.
 func (f *Fleet) giveUpSeats(now time.Time) {
 	var gone []string
-	for id, at := range f.absent {
-		if !at.IsZero() && !now.Before(at) {
+	present := f.missing.muster()
+	for _, id := range slices.Sorted(maps.Keys(f.absent)) {
+		switch at := f.absent[id]; {
+		case at.IsZero() || now.Before(at):
+		case !f.out.Settled && f.missing.spares(now, id, present, &f.missing.gone):
+			f.absent[id] = now.Add(f.options.Report)
+			f.missing.lookSoon(now)
+		default:
 			gone = append(gone, id)
 			delete(f.absent, id)
 			delete(f.checkers, id)
+			delete(f.missing.held, id)
 			f.churn.left[id] = true
 		}
 	}
-	slices.Sort(gone)
 	f.log(SeatsGivenUp, gone)
 	f.out.GivenUp = gone
 	if f.out.Settled {
@@ -287,6 +299,7 @@ func (f *Fleet) NextDeadline() (time.Time, bool) {
 		wake(at)
 	}
 	wake(f.giveUpAt)
+	wake(f.missing.lookAt)
 	wake(f.lookAt)
 	return next, true
 }

@@ -155,11 +155,11 @@ func (f *Fleet) logHeld() {
 }
 
 // holdsSilent reports whether silent checkers keep their seats, since too few others are
-// known to report: fewer than two for each silent one. If only one is silent, one other
+// known to report: fewer than two for each that is silent or lost. If only one is, one other
 // is enough.
 func (f *Fleet) holdsSilent() bool {
 	silent, reporting := f.countReporting()
-	if silent == 1 {
+	if silent += f.missing.lost(); silent == 1 {
 		return reporting == 0
 	}
 	return 2*silent > reporting
@@ -172,7 +172,7 @@ func (f *Fleet) countReporting() (silent, reporting int) {
 		switch s := f.silent[id]; {
 		case s != nil && !s.idle:
 			silent++
-		case s == nil && known.connected && !known.onProbation() && (known.voted || known.assigned == 0):
+		case s == nil && !known.onProbation() && f.missing.isReporting(known):
 			reporting++
 		}
 	}
@@ -195,10 +195,10 @@ func (f *Fleet) SilenceReason(id string) string {
 		return "its endpoints stay with it until its turn comes: silent checkers are replaced a few at a time"
 	}
 	silent, reporting := f.countReporting()
-	if silent == 1 {
+	if silent += f.missing.lost(); silent == 1 {
 		return "its endpoints stay with it, since no other checker is known to report"
 	}
-	return fmt.Sprintf("its endpoints stay with it: two others have to report for each silent one, and %d report where %d are silent", reporting, silent)
+	return fmt.Sprintf("its endpoints stay with it: two others have to report for each that is silent or lost, and %d report where %d are", reporting, silent)
 }
 
 // leastPace is the shortest time between two batches of checkers that are

@@ -1,0 +1,170 @@
+package fleet
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// missing is the lost checkers whose work the others do not get yet. If many are lost at
+// once, they have a common cause: a network, or a load that is too much for them. If their
+// work moved to the others, those might be lost in turn.
+//
+// So the others keep what they have while more than a third of the fleet is lost or silent,
+// and for a while. Then, and where fewer are lost, the work moves a few checkers at a time.
+// An endpoint that nobody checks meanwhile keeps its last verdict.
+type missing struct {
+	fleet  *Fleet
+	last   time.Time       // when a checker was lost
+	held   map[string]bool // checkers that get no substitutes yet
+	logged map[string]bool // those of which it is logged that their seats are kept
+	lookAt time.Time       // when to look at them again
+	told   allowance       // of substitutes
+	gone   allowance       // of seats
+}
+
+// allowance is what others have got of lost checkers in a grace period.
+type allowance struct {
+	since    time.Time
+	checkers int
+	seats    int
+}
+
+// These bound how long many lost checkers keep their seats after the last loss.
+const (
+	longestHold  = 90 * time.Second
+	longestGrace = 12 // grace periods, if that is longer
+)
+
+// manyMissing is how many have to be lost or silent for a common cause.
+const manyMissing = 3
+
+func newMissing(f *Fleet) *missing {
+	return &missing{fleet: f, held: map[string]bool{}, logged: map[string]bool{}}
+}
+
+// muster is who is there and who is not.
+type muster struct {
+	away, reporting           int // checkers; away: lost or silent
+	awaySeats, reportingSeats int
+
+	established, establishedAway int // of those that report, and are away
+}
+
+// nobodyElse reports whether nobody is left to spare: none, or only founders that stand in
+// for established checkers.
+func (m *muster) nobodyElse() bool {
+	return m.reporting == 0 || m.established == 0 && m.establishedAway > 0
+}
+
+func one(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// muster counts checkers and their seats.
+func (m *missing) muster() muster {
+	f, is := m.fleet, muster{}
+	for id, known := range f.checkers {
+		_, absent := f.absent[id]
+		switch s := f.silent[id]; {
+		case known.onProbation():
+		case absent, s != nil && !s.idle:
+			is.away++
+			is.establishedAway += one(known.newcomer == nil)
+			is.awaySeats += f.seats[id]
+		case m.isReporting(known):
+			is.reporting++
+			is.established += one(known.newcomer == nil)
+			is.reportingSeats += f.seats[id]
+		}
+	}
+	return is
+}
+
+// holds reports whether lost checkers keep their seats, since too few others are known
+// to report: fewer than two seats for each seat of a checker that is lost or silent.
+func (m *missing) holds(now time.Time, is muster) bool {
+	hold := max(longestHold, longestGrace*m.fleet.options.Grace)
+	return !m.fleet.settling && is.away >= manyMissing && !is.nobodyElse() && 2*is.awaySeats > is.reportingSeats && now.Before(m.last.Add(hold))
+}
+
+// spares reports whether others may not take over from one more lost checker now. In each
+// grace period, or 5 s if that is longer, they may from two, and from as many as have one
+// in twenty of the seats of all that report.
+func (m *missing) spares(now time.Time, id string, is muster, a *allowance) bool {
+	if m.fleet.settling || is.nobodyElse() {
+		return false
+	}
+	if m.holds(now, is) {
+		return true
+	}
+	if now.Sub(a.since) >= max(m.fleet.options.Grace, leastPace) {
+		*a = allowance{since: now}
+	}
+	if a.checkers >= 2 && a.seats+m.fleet.seats[id] > is.reportingSeats/20 {
+		return true
+	}
+	a.checkers++
+	a.seats += m.fleet.seats[id]
+	return false
+}
+
+// lost counts the checkers that are lost and keep their seats.
+func (m *missing) lost() int {
+	n := 0
+	for id := range m.fleet.absent {
+		if known := m.fleet.checkers[id]; known != nil && !known.onProbation() {
+			n++
+		}
+	}
+	return n
+}
+
+// withoutSubstitutes notes that a lost checker gets no substitutes yet.
+func (m *missing) withoutSubstitutes(now time.Time, id string) {
+	m.held[id] = true
+	m.lookSoon(now)
+}
+
+func (m *missing) lookSoon(now time.Time) {
+	if m.lookAt.IsZero() {
+		m.lookAt = now.Add(m.fleet.options.Report)
+	}
+}
+
+// review looks again at lost checkers whose work the others do not get yet.
+func (m *missing) review(now time.Time) {
+	if m.lookAt.IsZero() || now.Before(m.lookAt) {
+		return
+	}
+	m.lookAt = time.Time{}
+	for id := range m.held {
+		m.fleet.churn.moved[id] = true
+	}
+	clear(m.held)
+	m.log(now)
+}
+
+// log logs, once for each, that lost checkers keep their seats.
+func (m *missing) log(now time.Time) {
+	if !m.holds(now, m.muster()) {
+		clear(m.logged)
+		return
+	}
+	var held []string
+	for _, id := range slices.Sorted(maps.Keys(m.fleet.absent)) {
+		if !m.logged[id] {
+			m.logged[id] = true
+			held = append(held, id)
+		}
+	}
+	m.fleet.log(LostHeld, held)
+}
+
+// isReporting reports whether a checker is connected and known to report.
+func (m *missing) isReporting(known *checker) bool {
+	return known.connected && m.fleet.silent[known.ID] == nil && (known.voted || known.assigned == 0)
+}
