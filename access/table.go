@@ -64,6 +64,7 @@ var Methods = map[string]Need{
 	"/hdsd.v1.Query/ListEndpoints":    viewer,
 	"/hdsd.v1.Query/ListTransitions":  viewer,
 	"/hdsd.v1.Query/ListAvailability": viewer,
+	"/hdsd.v1.Query/ListIncidents":    viewer,
 	"/hdsd.v1.Query/ListClusters":     viewer,
 	"/hdsd.v1.Query/ListCheckers":     viewer,
 	"/hdsd.v1.Query/ListClients":      wholeViewer,

@@ -3,14 +3,57 @@ package api_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"hdsd/api"
+	hdsdv1 "hdsd/gen/hdsd/v1"
 	"hdsd/health"
+	"hdsd/incident"
 )
+
+func (f *fleet) Incidents(_ context.Context, q incident.Query) ([]incident.Incident, bool, error) {
+	all := incident.NewLog()
+	for n := range 5 {
+		all.Add(uint64(n+1), &health.Transition{
+			Time: noon.Add(time.Duration(n) * time.Hour), Endpoint: health.Endpoint{Cluster: fmt.Sprint("c", n), Address: "10.0.0.1:80"}, To: health.Unhealthy,
+		})
+	}
+	q.May = func(string) bool { return true }
+	found, more := all.List(q)
+	return found, more, nil
+}
+
+// TestIncidentsArePaged, and a token fits its own question only.
+func TestIncidentsArePaged(t *testing.T) {
+	service := api.NewService(&fleet{})
+	var seen []string
+	request := &hdsdv1.ListIncidentsRequest{PageSize: 2}
+	for {
+		answer, err := service.ListIncidents(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range answer.GetIncidents() {
+			seen = append(seen, i.GetId())
+		}
+		if request.PageToken = answer.GetNextPageToken(); request.GetPageToken() == "" {
+			break
+		}
+		if _, err := service.ListIncidents(t.Context(), &hdsdv1.ListIncidentsRequest{PageSize: 2, Cluster: "c1", PageToken: request.GetPageToken()}); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("with another question: %v", err)
+		}
+	}
+	if strings.Join(seen, " ") != "5 4 3 2 1" {
+		t.Errorf("saw %v", seen)
+	}
+}
 
 func (f *fleet) Availability(_ context.Context, q api.AvailabilityQuery) (api.AvailabilityPage, error) {
 	f.periods = append(f.periods, q)

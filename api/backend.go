@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hdsd/health"
+	"hdsd/incident"
 )
 
 // Errors of a Backend, which callers see as gRPC codes.
@@ -39,6 +40,10 @@ type Backend interface {
 	// endpoints after query.After in the order of Endpoints, and whether there are
 	// more. Zero times default to the start of the history and to now.
 	Availability(ctx context.Context, query AvailabilityQuery) (AvailabilityPage, error)
+
+	// Incidents returns incidents as incident.Log.List does, of the clusters that the caller
+	// may see.
+	Incidents(ctx context.Context, query incident.Query) ([]incident.Incident, bool, error)
 
 	// Clusters returns up to limit clusters after the name, by name, and whether there
 	// are more.

@@ -32,6 +32,11 @@ func (s queries) ListAvailability(ctx context.Context, r *hdsdv1.ListAvailabilit
 	return answer(ctx, s.Service, r.GetPageSize(), r, s.Service.ListAvailability, func(a *hdsdv1.ListAvailabilityResponse) int { return len(a.GetAvailability()) })
 }
 
+// ListIncidents implements hdsdv1.QueryServer.
+func (s queries) ListIncidents(ctx context.Context, r *hdsdv1.ListIncidentsRequest) (*hdsdv1.ListIncidentsResponse, error) {
+	return answer(ctx, s.Service, r.GetPageSize(), r, s.Service.ListIncidents, func(a *hdsdv1.ListIncidentsResponse) int { return len(a.GetIncidents()) })
+}
+
 // ListClusters implements hdsdv1.QueryServer.
 func (s queries) ListClusters(ctx context.Context, r *hdsdv1.ListClustersRequest) (*hdsdv1.ListClustersResponse, error) {
 	return answer(ctx, s.Service, r.GetPageSize(), r, s.Service.ListClusters, func(a *hdsdv1.ListClustersResponse) int { return len(a.GetClusters()) })

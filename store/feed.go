@@ -42,11 +42,20 @@ func (h *history) Latest(endpoints []health.Endpoint) (held []*health.Verdict, p
 // After returns up to limit transitions behind a place, in recorded order. The error is
 // ErrTooOld if some of them may no longer be kept, or are
 // in a gap.
-func (h *history) After(place Place, limit int) (found []Recorded, err error) {
+func (h *history) After(place Place, limit int) ([]Recorded, error) {
+	return h.after(place, limit, h.reaches)
+}
+
+// Kept returns the same, but of what is kept: some transitions behind the place may be missing.
+func (h *history) Kept(place Place, limit int) ([]Recorded, error) {
+	return h.after(place, limit, func(*bolt.Tx, Place) error { return nil })
+}
+
+func (h *history) after(place Place, limit int, allowed func(*bolt.Tx, Place) error) (found []Recorded, err error) {
 	shared := names{}
 	err = h.db.view(func(tx *bolt.Tx) error {
 		rows := tx.Bucket(transitions).Cursor()
-		if err := h.reaches(tx, place); err != nil {
+		if err := allowed(tx, place); err != nil {
 			return err
 		}
 		dates := h.time.dates(tx)

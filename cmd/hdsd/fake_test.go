@@ -31,6 +31,7 @@ type fake struct {
 	asked       []*hdsdv1.ListEndpointsRequest
 	transitions []*hdsdv1.ListTransitionsRequest
 	periods     []*hdsdv1.ListAvailabilityRequest
+	incidents   []*hdsdv1.ListIncidentsRequest
 	watches     []*hdsdv1.WatchRequest
 	stay        bool   // watches do not end by themselves
 	gone        string // address of an endpoint that only the history before today knows
@@ -162,6 +163,20 @@ func (f *fake) ListAvailability(_ context.Context, r *hdsdv1.ListAvailabilityReq
 			HealthySeconds: 86000.5, UnhealthySeconds: 399.5, HealthyRatio: new(86000.5 / 86400), Transitions: 4,
 		},
 		{Cluster: "web", Address: "10.0.0.2:8080", Locality: &corev3.Locality{}, UnknownSeconds: 86400},
+	}}, nil
+}
+
+func (f *fake) ListIncidents(_ context.Context, r *hdsdv1.ListIncidentsRequest) (*hdsdv1.ListIncidentsResponse, error) {
+	f.incidents = append(f.incidents, r)
+	return &hdsdv1.ListIncidentsResponse{Incidents: []*hdsdv1.Incident{
+		{
+			Id: "dkz1x", Start: timestamppb.New(noon), Cause: hdsdv1.Incident_CLUSTER, Clusters: []string{"web"}, Zones: []string{"a", "b"}, Endpoints: 4, Down: 1,
+			Summary: "4 endpoints of web in 2 zones went down, 1 still is, since 2026-01-02T12:00:00Z",
+		},
+		{
+			Id: "dkz1w", Start: timestamppb.New(noon.Add(-time.Hour)), End: timestamppb.New(noon.Add(-59 * time.Minute)), Cause: hdsdv1.Incident_ZONE,
+			Clusters: []string{"pay", "web"}, Zones: []string{"a"}, Endpoints: 20, Summary: "20 endpoints of 2 clusters in zone a were down, for 1m0s at most",
+		},
 	}}, nil
 }
 

@@ -121,7 +121,7 @@ func TestQueriesWarnOfAFreeze(t *testing.T) {
 			control.frozen = &hdsdv1.FreezeState{Frozen: true, Reason: "moving", Author: "alice", Since: timestamppb.New(noon)}
 			want = "hdsd: frozen since 2026-01-02T12:00:00.345Z by alice: moving\n"
 		}
-		for _, name := range []string{"endpoints", "history", "availability", "watch", "clusters", "checkers", "clients"} {
+		for _, name := range []string{"endpoints", "history", "incidents", "availability", "watch", "clusters", "checkers", "clients"} {
 			status, out, errors := hdsd(t, name, "--server", address, "-o", "json")
 			if status != exitDone || errors != want || strings.Contains(out, "frozen since") {
 				t.Errorf("%s: exit status %d, %q on stderr, want %q", name, status, errors, want)

@@ -86,7 +86,7 @@ func commandPaths(command *cobra.Command) [][]string {
 
 func TestWhatCommandsShow(t *testing.T) {
 	address := serveFake(t, newFake())
-	for _, name := range []string{"endpoints", "history", "availability", "watch", "clusters", "checkers", "clients"} {
+	for _, name := range []string{"endpoints", "history", "incidents", "availability", "watch", "clusters", "checkers", "clients"} {
 		for _, format := range []string{"table", "json", "csv"} {
 			status, out, errors := hdsd(t, name, "--server", address, "-o", format)
 			if status != exitDone || errors != "" {
@@ -195,6 +195,12 @@ func TestFiltersAreAskedFor(t *testing.T) {
 		t.Fatal(errors)
 	}
 	if r := f.asked[0]; r.GetCluster() != "web" || r.GetAddress() != "10.0.0.2:8080" || r.GetHealth().String() != "UNHEALTHY" || !r.GetAsOf().AsTime().Equal(noon.Truncate(time.Second)) {
+		t.Errorf("asked for %v", r)
+	}
+	if status, _, errors := hdsd(t, "incidents", "web", "--open", "--since", "2026-01-01T00:00:00Z", "--server", address); status != exitDone {
+		t.Fatal(errors)
+	}
+	if r := f.incidents[0]; r.GetCluster() != "web" || !r.GetOpen() || !r.GetStartTime().AsTime().Equal(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) {
 		t.Errorf("asked for %v", r)
 	}
 	ask := func(args ...string) *hdsdv1.ListTransitionsRequest {

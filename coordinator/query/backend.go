@@ -77,13 +77,14 @@ type Options struct {
 // Backend implements api.Backend.
 type Backend struct {
 	Options
-	tail     *tail
-	listings *listings
+	tail      *tail
+	listings  *listings
+	incidents *incidents
 }
 
 // New makes a Backend.
 func New(o Options) *Backend {
-	b := &Backend{Options: o, tail: newTail(o.Store)}
+	b := &Backend{Options: o, tail: newTail(o.Store), incidents: newIncidents()}
 	b.listings = newListings(b)
 	return b
 }

@@ -80,7 +80,8 @@ var mayImport = map[string][]string{
 	"internal/demo":              {"internal/demo/envoy", "internal/demo/upstream", "gen/hdsd/v1", "health", "internal/envoyaddr"},
 	"internal/demo/envoy":        {"bootstrap", "health"},
 	"internal/demo/upstream":     {},
-	"api":                        {"access", "gen/hdsd/v1", "health", "internal/caller", "internal/rest", "internal/envoyaddr", "internal/queue", "internal/share", "internal/gate", "internal/wire"},
+	"incident":                   {"health"},
+	"api":                        {"access", "gen/hdsd/v1", "health", "incident", "internal/caller", "internal/rest", "internal/envoyaddr", "internal/queue", "internal/share", "internal/gate", "internal/wire"},
 	"csds":                       {"internal/gate", "internal/rest"},
 	"bootstrap":                  {"health"},
 	"check":                      {"health", "internal/envoyaddr"},
@@ -92,7 +93,7 @@ var mayImport = map[string][]string{
 	"coordinator/rollout":        {"coordinator/catalog", "coordinator/rollout/canary", "hds/specifier", "health"},
 	"coordinator/rollout/canary": {"health"},
 	"coordinator/feed":           {"config", "coordinator/catalog", "gen/hdsd/config/v1", "gen/hdsd/store/v1", "hds/specifier", "internal/yamlpb", "source", "source/file", "source/hold", "source/names", "source/xds"},
-	"coordinator/query":          {"access", "api", "coordinator/catalog", "coordinator/feed", "csds", "eds", "hds", "health", "source/xds", "store"},
+	"coordinator/query":          {"access", "api", "coordinator/catalog", "coordinator/feed", "csds", "eds", "hds", "health", "incident", "source/xds", "store"},
 	"coordinator":                {"access", "access/guard", "aggregate", "api", "assign", "coordinator/rollout/canary", "config", "coordinator/catalog", "coordinator/decision", "coordinator/feed", "coordinator/fleet", "coordinator/probation", "coordinator/query", "coordinator/rollout", "coordinator/ruling", "csds", "eds", "eds/files", "gen/hdsd/config/v1", "hds", "hds/specifier", "health", "internal/caller", "internal/origin", "internal/rest", "internal/wire", "relay", "source", "source/hold", "store", "internal/certs", "internal/conns", "internal/inflight", "internal/share", "internal/printable", "internal/pace"},
 	"cmd/hdsd":                   {"api", "bootstrap", "check", "config", "coordinator", "gen/hdsd/config/v1", "gen/hdsd/v1", "hds/specifier", "health", "internal/demo", "internal/duration", "internal/suggest", "internal/table", "simulate", "simulate/scenario", "source", "store", "validate", "internal/printable"},
 	"gen/envoy":                  {},
@@ -103,7 +104,7 @@ var mayImport = map[string][]string{
 
 // pure lists the packages that import nothing but the standard library and
 // each other.
-var pure = []string{"internal/printable", "health", "assign", "assign/internal/quota", "assign/internal/rendezvous", "assign/internal/trie", "assign/internal/zone", "aggregate", "coordinator/rollout/canary", "simulate", "store/timeline", "coordinator/fleet", "coordinator/probation"}
+var pure = []string{"internal/printable", "health", "incident", "assign", "assign/internal/quota", "assign/internal/rendezvous", "assign/internal/trie", "assign/internal/zone", "aggregate", "coordinator/rollout/canary", "simulate", "store/timeline", "coordinator/fleet", "coordinator/probation"}
 
 type goPackage struct {
 	ImportPath string

@@ -26,6 +26,67 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Where an incident happened, which is the likely cause.
+type Incident_Cause int32
+
+const (
+	// One endpoint, or several on one host.
+	Incident_ENDPOINT Incident_Cause = 0
+	// Several endpoints of one cluster.
+	Incident_CLUSTER Incident_Cause = 1
+	// Endpoints of several clusters in one zone.
+	Incident_ZONE Incident_Cause = 2
+	// An operator's override began it.
+	Incident_OPERATOR Incident_Cause = 3
+	// Endpoints of several clusters in several zones.
+	Incident_SEVERAL Incident_Cause = 4
+)
+
+// Enum value maps for Incident_Cause.
+var (
+	Incident_Cause_name = map[int32]string{
+		0: "ENDPOINT",
+		1: "CLUSTER",
+		2: "ZONE",
+		3: "OPERATOR",
+		4: "SEVERAL",
+	}
+	Incident_Cause_value = map[string]int32{
+		"ENDPOINT": 0,
+		"CLUSTER":  1,
+		"ZONE":     2,
+		"OPERATOR": 3,
+		"SEVERAL":  4,
+	}
+)
+
+func (x Incident_Cause) Enum() *Incident_Cause {
+	p := new(Incident_Cause)
+	*p = x
+	return p
+}
+
+func (x Incident_Cause) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Incident_Cause) Descriptor() protoreflect.EnumDescriptor {
+	return file_hdsd_v1_query_proto_enumTypes[0].Descriptor()
+}
+
+func (Incident_Cause) Type() protoreflect.EnumType {
+	return &file_hdsd_v1_query_proto_enumTypes[0]
+}
+
+func (x Incident_Cause) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Incident_Cause.Descriptor instead.
+func (Incident_Cause) EnumDescriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{9, 0}
+}
+
 // Mode says whether verdicts are published.
 type Cluster_Mode int32
 
@@ -63,11 +124,11 @@ func (x Cluster_Mode) String() string {
 }
 
 func (Cluster_Mode) Descriptor() protoreflect.EnumDescriptor {
-	return file_hdsd_v1_query_proto_enumTypes[0].Descriptor()
+	return file_hdsd_v1_query_proto_enumTypes[1].Descriptor()
 }
 
 func (Cluster_Mode) Type() protoreflect.EnumType {
-	return &file_hdsd_v1_query_proto_enumTypes[0]
+	return &file_hdsd_v1_query_proto_enumTypes[1]
 }
 
 func (x Cluster_Mode) Number() protoreflect.EnumNumber {
@@ -76,7 +137,7 @@ func (x Cluster_Mode) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Cluster_Mode.Descriptor instead.
 func (Cluster_Mode) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{12, 0}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{15, 0}
 }
 
 // Word is the decision.
@@ -116,11 +177,11 @@ func (x Trust_Word) String() string {
 }
 
 func (Trust_Word) Descriptor() protoreflect.EnumDescriptor {
-	return file_hdsd_v1_query_proto_enumTypes[1].Descriptor()
+	return file_hdsd_v1_query_proto_enumTypes[2].Descriptor()
 }
 
 func (Trust_Word) Type() protoreflect.EnumType {
-	return &file_hdsd_v1_query_proto_enumTypes[1]
+	return &file_hdsd_v1_query_proto_enumTypes[2]
 }
 
 func (x Trust_Word) Number() protoreflect.EnumNumber {
@@ -129,7 +190,7 @@ func (x Trust_Word) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Trust_Word.Descriptor instead.
 func (Trust_Word) EnumDescriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{17, 0}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{20, 0}
 }
 
 // Observation is the latest vote of one checker.
@@ -1026,6 +1087,291 @@ func (x *ListTransitionsResponse) GetFailing() string {
 	return ""
 }
 
+// Incident is an outage: endpoints that were down (UNHEALTHY or TIMEOUT), close
+// in time and place. docs/reference/incidents.md has the
+// rule.
+type Incident struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Names the incident. It stays.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// When the first endpoint went down.
+	Start *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start,proto3" json:"start,omitempty"`
+	// When the last endpoint was no longer down. Absent while it goes on.
+	End *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end,proto3" json:"end,omitempty"`
+	// Where it happened.
+	Cause Incident_Cause `protobuf:"varint,4,opt,name=cause,proto3,enum=hdsd.v1.Incident_Cause" json:"cause,omitempty"`
+	// Names of the clusters, sorted.
+	Clusters []string `protobuf:"bytes,5,rep,name=clusters,proto3" json:"clusters,omitempty"`
+	// Names of the zones, sorted.
+	Zones []string `protobuf:"bytes,6,rep,name=zones,proto3" json:"zones,omitempty"`
+	// How many endpoints went down.
+	Endpoints uint32 `protobuf:"varint,7,opt,name=endpoints,proto3" json:"endpoints,omitempty"`
+	// How many of them are down still.
+	Down uint32 `protobuf:"varint,8,opt,name=down,proto3" json:"down,omitempty"`
+	// The change of health that began it.
+	First *Transition `protobuf:"bytes,9,opt,name=first,proto3" json:"first,omitempty"`
+	// All of this in one sentence.
+	Summary       string `protobuf:"bytes,10,opt,name=summary,proto3" json:"summary,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Incident) Reset() {
+	*x = Incident{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Incident) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Incident) ProtoMessage() {}
+
+func (x *Incident) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Incident.ProtoReflect.Descriptor instead.
+func (*Incident) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Incident) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Incident) GetStart() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Start
+	}
+	return nil
+}
+
+func (x *Incident) GetEnd() *timestamppb.Timestamp {
+	if x != nil {
+		return x.End
+	}
+	return nil
+}
+
+func (x *Incident) GetCause() Incident_Cause {
+	if x != nil {
+		return x.Cause
+	}
+	return Incident_ENDPOINT
+}
+
+func (x *Incident) GetClusters() []string {
+	if x != nil {
+		return x.Clusters
+	}
+	return nil
+}
+
+func (x *Incident) GetZones() []string {
+	if x != nil {
+		return x.Zones
+	}
+	return nil
+}
+
+func (x *Incident) GetEndpoints() uint32 {
+	if x != nil {
+		return x.Endpoints
+	}
+	return 0
+}
+
+func (x *Incident) GetDown() uint32 {
+	if x != nil {
+		return x.Down
+	}
+	return 0
+}
+
+func (x *Incident) GetFirst() *Transition {
+	if x != nil {
+		return x.First
+	}
+	return nil
+}
+
+func (x *Incident) GetSummary() string {
+	if x != nil {
+		return x.Summary
+	}
+	return ""
+}
+
+// ListIncidentsRequest narrows the list; empty fields do not.
+type ListIncidentsRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of a cluster that it concerns.
+	Cluster string `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	// Start of the period, inclusive; not after end_time. Incidents that went on
+	// at some time within it count.
+	StartTime *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=start_time,json=startTime,proto3" json:"start_time,omitempty"`
+	// End of the period, exclusive.
+	EndTime *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
+	// Only those that go on (true), or only those that are over (false).
+	Open *bool `protobuf:"varint,4,opt,name=open,proto3,oneof" json:"open,omitempty"`
+	// Only the one with this id.
+	Id string `protobuf:"bytes,5,opt,name=id,proto3" json:"id,omitempty"`
+	// Largest number of incidents to answer; 1,000 by default, at most 10,000.
+	PageSize int32 `protobuf:"varint,6,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
+	// next_page_token of the answer before.
+	PageToken     string `protobuf:"bytes,7,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListIncidentsRequest) Reset() {
+	*x = ListIncidentsRequest{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListIncidentsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListIncidentsRequest) ProtoMessage() {}
+
+func (x *ListIncidentsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListIncidentsRequest.ProtoReflect.Descriptor instead.
+func (*ListIncidentsRequest) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *ListIncidentsRequest) GetCluster() string {
+	if x != nil {
+		return x.Cluster
+	}
+	return ""
+}
+
+func (x *ListIncidentsRequest) GetStartTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartTime
+	}
+	return nil
+}
+
+func (x *ListIncidentsRequest) GetEndTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.EndTime
+	}
+	return nil
+}
+
+func (x *ListIncidentsRequest) GetOpen() bool {
+	if x != nil && x.Open != nil {
+		return *x.Open
+	}
+	return false
+}
+
+func (x *ListIncidentsRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ListIncidentsRequest) GetPageSize() int32 {
+	if x != nil {
+		return x.PageSize
+	}
+	return 0
+}
+
+func (x *ListIncidentsRequest) GetPageToken() string {
+	if x != nil {
+		return x.PageToken
+	}
+	return ""
+}
+
+// ListIncidentsResponse is a page of incidents.
+type ListIncidentsResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The incidents.
+	Incidents []*Incident `protobuf:"bytes,1,rep,name=incidents,proto3" json:"incidents,omitempty"`
+	// For the next page; empty on the last one.
+	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListIncidentsResponse) Reset() {
+	*x = ListIncidentsResponse{}
+	mi := &file_hdsd_v1_query_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListIncidentsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListIncidentsResponse) ProtoMessage() {}
+
+func (x *ListIncidentsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_hdsd_v1_query_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListIncidentsResponse.ProtoReflect.Descriptor instead.
+func (*ListIncidentsResponse) Descriptor() ([]byte, []int) {
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *ListIncidentsResponse) GetIncidents() []*Incident {
+	if x != nil {
+		return x.Incidents
+	}
+	return nil
+}
+
+func (x *ListIncidentsResponse) GetNextPageToken() string {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return ""
+}
+
 // Missing is what is missing from a page of transitions.
 type Missing struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1037,7 +1383,7 @@ type Missing struct {
 
 func (x *Missing) Reset() {
 	*x = Missing{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[9]
+	mi := &file_hdsd_v1_query_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1049,7 +1395,7 @@ func (x *Missing) String() string {
 func (*Missing) ProtoMessage() {}
 
 func (x *Missing) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[9]
+	mi := &file_hdsd_v1_query_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1062,7 +1408,7 @@ func (x *Missing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Missing.ProtoReflect.Descriptor instead.
 func (*Missing) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{9}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Missing) GetGaps() []*Gap {
@@ -1088,7 +1434,7 @@ type Gap struct {
 
 func (x *Gap) Reset() {
 	*x = Gap{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[10]
+	mi := &file_hdsd_v1_query_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1100,7 +1446,7 @@ func (x *Gap) String() string {
 func (*Gap) ProtoMessage() {}
 
 func (x *Gap) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[10]
+	mi := &file_hdsd_v1_query_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1113,7 +1459,7 @@ func (x *Gap) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gap.ProtoReflect.Descriptor instead.
 func (*Gap) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{10}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Gap) GetStart() *timestamppb.Timestamp {
@@ -1150,7 +1496,7 @@ type Quarantine struct {
 
 func (x *Quarantine) Reset() {
 	*x = Quarantine{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[11]
+	mi := &file_hdsd_v1_query_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1162,7 +1508,7 @@ func (x *Quarantine) String() string {
 func (*Quarantine) ProtoMessage() {}
 
 func (x *Quarantine) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[11]
+	mi := &file_hdsd_v1_query_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1175,7 +1521,7 @@ func (x *Quarantine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quarantine.ProtoReflect.Descriptor instead.
 func (*Quarantine) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{11}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Quarantine) GetAddress() string {
@@ -1223,7 +1569,7 @@ type Cluster struct {
 
 func (x *Cluster) Reset() {
 	*x = Cluster{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[12]
+	mi := &file_hdsd_v1_query_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1235,7 +1581,7 @@ func (x *Cluster) String() string {
 func (*Cluster) ProtoMessage() {}
 
 func (x *Cluster) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[12]
+	mi := &file_hdsd_v1_query_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1248,7 +1594,7 @@ func (x *Cluster) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cluster.ProtoReflect.Descriptor instead.
 func (*Cluster) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{12}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Cluster) GetName() string {
@@ -1341,7 +1687,7 @@ type ListClustersRequest struct {
 
 func (x *ListClustersRequest) Reset() {
 	*x = ListClustersRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[13]
+	mi := &file_hdsd_v1_query_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1353,7 +1699,7 @@ func (x *ListClustersRequest) String() string {
 func (*ListClustersRequest) ProtoMessage() {}
 
 func (x *ListClustersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[13]
+	mi := &file_hdsd_v1_query_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1366,7 +1712,7 @@ func (x *ListClustersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClustersRequest.ProtoReflect.Descriptor instead.
 func (*ListClustersRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{13}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListClustersRequest) GetPageSize() int32 {
@@ -1396,7 +1742,7 @@ type ListClustersResponse struct {
 
 func (x *ListClustersResponse) Reset() {
 	*x = ListClustersResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[14]
+	mi := &file_hdsd_v1_query_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1408,7 +1754,7 @@ func (x *ListClustersResponse) String() string {
 func (*ListClustersResponse) ProtoMessage() {}
 
 func (x *ListClustersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[14]
+	mi := &file_hdsd_v1_query_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1421,7 +1767,7 @@ func (x *ListClustersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClustersResponse.ProtoReflect.Descriptor instead.
 func (*ListClustersResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{14}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListClustersResponse) GetClusters() []*Cluster {
@@ -1498,7 +1844,7 @@ type Checker struct {
 
 func (x *Checker) Reset() {
 	*x = Checker{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[15]
+	mi := &file_hdsd_v1_query_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1510,7 +1856,7 @@ func (x *Checker) String() string {
 func (*Checker) ProtoMessage() {}
 
 func (x *Checker) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[15]
+	mi := &file_hdsd_v1_query_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1523,7 +1869,7 @@ func (x *Checker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checker.ProtoReflect.Descriptor instead.
 func (*Checker) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{15}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Checker) GetId() string {
@@ -1694,7 +2040,7 @@ type CutPath struct {
 
 func (x *CutPath) Reset() {
 	*x = CutPath{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[16]
+	mi := &file_hdsd_v1_query_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1706,7 +2052,7 @@ func (x *CutPath) String() string {
 func (*CutPath) ProtoMessage() {}
 
 func (x *CutPath) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[16]
+	mi := &file_hdsd_v1_query_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1719,7 +2065,7 @@ func (x *CutPath) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutPath.ProtoReflect.Descriptor instead.
 func (*CutPath) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{16}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CutPath) GetTo() string {
@@ -1755,7 +2101,7 @@ type Trust struct {
 
 func (x *Trust) Reset() {
 	*x = Trust{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[17]
+	mi := &file_hdsd_v1_query_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1767,7 +2113,7 @@ func (x *Trust) String() string {
 func (*Trust) ProtoMessage() {}
 
 func (x *Trust) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[17]
+	mi := &file_hdsd_v1_query_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1780,7 +2126,7 @@ func (x *Trust) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trust.ProtoReflect.Descriptor instead.
 func (*Trust) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{17}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Trust) GetChecker() string {
@@ -1831,7 +2177,7 @@ type ListCheckersRequest struct {
 
 func (x *ListCheckersRequest) Reset() {
 	*x = ListCheckersRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[18]
+	mi := &file_hdsd_v1_query_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1843,7 +2189,7 @@ func (x *ListCheckersRequest) String() string {
 func (*ListCheckersRequest) ProtoMessage() {}
 
 func (x *ListCheckersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[18]
+	mi := &file_hdsd_v1_query_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1856,7 +2202,7 @@ func (x *ListCheckersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckersRequest.ProtoReflect.Descriptor instead.
 func (*ListCheckersRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{18}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ListCheckersRequest) GetPageSize() int32 {
@@ -1889,7 +2235,7 @@ type ListCheckersResponse struct {
 
 func (x *ListCheckersResponse) Reset() {
 	*x = ListCheckersResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[19]
+	mi := &file_hdsd_v1_query_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1901,7 +2247,7 @@ func (x *ListCheckersResponse) String() string {
 func (*ListCheckersResponse) ProtoMessage() {}
 
 func (x *ListCheckersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[19]
+	mi := &file_hdsd_v1_query_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1914,7 +2260,7 @@ func (x *ListCheckersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListCheckersResponse.ProtoReflect.Descriptor instead.
 func (*ListCheckersResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{19}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ListCheckersResponse) GetCheckers() []*Checker {
@@ -1968,7 +2314,7 @@ type Availability struct {
 
 func (x *Availability) Reset() {
 	*x = Availability{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[20]
+	mi := &file_hdsd_v1_query_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1980,7 +2326,7 @@ func (x *Availability) String() string {
 func (*Availability) ProtoMessage() {}
 
 func (x *Availability) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[20]
+	mi := &file_hdsd_v1_query_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1993,7 +2339,7 @@ func (x *Availability) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Availability.ProtoReflect.Descriptor instead.
 func (*Availability) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{20}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Availability) GetCluster() string {
@@ -2088,7 +2434,7 @@ type ListAvailabilityRequest struct {
 
 func (x *ListAvailabilityRequest) Reset() {
 	*x = ListAvailabilityRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[21]
+	mi := &file_hdsd_v1_query_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2100,7 +2446,7 @@ func (x *ListAvailabilityRequest) String() string {
 func (*ListAvailabilityRequest) ProtoMessage() {}
 
 func (x *ListAvailabilityRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[21]
+	mi := &file_hdsd_v1_query_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2113,7 +2459,7 @@ func (x *ListAvailabilityRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAvailabilityRequest.ProtoReflect.Descriptor instead.
 func (*ListAvailabilityRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{21}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ListAvailabilityRequest) GetCluster() string {
@@ -2172,7 +2518,7 @@ type ListAvailabilityResponse struct {
 
 func (x *ListAvailabilityResponse) Reset() {
 	*x = ListAvailabilityResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[22]
+	mi := &file_hdsd_v1_query_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2184,7 +2530,7 @@ func (x *ListAvailabilityResponse) String() string {
 func (*ListAvailabilityResponse) ProtoMessage() {}
 
 func (x *ListAvailabilityResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[22]
+	mi := &file_hdsd_v1_query_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2197,7 +2543,7 @@ func (x *ListAvailabilityResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListAvailabilityResponse.ProtoReflect.Descriptor instead.
 func (*ListAvailabilityResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{22}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ListAvailabilityResponse) GetAvailability() []*Availability {
@@ -2254,7 +2600,7 @@ type Client struct {
 
 func (x *Client) Reset() {
 	*x = Client{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[23]
+	mi := &file_hdsd_v1_query_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2266,7 +2612,7 @@ func (x *Client) String() string {
 func (*Client) ProtoMessage() {}
 
 func (x *Client) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[23]
+	mi := &file_hdsd_v1_query_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2279,7 +2625,7 @@ func (x *Client) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Client.ProtoReflect.Descriptor instead.
 func (*Client) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{23}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Client) GetId() string {
@@ -2383,7 +2729,7 @@ type Poll struct {
 
 func (x *Poll) Reset() {
 	*x = Poll{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[24]
+	mi := &file_hdsd_v1_query_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2395,7 +2741,7 @@ func (x *Poll) String() string {
 func (*Poll) ProtoMessage() {}
 
 func (x *Poll) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[24]
+	mi := &file_hdsd_v1_query_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2408,7 +2754,7 @@ func (x *Poll) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Poll.ProtoReflect.Descriptor instead.
 func (*Poll) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{24}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Poll) GetBy() string {
@@ -2452,7 +2798,7 @@ type ListClientsRequest struct {
 
 func (x *ListClientsRequest) Reset() {
 	*x = ListClientsRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[25]
+	mi := &file_hdsd_v1_query_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2464,7 +2810,7 @@ func (x *ListClientsRequest) String() string {
 func (*ListClientsRequest) ProtoMessage() {}
 
 func (x *ListClientsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[25]
+	mi := &file_hdsd_v1_query_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2477,7 +2823,7 @@ func (x *ListClientsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClientsRequest.ProtoReflect.Descriptor instead.
 func (*ListClientsRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{25}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListClientsRequest) GetPageSize() int32 {
@@ -2507,7 +2853,7 @@ type ListClientsResponse struct {
 
 func (x *ListClientsResponse) Reset() {
 	*x = ListClientsResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[26]
+	mi := &file_hdsd_v1_query_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2519,7 +2865,7 @@ func (x *ListClientsResponse) String() string {
 func (*ListClientsResponse) ProtoMessage() {}
 
 func (x *ListClientsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[26]
+	mi := &file_hdsd_v1_query_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2532,7 +2878,7 @@ func (x *ListClientsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListClientsResponse.ProtoReflect.Descriptor instead.
 func (*ListClientsResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{26}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListClientsResponse) GetClients() []*Client {
@@ -2565,7 +2911,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[27]
+	mi := &file_hdsd_v1_query_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2577,7 +2923,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[27]
+	mi := &file_hdsd_v1_query_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2590,7 +2936,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{27}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WatchRequest) GetCluster() string {
@@ -2633,7 +2979,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[28]
+	mi := &file_hdsd_v1_query_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2645,7 +2991,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[28]
+	mi := &file_hdsd_v1_query_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2658,7 +3004,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{28}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WatchResponse) GetToken() string {
@@ -2736,7 +3082,7 @@ type Synced struct {
 
 func (x *Synced) Reset() {
 	*x = Synced{}
-	mi := &file_hdsd_v1_query_proto_msgTypes[29]
+	mi := &file_hdsd_v1_query_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2748,7 +3094,7 @@ func (x *Synced) String() string {
 func (*Synced) ProtoMessage() {}
 
 func (x *Synced) ProtoReflect() protoreflect.Message {
-	mi := &file_hdsd_v1_query_proto_msgTypes[29]
+	mi := &file_hdsd_v1_query_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2761,7 +3107,7 @@ func (x *Synced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Synced.ProtoReflect.Descriptor instead.
 func (*Synced) Descriptor() ([]byte, []int) {
-	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{29}
+	return file_hdsd_v1_query_proto_rawDescGZIP(), []int{32}
 }
 
 var File_hdsd_v1_query_proto protoreflect.FileDescriptor
@@ -2854,7 +3200,39 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"\amissing\x18\x03 \x01(\v2\x10.hdsd.v1.MissingR\amissing\x12\x1d\n" +
 	"\afailing\x18\x04 \x01(\tH\x00R\afailing\x88\x01\x01B\n" +
 	"\n" +
-	"\b_failing\"+\n" +
+	"\b_failing\"\x9b\x03\n" +
+	"\bIncident\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
+	"\x05start\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05start\x12,\n" +
+	"\x03end\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x03end\x12-\n" +
+	"\x05cause\x18\x04 \x01(\x0e2\x17.hdsd.v1.Incident.CauseR\x05cause\x12\x1a\n" +
+	"\bclusters\x18\x05 \x03(\tR\bclusters\x12\x14\n" +
+	"\x05zones\x18\x06 \x03(\tR\x05zones\x12\x1c\n" +
+	"\tendpoints\x18\a \x01(\rR\tendpoints\x12\x12\n" +
+	"\x04down\x18\b \x01(\rR\x04down\x12)\n" +
+	"\x05first\x18\t \x01(\v2\x13.hdsd.v1.TransitionR\x05first\x12\x18\n" +
+	"\asummary\x18\n" +
+	" \x01(\tR\asummary\"G\n" +
+	"\x05Cause\x12\f\n" +
+	"\bENDPOINT\x10\x00\x12\v\n" +
+	"\aCLUSTER\x10\x01\x12\b\n" +
+	"\x04ZONE\x10\x02\x12\f\n" +
+	"\bOPERATOR\x10\x03\x12\v\n" +
+	"\aSEVERAL\x10\x04\"\x90\x02\n" +
+	"\x14ListIncidentsRequest\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\tR\acluster\x129\n" +
+	"\n" +
+	"start_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tstartTime\x125\n" +
+	"\bend_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\aendTime\x12\x17\n" +
+	"\x04open\x18\x04 \x01(\bH\x00R\x04open\x88\x01\x01\x12\x0e\n" +
+	"\x02id\x18\x05 \x01(\tR\x02id\x12\x1b\n" +
+	"\tpage_size\x18\x06 \x01(\x05R\bpageSize\x12\x1d\n" +
+	"\n" +
+	"page_token\x18\a \x01(\tR\tpageTokenB\a\n" +
+	"\x05_open\"p\n" +
+	"\x15ListIncidentsResponse\x12/\n" +
+	"\tincidents\x18\x01 \x03(\v2\x11.hdsd.v1.IncidentR\tincidents\x12&\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"+\n" +
 	"\aMissing\x12 \n" +
 	"\x04gaps\x18\x01 \x03(\v2\f.hdsd.v1.GapR\x04gaps\"\x87\x01\n" +
 	"\x03Gap\x120\n" +
@@ -3009,11 +3387,12 @@ const file_hdsd_v1_query_proto_rawDesc = "" +
 	"transition\x18\x04 \x01(\v2\x13.hdsd.v1.TransitionH\x00R\n" +
 	"transitionB\a\n" +
 	"\x05event\"\b\n" +
-	"\x06Synced2\xc2\x05\n" +
+	"\x06Synced2\xa9\x06\n" +
 	"\x05Query\x12e\n" +
 	"\rListEndpoints\x12\x1d.hdsd.v1.ListEndpointsRequest\x1a\x1e.hdsd.v1.ListEndpointsResponse\"\x15\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/endpoints\x12m\n" +
 	"\x0fListTransitions\x12\x1f.hdsd.v1.ListTransitionsRequest\x1a .hdsd.v1.ListTransitionsResponse\"\x17\x82\xd3\xe4\x93\x02\x11\x12\x0f/v1/transitions\x12q\n" +
-	"\x10ListAvailability\x12 .hdsd.v1.ListAvailabilityRequest\x1a!.hdsd.v1.ListAvailabilityResponse\"\x18\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/availability\x12a\n" +
+	"\x10ListAvailability\x12 .hdsd.v1.ListAvailabilityRequest\x1a!.hdsd.v1.ListAvailabilityResponse\"\x18\x82\xd3\xe4\x93\x02\x12\x12\x10/v1/availability\x12e\n" +
+	"\rListIncidents\x12\x1d.hdsd.v1.ListIncidentsRequest\x1a\x1e.hdsd.v1.ListIncidentsResponse\"\x15\x82\xd3\xe4\x93\x02\x0f\x12\r/v1/incidents\x12a\n" +
 	"\fListClusters\x12\x1c.hdsd.v1.ListClustersRequest\x1a\x1d.hdsd.v1.ListClustersResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/clusters\x12a\n" +
 	"\fListCheckers\x12\x1c.hdsd.v1.ListCheckersRequest\x1a\x1d.hdsd.v1.ListCheckersResponse\"\x14\x82\xd3\xe4\x93\x02\x0e\x12\f/v1/checkers\x12]\n" +
 	"\vListClients\x12\x1b.hdsd.v1.ListClientsRequest\x1a\x1c.hdsd.v1.ListClientsResponse\"\x13\x82\xd3\xe4\x93\x02\r\x12\v/v1/clients\x12K\n" +
@@ -3031,118 +3410,131 @@ func file_hdsd_v1_query_proto_rawDescGZIP() []byte {
 	return file_hdsd_v1_query_proto_rawDescData
 }
 
-var file_hdsd_v1_query_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_hdsd_v1_query_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_hdsd_v1_query_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
 var file_hdsd_v1_query_proto_goTypes = []any{
-	(Cluster_Mode)(0),                // 0: hdsd.v1.Cluster.Mode
-	(Trust_Word)(0),                  // 1: hdsd.v1.Trust.Word
-	(*Observation)(nil),              // 2: hdsd.v1.Observation
-	(*Endpoint)(nil),                 // 3: hdsd.v1.Endpoint
-	(*ZoneHealth)(nil),               // 4: hdsd.v1.ZoneHealth
-	(*Override)(nil),                 // 5: hdsd.v1.Override
-	(*ListEndpointsRequest)(nil),     // 6: hdsd.v1.ListEndpointsRequest
-	(*ListEndpointsResponse)(nil),    // 7: hdsd.v1.ListEndpointsResponse
-	(*Transition)(nil),               // 8: hdsd.v1.Transition
-	(*ListTransitionsRequest)(nil),   // 9: hdsd.v1.ListTransitionsRequest
-	(*ListTransitionsResponse)(nil),  // 10: hdsd.v1.ListTransitionsResponse
-	(*Missing)(nil),                  // 11: hdsd.v1.Missing
-	(*Gap)(nil),                      // 12: hdsd.v1.Gap
-	(*Quarantine)(nil),               // 13: hdsd.v1.Quarantine
-	(*Cluster)(nil),                  // 14: hdsd.v1.Cluster
-	(*ListClustersRequest)(nil),      // 15: hdsd.v1.ListClustersRequest
-	(*ListClustersResponse)(nil),     // 16: hdsd.v1.ListClustersResponse
-	(*Checker)(nil),                  // 17: hdsd.v1.Checker
-	(*CutPath)(nil),                  // 18: hdsd.v1.CutPath
-	(*Trust)(nil),                    // 19: hdsd.v1.Trust
-	(*ListCheckersRequest)(nil),      // 20: hdsd.v1.ListCheckersRequest
-	(*ListCheckersResponse)(nil),     // 21: hdsd.v1.ListCheckersResponse
-	(*Availability)(nil),             // 22: hdsd.v1.Availability
-	(*ListAvailabilityRequest)(nil),  // 23: hdsd.v1.ListAvailabilityRequest
-	(*ListAvailabilityResponse)(nil), // 24: hdsd.v1.ListAvailabilityResponse
-	(*Client)(nil),                   // 25: hdsd.v1.Client
-	(*Poll)(nil),                     // 26: hdsd.v1.Poll
-	(*ListClientsRequest)(nil),       // 27: hdsd.v1.ListClientsRequest
-	(*ListClientsResponse)(nil),      // 28: hdsd.v1.ListClientsResponse
-	(*WatchRequest)(nil),             // 29: hdsd.v1.WatchRequest
-	(*WatchResponse)(nil),            // 30: hdsd.v1.WatchResponse
-	(*Synced)(nil),                   // 31: hdsd.v1.Synced
-	(v3.HealthStatus)(0),             // 32: envoy.config.core.v3.HealthStatus
-	(*timestamppb.Timestamp)(nil),    // 33: google.protobuf.Timestamp
-	(*v3.Locality)(nil),              // 34: envoy.config.core.v3.Locality
+	(Incident_Cause)(0),              // 0: hdsd.v1.Incident.Cause
+	(Cluster_Mode)(0),                // 1: hdsd.v1.Cluster.Mode
+	(Trust_Word)(0),                  // 2: hdsd.v1.Trust.Word
+	(*Observation)(nil),              // 3: hdsd.v1.Observation
+	(*Endpoint)(nil),                 // 4: hdsd.v1.Endpoint
+	(*ZoneHealth)(nil),               // 5: hdsd.v1.ZoneHealth
+	(*Override)(nil),                 // 6: hdsd.v1.Override
+	(*ListEndpointsRequest)(nil),     // 7: hdsd.v1.ListEndpointsRequest
+	(*ListEndpointsResponse)(nil),    // 8: hdsd.v1.ListEndpointsResponse
+	(*Transition)(nil),               // 9: hdsd.v1.Transition
+	(*ListTransitionsRequest)(nil),   // 10: hdsd.v1.ListTransitionsRequest
+	(*ListTransitionsResponse)(nil),  // 11: hdsd.v1.ListTransitionsResponse
+	(*Incident)(nil),                 // 12: hdsd.v1.Incident
+	(*ListIncidentsRequest)(nil),     // 13: hdsd.v1.ListIncidentsRequest
+	(*ListIncidentsResponse)(nil),    // 14: hdsd.v1.ListIncidentsResponse
+	(*Missing)(nil),                  // 15: hdsd.v1.Missing
+	(*Gap)(nil),                      // 16: hdsd.v1.Gap
+	(*Quarantine)(nil),               // 17: hdsd.v1.Quarantine
+	(*Cluster)(nil),                  // 18: hdsd.v1.Cluster
+	(*ListClustersRequest)(nil),      // 19: hdsd.v1.ListClustersRequest
+	(*ListClustersResponse)(nil),     // 20: hdsd.v1.ListClustersResponse
+	(*Checker)(nil),                  // 21: hdsd.v1.Checker
+	(*CutPath)(nil),                  // 22: hdsd.v1.CutPath
+	(*Trust)(nil),                    // 23: hdsd.v1.Trust
+	(*ListCheckersRequest)(nil),      // 24: hdsd.v1.ListCheckersRequest
+	(*ListCheckersResponse)(nil),     // 25: hdsd.v1.ListCheckersResponse
+	(*Availability)(nil),             // 26: hdsd.v1.Availability
+	(*ListAvailabilityRequest)(nil),  // 27: hdsd.v1.ListAvailabilityRequest
+	(*ListAvailabilityResponse)(nil), // 28: hdsd.v1.ListAvailabilityResponse
+	(*Client)(nil),                   // 29: hdsd.v1.Client
+	(*Poll)(nil),                     // 30: hdsd.v1.Poll
+	(*ListClientsRequest)(nil),       // 31: hdsd.v1.ListClientsRequest
+	(*ListClientsResponse)(nil),      // 32: hdsd.v1.ListClientsResponse
+	(*WatchRequest)(nil),             // 33: hdsd.v1.WatchRequest
+	(*WatchResponse)(nil),            // 34: hdsd.v1.WatchResponse
+	(*Synced)(nil),                   // 35: hdsd.v1.Synced
+	(v3.HealthStatus)(0),             // 36: envoy.config.core.v3.HealthStatus
+	(*timestamppb.Timestamp)(nil),    // 37: google.protobuf.Timestamp
+	(*v3.Locality)(nil),              // 38: envoy.config.core.v3.Locality
 }
 var file_hdsd_v1_query_proto_depIdxs = []int32{
-	32, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
-	33, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
-	34, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
-	32, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
-	33, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
-	2,  // 5: hdsd.v1.Endpoint.observations:type_name -> hdsd.v1.Observation
-	32, // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
-	5,  // 7: hdsd.v1.Endpoint.override:type_name -> hdsd.v1.Override
-	32, // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
-	4,  // 9: hdsd.v1.Endpoint.zones:type_name -> hdsd.v1.ZoneHealth
-	33, // 10: hdsd.v1.Endpoint.held_since:type_name -> google.protobuf.Timestamp
-	32, // 11: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
-	34, // 12: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
-	32, // 13: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
-	33, // 14: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
-	33, // 15: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
-	32, // 16: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
-	33, // 17: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
-	3,  // 18: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
-	33, // 19: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
-	34, // 20: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
-	32, // 21: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
-	32, // 22: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
-	2,  // 23: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
-	33, // 24: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
-	33, // 25: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
-	8,  // 26: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
-	11, // 27: hdsd.v1.ListTransitionsResponse.missing:type_name -> hdsd.v1.Missing
-	12, // 28: hdsd.v1.Missing.gaps:type_name -> hdsd.v1.Gap
-	33, // 29: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
-	33, // 30: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
-	13, // 31: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
-	0,  // 32: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
-	14, // 33: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
-	34, // 34: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
-	33, // 35: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
-	19, // 36: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
-	18, // 37: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
-	33, // 38: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
-	1,  // 39: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
-	33, // 40: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
-	17, // 41: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
-	34, // 42: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
-	33, // 43: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
-	33, // 44: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
-	22, // 45: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
-	33, // 46: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
-	26, // 47: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
-	33, // 48: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
-	25, // 49: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
-	3,  // 50: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
-	31, // 51: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
-	8,  // 52: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
-	6,  // 53: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
-	9,  // 54: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
-	23, // 55: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
-	15, // 56: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
-	20, // 57: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
-	27, // 58: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
-	29, // 59: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
-	7,  // 60: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
-	10, // 61: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
-	24, // 62: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
-	16, // 63: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
-	21, // 64: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
-	28, // 65: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
-	30, // 66: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
-	60, // [60:67] is the sub-list for method output_type
-	53, // [53:60] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	36, // 0: hdsd.v1.Observation.status:type_name -> envoy.config.core.v3.HealthStatus
+	37, // 1: hdsd.v1.Observation.time:type_name -> google.protobuf.Timestamp
+	38, // 2: hdsd.v1.Endpoint.locality:type_name -> envoy.config.core.v3.Locality
+	36, // 3: hdsd.v1.Endpoint.health:type_name -> envoy.config.core.v3.HealthStatus
+	37, // 4: hdsd.v1.Endpoint.since:type_name -> google.protobuf.Timestamp
+	3,  // 5: hdsd.v1.Endpoint.observations:type_name -> hdsd.v1.Observation
+	36, // 6: hdsd.v1.Endpoint.published:type_name -> envoy.config.core.v3.HealthStatus
+	6,  // 7: hdsd.v1.Endpoint.override:type_name -> hdsd.v1.Override
+	36, // 8: hdsd.v1.Endpoint.voted:type_name -> envoy.config.core.v3.HealthStatus
+	5,  // 9: hdsd.v1.Endpoint.zones:type_name -> hdsd.v1.ZoneHealth
+	37, // 10: hdsd.v1.Endpoint.held_since:type_name -> google.protobuf.Timestamp
+	36, // 11: hdsd.v1.ZoneHealth.health:type_name -> envoy.config.core.v3.HealthStatus
+	38, // 12: hdsd.v1.Override.locality:type_name -> envoy.config.core.v3.Locality
+	36, // 13: hdsd.v1.Override.health:type_name -> envoy.config.core.v3.HealthStatus
+	37, // 14: hdsd.v1.Override.since:type_name -> google.protobuf.Timestamp
+	37, // 15: hdsd.v1.Override.until:type_name -> google.protobuf.Timestamp
+	36, // 16: hdsd.v1.ListEndpointsRequest.health:type_name -> envoy.config.core.v3.HealthStatus
+	37, // 17: hdsd.v1.ListEndpointsRequest.as_of:type_name -> google.protobuf.Timestamp
+	4,  // 18: hdsd.v1.ListEndpointsResponse.endpoints:type_name -> hdsd.v1.Endpoint
+	37, // 19: hdsd.v1.Transition.time:type_name -> google.protobuf.Timestamp
+	38, // 20: hdsd.v1.Transition.locality:type_name -> envoy.config.core.v3.Locality
+	36, // 21: hdsd.v1.Transition.from:type_name -> envoy.config.core.v3.HealthStatus
+	36, // 22: hdsd.v1.Transition.to:type_name -> envoy.config.core.v3.HealthStatus
+	3,  // 23: hdsd.v1.Transition.observations:type_name -> hdsd.v1.Observation
+	37, // 24: hdsd.v1.ListTransitionsRequest.start_time:type_name -> google.protobuf.Timestamp
+	37, // 25: hdsd.v1.ListTransitionsRequest.end_time:type_name -> google.protobuf.Timestamp
+	9,  // 26: hdsd.v1.ListTransitionsResponse.transitions:type_name -> hdsd.v1.Transition
+	15, // 27: hdsd.v1.ListTransitionsResponse.missing:type_name -> hdsd.v1.Missing
+	37, // 28: hdsd.v1.Incident.start:type_name -> google.protobuf.Timestamp
+	37, // 29: hdsd.v1.Incident.end:type_name -> google.protobuf.Timestamp
+	0,  // 30: hdsd.v1.Incident.cause:type_name -> hdsd.v1.Incident.Cause
+	9,  // 31: hdsd.v1.Incident.first:type_name -> hdsd.v1.Transition
+	37, // 32: hdsd.v1.ListIncidentsRequest.start_time:type_name -> google.protobuf.Timestamp
+	37, // 33: hdsd.v1.ListIncidentsRequest.end_time:type_name -> google.protobuf.Timestamp
+	12, // 34: hdsd.v1.ListIncidentsResponse.incidents:type_name -> hdsd.v1.Incident
+	16, // 35: hdsd.v1.Missing.gaps:type_name -> hdsd.v1.Gap
+	37, // 36: hdsd.v1.Gap.start:type_name -> google.protobuf.Timestamp
+	37, // 37: hdsd.v1.Gap.end:type_name -> google.protobuf.Timestamp
+	17, // 38: hdsd.v1.Cluster.quarantined:type_name -> hdsd.v1.Quarantine
+	1,  // 39: hdsd.v1.Cluster.mode:type_name -> hdsd.v1.Cluster.Mode
+	18, // 40: hdsd.v1.ListClustersResponse.clusters:type_name -> hdsd.v1.Cluster
+	38, // 41: hdsd.v1.Checker.locality:type_name -> envoy.config.core.v3.Locality
+	37, // 42: hdsd.v1.Checker.last_report:type_name -> google.protobuf.Timestamp
+	23, // 43: hdsd.v1.Checker.operator:type_name -> hdsd.v1.Trust
+	22, // 44: hdsd.v1.Checker.cut_paths:type_name -> hdsd.v1.CutPath
+	37, // 45: hdsd.v1.Checker.probation_since:type_name -> google.protobuf.Timestamp
+	2,  // 46: hdsd.v1.Trust.word:type_name -> hdsd.v1.Trust.Word
+	37, // 47: hdsd.v1.Trust.since:type_name -> google.protobuf.Timestamp
+	21, // 48: hdsd.v1.ListCheckersResponse.checkers:type_name -> hdsd.v1.Checker
+	38, // 49: hdsd.v1.Availability.locality:type_name -> envoy.config.core.v3.Locality
+	37, // 50: hdsd.v1.ListAvailabilityRequest.start_time:type_name -> google.protobuf.Timestamp
+	37, // 51: hdsd.v1.ListAvailabilityRequest.end_time:type_name -> google.protobuf.Timestamp
+	26, // 52: hdsd.v1.ListAvailabilityResponse.availability:type_name -> hdsd.v1.Availability
+	37, // 53: hdsd.v1.Client.last_ack:type_name -> google.protobuf.Timestamp
+	30, // 54: hdsd.v1.Client.poll:type_name -> hdsd.v1.Poll
+	37, // 55: hdsd.v1.Poll.time:type_name -> google.protobuf.Timestamp
+	29, // 56: hdsd.v1.ListClientsResponse.clients:type_name -> hdsd.v1.Client
+	4,  // 57: hdsd.v1.WatchResponse.endpoint:type_name -> hdsd.v1.Endpoint
+	35, // 58: hdsd.v1.WatchResponse.synced:type_name -> hdsd.v1.Synced
+	9,  // 59: hdsd.v1.WatchResponse.transition:type_name -> hdsd.v1.Transition
+	7,  // 60: hdsd.v1.Query.ListEndpoints:input_type -> hdsd.v1.ListEndpointsRequest
+	10, // 61: hdsd.v1.Query.ListTransitions:input_type -> hdsd.v1.ListTransitionsRequest
+	27, // 62: hdsd.v1.Query.ListAvailability:input_type -> hdsd.v1.ListAvailabilityRequest
+	13, // 63: hdsd.v1.Query.ListIncidents:input_type -> hdsd.v1.ListIncidentsRequest
+	19, // 64: hdsd.v1.Query.ListClusters:input_type -> hdsd.v1.ListClustersRequest
+	24, // 65: hdsd.v1.Query.ListCheckers:input_type -> hdsd.v1.ListCheckersRequest
+	31, // 66: hdsd.v1.Query.ListClients:input_type -> hdsd.v1.ListClientsRequest
+	33, // 67: hdsd.v1.Query.Watch:input_type -> hdsd.v1.WatchRequest
+	8,  // 68: hdsd.v1.Query.ListEndpoints:output_type -> hdsd.v1.ListEndpointsResponse
+	11, // 69: hdsd.v1.Query.ListTransitions:output_type -> hdsd.v1.ListTransitionsResponse
+	28, // 70: hdsd.v1.Query.ListAvailability:output_type -> hdsd.v1.ListAvailabilityResponse
+	14, // 71: hdsd.v1.Query.ListIncidents:output_type -> hdsd.v1.ListIncidentsResponse
+	20, // 72: hdsd.v1.Query.ListClusters:output_type -> hdsd.v1.ListClustersResponse
+	25, // 73: hdsd.v1.Query.ListCheckers:output_type -> hdsd.v1.ListCheckersResponse
+	32, // 74: hdsd.v1.Query.ListClients:output_type -> hdsd.v1.ListClientsResponse
+	34, // 75: hdsd.v1.Query.Watch:output_type -> hdsd.v1.WatchResponse
+	68, // [68:76] is the sub-list for method output_type
+	60, // [60:68] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_hdsd_v1_query_proto_init() }
@@ -3154,10 +3546,11 @@ func file_hdsd_v1_query_proto_init() {
 	file_hdsd_v1_query_proto_msgTypes[1].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[4].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[8].OneofWrappers = []any{}
-	file_hdsd_v1_query_proto_msgTypes[15].OneofWrappers = []any{}
-	file_hdsd_v1_query_proto_msgTypes[20].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[10].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[18].OneofWrappers = []any{}
 	file_hdsd_v1_query_proto_msgTypes[23].OneofWrappers = []any{}
-	file_hdsd_v1_query_proto_msgTypes[28].OneofWrappers = []any{
+	file_hdsd_v1_query_proto_msgTypes[26].OneofWrappers = []any{}
+	file_hdsd_v1_query_proto_msgTypes[31].OneofWrappers = []any{
 		(*WatchResponse_Endpoint)(nil),
 		(*WatchResponse_Synced)(nil),
 		(*WatchResponse_Transition)(nil),
@@ -3167,8 +3560,8 @@ func file_hdsd_v1_query_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hdsd_v1_query_proto_rawDesc), len(file_hdsd_v1_query_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   30,
+			NumEnums:      3,
+			NumMessages:   33,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -24,6 +24,7 @@ const (
 	Query_ListEndpoints_FullMethodName    = "/hdsd.v1.Query/ListEndpoints"
 	Query_ListTransitions_FullMethodName  = "/hdsd.v1.Query/ListTransitions"
 	Query_ListAvailability_FullMethodName = "/hdsd.v1.Query/ListAvailability"
+	Query_ListIncidents_FullMethodName    = "/hdsd.v1.Query/ListIncidents"
 	Query_ListClusters_FullMethodName     = "/hdsd.v1.Query/ListClusters"
 	Query_ListCheckers_FullMethodName     = "/hdsd.v1.Query/ListCheckers"
 	Query_ListClients_FullMethodName      = "/hdsd.v1.Query/ListClients"
@@ -45,6 +46,9 @@ type QueryClient interface {
 	// ListAvailability returns how long endpoints were healthy, from the recorded
 	// changes. NOT_FOUND if the cluster was never known.
 	ListAvailability(ctx context.Context, in *ListAvailabilityRequest, opts ...grpc.CallOption) (*ListAvailabilityResponse, error)
+	// ListIncidents returns changes of health that are close in time and place as
+	// one, those that began last first. NOT_FOUND if the cluster was never known.
+	ListIncidents(ctx context.Context, in *ListIncidentsRequest, opts ...grpc.CallOption) (*ListIncidentsResponse, error)
 	// ListClusters returns the clusters of all sources.
 	ListClusters(ctx context.Context, in *ListClustersRequest, opts ...grpc.CallOption) (*ListClustersResponse, error)
 	// ListCheckers returns the checkers that are connected or whose seats are
@@ -92,6 +96,16 @@ func (c *queryClient) ListAvailability(ctx context.Context, in *ListAvailability
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ListAvailabilityResponse)
 	err := c.cc.Invoke(ctx, Query_ListAvailability_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *queryClient) ListIncidents(ctx context.Context, in *ListIncidentsRequest, opts ...grpc.CallOption) (*ListIncidentsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListIncidentsResponse)
+	err := c.cc.Invoke(ctx, Query_ListIncidents_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -162,6 +176,9 @@ type QueryServer interface {
 	// ListAvailability returns how long endpoints were healthy, from the recorded
 	// changes. NOT_FOUND if the cluster was never known.
 	ListAvailability(context.Context, *ListAvailabilityRequest) (*ListAvailabilityResponse, error)
+	// ListIncidents returns changes of health that are close in time and place as
+	// one, those that began last first. NOT_FOUND if the cluster was never known.
+	ListIncidents(context.Context, *ListIncidentsRequest) (*ListIncidentsResponse, error)
 	// ListClusters returns the clusters of all sources.
 	ListClusters(context.Context, *ListClustersRequest) (*ListClustersResponse, error)
 	// ListCheckers returns the checkers that are connected or whose seats are
@@ -193,6 +210,9 @@ func (UnimplementedQueryServer) ListTransitions(context.Context, *ListTransition
 }
 func (UnimplementedQueryServer) ListAvailability(context.Context, *ListAvailabilityRequest) (*ListAvailabilityResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListAvailability not implemented")
+}
+func (UnimplementedQueryServer) ListIncidents(context.Context, *ListIncidentsRequest) (*ListIncidentsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListIncidents not implemented")
 }
 func (UnimplementedQueryServer) ListClusters(context.Context, *ListClustersRequest) (*ListClustersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ListClusters not implemented")
@@ -281,6 +301,24 @@ func _Query_ListAvailability_Handler(srv interface{}, ctx context.Context, dec f
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Query_ListIncidents_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListIncidentsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueryServer).ListIncidents(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Query_ListIncidents_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueryServer).ListIncidents(ctx, req.(*ListIncidentsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Query_ListClusters_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ListClustersRequest)
 	if err := dec(in); err != nil {
@@ -364,6 +402,10 @@ var Query_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListAvailability",
 			Handler:    _Query_ListAvailability_Handler,
+		},
+		{
+			MethodName: "ListIncidents",
+			Handler:    _Query_ListIncidents_Handler,
 		},
 		{
 			MethodName: "ListClusters",

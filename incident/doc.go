@@ -1,0 +1,14 @@
+// Package incident is pure: it groups recorded changes of health into incidents, which are
+// what an operator would call one outage.
+//
+// An endpoint is down while its health is UNHEALTHY or TIMEOUT. The rule, for each endpoint
+// that goes down:
+//
+//   - It belongs to the incident of its cluster, if an endpoint of this cluster changed within
+//     that incident in the last minute.
+//   - Otherwise it belongs to an incident of its zone that began in the last minute.
+//   - Otherwise it begins an incident of its own.
+//
+// An incident is over when no endpoint of it is down, and goes on if one goes down again by the
+// first rule. So it keeps its beginning, and its id, for good.
+package incident

@@ -1,0 +1,139 @@
+package incident
+
+import (
+	"cmp"
+	"maps"
+	"net"
+	"slices"
+	"strconv"
+	"time"
+
+	"hdsd/health"
+)
+
+// forced begins the reason of a transition that an operator's override makes.
+const forced = "forced unhealthy"
+
+// Cause is where an incident happened, which is the likely cause.
+type Cause uint8
+
+// Causes.
+const (
+	Endpoint Cause = iota // one endpoint, or one host
+	Cluster               // several endpoints of one cluster
+	Zone                  // several clusters in one zone
+	Operator              // an override began it
+	Several               // several clusters in several zones
+)
+
+// Incident is changes of health that are close in time and place.
+type Incident struct {
+	ID         string
+	Start, End time.Time // End is zero while it goes on
+	Cause      Cause
+	Clusters   []string // sorted
+	Zones      []string // sorted, without the empty one
+	Endpoints  int      // that went down, each counted once
+	Down       int      // of them, those that are down still
+	First      health.Transition
+}
+
+// incident is an Incident in the making.
+type incident struct {
+	id         string
+	start, end time.Time
+	down       int
+	operator   bool
+	parts      map[string]*part // by cluster
+}
+
+// part is what happened in one cluster.
+type part struct {
+	first     health.Transition
+	last      time.Time // change
+	down      int
+	endpoints map[health.Hash]struct{}
+	hosts     map[string]struct{}
+	zones     map[string]struct{}
+}
+
+// id names the incident that begins with the transition behind which a place is.
+func id(place uint64) string { return strconv.FormatUint(place, 36) }
+
+// part returns the part of the transition's cluster.
+func (n *incident) part(t *health.Transition) *part {
+	p := n.parts[t.Endpoint.Cluster]
+	if p == nil {
+		p = &part{first: *t, endpoints: map[health.Hash]struct{}{}, hosts: map[string]struct{}{}, zones: map[string]struct{}{}}
+		n.parts[t.Endpoint.Cluster] = p
+	}
+	return p
+}
+
+func (n *incident) fail(t *health.Transition) {
+	p := n.part(t)
+	p.last = t.Time
+	p.endpoints[t.Endpoint.Hash()] = struct{}{}
+	p.hosts[host(t.Endpoint.Address)] = struct{}{}
+	if zone := t.Endpoint.Locality.Zone; zone != "" {
+		p.zones[zone] = struct{}{}
+	}
+	p.down++
+	n.down++
+	n.end = time.Time{}
+}
+
+func (n *incident) recover(e *health.Endpoint, at time.Time) {
+	p := n.parts[e.Cluster]
+	p.last = at
+	p.down--
+	if n.down--; n.down == 0 {
+		n.end = at
+	}
+}
+
+// host is an address without its port.
+func host(address string) string {
+	if h, _, err := net.SplitHostPort(address); err == nil {
+		return h
+	}
+	return address
+}
+
+// seen is what somebody sees who may see some clusters; false if nothing.
+func (n *incident) seen(may func(cluster string) bool) (Incident, bool) {
+	i := Incident{ID: n.id, Start: n.start, End: n.end}
+	hosts, zones := map[string]struct{}{}, map[string]struct{}{}
+	for name, p := range n.parts {
+		if !may(name) {
+			continue
+		}
+		if i.Clusters = append(i.Clusters, name); len(i.Clusters) == 1 || p.first.Time.Before(i.First.Time) {
+			i.First = p.first
+		}
+		i.Endpoints += len(p.endpoints)
+		i.Down += p.down
+		maps.Copy(hosts, p.hosts)
+		maps.Copy(zones, p.zones)
+	}
+	slices.Sort(i.Clusters)
+	i.Zones = slices.Sorted(maps.Keys(zones))
+	switch {
+	case n.operator:
+		i.Cause = Operator
+	case len(hosts) <= 1:
+		i.Cause = Endpoint
+	case len(i.Clusters) == 1:
+		i.Cause = Cluster
+	case len(zones) == 1:
+		i.Cause = Zone
+	default:
+		i.Cause = Several
+	}
+	return i, len(i.Clusters) > 0
+}
+
+// newestFirst orders incidents by their beginning.
+func newestFirst(a, b *Incident) int {
+	return cmp.Or(b.Start.Compare(a.Start), cmp.Compare(b.ID, a.ID))
+}

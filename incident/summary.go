@@ -1,0 +1,44 @@
+package incident
+
+import (
+	"fmt"
+	"time"
+)
+
+// Summary says in one sentence what happened.
+func (i *Incident) Summary() string {
+	what, were := i.affected()
+	if i.Cause == Operator {
+		what = "an operator's override: " + what
+	}
+	if i.End.IsZero() {
+		return fmt.Sprintf("%s went down, %d still %s, since %s", what, i.Down, is(i.Down), i.Start.UTC().Format(time.RFC3339))
+	}
+	return fmt.Sprintf("%s %s down, for %v at most", what, were, i.End.Sub(i.Start).Round(time.Millisecond))
+}
+
+// affected says what went down, and the verb that goes with it.
+func (i *Incident) affected() (what, were string) {
+	of := i.First.Endpoint.Cluster
+	if n := len(i.Clusters); n > 1 {
+		of = fmt.Sprintf("%d clusters", n)
+	}
+	where := ""
+	switch n := len(i.Zones); {
+	case n == 1:
+		where = " in zone " + i.Zones[0]
+	case n > 1:
+		where = fmt.Sprintf(" in %d zones", n)
+	}
+	if i.Endpoints == 1 {
+		return fmt.Sprintf("%s of %s%s", i.First.Endpoint.Address, of, where), "was"
+	}
+	return fmt.Sprintf("%d endpoints of %s%s", i.Endpoints, of, where), "were"
+}
+
+func is(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
