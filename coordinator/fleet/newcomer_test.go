@@ -148,6 +148,60 @@ func TestOneFounderWaitsForOthers(t *testing.T) {
 	l.wantOnProbation(1)
 }
 
+// TestFoundersThatHaveNotVotedYetKeepTheirSeats: hdsd cannot keep up with a first start, and
+// has heard two of ten when their probation would be over. It waits for most, and then for
+// the others.
+func TestFoundersThatHaveNotVotedYetKeepTheirSeats(t *testing.T) {
+	l := newLab(t, options(), 0, 600)
+	l.SetProbation(l.now, probationTime)
+	for i := range 10 {
+		id := fmt.Sprintf("c%d", i)
+		l.join(id)
+		l.silent[id] = i > 1
+	}
+	l.pass(probationTime + 5*report)
+	l.wantOnProbation(0)
+	for i := range 10 {
+		if i < 6 {
+			l.silent[fmt.Sprintf("c%d", i)] = false
+		}
+		if n := l.Part(fmt.Sprintf("c%d", i)).Endpoints; n < 90 {
+			t.Errorf("c%d has %d endpoints", i, n)
+		}
+	}
+	l.pass(5 * report)
+	if _, n := l.take(NewcomersEstablished); n != 6 {
+		t.Errorf("%d are established, want those that have voted", n)
+	}
+	l.wantOnProbation(0)
+	for _, id := range numbered(6, 9) {
+		l.silent[id] = false
+	}
+	l.pass(5 * report)
+	if _, n := l.take(NewcomersEstablished); n != 3 {
+		t.Errorf("%d more are established, want those that have voted", n)
+	}
+	l.pass(probationTime)
+	l.wantOnProbation(1)
+}
+
+// TestAFewFoundersDoNotWaitForEver for most, which say nothing.
+func TestAFewFoundersDoNotWaitForEver(t *testing.T) {
+	l := newLab(t, options(), 0, 600)
+	l.SetProbation(l.now, probationTime)
+	for i := range 10 {
+		id := fmt.Sprintf("c%d", i)
+		l.join(id)
+		l.silent[id] = i > 1
+	}
+	l.pass(3*probationTime + 10*report)
+	if _, n := l.take(NewcomersEstablished); n != 2 {
+		t.Errorf("%d are established", n)
+	}
+	l.pass(probationTime)
+	l.wantOnProbation(8)
+}
+
 // TestWithoutProbationNobodyWaits, and it can be turned on and off.
 func TestWithoutProbationNobodyWaits(t *testing.T) {
 	l := newLab(t, options(), 6, 60)

@@ -25,6 +25,7 @@ type Probation struct {
 	open    bool      // nobody is established: those that are there are founders
 	opened  time.Time // since when
 	joined  time.Time // when the latest founder came
+	founded time.Time // when founders were last established
 	lookAt  time.Time // when to look at newcomers and founders again; zero: there are none
 	sweepAt time.Time // when to forget who was not seen for long
 }
@@ -220,7 +221,7 @@ func (p *Probation) reviewLast(now time.Time, known *checker, standIn bool) (est
 	case known.connected && p.isReady(now, known):
 		p.establish(now, known, standIn)
 		return true
-	case now.Sub(known.newcomer.since) >= p.lasts:
+	case now.Sub(known.newcomer.since) >= p.lasts && now.Sub(p.founded) >= p.lasts:
 		p.demote(now, known)
 		p.fleet.planChurn(now)
 	}
@@ -296,8 +297,9 @@ func (p *Probation) reviewNewcomers(now time.Time) {
 }
 
 // found establishes the founders once most of them have voted and nobody else has come
-// for a while: at the latest when one on probation would be established. One alone waits
-// until then.
+// for a while. One alone waits until one on probation would be established, and a minority
+// for three times as long: where hdsd, or most checkers, cannot keep up with a first start,
+// all go on as they are.
 func (p *Probation) found(now time.Time) {
 	f := p.fleet
 	late, calm := !now.Before(p.opened.Add(p.lasts)), foundingCalm*f.options.Report
@@ -316,9 +318,11 @@ func (p *Probation) found(now time.Time) {
 			ready = append(ready, known)
 		}
 	}
-	if len(ready) == 0 || !late && (len(ready) < 2 || 2*len(ready) < founders) {
+	few, latest := 2*len(ready) < founders, !now.Before(p.opened.Add(3*p.lasts))
+	if len(ready) == 0 || !late && len(ready) < 2 || few && !latest {
 		return
 	}
+	p.founded = now
 	var ids []string
 	standIn := p.awaitsFormer()
 	for _, known := range ready {

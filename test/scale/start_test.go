@@ -15,11 +15,12 @@ import (
 // what they are sent until every endpoint has its verdict. With HDSD_SCALE=full it is a
 // million endpoints, 10,000 clusters and 1,000 checkers.
 func BenchmarkFirstStart(b *testing.B) {
-	clusters, each, checkers := clusters, endpoints/clusters, checkers
+	clusters, each, checkers, limits := clusters, endpoints/clusters, checkers, ""
 	if full() {
 		clusters, each, checkers = 10_000, 100, 1000
+		limits = "limits: {max_bytes_in_flight: 1073741824}\n" // all reports of a second have 400 MB
 	}
-	s := simulate(b, newWorld(clusters, each), checkers, zones, time.Second, "")
+	s := simulate(b, newWorld(clusters, each), checkers, zones, time.Second, limits)
 	if path := os.Getenv("HDSD_BINARY"); path != "" {
 		s.Binary = path
 	}
