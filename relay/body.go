@@ -57,7 +57,8 @@ type body struct {
 	wrong      string // why it cannot be checked
 	group      uint64 // of a cluster: equal for those that are checked the same way
 
-	refs int // guarded by stock.mu
+	items  []*item // what of it nodes have; guarded by stock.mu
+	moment uint64  // when it came; guarded by stock.mu
 
 	mu       sync.Mutex // guards what follows
 	edition  uint64     // of the health in out; 0: none yet

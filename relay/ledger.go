@@ -18,13 +18,14 @@ const maxOffers = 64
 // maxPush is the size above which a response of changes is split.
 const maxPush = 1 << 20
 
-// item is a resource as a client was given it.
+// item is a resource as nodes are given it, the same for all that have it.
 type item struct {
 	body    *body
 	version string // the control plane's, by delta
 	extra   []byte
 	wrapped bool
-	uses    int
+
+	refs int // guarded by stock.mu
 }
 
 // holding is what a client has of one name.
@@ -77,23 +78,9 @@ func newLedger(k kind, delta bool, node [sha256.Size]byte, m *memory, tag string
 	}
 }
 
-func (l *ledger) use(i *item) *item {
-	if i != nil {
-		i.uses++
-	}
-	return i
-}
+func (l *ledger) use(i *item) *item { return l.stock.hold(i) }
 
-func (l *ledger) drop(items ...*item) {
-	for _, i := range items {
-		if i == nil {
-			continue
-		}
-		if i.uses--; i.uses == 0 {
-			l.stock.release(i.body)
-		}
-	}
-}
+func (l *ledger) drop(items ...*item) { l.stock.release(items...) }
 
 // put notes what the client is sent under a name.
 func (l *ledger) put(name string, i *item, change uint64) {
@@ -314,9 +301,12 @@ func (l *ledger) response(s *Server, r *message.Response, items []*item, wire []
 			c.Drop = claimed == c.Version
 			delete(l.claims, u.Name)
 		}
-		o.items[u.Name] = l.use(items[i])
-		l.put(u.Name, items[i], change)
-		order = append(order, u.Name)
+		name := items[i].body.name // shared by all
+		o.items[name] = l.use(items[i])
+		l.put(name, items[i], change)
+		if !l.splits() {
+			order = append(order, name)
+		}
 	}
 	for _, name := range r.Removed {
 		delete(l.claims, name)

@@ -74,7 +74,7 @@ func (m *memory) remember(key nodeKey, l *ledger, now time.Time) {
 	}
 	for name, h := range l.held {
 		m.drop(r, name)
-		r.items[name] = m.copy(h.now)
+		r.items[name] = m.stock.hold(h.now)
 		m.count++
 	}
 	for m.count > maxRemembered && len(m.order) > 1 {
@@ -89,12 +89,7 @@ func (m *memory) drop(r *record, name string) {
 	}
 	delete(r.items, name)
 	m.count--
-	m.stock.release(i.body)
-}
-
-// copy makes an item of its own, whose uses nobody else counts.
-func (m *memory) copy(i *item) *item {
-	return &item{body: m.stock.hold(i.body), version: i.version, extra: i.extra, wrapped: i.wrapped}
+	m.stock.release(i)
 }
 
 func (m *memory) forget(key nodeKey) {
@@ -133,7 +128,7 @@ func (m *memory) expire(now time.Time) (next time.Time) {
 	return time.Time{}
 }
 
-// recall returns copies of what a node had: for wanted, or everything if that is nil. ok
+// recall returns what a node had, each with one more reference: for wanted, or everything if that is nil. ok
 // is false where a name is missing, or there is nothing.
 func (m *memory) recall(key nodeKey, wanted []string) (items map[string]*item, version string, order []string, ok bool) {
 	m.mu.Lock()
@@ -150,7 +145,7 @@ func (m *memory) recall(key nodeKey, wanted []string) (items map[string]*item, v
 			ok = false
 			return
 		}
-		items[name] = m.copy(i)
+		items[name] = m.stock.hold(i)
 	}
 	if wanted == nil {
 		for name := range r.items {

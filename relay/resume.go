@@ -10,12 +10,13 @@ import (
 // unknownChange stands for a change that hdsd does not know, so that it sends the resource.
 const unknownChange = math.MaxUint64
 
-// restore notes that a client has a resource from an earlier stream.
+// restore notes that a client has a resource from an earlier stream. It takes over a
+// reference.
 func (l *ledger) restore(name string, i *item, change uint64) {
 	if h := l.held[name]; h != nil {
 		l.forget(l.remove(name))
 	}
-	l.held[name] = &holding{now: l.use(i), good: l.use(i), change: change, goodChange: change}
+	l.held[name] = &holding{now: i, good: l.use(i), change: change, goodChange: change}
 	l.dirty[name] = true
 }
 
@@ -27,7 +28,7 @@ func (l *ledger) resumeDelta() {
 		claimed, ok := l.claims[name]
 		version, change, _ := message.Unmark(claimed)
 		if !ok || version != i.version {
-			l.stock.release(i.body)
+			l.stock.release(i)
 			continue
 		}
 		delete(l.claims, name)
@@ -47,7 +48,7 @@ func (l *ledger) recall(r *message.Request, first bool) {
 	items, version, order, _ := l.memory.recall(l.key, wanted)
 	for name, i := range items {
 		if l.held[name] != nil {
-			l.stock.release(i.body)
+			l.stock.release(i)
 			continue
 		}
 		l.restore(name, i, unknownChange)
@@ -70,7 +71,7 @@ func (l *ledger) resumeState(r *message.Request) bool {
 	original, _, marked := message.Unmark(r.Version)
 	if !ok || version != original {
 		for _, i := range items {
-			l.stock.release(i.body)
+			l.stock.release(i)
 		}
 		return false
 	}

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
+
+	"hdsd/relay/message"
 )
 
 // stock is what the connected nodes have, each resource once. Its content is what hdsd
@@ -34,22 +36,31 @@ func newStock(maxEndpoints, maxTotal int) *stock {
 	}
 }
 
-// take returns the resource with one more reference. The moment is for await.
-func (s *stock) take(k kind, name string, wire []byte) (x *body, moment uint64) {
-	hash := xxhash.Sum64(wire)
+// take returns a resource as nodes are given it, with one more reference. The moment is for
+// await.
+func (s *stock) take(k kind, u *message.Unit) (i *item, moment uint64) {
+	hash := xxhash.Sum64(u.Body)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if x = s.find(k, name, wire, hash); x == nil {
+	x := s.find(k, u.Name, u.Body, hash)
+	if x == nil {
 		s.mu.Unlock()
-		fresh := newBody(k, name, wire, s.maxEndpoints) // decoding takes time
+		fresh := newBody(k, u.Name, u.Body, s.maxEndpoints) // decoding takes time
 		s.mu.Lock()
-		if x = s.find(k, name, wire, hash); x == nil {
+		if x = s.find(k, u.Name, u.Body, hash); x == nil {
 			x = fresh
 			s.add(x)
 		}
 	}
-	x.refs++
-	return x, s.learned
+	for _, i = range x.items {
+		if i.version == u.Version && i.wrapped == u.Wrapped && bytes.Equal(i.extra, u.Extra) {
+			i.refs++
+			return i, x.moment
+		}
+	}
+	i = &item{body: x, version: u.Version, extra: u.Extra, wrapped: u.Wrapped, refs: 1}
+	x.items = append(x.items, i)
+	return i, x.moment
 }
 
 func (s *stock) find(k kind, name string, wire []byte, hash uint64) *body {
@@ -73,6 +84,7 @@ func (s *stock) add(x *body) {
 // touch notes that a resource came or went.
 func (s *stock) touch(x *body) {
 	s.learned++
+	x.moment = s.learned
 	s.dirty[subject{x.kind, x.name}] = true
 	select {
 	case s.wake <- struct{}{}:
@@ -80,36 +92,46 @@ func (s *stock) touch(x *body) {
 	}
 }
 
-// release gives references back.
-func (s *stock) release(all ...*body) {
+// release gives references back; nil is none.
+func (s *stock) release(all ...*item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, x := range all {
-		if x == nil {
+	for _, i := range all {
+		if i == nil {
 			continue
 		}
-		if x.refs--; x.refs > 0 {
+		if i.refs--; i.refs > 0 {
 			continue
 		}
-		s.total -= x.endpoints
-		is := func(other *body) bool { return other == x }
-		if s.byHash[x.hash] = slices.DeleteFunc(s.byHash[x.hash], is); len(s.byHash[x.hash]) == 0 {
-			delete(s.byHash, x.hash)
+		x := i.body
+		if x.items = slices.DeleteFunc(x.items, func(other *item) bool { return other == i }); len(x.items) == 0 {
+			s.remove(x)
 		}
-		named := s.byName[x.kind]
-		if named[x.name] = slices.DeleteFunc(named[x.name], is); len(named[x.name]) == 0 {
-			delete(named, x.name)
-		}
-		s.touch(x)
 	}
 }
 
-// hold takes one more reference of a resource that is held already.
-func (s *stock) hold(x *body) *body {
+func (s *stock) remove(x *body) {
+	s.total -= x.endpoints
+	is := func(other *body) bool { return other == x }
+	if s.byHash[x.hash] = slices.DeleteFunc(s.byHash[x.hash], is); len(s.byHash[x.hash]) == 0 {
+		delete(s.byHash, x.hash)
+	}
+	named := s.byName[x.kind]
+	if named[x.name] = slices.DeleteFunc(named[x.name], is); len(named[x.name]) == 0 {
+		delete(named, x.name)
+	}
+	s.touch(x)
+}
+
+// hold returns an item with one more reference; nil is none.
+func (s *stock) hold(i *item) *item {
+	if i == nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x.refs++
-	return x
+	i.refs++
+	return i
 }
 
 // await waits until hdsd knows what was learned up to a moment.

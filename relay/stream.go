@@ -341,6 +341,7 @@ func (st *stream) response(ctx context.Context, m []byte) ([]byte, error) {
 		return nil, status.Errorf(codes.Unavailable, "a response of the control plane cannot be decoded: %v", err)
 	}
 	items, moment := st.take(k, r)
+	defer st.server.stock.release(items...)
 	waiting, cancel := context.WithTimeout(ctx, st.server.options.LearnTimeout)
 	defer cancel()
 	st.server.stock.await(waiting, moment)
@@ -350,10 +351,6 @@ func (st *stream) response(ctx context.Context, m []byte) ([]byte, error) {
 		st.ledgers[k] = newLedger(k, st.method.delta, st.node, st.server.memory, st.server.tag())
 	}
 	l := st.ledgers[k]
-	for _, i := range items {
-		l.use(i)
-	}
-	defer l.drop(items...)
 	return l.response(st.server, r, items, m)
 }
 
@@ -367,12 +364,13 @@ func (st *stream) take(k kind, r *message.Response) (items []*item, moment uint6
 			continue
 		}
 		if before, twice := last[u.Name]; twice { // the last one counts
-			st.server.stock.release(items[before].body)
+			st.server.stock.release(items[before])
 			items[before] = nil
 		}
 		last[u.Name] = i
-		x, learned := st.server.stock.take(k, u.Name, u.Body)
-		items[i], moment = &item{body: x, version: u.Version, extra: u.Extra, wrapped: u.Wrapped}, max(moment, learned)
+		var came uint64
+		items[i], came = st.server.stock.take(k, u)
+		moment = max(moment, came)
 	}
 	return items, moment
 }
