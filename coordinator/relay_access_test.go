@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -58,6 +59,49 @@ func TestWhatTheControlPlaneIsToldOfAClient(t *testing.T) {
 				t.Errorf("x-forwarded-client-cert: %q, want %q", got, test.certificate)
 			}
 		})
+	}
+}
+
+// TestARelayedClientStaysItsNode: control planes take the node of a later request, too, so each
+// is held against the grants.
+func TestARelayedClientStaysItsNode(t *testing.T) {
+	t.Parallel()
+	ca := pki.New(t, "one")
+	m := newManagement(t)
+	heard := make(chan string, 16)
+	m.hears.onState = func(r *discoveryv3.DiscoveryRequest) { heard <- r.GetNode().GetId() }
+	m.come()
+	m.says(byEDS("web"), endpoints("web", corev3.HealthStatus_UNKNOWN, "127.0.0.1:1"))
+	text := strings.Replace(relaying(m, ""), `grpc: {address: "127.0.0.1:0"`, `grpc: {address: "127.0.0.1:0", `+mutual, 1)
+	s := secured(t, ca, text+"access: {grants: [{roles: [DATA_PLANE], san: '{node.id}'}]}\n")
+	s.eventually("the service", func() bool { code, _ := s.get("/readyz"); return code == 200 })
+	request := func(n *corev3.Node) *discoveryv3.DiscoveryRequest {
+		return &discoveryv3.DiscoveryRequest{Node: n, TypeUrl: resourcev3.ClusterType}
+	}
+	to := s.dial(grpc.WithTransportCredentials(credentials.NewTLS(trusting(ca, ca.Issue(t, "edge-1")))))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(to).StreamAggregatedResources(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []*corev3.Node{node("edge-1", "a"), nil, node("edge-1", "a")} { // Envoys may repeat their node
+		_ = stream.Send(request(n))
+		if got := <-heard; got != "edge-1" {
+			t.Errorf("the control plane hears of %q", got)
+		}
+	}
+	_ = stream.Send(request(node("edge-2", "a")))
+	for err == nil {
+		_, err = stream.Recv()
+	}
+	if status.Code(err) != codes.PermissionDenied {
+		t.Errorf("a request of another node: %v", err)
+	}
+	select {
+	case got := <-heard:
+		t.Errorf("the control plane hears of %q", got)
+	default:
 	}
 }
 

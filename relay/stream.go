@@ -32,8 +32,9 @@ type stream struct {
 	up    grpc.ClientStream // to the control plane; nil while that is away. Set before the goroutines start
 	leave func(failed bool)
 
-	inbox chan []byte   // one response of the control plane that is on its way
-	wake  chan struct{} // something may have to be pushed
+	told  [sha256.Size]byte // the node that the client sent last. first, then requests owns it
+	inbox chan []byte       // one response of the control plane that is on its way
+	wake  chan struct{}     // something may have to be pushed
 	end   chan error
 
 	mu      sync.Mutex // guards what follows
@@ -119,7 +120,7 @@ func (st *stream) first(ctx context.Context) ([]byte, error) {
 		if r.err != nil {
 			return nil, r.err
 		}
-		return r.wire, st.introduce(r.wire)
+		return r.wire, st.introduce(r.wire, true)
 	case <-late.C:
 		return nil, status.Errorf(codes.DeadlineExceeded, "no request within %v: send one", st.server.options.FirstRequestTimeout)
 	case <-st.server.gate.Closing():
@@ -132,10 +133,16 @@ func (st *stream) first(ctx context.Context) ([]byte, error) {
 // maxNode is the size above which only the id of a node is read.
 const maxNode = 64 << 10
 
-func (st *stream) introduce(wire []byte) error {
+// introduce holds the node of a request against the caller's identity: of the first one, and
+// of a later one that says another. The control plane may take that for the client, too.
+func (st *stream) introduce(wire []byte, first bool) error {
 	head, err := message.HeadOf(st.method.delta, wire)
 	if err != nil {
-		return status.Errorf(codes.InvalidArgument, "the first request cannot be decoded: %v", err)
+		return status.Errorf(codes.InvalidArgument, "a request cannot be decoded: %v", err)
+	}
+	told := sha256.Sum256(head.Node)
+	if !first && (len(head.Node) == 0 || told == st.told) {
+		return nil
 	}
 	node := &corev3.Node{}
 	if len(head.Node) > maxNode {
@@ -147,9 +154,11 @@ func (st *stream) introduce(wire []byte) error {
 	if err := envoyaddr.CheckNode(node); err != nil {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
-	st.mu.Lock()
-	st.nodeID, st.node = node.GetId(), keyOfNode(node)
-	st.mu.Unlock()
+	if st.told = told; first {
+		st.mu.Lock()
+		st.nodeID, st.node = node.GetId(), keyOfNode(node)
+		st.mu.Unlock()
+	}
 	at := node.GetLocality()
 	return access.FromContext(st.down.Context()).Admit(access.Node{ID: node.GetId(), Region: at.GetRegion(), Zone: at.GetZone()})
 }
@@ -167,6 +176,9 @@ func (st *stream) requests(ctx context.Context, first []byte) error {
 			return nil
 		}
 		if err != nil {
+			return err
+		}
+		if err = st.introduce(m, false); err != nil {
 			return err
 		}
 		if m, err = st.request(m); err != nil {
