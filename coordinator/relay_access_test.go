@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
@@ -125,4 +126,45 @@ func TestTheRelayNeedsARoleForAllClusters(t *testing.T) {
 			t.Errorf("%q: got %v, want %s", glob, err, want)
 		}
 	}
+}
+
+// TestWhatIsRememberedIsForOneIdentity: a control plane that is told who a client is may give
+// different resources to different clients that say one node. So does hdsd while it is away.
+func TestWhatIsRememberedIsForOneIdentity(t *testing.T) {
+	t.Parallel()
+	m := newManagement(t)
+	m.come()
+	m.says(byEDS("web"), endpoints("web", corev3.HealthStatus_UNKNOWN, "127.0.0.1:1"))
+	s := newSite(t, t.TempDir(), relaying(m, ", forward: AUTHORIZATION"), "")
+	s.ready()
+	as := func(token string) *client {
+		to := s.dial(grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithStreamInterceptor(
+			func(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, open grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
+				return open(metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token), d, c, method, o...)
+			}))
+		c := newClient(t, to, true, "edge-1")
+		c.talker.ask(resourcev3.ClusterType, nil, nil)
+		go c.run()
+		return c
+	}
+	first := as("one")
+	s.eventually("its clusters", func() bool { return first.cluster("web") != nil })
+	m.leave()
+	<-first.ended
+
+	other := as("other")
+	var err error
+	s.eventually("an end", func() bool {
+		select {
+		case err = <-other.ended:
+			return true
+		default:
+			return other.cluster("web") != nil
+		}
+	})
+	if status.Code(err) != codes.Unavailable {
+		t.Errorf("another client that says the same node has %v: %v", other.cluster("web"), err)
+	}
+	again := as("one")
+	s.eventually("what it had", func() bool { return again.cluster("web") != nil })
 }

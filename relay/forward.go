@@ -39,6 +39,14 @@ func (s *Server) forwarded(client context.Context) metadata.MD {
 	return nil
 }
 
+// identity stands for what forwarded tells. A renewed certificate has the same.
+func (s *Server) identity(client context.Context) string {
+	if s.options.Forward == ClientCertificate {
+		return caller.FromContext(client).Fingerprint()
+	}
+	return strings.Join(s.forwarded(client)["authorization"], "\n")
+}
+
 // certificate writes a verified certificate as Envoy writes x-forwarded-client-cert.
 func certificate(c caller.Caller) string {
 	if c.Leaf == nil {

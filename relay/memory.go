@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"context"
 	"crypto/sha256"
 	"slices"
 	"sync"
@@ -13,7 +14,7 @@ import (
 // maxRemembered is how many resources of nodes that have gone are remembered.
 const maxRemembered = 1 << 20
 
-// nodeKey stands for all that a control plane tells nodes apart by, and for the variant of
+// nodeKey stands for all that a control plane tells clients apart by, and for the variant of
 // the protocol.
 type nodeKey struct {
 	node  [sha256.Size]byte
@@ -21,11 +22,13 @@ type nodeKey struct {
 	delta bool
 }
 
-// keyOfNode is the part of the key that is the node's.
-func keyOfNode(n *corev3.Node) [sha256.Size]byte {
+// keyOf is the part of the key that is the client's: its node, and who the control plane is
+// told that it is.
+func (s *Server) keyOf(client context.Context, n *corev3.Node) [sha256.Size]byte {
 	known := &corev3.Node{Id: n.GetId(), Cluster: n.GetCluster(), Metadata: n.GetMetadata(), Locality: n.GetLocality()}
 	wire, _ := proto.MarshalOptions{Deterministic: true}.Marshal(known) // it was decoded
-	return sha256.Sum256(wire)
+	node := sha256.Sum256(wire)
+	return sha256.Sum256(append(node[:], s.identity(client)...))
 }
 
 // memory is what nodes had whose streams have ended, for a while.

@@ -156,7 +156,7 @@ func (st *stream) introduce(wire []byte, first bool) error {
 	}
 	if st.told = told; first {
 		st.mu.Lock()
-		st.nodeID, st.node = node.GetId(), keyOfNode(node)
+		st.nodeID, st.node = node.GetId(), st.server.keyOf(st.down.Context(), node)
 		st.mu.Unlock()
 	}
 	at := node.GetLocality()
