@@ -135,6 +135,7 @@ var Paths = map[string]Path{
 	"/v1/endpoints":    {viewer, viewer},
 	"/v1/transitions":  {viewer, viewer},
 	"/v1/availability": {viewer, viewer},
+	"/v1/incidents":    {viewer, viewer},
 	"/v1/clusters":     {viewer, viewer},
 	"/v1/checkers":     {viewer, viewer},
 	"/v1/clients":      {wholeViewer, wholeViewer},
