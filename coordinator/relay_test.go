@@ -8,6 +8,7 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
@@ -209,5 +210,33 @@ func TestWithoutHealthEverythingPassesAsItCame(t *testing.T) {
 				return (c.health("web") == "UNHEALTHY") == (on == "ON") && (len(c.cluster("web").GetHealthChecks()) == 0) == (on == "ON")
 			})
 		}
+	})
+}
+
+// TestAClusterThatListsItsEndpoints has health in the list, and no health checks.
+func TestAClusterThatListsItsEndpoints(t *testing.T) {
+	bothVariants(t, func(t *testing.T, delta bool) {
+		t.Parallel()
+		address, status := upstream(t)
+		m := newManagement(t)
+		m.come()
+		listed := byEDS("web")[0].(*clusterv3.Cluster)
+		listed.ClusterDiscoveryType, listed.EdsClusterConfig = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC}, nil
+		listed.LoadAssignment = endpoints("web", corev3.HealthStatus_UNKNOWN, address).(*endpointv3.ClusterLoadAssignment)
+		m.says([]types.Resource{listed})
+		s := newSite(t, t.TempDir(), relaying(m, ""), "")
+		s.ready()
+		s.checker("c1")
+		c := s.client(delta, "edge-1")
+		health := func() corev3.HealthStatus {
+			k := c.cluster("web")
+			if k == nil || len(k.GetHealthChecks()) > 0 || k.GetType() != clusterv3.Cluster_STATIC {
+				return -1
+			}
+			return k.GetLoadAssignment().GetEndpoints()[0].GetLbEndpoints()[0].GetHealthStatus()
+		}
+		s.eventually("health", func() bool { return health() == corev3.HealthStatus_HEALTHY })
+		status.Store(fails)
+		s.eventually("the failure", func() bool { return health() == corev3.HealthStatus_UNHEALTHY })
 	})
 }

@@ -1,0 +1,148 @@
+package relay
+
+import (
+	"testing"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"hdsd/relay/message"
+	"hdsd/source"
+)
+
+// unionLab is a stock and the catalogue of it.
+type unionLab struct {
+	t *testing.T
+	*catalogue
+}
+
+func newUnionLab(t *testing.T) *unionLab {
+	return &unionLab{t, newCatalogue(&Server{stock: newStock(1000, 10_000)}, "somewhere")}
+}
+
+func (l *unionLab) take(k kind, name string, m proto.Message) *item {
+	l.t.Helper()
+	wire, err := proto.Marshal(m)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	i, _ := l.stock.take(k, &message.Unit{Name: name, Version: "1", Body: wire})
+	return i
+}
+
+// clusters makes the catalogue and returns its clusters by name.
+func (l *unionLab) clusters() map[string]*source.Cluster {
+	set, _, _ := l.make(false)
+	l.latest = set
+	all := map[string]*source.Cluster{}
+	for _, k := range set.Clusters {
+		all[k.Name] = k
+	}
+	return all
+}
+
+func checkedCluster(kind clusterv3.Cluster_DiscoveryType, path string, addresses ...string) *clusterv3.Cluster {
+	k := &clusterv3.Cluster{
+		Name: "web", ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: kind}, HealthChecks: []*corev3.HealthCheck{{
+			Timeout: durationpb.New(1e9), Interval: durationpb.New(1e9), UnhealthyThreshold: wrapperspb.UInt32(1), HealthyThreshold: wrapperspb.UInt32(1),
+			HealthChecker: &corev3.HealthCheck_HttpHealthCheck_{HttpHealthCheck: &corev3.HealthCheck_HttpHealthCheck{Path: path}},
+		}},
+	}
+	if kind == clusterv3.Cluster_EDS {
+		k.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{EdsConfig: &corev3.ConfigSource{ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}}}}
+	} else {
+		k.LoadAssignment = assignmentOf(addresses...)
+	}
+	return k
+}
+
+func assignmentOf(addresses ...string) *endpointv3.ClusterLoadAssignment {
+	a := &endpointv3.ClusterLoadAssignment{ClusterName: "web", Endpoints: []*endpointv3.LocalityLbEndpoints{{Locality: &corev3.Locality{Zone: "a"}}}}
+	for _, address := range addresses {
+		a.Endpoints[0].LbEndpoints = append(a.Endpoints[0].LbEndpoints, &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
+			Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{Address: address, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: 80}}}},
+		}}})
+	}
+	return a
+}
+
+func endpointsOf(k *source.Cluster) (n int) {
+	for _, group := range k.Assignment.GetEndpoints() {
+		n += len(group.GetLbEndpoints())
+	}
+	return n
+}
+
+// TestTheUnionOverNodes has each endpoint once, and a cluster once more for each other way
+// in which nodes check it.
+func TestTheUnionOverNodes(t *testing.T) {
+	for _, kind := range []clusterv3.Cluster_DiscoveryType{clusterv3.Cluster_EDS, clusterv3.Cluster_STATIC} {
+		l := newUnionLab(t)
+		plain := checkedCluster(kind, "/a", "10.0.0.1", "10.0.0.2")
+		named := checkedCluster(kind, "/a", "10.0.0.2", "10.0.0.3")
+		named.AltStatName = "checked the same way"
+		other := checkedCluster(kind, "/b", "10.0.0.3")
+		all := []*item{l.take(clusters, "web", plain), l.take(clusters, "web", named), l.take(clusters, "web", other)}
+		if kind == clusterv3.Cluster_EDS {
+			all = append(all, l.take(assignments, "web", assignmentOf("10.0.0.1", "10.0.0.2")), l.take(assignments, "web", assignmentOf("10.0.0.2", "10.0.0.3")))
+		}
+		got := l.clusters()
+		if len(got) != 2 || got["web"] == nil || got["web#2"] == nil {
+			t.Fatalf("%s: got %v", kind, got)
+		}
+		for name, path := range map[string]string{"web": "/a", "web#2": "/b"} {
+			if k := got[name]; k.ServiceName != "web" || endpointsOf(k) != 3 || k.HealthChecks[0].GetHttpHealthCheck().GetPath() != path {
+				t.Errorf("%s: %s is %+v", kind, name, k)
+			}
+		}
+		l.stock.release(all[2])
+		if got = l.clusters(); len(got) != 1 || got["web"] == nil {
+			t.Errorf("%s: without the third node, got %v", kind, got)
+		}
+		l.stock.release(all[:2]...)
+		l.stock.release(all[3:]...)
+		if got = l.clusters(); len(got) != 0 || len(l.stock.byHash) != 0 || l.stock.total != 0 {
+			t.Errorf("%s: without any node, got %v", kind, got)
+		}
+	}
+}
+
+// TestALoneAssignment is a cluster of its name until a cluster uses it.
+func TestALoneAssignment(t *testing.T) {
+	l := newUnionLab(t)
+	a := l.take(assignments, "web", assignmentOf("10.0.0.1"))
+	if k := l.clusters()["web"]; k == nil || !k.Lone || endpointsOf(k) != 1 {
+		t.Fatalf("alone it is %+v", k)
+	}
+	c := l.take(clusters, "web", checkedCluster(clusterv3.Cluster_EDS, "/"))
+	if k := l.clusters()["web"]; k == nil || k.Lone || endpointsOf(k) != 1 || len(k.HealthChecks) != 1 {
+		t.Errorf("with its cluster it is %+v", k)
+	}
+	l.stock.release(c)
+	if k := l.clusters()["web"]; k == nil || !k.Lone {
+		t.Errorf("alone again it is %+v", k)
+	}
+	l.stock.release(a)
+	if got := l.clusters(); len(got) != 0 {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestWhatCannotBeCheckedHasAReason: it passes, and is no reason for anything else to fail.
+func TestWhatCannotBeCheckedHasAReason(t *testing.T) {
+	l := newUnionLab(t)
+	bad := checkedCluster(clusterv3.Cluster_STATIC, "/", "10.0.0.1")
+	bad.HealthChecks[0].Timeout = nil
+	l.take(clusters, "web", bad)
+	if k := l.clusters()["web"]; k == nil || k.Rejected == "" {
+		t.Errorf("it is %+v", k)
+	}
+	l.take(clusters, "web", checkedCluster(clusterv3.Cluster_STATIC, "/", "10.0.0.1"))
+	if k := l.clusters()["web"]; k == nil || k.Rejected != "" {
+		t.Errorf("with a valid one it is %+v", k)
+	}
+}
