@@ -32,6 +32,7 @@ type fake struct {
 	transitions []*hdsdv1.ListTransitionsRequest
 	periods     []*hdsdv1.ListAvailabilityRequest
 	incidents   []*hdsdv1.ListIncidentsRequest
+	changes     func(*hdsdv1.ListTransitionsRequest) *hdsdv1.ListTransitionsResponse // nil: two
 	watches     []*hdsdv1.WatchRequest
 	stay        bool   // watches do not end by themselves
 	gone        string // address of an endpoint that only the history before today knows
@@ -111,6 +112,9 @@ func (f *fake) ListEndpoints(_ context.Context, r *hdsdv1.ListEndpointsRequest) 
 
 func (f *fake) ListTransitions(_ context.Context, r *hdsdv1.ListTransitionsRequest) (*hdsdv1.ListTransitionsResponse, error) {
 	f.transitions = append(f.transitions, r)
+	if f.changes != nil {
+		return f.changes(r), nil
+	}
 	if !known(r.GetAddress()) || !f.has(r.GetAddress()) && r.GetStartTime() != nil {
 		return &hdsdv1.ListTransitionsResponse{}, nil
 	}

@@ -8,17 +8,23 @@ import (
 	"github.com/spf13/cobra"
 
 	hdsdv1 "hdsd/gen/hdsd/v1"
+	"hdsd/internal/table"
 )
 
 var historyHeader = []string{"time", "cluster", "address", "locality", "from", "to", "observations", "reason"}
+
+// latestChanges is how many changes a terminal is shown.
+const latestChanges = 50
 
 func newHistory() *cobra.Command {
 	var c client
 	var since, until string
 	var newestFirst bool
 	command := &cobra.Command{
-		Use:     "history [CLUSTER [ADDRESS]]",
-		Short:   "Show recorded changes of health, with reason and votes",
+		Use:   "history [CLUSTER [ADDRESS]]",
+		Short: "Show recorded changes of health, with reason and votes",
+		Long: `history shows the recorded changes, oldest first. On a terminal it shows the latest
+50, unless --since, --until or --limit says how many.`,
 		Example: "  hdsd history --since 1h\n  hdsd history web 10.0.0.7:8080 --newest-first --limit 5",
 		Args:    endpointArgs,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -32,6 +38,7 @@ func newHistory() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			latest := since == "" && until == "" && !command.Flags().Changed("limit") && table.IsTerminal(command.OutOrStdout())
 			return c.ask(command, func(ctx context.Context, query hdsdv1.QueryClient) error {
 				failing := ""
 				defer func() {
@@ -41,12 +48,25 @@ func newHistory() *cobra.Command {
 				}()
 				return printAll(p, c.limit, func(token string, size int32) ([]*hdsdv1.Transition, string, error) {
 					request.PageToken, request.PageSize = token, size
+					if latest {
+						request.PageSize, request.NewestFirst = latestChanges, true
+					}
 					answer, err := query.ListTransitions(ctx, request)
 					if err == nil && len(answer.GetTransitions()) == 0 && answer.GetMissing() == nil {
 						err = c.neverKnown(ctx, query)
 					}
 					failing = answer.GetFailing()
-					return withGaps(answer, newestFirst), answer.GetNextPageToken(), err
+					rows := withGaps(answer, request.GetNewestFirst())
+					if !latest {
+						return rows, answer.GetNextPageToken(), err
+					}
+					if !newestFirst {
+						slices.Reverse(rows)
+					}
+					if answer.GetNextPageToken() != "" {
+						say(command.ErrOrStderr(), "hdsd: the latest %d changes; '--since 1d' or '--limit 0' shows more\n", latestChanges)
+					}
+					return rows, "", err
 				}, transitionCells)
 			})
 		},

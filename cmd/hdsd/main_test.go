@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"io"
 	"os"
@@ -256,6 +257,15 @@ func TestParseTime(t *testing.T) {
 func TestVersionAndCompletion(t *testing.T) {
 	if status, out, _ := hdsd(t, "version"); status != exitDone || !strings.HasPrefix(out, "hdsd dev") {
 		t.Errorf("version: exit status %d, %s", status, out)
+	} else if status, same, _ := hdsd(t, "--version"); status != exitDone || same != out {
+		t.Errorf("--version: exit status %d, %s", status, same)
+	}
+	var told struct{ Version, Go, Platform string }
+	if status, out, _ := hdsd(t, "version", "-o", "json"); status != exitDone || json.Unmarshal([]byte(out), &told) != nil || told.Version != "dev" || told.Go == "" || told.Platform == "" {
+		t.Errorf("version -o json: exit status %d, %s", status, out)
+	}
+	if status, _, errors := hdsd(t, "version", "-o", "csv"); status != exitUsage || !strings.Contains(errors, "want text or json") {
+		t.Errorf("version -o csv: exit status %d, %s", status, errors)
 	}
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		if status, out, _ := hdsd(t, "completion", shell); status != exitDone || !strings.Contains(out, "hdsd") {

@@ -12,8 +12,9 @@ import (
 // newRoot makes a new command tree, so that a test can run it twice.
 func newRoot(out, errors io.Writer) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "hdsd",
-		Short: "Health Discovery Service coordinator for Envoy",
+		Use:     "hdsd",
+		Version: versionText(),
+		Short:   "Health Discovery Service coordinator for Envoy",
 		Long: `hdsd coordinates the health checks of a fleet of Envoys: a few of them check every
 endpoint. hdsd decides from their reports which endpoints are healthy, records
 why, and tells every data plane by EDS.`,
@@ -23,6 +24,7 @@ why, and tells every data plane by EDS.`,
 		Args:                       knownCommand,
 		RunE:                       func(command *cobra.Command, _ []string) error { return command.Help() },
 	}
+	root.SetVersionTemplate("hdsd {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.AddGroup(
 		&cobra.Group{ID: "run", Title: "Run:"},
