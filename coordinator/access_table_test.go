@@ -1,8 +1,10 @@
 package coordinator
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +70,54 @@ func TestEveryCallHasItsRole(t *testing.T) {
 	}
 	if need := access.OfRequest("GET", "/debug/pprof/"); need.Role != access.Admin || need.Open {
 		t.Errorf("a path that nobody knows needs %+v", need)
+	}
+}
+
+// TestTheDocumentHasTheRoles that package access has, and what those are told who lack them.
+func TestTheDocumentHasTheRoles(t *testing.T) {
+	var document struct {
+		Security []map[string][]string
+		Paths    map[string]map[string]struct {
+			Roles     []string `json:"x-roles"`
+			Security  *[]map[string][]string
+			Responses map[string]any
+		}
+	}
+	if err := json.Unmarshal(hdsdv1.OpenAPIJSON, &document); err != nil {
+		t.Fatal(err)
+	}
+	if len(document.Security) != 2 {
+		t.Errorf("security: %v: want a token, or nothing beside a certificate", document.Security)
+	}
+	for path, operations := range document.Paths {
+		for verb, o := range operations {
+			need, want := access.OfRequest(strings.ToUpper(verb), path), []string{}
+			if !need.Open {
+				want = append(want, need.Role.String())
+			}
+			if need.Operators {
+				want = append(want, access.Operator.String())
+			}
+			if need.Whole {
+				want = append(want, "ALL")
+			}
+			if !slices.Equal(o.Roles, want) {
+				t.Errorf("%s %s: x-roles %v, want %v", verb, path, o.Roles, want)
+			}
+			if free := o.Security != nil && len(*o.Security) == 0; free != need.Open {
+				t.Errorf("%s %s: security %v", verb, path, o.Security)
+			}
+			for _, code := range []string{"401", "403"} {
+				if told := o.Responses[code] != nil; told == need.Open {
+					t.Errorf("%s %s: has %s: %t", verb, path, code, told)
+				}
+			}
+		}
+	}
+	for path := range access.Paths {
+		if document.Paths[path] == nil {
+			t.Errorf("the document lacks %s", path)
+		}
 	}
 }
 

@@ -123,11 +123,12 @@ func TestAnswersAreAsTheDocumentSays(t *testing.T) {
 	s.watches()
 	for _, what := range s.document.Unseen(http.StatusOK, http.StatusNotModified, http.StatusBadRequest, http.StatusNotFound, http.StatusForbidden, http.StatusUnsupportedMediaType) {
 		switch what {
-		case "DELETE /v1/freeze 403", "POST /v1/freeze 403", "POST /v1/freeze 415", "event error",
-			"DELETE /v1/overrides 403", "POST /v1/overrides 403", "POST /v1/overrides 415",
-			"POST /v1/overrides/preview 403", "POST /v1/overrides/preview 415", "POST /v1/sources 200", "POST /v1/sources 403", "POST /v1/sources 415",
-			"DELETE /v1/trust 403", "POST /v1/trust 403", "POST /v1/trust 415", "POST /v1/clock 403", "POST /v1/clock 415": // the tests of coordinator see these
+		case "event error", "POST /v1/freeze 415", "POST /v1/overrides 415", "POST /v1/overrides/preview 415", "POST /v1/sources 200",
+			"POST /v1/sources 415", "POST /v1/trust 415", "POST /v1/clock 415": // the tests of coordinator see these
 		default:
+			if strings.HasSuffix(what, " 403") { // and these
+				continue
+			}
 			t.Errorf("nothing was seen of %s", what)
 		}
 	}

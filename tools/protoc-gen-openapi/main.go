@@ -55,7 +55,11 @@ func generate(plugin *protogen.Plugin, base, dir string) error {
 			}
 		}
 	}
-	asJSON, asYAML, err := d.finish().encode()
+	whole, err := d.finish()
+	if err != nil {
+		return err
+	}
+	asJSON, asYAML, err := whole.encode()
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -27,6 +28,12 @@ func (o *object) set(key string, value any) {
 		o.keys = append(o.keys, key)
 	}
 	o.values[key] = value
+}
+
+// remove removes a member.
+func (o *object) remove(key string) {
+	delete(o.values, key)
+	o.keys = slices.DeleteFunc(o.keys, func(has string) bool { return has == key })
 }
 
 // child gives the object that is a member, made where there is none.

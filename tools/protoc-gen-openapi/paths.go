@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/genproto/googleapis/api/annotations"
@@ -24,14 +25,44 @@ func newDocument(base *object) *document {
 }
 
 // finish gives the whole document.
-func (d *document) finish() *object {
+func (d *document) finish() (*object, error) {
 	others := d.root.child("paths")
 	for _, path := range others.keys {
 		d.paths.set(path, others.values[path])
 	}
+	if err := d.secure(); err != nil {
+		return nil, err
+	}
 	d.root.set("tags", append(d.tags, list(d.root.values["tags"])...))
 	d.root.set("paths", d.paths)
-	return d.root
+	return d.root, nil
+}
+
+// secure says what each operation needs, and what those are told who lack it. It moves the
+// base's x-roles to the operations.
+func (d *document) secure() error {
+	needs := d.root.child("x-roles")
+	d.root.remove("x-roles")
+	for _, path := range d.paths.keys {
+		for _, verb := range d.paths.child(path).keys {
+			operation := d.paths.child(path).child(verb)
+			roles, known := needs.child(path).values[verb].([]any)
+			if !known {
+				return fmt.Errorf("x-roles in the base has no roles of %s %s", verb, path)
+			}
+			if operation.set("x-roles", append([]any{}, roles...)); len(roles) == 0 {
+				operation.set("security", []any{})
+				continue
+			}
+			answers := operation.child("responses")
+			if answers.values["401"] == nil {
+				answers.set("401", reference("responses", "Unauthorized"))
+			}
+			answers.set("403", reference("responses", "Forbidden"))
+			slices.Sort(answers.keys)
+		}
+	}
+	return nil
 }
 
 // add describes the services of a file.
@@ -118,7 +149,6 @@ func (d *document) responses(m *protogen.Method, verb, description string) *obje
 		possible     bool
 	}{
 		{"400", "BadRequest", true},
-		{"403", "Forbidden", verb != "get"},
 		{"404", "NotFound", strings.Contains(description, "NOT_FOUND")},
 		{"405", "MethodNotAllowed", true},
 		{"415", "UnsupportedMediaType", verb == "post"},
