@@ -178,6 +178,25 @@ func (p *ControlPlane) parse(to proto.Message, text string) types.Resource {
 	return to
 }
 
+// FailoverBootstrap is a bootstrap with a second xDS server.
+func FailoverBootstrap(t testing.TB, id, first, second string, delta bool) []byte {
+	t.Helper()
+	host, port, _ := net.SplitHostPort(second)
+	text := string(Bootstrap(t, id, first, delta))
+	text = strings.Replace(text, `[{"envoy_grpc": {"cluster_name": "ads"}}]`, `[{"envoy_grpc": {"cluster_name": "ads"}}, {"envoy_grpc": {"cluster_name": "second"}}]`, 1)
+	at := strings.Index(text, `{"name": "ads"`)
+	end := strings.LastIndex(text, "]}}")
+	more := strings.NewReplacer(`"ads"`, `"second"`).Replace(text[at:end])
+	firstHost, firstPort, _ := net.SplitHostPort(first)
+	more = strings.Replace(more, fmt.Sprintf(`"address": %q, "port_value": %s`, firstHost, firstPort), fmt.Sprintf(`"address": %q, "port_value": %s`, host, port), 1)
+	text = text[:end] + ", " + more + "]}," +
+		`"layered_runtime": {"layers": [{"name": "static", "static_layer": {"envoy.restart_features.xds_failover_support": true}}]}}`
+	if err := protojson.Unmarshal([]byte(text), &bootstrapv3.Bootstrap{}); err != nil {
+		t.Fatal(err)
+	}
+	return []byte(text)
+}
+
 // Bootstrap is a bootstrap whose only xDS server is at an address.
 func Bootstrap(t testing.TB, id, ads string, delta bool) []byte {
 	t.Helper()

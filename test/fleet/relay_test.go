@@ -119,3 +119,15 @@ func TestEnvoysBehindTheRelay(t *testing.T) {
 	await(addresses[2], "UNHEALTHY")
 	calls("after hdsd is back")
 }
+
+// TestTheControlPlaneAsSecondServer: an Envoy whose bootstrap names the control plane after
+// hdsd starts while hdsd is away.
+func TestTheControlPlaneAsSecondServer(t *testing.T) {
+	t.Parallel()
+	p := NewControlPlane(t)
+	p.Come()
+	front := Front{Plain: envoy.FreeAddress(t), TLS: envoy.FreeAddress(t)}
+	p.Say("1.40.0", front, Addresses(Upstreams(t, 1, upstream.Options{}))...)
+	envoy.Start(t, "1.40.0", "1.40.0", FailoverBootstrap(t, "1.40.0", envoy.FreeAddress(t), p.Address, true))
+	front.serves(t)
+}
