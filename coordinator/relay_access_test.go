@@ -168,3 +168,23 @@ func TestWhatIsRememberedIsForOneIdentity(t *testing.T) {
 	again := as("one")
 	s.eventually("what it had", func() bool { return again.cluster("web") != nil })
 }
+
+// TestALongTypeIsNotKept: of each stream, hdsd notes the types that it asks for, and the text of
+// refusals. A client could have 32 types of 64 MiB kept on each.
+func TestALongTypeIsNotKept(t *testing.T) {
+	t.Parallel()
+	m := newManagement(t)
+	m.come()
+	s := newSite(t, t.TempDir(), relaying(m, ""), "")
+	s.ready()
+	c := s.newClient(true, "edge-1")
+	c.talker.ask("type.googleapis.com/"+strings.Repeat("x", 1<<20), nil, nil)
+	c.talker.ask(resourcev3.ListenerType, nil, nil)
+	s.eventually("the client", func() bool {
+		_, text := s.get("/v1/clients")
+		if len(text) > 1<<19 {
+			t.Fatalf("/v1/clients has %d bytes", len(text))
+		}
+		return strings.Contains(text, resourcev3.ListenerType)
+	})
+}

@@ -12,7 +12,7 @@ import (
 	"hdsd/relay/message"
 )
 
-// Bounds of what is noted of a stream: types, and bytes of a refusal's text.
+// Bounds of what is noted of a stream: types, and bytes of a type's name and a refusal's text.
 const (
 	maxTypes = 32
 	maxText  = 1024
@@ -32,7 +32,7 @@ func (st *stream) note(h *message.Head) {
 	defer st.mu.Unlock()
 	t := st.talks[h.TypeURL]
 	if t == nil {
-		if len(st.talks) >= maxTypes {
+		if len(st.talks) >= maxTypes || len(h.TypeURL) > maxText {
 			return
 		}
 		if st.talks == nil {
@@ -46,7 +46,7 @@ func (st *stream) note(h *message.Head) {
 		t.refuses, t.lastError = true, "it refused a secret"
 	case h.Refusal != nil:
 		text := h.Text()
-		t.refuses, t.lastError = true, strings.ToValidUTF8(text[:min(len(text), maxText)], "?")
+		t.refuses, t.lastError = true, strings.ToValidUTF8(strings.Clone(text[:min(len(text), maxText)]), "?")
 	case h.Answers:
 		t.refuses, t.lastAck = false, time.Now()
 	}
