@@ -1,6 +1,8 @@
 package config
 
 import (
+	"strings"
+
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
 	configv1 "hdsd/gen/hdsd/config/v1"
@@ -18,6 +20,9 @@ func EDSSource(c *Config) *corev3.ConfigSource {
 	}
 }
 
+// authorityLetters are what an authority consists of.
+const authorityLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_~:"
+
 // planeChecks checks data_planes.
 type planeChecks struct{ *checks }
 
@@ -26,6 +31,9 @@ func (c planeChecks) all(planes *configv1.DataPlanes) {
 	c.duration("data_planes.assignment_ttl", planes.GetAssignmentTtl(), minTTL, maxTTL)
 	c.duration("data_planes.cluster_ttl", planes.GetClusterTtl(), minTTL, maxTTL)
 	c.edsSource("data_planes.eds_config_source", planes.GetEdsConfigSource())
+	if authority := planes.GetXdstpAuthority(); strings.Trim(authority, authorityLetters) != "" {
+		c.add("data_planes.xdstp_authority", "%q is not the authority of a name such as xdstp://AUTHORITY/TYPE/NAME: write letters, digits and .-_~:, such as hdsd", authority)
+	}
 }
 
 // edsSource refuses what Envoy 1.40 refuses, and what cannot serve all clusters.

@@ -170,6 +170,7 @@ func (c *Coordinator) subscriberOptions() eds.Options {
 		Identifier: c.started.GetNodeId(), Log: c.log, Metrics: c.registry, Incomplete: true, TTL: map[string]time.Duration{},
 		MaxNames: config.Names(c.started), MaxBodyBytes: int(c.started.GetLimits().GetMaxMessageBytes()),
 		Bodies: c.servers.bounds.bodies, Names: c.servers.bounds.names,
+		Authority:      planes.GetXdstpAuthority(),
 		ZoneVariants:   planes.GetZoneHealth() != configv1.ZoneHealth_GLOBAL,
 		ZoneByLocality: planes.GetZoneHealth() == configv1.ZoneHealth_BY_LOCALITY,
 	}

@@ -76,6 +76,11 @@
 //   - A variant shares its base's frame where the zone has no health of its own.
 //     Variants cost only what someone watches.
 //
+// Aliases:
+//   - With Options.Authority, xdstp://AUTHORITY/TYPE/NAME is another name of NAME, for who
+//     asks for it. An alias costs only what someone watches: a frame of its own.
+//   - A version under an alias is that of the base.
+//
 // Fetches and REST:
 //   - A REST client that has the latest version gets 304.
 //   - A resource is written as JSON once for all, when a client first asks for it, and
@@ -88,8 +93,8 @@
 //
 // # Locks and goroutines
 //
-// Locks are taken in this order: publication, streams, table, slot (a variant's before
-// its base's), subscription, unaskedTracker. The admission's lock comes before a
+// Locks are taken in this order: publication, streams, table, slot (a variant's
+// or an alias's before its base's), subscription, unaskedTracker. The admission's lock comes before a
 // subscription's, and so does the one held during a check for unasked assignments. No
 // lock is held while a message is written.
 //

@@ -96,7 +96,7 @@ func (s *fetcher) fetch(ctx context.Context, t *table, m *discoveryv3.DiscoveryR
 // would mean everything.
 func (s *fetcher) allOf(t *table, may access.Clusters) (names []string) {
 	for _, slot := range s.published.find(t, nil, "").slots {
-		if may.Has(slot.name) && slot.latest() != nil {
+		if may.Has(slot.own()) && slot.latest() != nil {
 			names = append(names, slot.name)
 		}
 	}

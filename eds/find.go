@@ -22,7 +22,7 @@ func (s selection) only(may access.Clusters) selection {
 	}
 	s.slots = slices.Clone(s.slots)
 	for i, slot := range s.slots {
-		if slot != nil && !may.Has(slot.name) {
+		if slot != nil && !may.Has(slot.own()) {
 			s.slots[i] = nil
 		}
 	}
@@ -53,7 +53,10 @@ func (t *table) find(keys []string, choice string) (found selection, variants bo
 		} else {
 			chosen = choice
 		}
-		slot := t.slots[name]
+		slot := t.slotOf(name)
+		if !located && t.isAlias(name) {
+			chosen = ""
+		}
 		if slot != nil && chosen != "" {
 			slot, variants = newVariant(slot, chosen), true
 		}
@@ -69,7 +72,9 @@ func (t *table) all() []*slot {
 	if t.sorted == nil {
 		t.sorted = make([]*slot, 0, len(t.slots))
 		for _, s := range t.slots {
-			t.sorted = append(t.sorted, s)
+			if !s.hidden() {
+				t.sorted = append(t.sorted, s)
+			}
 		}
 		slices.SortFunc(t.sorted, func(a, b *slot) int { return strings.Compare(a.name, b.name) })
 	}

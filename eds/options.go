@@ -59,6 +59,9 @@ type Options struct {
 	// Incomplete says that resources may exist that are not published yet. Until
 	// Complete is called, no client is told that something does not exist.
 	Incomplete bool
+	// Authority makes xdstp://AUTHORITY/TYPE/NAME another name of each resource NAME, for
+	// clients that ask for it; empty: there is none.
+	Authority string
 }
 
 // Assignment is one ClusterLoadAssignment to be published.

@@ -33,6 +33,10 @@ func newPublication(o *Options) *publication {
 		ledger:      newLedger(),
 		start:       time.Now(),
 	}
+	if o.Authority != "" {
+		p.assignments.prefix = aliasPrefix(o.Authority, resourcev3.EndpointType)
+		p.clusters.prefix, p.clusters.services = aliasPrefix(o.Authority, resourcev3.ClusterType), p.assignments.prefix
+	}
 	p.incomplete.Store(o.Incomplete)
 	return p
 }
@@ -156,7 +160,7 @@ func (p *publication) complete(done func()) {
 // watch makes a subscription watch a key: a name, or a name and the choice of a variant.
 func (p *publication) watch(u *subscription, key string) *watch {
 	name, choice, located := strings.Cut(key, separator)
-	if !located {
+	if !located && !u.table.isAlias(name) {
 		choice = u.choice
 	}
 	if choice == "" {

@@ -1,17 +1,22 @@
 package eds
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // slot is the place of one resource name: its resource, and the watches of who
 // subscribes to it. A slot without a resource is for a name that a client asks for.
 type slot struct {
 	name    string
 	variant *variant // nil: this is what most clients get
+	alias   *alias   // nil: the name stands for itself
 
 	mu       sync.Mutex
 	resource *resource  // nil where there is none
 	watches  []*watch   // in no order; each knows its index
 	rendered *rendering // the latest frame in JSON, if a client asked for it; else nil
+	aliases  []*slot    // whose base this is
 
 	variants map[string]*slot // by choice; guarded by the table's lock
 }
@@ -23,10 +28,14 @@ func (s *slot) current() *frame {
 	if s.variant != nil {
 		return s.variant.current()
 	}
-	if s.resource == nil {
+	switch {
+	case s.resource != nil:
+		return s.resource.current()
+	case s.alias != nil:
+		return s.alias.current(s.name)
+	default:
 		return nil
 	}
-	return s.resource.current()
 }
 
 // setHealth sets the health of one endpoint and tells whether it differs. Subscriptions
@@ -45,11 +54,19 @@ func (s *slot) setHealth(index int, status byte) bool {
 
 // notify queues the resource for every subscription that watches it.
 func (s *slot) notify() {
+	for _, each := range s.notifyOwn() {
+		each.notify()
+	}
+}
+
+// notifyOwn is notify without the aliases, which it returns.
+func (s *slot) notifyOwn() []*slot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, w := range s.watches {
 		w.sub.changed(w)
 	}
+	return slices.Clone(s.aliases)
 }
 
 // watch is one subscription's interest in one slot.
@@ -103,14 +120,14 @@ func (w *watch) has() uint64 {
 // current returns the latest frame as the client may see it: nil where the resource does
 // not exist for it.
 func (w *watch) current() *frame {
-	if !w.sub.stream.may.Has(w.slot.name) {
+	if !w.sub.stream.may.Has(w.slot.own()) {
 		return nil
 	}
 	return w.slot.current()
 }
 
 // present tells, under the slot's lock, whether the resource exists for the client.
-func (w *watch) present() bool { return w.slot.present() && w.sub.stream.may.Has(w.slot.name) }
+func (w *watch) present() bool { return w.slot.present() && w.sub.stream.may.Has(w.slot.own()) }
 
 // key identifies the watch in its subscription.
 func (w *watch) key() string { return w.slot.key(w.located) }
@@ -124,10 +141,15 @@ func (s *slot) key(located bool) string {
 
 // present tells, under the slot's lock, whether the resource exists.
 func (s *slot) present() bool {
-	if s.variant == nil {
+	var base *slot
+	switch {
+	case s.variant != nil:
+		base = s.variant.base
+	case s.alias != nil && s.resource == nil:
+		base = s.alias.base
+	default:
 		return s.resource != nil
 	}
-	base := s.variant.base
 	base.mu.Lock()
 	defer base.mu.Unlock()
 	return base.resource != nil

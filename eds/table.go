@@ -14,6 +14,10 @@ type table struct {
 	whole   bool          // a state-of-the-world response has to hold every resource
 	ttl     time.Duration // how long clients keep a resource; 0: for ever
 
+	// What aliases begin with, and those of the assignments that clusters ask for; empty:
+	// there are none.
+	prefix, services string
+
 	chosen atomic.Int64 // number of variants
 	most   atomic.Int64 // largest number of resources so far
 
@@ -50,6 +54,9 @@ func (t *table) set(name string, r *resource) *slot {
 	was := s.resource != nil
 	s.resource, s.rendered = r, nil
 	s.mu.Unlock()
+	if s.alias != nil {
+		t.sorted = nil
+	}
 
 	switch {
 	case r != nil && !was:
@@ -100,6 +107,7 @@ func (t *table) size() int {
 func (t *table) add(name string) *slot {
 	s := &slot{name: name}
 	t.slots[name], t.sorted = s, nil
+	t.link(s)
 	return s
 }
 
@@ -137,7 +145,7 @@ func (t *table) watchAll(sub *subscription, each func(*watch)) (made bool) {
 		s.mu.Lock()
 		present := s.resource != nil
 		s.mu.Unlock()
-		if present && sub.stream.may.Has(s.name) {
+		if present && sub.stream.may.Has(s.own()) {
 			w, news := t.watchChosen(s, sub.choice, false, sub)
 			made = made || news
 			each(w)
@@ -207,8 +215,9 @@ func (t *table) collect(s *slot) {
 		}
 		return
 	}
-	if s.resource == nil && len(s.variants) == 0 && t.slots[s.name] == s {
+	if s.resource == nil && len(s.variants) == 0 && len(s.aliases) == 0 && t.slots[s.name] == s {
 		delete(t.slots, s.name)
 		t.sorted = nil
+		t.unlink(s)
 	}
 }

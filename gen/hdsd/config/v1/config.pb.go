@@ -2806,8 +2806,12 @@ type DataPlanes struct {
 	// cluster_names. These name clusters in the data planes' bootstraps. Default:
 	// {ads: {}}.
 	EdsConfigSource *v3.ConfigSource `protobuf:"bytes,5,opt,name=eds_config_source,json=edsConfigSource,proto3" json:"eds_config_source,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// xdstp://AUTHORITY/TYPE/NAME is another name of each cluster and assignment
+	// NAME, for clients that ask for it: gRPC with federation, Envoys with xdstp
+	// names. Default: no such names.
+	XdstpAuthority string `protobuf:"bytes,6,opt,name=xdstp_authority,json=xdstpAuthority,proto3" json:"xdstp_authority,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *DataPlanes) Reset() {
@@ -2873,6 +2877,13 @@ func (x *DataPlanes) GetEdsConfigSource() *v3.ConfigSource {
 		return x.EdsConfigSource
 	}
 	return nil
+}
+
+func (x *DataPlanes) GetXdstpAuthority() string {
+	if x != nil {
+		return x.XdstpAuthority
+	}
+	return ""
 }
 
 // Limits bound what peers may send.
@@ -3345,7 +3356,7 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"\tAdmitRule\x12 \n" +
 	"\fnode_id_glob\x18\x01 \x01(\tR\n" +
 	"nodeIdGlob\x12\x1c\n" +
-	"\taddresses\x18\x02 \x03(\tR\taddresses\"\xbc\x02\n" +
+	"\taddresses\x18\x02 \x03(\tR\taddresses\"\xe5\x02\n" +
 	"\n" +
 	"DataPlanes\x12#\n" +
 	"\reds_directory\x18\x01 \x01(\tR\fedsDirectory\x12@\n" +
@@ -3354,7 +3365,8 @@ const file_hdsd_config_v1_config_proto_rawDesc = "" +
 	"clusterTtl\x12;\n" +
 	"\vzone_health\x18\x04 \x01(\x0e2\x1a.hdsd.config.v1.ZoneHealthR\n" +
 	"zoneHealth\x12N\n" +
-	"\x11eds_config_source\x18\x05 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\x0fedsConfigSource\"\x94\a\n" +
+	"\x11eds_config_source\x18\x05 \x01(\v2\".envoy.config.core.v3.ConfigSourceR\x0fedsConfigSource\x12'\n" +
+	"\x0fxdstp_authority\x18\x06 \x01(\tR\x0exdstpAuthority\"\x94\a\n" +
 	"\x06Limits\x12*\n" +
 	"\x11max_message_bytes\x18\x01 \x01(\rR\x0fmaxMessageBytes\x12'\n" +
 	"\x0fmax_connections\x18\x02 \x01(\rR\x0emaxConnections\x12;\n" +

@@ -1,0 +1,170 @@
+package eds
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	"google.golang.org/protobuf/proto"
+)
+
+const xdstp = "xdstp://"
+
+// aliasPrefix is what names of a type begin with that stand for names without it.
+func aliasPrefix(authority, typeURL string) string {
+	return xdstp + authority + "/" + typeURL[strings.LastIndexByte(typeURL, '/')+1:] + "/"
+}
+
+// target returns the name that another one stands for. Context parameters and directives
+// choose nothing.
+func (t *table) target(name string) (target string, ok bool) {
+	if t.prefix == "" {
+		return "", false
+	}
+	rest, ok := strings.CutPrefix(name, t.prefix)
+	if at := strings.IndexAny(rest, "?#"); at >= 0 {
+		rest = rest[:at]
+	}
+	if plain, err := url.PathUnescape(rest); err == nil {
+		rest = plain
+	}
+	if !ok || rest == "" || strings.HasPrefix(rest, xdstp) || strings.Contains(rest, separator) {
+		return "", false
+	}
+	return rest, true
+}
+
+// isAlias tells whether a name stands for another one.
+func (t *table) isAlias(name string) bool {
+	_, ok := t.target(name)
+	return ok
+}
+
+// aliasOf returns the alias of a name.
+func aliasOf(prefix, name string) string {
+	if strings.HasPrefix(name, xdstp) {
+		return name
+	}
+	return prefix + (&url.URL{Path: name}).EscapedPath()
+}
+
+// alias makes a slot another name of the base. A resource that is published under the
+// slot's own name counts before that.
+type alias struct {
+	table *table
+	base  *slot
+
+	// Guarded by the lock of the alias's slot, which is taken before the base's.
+	frame *frame // the base's under the name of the slot; nil: not made yet
+	of    *frame // the base's frame of which it was made
+}
+
+// current returns the latest frame under a name, under the lock of the alias's slot.
+func (a *alias) current(name string) *frame {
+	f := a.base.current()
+	if f == nil {
+		return nil
+	}
+	if a.of != f {
+		a.frame, a.of = a.table.renamed(f, name), f
+	}
+	return a.frame
+}
+
+// renamed returns a frame with the same content under another name. It is nil if that
+// cannot be encoded. A Cluster asks for its assignment by an alias, too, since the
+// authority says whom to ask.
+func (t *table) renamed(f *frame, name string) *frame {
+	message, service := f.bytes[f.value:], ""
+	var err error
+	if t.whole {
+		message, service, err = renamedCluster(message, name, t.services)
+	} else {
+		message, err = (&splicer{ours: func(int, int) bool { return false }}).assignment(message, name)
+	}
+	if err != nil {
+		return nil
+	}
+	out := newFrame(t.typeURL, name, message)
+	out.service, out.checked = service, f.checked
+	out.setVersion(f.version)
+	return out
+}
+
+func renamedCluster(message []byte, name, services string) (out []byte, service string, err error) {
+	c := &clusterv3.Cluster{}
+	if err = proto.Unmarshal(message, c); err != nil {
+		return nil, "", err
+	}
+	if service = serviceName(c); service != "" {
+		service = aliasOf(services, service)
+		if c.EdsClusterConfig == nil {
+			c.EdsClusterConfig = &clusterv3.Cluster_EdsClusterConfig{}
+		}
+		c.EdsClusterConfig.ServiceName = service
+	}
+	c.Name = name
+	out, err = deterministic.Marshal(c)
+	return out, service, err
+}
+
+// link makes a new slot an alias if its name is one. It is called under the table's lock.
+func (t *table) link(s *slot) {
+	target, ok := t.target(s.name)
+	if !ok {
+		return
+	}
+	base := t.slots[target]
+	if base == nil {
+		base = t.add(target)
+	}
+	s.alias = &alias{table: t, base: base}
+	base.mu.Lock()
+	defer base.mu.Unlock()
+	base.aliases = append(base.aliases, s)
+}
+
+// slotOf returns the slot of a name or, where only its target has one, a slot that nobody
+// keeps. It is called under the table's lock.
+func (t *table) slotOf(name string) *slot {
+	if s := t.slots[name]; s != nil {
+		return s
+	}
+	target, ok := t.target(name)
+	if base := t.slots[target]; ok && base != nil {
+		return &slot{name: name, alias: &alias{table: t, base: base}}
+	}
+	return nil
+}
+
+// unlink is called under the locks of the table and the slot, when the slot is removed.
+func (t *table) unlink(s *slot) {
+	if s.alias == nil {
+		return
+	}
+	base := s.alias.base
+	base.mu.Lock()
+	base.aliases = slices.DeleteFunc(base.aliases, func(each *slot) bool { return each == s })
+	base.mu.Unlock()
+	t.collect(base)
+}
+
+// own returns the name by which grants know a slot: that of the base.
+func (s *slot) own() string {
+	if s.alias != nil {
+		return s.alias.base.name
+	}
+	return s.name
+}
+
+// hidden tells whether a slot exists only under another name, so that clients that ask for
+// everything do not get it.
+func (s *slot) hidden() bool {
+	if s.alias == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.resource == nil
+}
