@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"hdsd/health"
@@ -40,11 +41,11 @@ type Incident struct {
 
 // incident is an Incident in the making.
 type incident struct {
-	id         string
-	start, end time.Time
-	down       int
-	operator   bool
-	parts      map[string]*part // by cluster
+	id    string
+	start time.Time
+	end   time.Time // zero while it goes on
+	down  int
+	parts map[string]*part // by cluster
 }
 
 // part is what happened in one cluster.
@@ -100,26 +101,33 @@ func host(address string) string {
 	return address
 }
 
-// seen is what somebody sees who may see some clusters; false if nothing.
+// seen is what somebody sees who may see some clusters: of others, nothing. It is false if that
+// is nothing.
 func (n *incident) seen(may func(cluster string) bool) (Incident, bool) {
-	i := Incident{ID: n.id, Start: n.start, End: n.end}
+	i := Incident{ID: n.id}
 	hosts, zones := map[string]struct{}{}, map[string]struct{}{}
 	for name, p := range n.parts {
 		if !may(name) {
 			continue
 		}
 		if i.Clusters = append(i.Clusters, name); len(i.Clusters) == 1 || p.first.Time.Before(i.First.Time) {
-			i.First = p.first
+			i.Start, i.First = p.first.Time, p.first
+		}
+		if p.last.After(i.End) {
+			i.End = p.last
 		}
 		i.Endpoints += len(p.endpoints)
 		i.Down += p.down
 		maps.Copy(hosts, p.hosts)
 		maps.Copy(zones, p.zones)
 	}
+	if i.Down > 0 {
+		i.End = time.Time{}
+	}
 	slices.Sort(i.Clusters)
 	i.Zones = slices.Sorted(maps.Keys(zones))
 	switch {
-	case n.operator:
+	case strings.HasPrefix(i.First.Reason, forced):
 		i.Cause = Operator
 	case len(hosts) <= 1:
 		i.Cause = Endpoint

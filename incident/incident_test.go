@@ -176,6 +176,27 @@ func TestQueries(t *testing.T) {
 	}
 }
 
+// TestOthersClustersStayUnseen: who may see one cluster does not learn that another one is down,
+// nor when, nor why.
+func TestOthersClustersStayUnseen(t *testing.T) {
+	d := newDay()
+	d.becomes(0, at("secret", 1, "a"), health.Unhealthy, "forced unhealthy by ann: repair")
+	d.down(10, at("web", 2, "a"))
+	d.up(20, at("web", 2, "a"))
+	mine := func(cluster string) bool { return cluster == "web" }
+	found, _ := d.List(Query{May: mine})
+	if len(found) != 1 || found[0].Cause != Endpoint || !found[0].Start.Equal(noon.Add(10*time.Second)) || !found[0].End.Equal(noon.Add(20*time.Second)) || found[0].Down != 0 {
+		t.Errorf("seen: %+v", found)
+	}
+	open := true
+	if found, _ := d.List(Query{May: mine, Open: &open}); len(found) != 0 {
+		t.Errorf("seen as open: %+v", found)
+	}
+	if found, _ := d.List(Query{May: mine, Cluster: "secret"}); len(found) != 0 && slices.Contains(found[0].Clusters, "secret") {
+		t.Errorf("seen by name: %+v", found)
+	}
+}
+
 // TestGone: what a source took away while it was down is over.
 func TestGone(t *testing.T) {
 	d := newDay()

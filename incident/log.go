@@ -2,7 +2,6 @@ package incident
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"hdsd/health"
@@ -54,7 +53,7 @@ func (l *Log) find(place uint64, t *health.Transition) *incident {
 	n := l.byCluster[e.Cluster]
 	if n == nil || at.Sub(n.parts[e.Cluster].last) > apart {
 		if n = l.byZone[in]; in.zone == "" || n == nil || at.Sub(n.start) > apart {
-			n = &incident{id: id(place), start: at, parts: map[string]*part{}, operator: strings.HasPrefix(t.Reason, forced)}
+			n = &incident{id: id(place), start: at, parts: map[string]*part{}}
 			l.all = append(l.all, n)
 			l.forget()
 		}
@@ -136,10 +135,11 @@ type Position struct {
 // List returns incidents, those that began last first, and whether there are more.
 func (l *Log) List(q Query) (found []Incident, more bool) {
 	for _, n := range l.all {
-		if q.wants(n) {
-			if i, ok := n.seen(q.May); ok {
-				found = append(found, i)
-			}
+		if q.Cluster != "" && n.parts[q.Cluster] == nil || q.ID != "" && q.ID != n.id {
+			continue
+		}
+		if i, ok := n.seen(q.May); ok && q.wants(&i) {
+			found = append(found, i)
 		}
 	}
 	slices.SortFunc(found, func(a, b Incident) int { return newestFirst(&a, &b) })
@@ -157,13 +157,10 @@ func (l *Log) List(q Query) (found []Incident, more bool) {
 	return found, false
 }
 
-func (q *Query) wants(n *incident) bool {
-	if q.Cluster != "" && n.parts[q.Cluster] == nil || q.ID != "" && q.ID != n.id {
-		return false
-	}
-	open := n.end.IsZero()
+func (q *Query) wants(i *Incident) bool {
+	open := i.End.IsZero()
 	if q.Open != nil && *q.Open != open {
 		return false
 	}
-	return (open || q.Start.IsZero() || !n.end.Before(q.Start)) && (q.End.IsZero() || n.start.Before(q.End))
+	return (open || q.Start.IsZero() || !i.End.Before(q.Start)) && (q.End.IsZero() || i.Start.Before(q.End))
 }
